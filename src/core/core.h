@@ -1,0 +1,68 @@
+/* core.h - what every room may lean on: status sentences, log, types, ops,
+ * small arithmetic. No state but the process context (process.c).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_CORE_H
+#define TT_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tutti.h"
+
+/* Record the sentence of an error for tutti_error() and hand the status on. */
+tutti_status tt_fail(tutti_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* One line to the log callback, if there is one. Level 0 warns, 1 informs. */
+void tt_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A thread's own small buffer for a string that outlives the call (tutti_info). */
+char *tt_thread_text(size_t *size);
+
+/* TUTTI_OK, or TUTTI_ERR_STATE with a sentence after finalize or in a forked
+ * child. Every public call that does anything begins with it. */
+tutti_status tt_alive(void);
+
+/* An environment setting, read when asked; NULL if unset or empty. */
+const char *tt_env(const char *name);
+/* A whole number from the environment in [lo, hi]; `otherwise` if unset; warns
+ * and gives `otherwise` if it is no such number. */
+long tt_env_int(const char *name, long lo, long hi, long otherwise);
+
+/* ---- types and ops ---- */
+
+typedef struct tt_user_op {
+  tutti_op_fn *fn;
+  void *ctx;
+  bool commutative;
+  bool used;
+} tt_user_op;
+
+/* The user op behind a handle, or NULL. Valid until tutti_op_free. */
+const tt_user_op *tt_op_user(tutti_op op);
+bool tt_type_valid(tutti_type type);
+bool tt_op_valid(tutti_op op);
+bool tt_op_commutative(tutti_op op);
+/* True if regrouping an op on this type can change bits (floats and friends). */
+bool tt_type_inexact(tutti_type type);
+
+/* ---- small arithmetic ---- */
+
+static inline size_t tt_min(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t tt_max(size_t a, size_t b) { return a > b ? a : b; }
+static inline size_t tt_round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+/* Least non-negative residue. */
+static inline int tt_mod(int64_t a, int m) { return (int)(((a % m) + m) % m); }
+static inline int tt_ceil_log2(uint64_t n) { return n <= 1 ? 0 : 64 - __builtin_clzll(n - 1); }
+
+/* One good 64-bit mixing round (the finalizer of splitmix64). */
+static inline uint64_t tt_mix(uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9u;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+#endif

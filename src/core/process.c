@@ -1,0 +1,44 @@
+/* process.c - the process context, settings, fork and finalize.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+tt_process_context tt_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void in_child(void) { atomic_store(&tt_process.forked, 1); }
+
+tutti_status tt_alive(void) {
+  if (atomic_load_explicit(&tt_process.forked, memory_order_relaxed))
+    return tt_fail(TUTTI_ERR_STATE, "this process was forked from one that uses tutti; "
+                                    "start ranks with `tutti run`, or call exec after fork");
+  if (atomic_load_explicit(&tt_process.finalized, memory_order_relaxed))
+    return tt_fail(TUTTI_ERR_STATE, "tutti_finalize was called before; make it the last call");
+  if (!atomic_load_explicit(&tt_process.hooked, memory_order_acquire) &&
+      !atomic_exchange(&tt_process.hooked, 1))
+    pthread_atfork(NULL, NULL, in_child);
+  return TUTTI_OK;
+}
+
+void tutti_log_set(tutti_log_fn *fn, void *ctx) {
+  tt_process.log = fn;
+  tt_process.log_ctx = ctx;
+}
+
+const char *tt_env(const char *name) {
+  const char *value = getenv(name);
+  return value && *value ? value : NULL;
+}
+
+long tt_env_int(const char *name, long lo, long hi, long otherwise) {
+  const char *value = tt_env(name);
+  if (!value) return otherwise;
+  char *end;
+  errno = 0;
+  long n = strtol(value, &end, 10);
+  if (errno == 0 && *end == 0 && n >= lo && n <= hi) return n;
+  tt_log(0, "%s='%s' is not a whole number from %ld to %ld; using %ld", name, value, lo, hi,
+         otherwise);
+  return otherwise;
+}

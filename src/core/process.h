@@ -1,0 +1,28 @@
+/* process.h - the one process context: the only mutable globals of the library.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_PROCESS_H
+#define TT_PROCESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core.h"
+
+struct tt_comm_list; /* api/progress keeps it */
+
+typedef struct tt_process_context {
+  pthread_mutex_t lock;    /* guards all below but the atomics */
+  tutti_log_fn *log;       /* set before threads use the library */
+  void *log_ctx;
+  atomic_int finalized;
+  atomic_int forked;       /* set in a child made by fork() */
+  atomic_int hooked;       /* the fork hook is installed */
+  tt_user_op *user_ops;    /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
+  tutti_comm *base;        /* hidden parent of what tutti_comm_from_env hands out */
+  tutti_comm *in_flight;   /* communicators with requests in flight, linked */
+  atomic_int in_flight_count;
+} tt_process_context;
+
+extern tt_process_context tt_process;
+
+#endif

@@ -1,0 +1,66 @@
+/* status.c - a status and, per thread, the sentence that goes with it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core.h"
+#include "process.h"
+
+static _Thread_local char sentence[512];
+static _Thread_local char text[512];
+
+tutti_status tt_fail(tutti_status status, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(sentence, sizeof sentence, format, args);
+  va_end(args);
+  return status;
+}
+
+void tt_log(int level, const char *format, ...) {
+  tutti_log_fn *fn = tt_process.log;
+  if (!fn) return;
+  char line[600];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  fn(tt_process.log_ctx, level, line);
+}
+
+char *tt_thread_text(size_t *size) {
+  *size = sizeof text;
+  return text;
+}
+
+const char *tutti_error(void) { return sentence[0] ? sentence : "no error"; }
+
+const char *tutti_strerror(tutti_status status) {
+  switch (status) {
+    case TUTTI_OK: return "ok";
+    case TUTTI_ERR_ARG: return "invalid argument";
+    case TUTTI_ERR_TYPE: return "no such type";
+    case TUTTI_ERR_OP: return "no such op for this type";
+    case TUTTI_ERR_OVERLAP: return "buffers overlap";
+    case TUTTI_ERR_MEMORY: return "out of memory";
+    case TUTTI_ERR_MISMATCH: return "ranks made different calls";
+    case TUTTI_ERR_PEER_LOST: return "a rank died";
+    case TUTTI_ERR_TIMEOUT: return "timed out";
+    case TUTTI_ERR_ABORTED: return "aborted";
+    case TUTTI_ERR_STATE: return "not possible in this state";
+    case TUTTI_ERR_SYSTEM: return "the operating system refused";
+    case TUTTI_ERR_SCHEDULE: return "not a right schedule";
+    case TUTTI_ERR_UNSUPPORTED: return "no plan can do this";
+  }
+  return "unknown status";
+}
+
+#define TEXT2(x) #x
+#define TEXT(x) TEXT2(x)
+
+const char *tutti_version(int *major, int *minor, int *patch) {
+  if (major) *major = TUTTI_VERSION_MAJOR;
+  if (minor) *minor = TUTTI_VERSION_MINOR;
+  if (patch) *patch = TUTTI_VERSION_PATCH;
+  return TEXT(TUTTI_VERSION_MAJOR) "." TEXT(TUTTI_VERSION_MINOR) "." TEXT(TUTTI_VERSION_PATCH);
+}

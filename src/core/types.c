@@ -1,0 +1,125 @@
+/* types.c - element types and ops: sizes, names, which type has which op, and
+ * the ops that users register.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "core.h"
+#include "process.h"
+
+enum { INTEGER = 1, REAL = 2, COMPLEX = 4, PAIR = 8 };
+
+static const struct {
+  const char *name;
+  size_t size;
+  int kind;
+} types[TUTTI_TYPE_COUNT] = {
+    [TUTTI_INT8] = {"int8", 1, INTEGER},
+    [TUTTI_UINT8] = {"uint8", 1, INTEGER},
+    [TUTTI_INT16] = {"int16", 2, INTEGER},
+    [TUTTI_UINT16] = {"uint16", 2, INTEGER},
+    [TUTTI_INT32] = {"int32", 4, INTEGER},
+    [TUTTI_UINT32] = {"uint32", 4, INTEGER},
+    [TUTTI_INT64] = {"int64", 8, INTEGER},
+    [TUTTI_UINT64] = {"uint64", 8, INTEGER},
+    [TUTTI_FP16] = {"fp16", 2, REAL},
+    [TUTTI_BF16] = {"bf16", 2, REAL},
+    [TUTTI_FLOAT] = {"float", 4, REAL},
+    [TUTTI_DOUBLE] = {"double", 8, REAL},
+    [TUTTI_COMPLEX_FLOAT] = {"complex_float", 8, COMPLEX},
+    [TUTTI_COMPLEX_DOUBLE] = {"complex_double", 16, COMPLEX},
+    [TUTTI_FLOAT_INT] = {"float_int", sizeof(struct { float v; int i; }), PAIR},
+    [TUTTI_DOUBLE_INT] = {"double_int", sizeof(struct { double v; int i; }), PAIR},
+    [TUTTI_LONG_INT] = {"long_int", sizeof(struct { long v; int i; }), PAIR},
+    [TUTTI_INT_INT] = {"int_int", sizeof(struct { int v; int i; }), PAIR},
+    [TUTTI_SHORT_INT] = {"short_int", sizeof(struct { short v; int i; }), PAIR},
+};
+
+static const struct {
+  const char *name;
+  int kinds;
+} ops[TUTTI_OP_COUNT] = {
+    [TUTTI_SUM] = {"sum", INTEGER | REAL | COMPLEX},
+    [TUTTI_PROD] = {"prod", INTEGER | REAL | COMPLEX},
+    [TUTTI_MIN] = {"min", INTEGER | REAL},
+    [TUTTI_MAX] = {"max", INTEGER | REAL},
+    [TUTTI_AVG] = {"avg", INTEGER | REAL | COMPLEX},
+    [TUTTI_BAND] = {"band", INTEGER},
+    [TUTTI_BOR] = {"bor", INTEGER},
+    [TUTTI_BXOR] = {"bxor", INTEGER},
+    [TUTTI_LAND] = {"land", INTEGER},
+    [TUTTI_LOR] = {"lor", INTEGER},
+    [TUTTI_LXOR] = {"lxor", INTEGER},
+    [TUTTI_MINLOC] = {"minloc", PAIR},
+    [TUTTI_MAXLOC] = {"maxloc", PAIR},
+};
+
+bool tt_type_valid(tutti_type type) { return (unsigned)type < TUTTI_TYPE_COUNT; }
+
+bool tt_type_inexact(tutti_type type) {
+  return tt_type_valid(type) && (types[type].kind & (REAL | COMPLEX));
+}
+
+size_t tutti_type_size(tutti_type type) { return tt_type_valid(type) ? types[type].size : 0; }
+
+const char *tutti_type_name(tutti_type type) {
+  return tt_type_valid(type) ? types[type].name : "?";
+}
+
+const tt_user_op *tt_op_user(tutti_op op) {
+  if ((int)op < TUTTI_OP_USER || (int)op >= TUTTI_OP_USER_END || !tt_process.user_ops) return NULL;
+  const tt_user_op *user = &tt_process.user_ops[op - TUTTI_OP_USER];
+  return user->used ? user : NULL;
+}
+
+bool tt_op_valid(tutti_op op) { return (unsigned)op < TUTTI_OP_COUNT || tt_op_user(op); }
+
+bool tt_op_commutative(tutti_op op) {
+  const tt_user_op *user = tt_op_user(op);
+  return user ? user->commutative : true;
+}
+
+const char *tutti_op_name(tutti_op op) {
+  if ((unsigned)op < TUTTI_OP_COUNT) return ops[op].name;
+  return tt_op_user(op) ? "user" : "?";
+}
+
+int tutti_type_has_op(tutti_type type, tutti_op op) {
+  if (!tt_type_valid(type)) return 0;
+  if ((unsigned)op < TUTTI_OP_COUNT) return (ops[op].kinds & types[type].kind) != 0;
+  return tt_op_user(op) != NULL;
+}
+
+static tutti_op claim(tutti_op_fn *fn, void *ctx, int commutative) {
+  const int room = TUTTI_OP_USER_END - TUTTI_OP_USER;
+  if (!tt_process.user_ops)
+    tt_process.user_ops = calloc((size_t)room, sizeof *tt_process.user_ops);
+  for (int i = 0; tt_process.user_ops && i < room; i++) {
+    if (tt_process.user_ops[i].used) continue;
+    tt_process.user_ops[i] = (tt_user_op){fn, ctx, commutative != 0, true};
+    return (tutti_op)(TUTTI_OP_USER + i);
+  }
+  return TUTTI_OP_USER_END;
+}
+
+tutti_status tutti_op_create(tutti_op_fn *fn, void *ctx, int commutative, tutti_op *op) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!fn || !op) return tt_fail(TUTTI_ERR_ARG, "tutti_op_create: %s is NULL", fn ? "op" : "fn");
+  pthread_mutex_lock(&tt_process.lock);
+  tutti_op claimed = claim(fn, ctx, commutative);
+  pthread_mutex_unlock(&tt_process.lock);
+  if (claimed == TUTTI_OP_USER_END)
+    return tt_fail(TUTTI_ERR_MEMORY, "tutti_op_create: no room for another op; free some");
+  *op = claimed;
+  return TUTTI_OK;
+}
+
+tutti_status tutti_op_free(tutti_op op) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  pthread_mutex_lock(&tt_process.lock);
+  bool known = tt_op_user(op) != NULL;
+  if (known) tt_process.user_ops[op - TUTTI_OP_USER].used = false;
+  pthread_mutex_unlock(&tt_process.lock);
+  return known ? TUTTI_OK : tt_fail(TUTTI_ERR_OP, "tutti_op_free: %d is no user-defined op", op);
+}

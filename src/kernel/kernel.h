@@ -1,0 +1,31 @@
+/* kernel.h - reductions of arrays: dst = in[0] op in[1] op ... op in[n-1].
+ *
+ * Invariant  the operand order is kept, and the bits do not depend on the
+ *            instruction set, the alignment, or how an array is cut in pieces.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_KERNEL_H
+#define TT_KERNEL_H
+
+#include "core.h"
+
+/* n >= 2 inputs of `count` elements, each aligned as the type; dst may be equal
+ * to any of the inputs, but overlaps none partially. */
+typedef void tt_kernel_fn(void *dst, const void *const *in, int n, size_t count);
+
+/* What a reduction needs to know, filled once per call of a collective. */
+typedef struct tt_reducer {
+  tutti_type type;
+  size_t element;         /* bytes */
+  tt_kernel_fn *kernel;   /* built-in op, or NULL */
+  const tt_user_op *user; /* else the user's */
+} tt_reducer;
+
+/* TUTTI_OK, or TUTTI_ERR_TYPE / TUTTI_ERR_OP with a sentence. avg reduces as sum. */
+tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op);
+
+void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count);
+
+/* avg: dst[i] = dst[i] / ranks, as tutti.h says. */
+void tt_scale(tutti_type type, void *dst, size_t count, int ranks);
+
+#endif
