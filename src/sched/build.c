@@ -1,0 +1,185 @@
+/* build.c - writes a schedule down step by step.
+ *
+ * Idea       algorithms call these; nobody writes dependencies (order.c derives
+ *            them). In place, src becomes dst here and copies onto itself vanish.
+ * Errors     sticky: after a failed allocation the calls do nothing and
+ *            tt_build_end returns NULL.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched.h"
+
+void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank,
+                    int root, bool in_place, uint32_t blocks) {
+  *b = (tt_builder){.s = calloc(1, sizeof(tt_sched))};
+  if (!b->s) {
+    b->status = TUTTI_ERR_MEMORY;
+    return;
+  }
+  tt_sched *s = b->s;
+  snprintf(s->name, sizeof s->name, "%s", name);
+  s->coll = coll;
+  s->ranks = ranks;
+  s->rank = rank;
+  s->root = root;
+  s->in_place = in_place && (!tt_coll_rooted(coll) || rank == root);
+  s->blocks = blocks;
+}
+
+tt_sched *tt_build_end(tt_builder *b) {
+  if (!b->status) b->status = tt_derive_order(b->s);
+  if (b->status) {
+    tt_sched_free(b->s);
+    b->s = NULL;
+  }
+  return b->s;
+}
+
+void tt_sched_free(tt_sched *s) {
+  if (!s) return;
+  free(s->steps);
+  free(s->after_at);
+  free(s->after);
+  free(s);
+}
+
+static void claim_tmp(tt_sched *s, const tt_span *span, uint32_t extra) {
+  if (span->buf != TT_TMP || tt_span_size(span) == 0) return;
+  uint32_t top = 0;
+  for (uint32_t i = 0; i < tt_span_size(span); i++)
+    top = (uint32_t)tt_max(top, tt_span_block(span, i));
+  s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, top + extra + 1);
+}
+
+static void settle(const tt_sched *s, tt_span *span) {
+  if (s->in_place && span->buf == TT_SRC) span->buf = TT_DST;
+  tt_span_tidy(span);
+}
+
+static bool same_blocks(const tt_span *a, const tt_span *b) {
+  if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
+  for (uint32_t i = 0; i < tt_span_size(a); i++)
+    if (tt_span_block(a, i) != tt_span_block(b, i)) return false;
+  return true;
+}
+
+void tt_build_step(tt_builder *b, const tt_step *step) {
+  if (b->status) return;
+  tt_sched *s = b->s;
+  if (s->nsteps == b->room) {
+    uint32_t room = b->room ? 2 * b->room : 16;
+    tt_step *more = realloc(s->steps, room * sizeof *more);
+    if (!more) {
+      b->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while building a schedule");
+      return;
+    }
+    s->steps = more;
+    b->room = room;
+  }
+  tt_step *new = &s->steps[s->nsteps];
+  *new = *step;
+  settle(s, &new->dst);
+  settle(s, &new->own);
+  settle(s, &new->in);
+  if (new->kind == TT_COPY && same_blocks(&new->dst, &new->own)) return;
+  if (new->kind != TT_SEND) claim_tmp(s, &new->dst, 0);
+  if (new->kind != TT_RECV) claim_tmp(s, &new->own, 0);
+  if (new->kind == TT_REDUCE) claim_tmp(s, &new->in, (new->inputs - 1) * new->in_step);
+  s->nsteps++;
+}
+
+static tt_step blank(tt_kind kind, tt_peers peers) {
+  tt_step step;
+  memset(&step, 0, sizeof step);
+  step.kind = (uint8_t)kind;
+  step.peers = peers;
+  step.dst = step.own = step.in = tt_block(TT_SRC, 0);
+  return step;
+}
+
+void tt_send_all(tt_builder *b, tt_peers to, tt_span what) {
+  tt_step step = blank(TT_SEND, to);
+  step.own = what;
+  tt_build_step(b, &step);
+}
+
+void tt_send(tt_builder *b, int peer, tt_span what) { tt_send_all(b, tt_peer(peer), what); }
+
+void tt_send_split(tt_builder *b, tt_peers to, tt_span what) {
+  tt_step step = blank(TT_SEND, to);
+  step.own = what;
+  step.split = 1;
+  tt_build_step(b, &step);
+}
+
+void tt_recv(tt_builder *b, int peer, tt_span dst) {
+  tt_step step = blank(TT_RECV, tt_peer(peer));
+  step.dst = dst;
+  tt_build_step(b, &step);
+}
+
+void tt_recv_split(tt_builder *b, tt_peers from, tt_span dst) {
+  tt_step step = blank(TT_RECV, from);
+  step.dst = dst;
+  step.split = 1;
+  tt_build_step(b, &step);
+}
+
+void tt_recv_reduce_all(tt_builder *b, tt_peers from, tt_span dst, tt_span own, tt_side side) {
+  tt_step step = blank(TT_RECV_REDUCE, from);
+  step.dst = dst;
+  step.own = own;
+  step.side = (uint8_t)side;
+  tt_build_step(b, &step);
+}
+
+void tt_recv_reduce(tt_builder *b, int peer, tt_span dst, tt_span own, tt_side side) {
+  tt_recv_reduce_all(b, tt_peer(peer), dst, own, side);
+}
+
+void tt_copy(tt_builder *b, tt_span dst, tt_span from) {
+  tt_step step = blank(TT_COPY, (tt_peers){0, 0, 1});
+  step.dst = dst;
+  step.own = from;
+  tt_build_step(b, &step);
+}
+
+void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right) {
+  tt_step step = blank(TT_REDUCE, (tt_peers){0, 0, 1});
+  step.dst = dst;
+  step.own = left;
+  step.in = right;
+  step.inputs = 1;
+  tt_build_step(b, &step);
+}
+
+void tt_mark_last(tt_builder *b) {
+  if (!b->status && b->s->nsteps) b->s->steps[b->s->nsteps - 1].last = 1;
+}
+
+static bool same_span(const tt_span *a, const tt_span *b) {
+  return a->buf == b->buf && a->base == b->base && a->first == b->first && a->count == b->count &&
+         a->ring == b->ring && a->stride == b->stride && a->repeat == b->repeat;
+}
+
+static bool same_step(const tt_step *a, const tt_step *b) {
+  return a->kind == b->kind && a->side == b->side && a->split == b->split && a->last == b->last &&
+         a->peers.first == b->peers.first && a->peers.count == b->peers.count &&
+         a->peers.stride == b->peers.stride && same_span(&a->dst, &b->dst) &&
+         same_span(&a->own, &b->own) && same_span(&a->in, &b->in) && a->inputs == b->inputs &&
+         a->in_step == b->in_step;
+}
+
+bool tt_sched_equal(const tt_sched *a, const tt_sched *b) {
+  if (strcmp(a->name, b->name) != 0 || a->coll != b->coll || a->ranks != b->ranks ||
+      a->rank != b->rank || a->root != b->root || a->in_place != b->in_place ||
+      a->blocks != b->blocks || a->tmp_blocks != b->tmp_blocks || a->nsteps != b->nsteps)
+    return false;
+  for (uint32_t i = 0; i < a->nsteps; i++)
+    if (!same_step(&a->steps[i], &b->steps[i])) return false;
+  if (memcmp(a->after_at, b->after_at, (a->nsteps + 1) * sizeof *a->after_at) != 0) return false;
+  return a->after_at[a->nsteps] == 0 ||
+         memcmp(a->after, b->after, a->after_at[a->nsteps] * sizeof *a->after) == 0;
+}

@@ -1,0 +1,356 @@
+/* parse.c - reads the text form of schedules (text.c shows it).
+ *
+ * Idea       one cursor, one token at a time; the first surprise ends it with
+ *            line, column and what was expected. `#` starts a comment. The word
+ *            `derive` in the header lets the builder derive the order instead of
+ *            taking the `after` lists as they stand.
+ * Invariant  what it hands out is within bounds: blocks, ranks, earlier steps.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched.h"
+
+enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
+
+typedef struct cursor {
+  const char *text, *at;
+  tutti_status status;
+} cursor;
+
+typedef struct header {
+  char name[72];
+  tutti_coll coll;
+  int ranks, root;
+  uint32_t blocks;
+  bool derive;
+} header;
+
+static tutti_status complain(cursor *c, const char *expected) {
+  if (c->status) return c->status;
+  int line = 1, column = 1;
+  for (const char *p = c->text; p < c->at; p++) {
+    column = *p == '\n' ? 1 : column + 1;
+    line += *p == '\n';
+  }
+  int n = 0;
+  while (n < 20 && c->at[n] && !isspace((unsigned char)c->at[n])) n++;
+  return c->status = tt_fail(TUTTI_ERR_SCHEDULE, "schedule, line %d, column %d: expected %s, found %s%.*s%s",
+                             line, column, expected, n ? "'" : "the end of the line", n, c->at,
+                             n ? "'" : "");
+}
+
+static void blanks(cursor *c) {
+  while (*c->at == ' ' || *c->at == '\t' || *c->at == '\r') c->at++;
+  if (*c->at == '#')
+    while (*c->at && *c->at != '\n') c->at++;
+}
+
+static bool take(cursor *c, const char *token) {
+  blanks(c);
+  size_t n = strlen(token);
+  if (c->status || strncmp(c->at, token, n) != 0) return false;
+  if (isalpha((unsigned char)token[n - 1]) && (isalnum((unsigned char)c->at[n]) || c->at[n] == '_'))
+    return false;
+  c->at += n;
+  return true;
+}
+
+static bool digit_next(cursor *c) {
+  blanks(c);
+  return isdigit((unsigned char)*c->at);
+}
+
+static uint32_t number(cursor *c, uint32_t most, const char *what) {
+  blanks(c);
+  if (c->status) return 0;
+  if (!isdigit((unsigned char)*c->at)) {
+    complain(c, what);
+    return 0;
+  }
+  char *end;
+  unsigned long long n = strtoull(c->at, &end, 10);
+  if (n > most) {
+    char text[96];
+    snprintf(text, sizeof text, "%s of at most %u", what, most);
+    complain(c, text);
+    return 0;
+  }
+  c->at = end;
+  return (uint32_t)n;
+}
+
+static void line_end(cursor *c) {
+  blanks(c);
+  if (*c->at && *c->at != '\n') complain(c, "the end of the line");
+}
+
+/* To the next line with something on it; false at the end of the text. */
+static bool next_line(cursor *c) {
+  do {
+    blanks(c);
+    if (*c->at != '\n') return *c->at != 0;
+    c->at++;
+  } while (true);
+}
+
+static bool buffer(cursor *c, tt_buf *buf) {
+  static const char *const names[TT_BUF_COUNT] = {"src", "dst", "tmp"};
+  for (int b = 0; b < TT_BUF_COUNT; b++) {
+    blanks(c);
+    if (strncmp(c->at, names[b], 3) == 0 && c->at[3] == '[') {
+      c->at += 4;
+      *buf = (tt_buf)b;
+      return true;
+    }
+  }
+  return false;
+}
+
+static tt_span span(cursor *c, const header *h) {
+  tt_buf buf;
+  tt_span s = tt_block(TT_SRC, 0);
+  blanks(c);
+  const char *start = c->at;
+  if (!buffer(c, &buf)) {
+    complain(c, "a span such as src[0] or dst[2..5]");
+    return s;
+  }
+  uint32_t first = number(c, MAX_BLOCKS, "a block number"), last = first;
+  if (take(c, "..")) last = number(c, MAX_BLOCKS, "a block number");
+  uint32_t ring = (uint32_t)tt_max(first, last) + 1;
+  if (take(c, "%")) ring = number(c, MAX_BLOCKS, "a ring size");
+  s = (tt_span){buf, 0, first, 0, ring, 1, 1};
+  if (take(c, "*")) s.stride = number(c, MAX_BLOCKS, "a stride");
+  if (take(c, "+")) s.base = number(c, MAX_BLOCKS, "a base");
+  if (take(c, "x")) s.repeat = number(c, MAX_BLOCKS, "a repeat");
+  if (!c->status && !take(c, "]")) complain(c, "']'");
+  s.count = last >= first ? last - first + 1 : last + ring - first + 1;
+  uint64_t top = s.base + (uint64_t)s.stride * ((uint64_t)ring * s.repeat - 1);
+  uint64_t most = buf == TT_TMP ? MAX_BLOCKS : 4 * (uint64_t)h->blocks;
+  bool fits = first < ring && last < ring && s.stride && s.repeat && s.count <= ring && top < most;
+  if (!c->status && !fits) {
+    c->at = start;
+    complain(c, "a span inside its buffer");
+  }
+  if (c->status) return tt_block(TT_SRC, 0);
+  for (uint32_t i = 0; buf != TT_TMP && i < tt_span_size(&s); i++)
+    if (tt_span_block(&s, i) >= h->blocks) {
+      c->at = start;
+      complain(c, "a span inside its buffer");
+      break;
+    }
+  tt_span_tidy(&s);
+  return s;
+}
+
+static tt_peers peers(cursor *c, const header *h) {
+  uint32_t most = (uint32_t)h->ranks - 1;
+  tt_peers p = {(int)number(c, most, "a rank"), 1, 1};
+  if (!take(c, "..")) return p;
+  int last = (int)number(c, most, "a rank");
+  if (take(c, ":")) {
+    int sign = take(c, "-") ? -1 : 1;
+    p.stride = sign * (int)number(c, most, "a stride");
+  }
+  while (p.count < h->ranks && tt_peer_rank(&p, p.count - 1, h->ranks) != last) p.count++;
+  if (tt_peer_rank(&p, p.count - 1, h->ranks) != last)
+    complain(c, "a peer range whose stride reaches its end");
+  return p;
+}
+
+static void local_inputs(cursor *c, const header *h, tt_step *step) {
+  tt_span items[64];
+  uint32_t n = 0;
+  do {
+    if (n == 64) {
+      complain(c, "at most 64 operands");
+      return;
+    }
+    items[n++] = span(c, h);
+  } while (!c->status && take(c, "op"));
+  if (c->status) return;
+  if (n < 2) {
+    complain(c, "'op' and another operand");
+    return;
+  }
+  step->side = TT_OWN_FIRST;
+  step->own = items[0];
+  step->in = items[1];
+  step->inputs = n - 1;
+  for (uint32_t k = 2; k < n; k++) {
+    uint32_t gap = tt_span_block(&items[k], 0) - tt_span_block(&items[k - 1], 0);
+    if (k == 2) step->in_step = gap;
+    if (gap != step->in_step || tt_span_size(&items[k]) != tt_span_size(&items[1]) ||
+        items[k].buf != items[1].buf)
+      complain(c, "inputs that are evenly spaced");
+  }
+}
+
+static void operands(cursor *c, const header *h, tt_step *step) {
+  if (step->kind == TT_SEND || step->kind == TT_RECV) return;
+  if (!take(c, "=")) complain(c, "'='");
+  if (step->kind == TT_COPY) step->own = span(c, h);
+  if (step->kind == TT_REDUCE) local_inputs(c, h, step);
+  if (step->kind != TT_RECV_REDUCE) return;
+  bool before = take(c, "in");
+  if (before && !take(c, "op")) complain(c, "'op'");
+  step->own = span(c, h);
+  bool after = take(c, "op");
+  if (after && !take(c, "in")) complain(c, "'in'");
+  if (!before && !after) complain(c, "'op in'");
+  step->side = before && after ? TT_OWN_AMONG : before ? TT_OWN_LAST : TT_OWN_FIRST;
+}
+
+static bool kind_word(cursor *c, tt_step *step) {
+  static const struct {
+    const char *word;
+    tt_kind kind;
+    int split;
+  } words[] = {{"send_split", TT_SEND, 1}, {"send", TT_SEND, 0},
+               {"recv_split", TT_RECV, 1}, {"recv_reduce", TT_RECV_REDUCE, 0},
+               {"recv", TT_RECV, 0},       {"copy", TT_COPY, 0},
+               {"reduce", TT_REDUCE, 0}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (!take(c, words[i].word)) continue;
+    step->kind = (uint8_t)words[i].kind;
+    step->split = (uint8_t)words[i].split;
+    return true;
+  }
+  complain(c, "send, recv, recv_reduce, copy, reduce, send_split or recv_split");
+  return false;
+}
+
+/* One step; its `after` numbers go to `after`, their count to *n. */
+static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uint32_t **after,
+                      uint32_t *n, uint32_t *room) {
+  memset(step, 0, sizeof *step);
+  step->dst = step->own = step->in = tt_block(TT_SRC, 0);
+  step->peers.stride = 1;
+  const char *start = c->at;
+  if (number(c, MAX_STEPS, "a step number") != i && !c->status) {
+    char text[48];
+    snprintf(text, sizeof text, "step number %u", i);
+    c->at = start;
+    complain(c, text);
+  }
+  if (c->status || !kind_word(c, step)) return;
+  if (!tt_step_local(step)) {
+    const char *arrow = step->kind == TT_SEND ? "->" : "<-";
+    if (!take(c, arrow)) complain(c, step->kind == TT_SEND ? "'->' and a rank" : "'<-' and a rank");
+    step->peers = peers(c, h);
+  }
+  if (step->kind == TT_SEND) step->own = span(c, h);
+  else step->dst = span(c, h);
+  operands(c, h, step);
+  step->last = take(c, "last");
+  if (take(c, "after"))
+    while (!c->status && digit_next(c)) {
+      if (*n == *room) {
+        *room = *room ? 2 * *room : 64;
+        uint32_t *more = realloc(*after, *room * sizeof *more);
+        if (!more) c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
+        if (!more) return;
+        *after = more;
+      }
+      (*after)[(*n)++] = number(c, i ? i - 1 : 0, "an earlier step");
+      if (i == 0) complain(c, "no 'after' on the first step");
+    }
+  line_end(c);
+}
+
+static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, uint32_t tmp) {
+  tt_builder b;
+  tt_build_begin(&b, h->name, h->coll, h->ranks, rank, h->root, false, h->blocks);
+  if (b.status) {
+    c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
+    return NULL;
+  }
+  tt_sched *s = b.s;
+  s->in_place = in_place;
+  uint32_t *after = NULL, n = 0, room = 0, *at = calloc(1, sizeof *at), steps = 0;
+  while (!c->status && at && next_line(c) && isdigit((unsigned char)*c->at)) {
+    tt_step step;
+    step_line(c, h, steps, &step, &after, &n, &room);
+    if (!c->status) tt_build_step(&b, &step);
+    if (!c->status && s->nsteps != steps + 1) complain(c, "a copy that copies something");
+    uint32_t *more = realloc(at, (steps + 2) * sizeof *at);
+    if (!more) break;
+    at = more;
+    at[++steps] = n;
+  }
+  if (!at || (s->nsteps != steps && !c->status) || b.status)
+    c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
+  s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, tmp);
+  s->after_at = at;
+  s->after = after;
+  if (!c->status && h->derive) c->status = tt_derive_order(s);
+  if (!c->status) return s;
+  tt_sched_free(s);
+  return NULL;
+}
+
+static void header_line(cursor *c, header *h) {
+  next_line(c);
+  if (!take(c, "tutti-schedule") || !take(c, "1")) complain(c, "'tutti-schedule 1'");
+  int coll = 0;
+  while (coll < TUTTI_COLL_COUNT && !take(c, tutti_coll_name((tutti_coll)coll))) coll++;
+  if (coll == TUTTI_COLL_COUNT) complain(c, "a collective such as allreduce");
+  h->coll = (tutti_coll)coll;
+  blanks(c);
+  size_t n = 0;
+  while (c->at[n] && !isspace((unsigned char)c->at[n])) n++;
+  if (n == 0 || n >= sizeof h->name) complain(c, "a name of at most 71 characters");
+  if (c->status) return;
+  memcpy(h->name, c->at, n);
+  h->name[n] = 0;
+  c->at += n;
+  if (!take(c, "P=")) complain(c, "P=");
+  h->ranks = (int)number(c, MAX_RANKS, "a number of ranks");
+  if (!c->status && h->ranks < 1) complain(c, "at least one rank");
+  h->blocks = (uint32_t)h->ranks;
+  while (!c->status) {
+    if (take(c, "blocks=")) h->blocks = number(c, MAX_BLOCKS, "a number of blocks");
+    else if (take(c, "root=")) h->root = (int)number(c, (uint32_t)h->ranks - 1, "a rank");
+    else if (take(c, "derive")) h->derive = true;
+    else break;
+  }
+  if (!c->status && h->blocks < 1) complain(c, "at least one block");
+  if (!c->status && tt_coll_owned(h->coll) && h->blocks != (uint32_t)h->ranks)
+    complain(c, "blocks=P for this collective");
+  line_end(c);
+}
+
+void tt_sched_free_all(tt_sched **all, int ranks) {
+  for (int r = 0; all && r < ranks; r++) tt_sched_free(all[r]);
+  free(all);
+}
+
+tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks) {
+  cursor c = {text, text, TUTTI_OK};
+  header h = {0};
+  header_line(&c, &h);
+  tt_sched **list = c.status ? NULL : calloc((size_t)h.ranks, sizeof *list);
+  if (!c.status && !list) c.status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
+  int found = 0;
+  while (!c.status && next_line(&c)) {
+    if (!take(&c, "rank")) complain(&c, "'rank'");
+    int rank = (int)number(&c, (uint32_t)h.ranks - 1, "a rank");
+    bool in_place = take(&c, "inplace");
+    uint32_t tmp = take(&c, "tmp=") ? number(&c, MAX_BLOCKS, "a number of blocks") : 0;
+    if (!c.status && list[rank]) complain(&c, "each rank once");
+    line_end(&c);
+    if (!c.status) list[rank] = rank_body(&c, &h, rank, in_place, tmp);
+    found++;
+  }
+  if (!c.status && !found) complain(&c, "'rank 0'");
+  if (c.status) {
+    tt_sched_free_all(list, h.ranks);
+    return c.status;
+  }
+  *all = list;
+  *ranks = h.ranks;
+  return TUTTI_OK;
+}

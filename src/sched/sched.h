@@ -1,0 +1,205 @@
+/* sched.h - a schedule: what one rank does, as data.
+ *
+ * Idea       steps on block spans of three symbolic buffers. No addresses, tags,
+ *            counts or types: one schedule serves every size.
+ * Spans      block i of a span, i = repeat_index * count + k, is
+ *              base + stride * ((first + k) mod ring + ring * repeat_index),
+ *            a range with at most one wrap, repeated for product groups.
+ * Buffers    src and dst have `blocks` blocks. tmp block t is as large as block
+ *            t mod `blocks`, so tmp is layers of the vector's shape. In place,
+ *            src is called dst throughout.
+ * Peers      a range of ranks; an entry that is the rank itself is passed over.
+ *            Split: the i-th entry of the range has the i-th part of the span.
+ *            Not split: all have the whole span (several readers, or inputs).
+ * Order      a step may start when all steps of its `after` list have ended. A
+ *            send holds its span from its start until every reader consumed it.
+ * Matching   the k-th send from a to b, in the order of the steps, meets the
+ *            k-th receive on b from a.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_SCHED_H
+#define TT_SCHED_H
+
+#include "core.h"
+
+typedef enum tt_buf { TT_SRC, TT_DST, TT_TMP, TT_BUF_COUNT } tt_buf;
+
+typedef struct tt_span {
+  uint32_t buf;
+  uint32_t base, first, count, ring, stride, repeat;
+} tt_span;
+
+typedef enum tt_kind {
+  TT_SEND,        /* src -> peers */
+  TT_RECV,        /* dst = in */
+  TT_RECV_REDUCE, /* dst = own op in, for the inputs of all peers in one pass */
+  TT_COPY,        /* dst = own */
+  TT_REDUCE,      /* dst = own op in0 op in1 ..., local inputs */
+  TT_KIND_COUNT
+} tt_kind;
+
+/* Where the rank's own operand stands among the inputs. */
+typedef enum tt_side {
+  TT_OWN_FIRST,
+  TT_OWN_LAST,
+  TT_OWN_AMONG /* at the place of the rank's own entry in the peer range */
+} tt_side;
+
+typedef struct tt_peers {
+  int32_t first, count, stride; /* ranks (first + i * stride) mod P */
+} tt_peers;
+
+typedef struct tt_step {
+  uint8_t kind;  /* tt_kind */
+  uint8_t side;  /* tt_side, for TT_RECV_REDUCE */
+  uint8_t split; /* each peer has its own part */
+  uint8_t last;  /* the result is the complete sum: avg divides here */
+  tt_peers peers;
+  tt_span dst;      /* written; unused by sends */
+  tt_span own;      /* read: a send's span, a copy's source, the own operand */
+  tt_span in;       /* TT_REDUCE: the first input ... */
+  uint32_t inputs;  /* ... how many ... */
+  uint32_t in_step; /* ... and blocks from one to the next */
+} tt_step;
+
+typedef struct tt_sched {
+  char name[72]; /* algorithm and parameters */
+  tutti_coll coll;
+  int ranks, rank, root;
+  bool in_place;
+  uint32_t blocks, tmp_blocks;
+  uint32_t nsteps;
+  tt_step *steps;
+  uint32_t *after_at; /* nsteps + 1 offsets into ... */
+  uint32_t *after;    /* ... the steps each waits for, ascending, all earlier */
+} tt_sched;
+
+void tt_sched_free(tt_sched *s);
+bool tt_sched_equal(const tt_sched *a, const tt_sched *b);
+
+/* ---- spans (span.c) ---- */
+
+tt_span tt_block(tt_buf buf, uint32_t block);
+/* `count` blocks from `first`, wrapping at `ring`. */
+tt_span tt_range(tt_buf buf, uint32_t first, uint32_t count, uint32_t ring);
+/* The same blocks in layer `layer` of tmp, of `blocks` blocks a layer. */
+tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks);
+/* One spelling per list of blocks: without a wrap, base 0 and ring first + count. */
+void tt_span_tidy(tt_span *span);
+static inline uint32_t tt_span_size(const tt_span *s) { return s->count * s->repeat; }
+static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
+  uint32_t k = s->first + i % s->count;
+  if (k >= s->ring) k -= s->ring;
+  return s->base + s->stride * (k + s->ring * (i / s->count));
+}
+/* The longest run of neighbouring blocks from position i on, at most to `end`. */
+uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
+
+/* ---- peers (span.c) ---- */
+
+static inline tt_peers tt_peer(int rank) { return (tt_peers){rank, 1, 1}; }
+static inline int tt_peer_rank(const tt_peers *p, int i, int ranks) {
+  return tt_mod((int64_t)p->first + (int64_t)i * p->stride, ranks);
+}
+/* Positions [lo, hi) of the step's message span that belong to entry i. */
+void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi);
+/* The span whose blocks travel: a send's own, a receive's dst. */
+static inline const tt_span *tt_step_cargo(const tt_step *step) {
+  return step->kind == TT_SEND ? &step->own : &step->dst;
+}
+static inline bool tt_step_receives(const tt_step *step) {
+  return step->kind == TT_RECV || step->kind == TT_RECV_REDUCE;
+}
+static inline bool tt_step_local(const tt_step *step) {
+  return step->kind == TT_COPY || step->kind == TT_REDUCE;
+}
+/* Spans that a step reads locally (out to room of 1 + inputs spans); the count. */
+uint32_t tt_step_reads(const tt_step *step, tt_span *out, uint32_t room);
+
+/* ---- builder (build.c): what an algorithm writes with ---- */
+
+typedef struct tt_builder {
+  tt_sched *s;
+  uint32_t room;
+  tutti_status status; /* sticky */
+} tt_builder;
+
+/* `in_place` is dropped where a rank has only one of src and dst. */
+void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank,
+                    int root, bool in_place, uint32_t blocks);
+/* Derives the dependencies and hands over the schedule (NULL if out of memory). */
+tt_sched *tt_build_end(tt_builder *b);
+
+void tt_send(tt_builder *b, int peer, tt_span what);
+void tt_send_all(tt_builder *b, tt_peers to, tt_span what);   /* several readers */
+void tt_send_split(tt_builder *b, tt_peers to, tt_span what); /* a part each */
+void tt_recv(tt_builder *b, int peer, tt_span dst);
+void tt_recv_split(tt_builder *b, tt_peers from, tt_span dst);
+void tt_recv_reduce(tt_builder *b, int peer, tt_span dst, tt_span own, tt_side side);
+void tt_recv_reduce_all(tt_builder *b, tt_peers from, tt_span dst, tt_span own, tt_side side);
+void tt_copy(tt_builder *b, tt_span dst, tt_span from);
+void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
+/* The step written last yields complete sums. */
+void tt_mark_last(tt_builder *b);
+/* A step as it stands (the parser, mutants). */
+void tt_build_step(tt_builder *b, const tt_step *step);
+
+/* Fill in after_at and after from what the steps read and write. */
+tutti_status tt_derive_order(tt_sched *s);
+
+/* ---- what a collective starts with and asks for (coll.c) ---- */
+
+/* Blocks [lo, hi) of src that hold this rank's input; of dst that it may write
+ * (and, at the end, must hold results). Empty as lo == hi. */
+void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi);
+void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi);
+bool tt_coll_reduces(tutti_coll coll);
+bool tt_coll_rooted(tutti_coll coll);
+/* Each rank owns one block (reduce-scatter, all-gather): blocks == ranks. */
+bool tt_coll_owned(tutti_coll coll);
+
+/* ---- text (text.c, parse.c) ---- */
+
+typedef struct tt_text { /* growing string */
+  char *at;
+  size_t length, room;
+  bool failed;
+} tt_text;
+void tt_text_add(tt_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tt_span_print(tt_text *t, const tt_span *span);
+void tt_step_print(tt_text *t, const tt_sched *s, uint32_t i);
+/* Header line and the given ranks' steps. */
+void tt_sched_print(tt_text *t, const tt_sched *const *all, int n);
+/* Parse what tt_sched_print wrote, or a person: up to `ranks` schedules, NULL
+ * for ranks that the text leaves out. Errors name line and column. */
+tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks);
+void tt_sched_free_all(tt_sched **all, int ranks);
+
+/* ---- slices (slice.c) ---- */
+
+/* The schedule of `slices` copies of s on consecutive parts of the vector, at
+ * most `flight` at once, each with its own tmp: what the engine runs, spelled
+ * out so that the prover sees it. */
+tt_sched *tt_sched_sliced(const tt_sched *s, int slices, int flight);
+
+/* ---- partition (partition.c): blocks in elements ---- */
+
+typedef struct tt_partition {
+  uint64_t total;        /* elements */
+  uint64_t unit;         /* elements that stay together */
+  uint64_t quot, rem;    /* units per block; the first `rem` blocks have one more */
+  const uint64_t *table; /* or blocks + 1 offsets */
+} tt_partition;
+
+/* Evenly, boundaries on 64 bytes once blocks are larger. */
+void tt_partition_even(tt_partition *p, uint64_t total, size_t element, uint32_t blocks);
+/* Blocks of exactly `each` elements. */
+void tt_partition_fixed(tt_partition *p, uint64_t each, uint32_t blocks);
+void tt_partition_table(tt_partition *p, const uint64_t *table, uint32_t blocks);
+static inline uint64_t tt_partition_at(const tt_partition *p, uint32_t block) {
+  if (p->table) return p->table[block];
+  uint64_t units = block * p->quot + (block < p->rem ? block : p->rem);
+  uint64_t at = units * p->unit;
+  return at < p->total ? at : p->total;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* span.c - block spans and peer ranges.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "sched.h"
+
+tt_span tt_range(tt_buf buf, uint32_t first, uint32_t count, uint32_t ring) {
+  return (tt_span){buf, 0, first % ring, count, ring, 1, 1};
+}
+
+tt_span tt_block(tt_buf buf, uint32_t block) { return (tt_span){buf, 0, block, 1, block + 1, 1, 1}; }
+
+tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks) {
+  span.buf = TT_TMP;
+  span.base += layer * blocks;
+  return span;
+}
+
+void tt_span_tidy(tt_span *span) {
+  if (span->repeat > 1 && span->count == span->ring && span->first == 0) { /* rings in a row */
+    span->count = span->ring *= span->repeat;
+    span->repeat = 1;
+  }
+  bool one = tt_span_size(span) == 1;
+  if (one || (span->stride == 1 && span->repeat == 1 && span->first + span->count <= span->ring)) {
+    span->first = tt_span_block(span, 0);
+    span->base = 0;
+    span->stride = 1;
+    span->ring = span->first + span->count;
+  }
+}
+
+uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end) {
+  uint32_t n = 1;
+  if (s->stride == 1 && i < end) { /* to the wrap or the end of this repeat, at once */
+    uint32_t k = i % s->count;
+    uint32_t to_wrap = s->first + k < s->ring ? s->ring - s->first - k : s->count - k;
+    n = (uint32_t)tt_min(tt_min(to_wrap, s->count - k), end - i);
+  }
+  while (i + n < end && tt_span_block(s, i + n) == tt_span_block(s, i + n - 1) + 1) {
+    if (s->stride != 1) {
+      n++;
+      continue;
+    }
+    n += tt_span_run(s, i + n, end); /* whole rings one after another */
+  }
+  return n;
+}
+
+void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi) {
+  uint32_t size = tt_span_size(tt_step_cargo(step));
+  if (!step->split) {
+    *lo = 0;
+    *hi = size;
+    return;
+  }
+  uint32_t each = size / (uint32_t)step->peers.count;
+  *lo = each * (uint32_t)i;
+  *hi = *lo + each;
+}
+
+uint32_t tt_step_reads(const tt_step *step, tt_span *out, uint32_t room) {
+  uint32_t n = 0;
+  if (step->kind != TT_RECV && n < room) out[n++] = step->own;
+  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs && n < room; k++) {
+    out[n] = step->in;
+    out[n++].base += k * step->in_step;
+  }
+  return n;
+}
