@@ -1,0 +1,107 @@
+/* cli.c - complaints, numbers and near misses for all subcommands.
+ * A complaint is put together first and written at once, so that the lines of
+ * several processes never mix. SPDX-License-Identifier: BSD-3-Clause */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int cli_fail(int status, const char *command, const char *format, ...) {
+  char line[2048];
+  int n = command ? snprintf(line, sizeof line, "tutti %s: ", command)
+                  : snprintf(line, sizeof line, "tutti: ");
+  va_list args;
+  va_start(args, format);
+  int m = vsnprintf(line + n, sizeof line - (size_t)n - 1, format, args);
+  va_end(args);
+  size_t length = strlen(line);
+  if (m < 0) length = (size_t)n;
+  line[length++] = '\n';
+  fflush(stdout);
+  if (write(2, line, length) < 0) return status;
+  return status;
+}
+
+int cli_help(const cli_command *command) {
+  fputs(command->usage, stdout);
+  return fflush(stdout) ? cli_fail(CLI_FAILED, NULL, "cannot write: %s", strerror(errno)) : 0;
+}
+
+/* Edit distance where a swap of neighbours counts one: rows of the usual table. */
+static size_t distance(const char *a, const char *b) {
+  size_t n = strlen(a), m = strlen(b);
+  if (n > 63 || m > 63) return 99;
+  size_t d[65][65];
+  for (size_t i = 0; i <= n; i++) d[i][0] = i;
+  for (size_t j = 0; j <= m; j++) d[0][j] = j;
+  for (size_t i = 1; i <= n; i++)
+    for (size_t j = 1; j <= m; j++) {
+      size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
+      if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
+      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped && d[i - 2][j - 2] + 1 < best) best = d[i - 2][j - 2] + 1;
+      d[i][j] = best;
+    }
+  return d[n][m];
+}
+
+const char *cli_nearest(const char *word, const char *const *names) {
+  const char *best = NULL;
+  size_t least = 99;
+  for (; *names; names++) {
+    size_t d = distance(word, *names);
+    size_t limit = strlen(*names) / 3 + 1;
+    bool begins = strlen(word) > 1 && strncmp(word, *names, strlen(word)) == 0;
+    if (begins) d = 1;
+    if (d <= limit && d < least) {
+      least = d;
+      best = *names;
+    }
+  }
+  return best;
+}
+
+int cli_bad_option(const char *command, int got, char **argv, const struct option *options) {
+  const char *word = argv[optind - 1];
+  if (got == ':')
+    return cli_fail(CLI_USAGE, command, "option '%s' needs a value; see `tutti help %s`", word,
+                    command);
+  if (strncmp(word, "--", 2) != 0)
+    return cli_fail(CLI_USAGE, command, "no option '-%c'; see `tutti help %s`", optopt, command);
+  const char *names[64];
+  size_t n = 0;
+  for (const struct option *o = options; o->name && n < 63; o++) names[n++] = o->name;
+  names[n] = NULL;
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(name, names[i]) == 0)
+      return cli_fail(CLI_USAGE, command, "option '--%s' takes no value", name);
+  const char *near = cli_nearest(name, names);
+  if (near)
+    return cli_fail(CLI_USAGE, command, "no option '--%s'; did you mean '--%s'?", name, near);
+  return cli_fail(CLI_USAGE, command, "no option '--%s'; see `tutti help %s`", name, command);
+}
+
+bool cli_int(const char *text, long lo, long hi, long *value) {
+  char *end;
+  errno = 0;
+  long n = strtol(text, &end, 10);
+  bool good = end != text && *end == 0 && errno == 0 && n >= lo && n <= hi;
+  if (good) *value = n;
+  return good;
+}
+
+bool cli_seconds(const char *text, double *value) {
+  char *end;
+  errno = 0;
+  double s = strtod(text, &end);
+  bool good = end != text && *end == 0 && errno == 0 && s > 0 && s <= 3.2e8;
+  if (good) *value = s;
+  return good;
+}

@@ -1,0 +1,53 @@
+/* cli.h - what the subcommands of `tutti` share: the table's row, complaints,
+ * numbers, near misses. Everything under cli/ sees public headers only.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_H
+#define CLI_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tutti.h"
+
+/* Exit statuses of tutti itself; a job's own statuses pass through. */
+enum {
+  CLI_USAGE = 2,     /* the command line is wrong */
+  CLI_TIMEOUT = 124, /* --timeout passed */
+  CLI_FAILED = 125,  /* tutti could not do it (as env, timeout) */
+  CLI_NO_EXEC = 126, /* the program cannot be executed (as a shell) */
+  CLI_NOT_FOUND = 127
+};
+
+/* A subcommand: one cli/cmd_*.c each, a line in main.c's table. `run` gets argv
+ * with argv[0] the subcommand's name. */
+typedef struct cli_command {
+  const char *name;
+  const char *summary; /* one line, for `tutti help` */
+  const char *usage;   /* the page of `tutti help name` */
+  int (*run)(int argc, char **argv);
+} cli_command;
+
+extern const cli_command cmd_run, cmd_info;
+
+/* "tutti <command>: <sentence>" on stderr, in one write; returns `status`.
+ * `command` NULL: "tutti: <sentence>". */
+int cli_fail(int status, const char *command, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Print a command's page on stdout. Returns 0, or CLI_FAILED if that failed. */
+int cli_help(const cli_command *command);
+
+/* Complain about the option that getopt_long just refused (it returned '?' or
+ * ':', with opterr 0), suggesting the nearest of `options`; returns CLI_USAGE. */
+int cli_bad_option(const char *command, int got, char **argv, const struct option *options);
+
+/* The name in `names` (NULL-terminated) nearest to `word`, NULL if none is near. */
+const char *cli_nearest(const char *word, const char *const *names);
+
+/* A whole number in [lo, hi], all of `text`; false otherwise. */
+bool cli_int(const char *text, long lo, long hi, long *value);
+/* Seconds, a positive decimal number up to ten years; false otherwise. */
+bool cli_seconds(const char *text, double *value);
+
+#endif

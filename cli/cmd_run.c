@@ -1,0 +1,177 @@
+/* cmd_run.c - `tutti run`: the command line, and the front process.
+ * Who is who: run.h. SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "run.h"
+
+enum { MOST_RANKS = 4096 };
+
+static const char usage[] =
+    "usage: tutti run -n N [options] PROGRAM [arguments]\n"
+    "\n"
+    "Starts N ranks of PROGRAM on this machine. Rank 0 gets the standard input.\n"
+    "When a rank fails the others are ended (SIGTERM, after 2 s SIGKILL); whatever\n"
+    "the ranks have started ends with the job.\n"
+    "\n"
+    "  -n, --ranks N      how many, 1 to 4096\n"
+    "  -b, --bind         rank r on the r-th core that may be used (not if N is more)\n"
+    "  -l, --label        put \"[rank] \" before every line of output\n"
+    "  -t, --timeout S    end everything after S seconds, with status 124\n"
+    "  -e, --env K=V      set K for the ranks; may be repeated\n"
+    "  -k, --keep-going   when a rank fails let the others run on\n"
+    "  -v, --verbose      say what is started, and where\n"
+    "\n"
+    "Signals sent to `tutti run` go to the ranks; a third SIGINT or SIGTERM within\n"
+    "two seconds ends the job.\n"
+    "\n"
+    "Exit status: 0 if all ranks ended with 0; that of the first failing rank, 128\n"
+    "plus the signal if it was killed; 2 wrong command line; 124 --timeout; 125\n"
+    "tutti itself failed; 126 PROGRAM cannot be executed; 127 not found.\n";
+
+static const struct option long_options[] = {
+    {"ranks", required_argument, NULL, 'n'}, {"bind", no_argument, NULL, 'b'},
+    {"label", no_argument, NULL, 'l'},       {"timeout", required_argument, NULL, 't'},
+    {"env", required_argument, NULL, 'e'},   {"keep-going", no_argument, NULL, 'k'},
+    {"verbose", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0},
+};
+
+static int bad_env(const char *entry) {
+  return cli_fail(CLI_USAGE, "run", "--env '%s' is not of the form NAME=value", entry);
+}
+
+/* 0, or the exit status of a complaint. */
+static int take_option(run_options *o, int c, char **argv) {
+  long n;
+  switch (c) {
+    case 'n':
+      if (!cli_int(optarg, 1, MOST_RANKS, &n))
+        return cli_fail(CLI_USAGE, "run", "-n '%s' is not a number of ranks from 1 to %d", optarg,
+                        MOST_RANKS);
+      o->ranks = (int)n;
+      return 0;
+    case 't':
+      if (!cli_seconds(optarg, &o->timeout))
+        return cli_fail(CLI_USAGE, "run", "--timeout '%s' is not a positive number of seconds",
+                        optarg);
+      return 0;
+    case 'e':
+      if (*optarg == '=' || !strchr(optarg, '=')) return bad_env(optarg);
+      o->env[o->envs++] = optarg;
+      return 0;
+    case 'b': o->bind = true; return 0;
+    case 'l': o->label = true; return 0;
+    case 'k': o->keep_going = true; return 0;
+    case 'v': o->verbose = true; return 0;
+    default: return cli_bad_option("run", c, argv, long_options);
+  }
+}
+
+static int parse(run_options *o, int argc, char **argv) {
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, "+:n:blt:e:kv", long_options, NULL)) != -1;) {
+    int status = take_option(o, c, argv);
+    if (status) return status;
+  }
+  if (o->ranks == 0)
+    return cli_fail(CLI_USAGE, "run", "how many ranks? tutti run -n N PROGRAM [arguments]");
+  if (optind >= argc)
+    return cli_fail(CLI_USAGE, "run", "which program? tutti run -n %d PROGRAM [arguments]",
+                    o->ranks);
+  o->argv = argv + optind;
+  return 0;
+}
+
+/* ---- the front ---- */
+
+static const int passed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
+
+/* 0, 1 and 2 are open from here on, so that no pipe becomes one of them. */
+static void open_standard(void) {
+  for (int fd = 0; fd < 3; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
+}
+
+static bool has_children(void) {
+  siginfo_t info;
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+/* How the guard ended: its status; if it was killed, end what it watched. */
+static int guard_status(int status, bool reaper) {
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  cli_fail(0, "run", "the guard process was killed by SIG%s; ending all ranks",
+           sigabbrev_np(WTERMSIG(status)));
+  if (reaper && !run_tree_kill(5))
+    cli_fail(0, "run", "some processes of the job could not be killed");
+  return 128 + WTERMSIG(status);
+}
+
+/* Pass signals on until the guard ends; its wait status. `interrupted` is set
+ * if a SIGINT came. */
+static int attend(pid_t guard, int orders, const sigset_t *set, bool *interrupted) {
+  for (;;) {
+    int status;
+    pid_t got = waitpid(guard, &status, WNOHANG);
+    if (got == guard) return status;
+    siginfo_t info;
+    int s = sigwaitinfo(set, &info);
+    if (s <= 0 || s == SIGCHLD || s == SIGPIPE) continue;
+    if (s == SIGINT) *interrupted = true;
+    run_order order = {(unsigned char)s, info.si_code != SI_KERNEL};
+    if (write(orders, &order, sizeof order) < 0) continue; /* the guard is ending */
+    if (s == SIGTSTP) raise(SIGSTOP);
+  }
+}
+
+static int front(const run_options *o) {
+  open_standard();
+  signal(SIGCHLD, SIG_DFL);
+  bool reaper = !has_children() && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  sigaddset(&set, SIGPIPE); /* blocked, so that a write says EPIPE */
+  for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) sigaddset(&set, passed_on[i]);
+  run_origin origin = {.group = getpgrp()};
+  sigprocmask(SIG_BLOCK, &set, &origin.mask);
+  int orders[2];
+  if (pipe2(orders, O_CLOEXEC)) return cli_fail(CLI_FAILED, "run", "pipe: %s", strerror(errno));
+  pid_t guard = fork();
+  if (guard < 0) return cli_fail(CLI_FAILED, "run", "fork: %s", strerror(errno));
+  if (guard == 0) {
+    setpgid(0, 0);
+    close(orders[1]);
+    _exit(run_guard(o, &origin, orders[0]));
+  }
+  close(orders[0]);
+  int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) dup2(null, 0); /* only rank 0 reads our input */
+  bool interrupted = false;
+  int status = guard_status(attend(guard, orders[1], &set, &interrupted), reaper);
+  if (interrupted && status == 128 + SIGINT) { /* end so that a calling shell stops too */
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+    sigprocmask(SIG_SETMASK, &origin.mask, NULL);
+  }
+  return status;
+}
+
+static int run(int argc, char **argv) {
+  run_options o = {.env = calloc((size_t)argc + 1, sizeof *o.env)};
+  if (!o.env) return cli_fail(CLI_FAILED, "run", "out of memory");
+  int status = parse(&o, argc, argv);
+  if (status == 0) status = front(&o);
+  free(o.env);
+  return status;
+}
+
+const cli_command cmd_run = {"run", "start N ranks of a program on this machine", usage, run};

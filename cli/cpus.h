@@ -1,0 +1,17 @@
+/* cpus.h - which processors this process may use, and how much of them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CPUS_H
+#define CPUS_H
+
+typedef struct cpu_list {
+  int n;
+  int *cpu; /* one thread of every core first, then the second ones, ... */
+} cpu_list;
+
+/* n is 0 if the system does not say. Free with cpus_free. */
+cpu_list cpus_allowed(void);
+void cpus_free(cpu_list *list);
+/* Processors that the control group's quota allows, e.g. 1.5; 0: no quota. */
+double cpus_quota(void);
+
+#endif

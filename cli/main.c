@@ -1,0 +1,64 @@
+/* main.c - `tutti`: a table of subcommands. A new one is a cli/cmd_*.c, its
+ * declaration in cli.h and a line here. SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const cli_command *const table[] = {
+    &cmd_run,
+    &cmd_info,
+};
+enum { COMMANDS = sizeof table / sizeof table[0] };
+
+static const cli_command *find(const char *name) {
+  for (size_t i = 0; i < COMMANDS; i++)
+    if (strcmp(table[i]->name, name) == 0) return table[i];
+  return NULL;
+}
+
+static int unknown(const char *name) {
+  const char *names[COMMANDS + 3];
+  size_t n = 0;
+  for (; n < COMMANDS; n++) names[n] = table[n]->name;
+  names[n++] = "help";
+  names[n++] = "--version";
+  names[n] = NULL;
+  const char *near = cli_nearest(name, names);
+  if (near) return cli_fail(CLI_USAGE, NULL, "no command '%s'; did you mean '%s'?", name, near);
+  return cli_fail(CLI_USAGE, NULL, "no command '%s'; see `tutti help`", name);
+}
+
+static int overview(void) {
+  printf("tutti %s - allreduce for the processes of a job\n\n", tutti_version(NULL, NULL, NULL));
+  printf("usage: tutti COMMAND [options]\n\n");
+  for (size_t i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", table[i]->name, table[i]->summary);
+  printf("  %-10s %s\n", "help", "this page, or that of one command: tutti help run");
+  printf("  %-10s %s\n", "--version", "the version");
+  return fflush(stdout) ? CLI_FAILED : 0;
+}
+
+static int help(int argc, char **argv) {
+  if (argc < 2) return overview();
+  const cli_command *command = find(argv[1]);
+  return command ? cli_help(command) : unknown(argv[1]);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    overview();
+    return CLI_USAGE;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+    printf("tutti %s\n", tutti_version(NULL, NULL, NULL));
+    return fflush(stdout) ? CLI_FAILED : 0;
+  }
+  if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+    return help(argc - 1, argv + 1);
+  const cli_command *command = find(name);
+  if (!command) return unknown(name);
+  if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
+    return cli_help(command);
+  return command->run(argc - 1, argv + 1);
+}

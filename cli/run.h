@@ -1,0 +1,114 @@
+/* run.h - the parts of `tutti run`, and who is who.
+ *
+ * front  the process the user sees (cmd_run.c). Passes signals on, waits.
+ * guard  its child, in a process group of its own so that neither Ctrl-C nor
+ *        the end of the front reaches it (run_guard.c). Starts the ranks, reads
+ *        their output, reaps them, ends them. It is a subreaper: whatever the
+ *        ranks start, daemons too, stays below it, so it can end all of it.
+ * ranks  children of the guard in the front's process group, so that the
+ *        terminal's Ctrl-C, Ctrl-Z and reading from it work as for any program.
+ *
+ * Front killed: a pipe closes and the guard kills everything below it.
+ * Guard killed: the ranks die with it (PR_SET_PDEATHSIG); the front, a
+ * subreaper too, inherits whatever is left and kills it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef RUN_H
+#define RUN_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+typedef struct run_options {
+  int ranks;
+  bool bind, label, verbose, keep_going;
+  double timeout; /* seconds; 0: none */
+  char **env;     /* K=V, for the ranks */
+  int envs;
+  char **argv; /* program and arguments, NULL-terminated */
+} run_options;
+
+/* How the front found things, for the guard to restore in the ranks. */
+typedef struct run_origin {
+  sigset_t mask;
+  pid_t group;
+} run_origin;
+
+/* The guard's whole life; returns the exit status of the job. `orders` is the
+ * reading end of the front's pipe: run_order records, end of file = front died. */
+int run_guard(const run_options *options, const run_origin *origin, int orders);
+
+typedef struct run_order {
+  unsigned char signal;
+  unsigned char deliver; /* 0: the ranks have it already, from the terminal */
+} run_order;
+
+/* ---- starting one rank (run_spawn.c) ---- */
+
+typedef enum run_stage { STAGE_EXEC, STAGE_BIND, STAGE_FILES } run_stage;
+
+/* What a child that could not become its program writes into `report`. */
+typedef struct run_refusal {
+  int rank;
+  run_stage stage;
+  int error;
+} run_refusal;
+
+typedef struct run_spawn {
+  const run_options *options;
+  const run_origin *origin;
+  struct rlimit files; /* the limit of descriptors the ranks get back */
+  char **job_env;      /* of this rank, NULL-terminated */
+  int rank;
+  int cpu;      /* bind to it; -1: leave */
+  int out, err; /* become descriptors 1 and 2; -1: inherit */
+  int report;   /* close-on-exec pipe for a run_refusal */
+} run_spawn;
+
+/* The pid, or -1 with errno. */
+pid_t run_spawn_rank(const run_spawn *spawn);
+
+/* ---- the tree of processes below this one (run_tree.c) ---- */
+
+/* Processes that have been sent a signal once. */
+typedef struct run_pids {
+  pid_t *pid;
+  size_t n;
+} run_pids;
+
+/* Send `signal` (0: only count) to all living descendants of this process, and
+ * with `once` only to those not yet in it. Returns how many there are and puts
+ * one of them into `pid`, `name`; -1 if /proc cannot be read. */
+int run_tree_signal(int signal, run_pids *once, pid_t *pid, char name[32]);
+
+/* Kill everything below this process and reap it: gives up after `seconds`.
+ * Returns true if nothing is left. */
+bool run_tree_kill(double seconds);
+
+double run_now(void); /* seconds on a clock that only goes forward */
+
+/* ---- output of the ranks, line by line (run_relay.c) ---- */
+
+typedef struct run_relay run_relay;
+
+/* NULL if there is no memory. label false: only the guard's own lines. */
+run_relay *run_relay_make(int ranks, bool label);
+void run_relay_free(run_relay *relay);
+/* Take over the reading ends of a rank's pipes. */
+void run_relay_add(run_relay *relay, int rank, int out, int err);
+/* Queue a line of our own for stderr. */
+void run_relay_say(run_relay *relay, const char *line);
+/* Append what to wait for to fds (room for run_relay_most entries); returns
+ * how many. Then, after poll, hand the same entries to run_relay_serve. */
+size_t run_relay_most(const run_relay *relay);
+size_t run_relay_fill(run_relay *relay, struct pollfd *fds);
+void run_relay_serve(run_relay *relay, const struct pollfd *fds, size_t n);
+/* All pipes at their end and all lines written. */
+bool run_relay_idle(const run_relay *relay);
+/* All our lines written (pipes may be open). */
+bool run_relay_flushed(const run_relay *relay);
+
+#endif

@@ -1,0 +1,394 @@
+/* run_guard.c - starts the ranks, watches them, ends them, reaps everything.
+ *
+ * Phases    RUN     ranks are running
+ *           LINGER  all ranks ended well; what they left behind may finish
+ *           TERM    somebody failed (or time is over): SIGTERM was sent
+ *           KILL    SIGKILL, again and again until nothing is below us
+ * Invariant The guard returns only when waitpid says that nothing is left (or
+ *           after saying what could not be killed), and all lines are written.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "cpus.h"
+#include "run.h"
+#include "tutti.h"
+
+static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick_seconds = 0.02;
+
+typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;
+
+typedef struct rank_state {
+  pid_t pid;
+  bool alive, refused;
+} rank_state;
+
+typedef struct guard {
+  const run_options *o;
+  const run_origin *origin;
+  tutti_job *job;
+  rank_state *ranks;
+  int alive;          /* ranks that were started and not reaped */
+  int status;         /* of the job: the first failure's */
+  bool failed;        /* status is set by a failure */
+  bool front_gone;    /* nobody to tell anything */
+  bool children_gone; /* nothing below us */
+  bool gave_up;       /* something cannot be killed */
+  phase phase;
+  double deadline;  /* when the phase ends; 0: never */
+  double time_over; /* of --timeout; 0: never */
+  double impatient; /* since when interrupts are counted */
+  int interrupts;
+  struct rlimit files;
+  int orders, signals, report[2]; /* -1: closed */
+  run_pids told;                  /* have been sent SIGTERM */
+  run_relay *relay;
+  struct pollfd *polls;
+} guard;
+
+__attribute__((format(printf, 2, 3))) static void say(guard *g, const char *format, ...) {
+  char line[1024];
+  size_t n = (size_t)snprintf(line, sizeof line, "tutti run: ");
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line + n, sizeof line - n, format, args);
+  va_end(args);
+  if (!g->front_gone) run_relay_say(g->relay, line);
+}
+
+static void enter(guard *g, phase next) {
+  if (next <= g->phase) return;
+  g->phase = next;
+  double seconds = next == PHASE_LINGER ? linger_seconds
+                   : next == PHASE_TERM ? term_seconds
+                                        : kill_seconds;
+  g->deadline = run_now() + seconds;
+  bool seen = next == PHASE_TERM && run_tree_signal(SIGTERM, &g->told, NULL, NULL) >= 0;
+  for (int r = 0; r < g->o->ranks; r++) /* also where /proc cannot be read */
+    if (next >= PHASE_TERM && !seen && g->ranks[r].alive)
+      kill(g->ranks[r].pid, next == PHASE_TERM ? SIGTERM : SIGKILL);
+}
+
+static void fail(guard *g, int status) {
+  if (!g->failed) g->status = status;
+  g->failed = true;
+}
+
+/* ---- what became of a rank ---- */
+
+static bool exists(const char *program) {
+  if (strchr(program, '/')) return access(program, F_OK) == 0;
+  return false;
+}
+
+static void explain_refusal(guard *g, const run_refusal *r) {
+  const char *program = g->o->argv[0], *why = strerror(r->error);
+  char near[512];
+  snprintf(near, sizeof near, "./%s", program);
+  if (r->stage == STAGE_BIND)
+    say(g, "cannot bind rank %d to its core: %s; run without --bind", r->rank, why);
+  else if (r->stage == STAGE_FILES)
+    say(g, "cannot give rank %d its input and output: %s", r->rank, why);
+  else if (r->error == ENOENT && exists(program))
+    say(g, "cannot start '%s': its interpreter was not found", program);
+  else if (r->error == ENOENT && !strchr(program, '/') && exists(near))
+    say(g, "cannot start '%s': not found in PATH; did you mean '%s'?", program, near);
+  else if (r->error == ENOENT)
+    say(g, "cannot start '%s': not found%s", program, strchr(program, '/') ? "" : " in PATH");
+  else if (r->error == EACCES)
+    say(g, "cannot start '%s': permission denied (is it a program, and executable?)", program);
+  else
+    say(g, "cannot start '%s': %s", program, why);
+  int status = r->stage != STAGE_EXEC ? CLI_FAILED
+               : r->error == ENOENT   ? CLI_NOT_FOUND
+                                      : CLI_NO_EXEC;
+  fail(g, status);
+}
+
+static void read_report(guard *g) {
+  run_refusal r;
+  while (g->report[0] >= 0) {
+    ssize_t n = read(g->report[0], &r, sizeof r);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n != (ssize_t)sizeof r) {
+      close(g->report[0]);
+      g->report[0] = -1;
+      return;
+    }
+    g->ranks[r.rank].refused = true;
+    if (!g->failed) explain_refusal(g, &r); /* once, not N times */
+    enter(g, PHASE_KILL);
+  }
+}
+
+static void explain_death(guard *g, int rank, pid_t pid, int status) {
+  char how[128], rest[64] = "";
+  if (WIFEXITED(status))
+    snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(status));
+  else
+    snprintf(how, sizeof how, "was killed by SIG%s (%s%s)",
+             sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "RT",
+             strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
+  if (g->alive && g->o->keep_going)
+    snprintf(rest, sizeof rest, "; the other %d run on", g->alive);
+  else if (g->alive)
+    snprintf(rest, sizeof rest, "; ending the other %d", g->alive);
+  say(g, "rank %d (pid %d) %s%s", rank, (int)pid, how, rest);
+}
+
+static int status_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int rank_of(const guard *g, pid_t pid) {
+  for (int r = 0; r < g->o->ranks; r++)
+    if (g->ranks[r].alive && g->ranks[r].pid == pid) return r;
+  return -1;
+}
+
+/* Reap all that is dead. Of several found at once the killed one is the cause:
+ * the others may have failed because they missed it. */
+static void reap(guard *g) {
+  int culprit = -1, why = 0, status;
+  pid_t pid, culprit_pid = 0;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    int r = rank_of(g, pid);
+    if (r < 0) continue;
+    g->ranks[r].alive = false;
+    g->alive--;
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0) read_report(g);
+    if (g->ranks[r].refused || status_of(status) == 0) continue;
+    if (culprit >= 0 && (WIFSIGNALED(why) || !WIFSIGNALED(status))) continue;
+    culprit = r;
+    culprit_pid = pid;
+    why = status;
+  }
+  g->children_gone = pid < 0 && errno == ECHILD;
+  if (culprit >= 0 && g->phase < PHASE_TERM) {
+    if (!g->failed || g->o->keep_going) explain_death(g, culprit, culprit_pid, why);
+    fail(g, status_of(why));
+    if (!g->o->keep_going) enter(g, PHASE_TERM);
+  }
+  if (g->alive == 0 && g->phase == PHASE_RUN) enter(g, PHASE_LINGER);
+}
+
+/* ---- orders and time ---- */
+
+static void deliver(guard *g, int signal) {
+  for (int r = 0; r < g->o->ranks; r++)
+    if (g->ranks[r].alive) kill(g->ranks[r].pid, signal);
+}
+
+static void obey(guard *g, run_order order) {
+  int s = order.signal;
+  if (order.deliver) deliver(g, s);
+  if (s != SIGINT && s != SIGTERM) return;
+  if (run_now() - g->impatient > 2) {
+    g->impatient = run_now();
+    g->interrupts = 0;
+  }
+  if (++g->interrupts < 3 || g->phase == PHASE_KILL) return;
+  say(g, "SIG%s for the third time: ending %d ranks", sigabbrev_np(s), g->alive);
+  fail(g, 128 + s);
+  enter(g, g->phase < PHASE_TERM ? PHASE_TERM : PHASE_KILL);
+}
+
+static void read_orders(guard *g) {
+  run_order order;
+  ssize_t n = read(g->orders, &order, sizeof order);
+  if (n == (ssize_t)sizeof order) {
+    obey(g, order);
+  } else if (n == 0) { /* the front was killed */
+    g->front_gone = true;
+    close(g->orders);
+    g->orders = -1;
+    enter(g, PHASE_KILL);
+  }
+}
+
+static void read_signals(guard *g) {
+  struct signalfd_siginfo info;
+  while (read(g->signals, &info, sizeof info) == (ssize_t)sizeof info)
+    if (info.ssi_signo != SIGCHLD) obey(g, (run_order){(unsigned char)info.ssi_signo, 1});
+}
+
+static void give_up(guard *g) {
+  pid_t pid = 0;
+  char name[32] = "?";
+  int left = run_tree_signal(0, NULL, &pid, name);
+  say(g, "%d processes cannot be killed, one is %d (%s)", left, (int)pid, name);
+  fail(g, CLI_FAILED);
+  g->gave_up = true;
+}
+
+static void check_time(guard *g) {
+  double now = run_now();
+  if (g->time_over > 0 && now >= g->time_over && g->phase == PHASE_RUN) {
+    say(g, "%g s are over (--timeout): ending %d %s", g->o->timeout, g->alive,
+        g->alive == 1 ? "rank" : "ranks");
+    fail(g, CLI_TIMEOUT);
+    enter(g, PHASE_TERM);
+  }
+  if (g->phase == PHASE_TERM && !g->children_gone) /* those just forked */
+    run_tree_signal(SIGTERM, &g->told, NULL, NULL);
+  if (g->phase == PHASE_KILL && !g->children_gone) run_tree_signal(SIGKILL, NULL, NULL, NULL);
+  if (g->phase == PHASE_RUN || now < g->deadline || g->children_gone) return;
+  if (g->phase == PHASE_KILL)
+    give_up(g);
+  else
+    enter(g, g->phase + 1);
+}
+
+static int patience(const guard *g) {
+  if (g->phase != PHASE_RUN && !g->children_gone) return (int)(1000 * tick_seconds);
+  if (g->time_over == 0 || g->phase != PHASE_RUN) return -1;
+  double left = g->time_over - run_now();
+  return left <= 0 ? 0 : left > 1000 ? 1000000 : (int)(1000 * left) + 1;
+}
+
+static bool done(const guard *g) {
+  if (g->gave_up) return g->front_gone || run_relay_flushed(g->relay);
+  return g->children_gone && (g->front_gone || run_relay_idle(g->relay));
+}
+
+static void watch(guard *g) {
+  reap(g);
+  while (!done(g)) {
+    struct pollfd *p = g->polls;
+    p[0] = (struct pollfd){.fd = g->orders, .events = POLLIN};
+    p[1] = (struct pollfd){.fd = g->signals, .events = POLLIN};
+    p[2] = (struct pollfd){.fd = g->report[0], .events = POLLIN};
+    size_t n = g->front_gone ? 0 : run_relay_fill(g->relay, p + 3);
+    if (poll(p, 3 + n, patience(g)) < 0) continue;
+    if (p[0].revents) read_orders(g);
+    if (p[1].revents) read_signals(g);
+    if (p[2].revents) read_report(g);
+    if (n) run_relay_serve(g->relay, p + 3, n);
+    if (!g->children_gone) reap(g);
+    check_time(g);
+  }
+}
+
+/* ---- start ---- */
+
+/* This rank's environment entries, NULL-terminated; NULL without memory. */
+static char **job_env(tutti_job *job, int rank) {
+  size_t n = 0;
+  while (tutti_job_env(job, rank, (int)n)) n++;
+  char **env = calloc(n + 1, sizeof *env);
+  for (size_t i = 0; env && i < n; i++) {
+    env[i] = strdup(tutti_job_env(job, rank, (int)i));
+    if (!env[i]) return NULL; /* the guard is about to end */
+  }
+  return env;
+}
+
+static void free_env(char **env) {
+  for (char **e = env; e && *e; e++) free(*e);
+  free(env);
+}
+
+static void cannot_start(guard *g, int rank, const char *what) {
+  int error = errno;
+  const char *hint = error == EAGAIN   ? "; no more processes are allowed, see `ulimit -u`"
+                     : error == EMFILE ? "; too many descriptors, see `ulimit -n`"
+                                       : "";
+  say(g, "cannot start rank %d of %d: %s: %s%s", rank, g->o->ranks, what, strerror(error), hint);
+  fail(g, CLI_FAILED);
+  enter(g, PHASE_KILL);
+}
+
+static void start_rank(guard *g, int rank, int cpu) {
+  int out[2] = {-1, -1}, err[2] = {-1, -1};
+  run_spawn spawn = {.options = g->o, .origin = g->origin, .files = g->files, .rank = rank};
+  spawn.cpu = cpu;
+  spawn.report = g->report[1];
+  spawn.job_env = job_env(g->job, rank);
+  bool piped = !g->o->label || (pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0);
+  if (g->o->label && out[0] >= 0) run_relay_add(g->relay, rank, out[0], err[0]);
+  spawn.out = out[1];
+  spawn.err = err[1];
+  pid_t pid = piped && spawn.job_env ? run_spawn_rank(&spawn) : -1;
+  if (pid < 0)
+    cannot_start(g, rank, !spawn.job_env ? "memory" : piped ? "fork" : "pipe");
+  else
+    g->ranks[rank] = (rank_state){.pid = pid, .alive = true};
+  g->alive += pid > 0;
+  if (out[1] >= 0) close(out[1]);
+  if (err[1] >= 0) close(err[1]);
+  free_env(spawn.job_env);
+  if (g->o->verbose && pid > 0 && cpu >= 0) say(g, "rank %d is pid %d on core %d", rank, pid, cpu);
+  if (g->o->verbose && pid > 0 && cpu < 0) say(g, "rank %d is pid %d", rank, pid);
+}
+
+static void start_all(guard *g) {
+  cpu_list cpus = cpus_allowed();
+  bool bind = g->o->bind && cpus.n > 0 && g->o->ranks <= cpus.n;
+  if (g->o->bind && !bind && g->o->verbose)
+    say(g, "%d ranks on %d cores: not bound", g->o->ranks, cpus.n);
+  for (int r = 0; r < g->o->ranks && g->phase == PHASE_RUN; r++)
+    start_rank(g, r, bind ? cpus.cpu[r % cpus.n] : -1);
+  cpus_free(&cpus);
+  close(g->report[1]);
+  int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) dup2(null, 0); /* only rank 0 reads our input */
+  if (null >= 0) close(null);
+  if (g->alive == 0) enter(g, PHASE_KILL);
+}
+
+/* Room for the pipes; the ranks get the old limit back. */
+static void raise_limit(guard *g) {
+  getrlimit(RLIMIT_NOFILE, &g->files);
+  rlim_t need = 64 + (g->o->label ? 2 * (rlim_t)g->o->ranks : 0);
+  struct rlimit more = g->files;
+  if (more.rlim_cur >= need) return;
+  more.rlim_cur = need < more.rlim_max ? need : more.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &more);
+}
+
+static const char *prepare(guard *g) {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  for (int s = 1; s < NSIG; s++)
+    if (s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGILL || s == SIGABRT || s == SIGTRAP ||
+        s == SIGSYS || s == SIGPIPE || s == SIGTTOU || s == SIGTTIN)
+      sigdelset(&all, s);
+  prctl(PR_SET_NAME, "tutti-guard");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  raise_limit(g);
+  g->ranks = calloc((size_t)g->o->ranks, sizeof *g->ranks);
+  g->relay = run_relay_make(g->o->ranks, g->o->label);
+  if (!g->ranks || !g->relay) return "out of memory";
+  g->polls = calloc(3 + run_relay_most(g->relay), sizeof *g->polls);
+  if (!g->polls) return "out of memory";
+  g->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (g->signals < 0 || pipe2(g->report, O_CLOEXEC)) return strerror(errno);
+  fcntl(g->report[0], F_SETFL, O_NONBLOCK);
+  if (tutti_job_create(g->o->ranks, &g->job)) return tutti_error();
+  return NULL;
+}
+
+int run_guard(const run_options *options, const run_origin *origin, int orders) {
+  guard g = {.o = options, .origin = origin, .orders = orders, .signals = -1, .report = {-1, -1}};
+  const char *trouble = prepare(&g);
+  if (trouble) return cli_fail(CLI_FAILED, "run", "%s", trouble);
+  if (options->timeout > 0) g.time_over = run_now() + options->timeout;
+  start_all(&g);
+  watch(&g);
+  tutti_job_free(g.job);
+  run_relay_free(g.relay);
+  free(g.ranks);
+  free(g.polls);
+  free(g.told.pid);
+  return g.status;
+}

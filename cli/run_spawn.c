@@ -1,0 +1,67 @@
+/* run_spawn.c - from fork to exec: what a rank is given.
+ *
+ * Invariant  Between fork and exec the child dies with the guard (the check of
+ *            getppid closes the race), and if it cannot become its program it
+ *            says so in the report pipe before it exits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "run.h"
+
+static void refuse(const run_spawn *s, run_stage stage, int status) {
+  run_refusal refusal = {s->rank, stage, errno};
+  if (write(s->report, &refusal, sizeof refusal) < 0) _exit(status);
+  _exit(status);
+}
+
+static int bind_to(int cpu) {
+  cpu_set_t *set = CPU_ALLOC(cpu + 1);
+  if (!set) return -1;
+  size_t size = CPU_ALLOC_SIZE(cpu + 1);
+  CPU_ZERO_S(size, set);
+  CPU_SET_S(cpu, size, set);
+  int rc = sched_setaffinity(0, size, set);
+  CPU_FREE(set);
+  return rc;
+}
+
+static void set_entry(const char *entry) {
+  char *copy = strdup(entry);
+  char *equals = copy ? strchr(copy, '=') : NULL;
+  if (!equals) return;
+  *equals = 0;
+  setenv(copy, equals + 1, 1);
+  free(copy);
+}
+
+static void become(const run_spawn *s, pid_t guard) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != guard) _exit(1);
+  setpgid(0, s->origin->group); /* fails only if the front is gone: then the guard kills us */
+  if (s->rank > 0) {
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, 0) < 0) refuse(s, STAGE_FILES, 125);
+  }
+  if (s->out >= 0 && dup2(s->out, 1) < 0) refuse(s, STAGE_FILES, 125);
+  if (s->err >= 0 && dup2(s->err, 2) < 0) refuse(s, STAGE_FILES, 125);
+  if (s->cpu >= 0 && bind_to(s->cpu)) refuse(s, STAGE_BIND, 125);
+  for (int i = 0; i < s->options->envs; i++) set_entry(s->options->env[i]);
+  for (char **e = s->job_env; *e; e++) set_entry(*e);
+  setrlimit(RLIMIT_NOFILE, &s->files);
+  sigprocmask(SIG_SETMASK, &s->origin->mask, NULL);
+  execvp(s->options->argv[0], s->options->argv);
+  refuse(s, STAGE_EXEC, errno == ENOENT ? 127 : 126);
+}
+
+pid_t run_spawn_rank(const run_spawn *spawn) {
+  pid_t guard = getpid();
+  pid_t pid = fork();
+  if (pid == 0) become(spawn, guard);
+  return pid;
+}
