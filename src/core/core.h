@@ -49,12 +49,22 @@ bool tt_type_inexact(tutti_type type);
 
 /* ---- small arithmetic ---- */
 
-static inline size_t tt_min(size_t a, size_t b) { return a < b ? a : b; }
-static inline size_t tt_max(size_t a, size_t b) { return a > b ? a : b; }
-static inline size_t tt_round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+static inline size_t tt_min(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+static inline size_t tt_max(size_t a, size_t b) {
+  return a > b ? a : b;
+}
+static inline size_t tt_round_up(size_t n, size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 /* Least non-negative residue. */
-static inline int tt_mod(int64_t a, int m) { return (int)(((a % m) + m) % m); }
-static inline int tt_ceil_log2(uint64_t n) { return n <= 1 ? 0 : 64 - __builtin_clzll(n - 1); }
+static inline int tt_mod(int64_t a, int m) {
+  return (int)(((a % m) + m) % m);
+}
+static inline int tt_ceil_log2(uint64_t n) {
+  return n <= 1 ? 0 : 64 - __builtin_clzll(n - 1);
+}
 
 /* One good 64-bit mixing round (the finalizer of splitmix64). */
 static inline uint64_t tt_mix(uint64_t x) {

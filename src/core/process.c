@@ -7,12 +7,15 @@
 
 tt_process_context tt_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void in_child(void) { atomic_store(&tt_process.forked, 1); }
+static void in_child(void) {
+  atomic_store(&tt_process.forked, 1);
+}
 
 tutti_status tt_alive(void) {
   if (atomic_load_explicit(&tt_process.forked, memory_order_relaxed))
-    return tt_fail(TUTTI_ERR_STATE, "this process was forked from one that uses tutti; "
-                                    "start ranks with `tutti run`, or call exec after fork");
+    return tt_fail(TUTTI_ERR_STATE,
+                   "this process was forked from one that uses tutti; "
+                   "start ranks with `tutti run`, or call exec after fork");
   if (atomic_load_explicit(&tt_process.finalized, memory_order_relaxed))
     return tt_fail(TUTTI_ERR_STATE, "tutti_finalize was called before; make it the last call");
   if (!atomic_load_explicit(&tt_process.hooked, memory_order_acquire) &&

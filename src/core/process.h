@@ -11,15 +11,15 @@
 struct tt_comm_list; /* api/progress keeps it */
 
 typedef struct tt_process_context {
-  pthread_mutex_t lock;    /* guards all below but the atomics */
-  tutti_log_fn *log;       /* set before threads use the library */
+  pthread_mutex_t lock; /* guards all below but the atomics */
+  tutti_log_fn *log;    /* set before threads use the library */
   void *log_ctx;
   atomic_int finalized;
-  atomic_int forked;       /* set in a child made by fork() */
-  atomic_int hooked;       /* the fork hook is installed */
-  tt_user_op *user_ops;    /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
-  tutti_comm *base;        /* hidden parent of what tutti_comm_from_env hands out */
-  tutti_comm *in_flight;   /* communicators with requests in flight, linked */
+  atomic_int forked;     /* set in a child made by fork() */
+  atomic_int hooked;     /* the fork hook is installed */
+  tt_user_op *user_ops;  /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
+  tutti_comm *base;      /* hidden parent of what tutti_comm_from_env hands out */
+  tutti_comm *in_flight; /* communicators with requests in flight, linked */
   atomic_int in_flight_count;
 } tt_process_context;
 

@@ -33,7 +33,9 @@ char *tt_thread_text(size_t *size) {
   return text;
 }
 
-const char *tutti_error(void) { return sentence[0] ? sentence : "no error"; }
+const char *tutti_error(void) {
+  return sentence[0] ? sentence : "no error";
+}
 
 const char *tutti_strerror(tutti_status status) {
   switch (status) {
@@ -56,7 +58,7 @@ const char *tutti_strerror(tutti_status status) {
 }
 
 #define TEXT2(x) #x
-#define TEXT(x) TEXT2(x)
+#define TEXT(x)  TEXT2(x)
 
 const char *tutti_version(int *major, int *minor, int *patch) {
   if (major) *major = TUTTI_VERSION_MAJOR;

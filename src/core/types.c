@@ -27,11 +27,31 @@ static const struct {
     [TUTTI_DOUBLE] = {"double", 8, REAL},
     [TUTTI_COMPLEX_FLOAT] = {"complex_float", 8, COMPLEX},
     [TUTTI_COMPLEX_DOUBLE] = {"complex_double", 16, COMPLEX},
-    [TUTTI_FLOAT_INT] = {"float_int", sizeof(struct { float v; int i; }), PAIR},
-    [TUTTI_DOUBLE_INT] = {"double_int", sizeof(struct { double v; int i; }), PAIR},
-    [TUTTI_LONG_INT] = {"long_int", sizeof(struct { long v; int i; }), PAIR},
-    [TUTTI_INT_INT] = {"int_int", sizeof(struct { int v; int i; }), PAIR},
-    [TUTTI_SHORT_INT] = {"short_int", sizeof(struct { short v; int i; }), PAIR},
+    [TUTTI_FLOAT_INT] = {"float_int", sizeof(struct {
+                           float v;
+                           int i;
+                         }),
+                         PAIR},
+    [TUTTI_DOUBLE_INT] = {"double_int", sizeof(struct {
+                            double v;
+                            int i;
+                          }),
+                          PAIR},
+    [TUTTI_LONG_INT] = {"long_int", sizeof(struct {
+                          long v;
+                          int i;
+                        }),
+                        PAIR},
+    [TUTTI_INT_INT] = {"int_int", sizeof(struct {
+                         int v;
+                         int i;
+                       }),
+                       PAIR},
+    [TUTTI_SHORT_INT] = {"short_int", sizeof(struct {
+                           short v;
+                           int i;
+                         }),
+                         PAIR},
 };
 
 static const struct {
@@ -53,13 +73,17 @@ static const struct {
     [TUTTI_MAXLOC] = {"maxloc", PAIR},
 };
 
-bool tt_type_valid(tutti_type type) { return (unsigned)type < TUTTI_TYPE_COUNT; }
+bool tt_type_valid(tutti_type type) {
+  return (unsigned)type < TUTTI_TYPE_COUNT;
+}
 
 bool tt_type_inexact(tutti_type type) {
   return tt_type_valid(type) && (types[type].kind & (REAL | COMPLEX));
 }
 
-size_t tutti_type_size(tutti_type type) { return tt_type_valid(type) ? types[type].size : 0; }
+size_t tutti_type_size(tutti_type type) {
+  return tt_type_valid(type) ? types[type].size : 0;
+}
 
 const char *tutti_type_name(tutti_type type) {
   return tt_type_valid(type) ? types[type].name : "?";
@@ -71,7 +95,9 @@ const tt_user_op *tt_op_user(tutti_op op) {
   return user->used ? user : NULL;
 }
 
-bool tt_op_valid(tutti_op op) { return (unsigned)op < TUTTI_OP_COUNT || tt_op_user(op); }
+bool tt_op_valid(tutti_op op) {
+  return (unsigned)op < TUTTI_OP_COUNT || tt_op_user(op);
+}
 
 bool tt_op_commutative(tutti_op op) {
   const tt_user_op *user = tt_op_user(op);
@@ -91,8 +117,7 @@ int tutti_type_has_op(tutti_type type, tutti_op op) {
 
 static tutti_op claim(tutti_op_fn *fn, void *ctx, int commutative) {
   const int room = TUTTI_OP_USER_END - TUTTI_OP_USER;
-  if (!tt_process.user_ops)
-    tt_process.user_ops = calloc((size_t)room, sizeof *tt_process.user_ops);
+  if (!tt_process.user_ops) tt_process.user_ops = calloc((size_t)room, sizeof *tt_process.user_ops);
   for (int i = 0; tt_process.user_ops && i < room; i++) {
     if (tt_process.user_ops[i].used) continue;
     tt_process.user_ops[i] = (tt_user_op){fn, ctx, commutative != 0, true};

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched.h"
+#include "schedule.h"
 
-void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank,
-                    int root, bool in_place, uint32_t blocks) {
+void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
+                    bool in_place, uint32_t blocks) {
   *b = (tt_builder){.s = calloc(1, sizeof(tt_sched))};
   if (!b->s) {
     b->status = TUTTI_ERR_MEMORY;
@@ -105,7 +105,9 @@ void tt_send_all(tt_builder *b, tt_peers to, tt_span what) {
   tt_build_step(b, &step);
 }
 
-void tt_send(tt_builder *b, int peer, tt_span what) { tt_send_all(b, tt_peer(peer), what); }
+void tt_send(tt_builder *b, int peer, tt_span what) {
+  tt_send_all(b, tt_peer(peer), what);
+}
 
 void tt_send_split(tt_builder *b, tt_peers to, tt_span what) {
   tt_step step = blank(TT_SEND, to);

@@ -1,6 +1,6 @@
 /* coll.c - what each collective starts with and asks for, in blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "sched.h"
+#include "schedule.h"
 
 const char *tutti_coll_name(tutti_coll coll) {
   static const char *const names[TUTTI_COLL_COUNT] = {"allreduce", "reduce_scatter", "all_gather",
@@ -13,7 +13,9 @@ bool tt_coll_reduces(tutti_coll coll) {
          coll == TUTTI_BARRIER;
 }
 
-bool tt_coll_rooted(tutti_coll coll) { return coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE; }
+bool tt_coll_rooted(tutti_coll coll) {
+  return coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE;
+}
 
 bool tt_coll_owned(tutti_coll coll) {
   return coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALL_GATHER;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched.h"
+#include "schedule.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -47,8 +47,9 @@ static void wait_for(tracker *t, uint32_t step, uint32_t earlier) {
   t->after[t->length++] = earlier;
 }
 
-static void read_span(tracker *t, uint32_t step, const tt_span *span) {
+static void read_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(span) && !t->failed; i++) {
+    if (i >= skip.lo && i < skip.hi) continue;
     uint32_t block = tt_span_block(span, i);
     wait_for(t, step, t->writer[span->buf][block]);
     if (t->used == t->room && !grow((void **)&t->pool, &t->room, sizeof *t->pool)) {
@@ -60,8 +61,9 @@ static void read_span(tracker *t, uint32_t step, const tt_span *span) {
   }
 }
 
-static void write_span(tracker *t, uint32_t step, const tt_span *span) {
+static void write_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(span) && !t->failed; i++) {
+    if (i >= skip.lo && i < skip.hi) continue;
     uint32_t block = tt_span_block(span, i);
     wait_for(t, step, t->writer[span->buf][block]);
     for (uint32_t r = t->readers[span->buf][block]; r != NONE; r = t->pool[r].next)
@@ -79,6 +81,7 @@ static int ascending(const void *a, const void *b) {
 /* Leave out what a later dependency of the same step waits for itself. */
 static void prune(tracker *t, const uint32_t *after_at) {
   uint32_t n = t->length - t->from, *list = t->after + t->from, kept = 0;
+  if (n < 2) return;
   qsort(list, n, sizeof *list, ascending);
   for (uint32_t i = 0; i < n; i++) {
     bool implied = false;
@@ -114,15 +117,17 @@ static void end(tracker *t) {
   free(t->seen);
 }
 
-static void visit(tracker *t, const tt_step *step, uint32_t i) {
+static void visit(tracker *t, const tt_sched *s, uint32_t i) {
+  const tt_step *step = &s->steps[i];
+  const tt_gap skip = tt_self_part(s, step), none = {0, 0};
   tt_span read = step->own;
-  if (step->kind != TT_RECV) read_span(t, i, &read);
+  if (step->kind != TT_RECV) read_span(t, i, &read, step->kind == TT_SEND ? skip : none);
   for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
     read = step->in;
     read.base += k * step->in_step;
-    read_span(t, i, &read);
+    read_span(t, i, &read, none);
   }
-  if (step->kind != TT_SEND) write_span(t, i, &step->dst);
+  if (step->kind != TT_SEND) write_span(t, i, &step->dst, skip);
 }
 
 tutti_status tt_derive_order(tt_sched *s) {
@@ -134,7 +139,7 @@ tutti_status tt_derive_order(tt_sched *s) {
   t.failed = !s->after_at || !begin(&t, s);
   for (uint32_t i = 0; i < s->nsteps && !t.failed; i++) {
     s->after_at[i] = t.from = t.length;
-    visit(&t, &s->steps[i], i);
+    visit(&t, s, i);
     prune(&t, s->after_at);
     s->after_at[i + 1] = t.length;
   }

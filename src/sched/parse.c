@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched.h"
+#include "schedule.h"
 
 enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
 
@@ -37,9 +37,9 @@ static tutti_status complain(cursor *c, const char *expected) {
   }
   int n = 0;
   while (n < 20 && c->at[n] && !isspace((unsigned char)c->at[n])) n++;
-  return c->status = tt_fail(TUTTI_ERR_SCHEDULE, "schedule, line %d, column %d: expected %s, found %s%.*s%s",
-                             line, column, expected, n ? "'" : "the end of the line", n, c->at,
-                             n ? "'" : "");
+  return c->status = tt_fail(
+             TUTTI_ERR_SCHEDULE, "schedule, line %d, column %d: expected %s, found %s%.*s%s", line,
+             column, expected, n ? "'" : "the end of the line", n, c->at, n ? "'" : "");
 }
 
 static void blanks(cursor *c) {
@@ -242,8 +242,10 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
     if (!take(c, arrow)) complain(c, step->kind == TT_SEND ? "'->' and a rank" : "'<-' and a rank");
     step->peers = peers(c, h);
   }
-  if (step->kind == TT_SEND) step->own = span(c, h);
-  else step->dst = span(c, h);
+  if (step->kind == TT_SEND)
+    step->own = span(c, h);
+  else
+    step->dst = span(c, h);
   operands(c, h, step);
   step->last = take(c, "last");
   if (take(c, "after"))
@@ -312,10 +314,14 @@ static void header_line(cursor *c, header *h) {
   if (!c->status && h->ranks < 1) complain(c, "at least one rank");
   h->blocks = (uint32_t)h->ranks;
   while (!c->status) {
-    if (take(c, "blocks=")) h->blocks = number(c, MAX_BLOCKS, "a number of blocks");
-    else if (take(c, "root=")) h->root = (int)number(c, (uint32_t)h->ranks - 1, "a rank");
-    else if (take(c, "derive")) h->derive = true;
-    else break;
+    if (take(c, "blocks="))
+      h->blocks = number(c, MAX_BLOCKS, "a number of blocks");
+    else if (take(c, "root="))
+      h->root = (int)number(c, (uint32_t)h->ranks - 1, "a rank");
+    else if (take(c, "derive"))
+      h->derive = true;
+    else
+      break;
   }
   if (!c->status && h->blocks < 1) complain(c, "at least one block");
   if (!c->status && tt_coll_owned(h->coll) && h->blocks != (uint32_t)h->ranks)

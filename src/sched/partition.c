@@ -4,7 +4,7 @@
  *            deal them out evenly; the first blocks get the remainder.
  * Invariant  offsets ascend from 0 to total; a block may be empty.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "sched.h"
+#include "schedule.h"
 
 enum { LINE = 64 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched.h"
+#include "schedule.h"
 
 static void shift(tt_span *span, const tt_sched *s, uint32_t slice, uint32_t slices) {
   if (span->buf != TT_TMP) {
@@ -37,8 +37,8 @@ static void copy_steps(tt_builder *b, const tt_sched *s, uint32_t slices) {
 static bool bound_flight(tt_sched *all, const tt_sched *s, uint32_t flight) {
   uint32_t n = s->nsteps, length = 0;
   uint32_t *at = malloc((all->nsteps + 1) * sizeof *at);
-  uint32_t *after = malloc(((size_t)all->after_at[all->nsteps] + (size_t)all->nsteps * n + 1) *
-                           sizeof *after);
+  uint32_t *after =
+      malloc(((size_t)all->after_at[all->nsteps] + (size_t)all->nsteps * n + 1) * sizeof *after);
   if (!at || !after) {
     free(at);
     free(after);

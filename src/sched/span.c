@@ -1,12 +1,14 @@
 /* span.c - block spans and peer ranges.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "sched.h"
+#include "schedule.h"
 
 tt_span tt_range(tt_buf buf, uint32_t first, uint32_t count, uint32_t ring) {
   return (tt_span){buf, 0, first % ring, count, ring, 1, 1};
 }
 
-tt_span tt_block(tt_buf buf, uint32_t block) { return (tt_span){buf, 0, block, 1, block + 1, 1, 1}; }
+tt_span tt_block(tt_buf buf, uint32_t block) {
+  return (tt_span){buf, 0, block, 1, block + 1, 1, 1};
+}
 
 tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks) {
   span.buf = TT_TMP;
@@ -55,6 +57,13 @@ void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi) {
   uint32_t each = size / (uint32_t)step->peers.count;
   *lo = each * (uint32_t)i;
   *hi = *lo + each;
+}
+
+tt_gap tt_self_part(const tt_sched *s, const tt_step *step) {
+  tt_gap gap = {0, 0};
+  for (int i = 0; step->split && i < step->peers.count; i++)
+    if (tt_peer_rank(&step->peers, i, s->ranks) == s->rank) tt_part_of(step, i, &gap.lo, &gap.hi);
+  return gap;
 }
 
 uint32_t tt_step_reads(const tt_step *step, tt_span *out, uint32_t room) {

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sched.h"
+#include "schedule.h"
 
 void tt_text_add(tt_text *t, const char *format, ...) {
   if (t->failed) return;

@@ -1,4 +1,4 @@
-/* sched.h - a schedule: what one rank does, as data.
+/* schedule.h - a schedule: what one rank does, as data.
  *
  * Idea       steps on block spans of three symbolic buffers. No addresses, tags,
  *            counts or types: one schedule serves every size.
@@ -16,8 +16,8 @@
  * Matching   the k-th send from a to b, in the order of the steps, meets the
  *            k-th receive on b from a.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TT_SCHED_H
-#define TT_SCHED_H
+#ifndef TT_SCHEDULE_H
+#define TT_SCHEDULE_H
 
 #include "core.h"
 
@@ -85,7 +85,9 @@ tt_span tt_range(tt_buf buf, uint32_t first, uint32_t count, uint32_t ring);
 tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks);
 /* One spelling per list of blocks: without a wrap, base 0 and ring first + count. */
 void tt_span_tidy(tt_span *span);
-static inline uint32_t tt_span_size(const tt_span *s) { return s->count * s->repeat; }
+static inline uint32_t tt_span_size(const tt_span *s) {
+  return s->count * s->repeat;
+}
 static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
   uint32_t k = s->first + i % s->count;
   if (k >= s->ring) k -= s->ring;
@@ -96,12 +98,20 @@ uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
 
 /* ---- peers (span.c) ---- */
 
-static inline tt_peers tt_peer(int rank) { return (tt_peers){rank, 1, 1}; }
+static inline tt_peers tt_peer(int rank) {
+  return (tt_peers){rank, 1, 1};
+}
 static inline int tt_peer_rank(const tt_peers *p, int i, int ranks) {
   return tt_mod((int64_t)p->first + (int64_t)i * p->stride, ranks);
 }
 /* Positions [lo, hi) of the step's message span that belong to entry i. */
 void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi);
+/* Positions of a split step's span that belong to the rank itself: neither sent
+ * nor received, neither read nor written. Empty (0, 0) if there are none. */
+typedef struct tt_gap {
+  uint32_t lo, hi;
+} tt_gap;
+tt_gap tt_self_part(const tt_sched *s, const tt_step *step);
 /* The span whose blocks travel: a send's own, a receive's dst. */
 static inline const tt_span *tt_step_cargo(const tt_step *step) {
   return step->kind == TT_SEND ? &step->own : &step->dst;
@@ -124,8 +134,8 @@ typedef struct tt_builder {
 } tt_builder;
 
 /* `in_place` is dropped where a rank has only one of src and dst. */
-void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank,
-                    int root, bool in_place, uint32_t blocks);
+void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
+                    bool in_place, uint32_t blocks);
 /* Derives the dependencies and hands over the schedule (NULL if out of memory). */
 tt_sched *tt_build_end(tt_builder *b);
 

@@ -1,0 +1,167 @@
+/* algo.c - the table of algorithms, their names and parameters.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TT_ALGO(prefix, name, sentence)                \
+  const char *tt_##prefix##_refuse(const tt_ask *ask); \
+  uint32_t tt_##prefix##_blocks(const tt_ask *ask);    \
+  void tt_##prefix##_build(tt_builder *b, const tt_ask *ask);
+#include "algos.def"
+#undef TT_ALGO
+
+static const tt_algo table[] = {
+#define TT_ALGO(prefix, name, sentence) \
+  {name, sentence, tt_##prefix##_refuse, tt_##prefix##_blocks, tt_##prefix##_build},
+#include "algos.def"
+#undef TT_ALGO
+};
+enum { COUNT = sizeof table / sizeof *table };
+
+const tt_algo *tt_algo_at(int i) {
+  return i >= 0 && i < COUNT ? &table[i] : NULL;
+}
+
+const char *tutti_algo_name(int i, const char **sentence) {
+  const tt_algo *algo = tt_algo_at(i);
+  if (sentence) *sentence = algo ? algo->sentence : NULL;
+  return algo ? algo->name : NULL;
+}
+
+static size_t family_length(const char *name) {
+  return strcspn(name, "(");
+}
+
+/* Letters that two names have in common at the front, less what is left over. */
+static int likeness(const char *a, const char *b) {
+  int same = 0;
+  while (a[same] && a[same] == b[same]) same++;
+  return 4 * same - abs((int)strlen(a) - (int)strlen(b));
+}
+
+static const tt_algo *find(const char *name) {
+  size_t n = family_length(name);
+  for (int i = 0; i < COUNT; i++)
+    if (family_length(table[i].name) == n && strncmp(table[i].name, name, n) == 0) return &table[i];
+  return NULL;
+}
+
+static tutti_status unknown(const char *name) {
+  const tt_algo *best = &table[0];
+  for (int i = 1; i < COUNT; i++)
+    if (likeness(table[i].name, name) > likeness(best->name, name)) best = &table[i];
+  return tt_fail(TUTTI_ERR_ARG, "no algorithm is called '%.60s'; did you mean '%s'?", name,
+                 best->name);
+}
+
+/* The algorithm, and its parameters copied into the ask. */
+static tutti_status resolve(const char *name, tt_ask *ask, const tt_algo **algo) {
+  *algo = find(name);
+  if (!*algo) return unknown(name);
+  size_t n = family_length(name), all = strlen(name);
+  ask->params[0] = 0;
+  if (n == all) return TUTTI_OK;
+  if (name[all - 1] != ')' || all - n - 2 >= sizeof ask->params)
+    return tt_fail(TUTTI_ERR_ARG, "'%.60s': parameters go in parentheses, at most %zu characters",
+                   name, sizeof ask->params - 1);
+  memcpy(ask->params, name + n + 1, all - n - 2);
+  ask->params[all - n - 2] = 0;
+  return TUTTI_OK;
+}
+
+tutti_status tt_algo_known(const char *name) {
+  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 2};
+  const tt_algo *algo;
+  return resolve(name, &ask, &algo);
+}
+
+static void build_alone(tt_builder *b) {
+  tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
+  if (tt_coll_reduces(b->s->coll)) tt_mark_last(b);
+}
+
+tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sched) {
+  tt_ask ask = *asked;
+  const tt_algo *algo;
+  tutti_status status = resolve(name, &ask, &algo);
+  if (status) return status;
+  const char *reason = algo->refuse(&ask);
+  if (reason)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s can not do %s on %d ranks: %s", name,
+                   tutti_coll_name(ask.coll), ask.ranks, reason);
+  tt_builder b;
+  uint32_t blocks = ask.ranks == 1 ? 1 : algo->blocks(&ask);
+  tt_build_begin(&b, name, ask.coll, ask.ranks, ask.rank, ask.root, ask.in_place, blocks);
+  if (!b.status && ask.ranks == 1)
+    build_alone(&b);
+  else if (!b.status)
+    algo->build(&b, &ask);
+  *sched = tt_build_end(&b);
+  if (*sched) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %.60s for rank %d of %d", name,
+                 ask.rank, ask.ranks);
+}
+
+tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched ***all) {
+  tt_ask ask = *asked;
+  tt_sched **list = calloc((size_t)ask.ranks, sizeof *list);
+  if (!list) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", ask.ranks);
+  tutti_status status = TUTTI_OK;
+  for (ask.rank = 0; ask.rank < ask.ranks && !status; ask.rank++)
+    status = tt_algo_build(name, &ask, &list[ask.rank]);
+  if (status)
+    tt_sched_free_all(list, ask.ranks);
+  else
+    *all = list;
+  return status;
+}
+
+static size_t item_length(const char *item) {
+  return strcspn(item, ",");
+}
+
+static const char *next_item(const char *item) {
+  item += item_length(item);
+  return *item ? item + 1 : NULL;
+}
+
+bool tt_param_word(const tt_ask *ask, const char *word) {
+  for (const char *item = ask->params; item; item = next_item(item))
+    if (item_length(item) == strlen(word) && strncmp(item, word, strlen(word)) == 0) return true;
+  return false;
+}
+
+bool tt_param_value(const tt_ask *ask, const char *key, char *value, size_t size) {
+  size_t n = strlen(key);
+  for (const char *item = ask->params; item; item = next_item(item))
+    if (strncmp(item, key, n) == 0 && item[n] == '=') {
+      snprintf(value, size, "%.*s", (int)(item_length(item) - n - 1), item + n + 1);
+      return true;
+    }
+  return false;
+}
+
+static bool listed(const char *item, size_t n, const char *words) {
+  for (const char *w = words; *w; w += strspn(w, " ")) {
+    size_t m = strcspn(w, " ");
+    if (w[m - 1] == '=' ? n > m && strncmp(item, w, m) == 0 : n == m && strncmp(item, w, m) == 0)
+      return true;
+    w += m;
+  }
+  return false;
+}
+
+const char *tt_param_refuse(const tt_ask *ask, const char *words) {
+  for (const char *item = ask->params; item && *item; item = next_item(item)) {
+    if (listed(item, item_length(item), words)) continue;
+    size_t size;
+    char *text = tt_thread_text(&size);
+    snprintf(text, size, "parameter '%.*s' is none of: %s", (int)item_length(item), item,
+             *words ? words : "(it takes none)");
+    return text;
+  }
+  return NULL;
+}

@@ -1,0 +1,51 @@
+/* algo.h - the algorithms: each writes one rank's schedule.
+ *
+ * A new one is a file in this room with two functions and a line in algos.def.
+ * It sees no clock, environment, address or wire, and claims nothing: the prover
+ * derives what its schedules can do.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_ALGO_H
+#define TT_ALGO_H
+
+#include "schedule.h"
+
+/* What is asked for. `params` is the text between the parentheses of the name. */
+typedef struct tt_ask {
+  tutti_coll coll;
+  int ranks, rank, root;
+  bool in_place;
+  char params[64];
+} tt_ask;
+
+typedef struct tt_algo {
+  const char *name; /* with parameters: "fold(ring)" */
+  const char *sentence;
+  /* NULL, or why it can not do this ("needs a power of two"). */
+  const char *(*refuse)(const tt_ask *ask);
+  /* Blocks of its cut. */
+  uint32_t (*blocks)(const tt_ask *ask);
+  void (*build)(tt_builder *b, const tt_ask *ask);
+} tt_algo;
+
+/* The i-th line of algos.def, or NULL past the end. */
+const tt_algo *tt_algo_at(int i);
+
+/* Build the schedule of `name` for one rank. TUTTI_ERR_ARG: no such algorithm
+ * (the sentence suggests one); TUTTI_ERR_UNSUPPORTED: it refuses, with its
+ * reason; TUTTI_ERR_MEMORY. One rank alone needs no algorithm: it copies. */
+tutti_status tt_algo_build(const char *name, const tt_ask *ask, tt_sched **sched);
+/* The same for all ranks; free with tt_sched_free_all. */
+tutti_status tt_algo_build_all(const char *name, const tt_ask *ask, tt_sched ***all);
+/* TUTTI_OK if `name` is an algorithm with readable parameters. */
+tutti_status tt_algo_known(const char *name);
+
+/* ---- parameters: words and key=value, separated by commas ---- */
+
+bool tt_param_word(const tt_ask *ask, const char *word);
+/* The value of `key`, up to the next comma, in `value`; false if absent. */
+bool tt_param_value(const tt_ask *ask, const char *key, char *value, size_t size);
+/* NULL, or a sentence about a parameter that is none of `words`
+ * (space-separated; "key=" for those with a value). */
+const char *tt_param_refuse(const tt_ask *ask, const char *words);
+
+#endif

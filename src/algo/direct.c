@@ -1,0 +1,75 @@
+/* direct.c - no hops: every rank reads what it needs from where it is.
+ *
+ * Idea       one-shot: everyone publishes its vector and sums everybody's.
+ *            two-shot: everyone sums its own block out of all vectors in one
+ *            pass, publishes it, and reads the others' blocks.
+ * Cost       one-shot 1 step, (P-1) vectors read; two-shot 2 steps, 2(P-1)/P of
+ *            a vector read. Each in P-1 messages a step: for shared memory.
+ * Scratch    one-shot one vector in place, else none.
+ * Invariant  operands in rank order, the same on all ranks.
+ * Source     the switch reduction of NVLink SHARP, done by the readers.
+ * See        tutti plan show two-shot -P 4
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo.h"
+
+const char *tt_oneshot_refuse(const tt_ask *ask);
+uint32_t tt_oneshot_blocks(const tt_ask *ask);
+void tt_oneshot_build(tt_builder *b, const tt_ask *ask);
+const char *tt_twoshot_refuse(const tt_ask *ask);
+uint32_t tt_twoshot_blocks(const tt_ask *ask);
+void tt_twoshot_build(tt_builder *b, const tt_ask *ask);
+
+static tt_peers everyone(const tt_ask *ask) {
+  return (tt_peers){0, ask->ranks, 1};
+}
+
+static tt_span all_blocks(const tt_ask *ask, tt_buf buf) {
+  return tt_range(buf, 0, (uint32_t)ask->ranks, (uint32_t)ask->ranks);
+}
+
+const char *tt_oneshot_refuse(const tt_ask *ask) {
+  if (tt_coll_rooted(ask->coll)) return "it has no root; naive has";
+  if (ask->coll == TUTTI_REDUCE_SCATTER) return "everyone would sum everything; two-shot does not";
+  return tt_param_refuse(ask, "");
+}
+
+uint32_t tt_oneshot_blocks(const tt_ask *ask) {
+  return ask->coll == TUTTI_ALL_GATHER ? (uint32_t)ask->ranks : 1;
+}
+
+void tt_oneshot_build(tt_builder *b, const tt_ask *ask) {
+  if (ask->coll == TUTTI_ALL_GATHER) {
+    tt_span mine = tt_block(TT_SRC, (uint32_t)ask->rank);
+    tt_send_all(b, everyone(ask), mine);
+    tt_copy(b, tt_block(TT_DST, (uint32_t)ask->rank), mine);
+    tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
+    return;
+  }
+  tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
+  tt_span sum = ask->in_place ? tt_block(TT_TMP, 0) : dst;
+  tt_send_all(b, everyone(ask), src);
+  tt_recv_reduce_all(b, everyone(ask), sum, src, TT_OWN_AMONG);
+  tt_mark_last(b);
+  if (ask->in_place) tt_copy(b, dst, sum);
+}
+
+const char *tt_twoshot_refuse(const tt_ask *ask) {
+  if (tt_coll_rooted(ask->coll)) return "it has no root; naive has";
+  if (ask->coll == TUTTI_ALL_GATHER) return "it has nothing to sum; one-shot gathers";
+  return tt_param_refuse(ask, "");
+}
+
+uint32_t tt_twoshot_blocks(const tt_ask *ask) {
+  return (uint32_t)ask->ranks;
+}
+
+void tt_twoshot_build(tt_builder *b, const tt_ask *ask) {
+  tt_span own = tt_block(TT_SRC, (uint32_t)ask->rank);
+  tt_span sum = tt_block(TT_DST, (uint32_t)ask->rank);
+  tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
+  tt_recv_reduce_all(b, everyone(ask), sum, own, TT_OWN_AMONG);
+  tt_mark_last(b);
+  if (ask->coll == TUTTI_REDUCE_SCATTER) return;
+  tt_send_all(b, everyone(ask), sum);
+  tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
+}

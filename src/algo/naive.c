@@ -1,0 +1,45 @@
+/* naive.c - one reducer: everyone sends its vector to one rank, which sums them
+ * in one pass and sends the result to everyone.
+ *
+ * Cost       2 steps, but the root moves 2(P-1) vectors: linear in P.
+ * Scratch    none.
+ * Invariant  the root's operands stand in rank order.
+ * Source     the baseline of Gibiansky, Bringing HPC Techniques to Deep Learning,
+ *            2017 (the ring allreduce of Baidu).
+ * See        tutti plan show naive -P 4
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo.h"
+
+const char *tt_naive_refuse(const tt_ask *ask);
+uint32_t tt_naive_blocks(const tt_ask *ask);
+void tt_naive_build(tt_builder *b, const tt_ask *ask);
+
+const char *tt_naive_refuse(const tt_ask *ask) {
+  if (tt_coll_owned(ask->coll)) return "its root owns everything; two-shot and fold own blocks";
+  return tt_param_refuse(ask, "");
+}
+
+uint32_t tt_naive_blocks(const tt_ask *ask) {
+  (void)ask;
+  return 1;
+}
+
+void tt_naive_build(tt_builder *b, const tt_ask *ask) {
+  const tt_peers all = {0, ask->ranks, 1};
+  const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
+  const bool root = ask->rank == ask->root;
+  if (tt_coll_reduces(ask->coll)) {
+    if (root)
+      tt_recv_reduce_all(b, all, dst, src, TT_OWN_AMONG);
+    else
+      tt_send(b, ask->root, src);
+    if (root) tt_mark_last(b);
+  }
+  if (ask->coll == TUTTI_REDUCE) return;
+  tt_span result = ask->coll == TUTTI_BROADCAST ? src : dst;
+  if (root)
+    tt_send_all(b, all, result);
+  else
+    tt_recv(b, ask->root, dst);
+  if (root && ask->coll == TUTTI_BROADCAST) tt_copy(b, dst, src);
+}

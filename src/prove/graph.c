@@ -1,0 +1,314 @@
+/* graph.c - the steps of all ranks under one numbering, with their messages.
+ *
+ * Idea       check shape and bounds of every step, then match: the k-th send from
+ *            a to b, in step order, meets the k-th receive on b from a.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prove.h"
+
+bool tt_graph_refuse(tt_graph *g, uint32_t step, const char *format, ...) {
+  if (g->refused) return false;
+  g->refused = true;
+  int rank = g->rank_of[step];
+  uint32_t local = step - g->base[rank];
+  tt_text line = {0};
+  tt_step_print(&line, g->all[rank], local);
+  char reason[300];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(reason, sizeof reason, format, args);
+  va_end(args);
+  const char *text = line.failed || !line.at ? "" : line.at + strspn(line.at, " 0123456789");
+  snprintf(g->witness, g->witness_size, "rank %d step %u (%.*s): %s", rank, local,
+           (int)tt_min(strcspn(text, "\n"), 70), text, reason);
+  free(line.at);
+  return false;
+}
+
+static bool inside(const tt_span *span, uint32_t lo, uint32_t hi, tt_gap skip) {
+  for (uint32_t i = 0; i < tt_span_size(span); i++) {
+    if (i >= skip.lo && i < skip.hi) continue;
+    uint32_t block = tt_span_block(span, i);
+    if (block < lo || block >= hi) return false;
+  }
+  return true;
+}
+
+static bool readable(const tt_sched *s, const tt_span *span, tt_gap skip) {
+  uint32_t lo = 0, hi = s->tmp_blocks;
+  if (span->buf == TT_SRC) tt_coll_src(s, &lo, &hi);
+  if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
+  if (s->in_place && span->buf == TT_DST) hi = s->blocks, lo = 0;
+  if (s->in_place && span->buf == TT_SRC) return false; /* the one buffer is called dst */
+  return inside(span, lo, hi, skip);
+}
+
+static bool writable(const tt_sched *s, const tt_span *span, tt_gap skip) {
+  uint32_t lo = 0, hi = s->tmp_blocks;
+  if (span->buf == TT_SRC) return false;
+  if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
+  return inside(span, lo, hi, skip);
+}
+
+/* Neighbouring operands must be of the same block sizes, whatever the partition. */
+static bool same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_span *b,
+                       uint32_t b_lo, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (tt_span_block(a, a_lo + i) % s->blocks != tt_span_block(b, b_lo + i) % s->blocks)
+      return false;
+  return true;
+}
+
+static bool check_operands(tt_graph *g, uint32_t id, const tt_sched *s, const tt_step *step,
+                           tt_gap skip) {
+  const tt_gap none = {0, 0};
+  if (step->kind != TT_SEND && !writable(s, &step->dst, skip))
+    return tt_graph_refuse(g, id, "it writes outside what this rank may write");
+  if (step->kind != TT_RECV && !readable(s, &step->own, step->kind == TT_SEND ? skip : none))
+    return tt_graph_refuse(g, id, "it reads outside what this rank has");
+  if (step->kind == TT_SEND || step->kind == TT_RECV) return true;
+  uint32_t n = tt_span_size(&step->dst);
+  if (tt_span_size(&step->own) != n || !same_shape(s, &step->dst, 0, &step->own, 0, n))
+    return tt_graph_refuse(g, id, "its operands are of different blocks");
+  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
+    tt_span in = step->in;
+    in.base += k * step->in_step;
+    if (!readable(s, &in, none))
+      return tt_graph_refuse(g, id, "it reads outside what this rank has");
+    if (tt_span_size(&in) != n || !same_shape(s, &step->dst, 0, &in, 0, n))
+      return tt_graph_refuse(g, id, "its operands are of different blocks");
+  }
+  return true;
+}
+
+static bool check_peers(tt_graph *g, uint32_t id, const tt_sched *s, const tt_step *step) {
+  if (tt_step_local(step)) return true;
+  const tt_peers *p = &step->peers;
+  bool among = step->kind == TT_RECV_REDUCE && step->side == TT_OWN_AMONG;
+  int self = 0, others = 0;
+  for (int i = 0; i < p->count; i++) {
+    if (tt_peer_rank(p, i, s->ranks) == s->rank)
+      self++;
+    else
+      others++;
+    if (i && tt_mod((int64_t)i * p->stride, s->ranks) == 0)
+      return tt_graph_refuse(g, id, "its peer range names a rank twice");
+  }
+  if (others == 0) return tt_graph_refuse(g, id, "it talks to nobody");
+  if (among && self != 1)
+    return tt_graph_refuse(g, id, "its own operand has no place among the peers");
+  if (!among && self && step->kind == TT_RECV_REDUCE)
+    return tt_graph_refuse(g, id, "its peers include itself");
+  if (p->count > 1 && step->kind == TT_RECV && !step->split)
+    return tt_graph_refuse(g, id, "several peers would write the same blocks");
+  if (step->split && tt_span_size(tt_step_cargo(step)) % (uint32_t)p->count != 0)
+    return tt_graph_refuse(g, id, "its span does not split into %d parts", p->count);
+  return true;
+}
+
+static bool check_step(tt_graph *g, uint32_t id) {
+  int rank = g->rank_of[id];
+  const tt_sched *s = g->all[rank];
+  uint32_t local = id - g->base[rank];
+  const tt_step *step = &s->steps[local];
+  if (tt_span_size(tt_step_cargo(step)) == 0) return tt_graph_refuse(g, id, "its span is empty");
+  if (!check_peers(g, id, s, step)) return false;
+  if (!tt_coll_reduces(s->coll) && (step->kind == TT_REDUCE || step->kind == TT_RECV_REDUCE))
+    return tt_graph_refuse(g, id, "%s has no op", tutti_coll_name(s->coll));
+  for (uint32_t k = s->after_at[local]; k < s->after_at[local + 1]; k++)
+    if (s->after[k] >= local) return tt_graph_refuse(g, id, "it waits for a later step");
+  return check_operands(g, id, s, step, tt_self_part(s, step));
+}
+
+static bool number_steps(tt_graph *g) {
+  g->base = calloc((size_t)g->ranks + 1, sizeof *g->base);
+  if (!g->base) return false;
+  for (int r = 0; r < g->ranks; r++) g->base[r + 1] = g->base[r] + g->all[r]->nsteps;
+  g->nsteps = g->base[g->ranks];
+  g->rank_of = malloc((g->nsteps + 1) * sizeof *g->rank_of);
+  if (!g->rank_of) return false;
+  for (int r = 0; r < g->ranks; r++)
+    for (uint32_t i = g->base[r]; i < g->base[r + 1]; i++) g->rank_of[i] = r;
+  return true;
+}
+
+/* One end of a message, for sorting both ends into the same order. */
+typedef struct ending {
+  int sender, reader;
+  uint32_t step, entry;
+} ending;
+
+static int by_pair(const void *a, const void *b) {
+  const ending *x = a, *y = b;
+  if (x->sender != y->sender) return x->sender < y->sender ? -1 : 1;
+  if (x->reader != y->reader) return x->reader < y->reader ? -1 : 1;
+  if (x->step != y->step) return x->step < y->step ? -1 : 1;
+  return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+static uint32_t list_endings(const tt_graph *g, bool sends, ending *out) {
+  uint32_t n = 0;
+  for (uint32_t id = 0; id < g->nsteps; id++) {
+    const tt_step *step = tt_graph_step(g, id);
+    if (sends ? step->kind != TT_SEND : !tt_step_receives(step)) continue;
+    for (int i = 0; i < step->peers.count; i++) {
+      int peer = tt_peer_rank(&step->peers, i, g->ranks), self = g->rank_of[id];
+      if (peer == self) continue;
+      if (out) out[n] = (ending){sends ? self : peer, sends ? peer : self, id, (uint32_t)i};
+      n++;
+    }
+  }
+  return n;
+}
+
+static bool meet(tt_graph *g, const ending *out, const ending *in, uint32_t n_out, uint32_t n_in) {
+  uint32_t n = (uint32_t)tt_max(n_out, n_in);
+  for (uint32_t i = 0; i < n; i++) {
+    const ending *x = i < n_out ? &out[i] : NULL, *y = i < n_in ? &in[i] : NULL;
+    bool pair = x && y && x->sender == y->sender && x->reader == y->reader;
+    if (!pair) { /* the end that comes first in pair order has no counterpart */
+      ending a = x ? *x : *y, b = y ? *y : *x;
+      a.step = b.step = a.entry = b.entry = 0;
+      if (x && (!y || by_pair(&a, &b) < 0))
+        return tt_graph_refuse(g, x->step, "rank %d receives it nowhere", x->reader);
+      return tt_graph_refuse(g, y->step, "rank %d sends nothing for it", y->sender);
+    }
+    const tt_step *send = tt_graph_step(g, x->step), *recv = tt_graph_step(g, y->step);
+    uint32_t lo, hi, to_lo, to_hi;
+    tt_part_of(send, (int)x->entry, &lo, &hi);
+    tt_part_of(recv, (int)y->entry, &to_lo, &to_hi);
+    if (hi - lo != to_hi - to_lo ||
+        !same_shape(g->all[0], tt_step_cargo(send), lo, tt_step_cargo(recv), to_lo, hi - lo))
+      return tt_graph_refuse(g, x->step, "rank %d step %u expects other blocks of it", y->reader,
+                             y->step - g->base[y->reader]);
+    g->messages[i] =
+        (tt_message){x->step, y->step, x->sender, x->reader, x->entry, y->entry, UINT32_MAX};
+  }
+  return true;
+}
+
+static int by_sender(const void *a, const void *b) {
+  const tt_message *x = a, *y = b;
+  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  return (x->entry_from > y->entry_from) - (x->entry_from < y->entry_from);
+}
+
+static int by_reader(const void *a, const void *b) {
+  const tt_message *const *x = a, *const *y = b;
+  if ((*x)->to != (*y)->to) return (*x)->to < (*y)->to ? -1 : 1;
+  return ((*x)->entry_to > (*y)->entry_to) - ((*x)->entry_to < (*y)->entry_to);
+}
+
+/* Link each pair's messages, which arrive sorted by pair, then sort by sender. */
+static bool link_messages(tt_graph *g) {
+  uint32_t n = g->nmessages;
+  tt_message *old = malloc((n + 1) * sizeof *old);
+  uint32_t *where = malloc((n + 1) * sizeof *where);
+  bool ok = old && where;
+  if (ok) {
+    memcpy(old, g->messages, n * sizeof *old);
+    qsort(g->messages, n, sizeof *g->messages, by_sender);
+    for (uint32_t i = 0; i < n; i++) { /* (from, entry) is unique: the new place */
+      const tt_message *at = bsearch(&old[i], g->messages, n, sizeof *old, by_sender);
+      where[i] = (uint32_t)(at - g->messages);
+    }
+    for (uint32_t i = 0; i + 1 < n; i++)
+      if (old[i].sender == old[i + 1].sender && old[i].reader == old[i + 1].reader)
+        g->messages[where[i]].next = where[i + 1];
+  }
+  free(old);
+  free(where);
+  return ok;
+}
+
+static bool index_messages(tt_graph *g) {
+  uint32_t n = g->nmessages;
+  const tt_message **sorted = malloc((n + 1) * sizeof *sorted);
+  g->out_at = calloc(g->nsteps + 2, sizeof *g->out_at);
+  g->in_at = calloc(g->nsteps + 2, sizeof *g->in_at);
+  g->in = malloc((n + 1) * sizeof *g->in);
+  bool ok = sorted && g->out_at && g->in_at && g->in && link_messages(g);
+  for (uint32_t i = 0; ok && i < n; i++) {
+    sorted[i] = &g->messages[i];
+    g->out_at[g->messages[i].from + 1]++;
+    g->in_at[g->messages[i].to + 1]++;
+  }
+  for (uint32_t i = 0; ok && i < g->nsteps; i++) {
+    g->out_at[i + 1] += g->out_at[i];
+    g->in_at[i + 1] += g->in_at[i];
+  }
+  if (ok) qsort(sorted, n, sizeof *sorted, by_reader);
+  for (uint32_t i = 0; ok && i < n; i++) g->in[i] = (uint32_t)(sorted[i] - g->messages);
+  free(sorted);
+  return ok;
+}
+
+static bool index_deps(tt_graph *g) {
+  uint32_t total = 0;
+  for (int r = 0; r < g->ranks; r++) total += g->all[r]->after_at[g->all[r]->nsteps];
+  g->deps_at = calloc(g->nsteps + 2, sizeof *g->deps_at);
+  g->deps = malloc((total + 1) * sizeof *g->deps);
+  if (!g->deps_at || !g->deps) return false;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int r = 0; r < g->ranks; r++) {
+      const tt_sched *s = g->all[r];
+      for (uint32_t i = 0; i < s->nsteps; i++)
+        for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) {
+          uint32_t before = g->base[r] + s->after[k];
+          if (pass == 0)
+            g->deps_at[before + 2]++;
+          else
+            g->deps[g->deps_at[before + 1]++] = g->base[r] + i;
+        }
+    }
+    for (uint32_t i = 0; pass == 0 && i < g->nsteps; i++) g->deps_at[i + 2] += g->deps_at[i + 1];
+  }
+  return true;
+}
+
+static bool match(tt_graph *g) {
+  uint32_t n_out = list_endings(g, true, NULL), n_in = list_endings(g, false, NULL);
+  ending *out = malloc((n_out + 1) * sizeof *out), *in = malloc((n_in + 1) * sizeof *in);
+  g->messages = malloc((tt_max(n_out, n_in) + 1) * sizeof *g->messages);
+  bool ok = out && in && g->messages;
+  if (!ok) g->failed = true;
+  if (ok) {
+    list_endings(g, true, out);
+    list_endings(g, false, in);
+    qsort(out, n_out, sizeof *out, by_pair);
+    qsort(in, n_in, sizeof *in, by_pair);
+    ok = meet(g, out, in, n_out, n_in);
+    g->nmessages = n_out;
+  }
+  free(out);
+  free(in);
+  return ok;
+}
+
+bool tt_graph_build(tt_graph *g, tt_sched *const *all, int ranks, char *witness, size_t size) {
+  *g = (tt_graph){.all = all, .ranks = ranks, .witness = witness, .witness_size = size};
+  if (!number_steps(g)) {
+    g->failed = true;
+    return false;
+  }
+  for (uint32_t id = 0; id < g->nsteps; id++)
+    if (!check_step(g, id)) return false;
+  if (!match(g)) return false;
+  if (!index_messages(g) || !index_deps(g)) g->failed = true;
+  return !g->failed;
+}
+
+void tt_graph_free(tt_graph *g) {
+  free(g->base);
+  free(g->rank_of);
+  free(g->messages);
+  free(g->out_at);
+  free(g->in_at);
+  free(g->in);
+  free(g->deps_at);
+  free(g->deps);
+}

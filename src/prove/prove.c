@@ -1,0 +1,129 @@
+/* prove.c - the verdict: what every rank must hold at the end, and the properties
+ * that follow from how it came about.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "prove.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool same_problem(tt_sched *const *all, int ranks, char *witness, size_t size) {
+  const tt_sched *a = all[0];
+  for (int r = 0; r < ranks; r++) {
+    const tt_sched *s = all[r];
+    if (!s) {
+      snprintf(witness, size, "rank %d has no schedule", r);
+      return false;
+    }
+    if (s->rank == r && s->ranks == ranks && s->coll == a->coll && s->root == a->root &&
+        s->blocks == a->blocks && strcmp(s->name, a->name) == 0)
+      continue;
+    snprintf(witness, size, "rank %d's schedule is of another problem than rank 0's", r);
+    return false;
+  }
+  return true;
+}
+
+static void refuse_result(const tt_sched *s, uint32_t block, const char *wrong, char *witness,
+                          size_t size) {
+  snprintf(witness, size, "rank %d, at the end, dst[%u]: %s", s->rank, block, wrong);
+}
+
+static bool moved_right(const tt_values *v, const tt_sched *s, uint32_t block, tt_value value) {
+  int rank;
+  uint32_t of;
+  if (!tt_value_is_input(v, value, &rank, &of)) return false;
+  return of == block && rank == (s->coll == TUTTI_BROADCAST ? s->root : (int)block);
+}
+
+/* Every block that the collective asks for, on every rank. */
+static bool results_right(const tt_graph *g, const tt_values *v, const tt_memory *m,
+                          tutti_report *report) {
+  bool ordered = true, same = true;
+  char text[200];
+  uint32_t blocks = g->all[0]->blocks;
+  for (uint32_t block = 0; block < blocks; block++) {
+    tt_value first = 0, looked_at = 0;
+    for (int r = 0; r < g->ranks; r++) {
+      uint32_t lo, hi;
+      tt_coll_dst(g->all[r], &lo, &hi);
+      if (block < lo || block >= hi) continue;
+      tt_value value = m->at[(uint32_t)r * TT_BUF_COUNT + TT_DST][block];
+      const char *wrong = NULL;
+      if (tt_coll_reduces(g->all[r]->coll)) {
+        if (value != looked_at || !value)
+          wrong = tt_value_wrong(v, value, g->ranks, block, &ordered, text, sizeof text);
+        looked_at = value;
+      } else if (!value || !moved_right(v, g->all[r], block, value)) {
+        wrong = value ? "it holds something else" : "nothing was written there";
+      }
+      if (wrong) {
+        refuse_result(g->all[r], block, wrong, report->witness, sizeof report->witness);
+        return false;
+      }
+      if (!first) first = value;
+      if (value != first) same = false;
+    }
+  }
+  report->rank_order = ordered;
+  report->same_grouping = same;
+  return true;
+}
+
+static bool shifted_span(const tt_span *a, const tt_span *b, int by, const tt_sched *s) {
+  if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
+  for (uint32_t i = 0; i < tt_span_size(a); i++) {
+    uint32_t x = tt_span_block(a, i), y = tt_span_block(b, i), B = s->blocks;
+    if (B == 1 ? x != y : y != x / B * B + (x % B + (uint32_t)by) % B) return false;
+  }
+  return true;
+}
+
+static bool shifted_step(const tt_step *a, const tt_step *b, int by, const tt_sched *s) {
+  if (a->kind != b->kind || a->split != b->split || a->side != b->side ||
+      a->peers.count != b->peers.count || a->inputs != b->inputs)
+    return false;
+  if (a->peers.count < s->ranks) /* a range of all ranks is the same from everywhere */
+    for (int i = 0; i < a->peers.count; i++)
+      if (tt_peer_rank(&a->peers, i, s->ranks) + by !=
+          tt_peer_rank(&b->peers, i, s->ranks) +
+              (tt_peer_rank(&a->peers, i, s->ranks) + by >= s->ranks ? s->ranks : 0))
+        return false;
+  if (a->split && a->peers.count == s->ranks)
+    return tt_span_size(tt_step_cargo(a)) == tt_span_size(tt_step_cargo(b));
+  return shifted_span(tt_step_cargo(a), tt_step_cargo(b), by, s) &&
+         (a->kind == TT_SEND || a->kind == TT_RECV || shifted_span(&a->own, &b->own, by, s));
+}
+
+/* Does every rank do what rank 0 does, shifted around the circle? */
+static bool transitive(tt_sched *const *all, int ranks) {
+  for (int r = 1; r < ranks; r++) {
+    const tt_sched *a = all[0], *b = all[r];
+    if (a->nsteps != b->nsteps || a->tmp_blocks != b->tmp_blocks) return false;
+    if (a->blocks != 1 && a->blocks != (uint32_t)ranks) return false;
+    for (uint32_t i = 0; i < a->nsteps; i++)
+      if (!shifted_step(&a->steps[i], &b->steps[i], r, a)) return false;
+  }
+  return true;
+}
+
+tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report) {
+  const size_t size = report->size;
+  memset(report, 0, sizeof *report);
+  report->size = size;
+  if (!same_problem(all, ranks, report->witness, sizeof report->witness)) return TUTTI_OK;
+  tt_graph g;
+  tt_memory m = {0};
+  tt_values *v = tt_values_new();
+  report->blocks = (int)all[0]->blocks;
+  bool ok = tt_graph_build(&g, all, ranks, report->witness, sizeof report->witness) && v &&
+            tt_symbolic_run(&g, v, &m, report) && tt_conflicts_ordered(&g) &&
+            results_right(&g, v, &m, report);
+  bool failed = g.failed || !v || tt_values_failed(v);
+  if (ok) report->transitive = transitive(all, ranks);
+  report->proven = ok && !failed;
+  tt_graph_free(&g);
+  tt_memory_free(&m);
+  tt_values_free(v);
+  if (failed) return tt_fail(TUTTI_ERR_MEMORY, "out of memory while proving %s", all[0]->name);
+  return TUTTI_OK;
+}

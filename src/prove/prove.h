@@ -1,0 +1,83 @@
+/* prove.h - is a set of schedules right, and what can it do?
+ *
+ * Idea       run all ranks symbolically, with no buffering at all: values are
+ *            hash-consed n-ary expressions (value.c), order is the graph of what
+ *            must happen before what (graph.c), accesses to a block that conflict
+ *            must be ordered by it (conflict.c), results are looked at leaf by
+ *            leaf (prove.c).
+ * Invariant  it never sees an algorithm: it derives everything from the steps.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_PROVE_H
+#define TT_PROVE_H
+
+#include "schedule.h"
+
+/* TUTTI_OK and report->proven, or not proven and report->witness says why.
+ * TUTTI_ERR_MEMORY. `all` holds `ranks` schedules of one collective. */
+tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
+
+/* ---- inside the room ---- */
+
+/* value.c: 0 is "nothing was written here". */
+typedef uint32_t tt_value;
+typedef struct tt_values tt_values;
+tt_values *tt_values_new(void);
+void tt_values_free(tt_values *v);
+tt_value tt_value_input(tt_values *v, int rank, uint32_t block);
+/* in[0] op in[1] op ...; `last` marks the complete sum (avg divides here). */
+tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool last);
+bool tt_values_failed(const tt_values *v);
+/* NULL if `value` holds the input of every rank for `block` once, scaled once, at
+ * its root; else what is wrong (in `text`). *ordered is cleared if the ranks
+ * stand in another order than 0..P-1. */
+const char *tt_value_wrong(const tt_values *v, tt_value value, int ranks, uint32_t block,
+                           bool *ordered, char *text, size_t size);
+/* The input that an expression is, or false. */
+bool tt_value_is_input(const tt_values *v, tt_value value, int *rank, uint32_t *block);
+
+/* graph.c: steps of all ranks under one numbering, and their messages. */
+typedef struct tt_message {
+  uint32_t from, to;             /* steps */
+  int sender, reader;            /* ranks */
+  uint32_t entry_from, entry_to; /* which entry of each step's peer range */
+  uint32_t next;                 /* the pair's next message, or UINT32_MAX */
+} tt_message;
+
+typedef struct tt_graph {
+  tt_sched *const *all;
+  int ranks;
+  uint32_t nsteps, nmessages;
+  uint32_t *base;           /* per rank: its first step */
+  int *rank_of;             /* per step */
+  tt_message *messages;     /* those of one step lie together on the sender's side */
+  uint32_t *out_at;         /* per step, offsets into messages (sends) */
+  uint32_t *in_at, *in;     /* per step, its incoming messages in entry order */
+  uint32_t *deps_at, *deps; /* per step, who waits for it on its own rank */
+  char *witness;            /* where a complaint goes */
+  size_t witness_size;
+  bool failed, refused;
+} tt_graph;
+
+/* Checks shape and bounds and matches messages. */
+bool tt_graph_build(tt_graph *g, tt_sched *const *all, int ranks, char *witness, size_t size);
+void tt_graph_free(tt_graph *g);
+static inline const tt_step *tt_graph_step(const tt_graph *g, uint32_t step) {
+  int r = g->rank_of[step];
+  return &g->all[r]->steps[step - g->base[r]];
+}
+/* Refuse, once: "rank 2 step 5 (send ->3 dst[1]): " and the reason. */
+bool tt_graph_refuse(tt_graph *g, uint32_t step, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* run.c: execute in dependency order; values at the end per rank, buffer, block. */
+typedef struct tt_memory {
+  tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
+  int ranks;
+} tt_memory;
+bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, tutti_report *report);
+void tt_memory_free(tt_memory *m);
+
+/* conflict.c: every two conflicting accesses are ordered. */
+bool tt_conflicts_ordered(tt_graph *g);
+
+#endif

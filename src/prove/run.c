@@ -1,0 +1,282 @@
+/* run.c - executes the schedules symbolically, in dependency order.
+ *
+ * Idea       a step starts when what it waits for has ended; a receive happens
+ *            when it and its senders have started and the pair's earlier message
+ *            is consumed; a send ends when all its readers have. If the work runs
+ *            out before the steps do, they wait for each other: a deadlock.
+ * Invariant  conflict.c shows that all orders give the same values, so one will do.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prove.h"
+
+typedef struct runner {
+  tt_graph *g;
+  tt_values *v;
+  tt_memory *m;
+  uint32_t *waits;   /* per step: what it waits for before it starts */
+  uint32_t *pending; /* per step: what it waits for, once started, to happen */
+  uint32_t *depth, *queue, head, tail;
+  unsigned char *started, *ended;
+  tt_value *operands;
+} runner;
+
+static tt_value *cell(tt_memory *m, int rank, uint32_t buf, uint32_t block) {
+  return &m->at[(uint32_t)rank * TT_BUF_COUNT + buf][block];
+}
+
+static uint32_t incoming(const tt_graph *g, uint32_t id, uint32_t i) {
+  return g->in[g->in_at[id] + i];
+}
+
+/* Where message `msg` finds its n-th block on the sender. */
+static tt_value arriving(runner *r, const tt_message *msg, uint32_t n) {
+  const tt_step *send = tt_graph_step(r->g, msg->from);
+  uint32_t lo, hi;
+  tt_part_of(send, (int)msg->entry_from, &lo, &hi);
+  tt_value v = *cell(r->m, msg->sender, send->own.buf, tt_span_block(&send->own, lo + n));
+  if (!v) tt_graph_refuse(r->g, msg->from, "it sends a block that nothing was written to");
+  return v;
+}
+
+static tt_value local(runner *r, uint32_t id, const tt_span *span, uint32_t i) {
+  tt_value v = *cell(r->m, r->g->rank_of[id], span->buf, tt_span_block(span, i));
+  if (!v) tt_graph_refuse(r->g, id, "it reads a block that nothing was written to");
+  return v;
+}
+
+static void store(runner *r, uint32_t id, uint32_t i, tt_value v) {
+  const tt_span *dst = &tt_graph_step(r->g, id)->dst;
+  *cell(r->m, r->g->rank_of[id], dst->buf, tt_span_block(dst, i)) = v;
+}
+
+static void do_recv(runner *r, uint32_t id) {
+  const tt_step *step = tt_graph_step(r->g, id);
+  for (uint32_t k = r->g->in_at[id]; k < r->g->in_at[id + 1]; k++) {
+    const tt_message *msg = &r->g->messages[r->g->in[k]];
+    uint32_t lo, hi;
+    tt_part_of(step, (int)msg->entry_to, &lo, &hi);
+    for (uint32_t i = lo; i < hi; i++) store(r, id, i, arriving(r, msg, i - lo));
+  }
+}
+
+static void do_recv_reduce(runner *r, uint32_t id) {
+  const tt_step *step = tt_graph_step(r->g, id);
+  uint32_t inputs = r->g->in_at[id + 1] - r->g->in_at[id];
+  for (uint32_t i = 0; i < tt_span_size(&step->dst); i++) {
+    uint32_t n = 0, k = 0;
+    tt_value own = local(r, id, &step->own, i);
+    if (step->side == TT_OWN_FIRST) r->operands[n++] = own;
+    for (int e = 0; e < step->peers.count; e++) {
+      bool self = tt_peer_rank(&step->peers, e, r->g->ranks) == r->g->rank_of[id];
+      r->operands[n++] = self ? own : arriving(r, &r->g->messages[incoming(r->g, id, k)], i);
+      k += !self;
+    }
+    if (step->side == TT_OWN_LAST) r->operands[n++] = own;
+    if (k == inputs) store(r, id, i, tt_value_sum(r->v, r->operands, n, step->last));
+  }
+}
+
+static void do_local(runner *r, uint32_t id) {
+  const tt_step *step = tt_graph_step(r->g, id);
+  uint32_t size = tt_span_size(&step->dst);
+  tt_value *results = malloc(size * sizeof *results), *in = r->operands;
+  if (!results) {
+    r->g->failed = true;
+    return;
+  }
+  for (uint32_t i = 0; i < size; i++) {
+    results[i] = in[0] = local(r, id, &step->own, i);
+    for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
+      tt_span span = step->in;
+      span.base += k * step->in_step;
+      in[k + 1] = local(r, id, &span, i);
+    }
+    if (step->kind == TT_REDUCE) results[i] = tt_value_sum(r->v, in, step->inputs + 1, step->last);
+  }
+  for (uint32_t i = 0; i < size; i++) store(r, id, i, results[i]);
+  free(results);
+}
+
+static void deepen(runner *r, uint32_t id, uint32_t depth) {
+  if (r->depth[id] < depth) r->depth[id] = depth;
+}
+
+static void start(runner *r, uint32_t id) {
+  r->started[id] = 1;
+  for (uint32_t k = r->g->out_at[id]; k < r->g->out_at[id + 1]; k++) {
+    uint32_t to = r->g->messages[k].to;
+    deepen(r, to, r->depth[id] + 1);
+    if (--r->pending[to] == 0) r->queue[r->tail++] = to;
+  }
+  if (tt_graph_step(r->g, id)->kind != TT_SEND && --r->pending[id] == 0) r->queue[r->tail++] = id;
+}
+
+static void finish(runner *r, uint32_t id) {
+  r->ended[id] = 1;
+  for (uint32_t k = r->g->deps_at[id]; k < r->g->deps_at[id + 1]; k++) {
+    uint32_t next = r->g->deps[k];
+    deepen(r, next, r->depth[id]);
+    if (--r->waits[next] == 0) start(r, next);
+  }
+}
+
+/* A receive or local step happens: data moves, and its senders may end. */
+static void happen(runner *r, uint32_t id) {
+  const tt_step *step = tt_graph_step(r->g, id);
+  if (step->kind == TT_RECV)
+    do_recv(r, id);
+  else if (step->kind == TT_RECV_REDUCE)
+    do_recv_reduce(r, id);
+  else
+    do_local(r, id);
+  for (uint32_t k = r->g->in_at[id]; k < r->g->in_at[id + 1]; k++) {
+    const tt_message *msg = &r->g->messages[r->g->in[k]];
+    if (msg->next != UINT32_MAX) {
+      uint32_t to = r->g->messages[msg->next].to;
+      if (--r->pending[to] == 0) r->queue[r->tail++] = to;
+    }
+    deepen(r, msg->from, r->depth[id]);
+    if (--r->pending[msg->from] == 0) finish(r, msg->from);
+  }
+  finish(r, id);
+}
+
+static bool prepare(runner *r) {
+  const tt_graph *g = r->g;
+  size_t n = g->nsteps + 1, widest = (size_t)g->ranks + 1;
+  r->waits = calloc(n, sizeof *r->waits);
+  r->pending = calloc(n, sizeof *r->pending);
+  r->depth = calloc(n, sizeof *r->depth);
+  r->queue = malloc(n * sizeof *r->queue);
+  r->started = calloc(n, 1);
+  r->ended = calloc(n, 1);
+  for (uint32_t id = 0; id < g->nsteps; id++)
+    widest = tt_max(widest, tt_graph_step(g, id)->inputs + 1);
+  r->operands = malloc(widest * sizeof *r->operands);
+  if (!r->waits || !r->pending || !r->depth || !r->queue || !r->started || !r->ended ||
+      !r->operands)
+    return false;
+  for (uint32_t id = 0; id < g->nsteps; id++) {
+    int rank = g->rank_of[id];
+    uint32_t step = id - g->base[rank];
+    const tt_sched *s = g->all[rank];
+    r->waits[id] = s->after_at[step + 1] - s->after_at[step];
+    r->pending[id] = s->steps[step].kind == TT_SEND ? g->out_at[id + 1] - g->out_at[id]
+                                                    : 1 + g->in_at[id + 1] - g->in_at[id];
+  }
+  for (uint32_t i = 0; i < g->nmessages; i++)
+    if (g->messages[i].next != UINT32_MAX) r->pending[g->messages[g->messages[i].next].to]++;
+  return true;
+}
+
+static bool prepare_memory(runner *r) {
+  tt_memory *m = r->m;
+  m->ranks = r->g->ranks;
+  m->at = calloc((size_t)m->ranks * TT_BUF_COUNT, sizeof *m->at);
+  for (int rank = 0; m->at && rank < m->ranks; rank++) {
+    const tt_sched *s = r->g->all[rank];
+    for (uint32_t b = 0; b < TT_BUF_COUNT; b++) {
+      size_t blocks = b == TT_TMP ? s->tmp_blocks : s->blocks;
+      tt_value *cells = calloc(blocks + 1, sizeof *cells);
+      if (!cells) return false;
+      m->at[(uint32_t)rank * TT_BUF_COUNT + b] = cells;
+    }
+    uint32_t lo, hi;
+    tt_coll_src(s, &lo, &hi);
+    for (uint32_t block = lo; block < hi; block++)
+      *cell(m, rank, s->in_place ? TT_DST : TT_SRC, block) = tt_value_input(r->v, rank, block);
+  }
+  return m->at != NULL;
+}
+
+void tt_memory_free(tt_memory *m) {
+  for (int i = 0; m->at && i < m->ranks * TT_BUF_COUNT; i++) free(m->at[i]);
+  free(m->at);
+}
+
+/* A step that `id` waits for and that has not done its part. */
+static uint32_t waits_for(const runner *r, uint32_t id) {
+  const tt_graph *g = r->g;
+  int rank = g->rank_of[id];
+  const tt_sched *s = g->all[rank];
+  uint32_t step = id - g->base[rank];
+  if (!r->started[id]) {
+    for (uint32_t k = s->after_at[step]; k < s->after_at[step + 1]; k++)
+      if (!r->ended[g->base[rank] + s->after[k]]) return g->base[rank] + s->after[k];
+  }
+  for (uint32_t k = g->out_at[id]; k < g->out_at[id + 1]; k++)
+    if (!r->ended[g->messages[k].to]) return g->messages[k].to;
+  for (uint32_t k = g->in_at[id]; k < g->in_at[id + 1]; k++)
+    if (!r->started[g->messages[g->in[k]].from]) return g->messages[g->in[k]].from;
+  for (uint32_t i = 0; i < g->nmessages; i++) /* the pair's earlier message */
+    if (g->messages[i].next != UINT32_MAX && g->messages[g->messages[i].next].to == id &&
+        !r->ended[g->messages[i].to])
+      return g->messages[i].to;
+  return id;
+}
+
+static void tell_deadlock(runner *r) {
+  uint32_t id = 0;
+  while (r->ended[id]) id++;
+  uint32_t first = id;
+  for (uint32_t n = 0; n < r->g->nsteps; n++) id = waits_for(r, id); /* onto the circle */
+  char chain[220] = "";
+  size_t length = 0;
+  uint32_t at = id;
+  first = id;
+  do {
+    at = waits_for(r, at);
+    int n = snprintf(chain + length, sizeof chain - length, "%srank %d step %u",
+                     length ? ", which waits for " : "", r->g->rank_of[at],
+                     at - r->g->base[r->g->rank_of[at]]);
+    length = tt_min(length + (size_t)n, sizeof chain - 1);
+  } while (at != first && length < 160);
+  tt_graph_refuse(r->g, id, "deadlock: it waits for %s%s", chain, at == first ? "" : ", ...");
+}
+
+static void count(const runner *r, tutti_report *report) {
+  const tt_graph *g = r->g;
+  for (int rank = 0; rank < g->ranks; rank++) {
+    int64_t messages = 0, sent = 0, reduced = 0, copied = 0;
+    for (uint32_t id = g->base[rank]; id < g->base[rank + 1]; id++) {
+      const tt_step *step = tt_graph_step(g, id);
+      int64_t out = g->out_at[id + 1] - g->out_at[id], in = g->in_at[id + 1] - g->in_at[id];
+      uint32_t size = tt_span_size(tt_step_cargo(step));
+      messages += out;
+      sent += out * (step->split ? size / (uint32_t)step->peers.count : size);
+      if (step->kind == TT_RECV_REDUCE) reduced += in * size;
+      if (step->kind == TT_REDUCE) reduced += (int64_t)step->inputs * size;
+      if (step->kind == TT_COPY) copied += size;
+      report->steps = (int)tt_max((size_t)report->steps, r->depth[id]);
+    }
+    if (messages > report->messages) report->messages = (int)messages;
+    if (sent > report->sent_blocks) report->sent_blocks = sent;
+    if (reduced > report->reduced) report->reduced = reduced;
+    if (copied > report->copied) report->copied = copied;
+    report->scratch_blocks = (int)tt_max((size_t)report->scratch_blocks, g->all[rank]->tmp_blocks);
+  }
+}
+
+bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, tutti_report *report) {
+  runner r = {.g = g, .v = v, .m = m};
+  if (!prepare(&r) || !prepare_memory(&r)) g->failed = true;
+  for (uint32_t id = 0; id < g->nsteps && !g->failed; id++)
+    if (r.waits[id] == 0 && !r.started[id]) start(&r, id);
+  while (r.head < r.tail && !g->failed && !g->refused) happen(&r, r.queue[r.head++]);
+  uint32_t ended = 0;
+  for (uint32_t id = 0; id < g->nsteps && !g->failed; id++) ended += r.ended[id];
+  if (!g->failed && !g->refused && ended < g->nsteps) tell_deadlock(&r);
+  if (!g->failed && !g->refused) count(&r, report);
+  if (tt_values_failed(v)) g->failed = true;
+  free(r.waits);
+  free(r.pending);
+  free(r.depth);
+  free(r.queue);
+  free(r.started);
+  free(r.ended);
+  free(r.operands);
+  return !g->failed && !g->refused;
+}

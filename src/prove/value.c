@@ -1,0 +1,183 @@
+/* value.c - symbolic values: ordered n-ary sums of ranks' inputs, each stored once.
+ *
+ * Idea       a table of nodes keyed by their operands: two expressions are the
+ *            same (the same grouping, so the same bits) if their numbers are equal.
+ * Invariant  operand order counts; a node marked `last` differs from one that is
+ *            not. Looking a value over stops at the first repeated input, so it
+ *            never takes more than P + 1 leaves.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prove.h"
+
+typedef struct node {
+  uint32_t first, n; /* operands in the pool; n == 0: an input, first its block */
+  int rank;          /* of an input */
+  bool last;
+} node;
+
+struct tt_values {
+  node *nodes;
+  tt_value *pool;
+  uint32_t *slots; /* hash table of values */
+  uint32_t count, room, used, pool_room, mask;
+  bool failed;
+};
+
+tt_values *tt_values_new(void) {
+  tt_values *v = calloc(1, sizeof *v);
+  if (!v) return NULL;
+  v->room = v->pool_room = 1024;
+  v->mask = 4095;
+  v->nodes = malloc(v->room * sizeof *v->nodes);
+  v->pool = malloc(v->pool_room * sizeof *v->pool);
+  v->slots = calloc(v->mask + 1, sizeof *v->slots);
+  v->count = 1; /* 0 is nothing */
+  v->failed = !v->nodes || !v->pool || !v->slots;
+  return v;
+}
+
+void tt_values_free(tt_values *v) {
+  if (!v) return;
+  free(v->nodes);
+  free(v->pool);
+  free(v->slots);
+  free(v);
+}
+
+bool tt_values_failed(const tt_values *v) {
+  return v->failed;
+}
+
+static uint64_t hash_of(const node *x, const tt_value *in) {
+  uint64_t h = tt_mix(((uint64_t)x->n << 33) ^ ((uint64_t)x->last << 32) ^ (uint32_t)x->rank);
+  if (x->n == 0) return tt_mix(h ^ x->first);
+  for (uint32_t i = 0; i < x->n; i++) h = tt_mix(h * 31 + in[i]);
+  return h;
+}
+
+static bool same(const tt_values *v, tt_value at, const node *x, const tt_value *in) {
+  const node *y = &v->nodes[at];
+  if (y->n != x->n || y->rank != x->rank || y->last != x->last) return false;
+  if (x->n == 0) return y->first == x->first;
+  return memcmp(v->pool + y->first, in, x->n * sizeof *in) == 0;
+}
+
+static void rehash(tt_values *v) {
+  uint32_t mask = 2 * v->mask + 1;
+  uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+  if (!slots) {
+    v->failed = true;
+    return;
+  }
+  for (uint32_t i = 1; i < v->count; i++) {
+    uint64_t h = hash_of(&v->nodes[i], v->pool + v->nodes[i].first);
+    while (slots[h & mask]) h++;
+    slots[h & mask] = i;
+  }
+  free(v->slots);
+  v->slots = slots;
+  v->mask = mask;
+}
+
+static bool make_room(tt_values *v, uint32_t operands) {
+  if (v->count == v->room) {
+    node *more = realloc(v->nodes, 2 * (size_t)v->room * sizeof *more);
+    if (more) v->nodes = more;
+    v->failed |= !more;
+    if (more) v->room *= 2;
+  }
+  while (!v->failed && v->used + operands > v->pool_room) {
+    tt_value *more = realloc(v->pool, 2 * (size_t)v->pool_room * sizeof *more);
+    if (more) v->pool = more;
+    v->failed |= !more;
+    if (more) v->pool_room *= 2;
+  }
+  if (!v->failed && v->count > v->mask / 2) rehash(v);
+  return !v->failed;
+}
+
+static tt_value intern(tt_values *v, node x, const tt_value *in) {
+  if (v->failed) return 0;
+  uint64_t h = hash_of(&x, in);
+  for (; v->slots[h & v->mask]; h++)
+    if (same(v, v->slots[h & v->mask], &x, in)) return v->slots[h & v->mask];
+  if (!make_room(v, x.n)) return 0;
+  if (x.n) {
+    memcpy(v->pool + v->used, in, x.n * sizeof *in);
+    x.first = v->used;
+    v->used += x.n;
+  }
+  v->nodes[v->count] = x;
+  for (h = hash_of(&x, in); v->slots[h & v->mask];) h++;
+  return v->slots[h & v->mask] = v->count++;
+}
+
+tt_value tt_value_input(tt_values *v, int rank, uint32_t block) {
+  return intern(v, (node){.first = block, .rank = rank}, NULL);
+}
+
+tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool last) {
+  return intern(v, (node){.n = n, .rank = -1, .last = last}, in);
+}
+
+bool tt_value_is_input(const tt_values *v, tt_value value, int *rank, uint32_t *block) {
+  if (!value || v->nodes[value].n) return false;
+  *rank = v->nodes[value].rank;
+  *block = v->nodes[value].first;
+  return true;
+}
+
+typedef struct walk {
+  const tt_values *v;
+  int ranks, leaves;
+  uint32_t block;
+  unsigned char *seen;
+  bool ordered;
+  char *text;
+  size_t size;
+} walk;
+
+static const char *say(walk *w, const char *format, int rank, uint32_t block) {
+  snprintf(w->text, w->size, format, rank, block);
+  return w->text;
+}
+
+static const char *look(walk *w, tt_value value, bool root) {
+  const node *x = &w->v->nodes[value];
+  if (x->last && !root) return "it holds a sum that was already complete";
+  if (x->n == 0) {
+    if (x->first != w->block)
+      return say(w, "it holds rank %d's block %u, which belongs elsewhere", x->rank, x->first);
+    if (w->seen[x->rank])
+      return say(w, "it holds rank %d's input for block %u twice", x->rank, x->first);
+    w->seen[x->rank] = 1;
+    if (x->rank != w->leaves++) w->ordered = false;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < x->n; i++) {
+    const char *wrong = look(w, w->v->pool[x->first + i], false);
+    if (wrong) return wrong;
+  }
+  return NULL;
+}
+
+const char *tt_value_wrong(const tt_values *v, tt_value value, int ranks, uint32_t block,
+                           bool *ordered, char *text, size_t size) {
+  walk w = {v, ranks, 0, block, calloc((size_t)ranks, 1), true, text, size};
+  if (!value) {
+    free(w.seen);
+    return "nothing was written there";
+  }
+  if (!w.seen) return "there is not enough memory to look at it";
+  const char *wrong = look(&w, value, true);
+  for (int r = 0; !wrong && r < ranks; r++)
+    if (!w.seen[r]) wrong = say(&w, "it lacks rank %d's input for block %u", r, block);
+  if (!wrong && !v->nodes[value].last && ranks > 1)
+    wrong = "the step that completes this sum is not marked last";
+  if (!w.ordered) *ordered = false;
+  free(w.seen);
+  return wrong;
+}
