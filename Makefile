@@ -3,9 +3,9 @@
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
 #   make check           the tests, under 10 minutes (installs what is missing)
 #   make check-all       the full product of the covering table and the long proofs
-#   make check-asan | check-ubsan | check-tsan | coverage
-#   make install PREFIX=/usr/local DESTDIR=
-#   make format | clean
+#   make check-asan | check-ubsan | check-tsan | coverage | laws
+#   make install | uninstall     PREFIX=/usr/local DESTDIR=
+#   make examples | format | clean
 # CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set. SPDX-License-Identifier: BSD-3-Clause
 MAKEFLAGS += --no-builtin-rules
 BUILD   ?= build
@@ -20,8 +20,9 @@ CFLAGS  ?= -O3 -g
 WARN     = -Wall -Wextra -Wvla -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 ROOMS   := core sched topo kernel algo prove price choose wire engine api
 # -ffp-contract=off: the same bits on every machine (docs: kernel.h)
-TTFLAGS  = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
-           -Iinclude $(ROOMS:%=-Isrc/%) -MMD -MP $(SAN)
+BASE     = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
+           -Iinclude -MMD -MP $(SAN)
+TTFLAGS  = $(BASE) $(ROOMS:%=-Isrc/%)
 LDLIBS   = -pthread
 
 LIBSRC  := $(foreach r,$(ROOMS),$(sort $(wildcard src/$(r)/*.c)))
@@ -38,22 +39,115 @@ $(BUILD)/%.o: %.c Makefile
 $(BUILD)/libtutti.a: $(LIBOBJ)
 	rm -f $@ && $(AR) rcs $@ $(LIBOBJ)
 
-$(BUILD)/libtutti.so.$(VERSION): $(LIBOBJ) src/tutti.map
+SHARED  := $(BUILD)/libtutti.so.$(VERSION)
+$(SHARED): $(LIBOBJ) src/tutti.map
 	$(CC) -shared -Wl,-soname,libtutti.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
 	  $(SAN) $(LDFLAGS) $(LIBOBJ) $(LDLIBS) -o $@
-$(BUILD)/libtutti.so: $(BUILD)/libtutti.so.$(VERSION)
+$(BUILD)/libtutti.so: $(SHARED)
 	ln -sf libtutti.so.$(VERSION) $(BUILD)/libtutti.so.$(SOMAJOR) && ln -sf libtutti.so.$(VERSION) $@
 
-# The command sees public headers only.
-$(BUILD)/cli/%.o: TTFLAGS := $(filter-out $(ROOMS:%=-Isrc/%),$(TTFLAGS))
+# The command and the examples see public headers only.
+$(BUILD)/cli/%.o $(BUILD)/examples/%.o: TTFLAGS = $(BASE)
 $(BUILD)/tutti: $(CLIOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $(CLIOBJ) $(BUILD)/libtutti.a $(LDLIBS) -o $@
 
-clean:
-	rm -rf $(BUILD)
+# ---- examples: hello, and fashion, which is all of examples/fashion*.c ----
+FASHION := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/fashion*.c)))
+$(BUILD)/examples/hello: $(BUILD)/examples/hello.o $(BUILD)/libtutti.a
+	$(CC) $(SAN) $(LDFLAGS) $^ $(LDLIBS) -o $@
+$(BUILD)/examples/fashion: $(FASHION) $(BUILD)/libtutti.a
+	$(CC) $(SAN) $(LDFLAGS) $^ -lopenblas -lz -lm $(LDLIBS) -o $@
+examples: $(BUILD)/examples/hello
 
+# ---- tests: tests/test_*.c (cmocka), tests/mp_*.c (several ranks), tests/*.sh;
+#      any other tests/*.c is linked into all of them ----
+TESTSRC := $(sort $(wildcard tests/test_*.c))
+MPSRC   := $(sort $(wildcard tests/mp_*.c))
+HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TESTSRC) $(MPSRC),$(sort $(wildcard tests/*.c))))
+TESTBIN := $(TESTSRC:%.c=$(BUILD)/%)
+MPBIN   := $(MPSRC:%.c=$(BUILD)/%)
+TESTOBJ := $(TESTBIN:%=%.o) $(MPBIN:%=%.o) $(HELPOBJ)
+SHTESTS := $(sort $(wildcard tests/*.sh))
+$(TESTOBJ): TTFLAGS += -Itests
+.SECONDARY: $(TESTOBJ)
+$(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
+	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lcmocka -lm $(LDLIBS) -o $@
+$(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
+	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
+
+programs: all examples $(TESTBIN) $(MPBIN)
+RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
+
+check:
+	@tools/deps.sh build check
+	@$(MAKE) programs
+	@$(RUN) $(SHTESTS) $(TESTBIN) $(MPBIN)
+check-all:
+	@TUTTI_TEST_ALL=1 $(MAKE) check
+laws: all
+	@$(RUN) tests/laws.sh
+
+# The sanitizers build apart, and the first report ends a program with a failure.
+SANFLAGS = CFLAGS="-O1 -g -fno-omit-frame-pointer"
+check-asan:
+	@tools/deps.sh build check
+	@$(MAKE) BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
+	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 TEST_SECONDS=1200 \
+	  BUILD=build-asan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
+check-ubsan:
+	@tools/deps.sh build check
+	@$(MAKE) BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
+	  BUILD=build-ubsan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
+# One process with threads as ranks: what the thread sanitizer can see. It wants
+# addresses that are not randomised far.
+check-tsan:
+	@tools/deps.sh build check
+	@$(MAKE) BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TESTBIN:$(BUILD)/%=build-tsan/%)
+	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
+	  setarch "$$(uname -m)" -R tests/run $(TESTBIN:$(BUILD)/%=build-tsan/%)
+coverage:
+	@tools/deps.sh build check
+	@$(MAKE) BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
+	@find build-cov -name '*.gcda' -delete
+	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
+
+# ---- install ----
+BINDIR  := $(PREFIX)/bin
+LIBDIR  := $(PREFIX)/lib
+INCDIR  := $(PREFIX)/include
+MANDIR  := $(PREFIX)/share/man
+MANPAGES:= $(sort $(wildcard docs/man/*.[13]))
+HEADERS := $(sort $(wildcard include/*.h))
+FILL     = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOMAJOR@|$(SOMAJOR)|g'
+PACKAGE  = $(LIBDIR)/pkgconfig/tutti.pc $(LIBDIR)/cmake/tutti/tutti-config.cmake \
+           $(LIBDIR)/cmake/tutti/tutti-config-version.cmake
+INSTALLED= $(BINDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/libtutti.so.$(SOMAJOR) \
+           $(LIBDIR)/libtutti.so.$(VERSION) $(HEADERS:include/%=$(INCDIR)/%) $(PACKAGE) \
+           $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+
+install: all
+	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
+	install -m 755 $(BUILD)/tutti $(DESTDIR)$(BINDIR)/tutti
+	install -m 644 $(BUILD)/libtutti.a $(DESTDIR)$(LIBDIR)/libtutti.a
+	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)/libtutti.so.$(VERSION)
+	ln -sf libtutti.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti.so.$(SOMAJOR)
+	ln -sf libtutti.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libtutti.so
+	install -m 644 $(HEADERS) $(DESTDIR)$(INCDIR)
+	for f in $(PACKAGE); do $(FILL) tools/$${f##*/}.in > $(DESTDIR)$$f && chmod 644 $(DESTDIR)$$f || exit 1; done
+	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
+uninstall:
+	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti 2>/dev/null
+
+clean:
+	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-cov
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all clean format
--include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d)
+.PHONY: all examples programs check check-all laws check-asan check-ubsan check-tsan coverage \
+        install uninstall clean format demo
+-include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d

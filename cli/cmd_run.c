@@ -150,7 +150,7 @@ static int front(const run_options *o) {
   if (guard == 0) {
     setpgid(0, 0);
     close(orders[1]);
-    _exit(run_guard(o, &origin, orders[0]));
+    return run_guard(o, &origin, orders[0]);
   }
   close(orders[0]);
   int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

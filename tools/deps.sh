@@ -1,0 +1,83 @@
+#!/bin/sh
+# deps.sh - installs the Debian packages that are missing, by name.
+#
+#   tools/deps.sh GROUP ...      groups: build check demo
+#
+# Prints nothing and does nothing if all are there. Works as root or with sudo.
+# Elsewhere than on Debian and its relatives it only looks for the commands that
+# are needed. SPDX-License-Identifier: BSD-3-Clause
+set -eu
+
+packages() {
+  case $1 in
+    build) echo "gcc libc6-dev make binutils" ;;
+    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config procps" ;;
+    demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev gnuplot-nox" ;;
+    *)
+      echo "deps.sh: no group '$1'; there are build, check and demo" >&2
+      exit 2
+      ;;
+  esac
+}
+
+commands() {
+  case $1 in
+    check) echo "cc c++ make nm pkg-config pgrep" ;;
+    *) echo "cc make ar" ;;
+  esac
+}
+
+# An alternative package counts as well (pkgconf is today's pkg-config).
+installed() {
+  case $1 in pkg-config) set -- pkg-config pkgconf ;; esac
+  for p in "$@"; do
+    case $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null) in installed) return 0 ;; esac
+  done
+  return 1
+}
+
+want= missing=
+for group in "$@"; do want="$want $(packages "$group")"; done
+
+if ! command -v dpkg-query >/dev/null; then
+  for group in "$@"; do
+    for c in $(commands "$group"); do
+      command -v "$c" >/dev/null || missing="$missing $c"
+    done
+  done
+  [ -z "$missing" ] && exit 0
+  echo "tutti: these commands are missing:$missing" >&2
+  echo "tutti: please install them, and what Debian calls:$want" >&2
+  exit 1
+fi
+
+for p in $want; do
+  installed "$p" || case " $missing " in *" $p "*) ;; *) missing="$missing $p" ;; esac
+done
+[ -z "$missing" ] && exit 0
+
+if [ "$(id -u)" = 0 ]; then
+  root=
+elif command -v sudo >/dev/null; then
+  root=sudo
+else
+  echo "tutti: packages are missing, and there is neither root nor sudo. As root, run" >&2
+  echo "  apt-get install$missing" >&2
+  exit 1
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() {
+  $root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing \
+    >"$log" 2>&1
+}
+echo "tutti: installing$missing"
+if ! install; then
+  # no package lists yet, or old ones
+  if ! $root apt-get update >"$log" 2>&1 || ! install; then
+    cat "$log" >&2
+    echo "tutti: could not install$missing (see above); please install by hand" >&2
+    exit 1
+  fi
+fi
