@@ -1,0 +1,188 @@
+/* heap.c - memory from a rank's own part of the segment.
+ *
+ * Idea       first fit in a list of free extents that only this process sees; what
+ *            was never handed out is zero as the system gives it. Large extents
+ *            give their pages back when they are freed.
+ * Invariant  extents ascend and never touch (neighbours are joined).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+typedef struct extent {
+  size_t at, bytes;
+  struct extent *next;
+} extent;
+
+struct tt_heap {
+  tt_segment *segment;
+  int index;
+  size_t fresh; /* from here on nothing was ever handed out */
+  extent *free_list, *used_list;
+  pthread_mutex_t lock;
+};
+
+enum { UNIT = TT_PAIR, GIVE_BACK = 1 << 20 };
+
+tt_head *tt_heap_head(const tt_segment *segment, int index) {
+  return (tt_head *)(segment->base + segment->stride * (size_t)index);
+}
+
+tt_segment *tt_heap_segment(tt_heap *heap) {
+  return heap->segment;
+}
+int tt_heap_index(const tt_heap *heap) {
+  return heap->index;
+}
+
+static char *base_of(const tt_heap *heap) {
+  return heap->segment->base + heap->segment->stride * (size_t)heap->index;
+}
+
+tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap) {
+  tt_heap *h = calloc(1, sizeof *h);
+  if (!h) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a heap");
+  h->segment = segment;
+  h->index = index;
+  h->fresh = tt_round_up(sizeof(tt_head), 4096);
+  pthread_mutex_init(&h->lock, NULL);
+  if (madvise(base_of(h), h->fresh, MADV_POPULATE_WRITE) != 0 && errno == ENOMEM) {
+    free(h);
+    return tt_fail(TUTTI_ERR_MEMORY, "no memory for the first page of rank %d's heap", index);
+  }
+  *heap = h;
+  return TUTTI_OK;
+}
+
+static void free_extents(extent *e) {
+  while (e) {
+    extent *next = e->next;
+    free(e);
+    e = next;
+  }
+}
+
+void tt_heap_close(tt_heap *h) {
+  if (!h) return;
+  free_extents(h->free_list);
+  free_extents(h->used_list);
+  pthread_mutex_destroy(&h->lock);
+  free(h);
+}
+
+/* Whole pages inside [at, at + bytes): commit them, false if there are none. */
+static bool commit(tt_heap *h, size_t at, size_t bytes) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = at / page * page;
+  size_t size = tt_round_up(at + bytes, page) - lo;
+  if (madvise(base_of(h) + lo, size, MADV_POPULATE_WRITE) == 0) return true;
+  return errno != ENOMEM && errno != EFAULT; /* an old kernel can not say */
+}
+
+/* Cut `bytes` on `align` out of a free extent; SIZE_MAX if none is large enough. */
+static size_t cut(tt_heap *h, size_t bytes, size_t align) {
+  for (extent **link = &h->free_list; *link; link = &(*link)->next) {
+    extent *e = *link;
+    size_t at = tt_round_up(e->at, align), end = e->at + e->bytes;
+    if (at > end || end - at < bytes) continue;
+    extent *rest = at + bytes < end ? malloc(sizeof *rest) : NULL;
+    if (at + bytes < end && !rest) return SIZE_MAX;
+    if (rest) *rest = (extent){at + bytes, end - at - bytes, e->next};
+    if (rest) e->next = rest;
+    e->bytes = at - e->at;
+    if (e->bytes == 0) {
+      *link = e->next;
+      free(e);
+    }
+    return at;
+  }
+  return SIZE_MAX;
+}
+
+static void put_back(tt_heap *h, extent *e) {
+  extent **link = &h->free_list;
+  while (*link && (*link)->at < e->at) link = &(*link)->next;
+  e->next = *link;
+  *link = e;
+  for (extent *x = h->free_list; x && x->next;) { /* join neighbours */
+    extent *y = x->next;
+    if (x->at + x->bytes != y->at) {
+      x = y;
+      continue;
+    }
+    x->bytes += y->bytes;
+    x->next = y->next;
+    free(y);
+  }
+}
+
+static void put_back_range(tt_heap *h, size_t at, size_t bytes) {
+  extent *e = bytes ? malloc(sizeof *e) : NULL;
+  if (!e) return; /* that range is lost, no more */
+  *e = (extent){at, bytes, NULL};
+  put_back(h, e);
+}
+
+/* Offset of committed, zeroed bytes; SIZE_MAX if there are none. */
+static size_t take(tt_heap *h, size_t bytes, size_t align) {
+  size_t at = cut(h, bytes, align);
+  if (at != SIZE_MAX) {
+    if (commit(h, at, bytes)) {
+      memset(base_of(h) + at, 0, bytes);
+      return at;
+    }
+    put_back_range(h, at, bytes);
+    return SIZE_MAX;
+  }
+  at = tt_round_up(h->fresh, align);
+  if (at > h->segment->stride || h->segment->stride - at < bytes || !commit(h, at, bytes))
+    return SIZE_MAX;
+  put_back_range(h, h->fresh, at - h->fresh); /* the gap that alignment leaves */
+  h->fresh = at + bytes;
+  return at;
+}
+
+void *tt_heap_alloc(tt_heap *h, size_t bytes, size_t align) {
+  if (bytes == 0 || bytes > h->segment->stride) return NULL;
+  bytes = tt_round_up(bytes, UNIT);
+  extent *used = malloc(sizeof *used);
+  if (!used) return NULL;
+  pthread_mutex_lock(&h->lock);
+  size_t at = take(h, bytes, tt_max(align, UNIT));
+  if (at != SIZE_MAX) {
+    *used = (extent){at, bytes, h->used_list};
+    h->used_list = used;
+  }
+  pthread_mutex_unlock(&h->lock);
+  if (at != SIZE_MAX) return base_of(h) + at;
+  free(used);
+  return NULL;
+}
+
+bool tt_heap_free(tt_heap *h, void *memory) {
+  char *at = memory;
+  if (at < base_of(h) || at >= base_of(h) + h->segment->stride) return false;
+  size_t offset = (size_t)(at - base_of(h));
+  pthread_mutex_lock(&h->lock);
+  extent **link = &h->used_list;
+  while (*link && (*link)->at != offset) link = &(*link)->next;
+  extent *e = *link;
+  if (e) {
+    *link = e->next;
+    if (e->bytes >= GIVE_BACK) {
+      size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = tt_round_up(e->at, page);
+      madvise(base_of(h) + lo, (e->at + e->bytes) / page * page - lo, MADV_REMOVE);
+    }
+    put_back(h, e);
+  }
+  pthread_mutex_unlock(&h->lock);
+  return e != NULL;
+}

@@ -1,0 +1,90 @@
+/* segment.c - the job's shared memory: a memfd that nobody can name, shrink or
+ * grow, or an anonymous mapping for ranks that are threads.
+ *
+ * Invariant  gone when the last process that holds it is gone, however that ends.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+/* Address space per rank: as much as the machine has memory, within 16 TiB for
+ * the whole job (an address space has 128). */
+static size_t stride_for(int n) {
+  size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  size_t stride = (size_t)1 << 30;
+  while (stride < memory && 2 * stride * (size_t)n <= (size_t)1 << 44) stride *= 2;
+  return stride;
+}
+
+tutti_status tt_segment_create(int n, int *fd) {
+  int made = memfd_create("tutti", MFD_ALLOW_SEALING);
+  if (made < 0)
+    return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory for %d ranks: memfd_create: %s", n,
+                   strerror(errno));
+  off_t size = (off_t)(stride_for(n) * (size_t)n);
+  if (ftruncate(made, size) != 0 || fcntl(made, F_ADD_SEALS, SEALS) != 0) {
+    int why = errno;
+    close(made);
+    return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory of %lld bytes for %d ranks: %s",
+                   (long long)size, n, strerror(why));
+  }
+  *fd = made;
+  return TUTTI_OK;
+}
+
+static tutti_status wrap(void *base, size_t stride, int n, bool threads, tt_segment **segment) {
+  if (base == MAP_FAILED)
+    return tt_fail(TUTTI_ERR_MEMORY, "can not map %d times %zu bytes of shared memory: %s", n,
+                   stride, strerror(errno));
+  tt_segment *s = calloc(1, sizeof *s);
+  if (!s) {
+    munmap(base, stride * (size_t)n);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a segment of %d ranks", n);
+  }
+  s->base = base;
+  s->stride = stride;
+  s->ranks = n;
+  s->threads = threads;
+  atomic_init(&s->users, 1);
+  *segment = s;
+  return TUTTI_OK;
+}
+
+tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
+  struct stat st;
+  int seals = fcntl(fd, F_GET_SEALS);
+  if (fstat(fd, &st) != 0 || seals < 0 || (seals & SEALS) != SEALS)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "descriptor %d is not the shared memory of a tutti job; was it closed by a "
+                   "program between `tutti run` and this one?",
+                   fd);
+  size_t stride = (size_t)st.st_size / (size_t)n;
+  if (stride < (size_t)1 << 30 || stride * (size_t)n != (size_t)st.st_size)
+    return tt_fail(TUTTI_ERR_SYSTEM, "descriptor %d holds a job of another size than %d ranks", fd,
+                   n);
+  void *base =
+      mmap(NULL, stride * (size_t)n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  return wrap(base, stride, n, false, segment);
+}
+
+tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
+  size_t stride = (size_t)1 << 32;
+  while (stride * (size_t)n > (size_t)1 << 39 && stride > (size_t)1 << 26) stride /= 2;
+  void *base = mmap(NULL, stride * (size_t)n, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return wrap(base, stride, n, true, segment);
+}
+
+void tt_segment_release(tt_segment *s) {
+  if (!s || atomic_fetch_sub(&s->users, 1) != 1) return;
+  munmap(s->base, s->stride * (size_t)s->ranks);
+  free(s);
+}

@@ -1,0 +1,298 @@
+/* shm.c - the shared-memory wire: channels of pieces between ranks' heaps.
+ *
+ * Idea       a piece is announced in a descriptor whose flag is its number. Small
+ *            pieces travel in the descriptor itself; what lies in shared memory
+ *            (or in this address space, for threads) is pointed at; the rest is
+ *            copied into a staging slot. The reader counts what it has consumed in
+ *            a flag of its own.
+ * Invariant  the sender writes descriptors and staged bytes, the reader only the
+ *            acknowledgement; a slot is reused once its piece is acknowledged.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "shm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm_room.h"
+
+typedef enum piece_kind { INLINE, POINTED, STAGED } piece_kind;
+
+typedef struct descriptor {
+  alignas(TT_PAIR) atomic_uint flag; /* number of the piece, written last */
+  uint32_t kind;
+  tt_stamp stamp;
+  uint64_t bytes, at; /* at: offset in the segment, or an address for threads */
+  alignas(16) char payload[TT_INLINE];
+} descriptor;
+
+typedef struct channel {
+  descriptor slot[TT_DEPTH];
+  alignas(TT_PAIR)
+      atomic_uint consumed; /* the reader's: number of the last piece it is done with */
+} channel;
+
+/* One end of a channel, private to the rank. */
+typedef struct end {
+  channel *at;
+  uint32_t count; /* pieces sent, or pieces seen to the end */
+  uint32_t known; /* sender: consumed, when last looked */
+  char *stage;    /* sender: TT_DEPTH staging slots */
+  uint64_t used;  /* reader: bytes of the current piece already released */
+} end;
+
+typedef struct shm_wire {
+  tt_wire wire;
+  tt_heap *heap;
+  tt_segment *segment;
+  int *members;
+  tt_room **rooms;
+  end *out, *in; /* [peer * lanes + lane] */
+  size_t piece;  /* bytes of a staging slot */
+} shm_wire;
+
+static shm_wire *mine(tt_wire *w) {
+  return (shm_wire *)w;
+}
+static end *out_end(shm_wire *s, int peer, int lane) {
+  return &s->out[peer * TT_LANES + lane];
+}
+static end *in_end(shm_wire *s, int peer, int lane) {
+  return &s->in[peer * TT_LANES + lane];
+}
+
+static void wake(shm_wire *s, int peer) {
+  tt_ring(tt_heap_head(s->segment, s->members[peer]));
+}
+
+/* ---- sending ---- */
+
+static bool open_channel(shm_wire *s, end *e, int peer, int lane) {
+  channel *c = tt_heap_alloc(s->heap, sizeof *c, TT_PAIR);
+  if (!c) return false;
+  e->at = c;
+  tt_room *room = s->rooms[s->wire.rank];
+  atomic_store_explicit(&room->directory[peer * TT_LANES + lane],
+                        (unsigned long long)((char *)c - s->segment->base), memory_order_release);
+  return true;
+}
+
+static bool shared(const shm_wire *s, const void *bytes) {
+  const char *at = bytes;
+  return s->segment->threads ||
+         (at >= s->segment->base &&
+          at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks);
+}
+
+/* Fill descriptor d with up to n bytes; 0 if there is no staging memory. */
+static size_t fill(shm_wire *s, end *e, descriptor *d, const void *bytes, size_t n) {
+  if (n <= TT_INLINE) {
+    d->kind = INLINE;
+    memcpy(d->payload, bytes, n);
+    return n;
+  }
+  if (shared(s, bytes)) {
+    d->kind = POINTED;
+    d->at = s->segment->threads ? (uint64_t)(uintptr_t)bytes
+                                : (uint64_t)((const char *)bytes - s->segment->base);
+    return n;
+  }
+  if (!e->stage) e->stage = tt_heap_alloc(s->heap, TT_DEPTH * s->piece, 4096);
+  if (!e->stage) return 0;
+  char *slot = e->stage + e->count % TT_DEPTH * s->piece;
+  n = tt_min(n, s->piece);
+  memcpy(slot, bytes, n);
+  d->kind = STAGED;
+  d->at = (uint64_t)(slot - s->segment->base);
+  return n;
+}
+
+static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
+                       uint32_t *ticket) {
+  shm_wire *s = mine(w);
+  end *e = out_end(s, peer, lane);
+  if (!e->at && !open_channel(s, e, peer, lane)) return 0;
+  if (e->count - e->known == TT_DEPTH) {
+    e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+    if (e->count - e->known == TT_DEPTH) return 0;
+  }
+  descriptor *d = &e->at->slot[e->count % TT_DEPTH];
+  size_t taken = fill(s, e, d, bytes, n);
+  if (!taken) return 0;
+  d->stamp = stamp;
+  d->bytes = taken;
+  e->count++;
+  /* sequentially consistent, against the sleeper's word that tt_ring reads next */
+  atomic_store(&d->flag, e->count);
+  wake(s, peer);
+  *ticket = d->kind == POINTED ? e->count : 0;
+  return taken;
+}
+
+static bool shm_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
+  end *e = out_end(mine(w), peer, lane);
+  if ((int32_t)(e->known - ticket) >= 0) return true;
+  e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+  return (int32_t)(e->known - ticket) >= 0;
+}
+
+static bool shm_drained(tt_wire *w) {
+  shm_wire *s = mine(w);
+  for (int i = 0; i < w->ranks * TT_LANES; i++) {
+    const end *e = &s->out[i];
+    if (e->at && atomic_load_explicit(&e->at->consumed, memory_order_acquire) != e->count)
+      return false;
+  }
+  return true;
+}
+
+/* ---- receiving ---- */
+
+static bool find_channel(shm_wire *s, end *e, int peer, int lane) {
+  tt_room *room = s->rooms[peer];
+  unsigned long long at =
+      atomic_load_explicit(&room->directory[s->wire.rank * TT_LANES + lane], memory_order_acquire);
+  if (at) e->at = (channel *)(void *)(s->segment->base + at);
+  return at != 0;
+}
+
+static size_t shm_peek(tt_wire *w, int peer, int lane, tt_stamp *stamp, const void **bytes) {
+  shm_wire *s = mine(w);
+  end *e = in_end(s, peer, lane);
+  if (!e->at && !find_channel(s, e, peer, lane)) return 0;
+  const descriptor *d = &e->at->slot[e->count % TT_DEPTH];
+  if (atomic_load_explicit(&d->flag, memory_order_acquire) != e->count + 1) return 0;
+  *stamp = d->stamp;
+  const char *from = d->payload;
+  if (d->kind != INLINE)
+    from = d->kind == POINTED && s->segment->threads ? (const char *)(uintptr_t)d->at
+                                                     : s->segment->base + d->at;
+  *bytes = from + e->used;
+  return (size_t)(d->bytes - e->used);
+}
+
+static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
+  shm_wire *s = mine(w);
+  end *e = in_end(s, peer, lane);
+  e->used += n;
+  if (e->used < e->at->slot[e->count % TT_DEPTH].bytes) return;
+  e->used = 0;
+  e->count++;
+  atomic_store(&e->at->consumed, e->count);
+  wake(s, peer);
+}
+
+/* ---- the rest of the table ---- */
+
+static uint32_t shm_doze_begin(tt_wire *w) {
+  tt_head *head = tt_heap_head(mine(w)->segment, tt_heap_index(mine(w)->heap));
+  return tt_lie_down(head);
+}
+
+static void shm_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
+  tt_sleep(tt_heap_head(mine(w)->segment, tt_heap_index(mine(w)->heap)), bell, limit_us);
+}
+
+static void shm_doze_end(tt_wire *w) {
+  tt_get_up(tt_heap_head(mine(w)->segment, tt_heap_index(mine(w)->heap)));
+}
+
+static void shm_record(tt_wire *w, const tt_record *record) {
+  tt_room_record(mine(w)->rooms[w->rank], record);
+}
+
+static int shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
+  return tt_room_read_record(mine(w)->rooms[peer], seq, record);
+}
+
+static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
+  shm_wire *s = mine(w);
+  for (int peer = 0; peer < w->ranks; peer++) {
+    tt_room_abort(s->rooms[peer], status, reason);
+    wake(s, peer);
+  }
+}
+
+static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
+  return tt_room_aborted(mine(w)->rooms[w->rank], reason, size);
+}
+
+static bool shm_alive(tt_wire *w, int peer) {
+  shm_wire *s = mine(w);
+  return s->segment->threads || tt_process_alive(tt_heap_head(s->segment, s->members[peer])->pid);
+}
+
+static long shm_pid(tt_wire *w, int peer) {
+  return tt_heap_head(mine(w)->segment, mine(w)->members[peer])->pid;
+}
+
+static void *shm_alloc(tt_wire *w, size_t bytes) {
+  return tt_heap_alloc(mine(w)->heap, bytes, 64);
+}
+static bool shm_free(tt_wire *w, void *memory) {
+  return tt_heap_free(mine(w)->heap, memory);
+}
+
+static void shm_close(tt_wire *w) {
+  shm_wire *s = mine(w);
+  for (int i = 0; s->out && i < w->ranks * TT_LANES; i++) {
+    if (s->out[i].stage) tt_heap_free(s->heap, s->out[i].stage);
+    if (s->out[i].at) tt_heap_free(s->heap, s->out[i].at);
+  }
+  if (s->rooms && s->rooms[w->rank]) tt_heap_free(s->heap, s->rooms[w->rank]);
+  free(s->out);
+  free(s->in);
+  free(s->members);
+  free(s->rooms);
+  free(s);
+}
+
+static const tt_wire_ops table = {
+    .name = "shm",
+    .push = shm_push,
+    .consumed = shm_consumed,
+    .peek = shm_peek,
+    .release = shm_release,
+    .drained = shm_drained,
+    .record = shm_record,
+    .read_record = shm_read_record,
+    .doze_begin = shm_doze_begin,
+    .doze = shm_doze,
+    .doze_end = shm_doze_end,
+    .abort = shm_abort,
+    .aborted = shm_aborted,
+    .alive = shm_alive,
+    .pid = shm_pid,
+    .alloc = shm_alloc,
+    .free = shm_free,
+    .close = shm_close,
+};
+
+/* Staging slots: large enough to stream, small enough for many peers. */
+static size_t piece_for(int ranks) {
+  return tt_max(4096, tt_min(65536, (size_t)(1 << 20) / (size_t)ranks) / 4096 * 4096);
+}
+
+tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
+                         const uint64_t *rooms, tt_wire **wire) {
+  shm_wire *s = calloc(1, sizeof *s);
+  if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
+  s->wire = (tt_wire){&table, rank, ranks, TT_LANES};
+  s->heap = heap;
+  s->segment = tt_heap_segment(heap);
+  s->piece = piece_for(ranks);
+  size_t ends = (size_t)ranks * TT_LANES;
+  s->out = calloc(ends, sizeof *s->out);
+  s->in = calloc(ends, sizeof *s->in);
+  s->members = calloc((size_t)ranks, sizeof *s->members);
+  s->rooms = calloc((size_t)ranks, sizeof *s->rooms);
+  if (!s->out || !s->in || !s->members || !s->rooms) {
+    shm_close(&s->wire);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
+  }
+  for (int r = 0; r < ranks; r++) {
+    s->members[r] = members[r];
+    s->rooms[r] = (tt_room *)(void *)(s->segment->base + rooms[r]);
+  }
+  *wire = &s->wire;
+  return TUTTI_OK;
+}

@@ -1,0 +1,79 @@
+/* shm.h - shared memory between the ranks of one machine: the segment, the heaps
+ * in it, and what lies where.
+ *
+ * Idea       one nameless, sealed segment for the whole job, mapped by every rank:
+ *            rank r's heap is [r * stride, (r + 1) * stride). It is sparse: what
+ *            nobody touches costs nothing. Threads as ranks use an anonymous
+ *            mapping and the same code.
+ * Layout     heap: tt_head | rooms, channels, scratch, tutti_mem_alloc
+ *            room (one per communicator and rank): abort word, call records,
+ *            directory of channels
+ *            channel (one per ordered pair and lane, made at first use, in the
+ *            sender's heap): descriptors | acknowledgement | staged pieces
+ * Invariant  every flag has one writer and a pair of lines of its own; bytes are
+ *            written before the flag (release) and read after it (acquire).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_SHM_H
+#define TT_SHM_H
+
+#include <sched.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#include "wire.h"
+
+enum {
+  TT_PAIR = 128, /* two cache lines: what one flag has to itself */
+  TT_DEPTH = 4,  /* pieces in flight per channel */
+  TT_INLINE = 96 /* bytes that travel beside the flag */
+};
+
+/* ---- the segment (segment.c) ---- */
+
+typedef struct tt_head {              /* at the start of each heap; written by its rank */
+  alignas(TT_PAIR) atomic_uint ready; /* 1 + layout version once all below is set */
+  int pid;
+  cpu_set_t cores;                       /* that this rank may use */
+  alignas(TT_PAIR) atomic_ullong world;  /* offset of the first room, 0 until made */
+  alignas(TT_PAIR) atomic_uint sleepers; /* how many threads of this rank doze */
+  alignas(TT_PAIR) atomic_uint bell;     /* rung by peers */
+} tt_head;
+
+typedef struct tt_segment {
+  char *base;
+  size_t stride;
+  int ranks;
+  bool threads; /* ranks share this address space */
+  atomic_int users;
+} tt_segment;
+
+/* A memfd for n ranks, sealed against growing and shrinking. */
+tutti_status tt_segment_create(int n, int *fd);
+tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
+/* An anonymous one, for threads or for one rank alone. */
+tutti_status tt_segment_anonymous(int n, tt_segment **segment);
+void tt_segment_release(tt_segment *segment); /* unmapped by the last user */
+
+/* ---- a rank's heap (heap.c); allocation is local ---- */
+
+typedef struct tt_heap tt_heap;
+tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap);
+void tt_heap_close(tt_heap *heap);
+tt_head *tt_heap_head(const tt_segment *segment, int index);
+tt_segment *tt_heap_segment(tt_heap *heap);
+int tt_heap_index(const tt_heap *heap);
+/* Zeroed, on `align` bytes (a power of two), committed so that touching it can
+ * not fault for lack of memory; NULL if there is none. */
+void *tt_heap_alloc(tt_heap *heap, size_t bytes, size_t align);
+bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
+
+/* ---- the wire (shm.c) ---- */
+
+/* This rank's room for a communicator of `ranks`; 0 if out of memory. */
+uint64_t tt_shm_room(tt_heap *heap, int ranks);
+void tt_shm_room_free(tt_heap *heap, uint64_t room);
+/* members[r], rooms[r]: heap index and room offset of rank r. Copies both. */
+tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
+                         const uint64_t *rooms, tt_wire **wire);
+
+#endif

@@ -1,0 +1,64 @@
+/* shm_room.c - a rank's room in a communicator: its abort word, what it called,
+ * and the directory of its channels.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "shm_room.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+uint64_t tt_shm_room(tt_heap *heap, int ranks) {
+  size_t bytes = sizeof(tt_room) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);
+  tt_room *room = tt_heap_alloc(heap, bytes, TT_PAIR);
+  return room ? (uint64_t)((char *)room - tt_heap_segment(heap)->base) : 0;
+}
+
+void tt_shm_room_free(tt_heap *heap, uint64_t room) {
+  if (room) tt_heap_free(heap, tt_heap_segment(heap)->base + room);
+}
+
+void tt_room_record(tt_room *room, const tt_record *r) {
+  tt_call_record *at = &room->records[r->stamp.seq % TT_RECORDS];
+  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed); /* being written */
+  atomic_thread_fence(memory_order_release);
+  atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_relaxed);
+  atomic_store_explicit(&at->kind, r->coll << 24 | r->type << 16 | r->op, memory_order_relaxed);
+  atomic_store_explicit(&at->root, r->root, memory_order_relaxed);
+  atomic_store_explicit(&at->count, r->count, memory_order_relaxed);
+  atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
+  atomic_store_explicit(&room->newest, r->stamp.seq + 1, memory_order_release);
+}
+
+int tt_room_read_record(tt_room *room, uint32_t seq, tt_record *r) {
+  uint32_t newest = atomic_load_explicit(&room->newest, memory_order_acquire);
+  if ((int32_t)(newest - seq) <= 0) return 0;
+  if (newest - seq > TT_RECORDS) return -1;
+  tt_call_record *at = &room->records[seq % TT_RECORDS];
+  if (atomic_load_explicit(&at->seq, memory_order_acquire) != seq) return -1;
+  uint32_t kind = atomic_load_explicit(&at->kind, memory_order_relaxed);
+  *r = (tt_record){.stamp = {seq, atomic_load_explicit(&at->hash, memory_order_relaxed)},
+                   .coll = kind >> 24,
+                   .type = kind >> 16 & 0xff,
+                   .op = kind & 0xffff,
+                   .root = atomic_load_explicit(&at->root, memory_order_relaxed),
+                   .count = atomic_load_explicit(&at->count, memory_order_relaxed)};
+  atomic_thread_fence(memory_order_acquire);
+  return atomic_load_explicit(&at->seq, memory_order_relaxed) == seq ? 1 : -1;
+}
+
+void tt_room_abort(tt_room *room, tutti_status status, const char *reason) {
+  if (atomic_exchange(&room->telling, 1)) return; /* somebody was first */
+  snprintf(room->reason, sizeof room->reason, "%s", reason ? reason : "");
+  atomic_store(&room->aborted, (int)status);
+}
+
+tutti_status tt_room_aborted(tt_room *room, char *reason, size_t size) {
+  int status = atomic_load_explicit(&room->aborted, memory_order_acquire);
+  if (status && reason) snprintf(reason, size, "%s", room->reason);
+  return (tutti_status)status;
+}
+
+bool tt_process_alive(int pid) {
+  return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
+}

@@ -1,0 +1,38 @@
+/* shm_room.h - inside the shared-memory wire: rooms, and sleeping.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_SHM_ROOM_H
+#define TT_SHM_ROOM_H
+
+#include "shm.h"
+
+typedef struct tt_call_record { /* written by the room's rank */
+  alignas(64) atomic_uint seq;  /* of the operation; odd marks are not needed: see read */
+  atomic_uint hash, kind, root;
+  atomic_ullong count;
+} tt_call_record;
+
+enum { TT_REASON = 120, TT_RECORDS = 2 * TT_WINDOW };
+
+typedef struct tt_room {
+  alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
+  atomic_int telling;                  /* claimed by the one who writes the reason */
+  char reason[TT_REASON];
+  alignas(TT_PAIR) atomic_uint newest; /* highest recorded seq, plus 1 */
+  tt_call_record records[TT_RECORDS];
+  alignas(TT_PAIR) atomic_ullong directory[]; /* [reader * lanes + lane]: channel offset */
+} tt_room;
+
+void tt_room_record(tt_room *room, const tt_record *record);
+int tt_room_read_record(tt_room *room, uint32_t seq, tt_record *record);
+void tt_room_abort(tt_room *room, tutti_status status, const char *reason);
+tutti_status tt_room_aborted(tt_room *room, char *reason, size_t size);
+bool tt_process_alive(int pid);
+
+/* doze.c: a sleeper says so, looks once more, and sleeps on its bell; who acts
+ * for it looks for sleepers and rings. */
+void tt_ring(tt_head *head);
+uint32_t tt_lie_down(tt_head *head);
+void tt_sleep(tt_head *head, uint32_t bell, uint32_t limit_us);
+void tt_get_up(tt_head *head);
+
+#endif

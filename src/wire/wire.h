@@ -1,0 +1,75 @@
+/* wire.h - what carries bytes between two ranks of a communicator.
+ *
+ * Idea       per ordered pair and lane a stream of pieces, first in first out. The
+ *            engine pushes bytes, peeks at what arrived as a borrowed view, and
+ *            releases it; lanes keep concurrent operations out of each other's way.
+ * Stamp      every piece carries the number and hash of the operation it belongs
+ *            to: one comparison tells that two ranks made different calls.
+ * Invariant  no call blocks but `doze`; a piece is never seen before its bytes.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_WIRE_H
+#define TT_WIRE_H
+
+#include "core.h"
+
+typedef struct tt_stamp {
+  uint32_t seq, hash;
+} tt_stamp;
+
+/* What a rank published about its operation `seq` before its first step. */
+typedef struct tt_record {
+  tt_stamp stamp;
+  uint32_t coll, type, op, root;
+  uint64_t count;
+} tt_record;
+
+typedef struct tt_wire tt_wire;
+
+typedef struct tt_wire_ops {
+  const char *name;
+  /* Take up to n bytes of the stream to `peer`; returns how many (0: no room
+   * now). *ticket: 0 if they were copied, else what `consumed` asks about; the
+   * bytes must then stay as they are until it says yes. */
+  size_t (*push)(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
+                 uint32_t *ticket);
+  bool (*consumed)(tt_wire *w, int peer, int lane, uint32_t ticket);
+  /* The bytes at the head of the stream from `peer`; 0 if nothing is there. */
+  size_t (*peek)(tt_wire *w, int peer, int lane, tt_stamp *stamp, const void **bytes);
+  /* Done with the first n bytes of the view. */
+  void (*release)(tt_wire *w, int peer, int lane, size_t n);
+  /* True once everything that was pushed has been consumed. */
+  bool (*drained)(tt_wire *w);
+
+  /* Publish this rank's record; read a peer's of operation `seq`. read: 1 there,
+   * 0 not yet published, -1 the peer is already far beyond. */
+  void (*record)(tt_wire *w, const tt_record *record);
+  int (*read_record)(tt_wire *w, int peer, uint32_t seq, tt_record *record);
+
+  /* Sleep protocol: doze_begin; poll once more; doze(w, bell, limit) sleeps until
+   * a peer acts or `limit_us` passed; doze_end. */
+  uint32_t (*doze_begin)(tt_wire *w);
+  void (*doze)(tt_wire *w, uint32_t bell, uint32_t limit_us);
+  void (*doze_end)(tt_wire *w);
+
+  /* Tell all ranks that the communicator is over; what a rank was told (TUTTI_OK
+   * if nothing), with the reason. */
+  void (*abort)(tt_wire *w, tutti_status status, const char *reason);
+  tutti_status (*aborted)(tt_wire *w, char *reason, size_t size);
+  /* False if the peer's process is known to be gone. */
+  bool (*alive)(tt_wire *w, int peer);
+  long (*pid)(tt_wire *w, int peer);
+
+  /* Memory that peers read without a copy; NULL if there is none. Zeroed. */
+  void *(*alloc)(tt_wire *w, size_t bytes);
+  bool (*free)(tt_wire *w, void *memory);
+  void (*close)(tt_wire *w);
+} tt_wire_ops;
+
+struct tt_wire {
+  const tt_wire_ops *ops;
+  int rank, ranks, lanes;
+};
+
+enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANES = TT_WINDOW * TT_FLIGHT };
+
+#endif
