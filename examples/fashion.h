@@ -1,0 +1,193 @@
+/* fashion.h - what the files of the Fashion-MNIST example share.
+ *
+ * fashion_data.c      pictures and labels, from gzip IDX files to every rank
+ * fashion_net.c       the network: forward and backward, one process's view
+ * fashion_exchange.c  the gradients' sums over all ranks: the part that is tutti
+ * fashion_train.c     one training step and the test, made of the three above
+ * fashion_measure.c   overlapped against blocking, naive against ring
+ * fashion_report.c    progress line, confusion table, curve, time line
+ * fashion.c           options and main
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FASHION_H
+#define FASHION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tutti.h>
+
+enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10, LAYERS = 3, MAX_PIECES = 4 };
+
+/* ---- odds and ends: fashion.c ---- */
+
+/* Returns if the status is TUTTI_OK. Otherwise says who failed at what and why,
+ * and exits with 1: `tutti run` then ends the other ranks. */
+void must(tutti_status status, const char *what);
+/* malloc that says so and exits when there is no memory; zeroed. */
+void *room(size_t count, size_t size);
+double now(void);                     /* seconds, the same clock on all ranks */
+uint64_t random_bits(uint64_t *seed); /* splitmix64 */
+
+/* ---- data ---- */
+
+typedef struct pictures {
+  int64_t count;
+  uint8_t *pixels; /* count x PIXELS */
+  uint8_t *labels; /* count, each < CLASSES */
+} pictures;
+
+extern const char *const class_name[CLASSES];  /* "T-shirt/top", ... */
+extern const char *const class_short[CLASSES]; /* at most 5 letters, for columns */
+
+/* Rank 0 reads both sets from `folder`, the others receive them. */
+void data_load(tutti_comm *comm, const char *folder, pictures *train, pictures *test);
+void data_free(pictures *p);
+
+/* ---- network ---- */
+
+/* A layer computes out = bend(w * [in, 1]); the bias is the last column of w,
+ * and every activation row ends with a constant 1. */
+typedef struct net_layer {
+  int in, out;
+  int pieces;   /* its gradient is made, and summed, in so many parts */
+  size_t count; /* weights, biases included: out * (in + 1) */
+  float *w, *v; /* weights and their velocity (momentum) */
+  float *g;     /* gradient; lives in tutti's memory, see exchange_open */
+  float *input; /* rows x (in + 1) */
+  float *delta; /* rows x out: d loss / d (this layer before bend) */
+} net_layer;
+
+typedef struct net {
+  net_layer layers[LAYERS];
+  float *logits; /* rows x (CLASSES + 1) */
+  int rows;      /* room for so many pictures */
+} net;
+
+void net_init(net *n, int rows, uint64_t seed); /* the same weights on all ranks */
+void net_free(net *n);
+size_t net_piece_begin(const net_layer *l, int piece); /* in weights; piece == pieces: the end */
+void net_set_input(net *n, int row, const uint8_t *pixels);
+void net_forward(net *n, int l, int rows);
+/* Fills the last layer's delta, divided by `batch`; returns the sum of losses. */
+double net_loss(net *n, const uint8_t *labels, int rows, int batch);
+void net_gradient(net *n, int l, int piece, int rows); /* adds to nothing: g = ... */
+void net_backward(net *n, int l, int rows);            /* delta of layer l-1 */
+void net_update(net *n, int l, int piece, float rate);
+int net_answer(const net *n, int row);
+uint64_t net_checksum(const net *n);
+
+/* ---- what happened when, for the picture ---- */
+
+typedef enum event_kind {
+  PREPARE,
+  FORWARD,
+  BACKWARD,
+  UPDATE,
+  WAIT,
+  FLIGHT,
+  EVENT_KINDS
+} event_kind;
+
+typedef struct event {
+  double kind, layer, begin, end; /* doubles, so that tutti_all_gather can carry them */
+} event;
+
+enum { TRACE_ROOM = 512 };
+typedef struct trace {
+  bool on;
+  int count;
+  event events[TRACE_ROOM];
+} trace;
+
+void trace_add(trace *t, event_kind kind, int layer, double begin, double end);
+/* Collects all ranks' events on rank 0, which writes them to `path`. */
+void trace_write(tutti_comm *comm, const trace *t, const char *path);
+
+/* ---- exchange: the sums over all ranks ---- */
+
+/* Seconds of this rank, since exchange_reset. */
+typedef struct spent {
+  double wait;     /* in tutti_request_wait: communication that was not hidden */
+  double progress; /* in tutti_allreduce_start and tutti_request_test */
+  double blocking; /* in tutti_allreduce, when blocking */
+} spent;
+
+typedef struct flight {
+  tutti_request *request; /* NULL: not in flight */
+  bool pending;           /* started, and the weights not yet updated */
+  double begin;
+} flight;
+
+typedef struct exchange {
+  tutti_comm *comm;
+  net *net;
+  bool blocking; /* tutti_allreduce in place of tutti_allreduce_start */
+  flight flights[LAYERS][MAX_PIECES];
+  double loss; /* of the last step whose last layer was finished */
+  spent spent;
+  trace *trace;
+} exchange;
+
+void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t);
+void exchange_close(exchange *x);
+/* This piece's gradient is ready: sum it over all ranks. */
+void exchange_start(exchange *x, int l, int piece);
+/* Let what is in flight advance, without blocking. */
+void exchange_poke(exchange *x);
+/* The layer is needed: wait for its sums and update its weights. */
+void exchange_finish(exchange *x, int l, float rate);
+void exchange_set_loss(exchange *x, double loss); /* travels with the last layer */
+void exchange_plans(exchange *x, const char *title);
+
+/* ---- training ---- */
+
+typedef struct options {
+  const char *data, *algo, *curve, *timeline;
+  int epochs, steps, batch;
+  double need;
+  bool blocking, reverse, measure;
+} options;
+
+typedef struct trainer {
+  tutti_comm *comm;
+  int rank, ranks;
+  const pictures *train;
+  net net;
+  exchange exchange;
+  trace trace;
+  int batch;
+  bool reverse; /* every batch back to front: the same sums but for rounding */
+  int64_t step; /* so many were begun */
+  int64_t steps_per_epoch, steps_in_all;
+  float rate;      /* of the step begun last */
+  int64_t *order;  /* this epoch's order of the pictures */
+  uint8_t *labels; /* of this rank's part of the batch */
+} trainer;
+
+void trainer_open(trainer *t, tutti_comm *comm, const pictures *train, const options *o);
+void trainer_close(trainer *t);
+void trainer_step(trainer *t);
+void trainer_settle(trainer *t); /* wait for and apply what is still in flight */
+/* table[was][said], summed over all ranks. */
+void trainer_test(trainer *t, const pictures *test, int64_t table[CLASSES][CLASSES]);
+/* Do all ranks hold the same bits? */
+bool trainer_same_weights(trainer *t);
+
+void measure(trainer *t);
+
+/* ---- report ---- */
+
+typedef struct progress {
+  bool terminal; /* rewrite one line; otherwise a line per epoch */
+  double begin, shown, loss;
+  int64_t counted;
+} progress;
+
+void progress_open(progress *p);
+/* `seen` pictures of `all` are done; `loss` is the last step's. */
+void progress_step(progress *p, const trainer *t, double loss, bool epoch_ends);
+void report_training(const progress *p, const trainer *t);
+/* The table and the verdict; true if the accuracy is at least `need`. */
+bool report_test(int64_t table[CLASSES][CLASSES], double need);
+
+#endif

@@ -1,0 +1,111 @@
+/* fashion_measure.c - how much communication is hidden, and what naive costs.
+ *
+ * Idea      The same training steps in four ways, by turns, so that a noisy
+ *           machine disturbs all of them alike; the median of the rounds counts.
+ *           Hidden is 1 - (time in wait) / (time of the same sums, blocking).
+ * Honest    Sums also advance inside start and test. That time is not waiting,
+ *           but it is not free either, so it is shown beside, and so is the
+ *           length of the whole step, which is what a user feels.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fashion.h"
+
+enum { WAYS = 4, ROUNDS = 9, STEPS = 30, WARM = 4, FIGURES = 4 };
+enum { STEP, IN_WAIT, IN_PROGRESS, IN_BLOCKING }; /* the figures, ms a step */
+
+typedef struct way {
+  const char *name, *algo;
+  bool blocking;
+  double figures[FIGURES][ROUNDS];
+  double median[FIGURES];
+} way;
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(const double *values) {
+  double sorted[ROUNDS];
+  memcpy(sorted, values, sizeof sorted);
+  qsort(sorted, ROUNDS, sizeof *sorted, ascending);
+  return sorted[ROUNDS / 2];
+}
+
+static void steps(trainer *t, int count) {
+  for (int i = 0; i < count; i++) trainer_step(t);
+  trainer_settle(t);
+}
+
+/* One round: the figures are means over the ranks. */
+static void one_round(trainer *t, way *w, int round) {
+  exchange *x = &t->exchange;
+  must(tutti_comm_set_algo(t->comm, w->algo), w->name);
+  x->blocking = w->blocking;
+  steps(t, WARM);
+  must(tutti_barrier(t->comm), "barrier");
+  memset(&x->spent, 0, sizeof x->spent);
+  double begin = now();
+  steps(t, STEPS);
+  double mine[FIGURES] = {now() - begin, x->spent.wait, x->spent.progress, x->spent.blocking};
+  must(tutti_comm_set_algo(t->comm, NULL), "set_algo");
+  must(tutti_allreduce(t->comm, mine, mine, FIGURES, TUTTI_DOUBLE, TUTTI_AVG), "summing times");
+  for (int f = 0; f < FIGURES; f++) w->figures[f][round] = mine[f] / STEPS * 1e3;
+}
+
+static void print_ways(const trainer *t, const way *ways) {
+  int sums = 0;
+  size_t bytes = 0;
+  for (int l = 0; l < LAYERS; l++) {
+    sums += t->net.layers[l].pieces;
+    bytes += t->net.layers[l].count * sizeof(float);
+  }
+  printf(
+      "%d ranks: %d sums a step, %zu KiB in all; ms a step, mean over ranks, median of %d rounds\n",
+      t->ranks, sums, bytes / 1024, ROUNDS);
+  printf("  %-27s %7s %9s %9s %11s\n", "", "step", "blocked", "in wait", "start, test");
+  for (int i = 0; i < WAYS; i++) {
+    const double *m = ways[i].median;
+    printf("  %-27s %7.3f ", ways[i].name, m[STEP]);
+    if (ways[i].blocking)
+      printf("%9.3f %9s %11s\n", m[IN_BLOCKING], "-", "-");
+    else
+      printf("%9s %9.3f %11.3f\n", "-", m[IN_WAIT], m[IN_PROGRESS]);
+  }
+}
+
+static void print_hidden(const trainer *t, const way *over, const way *block) {
+  double hidden[ROUNDS], least, most;
+  for (int r = 0; r < ROUNDS; r++)
+    hidden[r] = 100 * (1 - over->figures[IN_WAIT][r] / block->figures[IN_BLOCKING][r]);
+  qsort(hidden, ROUNDS, sizeof *hidden, ascending);
+  least = hidden[1];
+  most = hidden[ROUNDS - 2];
+  double wait = over->median[IN_WAIT], whole = wait + over->median[IN_PROGRESS];
+  double blocked = block->median[IN_BLOCKING];
+  printf("  hidden at %d ranks: 1 - %.3f / %.3f = %.0f %% (most rounds: %.0f to %.0f %%)\n",
+         t->ranks, wait, blocked, 100 * (1 - wait / blocked), least, most);
+  printf("  with the work in start and test counted as well: %.0f %%; the step is %.0f %% %s\n",
+         100 * (1 - whole / blocked),
+         100 * (over->median[STEP] < block->median[STEP]
+                    ? 1 - over->median[STEP] / block->median[STEP]
+                    : over->median[STEP] / block->median[STEP] - 1),
+         over->median[STEP] < block->median[STEP] ? "shorter" : "longer");
+}
+
+void measure(trainer *t) {
+  way ways[WAYS] = {{.name = "overlapped, tutti's choice"},
+                    {.name = "blocking,   tutti's choice", .blocking = true},
+                    {.name = "blocking,   fold(ring)", .algo = "fold(ring)", .blocking = true},
+                    {.name = "blocking,   naive", .algo = "naive", .blocking = true}};
+  for (int round = 0; round < ROUNDS; round++)
+    for (int i = 0; i < WAYS; i++) one_round(t, &ways[i], round);
+  for (int i = 0; i < WAYS; i++)
+    for (int f = 0; f < FIGURES; f++) ways[i].median[f] = median(ways[i].figures[f]);
+  if (t->rank != 0) return;
+  print_ways(t, ways);
+  print_hidden(t, &ways[0], &ways[1]);
+}

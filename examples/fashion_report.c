@@ -1,0 +1,110 @@
+/* fashion_report.c - what a person sees: progress, the verdict, the time line.
+ *
+ * Idea      On a terminal one line is rewritten; elsewhere every epoch leaves a
+ *           line. All of it is rank 0's, but the time line has every rank's
+ *           events: they are gathered, because all ranks read the same clock.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fashion.h"
+
+static const char *const event_name[EVENT_KINDS] = {"prepare", "forward", "backward",
+                                                    "update",  "wait",    "flight"};
+
+void progress_open(progress *p) {
+  memset(p, 0, sizeof *p);
+  p->terminal = isatty(1) == 1;
+  p->begin = p->shown = now();
+}
+
+void progress_step(progress *p, const trainer *t, double loss, bool epoch_ends) {
+  double clock = now(), gone = clock - p->begin;
+  p->loss += loss;
+  p->counted++;
+  if (t->rank != 0 || (!epoch_ends && (!p->terminal || clock - p->shown < 0.1))) return;
+  int64_t in_epoch = (t->step - 1) % t->steps_per_epoch + 1,
+          epochs = t->steps_in_all / t->steps_per_epoch;
+  double pace = (double)t->step / gone;
+  double seen = (double)in_epoch / (double)t->steps_per_epoch;
+  printf("%s  epoch %2lld of %lld  %3.0f %%  loss %.4f  %6.0f pictures/s  %4.1f s left%s",
+         p->terminal ? "\r" : "", (long long)((t->step - 1) / t->steps_per_epoch + 1),
+         (long long)epochs, 100 * seen, p->loss / (double)p->counted,
+         pace * (double)t->train->count / (double)t->steps_per_epoch,
+         (double)(t->steps_in_all - t->step) / pace, p->terminal && !epoch_ends ? " " : "\n");
+  fflush(stdout);
+  p->shown = clock;
+  if (epoch_ends) {
+    p->loss = 0;
+    p->counted = 0;
+  }
+}
+
+void report_training(const progress *p, const trainer *t) {
+  double gone = now() - p->begin;
+  const spent *s = &t->exchange.spent;
+  printf("trained %lld steps in %.1f s; rank 0 spent %.1f %% of it waiting for sums\n",
+         (long long)t->step, gone, 100 * (s->wait + s->blocking) / gone);
+}
+
+bool report_test(int64_t table[CLASSES][CLASSES], double need) {
+  int64_t right = 0, all = 0;
+  printf("\nwhat the test pictures are (rows) and what they were taken for (columns):\n%12s", "");
+  for (int c = 0; c < CLASSES; c++) printf(" %5s", class_short[c]);
+  for (int was = 0; was < CLASSES; was++) {
+    printf("\n%12s", class_name[was]);
+    for (int said = 0; said < CLASSES; said++) {
+      int64_t n = table[was][said];
+      if (n)
+        printf(" %5lld", (long long)n);
+      else
+        printf(" %5s", ".");
+      all += n;
+      right += was == said ? n : 0;
+    }
+  }
+  double accuracy = (double)right / (double)all;
+  printf("\n\ntest accuracy %.4f (%lld of %lld right): %s, at least %.2f was asked for\n", accuracy,
+         (long long)right, (long long)all, accuracy >= need ? "PASS" : "FAIL", need);
+  return accuracy >= need;
+}
+
+/* ---- the time line ---- */
+
+void trace_add(trace *t, event_kind kind, int layer, double begin, double end) {
+  if (!t->on || t->count == TRACE_ROOM) return;
+  t->events[t->count++] = (event){.kind = kind, .layer = layer, .begin = begin, .end = end};
+}
+
+static void write_events(FILE *file, const event *events, int ranks) {
+  double zero = events[0].begin;
+  for (int i = 0; i < ranks * TRACE_ROOM; i++)
+    if (events[i].end > 0 && events[i].begin < zero) zero = events[i].begin;
+  fprintf(file, "# rank kind layer begin_ms end_ms\n");
+  for (int i = 0; i < ranks * TRACE_ROOM; i++) {
+    const event *e = &events[i];
+    if (e->end <= 0) continue; /* unused */
+    fprintf(file, "%d %s %d %.4f %.4f\n", i / TRACE_ROOM, event_name[(int)e->kind],
+            (int)e->layer + 1, (e->begin - zero) * 1e3, (e->end - zero) * 1e3);
+  }
+}
+
+void trace_write(tutti_comm *comm, const trace *t, const char *path) {
+  int ranks = tutti_comm_size(comm);
+  size_t each = TRACE_ROOM * (sizeof(event) / sizeof(double));
+  event *all = room((size_t)ranks * TRACE_ROOM, sizeof *all);
+  must(tutti_all_gather(comm, t->events, all, each, TUTTI_DOUBLE), "gathering the time line");
+  if (tutti_comm_rank(comm) == 0) {
+    FILE *file = fopen(path, "w");
+    if (!file) {
+      fprintf(stderr, "fashion: %s: %s\n", path, strerror(errno));
+      exit(1);
+    }
+    write_events(file, all, ranks);
+    fclose(file);
+  }
+  free(all);
+}
