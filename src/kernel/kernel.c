@@ -1,0 +1,64 @@
+/* kernel.c - which kernel serves a reduction, and the ops that users register.
+ *
+ * Idea       a reducer holds the function pointer, so that tt_reduce is one call.
+ *            The set of kernels is asked for, not kept: there is no state.
+ * Invariant  a user's op sees operands in order, and dst that is one of its two
+ *            operands or apart from both.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "kernel.h"
+
+#include "kernel_set.h"
+
+enum { USER_CHUNK = 4096 }; /* bytes of partial results of a user's op */
+
+const tt_kernel_set *tt_kernel_set_at(int i) {
+#if defined(__x86_64__)
+  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && i-- == 0) return &tt_kernels_avx512;
+  if (__builtin_cpu_supports("avx2") && i-- == 0) return &tt_kernels_avx2;
+#endif
+  return i == 0 ? &tt_kernels_c : NULL;
+}
+
+tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op) {
+  if (!tt_type_valid(type)) return tt_fail(TUTTI_ERR_TYPE, "%d is no type", (int)type);
+  if (!tt_op_valid(op)) return tt_fail(TUTTI_ERR_OP, "%d is no op", (int)op);
+  if (!tutti_type_has_op(type, op))
+    return tt_fail(TUTTI_ERR_OP, "type %s has no op %s", tutti_type_name(type), tutti_op_name(op));
+  *r = (tt_reducer){.type = type, .element = tutti_type_size(type), .user = tt_op_user(op)};
+  if (!r->user) r->kernel = tt_kernel_set_at(0)->reduce[type][op];
+  return TUTTI_OK;
+}
+
+/* More than two inputs: partial results stay in a small buffer of our own, for
+ * dst may be an input that is still to come. */
+static void reduce_user(const tt_reducer *r, void *dst, const void *const *in, int n,
+                        size_t count) {
+  _Alignas(64) unsigned char partial[USER_CHUNK];
+  const size_t most = USER_CHUNK / r->element;
+  for (size_t at = 0; at < count; at += most) {
+    const size_t len = tt_min(count - at, most), offset = at * r->element;
+    const void *left = (const char *)in[0] + offset;
+    for (int j = 1; j < n; j++) {
+      void *to = j == n - 1 ? (void *)((char *)dst + offset) : partial;
+      r->user->fn(left, (const char *)in[j] + offset, to, len, r->type, r->user->ctx);
+      left = partial;
+    }
+  }
+}
+
+void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count) {
+  if (count == 0) return;
+  if (r->kernel)
+    r->kernel(dst, in, n, count);
+  else if (n == 2)
+    r->user->fn(in[0], in[1], dst, count, r->type, r->user->ctx);
+  else
+    reduce_user(r, dst, in, n, count);
+}
+
+void tt_scale(tutti_type type, void *dst, size_t count, int ranks) {
+  tt_scale_fn *scale = tt_kernel_set_at(0)->scale[type];
+  if (scale && count) scale(dst, count, ranks);
+}

@@ -1,0 +1,99 @@
+/* kernel_loops.h - the reduction loops, as templates; kernel_table.h fills them.
+ *
+ * Idea       a kernel has a loop over two inputs and one over three. More inputs
+ *            go through an accumulator of a few KiB, in cache-sized chunks: two
+ *            or three inputs into it, then two at a time, the last two straight
+ *            to dst, so dst and each input pass through memory once.
+ * Invariant  operands stay in order. A chunk of dst is written after all inputs
+ *            of the chunk were read, so dst may be any input. What is kept in
+ *            the accumulator is not rounded: chunks do not show in the bits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_KERNEL_LOOPS_H
+#define TT_KERNEL_LOOPS_H
+
+#include "kernel_bits.h"
+#include "kernel_set.h"
+
+/* dst is an input or apart from it: no element depends on another one. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* a loop may stay scalar, silently */
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define INDEPENDENT
+#endif
+
+enum { CHUNK = 4096 }; /* bytes of accumulator */
+
+#define AS_IS(x) (x)
+
+#define LOOP2(name, D, A, B, expression)                         \
+  static void name(D *d, const A *a, const B *b, size_t count) { \
+    INDEPENDENT                                                  \
+    for (size_t i = 0; i < count; i++) d[i] = expression;        \
+  }
+
+#define LOOP3(name, D, A, B, C, expression)                                  \
+  static void name(D *d, const A *a, const B *b, const C *c, size_t count) { \
+    INDEPENDENT                                                              \
+    for (size_t i = 0; i < count; i++) d[i] = expression;                    \
+  }
+
+/* The kernel itself, over loops that exist. T lies in memory, A in the
+ * accumulator; n is brought to "accumulator and two more" by how it begins. */
+#define DRIVER(name, T, A, first2, first3, more, last)                            \
+  static void name##_many(T *dst, const void *const *in, int n, size_t count) {   \
+    A acc[CHUNK / sizeof(A)];                                                     \
+    for (size_t at = 0; at < count; at += CHUNK / sizeof(A)) {                    \
+      size_t len = tt_min(count - at, CHUNK / sizeof(A));                         \
+      const T *a = (const T *)in[0] + at, *b = (const T *)in[1] + at;             \
+      int j = 2 + n % 2;                                                          \
+      if (j == 2)                                                                 \
+        first2(acc, a, b, len);                                                   \
+      else                                                                        \
+        first3(acc, a, b, (const T *)in[2] + at, len);                            \
+      for (; j + 2 < n; j += 2)                                                   \
+        more(acc, acc, (const T *)in[j] + at, (const T *)in[j + 1] + at, len);    \
+      last(dst + at, acc, (const T *)in[j] + at, (const T *)in[j + 1] + at, len); \
+    }                                                                             \
+  }                                                                               \
+  static void name(void *dst, const void *const *in, int n, size_t count) {       \
+    if (n == 2)                                                                   \
+      name##_2(dst, in[0], in[1], count);                                         \
+    else if (n == 3)                                                              \
+      name##_3(dst, in[0], in[1], in[2], count);                                  \
+    else                                                                          \
+      name##_many(dst, in, n, count);                                             \
+  }
+
+/* dst = put(expression of a and b); T in memory and in the accumulator. `put`
+ * makes a result canonical and changes nothing that is. */
+#define KERNEL(name, T, put, expression)                                   \
+  static inline T name##_op(T a, T b) {                                    \
+    return expression;                                                     \
+  }                                                                        \
+  LOOP2(name##_2, T, T, T, put(name##_op(a[i], b[i])))                     \
+  LOOP3(name##_3, T, T, T, T, put(name##_op(name##_op(a[i], b[i]), c[i]))) \
+  DRIVER(name, T, T, name##_2, name##_3, name##_3, name##_3)
+
+/* 16-bit floats: `get` gives a float, `op` is on floats, `put` rounds, once. */
+#define HALF_KERNEL(name, op, get, put)                                               \
+  LOOP2(name##_2, u16, u16, u16, put(op(get(a[i]), get(b[i]))))                       \
+  LOOP3(name##_3, u16, u16, u16, u16, put(op(op(get(a[i]), get(b[i])), get(c[i]))))   \
+  LOOP2(name##_first2, float, u16, u16, op(get(a[i]), get(b[i])))                     \
+  LOOP3(name##_first3, float, u16, u16, u16, op(op(get(a[i]), get(b[i])), get(c[i]))) \
+  LOOP3(name##_more, float, float, u16, u16, op(op(a[i], get(b[i])), get(c[i])))      \
+  LOOP3(name##_last, u16, float, u16, u16, put(op(op(a[i], get(b[i])), get(c[i]))))   \
+  DRIVER(name, u16, float, name##_first2, name##_first3, name##_more, name##_last)
+
+/* dst = quotient of x and ranks, as T or in `wide`. */
+#define SCALE(name, T, wide, get, put)                             \
+  static void name(void *dst, size_t count, int ranks) {           \
+    T *x = dst;                                                    \
+    const wide by = (wide)ranks;                                   \
+    INDEPENDENT                                                    \
+    for (size_t i = 0; i < count; i++) x[i] = put(get(x[i]) / by); \
+  }
+
+#endif

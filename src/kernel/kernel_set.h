@@ -1,0 +1,30 @@
+/* kernel_set.h - one set of kernels per instruction set, all of the same bits.
+ *
+ * Idea       kernel_loops.h is compiled once per set; each compilation fills
+ *            one table. kernel.c takes the best table the processor can run.
+ * Invariant  a set has a kernel for exactly the pairs tutti_type_has_op names.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_KERNEL_SET_H
+#define TT_KERNEL_SET_H
+
+#include "kernel.h"
+
+typedef void tt_scale_fn(void *dst, size_t count, int ranks);
+
+typedef struct tt_kernel_set {
+  const char *name;
+  tt_kernel_fn *reduce[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT];
+  tt_scale_fn *scale[TUTTI_TYPE_COUNT]; /* NULL where there is no avg */
+} tt_kernel_set;
+
+extern const tt_kernel_set tt_kernels_c;
+#if defined(__x86_64__)
+extern const tt_kernel_set tt_kernels_avx2;
+extern const tt_kernel_set tt_kernels_avx512;
+#endif
+
+/* The i-th set this processor can run, best first; NULL past the end. The last
+ * one is always the plain one. */
+const tt_kernel_set *tt_kernel_set_at(int i);
+
+#endif
