@@ -1,0 +1,87 @@
+# tap.bash - for shell tests: TAP lines, a token by which all processes of a
+# test are found in /proc, and little helpers. Sourced, never run.
+# SPDX-License-Identifier: BSD-3-Clause
+set -u
+BUILD=${BUILD:-build}
+TUTTI=${TUTTI:-$BUILD/tutti}
+case $TUTTI in /*) ;; *) TUTTI=$PWD/$TUTTI ;; esac
+work=$(mktemp -d) || exit 1
+token="tutti-test-$$-$RANDOM$RANDOM"
+trap 'finish' EXIT
+trap 'exit 1' INT TERM HUP
+bad=0
+
+# The pids of all living processes that carry the token in their environment.
+alive() {
+  grep -laz "^TOKEN=$token\$" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
+}
+# True once none is left; waits up to $1 seconds (5).
+gone() {
+  local end=$((SECONDS + ${1:-5}))
+  while [ -n "$(alive)" ]; do
+    [ $SECONDS -lt $end ] || { for p in $(alive); do ps_line "$p"; done && return 1; }
+    sleep 0.05
+  done
+}
+ps_line() { echo "# left: $1 $(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null)"; }
+finish() {
+  local p
+  for p in $(alive); do kill -9 "$p" 2>/dev/null; done
+  rm -rf "$work"
+}
+
+# ok NAME COMMAND...: one TAP line; with not ok what the last job printed.
+ok() {
+  local name=$1
+  shift
+  if "$@"; then
+    echo "ok - $name"
+  else
+    echo "not ok - $name"
+    echo "# failed: $* (status was ${rc:-?})"
+    sed 's/^/# out: /' "$work/out" 2>/dev/null | cut -c 1-300 | head -20
+    sed 's/^/# err: /' "$work/err" 2>/dev/null | cut -c 1-300 | head -20
+    bad=1
+  fi
+}
+skip() { echo "ok - $1 # SKIP $2"; }
+
+# job ARGS...: `tutti ARGS`, output in $work/out and err, status in rc, time in ms.
+job() {
+  local from=${EPOCHREALTIME/./}
+  rc=0
+  { TOKEN=$token timeout -k 5 60 "$TUTTI" "$@" >"$work/out" 2>"$work/err" || rc=$?; } 2>/dev/null
+  ms=$(((${EPOCHREALTIME/./} - from) / 1000))
+}
+# background ARGS...: the same in the background, SIGINT and SIGQUIT not ignored;
+# pid in $job. wait_job: its status in rc, at most 20 s.
+background() {
+  : >"$work/out"
+  TOKEN=$token env --default-signal=INT,QUIT "$TUTTI" "$@" >"$work/out" 2>"$work/err" </dev/null &
+  job=$!
+}
+wait_job() {
+  local end=$((SECONDS + 20))
+  while kill -0 "$job" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.02; done
+  rc=0
+  kill -0 "$job" 2>/dev/null && { rc=hangs && kill -9 "$job" && return; }
+  { wait "$job" || rc=$?; } 2>/dev/null
+}
+# lines N PATTERN: wait (10 s) until so many lines of the output match.
+lines() {
+  local end=$((SECONDS + 10))
+  until [ "$(grep -acE "$2" "$work/out")" -ge "$1" ]; do
+    [ $SECONDS -lt $end ] || return 1
+    sleep 0.02
+  done
+}
+status() { [ "$rc" = "$1" ]; }
+says() { grep -qaE "$1" "$work/err"; }
+quiet() { [ ! -s "$work/err" ]; }
+one_line() { [ "$(wc -l <"$work/err")" = 1 ]; }
+out_is() { [ "$(cat "$work/out")" = "$1" ]; }
+within() { [ "$ms" -lt "$1" ]; }
+all() { # all "cmd1" "cmd2" ...: every one is true
+  local c
+  for c in "$@"; do eval "$c" || { echo "# false: $c"; return 1; }; done
+}
