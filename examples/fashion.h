@@ -84,12 +84,13 @@ typedef enum event_kind {
   BACKWARD,
   UPDATE,
   WAIT,
-  FLIGHT,
+  PROGRESS, /* in tutti_allreduce_start and tutti_request_test */
+  FLIGHT,   /* from the start of a sum until it is known to be done */
   EVENT_KINDS
 } event_kind;
 
 typedef struct event {
-  double kind, layer, begin, end; /* doubles, so that tutti_all_gather can carry them */
+  double kind, layer, piece, begin, end; /* doubles, so that tutti_all_gather can carry them */
 } event;
 
 enum { TRACE_ROOM = 512 };
@@ -99,7 +100,7 @@ typedef struct trace {
   event events[TRACE_ROOM];
 } trace;
 
-void trace_add(trace *t, event_kind kind, int layer, double begin, double end);
+void trace_add(trace *t, event_kind kind, int layer, int piece, double begin, double end);
 /* Collects all ranks' events on rank 0, which writes them to `path`. */
 void trace_write(tutti_comm *comm, const trace *t, const char *path);
 

@@ -47,7 +47,8 @@ static bool read_bytes(gzFile file, const char *path, void *to, int64_t bytes) {
     snprintf(what, sizeof what, "the file ends %lld bytes too early; is it complete?",
              (long long)(bytes - done));
   else
-    snprintf(what, sizeof what, "the file is damaged (%.100s)", why);
+    snprintf(what, sizeof what, "the file cannot be read (%.100s)",
+             strncmp(why, path, strlen(path)) == 0 ? why + strlen(path) + 2 : why);
   return wrong(path, what);
 }
 

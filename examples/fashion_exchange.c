@@ -56,11 +56,13 @@ void exchange_start(exchange *x, int l, int piece) {
     must(tutti_allreduce(x->comm, g, g, count, TUTTI_FLOAT, TUTTI_SUM), "summing a gradient");
     double end = now();
     x->spent.blocking += end - f->begin;
-    trace_add(x->trace, WAIT, l, f->begin, end);
+    trace_add(x->trace, WAIT, l, piece, f->begin, end);
   } else {
     must(tutti_allreduce_start(x->comm, g, g, count, TUTTI_FLOAT, TUTTI_SUM, &f->request),
          "starting the sum of a gradient");
-    x->spent.progress += now() - f->begin;
+    double end = now();
+    x->spent.progress += end - f->begin;
+    trace_add(x->trace, PROGRESS, l, piece, f->begin, end);
   }
   f->pending = true;
 }
@@ -70,14 +72,18 @@ void exchange_start(exchange *x, int l, int piece) {
 void exchange_poke(exchange *x) {
   double begin = now();
   int done = 1;
+  bool tested = false;
   for (int l = LAYERS - 1; l >= 0 && done; l--)
     for (int p = 0; p < x->net->layers[l].pieces && done; p++) {
       flight *f = &x->flights[l][p];
       if (!f->request) continue;
+      tested = true;
       must(tutti_request_test(&f->request, &done), "testing the sum of a gradient");
-      if (done) trace_add(x->trace, FLIGHT, l, f->begin, now());
+      if (done) trace_add(x->trace, FLIGHT, l, p, f->begin, now());
     }
-  x->spent.progress += now() - begin;
+  double end = now();
+  x->spent.progress += end - begin;
+  if (tested) trace_add(x->trace, PROGRESS, 0, 0, begin, end);
 }
 
 static void finish_piece(exchange *x, int l, int piece) {
@@ -87,8 +93,8 @@ static void finish_piece(exchange *x, int l, int piece) {
   must(tutti_request_wait(&f->request), "waiting for the sum of a gradient");
   double end = now();
   x->spent.wait += end - begin;
-  trace_add(x->trace, WAIT, l, begin, end);
-  trace_add(x->trace, FLIGHT, l, f->begin, end);
+  trace_add(x->trace, WAIT, l, piece, begin, end);
+  trace_add(x->trace, FLIGHT, l, piece, f->begin, end);
 }
 
 void exchange_finish(exchange *x, int l, float rate) {
@@ -99,7 +105,7 @@ void exchange_finish(exchange *x, int l, float rate) {
     finish_piece(x, l, p);
     double begin = now();
     net_update(x->net, l, p, rate);
-    trace_add(x->trace, UPDATE, l, begin, now());
+    trace_add(x->trace, UPDATE, l, p, begin, now());
     f->pending = false;
     if (l == LAYERS - 1 && p == y->pieces - 1) x->loss = y->g[y->count];
     exchange_poke(x);

@@ -12,8 +12,8 @@
 
 #include "fashion.h"
 
-static const char *const event_name[EVENT_KINDS] = {"prepare", "forward", "backward",
-                                                    "update",  "wait",    "flight"};
+static const char *const event_name[EVENT_KINDS] = {"prepare", "forward",  "backward", "update",
+                                                    "wait",    "progress", "flight"};
 
 void progress_open(progress *p) {
   memset(p, 0, sizeof *p);
@@ -74,21 +74,21 @@ bool report_test(int64_t table[CLASSES][CLASSES], double need) {
 
 /* ---- the time line ---- */
 
-void trace_add(trace *t, event_kind kind, int layer, double begin, double end) {
+void trace_add(trace *t, event_kind kind, int layer, int piece, double begin, double end) {
   if (!t->on || t->count == TRACE_ROOM) return;
-  t->events[t->count++] = (event){.kind = kind, .layer = layer, .begin = begin, .end = end};
+  t->events[t->count++] = (event){kind, layer, piece, begin, end};
 }
 
 static void write_events(FILE *file, const event *events, int ranks) {
   double zero = events[0].begin;
   for (int i = 0; i < ranks * TRACE_ROOM; i++)
     if (events[i].end > 0 && events[i].begin < zero) zero = events[i].begin;
-  fprintf(file, "# rank kind layer begin_ms end_ms\n");
+  fprintf(file, "# rank kind layer piece begin_ms end_ms\n");
   for (int i = 0; i < ranks * TRACE_ROOM; i++) {
     const event *e = &events[i];
     if (e->end <= 0) continue; /* unused */
-    fprintf(file, "%d %s %d %.4f %.4f\n", i / TRACE_ROOM, event_name[(int)e->kind],
-            (int)e->layer + 1, (e->begin - zero) * 1e3, (e->end - zero) * 1e3);
+    fprintf(file, "%d %s %d %d %.4f %.4f\n", i / TRACE_ROOM, event_name[(int)e->kind],
+            (int)e->layer + 1, (int)e->piece, (e->begin - zero) * 1e3, (e->end - zero) * 1e3);
   }
 }
 

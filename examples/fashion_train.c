@@ -73,7 +73,7 @@ static int prepare(trainer *t, int *batch) {
     if (r % 16 == 15) exchange_poke(&t->exchange);
   }
   *batch = (int)size;
-  trace_add(&t->trace, PREPARE, 0, begin, now());
+  trace_add(&t->trace, PREPARE, 0, 0, begin, now());
   return (int)rows;
 }
 
@@ -82,7 +82,7 @@ static void forward(trainer *t, int rows) {
     exchange_finish(&t->exchange, l, t->rate); /* the last step's sums are needed here */
     double begin = now();
     net_forward(&t->net, l, rows);
-    trace_add(&t->trace, FORWARD, l, begin, now());
+    trace_add(&t->trace, FORWARD, l, 0, begin, now());
     exchange_poke(&t->exchange);
   }
 }
@@ -93,14 +93,14 @@ static void backward(trainer *t, int rows) {
     for (int p = 0; p < t->net.layers[l].pieces; p++) {
       double begin = now();
       net_gradient(&t->net, l, p, rows);
-      trace_add(&t->trace, BACKWARD, l, begin, now());
+      trace_add(&t->trace, BACKWARD, l, p, begin, now());
       exchange_start(x, l, p); /* ready: off it goes, while we go on below */
       exchange_poke(x);
     }
     if (l == 0) break;
     double begin = now();
     net_backward(&t->net, l, rows);
-    trace_add(&t->trace, BACKWARD, l, begin, now());
+    trace_add(&t->trace, BACKWARD, l, 0, begin, now());
     exchange_poke(x);
   }
 }
