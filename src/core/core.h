@@ -42,6 +42,7 @@ typedef struct tt_user_op {
 /* The user op behind a handle, or NULL. Valid until tutti_op_free. */
 const tt_user_op *tt_op_user(tutti_op op);
 bool tt_type_valid(tutti_type type);
+size_t tt_type_align(tutti_type type); /* of a valid type, in bytes */
 bool tt_op_valid(tutti_op op);
 bool tt_op_commutative(tutti_op op);
 /* True if regrouping an op on this type can change bits (floats and friends). */

@@ -85,6 +85,15 @@ size_t tutti_type_size(tutti_type type) {
   return tt_type_valid(type) ? types[type].size : 0;
 }
 
+size_t tt_type_align(tutti_type type) {
+  size_t size = tutti_type_size(type);
+  int kind = types[type].kind;
+  if (kind == COMPLEX) return size / 2;
+  if (kind == PAIR)
+    return type == TUTTI_DOUBLE_INT || type == TUTTI_LONG_INT ? sizeof(long) : sizeof(int);
+  return size;
+}
+
 const char *tutti_type_name(tutti_type type) {
   return tt_type_valid(type) ? types[type].name : "?";
 }

@@ -26,6 +26,7 @@ typedef struct extent {
 struct tt_heap {
   tt_segment *segment;
   int index;
+  atomic_int users;
   size_t fresh; /* from here on nothing was ever handed out */
   extent *free_list, *used_list;
   pthread_mutex_t lock;
@@ -53,6 +54,7 @@ tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap) {
   if (!h) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a heap");
   h->segment = segment;
   h->index = index;
+  atomic_init(&h->users, 1);
   h->fresh = tt_round_up(sizeof(tt_head), 4096);
   pthread_mutex_init(&h->lock, NULL);
   if (madvise(base_of(h), h->fresh, MADV_POPULATE_WRITE) != 0 && errno == ENOMEM) {
@@ -71,11 +73,17 @@ static void free_extents(extent *e) {
   }
 }
 
+tt_heap *tt_heap_hold(tt_heap *h) {
+  atomic_fetch_add(&h->users, 1);
+  return h;
+}
+
 void tt_heap_close(tt_heap *h) {
-  if (!h) return;
+  if (!h || atomic_fetch_sub(&h->users, 1) != 1) return;
   free_extents(h->free_list);
   free_extents(h->used_list);
   pthread_mutex_destroy(&h->lock);
+  tt_segment_release(h->segment);
   free(h);
 }
 

@@ -57,7 +57,10 @@ void tt_segment_release(tt_segment *segment); /* unmapped by the last user */
 /* ---- a rank's heap (heap.c); allocation is local ---- */
 
 typedef struct tt_heap tt_heap;
+/* Takes over one use of the segment, which it releases when it is closed by its
+ * last user; on errors the segment stays the caller's. */
 tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap);
+tt_heap *tt_heap_hold(tt_heap *heap); /* one more user */
 void tt_heap_close(tt_heap *heap);
 tt_head *tt_heap_head(const tt_segment *segment, int index);
 tt_segment *tt_heap_segment(tt_heap *heap);

@@ -20,12 +20,12 @@ void tt_shm_room_free(tt_heap *heap, uint64_t room) {
 
 void tt_room_record(tt_room *room, const tt_record *r) {
   tt_call_record *at = &room->records[r->stamp.seq % TT_RECORDS];
-  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed); /* being written */
-  atomic_thread_fence(memory_order_release);
-  atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_relaxed);
-  atomic_store_explicit(&at->kind, r->coll << 24 | r->type << 16 | r->op, memory_order_relaxed);
-  atomic_store_explicit(&at->root, r->root, memory_order_relaxed);
-  atomic_store_explicit(&at->count, r->count, memory_order_relaxed);
+  /* Each store releases the one that marks the record as being written. */
+  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed);
+  atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_release);
+  atomic_store_explicit(&at->kind, r->coll << 24 | r->type << 16 | r->op, memory_order_release);
+  atomic_store_explicit(&at->root, r->root, memory_order_release);
+  atomic_store_explicit(&at->count, r->count, memory_order_release);
   atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
   atomic_store_explicit(&room->newest, r->stamp.seq + 1, memory_order_release);
 }
@@ -36,15 +36,14 @@ int tt_room_read_record(tt_room *room, uint32_t seq, tt_record *r) {
   if (newest - seq > TT_RECORDS) return -1;
   tt_call_record *at = &room->records[seq % TT_RECORDS];
   if (atomic_load_explicit(&at->seq, memory_order_acquire) != seq) return -1;
-  uint32_t kind = atomic_load_explicit(&at->kind, memory_order_relaxed);
-  *r = (tt_record){.stamp = {seq, atomic_load_explicit(&at->hash, memory_order_relaxed)},
+  uint32_t kind = atomic_load_explicit(&at->kind, memory_order_acquire);
+  *r = (tt_record){.stamp = {seq, atomic_load_explicit(&at->hash, memory_order_acquire)},
                    .coll = kind >> 24,
                    .type = kind >> 16 & 0xff,
                    .op = kind & 0xffff,
-                   .root = atomic_load_explicit(&at->root, memory_order_relaxed),
-                   .count = atomic_load_explicit(&at->count, memory_order_relaxed)};
-  atomic_thread_fence(memory_order_acquire);
-  return atomic_load_explicit(&at->seq, memory_order_relaxed) == seq ? 1 : -1;
+                   .root = atomic_load_explicit(&at->root, memory_order_acquire),
+                   .count = atomic_load_explicit(&at->count, memory_order_acquire)};
+  return atomic_load_explicit(&at->seq, memory_order_acquire) == seq ? 1 : -1;
 }
 
 void tt_room_abort(tt_room *room, tutti_status status, const char *reason) {

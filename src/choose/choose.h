@@ -1,0 +1,30 @@
+/* choose.h - which plan runs: the cheapest that is admissible.
+ *
+ * Idea       per collective, the price of every algorithm of the table is made
+ *            once, as a line in the size; a call only compares lines.
+ * Invariant  a pure function of the problem, the number of ranks and figures that
+ *            all ranks share, so all ranks choose alike. An op that does not commute
+ *            gets only plans that the prover has shown to keep the ranks' order.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_CHOOSE_H
+#define TT_CHOOSE_H
+
+#include "algo.h"
+#include "price.h"
+
+typedef struct tt_chooser tt_chooser;
+
+/* `crowd`: ranks per core, the same on all ranks. NULL: out of memory. */
+tt_chooser *tt_chooser_new(int ranks, double crowd);
+void tt_chooser_free(tt_chooser *c);
+
+/* The name of the plan. `forced`, if not empty, wins where it is possible; where
+ * it is not, *refusal says why (else it is NULL) and the choice is tutti's own.
+ * TUTTI_ERR_UNSUPPORTED if nothing can do it. */
+tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, bool commutative, int root,
+                       const char *forced, const char **name, const char **refusal);
+
+/* Does the prover find operands in rank order, in place and not? */
+bool tt_keeps_rank_order(const char *name, tutti_coll coll, int ranks, int root);
+
+#endif

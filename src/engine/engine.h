@@ -1,0 +1,114 @@
+/* engine.h - runs a schedule on real buffers over a wire.
+ *
+ * Idea       a program is the schedule with its messages numbered and its order
+ *            turned round (who waits for me); made once per plan. A run executes
+ *            it on one slice of the vector; an operation is up to TT_FLIGHT runs at
+ *            once on consecutive slices.
+ * Invariant  nothing here blocks: `tt_operation_progress` does what can be done now.
+ *            Messages of a pair go out and come in by their number, so a wire may
+ *            be first in first out.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_ENGINE_H
+#define TT_ENGINE_H
+
+#include "kernel.h"
+#include "schedule.h"
+#include "wire.h"
+
+/* ---- programs (program.c) ---- */
+
+typedef struct tt_transfer { /* one message, from this rank's side */
+  uint32_t step, entry;      /* whose; which entry of its peer range */
+  uint32_t lo, hi;           /* positions of the step's span */
+  int32_t peer;
+  uint32_t turn; /* it is the turn-th message of its pair and direction */
+  uint32_t pair; /* index of (peer, direction) among this program's pairs */
+} tt_transfer;
+
+typedef struct tt_program {
+  const tt_sched *sched;
+  uint32_t ntransfers, npairs;
+  tt_transfer *transfers;   /* by step, in entry order */
+  uint32_t *at;             /* per step, + 1: offsets into transfers */
+  uint32_t *next_at, *next; /* per step, + 1: the steps that wait for it */
+  uint32_t *waits;          /* per step: how many it waits for */
+} tt_program;
+
+/* Keeps `sched`, which must live as long. NULL: out of memory. */
+tt_program *tt_program_new(const tt_sched *sched);
+void tt_program_free(tt_program *program);
+
+/* ---- operations (operation.c) ---- */
+
+typedef struct tt_call { /* what a collective was called with */
+  tutti_coll coll;
+  const void *src;
+  void *dst;
+  size_t count; /* as the caller gave it */
+  tutti_type type;
+  tutti_op op;
+  int root;
+} tt_call;
+
+typedef struct tt_run tt_run;
+
+typedef struct tt_operation {
+  tt_wire *wire;
+  const tt_program *program;
+  tt_call call;
+  tt_reducer reducer;
+  tt_stamp stamp;
+  int window; /* which of TT_WINDOW places */
+  int slices, started, finished;
+  tt_partition slicing; /* the vector in slices, in elements */
+  tt_run *runs[TT_FLIGHT];
+  tutti_status status; /* not TUTTI_OK: failed, with the sentence in tutti_error */
+} tt_operation;
+
+/* Takes place `window` in the lanes. Memory of earlier operations is reused.
+ * Fails with TUTTI_ERR_MEMORY before anything is sent. */
+tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program *program,
+                                const tt_call *call, tt_stamp stamp, int window, int slices);
+/* Do what can be done; true if anything moved. Ends with finished == slices, or
+ * a status. */
+bool tt_operation_progress(tt_operation *o);
+static inline bool tt_operation_done(const tt_operation *o) {
+  return o->status || o->finished == o->slices;
+}
+/* A peer whose bytes or acknowledgement it waits for, or -1; and for which step. */
+int tt_operation_awaits(const tt_operation *o, uint32_t *step);
+void tt_operation_release(tt_operation *o); /* frees what it kept for reuse */
+
+/* ---- inside the room (run.c) ---- */
+
+typedef struct tt_cursor { /* a place in a span */
+  uint32_t at, end;        /* positions */
+  uint64_t used;           /* bytes of the current run of blocks already done */
+} tt_cursor;
+
+struct tt_run {
+  const tt_operation *o;
+  const tt_program *program;
+  int lane, slice;
+  uintptr_t base[TT_BUF_COUNT]; /* address of block 0, real or imagined */
+  uint64_t layer;               /* bytes of a layer of tmp */
+  tt_partition partition;
+  uint32_t left;            /* steps that have not ended */
+  uint32_t *waits;          /* per step */
+  uint32_t *open, nopen;    /* steps that have started */
+  struct tt_moving *moving; /* per transfer */
+  tt_cursor *own;           /* per step: the own operand */
+  uint32_t *turn;           /* per pair: whose turn it is */
+  const void **inputs;      /* room for the widest reduction */
+  void *scratch;
+  size_t scratch_bytes;
+  size_t room; /* bytes behind `waits` */
+  bool active;
+};
+
+tutti_status tt_run_begin(tt_run *r, int slice);
+bool tt_run_progress(tt_run *r, tutti_status *status);
+void tt_run_free(tt_run *r, tt_wire *wire);
+int tt_run_awaits(const tt_run *r, uint32_t *step);
+
+#endif

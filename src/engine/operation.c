@@ -1,0 +1,77 @@
+/* operation.c - a collective under way: its vector in slices, up to TT_FLIGHT of
+ * them running at once, each on a lane of its own.
+ *
+ * Invariant  slice s runs on lane s mod TT_FLIGHT of the operation's window place,
+ *            and starts when slice s - TT_FLIGHT has ended here: what slice.c
+ *            spells out for the prover.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "engine.h"
+
+static tutti_status start_slice(tt_operation *o, int flight) {
+  tt_run *r = o->runs[flight];
+  if (!r) {
+    r = o->runs[flight] = calloc(1, sizeof *r);
+    if (!r) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an operation");
+  }
+  r->o = o;
+  r->lane = o->window * TT_FLIGHT + flight;
+  tutti_status status = tt_run_begin(r, o->started);
+  if (!status) o->started++;
+  return status;
+}
+
+tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program *program,
+                                const tt_call *call, tt_stamp stamp, int window, int slices) {
+  o->wire = wire;
+  o->program = program;
+  o->call = *call;
+  o->stamp = stamp;
+  o->window = window;
+  o->status = TUTTI_OK;
+  o->started = o->finished = 0;
+  o->slices = tt_coll_owned(call->coll) || slices < 1 ? 1 : slices;
+  if (tt_coll_reduces(call->coll)) {
+    tutti_status status = tt_reducer_init(&o->reducer, call->type, call->op);
+    if (status) return status;
+  } else {
+    o->reducer = (tt_reducer){.type = call->type, .element = tutti_type_size(call->type)};
+  }
+  tt_partition_even(&o->slicing, call->count, o->reducer.element, (uint32_t)o->slices);
+  for (int i = 0; i < TT_FLIGHT && i < o->slices; i++) {
+    tutti_status status = start_slice(o, i);
+    if (status) return o->status = status;
+  }
+  return TUTTI_OK;
+}
+
+bool tt_operation_progress(tt_operation *o) {
+  bool moved = false;
+  for (int i = 0; i < TT_FLIGHT && !o->status; i++) {
+    tt_run *r = o->runs[i];
+    if (!r || !r->active) continue;
+    if (tt_run_progress(r, &o->status)) moved = true;
+    if (o->status || r->left) continue;
+    r->active = false;
+    o->finished++;
+    moved = true;
+    if (o->started < o->slices) o->status = start_slice(o, i);
+  }
+  return moved;
+}
+
+int tt_operation_awaits(const tt_operation *o, uint32_t *step) {
+  for (int i = 0; i < TT_FLIGHT; i++) {
+    int peer = o->runs[i] && o->runs[i]->active ? tt_run_awaits(o->runs[i], step) : -1;
+    if (peer >= 0) return peer;
+  }
+  return -1;
+}
+
+void tt_operation_release(tt_operation *o) {
+  for (int i = 0; i < TT_FLIGHT; i++) {
+    tt_run_free(o->runs[i], o->wire);
+    o->runs[i] = NULL;
+  }
+}

@@ -1,0 +1,84 @@
+/* program.c - a schedule made ready to run: messages numbered per pair, and for
+ * each step those that wait for it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "engine.h"
+
+static bool is_message(const tt_sched *s, const tt_step *step, int entry) {
+  return tt_peer_rank(&step->peers, entry, s->ranks) != s->rank;
+}
+
+static uint32_t count_transfers(const tt_sched *s) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    for (int e = 0; !tt_step_local(&s->steps[i]) && e < s->steps[i].peers.count; e++)
+      n += is_message(s, &s->steps[i], e);
+  return n;
+}
+
+/* Number every message within its pair and direction. */
+static bool list_transfers(tt_program *p) {
+  const tt_sched *s = p->sched;
+  uint32_t *pair_of = malloc(2 * (size_t)s->ranks * sizeof *pair_of);
+  uint32_t *turns = calloc(2 * (size_t)s->ranks, sizeof *turns), n = 0;
+  bool ok = pair_of && turns;
+  for (int i = 0; ok && i < 2 * s->ranks; i++) pair_of[i] = UINT32_MAX;
+  for (uint32_t i = 0; ok && i < s->nsteps; i++) {
+    const tt_step *step = &s->steps[i];
+    p->at[i] = n;
+    for (int e = 0; !tt_step_local(step) && e < step->peers.count; e++) {
+      if (!is_message(s, step, e)) continue;
+      int peer = tt_peer_rank(&step->peers, e, s->ranks);
+      int key = 2 * peer + (step->kind == TT_SEND);
+      if (pair_of[key] == UINT32_MAX) pair_of[key] = p->npairs++;
+      tt_transfer *t = &p->transfers[n++];
+      *t = (tt_transfer){i, (uint32_t)e, 0, 0, peer, turns[key]++, pair_of[key]};
+      tt_part_of(step, e, &t->lo, &t->hi);
+    }
+  }
+  if (ok) p->at[s->nsteps] = p->ntransfers = n;
+  free(pair_of);
+  free(turns);
+  return ok;
+}
+
+static void turn_round(tt_program *p) {
+  const tt_sched *s = p->sched;
+  for (uint32_t i = 0; i < s->nsteps; i++) {
+    p->waits[i] = s->after_at[i + 1] - s->after_at[i];
+    for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) p->next_at[s->after[k] + 2]++;
+  }
+  for (uint32_t i = 0; i < s->nsteps; i++) p->next_at[i + 2] += p->next_at[i + 1];
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++)
+      p->next[p->next_at[s->after[k] + 1]++] = i;
+}
+
+tt_program *tt_program_new(const tt_sched *sched) {
+  tt_program *p = calloc(1, sizeof *p);
+  if (!p) return NULL;
+  p->sched = sched;
+  size_t n = sched->nsteps;
+  p->transfers = malloc((count_transfers(sched) + 1) * sizeof *p->transfers);
+  p->at = calloc(n + 1, sizeof *p->at);
+  p->next_at = calloc(n + 3, sizeof *p->next_at);
+  p->next = malloc(((size_t)sched->after_at[n] + 1) * sizeof *p->next);
+  p->waits = calloc(n + 1, sizeof *p->waits);
+  if (!p->transfers || !p->at || !p->next_at || !p->next || !p->waits || !list_transfers(p)) {
+    tt_program_free(p);
+    return NULL;
+  }
+  turn_round(p);
+  return p;
+}
+
+void tt_program_free(tt_program *p) {
+  if (!p) return;
+  free(p->transfers);
+  free(p->at);
+  free(p->next_at);
+  free(p->next);
+  free(p->waits);
+  free(p);
+}

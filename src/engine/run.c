@@ -1,0 +1,384 @@
+/* run.c - one run of a program on one slice: the generic engine.
+ *
+ * Idea       steps that have started stand in a short list; each pass tries to move
+ *            every one of them: sends push bytes, receives take what has arrived,
+ *            reductions take what all their inputs have. A step that has ended lets
+ *            those that waited for it start.
+ * Invariant  a message moves only when it is its pair's turn; a send that lent its
+ *            bytes to the wire ends when they are consumed; a message of no bytes
+ *            (empty blocks) is passed over on both sides.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+/* A message under way. */
+typedef struct tt_moving {
+  tt_cursor cursor;
+  uint64_t left;   /* bytes that are still to move */
+  uint32_t ticket; /* of the last bytes that were lent, or 0 */
+  bool lent, over;
+} tt_moving;
+
+/* So that one call of progress does not take for ever. */
+enum { GULP = 1 << 20 };
+
+/* ---- places in spans ---- */
+
+static uint64_t span_bytes(const tt_run *r, const tt_span *span, uint32_t lo, uint32_t hi) {
+  uint64_t elements = 0;
+  uint32_t B = r->program->sched->blocks;
+  for (uint32_t i = lo; i < hi;) {
+    uint32_t block = tt_span_block(span, i) % B;
+    uint32_t n = (uint32_t)tt_min(tt_span_run(span, i, hi), B - block);
+    elements += tt_partition_at(&r->partition, block + n) - tt_partition_at(&r->partition, block);
+    i += n;
+  }
+  return elements * r->o->reducer.element;
+}
+
+/* The contiguous bytes at a cursor: their address, and how many (0: at the end). */
+static uint64_t contiguous(const tt_run *r, const tt_span *span, tt_cursor *c, char **address) {
+  const uint32_t B = r->program->sched->blocks;
+  const size_t element = r->o->reducer.element;
+  while (c->at < c->end) {
+    uint32_t whole = tt_span_block(span, c->at), block = whole % B;
+    uint32_t n = (uint32_t)tt_min(tt_span_run(span, c->at, c->end), B - block);
+    uint64_t from = tt_partition_at(&r->partition, block) * element;
+    uint64_t bytes = tt_partition_at(&r->partition, block + n) * element - from;
+    if (c->used < bytes) {
+      *address = (char *)(r->base[span->buf] + whole / B * r->layer + from + c->used);
+      return bytes - c->used;
+    }
+    c->at += n;
+    c->used = 0;
+  }
+  return 0;
+}
+
+static tt_cursor whole_span(const tt_span *span) {
+  return (tt_cursor){0, tt_span_size(span), 0};
+}
+
+/* ---- steps ---- */
+
+static void finish_sum(const tt_run *r, const tt_step *step, void *dst, size_t elements) {
+  if (step->last && r->o->call.op == TUTTI_AVG)
+    tt_scale(r->o->call.type, dst, elements, r->program->sched->ranks);
+}
+
+static void local_step(tt_run *r, const tt_step *step) {
+  const size_t element = r->o->reducer.element;
+  const uint32_t inputs = step->kind == TT_REDUCE ? step->inputs : 0;
+  tt_cursor dst = whole_span(&step->dst), own = whole_span(&step->own);
+  uint64_t done = 0;
+  char *to, *from;
+  for (uint64_t n; (n = contiguous(r, &step->dst, &dst, &to)) > 0; done += n) {
+    n = tt_min(n, contiguous(r, &step->own, &own, &from));
+    r->inputs[0] = from;
+    for (uint32_t k = 0; k < inputs; k++) {
+      tt_span span = step->in;
+      span.base += k * step->in_step;
+      tt_cursor in = whole_span(&span);
+      char *address = NULL;
+      uint64_t skip = done, m;
+      while ((m = contiguous(r, &span, &in, &address)) <= skip && m) {
+        in.used += m;
+        skip -= m;
+      }
+      n = tt_min(n, m - skip);
+      r->inputs[k + 1] = address + skip;
+    }
+    if (inputs)
+      tt_reduce(&r->o->reducer, to, r->inputs, (int)inputs + 1, n / element);
+    else if (to != from)
+      memmove(to, from, n);
+    finish_sum(r, step, to, n / element);
+    dst.used += n;
+    own.used += n;
+  }
+}
+
+static bool my_turn(const tt_run *r, const tt_transfer *t) {
+  return r->turn[t->pair] == t->turn;
+}
+
+/* Push what the wire takes; true if anything moved. */
+static bool push(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
+  const tt_operation *o = r->o;
+  bool moved = false;
+  while (m->left && my_turn(r, t)) {
+    char *from;
+    uint64_t n = contiguous(r, &step->own, &m->cursor, &from);
+    uint32_t ticket = 0;
+    size_t taken = o->wire->ops->push(o->wire, t->peer, r->lane, o->stamp, from, n, &ticket);
+    if (!taken) return moved;
+    if (ticket) {
+      m->lent = true;
+      m->ticket = ticket;
+    }
+    m->cursor.used += taken;
+    m->left -= taken;
+    moved = true;
+  }
+  return moved;
+}
+
+static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended) {
+  const tt_program *p = r->program;
+  bool moved = false;
+  *ended = true;
+  for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
+    const tt_transfer *t = &p->transfers[k];
+    tt_moving *m = &r->moving[k];
+    if (m->over) continue;
+    if (push(r, step, t, m)) moved = true;
+    if (m->left == 0 && my_turn(r, t)) r->turn[t->pair]++;
+    bool out = r->turn[t->pair] > t->turn;
+    if (out && (!m->lent || r->o->wire->ops->consumed(r->o->wire, t->peer, r->lane, m->ticket)))
+      m->over = moved = true;
+    else
+      *ended = false;
+  }
+  return moved;
+}
+
+/* Bytes at the head of the stream that belong to transfer t; 0 if none have come. */
+static size_t arrived(tt_run *r, const tt_transfer *t, const void **bytes, tutti_status *status) {
+  if (!my_turn(r, t)) return 0;
+  const tt_operation *o = r->o;
+  tt_stamp stamp;
+  size_t n = o->wire->ops->peek(o->wire, t->peer, r->lane, &stamp, bytes);
+  if (n && (stamp.seq != o->stamp.seq || stamp.hash != o->stamp.hash)) {
+    *status = TUTTI_ERR_MISMATCH; /* the communicator's progress says who called what */
+    return 0;
+  }
+  return n;
+}
+
+static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
+                     tutti_status *status) {
+  const tt_program *p = r->program;
+  bool moved = false;
+  *ended = true;
+  for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
+    const tt_transfer *t = &p->transfers[k];
+    tt_moving *m = &r->moving[k];
+    const void *bytes;
+    char *to;
+    size_t budget = GULP;
+    for (size_t n; m->left && budget && (n = arrived(r, t, &bytes, status)) > 0;) {
+      n = tt_min(tt_min(n, budget), contiguous(r, &step->dst, &m->cursor, &to));
+      memcpy(to, bytes, n);
+      r->o->wire->ops->release(r->o->wire, t->peer, r->lane, n);
+      m->cursor.used += n;
+      m->left -= n;
+      budget -= n;
+      moved = true;
+    }
+    if (m->left == 0 && !m->over && my_turn(r, t)) {
+      r->turn[t->pair]++;
+      m->over = moved = true;
+    }
+    if (!m->over) *ended = false;
+  }
+  return moved;
+}
+
+/* Line up what has arrived from every peer; the bytes that all have. */
+static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *own, int *count,
+                      tutti_status *status) {
+  const tt_program *p = r->program;
+  size_t all = SIZE_MAX;
+  uint32_t k = p->at[id];
+  int n = 0;
+  if (step->side == TT_OWN_FIRST) r->inputs[n++] = own;
+  for (int e = 0; e < step->peers.count; e++) {
+    if (k == p->at[id + 1] || p->transfers[k].entry != (uint32_t)e) {
+      r->inputs[n++] = own;
+      continue;
+    }
+    size_t here = arrived(r, &p->transfers[k++], &r->inputs[n++], status);
+    if (!here) return 0;
+    all = tt_min(all, here);
+  }
+  if (step->side == TT_OWN_LAST) r->inputs[n++] = own;
+  *count = n;
+  return all;
+}
+
+static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
+                            tutti_status *status) {
+  const tt_program *p = r->program;
+  const tt_operation *o = r->o;
+  const uint32_t first = p->at[id], end = p->at[id + 1];
+  tt_moving *m = &r->moving[first]; /* stands for all: they move in step */
+  bool moved = false;
+  for (size_t budget = GULP; m->left && budget;) {
+    char *to, *own;
+    int count = 0;
+    size_t n = contiguous(r, &step->dst, &m->cursor, &to);
+    n = tt_min(n, contiguous(r, &step->own, &r->own[id], &own));
+    n = tt_min(tt_min(n, budget), line_up(r, step, id, own, &count, status));
+    if (!n) break;
+    tt_reduce(&o->reducer, to, r->inputs, count, n / o->reducer.element);
+    finish_sum(r, step, to, n / o->reducer.element);
+    for (uint32_t k = first; k < end; k++)
+      o->wire->ops->release(o->wire, p->transfers[k].peer, r->lane, n);
+    m->cursor.used += n;
+    r->own[id].used += n;
+    m->left -= n;
+    budget -= n;
+    moved = true;
+  }
+  *ended = m->left == 0;
+  for (uint32_t k = first; *ended && k < end; k++) *ended = my_turn(r, &p->transfers[k]);
+  for (uint32_t k = first; *ended && k < end; k++) r->turn[p->transfers[k].pair]++;
+  return moved || *ended;
+}
+
+static void open_step(tt_run *r, uint32_t id) {
+  const tt_program *p = r->program;
+  const tt_step *step = &p->sched->steps[id];
+  const tt_span *cargo = tt_step_cargo(step);
+  for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
+    const tt_transfer *t = &p->transfers[k];
+    r->moving[k] = (tt_moving){.cursor = {t->lo, t->hi, 0}};
+    r->moving[k].left = span_bytes(r, cargo, t->lo, t->hi);
+  }
+  if (step->kind == TT_RECV_REDUCE) r->own[id] = whole_span(&step->own);
+  r->open[r->nopen++] = id;
+}
+
+static bool try_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) {
+  const tt_step *step = &r->program->sched->steps[id];
+  switch ((tt_kind)step->kind) {
+    case TT_SEND: return try_send(r, step, id, ended);
+    case TT_RECV: return try_recv(r, step, id, ended, status);
+    case TT_RECV_REDUCE: return try_recv_reduce(r, step, id, ended, status);
+    default:
+      local_step(r, step);
+      *ended = true;
+      return true;
+  }
+}
+
+bool tt_run_progress(tt_run *r, tutti_status *status) {
+  const tt_program *p = r->program;
+  bool moved = false;
+  for (uint32_t i = 0; i < r->nopen && !*status;) {
+    uint32_t id = r->open[i];
+    bool ended = false;
+    if (try_step(r, id, &ended, status)) moved = true;
+    if (!ended) {
+      i++;
+      continue;
+    }
+    memmove(&r->open[i], &r->open[i + 1], (r->nopen - i - 1) * sizeof *r->open);
+    r->nopen--;
+    r->left--;
+    for (uint32_t k = p->next_at[id]; k < p->next_at[id + 1]; k++)
+      if (--r->waits[p->next[k]] == 0) open_step(r, p->next[k]);
+  }
+  return moved;
+}
+
+int tt_run_awaits(const tt_run *r, uint32_t *step) {
+  const tt_program *p = r->program;
+  for (uint32_t i = 0; i < r->nopen; i++) {
+    uint32_t id = r->open[i];
+    *step = id;
+    for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
+      const tt_transfer *t = &p->transfers[k];
+      const void *bytes;
+      tt_stamp stamp;
+      if (r->moving[k].over ||
+          (p->sched->steps[id].kind == TT_RECV_REDUCE && my_turn(r, t) &&
+           r->o->wire->ops->peek(r->o->wire, t->peer, r->lane, &stamp, &bytes)))
+        continue;
+      return t->peer;
+    }
+  }
+  return -1;
+}
+
+/* ---- beginning and end ---- */
+
+static uint64_t widest(const tt_sched *s) {
+  uint64_t n = (uint64_t)s->ranks + 1;
+  for (uint32_t i = 0; i < s->nsteps; i++) n = tt_max(n, (uint64_t)s->steps[i].inputs + 1);
+  return n;
+}
+
+/* One allocation behind `waits` for all tables of the run. */
+static bool make_tables(tt_run *r) {
+  const tt_program *p = r->program;
+  size_t n = p->sched->nsteps + 1, wide = widest(p->sched);
+  size_t bytes = n * (2 * sizeof(uint32_t) + sizeof(tt_cursor)) + p->npairs * sizeof(uint32_t) +
+                 (p->ntransfers + 1) * sizeof(tt_moving) + wide * sizeof(void *) + 64;
+  if (bytes > r->room) {
+    char *more = realloc(r->inputs, bytes);
+    if (!more) return false;
+    r->inputs = (const void **)(void *)more;
+    r->room = bytes;
+  }
+  r->moving = (tt_moving *)(void *)(r->inputs + wide);
+  r->own = (tt_cursor *)(void *)(r->moving + p->ntransfers + 1);
+  r->waits = (uint32_t *)(void *)(r->own + n);
+  r->open = r->waits + n;
+  r->turn = r->open + n;
+  return true;
+}
+
+/* Where block 0 of each buffer is, for this slice. */
+static bool place_buffers(tt_run *r) {
+  const tt_operation *o = r->o;
+  const tt_sched *s = r->program->sched;
+  const size_t element = o->reducer.element;
+  uint64_t from = tt_partition_at(&o->slicing, (uint32_t)r->slice);
+  uint64_t n = tt_partition_at(&o->slicing, (uint32_t)r->slice + 1) - from;
+  if (tt_coll_owned(s->coll))
+    tt_partition_fixed(&r->partition, o->call.count, s->blocks);
+  else
+    tt_partition_even(&r->partition, n, element, s->blocks);
+  uint64_t own = (uint64_t)s->rank * o->call.count * element;
+  r->base[TT_SRC] = (uintptr_t)o->call.src + from * element;
+  r->base[TT_DST] = (uintptr_t)o->call.dst + from * element;
+  if (s->coll == TUTTI_ALL_GATHER && s->ranks > 1) r->base[TT_SRC] -= own;
+  if (s->coll == TUTTI_REDUCE_SCATTER && s->ranks > 1) r->base[TT_DST] -= own;
+  if (s->in_place && s->coll == TUTTI_REDUCE_SCATTER) r->base[TT_DST] = r->base[TT_SRC];
+  r->layer = tt_round_up(tt_partition_at(&r->partition, s->blocks) * element, 64);
+  size_t need = (s->tmp_blocks + s->blocks - 1) / s->blocks * r->layer;
+  if (need > r->scratch_bytes) {
+    if (r->scratch) o->wire->ops->free(o->wire, r->scratch);
+    r->scratch_bytes = 0;
+    r->scratch = o->wire->ops->alloc(o->wire, need);
+    if (!r->scratch) return false;
+    r->scratch_bytes = need;
+  }
+  r->base[TT_TMP] = (uintptr_t)r->scratch;
+  return true;
+}
+
+tutti_status tt_run_begin(tt_run *r, int slice) {
+  const tt_program *p = r->program = r->o->program;
+  r->slice = slice;
+  if (!make_tables(r) || !place_buffers(r))
+    return tt_fail(TUTTI_ERR_MEMORY, "no memory for the scratch of %s", p->sched->name);
+  memcpy(r->waits, p->waits, p->sched->nsteps * sizeof *r->waits);
+  memset(r->turn, 0, p->npairs * sizeof *r->turn);
+  r->left = p->sched->nsteps;
+  r->nopen = 0;
+  r->active = true;
+  for (uint32_t id = 0; id < p->sched->nsteps; id++)
+    if (p->waits[id] == 0) open_step(r, id);
+  return TUTTI_OK;
+}
+
+void tt_run_free(tt_run *r, tt_wire *wire) {
+  if (!r) return;
+  if (r->scratch) wire->ops->free(wire, r->scratch);
+  free(r->inputs);
+  free(r);
+}

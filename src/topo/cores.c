@@ -1,0 +1,88 @@
+/* cores.c - how much of the machine is this process's: affinity and quota.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "topo.h"
+
+void tt_cores_mine(cpu_set_t *cores) {
+  CPU_ZERO(cores);
+  if (sched_getaffinity(0, sizeof *cores, cores) != 0) CPU_SET(0, cores);
+}
+
+static bool read_words(const char *path, char *text, size_t size) {
+  FILE *file = fopen(path, "re");
+  if (!file) return false;
+  bool ok = fgets(text, (int)size, file) != NULL;
+  fclose(file);
+  return ok;
+}
+
+/* "max 100000" or "150000 100000" of cgroup v2. */
+static double quota_in(const char *folder) {
+  char path[600], text[64];
+  double quota, period;
+  snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", folder);
+  if (!read_words(path, text, sizeof text) || sscanf(text, "%lf %lf", &quota, &period) != 2)
+    return 1e9;
+  return period > 0 ? quota / period : 1e9;
+}
+
+static double quota_v1(void) {
+  char text[64];
+  double quota, period;
+  if (!read_words("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", text, sizeof text) ||
+      sscanf(text, "%lf", &quota) != 1 || quota <= 0)
+    return 1e9;
+  if (!read_words("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text) ||
+      sscanf(text, "%lf", &period) != 1 || period <= 0)
+    return 1e9;
+  return quota / period;
+}
+
+double tt_cores_quota(void) {
+  char line[512];
+  double least = quota_v1();
+  FILE *file = fopen("/proc/self/cgroup", "re");
+  while (file && fgets(line, sizeof line, file)) {
+    if (strncmp(line, "0::", 3) != 0) continue;
+    char *folder = line + 3;
+    folder[strcspn(folder, "\n")] = 0;
+    for (;;) { /* the group and all above it */
+      double here = quota_in(strcmp(folder, "/") ? folder : "");
+      if (here < least) least = here;
+      char *slash = strrchr(folder, '/');
+      if (!slash || !*folder) break;
+      *slash = 0;
+    }
+  }
+  if (file) fclose(file);
+  return least;
+}
+
+size_t tt_cache_l2(void) {
+  long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
+}
+
+const char *tt_instruction_sets(char *text, size_t size) {
+  size_t n = 0;
+  text[0] = 0;
+#if defined(__x86_64__)
+  const struct {
+    const char *name;
+    int here;
+  } sets[] = {{"sse2", __builtin_cpu_supports("sse2")},
+              {"avx2", __builtin_cpu_supports("avx2")},
+              {"f16c", __builtin_cpu_supports("f16c")},
+              {"avx512f", __builtin_cpu_supports("avx512f")},
+              {"avx512bw", __builtin_cpu_supports("avx512bw")}};
+  for (size_t i = 0; i < sizeof sets / sizeof *sets && n < size; i++)
+    if (sets[i].here) n += (size_t)snprintf(text + n, size - n, "%s%s", n ? " " : "", sets[i].name);
+#elif defined(__aarch64__)
+  n = (size_t)snprintf(text, size, "neon");
+#endif
+  if (n == 0) snprintf(text, size, "plain");
+  return text;
+}

@@ -1,0 +1,19 @@
+/* topo.h - what this process may use of the machine.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_TOPO_H
+#define TT_TOPO_H
+
+#include <sched.h>
+
+#include "core.h"
+
+/* Cores this process may run on; one if the system does not say. */
+void tt_cores_mine(cpu_set_t *cores);
+/* Cores' worth of time its control group grants, or a large number. */
+double tt_cores_quota(void);
+/* Bytes of this core's second level cache; a default if the system does not say. */
+size_t tt_cache_l2(void);
+/* The instruction sets that matter here, in words. */
+const char *tt_instruction_sets(char *text, size_t size);
+
+#endif
