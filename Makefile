@@ -59,6 +59,12 @@ $(BUILD)/examples/fashion: $(FASHION) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $^ -lopenblas -lz -lm $(LDLIBS) -o $@
 examples: $(BUILD)/examples/hello
 
+# In three steps, for the first may install what the second needs.
+demo:
+	@tools/deps.sh demo
+	@$(MAKE) --no-print-directory all $(BUILD)/examples/fashion
+	@BUILD=$(BUILD) examples/demo.sh
+
 # ---- tests: tests/test_*.c (cmocka), tests/mp_*.c (several ranks), tests/*.sh;
 #      any other tests/*.c is linked into all of them ----
 TESTSRC := $(sort $(wildcard tests/test_*.c))

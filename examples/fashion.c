@@ -131,7 +131,7 @@ static void train(trainer *t, const options *o, float *losses, int64_t steps) {
     if (t->step > 1) {
       losses[t->step - 2] = (float)t->exchange.loss;
       if (!isfinite(t->exchange.loss)) {
-        fprintf(stderr, "fashion: the loss is not a number any more; stopping\n");
+        if (t->rank == 0) fprintf(stderr, "fashion: the loss is no number any more; stopping\n");
         exit(1);
       }
       progress_step(&p, t, t->exchange.loss, ends);
