@@ -56,10 +56,10 @@ rm -f "$out"/*
 
 title "1. Fashion-MNIST on 4 ranks: $tutti run -n 4 $fashion"
 rc=0
-"$tutti" run -n 4 "$fashion" --need $need --curve "$out/loss-4.tsv" --timeline "$out/timeline.tsv" || rc=$?
+"$tutti" run -t 300 -n 4 "$fashion" --need $need --curve "$out/loss-4.tsv" --timeline "$out/timeline.tsv" || rc=$?
 case $rc in
   0) ;;
-  2) failed="$failed accuracy" ;;
+  3) failed="$failed accuracy" ;;
   *) exit $rc ;;
 esac
 
@@ -70,8 +70,8 @@ wait $!
 compare || failed="$failed comparison"
 
 title "3. How much communication is hidden, and what a naive reducer costs"
-"$tutti" run -n 2 "$fashion" --measure
-"$tutti" run -n 4 "$fashion" --measure
+"$tutti" run -t 300 -n 2 "$fashion" --measure
+"$tutti" run -t 300 -n 4 "$fashion" --measure
 cores=$(nproc 2>/dev/null || echo "some")
 echo "($cores cores here; where there are fewer than ranks, a rank also waits for its turn on a core)"
 
