@@ -1,0 +1,166 @@
+# laws.sh - the laws of the house (CONTRIBUTING.md), a TAP line each.
+# Looks at the sources, and at $BUILD/libtutti.a and .so, which must be built.
+# SPDX-License-Identifier: BSD-3-Clause
+set -u
+BUILD=${BUILD:-build}
+CC=${CC:-gcc}
+CXX=${CXX:-g++}
+bad=0
+
+# Room, and the rooms whose headers it may include besides its own and core's.
+rooms() {
+  cat <<'EOR'
+core
+sched
+topo
+kernel
+algo    sched topo
+prove   sched
+price   sched topo
+choose  algo prove price sched topo
+wire
+engine  sched kernel wire
+api     sched topo kernel algo prove price choose wire engine
+EOR
+}
+
+# law NAME: the law holds if nothing comes in on stdin; what comes in are offences.
+law() {
+  local found
+  found=$(cat)
+  if [ -z "$found" ]; then
+    echo "ok - $1"
+  else
+    echo "not ok - $1"
+    echo "$found" | sed 's/^/#   /'
+    bad=1
+  fi
+}
+sources() { find include src cli examples tests bench shim sim -name '*.[ch]' 2>/dev/null | sort; }
+in_room() { find "$@" -name '*.[ch]' 2>/dev/null | sort; }
+# file:line:header of every #include "..." or <...> in the files given.
+includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }
+
+# ---- who may include what ----
+rooms | while read -r room may; do
+  # shellcheck disable=SC2046
+  includes $(in_room "src/$room") | while IFS=: read -r file line header; do
+    home=$(find src -path "*/$header" 2>/dev/null | head -1)
+    [ -n "$home" ] || continue # the system's, or the public one
+    home=${home#src/} && home=${home%%/*}
+    case " $room core $may " in
+      *" $home "*) ;;
+      *) echo "$file:$line: $room/ may not include $header of $home/" ;;
+    esac
+  done
+done | law "rooms include only the rooms they may"
+
+# The table is closed: who may see a room may see what that room sees. So the
+# law above holds for what headers bring along, too.
+rooms | while read -r room may; do
+  for m in $may; do
+    for far in $(rooms | sed -n "s/^$m \(.*\)/\1/p"); do
+      case " $may " in *" $far "*) ;; *) echo "$room sees $m, $m sees $far" ;; esac
+    done
+  done
+done | law "the table of rooms is closed"
+
+find src -mindepth 1 -maxdepth 1 -type d | sed 's|src/||' | while read -r dir; do
+  rooms | grep -qE "^$dir( |$)" || echo "src/$dir is no room of the table"
+done | law "every folder of src/ is a room"
+
+includes $(in_room src/algo) | grep -vE \
+  ':(limits|stdbool|stddef|stdint|stdio|stdlib|string)\.h$|:(algo|sched|schedule|topo|core|tutti)[a-z_]*\.(h|def)$' |
+  law "algo/ includes no clock, environment, address, thread or MPI"
+
+includes $(in_room src/prove) | grep -E ':(.*/)?algo' | law "prove/ never sees algo/"
+
+includes $(sources) | grep -E ':(.*/)?mpi\.h$' |
+  grep -vE '^(src/wire/[a-z_]*mpi[a-z_]*\.[ch]|src/api/[a-z_]*mpi[a-z_]*\.[ch]|include/tutti_mpi\.h|shim/|examples/[a-z_]*mpi|tests/[a-z_]*mpi|bench/)' |
+  law "mpi.h only in the MPI wire, the MPI glue and the shim"
+
+for dir in cli examples bench sim shim python; do
+  grep -nHoE '^ *# *include *["<][^">]+' $(in_room $dir) /dev/null 2>/dev/null |
+    sed -E 's/^([^:]*):([^:]*):[^"<]*(["<])/\1:\2:\3/' | while IFS=: read -r file line header; do
+    name=${header#?}
+    case $name in *..*) echo "$file:$line: $name leaves the folder" ;; esac
+    [ -e "$dir/$name" ] || [ -e "include/$name" ] && continue
+    case $header in \"*) echo "$file:$line: $name is no public header" ;; esac
+    [ -z "$(find src -path "*/$name" 2>/dev/null)" ] || echo "$file:$line: $name is internal"
+  done
+done | law "cli/, examples/ and the like include public headers only"
+
+# ---- what the library calls, holds and exports ----
+lib=$BUILD/libtutti.a so=$BUILD/libtutti.so
+if [ ! -e "$lib" ] || [ ! -e "$so" ]; then
+  echo "not ok - $lib and $so are built"
+  exit 1
+fi
+nm -A -u "$lib" 2>/dev/null | awk '{print $1 $NF}' | sed -E 's/^[^:]*://' |
+  grep -E ':(_?_?v?f?d?printf(_chk)?|__v?f?d?printf_chk|f?puts|f?putc|putchar|fwrite|perror|stdout|stderr|psignal|v?warnx?|v?errx?|error|v?syslog|exit|_exit|_Exit|quick_exit|abort|__assert_fail|raise)(@.*)?$' |
+  law "the library never prints, exits or aborts"
+
+for o in "$BUILD"/src/algo/*.o; do
+  [ -e "$o" ] && nm -u "$o" | awk -v o="${o##*/}" '{print o ": " $NF}'
+done | grep -E ': (getenv|secure_getenv|environ|clock.*|time|gettimeofday|localtime.*|getpid|gettid|rand.*|random.*|open.*|fopen.*|read|write|mmap.*|pthread_.*|MPI_.*|sysconf|getauxval)$' |
+  law "algo/ calls no clock, environment, file, thread or MPI"
+
+objdump -p "$so" | awk '/NEEDED/ {print $2}' |
+  grep -vE '^(libc|libm|libpthread|librt|ld-linux[-a-z0-9_]*)\.so' | law "libtutti needs libc only"
+
+objdump -t "$lib" | awk '
+  /^[^ ]*\.o:/ { file = $1 }
+  / O / { n = 0; for (i = 2; i <= NF; i++) if ($i == "O") n = i
+    section = $(n + 1)
+    if (section ~ /^(\.data|\.bss|\*COM\*)/ && section !~ /^\.data\.rel\.ro/ && $NF != "tt_process")
+      print file " " $NF " in " section }' | law "no mutable globals but tt_process"
+
+nm -D --defined-only "$so" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | grep -v '^tutti_' |
+  law "exported names begin with tutti_"
+nm --defined-only --extern-only "$lib" 2>/dev/null | awk 'NF == 3 {print $3}' | grep -vE '^(tt|tutti)_' |
+  law "external names of the static library begin with tutti_ or tt_"
+
+exported=$(nm -D --defined-only "$so" | awk '{sub(/@.*/, "", $3); print $3}')
+declared=$("$CC" -E -P include/tutti.h | grep -oE '\btutti_[a-z0-9_]+\(' | tr -d '(' | sort -u | grep -v '_fn$')
+for name in $declared; do
+  echo "$exported" | grep -qx "$name" || echo "$name is declared and does not exist"
+done | law "every function of tutti.h exists"
+for name in $exported; do
+  echo "$declared" | grep -qx "$name" || [ "$name" = TUTTI_0 ] || grep -q "\b$name(" include/*.h ||
+    echo "$name is exported and not in the header"
+done | law "every exported function is in the header"
+
+# ---- the public header ----
+{
+  "$CC" -std=c17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c include/tutti.h 2>&1
+  "$CXX" -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ include/tutti.h 2>&1
+  if command -v clang >/dev/null; then
+    clang -std=c17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c include/tutti.h 2>&1
+    clang++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ include/tutti.h 2>&1
+  fi
+} | law "tutti.h compiles alone, as C17 and as C++11"
+
+# ---- shape ----
+sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
+{ sources; find src cli tests tools examples -name '*.sh' -o -name '*.bash' -o -name '*.def'; ls tests/run; } |
+  while read -r f; do
+    n=$(wc -l <"$f")
+    [ "$n" -lt 500 ] || echo "$f has $n lines"
+  done | law "files have fewer than 500 lines"
+
+# In sources as clang-format leaves them a function starts in the first column
+# and ends with a brace there.
+sources | while read -r f; do
+  awk -v f="$f" '
+    /^[A-Za-z_]/ { first = NR; name = $0 }
+    /\{$/ && first && !body { if (name ~ /\(/ && name !~ /^(typedef|struct|enum|union|extern|#)[^(]*$/ && $0 !~ /= *\{$/) body = first }
+    /^\}/ { if (body && NR - body + 1 >= 60) print f ":" body ": " NR - body + 1 " lines: " name
+            body = 0; first = 0 }
+    /;$/ && !body { first = 0 }' "$f"
+done | law "functions have fewer than 60 lines"
+
+{ sources; find tests tools -name '*.sh' -o -name '*.bash'; ls tests/run Makefile; } | while read -r f; do
+  head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
+  case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
+done | law "every file begins by saying what it is, with its licence"
+exit $bad
