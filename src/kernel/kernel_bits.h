@@ -60,26 +60,25 @@ static inline double tt_sub_double(double a, double b) {
   return a + tt_bits_double(tt_double_bits(b) ^ 0x8000000000000000u);
 }
 
-/* Where a and b compare equal, their bits are equal too, or they are zeros: then
- * "or" keeps a minus and "and" drops it. Both selects are one instruction. */
+/* The two selects, one instruction each, differ where a and b are zeros: then
+ * min keeps a minus of either, and max drops it; and where one is NaN: then one
+ * select gives a, the other b, and "or" of the rest leaves a NaN, of some kind. */
 static inline float tt_min_float(float a, float b) {
-  float low = tt_bits_float(tt_float_bits(a < b ? a : b) | tt_float_bits(b < a ? b : a));
-  return __builtin_isunordered(a, b) ? tt_bits_float(0x7fc00000u) : low;
+  return tt_bits_float(tt_float_bits(a < b ? a : b) | tt_float_bits(b < a ? b : a));
 }
 
 static inline float tt_max_float(float a, float b) {
-  float high = tt_bits_float(tt_float_bits(a > b ? a : b) & tt_float_bits(b > a ? b : a));
-  return __builtin_isunordered(a, b) ? tt_bits_float(0x7fc00000u) : high;
+  uint32_t x = tt_float_bits(a > b ? a : b), y = tt_float_bits(b > a ? b : a);
+  return tt_bits_float((x & y) | ((x | y) & 0x7fffffffu));
 }
 
 static inline double tt_min_double(double a, double b) {
-  double low = tt_bits_double(tt_double_bits(a < b ? a : b) | tt_double_bits(b < a ? b : a));
-  return __builtin_isunordered(a, b) ? tt_bits_double(0x7ff8000000000000u) : low;
+  return tt_bits_double(tt_double_bits(a < b ? a : b) | tt_double_bits(b < a ? b : a));
 }
 
 static inline double tt_max_double(double a, double b) {
-  double high = tt_bits_double(tt_double_bits(a > b ? a : b) & tt_double_bits(b > a ? b : a));
-  return __builtin_isunordered(a, b) ? tt_bits_double(0x7ff8000000000000u) : high;
+  uint64_t x = tt_double_bits(a > b ? a : b), y = tt_double_bits(b > a ? b : a);
+  return tt_bits_double((x & y) | ((x | y) & 0x7fffffffffffffffu));
 }
 
 /* bf16 is the upper half of a float. */
@@ -93,29 +92,35 @@ static inline uint16_t tt_float_bf16(float x) {
   return (uint16_t)(x == x ? rounded : 0x7fc0u);
 }
 
-/* fp16: 5 bits of exponent (bias 15), 10 of fraction. A denormal h is h * 2^-24,
- * which the float subtraction below renormalises without meeting a denormal. */
+/* fp16: 5 bits of exponent (bias 15), 10 of fraction. A denormal is given the
+ * exponent of the smallest normal, whose value is then taken away: the hardware
+ * renormalises, and never sees a denormal. What is none has zero taken away, and
+ * the choices are masks: a branch around an addition would keep a loop scalar. */
 static inline float tt_fp16_float(uint16_t h) {
-  const uint32_t bias = (127 - 15) << 23, smallest = (127 - 14) << 23;
-  uint32_t shifted = (uint32_t)(h & 0x7fff) << 13;
-  uint32_t normal = shifted + bias;
-  uint32_t special = normal + ((128 - 16) << 23); /* infinity and NaN */
-  uint32_t tiny = tt_float_bits(tt_bits_float(shifted + smallest) - tt_bits_float(smallest));
-  uint32_t u = shifted >= 0x7c00u << 13 ? special : normal;
-  u = shifted < 1u << 23 ? tiny : u;
-  return tt_bits_float(u | (uint32_t)(h & 0x8000) << 16);
+  const int32_t one = 1 << 23; /* of the exponent */
+  int32_t u = (h & 0x7fff) << 13;
+  int32_t tiny = (u - one) >> 31; /* all ones or all zeros */
+  int32_t lift = u >= 0x7c00 << 13 ? (255 - 31) * one : (127 - 15) * one; /* infinity, NaN */
+  int32_t lifted = u + lift + (tiny & one), below = tiny & (127 - 14) * one;
+  float x = tt_bits_float((uint32_t)lifted) - tt_bits_float((uint32_t)below);
+  return tt_bits_float(tt_float_bits(x) | (uint32_t)(h & 0x8000) << 16);
 }
 
+/* The same way back: 0.5 added to what becomes a denormal leaves its 10 bits,
+ * rounded, at the end. The rest is rounded as an integer, into infinity and
+ * beyond, hence the minimum. */
 static inline uint16_t tt_float_fp16(float x) {
-  const uint32_t overflow = (127 + 16) << 23, smallest = (127 - 14) << 23;
-  const uint32_t half = 126u << 23; /* 0.5: its last bit is the last of a denormal fp16 */
-  uint32_t u = tt_float_bits(x) & 0x7fffffffu;
-  uint32_t sign = tt_float_bits(x) >> 16 & 0x8000;
-  uint32_t normal = (u + (u >> 13 & 1) + 0xfffu - ((127u - 15) << 23)) >> 13;
-  uint32_t tiny = tt_float_bits(tt_bits_float(u) + 0.5f) - half;
-  uint32_t h = u < smallest ? tiny : normal;
-  h = u >= overflow ? 0x7c00u : h;
-  return (uint16_t)(x == x ? h | sign : 0x7e00u);
+  const int32_t one = 1 << 23, half = 126 * one;
+  int32_t sign = (int32_t)(tt_float_bits(x) >> 16 & 0x8000);
+  int32_t u = (int32_t)(tt_float_bits(x) & 0x7fffffff);
+  int32_t tiny = (u - (127 - 14) * one) >> 31;
+  float above = tt_bits_float((uint32_t)(tiny & half));
+  int32_t v = (int32_t)tt_float_bits(tt_bits_float((uint32_t)u) + above);
+  int32_t normal = (v - (127 - 15) * one + 0xfff + (v >> 13 & 1)) >> 13;
+  int32_t h = (tiny & (v - half)) | (~tiny & normal);
+  h = h < 0x7c00 ? h : 0x7c00;
+  int32_t nan = (255 * one - u) >> 31;
+  return (uint16_t)((~nan & (h | sign)) | (nan & 0x7e00));
 }
 
 #endif

@@ -49,13 +49,13 @@ INTEGER(64)
 
 KERNEL(sum_f32, f32, tt_canon_float, a + b)
 KERNEL(prod_f32, f32, tt_canon_float, a *b)
-KERNEL(min_f32, f32, AS_IS, tt_min_float(a, b))
-KERNEL(max_f32, f32, AS_IS, tt_max_float(a, b))
+KERNEL(min_f32, f32, tt_canon_float, tt_min_float(a, b))
+KERNEL(max_f32, f32, tt_canon_float, tt_max_float(a, b))
 
 KERNEL(sum_f64, f64, tt_canon_double, a + b)
 KERNEL(prod_f64, f64, tt_canon_double, a *b)
-KERNEL(min_f64, f64, AS_IS, tt_min_double(a, b))
-KERNEL(max_f64, f64, AS_IS, tt_max_double(a, b))
+KERNEL(min_f64, f64, tt_canon_double, tt_min_double(a, b))
+KERNEL(max_f64, f64, tt_canon_double, tt_max_double(a, b))
 
 HALF_KERNEL(sum_fp16, sum_f32_op, tt_fp16_float, tt_float_fp16)
 HALF_KERNEL(prod_fp16, prod_f32_op, tt_fp16_float, tt_float_fp16)
