@@ -1,0 +1,69 @@
+# install.sh - `make install`, and what a user does with it: the README's program
+# compiled with pkg-config, shared and static, and with CMake.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/tap.bash"
+CC=${CC:-gcc}
+dest=$work/dest prefix=/opt/tutti
+there=$dest$prefix
+# make ARGS...: quiet, and not as part of the make that runs us.
+quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="$BUILD" CC="$CC" "$@" >"$work/out" 2>"$work/err"; }
+config() { PKG_CONFIG_PATH=$there/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest pkg-config "$@"; }
+
+ok "make install" quiet_make install PREFIX=$prefix DESTDIR="$dest"
+files="bin/tutti include/tutti.h lib/libtutti.a lib/libtutti.so lib/pkgconfig/tutti.pc
+  lib/cmake/tutti/tutti-config.cmake lib/cmake/tutti/tutti-config-version.cmake
+  share/man/man1/tutti.1 share/man/man3/tutti.3"
+for f in $files; do [ -e "$there/$f" ] || echo "$f"; done >"$work/missing"
+ok "all files are there" '[' ! -s "$work/missing" ']'
+version=$("$there/bin/tutti" --version | sed 's/tutti //')
+ok "the installed command runs" '[' -n "$version" ']'
+soname=$(objdump -p "$there/lib/libtutti.so" | awk '/SONAME/ {print $2}')
+ok "the SONAME is a link to the library" '[' -e "$there/lib/$soname" ']'
+ok "pkg-config knows the version" '[' "$(config --modversion tutti)" = "$version" ']'
+
+sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$work/sum.c"
+lines=$(grep -c . "$work/sum.c")
+ok "the README has a program of about 15 lines" '[' "$lines" -ge 10 -a "$lines" -le 16 ']'
+want="4 ranks; their numbers add up to 6"
+run_sum() { # run_sum NAME: the program prints what the README says
+  rc=0
+  TOKEN=$token LD_LIBRARY_PATH=$there/lib timeout 30 "$there/bin/tutti" run -n 4 "$work/$1" \
+    >"$work/out" 2>"$work/err" || rc=$?
+  status 0 && out_is "$want"
+}
+compile() { "$@" >"$work/out" 2>"$work/err"; }
+# shellcheck disable=SC2046
+ok "it compiles with pkg-config" compile "$CC" -Wall -Wextra -Werror "$work/sum.c" \
+  $(config --cflags --libs tutti) -o "$work/shared"
+ok "and says what the README says" run_sum shared
+ok "and is linked to the shared library" eval 'objdump -p "$work/shared" | grep -q "NEEDED.*$soname"'
+# shellcheck disable=SC2046
+ok "it compiles with the static library" compile "$CC" "$work/sum.c" $(config --cflags tutti) \
+  "$there/lib/libtutti.a" -pthread -o "$work/static"
+ok "and says the same" run_sum static
+ok "the README says what it prints" grep -qF "$want" README.md
+
+if command -v cmake >/dev/null; then
+  mkdir "$work/cmake" && cp "$work/sum.c" "$work/cmake"
+  cat >"$work/cmake/CMakeLists.txt" <<'EOC'
+cmake_minimum_required(VERSION 3.13)
+project(sum C)
+find_package(tutti 0.1 REQUIRED)
+add_executable(sum_shared sum.c)
+target_link_libraries(sum_shared tutti::tutti)
+add_executable(sum_static sum.c)
+target_link_libraries(sum_static tutti::static)
+EOC
+  ok "CMake finds it and builds" eval '(cd "$work/cmake" && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS sh -c \
+    "cmake -DCMAKE_PREFIX_PATH=\"$there\" . && make") >"$work/out" 2>"$work/err"'
+  ok "shared, with CMake" run_sum cmake/sum_shared
+  ok "static, with CMake" run_sum cmake/sum_static
+  sed -i 's/tutti 0.1/tutti 7.0/' "$work/cmake/CMakeLists.txt"
+  ok "CMake refuses a version that is not there" eval \
+    '! cmake -DCMAKE_PREFIX_PATH="$there" -S "$work/cmake" -B "$work/cmake2" >/dev/null 2>"$work/err"'
+else
+  skip "CMake" "no cmake here"
+fi
+ok "make uninstall" quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
+ok "leaves no file" '[' -z "$(find "$dest" ! -type d)" ']'
+exit $bad
