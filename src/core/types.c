@@ -86,7 +86,8 @@ size_t tutti_type_size(tutti_type type) {
 }
 
 size_t tt_type_align(tutti_type type) {
-  size_t size = tutti_type_size(type);
+  if (!tt_type_valid(type)) return 1;
+  size_t size = types[type].size;
   int kind = types[type].kind;
   if (kind == COMPLEX) return size / 2;
   if (kind == PAIR)

@@ -27,6 +27,7 @@ typedef struct tt_transfer { /* one message, from this rank's side */
 
 typedef struct tt_program {
   const tt_sched *sched;
+  bool in_place_asked; /* as the caller had it; sched may not need it */
   uint32_t ntransfers, npairs;
   tt_transfer *transfers;   /* by step, in entry order */
   uint32_t *at;             /* per step, + 1: offsets into transfers */
@@ -59,7 +60,7 @@ typedef struct tt_operation {
   tt_reducer reducer;
   tt_stamp stamp;
   int window; /* which of TT_WINDOW places */
-  int slices, started, finished;
+  int slices, finished;
   tt_partition slicing; /* the vector in slices, in elements */
   tt_run *runs[TT_FLIGHT];
   tutti_status status; /* not TUTTI_OK: failed, with the sentence in tutti_error */

@@ -9,7 +9,8 @@
 
 #include "engine.h"
 
-static tutti_status start_slice(tt_operation *o, int flight) {
+static tutti_status start_slice(tt_operation *o, int slice) {
+  const int flight = slice % TT_FLIGHT;
   tt_run *r = o->runs[flight];
   if (!r) {
     r = o->runs[flight] = calloc(1, sizeof *r);
@@ -17,9 +18,7 @@ static tutti_status start_slice(tt_operation *o, int flight) {
   }
   r->o = o;
   r->lane = o->window * TT_FLIGHT + flight;
-  tutti_status status = tt_run_begin(r, o->started);
-  if (!status) o->started++;
-  return status;
+  return tt_run_begin(r, slice);
 }
 
 tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program *program,
@@ -30,7 +29,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program
   o->stamp = stamp;
   o->window = window;
   o->status = TUTTI_OK;
-  o->started = o->finished = 0;
+  o->finished = 0;
   o->slices = tt_coll_owned(call->coll) || slices < 1 ? 1 : slices;
   if (tt_coll_reduces(call->coll)) {
     tutti_status status = tt_reducer_init(&o->reducer, call->type, call->op);
@@ -56,7 +55,7 @@ bool tt_operation_progress(tt_operation *o) {
     r->active = false;
     o->finished++;
     moved = true;
-    if (o->started < o->slices) o->status = start_slice(o, i);
+    if (r->slice + TT_FLIGHT < o->slices) o->status = start_slice(o, r->slice + TT_FLIGHT);
   }
   return moved;
 }

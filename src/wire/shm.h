@@ -34,6 +34,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint ready; /* 1 + layout version once all below is set */
   int pid;
   cpu_set_t cores;                       /* that this rank may use */
+  double quota;                          /* cores worth of time it may use */
   alignas(TT_PAIR) atomic_ullong world;  /* offset of the first room, 0 until made */
   alignas(TT_PAIR) atomic_uint sleepers; /* how many threads of this rank doze */
   alignas(TT_PAIR) atomic_uint bell;     /* rung by peers */

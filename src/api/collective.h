@@ -1,0 +1,14 @@
+/* collective.h - inside the API: a call made blocking, started, or persistent.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_COLLECTIVE_H
+#define TT_COLLECTIVE_H
+
+#include "comm.h"
+
+tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call);
+tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
+                                 tutti_request **request);
+tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
+                                tutti_request **request);
+
+#endif

@@ -1,0 +1,156 @@
+/* comm.c - what a caller does with a communicator besides communicating.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "comm.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
+  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0) {
+    if (is_free == 1)
+      return tt_fail(TUTTI_ERR_STATE,
+                     "%s: another thread is inside a call on this communicator; use one "
+                     "communicator per thread (tutti_comm_dup)",
+                     function);
+    sched_yield();
+  }
+  if (!comm->broken) return TUTTI_OK;
+  status = tt_fail(comm->broken, "%s", comm->why);
+  tt_comm_leave(comm);
+  return status;
+}
+
+int tutti_comm_rank(const tutti_comm *comm) {
+  return comm ? comm->rank : -1;
+}
+int tutti_comm_size(const tutti_comm *comm) {
+  return comm ? comm->ranks : -1;
+}
+
+/* Peers may still be reading staged pieces of operations that are over here. */
+static void drain(tutti_comm *comm) {
+  for (int look = 0; !comm->broken && !comm->wire->ops->drained(comm->wire); look++) {
+    if (comm->wire->ops->aborted(comm->wire, NULL, 0)) return;
+    if (look < 1000) {
+      sched_yield();
+      continue;
+    }
+    usleep(1000);
+    for (int r = 0; look % 100 == 0 && r < comm->ranks; r++)
+      if (!comm->wire->ops->alive(comm->wire, r)) return;
+  }
+}
+
+tutti_status tutti_comm_free(tutti_comm *comm) {
+  tutti_status status = tt_alive();
+  if (status || !comm) return status;
+  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0) {
+    if (is_free == 1)
+      return tt_fail(TUTTI_ERR_STATE, "tutti_comm_free: another thread is inside a call on it");
+    sched_yield();
+  }
+  if (comm->requests) {
+    int n = comm->requests;
+    tt_comm_leave(comm);
+    return tt_fail(TUTTI_ERR_STATE,
+                   "tutti_comm_free: %d request%s of this communicator %s not waited for or freed",
+                   n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
+  }
+  drain(comm);
+  tt_comm_list(comm, false);
+  tt_comm_destroy(comm);
+  return TUTTI_OK;
+}
+
+tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_comm_abort: comm is NULL");
+  char text[120];
+  snprintf(text, sizeof text, "rank %d aborted: %.100s", comm->rank,
+           reason ? reason : "no reason given");
+  comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, text);
+  return TUTTI_OK;
+}
+
+tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_algo");
+  if (status) return status;
+  if (!algo) algo = "";
+  if (*algo) status = tt_algo_known(algo);
+  if (!status && strlen(algo) >= sizeof comm->algo)
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_algo: the name is too long");
+  if (!status && comm->unfinished)
+    status = tt_fail(TUTTI_ERR_STATE, "tutti_comm_set_algo: requests are in flight; wait for them");
+  if (!status) {
+    memcpy(comm->algo, algo, strlen(algo) + 1);
+    tt_plans_forget(comm);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_slices");
+  if (status) return status;
+  if (slices < 0 || slices > 1 << 20)
+    status =
+        tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_slices: %d is not from 0 to %d", slices, 1 << 20);
+  if (!status) {
+    comm->slices = slices;
+    tt_plans_forget(comm);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
+                             tutti_op op, char *name, size_t size) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_plan");
+  if (status) return status;
+  tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
+  const tt_plan *plan;
+  if ((unsigned)coll >= TUTTI_COLL_COUNT || !name || !size)
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_plan: %s",
+                     name && size ? "no such collective" : "there is no room for the name");
+  if (!status && coll == TUTTI_BARRIER)
+    call.count = 1, call.type = TUTTI_UINT8, call.op = TUTTI_MAX;
+  if (!status && !tt_type_valid(call.type))
+    status = tt_fail(TUTTI_ERR_TYPE, "tutti_comm_plan: type %d is none of tutti_type", (int)type);
+  if (!status && tt_coll_reduces(coll) && !tutti_type_has_op(call.type, call.op))
+    status = tt_fail(TUTTI_ERR_OP, "tutti_comm_plan: type %s has no op %s", tutti_type_name(type),
+                     tutti_op_name(op));
+  if (!status) status = tt_plan_for(comm, &call, false, &plan);
+  if (!status) {
+    int n = snprintf(name, size, "%s", plan->prepared->sched->name);
+    if (plan->slices > 1 && (size_t)n < size)
+      snprintf(name + n, size - (size_t)n, " in %d slices", plan->slices);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!comm || !memory)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_mem_alloc: %s is NULL", comm ? "memory" : "comm");
+  *memory = NULL;
+  if (bytes == 0) return TUTTI_OK;
+  *memory = comm->wire->ops->alloc(comm->wire, bytes);
+  if (*memory) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_MEMORY, "tutti_mem_alloc: %zu bytes of shared memory can not be had",
+                 bytes);
+}
+
+tutti_status tutti_mem_free(tutti_comm *comm, void *memory) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_mem_free: comm is NULL");
+  if (!memory || comm->wire->ops->free(comm->wire, memory)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_ARG, "tutti_mem_free: %p is not from tutti_mem_alloc", memory);
+}

@@ -1,0 +1,118 @@
+/* comm.h - inside the API: what a communicator and a request are.
+ *
+ * Idea       a collective becomes a call (checked), a plan (looked up), a number
+ *            (its place in the communicator's order) and an operation in one of
+ *            TT_WINDOW places. A full window makes later ones queue in order.
+ * Invariant  `busy` is held by whoever touches a communicator: its caller, or a
+ *            thread that waits for something else and drives this one on the way.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_COMM_H
+#define TT_COMM_H
+
+#include "choose.h"
+#include "engine.h"
+#include "process.h"
+#include "shm.h"
+
+enum { TT_PLANS = 64, TT_WHY = 320 };
+
+/* A schedule made ready, by name, collective, root and in place. */
+typedef struct tt_prepared {
+  tt_sched *sched;
+  tt_program *program;
+  struct tt_prepared *next;
+} tt_prepared;
+
+/* What runs for one kind of call. */
+typedef struct tt_plan {
+  uint64_t key; /* of the call; 0: free */
+  tt_prepared *prepared;
+  int slices;
+  uint32_t hash; /* of the call and the plan: the same on all ranks */
+} tt_plan;
+
+typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
+
+struct tutti_request {
+  tutti_comm *comm;
+  tt_call call;
+  const tt_plan *plan;
+  tt_plan kept; /* a copy: the cache may move on */
+  bool persistent;
+  tt_state state;
+  tutti_status status;
+  uint32_t seq;
+  struct tutti_request *next; /* in the queue */
+};
+
+typedef struct tt_place {
+  tt_operation operation;
+  tutti_request *by; /* NULL: free */
+} tt_place;
+
+struct tutti_comm {
+  int rank, ranks;
+  tt_wire *wire;
+  tt_heap *heap;
+  int *members; /* heap index of each rank */
+  double crowd; /* ranks per core */
+  tt_chooser *chooser;
+  char algo[72];
+  int slices;
+  uint32_t seq, oldest; /* next number; the oldest that may still run */
+  tt_place places[TT_WINDOW];
+  tutti_request *queue, *queue_end;
+  int unfinished; /* requests queued or running */
+  int requests;   /* that the user holds */
+  tt_plan plans[TT_PLANS];
+  tt_prepared *prepared;
+  uint32_t warned; /* collectives whose forced algorithm was refused */
+  tutti_status broken;
+  char why[TT_WHY];
+  uint8_t token[1]; /* what barriers exchange */
+  atomic_int busy;  /* 0 free, 1 its caller, 2 driven from elsewhere */
+  bool listed;
+  tutti_comm *next_listed;
+};
+
+/* ---- making (bootstrap.c) ---- */
+
+/* A communicator on a heap; rooms and members as for tt_shm_wire. */
+tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members,
+                          const uint64_t *rooms, tutti_comm **comm);
+void tt_comm_destroy(tutti_comm *comm);
+
+/* ---- entering and leaving ---- */
+
+tutti_status tt_comm_enter(tutti_comm *comm, const char *function);
+static inline void tt_comm_leave(tutti_comm *comm) {
+  atomic_store_explicit(&comm->busy, 0, memory_order_release);
+}
+
+/* ---- plans (plan.c) ---- */
+
+tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
+                         const tt_plan **plan);
+void tt_plans_forget(tutti_comm *comm); /* choose anew; what is prepared stays */
+void tt_plans_drop(tutti_comm *comm);   /* when the communicator goes */
+
+/* ---- progress (progress.c) ---- */
+
+/* Number the request and start it, or queue it. The comm is entered. */
+void tt_request_issue(tutti_request *request);
+/* Until the request is complete; its status. The comm is entered. */
+tutti_status tt_request_finish(tutti_request *request);
+/* One pass over this and everything else in flight. The comm is entered. */
+bool tt_progress(tutti_comm *comm);
+/* From now on everything fails with this status and comm->why. */
+void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
+/* List or unlist for being driven from elsewhere. */
+void tt_comm_list(tutti_comm *comm, bool on);
+
+/* ---- calls (call.c) ---- */
+
+/* Checks the arguments; *in_place as they say. */
+tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
+                           bool *in_place);
+
+#endif

@@ -1,0 +1,139 @@
+/* plan.c - from a call to the plan that runs, remembered.
+ *
+ * Idea       one 64-bit mix of what the call says is looked up in a small table;
+ *            behind it, schedules are kept by name, collective, root and in place.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm.h"
+#include "prove.h"
+
+/* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the
+ * vector: longer ones are cut in slices. */
+enum { SLICE_BYTES = 8 << 20 };
+
+static uint64_t key_of(const tt_call *c, bool in_place) {
+  uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
+                  (uint64_t)in_place << 28 | (uint64_t)(uint32_t)c->root << 32;
+  uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ c->count);
+  return key ? key : 1;
+}
+
+/* All that must be the same on all ranks; handles of user ops may differ. */
+static uint32_t hash_of(const tt_call *c, const char *name, int slices) {
+  unsigned op = c->op < TUTTI_OP_USER ? c->op : TUTTI_OP_USER + (unsigned)tt_op_commutative(c->op);
+  uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)op << 16 |
+                      (uint64_t)(uint32_t)c->root << 32);
+  h = tt_mix(h ^ c->count);
+  for (; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
+  return (uint32_t)tt_mix(h ^ (uint64_t)slices);
+}
+
+static tutti_status verify(const tt_ask *ask, const char *name, int slices) {
+  tt_sched **all;
+  tutti_status status = tt_algo_build_all(name, ask, &all);
+  if (status) return status;
+  for (int r = 0; slices > 1 && r < ask->ranks && !status; r++) {
+    tt_sched *sliced = tt_sched_sliced(all[r], slices < 5 ? slices : 5, TT_FLIGHT);
+    if (!sliced) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while verifying %s", name);
+    if (!sliced) break;
+    tt_sched_free(all[r]);
+    all[r] = sliced;
+  }
+  tutti_report report = {.size = sizeof report};
+  if (!status) status = tt_prove(all, ask->ranks, &report);
+  if (!status && !report.proven)
+    status = tt_fail(TUTTI_ERR_SCHEDULE, "the prover refuses %s on %d ranks: %s", name, ask->ranks,
+                     report.witness);
+  tt_sched_free_all(all, ask->ranks);
+  return status;
+}
+
+static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
+                            tt_prepared **out) {
+  for (tt_prepared *p = comm->prepared; p; p = p->next)
+    if (p->sched->coll == ask->coll && p->sched->root == ask->root &&
+        p->program->in_place_asked == ask->in_place && strcmp(p->sched->name, name) == 0) {
+      *out = p;
+      return TUTTI_OK;
+    }
+  if (tt_env_int("TUTTI_VERIFY", 0, 1, 0)) {
+    tutti_status status = verify(ask, name, slices);
+    if (status) return status;
+  }
+  tt_prepared *p = calloc(1, sizeof *p);
+  if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
+  tutti_status status = tt_algo_build(name, ask, &p->sched);
+  if (!status && !(p->program = tt_program_new(p->sched)))
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %u steps", p->sched->nsteps);
+  if (status) {
+    tt_sched_free(p->sched);
+    free(p);
+    return status;
+  }
+  p->program->in_place_asked = ask->in_place;
+  p->next = comm->prepared;
+  comm->prepared = p;
+  *out = p;
+  return TUTTI_OK;
+}
+
+static int slices_for(const tutti_comm *comm, const tt_call *c) {
+  if (tt_coll_owned(c->coll)) return 1;
+  uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
+  uint64_t slices = comm->slices ? (uint64_t)comm->slices : (bytes + SLICE_BYTES - 1) / SLICE_BYTES;
+  return (int)tt_max(1, tt_min(slices, tt_min(tt_max(c->count, 1), 1 << 20)));
+}
+
+static void warn_refused(tutti_comm *comm, tutti_coll coll, const char *refusal, const char *name) {
+  if (comm->warned >> coll & 1) return;
+  comm->warned |= 1u << coll;
+  tt_log(0, "%s; %s runs %s instead", refusal, tutti_coll_name(coll), name);
+}
+
+static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_plan *plan) {
+  const char *name, *refusal;
+  uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
+  if (tt_coll_owned(c->coll)) bytes *= (uint64_t)comm->ranks;
+  bool commutes = !tt_coll_reduces(c->coll) || tt_op_commutative(c->op);
+  tutti_status status =
+      tt_choose(comm->chooser, c->coll, bytes, commutes, c->root, comm->algo, &name, &refusal);
+  if (status) return status;
+  if (refusal) warn_refused(comm, c->coll, refusal, name);
+  tt_ask ask = {.coll = c->coll,
+                .ranks = comm->ranks,
+                .rank = comm->rank,
+                .root = c->root,
+                .in_place = in_place};
+  plan->slices = slices_for(comm, c);
+  plan->hash = hash_of(c, name, plan->slices);
+  return prepare(comm, &ask, name, plan->slices, &plan->prepared);
+}
+
+tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
+                         const tt_plan **plan) {
+  uint64_t key = key_of(call, in_place);
+  tt_plan *p = &comm->plans[key % TT_PLANS];
+  *plan = p;
+  if (p->key == key) return TUTTI_OK;
+  p->key = 0;
+  tutti_status status = make(comm, call, in_place, p);
+  if (!status) p->key = key;
+  return status;
+}
+
+void tt_plans_forget(tutti_comm *comm) {
+  memset(comm->plans, 0, sizeof comm->plans);
+  comm->warned = 0;
+}
+
+void tt_plans_drop(tutti_comm *comm) {
+  while (comm->prepared) {
+    tt_prepared *p = comm->prepared;
+    comm->prepared = p->next;
+    tt_program_free(p->program);
+    tt_sched_free(p->sched);
+    free(p);
+  }
+}

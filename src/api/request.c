@@ -1,0 +1,155 @@
+/* request.c - started and persistent collectives, waited for later.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "collective.h"
+
+/* Checks, plans, and fills in a request. The comm is entered. */
+static tutti_status ready(tutti_comm *comm, const char *function, const tt_call *call,
+                          tutti_request *r) {
+  bool in_place;
+  const tt_plan *plan;
+  tutti_status status = tt_call_check(comm, function, call, &in_place);
+  if (!status) status = tt_plan_for(comm, call, in_place, &plan);
+  if (status) return status;
+  *r = (tutti_request){.comm = comm, .call = *call, .kept = *plan};
+  return TUTTI_OK;
+}
+
+tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call) {
+  tutti_status status = tt_comm_enter(comm, function);
+  if (status) return status;
+  tutti_request r;
+  status = ready(comm, function, call, &r);
+  if (!status) {
+    tt_request_issue(&r);
+    status = tt_request_finish(&r);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+static tutti_status make(tutti_comm *comm, const char *function, const tt_call *call,
+                         tutti_request **request, bool persistent) {
+  if (!request) return tt_fail(TUTTI_ERR_ARG, "%s: request is NULL", function);
+  *request = NULL;
+  tutti_status status = tt_comm_enter(comm, function);
+  if (status) return status;
+  tutti_request *r = malloc(sizeof *r);
+  if (!r)
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
+  else
+    status = ready(comm, function, call, r);
+  if (status) {
+    free(r);
+  } else {
+    r->persistent = persistent;
+    comm->requests++;
+    if (!persistent) {
+      tt_comm_list(comm, true);
+      tt_request_issue(r);
+      tt_progress(comm);
+    }
+    *request = r;
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
+                                 tutti_request **request) {
+  return make(comm, function, call, request, false);
+}
+
+tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
+                                tutti_request **request) {
+  return make(comm, function, call, request, true);
+}
+
+tutti_status tutti_request_start(tutti_request *r) {
+  if (!r) return tt_fail(TUTTI_ERR_ARG, "tutti_request_start: request is NULL");
+  tutti_status status = tt_comm_enter(r->comm, "tutti_request_start");
+  if (status) return status;
+  if (r->state != TT_IDLE || !r->persistent) {
+    status = tt_fail(TUTTI_ERR_STATE, "tutti_request_start: the request is %s",
+                     r->persistent ? "running; wait for it first" : "not persistent");
+  } else {
+    tt_comm_list(r->comm, true);
+    tt_request_issue(r);
+    tt_progress(r->comm);
+  }
+  tt_comm_leave(r->comm);
+  return status;
+}
+
+/* The request is complete: hand over its status, and free it or make it idle. */
+static tutti_status settle(tutti_request **request) {
+  tutti_request *r = *request;
+  tutti_status status = r->status ? tt_fail(r->status, "%s", r->comm->why) : TUTTI_OK;
+  r->state = TT_IDLE;
+  if (r->persistent) return status;
+  r->comm->requests--;
+  free(r);
+  *request = NULL;
+  return status;
+}
+
+/* As tt_comm_enter, but a broken communicator still settles its requests. */
+static tutti_status enter(tutti_request *r, const char *function) {
+  tutti_status status = tt_comm_enter(r->comm, function);
+  if (!status || !r->comm->broken || status != r->comm->broken) return status;
+  for (int is_free = 0; !atomic_compare_exchange_weak(&r->comm->busy, &is_free, 1); is_free = 0)
+    if (is_free == 1) return status;
+  return TUTTI_OK;
+}
+
+tutti_status tutti_request_wait(tutti_request **request) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!request) return tt_fail(TUTTI_ERR_ARG, "tutti_request_wait: request is NULL");
+  tutti_request *r = *request;
+  if (!r || r->state == TT_IDLE) return TUTTI_OK;
+  if ((status = enter(r, "tutti_request_wait"))) return status;
+  tutti_comm *comm = r->comm;
+  if (r->state != TT_COMPLETE) tt_request_finish(r);
+  status = settle(request);
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_request_test(tutti_request **request, int *done) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!request || !done)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_request_test: %s is NULL", request ? "done" : "request");
+  tutti_request *r = *request;
+  *done = 1;
+  if (!r || r->state == TT_IDLE) return TUTTI_OK;
+  if ((status = enter(r, "tutti_request_test"))) return status;
+  tutti_comm *comm = r->comm;
+  if (r->state != TT_COMPLETE) tt_progress(comm);
+  if (r->state == TT_COMPLETE)
+    status = settle(request);
+  else
+    *done = 0;
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_request_free(tutti_request **request) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!request || !*request) return TUTTI_OK;
+  tutti_request *r = *request;
+  if ((status = enter(r, "tutti_request_free"))) return status;
+  tutti_comm *comm = r->comm;
+  if (r->state == TT_QUEUED || r->state == TT_RUNNING) {
+    status = tt_fail(TUTTI_ERR_STATE, "tutti_request_free: it is running; wait for it first");
+  } else {
+    comm->requests--;
+    free(r);
+    *request = NULL;
+  }
+  tt_comm_leave(comm);
+  return status;
+}

@@ -1,0 +1,69 @@
+/* schedules.c - schedules for people: as text, and proven.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo.h"
+#include "prove.h"
+
+static tutti_status check_ask(const char *algo, const tt_ask *ask) {
+  if (!algo) return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_text: algo is NULL");
+  if ((unsigned)ask->coll >= TUTTI_COLL_COUNT)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_text: no such collective");
+  if (ask->ranks < 1 || ask->ranks > 65536)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_text: %d ranks; 1 to 65536 are possible",
+                   ask->ranks);
+  if (ask->rank < -1 || ask->rank >= ask->ranks || ask->root < 0 || ask->root >= ask->ranks)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_text: rank or root is none of 0..%d",
+                   ask->ranks - 1);
+  return TUTTI_OK;
+}
+
+tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank, int root,
+                                 int in_place, char **text) {
+  tt_ask ask = {
+      .coll = coll, .ranks = ranks, .rank = rank, .root = root, .in_place = in_place != 0};
+  tutti_status status = check_ask(algo, &ask);
+  if (status) return status;
+  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_text: text is NULL");
+  tt_sched **all = NULL, *one = NULL;
+  if (rank < 0)
+    status = tt_algo_build_all(algo, &ask, &all);
+  else
+    status = tt_algo_build(algo, &ask, &one);
+  if (status) return status;
+  tt_text t = {0};
+  if (all)
+    tt_sched_print(&t, (const tt_sched *const *)all, ranks);
+  else
+    tt_sched_print(&t, (const tt_sched *const *)&one, 1);
+  tt_sched_free_all(all, ranks);
+  tt_sched_free(one);
+  if (t.failed || !t.at) {
+    free(t.at);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the text of %s", algo);
+  }
+  *text = t.at;
+  return TUTTI_OK;
+}
+
+void tutti_text_free(char *text) {
+  free(text);
+}
+
+tutti_status tutti_schedule_check(const char *text, tutti_report *report) {
+  if (!text || !report)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_check: %s is NULL", text ? "report" : "text");
+  if (report->size != sizeof *report)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "tutti_schedule_check: report->size is %zu, not %zu; set it, and compile and "
+                   "link with the same version",
+                   report->size, sizeof *report);
+  tt_sched **all;
+  int ranks;
+  tutti_status status = tt_sched_parse(text, &all, &ranks);
+  if (status) return status;
+  status = tt_prove(all, ranks, report);
+  tt_sched_free_all(all, ranks);
+  return status;
+}
