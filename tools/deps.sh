@@ -11,7 +11,7 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev make binutils" ;;
-    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config procps" ;;
+    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev gnuplot-nox" ;;
     *)
       echo "deps.sh: no group '$1'; there are build, check and demo" >&2
@@ -22,7 +22,7 @@ packages() {
 
 commands() {
   case $1 in
-    check) echo "cc c++ make nm pkg-config pgrep" ;;
+    check) echo "cc c++ make nm pkg-config" ;;
     *) echo "cc make ar" ;;
   esac
 }
@@ -30,8 +30,8 @@ commands() {
 # An alternative package counts as well (pkgconf is today's pkg-config).
 installed() {
   case $1 in pkg-config) set -- pkg-config pkgconf ;; esac
-  for p in "$@"; do
-    case $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null) in installed) return 0 ;; esac
+  for name in "$@"; do
+    case $(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) in installed) return 0 ;; esac
   done
   return 1
 }
