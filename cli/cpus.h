@@ -1,4 +1,4 @@
-/* cpus.h - which processors this process may use, and how much of them.
+/* cpus.h - which processors this process may use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CPUS_H
 #define CPUS_H
@@ -11,7 +11,5 @@ typedef struct cpu_list {
 /* n is 0 if the system does not say. Free with cpus_free. */
 cpu_list cpus_allowed(void);
 void cpus_free(cpu_list *list);
-/* Processors that the control group's quota allows, e.g. 1.5; 0: no quota. */
-double cpus_quota(void);
 
 #endif
