@@ -86,10 +86,10 @@ RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
 	@tools/deps.sh build check
-	@$(MAKE) programs
+	@$(MAKE) --no-print-directory programs
 	@$(RUN) $(SHTESTS) $(TESTBIN) $(MPBIN)
 check-all:
-	@TUTTI_TEST_ALL=1 $(MAKE) check
+	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
 laws: all
 	@$(RUN) tests/laws.sh
 
@@ -97,13 +97,13 @@ laws: all
 SANFLAGS = CFLAGS="-O1 -g -fno-omit-frame-pointer"
 check-asan:
 	@tools/deps.sh build check
-	@$(MAKE) BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
+	@$(MAKE) --no-print-directory BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
 	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 TEST_SECONDS=1200 \
 	  BUILD=build-asan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
 check-ubsan:
 	@tools/deps.sh build check
-	@$(MAKE) BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
+	@$(MAKE) --no-print-directory BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
 	  BUILD=build-ubsan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
@@ -111,12 +111,12 @@ check-ubsan:
 # addresses that are not randomised far.
 check-tsan:
 	@tools/deps.sh build check
-	@$(MAKE) BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TESTBIN:$(BUILD)/%=build-tsan/%)
+	@$(MAKE) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TESTBIN:$(BUILD)/%=build-tsan/%)
 	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
 	  setarch "$$(uname -m)" -R tests/run $(TESTBIN:$(BUILD)/%=build-tsan/%)
 coverage:
 	@tools/deps.sh build check
-	@$(MAKE) BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
+	@$(MAKE) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
