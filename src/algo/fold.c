@@ -70,8 +70,10 @@ const char *tt_fold_refuse(const tt_ask *ask) {
   if (stride < 1 || gcd(stride, ask->ranks) != 1)
     return "stride must be positive and have no common factor with P";
   if (stride != 1 && tt_coll_owned(ask->coll)) return "stride is for allreduce only";
+  char seq[64];
+  bool wrong_start = tt_param_value(ask, "seq", seq, sizeof seq) && atoi(seq) != ask->ranks;
   for (int n = ask->ranks; n > 1; n = next_live(ask, n))
-    if (next_live(ask, n) < 1)
+    if (wrong_start || next_live(ask, n) < 1)
       return "seq must fall from P to 1, each number at least half of the one before";
   return NULL;
 }

@@ -53,9 +53,21 @@ static void claim_tmp(tt_sched *s, const tt_span *span, uint32_t extra) {
   s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, top + extra + 1);
 }
 
-static void settle(const tt_sched *s, tt_span *span) {
-  if (s->in_place && span->buf == TT_SRC) span->buf = TT_DST;
-  tt_span_tidy(span);
+/* What a kind of step does not use has one spelling too. */
+static void forget_unused(tt_step *step) {
+  const tt_span nothing = tt_block(TT_SRC, 0);
+  if (step->kind == TT_SEND) step->dst = nothing;
+  if (step->kind == TT_RECV) step->own = nothing;
+  if (step->peers.count <= 1) step->peers.stride = 1;
+  if (step->inputs <= 1) step->in_step = 0;
+  if (step->kind == TT_REDUCE) return;
+  step->in = nothing;
+  step->inputs = step->in_step = 0;
+}
+
+static void settle(const tt_sched *s, tt_span *span, bool used) {
+  if (used && s->in_place && span->buf == TT_SRC) span->buf = TT_DST;
+  if (used) tt_span_tidy(span);
 }
 
 static bool same_blocks(const tt_span *a, const tt_span *b) {
@@ -80,13 +92,14 @@ void tt_build_step(tt_builder *b, const tt_step *step) {
   }
   tt_step *new = &s->steps[s->nsteps];
   *new = *step;
-  settle(s, &new->dst);
-  settle(s, &new->own);
-  settle(s, &new->in);
+  forget_unused(new);
+  settle(s, &new->dst, step->kind != TT_SEND);
+  settle(s, &new->own, step->kind != TT_RECV);
+  settle(s, &new->in, step->kind == TT_REDUCE);
   if (new->kind == TT_COPY && same_blocks(&new->dst, &new->own)) return;
-  if (new->kind != TT_SEND) claim_tmp(s, &new->dst, 0);
-  if (new->kind != TT_RECV) claim_tmp(s, &new->own, 0);
-  if (new->kind == TT_REDUCE) claim_tmp(s, &new->in, (new->inputs - 1) * new->in_step);
+  claim_tmp(s, &new->dst, 0);
+  claim_tmp(s, &new->own, 0);
+  claim_tmp(s, &new->in, new->inputs ? (new->inputs - 1) * new->in_step : 0);
   s->nsteps++;
 }
 
@@ -95,7 +108,6 @@ static tt_step blank(tt_kind kind, tt_peers peers) {
   memset(&step, 0, sizeof step);
   step.kind = (uint8_t)kind;
   step.peers = peers;
-  step.dst = step.own = step.in = tt_block(TT_SRC, 0);
   return step;
 }
 

@@ -52,7 +52,8 @@ static bool take(cursor *c, const char *token) {
   blanks(c);
   size_t n = strlen(token);
   if (c->status || strncmp(c->at, token, n) != 0) return false;
-  if (isalpha((unsigned char)token[n - 1]) && (isalnum((unsigned char)c->at[n]) || c->at[n] == '_'))
+  if (n > 1 && isalpha((unsigned char)token[n - 1]) &&
+      (isalnum((unsigned char)c->at[n]) || c->at[n] == '_'))
     return false;
   c->at += n;
   return true;

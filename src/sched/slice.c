@@ -12,6 +12,7 @@
 #include "schedule.h"
 
 static void shift(tt_span *span, const tt_sched *s, uint32_t slice, uint32_t slices) {
+  if (tt_span_size(span) == 0) return; /* not used by this step */
   if (span->buf != TT_TMP) {
     span->base += slice * s->blocks;
   } else { /* spell the layer out: layers are `slices` times as long */
@@ -27,7 +28,7 @@ static void copy_steps(tt_builder *b, const tt_sched *s, uint32_t slices) {
       tt_step step = s->steps[i];
       shift(&step.dst, s, slice, slices);
       shift(&step.own, s, slice, slices);
-      if (step.kind == TT_REDUCE) shift(&step.in, s, slice, slices);
+      shift(&step.in, s, slice, slices);
       step.in_step *= slices;
       tt_build_step(b, &step);
     }

@@ -1,0 +1,208 @@
+/* simulate.c - the adversary: any enabled event may be next.
+ *
+ * Idea       memory is one 64-bit number per block; inputs are random, so a sum
+ *            that lacks an input or has one twice is wrong but for a chance of
+ *            2^-64. A receive moves each block at a moment of its own, reading what
+ *            the sender's memory holds at that moment.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sim {
+  tt_graph g;
+  tt_sched *const *all;
+  uint64_t **memory; /* [rank * 3 + buf][block] */
+  unsigned char *started, *ended, **moved;
+  uint32_t *left; /* blocks still to move, per receiving or local step */
+  uint64_t random;
+} sim;
+
+static uint64_t next_random(sim *s) {
+  return s->random = tt_mix(s->random + 0x9e3779b97f4a7c15u);
+}
+
+static uint64_t input(int rank, uint32_t block) {
+  return tt_mix(((uint64_t)rank + 1) * 1000003 + block);
+}
+
+static uint64_t *at(sim *s, int rank, const tt_span *span, uint32_t i) {
+  return &s->memory[rank * TT_BUF_COUNT + (int)span->buf][tt_span_block(span, i)];
+}
+
+/* The message of step `id` that brings block i (k-th of them for reductions). */
+static const tt_message *bringing(sim *s, uint32_t id, uint32_t i, uint32_t k) {
+  const tt_graph *g = &s->g;
+  const tt_step *step = tt_graph_step(g, id);
+  if (step->kind == TT_RECV_REDUCE) return &g->messages[g->in[g->in_at[id] + k]];
+  for (uint32_t m = g->in_at[id]; m < g->in_at[id + 1]; m++) {
+    uint32_t lo, hi;
+    tt_part_of(step, (int)g->messages[g->in[m]].entry_to, &lo, &hi);
+    if (i >= lo && i < hi) return &g->messages[g->in[m]];
+  }
+  return NULL; /* the rank's own part of a split */
+}
+
+/* A message can move if both ends have started and the pair's earlier one is over. */
+static bool ready(sim *s, const tt_message *m) {
+  if (!s->started[m->from]) return false;
+  for (uint32_t i = 0; i < s->g.nmessages; i++) {
+    const tt_message *before = &s->g.messages[i];
+    if (before->next != UINT32_MAX && &s->g.messages[before->next] == m)
+      return s->ended[before->to];
+  }
+  return true;
+}
+
+static uint64_t brought(sim *s, const tt_message *m, uint32_t to_i) {
+  const tt_step *send = tt_graph_step(&s->g, m->from), *recv = tt_graph_step(&s->g, m->to);
+  uint32_t lo, hi, to_lo, to_hi;
+  tt_part_of(send, (int)m->entry_from, &lo, &hi);
+  tt_part_of(recv, (int)m->entry_to, &to_lo, &to_hi);
+  return *at(s, m->sender, &send->own, lo + to_i - to_lo);
+}
+
+static bool move_block(sim *s, uint32_t id, uint32_t i) {
+  const tt_step *step = tt_graph_step(&s->g, id);
+  int rank = s->g.rank_of[id];
+  uint32_t messages = s->g.in_at[id + 1] - s->g.in_at[id];
+  uint64_t value = step->kind == TT_RECV ? 0 : *at(s, rank, &step->own, i);
+  if (step->kind == TT_RECV) {
+    const tt_message *m = bringing(s, id, i, 0);
+    if (m && !ready(s, m)) return false;
+    if (m) value = brought(s, m, i);
+    if (!m) return true;
+  }
+  for (uint32_t k = 0; step->kind == TT_RECV_REDUCE && k < messages; k++)
+    if (!ready(s, bringing(s, id, i, k))) return false;
+  for (uint32_t k = 0; step->kind == TT_RECV_REDUCE && k < messages; k++)
+    value += brought(s, bringing(s, id, i, k), i);
+  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
+    tt_span in = step->in;
+    in.base += k * step->in_step;
+    value += *at(s, rank, &in, i);
+  }
+  *at(s, rank, &step->dst, i) = value;
+  return true;
+}
+
+static bool can_start(sim *s, uint32_t id) {
+  int rank = s->g.rank_of[id];
+  const tt_sched *sched = s->all[rank];
+  uint32_t local = id - s->g.base[rank];
+  for (uint32_t k = sched->after_at[local]; k < sched->after_at[local + 1]; k++)
+    if (!s->ended[s->g.base[rank] + sched->after[k]]) return false;
+  return true;
+}
+
+/* Try one event of step `id`; true if something happened. */
+static bool act(sim *s, uint32_t id) {
+  const tt_step *step = tt_graph_step(&s->g, id);
+  if (s->ended[id]) return false;
+  if (!s->started[id]) {
+    s->started[id] = can_start(s, id);
+    return s->started[id];
+  }
+  if (step->kind == TT_SEND) {
+    for (uint32_t k = s->g.out_at[id]; k < s->g.out_at[id + 1]; k++)
+      if (!s->ended[s->g.messages[k].to]) return false;
+    s->ended[id] = 1;
+    return true;
+  }
+  uint32_t n = tt_span_size(&step->dst), i = (uint32_t)(next_random(s) % n);
+  while (s->moved[id][i]) i = (i + 1) % n;
+  if (!move_block(s, id, i)) return false;
+  s->moved[id][i] = 1;
+  if (--s->left[id] == 0) s->ended[id] = 1;
+  return true;
+}
+
+static bool prepare(sim *s, int ranks) {
+  s->memory = calloc((size_t)ranks * TT_BUF_COUNT, sizeof *s->memory);
+  s->started = calloc(s->g.nsteps + 1, 1);
+  s->ended = calloc(s->g.nsteps + 1, 1);
+  s->left = calloc(s->g.nsteps + 1, sizeof *s->left);
+  s->moved = calloc(s->g.nsteps + 1, sizeof *s->moved);
+  for (int r = 0; r < ranks; r++) {
+    const tt_sched *sched = s->all[r];
+    for (int b = 0; b < TT_BUF_COUNT; b++) {
+      size_t n = (b == TT_TMP ? sched->tmp_blocks : sched->blocks) + 1;
+      s->memory[r * TT_BUF_COUNT + b] = calloc(n, sizeof **s->memory);
+      for (size_t i = 0; i < n; i++) s->memory[r * TT_BUF_COUNT + b][i] = next_random(s);
+    }
+    uint32_t lo, hi;
+    tt_coll_src(sched, &lo, &hi);
+    for (uint32_t i = lo; i < hi; i++)
+      s->memory[r * TT_BUF_COUNT + (sched->in_place ? TT_DST : TT_SRC)][i] = input(r, i);
+  }
+  for (uint32_t id = 0; id < s->g.nsteps; id++) {
+    s->left[id] = tt_span_size(&tt_graph_step(&s->g, id)->dst);
+    s->moved[id] = calloc(s->left[id] + 1, 1);
+  }
+  return true;
+}
+
+static uint64_t wanted(const tt_sched *s, uint32_t block) {
+  uint64_t sum = 0;
+  if (s->coll == TUTTI_BROADCAST) return input(s->root, block);
+  if (s->coll == TUTTI_ALL_GATHER) return input((int)block, block);
+  for (int r = 0; r < s->ranks; r++) sum += input(r, block);
+  return sum;
+}
+
+static outcome judge(sim *s, int ranks) {
+  for (int r = 0; r < ranks; r++) {
+    const tt_sched *sched = s->all[r];
+    uint32_t lo, hi;
+    tt_coll_dst(sched, &lo, &hi);
+    for (uint32_t i = lo; i < hi; i++)
+      if (s->memory[r * TT_BUF_COUNT + TT_DST][i] != wanted(sched, i)) return WRONG;
+    tt_coll_src(sched, &lo, &hi);
+    for (uint32_t i = lo; !sched->in_place && i < hi; i++)
+      if (s->memory[r * TT_BUF_COUNT + TT_SRC][i] != input(r, i)) return WRONG;
+  }
+  return RIGHT;
+}
+
+outcome simulate(tt_sched *const *all, int ranks, uint64_t seed) {
+  char witness[400];
+  sim s = {.all = all, .random = seed};
+  if (!tt_graph_build(&s.g, all, ranks, witness, sizeof witness)) {
+    tt_graph_free(&s.g);
+    return NONSENSE;
+  }
+  prepare(&s, ranks);
+  bool stuck = false;
+  for (;;) {
+    uint32_t n = s.g.nsteps, first = n ? (uint32_t)(next_random(&s) % n) : 0, i = 0;
+    while (i < n && !act(&s, (first + i) % n)) i++;
+    if (i < n) continue;
+    for (uint32_t id = 0; id < n; id++) stuck |= !s.ended[id];
+    break;
+  }
+  outcome result = stuck ? STUCK : judge(&s, ranks);
+  for (int i = 0; i < ranks * TT_BUF_COUNT; i++) free(s.memory[i]);
+  for (uint32_t id = 0; id < s.g.nsteps; id++) free(s.moved[id]);
+  free(s.memory);
+  free(s.started);
+  free(s.ended);
+  free(s.left);
+  free(s.moved);
+  tt_graph_free(&s.g);
+  return result;
+}
+
+static void *copy_of(const void *from, size_t bytes) {
+  void *to = malloc(bytes + 1);
+  if (bytes) memcpy(to, from, bytes);
+  return to;
+}
+
+tt_sched *clone_schedule(const tt_sched *s) {
+  tt_sched *c = copy_of(s, sizeof *s);
+  c->steps = copy_of(s->steps, s->nsteps * sizeof *s->steps);
+  c->after_at = copy_of(s->after_at, (s->nsteps + 1) * sizeof *s->after_at);
+  c->after = copy_of(s->after, s->after_at[s->nsteps] * sizeof *s->after);
+  return c;
+}

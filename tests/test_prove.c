@@ -1,0 +1,243 @@
+/* Every algorithm is proven, for every P up to 64 and samples beyond, every
+ * collective it serves, in place and not, in one to three slices at once; keeps
+ * its paper's counts; and the prover refuses, with a witness, what is wrong.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "algo.h"
+#include "prove.h"
+
+static bool thorough(void) {
+  return getenv("TUTTI_TEST_ALL") != NULL;
+}
+
+/* Prove, or fail with the line that shows it again. */
+static tutti_report proven(const char *name, const tt_ask *ask, int slices, int flight) {
+  tt_sched **all;
+  tutti_report report = {.size = sizeof report};
+  if (tt_algo_build_all(name, ask, &all)) fail_msg("%s: %s", name, tutti_error());
+  for (int r = 0; slices > 1 && r < ask->ranks; r++) {
+    tt_sched *sliced = tt_sched_sliced(all[r], slices, flight);
+    assert_non_null(sliced);
+    tt_sched_free(all[r]);
+    all[r] = sliced;
+  }
+  assert_int_equal(tt_prove(all, ask->ranks, &report), TUTTI_OK);
+  if (!report.proven)
+    fail_msg("%s\n  tutti plan check '%s' --coll %s -P %d --root %d%s (%d slices, %d at once)",
+             report.witness, name, tutti_coll_name(ask->coll), ask->ranks, ask->root,
+             ask->in_place ? " --in-place" : "", slices, flight);
+  tt_sched_free_all(all, ask->ranks);
+  return report;
+}
+
+static bool serves(const char *name, const tt_ask *ask) {
+  tt_sched *s;
+  tutti_status status = tt_algo_build(name, ask, &s);
+  assert_true(status == TUTTI_OK || status == TUTTI_ERR_UNSUPPORTED);
+  if (!status) tt_sched_free(s);
+  return !status;
+}
+
+static void prove_at(int P, bool all_roots) {
+  for (int a = 0; tt_algo_at(a); a++)
+    for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+      for (int in_place = 0; in_place < 2; in_place++) {
+        const char *name = tt_algo_at(a)->name;
+        tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
+        if (!serves(name, &ask)) continue;
+        int roots = tt_coll_rooted(ask.coll) ? all_roots ? P : 2 : 1;
+        for (int k = 0; k < roots; k++) {
+          ask.root = all_roots ? k : k * (P - 1);
+          tutti_report r = proven(name, &ask, 1, 1);
+          assert_true(r.same_grouping);
+        }
+      }
+}
+
+static void every_algorithm_up_to_64_ranks(void **state) {
+  (void)state;
+  for (int P = 1; P <= 64; P++) prove_at(P, P <= 9);
+}
+
+static void samples_beyond(void **state) {
+  (void)state;
+  const int samples[] = {65, 96, 100, 127, 128, 129, 255, 256, 300};
+  for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+    if (thorough() || samples[i] <= 129 || samples[i] == 300) prove_at(samples[i], false);
+}
+
+static void slices_one_to_three_in_flight(void **state) {
+  (void)state;
+  for (int P = 1; P <= (thorough() ? 24 : 9); P++)
+    for (int a = 0; tt_algo_at(a); a++)
+      for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+        for (int in_place = 0; in_place < 2; in_place++)
+          for (int flight = 1; flight <= 3; flight++) {
+            tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
+            if (tt_coll_owned(ask.coll) || !serves(tt_algo_at(a)->name, &ask)) continue;
+            proven(tt_algo_at(a)->name, &ask, 5, flight);
+          }
+}
+
+/* Kolmakov and Zhang, equation 25: 2 ceil(log2 P) steps and 2(P-1) blocks
+ * for halving, 2(P-1) of each for the ring, P-1 reductions for both. */
+static void folds_keep_the_papers_counts(void **state) {
+  (void)state;
+  for (int P = 2; P <= 300; P += P < 64 ? 1 : 59) {
+    tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .in_place = P % 2};
+    tutti_report ring = proven("fold(ring)", &ask, 1, 1);
+    tutti_report half = proven("fold(halving)", &ask, 1, 1);
+    assert_int_equal(ring.steps, 2 * (P - 1));
+    assert_int_equal(half.steps, 2 * tt_ceil_log2((uint64_t)P));
+    assert_int_equal(half.messages, half.steps);
+    assert_int_equal(ring.messages, ring.steps);
+    assert_int_equal(ring.sent_blocks, 2 * (P - 1));
+    assert_int_equal(half.sent_blocks, 2 * (P - 1));
+    assert_int_equal(ring.reduced, P - 1);
+    assert_int_equal(half.reduced, P - 1);
+    assert_true(ring.transitive && half.transitive);
+    assert_true(half.copied <= 1 && ring.copied == 0);
+    assert_int_equal(ring.scratch_blocks + half.scratch_blocks, 0);
+    ask.coll = TUTTI_REDUCE_SCATTER;
+    tutti_report down = proven("fold(halving)", &ask, 1, 1);
+    assert_int_equal(down.steps, tt_ceil_log2((uint64_t)P));
+    assert_int_equal(down.sent_blocks, P - 1);
+  }
+}
+
+static void any_fold_sequence_and_generator(void **state) {
+  (void)state;
+  uint64_t random = 2020;
+  for (int P = 2; P <= 40; P++)
+    for (int trial = 0; trial < 12; trial++) {
+      char name[96], seq[64];
+      int n = P, steps = 0, length = snprintf(seq, sizeof seq, "%d", P), stride = 1;
+      while (n > 1) {
+        random = tt_mix(random + 1);
+        n -= 1 + (int)(random % (uint64_t)(n / 2));
+        length += snprintf(seq + length, sizeof seq - (size_t)length, ".%d", n);
+        steps++;
+      }
+      if (length > 40) continue;                              /* longer than a name may be */
+      for (int s = 2; s < P && stride == 1 && trial % 2; s++) /* a generator of the group */
+        if (tt_mod(P, s) == 1) stride = s;
+      snprintf(name, sizeof name, "fold(seq=%s,stride=%d)", seq, stride);
+      tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .in_place = trial % 3 == 0};
+      tutti_report r = proven(name, &ask, 1, 1);
+      assert_int_equal(r.steps, 2 * steps);
+      assert_int_equal(r.sent_blocks, 2 * (P - 1));
+      assert_int_equal(r.reduced, P - 1);
+      assert_true(r.same_grouping);
+    }
+}
+
+static void others_keep_theirs(void **state) {
+  (void)state;
+  for (int P = 2; P <= 40; P++) {
+    tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
+    int log = tt_ceil_log2((uint64_t)P), power = (P & (P - 1)) == 0;
+    tutti_report r = proven("doubling", &ask, 1, 1);
+    assert_true(power ? r.steps == log : r.steps >= log && r.steps <= log + 1);
+    assert_true(r.rank_order);
+    r = proven("one-shot", &ask, 1, 1);
+    assert_true(r.steps == 1 && r.messages == P - 1 && r.reduced == P - 1 && r.rank_order);
+    r = proven("two-shot", &ask, 1, 1);
+    assert_true(r.steps == 2 && r.sent_blocks == 2 * (P - 1) && r.reduced == P - 1 && r.rank_order);
+    r = proven("naive", &ask, 1, 1);
+    assert_true(r.steps == 2 && r.reduced == P - 1 && r.rank_order);
+    r = proven("fold(ring)", &ask, 1, 1);
+    assert_false(r.rank_order);
+  }
+}
+
+/* ---- what is wrong is refused, and the witness names it ---- */
+
+static const struct {
+  const char *text, *witness; /* NULL: it is right */
+} cases[] = {
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0] last\n",
+     NULL},
+    {/* the sum goes where its own send still reads */
+     "tutti-schedule 1 allreduce x P=2 blocks=1\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv_reduce <-1 dst[0] = dst[0] op in last\n"
+     "rank 1 inplace\n 0 send ->0 dst[0]\n 1 recv_reduce <-0 dst[0] = in op dst[0] last\n",
+     "rank 0 step 1 (recv_reduce <-1 dst[0] = dst[0] op in  last): it must wait for step 0"},
+    {/* with the order derived it waits for ever */
+     "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv_reduce <-1 dst[0] = dst[0] op in last\n"
+     "rank 1 inplace\n 0 send ->0 dst[0]\n 1 recv_reduce <-0 dst[0] = in op dst[0] last\n",
+     "deadlock: it waits for rank 1 step 1, which waits for rank 1 step 0"},
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n",
+     "rank 1 receives it nowhere"},
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\nrank 1\n 0 recv <-0 dst[0]\n",
+     "rank 0 sends nothing for it"},
+    {"tutti-schedule 1 allreduce x P=2 blocks=2 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[1]\n",
+     "rank 1 step 0 expects other blocks of it"},
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 recv <-1 src[0]\nrank 1\n 0 send ->0 src[0]\n",
+     "it writes outside what this rank may write"},
+    {"tutti-schedule 1 broadcast x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 tmp[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     "it sends a block that nothing was written to"},
+    {"tutti-schedule 1 broadcast x P=2 blocks=1 root=1 derive\n"
+     "rank 0\n 0 recv <-1 dst[0]\nrank 1\n 0 send ->0 src[0]\n",
+     "rank 1, at the end, dst[0]: nothing was written there"},
+    {"tutti-schedule 1 all_gather x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[1]\nrank 1\n 0 recv <-0 dst[1]\n",
+     "it reads outside what this rank has"},
+    {"tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 recv_reduce <-1 dst[0] = src[0] op in\nrank 1\n 0 send ->0 src[0]\n",
+     "not marked last"},
+    {"tutti-schedule 1 reduce x P=3 blocks=1 derive\n"
+     "rank 0\n 0 recv_reduce <-1 dst[0] = src[0] op in last\nrank 1\n 0 send ->0 src[0]\nrank 2\n",
+     "it lacks rank 2's input for block 0"},
+    {"tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 recv_reduce <-1 tmp[0] = src[0] op in\n 1 reduce dst[0] = tmp[0] op src[0] last\n"
+     "rank 1\n 0 send ->0 src[0]\n",
+     "it holds rank 0's input for block 0 twice"},
+    {"tutti-schedule 1 broadcast x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv_reduce <-0 dst[0] = "
+     "dst[0] op in\n",
+     "broadcast has no op"},
+    {/* ordered through the other rank alone: right */
+     "tutti-schedule 1 broadcast x P=2 blocks=1\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 dst[0]\n"
+     "rank 1\n 0 recv <-0 dst[0]\n 1 send ->0 dst[0] after 0\n",
+     NULL},
+};
+
+static void wrong_schedules_are_refused_in_words(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tutti_report report = {.size = sizeof report};
+    if (tutti_schedule_check(cases[i].text, &report)) fail_msg("%s", tutti_error());
+    if (!cases[i].witness && !report.proven) fail_msg("case %zu: %s", i, report.witness);
+    if (cases[i].witness && (report.proven || !strstr(report.witness, cases[i].witness)))
+      fail_msg("case %zu: wanted '%s', got '%s'", i, cases[i].witness, report.witness);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_algorithm_up_to_64_ranks),
+      cmocka_unit_test(samples_beyond),
+      cmocka_unit_test(slices_one_to_three_in_flight),
+      cmocka_unit_test(folds_keep_the_papers_counts),
+      cmocka_unit_test(any_fold_sequence_and_generator),
+      cmocka_unit_test(others_keep_theirs),
+      cmocka_unit_test(wrong_schedules_are_refused_in_words),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
