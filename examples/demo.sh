@@ -19,6 +19,7 @@ fashion=$build/examples/fashion
 need=0.87       # test accuracy
 tolerance=0.00001 # greatest difference of two losses that counts as rounding
 compared=2350     # steps: all ten epochs
+controlled=470    # steps of the control, back to front
 failed=
 
 title() { printf '\n== %s\n' "$*"; }
@@ -33,21 +34,28 @@ compare() {
         print "  step   4 ranks      1 process    difference   1 process, batches back to front"
         next
       }
-      NF < 9 { next }
+      NF < 6 { next }
       {
-        n++; d = abs($3 - $6); c = abs($6 - $9)
+        n++; d = abs($3 - $6); c = NF == 9 ? abs($6 - $9) : "-"
         if (d > worst) worst = d
-        if (c > control) control = c
+        if (NF == 9 && c > control) control = c
         print $2, d, c >file
         if ($1 == 1 || $1 == 10 || $1 == 50 || $1 % 235 == 0)
-          printf "  %4d   %.7f    %.7f    %8.1e     %8.1e\n", $1, $3, $6, d, c
+          printf "  %4d   %.7f    %.7f    %8.1e     %8s\n", $1, $3, $6, d, NF == 9 ? sprintf("%8.1e", c) : ""
       }
       END {
         good = n == steps && worst <= tolerance
-        printf "greatest difference of the loss in %d steps: %.1e (%.1e between two runs in one\n", n, worst, control
-        printf "process that only add in another order): %s, %g is allowed\n", good ? "PASS" : "FAIL", tolerance
+        printf "greatest difference of the loss in %d steps: %.1e (%.1e in the control,\n", n, worst, control
+        printf "which only adds in another order): %s, %g is allowed\n", good ? "PASS" : "FAIL", tolerance
         exit !good
       }'
+}
+
+# draw WHAT ARGUMENT: examples/fashion_WHAT.gp on the files of this run.
+draw() {
+  if gnuplot -e "dir='$out'; argument=$2" "examples/fashion_$1.gp" 2>"$out/gnuplot.log"; then return; fi
+  cat "$out/gnuplot.log" >&2
+  failed="$failed $1.png"
 }
 
 begin=$(clock)
@@ -56,15 +64,15 @@ rm -f "$out"/*
 
 title "1. Fashion-MNIST on 4 ranks: $tutti run -n 4 $fashion"
 rc=0
-"$tutti" run -t 300 -n 4 "$fashion" --need $need --curve "$out/loss-4.tsv" --timeline "$out/timeline.tsv" || rc=$?
+"$tutti" run -t 300 -n 4 "$fashion" --need $need --curve "$out/loss-4.tsv" --timeline "$out/timeline-4.tsv" || rc=$?
 case $rc in
   0) ;;
   3) failed="$failed accuracy" ;;
   *) exit $rc ;;
 esac
 
-title "2. The same training in one process (and beside it, once more with each batch back to front)"
-"$fashion" --steps $compared --reverse --curve "$out/loss-reversed.tsv" >/dev/null &
+title "2. The same training in one process (and for control its first two epochs with each batch back to front)"
+"$fashion" --steps $controlled --reverse --curve "$out/loss-reversed.tsv" >/dev/null &
 "$fashion" --steps $compared --curve "$out/loss-1.tsv"
 wait $!
 compare || failed="$failed comparison"
@@ -72,17 +80,17 @@ compare || failed="$failed comparison"
 title "3. How much communication is hidden, and what a naive reducer costs"
 "$tutti" run -t 300 -n 2 "$fashion" --measure
 "$tutti" run -t 300 -n 4 "$fashion" --measure
-cores=$(nproc 2>/dev/null || echo "some")
-echo "($cores cores here; where there are fewer than ranks, a rank also waits for its turn on a core)"
+cores=$(nproc 2>/dev/null || echo 4)
+[ "$cores" -ge 4 ] || cat <<END
+(4 ranks on $cores cores: a rank waits mostly for another one's turn on a core, in any way of summing,
+and while it waits the core computes for the other; so little is left to hide. See timeline-4.png.)
+END
 
 title "4. Pictures"
-for picture in loss timeline; do
-  if gnuplot -e "dir='$out'; tolerance=$tolerance" "examples/fashion_$picture.gp"; then
-    echo "$out/$picture.png"
-  else
-    failed="$failed $picture.png"
-  fi
-done
+"$tutti" run -t 300 -n 2 "$fashion" --steps 310 --timeline "$out/timeline-2.tsv" >/dev/null
+draw loss "$tolerance"
+draw timeline 2
+draw timeline 4
 
 [ -z "$failed" ] && verdict=PASS || verdict="FAIL:$failed"
 printf '\ndemo: %s in %d s\n' "$verdict" $(($(clock) - begin))

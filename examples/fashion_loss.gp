@@ -1,5 +1,5 @@
 # fashion_loss.gp - the loss on 4 ranks, and how far one process is from it.
-# Called by demo.sh with dir and tolerance. SPDX-License-Identifier: BSD-3-Clause
+# Called by demo.sh with dir, and the tolerance as argument. SPDX-License-Identifier: BSD-3-Clause
 set terminal pngcairo size 1200,900 font 'DejaVu Sans,12'
 set output dir.'/loss.png'
 set multiplot
@@ -43,7 +43,9 @@ set key center right
 floor1(x) = x < 1e-8 ? 1e-8 : x
 plot dir.'/difference.tsv' using 1:(floor1($2)) with points lc rgb '#1f5fa8' pt 7 ps 0.5 \
        title '4 ranks against 1 process', \
-     dir.'/difference.tsv' using 1:(floor1($3)) with points lc rgb '#e07b00' pt 6 ps 0.6 \
+     dir.'/difference.tsv' using 1:(floor1(column(3))) with points lc rgb '#e07b00' pt 6 ps 0.6 \
        title '1 process, batches back to front', \
-     tolerance with lines ls 4 title 'allowed'
+     argument with lines ls 4 title 'allowed'
 unset multiplot
+set print '-'
+print dir.'/loss.png'

@@ -1,14 +1,14 @@
 # fashion_timeline.gp - what every rank computed, and which sums were under way.
-# Called by demo.sh with dir. SPDX-License-Identifier: BSD-3-Clause
-file = dir.'/timeline.tsv'
+# Called by demo.sh with dir, and the number of ranks as argument. SPDX-License-Identifier: BSD-3-Clause
+name = sprintf('%s/timeline-%d', dir, argument)
+file = name.'.tsv'
 is(kind) = strcol(2) eq kind ? 1 : NaN
 stats file using ($5*is('prepare')) nooutput # the last step is not drawn, but
 end = STATS_max                              # ends the sums of the one before
-stats file using 1 nooutput
-ranks = int(STATS_max) + 1
+ranks = argument
 
 set terminal pngcairo size 1500,(200 + 190 * ranks) font 'DejaVu Sans,12'
-set output dir.'/timeline.png'
+set output name.'.png'
 set title "Two training steps: what each rank does (upper bar, with the layer's number), and which sums are under way (thin bars)"
 set xlabel 'time (ms)'
 set xrange [0:end]
@@ -40,3 +40,5 @@ plot for [k=1:6] file using ($5*is(word(kinds, k))):1:5:6:($1 + 0.04):($1 + 0.40
        with boxxyerror lc rgb sum_color[l] title sprintf('sum of layer %d%s', l, l == 1 ? ' (in 4 pieces)' : ''), \
      for [k=2:3] file using (wide($5, $6)*is(word(kinds, k))):($1 + 0.22):3 \
        with labels font ',10' tc rgb 'white' notitle
+set print '-'
+print name.'.png'

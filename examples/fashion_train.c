@@ -109,7 +109,9 @@ void trainer_step(trainer *t) {
   int batch, rows = prepare(t, &batch);
   forward(t, rows);
   t->rate = rate_of(t, t->step);
+  double begin = now();
   exchange_set_loss(&t->exchange, net_loss(&t->net, t->labels, rows, batch) / batch);
+  trace_add(&t->trace, FORWARD, LAYERS - 1, 0, begin, now());
   backward(t, rows);
   t->step++;
 }
