@@ -8,6 +8,7 @@
 static const cli_command *const table[] = {
     &cmd_run,
     &cmd_info,
+    &cmd_plan,
 };
 enum { COMMANDS = sizeof table / sizeof table[0] };
 
