@@ -107,13 +107,14 @@ check-ubsan:
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
 	  BUILD=build-ubsan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
-# One process with threads as ranks: what the thread sanitizer can see. It wants
-# addresses that are not randomised far.
+# Programs with threads: what the thread sanitizer can see. It wants addresses
+# that are not randomised far.
+TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
 check-tsan:
 	@tools/deps.sh build check
-	@$(MAKE) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TESTBIN:$(BUILD)/%=build-tsan/%)
+	@$(MAKE) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TSANBIN)
 	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
-	  setarch "$$(uname -m)" -R tests/run $(TESTBIN:$(BUILD)/%=build-tsan/%)
+	  setarch "$$(uname -m)" -R tests/run $(TSANBIN)
 coverage:
 	@tools/deps.sh build check
 	@$(MAKE) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
