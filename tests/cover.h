@@ -1,0 +1,76 @@
+/* cover.h - the covering table: cases of every kind, run on real ranks and
+ * compared with a plain loop.
+ *
+ * Idea       a case is a line of words; it says all that a run depends on, so a
+ *            failure prints it and TUTTI_TEST_CASE='...' repeats it. The n-th case
+ *            of a table is a pure function of (P, seed), so ranks need not talk to
+ *            agree on it, be they threads or processes.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COVER_H
+#define COVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tutti.h"
+
+enum { COVER_USER = TUTTI_OP_COUNT, COVER_ORDERED, COVER_OPS }; /* user-defined: +, and not */
+enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED };              /* mixed: on odd ranks only */
+enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT };
+enum { COVER_MALLOC, COVER_TUTTI_MEMORY };
+enum { COVER_PERIOD = 509 }; /* data repeat after so many elements: a cheap reference */
+
+typedef struct cover_case {
+  int ranks;
+  char algo[72]; /* "auto": tutti's own choice */
+  tutti_coll coll;
+  tutti_type type;
+  int op;
+  size_t count;
+  int root, in_place, slices, memory, manner;
+  int rough; /* floats that round: same bits on all ranks, close to the sum */
+  uint64_t seed;
+} cover_case;
+
+/* ---- cases (cover_case.c) ---- */
+
+uint64_t cover_seed(void); /* TUTTI_TEST_SEED, or from the clock */
+bool cover_all(void);      /* TUTTI_TEST_ALL is set: the full product */
+/* How many cases there are on P ranks, and the n-th. */
+size_t cover_cases(int ranks);
+cover_case cover_case_at(int ranks, uint64_t seed, size_t n);
+void cover_print(const cover_case *c, char *line, size_t size);
+bool cover_parse(const char *line, cover_case *c);
+bool cover_has_op(tutti_type type, int op);
+
+/* ---- data (cover_data.c) ---- */
+
+size_t cover_align(tutti_type type);
+uint64_t cover_mix(uint64_t x);
+/* Elements 0 .. n-1 of rank `rank`'s input. */
+void cover_fill(const cover_case *c, int rank, void *to, size_t n);
+/* The result of the reduction, by a loop over ranks in rank order; *size, if not
+ * NULL, the sum of the magnitudes as doubles (rough cases). */
+void cover_reduce(const cover_case *c, void *to, size_t n, double *size);
+/* Is the got element as good as the expected one? */
+bool cover_same(const cover_case *c, const void *got, const void *expected, double size);
+void cover_user_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx);
+void cover_ordered_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx);
+
+/* ---- running (cover_run.c) ---- */
+
+typedef struct cover_ops { /* handles of the user-defined ops */
+  tutti_op user, ordered;
+} cover_ops;
+
+/* This rank's part of a case. True if all is well; else `why` says what is not,
+ * and *over that the communicator is broken. `side` is another communicator of
+ * the same ranks. */
+bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const cover_case *c,
+               bool *over, char *why, size_t size);
+/* Start the collective that the case describes, on these buffers. */
+tutti_status cover_start(tutti_comm *comm, const cover_ops *ops, const cover_case *c,
+                         const void *src, void *dst, tutti_request **request);
+
+#endif

@@ -1,0 +1,216 @@
+/* cover_case.c - which cases there are.
+ *
+ * Idea       three tables one after another. Pairs: every (type, op) that there is.
+ *            Shapes: every algorithm x collective, on two counts. Sample: anything.
+ *            What a table does not fix is drawn from the seed. The full product
+ *            (TUTTI_TEST_ALL=1) fixes more: pairs x algorithms x collectives x in
+ *            place, and algorithms x collectives x counts x in place x slices.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cover.h"
+
+enum { SAMPLE = 60, PAIRS = TUTTI_TYPE_COUNT * COVER_OPS, SLICES = 4, REDUCING = 3 };
+static const int slices[SLICES] = {0, 1, 2, 5};
+static const tutti_coll reducing[REDUCING] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_REDUCE};
+
+bool cover_all(void) {
+  const char *all = getenv("TUTTI_TEST_ALL");
+  return all && *all == '1';
+}
+
+uint64_t cover_seed(void) {
+  const char *seed = getenv("TUTTI_TEST_SEED");
+  if (seed && *seed) return strtoull(seed, NULL, 10);
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+bool cover_has_op(tutti_type type, int op) {
+  return op >= COVER_USER || tutti_type_has_op(type, (tutti_op)op);
+}
+
+/* ---- algorithms: tutti's choice, the table, and parameters that are not in it ---- */
+
+static void fold_seq(int ranks, uint64_t u, char *name, size_t size) {
+  int n = ranks;
+  size_t at = (size_t)snprintf(name, size, "fold(seq=%d", n);
+  for (; n > 1; u = cover_mix(u)) {
+    n -= 1 + (int)(u % (uint64_t)(n / 2));
+    at += (size_t)snprintf(name + at, size - at, ".%d", n);
+  }
+  snprintf(name + at, size - at, ")");
+}
+
+static int strides(int ranks, uint64_t u) {
+  for (;; u++) {
+    int a = 1 + (int)(u % (uint64_t)ranks), b = ranks;
+    for (int rest; b; b = rest) rest = a % b, a = b;
+    if (a == 1) return 1 + (int)(u % (uint64_t)ranks);
+  }
+}
+
+static int algos(void) {
+  int n = 0;
+  while (tutti_algo_name(n, NULL)) n++;
+  return n + 4;
+}
+
+static void set_algo(cover_case *c, int i, uint64_t u) {
+  const int table = algos() - 4;
+  const char *words = u & 1 ? "ring" : "halving";
+  if (i < table)
+    snprintf(c->algo, sizeof c->algo, "%s", tutti_algo_name(i, NULL));
+  else if (i == table)
+    snprintf(c->algo, sizeof c->algo, "auto");
+  else if (i == table + 1)
+    fold_seq(c->ranks, u >> 1, c->algo, sizeof c->algo);
+  else
+    snprintf(c->algo, sizeof c->algo, "fold(%s,stride=%d)", words, strides(c->ranks, u >> 1));
+}
+
+/* ---- counts ---- */
+
+static size_t count_at(int ranks, int i, uint64_t u) {
+  const size_t P = (size_t)ranks;
+  const size_t fixed[] = {0,    1,    P - 1, P,    P + 1, 2,     3,     7,     13,   31,
+                          63,   64,   65,    97,   127,   129,   255,   257,   509,  1021,
+                          1023, 1025, 4095,  4097, 8191,  16385, 32767, 65537, 70001};
+  const int n = (int)(sizeof fixed / sizeof *fixed);
+  return i < n ? fixed[i] : (size_t)(u % 3000);
+}
+enum { COUNTS = 29 };
+
+/* ---- the tables ---- */
+
+static int below(uint64_t *state, int n) {
+  *state = cover_mix(*state + 0x9e3779b97f4a7c15u);
+  return (int)(*state >> 33) % n;
+}
+
+static void draw(cover_case *c, uint64_t *state) {
+  const int algo = below(state, algos());
+  set_algo(c, algo, *state >> 3);
+  c->coll = (tutti_coll)below(state, TUTTI_COLL_COUNT);
+  do {
+    c->type = (tutti_type)below(state, TUTTI_TYPE_COUNT);
+    c->op = below(state, COVER_OPS);
+  } while (!cover_has_op(c->type, c->op));
+  /* large counts seldom: they take long */
+  int which = below(state, COUNTS + 6);
+  if (which > 22 && which < COUNTS && below(state, 3)) which = below(state, 22);
+  c->count = count_at(c->ranks, which, *state);
+  c->root = below(state, c->ranks);
+  c->in_place = below(state, 3);
+  c->slices = slices[below(state, SLICES)];
+  c->memory = below(state, 2);
+  c->manner = below(state, 4);
+  c->rough = below(state, 4) == 0;
+  c->seed = cover_mix(*state);
+}
+
+/* The tables of `make check`; false: n is beyond them. */
+static bool from_tables(cover_case *c, size_t n) {
+  const size_t shapes = (size_t)algos() * TUTTI_COLL_COUNT * 2;
+  if (n < PAIRS) {
+    tutti_type type = (tutti_type)(n / COVER_OPS);
+    int op = (int)(n % COVER_OPS);
+    if (!cover_has_op(type, op)) return true; /* a pair that is none: any case */
+    c->type = type;
+    c->op = op;
+    c->coll = reducing[c->seed % REDUCING];
+    c->rough = 0;
+    return true;
+  }
+  n -= PAIRS;
+  if (n < shapes) {
+    c->coll = (tutti_coll)(n / 2 % TUTTI_COLL_COUNT);
+    set_algo(c, (int)(n / 2 / TUTTI_COLL_COUNT), c->seed);
+    if (n % 2) c->count = 1 + c->seed % 200;
+    return true;
+  }
+  return n < shapes + SAMPLE;
+}
+
+static size_t product(void) {
+  return (size_t)algos() * (PAIRS * REDUCING * 3 + TUTTI_COLL_COUNT * COUNTS * 3 * SLICES);
+}
+
+static void from_product(cover_case *c, size_t n) {
+  const size_t pairs = (size_t)algos() * PAIRS * REDUCING * 3;
+  bool is_pair = n < pairs;
+  if (!is_pair) n -= pairs;
+  set_algo(c, (int)(n % (size_t)algos()), c->seed);
+  n /= (size_t)algos();
+  c->in_place = (int)(n % 3);
+  n /= 3;
+  if (is_pair) {
+    c->coll = reducing[n % REDUCING];
+    n /= REDUCING;
+    tutti_type type = (tutti_type)(n / COVER_OPS);
+    int op = (int)(n % COVER_OPS);
+    if (cover_has_op(type, op)) c->type = type, c->op = op;
+  } else {
+    c->slices = slices[n % SLICES];
+    n /= SLICES;
+    c->coll = (tutti_coll)(n % TUTTI_COLL_COUNT);
+    c->count = count_at(c->ranks, (int)(n / TUTTI_COLL_COUNT), 0);
+  }
+}
+
+static size_t tables(void) {
+  return PAIRS + (size_t)algos() * TUTTI_COLL_COUNT * 2 + SAMPLE;
+}
+
+size_t cover_cases(int ranks) {
+  (void)ranks;
+  return tables() + (cover_all() ? product() : 0);
+}
+
+cover_case cover_case_at(int ranks, uint64_t seed, size_t n) {
+  cover_case c = {.ranks = ranks};
+  uint64_t state = cover_mix(seed ^ cover_mix((uint64_t)ranks << 40 ^ n));
+  draw(&c, &state);
+  if (!from_tables(&c, n)) from_product(&c, n - tables());
+  return c;
+}
+
+/* ---- as a line ---- */
+
+static const char *op_name(int op) {
+  if (op == COVER_USER) return "user";
+  return op == COVER_ORDERED ? "ordered" : tutti_op_name((tutti_op)op);
+}
+
+void cover_print(const cover_case *c, char *line, size_t size) {
+  snprintf(line, size,
+           "P=%d algo=%s coll=%s type=%s op=%s count=%zu root=%d in_place=%d slices=%d memory=%d "
+           "manner=%d rough=%d seed=%llu",
+           c->ranks, c->algo, tutti_coll_name(c->coll), tutti_type_name(c->type), op_name(c->op),
+           c->count, c->root, c->in_place, c->slices, c->memory, c->manner, c->rough,
+           (unsigned long long)c->seed);
+}
+
+bool cover_parse(const char *line, cover_case *c) {
+  char coll[40], type[40], op[40];
+  unsigned long long seed;
+  if (sscanf(line,
+             "P=%d algo=%71s coll=%39s type=%39s op=%39s count=%zu root=%d in_place=%d slices=%d "
+             "memory=%d manner=%d rough=%d seed=%llu",
+             &c->ranks, c->algo, coll, type, op, &c->count, &c->root, &c->in_place, &c->slices,
+             &c->memory, &c->manner, &c->rough, &seed) != 13)
+    return false;
+  c->seed = seed;
+  int i = 0, j = 0, k = 0;
+  while (i < TUTTI_COLL_COUNT && strcmp(coll, tutti_coll_name((tutti_coll)i)) != 0) i++;
+  while (j < TUTTI_TYPE_COUNT && strcmp(type, tutti_type_name((tutti_type)j)) != 0) j++;
+  while (k < COVER_OPS && strcmp(op, op_name(k)) != 0) k++;
+  c->coll = (tutti_coll)i;
+  c->type = (tutti_type)j;
+  c->op = k;
+  return i < TUTTI_COLL_COUNT && j < TUTTI_TYPE_COUNT && k < COVER_OPS && c->ranks > 0;
+}

@@ -1,0 +1,220 @@
+/* cover_data.c - inputs whose sums are the same in any order, and the plain loop.
+ *
+ * Idea       small integers for sums of floats, powers of two for products, any
+ *            bits for integers; user-defined ops that are exact: x + y + 2xy, which
+ *            commutes, and the composition of maps ax + b, which does not.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cover.h"
+
+#include "kernel_reference.h"
+
+uint64_t cover_mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+static bool is_pair(tutti_type t) {
+  return t >= TUTTI_FLOAT_INT;
+}
+static bool is_complex(tutti_type t) {
+  return t == TUTTI_COMPLEX_FLOAT || t == TUTTI_COMPLEX_DOUBLE;
+}
+static bool sums(int op) {
+  return op == TUTTI_SUM || op == TUTTI_AVG;
+}
+
+size_t cover_align(tutti_type t) {
+  if (is_pair(t)) return index_at(t);
+  return is_complex(t) ? tutti_type_size(t) / 2 : tutti_type_size(t);
+}
+
+static void put_real(tutti_type t, void *to, double x) {
+  uint16_t h = encode(t == TUTTI_BF16 ? BF16 : FP16, x);
+  if (t == TUTTI_FP16 || t == TUTTI_BF16)
+    memcpy(to, &h, 2);
+  else if (t == TUTTI_FLOAT)
+    put_float(to, (float)x);
+  else
+    put_double(to, x);
+}
+
+static double get_real(tutti_type t, const void *p) {
+  uint16_t h;
+  memcpy(&h, p, 2);
+  if (t == TUTTI_FP16 || t == TUTTI_BF16) return decode(t == TUTTI_BF16 ? BF16 : FP16, h);
+  return t == TUTTI_FLOAT ? (double)get_float(p) : get_double(p);
+}
+
+/* A real number such that the op is exact over up to 16 ranks of any order. */
+static double exact(int op, int rank, uint64_t u) {
+  static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1.0, -1.0, 0x1p-14};
+  if (op == TUTTI_PROD) {
+    double x = rank < 8 ? ldexp(1, (int)(u % 3) - 1) : 1;
+    return u >> 8 & 1 ? x : -x;
+  }
+  if (!sums(op) && u % 32 == 0) return special[u >> 8 & 7];
+  if (!sums(op)) return (double)(int64_t)(u >> 40 & 0xff) * 0.25 - 32;
+  return (double)(u >> 16 & 15) - 8;
+}
+
+static void fill_real(const cover_case *c, int rank, uint64_t u, void *to) {
+  double x = c->rough ? ldexp((double)(u >> 11), -52) - 1 : exact(c->op, rank, u);
+  put_real(c->type, to, x);
+}
+
+static void fill_complex(const cover_case *c, int rank, uint64_t u, void *to) {
+  const tutti_type part = c->type == TUTTI_COMPLEX_FLOAT ? TUTTI_FLOAT : TUTTI_DOUBLE;
+  const size_t half = tutti_type_size(part);
+  double re = exact(c->op, rank, u), im = exact(c->op, rank, cover_mix(u));
+  if (c->op == TUTTI_PROD) *(u >> 20 & 1 ? &re : &im) = 0; /* a power of two, turned */
+  if (c->rough)
+    re = ldexp((double)(u >> 11), -52) - 1, im = ldexp((double)(u << 20 >> 11), -52) - 1;
+  put_real(part, to, re);
+  put_real(part, (char *)to + half, im);
+}
+
+static void fill_pair(tutti_type t, uint64_t u, char *to) {
+  double v = (double)(int)(u & 7) - 3;
+  long l = (long)v;
+  int value = (int)v, index = (int)(u >> 8 & 15);
+  short s = (short)v;
+  memset(to, 0, tutti_type_size(t));
+  switch (t) {
+    case TUTTI_FLOAT_INT: put_float(to, (float)v); break;
+    case TUTTI_DOUBLE_INT: put_double(to, v); break;
+    case TUTTI_LONG_INT: memcpy(to, &l, sizeof l); break;
+    case TUTTI_INT_INT: memcpy(to, &value, sizeof value); break;
+    default: memcpy(to, &s, sizeof s); break;
+  }
+  memcpy(to + index_at(t), &index, sizeof index);
+}
+
+static void fill_bits(const cover_case *c, uint64_t u, void *to) {
+  const uint64_t two[] = {u, cover_mix(u ^ 0x51)};
+  bool logical = c->op == TUTTI_LAND || c->op == TUTTI_LOR || c->op == TUTTI_LXOR;
+  memcpy(to, two, tutti_type_size(c->type));
+  if (logical && u >> 60 < (c->op == TUTTI_LAND ? 1 : 10)) memset(to, 0, tutti_type_size(c->type));
+}
+
+void cover_fill(const cover_case *c, int rank, void *to, size_t n) {
+  const size_t size = tutti_type_size(c->type);
+  const bool bits = c->type <= TUTTI_UINT64 || c->op >= COVER_USER || c->coll == TUTTI_BROADCAST ||
+                    c->coll == TUTTI_ALL_GATHER;
+  char *at = to;
+  for (size_t i = 0; i < n; i++, at += size) {
+    uint64_t u = cover_mix(cover_mix(c->seed + (uint64_t)rank * 0x9e3779b97f4a7c15u) ^
+                           (i % COVER_PERIOD) * 0xd1342543de82ef95u);
+    if (bits)
+      fill_bits(c, u, at);
+    else if (is_pair(c->type))
+      fill_pair(c->type, u, at);
+    else if (is_complex(c->type))
+      fill_complex(c, rank, u, at);
+    else
+      fill_real(c, rank, u, at);
+  }
+}
+
+/* ---- user-defined ops: on each half of an element as an unsigned number ---- */
+
+typedef struct halves {
+  uint64_t x, y;
+} halves;
+
+static halves get_halves(size_t size, const void *p) {
+  halves h = {0, 0};
+  memcpy(&h.x, p, size / 2);
+  memcpy(&h.y, (const char *)p + size / 2, size / 2);
+  if (size == 1) memcpy(&h.x, p, 1), h.y = h.x & 15, h.x >>= 4;
+  return h;
+}
+
+static void put_halves(size_t size, void *p, halves h) {
+  unsigned char one_byte = (unsigned char)((h.x & 15) << 4 | (h.y & 15));
+  memcpy(p, &h.x, size / 2);
+  memcpy((char *)p + size / 2, &h.y, size / 2);
+  if (size == 1) memcpy(p, &one_byte, 1);
+}
+
+void cover_user_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
+  const size_t size = tutti_type_size(t);
+  (void)ctx;
+  for (size_t i = 0; i < n; i++) {
+    halves l = get_halves(size, (const char *)a + i * size);
+    halves r = get_halves(size, (const char *)b + i * size);
+    put_halves(size, (char *)dst + i * size,
+               (halves){l.x + r.x + 2 * l.x * r.x, l.y + r.y + 2 * l.y * r.y});
+  }
+}
+
+void cover_ordered_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
+  const size_t size = tutti_type_size(t);
+  (void)ctx;
+  for (size_t i = 0; i < n; i++) {
+    halves l = get_halves(size, (const char *)a + i * size);
+    halves r = get_halves(size, (const char *)b + i * size);
+    put_halves(size, (char *)dst + i * size, (halves){l.x * r.x, l.x * r.y + l.y});
+  }
+}
+
+/* ---- the plain loop ---- */
+
+static double magnitude(tutti_type t, const void *p) {
+  if (!is_complex(t)) return fabs(get_real(t, p));
+  tutti_type part = t == TUTTI_COMPLEX_FLOAT ? TUTTI_FLOAT : TUTTI_DOUBLE;
+  return fabs(get_real(part, p)) + fabs(get_real(part, (const char *)p + tutti_type_size(part)));
+}
+
+void cover_reduce(const cover_case *c, void *to, size_t n, double *size) {
+  const size_t each = tutti_type_size(c->type);
+  static _Thread_local unsigned char next[COVER_PERIOD * 16];
+  char *sum = to;
+  cover_fill(c, 0, to, n);
+  for (size_t i = 0; size && i < n; i++) size[i] = magnitude(c->type, sum + i * each);
+  for (int r = 1; r < c->ranks; r++) {
+    cover_fill(c, r, next, n);
+    for (size_t i = 0; size && i < n; i++) size[i] += magnitude(c->type, next + i * each);
+    if (c->op == COVER_USER)
+      cover_user_op(to, next, to, n, c->type, NULL);
+    else if (c->op == COVER_ORDERED)
+      cover_ordered_op(to, next, to, n, c->type, NULL);
+    for (size_t i = 0; c->op < COVER_USER && i < n; i++) {
+      unsigned char result[16];
+      const void *in[] = {sum + i * each, next + i * each};
+      one(c->type, (tutti_op)c->op, result, in, 2);
+      memcpy(sum + i * each, result, each);
+    }
+  }
+  for (size_t i = 0; c->op == TUTTI_AVG && i < n; i++) one_scale(c->type, sum + i * each, c->ranks);
+}
+
+/* ---- comparing ---- */
+
+static bool close_to(tutti_type t, const void *got, const void *want, double size, int ranks) {
+  static const int digits[] = {
+      [TUTTI_FP16] = 11, [TUTTI_BF16] = 8, [TUTTI_FLOAT] = 24, [TUTTI_DOUBLE] = 53};
+  double x = get_real(t, got), y = get_real(t, want);
+  return fabs(x - y) <= ldexp(2.0 * ranks * size, -digits[t]) + 0x1p-23;
+}
+
+bool cover_same(const cover_case *c, const void *got, const void *want, double size) {
+  if (memcmp(got, want, tutti_type_size(c->type)) == 0) return true;
+  if (c->op >= COVER_USER || c->type <= TUTTI_UINT64) return false;
+  if (is_pair(c->type)) { /* what lies between value and index does not count */
+    pair a = get_pair(c->type, got), b = get_pair(c->type, want);
+    return a.v == b.v && a.l == b.l && a.i == b.i;
+  }
+  tutti_type part = c->type == TUTTI_COMPLEX_FLOAT ? TUTTI_FLOAT : TUTTI_DOUBLE;
+  if (!is_complex(c->type)) part = c->type;
+  const size_t half = tutti_type_size(part);
+  for (size_t at = 0; at < tutti_type_size(c->type); at += half) {
+    const char *x = (const char *)got + at, *y = (const char *)want + at;
+    bool signless = is_complex(c->type) && c->op == TUTTI_PROD; /* of zeros: by the order */
+    if (c->rough ? !close_to(part, x, y, size, c->ranks)
+                 : memcmp(x, y, half) != 0 &&
+                       !(signless && get_real(part, x) == 0 && get_real(part, y) == 0))
+      return false;
+  }
+  return true;
+}
