@@ -82,8 +82,8 @@ title "3. How much communication is hidden, and what a naive reducer costs"
 "$tutti" run -t 300 -n 4 "$fashion" --measure
 cores=$(nproc 2>/dev/null || echo 4)
 [ "$cores" -ge 4 ] || cat <<END
-(4 ranks on $cores cores: a rank waits mostly for another one's turn on a core, in any way of summing,
-and while it waits the core computes for the other; so little is left to hide. See timeline-4.png.)
+(4 ranks on $cores cores: most of a wait is another rank's turn on the core, however the sums are made;
+see "no core" and timeline-4.png. What the core does meanwhile is useful, so there is little left to hide.)
 END
 
 title "4. Pictures"

@@ -2,19 +2,23 @@
  *
  * Idea      The same training steps in four ways, by turns, so that a noisy
  *           machine disturbs all of them alike; the median of the rounds counts.
- *           Hidden is 1 - (time in wait) / (time of the same sums, blocking).
+ *           Hidden is 1 - (time in wait) / (time of the same sums, blocking), each
+ *           round's own, and of these the median.
  * Honest    Sums also advance inside start and test. That time is not waiting,
  *           but it is not free either, so it is shown beside, and so is the
- *           length of the whole step, which is what a user feels.
+ *           length of the whole step, which is what a user feels. "No core" is
+ *           what the system says a rank was ready and had no core to run on,
+ *           because of other ranks or other programs; it is part of the rest.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fashion.h"
 
-enum { WAYS = 4, ROUNDS = 11, STEPS = 20, WARM = 3, FIGURES = 4 };
-enum { STEP, IN_WAIT, IN_PROGRESS, IN_BLOCKING }; /* the figures, ms a step */
+enum { WAYS = 4, ROUNDS = 11, STEPS = 20, WARM = 3, FIGURES = 5 };
+enum { STEP, IN_WAIT, IN_PROGRESS, IN_BLOCKING, NO_CORE }; /* the figures, ms a step */
 
 typedef struct way {
   const char *name, *algo;
@@ -35,6 +39,16 @@ static double median(const double *values) {
   return sorted[ROUNDS / 2];
 }
 
+/* Seconds this thread was ready to run but had no core; 0 if nobody says. */
+static double without_core(void) {
+  double ran = 0, waited = 0;
+  FILE *file = fopen("/proc/self/schedstat", "r");
+  if (!file) return 0;
+  if (fscanf(file, "%lf %lf", &ran, &waited) != 2) waited = 0;
+  fclose(file);
+  return waited * 1e-9;
+}
+
 static void steps(trainer *t, int count) {
   for (int i = 0; i < count; i++) trainer_step(t);
   trainer_settle(t);
@@ -48,9 +62,10 @@ static void one_round(trainer *t, way *w, int round) {
   steps(t, WARM);
   must(tutti_barrier(t->comm), "barrier");
   memset(&x->spent, 0, sizeof x->spent);
-  double begin = now();
+  double begin = now(), before = without_core();
   steps(t, STEPS);
-  double mine[FIGURES] = {now() - begin, x->spent.wait, x->spent.progress, x->spent.blocking};
+  double mine[FIGURES] = {now() - begin, x->spent.wait, x->spent.progress, x->spent.blocking,
+                          without_core() - before};
   must(tutti_comm_set_algo(t->comm, NULL), "set_algo");
   must(tutti_allreduce(t->comm, mine, mine, FIGURES, TUTTI_DOUBLE, TUTTI_AVG), "summing times");
   for (int f = 0; f < FIGURES; f++) w->figures[f][round] = mine[f] / STEPS * 1e3;
@@ -64,36 +79,36 @@ static void print_ways(const trainer *t, const way *ways) {
     bytes += t->net.layers[l].count * sizeof(float);
   }
   printf(
-      "%d ranks: %d sums a step, %zu KiB in all; ms a step, mean over ranks, median of %d rounds\n",
+      "%d ranks, %d sums a step, %zu KiB in all: ms a step, mean over ranks, median of %d rounds\n",
       t->ranks, sums, bytes / 1024, ROUNDS);
-  printf("  %-27s %7s %9s %9s %11s\n", "", "step", "blocked", "in wait", "start, test");
+  printf("  %-27s %7s %8s %8s %12s %8s\n", "", "step", "blocked", "in wait", "start, test",
+         "no core");
   for (int i = 0; i < WAYS; i++) {
     const double *m = ways[i].median;
     printf("  %-27s %7.3f ", ways[i].name, m[STEP]);
     if (ways[i].blocking)
-      printf("%9.3f %9s %11s\n", m[IN_BLOCKING], "-", "-");
+      printf("%8.3f %8s %12s", m[IN_BLOCKING], "-", "-");
     else
-      printf("%9s %9.3f %11.3f\n", "-", m[IN_WAIT], m[IN_PROGRESS]);
+      printf("%8s %8.3f %12.3f", "-", m[IN_WAIT], m[IN_PROGRESS]);
+    printf(" %8.3f\n", m[NO_CORE]);
   }
 }
 
 static void print_hidden(const trainer *t, const way *over, const way *block) {
-  double hidden[ROUNDS], least, most;
-  for (int r = 0; r < ROUNDS; r++)
-    hidden[r] = 100 * (1 - over->figures[IN_WAIT][r] / block->figures[IN_BLOCKING][r]);
+  double hidden[ROUNDS], whole[ROUNDS], step[ROUNDS];
+  for (int r = 0; r < ROUNDS; r++) {
+    double blocked = block->figures[IN_BLOCKING][r], wait = over->figures[IN_WAIT][r];
+    hidden[r] = 100 * (1 - wait / blocked);
+    whole[r] = 100 * (1 - (wait + over->figures[IN_PROGRESS][r]) / blocked);
+    step[r] = 100 * (over->figures[STEP][r] / block->figures[STEP][r] - 1);
+  }
   qsort(hidden, ROUNDS, sizeof *hidden, ascending);
-  least = hidden[ROUNDS / 4];
-  most = hidden[ROUNDS - 1 - ROUNDS / 4];
-  double wait = over->median[IN_WAIT], whole = wait + over->median[IN_PROGRESS];
-  double blocked = block->median[IN_BLOCKING];
-  printf("  hidden at %d ranks: 1 - %.3f / %.3f = %.0f %% (half of the rounds: %.0f to %.0f %%)\n",
-         t->ranks, wait, blocked, 100 * (1 - wait / blocked), least, most);
+  printf(
+      "  hidden at %d ranks, 1 - in wait / blocked: %.0f %% (half of the rounds: %.0f to %.0f "
+      "%%)\n",
+      t->ranks, median(hidden), hidden[ROUNDS / 4], hidden[ROUNDS - 1 - ROUNDS / 4]);
   printf("  with the work in start and test counted as well: %.0f %%; the step is %.0f %% %s\n",
-         100 * (1 - whole / blocked),
-         100 * (over->median[STEP] < block->median[STEP]
-                    ? 1 - over->median[STEP] / block->median[STEP]
-                    : over->median[STEP] / block->median[STEP] - 1),
-         over->median[STEP] < block->median[STEP] ? "shorter" : "longer");
+         median(whole), fabs(median(step)), median(step) < 0 ? "shorter" : "longer");
 }
 
 void measure(trainer *t) {
