@@ -120,7 +120,7 @@ static options parse(int argc, char **argv) {
  * known when its sums are: in the middle of the next one. */
 static void train(trainer *t, const options *o, float *losses, int64_t steps) {
   progress p;
-  progress_open(&p);
+  progress_open(&p, steps);
   int64_t from = steps > TRACE_AT + TRACE_STEPS ? TRACE_AT
                  : steps > TRACE_STEPS          ? steps - TRACE_STEPS
                                                 : 0;

@@ -181,10 +181,10 @@ void measure(trainer *t);
 typedef struct progress {
   bool terminal; /* rewrite one line; otherwise a line per epoch */
   double begin, shown, loss;
-  int64_t counted;
+  int64_t counted, steps;
 } progress;
 
-void progress_open(progress *p);
+void progress_open(progress *p, int64_t steps);
 /* `seen` pictures of `all` are done; `loss` is the last step's. */
 void progress_step(progress *p, const trainer *t, double loss, bool epoch_ends);
 void report_training(const progress *p, const trainer *t);

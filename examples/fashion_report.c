@@ -15,8 +15,9 @@
 static const char *const event_name[EVENT_KINDS] = {"prepare", "forward",  "backward", "update",
                                                     "wait",    "progress", "flight"};
 
-void progress_open(progress *p) {
+void progress_open(progress *p, int64_t steps) {
   memset(p, 0, sizeof *p);
+  p->steps = steps;
   p->terminal = isatty(1) == 1;
   p->begin = p->shown = now();
 }
@@ -34,7 +35,7 @@ void progress_step(progress *p, const trainer *t, double loss, bool epoch_ends) 
          p->terminal ? "\r" : "", (long long)((t->step - 1) / t->steps_per_epoch + 1),
          (long long)epochs, 100 * seen, p->loss / (double)p->counted,
          pace * (double)t->train->count / (double)t->steps_per_epoch,
-         (double)(t->steps_in_all - t->step) / pace, p->terminal && !epoch_ends ? " " : "\n");
+         (double)(p->steps - t->step) / pace, p->terminal && !epoch_ends ? " " : "\n");
   fflush(stdout);
   p->shown = clock;
   if (epoch_ends) {
