@@ -108,6 +108,8 @@ size_t run_relay_fill(run_relay *relay, struct pollfd *fds);
 void run_relay_serve(run_relay *relay, const struct pollfd *fds, size_t n);
 /* All pipes at their end and all lines written. */
 bool run_relay_idle(const run_relay *relay);
+/* The error that kept lines from being written; 0 if none. */
+int run_relay_error(const run_relay *relay);
 /* All our lines written (pipes may be open). */
 bool run_relay_flushed(const run_relay *relay);
 

@@ -385,6 +385,9 @@ int run_guard(const run_options *options, const run_origin *origin, int orders) 
   if (options->timeout > 0) g.time_over = run_now() + options->timeout;
   start_all(&g);
   watch(&g);
+  int lost = run_relay_error(g.relay);
+  if (lost && lost != EPIPE) cli_fail(0, "run", "output was lost: %s", strerror(lost));
+  if (lost) fail(&g, lost == EPIPE ? 128 + SIGPIPE : CLI_FAILED);
   tutti_job_free(g.job);
   run_relay_free(g.relay);
   free(g.ranks);

@@ -31,6 +31,7 @@ typedef struct bytes {
 
 typedef struct sink {
   int fd;
+  int error; /* why it is broken */
   bool broken, regular;
   bytes queue;
 } sink;
@@ -102,8 +103,13 @@ void run_relay_add(run_relay *r, int rank, int out, int err) {
   r->streams[r->streams_n++] = (stream){.fd = err, .rank = rank, .to = r->err};
 }
 
+static void break_sink(sink *s, int error) {
+  s->broken = true;
+  s->error = error;
+}
+
 static void put(sink *s, const char *data, size_t n) {
-  if (!s->broken && !append(&s->queue, data, n)) s->broken = true;
+  if (!s->broken && !append(&s->queue, data, n)) break_sink(s, ENOMEM);
 }
 
 void run_relay_say(run_relay *r, const char *line) {
@@ -129,7 +135,7 @@ static void take(stream *s, const char *data, size_t n) {
       part = LINE_MAX_BYTES - s->line.n;
       newline = NULL;
     }
-    if (!append(&s->line, data, part)) s->to->broken = true;
+    if (!append(&s->line, data, part)) break_sink(s->to, ENOMEM);
     data += part;
     n -= part;
     if (newline) data++, n--;
@@ -163,7 +169,7 @@ static void write_sink(sink *s) {
     size_t most = s->regular || q->n < PIPE_BYTES ? q->n : PIPE_BYTES;
     ssize_t n = write(s->fd, q->data + q->head, most);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (n < 0) s->broken = true; /* nobody reads it: the ranks get SIGPIPE too */
+    if (n < 0) break_sink(s, errno); /* nobody reads it: the ranks get SIGPIPE too */
     if (n > 0) q->head += (size_t)n, q->n -= (size_t)n;
   }
   if (q->n == 0 || s->broken) q->head = q->n = 0;
@@ -194,6 +200,10 @@ void run_relay_serve(run_relay *r, const struct pollfd *fds, size_t n) {
     if (at < r->streams_n) read_stream(&r->streams[at]);
   }
   for (int i = 0; i < 2; i++) write_sink(&r->sinks[i]);
+}
+
+int run_relay_error(const run_relay *r) {
+  return r->sinks[0].error ? r->sinks[0].error : r->sinks[1].error;
 }
 
 bool run_relay_flushed(const run_relay *r) {

@@ -144,6 +144,10 @@ start_stubborn
 kill -9 $(alive)
 ok "kill -9 of everything at once" gone
 wait_job
+background run -n 2 "$TUTTI" run -n 2 bash "$work/stubborn"
+lines 4 ready && kill -9 "$job"
+ok "a job inside a job ends with it" gone
+wait_job
 (sleep 987 & echo $! >"$work/other"; TOKEN=$token exec "$TUTTI" run -n 2 true)
 ok "children from before tutti run are not touched" kill -0 "$(cat "$work/other")"
 kill "$(cat "$work/other")"
@@ -159,7 +163,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid=64321 --clear-groups "$copy/tutti" --ve
   rc=0
   TOKEN=$token setpriv --reuid=64321 --clear-groups bash -c 'ulimit -u 8 && exec timeout 20 "$0" run -n 30 sleep 987' \
     "$copy/tutti" >"$work/out" 2>"$work/err" || rc=$?
-  ok "too few processes: a sentence, 125, nothing left" all "status 125" one_line \
+  ok "too few processes: a sentence, 125, nothing left" all "status 125" "[ \$(grep -c ^tutti \"\$work/err\") = 1 ]" \
     "says 'cannot start rank [0-9]+ of 30: fork: .*ulimit -u'" gone
 else
   skip "too few processes" "needs root and setpriv"

@@ -122,6 +122,9 @@ TOKEN=$token timeout 20 "$TUTTI" run -n 2 --label yes 2>/dev/null | head -2 >"$w
 ok "a reader that leaves ends the job" all '[ "$(wc -l <"$work/out")" = 2 ]' gone
 { TOKEN=$token timeout 20 "$TUTTI" run -n 2 --label sh -c 'seq 200000' | (sleep 1; cat) >"$work/out"; } 2>"$work/err"
 ok "a slow reader loses nothing" '[' "$(wc -l <"$work/out")" = 400000 ']'
+rc=0
+TOKEN=$token timeout 20 "$TUTTI" run -n 2 --label echo hi >/dev/full 2>"$work/err" || rc=$?
+ok "output that cannot be written is an error" all "status 125" one_line "says 'output was lost: No space left'"
 
 # ---- cores ----
 cores=$("$TUTTI" info | sed -n 's/^cores  *\([0-9]*\).*/\1/p')
