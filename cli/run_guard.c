@@ -42,6 +42,7 @@ typedef struct guard {
   bool failed;        /* status is set by a failure */
   bool front_gone;    /* nobody to tell anything */
   bool children_gone; /* nothing below us */
+  bool lost_output;   /* and that has been said */
   bool gave_up;       /* something cannot be killed */
   phase phase;
   double deadline;  /* when the phase ends; 0: never */
@@ -260,6 +261,20 @@ static bool done(const guard *g) {
   return g->children_gone && (g->front_gone || run_relay_idle(g->relay));
 }
 
+/* A reader that left is as in any pipe: the ranks' next write says so to them. */
+static void check_output(guard *g) {
+  int error = run_relay_error(g->relay);
+  if (!error || g->lost_output) return;
+  g->lost_output = true;
+  if (error != EPIPE) {
+    say(g, "cannot write the ranks' output: %s", strerror(error));
+    fail(g, CLI_FAILED);
+    enter(g, PHASE_TERM);
+  } else if (g->alive == 0) {
+    fail(g, 128 + SIGPIPE);
+  }
+}
+
 static void watch(guard *g) {
   reap(g);
   while (!done(g)) {
@@ -273,6 +288,7 @@ static void watch(guard *g) {
     if (p[1].revents) read_signals(g);
     if (p[2].revents) read_report(g);
     if (n) run_relay_serve(g->relay, p + 3, n);
+    check_output(g);
     if (!g->children_gone) reap(g);
     check_time(g);
   }
@@ -385,9 +401,6 @@ int run_guard(const run_options *options, const run_origin *origin, int orders) 
   if (options->timeout > 0) g.time_over = run_now() + options->timeout;
   start_all(&g);
   watch(&g);
-  int lost = run_relay_error(g.relay);
-  if (lost && lost != EPIPE) cli_fail(0, "run", "output was lost: %s", strerror(lost));
-  if (lost) fail(&g, lost == EPIPE ? 128 + SIGPIPE : CLI_FAILED);
   tutti_job_free(g.job);
   run_relay_free(g.relay);
   free(g.ranks);
