@@ -287,7 +287,7 @@ static void watch(guard *g) {
     if (p[0].revents) read_orders(g);
     if (p[1].revents) read_signals(g);
     if (p[2].revents) read_report(g);
-    if (n) run_relay_serve(g->relay, p + 3, n);
+    run_relay_serve(g->relay, p + 3, n);
     check_output(g);
     if (!g->children_gone) reap(g);
     check_time(g);

@@ -185,7 +185,6 @@ size_t run_relay_fill(run_relay *r, struct pollfd *fds) {
     if (r->sinks[i].queue.n) fds[n++] = (struct pollfd){.fd = r->sinks[i].fd, .events = POLLOUT};
   for (size_t i = 0; i < r->streams_n; i++) {
     stream *s = &r->streams[i];
-    if (s->fd >= 0 && s->to->broken) end_stream(s);
     if (s->fd >= 0 && s->to->queue.n < QUEUE_BYTES)
       fds[n++] = (struct pollfd){.fd = s->fd, .events = POLLIN};
   }
@@ -200,6 +199,8 @@ void run_relay_serve(run_relay *r, const struct pollfd *fds, size_t n) {
     if (at < r->streams_n) read_stream(&r->streams[at]);
   }
   for (int i = 0; i < 2; i++) write_sink(&r->sinks[i]);
+  for (size_t i = 0; i < r->streams_n; i++)
+    if (r->streams[i].fd >= 0 && r->streams[i].to->broken) end_stream(&r->streams[i]);
 }
 
 int run_relay_error(const run_relay *r) {

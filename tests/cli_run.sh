@@ -119,6 +119,8 @@ job run -n 2 --label sh -c 'head -c 3000000 /dev/zero; echo; echo end'
 ok "a line of three million bytes stays whole" '[' "$(grep -ac '^\[[01]\] ' "$work/out") $(wc -c <"$work/out")" = \
   "4 $((2 * (4 + 3000001 + 4 + 4)))" ']'
 TOKEN=$token timeout 20 "$TUTTI" run -n 2 --label yes 2>/dev/null | head -2 >"$work/out"
+TOKEN=$token timeout 20 "$TUTTI" run -n 2 --label echo hi | true
+ok "also if it never read" '[' "${PIPESTATUS[0]}" != 124 ']'
 ok "a reader that leaves ends the job" all '[ "$(wc -l <"$work/out")" = 2 ]' gone
 { TOKEN=$token timeout 20 "$TUTTI" run -n 2 --label sh -c 'seq 200000' | (sleep 1; cat) >"$work/out"; } 2>"$work/err"
 ok "a slow reader loses nothing" '[' "$(wc -l <"$work/out")" = 400000 ']'
