@@ -25,6 +25,7 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
   *room = tt_shm_room(heap, ranks);
   if (!*room) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   head->pid = (int)getpid();
+  if (!tt_heap_segment(heap)->threads) tt_remote_offer(head);
   tt_cores_mine(&head->cores);
   head->quota = tt_cores_quota();
   atomic_store_explicit(&head->world, *room, memory_order_relaxed);
@@ -152,6 +153,7 @@ static tutti_status stand_up(tt_segment *segment, int rank, tutti_comm **base) {
   if (status) tt_segment_release(segment);
   if (!status) status = introduce(heap, ranks, &room);
   if (!status) status = meet(segment, rooms);
+  if (!status) tt_remote_probe(segment, rank);
   for (int r = 0; !status && r < ranks; r++) members[r] = r;
   if (!status) status = tt_comm_make(heap, rank, ranks, members, rooms, base);
   tt_heap_close(heap);

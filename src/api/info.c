@@ -23,7 +23,9 @@ static void say_vm_readv(char *text, size_t size) {
   int from = 42, to = 0;
   struct iovec local = {&to, sizeof to}, remote = {&from, sizeof from};
   bool ok = process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)sizeof to && to == 42;
-  snprintf(text, size, "process_vm_readv: %s", ok ? "allowed, not used yet" : "forbidden here");
+  snprintf(text, size, "process_vm_readv: %s",
+           ok ? "yes, for private buffers"
+              : "no (forbidden here: private buffers go through shared memory)");
 }
 
 const char *tutti_info(int i) {

@@ -145,11 +145,11 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended) {
 }
 
 /* Bytes at the head of the stream that belong to transfer t; 0 if none have come. */
-static size_t arrived(tt_run *r, const tt_transfer *t, const void **bytes, tutti_status *status) {
+static size_t arrived(tt_run *r, const tt_transfer *t, tutti_status *status) {
   if (!my_turn(r, t)) return 0;
   const tt_operation *o = r->o;
   tt_stamp stamp;
-  size_t n = o->wire->ops->peek(o->wire, t->peer, r->lane, &stamp, bytes);
+  size_t n = o->wire->ops->head(o->wire, t->peer, r->lane, &stamp);
   if (n && (stamp.seq != o->stamp.seq || stamp.hash != o->stamp.hash)) {
     *status = TUTTI_ERR_MISMATCH; /* the communicator's progress says who called what */
     return 0;
@@ -165,13 +165,11 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
     const tt_transfer *t = &p->transfers[k];
     tt_moving *m = &r->moving[k];
-    const void *bytes;
     char *to;
     size_t budget = GULP;
-    for (size_t n; m->left && budget && (n = arrived(r, t, &bytes, status)) > 0;) {
+    for (size_t n; m->left && budget && (n = arrived(r, t, status)) > 0;) {
       n = tt_min(tt_min(n, budget), contiguous(r, &step->dst, &m->cursor, &to));
-      memcpy(to, bytes, n);
-      r->o->wire->ops->release(r->o->wire, t->peer, r->lane, n);
+      if (!r->o->wire->ops->pull(r->o->wire, t->peer, r->lane, to, n, status)) return moved;
       m->cursor.used += n;
       m->left -= n;
       budget -= n;
@@ -186,22 +184,27 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   return moved;
 }
 
-/* Line up what has arrived from every peer; the bytes that all have. */
-static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *own, int *count,
-                      tutti_status *status) {
+/* Line up what has arrived from every peer, up to `all` bytes; how many all have. */
+static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *own, size_t all,
+                      int *count, tutti_status *status) {
   const tt_program *p = r->program;
-  size_t all = SIZE_MAX;
+  const tt_wire *wire = r->o->wire;
   uint32_t k = p->at[id];
   int n = 0;
+  for (uint32_t m = k; m < p->at[id + 1]; m++) {
+    size_t here = arrived(r, &p->transfers[m], status);
+    if (!here) return 0;
+    all = tt_min(all, here);
+  }
   if (step->side == TT_OWN_FIRST) r->inputs[n++] = own;
   for (int e = 0; e < step->peers.count; e++) {
     if (k == p->at[id + 1] || p->transfers[k].entry != (uint32_t)e) {
       r->inputs[n++] = own;
       continue;
     }
-    size_t here = arrived(r, &p->transfers[k++], &r->inputs[n++], status);
-    if (!here) return 0;
-    all = tt_min(all, here);
+    const tt_transfer *t = &p->transfers[k++];
+    r->inputs[n] = wire->ops->view(r->o->wire, t->peer, r->lane, &all, status);
+    if (!r->inputs[n++]) return 0;
   }
   if (step->side == TT_OWN_LAST) r->inputs[n++] = own;
   *count = n;
@@ -220,7 +223,7 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
     int count = 0;
     size_t n = contiguous(r, &step->dst, &m->cursor, &to);
     n = tt_min(n, contiguous(r, &step->own, &r->own[id], &own));
-    n = tt_min(tt_min(n, budget), line_up(r, step, id, own, &count, status));
+    n = line_up(r, step, id, own, tt_min(n, budget), &count, status);
     if (!n) break;
     tt_reduce(&o->reducer, to, r->inputs, count, n / o->reducer.element);
     finish_sum(r, step, to, n / o->reducer.element);
@@ -291,11 +294,9 @@ int tt_run_awaits(const tt_run *r, uint32_t *step) {
     *step = id;
     for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
       const tt_transfer *t = &p->transfers[k];
-      const void *bytes;
       tt_stamp stamp;
-      if (r->moving[k].over ||
-          (p->sched->steps[id].kind == TT_RECV_REDUCE && my_turn(r, t) &&
-           r->o->wire->ops->peek(r->o->wire, t->peer, r->lane, &stamp, &bytes)))
+      if (r->moving[k].over || (p->sched->steps[id].kind == TT_RECV_REDUCE && my_turn(r, t) &&
+                                r->o->wire->ops->head(r->o->wire, t->peer, r->lane, &stamp)))
         continue;
       return t->peer;
     }

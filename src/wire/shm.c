@@ -2,9 +2,10 @@
  *
  * Idea       a piece is announced in a descriptor whose flag is its number. Small
  *            pieces travel in the descriptor itself; what lies in shared memory
- *            (or in this address space, for threads) is pointed at; the rest is
- *            copied into a staging slot. The reader counts what it has consumed in
- *            a flag of its own.
+ *            (or in this address space, for threads) is pointed at; private memory
+ *            is either copied into a staging slot or read by the reader straight
+ *            out of the sender (process_vm_readv), whichever costs less. The reader
+ *            counts what it has consumed in a flag of its own.
  * Invariant  the sender writes descriptors and staged bytes, the reader only the
  *            acknowledgement; a slot is reused once its piece is acknowledged.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -15,13 +16,13 @@
 
 #include "shm_room.h"
 
-typedef enum piece_kind { INLINE, POINTED, STAGED } piece_kind;
+typedef enum piece_kind { INLINE, POINTED, STAGED, REMOTE } piece_kind;
 
 typedef struct descriptor {
   alignas(TT_PAIR) atomic_uint flag; /* number of the piece, written last */
   uint32_t kind;
   tt_stamp stamp;
-  uint64_t bytes, at; /* at: offset in the segment, or an address for threads */
+  uint64_t bytes, at; /* at: offset in the segment; an address for threads and REMOTE */
   alignas(16) char payload[TT_INLINE];
 } descriptor;
 
@@ -34,10 +35,12 @@ typedef struct channel {
 /* One end of a channel, private to the rank. */
 typedef struct end {
   channel *at;
-  uint32_t count; /* pieces sent, or pieces seen to the end */
-  uint32_t known; /* sender: consumed, when last looked */
-  char *stage;    /* sender: TT_DEPTH staging slots */
-  uint64_t used;  /* reader: bytes of the current piece already released */
+  uint32_t count;             /* pieces sent, or pieces seen to the end */
+  uint32_t known;             /* sender: consumed, when last looked */
+  char *stage;                /* sender: TT_DEPTH staging slots */
+  uint64_t used;              /* reader: bytes of the current piece already released */
+  char *landing;              /* reader: where remote bytes are put to be looked at ... */
+  uint64_t landed_at, landed; /* ... which bytes of the current piece are there */
 } end;
 
 typedef struct shm_wire {
@@ -48,6 +51,7 @@ typedef struct shm_wire {
   tt_room **rooms;
   end *out, *in; /* [peer * lanes + lane] */
   size_t piece;  /* bytes of a staging slot */
+  size_t gulp;   /* bytes of a landing place */
 } shm_wire;
 
 static shm_wire *mine(tt_wire *w) {
@@ -84,7 +88,7 @@ static bool shared(const shm_wire *s, const void *bytes) {
 }
 
 /* Fill descriptor d with up to n bytes; 0 if there is no staging memory. */
-static size_t fill(shm_wire *s, end *e, descriptor *d, const void *bytes, size_t n) {
+static size_t fill(shm_wire *s, end *e, descriptor *d, int peer, const void *bytes, size_t n) {
   if (n <= TT_INLINE) {
     d->kind = INLINE;
     memcpy(d->payload, bytes, n);
@@ -94,6 +98,12 @@ static size_t fill(shm_wire *s, end *e, descriptor *d, const void *bytes, size_t
     d->kind = POINTED;
     d->at = s->segment->threads ? (uint64_t)(uintptr_t)bytes
                                 : (uint64_t)((const char *)bytes - s->segment->base);
+    return n;
+  }
+  if (tt_remote_cheaper(tt_heap_head(s->segment, tt_heap_index(s->heap)),
+                        tt_heap_head(s->segment, s->members[peer]), n)) {
+    d->kind = REMOTE;
+    d->at = (uint64_t)(uintptr_t)bytes;
     return n;
   }
   if (!e->stage) e->stage = tt_heap_alloc(s->heap, TT_DEPTH * s->piece, 4096);
@@ -116,7 +126,7 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
     if (e->count - e->known == TT_DEPTH) return 0;
   }
   descriptor *d = &e->at->slot[e->count % TT_DEPTH];
-  size_t taken = fill(s, e, d, bytes, n);
+  size_t taken = fill(s, e, d, peer, bytes, n);
   if (!taken) return 0;
   d->stamp = stamp;
   d->bytes = taken;
@@ -124,7 +134,7 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   /* sequentially consistent, against the sleeper's word that tt_ring reads next */
   atomic_store(&d->flag, e->count);
   wake(s, peer);
-  *ticket = d->kind == POINTED ? e->count : 0;
+  *ticket = d->kind == POINTED || d->kind == REMOTE ? e->count : 0;
   return taken;
 }
 
@@ -155,30 +165,75 @@ static bool find_channel(shm_wire *s, end *e, int peer, int lane) {
   return at != 0;
 }
 
-static size_t shm_peek(tt_wire *w, int peer, int lane, tt_stamp *stamp, const void **bytes) {
+static const descriptor *current(const end *e) {
+  return &e->at->slot[e->count % TT_DEPTH];
+}
+
+static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   shm_wire *s = mine(w);
   end *e = in_end(s, peer, lane);
   if (!e->at && !find_channel(s, e, peer, lane)) return 0;
-  const descriptor *d = &e->at->slot[e->count % TT_DEPTH];
+  const descriptor *d = current(e);
   if (atomic_load_explicit(&d->flag, memory_order_acquire) != e->count + 1) return 0;
   *stamp = d->stamp;
-  const char *from = d->payload;
-  if (d->kind != INLINE)
-    from = d->kind == POINTED && s->segment->threads ? (const char *)(uintptr_t)d->at
-                                                     : s->segment->base + d->at;
-  *bytes = from + e->used;
   return (size_t)(d->bytes - e->used);
+}
+
+/* Where the bytes of a piece that this rank can address begin. */
+static const char *address(const shm_wire *s, const descriptor *d) {
+  if (d->kind == INLINE) return d->payload;
+  if (d->kind == POINTED && s->segment->threads) return (const char *)(uintptr_t)d->at;
+  return s->segment->base + d->at;
+}
+
+static bool read_remote(shm_wire *s, int peer, const descriptor *d, uint64_t from, void *to,
+                        size_t n, tutti_status *status) {
+  int pid = tt_heap_head(s->segment, s->members[peer])->pid;
+  *status = tt_remote_read(pid, d->at + from, to, n);
+  return *status == TUTTI_OK;
+}
+
+static const void *shm_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
+  shm_wire *s = mine(w);
+  end *e = in_end(s, peer, lane);
+  const descriptor *d = current(e);
+  if (d->kind != REMOTE) return address(s, d) + e->used;
+  if (e->landed == 0 || e->used >= e->landed_at + e->landed) {
+    if (!e->landing) e->landing = aligned_alloc(64, s->gulp);
+    if (!e->landing) {
+      *status = tt_fail(TUTTI_ERR_MEMORY, "no memory to read rank %d's bytes into", peer);
+      return NULL;
+    }
+    size_t size = tt_min(s->gulp, (size_t)(d->bytes - e->used));
+    if (!read_remote(s, peer, d, e->used, e->landing, size, status)) return NULL;
+    e->landed_at = e->used;
+    e->landed = size;
+  }
+  *n = tt_min(*n, (size_t)(e->landed_at + e->landed - e->used));
+  return e->landing + (e->used - e->landed_at);
 }
 
 static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
   shm_wire *s = mine(w);
   end *e = in_end(s, peer, lane);
   e->used += n;
-  if (e->used < e->at->slot[e->count % TT_DEPTH].bytes) return;
-  e->used = 0;
+  if (e->used < current(e)->bytes) return;
+  e->used = e->landed = 0;
   e->count++;
   atomic_store(&e->at->consumed, e->count);
   wake(s, peer);
+}
+
+static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status) {
+  shm_wire *s = mine(w);
+  end *e = in_end(s, peer, lane);
+  const descriptor *d = current(e);
+  if (d->kind != REMOTE)
+    memcpy(to, address(s, d) + e->used, n);
+  else if (!read_remote(s, peer, d, e->used, to, n, status))
+    return false;
+  shm_release(w, peer, lane, n);
+  return true;
 }
 
 /* ---- the rest of the table ---- */
@@ -234,6 +289,7 @@ static bool shm_free(tt_wire *w, void *memory) {
 
 static void shm_close(tt_wire *w) {
   shm_wire *s = mine(w);
+  for (int i = 0; s->in && i < w->ranks * TT_LANES; i++) free(s->in[i].landing);
   for (int i = 0; s->out && i < w->ranks * TT_LANES; i++) {
     if (s->out[i].stage) tt_heap_free(s->heap, s->out[i].stage);
     if (s->out[i].at) tt_heap_free(s->heap, s->out[i].at);
@@ -250,8 +306,10 @@ static const tt_wire_ops table = {
     .name = "shm",
     .push = shm_push,
     .consumed = shm_consumed,
-    .peek = shm_peek,
+    .head = shm_head,
+    .view = shm_view,
     .release = shm_release,
+    .pull = shm_pull,
     .drained = shm_drained,
     .record = shm_record,
     .read_record = shm_read_record,
@@ -280,6 +338,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
   s->piece = piece_for(ranks);
+  s->gulp = tt_remote_gulp(ranks);
   size_t ends = (size_t)ranks * TT_LANES;
   s->out = calloc(ends, sizeof *s->out);
   s->in = calloc(ends, sizeof *s->in);

@@ -33,11 +33,14 @@ enum {
 typedef struct tt_head {              /* at the start of each heap; written by its rank */
   alignas(TT_PAIR) atomic_uint ready; /* 1 + layout version once all below is set */
   int pid;
-  cpu_set_t cores;                       /* that this rank may use */
-  double quota;                          /* cores worth of time it may use */
-  alignas(TT_PAIR) atomic_ullong world;  /* offset of the first room, 0 until made */
-  alignas(TT_PAIR) atomic_uint sleepers; /* how many threads of this rank doze */
-  alignas(TT_PAIR) atomic_uint bell;     /* rung by peers */
+  cpu_set_t cores;                    /* that this rank may use */
+  uint64_t cookie_at, cookie;         /* a word of its private memory, to try reading */
+  double quota;                       /* cores worth of time it may use */
+  alignas(TT_PAIR) atomic_uint reads; /* 1: it has read the private memory of all others */
+  double remote_call, remote_byte, staged_byte; /* s and s/B, for its own use */
+  alignas(TT_PAIR) atomic_ullong world;         /* offset of the first room, 0 until made */
+  alignas(TT_PAIR) atomic_uint sleepers;        /* how many threads of this rank doze */
+  alignas(TT_PAIR) atomic_uint bell;            /* rung by peers */
 } tt_head;
 
 typedef struct tt_segment {
@@ -70,6 +73,12 @@ int tt_heap_index(const tt_heap *heap);
  * not fault for lack of memory; NULL if there is none. */
 void *tt_heap_alloc(tt_heap *heap, size_t bytes, size_t align);
 bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
+
+/* Say in this rank's head whether it can read the private memory of every rank of
+ * the segment (remote.c). All heads are complete. */
+void tt_remote_probe(const tt_segment *segment, int index);
+/* The word that others try to read; before the head is published. */
+void tt_remote_offer(tt_head *head);
 
 /* ---- the wire (shm.c) ---- */
 

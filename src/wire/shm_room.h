@@ -28,6 +28,11 @@ void tt_room_abort(tt_room *room, tutti_status status, const char *reason);
 tutti_status tt_room_aborted(tt_room *room, char *reason, size_t size);
 bool tt_process_alive(int pid);
 
+/* remote.c: reading a peer's private memory, where the system allows it. */
+bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
+size_t tt_remote_gulp(int ranks);
+tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);
+
 /* doze.c: a sleeper says so, looks once more, and sleeps on its bell; who acts
  * for it looks for sleepers and rings. */
 void tt_ring(tt_head *head);

@@ -33,10 +33,15 @@ typedef struct tt_wire_ops {
   size_t (*push)(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                  uint32_t *ticket);
   bool (*consumed)(tt_wire *w, int peer, int lane, uint32_t ticket);
-  /* The bytes at the head of the stream from `peer`; 0 if nothing is there. */
-  size_t (*peek)(tt_wire *w, int peer, int lane, tt_stamp *stamp, const void **bytes);
-  /* Done with the first n bytes of the view. */
+  /* How many bytes are at the head of the stream from `peer` (0: none yet). */
+  size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
+  /* A view of the first bytes at the head, *n of them at most and at least one;
+   * NULL (a status in *status) if the peer's memory can not be read after all. */
+  const void *(*view)(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status);
+  /* Done with the first n bytes at the head. */
   void (*release)(tt_wire *w, int peer, int lane, size_t n);
+  /* Move n bytes from the head to `to` and release them: as view, but straight. */
+  bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
   /* True once everything that was pushed has been consumed. */
   bool (*drained)(tt_wire *w);
 
