@@ -72,10 +72,18 @@ static tutti_status resolve(const char *name, tt_ask *ask, const tt_algo **algo)
   return TUTTI_OK;
 }
 
-tutti_status tt_algo_known(const char *name) {
-  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 2};
+tutti_status tt_algo_known(const char *name, int ranks) {
+  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks};
   const tt_algo *algo;
-  return resolve(name, &ask, &algo);
+  tutti_status status = resolve(name, &ask, &algo);
+  if (status) return status;
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
+    ask.coll = (tutti_coll)coll;
+    if (!algo->refuse(&ask)) return TUTTI_OK;
+  }
+  ask.coll = TUTTI_ALLREDUCE;
+  return tt_fail(TUTTI_ERR_ARG, "%.60s can do nothing on %d ranks: %s", name, ranks,
+                 algo->refuse(&ask));
 }
 
 static void build_alone(tt_builder *b) {

@@ -36,8 +36,9 @@ const tt_algo *tt_algo_at(int i);
 tutti_status tt_algo_build(const char *name, const tt_ask *ask, tt_sched **sched);
 /* The same for all ranks; free with tt_sched_free_all. */
 tutti_status tt_algo_build_all(const char *name, const tt_ask *ask, tt_sched ***all);
-/* TUTTI_OK if `name` is an algorithm with readable parameters. */
-tutti_status tt_algo_known(const char *name);
+/* TUTTI_OK if `name` is an algorithm that can do some collective on so many ranks;
+ * else TUTTI_ERR_ARG with the reason. */
+tutti_status tt_algo_known(const char *name, int ranks);
 
 /* ---- parameters: words and key=value, separated by commas ---- */
 

@@ -79,7 +79,7 @@ static double crowd_of(const tt_segment *segment, const int *members, int ranks)
 static tutti_status settings(tutti_comm *comm) {
   const char *algo = tt_env("TUTTI_ALGO");
   if (!algo) return TUTTI_OK;
-  tutti_status status = tt_algo_known(algo);
+  tutti_status status = tt_algo_known(algo, comm->ranks);
   if (status) return tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error());
   if (strlen(algo) >= sizeof comm->algo) return tt_fail(TUTTI_ERR_ARG, "TUTTI_ALGO is too long");
   memcpy(comm->algo, algo, strlen(algo) + 1);

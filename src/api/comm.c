@@ -81,7 +81,7 @@ tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_algo");
   if (status) return status;
   if (!algo) algo = "";
-  if (*algo) status = tt_algo_known(algo);
+  if (*algo) status = tt_algo_known(algo, comm->ranks);
   if (!status && strlen(algo) >= sizeof comm->algo)
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_algo: the name is too long");
   if (!status && comm->unfinished)

@@ -75,7 +75,6 @@ const char *tt_instruction_sets(char *text, size_t size) {
     int here;
   } sets[] = {{"sse2", __builtin_cpu_supports("sse2")},
               {"avx2", __builtin_cpu_supports("avx2")},
-              {"f16c", __builtin_cpu_supports("f16c")},
               {"avx512f", __builtin_cpu_supports("avx512f")},
               {"avx512bw", __builtin_cpu_supports("avx512bw")}};
   for (size_t i = 0; i < sizeof sets / sizeof *sets && n < size; i++)
