@@ -62,7 +62,7 @@ examples: $(BUILD)/examples/hello
 # In three steps, for the first may install what the second needs.
 demo:
 	@tools/deps.sh demo
-	@$(MAKE) --no-print-directory all $(BUILD)/examples/fashion
+	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
 	@BUILD=$(BUILD) examples/demo.sh
 
 # ---- tests: tests/test_*.c (cmocka), tests/mp_*.c (several ranks), tests/*.sh;
@@ -81,12 +81,14 @@ $(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 $(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
+# As many jobs as cores, unless make was told a number.
+JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 programs: all examples $(TESTBIN) $(MPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
 	@tools/deps.sh build check
-	@$(MAKE) --no-print-directory programs
+	@$(MAKE) $(JOBS) --no-print-directory programs
 	@$(RUN) $(SHTESTS) $(TESTBIN) $(MPBIN)
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
@@ -97,13 +99,13 @@ laws: all
 SANFLAGS = CFLAGS="-O1 -g -fno-omit-frame-pointer"
 check-asan:
 	@tools/deps.sh build check
-	@$(MAKE) --no-print-directory BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
 	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 TEST_SECONDS=1200 \
 	  BUILD=build-asan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
 check-ubsan:
 	@tools/deps.sh build check
-	@$(MAKE) --no-print-directory BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
 	  BUILD=build-ubsan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
@@ -112,12 +114,12 @@ check-ubsan:
 TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
 check-tsan:
 	@tools/deps.sh build check
-	@$(MAKE) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TSANBIN)
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TSANBIN)
 	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
 	  setarch "$$(uname -m)" -R tests/run $(TSANBIN)
 coverage:
 	@tools/deps.sh build check
-	@$(MAKE) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
