@@ -3,6 +3,7 @@
  * Invariant  buffers are aligned as their type and no better; 64 bytes around each
  *            are looked at afterwards; src must be as it was.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +196,10 @@ static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b)
       if (!status) status = tutti_request_wait(&r);
     }
   int done = 0;
-  while (!status && c->manner == COVER_TEST && !done) status = tutti_request_test(&r, &done);
+  while (!status && c->manner == COVER_TEST && !done) {
+    status = tutti_request_test(&r, &done);
+    sched_yield();
+  }
   if (!status && c->manner == COVER_WAIT) status = tutti_request_wait(&r);
   if (!status && c->manner == COVER_PERSISTENT) status = tutti_request_free(&r);
   return status;

@@ -16,6 +16,8 @@ enum { SLICE_BYTES = 8 << 20 };
 static uint64_t key_of(const tt_call *c, bool in_place) {
   uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
                   (uint64_t)in_place << 28 | (uint64_t)(uint32_t)c->root << 32;
+  /* a freed handle may come back for an op of another kind */
+  if (tt_coll_reduces(c->coll) && tt_op_commutative(c->op)) what |= 1u << 29;
   uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ c->count);
   return key ? key : 1;
 }

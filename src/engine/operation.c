@@ -33,7 +33,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program
   o->slices = tt_coll_owned(call->coll) || slices < 1 ? 1 : slices;
   if (tt_coll_reduces(call->coll)) {
     tutti_status status = tt_reducer_init(&o->reducer, call->type, call->op);
-    if (status) return status;
+    if (status) return o->status = status;
   } else {
     o->reducer = (tt_reducer){.type = call->type, .element = tutti_type_size(call->type)};
   }

@@ -1,0 +1,39 @@
+/* scenes.h - scenes that all ranks play together, be they threads or processes:
+ * many requests, persistent ones, and everything that goes wrong between ranks.
+ *
+ * Idea       a scene takes the base communicator, which it leaves in order, and
+ *            makes its own; it returns true if all went as it should on this rank,
+ *            and has said what did not.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SCENES_H
+#define SCENES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tutti.h"
+
+typedef bool scene_fn(tutti_comm *base, uint64_t seed);
+typedef struct scene {
+  const char *name;
+  scene_fn *play;
+} scene;
+
+extern const scene scenes[]; /* ends with a NULL name */
+
+/* True if `ok`; else prints what was expected and where, and is false. */
+bool scene_check(bool ok, const char *file, int line, const char *text);
+#define CHECK(x) scene_check((x), __FILE__, __LINE__, #x)
+/* A status and words that must be in tutti_error(), separated by '|'. */
+bool scene_error(tutti_status got, tutti_status want, const char *words, const char *file,
+                 int line);
+#define ERROR(got, want, words) scene_error((got), (want), (words), __FILE__, __LINE__)
+
+/* scenes_many.c */
+scene_fn scene_storm, scene_persistent, scene_polling, scene_threads, scene_runaway;
+/* scenes_wrong.c */
+scene_fn scene_refusals, scene_abort, scene_mismatch, scene_timeout, scene_busy, scene_ops,
+    scene_verify, scene_freed;
+
+#endif
