@@ -50,6 +50,12 @@ typedef struct tt_place {
   tutti_request *by; /* NULL: free */
 } tt_place;
 
+typedef struct tt_patience { /* of one who waits and sees nothing move */
+  uint32_t looks;
+  uint64_t since, looked; /* us */
+  bool warned;
+} tt_patience;
+
 struct tutti_comm {
   int rank, ranks;
   tt_wire *wire;
@@ -60,6 +66,8 @@ struct tutti_comm {
   char algo[72];
   int slices;
   uint32_t seq, oldest; /* next number; the oldest that may still run */
+  uint32_t chain;       /* hash of all calls so far */
+  tt_patience patience; /* of those who test */
   tt_place places[TT_WINDOW];
   tutti_request *queue, *queue_end;
   int unfinished; /* requests queued or running */
@@ -104,6 +112,10 @@ void tt_request_issue(tutti_request *request);
 tutti_status tt_request_finish(tutti_request *request);
 /* One pass over this and everything else in flight. The comm is entered. */
 bool tt_progress(tutti_comm *comm);
+/* The same for one who tests: looks after its peers now and then. */
+void tt_progress_polled(tutti_comm *comm);
+/* Did some peer make another call than this rank, lately? */
+bool tt_comm_differs(tutti_comm *comm);
 /* From now on everything fails with this status and comm->why. */
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* List or unlist for being driven from elsewhere. */

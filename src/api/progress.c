@@ -18,6 +18,7 @@ enum {
   YIELD_US = 500,   /* then yields for so long */
   DOZE_US = 20000,  /* then sleeps for at most so long at a time */
   LOOK_US = 100000, /* how often a waiter looks after its peers */
+  RECALL = 15,      /* how many operations back a mismatch is looked for */
   WARN_S = 10       /* when it says that it still waits */
 };
 
@@ -46,28 +47,45 @@ static int words_of(const tt_record *r, char *text, size_t size) {
   return n;
 }
 
-/* Does some peer's record say that it called something else? Then say who, what. */
+/* The earliest operation up to `seq` that some peer recorded otherwise than this
+ * rank did, as far back as records reach. */
+static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *theirs, int *peer) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  for (uint32_t back = (uint32_t)tt_min(seq, RECALL) + 1; back-- > 0;) {
+    if (ops->read_record(comm->wire, comm->rank, seq - back, mine) != 1) continue;
+    for (*peer = 0; *peer < comm->ranks; ++*peer)
+      if (ops->read_record(comm->wire, *peer, seq - back, theirs) == 1 &&
+          theirs->stamp.hash != mine->stamp.hash)
+        return true;
+  }
+  return false;
+}
+
+/* Did some rank call something else? Then say who, what. */
 static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
   tt_record mine, theirs;
-  comm->wire->ops->read_record(comm->wire, comm->rank, o->stamp.seq, &mine);
   char ours[100], other[100];
-  words_of(&mine, ours, sizeof ours);
-  for (int peer = 0; peer < comm->ranks; peer++) {
-    if (comm->wire->ops->read_record(comm->wire, peer, o->stamp.seq, &theirs) != 1 ||
-        theirs.stamp.hash == o->stamp.hash)
-      continue;
+  int peer;
+  if (differs(comm, o->stamp.seq, &mine, &theirs, &peer)) {
+    words_of(&mine, ours, sizeof ours);
     words_of(&theirs, other, sizeof other);
     const char *hint = strcmp(ours, other) ? "" : " (with another plan: is TUTTI_ALGO the same?)";
     snprintf(comm->why, sizeof comm->why,
-             "operation %u: rank %d called %s, but rank %d called %s%s", o->stamp.seq, peer, other,
-             comm->rank, ours, hint);
+             "operation %u: rank %d called %s, but rank %d called %s%s", mine.stamp.seq, peer,
+             other, comm->rank, ours, hint);
     return true;
   }
   if (certain)
     snprintf(comm->why, sizeof comm->why,
-             "operation %u: another rank made another call than this rank's %s", o->stamp.seq,
-             ours);
+             "operation %u, %s, or one before: another rank made another call than rank %d",
+             o->stamp.seq, tutti_coll_name(o->call.coll), comm->rank);
   return certain;
+}
+
+bool tt_comm_differs(tutti_comm *comm) {
+  tt_record mine, theirs;
+  int peer;
+  return comm->seq && differs(comm, comm->seq - 1, &mine, &theirs, &peer);
 }
 
 static void operation_failed(tutti_comm *comm, const tt_operation *o) {
@@ -91,7 +109,9 @@ static void start(tutti_comm *comm, tutti_request *r) {
   r->seq = comm->seq++;
   r->state = TT_RUNNING;
   place->by = r;
-  const tt_stamp stamp = {r->seq, r->kept.hash};
+  /* Over all calls so far: one message tells whether two ranks always agreed. */
+  comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | r->kept.hash);
+  const tt_stamp stamp = {r->seq, comm->chain};
   const tt_record record = {stamp,
                             (uint32_t)r->call.coll,
                             (uint32_t)r->call.type,
@@ -221,12 +241,6 @@ bool tt_progress(tutti_comm *comm) {
 
 /* ---- waiting ---- */
 
-typedef struct patience {
-  uint32_t looks;
-  uint64_t since, looked; /* us */
-  bool warned;
-} patience;
-
 static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
   snprintf(comm->why, sizeof comm->why,
            "rank %d (pid %ld) died; rank %d waited for it in %s, operation %u, step %u", peer,
@@ -235,7 +249,7 @@ static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-static void say_late(tutti_comm *comm, patience *p, uint64_t waited, int peer,
+static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer,
                      const tt_operation *o, uint32_t step) {
   char text[TT_WHY - 40];
   snprintf(text, sizeof text,
@@ -253,19 +267,22 @@ static void say_late(tutti_comm *comm, patience *p, uint64_t waited, int peer,
 }
 
 /* Now and then, while nothing moves: does the peer we wait for still live, and did
- * it call the same? */
-static void look_after(tutti_comm *comm, patience *p, uint64_t now) {
+ * it call the same? What it sent before it died, or went far ahead, is seen by a
+ * look after that was seen. */
+static void look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
     tt_place *place = &comm->places[seq % TT_WINDOW];
     uint32_t step = 0;
     if (!place->by) continue;
     int peer = tt_operation_awaits(&place->operation, &step);
     if (peer < 0) continue;
-    tt_record theirs; /* who is far beyond will send nothing more for this one */
+    tt_record theirs;
     bool beyond = comm->wire->ops->read_record(comm->wire, peer, seq, &theirs) < 0;
+    bool dead = !comm->wire->ops->alive(comm->wire, peer);
+    if ((beyond || dead) && tt_operation_progress(&place->operation)) continue;
     if (find_mismatch(comm, &place->operation, beyond))
       tt_comm_break(comm, TUTTI_ERR_MISMATCH, true);
-    else if (!comm->wire->ops->alive(comm->wire, peer))
+    else if (dead)
       say_lost(comm, peer, &place->operation, step);
     else
       say_late(comm, p, now - p->since, peer, &place->operation, step);
@@ -281,7 +298,7 @@ static void relax(void) {
 }
 
 /* Nothing moved: spin, yield, or sleep. */
-static void pause_a_while(tutti_comm *comm, patience *p) {
+static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   p->looks++;
   if (comm->crowd <= 1 && p->looks < SPINS) {
     relax();
@@ -303,14 +320,27 @@ static void pause_a_while(tutti_comm *comm, patience *p) {
   p->looks |= 15; /* look at the clock next time */
 }
 
+void tt_progress_polled(tutti_comm *comm) {
+  tt_patience *p = &comm->patience;
+  if (tt_progress(comm)) {
+    *p = (tt_patience){0};
+  } else if (p->looks++ % 64 == 0) {
+    uint64_t now = now_us();
+    if (!p->since) p->since = p->looked = now;
+    if (now - p->looked < LOOK_US) return;
+    p->looked = now;
+    look_after(comm, p, now);
+  }
+}
+
 tutti_status tt_request_finish(tutti_request *r) {
   tutti_comm *comm = r->comm;
-  patience p = {0};
+  tt_patience p = {0};
   for (;;) {
     bool moved = tt_progress(comm);
     if (r->state == TT_COMPLETE) break;
     if (moved)
-      p = (patience){0};
+      p = (tt_patience){0};
     else
       pause_a_while(comm, &p);
   }

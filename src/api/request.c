@@ -127,7 +127,7 @@ tutti_status tutti_request_test(tutti_request **request, int *done) {
   if (!r || r->state == TT_IDLE) return TUTTI_OK;
   if ((status = enter(r, "tutti_request_test"))) return status;
   tutti_comm *comm = r->comm;
-  if (r->state != TT_COMPLETE) tt_progress(comm);
+  if (r->state != TT_COMPLETE) tt_progress_polled(comm);
   if (r->state == TT_COMPLETE)
     status = settle(request);
   else

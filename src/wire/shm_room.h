@@ -11,7 +11,7 @@ typedef struct tt_call_record { /* written by the room's rank */
   atomic_ullong count;
 } tt_call_record;
 
-enum { TT_REASON = 120, TT_RECORDS = 2 * TT_WINDOW };
+enum { TT_REASON = 320, TT_RECORDS = 2 * TT_WINDOW };
 
 typedef struct tt_room {
   alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
