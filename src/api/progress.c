@@ -251,11 +251,19 @@ static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t
 
 static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer,
                      const tt_operation *o, uint32_t step) {
-  char text[TT_WHY - 40];
+  char text[TT_WHY - 40], where[40];
+  tt_record none;
+  snprintf(where, sizeof where, ", step %u", step);
+  for (int r = 0; r < comm->ranks; r++) /* the one all wait for, if it is another */
+    if (comm->wire->ops->read_record(comm->wire, r, o->stamp.seq, &none) == 0) {
+      peer = r;
+      snprintf(where, sizeof where, ", which it has not called yet");
+      break;
+    }
   snprintf(text, sizeof text,
-           "rank %d has waited %.0f s for rank %d (pid %ld) in %s, operation %u, step %u",
-           comm->rank, (double)waited / 1e6, peer, comm->wire->ops->pid(comm->wire, peer),
-           tutti_coll_name(o->call.coll), o->stamp.seq, step);
+           "rank %d has waited %.0f s for rank %d (pid %ld) in %s, operation %u%s", comm->rank,
+           (double)waited / 1e6, peer, comm->wire->ops->pid(comm->wire, peer),
+           tutti_coll_name(o->call.coll), o->stamp.seq, where);
   long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
   if (limit && waited >= (uint64_t)limit * 1000000) {
     snprintf(comm->why, sizeof comm->why, "%s: TUTTI_TIMEOUT=%ld", text, limit);
