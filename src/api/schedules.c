@@ -23,7 +23,8 @@ tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, i
                                  int in_place, char **text) {
   tt_ask ask = {
       .coll = coll, .ranks = ranks, .rank = rank, .root = root, .in_place = in_place != 0};
-  tutti_status status = check_ask(algo, &ask);
+  tutti_status status = tt_alive();
+  if (!status) status = check_ask(algo, &ask);
   if (status) return status;
   if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_text: text is NULL");
   tt_sched **all = NULL, *one = NULL;
@@ -52,6 +53,8 @@ void tutti_text_free(char *text) {
 }
 
 tutti_status tutti_schedule_check(const char *text, tutti_report *report) {
+  tutti_status status = tt_alive();
+  if (status) return status;
   if (!text || !report)
     return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_check: %s is NULL", text ? "report" : "text");
   if (report->size != sizeof *report)
@@ -61,7 +64,7 @@ tutti_status tutti_schedule_check(const char *text, tutti_report *report) {
                    report->size, sizeof *report);
   tt_sched **all;
   int ranks;
-  tutti_status status = tt_sched_parse(text, &all, &ranks);
+  status = tt_sched_parse(text, &all, &ranks);
   if (status) return status;
   status = tt_prove(all, ranks, report);
   tt_sched_free_all(all, ranks);
