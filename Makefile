@@ -49,7 +49,7 @@ $(BUILD)/libtutti.so: $(SHARED)
 # The command and the examples see public headers only.
 $(BUILD)/cli/%.o $(BUILD)/examples/%.o: TTFLAGS = $(BASE)
 $(BUILD)/tutti: $(CLIOBJ) $(BUILD)/libtutti.a
-	$(CC) $(SAN) $(LDFLAGS) $(CLIOBJ) $(BUILD)/libtutti.a $(LDLIBS) -o $@
+	$(CC) $(SAN) $(LDFLAGS) $(CLIOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
 # ---- examples: hello, and fashion, which is all of examples/fashion*.c ----
 FASHION := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/fashion*.c)))

@@ -28,7 +28,7 @@ typedef struct cli_command {
   int (*run)(int argc, char **argv);
 } cli_command;
 
-extern const cli_command cmd_run, cmd_info, cmd_plan;
+extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_bench;
 
 /* "tutti <command>: <sentence>" on stderr, in one write; returns `status`.
  * `command` NULL: "tutti: <sentence>". */

@@ -1,0 +1,98 @@
+/* bench.h - the parts of `tutti bench`: what is asked, one measured call, its
+ * figures, and how they are shown.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli.h"
+
+enum { BENCH_MOST_REPEATS = 1000 };
+
+typedef struct bench_options {
+  tutti_coll coll;
+  tutti_type type;
+  tutti_op op;
+  long ranks; /* -P; 0: not given */
+  long root;
+  size_t first, last; /* bytes */
+  double factor;
+  long iterations; /* per repeat; 0: what fits into `budget` seconds */
+  double budget;
+  long warmup, repeats;
+  bool check, alloc, cycle;
+  const char *json, *plot; /* files, or NULL */
+} bench_options;
+
+typedef struct bench_job {
+  tutti_comm *comm;
+  int rank, size;
+} bench_job;
+
+/* One call, as often as it takes. Buffers hold the whole vector of the call
+ * (P * count where the collective says so), in place they are one. */
+typedef struct bench_call {
+  tutti_coll coll;
+  tutti_type type;
+  tutti_op op;
+  int root;
+  size_t count;                /* as the collective takes it */
+  size_t src_bytes, dst_bytes; /* of this rank */
+  void *src, *dst;             /* as they are passed */
+} bench_call;
+
+/* What came of it; seconds per call, of the slowest rank. The three are taken
+ * over the repeats, each of which is a mean. */
+typedef struct bench_side {
+  double least, median, p99;
+  double algbw, busbw; /* GB/s, from the median */
+  int64_t wrong;       /* elements, of all ranks; -1: not checked */
+  long iterations;
+} bench_side;
+
+typedef struct bench_row {
+  size_t bytes, count;
+  char plan[64];
+  bench_side side[2]; /* out of place, in place */
+} bench_row;
+
+/* ---- options (bench_options.c) ---- */
+
+extern const char bench_usage[];
+/* 0, or the exit status of a complaint. */
+int bench_parse(bench_options *o, int argc, char **argv);
+bool bench_reduces(tutti_coll coll); /* it takes an op */
+bool bench_rooted(tutti_coll coll);  /* it takes a root */
+/* The next size after `bytes`; larger than o->last at the end. */
+size_t bench_next(const bench_options *o, size_t bytes);
+
+/* ---- one call (bench_time.c) ---- */
+
+tutti_status bench_run(const bench_job *job, const bench_call *call);
+/* Times the call as the options say; fills all of `side` but `wrong`. */
+tutti_status bench_time(const bench_job *job, const bench_options *o, const bench_call *call,
+                        bench_side *side);
+
+/* ---- is it right? (bench_check.c) ---- */
+
+/* Fill the buffers, call once, count the elements that differ from a plain
+ * computation, on all ranks together. */
+tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *wrong);
+
+/* ---- for people and programs (bench_show.c, bench_plot.c); rank 0 only ---- */
+
+void bench_show_head(const bench_job *job, const bench_options *o);
+void bench_show_row(const bench_options *o, const bench_row *row);
+void bench_show_foot(const bench_options *o, const bench_row *rows, size_t n);
+/* On stderr, if that is a terminal; `done` of `all`, all == 0 takes it away. */
+void bench_progress(size_t done, size_t all, size_t bytes);
+
+/* 0, or the exit status of a complaint. */
+int bench_json(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
+int bench_plot(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
+/* Can --plot and --json be done at all? Asked before anything is measured. */
+int bench_files_ready(const bench_options *o);
+
+#endif

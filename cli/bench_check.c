@@ -1,0 +1,199 @@
+/* bench_check.c - are the results right?
+ *
+ * Idea      element i of rank r is a small whole number, a function of r and
+ *           i mod PERIOD, small enough that every type holds every partial result
+ *           exactly; so a plain fold over whole numbers, in rank order, says the
+ *           bits of the result. It is made once for PERIOD elements, then compared.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { PERIOD = 1021, ADDING = 100, DOUBLING = 5, MOST_SIZE = 16 };
+
+/* Value, and imaginary part or index. */
+typedef struct value {
+  int64_t v, w;
+} value;
+
+static bool is_complex(tutti_type type) {
+  return type == TUTTI_COMPLEX_FLOAT || type == TUTTI_COMPLEX_DOUBLE;
+}
+
+static uint32_t mixed(uint32_t rank, uint32_t i) {
+  uint32_t h = rank * 0x9e3779b9u + i * 0x85ebca6bu + 1;
+  h = (h ^ (h >> 15)) * 0xc2b2ae35u;
+  return h ^ (h >> 13);
+}
+
+/* What rank r brings at place i. Sums stay below ADDING, products below
+ * 1 << DOUBLING, whatever the number of ranks. */
+static value brought(const bench_call *c, int ranks, int rank, size_t i) {
+  uint32_t h = mixed((uint32_t)rank, (uint32_t)i);
+  value x = {(int64_t)(h % 100), rank};
+  if (c->op == TUTTI_SUM || c->op == TUTTI_AVG) {
+    int64_t most = ADDING / (ranks < ADDING ? ranks : ADDING);
+    x.v = rank < ADDING ? h % (most + 1) : 0;
+  } else if (c->op == TUTTI_PROD) {
+    x.v = rank < DOUBLING ? 1 + (h & 1) : 1;
+  } else if (c->op == TUTTI_LAND || c->op == TUTTI_LOR || c->op == TUTTI_LXOR) {
+    x.v = h % (uint32_t)(ranks + 1) == 0 ? 0 : 3;
+  }
+  if (is_complex(c->type)) x.w = c->op == TUTTI_PROD ? 0 : x.v / 2;
+  return x;
+}
+
+static value fold(tutti_op op, value a, value b) {
+  switch (op) {
+    case TUTTI_PROD: return (value){a.v * b.v, 0};
+    case TUTTI_MIN: return a.v < b.v ? a : b;
+    case TUTTI_MAX: return a.v > b.v ? a : b;
+    case TUTTI_BAND: return (value){a.v & b.v, 0};
+    case TUTTI_BOR: return (value){a.v | b.v, 0};
+    case TUTTI_BXOR: return (value){a.v ^ b.v, 0};
+    case TUTTI_LAND: return (value){a.v && b.v, 0};
+    case TUTTI_LOR: return (value){a.v || b.v, 0};
+    case TUTTI_LXOR: return (value){!a.v != !b.v, 0};
+    case TUTTI_MINLOC: return b.v < a.v || (b.v == a.v && b.w < a.w) ? b : a;
+    case TUTTI_MAXLOC: return b.v > a.v || (b.v == a.v && b.w < a.w) ? b : a;
+    default: return (value){a.v + b.v, a.w + b.w};
+  }
+}
+
+/* A float of modest size as fp16 or bf16, to nearest even: its bits lose `drop`
+ * from the end, after the exponent is set on the narrow type's. */
+static uint16_t narrow(float x, int drop, int bias) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if (bits << 1 == 0) return (uint16_t)(bits >> 16);
+  uint32_t sign = bits >> 31 << 15, rest = (bits & 0x7fffffff) - ((uint32_t)(127 - bias) << 23);
+  rest += ((1u << (drop - 1)) - 1) + ((rest >> drop) & 1);
+  return (uint16_t)(sign | rest >> drop);
+}
+
+#define PUT(T, expression)        \
+  do {                            \
+    T put = (T)(expression);      \
+    memcpy(to, &put, sizeof put); \
+    to += sizeof put;             \
+  } while (0)
+
+/* x / ranks as an element of the type, at `to`. */
+static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
+  memset(to, 0, tutti_type_size(type));
+  switch (type) {
+    case TUTTI_INT8:
+    case TUTTI_UINT8: PUT(int8_t, x.v / ranks); break;
+    case TUTTI_INT16:
+    case TUTTI_UINT16: PUT(int16_t, x.v / ranks); break;
+    case TUTTI_INT32:
+    case TUTTI_UINT32: PUT(int32_t, x.v / ranks); break;
+    case TUTTI_INT64:
+    case TUTTI_UINT64: PUT(int64_t, x.v / ranks); break;
+    case TUTTI_FP16: PUT(uint16_t, narrow((float)x.v / (float)ranks, 13, 15)); break;
+    case TUTTI_BF16: PUT(uint16_t, narrow((float)x.v / (float)ranks, 16, 127)); break;
+    case TUTTI_COMPLEX_FLOAT: PUT(float, (float)x.v / (float)ranks); x.v = x.w; /* fall through */
+    case TUTTI_FLOAT: PUT(float, (float)x.v / (float)ranks); break;
+    case TUTTI_COMPLEX_DOUBLE: PUT(double, (double)x.v / ranks); x.v = x.w; /* fall through */
+    case TUTTI_DOUBLE: PUT(double, (double)x.v / ranks); break;
+    case TUTTI_FLOAT_INT:
+      PUT(float, x.v);
+      PUT(int, x.w);
+      break;
+    case TUTTI_DOUBLE_INT:
+      PUT(double, x.v);
+      PUT(int, x.w);
+      break;
+    case TUTTI_LONG_INT:
+      PUT(long, x.v);
+      PUT(int, x.w);
+      break;
+    case TUTTI_INT_INT:
+      PUT(int, x.v);
+      PUT(int, x.w);
+      break;
+    case TUTTI_SHORT_INT:
+      PUT(short, x.v);
+      to += 2;
+      PUT(int, x.w);
+      break;
+    default: break;
+  }
+}
+
+/* One period of what a rank brings, or (rank < 0) of all ranks folded. */
+static void make_period(const bench_call *c, int ranks, int rank, unsigned char *period) {
+  size_t size = tutti_type_size(c->type);
+  for (size_t i = 0; i < PERIOD; i++) {
+    value x = brought(c, ranks, rank < 0 ? 0 : rank, i);
+    for (int r = 1; rank < 0 && r < ranks; r++) x = fold(c->op, x, brought(c, ranks, r, i));
+    encode(c->type, x, rank < 0 && c->op == TUTTI_AVG ? ranks : 1, period + i * size);
+  }
+}
+
+static void fill(const unsigned char *period, size_t size, unsigned char *to, size_t count) {
+  for (size_t at = 0; at < count; at += PERIOD)
+    memcpy(to + at * size, period, (count - at < PERIOD ? count - at : PERIOD) * size);
+}
+
+/* Elements of `got` that are not those of the period from place `from` on. */
+static int64_t differ(const unsigned char *period, size_t size, size_t from,
+                      const unsigned char *got, size_t count) {
+  int64_t wrong = 0;
+  for (size_t at = 0; at < count;) {
+    size_t place = (from + at) % PERIOD, n = PERIOD - place;
+    if (n > count - at) n = count - at;
+    if (memcmp(got + at * size, period + place * size, n * size) != 0)
+      for (size_t i = 0; i < n; i++)
+        wrong += memcmp(got + (at + i) * size, period + (place + i) * size, size) != 0;
+    at += n;
+  }
+  return wrong;
+}
+
+/* Wrong elements of this rank. `period` is room for one. */
+static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *period) {
+  size_t size = tutti_type_size(c->type);
+  const unsigned char *got = c->dst;
+  int64_t wrong = 0;
+  switch (c->coll) {
+    case TUTTI_REDUCE:
+      if (job->rank != c->root) return 0; /* fall through */
+    case TUTTI_ALLREDUCE:
+      make_period(c, job->size, -1, period);
+      return differ(period, size, 0, got, c->count);
+    case TUTTI_REDUCE_SCATTER:
+      make_period(c, job->size, -1, period);
+      return differ(period, size, (size_t)job->rank * c->count, got, c->count);
+    case TUTTI_ALL_GATHER:
+      for (int r = 0; r < job->size; r++) {
+        make_period(c, job->size, r, period);
+        wrong += differ(period, size, 0, got + (size_t)r * c->count * size, c->count);
+      }
+      return wrong;
+    case TUTTI_BROADCAST:
+      make_period(c, job->size, c->root, period);
+      return differ(period, size, 0, got, c->count);
+    default: return 0;
+  }
+}
+
+tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *wrong) {
+  size_t size = tutti_type_size(call->type);
+  unsigned char *period = malloc((size_t)PERIOD * MOST_SIZE);
+  if (!period) {
+    cli_fail(0, "bench", "out of memory");
+    return TUTTI_ERR_MEMORY;
+  }
+  if (call->dst_bytes) memset(call->dst, 0xa5, call->dst_bytes);
+  make_period(call, job->size, job->rank, period);
+  if (call->src_bytes) fill(period, size, call->src, call->src_bytes / size);
+  tutti_status status = bench_run(job, call);
+  if (!status) {
+    *wrong = judge(job, call, period);
+    status = tutti_allreduce(job->comm, wrong, wrong, 1, TUTTI_INT64, TUTTI_SUM);
+  }
+  free(period);
+  return status;
+}

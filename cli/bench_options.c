@@ -1,0 +1,226 @@
+/* bench_options.c - the command line of `tutti bench`, as that of nccl-tests
+ * where both have an option. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "bench.h"
+
+const char bench_usage[] =
+    "usage: tutti run -n N tutti bench [options]\n"
+    "       tutti bench -P N [options]\n"
+    "\n"
+    "Times a collective at a row of sizes, out of place and in place, and checks its\n"
+    "results. Options and columns are those of nccl-tests.\n"
+    "\n"
+    "  -b, --minbytes SIZE   first size: 4 (default), 16K, 64M, 1G\n"
+    "  -e, --maxbytes SIZE   last size (64M)\n"
+    "  -f, --factor F        from one size to the next (4)\n"
+    "  -d, --type TYPE       float (default), bf16, int32, ...\n"
+    "  -o, --op OP           sum (default), min, max, ...\n"
+    "      --coll NAME       allreduce (default), reduce_scatter, all_gather,\n"
+    "                        broadcast, reduce or barrier\n"
+    "  -r, --root R          of broadcast and reduce (0)\n"
+    "  -n, --iters N         calls per repeat (as many as fit into --budget)\n"
+    "      --budget S        seconds per repeat (0.02)\n"
+    "      --repeats N       repeats (11): least, median and 99th percentile of their\n"
+    "                        means are shown\n"
+    "  -w, --warmup N        calls before (5)\n"
+    "  -c, --check 0|1       count wrong results (1)\n"
+    "      --loop            call after call on the same buffer (default)\n"
+    "      --cycle           every rank writes its vector, calls, reads the result; the\n"
+    "                        same without the call is taken off\n"
+    "      --alloc           buffers of tutti_mem_alloc instead of malloc\n"
+    "  -J, --json FILE       the figures as JSON\n"
+    "      --plot FILE       time against size, .svg or .png (needs gnuplot)\n"
+    "  -P, --ranks N         start N ranks itself\n"
+    "\n"
+    "Times are the slowest rank's, in microseconds; algbw is the size over the time;\n"
+    "busbw is algbw times 2(P-1)/P for allreduce, (P-1)/P for reduce_scatter and\n"
+    "all_gather, 1 for broadcast and reduce. The size of reduce_scatter and\n"
+    "all_gather is that of the whole vector. Exit status: 0; 1 if a result was wrong.\n";
+
+enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT };
+
+static const struct option long_options[] = {
+    {"minbytes", required_argument, NULL, 'b'},
+    {"maxbytes", required_argument, NULL, 'e'},
+    {"factor", required_argument, NULL, 'f'},
+    {"type", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},
+    {"coll", required_argument, NULL, COLL},
+    {"root", required_argument, NULL, 'r'},
+    {"iters", required_argument, NULL, 'n'},
+    {"budget", required_argument, NULL, BUDGET},
+    {"repeats", required_argument, NULL, REPEATS},
+    {"warmup", required_argument, NULL, 'w'},
+    {"check", required_argument, NULL, 'c'},
+    {"loop", no_argument, NULL, LOOP},
+    {"cycle", no_argument, NULL, CYCLE},
+    {"alloc", no_argument, NULL, ALLOC},
+    {"json", required_argument, NULL, 'J'},
+    {"plot", required_argument, NULL, PLOT},
+    {"ranks", required_argument, NULL, 'P'},
+    {NULL, 0, NULL, 0},
+};
+
+/* "4", "16K", "64M", "1G" (also "64MiB"); 0 if it is none. */
+static size_t size_of(const char *text) {
+  char *end;
+  if (*text < '0' || *text > '9') return 0;
+  unsigned long long n = strtoull(text, &end, 10);
+  const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+  int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+  if (unit) end++;
+  if (*end && strcasecmp(end, "B") && strcasecmp(end, "iB")) return 0;
+  if (n > (1ull << 50) >> shift) return 0;
+  return (size_t)n << shift;
+}
+
+/* The index of `text` among names[0..n), with a complaint and -1 if it is none. */
+static int name_of(const char *what, const char *text, const char *(*name)(int), int n) {
+  const char *names[TUTTI_TYPE_COUNT + TUTTI_OP_COUNT + 1] = {NULL};
+  for (int i = 0; i < n; i++) {
+    names[i] = name(i);
+    if (strcmp(text, names[i]) == 0) return i;
+  }
+  const char *near = cli_nearest(text, names);
+  if (near)
+    cli_fail(0, "bench", "no %s '%s'; did you mean '%s'?", what, text, near);
+  else
+    cli_fail(0, "bench", "no %s '%s'; see `tutti help bench`", what, text);
+  return -1;
+}
+
+static const char *type_name(int i) {
+  return tutti_type_name((tutti_type)i);
+}
+static const char *op_name(int i) {
+  return tutti_op_name((tutti_op)i);
+}
+static const char *coll_name(int i) {
+  return tutti_coll_name((tutti_coll)i);
+}
+
+static int take_name(bench_options *o, int c) {
+  int i;
+  if (c == 'd') { /* two names of nccl-tests */
+    const char *text = strcmp(optarg, "half") == 0       ? "fp16"
+                       : strcmp(optarg, "bfloat16") == 0 ? "bf16"
+                                                         : optarg;
+    i = name_of("type", text, type_name, TUTTI_TYPE_COUNT);
+    o->type = (tutti_type)i;
+  } else if (c == 'o') {
+    i = name_of("op", optarg, op_name, TUTTI_OP_COUNT);
+    o->op = (tutti_op)i;
+  } else {
+    i = name_of("collective", optarg, coll_name, TUTTI_COLL_COUNT);
+    o->coll = (tutti_coll)i;
+  }
+  return i < 0 ? CLI_USAGE : 0;
+}
+
+static int take_size(int c, size_t *size) {
+  *size = size_of(optarg);
+  if (*size) return 0;
+  return cli_fail(CLI_USAGE, "bench", "-%c '%s' is not a size such as 4, 16K or 64M", c, optarg);
+}
+
+static int take_number(const char *what, long lo, long hi, long *value) {
+  if (cli_int(optarg, lo, hi, value)) return 0;
+  return cli_fail(CLI_USAGE, "bench", "%s '%s' is not a whole number from %ld to %ld", what, optarg,
+                  lo, hi);
+}
+
+static int take_factor(bench_options *o) {
+  char *end;
+  o->factor = strtod(optarg, &end);
+  if (end != optarg && *end == 0 && o->factor > 1 && o->factor <= 1e9) return 0;
+  return cli_fail(CLI_USAGE, "bench", "-f '%s' is not a number above 1", optarg);
+}
+
+static int take_file(const char **file) {
+  *file = optarg;
+  return *optarg ? 0 : cli_fail(CLI_USAGE, "bench", "a file name is empty");
+}
+
+static int take_option(bench_options *o, int c, char **argv) {
+  long flag;
+  int status = 0;
+  switch (c) {
+    case 'b': return take_size(c, &o->first);
+    case 'e': return take_size(c, &o->last);
+    case 'f': return take_factor(o);
+    case 'd':
+    case 'o':
+    case COLL: return take_name(o, c);
+    case 'r': return take_number("--root", 0, 1 << 20, &o->root);
+    case 'n': return take_number("-n", 1, 1000000000, &o->iterations);
+    case 'w': return take_number("-w", 0, 1000000000, &o->warmup);
+    case 'P': return take_number("-P", 1, 4096, &o->ranks);
+    case REPEATS: return take_number("--repeats", 1, BENCH_MOST_REPEATS, &o->repeats);
+    case BUDGET:
+      if (cli_seconds(optarg, &o->budget)) return 0;
+      return cli_fail(CLI_USAGE, "bench", "--budget '%s' is not a positive number of seconds",
+                      optarg);
+    case 'c':
+      status = take_number("-c", 0, 1, &flag);
+      if (status == 0) o->check = flag;
+      return status;
+    case LOOP: o->cycle = false; return 0;
+    case CYCLE: o->cycle = true; return 0;
+    case ALLOC: o->alloc = true; return 0;
+    case 'J': return take_file(&o->json);
+    case PLOT: return take_file(&o->plot);
+    default: return cli_bad_option("bench", c, argv, long_options);
+  }
+}
+
+bool bench_reduces(tutti_coll coll) {
+  return coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_REDUCE;
+}
+bool bench_rooted(tutti_coll coll) {
+  return coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE;
+}
+
+static int agree(bench_options *o) {
+  if (o->first > o->last)
+    return cli_fail(CLI_USAGE, "bench", "the first size, %zu, is above the last, %zu", o->first,
+                    o->last);
+  if (bench_reduces(o->coll) && !tutti_type_has_op(o->type, o->op))
+    return cli_fail(CLI_USAGE, "bench", "type %s has no op %s", tutti_type_name(o->type),
+                    tutti_op_name(o->op));
+  const char *dot = o->plot ? strrchr(o->plot, '.') : NULL;
+  if (o->plot && (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png"))))
+    return cli_fail(CLI_USAGE, "bench", "--plot '%s' is neither a .svg nor a .png", o->plot);
+  if (o->coll == TUTTI_BARRIER) o->first = o->last = 1;
+  return 0;
+}
+
+int bench_parse(bench_options *o, int argc, char **argv) {
+  *o = (bench_options){.type = TUTTI_FLOAT,
+                       .op = TUTTI_SUM,
+                       .first = 4,
+                       .last = 64 << 20,
+                       .factor = 4,
+                       .budget = 0.02,
+                       .warmup = 5,
+                       .repeats = 11,
+                       .check = true};
+  opterr = 0;
+  for (int c;
+       (c = getopt_long(argc, argv, "+:b:e:f:d:o:r:n:w:c:J:P:", long_options, NULL)) != -1;) {
+    int status = take_option(o, c, argv);
+    if (status) return status;
+  }
+  if (optind < argc)
+    return cli_fail(CLI_USAGE, "bench", "'%s' is one argument too many; see `tutti help bench`",
+                    argv[optind]);
+  return agree(o);
+}
+
+size_t bench_next(const bench_options *o, size_t bytes) {
+  double next = ceil((double)bytes * o->factor);
+  return next > (double)o->last ? o->last + 1 : (size_t)next;
+}

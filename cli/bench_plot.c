@@ -1,0 +1,126 @@
+/* bench_plot.c - the figures as JSON, and as a picture that gnuplot draws.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static int cannot(const char *path) {
+  return cli_fail(CLI_FAILED, "bench", "cannot write '%s': %s", path, strerror(errno));
+}
+
+static bool have_gnuplot(void) {
+  const char *path = getenv("PATH");
+  char file[4096];
+  while (path && *path) {
+    int length = (int)strcspn(path, ":");
+    snprintf(file, sizeof file, "%.*s/gnuplot", length, path);
+    if (access(file, X_OK) == 0) return true;
+    path += length + (path[length] == ':');
+  }
+  return false;
+}
+
+int bench_files_ready(const bench_options *o) {
+  const char *files[] = {o->json, o->plot};
+  for (int i = 0; i < 2; i++) {
+    if (!files[i]) continue;
+    FILE *f = fopen(files[i], "ae");
+    if (!f) return cannot(files[i]);
+    fclose(f);
+  }
+  if (o->plot && !have_gnuplot())
+    return cli_fail(CLI_FAILED, "bench", "--plot needs gnuplot, which is not in the PATH");
+  if (o->plot && strpbrk(o->plot, "'\n"))
+    return cli_fail(CLI_USAGE, "bench", "--plot takes no file name with quotes or newlines");
+  return 0;
+}
+
+/* ---- JSON ---- */
+
+static void json_side(FILE *f, const char *name, const bench_side *s) {
+  fprintf(f,
+          "     \"%s\": {\"us_min\": %.4f, \"us_median\": %.4f, \"us_p99\": %.4f, "
+          "\"algbw_GBps\": %.4f, \"busbw_GBps\": %.4f, \"iterations\": %ld, \"wrong\": ",
+          name, 1e6 * s->least, 1e6 * s->median, 1e6 * s->p99, s->algbw, s->busbw, s->iterations);
+  if (s->wrong < 0)
+    fprintf(f, "null}");
+  else
+    fprintf(f, "%lld}", (long long)s->wrong);
+}
+
+static void json_row(FILE *f, const bench_row *row, bool last) {
+  fprintf(f, "    {\"bytes\": %zu, \"count\": %zu, \"plan\": \"%s\",\n", row->bytes, row->count,
+          row->plan);
+  json_side(f, "out_of_place", &row->side[0]);
+  fprintf(f, ",\n");
+  json_side(f, "in_place", &row->side[1]);
+  fprintf(f, "}%s\n", last ? "" : ",");
+}
+
+int bench_json(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n) {
+  FILE *f = fopen(o->json, "we");
+  if (!f) return cannot(o->json);
+  char date[32];
+  time_t t = time(NULL);
+  struct tm utc;
+  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
+  struct utsname u;
+  uname(&u);
+  fprintf(f, "{\n  \"program\": \"tutti bench\",\n  \"version\": \"%s\",\n  \"date\": \"%s\",\n",
+          tutti_version(NULL, NULL, NULL), date);
+  fprintf(f, "  \"machine\": \"%s\",\n  \"cores\": %ld,\n  \"ranks\": %d,\n", u.machine,
+          sysconf(_SC_NPROCESSORS_ONLN), job->size);
+  fprintf(f, "  \"coll\": \"%s\",\n  \"type\": \"%s\",\n  \"op\": \"%s\",\n  \"root\": %ld,\n",
+          tutti_coll_name(o->coll), tutti_type_name(o->type),
+          bench_reduces(o->coll) ? tutti_op_name(o->op) : "none",
+          bench_rooted(o->coll) ? o->root : -1);
+  fprintf(f, "  \"measure\": \"%s\",\n  \"buffers\": \"%s\",\n  \"repeats\": %ld,\n",
+          o->cycle ? "cycle" : "loop", o->alloc ? "tutti_mem_alloc" : "malloc", o->repeats);
+  fprintf(f, "  \"rows\": [\n");
+  for (size_t i = 0; i < n; i++) json_row(f, &rows[i], i + 1 == n);
+  fprintf(f, "  ]\n}\n");
+  bool bad = ferror(f);
+  return fclose(f) || bad ? cannot(o->json) : 0;
+}
+
+/* ---- a picture ---- */
+
+static void plot_data(FILE *p, const bench_row *rows, size_t n) {
+  for (int k = 0; k < 2; k++) {
+    fprintf(p, "$side%d << EOD\n", k);
+    for (size_t i = 0; i < n; i++) {
+      const bench_side *s = &rows[i].side[k];
+      if (s->least > 0)
+        fprintf(p, "%zu %g %g %g\n", rows[i].bytes, 1e6 * s->median, 1e6 * s->least, 1e6 * s->p99);
+    }
+    fprintf(p, "EOD\n");
+  }
+}
+
+int bench_plot(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n) {
+  FILE *p = popen("gnuplot", "we");
+  if (!p) return cli_fail(CLI_FAILED, "bench", "gnuplot: %s", strerror(errno));
+  bool svg = strcmp(strrchr(o->plot, '.'), ".svg") == 0;
+  fprintf(p, "set terminal %s\nset output '%s'\n",
+          svg ? "svg size 900,600 background '#ffffff'" : "pngcairo size 1200,800", o->plot);
+  plot_data(p, rows, n);
+  fprintf(p,
+          "set title '%s of %s, %d ranks, %s, %s buffers' noenhanced\n"
+          "set logscale xy\nset grid\nset key left top\nset xlabel 'bytes'\n"
+          "set ylabel 'time (us): median; min to p99 of the repeats'\n"
+          "set format x '%%.0b%%BB'\nset xtics 4\n"
+          "plot $side0 using 1:2 with linespoints lw 2 lc rgb '#1f5fa8' title 'out of place', \\\n"
+          "  $side0 using 1:2:3:4 with yerrorbars lc rgb '#1f5fa8' notitle, \\\n"
+          "  $side1 using 1:2 with linespoints lw 2 lc rgb '#e07b00' title 'in place', \\\n"
+          "  $side1 using 1:2:3:4 with yerrorbars lc rgb '#e07b00' notitle\n",
+          tutti_coll_name(o->coll), tutti_type_name(o->type), job->size,
+          o->cycle ? "cycle" : "loop", o->alloc ? "tutti_mem_alloc" : "malloc");
+  if (pclose(p) != 0) return cli_fail(CLI_FAILED, "bench", "gnuplot could not draw '%s'", o->plot);
+  return 0;
+}

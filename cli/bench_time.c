@@ -1,0 +1,127 @@
+/* bench_time.c - one call, timed.
+ *
+ * Loop      call after call; nobody looks at the buffer in between, which flatters
+ *           whatever leaves the data where it was.
+ * Cycle     every iteration writes the whole vector, calls, and reads the whole
+ *           result; the same iterations without the call are taken off, rank by
+ *           rank, repeat by repeat.
+ * Time      every repeat begins at a barrier; each rank takes the mean of its
+ *           iterations; the slowest rank's mean is the repeat's.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench.h"
+
+enum { LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000 };
+
+tutti_status bench_run(const bench_job *job, const bench_call *c) {
+  tutti_comm *comm = job->comm;
+  switch (c->coll) {
+    case TUTTI_ALLREDUCE: return tutti_allreduce(comm, c->src, c->dst, c->count, c->type, c->op);
+    case TUTTI_REDUCE_SCATTER:
+      return tutti_reduce_scatter(comm, c->src, c->dst, c->count, c->type, c->op);
+    case TUTTI_ALL_GATHER: return tutti_all_gather(comm, c->src, c->dst, c->count, c->type);
+    case TUTTI_BROADCAST: return tutti_broadcast(comm, c->src, c->dst, c->count, c->type, c->root);
+    case TUTTI_REDUCE: return tutti_reduce(comm, c->src, c->dst, c->count, c->type, c->op, c->root);
+    default: return tutti_barrier(comm);
+  }
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The vectors as a plain program touches them. Whatever the type, words of four
+ * bytes hold small floats: as halves and as doubles they are ordinary numbers. */
+typedef float __attribute__((may_alias)) word;
+
+static void write_all(void *buffer, size_t bytes, long i) {
+  word *x = buffer;
+  for (size_t j = 0; j < bytes / sizeof *x; j++) x[j] = (word)(i & 0xffff);
+  __asm__ volatile("" ::"r"(x) : "memory");
+}
+
+static void read_all(const void *buffer, size_t bytes) {
+  const word *x = buffer;
+  float sum = 0;
+  for (size_t j = 0; j < bytes / sizeof *x; j++) sum += x[j];
+  __asm__ volatile("" ::"m"(sum)); /* somebody wants it */
+}
+
+/* Seconds per iteration of this rank, behind a barrier. */
+static tutti_status loop(const bench_job *job, const bench_call *call, long n, double *seconds) {
+  tutti_status status = tutti_barrier(job->comm);
+  double from = now();
+  for (long i = 0; i < n && !status; i++) status = bench_run(job, call);
+  *seconds = (now() - from) / (double)n;
+  return status;
+}
+
+static tutti_status cycle(const bench_job *job, const bench_call *call, long n, bool with,
+                          double *seconds) {
+  tutti_status status = tutti_barrier(job->comm);
+  double from = now();
+  for (long i = 0; i < n && !status; i++) {
+    write_all(call->src, call->src_bytes, i);
+    if (with) status = bench_run(job, call);
+    read_all(call->dst, call->dst_bytes);
+  }
+  *seconds = (now() - from) / (double)n;
+  return status;
+}
+
+/* Seconds per call of this rank in one repeat. */
+static tutti_status repeat(const bench_job *job, const bench_options *o, const bench_call *call,
+                           long n, double *seconds) {
+  if (!o->cycle || call->coll == TUTTI_BARRIER) return loop(job, call, n, seconds);
+  double without, with;
+  tutti_status status = cycle(job, call, n, false, &without);
+  if (!status) status = cycle(job, call, n, true, &with);
+  if (!status) *seconds = with - without;
+  return status;
+}
+
+/* How many iterations fit into the budget, the same on all ranks. */
+static tutti_status plan_iterations(const bench_job *job, const bench_options *o,
+                                    const bench_call *call, long *n) {
+  *n = o->iterations;
+  if (*n) return TUTTI_OK;
+  double once;
+  tutti_status status = o->cycle && call->coll != TUTTI_BARRIER ? cycle(job, call, 2, true, &once)
+                                                                : loop(job, call, 4, &once);
+  if (!status) status = tutti_allreduce(job->comm, &once, &once, 1, TUTTI_DOUBLE, TUTTI_MAX);
+  if (status) return status;
+  double fit = once > 0 ? o->budget / once : MOST_ITERATIONS;
+  *n = fit < LEAST_ITERATIONS  ? LEAST_ITERATIONS
+       : fit > MOST_ITERATIONS ? MOST_ITERATIONS
+                               : (long)fit;
+  return TUTTI_OK;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+tutti_status bench_time(const bench_job *job, const bench_options *o, const bench_call *call,
+                        bench_side *side) {
+  double seconds[BENCH_MOST_REPEATS];
+  long n = 0;
+  tutti_status status = TUTTI_OK;
+  for (long i = 0; i < o->warmup && !status; i++) status = bench_run(job, call);
+  if (!status) status = plan_iterations(job, o, call, &n);
+  for (long k = 0; k < o->repeats && !status; k++) status = repeat(job, o, call, n, &seconds[k]);
+  if (!status)
+    status =
+        tutti_allreduce(job->comm, seconds, seconds, (size_t)o->repeats, TUTTI_DOUBLE, TUTTI_MAX);
+  if (status) return status;
+  qsort(seconds, (size_t)o->repeats, sizeof *seconds, ascending);
+  side->least = seconds[0];
+  side->median = seconds[o->repeats / 2];
+  side->p99 = seconds[(o->repeats * 99 + 99) / 100 - 1];
+  side->iterations = n;
+  return TUTTI_OK;
+}

@@ -1,0 +1,110 @@
+# cli_bench.sh - `tutti bench`: columns, right results, files, a wrong command line.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/tap.bash"
+quick="-n 2 -w 1 --repeats 3"
+python=/usr/bin/python3
+
+rows() { grep -acvE '^#' "$work/out"; }
+# All rows have the fields of nccl-tests, numbers where numbers belong, #wrong 0.
+sound() {
+  awk '!/^#/ && (NF != 18 || $1 !~ /^[0-9]+$/ || $6 + 0 <= 0 || $9 != 0 || $13 != 0) { bad = 1 }
+       END { exit bad }' "$work/out"
+}
+footer() { grep -qaE '^# Out of bounds values : 0 OK$' "$work/out" && grep -qaE '^# Avg bus bandwidth +: [0-9.e+-]+$' "$work/out"; }
+
+# ---- the table ----
+job run -n 3 "$TUTTI" bench -b 4 -e 16K -f 16 $quick
+ok "allreduce: a row per size, all right" all "status 0" quiet '[ "$(rows)" = 4 ]' sound footer
+ok "the head names the columns of nccl-tests" all \
+  "grep -qaE '^# +size +count +type +redop +root +time +algbw +busbw +#wrong +time' '$work/out'" \
+  "grep -qaE '^# +\(B\) +\(elements\) +\(us\) +\(GB/s\)' '$work/out'"
+ok "sizes and counts" '[' "$(awk '!/^#/ {print $1 "/" $2}' "$work/out" | xargs)" = \
+  "4/1 64/16 1024/256 16384/4096" ']'
+for coll in reduce_scatter all_gather broadcast reduce; do
+  job bench -P 3 --coll $coll -b 12 -e 12K $quick
+  ok "$coll, started by itself" all "status 0" quiet sound footer
+done
+job bench -P 2 --coll barrier $quick
+ok "barrier: one row, nothing to check" all "status 0" '[ "$(rows)" = 1 ]' "grep -qa 'N/A' '$work/out'"
+job bench -b 1K -e 1K $quick
+ok "one rank, no job" all "status 0" quiet sound '[ "$(awk "!/^#/ {print \$8}" "$work/out")" = 0.000 ]'
+for what in "-d bf16 -o max" "-d half" "-d int8 -o bxor" "-d complex_double -o prod" "-d double_int -o minloc" \
+  "-d uint64 -o avg" "--alloc" "--cycle" "--cycle --alloc -d fp16"; do
+  job bench -P 2 -b 4K -e 64K $what $quick
+  ok "$what" all "status 0" footer
+done
+job bench -P 2 -e 64 -c 0 $quick
+ok "-c 0 checks nothing" all "status 0" "grep -qa 'N/A' '$work/out'" "! grep -qa 'Out of bounds' '$work/out'"
+
+# ---- files ----
+job bench -P 2 -e 1K $quick --json "$work/a.json"
+ok "--json writes" all "status 0" '[ -s "$work/a.json" ]'
+if [ -x $python ]; then
+  ok "the JSON holds what the table shows" $python - "$work/a.json" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["ranks"] == 2 and d["coll"] == "allreduce" and d["measure"] == "loop", d
+assert [r["bytes"] for r in d["rows"]] == [4, 16, 64, 256, 1024]
+for r in d["rows"]:
+    for side in ("out_of_place", "in_place"):
+        s = r[side]
+        assert s["wrong"] == 0 and 0 < s["us_min"] <= s["us_median"] <= s["us_p99"], s
+END
+else
+  skip "the JSON holds what the table shows" "no python3"
+fi
+if command -v gnuplot >/dev/null; then
+  for kind in svg png; do
+    job bench -P 2 -e 1K $quick --plot "$work/a.$kind"
+    ok "--plot draws a .$kind" all "status 0" '[ -s "$work/a.'$kind'" ]'
+  done
+else
+  skip "--plot draws" "no gnuplot"
+fi
+
+# ---- a wrong command line: one sentence, 2 ----
+while read -r sentence; do
+  read -r options
+  job bench $options
+  refused() { status 2 && one_line && grep -qaE -e "$sentence" "$work/err"; }
+  ok "bench $options: refused" refused
+done <<'END'
+-b 'x' is not a size
+-b x
+-e '4Q' is not a size
+-e 4Q
+the first size, 64, is above the last, 4
+-b 64 -e 4
+-f '1' is not a number above 1
+-f 1
+no type 'flaot'; did you mean 'float'\?
+-d flaot
+no op 'sun'; did you mean 'sum'\?
+-o sun
+no collective 'allgather'; did you mean 'all_gather'\?
+--coll allgather
+type float has no op bxor
+-o bxor
+-c '2' is not a whole number from 0 to 1
+-c 2
+-n '0' is not a whole number
+-n 0
+option '--json' needs a value
+--json
+no option '--cicle'; did you mean '--cycle'\?
+--cicle
+neither a .svg nor a .png
+--plot a.pdf
+--root 1, but the ranks are 0 to 0
+--coll broadcast --root 1
+'more' is one argument too many
+more
+END
+job run -n 3 "$TUTTI" bench -d flaot
+ok "in a job rank 0 alone complains" all "status 2" '[ "$(grep -ac "no type" "$work/err")" = 1 ]'
+job run -n 2 "$TUTTI" bench -P 3
+ok "-P that is not the job's" all "status 2" "says 'P 3, but the job has 2 ranks'"
+job run -n 2 "$TUTTI" bench --json /no/such/folder/file
+ok "a file that can not be written is said before anything is measured" all "status 125" \
+  "says \"cannot write '/no/such/folder/file'\"" "out_is ''"
+exit $bad
