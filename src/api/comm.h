@@ -39,7 +39,7 @@ struct tutti_request {
   const tt_plan *plan;
   tt_plan kept; /* a copy: the cache may move on */
   bool persistent;
-  tt_state state;
+  _Atomic tt_state state; /* looked at before the communicator is entered */
   tutti_status status;
   uint32_t seq;
   struct tutti_request *next; /* in the queue */

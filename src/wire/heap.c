@@ -23,12 +23,20 @@ typedef struct extent {
   struct extent *next;
 } extent;
 
+typedef struct later { /* memory that waits for its guests to leave */
+  struct later *next;
+  atomic_uint *guests;
+  size_t n;
+  void *memory[];
+} later;
+
 struct tt_heap {
   tt_segment *segment;
   int index;
   atomic_int users;
   size_t fresh; /* from here on nothing was ever handed out */
   extent *free_list, *used_list;
+  later *waiting;
   pthread_mutex_t lock;
 };
 
@@ -82,6 +90,10 @@ void tt_heap_close(tt_heap *h) {
   if (!h || atomic_fetch_sub(&h->users, 1) != 1) return;
   free_extents(h->free_list);
   free_extents(h->used_list);
+  for (later *l = h->waiting, *next; l; l = next) {
+    next = l->next;
+    free(l);
+  }
   pthread_mutex_destroy(&h->lock);
   tt_segment_release(h->segment);
   free(h);
@@ -193,4 +205,30 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   }
   pthread_mutex_unlock(&h->lock);
   return e != NULL;
+}
+
+void tt_heap_free_later(tt_heap *h, atomic_uint *guests, void *const *memory, size_t n) {
+  later *ready = NULL, *l = malloc(sizeof *l + n * sizeof *l->memory);
+  pthread_mutex_lock(&h->lock);
+  if (l) { /* else that memory is lost, no more */
+    *l = (later){h->waiting, guests, n};
+    memcpy(l->memory, memory, n * sizeof *memory);
+    h->waiting = l;
+  }
+  for (later **link = &h->waiting; *link;) {
+    later *x = *link;
+    if (atomic_load_explicit(x->guests, memory_order_acquire)) {
+      link = &x->next;
+      continue;
+    }
+    *link = x->next;
+    x->next = ready;
+    ready = x;
+  }
+  pthread_mutex_unlock(&h->lock);
+  for (later *next; ready; ready = next) {
+    next = ready->next;
+    for (size_t i = 0; i < ready->n; i++) tt_heap_free(h, ready->memory[i]);
+    free(ready);
+  }
 }

@@ -287,14 +287,26 @@ static bool shm_free(tt_wire *w, void *memory) {
   return tt_heap_free(mine(w)->heap, memory);
 }
 
+/* Leave all rooms; what peers may still look at is freed when they have left. */
+static void leave(shm_wire *s) {
+  const int ranks = s->wire.ranks, ends = ranks * TT_LANES;
+  void **memory = malloc((2 * (size_t)ends + 1) * sizeof *memory);
+  size_t n = 0;
+  tt_room *mine_here = s->rooms[s->wire.rank];
+  for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->rooms[r]->guests, 1);
+  for (int i = 0; memory && i < ends; i++) {
+    if (s->out[i].stage) memory[n++] = s->out[i].stage;
+    if (s->out[i].at) memory[n++] = s->out[i].at;
+  }
+  if (memory) memory[n++] = mine_here;
+  if (memory) tt_heap_free_later(s->heap, &mine_here->guests, memory, n);
+  free(memory);
+}
+
 static void shm_close(tt_wire *w) {
   shm_wire *s = mine(w);
   for (int i = 0; s->in && i < w->ranks * TT_LANES; i++) free(s->in[i].landing);
-  for (int i = 0; s->out && i < w->ranks * TT_LANES; i++) {
-    if (s->out[i].stage) tt_heap_free(s->heap, s->out[i].stage);
-    if (s->out[i].at) tt_heap_free(s->heap, s->out[i].at);
-  }
-  if (s->rooms && s->rooms[w->rank]) tt_heap_free(s->heap, s->rooms[w->rank]);
+  if (s->rooms && s->rooms[w->rank]) leave(s);
   free(s->out);
   free(s->in);
   free(s->members);

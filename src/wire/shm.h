@@ -11,7 +11,8 @@
  *            channel (one per ordered pair and lane, made at first use, in the
  *            sender's heap): descriptors | acknowledgement | staged pieces
  * Invariant  every flag has one writer and a pair of lines of its own; bytes are
- *            written before the flag (release) and read after it (acquire).
+ *            written before the flag (release) and read after it (acquire). A room and the
+ *            channels behind it are freed when all of its ranks have left.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_H
 #define TT_SHM_H
@@ -73,6 +74,9 @@ int tt_heap_index(const tt_heap *heap);
  * not fault for lack of memory; NULL if there is none. */
 void *tt_heap_alloc(tt_heap *heap, size_t bytes, size_t align);
 bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
+/* Frees n pieces of memory once *guests is 0, which is looked at when this is called
+ * again: a peer that is slower may still look at a communicator that is over here. */
+void tt_heap_free_later(tt_heap *heap, atomic_uint *guests, void *const *memory, size_t n);
 
 /* Say in this rank's head whether it can read the private memory of every rank of
  * the segment (remote.c). All heads are complete. */

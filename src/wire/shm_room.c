@@ -11,6 +11,7 @@
 uint64_t tt_shm_room(tt_heap *heap, int ranks) {
   size_t bytes = sizeof(tt_room) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);
   tt_room *room = tt_heap_alloc(heap, bytes, TT_PAIR);
+  if (room) atomic_store_explicit(&room->guests, (unsigned)ranks, memory_order_relaxed);
   return room ? (uint64_t)((char *)room - tt_heap_segment(heap)->base) : 0;
 }
 

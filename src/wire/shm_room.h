@@ -17,6 +17,7 @@ typedef struct tt_room {
   alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
   atomic_int telling;                  /* claimed by the one who writes the reason */
   char reason[TT_REASON];
+  alignas(TT_PAIR) atomic_uint guests; /* ranks that may still look here; each leaves once */
   alignas(TT_PAIR) atomic_uint newest; /* highest recorded seq, plus 1 */
   tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) atomic_ullong directory[]; /* [reader * lanes + lane]: channel offset */
