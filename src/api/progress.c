@@ -274,26 +274,44 @@ static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer
   }
 }
 
-/* Now and then, while nothing moves: does the peer we wait for still live, and did
- * it call the same? What it sent before it died, or went far ahead, is seen by a
+/* Of the peers an operation waits for: one that is gone, else the first. */
+typedef struct awaited {
+  tutti_comm *comm;
+  uint32_t seq, step;
+  int peer; /* -1: none */
+  bool dead, beyond;
+} awaited;
+
+static bool worst(void *ctx, int peer, uint32_t step) {
+  awaited *a = ctx;
+  tt_record theirs; /* who is far beyond will send nothing more for this one */
+  bool beyond = a->comm->wire->ops->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
+  bool dead = !a->comm->wire->ops->alive(a->comm->wire, peer);
+  if (a->peer >= 0 && !beyond && !dead) return false;
+  a->peer = peer;
+  a->step = step;
+  a->beyond = beyond;
+  a->dead = dead;
+  return beyond || dead;
+}
+
+/* Now and then, while nothing moves: do the peers we wait for still live, and did
+ * they call the same? What one sent before it died, or went far ahead, is seen by a
  * look after that was seen. */
 static void look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
     tt_place *place = &comm->places[seq % TT_WINDOW];
-    uint32_t step = 0;
+    awaited a = {.comm = comm, .seq = seq, .peer = -1};
     if (!place->by) continue;
-    int peer = tt_operation_awaits(&place->operation, &step);
-    if (peer < 0) continue;
-    tt_record theirs;
-    bool beyond = comm->wire->ops->read_record(comm->wire, peer, seq, &theirs) < 0;
-    bool dead = !comm->wire->ops->alive(comm->wire, peer);
-    if ((beyond || dead) && tt_operation_progress(&place->operation)) continue;
-    if (find_mismatch(comm, &place->operation, beyond))
+    tt_operation_awaits(&place->operation, worst, &a);
+    if (a.peer < 0) continue;
+    if ((a.beyond || a.dead) && tt_operation_progress(&place->operation)) continue;
+    if (find_mismatch(comm, &place->operation, a.beyond))
       tt_comm_break(comm, TUTTI_ERR_MISMATCH, true);
-    else if (dead)
-      say_lost(comm, peer, &place->operation, step);
+    else if (a.dead)
+      say_lost(comm, a.peer, &place->operation, a.step);
     else
-      say_late(comm, p, now - p->since, peer, &place->operation, step);
+      say_late(comm, p, now - p->since, a.peer, &place->operation, a.step);
   }
 }
 

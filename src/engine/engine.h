@@ -76,8 +76,10 @@ bool tt_operation_progress(tt_operation *o);
 static inline bool tt_operation_done(const tt_operation *o) {
   return o->status || o->finished == o->slices;
 }
-/* A peer whose bytes or acknowledgement it waits for, or -1; and for which step. */
-int tt_operation_awaits(const tt_operation *o, uint32_t *step);
+/* Shows every peer whose bytes or acknowledgement it waits for, and for which step,
+ * until `show` returns true; whether it did. */
+typedef bool tt_awaits_fn(void *ctx, int peer, uint32_t step);
+bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees what it kept for reuse */
 
 /* ---- inside the room (run.c) ---- */
@@ -110,6 +112,6 @@ struct tt_run {
 tutti_status tt_run_begin(tt_run *r, int slice);
 bool tt_run_progress(tt_run *r, tutti_status *status);
 void tt_run_free(tt_run *r, tt_wire *wire);
-int tt_run_awaits(const tt_run *r, uint32_t *step);
+bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);
 
 #endif

@@ -60,12 +60,10 @@ bool tt_operation_progress(tt_operation *o) {
   return moved;
 }
 
-int tt_operation_awaits(const tt_operation *o, uint32_t *step) {
-  for (int i = 0; i < TT_FLIGHT; i++) {
-    int peer = o->runs[i] && o->runs[i]->active ? tt_run_awaits(o->runs[i], step) : -1;
-    if (peer >= 0) return peer;
-  }
-  return -1;
+bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
+  for (int i = 0; i < TT_FLIGHT; i++)
+    if (o->runs[i] && o->runs[i]->active && tt_run_awaits(o->runs[i], show, ctx)) return true;
+  return false;
 }
 
 void tt_operation_release(tt_operation *o) {

@@ -287,21 +287,22 @@ bool tt_run_progress(tt_run *r, tutti_status *status) {
   return moved;
 }
 
-int tt_run_awaits(const tt_run *r, uint32_t *step) {
+/* A message is awaited when it is its turn: what comes after it, or waits for steps
+ * of this rank, says nothing about its peer. */
+bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
   const tt_program *p = r->program;
   for (uint32_t i = 0; i < r->nopen; i++) {
     uint32_t id = r->open[i];
-    *step = id;
     for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
       const tt_transfer *t = &p->transfers[k];
+      const bool receives = tt_step_receives(&p->sched->steps[id]);
       tt_stamp stamp;
-      if (r->moving[k].over || (p->sched->steps[id].kind == TT_RECV_REDUCE && my_turn(r, t) &&
-                                r->o->wire->ops->head(r->o->wire, t->peer, r->lane, &stamp)))
-        continue;
-      return t->peer;
+      if (r->moving[k].over || r->turn[t->pair] < t->turn) continue;
+      if (receives && r->o->wire->ops->head(r->o->wire, t->peer, r->lane, &stamp)) continue;
+      if (show(ctx, t->peer, id)) return true;
     }
   }
-  return -1;
+  return false;
 }
 
 /* ---- beginning and end ---- */

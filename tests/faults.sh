@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# faults.sh - ranks that die, stall or give up: the others hear of it, everybody
+# ends, in seconds.
+# SPDX-License-Identifier: BSD-3-Clause
+. "$(dirname "$0")/tap.bash"
+prog=$BUILD/tests/mp_faults
+keep=--keep-going
+
+job run -n 3 "$prog" exit
+ok "a rank that exits: its status is the job's" all 'status 7' 'within 20000' 'says "rank 2"'
+ok "nobody is left" gone
+job run -n 3 "$prog" kill
+ok "a rank that is killed: the launcher says by what" all 'status 137' 'within 20000' 'says SIGKILL'
+ok "nobody is left" gone
+job run -n 2 "$prog" segv 20
+ok "a rank that crashes" all 'status 139' 'within 20000' 'says SIGSEGV'
+
+# Without the launcher's help the library must see it.
+job run $keep -n 3 "$prog" kill
+ok "those who wait name the dead" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died"'
+job run $keep -n 3 "$prog" kill 0 test
+ok "those who only test do, too" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died"'
+job run $keep -n 3 "$prog" quiet
+ok "a rank that leaves without a word is lost" all 'within 20000' 'says "a rank died: rank 2"'
+export TUTTI_TIMEOUT=1
+job run $keep -n 3 "$prog" late
+ok "a rank that is late is named after TUTTI_TIMEOUT" says "timed out: .*for rank 2 .*TUTTI_TIMEOUT=1"
+job run -n 3 "$prog" late 0 test
+ok "and so for those who test" all 'within 20000' 'says "timed out: .*for rank 2 .*TUTTI_TIMEOUT=1"'
+unset TUTTI_TIMEOUT
+job run $keep -n 4 "$prog" abort
+ok "an abort with a reason reaches all" all 'within 20000' \
+  '[ "$(grep -c "aborted: rank 3 aborted: no more" "$work/err")" = 4 ]'
+ok "nobody is left" gone
+echo 1..12
+exit $bad

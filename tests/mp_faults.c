@@ -1,0 +1,46 @@
+/* mp_faults.c - ranks that go wrong, for faults.sh; run by itself it has nothing
+ * to do.
+ *
+ * Ranks: 2
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tutti.h"
+
+/* The last rank does `what`; the others call an allreduce. */
+static void fault(tutti_comm *comm, const char *what) {
+  if (tutti_comm_rank(comm) != tutti_comm_size(comm) - 1) return;
+  if (strcmp(what, "exit") == 0) _exit(7);
+  if (strcmp(what, "quiet") == 0) _exit(0);
+  if (strcmp(what, "kill") == 0) raise(SIGKILL);
+  if (strcmp(what, "segv") == 0) raise(SIGSEGV);
+  if (strcmp(what, "late") == 0) sleep(4);
+  if (strcmp(what, "abort") == 0) tutti_comm_abort(comm, "no more");
+}
+
+int main(int argc, char **argv) {
+  static double x[100000], y[100000];
+  tutti_comm *comm;
+  tutti_request *r = NULL;
+  alarm(50);
+  if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
+  if (tutti_comm_from_env(&comm) || tutti_barrier(comm)) return 1;
+  if (argc > 2) usleep(1000 * (useconds_t)atoi(argv[2]));
+  fault(comm, argv[1]);
+  tutti_status status = TUTTI_OK;
+  int done = 0;
+  if (argc > 3) { /* by tests alone */
+    status = tutti_allreduce_start(comm, x, y, 100000, TUTTI_DOUBLE, TUTTI_SUM, &r);
+    while (!status && !done) status = tutti_request_test(&r, &done);
+  } else {
+    status = tutti_allreduce(comm, x, y, 100000, TUTTI_DOUBLE, TUTTI_SUM);
+  }
+  fprintf(stderr, "rank %d: %s: %s\n", tutti_comm_rank(comm), tutti_strerror(status),
+          status ? tutti_error() : "");
+  if (tutti_comm_free(comm) || tutti_finalize()) return 9;
+  return status ? 3 : 0;
+}
