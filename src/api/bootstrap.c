@@ -22,7 +22,7 @@ enum { LAYOUT = 1 };
 
 static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
-  *room = tt_shm_room(heap, ranks);
+  *room = tt_shm_room(heap, ranks, tt_heap_index(heap) == 0);
   if (!*room) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   head->pid = (int)getpid();
   if (!tt_heap_segment(heap)->threads) tt_remote_offer(head);
@@ -92,6 +92,7 @@ tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members
   if (!comm) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator");
   comm->rank = rank;
   comm->ranks = ranks;
+  comm->seq = comm->oldest = 1; /* 0 is what an empty board says */
   comm->heap = tt_heap_hold(heap);
   comm->crowd = crowd_of(tt_heap_segment(heap), members, ranks);
   comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
@@ -257,7 +258,7 @@ static tutti_status split(tutti_comm *comm, int color, int key, tutti_comm **out
   int64_t room = 0;
   if (!status && color >= 0) {
     n = choose_members(wishes, comm->ranks, comm->rank, order, &mine);
-    room = (int64_t)tt_shm_room(comm->heap, n);
+    room = (int64_t)tt_shm_room(comm->heap, n, mine == 0);
   }
   if (!status) status = tutti_all_gather(comm, &room, all, 1, TUTTI_INT64);
   for (int i = 0; !status && i < n; i++) {

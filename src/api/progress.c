@@ -118,9 +118,9 @@ static void start(tutti_comm *comm, tutti_request *r) {
                             (uint32_t)r->call.op,
                             (uint32_t)r->call.root,
                             r->call.count};
-  comm->wire->ops->record(comm->wire, &record);
+  comm->wire->ops->record(comm->wire, &record, comm->oldest);
   if (tt_operation_begin(&place->operation, comm->wire, r->kept.prepared->program, &r->call, stamp,
-                         (int)(r->seq % TT_WINDOW), r->kept.slices))
+                         comm->oldest, r->kept.slices))
     operation_failed(comm, &place->operation);
 }
 

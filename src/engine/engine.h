@@ -15,6 +15,20 @@
 #include "schedule.h"
 #include "wire.h"
 
+/* ---- shapes (shape.c): schedules that have a loop of their own ---- */
+
+typedef enum tt_shape {
+  TT_SHAPE_NONE,     /* the generic engine runs it */
+  TT_SHAPE_ONE_SHOT, /* everyone posts its vector, sums everybody's in rank order */
+  TT_SHAPE_COUNT
+} tt_shape;
+
+/* The shape whose schedule is the same as this one, step for step. */
+tt_shape tt_shape_of(const tt_sched *s);
+/* The schedule that the loop for `shape` carries out, written down again: NULL if
+ * the shape is none, or out of memory. */
+tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like);
+
 /* ---- programs (program.c) ---- */
 
 typedef struct tt_transfer { /* one message, from this rank's side */
@@ -28,6 +42,7 @@ typedef struct tt_transfer { /* one message, from this rank's side */
 typedef struct tt_program {
   const tt_sched *sched;
   bool in_place_asked; /* as the caller had it; sched may not need it */
+  tt_shape shape;
   uint32_t ntransfers, npairs;
   tt_transfer *transfers;   /* by step, in entry order */
   uint32_t *at;             /* per step, + 1: offsets into transfers */
@@ -59,17 +74,24 @@ typedef struct tt_operation {
   tt_call call;
   tt_reducer reducer;
   tt_stamp stamp;
-  int window; /* which of TT_WINDOW places */
+  int window;          /* which of TT_WINDOW places */
+  uint32_t oldest;     /* operations before it are over on this rank */
+  bool straight;       /* the loop of the program's shape runs, not its steps */
+  bool posted;         /* ... and this rank's vector is on the board */
+  int next;            /* ... and this peer's post is awaited */
+  const void **inputs; /* per rank; kept for reuse */
+  int inputs_room;
   int slices, finished;
   tt_partition slicing; /* the vector in slices, in elements */
   tt_run *runs[TT_FLIGHT];
   tutti_status status; /* not TUTTI_OK: failed, with the sentence in tutti_error */
 } tt_operation;
 
-/* Takes place `window` in the lanes. Memory of earlier operations is reused.
+/* Takes place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are
+ * over on this rank. Memory of earlier operations is reused.
  * Fails with TUTTI_ERR_MEMORY before anything is sent. */
 tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program *program,
-                                const tt_call *call, tt_stamp stamp, int window, int slices);
+                                const tt_call *call, tt_stamp stamp, uint32_t oldest, int slices);
 /* Do what can be done; true if anything moved. Ends with finished == slices, or
  * a status. */
 bool tt_operation_progress(tt_operation *o);
@@ -81,6 +103,12 @@ static inline bool tt_operation_done(const tt_operation *o) {
 typedef bool tt_awaits_fn(void *ctx, int peer, uint32_t step);
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees what it kept for reuse */
+
+/* straight.c: the loops of the shapes. */
+bool tt_straight_fits(const tt_operation *o);
+tutti_status tt_straight_begin(tt_operation *o);
+bool tt_straight_progress(tt_operation *o);
+bool tt_straight_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 
 /* ---- inside the room (run.c) ---- */
 

@@ -2,6 +2,7 @@
  * each step those that wait for it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine.h"
 
@@ -70,6 +71,8 @@ tt_program *tt_program_new(const tt_sched *sched) {
     return NULL;
   }
   turn_round(p);
+  const char *engine = tt_env("TUTTI_ENGINE");
+  if (!engine || strcmp(engine, "generic") != 0) p->shape = tt_shape_of(sched);
   return p;
 }
 

@@ -49,9 +49,13 @@ typedef struct shm_wire {
   tt_segment *segment;
   int *members;
   tt_room **rooms;
-  end *out, *in; /* [peer * lanes + lane] */
-  size_t piece;  /* bytes of a staging slot */
-  size_t gulp;   /* bytes of a landing place */
+  end *out, *in;       /* [peer * lanes + lane] */
+  tt_post *posts;      /* [place * ranks + rank] */
+  atomic_uint *dozing; /* of the whole job: nobody is rung for while it is 0 */
+  uint32_t *over;      /* per peer: operations before this are over there, as far as known */
+  uint32_t over_everywhere;
+  size_t piece; /* bytes of a staging slot */
+  size_t gulp;  /* bytes of a landing place */
 } shm_wire;
 
 static shm_wire *mine(tt_wire *w) {
@@ -65,7 +69,7 @@ static end *in_end(shm_wire *s, int peer, int lane) {
 }
 
 static void wake(shm_wire *s, int peer) {
-  tt_ring(tt_heap_head(s->segment, s->members[peer]));
+  if (atomic_load(s->dozing)) tt_ring(tt_heap_head(s->segment, s->members[peer]));
 }
 
 /* ---- sending ---- */
@@ -236,9 +240,60 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
   return true;
 }
 
+/* ---- the board ---- */
+
+static uint32_t least_over(shm_wire *s) {
+  uint32_t least = s->over[s->wire.rank ? 0 : s->wire.ranks - 1];
+  for (int r = 0; r < s->wire.ranks; r++)
+    if (r != s->wire.rank && (int32_t)(s->over[r] - least) < 0) least = s->over[r];
+  return least;
+}
+
+static tt_post *post_of(const shm_wire *s, int rank, uint32_t seq) {
+  return &s->posts[seq % TT_RECORDS * (uint32_t)s->wire.ranks + (uint32_t)rank];
+}
+
+static void *bytes_of(const shm_wire *s, int rank, uint32_t seq, size_t n) {
+  if (n <= TT_BESIDE) return post_of(s, rank, seq)->beside;
+  return s->rooms[rank]->board[seq % TT_RECORDS];
+}
+
+static void *shm_board_slot(tt_wire *w, uint32_t seq, size_t n) {
+  shm_wire *s = mine(w);
+  uint32_t before = seq - TT_RECORDS + 1; /* must be over: what this place held */
+  if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
+    s->over_everywhere = least_over(s);
+    for (int r = 0; (int32_t)(s->over_everywhere - before) < 0 && r < w->ranks; r++)
+      s->over[r] = atomic_load_explicit(&s->rooms[r]->oldest, memory_order_acquire);
+    s->over_everywhere = least_over(s);
+    if ((int32_t)(s->over_everywhere - before) < 0) return NULL;
+  }
+  return bytes_of(s, w->rank, seq, n);
+}
+
+static void shm_post(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
+  shm_wire *s = mine(w);
+  tt_post *post = post_of(s, w->rank, stamp.seq);
+  post->oldest = oldest;
+  atomic_store(&post->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash);
+  for (int r = 0; atomic_load(s->dozing) && r < w->ranks; r++)
+    if (r != w->rank) wake(s, r);
+}
+
+static const void *shm_posted(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
+  shm_wire *s = mine(w);
+  const tt_post *post = post_of(s, peer, seq);
+  unsigned long long stamp = atomic_load_explicit(&post->stamp, memory_order_acquire);
+  if ((uint32_t)(stamp >> 32) != seq) return NULL;
+  *hash = (uint32_t)stamp;
+  s->over[peer] = post->oldest;
+  return bytes_of(s, peer, seq, n);
+}
+
 /* ---- the rest of the table ---- */
 
 static uint32_t shm_doze_begin(tt_wire *w) {
+  atomic_fetch_add(mine(w)->dozing, 1);
   tt_head *head = tt_heap_head(mine(w)->segment, tt_heap_index(mine(w)->heap));
   return tt_lie_down(head);
 }
@@ -248,11 +303,12 @@ static void shm_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
 }
 
 static void shm_doze_end(tt_wire *w) {
+  atomic_fetch_sub(mine(w)->dozing, 1);
   tt_get_up(tt_heap_head(mine(w)->segment, tt_heap_index(mine(w)->heap)));
 }
 
-static void shm_record(tt_wire *w, const tt_record *record) {
-  tt_room_record(mine(w)->rooms[w->rank], record);
+static void shm_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
+  tt_room_record(mine(w)->rooms[w->rank], record, oldest);
 }
 
 static int shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
@@ -309,6 +365,7 @@ static void shm_close(tt_wire *w) {
   if (s->rooms && s->rooms[w->rank]) leave(s);
   free(s->out);
   free(s->in);
+  free(s->over);
   free(s->members);
   free(s->rooms);
   free(s);
@@ -323,6 +380,9 @@ static const tt_wire_ops table = {
     .release = shm_release,
     .pull = shm_pull,
     .drained = shm_drained,
+    .board_slot = shm_board_slot,
+    .post = shm_post,
+    .posted = shm_posted,
     .record = shm_record,
     .read_record = shm_read_record,
     .doze_begin = shm_doze_begin,
@@ -346,7 +406,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire) {
   shm_wire *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  s->wire = (tt_wire){&table, rank, ranks, TT_LANES};
+  s->wire = (tt_wire){&table, rank, ranks, TT_LANES, TT_BOARD};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
   s->piece = piece_for(ranks);
@@ -354,9 +414,10 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   size_t ends = (size_t)ranks * TT_LANES;
   s->out = calloc(ends, sizeof *s->out);
   s->in = calloc(ends, sizeof *s->in);
+  s->over = calloc((size_t)ranks, sizeof *s->over);
   s->members = calloc((size_t)ranks, sizeof *s->members);
   s->rooms = calloc((size_t)ranks, sizeof *s->rooms);
-  if (!s->out || !s->in || !s->members || !s->rooms) {
+  if (!s->out || !s->in || !s->over || !s->members || !s->rooms) {
     shm_close(&s->wire);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
   }
@@ -364,6 +425,8 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
     s->members[r] = members[r];
     s->rooms[r] = (tt_room *)(void *)(s->segment->base + rooms[r]);
   }
+  s->posts = tt_room_posts(s->rooms[0], ranks);
+  s->dozing = &tt_heap_head(s->segment, 0)->dozing;
   *wire = &s->wire;
   return TUTTI_OK;
 }

@@ -40,6 +40,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint reads; /* 1: it has read the private memory of all others */
   double remote_call, remote_byte, staged_byte; /* s and s/B, for its own use */
   alignas(TT_PAIR) atomic_ullong world;         /* offset of the first room, 0 until made */
+  alignas(TT_PAIR) atomic_uint dozing;          /* in the first heap: sleepers of the whole job */
   alignas(TT_PAIR) atomic_uint sleepers;        /* how many threads of this rank doze */
   alignas(TT_PAIR) atomic_uint bell;            /* rung by peers */
 } tt_head;
@@ -86,8 +87,9 @@ void tt_remote_offer(tt_head *head);
 
 /* ---- the wire (shm.c) ---- */
 
-/* This rank's room for a communicator of `ranks`; 0 if out of memory. */
-uint64_t tt_shm_room(tt_heap *heap, int ranks);
+/* This rank's room for a communicator of `ranks`; the first rank's holds what is
+ * common to all. 0 if out of memory. */
+uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first);
 void tt_shm_room_free(tt_heap *heap, uint64_t room);
 /* members[r], rooms[r]: heap index and room offset of rank r. Copies both. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,

@@ -8,9 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
-uint64_t tt_shm_room(tt_heap *heap, int ranks) {
+static size_t posts_at(int ranks) {
   size_t bytes = sizeof(tt_room) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);
-  tt_room *room = tt_heap_alloc(heap, bytes, TT_PAIR);
+  return tt_round_up(bytes, 4096);
+}
+
+tt_post *tt_room_posts(tt_room *room, int ranks) {
+  return (tt_post *)(void *)((char *)room + posts_at(ranks));
+}
+
+uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first) {
+  size_t posts = first ? (size_t)ranks * TT_RECORDS * sizeof(tt_post) : 0;
+  tt_room *room = tt_heap_alloc(heap, posts_at(ranks) + posts, 4096);
   if (room) atomic_store_explicit(&room->guests, (unsigned)ranks, memory_order_relaxed);
   return room ? (uint64_t)((char *)room - tt_heap_segment(heap)->base) : 0;
 }
@@ -19,7 +28,7 @@ void tt_shm_room_free(tt_heap *heap, uint64_t room) {
   if (room) tt_heap_free(heap, tt_heap_segment(heap)->base + room);
 }
 
-void tt_room_record(tt_room *room, const tt_record *r) {
+void tt_room_record(tt_room *room, const tt_record *r, uint32_t oldest) {
   tt_call_record *at = &room->records[r->stamp.seq % TT_RECORDS];
   /* Each store releases the one that marks the record as being written. */
   atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed);
@@ -28,6 +37,7 @@ void tt_room_record(tt_room *room, const tt_record *r) {
   atomic_store_explicit(&at->root, r->root, memory_order_release);
   atomic_store_explicit(&at->count, r->count, memory_order_release);
   atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
+  atomic_store_explicit(&room->oldest, oldest, memory_order_release);
   atomic_store_explicit(&room->newest, r->stamp.seq + 1, memory_order_release);
 }
 

@@ -11,7 +11,18 @@ typedef struct tt_call_record { /* written by the room's rank */
   atomic_ullong count;
 } tt_call_record;
 
-enum { TT_REASON = 320, TT_RECORDS = 2 * TT_WINDOW };
+enum { TT_REASON = 320, TT_RECORDS = 2 * TT_WINDOW, TT_BOARD = 4096, TT_BESIDE = 112 };
+
+/* One post: the flag, and few bytes right behind it; more stand in the rank's own
+ * room. The places are used in turn; twice the window, so that what is overwritten
+ * is long over in the usual case. All ranks' posts of one operation lie side by
+ * side in the first rank's room, so that reading them touches one page. */
+typedef struct tt_post {
+  alignas(TT_PAIR) atomic_ullong stamp; /* seq and hash; written last */
+  uint32_t oldest;                      /* all operations before it are over here */
+  uint32_t unused;
+  char beside[TT_BESIDE];
+} tt_post;
 
 typedef struct tt_room {
   alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
@@ -19,11 +30,16 @@ typedef struct tt_room {
   char reason[TT_REASON];
   alignas(TT_PAIR) atomic_uint guests; /* ranks that may still look here; each leaves once */
   alignas(TT_PAIR) atomic_uint newest; /* highest recorded seq, plus 1 */
+  atomic_uint oldest;                  /* all operations before it are over here */
   tt_call_record records[TT_RECORDS];
-  alignas(TT_PAIR) atomic_ullong directory[]; /* [reader * lanes + lane]: channel offset */
+  alignas(TT_PAIR) char board[TT_RECORDS][TT_BOARD]; /* of posts that are longer */
+  alignas(TT_PAIR) atomic_ullong directory[];        /* [reader * lanes + lane]: channel offset */
+  /* then, in the first rank's room: tt_post [TT_RECORDS][ranks] */
 } tt_room;
 
-void tt_room_record(tt_room *room, const tt_record *record);
+tt_post *tt_room_posts(tt_room *room, int ranks);
+
+void tt_room_record(tt_room *room, const tt_record *record, uint32_t oldest);
 int tt_room_read_record(tt_room *room, uint32_t seq, tt_record *record);
 void tt_room_abort(tt_room *room, tutti_status status, const char *reason);
 tutti_status tt_room_aborted(tt_room *room, char *reason, size_t size);

@@ -45,9 +45,18 @@ typedef struct tt_wire_ops {
   /* True once everything that was pushed has been consumed. */
   bool (*drained)(tt_wire *w);
 
+  /* The board: bytes that every rank may look at, posted at once. board_slot: where
+   * to write the bytes of operation `seq`, NULL while a peer may still look at the
+   * operation that had the place before. post: publish them; `oldest` says that all
+   * earlier operations are over here. posted: the bytes of a peer, NULL if it has not
+   * posted them yet. Valid until this rank says that `seq` is over. */
+  void *(*board_slot)(tt_wire *w, uint32_t seq, size_t bytes);
+  void (*post)(tt_wire *w, tt_stamp stamp, uint32_t oldest);
+  const void *(*posted)(tt_wire *w, int peer, uint32_t seq, size_t bytes, uint32_t *hash);
+
   /* Publish this rank's record; read a peer's of operation `seq`. read: 1 there,
    * 0 not yet published, -1 the peer is already far beyond. */
-  void (*record)(tt_wire *w, const tt_record *record);
+  void (*record)(tt_wire *w, const tt_record *record, uint32_t oldest);
   int (*read_record)(tt_wire *w, int peer, uint32_t seq, tt_record *record);
 
   /* Sleep protocol: doze_begin; poll once more; doze(w, bell, limit) sleeps until
@@ -73,6 +82,7 @@ typedef struct tt_wire_ops {
 struct tt_wire {
   const tt_wire_ops *ops;
   int rank, ranks, lanes;
+  size_t board; /* most bytes that can be posted at once; 0: there is no board */
 };
 
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANES = TT_WINDOW * TT_FLIGHT };

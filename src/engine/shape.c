@@ -1,0 +1,36 @@
+/* shape.c - recognises schedules that have a straight loop of their own.
+ *
+ * Idea       write down the schedule that the loop carries out, and compare: if it
+ *            is the same, step for step, then what was proven of the one holds for
+ *            the other. Nothing is recognised by its name.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "engine.h"
+
+static void lift_one_shot(tt_builder *b, const tt_sched *like) {
+  const tt_peers all = {0, like->ranks, 1};
+  const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
+  const tt_span sum = like->in_place ? tt_block(TT_TMP, 0) : dst;
+  tt_send_all(b, all, src);
+  tt_recv_reduce_all(b, all, sum, src, TT_OWN_AMONG);
+  tt_mark_last(b);
+  if (like->in_place) tt_copy(b, dst, sum); /* the board is this tmp */
+}
+
+tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
+  if (shape != TT_SHAPE_ONE_SHOT || !tt_coll_reduces(like->coll)) return NULL;
+  tt_builder b;
+  tt_build_begin(&b, like->name, like->coll, like->ranks, like->rank, like->root, like->in_place,
+                 1);
+  if (!b.status) lift_one_shot(&b, like);
+  return tt_build_end(&b);
+}
+
+tt_shape tt_shape_of(const tt_sched *s) {
+  for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT && s->ranks > 1; shape++) {
+    tt_sched *lifted = tt_shape_lift((tt_shape)shape, s);
+    bool same = lifted && tt_sched_equal(lifted, s);
+    tt_sched_free(lifted);
+    if (same) return (tt_shape)shape;
+  }
+  return TT_SHAPE_NONE;
+}
