@@ -115,7 +115,8 @@ static bool mutate(tt_sched *s, uint32_t i, mutation m) {
       reshape(step, 0, 1);
       return true;
     case OTHER_BUFFER:
-      cargo(step)->buf = (cargo(step)->buf + 1) % (s->tmp_blocks ? 3 : 2);
+      cargo(step)->buf = (cargo(step)->buf + 1) % 3;
+      s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, s->blocks);
       return true;
     case OTHER_KIND:
       if (!tt_step_receives(step) || step->peers.count > 1) return false;

@@ -25,7 +25,8 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
   *room = tt_shm_room(heap, ranks, tt_heap_index(heap) == 0);
   if (!*room) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   head->pid = (int)getpid();
-  if (!tt_heap_segment(heap)->threads) tt_remote_offer(head);
+  head->cookie = *tt_heap_cookie(heap);
+  head->cookie_at = (uint64_t)(uintptr_t)tt_heap_cookie(heap);
   tt_cores_mine(&head->cores);
   head->quota = tt_cores_quota();
   atomic_store_explicit(&head->world, *room, memory_order_relaxed);

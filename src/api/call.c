@@ -63,7 +63,8 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
     return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d", function, c->root,
                    comm->ranks - 1);
   size_t wide = tutti_type_size(c->type) * (tt_coll_owned(c->coll) ? (size_t)comm->ranks : 1);
-  if (c->count > PTRDIFF_MAX / wide)
+  size_t bytes;
+  if (__builtin_mul_overflow(c->count, wide, &bytes) || bytes > PTRDIFF_MAX)
     return tt_fail(TUTTI_ERR_ARG, "%s: count %zu is larger than any memory%s", function, c->count,
                    (ptrdiff_t)c->count < 0 ? " (is it a negative number?)" : "");
   extent src, dst;

@@ -10,7 +10,12 @@ tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
-  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0) {
+  /* Nobody drives a communicator that is not listed, so a store will do; two threads
+   * that use one at once are not always caught. */
+  bool alone = !comm->listed && atomic_load_explicit(&comm->busy, memory_order_acquire) == 0;
+  if (alone) atomic_store_explicit(&comm->busy, 1, memory_order_relaxed);
+  for (int is_free = 0; !alone && !atomic_compare_exchange_weak(&comm->busy, &is_free, 1);
+       is_free = 0) {
     if (is_free == 1)
       return tt_fail(TUTTI_ERR_STATE,
                      "%s: another thread is inside a call on this communicator; use one "

@@ -48,11 +48,13 @@ struct tutti_request {
 typedef struct tt_place {
   tt_operation operation;
   tutti_request *by; /* NULL: free */
+  bool begun;        /* by tt_finish_at_once, for the request that comes next */
 } tt_place;
 
 typedef struct tt_patience { /* of one who waits and sees nothing move */
   uint32_t looks;
   uint64_t since, looked; /* us */
+  uint32_t doze;          /* us */
   bool warned;
 } tt_patience;
 
@@ -77,9 +79,9 @@ struct tutti_comm {
   uint32_t warned; /* collectives whose forced algorithm was refused */
   tutti_status broken;
   char why[TT_WHY];
-  uint8_t token[1]; /* what barriers exchange */
-  atomic_int busy;  /* 0 free, 1 its caller, 2 driven from elsewhere */
-  bool listed;
+  uint8_t token[1];   /* what barriers exchange */
+  atomic_int busy;    /* 0 free, 1 its caller, 2 driven from elsewhere */
+  atomic_bool listed; /* others may drive it: it has requests in flight */
   tutti_comm *next_listed;
 };
 
@@ -106,6 +108,10 @@ void tt_plans_drop(tutti_comm *comm);   /* when the communicator goes */
 
 /* ---- progress (progress.c) ---- */
 
+/* If nothing else is in flight, the plan has a straight loop and the peers are as
+ * quick: the whole operation, without a request. False: nothing was done, or it is
+ * under way in its place and the request that is issued next takes it over. */
+bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 /* Number the request and start it, or queue it. The comm is entered. */
 void tt_request_issue(tutti_request *request);
 /* Until the request is complete; its status. The comm is entered. */

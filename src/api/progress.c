@@ -14,12 +14,13 @@
 #include "comm.h"
 
 enum {
-  SPINS = 4000,     /* looks before the first yield, one rank per core */
-  YIELD_US = 500,   /* then yields for so long */
-  DOZE_US = 20000,  /* then sleeps for at most so long at a time */
-  LOOK_US = 100000, /* how often a waiter looks after its peers */
-  RECALL = 15,      /* how many operations back a mismatch is looked for */
-  WARN_S = 10       /* when it says that it still waits */
+  SPINS = 4000,         /* looks before the first yield, one rank per core */
+  YIELD_US = 500,       /* then yields for so long */
+  DOZE_US = 1000,       /* then sleeps, at first for at most so long */
+  DOZE_MOST_US = 32000, /* and twice as long each time, up to this */
+  LOOK_US = 100000,     /* how often a waiter looks after its peers */
+  RECALL = 15,          /* how many operations back a mismatch is looked for */
+  WARN_S = 10           /* when it says that it still waits */
 };
 
 static uint64_t now_us(void) {
@@ -98,30 +99,63 @@ static void operation_failed(tutti_comm *comm, const tt_operation *o) {
 
 /* ---- starting ---- */
 
+static void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 static void complete(tutti_comm *comm, tutti_request *r, tutti_status status) {
   r->state = TT_COMPLETE;
   r->status = status;
   if (--comm->unfinished == 0) tt_comm_list(comm, false);
 }
 
+/* Publish what is called as operation comm->seq, and begin it in its place. */
+static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan) {
+  /* Over all calls so far: one message tells whether two ranks always agreed. */
+  comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | plan->hash);
+  const tt_stamp stamp = {comm->seq, comm->chain};
+  const tt_record record = {stamp,
+                            (uint32_t)call->coll,
+                            (uint32_t)call->type,
+                            (uint32_t)call->op,
+                            (uint32_t)call->root,
+                            call->count};
+  comm->wire->ops->record(comm->wire, &record, comm->oldest);
+  place->begun = true;
+  tt_operation_begin(&place->operation, comm->wire, plan->prepared->program, call, stamp,
+                     comm->oldest, plan->slices);
+}
+
 static void start(tutti_comm *comm, tutti_request *r) {
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
-  r->seq = comm->seq++;
   r->state = TT_RUNNING;
   place->by = r;
-  /* Over all calls so far: one message tells whether two ranks always agreed. */
-  comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | r->kept.hash);
-  const tt_stamp stamp = {r->seq, comm->chain};
-  const tt_record record = {stamp,
-                            (uint32_t)r->call.coll,
-                            (uint32_t)r->call.type,
-                            (uint32_t)r->call.op,
-                            (uint32_t)r->call.root,
-                            r->call.count};
-  comm->wire->ops->record(comm->wire, &record, comm->oldest);
-  if (tt_operation_begin(&place->operation, comm->wire, r->kept.prepared->program, &r->call, stamp,
-                         comm->oldest, r->kept.slices))
-    operation_failed(comm, &place->operation);
+  if (!place->begun) begin(comm, place, &r->call, &r->kept);
+  place->begun = false;
+  r->seq = comm->seq++;
+  if (place->operation.status) operation_failed(comm, &place->operation);
+}
+
+bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  if (comm->unfinished || comm->crowd > 1 || !plan->prepared->program->shape) return false;
+  tt_place *place = &comm->places[comm->seq % TT_WINDOW];
+  tt_operation *o = &place->operation;
+  begin(comm, place, call, plan);
+  for (int look = 0; o->straight && look < SPINS / 4; look++) {
+    tt_operation_progress(o);
+    if (o->status) return false;
+    if (tt_operation_done(o)) {
+      place->begun = false;
+      comm->oldest = ++comm->seq;
+      return true;
+    }
+    relax();
+  }
+  return false;
 }
 
 static void start_queued(tutti_comm *comm) {
@@ -315,14 +349,6 @@ static void look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
   }
 }
 
-static void relax(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
 /* Nothing moved: spin, yield, or sleep. */
 static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   p->looks++;
@@ -341,7 +367,8 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
     return;
   }
   uint32_t bell = comm->wire->ops->doze_begin(comm->wire);
-  if (!tt_progress(comm)) comm->wire->ops->doze(comm->wire, bell, DOZE_US);
+  p->doze = p->doze ? (uint32_t)tt_min(2 * p->doze, DOZE_MOST_US) : DOZE_US;
+  if (!tt_progress(comm)) comm->wire->ops->doze(comm->wire, bell, p->doze);
   comm->wire->ops->doze_end(comm->wire);
   p->looks |= 15; /* look at the clock next time */
 }

@@ -19,9 +19,12 @@ static tutti_status ready(tutti_comm *comm, const char *function, const tt_call 
 tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call) {
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
-  tutti_request r;
-  status = ready(comm, function, call, &r);
-  if (!status) {
+  bool in_place;
+  const tt_plan *plan;
+  status = tt_call_check(comm, function, call, &in_place);
+  if (!status) status = tt_plan_for(comm, call, in_place, &plan);
+  if (!status && !tt_finish_at_once(comm, call, plan)) {
+    tutti_request r = {.comm = comm, .call = *call, .kept = *plan};
     tt_request_issue(&r);
     status = tt_request_finish(&r);
   }
@@ -108,11 +111,11 @@ tutti_status tutti_request_wait(tutti_request **request) {
   if (status) return status;
   if (!request) return tt_fail(TUTTI_ERR_ARG, "tutti_request_wait: request is NULL");
   tutti_request *r = *request;
-  if (!r || r->state == TT_IDLE) return TUTTI_OK;
+  if (!r) return TUTTI_OK;
   if ((status = enter(r, "tutti_request_wait"))) return status;
   tutti_comm *comm = r->comm;
-  if (r->state != TT_COMPLETE) tt_request_finish(r);
-  status = settle(request);
+  if (r->state == TT_QUEUED || r->state == TT_RUNNING) tt_request_finish(r);
+  if (r->state == TT_COMPLETE) status = settle(request);
   tt_comm_leave(comm);
   return status;
 }

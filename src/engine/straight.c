@@ -13,7 +13,7 @@
 
 bool tt_straight_fits(const tt_operation *o) {
   return o->program->shape == TT_SHAPE_ONE_SHOT && o->slices == 1 &&
-         o->call.count <= o->wire->board / o->reducer.element;
+         o->call.count <= o->wire->board && o->call.count * o->reducer.element <= o->wire->board;
 }
 
 tutti_status tt_straight_begin(tt_operation *o) {

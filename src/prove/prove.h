@@ -69,7 +69,7 @@ static inline const tt_step *tt_graph_step(const tt_graph *g, uint32_t step) {
 bool tt_graph_refuse(tt_graph *g, uint32_t step, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* run.c: execute in dependency order; values at the end per rank, buffer, block. */
+/* symbolic.c: execute in dependency order; values at the end per rank, buffer, block. */
 typedef struct tt_memory {
   tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
   int ranks;

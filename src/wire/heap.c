@@ -34,6 +34,7 @@ struct tt_heap {
   tt_segment *segment;
   int index;
   atomic_int users;
+  uint64_t cookie; /* private memory that peers try to read */
   size_t fresh; /* from here on nothing was ever handed out */
   extent *free_list, *used_list;
   later *waiting;
@@ -79,6 +80,11 @@ static void free_extents(extent *e) {
     free(e);
     e = next;
   }
+}
+
+const uint64_t *tt_heap_cookie(tt_heap *h) {
+  if (!h->cookie) h->cookie = tt_mix((uint64_t)(uintptr_t)h ^ ((uint64_t)getpid() << 32)) | 1;
+  return &h->cookie;
 }
 
 tt_heap *tt_heap_hold(tt_heap *h) {

@@ -91,13 +91,6 @@ tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n) {
   return TUTTI_OK;
 }
 
-void tt_remote_offer(tt_head *head) {
-  head->cookie = tt_mix((uint64_t)(uintptr_t)head ^ ((uint64_t)getpid() << 32));
-  uint64_t *word = malloc(sizeof *word); /* stays as long as the process */
-  if (word) *word = head->cookie;
-  head->cookie_at = (uint64_t)(uintptr_t)word;
-}
-
 void tt_remote_probe(const tt_segment *segment, int index) {
   bool all = !segment->threads && !tt_env_int("TUTTI_NO_READV", 0, 1, 0);
   for (int r = 0; all && r < segment->ranks; r++) {

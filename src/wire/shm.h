@@ -82,8 +82,8 @@ void tt_heap_free_later(tt_heap *heap, atomic_uint *guests, void *const *memory,
 /* Say in this rank's head whether it can read the private memory of every rank of
  * the segment (remote.c). All heads are complete. */
 void tt_remote_probe(const tt_segment *segment, int index);
-/* The word that others try to read; before the head is published. */
-void tt_remote_offer(tt_head *head);
+/* A word of this process's own memory that they try; not zero. */
+const uint64_t *tt_heap_cookie(tt_heap *heap);
 
 /* ---- the wire (shm.c) ---- */
 

@@ -1,4 +1,4 @@
-/* run.c - executes the schedules symbolically, in dependency order.
+/* symbolic.c - executes the schedules symbolically, in dependency order.
  *
  * Idea       a step starts when what it waits for has ended; a receive happens
  *            when it and its senders have started and the pair's earlier message
