@@ -37,23 +37,13 @@ void tt_chooser_free(tt_chooser *c) {
   free(c);
 }
 
-static tt_line worse(tt_line a, tt_line b) {
-  return (tt_line){a.fixed > b.fixed ? a.fixed : b.fixed, a.slope > b.slope ? a.slope : b.slope};
-}
-
-/* The busiest of the ranks at the ends and next to them, where families that are
- * not symmetric put their extra work. */
 static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, tt_line *line) {
-  const int looked_at[] = {0, 1, c->ranks - 1};
-  *line = (tt_line){0, 0};
-  for (size_t i = 0; i < sizeof looked_at / sizeof *looked_at; i++) {
-    tt_ask ask = {.coll = coll, .ranks = c->ranks, .rank = looked_at[i] % c->ranks};
-    tt_sched *s;
-    if (tt_algo_build(name, &ask, &s)) return false;
-    *line = worse(*line, tt_price(s, &c->profile));
-    tt_sched_free(s);
-  }
-  return true;
+  tt_ask ask = {.coll = coll, .ranks = c->ranks};
+  tt_sched **all;
+  if (tt_algo_build_all(name, &ask, &all)) return false;
+  bool ok = tt_price(all, c->ranks, &c->profile, line);
+  tt_sched_free_all(all, c->ranks);
+  return ok;
 }
 
 static void price_all(tt_chooser *c, tutti_coll coll) {

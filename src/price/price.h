@@ -1,9 +1,10 @@
-/* price.h - what a schedule costs, as a line in the size of the vector.
+/* price.h - what a plan costs, as a line in the size of the vector.
  *
- * Idea       one rank does its steps one after another: each message and each
- *            round of waiting costs a latency, each byte that is moved or reduced
- *            its inverse bandwidth. Bytes are shares of the vector, so the price
- *            of a schedule is fixed + slope * bytes, for every size.
+ * Idea       play the schedules of all ranks against a clock: each rank does its
+ *            steps one after another; a message costs its sender and its reader a
+ *            latency and its bytes, who waits for one that is not there yet pays a
+ *            round, who reduces pays per byte. Played with an empty vector and a
+ *            long one, the time is fixed + slope * bytes for every size between.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PRICE_H
 #define TT_PRICE_H
@@ -13,6 +14,7 @@
 typedef struct tt_profile {
   double round;   /* s: to wait once for somebody else */
   double message; /* s: to send or to receive one */
+  double publish; /* s: to send one to several readers at once, for each but the first */
   double beta;    /* s/B moved */
   double gamma;   /* s/B reduced */
 } tt_profile;
@@ -23,7 +25,8 @@ typedef struct tt_line {
 
 /* The built-in figures of the shared-memory wire, for `crowd` ranks per core. */
 tt_profile tt_profile_shm(double crowd);
-tt_line tt_price(const tt_sched *s, const tt_profile *profile);
+/* False: out of memory, or the schedules do not run in the order they are written. */
+bool tt_price(tt_sched *const *all, int ranks, const tt_profile *profile, tt_line *line);
 static inline double tt_line_at(tt_line line, double bytes) {
   return line.fixed + line.slope * bytes;
 }
