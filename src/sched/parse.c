@@ -13,7 +13,7 @@
 
 #include "schedule.h"
 
-enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 20, MAX_STEPS = 1 << 20 };
+enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
 
 typedef struct cursor {
   const char *text, *at;
