@@ -1,0 +1,173 @@
+/* test_fuzz.c - schedule text that is nonsense: a status and a sentence, never a
+ * crash, in bounded time and memory.
+ *
+ * Idea       texts that tutti prints, with bytes changed, lost, doubled, swapped,
+ *            cut off, and numbers made huge; a fixed seed (TUTTI_TEST_SEED).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cover.h"
+#include "tutti.h"
+
+enum { ROOM = 1 << 16 };
+
+static uint64_t state;
+static size_t below(size_t n) {
+  state = cover_mix(state + 0x9e3779b97f4a7c15u);
+  return (size_t)(state >> 16) % n;
+}
+
+/* Some schedule or other, as tutti prints it. */
+static void original(char *text) {
+  tutti_coll coll = (tutti_coll)below(TUTTI_COLL_COUNT);
+  int P = 1 + (int)below(6), n = 0;
+  char *printed = NULL;
+  while (tutti_algo_name(n, NULL)) n++;
+  while (tutti_schedule_text(tutti_algo_name((int)below((size_t)n), NULL), coll, P, -1,
+                             (int)below((size_t)P), (int)below(2), &printed))
+    coll = (tutti_coll)below(TUTTI_COLL_COUNT);
+  snprintf(text, ROOM, "%s", printed);
+  tutti_text_free(printed);
+}
+
+/* Put a number in the place of one that is there. */
+static void another_number(char *text) {
+  static const char *const numbers[] = {
+      "0",          "1",          "2",    "7",     "65535",
+      "65537",      "16777215",   "-1",   "1e9",   "4294967295",
+      "4294967296", "2147483648", "0x10", "00001", "99999999999999999999999"};
+  char *at = text + below(strlen(text)), rest[ROOM];
+  while (*at && !isdigit((unsigned char)*at)) at++;
+  size_t n = strspn(at, "0123456789");
+  snprintf(rest, sizeof rest, "%s%s", numbers[below(sizeof numbers / sizeof *numbers)], at + n);
+  snprintf(at, (size_t)(text + ROOM - at), "%s", rest);
+}
+
+static void mutate(char *text) {
+  static const char letters[] = " \n\t0123456789[].,()<->=#:+*srcdtmpafeinv\x01\xff";
+  size_t n = strlen(text), at = below(n + 1), other = below(n + 1), many = below(30);
+  switch (n ? below(16) : 0) {
+    case 0: text[at] = letters[below(sizeof letters)]; break; /* the last one is 0 */
+    case 1: text[at] = 0; break;
+    case 2: memmove(text + at, text + at + (at < n), n - at + (at == n)); break;
+    case 3:
+      if (n + many + 1 < ROOM && at + many <= n) memmove(text + at + many, text + at, n - at + 1);
+      break;
+    case 4: text[at] = at < n ? text[other < n ? other : 0] : 0; break;
+    case 5: text[at] = at < n ? (char)(text[at] ^ 1 << below(8)) : 0; break;
+    default: another_number(text);
+  }
+}
+
+static void is_bad(const char *text, const char *words) {
+  tutti_report report = {.size = sizeof report};
+  assert_int_equal(tutti_schedule_check(text, &report), TUTTI_ERR_SCHEDULE);
+  assert_non_null(strstr(tutti_error(), "line "));
+  assert_non_null(strstr(tutti_error(), "column "));
+  assert_non_null(strstr(tutti_error(), words));
+}
+
+static void nonsense(void **unused) {
+  (void)unused;
+  is_bad("", "tutti-schedule");
+  is_bad("hello", "'hello'");
+  is_bad("\xff\xfe\x01", "tutti-schedule");
+  is_bad("tutti-schedule 2 allreduce x P=2", "");
+  is_bad("tutti-schedule 1 allgossip x P=2", "");
+  is_bad("tutti-schedule 1 allreduce x P=0", "");
+  is_bad("tutti-schedule 1 allreduce x P=-5", "");
+  is_bad("tutti-schedule 1 allreduce x P=99999999999999999999", "");
+  is_bad("tutti-schedule 1 allreduce x P=2\nrank 2\n", "");
+  is_bad("tutti-schedule 1 allreduce x P=2\nrank 0\n  0 send ->7 src[0]\n", "");
+  is_bad("tutti-schedule 1 allreduce x P=2\nrank 0\n  0 send ->1 src[4294967295]\n", "");
+  is_bad("tutti-schedule 1 allreduce x P=2\nrank 0\n  0 send ->1 src[0] after 0\n", "");
+  is_bad("tutti-schedule 1 allreduce x P=2\nrank 0\n  0 jump ->1 src[0]\n", "");
+}
+
+static void arguments(void **unused) {
+  tutti_report report = {.size = 3};
+  char *text;
+  (void)unused;
+  assert_int_equal(tutti_schedule_check(NULL, &report), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_check("", NULL), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_check("", &report), TUTTI_ERR_ARG);
+  assert_non_null(strstr(tutti_error(), "report->size is 3"));
+  assert_int_equal(tutti_schedule_text(NULL, TUTTI_REDUCE, 2, 0, 0, 0, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_text("naive", TUTTI_REDUCE, 2, 0, 0, 0, NULL), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_text("naive", TUTTI_REDUCE, 0, 0, 0, 0, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_text("naive", TUTTI_REDUCE, 2, 2, 0, 0, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_text("naive", TUTTI_REDUCE, 2, -2, 0, 0, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_text("naive", TUTTI_REDUCE, 2, 0, 5, 0, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_text("naive", TUTTI_COLL_COUNT, 2, 0, 0, 0, &text),
+                   TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_text("nave", TUTTI_REDUCE, 2, 0, 0, 0, &text), TUTTI_ERR_ARG);
+  assert_non_null(strstr(tutti_error(), "did you mean 'naive'"));
+  assert_int_equal(tutti_schedule_text("fold(ring)", TUTTI_REDUCE, 2, 0, 0, 0, &text),
+                   TUTTI_ERR_UNSUPPORTED);
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void mutated(void **unused) {
+  static char text[ROOM], before[ROOM];
+  const int rounds = cover_all() ? 200000 : 20000;
+  int refused = 0, proven = 0;
+  double longest = 0;
+  (void)unused;
+  for (int i = 0; i < rounds; i++) {
+    tutti_report report = {.size = sizeof report};
+    original(text);
+    for (size_t n = 1 + below(3); n > 0; n--) mutate(text);
+    memcpy(before, text, sizeof text);
+    double since = seconds();
+    tutti_status status = tutti_schedule_check(text, &report);
+    since = seconds() - since;
+    if (since > longest) longest = since;
+    if (since > 5) print_error("took %.1f s:\n%s\n", since, text);
+    assert_true(since <= 20);
+    assert_memory_equal(text, before, sizeof text);
+    if (status == TUTTI_OK) {
+      proven += report.proven;
+      assert_true(report.proven || report.witness[0]);
+      continue;
+    }
+    if (status != TUTTI_ERR_MEMORY) {
+      assert_int_equal(status, TUTTI_ERR_SCHEDULE);
+      assert_non_null(strstr(tutti_error(), "line "));
+      assert_non_null(strstr(tutti_error(), "column "));
+    }
+    refused++;
+  }
+  printf("# %d texts: %d are no schedules, %d still right; the longest took %.2f s\n", rounds,
+         refused, proven, longest);
+  assert_true(refused > rounds / 8);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nonsense), cmocka_unit_test(arguments),
+                                     cmocka_unit_test(mutated)};
+  const char *seed = getenv("TUTTI_TEST_SEED");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  struct rlimit limit = {(rlim_t)4 << 30, (rlim_t)4 << 30}; /* nonsense may not eat the machine */
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+  alarm(cover_all() ? 3600 : 200);
+  state = seed ? strtoull(seed, NULL, 10) : 20260101;
+  printf("# seed %llu\n", (unsigned long long)state);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
