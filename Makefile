@@ -4,6 +4,9 @@
 #   make check           the tests, under 10 minutes (installs what is missing)
 #   make check-all       the full product of the covering table and the long proofs
 #   make check-asan | check-ubsan | check-tsan | coverage | laws
+#   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
+#   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
+#   make bench-engine | bench-kernels | bench-wait
 #   make install | uninstall     PREFIX=/usr/local DESTDIR=
 #   make examples | format | clean
 # CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set. SPDX-License-Identifier: BSD-3-Clause
@@ -124,6 +127,46 @@ coverage:
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
 
+# ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
+# ROUNDS, RANKS, LAST (bytes), OUT (a folder) and MORE (options) may be set.
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late kernels)
+PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
+PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
+PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
+BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
+# kernels.c looks at single kernels; the others see what everybody sees.
+$(BUILD)/bench/%.o: TTFLAGS = $(BASE)
+$(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
+$(BENCHBIN): %: %.o $(BUILD)/libtutti.a
+	$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+.SECONDARY: $(BENCHBIN:%=%.o)
+$(BUILD)/bench/peer_openmpi $(BUILD)/bench/peer_mpich: $(BUILD)/bench/peer_%: bench/peer_mpi.c bench/timing.h Makefile
+	@mkdir -p $(@D)
+	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* -std=c17 -D_GNU_SOURCE $(PEERFLAGS) $< -o $@
+$(BUILD)/bench/peer_gloo: bench/peer_gloo.cc bench/timing.h Makefile
+	@mkdir -p $(@D)
+	$(CXX) -std=c++14 $(PEERFLAGS) $< -lgloo -o $@
+
+# What cannot be installed or built is left out, and said.
+bench-programs:
+	@tools/deps.sh build
+	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
+	@$(MAKE) $(JOBS) --no-print-directory all $(BENCHBIN)
+	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) || echo "tutti: a peer could not be built; it is skipped"
+bench-peers: bench-programs
+	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
+bars: bench-programs
+	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
+bench-engine: all $(BENCHBIN)
+	@$(PYTHON) bench/engine.py $(BENCHARG)
+bench-kernels: $(BUILD)/bench/kernels
+	@$(BUILD)/bench/kernels
+bench-wait: all $(BUILD)/bench/late
+	@echo "rank 0 comes a second late to an allreduce; processor time (user + system), us"
+	@printf '%6s %17s %12s %16s\n' ranks "greatest waiter" "mean waiter" "returned after"
+	@for n in 2 4 8 16; do timeout 60 $(BUILD)/tutti run -n $$n $(BUILD)/bench/late || exit 1; done | \
+	  while read -r n most mean over; do printf '%6s %17s %12s %16s\n' $$n $$most $$mean $$over; done
+
 # ---- install ----
 BINDIR  := $(PREFIX)/bin
 LIBDIR  := $(PREFIX)/lib
@@ -158,5 +201,6 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 .PHONY: all examples programs check check-all laws check-asan check-ubsan check-tsan coverage \
-        install uninstall clean format demo
--include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d
+        install uninstall clean format demo bench-programs bench-peers bars bench-engine \
+        bench-kernels bench-wait
+-include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d)

@@ -23,6 +23,7 @@ typedef struct bench_options {
   double budget;
   long warmup, repeats;
   bool check, alloc, cycle;
+  bool side[2];            /* out of place, in place */
   const char *json, *plot; /* files, or NULL */
 } bench_options;
 
@@ -49,6 +50,7 @@ typedef struct bench_side {
   double least, median, p99;
   double algbw, busbw; /* GB/s, from the median */
   int64_t wrong;       /* elements, of all ranks; -1: not checked */
+  bool measured;
   long iterations;
 } bench_side;
 

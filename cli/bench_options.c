@@ -31,6 +31,7 @@ const char bench_usage[] =
     "      --loop            call after call on the same buffer (default)\n"
     "      --cycle           every rank writes its vector, calls, reads the result; the\n"
     "                        same without the call is taken off\n"
+    "      --side out|in     only out of place, or only in place\n"
     "      --alloc           buffers of tutti_mem_alloc instead of malloc\n"
     "  -J, --json FILE       the figures as JSON\n"
     "      --plot FILE       time against size, .svg or .png (needs gnuplot)\n"
@@ -41,28 +42,19 @@ const char bench_usage[] =
     "all_gather, 1 for broadcast and reduce. The size of reduce_scatter and\n"
     "all_gather is that of the whole vector. Exit status: 0; 1 if a result was wrong.\n";
 
-enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT };
+enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE };
 
 static const struct option long_options[] = {
-    {"minbytes", required_argument, NULL, 'b'},
-    {"maxbytes", required_argument, NULL, 'e'},
-    {"factor", required_argument, NULL, 'f'},
-    {"type", required_argument, NULL, 'd'},
-    {"op", required_argument, NULL, 'o'},
-    {"coll", required_argument, NULL, COLL},
-    {"root", required_argument, NULL, 'r'},
-    {"iters", required_argument, NULL, 'n'},
-    {"budget", required_argument, NULL, BUDGET},
-    {"repeats", required_argument, NULL, REPEATS},
-    {"warmup", required_argument, NULL, 'w'},
-    {"check", required_argument, NULL, 'c'},
-    {"loop", no_argument, NULL, LOOP},
-    {"cycle", no_argument, NULL, CYCLE},
-    {"alloc", no_argument, NULL, ALLOC},
-    {"json", required_argument, NULL, 'J'},
-    {"plot", required_argument, NULL, PLOT},
-    {"ranks", required_argument, NULL, 'P'},
-    {NULL, 0, NULL, 0},
+    {"minbytes", required_argument, NULL, 'b'},  {"maxbytes", required_argument, NULL, 'e'},
+    {"factor", required_argument, NULL, 'f'},    {"type", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},        {"coll", required_argument, NULL, COLL},
+    {"root", required_argument, NULL, 'r'},      {"iters", required_argument, NULL, 'n'},
+    {"budget", required_argument, NULL, BUDGET}, {"repeats", required_argument, NULL, REPEATS},
+    {"warmup", required_argument, NULL, 'w'},    {"check", required_argument, NULL, 'c'},
+    {"loop", no_argument, NULL, LOOP},           {"cycle", no_argument, NULL, CYCLE},
+    {"alloc", no_argument, NULL, ALLOC},         {"json", required_argument, NULL, 'J'},
+    {"plot", required_argument, NULL, PLOT},     {"ranks", required_argument, NULL, 'P'},
+    {"side", required_argument, NULL, SIDE},     {NULL, 0, NULL, 0},
 };
 
 /* "4", "16K", "64M", "1G" (also "64MiB"); 0 if it is none. */
@@ -145,6 +137,13 @@ static int take_file(const char **file) {
   return *optarg ? 0 : cli_fail(CLI_USAGE, "bench", "a file name is empty");
 }
 
+static int take_side(bench_options *o) {
+  o->side[0] = strcmp(optarg, "out") == 0;
+  o->side[1] = strcmp(optarg, "in") == 0;
+  if (o->side[0] || o->side[1]) return 0;
+  return cli_fail(CLI_USAGE, "bench", "--side '%s' is neither 'out' nor 'in'", optarg);
+}
+
 static int take_option(bench_options *o, int c, char **argv) {
   long flag;
   int status = 0;
@@ -168,6 +167,7 @@ static int take_option(bench_options *o, int c, char **argv) {
       status = take_number("-c", 0, 1, &flag);
       if (status == 0) o->check = flag;
       return status;
+    case SIDE: return take_side(o);
     case LOOP: o->cycle = false; return 0;
     case CYCLE: o->cycle = true; return 0;
     case ALLOC: o->alloc = true; return 0;
@@ -207,7 +207,8 @@ int bench_parse(bench_options *o, int argc, char **argv) {
                        .budget = 0.02,
                        .warmup = 5,
                        .repeats = 11,
-                       .check = true};
+                       .check = true,
+                       .side = {true, true}};
   opterr = 0;
   for (int c;
        (c = getopt_long(argc, argv, "+:b:e:f:d:o:r:n:w:c:J:P:", long_options, NULL)) != -1;) {

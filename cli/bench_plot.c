@@ -44,6 +44,10 @@ int bench_files_ready(const bench_options *o) {
 /* ---- JSON ---- */
 
 static void json_side(FILE *f, const char *name, const bench_side *s) {
+  if (!s->measured) {
+    fprintf(f, "     \"%s\": null", name);
+    return;
+  }
   fprintf(f,
           "     \"%s\": {\"us_min\": %.4f, \"us_median\": %.4f, \"us_p99\": %.4f, "
           "\"algbw_GBps\": %.4f, \"busbw_GBps\": %.4f, \"iterations\": %ld, \"wrong\": ",

@@ -36,6 +36,10 @@ void bench_show_row(const bench_options *o, const bench_row *row) {
          bench_rooted(o->coll) ? o->root : -1);
   for (int i = 0; i < 2; i++) {
     const bench_side *s = &row->side[i];
+    if (!s->measured) {
+      printf(" %9s %8s %7s %6s", "-", "-", "-", "-");
+      continue;
+    }
     show_us(s->median, 9);
     printf(" %8.3f %7.3f ", s->algbw, s->busbw);
     if (s->wrong < 0)
@@ -44,6 +48,10 @@ void bench_show_row(const bench_options *o, const bench_row *row) {
       printf("%6lld", (long long)s->wrong);
   }
   for (int i = 0; i < 2; i++) {
+    if (!row->side[i].measured) {
+      printf(" %10s %10s", "-", "-");
+      continue;
+    }
     show_us(row->side[i].least, 10);
     show_us(row->side[i].p99, 10);
   }
@@ -56,12 +64,13 @@ void bench_show_foot(const bench_options *o, const bench_row *rows, size_t n) {
   double sum = 0;
   for (size_t i = 0; i < n; i++)
     for (int k = 0; k < 2; k++) {
+      if (!o->side[k]) continue;
       if (rows[i].side[k].wrong > 0) wrong += rows[i].side[k].wrong;
       sum += rows[i].side[k].busbw;
     }
   if (o->check && o->coll != TUTTI_BARRIER)
     printf("# Out of bounds values : %lld %s\n", wrong, wrong ? "FAILED" : "OK");
-  printf("# Avg bus bandwidth    : %g\n#\n", n ? sum / (double)(2 * n) : 0);
+  printf("# Avg bus bandwidth    : %g\n#\n", sum / (double)((size_t)(o->side[0] + o->side[1]) * n));
   printf("# time is the median of %ld repeats, min their least, p99 their 99th percentile%s;\n",
          o->repeats, o->repeats < 100 ? " (the greatest)" : "");
   if (o->iterations)

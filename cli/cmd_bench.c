@@ -82,6 +82,7 @@ static tutti_status measure_side(const bench_job *job, const bench_options *o, c
   bench_side *side = &row->side[in_place];
   bench_call call = make_call(job, o, row->count, row->bytes, m, in_place);
   tutti_status status = TUTTI_OK;
+  side->measured = true;
   side->wrong = -1;
   if (o->check && o->coll != TUTTI_BARRIER) status = bench_check(job, &call, &side->wrong);
   memset(m->a, 0, row->bytes); /* in place, sums stay what they are */
@@ -104,7 +105,7 @@ static tutti_status measure(const bench_job *job, const bench_options *o, size_t
   tutti_status status = acquire(job, o, row->bytes, &m);
   if (status == TUTTI_ERR_MEMORY) cli_fail(0, "bench", "no memory for %zu bytes", row->bytes);
   for (int in_place = 0; in_place < 2 && !status; in_place++)
-    status = measure_side(job, o, &m, in_place, row);
+    if (o->side[in_place]) status = measure_side(job, o, &m, in_place, row);
   if (!status)
     status = tutti_comm_plan(job->comm, o->coll, row->count, o->type, o->op, row->plan,
                              sizeof row->plan);

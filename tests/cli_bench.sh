@@ -33,6 +33,8 @@ for what in "-d bf16 -o max" "-d half" "-d int8 -o bxor" "-d complex_double -o p
   job bench -P 2 -b 4K -e 64K $what $quick
   ok "$what" all "status 0" footer
 done
+job bench -P 2 -e 1K --side in $quick
+ok "--side in measures only that" all "status 0" "grep -qaE ' +- +- +- +- +[0-9.]+ ' '$work/out'" footer
 job bench -P 2 -e 64 -c 0 $quick
 ok "-c 0 checks nothing" all "status 0" "grep -qa 'N/A' '$work/out'" "! grep -qa 'Out of bounds' '$work/out'"
 
@@ -77,6 +79,8 @@ the first size, 64, is above the last, 4
 -b 64 -e 4
 -f '1' is not a number above 1
 -f 1
+--side 'on' is neither
+--side on
 no type 'flaot'; did you mean 'float'\?
 -d flaot
 no op 'sun'; did you mean 'sum'\?

@@ -1,0 +1,76 @@
+# bars.py - re-measures every bar that tutti has set itself; `make bars [ONLY=part]`.
+#
+#   bars.py [--build DIR] [--only PART] [--quick]
+#
+# A part is a file of bench/bars/ with a sentence `TITLE` and a generator
+# `bars(lab, quick)` of Bar(name, wanted, measured, verdict), verdict True (holds),
+# False (falls short) or a text (skipped, and why). A bar that falls short is no
+# error: this measures. The exit status is 1 only if a part could not be carried out.
+# SPDX-License-Identifier: BSD-3-Clause
+import argparse
+import importlib.util
+import os
+import sys
+import traceback
+
+import measure
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def parts():
+    return sorted(f[:-3] for f in os.listdir(os.path.join(HERE, "bars")) if f.endswith(".py"))
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location("bars_" + name, os.path.join(HERE, "bars", name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def word(verdict):
+    return {True: "holds", False: "FALLS SHORT"}.get(verdict, "skipped: %s" % verdict)
+
+
+def table(bars):
+    width = max(len(b.name) for b in bars)
+    print("\n%-*s  %-12s %-12s %s" % (width, "bar", "wanted", "measured", ""))
+    for b in bars:
+        print("%-*s  %-12s %-12s %s" % (width, b.name, b.wanted, b.measured, word(b.verdict)))
+    held = sum(b.verdict is True for b in bars)
+    short = sum(b.verdict is False for b in bars)
+    print("%d hold, %d fall short, %d skipped" % (held, short, len(bars) - held - short))
+    sys.stdout.flush()
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default="build")
+    p.add_argument("--only", default="")
+    p.add_argument("--quick", action="store_true", help="few sizes, one round: to see that it works")
+    args = p.parse_args()
+    if args.only and args.only not in parts():
+        print("bars.py: no part '%s'; there are: %s" % (args.only, ", ".join(parts())), file=sys.stderr)
+        return 2
+    m = measure.machine()
+    print("%s; %s, %d cores, %s; Open MPI: %s; MPICH: %s" %
+          (m["date"], m["processor"], m["cores"], m["caches"], m["Open MPI"], m["MPICH"]))
+    broken = False
+    for name in [args.only] if args.only else parts():
+        part, bars = load(name), []
+        print("\n== %s: %s" % (name, part.TITLE), flush=True)
+        try:
+            for bar in part.bars(args.build, args.quick):
+                bars.append(bar)
+        except Exception:
+            traceback.print_exc()
+            print("part %s could not be carried out" % name)
+            broken = True
+        if bars:
+            table(bars)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

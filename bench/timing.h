@@ -1,0 +1,81 @@
+/* timing.h - what the measuring programs share: a clock, the vector as a plain
+ * program touches it, how many iterations fit, the median. C and C++.
+ *
+ * Loop      call after call.
+ * Cycle     write the whole vector, call, read it; less the same without the call.
+ *           `tutti bench` does the same, with the same loops.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BENCH_TIMING_H
+#define BENCH_TIMING_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_REPEATS = 1000, LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000 };
+
+/* What every program is told: MEASURE FIRST LAST BUDGET REPEATS. */
+typedef struct timing_plan {
+  int cycle;
+  size_t first, last; /* bytes, by factors of 4 */
+  double budget;      /* seconds per repeat */
+  int repeats;
+} timing_plan;
+
+static inline int timing_parse(timing_plan *p, int argc, char **argv) {
+  if (argc < 5 || (strcmp(argv[0], "loop") && strcmp(argv[0], "cycle"))) return 0;
+  p->cycle = strcmp(argv[0], "cycle") == 0;
+  p->first = strtoull(argv[1], NULL, 10);
+  p->last = strtoull(argv[2], NULL, 10);
+  p->budget = strtod(argv[3], NULL);
+  p->repeats = atoi(argv[4]);
+  return p->first >= 4 && p->last >= p->first && p->budget > 0 && p->repeats > 0 &&
+         p->repeats <= MOST_REPEATS;
+}
+#define TIMING_USAGE "loop|cycle FIRST LAST BUDGET REPEATS"
+
+static inline double timing_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline void timing_write(float *x, size_t n, long i) {
+  for (size_t j = 0; j < n; j++) x[j] = (float)(i & 0xffff);
+  __asm__ volatile("" ::"r"(x) : "memory");
+}
+
+static inline void timing_read(const float *x, size_t n) {
+  float sum = 0;
+  for (size_t j = 0; j < n; j++) sum += x[j];
+  __asm__ volatile("" ::"m"(sum));
+}
+
+static inline int timing_ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Sorts. */
+static inline double timing_median(double *each, int n) {
+  qsort(each, (size_t)n, sizeof *each, timing_ascending);
+  return each[n / 2];
+}
+
+/* The iterations of a repeat, if one takes `once` seconds. */
+static inline long timing_fit(double budget, double once) {
+  double fit = once > 0 ? budget / once : (double)MOST_ITERATIONS;
+  if (fit > MOST_ITERATIONS) fit = MOST_ITERATIONS;
+  if (fit < LEAST_ITERATIONS) fit = LEAST_ITERATIONS;
+  return (long)fit;
+}
+
+/* A line per size: bytes, median in microseconds, least. `each` is sorted. */
+static inline void timing_show(size_t bytes, const double *each, int n) {
+  printf("%zu %.4f %.4f\n", bytes, 1e6 * each[n / 2], 1e6 * each[0]);
+  fflush(stdout);
+}
+
+#endif
