@@ -152,13 +152,14 @@ def memory_of(pid_text):
             with open("/proc/%s/environ" % pid, "rb") as f:
                 if pid_text not in f.read():
                     continue
-            total = 0
+            held = {}
             for fd in os.listdir("/proc/%s/fd" % pid):
                 path = "/proc/%s/fd/%s" % (pid, fd)
                 if re.match(r"/memfd:", os.readlink(path)):
-                    total += os.stat(path).st_blocks * 512
-            if total:
-                return total
+                    s = os.stat(path)
+                    held[s.st_ino] = s.st_blocks * 512
+            if held:
+                return sum(held.values())
         except OSError:
             continue
     return 0
