@@ -33,8 +33,12 @@ static uint64_t now_us(void) {
 
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (comm->broken) return;
-  comm->broken = status;
-  if (tell) comm->wire->ops->abort(comm->wire, status, comm->why);
+  char reason[TT_WHY]; /* what another rank said before comes first: it may be the cause */
+  tutti_status before =
+      tell ? comm->wire->ops->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
+  if (before) snprintf(comm->why, sizeof comm->why, "%s", reason);
+  comm->broken = before ? before : status;
+  if (tell && !before) comm->wire->ops->abort(comm->wire, status, comm->why);
 }
 
 static int words_of(const tt_record *r, char *text, size_t size) {
