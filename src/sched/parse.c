@@ -14,7 +14,7 @@
 #include "schedule.h"
 
 enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
-enum { MAX_ALL = 1 << 25 }; /* blocks of all ranks: more would take the prover minutes */
+enum { MAX_ALL = 1 << 24 }; /* blocks of all ranks: more would take the prover minutes */
 
 typedef struct cursor {
   const char *text, *at;
@@ -351,7 +351,7 @@ tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks) {
     uint32_t tmp = take(&c, "tmp=") ? number(&c, MAX_BLOCKS, "a number of blocks") : 0;
     if (!c.status && list[rank]) complain(&c, "each rank once");
     blocks += (uint64_t)h.blocks + tmp;
-    if (blocks > MAX_ALL) complain(&c, "at most 33554432 blocks on all ranks together");
+    if (blocks > MAX_ALL) complain(&c, "at most 16777216 blocks on all ranks together");
     line_end(&c);
     if (!c.status) list[rank] = rank_body(&c, &h, rank, in_place, tmp);
     found++;
