@@ -146,6 +146,7 @@ static void start(tutti_comm *comm, tutti_request *r) {
 
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   if (comm->unfinished || comm->crowd > 1 || !plan->prepared->program->shape) return false;
+  if (comm->wire->ops->aborted(comm->wire, NULL, 0)) return false; /* post nothing more */
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
   begin(comm, place, call, plan);
