@@ -273,7 +273,7 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
 
 static int after_finalize(void) {
   tutti_comm *c;
-  tutti_request *idle;
+  tutti_request *idle = NULL;
   int bad = tutti_comm_from_env(&c) || tutti_barrier_init(c, &idle) || tutti_finalize();
   return bad + everything_is_refused(c, idle, "tutti_finalize was called");
 }
