@@ -106,7 +106,7 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
 void tt_plans_forget(tutti_comm *comm); /* choose anew; what is prepared stays */
 void tt_plans_drop(tutti_comm *comm);   /* when the communicator goes */
 
-/* ---- progress (progress.c) ---- */
+/* ---- starting and driving (progress.c) ---- */
 
 /* If nothing else is in flight, the plan has a straight loop and the peers are as
  * quick: the whole operation, without a request. False: nothing was done, or it is
@@ -114,18 +114,37 @@ void tt_plans_drop(tutti_comm *comm);   /* when the communicator goes */
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 /* Number the request and start it, or queue it. The comm is entered. */
 void tt_request_issue(tutti_request *request);
-/* Until the request is complete; its status. The comm is entered. */
-tutti_status tt_request_finish(tutti_request *request);
 /* One pass over this and everything else in flight. The comm is entered. */
 bool tt_progress(tutti_comm *comm);
-/* The same for one who tests: looks after its peers now and then. */
-void tt_progress_polled(tutti_comm *comm);
-/* Did some peer make another call than this rank, lately? */
-bool tt_comm_differs(tutti_comm *comm);
-/* From now on everything fails with this status and comm->why. */
-void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* List or unlist for being driven from elsewhere. */
 void tt_comm_list(tutti_comm *comm, bool on);
+
+/* ---- waiting (patience.c) ---- */
+
+enum { TT_SPINS = 4000 }; /* looks before the first yield, one rank per core */
+static inline void tt_relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+/* Until the request is complete; its status. The comm is entered. */
+tutti_status tt_request_finish(tutti_request *request);
+/* One pass, by one who tests: looks after its peers now and then. */
+void tt_progress_polled(tutti_comm *comm);
+
+/* ---- what went wrong (blame.c) ---- */
+
+/* From now on everything fails with this status and comm->why. */
+void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
+/* Break it with what the operation failed with. */
+void tt_blame_operation(tutti_comm *comm, const tt_operation *o);
+/* Did some peer make another call than this rank, lately? */
+bool tt_comm_differs(tutti_comm *comm);
+/* Do those that operations wait for still live, did they call the same, and since
+ * when have we waited? */
+void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now);
 
 /* ---- calls (call.c) ---- */
 

@@ -1,0 +1,160 @@
+/* blame.c - says what went wrong: who called something else, died, or is late.
+ *
+ * Idea       every rank records its calls where all can read them; a waiter compares
+ *            records, looks whether those it waits for live, and how long it waits.
+ * Invariant  what it finds breaks the communicator, with one sentence for all ranks:
+ *            the first that any of them said.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "comm.h"
+
+enum {
+  RECALL = 15, /* how many operations back a mismatch is looked for */
+  WARN_S = 10  /* when a waiter says that it still waits */
+};
+
+void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
+  if (comm->broken) return;
+  char reason[TT_WHY]; /* what another rank said before comes first: it may be the cause */
+  tutti_status before =
+      tell ? comm->wire->ops->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
+  if (before) snprintf(comm->why, sizeof comm->why, "%s", reason);
+  comm->broken = before ? before : status;
+  if (tell && !before) comm->wire->ops->abort(comm->wire, status, comm->why);
+}
+
+static int words_of(const tt_record *r, char *text, size_t size) {
+  const char *op = r->op >= TUTTI_OP_USER ? "user" : tutti_op_name((tutti_op)r->op);
+  if (r->coll == TUTTI_BARRIER) return snprintf(text, size, "barrier");
+  int n = snprintf(text, size, "%s of %llu %s", tutti_coll_name((tutti_coll)r->coll),
+                   (unsigned long long)r->count, tutti_type_name((tutti_type)r->type));
+  if (tt_coll_reduces((tutti_coll)r->coll)) n += snprintf(text + n, size - (size_t)n, ", %s", op);
+  if (tt_coll_rooted((tutti_coll)r->coll))
+    n += snprintf(text + n, size - (size_t)n, ", root %u", r->root);
+  return n;
+}
+
+/* The earliest operation up to `seq` that some peer recorded otherwise than this
+ * rank did, as far back as records reach. */
+static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *theirs, int *peer) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  for (uint32_t back = (uint32_t)tt_min(seq, RECALL) + 1; back-- > 0;) {
+    if (ops->read_record(comm->wire, comm->rank, seq - back, mine) != 1) continue;
+    for (*peer = 0; *peer < comm->ranks; ++*peer)
+      if (ops->read_record(comm->wire, *peer, seq - back, theirs) == 1 &&
+          theirs->stamp.hash != mine->stamp.hash)
+        return true;
+  }
+  return false;
+}
+
+/* Did some rank call something else? Then say who, what. */
+static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
+  tt_record mine, theirs;
+  char ours[100], other[100];
+  int peer;
+  if (differs(comm, o->stamp.seq, &mine, &theirs, &peer)) {
+    words_of(&mine, ours, sizeof ours);
+    words_of(&theirs, other, sizeof other);
+    const char *hint = strcmp(ours, other) ? "" : " (with another plan: is TUTTI_ALGO the same?)";
+    snprintf(comm->why, sizeof comm->why,
+             "operation %u: rank %d called %s, but rank %d called %s%s", mine.stamp.seq, peer,
+             other, comm->rank, ours, hint);
+    return true;
+  }
+  if (certain)
+    snprintf(comm->why, sizeof comm->why,
+             "operation %u, %s, or one before: another rank made another call than rank %d",
+             o->stamp.seq, tutti_coll_name(o->call.coll), comm->rank);
+  return certain;
+}
+
+bool tt_comm_differs(tutti_comm *comm) {
+  tt_record mine, theirs;
+  int peer;
+  return comm->seq && differs(comm, comm->seq - 1, &mine, &theirs, &peer);
+}
+
+void tt_blame_operation(tutti_comm *comm, const tt_operation *o) {
+  if (o->status == TUTTI_ERR_MISMATCH)
+    find_mismatch(comm, o, true);
+  else
+    snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  tt_comm_break(comm, o->status, true);
+}
+
+static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
+  snprintf(comm->why, sizeof comm->why,
+           "rank %d (pid %ld) died; rank %d waited for it in %s, operation %u, step %u", peer,
+           comm->wire->ops->pid(comm->wire, peer), comm->rank, tutti_coll_name(o->call.coll),
+           o->stamp.seq, step);
+  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
+static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer,
+                     const tt_operation *o, uint32_t step) {
+  char text[TT_WHY - 40], where[40];
+  tt_record none;
+  snprintf(where, sizeof where, ", step %u", step);
+  for (int r = 0; r < comm->ranks; r++) /* the one all wait for, if it is another */
+    if (comm->wire->ops->read_record(comm->wire, r, o->stamp.seq, &none) == 0) {
+      peer = r;
+      snprintf(where, sizeof where, ", which it has not called yet");
+      break;
+    }
+  snprintf(text, sizeof text,
+           "rank %d has waited %.0f s for rank %d (pid %ld) in %s, operation %u%s", comm->rank,
+           (double)waited / 1e6, peer, comm->wire->ops->pid(comm->wire, peer),
+           tutti_coll_name(o->call.coll), o->stamp.seq, where);
+  long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
+  if (limit && waited >= (uint64_t)limit * 1000000) {
+    snprintf(comm->why, sizeof comm->why, "%s: TUTTI_TIMEOUT=%ld", text, limit);
+    tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
+  } else if (!p->warned && waited >= (uint64_t)WARN_S * 1000000) {
+    p->warned = true;
+    tt_log(0, "%s", text);
+  }
+}
+
+/* Of the peers an operation waits for: one that is gone, else the first. */
+typedef struct awaited {
+  tutti_comm *comm;
+  uint32_t seq, step;
+  int peer; /* -1: none */
+  bool dead, beyond;
+} awaited;
+
+static bool worst(void *ctx, int peer, uint32_t step) {
+  awaited *a = ctx;
+  tt_record theirs; /* who is far beyond will send nothing more for this one */
+  bool beyond = a->comm->wire->ops->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
+  bool dead = !a->comm->wire->ops->alive(a->comm->wire, peer);
+  if (a->peer >= 0 && !beyond && !dead) return false;
+  a->peer = peer;
+  a->step = step;
+  a->beyond = beyond;
+  a->dead = dead;
+  return beyond || dead;
+}
+
+/* Now and then, while nothing moves: do the peers we wait for still live, and did
+ * they call the same? What one sent before it died, or went far ahead, is seen by a
+ * look after that was seen. */
+void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
+  for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
+    tt_place *place = &comm->places[seq % TT_WINDOW];
+    awaited a = {.comm = comm, .seq = seq, .peer = -1};
+    if (!place->by) continue;
+    tt_operation_awaits(&place->operation, worst, &a);
+    if (a.peer < 0) continue;
+    if ((a.beyond || a.dead) && tt_operation_progress(&place->operation)) continue;
+    if (find_mismatch(comm, &place->operation, a.beyond))
+      tt_comm_break(comm, TUTTI_ERR_MISMATCH, true);
+    else if (a.dead)
+      say_lost(comm, a.peer, &place->operation, a.step);
+    else
+      say_late(comm, p, now - p->since, a.peer, &place->operation, a.step);
+  }
+}

@@ -1,0 +1,75 @@
+/* patience.c - waiting without wasting.
+ *
+ * Idea       with nothing to do a waiter spins (if every rank has a core), then
+ *            yields, then sleeps until a peer rings; now and then it looks after
+ *            those it waits for.
+ * Invariant  it never waits for ever for one who died, aborted or called something
+ *            else; sleeps are bounded.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <time.h>
+
+#include "comm.h"
+
+enum {
+  YIELD_US = 500,       /* how long it yields */
+  DOZE_US = 1000,       /* then sleeps, at first for at most so long */
+  DOZE_MOST_US = 32000, /* and twice as long each time, up to this */
+  LOOK_US = 100000      /* how often it looks after its peers */
+};
+
+static uint64_t now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Nothing moved: spin, yield, or sleep. */
+static void pause_a_while(tutti_comm *comm, tt_patience *p) {
+  p->looks++;
+  if (comm->crowd <= 1 && p->looks < TT_SPINS) {
+    tt_relax();
+    return;
+  }
+  uint64_t now = p->looks % 16 ? 0 : now_us();
+  if (p->looks == TT_SPINS || !p->since) p->since = p->looked = now ? now : now_us();
+  if (now && now - p->looked >= LOOK_US) {
+    p->looked = now;
+    tt_look_after(comm, p, now);
+  }
+  if (!now || now - p->since < YIELD_US) {
+    sched_yield();
+    return;
+  }
+  uint32_t bell = comm->wire->ops->doze_begin(comm->wire);
+  p->doze = p->doze ? (uint32_t)tt_min(2 * p->doze, DOZE_MOST_US) : DOZE_US;
+  if (!tt_progress(comm)) comm->wire->ops->doze(comm->wire, bell, p->doze);
+  comm->wire->ops->doze_end(comm->wire);
+  p->looks |= 15; /* look at the clock next time */
+}
+
+void tt_progress_polled(tutti_comm *comm) {
+  tt_patience *p = &comm->patience;
+  if (tt_progress(comm)) {
+    *p = (tt_patience){0};
+  } else if (p->looks++ % 64 == 0) {
+    uint64_t now = now_us();
+    if (!p->since) p->since = p->looked = now;
+    if (now - p->looked < LOOK_US) return;
+    p->looked = now;
+    tt_look_after(comm, p, now);
+  }
+}
+
+tutti_status tt_request_finish(tutti_request *r) {
+  tutti_comm *comm = r->comm;
+  tt_patience p = {0};
+  for (;;) {
+    bool moved = tt_progress(comm);
+    if (r->state == TT_COMPLETE) break;
+    if (moved)
+      p = (tt_patience){0};
+    else
+      pause_a_while(comm, &p);
+  }
+  return r->status ? tt_fail(r->status, "%s", comm->why) : TUTTI_OK;
+}
