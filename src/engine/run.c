@@ -105,14 +105,16 @@ static bool my_turn(const tt_run *r, const tt_transfer *t) {
 }
 
 /* Push what the wire takes; true if anything moved. */
-static bool push(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
+static bool push(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m,
+                 tutti_status *status) {
   const tt_operation *o = r->o;
   bool moved = false;
   while (m->left && my_turn(r, t)) {
     char *from;
     uint64_t n = contiguous(r, &step->own, &m->cursor, &from);
     uint32_t ticket = 0;
-    size_t taken = o->wire->ops->push(o->wire, t->peer, r->lane, o->stamp, from, n, &ticket);
+    size_t taken =
+        o->wire->ops->push(o->wire, t->peer, r->lane, o->stamp, from, n, &ticket, status);
     if (!taken) return moved;
     if (ticket) {
       m->lent = true;
@@ -125,7 +127,8 @@ static bool push(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving
   return moved;
 }
 
-static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended) {
+static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
+                     tutti_status *status) {
   const tt_program *p = r->program;
   bool moved = false;
   *ended = true;
@@ -133,7 +136,7 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended) {
     const tt_transfer *t = &p->transfers[k];
     tt_moving *m = &r->moving[k];
     if (m->over) continue;
-    if (push(r, step, t, m)) moved = true;
+    if (push(r, step, t, m, status)) moved = true;
     if (m->left == 0 && my_turn(r, t)) r->turn[t->pair]++;
     bool out = r->turn[t->pair] > t->turn;
     if (out && (!m->lent || r->o->wire->ops->consumed(r->o->wire, t->peer, r->lane, m->ticket)))
@@ -257,7 +260,7 @@ static void open_step(tt_run *r, uint32_t id) {
 static bool try_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) {
   const tt_step *step = &r->program->sched->steps[id];
   switch ((tt_kind)step->kind) {
-    case TT_SEND: return try_send(r, step, id, ended);
+    case TT_SEND: return try_send(r, step, id, ended, status);
     case TT_RECV: return try_recv(r, step, id, ended, status);
     case TT_RECV_REDUCE: return try_recv_reduce(r, step, id, ended, status);
     default:

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,13 +36,13 @@ struct tt_heap {
   int index;
   atomic_int users;
   uint64_t cookie; /* private memory that peers try to read */
-  size_t fresh; /* from here on nothing was ever handed out */
+  size_t fresh;    /* from here on nothing was ever handed out */
   extent *free_list, *used_list;
   later *waiting;
   pthread_mutex_t lock;
 };
 
-enum { UNIT = TT_PAIR, GIVE_BACK = 1 << 20 };
+enum { UNIT = TT_PAIR, GIVE_BACK = 1 << 20, LARGE = 64 << 20 };
 
 tt_head *tt_heap_head(const tt_segment *segment, int index) {
   return (tt_head *)(segment->base + segment->stride * (size_t)index);
@@ -105,10 +106,23 @@ void tt_heap_close(tt_heap *h) {
   free(h);
 }
 
+/* What the system says it can give without taking it from somebody. */
+static bool available(size_t bytes) {
+  char line[128];
+  unsigned long long kib;
+  FILE *file = bytes < LARGE ? NULL : fopen("/proc/meminfo", "re");
+  bool enough = true;
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "MemAvailable: %llu", &kib) == 1) enough = bytes / 1024 < kib;
+  if (file) fclose(file);
+  return enough;
+}
+
 /* Whole pages inside [at, at + bytes): commit them, false if there are none. */
 static bool commit(tt_heap *h, size_t at, size_t bytes) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = at / page * page;
   size_t size = tt_round_up(at + bytes, page) - lo;
+  if (!available(bytes)) return false;
   if (madvise(base_of(h) + lo, size, MADV_POPULATE_WRITE) == 0) return true;
   return errno != ENOMEM && errno != EFAULT; /* an old kernel can not say */
 }

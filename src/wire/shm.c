@@ -120,18 +120,23 @@ static size_t fill(shm_wire *s, end *e, descriptor *d, int peer, const void *byt
   return n;
 }
 
+static size_t no_memory(tutti_status *status, int peer) {
+  *status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory left for messages to rank %d", peer);
+  return 0;
+}
+
 static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                       uint32_t *ticket) {
+                       uint32_t *ticket, tutti_status *status) {
   shm_wire *s = mine(w);
   end *e = out_end(s, peer, lane);
-  if (!e->at && !open_channel(s, e, peer, lane)) return 0;
+  if (!e->at && !open_channel(s, e, peer, lane)) return no_memory(status, peer);
   if (e->count - e->known == TT_DEPTH) {
     e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
     if (e->count - e->known == TT_DEPTH) return 0;
   }
   descriptor *d = &e->at->slot[e->count % TT_DEPTH];
   size_t taken = fill(s, e, d, peer, bytes, n);
-  if (!taken) return 0;
+  if (!taken) return no_memory(status, peer);
   d->stamp = stamp;
   d->bytes = taken;
   e->count++;

@@ -29,9 +29,10 @@ typedef struct tt_wire_ops {
   const char *name;
   /* Take up to n bytes of the stream to `peer`; returns how many (0: no room
    * now). *ticket: 0 if they were copied, else what `consumed` asks about; the
-   * bytes must then stay as they are until it says yes. */
+   * bytes must then stay as they are until it says yes. *status: set if there is no
+   * memory for it. */
   size_t (*push)(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                 uint32_t *ticket);
+                 uint32_t *ticket, tutti_status *status);
   bool (*consumed)(tt_wire *w, int peer, int lane, uint32_t ticket);
   /* How many bytes are at the head of the stream from `peer` (0: none yet). */
   size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
