@@ -81,7 +81,13 @@ static void size(int r, size_t bytes) {
   if (!seats[r].vector) exit(1);
   memset(seats[r].vector, 0, bytes);
   meet(r); /* both vectors are there */
-  const long iterations = timing_fit(plan.budget, slower(r, timed(r, n, 3, plan.cycle, 1)));
+  double once = slower(r, timed(r, n, 3, plan.cycle, 1));
+  for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
+    const double again = slower(r, timed(r, n, timing_trial(plan.budget, once), plan.cycle, 1));
+    settled = timing_settled(once, again);
+    once = again;
+  }
+  const long iterations = timing_fit(plan.budget, once);
   for (int k = 0; k < plan.repeats; k++) {
     const double without = plan.cycle ? timed(r, n, iterations, 1, 0) : 0;
     each[k] = slower(r, timed(r, n, iterations, plan.cycle, 1) - without);

@@ -79,7 +79,13 @@ std::vector<double> Measure(const Context &context, const timing_plan &plan, flo
                             const std::string &name) {
   const Call call = MakeCall(context, name, x, n);
   call();
-  const double once = Slowest(context, Timed(context, x, n, &call, 2, plan.cycle));
+  double once = Slowest(context, Timed(context, x, n, &call, 3, plan.cycle));
+  for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
+    const long trial = timing_trial(plan.budget, once);
+    const double again = Slowest(context, Timed(context, x, n, &call, trial, plan.cycle));
+    settled = timing_settled(once, again);
+    once = again;
+  }
   const long iterations = timing_fit(plan.budget, once);
   std::vector<double> each;
   for (int k = 0; k < plan.repeats; k++) {

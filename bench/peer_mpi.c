@@ -35,8 +35,13 @@ static void size(const timing_plan *plan, size_t bytes, int rank) {
   if (!x) MPI_Abort(MPI_COMM_WORLD, 1);
   memset(x, 0, bytes);
   for (int i = 0; i < 3; i++) call(x, n);
-  const double once = timed(x, n, 2, plan->cycle, 1);
-  const long iterations = timing_fit(plan->budget, slowest(once));
+  double once = slowest(timed(x, n, 3, plan->cycle, 1));
+  for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
+    const double again = slowest(timed(x, n, timing_trial(plan->budget, once), plan->cycle, 1));
+    settled = timing_settled(once, again);
+    once = again;
+  }
+  const long iterations = timing_fit(plan->budget, once);
   for (int k = 0; k < plan->repeats; k++) {
     const double without = plan->cycle ? timed(x, n, iterations, 1, 0) : 0;
     const double with = timed(x, n, iterations, plan->cycle, 1);

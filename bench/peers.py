@@ -107,7 +107,7 @@ def draw(all_rounds, kind, note, path):
     rows = -(-len(all_rounds) // columns)
     s = ["set terminal svg size %d,%d background '#ffffff' font 'sans,12'" % (480 * columns, 400 * rows + 40),
          "set output '%s'" % path, "set multiplot layout %d,%d title '%s'" % (rows, columns, note),
-         "set logscale xy", "set grid lc rgb '#dddddd'", "set key left top", "set format x '%.0b%BB'",
+         "set logscale xy", "set grid lc rgb '#dddddd'", "set key left top reverse Left samplen 2", "set format x '%.0b %B'",
          "set xtics 4,64", "set xlabel 'bytes'",
          "set ylabel '%s'" % ("microseconds" if kind == "time" else "time over that of tutti")]
     for r in all_rounds:

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_REPEATS = 1000, LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000 };
+enum { MOST_REPEATS = 1000, LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000, SETTLE = 8, TRIAL = 24 };
 
 /* What every program is told: MEASURE FIRST LAST BUDGET REPEATS. */
 typedef struct timing_plan {
@@ -70,6 +70,16 @@ static inline long timing_fit(double budget, double once) {
   if (fit > MOST_ITERATIONS) fit = MOST_ITERATIONS;
   if (fit < LEAST_ITERATIONS) fit = LEAST_ITERATIONS;
   return (long)fit;
+}
+
+/* First calls are slow. So trials are run, of so many iterations, at most SETTLE,
+ * until one (`again` seconds each) is no faster than what was known (`once`). */
+static inline long timing_trial(double budget, double once) {
+  const long n = timing_fit(budget, once);
+  return n < TRIAL && once * TRIAL < 1 ? (long)TRIAL : n;
+}
+static inline int timing_settled(double once, double again) {
+  return again > once / 1.5;
 }
 
 /* A line per size: bytes, median in microseconds, least. `each` is sorted. */

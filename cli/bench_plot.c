@@ -118,7 +118,7 @@ int bench_plot(const bench_job *job, const bench_options *o, const bench_row *ro
           "set title '%s of %s, %d ranks, %s, %s buffers' noenhanced\n"
           "set logscale xy\nset grid\nset key left top\nset xlabel 'bytes'\n"
           "set ylabel 'time (us): median; min to p99 of the repeats'\n"
-          "set format x '%%.0b%%BB'\nset xtics 4\n"
+          "set format x '%%.0b %%B'\nset xtics 4\n"
           "plot $side0 using 1:2 with linespoints lw 2 lc rgb '#1f5fa8' title 'out of place', \\\n"
           "  $side0 using 1:2:3:4 with yerrorbars lc rgb '#1f5fa8' notitle, \\\n"
           "  $side1 using 1:2 with linespoints lw 2 lc rgb '#e07b00' title 'in place', \\\n"

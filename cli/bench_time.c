@@ -13,7 +13,7 @@
 
 #include "bench.h"
 
-enum { LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000 };
+enum { LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000, SETTLE = 8, TRIAL = 24 };
 
 tutti_status bench_run(const bench_job *job, const bench_call *c) {
   tutti_comm *comm = job->comm;
@@ -84,21 +84,42 @@ static tutti_status repeat(const bench_job *job, const bench_options *o, const b
   return status;
 }
 
-/* How many iterations fit into the budget, the same on all ranks. */
+/* Seconds per iteration of the slowest rank, the same on all. */
+static tutti_status slowest(const bench_job *job, const bench_options *o, const bench_call *call,
+                            long n, double *seconds) {
+  const bool touch = o->cycle && call->coll != TUTTI_BARRIER;
+  tutti_status status = touch ? cycle(job, call, n, true, seconds) : loop(job, call, n, seconds);
+  if (!status) status = tutti_allreduce(job->comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
+  return status;
+}
+
+static long fit(double budget, double once) {
+  double n = once > 0 ? budget / once : MOST_ITERATIONS;
+  return n < LEAST_ITERATIONS ? LEAST_ITERATIONS : n > MOST_ITERATIONS ? MOST_ITERATIONS : (long)n;
+}
+
+/* Some more to warm up with, where that takes no second. */
+static long trial(double budget, double once) {
+  long n = fit(budget, once);
+  return n < TRIAL && once * TRIAL < 1 ? TRIAL : n;
+}
+
+/* How many iterations fit into the budget. First calls are slow (memory is touched
+ * for the first time): run until it gets no faster. */
 static tutti_status plan_iterations(const bench_job *job, const bench_options *o,
                                     const bench_call *call, long *n) {
   *n = o->iterations;
   if (*n) return TUTTI_OK;
-  double once;
-  tutti_status status = o->cycle && call->coll != TUTTI_BARRIER ? cycle(job, call, 2, true, &once)
-                                                                : loop(job, call, 4, &once);
-  if (!status) status = tutti_allreduce(job->comm, &once, &once, 1, TUTTI_DOUBLE, TUTTI_MAX);
-  if (status) return status;
-  double fit = once > 0 ? o->budget / once : MOST_ITERATIONS;
-  *n = fit < LEAST_ITERATIONS  ? LEAST_ITERATIONS
-       : fit > MOST_ITERATIONS ? MOST_ITERATIONS
-                               : (long)fit;
-  return TUTTI_OK;
+  double once, again;
+  tutti_status status = slowest(job, o, call, 3, &once);
+  for (int k = 0; k < SETTLE && !status; k++) {
+    status = slowest(job, o, call, trial(o->budget, once), &again);
+    const bool settled = again > once / 1.5;
+    once = again;
+    if (settled) break;
+  }
+  *n = fit(o->budget, once);
+  return status;
 }
 
 static int ascending(const void *a, const void *b) {
