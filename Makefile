@@ -164,8 +164,9 @@ bench-kernels: $(BUILD)/bench/kernels
 bench-wait: all $(BUILD)/bench/late
 	@echo "rank 0 comes a second late to an allreduce; processor time (user + system), us"
 	@printf '%6s %17s %12s %16s\n' ranks "greatest waiter" "mean waiter" "returned after"
-	@for n in 2 4 8 16; do timeout 60 $(BUILD)/tutti run -n $$n $(BUILD)/bench/late || exit 1; done | \
-	  while read -r n most mean over; do printf '%6s %17s %12s %16s\n' $$n $$most $$mean $$over; done
+	@for n in 2 4 8 16; do \
+	  set -- $$(timeout 60 $(BUILD)/tutti run -n $$n $(BUILD)/bench/late) && [ $$# = 4 ] || exit 1; \
+	  printf '%6s %17s %12s %16s\n' "$$@"; done
 
 # ---- install ----
 BINDIR  := $(PREFIX)/bin

@@ -45,7 +45,7 @@ def show(rounds):
     names = [n for n in rounds.times]
     peers = [n for n in PEERS if n in names]
     print("\n%d ranks, microseconds%s" % (rounds.ranks, "" if rounds.ranks <= CORES else
-                                          "; more ranks than cores: MPICH spins, a few sizes only"))
+                                          "; more ranks than cores: MPICH spins, so three sizes; gloo to 4 MiB"))
     print("%8s" % "bytes" + "".join("%16s" % n for n in names) +
           "".join("%14s" % (n + " / t") for n in peers) + "".join("%14s" % (n + " / a") for n in peers))
     for b in sizes_of(rounds):
