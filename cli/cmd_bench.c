@@ -198,11 +198,14 @@ static int with_comm(bench_job *job, const bench_options *o) {
   int saved = mute(job->rank);
   int status = fits_job(job, o);
   unmute(saved);
-  if (status) return wrong_alike(job->rank, status);
-  size_t n = count_sizes(o);
-  bench_row *rows = calloc(n, sizeof *rows);
-  status = rows ? measure_all(job, o, rows, n) : cli_fail(CLI_FAILED, "bench", "out of memory");
-  free(rows);
+  if (status) {
+    status = wrong_alike(job->rank, status);
+  } else {
+    size_t n = count_sizes(o);
+    bench_row *rows = calloc(n, sizeof *rows);
+    status = rows ? measure_all(job, o, rows, n) : cli_fail(CLI_FAILED, "bench", "out of memory");
+    free(rows);
+  }
   tutti_comm_free(job->comm);
   tutti_finalize();
   return status;
