@@ -37,7 +37,11 @@ typedef struct end {
   channel *at;
   uint32_t count;             /* pieces sent, or pieces seen to the end */
   uint32_t known;             /* sender: consumed, when last looked */
-  char *stage;                /* sender: TT_DEPTH staging slots */
+  uint32_t reclaimed;         /* sender: pieces whose blocks have come back */
+  uint32_t starved;           /* sender: how often there was no block */
+  char *block[TT_DEPTH];      /* sender: that a piece was copied into, or NULL */
+  struct end *next_lender;    /* sender: another that has blocks out */
+  bool lends;                 /* sender: it is in that list */
   uint64_t used;              /* reader: bytes of the current piece already released */
   char *landing;              /* reader: where remote bytes are put to be looked at ... */
   uint64_t landed_at, landed; /* ... which bytes of the current piece are there */
@@ -54,8 +58,9 @@ typedef struct shm_wire {
   atomic_uint *dozing; /* of the whole job: nobody is rung for while it is 0 */
   uint32_t *over;      /* per peer: operations before this are over there, as far as known */
   uint32_t over_everywhere;
-  size_t piece; /* bytes of a staging slot */
-  size_t gulp;  /* bytes of a landing place */
+  tt_stage stage; /* blocks for private bytes */
+  end *lenders;   /* ends that have blocks out */
+  size_t gulp;    /* bytes of a landing place */
 } shm_wire;
 
 static shm_wire *mine(tt_wire *w) {
@@ -91,11 +96,74 @@ static bool shared(const shm_wire *s, const void *bytes) {
           at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks);
 }
 
-/* Fill descriptor d with up to n bytes; 0 if there is no staging memory. */
-static size_t fill(shm_wire *s, end *e, descriptor *d, int peer, const void *bytes, size_t n) {
+/* Take back the blocks of pieces that the reader is done with. */
+static void reclaim(shm_wire *s, end *e) {
+  e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+  for (; e->reclaimed != e->known; e->reclaimed++) {
+    char **block = &e->block[e->reclaimed % TT_DEPTH];
+    if (*block) tt_stage_give(&s->stage, *block);
+    *block = NULL;
+  }
+}
+
+static void reclaim_all(shm_wire *s) {
+  for (end **link = &s->lenders; *link;) {
+    end *e = *link;
+    reclaim(s, e);
+    if (e->reclaimed == e->count) {
+      *link = e->next_lender;
+      e->lends = false;
+    } else {
+      link = &e->next_lender;
+    }
+  }
+}
+
+static char *take_block(shm_wire *s, end *e) {
+  if (!s->stage.spares) reclaim_all(s);
+  char *block = tt_stage_take(&s->stage);
+  if (block && !e->lends) {
+    e->lends = true;
+    e->next_lender = s->lenders;
+    s->lenders = e;
+  }
+  return block;
+}
+
+static void put_inline(descriptor *d, const void *bytes, size_t n) {
+  d->kind = INLINE;
+  memcpy(d->payload, bytes, n);
+}
+
+/* Copy into a block. All may be out, on their way to readers who wait for just these
+ * bytes: after some looks they go in small pieces. 0: not now, or a status. */
+static size_t fill_staged(shm_wire *s, end *e, descriptor *d, int peer, const void *bytes, size_t n,
+                          tutti_status *status) {
+  enum { LOOKS = 256 };
+  if (!s->stage.memory && !tt_stage_open(&s->stage, s->heap, s->wire.ranks)) {
+    *status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory left for messages to rank %d", peer);
+    return 0;
+  }
+  char *block = take_block(s, e);
+  if (!block && ++e->starved < LOOKS) return 0;
+  if (!block) {
+    put_inline(d, bytes, TT_INLINE);
+    return TT_INLINE;
+  }
+  e->starved = 0;
+  n = tt_min(n, s->stage.block);
+  memcpy(block, bytes, n);
+  e->block[e->count % TT_DEPTH] = block;
+  d->kind = STAGED;
+  d->at = (uint64_t)(block - s->segment->base);
+  return n;
+}
+
+/* Fill descriptor d with up to n bytes; 0: not now, or a status. */
+static size_t fill(shm_wire *s, end *e, descriptor *d, int peer, const void *bytes, size_t n,
+                   tutti_status *status) {
   if (n <= TT_INLINE) {
-    d->kind = INLINE;
-    memcpy(d->payload, bytes, n);
+    put_inline(d, bytes, n);
     return n;
   }
   if (shared(s, bytes)) {
@@ -110,33 +178,24 @@ static size_t fill(shm_wire *s, end *e, descriptor *d, int peer, const void *byt
     d->at = (uint64_t)(uintptr_t)bytes;
     return n;
   }
-  if (!e->stage) e->stage = tt_heap_alloc(s->heap, TT_DEPTH * s->piece, 4096);
-  if (!e->stage) return 0;
-  char *slot = e->stage + e->count % TT_DEPTH * s->piece;
-  n = tt_min(n, s->piece);
-  memcpy(slot, bytes, n);
-  d->kind = STAGED;
-  d->at = (uint64_t)(slot - s->segment->base);
-  return n;
-}
-
-static size_t no_memory(tutti_status *status, int peer) {
-  *status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory left for messages to rank %d", peer);
-  return 0;
+  return fill_staged(s, e, d, peer, bytes, n, status);
 }
 
 static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                        uint32_t *ticket, tutti_status *status) {
   shm_wire *s = mine(w);
   end *e = out_end(s, peer, lane);
-  if (!e->at && !open_channel(s, e, peer, lane)) return no_memory(status, peer);
-  if (e->count - e->known == TT_DEPTH) {
-    e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
-    if (e->count - e->known == TT_DEPTH) return 0;
+  if (!e->at && !open_channel(s, e, peer, lane)) {
+    *status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory left for a channel to rank %d", peer);
+    return 0;
+  }
+  if (e->count - e->reclaimed == TT_DEPTH) {
+    reclaim(s, e);
+    if (e->count - e->reclaimed == TT_DEPTH) return 0;
   }
   descriptor *d = &e->at->slot[e->count % TT_DEPTH];
-  size_t taken = fill(s, e, d, peer, bytes, n);
-  if (!taken) return no_memory(status, peer);
+  size_t taken = fill(s, e, d, peer, bytes, n, status);
+  if (!taken) return 0;
   d->stamp = stamp;
   d->bytes = taken;
   e->count++;
@@ -351,14 +410,13 @@ static bool shm_free(tt_wire *w, void *memory) {
 /* Leave all rooms; what peers may still look at is freed when they have left. */
 static void leave(shm_wire *s) {
   const int ranks = s->wire.ranks, ends = ranks * TT_LANES;
-  void **memory = malloc((2 * (size_t)ends + 1) * sizeof *memory);
+  void **memory = malloc(((size_t)ends + 2) * sizeof *memory);
   size_t n = 0;
   tt_room *mine_here = s->rooms[s->wire.rank];
   for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->rooms[r]->guests, 1);
-  for (int i = 0; memory && i < ends; i++) {
-    if (s->out[i].stage) memory[n++] = s->out[i].stage;
+  for (int i = 0; memory && i < ends; i++)
     if (s->out[i].at) memory[n++] = s->out[i].at;
-  }
+  if (memory && s->stage.memory) memory[n++] = s->stage.memory;
   if (memory) memory[n++] = mine_here;
   if (memory) tt_heap_free_later(s->heap, &mine_here->guests, memory, n);
   free(memory);
@@ -368,6 +426,7 @@ static void shm_close(tt_wire *w) {
   shm_wire *s = mine(w);
   for (int i = 0; s->in && i < w->ranks * TT_LANES; i++) free(s->in[i].landing);
   if (s->rooms && s->rooms[w->rank]) leave(s);
+  free(s->stage.spare);
   free(s->out);
   free(s->in);
   free(s->over);
@@ -402,11 +461,6 @@ static const tt_wire_ops table = {
     .close = shm_close,
 };
 
-/* Staging slots: large enough to stream, small enough for many peers. */
-static size_t piece_for(int ranks) {
-  return tt_max(4096, tt_min(65536, (size_t)(1 << 20) / (size_t)ranks) / 4096 * 4096);
-}
-
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire) {
   shm_wire *s = calloc(1, sizeof *s);
@@ -414,7 +468,6 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->wire = (tt_wire){&table, rank, ranks, TT_LANES, TT_BOARD};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
-  s->piece = piece_for(ranks);
   s->gulp = tt_remote_gulp(ranks);
   size_t ends = (size_t)ranks * TT_LANES;
   s->out = calloc(ends, sizeof *s->out);

@@ -45,6 +45,21 @@ void tt_room_abort(tt_room *room, tutti_status status, const char *reason);
 tutti_status tt_room_aborted(tt_room *room, char *reason, size_t size);
 bool tt_process_alive(int pid);
 
+/* stage.c: blocks for private bytes on their way; `memory` (of the heap) and `spare`
+ * (malloc) are its owner's to free. */
+typedef struct tt_stage {
+  char *memory, **spare; /* NULL: not opened */
+  size_t block, spares;
+} tt_stage;
+size_t tt_stage_bytes(int ranks);
+bool tt_stage_open(tt_stage *s, tt_heap *heap, int ranks); /* false: out of memory */
+static inline char *tt_stage_take(tt_stage *s) {
+  return s->spares ? s->spare[--s->spares] : NULL;
+}
+static inline void tt_stage_give(tt_stage *s, char *block) {
+  s->spare[s->spares++] = block;
+}
+
 /* remote.c: reading a peer's private memory, where the system allows it. */
 bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
 size_t tt_remote_gulp(int ranks);

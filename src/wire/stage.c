@@ -1,0 +1,39 @@
+/* stage.c - the blocks that private bytes are copied into on their way.
+ *
+ * Idea       a few blocks per rank and communicator, handed out last in, first out,
+ *            so that those in use stay in the cache; a block comes back when its
+ *            reader has acknowledged the piece.
+ * Invariant  bounded whatever the number of peers: tt_stage_bytes of memory. Who
+ *            finds none free waits, or sends what fits beside the flag.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "shm_room.h"
+
+enum { KIB = 1024 };
+
+/* Large enough to stream, small enough for many peers. */
+static size_t block_for(int ranks) {
+  return tt_max(4 * KIB, tt_min(64 * KIB, (size_t)(1024 * KIB) / (size_t)ranks / 4096 * 4096));
+}
+
+size_t tt_stage_bytes(int ranks) {
+  size_t all = (size_t)(32 * KIB) * KIB / (size_t)ranks;
+  return tt_max(256 * KIB, tt_min(2048 * KIB, all)) / block_for(ranks) * block_for(ranks);
+}
+
+bool tt_stage_open(tt_stage *s, tt_heap *heap, int ranks) {
+  s->block = block_for(ranks);
+  size_t n = tt_stage_bytes(ranks) / s->block;
+  s->memory = tt_heap_alloc(heap, n * s->block, 4096);
+  s->spare = malloc(n * sizeof *s->spare);
+  if (!s->memory || !s->spare) {
+    if (s->memory) tt_heap_free(heap, s->memory);
+    free(s->spare);
+    *s = (tt_stage){0};
+    return false;
+  }
+  for (s->spares = 0; s->spares < n; s->spares++)
+    s->spare[s->spares] = s->memory + s->spares * s->block;
+  return true;
+}
