@@ -29,7 +29,7 @@ tt_chooser *tt_chooser_new(int ranks, double crowd) {
   tt_chooser *c = calloc(1, sizeof *c);
   if (!c) return NULL;
   c->ranks = ranks;
-  c->profile = tt_profile_shm(crowd);
+  c->profile = tt_profile_shm(ranks, crowd);
   return c;
 }
 
