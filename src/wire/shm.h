@@ -9,7 +9,7 @@
  *            room (one per communicator and rank): abort word, call records,
  *            directory of channels
  *            channel (one per ordered pair and lane, made at first use, in the
- *            sender's heap): descriptors | acknowledgement | staged pieces
+ *            sender's heap): descriptors | acknowledgement
  * Invariant  every flag has one writer and a pair of lines of its own; bytes are
  *            written before the flag (release) and read after it (acquire). A room and the
  *            channels behind it are freed when all of its ranks have left.
