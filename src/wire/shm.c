@@ -3,7 +3,7 @@
  * Idea       a piece is announced in a descriptor whose flag is its number. Small
  *            pieces travel in the descriptor itself; what lies in shared memory
  *            (or in this address space, for threads) is pointed at; private memory
- *            is either copied into a staging slot or read by the reader straight
+ *            is either copied into a block of the stage or read by the reader straight
  *            out of the sender (process_vm_readv), whichever costs less. The reader
  *            counts what it has consumed in a flag of its own.
  * Invariant  the sender writes descriptors and staged bytes, the reader only the
