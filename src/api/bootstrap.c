@@ -97,15 +97,11 @@ tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members
   comm->heap = tt_heap_hold(heap);
   comm->crowd = crowd_of(tt_heap_segment(heap), members, ranks);
   comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
-  comm->members = malloc((size_t)ranks * sizeof *comm->members);
   comm->chooser = tt_chooser_new(ranks, comm->crowd);
   tutti_status status = settings(comm);
-  if (!status && (!comm->members || !comm->chooser))
+  if (!status && !comm->chooser)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  if (!status) {
-    memcpy(comm->members, members, (size_t)ranks * sizeof *members);
-    status = tt_shm_wire(heap, rank, ranks, members, rooms, &comm->wire);
-  }
+  if (!status) status = tt_shm_wire(heap, rank, ranks, members, rooms, &comm->wire);
   if (status) {
     tt_shm_room_free(heap, rooms[rank]);
     tt_comm_destroy(comm);
@@ -123,7 +119,6 @@ void tt_comm_destroy(tutti_comm *comm) {
   tt_chooser_free(comm->chooser);
   if (comm->wire) comm->wire->ops->close(comm->wire);
   tt_heap_close(comm->heap);
-  free(comm->members);
   free(comm);
 }
 

@@ -62,7 +62,6 @@ struct tutti_comm {
   int rank, ranks;
   tt_wire *wire;
   tt_heap *heap;
-  int *members; /* heap index of each rank */
   double crowd; /* ranks per core */
   tt_chooser *chooser;
   char algo[72];

@@ -45,8 +45,6 @@ bool tt_type_valid(tutti_type type);
 size_t tt_type_align(tutti_type type); /* of a valid type, in bytes */
 bool tt_op_valid(tutti_op op);
 bool tt_op_commutative(tutti_op op);
-/* True if regrouping an op on this type can change bits (floats and friends). */
-bool tt_type_inexact(tutti_type type);
 
 /* ---- small arithmetic ---- */
 

@@ -8,8 +8,6 @@
 
 #include "core.h"
 
-struct tt_comm_list; /* api/progress keeps it */
-
 typedef struct tt_process_context {
   pthread_mutex_t lock; /* guards all below but the atomics */
   tutti_log_fn *log;    /* set before threads use the library */

@@ -77,10 +77,6 @@ bool tt_type_valid(tutti_type type) {
   return (unsigned)type < TUTTI_TYPE_COUNT;
 }
 
-bool tt_type_inexact(tutti_type type) {
-  return tt_type_valid(type) && (types[type].kind & (REAL | COMPLEX));
-}
-
 size_t tutti_type_size(tutti_type type) {
   return tt_type_valid(type) ? types[type].size : 0;
 }

@@ -122,8 +122,6 @@ static inline bool tt_step_receives(const tt_step *step) {
 static inline bool tt_step_local(const tt_step *step) {
   return step->kind == TT_COPY || step->kind == TT_REDUCE;
 }
-/* Spans that a step reads locally (out to room of 1 + inputs spans); the count. */
-uint32_t tt_step_reads(const tt_step *step, tt_span *out, uint32_t room);
 
 /* ---- builder (build.c): what an algorithm writes with ---- */
 

@@ -65,13 +65,3 @@ tt_gap tt_self_part(const tt_sched *s, const tt_step *step) {
     if (tt_peer_rank(&step->peers, i, s->ranks) == s->rank) tt_part_of(step, i, &gap.lo, &gap.hi);
   return gap;
 }
-
-uint32_t tt_step_reads(const tt_step *step, tt_span *out, uint32_t room) {
-  uint32_t n = 0;
-  if (step->kind != TT_RECV && n < room) out[n++] = step->own;
-  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs && n < room; k++) {
-    out[n] = step->in;
-    out[n++].base += k * step->in_step;
-  }
-  return n;
-}

@@ -465,7 +465,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire) {
   shm_wire *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  s->wire = (tt_wire){&table, rank, ranks, TT_LANES, TT_BOARD};
+  s->wire = (tt_wire){&table, rank, ranks, TT_BOARD};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
   s->gulp = tt_remote_gulp(ranks);

@@ -6,7 +6,7 @@
 #include "shm.h"
 
 typedef struct tt_call_record { /* written by the room's rank */
-  alignas(64) atomic_uint seq;  /* of the operation; odd marks are not needed: see read */
+  alignas(64) atomic_uint seq;  /* of the operation; written last */
   atomic_uint hash, kind, root;
   atomic_ullong count;
 } tt_call_record;

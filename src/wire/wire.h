@@ -82,7 +82,7 @@ typedef struct tt_wire_ops {
 
 struct tt_wire {
   const tt_wire_ops *ops;
-  int rank, ranks, lanes;
+  int rank, ranks;
   size_t board; /* most bytes that can be posted at once; 0: there is no board */
 };
 
