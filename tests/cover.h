@@ -23,7 +23,7 @@ enum { COVER_PERIOD = 509 }; /* data repeat after so many elements: a cheap refe
 
 typedef struct cover_case {
   int ranks;
-  char algo[72]; /* "auto": tutti's own choice */
+  char algo[128]; /* "auto": tutti's own choice */
   tutti_coll coll;
   tutti_type type;
   int op;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "algo.h"
 #include "cover.h"
 
 enum { SAMPLE = 60, PAIRS = TUTTI_TYPE_COUNT * COVER_OPS, SLICES = 4, REDUCING = 3 };
@@ -36,41 +37,23 @@ bool cover_has_op(tutti_type type, int op) {
 
 /* ---- algorithms: tutti's choice, the table, and parameters that are not in it ---- */
 
-static void fold_seq(int ranks, uint64_t u, char *name, size_t size) {
-  int n = ranks;
-  size_t at = (size_t)snprintf(name, size, "fold(seq=%d", n);
-  for (; n > 1; u = cover_mix(u)) {
-    n -= 1 + (int)(u % (uint64_t)(n / 2));
-    at += (size_t)snprintf(name + at, size - at, ".%d", n);
-  }
-  snprintf(name + at, size - at, ")");
-}
-
-static int strides(int ranks, uint64_t u) {
-  for (;; u++) {
-    int a = 1 + (int)(u % (uint64_t)ranks), b = ranks;
-    for (int rest; b; b = rest) rest = a % b, a = b;
-    if (a == 1) return 1 + (int)(u % (uint64_t)ranks);
-  }
-}
+enum { MORE = 3 }; /* of every family */
 
 static int algos(void) {
-  int n = 0;
-  while (tutti_algo_name(n, NULL)) n++;
-  return n + 4;
+  int n = 1;
+  while (tutti_algo_name(n - 1, NULL)) n++;
+  for (int f = 0; tt_algo_family(f); f++) n += MORE;
+  return n;
 }
 
 static void set_algo(cover_case *c, int i, uint64_t u) {
-  const int table = algos() - 4;
-  const char *words = u & 1 ? "ring" : "halving";
-  if (i < table)
-    snprintf(c->algo, sizeof c->algo, "%s", tutti_algo_name(i, NULL));
-  else if (i == table)
-    snprintf(c->algo, sizeof c->algo, "auto");
-  else if (i == table + 1)
-    fold_seq(c->ranks, u >> 1, c->algo, sizeof c->algo);
-  else
-    snprintf(c->algo, sizeof c->algo, "fold(%s,stride=%d)", words, strides(c->ranks, u >> 1));
+  int table = 0, samples = 0;
+  while (tutti_algo_name(table, NULL)) table++;
+  const int family = (i - table - 1) / MORE;
+  snprintf(c->algo, sizeof c->algo, "%s", i < table ? tutti_algo_name(i, NULL) : "auto");
+  if (i <= table) return;
+  while (tt_algo_sample(family, c->ranks, samples, c->algo, sizeof c->algo)) samples++;
+  tt_algo_sample(family, c->ranks, (int)(u % (uint64_t)samples), c->algo, sizeof c->algo);
 }
 
 /* ---- counts ---- */
@@ -188,7 +171,7 @@ static const char *op_name(int op) {
 
 void cover_print(const cover_case *c, char *line, size_t size) {
   snprintf(line, size,
-           "P=%d algo=%s coll=%s type=%s op=%s count=%zu root=%d in_place=%d slices=%d memory=%d "
+           "P=%d algo=%s; coll=%s type=%s op=%s count=%zu root=%d in_place=%d slices=%d memory=%d "
            "manner=%d rough=%d seed=%llu",
            c->ranks, c->algo, tutti_coll_name(c->coll), tutti_type_name(c->type), op_name(c->op),
            c->count, c->root, c->in_place, c->slices, c->memory, c->manner, c->rough,
@@ -198,11 +181,12 @@ void cover_print(const cover_case *c, char *line, size_t size) {
 bool cover_parse(const char *line, cover_case *c) {
   char coll[40], type[40], op[40];
   unsigned long long seed;
-  if (sscanf(line,
-             "P=%d algo=%71s coll=%39s type=%39s op=%39s count=%zu root=%d in_place=%d slices=%d "
-             "memory=%d manner=%d rough=%d seed=%llu",
-             &c->ranks, c->algo, coll, type, op, &c->count, &c->root, &c->in_place, &c->slices,
-             &c->memory, &c->manner, &c->rough, &seed) != 13)
+  if (sscanf(
+          line,
+          "P=%d algo=%127[^;]; coll=%39s type=%39s op=%39s count=%zu root=%d in_place=%d slices=%d "
+          "memory=%d manner=%d rough=%d seed=%llu",
+          &c->ranks, c->algo, coll, type, op, &c->count, &c->root, &c->in_place, &c->slices,
+          &c->memory, &c->manner, &c->rough, &seed) != 13)
     return false;
   c->seed = seed;
   int i = 0, j = 0, k = 0;

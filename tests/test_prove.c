@@ -10,7 +10,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
-#include "algo.h"
+#include "names.h"
 #include "prove.h"
 
 static bool thorough(void) {
@@ -45,45 +45,56 @@ static bool serves(const char *name, const tt_ask *ask) {
   return !status;
 }
 
-static void prove_at(int P, bool all_roots) {
-  for (int a = 0; tt_algo_at(a); a++)
+static void prove_one(const char *name, tt_ask ask, bool all_roots) {
+  int roots = tt_coll_rooted(ask.coll) ? all_roots ? ask.ranks : 2 : 1;
+  if (!serves(name, &ask)) return;
+  for (int k = 0; k < roots; k++) {
+    ask.root = all_roots ? k : k * (ask.ranks - 1);
+    tutti_report r = proven(name, &ask, 1, 1);
+    tt_sched **all;
+    assert_int_equal(tt_algo_build_all(name, &ask, &all), TUTTI_OK);
+    if (tt_coll_reduces(ask.coll) && tt_summed_once(all, ask.ranks)) assert_true(r.same_grouping);
+    tt_sched_free_all(all, ask.ranks);
+  }
+}
+
+/* The table, and up to `most` names of each family. */
+static void prove_at(int P, int most, bool all_roots) {
+  names list = names_for(P, most, P);
+  for (int a = 0; a < list.n; a++)
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
-      for (int in_place = 0; in_place < 2; in_place++) {
-        const char *name = tt_algo_at(a)->name;
-        tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
-        if (!serves(name, &ask)) continue;
-        int roots = tt_coll_rooted(ask.coll) ? all_roots ? P : 2 : 1;
-        for (int k = 0; k < roots; k++) {
-          ask.root = all_roots ? k : k * (P - 1);
-          tutti_report r = proven(name, &ask, 1, 1);
-          assert_true(r.same_grouping);
-        }
-      }
+      for (int in_place = 0; in_place < 2; in_place++)
+        prove_one(list.at[a], (tt_ask){.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place},
+                  all_roots);
+  names_free(&list);
 }
 
 static void every_algorithm_up_to_64_ranks(void **state) {
   (void)state;
-  for (int P = 1; P <= 64; P++) prove_at(P, P <= 9);
+  for (int P = 1; P <= 64; P++) prove_at(P, P <= 16 ? -1 : 12, P <= 9);
 }
 
 static void samples_beyond(void **state) {
   (void)state;
   const int samples[] = {65, 96, 100, 127, 128, 129, 255, 256, 300};
   for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-    if (thorough() || samples[i] <= 129 || samples[i] == 300) prove_at(samples[i], false);
+    if (thorough() || samples[i] <= 129 || samples[i] == 300) prove_at(samples[i], 4, false);
 }
 
 static void slices_one_to_three_in_flight(void **state) {
   (void)state;
-  for (int P = 1; P <= (thorough() ? 24 : 9); P++)
-    for (int a = 0; tt_algo_at(a); a++)
+  for (int P = 1; P <= (thorough() ? 24 : 9); P++) {
+    names list = names_for(P, thorough() ? -1 : 6, P);
+    for (int a = 0; a < list.n; a++)
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
         for (int in_place = 0; in_place < 2; in_place++)
           for (int flight = 1; flight <= 3; flight++) {
             tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
-            if (tt_coll_owned(ask.coll) || !serves(tt_algo_at(a)->name, &ask)) continue;
-            proven(tt_algo_at(a)->name, &ask, 5, flight);
+            if (tt_coll_owned(ask.coll) || !serves(list.at[a], &ask)) continue;
+            proven(list.at[a], &ask, 5, flight);
           }
+    names_free(&list);
+  }
 }
 
 /* Kolmakov and Zhang, equation 25: 2 ceil(log2 P) steps and 2(P-1) blocks

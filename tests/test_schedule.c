@@ -9,7 +9,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
-#include "algo.h"
+#include "names.h"
 
 static void partitions_cut_whole(void **state) {
   (void)state;
@@ -93,13 +93,14 @@ static void round_trip(tt_sched **all, int ranks) {
 
 static void text_parses_back(void **state) {
   (void)state;
-  for (int P = 1; P <= 33; P += P < 9 ? 1 : 8)
-    for (int a = 0; tt_algo_at(a); a++)
+  for (int P = 1; P <= 33; P += P < 9 ? 1 : 8) {
+    names list = names_for(P, 12, P);
+    for (int a = 0; a < list.n; a++)
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
         for (int in_place = 0; in_place < 2; in_place++) {
           tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
           tt_sched **all;
-          if (tt_algo_build_all(tt_algo_at(a)->name, &ask, &all)) continue;
+          if (tt_algo_build_all(list.at[a], &ask, &all)) continue;
           round_trip(all, P);
           for (int r = 0; r < P && !tt_coll_owned(ask.coll); r++) {
             tt_sched *sliced = tt_sched_sliced(all[r], 4, 2);
@@ -109,6 +110,8 @@ static void text_parses_back(void **state) {
           round_trip(all, P);
           tt_sched_free_all(all, P);
         }
+    names_free(&list);
+  }
 }
 
 /* Spans that no algorithm of today uses: strides, repeats, several inputs. */
@@ -185,7 +188,7 @@ static void wrong_names_get_suggestions(void **state) {
   const struct {
     const char *name, *says;
     tutti_status status;
-  } names[] = {
+  } wrong[] = {
       {"rign", "no algorithm", TUTTI_ERR_ARG},
       {"two_shot", "did you mean 'two-shot'", TUTTI_ERR_ARG},
       {"fold(rings)", "none of: ring halving", TUTTI_ERR_UNSUPPORTED},
@@ -194,12 +197,12 @@ static void wrong_names_get_suggestions(void **state) {
       {"fold(seq=8.4.2.1)", "fall from P to 1", TUTTI_ERR_UNSUPPORTED},
       {"fold(stride=2)", "no common factor", TUTTI_ERR_UNSUPPORTED},
   };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 4};
     tt_sched *s;
-    assert_int_equal(tt_algo_build(names[i].name, &ask, &s), names[i].status);
-    if (!strstr(tutti_error(), names[i].says))
-      fail_msg("'%s' does not say '%s'", tutti_error(), names[i].says);
+    assert_int_equal(tt_algo_build(wrong[i].name, &ask, &s), wrong[i].status);
+    if (!strstr(tutti_error(), wrong[i].says))
+      fail_msg("'%s' does not say '%s'", tutti_error(), wrong[i].says);
   }
 }
 

@@ -10,16 +10,33 @@
   const char *tt_##prefix##_refuse(const tt_ask *ask); \
   uint32_t tt_##prefix##_blocks(const tt_ask *ask);    \
   void tt_##prefix##_build(tt_builder *b, const tt_ask *ask);
+#define TT_SAMPLES(prefix, family) \
+  bool tt_##prefix##_samples(int ranks, int i, char *params, size_t size);
 #include "algos.def"
 #undef TT_ALGO
+#undef TT_SAMPLES
 
+#define TT_SAMPLES(prefix, family)
 static const tt_algo table[] = {
 #define TT_ALGO(prefix, name, sentence) \
   {name, sentence, tt_##prefix##_refuse, tt_##prefix##_blocks, tt_##prefix##_build},
 #include "algos.def"
 #undef TT_ALGO
 };
+#undef TT_SAMPLES
 enum { COUNT = sizeof table / sizeof *table };
+
+#define TT_ALGO(prefix, name, sentence)
+static const struct {
+  const char *name;
+  bool (*samples)(int ranks, int i, char *params, size_t size);
+} families[] = {
+#define TT_SAMPLES(prefix, family) {family, tt_##prefix##_samples},
+#include "algos.def"
+#undef TT_SAMPLES
+};
+#undef TT_ALGO
+enum { FAMILIES = sizeof families / sizeof *families };
 
 const tt_algo *tt_algo_at(int i) {
   return i >= 0 && i < COUNT ? &table[i] : NULL;
@@ -29,6 +46,18 @@ const char *tutti_algo_name(int i, const char **sentence) {
   const tt_algo *algo = tt_algo_at(i);
   if (sentence) *sentence = algo ? algo->sentence : NULL;
   return algo ? algo->name : NULL;
+}
+
+bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size) {
+  char params[TT_NAME] = "";
+  if (!tt_algo_family(family) || !families[family].samples(ranks, i, params, sizeof params))
+    return false;
+  snprintf(name, size, "%s(%s)", families[family].name, params);
+  return true;
+}
+
+const char *tt_algo_family(int i) {
+  return i >= 0 && i < FAMILIES ? families[i].name : NULL;
 }
 
 static size_t family_length(const char *name) {

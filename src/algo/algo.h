@@ -14,7 +14,7 @@ typedef struct tt_ask {
   tutti_coll coll;
   int ranks, rank, root;
   bool in_place;
-  char params[64];
+  char params[TT_NAME];
 } tt_ask;
 
 typedef struct tt_algo {
@@ -29,6 +29,12 @@ typedef struct tt_algo {
 
 /* The i-th line of algos.def, or NULL past the end. */
 const tt_algo *tt_algo_at(int i);
+
+/* Families with more parameters than the table shows: the i-th one's name, or NULL
+ * past the end; and the i-th name, with parameters, that such a family proposes to
+ * try on so many ranks, until false. */
+const char *tt_algo_family(int i);
+bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size);
 
 /* Build the schedule of `name` for one rank. TUTTI_ERR_ARG: no such algorithm
  * (the sentence suggests one); TUTTI_ERR_UNSUPPORTED: it refuses, with its

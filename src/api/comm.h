@@ -64,7 +64,7 @@ struct tutti_comm {
   tt_heap *heap;
   double crowd; /* ranks per core */
   tt_chooser *chooser;
-  char algo[72];
+  char algo[TT_NAME];
   int slices;
   uint32_t seq, oldest; /* next number; the oldest that may still run */
   uint32_t chain;       /* hash of all calls so far */

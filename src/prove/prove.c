@@ -69,6 +69,14 @@ static bool results_right(const tt_graph *g, const tt_values *v, const tt_memory
   return true;
 }
 
+bool tt_summed_once(tt_sched *const *all, int ranks) {
+  uint64_t completed = 0; /* at least once each: only a step marked `last` yields a result */
+  for (int r = 0; r < ranks; r++)
+    for (uint32_t i = 0; i < all[r]->nsteps; i++)
+      if (all[r]->steps[i].last) completed += tt_span_size(&all[r]->steps[i].dst);
+  return completed <= all[0]->blocks;
+}
+
 static bool shifted_span(const tt_span *a, const tt_span *b, int by, const tt_sched *s) {
   if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
   for (uint32_t i = 0; i < tt_span_size(a); i++) {

@@ -16,6 +16,10 @@
  * TUTTI_ERR_MEMORY. `all` holds `ranks` schedules of one collective. */
 tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 
+/* Of schedules that are right: is every block's sum completed on one rank only, so
+ * that all ranks hold the same bits? False: tt_prove knows. Quick, at any size. */
+bool tt_summed_once(tt_sched *const *all, int ranks);
+
 /* ---- inside the room ---- */
 
 /* value.c: 0 is "nothing was written here". */

@@ -22,7 +22,7 @@ typedef struct cursor {
 } cursor;
 
 typedef struct header {
-  char name[72];
+  char name[TT_NAME];
   tutti_coll coll;
   int ranks, root;
   uint32_t blocks;
@@ -305,8 +305,11 @@ static void header_line(cursor *c, header *h) {
   h->coll = (tutti_coll)coll;
   blanks(c);
   size_t n = 0;
-  while (c->at[n] && !isspace((unsigned char)c->at[n])) n++;
-  if (n == 0 || n >= sizeof h->name) complain(c, "a name of at most 71 characters");
+  for (int depth = 0; c->at[n] && c->at[n] != '\n'; n++) { /* blanks may stand in parentheses */
+    depth += (c->at[n] == '(') - (c->at[n] == ')');
+    if (depth <= 0 && isspace((unsigned char)c->at[n])) break;
+  }
+  if (n == 0 || n >= sizeof h->name) complain(c, "a name of at most 127 characters");
   if (c->status) return;
   memcpy(h->name, c->at, n);
   h->name[n] = 0;

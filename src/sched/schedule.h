@@ -21,6 +21,8 @@
 
 #include "core.h"
 
+enum { TT_NAME = 128 }; /* room for the name of an algorithm, with its parameters */
+
 typedef enum tt_buf { TT_SRC, TT_DST, TT_TMP, TT_BUF_COUNT } tt_buf;
 
 typedef struct tt_span {
@@ -62,7 +64,7 @@ typedef struct tt_step {
 } tt_step;
 
 typedef struct tt_sched {
-  char name[72]; /* algorithm and parameters */
+  char name[TT_NAME]; /* algorithm and parameters */
   tutti_coll coll;
   int ranks, rank, root;
   bool in_place;
@@ -184,7 +186,7 @@ void tt_sched_free_all(tt_sched **all, int ranks);
 
 /* ---- slices (slice.c) ---- */
 
-/* The schedule of `slices` copies of s on consecutive parts of the vector, at
+/* The schedule of `slices` copies of s on parts of the vector of their own, at
  * most `flight` at once, each with its own tmp: what the engine runs, spelled
  * out so that the prover sees it. */
 tt_sched *tt_sched_sliced(const tt_sched *s, int slices, int flight);

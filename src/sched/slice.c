@@ -1,24 +1,20 @@
-/* slice.c - one schedule on several consecutive parts of the vector.
+/* slice.c - one schedule on several parts of the vector at once.
  *
- * Idea       slice s is a copy whose blocks are shifted by s * blocks and whose
- *            tmp is its own; at most `flight` run at once: a slice starts on a
- *            rank when slice s - flight has ended there.
- * Invariant  the engine runs slices in this way without spelling them out; the
- *            prover proves this spelling.
+ * Idea       slice s is a copy whose block x is block x * slices + s, of tmp too; at
+ *            most `flight` run at once: a slice starts on a rank when slice
+ *            s - flight has ended there.
+ * Invariant  the engine runs slices in this way without spelling them out, each on
+ *            neighbouring bytes; the prover proves this spelling, and to a proof it
+ *            does not matter where a block lies.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "schedule.h"
 
-static void shift(tt_span *span, const tt_sched *s, uint32_t slice, uint32_t slices) {
-  if (tt_span_size(span) == 0) return; /* not used by this step */
-  if (span->buf != TT_TMP) {
-    span->base += slice * s->blocks;
-  } else { /* spell the layer out: layers are `slices` times as long */
-    uint32_t layer = tt_span_block(span, 0) / s->blocks;
-    span->base += layer * s->blocks * (slices - 1) + slice * s->blocks;
-  }
+static void shift(tt_span *span, uint32_t slice, uint32_t slices) {
+  span->base = span->base * slices + slice;
+  span->stride *= slices;
   tt_span_tidy(span);
 }
 
@@ -26,9 +22,9 @@ static void copy_steps(tt_builder *b, const tt_sched *s, uint32_t slices) {
   for (uint32_t slice = 0; slice < slices; slice++)
     for (uint32_t i = 0; i < s->nsteps; i++) {
       tt_step step = s->steps[i];
-      shift(&step.dst, s, slice, slices);
-      shift(&step.own, s, slice, slices);
-      shift(&step.in, s, slice, slices);
+      shift(&step.dst, slice, slices);
+      shift(&step.own, slice, slices);
+      shift(&step.in, slice, slices);
       step.in_step *= slices;
       tt_build_step(b, &step);
     }

@@ -1,0 +1,45 @@
+/* names.c - lists the names that a test goes through.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void add(names *list, const char *name) {
+  list->at = realloc(list->at, ((size_t)list->n + 1) * sizeof *list->at);
+  if (!list->at) abort();
+  snprintf(list->at[list->n++], TT_NAME, "%s", name);
+}
+
+names names_for(int ranks, int most, int turn) {
+  names list = {0, NULL};
+  char name[TT_NAME];
+  for (int a = 0; tt_algo_at(a); a++) add(&list, tt_algo_at(a)->name);
+  for (int f = 0; tt_algo_family(f); f++) {
+    int all = 0;
+    while (tt_algo_sample(f, ranks, all, name, sizeof name)) all++;
+    const int n = most < 0 || most > all ? all : most;
+    for (int i = 0; i < n; i++) {
+      tt_algo_sample(f, ranks, (i * all / n + turn) % all, name, sizeof name);
+      add(&list, name);
+    }
+  }
+  return list;
+}
+
+void names_free(names *list) {
+  free(list->at);
+  list->at = NULL;
+}
+
+bool names_prove(const char *name, const tt_ask *ask, tutti_report *report) {
+  tt_sched **all;
+  *report = (tutti_report){.size = sizeof *report};
+  if (tt_algo_build_all(name, ask, &all)) {
+    snprintf(report->witness, sizeof report->witness, "%s", tutti_error());
+    return false;
+  }
+  if (tt_prove(all, ask->ranks, report)) report->proven = 0;
+  tt_sched_free_all(all, ask->ranks);
+  return report->proven;
+}
