@@ -98,9 +98,9 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
   const char *name, *refusal;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
   if (tt_coll_owned(c->coll)) bytes *= (uint64_t)comm->ranks;
-  bool commutes = !tt_coll_reduces(c->coll) || tt_op_commutative(c->op);
   tutti_status status =
-      tt_choose(comm->chooser, c->coll, bytes, commutes, c->root, comm->algo, &name, &refusal);
+      tt_choose(comm->chooser, c->coll, bytes, tt_needs_of(c->coll, c->type, c->op), c->root,
+                comm->algo, &name, &refusal);
   if (status) return status;
   if (refusal) warn_refused(comm, c->coll, refusal, name);
   tt_ask ask = {.coll = c->coll,

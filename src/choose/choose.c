@@ -1,4 +1,5 @@
-/* choose.c - prices the table once per collective, and picks.
+/* choose.c - prices the table once per collective, and picks: the cheapest first, and
+ * the next one if the prover does not find in it what the op needs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 
@@ -9,12 +10,16 @@
 #include "prove.h"
 
 enum { MOST = 64 };
-typedef enum order { UNKNOWN, KEPT, LOST } order;
+
+/* What the prover was asked about a plan, and what it found. */
+typedef struct finding {
+  unsigned asked, met; /* of tt_need */
+} finding;
 
 typedef struct candidate {
   bool possible;
   tt_line line;
-  order order;
+  finding found;
 } candidate;
 
 struct tt_chooser {
@@ -22,7 +27,9 @@ struct tt_chooser {
   tt_profile profile;
   bool priced[TUTTI_COLL_COUNT];
   candidate candidates[TUTTI_COLL_COUNT][MOST];
-  char refusal[256];
+  char forced[TT_NAME]; /* the name that these are about */
+  finding forced_found[TUTTI_COLL_COUNT];
+  char refusal[400];
 };
 
 tt_chooser *tt_chooser_new(int ranks, double crowd) {
@@ -35,6 +42,11 @@ tt_chooser *tt_chooser_new(int ranks, double crowd) {
 
 void tt_chooser_free(tt_chooser *c) {
   free(c);
+}
+
+unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
+  if (!tt_coll_reduces(coll)) return 0;
+  return (tt_op_commutative(op) ? 0 : TT_NEED_ORDER) | (tt_op_rounds(type, op) ? TT_NEED_SAME : 0);
 }
 
 static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, tt_line *line) {
@@ -53,28 +65,38 @@ static void price_all(tt_chooser *c, tutti_coll coll) {
   c->priced[coll] = true;
 }
 
-bool tt_keeps_rank_order(const char *name, tutti_coll coll, int ranks, int root) {
-  bool kept = true;
-  for (int in_place = 0; in_place < 2 && kept; in_place++) {
+/* What of `needs` these schedules meet. Where every block is summed up in one place,
+ * the bits are the same everywhere: that is seen at a glance, so look there first. */
+static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs) {
+  if (needs == TT_NEED_SAME && tt_summed_once(all, ranks)) return needs;
+  tutti_report report = {.size = sizeof report};
+  if (tt_prove(all, ranks, &report) || !report.proven) return 0;
+  return needs &
+         ((report.rank_order ? TT_NEED_ORDER : 0u) | (report.same_grouping ? TT_NEED_SAME : 0u));
+}
+
+unsigned tt_meets(const char *name, tutti_coll coll, int ranks, int root, unsigned needs) {
+  for (int in_place = 0; in_place < 2 && needs; in_place++) {
     tt_ask ask = {.coll = coll, .ranks = ranks, .root = root, .in_place = in_place};
-    tutti_report report = {.size = sizeof report};
     tt_sched **all;
-    if (tt_algo_build_all(name, &ask, &all)) return false;
-    kept = !tt_prove(all, ranks, &report) && report.proven && report.rank_order;
+    if (tt_algo_build_all(name, &ask, &all)) return 0;
+    needs = met_by(all, ranks, needs);
     tt_sched_free_all(all, ranks);
   }
-  return kept;
+  return needs;
 }
 
-static bool admissible(tt_chooser *c, tutti_coll coll, int i, bool commutative, int root) {
-  candidate *x = &c->candidates[coll][i];
-  if (!x->possible || commutative) return x->possible;
-  if (x->order == UNKNOWN)
-    x->order = tt_keeps_rank_order(tt_algo_at(i)->name, coll, c->ranks, root) ? KEPT : LOST;
-  return x->order == KEPT;
+/* What of `needs` the plan does not meet. Each question is asked once: the prover sees
+ * all ranks, which takes time. */
+static unsigned lacking(const tt_chooser *c, finding *found, const char *name, tutti_coll coll,
+                        unsigned needs, int root) {
+  unsigned open = needs & ~found->asked;
+  if (open) found->met |= tt_meets(name, coll, c->ranks, root, open);
+  found->asked |= open;
+  return needs & ~found->met;
 }
 
-static bool try_forced(tt_chooser *c, tutti_coll coll, bool commutative, int root,
+static bool try_forced(tt_chooser *c, tutti_coll coll, unsigned needs, int root,
                        const char *forced) {
   tt_ask ask = {.coll = coll, .ranks = c->ranks, .root = root};
   tt_sched *s;
@@ -83,34 +105,52 @@ static bool try_forced(tt_chooser *c, tutti_coll coll, bool commutative, int roo
     return false;
   }
   tt_sched_free(s);
-  if (commutative || tt_keeps_rank_order(forced, coll, c->ranks, root)) return true;
-  snprintf(c->refusal, sizeof c->refusal,
-           "%s can not do a non-commutative op: it does not keep the ranks' order", forced);
-  return false;
+  if (strcmp(c->forced, forced) != 0) {
+    snprintf(c->forced, sizeof c->forced, "%s", forced);
+    memset(c->forced_found, 0, sizeof c->forced_found);
+  }
+  unsigned lacks = lacking(c, &c->forced_found[coll], forced, coll, needs, root);
+  if (lacks & TT_NEED_ORDER)
+    snprintf(c->refusal, sizeof c->refusal,
+             "%s can not do a non-commutative op: it does not keep the ranks' order", forced);
+  else if (lacks)
+    snprintf(c->refusal, sizeof c->refusal,
+             "%s can not do an op that rounds: it groups the operands differently on some ranks, "
+             "so their last bits would differ; integers, min and max it can do",
+             forced);
+  return !lacks;
 }
 
-tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, bool commutative, int root,
-                       const char *forced, const char **name, const char **refusal) {
-  *refusal = NULL;
-  if (forced && *forced) {
-    *name = forced;
-    if (try_forced(c, coll, commutative, root, forced)) return TUTTI_OK;
-    *refusal = c->refusal;
-  }
-  if (!c->priced[coll]) price_all(c, coll);
+/* The cheapest candidate but those in `passed`; -1 if there is none. */
+static int cheapest(const tt_chooser *c, tutti_coll coll, uint64_t bytes, const bool *passed) {
   int best = -1;
   double least = 0;
   for (int i = 0; i < MOST && tt_algo_at(i); i++) {
-    if (!admissible(c, coll, i, commutative, root)) continue;
-    double price = tt_line_at(c->candidates[coll][i].line, (double)bytes);
-    if (best < 0 || price < least) {
-      best = i;
-      least = price;
-    }
+    const candidate *x = &c->candidates[coll][i];
+    double price = tt_line_at(x->line, (double)bytes);
+    if (passed[i] || !x->possible || (best >= 0 && price >= least)) continue;
+    best = i;
+    least = price;
   }
-  if (best < 0)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s", tutti_coll_name(coll),
-                   c->ranks, commutative ? "" : " with an op that does not commute");
-  *name = tt_algo_at(best)->name;
-  return TUTTI_OK;
+  return best;
+}
+
+tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
+                       const char *forced, const char **name, const char **refusal) {
+  bool passed[MOST] = {false};
+  int best;
+  *refusal = NULL;
+  if (forced && *forced) {
+    *name = forced;
+    if (try_forced(c, coll, needs, root, forced)) return TUTTI_OK;
+    *refusal = c->refusal;
+  }
+  if (!c->priced[coll]) price_all(c, coll);
+  while ((best = cheapest(c, coll, bytes, passed)) >= 0) {
+    *name = tt_algo_at(best)->name;
+    if (!lacking(c, &c->candidates[coll][best].found, *name, coll, needs, root)) return TUTTI_OK;
+    passed[best] = true;
+  }
+  return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s", tutti_coll_name(coll),
+                 c->ranks, needs & TT_NEED_ORDER ? " with an op that does not commute" : "");
 }

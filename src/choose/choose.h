@@ -4,7 +4,8 @@
  *            once, as a line in the size; a call only compares lines.
  * Invariant  a pure function of the problem, the number of ranks and figures that
  *            all ranks share, so all ranks choose alike. An op that does not commute
- *            gets only plans that the prover has shown to keep the ranks' order.
+ *            gets only plans that the prover has shown to keep the ranks' order; one
+ *            that rounds, only plans that it has shown to group alike on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CHOOSE_H
 #define TT_CHOOSE_H
@@ -18,13 +19,22 @@ typedef struct tt_chooser tt_chooser;
 tt_chooser *tt_chooser_new(int ranks, double crowd);
 void tt_chooser_free(tt_chooser *c);
 
+/* What a plan must do for an op. */
+typedef enum tt_need {
+  TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
+  TT_NEED_SAME = 2   /* the op rounds, or may: the same grouping, so the same bits, everywhere */
+} tt_need;
+
+/* The tt_needs of a collective with this type and op. */
+unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op);
+
 /* The name of the plan. `forced`, if not empty, wins where it is possible; where
  * it is not, *refusal says why (else it is NULL) and the choice is tutti's own.
  * TUTTI_ERR_UNSUPPORTED if nothing can do it. */
-tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, bool commutative, int root,
+tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
                        const char *forced, const char **name, const char **refusal);
 
-/* Does the prover find operands in rank order, in place and not? */
-bool tt_keeps_rank_order(const char *name, tutti_coll coll, int ranks, int root);
+/* Those of `needs` that a plan is shown to meet, in place and not. */
+unsigned tt_meets(const char *name, tutti_coll coll, int ranks, int root, unsigned needs);
 
 #endif

@@ -45,6 +45,8 @@ bool tt_type_valid(tutti_type type);
 size_t tt_type_align(tutti_type type); /* of a valid type, in bytes */
 bool tt_op_valid(tutti_op op);
 bool tt_op_commutative(tutti_op op);
+/* May another grouping of the operands give other bits? Of user ops nobody knows. */
+bool tt_op_rounds(tutti_type type, tutti_op op);
 
 /* ---- small arithmetic ---- */
 

@@ -110,6 +110,12 @@ bool tt_op_commutative(tutti_op op) {
   return user ? user->commutative : true;
 }
 
+bool tt_op_rounds(tutti_type type, tutti_op op) {
+  if ((unsigned)op >= TUTTI_OP_COUNT) return true;
+  return (types[type].kind & (REAL | COMPLEX)) &&
+         (op == TUTTI_SUM || op == TUTTI_PROD || op == TUTTI_AVG);
+}
+
 const char *tutti_op_name(tutti_op op) {
   if ((unsigned)op < TUTTI_OP_COUNT) return ops[op].name;
   return tt_op_user(op) ? "user" : "?";
