@@ -1,0 +1,228 @@
+/* consistent.c - the generalized allreduce, with the same grouping on all ranks.
+ *
+ * Idea       fold by halving i times (fold.c). Now every block has N = N(i) holders,
+ *            members 0..N-1, who end the sum among themselves by recursive doubling:
+ *            with H the largest power of two in N, members v and v + H first make
+ *            their pair; then both go through the cube of H, where partners differ
+ *            in one bit. A member v + H whose partner would be beyond N asks member
+ *            (v less H, and that bit changed), who knows the same sum. Then the way
+ *            back of the fold. Every rank is every member, of another block each.
+ *            rank-order: no fold, one block, member = rank, and bits from the lowest
+ *            on, so that sums are of neighbours; of V = 2^ceil(log2 P) members those
+ *            from P on live on the rank V/2 below, and the last exchange is local.
+ * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P). Sent are 2(P-N) blocks for
+ *            the fold, 2(N-H) and N log2 H for the rest, in at most 4 messages a step.
+ *            rank-order: at most 2 messages, each the vector, a step.
+ * Scratch    up to 3 vectors less a block; rank-order: 2, on some ranks 4.
+ * Invariant  what the holders of a block add up, they add up in the same order.
+ * Parameters i=I, or rank-order.
+ * Source     ours; the fold is Kolmakov and Zhang's, 2020.
+ * See        tutti plan show 'consistent(i=1)' -P 7
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo_group.h"
+
+const char *tt_consistent_refuse(const tt_ask *ask);
+uint32_t tt_consistent_blocks(const tt_ask *ask);
+void tt_consistent_build(tt_builder *b, const tt_ask *ask);
+bool tt_consistent_samples(int ranks, int i, char *params, size_t size);
+void tt_doubling_build(tt_builder *b, const tt_ask *ask); /* what it is for powers of two */
+
+static int folds_of(const tt_ask *ask) {
+  char value[8], *end;
+  if (!tt_param_value(ask, "i", value, sizeof value)) return 0;
+  long i = strtol(value, &end, 10);
+  return end != value && !*end && i >= 0 && i <= 32 ? (int)i : -1;
+}
+
+static bool power_of_two(int n) {
+  return (n & (n - 1)) == 0;
+}
+
+/* Everybody has the whole vector all along: no need to cut it. */
+static bool whole(const tt_ask *ask) {
+  return tt_param_word(ask, "rank-order") || (folds_of(ask) == 0 && power_of_two(ask->ranks));
+}
+
+const char *tt_consistent_refuse(const tt_ask *ask) {
+  const char *wrong = tt_param_refuse(ask, "rank-order i=");
+  if (wrong) return wrong;
+  if (tt_coll_owned(ask->coll) || tt_coll_rooted(ask->coll))
+    return "it gives all ranks everything: allreduce and barrier only";
+  int i = folds_of(ask);
+  if (i > 0 && tt_param_word(ask, "rank-order")) return "rank-order goes without folds: i=0";
+  if (i < 0 || i > tt_ceil_log2((uint64_t)ask->ranks)) return "i goes from 0 to ceil(log2 P)";
+  return NULL;
+}
+
+bool tt_consistent_samples(int ranks, int i, char *params, size_t size) {
+  if (i == 0) snprintf(params, size, "rank-order");
+  if (i > 0) snprintf(params, size, "i=%d", i - 1);
+  return i <= tt_ceil_log2((uint64_t)ranks) + 1;
+}
+
+uint32_t tt_consistent_blocks(const tt_ask *ask) {
+  return whole(ask) ? 1 : (uint32_t)ask->ranks;
+}
+
+/* ---- P blocks ---- */
+
+/* Where members' sums stand: two regions of tmp, unrolled so that member k of this
+ * rank is k below its top and nothing wraps; or dst. */
+typedef enum region { LEFT, RIGHT, OUT } region;
+
+typedef struct cube {
+  tt_fold f;
+  int N, H;
+} cube;
+
+static tt_span members(const cube *c, region at, int lo, int run, int times) {
+  const tt_group *g = &c->f.g;
+  if (at == OUT) return tt_group_vectors(g, TT_DST, 0, lo, lo + run);
+  int top = g->rank + g->ranks * (at == LEFT ? 1 : 2) - lo;
+  int base = top - 2 * run * (times - 1) - (run - 1);
+  return (tt_span){TT_TMP, (uint32_t)base, 0, (uint32_t)run, 2 * (uint32_t)run, 1, (uint32_t)times};
+}
+
+/* Members lo..lo+run-1, and `times` such runs, each two runs from the last, get what
+ * the member `from` above has. */
+typedef struct pass {
+  int lo, run, times, from;
+  tt_side side;
+} pass;
+
+static void exchange(cube *c, const pass *p, int n, region here, region there) {
+  const tt_group *g = &c->f.g;
+  for (int i = 0; i < n; i++)
+    tt_send(c->f.b, tt_group_peer(g, 0, -p[i].from),
+            members(c, here, p[i].lo + p[i].from, p[i].run, p[i].times));
+  for (int i = 0; i < n; i++) {
+    tt_recv_reduce(c->f.b, tt_group_peer(g, 0, p[i].from),
+                   members(c, there, p[i].lo, p[i].run, p[i].times),
+                   members(c, here, p[i].lo, p[i].run, p[i].times), p[i].side);
+    if (there == OUT) tt_mark_last(c->f.b);
+  }
+}
+
+/* Members v and v + H make their pair; those without one just move. */
+static void pair_up(cube *c) {
+  const int H = c->H, pairs = c->N - H;
+  const tt_group *g = &c->f.g;
+  tt_buf buf = tt_fold_gather(&c->f, 0, 0, c->N);
+  tt_send(c->f.b, tt_group_peer(g, 0, -H), tt_group_vectors(g, buf, 0, H, c->N));
+  tt_send(c->f.b, tt_group_peer(g, 0, H), tt_group_vectors(g, buf, 0, 0, pairs));
+  tt_recv_reduce(c->f.b, tt_group_peer(g, 0, H), members(c, LEFT, 0, pairs, 1),
+                 tt_group_vectors(g, buf, 0, 0, pairs), TT_OWN_FIRST);
+  tt_recv_reduce(c->f.b, tt_group_peer(g, 0, -H), members(c, LEFT, H, pairs, 1),
+                 tt_group_vectors(g, buf, 0, H, c->N), TT_OWN_LAST);
+  tt_copy(c->f.b, members(c, LEFT, pairs, H - pairs, 1), tt_group_vectors(g, buf, 0, pairs, H));
+}
+
+static void go_through_the_cube(cube *c) {
+  region here = LEFT;
+  for (int bit = 1; bit < c->H; bit *= 2) {
+    const int periods = c->N / (2 * bit), rest = periods * 2 * bit, more = c->N - rest;
+    region there = 2 * bit == c->H ? OUT : here == LEFT ? RIGHT : LEFT;
+    pass p[4] = {{0, bit, periods, bit, TT_OWN_FIRST}, {bit, bit, periods, -bit, TT_OWN_LAST}};
+    int n = 2;
+    if (more > 0)
+      p[n++] = (pass){rest, (int)tt_min((size_t)more, (size_t)bit), 1, bit - c->H, TT_OWN_FIRST};
+    if (more > bit) p[n++] = (pass){rest + bit, more - bit, 1, -bit - c->H, TT_OWN_LAST};
+    exchange(c, p, n, here, there);
+    here = there;
+  }
+}
+
+/* The last fold, where no pairs follow, hands over to the cube in tmp. */
+static void fold_into_the_cube(cube *c, int n) {
+  const int m = c->N, kept = 2 * m - n;
+  tt_fold_down(&c->f, 0, n, m, members(c, LEFT, kept, n - m, 1));
+  if (kept == 0) return;
+  tt_buf buf = tt_fold_gather(&c->f, 0, 0, kept);
+  tt_copy(c->f.b, members(c, LEFT, 0, kept, 1), tt_group_vectors(&c->f.g, buf, 0, 0, kept));
+}
+
+static void build_blocks(tt_builder *b, const tt_ask *ask) {
+  const int folds = folds_of(ask);
+  cube c = {.f = {b, tt_group_cyclic(ask, 1), TT_DST, ask->ranks}, .N = ask->ranks, .H = 1};
+  int live[34] = {ask->ranks};
+  for (int i = 0; i < folds; i++) c.N = live[i + 1] = (live[i] + 1) / 2;
+  while (2 * c.H <= c.N) c.H *= 2;
+  for (int i = 0; i < folds; i++) {
+    const int n = live[i], m = live[i + 1];
+    if (i + 1 == folds && m > 1 && c.H == m)
+      fold_into_the_cube(&c, n);
+    else
+      tt_fold_down(&c.f, 0, n, m, tt_group_vectors(&c.f.g, TT_DST, 0, 2 * m - n, m));
+    if (m == 1) tt_mark_last(b);
+  }
+  if (c.H < c.N) pair_up(&c);
+  go_through_the_cube(&c);
+  for (int i = folds - 1; i >= 0; i--) tt_fold_up(&c.f, 0, live[i], live[i + 1], TT_DST);
+}
+
+/* ---- rank-order ---- */
+
+typedef struct line {
+  tt_builder *b;
+  int P, half;
+} line;
+
+static int host(const line *x, int member) {
+  return member < x->P ? member : member - x->half;
+}
+
+/* Is there anybody in the member's subtree of `bit` members? */
+static bool lives(const line *x, int member, int bit) {
+  return (member & ~(bit - 1)) < x->P;
+}
+
+static tt_span tmp(uint32_t layer) {
+  return tt_layer(tt_block(TT_TMP, 0), layer, 1);
+}
+
+static tt_span other(tt_span here, uint32_t layer) {
+  return here.buf == TT_TMP && tt_span_block(&here, 0) == layer ? tmp(layer + 1) : tmp(layer);
+}
+
+/* Members of this rank meet their partners of one bit; at[i] is where i's sum is. */
+static void meet(const line *x, const int *member, int n, int bit, tt_span *at) {
+  for (int i = 0; i < n; i++)
+    if (lives(x, member[i], bit)) tt_send(x->b, host(x, member[i] ^ bit), at[i]);
+  for (int i = 0; i < n; i++) {
+    const int partner = member[i] ^ bit;
+    if (!lives(x, partner, bit)) continue;
+    tt_span to = bit == x->half ? tt_block(TT_DST, 0) : other(at[i], 2 * (uint32_t)i);
+    if (lives(x, member[i], bit))
+      tt_recv_reduce(x->b, host(x, partner), to, at[i],
+                     partner < member[i] ? TT_OWN_LAST : TT_OWN_FIRST);
+    else
+      tt_recv(x->b, host(x, partner), to);
+    at[i] = to;
+  }
+}
+
+static void build_line(tt_builder *b, const tt_ask *ask) {
+  line x = {b, ask->ranks, 1 << (tt_ceil_log2((uint64_t)ask->ranks) - 1)};
+  const int member[2] = {ask->rank, ask->rank + x.half};
+  const bool two = ask->rank < x.half && member[1] >= x.P;
+  tt_span at[2] = {tt_block(TT_SRC, 0), tmp(2)};
+  for (int bit = 1; bit < x.half; bit *= 2) meet(&x, member, two ? 2 : 1, bit, at);
+  if (two)
+    tt_reduce_local(b, tt_block(TT_DST, 0), at[0], at[1]);
+  else
+    meet(&x, member, 1, x.half, at);
+  tt_mark_last(b);
+}
+
+void tt_consistent_build(tt_builder *b, const tt_ask *ask) {
+  if (!whole(ask))
+    build_blocks(b, ask);
+  else if (power_of_two(ask->ranks))
+    tt_doubling_build(b, ask);
+  else
+    build_line(b, ask);
+}
