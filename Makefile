@@ -37,7 +37,10 @@ all: $(BUILD)/libtutti.so $(BUILD)/libtutti.a $(BUILD)/tutti
 
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS) -c $< -o $@
+	$(CC) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS) $(PLAIN) -c $< -o $@
+
+# Plain C stays plain: what the other sets of kernels are compared with.
+$(BUILD)/src/kernel/kernel_c.o: PLAIN = -fno-tree-vectorize -fno-tree-slp-vectorize
 
 $(BUILD)/libtutti.a: $(LIBOBJ)
 	rm -f $@ && $(AR) rcs $@ $(LIBOBJ)

@@ -2,7 +2,7 @@
  *
  * Idea       a product: types x ops x numbers of inputs x counts x data, over
  *            buffers with guards, misaligned, aliased, cut in pieces; the sets
- *            of kernels agree because each agrees with kernel_reference.h.
+ *            of kernels agree because each, plain C too, agrees with kernel_reference.h.
  * Usage      TUTTI_TEST_SEED=n repeats a run.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

@@ -7,18 +7,30 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kernel.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "kernel_set.h"
 
 enum { USER_CHUNK = 4096 }; /* bytes of partial results of a user's op */
+
+#if defined(__x86_64__)
+/* Older compilers can not ask for it by name. */
+static bool has_f16c(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
 
 const tt_kernel_set *tt_kernel_set_at(int i) {
 #if defined(__x86_64__)
   bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (avx512 && i-- == 0) return &tt_kernels_avx512;
-  if (__builtin_cpu_supports("avx2") && i-- == 0) return &tt_kernels_avx2;
+  if (__builtin_cpu_supports("avx2") && has_f16c() && i-- == 0) return &tt_kernels_avx2;
 #endif
-  return i == 0 ? &tt_kernels_c : NULL;
+  return i == 0 ? &tt_kernels_base : i == 1 ? &tt_kernels_c : NULL;
 }
 
 tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op) {

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #if defined(__x86_64__)
 #include <float.h>
+#include <immintrin.h>
 #include <string.h>
 
 #include "kernel_set.h"
@@ -18,6 +19,15 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl")
 #endif
 
+#define TT_FP16
+static inline __m512 widen_fp16(const void *p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(p));
+}
+static inline void narrow_fp16(void *p, __m512 x) {
+  _mm256_storeu_si256(p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+#define TT_VECTOR      64
 #define TT_KERNEL_SET  tt_kernels_avx512
 #define TT_KERNEL_NAME "avx512"
 #include "kernel_table.h"

@@ -123,4 +123,32 @@ static inline uint16_t tt_float_fp16(float x) {
   return (uint16_t)((~nan & (h | sign)) | (nan & 0x7e00));
 }
 
+/* Least and greatest of 16-bit floats need no float: but for the sign their bits
+ * ascend as integers. Any NaN is sent to the end that wins; nothing else is there. */
+static inline int16_t tt_half_key(uint16_t h, uint16_t infinity, int16_t nan) {
+  const int16_t magnitude = (int16_t)(h & 0x7fff), flip = (int16_t)((int16_t)h >> 15 & 0x7fff);
+  const int16_t key = (int16_t)((int16_t)h ^ flip);
+  return magnitude > (int16_t)infinity ? nan : key;
+}
+
+static inline uint16_t tt_key_half(int16_t key, int16_t nan, uint16_t canonical) {
+  const uint16_t h = (uint16_t)(key ^ (int16_t)(key >> 15 & 0x7fff));
+  return key == nan ? canonical : h;
+}
+
+#define TT_HALF_ORDER(kind, infinity, canonical)                 \
+  static inline uint16_t tt_min_##kind(uint16_t a, uint16_t b) { \
+    const int16_t x = tt_half_key(a, infinity, INT16_MIN);       \
+    const int16_t y = tt_half_key(b, infinity, INT16_MIN);       \
+    return tt_key_half(x < y ? x : y, INT16_MIN, canonical);     \
+  }                                                              \
+  static inline uint16_t tt_max_##kind(uint16_t a, uint16_t b) { \
+    const int16_t x = tt_half_key(a, infinity, INT16_MAX);       \
+    const int16_t y = tt_half_key(b, infinity, INT16_MAX);       \
+    return tt_key_half(x > y ? x : y, INT16_MAX, canonical);     \
+  }
+TT_HALF_ORDER(fp16, 0x7c00, 0x7e00)
+TT_HALF_ORDER(bf16, 0x7f80, 0x7fc0)
+#undef TT_HALF_ORDER
+
 #endif

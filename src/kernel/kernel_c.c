@@ -1,7 +1,9 @@
-/* kernel_c.c - the kernels for any processor, in plain C.
+/* kernel_c.c - the kernels in plain C, one element at a time.
  *
- * Invariant  needs nothing but the machine's baseline; the other sets are equal
- *            to this one, bit for bit.
+ * Idea       what the other sets are compared with: the Makefile has it compiled
+ *            without vectors, so that no compiler's cleverness is in it.
+ * Invariant  needs nothing of the machine; the other sets are equal to this one,
+ *            bit for bit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #define TT_KERNEL_SET  tt_kernels_c
 #define TT_KERNEL_NAME "c"

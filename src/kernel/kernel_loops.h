@@ -14,14 +14,15 @@
 #include "kernel_bits.h"
 #include "kernel_set.h"
 
-/* dst is an input or apart from it: no element depends on another one. */
-#if defined(__clang__)
+/* dst is an input or apart from it: no element depends on another one. Without
+ * vectors the loops are for reading, and to compare the others with. */
+#if !defined(TT_VECTOR)
+#define INDEPENDENT
+#elif defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* a loop may stay scalar, silently */
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define INDEPENDENT _Pragma("GCC ivdep")
 #else
-#define INDEPENDENT
+#define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
 enum { CHUNK = 4096 }; /* bytes of accumulator */
@@ -44,7 +45,7 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
  * accumulator; n is brought to "accumulator and two more" by how it begins. */
 #define DRIVER(name, T, A, first2, first3, more, last)                            \
   static void name##_many(T *dst, const void *const *in, int n, size_t count) {   \
-    A acc[CHUNK / sizeof(A)];                                                     \
+    _Alignas(64) A acc[CHUNK / sizeof(A)];                                        \
     for (size_t at = 0; at < count; at += CHUNK / sizeof(A)) {                    \
       size_t len = tt_min(count - at, CHUNK / sizeof(A));                         \
       const T *a = (const T *)in[0] + at, *b = (const T *)in[1] + at;             \
@@ -77,15 +78,28 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
   LOOP3(name##_3, T, T, T, T, put(name##_op(name##_op(a[i], b[i]), c[i]))) \
   DRIVER(name, T, T, name##_2, name##_3, name##_3, name##_3)
 
-/* 16-bit floats: `get` gives a float, `op` is on floats, `put` rounds, once. */
-#define HALF_KERNEL(name, op, get, put)                                               \
-  LOOP2(name##_2, u16, u16, u16, put(op(get(a[i]), get(b[i]))))                       \
-  LOOP3(name##_3, u16, u16, u16, u16, put(op(op(get(a[i]), get(b[i])), get(c[i]))))   \
-  LOOP2(name##_first2, float, u16, u16, op(get(a[i]), get(b[i])))                     \
-  LOOP3(name##_first3, float, u16, u16, u16, op(op(get(a[i]), get(b[i])), get(c[i]))) \
-  LOOP3(name##_more, float, float, u16, u16, op(op(a[i], get(b[i])), get(c[i])))      \
-  LOOP3(name##_last, u16, float, u16, u16, put(op(op(a[i], get(b[i])), get(c[i]))))   \
+/* 16-bit floats are rounded once, when all inputs are in. */
+#if defined(TT_VECTOR)
+#include "kernel_halves.h"
+#else
+#define HALF_KERNEL(name, op, kind)                                                              \
+  static inline float name##_of(u16 a, u16 b) {                                                  \
+    return tt_##kind##_float(a) op tt_##kind##_float(b);                                         \
+  }                                                                                              \
+  static inline float name##_and(float a, u16 b) {                                               \
+    return a op tt_##kind##_float(b);                                                            \
+  }                                                                                              \
+  static inline u16 name##_put(float x) {                                                        \
+    return tt_float_##kind(x);                                                                   \
+  }                                                                                              \
+  LOOP2(name##_2, u16, u16, u16, name##_put(name##_of(a[i], b[i])))                              \
+  LOOP3(name##_3, u16, u16, u16, u16, name##_put(name##_and(name##_of(a[i], b[i]), c[i])))       \
+  LOOP2(name##_first2, float, u16, u16, name##_of(a[i], b[i]))                                   \
+  LOOP3(name##_first3, float, u16, u16, u16, name##_and(name##_of(a[i], b[i]), c[i]))            \
+  LOOP3(name##_more, float, float, u16, u16, name##_and(name##_and(a[i], b[i]), c[i]))           \
+  LOOP3(name##_last, u16, float, u16, u16, name##_put(name##_and(name##_and(a[i], b[i]), c[i]))) \
   DRIVER(name, u16, float, name##_first2, name##_first3, name##_more, name##_last)
+#endif
 
 /* dst = quotient of x and ranks, as T or in `wide`. */
 #define SCALE(name, T, wide, get, put)                             \

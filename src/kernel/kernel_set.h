@@ -17,14 +17,14 @@ typedef struct tt_kernel_set {
   tt_scale_fn *scale[TUTTI_TYPE_COUNT]; /* NULL where there is no avg */
 } tt_kernel_set;
 
-extern const tt_kernel_set tt_kernels_c;
+extern const tt_kernel_set tt_kernels_c, tt_kernels_base;
 #if defined(__x86_64__)
 extern const tt_kernel_set tt_kernels_avx2;
 extern const tt_kernel_set tt_kernels_avx512;
 #endif
 
 /* The i-th set this processor can run, best first; NULL past the end. The last
- * one is always the plain one. */
+ * two are always the baseline's vectors and plain C. */
 const tt_kernel_set *tt_kernel_set_at(int i);
 
 #endif

@@ -1,6 +1,7 @@
 /* kernel_table.h - all kernels of one instruction set, and the table of them;
  * included by one file per set, which defines TT_KERNEL_SET (the symbol) and
- * TT_KERNEL_NAME, and tells the compiler what it may use.
+ * TT_KERNEL_NAME, tells the compiler what it may use, and how wide its vectors are
+ * (TT_VECTOR, bytes; none for plain C).
  *
  * Invariant  nothing here depends on the instruction set: the compiler vectorises
  *            element-wise loops, which cannot change a bit.
@@ -57,15 +58,15 @@ KERNEL(prod_f64, f64, tt_canon_double, a *b)
 KERNEL(min_f64, f64, tt_canon_double, tt_min_double(a, b))
 KERNEL(max_f64, f64, tt_canon_double, tt_max_double(a, b))
 
-HALF_KERNEL(sum_fp16, sum_f32_op, tt_fp16_float, tt_float_fp16)
-HALF_KERNEL(prod_fp16, prod_f32_op, tt_fp16_float, tt_float_fp16)
-HALF_KERNEL(min_fp16, min_f32_op, tt_fp16_float, tt_float_fp16)
-HALF_KERNEL(max_fp16, max_f32_op, tt_fp16_float, tt_float_fp16)
+HALF_KERNEL(sum_fp16, +, fp16)
+HALF_KERNEL(prod_fp16, *, fp16)
+KERNEL(min_fp16, u16, AS_IS, tt_min_fp16(a, b))
+KERNEL(max_fp16, u16, AS_IS, tt_max_fp16(a, b))
 
-HALF_KERNEL(sum_bf16, sum_f32_op, tt_bf16_float, tt_float_bf16)
-HALF_KERNEL(prod_bf16, prod_f32_op, tt_bf16_float, tt_float_bf16)
-HALF_KERNEL(min_bf16, min_f32_op, tt_bf16_float, tt_float_bf16)
-HALF_KERNEL(max_bf16, max_f32_op, tt_bf16_float, tt_float_bf16)
+HALF_KERNEL(sum_bf16, +, bf16)
+HALF_KERNEL(prod_bf16, *, bf16)
+KERNEL(min_bf16, u16, AS_IS, tt_min_bf16(a, b))
+KERNEL(max_bf16, u16, AS_IS, tt_max_bf16(a, b))
 
 /* ---- complex: a sum is a sum of twice as many reals ---- */
 

@@ -1,0 +1,34 @@
+/* kernel_base.c - the kernels by vectors of 16 bytes: SSE2 on x86-64, NEON on ARM.
+ *
+ * Idea       the vectors that every processor of its kind has. Elsewhere the
+ *            compiler takes what there is, or takes them apart.
+ * Invariant  needs nothing but the machine's baseline. ARM's own conversions of
+ *            fp16 keep denormals and round to nearest even, as long as nobody has
+ *            told the processor otherwise.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "kernel_set.h"
+
+#define TT_KERNEL_SET tt_kernels_base
+#define TT_VECTOR     16
+
+#if defined(__x86_64__)
+#define TT_KERNEL_NAME "sse2"
+#elif defined(__aarch64__)
+#define TT_KERNEL_NAME "neon"
+#include <arm_neon.h>
+#include <string.h>
+
+#define TT_FP16
+static inline float32x4_t widen_fp16(const void *p) {
+  float16x4_t h;
+  memcpy(&h, p, sizeof h);
+  return vcvt_f32_f16(h);
+}
+static inline void narrow_fp16(void *p, float32x4_t x) {
+  const float16x4_t h = vcvt_f16_f32(x);
+  memcpy(p, &h, sizeof h);
+}
+#else
+#define TT_KERNEL_NAME "base"
+#endif
+#include "kernel_table.h"
