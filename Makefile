@@ -3,7 +3,7 @@
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
 #   make check           the tests, under 10 minutes (installs what is missing)
 #   make check-all       the full product of the covering table and the long proofs
-#   make check-asan | check-ubsan | check-tsan | coverage | laws
+#   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
 #   make bench-engine | bench-kernels | bench-wait
@@ -27,6 +27,7 @@ BASE     = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvi
            -Iinclude -MMD -MP $(SAN)
 TTFLAGS  = $(BASE) $(ROOMS:%=-Isrc/%)
 LDLIBS   = -pthread
+CMOCKA   = -lcmocka
 
 LIBSRC  := $(foreach r,$(ROOMS),$(sort $(wildcard src/$(r)/*.c)))
 LIBOBJ  := $(LIBSRC:%.c=$(BUILD)/%.o)
@@ -83,7 +84,7 @@ SHTESTS := $(sort $(wildcard tests/*.sh))
 $(TESTOBJ): TTFLAGS += -Itests
 .SECONDARY: $(TESTOBJ)
 $(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
-	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lcmocka -lm $(LDLIBS) -o $@
+	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
 $(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
@@ -123,6 +124,14 @@ check-tsan:
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TSANBIN)
 	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
 	  setarch "$$(uname -m)" -R tests/run $(TSANBIN)
+# For another processor, under an emulator of it: the kernels, the schedules, and ranks
+# that are threads and processes. Linked statically, for there are none of its libraries.
+ARMTESTS = $(patsubst %,build-arm/tests/%,test_kernel test_schedule test_shape test_prove test_threads mp_cover mp_scenes)
+ARMMAKE  = BUILD=build-arm CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar LDFLAGS=-static CPPFLAGS=-Itests/arm CMOCKA=
+check-arm:
+	@tools/deps.sh build arm
+	@$(MAKE) $(JOBS) --no-print-directory $(ARMMAKE) build-arm/tutti $(ARMTESTS)
+	@TEST_SECONDS=1200 TEST_RANKS="2 4" UNDER=qemu-aarch64 BUILD=build-arm tests/run $(ARMTESTS)
 coverage:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
@@ -200,11 +209,11 @@ uninstall:
 	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti 2>/dev/null
 
 clean:
-	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-cov
+	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-cov build-arm
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all examples programs check check-all laws check-asan check-ubsan check-tsan coverage \
+.PHONY: all examples programs check check-all laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bars bench-engine \
         bench-kernels bench-wait
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d)
