@@ -28,6 +28,14 @@ static void say_vm_readv(char *text, size_t size) {
               : "no (forbidden here: private buffers go through shared memory)");
 }
 
+static void say_huge(char *text, size_t size) {
+  char why[160];
+  if (tt_huge_here(why, sizeof why))
+    snprintf(text, size, "huge pages: yes, where shared memory has room for whole ones");
+  else
+    snprintf(text, size, "huge pages: no (%s)", why);
+}
+
 const char *tutti_info(int i) {
   size_t size;
   char *text = tt_thread_text(&size), sets[120];
@@ -48,8 +56,9 @@ const char *tutti_info(int i) {
       break;
     case 3: say_shm(text, size); break;
     case 4: say_vm_readv(text, size); break;
-    case 5: snprintf(text, size, "wire mpi: no (not in this version)"); break;
-    case 6: snprintf(text, size, "wire ucx: no (not in this version)"); break;
+    case 5: say_huge(text, size); break;
+    case 6: snprintf(text, size, "wire mpi: no (not in this version)"); break;
+    case 7: snprintf(text, size, "wire ucx: no (not in this version)"); break;
     default: return NULL;
   }
   return text;

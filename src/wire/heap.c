@@ -3,6 +3,7 @@
  * Idea       first fit in a list of free extents that only this process sees; what
  *            was never handed out is zero as the system gives it. Large extents
  *            give their pages back when they are freed.
+ *            Its owner touches all of it first, so it lies on the owner's node.
  * Invariant  extents ascend and never touch (neighbours are joined).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -123,7 +124,11 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = at / page * page;
   size_t size = tt_round_up(at + bytes, page) - lo;
   if (!available(bytes)) return false;
-  if (madvise(base_of(h) + lo, size, MADV_POPULATE_WRITE) == 0) return true;
+  tt_huge_advise(base_of(h) + at, bytes);
+  if (madvise(base_of(h) + lo, size, MADV_POPULATE_WRITE) == 0) {
+    tt_huge_make(base_of(h) + at, bytes);
+    return true;
+  }
   return errno != ENOMEM && errno != EFAULT; /* an old kernel can not say */
 }
 

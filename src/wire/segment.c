@@ -24,6 +24,25 @@ static size_t stride_for(int n) {
   return stride;
 }
 
+/* Mapped where huge pages begin, so that all ranks can see the same ones. */
+static void *map(size_t size, int flags, int fd) {
+  const size_t room = size + TT_HUGE;
+  char *free = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (free == MAP_FAILED) return MAP_FAILED;
+  const size_t before = tt_round_up((uintptr_t)free, TT_HUGE) - (uintptr_t)free;
+  void *base = mmap(free + before, size, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_NORESERVE | MAP_FIXED | flags, fd, 0);
+  const int why = errno;
+  if (base == MAP_FAILED) {
+    munmap(free, room);
+  } else {
+    if (before) munmap(free, before);
+    munmap(free + before + size, room - before - size);
+  }
+  errno = why;
+  return base;
+}
+
 tutti_status tt_segment_create(int n, int *fd) {
   int made = memfd_create("tutti", MFD_ALLOW_SEALING);
   if (made < 0)
@@ -70,17 +89,13 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
   if (stride < (size_t)1 << 30 || stride * (size_t)n != (size_t)st.st_size)
     return tt_fail(TUTTI_ERR_SYSTEM, "descriptor %d holds a job of another size than %d ranks", fd,
                    n);
-  void *base =
-      mmap(NULL, stride * (size_t)n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  return wrap(base, stride, n, false, segment);
+  return wrap(map(stride * (size_t)n, 0, fd), stride, n, false, segment);
 }
 
 tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
   size_t stride = (size_t)1 << 32;
   while (stride * (size_t)n > (size_t)1 << 39 && stride > (size_t)1 << 26) stride /= 2;
-  void *base = mmap(NULL, stride * (size_t)n, PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return wrap(base, stride, n, true, segment);
+  return wrap(map(stride * (size_t)n, MAP_ANONYMOUS, -1), stride, n, true, segment);
 }
 
 void tt_segment_release(tt_segment *s) {

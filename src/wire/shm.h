@@ -24,9 +24,10 @@
 #include "wire.h"
 
 enum {
-  TT_PAIR = 128, /* two cache lines: what one flag has to itself */
-  TT_DEPTH = 4,  /* pieces in flight per channel */
-  TT_INLINE = 96 /* bytes that travel beside the flag */
+  TT_PAIR = 128,    /* two cache lines: what one flag has to itself */
+  TT_DEPTH = 4,     /* pieces in flight per channel */
+  TT_INLINE = 96,   /* bytes that travel beside the flag */
+  TT_HUGE = 2 << 20 /* a huge page, where there are any */
 };
 
 /* ---- the segment (segment.c) ---- */
@@ -59,6 +60,15 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
 /* An anonymous one, for threads or for one rank alone. */
 tutti_status tt_segment_anonymous(int n, tt_segment **segment);
 void tt_segment_release(tt_segment *segment); /* unmapped by the last user */
+
+/* ---- huge pages (huge.c) ---- */
+
+/* Of those that lie whole in [at, at + bytes): ask for them before the bytes are
+ * touched; make them of what is there, true if they are. */
+void tt_huge_advise(char *at, size_t bytes);
+bool tt_huge_make(char *at, size_t bytes);
+/* Can they be had? If not, why. */
+bool tt_huge_here(char *why, size_t size);
 
 /* ---- a rank's heap (heap.c); allocation is local ---- */
 

@@ -25,7 +25,8 @@ size_t tt_stage_bytes(int ranks) {
 bool tt_stage_open(tt_stage *s, tt_heap *heap, int ranks) {
   s->block = block_for(ranks);
   size_t n = tt_stage_bytes(ranks) / s->block;
-  s->memory = tt_heap_alloc(heap, n * s->block, 4096);
+  const size_t bytes = n * s->block;
+  s->memory = tt_heap_alloc(heap, bytes, bytes < TT_HUGE ? 4096 : TT_HUGE);
   s->spare = malloc(n * sizeof *s->spare);
   if (!s->memory || !s->spare) {
     if (s->memory) tt_heap_free(heap, s->memory);

@@ -1,0 +1,73 @@
+/* huge.c - huge pages for shared memory, where they can be had.
+ *
+ * Idea       if the system's setting is "advise", they come when advised memory is
+ *            first touched; else a kernel since 6.1 makes them of memory that is there,
+ *            unless the setting is "deny". Asked for are those that lie whole in an
+ *            allocation.
+ * Invariant  takes no memory that was not asked for; a refusal costs nothing else.
+ * Source     madvise(2), MADV_COLLAPSE; the kernel's admin-guide/mm/transhuge.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "shm.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+/* The whole huge pages in [*at, *at + bytes); their bytes. */
+static size_t whole(char **at, size_t bytes) {
+  const size_t before = tt_round_up((uintptr_t)*at, TT_HUGE) - (uintptr_t)*at;
+  *at += before;
+  return bytes < before ? 0 : (bytes - before) / TT_HUGE * TT_HUGE;
+}
+
+void tt_huge_advise(char *at, size_t bytes) {
+  const size_t size = whole(&at, bytes);
+  if (size) madvise(at, size, MADV_HUGEPAGE);
+}
+
+bool tt_huge_make(char *at, size_t bytes) {
+  const size_t size = whole(&at, bytes);
+  return size && madvise(at, size, MADV_COLLAPSE) == 0;
+}
+
+/* The setting is a line of words, of which one stands in brackets. */
+static bool setting(char *word, size_t size) {
+  char line[128] = "";
+  FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
+  if (!file) return false;
+  const char *from = fgets(line, sizeof line, file) ? strchr(line, '[') : NULL;
+  fclose(file);
+  const char *to = from ? strchr(from, ']') : NULL;
+  if (to) snprintf(word, size, "%.*s", (int)(to - from - 1), from + 1);
+  return to != NULL;
+}
+
+bool tt_huge_here(char *why, size_t size) {
+  tt_segment *one;
+  char word[32];
+  if (tt_segment_anonymous(1, &one)) {
+    snprintf(why, size, "no memory can be mapped");
+    return false;
+  }
+  tt_huge_advise(one->base, TT_HUGE);
+  one->base[0] = 0;
+  const bool here = tt_huge_make(one->base, TT_HUGE);
+  const bool blind = madvise(one->base, TT_HUGE, -1) == 0; /* it says yes to everything */
+  tt_segment_release(one);
+  if (here && !blind) return true;
+  if (blind) {
+    snprintf(why, size, "an emulator that can not say");
+    return false;
+  }
+  if (!setting(word, sizeof word)) {
+    snprintf(why, size, "this kernel has none for shared memory");
+    return false;
+  }
+  snprintf(why, size, "shmem_enabled is '%s', and the kernel makes none on request", word);
+  return strcmp(word, "always") == 0 || strcmp(word, "advise") == 0 ||
+         strcmp(word, "within_size") == 0;
+}
