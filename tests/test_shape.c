@@ -16,7 +16,8 @@
 #include "prove.h"
 
 static bool has_loop(const char *name, tutti_coll coll) {
-  return strcmp(name, "one-shot") == 0 && tt_coll_reduces(coll);
+  if (strcmp(name, "one-shot") == 0) return tt_coll_reduces(coll);
+  return strcmp(name, "two-shot") == 0 && (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER);
 }
 
 static void shapes_are_recognised_and_lift_back(void **state) {
@@ -68,70 +69,103 @@ static void what_differs_is_not_recognised(void **state) {
   tt_sched_free(s);
 }
 
-enum { RANKS = 5, COUNT = 37 };
+enum { RANKS = 5, MOST = 40011 };
 
 typedef struct rank_run {
   tutti_comm *comm;
   tutti_type type;
   tutti_op op;
   bool in_place;
-  _Alignas(16) char out[COUNT * 16];
+  size_t count;
+  unsigned char *in, *out;
   tutti_status status;
 } rank_run;
 
 static void *one_rank(void *arg) {
   rank_run *r = arg;
-  size_t bytes = COUNT * tutti_type_size(r->type);
-  _Alignas(16) unsigned char in[COUNT * 16];
+  const size_t bytes = r->count * tutti_type_size(r->type);
   uint64_t random = 5 + (uint64_t)tutti_comm_rank(r->comm);
-  for (size_t i = 0; i < bytes; i++) in[i] = (unsigned char)((random = tt_mix(random + 1)) >> 11);
-  if (r->in_place) memcpy(r->out, in, bytes);
+  for (size_t i = 0; i < bytes; i++)
+    r->in[i] = (unsigned char)((random = tt_mix(random + 1)) >> 11);
+  if (r->in_place) memcpy(r->out, r->in, bytes);
   r->status =
-      tutti_allreduce(r->comm, r->in_place ? (void *)r->out : in, r->out, COUNT, r->type, r->op);
+      tutti_allreduce(r->comm, r->in_place ? r->out : r->in, r->out, r->count, r->type, r->op);
   return NULL;
 }
 
-static void run_all(tutti_comm **comms, rank_run *runs, tutti_type type, tutti_op op,
-                    bool in_place) {
+static void run_all(tutti_comm **comms, rank_run *runs, const rank_run *what) {
   pthread_t threads[RANKS];
   for (int r = 0; r < RANKS; r++) {
-    runs[r] = (rank_run){.comm = comms[r], .type = type, .op = op, .in_place = in_place};
+    unsigned char *in = runs[r].in, *out = runs[r].out;
+    runs[r] = *what;
+    runs[r].comm = comms[r];
+    runs[r].in = in;
+    runs[r].out = out;
     assert_int_equal(pthread_create(&threads[r], NULL, one_rank, &runs[r]), 0);
   }
   for (int r = 0; r < RANKS; r++) pthread_join(threads[r], NULL);
   for (int r = 0; r < RANKS; r++) assert_int_equal(runs[r].status, TUTTI_OK);
 }
 
-/* The same random bits through both engines: NaNs, denormals and all. */
-static void both_engines_give_the_same_bits(void **state) {
-  (void)state;
-  static rank_run straight[RANKS], generic[RANKS];
+static void compare(tutti_comm **fast, tutti_comm **plain, rank_run *loop, rank_run *generic,
+                    const rank_run *what) {
+  const size_t bytes = what->count * tutti_type_size(what->type);
+  unsetenv("TUTTI_ENGINE");
+  run_all(fast, loop, what);
+  setenv("TUTTI_ENGINE", "generic", 1);
+  run_all(plain, generic, what);
+  unsetenv("TUTTI_ENGINE");
+  for (int r = 0; r < RANKS; r++) {
+    assert_memory_equal(loop[r].out, generic[r].out, bytes);
+    assert_memory_equal(loop[r].out, loop[0].out, bytes);
+  }
+}
+
+static void all_types_and_ops(const char *algo) {
+  static rank_run loop[RANKS], generic[RANKS];
   tutti_comm *fast[RANKS], *plain[RANKS];
   assert_int_equal(tutti_comm_from_threads(RANKS, fast), TUTTI_OK);
   assert_int_equal(tutti_comm_from_threads(RANKS, plain), TUTTI_OK);
   for (int r = 0; r < RANKS; r++) {
-    tutti_comm_set_algo(fast[r], "one-shot");
-    tutti_comm_set_algo(plain[r], "one-shot");
+    tutti_comm_set_algo(fast[r], algo);
+    tutti_comm_set_algo(plain[r], algo);
+    for (int k = 0; k < 2; k++) {
+      rank_run *run = k ? &loop[r] : &generic[r];
+      run->in = malloc((size_t)MOST * 16);
+      run->out = malloc((size_t)MOST * 16);
+      assert_true(run->in && run->out);
+    }
   }
   for (int type = 0; type < TUTTI_TYPE_COUNT; type++)
-    for (int op = 0; op < TUTTI_OP_COUNT; op++)
+    for (int op = 0, ops = 0; op < TUTTI_OP_COUNT; op++)
       for (int in_place = 0; in_place < 2; in_place++) {
         if (!tutti_type_has_op((tutti_type)type, (tutti_op)op)) continue;
-        unsetenv("TUTTI_ENGINE");
-        run_all(fast, straight, (tutti_type)type, (tutti_op)op, in_place);
-        setenv("TUTTI_ENGINE", "generic", 1);
-        run_all(plain, generic, (tutti_type)type, (tutti_op)op, in_place);
-        size_t bytes = COUNT * tutti_type_size((tutti_type)type);
-        for (int r = 0; r < RANKS; r++) {
-          assert_memory_equal(straight[r].out, generic[r].out, bytes);
-          assert_memory_equal(straight[r].out, straight[0].out, bytes);
-        }
+        rank_run what = {.type = (tutti_type)type, .op = (tutti_op)op, .in_place = in_place};
+        what.count = 37;
+        compare(fast, plain, loop, generic, &what);
+        what.count = MOST; /* many pieces: one op of each type will do */
+        if (ops++ < 2) compare(fast, plain, loop, generic, &what);
       }
-  unsetenv("TUTTI_ENGINE");
   for (int r = 0; r < RANKS; r++) {
     tutti_comm_free(fast[r]);
     tutti_comm_free(plain[r]);
+    for (int k = 0; k < 2; k++) {
+      free((k ? loop : generic)[r].in);
+      free((k ? loop : generic)[r].out);
+    }
   }
+}
+
+/* The same random bits through both engines: NaNs, denormals and all; memory that
+ * the peers look into, and memory that goes through the arena. */
+static void both_engines_give_the_same_bits(void **state) {
+  (void)state;
+  for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT; shape++)
+    for (int copies = 0; copies < 2; copies++) {
+      setenv("TUTTI_COPIES", copies ? "all" : "cheapest", 1);
+      all_types_and_ops(shape == TT_SHAPE_ONE_SHOT ? "one-shot" : "two-shot");
+    }
+  unsetenv("TUTTI_COPIES");
 }
 
 int main(void) {

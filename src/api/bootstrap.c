@@ -29,6 +29,7 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
   head->cookie_at = (uint64_t)(uintptr_t)tt_heap_cookie(heap);
   tt_cores_mine(&head->cores);
   head->quota = tt_cores_quota();
+  head->l2 = tt_cache_l2();
   atomic_store_explicit(&head->world, *room, memory_order_relaxed);
   atomic_store_explicit(&head->ready, 1 + LAYOUT, memory_order_release);
   return TUTTI_OK;
@@ -96,12 +97,13 @@ tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members
   comm->seq = comm->oldest = 1; /* 0 is what an empty board says */
   comm->heap = tt_heap_hold(heap);
   comm->crowd = crowd_of(tt_heap_segment(heap), members, ranks);
+  comm->spins = TT_SPINS;
   comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
-  comm->chooser = tt_chooser_new(ranks, comm->crowd);
+  comm->chooser = tt_chooser_new(ranks, comm->crowd, tt_has_loop);
   tutti_status status = settings(comm);
   if (!status && !comm->chooser)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  if (!status) status = tt_shm_wire(heap, rank, ranks, members, rooms, &comm->wire);
+  if (!status) status = tt_shm_wire(heap, rank, ranks, members, rooms, comm->crowd, &comm->wire);
   if (status) {
     tt_shm_room_free(heap, rooms[rank]);
     tt_comm_destroy(comm);

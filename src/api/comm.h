@@ -62,7 +62,8 @@ struct tutti_comm {
   int rank, ranks;
   tt_wire *wire;
   tt_heap *heap;
-  double crowd; /* ranks per core */
+  double crowd;   /* ranks per core */
+  uint32_t spins; /* looks before the first yield: more while that helps */
   tt_chooser *chooser;
   char algo[TT_NAME];
   int slices;
@@ -120,7 +121,8 @@ void tt_comm_list(tutti_comm *comm, bool on);
 
 /* ---- waiting (patience.c) ---- */
 
-enum { TT_SPINS = 4000 }; /* looks before the first yield, one rank per core */
+/* Looks before the first yield, one rank per core: at most, at least. */
+enum { TT_SPINS = 4000, TT_SPINS_LEAST = 125 };
 static inline void tt_relax(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

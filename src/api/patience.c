@@ -23,15 +23,22 @@ static uint64_t now_us(void) {
   return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+/* Spinning helped, or not: others may be using the cores. */
+static void spun(tutti_comm *comm, bool helped) {
+  comm->spins = helped ? tt_min(2 * comm->spins, (uint32_t)TT_SPINS)
+                       : tt_max(comm->spins / 2, (uint32_t)TT_SPINS_LEAST);
+}
+
 /* Nothing moved: spin, yield, or sleep. */
 static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   p->looks++;
-  if (comm->crowd <= 1 && p->looks < TT_SPINS) {
+  if (comm->crowd <= 1 && p->looks < comm->spins) {
     tt_relax();
     return;
   }
+  if (p->looks == comm->spins) spun(comm, false);
   uint64_t now = p->looks % 16 ? 0 : now_us();
-  if (p->looks == TT_SPINS || !p->since) p->since = p->looked = now ? now : now_us();
+  if (!p->since) p->since = p->looked = now ? now : now_us();
   if (now && now - p->looked >= LOOK_US) {
     p->looked = now;
     tt_look_after(comm, p, now);
@@ -65,6 +72,8 @@ tutti_status tt_request_finish(tutti_request *r) {
   tt_patience p = {0};
   for (;;) {
     bool moved = tt_progress(comm);
+    if (p.looks > 0 && p.looks < comm->spins && (moved || r->state == TT_COMPLETE))
+      spun(comm, true);
     if (r->state == TT_COMPLETE) break;
     if (moved)
       p = (tt_patience){0};

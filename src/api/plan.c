@@ -23,13 +23,13 @@ static uint64_t key_of(const tt_call *c, bool in_place) {
 }
 
 /* All that must be the same on all ranks; handles of user ops may differ. */
-static uint32_t hash_of(const tt_call *c, const char *name, int slices) {
+static uint32_t hash_of(const tt_call *c, const char *name, int slices, tt_shape shape) {
   unsigned op = c->op < TUTTI_OP_USER ? c->op : TUTTI_OP_USER + (unsigned)tt_op_commutative(c->op);
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)op << 16 |
                       (uint64_t)(uint32_t)c->root << 32);
   h = tt_mix(h ^ c->count);
   for (; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
-  return (uint32_t)tt_mix(h ^ (uint64_t)slices);
+  return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)shape << 32);
 }
 
 static tutti_status verify(const tt_ask *ask, const char *name, int slices) {
@@ -109,8 +109,9 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
                 .root = c->root,
                 .in_place = in_place};
   plan->slices = slices_for(comm, c);
-  plan->hash = hash_of(c, name, plan->slices);
-  return prepare(comm, &ask, name, plan->slices, &plan->prepared);
+  status = prepare(comm, &ask, name, plan->slices, &plan->prepared);
+  if (!status) plan->hash = hash_of(c, name, plan->slices, plan->prepared->program->shape);
+  return status;
 }
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,

@@ -50,12 +50,13 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
   begin(comm, place, call, plan);
-  for (int look = 0; o->straight && look < TT_SPINS / 4; look++) {
+  for (uint32_t look = 0; o->loop && look < comm->spins; look++) {
     tt_operation_progress(o);
     if (o->status) return false;
     if (tt_operation_done(o)) {
       place->begun = false;
       comm->oldest = ++comm->seq;
+      comm->spins = tt_min(comm->spins + look, (uint32_t)TT_SPINS);
       return true;
     }
     tt_relax();

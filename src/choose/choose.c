@@ -24,7 +24,8 @@ typedef struct candidate {
 
 struct tt_chooser {
   int ranks;
-  tt_profile profile;
+  tt_profile profile[2]; /* of steps, of loops */
+  tt_has_loop_fn *has_loop;
   bool priced[TUTTI_COLL_COUNT];
   candidate candidates[TUTTI_COLL_COUNT][MOST];
   char forced[TT_NAME]; /* the name that these are about */
@@ -32,11 +33,12 @@ struct tt_chooser {
   char refusal[400];
 };
 
-tt_chooser *tt_chooser_new(int ranks, double crowd) {
+tt_chooser *tt_chooser_new(int ranks, double crowd, tt_has_loop_fn *has_loop) {
   tt_chooser *c = calloc(1, sizeof *c);
   if (!c) return NULL;
   c->ranks = ranks;
-  c->profile = tt_profile_shm(ranks, crowd);
+  c->has_loop = has_loop;
+  for (int loop = 0; loop < 2; loop++) c->profile[loop] = tt_profile_shm(ranks, crowd, loop);
   return c;
 }
 
@@ -53,7 +55,7 @@ static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, tt_
   tt_ask ask = {.coll = coll, .ranks = c->ranks};
   tt_sched **all;
   if (tt_algo_build_all(name, &ask, &all)) return false;
-  bool ok = tt_price(all, c->ranks, &c->profile, line);
+  bool ok = tt_price(all, c->ranks, &c->profile[c->has_loop(all[0])], line);
   tt_sched_free_all(all, c->ranks);
   return ok;
 }

@@ -15,8 +15,11 @@
 
 typedef struct tt_chooser tt_chooser;
 
+/* Has the engine a loop for this schedule? It is cheaper then. */
+typedef bool tt_has_loop_fn(const tt_sched *s);
+
 /* `crowd`: ranks per core, the same on all ranks. NULL: out of memory. */
-tt_chooser *tt_chooser_new(int ranks, double crowd);
+tt_chooser *tt_chooser_new(int ranks, double crowd, tt_has_loop_fn *has_loop);
 void tt_chooser_free(tt_chooser *c);
 
 /* What a plan must do for an op. */

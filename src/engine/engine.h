@@ -19,12 +19,14 @@
 
 typedef enum tt_shape {
   TT_SHAPE_NONE,     /* the generic engine runs it */
-  TT_SHAPE_ONE_SHOT, /* everyone posts its vector, sums everybody's in rank order */
+  TT_SHAPE_ONE_SHOT, /* everyone shows its vector, sums everybody's in rank order */
+  TT_SHAPE_TWO_SHOT, /* everyone sums its own block so, then copies the others' */
   TT_SHAPE_COUNT
 } tt_shape;
 
 /* The shape whose schedule is the same as this one, step for step. */
 tt_shape tt_shape_of(const tt_sched *s);
+bool tt_has_loop(const tt_sched *s); /* it has a shape */
 /* The schedule that the loop for `shape` carries out, written down again: NULL if
  * the shape is none, or out of memory. */
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like);
@@ -67,8 +69,42 @@ typedef struct tt_call { /* what a collective was called with */
 } tt_call;
 
 typedef struct tt_run tt_run;
+typedef struct tt_operation tt_operation;
 
-typedef struct tt_operation {
+/* Shows every peer whose bytes or acknowledgement it waits for, and for which step,
+ * until `show` returns true; whether it did. */
+typedef bool tt_awaits_fn(void *ctx, int peer, uint32_t step);
+
+/* A loop that replaces the steps of a recognised schedule: line.c, arena.c. */
+typedef struct tt_loop {
+  bool (*fits)(const tt_operation *o);
+  tutti_status (*begin)(tt_operation *o);
+  bool (*progress)(tt_operation *o);
+  bool (*awaits)(const tt_operation *o, tt_awaits_fn *show, void *ctx);
+} tt_loop;
+extern const tt_loop tt_line_loop, tt_arena_loop;
+
+/* Where a rank's vectors are, as its peers know them (wire.h: lend); what it posts
+ * when it begins. */
+typedef struct tt_names {
+  uint64_t src, dst, arena; /* 0: goes through the arena */
+  uint32_t put;             /* pieces put in by then */
+} tt_names;
+
+/* The arena loop's state; pieces are counted from `first` on. */
+typedef struct tt_pieces {
+  tt_partition cut; /* of the vector */
+  uint32_t first, count;
+  uint32_t done[TT_TALLIES];
+  uint32_t put_by_all; /* as all posted; UINT32_MAX until they have */
+  tt_names mine;
+  struct {
+    uint32_t target;
+    int next;          /* peers before it have told that much */
+  } seen[TT_TALLIES];
+} tt_pieces;
+
+struct tt_operation {
   tt_wire *wire;
   const tt_program *program;
   tt_call call;
@@ -76,16 +112,18 @@ typedef struct tt_operation {
   tt_stamp stamp;
   int window;          /* which of TT_WINDOW places */
   uint32_t oldest;     /* operations before it are over on this rank */
-  bool straight;       /* the loop of the program's shape runs, not its steps */
-  bool posted;         /* ... and this rank's vector is on the board */
+  const tt_loop *loop; /* that runs, not the program's steps; or NULL */
+  bool posted;         /* ... and this rank's post is on the board */
   int next;            /* ... and this peer's post is awaited */
-  const void **inputs; /* per rank; kept for reuse */
+  const void **posts;  /* ... what each rank posted; kept for reuse */
+  const void **inputs; /* ... and room for as many */
   int inputs_room;
+  tt_pieces pieces;
   int slices, finished;
   tt_partition slicing; /* the vector in slices, in elements */
   tt_run *runs[TT_FLIGHT];
   tutti_status status; /* not TUTTI_OK: failed, with the sentence in tutti_error */
-} tt_operation;
+};
 
 /* Takes place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are
  * over on this rank. Memory of earlier operations is reused.
@@ -98,17 +136,14 @@ bool tt_operation_progress(tt_operation *o);
 static inline bool tt_operation_done(const tt_operation *o) {
   return o->status || o->finished == o->slices;
 }
-/* Shows every peer whose bytes or acknowledgement it waits for, and for which step,
- * until `show` returns true; whether it did. */
-typedef bool tt_awaits_fn(void *ctx, int peer, uint32_t step);
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees what it kept for reuse */
 
-/* straight.c: the loops of the shapes. */
-bool tt_straight_fits(const tt_operation *o);
-tutti_status tt_straight_begin(tt_operation *o);
-bool tt_straight_progress(tt_operation *o);
-bool tt_straight_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
+/* For the loops (line.c): room for posts and inputs; this rank's post, and those of
+ * its peers, of n bytes; true once all are there. */
+tutti_status tt_posts_begin(tt_operation *o);
+bool tt_posts_are_there(tt_operation *o, size_t n, bool *moved);
+bool tt_posts_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx);
 
 /* ---- inside the room (run.c) ---- */
 

@@ -38,8 +38,8 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program
   } else {
     o->reducer = (tt_reducer){.type = call->type, .element = tutti_type_size(call->type)};
   }
-  o->straight = tt_straight_fits(o);
-  if (o->straight) return tt_straight_begin(o);
+  o->loop = tt_line_loop.fits(o) ? &tt_line_loop : tt_arena_loop.fits(o) ? &tt_arena_loop : NULL;
+  if (o->loop) return o->loop->begin(o);
   tt_partition_even(&o->slicing, call->count, o->reducer.element, (uint32_t)o->slices);
   for (int i = 0; i < TT_FLIGHT && i < o->slices; i++) {
     tutti_status status = start_slice(o, i);
@@ -49,7 +49,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program
 }
 
 bool tt_operation_progress(tt_operation *o) {
-  if (o->straight) return tt_straight_progress(o);
+  if (o->loop) return o->loop->progress(o);
   bool moved = false;
   for (int i = 0; i < TT_FLIGHT && !o->status; i++) {
     tt_run *r = o->runs[i];
@@ -65,7 +65,7 @@ bool tt_operation_progress(tt_operation *o) {
 }
 
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
-  if (o->straight) return tt_straight_awaits(o, show, ctx);
+  if (o->loop) return o->loop->awaits(o, show, ctx);
   for (int i = 0; i < TT_FLIGHT; i++)
     if (o->runs[i] && o->runs[i]->active && tt_run_awaits(o->runs[i], show, ctx)) return true;
   return false;
@@ -76,7 +76,7 @@ void tt_operation_release(tt_operation *o) {
     tt_run_free(o->runs[i], o->wire);
     o->runs[i] = NULL;
   }
-  free(o->inputs);
-  o->inputs = NULL;
+  free(o->posts); /* and the inputs behind them */
+  o->posts = NULL;
   o->inputs_room = 0;
 }

@@ -16,12 +16,28 @@ static void lift_one_shot(tt_builder *b, const tt_sched *like) {
   if (like->in_place) tt_copy(b, dst, sum); /* the board is this tmp */
 }
 
+static void lift_two_shot(tt_builder *b, const tt_sched *like) {
+  const uint32_t P = (uint32_t)like->ranks, own = (uint32_t)like->rank;
+  const tt_peers all = {0, like->ranks, 1};
+  tt_send_split(b, all, tt_range(TT_SRC, 0, P, P));
+  tt_recv_reduce_all(b, all, tt_block(TT_DST, own), tt_block(TT_SRC, own), TT_OWN_AMONG);
+  tt_mark_last(b);
+  tt_send_all(b, all, tt_block(TT_DST, own));
+  tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
+}
+
+static const struct {
+  void (*lift)(tt_builder *b, const tt_sched *like);
+  bool blocks; /* one per rank */
+} shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, false},
+              [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true}};
+
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
-  if (shape != TT_SHAPE_ONE_SHOT || !tt_coll_reduces(like->coll)) return NULL;
+  if (shape == TT_SHAPE_NONE || !tt_coll_reduces(like->coll)) return NULL;
   tt_builder b;
   tt_build_begin(&b, like->name, like->coll, like->ranks, like->rank, like->root, like->in_place,
-                 1);
-  if (!b.status) lift_one_shot(&b, like);
+                 shapes[shape].blocks ? (uint32_t)like->ranks : 1);
+  if (!b.status) shapes[shape].lift(&b, like);
   return tt_build_end(&b);
 }
 
@@ -33,4 +49,8 @@ tt_shape tt_shape_of(const tt_sched *s) {
     if (same) return (tt_shape)shape;
   }
   return TT_SHAPE_NONE;
+}
+
+bool tt_has_loop(const tt_sched *s) {
+  return tt_shape_of(s) != TT_SHAPE_NONE;
 }

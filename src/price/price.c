@@ -4,15 +4,21 @@
 
 #include <stdlib.h>
 
-tt_profile tt_profile_shm(int ranks, double crowd) {
+tt_profile tt_profile_shm(int ranks, double crowd, bool loop) {
   /* With more ranks than cores, a round is a turn of the scheduler for each rank. */
-  return (tt_profile){.round = crowd > 1 ? 0.7e-6 * crowd : 0.05e-6,
-                      .message = 0.06e-6,
-                      .publish = 0.02e-6,
-                      .small = 4096,
-                      .beta = 0.022e-9,
-                      .gamma = 0.01e-9,
-                      .cores = crowd > 1 ? ranks / crowd : ranks};
+  tt_profile p = {.round = crowd > 1 ? 0.7e-6 * crowd : 0.1e-6,
+                  .message = 0.25e-6,
+                  .again = 0.25e-6,
+                  .beta = 0.03e-9,
+                  .gamma = 0.01e-9,
+                  .cores = crowd > 1 ? ranks / crowd : ranks};
+  if (loop) {
+    p.message = 0.08e-6;
+    p.again = 0.02e-6;
+    p.beta = 0.0145e-9;
+    p.published = true;
+  }
+  return p;
 }
 
 /* When the messages of one ordered pair left their sender, in order. */
@@ -63,8 +69,8 @@ static void play_send(player *g, int rank, const tt_step *step, double bytes) {
   for (int i = 0; i < step->peers.count && !g->failed; i++) {
     int peer = tt_peer_rank(&step->peers, i, g->ranks);
     if (peer == rank) continue;
-    bool again = !step->split && !first && bytes <= g->p->small; /* it is published */
-    busy(g, rank, again ? g->p->publish : g->p->message + bytes * g->p->beta);
+    busy(g, rank, first ? g->p->message : g->p->again);
+    if (first || step->split || !g->p->published) busy(g, rank, bytes * g->p->beta);
     first = false;
     leave(g, rank, peer, g->clock[rank]);
   }
@@ -88,8 +94,7 @@ static bool play_recv(player *g, int rank, const tt_step *step, double bytes) {
   g->waited[rank] += g->p->round;
   for (int i = 0; i < step->peers.count; i++) {
     if (tt_peer_rank(&step->peers, i, g->ranks) == rank) continue;
-    bool one_of_many = step->kind == TT_RECV_REDUCE && step->peers.count > 1;
-    busy(g, rank, one_of_many && bytes <= g->p->small ? g->p->publish : g->p->message);
+    busy(g, rank, step->peers.count > 1 ? g->p->again : g->p->message);
     busy(g, rank, bytes * (g->p->beta + (step->kind == TT_RECV_REDUCE ? g->p->gamma : 0)));
   }
   return true;

@@ -15,8 +15,8 @@
 typedef struct tt_profile {
   double round;   /* s: to wait once for somebody else */
   double message; /* s: to send or to receive one */
-  double publish; /* s: of a small one to several at once, for each but the first */
-  double small;   /* B: how small that is */
+  double again;   /* s: for each further peer of the same step */
+  bool published; /* what goes to several readers is written once */
   double beta;    /* s/B moved */
   double gamma;   /* s/B reduced */
   double cores;   /* that the ranks share */
@@ -26,8 +26,9 @@ typedef struct tt_line {
   double fixed, slope; /* s, s/B of the whole vector */
 } tt_line;
 
-/* The built-in figures of the shared-memory wire, for so many ranks per core. */
-tt_profile tt_profile_shm(int ranks, double crowd);
+/* The built-in figures of the shared-memory wire, for so many ranks per core: of a
+ * schedule that has a loop of its own, or of the generic engine. */
+tt_profile tt_profile_shm(int ranks, double crowd, bool loop);
 /* False: out of memory, or the schedules do not run in the order they are written. */
 bool tt_price(tt_sched *const *all, int ranks, const tt_profile *profile, tt_line *line);
 static inline double tt_line_at(tt_line line, double bytes) {

@@ -28,6 +28,16 @@ bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes) {
   return mine->remote_call + n * mine->remote_byte < n * mine->staged_byte;
 }
 
+tt_copies tt_copies_wanted(void) {
+  static const char *const words[] = {"cheapest", "none", "private", "all"};
+  const char *value = tt_env("TUTTI_COPIES");
+  if (!value) return TT_COPIES_CHEAPEST;
+  for (int k = 0; k < (int)(sizeof words / sizeof *words); k++)
+    if (strcmp(value, words[k]) == 0) return (tt_copies)k;
+  tt_log(0, "TUTTI_COPIES='%s' is none of cheapest, none, private, all; using cheapest", value);
+  return TT_COPIES_CHEAPEST;
+}
+
 static double seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -92,7 +102,8 @@ tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n) {
 }
 
 void tt_remote_probe(const tt_segment *segment, int index) {
-  bool all = !segment->threads && !tt_env_int("TUTTI_NO_READV", 0, 1, 0);
+  const tt_copies wanted = tt_copies_wanted();
+  bool all = !segment->threads && wanted <= TT_COPIES_NONE;
   for (int r = 0; all && r < segment->ranks; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     uint64_t word = 0;
@@ -100,6 +111,7 @@ void tt_remote_probe(const tt_segment *segment, int index) {
     all = head->cookie_at && tt_remote_read(head->pid, head->cookie_at, &word, sizeof word) == 0 &&
           word == head->cookie;
   }
-  if (all) measure(tt_heap_head(segment, index));
+  if (all && wanted == TT_COPIES_CHEAPEST) measure(tt_heap_head(segment, index));
+  /* else its figures are 0: it is the cheapest */
   atomic_store(&tt_heap_head(segment, index)->reads, all);
 }

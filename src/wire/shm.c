@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm_room.h"
+#include "shm_wire.h"
 
 typedef enum piece_kind { INLINE, POINTED, STAGED, REMOTE } piece_kind;
 
@@ -33,53 +33,30 @@ typedef struct channel {
 } channel;
 
 /* One end of a channel, private to the rank. */
-typedef struct end {
+struct tt_end {
   channel *at;
-  uint32_t count;             /* pieces sent, or pieces seen to the end */
+  uint32_t count;             /* pieces sent, or pieces seen to the tt_end */
   uint32_t known;             /* sender: consumed, when last looked */
   uint32_t reclaimed;         /* sender: pieces whose blocks have come back */
   uint32_t starved;           /* sender: how often there was no block */
   char *block[TT_DEPTH];      /* sender: that a piece was copied into, or NULL */
-  struct end *next_lender;    /* sender: another that has blocks out */
+  tt_end *next_lender;    /* sender: another that has blocks out */
   bool lends;                 /* sender: it is in that list */
   uint64_t used;              /* reader: bytes of the current piece already released */
   char *landing;              /* reader: where remote bytes are put to be looked at ... */
   uint64_t landed_at, landed; /* ... which bytes of the current piece are there */
-} end;
+};
 
-typedef struct shm_wire {
-  tt_wire wire;
-  tt_heap *heap;
-  tt_segment *segment;
-  int *members;
-  tt_room **rooms;
-  end *out, *in;       /* [peer * lanes + lane] */
-  tt_post *posts;      /* [place * ranks + rank] */
-  atomic_uint *dozing; /* of the whole job: nobody is rung for while it is 0 */
-  uint32_t *over;      /* per peer: operations before this are over there, as far as known */
-  uint32_t over_everywhere;
-  tt_stage stage; /* blocks for private bytes */
-  end *lenders;   /* ends that have blocks out */
-  size_t gulp;    /* bytes of a landing place */
-} shm_wire;
-
-static shm_wire *mine(tt_wire *w) {
-  return (shm_wire *)w;
-}
-static end *out_end(shm_wire *s, int peer, int lane) {
+static tt_end *out_end(tt_shm *s, int peer, int lane) {
   return &s->out[peer * TT_LANES + lane];
 }
-static end *in_end(shm_wire *s, int peer, int lane) {
+static tt_end *in_end(tt_shm *s, int peer, int lane) {
   return &s->in[peer * TT_LANES + lane];
-}
-
-static void wake(shm_wire *s, int peer) {
-  if (atomic_load(s->dozing)) tt_ring(tt_heap_head(s->segment, s->members[peer]));
 }
 
 /* ---- sending ---- */
 
-static bool open_channel(shm_wire *s, end *e, int peer, int lane) {
+static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   channel *c = tt_heap_alloc(s->heap, sizeof *c, TT_PAIR);
   if (!c) return false;
   e->at = c;
@@ -89,15 +66,8 @@ static bool open_channel(shm_wire *s, end *e, int peer, int lane) {
   return true;
 }
 
-static bool shared(const shm_wire *s, const void *bytes) {
-  const char *at = bytes;
-  return s->segment->threads ||
-         (at >= s->segment->base &&
-          at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks);
-}
-
 /* Take back the blocks of pieces that the reader is done with. */
-static void reclaim(shm_wire *s, end *e) {
+static void reclaim(tt_shm *s, tt_end *e) {
   e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
   for (; e->reclaimed != e->known; e->reclaimed++) {
     char **block = &e->block[e->reclaimed % TT_DEPTH];
@@ -106,9 +76,9 @@ static void reclaim(shm_wire *s, end *e) {
   }
 }
 
-static void reclaim_all(shm_wire *s) {
-  for (end **link = &s->lenders; *link;) {
-    end *e = *link;
+static void reclaim_all(tt_shm *s) {
+  for (tt_end **link = &s->lenders; *link;) {
+    tt_end *e = *link;
     reclaim(s, e);
     if (e->reclaimed == e->count) {
       *link = e->next_lender;
@@ -119,7 +89,7 @@ static void reclaim_all(shm_wire *s) {
   }
 }
 
-static char *take_block(shm_wire *s, end *e) {
+static char *take_block(tt_shm *s, tt_end *e) {
   if (!s->stage.spares) reclaim_all(s);
   char *block = tt_stage_take(&s->stage);
   if (block && !e->lends) {
@@ -137,7 +107,7 @@ static void put_inline(descriptor *d, const void *bytes, size_t n) {
 
 /* Copy into a block. All may be out, on their way to readers who wait for just these
  * bytes: after some looks they go in small pieces. 0: not now, or a status. */
-static size_t fill_staged(shm_wire *s, end *e, descriptor *d, int peer, const void *bytes, size_t n,
+static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes, size_t n,
                           tutti_status *status) {
   enum { LOOKS = 256 };
   if (!s->stage.memory && !tt_stage_open(&s->stage, s->heap, s->wire.ranks)) {
@@ -160,13 +130,13 @@ static size_t fill_staged(shm_wire *s, end *e, descriptor *d, int peer, const vo
 }
 
 /* Fill descriptor d with up to n bytes; 0: not now, or a status. */
-static size_t fill(shm_wire *s, end *e, descriptor *d, int peer, const void *bytes, size_t n,
+static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes, size_t n,
                    tutti_status *status) {
   if (n <= TT_INLINE) {
     put_inline(d, bytes, n);
     return n;
   }
-  if (shared(s, bytes)) {
+  if (tt_shm_shared(s, bytes)) {
     d->kind = POINTED;
     d->at = s->segment->threads ? (uint64_t)(uintptr_t)bytes
                                 : (uint64_t)((const char *)bytes - s->segment->base);
@@ -183,8 +153,8 @@ static size_t fill(shm_wire *s, end *e, descriptor *d, int peer, const void *byt
 
 static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                        uint32_t *ticket, tutti_status *status) {
-  shm_wire *s = mine(w);
-  end *e = out_end(s, peer, lane);
+  tt_shm *s = tt_shm_of(w);
+  tt_end *e = out_end(s, peer, lane);
   if (!e->at && !open_channel(s, e, peer, lane)) {
     *status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory left for a channel to rank %d", peer);
     return 0;
@@ -201,22 +171,22 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   e->count++;
   /* sequentially consistent, against the sleeper's word that tt_ring reads next */
   atomic_store(&d->flag, e->count);
-  wake(s, peer);
+  tt_shm_wake(s, peer);
   *ticket = d->kind == POINTED || d->kind == REMOTE ? e->count : 0;
   return taken;
 }
 
 static bool shm_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
-  end *e = out_end(mine(w), peer, lane);
+  tt_end *e = out_end(tt_shm_of(w), peer, lane);
   if ((int32_t)(e->known - ticket) >= 0) return true;
   e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
   return (int32_t)(e->known - ticket) >= 0;
 }
 
 static bool shm_drained(tt_wire *w) {
-  shm_wire *s = mine(w);
+  tt_shm *s = tt_shm_of(w);
   for (int i = 0; i < w->ranks * TT_LANES; i++) {
-    const end *e = &s->out[i];
+    const tt_end *e = &s->out[i];
     if (e->at && atomic_load_explicit(&e->at->consumed, memory_order_acquire) != e->count)
       return false;
   }
@@ -225,7 +195,7 @@ static bool shm_drained(tt_wire *w) {
 
 /* ---- receiving ---- */
 
-static bool find_channel(shm_wire *s, end *e, int peer, int lane) {
+static bool find_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   tt_room *room = s->rooms[peer];
   unsigned long long at =
       atomic_load_explicit(&room->directory[s->wire.rank * TT_LANES + lane], memory_order_acquire);
@@ -233,13 +203,13 @@ static bool find_channel(shm_wire *s, end *e, int peer, int lane) {
   return at != 0;
 }
 
-static const descriptor *current(const end *e) {
+static const descriptor *current(const tt_end *e) {
   return &e->at->slot[e->count % TT_DEPTH];
 }
 
 static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
-  shm_wire *s = mine(w);
-  end *e = in_end(s, peer, lane);
+  tt_shm *s = tt_shm_of(w);
+  tt_end *e = in_end(s, peer, lane);
   if (!e->at && !find_channel(s, e, peer, lane)) return 0;
   const descriptor *d = current(e);
   if (atomic_load_explicit(&d->flag, memory_order_acquire) != e->count + 1) return 0;
@@ -248,13 +218,13 @@ static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
 }
 
 /* Where the bytes of a piece that this rank can address begin. */
-static const char *address(const shm_wire *s, const descriptor *d) {
+static const char *address(const tt_shm *s, const descriptor *d) {
   if (d->kind == INLINE) return d->payload;
   if (d->kind == POINTED && s->segment->threads) return (const char *)(uintptr_t)d->at;
   return s->segment->base + d->at;
 }
 
-static bool read_remote(shm_wire *s, int peer, const descriptor *d, uint64_t from, void *to,
+static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from, void *to,
                         size_t n, tutti_status *status) {
   int pid = tt_heap_head(s->segment, s->members[peer])->pid;
   *status = tt_remote_read(pid, d->at + from, to, n);
@@ -262,8 +232,8 @@ static bool read_remote(shm_wire *s, int peer, const descriptor *d, uint64_t fro
 }
 
 static const void *shm_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
-  shm_wire *s = mine(w);
-  end *e = in_end(s, peer, lane);
+  tt_shm *s = tt_shm_of(w);
+  tt_end *e = in_end(s, peer, lane);
   const descriptor *d = current(e);
   if (d->kind != REMOTE) return address(s, d) + e->used;
   if (e->landed == 0 || e->used >= e->landed_at + e->landed) {
@@ -282,19 +252,19 @@ static const void *shm_view(tt_wire *w, int peer, int lane, size_t *n, tutti_sta
 }
 
 static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
-  shm_wire *s = mine(w);
-  end *e = in_end(s, peer, lane);
+  tt_shm *s = tt_shm_of(w);
+  tt_end *e = in_end(s, peer, lane);
   e->used += n;
   if (e->used < current(e)->bytes) return;
   e->used = e->landed = 0;
   e->count++;
   atomic_store(&e->at->consumed, e->count);
-  wake(s, peer);
+  tt_shm_wake(s, peer);
 }
 
 static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status) {
-  shm_wire *s = mine(w);
-  end *e = in_end(s, peer, lane);
+  tt_shm *s = tt_shm_of(w);
+  tt_end *e = in_end(s, peer, lane);
   const descriptor *d = current(e);
   if (d->kind != REMOTE)
     memcpy(to, address(s, d) + e->used, n);
@@ -304,128 +274,81 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
   return true;
 }
 
-/* ---- the board ---- */
-
-static uint32_t least_over(shm_wire *s) {
-  uint32_t least = s->over[s->wire.rank ? 0 : s->wire.ranks - 1];
-  for (int r = 0; r < s->wire.ranks; r++)
-    if (r != s->wire.rank && (int32_t)(s->over[r] - least) < 0) least = s->over[r];
-  return least;
-}
-
-static tt_post *post_of(const shm_wire *s, int rank, uint32_t seq) {
-  return &s->posts[seq % TT_RECORDS * (uint32_t)s->wire.ranks + (uint32_t)rank];
-}
-
-static void *bytes_of(const shm_wire *s, int rank, uint32_t seq, size_t n) {
-  if (n <= TT_BESIDE) return post_of(s, rank, seq)->beside;
-  return s->rooms[rank]->board[seq % TT_RECORDS];
-}
-
-static void *shm_board_slot(tt_wire *w, uint32_t seq, size_t n) {
-  shm_wire *s = mine(w);
-  uint32_t before = seq - TT_RECORDS + 1; /* must be over: what this place held */
-  if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
-    s->over_everywhere = least_over(s);
-    for (int r = 0; (int32_t)(s->over_everywhere - before) < 0 && r < w->ranks; r++)
-      s->over[r] = atomic_load_explicit(&s->rooms[r]->oldest, memory_order_acquire);
-    s->over_everywhere = least_over(s);
-    if ((int32_t)(s->over_everywhere - before) < 0) return NULL;
-  }
-  return bytes_of(s, w->rank, seq, n);
-}
-
-static void shm_post(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
-  shm_wire *s = mine(w);
-  tt_post *post = post_of(s, w->rank, stamp.seq);
-  post->oldest = oldest;
-  atomic_store(&post->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash);
-  for (int r = 0; atomic_load(s->dozing) && r < w->ranks; r++)
-    if (r != w->rank) wake(s, r);
-}
-
-static const void *shm_posted(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
-  shm_wire *s = mine(w);
-  const tt_post *post = post_of(s, peer, seq);
-  unsigned long long stamp = atomic_load_explicit(&post->stamp, memory_order_acquire);
-  if ((uint32_t)(stamp >> 32) != seq) return NULL;
-  *hash = (uint32_t)stamp;
-  s->over[peer] = post->oldest;
-  return bytes_of(s, peer, seq, n);
-}
-
 /* ---- the rest of the table ---- */
 
 static uint32_t shm_doze_begin(tt_wire *w) {
-  atomic_fetch_add(mine(w)->dozing, 1);
-  tt_head *head = tt_heap_head(mine(w)->segment, tt_heap_index(mine(w)->heap));
+  atomic_fetch_add(tt_shm_of(w)->dozing, 1);
+  tt_head *head = tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap));
   return tt_lie_down(head);
 }
 
 static void shm_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
-  tt_sleep(tt_heap_head(mine(w)->segment, tt_heap_index(mine(w)->heap)), bell, limit_us);
+  tt_sleep(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)), bell, limit_us);
 }
 
 static void shm_doze_end(tt_wire *w) {
-  atomic_fetch_sub(mine(w)->dozing, 1);
-  tt_get_up(tt_heap_head(mine(w)->segment, tt_heap_index(mine(w)->heap)));
+  atomic_fetch_sub(tt_shm_of(w)->dozing, 1);
+  tt_get_up(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
 }
 
 static void shm_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
-  tt_room_record(mine(w)->rooms[w->rank], record, oldest);
+  tt_room_record(tt_shm_of(w)->rooms[w->rank], record, oldest);
 }
 
 static int shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
-  return tt_room_read_record(mine(w)->rooms[peer], seq, record);
+  return tt_room_read_record(tt_shm_of(w)->rooms[peer], seq, record);
 }
 
 static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
-  shm_wire *s = mine(w);
+  tt_shm *s = tt_shm_of(w);
   for (int peer = 0; peer < w->ranks; peer++) {
     tt_room_abort(s->rooms[peer], status, reason);
-    wake(s, peer);
+    tt_shm_wake(s, peer);
   }
 }
 
 static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
-  return tt_room_aborted(mine(w)->rooms[w->rank], reason, size);
+  return tt_room_aborted(tt_shm_of(w)->rooms[w->rank], reason, size);
 }
 
 static bool shm_alive(tt_wire *w, int peer) {
-  shm_wire *s = mine(w);
+  tt_shm *s = tt_shm_of(w);
   return s->segment->threads || tt_process_alive(tt_heap_head(s->segment, s->members[peer])->pid);
 }
 
 static long shm_pid(tt_wire *w, int peer) {
-  return tt_heap_head(mine(w)->segment, mine(w)->members[peer])->pid;
+  return tt_heap_head(tt_shm_of(w)->segment, tt_shm_of(w)->members[peer])->pid;
 }
 
 static void *shm_alloc(tt_wire *w, size_t bytes) {
-  return tt_heap_alloc(mine(w)->heap, bytes, 64);
+  return tt_heap_alloc(tt_shm_of(w)->heap, bytes, 64);
 }
 static bool shm_free(tt_wire *w, void *memory) {
-  return tt_heap_free(mine(w)->heap, memory);
+  return tt_heap_free(tt_shm_of(w)->heap, memory);
 }
 
 /* Leave all rooms; what peers may still look at is freed when they have left. */
-static void leave(shm_wire *s) {
+static void leave(tt_shm *s) {
   const int ranks = s->wire.ranks, ends = ranks * TT_LANES;
-  void **memory = malloc(((size_t)ends + 2) * sizeof *memory);
+  void **memory = malloc(((size_t)ends + 3) * sizeof *memory);
   size_t n = 0;
   tt_room *mine_here = s->rooms[s->wire.rank];
   for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->rooms[r]->guests, 1);
   for (int i = 0; memory && i < ends; i++)
     if (s->out[i].at) memory[n++] = s->out[i].at;
   if (memory && s->stage.memory) memory[n++] = s->stage.memory;
+  if (memory && s->arena) memory[n++] = s->arena;
   if (memory) memory[n++] = mine_here;
   if (memory) tt_heap_free_later(s->heap, &mine_here->guests, memory, n);
   free(memory);
 }
 
 static void shm_close(tt_wire *w) {
-  shm_wire *s = mine(w);
+  tt_shm *s = tt_shm_of(w);
   for (int i = 0; s->in && i < w->ranks * TT_LANES; i++) free(s->in[i].landing);
   if (s->rooms && s->rooms[w->rank]) leave(s);
+  for (int r = 0; s->landing && r < w->ranks; r++) free(s->landing[r]);
+  free(s->landing);
   free(s->stage.spare);
   free(s->out);
   free(s->in);
@@ -444,9 +367,15 @@ static const tt_wire_ops table = {
     .release = shm_release,
     .pull = shm_pull,
     .drained = shm_drained,
-    .board_slot = shm_board_slot,
-    .post = shm_post,
-    .posted = shm_posted,
+    .board_slot = tt_board_slot,
+    .post = tt_board_post,
+    .posted = tt_board_posted,
+    .arena = tt_arena_own,
+    .lend = tt_arena_lend,
+    .reach = tt_arena_reach,
+    .fetch = tt_arena_fetch,
+    .tell = tt_arena_tell,
+    .told = tt_arena_told,
     .record = shm_record,
     .read_record = shm_read_record,
     .doze_begin = shm_doze_begin,
@@ -462,13 +391,14 @@ static const tt_wire_ops table = {
 };
 
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *rooms, tt_wire **wire) {
-  shm_wire *s = calloc(1, sizeof *s);
+                         const uint64_t *rooms, double crowd, tt_wire **wire) {
+  tt_shm *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  s->wire = (tt_wire){&table, rank, ranks, TT_BOARD};
+  s->wire = (tt_wire){.ops = &table, .rank = rank, .ranks = ranks, .board = TT_BOARD};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
   s->gulp = tt_remote_gulp(ranks);
+  s->copies = tt_copies_wanted() == TT_COPIES_ALL;
   size_t ends = (size_t)ranks * TT_LANES;
   s->out = calloc(ends, sizeof *s->out);
   s->in = calloc(ends, sizeof *s->in);
@@ -483,6 +413,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
     s->members[r] = members[r];
     s->rooms[r] = (tt_room *)(void *)(s->segment->base + rooms[r]);
   }
+  s->wire.piece = tt_arena_piece(tt_shm_head(s, 0)->l2, ranks, crowd);
   s->posts = tt_room_posts(s->rooms[0], ranks);
   s->dozing = &tt_heap_head(s->segment, 0)->dozing;
   *wire = &s->wire;

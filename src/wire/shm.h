@@ -38,6 +38,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   cpu_set_t cores;                    /* that this rank may use */
   uint64_t cookie_at, cookie;         /* a word of its private memory, to try reading */
   double quota;                       /* cores worth of time it may use */
+  size_t l2;                          /* bytes of its core's second level cache */
   alignas(TT_PAIR) atomic_uint reads; /* 1: it has read the private memory of all others */
   double remote_call, remote_byte, staged_byte; /* s and s/B, for its own use */
   alignas(TT_PAIR) atomic_ullong world;         /* offset of the first room, 0 until made */
@@ -101,8 +102,9 @@ const uint64_t *tt_heap_cookie(tt_heap *heap);
  * common to all. 0 if out of memory. */
 uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first);
 void tt_shm_room_free(tt_heap *heap, uint64_t room);
-/* members[r], rooms[r]: heap index and room offset of rank r. Copies both. */
+/* members[r], rooms[r]: heap index and room offset of rank r; copies both. crowd: ranks
+ * per core, the same on all. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *rooms, tt_wire **wire);
+                         const uint64_t *rooms, double crowd, tt_wire **wire);
 
 #endif

@@ -31,7 +31,8 @@ typedef struct tt_room {
   alignas(TT_PAIR) atomic_uint guests; /* ranks that may still look here; each leaves once */
   alignas(TT_PAIR) atomic_uint newest; /* highest recorded seq, plus 1 */
   atomic_uint oldest;                  /* all operations before it are over here */
-  tt_call_record records[TT_RECORDS];
+  alignas(TT_PAIR) atomic_uint tallies[TT_TALLIES]; /* pieces of the arena's loops */
+  alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char board[TT_RECORDS][TT_BOARD]; /* of posts that are longer */
   alignas(TT_PAIR) atomic_ullong directory[];        /* [reader * lanes + lane]: channel offset */
   /* then, in the first rank's room: tt_post [TT_RECORDS][ranks] */
@@ -60,7 +61,16 @@ static inline void tt_stage_give(tt_stage *s, char *block) {
   s->spare[s->spares++] = block;
 }
 
-/* remote.c: reading a peer's private memory, where the system allows it. */
+/* remote.c: reading a peer's private memory, where the system allows it. What is
+ * copied through shared memory (TUTTI_COPIES): what costs less so; nothing that the
+ * system can read; all private memory; all memory. */
+typedef enum tt_copies {
+  TT_COPIES_CHEAPEST,
+  TT_COPIES_NONE,
+  TT_COPIES_PRIVATE,
+  TT_COPIES_ALL
+} tt_copies;
+tt_copies tt_copies_wanted(void);
 bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
 size_t tt_remote_gulp(int ranks);
 tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);

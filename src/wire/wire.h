@@ -23,6 +23,10 @@ typedef struct tt_record {
   uint64_t count;
 } tt_record;
 
+/* How far a rank is with the pieces that go through its arena, counted over all
+ * operations: put in, block summed, all that it needed got. */
+typedef enum tt_tally { TT_PUT, TT_SUM, TT_GOT, TT_TALLIES } tt_tally;
+
 typedef struct tt_wire tt_wire;
 
 typedef struct tt_wire_ops {
@@ -55,6 +59,20 @@ typedef struct tt_wire_ops {
   void (*post)(tt_wire *w, tt_stamp stamp, uint32_t oldest);
   const void *(*posted)(tt_wire *w, int peer, uint32_t seq, size_t bytes, uint32_t *hash);
 
+  /* Memory that peers look into. arena: this rank's, TT_SLOTS places of `piece` bytes,
+   * NULL if there is none. lend: the name under which every peer finds n bytes of this
+   * rank's, 0 if it has to go through the arena. reach: where a peer's bytes are,
+   * `from` behind the name, *n of them at most; or NULL and a status. fetch: copy
+   * them. tell, told: this rank's tally, a peer's. */
+  void *(*arena)(tt_wire *w);
+  uint64_t (*lend)(tt_wire *w, const void *bytes, size_t n);
+  const void *(*reach)(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
+                       tutti_status *status);
+  bool (*fetch)(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
+                tutti_status *status);
+  void (*tell)(tt_wire *w, tt_tally tally, uint32_t value);
+  uint32_t (*told)(tt_wire *w, int peer, tt_tally tally);
+
   /* Publish this rank's record; read a peer's of operation `seq`. read: 1 there,
    * 0 not yet published, -1 the peer is already far beyond. */
   void (*record)(tt_wire *w, const tt_record *record, uint32_t oldest);
@@ -84,8 +102,11 @@ struct tt_wire {
   const tt_wire_ops *ops;
   int rank, ranks;
   size_t board; /* most bytes that can be posted at once; 0: there is no board */
+  size_t piece; /* bytes of a place of the arena, the same on all ranks; 0: there is none */
+  uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
 
+enum { TT_SLOTS = 4 };
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANES = TT_WINDOW * TT_FLIGHT };
 
 #endif

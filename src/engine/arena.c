@@ -1,0 +1,288 @@
+/* arena.c - one-shot and two-shot of many bytes, piece by piece.
+ *
+ * Idea       a vector is cut in pieces that stay in the cache; each is put where the
+ *            peers see it (not at all, if it lies where they do), summed straight out
+ *            of all ranks' memory (two-shot: each rank its block), and got: two-shot
+ *            copies the others' blocks. How far a rank is, it tells in a tally; pieces
+ *            overlap.
+ * Cost       private memory: two-shot copies (P-1)/P of a vector in, reads one in
+ *            the sums and (P-1)/P in the copies; memory that the peers reach is not copied in.
+ * Invariant  the same operands in the same order as the schedule's reductions, so
+ *            the same bits. A place of the arena is written again when all ranks have got
+ *            the piece it held; an operation ends when nobody looks at its vectors.
+ *            Operations take their turns in the arena in the order of issue.
+ * See        docs/shared-memory.md
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "engine.h"
+
+enum {
+  CHUNK = 16 << 10, /* bytes that are summed at once, and copied while they are in L1 */
+  MOST = 1 << 20    /* bytes moved by one call of progress, about */
+};
+
+static bool two_shot(const tt_operation *o) {
+  return o->program->shape == TT_SHAPE_TWO_SHOT;
+}
+
+static bool fits(const tt_operation *o) {
+  return o->program->shape != TT_SHAPE_NONE && o->program->sched->coll == TUTTI_ALLREDUCE &&
+         o->wire->piece >= 4096;
+}
+
+static tutti_status begin(tt_operation *o) {
+  tt_wire *w = o->wire;
+  tt_pieces *p = &o->pieces;
+  const size_t element = o->reducer.element, bytes = o->call.count * element;
+  const uint64_t most = (w->piece - 2 * 64) / element; /* boundaries are moved to lines */
+  tutti_status status = tt_posts_begin(o);
+  if (status) return status;
+  *p = (tt_pieces){.put_by_all = UINT32_MAX};
+  if (bytes == 0) return TUTTI_OK;
+  p->count = (uint32_t)((o->call.count + most - 1) / most);
+  tt_partition_even(&p->cut, o->call.count, element, p->count);
+  p->first = w->pieces_begun;
+  w->pieces_begun += p->count;
+  bool one_shot_in_place = !two_shot(o) && o->call.src == o->call.dst;
+  if (!one_shot_in_place) p->mine.src = w->ops->lend(w, o->call.src, bytes);
+  if (two_shot(o)) p->mine.dst = w->ops->lend(w, o->call.dst, bytes);
+  if (!p->mine.src || (two_shot(o) && !p->mine.dst)) {
+    void *arena = w->ops->arena(w);
+    if (!arena) return o->status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for an arena");
+    p->mine.arena = w->ops->lend(w, arena, 1);
+  }
+  return TUTTI_OK;
+}
+
+/* ---- places ---- */
+
+typedef struct extent { /* of bytes */
+  size_t from, to;
+} extent;
+
+static extent piece_at(const tt_operation *o, uint32_t k) {
+  const size_t element = o->reducer.element;
+  return (extent){tt_partition_at(&o->pieces.cut, k) * element,
+                  tt_partition_at(&o->pieces.cut, k + 1) * element};
+}
+
+/* What rank r sums, or shows all others, of piece k; behind the piece's begin. */
+static extent block_of(const tt_operation *o, uint32_t k, int r) {
+  const size_t element = o->reducer.element;
+  const extent piece = piece_at(o, k);
+  tt_partition blocks;
+  if (!two_shot(o)) return (extent){0, piece.to - piece.from};
+  tt_partition_even(&blocks, (piece.to - piece.from) / element, element,
+                    (uint32_t)o->wire->ranks);
+  return (extent){tt_partition_at(&blocks, (uint32_t)r) * element,
+                  tt_partition_at(&blocks, (uint32_t)r + 1) * element};
+}
+
+static size_t slot_of(const tt_operation *o, uint32_t k) {
+  return (o->pieces.first + k) % TT_SLOTS * o->wire->piece;
+}
+
+/* The name, and how far behind it piece k begins: in the vector, or in the arena. */
+static uint64_t name_of(const tt_operation *o, uint64_t vector, uint64_t arena, uint32_t k,
+                        size_t *from) {
+  *from = vector ? piece_at(o, k).from : slot_of(o, k);
+  return vector ? vector : arena;
+}
+
+static char *slot(const tt_operation *o, uint32_t k) {
+  return (char *)o->wire->ops->arena(o->wire) + slot_of(o, k);
+}
+
+/* ---- who is how far ---- */
+
+/* Have all peers told at least so much? */
+static bool all_told(tt_operation *o, tt_tally tally, uint32_t target) {
+  tt_wire *w = o->wire;
+  if (o->pieces.seen[tally].target != target) {
+    o->pieces.seen[tally].target = target;
+    o->pieces.seen[tally].next = 0;
+  }
+  int *next = &o->pieces.seen[tally].next;
+  for (; *next < w->ranks; ++*next)
+    if (*next != w->rank && (int32_t)(w->ops->told(w, *next, tally) - target) < 0) return false;
+  return true;
+}
+
+/* The first pieces were put before their rank posted. */
+static bool all_put(tt_operation *o, uint32_t k) {
+  return k < o->pieces.put_by_all || all_told(o, TT_PUT, o->pieces.first + k + 1);
+}
+
+static bool slot_is_free(tt_operation *o, uint32_t k) {
+  return all_told(o, TT_GOT, o->pieces.first + k + 1 - TT_SLOTS);
+}
+
+static void tell(tt_operation *o, tt_tally tally, uint32_t pieces) {
+  o->pieces.done[tally] = pieces;
+  o->wire->ops->tell(o->wire, tally, o->pieces.first + pieces);
+}
+
+/* ---- what is done with a piece ---- */
+
+/* Sum bytes `at` of piece k out of all ranks' memory to `to`. */
+static bool sum(tt_operation *o, uint32_t k, extent at, char *to, char *also) {
+  tt_wire *w = o->wire;
+  const size_t element = o->reducer.element;
+  const char *src = (const char *)o->call.src + piece_at(o, k).from;
+  for (size_t n, begin = at.from; begin < at.to; begin += n) {
+    n = tt_min(at.to - begin, (size_t)CHUNK);
+    for (int r = 0; r < w->ranks; r++) {
+      const tt_names *theirs = o->posts[r];
+      size_t from;
+      if (r == w->rank) continue;
+      uint64_t name = name_of(o, theirs->src, theirs->arena, k, &from);
+      o->inputs[r] = w->ops->reach(w, r, name, from + begin, &n, &o->status);
+      if (!o->inputs[r]) return false;
+    }
+    o->inputs[w->rank] = src + begin;
+    tt_reduce(&o->reducer, to + begin, o->inputs, w->ranks, n / element);
+    if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, to + begin, n / element, w->ranks);
+    if (also) memcpy(also + begin, to + begin, n);
+  }
+  return true;
+}
+
+static void put_piece(tt_operation *o, uint32_t k) {
+  const extent piece = piece_at(o, k);
+  const size_t all = piece.to - piece.from;
+  const char *src = (const char *)o->call.src + piece.from;
+  /* its own block nobody reads; its sum will stand there */
+  const extent own = two_shot(o) ? block_of(o, k, o->wire->rank) : (extent){all, all};
+  memcpy(slot(o, k), src, own.from);
+  memcpy(slot(o, k) + own.to, src + own.to, all - own.to);
+}
+
+static bool get_piece(tt_operation *o, uint32_t k) {
+  tt_wire *w = o->wire;
+  char *dst = (char *)o->call.dst + piece_at(o, k).from;
+  if (!two_shot(o)) return sum(o, k, block_of(o, k, w->rank), dst, NULL);
+  for (int i = 1; i < w->ranks; i++) {
+    const int r = (w->rank + i) % w->ranks;
+    const tt_names *theirs = o->posts[r];
+    const extent block = block_of(o, k, r);
+    size_t from;
+    uint64_t name = name_of(o, theirs->dst, theirs->arena, k, &from);
+    if (!w->ops->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
+                       &o->status))
+      return false;
+  }
+  return true;
+}
+
+static bool try_put(tt_operation *o) {
+  const uint32_t k = o->pieces.done[TT_PUT];
+  if (k == o->pieces.count) return false;
+  if (o->pieces.mine.src) {
+    tell(o, TT_PUT, o->pieces.count);
+    return true;
+  }
+  if (!slot_is_free(o, k)) return false;
+  put_piece(o, k);
+  tell(o, TT_PUT, k + 1);
+  return true;
+}
+
+static bool try_sum(tt_operation *o) {
+  const uint32_t k = o->pieces.done[TT_SUM];
+  if (!two_shot(o) || k == o->pieces.done[TT_PUT] || !all_put(o, k)) return false;
+  if (!o->pieces.mine.dst && o->pieces.mine.src && !slot_is_free(o, k)) return false;
+  const extent own = block_of(o, k, o->wire->rank);
+  char *dst = (char *)o->call.dst + piece_at(o, k).from;
+  if (!sum(o, k, own, dst, o->pieces.mine.dst ? NULL : slot(o, k))) return false;
+  tell(o, TT_SUM, k + 1);
+  return true;
+}
+
+static bool try_get(tt_operation *o) {
+  const uint32_t k = o->pieces.done[TT_GOT];
+  const tt_tally before = two_shot(o) ? TT_SUM : TT_PUT;
+  if (k == o->pieces.done[before]) return false;
+  if (two_shot(o) ? !all_told(o, TT_SUM, o->pieces.first + k + 1) : !all_put(o, k)) return false;
+  if (!get_piece(o, k)) return false;
+  tell(o, TT_GOT, k + 1);
+  return true;
+}
+
+/* ---- the loop ---- */
+
+static bool post(tt_operation *o) {
+  void *place = o->wire->ops->board_slot(o->wire, o->stamp.seq, sizeof(tt_names));
+  if (!place) return false;
+  if (o->wire->pieces_over == o->pieces.first) try_put(o);
+  o->pieces.mine.put = o->pieces.done[TT_PUT];
+  memcpy(place, &o->pieces.mine, sizeof o->pieces.mine);
+  o->wire->ops->post(o->wire, o->stamp, o->oldest);
+  return o->posted = true;
+}
+
+/* A vector that peers look at is its caller's again when they have seen it all. */
+static bool may_end(tt_operation *o) {
+  const uint64_t looked_at = two_shot(o) ? o->pieces.mine.dst : o->pieces.mine.src;
+  return !looked_at || all_told(o, TT_GOT, o->pieces.first + o->pieces.count);
+}
+
+static bool progress(tt_operation *o) {
+  tt_pieces *p = &o->pieces;
+  tt_wire *w = o->wire;
+  bool moved = false;
+  if (o->finished) return false;
+  if (p->count > 0) {
+    if (!o->posted && !(moved = post(o))) return false;
+    if (p->put_by_all == UINT32_MAX) {
+      if (!tt_posts_are_there(o, sizeof(tt_names), &moved)) return moved || o->status;
+      for (int r = 0; r < w->ranks; r++)
+        if (r != w->rank)
+          p->put_by_all = tt_min(p->put_by_all, ((const tt_names *)o->posts[r])->put);
+    }
+    if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* others are before it */
+    for (size_t k = 0; p->done[TT_GOT] < p->count && k * w->piece < MOST; k++) {
+      bool more = try_sum(o);
+      more |= !o->status && try_get(o);
+      more |= !o->status && try_put(o);
+      if (o->status) return true;
+      if (!more) return moved;
+      moved = true;
+      if (p->done[TT_GOT] == p->count) w->pieces_over = p->first + p->count;
+    }
+    if (p->done[TT_GOT] < p->count || !may_end(o)) return moved;
+  }
+  o->finished = o->slices;
+  return true;
+}
+
+/* ---- who is waited for ---- */
+
+static bool show_behind(const tt_operation *o, tt_tally tally, uint32_t target, uint32_t step,
+                        tt_awaits_fn *show, void *ctx) {
+  tt_wire *w = o->wire;
+  for (int r = 0; r < w->ranks; r++)
+    if (r != w->rank && (int32_t)(w->ops->told(w, r, tally) - target) < 0 && show(ctx, r, step))
+      return true;
+  return false;
+}
+
+/* The steps are those of the schedule: 0 shows the vector, 1 sums, 2 shows the sum,
+ * 3 gets the others'. */
+static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
+  const tt_pieces *p = &o->pieces;
+  if (tt_operation_done(o) || p->count == 0) return false;
+  if (tt_posts_await(o, sizeof(tt_names), show, ctx)) return true;
+  if ((int32_t)(o->wire->pieces_over - p->first) < 0) return false;
+  const uint32_t at = p->first + 1;
+  if (p->done[TT_GOT] == p->count)
+    return show_behind(o, TT_GOT, p->first + p->count, two_shot(o) ? 2 : 0, show, ctx);
+  if (p->done[TT_PUT] < p->count && !p->mine.src &&
+      show_behind(o, TT_GOT, at + p->done[TT_PUT] - TT_SLOTS, 0, show, ctx))
+    return true;
+  if (!two_shot(o)) return show_behind(o, TT_PUT, at + p->done[TT_GOT], 1, show, ctx);
+  return show_behind(o, TT_PUT, at + p->done[TT_SUM], 1, show, ctx) ||
+         show_behind(o, TT_SUM, at + p->done[TT_GOT], 3, show, ctx);
+}
+
+const tt_loop tt_arena_loop = {fits, begin, progress, awaits};

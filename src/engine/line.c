@@ -1,0 +1,94 @@
+/* line.c - the one-shot of few bytes: the vector stands beside its flag.
+ *
+ * Idea       write the vector next to its flag on the board, wait for everybody's
+ *            flag, sum what they announce in rank order in one pass.
+ * Cost       a line written, P-1 lines read; nothing allocated, divided, searched.
+ * Invariant  the same operands in the same order as the schedule's reduction, so
+ *            the same bits; a post stays until its place comes round again.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+/* ---- posts, for both loops ---- */
+
+tutti_status tt_posts_begin(tt_operation *o) {
+  const size_t ranks = (size_t)o->wire->ranks;
+  o->posted = false;
+  o->next = o->wire->rank == 0;
+  if (o->inputs_room >= o->wire->ranks) return TUTTI_OK;
+  const void **more = realloc(o->posts, 2 * ranks * sizeof *more);
+  if (!more) return o->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for an operation");
+  o->posts = more;
+  o->inputs = more + ranks;
+  o->inputs_room = o->wire->ranks;
+  return TUTTI_OK;
+}
+
+bool tt_posts_are_there(tt_operation *o, size_t n, bool *moved) {
+  tt_wire *w = o->wire;
+  for (; o->next < w->ranks; o->next++) {
+    uint32_t hash = 0;
+    if (o->next == w->rank) continue;
+    o->posts[o->next] = w->ops->posted(w, o->next, o->stamp.seq, n, &hash);
+    if (!o->posts[o->next]) return false;
+    *moved = true;
+    if (hash != o->stamp.hash) {
+      o->status = TUTTI_ERR_MISMATCH; /* the communicator's progress says who called what */
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Who has not posted yet; the step is the one that receives. */
+bool tt_posts_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx) {
+  tt_wire *w = o->wire;
+  uint32_t hash;
+  for (int peer = 0; peer < w->ranks; peer++)
+    if (peer != w->rank && !w->ops->posted(w, peer, o->stamp.seq, n, &hash) && show(ctx, peer, 1))
+      return true;
+  return false;
+}
+
+/* ---- the loop ---- */
+
+static size_t bytes_of(const tt_operation *o) {
+  return o->call.count * o->reducer.element;
+}
+
+static bool fits(const tt_operation *o) {
+  return o->program->shape == TT_SHAPE_ONE_SHOT && o->slices == 1 &&
+         o->call.count <= o->wire->board && bytes_of(o) <= o->wire->board;
+}
+
+static bool post(tt_operation *o) {
+  const size_t n = bytes_of(o);
+  void *place = o->wire->ops->board_slot(o->wire, o->stamp.seq, n);
+  if (!place) return false;
+  memcpy(place, o->call.src, n);
+  o->wire->ops->post(o->wire, o->stamp, o->oldest);
+  return o->posted = true;
+}
+
+static bool progress(tt_operation *o) {
+  bool moved = false;
+  if (o->finished) return false;
+  if (o->call.count > 0) {
+    if (!o->posted && !(moved = post(o))) return false;
+    if (!tt_posts_are_there(o, bytes_of(o), &moved)) return moved || o->status;
+    o->posts[o->wire->rank] = o->call.src;
+    tt_reduce(&o->reducer, o->call.dst, o->posts, o->wire->ranks, o->call.count);
+    if (o->call.op == TUTTI_AVG)
+      tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
+  }
+  o->finished = 1;
+  return true;
+}
+
+static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
+  return !tt_operation_done(o) && tt_posts_await(o, bytes_of(o), show, ctx);
+}
+
+const tt_loop tt_line_loop = {fits, tt_posts_begin, progress, awaits};

@@ -1,0 +1,85 @@
+/* shm_arena.c - memory that the ranks look into, and how far each one is with it.
+ *
+ * Idea       what lies in the segment has a name, its offset, under which every rank
+ *            finds it; private memory has one if all can read it and that costs less
+ *            than a copy. What has none is copied into the arena of its rank: a few
+ *            places that pieces of vectors go through. Tallies count the pieces.
+ * Invariant  the arena is TT_SLOTS * wire.piece bytes, whatever the vector, made at
+ *            first use; a tally has one writer and only grows.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm_wire.h"
+
+static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
+
+/* What the ranks of one core keep live, the vector's own pieces among it, fits in
+ * half of its second level cache. */
+size_t tt_arena_piece(size_t l2, int ranks, double crowd) {
+  const size_t live = 4; /* pieces: of src, dst, the arena, and the peers' */
+  size_t share = (size_t)((double)l2 / 2 / live / (crowd > 1 ? crowd : 1));
+  size_t bound = ((size_t)32 << 20) / TT_SLOTS / (size_t)ranks;
+  return tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);
+}
+
+void *tt_arena_own(tt_wire *w) {
+  tt_shm *s = tt_shm_of(w);
+  if (!s->arena) s->arena = tt_heap_alloc(s->heap, TT_SLOTS * w->piece, 4096);
+  return s->arena;
+}
+
+static bool cheaper_for_all(const tt_shm *s, size_t n) {
+  const tt_head *mine = tt_shm_head(s, s->wire.rank);
+  for (int r = 0; r < s->wire.ranks; r++)
+    if (r != s->wire.rank && !tt_remote_cheaper(mine, tt_shm_head(s, r), n)) return false;
+  return true;
+}
+
+uint64_t tt_arena_lend(tt_wire *w, const void *bytes, size_t n) {
+  tt_shm *s = tt_shm_of(w);
+  const uint64_t at = (uint64_t)(uintptr_t)bytes;
+  if (tt_shm_shared(s, bytes))
+    return s->segment->threads ? at : (uint64_t)((const char *)bytes - s->segment->base);
+  return at < remote && cheaper_for_all(s, n) ? at | remote : 0;
+}
+
+static const char *address(const tt_shm *s, uint64_t name) {
+  return s->segment->threads ? (const char *)(uintptr_t)name : s->segment->base + name;
+}
+
+bool tt_arena_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
+                    tutti_status *status) {
+  tt_shm *s = tt_shm_of(w);
+  if (name & remote)
+    *status = tt_remote_read(tt_shm_head(s, peer)->pid, (name & ~remote) + from, to, n);
+  else
+    memcpy(to, address(s, name) + from, n);
+  return *status == TUTTI_OK;
+}
+
+const void *tt_arena_reach(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
+                           tutti_status *status) {
+  tt_shm *s = tt_shm_of(w);
+  if (!(name & remote)) return address(s, name) + from;
+  if (!s->landing) s->landing = calloc((size_t)w->ranks, sizeof *s->landing);
+  if (s->landing && !s->landing[peer]) s->landing[peer] = aligned_alloc(64, s->gulp);
+  if (!s->landing || !s->landing[peer]) {
+    *status = tt_fail(TUTTI_ERR_MEMORY, "no memory to read rank %d's bytes into", peer);
+    return NULL;
+  }
+  *n = tt_min(*n, s->gulp);
+  return tt_arena_fetch(w, peer, name, from, s->landing[peer], *n, status) ? s->landing[peer]
+                                                                           : NULL;
+}
+
+void tt_arena_tell(tt_wire *w, tt_tally tally, uint32_t value) {
+  tt_shm *s = tt_shm_of(w);
+  atomic_store(&s->rooms[w->rank]->tallies[tally], value);
+  for (int r = 0; atomic_load(s->dozing) && r < w->ranks; r++)
+    if (r != w->rank) tt_shm_wake(s, r);
+}
+
+uint32_t tt_arena_told(tt_wire *w, int peer, tt_tally tally) {
+  return atomic_load_explicit(&tt_shm_of(w)->rooms[peer]->tallies[tally], memory_order_acquire);
+}

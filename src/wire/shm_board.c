@@ -1,0 +1,56 @@
+/* shm_board.c - the board of the shared-memory wire: few bytes that all ranks see.
+ *
+ * Idea       a post is a flag with its bytes right behind it; more bytes stand in
+ *            the rank's room. 2 * TT_WINDOW places, used in turn.
+ * Invariant  a place is written again only when the operation that had it is over
+ *            on every rank, which every post says in passing.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "shm_wire.h"
+
+static uint32_t least_over(tt_shm *s) {
+  uint32_t least = s->over[s->wire.rank ? 0 : s->wire.ranks - 1];
+  for (int r = 0; r < s->wire.ranks; r++)
+    if (r != s->wire.rank && (int32_t)(s->over[r] - least) < 0) least = s->over[r];
+  return least;
+}
+
+static tt_post *post_of(const tt_shm *s, int rank, uint32_t seq) {
+  return &s->posts[seq % TT_RECORDS * (uint32_t)s->wire.ranks + (uint32_t)rank];
+}
+
+static void *bytes_of(const tt_shm *s, int rank, uint32_t seq, size_t n) {
+  if (n <= TT_BESIDE) return post_of(s, rank, seq)->beside;
+  return s->rooms[rank]->board[seq % TT_RECORDS];
+}
+
+void *tt_board_slot(tt_wire *w, uint32_t seq, size_t n) {
+  tt_shm *s = tt_shm_of(w);
+  uint32_t before = seq - TT_RECORDS + 1; /* must be over: what this place held */
+  if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
+    s->over_everywhere = least_over(s);
+    for (int r = 0; (int32_t)(s->over_everywhere - before) < 0 && r < w->ranks; r++)
+      s->over[r] = atomic_load_explicit(&s->rooms[r]->oldest, memory_order_acquire);
+    s->over_everywhere = least_over(s);
+    if ((int32_t)(s->over_everywhere - before) < 0) return NULL;
+  }
+  return bytes_of(s, w->rank, seq, n);
+}
+
+void tt_board_post(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
+  tt_shm *s = tt_shm_of(w);
+  tt_post *post = post_of(s, w->rank, stamp.seq);
+  post->oldest = oldest;
+  atomic_store(&post->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash);
+  for (int r = 0; atomic_load(s->dozing) && r < w->ranks; r++)
+    if (r != w->rank) tt_shm_wake(s, r);
+}
+
+const void *tt_board_posted(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
+  tt_shm *s = tt_shm_of(w);
+  const tt_post *post = post_of(s, peer, seq);
+  unsigned long long stamp = atomic_load_explicit(&post->stamp, memory_order_acquire);
+  if ((uint32_t)(stamp >> 32) != seq) return NULL;
+  *hash = (uint32_t)stamp;
+  s->over[peer] = post->oldest;
+  return bytes_of(s, peer, seq, n);
+}

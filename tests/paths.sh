@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# paths.sh - every way in which memory reaches a peer, and both engines, give the
+# right results: the covering table on processes, under each setting.
+# SPDX-License-Identifier: BSD-3-Clause
+. "$(dirname "$0")/tap.bash"
+n=0
+cover() { # SETTING WORD RANKS
+  job run -n "$3" env "$1=$2" "$BUILD/tests/mp_cover"
+  ok "$1=$2 on $3 ranks" all 'status 0' '! grep -q "^not ok" "$work/out"'
+  n=$((n + 1))
+}
+for ranks in 2 5; do
+  for word in none private all; do cover TUTTI_COPIES $word $ranks; done
+  cover TUTTI_ENGINE generic $ranks
+done
+job run -n 2 env TUTTI_COPIES=often "$TUTTI" bench -b 4 -e 4
+ok "a word that is none is told, and nothing is lost" all 'status 0' 'says "often.*cheapest, none, private, all"'
+echo 1..$((n + 1))
+exit $bad
