@@ -18,7 +18,8 @@
 enum { COVER_USER = TUTTI_OP_COUNT, COVER_ORDERED, COVER_OPS }; /* user-defined: +, and not */
 enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED };              /* mixed: on odd ranks only */
 enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT };
-enum { COVER_MALLOC, COVER_TUTTI_MEMORY };
+/* Whose memory: malloc's, tutti's; tutti's on odd ranks; as each buffer's chance has it. */
+enum { COVER_MALLOC, COVER_TUTTI_MEMORY, COVER_ODD, COVER_EACH };
 enum { COVER_PERIOD = 509 }; /* data repeat after so many elements: a cheap reference */
 
 typedef struct cover_case {

@@ -90,7 +90,7 @@ static void draw(cover_case *c, uint64_t *state) {
   c->root = below(state, c->ranks);
   c->in_place = below(state, 3);
   c->slices = slices[below(state, SLICES)];
-  c->memory = below(state, 2);
+  c->memory = below(state, 4);
   c->manner = below(state, 4);
   c->rough = below(state, 4) == 0;
   c->seed = cover_mix(*state);

@@ -47,7 +47,10 @@ static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint6
   void *room = NULL;
   x->bytes = elements * b->size;
   size_t all = GUARD + GUARD + x->bytes + GUARD;
-  x->comm = b->c->memory == COVER_TUTTI_MEMORY ? comm : NULL;
+  const bool mine = (b->c->memory == COVER_EACH ? u >> 6 : (uint64_t)tutti_comm_rank(comm)) & 1;
+  x->comm = b->c->memory == COVER_TUTTI_MEMORY || (b->c->memory > COVER_TUTTI_MEMORY && mine)
+                ? comm
+                : NULL;
   if (x->comm)
     tutti_mem_alloc(comm, all, &room);
   else

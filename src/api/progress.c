@@ -89,7 +89,23 @@ void tt_request_issue(tutti_request *r) {
 
 /* ---- driving ---- */
 
+static size_t bytes_of_dst(const tutti_comm *comm, const tt_call *c) {
+  const size_t one = c->count * tutti_type_size(c->type);
+  return c->coll == TUTTI_ALL_GATHER ? one * (size_t)comm->ranks : one;
+}
+
+/* The callers get their vectors back: nobody may look at them or write to them. */
+static void take_back(tutti_comm *comm) {
+  bool settled = comm->wire->ops->settle(comm->wire);
+  for (int i = 0; i < TT_WINDOW && !settled; i++)
+    if (comm->places[i].by) {
+      const tt_call *call = &comm->places[i].by->call;
+      comm->wire->ops->withdraw(comm->wire, call->dst, bytes_of_dst(comm, call));
+    }
+}
+
 static void fail_all(tutti_comm *comm) {
+  take_back(comm);
   for (int i = 0; i < TT_WINDOW; i++) {
     tutti_request *r = comm->places[i].by;
     comm->places[i].by = NULL;

@@ -3,10 +3,12 @@
  * Idea       a vector is cut in pieces that stay in the cache; each is put where the
  *            peers see it (not at all, if it lies where they do), summed straight out
  *            of all ranks' memory (two-shot: each rank its block), and got: two-shot
- *            copies the others' blocks. How far a rank is, it tells in a tally; pieces
- *            overlap.
+ *            writes its sum into the peers' vectors, where it may, while the line is
+ *            its own; the others copy it. How far a rank is, it tells in a tally;
+ *            pieces overlap.
  * Cost       private memory: two-shot copies (P-1)/P of a vector in, reads one in
- *            the sums and (P-1)/P in the copies; memory that the peers reach is not copied in.
+ *            the sums and (P-1)/P in the copies. Memory that the peers reach: one read,
+ *            one written, no copy.
  * Invariant  the same operands in the same order as the schedule's reductions, so
  *            the same bits. A place of the arena is written again when all ranks have got
  *            the piece it held; an operation ends when nobody looks at its vectors.
@@ -125,25 +127,40 @@ static void tell(tt_operation *o, tt_tally tally, uint32_t pieces) {
 
 /* ---- what is done with a piece ---- */
 
-/* Sum bytes `at` of piece k out of all ranks' memory to `to`. */
-static bool sum(tt_operation *o, uint32_t k, extent at, char *to, char *also) {
+/* Where block `at` of piece k of peer r's dst is, if this rank may write to it. */
+static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
+  char *dst = o->wire->ops->writable(o->wire, ((const tt_names *)o->posts[r])->dst);
+  return dst ? dst + piece_at(o, k).from + at : NULL;
+}
+
+/* A sum of n bytes at `to`, to all who wait for it. */
+static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *to, size_t n) {
+  char *dst;
+  for (int r = 0; r < o->wire->ranks; r++)
+    if (r != o->wire->rank && (dst = theirs(o, k, r, at))) memcpy(dst, to, n);
+  if (o->pieces.shows) memcpy(slot(o, k) + at, to, n);
+}
+
+/* Sum bytes `at` of piece k out of all ranks' memory. */
+static bool sum(tt_operation *o, uint32_t k, extent at) {
   tt_wire *w = o->wire;
   const size_t element = o->reducer.element;
   const char *src = (const char *)o->call.src + piece_at(o, k).from;
+  char *to = (char *)o->call.dst + piece_at(o, k).from;
   for (size_t n, begin = at.from; begin < at.to; begin += n) {
     n = tt_min(at.to - begin, (size_t)CHUNK);
     for (int r = 0; r < w->ranks; r++) {
-      const tt_names *theirs = o->posts[r];
+      const tt_names *names = o->posts[r];
       size_t from;
       if (r == w->rank) continue;
-      uint64_t name = name_of(o, theirs->src, theirs->arena, k, &from);
+      uint64_t name = name_of(o, names->src, names->arena, k, &from);
       o->inputs[r] = w->ops->reach(w, r, name, from + begin, &n, &o->status);
       if (!o->inputs[r]) return false;
     }
     o->inputs[w->rank] = src + begin;
     tt_reduce(&o->reducer, to + begin, o->inputs, w->ranks, n / element);
     if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, to + begin, n / element, w->ranks);
-    if (also) memcpy(also + begin, to + begin, n);
+    if (two_shot(o)) hand_out(o, k, begin, to + begin, n);
   }
   return true;
 }
@@ -161,13 +178,13 @@ static void put_piece(tt_operation *o, uint32_t k) {
 static bool get_piece(tt_operation *o, uint32_t k) {
   tt_wire *w = o->wire;
   char *dst = (char *)o->call.dst + piece_at(o, k).from;
-  if (!two_shot(o)) return sum(o, k, block_of(o, k, w->rank), dst, NULL);
-  for (int i = 1; i < w->ranks; i++) {
+  if (!two_shot(o)) return sum(o, k, block_of(o, k, w->rank));
+  for (int i = 1; i < w->ranks && !o->pieces.given; i++) {
     const int r = (w->rank + i) % w->ranks;
-    const tt_names *theirs = o->posts[r];
+    const tt_names *names = o->posts[r];
     const extent block = block_of(o, k, r);
     size_t from;
-    uint64_t name = name_of(o, theirs->dst, theirs->arena, k, &from);
+    uint64_t name = name_of(o, names->dst, names->arena, k, &from);
     if (!w->ops->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
                        &o->status))
       return false;
@@ -191,12 +208,12 @@ static bool try_put(tt_operation *o) {
 static bool try_sum(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_SUM];
   if (!two_shot(o) || k == o->pieces.done[TT_PUT] || !all_put(o, k)) return false;
-  if (!o->pieces.mine.dst && o->pieces.mine.src && !slot_is_free(o, k)) return false;
-  const extent own = block_of(o, k, o->wire->rank);
-  char *dst = (char *)o->call.dst + piece_at(o, k).from;
-  if (!sum(o, k, own, dst, o->pieces.mine.dst ? NULL : slot(o, k))) return false;
-  tell(o, TT_SUM, k + 1);
-  return true;
+  if (o->pieces.shows && o->pieces.mine.src && !slot_is_free(o, k)) return false;
+  if (!o->wire->ops->enter(o->wire)) return false;
+  const bool summed = sum(o, k, block_of(o, k, o->wire->rank));
+  o->wire->ops->leave(o->wire);
+  if (summed) tell(o, TT_SUM, k + 1);
+  return summed;
 }
 
 static bool try_get(tt_operation *o) {
@@ -204,9 +221,11 @@ static bool try_get(tt_operation *o) {
   const tt_tally before = two_shot(o) ? TT_SUM : TT_PUT;
   if (k == o->pieces.done[before]) return false;
   if (two_shot(o) ? !all_told(o, TT_SUM, o->pieces.first + k + 1) : !all_put(o, k)) return false;
-  if (!get_piece(o, k)) return false;
-  tell(o, TT_GOT, k + 1);
-  return true;
+  if (!o->wire->ops->enter(o->wire)) return false;
+  const bool got = get_piece(o, k);
+  o->wire->ops->leave(o->wire);
+  if (got) tell(o, TT_GOT, k + 1);
+  return got;
 }
 
 /* ---- the loop ---- */
@@ -221,10 +240,20 @@ static bool post(tt_operation *o) {
   return o->posted = true;
 }
 
-/* A vector that peers look at is its caller's again when they have seen it all. */
-static bool may_end(tt_operation *o) {
-  const uint64_t looked_at = two_shot(o) ? o->pieces.mine.dst : o->pieces.mine.src;
-  return !looked_at || all_told(o, TT_GOT, o->pieces.first + o->pieces.count);
+/* All have posted: what follows from it. Whose dst can be written to gets nothing by
+ * itself; the others get the sums from dst, if it is lent, or from the arena. */
+static void meet(tt_operation *o) {
+  tt_pieces *p = &o->pieces;
+  tt_wire *w = o->wire;
+  bool getters = false;
+  for (int r = 0; r < w->ranks; r++) {
+    const tt_names *names = r == w->rank ? &p->mine : o->posts[r];
+    if (r != w->rank) p->put_by_all = tt_min(p->put_by_all, names->put);
+    if (r != w->rank && !w->ops->writable(w, names->dst)) getters = true;
+  }
+  p->given = w->ops->writable(w, p->mine.dst);
+  p->shows = two_shot(o) && getters && !p->mine.dst;
+  p->looked_at = two_shot(o) ? getters && p->mine.dst : p->mine.src != 0;
 }
 
 static bool progress(tt_operation *o) {
@@ -236,9 +265,7 @@ static bool progress(tt_operation *o) {
     if (!o->posted && !(moved = post(o))) return false;
     if (p->put_by_all == UINT32_MAX) {
       if (!tt_posts_are_there(o, sizeof(tt_names), &moved)) return moved || o->status;
-      for (int r = 0; r < w->ranks; r++)
-        if (r != w->rank)
-          p->put_by_all = tt_min(p->put_by_all, ((const tt_names *)o->posts[r])->put);
+      meet(o);
     }
     if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* others are before it */
     for (size_t k = 0; p->done[TT_GOT] < p->count && k * w->piece < MOST; k++) {
@@ -250,7 +277,9 @@ static bool progress(tt_operation *o) {
       moved = true;
       if (p->done[TT_GOT] == p->count) w->pieces_over = p->first + p->count;
     }
-    if (p->done[TT_GOT] < p->count || !may_end(o)) return moved;
+    if (p->done[TT_GOT] < p->count) return moved;
+    /* a vector that peers look at is its caller's again when they have seen it all */
+    if (p->looked_at && !all_told(o, TT_GOT, p->first + p->count)) return moved;
   }
   o->finished = o->slices;
   return true;

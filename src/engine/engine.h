@@ -97,6 +97,9 @@ typedef struct tt_pieces {
   uint32_t first, count;
   uint32_t done[TT_TALLIES];
   uint32_t put_by_all; /* as all posted; UINT32_MAX until they have */
+  bool given;          /* the peers write their sums into dst */
+  bool shows;          /* its sums go through the arena */
+  bool looked_at;      /* peers may look at its vectors until they have got all */
   tt_names mine;
   struct {
     uint32_t target;

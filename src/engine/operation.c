@@ -51,6 +51,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program
 bool tt_operation_progress(tt_operation *o) {
   if (o->loop) return o->loop->progress(o);
   bool moved = false;
+  if (!o->wire->ops->enter(o->wire)) return false;
   for (int i = 0; i < TT_FLIGHT && !o->status; i++) {
     tt_run *r = o->runs[i];
     if (!r || !r->active) continue;
@@ -61,6 +62,7 @@ bool tt_operation_progress(tt_operation *o) {
     moved = true;
     if (r->slice + TT_FLIGHT < o->slices) o->status = start_slice(o, r->slice + TT_FLIGHT);
   }
+  o->wire->ops->leave(o->wire);
   return moved;
 }
 

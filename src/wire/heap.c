@@ -39,6 +39,8 @@ struct tt_heap {
   uint64_t cookie; /* private memory that peers try to read */
   size_t fresh;    /* from here on nothing was ever handed out */
   extent *free_list, *used_list;
+  _Atomic(extent *) withdrawn; /* of the whole segment, by its offsets */
+  atomic_bool unsure;          /* there was no memory to remember one */
   later *waiting;
   pthread_mutex_t lock;
 };
@@ -98,6 +100,7 @@ void tt_heap_close(tt_heap *h) {
   if (!h || atomic_fetch_sub(&h->users, 1) != 1) return;
   free_extents(h->free_list);
   free_extents(h->used_list);
+  free_extents(h->withdrawn);
   for (later *l = h->waiting, *next; l; l = next) {
     next = l->next;
     free(l);
@@ -212,6 +215,25 @@ void *tt_heap_alloc(tt_heap *h, size_t bytes, size_t align) {
   return NULL;
 }
 
+void tt_heap_withdraw(tt_heap *h, void *memory, size_t bytes) {
+  extent *e = malloc(sizeof *e);
+  if (!e) {
+    atomic_store(&h->unsure, true);
+    return;
+  }
+  pthread_mutex_lock(&h->lock);
+  *e = (extent){(size_t)((char *)memory - h->segment->base), bytes, h->withdrawn};
+  h->withdrawn = e;
+  pthread_mutex_unlock(&h->lock);
+}
+
+bool tt_heap_withdrawn(tt_heap *h, const void *memory, size_t bytes) {
+  const size_t at = (size_t)((const char *)memory - h->segment->base);
+  for (const extent *e = h->withdrawn; e; e = e->next) /* it only grows, at its head */
+    if (at < e->at + e->bytes && e->at < at + bytes) return true;
+  return h->unsure;
+}
+
 bool tt_heap_free(tt_heap *h, void *memory) {
   char *at = memory;
   if (at < base_of(h) || at >= base_of(h) + h->segment->stride) return false;
@@ -220,8 +242,10 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   extent **link = &h->used_list;
   while (*link && (*link)->at != offset) link = &(*link)->next;
   extent *e = *link;
-  if (e) {
-    *link = e->next;
+  if (e) *link = e->next;
+  if (e && tt_heap_withdrawn(h, memory, e->bytes)) {
+    free(e); /* and that range is lost */
+  } else if (e) {
     if (e->bytes >= GIVE_BACK) {
       size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = tt_round_up(e->at, page);
       madvise(base_of(h) + lo, (e->at + e->bytes) / page * page - lo, MADV_REMOVE);

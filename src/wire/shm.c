@@ -136,7 +136,7 @@ static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *by
     put_inline(d, bytes, n);
     return n;
   }
-  if (tt_shm_shared(s, bytes)) {
+  if (tt_shm_shared(s, bytes, n)) {
     d->kind = POINTED;
     d->at = s->segment->threads ? (uint64_t)(uintptr_t)bytes
                                 : (uint64_t)((const char *)bytes - s->segment->base);
@@ -320,8 +320,10 @@ static long shm_pid(tt_wire *w, int peer) {
   return tt_heap_head(tt_shm_of(w)->segment, tt_shm_of(w)->members[peer])->pid;
 }
 
+/* In whole pages, so that nothing else is in those that are withdrawn. */
 static void *shm_alloc(tt_wire *w, size_t bytes) {
-  return tt_heap_alloc(tt_shm_of(w)->heap, bytes, 64);
+  return bytes > PTRDIFF_MAX ? NULL
+                             : tt_heap_alloc(tt_shm_of(w)->heap, tt_round_up(bytes, 4096), 4096);
 }
 static bool shm_free(tt_wire *w, void *memory) {
   return tt_heap_free(tt_shm_of(w)->heap, memory);
@@ -374,8 +376,13 @@ static const tt_wire_ops table = {
     .lend = tt_arena_lend,
     .reach = tt_arena_reach,
     .fetch = tt_arena_fetch,
+    .writable = tt_arena_writable,
     .tell = tt_arena_tell,
     .told = tt_arena_told,
+    .enter = tt_guard_enter,
+    .leave = tt_guard_leave,
+    .settle = tt_guard_settle,
+    .withdraw = tt_guard_withdraw,
     .record = shm_record,
     .read_record = shm_read_record,
     .doze_begin = shm_doze_begin,

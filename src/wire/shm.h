@@ -86,6 +86,10 @@ int tt_heap_index(const tt_heap *heap);
  * not fault for lack of memory; NULL if there is none. */
 void *tt_heap_alloc(tt_heap *heap, size_t bytes, size_t align);
 bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
+/* These bytes are no longer what peers see: they are never lent again, nor handed out
+ * when they are freed. */
+void tt_heap_withdraw(tt_heap *heap, void *memory, size_t bytes);
+bool tt_heap_withdrawn(tt_heap *heap, const void *memory, size_t bytes);
 /* Frees n pieces of memory once *guests is 0, which is looked at when this is called
  * again: a peer that is slower may still look at a communicator that is over here. */
 void tt_heap_free_later(tt_heap *heap, atomic_uint *guests, void *const *memory, size_t n);

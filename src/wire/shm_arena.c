@@ -17,7 +17,7 @@ static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of it
 /* What the ranks of one core keep live, the vector's own pieces among it, fits in
  * half of its second level cache. */
 size_t tt_arena_piece(size_t l2, int ranks, double crowd) {
-  const size_t live = 4; /* pieces: of src, dst, the arena, and the peers' */
+  const size_t live = 8; /* pieces: of src, dst, the arena, and the peers', twice */
   size_t share = (size_t)((double)l2 / 2 / live / (crowd > 1 ? crowd : 1));
   size_t bound = ((size_t)32 << 20) / TT_SLOTS / (size_t)ranks;
   return tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);
@@ -39,13 +39,19 @@ static bool cheaper_for_all(const tt_shm *s, size_t n) {
 uint64_t tt_arena_lend(tt_wire *w, const void *bytes, size_t n) {
   tt_shm *s = tt_shm_of(w);
   const uint64_t at = (uint64_t)(uintptr_t)bytes;
-  if (tt_shm_shared(s, bytes))
+  if (tt_shm_shared(s, bytes, n))
     return s->segment->threads ? at : (uint64_t)((const char *)bytes - s->segment->base);
   return at < remote && cheaper_for_all(s, n) ? at | remote : 0;
 }
 
 static const char *address(const tt_shm *s, uint64_t name) {
   return s->segment->threads ? (const char *)(uintptr_t)name : s->segment->base + name;
+}
+
+void *tt_arena_writable(tt_wire *w, uint64_t name) {
+  const tt_shm *s = tt_shm_of(w);
+  if (!name || name & remote) return NULL;
+  return s->segment->threads ? (char *)(uintptr_t)name : s->segment->base + name;
 }
 
 bool tt_arena_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,

@@ -40,15 +40,16 @@ static inline void tt_shm_wake(tt_shm *s, int peer) {
 }
 
 /* May every rank address these bytes? */
-static inline bool tt_shm_shared(const tt_shm *s, const void *bytes) {
+static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
   const char *at = bytes;
   if (s->copies && at != s->arena) return false;
   return s->segment->threads ||
          (at >= s->segment->base &&
-          at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks);
+          at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks &&
+          !tt_heap_withdrawn(s->heap, bytes, n));
 }
 
-/* shm_board.c, shm_arena.c: parts of the wire's table. */
+/* shm_board.c, shm_arena.c, shm_guard.c: parts of the wire's table. */
 void *tt_board_slot(tt_wire *w, uint32_t seq, size_t n);
 void tt_board_post(tt_wire *w, tt_stamp stamp, uint32_t oldest);
 const void *tt_board_posted(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
@@ -59,7 +60,12 @@ const void *tt_arena_reach(tt_wire *w, int peer, uint64_t name, size_t from, siz
                            tutti_status *status);
 bool tt_arena_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
                     tutti_status *status);
+void *tt_arena_writable(tt_wire *w, uint64_t name);
 void tt_arena_tell(tt_wire *w, tt_tally tally, uint32_t value);
 uint32_t tt_arena_told(tt_wire *w, int peer, tt_tally tally);
+bool tt_guard_enter(tt_wire *w);
+void tt_guard_leave(tt_wire *w);
+bool tt_guard_settle(tt_wire *w);
+void tt_guard_withdraw(tt_wire *w, void *memory, size_t bytes);
 
 #endif

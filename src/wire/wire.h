@@ -70,8 +70,20 @@ typedef struct tt_wire_ops {
                        tutti_status *status);
   bool (*fetch)(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
                 tutti_status *status);
+  /* writable: where a peer's bytes behind a name are, if this rank may write to them;
+   * else NULL. */
+  void *(*writable)(tt_wire *w, uint64_t name);
   void (*tell)(tt_wire *w, tt_tally tally, uint32_t value);
   uint32_t (*told)(tt_wire *w, int peer, tt_tally tally);
+
+  /* Only between enter and leave does a rank look into its peers' memory, or write to
+   * it; enter says no once the communicator is over. settle: it is over; wait until
+   * nobody is inside; false if someone lives but does not leave in time, and may still
+   * write: then withdraw what it may write to, and it never will. */
+  bool (*enter)(tt_wire *w);
+  void (*leave)(tt_wire *w);
+  bool (*settle)(tt_wire *w);
+  void (*withdraw)(tt_wire *w, void *memory, size_t bytes);
 
   /* Publish this rank's record; read a peer's of operation `seq`. read: 1 there,
    * 0 not yet published, -1 the peer is already far beyond. */

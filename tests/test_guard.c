@@ -1,0 +1,99 @@
+/* The guard: when a communicator is over, a rank's memory is its own again, also
+ * from a peer that was stopped while it wrote to it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "shm.h"
+
+enum { RANKS = 2, BYTES = 3 * 4096 + 17 };
+
+typedef struct seat {
+  tt_heap *heap;
+  tt_wire *wire;
+} seat;
+
+/* Two ranks as two processes would see them: each with a mapping of its own. */
+static void sit_down(seat *seats) {
+  const int members[RANKS] = {0, 1};
+  uint64_t rooms[RANKS];
+  int fd;
+  assert_int_equal(tt_segment_create(RANKS, &fd), TUTTI_OK);
+  for (int r = 0; r < RANKS; r++) {
+    tt_segment *segment;
+    assert_int_equal(tt_segment_map(fd, RANKS, &segment), TUTTI_OK);
+    assert_int_equal(tt_heap_open(segment, r, &seats[r].heap), TUTTI_OK);
+    tt_heap_head(segment, r)->pid = (int)getpid();
+    tt_heap_head(segment, r)->l2 = 1 << 20;
+    rooms[r] = tt_shm_room(seats[r].heap, RANKS, r == 0);
+    assert_true(rooms[r]);
+  }
+  for (int r = 0; r < RANKS; r++)
+    assert_int_equal(
+        tt_shm_wire(seats[r].heap, r, RANKS, members, rooms, 1, &seats[r].wire), TUTTI_OK);
+  close(fd);
+}
+
+static void get_up(seat *seats) {
+  for (int r = 0; r < RANKS; r++) {
+    seats[r].wire->ops->close(seats[r].wire);
+    tt_heap_close(seats[r].heap);
+  }
+}
+
+static void nobody_enters_what_is_over(void **state) {
+  (void)state;
+  seat seats[RANKS];
+  sit_down(seats);
+  tt_wire *a = seats[0].wire, *b = seats[1].wire;
+  assert_true(b->ops->enter(b));
+  b->ops->leave(b);
+  a->ops->abort(a, TUTTI_ERR_ABORTED, "over");
+  assert_true(a->ops->settle(a));
+  assert_false(b->ops->enter(b));
+  assert_false(a->ops->enter(a));
+  assert_true(b->ops->settle(b)); /* who was refused is not inside */
+  get_up(seats);
+}
+
+static void who_is_stopped_inside_writes_to_nobody(void **state) {
+  (void)state;
+  seat seats[RANKS];
+  sit_down(seats);
+  tt_wire *a = seats[0].wire, *b = seats[1].wire;
+  char *vector = a->ops->alloc(a, BYTES);
+  assert_non_null(vector);
+  memset(vector, 1, BYTES);
+  const uint64_t name = a->ops->lend(a, vector, BYTES);
+  assert_true(name);
+  char *theirs = b->ops->writable(b, name);
+  assert_ptr_not_equal(theirs, vector);
+  assert_int_equal(theirs[BYTES - 1], 1);
+  assert_true(b->ops->enter(b)); /* and is stopped */
+  a->ops->abort(a, TUTTI_ERR_ABORTED, "over");
+  assert_false(a->ops->settle(a));
+  a->ops->withdraw(a, vector, BYTES);
+  memset(theirs, 2, BYTES); /* and wakes up */
+  for (int i = 0; i < BYTES; i++) assert_int_equal(vector[i], 1);
+  assert_int_equal(a->ops->lend(a, vector, BYTES), 0); /* peers would not see it */
+  assert_true(a->ops->free(a, vector));
+  for (int i = 0; i < 4; i++) { /* nor is it handed out again */
+    char *next = a->ops->alloc(a, BYTES);
+    assert_non_null(next);
+    assert_true(next + BYTES <= vector || vector + BYTES <= next);
+  }
+  get_up(seats);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nobody_enters_what_is_over),
+      cmocka_unit_test(who_is_stopped_inside_writes_to_nobody),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
