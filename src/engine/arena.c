@@ -75,8 +75,7 @@ static extent block_of(const tt_operation *o, uint32_t k, int r) {
   const extent piece = piece_at(o, k);
   tt_partition blocks;
   if (!two_shot(o)) return (extent){0, piece.to - piece.from};
-  tt_partition_even(&blocks, (piece.to - piece.from) / element, element,
-                    (uint32_t)o->wire->ranks);
+  tt_partition_even(&blocks, (piece.to - piece.from) / element, element, (uint32_t)o->wire->ranks);
   return (extent){tt_partition_at(&blocks, (uint32_t)r) * element,
                   tt_partition_at(&blocks, (uint32_t)r + 1) * element};
 }

@@ -103,7 +103,7 @@ typedef struct tt_pieces {
   tt_names mine;
   struct {
     uint32_t target;
-    int next;          /* peers before it have told that much */
+    int next; /* peers before it have told that much */
   } seen[TT_TALLIES];
 } tt_pieces;
 

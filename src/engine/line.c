@@ -80,8 +80,7 @@ static bool progress(tt_operation *o) {
     if (!tt_posts_are_there(o, bytes_of(o), &moved)) return moved || o->status;
     o->posts[o->wire->rank] = o->call.src;
     tt_reduce(&o->reducer, o->call.dst, o->posts, o->wire->ranks, o->call.count);
-    if (o->call.op == TUTTI_AVG)
-      tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
+    if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
   }
   o->finished = 1;
   return true;

@@ -29,8 +29,8 @@ static void lift_two_shot(tt_builder *b, const tt_sched *like) {
 static const struct {
   void (*lift)(tt_builder *b, const tt_sched *like);
   bool blocks; /* one per rank */
-} shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, false},
-              [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true}};
+} shapes[] = {
+    [TT_SHAPE_ONE_SHOT] = {lift_one_shot, false}, [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true}};
 
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
   if (shape == TT_SHAPE_NONE || !tt_coll_reduces(like->coll)) return NULL;

@@ -40,7 +40,7 @@ struct tt_end {
   uint32_t reclaimed;         /* sender: pieces whose blocks have come back */
   uint32_t starved;           /* sender: how often there was no block */
   char *block[TT_DEPTH];      /* sender: that a piece was copied into, or NULL */
-  tt_end *next_lender;    /* sender: another that has blocks out */
+  tt_end *next_lender;        /* sender: another that has blocks out */
   bool lends;                 /* sender: it is in that list */
   uint64_t used;              /* reader: bytes of the current piece already released */
   char *landing;              /* reader: where remote bytes are put to be looked at ... */
@@ -107,8 +107,8 @@ static void put_inline(descriptor *d, const void *bytes, size_t n) {
 
 /* Copy into a block. All may be out, on their way to readers who wait for just these
  * bytes: after some looks they go in small pieces. 0: not now, or a status. */
-static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes, size_t n,
-                          tutti_status *status) {
+static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes,
+                          size_t n, tutti_status *status) {
   enum { LOOKS = 256 };
   if (!s->stage.memory && !tt_stage_open(&s->stage, s->heap, s->wire.ranks)) {
     *status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory left for messages to rank %d", peer);
@@ -224,8 +224,8 @@ static const char *address(const tt_shm *s, const descriptor *d) {
   return s->segment->base + d->at;
 }
 
-static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from, void *to,
-                        size_t n, tutti_status *status) {
+static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from, void *to, size_t n,
+                        tutti_status *status) {
   int pid = tt_heap_head(s->segment, s->members[peer])->pid;
   *status = tt_remote_read(pid, d->at + from, to, n);
   return *status == TUTTI_OK;

@@ -31,7 +31,7 @@ typedef struct tt_room {
   alignas(TT_PAIR) atomic_uint guests; /* ranks that may still look here; each leaves once */
   alignas(TT_PAIR) atomic_uint newest; /* highest recorded seq, plus 1 */
   atomic_uint oldest;                  /* all operations before it are over here */
-  alignas(TT_PAIR) atomic_uint inside;              /* of a peer's memory (shm_guard.c) */
+  alignas(TT_PAIR) atomic_uint inside; /* of a peer's memory (shm_guard.c) */
   alignas(TT_PAIR) atomic_uint tallies[TT_TALLIES]; /* pieces of the arena's loops */
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char board[TT_RECORDS][TT_BOARD]; /* of posts that are longer */
