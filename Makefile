@@ -3,6 +3,7 @@
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
 #   make check           the tests, under 10 minutes (installs what is missing)
 #   make check-all       the full product of the covering table and the long proofs
+#   make prove           every parameter of every algorithm, with a bar
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
@@ -99,6 +100,11 @@ check:
 	@$(RUN) $(SHTESTS) $(TESTBIN) $(MPBIN)
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
+# Every group, split and number of steps, for every P up to 64 and samples to 4096.
+prove:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
+	@TUTTI_PROVE=1 $(BUILD)/tests/test_product
 laws: all
 	@$(RUN) tests/laws.sh
 
@@ -213,7 +219,7 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all examples programs check check-all laws check-asan check-ubsan check-tsan check-arm coverage \
+.PHONY: all examples programs check check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bars bench-engine \
         bench-kernels bench-wait
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d)

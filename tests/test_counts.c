@@ -1,6 +1,7 @@
 /* Every family keeps its paper's promise: steps, messages, blocks sent and reductions,
  * as the prover counts them, are those of the formulas, for many P.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
+#include "algo_group.h"
 #include "names.h"
 
 static tutti_report proven(const char *name, int P) {
@@ -84,8 +86,175 @@ static void rank_order_takes_the_fewest_steps(void **state) {
   }
 }
 
+/* Kolmakov and Zhang: 2L - r steps; a step from n to m = ceil(n/2) vectors sends
+ * n - m + rho - 1 blocks, at most P, and reduces m + rho - 2 primes (none at the end)
+ * and, where n is even, rho stars; as long as all n were even these are among each
+ * other, and made once. Equations 25, 36 and 44 bound them. */
+static void generalized_keeps_its_counts(void **state) {
+  (void)state;
+  for (int P = 2; P <= 300; P = next_of(P)) {
+    const int L = tt_ceil_log2((uint64_t)P);
+    for (int r = 0; r <= L; r++) {
+      int rho = P, sent = 0, reduced = 0;
+      for (int k = 0; k < L - r; k++) rho = (rho + 1) / 2;
+      bool even = true;
+      for (int n = P; n > 1; n = (n + 1) / 2) {
+        const int m = (n + 1) / 2, star = n % 2 ? 0 : rho;
+        const int prime = m > 1 ? (int)tt_min((size_t)(m + rho - 2), (size_t)P) : 0;
+        even = even && n % 2 == 0;
+        sent += (int)tt_min((size_t)(n - m + rho - 1), (size_t)P);
+        reduced += even ? (int)tt_min((size_t)(m + rho - 1), (size_t)P) : prime + star;
+      }
+      sent += P - rho;
+      char name[40];
+      snprintf(name, sizeof name, "generalized(r=%d)", r);
+      tutti_report report = proven(name, P);
+      assert_int_equal(report.steps, 2 * L - r);
+      assert_int_equal(report.messages, 2 * L - r);
+      assert_int_equal(report.sent_blocks, sent);
+      assert_int_equal(report.reduced, reduced);
+      assert_true(report.transitive);
+      assert_true(r == L || sent <= 2 * (P - 1) + ((1 << r) - 1) * (L - 1)); /* 36 */
+      assert_true(r == L || reduced <= P - 1 + ((1 << r) - 1) * (2 * L - 2));
+      assert_true(r < L || (sent == P * L && reduced <= P * (P > 2 ? 2 * L - 2 : 1))); /* 44 */
+      if (r == 0) assert_true(sent == 2 * (P - 1) && reduced == P - 1);                /* 25 */
+      if (r > 0 && P > 2) assert_false(report.same_grouping);
+    }
+  }
+}
+
+/* Equation 37: the number of steps to skip that takes least time, for so many bytes. */
+static void the_best_number_of_steps_is_the_papers(void **state) {
+  const double alpha = 3e-5, beta = 1e-8, gamma = 2e-10;
+  const int P = 128, L = 7;
+  tutti_report report[8];
+  (void)state;
+  for (int r = 0; r <= L; r++) {
+    char name[40];
+    snprintf(name, sizeof name, "generalized(r=%d)", r);
+    report[r] = proven(name, P);
+  }
+  for (double bytes = 1000; bytes < 1e8; bytes *= 1.5) {
+    double formula = log2(alpha / (bytes * (beta + 2 * gamma))) + log2(P / ((L - 1) * log(2.0)));
+    double least = INFINITY;
+    int best = 0;
+    for (int r = 0; r < L; r++) {
+      double u = bytes / P, time = alpha * report[r].steps +
+                                   u * beta * (double)report[r].sent_blocks +
+                                   u * gamma * (double)report[r].reduced;
+      if (time < least) least = time, best = r;
+    }
+    if (formula < 0) formula = 0;
+    if (formula > L - 1) formula = L - 1;
+    assert_true(fabs(best - formula) <= 1);
+  }
+}
+
+static tt_sched *built(const char *name, int P, int rank) {
+  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .rank = rank};
+  tt_sched *s;
+  if (tt_algo_build(name, &ask, &s)) fail_msg("%s", tutti_error());
+  return s;
+}
+
+static const char *twos(int P, const char *format, char *name, size_t size) {
+  char group[64] = "2";
+  for (int n = P / 2; n > 1; n /= 2) strcat(group, "x2");
+  snprintf(name, size, format, group);
+  return name;
+}
+
+/* Recursive halving as published: half of what is left to the partner at half the
+ * distance; then back. */
+static void circles_of_two_are_recursive_halving(void **state) {
+  char name[100];
+  (void)state;
+  for (int P = 4; P <= 64; P *= 2)
+    for (int rank = 0; rank < P; rank++) {
+      tt_sched *s = built(twos(P, "fold(group=%s)", name, sizeof name), P, rank);
+      uint32_t at = 0;
+      for (int way = 0; way < 2; way++)
+        for (int i = P / 2; i >= 1; i /= 2) {
+          const int half = way == 0 ? i : P / 2 / i, partner = rank ^ half;
+          const int mine = rank & ~(half - 1), theirs = partner & ~(half - 1);
+          const tt_step *send = &s->steps[at++], *recv = &s->steps[at++];
+          const int out = way == 0 ? theirs : mine, in = way == 0 ? mine : theirs;
+          assert_true(send->kind == TT_SEND && send->peers.first == partner);
+          assert_true(recv->kind == (way == 0 ? TT_RECV_REDUCE : TT_RECV));
+          assert_true(recv->peers.first == partner);
+          assert_int_equal(tt_span_size(&send->own), half);
+          assert_int_equal(tt_span_size(&recv->dst), half);
+          for (int k = 0; k < half; k++) {
+            assert_int_equal(tt_span_block(&send->own, (uint32_t)k), out + k);
+            assert_int_equal(tt_span_block(&recv->dst, (uint32_t)k), in + k);
+          }
+        }
+      assert_int_equal(at, s->nsteps);
+      tt_sched_free(s);
+    }
+}
+
+static bool whole(const tt_sched *s, const tt_span *span, const tt_sched *one,
+                  const tt_span *block) {
+  return span->buf == block->buf && tt_span_size(span) == s->blocks &&
+         tt_span_block(span, 0) / s->blocks == tt_span_block(block, 0) / one->blocks;
+}
+
+/* With no step back it is recursive doubling, step for step, on the whole vector. */
+static void circles_of_two_are_recursive_doubling(void **state) {
+  char name[100];
+  (void)state;
+  for (int P = 4; P <= 64; P *= 2) {
+    for (int rank = 0; rank < P; rank++) {
+      tt_sched *s =
+          built(twos(P, "generalized(latency,group=%s,inner)", name, sizeof name), P, rank);
+      tt_sched *doubling = built("doubling", P, rank);
+      assert_int_equal(s->nsteps, doubling->nsteps);
+      for (uint32_t i = 0; i < s->nsteps; i++) {
+        const tt_step *a = &s->steps[i], *b = &doubling->steps[i];
+        assert_true(a->kind == b->kind && a->side == b->side && a->last == b->last);
+        assert_int_equal(a->peers.first, b->peers.first);
+        assert_true(whole(s, &a->own, doubling, &b->own));
+        assert_true(a->kind == TT_SEND || whole(s, &a->dst, doubling, &b->dst));
+      }
+      tt_sched_free(s);
+      tt_sched_free(doubling);
+    }
+    tutti_report r = proven(name, P);
+    assert_true(r.rank_order && r.same_grouping);
+  }
+}
+
+/* Every split of P: as many bytes as the circle, and every r in its number of steps. */
+static void any_group_is_as_good(void **state) {
+  char split[64], name[TT_NAME];
+  int sizes[20];
+  (void)state;
+  for (int P = 4; P <= 64; P++)
+    for (int i = 0; tt_group_split(P, i, split, sizeof split); i += 1 + P / 24) {
+      const int n = tt_group_sizes(split, P, sizes);
+      int L = 0;
+      for (int k = 0; k < n; k++) L += tt_ceil_log2((uint64_t)sizes[k]);
+      for (int inner = 0; inner < 2; inner++) {
+        const char *way = inner ? ",inner" : "";
+        snprintf(name, sizeof name, "fold(group=%s%s)", split, way);
+        tutti_report r = proven(name, P);
+        assert_true(r.steps == 2 * L && r.sent_blocks == 2 * (P - 1) && r.reduced == P - 1);
+        assert_true(r.same_grouping);
+        snprintf(name, sizeof name, "generalized(latency,group=%s%s)", split, way);
+        r = proven(name, P);
+        assert_true(r.steps == L && r.messages == L && r.sent_blocks == L * P);
+      }
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(generalized_keeps_its_counts),
+      cmocka_unit_test(the_best_number_of_steps_is_the_papers),
+      cmocka_unit_test(circles_of_two_are_recursive_halving),
+      cmocka_unit_test(circles_of_two_are_recursive_doubling),
+      cmocka_unit_test(any_group_is_as_good),
       cmocka_unit_test(consistent_keeps_its_counts),
       cmocka_unit_test(consistent_sends_no_more_than_a_hosted_hypercube),
       cmocka_unit_test(rank_order_takes_the_fewest_steps),

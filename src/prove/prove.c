@@ -102,11 +102,15 @@ static bool shifted_step(const tt_step *a, const tt_step *b, int by, const tt_sc
          (a->kind == TT_SEND || a->kind == TT_RECV || shifted_span(&a->own, &b->own, by, s));
 }
 
+static uint32_t layers_of(const tt_sched *s) {
+  return (s->tmp_blocks + s->blocks - 1) / s->blocks;
+}
+
 /* Does every rank do what rank 0 does, shifted around the circle? */
 static bool transitive(tt_sched *const *all, int ranks) {
   for (int r = 1; r < ranks; r++) {
     const tt_sched *a = all[0], *b = all[r];
-    if (a->nsteps != b->nsteps || a->tmp_blocks != b->tmp_blocks) return false;
+    if (a->nsteps != b->nsteps || layers_of(a) != layers_of(b)) return false;
     if (a->blocks != 1 && a->blocks != (uint32_t)ranks) return false;
     for (uint32_t i = 0; i < a->nsteps; i++)
       if (!shifted_step(&a->steps[i], &b->steps[i], r, a)) return false;

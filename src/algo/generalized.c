@@ -1,0 +1,236 @@
+/* generalized.c - the generalized allreduce with fewer steps than a fold there and back.
+ *
+ * Idea       fold by halving (fold.c), but keep rho results instead of one, and the
+ *            first r steps of the way back are not needed; r = L keeps all of them,
+ *            so there is no way back: the latency-optimal allreduce, and on circles
+ *            of two, recursive doubling. Result x is the sum for block 0 shifted by
+ *            x, so it needs the same partial sums, shifted: those that met a partner
+ *            in every step so far, the primes, and those of vector 0, the stars,
+ *            which sat out where the number of vectors was odd. Until it first was,
+ *            they are the same and made once; an odd step leaves the stars alone.
+ * Cost       2L - r steps of one message, L = ceil(log2 P) on one circle. A step that
+ *            halves n sends floor(n/2) + rho - 1 blocks, at most P; rho is the number
+ *            of vectors that the last skipped step would have made.
+ * Scratch    up to 3 vectors.
+ * Invariant  primes never stand in dst, so the last step can put the results there.
+ * Same       the sum is grouped differently on different ranks, but on circles of two:
+ *            for integers, min and max (the prover finds out).
+ * Parameters r=R or latency (r = L); group=3x2x2 and inner as in fold.c.
+ * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation, 2020,
+ *            sections 8 and 9.
+ * See        tutti plan show 'generalized(r=1)' -P 7
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo_group.h"
+
+const char *tt_generalized_refuse(const tt_ask *ask);
+uint32_t tt_generalized_blocks(const tt_ask *ask);
+void tt_generalized_build(tt_builder *b, const tt_ask *ask);
+bool tt_generalized_samples(int ranks, int i, char *params, size_t size);
+
+static tt_group group_of(const tt_ask *ask) {
+  char value[TT_NAME];
+  int sizes[TT_LEVELS];
+  if (!tt_param_value(ask, "group", value, sizeof value)) return tt_group_cyclic(ask, 1);
+  int n = tt_group_sizes(value, ask->ranks, sizes);
+  return tt_group_product(ask, sizes, n, tt_param_word(ask, "inner"));
+}
+
+static int steps_down(const tt_group *g) {
+  int steps = 0;
+  for (int level = 0; level < g->levels; level++) steps += tt_ceil_log2((uint64_t)g->size[level]);
+  return steps;
+}
+
+/* -1 if it is no number. */
+static int skipped_of(const tt_ask *ask, const tt_group *g) {
+  char value[8], *end;
+  if (tt_param_word(ask, "latency")) return steps_down(g);
+  if (!tt_param_value(ask, "r", value, sizeof value)) return 0;
+  long r = strtol(value, &end, 10);
+  return end != value && !*end && r >= 0 && r < 1000 ? (int)r : -1;
+}
+
+const char *tt_generalized_refuse(const tt_ask *ask) {
+  const char *wrong = tt_param_refuse(ask, "latency r= group= inner");
+  char group[TT_NAME], r[8];
+  int sizes[TT_LEVELS];
+  if (wrong) return wrong;
+  if (tt_coll_owned(ask->coll) || tt_coll_rooted(ask->coll))
+    return "it gives all ranks everything: allreduce and barrier only";
+  if (tt_param_value(ask, "group", group, sizeof group) &&
+      !tt_group_sizes(group, ask->ranks, sizes))
+    return "group must be sizes as 3x2x2 whose product is P";
+  if (tt_param_word(ask, "latency") && tt_param_value(ask, "r", r, sizeof r))
+    return "latency is r = L: give one of them";
+  const tt_group g = group_of(ask);
+  const int skipped = skipped_of(ask, &g);
+  if (skipped < 0 || skipped > steps_down(&g))
+    return "r goes from 0 to the number of halvings, ceil(log2 P) on one circle";
+  return NULL;
+}
+
+uint32_t tt_generalized_blocks(const tt_ask *ask) {
+  return (uint32_t)ask->ranks;
+}
+
+/* ---- the way down with rho results ---- */
+
+enum { MOST_STEPS = 64 };
+
+typedef struct halving {
+  int level, n, m; /* of n vectors of a level m stay */
+} halving;
+
+typedef enum place { SOURCE, RESULT, TMP0, TMP1, TMP2 } place;
+
+typedef struct wide {
+  tt_fold f;
+  halving step[MOST_STEPS];
+  int steps, cut; /* from step `cut` on all results are kept */
+  int rho;
+  place star, prime; /* the same until a number is odd */
+} wide;
+
+/* Positions lo..hi-1 on the circle of the step, with all that rides along. Behind the
+ * level of the cut that is all of every circle. */
+static tt_span set(const wide *w, const halving *h, place at, int lo, int hi) {
+  const int level = w->step[w->cut].level;
+  const tt_buf buf = at == SOURCE ? TT_SRC : at == RESULT ? TT_DST : TT_TMP;
+  tt_span span = h->level == level ? tt_group_vectors(&w->f.g, buf, level, lo, hi)
+                                   : tt_group_vectors(&w->f.g, buf, level, 0, w->rho);
+  return buf == TT_TMP ? tt_layer(span, (uint32_t)(at - TMP0), (uint32_t)w->f.g.ranks) : span;
+}
+
+static place fresh(place a, place b) {
+  place at = TMP0;
+  while (at == a || at == b) at++;
+  return at;
+}
+
+/* Sum what comes for positions lo..hi-1 and what is there already. */
+static void add(const wide *w, const halving *h, place to, place own, int lo, int hi) {
+  tt_recv_reduce(w->f.b, tt_group_peer(&w->f.g, h->level, h->n - h->m), set(w, h, to, lo, hi),
+                 set(w, h, own, lo, hi), tt_group_side(&w->f.g, h->level));
+}
+
+static void add_local(const wide *w, const halving *h, place to, place own, place in, int lo,
+                      int hi) {
+  tt_span mine = set(w, h, own, lo, hi), other = set(w, h, in, lo, hi);
+  bool first = tt_group_side(&w->f.g, h->level) == TT_OWN_FIRST;
+  tt_reduce_local(w->f.b, set(w, h, to, lo, hi), first ? mine : other, first ? other : mine);
+}
+
+/* How many steps from `from` on halve an even number. */
+static int even_run(const wide *w, int from) {
+  int i = from;
+  while (i < w->steps && w->step[i].n % 2 == 0) i++;
+  return i - from;
+}
+
+/* One kind of sums: to and fro, so that the last of the run goes to dst. */
+static void together(wide *w, int i, int hi) {
+  const halving *h = &w->step[i];
+  if (h->n % 2) { /* vector 0 sits out */
+    w->prime = fresh(w->star, w->star);
+    add(w, h, w->prime, w->star, 1, hi);
+    return;
+  }
+  const bool here = w->star == RESULT;
+  place to = even_run(w, i) % 2 && !here ? RESULT : fresh(w->star, w->star);
+  if (here && i + 1 == w->steps) { /* nowhere to go but back */
+    tt_recv(w->f.b, tt_group_peer(&w->f.g, h->level, h->m), set(w, h, to, 0, hi));
+    add_local(w, h, RESULT, RESULT, to, 0, hi);
+    to = RESULT;
+  } else {
+    add(w, h, to, w->star, 0, hi);
+  }
+  w->star = w->prime = to;
+}
+
+/* Stars and primes; both need what comes in an even step. */
+static void apart(wide *w, int i, int rho, int hi) {
+  const halving *h = &w->step[i];
+  const place in = fresh(w->star, w->prime);
+  const place home = w->star == SOURCE || i + 1 == w->steps ? RESULT : w->star;
+  if (h->n % 2) {
+    add(w, h, in, w->prime, 1, hi);
+    w->prime = in;
+  } else if (h->m == 1) { /* the end of the level: no primes any more */
+    add(w, h, home, w->star, 0, rho);
+    w->star = w->prime = home;
+  } else {
+    tt_recv(w->f.b, tt_group_peer(&w->f.g, h->level, h->m), set(w, h, in, 0, hi));
+    add_local(w, h, home, w->star, in, 0, rho);
+    add_local(w, h, in, w->prime, in, 1, hi);
+    w->star = home;
+    w->prime = in;
+  }
+}
+
+static void widen(wide *w, int i) {
+  const halving *h = &w->step[i];
+  const int level = w->step[w->cut].level;
+  const int rho = h->level == level ? w->rho : w->f.g.size[h->level];
+  tt_send(w->f.b, tt_group_peer(&w->f.g, h->level, h->m - h->n),
+          set(w, h, w->prime, h->m, h->n + rho - 1));
+  if (w->star == w->prime)
+    together(w, i, h->m + rho - 1);
+  else
+    apart(w, i, rho, h->m + rho - 1);
+  if (i + 1 == w->steps) tt_mark_last(w->f.b);
+}
+
+void tt_generalized_build(tt_builder *b, const tt_ask *ask) {
+  wide w = {.f = {b, group_of(ask), TT_DST, 0}, .rho = 1};
+  const tt_group *g = &w.f.g;
+  for (int level = 0; level < g->levels; level++)
+    for (int n = g->size[level]; n > 1; n = (n + 1) / 2)
+      w.step[w.steps++] = (halving){level, n, (n + 1) / 2};
+  w.f.touched = g->size[0];
+  w.cut = w.steps - skipped_of(ask, g);
+  const int plain = w.cut < w.steps ? w.step[w.cut].level : g->levels;
+  if (w.cut < w.steps) w.rho = w.step[w.cut].n;
+  for (int i = 0; i < w.steps; i++) {
+    const halving *h = &w.step[i];
+    if (h->level < plain) {
+      tt_fold_down(&w.f, h->level, h->n, h->m,
+                   tt_group_vectors(g, TT_DST, h->level, 2 * h->m - h->n, h->m));
+      if (i + 1 == w.steps) tt_mark_last(b);
+      if (h->m == 1) w.f.touched = 0;
+      w.star = w.prime = RESULT;
+    } else {
+      if (i == 0 && ask->in_place) w.star = w.prime = RESULT;
+      widen(&w, i);
+    }
+  }
+  for (int i = w.cut - 1; i >= 0; i--)
+    tt_fold_up(&w.f, w.step[i].level, w.step[i].n, w.step[i].m, TT_DST);
+}
+
+/* Every r on the circle, then every split of P, both ways, with every r. */
+bool tt_generalized_samples(int ranks, int i, char *params, size_t size) {
+  const int log = tt_ceil_log2((uint64_t)ranks);
+  if (i <= log) {
+    snprintf(params, size, "r=%d", i);
+    return true;
+  }
+  i -= log + 1;
+  char text[100];
+  int sizes[TT_LEVELS];
+  tt_group g = {.ranks = ranks};
+  for (int s = 0; tt_group_split(ranks, s, text, sizeof text); s++) {
+    g.levels = tt_group_sizes(text, ranks, sizes);
+    memcpy(g.size, sizes, sizeof sizes);
+    const int all = 2 * (steps_down(&g) + 1);
+    if (i < all) {
+      snprintf(params, size, "group=%s,r=%d%s", text, i / 2, i % 2 ? ",inner" : "");
+      return true;
+    }
+    i -= all;
+  }
+  return false;
+}

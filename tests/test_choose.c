@@ -1,0 +1,106 @@
+/* What is chosen: an op that rounds gets the same bits everywhere, one that does not
+ * commute its order, and who asks for a plan that can not gives is told why.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "choose.h"
+#include "engine.h"
+#include "names.h"
+
+static void user(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
+  (void)a, (void)b, (void)dst, (void)n, (void)t, (void)ctx;
+}
+
+static void ops_say_what_they_need(void **state) {
+  tutti_op commuting, ordered;
+  (void)state;
+  assert_int_equal(tutti_op_create(user, NULL, 1, &commuting), TUTTI_OK);
+  assert_int_equal(tutti_op_create(user, NULL, 0, &ordered), TUTTI_OK);
+  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_SUM), 0);
+  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT8, TUTTI_AVG), 0);
+  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_DOUBLE, TUTTI_MAX), 0);
+  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_FLOAT_INT, TUTTI_MINLOC), 0);
+  assert_int_equal(tt_needs_of(TUTTI_ALL_GATHER, TUTTI_FLOAT, TUTTI_SUM), 0);
+  for (int type = TUTTI_FP16; type <= TUTTI_COMPLEX_DOUBLE; type++) {
+    const tutti_op sums[] = {TUTTI_SUM, TUTTI_PROD, TUTTI_AVG};
+    for (int i = 0; i < 3; i++)
+      assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, (tutti_type)type, sums[i]), TT_NEED_SAME);
+  }
+  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT32, commuting), TT_NEED_SAME);
+  assert_int_equal(tt_needs_of(TUTTI_ALLREDUCE, TUTTI_INT32, ordered),
+                   TT_NEED_SAME | TT_NEED_ORDER);
+  tutti_op_free(commuting);
+  tutti_op_free(ordered);
+}
+
+/* Whatever the size, the prover finds in the plan what the op needs. */
+static void what_is_chosen_meets_the_needs(void **state) {
+  (void)state;
+  for (int P = 1; P <= 40; P += P < 9 ? 1 : 6) {
+    tt_chooser *c = tt_chooser_new(P, 0.5, tt_has_loop);
+    assert_non_null(c);
+    for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+      for (unsigned needs = 0; needs < 4 && tt_coll_reduces((tutti_coll)coll); needs++)
+        for (uint64_t bytes = 1; bytes < (uint64_t)1 << 32; bytes *= 16) {
+          const char *name, *refusal;
+          if (tt_choose(c, (tutti_coll)coll, bytes, needs, 0, "", &name, &refusal))
+            fail_msg("%s", tutti_error());
+          tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = bytes % 3 == 1};
+          tutti_report r;
+          assert_true(names_prove(name, &ask, &r));
+          assert_true(!(needs & TT_NEED_SAME) || r.same_grouping);
+          assert_true(!(needs & TT_NEED_ORDER) || r.rank_order);
+        }
+    tt_chooser_free(c);
+  }
+}
+
+static void a_wish_is_refused_in_words(void **state) {
+  static const struct {
+    const char *name, *says; /* NULL: it is granted */
+    unsigned needs;
+  } cases[] = {
+      {"generalized(latency)", NULL, 0},
+      {"generalized(latency)", "an op that rounds", TT_NEED_SAME},
+      {"generalized(latency)", "integers, min and max", TT_NEED_SAME},
+      {"generalized(latency)", "non-commutative", TT_NEED_ORDER},
+      {"generalized(r=0)", NULL, TT_NEED_SAME},
+      {"generalized(r=1,group=3x2,inner)", "an op that rounds", TT_NEED_SAME},
+      {"fold(ring)", NULL, TT_NEED_SAME},
+      {"fold(group=3x2)", NULL, TT_NEED_SAME},
+      {"fold(group=4x2)", "whose product is P", TT_NEED_SAME},
+      {"consistent(i=1)", NULL, TT_NEED_SAME},
+      {"consistent(i=1)", "non-commutative", TT_NEED_SAME | TT_NEED_ORDER},
+      {"consistent(i=4)", "from 0 to ceil(log2 P)", 0},
+      {"consistent(rank-order)", NULL, TT_NEED_SAME | TT_NEED_ORDER},
+  };
+  tt_chooser *c = tt_chooser_new(6, 1, tt_has_loop);
+  (void)state;
+  for (int again = 0; again < 2; again++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+      const char *name, *refusal;
+      assert_int_equal(
+          tt_choose(c, TUTTI_ALLREDUCE, 1000, cases[i].needs, 0, cases[i].name, &name, &refusal),
+          TUTTI_OK);
+      if (!cases[i].says != !refusal || (refusal && !strstr(refusal, cases[i].says)))
+        fail_msg("case %zu, %s: %s", i, cases[i].name, refusal ? refusal : "granted");
+      if (!refusal) assert_string_equal(name, cases[i].name);
+      if (refusal) assert_string_not_equal(name, cases[i].name);
+    }
+  tt_chooser_free(c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ops_say_what_they_need),
+      cmocka_unit_test(what_is_chosen_meets_the_needs),
+      cmocka_unit_test(a_wish_is_refused_in_words),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
