@@ -11,16 +11,30 @@ static void add(names *list, const char *name) {
   snprintf(list->at[list->n++], TT_NAME, "%s", name);
 }
 
+static int count(int family, int ranks) {
+  char name[TT_NAME];
+  int lo = 0, hi = 1; /* sample lo is there, hi is not */
+  if (!tt_algo_sample(family, ranks, 0, name, sizeof name)) return 0;
+  while (tt_algo_sample(family, ranks, hi, name, sizeof name)) lo = hi, hi *= 2;
+  while (lo + 1 < hi) {
+    int mid = lo + (hi - lo) / 2;
+    if (tt_algo_sample(family, ranks, mid, name, sizeof name))
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return hi;
+}
+
 names names_for(int ranks, int most, int turn) {
   names list = {0, NULL};
   char name[TT_NAME];
   for (int a = 0; tt_algo_at(a); a++) add(&list, tt_algo_at(a)->name);
   for (int f = 0; tt_algo_family(f); f++) {
-    int all = 0;
-    while (tt_algo_sample(f, ranks, all, name, sizeof name)) all++;
+    const int all = count(f, ranks);
     const int n = most < 0 || most > all ? all : most;
     for (int i = 0; i < n; i++) {
-      tt_algo_sample(f, ranks, (i * all / n + turn) % all, name, sizeof name);
+      tt_algo_sample(f, ranks, (int)((int64_t)i * all / n + turn) % all, name, sizeof name);
       add(&list, name);
     }
   }

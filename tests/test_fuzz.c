@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "cover.h"
+#include "names.h"
 #include "tutti.h"
 
 enum { ROOM = 1 << 16 };
@@ -30,13 +31,13 @@ static size_t below(size_t n) {
 
 /* Some schedule or other, as tutti prints it. */
 static void original(char *text) {
-  tutti_coll coll = (tutti_coll)below(TUTTI_COLL_COUNT);
-  int P = 1 + (int)below(6), n = 0;
+  int P = 1 + (int)below(6);
   char *printed = NULL;
-  while (tutti_algo_name(n, NULL)) n++;
-  while (tutti_schedule_text(tutti_algo_name((int)below((size_t)n), NULL), coll, P, -1,
-                             (int)below((size_t)P), (int)below(2), &printed))
-    coll = (tutti_coll)below(TUTTI_COLL_COUNT);
+  names list = names_for(P, 3, (int)below(50));
+  while (tutti_schedule_text(list.at[below((size_t)list.n)], (tutti_coll)below(TUTTI_COLL_COUNT), P,
+                             -1, (int)below((size_t)P), (int)below(2), &printed))
+    continue;
+  names_free(&list);
   snprintf(text, ROOM, "%s", printed);
   tutti_text_free(printed);
 }

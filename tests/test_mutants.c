@@ -200,7 +200,7 @@ static void every_mutant_is_refused_or_right(void **state) {
                       .ranks = P,
                       .root = tt_coll_rooted((tutti_coll)coll) ? P - 1 : 0,
                       .in_place = in_place};
-        names list = names_for(P, thorough ? -1 : 4, P);
+        names list = names_for(P, thorough ? -1 : 2, P);
         for (int a = 0; a < list.n; a++) mutants_of(list.at[a], &ask);
         names_free(&list);
       }

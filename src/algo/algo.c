@@ -156,8 +156,12 @@ tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched *
   return status;
 }
 
+/* To the next comma that is not in parentheses. */
 static size_t item_length(const char *item) {
-  return strcspn(item, ",");
+  size_t n = 0;
+  for (int depth = 0; item[n] && (item[n] != ',' || depth > 0); n++)
+    depth += (item[n] == '(') - (item[n] == ')');
+  return n;
 }
 
 static const char *next_item(const char *item) {
@@ -181,9 +185,19 @@ bool tt_param_value(const tt_ask *ask, const char *key, char *value, size_t size
   return false;
 }
 
+bool tt_param_levels(const tt_ask *ask, char *value, size_t size) {
+  for (const char *item = ask->params; item; item = next_item(item))
+    if (memchr(item, ':', item_length(item))) {
+      snprintf(value, size, "%.*s", (int)item_length(item), item);
+      return true;
+    }
+  return false;
+}
+
 static bool listed(const char *item, size_t n, const char *words) {
   for (const char *w = words; *w; w += strspn(w, " ")) {
     size_t m = strcspn(w, " ");
+    if (memchr(w, ':', m) && memchr(item, ':', n)) return true;
     if (w[m - 1] == '=' ? n > m && strncmp(item, w, m) == 0 : n == m && strncmp(item, w, m) == 0)
       return true;
     w += m;

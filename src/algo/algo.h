@@ -46,13 +46,15 @@ tutti_status tt_algo_build_all(const char *name, const tt_ask *ask, tt_sched ***
  * else TUTTI_ERR_ARG with the reason. */
 tutti_status tt_algo_known(const char *name, int ranks);
 
-/* ---- parameters: words and key=value, separated by commas ---- */
+/* ---- parameters: words, key=value and levels, separated by commas ---- */
 
 bool tt_param_word(const tt_ask *ask, const char *word);
 /* The value of `key`, up to the next comma, in `value`; false if absent. */
 bool tt_param_value(const tt_ask *ask, const char *key, char *value, size_t size);
+/* The parameter with a colon in it, such as "node:2 core:4"; false if there is none. */
+bool tt_param_levels(const tt_ask *ask, char *value, size_t size);
 /* NULL, or a sentence about a parameter that is none of `words`
- * (space-separated; "key=" for those with a value). */
+ * (space-separated; "key=" for those with a value, "level:N" for levels). */
 const char *tt_param_refuse(const tt_ask *ask, const char *words);
 
 #endif

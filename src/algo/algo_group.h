@@ -66,11 +66,15 @@ typedef struct tt_how {
   char text[TT_NAME];
 } tt_how;
 
-/* NULL, or why it says nothing legal for a level of the group. */
-const char *tt_how_refuse(const tt_how *how, const tt_group *g, bool inner_first);
-/* The numbers of live vectors of a level, N0 .. 1, in `live`, and how many: at most
- * the level's size. */
-int tt_how_sequence(const tt_how *how, const tt_group *g, bool inner_first, int level, int *live);
+/* From the parameters: ring, halving (if nothing is said), seq=. */
+tt_how tt_how_of(const tt_ask *ask);
+/* NULL, or why it says nothing legal for the i-th of `levels` levels, of this size. */
+const char *tt_how_refuse(const tt_how *how, int levels, int i, int size);
+/* The numbers of live vectors of that level, N0 .. 1, in `live`, and how many: at most
+ * its size. */
+int tt_how_sequence(const tt_how *how, int levels, int i, int size, int *live);
+/* NULL, or why the levels of the group can not be folded so. */
+const char *tt_fold_refuse_how(const tt_how *how, const tt_group *g, bool inner_first);
 /* Every level down, and back: allreduce, or what of it the collective asks for. */
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_how *how,
                    bool inner_first);

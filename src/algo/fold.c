@@ -52,15 +52,6 @@ static tt_group group_of(const tt_ask *ask) {
   return tt_group_product(ask, sizes, n, tt_param_word(ask, "inner"));
 }
 
-static tt_how how_of(const tt_ask *ask) {
-  tt_how how;
-  char seq[TT_NAME];
-  const char *word = tt_param_word(ask, "ring") ? "ring" : "halving";
-  snprintf(how.text, sizeof how.text, "%s",
-           tt_param_value(ask, "seq", seq, sizeof seq) ? seq : word);
-  return how;
-}
-
 const char *tt_fold_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "ring halving seq= stride= group= inner");
   if (wrong) return wrong;
@@ -75,8 +66,8 @@ const char *tt_fold_refuse(const tt_ask *ask) {
   if (!cyclic && !tt_group_sizes(group, ask->ranks, sizes))
     return "group must be sizes as 3x2x2 whose product is P";
   const tt_group g = group_of(ask);
-  const tt_how how = how_of(ask);
-  return tt_how_refuse(&how, &g, tt_param_word(ask, "inner"));
+  const tt_how how = tt_how_of(ask);
+  return tt_fold_refuse_how(&how, &g, tt_param_word(ask, "inner"));
 }
 
 uint32_t tt_fold_blocks(const tt_ask *ask) {
@@ -85,7 +76,7 @@ uint32_t tt_fold_blocks(const tt_ask *ask) {
 
 void tt_fold_build(tt_builder *b, const tt_ask *ask) {
   const tt_group g = group_of(ask);
-  const tt_how how = how_of(ask);
+  const tt_how how = tt_how_of(ask);
   tt_fold_whole(b, ask, &g, &how, tt_param_word(ask, "inner"));
 }
 

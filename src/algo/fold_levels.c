@@ -10,14 +10,22 @@
 
 #include "algo_group.h"
 
+tt_how tt_how_of(const tt_ask *ask) {
+  tt_how how;
+  char seq[TT_NAME];
+  const char *word = tt_param_word(ask, "ring") ? "ring" : "halving";
+  snprintf(how.text, sizeof how.text, "%s",
+           tt_param_value(ask, "seq", seq, sizeof seq) ? seq : word);
+  return how;
+}
+
 /* The part of `how` that is for a level. */
-static bool item_of(const tt_how *how, const tt_group *g, bool inner_first, int level, char *item,
-                    size_t size) {
+static bool item_of(const tt_how *how, int levels, int i, char *item, size_t size) {
   const char *at = how->text;
-  int place = inner_first ? g->levels - 1 - level : level, items = 1;
+  int items = 1;
   for (const char *p = at; *p; p++) items += *p == '/';
-  if (items != 1 && items != g->levels) return false;
-  for (; items > 1 && place > 0; place--) at = strchr(at, '/') + 1;
+  if (items != 1 && items != levels) return false;
+  for (; items > 1 && i > 0; i--) at = strchr(at, '/') + 1;
   snprintf(item, size, "%.*s", (int)strcspn(at, "/"), at);
   return true;
 }
@@ -37,29 +45,38 @@ static int next_live(const char *item, int n) {
   return 0;
 }
 
-const char *tt_how_refuse(const tt_how *how, const tt_group *g, bool inner_first) {
+const char *tt_how_refuse(const tt_how *how, int levels, int i, int size) {
   char item[TT_NAME];
-  for (int level = 0; level < g->levels; level++) {
-    if (!item_of(how, g, inner_first, level, item, sizeof item))
-      return "seq must be one sequence, or one per level with slashes between";
-    const bool numbers = *item >= '0' && *item <= '9';
-    if (numbers && atoi(item) != g->size[level])
-      return g->levels == 1
-                 ? "seq must fall from P to 1, each number at least half of the one before"
-                 : "a level's seq must fall from its size to 1";
-    for (int n = g->size[level]; n > 1; n = next_live(item, n))
-      if (next_live(item, n) < 1)
-        return "seq must fall from P to 1, each number at least half of the one before";
-  }
-  return NULL;
+  if (!item_of(how, levels, i, item, sizeof item))
+    return "seq must be one sequence, or one per level with slashes between";
+  const bool numbers = *item >= '0' && *item <= '9';
+  bool legal = !numbers || atoi(item) == size;
+  for (int n = size; legal && n > 1; n = next_live(item, n)) legal = next_live(item, n) > 0;
+  if (legal) return NULL;
+  return levels == 1 ? "seq must fall from P to 1, each number at least half of the one before"
+                     : "a level's seq must fall from its size to 1, each number at least half of "
+                       "the one before";
 }
 
-int tt_how_sequence(const tt_how *how, const tt_group *g, bool inner_first, int level, int *live) {
+int tt_how_sequence(const tt_how *how, int levels, int i, int size, int *live) {
   char item[TT_NAME];
   int length = 0;
-  if (!item_of(how, g, inner_first, level, item, sizeof item)) return 0;
-  for (int n = g->size[level]; n >= 1; n = n > 1 ? next_live(item, n) : 0) live[length++] = n;
+  if (!item_of(how, levels, i, item, sizeof item)) return 0;
+  for (int n = size; n >= 1; n = n > 1 ? next_live(item, n) : 0) live[length++] = n;
   return length;
+}
+
+static int sequence(const tt_how *how, const tt_group *g, bool inner_first, int level, int *live) {
+  int i = inner_first ? g->levels - 1 - level : level;
+  return tt_how_sequence(how, g->levels, i, g->size[level], live);
+}
+
+const char *tt_fold_refuse_how(const tt_how *how, const tt_group *g, bool inner_first) {
+  const char *wrong = NULL;
+  for (int level = 0; level < g->levels && !wrong; level++)
+    wrong =
+        tt_how_refuse(how, g->levels, inner_first ? g->levels - 1 - level : level, g->size[level]);
+  return wrong;
 }
 
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_how *how,
@@ -69,7 +86,7 @@ void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt
   int *live = malloc((size_t)ask->ranks * sizeof *live);
   if (!live) b->status = TUTTI_ERR_MEMORY;
   for (int level = 0; live && ask->coll != TUTTI_ALL_GATHER && level <= last; level++) {
-    int n = tt_how_sequence(how, g, inner_first, level, live);
+    int n = sequence(how, g, inner_first, level, live);
     for (int i = 0; i + 1 < n; i++) {
       const bool ends = level == last && live[i + 1] == 1;
       tt_fold_down(&f, level, live[i], live[i + 1],
@@ -82,7 +99,7 @@ void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt
   if (ask->coll == TUTTI_ALL_GATHER)
     tt_copy(b, tt_block(TT_DST, (uint32_t)ask->rank), tt_block(TT_SRC, (uint32_t)ask->rank));
   for (int level = last; live && ask->coll != TUTTI_REDUCE_SCATTER && level >= 0; level--) {
-    int n = tt_how_sequence(how, g, inner_first, level, live);
+    int n = sequence(how, g, inner_first, level, live);
     for (int i = n - 2; i >= 0; i--) {
       const bool mine = ask->coll == TUTTI_ALL_GATHER && level == last && live[i + 1] == 1;
       tt_fold_up(&f, level, live[i], live[i + 1], mine ? TT_SRC : TT_DST);

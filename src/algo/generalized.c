@@ -214,23 +214,17 @@ void tt_generalized_build(tt_builder *b, const tt_ask *ask) {
 /* Every r on the circle, then every split of P, both ways, with every r. */
 bool tt_generalized_samples(int ranks, int i, char *params, size_t size) {
   const int log = tt_ceil_log2((uint64_t)ranks);
+  const int room = log + 3; /* numbers of steps that a split may have; more: again from 0 */
+  char text[100];
   if (i <= log) {
     snprintf(params, size, "r=%d", i);
     return true;
   }
   i -= log + 1;
-  char text[100];
-  int sizes[TT_LEVELS];
+  if (!tt_group_split(ranks, i / (2 * room), text, sizeof text)) return false;
   tt_group g = {.ranks = ranks};
-  for (int s = 0; tt_group_split(ranks, s, text, sizeof text); s++) {
-    g.levels = tt_group_sizes(text, ranks, sizes);
-    memcpy(g.size, sizes, sizeof sizes);
-    const int all = 2 * (steps_down(&g) + 1);
-    if (i < all) {
-      snprintf(params, size, "group=%s,r=%d%s", text, i / 2, i % 2 ? ",inner" : "");
-      return true;
-    }
-    i -= all;
-  }
-  return false;
+  g.levels = tt_group_sizes(text, ranks, g.size);
+  snprintf(params, size, "group=%s,r=%d%s", text, i / 2 % room % (steps_down(&g) + 1),
+           i % 2 ? ",inner" : "");
+  return true;
 }

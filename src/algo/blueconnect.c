@@ -1,0 +1,129 @@
+/* blueconnect.c - a fold level by level of the machine, from within.
+ *
+ * Idea       reduce-scatter among the ranks of a core's node, then what is left, a
+ *            part of the vector each, among the nodes of a rack, then among racks;
+ *            and all the way back. So the wire of a level carries only what must
+ *            cross it. That is a fold on the product of circles, one per level, in
+ *            the order from the innermost on: any sizes, and any fold sequence each.
+ *            Levels whose groups differ in size are in uneven.c.
+ * Cost       one message a step, 2(P-1)/P of the vector in all; across the level
+ *            with p groups, each of q ranks, 2(p-1)/p of a vector per group. In slices
+ *            (TUTTI_SLICES) the levels overlap.
+ * Scratch    none for allreduce and all-gather; partial sums for reduce-scatter.
+ * Invariant  rank l of its group holds part l: its blocks are a run, whose offset and
+ *            length are those of the paper's algorithm 1.
+ * Parameters the levels, outermost first, as "rack:3 node:2 core:2" (topo_tree.h);
+ *            ring | halving | seq=..., as in fold.c, one per level of more than one.
+ * Source     Cho, Finkler, Kung, Hunter, BlueConnect, SysML 2019.
+ * See        tutti plan show 'blueconnect(rack:2 node:2 core:3)' -P 12
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algo_group.h"
+#include "algo_uneven.h"
+
+const char *tt_blueconnect_refuse(const tt_ask *ask);
+uint32_t tt_blueconnect_blocks(const tt_ask *ask);
+void tt_blueconnect_build(tt_builder *b, const tt_ask *ask);
+bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size);
+
+/* NULL and the tree, or what is wrong with the levels. */
+static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
+  char levels[TT_NAME];
+  if (!tt_param_levels(ask, levels, sizeof levels))
+    return "it needs the levels of the machine, as in blueconnect(node:4 core:8)";
+  size_t size;
+  char *text = tt_thread_text(&size);
+  if (tt_tree_parse(levels, tree)) {
+    snprintf(text, size, "%s", tutti_error());
+    return text;
+  }
+  if (tree->ranks == ask->ranks) return NULL;
+  snprintf(text, size, "its levels hold %d ranks, not %d", tree->ranks, ask->ranks);
+  return text;
+}
+
+static tt_group group_of(const tt_ask *ask, const tt_tree *tree) {
+  int sizes[TT_LEVELS] = {1}, n = 0;
+  for (int i = 0; i < tree->levels; i++)
+    if (tree->level[i].each > 1) sizes[n++] = tree->level[i].each;
+  return tt_group_product(ask, sizes, n ? n : 1, true);
+}
+
+const char *tt_blueconnect_refuse(const tt_ask *ask) {
+  const char *wrong = tt_param_refuse(ask, "LEVEL:N ring halving seq=");
+  tt_tree tree;
+  if (!wrong && tt_coll_rooted(ask->coll)) wrong = "it has no root; naive has";
+  if (!wrong) wrong = tree_of(ask, &tree);
+  if (wrong) return wrong;
+  const tt_how how = tt_how_of(ask);
+  if (!tree.even) return tt_uneven_refuse(ask, &tree, &how);
+  const tt_group g = group_of(ask, &tree);
+  return tt_fold_refuse_how(&how, &g, true);
+}
+
+uint32_t tt_blueconnect_blocks(const tt_ask *ask) {
+  tt_tree tree;
+  if (tree_of(ask, &tree) || tree.even) return (uint32_t)ask->ranks;
+  return tt_uneven_blocks(&tree);
+}
+
+void tt_blueconnect_build(tt_builder *b, const tt_ask *ask) {
+  tt_tree tree;
+  const tt_how how = tt_how_of(ask);
+  if (tree_of(ask, &tree)) return;
+  if (tree.even) {
+    const tt_group g = group_of(ask, &tree);
+    tt_fold_whole(b, ask, &g, &how, true);
+  } else {
+    tt_uneven_build(b, ask, &tree, &how);
+  }
+}
+
+/* "3x2x2" as levels. */
+static void levels_of(const char *split, char *text, size_t size) {
+  static const char *const names[] = {"room", "rack", "node", "chip", "core", "unit"};
+  size_t at = 0;
+  text[0] = 0;
+  for (int i = 0; at < size; i++) {
+    at += (size_t)snprintf(text + at, size - at, "%s%s:%.*s", i ? " " : "", names[i % 6],
+                           (int)strcspn(split, "x"), split);
+    split += strcspn(split, "x");
+    if (!*split++) break;
+  }
+}
+
+bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size) {
+  static const char *const how[] = {"halving", "ring"};
+  const int P = ranks, half = P / 2, third = P / 3;
+  char split[64], text[100];
+  switch (i) {
+    case 0: snprintf(params, size, "node:%d", P); return true;
+    case 1: snprintf(params, size, "node:(%d)", P); return true;
+  }
+  i -= 2;
+  if (P >= 2 && i < 2) {
+    snprintf(params, size, "node:(%d,%d),%s", P - half, half, how[i]);
+    return true;
+  }
+  i -= P >= 2 ? 2 : 0;
+  if (P >= 6 && i < 6) {
+    const int rest = P - third - 1;
+    if (i < 2)
+      snprintf(params, size, "node:(%d,1,%d),%s", rest, third, how[i]);
+    else if (i < 4)
+      snprintf(params, size, "rack:2 node:(%d,1,%d,%d),%s", rest - 1, third - 1, 2, how[i % 2]);
+    else if (i < 5)
+      snprintf(params, size, "rack:2 node:(2,1) core:(%d,%d,1)", P - half, half - 1);
+    else
+      snprintf(params, size, "node:3 core:(%d,1,%d),seq=3.2.1/halving", third, rest);
+    return true;
+  }
+  i -= P >= 6 ? 6 : 0;
+  if (!tt_group_split(P, i / 2, split, sizeof split)) return false;
+  levels_of(split, text, sizeof text);
+  snprintf(params, size, "%s,%s", text, how[i % 2]);
+  return true;
+}

@@ -1,0 +1,99 @@
+/* topo_tree.c - reads how ranks sit in nested groups.
+ *
+ * Idea       a level says how many of its things are in each thing of the level above:
+ *            one number for all, or a list with a number each. A list at the end that
+ *            is longer by a factor lists ranks: node:(4,3,4) is node:3 and a level of
+ *            ranks with that list.
+ * Invariant  every thing holds at least one rank, and there are fewer than 2^20.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "topo_tree.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RANKS = 1 << 20 };
+
+static tutti_status complain(const char *text, const char *at, const char *expected) {
+  return tt_fail(TUTTI_ERR_ARG, "topology '%.80s', character %d: expected %s", text,
+                 (int)(at - text) + 1, expected);
+}
+
+static bool number(const char **at, int *n) {
+  char *end;
+  if (!isdigit((unsigned char)**at)) return false;
+  long value = strtol(*at, &end, 10);
+  *at = end;
+  *n = (int)value;
+  return value >= 1 && value <= MOST_RANKS;
+}
+
+/* "(4,3,4)" into the level's list. */
+static bool read_list(tt_tree *t, int level, const char **at) {
+  int room = t->level[level].at = level ? t->level[level - 1].at + t->level[level - 1].n : 0;
+  do {
+    ++*at;
+    if (room + t->level[level].n == TT_TREE_LIST) return false;
+    int *n = &t->list[room + t->level[level].n++];
+    if (!number(at, n)) return false;
+    t->level[level].most = (int)tt_max((size_t)t->level[level].most, (size_t)*n);
+  } while (**at == ',');
+  t->even = false;
+  return *(*at)++ == ')';
+}
+
+/* A list that is `times` as long as there are parents says how many ranks each has. */
+static void list_of_ranks(tt_tree *t, int times) {
+  int level = t->levels - 1;
+  t->level[level + 1] = t->level[level];
+  t->level[level].each = t->level[level].most = times;
+  t->level[level].n = 0;
+  t->levels++;
+}
+
+tutti_status tt_tree_parse(const char *text, tt_tree *t) {
+  const char *at = text;
+  int64_t things = 1;
+  memset(t, 0, sizeof *t);
+  t->even = true;
+  for (;;) {
+    at += strspn(at, " ");
+    if (!*at && t->levels) break;
+    const int level = t->levels;
+    size_t name = strcspn(at, ": (),");
+    if (!name || at[name] != ':') return complain(text, at, "a level such as node:4");
+    if (level + 2 > TT_TREE_LEVELS) return complain(text, at, "at most 11 levels");
+    at += name + 1;
+    t->levels++;
+    if (*at != '(') {
+      if (!number(&at, &t->level[level].each)) return complain(text, at, "a number of at least 1");
+      t->level[level].most = t->level[level].each;
+      things *= t->level[level].each;
+    } else {
+      if (!read_list(t, level, &at)) return complain(text, at, "a list such as (4,3,4)");
+      const int n = t->level[level].n;
+      if (n != things) {
+        if (n % things || at[strspn(at, " ")])
+          return complain(text, at, "a number in the list for each thing of the level above");
+        list_of_ranks(t, n / (int)things);
+      }
+      things = 0;
+      for (int i = 0; i < n; i++) things += t->list[t->level[t->levels - 1].at + i];
+    }
+    if (things > MOST_RANKS) return complain(text, at, "at most 1048576 ranks");
+    if (*at && *at != ' ') return complain(text, at, "a blank");
+  }
+  t->ranks = (int)things;
+  return TUTTI_OK;
+}
+
+int tt_tree_count(const tt_tree *t, int level, int g) {
+  return t->level[level].each ? t->level[level].each : t->list[t->level[level].at + g];
+}
+
+int tt_tree_first(const tt_tree *t, int level, int g) {
+  if (t->level[level].each) return g * t->level[level].each;
+  int first = 0;
+  for (int i = 0; i < g; i++) first += t->list[t->level[level].at + i];
+  return first;
+}
