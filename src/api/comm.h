@@ -28,6 +28,7 @@ typedef struct tt_plan {
   uint64_t key; /* of the call; 0: free */
   tt_prepared *prepared;
   int slices;
+  tt_reducer reducer;
   uint32_t hash; /* of the call and the plan: the same on all ranks */
 } tt_plan;
 

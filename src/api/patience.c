@@ -38,7 +38,7 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   }
   if (p->looks == comm->spins) spun(comm, false);
   uint64_t now = p->looks % 16 ? 0 : now_us();
-  if (!p->since) p->since = p->looked = now ? now : now_us();
+  if (now && !p->since) p->since = p->looked = now;
   if (now && now - p->looked >= LOOK_US) {
     p->looked = now;
     tt_look_after(comm, p, now);

@@ -109,6 +109,9 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
                 .root = c->root,
                 .in_place = in_place};
   plan->slices = slices_for(comm, c);
+  plan->reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
+  if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->reducer, c->type, c->op);
+  if (status) return status;
   status = prepare(comm, &ask, name, plan->slices, &plan->prepared);
   if (!status) plan->hash = hash_of(c, name, plan->slices, plan->prepared->program->shape);
   return status;

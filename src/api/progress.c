@@ -5,6 +5,7 @@
  * Invariant  an operation starts only when its place in the window is free, in the
  *            order of issue; a broken communicator fails all that it holds.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
 #include <stdio.h>
 
 #include "comm.h"
@@ -30,8 +31,8 @@ static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const 
                             call->count};
   comm->wire->ops->record(comm->wire, &record, comm->oldest);
   place->begun = true;
-  tt_operation_begin(&place->operation, comm->wire, plan->prepared->program, call, stamp,
-                     comm->oldest, plan->slices);
+  tt_operation_begin(&place->operation, comm->wire, plan->prepared->program, call,
+                     &plan->reducer, stamp, comm->oldest, plan->slices);
 }
 
 static void start(tutti_comm *comm, tutti_request *r) {
@@ -44,13 +45,17 @@ static void start(tutti_comm *comm, tutti_request *r) {
   if (place->operation.status) tt_blame_operation(comm, &place->operation);
 }
 
+enum { TURNS = 16 }; /* of the scheduler, with more ranks than cores */
+
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
-  if (comm->unfinished || comm->crowd > 1 || !plan->prepared->program->shape) return false;
+  if (comm->unfinished || !plan->prepared->program->shape) return false;
   if (comm->wire->ops->aborted(comm->wire, NULL, 0)) return false; /* post nothing more */
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
   begin(comm, place, call, plan);
-  for (uint32_t look = 0; o->loop && look < comm->spins; look++) {
+  const bool crowded = comm->crowd > 1;
+  const uint32_t looks = crowded ? TURNS : comm->spins;
+  for (uint32_t look = 0; o->loop && look < looks; look++) {
     tt_operation_progress(o);
     if (o->status) return false;
     if (tt_operation_done(o)) {
@@ -59,7 +64,10 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
       comm->spins = tt_min(comm->spins + look, (uint32_t)TT_SPINS);
       return true;
     }
-    tt_relax();
+    if (crowded)
+      sched_yield();
+    else
+      tt_relax();
   }
   return false;
 }

@@ -128,11 +128,12 @@ struct tt_operation {
   tutti_status status; /* not TUTTI_OK: failed, with the sentence in tutti_error */
 };
 
-/* Takes place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are
+/* `reducer` is of the call's type and op. Takes place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are
  * over on this rank. Memory of earlier operations is reused.
  * Fails with TUTTI_ERR_MEMORY before anything is sent. */
 tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program *program,
-                                const tt_call *call, tt_stamp stamp, uint32_t oldest, int slices);
+                                const tt_call *call, const tt_reducer *reducer, tt_stamp stamp,
+                                uint32_t oldest, int slices);
 /* Do what can be done; true if anything moved. Ends with finished == slices, or
  * a status. */
 bool tt_operation_progress(tt_operation *o);

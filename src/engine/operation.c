@@ -22,7 +22,8 @@ static tutti_status start_slice(tt_operation *o, int slice) {
 }
 
 tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program *program,
-                                const tt_call *call, tt_stamp stamp, uint32_t oldest, int slices) {
+                                const tt_call *call, const tt_reducer *reducer, tt_stamp stamp,
+                                uint32_t oldest, int slices) {
   o->wire = wire;
   o->program = program;
   o->call = *call;
@@ -32,12 +33,9 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program
   o->status = TUTTI_OK;
   o->finished = 0;
   o->slices = tt_coll_owned(call->coll) || slices < 1 ? 1 : slices;
-  if (tt_coll_reduces(call->coll)) {
-    tutti_status status = tt_reducer_init(&o->reducer, call->type, call->op);
-    if (status) return o->status = status;
-  } else {
-    o->reducer = (tt_reducer){.type = call->type, .element = tutti_type_size(call->type)};
-  }
+  o->reducer = *reducer;
+  if (reducer->user && !reducer->user->used)
+    return o->status = tt_fail(TUTTI_ERR_OP, "op %d has been freed", (int)call->op);
   o->loop = tt_line_loop.fits(o) ? &tt_line_loop : tt_arena_loop.fits(o) ? &tt_arena_loop : NULL;
   if (o->loop) return o->loop->begin(o);
   tt_partition_even(&o->slicing, call->count, o->reducer.element, (uint32_t)o->slices);
