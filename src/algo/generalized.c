@@ -10,7 +10,8 @@
  *            they are the same and made once; an odd step leaves the stars alone.
  * Cost       2L - r steps of one message, L = ceil(log2 P) on one circle. A step that
  *            halves n sends floor(n/2) + rho - 1 blocks, at most P; rho is the number
- *            of vectors that the last skipped step would have made.
+ *            of vectors that the last skipped step would have made. With r = L the
+ *            vector is one block.
  * Scratch    up to 3 vectors.
  * Invariant  primes never stand in dst, so the last step can put the results there.
  * Same       the sum is grouped differently on different ranks, but on circles of two:
@@ -73,8 +74,14 @@ const char *tt_generalized_refuse(const tt_ask *ask) {
   return NULL;
 }
 
+/* With no way back every step is about all positions: no need to cut the vector. */
+static bool whole(const tt_ask *ask) {
+  const tt_group g = group_of(ask);
+  return skipped_of(ask, &g) == steps_down(&g);
+}
+
 uint32_t tt_generalized_blocks(const tt_ask *ask) {
-  return (uint32_t)ask->ranks;
+  return whole(ask) ? 1 : (uint32_t)ask->ranks;
 }
 
 /* ---- the way down with rho results ---- */
@@ -100,9 +107,11 @@ typedef struct wide {
 static tt_span set(const wide *w, const halving *h, place at, int lo, int hi) {
   const int level = w->step[w->cut].level;
   const tt_buf buf = at == SOURCE ? TT_SRC : at == RESULT ? TT_DST : TT_TMP;
-  tt_span span = h->level == level ? tt_group_vectors(&w->f.g, buf, level, lo, hi)
-                                   : tt_group_vectors(&w->f.g, buf, level, 0, w->rho);
-  return buf == TT_TMP ? tt_layer(span, (uint32_t)(at - TMP0), (uint32_t)w->f.g.ranks) : span;
+  tt_span span = tt_block(buf, 0);
+  if (w->cut > 0)
+    span = h->level == level ? tt_group_vectors(&w->f.g, buf, level, lo, hi)
+                             : tt_group_vectors(&w->f.g, buf, level, 0, w->rho);
+  return buf == TT_TMP ? tt_layer(span, (uint32_t)(at - TMP0), w->f.b->s->blocks) : span;
 }
 
 static place fresh(place a, place b) {
