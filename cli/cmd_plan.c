@@ -79,7 +79,7 @@ static char *text_of(const char *algo, const options *o, long rank) {
 }
 
 static int list(const options *o) {
-  printf("%-22s %5s %8s %7s %7s  %-5s %-5s\n", "algorithm", "steps", "messages", "vectors",
+  printf("%-30s %5s %8s %7s %7s  %-5s %-5s\n", "algorithm", "steps", "messages", "vectors",
          "scratch", "order", "same");
   for (int i = 0; tutti_algo_name(i, NULL); i++) {
     const char *sentence, *name = tutti_algo_name(i, &sentence);
@@ -90,7 +90,7 @@ static int list(const options *o) {
     tutti_status status = tutti_schedule_check(text, &r);
     tutti_text_free(text);
     if (status) return cli_fail(CLI_FAILED, "plan", "%s", tutti_error());
-    printf("%-22s %5d %8d %7.2f %7.2f  %-5s %-5s %s\n", name, r.steps, r.messages,
+    printf("%-30s %5d %8d %7.2f %7.2f  %-5s %-5s %s\n", name, r.steps, r.messages,
            (double)r.sent_blocks / r.blocks, (double)r.scratch_blocks / r.blocks,
            r.rank_order ? "kept" : "lost", r.same_grouping ? "yes" : "no", sentence);
   }

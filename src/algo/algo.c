@@ -10,23 +10,29 @@
   const char *tt_##prefix##_refuse(const tt_ask *ask); \
   uint32_t tt_##prefix##_blocks(const tt_ask *ask);    \
   void tt_##prefix##_build(tt_builder *b, const tt_ask *ask);
+#define TT_NAMED TT_ALGO
 #define TT_SAMPLES(prefix, family) \
   bool tt_##prefix##_samples(int ranks, int i, char *params, size_t size);
 #include "algos.def"
 #undef TT_ALGO
+#undef TT_NAMED
 #undef TT_SAMPLES
 
 #define TT_SAMPLES(prefix, family)
 static const tt_algo table[] = {
-#define TT_ALGO(prefix, name, sentence) \
-  {name, sentence, tt_##prefix##_refuse, tt_##prefix##_blocks, tt_##prefix##_build},
+#define LINE(prefix, name, sentence, candidate) \
+  {name, sentence, candidate, tt_##prefix##_refuse, tt_##prefix##_blocks, tt_##prefix##_build},
+#define TT_ALGO(prefix, name, sentence)  LINE(prefix, name, sentence, true)
+#define TT_NAMED(prefix, name, sentence) LINE(prefix, name, sentence, false)
 #include "algos.def"
 #undef TT_ALGO
+#undef TT_NAMED
 };
 #undef TT_SAMPLES
 enum { COUNT = sizeof table / sizeof *table };
 
 #define TT_ALGO(prefix, name, sentence)
+#define TT_NAMED(prefix, name, sentence)
 static const struct {
   const char *name;
   bool (*samples)(int ranks, int i, char *params, size_t size);
@@ -36,6 +42,7 @@ static const struct {
 #undef TT_SAMPLES
 };
 #undef TT_ALGO
+#undef TT_NAMED
 enum { FAMILIES = sizeof families / sizeof *families };
 
 const tt_algo *tt_algo_at(int i) {
@@ -192,6 +199,15 @@ bool tt_param_levels(const tt_ask *ask, char *value, size_t size) {
       return true;
     }
   return false;
+}
+
+bool tt_param_int(const tt_ask *ask, const char *key, int lo, int hi, int otherwise, int *value) {
+  char text[16], *end;
+  *value = otherwise;
+  if (!tt_param_value(ask, key, text, sizeof text)) return true;
+  long number = strtol(text, &end, 10);
+  *value = (int)number;
+  return end != text && !*end && number >= lo && number <= hi;
 }
 
 static bool listed(const char *item, size_t n, const char *words) {

@@ -20,6 +20,7 @@ typedef struct tt_ask {
 typedef struct tt_algo {
   const char *name; /* with parameters: "fold(ring)" */
   const char *sentence;
+  bool candidate; /* tutti may choose it; else it runs only when it is named */
   /* NULL, or why it can not do this ("needs a power of two"). */
   const char *(*refuse)(const tt_ask *ask);
   /* Blocks of its cut. */
@@ -53,6 +54,8 @@ bool tt_param_word(const tt_ask *ask, const char *word);
 bool tt_param_value(const tt_ask *ask, const char *key, char *value, size_t size);
 /* The parameter with a colon in it, such as "node:2 core:4"; false if there is none. */
 bool tt_param_levels(const tt_ask *ask, char *value, size_t size);
+/* That value as a number, `otherwise` if absent; false if it is none from lo to hi. */
+bool tt_param_int(const tt_ask *ask, const char *key, int lo, int hi, int otherwise, int *value);
 /* NULL, or a sentence about a parameter that is none of `words`
  * (space-separated; "key=" for those with a value, "level:N" for levels). */
 const char *tt_param_refuse(const tt_ask *ask, const char *words);

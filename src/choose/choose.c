@@ -63,6 +63,7 @@ static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, tt_
 static void price_all(tt_chooser *c, tutti_coll coll) {
   for (int i = 0; i < MOST && tt_algo_at(i); i++)
     c->candidates[coll][i].possible =
+        tt_algo_at(i)->candidate &&
         price_of(c, tt_algo_at(i)->name, coll, &c->candidates[coll][i].line);
   c->priced[coll] = true;
 }
