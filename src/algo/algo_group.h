@@ -16,6 +16,7 @@ enum { TT_LEVELS = 20 };
 
 typedef struct tt_group {
   int ranks, rank, levels;
+  uint32_t base;             /* the first block of its part of the vector */
   bool nested;               /* blocks are numbered by the digits in the order of folding */
   int size[TT_LEVELS];       /* of the circle */
   int apart[TT_LEVELS];      /* ranks from one digit to the next */

@@ -6,9 +6,8 @@
  *            d = N(i)-N(i+1) down the circle, where they are summed into vectors
  *            N(i+1)-d..N(i+1)-1. At the end rank g owns block g; run backwards
  *            it shares the sums. N falls by one: the ring. N halves: the
- *            bandwidth-optimal generalized allreduce. All between is legal. A group
- *            that is a product of circles is folded circle by circle: 2x2x2 is
- *            recursive halving and doubling, 3x2x2 from within is BlueConnect.
+ *            bandwidth-optimal generalized allreduce. All between is legal. A product
+ *            of circles is folded one by one: 2x2x2 is recursive halving and doubling.
  * Cost       one message a step each way; 2(P-1)/P of the vector in all.
  * Scratch    none for allreduce and all-gather; partial sums for reduce-scatter.
  * Invariant  vectors from `touched` on are partial sums in the work buffer, those
@@ -17,7 +16,8 @@
  * Parameters ring | halving | seq=7.4.2.1 (with a group one for all levels, or one
  *            each: seq=ring/4.2.1); group=3x2x2, outermost level first, folded in
  *            that order, or, with inner, from the last level on; or stride=S: rank
- *            S*p stands at position p (S without common factor with P).
+ *            S*p stands at position p (no common factor with P; -1: the other way
+ *            round); rings=R: circles 1, -1, 2, -2 ... ranks a step, a part each.
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation,
  *            2020; ring: Patarasuk and Yuan, J. Par. Distrib. Comput. 69(2), 2009;
  *            levels: Cho et al., BlueConnect, SysML 2019.
@@ -34,50 +34,76 @@ uint32_t tt_fold_blocks(const tt_ask *ask);
 void tt_fold_build(tt_builder *b, const tt_ask *ask);
 bool tt_fold_samples(int ranks, int i, char *params, size_t size);
 
+enum { RINGS = 16, MOST = 1 << 20 };
+
 static int stride_of(const tt_ask *ask) {
-  char value[16];
-  return tt_param_value(ask, "stride", value, sizeof value) ? atoi(value) : 1;
+  int stride;
+  return tt_param_int(ask, "stride", -MOST, MOST, 1, &stride) ? stride : 0;
 }
 
 static int gcd(int a, int b) {
   return b ? gcd(b, a % b) : a;
 }
 
-static tt_group group_of(const tt_ask *ask) {
+static int rings_of(const tt_ask *ask) {
+  int rings;
+  return tt_param_int(ask, "rings", 1, RINGS, 1, &rings) ? rings : -1;
+}
+
+/* Where the i-th ring at once goes: 1, -1, and so on with what generates the circle;
+ * from the beginning when there is no more. */
+static int way_of(int ranks, int i) {
+  for (int s = 1;; s = 2 * (s + 1) < ranks ? s + 1 : 1) {
+    if (gcd(s, ranks) != 1) continue;
+    if (i < 2) return i ? -s : s;
+    i -= 2;
+  }
+}
+
+static tt_group group_of(const tt_ask *ask, int ring) {
   char value[TT_NAME];
   int sizes[TT_LEVELS];
-  if (!tt_param_value(ask, "group", value, sizeof value))
-    return tt_group_cyclic(ask, stride_of(ask));
+  if (!tt_param_value(ask, "group", value, sizeof value)) {
+    const int64_t stride = (int64_t)stride_of(ask) * way_of(ask->ranks, ring);
+    tt_group g = tt_group_cyclic(ask, tt_mod(stride, ask->ranks));
+    g.base = (uint32_t)(ring * ask->ranks);
+    return g;
+  }
   int n = tt_group_sizes(value, ask->ranks, sizes);
   return tt_group_product(ask, sizes, n, tt_param_word(ask, "inner"));
 }
 
 const char *tt_fold_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "ring halving seq= stride= group= inner");
+  const char *wrong = tt_param_refuse(ask, "ring halving seq= stride= rings= group= inner");
   if (wrong) return wrong;
   if (tt_coll_rooted(ask->coll)) return "it has no root; naive has";
   char group[TT_NAME];
   int stride = stride_of(ask), sizes[TT_LEVELS];
   bool cyclic = !tt_param_value(ask, "group", group, sizeof group);
-  if (stride < 1 || gcd(stride, ask->ranks) != 1)
-    return "stride must be positive and have no common factor with P";
-  if (stride != 1 && tt_coll_owned(ask->coll)) return "stride is for allreduce only";
-  if (stride != 1 && !cyclic) return "stride and group exclude each other";
+  const int rings = rings_of(ask);
+  if (stride == 0 || gcd(abs(stride), ask->ranks) != 1)
+    return "stride must have no common factor with P";
+  if (rings < 0) return "rings go from 1 to 16";
+  if ((stride != 1 || rings > 1) && tt_coll_owned(ask->coll))
+    return "stride and rings are for allreduce only";
+  if ((stride != 1 || rings > 1) && !cyclic) return "stride and rings go without a group";
   if (!cyclic && !tt_group_sizes(group, ask->ranks, sizes))
     return "group must be sizes as 3x2x2 whose product is P";
-  const tt_group g = group_of(ask);
+  const tt_group g = group_of(ask, 0);
   const tt_how how = tt_how_of(ask);
   return tt_fold_refuse_how(&how, &g, tt_param_word(ask, "inner"));
 }
 
 uint32_t tt_fold_blocks(const tt_ask *ask) {
-  return (uint32_t)ask->ranks;
+  return (uint32_t)(ask->ranks * rings_of(ask));
 }
 
 void tt_fold_build(tt_builder *b, const tt_ask *ask) {
-  const tt_group g = group_of(ask);
   const tt_how how = tt_how_of(ask);
-  tt_fold_whole(b, ask, &g, &how, tt_param_word(ask, "inner"));
+  for (int ring = 0; ring < rings_of(ask); ring++) {
+    const tt_group g = group_of(ask, ring);
+    tt_fold_whole(b, ask, &g, &how, tt_param_word(ask, "inner"));
+  }
 }
 
 /* A sequence that falls as `u` has it. */
@@ -100,6 +126,7 @@ bool tt_fold_samples(int ranks, int i, char *params, size_t size) {
     any_sequence(ranks, u, text, sizeof text);
     if (strlen(text) > 100 || ranks == 1) snprintf(text, sizeof text, "halving");
     snprintf(params, size, "seq=%.100s", text);
+    if (i == 2) snprintf(params, size, "seq=%.90s,stride=-1,rings=%d", text, 2 + ranks % 3);
     if (i % 2) snprintf(params, size, "seq=%.100s,stride=%d", text, stride);
     return true;
   }

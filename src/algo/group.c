@@ -77,7 +77,7 @@ int tt_group_peer(const tt_group *g, int level, int by) {
 tt_span tt_group_vectors(const tt_group *g, tt_buf buf, int level, int lo, int hi) {
   const int n = g->size[level];
   if (hi - lo > n) hi = lo + n;
-  uint32_t base = 0, behind = 1, width = g->width[level];
+  uint32_t base = g->base, behind = 1, width = g->width[level];
   uint32_t first = (uint32_t)tt_mod(g->digit[level] - hi + 1, n), count = (uint32_t)(hi - lo);
   for (int i = 0; i < level; i++) base += (uint32_t)g->digit[i] * g->width[i];
   for (int i = level + 1; i < g->levels; i++) behind *= (uint32_t)g->size[i];
