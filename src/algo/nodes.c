@@ -1,0 +1,52 @@
+/* nodes.c - reads which ranks sit together.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo_nodes.h"
+
+#include <stdio.h>
+
+enum { MOST = 1 << 20 };
+
+const char *tt_nodes_refuse(const tt_ask *ask) {
+  char text[TT_NAME];
+  int each;
+  tt_tree tree;
+  if (!tt_param_int(ask, "node", 1, MOST, 1, &each))
+    return "node= must be how many ranks a node has, from 1 on";
+  if (!tt_param_levels(ask, text, sizeof text)) return NULL;
+  if (tt_param_value(ask, "node", text, sizeof text))
+    return "node= and levels such as node:(4,3) exclude each other";
+  size_t size;
+  char *sentence = tt_thread_text(&size);
+  if (tt_tree_parse(text, &tree))
+    snprintf(sentence, size, "%s", tutti_error());
+  else if (tree.ranks != ask->ranks)
+    snprintf(sentence, size, "its levels hold %d ranks, not %d", tree.ranks, ask->ranks);
+  else
+    return NULL;
+  return sentence;
+}
+
+tt_nodes tt_nodes_of(const tt_ask *ask) {
+  tt_nodes nodes = {.ranks = ask->ranks};
+  char text[TT_NAME];
+  tt_param_int(ask, "node", 1, MOST, 1, &nodes.each);
+  if (tt_param_levels(ask, text, sizeof text) && !tt_tree_parse(text, &nodes.tree)) {
+    const int last = nodes.tree.levels - 1;
+    nodes.each = last ? nodes.tree.level[last].each : 1;
+    nodes.count = nodes.tree.level[last].n;
+  }
+  if (nodes.each) nodes.count = (ask->ranks + nodes.each - 1) / nodes.each;
+  return nodes;
+}
+
+int tt_node_first(const tt_nodes *nodes, int node) {
+  if (node == nodes->count) return nodes->ranks;
+  return nodes->each ? node * nodes->each
+                     : tt_tree_first(&nodes->tree, nodes->tree.levels - 1, node);
+}
+
+int tt_node_at(const tt_nodes *nodes, int rank) {
+  int node = nodes->each ? rank / nodes->each : 0;
+  while (tt_node_first(nodes, node + 1) <= rank) node++;
+  return node;
+}

@@ -1,0 +1,209 @@
+/* tree.c - sums go up a tree and the result comes down; or two trees, half each.
+ *
+ * Idea       every member adds its children's sums to its own and sends that up; the
+ *            root sends the result down. In segments, which follow each other through
+ *            the tree. double: two trees of which every member is a leaf of one, each
+ *            with half of the vector; the second is the first mirrored, or shifted by
+ *            one if the members are odd in number. Nodes: a chain inside each node
+ *            and the tree between the nodes; a node's first rank sends up, its second
+ *            takes in what comes from other nodes, so that no rank does both.
+ *            Broadcast and reduce turn the ranks until the root comes first; with two
+ *            trees the root stands above both.
+ * Cost       allreduce twice, else once: binomial floor(log2 P) messages one after
+ *            another, radix=K the most digits 1 of a number below P to base K, chain
+ *            P-1, double ceil(log2 P), one more below a root. The busiest rank sends
+ *            binomial ceil(log2 P) vectors, binary and nodes 3, chain and double 2.
+ * Scratch    none; reduce: one vector inside the tree.
+ * Invariant  a subtree is neighbours and is added in their order; but for what turning
+ *            and shifting break, rank order is kept.
+ * Parameters binomial | radix=2..16 | chain | binary | double; segments=S;
+ *            the nodes, as in algo_nodes.h.
+ * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with
+ *            nodes: NCCL's split tree.
+ * See        tutti plan show 'tree(double,segments=2)' -P 6
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "algo_nodes.h"
+#include "algo_tree.h"
+
+const char *tt_tree_refuse(const tt_ask *ask);
+uint32_t tt_tree_blocks(const tt_ask *ask);
+void tt_tree_build(tt_builder *b, const tt_ask *ask);
+bool tt_tree_samples(int ranks, int i, char *params, size_t size);
+
+enum { SEGMENTS = 256 };
+
+static int number(const tt_ask *ask, const char *key, int lo, int hi, int otherwise) {
+  int value;
+  return tt_param_int(ask, key, lo, hi, otherwise, &value) ? value : -1;
+}
+
+static int trees(const tt_ask *ask) {
+  return tt_param_word(ask, "double") ? 2 : 1;
+}
+
+static int radix(const tt_ask *ask) {
+  return number(ask, "radix", 2, TT_RADIX, 2);
+}
+
+static int segments(const tt_ask *ask) {
+  return number(ask, "segments", 1, SEGMENTS, 1);
+}
+
+const char *tt_tree_refuse(const tt_ask *ask) {
+  const char *wrong =
+      tt_param_refuse(ask, "binomial radix= chain binary double segments= node= LEVEL:N");
+  char value[8];
+  if (wrong) return wrong;
+  if (tt_coll_owned(ask->coll)) return "its root owns everything; bruck and fold own blocks";
+  if (tt_param_word(ask, "binomial") + tt_param_word(ask, "chain") + tt_param_word(ask, "binary") +
+          tt_param_word(ask, "double") + tt_param_value(ask, "radix", value, sizeof value) >
+      1)
+    return "binomial, radix=, chain, binary and double exclude each other";
+  if (radix(ask) < 0) return "radix goes from 2 to 16";
+  if (segments(ask) < 0) return "segments go from 1 to 256";
+  return tt_nodes_refuse(ask);
+}
+
+uint32_t tt_tree_blocks(const tt_ask *ask) {
+  return (uint32_t)(trees(ask) * segments(ask));
+}
+
+/* ---- nodes in a tree: numbered from the root's node on ---- */
+
+typedef struct layout {
+  const tt_ask *ask;
+  tt_nodes nodes;
+  int tree;          /* the first or the second */
+  int node, behind;  /* this rank's node, and how many ranks of it stand before it */
+  int root, root_in; /* the root's node, and how many ranks of it are before the root */
+} layout;
+
+static int size_of(const layout *x, int node) {
+  return tt_node_first(&x->nodes, node + 1) - tt_node_first(&x->nodes, node);
+}
+
+static layout layout_of(const tt_ask *ask, int tree) {
+  layout x = {.ask = ask, .tree = tree, .nodes = tt_nodes_of(ask)};
+  const int root = tt_coll_rooted(ask->coll) ? ask->root : 0;
+  x.root = tt_node_at(&x.nodes, root);
+  x.root_in = root - tt_node_first(&x.nodes, x.root);
+  x.node = tt_node_at(&x.nodes, ask->rank);
+  x.behind = ask->rank - tt_node_first(&x.nodes, x.node);
+  if (x.node == x.root) x.behind = tt_mod(x.behind - x.root_in, size_of(&x, x.node));
+  return x;
+}
+
+/* Member p of the tree over `n` nodes, as a member of the second tree. */
+static int other(const layout *x, int p, int n, int by) {
+  if (x->tree == 0 || p < 0) return p;
+  return n % 2 ? tt_mod(p + by, n) : n - 1 - p;
+}
+
+/* One of two trees: the root's node, if there is a root, is above the two. */
+static tt_knot one_of_two(const layout *x, int p) {
+  const int top = tt_coll_rooted(x->ask->coll), n = x->nodes.count - top;
+  tt_knot k = {.up = -1}, inner;
+  if (top && p == 0) {
+    if (n > 0) tt_knot_add(&k, tt_peer(top + other(x, 0, n, 1)));
+    return k;
+  }
+  inner = tt_knot_binary(other(x, p - top, n, -1), n);
+  k.up = inner.up < 0 ? top - 1 : top + other(x, inner.up, n, 1);
+  for (int i = 0; i < inner.n; i++)
+    tt_knot_add(&k, tt_peer(top + other(x, inner.down[i].first, n, 1)));
+  return k;
+}
+
+static tt_knot among_nodes(const layout *x) {
+  const int n = x->nodes.count, p = tt_mod(x->node - x->root, n);
+  if (trees(x->ask) == 2) return one_of_two(x, p);
+  if (tt_param_word(x->ask, "chain")) return tt_knot_chain(p, n);
+  if (tt_param_word(x->ask, "binary")) return tt_knot_binary(p, n);
+  return tt_knot_nomial(p, n, radix(x->ask));
+}
+
+/* The rank with so many before it in the p-th node from the root's on; the last if
+ * there are not so many. */
+static int rank_at(const layout *x, int p, int behind) {
+  const int node = tt_mod(p + x->root, x->nodes.count), size = size_of(x, node);
+  if (behind >= size) behind = size - 1;
+  return tt_node_first(&x->nodes, node) + (behind + (node == x->root ? x->root_in : 0)) % size;
+}
+
+/* This rank in the tree of all ranks: a chain in its node, and the tree around it. */
+static tt_knot knot_of(const layout *x) {
+  const int p = tt_mod(x->node - x->root, x->nodes.count), size = size_of(x, x->node);
+  const tt_knot around = among_nodes(x);
+  tt_knot k = {.up = -1};
+  if (x->behind > 0)
+    k.up = rank_at(x, p, x->behind - 1);
+  else if (around.up >= 0)
+    k.up = rank_at(x, around.up, 1);
+  if (x->behind + 1 < size) tt_knot_add(&k, tt_peer(rank_at(x, p, x->behind + 1)));
+  if (x->behind != (size > 1)) return k; /* neither the second nor alone */
+  const bool flat = x->nodes.count == x->nodes.ranks;
+  for (int i = 0; i < around.n; i++) {
+    const tt_peers *d = &around.down[i];
+    if (flat) tt_knot_add(&k, (tt_peers){rank_at(x, d->first, 0), d->count, d->stride});
+    for (int j = 0; !flat && j < d->count; j++)
+      tt_knot_add(&k, tt_peer(rank_at(x, d->first + j * d->stride, 0)));
+  }
+  return k;
+}
+
+/* ---- one segment ---- */
+
+static void up(tt_builder *b, const tt_ask *ask, const tt_knot *k, uint32_t block) {
+  const bool scratch = ask->coll == TUTTI_REDUCE && k->up >= 0;
+  const tt_span sum = tt_block(scratch ? TT_TMP : TT_DST, block);
+  tt_span have = tt_block(TT_SRC, block);
+  for (int i = 0; i < k->n; i++) {
+    tt_recv_reduce_all(b, k->down[i], sum, have,
+                       k->down[i].first < ask->rank ? TT_OWN_LAST : TT_OWN_FIRST);
+    have = sum;
+  }
+  if (k->up < 0)
+    tt_mark_last(b);
+  else
+    tt_send(b, k->up, have);
+}
+
+static void down(tt_builder *b, const tt_ask *ask, const tt_knot *k, uint32_t block) {
+  const bool input = k->up < 0 && ask->coll == TUTTI_BROADCAST;
+  const tt_span dst = tt_block(TT_DST, block), from = input ? tt_block(TT_SRC, block) : dst;
+  if (k->up >= 0) tt_recv(b, k->up, dst);
+  for (int i = k->n - 1; i >= 0; i--) tt_send_all(b, k->down[i], from);
+  if (input) tt_copy(b, dst, from);
+}
+
+/* All that goes up comes before all that goes down: where two trees use the same pair
+ * of ranks, no sum waits for a result. */
+void tt_tree_build(tt_builder *b, const tt_ask *ask) {
+  const uint32_t S = (uint32_t)segments(ask);
+  tt_knot knot[2];
+  for (int t = 0; t < trees(ask); t++) {
+    const layout x = layout_of(ask, t);
+    knot[t] = knot_of(&x);
+  }
+  for (int way = 0; way < 2; way++)
+    for (uint32_t s = 0; s < S; s++)
+      for (uint32_t t = 0; t < (uint32_t)trees(ask); t++) {
+        if (way == 0 && tt_coll_reduces(ask->coll)) up(b, ask, &knot[t], t * S + s);
+        if (way == 1 && ask->coll != TUTTI_REDUCE) down(b, ask, &knot[t], t * S + s);
+      }
+}
+
+bool tt_tree_samples(int ranks, int i, char *params, size_t size) {
+  static const char *const shapes[] = {"binomial", "chain",  "double", "radix=3",
+                                       "binary",   "double", "chain",  "radix=5"};
+  enum { SHAPES = sizeof shapes / sizeof *shapes };
+  const int node = i < SHAPES ? 1 : 2 + (i + ranks) % 4, segments = 1 + (i * 3 + ranks) % 4;
+  if (i % 5 == 4 && ranks > 3)
+    snprintf(params, size, "%s,node:(%d,1,%d)", shapes[i % SHAPES], ranks / 3,
+             ranks - ranks / 3 - 1);
+  else
+    snprintf(params, size, "%s,segments=%d,node=%d", shapes[i % SHAPES], segments, node);
+  return i < 2 * SHAPES;
+}
