@@ -1,0 +1,32 @@
+/* algo_halves.h - 2^n ranks halve a vector of 2^n blocks among them, and put it back.
+ *
+ * Idea       in step i partners 2^i apart, each with the same part of the vector, take
+ *            half of it each: the lower rank the lower half. So member m's part after i
+ *            steps depends on its lowest i bits only.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_ALGO_HALVES_H
+#define TT_ALGO_HALVES_H
+
+#include "algo.h"
+
+typedef struct tt_part {
+  uint32_t first, count;
+} tt_part;
+
+typedef struct tt_halves {
+  tt_builder *b;
+  int n, member;                  /* 2^n members, and this one */
+  uint32_t blocks;                /* of the vector: a multiple of 2^n */
+  int (*rank)(const void *, int); /* of a member */
+  const void *of;
+} tt_halves;
+
+/* What member m has after i steps. */
+tt_part tt_halves_part(uint32_t blocks, int m, int i);
+tt_span tt_part_span(tt_buf buf, tt_part part);
+/* Sums: from all of `have` to the member's part in dst. */
+void tt_halves_scatter(const tt_halves *h, tt_buf have);
+/* And back. */
+void tt_halves_gather(const tt_halves *h);
+
+#endif

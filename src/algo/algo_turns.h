@@ -1,0 +1,24 @@
+/* algo_turns.h - a whole vector that grows by what comes in, while it is being sent.
+ *
+ * Idea       what is sent stays as it is until it is consumed, so the next sum goes
+ *            elsewhere: from src to and fro between dst and tmp, n times, to end in dst.
+ * Scratch    one vector, two in place for some n.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_ALGO_TURNS_H
+#define TT_ALGO_TURNS_H
+
+#include "algo.h"
+
+typedef struct tt_turns {
+  tt_builder *b;
+  int n, i;
+  bool in_place;
+  tt_span have; /* the sum so far */
+} tt_turns;
+
+/* The vector is one block. */
+tt_turns tt_turns_begin(tt_builder *b, const tt_ask *ask, int n);
+/* The sum so far and what `from` send. The n-th completes it, in dst. */
+void tt_turn(tt_turns *t, tt_peers from, tt_side side);
+
+#endif

@@ -1,0 +1,166 @@
+/* elimination.c - 3-2 elimination: halving and doubling where threes become twos.
+ *
+ * Idea       ranks are groups of one; in every step neighbouring groups join in pairs,
+ *            and if they are odd in number the first three join: so after floor(log2 P)
+ *            steps there is one group. Members of a pair halve what they have among
+ *            them. Of three members a, b, c, first b and c halve their sum, then c
+ *            gives its half to a, a gives b the other half of its own, and c has
+ *            nothing left. Its round more delays the first group only, which is a of
+ *            the next three and is not needed before. short: whole vectors instead of
+ *            halves; c gets the result from b at the end.
+ * Cost       ceil(log2 P) + floor(log2 P) steps, less than 3 vectors sent and 1.5 added
+ *            by the busiest rank; short: at most ceil(log2 P) steps, one more if P is no
+ *            power of two, and floor(log2 P) vectors, one more then too.
+ * Scratch    none; short: one vector, two in place for some P.
+ * Invariant  holder k of a group after i steps has part k of 2^i. A sum is of
+ *            neighbours, in their order, with the same brackets everywhere.
+ * Parameters short.
+ * Source     Rabenseifner and Traeff, EuroPVM/MPI 2004, LNCS 3241.
+ * See        tutti plan show elimination -P 7
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo_turns.h"
+
+const char *tt_elimination_refuse(const tt_ask *ask);
+uint32_t tt_elimination_blocks(const tt_ask *ask);
+void tt_elimination_build(tt_builder *b, const tt_ask *ask);
+
+const char *tt_elimination_refuse(const tt_ask *ask) {
+  if (tt_coll_owned(ask->coll))
+    return "its parts are not the ranks' blocks; bruck and fold have these";
+  if (tt_coll_rooted(ask->coll)) return "it has no root; trees have";
+  return tt_param_refuse(ask, "short");
+}
+
+static bool whole(const tt_ask *ask) {
+  return tt_param_word(ask, "short");
+}
+
+static int steps_of(int ranks) {
+  int n = 0;
+  while (ranks >> (n + 1)) n++;
+  return n;
+}
+
+uint32_t tt_elimination_blocks(const tt_ask *ask) {
+  return whole(ask) ? 1 : 1u << steps_of(ask->ranks);
+}
+
+/* ---- who meets whom ---- */
+
+typedef enum role { FIRST, SECOND, THIRD } role;
+
+/* A rank in one step: which of a pair or of three, and the ranks that it meets there. */
+typedef struct meeting {
+  role me;
+  bool three;
+  int rank[3];
+} meeting;
+
+/* The first of the groups that become group g when `count` of them join. */
+static int joined_from(int g, int count) {
+  return 2 * g + (count % 2 && g > 0);
+}
+
+/* Holder k of group g, whole vectors: of its first group's first and second parts. */
+static int holder(int ranks, int step, int g, int k) {
+  for (; step > 0; step--, k >>= 1) g = joined_from(g, ranks >> (step - 1)) + (k & 1);
+  return g;
+}
+
+/* All meetings of a rank, and how many: those after the last it sits out. */
+static int meetings_of(const tt_ask *ask, meeting *list, int *part) {
+  const int n = steps_of(ask->ranks);
+  int g = ask->rank, k = 0;
+  for (int i = 0; i < n; i++) {
+    const int count = ask->ranks >> i;
+    const bool three = count % 2 && g < 3;
+    const int to = three ? 0 : (g - count % 2) / 2, from = joined_from(to, count);
+    meeting *m = &list[i];
+    *m = (meeting){(role)(g - from), three, {0}};
+    for (int j = 0; j < 2 + three; j++) m->rank[j] = holder(ask->ranks, i, from + j, k);
+    part[i] = k;
+    if (m->me == THIRD) return i + 1;
+    k = 2 * k + (m->me == SECOND);
+    g = to;
+  }
+  return n;
+}
+
+/* ---- halves ---- */
+
+static tt_span part(const tt_ask *ask, tt_buf buf, int k, int step) {
+  const uint32_t all = tt_elimination_blocks(ask), each = all >> step;
+  return tt_range(buf, (uint32_t)k * each, each, all);
+}
+
+static void join(tt_builder *b, const meeting *m, tt_buf have, tt_span low, tt_span high) {
+  tt_span low_sum = low, high_sum = high;
+  low_sum.buf = high_sum.buf = TT_DST;
+  low.buf = high.buf = have;
+  const int last = m->three ? THIRD : SECOND; /* whose half goes to the first */
+  if (m->me == FIRST) {
+    tt_send(b, m->rank[SECOND], high);
+    tt_recv_reduce(b, m->rank[last], low_sum, low, TT_OWN_FIRST);
+  } else if (m->me == SECOND) {
+    tt_send(b, m->rank[m->three ? THIRD : FIRST], low);
+    if (m->three) tt_recv_reduce(b, m->rank[THIRD], high_sum, high, TT_OWN_FIRST);
+    tt_recv_reduce(b, m->rank[FIRST], high_sum, m->three ? high_sum : high, TT_OWN_LAST);
+  } else {
+    tt_send(b, m->rank[SECOND], high);
+    tt_recv_reduce(b, m->rank[SECOND], low_sum, low, TT_OWN_LAST);
+    tt_send(b, m->rank[FIRST], low_sum);
+  }
+}
+
+static void put_together(tt_builder *b, const meeting *m, tt_span low, tt_span high) {
+  const tt_span mine = m->me == FIRST ? low : high;
+  if (m->me != THIRD) {
+    tt_send(b, m->rank[m->me == FIRST ? SECOND : FIRST], mine);
+    if (m->three) tt_send(b, m->rank[THIRD], mine);
+  }
+  if (m->me != FIRST) tt_recv(b, m->rank[FIRST], low);
+  if (m->me != SECOND) tt_recv(b, m->rank[SECOND], high);
+}
+
+/* ---- whole vectors ---- */
+
+static void exchange(tt_turns *t, const meeting *m) {
+  if (m->me == THIRD) {
+    tt_send(t->b, m->rank[SECOND], t->have);
+    return;
+  }
+  if (m->me == SECOND && m->three) tt_turn(t, tt_peer(m->rank[THIRD]), TT_OWN_FIRST);
+  const int other = m->rank[m->me == FIRST ? SECOND : FIRST];
+  tt_send(t->b, other, t->have);
+  tt_turn(t, tt_peer(other), m->me == FIRST ? TT_OWN_FIRST : TT_OWN_LAST);
+}
+
+static void build_short(tt_builder *b, const tt_ask *ask, const meeting *list, int n) {
+  const bool sits_out = list[n - 1].me == THIRD;
+  int turns = 0;
+  for (int i = 0; i < n; i++)
+    turns += list[i].me == THIRD ? 0 : 1 + (list[i].me == SECOND && list[i].three);
+  tt_turns t = tt_turns_begin(b, ask, sits_out ? turns + 1 : turns);
+  for (int i = 0; i < n; i++) exchange(&t, &list[i]);
+  for (int i = n - 1; i >= 0; i--) {
+    if (list[i].me == THIRD) tt_recv(b, list[i].rank[SECOND], tt_block(TT_DST, 0));
+    if (list[i].me == SECOND && list[i].three) tt_send(b, list[i].rank[THIRD], tt_block(TT_DST, 0));
+  }
+}
+
+void tt_elimination_build(tt_builder *b, const tt_ask *ask) {
+  meeting list[32];
+  int k[32];
+  const int n = meetings_of(ask, list, k);
+  if (whole(ask)) {
+    build_short(b, ask, list, n);
+    return;
+  }
+  for (int i = 0; i < n; i++)
+    join(b, &list[i], i ? TT_DST : TT_SRC, part(ask, TT_DST, 2 * k[i], i + 1),
+         part(ask, TT_DST, 2 * k[i] + 1, i + 1));
+  if (list[n - 1].me != THIRD) tt_mark_last(b);
+  for (int i = n - 1; i >= 0; i--)
+    put_together(b, &list[i], part(ask, TT_DST, 2 * k[i], i + 1),
+                 part(ask, TT_DST, 2 * k[i] + 1, i + 1));
+}

@@ -1,0 +1,77 @@
+/* halving_doubling.c - recursive halving and doubling in binary blocks, for any P.
+ *
+ * Idea       P is a sum of powers of two; the ranks form groups of these sizes, the
+ *            largest first. Every group halves the vector among its members. Then the
+ *            smallest hands its sums to the next one, whose members have the same part
+ *            in smaller pieces, and so on to the largest; the results come down the
+ *            same way, and every group puts the vector together.
+ * Cost       2 floor(log2 P) steps; the busiest rank sends 2 vectors, in up to
+ *            P_i / P_(i+1) messages a step from a group to the next.
+ * Scratch    none.
+ * Invariant  a group's ranks stand before those of the smaller ones, and partners' sums
+ *            are of neighbours: rank order is kept.
+ * Source     binary blocks: Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1),
+ *            2005; Goyal et al., Accurate, Large Minibatch SGD, 2017.
+ * See        tutti plan show halving-doubling -P 7
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "algo_halves.h"
+
+const char *tt_halvingdoubling_refuse(const tt_ask *ask);
+uint32_t tt_halvingdoubling_blocks(const tt_ask *ask);
+void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask);
+
+const char *tt_halvingdoubling_refuse(const tt_ask *ask) {
+  if (tt_coll_owned(ask->coll))
+    return "its parts are not the ranks' blocks; bruck and fold have these";
+  if (tt_coll_rooted(ask->coll)) return "it has no root; trees have";
+  return tt_param_refuse(ask, "");
+}
+
+static int top_bit(int n) {
+  int bit = 1;
+  while (n >> 1 >= bit) bit *= 2;
+  return bit;
+}
+
+uint32_t tt_halvingdoubling_blocks(const tt_ask *ask) {
+  return (uint32_t)top_bit(ask->ranks);
+}
+
+/* Groups next to each other in the ranks; size 0: there is none. */
+typedef struct group {
+  int first, size;
+} group;
+
+static int rank_of(const void *of, int member) {
+  return ((const group *)of)->first + member;
+}
+
+static group next_group(int ranks, group g) {
+  const int left = ranks - g.first - g.size;
+  return (group){g.first + g.size, left ? top_bit(left) : 0};
+}
+
+void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
+  const uint32_t blocks = tt_halvingdoubling_blocks(ask);
+  group larger = {0, 0}, mine = {0, (int)blocks};
+  while (ask->rank >= mine.first + mine.size) {
+    larger = mine;
+    mine = next_group(ask->ranks, mine);
+  }
+  const group smaller = next_group(ask->ranks, mine);
+  const tt_halves halves = {
+      b, tt_ceil_log2((uint64_t)mine.size), ask->rank - mine.first, blocks, rank_of, &mine};
+  const tt_span part = tt_part_span(TT_DST, tt_halves_part(blocks, halves.member, halves.n));
+  const int below = smaller.size ? smaller.first + halves.member % smaller.size : -1;
+  tt_buf have = mine.size > 1 ? TT_DST : TT_SRC;
+  tt_halves_scatter(&halves, TT_SRC);
+  if (below >= 0) tt_recv_reduce(b, below, part, part, TT_OWN_FIRST);
+  if (larger.size == 0) tt_mark_last(b);
+  const int steps = tt_ceil_log2((uint64_t)(larger.size ? larger.size : 1));
+  for (int m = halves.member; m < larger.size; m += mine.size)
+    tt_send(b, larger.first + m, tt_part_span(have, tt_halves_part(blocks, m, steps)));
+  for (int m = halves.member; m < larger.size; m += mine.size)
+    tt_recv(b, larger.first + m, tt_part_span(TT_DST, tt_halves_part(blocks, m, steps)));
+  if (below >= 0) tt_send(b, below, part);
+  tt_halves_gather(&halves);
+}

@@ -1,0 +1,79 @@
+/* multiplying.c - recursive multiplying: groups of up to K ranks exchange sums at once.
+ *
+ * Idea       recursive doubling with K ports: in a step, K ranks that differ in one
+ *            digit send each other their sums, and each adds all in one pass. If P is
+ *            a product of factors up to K, these are the steps. Else as many ranks as
+ *            the largest power of K take part; the others, p, p + power ..., hand their
+ *            vector to one of these first and get the result last.
+ * Cost       a step per factor, with factor - 1 messages; or floor(log_K P) steps and
+ *            two more. All messages are whole vectors.
+ * Scratch    one vector, two in place for some numbers of steps.
+ * Invariant  the operands of a step stand in the same order on all ranks of the group.
+ * Parameters radix=2..16 (4).
+ * Source     Ruefenacht, Bull, Booth, Parallel Computing 69, 2017; k-ported: as in
+ *            MPICH's recursive exchange.
+ * See        tutti plan show 'multiplying(radix=3)' -P 11
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "algo_turns.h"
+
+const char *tt_multiplying_refuse(const tt_ask *ask);
+uint32_t tt_multiplying_blocks(const tt_ask *ask);
+void tt_multiplying_build(tt_builder *b, const tt_ask *ask);
+bool tt_multiplying_samples(int ranks, int i, char *params, size_t size);
+
+enum { RADIX = 16, STEPS = 32 };
+
+const char *tt_multiplying_refuse(const tt_ask *ask) {
+  const char *wrong = tt_param_refuse(ask, "radix=");
+  int radix;
+  if (wrong) return wrong;
+  if (tt_coll_owned(ask->coll) || tt_coll_rooted(ask->coll))
+    return "it gives all ranks everything: allreduce and barrier only";
+  return tt_param_int(ask, "radix", 2, RADIX, 4, &radix) ? NULL : "radix goes from 2 to 16";
+}
+
+uint32_t tt_multiplying_blocks(const tt_ask *ask) {
+  (void)ask;
+  return 1;
+}
+
+/* The factors of the steps; their product is how many ranks take part. */
+static int factors_of(int ranks, int radix, int *factor) {
+  int n = 0, left = ranks;
+  for (int f = radix; f >= 2; f--)
+    for (; left % f == 0; left /= f) factor[n++] = f;
+  if (left == 1) return n;
+  for (n = 0, left = ranks; left >= radix; left /= radix) factor[n++] = radix;
+  return n;
+}
+
+void tt_multiplying_build(tt_builder *b, const tt_ask *ask) {
+  int radix, factor[STEPS], power = 1;
+  tt_param_int(ask, "radix", 2, RADIX, 4, &radix);
+  const int n = factors_of(ask->ranks, radix, factor);
+  for (int i = 0; i < n; i++) power *= factor[i];
+  const int home = ask->rank % power;
+  const tt_peers guests = {home, (ask->ranks - 1 - home) / power + 1, power};
+  if (home != ask->rank) {
+    tt_send(b, home, tt_block(TT_SRC, 0));
+    tt_recv(b, home, tt_block(TT_DST, 0));
+    return;
+  }
+  tt_turns t = tt_turns_begin(b, ask, n + (guests.count > 1));
+  if (guests.count > 1) tt_turn(&t, guests, TT_OWN_AMONG);
+  for (int i = 0, apart = 1; i < n; apart *= factor[i++]) {
+    const int digit = ask->rank / apart % factor[i];
+    const tt_peers group = {ask->rank - digit * apart, factor[i], apart};
+    tt_send_all(b, group, t.have);
+    tt_turn(&t, group, TT_OWN_AMONG);
+  }
+  if (guests.count > 1) tt_send_all(b, guests, tt_block(TT_DST, 0));
+}
+
+bool tt_multiplying_samples(int ranks, int i, char *params, size_t size) {
+  (void)ranks;
+  snprintf(params, size, "radix=%d", 2 + i);
+  return i < 8;
+}
