@@ -61,6 +61,24 @@ static void what_is_chosen_meets_the_needs(void **state) {
   }
 }
 
+/* The table has many more than are priced. */
+static void only_candidates_are_chosen(void **state) {
+  (void)state;
+  for (int P = 2; P <= 24; P += 3) {
+    tt_chooser *c = tt_chooser_new(P, 1, tt_has_loop);
+    for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+      for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 32) {
+        const char *name, *refusal;
+        int a = 0;
+        assert_int_equal(tt_choose(c, (tutti_coll)coll, bytes, 0, 0, "", &name, &refusal),
+                         TUTTI_OK);
+        while (strcmp(tt_algo_at(a)->name, name) != 0) a++;
+        assert_true(tt_algo_at(a)->candidate);
+      }
+    tt_chooser_free(c);
+  }
+}
+
 static void a_wish_is_refused_in_words(void **state) {
   static const struct {
     const char *name, *says; /* NULL: it is granted */
@@ -79,6 +97,9 @@ static void a_wish_is_refused_in_words(void **state) {
       {"consistent(i=1)", "non-commutative", TT_NEED_SAME | TT_NEED_ORDER},
       {"consistent(i=4)", "from 0 to ceil(log2 P)", 0},
       {"consistent(rank-order)", NULL, TT_NEED_SAME | TT_NEED_ORDER},
+      {"elimination", NULL, TT_NEED_SAME | TT_NEED_ORDER},
+      {"tree(double)", NULL, TT_NEED_SAME | TT_NEED_ORDER},
+      {"two-level(node=4)", "non-commutative", TT_NEED_ORDER},
   };
   tt_chooser *c = tt_chooser_new(6, 1, tt_has_loop);
   (void)state;
@@ -100,6 +121,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ops_say_what_they_need),
       cmocka_unit_test(what_is_chosen_meets_the_needs),
+      cmocka_unit_test(only_candidates_are_chosen),
       cmocka_unit_test(a_wish_is_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,10 @@
 #include "engine.h"
 #include "prove.h"
 
-static bool has_loop(const char *name, tutti_coll coll) {
+/* Recursive multiplying in one step is the one-shot. */
+static bool has_loop(const char *name, tutti_coll coll, int P) {
   if (strcmp(name, "one-shot") == 0) return tt_coll_reduces(coll);
+  if (strcmp(name, "multiplying(radix=4)") == 0 && P <= 4) return true;
   return strcmp(name, "two-shot") == 0 && (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER);
 }
 
@@ -32,7 +34,7 @@ static void shapes_are_recognised_and_lift_back(void **state) {
           if (tt_algo_build_all(name, &ask, &all)) continue;
           for (int r = 0; r < P; r++) {
             tt_shape shape = tt_shape_of(all[r]);
-            assert_int_equal(shape != TT_SHAPE_NONE, has_loop(name, ask.coll));
+            assert_int_equal(shape != TT_SHAPE_NONE, has_loop(name, ask.coll, P));
             if (shape == TT_SHAPE_NONE) continue;
             tt_sched *lifted = tt_shape_lift(shape, all[r]);
             assert_non_null(lifted);
