@@ -4,6 +4,7 @@
 #include "prove.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool same_problem(tt_sched *const *all, int ranks, char *witness, size_t size) {
@@ -35,38 +36,44 @@ static bool moved_right(const tt_values *v, const tt_sched *s, uint32_t block, t
   return of == block && rank == (s->coll == TUTTI_BROADCAST ? s->root : (int)block);
 }
 
+/* What is wrong with what a rank has for a block; `known` says, per value, the block
+ * (and 1) that it was found right for, so that nothing is looked at twice. */
+static const char *wrong_result(const tt_graph *g, const tt_values *v, const tt_sched *s,
+                                tt_value value, uint32_t block, uint32_t *known, bool *ordered,
+                                char *text, size_t size) {
+  if (!value) return "nothing was written there";
+  if (!tt_coll_reduces(s->coll))
+    return moved_right(v, s, block, value) ? NULL : "it holds something else";
+  if (known[value] == block + 1) return NULL;
+  known[value] = block + 1;
+  return tt_value_wrong(v, value, g->ranks, block, ordered, text, size);
+}
+
 /* Every block that the collective asks for, on every rank. */
-static bool results_right(const tt_graph *g, const tt_values *v, const tt_memory *m,
+static bool results_right(tt_graph *g, const tt_values *v, const tt_memory *m,
                           tutti_report *report) {
   bool ordered = true, same = true;
   char text[200];
-  uint32_t blocks = g->all[0]->blocks;
-  for (uint32_t block = 0; block < blocks; block++) {
-    tt_value first = 0, looked_at = 0;
-    for (int r = 0; r < g->ranks; r++) {
+  const char *wrong = NULL;
+  uint32_t *known = calloc(tt_values_count(v), sizeof *known);
+  if (!known) g->failed = true;
+  for (uint32_t block = 0; known && !wrong && block < g->all[0]->blocks; block++) {
+    tt_value first = 0;
+    for (int r = 0; r < g->ranks && !wrong; r++) {
       uint32_t lo, hi;
       tt_coll_dst(g->all[r], &lo, &hi);
       if (block < lo || block >= hi) continue;
       tt_value value = m->at[(uint32_t)r * TT_BUF_COUNT + TT_DST][block];
-      const char *wrong = NULL;
-      if (tt_coll_reduces(g->all[r]->coll)) {
-        if (value != looked_at || !value)
-          wrong = tt_value_wrong(v, value, g->ranks, block, &ordered, text, sizeof text);
-        looked_at = value;
-      } else if (!value || !moved_right(v, g->all[r], block, value)) {
-        wrong = value ? "it holds something else" : "nothing was written there";
-      }
-      if (wrong) {
-        refuse_result(g->all[r], block, wrong, report->witness, sizeof report->witness);
-        return false;
-      }
+      wrong = wrong_result(g, v, g->all[r], value, block, known, &ordered, text, sizeof text);
+      if (wrong) refuse_result(g->all[r], block, wrong, report->witness, sizeof report->witness);
       if (!first) first = value;
       if (value != first) same = false;
     }
   }
+  free(known);
   report->rank_order = ordered;
   report->same_grouping = same;
-  return true;
+  return !wrong && !g->failed;
 }
 
 bool tt_summed_once(tt_sched *const *all, int ranks) {

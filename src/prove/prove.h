@@ -31,6 +31,7 @@ tt_value tt_value_input(tt_values *v, int rank, uint32_t block);
 /* in[0] op in[1] op ...; `last` marks the complete sum (avg divides here). */
 tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool last);
 bool tt_values_failed(const tt_values *v);
+uint32_t tt_values_count(const tt_values *v); /* every value is below */
 /* NULL if `value` holds the input of every rank for `block` once, scaled once, at
  * its root; else what is wrong (in `text`). *ordered is cleared if the ranks
  * stand in another order than 0..P-1. */

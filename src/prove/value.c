@@ -51,6 +51,10 @@ bool tt_values_failed(const tt_values *v) {
   return v->failed;
 }
 
+uint32_t tt_values_count(const tt_values *v) {
+  return v->count;
+}
+
 static uint64_t hash_of(const node *x, const tt_value *in) {
   uint64_t h = tt_mix(((uint64_t)x->n << 33) ^ ((uint64_t)x->last << 32) ^ (uint32_t)x->rank);
   if (x->n == 0) return tt_mix(h ^ x->first);
