@@ -4,7 +4,8 @@
 #
 # A part is a file of bench/bars/ with a sentence `TITLE` and a generator
 # `bars(lab, quick)` of Bar(name, wanted, measured, verdict), verdict True (holds),
-# False (falls short) or a text (skipped, and why). A bar that falls short is no
+# False (falls short), None (no bar, but what stands in the way of one) or a text
+# (skipped, and why). A bar that falls short is no
 # error: this measures. The exit status is 1 only if a part could not be carried out.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -30,7 +31,7 @@ def load(name):
 
 
 def word(verdict):
-    return {True: "holds", False: "FALLS SHORT"}.get(verdict, "skipped: %s" % verdict)
+    return {True: "holds", False: "FALLS SHORT", None: "no bar: a limit"}.get(verdict, "skipped: %s" % verdict)
 
 
 def table(bars):
@@ -40,7 +41,8 @@ def table(bars):
         print("%-*s  %-12s %-12s %s" % (width, b.name, b.wanted, b.measured, word(b.verdict)))
     held = sum(b.verdict is True for b in bars)
     short = sum(b.verdict is False for b in bars)
-    print("%d hold, %d fall short, %d skipped" % (held, short, len(bars) - held - short))
+    limits = sum(b.verdict is None for b in bars)
+    print("%d hold, %d fall short, %d skipped" % (held, short, len(bars) - held - short - limits))
     sys.stdout.flush()
 
 

@@ -34,7 +34,7 @@ static void sit_down(seat *seats) {
     assert_true(rooms[r]);
   }
   for (int r = 0; r < RANKS; r++)
-    assert_int_equal(tt_shm_wire(seats[r].heap, r, RANKS, members, rooms, 1, &seats[r].wire),
+    assert_int_equal(tt_shm_wire(seats[r].heap, r, RANKS, members, rooms, &seats[r].wire),
                      TUTTI_OK);
   close(fd);
 }

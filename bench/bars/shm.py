@@ -27,6 +27,10 @@ def at_most(name, want, value, why="no figures"):
     return Bar(name, "<= %g" % want, "%.2f" % value, value <= want)
 
 
+def limit(name, value):
+    return Bar(name, "", "-" if value is None else "%.2f" % value, None)
+
+
 def reason(rounds, names):
     return "; ".join("%s: %s" % (n, rounds.why[n]) for n in names if n in rounds.why) or "no figures"
 
@@ -102,9 +106,10 @@ def halves(lab, rounds):
 
 def crowded(lab, rounds, ranks, last):
     groups = [("4 B-1 KiB, mean", 3.0, 4, KI), ("16 KiB-4 MiB, mean", 2.5, 16 * KI, 4 * MI)]
-    pooled, worst, why = {g[0]: [] for g in groups}, [], ""
+    pooled, worst, why, floor = {g[0]: [] for g in groups}, [], "", []
     for p in ranks:
-        r = Rounds(lab, p, {"tutti": (4, last), "Open MPI": (4, last)}, rounds)
+        r = Rounds(lab, p, {"tutti": (4, last), "Open MPI": (4, last), "exchange floor": (4, 4)}, rounds)
+        floor += ratios(r, ["Open MPI"], "exchange floor", 4, 4).values()
         for title, _, lo, hi in groups:
             pooled[title] += ratios(r, ["Open MPI"], "tutti", lo, hi).values()
         worst += [(x, p, b) for b, x in ratios(r, ["Open MPI"], "tutti", 4, last).items()]
@@ -113,6 +118,7 @@ def crowded(lab, rounds, ranks, last):
     for title, want, _, _ in groups:
         yield at_least("%s, Open MPI / tutti, %s" % (who, title), want,
                        geomean(pooled[title]) if pooled[title] else None, why or "no figures")
+    yield limit("%s, Open MPI / yield floor, 4 B, mean" % who, geomean(floor) if floor else None)
     least = min(worst) if worst else None
     where = " (P=%d, %s)" % (least[1], bytes_name(least[2])) if least else ""
     yield at_least("%s, Open MPI / tutti, least%s" % (who, where), 1.5, least and least[0], why)

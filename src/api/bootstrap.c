@@ -103,7 +103,7 @@ tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members
   tutti_status status = settings(comm);
   if (!status && !comm->chooser)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  if (!status) status = tt_shm_wire(heap, rank, ranks, members, rooms, comm->crowd, &comm->wire);
+  if (!status) status = tt_shm_wire(heap, rank, ranks, members, rooms, &comm->wire);
   if (status) {
     tt_shm_room_free(heap, rooms[rank]);
     tt_comm_destroy(comm);

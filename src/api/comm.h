@@ -75,6 +75,8 @@ struct tutti_comm {
   tutti_request *queue, *queue_end;
   int unfinished; /* requests queued or running */
   int requests;   /* that the user holds */
+  tt_call last; /* the last blocking call, which was found right */
+  const tt_plan *last_plan; /* what ran it; NULL: none */
   tt_plan plans[TT_PLANS];
   tt_prepared *prepared;
   uint32_t warned; /* collectives whose forced algorithm was refused */
@@ -150,6 +152,12 @@ void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now);
 
 /* ---- calls (call.c) ---- */
 
+/* Is it the last one again, word for word? Then it needs no check and no search. */
+static inline bool tt_call_is_last(const tutti_comm *comm, const tt_call *c) {
+  const tt_call *l = &comm->last;
+  return comm->last_plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
+         c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root;
+}
 /* Checks the arguments; *in_place as they say. */
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
                            bool *in_place);

@@ -124,6 +124,7 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
   *plan = p;
   if (p->key == key) return TUTTI_OK;
   p->key = 0;
+  comm->last_plan = NULL;
   tutti_status status = make(comm, call, in_place, p);
   if (!status) p->key = key;
   return status;
@@ -131,6 +132,7 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
 
 void tt_plans_forget(tutti_comm *comm) {
   memset(comm->plans, 0, sizeof comm->plans);
+  comm->last_plan = NULL;
   comm->warned = 0;
 }
 

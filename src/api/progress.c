@@ -66,7 +66,7 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
     }
     if (crowded)
       sched_yield();
-    else
+    else if (look > 64)
       tt_relax();
   }
   return false;

@@ -20,9 +20,15 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
   bool in_place;
-  const tt_plan *plan;
-  status = tt_call_check(comm, function, call, &in_place);
-  if (!status) status = tt_plan_for(comm, call, in_place, &plan);
+  const tt_plan *plan = comm->last_plan;
+  if (!tt_call_is_last(comm, call)) {
+    status = tt_call_check(comm, function, call, &in_place);
+    if (!status) status = tt_plan_for(comm, call, in_place, &plan);
+    if (!status && call->op < TUTTI_OP_USER) { /* a user's op may be freed meanwhile */
+      comm->last = *call;
+      comm->last_plan = plan;
+    }
+  }
   if (!status && !tt_finish_at_once(comm, call, plan)) {
     tutti_request r = {.comm = comm, .call = *call, .kept = *plan};
     tt_request_issue(&r);

@@ -398,7 +398,7 @@ static const tt_wire_ops table = {
 };
 
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *rooms, double crowd, tt_wire **wire) {
+                         const uint64_t *rooms, tt_wire **wire) {
   tt_shm *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
   s->wire = (tt_wire){.ops = &table, .rank = rank, .ranks = ranks, .board = TT_BOARD};
@@ -420,7 +420,8 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
     s->members[r] = members[r];
     s->rooms[r] = (tt_room *)(void *)(s->segment->base + rooms[r]);
   }
-  s->wire.piece = tt_arena_piece(tt_shm_head(s, 0)->l2, ranks, crowd);
+  s->wire.piece = tt_arena_piece(tt_shm_head(s, 0)->l2, ranks);
+  s->tallies = tt_room_tallies(s->rooms[0], ranks);
   s->posts = tt_room_posts(s->rooms[0], ranks);
   s->dozing = &tt_heap_head(s->segment, 0)->dozing;
   *wire = &s->wire;

@@ -106,9 +106,8 @@ const uint64_t *tt_heap_cookie(tt_heap *heap);
  * common to all. 0 if out of memory. */
 uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first);
 void tt_shm_room_free(tt_heap *heap, uint64_t room);
-/* members[r], rooms[r]: heap index and room offset of rank r; copies both. crowd: ranks
- * per core, the same on all. */
+/* members[r], rooms[r]: heap index and room offset of rank r. Copies both. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *rooms, double crowd, tt_wire **wire);
+                         const uint64_t *rooms, tt_wire **wire);
 
 #endif

@@ -14,12 +14,12 @@
 
 static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
 
-/* What the ranks of one core keep live, the vector's own pieces among it, fits in
- * half of its second level cache. */
-size_t tt_arena_piece(size_t l2, int ranks, double crowd) {
+/* What a rank keeps live in its turn, the vector's own pieces among it, fits in half
+ * of its core's second level cache. */
+size_t tt_arena_piece(size_t l2, int ranks) {
   const size_t live = 8; /* pieces: of src, dst, the arena, and the peers', twice */
-  size_t share = (size_t)((double)l2 / 2 / live / (crowd > 1 ? crowd : 1));
-  size_t bound = ((size_t)32 << 20) / TT_SLOTS / (size_t)ranks;
+  size_t share = l2 / 2 / live;
+  size_t bound = ((size_t)16 << 20) / TT_SLOTS / (size_t)ranks;
   return tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);
 }
 
@@ -81,11 +81,11 @@ const void *tt_arena_reach(tt_wire *w, int peer, uint64_t name, size_t from, siz
 
 void tt_arena_tell(tt_wire *w, tt_tally tally, uint32_t value) {
   tt_shm *s = tt_shm_of(w);
-  atomic_store(&s->rooms[w->rank]->tallies[tally], value);
+  atomic_store(&s->tallies[w->rank].of[tally], value);
   for (int r = 0; atomic_load(s->dozing) && r < w->ranks; r++)
     if (r != w->rank) tt_shm_wake(s, r);
 }
 
 uint32_t tt_arena_told(tt_wire *w, int peer, tt_tally tally) {
-  return atomic_load_explicit(&tt_shm_of(w)->rooms[peer]->tallies[tally], memory_order_acquire);
+  return atomic_load_explicit(&tt_shm_of(w)->tallies[peer].of[tally], memory_order_acquire);
 }

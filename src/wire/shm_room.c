@@ -17,9 +17,17 @@ tt_post *tt_room_posts(tt_room *room, int ranks) {
   return (tt_post *)(void *)((char *)room + posts_at(ranks));
 }
 
+static size_t tallies_at(int ranks) {
+  return posts_at(ranks) + (size_t)ranks * TT_RECORDS * sizeof(tt_post);
+}
+
+tt_tallies *tt_room_tallies(tt_room *room, int ranks) {
+  return (tt_tallies *)(void *)((char *)room + tallies_at(ranks));
+}
+
 uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first) {
-  size_t posts = first ? (size_t)ranks * TT_RECORDS * sizeof(tt_post) : 0;
-  tt_room *room = tt_heap_alloc(heap, posts_at(ranks) + posts, 4096);
+  size_t all = first ? tallies_at(ranks) + (size_t)ranks * sizeof(tt_tallies) : posts_at(ranks);
+  tt_room *room = tt_heap_alloc(heap, all, 4096);
   if (room) atomic_store_explicit(&room->guests, (unsigned)ranks, memory_order_relaxed);
   return room ? (uint64_t)((char *)room - tt_heap_segment(heap)->base) : 0;
 }

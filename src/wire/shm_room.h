@@ -32,14 +32,19 @@ typedef struct tt_room {
   alignas(TT_PAIR) atomic_uint newest; /* highest recorded seq, plus 1 */
   atomic_uint oldest;                  /* all operations before it are over here */
   alignas(TT_PAIR) atomic_uint inside; /* of a peer's memory (shm_guard.c) */
-  alignas(TT_PAIR) atomic_uint tallies[TT_TALLIES]; /* pieces of the arena's loops */
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char board[TT_RECORDS][TT_BOARD]; /* of posts that are longer */
   alignas(TT_PAIR) atomic_ullong directory[];        /* [reader * lanes + lane]: channel offset */
-  /* then, in the first rank's room: tt_post [TT_RECORDS][ranks] */
+  /* then, in the first rank's room: tt_post [TT_RECORDS][ranks], tt_tallies [ranks] */
 } tt_room;
 
+/* How far a rank is with the pieces of the arena's loops; written by that rank. */
+typedef struct tt_tallies {
+  alignas(TT_PAIR) atomic_uint of[TT_TALLIES];
+} tt_tallies;
+
 tt_post *tt_room_posts(tt_room *room, int ranks);
+tt_tallies *tt_room_tallies(tt_room *room, int ranks);
 
 void tt_room_record(tt_room *room, const tt_record *record, uint32_t oldest);
 int tt_room_read_record(tt_room *room, uint32_t seq, tt_record *record);

@@ -15,6 +15,7 @@ typedef struct tt_shm {
   tt_room **rooms;
   tt_end *out, *in;    /* [peer * lanes + lane] */
   tt_post *posts;      /* [place * ranks + rank] */
+  tt_tallies *tallies; /* [rank] */
   atomic_uint *dozing; /* of the whole job: nobody is rung for while it is 0 */
   uint32_t *over;      /* per peer: operations before this are over there, as far as known */
   uint32_t over_everywhere;
@@ -53,7 +54,7 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
 void *tt_board_slot(tt_wire *w, uint32_t seq, size_t n);
 void tt_board_post(tt_wire *w, tt_stamp stamp, uint32_t oldest);
 const void *tt_board_posted(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
-size_t tt_arena_piece(size_t l2, int ranks, double crowd);
+size_t tt_arena_piece(size_t l2, int ranks);
 void *tt_arena_own(tt_wire *w);
 uint64_t tt_arena_lend(tt_wire *w, const void *bytes, size_t n);
 const void *tt_arena_reach(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
