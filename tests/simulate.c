@@ -147,7 +147,7 @@ static uint64_t wanted(const tt_sched *s, uint32_t block) {
   uint64_t sum = 0;
   if (s->coll == TUTTI_BROADCAST) return input(s->root, block);
   if (s->coll == TUTTI_ALL_GATHER) return input((int)block, block);
-  for (int r = 0; r < s->ranks; r++) sum += input(r, block);
+  for (int r = 0; r < s->data; r++) sum += input(r, block);
   return sum;
 }
 

@@ -107,7 +107,16 @@ static bool try_forced(tt_chooser *c, tutti_coll coll, unsigned needs, int root,
     snprintf(c->refusal, sizeof c->refusal, "%s", tutti_error());
     return false;
   }
+  const int data = s->data;
   tt_sched_free(s);
+  if (data < c->ranks) {
+    snprintf(
+        c->refusal, sizeof c->refusal,
+        "%s takes data from %d of %d ranks only, and all ranks of a communicator bring data: it "
+        "can be shown and proven, not run",
+        forced, data, c->ranks);
+    return false;
+  }
   if (strcmp(c->forced, forced) != 0) {
     snprintf(c->forced, sizeof c->forced, "%s", forced);
     memset(c->forced_found, 0, sizeof c->forced_found);

@@ -16,7 +16,7 @@ static bool same_problem(tt_sched *const *all, int ranks, char *witness, size_t 
       return false;
     }
     if (s->rank == r && s->ranks == ranks && s->coll == a->coll && s->root == a->root &&
-        s->blocks == a->blocks && strcmp(s->name, a->name) == 0)
+        s->data == a->data && s->blocks == a->blocks && strcmp(s->name, a->name) == 0)
       continue;
     snprintf(witness, size, "rank %d's schedule is of another problem than rank 0's", r);
     return false;
@@ -46,7 +46,7 @@ static const char *wrong_result(const tt_graph *g, const tt_values *v, const tt_
     return moved_right(v, s, block, value) ? NULL : "it holds something else";
   if (known[value] == block + 1) return NULL;
   known[value] = block + 1;
-  return tt_value_wrong(v, value, g->ranks, block, ordered, text, size);
+  return tt_value_wrong(v, value, g->all[0]->data, block, ordered, text, size);
 }
 
 /* Every block that the collective asks for, on every rank. */

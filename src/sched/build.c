@@ -24,8 +24,15 @@ void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks,
   s->ranks = ranks;
   s->rank = rank;
   s->root = root;
+  s->data = ranks;
   s->in_place = in_place && (!tt_coll_rooted(coll) || rank == root);
   s->blocks = blocks;
+}
+
+void tt_build_data(tt_builder *b, int data) {
+  if (b->status) return;
+  b->s->data = data;
+  b->s->in_place = b->s->in_place && b->s->rank < data;
 }
 
 tt_sched *tt_build_end(tt_builder *b) {
@@ -188,8 +195,9 @@ static bool same_step(const tt_step *a, const tt_step *b) {
 
 bool tt_sched_equal(const tt_sched *a, const tt_sched *b) {
   if (strcmp(a->name, b->name) != 0 || a->coll != b->coll || a->ranks != b->ranks ||
-      a->rank != b->rank || a->root != b->root || a->in_place != b->in_place ||
-      a->blocks != b->blocks || a->tmp_blocks != b->tmp_blocks || a->nsteps != b->nsteps)
+      a->rank != b->rank || a->root != b->root || a->data != b->data ||
+      a->in_place != b->in_place || a->blocks != b->blocks || a->tmp_blocks != b->tmp_blocks ||
+      a->nsteps != b->nsteps)
     return false;
   for (uint32_t i = 0; i < a->nsteps; i++)
     if (!same_step(&a->steps[i], &b->steps[i])) return false;

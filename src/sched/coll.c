@@ -31,6 +31,7 @@ void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
   *hi = s->blocks;
   if (s->coll == TUTTI_ALL_GATHER) own_block(s, lo, hi);
   if (s->coll == TUTTI_BROADCAST && s->rank != s->root) *hi = 0;
+  if (s->rank >= s->data) *lo = *hi = 0;
 }
 
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
@@ -38,4 +39,5 @@ void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
   *hi = s->blocks;
   if (s->coll == TUTTI_REDUCE_SCATTER) own_block(s, lo, hi);
   if (s->coll == TUTTI_REDUCE && s->rank != s->root) *hi = 0;
+  if (s->rank >= s->data) *lo = *hi = 0;
 }

@@ -24,7 +24,7 @@ typedef struct cursor {
 typedef struct header {
   char name[TT_NAME];
   tutti_coll coll;
-  int ranks, root;
+  int ranks, root, data;
   uint32_t blocks;
   bool derive;
 } header;
@@ -274,6 +274,7 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
   }
   tt_sched *s = b.s;
   s->in_place = in_place;
+  s->data = h->data;
   uint32_t *after = NULL, n = 0, room = 0, *at = calloc(1, sizeof *at), steps = 0;
   while (!c->status && at && next_line(c) && isdigit((unsigned char)*c->at)) {
     tt_step step;
@@ -318,17 +319,22 @@ static void header_line(cursor *c, header *h) {
   h->ranks = (int)number(c, MAX_RANKS, "a number of ranks");
   if (!c->status && h->ranks < 1) complain(c, "at least one rank");
   h->blocks = (uint32_t)h->ranks;
+  h->data = h->ranks;
   while (!c->status) {
     if (take(c, "blocks="))
       h->blocks = number(c, MAX_BLOCKS, "a number of blocks");
     else if (take(c, "root="))
       h->root = (int)number(c, (uint32_t)h->ranks - 1, "a rank");
+    else if (take(c, "data="))
+      h->data = (int)number(c, (uint32_t)h->ranks, "a number of ranks");
     else if (take(c, "derive"))
       h->derive = true;
     else
       break;
   }
   if (!c->status && h->blocks < 1) complain(c, "at least one block");
+  if (!c->status && (h->data < 1 || h->root >= h->data))
+    complain(c, "data on at least one rank, and on the root");
   if (!c->status && tt_coll_owned(h->coll) && h->blocks != (uint32_t)h->ranks)
     complain(c, "blocks=P for this collective");
   line_end(c);

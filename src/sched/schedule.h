@@ -67,6 +67,7 @@ typedef struct tt_sched {
   char name[TT_NAME]; /* algorithm and parameters */
   tutti_coll coll;
   int ranks, rank, root;
+  int data; /* ranks before this one bring data and get results; the others only help */
   bool in_place;
   uint32_t blocks, tmp_blocks;
   uint32_t nsteps;
@@ -136,6 +137,8 @@ typedef struct tt_builder {
 /* `in_place` is dropped where a rank has only one of src and dst. */
 void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
                     bool in_place, uint32_t blocks);
+/* Ranks from `data` on only help: they have tmp alone. */
+void tt_build_data(tt_builder *b, int data);
 /* Derives the dependencies and hands over the schedule (NULL if out of memory). */
 tt_sched *tt_build_end(tt_builder *b);
 

@@ -60,6 +60,7 @@ tt_sched *tt_sched_sliced(const tt_sched *s, int slices, int flight) {
   tt_builder b;
   tt_build_begin(&b, s->name, s->coll, s->ranks, s->rank, s->root, s->in_place,
                  s->blocks * (uint32_t)slices);
+  tt_build_data(&b, s->data);
   copy_steps(&b, s, (uint32_t)slices);
   tt_sched *all = tt_build_end(&b);
   if (all && !bound_flight(all, s, (uint32_t)flight)) {

@@ -105,6 +105,7 @@ void tt_sched_print(tt_text *t, const tt_sched *const *all, int n) {
       tt_text_add(t, "tutti-schedule 1  %s %s P=%d blocks=%u", tutti_coll_name(s->coll), s->name,
                   s->ranks, s->blocks);
       if (tt_coll_rooted(s->coll)) tt_text_add(t, " root=%d", s->root);
+      if (s->data < s->ranks) tt_text_add(t, " data=%d", s->data);
       tt_text_add(t, "\n");
       header = true;
     }
