@@ -51,10 +51,10 @@ static void set_algo(cover_case *c, int i, uint64_t u) {
   while (tutti_algo_name(table, NULL)) table++;
   const int family = (i - table - 1) / MORE;
   snprintf(c->algo, sizeof c->algo, "%s", i < table ? tutti_algo_name(i, NULL) : "auto");
-  if (i < table && tt_algo_known(c->algo, c->ranks)) snprintf(c->algo, sizeof c->algo, "auto");
-  if (i <= table) return;
-  while (tt_algo_sample(family, c->ranks, samples, c->algo, sizeof c->algo)) samples++;
-  tt_algo_sample(family, c->ranks, (int)(u % (uint64_t)samples), c->algo, sizeof c->algo);
+  while (i > table && tt_algo_sample(family, c->ranks, samples, c->algo, sizeof c->algo)) samples++;
+  if (samples)
+    tt_algo_sample(family, c->ranks, (int)(u % (uint64_t)samples), c->algo, sizeof c->algo);
+  if (tt_algo_known(c->algo, c->ranks)) snprintf(c->algo, sizeof c->algo, "auto");
 }
 
 /* ---- counts ---- */

@@ -98,6 +98,7 @@ static void a_wish_is_refused_in_words(void **state) {
       {"consistent(i=4)", "from 0 to ceil(log2 P)", 0},
       {"consistent(rank-order)", NULL, TT_NEED_SAME | TT_NEED_ORDER},
       {"elimination", NULL, TT_NEED_SAME | TT_NEED_ORDER},
+      {"aggregate(data=5,arity=5)", "from 5 of 6 ranks only", 0},
       {"tree(double)", NULL, TT_NEED_SAME | TT_NEED_ORDER},
       {"two-level(node=4)", "non-commutative", TT_NEED_ORDER},
   };

@@ -242,6 +242,34 @@ static void rings_at_once_keep_theirs(void **state) {
     }
 }
 
+/* Every rank with data sends once and receives once, whatever the tree. */
+static void aggregators_keep_theirs(void **state) {
+  (void)state;
+  for (int D = 1; D <= 127; D = next_of(D))
+    for (int arity = 2; arity <= 6; arity += 2)
+      for (int trees = 1; trees <= 3; trees++) {
+        char name[60];
+        int row = D, all = 0, P, levels = 0;
+        do levels++, all += row = (row + arity - 1) / arity;
+        while (row > 1);
+        snprintf(name, sizeof name, "aggregate(data=%d,arity=%d,trees=%d)", D, arity, trees);
+        P = D + trees * all;
+        const tutti_report r = proven(name, P);
+        assert_int_equal(r.steps, 2 * levels);
+        assert_true(r.rank_order && r.blocks == trees && r.reduced < arity);
+        assert_true(r.messages <= (int)tt_max((size_t)arity + 1, (size_t)trees));
+        for (int rank = 0; rank < D; rank++) {
+          tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P, .rank = rank};
+          tt_sched *s;
+          assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+          for (int t = 0; t < trees; t++)
+            assert_true(s->steps[2 * t].kind == TT_SEND && s->steps[2 * t + 1].kind == TT_RECV);
+          assert_true(s->nsteps == 2 * (uint32_t)trees && s->tmp_blocks == 0);
+          tt_sched_free(s);
+        }
+      }
+}
+
 /* ---- what makes no sense gets a sentence ---- */
 
 static void wrong_parameters_are_refused_in_words(void **state) {
@@ -259,6 +287,11 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"two-level(ring,halving)", "exclude each other", TUTTI_ALLREDUCE},
       {"two-level(node=2,node:3)", "exclude each other", TUTTI_ALLREDUCE},
       {"two-level(node=4)", "tree(node=4)", TUTTI_REDUCE},
+      {"aggregate", "it needs data=D", TUTTI_ALLREDUCE},
+      {"aggregate(data=7)", "it needs data=D", TUTTI_ALLREDUCE},
+      {"aggregate(data=5,arity=3)", "5 ranks with data need 3 switches: P = 8", TUTTI_ALLREDUCE},
+      {"aggregate(data=4,arity=1)", "arity goes from 2 to 64", TUTTI_ALLREDUCE},
+      {"aggregate(data=5,arity=5)", "allreduce and barrier only", TUTTI_REDUCE},
       {"bruck(radix=17)", "radix goes from 2 to 16", TUTTI_ALLREDUCE},
       {"bruck", "trees have", TUTTI_BROADCAST},
       {"multiplying(radix=)", "none of: radix=", TUTTI_ALLREDUCE},
@@ -290,6 +323,7 @@ int main(void) {
       cmocka_unit_test(multiplying_keeps_its_counts),
       cmocka_unit_test(leaders_keep_their_counts),
       cmocka_unit_test(rings_at_once_keep_theirs),
+      cmocka_unit_test(aggregators_keep_theirs),
       cmocka_unit_test(wrong_parameters_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
