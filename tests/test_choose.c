@@ -118,11 +118,29 @@ static void a_wish_is_refused_in_words(void **state) {
   tt_chooser_free(c);
 }
 
+/* A tree keeps the order for root 0 and not for others, whichever is asked about first. */
+static void what_is_found_is_of_one_root(void **state) {
+  (void)state;
+  for (int first = 0; first < 2; first++) {
+    tt_chooser *c = tt_chooser_new(5, 1, tt_has_loop);
+    for (int i = 0; i < 4; i++) {
+      const int root = (first + i) % 2 ? 2 : 0;
+      const char *name, *refusal;
+      assert_int_equal(
+          tt_choose(c, TUTTI_REDUCE, 8, TT_NEED_ORDER, root, "tree(binomial)", &name, &refusal),
+          TUTTI_OK);
+      assert_true(root ? refusal && strstr(refusal, "non-commutative") : !refusal);
+    }
+    tt_chooser_free(c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ops_say_what_they_need),
       cmocka_unit_test(what_is_chosen_meets_the_needs),
       cmocka_unit_test(only_candidates_are_chosen),
+      cmocka_unit_test(what_is_found_is_of_one_root),
       cmocka_unit_test(a_wish_is_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,8 @@
 
 enum { MOST = 64 };
 
-/* What the prover was asked about a plan, and what it found. */
+/* What the prover was asked about a plan, and what it found: one each for every root,
+ * or one, where there is no root. */
 typedef struct finding {
   unsigned asked, met; /* of tt_need */
 } finding;
@@ -19,7 +20,7 @@ typedef struct finding {
 typedef struct candidate {
   bool possible;
   tt_line line;
-  finding found;
+  finding *found;
 } candidate;
 
 struct tt_chooser {
@@ -29,7 +30,7 @@ struct tt_chooser {
   bool priced[TUTTI_COLL_COUNT];
   candidate candidates[TUTTI_COLL_COUNT][MOST];
   char forced[TT_NAME]; /* the name that these are about */
-  finding forced_found[TUTTI_COLL_COUNT];
+  finding *forced_found[TUTTI_COLL_COUNT];
   char refusal[400];
 };
 
@@ -42,7 +43,18 @@ tt_chooser *tt_chooser_new(int ranks, double crowd, tt_has_loop_fn *has_loop) {
   return c;
 }
 
+static void forget_forced(tt_chooser *c) {
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
+    free(c->forced_found[coll]);
+    c->forced_found[coll] = NULL;
+  }
+}
+
 void tt_chooser_free(tt_chooser *c) {
+  if (!c) return;
+  forget_forced(c);
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+    for (int i = 0; i < MOST; i++) free(c->candidates[coll][i].found);
   free(c);
 }
 
@@ -91,12 +103,16 @@ unsigned tt_meets(const char *name, tutti_coll coll, int ranks, int root, unsign
 
 /* What of `needs` the plan does not meet. Each question is asked once: the prover sees
  * all ranks, which takes time. */
-static unsigned lacking(const tt_chooser *c, finding *found, const char *name, tutti_coll coll,
+static unsigned lacking(const tt_chooser *c, finding **found, const char *name, tutti_coll coll,
                         unsigned needs, int root) {
-  unsigned open = needs & ~found->asked;
-  if (open) found->met |= tt_meets(name, coll, c->ranks, root, open);
-  found->asked |= open;
-  return needs & ~found->met;
+  const bool rooted = tt_coll_rooted(coll);
+  if (!*found) *found = calloc(rooted ? (size_t)c->ranks : 1, sizeof **found);
+  if (!*found) return needs & ~tt_meets(name, coll, c->ranks, root, needs);
+  finding *here = &(*found)[rooted ? root : 0];
+  unsigned open = needs & ~here->asked;
+  if (open) here->met |= tt_meets(name, coll, c->ranks, root, open);
+  here->asked |= open;
+  return needs & ~here->met;
 }
 
 static bool try_forced(tt_chooser *c, tutti_coll coll, unsigned needs, int root,
@@ -119,7 +135,7 @@ static bool try_forced(tt_chooser *c, tutti_coll coll, unsigned needs, int root,
   }
   if (strcmp(c->forced, forced) != 0) {
     snprintf(c->forced, sizeof c->forced, "%s", forced);
-    memset(c->forced_found, 0, sizeof c->forced_found);
+    forget_forced(c);
   }
   unsigned lacks = lacking(c, &c->forced_found[coll], forced, coll, needs, root);
   if (lacks & TT_NEED_ORDER)
