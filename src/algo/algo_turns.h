@@ -12,12 +12,14 @@
 typedef struct tt_turns {
   tt_builder *b;
   int n, i;
-  bool in_place;
-  tt_span have; /* the sum so far */
+  bool in_place, held; /* held: somebody may still read the sum so far */
+  tt_span have;        /* the sum so far */
 } tt_turns;
 
 /* The vector is one block. */
 tt_turns tt_turns_begin(tt_builder *b, const tt_ask *ask, int n);
+/* Send the sum so far. */
+void tt_turn_send(tt_turns *t, tt_peers to);
 /* The sum so far and what `from` send. The n-th completes it, in dst. */
 void tt_turn(tt_turns *t, tt_peers from, tt_side side);
 

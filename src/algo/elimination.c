@@ -126,12 +126,12 @@ static void put_together(tt_builder *b, const meeting *m, tt_span low, tt_span h
 
 static void exchange(tt_turns *t, const meeting *m) {
   if (m->me == THIRD) {
-    tt_send(t->b, m->rank[SECOND], t->have);
+    tt_turn_send(t, tt_peer(m->rank[SECOND]));
     return;
   }
   if (m->me == SECOND && m->three) tt_turn(t, tt_peer(m->rank[THIRD]), TT_OWN_FIRST);
   const int other = m->rank[m->me == FIRST ? SECOND : FIRST];
-  tt_send(t->b, other, t->have);
+  tt_turn_send(t, tt_peer(other));
   tt_turn(t, tt_peer(other), m->me == FIRST ? TT_OWN_FIRST : TT_OWN_LAST);
 }
 

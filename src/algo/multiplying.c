@@ -66,7 +66,7 @@ void tt_multiplying_build(tt_builder *b, const tt_ask *ask) {
   for (int i = 0, apart = 1; i < n; apart *= factor[i++]) {
     const int digit = ask->rank / apart % factor[i];
     const tt_peers group = {ask->rank - digit * apart, factor[i], apart};
-    tt_send_all(b, group, t.have);
+    tt_turn_send(&t, group);
     tt_turn(&t, group, TT_OWN_AMONG);
   }
   if (guests.count > 1) tt_send_all(b, guests, tt_block(TT_DST, 0));
