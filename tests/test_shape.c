@@ -15,11 +15,10 @@
 #include "engine.h"
 #include "prove.h"
 
-/* Recursive multiplying in one step is the one-shot. */
-static bool has_loop(const char *name, tutti_coll coll, int P) {
-  if (strcmp(name, "one-shot") == 0) return tt_coll_reduces(coll);
-  if (strcmp(name, "multiplying(radix=4)") == 0 && P <= 4) return true;
-  return strcmp(name, "two-shot") == 0 && (coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER);
+/* Others may be the same by chance: recursive multiplying in one step is the one-shot. */
+static bool has_loop(const char *name, tutti_coll coll) {
+  if (strcmp(name, "one-shot") == 0) return coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER;
+  return (strcmp(name, "two-shot") == 0 || strcmp(name, "naive") == 0) && coll == TUTTI_ALLREDUCE;
 }
 
 static void shapes_are_recognised_and_lift_back(void **state) {
@@ -32,10 +31,9 @@ static void shapes_are_recognised_and_lift_back(void **state) {
           tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
           tt_sched **all;
           if (tt_algo_build_all(name, &ask, &all)) continue;
-          for (int r = 0; r < P; r++) {
-            tt_shape shape = tt_shape_of(all[r]);
-            assert_int_equal(shape != TT_SHAPE_NONE, has_loop(name, ask.coll, P));
-            if (shape == TT_SHAPE_NONE) continue;
+          tt_shape shape = tt_shape_of(all, P);
+          assert_true(shape != TT_SHAPE_NONE || !has_loop(name, ask.coll));
+          for (int r = 0; r < P && shape; r++) {
             tt_sched *lifted = tt_shape_lift(shape, all[r]);
             assert_non_null(lifted);
             assert_true(tt_sched_equal(lifted, all[r]));
@@ -55,17 +53,17 @@ static void what_differs_is_not_recognised(void **state) {
   tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 5, .rank = 2};
   tt_sched *s;
   assert_int_equal(tt_algo_build("one-shot", &ask, &s), TUTTI_OK);
-  assert_int_equal(tt_shape_of(s), TT_SHAPE_ONE_SHOT);
+  assert_int_equal(tt_shape_of(&s, 1), TT_SHAPE_ONE_SHOT);
   for (uint32_t i = 0; i < s->nsteps; i++) {
     tt_step kept = s->steps[i];
     s->steps[i].peers.count--;
-    assert_int_equal(tt_shape_of(s), TT_SHAPE_NONE);
+    assert_int_equal(tt_shape_of(&s, 1), TT_SHAPE_NONE);
     s->steps[i] = kept;
     s->steps[i].last ^= 1;
-    assert_int_equal(tt_shape_of(s), TT_SHAPE_NONE);
+    assert_int_equal(tt_shape_of(&s, 1), TT_SHAPE_NONE);
     s->steps[i] = kept;
     s->steps[i].side ^= 1;
-    assert_int_equal(tt_shape_of(s), TT_SHAPE_NONE);
+    assert_int_equal(tt_shape_of(&s, 1), TT_SHAPE_NONE);
     s->steps[i] = kept;
   }
   tt_sched_free(s);
@@ -161,11 +159,12 @@ static void all_types_and_ops(const char *algo) {
 /* The same random bits through both engines: NaNs, denormals and all; memory that
  * the peers look into, and memory that goes through the arena. */
 static void both_engines_give_the_same_bits(void **state) {
+  static const char *const names[TT_SHAPE_COUNT] = {"", "one-shot", "two-shot", "naive"};
   (void)state;
   for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT; shape++)
     for (int copies = 0; copies < 2; copies++) {
       setenv("TUTTI_COPIES", copies ? "all" : "cheapest", 1);
-      all_types_and_ops(shape == TT_SHAPE_ONE_SHOT ? "one-shot" : "two-shot");
+      all_types_and_ops(names[shape]);
     }
   unsetenv("TUTTI_COPIES");
 }

@@ -52,6 +52,23 @@ static tutti_status verify(const tt_ask *ask, const char *name, int slices) {
   return status;
 }
 
+/* The loop that all ranks can run, in place or not, for one may be what another is
+ * not: the same answer on all of them. */
+static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape) {
+  const char *engine = tt_env("TUTTI_ENGINE");
+  *shape = engine && strcmp(engine, "generic") == 0 ? TT_SHAPE_NONE : tt_shape_of(&mine, 1);
+  for (int in_place = 0; in_place < 2 && *shape; in_place++) {
+    tt_ask other = *ask;
+    tt_sched **all;
+    other.in_place = in_place;
+    tutti_status status = tt_algo_build_all(mine->name, &other, &all);
+    if (status) return status;
+    if (tt_shape_of(all, ask->ranks) != *shape) *shape = TT_SHAPE_NONE;
+    tt_sched_free_all(all, ask->ranks);
+  }
+  return TUTTI_OK;
+}
+
 static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
                             tt_prepared **out) {
   for (tt_prepared *p = comm->prepared; p; p = p->next)
@@ -67,7 +84,9 @@ static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const char *nam
   tt_prepared *p = calloc(1, sizeof *p);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
   tutti_status status = tt_algo_build(name, ask, &p->sched);
-  if (!status && !(p->program = tt_program_new(p->sched)))
+  tt_shape shape = TT_SHAPE_NONE;
+  if (!status) status = shape_of(ask, p->sched, &shape);
+  if (!status && !(p->program = tt_program_new(p->sched, shape)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %u steps", p->sched->nsteps);
   if (status) {
     tt_sched_free(p->sched);

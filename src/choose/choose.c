@@ -67,7 +67,7 @@ static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, tt_
   tt_ask ask = {.coll = coll, .ranks = c->ranks};
   tt_sched **all;
   if (tt_algo_build_all(name, &ask, &all)) return false;
-  bool ok = tt_price(all, c->ranks, &c->profile[c->has_loop(all[0])], line);
+  bool ok = tt_price(all, c->ranks, &c->profile[c->has_loop(all, c->ranks)], line);
   tt_sched_free_all(all, c->ranks);
   return ok;
 }

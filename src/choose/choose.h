@@ -15,8 +15,8 @@
 
 typedef struct tt_chooser tt_chooser;
 
-/* Has the engine a loop for this schedule? It is cheaper then. */
-typedef bool tt_has_loop_fn(const tt_sched *s);
+/* Has the engine a loop for these n ranks' schedules? It is cheaper then. */
+typedef bool tt_has_loop_fn(tt_sched *const *scheds, int n);
 
 /* `crowd`: ranks per core, the same on all ranks. NULL: out of memory. */
 tt_chooser *tt_chooser_new(int ranks, double crowd, tt_has_loop_fn *has_loop);

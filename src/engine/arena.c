@@ -1,11 +1,11 @@
-/* arena.c - one-shot and two-shot of many bytes, piece by piece.
+/* arena.c - one-shot, two-shot and naive of many bytes, piece by piece.
  *
  * Idea       a vector is cut in pieces that stay in the cache; each is put where the
  *            peers see it (not at all, if it lies where they do), summed straight out
- *            of all ranks' memory (two-shot: each rank its block), and got: two-shot
- *            writes its sum into the peers' vectors, where it may, while the line is
- *            its own; the others copy it. How far a rank is, it tells in a tally;
- *            pieces overlap.
+ *            of all ranks' memory (two-shot: each rank its block; naive: rank 0 all),
+ *            and got: who sums for others writes into their vectors, where it may,
+ *            while the line is its own; else they copy it. How far a rank is, it tells
+ *            in a tally; pieces overlap.
  * Cost       private memory: two-shot copies (P-1)/P of a vector in, reads one in
  *            the sums and (P-1)/P in the copies. Memory that the peers reach: one read,
  *            one written, no copy.
@@ -24,8 +24,9 @@ enum {
   MOST = 1 << 20    /* bytes moved by one call of progress, about */
 };
 
-static bool two_shot(const tt_operation *o) {
-  return o->program->shape == TT_SHAPE_TWO_SHOT;
+/* Does somebody sum for others? Not in one-shot, where everyone sums everything. */
+static bool owned(const tt_operation *o) {
+  return o->program->shape != TT_SHAPE_ONE_SHOT;
 }
 
 static bool fits(const tt_operation *o) {
@@ -46,10 +47,10 @@ static tutti_status begin(tt_operation *o) {
   tt_partition_even(&p->cut, o->call.count, element, p->count);
   p->first = w->pieces_begun;
   w->pieces_begun += p->count;
-  bool one_shot_in_place = !two_shot(o) && o->call.src == o->call.dst;
+  bool one_shot_in_place = !owned(o) && o->call.src == o->call.dst;
   if (!one_shot_in_place) p->mine.src = w->ops->lend(w, o->call.src, bytes);
-  if (two_shot(o)) p->mine.dst = w->ops->lend(w, o->call.dst, bytes);
-  if (!p->mine.src || (two_shot(o) && !p->mine.dst)) {
+  if (owned(o)) p->mine.dst = w->ops->lend(w, o->call.dst, bytes);
+  if (!p->mine.src || (owned(o) && !p->mine.dst)) {
     void *arena = w->ops->arena(w);
     if (!arena) return o->status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for an arena");
     p->mine.arena = w->ops->lend(w, arena, 1);
@@ -74,7 +75,8 @@ static extent block_of(const tt_operation *o, uint32_t k, int r) {
   const size_t element = o->reducer.element;
   const extent piece = piece_at(o, k);
   tt_partition blocks;
-  if (!two_shot(o)) return (extent){0, piece.to - piece.from};
+  if (o->program->shape == TT_SHAPE_NAIVE && r > 0) return (extent){0, 0};
+  if (o->program->shape != TT_SHAPE_TWO_SHOT) return (extent){0, piece.to - piece.from};
   tt_partition_even(&blocks, (piece.to - piece.from) / element, element, (uint32_t)o->wire->ranks);
   return (extent){tt_partition_at(&blocks, (uint32_t)r) * element,
                   tt_partition_at(&blocks, (uint32_t)r + 1) * element};
@@ -159,7 +161,7 @@ static bool sum(tt_operation *o, uint32_t k, extent at) {
     o->inputs[w->rank] = src + begin;
     tt_reduce(&o->reducer, to + begin, o->inputs, w->ranks, n / element);
     if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, to + begin, n / element, w->ranks);
-    if (two_shot(o)) hand_out(o, k, begin, to + begin, n);
+    if (owned(o)) hand_out(o, k, begin, to + begin, n);
   }
   return true;
 }
@@ -169,7 +171,7 @@ static void put_piece(tt_operation *o, uint32_t k) {
   const size_t all = piece.to - piece.from;
   const char *src = (const char *)o->call.src + piece.from;
   /* its own block nobody reads; its sum will stand there */
-  const extent own = two_shot(o) ? block_of(o, k, o->wire->rank) : (extent){all, all};
+  const extent own = owned(o) ? block_of(o, k, o->wire->rank) : (extent){all, all};
   memcpy(slot(o, k), src, own.from);
   memcpy(slot(o, k) + own.to, src + own.to, all - own.to);
 }
@@ -177,12 +179,13 @@ static void put_piece(tt_operation *o, uint32_t k) {
 static bool get_piece(tt_operation *o, uint32_t k) {
   tt_wire *w = o->wire;
   char *dst = (char *)o->call.dst + piece_at(o, k).from;
-  if (!two_shot(o)) return sum(o, k, block_of(o, k, w->rank));
+  if (!owned(o)) return sum(o, k, block_of(o, k, w->rank));
   for (int i = 1; i < w->ranks && !o->pieces.given; i++) {
     const int r = (w->rank + i) % w->ranks;
     const tt_names *names = o->posts[r];
     const extent block = block_of(o, k, r);
     size_t from;
+    if (block.from == block.to) continue;
     uint64_t name = name_of(o, names->dst, names->arena, k, &from);
     if (!w->ops->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
                        &o->status))
@@ -206,10 +209,16 @@ static bool try_put(tt_operation *o) {
 
 static bool try_sum(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_SUM];
-  if (!two_shot(o) || k == o->pieces.done[TT_PUT] || !all_put(o, k)) return false;
+  if (!owned(o) || k == o->pieces.done[TT_PUT]) return false;
+  const extent own = block_of(o, k, o->wire->rank);
+  if (own.from == own.to) {
+    tell(o, TT_SUM, k + 1);
+    return true;
+  }
+  if (!all_put(o, k)) return false;
   if (o->pieces.shows && o->pieces.mine.src && !slot_is_free(o, k)) return false;
   if (!o->wire->ops->enter(o->wire)) return false;
-  const bool summed = sum(o, k, block_of(o, k, o->wire->rank));
+  const bool summed = sum(o, k, own);
   o->wire->ops->leave(o->wire);
   if (summed) tell(o, TT_SUM, k + 1);
   return summed;
@@ -217,9 +226,9 @@ static bool try_sum(tt_operation *o) {
 
 static bool try_get(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_GOT];
-  const tt_tally before = two_shot(o) ? TT_SUM : TT_PUT;
+  const tt_tally before = owned(o) ? TT_SUM : TT_PUT;
   if (k == o->pieces.done[before]) return false;
-  if (two_shot(o) ? !all_told(o, TT_SUM, o->pieces.first + k + 1) : !all_put(o, k)) return false;
+  if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + k + 1) : !all_put(o, k)) return false;
   if (!o->wire->ops->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
   o->wire->ops->leave(o->wire);
@@ -251,8 +260,9 @@ static void meet(tt_operation *o) {
     if (r != w->rank && !w->ops->writable(w, names->dst)) getters = true;
   }
   p->given = w->ops->writable(w, p->mine.dst);
-  p->shows = two_shot(o) && getters && !p->mine.dst;
-  p->looked_at = two_shot(o) ? getters && p->mine.dst : p->mine.src != 0;
+  const bool sums = o->program->shape != TT_SHAPE_NAIVE || w->rank == 0;
+  p->shows = owned(o) && getters && sums && !p->mine.dst;
+  p->looked_at = owned(o) ? getters && sums && p->mine.dst : p->mine.src != 0;
 }
 
 static bool progress(tt_operation *o) {
@@ -295,8 +305,12 @@ static bool show_behind(const tt_operation *o, tt_tally tally, uint32_t target, 
   return false;
 }
 
-/* The steps are those of the schedule: 0 shows the vector, 1 sums, 2 shows the sum,
- * 3 gets the others'. */
+/* The schedule's step that puts, sums, shows the sum or gets. */
+static uint32_t step_of(const tt_operation *o, tt_tally what) {
+  if (o->program->shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
+  return what == TT_PUT ? 0 : what == TT_SUM || !owned(o) ? 1 : 3;
+}
+
 static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   const tt_pieces *p = &o->pieces;
   if (tt_operation_done(o) || p->count == 0) return false;
@@ -304,13 +318,13 @@ static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   if ((int32_t)(o->wire->pieces_over - p->first) < 0) return false;
   const uint32_t at = p->first + 1;
   if (p->done[TT_GOT] == p->count)
-    return show_behind(o, TT_GOT, p->first + p->count, two_shot(o) ? 2 : 0, show, ctx);
+    return show_behind(o, TT_GOT, p->first + p->count, step_of(o, TT_GOT), show, ctx);
   if (p->done[TT_PUT] < p->count && !p->mine.src &&
-      show_behind(o, TT_GOT, at + p->done[TT_PUT] - TT_SLOTS, 0, show, ctx))
+      show_behind(o, TT_GOT, at + p->done[TT_PUT] - TT_SLOTS, step_of(o, TT_PUT), show, ctx))
     return true;
-  if (!two_shot(o)) return show_behind(o, TT_PUT, at + p->done[TT_GOT], 1, show, ctx);
-  return show_behind(o, TT_PUT, at + p->done[TT_SUM], 1, show, ctx) ||
-         show_behind(o, TT_SUM, at + p->done[TT_GOT], 3, show, ctx);
+  const tt_tally before = owned(o) ? TT_SUM : TT_GOT;
+  if (show_behind(o, TT_PUT, at + p->done[before], step_of(o, TT_SUM), show, ctx)) return true;
+  return owned(o) && show_behind(o, TT_SUM, at + p->done[TT_GOT], step_of(o, TT_GOT), show, ctx);
 }
 
 const tt_loop tt_arena_loop = {fits, begin, progress, awaits};

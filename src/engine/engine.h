@@ -21,12 +21,14 @@ typedef enum tt_shape {
   TT_SHAPE_NONE,     /* the generic engine runs it */
   TT_SHAPE_ONE_SHOT, /* everyone shows its vector, sums everybody's in rank order */
   TT_SHAPE_TWO_SHOT, /* everyone sums its own block so, then copies the others' */
+  TT_SHAPE_NAIVE,    /* rank 0 sums everybody's so, the others copy it */
   TT_SHAPE_COUNT
 } tt_shape;
 
-/* The shape whose schedule is the same as this one, step for step. */
-tt_shape tt_shape_of(const tt_sched *s);
-bool tt_has_loop(const tt_sched *s); /* it has a shape */
+/* The shape whose schedules are the same as these n ranks', step for step. All ranks
+ * of a communicator run a loop, or none. */
+tt_shape tt_shape_of(tt_sched *const *scheds, int n);
+bool tt_has_loop(tt_sched *const *scheds, int n); /* they have a shape */
 /* The schedule that the loop for `shape` carries out, written down again: NULL if
  * the shape is none, or out of memory. */
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like);
@@ -52,8 +54,8 @@ typedef struct tt_program {
   uint32_t *waits;          /* per step: how many it waits for */
 } tt_program;
 
-/* Keeps `sched`, which must live as long. NULL: out of memory. */
-tt_program *tt_program_new(const tt_sched *sched);
+/* Keeps `sched`, which must live as long; `shape`: of all ranks' schedules. NULL: out of memory. */
+tt_program *tt_program_new(const tt_sched *sched, tt_shape shape);
 void tt_program_free(tt_program *program);
 
 /* ---- operations (operation.c) ---- */

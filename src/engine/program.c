@@ -56,7 +56,7 @@ static void turn_round(tt_program *p) {
       p->next[p->next_at[s->after[k] + 1]++] = i;
 }
 
-tt_program *tt_program_new(const tt_sched *sched) {
+tt_program *tt_program_new(const tt_sched *sched, tt_shape shape) {
   tt_program *p = calloc(1, sizeof *p);
   if (!p) return NULL;
   p->sched = sched;
@@ -71,8 +71,7 @@ tt_program *tt_program_new(const tt_sched *sched) {
     return NULL;
   }
   turn_round(p);
-  const char *engine = tt_env("TUTTI_ENGINE");
-  if (!engine || strcmp(engine, "generic") != 0) p->shape = tt_shape_of(sched);
+  p->shape = shape;
   return p;
 }
 

@@ -2,7 +2,8 @@
  *
  * Idea       write down the schedule that the loop carries out, and compare: if it
  *            is the same, step for step, then what was proven of the one holds for
- *            the other. Nothing is recognised by its name.
+ *            the other. Nothing is recognised by its name. One rank's alone says
+ *            little: a leaf of a tree does what all do in naive.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 
@@ -26,14 +27,29 @@ static void lift_two_shot(tt_builder *b, const tt_sched *like) {
   tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
 }
 
+static void lift_naive(tt_builder *b, const tt_sched *like) {
+  const tt_peers all = {0, like->ranks, 1};
+  const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
+  if (like->rank == 0) {
+    tt_recv_reduce_all(b, all, dst, src, TT_OWN_AMONG);
+    tt_mark_last(b);
+    tt_send_all(b, all, dst);
+  } else {
+    tt_send(b, 0, src);
+    tt_recv(b, 0, dst);
+  }
+}
+
 static const struct {
   void (*lift)(tt_builder *b, const tt_sched *like);
   bool blocks; /* one per rank */
 } shapes[] = {
-    [TT_SHAPE_ONE_SHOT] = {lift_one_shot, false}, [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true}};
+    [TT_SHAPE_ONE_SHOT] = {lift_one_shot, false}, [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true},
+    [TT_SHAPE_NAIVE] = {lift_naive, false}};
 
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
-  if (shape == TT_SHAPE_NONE || !tt_coll_reduces(like->coll)) return NULL;
+  const bool line = shape == TT_SHAPE_ONE_SHOT && like->coll == TUTTI_BARRIER;
+  if (shape == TT_SHAPE_NONE || (like->coll != TUTTI_ALLREDUCE && !line)) return NULL;
   tt_builder b;
   tt_build_begin(&b, like->name, like->coll, like->ranks, like->rank, like->root, like->in_place,
                  shapes[shape].blocks ? (uint32_t)like->ranks : 1);
@@ -41,16 +57,22 @@ tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
   return tt_build_end(&b);
 }
 
-tt_shape tt_shape_of(const tt_sched *s) {
-  for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT && s->ranks > 1; shape++) {
-    tt_sched *lifted = tt_shape_lift((tt_shape)shape, s);
-    bool same = lifted && tt_sched_equal(lifted, s);
+static bool same(tt_shape shape, tt_sched *const *scheds, int n) {
+  bool same = true;
+  for (int i = 0; i < n && same; i++) {
+    tt_sched *lifted = tt_shape_lift(shape, scheds[i]);
+    same = lifted && tt_sched_equal(lifted, scheds[i]);
     tt_sched_free(lifted);
-    if (same) return (tt_shape)shape;
   }
+  return same;
+}
+
+tt_shape tt_shape_of(tt_sched *const *scheds, int n) {
+  for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT && scheds[0]->ranks > 1; shape++)
+    if (same((tt_shape)shape, scheds, n)) return (tt_shape)shape;
   return TT_SHAPE_NONE;
 }
 
-bool tt_has_loop(const tt_sched *s) {
-  return tt_shape_of(s) != TT_SHAPE_NONE;
+bool tt_has_loop(tt_sched *const *scheds, int n) {
+  return tt_shape_of(scheds, n) != TT_SHAPE_NONE;
 }
