@@ -27,8 +27,7 @@ typedef struct tt_prepared {
 typedef struct tt_plan {
   uint64_t key; /* of the call; 0: free */
   tt_prepared *prepared;
-  int slices;
-  tt_reducer reducer;
+  tt_how how;
   uint32_t hash; /* of the call and the plan: the same on all ranks */
 } tt_plan;
 

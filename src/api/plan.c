@@ -127,13 +127,19 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
                 .rank = comm->rank,
                 .root = c->root,
                 .in_place = in_place};
-  plan->slices = slices_for(comm, c);
-  plan->reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
-  if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->reducer, c->type, c->op);
+  plan->how.slices = slices_for(comm, c);
+  plan->how.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
+  if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
   if (status) return status;
-  status = prepare(comm, &ask, name, plan->slices, &plan->prepared);
-  if (!status) plan->hash = hash_of(c, name, plan->slices, plan->prepared->program->shape);
-  return status;
+  status = prepare(comm, &ask, name, plan->how.slices, &plan->prepared);
+  if (status) return status;
+  const tt_program *program = plan->how.program = plan->prepared->program;
+  const bool asked = comm->algo[0] && !refusal;
+  plan->how.if_lent = program->shape;
+  if (program->shape == TT_SHAPE_ONE_SHOT && !asked && tt_two_shot_if_lent(comm->chooser, bytes))
+    plan->how.if_lent = TT_SHAPE_TWO_SHOT;
+  plan->hash = hash_of(c, name, plan->how.slices, program->shape);
+  return TUTTI_OK;
 }
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,

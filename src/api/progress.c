@@ -31,8 +31,7 @@ static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const 
                             call->count};
   comm->wire->ops->record(comm->wire, &record, comm->oldest);
   place->begun = true;
-  tt_operation_begin(&place->operation, comm->wire, plan->prepared->program, call,
-                     &plan->reducer, stamp, comm->oldest, plan->slices);
+  tt_operation_begin(&place->operation, comm->wire, &plan->how, call, stamp, comm->oldest);
 }
 
 static void start(tutti_comm *comm, tutti_request *r) {

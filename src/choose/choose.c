@@ -25,7 +25,9 @@ typedef struct candidate {
 
 struct tt_chooser {
   int ranks;
-  tt_profile profile[2]; /* of steps, of loops */
+  tt_profile profile[3]; /* of steps, of loops, of loops that copy nothing */
+  tt_line lent[2];       /* one-shot that copies, two-shot that does not */
+  bool lent_priced;
   tt_has_loop_fn *has_loop;
   bool priced[TUTTI_COLL_COUNT];
   candidate candidates[TUTTI_COLL_COUNT][MOST];
@@ -39,7 +41,8 @@ tt_chooser *tt_chooser_new(int ranks, double crowd, tt_has_loop_fn *has_loop) {
   if (!c) return NULL;
   c->ranks = ranks;
   c->has_loop = has_loop;
-  for (int loop = 0; loop < 2; loop++) c->profile[loop] = tt_profile_shm(ranks, crowd, loop);
+  for (int k = 0; k < 3; k++) c->profile[k] = tt_profile_shm(ranks, crowd, k > 0);
+  c->profile[2].lent = true;
   return c;
 }
 
@@ -63,20 +66,29 @@ unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
   return (tt_op_commutative(op) ? 0 : TT_NEED_ORDER) | (tt_op_rounds(type, op) ? TT_NEED_SAME : 0);
 }
 
-static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, tt_line *line) {
+static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, bool lent,
+                     tt_line *line) {
   tt_ask ask = {.coll = coll, .ranks = c->ranks};
   tt_sched **all;
   if (tt_algo_build_all(name, &ask, &all)) return false;
-  bool ok = tt_price(all, c->ranks, &c->profile[c->has_loop(all, c->ranks)], line);
+  bool ok = tt_price(all, c->ranks, &c->profile[lent ? 2 : c->has_loop(all, c->ranks)], line);
   tt_sched_free_all(all, c->ranks);
   return ok;
+}
+
+bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes) {
+  if (!c->lent_priced)
+    c->lent_priced = price_of(c, "one-shot", TUTTI_ALLREDUCE, false, &c->lent[0]) &&
+                     price_of(c, "two-shot", TUTTI_ALLREDUCE, true, &c->lent[1]);
+  return c->lent_priced &&
+         tt_line_at(c->lent[1], (double)bytes) < tt_line_at(c->lent[0], (double)bytes);
 }
 
 static void price_all(tt_chooser *c, tutti_coll coll) {
   for (int i = 0; i < MOST && tt_algo_at(i); i++)
     c->candidates[coll][i].possible =
         tt_algo_at(i)->candidate &&
-        price_of(c, tt_algo_at(i)->name, coll, &c->candidates[coll][i].line);
+        price_of(c, tt_algo_at(i)->name, coll, false, &c->candidates[coll][i].line);
   c->priced[coll] = true;
 }
 

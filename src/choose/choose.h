@@ -37,6 +37,10 @@ unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op);
 tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
                        const char *forced, const char **name, const char **refusal);
 
+/* Where one-shot was chosen for an allreduce: is two-shot cheaper if the ranks' vectors
+ * need not be copied? */
+bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes);
+
 /* Those of `needs` that a plan is shown to meet, in place and not. */
 unsigned tt_meets(const char *name, tutti_coll coll, int ranks, int root, unsigned needs);
 

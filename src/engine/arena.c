@@ -20,13 +20,19 @@
 #include "engine.h"
 
 enum {
-  CHUNK = 16 << 10, /* bytes that are summed at once, and copied while they are in L1 */
+  CHUNK = 8 << 10, /* bytes that are summed at once, and copied while they are in L1 */
   MOST = 1 << 20    /* bytes moved by one call of progress, about */
 };
 
 /* Does somebody sum for others? Not in one-shot, where everyone sums everything. */
 static bool owned(const tt_operation *o) {
-  return o->program->shape != TT_SHAPE_ONE_SHOT;
+  return o->pieces.shape != TT_SHAPE_ONE_SHOT;
+}
+
+/* Is a rank's src read out of its arena? One-shot can not write to a dst that is an src
+ * which peers still read. */
+static bool from_arena(const tt_operation *o, const tt_names *names) {
+  return !names->src || (names->in_place && !owned(o));
 }
 
 static bool fits(const tt_operation *o) {
@@ -41,16 +47,16 @@ static tutti_status begin(tt_operation *o) {
   const uint64_t most = (w->piece - 2 * 64) / element; /* boundaries are moved to lines */
   tutti_status status = tt_posts_begin(o);
   if (status) return status;
-  *p = (tt_pieces){.put_by_all = UINT32_MAX};
+  *p = (tt_pieces){.put_by_all = UINT32_MAX, .shape = o->program->shape, .at_once = 1};
   if (bytes == 0) return TUTTI_OK;
   p->count = (uint32_t)((o->call.count + most - 1) / most);
   tt_partition_even(&p->cut, o->call.count, element, p->count);
   p->first = w->pieces_begun;
   w->pieces_begun += p->count;
-  bool one_shot_in_place = !owned(o) && o->call.src == o->call.dst;
-  if (!one_shot_in_place) p->mine.src = w->ops->lend(w, o->call.src, bytes);
-  if (owned(o)) p->mine.dst = w->ops->lend(w, o->call.dst, bytes);
-  if (!p->mine.src || (owned(o) && !p->mine.dst)) {
+  p->mine.in_place = o->call.src == o->call.dst;
+  p->mine.src = w->ops->lend(w, o->call.src, bytes);
+  if (owned(o) || o->if_lent != p->shape) p->mine.dst = w->ops->lend(w, o->call.dst, bytes);
+  if (from_arena(o, &p->mine) || (owned(o) && !p->mine.dst)) {
     void *arena = w->ops->arena(w);
     if (!arena) return o->status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for an arena");
     p->mine.arena = w->ops->lend(w, arena, 1);
@@ -64,10 +70,15 @@ typedef struct extent { /* of bytes */
   size_t from, to;
 } extent;
 
+/* Where the pieces that are taken together with piece k end. */
+static uint32_t end_of(const tt_operation *o, uint32_t k) {
+  return tt_min(k + o->pieces.at_once, o->pieces.count);
+}
+
 static extent piece_at(const tt_operation *o, uint32_t k) {
   const size_t element = o->reducer.element;
   return (extent){tt_partition_at(&o->pieces.cut, k) * element,
-                  tt_partition_at(&o->pieces.cut, k + 1) * element};
+                  tt_partition_at(&o->pieces.cut, end_of(o, k)) * element};
 }
 
 /* What rank r sums, or shows all others, of piece k; behind the piece's begin. */
@@ -75,8 +86,8 @@ static extent block_of(const tt_operation *o, uint32_t k, int r) {
   const size_t element = o->reducer.element;
   const extent piece = piece_at(o, k);
   tt_partition blocks;
-  if (o->program->shape == TT_SHAPE_NAIVE && r > 0) return (extent){0, 0};
-  if (o->program->shape != TT_SHAPE_TWO_SHOT) return (extent){0, piece.to - piece.from};
+  if (o->pieces.shape == TT_SHAPE_NAIVE && r > 0) return (extent){0, 0};
+  if (o->pieces.shape != TT_SHAPE_TWO_SHOT) return (extent){0, piece.to - piece.from};
   tt_partition_even(&blocks, (piece.to - piece.from) / element, element, (uint32_t)o->wire->ranks);
   return (extent){tt_partition_at(&blocks, (uint32_t)r) * element,
                   tt_partition_at(&blocks, (uint32_t)r + 1) * element};
@@ -86,7 +97,7 @@ static size_t slot_of(const tt_operation *o, uint32_t k) {
   return (o->pieces.first + k) % TT_SLOTS * o->wire->piece;
 }
 
-/* The name, and how far behind it piece k begins: in the vector, or in the arena. */
+/* The name of a vector, and how far behind it piece k begins: there, or in the arena. */
 static uint64_t name_of(const tt_operation *o, uint64_t vector, uint64_t arena, uint32_t k,
                         size_t *from) {
   *from = vector ? piece_at(o, k).from : slot_of(o, k);
@@ -114,7 +125,8 @@ static bool all_told(tt_operation *o, tt_tally tally, uint32_t target) {
 
 /* The first pieces were put before their rank posted. */
 static bool all_put(tt_operation *o, uint32_t k) {
-  return k < o->pieces.put_by_all || all_told(o, TT_PUT, o->pieces.first + k + 1);
+  const uint32_t end = end_of(o, k);
+  return end <= o->pieces.put_by_all || all_told(o, TT_PUT, o->pieces.first + end);
 }
 
 static bool slot_is_free(tt_operation *o, uint32_t k) {
@@ -154,7 +166,7 @@ static bool sum(tt_operation *o, uint32_t k, extent at) {
       const tt_names *names = o->posts[r];
       size_t from;
       if (r == w->rank) continue;
-      uint64_t name = name_of(o, names->src, names->arena, k, &from);
+      uint64_t name = name_of(o, from_arena(o, names) ? 0 : names->src, names->arena, k, &from);
       o->inputs[r] = w->ops->reach(w, r, name, from + begin, &n, &o->status);
       if (!o->inputs[r]) return false;
     }
@@ -197,7 +209,7 @@ static bool get_piece(tt_operation *o, uint32_t k) {
 static bool try_put(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_PUT];
   if (k == o->pieces.count) return false;
-  if (o->pieces.mine.src) {
+  if (!from_arena(o, &o->pieces.mine)) {
     tell(o, TT_PUT, o->pieces.count);
     return true;
   }
@@ -212,15 +224,15 @@ static bool try_sum(tt_operation *o) {
   if (!owned(o) || k == o->pieces.done[TT_PUT]) return false;
   const extent own = block_of(o, k, o->wire->rank);
   if (own.from == own.to) {
-    tell(o, TT_SUM, k + 1);
+    tell(o, TT_SUM, end_of(o, k));
     return true;
   }
   if (!all_put(o, k)) return false;
-  if (o->pieces.shows && o->pieces.mine.src && !slot_is_free(o, k)) return false;
+  if (o->pieces.shows && !from_arena(o, &o->pieces.mine) && !slot_is_free(o, k)) return false;
   if (!o->wire->ops->enter(o->wire)) return false;
   const bool summed = sum(o, k, own);
   o->wire->ops->leave(o->wire);
-  if (summed) tell(o, TT_SUM, k + 1);
+  if (summed) tell(o, TT_SUM, end_of(o, k));
   return summed;
 }
 
@@ -228,11 +240,11 @@ static bool try_get(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_GOT];
   const tt_tally before = owned(o) ? TT_SUM : TT_PUT;
   if (k == o->pieces.done[before]) return false;
-  if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + k + 1) : !all_put(o, k)) return false;
+  if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + end_of(o, k)) : !all_put(o, k)) return false;
   if (!o->wire->ops->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
   o->wire->ops->leave(o->wire);
-  if (got) tell(o, TT_GOT, k + 1);
+  if (got) tell(o, TT_GOT, end_of(o, k));
   return got;
 }
 
@@ -241,28 +253,44 @@ static bool try_get(tt_operation *o) {
 static bool post(tt_operation *o) {
   void *place = o->wire->ops->board_slot(o->wire, o->stamp.seq, sizeof(tt_names));
   if (!place) return false;
-  if (o->wire->pieces_over == o->pieces.first) try_put(o);
+  /* if nobody copies, the loop may be another one */
+  const bool unsure = o->if_lent != o->pieces.shape && o->pieces.mine.src;
+  if (o->wire->pieces_over == o->pieces.first && !unsure) try_put(o);
   o->pieces.mine.put = o->pieces.done[TT_PUT];
   memcpy(place, &o->pieces.mine, sizeof o->pieces.mine);
   o->wire->ops->post(o->wire, o->stamp, o->oldest);
   return o->posted = true;
 }
 
-/* All have posted: what follows from it. Whose dst can be written to gets nothing by
- * itself; the others get the sums from dst, if it is lent, or from the arena. */
+/* All have posted: what follows from it, the same on all ranks. If nothing has to go
+ * through an arena, another loop may be cheaper, and pieces are taken together. */
+static void choose(tt_operation *o) {
+  tt_pieces *p = &o->pieces;
+  tt_wire *w = o->wire;
+  bool all = true, none = true;
+  for (int r = 0; r < w->ranks; r++) {
+    const tt_names *names = r == w->rank ? &p->mine : o->posts[r];
+    if (r != w->rank) p->put_by_all = tt_min(p->put_by_all, names->put);
+    all = all && names->src && w->ops->writable(w, names->dst);
+    none = none && !from_arena(o, names) && !owned(o);
+  }
+  if (all) p->shape = o->if_lent;
+  if ((all && owned(o)) || none) p->at_once = (uint32_t)tt_max(1, MOST / 4 / w->piece);
+}
+
+/* Whose dst can be written to gets nothing by itself; the others get the sums from dst,
+ * if it is lent, or from the arena. */
 static void meet(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
   bool getters = false;
-  for (int r = 0; r < w->ranks; r++) {
-    const tt_names *names = r == w->rank ? &p->mine : o->posts[r];
-    if (r != w->rank) p->put_by_all = tt_min(p->put_by_all, names->put);
-    if (r != w->rank && !w->ops->writable(w, names->dst)) getters = true;
-  }
+  choose(o);
+  for (int r = 0; r < w->ranks; r++)
+    if (r != w->rank && !w->ops->writable(w, ((const tt_names *)o->posts[r])->dst)) getters = true;
+  const bool sums = p->shape != TT_SHAPE_NAIVE || w->rank == 0;
   p->given = w->ops->writable(w, p->mine.dst);
-  const bool sums = o->program->shape != TT_SHAPE_NAIVE || w->rank == 0;
   p->shows = owned(o) && getters && sums && !p->mine.dst;
-  p->looked_at = owned(o) ? getters && sums && p->mine.dst : p->mine.src != 0;
+  p->looked_at = owned(o) ? getters && sums && p->mine.dst : !from_arena(o, &p->mine);
 }
 
 static bool progress(tt_operation *o) {
@@ -307,7 +335,7 @@ static bool show_behind(const tt_operation *o, tt_tally tally, uint32_t target, 
 
 /* The schedule's step that puts, sums, shows the sum or gets. */
 static uint32_t step_of(const tt_operation *o, tt_tally what) {
-  if (o->program->shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
+  if (o->pieces.shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
   return what == TT_PUT ? 0 : what == TT_SUM || !owned(o) ? 1 : 3;
 }
 
@@ -319,7 +347,7 @@ static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   const uint32_t at = p->first + 1;
   if (p->done[TT_GOT] == p->count)
     return show_behind(o, TT_GOT, p->first + p->count, step_of(o, TT_GOT), show, ctx);
-  if (p->done[TT_PUT] < p->count && !p->mine.src &&
+  if (p->done[TT_PUT] < p->count && from_arena(o, &p->mine) &&
       show_behind(o, TT_GOT, at + p->done[TT_PUT] - TT_SLOTS, step_of(o, TT_PUT), show, ctx))
     return true;
   const tt_tally before = owned(o) ? TT_SUM : TT_GOT;

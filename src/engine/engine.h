@@ -91,11 +91,14 @@ extern const tt_loop tt_line_loop, tt_arena_loop;
 typedef struct tt_names {
   uint64_t src, dst, arena; /* 0: goes through the arena */
   uint32_t put;             /* pieces put in by then */
+  uint32_t in_place;
 } tt_names;
 
 /* The arena loop's state; pieces are counted from `first` on. */
 typedef struct tt_pieces {
+  tt_shape shape;
   tt_partition cut; /* of the vector */
+  uint32_t at_once; /* so many are taken together: one, if any goes through an arena */
   uint32_t first, count;
   uint32_t done[TT_TALLIES];
   uint32_t put_by_all; /* as all posted; UINT32_MAX until they have */
@@ -112,6 +115,7 @@ typedef struct tt_pieces {
 struct tt_operation {
   tt_wire *wire;
   const tt_program *program;
+  tt_shape if_lent;
   tt_call call;
   tt_reducer reducer;
   tt_stamp stamp;
@@ -130,12 +134,20 @@ struct tt_operation {
   tutti_status status; /* not TUTTI_OK: failed, with the sentence in tutti_error */
 };
 
-/* `reducer` is of the call's type and op. Takes place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are
+/* How a kind of call is run. */
+typedef struct tt_how {
+  const tt_program *program;
+  tt_reducer reducer; /* of the call's type and op */
+  int slices;
+  tt_shape if_lent; /* the program's, or what is cheaper if no memory has to be copied; the
+                       same sums in the same order */
+} tt_how;
+
+/* Takes place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are
  * over on this rank. Memory of earlier operations is reused.
  * Fails with TUTTI_ERR_MEMORY before anything is sent. */
-tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program *program,
-                                const tt_call *call, const tt_reducer *reducer, tt_stamp stamp,
-                                uint32_t oldest, int slices);
+tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *how,
+                                const tt_call *call, tt_stamp stamp, uint32_t oldest);
 /* Do what can be done; true if anything moved. Ends with finished == slices, or
  * a status. */
 bool tt_operation_progress(tt_operation *o);

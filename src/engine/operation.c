@@ -21,20 +21,20 @@ static tutti_status start_slice(tt_operation *o, int slice) {
   return tt_run_begin(r, slice);
 }
 
-tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_program *program,
-                                const tt_call *call, const tt_reducer *reducer, tt_stamp stamp,
-                                uint32_t oldest, int slices) {
+tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *how,
+                                const tt_call *call, tt_stamp stamp, uint32_t oldest) {
   o->wire = wire;
-  o->program = program;
+  o->program = how->program;
+  o->if_lent = how->if_lent;
   o->call = *call;
   o->stamp = stamp;
   o->window = (int)(stamp.seq % TT_WINDOW);
   o->oldest = oldest;
   o->status = TUTTI_OK;
   o->finished = 0;
-  o->slices = tt_coll_owned(call->coll) || slices < 1 ? 1 : slices;
-  o->reducer = *reducer;
-  if (reducer->user && !reducer->user->used)
+  o->slices = tt_coll_owned(call->coll) || how->slices < 1 ? 1 : how->slices;
+  o->reducer = how->reducer;
+  if (o->reducer.user && !o->reducer.user->used)
     return o->status = tt_fail(TUTTI_ERR_OP, "op %d has been freed", (int)call->op);
   o->loop = tt_line_loop.fits(o) ? &tt_line_loop : tt_arena_loop.fits(o) ? &tt_arena_loop : NULL;
   if (o->loop) return o->loop->begin(o);

@@ -70,7 +70,8 @@ static void play_send(player *g, int rank, const tt_step *step, double bytes) {
     int peer = tt_peer_rank(&step->peers, i, g->ranks);
     if (peer == rank) continue;
     busy(g, rank, first ? g->p->message : g->p->again);
-    if (first || step->split || !g->p->published) busy(g, rank, bytes * g->p->beta);
+    if (!g->p->lent && (first || step->split || !g->p->published))
+      busy(g, rank, bytes * g->p->beta);
     first = false;
     leave(g, rank, peer, g->clock[rank]);
   }

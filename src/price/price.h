@@ -17,6 +17,7 @@ typedef struct tt_profile {
   double message; /* s: to send or to receive one */
   double again;   /* s: for each further peer of the same step */
   bool published; /* what goes to several readers is written once */
+  bool lent;      /* the readers find it where it is */
   double beta;    /* s/B moved */
   double gamma;   /* s/B reduced */
   double cores;   /* that the ranks share */
