@@ -135,7 +135,7 @@ tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report) {
   tt_values *v = tt_values_new();
   report->blocks = (int)all[0]->blocks;
   bool ok = tt_graph_build(&g, all, ranks, report->witness, sizeof report->witness) && v &&
-            tt_symbolic_run(&g, v, &m, report) && tt_conflicts_ordered(&g) &&
+            tt_symbolic_run(&g, v, &m, NULL, report) && tt_conflicts_ordered(&g) &&
             results_right(&g, v, &m, report);
   bool failed = g.failed || !v || tt_values_failed(v);
   if (ok) report->transitive = transitive(all, ranks);

@@ -20,7 +20,7 @@ tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
  * that all ranks hold the same bits? False: tt_prove knows. Quick, at any size. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
 
-/* ---- inside the room ---- */
+/* ---- inside the room, and for pictures (draw/) ---- */
 
 /* value.c: 0 is "nothing was written here". */
 typedef uint32_t tt_value;
@@ -39,6 +39,8 @@ const char *tt_value_wrong(const tt_values *v, tt_value value, int ranks, uint32
                            bool *ordered, char *text, size_t size);
 /* The input that an expression is, or false. */
 bool tt_value_is_input(const tt_values *v, tt_value value, int *rank, uint32_t *block);
+/* Sets seen[r] for every rank r whose input `value` holds; how many were not set before. */
+uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen);
 
 /* graph.c: steps of all ranks under one numbering, and their messages. */
 typedef struct tt_message {
@@ -79,7 +81,16 @@ typedef struct tt_memory {
   tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
   int ranks;
 } tt_memory;
-bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, tutti_report *report);
+/* Who is told what goes on: a step begins, and (not a send) it happens, when the memory
+ * holds its results. `depth` counts the messages on the longest chain to there. The
+ * order of the calls is, block by block, the order of what happens to the block. */
+typedef struct tt_watch {
+  void *ctx;
+  void (*begins)(void *ctx, uint32_t step, uint32_t depth);
+  void (*happens)(void *ctx, uint32_t step, uint32_t depth);
+} tt_watch;
+bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *watch,
+                     tutti_report *report);
 void tt_memory_free(tt_memory *m);
 
 /* conflict.c: every two conflicting accesses are ordered. */

@@ -16,8 +16,9 @@ typedef struct runner {
   tt_graph *g;
   tt_values *v;
   tt_memory *m;
-  uint32_t *waits;   /* per step: what it waits for before it starts */
-  uint32_t *pending; /* per step: what it waits for, once started, to happen */
+  const tt_watch *watch; /* or NULL */
+  uint32_t *waits;       /* per step: what it waits for before it starts */
+  uint32_t *pending;     /* per step: what it waits for, once started, to happen */
   uint32_t *depth, *queue, head, tail;
   unsigned char *started, *ended;
   tt_value *operands;
@@ -106,6 +107,7 @@ static void deepen(runner *r, uint32_t id, uint32_t depth) {
 
 static void start(runner *r, uint32_t id) {
   r->started[id] = 1;
+  if (r->watch) r->watch->begins(r->watch->ctx, id, r->depth[id]);
   for (uint32_t k = r->g->out_at[id]; k < r->g->out_at[id + 1]; k++) {
     uint32_t to = r->g->messages[k].to;
     deepen(r, to, r->depth[id] + 1);
@@ -132,6 +134,7 @@ static void happen(runner *r, uint32_t id) {
     do_recv_reduce(r, id);
   else
     do_local(r, id);
+  if (r->watch) r->watch->happens(r->watch->ctx, id, r->depth[id]);
   for (uint32_t k = r->g->in_at[id]; k < r->g->in_at[id + 1]; k++) {
     const tt_message *msg = &r->g->messages[r->g->in[k]];
     if (msg->next != UINT32_MAX) {
@@ -260,8 +263,9 @@ static void count(const runner *r, tutti_report *report) {
   }
 }
 
-bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, tutti_report *report) {
-  runner r = {.g = g, .v = v, .m = m};
+bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *watch,
+                     tutti_report *report) {
+  runner r = {.g = g, .v = v, .m = m, .watch = watch};
   if (!prepare(&r) || !prepare_memory(&r)) g->failed = true;
   for (uint32_t id = 0; id < g->nsteps && !g->failed; id++)
     if (r.waits[id] == 0 && !r.started[id]) start(&r, id);

@@ -134,6 +134,22 @@ bool tt_value_is_input(const tt_values *v, tt_value value, int *rank, uint32_t *
   return true;
 }
 
+uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen) {
+  const node *x = &v->nodes[value];
+  uint32_t fresh = 0;
+  if (!value) return 0;
+  if (x->n == 0) {
+    fresh = !seen[x->rank];
+    seen[x->rank] = 1;
+  }
+  for (uint32_t i = 0; i < x->n; i++) {
+    uint32_t more = tt_value_ranks(v, v->pool[x->first + i], seen);
+    if (!more) break; /* a repeated input: such a value is in no result */
+    fresh += more;
+  }
+  return fresh;
+}
+
 typedef struct walk {
   const tt_values *v;
   int ranks, leaves;
