@@ -12,7 +12,7 @@
  * Parameters data=D, arity=2..64 (4), trees=1..16 (1). A tree has ceil(D/K) switches in
  *            its first row, and so on to one; P is D and the switches of all trees.
  * Source     Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), 2016.
- * See        tutti plan show 'aggregate(data=4,arity=2)' -P 7
+ * See        tutti plan draw 'aggregate(data=4,arity=2)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

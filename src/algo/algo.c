@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TT_ALGO(prefix, name, sentence)                \
+#define TT_ALGO(prefix, name, sentence, source)        \
   const char *tt_##prefix##_refuse(const tt_ask *ask); \
   uint32_t tt_##prefix##_blocks(const tt_ask *ask);    \
   void tt_##prefix##_build(tt_builder *b, const tt_ask *ask);
@@ -20,10 +20,16 @@
 
 #define TT_SAMPLES(prefix, family)
 static const tt_algo table[] = {
-#define LINE(prefix, name, sentence, candidate) \
-  {name, sentence, candidate, tt_##prefix##_refuse, tt_##prefix##_blocks, tt_##prefix##_build},
-#define TT_ALGO(prefix, name, sentence)  LINE(prefix, name, sentence, true)
-#define TT_NAMED(prefix, name, sentence) LINE(prefix, name, sentence, false)
+#define LINE(prefix, name, sentence, source, candidate) \
+  {name,                                                \
+   sentence,                                            \
+   source,                                              \
+   candidate,                                           \
+   tt_##prefix##_refuse,                                \
+   tt_##prefix##_blocks,                                \
+   tt_##prefix##_build},
+#define TT_ALGO(prefix, name, sentence, source)  LINE(prefix, name, sentence, source, true)
+#define TT_NAMED(prefix, name, sentence, source) LINE(prefix, name, sentence, source, false)
 #include "algos.def"
 #undef TT_ALGO
 #undef TT_NAMED
@@ -31,8 +37,8 @@ static const tt_algo table[] = {
 #undef TT_SAMPLES
 enum { COUNT = sizeof table / sizeof *table };
 
-#define TT_ALGO(prefix, name, sentence)
-#define TT_NAMED(prefix, name, sentence)
+#define TT_ALGO(prefix, name, sentence, source)
+#define TT_NAMED(prefix, name, sentence, source)
 static const struct {
   const char *name;
   bool (*samples)(int ranks, int i, char *params, size_t size);
@@ -53,6 +59,11 @@ const char *tutti_algo_name(int i, const char **sentence) {
   const tt_algo *algo = tt_algo_at(i);
   if (sentence) *sentence = algo ? algo->sentence : NULL;
   return algo ? algo->name : NULL;
+}
+
+const char *tutti_algo_source(int i) {
+  const tt_algo *algo = tt_algo_at(i);
+  return algo ? algo->source : NULL;
 }
 
 bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size) {

@@ -20,7 +20,8 @@ typedef struct tt_ask {
 typedef struct tt_algo {
   const char *name; /* with parameters: "fold(ring)" */
   const char *sentence;
-  bool candidate; /* tutti may choose it; else it runs only when it is named */
+  const char *source; /* a paper, in short */
+  bool candidate;     /* tutti may choose it; else it runs only when it is named */
   /* NULL, or why it can not do this ("needs a power of two"). */
   const char *(*refuse)(const tt_ask *ask);
   /* Blocks of its cut. */

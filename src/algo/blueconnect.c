@@ -15,7 +15,7 @@
  * Parameters the levels, outermost first, as "rack:3 node:2 core:2" (topo_tree.h);
  *            ring | halving | seq=..., as in fold.c, one per level of more than one.
  * Source     Cho, Finkler, Kung, Hunter, BlueConnect, SysML 2019.
- * See        tutti plan show 'blueconnect(rack:2 node:2 core:3)' -P 12
+ * See        tutti plan draw 'blueconnect(rack:2 node:2 core:3)' -P 12
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

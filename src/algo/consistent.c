@@ -17,7 +17,7 @@
  * Invariant  what the holders of a block add up, they add up in the same order.
  * Parameters i=I, or rank-order.
  * Source     ours; the fold is Kolmakov and Zhang's, 2020.
- * See        tutti plan show 'consistent(i=1)' -P 7
+ * See        tutti plan draw 'consistent(i=1)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * Scratch    one-shot one vector in place, else none.
  * Invariant  operands in rank order, the same on all ranks.
  * Source     the switch reduction of NVLink SHARP, done by the readers.
- * See        tutti plan show two-shot -P 4
+ * See        tutti plan draw two-shot -P 4
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
 

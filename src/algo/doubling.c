@@ -8,7 +8,7 @@
  * Invariant  a rank's sum covers neighbouring ranks, in rank order; a sum goes to
  *            and fro between dst and tmp, since what is being sent stays as it is.
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
- * See        tutti plan show doubling -P 6
+ * See        tutti plan draw doubling -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_turns.h"
 

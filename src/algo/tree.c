@@ -20,7 +20,7 @@
  *            the nodes, as in algo_nodes.h.
  * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with
  *            nodes: NCCL's split tree.
- * See        tutti plan show 'tree(double,segments=2)' -P 6
+ * See        tutti plan draw 'tree(double,segments=2)' -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

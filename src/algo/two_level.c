@@ -11,7 +11,7 @@
  * Parameters the nodes, as in algo_nodes.h; ring (if nothing is said) | halving | doubling: the
  * leaders'. Source     Jia et al., Highly Scalable Deep Learning Training System with
  *            Mixed-Precision, 2018.
- * See        tutti plan show 'two-level(node=4)' -P 7
+ * See        tutti plan draw 'two-level(node=4)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

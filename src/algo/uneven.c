@@ -16,7 +16,7 @@
  * Scratch    none.
  * Invariant  the ranks of a group own every block of the vector exactly once.
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
- * See        tutti plan show 'blueconnect(node:(4,3))' -P 7
+ * See        tutti plan draw 'blueconnect(node:(4,3))' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_uneven.h"
 
