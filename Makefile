@@ -22,7 +22,7 @@ SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 
 CFLAGS  ?= -O3 -g
 WARN     = -Wall -Wextra -Wvla -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-ROOMS   := core sched topo kernel algo prove price choose wire engine api
+ROOMS   := core sched topo kernel algo prove draw price choose wire engine api
 # -ffp-contract=off: the same bits on every machine (docs: kernel.h)
 BASE     = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -MMD -MP $(SAN)
@@ -43,6 +43,13 @@ $(BUILD)/%.o: %.c Makefile
 
 # Plain C stays plain: what the other sets of kernels are compared with.
 $(BUILD)/src/kernel/kernel_c.o: PLAIN = -fno-tree-vectorize -fno-tree-slp-vectorize
+
+# A page as the lines of a string.
+$(BUILD)/src/draw/page.inc: src/draw/page.html Makefile
+	@mkdir -p $(@D)
+	sed 's/\\/&&/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $< > $@
+$(BUILD)/src/draw/draw_html.o: PLAIN = -I$(BUILD)/src/draw
+$(BUILD)/src/draw/draw_html.o: $(BUILD)/src/draw/page.inc
 
 $(BUILD)/libtutti.a: $(LIBOBJ)
 	rm -f $@ && $(AR) rcs $@ $(LIBOBJ)

@@ -315,6 +315,8 @@ TUTTI_API const char *tutti_coll_name(tutti_coll coll);
 /** The i-th algorithm: its name and one sentence; NULL past the end. Either
  *  pointer may be NULL. The strings are the library's. */
 TUTTI_API const char *tutti_algo_name(int i, const char **sentence);
+/** Where the i-th algorithm comes from: a paper, in short; NULL past the end. */
+TUTTI_API const char *tutti_algo_source(int i);
 
 /** Which plan this communicator runs for such a call: "fold(halving)", ...
  *  Writes at most `size` bytes, always terminated. */
@@ -349,6 +351,33 @@ typedef struct tutti_report {
  *  Returns TUTTI_OK (see report->proven); TUTTI_ERR_SCHEDULE if it is no
  *  schedule (line and column in the sentence); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_schedule_check(const char *text, tutti_report *report);
+
+typedef enum tutti_picture {
+  TUTTI_PICTURE_WORDS,    /* sentences: what each rank does, round by round */
+  TUTTI_PICTURE_TERMINAL, /* ranks across, time down, in characters */
+  TUTTI_PICTURE_SVG,      /* the same as a drawing */
+  TUTTI_PICTURE_HTML,     /* a page, complete in itself, that steps through the rounds */
+  TUTTI_PICTURE_JSON,     /* for programs: messages, steps, what each block holds when */
+  TUTTI_PICTURE_COUNT
+} tutti_picture;
+
+typedef struct tutti_drawing {
+  size_t size; /* sizeof(tutti_drawing), set by the caller */
+  tutti_picture picture;
+  int rank;  /* of words and JSON: only this rank; -1 for all */
+  int width; /* of a terminal, in columns; 0 for as many as it takes */
+  int color; /* of a terminal: 1 for UTF-8 and colours, 0 for plain ASCII */
+} tutti_drawing;
+
+/** Draw the schedule that `text` holds (all ranks, as for tutti_schedule_check).
+ *
+ *  *picture  text of the kind that was asked for; freed with tutti_text_free.
+ *  Returns   TUTTI_OK; TUTTI_ERR_ARG (no such picture or rank; too narrow; more
+ *            messages than can be drawn); TUTTI_ERR_SCHEDULE if it is no schedule,
+ *            or the prover refuses it (the sentence has the witness);
+ *            TUTTI_ERR_MEMORY. */
+TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing *drawing,
+                                           char **picture);
 
 /* ------------------------------------------------------ for launchers --- */
 

@@ -16,11 +16,12 @@ topo
 kernel
 algo    sched topo
 prove   sched
+draw    sched prove
 price   sched topo
 choose  algo prove price sched topo
 wire
 engine  sched kernel wire
-api     sched topo kernel algo prove price choose wire engine
+api     sched topo kernel algo prove draw price choose wire engine
 EOR
 }
 

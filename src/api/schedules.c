@@ -1,10 +1,10 @@
-/* schedules.c - schedules for people: as text, and proven.
+/* schedules.c - schedules for people: as text, proven, and drawn.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "algo.h"
-#include "prove.h"
+#include "picture.h"
 
 static tutti_status check_ask(const char *algo, const tt_ask *ask) {
   if (!algo) return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_text: algo is NULL");
@@ -67,6 +67,54 @@ tutti_status tutti_schedule_check(const char *text, tutti_report *report) {
   status = tt_sched_parse(text, &all, &ranks);
   if (status) return status;
   status = tt_prove(all, ranks, report);
+  tt_sched_free_all(all, ranks);
+  return status;
+}
+
+static tutti_status check_drawing(const char *text, const tutti_drawing *d, char **picture) {
+  const char *null = !text ? "text" : !d ? "drawing" : !picture ? "picture" : NULL;
+  if (null) return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_draw: %s is NULL", null);
+  if (d->size != sizeof *d)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "tutti_schedule_draw: drawing->size is %zu, not %zu; set it, and compile and "
+                   "link with the same version",
+                   d->size, sizeof *d);
+  if ((unsigned)d->picture >= TUTTI_PICTURE_COUNT)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_draw: no such picture");
+  return TUTTI_OK;
+}
+
+static tutti_status draw(tt_text *t, tt_picture *p, const tutti_drawing *d) {
+  if (d->rank < -1 || d->rank >= p->ranks)
+    return tt_fail(TUTTI_ERR_ARG, "there is no rank %d; the ranks are 0 to %d", d->rank,
+                   p->ranks - 1);
+  tutti_status status = TUTTI_OK;
+  if (d->picture == TUTTI_PICTURE_WORDS) tt_draw_words(t, p, d->rank);
+  if (d->picture == TUTTI_PICTURE_SVG) tt_draw_svg(t, p);
+  if (d->picture == TUTTI_PICTURE_HTML) tt_draw_html(t, p);
+  if (d->picture == TUTTI_PICTURE_JSON) tt_draw_json(t, p, d->rank, true);
+  if (d->picture == TUTTI_PICTURE_TERMINAL) status = tt_draw_terminal(t, p, d->width, d->color);
+  if (!status && (t->failed || !t->at)) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory");
+  return status;
+}
+
+tutti_status tutti_schedule_draw(const char *text, const tutti_drawing *drawing, char **picture) {
+  tutti_status status = tt_alive();
+  if (!status) status = check_drawing(text, drawing, picture);
+  if (status) return status;
+  tt_sched **all;
+  int ranks;
+  status = tt_sched_parse(text, &all, &ranks);
+  if (status) return status;
+  tt_picture p;
+  tt_text t = {0};
+  status = tt_picture_make(&p, all, ranks);
+  if (!status) status = draw(&t, &p, drawing);
+  if (status)
+    free(t.at);
+  else
+    *picture = t.at;
+  tt_picture_free(&p);
   tt_sched_free_all(all, ranks);
   return status;
 }

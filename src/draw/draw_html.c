@@ -1,0 +1,48 @@
+/* draw_html.c - a page that steps through a schedule: page.html, which the Makefile turns
+ * into a string, with the picture's JSON in it. It needs nothing else, not even a network.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "picture.h"
+
+static const char page[] = {
+#include "page.inc"
+};
+
+/* The page up to `mark`, and what lies behind it. */
+static const char *until(tt_text *t, const char *from, const char *mark) {
+  const char *at = strstr(from, mark);
+  if (!at) return from;
+  tt_text_add(t, "%.*s", (int)(at - from), from);
+  return at + strlen(mark);
+}
+
+static void title(tt_text *t, const tt_picture *p) {
+  tt_text line = {0};
+  tt_label_title(&line, p);
+  if (line.failed) t->failed = true;
+  tt_label_escaped(t, line.at ? line.at : "", false);
+  free(line.at);
+}
+
+static void colors(tt_text *t, const tt_picture *p) {
+  tt_text_add(t, "[");
+  for (uint32_t b = 0; b < p->blocks; b++)
+    tt_text_add(t, "%s\"#%06x\"", b ? "," : "", tt_label_color(b, p->blocks));
+  tt_text_add(t, "]");
+}
+
+void tt_draw_html(tt_text *t, tt_picture *p) {
+  const char *rest = until(t, page, "@TITLE@");
+  title(t, p);
+  rest = until(t, rest, "@TITLE@");
+  title(t, p);
+  rest = until(t, rest, "@FACTS@");
+  tt_label_facts(t, p);
+  rest = until(t, rest, "@DATA@");
+  tt_draw_json(t, p, -1, false);
+  rest = until(t, rest, "@COLORS@");
+  colors(t, p);
+  tt_text_add(t, "%s", rest);
+}

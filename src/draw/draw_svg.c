@@ -1,0 +1,257 @@
+/* draw_svg.c - a schedule as one drawing: ranks across, time down, a band of arrows per
+ * round, and between the bands what every rank holds, a cell per block.
+ *
+ * Idea       a cell is filled as far as its sum is complete. What would be too small to
+ *            read is left out: cells and labels beyond some number of them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "picture.h"
+
+enum {
+  CELL = 14,          /* a cell's side */
+  ACROSS = 8,         /* cells side by side */
+  MOST_CELLS = 16384, /* of the whole drawing */
+  MOST_RANKS = 32,    /* with labels */
+  LEFT = 64,
+  TOP = 92,
+  LABEL = 14 /* characters of a label */
+};
+
+typedef struct canvas {
+  tt_text *t;
+  tt_picture *p;
+  int column, strip, band; /* widths and heights */
+  int cell;                /* width of a cell; 0: none are drawn */
+  bool labels;
+  uint32_t *sent; /* per rank: arrows drawn in this round */
+} canvas;
+
+static int center(const canvas *c, int rank) {
+  return LEFT + c->column * rank + c->column / 2;
+}
+/* Where the strip after round `round` begins; its band lies above. */
+static int strip_top(const canvas *c, uint32_t round) {
+  return TOP + (int)round * (c->strip + c->band);
+}
+static int bottom(const canvas *c) {
+  return strip_top(c, c->p->rounds) + c->strip;
+}
+static int total_width(const canvas *c) {
+  int width = LEFT + c->column * c->p->ranks + 24;
+  return width < 620 ? 620 : width;
+}
+
+static void lay_out(canvas *c) {
+  const tt_picture *p = c->p;
+  uint64_t cells = (uint64_t)p->ranks * p->blocks * (p->rounds + 1);
+  int across = p->blocks < ACROSS ? (int)p->blocks : ACROSS;
+  c->labels = p->ranks <= MOST_RANKS;
+  c->column = c->labels ? 56 : 12;
+  c->strip = 10;
+  c->band = 1600 / (int)(p->rounds + 1);
+  c->band = c->band > 96 ? 96 : c->band < 34 ? 34 : c->band;
+  if (!c->labels) c->band = p->rounds > 40 ? 24 : 132;
+  if (!c->labels || cells > MOST_CELLS || p->blocks > 64) return;
+  c->cell = p->blocks == 1 ? 64 : CELL;
+  if (c->column < across * c->cell + 20) c->column = across * c->cell + 20;
+  c->strip = CELL * (int)((p->blocks + ACROSS - 1) / ACROSS) + 12;
+}
+
+static void style(const canvas *c) {
+  tt_text_add(c->t,
+              "<style>text{font:12px system-ui,sans-serif;fill:#222}"
+              ".h{font-size:17px;font-weight:600}.s{fill:#555}.m{text-anchor:middle}"
+              ".b{font-size:8.5px;text-anchor:middle}"
+              ".l{font-size:10.5px;text-anchor:middle;paint-order:stroke;stroke:#fff;"
+              "stroke-width:3.5px}"
+              "path{fill:none}.a{stroke-width:%s}.k{stroke-dasharray:5 3}"
+              ".g{stroke:#999;stroke-width:.7}.n{stroke:#555}",
+              c->labels ? "1.5" : ".6;stroke-opacity:.75");
+  for (uint32_t b = 0; c->p->blocks <= 1024 && b < c->p->blocks; b++) {
+    uint32_t color = tt_label_color(b, c->p->blocks);
+    tt_text_add(c->t, ".c%u{fill:#%06x}.e%u{stroke:#%06x}", b, color, b, color);
+  }
+  tt_text_add(c->t, "</style>\n");
+}
+
+static void head(const canvas *c) {
+  tt_text line = {0};
+  int width = total_width(c), height = bottom(c) + 62;
+  tt_text_add(c->t,
+              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+              "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
+              width, height, width, height);
+  tt_label_title(&line, c->p);
+  if (line.failed) c->t->failed = true;
+  const char *title = line.at ? line.at : "";
+  tt_label_escaped(c->t, title, false);
+  tt_text_add(c->t, "</title>\n");
+  style(c);
+  tt_text_add(c->t,
+              "<defs><marker id=\"h\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" "
+              "markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">"
+              "<path d=\"M0 0L8 4L0 8z\" style=\"fill:#333\"/></marker></defs>\n"
+              "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
+              "<text class=\"h\" x=\"16\" y=\"28\">",
+              width, height);
+  tt_label_escaped(c->t, title, false);
+  tt_text_add(c->t, "</text>\n<text class=\"s\" x=\"16\" y=\"47\">");
+  tt_label_facts(c->t, c->p);
+  tt_text_add(c->t, "</text>\n");
+  free(line.at);
+}
+
+/* Numbers above the ranks, lines down, the rounds' numbers at the left. */
+static void grid(const canvas *c) {
+  int every = c->labels ? 1 : 8;
+  for (int r = 0; r < c->p->ranks; r++) {
+    bool helps = r >= c->p->data;
+    int x = center(c, r);
+    tt_text_add(c->t, "<path class=\"g\" %sd=\"M%d %dV%d\"/>",
+                helps ? "stroke-dasharray=\"2 3\" " : "", x, TOP, bottom(c));
+    if (c->labels)
+      tt_text_add(c->t, "<rect x=\"%d\" y=\"%d\" width=\"30\" height=\"20\" rx=\"4\" fill=\"%s\"/>",
+                  x - 15, TOP - 26, helps ? "#efd9f2" : "#e4ebf2");
+    if (r % every == 0)
+      tt_text_add(c->t, "<text class=\"m\" x=\"%d\" y=\"%d\">%d</text>\n", x, TOP - 12, r);
+  }
+  tt_text_add(c->t, "<text class=\"s\" x=\"12\" y=\"%d\">rank</text>\n", TOP - 12);
+  for (uint32_t k = 1; k <= c->p->rounds; k++)
+    if (k == 1 || c->labels || k % 4 == 0 || c->band > 60)
+      tt_text_add(c->t, "<text class=\"s\" x=\"12\" y=\"%d\">%s%u</text>\n",
+                  strip_top(c, k) - c->band / 2 + 4, k == 1 ? "round " : "", k);
+}
+
+static void label(const canvas *c, const tt_message *m, int x0, int y0, int x1, int y1) {
+  tt_text line = {0};
+  tt_label_message(&line, c->p, m);
+  if (line.failed) c->t->failed = true;
+  uint32_t nth = c->sent[m->sender]++ % 5;
+  int at = 22 + 13 * (int)nth; /* hundredths of the way */
+  tt_text_add(c->t, "<text class=\"l\" x=\"%d\" y=\"%d\">", x0 + (x1 - x0) * at / 100,
+              y0 + (y1 - y0) * at / 100 + 4);
+  tt_text_add(c->t, "%.*s%s</text>\n", LABEL, line.at ? line.at : "",
+              line.length > LABEL ? "..." : "");
+  free(line.at);
+}
+
+static void arrow(const canvas *c, const tt_message *m) {
+  uint32_t single = tt_label_single(c->p, m), leaves = tt_picture_leaves(c->p, m);
+  int x0 = center(c, m->sender), y0 = strip_top(c, leaves) - c->band;
+  int x1 = center(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
+  tt_text_add(c->t, "<path class=\"a%s", tt_picture_sums(c->p, m) ? "" : " k");
+  if (single < 1024 && c->p->blocks <= 1024 && c->p->blocks > 1)
+    tt_text_add(c->t, " e%u", single);
+  else
+    tt_text_add(c->t, " n");
+  tt_text_add(c->t, "\" %sd=\"M%d %dL%d %d\"", c->labels ? "marker-end=\"url(#h)\" " : "", x0, y0,
+              x1, y1);
+  if (!c->labels) {
+    tt_text_add(c->t, "/>\n");
+    return;
+  }
+  tt_text_add(c->t, "><title>round %u: rank %d to rank %d, block ", leaves, m->sender, m->reader);
+  tt_label_message(c->t, c->p, m);
+  tt_text_add(c->t, "%s</title></path>\n", tt_picture_sums(c->p, m) ? ", added there" : "");
+}
+
+static void arrows(const canvas *c) {
+  const tt_picture *p = c->p;
+  tt_text_add(c->t, "<g id=\"arrows\">\n");
+  for (uint32_t i = 0; i < p->graph.nmessages; i++) arrow(c, &p->graph.messages[p->order[i]]);
+  tt_text_add(c->t, "</g>\n");
+  uint32_t round = 0;
+  for (uint32_t i = 0; c->labels && p->blocks > 1 && i < p->graph.nmessages; i++) {
+    const tt_message *m = &p->graph.messages[p->order[i]];
+    uint32_t now = tt_picture_arrives(p, m);
+    if (now != round) memset(c->sent, 0, (size_t)p->ranks * sizeof *c->sent);
+    round = now;
+    label(c, m, center(c, m->sender), strip_top(c, tt_picture_leaves(p, m)) - c->band,
+          center(c, m->reader), strip_top(c, now));
+  }
+}
+
+static void cell(const canvas *c, tt_value held, uint32_t block, int x, int y) {
+  uint32_t full = tt_picture_full(c->p), has = c->p->inputs[held];
+  int height = (int)(has * (CELL - 2) / full);
+  if (held && height == 0) height = 1;
+  tt_text_add(c->t, "<rect class=\"c%u\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" %s/>", block,
+              x + 1, y + 1, c->cell - 2, CELL - 2, held ? "opacity=\".2\"" : "opacity=\".05\"");
+  if (held)
+    tt_text_add(c->t, "<rect class=\"c%u\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>", block,
+                x + 1, y + CELL - 1 - height, c->cell - 2, height);
+  if (!held) return;
+  tt_text_add(c->t, "<text class=\"b\" x=\"%d\" y=\"%d\">", x + c->cell / 2, y + CELL - 4);
+  if (c->p->blocks > 1) {
+    tt_text_add(c->t, "%u</text>\n", block);
+    return;
+  }
+  tt_text line = {0};
+  tt_label_value(&line, c->p, held);
+  if (line.failed) c->t->failed = true;
+  if (line.length <= LABEL)
+    tt_text_add(c->t, "%s</text>\n", line.at ? line.at : "");
+  else
+    tt_text_add(c->t, "%u of %u</text>\n", has, full);
+  free(line.at);
+}
+
+static void strips(const canvas *c) {
+  tt_moment now;
+  const tt_picture *p = c->p;
+  int across = p->blocks < ACROSS ? (int)p->blocks : ACROSS;
+  if (!tt_moment_begin(&now, p)) c->t->failed = true;
+  for (uint32_t round = 0; !c->t->failed && round <= p->rounds; round++) {
+    tt_moment_advance(&now, round);
+    for (int r = 0; r < p->ranks; r++) {
+      int x = center(c, r) - across * c->cell / 2, y = strip_top(c, round) + 6;
+      tt_text_add(c->t,
+                  "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\" "
+                  "stroke=\"%s\" stroke-width=\".7\"/>\n",
+                  x - 1, y - 1, across * c->cell + 2, c->strip - 10,
+                  r < p->data ? "#999" : "#9b4da8");
+      for (uint32_t b = 0; b < p->blocks; b++)
+        cell(c, tt_moment_best(&now, r, b), b, x + (int)(b % ACROSS) * c->cell,
+             y + (int)(b / ACROSS) * CELL);
+    }
+  }
+  tt_moment_free(&now);
+}
+
+static void legend(const canvas *c) {
+  int y = bottom(c) + 26;
+  tt_text_add(
+      c->t,
+      "<path class=\"a n\" d=\"M16 %dh34\"/><text class=\"s\" x=\"56\" y=\"%d\">added where it "
+      "arrives</text><path class=\"a n k\" d=\"M190 %dh34\"/>"
+      "<text class=\"s\" x=\"230\" y=\"%d\">kept as it is</text>\n",
+      y - 4, y, y - 4, y);
+  if (c->cell)
+    tt_text_add(c->t,
+                "<text class=\"s\" x=\"330\" y=\"%d\">a cell fills as its block's sum becomes "
+                "complete</text>\n",
+                y);
+  if (c->p->data < c->p->ranks)
+    tt_text_add(c->t,
+                "<rect x=\"16\" y=\"%d\" width=\"34\" height=\"14\" rx=\"4\" fill=\"#efd9f2\"/>"
+                "<text class=\"s\" x=\"56\" y=\"%d\">brings no data, only helps</text>\n",
+                y + 9, y + 20);
+}
+
+void tt_draw_svg(tt_text *t, tt_picture *p) {
+  canvas c = {.t = t, .p = p, .sent = calloc((size_t)p->ranks, sizeof *c.sent)};
+  if (!c.sent) {
+    t->failed = true;
+    return;
+  }
+  lay_out(&c);
+  head(&c);
+  grid(&c);
+  arrows(&c);
+  if (c.cell) strips(&c);
+  legend(&c);
+  tt_text_add(t, "</svg>\n");
+  free(c.sent);
+}

@@ -1,0 +1,256 @@
+/* draw_terminal.c - the same drawing for a terminal: ranks across, time down, an arrow
+ * for each message, and after each round a glyph for what each block holds.
+ *
+ * Idea       a round's messages are packed into lines: in one line no two of them share
+ *            a column. Where a rank's column is too narrow for a glyph per block, one
+ *            stands for all of them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "picture.h"
+
+enum {
+  MARGIN = 5,      /* of the rounds' numbers */
+  COLUMN = 12,     /* at most, per rank */
+  MOST_LINES = 40, /* of a round */
+};
+
+typedef enum glyph { NONE, DOWN, HELP, ACROSS, DOTS, START_R, START_L, HEAD_R, HEAD_L } glyph;
+static const char *const plain_glyphs[] = {" ", "|", ":", "-", ".", "+", "+", ">", "<"};
+static const char *const fine_glyphs[] = {" ", "│", "┊", "─", "╌", "├", "┤", "►", "◄"};
+
+typedef struct screen {
+  tt_text *t;
+  tt_picture *p;
+  bool color;
+  int column, width; /* per rank; of all columns, the margin not counted */
+  int limit;         /* of every line */
+  unsigned char *glyphs;
+  char *text;       /* a label's letter, where it covers the glyph */
+  uint32_t *blocks; /* what colour, or UINT32_MAX */
+  int *reach;       /* per line of the round: its first free column */
+} screen;
+
+static int center(const screen *s, int rank) {
+  return rank * s->column + s->column / 2;
+}
+
+static void paint(const screen *s, uint32_t block) {
+  uint32_t c = tt_label_color(block, s->p->blocks);
+  tt_text_add(s->t, "\033[38;2;%u;%u;%um", c >> 16, c >> 8 & 255, c & 255);
+}
+
+static void clear(const screen *s) {
+  memset(s->glyphs, NONE, (size_t)s->width);
+  memset(s->text, 0, (size_t)s->width);
+  memset(s->blocks, 255, (size_t)s->width * sizeof *s->blocks);
+  for (int r = 0; r < s->p->ranks; r++) s->glyphs[center(s, r)] = r < s->p->data ? DOWN : HELP;
+}
+
+/* The line in hand, up to its last glyph. */
+static void flush(const screen *s, uint32_t round) {
+  int end = s->width;
+  uint32_t painted = UINT32_MAX;
+  while (end && s->glyphs[end - 1] == NONE && !s->text[end - 1]) end--;
+  tt_text_add(s->t, round ? "%4u " : "     ", round);
+  for (int x = 0; x < end; x++) {
+    if (s->color && s->blocks[x] != painted) {
+      if (painted != UINT32_MAX) tt_text_add(s->t, "\033[0m");
+      painted = s->blocks[x];
+      if (painted != UINT32_MAX) paint(s, painted);
+    }
+    if (s->text[x])
+      tt_text_add(s->t, "%c", s->text[x]);
+    else
+      tt_text_add(s->t, "%s", (s->color ? fine_glyphs : plain_glyphs)[s->glyphs[x]]);
+  }
+  tt_text_add(s->t, s->color && painted != UINT32_MAX ? "\033[0m\n" : "\n");
+}
+
+static void span_of(const screen *s, const tt_message *m, int *lo, int *hi) {
+  int a = center(s, m->sender), b = center(s, m->reader);
+  *lo = a < b ? a : b;
+  *hi = a < b ? b : a;
+}
+
+static void arrow(const screen *s, const tt_message *m) {
+  bool right = m->sender < m->reader;
+  int lo, hi;
+  span_of(s, m, &lo, &hi);
+  uint32_t single = tt_label_single(s->p, m);
+  for (int x = lo; x <= hi; x++) {
+    s->glyphs[x] = tt_picture_sums(s->p, m) ? ACROSS : DOTS;
+    s->blocks[x] = s->p->blocks > 1 ? single : UINT32_MAX;
+  }
+  s->glyphs[lo] = right ? START_R : HEAD_L;
+  s->glyphs[hi] = right ? HEAD_R : START_L;
+  tt_text label = {0};
+  if (s->p->blocks > 1) tt_label_message(&label, s->p, m);
+  if (label.failed) s->t->failed = true;
+  int length = (int)label.length; /* beside its sender, a blank before and after */
+  if (label.at && length + 2 <= hi - lo - 2) {
+    int at = right ? lo + 2 : hi - 3 - length;
+    memset(s->text + at, ' ', (size_t)length + 2);
+    memcpy(s->text + at + 1, label.at, (size_t)length);
+  } else if (label.at && length <= hi - lo - 1) {
+    memcpy(s->text + lo + 1, label.at, (size_t)length);
+  }
+  free(label.at);
+}
+
+/* Messages [from, to) of the order, all of one round, on as few lines as first fit gives. */
+static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t to) {
+  const tt_picture *p = s->p;
+  int *line = malloc((to - from) * sizeof *line), lines = 0;
+  if (!line) {
+    s->t->failed = true;
+    return;
+  }
+  for (uint32_t i = from; i < to; i++) {
+    int lo, hi, k = 0;
+    span_of(s, &p->graph.messages[p->order[i]], &lo, &hi);
+    while (k < lines && s->reach[k] > lo) k++;
+    if (k == lines) lines++;
+    s->reach[k] = hi + 1;
+    line[i - from] = k;
+  }
+  uint32_t left = to - from;
+  for (int k = 0; k < lines && k < MOST_LINES; k++) {
+    clear(s);
+    for (uint32_t i = from; i < to; i++) {
+      if (line[i - from] != k) continue;
+      arrow(s, &p->graph.messages[p->order[i]]);
+      left--;
+    }
+    flush(s, k ? 0 : round);
+  }
+  if (left) tt_text_add(s->t, "     and %u more\n", left);
+  free(line);
+}
+
+/* 0: nothing; 1..8: how much of the full sum. */
+static void amount(const screen *s, uint32_t has, uint64_t full, uint32_t block) {
+  static const char *const plain[] = {".", "1", "2", "3", "4", "5", "6", "7", "#"};
+  static const char *const fine[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  uint32_t eighths = has == 0 ? 0 : has >= full ? 8 : 1 + (uint32_t)(7 * (uint64_t)has / full);
+  eighths = has < full && eighths > 7 ? 7 : eighths;
+  if (s->color && block != UINT32_MAX) paint(s, block);
+  tt_text_add(s->t, "%s", (s->color ? fine : plain)[eighths]);
+  if (s->color && block != UINT32_MAX) tt_text_add(s->t, "\033[0m");
+}
+
+static void draw_cells(const screen *s, const tt_moment *now) {
+  const tt_picture *p = s->p;
+  uint32_t full = tt_picture_full(p);
+  bool each = (int)p->blocks < s->column;
+  int wide = each ? (int)p->blocks : 1, at = 0;
+  tt_text_add(s->t, "     ");
+  for (int r = 0; r < p->ranks; r++) {
+    int x = center(s, r) - wide / 2;
+    tt_text_add(s->t, "%*s", x - at, "");
+    at = x + wide;
+    uint64_t sum = 0;
+    for (uint32_t b = 0; b < p->blocks; b++) {
+      uint32_t has = p->inputs[tt_moment_best(now, r, b)];
+      if (each) amount(s, has, full, b);
+      sum += has;
+    }
+    if (!each) amount(s, (uint32_t)sum, (uint64_t)full * p->blocks, UINT32_MAX);
+  }
+  tt_text_add(s->t, "\n");
+}
+
+/* Text in lines no longer than asked. */
+static void wrap(const screen *s, const char *text) {
+  int at = 0;
+  for (size_t n; *text; text += n) {
+    n = strcspn(text, " ");
+    size_t cut = tt_min(n, (size_t)s->limit);
+    if (at && at + 1 + (int)cut > s->limit) {
+      tt_text_add(s->t, "\n");
+      at = 0;
+    }
+    tt_text_add(s->t, "%s%.*s", at ? " " : "", (int)cut, text);
+    at += (int)cut + (at > 0);
+    n = cut < n ? cut : n + strspn(text + n, " ");
+  }
+  tt_text_add(s->t, "\n");
+}
+
+static void say(const screen *s, void (*what)(tt_text *, const tt_picture *)) {
+  tt_text line = {0};
+  what(&line, s->p);
+  if (line.failed || !line.at) s->t->failed = true;
+  if (line.at) wrap(s, line.at);
+  free(line.at);
+}
+
+static void head(const screen *s) {
+  say(s, tt_label_title);
+  say(s, tt_label_facts);
+  tt_text_add(s->t, "\n");
+  int digits = s->p->ranks > 100 ? 3 : s->p->ranks > 10 ? 2 : 1, at = 0;
+  int every = 1;
+  while (s->column * every <= digits) every *= 2;
+  tt_text_add(s->t, "rank ");
+  for (int r = 0; r < s->p->ranks; r += every) {
+    char number[16];
+    int n = snprintf(number, sizeof number, "%d", r), x = center(s, r) - (n - 1) / 2;
+    if (x < at || x + n > s->width) continue;
+    tt_text_add(s->t, "%*s%s", x - at, "", number);
+    at = x + n;
+  }
+  tt_text_add(s->t, "\n");
+}
+
+static void foot(const screen *s) {
+  tt_text_add(s->t, "\n");
+  wrap(s, s->color ? "── added where it arrives, ╌╌ kept as it is;"
+                   : "-- added where it arrives, .. kept as it is;");
+  wrap(s, s->color ? "· nothing, ▁▄▇ a part of the sum, █ all of it"
+                   : ". nothing, 1 to 7 eighths of the sum, # all of it");
+}
+
+static void draw(const screen *s) {
+  const tt_picture *p = s->p;
+  tt_moment now;
+  if (!tt_moment_begin(&now, p)) s->t->failed = true;
+  head(s);
+  for (uint32_t round = 0, i = 0; !s->t->failed && round <= p->rounds; round++) {
+    uint32_t from = i;
+    while (i < p->graph.nmessages &&
+           tt_picture_arrives(p, &p->graph.messages[p->order[i]]) == round)
+      i++;
+    if (i > from) draw_round(s, round, from, i);
+    tt_moment_advance(&now, round);
+    draw_cells(s, &now);
+  }
+  foot(s);
+  tt_moment_free(&now);
+}
+
+tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, bool color) {
+  int column = width > 0 ? (width - MARGIN) / p->ranks : COLUMN;
+  if (column < 1)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "%d ranks need %d columns, there are %d: ask for more, or for a .svg", p->ranks,
+                   p->ranks + MARGIN, width);
+  screen s = {.t = t, .p = p, .color = color, .column = column < COLUMN ? column : COLUMN};
+  s.width = s.column * p->ranks;
+  s.limit = width > 0 ? width : s.width + MARGIN > 80 ? s.width + MARGIN : 80;
+  s.glyphs = malloc((size_t)s.width);
+  s.text = malloc((size_t)s.width);
+  s.blocks = malloc((size_t)s.width * sizeof *s.blocks);
+  s.reach = calloc(p->graph.nmessages + 1, sizeof *s.reach);
+  if (s.glyphs && s.text && s.blocks && s.reach)
+    draw(&s);
+  else
+    t->failed = true;
+  free(s.glyphs);
+  free(s.text);
+  free(s.blocks);
+  free(s.reach);
+  return TUTTI_OK;
+}
