@@ -31,6 +31,20 @@ int cli_help(const cli_command *command) {
   return fflush(stdout) ? cli_fail(CLI_FAILED, NULL, "cannot write: %s", strerror(errno)) : 0;
 }
 
+void cli_json_string(const char *text, int length) {
+  putchar('"');
+  for (; *text && length > 0; text++, length--) {
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\')
+      printf("\\%c", c);
+    else if (c < 32)
+      printf("\\u%04x", c);
+    else
+      putchar(c);
+  }
+  putchar('"');
+}
+
 /* Edit distance where a swap of neighbours counts one: rows of the usual table. */
 static size_t distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);

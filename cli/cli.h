@@ -45,6 +45,9 @@ int cli_bad_option(const char *command, int got, char **argv, const struct optio
 /* The name in `names` (NULL-terminated) nearest to `word`, NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *names);
 
+/* On stdout, a string of at most `length` bytes as JSON writes it. */
+void cli_json_string(const char *text, int length);
+
 /* A whole number in [lo, hi], all of `text`; false otherwise. */
 bool cli_int(const char *text, long lo, long hi, long *value);
 /* Seconds, a positive decimal number up to ten years; false otherwise. */

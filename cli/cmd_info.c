@@ -89,26 +89,11 @@ static void print_people(const info *i) {
     printf("%-18.*s %s\n", name_length(line), line, value_of(line));
 }
 
-/* A string of at most `length` bytes. */
-static void json_string(const char *s, int length) {
-  putchar('"');
-  for (; *s && length > 0; s++, length--) {
-    unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\')
-      printf("\\%c", c);
-    else if (c < 32)
-      printf("\\u%04x", c);
-    else
-      putchar(c);
-  }
-  putchar('"');
-}
-
 static void json_member(const char *name, int length, const char *value) {
   printf("  ");
-  json_string(name, length);
+  cli_json_string(name, length);
   printf(": ");
-  json_string(value, 1000);
+  cli_json_string(value, 1000);
   printf(",\n");
 }
 

@@ -1,5 +1,5 @@
-/* cmd_plan.c - `tutti plan`: schedules for people. list what there is, show one,
- * check one (tutti's own or a person's) with the prover.
+/* cmd_plan.c - `tutti plan`: schedules for people. list what there is, show one, draw
+ * one, check one (tutti's own or a person's) with the prover.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -7,36 +7,42 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "plan.h"
 
 static const char usage[] =
     "usage: tutti plan list [-P N] [--coll COLLECTIVE]\n"
-    "       tutti plan show ALGORITHM -P N [--rank R]\n"
+    "       tutti plan show ALGORITHM -P N | FILE | -   [--rank R] [--text]\n"
     "       tutti plan check ALGORITHM -P N | FILE | -\n"
+    "       tutti plan draw ALGORITHM -P N | FILE | -   [-o PICTURE] [-w COLUMNS]\n"
     "\n"
     "Schedules: list the algorithms with what the prover finds out about each, show\n"
-    "one as text (docs/schedules.md), or prove one: tutti's own, or one in a file.\n"
+    "one in words or as text (docs/schedules.md), prove one, or draw one: tutti's own,\n"
+    "or one in a file.\n"
     "\n"
     "  -P, --ranks N          how many ranks (list: 7)\n"
     "  -c, --coll COLLECTIVE  allreduce (default), reduce_scatter, all_gather,\n"
     "                         broadcast, reduce or barrier\n"
-    "  -r, --rank R           show only this rank's steps\n"
     "      --root R           of broadcast and reduce (0)\n"
     "  -i, --in-place         src and dst are one buffer\n"
+    "  -j, --json             the same for programs, as JSON\n"
+    "  -r, --rank R           show only this rank's steps\n"
+    "  -t, --text             show the text that check and draw read back\n"
+    "  -o, --output PICTURE   draw into a file: .svg, .html (steps through the rounds),\n"
+    "                         .json or .txt; without it, on the terminal\n"
+    "  -w, --width COLUMNS    of the terminal (default: as wide as it is)\n"
+    "      --plain, --color   draw in ASCII; or with colours, also when not on a terminal\n"
     "\n"
     "check exits with 0 if the schedule is proven, 1 if it is refused.\n";
 
+enum { ROOT = 256, PLAIN, COLOR };
 static const struct option long_options[] = {
     {"ranks", required_argument, NULL, 'P'}, {"coll", required_argument, NULL, 'c'},
-    {"rank", required_argument, NULL, 'r'},  {"root", required_argument, NULL, 'R'},
-    {"in-place", no_argument, NULL, 'i'},    {NULL, 0, NULL, 0},
+    {"rank", required_argument, NULL, 'r'},  {"root", required_argument, NULL, ROOT},
+    {"in-place", no_argument, NULL, 'i'},    {"json", no_argument, NULL, 'j'},
+    {"text", no_argument, NULL, 't'},        {"output", required_argument, NULL, 'o'},
+    {"width", required_argument, NULL, 'w'}, {"plain", no_argument, NULL, PLAIN},
+    {"color", no_argument, NULL, COLOR},     {NULL, 0, NULL, 0},
 };
-
-typedef struct options {
-  tutti_coll coll;
-  long ranks, rank, root;
-  int in_place;
-} options;
 
 static int wrong_coll(const char *text) {
   const char *names[TUTTI_COLL_COUNT + 1] = {NULL};
@@ -46,68 +52,63 @@ static int wrong_coll(const char *text) {
                   near ? near : "allreduce");
 }
 
-static int read_options(int argc, char **argv, options *o) {
+static int read_coll(const char *text, tutti_coll *coll) {
+  for (int c = 0; c < TUTTI_COLL_COUNT; c++) {
+    if (strcmp(tutti_coll_name((tutti_coll)c), text) != 0) continue;
+    *coll = (tutti_coll)c;
+    return 0;
+  }
+  return wrong_coll(text);
+}
+
+/* An option with a number; false if c is none. */
+static bool read_number(int c, plan_options *o, int *status) {
+  long *number = c == 'P'    ? &o->ranks
+                 : c == 'r'  ? &o->rank
+                 : c == ROOT ? &o->root
+                 : c == 'w'  ? &o->width
+                             : NULL;
+  int least = c == 'P' ? 1 : c == 'w' ? 20 : 0;
+  if (!number) return false;
+  if (!cli_int(optarg, least, 65536, number))
+    *status = cli_fail(CLI_USAGE, "plan", "'%s' is not a number from %d to 65536", optarg, least);
+  return true;
+}
+
+static int read_options(int argc, char **argv, plan_options *o) {
   opterr = 0;
   optind = 1;
-  for (int c; (c = getopt_long(argc, argv, ":P:c:r:i", long_options, NULL)) != -1;) {
-    long *number = c == 'P' ? &o->ranks : c == 'r' ? &o->rank : c == 'R' ? &o->root : NULL;
-    if (number && !cli_int(optarg, c == 'P', 65536, number))
-      return cli_fail(CLI_USAGE, "plan", "'%s' is not a number from %d to 65536", optarg, c == 'P');
-    if (number) continue;
-    if (c == 'i') {
-      o->in_place = 1;
-    } else if (c == 'c') {
-      int coll = 0;
-      while (coll < TUTTI_COLL_COUNT && strcmp(tutti_coll_name((tutti_coll)coll), optarg)) coll++;
-      if (coll == TUTTI_COLL_COUNT) return wrong_coll(optarg);
-      o->coll = (tutti_coll)coll;
-    } else {
-      return cli_bad_option("plan", c, argv, long_options);
+  int status = 0;
+  for (int c;
+       !status && (c = getopt_long(argc, argv, ":P:c:r:ijto:w:", long_options, NULL)) != -1;) {
+    if (read_number(c, o, &status)) continue;
+    switch (c) {
+      case 'c': status = read_coll(optarg, &o->coll); break;
+      case 'i': o->in_place = 1; break;
+      case 'j': o->json = true; break;
+      case 't': o->text = true; break;
+      case 'o': o->out = optarg; break;
+      case PLAIN: o->plain = true; break;
+      case COLOR: o->color = true; break;
+      default: status = cli_bad_option("plan", c, argv, long_options);
     }
   }
-  return 0;
+  if (!status && argc - optind > 1)
+    status = cli_fail(CLI_USAGE, "plan",
+                      "'%s' is one argument too many; put a name with spaces in "
+                      "quotes",
+                      argv[optind + 1]);
+  return status;
 }
 
 /* The text of an algorithm's schedules; NULL and a complaint if it has none. */
-static char *text_of(const char *algo, const options *o, long rank) {
+static char *text_of(const char *algo, const plan_options *o, long rank) {
   char *text;
   if (!tutti_schedule_text(algo, o->coll, (int)o->ranks, (int)rank, (int)o->root, o->in_place,
                            &text))
     return text;
   cli_fail(0, "plan", "%s", tutti_error());
   return NULL;
-}
-
-static int list(const options *o) {
-  printf("%-30s %5s %8s %7s %7s  %-5s %-5s\n", "algorithm", "steps", "messages", "vectors",
-         "scratch", "order", "same");
-  for (int i = 0; tutti_algo_name(i, NULL); i++) {
-    const char *sentence, *name = tutti_algo_name(i, &sentence);
-    char *text;
-    if (tutti_schedule_text(name, o->coll, (int)o->ranks, -1, (int)o->root, o->in_place, &text))
-      continue; /* it does not do this collective */
-    tutti_report r = {.size = sizeof r};
-    tutti_status status = tutti_schedule_check(text, &r);
-    tutti_text_free(text);
-    if (status) return cli_fail(CLI_FAILED, "plan", "%s", tutti_error());
-    printf("%-30s %5d %8d %7.2f %7.2f  %-5s %-5s %s\n", name, r.steps, r.messages,
-           (double)r.sent_blocks / r.blocks, (double)r.scratch_blocks / r.blocks,
-           r.rank_order ? "kept" : "lost", r.same_grouping ? "yes" : "no", sentence);
-  }
-  printf(
-      "\n%s on %ld ranks. Steps: messages on the longest chain. Messages, vectors sent and\n"
-      "scratch (in vectors): of the busiest rank. Order kept: fit for ops that do not\n"
-      "commute. Same: the same bits on all ranks. All derived by the prover.\n",
-      tutti_coll_name(o->coll), o->ranks);
-  return 0;
-}
-
-static int show(const char *algo, const options *o) {
-  char *text = text_of(algo, o, o->rank);
-  if (!text) return CLI_USAGE;
-  fputs(text, stdout);
-  tutti_text_free(text);
-  return fflush(stdout) ? CLI_FAILED : 0;
 }
 
 /* A whole file, or standard input for "-"; NULL and a complaint. */
@@ -122,64 +123,112 @@ static char *read_all(const char *path) {
     if (!more) free(text);
     text = more;
   }
-  if (!text || ferror(f))
+  if (!text || ferror(f)) {
     cli_fail(0, "plan", "'%s' can not be read: %s", path, strerror(errno ? errno : ENOMEM));
-  else
+    free(text);
+    text = NULL;
+  } else {
     text[length] = 0;
+  }
   if (f && f != stdin) fclose(f);
   return text;
 }
 
-static int verdict(const char *text, const char *what) {
-  tutti_report r = {.size = sizeof r};
-  if (tutti_schedule_check(text, &r)) return cli_fail(CLI_USAGE, "plan", "%s", tutti_error());
-  if (!r.proven) {
-    printf("%s: refused\n  %s\n", what, r.witness);
-    return 1;
+/* The schedules of all ranks: an algorithm's if it is said for how many ranks and there is
+ * no such file. NULL and a complaint; freed with free, as tutti_text_free does. */
+static char *schedules(const char *what, const plan_options *o) {
+  bool file = strcmp(what, "-") == 0 || access(what, R_OK) == 0;
+  if (file) return read_all(what);
+  if (o->ranks) return text_of(what, o, -1);
+  cli_fail(0, "plan",
+           "'%s' can not be read: %s; if it is an algorithm, say for how many ranks: -P N", what,
+           strerror(errno));
+  return NULL;
+}
+
+static int show(const char *what, const plan_options *o) {
+  char *text = NULL;
+  if (o->text && o->json)
+    return cli_fail(CLI_USAGE, "plan", "--text and --json exclude each other");
+  bool alone = o->text && o->ranks && o->rank >= 0 && access(what, R_OK) != 0;
+  text = alone ? text_of(what, o, o->rank) : schedules(what, o);
+  if (!text) return CLI_USAGE;
+  int status = 0;
+  if (o->text)
+    fputs(text, stdout);
+  else
+    status = plan_print(text, o, o->json ? TUTTI_PICTURE_JSON : TUTTI_PICTURE_WORDS);
+  free(text);
+  return status ? status : fflush(stdout) ? CLI_FAILED : 0;
+}
+
+static void say_verdict(const tutti_report *r, const char *what) {
+  if (!r->proven) {
+    printf("%s: refused\n  %s\n", what, r->witness);
+    return;
   }
   printf("%s: proven\n", what);
   printf(
       "  %d steps on the longest chain; the busiest rank sends %d messages, %lld of %d blocks,\n"
       "  reduces %lld, copies %lld, needs scratch for %d\n",
-      r.steps, r.messages, (long long)r.sent_blocks, r.blocks, (long long)r.reduced,
-      (long long)r.copied, r.scratch_blocks);
-  printf("  %s; %s; %s\n", r.rank_order ? "keeps the ranks' order" : "needs an op that commutes",
-         r.same_grouping ? "the same grouping on all ranks" : "grouped differently on some ranks",
-         r.transitive ? "every rank does the same, shifted" : "ranks differ");
-  return 0;
+      r->steps, r->messages, (long long)r->sent_blocks, r->blocks, (long long)r->reduced,
+      (long long)r->copied, r->scratch_blocks);
+  printf("  %s; %s; %s\n", r->rank_order ? "keeps the ranks' order" : "needs an op that commutes",
+         r->same_grouping ? "the same grouping on all ranks" : "grouped differently on some ranks",
+         r->transitive ? "every rank does the same, shifted" : "ranks differ");
 }
 
-static int check(const char *what, const options *o) {
-  char *text = o->ranks && access(what, R_OK) ? text_of(what, o, -1) : read_all(what);
+static int check(const char *what, const plan_options *o) {
+  char *text = schedules(what, o);
   if (!text) return CLI_USAGE;
-  int status = verdict(text, what);
-  free(text); /* tutti_text_free is free; read_all used malloc */
+  tutti_report r = {.size = sizeof r};
+  tutti_status status = tutti_schedule_check(text, &r);
+  free(text);
+  if (status) return cli_fail(CLI_USAGE, "plan", "%s", tutti_error());
+  if (o->json) {
+    printf("{\"schedule\": ");
+    cli_json_string(what, 1000);
+    printf(", ");
+    plan_json_report(&r);
+    printf("}\n");
+  } else {
+    say_verdict(&r, what);
+  }
+  return fflush(stdout) ? CLI_FAILED : !r.proven;
+}
+
+static int draw(const char *what, const plan_options *o) {
+  char *text = schedules(what, o);
+  if (!text) return CLI_USAGE;
+  int status = plan_draw(text, o);
+  free(text);
   return status;
 }
 
 static int run(int argc, char **argv) {
-  options o = {.coll = TUTTI_ALLREDUCE, .ranks = 0, .rank = -1};
-  if (argc < 2) return cli_fail(CLI_USAGE, "plan", "list, show or check? see `tutti help plan`");
+  static const char *const verbs[] = {"list", "show", "check", "draw", NULL};
+  plan_options o = {.coll = TUTTI_ALLREDUCE, .rank = -1};
+  if (argc < 2)
+    return cli_fail(CLI_USAGE, "plan", "list, show, check or draw? see `tutti help plan`");
   const char *verb = argv[1];
-  int status = read_options(argc - 1, argv + 1, &o);
+  int which = 0, status = read_options(argc - 1, argv + 1, &o);
   if (status) return status;
-  const char *what = argv[1 + optind];
-  if (strcmp(verb, "list") == 0) {
-    if (!o.ranks) o.ranks = 7;
-    return list(&o);
-  }
-  const char *const verbs[] = {"list", "show", "check", NULL};
-  bool showing = strcmp(verb, "show") == 0;
-  if (!showing && strcmp(verb, "check") != 0) {
+  while (verbs[which] && strcmp(verbs[which], verb) != 0) which++;
+  if (!verbs[which]) {
     const char *near = cli_nearest(verb, verbs);
     return cli_fail(CLI_USAGE, "plan", "no 'plan %s'; did you mean '%s'?", verb,
                     near ? near : "list");
   }
+  if (which == 0) {
+    if (!o.ranks) o.ranks = 7;
+    return plan_list(&o);
+  }
+  const char *what = argv[1 + optind];
   if (!what)
-    return cli_fail(CLI_USAGE, "plan", "%s what? an algorithm%s; see `tutti plan list`", verb,
-                    showing ? "" : " or a file");
-  if (showing && !o.ranks) return cli_fail(CLI_USAGE, "plan", "show for how many ranks? -P N");
-  return showing ? show(what, &o) : check(what, &o);
+    return cli_fail(CLI_USAGE, "plan", "%s what? an algorithm, or a file; see `tutti plan list`",
+                    verb);
+  if (which == 1) return show(what, &o);
+  return which == 2 ? check(what, &o) : draw(what, &o);
 }
 
-const cli_command cmd_plan = {"plan", "list, show and prove schedules", usage, run};
+const cli_command cmd_plan = {"plan", "list, show, prove and draw schedules", usage, run};

@@ -1,0 +1,29 @@
+/* plan.h - what the files of `tutti plan` share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "cli.h"
+
+typedef struct plan_options {
+  tutti_coll coll;
+  long ranks, rank, root;
+  int in_place;
+  bool text, json;
+  /* draw */
+  const char *out;
+  long width;
+  bool plain, color;
+} plan_options;
+
+/* Each returns an exit status, and has complained if that is not 0. */
+int plan_list(const plan_options *o);
+/* `text` holds the schedules of all ranks. */
+int plan_draw(const char *text, const plan_options *o);
+/* As above, but on the standard output, as this kind of picture. */
+int plan_print(const char *text, const plan_options *o, tutti_picture kind);
+
+/* What the prover found out, as members of a JSON object, on stdout. */
+void plan_json_report(const tutti_report *r);
+
+#endif

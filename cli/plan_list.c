@@ -1,0 +1,137 @@
+/* plan_list.c - `tutti plan list`: each algorithm in a sentence, its source, what it can
+ * not do, and what the prover finds out about it. As lines, or as JSON.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "plan.h"
+
+typedef struct entry {
+  const char *name, *sentence, *source;
+  bool can[TUTTI_COLL_COUNT];
+  char why[300]; /* it can not do what is asked */
+  tutti_report report;
+} entry;
+
+void plan_json_report(const tutti_report *r) {
+  printf("\"proven\": %s", r->proven ? "true" : "false");
+  if (!r->proven) {
+    printf(", \"witness\": ");
+    cli_json_string(r->witness, 1000);
+    return;
+  }
+  printf(
+      ", \"rank_order\": %s, \"same_grouping\": %s, \"transitive\": %s, \"blocks\": %d, "
+      "\"rounds\": %d, \"messages\": %d, \"sent_blocks\": %lld, \"reduced\": %lld, "
+      "\"copied\": %lld, \"scratch_blocks\": %d",
+      r->rank_order ? "true" : "false", r->same_grouping ? "true" : "false",
+      r->transitive ? "true" : "false", r->blocks, r->steps, r->messages, (long long)r->sent_blocks,
+      (long long)r->reduced, (long long)r->copied, r->scratch_blocks);
+}
+
+/* The reason in the last error: what stands behind "... on 7 ranks: ". */
+static const char *reason(void) {
+  const char *at = strstr(tutti_error(), " ranks: ");
+  return at ? at + strlen(" ranks: ") : tutti_error();
+}
+
+/* What can be said about the i-th algorithm; false and a complaint if the prover can not. */
+static bool look(int i, const plan_options *o, entry *e) {
+  char *text;
+  memset(e, 0, sizeof *e);
+  e->name = tutti_algo_name(i, &e->sentence);
+  e->source = tutti_algo_source(i);
+  e->report.size = sizeof e->report;
+  for (int c = 0; c < TUTTI_COLL_COUNT; c++) {
+    e->can[c] = !tutti_schedule_text(e->name, (tutti_coll)c, (int)o->ranks, 0, 0, 0, &text);
+    if (e->can[c]) tutti_text_free(text);
+  }
+  if (tutti_schedule_text(e->name, o->coll, (int)o->ranks, -1, (int)o->root, o->in_place, &text)) {
+    snprintf(e->why, sizeof e->why, "%s", reason());
+    return true;
+  }
+  tutti_status status = tutti_schedule_check(text, &e->report);
+  tutti_text_free(text);
+  if (status) cli_fail(0, "plan", "%s", tutti_error());
+  return !status;
+}
+
+/* What it can not do, or the little that it can. */
+static void print_limits(const entry *e) {
+  int can = 0;
+  for (int c = 0; c < TUTTI_COLL_COUNT; c++) can += e->can[c];
+  if (can == 0) return; /* the reason says it */
+  if (can == TUTTI_COLL_COUNT) printf("; every collective");
+  bool few = can <= TUTTI_COLL_COUNT / 2;
+  const char *comma = few ? "; only " : "; not ";
+  for (int c = 0; c < TUTTI_COLL_COUNT; c++) {
+    if (e->can[c] != few) continue;
+    printf("%s%s", comma, tutti_coll_name((tutti_coll)c));
+    comma = ", ";
+  }
+}
+
+static void print_entry(const entry *e) {
+  const tutti_report *r = &e->report;
+  if (*e->why)
+    printf("%-30s     -        -       -       -  -     -\n", e->name);
+  else
+    printf("%-30s %5d %8d %7.2f %7.2f  %-5s %s\n", e->name, r->steps, r->messages,
+           (double)r->sent_blocks / r->blocks, (double)r->scratch_blocks / r->blocks,
+           r->rank_order ? "kept" : "lost", r->same_grouping ? "yes" : "no");
+  printf("    %s\n    %s", e->sentence, e->source);
+  print_limits(e);
+  printf("\n");
+  if (*e->why) printf("    not here: %s\n", e->why);
+}
+
+static void json_entry(const entry *e) {
+  printf("{\"name\": ");
+  cli_json_string(e->name, 1000);
+  printf(", \"sentence\": ");
+  cli_json_string(e->sentence, 1000);
+  printf(", \"source\": ");
+  cli_json_string(e->source, 1000);
+  printf(",\n   \"collectives\": [");
+  const char *comma = "";
+  for (int c = 0; c < TUTTI_COLL_COUNT; c++) {
+    if (!e->can[c]) continue;
+    printf("%s\"%s\"", comma, tutti_coll_name((tutti_coll)c));
+    comma = ", ";
+  }
+  printf("], ");
+  if (*e->why) {
+    printf("\"refuses\": ");
+    cli_json_string(e->why, 1000);
+  } else {
+    plan_json_report(&e->report);
+  }
+  printf("}");
+}
+
+int plan_list(const plan_options *o) {
+  entry e;
+  if (o->json)
+    printf("{\"collective\": \"%s\", \"ranks\": %ld, \"algorithms\": [", tutti_coll_name(o->coll),
+           o->ranks);
+  else
+    printf("%-30s %5s %8s %7s %7s  %-5s %s\n", "algorithm", "steps", "messages", "vectors",
+           "scratch", "order", "same");
+  for (int i = 0; tutti_algo_name(i, NULL); i++) {
+    if (!look(i, o, &e)) return CLI_FAILED;
+    if (o->json) printf(i ? ",\n  " : "\n  ");
+    if (o->json)
+      json_entry(&e);
+    else
+      print_entry(&e);
+  }
+  if (o->json)
+    printf("]}\n");
+  else
+    printf(
+        "\n%s on %ld ranks. Steps: messages on the longest chain. Messages, vectors sent and\n"
+        "scratch (in vectors): of the busiest rank. Order kept: fit for ops that do not\n"
+        "commute. Same: the same bits on all ranks. All derived by the prover.\n",
+        tutti_coll_name(o->coll), o->ranks);
+  return fflush(stdout) ? CLI_FAILED : 0;
+}
