@@ -249,6 +249,7 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
   void *memory;
   char name[80], *text;
   tutti_report report = {.size = sizeof report};
+  const tutti_drawing drawing = {.size = sizeof drawing, .rank = -1};
   int done;
   const tutti_status no = TUTTI_ERR_STATE;
   return BAD(tutti_allreduce(c, x, y, 4, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
@@ -268,7 +269,8 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
          BAD(tutti_op_free(TUTTI_OP_USER), no, words) + BAD(tutti_job_create(1, &job), no, words) +
          BAD(tutti_comm_plan(c, TUTTI_REDUCE, 1, TUTTI_INT8, TUTTI_SUM, name, 80), no, words) +
          BAD(tutti_schedule_text("naive", TUTTI_ALLREDUCE, 2, -1, 0, 0, &text), no, words) +
-         BAD(tutti_schedule_check("", &report), no, words);
+         BAD(tutti_schedule_check("", &report), no, words) +
+         BAD(tutti_schedule_draw("", &drawing, &text), no, words);
 }
 
 static int after_finalize(void) {

@@ -118,10 +118,55 @@ static void arguments(void **unused) {
                    TUTTI_ERR_UNSUPPORTED);
 }
 
+static void drawings(void **unused) {
+  static const char one[] =
+      "tutti-schedule 1 broadcast mine P=2 blocks=1\nrank 0\n  0 copy dst[0] = src[0]\n"
+      "  1 send ->1 src[0]\nrank 1\n  0 recv <-0 dst[0]\n";
+  tutti_drawing how = {.size = sizeof how, .rank = -1};
+  char *text;
+  (void)unused;
+  assert_int_equal(tutti_schedule_draw(NULL, &how, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_draw(one, NULL, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_draw(one, &how, NULL), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_schedule_draw("hello", &how, &text), TUTTI_ERR_SCHEDULE);
+  assert_int_equal(tutti_schedule_draw("tutti-schedule 1 broadcast x P=2 blocks=1", &how, &text),
+                   TUTTI_ERR_SCHEDULE);
+  for (int kind = 0; kind < TUTTI_PICTURE_COUNT; kind++) {
+    how.picture = (tutti_picture)kind;
+    assert_int_equal(tutti_schedule_draw(one, &how, &text), TUTTI_OK);
+    assert_non_null(strstr(text, "mine"));
+    tutti_text_free(text);
+  }
+  how.rank = 2;
+  assert_int_equal(tutti_schedule_draw(one, &how, &text), TUTTI_ERR_ARG);
+  how.rank = -1;
+  how.width = 6;
+  how.picture = TUTTI_PICTURE_TERMINAL;
+  assert_int_equal(tutti_schedule_draw(one, &how, &text), TUTTI_ERR_ARG);
+  assert_non_null(strstr(tutti_error(), "2 ranks need 7 columns"));
+  how.picture = TUTTI_PICTURE_COUNT;
+  assert_int_equal(tutti_schedule_draw(one, &how, &text), TUTTI_ERR_ARG);
+  how.size = 3;
+  assert_int_equal(tutti_schedule_draw(one, &how, &text), TUTTI_ERR_ARG);
+  assert_non_null(strstr(tutti_error(), "drawing->size is 3"));
+  assert_null(tutti_algo_source(-1));
+}
+
 static double seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What is right can be drawn, unless it is too much; and whatever it is called. */
+static void drawn(const char *text, int kind) {
+  const tutti_drawing how = {.size = sizeof how, .picture = (tutti_picture)kind, .rank = -1};
+  char *picture = NULL;
+  tutti_status status = tutti_schedule_draw(text, &how, &picture);
+  if (status == TUTTI_ERR_ARG) assert_non_null(strstr(tutti_error(), "too many for a picture"));
+  assert_true(status == TUTTI_OK ? strlen(picture) > 20
+                                 : status == TUTTI_ERR_ARG || status == TUTTI_ERR_MEMORY);
+  if (!status) tutti_text_free(picture);
 }
 
 static void mutated(void **unused) {
@@ -145,6 +190,7 @@ static void mutated(void **unused) {
     if (status == TUTTI_OK) {
       proven += report.proven;
       assert_true(report.proven || report.witness[0]);
+      if (report.proven && proven % 8 == 0) drawn(text, proven / 8 % TUTTI_PICTURE_COUNT);
       continue;
     }
     if (status != TUTTI_ERR_MEMORY) {
@@ -161,7 +207,7 @@ static void mutated(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(nonsense), cmocka_unit_test(arguments),
-                                     cmocka_unit_test(mutated)};
+                                     cmocka_unit_test(drawings), cmocka_unit_test(mutated)};
   const char *seed = getenv("TUTTI_TEST_SEED");
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   struct rlimit limit = {(rlim_t)4 << 30, (rlim_t)4 << 30}; /* nonsense may not eat the machine */

@@ -22,7 +22,7 @@ static void title(tt_text *t, const tt_picture *p) {
   tt_text line = {0};
   tt_label_title(&line, p);
   if (line.failed) t->failed = true;
-  tt_label_escaped(t, line.at ? line.at : "", false);
+  tt_label_escaped(t, line.at ? line.at : "", TT_ESCAPE_XML);
   free(line.at);
 }
 

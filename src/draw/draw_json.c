@@ -14,7 +14,7 @@
 
 static void put(tt_text *t, const char *text) {
   tt_text_add(t, "\"");
-  tt_label_escaped(t, text, true);
+  tt_label_escaped(t, text, TT_ESCAPE_JSON);
   tt_text_add(t, "\"");
 }
 

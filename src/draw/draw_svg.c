@@ -40,7 +40,7 @@ static int bottom(const canvas *c) {
 }
 static int total_width(const canvas *c) {
   int width = LEFT + c->column * c->p->ranks + 24;
-  return width < 620 ? 620 : width;
+  return width < 700 ? 700 : width;
 }
 
 static void lay_out(canvas *c) {
@@ -86,7 +86,7 @@ static void head(const canvas *c) {
   tt_label_title(&line, c->p);
   if (line.failed) c->t->failed = true;
   const char *title = line.at ? line.at : "";
-  tt_label_escaped(c->t, title, false);
+  tt_label_escaped(c->t, title, TT_ESCAPE_XML);
   tt_text_add(c->t, "</title>\n");
   style(c);
   tt_text_add(c->t,
@@ -96,7 +96,7 @@ static void head(const canvas *c) {
               "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
               "<text class=\"h\" x=\"16\" y=\"28\">",
               width, height);
-  tt_label_escaped(c->t, title, false);
+  tt_label_escaped(c->t, title, TT_ESCAPE_XML);
   tt_text_add(c->t, "</text>\n<text class=\"s\" x=\"16\" y=\"47\">");
   tt_label_facts(c->t, c->p);
   tt_text_add(c->t, "</text>\n");

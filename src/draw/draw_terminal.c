@@ -17,7 +17,7 @@ enum {
   MOST_LINES = 40, /* of a round */
 };
 
-typedef enum glyph { NONE, DOWN, HELP, ACROSS, DOTS, START_R, START_L, HEAD_R, HEAD_L } glyph;
+enum { NONE, DOWN, HELP, ACROSS, DOTS, START_R, START_L, HEAD_R, HEAD_L }; /* glyphs */
 static const char *const plain_glyphs[] = {" ", "|", ":", "-", ".", "+", "+", ">", "<"};
 static const char *const fine_glyphs[] = {" ", "│", "┊", "─", "╌", "├", "┤", "►", "◄"};
 

@@ -63,17 +63,19 @@ void tt_label_peers(tt_text *t, tt_picture *p, const tt_step *step, int self) {
   list_marks(t, p->marks, (uint32_t)p->ranks);
 }
 
-void tt_label_escaped(tt_text *t, const char *text, bool json) {
-  for (; *text; text++) {
-    unsigned char c = (unsigned char)*text;
+void tt_label_escaped(tt_text *t, const char *text, tt_escape how) {
+  static const char *const special[] = {"", "\"\\<", "\"&<"};
+  for (size_t n; *text; text += n + 1) {
+    for (n = 0; text[n] >= 32 && text[n] < 127 && !strchr(special[how], text[n]);) n++;
+    if (n) tt_text_add(t, "%.*s", (int)n, text);
+    unsigned char c = (unsigned char)text[n];
+    if (!c) return;
     if (c < 32 || c > 126)
       tt_text_add(t, "?");
-    else if (json && (c == '"' || c == '\\'))
-      tt_text_add(t, "\\%c", c);
-    else if (json ? c == '<' : c == '<' || c == '&' || c == '"') /* JSON sits in a script, too */
-      tt_text_add(t, json ? "\\u%04x" : "&#%u;", c);
+    else if (how == TT_ESCAPE_JSON) /* which sits in a script, too */
+      tt_text_add(t, "\\u%04x", c);
     else
-      tt_text_add(t, "%c", c);
+      tt_text_add(t, "&#%u;", c);
   }
 }
 
@@ -102,7 +104,8 @@ uint32_t tt_label_color(uint32_t block, uint32_t blocks) {
 
 void tt_label_title(tt_text *t, const tt_picture *p) {
   const tt_sched *s = p->all[0];
-  tt_text_add(t, "%s: %s on %d ranks", s->name, tutti_coll_name(s->coll), s->data);
+  tt_label_escaped(t, s->name, TT_ESCAPE_NONE);
+  tt_text_add(t, ": %s on %d ranks", tutti_coll_name(s->coll), s->data);
   if (s->data < p->ranks) tt_text_add(t, " and %d that only help", p->ranks - s->data);
   if (tt_coll_rooted(s->coll)) tt_text_add(t, ", root %d", s->root);
   tt_text_add(t, ", the vector in %u block%s", s->blocks, s->blocks == 1 ? "" : "s");

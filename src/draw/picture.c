@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 18 }; /* messages in a picture: a ring of 300 ranks */
+enum {
+  MOST_MESSAGES = 1 << 18, /* of a picture: a ring of 300 ranks */
+  MOST_BLOCKS = 1 << 20    /* of all ranks */
+};
 
 static void note(tt_picture *p, uint32_t round, int rank, uint32_t buf, uint32_t block,
                  tt_value value) {
@@ -135,12 +138,13 @@ tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks) {
   if (status) return status;
   if (!p->report.proven)
     return tt_fail(TUTTI_ERR_SCHEDULE, "the schedule is refused: %s", p->report.witness);
-  uint64_t messages = messages_of(all, ranks);
-  if (messages > MOST)
-    return tt_fail(TUTTI_ERR_ARG,
-                   "%llu messages are too many for a picture; at most %d can be drawn: take fewer "
-                   "ranks",
-                   (unsigned long long)messages, MOST);
+  uint64_t messages = messages_of(all, ranks), blocks = (uint64_t)ranks * all[0]->blocks;
+  if (messages > MOST_MESSAGES || blocks > MOST_BLOCKS)
+    return tt_fail(
+        TUTTI_ERR_ARG,
+        "%llu messages and %llu blocks are too many for a picture; at most %d and %d can "
+        "be drawn: take fewer ranks",
+        (unsigned long long)messages, (unsigned long long)blocks, MOST_MESSAGES, MOST_BLOCKS);
   p->data = all[0]->data;
   p->blocks = all[0]->blocks;
   p->rounds = (uint32_t)p->report.steps;

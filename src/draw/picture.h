@@ -81,7 +81,9 @@ void tt_label_value(tt_text *t, tt_picture *p, tt_value value); /* its ranks */
 void tt_label_peers(tt_text *t, tt_picture *p, const tt_step *step, int self);
 /* The blocks of a message if it is only one, else UINT32_MAX. */
 uint32_t tt_label_single(const tt_picture *p, const tt_message *m);
-void tt_label_escaped(tt_text *t, const char *text, bool json); /* else for XML */
+/* Safe in a format; of what is not ASCII only a question mark stays. */
+typedef enum tt_escape { TT_ESCAPE_NONE, TT_ESCAPE_JSON, TT_ESCAPE_XML } tt_escape;
+void tt_label_escaped(tt_text *t, const char *text, tt_escape how);
 /* The colour of a block, 0xrrggbb: told apart also by the colour-blind up to 8. */
 uint32_t tt_label_color(uint32_t block, uint32_t blocks);
 /* "fold(ring): allreduce on 3 ranks, a vector of 3 blocks" */
