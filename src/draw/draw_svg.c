@@ -23,8 +23,9 @@ typedef struct canvas {
   tt_text *t;
   tt_picture *p;
   int column, strip, band; /* widths and heights */
+  int text;                /* width of the lines above */
   int cell;                /* width of a cell; 0: none are drawn */
-  bool labels;
+  bool labels, bars;
   uint32_t *sent; /* per rank: arrows drawn in this round */
 } canvas;
 
@@ -40,7 +41,7 @@ static int bottom(const canvas *c) {
 }
 static int total_width(const canvas *c) {
   int width = LEFT + c->column * c->p->ranks + 24;
-  return width < 700 ? 700 : width;
+  return width < c->text ? c->text : width;
 }
 
 static void lay_out(canvas *c) {
@@ -49,7 +50,9 @@ static void lay_out(canvas *c) {
   int across = p->blocks < ACROSS ? (int)p->blocks : ACROSS;
   c->labels = p->ranks <= MOST_RANKS;
   c->column = c->labels ? 56 : 12;
-  c->strip = 10;
+  c->bars = cells > MOST_CELLS || p->blocks > 64 || !c->labels;
+  c->bars = c->bars && (uint64_t)p->ranks * (p->rounds + 1) <= MOST_CELLS;
+  c->strip = 16;
   c->band = 1600 / (int)(p->rounds + 1);
   c->band = c->band > 96 ? 96 : c->band < 34 ? 34 : c->band;
   if (!c->labels) c->band = p->rounds > 40 ? 24 : 132;
@@ -60,15 +63,17 @@ static void lay_out(canvas *c) {
 }
 
 static void style(const canvas *c) {
-  tt_text_add(c->t,
-              "<style>text{font:12px system-ui,sans-serif;fill:#222}"
-              ".h{font-size:17px;font-weight:600}.s{fill:#555}.m{text-anchor:middle}"
-              ".b{font-size:8.5px;text-anchor:middle}"
-              ".l{font-size:10.5px;text-anchor:middle;paint-order:stroke;stroke:#fff;"
-              "stroke-width:3.5px}"
-              "path{fill:none}.a{stroke-width:%s}.k{stroke-dasharray:5 3}"
-              ".g{stroke:#999;stroke-width:.7}.n{stroke:#555}",
-              c->labels ? "1.5" : ".6;stroke-opacity:.75");
+  tt_text_add(
+      c->t,
+      "<style>text{font:12px system-ui,sans-serif;fill:#222}"
+      ".h{font-size:17px;font-weight:600}.s{fill:#555}.m{text-anchor:middle}"
+      ".b{font-size:8.5px;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:2px;"
+      "stroke-opacity:.8}.w{fill:#fff;stroke:none}"
+      ".l{font-size:10.5px;text-anchor:middle;paint-order:stroke;stroke:#fff;"
+      "stroke-width:5px}"
+      "path{fill:none}.a{stroke-width:%s}.k{stroke-dasharray:5 3}"
+      ".g{stroke:#999;stroke-width:.7}.n{stroke:#555}.p{fill:#e6eef5}.q{fill:#30628c}",
+      c->labels ? "1.5" : ".6;stroke-opacity:.75");
   for (uint32_t b = 0; c->p->blocks <= 1024 && b < c->p->blocks; b++) {
     uint32_t color = tt_label_color(b, c->p->blocks);
     tt_text_add(c->t, ".c%u{fill:#%06x}.e%u{stroke:#%06x}", b, color, b, color);
@@ -76,14 +81,15 @@ static void style(const canvas *c) {
   tt_text_add(c->t, "</style>\n");
 }
 
-static void head(const canvas *c) {
+static void head(canvas *c) {
   tt_text line = {0};
+  tt_label_title(&line, c->p);
+  c->text = (int)tt_max(720, 11 * line.length + 32);
   int width = total_width(c), height = bottom(c) + 62;
   tt_text_add(c->t,
               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
               "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
               width, height, width, height);
-  tt_label_title(&line, c->p);
   if (line.failed) c->t->failed = true;
   const char *title = line.at ? line.at : "";
   tt_label_escaped(c->t, title, TT_ESCAPE_XML);
@@ -124,16 +130,16 @@ static void grid(const canvas *c) {
                   strip_top(c, k) - c->band / 2 + 4, k == 1 ? "round " : "", k);
 }
 
-static void label(const canvas *c, const tt_message *m, int x0, int y0, int x1, int y1) {
+static void label(const canvas *c, const tt_message *m) {
   tt_text line = {0};
   tt_label_message(&line, c->p, m);
   if (line.failed) c->t->failed = true;
-  uint32_t nth = c->sent[m->sender]++ % 5;
-  int at = 22 + 13 * (int)nth; /* hundredths of the way */
-  tt_text_add(c->t, "<text class=\"l\" x=\"%d\" y=\"%d\">", x0 + (x1 - x0) * at / 100,
-              y0 + (y1 - y0) * at / 100 + 4);
-  tt_text_add(c->t, "%.*s%s</text>\n", LABEL, line.at ? line.at : "",
-              line.length > LABEL ? "..." : "");
+  int x0 = center(c, m->sender), y0 = strip_top(c, tt_picture_leaves(c->p, m)) - c->band;
+  int x1 = center(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
+  int at = 22 + 13 * (int)(c->sent[m->sender]++ % 5); /* hundredths of the way */
+  tt_text_add(c->t, "<text class=\"l\" x=\"%d\" y=\"%d\">%.*s%s</text>\n",
+              x0 + (x1 - x0) * at / 100, y0 + (y1 - y0) * at / 100 + 4, LABEL,
+              line.at ? line.at : "", line.length > LABEL ? "..." : "");
   free(line.at);
 }
 
@@ -157,20 +163,33 @@ static void arrow(const canvas *c, const tt_message *m) {
   tt_text_add(c->t, "%s</title></path>\n", tt_picture_sums(c->p, m) ? ", added there" : "");
 }
 
+/* The labels of messages [from, to) of the order, all of one round, if they are so few that
+ * they can be read. */
+static void labels(const canvas *c, uint32_t from, uint32_t to) {
+  if (to - from > 4 * (uint32_t)c->p->ranks) return;
+  memset(c->sent, 0, (size_t)c->p->ranks * sizeof *c->sent);
+  for (uint32_t i = from; i < to; i++) label(c, &c->p->graph.messages[c->p->order[i]]);
+}
+
 static void arrows(const canvas *c) {
   const tt_picture *p = c->p;
+  uint32_t n = p->graph.nmessages;
   tt_text_add(c->t, "<g id=\"arrows\">\n");
-  for (uint32_t i = 0; i < p->graph.nmessages; i++) arrow(c, &p->graph.messages[p->order[i]]);
+  for (uint32_t i = 0; i < n; i++) arrow(c, &p->graph.messages[p->order[i]]);
   tt_text_add(c->t, "</g>\n");
-  uint32_t round = 0;
-  for (uint32_t i = 0; c->labels && p->blocks > 1 && i < p->graph.nmessages; i++) {
-    const tt_message *m = &p->graph.messages[p->order[i]];
-    uint32_t now = tt_picture_arrives(p, m);
-    if (now != round) memset(c->sent, 0, (size_t)p->ranks * sizeof *c->sent);
-    round = now;
-    label(c, m, center(c, m->sender), strip_top(c, tt_picture_leaves(p, m)) - c->band,
-          center(c, m->reader), strip_top(c, now));
+  for (uint32_t i = 0, end; c->labels && p->blocks > 1 && i < n; i = end) {
+    uint32_t round = tt_picture_arrives(p, &p->graph.messages[p->order[i]]);
+    for (end = i; end < n && tt_picture_arrives(p, &p->graph.messages[p->order[end]]) == round;)
+      end++;
+    labels(c, i, end);
   }
+}
+
+/* Is a cell so full, and its colour so dark, that its text must be white? */
+static bool dark(const canvas *c, uint32_t block, int height) {
+  uint32_t rgb = tt_label_color(block, c->p->blocks);
+  uint32_t light = 3 * (rgb >> 16) + 6 * (rgb >> 8 & 255) + (rgb & 255);
+  return light < 1200 && 2 * height > CELL;
 }
 
 static void cell(const canvas *c, tt_value held, uint32_t block, int x, int y) {
@@ -183,7 +202,8 @@ static void cell(const canvas *c, tt_value held, uint32_t block, int x, int y) {
     tt_text_add(c->t, "<rect class=\"c%u\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>", block,
                 x + 1, y + CELL - 1 - height, c->cell - 2, height);
   if (!held) return;
-  tt_text_add(c->t, "<text class=\"b\" x=\"%d\" y=\"%d\">", x + c->cell / 2, y + CELL - 4);
+  tt_text_add(c->t, "<text class=\"b%s\" x=\"%d\" y=\"%d\">", dark(c, block, height) ? " w" : "",
+              x + c->cell / 2, y + CELL - 4);
   if (c->p->blocks > 1) {
     tt_text_add(c->t, "%u</text>\n", block);
     return;
@@ -220,19 +240,41 @@ static void strips(const canvas *c) {
   tt_moment_free(&now);
 }
 
+/* Where cells would be too small: a bar per rank, for all of its blocks together. */
+static void bars(const canvas *c) {
+  tt_moment now;
+  const tt_picture *p = c->p;
+  uint64_t full = (uint64_t)tt_picture_full(p) * p->blocks;
+  if (!tt_moment_begin(&now, p)) c->t->failed = true;
+  for (uint32_t round = 0; !c->t->failed && round <= p->rounds; round++) {
+    tt_moment_advance(&now, round);
+    for (int r = 0; r < p->ranks; r++) {
+      uint64_t has = 0;
+      for (uint32_t b = 0; b < p->blocks; b++) has += p->inputs[tt_moment_best(&now, r, b)];
+      int height = (int)(has * (uint64_t)(c->strip - 2) / full);
+      int width = c->labels ? 30 : c->column - 2, y = strip_top(c, round) + 1;
+      tt_text_add(c->t, "<path d=\"M%d %dh%dv%dh-%dz\" class=\"p\"/>\n", center(c, r) - width / 2,
+                  y, width, c->strip - 2, width);
+      if (height)
+        tt_text_add(c->t, "<path d=\"M%d %dh%dv-%dh-%dz\" class=\"q\"/>\n",
+                    center(c, r) - width / 2, y + c->strip - 2, width, height, width);
+    }
+  }
+  tt_moment_free(&now);
+}
+
 static void legend(const canvas *c) {
   int y = bottom(c) + 26;
   tt_text_add(
       c->t,
       "<path class=\"a n\" d=\"M16 %dh34\"/><text class=\"s\" x=\"56\" y=\"%d\">added where it "
-      "arrives</text><path class=\"a n k\" d=\"M190 %dh34\"/>"
-      "<text class=\"s\" x=\"230\" y=\"%d\">kept as it is</text>\n",
+      "arrives</text><path class=\"a n k\" d=\"M220 %dh34\"/>"
+      "<text class=\"s\" x=\"260\" y=\"%d\">kept as it is</text>\n",
       y - 4, y, y - 4, y);
-  if (c->cell)
-    tt_text_add(c->t,
-                "<text class=\"s\" x=\"330\" y=\"%d\">a cell fills as its block's sum becomes "
-                "complete</text>\n",
-                y);
+  if (c->cell || c->bars)
+    tt_text_add(c->t, "<text class=\"s\" x=\"370\" y=\"%d\">%s complete</text>\n", y,
+                c->cell ? "a cell fills as its block's sum becomes"
+                        : "a bar rises as a rank's sums, of all blocks, become");
   if (c->p->data < c->p->ranks)
     tt_text_add(c->t,
                 "<rect x=\"16\" y=\"%d\" width=\"34\" height=\"14\" rx=\"4\" fill=\"#efd9f2\"/>"
@@ -251,6 +293,7 @@ void tt_draw_svg(tt_text *t, tt_picture *p) {
   grid(&c);
   arrows(&c);
   if (c.cell) strips(&c);
+  if (c.bars) bars(&c);
   legend(&c);
   tt_text_add(t, "</svg>\n");
   free(c.sent);
