@@ -144,7 +144,7 @@ done | law "every exported function is in the header"
 
 # ---- shape ----
 sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
-{ sources; find src cli tests tools examples -name '*.sh' -o -name '*.bash' -o -name '*.def'; ls tests/run; } |
+{ sources; find src cli tests tools examples -name '*.sh' -o -name '*.bash' -o -name '*.def' -o -name '*.html'; ls tests/run; } |
   while read -r f; do
     n=$(wc -l <"$f")
     [ "$n" -lt 500 ] || echo "$f has $n lines"
@@ -161,7 +161,7 @@ sources | while read -r f; do
     /;$/ && !body { first = 0 }' "$f"
 done | law "functions have fewer than 60 lines"
 
-{ sources; find tests tools -name '*.sh' -o -name '*.bash'; ls tests/run Makefile; } | while read -r f; do
+{ sources; find src tests tools -name '*.sh' -o -name '*.bash' -o -name '*.html'; ls tests/run Makefile; } | while read -r f; do
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"
