@@ -68,7 +68,7 @@ static void style(const canvas *c) {
       "<style>text{font:12px system-ui,sans-serif;fill:#222}"
       ".h{font-size:17px;font-weight:600}.s{fill:#555}.m{text-anchor:middle}"
       ".b{font-size:8.5px;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:2px;"
-      "stroke-opacity:.8}.w{fill:#fff;stroke:none}"
+      "stroke-opacity:.8}.w{fill:#fff;stroke:none}.f{stroke:none}"
       ".l{font-size:10.5px;text-anchor:middle;paint-order:stroke;stroke:#fff;"
       "stroke-width:5px}"
       "path{fill:none}.a{stroke-width:%s}.k{stroke-dasharray:5 3}"
@@ -136,7 +136,8 @@ static void label(const canvas *c, const tt_message *m) {
   if (line.failed) c->t->failed = true;
   int x0 = center(c, m->sender), y0 = strip_top(c, tt_picture_leaves(c->p, m)) - c->band;
   int x1 = center(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
-  int at = 22 + 13 * (int)(c->sent[m->sender]++ % 5); /* hundredths of the way */
+  /* In hundredths of the way: not at one height with those of the other direction. */
+  int at = (m->reader > m->sender ? 20 : 35) + 13 * (int)(c->sent[m->sender]++ % 4);
   tt_text_add(c->t, "<text class=\"l\" x=\"%d\" y=\"%d\">%.*s%s</text>\n",
               x0 + (x1 - x0) * at / 100, y0 + (y1 - y0) * at / 100 + 4, LABEL,
               line.at ? line.at : "", line.length > LABEL ? "..." : "");
@@ -189,7 +190,7 @@ static void arrows(const canvas *c) {
 static bool dark(const canvas *c, uint32_t block, int height) {
   uint32_t rgb = tt_label_color(block, c->p->blocks);
   uint32_t light = 3 * (rgb >> 16) + 6 * (rgb >> 8 & 255) + (rgb & 255);
-  return light < 1200 && 2 * height > CELL;
+  return light < 1250 && 2 * height > CELL;
 }
 
 static void cell(const canvas *c, tt_value held, uint32_t block, int x, int y) {
@@ -202,7 +203,10 @@ static void cell(const canvas *c, tt_value held, uint32_t block, int x, int y) {
     tt_text_add(c->t, "<rect class=\"c%u\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>", block,
                 x + 1, y + CELL - 1 - height, c->cell - 2, height);
   if (!held) return;
-  tt_text_add(c->t, "<text class=\"b%s\" x=\"%d\" y=\"%d\">", dark(c, block, height) ? " w" : "",
+  tt_text_add(c->t, "<text class=\"b%s\" x=\"%d\" y=\"%d\">",
+              dark(c, block, height) ? " w"
+              : height == CELL - 2   ? " f"
+                                     : "",
               x + c->cell / 2, y + CELL - 4);
   if (c->p->blocks > 1) {
     tt_text_add(c->t, "%u</text>\n", block);
