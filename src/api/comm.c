@@ -133,8 +133,10 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
   if (!status) status = tt_plan_for(comm, &call, false, &plan);
   if (!status) {
     int n = snprintf(name, size, "%s", plan->prepared->sched->name);
-    if (plan->how.slices > 1 && (size_t)n < size)
-      snprintf(name + n, size - (size_t)n, " in %d slices", plan->how.slices);
+    if (plan->how.slices > 1 && n >= 0 && (size_t)n < size)
+      n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->how.slices);
+    if (plan->how.if_lent != plan->how.program->shape && n >= 0 && (size_t)n < size)
+      snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
   }
   tt_comm_leave(comm);
   return status;

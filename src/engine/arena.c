@@ -20,8 +20,9 @@
 #include "engine.h"
 
 enum {
-  CHUNK = 8 << 10, /* bytes that are summed at once, and copied while they are in L1 */
-  MOST = 1 << 20    /* bytes moved by one call of progress, about */
+  CHUNK = 8 << 10,     /* bytes that are summed at once, and copied while they are in L1 */
+  TOGETHER = 256 << 10, /* bytes that are taken together where nothing goes through an arena */
+  MOST = 1 << 20        /* bytes moved by one call of progress, about */
 };
 
 /* Does somebody sum for others? Not in one-shot, where everyone sums everything. */
@@ -275,7 +276,7 @@ static void choose(tt_operation *o) {
     none = none && !from_arena(o, names) && !owned(o);
   }
   if (all) p->shape = o->if_lent;
-  if ((all && owned(o)) || none) p->at_once = (uint32_t)tt_max(1, MOST / 4 / w->piece);
+  if ((all && owned(o)) || none) p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
 }
 
 /* Whose dst can be written to gets nothing by itself; the others get the sums from dst,
