@@ -52,8 +52,6 @@ static int switches(const shape *s) {
 const char *tt_aggregate_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "data= arity= trees=");
   shape s;
-  if (!wrong && (tt_coll_owned(ask->coll) || tt_coll_rooted(ask->coll)))
-    wrong = "its switches give all ranks everything: allreduce and barrier only";
   if (!wrong) wrong = shape_of(ask, &s);
   if (wrong || ask->ranks == s.data + s.trees * switches(&s)) return wrong;
   size_t size;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TT_ALGO(prefix, name, sentence, source)        \
+#define TT_ALGO(prefix, name, does, sentence, source)  \
   const char *tt_##prefix##_refuse(const tt_ask *ask); \
   uint32_t tt_##prefix##_blocks(const tt_ask *ask);    \
   void tt_##prefix##_build(tt_builder *b, const tt_ask *ask);
@@ -18,18 +18,32 @@
 #undef TT_NAMED
 #undef TT_SAMPLES
 
+/* What an algorithm does, in the table: sets of collectives. */
+enum {
+#define ONE(coll) 1u << TUTTI_##coll
+  TO_ALL = ONE(ALLREDUCE) | ONE(BARRIER),
+  ROOT = ONE(BROADCAST) | ONE(REDUCE),
+  SCATTER = ONE(REDUCE_SCATTER),
+  GATHER = ONE(ALL_GATHER),
+  BLOCKS = SCATTER | GATHER
+#undef ONE
+};
+
 #define TT_SAMPLES(prefix, family)
 static const tt_algo table[] = {
-#define LINE(prefix, name, sentence, source, candidate) \
-  {name,                                                \
-   sentence,                                            \
-   source,                                              \
-   candidate,                                           \
-   tt_##prefix##_refuse,                                \
-   tt_##prefix##_blocks,                                \
+#define LINE(prefix, name, does, sentence, source, candidate) \
+  {name,                                                      \
+   sentence,                                                  \
+   source,                                                    \
+   candidate,                                                 \
+   does,                                                      \
+   tt_##prefix##_refuse,                                      \
+   tt_##prefix##_blocks,                                      \
    tt_##prefix##_build},
-#define TT_ALGO(prefix, name, sentence, source)  LINE(prefix, name, sentence, source, true)
-#define TT_NAMED(prefix, name, sentence, source) LINE(prefix, name, sentence, source, false)
+#define TT_ALGO(prefix, name, does, sentence, source) \
+  LINE(prefix, name, does, sentence, source, true)
+#define TT_NAMED(prefix, name, does, sentence, source) \
+  LINE(prefix, name, does, sentence, source, false)
 #include "algos.def"
 #undef TT_ALGO
 #undef TT_NAMED
@@ -37,8 +51,8 @@ static const tt_algo table[] = {
 #undef TT_SAMPLES
 enum { COUNT = sizeof table / sizeof *table };
 
-#define TT_ALGO(prefix, name, sentence, source)
-#define TT_NAMED(prefix, name, sentence, source)
+#define TT_ALGO(prefix, name, does, sentence, source)
+#define TT_NAMED(prefix, name, does, sentence, source)
 static const struct {
   const char *name;
   bool (*samples)(int ranks, int i, char *params, size_t size);
@@ -119,18 +133,46 @@ static tutti_status resolve(const char *name, tt_ask *ask, const tt_algo **algo)
   return TUTTI_OK;
 }
 
+/* The families that do a collective, as "naive, fold and tree"; NULL after the last. */
+static const char *next_doer(tutti_coll coll, int *i) {
+  for (; *i < COUNT; ++*i) {
+    const bool again = *i > 0 && table[*i].refuse == table[*i - 1].refuse;
+    if (table[*i].does >> coll & 1 && !again) return table[(*i)++].name;
+  }
+  return NULL;
+}
+
+static const char *not_done(tutti_coll coll) {
+  size_t size, n = 0;
+  char *text = tt_thread_text(&size);
+  int i = 0;
+  for (const char *name = next_doer(coll, &i), *next; name && n < size; name = next) {
+    next = next_doer(coll, &i);
+    n += (size_t)snprintf(text + n, size - n, "%s%.*s", n ? next ? ", " : " and " : "",
+                          (int)family_length(name), name);
+  }
+  if (n < size) snprintf(text + n, size - n, " do that");
+  return text;
+}
+
+/* NULL, or why not. */
+static const char *refuse(const tt_algo *algo, const tt_ask *ask) {
+  return algo->does >> ask->coll & 1 ? algo->refuse(ask) : not_done(ask->coll);
+}
+
 tutti_status tt_algo_known(const char *name, int ranks) {
-  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks};
+  tt_ask ask = {.ranks = ranks};
   const tt_algo *algo;
+  const char *reason = NULL;
   tutti_status status = resolve(name, &ask, &algo);
   if (status) return status;
-  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
+  for (int coll = TUTTI_COLL_COUNT - 1; coll >= 0; coll--) {
     ask.coll = (tutti_coll)coll;
-    if (!algo->refuse(&ask)) return TUTTI_OK;
+    if (!(algo->does >> coll & 1)) continue;
+    reason = algo->refuse(&ask);
+    if (!reason) return TUTTI_OK;
   }
-  ask.coll = TUTTI_ALLREDUCE;
-  return tt_fail(TUTTI_ERR_ARG, "%.60s can do nothing on %d ranks: %s", name, ranks,
-                 algo->refuse(&ask));
+  return tt_fail(TUTTI_ERR_ARG, "%.60s can do nothing on %d ranks: %s", name, ranks, reason);
 }
 
 static void build_alone(tt_builder *b) {
@@ -143,7 +185,7 @@ tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sch
   const tt_algo *algo;
   tutti_status status = resolve(name, &ask, &algo);
   if (status) return status;
-  const char *reason = algo->refuse(&ask);
+  const char *reason = refuse(algo, &ask);
   if (reason)
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s can not do %s on %d ranks: %s", name,
                    tutti_coll_name(ask.coll), ask.ranks, reason);

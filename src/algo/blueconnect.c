@@ -55,7 +55,6 @@ static tt_group group_of(const tt_ask *ask, const tt_tree *tree) {
 const char *tt_blueconnect_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "LEVEL:N ring halving seq=");
   tt_tree tree;
-  if (!wrong && tt_coll_rooted(ask->coll)) wrong = "it has no root; naive has";
   if (!wrong) wrong = tree_of(ask, &tree);
   if (wrong) return wrong;
   const tt_how how = tt_how_of(ask);

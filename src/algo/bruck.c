@@ -25,7 +25,6 @@ const char *tt_bruck_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "radix=");
   int radix;
   if (wrong) return wrong;
-  if (tt_coll_rooted(ask->coll)) return "it has no root; trees have";
   return tt_param_int(ask, "radix", 2, 16, 2, &radix) ? NULL : "radix goes from 2 to 16";
 }
 

@@ -50,8 +50,6 @@ static bool whole(const tt_ask *ask) {
 const char *tt_consistent_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "rank-order i=");
   if (wrong) return wrong;
-  if (tt_coll_owned(ask->coll) || tt_coll_rooted(ask->coll))
-    return "it gives all ranks everything: allreduce and barrier only";
   int i = folds_of(ask);
   if (i > 0 && tt_param_word(ask, "rank-order")) return "rank-order goes without folds: i=0";
   if (i < 0 || i > tt_ceil_log2((uint64_t)ask->ranks)) return "i goes from 0 to ceil(log2 P)";

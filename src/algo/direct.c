@@ -28,8 +28,6 @@ static tt_span all_blocks(const tt_ask *ask, tt_buf buf) {
 }
 
 const char *tt_oneshot_refuse(const tt_ask *ask) {
-  if (tt_coll_rooted(ask->coll)) return "it has no root; naive has";
-  if (ask->coll == TUTTI_REDUCE_SCATTER) return "everyone would sum everything; two-shot does not";
   return tt_param_refuse(ask, "");
 }
 
@@ -54,8 +52,6 @@ void tt_oneshot_build(tt_builder *b, const tt_ask *ask) {
 }
 
 const char *tt_twoshot_refuse(const tt_ask *ask) {
-  if (tt_coll_rooted(ask->coll)) return "it has no root; naive has";
-  if (ask->coll == TUTTI_ALL_GATHER) return "it has nothing to sum; one-shot gathers";
   return tt_param_refuse(ask, "");
 }
 

@@ -17,8 +17,6 @@ uint32_t tt_doubling_blocks(const tt_ask *ask);
 void tt_doubling_build(tt_builder *b, const tt_ask *ask);
 
 const char *tt_doubling_refuse(const tt_ask *ask) {
-  if (tt_coll_owned(ask->coll) || tt_coll_rooted(ask->coll))
-    return "it gives all ranks everything: allreduce and barrier only";
   return tt_param_refuse(ask, "");
 }
 

@@ -25,9 +25,6 @@ uint32_t tt_elimination_blocks(const tt_ask *ask);
 void tt_elimination_build(tt_builder *b, const tt_ask *ask);
 
 const char *tt_elimination_refuse(const tt_ask *ask) {
-  if (tt_coll_owned(ask->coll))
-    return "its parts are not the ranks' blocks; bruck and fold have these";
-  if (tt_coll_rooted(ask->coll)) return "it has no root; trees have";
   return tt_param_refuse(ask, "short");
 }
 

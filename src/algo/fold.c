@@ -76,7 +76,6 @@ static tt_group group_of(const tt_ask *ask, int ring) {
 const char *tt_fold_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "ring halving seq= stride= rings= group= inner");
   if (wrong) return wrong;
-  if (tt_coll_rooted(ask->coll)) return "it has no root; naive has";
   char group[TT_NAME];
   int stride = stride_of(ask), sizes[TT_LEVELS];
   bool cyclic = !tt_param_value(ask, "group", group, sizeof group);

@@ -60,8 +60,6 @@ const char *tt_generalized_refuse(const tt_ask *ask) {
   char group[TT_NAME], r[8];
   int sizes[TT_LEVELS];
   if (wrong) return wrong;
-  if (tt_coll_owned(ask->coll) || tt_coll_rooted(ask->coll))
-    return "it gives all ranks everything: allreduce and barrier only";
   if (tt_param_value(ask, "group", group, sizeof group) &&
       !tt_group_sizes(group, ask->ranks, sizes))
     return "group must be sizes as 3x2x2 whose product is P";

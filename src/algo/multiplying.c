@@ -29,8 +29,6 @@ const char *tt_multiplying_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "radix=");
   int radix;
   if (wrong) return wrong;
-  if (tt_coll_owned(ask->coll) || tt_coll_rooted(ask->coll))
-    return "it gives all ranks everything: allreduce and barrier only";
   return tt_param_int(ask, "radix", 2, RADIX, 4, &radix) ? NULL : "radix goes from 2 to 16";
 }
 

@@ -15,7 +15,6 @@ uint32_t tt_naive_blocks(const tt_ask *ask);
 void tt_naive_build(tt_builder *b, const tt_ask *ask);
 
 const char *tt_naive_refuse(const tt_ask *ask) {
-  if (tt_coll_owned(ask->coll)) return "its root owns everything; two-shot and fold own blocks";
   return tt_param_refuse(ask, "");
 }
 

@@ -56,7 +56,6 @@ const char *tt_tree_refuse(const tt_ask *ask) {
       tt_param_refuse(ask, "binomial radix= chain binary double segments= node= LEVEL:N");
   char value[8];
   if (wrong) return wrong;
-  if (tt_coll_owned(ask->coll)) return "its root owns everything; bruck and fold own blocks";
   if (tt_param_word(ask, "binomial") + tt_param_word(ask, "chain") + tt_param_word(ask, "binary") +
           tt_param_word(ask, "double") + tt_param_value(ask, "radix", value, sizeof value) >
       1)

@@ -25,8 +25,6 @@ bool tt_twolevel_samples(int ranks, int i, char *params, size_t size);
 const char *tt_twolevel_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "node= LEVEL:N ring halving doubling");
   if (wrong) return wrong;
-  if (tt_coll_owned(ask->coll)) return "its leaders own everything; bruck and fold own blocks";
-  if (tt_coll_rooted(ask->coll)) return "it has no root; trees have, also tree(node=4)";
   if (tt_param_word(ask, "ring") + tt_param_word(ask, "halving") + tt_param_word(ask, "doubling") >
       1)
     return "ring, halving and doubling exclude each other";
