@@ -37,19 +37,22 @@ static tutti_report proven(const char *name, const tt_ask *ask, int slices, int 
   return report;
 }
 
-static bool serves(const char *name, const tt_ask *ask) {
+/* How many ranks bring data; 0: it does not do this. */
+static int serves(const char *name, const tt_ask *ask) {
   tt_sched *s;
   tutti_status status = tt_algo_build(name, ask, &s);
   assert_true(status == TUTTI_OK || status == TUTTI_ERR_UNSUPPORTED);
+  const int data = status ? 0 : s->data;
   if (!status) tt_sched_free(s);
-  return !status;
+  return data;
 }
 
 static void prove_one(const char *name, tt_ask ask, bool all_roots) {
-  int roots = tt_coll_rooted(ask.coll) ? all_roots ? ask.ranks : 2 : 1;
-  if (!serves(name, &ask)) return;
+  const int data = serves(name, &ask);
+  int roots = tt_coll_rooted(ask.coll) ? all_roots ? data : 2 : 1;
+  if (!data) return;
   for (int k = 0; k < roots; k++) {
-    ask.root = all_roots ? k : k * (ask.ranks - 1);
+    ask.root = all_roots ? k : k * (data - 1);
     tutti_report r = proven(name, &ask, 1, 1);
     tt_sched **all;
     assert_int_equal(tt_algo_build_all(name, &ask, &all), TUTTI_OK);
@@ -199,6 +202,20 @@ static const struct {
     {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 recv <-1 src[0]\nrank 1\n 0 send ->0 src[0]\n",
      "it writes outside what this rank may write"},
+    {/* each helper answers at once: neither has heard of the other */
+     "tutti-schedule 1 barrier x P=3 blocks=1 data=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 send ->2 src[0]\n 2 recv <-1 dst[0]\n 3 recv <-2 dst[0]\n"
+     "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->0 tmp[0]\n"
+     "rank 2\n 0 recv <-0 tmp[0]\n 1 send ->0 tmp[0]\n",
+     "rank 2 step 1 (send        ->0 tmp[0]  after 0): its rank leaves the barrier without rank 1"},
+    {"tutti-schedule 1 barrier x P=2 blocks=1 data=1 derive\n"
+     "rank 0\n 0 copy dst[0] = src[0]\nrank 1\n",
+     "rank 1 does nothing in this barrier"},
+    {/* the second block of a byte is empty */
+     "tutti-schedule 1 barrier x P=2 blocks=2 data=1 derive\n"
+     "rank 0\n 0 copy dst[0] = src[0]\n 1 send ->1 src[1]\n 2 recv <-1 dst[1]\n"
+     "rank 1\n 0 recv <-0 tmp[1]\n 1 send ->0 tmp[1]\n",
+     "rank 1 step 1 (send        ->0 tmp[1]  after 0): its rank leaves the barrier without rank 0"},
     {"tutti-schedule 1 broadcast x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 tmp[0]\nrank 1\n 0 recv <-0 dst[0]\n",
      "it sends a block that nothing was written to"},

@@ -125,6 +125,12 @@ static bool transitive(tt_sched *const *all, int ranks) {
   return true;
 }
 
+/* Where all ranks bring data the sum says it already. */
+static bool barrier_waits(tt_graph *g) {
+  const tt_sched *s = g->all[0];
+  return s->coll != TUTTI_BARRIER || s->data == s->ranks || tt_barrier_waits(g);
+}
+
 tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report) {
   const size_t size = report->size;
   memset(report, 0, sizeof *report);
@@ -136,7 +142,7 @@ tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report) {
   report->blocks = (int)all[0]->blocks;
   bool ok = tt_graph_build(&g, all, ranks, report->witness, sizeof report->witness) && v &&
             tt_symbolic_run(&g, v, &m, NULL, report) && tt_conflicts_ordered(&g) &&
-            results_right(&g, v, &m, report);
+            results_right(&g, v, &m, report) && barrier_waits(&g);
   bool failed = g.failed || !v || tt_values_failed(v);
   if (ok) report->transitive = transitive(all, ranks);
   report->proven = ok && !failed;

@@ -3,8 +3,8 @@
  * Idea       run all ranks symbolically, with no buffering at all: values are
  *            hash-consed n-ary expressions (value.c), order is the graph of what
  *            must happen before what (graph.c), accesses to a block that conflict
- *            must be ordered by it (conflict.c), results are looked at leaf by
- *            leaf (prove.c).
+ *            must be ordered by it (conflict.c), who leaves a barrier must have heard
+ *            of all (barrier.c), results are looked at leaf by leaf (prove.c).
  * Invariant  it never sees an algorithm: it derives everything from the steps.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PROVE_H
@@ -95,5 +95,8 @@ void tt_memory_free(tt_memory *m);
 
 /* conflict.c: every two conflicting accesses are ordered. */
 bool tt_conflicts_ordered(tt_graph *g);
+
+/* barrier.c: nobody leaves before all have come. */
+bool tt_barrier_waits(tt_graph *g);
 
 #endif
