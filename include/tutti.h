@@ -101,8 +101,9 @@ typedef enum tutti_type {
 /* Sums of integers wrap. Floating point results are the same bits on all ranks;
  * NaN results are the canonical quiet NaN; min and max hand on a NaN and order
  * -0 below +0; fp16 and bf16 are computed in float and rounded to nearest even.
- * avg is the sum divided once by P (integers truncate towards zero).
- * Logical ops give 0 or 1. minloc and maxloc prefer the lower index on a tie. */
+ * avg is the sum divided once by P, or by how many ranks bring data if not all
+ * do (integers truncate towards zero). Logical ops give 0 or 1. minloc and maxloc
+ * prefer the lower index on a tie. */
 typedef enum tutti_op {
   TUTTI_SUM,
   TUTTI_PROD,
@@ -188,6 +189,23 @@ TUTTI_API tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo);
  *  schedule, up to three in flight. Same on all ranks. allreduce, reduce and
  *  broadcast only; the others ignore it. */
 TUTTI_API tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices);
+
+/** The last `helpers` ranks bring no data and get none: they sum for the others, as
+ *  the switches of a network can (`aggregate` in docs/schedules.md). From then on
+ *  allreduce and reduce are over the first P - helpers ranks, by whose number avg
+ *  divides; roots are among these; P, ranks and barriers are as before. Helpers
+ *  make every call that the others make, with the same count, type, op and root;
+ *  buffers, which may be NULL, are not looked at. Collectives that no plan can do
+ *  so, such as all_gather, return TUTTI_ERR_UNSUPPORTED. Same on all ranks; local.
+ *
+ *  helpers  from 0 (the default: all ranks bring data) to P - 1.
+ *  One rank can help several groups at once: split one communicator per group off
+ *  the whole, the helpers being last in each, and let them start the collectives
+ *  of all groups; waiting for one drives all.
+ *  Returns  TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_STATE (requests
+ *           are in flight). */
+TUTTI_API tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers);
+TUTTI_API int tutti_comm_helpers(const tutti_comm *comm); /* -1 for NULL */
 
 /** End of the process's use of tutti. Collective over nothing; every later call
  *  returns TUTTI_ERR_STATE. Free communicators before. */

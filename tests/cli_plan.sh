@@ -41,7 +41,7 @@ names() {
   job plan list -P 6
   sed -nE 's/^([a-z][^ ]*) +[0-9]+ +[0-9]+ .*/\1/p' "$work/out"
   printf '%s\n' "blueconnect(node:3 core:2)" "blueconnect(node:(4,2))" "generalized(r=1)" "consistent(i=1)" \
-    "aggregate(data=3,arity=2)" "fold(group=3x2,inner)" "tree(radix=3,segments=3)"
+    "aggregate(data=3,arity=2)" "aggregate(data=3,striped)" "fold(group=3x2,inner)" "tree(radix=3,segments=3)"
 }
 names >"$work/names"
 # The JSON agrees with itself: counts, rounds, the end; the page and the drawing with it.

@@ -30,6 +30,7 @@ typedef struct cover_case {
   int op;
   size_t count;
   int root, in_place, slices, memory, manner;
+  int helpers; /* so many ranks, the last ones, bring no data */
   int rough; /* floats that round: same bits on all ranks, close to the sum */
   uint64_t seed;
 } cover_case;

@@ -1,7 +1,8 @@
 /* cover_case.c - which cases there are.
  *
- * Idea       three tables one after another. Pairs: every (type, op) that there is.
- *            Shapes: every algorithm x collective, on two counts. Sample: anything.
+ * Idea       five tables one after another. Pairs: every (type, op) that there is; and
+ *            again, with helpers. Shapes: every algorithm x collective, on two counts.
+ *            Helped: every form of the algorithm that has helpers. Sample: anything.
  *            What a table does not fix is drawn from the seed. The full product
  *            (TUTTI_TEST_ALL=1) fixes more: pairs x algorithms x collectives x in
  *            place, and algorithms x collectives x counts x in place x slices.
@@ -14,6 +15,7 @@
 #include "algo.h"
 #include "cover.h"
 
+enum { FORMS = 6, HELPED = FORMS * 4 * 2 }; /* x the collectives that helpers can do */
 enum { SAMPLE = 60, PAIRS = TUTTI_TYPE_COUNT * COVER_OPS, SLICES = 4, REDUCING = 3 };
 static const int slices[SLICES] = {0, 1, 2, 5};
 static const tutti_coll reducing[REDUCING] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_REDUCE};
@@ -69,6 +71,41 @@ static size_t count_at(int ranks, int i, uint64_t u) {
 }
 enum { COUNTS = 29 };
 
+/* ---- with helpers ---- */
+
+static bool form_at(int form, int ranks, uint64_t u, char *name, size_t size) {
+  static const char *const forms[] = {"auto", "aggregate", "aggregate(tree)", "aggregate(striped)"};
+  enum { NAMED = sizeof forms / sizeof *forms };
+  int family = 0, samples = 0;
+  snprintf(name, size, "%s", forms[form % NAMED]);
+  if (form < NAMED) return true;
+  while (strcmp(tt_algo_family(family), "aggregate") != 0) family++;
+  while (tt_algo_sample(family, ranks, samples, name, size)) samples++;
+  return samples && tt_algo_sample(family, ranks, (int)(u % (uint64_t)samples), name, size);
+}
+
+/* A number of helpers that the form can do with; false if there is none. */
+static bool set_helpers(cover_case *c, uint64_t u) {
+  const int most = c->ranks - 1;
+  tt_sched *s;
+  for (int i = 0; i < most; i++) {
+    c->helpers = 1 + (int)((u + (uint64_t)i) % (uint64_t)most);
+    const tt_ask ask = {.coll = c->coll, .ranks = c->ranks, .data = c->ranks - c->helpers};
+    if (strcmp(c->algo, "auto") == 0) return true;
+    if (tt_algo_build(c->algo, &ask, &s)) continue;
+    tt_sched_free(s);
+    return true;
+  }
+  c->helpers = 0;
+  return false;
+}
+
+static void helped(cover_case *c, int form, uint64_t u) {
+  if (!form_at(form, c->ranks, u >> 8, c->algo, sizeof c->algo) || !set_helpers(c, u >> 20))
+    snprintf(c->algo, sizeof c->algo, "auto");
+  c->root %= c->ranks - c->helpers;
+}
+
 /* ---- the tables ---- */
 
 static int below(uint64_t *state, int n) {
@@ -97,20 +134,40 @@ static void draw(cover_case *c, uint64_t *state) {
   c->seed = cover_mix(*state);
 }
 
+/* False: a pair that is none, so any case. */
+static bool from_pairs(cover_case *c, size_t n) {
+  tutti_type type = (tutti_type)(n / COVER_OPS);
+  int op = (int)(n % COVER_OPS);
+  if (!cover_has_op(type, op)) return false;
+  c->type = type;
+  c->op = op;
+  c->rough = 0;
+  return true;
+}
+
 /* The tables of `make check`; false: n is beyond them. */
 static bool from_tables(cover_case *c, size_t n) {
   const size_t shapes = (size_t)algos() * TUTTI_COLL_COUNT * 2;
   if (n < PAIRS) {
-    tutti_type type = (tutti_type)(n / COVER_OPS);
-    int op = (int)(n % COVER_OPS);
-    if (!cover_has_op(type, op)) return true; /* a pair that is none: any case */
-    c->type = type;
-    c->op = op;
-    c->coll = reducing[c->seed % REDUCING];
-    c->rough = 0;
+    if (from_pairs(c, n)) c->coll = reducing[c->seed % REDUCING];
     return true;
   }
   n -= PAIRS;
+  if (n < PAIRS) {
+    if (!from_pairs(c, n)) return true;
+    c->coll = c->seed % 3 ? TUTTI_ALLREDUCE : TUTTI_REDUCE;
+    helped(c, (int)(c->seed >> 4) % FORMS, c->seed);
+    return true;
+  }
+  n -= PAIRS;
+  if (n < HELPED) {
+    static const tutti_coll colls[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_BROADCAST,
+                                       TUTTI_BARRIER};
+    c->coll = colls[n / 2 % 4];
+    helped(c, (int)(n / 8), c->seed);
+    return true;
+  }
+  n -= HELPED;
   if (n < shapes) {
     c->coll = (tutti_coll)(n / 2 % TUTTI_COLL_COUNT);
     set_algo(c, (int)(n / 2 / TUTTI_COLL_COUNT), c->seed);
@@ -147,7 +204,7 @@ static void from_product(cover_case *c, size_t n) {
 }
 
 static size_t tables(void) {
-  return PAIRS + (size_t)algos() * TUTTI_COLL_COUNT * 2 + SAMPLE;
+  return 2 * PAIRS + HELPED + (size_t)algos() * TUTTI_COLL_COUNT * 2 + SAMPLE;
 }
 
 size_t cover_cases(int ranks) {
@@ -173,9 +230,9 @@ static const char *op_name(int op) {
 void cover_print(const cover_case *c, char *line, size_t size) {
   snprintf(line, size,
            "P=%d algo=%s; coll=%s type=%s op=%s count=%zu root=%d in_place=%d slices=%d memory=%d "
-           "manner=%d rough=%d seed=%llu",
+           "manner=%d rough=%d helpers=%d seed=%llu",
            c->ranks, c->algo, tutti_coll_name(c->coll), tutti_type_name(c->type), op_name(c->op),
-           c->count, c->root, c->in_place, c->slices, c->memory, c->manner, c->rough,
+           c->count, c->root, c->in_place, c->slices, c->memory, c->manner, c->rough, c->helpers,
            (unsigned long long)c->seed);
 }
 
@@ -185,9 +242,9 @@ bool cover_parse(const char *line, cover_case *c) {
   if (sscanf(
           line,
           "P=%d algo=%127[^;]; coll=%39s type=%39s op=%39s count=%zu root=%d in_place=%d slices=%d "
-          "memory=%d manner=%d rough=%d seed=%llu",
+          "memory=%d manner=%d rough=%d helpers=%d seed=%llu",
           &c->ranks, c->algo, coll, type, op, &c->count, &c->root, &c->in_place, &c->slices,
-          &c->memory, &c->manner, &c->rough, &seed) != 13)
+          &c->memory, &c->manner, &c->rough, &c->helpers, &seed) != 14)
     return false;
   c->seed = seed;
   int i = 0, j = 0, k = 0;

@@ -172,7 +172,7 @@ void cover_reduce(const cover_case *c, void *to, size_t n, double *size) {
   char *sum = to;
   cover_fill(c, 0, to, n);
   for (size_t i = 0; size && i < n; i++) size[i] = magnitude(c->type, sum + i * each);
-  for (int r = 1; r < c->ranks; r++) {
+  for (int r = 1; r < c->ranks - c->helpers; r++) {
     cover_fill(c, r, next, n);
     for (size_t i = 0; size && i < n; i++) size[i] += magnitude(c->type, next + i * each);
     if (c->op == COVER_USER)
@@ -186,7 +186,8 @@ void cover_reduce(const cover_case *c, void *to, size_t n, double *size) {
       memcpy(sum + i * each, result, each);
     }
   }
-  for (size_t i = 0; c->op == TUTTI_AVG && i < n; i++) one_scale(c->type, sum + i * each, c->ranks);
+  for (size_t i = 0; c->op == TUTTI_AVG && i < n; i++)
+    one_scale(c->type, sum + i * each, c->ranks - c->helpers);
 }
 
 /* ---- comparing ---- */

@@ -30,11 +30,16 @@ typedef struct bench { /* one rank's part of a case */
   double sizes[COVER_PERIOD];
 } bench;
 
+static bool helps(const bench *b) {
+  return b->rank >= b->c->ranks - b->c->helpers;
+}
 static bool has_src(const bench *b) {
-  return b->c->coll != TUTTI_BARRIER && (b->c->coll != TUTTI_BROADCAST || b->rank == b->c->root);
+  return !helps(b) && b->c->coll != TUTTI_BARRIER &&
+         (b->c->coll != TUTTI_BROADCAST || b->rank == b->c->root);
 }
 static bool has_dst(const bench *b) {
-  return b->c->coll != TUTTI_BARRIER && (b->c->coll != TUTTI_REDUCE || b->rank == b->c->root);
+  return !helps(b) && b->c->coll != TUTTI_BARRIER &&
+         (b->c->coll != TUTTI_REDUCE || b->rank == b->c->root);
 }
 static bool reduces(const cover_case *c) {
   return c->coll == TUTTI_ALLREDUCE || c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_REDUCE;
@@ -254,9 +259,11 @@ static tutti_status same_everywhere(const bench *b, tutti_comm *side, bool *same
   *same = true;
   if (b->c->coll != TUTTI_ALLREDUCE || !b->c->rough || b->c->ranks > 64) return TUTTI_OK;
   if (b->c->type >= TUTTI_FLOAT_INT) return TUTTI_OK; /* padding may differ */
-  for (size_t i = 0; i < b->give * b->size; i++) mine = (mine ^ got[i]) * 0x100000001b3u;
+  for (size_t i = 0; has_dst(b) && i < b->give * b->size; i++)
+    mine = (mine ^ got[i]) * 0x100000001b3u;
   tutti_status status = tutti_all_gather(side, &mine, all, 1, TUTTI_UINT64);
-  for (int r = 0; !status && r < b->c->ranks; r++) *same = *same && all[r] == mine;
+  for (int r = 0; !status && r < b->c->ranks - b->c->helpers; r++)
+    *same = *same && all[r] == all[0];
   return status;
 }
 
@@ -273,6 +280,7 @@ bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const c
   b->rank = tutti_comm_rank(comm);
   if (set_up(b, comm)) {
     status = tutti_comm_set_algo(comm, strcmp(c->algo, "auto") == 0 ? NULL : c->algo);
+    if (!status) status = tutti_comm_set_helpers(comm, c->helpers);
     if (!status) status = tutti_comm_set_slices(comm, c->slices);
     if (!status) status = call(comm, ops, b);
     if (!status) status = same_everywhere(b, side, &same);

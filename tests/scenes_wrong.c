@@ -23,6 +23,9 @@ const scene scenes[] = {
     {"who does not come is named", scene_timeout},
     {"a root far ahead", scene_runaway},
     {"freed by some while others still wait", scene_freed},
+    {"late helpers are waited for", scene_late_helpers},
+    {"two groups with the same helpers", scene_shared_helpers},
+    {"helpers that are none", scene_wrong_helpers},
     {NULL, NULL},
 };
 

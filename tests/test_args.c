@@ -93,6 +93,7 @@ static void null_pointers(void **state) {
   assert_int_equal(tutti_comm_free(NULL), TUTTI_OK);
   assert_int_equal(tutti_comm_rank(NULL), -1);
   assert_int_equal(tutti_comm_size(NULL), -1);
+  assert_int_equal(tutti_comm_helpers(NULL), -1);
 }
 
 static void numbers(void **state) {
@@ -195,6 +196,9 @@ static void others(void **state) {
   REFUSES(tutti_comm_set_algo(comms[0], ")("), TUTTI_ERR_ARG, "no algorithm");
   REFUSES(tutti_comm_set_slices(comms[0], -1), TUTTI_ERR_ARG, "-1|0 to");
   REFUSES(tutti_comm_set_slices(comms[0], INT32_MAX), TUTTI_ERR_ARG, "2147483647");
+  REFUSES(tutti_comm_set_helpers(NULL, 1), TUTTI_ERR_ARG, "comm is NULL");
+  REFUSES(tutti_comm_set_helpers(comms[0], -1), TUTTI_ERR_ARG, "-1 is not from 0 to 2");
+  REFUSES(tutti_comm_set_helpers(comms[0], 3), TUTTI_ERR_ARG, "3 is not from 0 to 2");
   REFUSES(tutti_op_create(NULL, NULL, 1, &op), TUTTI_ERR_ARG, "fn is NULL");
   REFUSES(tutti_op_create(cover_user_op, NULL, 1, NULL), TUTTI_ERR_ARG, "op is NULL");
   REFUSES(tutti_op_free(TUTTI_SUM), TUTTI_ERR_OP, "0 is no user-defined op");
@@ -262,7 +266,8 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
          BAD(tutti_comm_split(c, 0, 0, &out), no, words) +
          BAD(tutti_comm_from_env(&out), no, words) +
          BAD(tutti_comm_from_threads(1, &out), no, words) +
-         BAD(tutti_comm_set_algo(c, 0), no, words) + BAD(tutti_comm_set_slices(c, 1), no, words) +
+         BAD(tutti_comm_set_algo(c, 0), no, words) + BAD(tutti_comm_set_helpers(c, 0), no, words) +
+         BAD(tutti_comm_set_slices(c, 1), no, words) +
          BAD(tutti_mem_alloc(c, 8, &memory), no, words) + BAD(tutti_mem_free(c, x), no, words) +
          BAD(tutti_finalize(), no, words) +
          BAD(tutti_op_create(cover_user_op, NULL, 1, &op), no, words) +

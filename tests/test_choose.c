@@ -43,7 +43,7 @@ static void ops_say_what_they_need(void **state) {
 static void what_is_chosen_meets_the_needs(void **state) {
   (void)state;
   for (int P = 1; P <= 40; P += P < 9 ? 1 : 6) {
-    tt_chooser *c = tt_chooser_new(P, 0.5, tt_has_loop);
+    tt_chooser *c = tt_chooser_new(P, P, 0.5, tt_has_loop);
     assert_non_null(c);
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
       for (unsigned needs = 0; needs < 4 && tt_coll_reduces((tutti_coll)coll); needs++)
@@ -65,7 +65,7 @@ static void what_is_chosen_meets_the_needs(void **state) {
 static void only_candidates_are_chosen(void **state) {
   (void)state;
   for (int P = 2; P <= 24; P += 3) {
-    tt_chooser *c = tt_chooser_new(P, 1, tt_has_loop);
+    tt_chooser *c = tt_chooser_new(P, P, 1, tt_has_loop);
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
       for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 32) {
         const char *name, *refusal;
@@ -98,11 +98,12 @@ static void a_wish_is_refused_in_words(void **state) {
       {"consistent(i=4)", "from 0 to ceil(log2 P)", 0},
       {"consistent(rank-order)", NULL, TT_NEED_SAME | TT_NEED_ORDER},
       {"elimination", NULL, TT_NEED_SAME | TT_NEED_ORDER},
-      {"aggregate(data=5,arity=5)", "from 5 of 6 ranks only", 0},
+      {"aggregate(data=5,arity=5)", "from 5 of 6 ranks; here 6 bring data", 0},
+      {"aggregate", "it needs ranks that only help", 0},
       {"tree(double)", NULL, TT_NEED_SAME | TT_NEED_ORDER},
       {"two-level(node=4)", "non-commutative", TT_NEED_ORDER},
   };
-  tt_chooser *c = tt_chooser_new(6, 1, tt_has_loop);
+  tt_chooser *c = tt_chooser_new(6, 6, 1, tt_has_loop);
   (void)state;
   for (int again = 0; again < 2; again++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -118,11 +119,57 @@ static void a_wish_is_refused_in_words(void **state) {
   tt_chooser_free(c);
 }
 
+/* With helpers, only what takes data from the others: by its own name, or with what
+ * follows from their number. */
+static void helpers_are_asked_for(void **state) {
+  static const struct {
+    int data, helpers;
+    const char *name, *says; /* NULL: it is granted */
+  } cases[] = {
+      {4, 3, "", NULL},
+      {4, 3, "aggregate", NULL},
+      {4, 3, "aggregate(tree)", NULL},
+      {4, 3, "aggregate(data=4,arity=2)", NULL},
+      {4, 3, "aggregate(data=6)", "from 6 of 7 ranks; here 4 bring data"},
+      {4, 3, "fold(ring)", "from 7 of 7 ranks; here 4 bring data"},
+      {4, 2, "aggregate(tree)", "no trees of several rows"},
+      {5, 2, "", NULL},
+      {1, 1, "", NULL},
+      {60, 4, "", NULL},
+      {2, 62, "", NULL},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int P = cases[i].data + cases[i].helpers;
+    tt_chooser *c = tt_chooser_new(P, cases[i].data, 1, tt_has_loop);
+    for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+      for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 128) {
+        const char *name, *refusal;
+        tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .data = cases[i].data};
+        const unsigned needs = ask.coll == TUTTI_BARRIER ? 0 : TT_NEED_ORDER | TT_NEED_SAME;
+        tutti_report r;
+        tutti_status status =
+            tt_choose(c, ask.coll, bytes, needs, 0, cases[i].name, &name, &refusal);
+        if (tt_coll_owned(ask.coll)) {
+          assert_int_equal(status, TUTTI_ERR_UNSUPPORTED);
+          assert_non_null(strstr(tutti_error(), "of which only help"));
+          continue;
+        }
+        if (status) fail_msg("%s", tutti_error());
+        const bool says = refusal && cases[i].says && strstr(refusal, cases[i].says);
+        if (ask.coll == TUTTI_ALLREDUCE && (refusal ? !says : cases[i].says != NULL))
+          fail_msg("case %zu, %s: %s", i, cases[i].name, refusal ? refusal : "granted");
+        assert_true(names_prove(name, &ask, &r));
+      }
+    tt_chooser_free(c);
+  }
+}
+
 /* A tree keeps the order for root 0 and not for others, whichever is asked about first. */
 static void what_is_found_is_of_one_root(void **state) {
   (void)state;
   for (int first = 0; first < 2; first++) {
-    tt_chooser *c = tt_chooser_new(5, 1, tt_has_loop);
+    tt_chooser *c = tt_chooser_new(5, 5, 1, tt_has_loop);
     for (int i = 0; i < 4; i++) {
       const int root = (first + i) % 2 ? 2 : 0;
       const char *name, *refusal;
@@ -141,6 +188,7 @@ int main(void) {
       cmocka_unit_test(what_is_chosen_meets_the_needs),
       cmocka_unit_test(only_candidates_are_chosen),
       cmocka_unit_test(what_is_found_is_of_one_root),
+      cmocka_unit_test(helpers_are_asked_for),
       cmocka_unit_test(a_wish_is_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

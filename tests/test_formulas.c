@@ -263,11 +263,38 @@ static void aggregators_keep_theirs(void **state) {
           tt_sched *s;
           assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
           for (int t = 0; t < trees; t++)
-            assert_true(s->steps[2 * t].kind == TT_SEND && s->steps[2 * t + 1].kind == TT_RECV);
+            assert_true(s->steps[t].kind == TT_SEND && s->steps[trees + t].kind == TT_RECV);
           assert_true(s->nsteps == 2 * (uint32_t)trees && s->tmp_blocks == 0);
           tt_sched_free(s);
         }
       }
+}
+
+/* With as many parts as switches, each has every place once, and all send the same. */
+static void stripes_share_their_switches(void **state) {
+  (void)state;
+  for (int D = 2; D <= 127; D = next_of(D))
+    for (int arity = 2; arity <= 6; arity += 2) {
+      char name[60];
+      int row = D, all = 0, sent = 0;
+      do all += row = (row + arity - 1) / arity;
+      while (row > 1);
+      snprintf(name, sizeof name, "aggregate(data=%d,arity=%d,striped)", D, arity);
+      const tutti_report r = proven(name, D + all);
+      assert_true(r.rank_order && r.same_grouping && r.blocks == all);
+      for (int rank = D; rank < D + all; rank++) {
+        tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = D + all, .rank = rank};
+        tt_sched *s;
+        int sends = 0;
+        assert_int_equal(tt_algo_build(name, &ask, &s), TUTTI_OK);
+        for (uint32_t i = 0; i < s->nsteps; i++)
+          if (s->steps[i].kind == TT_SEND) sends += s->steps[i].peers.count;
+        if (rank == D) sent = sends;
+        assert_int_equal(sends, sent);
+        tt_sched_free(s);
+      }
+      assert_int_equal(sent, D + 2 * (all - 1)); /* to those below, and above */
+    }
 }
 
 /* ---- what makes no sense gets a sentence ---- */
@@ -286,14 +313,22 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"tree(binomial)", "fold, one-shot, blueconnect and bruck do that", TUTTI_ALL_GATHER},
       {"two-level(ring,halving)", "exclude each other", TUTTI_ALLREDUCE},
       {"two-level(node=2,node:3)", "exclude each other", TUTTI_ALLREDUCE},
-      {"two-level(node=4)", "naive and tree do that", TUTTI_REDUCE},
-      {"aggregate", "it needs data=D", TUTTI_ALLREDUCE},
-      {"aggregate(data=7)", "it needs data=D", TUTTI_ALLREDUCE},
+      {"two-level(node=4)", "naive, tree and aggregate do that", TUTTI_REDUCE},
+      {"aggregate", "it needs ranks that only help", TUTTI_ALLREDUCE},
+      {"aggregate(data=7)", "it needs ranks that only help", TUTTI_ALLREDUCE},
+      {"aggregate(data=6)", "it needs ranks that only help", TUTTI_ALLREDUCE},
+      {"aggregate(data=5,tree)", "no trees of several rows over 5 ranks have 1 switches",
+       TUTTI_ALLREDUCE},
+      {"aggregate(data=4,striped,arity=2)", "need 3 switches, striped: P = 7", TUTTI_ALLREDUCE},
+      {"aggregate(data=2,striped)", "no trees of several rows over 2 ranks have 4 switches",
+       TUTTI_ALLREDUCE},
+      {"aggregate(data=3,trees=2)", "3 ranks with data need 2 switches: P = 5", TUTTI_ALLREDUCE},
+      {"aggregate(data=4,trees=0)", "trees go from 1", TUTTI_ALLREDUCE},
       {"aggregate(data=5,arity=3)", "5 ranks with data need 3 switches: P = 8", TUTTI_ALLREDUCE},
-      {"aggregate(data=4,arity=1)", "arity goes from 2 to 64", TUTTI_ALLREDUCE},
-      {"aggregate(data=5,arity=5)", "naive and tree do that", TUTTI_REDUCE},
+      {"aggregate(data=4,arity=1)", "arity goes from 2 to", TUTTI_ALLREDUCE},
+      {"aggregate(data=5,arity=5)", "bruck do that", TUTTI_ALL_GATHER},
       {"bruck(radix=17)", "radix goes from 2 to 16", TUTTI_ALLREDUCE},
-      {"bruck", "naive and tree do that", TUTTI_BROADCAST},
+      {"bruck", "naive, tree and aggregate do that", TUTTI_BROADCAST},
       {"multiplying(radix=)", "none of: radix=", TUTTI_ALLREDUCE},
       {"multiplying", "two-shot", TUTTI_REDUCE_SCATTER},
       {"elimination(long)", "none of: short", TUTTI_ALLREDUCE},
@@ -324,6 +359,7 @@ int main(void) {
       cmocka_unit_test(leaders_keep_their_counts),
       cmocka_unit_test(rings_at_once_keep_theirs),
       cmocka_unit_test(aggregators_keep_theirs),
+      cmocka_unit_test(stripes_share_their_switches),
       cmocka_unit_test(wrong_parameters_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,13 +4,19 @@
  *            and gets the result once; a switch sums what up to K below it send, and
  *            passes it on; the top one sends the result down. Switches stand row by
  *            row, the lowest first, behind the ranks with data. Several trees at once
- *            have switches of their own, and a part of the vector each.
+ *            have a part of the vector each, and switches of their own; striped, the same
+ *            ones, each of which has another place in every tree, so that the load
+ *            spreads. A reduce comes down, and a broadcast goes up, only where the root is.
  * Cost       2 ceil(log_K D) steps, for D ranks with data, one of which sends 1 vector
- *            and receives 1; a switch sends up to K+1 and keeps 1, of its tree's part.
+ *            and receives 1; a switch sends up to K+1 and keeps 1, of its trees' parts.
  * Scratch    on switches, up to a vector.
- * Invariant  those below a switch are neighbours, added in their order.
- * Parameters data=D, arity=2..64 (4), trees=1..16 (1). A tree has ceil(D/K) switches in
- *            its first row, and so on to one; P is D and the switches of all trees.
+ * Invariant  those below a switch are neighbours, added in their order. A barrier is one
+ *            tree over all switches: where trees have their own, the last one sums what the
+ *            ranks send, and all other switches stand on the way there.
+ * Parameters data=D, where it is not known; arity=K, by default D, a row of switches that
+ *            are a tree each; `tree`: the least arity that fits; trees=T, by default as
+ *            many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so
+ *            on to one; P is D and all switches.
  * Source     Graham et al., Scalable Hierarchical Aggregation Protocol (SHARP), 2016.
  * See        tutti plan draw 'aggregate(data=4,arity=2)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -23,102 +29,221 @@ uint32_t tt_aggregate_blocks(const tt_ask *ask);
 void tt_aggregate_build(tt_builder *b, const tt_ask *ask);
 bool tt_aggregate_samples(int ranks, int i, char *params, size_t size);
 
-enum { ARITY = 64, TREES = 16 };
+enum { MOST = 1 << 16 };
 
 typedef struct shape {
   int data, arity, trees;
+  int each;          /* switches of a tree */
+  bool striped, fit; /* fit: the arity follows from the number of helpers */
+  bool relays;       /* all switches but the last have one member below */
 } shape;
 
-/* NULL, or what is wrong with the parameters. */
-static const char *shape_of(const tt_ask *ask, shape *s) {
-  if (!tt_param_int(ask, "data", 1, ask->ranks, 0, &s->data) || s->data == 0)
-    return "it needs data=D, how many ranks bring data, as in aggregate(data=6,arity=3); the "
-           "others sum";
-  if (!tt_param_int(ask, "arity", 2, ARITY, 4, &s->arity)) return "arity goes from 2 to 64";
-  if (!tt_param_int(ask, "trees", 1, TREES, 1, &s->trees)) return "trees go from 1 to 16";
-  return NULL;
-}
+/* ---- which trees ---- */
 
 static int row_above(int members, int arity) {
   return (members + arity - 1) / arity;
 }
 
-static int switches(const shape *s) {
-  int row = row_above(s->data, s->arity), all = row;
-  while (row > 1) all += row = row_above(row, s->arity);
+static int switches(int data, int arity) {
+  int row = row_above(data, arity), all = row;
+  while (row > 1) all += row = row_above(row, arity);
   return all;
 }
 
+/* The least arity whose trees use all helpers; 0 if none does. */
+static int least_arity(const shape *s, int helpers) {
+  for (int arity = 2; arity <= s->data || arity == 2; arity++) {
+    const int each = switches(s->data, arity);
+    if (s->striped ? each == helpers : helpers % each == 0) return arity;
+  }
+  return 0;
+}
+
+/* What is not said follows from how many helpers there are. */
+static void complete(shape *s, int helpers) {
+  if (s->fit) s->arity = least_arity(s, helpers);
+  if (!s->arity) s->arity = (int)tt_max(2, (size_t)s->data);
+  s->each = switches(s->data, s->arity);
+  if (!s->trees) s->trees = s->striped ? helpers : (int)tt_max(1, (size_t)(helpers / s->each));
+}
+
+/* NULL, or what is wrong with the parameters. */
+static const char *shape_of(const tt_ask *ask, shape *s) {
+  const int known = ask->data < ask->ranks ? ask->data : 0;
+  *s = (shape){0};
+  if (!tt_param_int(ask, "data", 1, ask->ranks - 1, known, &s->data) || s->data == 0)
+    return "it needs ranks that only help: tutti_comm_set_helpers, or data=6 in its name";
+  if (!tt_param_int(ask, "arity", 2, MOST, 0, &s->arity)) return "arity goes from 2 to 65536";
+  if (!tt_param_int(ask, "trees", 1, MOST, 0, &s->trees)) return "trees go from 1 to 65536";
+  s->striped = tt_param_word(ask, "striped");
+  s->fit = !s->arity && (s->striped || tt_param_word(ask, "tree"));
+  complete(s, ask->ranks - s->data);
+  return NULL;
+}
+
 const char *tt_aggregate_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "data= arity= trees=");
+  const char *wrong = tt_param_refuse(ask, "data= arity= tree trees= striped");
   shape s;
   if (!wrong) wrong = shape_of(ask, &s);
-  if (wrong || ask->ranks == s.data + s.trees * switches(&s)) return wrong;
+  if (wrong) return wrong;
   size_t size;
   char *text = tt_thread_text(&size);
-  snprintf(text, size, "%d ranks with data need %d switches: P = %d", s.data,
-           s.trees * switches(&s), s.data + s.trees * switches(&s));
+  const int need = s.striped ? s.each : s.each * s.trees, helpers = ask->ranks - s.data;
+  if (tt_coll_rooted(ask->coll) && ask->root >= s.data)
+    snprintf(text, size, "root %d brings no data", ask->root);
+  else if (s.fit && s.each == 1)
+    snprintf(text, size, "no trees of several rows over %d ranks have %d switches", s.data,
+             helpers);
+  else if (need != helpers)
+    snprintf(text, size, "%d ranks with data need %d switches%s: P = %d", s.data, need,
+             s.striped ? ", striped" : "", s.data + need);
+  else
+    return NULL;
   return text;
 }
 
 uint32_t tt_aggregate_blocks(const tt_ask *ask) {
   shape s;
-  return shape_of(ask, &s) ? 1 : (uint32_t)s.trees;
+  return shape_of(ask, &s) || ask->coll == TUTTI_BARRIER ? 1 : (uint32_t)s.trees;
 }
 
-/* Those below the i-th of a row of `arity`-fold parents; the row below begins at rank
- * `first` and has `members`. */
-static tt_peers below(const shape *s, int first, int members, int i) {
-  const int at = i * s->arity, left = members - at;
-  return (tt_peers){first + at, left < s->arity ? left : s->arity, 1};
+/* ---- one tree: members 0 .. D-1 are ranks with data, then come its switches ---- */
+
+typedef struct spot {
+  int below, count; /* the members below, the first and how many: none below data */
+  int above;        /* -1 on top */
+} spot;
+
+static spot relay_of(const shape *s, int member) {
+  const int D = s->data, last = D + s->each - 1;
+  if (member == last) return (spot){last - D, D, -1};
+  return (spot){member - D, member >= D, (int)tt_min((size_t)(member + D), (size_t)last)};
 }
 
-/* A switch with `under` it, and `up` above it, -1 on top. */
-static void be_switch(tt_builder *b, tt_peers under, int up, tt_span sum) {
-  tt_recv(b, under.first, sum);
-  if (under.count > 1)
-    tt_recv_reduce_all(b, (tt_peers){under.first + 1, under.count - 1, 1}, sum, sum, TT_OWN_FIRST);
-  if (up < 0 && under.count > 1) tt_mark_last(b);
-  if (up >= 0) {
-    tt_send(b, up, sum);
-    tt_recv(b, up, sum);
+static spot spot_of(const shape *s, int member) {
+  int below = 0, first = 0, row = s->data;
+  if (s->relays) return relay_of(s, member);
+  while (member >= first + row) {
+    below = first;
+    first += row;
+    row = row_above(row, s->arity);
   }
-  tt_send_all(b, under, sum);
+  const int place = (member - first) * s->arity;
+  spot x = {.above = row > 1 || first == 0 ? first + row + (member - first) / s->arity : -1};
+  if (first > 0) {
+    x.below = below + place;
+    x.count = (int)tt_min((size_t)s->arity, (size_t)(first - x.below));
+  }
+  return x;
+}
+
+static int rank_of(const shape *s, int tree, int member) {
+  const int place = member - s->data;
+  if (place < 0) return member;
+  return s->data + (s->striped ? (place + tree) % s->each : tree * s->each + place);
+}
+
+/* -1: it has no place in this tree. */
+static int member_of(const shape *s, int tree, int rank) {
+  const int at = rank - s->data - (s->striped ? tree : tree * s->each);
+  if (rank < s->data) return rank;
+  if (s->striped) return s->data + tt_mod(at, s->each);
+  return at >= 0 && at < s->each ? s->data + at : -1;
+}
+
+static bool holds_root(const shape *s, const tt_ask *ask, int member) {
+  int m = ask->root;
+  while (m >= 0 && m < member) m = spot_of(s, m).above;
+  return m == member;
+}
+
+/* Does a member send to the one above, does it get something from it? */
+static bool gives(const shape *s, const tt_ask *ask, int member) {
+  return tt_coll_reduces(ask->coll) || holds_root(s, ask, member);
+}
+static bool gets(const shape *s, const tt_ask *ask, int member) {
+  if (!tt_coll_rooted(ask->coll)) return true;
+  return holds_root(s, ask, member) == tt_coll_reduces(ask->coll);
+}
+
+/* The ranks of the members from the i-th below on, as far as they are neighbours that all
+ * do, or do not, `act`; *is says which. */
+typedef bool act_fn(const shape *s, const tt_ask *ask, int member);
+static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
+                       act_fn *act, bool *is) {
+  tt_peers run = {rank_of(s, tree, x->below + i), 1, 1};
+  *is = act(s, ask, x->below + i);
+  while (i + run.count < x->count && act(s, ask, x->below + i + run.count) == *is &&
+         rank_of(s, tree, x->below + i + run.count) == run.first + run.count)
+    run.count++;
+  return run;
+}
+
+static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree, int member,
+                      tt_span sum) {
+  const spot x = spot_of(s, member);
+  const int up = x.above < 0 ? -1 : rank_of(s, tree, x.above);
+  bool is, first = true, summed = false;
+  tt_peers run;
+  for (int i = 0; i < x.count; i += run.count) {
+    run = run_of(s, ask, tree, &x, i, gives, &is);
+    if (!is) continue;
+    if (first) {
+      run.count = 1;
+      tt_recv(b, run.first, sum);
+    } else {
+      tt_recv_reduce_all(b, run, sum, sum, TT_OWN_FIRST);
+    }
+    summed = !first;
+    first = false;
+  }
+  if (up < 0 && summed) tt_mark_last(b);
+  if (up >= 0 && gives(s, ask, member)) tt_send(b, up, sum);
+  if (up >= 0 && gets(s, ask, member)) tt_recv(b, up, sum);
+  for (int i = 0; i < x.count; i += run.count) {
+    run = run_of(s, ask, tree, &x, i, gets, &is);
+    if (is) tt_send_all(b, run, sum);
+  }
+}
+
+/* All trees as one, over all switches. */
+static void join(shape *s) {
+  s->relays = s->trees > 1 && !s->striped;
+  if (s->relays) s->each *= s->trees;
+  s->trees = 1;
 }
 
 void tt_aggregate_build(tt_builder *b, const tt_ask *ask) {
+  const int me = ask->rank;
   shape s;
   if (shape_of(ask, &s)) return;
+  if (ask->coll == TUTTI_BARRIER) join(&s);
   tt_build_data(b, s.data);
-  const int each = switches(&s);
+  for (int t = 0; t < s.trees && me < s.data && gives(&s, ask, me); t++)
+    tt_send(b, rank_of(&s, t, spot_of(&s, me).above), tt_block(TT_SRC, (uint32_t)t));
   for (int t = 0; t < s.trees; t++) {
-    int first = 0, members = s.data, above = s.data + t * each;
     const uint32_t part = (uint32_t)t;
-    if (ask->rank < s.data) {
-      tt_send(b, above + ask->rank / s.arity, tt_block(TT_SRC, part));
-      tt_recv(b, above + ask->rank / s.arity, tt_block(TT_DST, part));
-    }
-    while (members > 1 || first == 0) {
-      const int row = row_above(members, s.arity), i = ask->rank - above;
-      const int next = row > 1 ? above + row + i / s.arity : -1;
-      if (i >= 0 && i < row)
-        be_switch(b, below(&s, first, members, i), next, tt_block(TT_TMP, part));
-      first = above;
-      above += row;
-      members = row;
-    }
+    const int member = member_of(&s, t, me);
+    if (member >= s.data)
+      be_switch(b, &s, ask, t, member, tt_block(TT_TMP, part));
+    else if (member >= 0 && gets(&s, ask, me))
+      tt_recv(b, rank_of(&s, t, spot_of(&s, me).above), tt_block(TT_DST, part));
+    else if (member >= 0 && ask->coll == TUTTI_BROADCAST)
+      tt_copy(b, tt_block(TT_DST, part), tt_block(TT_SRC, part));
   }
 }
 
 /* All that come out at this number of ranks. */
 bool tt_aggregate_samples(int ranks, int i, char *params, size_t size) {
-  for (int trees = 1; trees <= 3; trees++)
-    for (int arity = 2; arity <= 6; arity++)
-      for (int data = ranks - 1; data >= 1; data--) {
-        const shape s = {data, arity, trees};
-        if (data + trees * switches(&s) != ranks || i-- > 0) continue;
-        snprintf(params, size, "data=%d,arity=%d,trees=%d", data, arity, trees);
-        return true;
-      }
+  for (int striped = 0; striped < 2; striped++)
+    for (int trees = 1; trees <= 3; trees++)
+      for (int arity = 2; arity <= 6; arity++)
+        for (int data = ranks - 1; data >= 1; data--) {
+          const int each = switches(data, arity);
+          if (data + (striped ? each : trees * each) != ranks || i-- > 0) continue;
+          snprintf(params, size, "data=%d,arity=%d,trees=%d%s", data, arity, trees,
+                   striped ? ",striped" : "");
+          return true;
+        }
   return false;
 }

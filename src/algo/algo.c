@@ -166,18 +166,31 @@ tutti_status tt_algo_known(const char *name, int ranks) {
   const char *reason = NULL;
   tutti_status status = resolve(name, &ask, &algo);
   if (status) return status;
-  for (int coll = TUTTI_COLL_COUNT - 1; coll >= 0; coll--) {
-    ask.coll = (tutti_coll)coll;
-    if (!(algo->does >> coll & 1)) continue;
-    reason = algo->refuse(&ask);
-    if (!reason) return TUTTI_OK;
-  }
+  for (ask.data = 1; ask.data <= ranks; ask.data++)
+    for (int coll = TUTTI_COLL_COUNT - 1; coll >= 0; coll--) {
+      ask.coll = (tutti_coll)coll;
+      if (!(algo->does >> coll & 1)) continue;
+      reason = algo->refuse(&ask);
+      if (!reason) return TUTTI_OK;
+    }
   return tt_fail(TUTTI_ERR_ARG, "%.60s can do nothing on %d ranks: %s", name, ranks, reason);
 }
 
 static void build_alone(tt_builder *b) {
   tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
   if (tt_coll_reduces(b->s->coll)) tt_mark_last(b);
+}
+
+/* Do as many ranks bring data as was asked for? */
+static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
+  const int takes = (*sched)->data;
+  if (!ask->data || ask->data == takes) return TUTTI_OK;
+  tutti_status status =
+      tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s takes data from %d of %d ranks; here %d bring data",
+              (*sched)->name, takes, ask->ranks, ask->data);
+  tt_sched_free(*sched);
+  *sched = NULL;
+  return status;
 }
 
 tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sched) {
@@ -197,7 +210,7 @@ tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sch
   else if (!b.status)
     algo->build(&b, &ask);
   *sched = tt_build_end(&b);
-  if (*sched) return TUTTI_OK;
+  if (*sched) return fits_data(asked, sched);
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %.60s for rank %d of %d", name,
                  ask.rank, ask.ranks);
 }

@@ -13,6 +13,7 @@
 typedef struct tt_ask {
   tutti_coll coll;
   int ranks, rank, root;
+  int data; /* so many ranks, the first ones, bring data; 0: as many as the algorithm takes */
   bool in_place;
   char params[TT_NAME];
 } tt_ask;
@@ -45,8 +46,8 @@ bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size);
 tutti_status tt_algo_build(const char *name, const tt_ask *ask, tt_sched **sched);
 /* The same for all ranks; free with tt_sched_free_all. */
 tutti_status tt_algo_build_all(const char *name, const tt_ask *ask, tt_sched ***all);
-/* TUTTI_OK if `name` is an algorithm that can do some collective on so many ranks;
- * else TUTTI_ERR_ARG with the reason. */
+/* TUTTI_OK if `name` is an algorithm that can do some collective on so many ranks, of
+ * which any number bring data; else TUTTI_ERR_ARG with the reason. */
 tutti_status tt_algo_known(const char *name, int ranks);
 
 /* ---- parameters: words, key=value and levels, separated by commas ---- */

@@ -58,7 +58,10 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
   if (differs(comm, o->stamp.seq, &mine, &theirs, &peer)) {
     words_of(&mine, ours, sizeof ours);
     words_of(&theirs, other, sizeof other);
-    const char *hint = strcmp(ours, other) ? "" : " (with another plan: is TUTTI_ALGO the same?)";
+    const char *hint =
+        strcmp(ours, other)
+            ? ""
+            : " (with another plan: are TUTTI_ALGO and tutti_comm_set_helpers the same?)";
     snprintf(comm->why, sizeof comm->why,
              "operation %u: rank %d called %s, but rank %d called %s%s", mine.stamp.seq, peer,
              other, comm->rank, ours, hint);

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "collective.h"
 #include "topo.h"
 
 enum { LAYOUT = 1 };
@@ -99,7 +99,7 @@ tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members
   comm->crowd = crowd_of(tt_heap_segment(heap), members, ranks);
   comm->spins = TT_SPINS;
   comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
-  comm->chooser = tt_chooser_new(ranks, comm->crowd, tt_has_loop);
+  comm->chooser = tt_chooser_new(ranks, ranks, comm->crowd, tt_has_loop);
   tutti_status status = settings(comm);
   if (!status && !comm->chooser)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
@@ -119,6 +119,7 @@ void tt_comm_destroy(tutti_comm *comm) {
     if (comm->wire) tt_operation_release(&comm->places[i].operation);
   tt_plans_drop(comm);
   tt_chooser_free(comm->chooser);
+  tt_chooser_free(comm->helped);
   if (comm->wire) comm->wire->ops->close(comm->wire);
   tt_heap_close(comm->heap);
   free(comm);
@@ -227,6 +228,17 @@ static int by_key(const void *a, const void *b) {
   return (x[1] > y[1]) - (x[1] < y[1]);
 }
 
+/* Of all ranks, helpers too. */
+static tutti_status gather(tutti_comm *comm, const void *src, void *dst, size_t count) {
+  const tt_call call = {.coll = TUTTI_ALL_GATHER,
+                        .src = src,
+                        .dst = dst,
+                        .count = count,
+                        .type = TUTTI_INT64,
+                        .everyone = true};
+  return tt_collective(comm, "tutti_comm_split", &call);
+}
+
 /* The ranks of my color, ordered: their old ranks, and mine in the new group. */
 static int choose_members(const wish *wishes, int ranks, int me, int64_t (*order)[2], int *mine) {
   int n = 0;
@@ -252,13 +264,13 @@ static tutti_status split(tutti_comm *comm, int color, int key, tutti_comm **out
   if (!wishes || !order || !all || !rooms || !members)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", comm->ranks);
   wish my = {color < 0 ? -1 : color, key, tt_heap_index(comm->heap)};
-  if (!status) status = tutti_all_gather(comm, &my, wishes, 3, TUTTI_INT64);
+  if (!status) status = gather(comm, &my, wishes, 3);
   int64_t room = 0;
   if (!status && color >= 0) {
     n = choose_members(wishes, comm->ranks, comm->rank, order, &mine);
     room = (int64_t)tt_shm_room(comm->heap, n, mine == 0);
   }
-  if (!status) status = tutti_all_gather(comm, &room, all, 1, TUTTI_INT64);
+  if (!status) status = gather(comm, &room, all, 1);
   for (int i = 0; !status && i < n; i++) {
     int old = (int)order[i][1];
     members[i] = (int)wishes[old].index;
@@ -296,6 +308,7 @@ tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
   if (!status) {
     memcpy((*out)->algo, comm->algo, sizeof comm->algo);
     (*out)->slices = comm->slices;
+    if (comm->helpers) status = tutti_comm_set_helpers(*out, comm->helpers);
   }
   return status;
 }

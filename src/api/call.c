@@ -53,15 +53,17 @@ static void extents(const tutti_comm *comm, const tt_call *c, extent *src, exten
   }
   if (c->coll == TUTTI_BROADCAST && comm->rank != c->root) src->bytes = 0;
   if (c->coll == TUTTI_REDUCE && comm->rank != c->root) dst->bytes = 0;
+  if (comm->rank >= tt_call_data(comm, c)) src->bytes = dst->bytes = 0;
 }
 
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *c,
                            bool *in_place) {
   tutti_status status = check_op(function, c);
   if (status) return status;
-  if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= comm->ranks))
-    return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d", function, c->root,
-                   comm->ranks - 1);
+  const int data = tt_call_data(comm, c);
+  if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= data))
+    return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d%s", function, c->root, data - 1,
+                   data < comm->ranks ? "; the others bring no data" : "");
   size_t wide = tutti_type_size(c->type) * (tt_coll_owned(c->coll) ? (size_t)comm->ranks : 1);
   size_t bytes;
   if (__builtin_mul_overflow(c->count, wide, &bytes) || bytes > PTRDIFF_MAX)

@@ -6,6 +6,7 @@
 #include "collective.h"
 
 #define LIST(...) __VA_ARGS__
+#define ARRAYS    .src = src, .dst = dst, .count = count, .type = type
 #define COLLECTIVE(name, parameters, fields)                                                 \
   tutti_status tutti_##name(tutti_comm *comm, parameters) {                                  \
     const tt_call call = {fields};                                                           \
@@ -21,20 +22,21 @@
   }
 
 COLLECTIVE(allreduce, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
-           LIST(TUTTI_ALLREDUCE, src, dst, count, type, op, 0))
+           LIST(.coll = TUTTI_ALLREDUCE, ARRAYS, .op = op))
 COLLECTIVE(reduce_scatter,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
-           LIST(TUTTI_REDUCE_SCATTER, src, dst, count, type, op, 0))
+           LIST(.coll = TUTTI_REDUCE_SCATTER, ARRAYS, .op = op))
 COLLECTIVE(all_gather, LIST(const void *src, void *dst, size_t count, tutti_type type),
-           LIST(TUTTI_ALL_GATHER, src, dst, count, type, TUTTI_SUM, 0))
+           LIST(.coll = TUTTI_ALL_GATHER, ARRAYS))
 COLLECTIVE(broadcast, LIST(const void *src, void *dst, size_t count, tutti_type type, int root),
-           LIST(TUTTI_BROADCAST, src, dst, count, type, TUTTI_SUM, root))
+           LIST(.coll = TUTTI_BROADCAST, ARRAYS, .root = root))
 COLLECTIVE(reduce,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op, int root),
-           LIST(TUTTI_REDUCE, src, dst, count, type, op, root))
+           LIST(.coll = TUTTI_REDUCE, ARRAYS, .op = op, .root = root))
 
 /* A barrier is an allreduce of one byte that nobody looks at. */
-static const tt_call barrier = {TUTTI_BARRIER, NULL, NULL, 1, TUTTI_UINT8, TUTTI_MAX, 0};
+static const tt_call barrier = {
+    .coll = TUTTI_BARRIER, .count = 1, .type = TUTTI_UINT8, .op = TUTTI_MAX};
 
 static tt_call barrier_of(tutti_comm *comm) {
   tt_call call = barrier;

@@ -114,6 +114,35 @@ tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices) {
   return status;
 }
 
+tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_helpers");
+  if (status) return status;
+  tt_chooser *chooser = NULL;
+  const bool as_before = helpers == comm->helpers;
+  if (helpers < 0 || helpers >= comm->ranks)
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_helpers: %d is not from 0 to %d", helpers,
+                     comm->ranks - 1);
+  else if (comm->unfinished)
+    status =
+        tt_fail(TUTTI_ERR_STATE, "tutti_comm_set_helpers: requests are in flight; wait for them");
+  else if (helpers && !as_before &&
+           !(chooser =
+                 tt_chooser_new(comm->ranks, comm->ranks - helpers, comm->crowd, tt_has_loop)))
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d helpers", helpers);
+  if (!status && !as_before) {
+    tt_chooser_free(comm->helped);
+    comm->helped = chooser;
+    comm->helpers = helpers;
+    tt_plans_forget(comm);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+int tutti_comm_helpers(const tutti_comm *comm) {
+  return comm ? comm->helpers : -1;
+}
+
 tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
                              tutti_op op, char *name, size_t size) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_plan");

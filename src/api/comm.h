@@ -62,9 +62,10 @@ struct tutti_comm {
   int rank, ranks;
   tt_wire *wire;
   tt_heap *heap;
-  double crowd;   /* ranks per core */
-  uint32_t spins; /* looks before the first yield: more while that helps */
-  tt_chooser *chooser;
+  double crowd;                 /* ranks per core */
+  uint32_t spins;               /* looks before the first yield: more while that helps */
+  int helpers;                  /* ranks, the last ones, that bring no data */
+  tt_chooser *chooser, *helped; /* for calls to which all bring data; or not all do */
   char algo[TT_NAME];
   int slices;
   uint32_t seq, oldest; /* next number; the oldest that may still run */
@@ -72,9 +73,9 @@ struct tutti_comm {
   tt_patience patience; /* of those who test */
   tt_place places[TT_WINDOW];
   tutti_request *queue, *queue_end;
-  int unfinished; /* requests queued or running */
-  int requests;   /* that the user holds */
-  tt_call last; /* the last blocking call, which was found right */
+  int unfinished;           /* requests queued or running */
+  int requests;             /* that the user holds */
+  tt_call last;             /* the last blocking call, which was found right */
   const tt_plan *last_plan; /* what ran it; NULL: none */
   tt_plan plans[TT_PLANS];
   tt_prepared *prepared;
@@ -151,11 +152,17 @@ void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now);
 
 /* ---- calls (call.c) ---- */
 
+/* So many ranks, the first ones, bring data to a call. */
+static inline int tt_call_data(const tutti_comm *comm, const tt_call *call) {
+  return call->everyone ? comm->ranks : comm->ranks - comm->helpers;
+}
+
 /* Is it the last one again, word for word? Then it needs no check and no search. */
 static inline bool tt_call_is_last(const tutti_comm *comm, const tt_call *c) {
   const tt_call *l = &comm->last;
   return comm->last_plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
-         c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root;
+         c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root &&
+         c->everyone == l->everyone;
 }
 /* Checks the arguments; *in_place as they say. */
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,

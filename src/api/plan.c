@@ -15,7 +15,8 @@ enum { SLICE_BYTES = 8 << 20 };
 
 static uint64_t key_of(const tt_call *c, bool in_place) {
   uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
-                  (uint64_t)in_place << 28 | (uint64_t)(uint32_t)c->root << 32;
+                  (uint64_t)in_place << 28 | (uint64_t)c->everyone << 30 |
+                  (uint64_t)(uint32_t)c->root << 32;
   /* a freed handle may come back for an op of another kind */
   if (tt_coll_reduces(c->coll) && tt_op_commutative(c->op)) what |= 1u << 29;
   uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ c->count);
@@ -23,12 +24,13 @@ static uint64_t key_of(const tt_call *c, bool in_place) {
 }
 
 /* All that must be the same on all ranks; handles of user ops may differ. */
-static uint32_t hash_of(const tt_call *c, const char *name, int slices, tt_shape shape) {
+static uint32_t hash_of(const tt_call *c, const tt_sched *sched, int slices, tt_shape shape) {
   unsigned op = c->op < TUTTI_OP_USER ? c->op : TUTTI_OP_USER + (unsigned)tt_op_commutative(c->op);
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)op << 16 |
                       (uint64_t)(uint32_t)c->root << 32);
   h = tt_mix(h ^ c->count);
-  for (; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
+  h = tt_mix(h ^ (uint64_t)sched->data);
+  for (const char *name = sched->name; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)shape << 32);
 }
 
@@ -72,7 +74,7 @@ static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape)
 static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
                             tt_prepared **out) {
   for (tt_prepared *p = comm->prepared; p; p = p->next)
-    if (p->sched->coll == ask->coll && p->sched->root == ask->root &&
+    if (p->sched->coll == ask->coll && p->sched->root == ask->root && p->sched->data == ask->data &&
         p->program->in_place_asked == ask->in_place && strcmp(p->sched->name, name) == 0) {
       *out = p;
       return TUTTI_OK;
@@ -114,19 +116,20 @@ static void warn_refused(tutti_comm *comm, tutti_coll coll, const char *refusal,
 }
 
 static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_plan *plan) {
-  const char *name, *refusal;
-  uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
-  if (tt_coll_owned(c->coll)) bytes *= (uint64_t)comm->ranks;
-  tutti_status status =
-      tt_choose(comm->chooser, c->coll, bytes, tt_needs_of(c->coll, c->type, c->op), c->root,
-                comm->algo, &name, &refusal);
-  if (status) return status;
-  if (refusal) warn_refused(comm, c->coll, refusal, name);
   tt_ask ask = {.coll = c->coll,
                 .ranks = comm->ranks,
                 .rank = comm->rank,
                 .root = c->root,
+                .data = tt_call_data(comm, c),
                 .in_place = in_place};
+  const char *name, *refusal;
+  uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
+  if (tt_coll_owned(c->coll)) bytes *= (uint64_t)comm->ranks;
+  tutti_status status =
+      tt_choose(ask.data < comm->ranks ? comm->helped : comm->chooser, c->coll, bytes,
+                tt_needs_of(c->coll, c->type, c->op), c->root, comm->algo, &name, &refusal);
+  if (status) return status;
+  if (refusal) warn_refused(comm, c->coll, refusal, name);
   plan->how.slices = slices_for(comm, c);
   plan->how.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
   if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
@@ -138,7 +141,7 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
   plan->how.if_lent = program->shape;
   if (program->shape == TT_SHAPE_ONE_SHOT && !asked && tt_two_shot_if_lent(comm->chooser, bytes))
     plan->how.if_lent = TT_SHAPE_TWO_SHOT;
-  plan->hash = hash_of(c, name, plan->how.slices, program->shape);
+  plan->hash = hash_of(c, plan->prepared->sched, plan->how.slices, program->shape);
   return TUTTI_OK;
 }
 

@@ -24,7 +24,7 @@ typedef struct candidate {
 } candidate;
 
 struct tt_chooser {
-  int ranks;
+  int ranks, data;
   tt_profile profile[3]; /* of steps, of loops, of loops that copy nothing */
   tt_line lent[2];       /* one-shot that copies, two-shot that does not */
   bool lent_priced;
@@ -36,10 +36,11 @@ struct tt_chooser {
   char refusal[400];
 };
 
-tt_chooser *tt_chooser_new(int ranks, double crowd, tt_has_loop_fn *has_loop) {
+tt_chooser *tt_chooser_new(int ranks, int data, double crowd, tt_has_loop_fn *has_loop) {
   tt_chooser *c = calloc(1, sizeof *c);
   if (!c) return NULL;
   c->ranks = ranks;
+  c->data = data;
   c->has_loop = has_loop;
   for (int k = 0; k < 3; k++) c->profile[k] = tt_profile_shm(ranks, crowd, k > 0);
   c->profile[2].lent = true;
@@ -66,9 +67,13 @@ unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
   return (tt_op_commutative(op) ? 0 : TT_NEED_ORDER) | (tt_op_rounds(type, op) ? TT_NEED_SAME : 0);
 }
 
+static tt_ask ask_of(const tt_chooser *c, tutti_coll coll, int root) {
+  return (tt_ask){.coll = coll, .ranks = c->ranks, .data = c->data, .root = root};
+}
+
 static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, bool lent,
                      tt_line *line) {
-  tt_ask ask = {.coll = coll, .ranks = c->ranks};
+  tt_ask ask = ask_of(c, coll, 0);
   tt_sched **all;
   if (tt_algo_build_all(name, &ask, &all)) return false;
   bool ok = tt_price(all, c->ranks, &c->profile[lent ? 2 : c->has_loop(all, c->ranks)], line);
@@ -102,13 +107,14 @@ static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs) {
          ((report.rank_order ? TT_NEED_ORDER : 0u) | (report.same_grouping ? TT_NEED_SAME : 0u));
 }
 
-unsigned tt_meets(const char *name, tutti_coll coll, int ranks, int root, unsigned needs) {
+unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs) {
+  tt_ask ask = *asked;
   for (int in_place = 0; in_place < 2 && needs; in_place++) {
-    tt_ask ask = {.coll = coll, .ranks = ranks, .root = root, .in_place = in_place};
     tt_sched **all;
+    ask.in_place = in_place;
     if (tt_algo_build_all(name, &ask, &all)) return 0;
-    needs = met_by(all, ranks, needs);
-    tt_sched_free_all(all, ranks);
+    needs = met_by(all, ask.ranks, needs);
+    tt_sched_free_all(all, ask.ranks);
   }
   return needs;
 }
@@ -118,33 +124,25 @@ unsigned tt_meets(const char *name, tutti_coll coll, int ranks, int root, unsign
 static unsigned lacking(const tt_chooser *c, finding **found, const char *name, tutti_coll coll,
                         unsigned needs, int root) {
   const bool rooted = tt_coll_rooted(coll);
+  const tt_ask ask = ask_of(c, coll, root);
   if (!*found) *found = calloc(rooted ? (size_t)c->ranks : 1, sizeof **found);
-  if (!*found) return needs & ~tt_meets(name, coll, c->ranks, root, needs);
+  if (!*found) return needs & ~tt_meets(name, &ask, needs);
   finding *here = &(*found)[rooted ? root : 0];
   unsigned open = needs & ~here->asked;
-  if (open) here->met |= tt_meets(name, coll, c->ranks, root, open);
+  if (open) here->met |= tt_meets(name, &ask, open);
   here->asked |= open;
   return needs & ~here->met;
 }
 
 static bool try_forced(tt_chooser *c, tutti_coll coll, unsigned needs, int root,
                        const char *forced) {
-  tt_ask ask = {.coll = coll, .ranks = c->ranks, .root = root};
+  tt_ask ask = ask_of(c, coll, root);
   tt_sched *s;
   if (tt_algo_build(forced, &ask, &s)) {
     snprintf(c->refusal, sizeof c->refusal, "%s", tutti_error());
     return false;
   }
-  const int data = s->data;
   tt_sched_free(s);
-  if (data < c->ranks) {
-    snprintf(
-        c->refusal, sizeof c->refusal,
-        "%s takes data from %d of %d ranks only, and all ranks of a communicator bring data: it "
-        "can be shown and proven, not run",
-        forced, data, c->ranks);
-    return false;
-  }
   if (strcmp(c->forced, forced) != 0) {
     snprintf(c->forced, sizeof c->forced, "%s", forced);
     forget_forced(c);
@@ -191,6 +189,11 @@ tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned 
     if (!lacking(c, &c->candidates[coll][best].found, *name, coll, needs, root)) return TUTTI_OK;
     passed[best] = true;
   }
-  return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s", tutti_coll_name(coll),
-                 c->ranks, needs & TT_NEED_ORDER ? " with an op that does not commute" : "");
+  char helpers[60] = "";
+  if (c->data < c->ranks)
+    snprintf(helpers, sizeof helpers, ", %d of which only help (tutti_comm_set_helpers)",
+             c->ranks - c->data);
+  return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s%s", tutti_coll_name(coll),
+                 c->ranks, helpers,
+                 needs & TT_NEED_ORDER ? ", with an op that does not commute" : "");
 }

@@ -18,8 +18,9 @@ typedef struct tt_chooser tt_chooser;
 /* Has the engine a loop for these n ranks' schedules? It is cheaper then. */
 typedef bool tt_has_loop_fn(tt_sched *const *scheds, int n);
 
-/* `crowd`: ranks per core, the same on all ranks. NULL: out of memory. */
-tt_chooser *tt_chooser_new(int ranks, double crowd, tt_has_loop_fn *has_loop);
+/* Of `ranks` the first `data` bring data, the others help. `crowd`: ranks per core, the
+ * same on all ranks. NULL: out of memory. */
+tt_chooser *tt_chooser_new(int ranks, int data, double crowd, tt_has_loop_fn *has_loop);
 void tt_chooser_free(tt_chooser *c);
 
 /* What a plan must do for an op. */
@@ -42,6 +43,6 @@ tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned 
 bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes);
 
 /* Those of `needs` that a plan is shown to meet, in place and not. */
-unsigned tt_meets(const char *name, tutti_coll coll, int ranks, int root, unsigned needs);
+unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs);
 
 #endif

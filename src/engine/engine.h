@@ -68,6 +68,7 @@ typedef struct tt_call { /* what a collective was called with */
   tutti_type type;
   tutti_op op;
   int root;
+  bool everyone; /* brings data, helpers too: a call of tutti's own */
 } tt_call;
 
 typedef struct tt_run tt_run;

@@ -65,7 +65,7 @@ static tt_cursor whole_span(const tt_span *span) {
 
 static void finish_sum(const tt_run *r, const tt_step *step, void *dst, size_t elements) {
   if (step->last && r->o->call.op == TUTTI_AVG)
-    tt_scale(r->o->call.type, dst, elements, r->program->sched->ranks);
+    tt_scale(r->o->call.type, dst, elements, r->program->sched->data);
 }
 
 static void local_step(tt_run *r, const tt_step *step) {
