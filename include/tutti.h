@@ -245,6 +245,18 @@ TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, v
 TUTTI_API tutti_status tutti_all_gather(tutti_comm *comm, const void *src, void *dst,
                                         size_t count, tutti_type type);
 
+/** tutti_reduce_scatter and tutti_all_gather with blocks of any size: rank r's has
+ *  counts[r] elements. The blocks lie one behind another, in rank order.
+ *  counts   one per rank, the same on all ranks; any of them may be 0. Looked at
+ *           during the call only, also by _start and _init.
+ *  src      of reduce_scatter_v all blocks, of all_gather_v this rank's; dst the
+ *           other way round. In place: the block is the rank's place among all
+ *           blocks, counts[0] + ... + counts[rank-1] elements from the first. */
+TUTTI_API tutti_status tutti_reduce_scatter_v(tutti_comm *comm, const void *src, void *dst,
+                                              const size_t *counts, tutti_type type, tutti_op op);
+TUTTI_API tutti_status tutti_all_gather_v(tutti_comm *comm, const void *src, void *dst,
+                                          const size_t *counts, tutti_type type);
+
 /** `count` elements of rank `root`'s src into every rank's dst.
  *  src    looked at on the root only, where it may equal dst. */
 TUTTI_API tutti_status tutti_broadcast(tutti_comm *comm, const void *src, void *dst, size_t count,
@@ -271,6 +283,12 @@ TUTTI_API tutti_status tutti_reduce_scatter_start(tutti_comm *comm, const void *
 TUTTI_API tutti_status tutti_all_gather_start(tutti_comm *comm, const void *src, void *dst,
                                               size_t count, tutti_type type,
                                               tutti_request **request);
+TUTTI_API tutti_status tutti_reduce_scatter_v_start(tutti_comm *comm, const void *src, void *dst,
+                                                    const size_t *counts, tutti_type type,
+                                                    tutti_op op, tutti_request **request);
+TUTTI_API tutti_status tutti_all_gather_v_start(tutti_comm *comm, const void *src, void *dst,
+                                                const size_t *counts, tutti_type type,
+                                                tutti_request **request);
 TUTTI_API tutti_status tutti_broadcast_start(tutti_comm *comm, const void *src, void *dst,
                                              size_t count, tutti_type type, int root,
                                              tutti_request **request);
@@ -291,6 +309,12 @@ TUTTI_API tutti_status tutti_reduce_scatter_init(tutti_comm *comm, const void *s
 TUTTI_API tutti_status tutti_all_gather_init(tutti_comm *comm, const void *src, void *dst,
                                              size_t count, tutti_type type,
                                              tutti_request **request);
+TUTTI_API tutti_status tutti_reduce_scatter_v_init(tutti_comm *comm, const void *src, void *dst,
+                                                   const size_t *counts, tutti_type type,
+                                                   tutti_op op, tutti_request **request);
+TUTTI_API tutti_status tutti_all_gather_v_init(tutti_comm *comm, const void *src, void *dst,
+                                               const size_t *counts, tutti_type type,
+                                               tutti_request **request);
 TUTTI_API tutti_status tutti_broadcast_init(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, int root,
                                             tutti_request **request);

@@ -20,6 +20,9 @@ enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED };              /* mixed: on odd
 enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT };
 /* Whose memory: malloc's, tutti's; tutti's on odd ranks; as each buffer's chance has it. */
 enum { COVER_MALLOC, COVER_TUTTI_MEMORY, COVER_ODD, COVER_EACH };
+/* Counts of the ranks: `count` each; and given one by one: as many, any, 0 for most, all
+ * for one of them, nothing at all. */
+enum { COVER_EVEN, COVER_LISTED, COVER_UNEVEN, COVER_FEW, COVER_HEIR, COVER_NONE, COVER_SPREADS };
 enum { COVER_PERIOD = 509 }; /* data repeat after so many elements: a cheap reference */
 
 typedef struct cover_case {
@@ -29,7 +32,7 @@ typedef struct cover_case {
   tutti_type type;
   int op;
   size_t count;
-  int root, in_place, slices, memory, manner;
+  int root, in_place, slices, memory, manner, spread;
   int helpers; /* so many ranks, the last ones, bring no data */
   int rough; /* floats that round: same bits on all ranks, close to the sum */
   uint64_t seed;
@@ -46,15 +49,34 @@ void cover_print(const cover_case *c, char *line, size_t size);
 bool cover_parse(const char *line, cover_case *c);
 bool cover_has_op(tutti_type type, int op);
 
+/* ---- what a rank has (cover_part.c) ---- */
+
+typedef struct cover_part { /* of the vector, in elements */
+  size_t from, n;
+  bool there; /* else the buffer is not looked at */
+} cover_part;
+
+bool cover_varied(const cover_case *c);            /* the counts are listed */
+size_t cover_count(const cover_case *c, int rank); /* elements of its block */
+size_t cover_whole(const cover_case *c);
+cover_part cover_src(const cover_case *c, int rank);
+cover_part cover_dst(const cover_case *c, int rank);
+bool cover_reduces(tutti_coll coll);
+/* Of how many ranks, from 0 on, is its result the sum? */
+int cover_summed(const cover_case *c, int rank);
+/* Where nothing is summed: whose src belongs at place i of its dst, and from which place
+ * `at`; the `run` elements from there on follow. */
+int cover_origin(const cover_case *c, int rank, size_t i, size_t *at, size_t *run);
+
 /* ---- data (cover_data.c) ---- */
 
 size_t cover_align(tutti_type type);
 uint64_t cover_mix(uint64_t x);
 /* Elements 0 .. n-1 of rank `rank`'s input. */
 void cover_fill(const cover_case *c, int rank, void *to, size_t n);
-/* The result of the reduction, by a loop over ranks in rank order; *size, if not
- * NULL, the sum of the magnitudes as doubles (rough cases). */
-void cover_reduce(const cover_case *c, void *to, size_t n, double *size);
+/* The sum over the first `ranks` ranks, by a loop in rank order; *size, if not NULL, that
+ * of the magnitudes as doubles (rough cases). */
+void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *size);
 /* Is the got element as good as the expected one? */
 bool cover_same(const cover_case *c, const void *got, const void *expected, double size);
 void cover_user_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx);

@@ -130,6 +130,7 @@ static void draw(cover_case *c, uint64_t *state) {
   c->slices = slices[below(state, SLICES)];
   c->memory = below(state, 4);
   c->manner = below(state, 4);
+  c->spread = below(state, 2) ? below(state, COVER_SPREADS) : COVER_EVEN;
   c->rough = below(state, 4) == 0;
   c->seed = cover_mix(*state);
 }
@@ -230,9 +231,10 @@ static const char *op_name(int op) {
 void cover_print(const cover_case *c, char *line, size_t size) {
   snprintf(line, size,
            "P=%d algo=%s; coll=%s type=%s op=%s count=%zu root=%d in_place=%d slices=%d memory=%d "
-           "manner=%d rough=%d helpers=%d seed=%llu",
+           "manner=%d spread=%d rough=%d helpers=%d seed=%llu",
            c->ranks, c->algo, tutti_coll_name(c->coll), tutti_type_name(c->type), op_name(c->op),
-           c->count, c->root, c->in_place, c->slices, c->memory, c->manner, c->rough, c->helpers,
+           c->count, c->root, c->in_place, c->slices, c->memory, c->manner, c->spread, c->rough,
+           c->helpers,
            (unsigned long long)c->seed);
 }
 
@@ -242,9 +244,9 @@ bool cover_parse(const char *line, cover_case *c) {
   if (sscanf(
           line,
           "P=%d algo=%127[^;]; coll=%39s type=%39s op=%39s count=%zu root=%d in_place=%d slices=%d "
-          "memory=%d manner=%d rough=%d helpers=%d seed=%llu",
+          "memory=%d manner=%d spread=%d rough=%d helpers=%d seed=%llu",
           &c->ranks, c->algo, coll, type, op, &c->count, &c->root, &c->in_place, &c->slices,
-          &c->memory, &c->manner, &c->rough, &c->helpers, &seed) != 14)
+          &c->memory, &c->manner, &c->spread, &c->rough, &c->helpers, &seed) != 15)
     return false;
   c->seed = seed;
   int i = 0, j = 0, k = 0;

@@ -99,8 +99,7 @@ static void fill_bits(const cover_case *c, uint64_t u, void *to) {
 
 void cover_fill(const cover_case *c, int rank, void *to, size_t n) {
   const size_t size = tutti_type_size(c->type);
-  const bool bits = c->type <= TUTTI_UINT64 || c->op >= COVER_USER || c->coll == TUTTI_BROADCAST ||
-                    c->coll == TUTTI_ALL_GATHER;
+  const bool bits = c->type <= TUTTI_UINT64 || c->op >= COVER_USER || !cover_reduces(c->coll);
   char *at = to;
   for (size_t i = 0; i < n; i++, at += size) {
     uint64_t u = cover_mix(cover_mix(c->seed + (uint64_t)rank * 0x9e3779b97f4a7c15u) ^
@@ -166,13 +165,13 @@ static double magnitude(tutti_type t, const void *p) {
   return fabs(get_real(part, p)) + fabs(get_real(part, (const char *)p + tutti_type_size(part)));
 }
 
-void cover_reduce(const cover_case *c, void *to, size_t n, double *size) {
+void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *size) {
   const size_t each = tutti_type_size(c->type);
   static _Thread_local unsigned char next[COVER_PERIOD * 16];
   char *sum = to;
   cover_fill(c, 0, to, n);
   for (size_t i = 0; size && i < n; i++) size[i] = magnitude(c->type, sum + i * each);
-  for (int r = 1; r < c->ranks - c->helpers; r++) {
+  for (int r = 1; r < ranks; r++) {
     cover_fill(c, r, next, n);
     for (size_t i = 0; size && i < n; i++) size[i] += magnitude(c->type, next + i * each);
     if (c->op == COVER_USER)
@@ -186,8 +185,7 @@ void cover_reduce(const cover_case *c, void *to, size_t n, double *size) {
       memcpy(sum + i * each, result, each);
     }
   }
-  for (size_t i = 0; c->op == TUTTI_AVG && i < n; i++)
-    one_scale(c->type, sum + i * each, c->ranks - c->helpers);
+  for (size_t i = 0; c->op == TUTTI_AVG && i < n; i++) one_scale(c->type, sum + i * each, ranks);
 }
 
 /* ---- comparing ---- */

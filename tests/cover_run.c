@@ -22,28 +22,14 @@ typedef struct bench { /* one rank's part of a case */
   const cover_case *c;
   int rank;
   bool in_place;
-  size_t size, period, take, give; /* bytes an element; elements of src and dst */
-  size_t whole;                    /* of the whole vector */
+  size_t size, period; /* bytes an element */
+  size_t whole;        /* elements of the whole vector */
+  cover_part take, give;
   buffer src, dst;
   unsigned char *before; /* what src held */
   unsigned char expected[COVER_PERIOD * 16];
   double sizes[COVER_PERIOD];
 } bench;
-
-static bool helps(const bench *b) {
-  return b->rank >= b->c->ranks - b->c->helpers;
-}
-static bool has_src(const bench *b) {
-  return !helps(b) && b->c->coll != TUTTI_BARRIER &&
-         (b->c->coll != TUTTI_BROADCAST || b->rank == b->c->root);
-}
-static bool has_dst(const bench *b) {
-  return !helps(b) && b->c->coll != TUTTI_BARRIER &&
-         (b->c->coll != TUTTI_REDUCE || b->rank == b->c->root);
-}
-static bool reduces(const cover_case *c) {
-  return c->coll == TUTTI_ALLREDUCE || c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_REDUCE;
-}
 
 /* ---- buffers ---- */
 
@@ -95,50 +81,41 @@ static void tile(const bench *b, unsigned char *to, const unsigned char *of, siz
   }
 }
 
-/* Where in the whole vector src and dst begin. */
-static size_t src_from(const bench *b) {
-  return b->c->coll == TUTTI_ALL_GATHER ? (size_t)b->rank * b->c->count : 0;
-}
-static size_t dst_from(const bench *b) {
-  return b->c->coll == TUTTI_REDUCE_SCATTER ? (size_t)b->rank * b->c->count : 0;
-}
-
-/* What the call is given: in place, both lie in the larger of the two buffers. */
+/* What the call is given: in place, both lie in one buffer for the whole vector. */
 static void *src_of(const bench *b) {
-  if (!b->in_place || !has_src(b)) return b->src.at;
-  return b->c->coll == TUTTI_ALL_GATHER ? b->dst.at + src_from(b) * b->size : b->dst.at;
+  return b->in_place ? b->dst.at + b->take.from * b->size : b->src.at;
 }
 static void *dst_of(const bench *b) {
-  return b->in_place && has_dst(b) ? b->dst.at + dst_from(b) * b->size : b->dst.at;
+  return b->in_place ? b->dst.at + b->give.from * b->size : b->dst.at;
 }
 
 static void write_input(const bench *b) {
   static _Thread_local unsigned char table[COVER_PERIOD * 16];
-  if (!has_src(b)) return;
+  if (!b->take.there) return;
   cover_fill(b->c, b->rank, table, b->period);
-  tile(b, src_of(b), table, src_from(b), b->take);
+  tile(b, src_of(b), table, b->take.from, b->take.n);
 }
 
 static bool set_up(bench *b, tutti_comm *comm) {
   const cover_case *c = b->c;
-  const size_t P = (size_t)c->ranks;
-  bool owned = c->coll == TUTTI_ALL_GATHER || c->coll == TUTTI_REDUCE_SCATTER;
   b->size = tutti_type_size(c->type);
-  b->whole = owned ? P * c->count : c->count;
+  b->whole = cover_whole(c);
   b->period = b->whole < COVER_PERIOD ? b->whole : COVER_PERIOD;
   if (!b->period) b->period = 1;
-  b->take = c->coll == TUTTI_REDUCE_SCATTER ? b->whole : c->count;
-  b->give = c->coll == TUTTI_ALL_GATHER ? b->whole : c->count;
+  b->take = cover_src(c, b->rank);
+  b->give = cover_dst(c, b->rank);
   b->in_place = (c->in_place == COVER_IN_PLACE || (c->in_place == COVER_MIXED && b->rank % 2)) &&
-                has_src(b) && has_dst(b) && c->count > 0;
+                b->take.n > 0 && b->give.n > 0;
   uint64_t u = cover_mix(c->seed + (uint64_t)b->rank);
+  const bool apart = !b->in_place;
   if (b->in_place && !make_buffer(b, comm, b->whole, u, &b->dst)) return false;
-  if (!b->in_place && has_src(b) && !make_buffer(b, comm, b->take, u, &b->src)) return false;
-  if (!b->in_place && has_dst(b) && !make_buffer(b, comm, b->give, u >> 8, &b->dst)) return false;
+  if (apart && b->take.there && !make_buffer(b, comm, b->take.n, u, &b->src)) return false;
+  if (apart && b->give.there && !make_buffer(b, comm, b->give.n, u >> 8, &b->dst)) return false;
   write_input(b);
-  b->before = malloc(b->take * b->size + 1);
-  if (b->before && has_src(b)) memcpy(b->before, src_of(b), b->take * b->size);
-  if (reduces(c)) cover_reduce(c, b->expected, b->period, c->rough ? b->sizes : NULL);
+  b->before = malloc(b->take.n * b->size + 1);
+  if (b->before && b->take.there) memcpy(b->before, src_of(b), b->take.n * b->size);
+  if (cover_summed(c, b->rank))
+    cover_reduce(c, cover_summed(c, b->rank), b->expected, b->period, c->rough ? b->sizes : NULL);
   return b->before != NULL;
 }
 
@@ -155,9 +132,27 @@ static tutti_op handle(const cover_ops *ops, int op) {
   return op == COVER_ORDERED ? ops->ordered : (tutti_op)op;
 }
 
+/* The counts of all ranks; the caller's to free. */
+static size_t *counts_of(const cover_case *c) {
+  size_t *counts = malloc((size_t)c->ranks * sizeof *counts);
+  for (int r = 0; counts && r < c->ranks; r++) counts[r] = cover_count(c, r);
+  return counts;
+}
+
+static tutti_status block_varied(tutti_comm *m, tutti_op op, const cover_case *c, const void *src,
+                                 void *dst) {
+  size_t *counts = counts_of(c);
+  tutti_status status = c->coll == TUTTI_ALL_GATHER
+                            ? tutti_all_gather_v(m, src, dst, counts, c->type)
+                            : tutti_reduce_scatter_v(m, src, dst, counts, c->type, op);
+  free(counts);
+  return status;
+}
+
 static tutti_status block(tutti_comm *m, const cover_ops *ops, const cover_case *c, const void *src,
                           void *dst) {
   const tutti_op op = handle(ops, c->op);
+  if (cover_varied(c)) return block_varied(m, op, c, src, dst);
   switch (c->coll) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(m, src, dst, c->count, c->type, op);
     case TUTTI_REDUCE_SCATTER: return tutti_reduce_scatter(m, src, dst, c->count, c->type, op);
@@ -168,28 +163,39 @@ static tutti_status block(tutti_comm *m, const cover_ops *ops, const cover_case 
   }
 }
 
+/* The counts are gone when the operation runs. */
+static tutti_status start_varied(tutti_comm *m, tutti_op op, const cover_case *c, const void *src,
+                                 void *dst, tutti_request **r) {
+  const bool keep = c->manner == COVER_PERSISTENT;
+  size_t *counts = counts_of(c);
+  tutti_status status;
+  if (c->coll == TUTTI_ALL_GATHER)
+    status = (keep ? tutti_all_gather_v_init : tutti_all_gather_v_start)(m, src, dst, counts,
+                                                                         c->type, r);
+  else
+    status = (keep ? tutti_reduce_scatter_v_init : tutti_reduce_scatter_v_start)(
+        m, src, dst, counts, c->type, op, r);
+  if (counts) memset(counts, PAINT, (size_t)c->ranks * sizeof *counts);
+  free(counts);
+  return status;
+}
+
 tutti_status cover_start(tutti_comm *m, const cover_ops *ops, const cover_case *c, const void *src,
                          void *dst, tutti_request **r) {
   const tutti_op op = handle(ops, c->op);
   const bool keep = c->manner == COVER_PERSISTENT;
+#define START(name, ...) \
+  return (keep ? tutti_##name##_init : tutti_##name##_start)(m, src, dst, __VA_ARGS__, r)
+  if (cover_varied(c)) return start_varied(m, op, c, src, dst, r);
   switch (c->coll) {
-    case TUTTI_ALLREDUCE:
-      return (keep ? tutti_allreduce_init : tutti_allreduce_start)(m, src, dst, c->count, c->type,
-                                                                   op, r);
-    case TUTTI_REDUCE_SCATTER:
-      return (keep ? tutti_reduce_scatter_init : tutti_reduce_scatter_start)(m, src, dst, c->count,
-                                                                             c->type, op, r);
-    case TUTTI_ALL_GATHER:
-      return (keep ? tutti_all_gather_init : tutti_all_gather_start)(m, src, dst, c->count, c->type,
-                                                                     r);
-    case TUTTI_BROADCAST:
-      return (keep ? tutti_broadcast_init : tutti_broadcast_start)(m, src, dst, c->count, c->type,
-                                                                   c->root, r);
-    case TUTTI_REDUCE:
-      return (keep ? tutti_reduce_init : tutti_reduce_start)(m, src, dst, c->count, c->type, op,
-                                                             c->root, r);
+    case TUTTI_ALLREDUCE: START(allreduce, c->count, c->type, op);
+    case TUTTI_REDUCE_SCATTER: START(reduce_scatter, c->count, c->type, op);
+    case TUTTI_ALL_GATHER: START(all_gather, c->count, c->type);
+    case TUTTI_BROADCAST: START(broadcast, c->count, c->type, c->root);
+    case TUTTI_REDUCE: START(reduce, c->count, c->type, op, c->root);
     default: return (keep ? tutti_barrier_init : tutti_barrier_start)(m, r);
   }
+#undef START
 }
 
 static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b) {
@@ -215,41 +221,48 @@ static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b)
 
 /* ---- the verdict ---- */
 
+/* Compares n elements of dst with those wanted; the first that is wrong, or n. */
+static size_t compare(const bench *b, const unsigned char *x, const unsigned char *y, size_t n,
+                      const double *sizes) {
+  size_t i = 0;
+  if (memcmp(x, y, n * b->size) == 0) return n;
+  while (i < n && (sizes ? cover_same(b->c, x + i * b->size, y + i * b->size, sizes[i])
+                         : memcmp(x + i * b->size, y + i * b->size, b->size) == 0))
+    i++;
+  return i;
+}
+
 /* The first element of dst that is wrong; SIZE_MAX if none is. */
 static size_t first_wrong(const bench *b) {
   static _Thread_local unsigned char table[COVER_PERIOD * 16];
-  const cover_case *c = b->c;
+  const bool sums = cover_summed(b->c, b->rank) > 0;
   const unsigned char *got = dst_of(b);
-  for (size_t at = 0; has_dst(b) && at < b->give;) {
-    size_t whole = at + dst_from(b), phase = whole % b->period, n = b->period - phase;
-    const unsigned char *want = b->expected;
-    if (n > b->give - at) n = b->give - at;
-    if (c->coll == TUTTI_ALL_GATHER && n > c->count - at % c->count) n = c->count - at % c->count;
-    if (!reduces(c)) {
-      bool new_owner = at == 0 || (c->coll == TUTTI_ALL_GATHER && at % c->count == 0);
-      int owner = c->coll == TUTTI_ALL_GATHER ? (int)(at / c->count) : c->root;
-      if (new_owner) cover_fill(c, owner, table, b->period);
-      want = table;
-    }
-    const unsigned char *x = got + at * b->size, *y = want + phase * b->size;
-    for (size_t i = 0; memcmp(x, y, n * b->size) != 0 && i < n; i++)
-      if (reduces(c) ? !cover_same(c, x + i * b->size, y + i * b->size, b->sizes[phase + i])
-                     : memcmp(x + i * b->size, y + i * b->size, b->size) != 0)
-        return at + i;
-    at += n;
+  int filled = -1;
+  for (size_t i = 0; i < b->give.n;) {
+    size_t at = i + b->give.from, n = b->give.n - i, run = n;
+    const int of = sums ? -1 : cover_origin(b->c, b->rank, at, &at, &run);
+    if (of != filled) cover_fill(b->c, filled = of, table, b->period);
+    const size_t phase = at % b->period;
+    if (n > run) n = run;
+    if (n > b->period - phase) n = b->period - phase;
+    const size_t right =
+        compare(b, got + i * b->size, (sums ? b->expected : table) + phase * b->size, n,
+                sums ? b->sizes + phase : NULL);
+    if (right < n) return i + right;
+    i += n;
   }
   return SIZE_MAX;
 }
 
 /* Is src, where dst does not cover it, as it was? */
 static bool input_kept(const bench *b) {
-  if (!has_src(b)) return true;
+  if (!b->take.there) return true;
   const unsigned char *now = src_of(b);
-  if (!b->in_place) return memcmp(now, b->before, b->take * b->size) == 0;
-  if (b->c->coll != TUTTI_REDUCE_SCATTER) return true;
-  size_t lo = dst_from(b) * b->size, hi = lo + b->c->count * b->size;
+  if (!b->in_place) return memcmp(now, b->before, b->take.n * b->size) == 0;
+  if (b->give.n >= b->take.n) return true;
+  size_t lo = b->give.from * b->size, hi = lo + b->give.n * b->size;
   return memcmp(now, b->before, lo) == 0 &&
-         memcmp(now + hi, b->before + hi, b->take * b->size - hi) == 0;
+         memcmp(now + hi, b->before + hi, b->take.n * b->size - hi) == 0;
 }
 
 /* Do all ranks hold the same bits? Asked over another communicator. */
@@ -259,8 +272,7 @@ static tutti_status same_everywhere(const bench *b, tutti_comm *side, bool *same
   *same = true;
   if (b->c->coll != TUTTI_ALLREDUCE || !b->c->rough || b->c->ranks > 64) return TUTTI_OK;
   if (b->c->type >= TUTTI_FLOAT_INT) return TUTTI_OK; /* padding may differ */
-  for (size_t i = 0; has_dst(b) && i < b->give * b->size; i++)
-    mine = (mine ^ got[i]) * 0x100000001b3u;
+  for (size_t i = 0; i < b->give.n * b->size; i++) mine = (mine ^ got[i]) * 0x100000001b3u;
   tutti_status status = tutti_all_gather(side, &mine, all, 1, TUTTI_UINT64);
   for (int r = 0; !status && r < b->c->ranks - b->c->helpers; r++)
     *same = *same && all[r] == all[0];
@@ -290,7 +302,7 @@ bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const c
   bool good = !status && same && wrong == SIZE_MAX && guarded(&b->src) && guarded(&b->dst);
   *over = status != TUTTI_OK;
   if (!status && wrong != SIZE_MAX)
-    snprintf(why, size, "element %zu of %zu is wrong", wrong, b->give);
+    snprintf(why, size, "element %zu of %zu is wrong", wrong, b->give.n);
   else if (!status && !good)
     snprintf(why, size, same ? "bytes around a buffer changed" : "ranks hold different bits");
   else if (good && !input_kept(b)) {

@@ -15,7 +15,7 @@
 typedef struct job {
   tutti_comm *comm;
   tutti_request *request;
-  uint64_t tag;
+  uint64_t tag, seed; /* of the data; of the counts */
   tutti_coll coll;
   size_t count;
   int root;
@@ -26,56 +26,60 @@ static uint32_t value(uint64_t tag, int rank, size_t i) {
   return (uint32_t)cover_mix(tag + (uint64_t)rank * 0x10001 + i);
 }
 
-static size_t whole(const job *j) {
-  bool owned = j->coll == TUTTI_ALL_GATHER || j->coll == TUTTI_REDUCE_SCATTER;
-  return j->count * (owned ? (size_t)tutti_comm_size(j->comm) : 1);
+static cover_case case_of(const job *j, bool persistent) {
+  cover_case c = {.coll = j->coll, .type = TUTTI_UINT32, .op = TUTTI_SUM, .count = j->count};
+  c.ranks = tutti_comm_size(j->comm);
+  c.root = j->root;
+  c.manner = persistent ? COVER_PERSISTENT : COVER_WAIT;
+  c.spread = (int)(j->seed >> 50) % COVER_SPREADS;
+  c.seed = j->seed;
+  return c;
 }
 
 static bool make_job(job *j, tutti_comm *comm, uint64_t tag) {
   static const size_t counts[] = {0, 1, 5, 24, 25, 100, 1000, 4099, 30000};
   uint64_t u = cover_mix(tag);
-  *j = (job){.comm = comm, .tag = tag};
+  *j = (job){.comm = comm, .tag = tag, .seed = tag};
   j->coll = (tutti_coll)(u % TUTTI_COLL_COUNT);
   j->count = counts[u >> 8 & 7] + (u >> 20) % 5;
   if ((u >> 30) % 16 == 0) j->count = counts[8];
   j->root = (int)((u >> 40) % (uint64_t)tutti_comm_size(comm));
-  j->src = calloc(whole(j) + 1, sizeof *j->src);
-  j->dst = calloc(whole(j) + 1, sizeof *j->dst);
+  const cover_case c = case_of(j, false);
+  j->src = calloc(cover_whole(&c) + 1, sizeof *j->src);
+  j->dst = calloc(cover_whole(&c) + 1, sizeof *j->dst);
   return CHECK(j->src && j->dst);
 }
 
 static void fill(const job *j) {
-  const size_t n = whole(j), me = (size_t)tutti_comm_rank(j->comm);
-  for (size_t i = 0; i < n; i++)
-    j->src[i] = value(j->tag, (int)me, i + (j->coll == TUTTI_ALL_GATHER ? me * j->count : 0));
-  memset(j->dst, 0xee, n * sizeof *j->dst);
+  const cover_case c = case_of(j, false);
+  const int me = tutti_comm_rank(j->comm);
+  const cover_part src = cover_src(&c, me);
+  for (size_t i = 0; i < src.n; i++) j->src[i] = value(j->tag, me, src.from + i);
+  memset(j->dst, 0xee, cover_whole(&c) * sizeof *j->dst);
 }
 
 static tutti_status begin(job *j, bool persistent) {
   static const cover_ops ops = {TUTTI_SUM, TUTTI_SUM};
-  cover_case c = {.coll = j->coll, .type = TUTTI_UINT32, .op = TUTTI_SUM, .count = j->count};
-  c.root = j->root;
-  c.manner = persistent ? COVER_PERSISTENT : COVER_WAIT;
+  const cover_case c = case_of(j, persistent);
   fill(j);
   return cover_start(j->comm, &ops, &c, j->src, j->dst, &j->request);
 }
 
-static uint32_t expected(const job *j, size_t i) {
-  const int P = tutti_comm_size(j->comm), me = tutti_comm_rank(j->comm);
-  if (j->coll == TUTTI_ALL_GATHER) return value(j->tag, (int)(i / j->count), i);
-  if (j->coll == TUTTI_BROADCAST) return value(j->tag, j->root, i);
+static uint32_t expected(const job *j, const cover_case *c, size_t i) {
+  const int me = tutti_comm_rank(j->comm), ranks = cover_summed(c, me);
   uint32_t sum = 0;
-  if (j->coll == TUTTI_REDUCE_SCATTER) i += (size_t)me * j->count;
-  for (int r = 0; r < P; r++) sum += value(j->tag, r, i);
-  return sum;
+  size_t at, run;
+  for (int r = 0; r < ranks; r++) sum += value(j->tag, r, i);
+  if (cover_reduces(j->coll)) return sum;
+  const int of = cover_origin(c, me, i, &at, &run);
+  return value(j->tag, of, at);
 }
 
 static bool right(const job *j) {
-  size_t n = j->coll == TUTTI_ALL_GATHER ? whole(j) : j->count;
-  if (j->coll == TUTTI_BARRIER) return true;
-  if (j->coll == TUTTI_REDUCE && tutti_comm_rank(j->comm) != j->root) return true;
-  for (size_t i = 0; i < n; i++)
-    if (j->dst[i] != expected(j, i)) {
+  const cover_case c = case_of(j, false);
+  const cover_part dst = cover_dst(&c, tutti_comm_rank(j->comm));
+  for (size_t i = 0; i < dst.n; i++)
+    if (j->dst[i] != expected(j, &c, dst.from + i)) {
       printf("# %s of %zu, tag %llu: element %zu is wrong\n", tutti_coll_name(j->coll), j->count,
              (unsigned long long)j->tag, i);
       return false;

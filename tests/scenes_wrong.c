@@ -98,7 +98,7 @@ bool scene_ops(tutti_comm *base, uint64_t seed) {
   if (made++ == 0) ok = CHECK(!tutti_op_create(cover_user_op, NULL, 1, &user)) && ok;
   pthread_mutex_unlock(&lock);
   cover_fill(&c, me, x, N);
-  cover_reduce(&c, z, N, NULL);
+  cover_reduce(&c, P, z, N, NULL);
   ok = ok && CHECK(!tutti_barrier(base)) &&
        CHECK(!tutti_allreduce(comm, x, y, N, TUTTI_UINT32, user)) && CHECK(!memcmp(y, z, sizeof y));
   ok = ok && CHECK(!tutti_barrier(base));
@@ -109,7 +109,7 @@ bool scene_ops(tutti_comm *base, uint64_t seed) {
          ok;
   pthread_mutex_unlock(&lock);
   c.op = COVER_ORDERED;
-  cover_reduce(&c, z, N, NULL);
+  cover_reduce(&c, P, z, N, NULL);
   ok = ok && CHECK(!tutti_barrier(base)) &&
        CHECK(!tutti_allreduce(comm, x, y, N, TUTTI_UINT32, ordered)) &&
        CHECK(!memcmp(y, z, sizeof y)) &&
@@ -211,6 +211,18 @@ bool scene_abort(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
+/* One of several ranks says that another one's block is larger, or that one has more in
+ * all, or calls what has no counts. */
+static tutti_status varied_call(tutti_comm *comm, int way, bool other, uint64_t *x, uint64_t *y) {
+  size_t counts[64], all = 0;
+  for (int r = 0; r < tutti_comm_size(comm); r++) all += counts[r] = 2;
+  if (other && way == 0) counts[0]++, counts[1]--;
+  if (other && way == 1) counts[1] = 3;
+  if (way == 0) return tutti_reduce_scatter_v(comm, x, y, counts, TUTTI_INT64, TUTTI_SUM);
+  if (!other || way == 1) return tutti_all_gather_v(comm, x, y, counts, TUTTI_INT64);
+  return tutti_all_gather(comm, x, y, all, TUTTI_INT64);
+}
+
 /* The call that rank `other` makes differently, in its n-th way. */
 static tutti_status one_call(tutti_comm *comm, int way, bool other, uint64_t *x, uint64_t *y) {
   const int root = tutti_comm_size(comm) - 1;
@@ -225,9 +237,10 @@ static tutti_status one_call(tutti_comm *comm, int way, bool other, uint64_t *x,
     case 6: return tutti_allreduce(comm, x, y, other ? 0 : 10, TUTTI_INT64, TUTTI_SUM);
     case 7: return tutti_allreduce(comm, x, y, other ? 10 : 0, TUTTI_INT64, TUTTI_SUM);
     case 8: return tutti_all_gather(comm, x, y, other ? 3 : 2, TUTTI_INT64);
-    default:
+    case 9:
       return other ? tutti_all_gather(comm, x, y, 2, TUTTI_INT64)
                    : tutti_reduce_scatter(comm, x, y, 2, TUTTI_INT64, TUTTI_SUM);
+    default: return varied_call(comm, way - 10, other, x, y);
   }
 }
 
@@ -242,6 +255,9 @@ static const char *const their_words[] = {
     "allreduce of 10 int64, sum|allreduce of 0 int64, sum",
     "all_gather of 3 int64|all_gather of 2 int64",
     "all_gather of 2 int64|reduce_scatter of 2 int64, sum",
+    "reduce_scatter_v of |int64 in all, sum (with other counts)",
+    "all_gather_v of |int64 in all, but rank |int64 in all",
+    "all_gather of |all_gather_v of |int64 in all",
 };
 enum { WAYS = sizeof their_words / sizeof *their_words };
 
@@ -251,7 +267,7 @@ bool scene_mismatch(tutti_comm *base, uint64_t seed) {
   bool ok = true;
   for (int way = 0; way < WAYS && P > 1; way++) {
     static const char *const algos[] = {NULL, "naive", "fold(ring)", "doubling", "two-shot"};
-    uint64_t x[64] = {0}, y[64] = {0};
+    uint64_t x[256] = {0}, y[256] = {0};
     char words[200];
     const int odd_one = (int)(cover_mix(seed + (uint64_t)way) % (uint64_t)P);
     tutti_comm *comm;

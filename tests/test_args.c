@@ -173,6 +173,36 @@ static void buffers(void **state) {
           TUTTI_ERR_ARG, "src|address space");
 }
 
+/* Counts for each rank; a thread that makes bad calls is rank 1 of 3. */
+static void counts(void **state) {
+  double x[12] = {0}, y[12];
+  tutti_comm *c = comms[1];
+  const size_t four[] = {4, 4, 4}, minus[] = {4, 4, (size_t)-1}, hole[] = {4, 0, 4};
+  const size_t wraps[] = {(size_t)1 << 63, (size_t)1 << 63, 4};
+  const size_t above[] = {(size_t)INT64_MAX / 8, 0, 1};
+  (void)state;
+  REFUSES(tutti_reduce_scatter_v(c, x, y, NULL, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+          "tutti_reduce_scatter_v|counts is NULL");
+  REFUSES(tutti_all_gather_v(c, x, y, NULL, TUTTI_DOUBLE), TUTTI_ERR_ARG,
+          "tutti_all_gather_v|counts is NULL");
+  REFUSES(tutti_all_gather_v(NULL, x, y, NULL, TUTTI_DOUBLE), TUTTI_ERR_ARG, "comm is NULL");
+  REFUSES(tutti_all_gather_v(c, x, y, minus, TUTTI_DOUBLE), TUTTI_ERR_ARG, "counts[2]|negative");
+  REFUSES(tutti_reduce_scatter_v(c, x, y, wraps, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+          "counts[0] 9223372036854775808 is larger");
+  REFUSES(tutti_reduce_scatter_v(c, x, y, above, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+          "counts[2]|with those before it");
+  REFUSES(tutti_all_gather_v(c, NULL, y, four, TUTTI_DOUBLE), TUTTI_ERR_ARG, "src is NULL");
+  REFUSES(tutti_reduce_scatter_v(c, x, NULL, four, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+          "dst is NULL");
+  REFUSES(tutti_all_gather_v(c, NULL, NULL, hole, TUTTI_DOUBLE), TUTTI_ERR_ARG, "dst is NULL");
+  REFUSES(tutti_reduce_scatter_v(c, x, x + 5, four, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_OVERLAP,
+          "overlap"); /* rank 1's place is x + 4 */
+  REFUSES(tutti_all_gather_v(c, y + 3, y, four, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
+  REFUSES(tutti_reduce_scatter_v(c, x, y, four, TUTTI_DOUBLE, TUTTI_BAND), TUTTI_ERR_OP, "no op");
+  REFUSES(tutti_all_gather_v_start(c, x, y, four, TUTTI_DOUBLE, NULL), TUTTI_ERR_ARG,
+          "tutti_all_gather_v_start|request is NULL");
+}
+
 static void others(void **state) {
   tutti_comm *c, *out[1];
   tutti_op op;
@@ -417,6 +447,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(null_pointers, make, drop),
       cmocka_unit_test_setup_teardown(numbers, make, drop),
       cmocka_unit_test_setup_teardown(buffers, make, drop),
+      cmocka_unit_test_setup_teardown(counts, make, drop),
       cmocka_unit_test_setup_teardown(others, make, drop),
       cmocka_unit_test(too_many_ops),
       cmocka_unit_test(environments),

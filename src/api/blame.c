@@ -28,11 +28,12 @@ void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
 static int words_of(const tt_record *r, char *text, size_t size) {
   const char *op = r->op >= TUTTI_OP_USER ? "user" : tutti_op_name((tutti_op)r->op);
   if (r->coll == TUTTI_BARRIER) return snprintf(text, size, "barrier");
-  int n = snprintf(text, size, "%s of %llu %s", tutti_coll_name((tutti_coll)r->coll),
-                   (unsigned long long)r->count, tutti_type_name((tutti_type)r->type));
+  const bool rooted = tt_coll_rooted((tutti_coll)r->coll), varied = !rooted && r->root;
+  int n = snprintf(text, size, "%s%s of %llu %s%s", tutti_coll_name((tutti_coll)r->coll),
+                   varied ? "_v" : "", (unsigned long long)r->count,
+                   tutti_type_name((tutti_type)r->type), varied ? " in all" : "");
   if (tt_coll_reduces((tutti_coll)r->coll)) n += snprintf(text + n, size - (size_t)n, ", %s", op);
-  if (tt_coll_rooted((tutti_coll)r->coll))
-    n += snprintf(text + n, size - (size_t)n, ", root %u", r->root);
+  if (rooted) n += snprintf(text + n, size - (size_t)n, ", root %u", r->root);
   return n;
 }
 
@@ -59,9 +60,10 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
     words_of(&mine, ours, sizeof ours);
     words_of(&theirs, other, sizeof other);
     const char *hint =
-        strcmp(ours, other)
-            ? ""
-            : " (with another plan: are TUTTI_ALGO and tutti_comm_set_helpers the same?)";
+        strcmp(ours, other)        ? ""
+        : mine.root != theirs.root ? " (with other counts)"
+                                   : " (with another plan: are TUTTI_ALGO and "
+                                     "tutti_comm_set_helpers the same?)";
     snprintf(comm->why, sizeof comm->why,
              "operation %u: rank %d called %s, but rank %d called %s%s", mine.stamp.seq, peer,
              other, comm->rank, ours, hint);

@@ -2,9 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "comm.h"
 
+#include <stdio.h>
+
 typedef struct extent {
   uintptr_t at;
   size_t bytes;
+  uintptr_t base; /* where the whole vector would begin */
 } extent;
 
 static bool overlap(extent a, extent b) {
@@ -36,24 +39,52 @@ static tutti_status check_buffer(const char *function, const char *name, extent 
   return TUTTI_OK;
 }
 
-/* What of src and dst this rank has, and where in-place buffers lie. */
-static void extents(const tutti_comm *comm, const tt_call *c, extent *src, extent *dst,
-                    uintptr_t *in_place_src) {
-  size_t one = c->count * tutti_type_size(c->type), all = one * (size_t)comm->ranks;
-  *src = (extent){(uintptr_t)c->src, one};
-  *dst = (extent){(uintptr_t)c->dst, one};
-  *in_place_src = dst->at;
-  if (c->coll == TUTTI_ALL_GATHER) {
-    dst->bytes = all;
-    *in_place_src = dst->at + one * (size_t)comm->rank;
+/* The vector in elements: all of it, this rank's own block, and what lies before that. */
+typedef struct vector {
+  size_t all, own, before;
+} vector;
+
+static tutti_status too_long(const char *function, const char *what, size_t count) {
+  return tt_fail(TUTTI_ERR_ARG, "%s: %s %zu is larger than any memory%s", function, what, count,
+                 (ptrdiff_t)count < 0 ? " (is it a negative number?)" : "");
+}
+
+static tutti_status measure_varied(const tutti_comm *comm, const char *function, const tt_call *c,
+                                   size_t most, vector *v) {
+  if (!c->counts) return tt_fail(TUTTI_ERR_ARG, "%s: counts is NULL", function);
+  *v = (vector){0, c->counts[comm->rank], 0};
+  for (int r = 0; r < comm->ranks; r++) {
+    char what[40];
+    if (r == comm->rank) v->before = v->all;
+    if (c->counts[r] <= most - v->all) {
+      v->all += c->counts[r];
+      continue;
+    }
+    snprintf(what, sizeof what, r ? "with those before it counts[%d]" : "counts[%d]", r);
+    return too_long(function, what, c->counts[r]);
   }
-  if (c->coll == TUTTI_REDUCE_SCATTER) {
-    src->bytes = all;
-    *in_place_src = dst->at - one * (size_t)comm->rank;
-  }
-  if (c->coll == TUTTI_BROADCAST && comm->rank != c->root) src->bytes = 0;
-  if (c->coll == TUTTI_REDUCE && comm->rank != c->root) dst->bytes = 0;
-  if (comm->rank >= tt_call_data(comm, c)) src->bytes = dst->bytes = 0;
+  return TUTTI_OK;
+}
+
+static tutti_status measure(const tutti_comm *comm, const char *function, const tt_call *c,
+                            vector *v) {
+  const size_t most = PTRDIFF_MAX / tutti_type_size(c->type);
+  if (c->varied) return measure_varied(comm, function, c, most, v);
+  const size_t blocks = tt_coll_owned(c->coll) ? (size_t)comm->ranks : 1;
+  if (c->count > most / blocks) return too_long(function, "count", c->count);
+  *v = (vector){c->count * blocks, c->count, blocks > 1 ? c->count * (size_t)comm->rank : 0};
+  return TUTTI_OK;
+}
+
+/* Blocks lo..hi-1 of the vector, the first of which is at `at`. */
+static extent extent_of(const vector *v, const void *at, uint32_t lo, uint32_t hi, uint32_t blocks,
+                        size_t element) {
+  extent e = {(uintptr_t)at, 0, (uintptr_t)at};
+  if (lo == hi) return e;
+  const bool all = hi - lo == blocks;
+  e.bytes = (all ? v->all : v->own) * element;
+  if (!all) e.base -= v->before * element;
+  return e;
 }
 
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *c,
@@ -64,18 +95,23 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
   if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= data))
     return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d%s", function, c->root, data - 1,
                    data < comm->ranks ? "; the others bring no data" : "");
-  size_t wide = tutti_type_size(c->type) * (tt_coll_owned(c->coll) ? (size_t)comm->ranks : 1);
-  size_t bytes;
-  if (__builtin_mul_overflow(c->count, wide, &bytes) || bytes > PTRDIFF_MAX)
-    return tt_fail(TUTTI_ERR_ARG, "%s: count %zu is larger than any memory%s", function, c->count,
-                   (ptrdiff_t)c->count < 0 ? " (is it a negative number?)" : "");
-  extent src, dst;
-  uintptr_t in_place_src;
-  extents(comm, c, &src, &dst, &in_place_src);
-  size_t align = tt_type_align(c->type);
+  vector v = {0, 0, 0};
+  if ((status = measure(comm, function, c, &v))) return status;
+  const tt_sched like = {.coll = c->coll,
+                         .ranks = comm->ranks,
+                         .rank = comm->rank,
+                         .root = c->root,
+                         .data = data,
+                         .blocks = tt_coll_owned(c->coll) ? (uint32_t)comm->ranks : 1};
+  const size_t element = tutti_type_size(c->type), align = tt_type_align(c->type);
+  uint32_t lo, hi;
+  tt_coll_src(&like, &lo, &hi);
+  const extent src = extent_of(&v, c->src, lo, hi, like.blocks, element);
+  tt_coll_dst(&like, &lo, &hi);
+  const extent dst = extent_of(&v, c->dst, lo, hi, like.blocks, element);
   if ((status = check_buffer(function, "src", src, align))) return status;
   if ((status = check_buffer(function, "dst", dst, align))) return status;
-  *in_place = src.bytes && dst.bytes && src.at == in_place_src;
+  *in_place = src.bytes && dst.bytes && src.base == dst.base;
   if (!*in_place && overlap(src, dst))
     return tt_fail(TUTTI_ERR_OVERLAP,
                    "%s: src and dst overlap; make them equal (in place) or apart", function);

@@ -6,7 +6,6 @@
 #include "collective.h"
 
 #define LIST(...) __VA_ARGS__
-#define ARRAYS    .src = src, .dst = dst, .count = count, .type = type
 #define COLLECTIVE(name, parameters, fields)                                                 \
   tutti_status tutti_##name(tutti_comm *comm, parameters) {                                  \
     const tt_call call = {fields};                                                           \
@@ -21,18 +20,27 @@
     return tt_collective_init(comm, "tutti_" #name "_init", &call, request);                 \
   }
 
+#define VECTORS .src = src, .dst = dst, .type = type
+#define EACH    VECTORS, .count = count
+#define VARIED  VECTORS, .varied = true, .counts = counts
+
 COLLECTIVE(allreduce, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
-           LIST(.coll = TUTTI_ALLREDUCE, ARRAYS, .op = op))
+           LIST(.coll = TUTTI_ALLREDUCE, EACH, .op = op))
 COLLECTIVE(reduce_scatter,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
-           LIST(.coll = TUTTI_REDUCE_SCATTER, ARRAYS, .op = op))
+           LIST(.coll = TUTTI_REDUCE_SCATTER, EACH, .op = op))
+COLLECTIVE(reduce_scatter_v,
+           LIST(const void *src, void *dst, const size_t *counts, tutti_type type, tutti_op op),
+           LIST(.coll = TUTTI_REDUCE_SCATTER, VARIED, .op = op))
 COLLECTIVE(all_gather, LIST(const void *src, void *dst, size_t count, tutti_type type),
-           LIST(.coll = TUTTI_ALL_GATHER, ARRAYS))
+           LIST(.coll = TUTTI_ALL_GATHER, EACH))
+COLLECTIVE(all_gather_v, LIST(const void *src, void *dst, const size_t *counts, tutti_type type),
+           LIST(.coll = TUTTI_ALL_GATHER, VARIED))
 COLLECTIVE(broadcast, LIST(const void *src, void *dst, size_t count, tutti_type type, int root),
-           LIST(.coll = TUTTI_BROADCAST, ARRAYS, .root = root))
+           LIST(.coll = TUTTI_BROADCAST, EACH, .root = root))
 COLLECTIVE(reduce,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op, int root),
-           LIST(.coll = TUTTI_REDUCE, ARRAYS, .op = op, .root = root))
+           LIST(.coll = TUTTI_REDUCE, EACH, .op = op, .root = root))
 
 /* A barrier is an allreduce of one byte that nobody looks at. */
 static const tt_call barrier = {

@@ -28,7 +28,9 @@ typedef struct tt_plan {
   uint64_t key; /* of the call; 0: free */
   tt_prepared *prepared;
   tt_how how;
-  uint32_t hash; /* of the call and the plan: the same on all ranks */
+  uint32_t hash;   /* of the call and the plan: the same on all ranks */
+  uint32_t counts; /* of a varied call: a number made of its counts, not 0 */
+  uint64_t *table; /* ... and how's table */
 } tt_plan;
 
 typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
@@ -43,6 +45,7 @@ struct tutti_request {
   tutti_status status;
   uint32_t seq;
   struct tutti_request *next; /* in the queue */
+  uint64_t table[];           /* a copy too, of what `kept` says */
 };
 
 typedef struct tt_place {
@@ -162,7 +165,7 @@ static inline bool tt_call_is_last(const tutti_comm *comm, const tt_call *c) {
   const tt_call *l = &comm->last;
   return comm->last_plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
          c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root &&
-         c->everyone == l->everyone;
+         c->everyone == l->everyone && !c->varied;
 }
 /* Checks the arguments; *in_place as they say. */
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,

@@ -13,22 +13,32 @@
  * vector: longer ones are cut in slices. */
 enum { SLICE_BYTES = 8 << 20 };
 
-static uint64_t key_of(const tt_call *c, bool in_place) {
+/* The count, or a mix of all counts. */
+static uint64_t size_of(const tutti_comm *comm, const tt_call *c) {
+  uint64_t h = 1;
+  for (int r = 0; c->varied && r < comm->ranks; r++)
+    h = tt_mix(h + c->counts[r] + 0x9e3779b97f4a7c15u);
+  return c->varied ? h : c->count;
+}
+
+static uint64_t key_of(const tutti_comm *comm, const tt_call *c, bool in_place) {
   uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
                   (uint64_t)in_place << 28 | (uint64_t)c->everyone << 30 |
+                  (uint64_t)c->varied << 31 |
                   (uint64_t)(uint32_t)c->root << 32;
   /* a freed handle may come back for an op of another kind */
   if (tt_coll_reduces(c->coll) && tt_op_commutative(c->op)) what |= 1u << 29;
-  uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ c->count);
+  uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ size_of(comm, c));
   return key ? key : 1;
 }
 
 /* All that must be the same on all ranks; handles of user ops may differ. */
-static uint32_t hash_of(const tt_call *c, const tt_sched *sched, int slices, tt_shape shape) {
+static uint32_t hash_of(const tutti_comm *comm, const tt_call *c, const tt_sched *sched, int slices,
+                        tt_shape shape) {
   unsigned op = c->op < TUTTI_OP_USER ? c->op : TUTTI_OP_USER + (unsigned)tt_op_commutative(c->op);
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)op << 16 |
-                      (uint64_t)(uint32_t)c->root << 32);
-  h = tt_mix(h ^ c->count);
+                      (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32);
+  h = tt_mix(h ^ size_of(comm, c));
   h = tt_mix(h ^ (uint64_t)sched->data);
   for (const char *name = sched->name; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)shape << 32);
@@ -123,8 +133,9 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
                 .data = tt_call_data(comm, c),
                 .in_place = in_place};
   const char *name, *refusal;
-  uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
-  if (tt_coll_owned(c->coll)) bytes *= (uint64_t)comm->ranks;
+  uint64_t elements = c->count * (tt_coll_owned(c->coll) ? (uint64_t)comm->ranks : 1);
+  if (c->varied) elements = plan->table[comm->ranks];
+  const uint64_t bytes = elements * tutti_type_size(c->type);
   tutti_status status =
       tt_choose(ask.data < comm->ranks ? comm->helped : comm->chooser, c->coll, bytes,
                 tt_needs_of(c->coll, c->type, c->op), c->root, comm->algo, &name, &refusal);
@@ -141,30 +152,53 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
   plan->how.if_lent = program->shape;
   if (program->shape == TT_SHAPE_ONE_SHOT && !asked && tt_two_shot_if_lent(comm->chooser, bytes))
     plan->how.if_lent = TT_SHAPE_TWO_SHOT;
-  plan->hash = hash_of(c, plan->prepared->sched, plan->how.slices, program->shape);
+  plan->hash = hash_of(comm, c, plan->prepared->sched, plan->how.slices, program->shape);
+  return TUTTI_OK;
+}
+
+static bool same_counts(const tutti_comm *comm, const tt_call *c, const tt_plan *plan) {
+  bool same = true;
+  for (int r = 0; c->varied && r < comm->ranks && same; r++)
+    same = plan->table[r + 1] - plan->table[r] == c->counts[r];
+  return same;
+}
+
+static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan *plan) {
+  free(plan->table);
+  plan->how.table = plan->table = NULL;
+  if (!c->varied) return TUTTI_OK;
+  uint64_t *table = malloc(((size_t)comm->ranks + 1) * sizeof *table);
+  if (!table) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %d ranks", comm->ranks);
+  table[0] = 0;
+  for (int r = 0; r < comm->ranks; r++) table[r + 1] = table[r] + c->counts[r];
+  plan->how.table = plan->table = table;
+  plan->counts = (uint32_t)size_of(comm, c) | 1;
   return TUTTI_OK;
 }
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan) {
-  uint64_t key = key_of(call, in_place);
+  uint64_t key = key_of(comm, call, in_place);
   tt_plan *p = &comm->plans[key % TT_PLANS];
   *plan = p;
-  if (p->key == key) return TUTTI_OK;
+  if (p->key == key && same_counts(comm, call, p)) return TUTTI_OK;
   p->key = 0;
   comm->last_plan = NULL;
-  tutti_status status = make(comm, call, in_place, p);
+  tutti_status status = make_table(comm, call, p);
+  if (!status) status = make(comm, call, in_place, p);
   if (!status) p->key = key;
   return status;
 }
 
 void tt_plans_forget(tutti_comm *comm) {
+  for (int i = 0; i < TT_PLANS; i++) free(comm->plans[i].table);
   memset(comm->plans, 0, sizeof comm->plans);
   comm->last_plan = NULL;
   comm->warned = 0;
 }
 
 void tt_plans_drop(tutti_comm *comm) {
+  tt_plans_forget(comm);
   while (comm->prepared) {
     tt_prepared *p = comm->prepared;
     comm->prepared = p->next;

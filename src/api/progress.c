@@ -23,12 +23,13 @@ static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const 
   /* Over all calls so far: one message tells whether two ranks always agreed. */
   comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | plan->hash);
   const tt_stamp stamp = {comm->seq, comm->chain};
+  const uint64_t *table = plan->how.table;
   const tt_record record = {stamp,
                             (uint32_t)call->coll,
                             (uint32_t)call->type,
                             (uint32_t)call->op,
-                            (uint32_t)call->root,
-                            call->count};
+                            table ? plan->counts : (uint32_t)call->root,
+                            table ? table[comm->ranks] : call->count};
   comm->wire->ops->record(comm->wire, &record, comm->oldest);
   place->begun = true;
   tt_operation_begin(&place->operation, comm->wire, &plan->how, call, stamp, comm->oldest);
@@ -96,18 +97,14 @@ void tt_request_issue(tutti_request *r) {
 
 /* ---- driving ---- */
 
-static size_t bytes_of_dst(const tutti_comm *comm, const tt_call *c) {
-  const size_t one = c->count * tutti_type_size(c->type);
-  return c->coll == TUTTI_ALL_GATHER ? one * (size_t)comm->ranks : one;
-}
-
-/* The callers get their vectors back: nobody may look at them or write to them. */
+/* The callers get their vectors back: nobody may look at them or write to them. Only
+ * where a loop runs, which takes whole vectors, is dst written to by others. */
 static void take_back(tutti_comm *comm) {
   bool settled = comm->wire->ops->settle(comm->wire);
   for (int i = 0; i < TT_WINDOW && !settled; i++)
-    if (comm->places[i].by) {
+    if (comm->places[i].by && comm->places[i].operation.loop) {
       const tt_call *call = &comm->places[i].by->call;
-      comm->wire->ops->withdraw(comm->wire, call->dst, bytes_of_dst(comm, call));
+      comm->wire->ops->withdraw(comm->wire, call->dst, call->count * tutti_type_size(call->type));
     }
 }
 

@@ -1,18 +1,24 @@
 /* request.c - started and persistent collectives, waited for later.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective.h"
 
-/* Checks, plans, and fills in a request. The comm is entered. */
+/* Checks, plans, and makes a request. The comm is entered. */
 static tutti_status ready(tutti_comm *comm, const char *function, const tt_call *call,
-                          tutti_request *r) {
+                          tutti_request **request) {
   bool in_place;
   const tt_plan *plan;
   tutti_status status = tt_call_check(comm, function, call, &in_place);
   if (!status) status = tt_plan_for(comm, call, in_place, &plan);
   if (status) return status;
+  const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
+  tutti_request *r = malloc(sizeof *r + table);
+  if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
   *r = (tutti_request){.comm = comm, .call = *call, .kept = *plan};
+  if (table) r->kept.how.table = memcpy(r->table, plan->table, table);
+  *request = r;
   return TUTTI_OK;
 }
 
@@ -24,7 +30,8 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   if (!tt_call_is_last(comm, call)) {
     status = tt_call_check(comm, function, call, &in_place);
     if (!status) status = tt_plan_for(comm, call, in_place, &plan);
-    if (!status && call->op < TUTTI_OP_USER) { /* a user's op may be freed meanwhile */
+    /* a user's op may be freed meanwhile, and counts may change */
+    if (!status && call->op < TUTTI_OP_USER && !call->varied) {
       comm->last = *call;
       comm->last_plan = plan;
     }
@@ -44,14 +51,9 @@ static tutti_status make(tutti_comm *comm, const char *function, const tt_call *
   *request = NULL;
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
-  tutti_request *r = malloc(sizeof *r);
-  if (!r)
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
-  else
-    status = ready(comm, function, call, r);
-  if (status) {
-    free(r);
-  } else {
+  tutti_request *r = NULL;
+  status = ready(comm, function, call, &r);
+  if (!status) {
     r->persistent = persistent;
     comm->requests++;
     if (!persistent) {

@@ -69,6 +69,8 @@ typedef struct tt_call { /* what a collective was called with */
   tutti_op op;
   int root;
   bool everyone; /* brings data, helpers too: a call of tutti's own */
+  bool varied;   /* counts[r] elements for rank r, instead of count each; the call copies them */
+  const size_t *counts;
 } tt_call;
 
 typedef struct tt_run tt_run;
@@ -118,6 +120,7 @@ struct tt_operation {
   const tt_program *program;
   tt_shape if_lent;
   tt_call call;
+  const uint64_t *table;
   tt_reducer reducer;
   tt_stamp stamp;
   int window;          /* which of TT_WINDOW places */
@@ -140,8 +143,9 @@ typedef struct tt_how {
   const tt_program *program;
   tt_reducer reducer; /* of the call's type and op */
   int slices;
-  tt_shape if_lent; /* the program's, or what is cheaper if no memory has to be copied; the
-                       same sums in the same order */
+  tt_shape if_lent;      /* the program's, or what is cheaper if no memory has to be copied; the
+                            same sums in the same order */
+  const uint64_t *table; /* of a varied call: where each block begins, and the end; or NULL */
 } tt_how;
 
 /* Takes place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are

@@ -27,6 +27,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *ho
   o->program = how->program;
   o->if_lent = how->if_lent;
   o->call = *call;
+  o->table = how->table;
   o->stamp = stamp;
   o->window = (int)(stamp.seq % TT_WINDOW);
   o->oldest = oldest;

@@ -343,16 +343,19 @@ static bool place_buffers(tt_run *r) {
   const size_t element = o->reducer.element;
   uint64_t from = tt_partition_at(&o->slicing, (uint32_t)r->slice);
   uint64_t n = tt_partition_at(&o->slicing, (uint32_t)r->slice + 1) - from;
-  if (tt_coll_owned(s->coll))
+  if (o->table)
+    tt_partition_table(&r->partition, o->table, s->blocks);
+  else if (tt_coll_owned(s->coll))
     tt_partition_fixed(&r->partition, o->call.count, s->blocks);
   else
     tt_partition_even(&r->partition, n, element, s->blocks);
-  uint64_t own = (uint64_t)s->rank * o->call.count * element;
-  r->base[TT_SRC] = (uintptr_t)o->call.src + from * element;
-  r->base[TT_DST] = (uintptr_t)o->call.dst + from * element;
-  if (s->coll == TUTTI_ALL_GATHER && s->ranks > 1) r->base[TT_SRC] -= own;
-  if (s->coll == TUTTI_REDUCE_SCATTER && s->ranks > 1) r->base[TT_DST] -= own;
-  if (s->in_place && s->coll == TUTTI_REDUCE_SCATTER) r->base[TT_DST] = r->base[TT_SRC];
+  uint32_t src, dst, end; /* the blocks that the caller's buffers begin with */
+  tt_coll_src(s, &src, &end);
+  tt_coll_dst(s, &dst, &end);
+  const uint64_t src_at = tt_partition_at(&r->partition, src);
+  const uint64_t dst_at = tt_partition_at(&r->partition, dst);
+  r->base[TT_SRC] = (uintptr_t)o->call.src + from * element - src_at * element;
+  r->base[TT_DST] = (uintptr_t)o->call.dst + from * element - dst_at * element;
   r->layer = tt_round_up(tt_partition_at(&r->partition, s->blocks) * element, 64);
   size_t need = (s->tmp_blocks + s->blocks - 1) / s->blocks * r->layer;
   if (need > r->scratch_bytes) {

@@ -29,45 +29,34 @@ static void refuse_result(const tt_sched *s, uint32_t block, const char *wrong, 
   snprintf(witness, size, "rank %d, at the end, dst[%u]: %s", s->rank, block, wrong);
 }
 
-static bool moved_right(const tt_values *v, const tt_sched *s, uint32_t block, tt_value value) {
-  int rank;
-  uint32_t of;
-  if (!tt_value_is_input(v, value, &rank, &of)) return false;
-  return of == block && rank == (s->coll == TUTTI_BROADCAST ? s->root : (int)block);
+static bool same_wanted(const tt_wanted *a, const tt_wanted *b) {
+  return a->first == b->first && a->end == b->end && a->block == b->block;
 }
 
-/* What is wrong with what a rank has for a block; `known` says, per value, the block
- * (and 1) that it was found right for, so that nothing is looked at twice. */
-static const char *wrong_result(const tt_graph *g, const tt_values *v, const tt_sched *s,
-                                tt_value value, uint32_t block, uint32_t *known, bool *ordered,
-                                char *text, size_t size) {
-  if (!value) return "nothing was written there";
-  if (!tt_coll_reduces(s->coll))
-    return moved_right(v, s, block, value) ? NULL : "it holds something else";
-  if (known[value] == block + 1) return NULL;
-  known[value] = block + 1;
-  return tt_value_wrong(v, value, g->all[0]->data, block, ordered, text, size);
-}
-
-/* Every block that the collective asks for, on every rank. */
+/* Every block that the collective asks for, on every rank. `known` says, per value, what
+ * it was found right for last, so that little is looked at twice. */
 static bool results_right(tt_graph *g, const tt_values *v, const tt_memory *m,
                           tutti_report *report) {
   bool ordered = true, same = true;
   char text[200];
   const char *wrong = NULL;
-  uint32_t *known = calloc(tt_values_count(v), sizeof *known);
+  tt_wanted *known = calloc(tt_values_count(v), sizeof *known);
   if (!known) g->failed = true;
   for (uint32_t block = 0; known && !wrong && block < g->all[0]->blocks; block++) {
     tt_value first = 0;
+    tt_wanted of_first = {0, 0, 0};
     for (int r = 0; r < g->ranks && !wrong; r++) {
       uint32_t lo, hi;
       tt_coll_dst(g->all[r], &lo, &hi);
       if (block < lo || block >= hi) continue;
-      tt_value value = m->at[(uint32_t)r * TT_BUF_COUNT + TT_DST][block];
-      wrong = wrong_result(g, v, g->all[r], value, block, known, &ordered, text, sizeof text);
+      const tt_value value = m->at[(uint32_t)r * TT_BUF_COUNT + TT_DST][block];
+      const tt_wanted wanted = tt_coll_wanted(g->all[r], block);
+      if (!value || !same_wanted(&known[value], &wanted))
+        wrong = tt_value_wrong(v, value, &wanted, &ordered, text, sizeof text);
+      known[value] = wanted;
       if (wrong) refuse_result(g->all[r], block, wrong, report->witness, sizeof report->witness);
-      if (!first) first = value;
-      if (value != first) same = false;
+      if (!first) first = value, of_first = wanted;
+      if (value != first && same_wanted(&of_first, &wanted)) same = false;
     }
   }
   free(known);

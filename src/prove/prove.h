@@ -32,13 +32,11 @@ tt_value tt_value_input(tt_values *v, int rank, uint32_t block);
 tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool last);
 bool tt_values_failed(const tt_values *v);
 uint32_t tt_values_count(const tt_values *v); /* every value is below */
-/* NULL if `value` holds the input of every rank for `block` once, scaled once, at
- * its root; else what is wrong (in `text`). *ordered is cleared if the ranks
- * stand in another order than 0..P-1. */
-const char *tt_value_wrong(const tt_values *v, tt_value value, int ranks, uint32_t block,
+/* NULL if `value` holds the wanted inputs once each and, if they are several, is scaled
+ * once, at its root; else what is wrong (in `text`). *ordered is cleared if the ranks
+ * stand in another order than they are numbered. */
+const char *tt_value_wrong(const tt_values *v, tt_value value, const tt_wanted *wanted,
                            bool *ordered, char *text, size_t size);
-/* The input that an expression is, or false. */
-bool tt_value_is_input(const tt_values *v, tt_value value, int *rank, uint32_t *block);
 /* Sets seen[r] for every rank r whose input `value` holds; how many were not set before. */
 uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen);
 

@@ -127,13 +127,6 @@ tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool last) {
   return intern(v, (node){.n = n, .rank = -1, .last = last}, in);
 }
 
-bool tt_value_is_input(const tt_values *v, tt_value value, int *rank, uint32_t *block) {
-  if (!value || v->nodes[value].n) return false;
-  *rank = v->nodes[value].rank;
-  *block = v->nodes[value].first;
-  return true;
-}
-
 uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen) {
   const node *x = &v->nodes[value];
   uint32_t fresh = 0;
@@ -152,9 +145,9 @@ uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen)
 
 typedef struct walk {
   const tt_values *v;
-  int ranks, leaves;
-  uint32_t block;
-  unsigned char *seen;
+  const tt_wanted *wanted;
+  int leaves;
+  unsigned char *seen; /* from the first wanted rank on */
   bool ordered;
   char *text;
   size_t size;
@@ -169,12 +162,13 @@ static const char *look(walk *w, tt_value value, bool root) {
   const node *x = &w->v->nodes[value];
   if (x->last && !root) return "it holds a sum that was already complete";
   if (x->n == 0) {
-    if (x->first != w->block)
+    const int place = x->rank - w->wanted->first;
+    if (x->first != w->wanted->block || place < 0 || x->rank >= w->wanted->end)
       return say(w, "it holds rank %d's block %u, which belongs elsewhere", x->rank, x->first);
-    if (w->seen[x->rank])
+    if (w->seen[place])
       return say(w, "it holds rank %d's input for block %u twice", x->rank, x->first);
-    w->seen[x->rank] = 1;
-    if (x->rank != w->leaves++) w->ordered = false;
+    w->seen[place] = 1;
+    if (place != w->leaves++) w->ordered = false;
     return NULL;
   }
   for (uint32_t i = 0; i < x->n; i++) {
@@ -184,18 +178,17 @@ static const char *look(walk *w, tt_value value, bool root) {
   return NULL;
 }
 
-const char *tt_value_wrong(const tt_values *v, tt_value value, int ranks, uint32_t block,
+const char *tt_value_wrong(const tt_values *v, tt_value value, const tt_wanted *wanted,
                            bool *ordered, char *text, size_t size) {
-  walk w = {v, ranks, 0, block, calloc((size_t)ranks, 1), true, text, size};
-  if (!value) {
-    free(w.seen);
-    return "nothing was written there";
-  }
+  const int n = wanted->end - wanted->first;
+  if (!value) return "nothing was written there";
+  walk w = {v, wanted, 0, calloc((size_t)n, 1), true, text, size};
   if (!w.seen) return "there is not enough memory to look at it";
   const char *wrong = look(&w, value, true);
-  for (int r = 0; !wrong && r < ranks; r++)
-    if (!w.seen[r]) wrong = say(&w, "it lacks rank %d's input for block %u", r, block);
-  if (!wrong && !v->nodes[value].last && ranks > 1)
+  for (int i = 0; !wrong && i < n; i++)
+    if (!w.seen[i])
+      wrong = say(&w, "it lacks rank %d's input for block %u", wanted->first + i, wanted->block);
+  if (!wrong && !v->nodes[value].last && n > 1)
     wrong = "the step that completes this sum is not marked last";
   if (!w.ordered) *ordered = false;
   free(w.seen);

@@ -11,6 +11,13 @@
 
 #include "schedule.h"
 
+static bool has_both(const tt_sched *s) {
+  uint32_t src, src_end, dst, dst_end;
+  tt_coll_src(s, &src, &src_end);
+  tt_coll_dst(s, &dst, &dst_end);
+  return src < src_end && dst < dst_end;
+}
+
 void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
                     bool in_place, uint32_t blocks) {
   *b = (tt_builder){.s = calloc(1, sizeof(tt_sched))};
@@ -25,14 +32,14 @@ void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks,
   s->rank = rank;
   s->root = root;
   s->data = ranks;
-  s->in_place = in_place && (!tt_coll_rooted(coll) || rank == root);
   s->blocks = blocks;
+  s->in_place = in_place && has_both(s);
 }
 
 void tt_build_data(tt_builder *b, int data) {
   if (b->status) return;
   b->s->data = data;
-  b->s->in_place = b->s->in_place && b->s->rank < data;
+  b->s->in_place = b->s->in_place && has_both(b->s);
 }
 
 tt_sched *tt_build_end(tt_builder *b) {

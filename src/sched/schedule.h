@@ -165,6 +165,13 @@ tutti_status tt_derive_order(tt_sched *s);
  * (and, at the end, must hold results). Empty as lo == hi. */
 void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi);
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi);
+/* What dst's block must hold at the end, where the rank asks for it: the sum of what
+ * ranks first .. end - 1 have in `block` of src. */
+typedef struct tt_wanted {
+  int first, end;
+  uint32_t block;
+} tt_wanted;
+tt_wanted tt_coll_wanted(const tt_sched *s, uint32_t block);
 bool tt_coll_reduces(tutti_coll coll);
 bool tt_coll_rooted(tutti_coll coll);
 /* Each rank owns one block (reduce-scatter, all-gather): blocks == ranks. */

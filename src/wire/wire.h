@@ -19,7 +19,8 @@ typedef struct tt_stamp {
 /* What a rank published about its operation `seq` before its first step. */
 typedef struct tt_record {
   tt_stamp stamp;
-  uint32_t coll, type, op, root;
+  uint32_t coll, type, op;
+  uint32_t root; /* without a root: 0, or a number made of the counts of the ranks */
   uint64_t count;
 } tt_record;
 

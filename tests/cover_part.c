@@ -1,0 +1,81 @@
+/* cover_part.c - what of the vector each rank brings and gets, said once more without
+ * the library's help.
+ *
+ * Idea       one vector for all: rank r's src and dst are parts of it, and what is
+ *            right at place i of dst is a sum over ranks at place i, or what some
+ *            rank's src holds at some place.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "cover.h"
+
+static bool has_blocks(const cover_case *c) {
+  return c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER;
+}
+
+bool cover_varied(const cover_case *c) {
+  return c->spread != COVER_EVEN && has_blocks(c);
+}
+
+size_t cover_count(const cover_case *c, int rank) {
+  const uint64_t u = cover_mix(c->seed ^ (uint64_t)rank * 0x9e3779b97f4a7c15u);
+  const int heir = (int)(c->seed % (uint64_t)c->ranks);
+  if (!cover_varied(c)) return c->count;
+  switch (c->spread) {
+    case COVER_UNEVEN: return (size_t)(u % (2 * c->count + 1));
+    case COVER_FEW: return u % 3 ? 0 : c->count;
+    case COVER_HEIR: return rank == heir ? c->count * (size_t)c->ranks : 0;
+    case COVER_NONE: return 0;
+    default: return c->count;
+  }
+}
+
+static cover_part block_of(const cover_case *c, int rank) {
+  cover_part part = {0, cover_count(c, rank), true};
+  for (int r = 0; r < rank; r++) part.from += cover_count(c, r);
+  return part;
+}
+
+size_t cover_whole(const cover_case *c) {
+  return has_blocks(c) ? block_of(c, c->ranks).from : c->count;
+}
+
+static cover_part whole(const cover_case *c, bool there) {
+  return (cover_part){0, there ? cover_whole(c) : 0, there};
+}
+
+/* Helpers bring nothing and get nothing; a barrier has no vectors. */
+static bool has_none(const cover_case *c, int rank) {
+  return rank >= c->ranks - c->helpers || c->coll == TUTTI_BARRIER;
+}
+
+cover_part cover_src(const cover_case *c, int rank) {
+  if (has_none(c, rank)) return whole(c, false);
+  if (c->coll == TUTTI_ALL_GATHER) return block_of(c, rank);
+  return whole(c, c->coll != TUTTI_BROADCAST || rank == c->root);
+}
+
+cover_part cover_dst(const cover_case *c, int rank) {
+  if (has_none(c, rank)) return whole(c, false);
+  if (c->coll == TUTTI_REDUCE_SCATTER) return block_of(c, rank);
+  return whole(c, c->coll != TUTTI_REDUCE || rank == c->root);
+}
+
+bool cover_reduces(tutti_coll coll) {
+  return coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_REDUCE;
+}
+
+int cover_summed(const cover_case *c, int rank) {
+  (void)rank;
+  return cover_reduces(c->coll) ? c->ranks - c->helpers : 0;
+}
+
+int cover_origin(const cover_case *c, int rank, size_t i, size_t *at, size_t *run) {
+  (void)rank;
+  *at = i;
+  *run = cover_whole(c) - i;
+  if (c->coll == TUTTI_BROADCAST) return c->root;
+  int of = 0;
+  cover_part block = block_of(c, 0);
+  while (i >= block.from + block.n) block = block_of(c, ++of);
+  *run = block.from + block.n - i;
+  return of;
+}
