@@ -7,7 +7,7 @@
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
-#   make bench-engine | bench-kernels | bench-wait
+#   make bench-engine | bench-kernels | bench-wait | bench-many
 #   make install | uninstall     PREFIX=/usr/local DESTDIR=
 #   make examples | format | clean
 # CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set. SPDX-License-Identifier: BSD-3-Clause
@@ -154,7 +154,7 @@ coverage:
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder) and MORE (options) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late kernels)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
@@ -193,6 +193,9 @@ bench-wait: all $(BUILD)/bench/late
 	  set -- $$(timeout 60 $(BUILD)/tutti run -n $$n $(BUILD)/bench/late) && [ $$# = 4 ] || exit 1; \
 	  printf '%6s %17s %12s %16s\n' "$$@"; done
 
+bench-many: all $(BUILD)/bench/buckets
+	@for n in 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/buckets || exit 1; done
+
 # ---- install ----
 BINDIR  := $(PREFIX)/bin
 LIBDIR  := $(PREFIX)/lib
@@ -228,5 +231,5 @@ format:
 
 .PHONY: all examples programs check check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bars bench-engine \
-        bench-kernels bench-wait
+        bench-kernels bench-wait bench-many
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d)

@@ -233,6 +233,17 @@ typedef struct tutti_request tutti_request;
 TUTTI_API tutti_status tutti_allreduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, tutti_op op);
 
+/** As tutti_allreduce on each of `n` buffers, as one operation: what a list of short
+ *  ones costs is what one call on all of them costs, and long ones are not copied.
+ *
+ *  srcs, dsts, counts  of n each; buffer i is counts[i] elements at srcs[i] and
+ *            dsts[i], which may be equal (in place). No dst may overlap another buffer
+ *            of the list. The lists are copied, and the caller's again at once.
+ *  n, counts may be 0; all the same on all ranks. */
+TUTTI_API tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
+                                            void *const *dsts, const size_t *counts,
+                                            tutti_type type, tutti_op op);
+
 /** Rank r gets elements [r*count, (r+1)*count) of the sum.
  *  src    P * count elements;  dst  count elements; in place: dst is
  *         src + rank*count, and the rest of src is left as it was. */
@@ -277,6 +288,10 @@ TUTTI_API tutti_status tutti_barrier(tutti_comm *comm);
 TUTTI_API tutti_status tutti_allreduce_start(tutti_comm *comm, const void *src, void *dst,
                                              size_t count, tutti_type type, tutti_op op,
                                              tutti_request **request);
+TUTTI_API tutti_status tutti_allreduce_many_start(tutti_comm *comm, size_t n,
+                                                  const void *const *srcs, void *const *dsts,
+                                                  const size_t *counts, tutti_type type,
+                                                  tutti_op op, tutti_request **request);
 TUTTI_API tutti_status tutti_reduce_scatter_start(tutti_comm *comm, const void *src, void *dst,
                                                   size_t count, tutti_type type, tutti_op op,
                                                   tutti_request **request);
@@ -303,6 +318,10 @@ TUTTI_API tutti_status tutti_barrier_start(tutti_comm *comm, tutti_request **req
 TUTTI_API tutti_status tutti_allreduce_init(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, tutti_op op,
                                             tutti_request **request);
+TUTTI_API tutti_status tutti_allreduce_many_init(tutti_comm *comm, size_t n,
+                                                 const void *const *srcs, void *const *dsts,
+                                                 const size_t *counts, tutti_type type,
+                                                 tutti_op op, tutti_request **request);
 TUTTI_API tutti_status tutti_reduce_scatter_init(tutti_comm *comm, const void *src, void *dst,
                                                  size_t count, tutti_type type, tutti_op op,
                                                  tutti_request **request);

@@ -34,6 +34,8 @@ bool scene_error(tutti_status got, tutti_status want, const char *words, const c
 scene_fn scene_storm, scene_persistent, scene_polling, scene_threads, scene_runaway;
 /* scenes_helpers.c */
 scene_fn scene_late_helpers, scene_shared_helpers, scene_wrong_helpers;
+/* scenes_list.c */
+scene_fn scene_lists, scene_list_types, scene_list_mismatch;
 /* scenes_wrong.c */
 scene_fn scene_refusals, scene_abort, scene_mismatch, scene_timeout, scene_busy, scene_ops,
     scene_verify, scene_freed;

@@ -26,6 +26,9 @@ const scene scenes[] = {
     {"late helpers are waited for", scene_late_helpers},
     {"two groups with the same helpers", scene_shared_helpers},
     {"helpers that are none", scene_wrong_helpers},
+    {"lists of buffers, in every manner", scene_lists},
+    {"lists of every type and op", scene_list_types},
+    {"lists that differ", scene_list_mismatch},
     {NULL, NULL},
 };
 

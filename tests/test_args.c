@@ -1,42 +1,16 @@
 /* test_args.c - bad input: every call that cannot be made says so, in a status and
  * a sentence that names the thing.
- *
- * Idea       what ends a process's use of tutti (finalize, fork, limits, a strange
- *            environment) is played by this program started anew with an argument.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+/* cmocka wants the first three above */
 #include <cmocka.h>
 
 #include "cover.h"
-#include "tutti.h"
-
-/* ---- saying what was expected ---- */
-
-static int check_error(tutti_status got, tutti_status want, const char *words, int line) {
-  char copy[300], *save = NULL;
-  const char *missing = NULL, *sentence = tutti_error();
-  snprintf(copy, sizeof copy, "%s", words);
-  for (char *w = strtok_r(copy, "|", &save); w && !missing; w = strtok_r(NULL, "|", &save))
-    if (!strstr(sentence, w)) missing = w;
-  if (got == want && !missing) return 0;
-  fprintf(stderr, "line %d: expected '%s' with '%s', got '%s': %s\n", line, tutti_strerror(want),
-          words, tutti_strerror(got), got ? sentence : "");
-  return 1;
-}
-#define BAD(call, want, words)     (check_error((call), (want), (words), __LINE__))
-#define REFUSES(call, want, words) assert_int_equal(BAD(call, want, words), 0)
+#include "refuse.h"
 
 static tutti_comm *comms[3]; /* three ranks, of which one thread makes bad calls */
 
@@ -203,6 +177,44 @@ static void counts(void **state) {
           "tutti_all_gather_v_start|request is NULL");
 }
 
+static void lists(void **state) {
+  double x[40] = {0}, y[40] = {0};
+  const void *srcs[] = {x, x + 10, x + 20}, *bad[] = {x, NULL, x + 20};
+  void *dsts[] = {y, y + 10, x + 20}, *over[] = {y, y + 3, x + 20}, *into[] = {y, x + 25, x + 20};
+  const size_t counts[] = {10, 4, 6}, huge[] = {10, SIZE_MAX / 8, 6},
+               all[] = {(size_t)1 << 59, 4, (size_t)1 << 59};
+  const void *here[] = {(void *)8, x, (void *)8}; /* nobody looks there */
+  void *there[] = {(void *)(UINTPTR_MAX / 2 + 1), y, (void *)(UINTPTR_MAX / 2 + 1)};
+  tutti_request *r;
+  tutti_comm *c = comms[1];
+  const tutti_type t = TUTTI_DOUBLE;
+  (void)state;
+#define MANY(n, srcs, dsts, counts, type, op) \
+  tutti_allreduce_many(c, n, srcs, dsts, counts, type, op)
+  REFUSES(tutti_allreduce_many(NULL, 3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG,
+          "tutti_allreduce_many: comm is NULL");
+  REFUSES(MANY(3, NULL, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "srcs is NULL");
+  REFUSES(MANY(3, srcs, NULL, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "dsts is NULL");
+  REFUSES(MANY(3, srcs, dsts, NULL, t, TUTTI_SUM), TUTTI_ERR_ARG, "counts is NULL");
+  REFUSES(MANY(3, bad, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "buffer 1: src is NULL");
+  REFUSES(MANY((size_t)-1, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "n 1844|negative");
+  REFUSES(MANY(3, srcs, dsts, huge, t, TUTTI_SUM), TUTTI_ERR_ARG, "buffer 1: count 2305");
+  REFUSES(MANY(3, here, there, all, t, TUTTI_SUM), TUTTI_ERR_ARG, "buffers 0 to 2 are larger");
+  REFUSES(MANY(0, NULL, NULL, NULL, (tutti_type)99, TUTTI_SUM), TUTTI_ERR_TYPE, "type 99");
+  REFUSES(MANY(3, srcs, dsts, counts, t, TUTTI_BAND), TUTTI_ERR_OP, "no op band");
+  REFUSES(MANY(3, srcs, over, counts, t, TUTTI_SUM), TUTTI_ERR_OVERLAP, "a dst overlaps another");
+  REFUSES(MANY(3, srcs, into, counts, t, TUTTI_SUM), TUTTI_ERR_OVERLAP, "a dst overlaps another");
+  srcs[1] = y + 12;
+  REFUSES(MANY(3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_OVERLAP, "buffer 1: src and dst");
+  srcs[1] = (char *)x + 1;
+  REFUSES(MANY(3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "buffer 1: src is not aligned");
+  REFUSES(tutti_allreduce_many_start(c, 3, srcs, dsts, counts, t, TUTTI_SUM, NULL), TUTTI_ERR_ARG,
+          "tutti_allreduce_many_start: request is NULL");
+  REFUSES(tutti_allreduce_many_init(c, 3, NULL, dsts, counts, t, TUTTI_SUM, &r), TUTTI_ERR_ARG,
+          "tutti_allreduce_many_init: srcs is NULL");
+  assert_null(r);
+}
+
 static void others(void **state) {
   tutti_comm *c, *out[1];
   tutti_op op;
@@ -272,191 +284,15 @@ static void too_many_ops(void **state) {
   REFUSES(tutti_op_free(ops[0]), TUTTI_ERR_OP, "no user-defined op");
 }
 
-/* ---- scenes for a process of their own ---- */
-
-static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char *words) {
-  double x[4] = {0}, y[4];
-  tutti_comm *out;
-  tutti_request *r = idle;
-  tutti_op op;
-  tutti_job *job;
-  void *memory;
-  char name[80], *text;
-  tutti_report report = {.size = sizeof report};
-  const tutti_drawing drawing = {.size = sizeof drawing, .rank = -1};
-  int done;
-  const tutti_status no = TUTTI_ERR_STATE;
-  return BAD(tutti_allreduce(c, x, y, 4, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
-         BAD(tutti_barrier(c), no, words) + BAD(tutti_barrier_start(c, &r), no, words) +
-         BAD(tutti_barrier_init(c, &r), no, words) + BAD(tutti_request_start(idle), no, words) +
-         BAD(tutti_request_wait(&idle), no, words) +
-         BAD(tutti_request_test(&idle, &done), no, words) +
-         BAD(tutti_request_free(&idle), no, words) + BAD(tutti_comm_free(c), no, words) +
-         BAD(tutti_comm_abort(c, "x"), no, words) + BAD(tutti_comm_dup(c, &out), no, words) +
-         BAD(tutti_comm_split(c, 0, 0, &out), no, words) +
-         BAD(tutti_comm_from_env(&out), no, words) +
-         BAD(tutti_comm_from_threads(1, &out), no, words) +
-         BAD(tutti_comm_set_algo(c, 0), no, words) + BAD(tutti_comm_set_helpers(c, 0), no, words) +
-         BAD(tutti_comm_set_slices(c, 1), no, words) +
-         BAD(tutti_mem_alloc(c, 8, &memory), no, words) + BAD(tutti_mem_free(c, x), no, words) +
-         BAD(tutti_finalize(), no, words) +
-         BAD(tutti_op_create(cover_user_op, NULL, 1, &op), no, words) +
-         BAD(tutti_op_free(TUTTI_OP_USER), no, words) + BAD(tutti_job_create(1, &job), no, words) +
-         BAD(tutti_comm_plan(c, TUTTI_REDUCE, 1, TUTTI_INT8, TUTTI_SUM, name, 80), no, words) +
-         BAD(tutti_schedule_text("naive", TUTTI_ALLREDUCE, 2, -1, 0, 0, &text), no, words) +
-         BAD(tutti_schedule_check("", &report), no, words) +
-         BAD(tutti_schedule_draw("", &drawing, &text), no, words);
-}
-
-static int after_finalize(void) {
-  tutti_comm *c;
-  tutti_request *idle = NULL;
-  int bad = tutti_comm_from_env(&c) || tutti_barrier_init(c, &idle) || tutti_finalize();
-  return bad + everything_is_refused(c, idle, "tutti_finalize was called");
-}
-
-static int after_fork(void) {
-  tutti_comm *c;
-  tutti_request *idle;
-  int status;
-  if (tutti_comm_from_env(&c) || tutti_barrier_init(c, &idle)) return 1;
-  pid_t child = fork();
-  if (child == 0) _exit(everything_is_refused(c, idle, "forked|tutti run") != 0);
-  if (waitpid(child, &status, 0) != child || status) return 1;
-  return tutti_barrier(c) || tutti_request_free(&idle) || tutti_comm_free(c) || tutti_finalize();
-}
-
-static int little_memory(void) {
-  struct rlimit limit = {64 << 20, 64 << 20};
-  tutti_comm *c, *many[64];
-  setrlimit(RLIMIT_AS, &limit);
-  return BAD(tutti_comm_from_env(&c), TUTTI_ERR_MEMORY, "map|bytes") +
-         BAD(tutti_comm_from_threads(64, many), TUTTI_ERR_MEMORY, "map|64 times");
-}
-
-static int few_descriptors(void) {
-  struct rlimit limit = {3, 3};
-  tutti_job *job;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  return BAD(tutti_job_create(2, &job), TUTTI_ERR_SYSTEM, "2 ranks|Too many open files");
-}
-
-/* Allocates until there is no more, in small limits: statuses all the way. */
-static int runs_out(void) {
-  tutti_comm *c[2], *dup;
-  struct rlimit limit;
-  void *memory;
-  if (tutti_comm_from_threads(1, c)) return 1;
-  getrlimit(RLIMIT_AS, &limit);
-  long pages = 0;
-  FILE *f = fopen("/proc/self/statm", "r");
-  if (!f || fscanf(f, "%ld", &pages) != 1) return 1;
-  fclose(f);
-  limit.rlim_cur = (rlim_t)pages * 4096 + (1 << 20);
-  setrlimit(RLIMIT_AS, &limit);
-  int n = 0;
-  tutti_status status = TUTTI_OK;
-  while (!status && n++ < 100000) status = tutti_comm_dup(c[0], &dup);
-  return BAD(status, TUTTI_ERR_MEMORY, "memory") + (tutti_mem_alloc(c[0], 64, &memory) > 0);
-}
-
-/* argv: wanted status, words */
-static int environment(char **argv) {
-  tutti_comm *c;
-  return BAD(tutti_comm_from_env(&c), (tutti_status)atoi(argv[0]), argv[1]);
-}
-
-static int play(char **argv) {
-  if (strcmp(argv[1], "finalize") == 0) return after_finalize();
-  if (strcmp(argv[1], "fork") == 0) return after_fork();
-  if (strcmp(argv[1], "memory") == 0) return little_memory();
-  if (strcmp(argv[1], "descriptors") == 0) return few_descriptors();
-  if (strcmp(argv[1], "out") == 0) return runs_out();
-  return environment(argv + 2);
-}
-
-/* Start this program anew with arguments and environment; its status. */
-static int anew(const char *scene, const char *env, const char *want, const char *words) {
-  char copy[300], *save = NULL;
-  int status;
-  pid_t child = fork();
-  if (child == 0) {
-    snprintf(copy, sizeof copy, "%s", env);
-    for (char *e = strtok_r(copy, " ", &save); e; e = strtok_r(NULL, " ", &save)) putenv(e);
-    execl("/proc/self/exe", "test_args", scene, want, words, (char *)NULL);
-    _exit(99);
-  }
-  alarm(60);
-  if (waitpid(child, &status, 0) != child) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
-static void ends(void **state) {
-  assert_int_equal(anew(*state, "", "0", ""), 0);
-}
-
-static void limits(void **state) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  skip(); /* sanitizers map terabytes */
-#endif
-  ends(state);
-}
-
-static void environments(void **state) {
-  int file = open("/dev/null", O_RDONLY), plain = memfd_create("plain", 0);
-  tutti_job *job;
-  char env[200];
-  (void)state;
-  assert_int_equal(tutti_job_create(2, &job), TUTTI_OK);
-  const int fd = tutti_job_fd(job);
-  const struct {
-    const char *format;
-    int fd;
-    const char *want, *words;
-  } cases[] = {
-      {"TUTTI_RANK=2 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", fd, "-11", "TUTTI_RANK|tutti run"},
-      {"TUTTI_RANK=-1 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", fd, "-11", "TUTTI_RANK"},
-      {"TUTTI_RANK=one TUTTI_SIZE=2 TUTTI_SHM_FD=%d", fd, "-11", "TUTTI_RANK"},
-      {"TUTTI_RANK=0 TUTTI_SIZE=0 TUTTI_SHM_FD=%d", fd, "-11", "TUTTI_SIZE"},
-      {"TUTTI_RANK=0 TUTTI_SIZE=99999999999 TUTTI_SHM_FD=%d", fd, "-11", "TUTTI_SIZE"},
-      {"TUTTI_RANK=0 TUTTI_SIZE=%d", 2, "-11", "TUTTI_SHM_FD"},
-      {"TUTTI_SHM_FD=%d", fd, "-11", "TUTTI_SIZE"},
-      {"TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", 987, "-11", "descriptor 987 is not|closed"},
-      {"TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", file, "-11", "is not the shared memory"},
-      {"TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", plain, "-11", "is not the shared memory"},
-      {"TUTTI_RANK=0 TUTTI_SIZE=7 TUTTI_SHM_FD=%d", fd, "-11", "another size than 7"},
-      {"TUTTI_ALGO=nonsense%d", 1, "-1", "TUTTI_ALGO|'nonsense1'|did you mean"},
-      {"TUTTI_ALGO=fold(ring,x=%d", 1, "-1", "TUTTI_ALGO|parenthes"},
-      {"TUTTI_CONNECT_TIMEOUT=1 TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", fd, "-8",
-       "rank 1 of 2 did not call|TUTTI_CONNECT_TIMEOUT"},
-      {"TUTTI_SLICES=many TUTTI_VERIFY=%d", 7, "0", ""}, /* warned about, not fatal */
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    snprintf(env, sizeof env, cases[i].format, cases[i].fd);
-    int status = anew("environment", env, cases[i].want, cases[i].words);
-    if (status) print_error("with %s\n", env);
-    assert_int_equal(status, 0);
-  }
-  tutti_job_free(job);
-  close(file);
-  close(plain);
-}
-
-int main(int argc, char **argv) {
+int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(null_pointers, make, drop),
       cmocka_unit_test_setup_teardown(numbers, make, drop),
       cmocka_unit_test_setup_teardown(buffers, make, drop),
       cmocka_unit_test_setup_teardown(counts, make, drop),
+      cmocka_unit_test_setup_teardown(lists, make, drop),
       cmocka_unit_test_setup_teardown(others, make, drop),
       cmocka_unit_test(too_many_ops),
-      cmocka_unit_test(environments),
-      {"after finalize", ends, NULL, NULL, "finalize"},
-      {"after fork", ends, NULL, NULL, "fork"},
-      {"little memory", limits, NULL, NULL, "memory"},
-      {"few descriptors", limits, NULL, NULL, "descriptors"},
-      {"memory that runs out", limits, NULL, NULL, "out"},
   };
-  if (argc > 1) _exit(play(argv) != 0); /* what it leaves behind is not looked at */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,10 +28,12 @@ void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
 static int words_of(const tt_record *r, char *text, size_t size) {
   const char *op = r->op >= TUTTI_OP_USER ? "user" : tutti_op_name((tutti_op)r->op);
   if (r->coll == TUTTI_BARRIER) return snprintf(text, size, "barrier");
-  const bool rooted = tt_coll_rooted((tutti_coll)r->coll), varied = !rooted && r->root;
+  const bool rooted = tt_coll_rooted((tutti_coll)r->coll);
+  const bool part = r->coll == TUTTI_ALLREDUCE && r->root, varied = !rooted && !part && r->root;
   int n = snprintf(text, size, "%s%s of %llu %s%s", tutti_coll_name((tutti_coll)r->coll),
                    varied ? "_v" : "", (unsigned long long)r->count,
                    tutti_type_name((tutti_type)r->type), varied ? " in all" : "");
+  if (part) n += snprintf(text + n, size - (size_t)n, " in a list of %u", r->root - 1);
   if (tt_coll_reduces((tutti_coll)r->coll)) n += snprintf(text + n, size - (size_t)n, ", %s", op);
   if (rooted) n += snprintf(text + n, size - (size_t)n, ", root %u", r->root);
   return n;
@@ -59,11 +61,12 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
   if (differs(comm, o->stamp.seq, &mine, &theirs, &peer)) {
     words_of(&mine, ours, sizeof ours);
     words_of(&theirs, other, sizeof other);
-    const char *hint =
-        strcmp(ours, other)        ? ""
-        : mine.root != theirs.root ? " (with other counts)"
-                                   : " (with another plan: are TUTTI_ALGO and "
-                                     "tutti_comm_set_helpers the same?)";
+    const bool list = mine.coll == TUTTI_ALLREDUCE && mine.root;
+    const char *hint = strcmp(ours, other) ? ""
+                       : list || mine.root != theirs.root
+                           ? " (with other counts)"
+                           : " (with another plan: are TUTTI_ALGO and "
+                             "tutti_comm_set_helpers the same?)";
     snprintf(comm->why, sizeof comm->why,
              "operation %u: rank %d called %s, but rank %d called %s%s", mine.stamp.seq, peer,
              other, comm->rank, ours, hint);

@@ -11,4 +11,10 @@ tutti_status tt_collective_start(tutti_comm *comm, const char *function, const t
 tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
                                 tutti_request **request);
 
+/* A request, started or idle; `ready` checks what it is called with and makes it. */
+typedef tutti_status tt_ready_fn(tutti_comm *comm, const char *function, const void *what,
+                                 tutti_request **request);
+tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *ready,
+                             const void *what, bool persistent, tutti_request **request);
+
 #endif

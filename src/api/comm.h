@@ -35,6 +35,20 @@ typedef struct tt_plan {
 
 typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
 
+/* A list of buffers under way (many.c): calls of one buffer, or of several that are packed in
+ * the window of the place that they run in. */
+typedef struct tt_buffer {
+  const void *src;
+  void *dst;
+  size_t bytes;
+} tt_buffer;
+
+typedef struct tt_many {
+  tutti_request *parts;
+  size_t nparts, left; /* left: that are not complete */
+  tt_buffer *packed;   /* part by part */
+} tt_many;
+
 struct tutti_request {
   tutti_comm *comm;
   tt_call call;
@@ -45,6 +59,10 @@ struct tutti_request {
   tutti_status status;
   uint32_t seq;
   struct tutti_request *next; /* in the queue */
+  tt_many *many;              /* its parts; NULL: it has none */
+  tutti_request *whole;       /* that it is a part of; NULL: of none */
+  const tt_buffer *packed;    /* a part: the buffers that are packed ... */
+  size_t npacked;             /* ... so many */
   uint64_t table[];           /* a copy too, of what `kept` says */
 };
 
@@ -86,6 +104,8 @@ struct tutti_comm {
   tutti_status broken;
   char why[TT_WHY];
   uint8_t token[1];   /* what barriers exchange */
+  char *windows;      /* a window per place, for what is packed; NULL until there is any */
+  size_t alone_from;  /* bytes that are worth an operation of their own; 0: not known yet */
   atomic_int busy;    /* 0 free, 1 its caller, 2 driven from elsewhere */
   atomic_bool listed; /* others may drive it: it has requests in flight */
   tutti_comm *next_listed;
@@ -124,6 +144,15 @@ void tt_request_issue(tutti_request *request);
 bool tt_progress(tutti_comm *comm);
 /* List or unlist for being driven from elsewhere. */
 void tt_comm_list(tutti_comm *comm, bool on);
+
+/* ---- lists of buffers (many.c) ---- */
+
+static inline size_t tt_window_bytes(const tutti_comm *comm) {
+  return TT_SLOTS * comm->wire->piece; /* as much as an arena: it stays in the cache */
+}
+/* Into the window of the place that a part begins in; out of it when it is complete. */
+void tt_many_pack(tutti_request *part, char *window);
+void tt_many_unpack(const tutti_request *part);
 
 /* ---- waiting (patience.c) ---- */
 

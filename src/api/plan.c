@@ -193,6 +193,7 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
 void tt_plans_forget(tutti_comm *comm) {
   for (int i = 0; i < TT_PLANS; i++) free(comm->plans[i].table);
   memset(comm->plans, 0, sizeof comm->plans);
+  comm->alone_from = 0;
   comm->last_plan = NULL;
   comm->warned = 0;
 }

@@ -13,22 +13,28 @@
 /* ---- starting ---- */
 
 static void complete(tutti_comm *comm, tutti_request *r, tutti_status status) {
-  r->state = TT_COMPLETE;
+  tutti_request *whole = r->whole;
+  if (!status && r->npacked) tt_many_unpack(r);
   r->status = status;
+  r->state = TT_COMPLETE;
+  if (whole && status) whole->status = status;
+  if (whole && --whole->many->left == 0) whole->state = TT_COMPLETE;
   if (--comm->unfinished == 0) tt_comm_list(comm, false);
 }
 
 /* Publish what is called as operation comm->seq, and begin it in its place. */
 static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan) {
   /* Over all calls so far: one message tells whether two ranks always agreed. */
-  comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | plan->hash);
+  comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | (plan->hash ^ call->also));
   const tt_stamp stamp = {comm->seq, comm->chain};
   const uint64_t *table = plan->how.table;
   const tt_record record = {stamp,
                             (uint32_t)call->coll,
                             (uint32_t)call->type,
                             (uint32_t)call->op,
-                            table ? plan->counts : (uint32_t)call->root,
+                            table                        ? plan->counts
+                            : tt_coll_rooted(call->coll) ? (uint32_t)call->root
+                                                         : call->buffers,
                             table ? table[comm->ranks] : call->count};
   comm->wire->ops->record(comm->wire, &record, comm->oldest);
   place->begun = true;
@@ -39,6 +45,8 @@ static void start(tutti_comm *comm, tutti_request *r) {
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   r->state = TT_RUNNING;
   place->by = r;
+  if (!place->begun && r->npacked)
+    tt_many_pack(r, comm->windows + comm->seq % TT_WINDOW * tt_window_bytes(comm));
   if (!place->begun) begin(comm, place, &r->call, &r->kept);
   place->begun = false;
   r->seq = comm->seq++;
@@ -81,10 +89,21 @@ static void start_queued(tutti_comm *comm) {
   }
 }
 
+static void issue_parts(tutti_request *r) {
+  tt_many *many = r->many;
+  r->state = TT_RUNNING;
+  many->left = many->nparts;
+  for (size_t i = 0; i < many->nparts; i++) tt_request_issue(&many->parts[i]);
+}
+
 void tt_request_issue(tutti_request *r) {
   tutti_comm *comm = r->comm;
   r->state = TT_QUEUED;
   r->status = TUTTI_OK;
+  if (r->many) {
+    issue_parts(r);
+    return;
+  }
   r->next = NULL;
   comm->unfinished++;
   if (comm->queue_end)

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "collective.h"
+#include "many.h"
 
 /* Checks, plans, and makes a request. The comm is entered. */
-static tutti_status ready(tutti_comm *comm, const char *function, const tt_call *call,
+static tutti_status ready(tutti_comm *comm, const char *function, const void *what,
                           tutti_request **request) {
+  const tt_call *call = what;
   bool in_place;
   const tt_plan *plan;
   tutti_status status = tt_call_check(comm, function, call, &in_place);
@@ -45,14 +47,14 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   return status;
 }
 
-static tutti_status make(tutti_comm *comm, const char *function, const tt_call *call,
-                         tutti_request **request, bool persistent) {
+tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *get_ready,
+                             const void *what, bool persistent, tutti_request **request) {
   if (!request) return tt_fail(TUTTI_ERR_ARG, "%s: request is NULL", function);
   *request = NULL;
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
   tutti_request *r = NULL;
-  status = ready(comm, function, call, &r);
+  status = get_ready(comm, function, what, &r);
   if (!status) {
     r->persistent = persistent;
     comm->requests++;
@@ -69,12 +71,12 @@ static tutti_status make(tutti_comm *comm, const char *function, const tt_call *
 
 tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
                                  tutti_request **request) {
-  return make(comm, function, call, request, false);
+  return tt_request_make(comm, function, ready, call, false, request);
 }
 
 tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
                                 tutti_request **request) {
-  return make(comm, function, call, request, true);
+  return tt_request_make(comm, function, ready, call, true, request);
 }
 
 tutti_status tutti_request_start(tutti_request *r) {
@@ -93,15 +95,21 @@ tutti_status tutti_request_start(tutti_request *r) {
   return status;
 }
 
+static void drop(tutti_request **request) {
+  tutti_request *r = *request;
+  r->comm->requests--;
+  tt_many_free(r->many);
+  free(r);
+  *request = NULL;
+}
+
 /* The request is complete: hand over its status, and free it or make it idle. */
 static tutti_status settle(tutti_request **request) {
   tutti_request *r = *request;
   tutti_status status = r->status ? tt_fail(r->status, "%s", r->comm->why) : TUTTI_OK;
   r->state = TT_IDLE;
   if (r->persistent) return status;
-  r->comm->requests--;
-  free(r);
-  *request = NULL;
+  drop(request);
   return status;
 }
 
@@ -157,9 +165,7 @@ tutti_status tutti_request_free(tutti_request **request) {
   if (r->state == TT_QUEUED || r->state == TT_RUNNING) {
     status = tt_fail(TUTTI_ERR_STATE, "tutti_request_free: it is running; wait for it first");
   } else {
-    comm->requests--;
-    free(r);
-    *request = NULL;
+    drop(request);
   }
   tt_comm_leave(comm);
   return status;

@@ -173,6 +173,17 @@ static int cheapest(const tt_chooser *c, tutti_coll coll, uint64_t bytes, const 
   return best;
 }
 
+double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
+  const bool passed[MOST] = {false};
+  if (!c->priced[coll]) price_all(c, coll);
+  const int best = cheapest(c, coll, bytes, passed);
+  return best < 0 ? 0 : tt_line_at(c->candidates[coll][best].line, (double)bytes);
+}
+
+double tt_seconds_to_pack(const tt_chooser *c) {
+  return 4 * c->profile[0].beta; /* read and written, twice */
+}
+
 tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
                        const char *forced, const char **name, const char **refusal) {
   bool passed[MOST] = {false};

@@ -42,6 +42,10 @@ tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned 
  * need not be copied? */
 bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes);
 
+/* What the cheapest plan for so many bytes costs, s; and to copy one byte there and back. */
+double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes);
+double tt_seconds_to_pack(const tt_chooser *c);
+
 /* Those of `needs` that a plan is shown to meet, in place and not. */
 unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs);
 

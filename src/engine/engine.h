@@ -71,6 +71,8 @@ typedef struct tt_call { /* what a collective was called with */
   bool everyone; /* brings data, helpers too: a call of tutti's own */
   bool varied;   /* counts[r] elements for rank r, instead of count each; the call copies them */
   const size_t *counts;
+  uint32_t buffers; /* 1 + how long the list is that it is a part of; 0: it is whole */
+  uint32_t also;    /* a hash of what else is to be the same on all ranks */
 } tt_call;
 
 typedef struct tt_run tt_run;

@@ -1,0 +1,207 @@
+/* many.c - tutti_allreduce_many: a list of buffers as one operation.
+ *
+ * Idea       a buffer that is worth an operation is summed by itself, where it lies; the
+ *            shorter ones are packed, in their order, in windows, and each window is summed
+ *            as one vector, in place. Which are worth it the prices say: a short one costs
+ *            its copies into the window and back, a long one an operation.
+ * Cost       nothing is copied but short buffers, into shared memory, from where nothing
+ *            has to be copied again. A window per place of the communicator's window of
+ *            operations, as large as the arena: they overlap, and stay in the cache.
+ * Invariant  the parts follow from the counts alone, so they are the same on all ranks;
+ *            every part's stamp hashes all counts.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "many.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective.h"
+
+/* ---- in and out of a window ---- */
+
+void tt_many_pack(tutti_request *part, char *window) {
+  part->call.src = part->call.dst = window;
+  for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
+    memcpy(window, part->packed[i].src, part->packed[i].bytes);
+}
+
+void tt_many_unpack(const tutti_request *part) {
+  const char *window = part->call.dst;
+  for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
+    memcpy(part->packed[i].dst, window, part->packed[i].bytes);
+}
+
+/* ---- cutting the list in parts ---- */
+
+/* From how many bytes on an operation of its own is cheaper than a share of a window. */
+static size_t alone_from(tutti_comm *comm) {
+  tt_chooser *chooser = comm->helpers ? comm->helped : comm->chooser;
+  const size_t window = tt_window_bytes(comm);
+  const double share = tt_seconds_of(chooser, TUTTI_ALLREDUCE, window) / (double)window +
+                       tt_seconds_to_pack(chooser);
+  size_t bytes = comm->alone_from ? comm->alone_from : 64;
+  while (!comm->alone_from && bytes < window &&
+         tt_seconds_of(chooser, TUTTI_ALLREDUCE, bytes) > share * (double)bytes)
+    bytes += bytes / 4;
+  return comm->alone_from = tt_min(bytes, window);
+}
+
+typedef struct cutter {
+  tutti_comm *comm;
+  const tt_list *list;
+  size_t element, alone, room; /* bytes */
+  bool helps;
+  uint32_t also;
+  tt_many *many;
+  size_t nparts, npacked; /* so far */
+} cutter;
+
+/* Its plan, and its place among the parts. */
+static tutti_status add_part(cutter *c, size_t count, const void *src, void *dst, size_t npacked) {
+  tutti_request *part = &c->many->parts[c->nparts++];
+  const tt_plan *plan;
+  *part = (tutti_request){.comm = c->comm, .packed = &c->many->packed[c->npacked]};
+  part->call = (tt_call){.coll = TUTTI_ALLREDUCE,
+                         .src = src,
+                         .dst = dst,
+                         .count = count,
+                         .type = c->list->type,
+                         .op = c->list->op,
+                         .buffers = (uint32_t)tt_min(c->list->n + 1, UINT32_MAX),
+                         .also = c->also};
+  c->npacked += npacked;
+  part->npacked = c->helps ? 0 : npacked;
+  const bool in_place = part->npacked || (src && src == dst);
+  tutti_status status = tt_plan_for(c->comm, &part->call, in_place, &plan);
+  if (!status) part->kept = *plan;
+  return status;
+}
+
+static tutti_status add_alone(cutter *c, size_t i) {
+  return add_part(c, c->list->counts[i], c->helps ? NULL : c->list->srcs[i],
+                  c->helps ? NULL : c->list->dsts[i], 0);
+}
+
+/* Short buffers from `i` on, as many as fit; *next: those that are not looked at yet. */
+static tutti_status add_window(cutter *c, size_t i, size_t *next) {
+  size_t used = 0, n = 0, first = i;
+  for (; i < c->list->n; i++) {
+    const size_t bytes = c->list->counts[i] * c->element;
+    if (!bytes || bytes >= c->alone) continue;
+    if (used + bytes > c->room) break;
+    c->many->packed[c->npacked + n++] =
+        (tt_buffer){c->helps ? NULL : c->list->srcs[i], c->helps ? NULL : c->list->dsts[i], bytes};
+    used += bytes;
+  }
+  *next = i;
+  return n == 1 ? add_alone(c, first) : add_part(c, used / c->element, NULL, NULL, n);
+}
+
+static tutti_status cut(cutter *c) {
+  tutti_status status = TUTTI_OK;
+  size_t looked = 0; /* short ones before it stand in windows */
+  for (size_t i = 0; i < c->list->n && !status; i++) {
+    const size_t bytes = c->list->counts[i] * c->element;
+    if (!bytes) continue;
+    if (bytes >= c->alone)
+      status = add_alone(c, i);
+    else if (i >= looked)
+      status = add_window(c, i, &looked);
+  }
+  if (!status && !c->nparts) status = add_part(c, 0, NULL, NULL, 0);
+  return status;
+}
+
+/* No more parts than this: two neighbouring windows hold more than one of them has room for. */
+static size_t most_parts(const cutter *c) {
+  size_t alone = 0, packed = 0;
+  for (size_t i = 0; i < c->list->n; i++) {
+    const size_t bytes = c->list->counts[i] * c->element;
+    if (bytes >= c->alone)
+      alone++;
+    else
+      packed += bytes;
+  }
+  return alone + 2 * (packed / c->room) + 2;
+}
+
+static uint32_t hash_of(const tt_list *list) {
+  uint64_t h = tt_mix(list->n + 1);
+  for (size_t i = 0; i < list->n; i++) h = tt_mix(h ^ list->counts[i]);
+  return (uint32_t)h;
+}
+
+void tt_many_free(tt_many *many) {
+  if (!many) return;
+  free(many->parts);
+  free(many->packed);
+  free(many);
+}
+
+static tutti_status out_of_memory(const char *function, const tt_list *list) {
+  return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a list of %zu buffers", function,
+                 list->n);
+}
+
+tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *what,
+                         tutti_request **whole) {
+  const tt_list *list = what;
+  tutti_status status = tt_list_check(comm, function, list);
+  if (status) return status;
+  tutti_request *r = calloc(1, sizeof *r);
+  tt_many *many = calloc(1, sizeof *many);
+  cutter c = {.comm = comm,
+              .list = list,
+              .element = tutti_type_size(list->type),
+              .alone = alone_from(comm),
+              .room = tt_window_bytes(comm),
+              .helps = comm->rank >= comm->ranks - comm->helpers,
+              .also = hash_of(list),
+              .many = many};
+  if (!comm->windows) comm->windows = comm->wire->ops->alloc(comm->wire, TT_WINDOW * c.room);
+  if (many) many->parts = malloc(most_parts(&c) * sizeof *many->parts);
+  if (many) many->packed = malloc((list->n + 1) * sizeof *many->packed);
+  const bool made = r && many && many->parts && many->packed && comm->windows;
+  status = made ? cut(&c) : out_of_memory(function, list);
+  if (status) {
+    tt_many_free(many);
+    free(r);
+    return status;
+  }
+  many->nparts = c.nparts;
+  r->comm = comm;
+  r->many = many;
+  for (size_t i = 0; i < many->nparts; i++) many->parts[i].whole = r;
+  *whole = r;
+  return TUTTI_OK;
+}
+
+/* ---- the calls ---- */
+
+static tutti_status start(tutti_comm *comm, const char *function, const tt_list *list,
+                          tutti_request **request) {
+  return tt_request_make(comm, function, tt_many_new, list, false, request);
+}
+
+tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
+                                  void *const *dsts, const size_t *counts, tutti_type type,
+                                  tutti_op op) {
+  const tt_list list = {n, srcs, dsts, counts, type, op};
+  tutti_request *request;
+  tutti_status status = start(comm, "tutti_allreduce_many", &list, &request);
+  return status ? status : tutti_request_wait(&request);
+}
+
+tutti_status tutti_allreduce_many_start(tutti_comm *comm, size_t n, const void *const *srcs,
+                                        void *const *dsts, const size_t *counts, tutti_type type,
+                                        tutti_op op, tutti_request **request) {
+  const tt_list list = {n, srcs, dsts, counts, type, op};
+  return start(comm, "tutti_allreduce_many_start", &list, request);
+}
+
+tutti_status tutti_allreduce_many_init(tutti_comm *comm, size_t n, const void *const *srcs,
+                                       void *const *dsts, const size_t *counts, tutti_type type,
+                                       tutti_op op, tutti_request **request) {
+  const tt_list list = {n, srcs, dsts, counts, type, op};
+  return tt_request_make(comm, "tutti_allreduce_many_init", tt_many_new, &list, true, request);
+}

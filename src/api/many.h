@@ -1,0 +1,27 @@
+/* many.h - inside the API: a vector of buffers as one operation (many.c).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_MANY_H
+#define TT_MANY_H
+
+#include "comm.h"
+
+/* What tutti_allreduce_many is called with. */
+typedef struct tt_list {
+  size_t n;
+  const void *const *srcs;
+  void *const *dsts;
+  const size_t *counts;
+  tutti_type type;
+  tutti_op op;
+} tt_list;
+
+/* Checks the list, cuts it in parts and makes the request that has them. The comm is
+ * entered. */
+tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *list,
+                         tutti_request **whole);
+void tt_many_free(tt_many *many);
+
+/* Every buffer by itself is right, and none overlaps another (overlaps.c). */
+tutti_status tt_list_check(const tutti_comm *comm, const char *function, const tt_list *list);
+
+#endif
