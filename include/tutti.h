@@ -178,12 +178,28 @@ TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* -1 for NULL */
  *  called by any thread at any time. */
 TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
 
-/** Which plans may run on this communicator: the name of one algorithm, with
- *  parameters, as `tutti plan list` prints them ("fold(ring)", "two-shot"), or
- *  NULL for tutti's own choice. Must be the same on all ranks. The environment
- *  variable TUTTI_ALGO sets it for every communicator.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG (no such algorithm; the sentence suggests). */
+/** Which plans may run on this communicator: an algorithm with parameters, as
+ *  `tutti plan list` prints them ("fold(ring)", "two-shot"), for all sizes or for
+ *  some, or none of what is named, apart by semicolons:
+ *    "consistent(i=2):0-64k;fold(ring):64k-"    sizes in bytes of the vector
+ *    "^ring;^tree"                              no ring, and no tree at all
+ *  NULL leaves it to tutti. What can not run is said through the log callback, with
+ *  the reason, and tutti chooses instead. Must be the same on all ranks. The
+ *  environment variable TUTTI_ALGO sets it for every communicator.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG (no such algorithm or sizes; the sentence
+ *  suggests); TUTTI_ERR_STATE (requests are in flight). */
 TUTTI_API tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo);
+
+/** What results must have in common. Must be the same on all ranks. */
+typedef enum tutti_contract {
+  TUTTI_CONTRACT_SAME, /* the same bits on all ranks (default) */
+  TUTTI_CONTRACT_ANY   /* ranks may differ in how a sum was rounded: more plans can run */
+} tutti_contract;
+
+/** Set the contract of this communicator. The environment variable TUTTI_CONTRACT (same or
+ *  any) sets it for every communicator. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_STATE
+ *  (requests are in flight). */
+TUTTI_API tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract);
 
 /** Cut vectors in `slices` parts (0: tutti's own choice), each running the same
  *  schedule, up to three in flight. Same on all ranks. allreduce, reduce and

@@ -1,5 +1,5 @@
-/* tutti_plan.h - plans, for people: their names, their schedules as text, proven and
- * drawn. A part of tutti.h, which includes it.
+/* tutti_plan.h - plans, for people: their names, their schedules as text, proven,
+ * drawn and priced. A part of tutti.h, which includes it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_PLAN_H
 #define TUTTI_PLAN_H
@@ -89,6 +89,65 @@ typedef struct tutti_drawing {
  *            TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_schedule_draw(const char *text, const tutti_drawing *drawing,
                                            char **picture);
+
+/* ------------------------------------------------------ prices --- */
+
+/* A machine, a collective, and what may run: what is to be priced. */
+typedef struct tutti_question {
+  size_t size; /* sizeof(tutti_question), set by the caller */
+  tutti_coll coll;
+  int ranks, root;
+  tutti_type type;
+  tutti_op op;
+  tutti_contract contract;
+  const char *net;  /* figures, over the built-in ones: "alpha=30us,beta=1e-8,gamma=2e-10" */
+  const char *topo; /* how ranks sit: "rack:3 node:16 core:4"; NULL or "": all alike */
+  const char *algo; /* as for tutti_comm_set_algo; NULL: tutti's choice */
+  double crowd;     /* ranks per core that share memory; 0: they are on a network */
+} tutti_question;
+
+/* What one plan would take, for one size. */
+typedef struct tutti_offer {
+  size_t size; /* sizeof(tutti_offer), set by the caller */
+  char name[128];
+  int slices;
+  int possible;   /* it can do this collective on so many ranks */
+  int admissible; /* and the op, the contract and the wish allow it */
+  char why[300];  /* if not: why */
+  double seconds;
+  /* of the critical path, in seconds: they add up to it */
+  double latency, transfer, arithmetic, processor, copying;
+  int steps;        /* messages on the critical path */
+  int messages;     /* most messages that one rank sends */
+  double vectors;   /* most that one rank sends, in vectors */
+  char bound[64];   /* the largest part: "latency", "transfer between nodes", ... */
+} tutti_offer;
+
+typedef struct tutti_prices tutti_prices;
+
+/** Price all plans for a question; freed with tutti_prices_free. Takes milliseconds, and
+ *  more on several levels. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP (the sentence has
+ *  line and column of figures, the place in a topology); TUTTI_ERR_MEMORY. */
+TUTTI_API tutti_status tutti_prices_make(const tutti_question *question, tutti_prices **prices);
+TUTTI_API void tutti_prices_free(tutti_prices *prices);
+/** The i-th plan at `bytes` of the whole vector, in no order. With `detail` where the time
+ *  goes, which takes longer; without, name, slices, possible and seconds only.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG past the end; TUTTI_ERR_MEMORY. */
+TUTTI_API tutti_status tutti_prices_offer(tutti_prices *prices, uint64_t bytes, int i, int detail,
+                                          tutti_offer *offer);
+/** The one that would run, with detail. TUTTI_ERR_UNSUPPORTED: none can. */
+TUTTI_API tutti_status tutti_prices_chosen(tutti_prices *prices, uint64_t bytes,
+                                           tutti_offer *offer);
+/** Why it is chosen: the parts of its time, the next best, where others take over, what
+ *  was refused. In words, or as JSON; freed with tutti_text_free. */
+TUTTI_API tutti_status tutti_prices_explain(tutti_prices *prices, uint64_t bytes, int json,
+                                            char **text);
+/** The same for a call on this communicator, of `count` elements as the call takes them. */
+TUTTI_API tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count,
+                                          tutti_type type, tutti_op op, int json, char **text);
+/** The built-in figures as text, with a comment each: what TUTTI_PROFILE=FILE reads.
+ *  Freed with tutti_text_free. */
+TUTTI_API tutti_status tutti_profile_text(char **text);
 
 #ifdef __cplusplus
 }

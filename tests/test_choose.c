@@ -39,18 +39,37 @@ static void ops_say_what_they_need(void **state) {
   tutti_op_free(ordered);
 }
 
+static tt_chooser *chooser_for(int ranks, double crowd) {
+  tt_setting where = {.ranks = ranks, .crowd = crowd, .has_loop = tt_has_loop, .flight = TT_FLIGHT};
+  tt_chooser *c;
+  tt_machine_shm(&where.machine);
+  assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
+  return c;
+}
+
+static tt_choice choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
+                        const char *text) {
+  const tt_problem p = {coll, bytes, needs, root};
+  const int ranks = tt_chooser_profile(c)->ranks;
+  tt_wish wish;
+  tt_choice choice;
+  if (tt_wish_parse(text, ranks, &wish)) { /* the wish of somebody who did not check it */
+    wish = (tt_wish){.n = 1, .item[0].to = UINT64_MAX};
+    snprintf(wish.item[0].name, TT_NAME, "%s", text);
+  }
+  if (tt_choose(c, &p, &wish, &choice)) fail_msg("%s", tutti_error());
+  return choice;
+}
+
 /* Whatever the size, the prover finds in the plan what the op needs. */
 static void what_is_chosen_meets_the_needs(void **state) {
   (void)state;
   for (int P = 1; P <= 40; P += P < 9 ? 1 : 6) {
-    tt_chooser *c = tt_chooser_new(P, P, 0.5, tt_has_loop);
-    assert_non_null(c);
+    tt_chooser *c = chooser_for(P, 0.5);
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
       for (unsigned needs = 0; needs < 4 && tt_coll_reduces((tutti_coll)coll); needs++)
         for (uint64_t bytes = 1; bytes < (uint64_t)1 << 32; bytes *= 16) {
-          const char *name, *refusal;
-          if (tt_choose(c, (tutti_coll)coll, bytes, needs, 0, "", &name, &refusal))
-            fail_msg("%s", tutti_error());
+          const char *name = choose(c, (tutti_coll)coll, bytes, needs, 0, "").name;
           tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = bytes % 3 == 1};
           tutti_report r;
           assert_true(names_prove(name, &ask, &r));
@@ -61,22 +80,33 @@ static void what_is_chosen_meets_the_needs(void **state) {
   }
 }
 
-/* The table has many more than are priced. */
-static void only_candidates_are_chosen(void **state) {
+/* No plan that can do it, and does what it must, is cheaper. */
+static void nothing_admissible_is_cheaper(void **state) {
   (void)state;
-  for (int P = 2; P <= 24; P += 3) {
-    tt_chooser *c = tt_chooser_new(P, P, 1, tt_has_loop);
-    for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
-      for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 32) {
-        const char *name, *refusal;
-        int a = 0;
-        assert_int_equal(tt_choose(c, (tutti_coll)coll, bytes, 0, 0, "", &name, &refusal),
-                         TUTTI_OK);
-        while (strcmp(tt_algo_at(a)->name, name) != 0) a++;
-        assert_true(tt_algo_at(a)->candidate);
-      }
-    tt_chooser_free(c);
-  }
+  for (int P = 2; P <= 24; P += 3)
+    for (int net = 0; net < 2; net++) {
+      tt_chooser *c = chooser_for(P, net ? 0 : 2);
+      for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+        for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 32) {
+          const tt_problem p = {(tutti_coll)coll, bytes, bytes % 3 == 2 ? TT_NEED_SAME : 0, 0};
+          const tt_wish none = {0};
+          tt_choice choice;
+          tt_terms terms;
+          tt_offer o;
+          int messages;
+          double vectors;
+          assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
+          assert_int_equal(tt_offer_terms(c, choice.name, choice.slices, p.coll, 0, (double)bytes,
+                                          &terms, &messages, &vectors),
+                           TUTTI_OK);
+          for (int i = 0; tt_offer_at(c, &p, &none, i, true, &o); i++)
+            if (o.possible && !o.lacks && o.seconds < terms.time * (1 - 1e-6))
+              fail_msg("%s on %d ranks, %d bytes: %s takes %g s, %s only %g s",
+                       tutti_coll_name(p.coll), P, (int)bytes, choice.name, terms.time, o.name,
+                       o.seconds);
+        }
+      tt_chooser_free(c);
+    }
 }
 
 static void a_wish_is_refused_in_words(void **state) {
@@ -103,14 +133,12 @@ static void a_wish_is_refused_in_words(void **state) {
       {"tree(double)", NULL, TT_NEED_SAME | TT_NEED_ORDER},
       {"two-level(node=4)", "non-commutative", TT_NEED_ORDER},
   };
-  tt_chooser *c = tt_chooser_new(6, 6, 1, tt_has_loop);
+  tt_chooser *c = chooser_for(6, 1);
   (void)state;
   for (int again = 0; again < 2; again++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-      const char *name, *refusal;
-      assert_int_equal(
-          tt_choose(c, TUTTI_ALLREDUCE, 1000, cases[i].needs, 0, cases[i].name, &name, &refusal),
-          TUTTI_OK);
+      const tt_choice choice = choose(c, TUTTI_ALLREDUCE, 1000, cases[i].needs, 0, cases[i].name);
+      const char *name = choice.name, *refusal = choice.refusal;
       if (!cases[i].says != !refusal || (refusal && !strstr(refusal, cases[i].says)))
         fail_msg("case %zu, %s: %s", i, cases[i].name, refusal ? refusal : "granted");
       if (!refusal) assert_string_equal(name, cases[i].name);
@@ -141,15 +169,22 @@ static void helpers_are_asked_for(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const int P = cases[i].data + cases[i].helpers;
-    tt_chooser *c = tt_chooser_new(P, cases[i].data, 1, tt_has_loop);
+    tt_setting where = {
+        .ranks = P, .data = cases[i].data, .crowd = 1, .has_loop = tt_has_loop, .flight = TT_FLIGHT};
+    tt_chooser *c;
+    tt_machine_shm(&where.machine);
+    assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
       for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 128) {
-        const char *name, *refusal;
         tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .data = cases[i].data};
+        tt_wish wish;
+        tt_choice choice;
         const unsigned needs = ask.coll == TUTTI_BARRIER ? 0 : TT_NEED_ORDER | TT_NEED_SAME;
         tutti_report r;
-        tutti_status status =
-            tt_choose(c, ask.coll, bytes, needs, 0, cases[i].name, &name, &refusal);
+        const tt_problem p = {ask.coll, bytes, needs, 0};
+        assert_int_equal(tt_wish_parse(cases[i].name, P, &wish), TUTTI_OK);
+        tutti_status status = tt_choose(c, &p, &wish, &choice);
+        const char *refusal = choice.refusal;
         if (tt_coll_owned(ask.coll)) {
           assert_int_equal(status, TUTTI_ERR_UNSUPPORTED);
           assert_non_null(strstr(tutti_error(), "of which only help"));
@@ -159,7 +194,7 @@ static void helpers_are_asked_for(void **state) {
         const bool says = refusal && cases[i].says && strstr(refusal, cases[i].says);
         if (ask.coll == TUTTI_ALLREDUCE && (refusal ? !says : cases[i].says != NULL))
           fail_msg("case %zu, %s: %s", i, cases[i].name, refusal ? refusal : "granted");
-        assert_true(names_prove(name, &ask, &r));
+        assert_true(names_prove(choice.name, &ask, &r));
       }
     tt_chooser_free(c);
   }
@@ -169,27 +204,71 @@ static void helpers_are_asked_for(void **state) {
 static void what_is_found_is_of_one_root(void **state) {
   (void)state;
   for (int first = 0; first < 2; first++) {
-    tt_chooser *c = tt_chooser_new(5, 5, 1, tt_has_loop);
+    tt_chooser *c = chooser_for(5, 1);
     for (int i = 0; i < 4; i++) {
       const int root = (first + i) % 2 ? 2 : 0;
-      const char *name, *refusal;
-      assert_int_equal(
-          tt_choose(c, TUTTI_REDUCE, 8, TT_NEED_ORDER, root, "tree(binomial)", &name, &refusal),
-          TUTTI_OK);
+      const char *refusal =
+          choose(c, TUTTI_REDUCE, 8, TT_NEED_ORDER, root, "tree(binomial)").refusal;
       assert_true(root ? refusal && strstr(refusal, "non-commutative") : !refusal);
     }
     tt_chooser_free(c);
   }
 }
 
+/* Wishes for some sizes, and for none. */
+static void wishes_are_for_sizes(void **state) {
+  static const struct {
+    const char *text, *name; /* NULL: something else than the first of the text */
+    uint64_t bytes;
+  } cases[] = {
+      {"doubling:0-64k;ring:64k-", "doubling", 65535},
+      {"doubling:0-64k;ring:64k-", "fold(ring)", 65536},
+      {"consistent(i=1):-1KiB ; fold(group=3x2):1k-1MiB", "consistent(i=1)", 0},
+      {"consistent(i=1):-1KiB ; fold(group=3x2):1k-1MiB", "fold(group=3x2)", 5000},
+      {"blueconnect(node:2 core:3):1k-", "blueconnect(node:2 core:3)", 1024},
+      {"naive", "naive", 1 << 30},
+      {"^naive;naive", "naive", 7}, /* the wish is stronger */
+      {"^one-shot", NULL, 8},
+      {"^one-shot;^two-shot;^naive", NULL, 8},
+      {"^naive:0-16", NULL, 8},
+  };
+  static const struct {
+    const char *text, *says;
+  } wrong[] = {
+      {"rign", "did you mean"},         {"naive:64k", "sizes such as"},
+      {"naive:64k-32k", "character 7"}, {"naive:a-b", "character 7"},
+      {"^rign", "did you mean"},        {"naive:0-1;;fold(ring", "parenthes"},
+      {"fold(group=5x2)", "product"},   {"naive:0-1x", "character 7"},
+      {"tree;a;b", "'a'"},              {"1;2;3", "no algorithm"},
+  };
+  tt_chooser *c = chooser_for(6, 1);
+  tt_wish wish;
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tt_choice choice = choose(c, TUTTI_ALLREDUCE, cases[i].bytes, 0, 0, cases[i].text);
+    if (choice.refusal) fail_msg("%s: %s", cases[i].text, choice.refusal);
+    if (cases[i].name)
+      assert_string_equal(choice.name, cases[i].name);
+    else
+      assert_null(strstr(cases[i].text, choice.name));
+  }
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_int_equal(tt_wish_parse(wrong[i].text, 6, &wish), TUTTI_ERR_ARG);
+    if (!strstr(tutti_error(), wrong[i].says))
+      fail_msg("%s: %s", wrong[i].text, tutti_error());
+  }
+  tt_chooser_free(c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ops_say_what_they_need),
       cmocka_unit_test(what_is_chosen_meets_the_needs),
-      cmocka_unit_test(only_candidates_are_chosen),
+      cmocka_unit_test(nothing_admissible_is_cheaper),
       cmocka_unit_test(what_is_found_is_of_one_root),
       cmocka_unit_test(helpers_are_asked_for),
       cmocka_unit_test(a_wish_is_refused_in_words),
+      cmocka_unit_test(wishes_are_for_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

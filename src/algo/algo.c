@@ -13,10 +13,15 @@
 #define TT_NAMED TT_ALGO
 #define TT_SAMPLES(prefix, family) \
   bool tt_##prefix##_samples(int ranks, int i, char *params, size_t size);
+#define TT_PLANS(prefix, family) \
+  bool tt_##prefix##_plans(int ranks, const char *levels, int i, char *params, size_t size);
+#define TT_UNIFORM(prefix) bool tt_##prefix##_uniform(const tt_ask *ask, const tt_tree *tree);
 #include "algos.def"
 #undef TT_ALGO
 #undef TT_NAMED
 #undef TT_SAMPLES
+#undef TT_PLANS
+#undef TT_UNIFORM
 
 /* What an algorithm does, in the table: sets of collectives. */
 enum {
@@ -30,6 +35,8 @@ enum {
 };
 
 #define TT_SAMPLES(prefix, family)
+#define TT_PLANS(prefix, family)
+#define TT_UNIFORM(prefix)
 static const tt_algo table[] = {
 #define LINE(prefix, name, does, sentence, source, candidate) \
   {name,                                                      \
@@ -61,9 +68,35 @@ static const struct {
 #include "algos.def"
 #undef TT_SAMPLES
 };
+enum { FAMILIES = sizeof families / sizeof *families };
+
+#define TT_SAMPLES(prefix, family)
+#undef TT_PLANS
+static const struct {
+  const char *name;
+  bool (*plans)(int ranks, const char *levels, int i, char *params, size_t size);
+} planners[] = {
+#define TT_PLANS(prefix, family) {family, tt_##prefix##_plans},
+#include "algos.def"
+#undef TT_PLANS
+};
+enum { PLANNERS = sizeof planners / sizeof *planners };
+
+#define TT_PLANS(prefix, family)
+#undef TT_UNIFORM
+static const struct {
+  const char *(*refuse)(const tt_ask *ask); /* whose it is */
+  bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
+} uniforms[] = {
+#define TT_UNIFORM(prefix) {tt_##prefix##_refuse, tt_##prefix##_uniform},
+#include "algos.def"
+#undef TT_UNIFORM
+};
 #undef TT_ALGO
 #undef TT_NAMED
-enum { FAMILIES = sizeof families / sizeof *families };
+#undef TT_SAMPLES
+#undef TT_PLANS
+enum { UNIFORMS = sizeof uniforms / sizeof *uniforms };
 
 const tt_algo *tt_algo_at(int i) {
   return i >= 0 && i < COUNT ? &table[i] : NULL;
@@ -92,6 +125,22 @@ const char *tt_algo_family(int i) {
   return i >= 0 && i < FAMILIES ? families[i].name : NULL;
 }
 
+bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size) {
+  char params[TT_NAME];
+  for (int a = 0; a < COUNT; a++) {
+    if (!table[a].candidate || i-- > 0) continue;
+    snprintf(name, size, "%s", table[a].name);
+    return true;
+  }
+  for (int p = 0; p < PLANNERS; p++)
+    for (int k = 0; planners[p].plans(ranks, levels, k, params, sizeof params); k++) {
+      if (i-- > 0) continue;
+      snprintf(name, size, "%s(%s)", planners[p].name, params);
+      return true;
+    }
+  return false;
+}
+
 static size_t family_length(const char *name) {
   return strcspn(name, "(");
 }
@@ -101,6 +150,25 @@ static int likeness(const char *a, const char *b) {
   int same = 0;
   while (a[same] && a[same] == b[same]) same++;
   return 4 * same - abs((int)strlen(a) - (int)strlen(b));
+}
+
+/* What the field calls some of them. */
+static const struct {
+  const char *name, *full;
+} shorts[] = {{"ring", "fold(ring)"},
+              {"halving", "fold(halving)"},
+              {"latency", "generalized(latency)"},
+              {"recursive-doubling", "doubling"}};
+
+static const char *full_name(const char *name) {
+  for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
+    if (strcmp(shorts[i].name, name) == 0) return shorts[i].full;
+  return name;
+}
+
+void tt_algo_full_name(char *name) {
+  const char *full = full_name(name);
+  if (full != name) snprintf(name, TT_NAME, "%s", full);
 }
 
 static const tt_algo *find(const char *name) {
@@ -120,6 +188,7 @@ static tutti_status unknown(const char *name) {
 
 /* The algorithm, and its parameters copied into the ask. */
 static tutti_status resolve(const char *name, tt_ask *ask, const tt_algo **algo) {
+  name = full_name(name);
   *algo = find(name);
   if (!*algo) return unknown(name);
   size_t n = family_length(name), all = strlen(name);
@@ -176,6 +245,10 @@ tutti_status tt_algo_known(const char *name, int ranks) {
   return tt_fail(TUTTI_ERR_ARG, "%.60s can do nothing on %d ranks: %s", name, ranks, reason);
 }
 
+tutti_status tt_algo_exists(const char *name) {
+  return find(full_name(name)) ? TUTTI_OK : unknown(name);
+}
+
 static void build_alone(tt_builder *b) {
   tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
   if (tt_coll_reduces(b->s->coll)) tt_mark_last(b);
@@ -204,7 +277,7 @@ tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sch
                    tutti_coll_name(ask.coll), ask.ranks, reason);
   tt_builder b;
   uint32_t blocks = ask.ranks == 1 ? 1 : algo->blocks(&ask);
-  tt_build_begin(&b, name, ask.coll, ask.ranks, ask.rank, ask.root, ask.in_place, blocks);
+  tt_build_begin(&b, full_name(name), ask.coll, ask.ranks, ask.rank, ask.root, ask.in_place, blocks);
   if (!b.status && ask.ranks == 1)
     build_alone(&b);
   else if (!b.status)
@@ -213,6 +286,16 @@ tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sch
   if (*sched) return fits_data(asked, sched);
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory while building %.60s for rank %d of %d", name,
                  ask.rank, ask.ranks);
+}
+
+bool tt_algo_uniform(const char *name, const tt_ask *asked, const tt_tree *tree) {
+  tt_ask ask = *asked;
+  const tt_algo *algo;
+  if (ask.ranks < 2 || resolve(name, &ask, &algo) || refuse(algo, &ask)) return false;
+  for (int i = 0; i < UNIFORMS; i++)
+    if (uniforms[i].refuse == algo->refuse)
+      return !tt_coll_rooted(ask.coll) && uniforms[i].uniform(&ask, tree);
+  return false;
 }
 
 tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched ***all) {

@@ -8,6 +8,7 @@
 #define TT_ALGO_H
 
 #include "schedule.h"
+#include "topo_tree.h"
 
 /* What is asked for. `params` is the text between the parentheses of the name. */
 typedef struct tt_ask {
@@ -40,6 +41,15 @@ const tt_algo *tt_algo_at(int i);
 const char *tt_algo_family(int i);
 bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size);
 
+/* The i-th plan that is worth a price: the table's candidates, and what families with
+ * parameters propose for so many ranks and, if not empty, levels such as
+ * "rack:3 node:16 core:4". False past the end. Some may refuse. */
+bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size);
+/* Does every rank do the same steps as rank 0, each with what is the same step of a partner,
+ * on a machine without levels (NULL), or with these? Families say so in
+ * tt_<prefix>_uniform; test_price.c shows it. */
+bool tt_algo_uniform(const char *name, const tt_ask *ask, const tt_tree *tree);
+
 /* Build the schedule of `name` for one rank. TUTTI_ERR_ARG: no such algorithm
  * (the sentence suggests one); TUTTI_ERR_UNSUPPORTED: it refuses, with its
  * reason; TUTTI_ERR_MEMORY. One rank alone needs no algorithm: it copies. */
@@ -49,6 +59,10 @@ tutti_status tt_algo_build_all(const char *name, const tt_ask *ask, tt_sched ***
 /* TUTTI_OK if `name` is an algorithm that can do some collective on so many ranks, of
  * which any number bring data; else TUTTI_ERR_ARG with the reason. */
 tutti_status tt_algo_known(const char *name, int ranks);
+/* TUTTI_OK if there is such an algorithm, whatever its parameters. */
+tutti_status tt_algo_exists(const char *name);
+/* Short for a name that people use: "ring" is fold(ring). `name` has room for TT_NAME. */
+void tt_algo_full_name(char *name);
 
 /* ---- parameters: words, key=value and levels, separated by commas ---- */
 

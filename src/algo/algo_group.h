@@ -31,6 +31,9 @@ tt_group tt_group_cyclic(const tt_ask *ask, int stride);
 tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner_first);
 /* Sizes as in "3x2x2" whose product is `ranks`; how many, or 0 if it is none. */
 int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]);
+/* Do circles of these sizes, outermost first, end where the machine's things do? NULL, or
+ * one level: always. */
+bool tt_group_fits(const int *sizes, int n, const tt_tree *tree);
 /* The i-th of the ways to write `ranks` as an ordered product of at least two
  * factors, as "3x2x2"; false past the last. */
 bool tt_group_split(int ranks, int i, char *text, size_t size);

@@ -28,6 +28,8 @@ const char *tt_blueconnect_refuse(const tt_ask *ask);
 uint32_t tt_blueconnect_blocks(const tt_ask *ask);
 void tt_blueconnect_build(tt_builder *b, const tt_ask *ask);
 bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size);
+bool tt_blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size);
+bool tt_blueconnect_uniform(const tt_ask *ask, const tt_tree *tree);
 
 /* NULL and the tree, or what is wrong with the levels. */
 static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
@@ -125,4 +127,27 @@ bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size) {
   levels_of(split, text, sizeof text);
   snprintf(params, size, "%s,%s", text, how[i % 2]);
   return true;
+}
+
+/* Every level by halving or as a ring. */
+bool tt_blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  char seq[TT_NAME] = "";
+  tt_tree tree;
+  size_t at = 0;
+  int circles = 0;
+  if (!*levels || tt_tree_parse(levels, &tree) || tree.ranks != ranks) return false;
+  for (int l = 0; l < tree.levels; l++) circles += tree.level[l].most > 1;
+  if (i >> circles || circles > 4) return false;
+  for (int l = 0; l < circles; l++)
+    at += (size_t)snprintf(seq + at, sizeof seq - at, "%s%s", l ? "/" : "",
+                           i >> l & 1 ? "ring" : "halving");
+  return (size_t)snprintf(params, size, "%s,seq=%s", levels, seq) < size;
+}
+
+bool tt_blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
+  tt_tree own;
+  int sizes[TT_TREE_LEVELS];
+  if (tree_of(ask, &own) || !own.even) return false;
+  for (int l = 0; l < own.levels; l++) sizes[l] = own.level[l].each;
+  return tt_group_fits(sizes, own.levels, tree);
 }

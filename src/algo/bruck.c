@@ -20,6 +20,8 @@ const char *tt_bruck_refuse(const tt_ask *ask);
 uint32_t tt_bruck_blocks(const tt_ask *ask);
 void tt_bruck_build(tt_builder *b, const tt_ask *ask);
 bool tt_bruck_samples(int ranks, int i, char *params, size_t size);
+bool tt_bruck_plans(int ranks, const char *levels, int i, char *params, size_t size);
+bool tt_bruck_uniform(const tt_ask *ask, const tt_tree *tree);
 
 const char *tt_bruck_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "radix=");
@@ -106,4 +108,15 @@ bool tt_bruck_samples(int ranks, int i, char *params, size_t size) {
   (void)ranks;
   snprintf(params, size, "radix=%d", 3 + i);
   return i < 6;
+}
+
+bool tt_bruck_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  (void)levels;
+  snprintf(params, size, "radix=%d", 4 << i);
+  return i < 2 && ranks > 2 << i;
+}
+
+bool tt_bruck_uniform(const tt_ask *ask, const tt_tree *tree) {
+  (void)ask;
+  return !tree;
 }

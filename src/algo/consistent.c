@@ -29,6 +29,8 @@ const char *tt_consistent_refuse(const tt_ask *ask);
 uint32_t tt_consistent_blocks(const tt_ask *ask);
 void tt_consistent_build(tt_builder *b, const tt_ask *ask);
 bool tt_consistent_samples(int ranks, int i, char *params, size_t size);
+bool tt_consistent_plans(int ranks, const char *levels, int i, char *params, size_t size);
+bool tt_consistent_uniform(const tt_ask *ask, const tt_tree *tree);
 void tt_doubling_build(tt_builder *b, const tt_ask *ask); /* what it is for powers of two */
 
 static int folds_of(const tt_ask *ask) {
@@ -223,4 +225,15 @@ void tt_consistent_build(tt_builder *b, const tt_ask *ask) {
     tt_doubling_build(b, ask);
   else
     build_line(b, ask);
+}
+
+bool tt_consistent_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  (void)levels;
+  snprintf(params, size, "i=%d", i);
+  return i < tt_ceil_log2((uint64_t)ranks);
+}
+
+/* In rank order members are missing for some ranks and not for others. */
+bool tt_consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
+  return !tree && (!whole(ask) || power_of_two(ask->ranks));
 }

@@ -15,9 +15,11 @@
 const char *tt_oneshot_refuse(const tt_ask *ask);
 uint32_t tt_oneshot_blocks(const tt_ask *ask);
 void tt_oneshot_build(tt_builder *b, const tt_ask *ask);
+bool tt_oneshot_uniform(const tt_ask *ask, const tt_tree *tree);
 const char *tt_twoshot_refuse(const tt_ask *ask);
 uint32_t tt_twoshot_blocks(const tt_ask *ask);
 void tt_twoshot_build(tt_builder *b, const tt_ask *ask);
+bool tt_twoshot_uniform(const tt_ask *ask, const tt_tree *tree);
 
 static tt_peers everyone(const tt_ask *ask) {
   return (tt_peers){0, ask->ranks, 1};
@@ -68,4 +70,14 @@ void tt_twoshot_build(tt_builder *b, const tt_ask *ask) {
   if (ask->coll == TUTTI_REDUCE_SCATTER) return;
   tt_send_all(b, everyone(ask), sum);
   tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
+}
+
+bool tt_oneshot_uniform(const tt_ask *ask, const tt_tree *tree) {
+  (void)ask;
+  return !tree;
+}
+
+bool tt_twoshot_uniform(const tt_ask *ask, const tt_tree *tree) {
+  (void)ask;
+  return !tree;
 }

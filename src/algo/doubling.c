@@ -15,6 +15,7 @@
 const char *tt_doubling_refuse(const tt_ask *ask);
 uint32_t tt_doubling_blocks(const tt_ask *ask);
 void tt_doubling_build(tt_builder *b, const tt_ask *ask);
+bool tt_doubling_uniform(const tt_ask *ask, const tt_tree *tree);
 
 const char *tt_doubling_refuse(const tt_ask *ask) {
   return tt_param_refuse(ask, "");
@@ -44,4 +45,9 @@ void tt_doubling_build(tt_builder *b, const tt_ask *ask) {
     tt_turn(&t, tt_peer(peer), other < id ? TT_OWN_LAST : TT_OWN_FIRST);
   }
   if (folded) tt_send(b, r - 1, tt_block(TT_DST, 0));
+}
+
+/* With no rank to fold in. */
+bool tt_doubling_uniform(const tt_ask *ask, const tt_tree *tree) {
+  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }

@@ -23,6 +23,7 @@
 const char *tt_elimination_refuse(const tt_ask *ask);
 uint32_t tt_elimination_blocks(const tt_ask *ask);
 void tt_elimination_build(tt_builder *b, const tt_ask *ask);
+bool tt_elimination_uniform(const tt_ask *ask, const tt_tree *tree);
 
 const char *tt_elimination_refuse(const tt_ask *ask) {
   return tt_param_refuse(ask, "short");
@@ -160,4 +161,9 @@ void tt_elimination_build(tt_builder *b, const tt_ask *ask) {
   for (int i = n - 1; i >= 0; i--)
     put_together(b, &list[i], part(ask, TT_DST, 2 * k[i], i + 1),
                  part(ask, TT_DST, 2 * k[i] + 1, i + 1));
+}
+
+/* With no rank to fold in. */
+bool tt_elimination_uniform(const tt_ask *ask, const tt_tree *tree) {
+  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }

@@ -33,6 +33,8 @@ const char *tt_fold_refuse(const tt_ask *ask);
 uint32_t tt_fold_blocks(const tt_ask *ask);
 void tt_fold_build(tt_builder *b, const tt_ask *ask);
 bool tt_fold_samples(int ranks, int i, char *params, size_t size);
+bool tt_fold_plans(int ranks, const char *levels, int i, char *params, size_t size);
+bool tt_fold_uniform(const tt_ask *ask, const tt_tree *tree);
 
 enum { RINGS = 16, MOST = 1 << 20 };
 
@@ -133,4 +135,35 @@ bool tt_fold_samples(int ranks, int i, char *params, size_t size) {
   if (!tt_group_split(ranks, i / HOWS, text, sizeof text)) return false;
   snprintf(params, size, "group=%.90s,%s", text, how[i % HOWS]);
   return true;
+}
+
+/* A sequence that falls by a quarter, two rings at once, and circles of prime sizes. */
+bool tt_fold_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  char text[TT_NAME] = "";
+  (void)levels;
+  if (i == 0) {
+    snprintf(params, size, "ring,rings=2");
+    return true;
+  }
+  if (i == 1) {
+    size_t at = 0;
+    for (int n = ranks; at < sizeof text - 12; n -= n > 4 ? n / 4 : 1) {
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s%d", at ? "." : "seq=", n);
+      if (n == 1) break;
+    }
+    snprintf(params, size, "%s", at < sizeof text - 12 ? text : "halving");
+    return true;
+  }
+  if (i > 2 || !tt_group_split(ranks, 0, text, sizeof text)) return false;
+  snprintf(params, size, "group=%.100s,inner", text);
+  return true;
+}
+
+/* A ring with any stride, or several, is the same from everywhere. */
+bool tt_fold_uniform(const tt_ask *ask, const tt_tree *tree) {
+  char group[TT_NAME];
+  int sizes[TT_LEVELS] = {ask->ranks}, n = 1;
+  if (tt_param_value(ask, "group", group, sizeof group))
+    n = tt_group_sizes(group, ask->ranks, sizes);
+  return tt_group_fits(sizes, n, tree);
 }

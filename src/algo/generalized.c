@@ -31,6 +31,8 @@ const char *tt_generalized_refuse(const tt_ask *ask);
 uint32_t tt_generalized_blocks(const tt_ask *ask);
 void tt_generalized_build(tt_builder *b, const tt_ask *ask);
 bool tt_generalized_samples(int ranks, int i, char *params, size_t size);
+bool tt_generalized_plans(int ranks, const char *levels, int i, char *params, size_t size);
+bool tt_generalized_uniform(const tt_ask *ask, const tt_tree *tree);
 
 static tt_group group_of(const tt_ask *ask) {
   char value[TT_NAME];
@@ -234,4 +236,19 @@ bool tt_generalized_samples(int ranks, int i, char *params, size_t size) {
   snprintf(params, size, "group=%s,r=%d%s", text, i / 2 % room % (steps_down(&g) + 1),
            i % 2 ? ",inner" : "");
   return true;
+}
+
+/* Every r between those of fold(halving) and latency. */
+bool tt_generalized_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  (void)levels;
+  snprintf(params, size, "r=%d", i + 1);
+  return i + 1 < tt_ceil_log2((uint64_t)ranks);
+}
+
+bool tt_generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
+  const tt_group g = group_of(ask);
+  int sizes[TT_LEVELS];
+  const bool inner = tt_param_word(ask, "inner");
+  for (int i = 0; i < g.levels; i++) sizes[i] = g.size[inner ? g.levels - 1 - i : i];
+  return tt_group_fits(sizes, g.levels, tree);
 }

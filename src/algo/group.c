@@ -53,6 +53,18 @@ int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]) {
   return product == ranks ? n : 0;
 }
 
+bool tt_group_fits(const int *sizes, int n, const tt_tree *tree) {
+  int64_t thing = 1, circles = 1;
+  if (!tree) return true;
+  for (int l = tree->levels - 1, i = n; l > 0; l--) {
+    if (!tree->even) return false;
+    thing *= tree->level[l].each;
+    while (circles < thing && i > 0) circles *= sizes[--i];
+    if (circles != thing) return false;
+  }
+  return true;
+}
+
 /* Count down *left splits of `ranks` into at least `least` factors; true at the one. */
 static bool split(int ranks, int least, int *left, char *text, size_t size) {
   if (ranks == 1) return least <= 0 && (*left)-- == 0;

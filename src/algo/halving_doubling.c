@@ -19,6 +19,7 @@
 const char *tt_halvingdoubling_refuse(const tt_ask *ask);
 uint32_t tt_halvingdoubling_blocks(const tt_ask *ask);
 void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask);
+bool tt_halvingdoubling_uniform(const tt_ask *ask, const tt_tree *tree);
 
 const char *tt_halvingdoubling_refuse(const tt_ask *ask) {
   return tt_param_refuse(ask, "");
@@ -71,4 +72,9 @@ void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
     tt_recv(b, larger.first + m, tt_part_span(TT_DST, tt_halves_part(blocks, m, steps)));
   if (below >= 0) tt_send(b, below, part);
   tt_halves_gather(&halves);
+}
+
+/* With no rank to fold in. */
+bool tt_halvingdoubling_uniform(const tt_ask *ask, const tt_tree *tree) {
+  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }

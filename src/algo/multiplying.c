@@ -22,6 +22,8 @@ const char *tt_multiplying_refuse(const tt_ask *ask);
 uint32_t tt_multiplying_blocks(const tt_ask *ask);
 void tt_multiplying_build(tt_builder *b, const tt_ask *ask);
 bool tt_multiplying_samples(int ranks, int i, char *params, size_t size);
+bool tt_multiplying_plans(int ranks, const char *levels, int i, char *params, size_t size);
+bool tt_multiplying_uniform(const tt_ask *ask, const tt_tree *tree);
 
 enum { RADIX = 16, STEPS = 32 };
 
@@ -74,4 +76,18 @@ bool tt_multiplying_samples(int ranks, int i, char *params, size_t size) {
   (void)ranks;
   snprintf(params, size, "radix=%d", 2 + i);
   return i < 8;
+}
+
+bool tt_multiplying_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  static const int radix[] = {3, 4, 8, 16};
+  (void)levels;
+  snprintf(params, size, "radix=%d", radix[i % 4]);
+  return i < 4 && ranks >= radix[i];
+}
+
+bool tt_multiplying_uniform(const tt_ask *ask, const tt_tree *tree) {
+  int radix, factor[STEPS], all = 1;
+  tt_param_int(ask, "radix", 2, RADIX, 4, &radix);
+  for (int i = factors_of(ask->ranks, radix, factor); i > 0; i--) all *= factor[i - 1];
+  return !tree && all == ask->ranks;
 }

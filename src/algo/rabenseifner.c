@@ -16,6 +16,7 @@
 const char *tt_rabenseifner_refuse(const tt_ask *ask);
 uint32_t tt_rabenseifner_blocks(const tt_ask *ask);
 void tt_rabenseifner_build(tt_builder *b, const tt_ask *ask);
+bool tt_rabenseifner_uniform(const tt_ask *ask, const tt_tree *tree);
 
 const char *tt_rabenseifner_refuse(const tt_ask *ask) {
   return tt_param_refuse(ask, "");
@@ -53,4 +54,9 @@ void tt_rabenseifner_build(tt_builder *b, const tt_ask *ask) {
   tt_mark_last(b);
   tt_halves_gather(&halves);
   if (folded) tt_send(b, r - 1, dst);
+}
+
+/* With no rank to fold in. */
+bool tt_rabenseifner_uniform(const tt_ask *ask, const tt_tree *tree) {
+  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }

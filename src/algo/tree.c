@@ -31,6 +31,7 @@ const char *tt_tree_refuse(const tt_ask *ask);
 uint32_t tt_tree_blocks(const tt_ask *ask);
 void tt_tree_build(tt_builder *b, const tt_ask *ask);
 bool tt_tree_samples(int ranks, int i, char *params, size_t size);
+bool tt_tree_plans(int ranks, const char *levels, int i, char *params, size_t size);
 
 enum { SEGMENTS = 256 };
 
@@ -205,4 +206,15 @@ bool tt_tree_samples(int ranks, int i, char *params, size_t size) {
   else
     snprintf(params, size, "%s,segments=%d,node=%d", shapes[i % SHAPES], segments, node);
   return i < 2 * SHAPES;
+}
+
+bool tt_tree_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  static const char *const plans[] = {"radix=4",           "chain,segments=8", "binary,segments=4",
+                                      "double",            "double,segments=4"};
+  enum { PLANS = sizeof plans / sizeof *plans };
+  const bool flat = i < PLANS;
+  (void)ranks;
+  if (i >= (*levels ? 2 : 1) * PLANS) return false;
+  return (size_t)snprintf(params, size, "%s%s%s", plans[i % PLANS], flat ? "" : ",",
+                          flat ? "" : levels) < size;
 }

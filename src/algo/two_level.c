@@ -3,13 +3,15 @@
  * Idea       the ranks of a node send their vectors to its first rank, the leader, who
  *            sums them in one pass; the leaders run a ring (or another algorithm)
  *            among themselves; each sends the result to its node. Nodes may differ in
- *            size: 4 ranks here, 3 there.
+ *            size: 4 ranks here, 3 there. With scatter a node's ranks add up a part
+ *            each, by a fold, and hand it to the leader; and the same way back.
  * Cost       2 steps, and those among the leaders; that of N ranks moves N-1 vectors
  *            each way in its node, and what the leaders' algorithm moves between.
  * Scratch    the leaders' algorithm's.
  * Invariant  what the leaders run, they run in place on dst, where a node's sum is.
- * Parameters the nodes, as in algo_nodes.h; ring (if nothing is said) | halving | doubling: the
- * leaders'. Source     Jia et al., Highly Scalable Deep Learning Training System with
+ * Parameters the nodes, as in algo_nodes.h; ring (if nothing is said) | halving |
+ *            doubling: the leaders'; scatter: in nodes of one size.
+ * Source     Jia et al., Highly Scalable Deep Learning Training System with
  *            Mixed-Precision, 2018.
  * See        tutti plan draw 'two-level(node=4)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -21,19 +23,50 @@ const char *tt_twolevel_refuse(const tt_ask *ask);
 uint32_t tt_twolevel_blocks(const tt_ask *ask);
 void tt_twolevel_build(tt_builder *b, const tt_ask *ask);
 bool tt_twolevel_samples(int ranks, int i, char *params, size_t size);
+bool tt_twolevel_plans(int ranks, const char *levels, int i, char *params, size_t size);
 
 const char *tt_twolevel_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "node= LEVEL:N ring halving doubling");
+  const char *wrong = tt_param_refuse(ask, "node= LEVEL:N ring halving doubling scatter");
   if (wrong) return wrong;
   if (tt_param_word(ask, "ring") + tt_param_word(ask, "halving") + tt_param_word(ask, "doubling") >
       1)
     return "ring, halving and doubling exclude each other";
-  return tt_nodes_refuse(ask);
+  wrong = tt_nodes_refuse(ask);
+  if (wrong || !tt_param_word(ask, "scatter")) return wrong;
+  const tt_nodes nodes = tt_nodes_of(ask);
+  return nodes.each && ask->ranks % nodes.each == 0 ? NULL : "scatter wants nodes of one size";
 }
 
+/* The parts that the nodes' ranks have, times those that the leaders have. */
 uint32_t tt_twolevel_blocks(const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
-  return tt_param_word(ask, "doubling") ? 1 : (uint32_t)nodes.count;
+  return (uint32_t)((tt_param_word(ask, "scatter") ? nodes.each : 1) *
+                    (tt_param_word(ask, "doubling") ? 1 : nodes.count));
+}
+
+/* A span of an algorithm whose blocks are each `times` of ours. */
+static tt_span finer(tt_span span, uint32_t times) {
+  span.base *= times;
+  span.first *= times;
+  span.count *= times;
+  span.ring *= times;
+  return span;
+}
+
+/* Steps [lo, hi) of a schedule for a few ranks, who are ours from `first` on, or leaders. */
+static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, int first,
+                  const tt_nodes *leaders) {
+  const uint32_t times = b->s->blocks / s->blocks;
+  for (uint32_t i = lo; i < hi; i++) {
+    tt_step step = s->steps[i];
+    step.peers.first = leaders ? tt_node_first(leaders, step.peers.first) : first + step.peers.first;
+    step.last = step.last && (leaders || s->ranks == b->s->ranks);
+    step.dst = finer(step.dst, times);
+    step.own = finer(step.own, times);
+    step.in = finer(step.in, times);
+    step.in_step *= times;
+    tt_build_step(b, &step);
+  }
 }
 
 /* The steps that the leaders take: of an algorithm that speaks with one rank at a time.
@@ -49,11 +82,30 @@ static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *node
   tt_sched *s;
   b->status = tt_algo_build(name, &leaders, &s);
   if (b->status) return;
-  for (uint32_t i = 0; i < s->nsteps; i++) {
-    tt_step step = s->steps[i];
-    step.peers.first = tt_node_first(nodes, step.peers.first);
-    tt_build_step(b, &step);
-  }
+  embed(b, s, 0, s->nsteps, 0, nodes);
+  tt_sched_free(s);
+}
+
+/* Down a fold in the node, its parts to the leader; and from there up again. */
+static void scattered(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, int leader) {
+  const uint32_t each = b->s->blocks / (uint32_t)nodes->each;
+  const tt_ask node = {.coll = TUTTI_ALLREDUCE, .ranks = nodes->each, .rank = ask->rank - leader,
+                       .in_place = ask->in_place};
+  const tt_span own = finer(tt_block(TT_DST, (uint32_t)node.rank), each);
+  tt_sched *s;
+  uint32_t down = 0;
+  b->status = tt_algo_build("fold(halving)", &node, &s);
+  if (b->status) return;
+  while (!s->steps[down].last) down++;
+  embed(b, s, 0, ++down, leader, NULL);
+  if (node.rank) tt_send(b, leader, own);
+  for (int i = 1; i < nodes->each && !node.rank; i++)
+    tt_recv(b, leader + i, finer(tt_block(TT_DST, (uint32_t)i), each));
+  if (!node.rank && nodes->count > 1) among_leaders(b, ask, nodes, false);
+  for (int i = 1; i < nodes->each && !node.rank; i++)
+    tt_send(b, leader + i, finer(tt_block(TT_DST, (uint32_t)i), each));
+  if (node.rank) tt_recv(b, leader, own);
+  embed(b, s, down, s->nsteps, leader, NULL);
   tt_sched_free(s);
 }
 
@@ -62,6 +114,10 @@ void tt_twolevel_build(tt_builder *b, const tt_ask *ask) {
   const int here = tt_node_at(&nodes, ask->rank), leader = tt_node_first(&nodes, here);
   const int size = tt_node_first(&nodes, here + 1) - leader;
   const uint32_t blocks = tt_twolevel_blocks(ask);
+  if (tt_param_word(ask, "scatter") && size > 1) {
+    scattered(b, ask, &nodes, leader);
+    return;
+  }
   const tt_span src = tt_range(TT_SRC, 0, blocks, blocks),
                 dst = tt_range(TT_DST, 0, blocks, blocks);
   if (ask->rank != leader) {
@@ -81,9 +137,22 @@ void tt_twolevel_build(tt_builder *b, const tt_ask *ask) {
 bool tt_twolevel_samples(int ranks, int i, char *params, size_t size) {
   static const char *const how[] = {"ring", "halving", "doubling"};
   const int a = ranks / 3, c = ranks - 2 * a;
+  if (i >= 12) {
+    int node = ranks > 2 ? 2 + (i - 12) / 3 : 2;
+    while (ranks % node && node < ranks) node++;
+    snprintf(params, size, "node=%d,scatter,%s", node, how[i % 3]);
+    return i < 18 && ranks > 1;
+  }
   if (i < 9 || a < 2)
     snprintf(params, size, "node=%d,%s", 1 + (i + ranks) % 9, how[i % 3]);
   else
     snprintf(params, size, "node:(%d,1,%d,%d),%s", a - 1, a, c, how[i % 3]);
-  return i < 12;
+  return true;
+}
+
+bool tt_twolevel_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  static const char *const how[] = {"ring", "halving", "doubling"};
+  (void)ranks;
+  if (!*levels || i > 2) return false;
+  return (size_t)snprintf(params, size, "%s,%s", levels, how[i]) < size;
 }

@@ -30,6 +30,10 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
   tt_cores_mine(&head->cores);
   head->quota = tt_cores_quota();
   head->l2 = tt_cache_l2();
+  tt_machine machine;
+  tt_machine_here(&machine);
+  _Static_assert(sizeof machine <= sizeof head->figures, "room for the figures");
+  memcpy(head->figures, &machine, sizeof machine);
   atomic_store_explicit(&head->world, *room, memory_order_relaxed);
   atomic_store_explicit(&head->ready, 1 + LAYOUT, memory_order_release);
   return TUTTI_OK;
@@ -78,14 +82,21 @@ static double crowd_of(const tt_segment *segment, const int *members, int ranks)
   return ranks / (cores > 0 ? cores : 1);
 }
 
-static tutti_status settings(tutti_comm *comm) {
-  const char *algo = tt_env("TUTTI_ALGO");
-  if (!algo) return TUTTI_OK;
-  tutti_status status = tt_algo_known(algo, comm->ranks);
+static tutti_status settings(tutti_comm *comm, const tt_head *first) {
+  comm->setting = (tt_setting){.ranks = comm->ranks,
+                               .crowd = comm->crowd,
+                               .has_loop = tt_has_loop,
+                               .flight = TT_FLIGHT};
+  memcpy(&comm->setting.machine, first->figures, sizeof comm->setting.machine);
+  comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
+  comm->explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
+  const char *contract = tt_env("TUTTI_CONTRACT");
+  if (contract && strcmp(contract, "same") != 0 && strcmp(contract, "any") != 0)
+    return tt_fail(TUTTI_ERR_ARG, "TUTTI_CONTRACT is '%.40s'; it can be same or any", contract);
+  if (contract && strcmp(contract, "any") == 0) comm->contract = TUTTI_CONTRACT_ANY;
+  tutti_status status = tt_wish_parse(tt_env("TUTTI_ALGO"), comm->ranks, &comm->wish);
   if (status) return tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error());
-  if (strlen(algo) >= sizeof comm->algo) return tt_fail(TUTTI_ERR_ARG, "TUTTI_ALGO is too long");
-  memcpy(comm->algo, algo, strlen(algo) + 1);
-  return TUTTI_OK;
+  return tt_chooser_new(&comm->setting, &comm->chooser);
 }
 
 tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members,
@@ -98,11 +109,7 @@ tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members
   comm->heap = tt_heap_hold(heap);
   comm->crowd = crowd_of(tt_heap_segment(heap), members, ranks);
   comm->spins = TT_SPINS;
-  comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
-  comm->chooser = tt_chooser_new(ranks, ranks, comm->crowd, tt_has_loop);
-  tutti_status status = settings(comm);
-  if (!status && !comm->chooser)
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
+  tutti_status status = settings(comm, tt_heap_head(tt_heap_segment(heap), members[0]));
   if (!status) status = tt_shm_wire(heap, rank, ranks, members, rooms, &comm->wire);
   if (status) {
     tt_shm_room_free(heap, rooms[rank]);
@@ -307,8 +314,9 @@ tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_dup: %s is NULL", comm ? "out" : "comm");
   status = tutti_comm_split(comm, 0, comm->rank, out);
   if (!status) {
-    memcpy((*out)->algo, comm->algo, sizeof comm->algo);
+    (*out)->wish = comm->wish;
     (*out)->slices = comm->slices;
+    (*out)->contract = comm->contract;
     if (comm->helpers) status = tutti_comm_set_helpers(*out, comm->helpers);
   }
   return status;

@@ -87,6 +87,18 @@ static extent extent_of(const vector *v, const void *at, uint32_t lo, uint32_t h
   return e;
 }
 
+tutti_status tt_call_check_kind(const char *function, tt_call *c) {
+  if ((unsigned)c->coll >= TUTTI_COLL_COUNT)
+    return tt_fail(TUTTI_ERR_ARG, "%s: no such collective", function);
+  if (c->coll == TUTTI_BARRIER) c->count = 1, c->type = TUTTI_UINT8, c->op = TUTTI_MAX;
+  if (!tt_type_valid(c->type))
+    return tt_fail(TUTTI_ERR_TYPE, "%s: type %d is none of tutti_type", function, (int)c->type);
+  if (tt_coll_reduces(c->coll) && !tutti_type_has_op(c->type, c->op))
+    return tt_fail(TUTTI_ERR_OP, "%s: type %s has no op %s", function, tutti_type_name(c->type),
+                   tutti_op_name(c->op));
+  return TUTTI_OK;
+}
+
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *c,
                            bool *in_place) {
   tutti_status status = check_op(function, c);

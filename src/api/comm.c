@@ -86,14 +86,30 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
 tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_algo");
   if (status) return status;
-  if (!algo) algo = "";
-  if (*algo) status = tt_algo_known(algo, comm->ranks);
-  if (!status && strlen(algo) >= sizeof comm->algo)
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_algo: the name is too long");
+  tt_wish wish;
+  status = tt_wish_parse(algo, comm->ranks, &wish);
+  if (status) status = tt_fail(status, "tutti_comm_set_algo: %.300s", tutti_error());
   if (!status && comm->unfinished)
     status = tt_fail(TUTTI_ERR_STATE, "tutti_comm_set_algo: requests are in flight; wait for them");
   if (!status) {
-    memcpy(comm->algo, algo, strlen(algo) + 1);
+    comm->wish = wish;
+    tt_plans_forget(comm);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_contract");
+  if (status) return status;
+  if (contract != TUTTI_CONTRACT_SAME && contract != TUTTI_CONTRACT_ANY)
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_contract: there is no contract %d",
+                     (int)contract);
+  if (!status && comm->unfinished)
+    status =
+        tt_fail(TUTTI_ERR_STATE, "tutti_comm_set_contract: requests are in flight; wait for them");
+  if (!status) {
+    comm->contract = contract;
     tt_plans_forget(comm);
   }
   tt_comm_leave(comm);
@@ -125,10 +141,9 @@ tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
   else if (comm->unfinished)
     status =
         tt_fail(TUTTI_ERR_STATE, "tutti_comm_set_helpers: requests are in flight; wait for them");
-  else if (helpers && !as_before &&
-           !(chooser =
-                 tt_chooser_new(comm->ranks, comm->ranks - helpers, comm->crowd, tt_has_loop)))
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d helpers", helpers);
+  tt_setting setting = comm->setting;
+  setting.data = comm->ranks - helpers;
+  if (!status && helpers && !as_before) status = tt_chooser_new(&setting, &chooser);
   if (!status && !as_before) {
     tt_chooser_free(comm->helped);
     comm->helped = chooser;
@@ -149,16 +164,9 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
   if (status) return status;
   tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
   const tt_plan *plan;
-  if ((unsigned)coll >= TUTTI_COLL_COUNT || !name || !size)
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_plan: %s",
-                     name && size ? "no such collective" : "there is no room for the name");
-  if (!status && coll == TUTTI_BARRIER)
-    call.count = 1, call.type = TUTTI_UINT8, call.op = TUTTI_MAX;
-  if (!status && !tt_type_valid(call.type))
-    status = tt_fail(TUTTI_ERR_TYPE, "tutti_comm_plan: type %d is none of tutti_type", (int)type);
-  if (!status && tt_coll_reduces(coll) && !tutti_type_has_op(call.type, call.op))
-    status = tt_fail(TUTTI_ERR_OP, "tutti_comm_plan: type %s has no op %s", tutti_type_name(type),
-                     tutti_op_name(op));
+  if (!name || !size)
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_plan: there is no room for the name");
+  if (!status) status = tt_call_check_kind("tutti_comm_plan", &call);
   if (!status) status = tt_plan_for(comm, &call, false, &plan);
   if (!status) {
     int n = snprintf(name, size, "%s", plan->prepared->sched->name);

@@ -86,9 +86,12 @@ struct tutti_comm {
   double crowd;                 /* ranks per core */
   uint32_t spins;               /* looks before the first yield: more while that helps */
   int helpers;                  /* ranks, the last ones, that bring no data */
+  tt_setting setting;           /* what the price knows of the machine */
   tt_chooser *chooser, *helped; /* for calls to which all bring data; or not all do */
-  char algo[TT_NAME];
+  tt_wish wish;
+  tutti_contract contract;
   int slices;
+  bool explains; /* says once per kind of call what runs, and why */
   uint32_t seq, oldest; /* next number; the oldest that may still run */
   uint32_t chain;       /* hash of all calls so far */
   tt_patience patience; /* of those who test */
@@ -118,6 +121,10 @@ tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members
                           const uint64_t *rooms, tutti_comm **comm);
 void tt_comm_destroy(tutti_comm *comm);
 
+/* The figures of this machine: built-in, or what TUTTI_PROFILE names (setting.c). */
+tutti_status tt_machine_read(const char *path, tt_machine *machine);
+void tt_machine_here(tt_machine *machine);
+
 /* ---- entering and leaving ---- */
 
 tutti_status tt_comm_enter(tutti_comm *comm, const char *function);
@@ -129,6 +136,11 @@ static inline void tt_comm_leave(tutti_comm *comm) {
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan);
+/* What is to be chosen for a call. */
+tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
+tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *call);
+/* To the log, on rank 0: what runs for such a call, and why (prices.c). */
+void tt_comm_say_why(tutti_comm *comm, const tt_call *call);
 void tt_plans_forget(tutti_comm *comm); /* choose anew; what is prepared stays */
 void tt_plans_drop(tutti_comm *comm);   /* when the communicator goes */
 
@@ -196,6 +208,9 @@ static inline bool tt_call_is_last(const tutti_comm *comm, const tt_call *c) {
          c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root &&
          c->everyone == l->everyone && !c->varied;
 }
+/* A call without buffers: does its collective exist, its type, its op? For a barrier fills
+ * in what it exchanges. */
+tutti_status tt_call_check_kind(const char *function, tt_call *call);
 /* Checks the arguments; *in_place as they say. */
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
                            bool *in_place);

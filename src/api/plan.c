@@ -112,10 +112,12 @@ static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const char *nam
   return TUTTI_OK;
 }
 
-static int slices_for(const tutti_comm *comm, const tt_call *c) {
+/* What was asked for; else what the price chose, or more, so that the scratch is bounded. */
+static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
-  uint64_t slices = comm->slices ? (uint64_t)comm->slices : (bytes + SLICE_BYTES - 1) / SLICE_BYTES;
+  uint64_t slices = tt_max((bytes + SLICE_BYTES - 1) / SLICE_BYTES, (size_t)chosen);
+  if (comm->slices) slices = (uint64_t)comm->slices;
   return (int)tt_max(1, tt_min(slices, tt_min(tt_max(c->count, 1), 1 << 20)));
 }
 
@@ -125,34 +127,49 @@ static void warn_refused(tutti_comm *comm, tutti_coll coll, const char *refusal,
   tt_log(0, "%s; %s runs %s instead", refusal, tutti_coll_name(coll), name);
 }
 
+tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
+  tt_problem p = {.coll = c->coll,
+                  .bytes = (uint64_t)c->count * tutti_type_size(c->type),
+                  .needs = tt_needs_of(c->coll, c->type, c->op),
+                  .root = c->root};
+  if (tt_coll_owned(c->coll)) p.bytes *= (uint64_t)comm->ranks;
+  if (c->varied) p.bytes = 0;
+  for (int r = 0; c->varied && r < comm->ranks; r++)
+    p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
+  if (comm->contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
+  return p;
+}
+
+tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
+  return tt_call_data(comm, c) < comm->ranks ? comm->helped : comm->chooser;
+}
+
 static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_plan *plan) {
+  tt_choice choice;
+  const tt_problem problem = tt_problem_of(comm, c);
+  tutti_status status = tt_choose(tt_chooser_for(comm, c), &problem, &comm->wish, &choice);
+  if (status) return status;
+  if (choice.refusal) warn_refused(comm, c->coll, choice.refusal, choice.name);
   tt_ask ask = {.coll = c->coll,
                 .ranks = comm->ranks,
                 .rank = comm->rank,
                 .root = c->root,
                 .data = tt_call_data(comm, c),
                 .in_place = in_place};
-  const char *name, *refusal;
-  uint64_t elements = c->count * (tt_coll_owned(c->coll) ? (uint64_t)comm->ranks : 1);
-  if (c->varied) elements = plan->table[comm->ranks];
-  const uint64_t bytes = elements * tutti_type_size(c->type);
-  tutti_status status =
-      tt_choose(ask.data < comm->ranks ? comm->helped : comm->chooser, c->coll, bytes,
-                tt_needs_of(c->coll, c->type, c->op), c->root, comm->algo, &name, &refusal);
-  if (status) return status;
-  if (refusal) warn_refused(comm, c->coll, refusal, name);
-  plan->how.slices = slices_for(comm, c);
+  plan->how.slices = slices_for(comm, c, choice.slices);
   plan->how.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
   if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
   if (status) return status;
-  status = prepare(comm, &ask, name, plan->how.slices, &plan->prepared);
+  status = prepare(comm, &ask, choice.name, plan->how.slices, &plan->prepared);
   if (status) return status;
   const tt_program *program = plan->how.program = plan->prepared->program;
-  const bool asked = comm->algo[0] && !refusal;
   plan->how.if_lent = program->shape;
-  if (program->shape == TT_SHAPE_ONE_SHOT && !asked && tt_two_shot_if_lent(comm->chooser, bytes))
+  if (program->shape == TT_SHAPE_ONE_SHOT && !choice.wished &&
+      !tt_wish_forbids(&comm->wish, "two-shot", problem.bytes) &&
+      tt_two_shot_if_lent(comm->chooser, problem.bytes))
     plan->how.if_lent = TT_SHAPE_TWO_SHOT;
   plan->hash = hash_of(comm, c, plan->prepared->sched, plan->how.slices, program->shape);
+  if (comm->explains) tt_comm_say_why(comm, c);
   return TUTTI_OK;
 }
 

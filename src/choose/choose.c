@@ -1,5 +1,5 @@
-/* choose.c - prices the table once per collective, and picks: the cheapest first, and
- * the next one if the prover does not find in it what the op needs.
+/* choose.c - picks: the cheapest candidate first, and the next one if the prover does not
+ * find in it what the op needs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 
@@ -7,94 +7,68 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "candidates.h"
 #include "prove.h"
 
-enum { MOST = 64 };
+/* ---- making ---- */
 
-/* What the prover was asked about a plan, and what it found: one each for every root,
- * or one, where there is no root. */
-typedef struct finding {
-  unsigned asked, met; /* of tt_need */
-} finding;
-
-typedef struct candidate {
-  bool possible;
-  tt_line line;
-  finding *found;
-} candidate;
-
-struct tt_chooser {
-  int ranks, data;
-  tt_profile profile[3]; /* of steps, of loops, of loops that copy nothing */
-  tt_line lent[2];       /* one-shot that copies, two-shot that does not */
-  bool lent_priced;
-  tt_has_loop_fn *has_loop;
-  bool priced[TUTTI_COLL_COUNT];
-  candidate candidates[TUTTI_COLL_COUNT][MOST];
-  char forced[TT_NAME]; /* the name that these are about */
-  finding *forced_found[TUTTI_COLL_COUNT];
-  char refusal[400];
-};
-
-tt_chooser *tt_chooser_new(int ranks, int data, double crowd, tt_has_loop_fn *has_loop) {
-  tt_chooser *c = calloc(1, sizeof *c);
-  if (!c) return NULL;
-  c->ranks = ranks;
-  c->data = data;
-  c->has_loop = has_loop;
-  for (int k = 0; k < 3; k++) c->profile[k] = tt_profile_shm(ranks, crowd, k > 0);
-  c->profile[2].lent = true;
-  return c;
+static tutti_status set_profiles(tt_chooser *c) {
+  const tt_setting *s = &c->setting;
+  tt_tree tree;
+  if (s->crowd > 0) {
+    tt_profile_shm(&s->machine, s->ranks, s->crowd, false, &c->profile);
+    tt_profile_shm(&s->machine, s->ranks, s->crowd, true, &c->loop);
+    c->lent = c->loop;
+    c->lent.lent = true;
+    return TUTTI_OK;
+  }
+  tutti_status status = *s->levels ? tt_tree_parse(s->levels, &tree) : TUTTI_OK;
+  if (!status && *s->levels && tree.ranks != s->ranks)
+    status = tt_fail(TUTTI_ERR_ARG, "the topology '%s' holds %d ranks, not %d", s->levels,
+                     tree.ranks, s->ranks);
+  if (!status) status = tt_profile_net(&s->machine, s->ranks, *s->levels ? &tree : NULL, &c->profile);
+  c->levels = c->profile.levels > 1;
+  c->loop = c->lent = c->profile;
+  return status;
 }
 
-static void forget_forced(tt_chooser *c) {
+tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser) {
+  tt_chooser *c = calloc(1, sizeof *c);
+  if (!c)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice among plans of %d ranks",
+                   setting->ranks);
+  c->setting = *setting;
+  tutti_status status = set_profiles(c);
+  if (status)
+    free(c);
+  else
+    *chooser = c;
+  return status;
+}
+
+static void forget_wished(tt_chooser *c) {
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
-    free(c->forced_found[coll]);
-    c->forced_found[coll] = NULL;
+    free(c->wished_found[coll]);
+    c->wished_found[coll] = NULL;
   }
 }
 
 void tt_chooser_free(tt_chooser *c) {
   if (!c) return;
-  forget_forced(c);
-  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
-    for (int i = 0; i < MOST; i++) free(c->candidates[coll][i].found);
+  forget_wished(c);
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) tt_candidates_free(c->of[coll]);
   free(c);
 }
+
+const tt_profile *tt_chooser_profile(const tt_chooser *c) {
+  return &c->profile;
+}
+
+/* ---- what is admissible ---- */
 
 unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
   if (!tt_coll_reduces(coll)) return 0;
   return (tt_op_commutative(op) ? 0 : TT_NEED_ORDER) | (tt_op_rounds(type, op) ? TT_NEED_SAME : 0);
-}
-
-static tt_ask ask_of(const tt_chooser *c, tutti_coll coll, int root) {
-  return (tt_ask){.coll = coll, .ranks = c->ranks, .data = c->data, .root = root};
-}
-
-static bool price_of(const tt_chooser *c, const char *name, tutti_coll coll, bool lent,
-                     tt_line *line) {
-  tt_ask ask = ask_of(c, coll, 0);
-  tt_sched **all;
-  if (tt_algo_build_all(name, &ask, &all)) return false;
-  bool ok = tt_price(all, c->ranks, &c->profile[lent ? 2 : c->has_loop(all, c->ranks)], line);
-  tt_sched_free_all(all, c->ranks);
-  return ok;
-}
-
-bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes) {
-  if (!c->lent_priced)
-    c->lent_priced = price_of(c, "one-shot", TUTTI_ALLREDUCE, false, &c->lent[0]) &&
-                     price_of(c, "two-shot", TUTTI_ALLREDUCE, true, &c->lent[1]);
-  return c->lent_priced &&
-         tt_line_at(c->lent[1], (double)bytes) < tt_line_at(c->lent[0], (double)bytes);
-}
-
-static void price_all(tt_chooser *c, tutti_coll coll) {
-  for (int i = 0; i < MOST && tt_algo_at(i); i++)
-    c->candidates[coll][i].possible =
-        tt_algo_at(i)->candidate &&
-        price_of(c, tt_algo_at(i)->name, coll, false, &c->candidates[coll][i].line);
-  c->priced[coll] = true;
 }
 
 /* What of `needs` these schedules meet. Where every block is summed up in one place,
@@ -121,90 +95,142 @@ unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs) {
 
 /* What of `needs` the plan does not meet. Each question is asked once: the prover sees
  * all ranks, which takes time. */
-static unsigned lacking(const tt_chooser *c, finding **found, const char *name, tutti_coll coll,
-                        unsigned needs, int root) {
-  const bool rooted = tt_coll_rooted(coll);
-  const tt_ask ask = ask_of(c, coll, root);
-  if (!*found) *found = calloc(rooted ? (size_t)c->ranks : 1, sizeof **found);
-  if (!*found) return needs & ~tt_meets(name, &ask, needs);
-  finding *here = &(*found)[rooted ? root : 0];
-  unsigned open = needs & ~here->asked;
+static unsigned lacking(const tt_chooser *c, tt_finding **found, const char *name,
+                        const tt_problem *p) {
+  const bool rooted = tt_coll_rooted(p->coll);
+  const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
+  if (!*found) *found = calloc(rooted ? (size_t)ask.ranks : 1, sizeof **found);
+  if (!*found) return p->needs & ~tt_meets(name, &ask, p->needs);
+  tt_finding *here = &(*found)[rooted ? p->root : 0];
+  unsigned open = p->needs & ~here->asked;
   if (open) here->met |= tt_meets(name, &ask, open);
   here->asked |= open;
-  return needs & ~here->met;
+  return p->needs & ~here->met;
 }
 
-static bool try_forced(tt_chooser *c, tutti_coll coll, unsigned needs, int root,
-                       const char *forced) {
-  tt_ask ask = ask_of(c, coll, root);
+/* ---- what is wished ---- */
+
+static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
+  const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   tt_sched *s;
-  if (tt_algo_build(forced, &ask, &s)) {
+  if (tt_algo_build(name, &ask, &s)) {
     snprintf(c->refusal, sizeof c->refusal, "%s", tutti_error());
     return false;
   }
   tt_sched_free(s);
-  if (strcmp(c->forced, forced) != 0) {
-    snprintf(c->forced, sizeof c->forced, "%s", forced);
-    forget_forced(c);
+  if (strcmp(c->wished, name) != 0) {
+    snprintf(c->wished, sizeof c->wished, "%s", name);
+    forget_wished(c);
   }
-  unsigned lacks = lacking(c, &c->forced_found[coll], forced, coll, needs, root);
+  unsigned lacks = lacking(c, &c->wished_found[p->coll], name, p);
   if (lacks & TT_NEED_ORDER)
     snprintf(c->refusal, sizeof c->refusal,
-             "%s can not do a non-commutative op: it does not keep the ranks' order", forced);
+             "%s can not do a non-commutative op: it does not keep the ranks' order", name);
   else if (lacks)
     snprintf(c->refusal, sizeof c->refusal,
              "%s can not do an op that rounds: it groups the operands differently on some ranks, "
              "so their last bits would differ; integers, min and max it can do",
-             forced);
+             name);
   return !lacks;
 }
 
-/* The cheapest candidate but those in `passed`; -1 if there is none. */
-static int cheapest(const tt_chooser *c, tutti_coll coll, uint64_t bytes, const bool *passed) {
-  int best = -1;
-  double least = 0;
-  for (int i = 0; i < MOST && tt_algo_at(i); i++) {
-    const candidate *x = &c->candidates[coll][i];
-    double price = tt_line_at(x->line, (double)bytes);
-    if (passed[i] || !x->possible || (best >= 0 && price >= least)) continue;
-    best = i;
-    least = price;
+/* ---- choosing ---- */
+
+/* The cheapest candidate that costs more than `passed`, or as much and stands behind it;
+ * NULL if there is none. */
+static tt_candidate *cheapest(const tt_candidates *list, const tt_problem *p, const tt_wish *wish,
+                              const tt_candidate *passed) {
+  const double least = passed ? tt_curve_at(&passed->curve, (double)p->bytes) : -1;
+  tt_candidate *best = NULL;
+  double price = 0;
+  for (int i = 0; i < list->n; i++) {
+    tt_candidate *x = &list->at[i];
+    if (!x->possible) continue;
+    const double at = tt_curve_at(&x->curve, (double)p->bytes);
+    if (at < least || (at == least && x <= passed) || (best && at >= price)) continue;
+    if (wish->n && tt_wish_forbids(wish, x->name, p->bytes)) continue;
+    best = x;
+    price = at;
   }
   return best;
 }
 
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
-  const bool passed[MOST] = {false};
-  if (!c->priced[coll]) price_all(c, coll);
-  const int best = cheapest(c, coll, bytes, passed);
-  return best < 0 ? 0 : tt_line_at(c->candidates[coll][best].line, (double)bytes);
+  const tt_wish none = {0};
+  const tt_problem p = {.coll = coll, .bytes = bytes};
+  const tt_candidates *list = tt_candidates_of(c, coll);
+  const tt_candidate *best = list ? cheapest(list, &p, &none, NULL) : NULL;
+  return best ? tt_curve_at(&best->curve, (double)bytes) : 0;
 }
 
 double tt_seconds_to_pack(const tt_chooser *c) {
-  return 4 * c->profile[0].beta; /* read and written, twice */
+  return 4 * c->profile.copy; /* read and written, twice */
 }
 
-tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
-                       const char *forced, const char **name, const char **refusal) {
-  bool passed[MOST] = {false};
-  int best;
-  *refusal = NULL;
-  if (forced && *forced) {
-    *name = forced;
-    if (try_forced(c, coll, needs, root, forced)) return TUTTI_OK;
-    *refusal = c->refusal;
+tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish,
+                       tt_choice *choice) {
+  const char *wished = tt_wish_for(wish, p->bytes);
+  *choice = (tt_choice){.name = wished, .slices = 1, .wished = wished};
+  if (wished) {
+    const bool granted = try_wished(c, p, wished);
+    choice->name = c->wished;
+    if (granted) return TUTTI_OK;
+    *choice = (tt_choice){.refusal = c->refusal};
   }
-  if (!c->priced[coll]) price_all(c, coll);
-  while ((best = cheapest(c, coll, bytes, passed)) >= 0) {
-    *name = tt_algo_at(best)->name;
-    if (!lacking(c, &c->candidates[coll][best].found, *name, coll, needs, root)) return TUTTI_OK;
-    passed[best] = true;
+  const tt_candidates *list = tt_candidates_of(c, p->coll);
+  if (!list) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
+  for (tt_candidate *x = NULL; (x = cheapest(list, p, wish, x));) {
+    choice->name = x->name;
+    choice->slices = x->slices;
+    if (!lacking(c, &x->found, x->name, p)) return TUTTI_OK;
   }
   char helpers[60] = "";
-  if (c->data < c->ranks)
+  if (c->setting.data)
     snprintf(helpers, sizeof helpers, ", %d of which only help (tutti_comm_set_helpers)",
-             c->ranks - c->data);
-  return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s%s", tutti_coll_name(coll),
-                 c->ranks, helpers,
-                 needs & TT_NEED_ORDER ? ", with an op that does not commute" : "");
+             c->setting.ranks - c->setting.data);
+  return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s%s%s",
+                 tutti_coll_name(p->coll), c->setting.ranks, helpers,
+                 p->needs & TT_NEED_ORDER ? ", with an op that does not commute" : "",
+                 wish->n ? ", or what can is ruled out" : "");
+}
+
+bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes) {
+  static const char *const names[] = {"one-shot", "two-shot"};
+  bool ok = true;
+  for (int i = 0; i < 2 && !c->lent_priced; i++) {
+    tt_play *play;
+    ok = ok && !tt_candidate_play(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, &play);
+    ok = ok && tt_price_curve(play, &c->lent_curve[i]);
+    if (ok) tt_play_free(play);
+  }
+  c->lent_priced = ok;
+  return ok && tt_curve_at(&c->lent_curve[1], (double)bytes) <
+                   tt_curve_at(&c->lent_curve[0], (double)bytes);
+}
+
+/* ---- offers ---- */
+
+bool tt_offer_at(tt_chooser *c, const tt_problem *p, const tt_wish *wish, int i, bool ask,
+                 tt_offer *offer) {
+  const tt_candidates *list = tt_candidates_of(c, p->coll);
+  if (!list || i >= list->n) return false;
+  tt_candidate *x = &list->at[i];
+  *offer = (tt_offer){.name = x->name, .slices = x->slices, .possible = x->possible};
+  if (!x->possible) return true;
+  offer->seconds = tt_curve_at(&x->curve, (double)p->bytes);
+  offer->unwished = wish->n && tt_wish_forbids(wish, x->name, p->bytes);
+  if (ask) offer->lacks = lacking(c, &x->found, x->name, p);
+  return true;
+}
+
+tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, tutti_coll coll, int root,
+                            double bytes, tt_terms *terms, int *messages, double *vectors) {
+  tt_play *play;
+  tutti_status status = tt_candidate_play(c, name, slices, coll, root, false, &play);
+  if (status) return status;
+  if (!tt_play_at(play, bytes, terms))
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s can not be priced: out of memory", name);
+  tt_play_busiest(play, messages, vectors);
+  tt_play_free(play);
+  return status;
 }

@@ -1,27 +1,41 @@
 /* choose.h - which plan runs: the cheapest that is admissible.
  *
- * Idea       per collective, the price of every algorithm of the table is made
- *            once, as a line in the size; a call only compares lines.
- * Invariant  a pure function of the problem, the number of ranks and figures that
- *            all ranks share, so all ranks choose alike. An op that does not commute
- *            gets only plans that the prover has shown to keep the ranks' order; one
- *            that rounds, only plans that it has shown to group alike on all ranks.
+ * Idea       every plan that may be cheapest (choose/candidates.c) has a price per
+ *            collective, a few lines in the size, made when it is first asked for; a new
+ *            size only compares them.
+ * Invariant  a pure function of the problem, the machine and figures that all ranks
+ *            share, so all ranks choose alike. An op that does not commute gets only plans
+ *            that the prover has shown to keep the ranks' order; one that rounds, only
+ *            plans that it has shown to group alike on all ranks, unless told otherwise.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CHOOSE_H
 #define TT_CHOOSE_H
 
 #include "algo.h"
-#include "price.h"
+#include "machine.h"
+#include "wish.h"
 
 typedef struct tt_chooser tt_chooser;
 
 /* Has the engine a loop for these n ranks' schedules? It is cheaper then. */
 typedef bool tt_has_loop_fn(tt_sched *const *scheds, int n);
 
-/* Of `ranks` the first `data` bring data, the others help. `crowd`: ranks per core, the
- * same on all ranks. NULL: out of memory. */
-tt_chooser *tt_chooser_new(int ranks, int data, double crowd, tt_has_loop_fn *has_loop);
+/* Where it is to run. */
+typedef struct tt_setting {
+  int ranks;
+  int data; /* the first ranks, that bring data; the others help. 0: all */
+  tt_machine machine;
+  double crowd;             /* shared memory: ranks per core; 0: a network */
+  tt_has_loop_fn *has_loop; /* of shared memory; may be NULL */
+  char levels[TT_NAME];     /* of a network, as "rack:3 node:16 core:4"; or empty */
+  int flight;               /* slices that run at once */
+} tt_setting;
+
+/* TUTTI_ERR_ARG: levels and ranks, or levels and figures, do not fit; the sentence says. */
+tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser);
 void tt_chooser_free(tt_chooser *c);
+/* Between which ranks messages go, and what they cost. Not of loops. */
+const tt_profile *tt_chooser_profile(const tt_chooser *c);
 
 /* What a plan must do for an op. */
 typedef enum tt_need {
@@ -32,11 +46,24 @@ typedef enum tt_need {
 /* The tt_needs of a collective with this type and op. */
 unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op);
 
-/* The name of the plan. `forced`, if not empty, wins where it is possible; where
- * it is not, *refusal says why (else it is NULL) and the choice is tutti's own.
- * TUTTI_ERR_UNSUPPORTED if nothing can do it. */
-tutti_status tt_choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
-                       const char *forced, const char **name, const char **refusal);
+typedef struct tt_problem {
+  tutti_coll coll;
+  uint64_t bytes; /* of the whole vector */
+  unsigned needs; /* of tt_need */
+  int root;
+} tt_problem;
+
+typedef struct tt_choice {
+  const char *name; /* valid until the chooser is freed */
+  int slices;
+  const char *refusal; /* why a wish could not be granted; NULL: it was, or there was none */
+  bool wished;
+} tt_choice;
+
+/* The plan. Where a wish names one that is possible, that; where it is not, the refusal
+ * says why and the choice is tutti's own. TUTTI_ERR_UNSUPPORTED: nothing can do it. */
+tutti_status tt_choose(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
+                       tt_choice *choice);
 
 /* Where one-shot was chosen for an allreduce: is two-shot cheaper if the ranks' vectors
  * need not be copied? */
@@ -48,5 +75,26 @@ double tt_seconds_to_pack(const tt_chooser *c);
 
 /* Those of `needs` that a plan is shown to meet, in place and not. */
 unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs);
+
+/* ---- the candidates, for those who explain ---- */
+
+/* What one candidate would take. */
+typedef struct tt_offer {
+  const char *name;
+  int slices;
+  bool possible;   /* it can do the collective on so many ranks */
+  unsigned lacks;  /* of the needs */
+  bool unwished;   /* the wish rules it out */
+  double seconds;
+} tt_offer;
+
+/* The i-th candidate; false past the end. With `ask`, the prover is asked for what is not
+ * known about it yet. */
+bool tt_offer_at(tt_chooser *c, const tt_problem *problem, const tt_wish *wish, int i, bool ask,
+                 tt_offer *offer);
+/* Where the time of a plan goes, at this size. TUTTI_ERR_UNSUPPORTED with the reason if it
+ * is not possible. */
+tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, tutti_coll coll, int root,
+                            double bytes, tt_terms *terms, int *messages, double *vectors);
 
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core.h"
 #include "process.h"
@@ -11,9 +12,11 @@ static _Thread_local char text[512];
 
 tutti_status tt_fail(tutti_status status, const char *format, ...) {
   va_list args;
+  char fresh[sizeof sentence]; /* the sentence before may be a part of this one */
   va_start(args, format);
-  vsnprintf(sentence, sizeof sentence, format, args);
+  vsnprintf(fresh, sizeof fresh, format, args);
   va_end(args);
+  memcpy(sentence, fresh, sizeof sentence);
   return status;
 }
 

@@ -28,7 +28,8 @@ static bool list_transfers(tt_program *p) {
   for (uint32_t i = 0; ok && i < s->nsteps; i++) {
     const tt_step *step = &s->steps[i];
     p->at[i] = n;
-    for (int e = 0; !tt_step_local(step) && e < step->peers.count; e++) {
+    for (int turn = 0; !tt_step_local(step) && turn < step->peers.count; turn++) {
+      const int e = step->kind == TT_SEND ? tt_send_turn(s, step, turn) : turn;
       if (!is_message(s, step, e)) continue;
       int peer = tt_peer_rank(&step->peers, e, s->ranks);
       int key = 2 * peer + (step->kind == TT_SEND);

@@ -1,39 +1,93 @@
-/* price.h - what a plan costs, as a line in the size of the vector.
+/* price.h - what a plan costs on a machine: its critical path, in seconds.
  *
- * Idea       play the schedules of all ranks against a clock: each rank does its
- *            steps one after another; a message costs its sender and its reader a
- *            latency and its bytes, who waits for one that is not there yet pays a
- *            round, who reduces pays per byte. What all ranks do together takes at
- *            least its time on the cores they share. Played with an empty vector and a
- *            long one, the time is fixed + slope * bytes for every size between.
+ * Idea       play the schedules against a clock. A step starts once those it waits for
+ *            have ended; a message keeps a port of its sender and one of its reader busy
+ *            for alpha + bytes * beta; processors copy and reduce. Nothing is modelled
+ *            twice: the closed forms of the papers are tests of this (test_price.c).
+ * Links      a link that leaves a thing of the machine (a node, a rack) is shared by what
+ *            its ranks send out of it in the same round.
+ * Uniform    where every rank does the same with partners that do the same, one rank is
+ *            played for all.
+ * Size       for one order of events the time is a line in the size of the vector;
+ *            tt_price_curve finds the few lines that matter.
+ * Source     Kolmakov and Zhang 2020, section 4 (alpha, beta, gamma); Cho et al. 2019,
+ *            equations 1, 9 and 10 (links).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PRICE_H
 #define TT_PRICE_H
 
 #include "schedule.h"
+#include "topo_tree.h"
+
+/* What a message between things of one level costs. */
+typedef struct tt_reach {
+  double alpha; /* s that a port is busy with it, whatever its size */
+  double delay; /* s on top until its reader can go on; no port is busy */
+  double beta;  /* s/B over the link that leaves a thing of this level */
+} tt_reach;
 
 typedef struct tt_profile {
-  double round;   /* s: to wait once for somebody else */
-  double message; /* s: to send or to receive one */
-  double again;   /* s: for each further peer of the same step */
-  bool published; /* what goes to several readers is written once */
-  bool lent;      /* the readers find it where it is */
-  double beta;    /* s/B moved */
-  double gamma;   /* s/B reduced */
-  double cores;   /* that the ranks share */
+  int ranks, levels;              /* levels >= 1 */
+  tt_tree tree;                   /* as many levels, outermost first */
+  tt_reach reach[TT_TREE_LEVELS]; /* of messages whose ends part at this level */
+  int ports;                      /* messages that a rank sends, or receives, at once */
+  bool half;                      /* it does not do both at once */
+  bool torus;                     /* links are a node's own, not shared further up */
+  double gamma;                   /* s/B reduced */
+  double message;                 /* s of the processor to send or receive one */
+  double again;                   /* s for each further peer of the same step */
+  double copy;                    /* s/B that the processor moves at either end */
+  bool published;                 /* what goes to several readers is copied once */
+  bool lent;                      /* the readers find it where it is */
+  double cores;                   /* that all ranks share; 0: each has its own */
 } tt_profile;
 
-typedef struct tt_line {
-  double fixed, slope; /* s, s/B of the whole vector */
-} tt_line;
+/* One level, and nothing costs anything. */
+void tt_profile_flat(tt_profile *profile, int ranks);
 
-/* The built-in figures of the shared-memory wire, for so many ranks per core: of a
- * schedule that has a loop of its own, or of the generic engine. */
-tt_profile tt_profile_shm(int ranks, double crowd, bool loop);
-/* False: out of memory, or the schedules do not run in the order they are written. */
-bool tt_price(tt_sched *const *all, int ranks, const tt_profile *profile, tt_line *line);
-static inline double tt_line_at(tt_line line, double bytes) {
-  return line.fixed + line.slope * bytes;
+/* Where a time goes: sums along the critical path, in seconds. */
+typedef struct tt_terms {
+  double time;                      /* the sum of the rest */
+  double fixed, slope;              /* the same as a line: s, s/B of the vector */
+  double latency[TT_TREE_LEVELS];   /* alpha and delay, per level */
+  double transfer[TT_TREE_LEVELS];  /* by the level of the link that is the narrowest */
+  double processor, copying, reducing;
+  int messages[TT_TREE_LEVELS]; /* on the path */
+  bool shared_cores;            /* what binds is all ranks' work on the cores */
+} tt_terms;
+
+typedef struct tt_play tt_play;
+
+/* Make ready to play: of all `n` ranks' schedules; or, if `uniform`, of the first one,
+ * which may then be alone in the list but for those that it receives from. NULL: out of
+ * memory, or a receive without its send. The schedules are not looked at any more. */
+tt_play *tt_play_new(tt_sched *const *all, int n, bool uniform, const tt_profile *profile);
+/* The same in slices, at most `flight` at once, each a part of the vector. NULL: out of memory. */
+tt_play *tt_play_slices(const tt_play *whole, int slices, int flight);
+/* How long it takes with a vector of so many bytes. False: out of memory, or the
+ * schedules wait for each other. */
+bool tt_play_at(tt_play *play, double bytes, tt_terms *terms);
+/* Steps and messages. */
+uint32_t tt_play_events(const tt_play *play);
+/* What the busiest rank sends: messages, and how many times the vector. */
+void tt_play_busiest(const tt_play *play, int *messages, double *vectors);
+void tt_play_free(tt_play *play);
+
+/* ---- the time as a function of the size ---- */
+
+enum { TT_CURVE = 12 };
+
+/* From from[i] bytes on the time is fixed[i] + slope[i] * bytes. */
+typedef struct tt_curve {
+  int n;
+  double from[TT_CURVE], fixed[TT_CURVE], slope[TT_CURVE];
+} tt_curve;
+
+bool tt_price_curve(tt_play *play, tt_curve *curve);
+static inline double tt_curve_at(const tt_curve *c, double bytes) {
+  int i = c->n - 1;
+  while (i > 0 && bytes < c->from[i]) i--;
+  return c->fixed[i] + c->slope[i] * bytes;
 }
 
 #endif

@@ -107,6 +107,9 @@ static inline tt_peers tt_peer(int rank) {
 static inline int tt_peer_rank(const tt_peers *p, int i, int ranks) {
   return tt_mod((int64_t)p->first + (int64_t)i * p->stride, ranks);
 }
+/* The entry that is sent to in the i-th place: a rank that is in the range itself begins
+ * behind its own, so that not all begin with the same one. */
+int tt_send_turn(const tt_sched *s, const tt_step *step, int i);
 /* Positions [lo, hi) of the step's message span that belong to entry i. */
 void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi);
 /* Positions of a split step's span that belong to the rank itself: neither sent

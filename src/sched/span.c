@@ -47,6 +47,14 @@ uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end) {
   return n;
 }
 
+int tt_send_turn(const tt_sched *s, const tt_step *step, int i) {
+  const tt_peers *p = &step->peers;
+  if (p->count < 3 || p->stride == 0) return i;
+  const int apart = tt_mod((int64_t)s->rank - p->first, s->ranks);
+  const int own = p->stride == 1 ? apart : apart % p->stride ? p->count : apart / p->stride;
+  return own < p->count ? (own + 1 + i) % p->count : i;
+}
+
 void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi) {
   uint32_t size = tt_span_size(tt_step_cargo(step));
   if (!step->split) {

@@ -9,6 +9,7 @@
 #include "topo_tree.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ static void list_of_ranks(tt_tree *t, int times) {
   t->level[level + 1] = t->level[level];
   t->level[level].each = t->level[level].most = times;
   t->level[level].n = 0;
+  snprintf(t->level[level + 1].name, sizeof t->level[level + 1].name, "rank");
   t->levels++;
 }
 
@@ -63,6 +65,7 @@ tutti_status tt_tree_parse(const char *text, tt_tree *t) {
     size_t name = strcspn(at, ": (),");
     if (!name || at[name] != ':') return complain(text, at, "a level such as node:4");
     if (level + 2 > TT_TREE_LEVELS) return complain(text, at, "at most 11 levels");
+    snprintf(t->level[level].name, sizeof t->level[level].name, "%.*s", (int)name, at);
     at += name + 1;
     t->levels++;
     if (*at != '(') {

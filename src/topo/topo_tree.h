@@ -19,6 +19,7 @@ typedef struct tt_tree {
     int each;  /* in every thing of the level above; 0: as the list says */
     int at, n; /* the list of this level */
     int most;  /* the most of any */
+    char name[16];
   } level[TT_TREE_LEVELS];
   int list[TT_TREE_LIST];
 } tt_tree;

@@ -27,6 +27,7 @@ enum {
   TT_PAIR = 128,    /* two cache lines: what one flag has to itself */
   TT_DEPTH = 4,     /* pieces in flight per channel */
   TT_INLINE = 96,   /* bytes that travel beside the flag */
+  TT_FIGURES = 1024,
   TT_HUGE = 2 << 20 /* a huge page, where there are any */
 };
 
@@ -39,6 +40,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   uint64_t cookie_at, cookie;         /* a word of its private memory, to try reading */
   double quota;                       /* cores worth of time it may use */
   size_t l2;                          /* bytes of its core's second level cache */
+  char figures[TT_FIGURES];           /* of the machine, as it knows them: tt_machine */
   alignas(TT_PAIR) atomic_uint reads; /* 1: it has read the private memory of all others */
   double remote_call, remote_byte, staged_byte; /* s and s/B, for its own use */
   alignas(TT_PAIR) atomic_ullong world;         /* offset of the first room, 0 until made */

@@ -1,0 +1,216 @@
+/* prices.c - prices and explanations for people: of any machine, and of a communicator.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm.h"
+#include "why.h"
+
+struct tutti_prices {
+  tt_chooser *chooser;
+  tt_problem problem; /* but for the bytes */
+  tt_wish wish;
+};
+
+static tutti_status check(const tutti_question *q, tutti_prices **prices) {
+  if (!q || !prices)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %s is NULL", q ? "prices" : "question");
+  if (q->size != sizeof *q)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "tutti_prices_make: question->size is %zu, not %zu; set it, and compile and link "
+                   "with the same version",
+                   q->size, sizeof *q);
+  if ((unsigned)q->coll >= TUTTI_COLL_COUNT)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: no such collective");
+  if (q->ranks < 1 || q->ranks > 1 << 20)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %d ranks; 1 to 1048576 can be priced",
+                   q->ranks);
+  if (q->root < 0 || q->root >= q->ranks)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: root %d is none of 0..%d", q->root,
+                   q->ranks - 1);
+  if (!tt_type_valid(q->type))
+    return tt_fail(TUTTI_ERR_TYPE, "tutti_prices_make: type %d is none of tutti_type",
+                   (int)q->type);
+  if (tt_coll_reduces(q->coll) && !tutti_type_has_op(q->type, q->op))
+    return tt_fail(TUTTI_ERR_OP, "tutti_prices_make: type %s has no op %s",
+                   tutti_type_name(q->type), tutti_op_name(q->op));
+  if (!(q->crowd >= 0 && q->crowd < 1e6))
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %g ranks per core", q->crowd);
+  if (q->topo && strlen(q->topo) >= TT_NAME)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: the topology is longer than %d characters",
+                   TT_NAME - 1);
+  if (q->crowd > 0 && q->topo && *q->topo)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: shared memory has no levels yet");
+  return TUTTI_OK;
+}
+
+tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
+  tutti_status status = tt_alive();
+  if (!status) status = check(q, prices);
+  if (status) return status;
+  tutti_prices *p = calloc(1, sizeof *p);
+  if (!p) return tt_fail(TUTTI_ERR_MEMORY, "tutti_prices_make: out of memory");
+  tt_setting where = {.ranks = q->ranks, .crowd = q->crowd, .flight = TT_FLIGHT};
+  if (q->crowd > 0) where.has_loop = tt_has_loop;
+  (q->crowd > 0 ? tt_machine_shm : tt_machine_net)(&where.machine);
+  snprintf(where.levels, sizeof where.levels, "%s", q->topo ? q->topo : "");
+  p->problem = (tt_problem){.coll = q->coll, .root = q->root,
+                            .needs = tt_needs_of(q->coll, q->type, q->op)};
+  if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
+  if (q->net) status = tt_machine_parse(&where.machine, q->net, "the figures");
+  if (!status) status = tt_wish_parse(q->algo, q->ranks, &p->wish);
+  if (!status) status = tt_chooser_new(&where, &p->chooser);
+  if (status)
+    free(p);
+  else
+    *prices = p;
+  return status;
+}
+
+void tutti_prices_free(tutti_prices *p) {
+  if (!p) return;
+  tt_chooser_free(p->chooser);
+  free(p);
+}
+
+/* Where the time of the offer goes. */
+static tutti_status add_detail(tutti_prices *p, tutti_offer *offer, uint64_t bytes) {
+  const tt_profile *profile = tt_chooser_profile(p->chooser);
+  tt_terms t;
+  tutti_status status =
+      tt_offer_terms(p->chooser, offer->name, offer->slices, p->problem.coll, p->problem.root,
+                     (double)bytes, &t, &offer->messages, &offer->vectors);
+  if (status) return status;
+  offer->seconds = t.time;
+  for (int l = 0; l < profile->levels; l++) {
+    offer->latency += t.latency[l];
+    offer->transfer += t.transfer[l];
+    offer->steps += t.messages[l];
+  }
+  offer->arithmetic = t.reducing;
+  offer->processor = t.processor;
+  offer->copying = t.copying;
+  tt_why_bound(profile, &t, offer->bound, sizeof offer->bound);
+  return TUTTI_OK;
+}
+
+static tutti_status begin(const char *function, const tutti_prices *p, tutti_offer *offer) {
+  if (!p || !offer)
+    return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, p ? "offer" : "prices");
+  if (offer->size != sizeof *offer)
+    return tt_fail(TUTTI_ERR_ARG,
+                   "%s: offer->size is %zu, not %zu; set it, and compile and link with the same "
+                   "version",
+                   function, offer->size, sizeof *offer);
+  *offer = (tutti_offer){.size = sizeof *offer};
+  return tt_alive();
+}
+
+tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int detail,
+                                tutti_offer *offer) {
+  tutti_status status = begin("tutti_prices_offer", p, offer);
+  if (status) return status;
+  tt_problem problem = p->problem;
+  tt_offer o;
+  problem.bytes = bytes;
+  if (i < 0 || !tt_offer_at(p->chooser, &problem, &p->wish, i, detail, &o))
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_offer: there is no plan %d", i);
+  snprintf(offer->name, sizeof offer->name, "%s", o.name);
+  offer->slices = o.slices;
+  offer->possible = o.possible;
+  offer->seconds = o.seconds;
+  if (!detail) return TUTTI_OK;
+  offer->admissible = o.possible && !o.lacks && !o.unwished;
+  tt_why_not(p->chooser, &problem, &o, offer->why, sizeof offer->why);
+  return o.possible ? add_detail(p, offer, bytes) : TUTTI_OK;
+}
+
+tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *offer) {
+  tutti_status status = begin("tutti_prices_chosen", p, offer);
+  if (status) return status;
+  tt_problem problem = p->problem;
+  tt_choice choice;
+  problem.bytes = bytes;
+  status = tt_choose(p->chooser, &problem, &p->wish, &choice);
+  if (status) return status;
+  snprintf(offer->name, sizeof offer->name, "%s", choice.name);
+  offer->slices = choice.slices;
+  offer->possible = offer->admissible = 1;
+  return add_detail(p, offer, bytes);
+}
+
+/* ---- explanations ---- */
+
+static tutti_status hand_over(tt_text *t, char **text) {
+  if (!t->failed && t->at) {
+    *text = t->at;
+    return TUTTI_OK;
+  }
+  free(t->at);
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a text");
+}
+
+static tutti_status explain(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
+                            int json, char **text) {
+  tt_why why;
+  tt_text t = {0};
+  tutti_status status = tt_why_find(c, problem, wish, &why);
+  if (!status) {
+    (json ? tt_why_json : tt_why_words)(&t, c, &why);
+    status = hand_over(&t, text);
+  }
+  tt_why_free(&why);
+  return status;
+}
+
+tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, char **text) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!p || !text)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_explain: %s is NULL", p ? "text" : "prices");
+  tt_problem problem = p->problem;
+  problem.bytes = bytes;
+  return explain(p->chooser, &problem, &p->wish, json, text);
+}
+
+tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
+                                tutti_op op, int json, char **text) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_explain");
+  if (status) return status;
+  tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
+  if (!text) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_explain: text is NULL");
+  if (!status) status = tt_call_check_kind("tutti_comm_explain", &call);
+  if (!status) {
+    const tt_problem problem = tt_problem_of(comm, &call);
+    status = explain(tt_chooser_for(comm, &call), &problem, &comm->wish, json, text);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+/* Line by line to the log: once per kind of call, when its plan is made. */
+void tt_comm_say_why(tutti_comm *comm, const tt_call *call) {
+  const tt_problem problem = tt_problem_of(comm, call);
+  char *text;
+  if (comm->rank != 0 || explain(tt_chooser_for(comm, call), &problem, &comm->wish, 0, &text))
+    return;
+  for (char *line = text, *end; *line; line = end) {
+    end = line + strcspn(line, "\n");
+    if (*end) *end++ = 0;
+    tt_log(1, "%s", line);
+  }
+  free(text);
+}
+
+tutti_status tutti_profile_text(char **text) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_profile_text: text is NULL");
+  tt_machine machine;
+  tt_text t = {0};
+  tt_machine_shm(&machine);
+  tt_text_add(&t, "# A machine, as tutti sees it without measuring. TUTTI_PROFILE=FILE reads this.\n");
+  tt_machine_print(&t, &machine);
+  return hand_over(&t, text);
+}

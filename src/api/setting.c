@@ -1,0 +1,46 @@
+/* setting.c - the figures of this machine: what is built in, or what the user measured.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm.h"
+
+enum { MOST = 1 << 16 }; /* bytes of a profile */
+
+/* The text of a small file; NULL, and errno says why. */
+static char *read_file(const char *path) {
+  FILE *f = fopen(path, "re");
+  char *text = f ? malloc(MOST + 1) : NULL;
+  if (text) {
+    const size_t n = fread(text, 1, MOST, f);
+    text[n] = 0;
+    if (ferror(f) || n == MOST) {
+      if (!ferror(f)) errno = EFBIG;
+      free(text);
+      text = NULL;
+    }
+  }
+  const int why = errno;
+  if (f) fclose(f);
+  errno = why;
+  return text;
+}
+
+tutti_status tt_machine_read(const char *path, tt_machine *machine) {
+  char *text = read_file(path);
+  if (!text) return tt_fail(TUTTI_ERR_ARG, "the profile '%s' can not be read: %s", path, strerror(errno));
+  char what[300];
+  snprintf(what, sizeof what, "profile '%.250s'", path);
+  tutti_status status = tt_machine_parse(machine, text, what);
+  free(text);
+  return status;
+}
+
+void tt_machine_here(tt_machine *machine) {
+  const char *path = tt_env("TUTTI_PROFILE");
+  tt_machine_shm(machine);
+  if (path && tt_machine_read(path, machine))
+    tt_log(0, "%s; the built-in figures are used", tutti_error());
+}

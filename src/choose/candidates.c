@@ -1,0 +1,158 @@
+/* candidates.c - builds a plan's schedules, as few as its price needs, and prices them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "candidates.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Beyond so many ranks a plan that is not the same from every rank is priced only where
+ * there is no other: all ranks would have to be built, by every one of them. */
+enum { MOST_PLAYED = 1024, MOST_SLICED = 64 };
+static const int slicings[] = {2, 4, 8};
+
+/* ---- building ---- */
+
+static tutti_status build(const char *name, tt_ask ask, int rank, tt_sched **out) {
+  ask.rank = rank;
+  return tt_algo_build(name, &ask, out);
+}
+
+/* Those that rank 0 receives from. */
+static tutti_status build_senders(const char *name, const tt_ask *ask, tt_sched **all) {
+  tutti_status status = TUTTI_OK;
+  for (uint32_t i = 0; i < all[0]->nsteps && !status; i++) {
+    const tt_step *step = &all[0]->steps[i];
+    for (int k = 0; tt_step_receives(step) && k < step->peers.count && !status; k++) {
+      const int peer = tt_peer_rank(&step->peers, k, ask->ranks);
+      if (!all[peer]) status = build(name, *ask, peer, &all[peer]);
+    }
+  }
+  return status;
+}
+
+static tutti_status build_rest(const char *name, const tt_ask *ask, tt_sched **all) {
+  tutti_status status = TUTTI_OK;
+  for (int r = 0; r < ask->ranks && !status; r++)
+    if (!all[r]) status = build(name, *ask, r, &all[r]);
+  return status;
+}
+
+static bool has_loop(const tt_chooser *c, const char *name, const tt_ask *ask, tt_sched **all) {
+  const tt_setting *s = &c->setting;
+  if (!s->has_loop || !s->has_loop(all, 1)) return false;
+  return !build_rest(name, ask, all) && s->has_loop(all, ask->ranks);
+}
+
+static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
+                               bool lent, tt_play **play) {
+  const tt_setting *s = &c->setting;
+  const tt_ask ask = tt_ask_of(s, coll, root);
+  const bool uniform = tt_algo_uniform(name, &ask, c->levels ? &c->profile.tree : NULL);
+  tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
+  *play = NULL;
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
+  tutti_status status = build(name, ask, 0, &all[0]);
+  if (!status) status = (uniform ? build_senders : build_rest)(name, &ask, all);
+  if (!status) {
+    const bool loop = lent || has_loop(c, name, &ask, all);
+    const tt_profile *profile = lent ? &c->lent : loop ? &c->loop : &c->profile;
+    *play = tt_play_new(all, s->ranks, uniform, profile);
+    if (!*play)
+      status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks can not be priced: out of memory", name,
+                       s->ranks);
+  }
+  tt_sched_free_all(all, s->ranks);
+  return status;
+}
+
+tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+                               int root, bool lent, tt_play **play) {
+  tutti_status status = play_whole(c, name, coll, root, lent, play);
+  if (status || slices <= 1) return status;
+  tt_play *whole = *play;
+  *play = tt_play_slices(whole, slices, c->setting.flight);
+  tt_play_free(whole);
+  return *play ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", name);
+}
+
+/* ---- the list ---- */
+
+/* A plan, and behind it the same one in slices: how many. */
+static int price(const tt_chooser *c, tt_candidate *x, int left, tutti_coll coll) {
+  tt_play *whole;
+  int n = 1;
+  while (n < left && x[n].slices > 1) n++;
+  if (play_whole(c, x->name, coll, 0, false, &whole)) return n;
+  x->possible = tt_price_curve(whole, &x->curve);
+  for (int i = 1; i < n; i++) {
+    tt_play *play = tt_play_slices(whole, x[i].slices, c->setting.flight);
+    x[i].possible = play && tt_price_curve(play, &x[i].curve);
+    tt_play_free(play);
+  }
+  tt_play_free(whole);
+  return n;
+}
+
+/* Slices help where links of several levels, or the processor and a link, can be busy at
+ * once, and there are few messages, for there will be that many times as many. */
+static bool slices_help(const tt_chooser *c, const char *name, tutti_coll coll) {
+  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
+  tt_sched *s;
+  if (c->setting.crowd > 0 || tt_coll_owned(coll) || coll == TUTTI_BARRIER) return false;
+  if (!tt_algo_uniform(name, &ask, c->levels ? &c->profile.tree : NULL)) return false;
+  if (tt_algo_build(name, &ask, &s)) return false;
+  int messages = 0;
+  for (uint32_t i = 0; i < s->nsteps; i++) messages += s->steps[i].peers.count;
+  tt_sched_free(s);
+  return messages <= MOST_SLICED;
+}
+
+static bool add(tt_candidates *list, const char *name, int slices) {
+  if ((list->n & (list->n - 1)) == 0) {
+    tt_candidate *more = realloc(list->at, (size_t)(list->n ? 2 * list->n : 1) * sizeof *more);
+    if (!more) return false;
+    list->at = more;
+  }
+  tt_candidate *x = &list->at[list->n++];
+  *x = (tt_candidate){.slices = slices};
+  snprintf(x->name, sizeof x->name, "%s", name);
+  return true;
+}
+
+static bool list_all(const tt_chooser *c, tutti_coll coll, tt_candidates *list) {
+  char name[TT_NAME];
+  for (int i = 0; tt_algo_plan(c->setting.ranks, c->setting.levels, i, name, sizeof name); i++) {
+    const size_t ways = slices_help(c, name, coll) ? sizeof slicings / sizeof *slicings : 0;
+    if (!add(list, name, 1)) return false;
+    for (size_t k = 0; k < ways; k++)
+      if (!add(list, name, slicings[k])) return false;
+  }
+  return true;
+}
+
+const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll) {
+  if (c->of[coll]) return c->of[coll];
+  tt_candidates *list = calloc(1, sizeof *list);
+  if (!list || !list_all(c, coll, list)) {
+    tt_candidates_free(list);
+    return NULL;
+  }
+  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
+  bool some = false;
+  for (int pass = 0; pass < 2 && !some; pass++)
+    for (int i = 0, n; i < list->n; i += n) {
+      tt_candidate *x = &list->at[i];
+      const bool cheap = ask.ranks <= MOST_PLAYED ||
+                         tt_algo_uniform(x->name, &ask, c->levels ? &c->profile.tree : NULL);
+      n = cheap == (pass == 0) ? price(c, x, list->n - i, coll) : 1;
+      some |= x->possible;
+    }
+  return c->of[coll] = list;
+}
+
+void tt_candidates_free(tt_candidates *list) {
+  for (int i = 0; list && i < list->n; i++) free(list->at[i].found);
+  if (list) free(list->at);
+  free(list);
+}

@@ -1,0 +1,52 @@
+/* candidates.h - the plans that may be cheapest, and what each costs.
+ *
+ * Idea       the algorithms propose names with parameters (tt_algo_plan); slices are one
+ *            more parameter, where slices can overlap.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_CANDIDATES_H
+#define TT_CANDIDATES_H
+
+#include "choose.h"
+
+/* What the prover was asked about a plan, and what it found: one each for every root,
+ * or one, where there is no root. */
+typedef struct tt_finding {
+  unsigned asked, met; /* of tt_need */
+} tt_finding;
+
+typedef struct tt_candidate {
+  char name[TT_NAME];
+  int slices;
+  bool possible;
+  tt_curve curve;
+  tt_finding *found;
+} tt_candidate;
+
+typedef struct tt_candidates {
+  int n;
+  tt_candidate *at;
+} tt_candidates;
+
+struct tt_chooser {
+  tt_setting setting;
+  tt_profile profile, loop, lent; /* of steps, of loops, of loops that copy nothing */
+  bool levels;                    /* the profile has more than one */
+  tt_candidates *of[TUTTI_COLL_COUNT];
+  tt_curve lent_curve[2]; /* one-shot that copies, two-shot that does not */
+  bool lent_priced;
+  char wished[TT_NAME]; /* the plan that these are about */
+  tt_finding *wished_found[TUTTI_COLL_COUNT];
+  char refusal[400];
+};
+
+static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
+  return (tt_ask){.coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};
+}
+/* All candidates of a collective, priced; NULL: out of memory. Kept by the chooser. */
+const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll);
+void tt_candidates_free(tt_candidates *list);
+/* Make a plan ready to play: TUTTI_ERR_UNSUPPORTED or _MEMORY if it can not be. */
+tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+                               int root, bool lent, tt_play **play);
+
+#endif

@@ -1,0 +1,125 @@
+/* why.c - finds out why: what comes next, where others take over, what was refused.
+ *
+ * Idea       the choice is asked at a row of sizes; where it changes, halving finds from
+ *            which byte on.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "candidates.h"
+#include "why.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_offer *o, char *why,
+                size_t size) {
+  const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
+  why[0] = 0;
+  if (!o->possible) {
+    tt_sched *s = NULL;
+    const char *at = "it is not priced on so many ranks: all of them would have to be built";
+    if (tt_algo_build(o->name, &ask, &s)) {
+      at = strstr(tutti_error(), " ranks: ");
+      at = at ? at + strlen(" ranks: ") : tutti_error();
+    }
+    tt_sched_free(s);
+    snprintf(why, size, "%s", at);
+  } else if (o->lacks & TT_NEED_ORDER) {
+    snprintf(why, size, "the op does not commute, and it does not keep the ranks' order");
+  } else if (o->lacks) {
+    snprintf(why, size, "the op rounds, and ranks would differ in their last bits");
+  } else if (o->unwished) {
+    snprintf(why, size, "it is ruled out by name");
+  }
+}
+
+static int by_price(const void *a, const void *b) {
+  const tt_reason *x = a, *y = b;
+  if (x->offer.possible != y->offer.possible) return x->offer.possible ? -1 : 1;
+  if (x->offer.seconds != y->offer.seconds) return x->offer.seconds < y->offer.seconds ? -1 : 1;
+  return strcmp(x->offer.name, y->offer.name);
+}
+
+static bool is_chosen(const tt_why *why, const tt_offer *o) {
+  return strcmp(o->name, why->choice.name) == 0 && o->slices == why->choice.slices;
+}
+
+/* Candidates in the order of their prices: the next best are asked about until there are
+ * enough, and all that are cheaper than the choice. */
+static tutti_status sort_out(tt_chooser *c, const tt_wish *wish, tt_why *why) {
+  tt_offer o;
+  int n = 0;
+  while (tt_offer_at(c, &why->problem, wish, n, false, &o)) n++;
+  tt_reason *all = calloc((size_t)n + 1, sizeof *all);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an explanation");
+  for (int i = 0; i < n; i++) {
+    tt_offer_at(c, &why->problem, wish, i, false, &all[i].offer);
+    snprintf(all[i].why, sizeof all[i].why, "%d", i);
+  }
+  qsort(all, (size_t)n, sizeof *all, by_price);
+  for (int i = 0; i < n; i++) {
+    tt_reason *x = &all[i];
+    const bool cheaper = x->offer.seconds < why->terms.time;
+    if (x->offer.possible && (cheaper || why->next < TT_NEXT))
+      tt_offer_at(c, &why->problem, wish, atoi(x->why), true, &o);
+    else
+      o = x->offer;
+    x->offer = o;
+    tt_why_not(c, &why->problem, &o, x->why, sizeof x->why);
+    const bool fine = o.possible && !o.lacks && !o.unwished;
+    if (fine && !is_chosen(why, &o) && why->next < TT_NEXT) why->others[why->next++] = o;
+    if (!fine && o.slices == 1) all[why->refused++] = *x;
+  }
+  why->reasons = all;
+  return TUTTI_OK;
+}
+
+static bool same_choice(const tt_choice *a, const tt_choice *b) {
+  return a->slices == b->slices && strcmp(a->name, b->name) == 0;
+}
+
+/* From which size in (lo, hi] on another plan is chosen. */
+static void find_spans(tt_chooser *c, const tt_wish *wish, tt_why *why) {
+  tt_problem p = why->problem;
+  tt_choice last = {0}, next, between;
+  if (p.coll == TUTTI_BARRIER) return;
+  for (uint64_t lo = 0, bytes = 1; bytes <= (uint64_t)1 << 36; bytes += bytes < 4 ? 1 : bytes / 4) {
+    p.bytes = bytes;
+    if (tt_choose(c, &p, wish, &next)) return;
+    if (why->spans && same_choice(&last, &next)) {
+      lo = bytes;
+      continue;
+    }
+    uint64_t hi = bytes;
+    while (why->spans && hi - lo > 1) {
+      p.bytes = lo + (hi - lo) / 2;
+      if (tt_choose(c, &p, wish, &between)) return;
+      if (same_choice(&last, &between))
+        lo = p.bytes;
+      else
+        hi = p.bytes, next = between;
+    }
+    if (why->spans == TT_SPANS) return;
+    why->span[why->spans].from = why->spans ? hi : 0;
+    why->span[why->spans].name = next.name;
+    why->span[why->spans++].slices = next.slices;
+    last = next;
+    bytes = lo = hi;
+  }
+}
+
+tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
+                         tt_why *why) {
+  *why = (tt_why){.problem = *problem};
+  tutti_status status = tt_choose(c, problem, wish, &why->choice);
+  if (!status)
+    status = tt_offer_terms(c, why->choice.name, why->choice.slices, problem->coll, problem->root,
+                            (double)problem->bytes, &why->terms, &why->messages, &why->vectors);
+  if (!status) status = sort_out(c, wish, why);
+  if (!status) find_spans(c, wish, why);
+  return status;
+}
+
+void tt_why_free(tt_why *why) {
+  free(why->reasons);
+  why->reasons = NULL;
+}

@@ -1,0 +1,48 @@
+/* why.h - why a plan is chosen, as data and in words.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_WHY_H
+#define TT_WHY_H
+
+#include "choose.h"
+
+enum { TT_NEXT = 3, TT_SPANS = 24 };
+
+typedef struct tt_reason {
+  tt_offer offer;
+  char why[300];
+} tt_reason;
+
+typedef struct tt_why {
+  tt_problem problem;
+  tt_choice choice;
+  tt_terms terms;
+  int messages;   /* most that one rank sends */
+  double vectors; /* the same in vectors */
+  int next;       /* the next best that are admissible */
+  tt_offer others[TT_NEXT];
+  int spans; /* what is chosen from `from` bytes on */
+  struct {
+    uint64_t from;
+    const char *name;
+    int slices;
+  } span[TT_SPANS];
+  int refused; /* cheapest first; those that can not do it at all last */
+  tt_reason *reasons;
+} tt_why;
+
+/* Free with tt_why_free. Errors as tt_choose. */
+tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
+                         tt_why *why);
+void tt_why_free(tt_why *why);
+void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *why);
+void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *why);
+/* Why a candidate is not admissible. */
+void tt_why_not(const tt_chooser *c, const tt_problem *problem, const tt_offer *offer, char *why,
+                size_t size);
+/* The largest part of a time: "latency", "transfer between nodes", ... */
+void tt_why_bound(const tt_profile *profile, const tt_terms *terms, char *text, size_t size);
+/* 1.5 us, 20 ms; 4 B, 9 KiB. */
+const char *tt_time_words(double seconds, char text[24]);
+const char *tt_size_words(double bytes, char text[24]);
+
+#endif

@@ -1,0 +1,203 @@
+/* why_text.c - an explanation in words, and as JSON.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "why.h"
+
+const char *tt_time_words(double s, char text[24]) {
+  const char *unit = s >= 1 ? "s" : s >= 1e-3 ? "ms" : s >= 1e-6 ? "us" : "ns";
+  const double scale = s >= 1 ? 1 : s >= 1e-3 ? 1e3 : s >= 1e-6 ? 1e6 : 1e9;
+  snprintf(text, 24, "%.*f %s", s * scale >= 99.95 ? 0 : s * scale >= 9.995 ? 1 : 2, s * scale,
+           unit);
+  return text;
+}
+
+const char *tt_size_words(double bytes, char text[24]) {
+  static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int u = 0;
+  while (u < 4 && bytes >= 1024) bytes /= 1024, u++;
+  const bool whole = bytes == (double)(int64_t)bytes;
+  snprintf(text, 24, "%.*f %s", whole ? 0 : bytes >= 100 ? 0 : bytes >= 10 ? 1 : 2, bytes, unit[u]);
+  return text;
+}
+
+/* ", between racks" of one level of several. */
+static const char *between(const tt_profile *p, int level, char text[40]) {
+  const char *name = p->tree.level[level].name;
+  text[0] = 0;
+  if (p->levels > 1 && *name)
+    snprintf(text, 40, " between %s%s", name, name[strlen(name) - 1] == 's' ? "" : "s");
+  return text;
+}
+
+void tt_why_bound(const tt_profile *p, const tt_terms *t, char *text, size_t size) {
+  double most = 0;
+  char where[40];
+  snprintf(text, size, "nothing");
+  for (int l = 0; l < p->levels; l++) {
+    if (t->latency[l] > most) {
+      most = t->latency[l];
+      snprintf(text, size, "latency%s", between(p, l, where));
+    }
+    if (t->transfer[l] > most) {
+      most = t->transfer[l];
+      snprintf(text, size, "transfer%s", between(p, l, where));
+    }
+  }
+  const double parts[] = {t->processor, t->copying, t->reducing};
+  static const char *const names[] = {"handling messages", "copying", "arithmetic"};
+  for (int i = 0; i < 3; i++) {
+    if (parts[i] <= most) continue;
+    most = parts[i];
+    snprintf(text, size, "%s%s", names[i], t->shared_cores ? ", on shared cores" : "");
+  }
+}
+
+/* ---- words ---- */
+
+static void say_plan(tt_text *t, const char *name, int slices) {
+  tt_text_add(t, "%s", name);
+  if (slices > 1) tt_text_add(t, " in %d slices", slices);
+}
+
+static void say_part(tt_text *t, const char *what, const char *where, double seconds, double all,
+                     int messages) {
+  char time[24];
+  if (seconds <= 0) return;
+  tt_text_add(t, "  %9s  %3.0f %%  %s%s", tt_time_words(seconds, time), 100 * seconds / all, what,
+              where);
+  if (messages) tt_text_add(t, ": %d message%s", messages, messages == 1 ? "" : "s");
+  tt_text_add(t, "\n");
+}
+
+static void say_parts(tt_text *t, const tt_profile *p, const tt_terms *x) {
+  char where[40];
+  for (int l = 0; l < p->levels; l++) {
+    say_part(t, "latency", between(p, l, where), x->latency[l], x->time, x->messages[l]);
+    say_part(t, "transfer", where, x->transfer[l], x->time, 0);
+  }
+  const char *shared = x->shared_cores ? ", of all ranks on the cores they share" : "";
+  say_part(t, "handling messages", shared, x->processor, x->time, 0);
+  say_part(t, "copying", shared, x->copying, x->time, 0);
+  say_part(t, "arithmetic", shared, x->reducing, x->time, 0);
+}
+
+static void say_spans(tt_text *t, const tt_why *w) {
+  char size[24];
+  if (w->spans < 2) return;
+  tt_text_add(t, "By size:\n");
+  for (int i = 0; i < w->spans; i++) {
+    tt_text_add(t, "  from %9s  ", tt_size_words((double)w->span[i].from, size));
+    say_plan(t, w->span[i].name, w->span[i].slices);
+    tt_text_add(t, "\n");
+  }
+}
+
+static void say_refused(tt_text *t, const tt_why *w) {
+  char time[24];
+  if (!w->refused) return;
+  tt_text_add(t, "Refused:\n");
+  for (int i = 0; i < w->refused; i++) {
+    const tt_reason *r = &w->reasons[i];
+    tt_text_add(t, "  %9s  %s: %s\n",
+                r->offer.possible ? tt_time_words(r->offer.seconds, time) : "-", r->offer.name,
+                r->why);
+  }
+}
+
+void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
+  const tt_profile *p = tt_chooser_profile(c);
+  char text[24], size[24], bound[64];
+  tt_text_add(t, "%s of %s on %d ranks: ", tutti_coll_name(w->problem.coll),
+              tt_size_words((double)w->problem.bytes, size), p->ranks);
+  say_plan(t, w->choice.name, w->choice.slices);
+  tt_text_add(t, w->choice.wished ? ", as asked for\n" : "\n");
+  if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
+  tt_why_bound(p, &w->terms, bound, sizeof bound);
+  tt_text_add(t, "Predicted: %s, most of it %s; the busiest rank sends %d message%s, %s\n",
+              tt_time_words(w->terms.time, text), bound, w->messages, w->messages == 1 ? "" : "s",
+              tt_size_words(w->vectors * (double)w->problem.bytes, size));
+  say_parts(t, p, &w->terms);
+  if (w->next) tt_text_add(t, "Next best:\n");
+  for (int i = 0; i < w->next; i++) {
+    const double more = w->others[i].seconds / w->terms.time - 1;
+    tt_text_add(t, "  %9s  ", tt_time_words(w->others[i].seconds, text));
+    say_plan(t, w->others[i].name, w->others[i].slices);
+    if (more < 1e-6 && more > -1e-6)
+      tt_text_add(t, ": as much\n");
+    else
+      tt_text_add(t, ": %.3g %% %s\n", 100 * (more > 0 ? more : -more), more > 0 ? "more" : "less");
+  }
+  say_spans(t, w);
+  say_refused(t, w);
+}
+
+/* ---- JSON: names and reasons hold no character that needs more than this ---- */
+
+static void json_string(tt_text *t, const char *s) {
+  tt_text_add(t, "\"");
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\') tt_text_add(t, "\\");
+    tt_text_add(t, (unsigned char)*s < ' ' ? " " : "%c", *s);
+  }
+  tt_text_add(t, "\"");
+}
+
+static void json_plan(tt_text *t, const char *name, int slices) {
+  tt_text_add(t, "\"plan\": ");
+  json_string(t, name);
+  tt_text_add(t, ", \"slices\": %d", slices);
+}
+
+static void json_parts(tt_text *t, const tt_profile *p, const tt_terms *x) {
+  tt_text_add(t, "\"levels\": [");
+  for (int l = 0; l < p->levels; l++) {
+    tt_text_add(t, "%s{\"name\": ", l ? ", " : "");
+    json_string(t, p->levels > 1 ? p->tree.level[l].name : "");
+    tt_text_add(t, ", \"messages\": %d, \"latency_s\": %.9g, \"transfer_s\": %.9g}", x->messages[l],
+                x->latency[l], x->transfer[l]);
+  }
+  tt_text_add(t,
+              "], \"processor_s\": %.9g, \"copying_s\": %.9g, \"arithmetic_s\": %.9g, "
+              "\"shared_cores\": %s",
+              x->processor, x->copying, x->reducing, x->shared_cores ? "true" : "false");
+}
+
+void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
+  const tt_profile *p = tt_chooser_profile(c);
+  tt_text_add(t, "{\"collective\": \"%s\", \"ranks\": %d, \"bytes\": %llu,\n ",
+              tutti_coll_name(w->problem.coll), p->ranks, (unsigned long long)w->problem.bytes);
+  json_plan(t, w->choice.name, w->choice.slices);
+  tt_text_add(t, ", \"wished\": %s, \"refusal\": ", w->choice.wished ? "true" : "false");
+  if (w->choice.refusal)
+    json_string(t, w->choice.refusal);
+  else
+    tt_text_add(t, "null");
+  tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ", w->terms.time,
+              w->messages, w->vectors);
+  json_parts(t, p, &w->terms);
+  tt_text_add(t, ",\n \"next\": [");
+  for (int i = 0; i < w->next; i++) {
+    tt_text_add(t, "%s{", i ? ", " : "");
+    json_plan(t, w->others[i].name, w->others[i].slices);
+    tt_text_add(t, ", \"seconds\": %.9g}", w->others[i].seconds);
+  }
+  tt_text_add(t, "],\n \"by_size\": [");
+  for (int i = 0; i < w->spans; i++) {
+    tt_text_add(t, "%s{\"from\": %llu, ", i ? ", " : "", (unsigned long long)w->span[i].from);
+    json_plan(t, w->span[i].name, w->span[i].slices);
+    tt_text_add(t, "}");
+  }
+  tt_text_add(t, "],\n \"refused\": [");
+  for (int i = 0; i < w->refused; i++) {
+    tt_text_add(t, "%s\n  {", i ? "," : "");
+    json_plan(t, w->reasons[i].offer.name, w->reasons[i].offer.slices);
+    tt_text_add(t, ", \"why\": ");
+    json_string(t, w->reasons[i].why);
+    if (w->reasons[i].offer.possible)
+      tt_text_add(t, ", \"seconds\": %.9g", w->reasons[i].offer.seconds);
+    tt_text_add(t, "}");
+  }
+  tt_text_add(t, "]}\n");
+}

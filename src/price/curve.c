@@ -1,0 +1,94 @@
+/* curve.c - the time as a function of the size: the few lines of which it is made.
+ *
+ * Idea       a play at one size also gives the line that holds around it. Where the lines
+ *            of two sizes cross, a third play tells whether they meet there, or another
+ *            one lies between; and so on.
+ * Cost       two plays more than lines, as a rule.
+ *            Long plays are played less often.
+ * Invariant  exact where the order of events is fixed, for then the time is the greatest
+ *            of lines; else close, for it is exact at every size that was played.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "price.h"
+
+/* Bytes. Without any, all that is ready is ready at once, and goes in no natural order. */
+static const double shortest = 1, longest = (double)((int64_t)1 << 42);
+
+typedef struct line {
+  double fixed, slope;
+} line;
+
+static double at(line l, double bytes) {
+  return l.fixed + l.slope * bytes;
+}
+
+/* Both are at least 0. */
+static bool same(double a, double b) {
+  return a - b <= 1e-9 * a && b - a <= 1e-9 * b;
+}
+
+/* Between two sizes, far from both: as many times the one as the other is of it, to a factor
+ * of two. */
+static double halfway(double lo, double hi) {
+  double mid = lo > 1 ? lo : 1;
+  while (mid * mid < (lo > 1 ? lo : 1) * hi) mid *= 2;
+  return mid < hi ? mid : (lo + hi) / 2;
+}
+
+static bool near(double a, double b) {
+  return a - b <= 0.01 * a && b - a <= 0.01 * b;
+}
+
+static bool line_at(tt_play *play, double bytes, line *l) {
+  tt_terms terms;
+  if (!tt_play_at(play, bytes, &terms)) return false;
+  *l = (line){terms.fixed, terms.slope};
+  return true;
+}
+
+static void add(tt_curve *c, double from, line l) {
+  if (c->n == TT_CURVE || (c->n && same(c->fixed[c->n - 1], l.fixed) &&
+                           same(c->slope[c->n - 1], l.slope)))
+    return;
+  c->from[c->n] = from;
+  c->fixed[c->n] = l.fixed;
+  c->slope[c->n++] = l.slope;
+}
+
+static bool between(tt_play *play, tt_curve *c, double lo, line a, double hi, line b, int deep);
+
+/* From lo on a line is thought to hold up to hi: look once, about in the middle. */
+static bool look_between(tt_play *play, tt_curve *c, double lo, double hi, line l, int deep) {
+  const double mid = halfway(lo, hi);
+  line m;
+  if (deep < 2) return true;
+  if (!line_at(play, mid, &m)) return false;
+  if (near(at(m, mid), at(l, mid))) return true;
+  return between(play, c, lo, l, mid, m, deep - 2) && between(play, c, mid, m, hi, l, deep - 2);
+}
+
+/* What lies between two sizes whose lines are known; the first one is in the curve. */
+static bool between(tt_play *play, tt_curve *c, double lo, line a, double hi, line b, int deep) {
+  if (same(at(a, hi), at(b, hi)) && same(at(a, lo), at(b, lo)))
+    return look_between(play, c, lo, hi, a, deep);
+  double mid = a.slope == b.slope ? -1 : (a.fixed - b.fixed) / (b.slope - a.slope);
+  const bool crosses = mid > lo && mid < hi;
+  if (!crosses) mid = halfway(lo, hi); /* no greatest of lines */
+  line m;
+  if (!line_at(play, mid, &m)) return false;
+  if (deep == 0 || (crosses && same(at(m, mid), at(a, mid)))) {
+    if (!look_between(play, c, lo, mid, a, deep)) return false;
+    add(c, mid, b);
+    return look_between(play, c, mid, hi, b, deep);
+  }
+  if (!between(play, c, lo, a, mid, m, deep - 1)) return false;
+  return between(play, c, mid, m, hi, b, deep - 1);
+}
+
+bool tt_price_curve(tt_play *play, tt_curve *curve) {
+  line a, b;
+  *curve = (tt_curve){0};
+  if (!line_at(play, shortest, &a) || !line_at(play, longest, &b)) return false;
+  add(curve, 0, a);
+  const uint32_t events = tt_play_events(play);
+  return between(play, curve, shortest, a, longest, b, events < 1000 ? 6 : events < 3000 ? 3 : 1);
+}

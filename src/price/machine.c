@@ -1,0 +1,274 @@
+/* machine.c - reads and writes the figures of a machine, and makes profiles of them.
+ *
+ * Idea       one table has every figure's name, kind, place and meaning; reading and
+ *            writing only walk it.
+ * Invariant  what is written reads back to the same figures, bit by bit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "machine.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum kind { SECONDS, PER_BYTE, COUNT, YES } kind;
+
+typedef struct figure {
+  const char *name;
+  kind kind;
+  size_t at; /* in the machine; of a level: in its figures */
+  const char *meaning;
+} figure;
+
+static const figure of_level[] = {
+    {"alpha", SECONDS, offsetof(tt_figures, alpha), "a message, whatever its size"},
+    {"delay", SECONDS, offsetof(tt_figures, delay), "on top, while the port is free again"},
+    {"beta", PER_BYTE, offsetof(tt_figures, beta), "a byte through the link"},
+};
+enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
+
+#define AT(member) offsetof(tt_machine, member)
+static const figure of_all[] = {
+    {"gamma", PER_BYTE, AT(gamma), "a byte added"},
+    {"ports", COUNT, AT(ports), "messages that a rank sends, or receives, at once"},
+    {"half", YES, AT(half), "a port does not send and receive at once"},
+    {"torus", YES, AT(torus), "each node has links of its own to its neighbours"},
+    {"shm.wake", SECONDS, AT(wake), "until a rank on a core of its own sees a message"},
+    {"shm.turn", SECONDS, AT(turn), "the same where ranks share a core, for each of them"},
+    {"shm.message", SECONDS, AT(message), "to send one, or to receive one"},
+    {"shm.again", SECONDS, AT(again), "each further one of the same step"},
+    {"shm.copy", PER_BYTE, AT(copy), "a byte in, or out"},
+    {"shm.loop.message", SECONDS, AT(loop_message), "to send one from a loop of its own"},
+    {"shm.loop.again", SECONDS, AT(loop_again), "each further one"},
+    {"shm.loop.copy", PER_BYTE, AT(loop_copy), "a byte in, or out"},
+};
+enum { OF_ALL = sizeof of_all / sizeof *of_all };
+
+/* With more ranks than cores, a round is a turn of the scheduler for each rank. */
+void tt_machine_shm(tt_machine *machine) {
+  tt_machine_net(machine);
+  machine->gamma = 0.01e-9;
+}
+
+/* The network is that of paper 001, table 2. */
+void tt_machine_net(tt_machine *machine) {
+  *machine = (tt_machine){.net = {3e-5, 0, 1e-8},
+                          .ports = 1,
+                          .gamma = 2e-10,
+                          .wake = 0.1e-6,
+                          .turn = 0.7e-6,
+                          .message = 0.25e-6,
+                          .again = 0.25e-6,
+                          .copy = 0.03e-9,
+                          .loop_message = 0.08e-6,
+                          .loop_again = 0.02e-6,
+                          .loop_copy = 0.0145e-9};
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+  const char *what, *text, *at;
+} reader;
+
+static tutti_status expected(const reader *r, const char *at, const char *sentence) {
+  int line = 1, column = 1;
+  for (const char *p = r->text; p < at; p++, column++)
+    if (*p == '\n') line++, column = 0;
+  return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: expected %s, found '%.*s'", r->what, line,
+                 column, sentence, (int)tt_min(strcspn(at, ",\n#"), 40), at);
+}
+
+static bool ends(const char *end) {
+  end += strspn(end, " \t\r");
+  return !*end || strchr(",\n#", *end);
+}
+
+static bool unit(const char *at, const char *name) {
+  return strncmp(at, name, strlen(name)) == 0 && ends(at + strlen(name));
+}
+
+/* "30us": seconds; -1 if it is none. */
+static double seconds(const char *at) {
+  static const struct {
+    const char *name;
+    double is;
+  } units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"", 1}};
+  char *end;
+  double value = strtod(at, &end);
+  if (end == at || !(value >= 0) || isinf(value)) return -1;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (unit(end, units[i].name)) return value * units[i].is;
+  return -1;
+}
+
+/* "10Gbit/s": seconds per byte; -1 if it is none. */
+static double per_byte(const char *at) {
+  static const char prefix[] = "kMGT";
+  char *end;
+  double value = strtod(at, &end), times = 1;
+  if (end == at || !(value > 0) || isinf(value)) return seconds(at);
+  const char *found = *end ? strchr(prefix, *end) : NULL;
+  if (found) {
+    const double step = end[1] == 'i' ? 1024 : 1000;
+    for (const char *p = prefix; p <= found; p++) times *= step;
+    end += end[1] == 'i' ? 2 : 1;
+  }
+  if (unit(end, "B/s")) return 1 / (value * times);
+  if (unit(end, "bit/s")) return 8 / (value * times);
+  return seconds(at);
+}
+
+static tutti_status read_value(const reader *r, const char *at, const figure *f, void *of) {
+  char *end;
+  if (f->kind == COUNT || f->kind == YES) {
+    const long value = strtol(at, &end, 10);
+    const long lo = f->kind == YES ? 0 : 1, hi = f->kind == YES ? 1 : 16;
+    if (end == at || !ends(end) || value < lo || value > hi)
+      return expected(r, at, f->kind == YES ? "0 or 1" : "a number from 1 to 16");
+    *(int *)((char *)of + f->at) = (int)value;
+    return TUTTI_OK;
+  }
+  const double value = f->kind == SECONDS ? seconds(at) : per_byte(at);
+  if (value < 0)
+    return expected(r, at,
+                    f->kind == SECONDS ? "a time such as 30us"
+                                       : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
+  *(double *)((char *)of + f->at) = value;
+  return TUTTI_OK;
+}
+
+static const figure *find(const figure *table, int n, const char *name, size_t length) {
+  for (int i = 0; i < n; i++)
+    if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0)
+      return &table[i];
+  return NULL;
+}
+
+/* The figures of the level that is called so; NULL if there is no room for one more. */
+static tt_figures *level_of(tt_machine *m, const char *name, size_t length) {
+  for (int i = 0; i < m->levels; i++)
+    if (strlen(m->level[i].name) == length && memcmp(m->level[i].name, name, length) == 0)
+      return &m->level[i].is;
+  if (m->levels == TT_NAMED_LEVELS || length >= sizeof m->level[0].name || !length) return NULL;
+  snprintf(m->level[m->levels].name, sizeof m->level[0].name, "%.*s", (int)length, name);
+  m->level[m->levels].is = (tt_figures){-1, -1, -1};
+  return &m->level[m->levels++].is;
+}
+
+static tutti_status read_entry(reader *r, tt_machine *m) {
+  const char *key = r->at;
+  const size_t length = strcspn(key, "= \t\r,\n#");
+  const char *at = key + length + strspn(key + length, " \t"), *dot = NULL;
+  void *of = m;
+  const figure *f = find(of_all, OF_ALL, key, length);
+  for (size_t i = 0; i < length; i++)
+    if (key[i] == '.') dot = key + i;
+  if (!f && !dot) f = find(of_level, OF_LEVEL, key, length), of = &m->net;
+  if (!f && dot && strncmp(key, "shm.", 4) != 0) {
+    f = find(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - key));
+    of = f ? level_of(m, key, (size_t)(dot - key)) : NULL;
+  }
+  if (!f || !of)
+    return expected(r, key, "a figure: alpha, delay or beta, also of a level as in node.alpha; "
+                            "gamma, ports, half, torus, or one of shm");
+  if (*at != '=') return expected(r, at, "=");
+  at += 1 + strspn(at + 1, " \t");
+  r->at = at + strcspn(at, ",\n#");
+  return read_value(r, at, f, of);
+}
+
+tutti_status tt_machine_parse(tt_machine *machine, const char *text, const char *what) {
+  reader r = {what, text, text};
+  tt_machine m = *machine;
+  for (;;) {
+    r.at += strspn(r.at, " \t\r\n,");
+    if (*r.at == '#') r.at += strcspn(r.at, "\n");
+    if (!*r.at) break;
+    if (*r.at == '\n') continue;
+    tutti_status status = read_entry(&r, &m);
+    if (status) return status;
+  }
+  *machine = m;
+  return TUTTI_OK;
+}
+
+/* ---- writing ---- */
+
+static void print_table(tt_text *t, const char *level, const figure *table, int n,
+                        const void *of) {
+  for (int i = 0; i < n; i++) {
+    const char *at = (const char *)of + table[i].at;
+    char name[64], value[40];
+    const bool number = table[i].kind == COUNT || table[i].kind == YES;
+    if (!number && *(const double *)at < 0) continue;
+    snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", table[i].name);
+    if (number)
+      snprintf(value, sizeof value, "%d", *(const int *)at);
+    else
+      for (int digits = 4; digits <= 17; digits++) {
+        snprintf(value, sizeof value, "%.*g", digits, *(const double *)at);
+        if (strtod(value, NULL) == *(const double *)at) break;
+      }
+    tt_text_add(t, "%-17s = %-9s  # %s%s\n", name, value,
+                table[i].kind == SECONDS    ? "s: "
+                : table[i].kind == PER_BYTE ? "s/B: "
+                                            : "",
+                table[i].meaning);
+  }
+}
+
+void tt_machine_print(tt_text *text, const tt_machine *m) {
+  print_table(text, "", of_level, OF_LEVEL, &m->net);
+  for (int i = 0; i < m->levels; i++)
+    print_table(text, m->level[i].name, of_level, OF_LEVEL, &m->level[i].is);
+  print_table(text, "", of_all, OF_ALL, m);
+}
+
+/* ---- profiles ---- */
+
+static tt_reach reach_of(const tt_machine *m, const char *name) {
+  tt_figures f = m->net;
+  for (int i = 0; i < m->levels; i++) {
+    if (strcmp(m->level[i].name, name) != 0) continue;
+    const tt_figures *own = &m->level[i].is;
+    if (own->alpha >= 0) f.alpha = own->alpha;
+    if (own->delay >= 0) f.delay = own->delay;
+    if (own->beta >= 0) f.beta = own->beta;
+  }
+  return (tt_reach){f.alpha, f.delay, f.beta};
+}
+
+tutti_status tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_profile *p) {
+  tt_profile_flat(p, ranks);
+  if (tree) {
+    p->tree = *tree;
+    p->levels = tree->levels;
+  }
+  for (int i = 0; i < m->levels; i++) {
+    bool known = false;
+    for (int l = 0; l < p->levels; l++) known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
+    if (!known)
+      return tt_fail(TUTTI_ERR_ARG,
+                     "there are figures for the level '%s', and the topology has no such level",
+                     m->level[i].name);
+  }
+  for (int l = 0; l < p->levels; l++) p->reach[l] = reach_of(m, p->tree.level[l].name);
+  p->ports = m->ports;
+  p->half = m->half;
+  p->torus = m->torus;
+  p->gamma = m->gamma;
+  return TUTTI_OK;
+}
+
+void tt_profile_shm(const tt_machine *m, int ranks, double crowd, bool loop, tt_profile *p) {
+  tt_profile_flat(p, ranks);
+  p->reach[0].delay = crowd > 1 ? m->turn * crowd : m->wake;
+  p->gamma = m->gamma;
+  p->message = loop ? m->loop_message : m->message;
+  p->again = loop ? m->loop_again : m->again;
+  p->copy = loop ? m->loop_copy : m->copy;
+  p->published = loop;
+  p->cores = crowd > 1 ? ranks / crowd : ranks;
+}

@@ -1,0 +1,58 @@
+/* machine.h - the figures of a machine, as a person writes them.
+ *
+ *     # a cluster              from # on a line is a comment
+ *     alpha = 30us             between ranks, whatever is not said below
+ *     beta = 10Gbit/s          or 0.8ns, or 8e-10: s/B
+ *     gamma = 2e-10
+ *     node.alpha = 2us, node.beta = 1e-10
+ *
+ * Entries are apart by commas or lines. Times end in s, ms, us or ns; what is said per
+ * byte may be a rate: B/s, bit/s, with k, M, G, T or Ki, Mi, Gi before.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_MACHINE_H
+#define TT_MACHINE_H
+
+#include "price.h"
+
+/* Of one wire, or between things of one level. */
+typedef struct tt_figures {
+  double alpha, delay, beta;
+} tt_figures;
+
+enum { TT_NAMED_LEVELS = 8 };
+
+typedef struct tt_machine {
+  tt_figures net;
+  struct {
+    char name[16];
+    tt_figures is; /* < 0: as in net */
+  } level[TT_NAMED_LEVELS];
+  int levels;
+  int ports, half, torus; /* how ranks hang on the network */
+  double gamma;
+  /* shared memory: what a rank does for a message step by step, or in a loop of its own */
+  double wake; /* s until a waiting rank sees what came; each has a core */
+  double turn; /* s a rank waits per rank that its core has, where it must be scheduled */
+  double message, again, copy;
+  double loop_message, loop_again, loop_copy;
+} tt_machine;
+
+/* The built-in figures: of shared memory; of a cluster's network. */
+void tt_machine_shm(tt_machine *machine);
+void tt_machine_net(tt_machine *machine);
+/* Read over what is there. TUTTI_ERR_ARG: the sentence has line, column and what was
+ * expected. `what` is what the sentence calls the text. */
+tutti_status tt_machine_parse(tt_machine *machine, const char *text, const char *what);
+/* As text that reads back to the same figures, with a comment each. */
+void tt_machine_print(tt_text *text, const tt_machine *machine);
+
+/* A network of ranks that sit as the tree says (NULL: all alike). TUTTI_ERR_ARG: a level
+ * has figures that the tree does not have. */
+tutti_status tt_profile_net(const tt_machine *machine, int ranks, const tt_tree *tree,
+                            tt_profile *profile);
+/* Shared memory, with so many ranks per core, for schedules that are run step by step or
+ * in a loop of their own. */
+void tt_profile_shm(const tt_machine *machine, int ranks, double crowd, bool loop,
+                    tt_profile *profile);
+
+#endif

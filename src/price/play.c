@@ -1,0 +1,275 @@
+/* play.c - plays schedules against a clock, greedily: what is ready first goes first.
+ *
+ * Idea       a heap holds what is ready and when: steps that want their processor,
+ *            messages that want a port. Each remembers what it waited for last, so the
+ *            critical path is a walk back from what ended last.
+ * Cost       O(n log n) for n steps and messages.
+ *            Where several wait for a port, the one that is written first has it first.
+ * Invariant  the time is the sum of what lies on that walk. Ties go by number, so every
+ *            rank that plays the same sees the same.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "play.h"
+
+#define NOTHING UINT32_MAX
+
+typedef struct server {
+  double free;
+  uint32_t last; /* who had it last */
+} server;
+
+typedef struct stage {
+  const tt_play *play;
+  double bytes;
+  tt_moment *moment;
+  tt_event *heap;
+  uint32_t waiting, ended;
+  server *processor, *out, *in;
+} stage;
+
+/* ---- the heap: earliest first; then steps before messages, what is written first ---- */
+
+static bool before(const stage *s, const tt_event *a, const tt_event *b) {
+  if (a->at != b->at) return a->at < b->at;
+  const bool message = a->what >= s->play->steps;
+  if (message != (b->what >= s->play->steps)) return !message;
+  return a->turn != b->turn ? a->turn < b->turn : a->what < b->what;
+}
+
+static void push(stage *s, double at, uint32_t what) {
+  const tt_play *play = s->play;
+  uint32_t i = s->waiting++, d = what;
+  if (d >= play->steps) d -= play->steps;
+  if (what >= play->steps && d >= play->deals) d -= play->deals;
+  const tt_event e = {at, what, play->job[what < play->steps ? what : play->deal[d].from].turn};
+  for (; i > 0 && before(s, &e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+    s->heap[i] = s->heap[(i - 1) / 2];
+  s->heap[i] = e;
+}
+
+static tt_event pop(stage *s) {
+  const tt_event top = s->heap[0], e = s->heap[--s->waiting];
+  uint32_t i = 0;
+  for (uint32_t k = 1; k < s->waiting; k = 2 * i + 1) {
+    if (k + 1 < s->waiting && before(s, &s->heap[k + 1], &s->heap[k])) k++;
+    if (before(s, &e, &s->heap[k])) break;
+    s->heap[i] = s->heap[k];
+    i = k;
+  }
+  s->heap[i] = e;
+  return top;
+}
+
+/* ---- what happens ---- */
+
+/* One of what a step waited for is there. */
+static void come(stage *s, uint32_t step, double at, uint32_t cause) {
+  tt_moment *m = &s->moment[step];
+  if (m->cause == NOTHING || at > m->ready) {
+    m->ready = at;
+    m->cause = cause;
+  }
+  if (--m->needs == 0) push(s, m->ready, step);
+}
+
+static void end_step(stage *s, uint32_t step, double at, uint32_t cause) {
+  tt_moment *m = &s->moment[step];
+  if (at >= m->end) m->end = at;
+  for (uint32_t i = s->play->then_at[step]; i < s->play->then_at[step + 1]; i++)
+    come(s, s->play->then[i], m->end, cause);
+}
+
+static server *earliest(server *ports, int n) {
+  server *best = ports;
+  for (int i = 1; i < n; i++)
+    if (ports[i].free < best->free) best = &ports[i];
+  return best;
+}
+
+static bool buffered(const tt_profile *p) {
+  return p->copy > 0 && !p->lent;
+}
+
+/* Is the server free? If not, `what` comes again when it is: then those that wait go by
+ * the order in which they are written. */
+static bool is_free(stage *s, const server *x, double at, uint32_t what, tt_moment *m) {
+  if (x->free <= at) return true;
+  m->cause = x->last;
+  push(s, x->free, what);
+  return false;
+}
+
+/* A message comes through a port of its reader. */
+static void enter(stage *s, double at, uint32_t d) {
+  const tt_play *play = s->play;
+  const tt_profile *p = &play->profile;
+  const tt_deal *deal = &play->deal[d];
+  const uint32_t what = play->steps + play->deals + d;
+  tt_moment *m = &s->moment[what], *from = &s->moment[deal->from];
+  server *in = earliest((p->half ? s->out : s->in) + deal->reader * (uint32_t)p->ports, p->ports);
+  if (!is_free(s, in, at, what, m)) return;
+  m->end = at + p->reach[deal->level].alpha + s->bytes * deal->slope;
+  *in = (server){m->end, what};
+  come(s, deal->to, m->end + p->reach[deal->level].delay, what);
+  if (!buffered(p) && --from->needs == 0) end_step(s, deal->from, m->end, what);
+}
+
+/* It leaves through one of its sender, and begins to come at once; half duplex ports
+ * rather send first. The next one of its step wants a port too. */
+static void leave(stage *s, double at, uint32_t d) {
+  const tt_play *play = s->play;
+  const tt_profile *p = &play->profile;
+  const tt_deal *deal = &play->deal[d];
+  const uint32_t what = play->steps + d;
+  server *out = earliest(s->out + deal->sender * (uint32_t)p->ports, p->ports);
+  if (!is_free(s, out, at, what, &s->moment[what])) return;
+  *out = (server){at + p->reach[deal->level].alpha + s->bytes * deal->slope, what};
+  s->moment[what].end = out->free;
+  s->moment[what + play->deals].cause = s->moment[what].cause;
+  if (d + 1 < play->deal_at[deal->from + 1]) {
+    s->moment[what + 1].cause = s->moment[what].cause;
+    push(s, at, what + 1);
+  }
+  const server *in = s->in + deal->reader * (uint32_t)p->ports;
+  if (!p->half && p->ports == 1 && in->free < at)
+    enter(s, at, d);
+  else /* others may be waiting there */
+    push(s, at, what + play->deals);
+}
+
+/* A step has its turn on its processor. */
+static void work(stage *s, double at, uint32_t step) {
+  const tt_play *play = s->play;
+  const tt_job *job = &play->job[step];
+  tt_moment *m = &s->moment[step];
+  const double takes =
+      job->idle ? 0 : job->processor + s->bytes * (job->copying + job->reducing);
+  server *cpu = &s->processor[job->player];
+  if (takes > 0 && !is_free(s, cpu, at, step, m)) return;
+  m->end = at + takes;
+  if (takes > 0) *cpu = (server){m->end, step};
+  s->ended++;
+  const uint32_t lo = play->deal_at[step], hi = play->deal_at[step + 1];
+  m->needs = hi - lo;
+  if (lo == hi || buffered(&play->profile)) end_step(s, step, m->end, step);
+  if (lo == hi) return;
+  s->moment[play->steps + lo].cause = step;
+  push(s, m->end, play->steps + lo);
+}
+
+/* ---- the whole ---- */
+
+static bool set_up(stage *s, tt_play *play, double bytes) {
+  const size_t n = (size_t)play->steps + 2 * (size_t)play->deals, players = (size_t)play->players;
+  const size_t ports = players * (size_t)play->profile.ports;
+  *s = (stage){.play = play, .bytes = bytes, .moment = play->moment, .heap = play->event};
+  s->processor = calloc(players + 2 * ports, sizeof *s->processor);
+  if (!s->processor) return false;
+  s->out = s->processor + players;
+  s->in = s->out + ports;
+  for (size_t i = 0; i < n; i++)
+    s->moment[i] = (tt_moment){0, 0, NOTHING, i < play->steps ? play->job[i].needs : 0};
+  for (uint32_t i = 0; i < play->steps; i++)
+    if (!play->job[i].needs) push(s, 0, i);
+  return true;
+}
+
+/* Add up what lies on the way back from `what`. */
+static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
+  const tt_play *play = s->play;
+  uint32_t next = NOTHING;
+  while (what != NOTHING) {
+    const tt_moment *m = &s->moment[what];
+    if (what < play->steps) {
+      const tt_job *job = &play->job[what];
+      t->processor += job->processor;
+      t->copying += s->bytes * job->copying;
+      t->reducing += s->bytes * job->reducing;
+      t->fixed += job->processor;
+      t->slope += job->copying + job->reducing;
+    } else {
+      const tt_deal *d = &play->deal[(what - play->steps) % play->deals];
+      const tt_reach *reach = &play->profile.reach[d->level];
+      const double latency = reach->alpha + (d->to == next ? reach->delay : 0);
+      t->latency[d->level] += latency;
+      t->transfer[d->narrowest] += s->bytes * d->slope;
+      t->messages[d->level]++;
+      t->fixed += latency;
+      t->slope += d->slope;
+    }
+    next = what;
+    what = m->cause;
+  }
+}
+
+/* All ranks' work, spread over the cores, and the rounds that the busiest waits. */
+static void share_cores(const stage *s, tt_terms *t) {
+  const tt_play *play = s->play;
+  const tt_profile *p = &play->profile;
+  const double times = (double)p->ranks / play->players / p->cores;
+  tt_terms all = {.shared_cores = true};
+  uint32_t rounds = 0, most = 0;
+  for (uint32_t i = 0; i < play->steps; i++) {
+    const tt_job *job = &play->job[i];
+    if (i && job->player != job[-1].player) rounds = 0;
+    if (job->receives && ++rounds > most) most = rounds;
+    all.processor += times * job->processor;
+    all.copying += times * s->bytes * job->copying;
+    all.reducing += times * s->bytes * job->reducing;
+    all.slope += times * (job->copying + job->reducing);
+  }
+  const int last = p->levels - 1;
+  all.latency[last] = most * p->reach[last].delay;
+  all.fixed = all.processor + all.latency[last];
+  all.time = all.fixed + s->bytes * all.slope;
+  if (all.time > t->time) *t = all;
+}
+
+bool tt_play_at(tt_play *play, double bytes, tt_terms *terms) {
+  stage s;
+  memset(terms, 0, sizeof *terms);
+  if (!set_up(&s, play, bytes)) return false;
+  while (s.waiting) {
+    const tt_event e = pop(&s);
+    if (e.what < play->steps)
+      work(&s, e.at, e.what);
+    else if (e.what < play->steps + play->deals)
+      leave(&s, e.at, e.what - play->steps);
+    else
+      enter(&s, e.at, e.what - play->steps - play->deals);
+  }
+  free(s.processor);
+  if (s.ended < play->steps) return false;
+  uint32_t last = NOTHING;
+  for (uint32_t i = 0; i < play->steps; i++)
+    if (last == NOTHING || s.moment[i].end > s.moment[last].end) last = i;
+  if (last != NOTHING && play->deal_at[last] < play->deal_at[last + 1] &&
+      !buffered(&play->profile)) { /* a send ends with its last message */
+    uint32_t d = play->steps + play->deals + play->deal_at[last];
+    for (uint32_t i = d; i < play->steps + play->deals + play->deal_at[last + 1]; i++)
+      if (s.moment[i].end > s.moment[d].end) d = i;
+    last = d;
+  }
+  if (last != NOTHING) terms->time = s.moment[last].end;
+  walk_back(&s, last, terms);
+  if (play->profile.cores > 0) share_cores(&s, terms);
+  return true;
+}
+
+bool tt_play_rounds(tt_play *play, uint32_t *round) {
+  const tt_profile profile = play->profile;
+  tt_terms terms;
+  for (int l = 0; l < profile.levels; l++) play->profile.reach[l] = (tt_reach){1, 0, 0};
+  play->profile.half = false;
+  play->profile.cores = 0;
+  tt_job *job = play->job; /* whose work takes no time here */
+  for (uint32_t i = 0; i < play->steps; i++) job[i].idle = true;
+  const bool ok = tt_play_at(play, 0, &terms);
+  for (uint32_t i = 0; i < play->steps; i++) job[i].idle = false;
+  for (uint32_t i = 0; ok && i < play->deals; i++)
+    round[i] = (uint32_t)(play->moment[play->steps + play->deals + i].end - 0.5);
+  play->profile = profile;
+  return ok;
+}

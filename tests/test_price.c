@@ -1,0 +1,444 @@
+/* The price is the papers': their closed forms come out of schedules that are played, for
+ * every number of ranks. And it is one price: of one rank for all as of all.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "choose.h"
+#include "names.h"
+
+static const double alpha = 3e-5, beta = 1e-8, gamma_ = 2e-10;
+
+static tt_profile flat(int P) {
+  tt_profile p;
+  tt_profile_flat(&p, P);
+  p.reach[0] = (tt_reach){alpha, 0, beta};
+  p.gamma = gamma_;
+  return p;
+}
+
+static void about(const char *what, int P, double bytes, double measured, double formula) {
+  if (fabs(measured - formula) > 1e-9 * formula)
+    fail_msg("%s, P = %d, %g bytes: %.12g s, not %.12g s", what, P, bytes, measured, formula);
+}
+
+/* Of one rank, and of those that it receives from. */
+static void build_few(const char *name, tt_ask ask, tt_sched **all) {
+  if (tt_algo_build(name, &ask, &all[0])) fail_msg("%s", tutti_error());
+  for (uint32_t i = 0; i < all[0]->nsteps; i++) {
+    const tt_step *step = &all[0]->steps[i];
+    for (int k = 0; tt_step_receives(step) && k < step->peers.count; k++) {
+      ask.rank = tt_peer_rank(&step->peers, k, ask.ranks);
+      if (!all[ask.rank]) assert_int_equal(tt_algo_build(name, &ask, &all[ask.rank]), TUTTI_OK);
+    }
+  }
+}
+
+/* The time of an algorithm, all ranks played, or one for all. */
+static tt_terms terms_of(const char *name, tutti_coll coll, const tt_profile *profile,
+                         bool uniform, double bytes) {
+  const tt_ask ask = {.coll = coll, .ranks = profile->ranks};
+  tt_sched **all = uniform ? calloc((size_t)ask.ranks, sizeof *all) : NULL;
+  tt_terms terms;
+  if (uniform)
+    build_few(name, ask, all);
+  else if (tt_algo_build_all(name, &ask, &all))
+    fail_msg("%s", tutti_error());
+  tt_play *play = tt_play_new(all, profile->ranks, uniform, profile);
+  if (!play || !tt_play_at(play, bytes, &terms))
+    fail_msg("%s on %d ranks can not be played", name, profile->ranks);
+  tt_play_free(play);
+  tt_sched_free_all(all, profile->ranks);
+  return terms;
+}
+
+static double time_of(const char *name, const tt_profile *profile, double bytes) {
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = profile->ranks};
+  const bool uniform =
+      tt_algo_uniform(name, &ask, profile->levels > 1 ? &profile->tree : NULL);
+  return terms_of(name, TUTTI_ALLREDUCE, profile, uniform, bytes).time;
+}
+
+static int next_of(int P) {
+  return getenv("TUTTI_TEST_ALL") || P < 140 ? P + 1 : P + 13;
+}
+
+static int log_of(int P) {
+  return tt_ceil_log2((uint64_t)P);
+}
+
+/* ---- paper 001 ---- */
+
+static void equations_15_25_and_44(void **state) {
+  (void)state;
+  for (int P = 2; P <= 300; P = next_of(P))
+    for (double m = 4; m < 1e9; m *= 1000) {
+      const tt_profile p = flat(P);
+      const double u = m / P, L = log_of(P);
+      about("15", P, m, time_of("fold(ring)", &p, m),
+            2 * (P - 1) * alpha + 2 * (P - 1) * u * beta + (P - 1) * u * gamma_);
+      about("25", P, m, time_of("fold(halving)", &p, m),
+            2 * L * alpha + 2 * (P - 1) * u * beta + (P - 1) * u * gamma_);
+      /* the paper's count of additions is a bound: where primes and stars are the same, they
+       * are made once; on 2^n - 1 ranks they never are */
+      const double time = time_of("generalized(latency)", &p, m);
+      const double most = L * alpha + P * L * u * beta + P * (P > 2 ? 2 * L - 2 : 1) * u * gamma_;
+      const double least = L * alpha + P * L * u * beta + P * L * u * gamma_;
+      assert_true(time <= most * (1 + 1e-9) && time >= least * (1 - 1e-9));
+      if ((P & (P - 1)) == 0) about("44, additions once", P, m, time, least);
+      if ((P & (P + 1)) == 0) about("44", P, m, time, most);
+    }
+}
+
+/* What the counts of the schedule say, which test_counts.c compares with the paper; and
+ * equation 36 is a bound on it, reached in its first part. */
+static void equation_36(void **state) {
+  (void)state;
+  for (int P = 3; P <= 300; P = next_of(P))
+    for (int r = 0; r < log_of(P); r++) {
+      const tt_profile p = flat(P);
+      const double m = 1e5, u = m / P, L = log_of(P);
+      int rho = P, n = P, sent = 0, reduced = 0;
+      for (int k = 0; k < (int)L - r; k++) rho = (rho + 1) / 2;
+      for (bool even = true; n > 1; n = (n + 1) / 2) {
+        const int half = (n + 1) / 2, star = n % 2 ? 0 : rho;
+        const int prime = half > 1 ? (int)tt_min((size_t)(half + rho - 2), (size_t)P) : 0;
+        even = even && n % 2 == 0;
+        sent += (int)tt_min((size_t)(n - half + rho - 1), (size_t)P);
+        reduced += even ? (int)tt_min((size_t)(half + rho - 1), (size_t)P) : prime + star;
+      }
+      char name[40];
+      snprintf(name, sizeof name, "generalized(r=%d)", r);
+      const double time = time_of(name, &p, m), steps = 2 * L - r, more = (1 << r) - 1;
+      const double bound = steps * alpha + (2 * (P - 1) + more * (L - 1)) * u * beta +
+                           (P - 1 + more * (2 * L - 2)) * u * gamma_;
+      about("the counts", P, m, time,
+            steps * alpha + (sent + P - rho) * u * beta + reduced * u * gamma_);
+      assert_true(time <= bound * (1 + 1e-9));
+      if (r == 0) about("36", P, m, time, bound);
+    }
+}
+
+/* The paper's figures for r steps less: 36, and 44 for the last one. */
+static double paper(int P, int r, double m) {
+  const double u = m / P, L = log_of(P), more = (1 << r) - 1;
+  if (r == (int)L) return L * alpha + P * L * u * beta + P * (2 * L - 2) * u * gamma_;
+  return (2 * L - r) * alpha + (2 * (P - 1) + more * (L - 1)) * u * beta +
+         (P - 1 + more * (2 * L - 2)) * u * gamma_;
+}
+
+/* Equation 37, and 44 beyond its end: the number of steps that is chosen is the nearest one
+ * or its neighbour, or all of them where that is cheaper; and by brute force the best. */
+static void the_optimal_number_of_steps_comes_out(void **state) {
+  (void)state;
+  for (int P = 8; P <= 128; P *= 2) {
+    tt_setting where = {.ranks = P, .flight = 3};
+    tt_chooser *c;
+    tt_machine_net(&where.machine);
+    assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
+    const int L = log_of(P);
+    for (double m = 500; m < 3e5; m *= 1.3) {
+      tt_wish wish; /* of this family */
+      tt_choice choice;
+      tt_offer o;
+      const tt_problem p = {TUTTI_ALLREDUCE, (uint64_t)m, 0, 0};
+      assert_int_equal(
+          tt_wish_parse("^consistent;^tree;^bruck;^multiplying;^elimination;^doubling;"
+                        "^rabenseifner;^halving-doubling;^naive;^one-shot;^two-shot",
+                        P, &wish),
+          TUTTI_OK);
+      assert_int_equal(tt_choose(c, &p, &wish, &choice), TUTTI_OK);
+      int r = strcmp(choice.name, "fold(halving)") == 0 ? 0 : L;
+      sscanf(choice.name, "generalized(r=%d)", &r);
+      const double formula = log2(alpha / (m * (beta + 2 * gamma_))) +
+                             log2(P / ((log2(P) - 1) * log(2)));
+      const double nearest = fmin(fmax(formula, 0), L);
+      const bool all_of_them = r == L && paper(P, L, m) < 1.02 * paper(P, (int)(nearest + 0.5), m);
+      if (choice.slices == 1 && fabs(r - nearest) > 1.01 && !all_of_them)
+        fail_msg("P = %d, %g bytes: %s; equation 37 says %g", P, m, choice.name, formula);
+      double chosen = 0, best = 1e9;
+      for (int i = 0; tt_offer_at(c, &p, &wish, i, false, &o); i++) {
+        if (!o.possible || o.unwished) continue;
+        if (o.seconds < best) best = o.seconds;
+        if (o.slices == choice.slices && !strcmp(o.name, choice.name)) chosen = o.seconds;
+      }
+      assert_true(chosen > 0 && chosen <= best);
+    }
+    tt_chooser_free(c);
+  }
+}
+
+/* ---- paper 002 ---- */
+
+static tt_profile levels(const char *text, const double *width, bool torus) {
+  tt_profile p;
+  tt_tree tree;
+  assert_int_equal(tt_tree_parse(text, &tree), TUTTI_OK);
+  tt_profile_flat(&p, tree.ranks);
+  p.tree = tree;
+  p.levels = tree.levels;
+  p.torus = torus;
+  for (int l = 0; l < p.levels; l++) p.reach[l] = (tt_reach){alpha, 0, 1 / width[l]};
+  return p;
+}
+
+/* Equations 1 and 2, of a stage of p ranks. */
+static double ring_time(int p, double n, double width) {
+  return (p - 1) * alpha + (p - 1) * n / p / width;
+}
+static double halving_time(int p, double n, double width) {
+  return log_of(p) * alpha + (p - 1) * n / p / width;
+}
+
+static const struct {
+  const char *text;
+  double width[3];
+} machines[] = {
+    {"rack:2 node:2 core:3", {2e9, 4e9, 3e9}}, {"rack:3 node:16 core:4", {1e10, 5e9, 2e10}},
+    {"rack:2 node:3 core:4", {1e9, 1e9, 1e9}}, {"rack:5 node:4 core:8", {1e10, 1.25e10, 2e10}},
+    {"rack:2 node:2 core:2", {8e9, 4e9, 1e9}}, {"rack:4 node:2 core:7", {1e9, 5e9, 1e10}},
+};
+enum { MACHINES = sizeof machines / sizeof *machines };
+
+/* 5 and 6: one ring through everything goes as fast as its narrowest link. */
+static void equations_5_and_6(void **state) {
+  (void)state;
+  for (int i = 0; i < MACHINES; i++) {
+    const tt_profile p = levels(machines[i].text, machines[i].width, false);
+    const double *w = machines[i].width, m = 1e6 * p.ranks;
+    const double least = fmin(w[0], fmin(w[1], w[2]));
+    const double formula = 2 * ring_time(p.ranks, m, least);
+    about("5", p.ranks, m, time_of("fold(ring)", &p, m), formula);
+  }
+}
+
+/* 7: reduce in the nodes (a reduce-scatter and a gather), a ring of the leaders, and
+ * broadcast in the nodes. The parts are the formula; played as one schedule they overlap a
+ * little, and get into each other's way a little. */
+static void equation_7(void **state) {
+  static const double width[] = {1.25e9, 5e9};
+  (void)state;
+  for (int nodes = 2; nodes <= 9; nodes++)
+    for (int size = 2; size <= 16; size *= 2) {
+      char text[40], name[80];
+      snprintf(text, sizeof text, "node:%d core:%d", nodes, size);
+      snprintf(name, sizeof name, "two-level(%s,scatter)", text);
+      const tt_profile p = levels(text, width, false);
+      const double m = 3e6;
+      tt_profile inner = flat(size), outer = flat(nodes);
+      inner.reach[0] = p.reach[1];
+      outer.reach[0] = p.reach[0];
+      inner.gamma = outer.gamma = 0;
+      const double halving =
+          terms_of("fold(halving)", TUTTI_REDUCE_SCATTER, &inner, false, m).time;
+      const double ring = terms_of("fold(ring)", TUTTI_REDUCE_SCATTER, &inner, false, m).time;
+      const double leaders = terms_of("fold(ring)", TUTTI_ALLREDUCE, &outer, false, m).time;
+      const double formula = 2 * halving_time(size, m, width[1]) +
+                             2 * ring_time(size, m, width[1]) + 2 * ring_time(nodes, m, width[0]);
+      about("7", p.ranks, m, 2 * halving + 2 * ring + leaders, formula);
+      const double whole = time_of(name, &p, m);
+      if (whole < 0.85 * formula || whole > 1.15 * formula)
+        fail_msg("%s: %g s, not about %g s", name, whole, formula);
+      if (size == 2) about("7, as one", p.ranks, m, whole, formula);
+    }
+}
+
+/* 8 and 9, and 10 on a torus: BlueConnect, each stage as wide as the narrowest link that
+ * its ranks share. */
+static void equations_8_to_10(void **state) {
+  (void)state;
+  for (int torus = 0; torus < 2; torus++)
+    for (int i = 0; i < 2 * MACHINES; i++) {
+      const char *text = machines[i / 2].text;
+      const double *width = machines[i / 2].width;
+      const bool ring = i % 2;
+      const tt_profile p = levels(text, width, torus);
+      double formula = 0, m = 5e6, n = m, below = 1, least = 1e99;
+      assert_int_equal(p.tree.level[0].each * p.tree.level[1].each * p.tree.level[2].each,
+                       p.ranks); /* 8 */
+      for (int l = 2; l >= 0; l--) {
+        const int size = p.tree.level[l].each;
+        least = fmin(least, width[l] / (torus && l < 1 ? p.tree.level[2].each : below));
+        formula += 2 * (ring ? ring_time : halving_time)(size, n, least);
+        n /= size;
+        below *= size;
+      }
+      char name[100];
+      snprintf(name, sizeof name, "blueconnect(%s,%s)", text, ring ? "ring" : "halving");
+      about(torus ? "10" : "9", p.ranks, m, time_of(name, &p, m), formula);
+      about("9, all ranks", p.ranks, m,
+            terms_of(name, TUTTI_ALLREDUCE, &p, false, m).time, formula);
+    }
+}
+
+/* ---- uniform ---- */
+
+/* Every family that says that its ranks are alike is priced from one rank as from all. */
+static void one_rank_stands_for_all(void **state) {
+  (void)state;
+  int said = 0;
+  const bool full = getenv("TUTTI_TEST_ALL");
+  for (int P = 2; P <= 40; P += full || P < 10 ? 1 : 5) {
+    names list = names_for(P, full ? 12 : 4, P);
+    for (int i = 0; i < list.n; i++)
+      for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
+        const tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P};
+        tt_profile p = flat(P);
+        if (!tt_algo_uniform(list.at[i], &ask, NULL)) continue;
+        if (P % 3 == 0) p.message = 1e-6, p.again = 3e-7, p.copy = 1e-10;
+        if (P % 4 == 1) p.half = true;
+        said++;
+        for (double m = 10; m < 1e8; m *= 1e5)
+          about(list.at[i], P, m, terms_of(list.at[i], ask.coll, &p, true, m).time,
+                terms_of(list.at[i], ask.coll, &p, false, m).time);
+      }
+    names_free(&list);
+  }
+  assert_true(said > 300);
+}
+
+/* ---- the play ---- */
+
+static void parts_add_up_to_the_time(void **state) {
+  (void)state;
+  for (int P = 2; P <= 20; P += 3)
+    for (int i = 0; tt_algo_at(i); i++) {
+      const char *name = tt_algo_at(i)->name;
+      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
+      tt_sched *s;
+      if (tt_algo_build(name, &ask, &s)) continue;
+      tt_sched_free(s);
+      tt_profile p = flat(P);
+      p.message = 1e-6;
+      p.copy = P % 2 ? 1e-10 : 0;
+      p.reach[0].delay = 1e-6;
+      p.half = P % 3 == 0;
+      p.ports = 1 + P % 2;
+      for (double m = 1; m < 1e9; m *= 1000) {
+        const tt_terms t = terms_of(name, TUTTI_ALLREDUCE, &p, false, m);
+        about(name, P, m, t.time,
+              t.latency[0] + t.transfer[0] + t.processor + t.copying + t.reducing);
+        about(name, P, m, t.time, t.fixed + t.slope * m);
+      }
+    }
+}
+
+/* At sizes that were not played too: where the order of events changes with the size, closely. */
+static void curves_follow_the_play(void **state) {
+  (void)state;
+  for (int P = 2; P <= 30; P += 7)
+    for (int i = 0; tt_algo_at(i); i++) {
+      const char *name = tt_algo_at(i)->name;
+      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
+      const tt_profile p = flat(P);
+      tt_sched **all;
+      tt_curve curve;
+      tt_terms t;
+      if (tt_algo_build_all(name, &ask, &all)) continue;
+      tt_play *play = tt_play_new(all, P, false, &p);
+      assert_true(play && tt_price_curve(play, &curve));
+      for (double m = 1; m < 1e10; m *= 3.7) {
+        assert_true(tt_play_at(play, m, &t));
+        if (fabs(tt_curve_at(&curve, m) - t.time) > 0.15 * t.time)
+          fail_msg("%s, P = %d, %g bytes: %g s, not %g s", name, P, m, tt_curve_at(&curve, m),
+                   t.time);
+      }
+      tt_play_free(play);
+      tt_sched_free_all(all, P);
+    }
+}
+
+/* Ports, half duplex, the processor: each moves the time the way it must. */
+static void figures_move_the_time_their_way(void **state) {
+  tt_profile p = flat(12), q = p;
+  (void)state;
+  q.half = true;
+  about("half duplex", 12, 1e6, time_of("fold(ring)", &q, 1e6) - 11 * 1e6 / 12 * gamma_,
+        2 * (time_of("fold(ring)", &p, 1e6) - 11 * 1e6 / 12 * gamma_));
+  q = p;
+  q.ports = 11;
+  about("ports", 12, 0, time_of("two-shot", &p, 0), 11 * time_of("two-shot", &q, 0));
+  q = p;
+  q.message = 1e-6;
+  about("messages", 12, 0, time_of("fold(ring)", &q, 0) - time_of("fold(ring)", &p, 0), 22 * 2e-6);
+  about("a tree", 12, 1e6, time_of("tree(binomial)", &p, 1e6),
+        2 * 4 * (alpha + 1e6 * beta) + 4 * 1e6 * gamma_ - 1e6 * gamma_);
+}
+
+/* ---- figures as text ---- */
+
+static void figures_read_back(void **state) {
+  tt_machine m, again;
+  tt_text t = {0};
+  (void)state;
+  tt_machine_shm(&m);
+  assert_int_equal(tt_machine_parse(&m, "node.alpha=1.5us, node.beta = 10Gbit/s\n# x\n gamma=3e-11 "
+                                        "# y\nports=2,half=1,rack.beta=1GiB/s",
+                                    "test"),
+                   TUTTI_OK);
+  assert_true(m.level[0].is.alpha == 1.5e-6 && m.level[0].is.beta == 8 / 10e9 && m.ports == 2);
+  assert_true(m.level[1].is.beta == 1 / 1073741824.0 && m.level[1].is.alpha < 0);
+  tt_machine_print(&t, &m);
+  tt_machine_net(&again);
+  again.levels = 0;
+  assert_int_equal(tt_machine_parse(&again, t.at, "test"), TUTTI_OK);
+  assert_memory_equal(&m, &again, sizeof m);
+  free(t.at);
+}
+
+static void wrong_figures_say_where(void **state) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"alpha", "line 1, column 6: expected ="},
+      {"alpha=", "column 7: expected a time"},
+      {"beta=10Gb", "column 6: expected seconds per byte"},
+      {"gamma=1e-9\n\nalpha = 5 m", "line 3, column 9: expected a time"},
+      {"alhpa=1us", "column 1: expected a figure"},
+      {"node.gamma=1", "column 1: expected a figure"},
+      {"ports=0", "from 1 to 16"},
+      {"half=2", "0 or 1"},
+      {"alpha=-1us", "a time"},
+      {"alpha=nan", "a time"},
+      {"alpha=inf", "a time"},
+      {"shm.x=1", "expected a figure"},
+      {".alpha=1", "expected a figure"},
+      {"=1", "expected a figure"},
+      {"a.alpha=1,b.alpha=1,c.alpha=1,d.alpha=1,e.alpha=1,f.alpha=1,g.alpha=1,h.alpha=1,i.alpha=1",
+       "column 81"},
+      {"averyverylongnameindeed.alpha=1us", "expected a figure"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_machine m, same;
+    tt_machine_net(&m);
+    same = m;
+    assert_int_equal(tt_machine_parse(&m, cases[i].text, "test"), TUTTI_ERR_ARG);
+    if (!strstr(tutti_error(), cases[i].says)) fail_msg("%s: %s", cases[i].text, tutti_error());
+    assert_memory_equal(&m, &same, sizeof m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(equations_15_25_and_44),
+      cmocka_unit_test(equation_36),
+      cmocka_unit_test(the_optimal_number_of_steps_comes_out),
+      cmocka_unit_test(equations_5_and_6),
+      cmocka_unit_test(equation_7),
+      cmocka_unit_test(equations_8_to_10),
+      cmocka_unit_test(one_rank_stands_for_all),
+      cmocka_unit_test(parts_add_up_to_the_time),
+      cmocka_unit_test(curves_follow_the_play),
+      cmocka_unit_test(figures_move_the_time_their_way),
+      cmocka_unit_test(figures_read_back),
+      cmocka_unit_test(wrong_figures_say_where),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
