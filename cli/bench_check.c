@@ -122,13 +122,13 @@ static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
   }
 }
 
-/* One period of what a rank brings, or (rank < 0) of all ranks folded. */
-static void make_period(const bench_call *c, int ranks, int rank, unsigned char *period) {
+/* One period of what ranks first to end - 1 bring, folded. */
+static void make_period(const bench_call *c, int ranks, int first, int end, unsigned char *period) {
   size_t size = tutti_type_size(c->type);
   for (size_t i = 0; i < PERIOD; i++) {
-    value x = brought(c, ranks, rank < 0 ? 0 : rank, i);
-    for (int r = 1; rank < 0 && r < ranks; r++) x = fold(c->op, x, brought(c, ranks, r, i));
-    encode(c->type, x, rank < 0 && c->op == TUTTI_AVG ? ranks : 1, period + i * size);
+    value x = brought(c, ranks, first, i);
+    for (int r = first + 1; r < end; r++) x = fold(c->op, x, brought(c, ranks, r, i));
+    encode(c->type, x, c->op == TUTTI_AVG ? end - first : 1, period + i * size);
   }
 }
 
@@ -152,31 +152,40 @@ static int64_t differ(const unsigned char *period, size_t size, size_t from,
   return wrong;
 }
 
+/* Wrong elements of dst where it is made of a block from each rank, which stands in that
+ * rank's src from place `from` on. */
+static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t from,
+                            unsigned char *period) {
+  size_t size = tutti_type_size(c->type), part = c->count * size;
+  int64_t wrong = 0;
+  for (int r = 0; r < job->size; r++) {
+    make_period(c, job->size, r, r + 1, period);
+    wrong += differ(period, size, from, (unsigned char *)c->dst + (size_t)r * part, c->count);
+  }
+  return wrong;
+}
+
 /* Wrong elements of this rank. `period` is room for one. */
 static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *period) {
-  size_t size = tutti_type_size(c->type);
-  const unsigned char *got = c->dst;
-  int64_t wrong = 0;
+  const int me = job->rank, root = c->root;
+  int first = 0, end = job->size; /* whose sum it is */
+  size_t from = 0;                /* where it begins */
   switch (c->coll) {
-    case TUTTI_REDUCE:
-      if (job->rank != c->root) return 0; /* fall through */
-    case TUTTI_ALLREDUCE:
-      make_period(c, job->size, -1, period);
-      return differ(period, size, 0, got, c->count);
-    case TUTTI_REDUCE_SCATTER:
-      make_period(c, job->size, -1, period);
-      return differ(period, size, (size_t)job->rank * c->count, got, c->count);
-    case TUTTI_ALL_GATHER:
-      for (int r = 0; r < job->size; r++) {
-        make_period(c, job->size, r, period);
-        wrong += differ(period, size, 0, got + (size_t)r * c->count * size, c->count);
-      }
-      return wrong;
-    case TUTTI_BROADCAST:
-      make_period(c, job->size, c->root, period);
-      return differ(period, size, 0, got, c->count);
+    case TUTTI_ALLREDUCE: break;
+    case TUTTI_REDUCE: end = me == root ? end : 0; break;
+    case TUTTI_REDUCE_SCATTER: from = (size_t)me * c->count; break;
+    case TUTTI_SCAN: end = me + 1; break;
+    case TUTTI_EXSCAN: end = me; break;
+    case TUTTI_SCATTER: from = (size_t)me * c->count; /* fall through */
+    case TUTTI_BROADCAST: first = root, end = root + 1; break;
+    case TUTTI_ALL_GATHER: return judge_blocks(job, c, 0, period);
+    case TUTTI_GATHER: return me == root ? judge_blocks(job, c, 0, period) : 0;
+    case TUTTI_ALL_TO_ALL: return judge_blocks(job, c, (size_t)me * c->count, period);
     default: return 0;
   }
+  if (first == end) return 0;
+  make_period(c, job->size, first, end, period);
+  return differ(period, tutti_type_size(c->type), from, c->dst, c->count);
 }
 
 tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *wrong) {
@@ -187,7 +196,7 @@ tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *
     return TUTTI_ERR_MEMORY;
   }
   if (call->dst_bytes) memset(call->dst, 0xa5, call->dst_bytes);
-  make_period(call, job->size, job->rank, period);
+  make_period(call, job->size, job->rank, job->rank + 1, period);
   if (call->src_bytes) fill(period, size, call->src, call->src_bytes / size);
   tutti_status status = bench_run(job, call);
   if (!status) {

@@ -19,9 +19,9 @@ const char bench_usage[] =
     "  -f, --factor F        from one size to the next (4)\n"
     "  -d, --type TYPE       float (default), bf16, int32, ...\n"
     "  -o, --op OP           sum (default), min, max, ...\n"
-    "      --coll NAME       allreduce (default), reduce_scatter, all_gather,\n"
-    "                        broadcast, reduce or barrier\n"
-    "  -r, --root R          of broadcast and reduce (0)\n"
+    "      --coll NAME       allreduce (default), reduce_scatter, all_gather, broadcast,\n"
+    "                        reduce, barrier, scan, exscan, gather, scatter, all_to_all\n"
+    "  -r, --root R          of those that have one (0)\n"
     "  -n, --iters N         calls per repeat (as many as fit into --budget)\n"
     "      --budget S        seconds per repeat (0.02)\n"
     "      --repeats N       repeats (11): least, median and 99th percentile of their\n"
@@ -38,9 +38,9 @@ const char bench_usage[] =
     "  -P, --ranks N         start N ranks itself\n"
     "\n"
     "Times are the slowest rank's, in microseconds; algbw is the size over the time;\n"
-    "busbw is algbw times 2(P-1)/P for allreduce, (P-1)/P for reduce_scatter and\n"
-    "all_gather, 1 for broadcast and reduce. The size of reduce_scatter and\n"
-    "all_gather is that of the whole vector. Exit status: 0; 1 if a result was wrong.\n";
+    "busbw is algbw times 2(P-1)/P for allreduce, (P-1)/P where every rank has a block\n"
+    "(reduce_scatter, all_gather, gather, scatter, all_to_all), else 1. The size is that\n"
+    "of the whole vector, all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
 enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE };
 
@@ -178,10 +178,12 @@ static int take_option(bench_options *o, int c, char **argv) {
 }
 
 bool bench_reduces(tutti_coll coll) {
-  return coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_REDUCE;
+  return coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_REDUCE ||
+         coll == TUTTI_SCAN || coll == TUTTI_EXSCAN;
 }
 bool bench_rooted(tutti_coll coll) {
-  return coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE;
+  return coll == TUTTI_BROADCAST || coll == TUTTI_REDUCE || coll == TUTTI_GATHER ||
+         coll == TUTTI_SCATTER;
 }
 
 static int agree(bench_options *o) {
@@ -191,6 +193,8 @@ static int agree(bench_options *o) {
   if (bench_reduces(o->coll) && !tutti_type_has_op(o->type, o->op))
     return cli_fail(CLI_USAGE, "bench", "type %s has no op %s", tutti_type_name(o->type),
                     tutti_op_name(o->op));
+  if (o->op == TUTTI_AVG && (o->coll == TUTTI_SCAN || o->coll == TUTTI_EXSCAN))
+    return cli_fail(CLI_USAGE, "bench", "%s has no avg", tutti_coll_name(o->coll));
   const char *dot = o->plot ? strrchr(o->plot, '.') : NULL;
   if (o->plot && (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png"))))
     return cli_fail(CLI_USAGE, "bench", "--plot '%s' is neither a .svg nor a .png", o->plot);

@@ -48,10 +48,10 @@ static bench_call make_call(const bench_job *job, const bench_options *o, size_t
                             size_t whole, const buffers *m, bool in_place) {
   const size_t part = count * tutti_type_size(o->type), mine = (size_t)job->rank * part;
   bench_call c = {o->coll, o->type, o->op, (int)o->root, count, whole, whole, m->a, m->b};
-  if (o->coll == TUTTI_REDUCE_SCATTER) {
+  if (o->coll == TUTTI_REDUCE_SCATTER || o->coll == TUTTI_SCATTER) {
     c.dst_bytes = part;
     if (in_place) c.dst = (char *)c.src + mine;
-  } else if (o->coll == TUTTI_ALL_GATHER) {
+  } else if (o->coll == TUTTI_ALL_GATHER || o->coll == TUTTI_GATHER) {
     c.src_bytes = part;
     if (in_place) c.src = (char *)c.dst + mine;
   } else if (in_place) {
@@ -68,13 +68,17 @@ static double bus_factor(const bench_options *o, int ranks) {
   switch (o->coll) {
     case TUTTI_ALLREDUCE: return 2 * (n - 1) / n;
     case TUTTI_REDUCE_SCATTER:
-    case TUTTI_ALL_GATHER: return (n - 1) / n;
+    case TUTTI_ALL_GATHER:
+    case TUTTI_GATHER:
+    case TUTTI_SCATTER:
+    case TUTTI_ALL_TO_ALL: return (n - 1) / n;
     default: return 1;
   }
 }
 
 static bool parts(tutti_coll coll) {
-  return coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALL_GATHER;
+  return coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALL_GATHER || coll == TUTTI_GATHER ||
+         coll == TUTTI_SCATTER || coll == TUTTI_ALL_TO_ALL;
 }
 
 static tutti_status measure_side(const bench_job *job, const bench_options *o, const buffers *m,

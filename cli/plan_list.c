@@ -1,5 +1,5 @@
-/* plan_list.c - `tutti plan list`: each algorithm in a sentence, its source, what it can
- * not do, and what the prover finds out about it. As lines, or as JSON.
+/* plan_list.c - `tutti plan list`: each algorithm in a sentence, its source, what it does,
+ * and what the prover finds out about it. As lines, or as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -56,16 +56,11 @@ static bool look(int i, const plan_options *o, entry *e) {
   return !status;
 }
 
-/* What it can not do, or the little that it can. */
-static void print_limits(const entry *e) {
-  int can = 0;
-  for (int c = 0; c < TUTTI_COLL_COUNT; c++) can += e->can[c];
-  if (can == 0) return; /* the reason says it */
-  if (can == TUTTI_COLL_COUNT) printf("; every collective");
-  bool few = can <= TUTTI_COLL_COUNT / 2;
-  const char *comma = few ? "; only " : "; not ";
+/* What it does here; if that is nothing, the reason says so. */
+static void print_does(const entry *e) {
+  const char *comma = "; for ";
   for (int c = 0; c < TUTTI_COLL_COUNT; c++) {
-    if (e->can[c] != few) continue;
+    if (!e->can[c]) continue;
     printf("%s%s", comma, tutti_coll_name((tutti_coll)c));
     comma = ", ";
   }
@@ -80,7 +75,7 @@ static void print_entry(const entry *e) {
            (double)r->sent_blocks / r->blocks, (double)r->scratch_blocks / r->blocks,
            r->rank_order ? "kept" : "lost", r->same_grouping ? "yes" : "no");
   printf("    %s\n    %s", e->sentence, e->source);
-  print_limits(e);
+  print_does(e);
   printf("\n");
   if (*e->why) printf("    not here: %s\n", e->why);
 }

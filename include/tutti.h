@@ -202,8 +202,8 @@ typedef enum tutti_contract {
 TUTTI_API tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract);
 
 /** Cut vectors in `slices` parts (0: tutti's own choice), each running the same
- *  schedule, up to three in flight. Same on all ranks. allreduce, reduce and
- *  broadcast only; the others ignore it. */
+ *  schedule, up to three in flight. Same on all ranks. allreduce, reduce,
+ *  broadcast, scan and exscan only; the others ignore it. */
 TUTTI_API tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices);
 
 /** The last `helpers` ranks bring no data and get none: they sum for the others, as
@@ -294,6 +294,35 @@ TUTTI_API tutti_status tutti_broadcast(tutti_comm *comm, const void *src, void *
 TUTTI_API tutti_status tutti_reduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op, int root);
 
+/** Rank r gets the sum (or minimum, ...) over ranks 0 to r: the operands stand in rank
+ *  order, also for ops of your own that do not commute.
+ *  src, dst  as for tutti_allreduce; avg is TUTTI_ERR_OP. */
+TUTTI_API tutti_status tutti_scan(tutti_comm *comm, const void *src, void *dst, size_t count,
+                                  tutti_type type, tutti_op op);
+
+/** The same over ranks 0 to r-1: nothing on rank 0.
+ *  dst    left alone on rank 0, where it may be NULL. */
+TUTTI_API tutti_status tutti_exscan(tutti_comm *comm, const void *src, void *dst, size_t count,
+                                    tutti_type type, tutti_op op);
+
+/** Every rank's `count` elements, in rank order, on rank `root`.
+ *  src    count elements;  dst  P * count elements, looked at on the root only; in
+ *         place, on the root: src is dst + root*count. */
+TUTTI_API tutti_status tutti_gather(tutti_comm *comm, const void *src, void *dst, size_t count,
+                                    tutti_type type, int root);
+
+/** Elements [r*count, (r+1)*count) of rank `root`'s src for rank r.
+ *  src    P * count elements, looked at on the root only;  dst  count elements; in
+ *         place, on the root: dst is src + root*count. */
+TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *dst, size_t count,
+                                     tutti_type type, int root);
+
+/** `count` elements from every rank to every rank: dst's r-th block is what rank r's src
+ *  has in the block of this rank's number.
+ *  src, dst  P * count elements; equal pointers mean in place. */
+TUTTI_API tutti_status tutti_all_to_all(tutti_comm *comm, const void *src, void *dst,
+                                        size_t count, tutti_type type);
+
 /** Returns on no rank before it was called on all. */
 TUTTI_API tutti_status tutti_barrier(tutti_comm *comm);
 
@@ -326,6 +355,21 @@ TUTTI_API tutti_status tutti_broadcast_start(tutti_comm *comm, const void *src, 
 TUTTI_API tutti_status tutti_reduce_start(tutti_comm *comm, const void *src, void *dst,
                                           size_t count, tutti_type type, tutti_op op, int root,
                                           tutti_request **request);
+TUTTI_API tutti_status tutti_scan_start(tutti_comm *comm, const void *src, void *dst,
+                                        size_t count, tutti_type type, tutti_op op,
+                                        tutti_request **request);
+TUTTI_API tutti_status tutti_exscan_start(tutti_comm *comm, const void *src, void *dst,
+                                          size_t count, tutti_type type, tutti_op op,
+                                          tutti_request **request);
+TUTTI_API tutti_status tutti_gather_start(tutti_comm *comm, const void *src, void *dst,
+                                          size_t count, tutti_type type, int root,
+                                          tutti_request **request);
+TUTTI_API tutti_status tutti_scatter_start(tutti_comm *comm, const void *src, void *dst,
+                                           size_t count, tutti_type type, int root,
+                                           tutti_request **request);
+TUTTI_API tutti_status tutti_all_to_all_start(tutti_comm *comm, const void *src, void *dst,
+                                              size_t count, tutti_type type,
+                                              tutti_request **request);
 TUTTI_API tutti_status tutti_barrier_start(tutti_comm *comm, tutti_request **request);
 
 /* Persistent: arguments as above, checked once; the request is made idle and is
@@ -356,6 +400,21 @@ TUTTI_API tutti_status tutti_broadcast_init(tutti_comm *comm, const void *src, v
 TUTTI_API tutti_status tutti_reduce_init(tutti_comm *comm, const void *src, void *dst,
                                          size_t count, tutti_type type, tutti_op op, int root,
                                          tutti_request **request);
+TUTTI_API tutti_status tutti_scan_init(tutti_comm *comm, const void *src, void *dst,
+                                       size_t count, tutti_type type, tutti_op op,
+                                       tutti_request **request);
+TUTTI_API tutti_status tutti_exscan_init(tutti_comm *comm, const void *src, void *dst,
+                                         size_t count, tutti_type type, tutti_op op,
+                                         tutti_request **request);
+TUTTI_API tutti_status tutti_gather_init(tutti_comm *comm, const void *src, void *dst,
+                                         size_t count, tutti_type type, int root,
+                                         tutti_request **request);
+TUTTI_API tutti_status tutti_scatter_init(tutti_comm *comm, const void *src, void *dst,
+                                          size_t count, tutti_type type, int root,
+                                          tutti_request **request);
+TUTTI_API tutti_status tutti_all_to_all_init(tutti_comm *comm, const void *src, void *dst,
+                                             size_t count, tutti_type type,
+                                             tutti_request **request);
 TUTTI_API tutti_status tutti_barrier_init(tutti_comm *comm, tutti_request **request);
 
 /** Run a persistent request once more. TUTTI_ERR_STATE if it is running. */

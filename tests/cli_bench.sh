@@ -20,7 +20,7 @@ ok "the head names the columns of nccl-tests" all \
   "grep -qaE '^# +\(B\) +\(elements\) +\(us\) +\(GB/s\)' '$work/out'"
 ok "sizes and counts" '[' "$(awk '!/^#/ {print $1 "/" $2}' "$work/out" | xargs)" = \
   "4/1 64/16 1024/256 16384/4096" ']'
-for coll in reduce_scatter all_gather broadcast reduce; do
+for coll in reduce_scatter all_gather broadcast reduce scan exscan gather scatter all_to_all; do
   job bench -P 3 --coll $coll -b 12 -e 12K $quick
   ok "$coll, started by itself" all "status 0" quiet sound footer
 done

@@ -19,8 +19,8 @@ valid_xml() {
 
 # ---- list ----
 job plan list -P 7
-ok "list: an algorithm, its source, what it can not do" all "status 0" quiet "lines_within 120" \
-  "has '^fold\(halving\) +6 +6 +1.71'" "has 'Kolmakov and Zhang 2020; not broadcast, reduce$'" \
+ok "list: an algorithm, its source, what it does" all "status 0" quiet "lines_within 120" \
+  "has '^fold\(halving\) +6 +6 +1.71'" "has 'Kolmakov and Zhang 2020; for allreduce, reduce_scatter, all_gather, barrier$'" \
   "has 'not here: it needs the levels of the machine'"
 job plan list -P 5 --json
 if [ -x $python ]; then

@@ -62,6 +62,7 @@ size_t cover_whole(const cover_case *c);
 cover_part cover_src(const cover_case *c, int rank);
 cover_part cover_dst(const cover_case *c, int rank);
 bool cover_reduces(tutti_coll coll);
+bool cover_prefix(tutti_coll coll); /* scan or exscan: it has no avg */
 /* Of how many ranks, from 0 on, is its result the sum? */
 int cover_summed(const cover_case *c, int rank);
 /* Where nothing is summed: whose src belongs at place i of its dst, and from which place

@@ -16,9 +16,10 @@
 #include "cover.h"
 
 enum { FORMS = 6, HELPED = FORMS * 4 * 2 }; /* x the collectives that helpers can do */
-enum { SAMPLE = 60, PAIRS = TUTTI_TYPE_COUNT * COVER_OPS, SLICES = 4, REDUCING = 3 };
+enum { SAMPLE = 60, PAIRS = TUTTI_TYPE_COUNT * COVER_OPS, SLICES = 4, REDUCING = 5 };
 static const int slices[SLICES] = {0, 1, 2, 5};
-static const tutti_coll reducing[REDUCING] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_REDUCE};
+static const tutti_coll reducing[REDUCING] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_REDUCE,
+                                              TUTTI_SCAN, TUTTI_EXSCAN};
 
 bool cover_all(void) {
   const char *all = getenv("TUTTI_TEST_ALL");
@@ -218,6 +219,7 @@ cover_case cover_case_at(int ranks, uint64_t seed, size_t n) {
   uint64_t state = cover_mix(seed ^ cover_mix((uint64_t)ranks << 40 ^ n));
   draw(&c, &state);
   if (!from_tables(&c, n)) from_product(&c, n - tables());
+  if (cover_prefix(c.coll) && c.op == TUTTI_AVG) c.op = TUTTI_SUM;
   return c;
 }
 

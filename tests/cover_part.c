@@ -7,12 +7,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cover.h"
 
-static bool has_blocks(const cover_case *c) {
-  return c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER;
+bool cover_varied(const cover_case *c) {
+  return c->spread != COVER_EVEN &&
+         (c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER);
 }
 
-bool cover_varied(const cover_case *c) {
-  return c->spread != COVER_EVEN && has_blocks(c);
+/* Is the vector a block for each rank? */
+static bool has_blocks(const cover_case *c) {
+  return !cover_prefix(c->coll) && c->coll != TUTTI_ALLREDUCE && c->coll != TUTTI_BROADCAST &&
+         c->coll != TUTTI_REDUCE && c->coll != TUTTI_BARRIER;
 }
 
 size_t cover_count(const cover_case *c, int rank) {
@@ -48,34 +51,43 @@ static bool has_none(const cover_case *c, int rank) {
 }
 
 cover_part cover_src(const cover_case *c, int rank) {
+  const bool from_root = c->coll == TUTTI_BROADCAST || c->coll == TUTTI_SCATTER;
   if (has_none(c, rank)) return whole(c, false);
-  if (c->coll == TUTTI_ALL_GATHER) return block_of(c, rank);
-  return whole(c, c->coll != TUTTI_BROADCAST || rank == c->root);
+  if (c->coll == TUTTI_ALL_GATHER || c->coll == TUTTI_GATHER) return block_of(c, rank);
+  return whole(c, !from_root || rank == c->root);
 }
 
 cover_part cover_dst(const cover_case *c, int rank) {
+  const bool to_root = c->coll == TUTTI_REDUCE || c->coll == TUTTI_GATHER;
   if (has_none(c, rank)) return whole(c, false);
-  if (c->coll == TUTTI_REDUCE_SCATTER) return block_of(c, rank);
-  return whole(c, c->coll != TUTTI_REDUCE || rank == c->root);
+  if (c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_SCATTER) return block_of(c, rank);
+  if (c->coll == TUTTI_EXSCAN) return whole(c, rank > 0);
+  return whole(c, !to_root || rank == c->root);
+}
+
+bool cover_prefix(tutti_coll coll) {
+  return coll == TUTTI_SCAN || coll == TUTTI_EXSCAN;
 }
 
 bool cover_reduces(tutti_coll coll) {
-  return coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_REDUCE;
+  return cover_prefix(coll) || coll == TUTTI_ALLREDUCE || coll == TUTTI_REDUCE_SCATTER ||
+         coll == TUTTI_REDUCE;
 }
 
 int cover_summed(const cover_case *c, int rank) {
-  (void)rank;
+  if (c->coll == TUTTI_SCAN) return rank + 1;
+  if (c->coll == TUTTI_EXSCAN) return rank;
   return cover_reduces(c->coll) ? c->ranks - c->helpers : 0;
 }
 
 int cover_origin(const cover_case *c, int rank, size_t i, size_t *at, size_t *run) {
-  (void)rank;
   *at = i;
   *run = cover_whole(c) - i;
-  if (c->coll == TUTTI_BROADCAST) return c->root;
+  if (c->coll == TUTTI_BROADCAST || c->coll == TUTTI_SCATTER) return c->root;
   int of = 0;
   cover_part block = block_of(c, 0);
   while (i >= block.from + block.n) block = block_of(c, ++of);
   *run = block.from + block.n - i;
+  if (c->coll == TUTTI_ALL_TO_ALL) *at = block_of(c, rank).from + i - block.from;
   return of;
 }

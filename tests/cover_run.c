@@ -159,6 +159,11 @@ static tutti_status block(tutti_comm *m, const cover_ops *ops, const cover_case 
     case TUTTI_ALL_GATHER: return tutti_all_gather(m, src, dst, c->count, c->type);
     case TUTTI_BROADCAST: return tutti_broadcast(m, src, dst, c->count, c->type, c->root);
     case TUTTI_REDUCE: return tutti_reduce(m, src, dst, c->count, c->type, op, c->root);
+    case TUTTI_SCAN: return tutti_scan(m, src, dst, c->count, c->type, op);
+    case TUTTI_EXSCAN: return tutti_exscan(m, src, dst, c->count, c->type, op);
+    case TUTTI_GATHER: return tutti_gather(m, src, dst, c->count, c->type, c->root);
+    case TUTTI_SCATTER: return tutti_scatter(m, src, dst, c->count, c->type, c->root);
+    case TUTTI_ALL_TO_ALL: return tutti_all_to_all(m, src, dst, c->count, c->type);
     default: return tutti_barrier(m);
   }
 }
@@ -193,6 +198,11 @@ tutti_status cover_start(tutti_comm *m, const cover_ops *ops, const cover_case *
     case TUTTI_ALL_GATHER: START(all_gather, c->count, c->type);
     case TUTTI_BROADCAST: START(broadcast, c->count, c->type, c->root);
     case TUTTI_REDUCE: START(reduce, c->count, c->type, op, c->root);
+    case TUTTI_SCAN: START(scan, c->count, c->type, op);
+    case TUTTI_EXSCAN: START(exscan, c->count, c->type, op);
+    case TUTTI_GATHER: START(gather, c->count, c->type, c->root);
+    case TUTTI_SCATTER: START(scatter, c->count, c->type, c->root);
+    case TUTTI_ALL_TO_ALL: START(all_to_all, c->count, c->type);
     default: return (keep ? tutti_barrier_init : tutti_barrier_start)(m, r);
   }
 #undef START

@@ -145,9 +145,13 @@ static bool prepare(sim *s, int ranks) {
 
 static uint64_t wanted(const tt_sched *s, uint32_t block) {
   uint64_t sum = 0;
-  if (s->coll == TUTTI_BROADCAST) return input(s->root, block);
-  if (s->coll == TUTTI_ALL_GATHER) return input((int)block, block);
-  for (int r = 0; r < s->data; r++) sum += input(r, block);
+  int end = s->data;
+  if (s->coll == TUTTI_BROADCAST || s->coll == TUTTI_SCATTER) return input(s->root, block);
+  if (s->coll == TUTTI_ALL_GATHER || s->coll == TUTTI_GATHER) return input((int)block, block);
+  if (s->coll == TUTTI_ALL_TO_ALL) return input((int)block, (uint32_t)s->rank);
+  if (s->coll == TUTTI_SCAN) end = s->rank + 1;
+  if (s->coll == TUTTI_EXSCAN) end = s->rank;
+  for (int r = 0; r < end; r++) sum += input(r, block);
   return sum;
 }
 

@@ -51,6 +51,20 @@ static void null_pointers(void **state) {
           "tutti_broadcast|dst is NULL");
   REFUSES(tutti_reduce(c, x, NULL, 4, TUTTI_DOUBLE, TUTTI_SUM, 1), TUTTI_ERR_ARG,
           "tutti_reduce|dst is NULL");
+  REFUSES(tutti_scan(c, NULL, y, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+          "tutti_scan|src is NULL");
+  REFUSES(tutti_exscan(c, x, NULL, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
+          "tutti_exscan|dst is NULL");
+  REFUSES(tutti_gather(c, x, NULL, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_ARG, "tutti_gather|dst is NULL");
+  REFUSES(tutti_gather(c, NULL, y, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_gather|src is NULL");
+  REFUSES(tutti_scatter(c, NULL, y, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_ARG,
+          "tutti_scatter|src is NULL");
+  REFUSES(tutti_scatter(c, NULL, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG,
+          "tutti_scatter|dst is NULL");
+  REFUSES(tutti_all_to_all(c, x, NULL, 4, TUTTI_DOUBLE), TUTTI_ERR_ARG,
+          "tutti_all_to_all|dst is NULL");
+  REFUSES(tutti_all_to_all_init(c, x, y, 4, TUTTI_DOUBLE, NULL), TUTTI_ERR_ARG,
+          "tutti_all_to_all_init|request is NULL");
   REFUSES(tutti_allreduce_start(c, x, y, 4, TUTTI_DOUBLE, TUTTI_SUM, NULL), TUTTI_ERR_ARG,
           "tutti_allreduce_start|request is NULL");
   REFUSES(tutti_barrier_init(c, NULL), TUTTI_ERR_ARG, "tutti_barrier_init|request is NULL");
@@ -74,6 +88,7 @@ static void numbers(void **state) {
   double x[12] = {0}, y[12];
   char name[80];
   tutti_comm *c = comms[1];
+  tutti_request *r;
   const size_t minus = (size_t)-1, huge = SIZE_MAX / 16 + 1;
   (void)state;
   REFUSES(tutti_allreduce(c, x, y, minus, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
@@ -99,6 +114,14 @@ static void numbers(void **state) {
           "complex_float has no op max");
   REFUSES(tutti_reduce_scatter(c, x, y, 1, TUTTI_INT_INT, TUTTI_SUM), TUTTI_ERR_OP,
           "int_int has no op sum");
+  REFUSES(tutti_all_to_all(c, x, y, SIZE_MAX / 24, TUTTI_DOUBLE), TUTTI_ERR_ARG, "count");
+  REFUSES(tutti_gather(c, x, y, SIZE_MAX / 24, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "count");
+  REFUSES(tutti_scan(c, x, y, 4, TUTTI_DOUBLE, TUTTI_AVG), TUTTI_ERR_OP, "tutti_scan|avg|divide");
+  REFUSES(tutti_exscan_start(c, x, y, 4, TUTTI_INT8, TUTTI_AVG, &r), TUTTI_ERR_OP, "avg");
+  REFUSES(tutti_comm_plan(c, TUTTI_SCAN, 4, TUTTI_INT8, TUTTI_AVG, name, 80), TUTTI_ERR_OP, "avg");
+  REFUSES(tutti_exscan(c, x, y, 4, TUTTI_FLOAT, TUTTI_BAND), TUTTI_ERR_OP, "no op band");
+  REFUSES(tutti_gather(c, x, y, 4, TUTTI_DOUBLE, 3), TUTTI_ERR_ARG, "root 3|0..2");
+  REFUSES(tutti_scatter(c, x, y, 4, TUTTI_DOUBLE, -1), TUTTI_ERR_ARG, "root -1");
   REFUSES(tutti_broadcast(c, x, y, 4, TUTTI_DOUBLE, 3), TUTTI_ERR_ARG, "root 3|0..2");
   REFUSES(tutti_broadcast(c, x, y, 4, TUTTI_DOUBLE, -1), TUTTI_ERR_ARG, "root -1");
   REFUSES(tutti_reduce(c, x, y, 4, TUTTI_DOUBLE, TUTTI_SUM, 1 << 30), TUTTI_ERR_ARG,
@@ -116,7 +139,7 @@ static void numbers(void **state) {
   assert_int_equal(tutti_type_size((tutti_type)99), 0);
   assert_string_equal(tutti_type_name((tutti_type)-9), "?");
   assert_string_equal(tutti_op_name((tutti_op)999), "?");
-  assert_string_equal(tutti_coll_name((tutti_coll)6), "?");
+  assert_string_equal(tutti_coll_name(TUTTI_COLL_COUNT), "?");
   assert_int_equal(tutti_type_has_op((tutti_type)99, TUTTI_SUM), 0);
   assert_string_equal(tutti_strerror((tutti_status)7), "unknown status");
 }
@@ -137,6 +160,11 @@ static void buffers(void **state) {
           "overlap");
   REFUSES(tutti_broadcast(c, x, x + 3, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_OVERLAP, "overlap");
   REFUSES(tutti_reduce(c, x, x + 3, 4, TUTTI_DOUBLE, TUTTI_SUM, 1), TUTTI_ERR_OVERLAP, "overlap");
+  REFUSES(tutti_scan(c, x, x + 3, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_OVERLAP, "overlap");
+  REFUSES(tutti_gather(c, x, x, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_OVERLAP,
+          "overlap"); /* rank 1's place is x + 4 */
+  REFUSES(tutti_scatter(c, x, x, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_OVERLAP, "overlap");
+  REFUSES(tutti_all_to_all(c, x, x + 11, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
   REFUSES(tutti_allreduce(c, room + 1, room + 400, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
           "src|aligned on 8");
   REFUSES(tutti_allreduce(c, room, room + 402, 4, TUTTI_FLOAT, TUTTI_SUM), TUTTI_ERR_ARG,

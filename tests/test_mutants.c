@@ -194,8 +194,8 @@ static void every_mutant_is_refused_or_right(void **state) {
   (void)state;
   const bool thorough = getenv("TUTTI_TEST_ALL") != NULL;
   for (int P = 2; P <= (thorough ? 8 : 6); P++)
-    for (int coll = 0; coll < TUTTI_BARRIER; coll++)
-      for (int in_place = 0; in_place < 2; in_place++) {
+    for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+      for (int in_place = 0; in_place < 2 && coll != TUTTI_BARRIER; in_place++) {
         tt_ask ask = {.coll = (tutti_coll)coll,
                       .ranks = P,
                       .root = tt_coll_rooted((tutti_coll)coll) ? P - 1 : 0,

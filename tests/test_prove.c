@@ -171,6 +171,39 @@ static void others_keep_theirs(void **state) {
   }
 }
 
+static void scans_keep_theirs(void **state) {
+  (void)state;
+  for (int P = 2; P <= 70; P += P < 20 ? 1 : 9)
+    for (int coll = TUTTI_SCAN; coll <= TUTTI_EXSCAN; coll++)
+      for (int in_place = 0; in_place < 2; in_place++) {
+        tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
+        const int log = tt_ceil_log2((uint64_t)P), without = coll == TUTTI_EXSCAN;
+        tutti_report r = proven("scan", &ask, 1, 1);
+        assert_true(r.rank_order && r.same_grouping);
+        assert_true(r.steps <= log && r.messages == log && r.sent_blocks == log);
+        assert_true(without ? r.reduced < 2 * log : r.reduced == log);
+        assert_true(r.scratch_blocks <= 1 + without + in_place);
+        r = proven("scan(chain)", &ask, 1, 1);
+        assert_true(r.rank_order && r.steps == P - 1 && r.messages == 1 && r.reduced <= 1);
+        r = proven("scan(chain,segments=6)", &ask, 1, 1);
+        assert_true(r.rank_order && r.steps == P - 1 && r.sent_blocks == r.blocks);
+        assert_true(r.scratch_blocks <= 6 * (without + (without && in_place)));
+      }
+}
+
+static void direct_keeps_its_own(void **state) {
+  (void)state;
+  for (int P = 2; P <= 20; P++)
+    for (int coll = TUTTI_GATHER; coll <= TUTTI_ALL_TO_ALL; coll++)
+      for (int in_place = 0; in_place < 2; in_place++) {
+        tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .root = P / 3, .in_place = in_place};
+        tutti_report r = proven("direct", &ask, 1, 1);
+        assert_true(r.steps == 1 && r.sent_blocks == (coll == TUTTI_GATHER ? 1 : P - 1));
+        assert_true(r.scratch_blocks == (coll == TUTTI_ALL_TO_ALL && in_place ? P - 1 : 0));
+        assert_true(r.copied == (!in_place ? 1 : coll == TUTTI_ALL_TO_ALL ? P - 1 : 0));
+      }
+}
+
 /* ---- what is wrong is refused, and the witness names it ---- */
 
 static const struct {
@@ -239,6 +272,53 @@ static const struct {
      "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv_reduce <-0 dst[0] = "
      "dst[0] op in\n",
      "broadcast has no op"},
+    {"tutti-schedule 1 scan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n"
+     "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0]\n",
+     NULL},
+    {"tutti-schedule 1 scan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n"
+     "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0] last\n",
+     "no sum of scan is complete"},
+    {/* an allreduce is none */
+     "tutti-schedule 1 scan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0]\n",
+     "rank 0, at the end, dst[0]: it holds rank 1's block 0, which belongs elsewhere"},
+    {"tutti-schedule 1 scan x P=3 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n"
+     "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0]\n 1 send ->2 src[0]\n"
+     "rank 2\n 0 recv_reduce <-1 dst[0] = in op src[0]\n",
+     "rank 2, at the end, dst[0]: it lacks rank 0's input"},
+    {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     NULL},
+    {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     "it writes outside what this rank may write"},
+    {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv_reduce <-0 dst[0] = in op src[0]\n",
+     "it holds rank 1's block 0, which belongs elsewhere"},
+    {"tutti-schedule 1 all_to_all x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[1]\n 1 copy dst[0] = src[0]\n 2 recv <-1 dst[1]\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 copy dst[1] = src[1]\n 2 recv <-0 dst[0]\n",
+     NULL},
+    {"tutti-schedule 1 all_to_all x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n 2 recv <-1 dst[1]\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 copy dst[1] = src[1]\n 2 recv <-0 dst[0]\n",
+     "rank 1, at the end, dst[0]: it holds rank 0's block 0, which belongs elsewhere"},
+    {"tutti-schedule 1 gather x P=2 derive\n"
+     "rank 0\n 0 copy dst[0] = src[0]\n 1 recv <-1 dst[0]\nrank 1\n 0 send ->0 src[1]\n",
+     "rank 0 step 1 expects other blocks of it"},
+    {"tutti-schedule 1 gather x P=2 root=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     "rank 1, at the end, dst[1]: nothing was written there"},
+    {"tutti-schedule 1 scatter x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[1]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[1]\n",
+     NULL},
+    {"tutti-schedule 1 scatter x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[0..1]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[0..1]\n",
+     "it writes outside what this rank may write"},
     {/* ordered through the other rank alone: right */
      "tutti-schedule 1 broadcast x P=2 blocks=1\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 dst[0]\n"
@@ -265,6 +345,8 @@ int main(void) {
       cmocka_unit_test(folds_keep_the_papers_counts),
       cmocka_unit_test(any_fold_sequence_and_generator),
       cmocka_unit_test(others_keep_theirs),
+      cmocka_unit_test(scans_keep_theirs),
+      cmocka_unit_test(direct_keeps_its_own),
       cmocka_unit_test(wrong_schedules_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,6 +154,8 @@ static const struct {
     {"tutti-schedule 1 allreduce x P=0\n", "expected at least one rank"},
     {"tutti-schedule 1 allreduce x P=2 blocks=0\n", "expected at least one block"},
     {"tutti-schedule 1 all_gather x P=2 blocks=3\n", "expected blocks=P"},
+    {"tutti-schedule 1 all_to_all x P=2 blocks=1\n", "expected blocks=P"},
+    {"tutti-schedule 1 scanx x P=2\n", "expected a collective"},
     {"tutti-schedule 1 allreduce x P=2 data=3\n", "a number of ranks"},
     {"tutti-schedule 1 reduce x P=2 root=1 data=1\n", "data on at least one rank, and on the root"},
     {"tutti-schedule 1 allreduce x P=99999999999\n", "of at most 65536"},

@@ -30,7 +30,9 @@ enum {
   ROOT = ONE(BROADCAST) | ONE(REDUCE),
   SCATTER = ONE(REDUCE_SCATTER),
   GATHER = ONE(ALL_GATHER),
-  BLOCKS = SCATTER | GATHER
+  BLOCKS = SCATTER | GATHER,
+  PREFIX = ONE(SCAN) | ONE(EXSCAN),
+  MOVE = ONE(GATHER) | ONE(SCATTER) | ONE(ALL_TO_ALL)
 #undef ONE
 };
 
@@ -202,25 +204,29 @@ static tutti_status resolve(const char *name, tt_ask *ask, const tt_algo **algo)
   return TUTTI_OK;
 }
 
-/* The families that do a collective, as "naive, fold and tree"; NULL after the last. */
-static const char *next_doer(tutti_coll coll, int *i) {
-  for (; *i < COUNT; ++*i) {
-    const bool again = *i > 0 && table[*i].refuse == table[*i - 1].refuse;
-    if (table[*i].does >> coll & 1 && !again) return table[(*i)++].name;
-  }
-  return NULL;
+/* Is it the first of its family in the table, and does it do that? */
+static bool does(const tt_algo *algo, tutti_coll coll) {
+  return algo->does >> coll & 1 && (algo == table || algo->refuse != algo[-1].refuse);
 }
 
+/* "naive, fold and tree do that", or "naive, fold and 9 others do that". */
 static const char *not_done(tutti_coll coll) {
+  enum { NAMED = 5 };
   size_t size, n = 0;
   char *text = tt_thread_text(&size);
-  int i = 0;
-  for (const char *name = next_doer(coll, &i), *next; name && n < size; name = next) {
-    next = next_doer(coll, &i);
-    n += (size_t)snprintf(text + n, size - n, "%s%.*s", n ? next ? ", " : " and " : "",
-                          (int)family_length(name), name);
+  int all = 0, said = 0;
+  for (int i = 0; i < COUNT; i++) all += does(&table[i], coll);
+  const int most = all > NAMED ? NAMED - 1 : all;
+  for (int i = 0; i < COUNT && said < most && n < size; i++) {
+    if (!does(&table[i], coll)) continue;
+    const char *joint = said == 0 ? "" : said + 1 == all ? " and " : ", ";
+    n += (size_t)snprintf(text + n, size - n, "%s%.*s", joint, (int)family_length(table[i].name),
+                          table[i].name);
+    said++;
   }
-  if (n < size) snprintf(text + n, size - n, " do that");
+  if (n < size && said < all)
+    n += (size_t)snprintf(text + n, size - n, " and %d others", all - said);
+  if (n < size) snprintf(text + n, size - n, all == 1 ? " does that" : " do that");
   return text;
 }
 
@@ -250,6 +256,9 @@ tutti_status tt_algo_exists(const char *name) {
 }
 
 static void build_alone(tt_builder *b) {
+  uint32_t lo, hi;
+  tt_coll_dst(b->s, &lo, &hi);
+  if (lo == hi) return;
   tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
   if (tt_coll_reduces(b->s->coll)) tt_mark_last(b);
 }

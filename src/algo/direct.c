@@ -2,11 +2,15 @@
  *
  * Idea       one-shot: everyone publishes its vector and sums everybody's.
  *            two-shot: everyone sums its own block out of all vectors in one
- *            pass, publishes it, and reads the others' blocks.
+ *            pass, publishes it, and reads the others' blocks. direct: everyone
+ *            gets the blocks that are for it, each from where it is.
  * Cost       one-shot 1 step, (P-1) vectors read; two-shot 2 steps, 2(P-1)/P of
- *            a vector read. Each in P-1 messages a step: for shared memory.
- * Scratch    one-shot one vector in place, else none.
- * Invariant  operands in rank order, the same on all ranks.
+ *            a vector read; direct 1 step. Each in P-1 messages a step: for shared
+ *            memory.
+ * Scratch    one-shot in place one vector, all-to-all in place less than one, else none.
+ * Invariant  operands in rank order, the same on all ranks. All-to-all in place: the
+ *            lower of two ranks gets its block back where its own one was, which the
+ *            other has by then taken into scratch; so none waits for itself.
  * Source     the switch reduction of NVLink SHARP, done by the readers.
  * See        tutti plan draw two-shot -P 4
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -20,6 +24,10 @@ const char *tt_twoshot_refuse(const tt_ask *ask);
 uint32_t tt_twoshot_blocks(const tt_ask *ask);
 void tt_twoshot_build(tt_builder *b, const tt_ask *ask);
 bool tt_twoshot_uniform(const tt_ask *ask, const tt_tree *tree);
+const char *tt_direct_refuse(const tt_ask *ask);
+uint32_t tt_direct_blocks(const tt_ask *ask);
+void tt_direct_build(tt_builder *b, const tt_ask *ask);
+bool tt_direct_uniform(const tt_ask *ask, const tt_tree *tree);
 
 static tt_peers everyone(const tt_ask *ask) {
   return (tt_peers){0, ask->ranks, 1};
@@ -80,4 +88,69 @@ bool tt_oneshot_uniform(const tt_ask *ask, const tt_tree *tree) {
 bool tt_twoshot_uniform(const tt_ask *ask, const tt_tree *tree) {
   (void)ask;
   return !tree;
+}
+
+/* ---- direct ---- */
+
+const char *tt_direct_refuse(const tt_ask *ask) {
+  return tt_param_refuse(ask, "");
+}
+
+uint32_t tt_direct_blocks(const tt_ask *ask) {
+  return (uint32_t)ask->ranks;
+}
+
+static tt_span own_block(const tt_ask *ask, tt_buf buf) {
+  return tt_block(buf, (uint32_t)ask->rank);
+}
+
+static void gather(tt_builder *b, const tt_ask *ask) {
+  if (ask->rank != ask->root) {
+    tt_send(b, ask->root, own_block(ask, TT_SRC));
+    return;
+  }
+  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
+  tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
+}
+
+static void scatter(tt_builder *b, const tt_ask *ask) {
+  if (ask->rank != ask->root) {
+    tt_recv(b, ask->root, own_block(ask, TT_DST));
+    return;
+  }
+  tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
+  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
+}
+
+static void exchange(tt_builder *b, const tt_ask *ask) {
+  tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
+  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
+  tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
+}
+
+static void exchange_in_place(tt_builder *b, const tt_ask *ask) {
+  const uint32_t P = (uint32_t)ask->ranks, r = (uint32_t)ask->rank;
+  const tt_peers lower = {0, ask->rank, 1}, higher = {ask->rank + 1, ask->ranks - ask->rank - 1, 1};
+  const tt_span from_lower = tt_range(TT_DST, 0, r, P), aside = tt_range(TT_TMP, 0, r, P);
+  const tt_span from_higher = tt_range(TT_DST, r + 1, P - r - 1, P);
+  if (higher.count) tt_send_split(b, higher, from_higher);
+  if (lower.count) tt_send_split(b, lower, from_lower);
+  if (lower.count) tt_recv_split(b, lower, aside);
+  if (higher.count) tt_recv_split(b, higher, from_higher);
+  if (lower.count) tt_copy(b, from_lower, aside);
+}
+
+void tt_direct_build(tt_builder *b, const tt_ask *ask) {
+  if (ask->coll == TUTTI_GATHER)
+    gather(b, ask);
+  else if (ask->coll == TUTTI_SCATTER)
+    scatter(b, ask);
+  else if (ask->in_place)
+    exchange_in_place(b, ask);
+  else
+    exchange(b, ask);
+}
+
+bool tt_direct_uniform(const tt_ask *ask, const tt_tree *tree) {
+  return !ask->in_place && !tree;
 }

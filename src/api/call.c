@@ -24,6 +24,10 @@ static tutti_status check_op(const char *function, const tt_call *c) {
   if (!tutti_type_has_op(c->type, c->op))
     return tt_fail(TUTTI_ERR_OP, "%s: type %s has no op %s", function, tutti_type_name(c->type),
                    tutti_op_name(c->op));
+  if (c->op == TUTTI_AVG && tt_coll_prefix(c->coll))
+    return tt_fail(TUTTI_ERR_OP,
+                   "%s: there is no avg over some of the ranks; ask for the sum, and divide",
+                   function);
   return TUTTI_OK;
 }
 
@@ -91,12 +95,7 @@ tutti_status tt_call_check_kind(const char *function, tt_call *c) {
   if ((unsigned)c->coll >= TUTTI_COLL_COUNT)
     return tt_fail(TUTTI_ERR_ARG, "%s: no such collective", function);
   if (c->coll == TUTTI_BARRIER) c->count = 1, c->type = TUTTI_UINT8, c->op = TUTTI_MAX;
-  if (!tt_type_valid(c->type))
-    return tt_fail(TUTTI_ERR_TYPE, "%s: type %d is none of tutti_type", function, (int)c->type);
-  if (tt_coll_reduces(c->coll) && !tutti_type_has_op(c->type, c->op))
-    return tt_fail(TUTTI_ERR_OP, "%s: type %s has no op %s", function, tutti_type_name(c->type),
-                   tutti_op_name(c->op));
-  return TUTTI_OK;
+  return check_op(function, c);
 }
 
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *c,

@@ -42,6 +42,17 @@ COLLECTIVE(reduce,
            LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op, int root),
            LIST(.coll = TUTTI_REDUCE, EACH, .op = op, .root = root))
 
+COLLECTIVE(scan, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
+           LIST(.coll = TUTTI_SCAN, EACH, .op = op))
+COLLECTIVE(exscan, LIST(const void *src, void *dst, size_t count, tutti_type type, tutti_op op),
+           LIST(.coll = TUTTI_EXSCAN, EACH, .op = op))
+COLLECTIVE(gather, LIST(const void *src, void *dst, size_t count, tutti_type type, int root),
+           LIST(.coll = TUTTI_GATHER, EACH, .root = root))
+COLLECTIVE(scatter, LIST(const void *src, void *dst, size_t count, tutti_type type, int root),
+           LIST(.coll = TUTTI_SCATTER, EACH, .root = root))
+COLLECTIVE(all_to_all, LIST(const void *src, void *dst, size_t count, tutti_type type),
+           LIST(.coll = TUTTI_ALL_TO_ALL, EACH))
+
 /* A barrier is an allreduce of one byte that nobody looks at. */
 static const tt_call barrier = {
     .coll = TUTTI_BARRIER, .count = 1, .type = TUTTI_UINT8, .op = TUTTI_MAX};

@@ -117,7 +117,9 @@ void tt_label_facts(tt_text *t, const tt_picture *p) {
               r->steps == 1 ? "" : "s", r->messages, r->messages == 1 ? "" : "s",
               (long long)r->sent_blocks, r->sent_blocks == 1 ? "" : "s");
   if (!tt_coll_reduces(p->all[0]->coll)) return;
+  tt_text_add(t, "; %s", r->rank_order ? "keeps the ranks' order" : "for ops that commute");
+  if (tt_coll_prefix(p->all[0]->coll)) return;
   tt_text_add(
-      t, "; %s; %s", r->rank_order ? "keeps the ranks' order" : "for ops that commute",
+      t, "; %s",
       r->same_grouping ? "the same bits on all ranks" : "grouped differently on some ranks");
 }

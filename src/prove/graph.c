@@ -57,7 +57,7 @@ static bool writable(const tt_sched *s, const tt_span *span, tt_gap skip) {
 /* Neighbouring operands must be of the same block sizes, whatever the partition. */
 static bool same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_span *b,
                        uint32_t b_lo, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++)
+  for (uint32_t i = 0; i < n && !tt_coll_alike(s->coll); i++)
     if (tt_span_block(a, a_lo + i) % s->blocks != tt_span_block(b, b_lo + i) % s->blocks)
       return false;
   return true;
@@ -119,6 +119,8 @@ static bool check_step(tt_graph *g, uint32_t id) {
   if (!check_peers(g, id, s, step)) return false;
   if (!tt_coll_reduces(s->coll) && (step->kind == TT_REDUCE || step->kind == TT_RECV_REDUCE))
     return tt_graph_refuse(g, id, "%s has no op", tutti_coll_name(s->coll));
+  if (step->last && tt_coll_prefix(s->coll))
+    return tt_graph_refuse(g, id, "no sum of %s is complete", tutti_coll_name(s->coll));
   for (uint32_t k = s->after_at[local]; k < s->after_at[local + 1]; k++)
     if (s->after[k] >= local) return tt_graph_refuse(g, id, "it waits for a later step");
   return check_operands(g, id, s, step, tt_self_part(s, step));

@@ -52,7 +52,8 @@ static bool results_right(tt_graph *g, const tt_values *v, const tt_memory *m,
       const tt_value value = m->at[(uint32_t)r * TT_BUF_COUNT + TT_DST][block];
       const tt_wanted wanted = tt_coll_wanted(g->all[r], block);
       if (!value || !same_wanted(&known[value], &wanted))
-        wrong = tt_value_wrong(v, value, &wanted, &ordered, text, sizeof text);
+        wrong = tt_value_wrong(v, value, &wanted, !tt_coll_prefix(g->all[r]->coll), &ordered, text,
+                               sizeof text);
       known[value] = wanted;
       if (wrong) refuse_result(g->all[r], block, wrong, report->witness, sizeof report->witness);
       if (!first) first = value, of_first = wanted;

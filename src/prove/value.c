@@ -178,7 +178,7 @@ static const char *look(walk *w, tt_value value, bool root) {
   return NULL;
 }
 
-const char *tt_value_wrong(const tt_values *v, tt_value value, const tt_wanted *wanted,
+const char *tt_value_wrong(const tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
                            bool *ordered, char *text, size_t size) {
   const int n = wanted->end - wanted->first;
   if (!value) return "nothing was written there";
@@ -188,7 +188,7 @@ const char *tt_value_wrong(const tt_values *v, tt_value value, const tt_wanted *
   for (int i = 0; !wrong && i < n; i++)
     if (!w.seen[i])
       wrong = say(&w, "it lacks rank %d's input for block %u", wanted->first + i, wanted->block);
-  if (!wrong && !v->nodes[value].last && n > 1)
+  if (!wrong && marked && !v->nodes[value].last && n > 1)
     wrong = "the step that completes this sum is not marked last";
   if (!w.ordered) *ordered = false;
   free(w.seen);

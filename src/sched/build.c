@@ -184,7 +184,8 @@ void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right) {
 }
 
 void tt_mark_last(tt_builder *b) {
-  if (!b->status && b->s->nsteps) b->s->steps[b->s->nsteps - 1].last = 1;
+  if (b->status || !b->s->nsteps || tt_coll_prefix(b->s->coll)) return;
+  b->s->steps[b->s->nsteps - 1].last = 1;
 }
 
 static bool same_span(const tt_span *a, const tt_span *b) {

@@ -4,24 +4,34 @@
 
 /* What a rank has of src, or of dst. */
 enum { WHOLE, OWN /* the block of its number */, AT_ROOT /* the root all, others nothing */ };
+/* What is summed up, if anything. */
+enum { NONE, ALL /* ranks */, UP_TO /* and with this one */, BELOW /* this one */ };
 
 static const struct {
   const char *name;
-  uint8_t src, dst;
-  bool reduces;
-} table[TUTTI_COLL_COUNT] = {[TUTTI_ALLREDUCE] = {"allreduce", WHOLE, WHOLE, true},
-                             [TUTTI_REDUCE_SCATTER] = {"reduce_scatter", WHOLE, OWN, true},
-                             [TUTTI_ALL_GATHER] = {"all_gather", OWN, WHOLE, false},
-                             [TUTTI_BROADCAST] = {"broadcast", AT_ROOT, WHOLE, false},
-                             [TUTTI_REDUCE] = {"reduce", WHOLE, AT_ROOT, true},
-                             [TUTTI_BARRIER] = {"barrier", WHOLE, WHOLE, true}};
+  uint8_t src, dst, sums;
+} table[TUTTI_COLL_COUNT] = {[TUTTI_ALLREDUCE] = {"allreduce", WHOLE, WHOLE, ALL},
+                             [TUTTI_REDUCE_SCATTER] = {"reduce_scatter", WHOLE, OWN, ALL},
+                             [TUTTI_ALL_GATHER] = {"all_gather", OWN, WHOLE, NONE},
+                             [TUTTI_BROADCAST] = {"broadcast", AT_ROOT, WHOLE, NONE},
+                             [TUTTI_REDUCE] = {"reduce", WHOLE, AT_ROOT, ALL},
+                             [TUTTI_BARRIER] = {"barrier", WHOLE, WHOLE, ALL},
+                             [TUTTI_SCAN] = {"scan", WHOLE, WHOLE, UP_TO},
+                             [TUTTI_EXSCAN] = {"exscan", WHOLE, WHOLE, BELOW},
+                             [TUTTI_GATHER] = {"gather", OWN, AT_ROOT, NONE},
+                             [TUTTI_SCATTER] = {"scatter", AT_ROOT, OWN, NONE},
+                             [TUTTI_ALL_TO_ALL] = {"all_to_all", WHOLE, WHOLE, NONE}};
 
 const char *tutti_coll_name(tutti_coll coll) {
   return (unsigned)coll < TUTTI_COLL_COUNT ? table[coll].name : "?";
 }
 
 bool tt_coll_reduces(tutti_coll coll) {
-  return table[coll].reduces;
+  return table[coll].sums != NONE;
+}
+
+bool tt_coll_prefix(tutti_coll coll) {
+  return table[coll].sums == UP_TO || table[coll].sums == BELOW;
 }
 
 bool tt_coll_rooted(tutti_coll coll) {
@@ -29,7 +39,11 @@ bool tt_coll_rooted(tutti_coll coll) {
 }
 
 bool tt_coll_owned(tutti_coll coll) {
-  return table[coll].src == OWN || table[coll].dst == OWN;
+  return table[coll].src == OWN || table[coll].dst == OWN || coll == TUTTI_ALL_TO_ALL;
+}
+
+bool tt_coll_alike(tutti_coll coll) {
+  return coll == TUTTI_ALL_TO_ALL;
 }
 
 static void part(const tt_sched *s, int what, uint32_t *lo, uint32_t *hi) {
@@ -44,10 +58,16 @@ void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
 
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
   part(s, table[s->coll].dst, lo, hi);
+  if (table[s->coll].sums == BELOW && s->rank == 0) *lo = *hi = 0;
 }
 
 tt_wanted tt_coll_wanted(const tt_sched *s, uint32_t block) {
-  if (table[s->coll].reduces) return (tt_wanted){0, s->data, block};
-  const int from = tt_coll_rooted(s->coll) ? s->root : (int)block;
-  return (tt_wanted){from, from + 1, block};
+  switch (table[s->coll].sums) {
+    case ALL: return (tt_wanted){0, s->data, block};
+    case UP_TO: return (tt_wanted){0, s->rank + 1, block};
+    case BELOW: return (tt_wanted){0, s->rank, block};
+    default: break;
+  }
+  const int from = table[s->coll].src == AT_ROOT ? s->root : (int)block;
+  return (tt_wanted){from, from + 1, tt_coll_alike(s->coll) ? (uint32_t)s->rank : block};
 }

@@ -154,7 +154,7 @@ void tt_recv_reduce(tt_builder *b, int peer, tt_span dst, tt_span own, tt_side s
 void tt_recv_reduce_all(tt_builder *b, tt_peers from, tt_span dst, tt_span own, tt_side side);
 void tt_copy(tt_builder *b, tt_span dst, tt_span from);
 void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
-/* The step written last yields complete sums. */
+/* The step written last yields complete sums, where the collective has such. */
 void tt_mark_last(tt_builder *b);
 /* A step as it stands (the parser, mutants). */
 void tt_build_step(tt_builder *b, const tt_step *step);
@@ -177,8 +177,12 @@ typedef struct tt_wanted {
 tt_wanted tt_coll_wanted(const tt_sched *s, uint32_t block);
 bool tt_coll_reduces(tutti_coll coll);
 bool tt_coll_rooted(tutti_coll coll);
-/* Each rank owns one block (reduce-scatter, all-gather): blocks == ranks. */
+/* What ranks get are sums of other ranks each: nothing is ever complete. */
+bool tt_coll_prefix(tutti_coll coll);
+/* There is one block for each rank (reduce-scatter, all-gather ...): blocks == ranks. */
 bool tt_coll_owned(tutti_coll coll);
+/* ... and they are all of one size, so that any may stand where another stood. */
+bool tt_coll_alike(tutti_coll coll);
 
 /* ---- text (text.c, parse.c) ---- */
 

@@ -1,0 +1,128 @@
+/* scan.c - sums over the ranks up to each: of all before and itself, or only before.
+ *
+ * Idea       in round d = 1, 2, 4 ... a rank sends what it has, the sum of the last d
+ *            ranks up to itself, d ranks up; what comes from d ranks below stands in
+ *            front of its own, and it has 2d. exscan: it keeps the sum without itself,
+ *            too, and what it sends next is that one with its own vector behind.
+ *            chain: the sum of all before comes from the rank below and goes on upwards
+ *            with the own vector behind; in segments, which follow each other.
+ * Cost       ceil(log2 P) rounds; the busiest rank sends as many vectors and adds as
+ *            many, exscan at most twice as many. chain: P-1 rounds (and a round for each
+ *            segment but one), a vector sent and added.
+ * Scratch    a vector, for some ranks two in place; exscan: two, three in place; chain:
+ *            none, exscan one, in place two.
+ * Invariant  a sum is of neighbours, in rank order.
+ * Parameters chain; segments=S (of a chain).
+ * Source     Hillis and Steele, Data Parallel Algorithms, Comm. ACM 29(12), 1986.
+ * See        tutti plan draw scan -P 6 -c scan
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "algo_turns.h"
+
+const char *tt_scan_refuse(const tt_ask *ask);
+uint32_t tt_scan_blocks(const tt_ask *ask);
+void tt_scan_build(tt_builder *b, const tt_ask *ask);
+bool tt_scan_samples(int ranks, int i, char *params, size_t size);
+bool tt_scan_plans(int ranks, const char *levels, int i, char *params, size_t size);
+
+enum { SEGMENTS = 256 };
+
+static int segments(const tt_ask *ask) {
+  int value;
+  return tt_param_int(ask, "segments", 1, SEGMENTS, 1, &value) ? value : -1;
+}
+
+const char *tt_scan_refuse(const tt_ask *ask) {
+  const char *wrong = tt_param_refuse(ask, "chain segments=");
+  if (wrong) return wrong;
+  if (segments(ask) < 0) return "segments go from 1 to 256";
+  if (segments(ask) > 1 && !tt_param_word(ask, "chain"))
+    return "segments follow each other in a chain";
+  return NULL;
+}
+
+uint32_t tt_scan_blocks(const tt_ask *ask) {
+  return (uint32_t)segments(ask);
+}
+
+static tt_span tmp(uint32_t layer, uint32_t block, uint32_t blocks) {
+  return tt_layer(tt_block(TT_TMP, block), layer, blocks);
+}
+
+/* ---- doubling ---- */
+
+static void inclusive(tt_builder *b, const tt_ask *ask) {
+  const int P = ask->ranks, r = ask->rank;
+  tt_turns t = tt_turns_begin(b, ask, tt_ceil_log2((uint64_t)r + 1));
+  for (int d = 1; d < P; d *= 2) {
+    if (r + d < P) tt_turn_send(&t, tt_peer(r + d));
+    if (r >= d) tt_turn(&t, tt_peer(r - d), TT_OWN_LAST);
+  }
+  if (r == 0) tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
+}
+
+/* In place, src is needed until the last sum to be sent is made of it. */
+static void exclusive(tt_builder *b, const tt_ask *ask) {
+  const int P = ask->ranks, r = ask->rank;
+  const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
+  tt_span with = src, before = ask->in_place ? tmp(2, 0, 1) : dst;
+  for (int d = 1; d < P; d *= 2) {
+    const bool more = r + 2 * d < P, ends = r < 2 * d;
+    const tt_span to = ends && !more ? dst : before;
+    if (r + d < P) tt_send(b, r + d, with);
+    if (r < d) continue;
+    if (d == 1)
+      tt_recv(b, r - d, to);
+    else
+      tt_recv_reduce(b, r - d, to, before, TT_OWN_LAST);
+    if (!more) continue;
+    with = tmp(with.buf == TT_TMP && tt_span_block(&with, 0) == 0, 0, 1);
+    tt_reduce_local(b, with, to, src);
+    if (ends) tt_copy(b, dst, to);
+  }
+}
+
+/* ---- chain ---- */
+
+static void link(tt_builder *b, const tt_ask *ask, uint32_t block, uint32_t blocks) {
+  const bool first = ask->rank == 0, last = ask->rank == ask->ranks - 1;
+  const bool without = ask->coll == TUTTI_EXSCAN;
+  const tt_span src = tt_block(TT_SRC, block), dst = tt_block(TT_DST, block);
+  tt_span with = dst, before = without && ask->in_place && !last ? tmp(1, block, blocks) : dst;
+  if (first) {
+    with = src;
+  } else if (without) {
+    with = tmp(0, block, blocks);
+    tt_recv(b, ask->rank - 1, before);
+    if (!last) tt_reduce_local(b, with, before, src);
+  } else {
+    tt_recv_reduce(b, ask->rank - 1, dst, src, TT_OWN_LAST);
+  }
+  if (!last) tt_send(b, ask->rank + 1, with);
+  if (first && !without) tt_copy(b, dst, src);
+  if (!first && without) tt_copy(b, dst, before);
+}
+
+void tt_scan_build(tt_builder *b, const tt_ask *ask) {
+  const uint32_t blocks = tt_scan_blocks(ask);
+  if (tt_param_word(ask, "chain"))
+    for (uint32_t s = 0; s < blocks; s++) link(b, ask, s, blocks);
+  else if (ask->coll == TUTTI_SCAN)
+    inclusive(b, ask);
+  else
+    exclusive(b, ask);
+}
+
+bool tt_scan_samples(int ranks, int i, char *params, size_t size) {
+  snprintf(params, size, "chain,segments=%d", 1 + i + ranks % 2);
+  return i < 6;
+}
+
+bool tt_scan_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  static const int segments[] = {1, 2, 4, 32};
+  (void)levels;
+  if (i >= 4 || ranks < 3) return false;
+  snprintf(params, size, "chain,segments=%d", segments[i]);
+  return true;
+}
