@@ -14,31 +14,11 @@ static int cannot(const char *path) {
   return cli_fail(CLI_FAILED, "bench", "cannot write '%s': %s", path, strerror(errno));
 }
 
-static bool have_gnuplot(void) {
-  const char *path = getenv("PATH");
-  char file[4096];
-  while (path && *path) {
-    int length = (int)strcspn(path, ":");
-    snprintf(file, sizeof file, "%.*s/gnuplot", length, path);
-    if (access(file, X_OK) == 0) return true;
-    path += length + (path[length] == ':');
-  }
-  return false;
-}
-
 int bench_files_ready(const bench_options *o) {
-  const char *files[] = {o->json, o->plot};
-  for (int i = 0; i < 2; i++) {
-    if (!files[i]) continue;
-    FILE *f = fopen(files[i], "ae");
-    if (!f) return cannot(files[i]);
-    fclose(f);
-  }
-  if (o->plot && !have_gnuplot())
-    return cli_fail(CLI_FAILED, "bench", "--plot needs gnuplot, which is not in the PATH");
-  if (o->plot && strpbrk(o->plot, "'\n"))
-    return cli_fail(CLI_USAGE, "bench", "--plot takes no file name with quotes or newlines");
-  return 0;
+  FILE *f = o->json ? fopen(o->json, "ae") : NULL;
+  if (o->json && !f) return cannot(o->json);
+  if (f) fclose(f);
+  return o->plot ? cli_plot_ready("bench", o->plot) : 0;
 }
 
 /* ---- JSON ---- */
@@ -108,11 +88,8 @@ static void plot_data(FILE *p, const bench_row *rows, size_t n) {
 }
 
 int bench_plot(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n) {
-  FILE *p = popen("gnuplot", "we");
-  if (!p) return cli_fail(CLI_FAILED, "bench", "gnuplot: %s", strerror(errno));
-  bool svg = strcmp(strrchr(o->plot, '.'), ".svg") == 0;
-  fprintf(p, "set terminal %s\nset output '%s'\n",
-          svg ? "svg size 900,600 background '#ffffff'" : "pngcairo size 1200,800", o->plot);
+  FILE *p = cli_gnuplot("bench", o->plot);
+  if (!p) return CLI_FAILED;
   plot_data(p, rows, n);
   fprintf(p,
           "set title '%s of %s, %d ranks, %s, %s buffers' noenhanced\n"
@@ -125,6 +102,5 @@ int bench_plot(const bench_job *job, const bench_options *o, const bench_row *ro
           "  $side1 using 1:2:3:4 with yerrorbars lc rgb '#e07b00' notitle\n",
           tutti_coll_name(o->coll), tutti_type_name(o->type), job->size,
           o->cycle ? "cycle" : "loop", o->alloc ? "tutti_mem_alloc" : "malloc");
-  if (pclose(p) != 0) return cli_fail(CLI_FAILED, "bench", "gnuplot could not draw '%s'", o->plot);
-  return 0;
+  return cli_gnuplot_close("bench", p, o->plot);
 }

@@ -111,6 +111,21 @@ bool cli_int(const char *text, long lo, long hi, long *value) {
   return good;
 }
 
+bool cli_size(const char *text, uint64_t *bytes) {
+  static const char units[] = "KMGT";
+  char *end;
+  *bytes = 0;
+  if (*text < '0' || *text > '9') return false;
+  double value = strtod(text, &end);
+  const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+  for (const char *u = units; unit && u <= unit; u++) value *= 1024;
+  end += unit != NULL;
+  if (*end && strcasecmp(end, "B") && strcasecmp(end, "iB")) return false;
+  if (!(value >= 1 && value <= (double)((uint64_t)1 << 50))) return false;
+  *bytes = (uint64_t)value;
+  return true;
+}
+
 bool cli_seconds(const char *text, double *value) {
   char *end;
   errno = 0;

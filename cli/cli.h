@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "tutti.h"
 
@@ -28,7 +29,7 @@ typedef struct cli_command {
   int (*run)(int argc, char **argv);
 } cli_command;
 
-extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_bench;
+extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench;
 
 /* "tutti <command>: <sentence>" on stderr, in one write; returns `status`.
  * `command` NULL: "tutti: <sentence>". */
@@ -50,7 +51,15 @@ void cli_json_string(const char *text, int length);
 
 /* A whole number in [lo, hi], all of `text`; false otherwise. */
 bool cli_int(const char *text, long lo, long hi, long *value);
+/* Bytes: 428, 9KB, 64k, 1.5MiB; k is 1024 with and without an i. From 1 to 2^50. */
+bool cli_size(const char *text, uint64_t *bytes);
 /* Seconds, a positive decimal number up to ten years; false otherwise. */
 bool cli_seconds(const char *text, double *value);
+
+/* A picture that gnuplot draws, .svg or .png: can it be written? 0, or an exit status after
+ * a complaint; begun, with terminal and output set (NULL after a complaint); and drawn. */
+int cli_plot_ready(const char *command, const char *path);
+FILE *cli_gnuplot(const char *command, const char *path);
+int cli_gnuplot_close(const char *command, FILE *gnuplot, const char *path);
 
 #endif

@@ -195,13 +195,14 @@ static int start_job(const bench_options *o, int argc, char **argv) {
   return cli_fail(CLI_FAILED, "bench", "%s: %s", self, strerror(error));
 }
 
-static void warn(void *ctx, int level, const char *line) {
+/* Warnings; and what TUTTI_EXPLAIN asks for. */
+static void say(void *ctx, int level, const char *line) {
   (void)ctx;
-  if (level == 0) fprintf(stderr, "tutti bench: %s\n", line);
+  fprintf(stderr, "%s%s\n", level == 0 ? "tutti bench: " : "# ", line);
 }
 
 static int with_comm(bench_job *job, const bench_options *o) {
-  tutti_log_set(warn, NULL);
+  tutti_log_set(say, NULL);
   if (tutti_comm_from_env(&job->comm)) return cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
   job->rank = tutti_comm_rank(job->comm);
   job->size = tutti_comm_size(job->comm);

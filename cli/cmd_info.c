@@ -12,15 +12,18 @@
 #include "cli.h"
 
 static const char usage[] =
-    "usage: tutti info [--json]\n"
+    "usage: tutti info [--json | --profile]\n"
     "\n"
     "Version and build, the cores this process may use, instruction sets, memory,\n"
     "and what tutti can do here and what not, and why.\n"
     "\n"
-    "  -j, --json   the same as one JSON object\n";
+    "  -j, --json     the same as one JSON object\n"
+    "  -p, --profile  the figures that prices are made of, to edit: TUTTI_PROFILE=FILE\n"
+    "                 and `tutti explain --profile FILE` read them\n";
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, 'j'},
+    {"profile", no_argument, NULL, 'p'},
     {NULL, 0, NULL, 0},
 };
 
@@ -112,21 +115,26 @@ static void print_json(const info *i) {
 }
 
 static int run(int argc, char **argv) {
-  bool json = false;
+  bool json = false, profile = false;
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:j", long_options, NULL)) != -1;) {
-    if (c != 'j') return cli_bad_option("info", c, argv, long_options);
-    json = true;
+  for (int c; (c = getopt_long(argc, argv, "+:jp", long_options, NULL)) != -1;) {
+    if (c != 'j' && c != 'p') return cli_bad_option("info", c, argv, long_options);
+    *(c == 'j' ? &json : &profile) = true;
   }
   if (optind < argc)
     return cli_fail(CLI_USAGE, "info", "'%s' is one argument too many; see `tutti help info`",
                     argv[optind]);
   info i = {0};
   collect(&i);
-  if (json)
+  char *text = NULL;
+  if (profile && tutti_profile_text(&text)) return cli_fail(CLI_FAILED, "info", "%s", tutti_error());
+  if (profile)
+    fputs(text, stdout);
+  else if (json)
     print_json(&i);
   else
     print_people(&i);
+  tutti_text_free(text);
   if (fflush(stdout)) return cli_fail(CLI_FAILED, "info", "cannot write: %s", strerror(errno));
   return 0;
 }

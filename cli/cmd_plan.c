@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "plan.h"
+#include "price.h"
 
 static const char usage[] =
     "usage: tutti plan list [-P N] [--coll COLLECTIVE]\n"
     "       tutti plan show ALGORITHM -P N | FILE | -   [--rank R] [--text]\n"
     "       tutti plan check ALGORITHM -P N | FILE | -\n"
     "       tutti plan draw ALGORITHM -P N | FILE | -   [-o PICTURE] [-w COLUMNS]\n"
+    "       tutti plan price ALGORITHM|all -P N --size SIZE ... (tutti plan price --help)\n"
     "\n"
     "Schedules: list the algorithms with what the prover finds out about each, show\n"
     "one in words or as text (docs/schedules.md), prove one, or draw one: tutti's own,\n"
@@ -206,11 +208,17 @@ static int draw(const char *what, const plan_options *o) {
 }
 
 static int run(int argc, char **argv) {
-  static const char *const verbs[] = {"list", "show", "check", "draw", NULL};
+  static const char *const verbs[] = {"list", "show", "check", "draw", "price", NULL};
   plan_options o = {.coll = TUTTI_ALLREDUCE, .rank = -1};
   if (argc < 2)
-    return cli_fail(CLI_USAGE, "plan", "list, show, check or draw? see `tutti help plan`");
+    return cli_fail(CLI_USAGE, "plan", "list, show, check, draw or price? see `tutti help plan`");
   const char *verb = argv[1];
+  if (strcmp(verb, "price") == 0) {
+    for (int i = 2; i < argc; i++)
+      if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        return fputs(plan_price_usage, stdout) < 0 || fflush(stdout) ? CLI_FAILED : 0;
+    return plan_price(argc - 1, argv + 1);
+  }
   int which = 0, status = read_options(argc - 1, argv + 1, &o);
   if (status) return status;
   while (verbs[which] && strcmp(verbs[which], verb) != 0) which++;
@@ -231,4 +239,4 @@ static int run(int argc, char **argv) {
   return which == 2 ? check(what, &o) : draw(what, &o);
 }
 
-const cli_command cmd_plan = {"plan", "list, show, prove and draw schedules", usage, run};
+const cli_command cmd_plan = {"plan", "list, show, prove, draw and price schedules", usage, run};

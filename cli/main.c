@@ -9,6 +9,7 @@ static const cli_command *const table[] = {
     &cmd_run,
     &cmd_info,
     &cmd_plan,
+    &cmd_explain,
     &cmd_bench,
 };
 enum { COMMANDS = sizeof table / sizeof table[0] };

@@ -108,6 +108,7 @@ typedef struct tutti_question {
   const char *net;  /* figures, over the built-in ones: "alpha=30us,beta=1e-8,gamma=2e-10" */
   const char *topo; /* how ranks sit: "rack:3 node:16 core:4"; NULL or "": all alike */
   const char *algo; /* as for tutti_comm_set_algo; NULL: tutti's choice */
+  const char *only; /* one plan, or one family: no others are priced; NULL: all */
   double crowd;     /* ranks per core that share memory; 0: they are on a network */
 } tutti_question;
 

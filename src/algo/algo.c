@@ -251,6 +251,11 @@ tutti_status tt_algo_known(const char *name, int ranks) {
   return tt_fail(TUTTI_ERR_ARG, "%.60s can do nothing on %d ranks: %s", name, ranks, reason);
 }
 
+bool tt_algo_does(const char *name, tutti_coll coll) {
+  const tt_algo *algo = find(full_name(name));
+  return algo && algo->does >> coll & 1;
+}
+
 tutti_status tt_algo_exists(const char *name) {
   return find(full_name(name)) ? TUTTI_OK : unknown(name);
 }

@@ -59,6 +59,8 @@ tutti_status tt_algo_build_all(const char *name, const tt_ask *ask, tt_sched ***
 /* TUTTI_OK if `name` is an algorithm that can do some collective on so many ranks, of
  * which any number bring data; else TUTTI_ERR_ARG with the reason. */
 tutti_status tt_algo_known(const char *name, int ranks);
+/* Does the algorithm of that name say that it does the collective? */
+bool tt_algo_does(const char *name, tutti_coll coll);
 /* TUTTI_OK if there is such an algorithm, whatever its parameters. */
 tutti_status tt_algo_exists(const char *name);
 /* Short for a name that people use: "ring" is fold(ring). `name` has room for TT_NAME. */

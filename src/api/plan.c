@@ -169,7 +169,7 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
       tt_two_shot_if_lent(comm->chooser, problem.bytes))
     plan->how.if_lent = TT_SHAPE_TWO_SHOT;
   plan->hash = hash_of(comm, c, plan->prepared->sched, plan->how.slices, program->shape);
-  if (comm->explains) tt_comm_say_why(comm, c);
+  if (comm->explains && !c->everyone) tt_comm_say_why(comm, c);
   return TUTTI_OK;
 }
 

@@ -45,6 +45,15 @@ static tutti_status check(const tutti_question *q, tutti_prices **prices) {
   return TUTTI_OK;
 }
 
+static tutti_status only_these(const tutti_question *q, tt_setting *where) {
+  if (strlen(q->only) >= TT_NAME)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: '%.40s...' is no plan", q->only);
+  snprintf(where->only, sizeof where->only, "%s", q->only);
+  tt_algo_full_name(where->only);
+  return strchr(where->only, '(') ? tt_algo_known(where->only, q->ranks)
+                                  : tt_algo_exists(where->only);
+}
+
 tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   tutti_status status = tt_alive();
   if (!status) status = check(q, prices);
@@ -58,7 +67,8 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   p->problem = (tt_problem){.coll = q->coll, .root = q->root,
                             .needs = tt_needs_of(q->coll, q->type, q->op)};
   if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
-  if (q->net) status = tt_machine_parse(&where.machine, q->net, "the figures");
+  if (q->only && *q->only) status = only_these(q, &where);
+  if (!status && q->net) status = tt_machine_parse(&where.machine, q->net, "the figures");
   if (!status) status = tt_wish_parse(q->algo, q->ranks, &p->wish);
   if (!status) status = tt_chooser_new(&where, &p->chooser);
   if (status)

@@ -8,7 +8,7 @@
 
 /* Beyond so many ranks a plan that is not the same from every rank is priced only where
  * there is no other: all ranks would have to be built, by every one of them. */
-enum { MOST_PLAYED = 1024, MOST_SLICED = 64 };
+enum { MOST_PLAYED = 1024, MOST_SLICED = 64, MOST_LOOKS = 100000000 };
 static const int slicings[] = {2, 4, 8};
 
 /* ---- building ---- */
@@ -18,14 +18,21 @@ static tutti_status build(const char *name, tt_ask ask, int rank, tt_sched **out
   return tt_algo_build(name, &ask, out);
 }
 
-/* Those that rank 0 receives from. */
+/* Those that rank 0 receives from. All that each sends is looked through. */
 static tutti_status build_senders(const char *name, const tt_ask *ask, tt_sched **all) {
   tutti_status status = TUTTI_OK;
+  double messages = 0, senders = 0;
+  for (uint32_t i = 0; i < all[0]->nsteps; i++) messages += all[0]->steps[i].peers.count;
   for (uint32_t i = 0; i < all[0]->nsteps && !status; i++) {
     const tt_step *step = &all[0]->steps[i];
     for (int k = 0; tt_step_receives(step) && k < step->peers.count && !status; k++) {
       const int peer = tt_peer_rank(&step->peers, k, ask->ranks);
-      if (!all[peer]) status = build(name, *ask, peer, &all[peer]);
+      if (all[peer]) continue;
+      senders++;
+      status = build(name, *ask, peer, &all[peer]);
+      if (!status && messages * senders > MOST_LOOKS)
+        status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
+                         ask->ranks);
     }
   }
   return status;
@@ -120,15 +127,27 @@ static bool add(tt_candidates *list, const char *name, int slices) {
   return true;
 }
 
-static bool list_all(const tt_chooser *c, tutti_coll coll, tt_candidates *list) {
-  char name[TT_NAME];
-  for (int i = 0; tt_algo_plan(c->setting.ranks, c->setting.levels, i, name, sizeof name); i++) {
-    const size_t ways = slices_help(c, name, coll) ? sizeof slicings / sizeof *slicings : 0;
-    if (!add(list, name, 1)) return false;
-    for (size_t k = 0; k < ways; k++)
-      if (!add(list, name, slicings[k])) return false;
-  }
+static bool add_sliced(const tt_chooser *c, tutti_coll coll, tt_candidates *list,
+                       const char *name) {
+  const size_t ways = slices_help(c, name, coll) ? sizeof slicings / sizeof *slicings : 0;
+  if (!add(list, name, 1)) return false;
+  for (size_t k = 0; k < ways; k++)
+    if (!add(list, name, slicings[k])) return false;
   return true;
+}
+
+/* All that are proposed; or those of one family; or one plan, proposed or not. */
+static bool list_all(const tt_chooser *c, tutti_coll coll, tt_candidates *list) {
+  const tt_setting *s = &c->setting;
+  const size_t n = strlen(s->only);
+  char name[TT_NAME];
+  bool ok = true;
+  if (strchr(s->only, '(')) return add_sliced(c, coll, list, s->only);
+  for (int i = 0; ok && tt_algo_plan(s->ranks, s->levels, i, name, sizeof name); i++)
+    if (n ? strncmp(name, s->only, n) == 0 && (!name[n] || name[n] == '(')
+          : tt_algo_does(name, coll))
+      ok = add_sliced(c, coll, list, name);
+  return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
 }
 
 const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll) {

@@ -29,6 +29,7 @@ typedef struct tt_setting {
   tt_has_loop_fn *has_loop; /* of shared memory; may be NULL */
   char levels[TT_NAME];     /* of a network, as "rack:3 node:16 core:4"; or empty */
   int flight;               /* slices that run at once */
+  char only[TT_NAME];       /* if not empty: no other plan is a candidate; or family */
 } tt_setting;
 
 /* TUTTI_ERR_ARG: levels and ranks, or levels and figures, do not fit; the sentence says. */
@@ -73,6 +74,8 @@ bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes);
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes);
 double tt_seconds_to_pack(const tt_chooser *c);
 
+/* On more ranks the prover is not asked: it would see all of them. */
+enum { TT_MOST_PROVEN = 4096 };
 /* Those of `needs` that a plan is shown to meet, in place and not. */
 unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs);
 

@@ -1,0 +1,175 @@
+/* plan_price.c - `tutti plan price`: what every plan would take, on any machine, as a table
+ * or a picture; and `tutti explain`: which one is chosen, and why.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "price.h"
+
+const char plan_price_usage[] =
+    "usage: tutti plan price ALGORITHM|all -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"
+    "\n"
+    "The predicted time of a plan, or of all, the fastest first: its critical path on a\n"
+    "network, or on one machine (--shm). * marks the one that would run, ! those that the\n"
+    "op, the contract or --algo rule out.\n"
+    "\n" PRICE_OPTIONS
+    "      --plot FILE        time against size, all plans, as .svg or .png (needs gnuplot)\n";
+
+static int by_time(const void *a, const void *b) {
+  const tutti_offer *x = a, *y = b;
+  if (x->possible != y->possible) return x->possible ? -1 : 1;
+  if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
+  return strcmp(x->name, y->name);
+}
+
+/* All, sorted. NULL and a complaint. */
+static tutti_offer *list(tutti_prices *prices, const price_options *o, int *n) {
+  tutti_offer *offers = NULL, offer = {.size = sizeof offer};
+  *n = 0;
+  for (int i = 0; !tutti_prices_offer(prices, o->bytes, i, 0, &offer); i++) {
+    tutti_offer *more = realloc(offers, (size_t)(*n + 1) * sizeof *offers);
+    if (more) offers = more;
+    if (!more || tutti_prices_offer(prices, o->bytes, i, 1, &offer)) {
+      cli_fail(0, "plan", "%s", more ? tutti_error() : "out of memory");
+      free(offers);
+      return NULL;
+    }
+    offers[(*n)++] = offer;
+  }
+  qsort(offers, (size_t)*n, sizeof *offers, by_time);
+  return offers;
+}
+
+static const char *full_name(const tutti_offer *offer, char text[160]) {
+  snprintf(text, 160, offer->slices > 1 ? "%s in %d slices" : "%s", offer->name, offer->slices);
+  return text;
+}
+
+static bool same(const tutti_offer *a, const tutti_offer *b) {
+  return strcmp(a->name, b->name) == 0 && a->slices == b->slices;
+}
+
+static void print_table(const price_options *o, const tutti_offer *offers, int n,
+                        const tutti_offer *chosen) {
+  char time[24], size[24], name[160];
+  int width = 4, refused = 0;
+  for (int i = 0; i < n; i++)
+    if (offers[i].possible && (int)strlen(full_name(&offers[i], name)) > width)
+      width = (int)strlen(name);
+  printf("%s of %s on %d ranks, predicted\n\n", tutti_coll_name(o->q.coll),
+         price_size((double)o->bytes, size), o->q.ranks);
+  printf("  %-*s %9s %6s %9s %10s  %s\n", width, "plan", "time", "steps", "messages", "bytes",
+         "most of it");
+  for (int i = 0; i < n; i++) {
+    const tutti_offer *x = &offers[i];
+    if (!x->possible) continue;
+    refused += !x->admissible;
+    printf("%c %-*s %9s %6d %9d %10s  %s\n", same(x, chosen) ? '*' : x->admissible ? ' ' : '!',
+           width, full_name(x, name), price_time(x->seconds, time), x->steps, x->messages,
+           price_size(x->vectors * (double)o->bytes, size), x->bound);
+  }
+  printf("\nSteps: messages on the critical path. Messages and bytes: what the busiest rank sends.\n");
+  for (int i = 0, first = 1; i < n && refused; i++) {
+    if (!offers[i].possible || offers[i].admissible || offers[i].slices > 1) continue;
+    if (first) printf("\n");
+    first = 0;
+    printf("! %s: %s\n", offers[i].name, offers[i].why);
+  }
+}
+
+static void print_json(const price_options *o, const tutti_offer *offers, int n,
+                       const tutti_offer *chosen) {
+  printf("{\"collective\": \"%s\", \"ranks\": %d, \"bytes\": %llu, \"chosen\": ",
+         tutti_coll_name(o->q.coll), o->q.ranks, (unsigned long long)o->bytes);
+  cli_json_string(chosen->name, 200);
+  printf(", \"slices\": %d, \"plans\": [", chosen->slices);
+  for (int i = 0; i < n; i++) {
+    const tutti_offer *x = &offers[i];
+    printf(i ? ",\n  {\"plan\": " : "\n  {\"plan\": ");
+    cli_json_string(x->name, 200);
+    printf(", \"slices\": %d, \"possible\": %s, \"admissible\": %s", x->slices,
+           x->possible ? "true" : "false", x->admissible ? "true" : "false");
+    if (x->possible)
+      printf(
+          ", \"seconds\": %.9g, \"latency_s\": %.9g, \"transfer_s\": %.9g, \"arithmetic_s\": %.9g, "
+          "\"processor_s\": %.9g, \"copying_s\": %.9g, \"steps\": %d, \"messages\": %d, "
+          "\"vectors\": %.6g",
+          x->seconds, x->latency, x->transfer, x->arithmetic, x->processor, x->copying, x->steps,
+          x->messages, x->vectors);
+    printf(", \"%s\": ", x->possible && x->admissible ? "bound" : "why");
+    cli_json_string(x->possible && x->admissible ? x->bound : x->why, 400);
+    printf("}");
+  }
+  printf("]}\n");
+}
+
+/* Open the prices; 0 or an exit status. */
+static int open_prices(const char *command, const price_options *o, tutti_prices **prices) {
+  if (!tutti_prices_make(&o->q, prices)) return 0;
+  return cli_fail(CLI_USAGE, command, "%s", tutti_error());
+}
+
+/* Without an argument, or with `all`, everything; the one that would run is marked. */
+static int price(price_options *o) {
+  tutti_prices *prices;
+  if (o->what && strcmp(o->what, "all") != 0) o->q.only = o->what;
+  int status = open_prices("plan", o, &prices), n;
+  if (status) return status;
+  tutti_offer chosen = {.size = sizeof chosen}, *offers = NULL;
+  if (o->plot) status = price_plot(prices, o);
+  if (!status && o->bytes) {
+    offers = list(prices, o, &n);
+    if (!offers) status = CLI_FAILED;
+    if (!status && tutti_prices_chosen(prices, o->bytes, &chosen)) chosen.name[0] = 0;
+    if (!status && !o->json && !offers[0].possible) /* the only one */
+      status = cli_fail(CLI_USAGE, "plan", "%s: %s", offers[0].name, offers[0].why);
+    if (!status) (o->json ? print_json : print_table)(o, offers, n, &chosen);
+  }
+  free(offers);
+  tutti_prices_free(prices);
+  return status ? status : fflush(stdout) ? CLI_FAILED : 0;
+}
+
+int plan_price(int argc, char **argv) {
+  price_options o;
+  int status = price_options_read("plan", argc, argv, &o);
+  if (!status && !o.bytes && !o.plot)
+    status = cli_fail(CLI_USAGE, "plan", "of what size? --size 1MiB, or --plot x.svg for all");
+  if (!status) status = price(&o);
+  price_options_free(&o);
+  return status;
+}
+
+/* ---- tutti explain ---- */
+
+static const char explain_usage[] =
+    "usage: tutti explain -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"
+    "\n"
+    "Which plan would run, what it would take and what for, the next best, which plan\n"
+    "takes over at which size, and why others may not run. A program says the same of\n"
+    "what it runs, once per kind of call, with TUTTI_EXPLAIN=1.\n"
+    "\n" PRICE_OPTIONS;
+
+static int explain(int argc, char **argv) {
+  price_options o;
+  char *text = NULL;
+  tutti_prices *prices = NULL;
+  int status = price_options_read("explain", argc, argv, &o);
+  if (!status && o.what)
+    status = cli_fail(CLI_USAGE, "explain", "'%s' is no option; --algo '%s' asks for a plan",
+                      o.what, o.what);
+  if (!status && !o.bytes) status = cli_fail(CLI_USAGE, "explain", "of what size? --size 1MiB");
+  if (!status && o.plot) status = cli_fail(CLI_USAGE, "explain", "--plot is of `tutti plan price`");
+  if (!status) status = open_prices("explain", &o, &prices);
+  if (!status && tutti_prices_explain(prices, o.bytes, o.json, &text))
+    status = cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
+  if (!status) fputs(text, stdout);
+  tutti_text_free(text);
+  tutti_prices_free(prices);
+  price_options_free(&o);
+  return status ? status : fflush(stdout) ? CLI_FAILED : 0;
+}
+
+const cli_command cmd_explain = {"explain", "say which plan would run, and why", explain_usage,
+                                 explain};

@@ -1,0 +1,49 @@
+/* price.h - what the files of `tutti plan price` and `tutti explain` share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PRICE_H
+#define PRICE_H
+
+#include "cli.h"
+
+typedef struct price_options {
+  tutti_question q;
+  uint64_t bytes;
+  char *figures; /* of --profile and --net, one after another: free it */
+  const char *plot;
+  bool json;
+  const char *what; /* the argument; NULL: none */
+} price_options;
+
+/* Also the description of the options, for the usage pages. */
+#define PRICE_OPTIONS                                                                    \
+  "  -P, --ranks N          how many ranks\n"                                            \
+  "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"           \
+  "  -n, --net FIGURES      alpha=30us,beta=1e-8,gamma=2e-10: a message, a byte sent, a\n" \
+  "                         byte added; beta may be a rate as 10Gbit/s; with levels also\n" \
+  "                         node.alpha=2us; ports=2, half=1, torus=1\n"                  \
+  "  -t, --topo LEVELS      how ranks sit: \"rack:3 node:16 core:4\", node:(4,3,4)\n"    \
+  "      --shm[=RANKS]      ranks that share memory, so many per core (1)\n"             \
+  "      --profile FILE     figures from a file, one a line (tutti info --profile)\n"    \
+  "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"              \
+  "  -d, --type TYPE        float (default), int32 ...\n"                                \
+  "  -o, --op OP            sum (default), max ...\n"                                    \
+  "      --contract any     ranks may differ in how a sum was rounded (same)\n"          \
+  "      --algo WISH        as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                       \
+  "  -j, --json             for programs\n"
+
+/* 0, or an exit status after a complaint. Free with price_options_free. */
+int price_options_read(const char *command, int argc, char **argv, price_options *o);
+void price_options_free(price_options *o);
+
+/* "605 us", "9 KiB"; the text is the caller's. */
+const char *price_time(double seconds, char text[24]);
+const char *price_size(double bytes, char text[24]);
+
+/* `tutti plan price`: an exit status. */
+int plan_price(int argc, char **argv);
+extern const char plan_price_usage[];
+
+/* Time against size, all plans, the chosen ones on top; as .svg or .png. */
+int price_plot(tutti_prices *prices, const price_options *o);
+
+#endif

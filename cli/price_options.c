@@ -1,0 +1,172 @@
+/* price_options.c - the options of `tutti plan price` and `tutti explain`, and times and
+ * sizes in words.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "price.h"
+
+enum { ROOT = 256, SHM, PROFILE, CONTRACT, ALGO, PLOT };
+static const struct option long_options[] = {
+    {"ranks", required_argument, NULL, 'P'},    {"size", required_argument, NULL, 's'},
+    {"net", required_argument, NULL, 'n'},      {"topo", required_argument, NULL, 't'},
+    {"shm", optional_argument, NULL, SHM},      {"profile", required_argument, NULL, PROFILE},
+    {"coll", required_argument, NULL, 'c'},     {"root", required_argument, NULL, ROOT},
+    {"type", required_argument, NULL, 'd'},     {"op", required_argument, NULL, 'o'},
+    {"contract", required_argument, NULL, CONTRACT}, {"algo", required_argument, NULL, ALGO},
+    {"plot", required_argument, NULL, PLOT},    {"json", no_argument, NULL, 'j'},
+    {NULL, 0, NULL, 0},
+};
+
+const char *price_time(double s, char text[24]) {
+  static const char *const unit[] = {"s", "ms", "us", "ns"};
+  int u = 0;
+  while (u < 3 && s < 1) s *= 1000, u++;
+  snprintf(text, 24, "%.*f %s", s >= 99.95 ? 0 : s >= 9.995 ? 1 : 2, s, unit[u]);
+  return text;
+}
+
+const char *price_size(double bytes, char text[24]) {
+  static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int u = 0;
+  while (u < 4 && bytes >= 1024) bytes /= 1024, u++;
+  const bool whole = bytes == (double)(int64_t)bytes;
+  snprintf(text, 24, "%.*f %s", whole || bytes >= 100 ? 0 : bytes >= 10 ? 1 : 2, bytes, unit[u]);
+  return text;
+}
+
+/* The index of a name, with a complaint and -1 if it is none. */
+static int name_of(const char *command, const char *what, const char *text,
+                   const char *(*name)(int), int n) {
+  const char *names[TUTTI_TYPE_COUNT + TUTTI_OP_COUNT + TUTTI_COLL_COUNT + 1] = {NULL};
+  for (int i = 0; i < n; i++) {
+    names[i] = name(i);
+    if (strcmp(names[i], text) == 0) return i;
+  }
+  const char *near = cli_nearest(text, names);
+  cli_fail(0, command, "no %s '%s'; did you mean '%s'?", what, text, near ? near : names[0]);
+  return -1;
+}
+
+static const char *coll_name(int i) {
+  return tutti_coll_name((tutti_coll)i);
+}
+static const char *type_name(int i) {
+  return tutti_type_name((tutti_type)i);
+}
+static const char *op_name(int i) {
+  return tutti_op_name((tutti_op)i);
+}
+
+/* One more piece of figures, on lines of its own: what comes later holds. */
+static int add_figures(const char *command, price_options *o, const char *text) {
+  const size_t before = o->figures ? strlen(o->figures) : 0;
+  char *more = realloc(o->figures, before + strlen(text) + 2);
+  if (!more) return cli_fail(CLI_FAILED, command, "out of memory");
+  o->figures = more;
+  snprintf(more + before, strlen(text) + 2, "%s%s", before ? "\n" : "", text);
+  return 0;
+}
+
+static int add_file(const char *command, price_options *o, const char *path) {
+  char text[1 << 16];
+  FILE *f = fopen(path, "re");
+  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  const bool bad = !f || ferror(f) || n == sizeof text - 1;
+  const int why = errno;
+  if (f) fclose(f);
+  if (bad)
+    return cli_fail(CLI_USAGE, command, "'%s' can not be read: %s", path,
+                    n == sizeof text - 1 ? "it is no profile: too long" : strerror(why));
+  text[n] = 0;
+  return add_figures(command, o, text);
+}
+
+static int read_shm(const char *command, price_options *o) {
+  double crowd = 1;
+  if (optarg && (!cli_seconds(optarg, &crowd) || crowd > 4096))
+    return cli_fail(CLI_USAGE, command, "--shm=%s: ranks per core, such as 1 or 2.5", optarg);
+  o->q.crowd = crowd;
+  return 0;
+}
+
+static int read_contract(const char *command, price_options *o) {
+  const bool any = strcmp(optarg, "any") == 0;
+  if (!any && strcmp(optarg, "same") != 0)
+    return cli_fail(CLI_USAGE, command, "--contract is same or any, not '%s'", optarg);
+  o->q.contract = any ? TUTTI_CONTRACT_ANY : TUTTI_CONTRACT_SAME;
+  return 0;
+}
+
+static int read_count(const char *command, int c, price_options *o) {
+  long n;
+  if (!cli_int(optarg, c == 'P' ? 1 : 0, 1 << 20, &n))
+    return cli_fail(CLI_USAGE, command, "'%s' is not a number from %d to 1048576", optarg,
+                    c == 'P');
+  *(c == 'P' ? &o->q.ranks : &o->q.root) = (int)n;
+  return 0;
+}
+
+static int read_size(const char *command, price_options *o) {
+  if (cli_size(optarg, &o->bytes)) return 0;
+  return cli_fail(CLI_USAGE, command, "'%s' is no size; 428, 9KB, 64k and 1MiB are", optarg);
+}
+
+static int read_name(const char *command, int c, price_options *o) {
+  int i;
+  if (c == 'c') {
+    i = name_of(command, "collective", optarg, coll_name, TUTTI_COLL_COUNT);
+    o->q.coll = (tutti_coll)i;
+  } else if (c == 'd') {
+    i = name_of(command, "type", optarg, type_name, TUTTI_TYPE_COUNT);
+    o->q.type = (tutti_type)i;
+  } else {
+    i = name_of(command, "op", optarg, op_name, TUTTI_OP_COUNT);
+    o->q.op = (tutti_op)i;
+  }
+  return i < 0 ? CLI_USAGE : 0;
+}
+
+static int read_one(const char *command, int c, char **argv, price_options *o) {
+  switch (c) {
+    case 'P':
+    case ROOT: return read_count(command, c, o);
+    case 's': return read_size(command, o);
+    case 'n': return add_figures(command, o, optarg);
+    case PROFILE: return add_file(command, o, optarg);
+    case 't': o->q.topo = optarg; return 0;
+    case SHM: return read_shm(command, o);
+    case 'c':
+    case 'd':
+    case 'o': return read_name(command, c, o);
+    case CONTRACT: return read_contract(command, o);
+    case ALGO: o->q.algo = optarg; return 0;
+    case PLOT: o->plot = optarg; return 0;
+    case 'j': o->json = true; return 0;
+    default: return cli_bad_option(command, c, argv, long_options);
+  }
+}
+
+int price_options_read(const char *command, int argc, char **argv, price_options *o) {
+  *o = (price_options){.q = {.size = sizeof o->q, .type = TUTTI_FLOAT}};
+  opterr = 0;
+  optind = 1;
+  int status = 0;
+  for (int c; !status && (c = getopt_long(argc, argv, ":P:s:n:t:c:d:o:j", long_options, NULL)) != -1;)
+    status = read_one(command, c, argv, o);
+  if (!status && argc - optind > 1)
+    status = cli_fail(CLI_USAGE, command,
+                      "'%s' is one argument too many; put a name with spaces in quotes",
+                      argv[optind + 1]);
+  if (!status && !o->q.ranks) status = cli_fail(CLI_USAGE, command, "on how many ranks? -P N");
+  if (!status) o->what = argv[optind];
+  o->q.net = o->figures;
+  return status;
+}
+
+void price_options_free(price_options *o) {
+  free(o->figures);
+  o->figures = NULL;
+}

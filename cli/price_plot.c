@@ -1,0 +1,78 @@
+/* price_plot.c - time against size, drawn by gnuplot: all plans thin, those that would run
+ * thick, each where it does.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "price.h"
+
+enum { PER_OCTAVE = 2 };
+static const double first = 4, last = 1 << 28;
+
+static double step(double bytes) {
+  return bytes * (PER_OCTAVE == 2 ? 1.4142135623730951 : 2);
+}
+
+static void data_of_all(FILE *p, tutti_prices *prices, int plans) {
+  tutti_offer o = {.size = sizeof o};
+  fprintf(p, "$all << EOD\n");
+  for (int i = 0; i < plans; i++) {
+    for (double b = first; b <= last; b = step(b))
+      if (!tutti_prices_offer(prices, (uint64_t)b, i, 0, &o) && o.possible)
+        fprintf(p, "%g %g\n", b, 1e6 * o.seconds);
+    fprintf(p, "\n\n");
+  }
+  fprintf(p, "EOD\n");
+}
+
+/* A block of points per plan that is chosen; their names, apart by newlines, in `names`. */
+static int data_of_chosen(FILE *p, tutti_prices *prices, char *names, size_t size) {
+  tutti_offer o = {.size = sizeof o};
+  char before[160] = "", name[160];
+  int n = 0;
+  size_t at = 0;
+  names[0] = 0;
+  fprintf(p, "$chosen << EOD\n");
+  for (double b = first; b <= last; b = step(b)) {
+    if (tutti_prices_chosen(prices, (uint64_t)b, &o)) continue;
+    snprintf(name, sizeof name, o.slices > 1 ? "%s in %d slices" : "%s", o.name, o.slices);
+    if (strcmp(name, before) != 0) {
+      if (n) fprintf(p, "%g %g\n\n\n", b, 1e6 * o.seconds);
+      if (at < size) at += (size_t)snprintf(names + at, size - at, "%s\n", name);
+      n++;
+    }
+    snprintf(before, sizeof before, "%s", name);
+    fprintf(p, "%g %g\n", b, 1e6 * o.seconds);
+  }
+  fprintf(p, "EOD\n");
+  return n;
+}
+
+int price_plot(tutti_prices *prices, const price_options *o) {
+  FILE *p = cli_gnuplot("plan", o->plot);
+  if (!p) return CLI_FAILED;
+  tutti_offer offer = {.size = sizeof offer};
+  char names[4096];
+  int plans = 0;
+  while (!tutti_prices_offer(prices, 4, plans, 0, &offer)) plans++;
+  data_of_all(p, prices, plans);
+  const int chosen = data_of_chosen(p, prices, names, sizeof names);
+  fprintf(p,
+          "set title '%s on %d ranks, predicted: all %d plans, and what would run' noenhanced\n"
+          "set logscale xy\nset grid\nset key left top noenhanced\nset xlabel 'bytes'\n"
+          "set ylabel 'time (us)'\nset xrange [4:268435456]\nset format x '%%.0b %%B'\nset xtics 4,16\n"
+          "plot $all using 1:2 with lines lc rgb '#c8ccd4' title 'all plans'",
+          tutti_coll_name(o->q.coll), o->q.ranks, plans);
+  static const char *const colours[] = {"#1f5fa8", "#e07b00", "#2e8b57", "#a8325e", "#6a51a3",
+                                        "#8c6d1f"};
+  char *name = names;
+  for (int i = 0; i < chosen && *name; i++) {
+    const int length = (int)strcspn(name, "\n");
+    fprintf(p, ", \\\n  $chosen index %d using 1:2 with lines lw 4 lc rgb '%s' title '%.*s'", i,
+            colours[i % 6], length, name);
+    name += length + (name[length] == '\n');
+  }
+  fprintf(p, "\n");
+  return cli_gnuplot_close("plan", p, o->plot);
+}
