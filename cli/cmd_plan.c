@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "plan.h"
-#include "price.h"
+#include "pricing.h"
 
 static const char usage[] =
     "usage: tutti plan list [-P N] [--coll COLLECTIVE]\n"

@@ -27,7 +27,7 @@ static bool ends(const char *path, const char *end) {
 
 int cli_plot_ready(const char *command, const char *path) {
   if (!ends(path, ".svg") && !ends(path, ".png"))
-    return cli_fail(CLI_USAGE, command, "--plot writes .svg or .png, not '%s'", path);
+    return cli_fail(CLI_USAGE, command, "--plot '%s' is neither a .svg nor a .png", path);
   if (strpbrk(path, "'\n"))
     return cli_fail(CLI_USAGE, command, "--plot takes no file name with quotes or newlines");
   FILE *f = fopen(path, "ae");

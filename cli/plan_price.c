@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "price.h"
+#include "pricing.h"
 
 const char plan_price_usage[] =
     "usage: tutti plan price ALGORITHM|all -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "price.h"
+#include "pricing.h"
 
 enum { ROOT = 256, SHM, PROFILE, CONTRACT, ALGO, PLOT };
 static const struct option long_options[] = {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "price.h"
+#include "pricing.h"
 
 enum { PER_OCTAVE = 2 };
 static const double first = 4, last = 1 << 28;

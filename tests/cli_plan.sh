@@ -145,7 +145,7 @@ while IFS=$tab read -r sentence arguments; do
   eval "job plan $arguments"
   ok "plan $arguments: refused" all "status 2" one_line "says \"$sentence\""
 done <<END
-list, show, check or draw\\?${tab}
+list, show, check, draw or price\\?${tab}
 no 'plan drwa'; did you mean 'draw'\\?${tab}drwa
 draw what\\?${tab}draw
 say for how many ranks: -P N${tab}draw doubling

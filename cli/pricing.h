@@ -1,7 +1,7 @@
-/* price.h - what the files of `tutti plan price` and `tutti explain` share.
+/* pricing.h - what the files of `tutti plan price` and `tutti explain` share.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PRICE_H
-#define PRICE_H
+#ifndef PRICING_H
+#define PRICING_H
 
 #include "cli.h"
 

@@ -1,0 +1,143 @@
+/* price.c - what prices and choices cost, and whether the choice is right by brute force.
+ *
+ *   price        a line each: what, how much, unit
+ *   price -l     for programs: name and number
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "comm.h"
+
+static const char cluster[] = "alpha=30us,beta=1e-8,gamma=2e-10"; /* paper 001, table 2 */
+static bool list;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void say(const char *key, const char *what, double value, const char *unit) {
+  if (list)
+    printf("%s %.6g\n", key, value);
+  else
+    printf("%-66s %9.3g %s\n", what, value, unit);
+}
+
+static void check(tutti_status status) {
+  if (!status) return;
+  fprintf(stderr, "price: %s\n", tutti_error());
+  exit(1);
+}
+
+static tutti_prices *prices_of(int ranks, tutti_type type, const char *only) {
+  const tutti_question q = {
+      .size = sizeof q, .ranks = ranks, .type = type, .net = cluster, .only = only};
+  tutti_prices *p;
+  check(tutti_prices_make(&q, &p));
+  return p;
+}
+
+/* Milliseconds for all vectors of coefficients; the least of a few, for they are the same. */
+static void building(int ranks, const char *key) {
+  double least = 1e9;
+  char what[100];
+  int n = 0;
+  for (int k = 0; k < 7; k++) {
+    tutti_prices *p = prices_of(ranks, TUTTI_FLOAT, NULL);
+    tutti_offer o = {.size = sizeof o};
+    const double start = now();
+    check(tutti_prices_offer(p, 1, 0, 0, &o));
+    const double took = now() - start;
+    if (took < least) least = took;
+    for (n = 0; !tutti_prices_offer(p, 1, n, 0, &o);) n++;
+    tutti_prices_free(p);
+  }
+  snprintf(what, sizeof what, "%d plans on %d ranks: coefficients of all, once", n, ranks);
+  say(key, what, 1e3 * least, "ms");
+}
+
+/* Microseconds to price them all at another size, and to choose. */
+static void evaluating(void) {
+  tt_setting where = {.ranks = 127, .flight = TT_FLIGHT};
+  tt_chooser *c;
+  tt_choice choice;
+  const tt_wish none = {0};
+  tt_machine_net(&where.machine);
+  check(tt_chooser_new(&where, &c));
+  tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 9216, .needs = TT_NEED_SAME};
+  check(tt_choose(c, &p, &none, &choice));
+  enum { TIMES = 2000 };
+  double start = now(), most = 0;
+  for (int i = 0; i < TIMES; i++) {
+    p.bytes = 4 + (uint64_t)i * 997;
+    const double one = now();
+    check(tt_choose(c, &p, &none, &choice));
+    if (i > TIMES / 2 && now() - one > most) most = now() - one;
+  }
+  say("evaluate", "127 ranks: a new size, all plans evaluated and one chosen", 1e6 * (now() - start) / TIMES,
+      "us");
+  tt_chooser_free(c);
+}
+
+/* Nanoseconds to find the plan of a call of the same kind again. */
+static void again(void) {
+  tutti_comm *comm;
+  const tt_plan *plan;
+  check(tutti_comm_from_threads(1, &comm));
+  tt_call call = {.coll = TUTTI_ALLREDUCE, .count = 1000, .type = TUTTI_FLOAT, .op = TUTTI_SUM};
+  enum { TIMES = 10000000 };
+  check(tt_plan_for(comm, &call, false, &plan));
+  const double start = now();
+  for (int i = 0; i < TIMES; i++) {
+    tt_plan_for(comm, &call, false, &plan);
+    __asm__ volatile("" ::: "memory");
+  }
+  say("again", "the next call of the same kind: its plan", 1e9 * (now() - start) / TIMES, "ns");
+  tutti_comm_free(comm);
+}
+
+static void many_ranks(const char *name, const char *key) {
+  char what[100];
+  tutti_offer o = {.size = sizeof o};
+  const double start = now();
+  tutti_prices *p = prices_of(100000, TUTTI_FLOAT, name);
+  check(tutti_prices_offer(p, 1 << 20, 0, 1, &o));
+  snprintf(what, sizeof what, "%s on 100,000 ranks: priced from nothing", name);
+  say(key, what, 1e3 * (now() - start), "ms");
+  tutti_prices_free(p);
+}
+
+/* Is there a plan that may run and is cheaper, played at that very size? */
+static void brute_force(void) {
+  static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_INT32};
+  double worst = 0;
+  int sizes = 0;
+  for (int t = 0; t < 2; t++) {
+    tutti_prices *p = prices_of(127, types[t], NULL);
+    for (double bytes = 4; bytes < 1.01e8; bytes *= 1.8, sizes++) {
+      tutti_offer chosen = {.size = sizeof chosen}, o = {.size = sizeof o};
+      check(tutti_prices_chosen(p, (uint64_t)bytes, &chosen));
+      for (int i = 0; !tutti_prices_offer(p, (uint64_t)bytes, i, 1, &o); i++)
+        if (o.admissible && chosen.seconds / o.seconds > worst) worst = chosen.seconds / o.seconds;
+    }
+    tutti_prices_free(p);
+  }
+  char what[100];
+  snprintf(what, sizeof what, "127 ranks, %d sizes: the choice over the cheapest of all, at worst", sizes);
+  say("brute", what, worst, "times");
+}
+
+int main(int argc, char **argv) {
+  list = argc > 1 && strcmp(argv[1], "-l") == 0;
+  building(127, "build127");
+  building(16, "build16");
+  evaluating();
+  again();
+  many_ranks("fold(halving)", "huge_halving");
+  many_ranks("fold(ring)", "huge_ring");
+  brute_force();
+  return 0;
+}
