@@ -3,6 +3,7 @@
  * Idea       five tables one after another. Pairs: every (type, op) that there is; and
  *            again, with helpers. Shapes: every algorithm x collective, on two counts.
  *            Helped: every form of the algorithm that has helpers. Sample: anything.
+ *            On many ranks only every algorithm, twice, and a sample.
  *            What a table does not fix is drawn from the seed. The full product
  *            (TUTTI_TEST_ALL=1) fixes more: pairs x algorithms x collectives x in
  *            place, and algorithms x collectives x counts x in place x slices.
@@ -179,6 +180,20 @@ static bool from_tables(cover_case *c, size_t n) {
   return n < shapes + SAMPLE;
 }
 
+/* On many ranks: every algorithm, on an allreduce and on something that it does. */
+enum { MANY = 9 };
+static void from_few(cover_case *c, size_t n) {
+  const size_t all = (size_t)algos();
+  if (n >= 2 * all) return;
+  set_algo(c, (int)(n % all), c->seed);
+  c->coll = TUTTI_ALLREDUCE;
+  for (uint64_t u = c->seed; n >= all && c->coll == TUTTI_ALLREDUCE; u = cover_mix(u + 1)) {
+    const tutti_coll coll = (tutti_coll)(u % TUTTI_COLL_COUNT);
+    if (strcmp(c->algo, "auto") == 0 || tt_algo_does(c->algo, coll)) c->coll = coll;
+    if (u % 16 == 0) break;
+  }
+}
+
 static size_t product(void) {
   return (size_t)algos() * (PAIRS * REDUCING * 3 + TUTTI_COLL_COUNT * COUNTS * 3 * SLICES);
 }
@@ -210,7 +225,7 @@ static size_t tables(void) {
 }
 
 size_t cover_cases(int ranks) {
-  (void)ranks;
+  if (ranks >= MANY && !cover_all()) return 2 * (size_t)algos() + SAMPLE;
   return tables() + (cover_all() ? product() : 0);
 }
 
@@ -218,7 +233,10 @@ cover_case cover_case_at(int ranks, uint64_t seed, size_t n) {
   cover_case c = {.ranks = ranks};
   uint64_t state = cover_mix(seed ^ cover_mix((uint64_t)ranks << 40 ^ n));
   draw(&c, &state);
-  if (!from_tables(&c, n)) from_product(&c, n - tables());
+  if (ranks >= MANY && !cover_all())
+    from_few(&c, n);
+  else if (!from_tables(&c, n))
+    from_product(&c, n - tables());
   if (cover_prefix(c.coll) && c.op == TUTTI_AVG) c.op = TUTTI_SUM;
   return c;
 }

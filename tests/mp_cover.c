@@ -1,7 +1,7 @@
 /* mp_cover.c - the covering table on ranks that are processes.
  *
  * Usage      TUTTI_TEST_SEED=n repeats a run, TUTTI_TEST_CASE='...' one case.
- * Ranks: 1 2 3 4 5 7 8
+ * Ranks: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
