@@ -7,7 +7,7 @@
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
-#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-price
+#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-price | bench-schedules
 #   make install | uninstall     PREFIX=/usr/local DESTDIR=
 #   make examples | format | clean
 # CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set. SPDX-License-Identifier: BSD-3-Clause
@@ -154,14 +154,14 @@ coverage:
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder) and MORE (options) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price schedules)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
 # kernels.c looks at single kernels; the others see what everybody sees.
 $(BUILD)/bench/%.o: TTFLAGS = $(BASE)
-$(BUILD)/bench/price.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
+$(BUILD)/bench/price.o $(BUILD)/bench/schedules.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
 $(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
 $(BENCHBIN): %: %.o $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
@@ -189,6 +189,8 @@ bench-kernels: $(BUILD)/bench/kernels
 	@$(BUILD)/bench/kernels
 bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
+bench-schedules: $(BUILD)/bench/schedules
+	@$(BUILD)/bench/schedules
 bench-wait: all $(BUILD)/bench/late
 	@echo "rank 0 comes a second late to an allreduce; processor time (user + system), us"
 	@printf '%6s %17s %12s %16s\n' ranks "greatest waiter" "mean waiter" "returned after"
@@ -234,5 +236,5 @@ format:
 
 .PHONY: all examples programs check check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bars bench-engine \
-        bench-kernels bench-wait bench-many bench-price
+        bench-kernels bench-wait bench-many bench-price bench-schedules
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d)

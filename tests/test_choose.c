@@ -93,11 +93,10 @@ static void nothing_admissible_is_cheaper(void **state) {
           tt_choice choice;
           tt_terms terms;
           tt_offer o;
-          int messages;
-          double vectors;
+          tt_sends sends;
           assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
           assert_int_equal(tt_offer_terms(c, choice.name, choice.slices, p.coll, 0, (double)bytes,
-                                          &terms, &messages, &vectors),
+                                          &terms, &sends),
                            TUTTI_OK);
           for (int i = 0; tt_offer_at(c, &p, &none, i, true, &o); i++)
             if (o.possible && !o.lacks && o.seconds < terms.time * (1 - 1e-6))

@@ -88,10 +88,13 @@ void tutti_prices_free(tutti_prices *p) {
 static tutti_status add_detail(tutti_prices *p, tutti_offer *offer, uint64_t bytes) {
   const tt_profile *profile = tt_chooser_profile(p->chooser);
   tt_terms t;
+  tt_sends sends;
   tutti_status status =
       tt_offer_terms(p->chooser, offer->name, offer->slices, p->problem.coll, p->problem.root,
-                     (double)bytes, &t, &offer->messages, &offer->vectors);
+                     (double)bytes, &t, &sends);
   if (status) return status;
+  offer->messages = sends.messages;
+  offer->vectors = sends.vectors;
   offer->seconds = t.time;
   for (int l = 0; l < profile->levels; l++) {
     offer->latency += t.latency[l];

@@ -238,13 +238,13 @@ bool tt_offer_at(tt_chooser *c, const tt_problem *p, const tt_wish *wish, int i,
 }
 
 tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, tutti_coll coll, int root,
-                            double bytes, tt_terms *terms, int *messages, double *vectors) {
+                            double bytes, tt_terms *terms, tt_sends *sends) {
   tt_play *play;
   tutti_status status = tt_candidate_play(c, name, slices, coll, root, false, &play);
   if (status) return status;
   if (!tt_play_at(play, bytes, terms))
     status = tt_fail(TUTTI_ERR_MEMORY, "%s can not be priced: out of memory", name);
-  tt_play_busiest(play, messages, vectors);
+  *sends = tt_play_busiest(play);
   tt_play_free(play);
   return status;
 }

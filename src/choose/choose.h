@@ -98,6 +98,6 @@ bool tt_offer_at(tt_chooser *c, const tt_problem *problem, const tt_wish *wish, 
 /* Where the time of a plan goes, at this size. TUTTI_ERR_UNSUPPORTED with the reason if it
  * is not possible. */
 tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, tutti_coll coll, int root,
-                            double bytes, tt_terms *terms, int *messages, double *vectors);
+                            double bytes, tt_terms *terms, tt_sends *sends);
 
 #endif

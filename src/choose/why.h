@@ -16,8 +16,7 @@ typedef struct tt_why {
   tt_problem problem;
   tt_choice choice;
   tt_terms terms;
-  int messages;   /* most that one rank sends */
-  double vectors; /* the same in vectors */
+  tt_sends sends; /* most that one rank sends */
   int next;       /* the next best that are admissible */
   tt_offer others[TT_NEXT];
   int spans; /* what is chosen from `from` bytes on */

@@ -108,7 +108,7 @@ static void say_refused(tt_text *t, const tt_why *w) {
 
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   const tt_profile *p = tt_chooser_profile(c);
-  char text[24], size[24], bound[64];
+  char text[24], size[24], bound[64], where[40];
   tt_text_add(t, "%s of %s on %d ranks: ", tutti_coll_name(w->problem.coll),
               tt_size_words((double)w->problem.bytes, size), p->ranks);
   say_plan(t, w->choice.name, w->choice.slices);
@@ -116,8 +116,14 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
   tt_why_bound(p, &w->terms, bound, sizeof bound);
   tt_text_add(t, "Predicted: %s, most of it %s; the busiest rank sends %d message%s, %s\n",
-              tt_time_words(w->terms.time, text), bound, w->messages, w->messages == 1 ? "" : "s",
-              tt_size_words(w->vectors * (double)w->problem.bytes, size));
+              tt_time_words(w->terms.time, text), bound, w->sends.messages,
+              w->sends.messages == 1 ? "" : "s",
+              tt_size_words(w->sends.vectors * (double)w->problem.bytes, size));
+  for (int l = 0; l < p->levels && p->levels > 1; l++)
+    tt_text_add(t, "%s%s%s", l ? ", " : "  at most ",
+                tt_size_words(w->sends.level[l] * (double)w->problem.bytes, size),
+                between(p, l, where));
+  if (p->levels > 1) tt_text_add(t, "\n");
   say_parts(t, p, &w->terms);
   if (w->next) tt_text_add(t, "Next best:\n");
   for (int i = 0; i < w->next; i++) {
@@ -150,13 +156,14 @@ static void json_plan(tt_text *t, const char *name, int slices) {
   tt_text_add(t, ", \"slices\": %d", slices);
 }
 
-static void json_parts(tt_text *t, const tt_profile *p, const tt_terms *x) {
+static void json_parts(tt_text *t, const tt_profile *p, const tt_why *w) {
+  const tt_terms *x = &w->terms;
   tt_text_add(t, "\"levels\": [");
   for (int l = 0; l < p->levels; l++) {
     tt_text_add(t, "%s{\"name\": ", l ? ", " : "");
     json_string(t, p->levels > 1 ? p->tree.level[l].name : "");
-    tt_text_add(t, ", \"messages\": %d, \"latency_s\": %.9g, \"transfer_s\": %.9g}", x->messages[l],
-                x->latency[l], x->transfer[l]);
+    tt_text_add(t, ", \"messages\": %d, \"latency_s\": %.9g, \"transfer_s\": %.9g, \"vectors\": %.6g}",
+                x->messages[l], x->latency[l], x->transfer[l], w->sends.level[l]);
   }
   tt_text_add(t,
               "], \"processor_s\": %.9g, \"copying_s\": %.9g, \"arithmetic_s\": %.9g, "
@@ -175,8 +182,9 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
   else
     tt_text_add(t, "null");
   tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ", w->terms.time,
-              w->messages, w->vectors);
-  json_parts(t, p, &w->terms);
+              w->sends.messages,
+              w->sends.vectors);
+  json_parts(t, p, w);
   tt_text_add(t, ",\n \"next\": [");
   for (int i = 0; i < w->next; i++) {
     tt_text_add(t, "%s{", i ? ", " : "");

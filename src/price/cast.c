@@ -103,17 +103,18 @@ uint32_t tt_play_events(const tt_play *play) {
   return play->steps + play->deals;
 }
 
-void tt_play_busiest(const tt_play *play, int *messages, double *vectors) {
-  int sent = 0;
-  double share = 0;
-  *messages = 0;
-  *vectors = 0;
-  for (uint32_t d = 0; d < play->deals; d++) { /* a rank's stand together */
-    if (d && play->deal[d].sender != play->deal[d - 1].sender) sent = 0, share = 0;
-    share += play->deal[d].share;
-    if (++sent > *messages) *messages = sent;
-    if (share > *vectors) *vectors = share;
+tt_sends tt_play_busiest(const tt_play *play) {
+  tt_sends most = {0}, rank = {0};
+  for (uint32_t i = 0; i < play->deals; i++) { /* a rank's stand together */
+    const tt_deal *d = &play->deal[i];
+    if (i && d->sender != d[-1].sender) rank = (tt_sends){0};
+    rank.vectors += d->share;
+    rank.level[d->level] += d->share;
+    if (++rank.messages > most.messages) most.messages = rank.messages;
+    if (rank.vectors > most.vectors) most.vectors = rank.vectors;
+    if (rank.level[d->level] > most.level[d->level]) most.level[d->level] = rank.level[d->level];
   }
+  return most;
 }
 
 void tt_play_free(tt_play *play) {

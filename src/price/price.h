@@ -69,8 +69,13 @@ tt_play *tt_play_slices(const tt_play *whole, int slices, int flight);
 bool tt_play_at(tt_play *play, double bytes, tt_terms *terms);
 /* Steps and messages. */
 uint32_t tt_play_events(const tt_play *play);
-/* What the busiest rank sends: messages, and how many times the vector. */
-void tt_play_busiest(const tt_play *play, int *messages, double *vectors);
+/* What the busiest rank sends: messages, and how many times the vector; and the same of
+ * the busiest one at each level. */
+typedef struct tt_sends {
+  int messages;
+  double vectors, level[TT_TREE_LEVELS];
+} tt_sends;
+tt_sends tt_play_busiest(const tt_play *play);
 void tt_play_free(tt_play *play);
 
 /* ---- the time as a function of the size ---- */
