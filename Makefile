@@ -154,14 +154,14 @@ coverage:
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder) and MORE (options) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price schedules)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price building)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
 # kernels.c looks at single kernels; the others see what everybody sees.
 $(BUILD)/bench/%.o: TTFLAGS = $(BASE)
-$(BUILD)/bench/price.o $(BUILD)/bench/schedules.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
+$(BUILD)/bench/price.o $(BUILD)/bench/building.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
 $(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
 $(BENCHBIN): %: %.o $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
@@ -189,8 +189,8 @@ bench-kernels: $(BUILD)/bench/kernels
 	@$(BUILD)/bench/kernels
 bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
-bench-schedules: $(BUILD)/bench/schedules
-	@$(BUILD)/bench/schedules
+bench-schedules: $(BUILD)/bench/building
+	@$(BUILD)/bench/building
 bench-wait: all $(BUILD)/bench/late
 	@echo "rank 0 comes a second late to an allreduce; processor time (user + system), us"
 	@printf '%6s %17s %12s %16s\n' ranks "greatest waiter" "mean waiter" "returned after"

@@ -1,4 +1,4 @@
-/* schedules.c - how long it takes to build one rank's schedule, and to prove all of them.
+/* building.c - how long it takes to build one rank's schedule, and to prove all of them.
  *
  * A line per algorithm: microseconds to build that of a rank in the middle of P, the least
  * of a few; milliseconds to prove those of all ranks of 127.
