@@ -209,8 +209,8 @@ bool tt_tree_samples(int ranks, int i, char *params, size_t size) {
 }
 
 bool tt_tree_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  static const char *const plans[] = {"radix=4",           "chain,segments=8", "binary,segments=4",
-                                      "double",            "double,segments=4"};
+  static const char *const plans[] = {"radix=4", "chain,segments=8", "double",
+                                      "double,segments=4"};
   enum { PLANS = sizeof plans / sizeof *plans };
   const bool flat = i < PLANS;
   (void)ranks;
