@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum kind { SECONDS, PER_BYTE, COUNT, YES } kind;
+typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, YES } kind;
 
 typedef struct figure {
   const char *name;
@@ -39,6 +39,7 @@ static const figure of_all[] = {
     {"shm.message", SECONDS, AT(message), "to send one, or to receive one"},
     {"shm.again", SECONDS, AT(again), "each further one of the same step"},
     {"shm.copy", PER_BYTE, AT(copy), "a byte in, or out"},
+    {"shm.piece", BYTES, AT(piece), "after which a reader on a core of its own begins to copy"},
     {"shm.loop.message", SECONDS, AT(loop_message), "to send one from a loop of its own"},
     {"shm.loop.again", SECONDS, AT(loop_again), "each further one"},
     {"shm.loop.copy", PER_BYTE, AT(loop_copy), "a byte in, or out"},
@@ -61,6 +62,7 @@ void tt_machine_net(tt_machine *machine) {
                           .message = 0.25e-6,
                           .again = 0.25e-6,
                           .copy = 0.03e-9,
+                          .piece = 65536,
                           .loop_message = 0.08e-6,
                           .loop_again = 0.02e-6,
                           .loop_copy = 0.0145e-9};
@@ -130,7 +132,13 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
     *(int *)((char *)of + f->at) = (int)value;
     return TUTTI_OK;
   }
-  const double value = f->kind == SECONDS ? seconds(at) : per_byte(at);
+  double value = f->kind == SECONDS ? seconds(at) : f->kind == BYTES ? -1 : per_byte(at);
+  if (f->kind == BYTES) {
+    uint64_t bytes;
+    const char *stop = tt_size_read(at, &bytes);
+    if (!stop || !ends(stop)) return expected(r, at, "a size such as 64KiB");
+    value = (double)bytes;
+  }
   if (value < 0)
     return expected(r, at,
                     f->kind == SECONDS ? "a time such as 30us"
@@ -214,6 +222,7 @@ static void print_table(tt_text *t, const char *level, const figure *table, int 
     tt_text_add(t, "%-17s = %-9s  # %s%s\n", name, value,
                 table[i].kind == SECONDS    ? "s: "
                 : table[i].kind == PER_BYTE ? "s/B: "
+                : table[i].kind == BYTES    ? "B: "
                                             : "",
                 table[i].meaning);
   }
@@ -270,5 +279,6 @@ void tt_profile_shm(const tt_machine *m, int ranks, double crowd, bool loop, tt_
   p->again = loop ? m->loop_again : m->again;
   p->copy = loop ? m->loop_copy : m->copy;
   p->published = loop;
+  p->piece = crowd > 1 || loop ? 0 : m->piece;
   p->cores = crowd > 1 ? ranks / crowd : ranks;
 }

@@ -34,6 +34,7 @@ typedef struct tt_machine {
   double wake; /* s until a waiting rank sees what came; each has a core */
   double turn; /* s a rank waits per rank that its core has, where it must be scheduled */
   double message, again, copy;
+  double piece; /* B after which a reader on a core of its own begins to copy */
   double loop_message, loop_again, loop_copy;
 } tt_machine;
 

@@ -101,6 +101,22 @@ static bool is_free(stage *s, const server *x, double at, uint32_t what, tt_mome
   return false;
 }
 
+/* A message that is read as it is written: its reader is not done before its last piece,
+ * which it copies when its writer is done. */
+static void lag(stage *s, uint32_t d) {
+  const tt_play *play = s->play;
+  const tt_deal *deal = &play->deal[d];
+  const tt_job *to = &play->job[deal->to];
+  tt_moment *m = &s->moment[deal->to];
+  const double all = s->bytes * (to->copying + to->reducing), bytes = s->bytes * deal->share;
+  const double rest = bytes > play->profile.piece ? all * play->profile.piece / bytes : all;
+  const double floor = s->moment[deal->from].end + play->profile.reach[deal->level].delay + rest;
+  if (floor <= m->floor) return;
+  m->floor = floor;
+  m->rest = floor - s->moment[deal->from].end;
+  m->writer = deal->from;
+}
+
 /* A message comes through a port of its reader. */
 static void enter(stage *s, double at, uint32_t d) {
   const tt_play *play = s->play;
@@ -112,6 +128,7 @@ static void enter(stage *s, double at, uint32_t d) {
   if (!is_free(s, in, at, what, m)) return;
   m->end = at + p->reach[deal->level].alpha + s->bytes * deal->slope;
   *in = (server){m->end, what};
+  if (p->piece > 0) lag(s, d);
   come(s, deal->to, m->end + p->reach[deal->level].delay, what);
   if (!buffered(p) && --from->needs == 0) end_step(s, deal->from, m->end, what);
 }
@@ -128,8 +145,10 @@ static void leave(stage *s, double at, uint32_t d) {
   *out = (server){at + p->reach[deal->level].alpha + s->bytes * deal->slope, what};
   s->moment[what].end = out->free;
   s->moment[what + play->deals].cause = s->moment[what].cause;
+  s->moment[what + play->deals].rest = s->moment[what].rest;
   if (d + 1 < play->deal_at[deal->from + 1]) {
     s->moment[what + 1].cause = s->moment[what].cause;
+    s->moment[what + 1].rest = s->moment[what].rest;
     push(s, at, what + 1);
   }
   const server *in = s->in + deal->reader * (uint32_t)p->ports;
@@ -149,6 +168,10 @@ static void work(stage *s, double at, uint32_t step) {
   server *cpu = &s->processor[job->player];
   if (takes > 0 && !is_free(s, cpu, at, step, m)) return;
   m->end = at + takes;
+  if (m->floor > m->end)
+    m->end = m->floor;
+  else
+    m->rest = 0;
   if (takes > 0) *cpu = (server){m->end, step};
   s->ended++;
   const uint32_t lo = play->deal_at[step], hi = play->deal_at[step + 1];
@@ -156,7 +179,10 @@ static void work(stage *s, double at, uint32_t step) {
   if (lo == hi || buffered(&play->profile)) end_step(s, step, m->end, step);
   if (lo == hi) return;
   s->moment[play->steps + lo].cause = step;
-  push(s, m->end, play->steps + lo);
+  const double bytes = s->bytes * play->deal[lo].share, piece = play->profile.piece;
+  const double early = piece > 0 && bytes > piece ? s->bytes * job->copying * (1 - piece / bytes) : 0;
+  s->moment[play->steps + lo].rest = early; /* it leaves before its step ends */
+  push(s, m->end - early, play->steps + lo);
 }
 
 /* ---- the whole ---- */
@@ -170,7 +196,8 @@ static bool set_up(stage *s, tt_play *play, double bytes) {
   s->out = s->processor + players;
   s->in = s->out + ports;
   for (size_t i = 0; i < n; i++)
-    s->moment[i] = (tt_moment){0, 0, NOTHING, i < play->steps ? play->job[i].needs : 0};
+    s->moment[i] =
+        (tt_moment){.cause = NOTHING, .needs = i < play->steps ? play->job[i].needs : 0};
   for (uint32_t i = 0; i < play->steps; i++)
     if (!play->job[i].needs) push(s, 0, i);
   return true;
@@ -180,15 +207,23 @@ static bool set_up(stage *s, tt_play *play, double bytes) {
 static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
   const tt_play *play = s->play;
   uint32_t next = NOTHING;
+  double early = 0; /* how long before the end of the step its message left */
   while (what != NOTHING) {
     const tt_moment *m = &s->moment[what];
-    if (what < play->steps) {
+    if (what < play->steps && m->rest > 0) { /* the last piece, after its writer's end */
+      const int last = play->profile.levels - 1;
+      t->latency[last] += play->profile.reach[last].delay;
+      t->copying += m->rest - play->profile.reach[last].delay;
+      t->fixed += m->rest;
+    } else if (what < play->steps) {
       const tt_job *job = &play->job[what];
+      const double copying = s->bytes * job->copying - early;
       t->processor += job->processor;
-      t->copying += s->bytes * job->copying;
+      t->copying += copying;
       t->reducing += s->bytes * job->reducing;
-      t->fixed += job->processor;
-      t->slope += job->copying + job->reducing;
+      t->fixed += job->processor + (early > 0 ? copying : 0);
+      t->slope += early > 0 ? 0 : job->copying + job->reducing;
+      early = 0;
     } else {
       const tt_deal *d = &play->deal[(what - play->steps) % play->deals];
       const tt_reach *reach = &play->profile.reach[d->level];
@@ -198,9 +233,10 @@ static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
       t->messages[d->level]++;
       t->fixed += latency;
       t->slope += d->slope;
+      if (m->cause < play->steps) early = m->rest;
     }
     next = what;
-    what = m->cause;
+    what = what < play->steps && m->rest > 0 ? m->writer : m->cause;
   }
 }
 

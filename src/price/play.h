@@ -31,7 +31,10 @@ typedef struct tt_job {
  * held is free at once. A message that enters as it leaves begins by the same cause. */
 typedef struct tt_moment {
   double ready, end;
-  uint32_t cause, needs;
+  double floor;          /* of a step that receives: not before this ... */
+  double rest;           /* ... which is so long after ... */
+  uint32_t cause, needs; /* (or, if the floor holds, ... */
+  uint32_t writer;       /* ... this step has ended) */
 } tt_moment;
 
 typedef struct tt_event {

@@ -37,6 +37,7 @@ typedef struct tt_profile {
   double message;                 /* s of the processor to send or receive one */
   double again;                   /* s for each further peer of the same step */
   double copy;                    /* s/B that the processor moves at either end */
+  double piece;                   /* B after which a reader begins to copy; 0: after all */
   bool published;                 /* what goes to several readers is copied once */
   bool lent;                      /* the readers find it where it is */
   double cores;                   /* that all ranks share; 0: each has its own */
