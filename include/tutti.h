@@ -127,9 +127,9 @@ typedef enum tutti_op {
 TUTTI_API size_t tutti_type_size(tutti_type type);
 /** "float", "bf16", ...; "?" for a number that is no type. */
 TUTTI_API const char *tutti_type_name(tutti_type type);
-/** "sum", "minloc", ..., "user"; "?" for a number that is no op. */
+/** "sum", "minloc", ..., "user", "scaled"; "?" for a number that is no op. */
 TUTTI_API const char *tutti_op_name(tutti_op op);
-/** 1 if `type` has `op`, else 0. User-defined ops say 1 for every type. */
+/** 1 if `type` has `op`, else 0. Ops of tutti_op_create say 1 for every type. */
 TUTTI_API int tutti_type_has_op(tutti_type type, tutti_op op);
 
 /** dst[i] = a[i] op b[i] for i < count; dst may equal a or b. Must be
@@ -144,6 +144,19 @@ typedef void tutti_op_fn(const void *a, const void *b, void *dst, size_t count,
  *               uses it any more.
  *  Returns      TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY (1000 are in use). */
 TUTTI_API tutti_status tutti_op_create(tutti_op_fn *fn, void *ctx, int commutative, tutti_op *op);
+
+/** Register an op that sums what each rank has multiplied by a factor of its own:
+ *  the sum over r of factor_r * x_r, as TUTTI_SUM adds it. On every rank alike.
+ *
+ *  factor       of this rank; finite. Rounded to the type (fp16, bf16: to float),
+ *               as is the product. It need not be the same on all ranks.
+ *  Types        floating point and complex (both parts are multiplied); integers
+ *               have no such op: TUTTI_ERR_OP.
+ *  The product is made where src is copied anyhow, on its way to the peers; where
+ *  they would read src itself (tutti_mem_alloc), it is one pass more, into dst.
+ *  src is not written (out of place).
+ *  Returns      TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY (1000 ops are in use). */
+TUTTI_API tutti_status tutti_op_create_scaled(double factor, tutti_op *op);
 TUTTI_API tutti_status tutti_op_free(tutti_op op);
 
 /* ------------------------------------------------------- communicators --- */

@@ -15,8 +15,9 @@
 
 #include "tutti.h"
 
-enum { COVER_USER = TUTTI_OP_COUNT, COVER_ORDERED, COVER_OPS }; /* user-defined: +, and not */
-enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED };              /* mixed: on odd ranks only */
+/* User-defined: one that commutes, one that does not; a sum of what is multiplied before. */
+enum { COVER_USER = TUTTI_OP_COUNT, COVER_ORDERED, COVER_SCALED, COVER_OPS };
+enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED }; /* mixed: on odd ranks only */
 enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT };
 /* Whose memory: malloc's, tutti's; tutti's on odd ranks; as each buffer's chance has it. */
 enum { COVER_MALLOC, COVER_TUTTI_MEMORY, COVER_ODD, COVER_EACH };
@@ -34,7 +35,7 @@ typedef struct cover_case {
   size_t count;
   int root, in_place, slices, memory, manner, spread;
   int helpers; /* so many ranks, the last ones, bring no data */
-  int rough; /* floats that round: same bits on all ranks, close to the sum */
+  int rough;   /* floats that round: same bits on all ranks, close to the sum */
   uint64_t seed;
 } cover_case;
 
@@ -71,10 +72,19 @@ int cover_origin(const cover_case *c, int rank, size_t i, size_t *at, size_t *ru
 
 /* ---- data (cover_data.c) ---- */
 
+typedef struct cover_ops { /* handles of the user-defined ops */
+  tutti_op user, ordered;
+  tutti_op scaled[2]; /* of this rank: exact, rough */
+} cover_ops;
+
 size_t cover_align(tutti_type type);
 uint64_t cover_mix(uint64_t x);
 /* Elements 0 .. n-1 of rank `rank`'s input. */
 void cover_fill(const cover_case *c, int rank, void *to, size_t n);
+/* By what a rank's input is multiplied for COVER_SCALED; such ops, into ops->scaled. */
+double cover_factor(int rough, int rank);
+bool cover_make_scaled(cover_ops *ops, int rank);
+void cover_drop_scaled(const cover_ops *ops);
 /* The sum over the first `ranks` ranks, by a loop in rank order; *size, if not NULL, that
  * of the magnitudes as doubles (rough cases). */
 void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *size);
@@ -84,10 +94,6 @@ void cover_user_op(const void *a, const void *b, void *dst, size_t n, tutti_type
 void cover_ordered_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx);
 
 /* ---- running (cover_run.c) ---- */
-
-typedef struct cover_ops { /* handles of the user-defined ops */
-  tutti_op user, ordered;
-} cover_ops;
 
 /* This rank's part of a case. True if all is well; else `why` says what is not,
  * and *over that the communicator is broken. `side` is another communicator of

@@ -1,9 +1,10 @@
 /* cover_case.c - which cases there are.
  *
- * Idea       five tables one after another. Pairs: every (type, op) that there is; and
+ * Idea       six tables one after another. Pairs: every (type, op) that there is; and
  *            again, with helpers. Shapes: every algorithm x collective, on two counts.
- *            Helped: every form of the algorithm that has helpers. Sample: anything.
- *            On many ranks only every algorithm, twice, and a sample.
+ *            Scaled: every algorithm, with what multiplies before it sums. Helped: every
+ *            form of the algorithm that has helpers. Sample: anything. On many ranks only
+ *            every algorithm, twice, and a sample.
  *            What a table does not fix is drawn from the seed. The full product
  *            (TUTTI_TEST_ALL=1) fixes more: pairs x algorithms x collectives x in
  *            place, and algorithms x collectives x counts x in place x slices.
@@ -36,6 +37,7 @@ uint64_t cover_seed(void) {
 }
 
 bool cover_has_op(tutti_type type, int op) {
+  if (op == COVER_SCALED) return type >= TUTTI_FP16 && tutti_type_has_op(type, TUTTI_SUM);
   return op >= COVER_USER || tutti_type_has_op(type, (tutti_op)op);
 }
 
@@ -177,7 +179,15 @@ static bool from_tables(cover_case *c, size_t n) {
     if (n % 2) c->count = 1 + c->seed % 200;
     return true;
   }
-  return n < shapes + SAMPLE;
+  n -= shapes;
+  if (n < (size_t)algos()) {
+    c->coll = reducing[c->seed % REDUCING];
+    set_algo(c, (int)n, c->seed);
+    c->op = COVER_SCALED;
+    c->type = (tutti_type)(TUTTI_FP16 + c->seed / 64 % (TUTTI_COMPLEX_DOUBLE + 1 - TUTTI_FP16));
+    return true;
+  }
+  return n - (size_t)algos() < SAMPLE;
 }
 
 /* On many ranks: every algorithm, on an allreduce and on something that it does. */
@@ -221,7 +231,7 @@ static void from_product(cover_case *c, size_t n) {
 }
 
 static size_t tables(void) {
-  return 2 * PAIRS + HELPED + (size_t)algos() * TUTTI_COLL_COUNT * 2 + SAMPLE;
+  return 2 * PAIRS + HELPED + (size_t)algos() * (TUTTI_COLL_COUNT * 2 + 1) + SAMPLE;
 }
 
 size_t cover_cases(int ranks) {
@@ -245,6 +255,7 @@ cover_case cover_case_at(int ranks, uint64_t seed, size_t n) {
 
 static const char *op_name(int op) {
   if (op == COVER_USER) return "user";
+  if (op == COVER_SCALED) return "scaled";
   return op == COVER_ORDERED ? "ordered" : tutti_op_name((tutti_op)op);
 }
 
@@ -254,8 +265,7 @@ void cover_print(const cover_case *c, char *line, size_t size) {
            "manner=%d spread=%d rough=%d helpers=%d seed=%llu",
            c->ranks, c->algo, tutti_coll_name(c->coll), tutti_type_name(c->type), op_name(c->op),
            c->count, c->root, c->in_place, c->slices, c->memory, c->manner, c->spread, c->rough,
-           c->helpers,
-           (unsigned long long)c->seed);
+           c->helpers, (unsigned long long)c->seed);
 }
 
 bool cover_parse(const char *line, cover_case *c) {

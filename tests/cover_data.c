@@ -20,8 +20,11 @@ static bool is_pair(tutti_type t) {
 static bool is_complex(tutti_type t) {
   return t == TUTTI_COMPLEX_FLOAT || t == TUTTI_COMPLEX_DOUBLE;
 }
+static bool is_users(int op) {
+  return op == COVER_USER || op == COVER_ORDERED;
+}
 static bool sums(int op) {
-  return op == TUTTI_SUM || op == TUTTI_AVG;
+  return op == TUTTI_SUM || op == TUTTI_AVG || op == COVER_SCALED;
 }
 
 size_t cover_align(tutti_type t) {
@@ -99,7 +102,7 @@ static void fill_bits(const cover_case *c, uint64_t u, void *to) {
 
 void cover_fill(const cover_case *c, int rank, void *to, size_t n) {
   const size_t size = tutti_type_size(c->type);
-  const bool bits = c->type <= TUTTI_UINT64 || c->op >= COVER_USER || !cover_reduces(c->coll);
+  const bool bits = c->type <= TUTTI_UINT64 || is_users(c->op) || !cover_reduces(c->coll);
   char *at = to;
   for (size_t i = 0; i < n; i++, at += size) {
     uint64_t u = cover_mix(cover_mix(c->seed + (uint64_t)rank * 0x9e3779b97f4a7c15u) ^
@@ -157,6 +160,30 @@ void cover_ordered_op(const void *a, const void *b, void *dst, size_t n, tutti_t
   }
 }
 
+/* ---- what is multiplied before it is summed ---- */
+
+double cover_factor(int rough, int rank) {
+  static const double exact_ones[] = {2, -1, 1}, rough_ones[] = {0.3, 1.7, -1, 1};
+  return rough ? rough_ones[rank % 4] : exact_ones[rank % 3];
+}
+
+bool cover_make_scaled(cover_ops *ops, int rank) {
+  for (int rough = 0; rough < 2; rough++)
+    if (tutti_op_create_scaled(cover_factor(rough, rank), &ops->scaled[rough])) return false;
+  return true;
+}
+
+void cover_drop_scaled(const cover_ops *ops) {
+  for (int rough = 0; rough < 2; rough++) tutti_op_free(ops->scaled[rough]);
+}
+
+static void fill_scaled(const cover_case *c, int rank, void *to, size_t n) {
+  const size_t each = tutti_type_size(c->type);
+  cover_fill(c, rank, to, n);
+  for (size_t i = 0; c->op == COVER_SCALED && i < n; i++)
+    one_times(c->type, (char *)to + i * each, cover_factor(c->rough, rank));
+}
+
 /* ---- the plain loop ---- */
 
 static double magnitude(tutti_type t, const void *p) {
@@ -169,19 +196,19 @@ void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *si
   const size_t each = tutti_type_size(c->type);
   static _Thread_local unsigned char next[COVER_PERIOD * 16];
   char *sum = to;
-  cover_fill(c, 0, to, n);
+  fill_scaled(c, 0, to, n);
   for (size_t i = 0; size && i < n; i++) size[i] = magnitude(c->type, sum + i * each);
   for (int r = 1; r < ranks; r++) {
-    cover_fill(c, r, next, n);
+    fill_scaled(c, r, next, n);
     for (size_t i = 0; size && i < n; i++) size[i] += magnitude(c->type, next + i * each);
     if (c->op == COVER_USER)
       cover_user_op(to, next, to, n, c->type, NULL);
     else if (c->op == COVER_ORDERED)
       cover_ordered_op(to, next, to, n, c->type, NULL);
-    for (size_t i = 0; c->op < COVER_USER && i < n; i++) {
+    for (size_t i = 0; !is_users(c->op) && i < n; i++) {
       unsigned char result[16];
       const void *in[] = {sum + i * each, next + i * each};
-      one(c->type, (tutti_op)c->op, result, in, 2);
+      one(c->type, c->op == COVER_SCALED ? TUTTI_SUM : (tutti_op)c->op, result, in, 2);
       memcpy(sum + i * each, result, each);
     }
   }
@@ -199,7 +226,7 @@ static bool close_to(tutti_type t, const void *got, const void *want, double siz
 
 bool cover_same(const cover_case *c, const void *got, const void *want, double size) {
   if (memcmp(got, want, tutti_type_size(c->type)) == 0) return true;
-  if (c->op >= COVER_USER || c->type <= TUTTI_UINT64) return false;
+  if (is_users(c->op) || c->type <= TUTTI_UINT64) return false;
   if (is_pair(c->type)) { /* what lies between value and index does not count */
     pair a = get_pair(c->type, got), b = get_pair(c->type, want);
     return a.v == b.v && a.l == b.l && a.i == b.i;

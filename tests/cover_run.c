@@ -127,9 +127,10 @@ static void tear_down(bench *b) {
 
 /* ---- the call ---- */
 
-static tutti_op handle(const cover_ops *ops, int op) {
-  if (op == COVER_USER) return ops->user;
-  return op == COVER_ORDERED ? ops->ordered : (tutti_op)op;
+static tutti_op handle(const cover_ops *ops, const cover_case *c) {
+  if (c->op == COVER_USER) return ops->user;
+  if (c->op == COVER_SCALED) return ops->scaled[c->rough != 0];
+  return c->op == COVER_ORDERED ? ops->ordered : (tutti_op)c->op;
 }
 
 /* The counts of all ranks; the caller's to free. */
@@ -151,7 +152,7 @@ static tutti_status block_varied(tutti_comm *m, tutti_op op, const cover_case *c
 
 static tutti_status block(tutti_comm *m, const cover_ops *ops, const cover_case *c, const void *src,
                           void *dst) {
-  const tutti_op op = handle(ops, c->op);
+  const tutti_op op = handle(ops, c);
   if (cover_varied(c)) return block_varied(m, op, c, src, dst);
   switch (c->coll) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(m, src, dst, c->count, c->type, op);
@@ -187,7 +188,7 @@ static tutti_status start_varied(tutti_comm *m, tutti_op op, const cover_case *c
 
 tutti_status cover_start(tutti_comm *m, const cover_ops *ops, const cover_case *c, const void *src,
                          void *dst, tutti_request **r) {
-  const tutti_op op = handle(ops, c->op);
+  const tutti_op op = handle(ops, c);
   const bool keep = c->manner == COVER_PERSISTENT;
 #define START(name, ...) \
   return (keep ? tutti_##name##_init : tutti_##name##_start)(m, src, dst, __VA_ARGS__, r)

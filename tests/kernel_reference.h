@@ -253,6 +253,29 @@ static void one(tutti_type t, tutti_op op, void *out, const void *const *in, int
     one_pair(t, op, out, in, n);
 }
 
+/* ---- the product before a sum ---- */
+
+static inline void one_times(tutti_type t, void *p, double factor) {
+  volatile float by = (float)factor, x;
+  volatile double d;
+  uint16_t h;
+  if (t == TUTTI_FP16 || t == TUTTI_BF16) {
+    const format f = t == TUTTI_FP16 ? FP16 : BF16;
+    memcpy(&h, p, 2);
+    x = (float)decode(f, h) * by;
+    h = encode(f, x);
+    memcpy(p, &h, 2);
+  } else if (t == TUTTI_FLOAT || t == TUTTI_COMPLEX_FLOAT) {
+    x = get_float(p) * by;
+    put_float(p, x);
+    if (t == TUTTI_COMPLEX_FLOAT) one_times(TUTTI_FLOAT, (char *)p + 4, factor);
+  } else {
+    d = get_double(p) * factor;
+    put_double(p, d);
+    if (t == TUTTI_COMPLEX_DOUBLE) one_times(TUTTI_DOUBLE, (char *)p + 8, factor);
+  }
+}
+
 /* ---- the division of avg ---- */
 
 static void one_scale(tutti_type t, void *p, int ranks) {

@@ -59,7 +59,7 @@ static void fill(const job *j) {
 }
 
 static tutti_status begin(job *j, bool persistent) {
-  static const cover_ops ops = {TUTTI_SUM, TUTTI_SUM};
+  static const cover_ops ops = {.user = TUTTI_SUM, .ordered = TUTTI_SUM};
   const cover_case c = case_of(j, persistent);
   fill(j);
   return cover_start(j->comm, &ops, &c, j->src, j->dst, &j->request);

@@ -133,7 +133,7 @@ bool scene_verify(tutti_comm *base, uint64_t seed) {
   const int P = tutti_comm_size(base);
   tutti_comm *comm;
   bool ok = CHECK(!tutti_barrier(base)), over = false;
-  static const cover_ops ops = {TUTTI_SUM, TUTTI_SUM};
+  static const cover_ops ops = {.user = TUTTI_SUM, .ordered = TUTTI_SUM};
   char why[500];
   setenv("TUTTI_VERIFY", "1", 1);
   ok = ok && CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_dup(base, &comm));

@@ -1,6 +1,7 @@
 /* test_args.c - bad input: every call that cannot be made says so, in a status and
  * a sentence that names the thing.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -299,6 +300,44 @@ static void others(void **state) {
   tutti_job_free(NULL);
 }
 
+/* ---- sums of what is multiplied before ---- */
+
+static void scaled_sums(void **state) {
+  float x[] = {1, 2, 3}, y[] = {0, 0, 0};
+  tutti_comm *alone;
+  tutti_request *r;
+  tutti_op op, again;
+  (void)state;
+  REFUSES(tutti_op_create_scaled(2, NULL), TUTTI_ERR_ARG, "tutti_op_create_scaled: op is NULL");
+  REFUSES(tutti_op_create_scaled(NAN, &op), TUTTI_ERR_ARG, "nan, is no finite number");
+  REFUSES(tutti_op_create_scaled(-INFINITY, &op), TUTTI_ERR_ARG, "-inf, is no finite number");
+  assert_int_equal(tutti_op_create_scaled(2, &op), TUTTI_OK);
+  assert_string_equal(tutti_op_name(op), "scaled");
+  for (int t = 0; t < TUTTI_TYPE_COUNT; t++)
+    assert_int_equal(tutti_type_has_op((tutti_type)t, op),
+                     t >= TUTTI_FP16 && t <= TUTTI_COMPLEX_DOUBLE);
+  REFUSES(tutti_allreduce(comms[1], x, y, 3, TUTTI_INT32, op), TUTTI_ERR_OP,
+          "type int32 has no op scaled");
+  REFUSES(tutti_reduce(comms[1], x, y, 1, TUTTI_FLOAT_INT, op, 1), TUTTI_ERR_OP,
+          "float_int has no op scaled");
+  /* what remembers the op does not take another one, behind the same handle, for it */
+  assert_int_equal(tutti_comm_from_threads(1, &alone), TUTTI_OK);
+  assert_int_equal(tutti_allreduce(alone, x, y, 3, TUTTI_FLOAT, op), TUTTI_OK);
+  assert_true(x[2] == 3 && y[2] == 6);
+  assert_int_equal(tutti_allreduce_init(alone, x, y, 3, TUTTI_FLOAT, op, &r), TUTTI_OK);
+  assert_int_equal(tutti_op_free(op), TUTTI_OK);
+  REFUSES(tutti_allreduce(alone, x, y, 3, TUTTI_FLOAT, op), TUTTI_ERR_OP, "nor registered");
+  assert_int_equal(tutti_op_create_scaled(-5, &again), TUTTI_OK);
+  assert_int_equal(again, op);
+  assert_int_equal(tutti_allreduce(alone, x, x, 3, TUTTI_FLOAT, again), TUTTI_OK);
+  assert_true(x[0] == -5 && x[2] == -15);
+  assert_int_equal(tutti_request_start(r), TUTTI_OK);
+  REFUSES(tutti_request_wait(&r), TUTTI_ERR_OP, "has been freed");
+  assert_int_equal(tutti_request_free(&r), TUTTI_OK);
+  assert_int_equal(tutti_comm_free(alone), TUTTI_OK);
+  assert_int_equal(tutti_op_free(again), TUTTI_OK);
+}
+
 /* ---- a thousand ops, and no more ---- */
 
 static void too_many_ops(void **state) {
@@ -320,6 +359,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(counts, make, drop),
       cmocka_unit_test_setup_teardown(lists, make, drop),
       cmocka_unit_test_setup_teardown(others, make, drop),
+      cmocka_unit_test_setup_teardown(scaled_sums, make, drop),
       cmocka_unit_test(too_many_ops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

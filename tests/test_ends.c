@@ -49,6 +49,7 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
          BAD(tutti_mem_alloc(c, 8, &memory), no, words) + BAD(tutti_mem_free(c, x), no, words) +
          BAD(tutti_finalize(), no, words) +
          BAD(tutti_op_create(cover_user_op, NULL, 1, &op), no, words) +
+         BAD(tutti_op_create_scaled(2, &op), no, words) +
          BAD(tutti_op_free(TUTTI_OP_USER), no, words) + BAD(tutti_job_create(1, &job), no, words) +
          BAD(tutti_comm_plan(c, TUTTI_REDUCE, 1, TUTTI_INT8, TUTTI_SUM, name, 80), no, words) +
          BAD(tutti_schedule_text("naive", TUTTI_ALLREDUCE, 2, -1, 0, 0, &text), no, words) +

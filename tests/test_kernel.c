@@ -229,6 +229,7 @@ static void test_table(void **unused) {
   for (int s = 0; (set = tt_kernel_set_at(s)); s++)
     for (tutti_type t = 0; t < TUTTI_TYPE_COUNT; t++) {
       assert_int_equal(set->scale[t] != NULL, tutti_type_has_op(t, TUTTI_AVG));
+      assert_int_equal(set->times[t] != NULL, t >= TUTTI_FP16 && tutti_type_has_op(t, TUTTI_AVG));
       for (tutti_op op = 0; op < TUTTI_OP_COUNT; op++) {
         int has = tutti_type_has_op(t, op);
         assert_int_equal(set->reduce[t][op] != NULL, has);
@@ -327,6 +328,30 @@ static void test_scale(void **unused) {
     }
 }
 
+/* ---- the product of a scaled sum ---- */
+
+static void test_times(void **unused) {
+  (void)unused;
+  static const double factors[] = {0, 1, -1, 0.5, 3, 1e-3, -1.0 / 3, 1e30, 0x1p-130};
+  const tt_kernel_set *set;
+  for (tutti_type t = TUTTI_FP16; t <= TUTTI_COMPLEX_DOUBLE; t++)
+    for (size_t i = 0; i < 3 * sizeof factors / sizeof *factors; i++) {
+      unsigned char *x = place(inputs[0], t), *y = place(inputs[1], t);
+      const size_t size = tutti_type_size(t), bytes = 1000 * size;
+      const double factor = factors[i / 3];
+      fill(t, x, 1000, (int)i % 3);
+      memcpy(expected, x, bytes);
+      for (size_t k = 0; k < 1000; k++) one_times(t, expected + k * size, factor);
+      for (int s = 0; (set = tt_kernel_set_at(s)); s++) {
+        set->times[t](y, x, 1000, factor);
+        memcpy(target, x, bytes);
+        set->times[t](target, target, 1000, factor);
+        if (memcmp(target, expected, bytes) != 0 || memcmp(y, expected, bytes) != 0)
+          fail_msg("%s %s * %g", set->name, tutti_type_name(t), factor);
+      }
+    }
+}
+
 int main(void) {
   const char *seed = getenv("TUTTI_TEST_SEED");
   state = seed ? strtoull(seed, NULL, 0) : 20240229;
@@ -334,9 +359,9 @@ int main(void) {
   for (int s = 0; tt_kernel_set_at(s); s++) printf(" %s", tt_kernel_set_at(s)->name);
   printf("\n");
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_table),        cmocka_unit_test(test_conversions),
-      cmocka_unit_test(test_scale),        cmocka_unit_test(test_user_ops),
-      cmocka_unit_test(test_every_kernel),
+      cmocka_unit_test(test_table), cmocka_unit_test(test_conversions),
+      cmocka_unit_test(test_scale), cmocka_unit_test(test_user_ops),
+      cmocka_unit_test(test_times), cmocka_unit_test(test_every_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,15 +31,18 @@ static void *live(void *arg) {
   const int P = tutti_comm_size(me->comm);
   const size_t n = me->only ? 1 : cover_cases(P);
   bool over = false;
+  cover_ops mine = ops;
+  if (!cover_make_scaled(&mine, tutti_comm_rank(me->comm))) me->failed++;
   for (size_t i = 0; i < n && !over; i++, me->cases++) {
     cover_case c = me->only ? *me->only : cover_case_at(P, seed, i);
     char line[400], why[700];
-    if (cover_run(me->comm, me->side, &ops, &c, &over, why, sizeof why)) continue;
+    if (cover_run(me->comm, me->side, &mine, &c, &over, why, sizeof why)) continue;
     me->failed++;
     cover_print(&c, line, sizeof line);
     print_error("rank %d: %s\nrepeat it: TUTTI_TEST_CASE='%s' build/tests/test_threads\n",
                 tutti_comm_rank(me->comm), why, line);
   }
+  cover_drop_scaled(&mine);
   return NULL;
 }
 

@@ -26,7 +26,7 @@ void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
 }
 
 static int words_of(const tt_record *r, char *text, size_t size) {
-  const char *op = r->op >= TUTTI_OP_USER ? "user" : tutti_op_name((tutti_op)r->op);
+  const char *op = tt_op_kind_name(r->op);
   if (r->coll == TUTTI_BARRIER) return snprintf(text, size, "barrier");
   const bool rooted = tt_coll_rooted((tutti_coll)r->coll);
   const bool part = r->coll == TUTTI_ALLREDUCE && r->root, varied = !rooted && !part && r->root;

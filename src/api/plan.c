@@ -24,10 +24,10 @@ static uint64_t size_of(const tutti_comm *comm, const tt_call *c) {
 static uint64_t key_of(const tutti_comm *comm, const tt_call *c, bool in_place) {
   uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
                   (uint64_t)in_place << 28 | (uint64_t)c->everyone << 30 |
-                  (uint64_t)c->varied << 31 |
-                  (uint64_t)(uint32_t)c->root << 32;
-  /* a freed handle may come back for an op of another kind */
-  if (tt_coll_reduces(c->coll) && tt_op_commutative(c->op)) what |= 1u << 29;
+                  (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32;
+  /* a freed handle may come back for another op */
+  const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
+  if (user) what = tt_mix(what) ^ user->serial;
   uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ size_of(comm, c));
   return key ? key : 1;
 }
@@ -35,9 +35,9 @@ static uint64_t key_of(const tutti_comm *comm, const tt_call *c, bool in_place) 
 /* All that must be the same on all ranks; handles of user ops may differ. */
 static uint32_t hash_of(const tutti_comm *comm, const tt_call *c, const tt_sched *sched, int slices,
                         tt_shape shape) {
-  unsigned op = c->op < TUTTI_OP_USER ? c->op : TUTTI_OP_USER + (unsigned)tt_op_commutative(c->op);
-  uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)op << 16 |
-                      (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32);
+  uint64_t h =
+      tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)tt_op_kind(c->op) << 16 |
+             (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32);
   h = tt_mix(h ^ size_of(comm, c));
   h = tt_mix(h ^ (uint64_t)sched->data);
   for (const char *name = sched->name; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
@@ -72,7 +72,7 @@ static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape)
   for (int in_place = 0; in_place < 2 && *shape; in_place++) {
     tt_ask other = *ask;
     tt_sched **all;
-    other.in_place = in_place;
+    other.in_place = false;
     tutti_status status = tt_algo_build_all(mine->name, &other, &all);
     if (status) return status;
     if (tt_shape_of(all, ask->ranks) != *shape) *shape = TT_SHAPE_NONE;
@@ -195,6 +195,8 @@ static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan) {
+  /* what is multiplied before is read from another place than where the sum goes */
+  if (tt_coll_reduces(call->coll) && tt_op_factor(call->op) != 1) in_place = false;
   uint64_t key = key_of(comm, call, in_place);
   tt_plan *p = &comm->plans[key % TT_PLANS];
   *plan = p;

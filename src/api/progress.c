@@ -31,7 +31,7 @@ static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const 
   const tt_record record = {stamp,
                             (uint32_t)call->coll,
                             (uint32_t)call->type,
-                            (uint32_t)call->op,
+                            tt_op_kind(call->op),
                             table                        ? plan->counts
                             : tt_coll_rooted(call->coll) ? (uint32_t)call->root
                                                          : call->buffers,

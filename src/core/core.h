@@ -37,10 +37,12 @@ const char *tt_size_read(const char *text, uint64_t *bytes);
 /* ---- types and ops ---- */
 
 typedef struct tt_user_op {
-  tutti_op_fn *fn;
+  tutti_op_fn *fn; /* NULL: a sum of what is multiplied by the factor before */
   void *ctx;
+  double factor;
   bool commutative;
   bool used;
+  uint32_t serial; /* no other op of this process had it, with this handle or another */
 } tt_user_op;
 
 /* The user op behind a handle, or NULL. Valid until tutti_op_free. */
@@ -49,6 +51,11 @@ bool tt_type_valid(tutti_type type);
 size_t tt_type_align(tutti_type type); /* of a valid type, in bytes */
 bool tt_op_valid(tutti_op op);
 bool tt_op_commutative(tutti_op op);
+/* By what the input is multiplied before it is summed; 1: by nothing. */
+double tt_op_factor(tutti_op op);
+/* What of an op is the same on all ranks: itself, or what kind of op was registered. */
+unsigned tt_op_kind(tutti_op op);
+const char *tt_op_kind_name(unsigned kind);
 /* May another grouping of the operands give other bits? Of user ops nobody knows. */
 bool tt_op_rounds(tutti_type type, tutti_op op);
 

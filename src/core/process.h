@@ -16,6 +16,7 @@ typedef struct tt_process_context {
   atomic_int forked;     /* set in a child made by fork() */
   atomic_int hooked;     /* the fork hook is installed */
   tt_user_op *user_ops;  /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
+  uint32_t op_serial;    /* of the last that was registered */
   tutti_comm *base;      /* hidden parent of what tutti_comm_from_env hands out */
   tutti_comm *in_flight; /* communicators with requests in flight, linked */
   atomic_int in_flight_count;

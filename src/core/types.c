@@ -110,6 +110,27 @@ bool tt_op_commutative(tutti_op op) {
   return user ? user->commutative : true;
 }
 
+static bool scales(const tt_user_op *user) {
+  return user && !user->fn;
+}
+
+double tt_op_factor(tutti_op op) {
+  const tt_user_op *user = tt_op_user(op);
+  return scales(user) ? user->factor : 1;
+}
+
+enum { ORDERED = TUTTI_OP_USER, COMMUTATIVE, SCALED };
+
+unsigned tt_op_kind(tutti_op op) {
+  if (op < TUTTI_OP_USER) return op;
+  return scales(tt_op_user(op)) ? SCALED : tt_op_commutative(op) ? COMMUTATIVE : ORDERED;
+}
+
+const char *tt_op_kind_name(unsigned kind) {
+  if (kind < TUTTI_OP_USER) return tutti_op_name((tutti_op)kind);
+  return kind == SCALED ? "scaled" : "user";
+}
+
 bool tt_op_rounds(tutti_type type, tutti_op op) {
   if ((unsigned)op >= TUTTI_OP_COUNT) return true;
   return (types[type].kind & (REAL | COMPLEX)) &&
@@ -118,37 +139,56 @@ bool tt_op_rounds(tutti_type type, tutti_op op) {
 
 const char *tutti_op_name(tutti_op op) {
   if ((unsigned)op < TUTTI_OP_COUNT) return ops[op].name;
-  return tt_op_user(op) ? "user" : "?";
+  return tt_op_user(op) ? tt_op_kind_name(tt_op_kind(op)) : "?";
 }
 
 int tutti_type_has_op(tutti_type type, tutti_op op) {
   if (!tt_type_valid(type)) return 0;
   if ((unsigned)op < TUTTI_OP_COUNT) return (ops[op].kinds & types[type].kind) != 0;
-  return tt_op_user(op) != NULL;
+  const tt_user_op *user = tt_op_user(op);
+  return user && (user->fn || (types[type].kind & (REAL | COMPLEX)));
 }
 
-static tutti_op claim(tutti_op_fn *fn, void *ctx, int commutative) {
+static tutti_op claim(const tt_user_op *op) {
   const int room = TUTTI_OP_USER_END - TUTTI_OP_USER;
   if (!tt_process.user_ops) tt_process.user_ops = calloc((size_t)room, sizeof *tt_process.user_ops);
   for (int i = 0; tt_process.user_ops && i < room; i++) {
     if (tt_process.user_ops[i].used) continue;
-    tt_process.user_ops[i] = (tt_user_op){fn, ctx, commutative != 0, true};
+    tt_process.user_ops[i] = *op;
+    tt_process.user_ops[i].used = true;
+    tt_process.user_ops[i].serial = ++tt_process.op_serial;
     return (tutti_op)(TUTTI_OP_USER + i);
   }
   return TUTTI_OP_USER_END;
 }
 
+static tutti_status register_op(const char *function, const tt_user_op *user, tutti_op *op) {
+  pthread_mutex_lock(&tt_process.lock);
+  tutti_op claimed = claim(user);
+  pthread_mutex_unlock(&tt_process.lock);
+  if (claimed == TUTTI_OP_USER_END)
+    return tt_fail(TUTTI_ERR_MEMORY, "%s: no room for another op; free some", function);
+  *op = claimed;
+  return TUTTI_OK;
+}
+
 tutti_status tutti_op_create(tutti_op_fn *fn, void *ctx, int commutative, tutti_op *op) {
+  const tt_user_op user = {.fn = fn, .ctx = ctx, .factor = 1, .commutative = commutative != 0};
   tutti_status status = tt_alive();
   if (status) return status;
   if (!fn || !op) return tt_fail(TUTTI_ERR_ARG, "tutti_op_create: %s is NULL", fn ? "op" : "fn");
-  pthread_mutex_lock(&tt_process.lock);
-  tutti_op claimed = claim(fn, ctx, commutative);
-  pthread_mutex_unlock(&tt_process.lock);
-  if (claimed == TUTTI_OP_USER_END)
-    return tt_fail(TUTTI_ERR_MEMORY, "tutti_op_create: no room for another op; free some");
-  *op = claimed;
-  return TUTTI_OK;
+  return register_op("tutti_op_create", &user, op);
+}
+
+tutti_status tutti_op_create_scaled(double factor, tutti_op *op) {
+  const tt_user_op user = {.factor = factor, .commutative = true};
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!op) return tt_fail(TUTTI_ERR_ARG, "tutti_op_create_scaled: op is NULL");
+  if (factor - factor != 0)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_op_create_scaled: the factor, %g, is no finite number",
+                   factor);
+  return register_op("tutti_op_create_scaled", &user, op);
 }
 
 tutti_status tutti_op_free(tutti_op op) {

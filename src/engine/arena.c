@@ -54,8 +54,10 @@ static tutti_status begin(tt_operation *o) {
   tt_partition_even(&p->cut, o->call.count, element, p->count);
   p->first = w->pieces_begun;
   w->pieces_begun += p->count;
-  p->mine.in_place = o->call.src == o->call.dst;
-  p->mine.src = w->ops->lend(w, o->call.src, bytes);
+  /* the input multiplied stands in the arena, or in dst, as if it had been there */
+  const bool times = o->reducer.times;
+  p->mine.in_place = times || o->call.src == o->call.dst;
+  p->mine.src = w->ops->lend(w, times ? o->call.dst : o->call.src, bytes);
   if (owned(o) || o->if_lent != p->shape) p->mine.dst = w->ops->lend(w, o->call.dst, bytes);
   if (from_arena(o, &p->mine) || (owned(o) && !p->mine.dst)) {
     void *arena = w->ops->arena(w);
@@ -109,6 +111,12 @@ static char *slot(const tt_operation *o, uint32_t k) {
   return (char *)o->wire->ops->arena(o->wire) + slot_of(o, k);
 }
 
+/* Where piece k of what this rank brings stands, once it is put. */
+static char *own_of(const tt_operation *o, uint32_t k) {
+  if (!o->reducer.times) return (char *)(uintptr_t)o->call.src + piece_at(o, k).from;
+  return from_arena(o, &o->pieces.mine) ? slot(o, k) : (char *)o->call.dst + piece_at(o, k).from;
+}
+
 /* ---- who is how far ---- */
 
 /* Have all peers told at least so much? */
@@ -159,7 +167,7 @@ static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *to, siz
 static bool sum(tt_operation *o, uint32_t k, extent at) {
   tt_wire *w = o->wire;
   const size_t element = o->reducer.element;
-  const char *src = (const char *)o->call.src + piece_at(o, k).from;
+  const char *src = own_of(o, k);
   char *to = (char *)o->call.dst + piece_at(o, k).from;
   for (size_t n, begin = at.from; begin < at.to; begin += n) {
     n = tt_min(at.to - begin, (size_t)CHUNK);
@@ -179,12 +187,17 @@ static bool sum(tt_operation *o, uint32_t k, extent at) {
   return true;
 }
 
+/* The pieces from k on are where peers find them. */
 static void put_piece(tt_operation *o, uint32_t k) {
   const extent piece = piece_at(o, k);
   const size_t all = piece.to - piece.from;
   const char *src = (const char *)o->call.src + piece.from;
   /* its own block nobody reads; its sum will stand there */
   const extent own = owned(o) ? block_of(o, k, o->wire->rank) : (extent){all, all};
+  if (o->reducer.times) { /* all of it: what it was is nobody's input */
+    tt_times(&o->reducer, own_of(o, k), src, all / o->reducer.element);
+    return;
+  }
   memcpy(slot(o, k), src, own.from);
   memcpy(slot(o, k) + own.to, src + own.to, all - own.to);
 }
@@ -210,19 +223,26 @@ static bool get_piece(tt_operation *o, uint32_t k) {
 static bool try_put(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_PUT];
   if (k == o->pieces.count) return false;
-  if (!from_arena(o, &o->pieces.mine)) {
+  const bool lent = !from_arena(o, &o->pieces.mine);
+  if (lent && !o->reducer.times) {
     tell(o, TT_PUT, o->pieces.count);
     return true;
   }
-  if (!slot_is_free(o, k)) return false;
+  if (!lent && !slot_is_free(o, k)) return false;
   put_piece(o, k);
-  tell(o, TT_PUT, k + 1);
+  tell(o, TT_PUT, end_of(o, k));
   return true;
+}
+
+/* Are there pieces from k on, and is this rank so far with all that are taken together? The
+ * first ones may have been put one by one, before it was known how many are. */
+static bool done_before(const tt_operation *o, tt_tally tally, uint32_t k) {
+  return k < o->pieces.count && o->pieces.done[tally] >= end_of(o, k);
 }
 
 static bool try_sum(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_SUM];
-  if (!owned(o) || k == o->pieces.done[TT_PUT]) return false;
+  if (!owned(o) || !done_before(o, TT_PUT, k)) return false;
   const extent own = block_of(o, k, o->wire->rank);
   if (own.from == own.to) {
     tell(o, TT_SUM, end_of(o, k));
@@ -240,7 +260,7 @@ static bool try_sum(tt_operation *o) {
 static bool try_get(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_GOT];
   const tt_tally before = owned(o) ? TT_SUM : TT_PUT;
-  if (k == o->pieces.done[before]) return false;
+  if (!done_before(o, before, k)) return false;
   if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + end_of(o, k)) : !all_put(o, k)) return false;
   if (!o->wire->ops->enter(o->wire)) return false;
   const bool got = get_piece(o, k);

@@ -129,6 +129,7 @@ struct tt_operation {
   uint32_t oldest;     /* operations before it are over on this rank */
   const tt_loop *loop; /* that runs, not the program's steps; or NULL */
   bool posted;         /* ... and this rank's post is on the board */
+  const void *own;     /* ... what it sums of its own */
   int next;            /* ... and this peer's post is awaited */
   const void **posts;  /* ... what each rank posted; kept for reuse */
   const void **inputs; /* ... and room for as many */

@@ -67,7 +67,13 @@ static bool post(tt_operation *o) {
   const size_t n = bytes_of(o);
   void *place = o->wire->ops->board_slot(o->wire, o->stamp.seq, n);
   if (!place) return false;
-  memcpy(place, o->call.src, n);
+  o->own = o->call.src;
+  if (o->reducer.times) {
+    tt_times(&o->reducer, place, o->call.src, o->call.count);
+    o->own = place;
+  } else {
+    memcpy(place, o->call.src, n);
+  }
   o->wire->ops->post(o->wire, o->stamp, o->oldest);
   return o->posted = true;
 }
@@ -78,7 +84,7 @@ static bool progress(tt_operation *o) {
   if (o->call.count > 0) {
     if (!o->posted && !(moved = post(o))) return false;
     if (!tt_posts_are_there(o, bytes_of(o), &moved)) return moved || o->status;
-    o->posts[o->wire->rank] = o->call.src;
+    o->posts[o->wire->rank] = o->own;
     tt_reduce(&o->reducer, o->call.dst, o->posts, o->wire->ranks, o->call.count);
     if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
   }

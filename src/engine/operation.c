@@ -35,7 +35,8 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *ho
   o->finished = 0;
   o->slices = tt_coll_owned(call->coll) || how->slices < 1 ? 1 : how->slices;
   o->reducer = how->reducer;
-  if (o->reducer.user && !o->reducer.user->used)
+  const tt_user_op *user = o->reducer.user;
+  if (user && (!user->used || user->serial != o->reducer.serial))
     return o->status = tt_fail(TUTTI_ERR_OP, "op %d has been freed", (int)call->op);
   o->loop = tt_line_loop.fits(o) ? &tt_line_loop : tt_arena_loop.fits(o) ? &tt_arena_loop : NULL;
   if (o->loop) return o->loop->begin(o);

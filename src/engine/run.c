@@ -349,15 +349,17 @@ static bool place_buffers(tt_run *r) {
     tt_partition_fixed(&r->partition, o->call.count, s->blocks);
   else
     tt_partition_even(&r->partition, n, element, s->blocks);
-  uint32_t src, dst, end; /* the blocks that the caller's buffers begin with */
+  uint32_t src, dst, end, none; /* the blocks that the caller's buffers begin with */
   tt_coll_src(s, &src, &end);
-  tt_coll_dst(s, &dst, &end);
+  tt_coll_dst(s, &dst, &none);
   const uint64_t src_at = tt_partition_at(&r->partition, src);
   const uint64_t dst_at = tt_partition_at(&r->partition, dst);
   r->base[TT_SRC] = (uintptr_t)o->call.src + from * element - src_at * element;
   r->base[TT_DST] = (uintptr_t)o->call.dst + from * element - dst_at * element;
   r->layer = tt_round_up(tt_partition_at(&r->partition, s->blocks) * element, 64);
-  size_t need = (s->tmp_blocks + s->blocks - 1) / s->blocks * r->layer;
+  const size_t tmp = (s->tmp_blocks + s->blocks - 1) / s->blocks * r->layer;
+  const size_t times = o->reducer.times ? tt_partition_at(&r->partition, end) - src_at : 0;
+  const size_t need = tmp + times * element;
   if (need > r->scratch_bytes) {
     if (r->scratch) o->wire->ops->free(o->wire, r->scratch);
     r->scratch_bytes = 0;
@@ -366,6 +368,10 @@ static bool place_buffers(tt_run *r) {
     r->scratch_bytes = need;
   }
   r->base[TT_TMP] = (uintptr_t)r->scratch;
+  if (!times) return true;
+  char *product = (char *)r->scratch + tmp; /* the input multiplied, where peers may look */
+  tt_times(&o->reducer, product, (const char *)o->call.src + from * element, times);
+  r->base[TT_SRC] = (uintptr_t)product - src_at * element;
   return true;
 }
 

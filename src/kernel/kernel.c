@@ -39,7 +39,11 @@ tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op) {
   if (!tutti_type_has_op(type, op))
     return tt_fail(TUTTI_ERR_OP, "type %s has no op %s", tutti_type_name(type), tutti_op_name(op));
   *r = (tt_reducer){.type = type, .element = tutti_type_size(type), .user = tt_op_user(op)};
-  if (!r->user) r->kernel = tt_kernel_set_at(0)->reduce[type][op];
+  r->factor = tt_op_factor(op);
+  r->times = r->factor != 1;
+  if (r->user) r->serial = r->user->serial;
+  if (r->user && !r->user->fn) op = TUTTI_SUM;
+  if (!r->user || !r->user->fn) r->kernel = tt_kernel_set_at(0)->reduce[type][op];
   return TUTTI_OK;
 }
 
@@ -68,6 +72,11 @@ void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, siz
     r->user->fn(in[0], in[1], dst, count, r->type, r->user->ctx);
   else
     reduce_user(r, dst, in, n, count);
+}
+
+void tt_times(const tt_reducer *r, void *dst, const void *src, size_t count) {
+  tt_times_fn *times = tt_kernel_set_at(0)->times[r->type];
+  if (times && count) times(dst, src, count, r->factor);
 }
 
 void tt_scale(tutti_type type, void *dst, size_t count, int ranks) {

@@ -17,13 +17,19 @@ typedef struct tt_reducer {
   tutti_type type;
   size_t element;         /* bytes */
   tt_kernel_fn *kernel;   /* built-in op, or NULL */
-  const tt_user_op *user; /* else the user's */
+  const tt_user_op *user; /* else the user's; or whose factor it is */
+  uint32_t serial;        /* ... of it */
+  bool times;             /* the input is multiplied before (tt_times) ... */
+  double factor;          /* ... by this */
 } tt_reducer;
 
 /* TUTTI_OK, or TUTTI_ERR_TYPE / TUTTI_ERR_OP with a sentence. avg reduces as sum. */
 tutti_status tt_reducer_init(tt_reducer *r, tutti_type type, tutti_op op);
 
 void tt_reduce(const tt_reducer *r, void *dst, const void *const *in, int n, size_t count);
+
+/* dst[i] = src[i] * the reducer's factor, as tutti.h says; dst is src, or apart from it. */
+void tt_times(const tt_reducer *r, void *dst, const void *src, size_t count);
 
 /* avg: dst[i] = dst[i] / ranks, as tutti.h says. */
 void tt_scale(tutti_type type, void *dst, size_t count, int ranks);

@@ -110,4 +110,14 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
     for (size_t i = 0; i < count; i++) x[i] = put(get(x[i]) / by); \
   }
 
+/* dst = product of x and the factor, in `wide`. */
+#define TIMES(name, T, wide, get, put)                                        \
+  static void name(void *dst, const void *src, size_t count, double factor) { \
+    T *d = dst;                                                               \
+    const T *x = src;                                                         \
+    const wide by = (wide)factor;                                             \
+    INDEPENDENT                                                               \
+    for (size_t i = 0; i < count; i++) d[i] = put(get(x[i]) * by);            \
+  }
+
 #endif

@@ -10,11 +10,13 @@
 #include "kernel.h"
 
 typedef void tt_scale_fn(void *dst, size_t count, int ranks);
+typedef void tt_times_fn(void *dst, const void *src, size_t count, double factor);
 
 typedef struct tt_kernel_set {
   const char *name;
   tt_kernel_fn *reduce[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT];
   tt_scale_fn *scale[TUTTI_TYPE_COUNT]; /* NULL where there is no avg */
+  tt_times_fn *times[TUTTI_TYPE_COUNT]; /* NULL but for floating point */
 } tt_kernel_set;
 
 extern const tt_kernel_set tt_kernels_c, tt_kernels_base;

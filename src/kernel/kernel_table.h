@@ -179,6 +179,20 @@ static void scale_c64(void *dst, size_t count, int ranks) {
   scale_f64(dst, 2 * count, ranks);
 }
 
+/* ---- the product before a sum ---- */
+
+TIMES(times_fp16, u16, float, tt_fp16_float, tt_float_fp16)
+TIMES(times_bf16, u16, float, tt_bf16_float, tt_float_bf16)
+TIMES(times_f32, f32, float, AS_IS, tt_canon_float)
+TIMES(times_f64, f64, double, AS_IS, tt_canon_double)
+
+static void times_c32(void *dst, const void *src, size_t count, double factor) {
+  times_f32(dst, src, 2 * count, factor);
+}
+static void times_c64(void *dst, const void *src, size_t count, double factor) {
+  times_f64(dst, src, 2 * count, factor);
+}
+
 /* ---- the table ---- */
 
 #define ARITHMETIC(type) \
@@ -235,5 +249,14 @@ const tt_kernel_set TT_KERNEL_SET = {
             [TUTTI_DOUBLE] = scale_f64,
             [TUTTI_COMPLEX_FLOAT] = scale_c32,
             [TUTTI_COMPLEX_DOUBLE] = scale_c64,
+        },
+    .times =
+        {
+            [TUTTI_FP16] = times_fp16,
+            [TUTTI_BF16] = times_bf16,
+            [TUTTI_FLOAT] = times_f32,
+            [TUTTI_DOUBLE] = times_f64,
+            [TUTTI_COMPLEX_FLOAT] = times_c32,
+            [TUTTI_COMPLEX_DOUBLE] = times_c64,
         },
 };
