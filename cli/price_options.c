@@ -162,6 +162,7 @@ int price_options_read(const char *command, int argc, char **argv, price_options
                       argv[optind + 1]);
   if (!status && !o->q.ranks) status = cli_fail(CLI_USAGE, command, "on how many ranks? -P N");
   if (!status) o->what = argv[optind];
+  if (!status && o->q.coll == TUTTI_BARRIER) o->bytes = 1;
   o->q.net = o->figures;
   return status;
 }

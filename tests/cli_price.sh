@@ -76,6 +76,9 @@ else
   skip "explain --json" "no python3"
 fi
 
+job explain -P 13 --coll barrier
+ok "explain: a barrier has no size" all "status 0" quiet "has '^barrier on 13 ranks: '"
+
 # ---- the figures ----
 # Dearer messages: fewer of them. Who edits the built-in figures sees the choice move.
 job info --profile

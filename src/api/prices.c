@@ -84,6 +84,14 @@ void tutti_prices_free(tutti_prices *p) {
   free(p);
 }
 
+/* A barrier has one, whatever is said. */
+static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
+  tt_problem problem = p->problem;
+  if (problem.coll == TUTTI_BARRIER) *bytes = 1;
+  problem.bytes = *bytes;
+  return problem;
+}
+
 /* Where the time of the offer goes. */
 static tutti_status add_detail(tutti_prices *p, tutti_offer *offer, uint64_t bytes) {
   const tt_profile *profile = tt_chooser_profile(p->chooser);
@@ -124,9 +132,8 @@ tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int deta
                                 tutti_offer *offer) {
   tutti_status status = begin("tutti_prices_offer", p, offer);
   if (status) return status;
-  tt_problem problem = p->problem;
+  const tt_problem problem = of_size(p, &bytes);
   tt_offer o;
-  problem.bytes = bytes;
   if (i < 0 || !tt_offer_at(p->chooser, &problem, &p->wish, i, detail, &o))
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_offer: there is no plan %d", i);
   snprintf(offer->name, sizeof offer->name, "%s", o.name);
@@ -142,9 +149,8 @@ tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int deta
 tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *offer) {
   tutti_status status = begin("tutti_prices_chosen", p, offer);
   if (status) return status;
-  tt_problem problem = p->problem;
+  const tt_problem problem = of_size(p, &bytes);
   tt_choice choice;
-  problem.bytes = bytes;
   status = tt_choose(p->chooser, &problem, &p->wish, &choice);
   if (status) return status;
   snprintf(offer->name, sizeof offer->name, "%s", choice.name);
@@ -182,8 +188,7 @@ tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, cha
   if (status) return status;
   if (!p || !text)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_explain: %s is NULL", p ? "text" : "prices");
-  tt_problem problem = p->problem;
-  problem.bytes = bytes;
+  const tt_problem problem = of_size(p, &bytes);
   return explain(p->chooser, &problem, &p->wish, json, text);
 }
 

@@ -109,8 +109,10 @@ static void say_refused(tt_text *t, const tt_why *w) {
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   const tt_profile *p = tt_chooser_profile(c);
   char text[24], size[24], bound[64], where[40];
-  tt_text_add(t, "%s of %s on %d ranks: ", tutti_coll_name(w->problem.coll),
-              tt_size_words((double)w->problem.bytes, size), p->ranks);
+  tt_text_add(t, "%s", tutti_coll_name(w->problem.coll));
+  if (w->problem.coll != TUTTI_BARRIER)
+    tt_text_add(t, " of %s", tt_size_words((double)w->problem.bytes, size));
+  tt_text_add(t, " on %d ranks: ", p->ranks);
   say_plan(t, w->choice.name, w->choice.slices);
   tt_text_add(t, w->choice.wished ? ", as asked for\n" : "\n");
   if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
