@@ -57,8 +57,9 @@ static void print_table(const price_options *o, const tutti_offer *offers, int n
   for (int i = 0; i < n; i++)
     if (offers[i].possible && (int)strlen(full_name(&offers[i], name)) > width)
       width = (int)strlen(name);
-  printf("%s of %s on %d ranks, predicted\n\n", tutti_coll_name(o->q.coll),
-         price_size((double)o->bytes, size), o->q.ranks);
+  printf("%s", tutti_coll_name(o->q.coll));
+  if (o->q.coll != TUTTI_BARRIER) printf(" of %s", price_size((double)o->bytes, size));
+  printf(" on %d ranks, predicted\n\n", o->q.ranks);
   printf("  %-*s %9s %6s %9s %10s  %s\n", width, "plan", "time", "steps", "messages", "bytes",
          "most of it");
   for (int i = 0; i < n; i++) {

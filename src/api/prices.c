@@ -64,8 +64,10 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (q->crowd > 0) where.has_loop = tt_has_loop;
   (q->crowd > 0 ? tt_machine_shm : tt_machine_net)(&where.machine);
   snprintf(where.levels, sizeof where.levels, "%s", q->topo ? q->topo : "");
-  p->problem = (tt_problem){.coll = q->coll, .root = q->root,
-                            .needs = tt_needs_of(q->coll, q->type, q->op)};
+  tt_call call = {.coll = q->coll, .type = q->type, .op = q->op};
+  tt_call_check_kind("tutti_prices_make", &call); /* what a barrier exchanges */
+  p->problem = (tt_problem){
+      .coll = q->coll, .root = q->root, .needs = tt_needs_of(q->coll, call.type, call.op)};
   if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
   if (q->only && *q->only) status = only_these(q, &where);
   if (!status && q->net) status = tt_machine_parse(&where.machine, q->net, "the figures");
