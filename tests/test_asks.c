@@ -1,0 +1,172 @@
+/* What people ask about plans, in C: prices, explanations, contracts. Wrong questions get a
+ * sentence; right ones agree with each other and with what runs.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "tutti.h"
+
+static const tutti_question good = {.size = sizeof good, .ranks = 7, .type = TUTTI_FLOAT};
+
+static void refused(const tutti_question *q, tutti_status status, const char *says) {
+  tutti_prices *p;
+  const tutti_status got = tutti_prices_make(q, &p);
+  if (got != status || !strstr(tutti_error(), says))
+    fail_msg("expected %s with '%s', got %s: %s", tutti_strerror(status), says,
+             tutti_strerror(got), tutti_error());
+}
+
+static void wrong_questions(void **state) {
+  tutti_question q;
+  tutti_prices *p;
+  (void)state;
+#define WRONG(member, value, status, says)   \
+  (q = good, q.member = (value), refused(&q, status, says))
+  refused(NULL, TUTTI_ERR_ARG, "question is NULL");
+  assert_int_equal(tutti_prices_make(&good, NULL), TUTTI_ERR_ARG);
+  WRONG(size, 8, TUTTI_ERR_ARG, "question->size is 8");
+  WRONG(coll, (tutti_coll)99, TUTTI_ERR_ARG, "no such collective");
+  WRONG(ranks, 0, TUTTI_ERR_ARG, "0 ranks");
+  WRONG(ranks, 1 << 21, TUTTI_ERR_ARG, "1048576");
+  WRONG(root, 7, TUTTI_ERR_ARG, "root 7 is none of 0..6");
+  WRONG(type, (tutti_type)99, TUTTI_ERR_TYPE, "type 99");
+  WRONG(op, TUTTI_BAND, TUTTI_ERR_OP, "has no op band");
+  WRONG(crowd, -1, TUTTI_ERR_ARG, "ranks per core");
+  WRONG(crowd, NAN, TUTTI_ERR_ARG, "ranks per core");
+  WRONG(net, "alpha=1u", TUTTI_ERR_ARG, "line 1, column 7");
+  WRONG(net, "node.alpha=1us", TUTTI_ERR_ARG, "no such level");
+  WRONG(topo, "node:3", TUTTI_ERR_ARG, "holds 3 ranks, not 7");
+  WRONG(topo, "node", TUTTI_ERR_ARG, "character 1");
+  WRONG(algo, "rign", TUTTI_ERR_ARG, "did you mean");
+  WRONG(algo, "naive:2-1", TUTTI_ERR_ARG, "sizes such as");
+  WRONG(only, "rign", TUTTI_ERR_ARG, "did you mean");
+  WRONG(only, "fold(group=2x2)", TUTTI_ERR_ARG, "whose product is P");
+  q = good;
+  q.crowd = 2;
+  q.topo = "node:7";
+  refused(&q, TUTTI_ERR_ARG, "no levels yet");
+  assert_int_equal(tutti_prices_make(&good, &p), TUTTI_OK);
+  tutti_offer o = {.size = 3};
+  char *text;
+  assert_int_equal(tutti_prices_offer(p, 8, 0, 0, &o), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_prices_chosen(p, 8, NULL), TUTTI_ERR_ARG);
+  o.size = sizeof o;
+  assert_int_equal(tutti_prices_offer(p, 8, -1, 0, &o), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_prices_offer(p, 8, 100000, 0, &o), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_prices_offer(NULL, 8, 0, 0, &o), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_prices_explain(NULL, 8, 0, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_prices_explain(p, 8, 0, NULL), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_profile_text(NULL), TUTTI_ERR_ARG);
+  tutti_prices_free(p);
+  tutti_prices_free(NULL);
+}
+
+/* Parts add up, the chosen one is the cheapest that may, and why not is said. */
+static void offers_agree(void **state) {
+  static const char *const topos[] = {"", "node:3 core:4", "node:(5,7)"};
+  (void)state;
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+    for (int k = 0; k < 4; k++) {
+      tutti_question q = good;
+      tutti_prices *p;
+      q.coll = (tutti_coll)coll;
+      q.ranks = 12;
+      q.topo = k < 3 ? topos[k] : NULL;
+      q.crowd = k < 3 ? 0 : 3;
+      assert_int_equal(tutti_prices_make(&q, &p), TUTTI_OK);
+      for (uint64_t bytes = 16; bytes < 1 << 28; bytes *= 256) {
+        tutti_offer best = {.size = sizeof best}, o = {.size = sizeof o};
+        assert_int_equal(tutti_prices_chosen(p, bytes, &best), TUTTI_OK);
+        for (int i = 0; !tutti_prices_offer(p, bytes, i, 1, &o); i++) {
+          assert_true(o.admissible ? o.possible && !*o.why : *o.why);
+          if (!o.possible) continue;
+          const double parts =
+              o.latency + o.transfer + o.arithmetic + o.processor + o.copying;
+          assert_true(fabs(parts - o.seconds) <= 1e-9 * o.seconds);
+          assert_true(!o.admissible || o.seconds >= best.seconds * (1 - 0.15));
+          assert_true(o.messages > 0 && *o.bound);
+        }
+      }
+      char *text;
+      for (int json = 0; json < 2; json++) {
+        assert_int_equal(tutti_prices_explain(p, 4096, json, &text), TUTTI_OK);
+        assert_non_null(strstr(text, tutti_coll_name(q.coll)));
+        tutti_text_free(text);
+      }
+      tutti_prices_free(p);
+    }
+}
+
+static void what_a_communicator_says(void **state) {
+  tutti_comm *comms[3];
+  char plan[200], *text;
+  (void)state;
+  assert_int_equal(tutti_comm_from_threads(3, comms), TUTTI_OK);
+  for (size_t count = 1; count < 1 << 22; count *= 64) {
+    assert_int_equal(tutti_comm_plan(comms[0], TUTTI_ALLREDUCE, count, TUTTI_FLOAT, TUTTI_SUM, plan,
+                                     sizeof plan),
+                     TUTTI_OK);
+    assert_int_equal(
+        tutti_comm_explain(comms[0], TUTTI_ALLREDUCE, count, TUTTI_FLOAT, TUTTI_SUM, 0, &text),
+        TUTTI_OK);
+    char *line = strstr(text, "ranks: ") + strlen("ranks: ");
+    line[strcspn(line, "\n")] = 0;
+    if (strncmp(plan, line, strlen(line)) != 0) fail_msg("%s runs, %s is explained", plan, line);
+    tutti_text_free(text);
+  }
+  assert_int_equal(
+      tutti_comm_explain(comms[0], (tutti_coll)77, 1, TUTTI_FLOAT, TUTTI_SUM, 0, &text),
+      TUTTI_ERR_ARG);
+  assert_int_equal(
+      tutti_comm_explain(comms[0], TUTTI_ALLREDUCE, 1, TUTTI_FLOAT, TUTTI_BOR, 0, &text),
+      TUTTI_ERR_OP);
+  assert_int_equal(
+      tutti_comm_explain(comms[0], TUTTI_ALLREDUCE, 1, TUTTI_FLOAT, TUTTI_SUM, 0, NULL),
+      TUTTI_ERR_ARG);
+  assert_int_equal(
+      tutti_comm_explain(NULL, TUTTI_ALLREDUCE, 1, TUTTI_FLOAT, TUTTI_SUM, 0, &text),
+      TUTTI_ERR_ARG);
+  for (int i = 0; i < 3; i++) tutti_comm_free(comms[i]);
+}
+
+/* A plan that groups differently on some ranks runs for floats only by contract. */
+static void the_contract_admits(void **state) {
+  tutti_comm *comms[7];
+  char plan[200];
+  (void)state;
+  assert_int_equal(tutti_comm_from_threads(7, comms), TUTTI_OK);
+  tutti_comm *c = comms[0];
+  assert_int_equal(tutti_comm_set_contract(NULL, TUTTI_CONTRACT_ANY), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_comm_set_contract(c, (tutti_contract)5), TUTTI_ERR_ARG);
+  assert_non_null(strstr(tutti_error(), "no contract 5"));
+  assert_int_equal(tutti_comm_set_algo(c, "generalized(r=1)"), TUTTI_OK);
+  for (int any = 0; any < 2; any++) {
+    assert_int_equal(tutti_comm_set_contract(c, any ? TUTTI_CONTRACT_ANY : TUTTI_CONTRACT_SAME),
+                     TUTTI_OK);
+    assert_int_equal(
+        tutti_comm_plan(c, TUTTI_ALLREDUCE, 99, TUTTI_FLOAT, TUTTI_SUM, plan, sizeof plan),
+        TUTTI_OK);
+    assert_int_equal(strcmp(plan, "generalized(r=1)") == 0, any);
+    assert_int_equal(
+        tutti_comm_plan(c, TUTTI_ALLREDUCE, 99, TUTTI_INT32, TUTTI_SUM, plan, sizeof plan),
+        TUTTI_OK);
+    assert_string_equal(plan, "generalized(r=1)");
+  }
+  for (int i = 0; i < 7; i++) tutti_comm_free(comms[i]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(wrong_questions),
+      cmocka_unit_test(offers_agree),
+      cmocka_unit_test(what_a_communicator_says),
+      cmocka_unit_test(the_contract_admits),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
