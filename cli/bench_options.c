@@ -57,44 +57,19 @@ static const struct option long_options[] = {
     {"side", required_argument, NULL, SIDE},     {NULL, 0, NULL, 0},
 };
 
-/* The index of `text` among names[0..n), with a complaint and -1 if it is none. */
-static int name_of(const char *what, const char *text, const char *(*name)(int), int n) {
-  const char *names[TUTTI_TYPE_COUNT + TUTTI_OP_COUNT + 1] = {NULL};
-  for (int i = 0; i < n; i++) {
-    names[i] = name(i);
-    if (strcmp(text, names[i]) == 0) return i;
-  }
-  const char *near = cli_nearest(text, names);
-  if (near)
-    cli_fail(0, "bench", "no %s '%s'; did you mean '%s'?", what, text, near);
-  else
-    cli_fail(0, "bench", "no %s '%s'; see `tutti help bench`", what, text);
-  return -1;
-}
-
-static const char *type_name(int i) {
-  return tutti_type_name((tutti_type)i);
-}
-static const char *op_name(int i) {
-  return tutti_op_name((tutti_op)i);
-}
-static const char *coll_name(int i) {
-  return tutti_coll_name((tutti_coll)i);
-}
-
 static int take_name(bench_options *o, int c) {
   int i;
   if (c == 'd') { /* two names of nccl-tests */
     const char *text = strcmp(optarg, "half") == 0       ? "fp16"
                        : strcmp(optarg, "bfloat16") == 0 ? "bf16"
                                                          : optarg;
-    i = name_of("type", text, type_name, TUTTI_TYPE_COUNT);
+    i = cli_type("bench", text);
     o->type = (tutti_type)i;
   } else if (c == 'o') {
-    i = name_of("op", optarg, op_name, TUTTI_OP_COUNT);
+    i = cli_op("bench", optarg);
     o->op = (tutti_op)i;
   } else {
-    i = name_of("collective", optarg, coll_name, TUTTI_COLL_COUNT);
+    i = cli_coll("bench", optarg);
     o->coll = (tutti_coll)i;
   }
   return i < 0 ? CLI_USAGE : 0;

@@ -31,6 +31,43 @@ int cli_help(const cli_command *command) {
   return fflush(stdout) ? cli_fail(CLI_FAILED, NULL, "cannot write: %s", strerror(errno)) : 0;
 }
 
+static int name_of(const char *command, const char *what, const char *text,
+                   const char *(*name)(int), int n) {
+  const char *names[TUTTI_TYPE_COUNT + TUTTI_OP_COUNT + TUTTI_COLL_COUNT + 1] = {NULL};
+  for (int i = 0; i < n; i++) {
+    names[i] = name(i);
+    if (strcmp(names[i], text) == 0) return i;
+  }
+  const char *near = cli_nearest(text, names);
+  if (near)
+    cli_fail(0, command, "no %s '%s'; did you mean '%s'?", what, text, near);
+  else
+    cli_fail(0, command, "no %s '%s'; see `tutti help %s`", what, text, command);
+  return -1;
+}
+
+static const char *type_name(int i) {
+  return tutti_type_name((tutti_type)i);
+}
+static const char *op_name(int i) {
+  return tutti_op_name((tutti_op)i);
+}
+static const char *coll_name(int i) {
+  return tutti_coll_name((tutti_coll)i);
+}
+
+int cli_type(const char *command, const char *text) {
+  return name_of(command, "type", text, type_name, TUTTI_TYPE_COUNT);
+}
+
+int cli_op(const char *command, const char *text) {
+  return name_of(command, "op", text, op_name, TUTTI_OP_COUNT);
+}
+
+int cli_coll(const char *command, const char *text) {
+  return name_of(command, "collective", text, coll_name, TUTTI_COLL_COUNT);
+}
+
 void cli_json_string(const char *text, int length) {
   putchar('"');
   for (; *text && length > 0; text++, length--) {

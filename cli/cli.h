@@ -46,6 +46,11 @@ int cli_bad_option(const char *command, int got, char **argv, const struct optio
 /* The name in `names` (NULL-terminated) nearest to `word`, NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *names);
 
+/* The type, op or collective of that name; -1 after a complaint. */
+int cli_type(const char *command, const char *text);
+int cli_op(const char *command, const char *text);
+int cli_coll(const char *command, const char *text);
+
 /* On stdout, a string of at most `length` bytes as JSON writes it. */
 void cli_json_string(const char *text, int length);
 

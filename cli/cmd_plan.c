@@ -46,21 +46,10 @@ static const struct option long_options[] = {
     {"color", no_argument, NULL, COLOR},     {NULL, 0, NULL, 0},
 };
 
-static int wrong_coll(const char *text) {
-  const char *names[TUTTI_COLL_COUNT + 1] = {NULL};
-  for (int c = 0; c < TUTTI_COLL_COUNT; c++) names[c] = tutti_coll_name((tutti_coll)c);
-  const char *near = cli_nearest(text, names);
-  return cli_fail(CLI_USAGE, "plan", "no collective '%s'; did you mean '%s'?", text,
-                  near ? near : "allreduce");
-}
-
-static int read_coll(const char *text, tutti_coll *coll) {
-  for (int c = 0; c < TUTTI_COLL_COUNT; c++) {
-    if (strcmp(tutti_coll_name((tutti_coll)c), text) != 0) continue;
-    *coll = (tutti_coll)c;
-    return 0;
-  }
-  return wrong_coll(text);
+static int read_coll(const char *text, plan_options *o) {
+  const int coll = cli_coll("plan", text);
+  o->coll = (tutti_coll)coll;
+  return coll < 0 ? CLI_USAGE : 0;
 }
 
 /* An option with a number; false if c is none. */
@@ -85,7 +74,7 @@ static int read_options(int argc, char **argv, plan_options *o) {
        !status && (c = getopt_long(argc, argv, ":P:c:r:ijto:w:", long_options, NULL)) != -1;) {
     if (read_number(c, o, &status)) continue;
     switch (c) {
-      case 'c': status = read_coll(optarg, &o->coll); break;
+      case 'c': status = read_coll(optarg, o); break;
       case 'i': o->in_place = 1; break;
       case 'j': o->json = true; break;
       case 't': o->text = true; break;

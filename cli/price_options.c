@@ -37,29 +37,6 @@ const char *price_size(double bytes, char text[24]) {
   return text;
 }
 
-/* The index of a name, with a complaint and -1 if it is none. */
-static int name_of(const char *command, const char *what, const char *text,
-                   const char *(*name)(int), int n) {
-  const char *names[TUTTI_TYPE_COUNT + TUTTI_OP_COUNT + TUTTI_COLL_COUNT + 1] = {NULL};
-  for (int i = 0; i < n; i++) {
-    names[i] = name(i);
-    if (strcmp(names[i], text) == 0) return i;
-  }
-  const char *near = cli_nearest(text, names);
-  cli_fail(0, command, "no %s '%s'; did you mean '%s'?", what, text, near ? near : names[0]);
-  return -1;
-}
-
-static const char *coll_name(int i) {
-  return tutti_coll_name((tutti_coll)i);
-}
-static const char *type_name(int i) {
-  return tutti_type_name((tutti_type)i);
-}
-static const char *op_name(int i) {
-  return tutti_op_name((tutti_op)i);
-}
-
 /* One more piece of figures, on lines of its own: what comes later holds. */
 static int add_figures(const char *command, price_options *o, const char *text) {
   const size_t before = o->figures ? strlen(o->figures) : 0;
@@ -117,13 +94,13 @@ static int read_size(const char *command, price_options *o) {
 static int read_name(const char *command, int c, price_options *o) {
   int i;
   if (c == 'c') {
-    i = name_of(command, "collective", optarg, coll_name, TUTTI_COLL_COUNT);
+    i = cli_coll(command, optarg);
     o->q.coll = (tutti_coll)i;
   } else if (c == 'd') {
-    i = name_of(command, "type", optarg, type_name, TUTTI_TYPE_COUNT);
+    i = cli_type(command, optarg);
     o->q.type = (tutti_type)i;
   } else {
-    i = name_of(command, "op", optarg, op_name, TUTTI_OP_COUNT);
+    i = cli_op(command, optarg);
     o->q.op = (tutti_op)i;
   }
   return i < 0 ? CLI_USAGE : 0;

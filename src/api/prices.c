@@ -16,11 +16,8 @@ struct tutti_prices {
 static tutti_status check(const tutti_question *q, tutti_prices **prices) {
   if (!q || !prices)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %s is NULL", q ? "prices" : "question");
-  if (q->size != sizeof *q)
-    return tt_fail(TUTTI_ERR_ARG,
-                   "tutti_prices_make: question->size is %zu, not %zu; set it, and compile and link "
-                   "with the same version",
-                   q->size, sizeof *q);
+  tutti_status status = tt_size_check("tutti_prices_make", "question", q->size, sizeof *q);
+  if (status) return status;
   if ((unsigned)q->coll >= TUTTI_COLL_COUNT)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: no such collective");
   if (q->ranks < 1 || q->ranks > 1 << 20)
@@ -121,11 +118,8 @@ static tutti_status add_detail(tutti_prices *p, tutti_offer *offer, uint64_t byt
 static tutti_status begin(const char *function, const tutti_prices *p, tutti_offer *offer) {
   if (!p || !offer)
     return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, p ? "offer" : "prices");
-  if (offer->size != sizeof *offer)
-    return tt_fail(TUTTI_ERR_ARG,
-                   "%s: offer->size is %zu, not %zu; set it, and compile and link with the same "
-                   "version",
-                   function, offer->size, sizeof *offer);
+  tutti_status status = tt_size_check(function, "offer", offer->size, sizeof *offer);
+  if (status) return status;
   *offer = (tutti_offer){.size = sizeof *offer};
   return tt_alive();
 }

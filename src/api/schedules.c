@@ -57,11 +57,8 @@ tutti_status tutti_schedule_check(const char *text, tutti_report *report) {
   if (status) return status;
   if (!text || !report)
     return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_check: %s is NULL", text ? "report" : "text");
-  if (report->size != sizeof *report)
-    return tt_fail(TUTTI_ERR_ARG,
-                   "tutti_schedule_check: report->size is %zu, not %zu; set it, and compile and "
-                   "link with the same version",
-                   report->size, sizeof *report);
+  status = tt_size_check("tutti_schedule_check", "report", report->size, sizeof *report);
+  if (status) return status;
   tt_sched **all;
   int ranks;
   status = tt_sched_parse(text, &all, &ranks);
@@ -74,11 +71,8 @@ tutti_status tutti_schedule_check(const char *text, tutti_report *report) {
 static tutti_status check_drawing(const char *text, const tutti_drawing *d, char **picture) {
   const char *null = !text ? "text" : !d ? "drawing" : !picture ? "picture" : NULL;
   if (null) return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_draw: %s is NULL", null);
-  if (d->size != sizeof *d)
-    return tt_fail(TUTTI_ERR_ARG,
-                   "tutti_schedule_draw: drawing->size is %zu, not %zu; set it, and compile and "
-                   "link with the same version",
-                   d->size, sizeof *d);
+  tutti_status status = tt_size_check("tutti_schedule_draw", "drawing", d->size, sizeof *d);
+  if (status) return status;
   if ((unsigned)d->picture >= TUTTI_PICTURE_COUNT)
     return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_draw: no such picture");
   return TUTTI_OK;

@@ -14,6 +14,9 @@
 tutti_status tt_fail(tutti_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* TUTTI_OK, or TUTTI_ERR_ARG: a struct of the caller's has the size of another version. */
+tutti_status tt_size_check(const char *function, const char *what, size_t size, size_t want);
+
 /* One line to the log callback, if there is one. Level 0 warns, 1 informs. */
 void tt_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -20,6 +20,13 @@ tutti_status tt_fail(tutti_status status, const char *format, ...) {
   return status;
 }
 
+tutti_status tt_size_check(const char *function, const char *what, size_t size, size_t want) {
+  if (size == want) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_ARG,
+                 "%s: %s->size is %zu, not %zu; set it, and compile and link with the same version",
+                 function, what, size, want);
+}
+
 void tt_log(int level, const char *format, ...) {
   tutti_log_fn *fn = tt_process.log;
   if (!fn) return;
