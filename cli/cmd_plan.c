@@ -24,7 +24,7 @@ static const char usage[] =
     "  -P, --ranks N          how many ranks (list: 7)\n"
     "  -c, --coll COLLECTIVE  allreduce (default), reduce_scatter, all_gather, broadcast,\n"
     "                         reduce, barrier, scan, exscan, gather, scatter, all_to_all\n"
-    "      --root R           of broadcast and reduce (0)\n"
+    "      --root R           of those that have one (0)\n"
     "  -i, --in-place         src and dst are one buffer\n"
     "  -j, --json             the same for programs, as JSON\n"
     "  -r, --rank R           show only this rank's steps\n"

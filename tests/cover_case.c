@@ -161,7 +161,7 @@ static bool from_tables(cover_case *c, size_t n) {
   if (n < PAIRS) {
     if (!from_pairs(c, n)) return true;
     c->coll = c->seed % 3 ? TUTTI_ALLREDUCE : TUTTI_REDUCE;
-    helped(c, (int)(c->seed >> 4) % FORMS, c->seed);
+    helped(c, (int)((c->seed >> 4) % FORMS), c->seed);
     return true;
   }
   n -= PAIRS;
