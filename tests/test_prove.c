@@ -204,6 +204,46 @@ static void direct_keeps_its_own(void **state) {
       }
 }
 
+static void blocks_in_few_messages(void **state) {
+  (void)state;
+  for (int P = 2; P <= 70; P += P < 20 ? 1 : 9)
+    for (int in_place = 0; in_place < 2; in_place++) {
+      const int log = tt_ceil_log2((uint64_t)P), power = 1 << log == P;
+      tt_ask ask = {.coll = TUTTI_ALL_TO_ALL, .ranks = P, .in_place = in_place};
+      tutti_report r = proven("bruck", &ask, 1, 1);
+      assert_true(r.steps <= log && r.scratch_blocks == 2 * P);
+      assert_true(power ? r.messages == log : r.messages < 2 * log);
+      assert_true(power ? r.sent_blocks == log * P / 2 : r.sent_blocks <= log * (P + 1) / 2);
+      ask.root = P / 2;
+      for (int coll = TUTTI_GATHER; coll <= TUTTI_SCATTER; coll++) {
+        ask.coll = (tutti_coll)coll;
+        r = proven("binomial", &ask, 1, 1);
+        assert_true(r.steps <= log && r.messages == (coll == TUTTI_GATHER ? 1 : log));
+        assert_true(r.sent_blocks == (coll == TUTTI_GATHER ? 1 << (log - 1) : P - 1) ||
+                    (!power && r.sent_blocks < P - 1));
+      }
+    }
+}
+
+/* Rabenseifner's reduce, van de Geijn's broadcast. */
+static void halves_with_a_root(void **state) {
+  (void)state;
+  for (int P = 2; P <= 40; P++)
+    for (int root = 0; root < P; root += 1 + P / 5) {
+      tt_ask ask = {.coll = TUTTI_REDUCE, .ranks = P, .root = root, .in_place = P % 2};
+      int log = 0;
+      while (P >> (log + 1)) log++;
+      const int Q = 1 << log, extra = P - Q;
+      tutti_report r = proven("rabenseifner", &ask, 1, 1);
+      assert_true(r.same_grouping && r.rank_order && r.steps <= 2 * log + (extra > 0));
+      assert_true(r.sent_blocks <= Q - 1 + Q / 2);
+      ask.coll = TUTTI_BROADCAST;
+      r = proven("rabenseifner", &ask, 1, 1);
+      assert_true(r.steps <= 2 * log + (extra > 0));
+      assert_true(r.sent_blocks <= 2 * (Q - 1) + (extra ? Q : 0));
+    }
+}
+
 /* ---- what is wrong is refused, and the witness names it ---- */
 
 static const struct {
@@ -347,6 +387,8 @@ int main(void) {
       cmocka_unit_test(others_keep_theirs),
       cmocka_unit_test(scans_keep_theirs),
       cmocka_unit_test(direct_keeps_its_own),
+      cmocka_unit_test(blocks_in_few_messages),
+      cmocka_unit_test(halves_with_a_root),
       cmocka_unit_test(wrong_schedules_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

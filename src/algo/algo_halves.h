@@ -2,7 +2,8 @@
  *
  * Idea       in step i partners 2^i apart, each with the same part of the vector, take
  *            half of it each: the lower rank the lower half. So member m's part after i
- *            steps depends on its lowest i bits only.
+ *            steps depends on its lowest i bits only. With a root the same steps are a
+ *            tree: who differs from it in bit i and no higher one gets its part in step i.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_HALVES_H
 #define TT_ALGO_HALVES_H
@@ -19,14 +20,20 @@ typedef struct tt_halves {
   uint32_t blocks;                /* of the vector: a multiple of 2^n */
   int (*rank)(const void *, int); /* of a member */
   const void *of;
+  tt_buf buf; /* where its part stands */
+  int root;   /* the member that has all, or gets all; -1: there is none */
 } tt_halves;
 
 /* What member m has after i steps. */
 tt_part tt_halves_part(uint32_t blocks, int m, int i);
 tt_span tt_part_span(tt_buf buf, tt_part part);
-/* Sums: from all of `have` to the member's part in dst. */
+/* Sums: from all of `have` to the member's part. */
 void tt_halves_scatter(const tt_halves *h, tt_buf have);
-/* And back. */
+/* And back; what was spread is not sent again to those who had it. */
 void tt_halves_gather(const tt_halves *h);
+/* All parts to the root. */
+void tt_halves_collect(const tt_halves *h);
+/* From the root to all their parts, and some have more on the way. */
+void tt_halves_spread(const tt_halves *h);
 
 #endif

@@ -1,4 +1,5 @@
-/* bruck.c - Bruck's all-gather, its mirror the reduce-scatter, and both in a row.
+/* bruck.c - Bruck's all-gather, its mirror the reduce-scatter, and both in a row. His
+ * all-to-all is in index.c.
  *
  * Idea       all-gather: with h blocks from its own on, rank r gets the next h from
  *            each of r + h, r + 2h ..., up to K-1 at once, and has K times as many. The
@@ -22,6 +23,7 @@ void tt_bruck_build(tt_builder *b, const tt_ask *ask);
 bool tt_bruck_samples(int ranks, int i, char *params, size_t size);
 bool tt_bruck_plans(int ranks, const char *levels, int i, char *params, size_t size);
 bool tt_bruck_uniform(const tt_ask *ask, const tt_tree *tree);
+void tt_bruck_index(tt_builder *b, const tt_ask *ask, int radix);
 
 const char *tt_bruck_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "radix=");
@@ -88,6 +90,10 @@ void tt_bruck_build(tt_builder *b, const tt_ask *ask) {
   tt_buf have = TT_SRC;
   int radix, h = 1;
   tt_param_int(ask, "radix", 2, 16, 2, &radix);
+  if (ask->coll == TUTTI_ALL_TO_ALL) {
+    tt_bruck_index(b, ask, radix);
+    return;
+  }
   while ((int64_t)h * radix < ask->ranks) h *= radix;
   for (int down = h; down && ask->coll != TUTTI_ALL_GATHER; down /= radix) {
     const stage s = stage_of(ask, down, radix);

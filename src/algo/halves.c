@@ -15,21 +15,50 @@ tt_span tt_part_span(tt_buf buf, tt_part part) {
   return tt_range(buf, part.first, part.count, part.first + part.count);
 }
 
+static tt_span part(const tt_halves *h, tt_buf buf, int member, int i) {
+  return tt_part_span(buf, tt_halves_part(h->blocks, member, i));
+}
+
 void tt_halves_scatter(const tt_halves *h, tt_buf have) {
   for (int i = 0; i < h->n; i++) {
     const int other = h->member ^ 1 << i, peer = h->rank(h->of, other);
-    const tt_part mine = tt_halves_part(h->blocks, h->member, i + 1);
-    tt_send(h->b, peer, tt_part_span(have, tt_halves_part(h->blocks, other, i + 1)));
-    tt_recv_reduce(h->b, peer, tt_part_span(TT_DST, mine), tt_part_span(have, mine),
+    tt_send(h->b, peer, part(h, have, other, i + 1));
+    tt_recv_reduce(h->b, peer, part(h, h->buf, h->member, i + 1), part(h, have, h->member, i + 1),
                    other < h->member ? TT_OWN_LAST : TT_OWN_FIRST);
-    have = TT_DST;
+    have = h->buf;
   }
+}
+
+/* Has the member, after a spread, its part of step i? */
+static bool has(const tt_halves *h, int member, int i) {
+  return h->root >= 0 && (member ^ h->root) >> i == 0;
 }
 
 void tt_halves_gather(const tt_halves *h) {
   for (int i = h->n - 1; i >= 0; i--) {
     const int other = h->member ^ 1 << i, peer = h->rank(h->of, other);
-    tt_send(h->b, peer, tt_part_span(TT_DST, tt_halves_part(h->blocks, h->member, i + 1)));
-    tt_recv(h->b, peer, tt_part_span(TT_DST, tt_halves_part(h->blocks, other, i + 1)));
+    if (!has(h, other, i)) tt_send(h->b, peer, part(h, h->buf, h->member, i + 1));
+    if (!has(h, h->member, i)) tt_recv(h->b, peer, part(h, h->buf, other, i + 1));
+  }
+}
+
+void tt_halves_collect(const tt_halves *h) {
+  for (int i = h->n - 1; i >= 0; i--) {
+    const int other = h->member ^ 1 << i, peer = h->rank(h->of, other);
+    if ((h->member ^ h->root) >> i) {
+      tt_send(h->b, peer, part(h, h->buf, h->member, i + 1));
+      return;
+    }
+    tt_recv(h->b, peer, part(h, h->buf, other, i + 1));
+  }
+}
+
+void tt_halves_spread(const tt_halves *h) {
+  for (int i = 0; i < h->n; i++) {
+    const int other = h->member ^ 1 << i, peer = h->rank(h->of, other);
+    if (has(h, h->member, i))
+      tt_send(h->b, peer, part(h, h->buf, other, i + 1));
+    else if (has(h, h->member, i + 1))
+      tt_recv(h->b, peer, part(h, h->buf, h->member, i + 1));
   }
 }

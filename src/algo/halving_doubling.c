@@ -58,7 +58,8 @@ void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
   }
   const group smaller = next_group(ask->ranks, mine);
   const tt_halves halves = {
-      b, tt_ceil_log2((uint64_t)mine.size), ask->rank - mine.first, blocks, rank_of, &mine};
+      b, tt_ceil_log2((uint64_t)mine.size), ask->rank - mine.first, blocks, rank_of, &mine, TT_DST,
+      -1};
   const tt_span part = tt_part_span(TT_DST, tt_halves_part(blocks, halves.member, halves.n));
   const int below = smaller.size ? smaller.first + halves.member % smaller.size : -1;
   tt_buf have = mine.size > 1 ? TT_DST : TT_SRC;

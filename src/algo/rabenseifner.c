@@ -2,13 +2,15 @@
  *
  * Idea       a reduce-scatter by recursive halving and an all-gather by recursive
  *            doubling among the largest power of two of ranks, Q; each of the others
- *            hands its vector to its neighbour first and gets the result last.
+ *            hands its vector to its neighbour first and gets the result last. reduce: the
+ *            parts go to the root up a binomial tree instead. broadcast: they come from it
+ *            down that tree, then the all-gather, which is van de Geijn's.
  * Cost       2 log2 Q steps and 2(Q-1)/Q vectors; if P is no power of two, 2 steps and a
- *            vector more each way.
- * Scratch    none.
+ *            vector more each way (reduce and broadcast: 1, one way).
+ * Scratch    none; reduce: the vector.
  * Invariant  partners' sums are of neighbouring ranks: rank order is kept.
  * Source     Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, Int. J. HPC Appl.
- *            19(1), 2005.
+ *            19(1), 2005; broadcast: Barnett et al., SHPCC 1994.
  * See        tutti plan draw rabenseifner -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_halves.h"
@@ -32,28 +34,62 @@ uint32_t tt_rabenseifner_blocks(const tt_ask *ask) {
   return 1u << log_of(ask->ranks);
 }
 
-/* Of the first 2 * extra ranks the odd ones take part. */
+/* The first 2 * extra ranks are pairs, of which one takes part: the root, or the odd one. */
+typedef struct folding {
+  int extra, root; /* -1: there is none */
+} folding;
+
 static int rank_of(const void *of, int member) {
-  const int extra = *(const int *)of;
-  return member < extra ? 2 * member + 1 : member + extra;
+  const folding *f = of;
+  if (member >= f->extra) return member + f->extra;
+  return f->root == 2 * member ? f->root : 2 * member + 1;
+}
+
+/* Who does not take part: hands its vector in, and gets the result. */
+static void stand_by(tt_builder *b, const tt_ask *ask, int peer, tt_span src, tt_span dst) {
+  if (tt_coll_reduces(ask->coll)) tt_send(b, peer, src);
+  if (ask->coll != TUTTI_REDUCE) tt_recv(b, peer, dst);
+}
+
+static void take_part(tt_builder *b, const tt_ask *ask, tt_halves *h, int folded, tt_span src) {
+  const bool root = h->member == h->root;
+  tt_span all = src;
+  if (ask->coll == TUTTI_BROADCAST) {
+    h->buf = root ? TT_SRC : TT_DST;
+    tt_halves_spread(h);
+  } else {
+    h->buf = ask->coll == TUTTI_REDUCE && !root ? TT_TMP : TT_DST;
+    all.buf = h->buf;
+    if (folded >= 0)
+      tt_recv_reduce(b, folded, all, src, folded < ask->rank ? TT_OWN_LAST : TT_OWN_FIRST);
+    tt_halves_scatter(h, folded >= 0 ? h->buf : TT_SRC);
+    tt_mark_last(b);
+  }
+  all.buf = h->buf;
+  if (ask->coll == TUTTI_REDUCE) {
+    tt_halves_collect(h);
+    return;
+  }
+  tt_halves_gather(h);
+  if (folded >= 0) tt_send(b, folded, all);
+  all.buf = TT_DST;
+  if (h->buf == TT_SRC) tt_copy(b, all, src);
 }
 
 void tt_rabenseifner_build(tt_builder *b, const tt_ask *ask) {
   const int n = log_of(ask->ranks), extra = ask->ranks - (1 << n), r = ask->rank;
   const uint32_t Q = 1u << n;
   const tt_span src = tt_range(TT_SRC, 0, Q, Q), dst = tt_range(TT_DST, 0, Q, Q);
+  const folding f = {extra, tt_coll_rooted(ask->coll) ? ask->root : -1};
   const bool folded = r < 2 * extra;
-  if (folded && r % 2 == 0) {
-    tt_send(b, r + 1, src);
-    tt_recv(b, r + 1, dst);
-    return;
-  }
-  if (folded) tt_recv_reduce(b, r - 1, dst, src, TT_OWN_LAST);
-  const tt_halves halves = {b, n, folded ? r / 2 : r - extra, Q, rank_of, &extra};
-  tt_halves_scatter(&halves, folded ? TT_DST : TT_SRC);
-  tt_mark_last(b);
-  tt_halves_gather(&halves);
-  if (folded) tt_send(b, r - 1, dst);
+  const int member = folded ? r / 2 : r - extra;
+  int root = f.root;
+  if (root >= 0) root = root < 2 * extra ? root / 2 : root - extra;
+  tt_halves halves = {b, n, member, Q, rank_of, &f, TT_DST, root};
+  if (rank_of(&f, member) != r)
+    stand_by(b, ask, r ^ 1, src, dst);
+  else
+    take_part(b, ask, &halves, folded ? r ^ 1 : -1, src);
 }
 
 /* With no rank to fold in. */

@@ -1,0 +1,109 @@
+/* binomial.c - gather and scatter over a tree: blocks of a subtree travel together.
+ *
+ * Idea       ranks are counted from the root on; a subtree of a k-nomial tree is
+ *            neighbours, so its blocks are one span, which wraps at P. gather: a member
+ *            puts its own block among those of its children and sends all up. scatter: it
+ *            passes on those of its children and keeps its own.
+ * Cost       at most ceil(log_K P) messages one after another, and as many times K-1 at the
+ *            root, whose vector it is once; a block goes as often as its member is deep.
+ * Scratch    the vector inside the tree, of which a member uses its subtree's blocks.
+ * Parameters radix=2..16 (2).
+ * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
+ * See        tutti plan draw binomial -P 7 -c gather
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "algo_tree.h"
+
+const char *tt_binomial_refuse(const tt_ask *ask);
+uint32_t tt_binomial_blocks(const tt_ask *ask);
+void tt_binomial_build(tt_builder *b, const tt_ask *ask);
+bool tt_binomial_samples(int ranks, int i, char *params, size_t size);
+bool tt_binomial_plans(int ranks, const char *levels, int i, char *params, size_t size);
+
+const char *tt_binomial_refuse(const tt_ask *ask) {
+  const char *wrong = tt_param_refuse(ask, "radix=");
+  int radix;
+  if (wrong) return wrong;
+  return tt_param_int(ask, "radix", 2, TT_RADIX, 2, &radix) ? NULL : "radix goes from 2 to 16";
+}
+
+uint32_t tt_binomial_blocks(const tt_ask *ask) {
+  return (uint32_t)ask->ranks;
+}
+
+typedef struct member {
+  tt_builder *b;
+  const tt_ask *ask;
+  int p;      /* from the root on */
+  tt_buf buf; /* where its subtree's blocks stand */
+} member;
+
+/* The blocks of `count` members from p on. */
+static tt_span blocks(const member *m, int p, int count) {
+  const int P = m->ask->ranks;
+  return tt_range(m->buf, (uint32_t)((m->ask->root + p) % P), (uint32_t)count, (uint32_t)P);
+}
+
+static tt_peers ranks(const member *m, tt_peers members) {
+  members.first = (m->ask->root + members.first) % m->ask->ranks;
+  return members;
+}
+
+/* Get, or give, what belongs to a group of children, of which the last one may have less. */
+static void pass(const member *m, const tt_peers *group, bool get) {
+  const int unit = group->stride, last = group->first + (group->count - 1) * unit;
+  const int rest = m->ask->ranks - last < unit ? m->ask->ranks - last : 0;
+  const tt_peers whole = ranks(m, (tt_peers){group->first, group->count - (rest > 0), unit});
+  const int peer = ranks(m, tt_peer(last)).first;
+  if (whole.count) {
+    const tt_span span = blocks(m, group->first, whole.count * unit);
+    (get ? tt_recv_split : tt_send_split)(m->b, whole, span);
+  }
+  if (rest) (get ? tt_recv : tt_send)(m->b, peer, blocks(m, last, rest));
+}
+
+/* How many members are in the subtree of p. */
+static int size_of(const tt_ask *ask, int p, int radix) {
+  int64_t unit = 1;
+  while (unit < ask->ranks && p / unit % radix == 0) unit *= radix;
+  return unit < ask->ranks - p ? (int)unit : ask->ranks - p;
+}
+
+static void gather(const member *m, const tt_knot *k, int up, int size) {
+  const uint32_t own = (uint32_t)m->ask->rank;
+  if (size > 1 || up < 0) tt_copy(m->b, tt_block(m->buf, own), tt_block(TT_SRC, own));
+  for (int i = 0; i < k->n; i++) pass(m, &k->down[i], true);
+  if (up >= 0) tt_send(m->b, up, size > 1 ? blocks(m, m->p, size) : tt_block(TT_SRC, own));
+}
+
+static void scatter(const member *m, const tt_knot *k, int up, int size) {
+  const uint32_t own = (uint32_t)m->ask->rank;
+  if (up >= 0) tt_recv(m->b, up, size > 1 ? blocks(m, m->p, size) : tt_block(TT_DST, own));
+  for (int i = k->n - 1; i >= 0; i--) pass(m, &k->down[i], false);
+  if (size > 1 || up < 0) tt_copy(m->b, tt_block(TT_DST, own), tt_block(m->buf, own));
+}
+
+void tt_binomial_build(tt_builder *b, const tt_ask *ask) {
+  member m = {b, ask, tt_mod((int64_t)ask->rank - ask->root, ask->ranks), TT_TMP};
+  int radix;
+  tt_param_int(ask, "radix", 2, TT_RADIX, 2, &radix);
+  const tt_knot k = tt_knot_nomial(m.p, ask->ranks, radix);
+  const int size = size_of(ask, m.p, radix);
+  const int up = k.up < 0 ? -1 : ranks(&m, tt_peer(k.up)).first;
+  const bool gathers = ask->coll == TUTTI_GATHER;
+  if (up < 0) m.buf = gathers ? TT_DST : TT_SRC;
+  (gathers ? gather : scatter)(&m, &k, up, size);
+}
+
+bool tt_binomial_samples(int ranks, int i, char *params, size_t size) {
+  (void)ranks;
+  snprintf(params, size, "radix=%d", 3 + i);
+  return i < 5;
+}
+
+bool tt_binomial_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  (void)levels;
+  snprintf(params, size, "radix=%d", 4 << i);
+  return i < 2 && ranks > 2 << i;
+}
