@@ -171,7 +171,7 @@ static void drawn(const char *text, int kind) {
 
 static void mutated(void **unused) {
   static char text[ROOM], before[ROOM];
-  const int rounds = cover_all() ? 200000 : 12000;
+  const int rounds = cover_all() ? 200000 : 8000;
   int refused = 0, proven = 0;
   double longest = 0;
   (void)unused;
