@@ -430,6 +430,8 @@ TUTTI_API tutti_status tutti_all_to_all_init(tutti_comm *comm, const void *src, 
                                              tutti_request **request);
 TUTTI_API tutti_status tutti_barrier_init(tutti_comm *comm, tutti_request **request);
 
+/* ------------------------------------------------------------- requests --- */
+
 /** Run a persistent request once more. TUTTI_ERR_STATE if it is running. */
 TUTTI_API tutti_status tutti_request_start(tutti_request *request);
 
@@ -469,6 +471,7 @@ TUTTI_API const char *tutti_info(int i);
 }
 #endif
 
-#include "tutti_plan.h" /* plans, for people */
+#include "tutti_message.h" /* from one rank to another */
+#include "tutti_plan.h"    /* plans, for people */
 
 #endif

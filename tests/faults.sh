@@ -23,6 +23,9 @@ job run $keep -n 3 "$prog" kill 0 test
 ok "those who only test do, too" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died"'
 job run $keep -n 3 "$prog" quiet
 ok "a rank that leaves without a word is lost" all 'within 20000' 'says "a rank died: rank 2"'
+job run $keep -n 3 "$prog" kill 0 recv
+ok "so do those who wait for a message of its" all 'within 20000' \
+  'says "a rank died: rank 2 .pid [0-9]+. died; rank [01] waited for it to send message 0"'
 export TUTTI_TIMEOUT=1
 job run $keep -n 3 "$prog" late
 ok "a rank that is late is named after TUTTI_TIMEOUT" says "timed out: .*for rank 2 .*TUTTI_TIMEOUT=1"
@@ -33,5 +36,5 @@ job run $keep -n 4 "$prog" abort
 ok "an abort with a reason reaches all" all 'within 20000' \
   '[ "$(grep -c "aborted: rank 3 aborted: no more" "$work/err")" = 4 ]'
 ok "nobody is left" gone
-echo 1..12
+echo 1..13
 exit $bad

@@ -11,7 +11,7 @@
 
 #include "tutti.h"
 
-/* The last rank does `what`; the others call an allreduce. */
+/* The last rank does `what`; the others call an allreduce, or wait for a message of it. */
 static void fault(tutti_comm *comm, const char *what) {
   if (tutti_comm_rank(comm) != tutti_comm_size(comm) - 1) return;
   if (strcmp(what, "exit") == 0) _exit(7);
@@ -34,7 +34,9 @@ int main(int argc, char **argv) {
   fault(comm, argv[1]);
   tutti_status status = TUTTI_OK;
   int done = 0;
-  if (argc > 3) { /* by tests alone */
+  if (argc > 3 && strcmp(argv[3], "recv") == 0) {
+    status = tutti_recv(comm, x, 1, TUTTI_DOUBLE, tutti_comm_size(comm) - 1);
+  } else if (argc > 3) { /* by tests alone */
     status = tutti_allreduce_start(comm, x, y, 100000, TUTTI_DOUBLE, TUTTI_SUM, &r);
     while (!status && !done) status = tutti_request_test(&r, &done);
   } else {

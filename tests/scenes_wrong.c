@@ -29,6 +29,11 @@ const scene scenes[] = {
     {"lists of buffers, in every manner", scene_lists},
     {"lists of every type and op", scene_list_types},
     {"lists that differ", scene_list_mismatch},
+    {"messages around the ring, both ways", scene_ring},
+    {"messages of all to all, beside collectives", scene_crowd},
+    {"persistent messages; one whose sender has gone", scene_letters},
+    {"messages to oneself", scene_oneself},
+    {"messages that go wrong", scene_wrong_messages},
     {NULL, NULL},
 };
 
@@ -197,7 +202,9 @@ bool scene_abort(tutti_comm *base, uint64_t seed) {
   char words[60];
   (void)seed;
   snprintf(words, sizeof words, "rank %d aborted|had enough", P - 1);
-  bool ok = CHECK(!tutti_comm_dup(base, &comm));
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && /* prices take their time once */
+            CHECK(!tutti_allreduce(comm, x, y, 1, TUTTI_UINT32, TUTTI_SUM)) &&
+            CHECK(!tutti_barrier(base));
   if (ok && me == P - 1) {
     usleep(50000);
     ok = CHECK(!tutti_comm_abort(comm, "had enough"));

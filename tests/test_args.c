@@ -244,6 +244,26 @@ static void lists(void **state) {
   assert_null(r);
 }
 
+static void messages(void **state) {
+  double x[4] = {0};
+  tutti_comm *c = comms[1];
+  tutti_request *r;
+  (void)state;
+  REFUSES(tutti_send(NULL, x, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_send: comm is NULL");
+  REFUSES(tutti_recv(NULL, x, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_recv: comm is NULL");
+  REFUSES(tutti_send(c, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_send: src is NULL");
+  REFUSES(tutti_recv(c, NULL, 4, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "tutti_recv: dst is NULL");
+  REFUSES(tutti_send(c, x, 4, TUTTI_DOUBLE, 3), TUTTI_ERR_ARG, "peer 3 is no rank of 0..2");
+  REFUSES(tutti_recv(c, x, 4, TUTTI_DOUBLE, -1), TUTTI_ERR_ARG, "peer -1 is no rank of 0..2");
+  REFUSES(tutti_send(c, x, (size_t)-1, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "count|negative");
+  REFUSES(tutti_send(c, x, 4, (tutti_type)88, 0), TUTTI_ERR_TYPE, "type 88");
+  REFUSES(tutti_recv(c, (char *)x + 1, 1, TUTTI_DOUBLE, 0), TUTTI_ERR_ARG, "dst is not aligned");
+  REFUSES(tutti_send_start(c, x, 4, TUTTI_DOUBLE, 3, &r), TUTTI_ERR_ARG, "tutti_send_start: peer");
+  assert_null(r);
+  REFUSES(tutti_recv_start(c, x, 4, TUTTI_DOUBLE, 0, NULL), TUTTI_ERR_ARG, "request is NULL");
+  REFUSES(tutti_recv_init(c, NULL, 4, TUTTI_DOUBLE, 0, &r), TUTTI_ERR_ARG, "tutti_recv_init: dst");
+}
+
 static void others(void **state) {
   tutti_comm *c, *out[1];
   tutti_op op;
@@ -358,6 +378,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(buffers, make, drop),
       cmocka_unit_test_setup_teardown(counts, make, drop),
       cmocka_unit_test_setup_teardown(lists, make, drop),
+      cmocka_unit_test_setup_teardown(messages, make, drop),
       cmocka_unit_test_setup_teardown(others, make, drop),
       cmocka_unit_test_setup_teardown(scaled_sums, make, drop),
       cmocka_unit_test(too_many_ops),

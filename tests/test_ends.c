@@ -35,9 +35,10 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
   const tutti_status no = TUTTI_ERR_STATE;
   return BAD(tutti_allreduce(c, x, y, 4, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
          BAD(tutti_allreduce_many(c, 0, NULL, NULL, NULL, TUTTI_DOUBLE, TUTTI_SUM), no, words) +
-         BAD(tutti_barrier(c), no, words) + BAD(tutti_barrier_start(c, &r), no, words) +
-         BAD(tutti_barrier_init(c, &r), no, words) + BAD(tutti_request_start(idle), no, words) +
-         BAD(tutti_request_wait(&idle), no, words) +
+         BAD(tutti_send(c, x, 1, TUTTI_DOUBLE, 0), no, words) +
+         BAD(tutti_recv(c, x, 1, TUTTI_DOUBLE, 0), no, words) + BAD(tutti_barrier(c), no, words) +
+         BAD(tutti_barrier_start(c, &r), no, words) + BAD(tutti_barrier_init(c, &r), no, words) +
+         BAD(tutti_request_start(idle), no, words) + BAD(tutti_request_wait(&idle), no, words) +
          BAD(tutti_request_test(&idle, &done), no, words) +
          BAD(tutti_request_free(&idle), no, words) + BAD(tutti_comm_free(c), no, words) +
          BAD(tutti_comm_abort(c, "x"), no, words) + BAD(tutti_comm_dup(c, &out), no, words) +

@@ -93,12 +93,29 @@ void tt_blame_operation(tutti_comm *comm, const tt_operation *o) {
   tt_comm_break(comm, o->status, true);
 }
 
+void tt_blame_message(tutti_comm *comm, tutti_status status) {
+  snprintf(comm->why, sizeof comm->why, "%s", tutti_error());
+  tt_comm_break(comm, status, true);
+}
+
 static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
   snprintf(comm->why, sizeof comm->why,
            "rank %d (pid %ld) died; rank %d waited for it in %s, operation %u, step %u", peer,
            comm->wire->ops->pid(comm->wire, peer), comm->rank, tutti_coll_name(o->call.coll),
            o->stamp.seq, step);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
+/* Warn once, or break it if it has been too long. */
+static void complain(tutti_comm *comm, tt_patience *p, uint64_t waited, const char *text) {
+  long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
+  if (limit && waited >= (uint64_t)limit * 1000000) {
+    snprintf(comm->why, sizeof comm->why, "%s: TUTTI_TIMEOUT=%ld", text, limit);
+    tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
+  } else if (!p->warned && waited >= (uint64_t)WARN_S * 1000000) {
+    p->warned = true;
+    tt_log(0, "%s", text);
+  }
 }
 
 static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer,
@@ -116,14 +133,34 @@ static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer
            "rank %d has waited %.0f s for rank %d (pid %ld) in %s, operation %u%s", comm->rank,
            (double)waited / 1e6, peer, comm->wire->ops->pid(comm->wire, peer),
            tutti_coll_name(o->call.coll), o->stamp.seq, where);
-  long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
-  if (limit && waited >= (uint64_t)limit * 1000000) {
-    snprintf(comm->why, sizeof comm->why, "%s: TUTTI_TIMEOUT=%ld", text, limit);
-    tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
-  } else if (!p->warned && waited >= (uint64_t)WARN_S * 1000000) {
-    p->warned = true;
-    tt_log(0, "%s", text);
+  complain(comm, p, waited, text);
+}
+
+static void say_message_late(tutti_comm *comm, tt_patience *p, uint64_t waited,
+                             const tt_parcel *m) {
+  char text[TT_WHY - 40];
+  snprintf(text, sizeof text,
+           "rank %d has waited %.0f s for rank %d (pid %ld), to %s message %u, %llu %s", comm->rank,
+           (double)waited / 1e6, m->peer, comm->wire->ops->pid(comm->wire, m->peer),
+           m->sends ? "receive" : "send", m->number, (unsigned long long)m->count,
+           tutti_type_name(m->type));
+  complain(comm, p, waited, text);
+}
+
+/* As for operations below; but a message that nobody waits for may take its time. */
+static void look_after_messages(tutti_comm *comm, tt_patience *p, uint64_t now) {
+  const tt_parcel *m, *late = p->by ? &p->by->message : tt_mail_first(comm->mail, 0);
+  for (int i = 0; (m = tt_mail_first(comm->mail, i)) && !comm->broken; i++) {
+    if (comm->wire->ops->alive(comm->wire, m->peer)) continue;
+    if (tt_messages_progress(comm)) return;
+    snprintf(comm->why, sizeof comm->why,
+             "rank %d (pid %ld) died; rank %d waited for it to %s message %u", m->peer,
+             comm->wire->ops->pid(comm->wire, m->peer), comm->rank, m->sends ? "receive" : "send",
+             m->number);
+    tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
   }
+  if (comm->broken || !late || (p->by && !p->by->is_message)) return;
+  say_message_late(comm, p, now - p->since, late);
 }
 
 /* Of the peers an operation waits for: one that is gone, else the first. */
@@ -165,4 +202,5 @@ void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
     else
       say_late(comm, p, now - p->since, a.peer, &place->operation, a.step);
   }
+  if (comm->mail && !comm->broken) look_after_messages(comm, p, now);
 }

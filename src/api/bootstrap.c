@@ -125,6 +125,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   for (int i = 0; i < TT_WINDOW; i++)
     if (comm->wire) tt_operation_release(&comm->places[i].operation);
   tt_plans_drop(comm);
+  tt_mail_free(comm->mail);
   if (comm->windows) comm->wire->ops->free(comm->wire, comm->windows);
   tt_chooser_free(comm->chooser);
   tt_chooser_free(comm->helped);

@@ -14,9 +14,14 @@ static bool overlap(extent a, extent b) {
   return a.bytes && b.bytes && a.at < b.at + b.bytes && b.at < a.at + a.bytes;
 }
 
+static tutti_status check_type(const char *function, tutti_type type) {
+  if (tt_type_valid(type)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_TYPE, "%s: type %d is none of tutti_type", function, (int)type);
+}
+
 static tutti_status check_op(const char *function, const tt_call *c) {
-  if (!tt_type_valid(c->type))
-    return tt_fail(TUTTI_ERR_TYPE, "%s: type %d is none of tutti_type", function, (int)c->type);
+  tutti_status status = check_type(function, c->type);
+  if (status) return status;
   if (!tt_coll_reduces(c->coll)) return TUTTI_OK;
   if (!tt_op_valid(c->op))
     return tt_fail(TUTTI_ERR_OP, "%s: op %d is neither built in nor registered", function,
@@ -51,6 +56,15 @@ typedef struct vector {
 static tutti_status too_long(const char *function, const char *what, size_t count) {
   return tt_fail(TUTTI_ERR_ARG, "%s: %s %zu is larger than any memory%s", function, what, count,
                  (ptrdiff_t)count < 0 ? " (is it a negative number?)" : "");
+}
+
+tutti_status tt_vector_check(const char *function, const char *name, const void *at, size_t count,
+                             tutti_type type) {
+  tutti_status status = check_type(function, type);
+  if (status) return status;
+  if (count > PTRDIFF_MAX / tutti_type_size(type)) return too_long(function, "count", count);
+  const extent e = {(uintptr_t)at, count * tutti_type_size(type), 0};
+  return check_buffer(function, name, e, tt_type_align(type));
 }
 
 static tutti_status measure_varied(const tutti_comm *comm, const char *function, const tt_call *c,

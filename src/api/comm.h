@@ -11,6 +11,7 @@
 
 #include "choose.h"
 #include "engine.h"
+#include "mail.h"
 #include "process.h"
 #include "shm.h"
 
@@ -63,7 +64,9 @@ struct tutti_request {
   tutti_request *whole;       /* that it is a part of; NULL: of none */
   const tt_buffer *packed;    /* a part: the buffers that are packed ... */
   size_t npacked;             /* ... so many */
-  uint64_t table[];           /* a copy too, of what `kept` says */
+  bool is_message;            /* then that is all there is */
+  tt_parcel message;
+  uint64_t table[]; /* a copy too, of what `kept` says */
 };
 
 typedef struct tt_place {
@@ -77,6 +80,7 @@ typedef struct tt_patience { /* of one who waits and sees nothing move */
   uint64_t since, looked; /* us */
   uint32_t doze;          /* us */
   bool warned;
+  const tutti_request *by; /* what is waited for, by one who does not just test */
 } tt_patience;
 
 struct tutti_comm {
@@ -91,7 +95,7 @@ struct tutti_comm {
   tt_wish wish;
   tutti_contract contract;
   int slices;
-  bool explains; /* says once per kind of call what runs, and why */
+  bool explains;        /* says once per kind of call what runs, and why */
   uint32_t seq, oldest; /* next number; the oldest that may still run */
   uint32_t chain;       /* hash of all calls so far */
   tt_patience patience; /* of those who test */
@@ -106,6 +110,7 @@ struct tutti_comm {
   uint32_t warned; /* collectives whose forced algorithm was refused */
   tutti_status broken;
   char why[TT_WHY];
+  tt_mail *mail;      /* NULL until there is a message */
   uint8_t token[1];   /* what barriers exchange */
   char *windows;      /* a window per place, for what is packed; NULL until there is any */
   size_t alone_from;  /* bytes that are worth an operation of their own; 0: not known yet */
@@ -154,6 +159,8 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
 void tt_request_issue(tutti_request *request);
 /* One pass over this and everything else in flight. The comm is entered. */
 bool tt_progress(tutti_comm *comm);
+/* One pass over its messages. */
+bool tt_messages_progress(tutti_comm *comm);
 /* List or unlist for being driven from elsewhere. */
 void tt_comm_list(tutti_comm *comm, bool on);
 
@@ -188,6 +195,8 @@ void tt_progress_polled(tutti_comm *comm);
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* Break it with what the operation failed with. */
 void tt_blame_operation(tutti_comm *comm, const tt_operation *o);
+/* Break it with what its messages failed with. */
+void tt_blame_message(tutti_comm *comm, tutti_status status);
 /* Did some peer make another call than this rank, lately? */
 bool tt_comm_differs(tutti_comm *comm);
 /* Do those that operations wait for still live, did they call the same, and since
@@ -211,6 +220,9 @@ static inline bool tt_call_is_last(const tutti_comm *comm, const tt_call *c) {
 /* A call without buffers: does its collective exist, its type, its op? For a barrier fills
  * in what it exchanges. */
 tutti_status tt_call_check_kind(const char *function, tt_call *call);
+/* Is it an array that can be one of so many elements? */
+tutti_status tt_vector_check(const char *function, const char *name, const void *at, size_t count,
+                             tutti_type type);
 /* Checks the arguments; *in_place as they say. */
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
                            bool *in_place);

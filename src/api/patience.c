@@ -57,7 +57,7 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
 void tt_progress_polled(tutti_comm *comm) {
   tt_patience *p = &comm->patience;
   if (tt_progress(comm)) {
-    *p = (tt_patience){0};
+    *p = (tt_patience){.by = NULL};
   } else if (p->looks++ % 64 == 0) {
     uint64_t now = now_us();
     if (!p->since) p->since = p->looked = now;
@@ -69,14 +69,14 @@ void tt_progress_polled(tutti_comm *comm) {
 
 tutti_status tt_request_finish(tutti_request *r) {
   tutti_comm *comm = r->comm;
-  tt_patience p = {0};
+  tt_patience p = {.by = r};
   for (;;) {
     bool moved = tt_progress(comm);
     if (p.looks > 0 && p.looks < comm->spins && (moved || r->state == TT_COMPLETE))
       spun(comm, true);
     if (r->state == TT_COMPLETE) break;
     if (moved)
-      p = (tt_patience){0};
+      p = (tt_patience){.by = r};
     else
       pause_a_while(comm, &p);
   }

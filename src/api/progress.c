@@ -104,8 +104,13 @@ void tt_request_issue(tutti_request *r) {
     issue_parts(r);
     return;
   }
-  r->next = NULL;
   comm->unfinished++;
+  if (r->is_message) {
+    r->state = TT_RUNNING;
+    tt_mail_post(comm->mail, &r->message);
+    return;
+  }
+  r->next = NULL;
   if (comm->queue_end)
     comm->queue_end->next = r;
   else
@@ -127,8 +132,25 @@ static void take_back(tutti_comm *comm) {
     }
 }
 
+static void complete_messages(tutti_comm *comm, tt_parcel *over, tutti_status status) {
+  for (tt_parcel *m = over, *next; m; m = next) {
+    next = m->next;
+    complete(comm, m->owner, status);
+  }
+}
+
+bool tt_messages_progress(tutti_comm *comm) {
+  bool moved = false;
+  tutti_status status = TUTTI_OK;
+  tt_parcel *over = tt_mail_progress(comm->mail, &moved, &status);
+  if (status) tt_blame_message(comm, status);
+  complete_messages(comm, over, TUTTI_OK);
+  return moved;
+}
+
 static void fail_all(tutti_comm *comm) {
   take_back(comm);
+  if (comm->mail) complete_messages(comm, tt_mail_drop(comm->mail), comm->broken);
   for (int i = 0; i < TT_WINDOW; i++) {
     tutti_request *r = comm->places[i].by;
     comm->places[i].by = NULL;
@@ -168,6 +190,7 @@ static bool drive(tutti_comm *comm) {
     }
   }
   while (comm->oldest != comm->seq && !comm->places[comm->oldest % TT_WINDOW].by) comm->oldest++;
+  if (comm->mail && !comm->broken && tt_messages_progress(comm)) moved = true;
   if (comm->broken)
     fail_all(comm);
   else if (comm->queue)

@@ -130,6 +130,13 @@ tutti_status tutti_request_wait(tutti_request **request) {
   if (!r) return TUTTI_OK;
   if ((status = enter(r, "tutti_request_wait"))) return status;
   tutti_comm *comm = r->comm;
+  if (r->state == TT_RUNNING && r->is_message && tt_mail_is_alone(comm->mail, &r->message)) {
+    tt_comm_leave(comm);
+    return tt_fail(TUTTI_ERR_STATE,
+                   "tutti_request_wait: rank %d %s itself, and has not started the other half of "
+                   "it: it would wait for ever",
+                   comm->rank, r->message.sends ? "sends to" : "receives from");
+  }
   if (r->state == TT_QUEUED || r->state == TT_RUNNING) tt_request_finish(r);
   if (r->state == TT_COMPLETE) status = settle(request);
   tt_comm_leave(comm);

@@ -187,7 +187,8 @@ static bool shm_drained(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   for (int i = 0; i < w->ranks * TT_LANES; i++) {
     const tt_end *e = &s->out[i];
-    if (e->at && atomic_load_explicit(&e->at->consumed, memory_order_acquire) != e->count)
+    if (i % TT_LANES != TT_MAIL && e->at &&
+        atomic_load_explicit(&e->at->consumed, memory_order_acquire) != e->count)
       return false;
   }
   return true;
@@ -401,7 +402,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire) {
   tt_shm *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  s->wire = (tt_wire){.ops = &table, .rank = rank, .ranks = ranks, .board = TT_BOARD};
+  s->wire = (tt_wire){.ops = &table, .rank = rank, .ranks = ranks, .board = TT_BOARD, .beside = TT_INLINE};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
   s->gulp = tt_remote_gulp(ranks);

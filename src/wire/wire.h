@@ -48,7 +48,7 @@ typedef struct tt_wire_ops {
   void (*release)(tt_wire *w, int peer, int lane, size_t n);
   /* Move n bytes from the head to `to` and release them: as view, but straight. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
-  /* True once everything that was pushed has been consumed. */
+  /* True once everything that was pushed, but on TT_MAIL, has been consumed. */
   bool (*drained)(tt_wire *w);
 
   /* The board: bytes that every rank may look at, posted at once. board_slot: where
@@ -116,10 +116,12 @@ struct tt_wire {
   int rank, ranks;
   size_t board; /* most bytes that can be posted at once; 0: there is no board */
   size_t piece; /* bytes of a place of the arena, the same on all ranks; 0: there is none */
+  size_t beside; /* bytes that `push` takes whole or not at all, and copies */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
 
 enum { TT_SLOTS = 4 };
-enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANES = TT_WINDOW * TT_FLIGHT };
+/* TT_MAIL: the lane of messages between two ranks, which no operation uses. */
+enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_MAIL = TT_WINDOW * TT_FLIGHT, TT_LANES };
 
 #endif

@@ -1,0 +1,251 @@
+/* scenes_message.c - messages between two ranks: around the ring, to all at once, to oneself,
+ * beside collectives; and what goes wrong with them.
+ *
+ * Invariant  what the k-th message from a to b holds follows from (seed, a, b, k).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cover.h"
+#include "scenes.h"
+
+static uint32_t value(uint64_t seed, int from, int to, int k, size_t i) {
+  return (uint32_t)cover_mix(seed + (uint64_t)((from * 64 + to) * 256 + k) + (uint64_t)i * 0x10001);
+}
+
+typedef struct parcel {
+  tutti_comm *comm;
+  tutti_request *request;
+  int peer, k;
+  bool sends, lent; /* lent: memory of tutti_mem_alloc */
+  size_t n;
+  uint32_t *x;
+} parcel;
+
+static bool make(parcel *p, tutti_comm *comm, uint64_t seed, int peer, int k, size_t n,
+                 bool sends) {
+  const int me = tutti_comm_rank(comm);
+  void *memory = NULL;
+  *p = (parcel){.comm = comm, .peer = peer, .k = k, .sends = sends, .n = n};
+  p->lent = cover_mix(seed + (uint64_t)k) & 1;
+  if (p->lent)
+    tutti_mem_alloc(comm, (n + 1) * sizeof *p->x, &memory);
+  else
+    memory = malloc((n + 1) * sizeof *p->x);
+  if (!CHECK(memory != NULL)) return false;
+  p->x = memory;
+  memset(p->x, 0xee, (n + 1) * sizeof *p->x);
+  for (size_t i = 0; sends && i < n; i++) p->x[i] = value(seed, me, peer, k, i);
+  return true;
+}
+
+static bool start(parcel *p) {
+  return CHECK(!(p->sends
+                     ? tutti_send_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, &p->request)
+                     : tutti_recv_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, &p->request)));
+}
+
+/* Waited for, or tested until it is there; what it holds is right; its memory goes. */
+static bool finish(parcel *p, uint64_t seed, bool test) {
+  const int me = tutti_comm_rank(p->comm);
+  int done = 0;
+  bool ok = true;
+  while (ok && test && !done) ok = CHECK(!tutti_request_test(&p->request, &done));
+  ok = ok && CHECK(!tutti_request_wait(&p->request)) && CHECK(!p->request);
+  const int from = p->sends ? me : p->peer, to = p->sends ? p->peer : me;
+  for (size_t i = 0; ok && i < p->n; i++) ok = CHECK(p->x[i] == value(seed, from, to, p->k, i));
+  ok = ok && CHECK(p->x[p->n] == 0xeeeeeeee);
+  if (p->lent)
+    tutti_mem_free(p->comm, p->x);
+  else
+    free(p->x);
+  return ok;
+}
+
+static const size_t sizes[] = {0, 1, 19, 20, 21, 24, 25, 300, 5000, 70001, 300001};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* To the right and to the left at once; with blocking calls, those of odd ranks the other
+ * way round. */
+bool scene_ring(tutti_comm *base, uint64_t seed) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  tutti_comm *comm;
+  bool ok = CHECK(!tutti_comm_dup(base, &comm));
+  for (int k = 0; k < SIZES && ok; k++) {
+    const int right = (me + 1) % P, left = (me + P - 1) % P, second = P > 2 ? 0 : SIZES;
+    parcel p[4];
+    ok = make(&p[0], comm, seed, left, k, sizes[k], false) &&
+         make(&p[1], comm, seed, right, k, sizes[k], true) &&
+         make(&p[2], comm, seed, right, k + second, sizes[SIZES - 1 - k], false) &&
+         make(&p[3], comm, seed, left, k + second, sizes[SIZES - 1 - k], true);
+    for (int i = 0; i < 4 && ok; i++) ok = start(&p[(k + me) % 2 ? i : i ^ 1]);
+    for (int i = 0; i < 4 && ok; i++) ok = finish(&p[(i + me) % 4], seed, k % 2);
+  }
+  for (int k = 0; k < SIZES && ok && P > 1; k++) {
+    const int peer = me ^ 1;
+    parcel p[2];
+    if (peer >= P) break;
+    ok = make(&p[0], comm, seed, peer, k, sizes[k], me % 2 == 0) &&
+         make(&p[1], comm, seed, peer, k, sizes[k], me % 2 == 1);
+    for (int i = 0; i < 2 && ok; i++) {
+      const parcel *q = &p[i];
+      ok = CHECK(!(q->sends ? tutti_send(comm, q->x, q->n, TUTTI_UINT32, peer)
+                            : tutti_recv(comm, q->x, q->n, TUTTI_UINT32, peer))) &&
+           finish(&p[i], seed, false);
+    }
+  }
+  return CHECK(!tutti_comm_free(comm)) && ok;
+}
+
+/* Many to each, oneself too, and collectives between them, all in flight; completed in an
+ * order of each rank's own. */
+bool scene_crowd(tutti_comm *base, uint64_t seed) {
+  enum { EACH = 12, COLLS = 10 };
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base), n = 2 * EACH * P;
+  parcel *p = calloc((size_t)n, sizeof *p);
+  tutti_request *r[COLLS];
+  uint32_t x[COLLS], y[COLLS];
+  tutti_comm *comm;
+  bool ok = CHECK(p != NULL) && CHECK(!tutti_comm_dup(base, &comm));
+  int made = 0, colls = 0;
+  uint64_t order = cover_mix(seed + (uint64_t)me);
+  for (int k = 0; k < EACH && ok; k++)
+    for (int i = 0; i < P && ok; i++) {
+      const int peer = (i + me) % P;
+      const size_t there = cover_mix(seed + (uint64_t)((me * 64 + peer) * 64 + k)) % 3000;
+      const size_t here = cover_mix(seed + (uint64_t)((peer * 64 + me) * 64 + k)) % 3000;
+      const int first = (int)(order >> (k + i) & 1);
+      ok = make(&p[made + first], comm, seed, peer, k, there, true) &&
+           make(&p[made + 1 - first], comm, seed, peer, k, here, false) && start(&p[made]) &&
+           start(&p[made + 1]);
+      made += 2;
+      if (i > 0 || colls == COLLS) continue;
+      x[colls] = (uint32_t)(me + k);
+      ok = ok && CHECK(!tutti_allreduce_start(comm, &x[colls], &y[colls], 1, TUTTI_UINT32,
+                                              TUTTI_MAX, &r[colls]));
+      colls++;
+    }
+  for (int i = 0; i < made && ok; i++) { /* 7 and n may have a common factor: then others */
+    const int at = (int)((order + (uint64_t)i) % (uint64_t)made);
+    ok = finish(&p[at], seed, i % 3 == 0);
+    if (i == made / 2)
+      for (int c = colls - 1; c >= 0 && ok; c--)
+        ok = CHECK(!tutti_request_wait(&r[c])) && CHECK(y[c] == (uint32_t)(P - 1 + c));
+  }
+  ok = ok && CHECK(!tutti_barrier(comm));
+  free(p);
+  return CHECK(!tutti_comm_free(comm)) && ok;
+}
+
+/* Persistent ones, and a sender that is gone before its message is looked at. */
+bool scene_letters(tutti_comm *base, uint64_t seed) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  const int right = (me + 1) % P, left = (me + P - 1) % P;
+  uint32_t out[8], in[8] = {0};
+  tutti_request *s, *r;
+  tutti_comm *comm;
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) &&
+            CHECK(!tutti_recv_init(comm, in, 8, TUTTI_UINT32, left, &r)) &&
+            CHECK(!tutti_send_init(comm, out, 8, TUTTI_UINT32, right, &s));
+  for (int k = 0; k < 40 && ok; k++) {
+    for (size_t i = 0; i < 8; i++) out[i] = value(seed, me, right, k, i);
+    ok = CHECK(!tutti_request_start(r)) && CHECK(!tutti_request_start(s)) &&
+         CHECK(!tutti_request_wait(&s)) && CHECK(!tutti_request_wait(&r));
+    for (size_t i = 0; i < 8 && ok; i++) ok = CHECK(in[i] == value(seed, left, me, k, i));
+  }
+  ok = ok && CHECK(!tutti_request_free(&s)) && CHECK(!tutti_request_free(&r));
+  if (P > 1 && ok && me == 0) ok = CHECK(!tutti_send(comm, out, 8, TUTTI_UINT32, 1));
+  if (me == 0) ok = CHECK(!tutti_comm_free(comm)) && ok;
+  ok = CHECK(!tutti_barrier(base)) && ok;
+  if (me == 1 && ok) ok = CHECK(!tutti_recv(comm, in, 8, TUTTI_UINT32, 0));
+  for (size_t i = 0; i < 8 && me == 1 && ok; i++) ok = CHECK(in[i] == value(seed, 0, 1, 39, i));
+  return (me == 0 || CHECK(!tutti_comm_free(comm))) && ok;
+}
+
+/* To itself: whichever half comes first has to be started. */
+bool scene_oneself(tutti_comm *base, uint64_t seed) {
+  const int me = tutti_comm_rank(base);
+  uint32_t x = (uint32_t)seed, y = 0, big[5000] = {7}, copy[5000] = {0};
+  tutti_comm *comm;
+  tutti_request *r, *s;
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) &&
+            ERROR(tutti_send(comm, &x, 1, TUTTI_UINT32, me), TUTTI_ERR_STATE, "wait for ever") &&
+            ERROR(tutti_recv(comm, &x, 1, TUTTI_UINT32, me), TUTTI_ERR_STATE, "wait for ever") &&
+            CHECK(!tutti_recv_start(comm, &y, 1, TUTTI_UINT32, me, &r)) &&
+            ERROR(tutti_request_wait(&r), TUTTI_ERR_STATE, "itself|wait for ever") &&
+            ERROR(tutti_recv(comm, &y, 1, TUTTI_UINT32, me), TUTTI_ERR_STATE, "wait for ever") &&
+            CHECK(!tutti_send(comm, &x, 1, TUTTI_UINT32, me)) && CHECK(!tutti_request_wait(&r)) &&
+            CHECK(x == y);
+  ok = ok && CHECK(!tutti_send_start(comm, big, 5000, TUTTI_UINT32, me, &s)) &&
+       CHECK(!tutti_recv_start(comm, copy, 5000, TUTTI_UINT32, me, &r)) &&
+       CHECK(!tutti_request_wait(&s)) && CHECK(!tutti_request_wait(&r)) && CHECK(copy[0] == 7);
+  ok = CHECK(!tutti_barrier(base)) && ok;
+  if (ok && me == 0)
+    ok = CHECK(!tutti_send_start(comm, &x, 1, TUTTI_UINT32, me, &s)) &&
+         ERROR(tutti_recv(comm, &y, 1, TUTTI_FLOAT, me), TUTTI_ERR_MISMATCH,
+               "sent are 1 uint32, received 1 float") &&
+         ERROR(tutti_request_wait(&s), TUTTI_ERR_MISMATCH, "sent are 1 uint32");
+  return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
+}
+
+/* Other counts, other types: the receiver hears of it, and then everybody. */
+static bool one_mismatch(tutti_comm *base, int way, int from, int to) {
+  static const char *const words[] = {
+      "sent are 3 float, received 4 float", "sent are 3 float, received 3 int32",
+      "sent are 9000 float, received 0 float", "sent are 0 float, received 4 float"};
+  static const size_t sent[] = {3, 3, 9000, 0}, got[] = {4, 3, 0, 4};
+  const int me = tutti_comm_rank(base);
+  static float x[9000], y[9000];
+  tutti_status status = TUTTI_OK;
+  tutti_request *r = NULL;
+  tutti_comm *comm;
+  bool ok = CHECK(!tutti_comm_dup(base, &comm));
+  if (me == from) {
+    status = tutti_send_start(comm, x, sent[way], TUTTI_FLOAT, to, &r);
+    if (!status) tutti_request_wait(&r); /* it may have gone, or not */
+  }
+  if (me == to) {
+    status = tutti_recv(comm, y, got[way], way == 1 ? TUTTI_INT32 : TUTTI_FLOAT, from);
+    ok = ERROR(status, TUTTI_ERR_MISMATCH, words[way]) && ok;
+  }
+  status = tutti_barrier(comm);
+  ok = ERROR(status, TUTTI_ERR_MISMATCH, words[way]) && ok;
+  return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
+}
+
+bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
+  const int P = tutti_comm_size(base), me = tutti_comm_rank(base);
+  const int from = (int)(cover_mix(seed) % (uint64_t)P), to = (from + 1) % P;
+  char words[80];
+  tutti_comm *comm;
+  tutti_request *r[20];
+  uint32_t x[20];
+  bool ok = true;
+  if (P == 1) return true;
+  for (int way = 0; way < 4 && ok; way++) ok = one_mismatch(base, way, from, to);
+  /* an abort ends all that wait */
+  ok = ok && CHECK(!tutti_comm_dup(base, &comm));
+  if (ok && me == from) {
+    usleep(50000);
+    ok = CHECK(!tutti_comm_abort(comm, "no post today"));
+  } else if (ok) {
+    for (int i = 0; i < 20 && ok; i++)
+      ok = CHECK(!tutti_recv_start(comm, &x[i], 1, TUTTI_UINT32, from, &r[i]));
+    for (int i = 19; i >= 0 && ok; i--)
+      ok = ERROR(tutti_request_wait(&r[i]), TUTTI_ERR_ABORTED, "no post today") && CHECK(!r[i]);
+  }
+  ok = CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
+  /* who does not send is named */
+  ok = ok && CHECK(!tutti_comm_dup(base, &comm));
+  snprintf(words, sizeof words, "for rank %d (pid|to send message 0, 1 uint32|TUTTI_TIMEOUT=1",
+           from);
+  if (ok && me == to) {
+    setenv("TUTTI_TIMEOUT", "1", 1);
+    ok = ERROR(tutti_recv(comm, x, 1, TUTTI_UINT32, from), TUTTI_ERR_TIMEOUT, words);
+    setenv("TUTTI_TIMEOUT", "100", 1);
+  }
+  if (me != to) usleep(1200000);
+  return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
+}
