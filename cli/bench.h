@@ -17,6 +17,7 @@ typedef struct bench_options {
   tutti_op op;
   long ranks; /* -P; 0: not given */
   long root;
+  long helpers;       /* ranks that bring no data */
   size_t first, last; /* bytes */
   double factor;
   long iterations; /* per repeat; 0: what fits into `budget` seconds */
@@ -28,8 +29,9 @@ typedef struct bench_options {
 } bench_options;
 
 typedef struct bench_job {
-  tutti_comm *comm;
-  int rank, size;
+  tutti_comm *comm; /* that is measured */
+  tutti_comm *talk; /* of the same ranks, to talk about it */
+  int rank, size, data;
 } bench_job;
 
 /* One call, as often as it takes. Buffers hold the whole vector of the call

@@ -158,8 +158,8 @@ static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t fr
                             unsigned char *period) {
   size_t size = tutti_type_size(c->type), part = c->count * size;
   int64_t wrong = 0;
-  for (int r = 0; r < job->size; r++) {
-    make_period(c, job->size, r, r + 1, period);
+  for (int r = 0; r < job->data; r++) {
+    make_period(c, job->data, r, r + 1, period);
     wrong += differ(period, size, from, (unsigned char *)c->dst + (size_t)r * part, c->count);
   }
   return wrong;
@@ -168,8 +168,9 @@ static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t fr
 /* Wrong elements of this rank. `period` is room for one. */
 static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *period) {
   const int me = job->rank, root = c->root;
-  int first = 0, end = job->size; /* whose sum it is */
+  int first = 0, end = job->data; /* whose sum it is */
   size_t from = 0;                /* where it begins */
+  if (me >= job->data) return 0;
   switch (c->coll) {
     case TUTTI_ALLREDUCE: break;
     case TUTTI_REDUCE: end = me == root ? end : 0; break;
@@ -184,7 +185,7 @@ static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *p
     default: return 0;
   }
   if (first == end) return 0;
-  make_period(c, job->size, first, end, period);
+  make_period(c, job->data, first, end, period);
   return differ(period, tutti_type_size(c->type), from, c->dst, c->count);
 }
 
@@ -196,12 +197,12 @@ tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *
     return TUTTI_ERR_MEMORY;
   }
   if (call->dst_bytes) memset(call->dst, 0xa5, call->dst_bytes);
-  make_period(call, job->size, job->rank, job->rank + 1, period);
+  make_period(call, job->data, job->rank, job->rank + 1, period);
   if (call->src_bytes) fill(period, size, call->src, call->src_bytes / size);
   tutti_status status = bench_run(job, call);
   if (!status) {
     *wrong = judge(job, call, period);
-    status = tutti_allreduce(job->comm, wrong, wrong, 1, TUTTI_INT64, TUTTI_SUM);
+    status = tutti_allreduce(job->talk, wrong, wrong, 1, TUTTI_INT64, TUTTI_SUM);
   }
   free(period);
   return status;

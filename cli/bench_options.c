@@ -22,6 +22,7 @@ const char bench_usage[] =
     "      --coll NAME       allreduce (default), reduce_scatter, all_gather, broadcast,\n"
     "                        reduce, barrier, scan, exscan, gather, scatter, all_to_all\n"
     "  -r, --root R          of those that have one (0)\n"
+    "      --helpers N       the last N ranks bring no data, but sum for the others (0)\n"
     "  -n, --iters N         calls per repeat (as many as fit into --budget)\n"
     "      --budget S        seconds per repeat (0.02)\n"
     "      --repeats N       repeats (11): least, median and 99th percentile of their\n"
@@ -42,7 +43,7 @@ const char bench_usage[] =
     "(reduce_scatter, all_gather, gather, scatter, all_to_all), else 1. The size is that\n"
     "of the whole vector, all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
-enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE };
+enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE, HELPERS };
 
 static const struct option long_options[] = {
     {"minbytes", required_argument, NULL, 'b'},  {"maxbytes", required_argument, NULL, 'e'},
@@ -54,7 +55,8 @@ static const struct option long_options[] = {
     {"loop", no_argument, NULL, LOOP},           {"cycle", no_argument, NULL, CYCLE},
     {"alloc", no_argument, NULL, ALLOC},         {"json", required_argument, NULL, 'J'},
     {"plot", required_argument, NULL, PLOT},     {"ranks", required_argument, NULL, 'P'},
-    {"side", required_argument, NULL, SIDE},     {NULL, 0, NULL, 0},
+    {"side", required_argument, NULL, SIDE},     {"helpers", required_argument, NULL, HELPERS},
+    {NULL, 0, NULL, 0},
 };
 
 static int take_name(bench_options *o, int c) {
@@ -132,6 +134,7 @@ static int take_option(bench_options *o, int c, char **argv) {
       if (status == 0) o->check = flag;
       return status;
     case SIDE: return take_side(o);
+    case HELPERS: return take_number("--helpers", 0, 4095, &o->helpers);
     case LOOP: o->cycle = false; return 0;
     case CYCLE: o->cycle = true; return 0;
     case ALLOC: o->alloc = true; return 0;

@@ -7,8 +7,10 @@
 #include "bench.h"
 
 void bench_show_head(const bench_job *job, const bench_options *o) {
-  printf("# tutti %s bench: %s, %d rank%s, %s buffers, %s\n", tutti_version(NULL, NULL, NULL),
-         tutti_coll_name(o->coll), job->size, job->size == 1 ? "" : "s",
+  char helpers[40] = "";
+  if (o->helpers) snprintf(helpers, sizeof helpers, ", the last %ld only help", o->helpers);
+  printf("# tutti %s bench: %s, %d rank%s%s, %s buffers, %s\n", tutti_version(NULL, NULL, NULL),
+         tutti_coll_name(o->coll), job->size, job->size == 1 ? "" : "s", helpers,
          o->alloc ? "tutti_mem_alloc" : "malloc",
          o->cycle ? "cycle (write, call, read, less the same without the call)" : "loop");
   if (job->size == 1)

@@ -58,7 +58,7 @@ static void read_all(const void *buffer, size_t bytes) {
 
 /* Seconds per iteration of this rank, behind a barrier. */
 static tutti_status loop(const bench_job *job, const bench_call *call, long n, double *seconds) {
-  tutti_status status = tutti_barrier(job->comm);
+  tutti_status status = tutti_barrier(job->talk);
   double from = now();
   for (long i = 0; i < n && !status; i++) status = bench_run(job, call);
   *seconds = (now() - from) / (double)n;
@@ -67,7 +67,7 @@ static tutti_status loop(const bench_job *job, const bench_call *call, long n, d
 
 static tutti_status cycle(const bench_job *job, const bench_call *call, long n, bool with,
                           double *seconds) {
-  tutti_status status = tutti_barrier(job->comm);
+  tutti_status status = tutti_barrier(job->talk);
   double from = now();
   for (long i = 0; i < n && !status; i++) {
     write_all(call->src, call->src_bytes, i);
@@ -94,7 +94,7 @@ static tutti_status slowest(const bench_job *job, const bench_options *o, const 
                             long n, double *seconds) {
   const bool touch = o->cycle && call->coll != TUTTI_BARRIER;
   tutti_status status = touch ? cycle(job, call, n, true, seconds) : loop(job, call, n, seconds);
-  if (!status) status = tutti_allreduce(job->comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
+  if (!status) status = tutti_allreduce(job->talk, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
   return status;
 }
 
@@ -142,7 +142,7 @@ tutti_status bench_time(const bench_job *job, const bench_options *o, const benc
   for (long k = 0; k < o->repeats && !status; k++) status = repeat(job, o, call, n, &seconds[k]);
   if (!status)
     status =
-        tutti_allreduce(job->comm, seconds, seconds, (size_t)o->repeats, TUTTI_DOUBLE, TUTTI_MAX);
+        tutti_allreduce(job->talk, seconds, seconds, (size_t)o->repeats, TUTTI_DOUBLE, TUTTI_MAX);
   if (status) return status;
   qsort(seconds, (size_t)o->repeats, sizeof *seconds, ascending);
   side->least = seconds[0];

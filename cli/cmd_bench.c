@@ -94,7 +94,7 @@ static tutti_status measure_side(const bench_job *job, const bench_options *o, c
   if (!status) status = bench_time(job, o, &call, side);
   if (status || o->coll == TUTTI_BARRIER) return status;
   side->algbw = side->median > 0 ? 1e-9 * (double)row->bytes / side->median : 0;
-  side->busbw = side->algbw * bus_factor(o, job->size);
+  side->busbw = side->algbw * bus_factor(o, job->data);
   return status;
 }
 
@@ -170,9 +170,12 @@ static int wrong_alike(int rank, int status) {
 static int fits_job(const bench_job *job, const bench_options *o) {
   if (o->ranks && o->ranks != job->size)
     return cli_fail(CLI_USAGE, "bench", "-P %ld, but the job has %d ranks", o->ranks, job->size);
-  if (o->root >= job->size)
-    return cli_fail(CLI_USAGE, "bench", "--root %ld, but the ranks are 0 to %d", o->root,
-                    job->size - 1);
+  if (o->helpers >= job->size)
+    return cli_fail(CLI_USAGE, "bench", "--helpers %ld, but the job has %d ranks", o->helpers,
+                    job->size);
+  if (o->root >= job->data)
+    return cli_fail(CLI_USAGE, "bench", "--root %ld, but the ranks%s are 0 to %d", o->root,
+                    o->helpers ? " with data" : "", job->data - 1);
   return job->rank == 0 ? bench_files_ready(o) : 0;
 }
 
@@ -203,20 +206,25 @@ static void say(void *ctx, int level, const char *line) {
 
 static int with_comm(bench_job *job, const bench_options *o) {
   tutti_log_set(say, NULL);
-  if (tutti_comm_from_env(&job->comm)) return cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
+  if (tutti_comm_from_env(&job->comm) || tutti_comm_dup(job->comm, &job->talk))
+    return cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
   job->rank = tutti_comm_rank(job->comm);
   job->size = tutti_comm_size(job->comm);
+  job->data = job->size - (int)o->helpers;
   int saved = mute(job->rank);
   int status = fits_job(job, o);
   unmute(saved);
   if (status) {
     status = wrong_alike(job->rank, status);
+  } else if (tutti_comm_set_helpers(job->comm, (int)o->helpers)) {
+    status = cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
   } else {
     size_t n = count_sizes(o);
     bench_row *rows = calloc(n, sizeof *rows);
     status = rows ? measure_all(job, o, rows, n) : cli_fail(CLI_FAILED, "bench", "out of memory");
     free(rows);
   }
+  tutti_comm_free(job->talk);
   tutti_comm_free(job->comm);
   tutti_finalize();
   return status;
@@ -231,7 +239,7 @@ static int run(int argc, char **argv) {
   unmute(saved);
   if (status) return wrong_alike(rank, status);
   if (!in_job && o.ranks) return start_job(&o, argc, argv);
-  bench_job job = {NULL, 0, 1};
+  bench_job job = {NULL, NULL, 0, 1, 1};
   return with_comm(&job, &o);
 }
 

@@ -33,6 +33,10 @@ for what in "-d bf16 -o max" "-d half" "-d int8 -o bxor" "-d complex_double -o p
   job bench -P 2 -b 4K -e 64K $what $quick
   ok "$what" all "status 0" footer
 done
+for coll in allreduce reduce broadcast; do
+  job bench -P 4 --helpers 2 --coll $coll -b 4 -e 64K -f 32 $quick
+  ok "$coll, with helpers" all "status 0" quiet sound footer "grep -qa 'the last 2 only help' '$work/out'"
+done
 job bench -P 2 -e 1K --side in $quick
 ok "--side in measures only that" all "status 0" "grep -qaE ' +- +- +- +- +[0-9.]+ ' '$work/out'" footer
 job bench -P 2 -e 64 -c 0 $quick
@@ -101,6 +105,8 @@ neither a .svg nor a .png
 --plot a.pdf
 --root 1, but the ranks are 0 to 0
 --coll broadcast --root 1
+--helpers 1, but the job has 1 ranks
+--helpers 1
 'more' is one argument too many
 more
 END
