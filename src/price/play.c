@@ -2,9 +2,9 @@
  *
  * Idea       a heap holds what is ready and when: steps that want their processor,
  *            messages that want a port. Each remembers what it waited for last, so the
- *            critical path is a walk back from what ended last.
+ *            critical path is a walk back from what ended last. Where several wait for
+ *            a port, the one that is written first has it first.
  * Cost       O(n log n) for n steps and messages.
- *            Where several wait for a port, the one that is written first has it first.
  * Invariant  the time is the sum of what lies on that walk. Ties go by number, so every
  *            rank that plays the same sees the same.
  * SPDX-License-Identifier: BSD-3-Clause */
