@@ -90,5 +90,5 @@ bool tt_price_curve(tt_play *play, tt_curve *curve) {
   if (!line_at(play, shortest, &a) || !line_at(play, longest, &b)) return false;
   add(curve, 0, a);
   const uint32_t events = tt_play_events(play);
-  return between(play, curve, shortest, a, longest, b, events < 1000 ? 6 : events < 3000 ? 3 : 1);
+  return between(play, curve, shortest, a, longest, b, events < 1000 ? 6 : 1);
 }
