@@ -26,16 +26,18 @@ static int by_time(const void *a, const void *b) {
 /* All, sorted. NULL and a complaint. */
 static tutti_offer *list(tutti_prices *prices, const price_options *o, int *n) {
   tutti_offer *offers = NULL, offer = {.size = sizeof offer};
+  tutti_status status;
   *n = 0;
-  for (int i = 0; !tutti_prices_offer(prices, o->bytes, i, 0, &offer); i++) {
+  while (!(status = tutti_prices_offer(prices, o->bytes, *n, 1, &offer))) {
     tutti_offer *more = realloc(offers, (size_t)(*n + 1) * sizeof *offers);
-    if (more) offers = more;
-    if (!more || tutti_prices_offer(prices, o->bytes, i, 1, &offer)) {
-      cli_fail(0, "plan", "%s", more ? tutti_error() : "out of memory");
-      free(offers);
-      return NULL;
-    }
+    if (!more) break;
+    offers = more;
     offers[(*n)++] = offer;
+  }
+  if (status != TUTTI_ERR_ARG) { /* not past the end */
+    cli_fail(0, "plan", "%s", status ? tutti_error() : "out of memory");
+    free(offers);
+    return NULL;
   }
   qsort(offers, (size_t)*n, sizeof *offers, by_time);
   return offers;

@@ -2,16 +2,9 @@
 # and does the choice cost next to nothing?
 # SPDX-License-Identifier: BSD-3-Clause
 import json
-import os
 
 from measure import CORES, KI, MI, Failed, Lab, bytes_name, geomean, median, run
-
-import importlib.util
-
-spec = importlib.util.spec_from_file_location("bars_shm", os.path.join(os.path.dirname(__file__), "shm.py"))
-shm = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(shm)
-at_least, at_most, limit, Bar = shm.at_least, shm.at_most, shm.limit, shm.Bar
+from verdict import at_most, limit
 
 TITLE = "what is chosen beside the best of all that could run (shared memory, float sum in place, cycle measure)"
 ROUNDS = 3

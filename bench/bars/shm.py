@@ -5,30 +5,13 @@ import os
 import re
 import subprocess
 import time
-from collections import namedtuple
 
 from measure import CORES, KI, MI, SIZES, TRIES, Failed, Lab, Rounds, bytes_name, geomean, median, run
+from verdict import Bar, at_least, at_most, limit
 
 TITLE = "float sum in place, cycle measure, medians of one run"
 MPI = ["Open MPI", "MPICH"]
 PATIENCE = 600  # seconds; after them, disturbed runs are no longer repeated
-Bar = namedtuple("Bar", "name wanted measured verdict")
-
-
-def at_least(name, want, value, why="no figures"):
-    if value is None:
-        return Bar(name, ">= %g" % want, "-", why)
-    return Bar(name, ">= %g" % want, "%.2f" % value, value >= want)
-
-
-def at_most(name, want, value, why="no figures"):
-    if value is None:
-        return Bar(name, "<= %g" % want, "-", why)
-    return Bar(name, "<= %g" % want, "%.2f" % value, value <= want)
-
-
-def limit(name, value):
-    return Bar(name, "", "-" if value is None else "%.2f" % value, None)
 
 
 def reason(rounds, names):

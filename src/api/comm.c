@@ -83,14 +83,19 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
   return TUTTI_OK;
 }
 
+/* What is in flight has its plan already. */
+static tutti_status nothing_runs(const tutti_comm *comm, const char *function) {
+  if (!comm->unfinished) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_STATE, "%s: requests are in flight; wait for them", function);
+}
+
 tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_algo");
   if (status) return status;
   tt_wish wish;
   status = tt_wish_parse(algo, comm->ranks, &wish);
   if (status) status = tt_fail(status, "tutti_comm_set_algo: %.300s", tutti_error());
-  if (!status && comm->unfinished)
-    status = tt_fail(TUTTI_ERR_STATE, "tutti_comm_set_algo: requests are in flight; wait for them");
+  if (!status) status = nothing_runs(comm, "tutti_comm_set_algo");
   if (!status) {
     comm->wish = wish;
     tt_plans_forget(comm);
@@ -105,9 +110,7 @@ tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract) 
   if (contract != TUTTI_CONTRACT_SAME && contract != TUTTI_CONTRACT_ANY)
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_contract: there is no contract %d",
                      (int)contract);
-  if (!status && comm->unfinished)
-    status =
-        tt_fail(TUTTI_ERR_STATE, "tutti_comm_set_contract: requests are in flight; wait for them");
+  if (!status) status = nothing_runs(comm, "tutti_comm_set_contract");
   if (!status) {
     comm->contract = contract;
     tt_plans_forget(comm);
@@ -138,9 +141,7 @@ tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
   if (helpers < 0 || helpers >= comm->ranks)
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_helpers: %d is not from 0 to %d", helpers,
                      comm->ranks - 1);
-  else if (comm->unfinished)
-    status =
-        tt_fail(TUTTI_ERR_STATE, "tutti_comm_set_helpers: requests are in flight; wait for them");
+  if (!status) status = nothing_runs(comm, "tutti_comm_set_helpers");
   tt_setting setting = comm->setting;
   setting.data = comm->ranks - helpers;
   if (!status && helpers && !as_before) status = tt_chooser_new(&setting, &chooser);

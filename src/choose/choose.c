@@ -85,10 +85,7 @@ static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs) {
 static bool one_sums_once(const char *name, const tt_ask *ask) {
   tt_sched *s;
   if (!tt_algo_uniform(name, ask, NULL) || tt_algo_build(name, ask, &s)) return false;
-  uint64_t completed = 0;
-  for (uint32_t i = 0; i < s->nsteps; i++)
-    if (s->steps[i].last) completed += tt_span_size(&s->steps[i].dst);
-  const bool once = completed * (uint64_t)s->ranks <= s->blocks;
+  const bool once = tt_completed(s) * (uint64_t)s->ranks <= s->blocks;
   tt_sched_free(s);
   return once;
 }

@@ -57,14 +57,14 @@ static tutti_status sort_out(tt_chooser *c, const tt_wish *wish, tt_why *why) {
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an explanation");
   for (int i = 0; i < n; i++) {
     tt_offer_at(c, &why->problem, wish, i, false, &all[i].offer);
-    snprintf(all[i].why, sizeof all[i].why, "%d", i);
+    all[i].i = i;
   }
   qsort(all, (size_t)n, sizeof *all, by_price);
   for (int i = 0; i < n; i++) {
     tt_reason *x = &all[i];
     const bool cheaper = x->offer.seconds < why->terms.time;
     if (x->offer.possible && (cheaper || why->next < TT_NEXT))
-      tt_offer_at(c, &why->problem, wish, atoi(x->why), true, &o);
+      tt_offer_at(c, &why->problem, wish, x->i, true, &o);
     else
       o = x->offer;
     x->offer = o;

@@ -9,6 +9,7 @@ enum { TT_NEXT = 3, TT_SPANS = 24 };
 
 typedef struct tt_reason {
   tt_offer offer;
+  int i; /* among the candidates */
   char why[300];
 } tt_reason;
 

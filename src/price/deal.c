@@ -31,10 +31,6 @@ typedef struct post {
   uint32_t *others; /* peers but the rank itself, of each played step, added up */
 } post;
 
-static int players(const tt_play *play, const tt_sched *s) {
-  return play->players == 1 ? 1 : s->ranks;
-}
-
 /* Calls for each message of a schedule that some player reads: count it in its box, or
  * put it there. */
 static void sort_sends(const tt_play *play, const tt_sched *s, const uint32_t *first, post *p,
@@ -47,7 +43,7 @@ static void sort_sends(const tt_play *play, const tt_sched *s, const uint32_t *f
       const int peer = tt_peer_rank(&s->steps[i].peers, turn, s->ranks);
       if (peer == s->rank) continue;
       const uint32_t step = base + i, slot = (step < play->steps ? p->others[step] : 0) + other++;
-      if (peer >= players(play, s)) continue;
+      if (peer >= play->players) continue;
       if (put)
         p->sent[p->box[peer]++] = (sent){s->rank, peer, slot};
       else

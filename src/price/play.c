@@ -164,7 +164,7 @@ static void work(stage *s, double at, uint32_t step) {
   const tt_job *job = &play->job[step];
   tt_moment *m = &s->moment[step];
   const double takes =
-      job->idle ? 0 : job->processor + s->bytes * (job->copying + job->reducing);
+      play->idle ? 0 : job->processor + s->bytes * (job->copying + job->reducing);
   server *cpu = &s->processor[job->player];
   if (takes > 0 && !is_free(s, cpu, at, step, m)) return;
   m->end = at + takes;
@@ -300,10 +300,9 @@ bool tt_play_rounds(tt_play *play, uint32_t *round) {
   for (int l = 0; l < profile.levels; l++) play->profile.reach[l] = (tt_reach){1, 0, 0};
   play->profile.half = false;
   play->profile.cores = 0;
-  tt_job *job = play->job; /* whose work takes no time here */
-  for (uint32_t i = 0; i < play->steps; i++) job[i].idle = true;
+  play->idle = true;
   const bool ok = tt_play_at(play, 0, &terms);
-  for (uint32_t i = 0; i < play->steps; i++) job[i].idle = false;
+  play->idle = false;
   for (uint32_t i = 0; ok && i < play->deals; i++)
     round[i] = (uint32_t)(play->moment[play->steps + play->deals + i].end - 0.5);
   play->profile = profile;

@@ -22,7 +22,6 @@ typedef struct tt_job {
   uint32_t needs; /* messages and steps that must have come */
   bool receives;
   bool alone; /* it waits for no other step */
-  bool idle;  /* it takes no time, for once */
   double processor, copying, reducing;
 } tt_job;
 
@@ -45,6 +44,7 @@ typedef struct tt_event {
 
 struct tt_play {
   tt_profile profile;
+  bool idle;                /* steps take no time, for once */
   int players;              /* 1, which stands for all ranks, or all of them */
   uint32_t steps, deals;    /* how many */
   tt_job *job;              /* of each step */

@@ -66,11 +66,16 @@ static bool results_right(tt_graph *g, const tt_values *v, const tt_memory *m,
   return !wrong && !g->failed;
 }
 
+uint64_t tt_completed(const tt_sched *s) {
+  uint64_t completed = 0;
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (s->steps[i].last) completed += tt_span_size(&s->steps[i].dst);
+  return completed;
+}
+
 bool tt_summed_once(tt_sched *const *all, int ranks) {
   uint64_t completed = 0; /* at least once each: only a step marked `last` yields a result */
-  for (int r = 0; r < ranks; r++)
-    for (uint32_t i = 0; i < all[r]->nsteps; i++)
-      if (all[r]->steps[i].last) completed += tt_span_size(&all[r]->steps[i].dst);
+  for (int r = 0; r < ranks; r++) completed += tt_completed(all[r]);
   return completed <= all[0]->blocks;
 }
 

@@ -16,6 +16,8 @@
  * TUTTI_ERR_MEMORY. `all` holds `ranks` schedules of one collective. */
 tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 
+/* Blocks whose sums this rank completes. */
+uint64_t tt_completed(const tt_sched *s);
 /* Of schedules that are right: is every block's sum completed on one rank only, so
  * that all ranks hold the same bits? False: tt_prove knows. Quick, at any size. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
