@@ -75,7 +75,9 @@ static inline size_t tt_round_up(size_t n, size_t unit) {
 }
 /* Least non-negative residue. */
 static inline int tt_mod(int64_t a, int m) {
-  return (int)(((a % m) + m) % m);
+  if (a >= 0 && a < m) return (int)a; /* as a rule, and without a division */
+  const int64_t rest = a % m;
+  return (int)(rest < 0 ? rest + m : rest);
 }
 static inline int tt_ceil_log2(uint64_t n) {
   return n <= 1 ? 0 : 64 - __builtin_clzll(n - 1);

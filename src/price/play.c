@@ -31,11 +31,17 @@ typedef struct stage {
 
 /* ---- the heap: earliest first; then steps before messages, what is written first ---- */
 
-static bool before(const stage *s, const tt_event *a, const tt_event *b) {
-  if (a->at != b->at) return a->at < b->at;
-  const bool message = a->what >= s->play->steps;
-  if (message != (b->what >= s->play->steps)) return !message;
-  return a->turn != b->turn ? a->turn < b->turn : a->what < b->what;
+__extension__ typedef unsigned __int128 place;
+
+/* Without a branch: the bits of times, which are not negative, sort as they do. */
+static place place_of(const tt_event *e) {
+  uint64_t at;
+  memcpy(&at, &e->at, sizeof at);
+  return (place)at << 64 | e->order;
+}
+
+static bool before(const tt_event *a, const tt_event *b) {
+  return place_of(a) < place_of(b);
 }
 
 static void push(stage *s, double at, uint32_t what) {
@@ -43,8 +49,10 @@ static void push(stage *s, double at, uint32_t what) {
   uint32_t i = s->waiting++, d = what;
   if (d >= play->steps) d -= play->steps;
   if (what >= play->steps && d >= play->deals) d -= play->deals;
-  const tt_event e = {at, what, play->job[what < play->steps ? what : play->deal[d].from].turn};
-  for (; i > 0 && before(s, &e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+  const uint64_t message = what >= play->steps;
+  const uint32_t turn = play->job[message ? play->deal[d].from : what].turn;
+  const tt_event e = {at, message << 63 | (uint64_t)turn << 32 | what};
+  for (; i > 0 && before(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
     s->heap[i] = s->heap[(i - 1) / 2];
   s->heap[i] = e;
 }
@@ -53,8 +61,8 @@ static tt_event pop(stage *s) {
   const tt_event top = s->heap[0], e = s->heap[--s->waiting];
   uint32_t i = 0;
   for (uint32_t k = 1; k < s->waiting; k = 2 * i + 1) {
-    if (k + 1 < s->waiting && before(s, &s->heap[k + 1], &s->heap[k])) k++;
-    if (before(s, &e, &s->heap[k])) break;
+    k += k + 1 < s->waiting && before(&s->heap[k + 1], &s->heap[k]);
+    if (before(&e, &s->heap[k])) break;
     s->heap[i] = s->heap[k];
     i = k;
   }
@@ -152,7 +160,7 @@ static void leave(stage *s, double at, uint32_t d) {
     push(s, at, what + 1);
   }
   const server *in = s->in + deal->reader * (uint32_t)p->ports;
-  if (!p->half && p->ports == 1 && in->free < at)
+  if (!p->half && p->ports == 1 && in->free <= at)
     enter(s, at, d);
   else /* others may be waiting there */
     push(s, at, what + play->deals);
@@ -269,12 +277,13 @@ bool tt_play_at(tt_play *play, double bytes, tt_terms *terms) {
   if (!set_up(&s, play, bytes)) return false;
   while (s.waiting) {
     const tt_event e = pop(&s);
-    if (e.what < play->steps)
-      work(&s, e.at, e.what);
-    else if (e.what < play->steps + play->deals)
-      leave(&s, e.at, e.what - play->steps);
+    const uint32_t what = (uint32_t)e.order;
+    if (what < play->steps)
+      work(&s, e.at, what);
+    else if (what < play->steps + play->deals)
+      leave(&s, e.at, what - play->steps);
     else
-      enter(&s, e.at, e.what - play->steps - play->deals);
+      enter(&s, e.at, what - play->steps - play->deals);
   }
   free(s.processor);
   if (s.ended < play->steps) return false;

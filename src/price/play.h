@@ -36,10 +36,10 @@ typedef struct tt_moment {
   uint32_t writer;       /* ... this step has ended) */
 } tt_moment;
 
+/* What may happen next: a step; or a message that leaves; or, after all those, that enters. */
 typedef struct tt_event {
   double at;
-  uint32_t what; /* a step; or a message that leaves; or, after all those, that enters */
-  uint32_t turn; /* the place of its step among those of its rank */
+  uint64_t order; /* 1 bit: a message; 31: the turn of its step; 32: the number of what happens */
 } tt_event;
 
 struct tt_play {

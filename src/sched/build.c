@@ -61,9 +61,8 @@ void tt_sched_free(tt_sched *s) {
 
 static void claim_tmp(tt_sched *s, const tt_span *span, uint32_t extra) {
   if (span->buf != TT_TMP || tt_span_size(span) == 0) return;
-  uint32_t top = 0;
-  for (uint32_t i = 0; i < tt_span_size(span); i++)
-    top = (uint32_t)tt_max(top, tt_span_block(span, i));
+  const uint32_t end = (uint32_t)tt_min(span->first + span->count, span->ring);
+  const uint32_t top = span->base + span->stride * (span->ring * (span->repeat - 1) + end - 1);
   s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, top + extra + 1);
 }
 

@@ -37,7 +37,7 @@ static bool grow(void **array, uint32_t *room, size_t size) {
   return true;
 }
 
-static void wait_for(tracker *t, uint32_t step, uint32_t earlier) {
+static inline void wait_for(tracker *t, uint32_t step, uint32_t earlier) {
   if (earlier == NONE || earlier == step || t->seen[earlier] == step) return;
   if (t->length == t->capacity && !grow((void **)&t->after, &t->capacity, sizeof *t->after)) {
     t->failed = true;
@@ -48,28 +48,31 @@ static void wait_for(tracker *t, uint32_t step, uint32_t earlier) {
 }
 
 static void read_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip) {
-  for (uint32_t i = 0; i < tt_span_size(span) && !t->failed; i++) {
+  const uint32_t size = tt_span_size(span);
+  const uint32_t *writer = t->writer[span->buf];
+  uint32_t *readers = t->readers[span->buf];
+  while (t->room - t->used < size && !t->failed)
+    t->failed = !grow((void **)&t->pool, &t->room, sizeof *t->pool);
+  for (uint32_t i = 0; i < size && !t->failed; i++) {
     if (i >= skip.lo && i < skip.hi) continue;
-    uint32_t block = tt_span_block(span, i);
-    wait_for(t, step, t->writer[span->buf][block]);
-    if (t->used == t->room && !grow((void **)&t->pool, &t->room, sizeof *t->pool)) {
-      t->failed = true;
-      return;
-    }
-    t->pool[t->used] = (reader){step, t->readers[span->buf][block]};
-    t->readers[span->buf][block] = t->used++;
+    const uint32_t block = tt_span_block(span, i);
+    wait_for(t, step, writer[block]);
+    t->pool[t->used] = (reader){step, readers[block]};
+    readers[block] = t->used++;
   }
 }
 
 static void write_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip) {
-  for (uint32_t i = 0; i < tt_span_size(span) && !t->failed; i++) {
+  const uint32_t size = tt_span_size(span);
+  uint32_t *writer = t->writer[span->buf], *readers = t->readers[span->buf];
+  for (uint32_t i = 0; i < size && !t->failed; i++) {
     if (i >= skip.lo && i < skip.hi) continue;
-    uint32_t block = tt_span_block(span, i);
-    wait_for(t, step, t->writer[span->buf][block]);
-    for (uint32_t r = t->readers[span->buf][block]; r != NONE; r = t->pool[r].next)
+    const uint32_t block = tt_span_block(span, i);
+    wait_for(t, step, writer[block]);
+    for (uint32_t r = readers[block]; r != NONE; r = t->pool[r].next)
       wait_for(t, step, t->pool[r].step);
-    t->readers[span->buf][block] = NONE;
-    t->writer[span->buf][block] = step;
+    readers[block] = NONE;
+    writer[block] = step;
   }
 }
 

@@ -92,9 +92,10 @@ static inline uint32_t tt_span_size(const tt_span *s) {
   return s->count * s->repeat;
 }
 static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
-  uint32_t k = s->first + i % s->count;
+  const uint32_t ring = s->repeat == 1 ? 0 : i / s->count; /* divisions are slow, and rarely needed */
+  uint32_t k = s->first + i - ring * s->count;
   if (k >= s->ring) k -= s->ring;
-  return s->base + s->stride * (k + s->ring * (i / s->count));
+  return s->base + s->stride * (k + s->ring * ring);
 }
 /* The longest run of neighbouring blocks from position i on, at most to `end`. */
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
