@@ -1,0 +1,75 @@
+/* tutti_net.h - what tutti needs of a network that carries messages.
+ *
+ * MPI is one (tutti_mpi.h, whose library is written against this header alone). Whoever
+ * has another, and can send and receive messages with a tag between numbered ranks, gives
+ * a table of seven functions and gets a communicator: all collectives, with shared memory
+ * between the ranks of one node.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TUTTI_NET_H
+#define TUTTI_NET_H
+
+#include "tutti.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  TUTTI_NET_TAGS = 64,        /* tags are from 0 to 63 */
+  TUTTI_NET_MOST = 1 << 30,   /* bytes of a message, at most */
+  TUTTI_NET_LEVELS = 4,       /* rack, node, and two within a node */
+  TUTTI_NET_ANY = -1
+};
+
+/* A request that is complete. */
+typedef struct tutti_net_done {
+  int slot;
+  int peer;     /* of a receive: who sent it */
+  size_t bytes; /* of a receive */
+  int failed;   /* the message, or its peer, is lost; for a receive also: it was longer */
+} tutti_net_done;
+
+/* Where a rank sits: equal numbers mean the same thing of a level (within equal outer
+ * ones). Unknown levels: the same number on all ranks; but `node` is always known. */
+typedef struct tutti_net_site {
+  int rack, node, package, cache;
+} tutti_net_site;
+
+/* Functions return 0, or not 0 if they failed; `error` then says why. All are called by
+ * one thread at a time, but `close`d networks by none. */
+typedef struct tutti_net {
+  size_t size;      /* of this struct */
+  const char *name; /* "Open MPI 4.1.4" */
+  int rank, ranks;
+  void *self;
+  tutti_net_site site; /* of this rank */
+  /* Start to send, or to receive, as request number `slot`, which is free. Messages of a
+   * pair and tag arrive in the order in which they were sent. The bytes stay as they are
+   * until the request is complete. recv: TUTTI_NET_ANY takes a message from anyone; room
+   * for n bytes. */
+  int (*send)(void *self, int slot, int peer, int tag, const void *bytes, size_t n);
+  int (*recv)(void *self, int slot, int peer, int tag, void *bytes, size_t n);
+  /* Make progress; report at most `most` requests that became complete, which frees their
+   * slots. Slots from `slots` on are free. */
+  int (*poll)(void *self, int slots, tutti_net_done *done, int most, int *n);
+  /* Complete a receive at once; its message, if it is there already, is lost. */
+  int (*cancel)(void *self, int slot);
+  /* Collective: a network of the ranks of one color in the order of key (then of rank);
+   * color < 0: none, *net is not touched. Its messages never meet those of this one. */
+  int (*split)(void *self, int color, int key, struct tutti_net *net);
+  /* Over, with sends that may be on their way still. NULL: may be called from any thread. */
+  void (*close)(void *self);
+  const char *(*error)(void *self);
+} tutti_net;
+
+/* A communicator of all ranks of a network. Collective. The table is copied; `self` stays
+ * the caller's until `close` is called: by tutti_comm_free, or at once if this fails.
+ * TUTTI_TOPO and TUTTI_NODES say otherwise than the sites do (docs/mpi.md).
+ * comm: freed by tutti_comm_free.
+ * Errors, on all ranks: TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
+TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **comm);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
