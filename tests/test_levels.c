@@ -104,6 +104,17 @@ static void uneven_nodes_send_the_least(void **state) {
   }
 }
 
+/* A level without a list between two that have one. */
+static void lists_stay_apart(void **state) {
+  tt_tree t;
+  (void)state;
+  assert_int_equal(tt_tree_parse("rack:2 node:(2,1) socket:1 core:(3,4,5)", &t), TUTTI_OK);
+  assert_int_equal(t.ranks, 12);
+  assert_int_equal(tt_tree_count(&t, 1, 0), 2);
+  assert_int_equal(tt_tree_count(&t, 1, 1), 1);
+  assert_int_equal(tt_tree_first(&t, 3, 2), 7);
+}
+
 /* Even levels are a fold on the product of circles: nothing more is sent. */
 static void even_levels_send_the_least(void **state) {
   static const struct {
@@ -188,7 +199,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blueconnect_is_figure_4),    cmocka_unit_test(uneven_nodes_send_the_least),
       cmocka_unit_test(even_levels_send_the_least), cmocka_unit_test(topologies_are_read),
-      cmocka_unit_test(what_blueconnect_refuses),
+      cmocka_unit_test(what_blueconnect_refuses),   cmocka_unit_test(lists_stay_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

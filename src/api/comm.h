@@ -129,6 +129,10 @@ void tt_comm_destroy(tutti_comm *comm);
 /* The figures of this machine: built-in, or what TUTTI_PROFILE names (setting.c). */
 tutti_status tt_machine_read(const char *path, tt_machine *machine);
 void tt_machine_here(tt_machine *machine);
+/* The text of a topology (sites.h): the value itself, or the file it names if it begins with
+ * '/' or '.', or has no ':'; freed by the caller. `name` is what sentences call it, of up to
+ * 170 characters. TUTTI_ERR_ARG: it can not be read. */
+tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size);
 
 /* ---- entering and leaving ---- */
 

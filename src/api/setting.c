@@ -1,4 +1,5 @@
-/* setting.c - the figures of this machine: what is built in, or what the user measured.
+/* setting.c - what the user says of this machine: its figures, or those that are built in;
+ * how ranks sit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #include "comm.h"
 
-enum { MOST = 1 << 16 }; /* bytes of a profile */
+enum { MOST = 1 << 16 }; /* bytes of a file */
 
 /* The text of a small file; NULL, and errno says why. */
 static char *read_file(const char *path) {
@@ -43,4 +44,16 @@ void tt_machine_here(tt_machine *machine) {
   tt_machine_shm(machine);
   if (path && tt_machine_read(path, machine))
     tt_log(0, "%s; the built-in figures are used", tutti_error());
+}
+
+tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size) {
+  const bool file = *value == '/' || *value == '.' || !strchr(value, ':');
+  *text = file ? read_file(value) : strdup(value);
+  snprintf(name, size, file ? "topology '%.150s'" : "TUTTI_TOPO", value);
+  if (*text) return TUTTI_OK;
+  if (!file) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the topology");
+  return tt_fail(TUTTI_ERR_ARG,
+                 "the topology '%.150s' can not be read: %s; it is a file, or levels such as "
+                 "node:4 core:8",
+                 value, strerror(errno));
 }

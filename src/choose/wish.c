@@ -39,7 +39,7 @@ tutti_status tt_wish_parse(const char *text, int ranks, tt_wish *wish) {
     at += never;
     size_t n = name_length(at), bare = n;
     while (bare && at[bare - 1] == ' ') bare--;
-    if (n >= TT_NAME) return complain(text, at, "a name of less than 128 characters");
+    if (n >= TT_NAME) return complain(text, at, "a name of less than 256 characters");
     char *name = wish->item[wish->n].name;
     snprintf(name, TT_NAME, "%.*s", (int)bare, at);
     tutti_status status = never ? tt_algo_exists(name) : tt_algo_known(name, ranks);

@@ -21,7 +21,7 @@
 
 #include "core.h"
 
-enum { TT_NAME = 128 }; /* room for the name of an algorithm, with its parameters */
+enum { TT_NAME = 256 }; /* room for the name of an algorithm, with its parameters */
 
 typedef enum tt_buf { TT_SRC, TT_DST, TT_TMP, TT_BUF_COUNT } tt_buf;
 

@@ -31,7 +31,7 @@ static bool number(const char **at, int *n) {
 
 /* "(4,3,4)" into the level's list. */
 static bool read_list(tt_tree *t, int level, const char **at) {
-  int room = t->level[level].at = level ? t->level[level - 1].at + t->level[level - 1].n : 0;
+  const int room = t->level[level].at;
   do {
     ++*at;
     if (room + t->level[level].n == TT_TREE_LIST) return false;
@@ -66,6 +66,7 @@ tutti_status tt_tree_parse(const char *text, tt_tree *t) {
     if (!name || at[name] != ':') return complain(text, at, "a level such as node:4");
     if (level + 2 > TT_TREE_LEVELS) return complain(text, at, "at most 11 levels");
     snprintf(t->level[level].name, sizeof t->level[level].name, "%.*s", (int)name, at);
+    if (level) t->level[level].at = t->level[level - 1].at + t->level[level - 1].n;
     at += name + 1;
     t->levels++;
     if (*at != '(') {

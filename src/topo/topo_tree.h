@@ -10,7 +10,7 @@
 
 #include "core.h"
 
-enum { TT_TREE_LEVELS = 12, TT_TREE_LIST = 64 };
+enum { TT_TREE_LEVELS = 12, TT_TREE_LIST = 128, TT_TREE_TEXT = 256 };
 
 typedef struct tt_tree {
   int ranks, levels; /* level 0 is the outermost; those of the last are ranks */

@@ -1,0 +1,178 @@
+/* racks.c - reads which hosts stand in which rack.
+ *
+ * Idea       a line is a rack; each of its patterns is held against the hosts that there
+ *            are, so n[0001-9999] costs no more than a host.
+ * Invariant  every rank gets one rack; a mistake is found even where no host meets it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sites.h"
+
+#define BLANKS " \t\r"
+#define DIGITS "0123456789"
+
+typedef struct reader {
+  const char *name, *at;
+  const char *line; /* where it begins */
+  int number;       /* of the line */
+} reader;
+
+/* A stretch of the text: a rack's name, a pattern. */
+typedef struct part {
+  const char *at, *end;
+} part;
+
+static tutti_status expected(const reader *r, const char *at, const char *sentence) {
+  return tt_fail(TUTTI_ERR_ARG, "%.200s, line %d, column %d: expected %s, found '%.*s'", r->name,
+                 r->number, (int)(at - r->line) + 1, sentence,
+                 (int)tt_min(strcspn(at, BLANKS "\n#"), 40), at);
+}
+
+/* ---- patterns ---- */
+
+/* "01-16" or "20", and behind it ',' or ']'. NULL: it is none. */
+static const char *read_range(const char *at, long *lo, long *hi, int *width) {
+  const size_t first = strspn(at, DIGITS);
+  size_t last = 0;
+  if (!first || first > 9) return NULL;
+  *lo = *hi = strtol(at, NULL, 10);
+  *width = (int)first;
+  at += first;
+  if (*at == '-') {
+    last = strspn(++at, DIGITS);
+    if (!last || last > 9) return NULL;
+    *hi = strtol(at, NULL, 10);
+    at += last;
+  }
+  return *lo <= *hi && (*at == ',' || *at == ']') ? at : NULL;
+}
+
+/* NULL, or where the pattern goes wrong. */
+static const char *mistake(part p) {
+  long lo, hi;
+  int width;
+  for (const char *at = p.at; at < p.end; at++) {
+    if (*at == ']' || *at == ',') return at;
+    if (*at != '[') continue;
+    do {
+      const char *end = read_range(at + 1, &lo, &hi, &width);
+      if (!end || end >= p.end) return at + 1;
+      at = end;
+    } while (*at == ',');
+  }
+  return NULL;
+}
+
+/* Are the first n digits of the host one of the numbers, and as wide? `at`: behind '['. */
+static bool counted(const char *at, const char *host, int n) {
+  long lo = 0, hi = 0, value = 0;
+  int width = 0;
+  for (int i = 0; i < n; i++) value = 10 * value + host[i] - '0';
+  for (;; at++) {
+    at = read_range(at, &lo, &hi, &width);
+    if (value >= lo && value <= hi && n >= width && (n == width || host[0] != '0')) return true;
+    if (*at == ']') return false;
+  }
+}
+
+/* One of them may have a domain more. */
+static bool matches(part p, const char *host) {
+  for (; p.at < p.end && *p.at != '['; p.at++, host++)
+    if (*p.at != *host) return *p.at == '.' && !*host;
+  if (p.at == p.end) return !*host || *host == '.';
+  const char *list = p.at + 1;
+  const int digits = (int)tt_min(strspn(host, DIGITS), 9);
+  while (*p.at != ']') p.at++;
+  p.at++;
+  for (int n = 1; n <= digits; n++)
+    if (counted(list, host, n) && matches(p, host + n)) return true;
+  return false;
+}
+
+/* ---- lines ---- */
+
+/* To the next line that says something. */
+static bool next_line(reader *r) {
+  while (*r->at) {
+    r->line = r->at;
+    r->number++;
+    r->at += strspn(r->at, BLANKS);
+    if (*r->at && !strchr("\n#", *r->at)) return true;
+    r->at += strcspn(r->at, "\n");
+    r->at += *r->at == '\n';
+  }
+  return false;
+}
+
+/* "rack:", and a blank or the end of the line. */
+static tutti_status read_rack(reader *r, part *rack) {
+  const char *colon = r->at + strcspn(r->at, ":" BLANKS "\n#");
+  if (colon == r->at || *colon != ':')
+    return expected(r, r->at, "a rack and its hosts, such as 'rack-a: n1 n2'");
+  if (!strchr(BLANKS "\n#", colon[1])) return expected(r, colon + 1, "a blank");
+  *rack = (part){r->at, colon};
+  r->at = colon + 1;
+  return TUTTI_OK;
+}
+
+/* The next host of the line. */
+static bool next_host(reader *r, part *host) {
+  host->at = r->at + strspn(r->at, BLANKS);
+  host->end = r->at = host->at + strcspn(host->at, BLANKS "\n#");
+  if (host->end > host->at) return true;
+  r->at += strcspn(r->at, "\n");
+  r->at += *r->at == '\n';
+  return false;
+}
+
+static bool same(part a, part b) {
+  return a.end - a.at == b.end - b.at && memcmp(a.at, b.at, (size_t)(a.end - a.at)) == 0;
+}
+
+/* Those whose host it is stand in this rack, and did not in another one. */
+static tutti_status put(const reader *r, part host, part rack, const tt_site *sites, int ranks,
+                        part *of) {
+  for (int i = 0; i < ranks; i++) {
+    if (!matches(host, sites[i].host)) continue;
+    if (of[i].at && !same(of[i], rack))
+      return tt_fail(TUTTI_ERR_ARG,
+                     "%.200s, line %d, column %d: host '%s' is in rack '%.*s' already", r->name,
+                     r->number, (int)(host.at - r->line) + 1, sites[i].host,
+                     (int)tt_min((size_t)(of[i].end - of[i].at), 40), of[i].at);
+    if (!of[i].at) of[i] = rack;
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status read_lines(const char *text, const char *name, const tt_site *sites, int ranks,
+                               part *of) {
+  reader r = {.name = name, .at = text};
+  part rack = {0}, host = {0};
+  while (next_line(&r)) {
+    tutti_status status = read_rack(&r, &rack);
+    while (!status && next_host(&r, &host)) {
+      const char *wrong = mistake(host);
+      if (wrong) return expected(&r, wrong, "hosts such as n7 or n[01-16,20]");
+      status = put(&r, host, rack, sites, ranks, of);
+    }
+    if (status) return status;
+  }
+  return TUTTI_OK;
+}
+
+tutti_status tt_racks_read(const char *text, const char *name, const tt_site *sites, int ranks,
+                           int32_t *rack) {
+  part *of = calloc((size_t)ranks, sizeof *of);
+  if (!of) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the racks of %d ranks", ranks);
+  tutti_status status = read_lines(text, name, sites, ranks, of);
+  for (int i = 0; !status && i < ranks; i++) {
+    if (!of[i].at)
+      status = tt_fail(TUTTI_ERR_ARG, "%.200s: host '%s', of rank %d, is in none of its racks",
+                       name, sites[i].host, i);
+    rack[i] = 0;
+    while (rack[i] < i && !status && !same(of[rack[i]], of[i])) rack[i]++;
+  }
+  free(of);
+  return status;
+}
