@@ -48,7 +48,7 @@ static const char *listed(const int *numbers, int n) {
 static const struct {
   const char *sites, *topology, *levels, *order, *node_of;
   int inside;
-} places[] = {
+} arranged[] = {
     {"a0", NULL, "", "0", "0", 0},
     {"a0 a0 a0", NULL, "", "0 1 2", "0 0 0", 0},
     {"a0 a1 a2", NULL, "", "0 1 2", "0 1 2", 0},
@@ -91,20 +91,21 @@ static const struct {
 
 static void ranks_are_arranged(void **state) {
   (void)state;
-  for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
-    const int ranks = sites_of(places[k].sites);
-    if (tt_sites_arrange(sites, ranks, places[k].topology, "here", &seats))
-      fail_msg("%s: %s", places[k].sites, tutti_error());
-    if (strcmp(seats.levels, places[k].levels) != 0)
-      fail_msg("%s: '%s', expected '%s'", places[k].sites, seats.levels, places[k].levels);
-    if (strcmp(listed(order, ranks), places[k].order) != 0)
-      fail_msg("%s: order %s, expected %s", places[k].sites, listed(order, ranks), places[k].order);
-    if (strcmp(listed(node_of, ranks), places[k].node_of) != 0)
-      fail_msg("%s: nodes %s, expected %s", places[k].sites, listed(node_of, ranks),
-               places[k].node_of);
-    if (seats.inside != places[k].inside)
-      fail_msg("%s: %d levels inside, expected %d", places[k].sites, seats.inside,
-               places[k].inside);
+  for (size_t k = 0; k < sizeof arranged / sizeof *arranged; k++) {
+    const int ranks = sites_of(arranged[k].sites);
+    if (tt_sites_arrange(sites, ranks, arranged[k].topology, "here", &seats))
+      fail_msg("%s: %s", arranged[k].sites, tutti_error());
+    if (strcmp(seats.levels, arranged[k].levels) != 0)
+      fail_msg("%s: '%s', expected '%s'", arranged[k].sites, seats.levels, arranged[k].levels);
+    if (strcmp(listed(order, ranks), arranged[k].order) != 0)
+      fail_msg("%s: order %s, expected %s", arranged[k].sites, listed(order, ranks),
+               arranged[k].order);
+    if (strcmp(listed(node_of, ranks), arranged[k].node_of) != 0)
+      fail_msg("%s: nodes %s, expected %s", arranged[k].sites, listed(node_of, ranks),
+               arranged[k].node_of);
+    if (seats.inside != arranged[k].inside)
+      fail_msg("%s: %d levels inside, expected %d", arranged[k].sites, seats.inside,
+               arranged[k].inside);
   }
 }
 
