@@ -129,6 +129,9 @@ void tt_comm_destroy(tutti_comm *comm) {
   if (comm->windows) comm->wire->ops->free(comm->wire, comm->windows);
   tt_chooser_free(comm->chooser);
   tt_chooser_free(comm->helped);
+  tt_chooser_free(comm->flat);
+  free(comm->order);
+  free(comm->place);
   if (comm->wire) comm->wire->ops->close(comm->wire);
   tt_heap_close(comm->heap);
   free(comm);

@@ -144,6 +144,7 @@ tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
   if (!status) status = nothing_runs(comm, "tutti_comm_set_helpers");
   tt_setting setting = comm->setting;
   setting.data = comm->ranks - helpers;
+  if (comm->order) *setting.levels = setting.inside = 0;
   if (!status && helpers && !as_before) status = tt_chooser_new(&setting, &chooser);
   if (!status && !as_before) {
     tt_chooser_free(comm->helped);

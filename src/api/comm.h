@@ -92,6 +92,9 @@ struct tutti_comm {
   int helpers;                  /* ranks, the last ones, that bring no data */
   tt_setting setting;           /* what the price knows of the machine */
   tt_chooser *chooser, *helped; /* for calls to which all bring data; or not all do */
+  int *order, *place;           /* the rank at a place of the levels' tree, a rank's place; NULL:
+                                   ranks stand as the tree does */
+  tt_chooser *flat;             /* then: without levels, for what must go by ranks */
   tt_wish wish;
   tutti_contract contract;
   int slices;
@@ -140,6 +143,13 @@ tutti_status tt_comm_enter(tutti_comm *comm, const char *function);
 static inline void tt_comm_leave(tutti_comm *comm) {
   atomic_store_explicit(&comm->busy, 0, memory_order_release);
 }
+
+/* How the ranks of several nodes sit, whose cores have so many ranks each, at most; the same on
+ * all ranks. Once, before anything runs (arrange.c). */
+struct tt_seats;
+tutti_status tt_comm_arrange(tutti_comm *comm, const struct tt_seats *seats, double crowd);
+/* Is the plan of a call made for places? */
+bool tt_call_arranged(const tutti_comm *comm, const tt_call *call);
 
 /* ---- plans (plan.c) ---- */
 

@@ -33,15 +33,17 @@ static uint64_t key_of(const tutti_comm *comm, const tt_call *c, bool in_place) 
 }
 
 /* All that must be the same on all ranks; handles of user ops may differ. */
-static uint32_t hash_of(const tutti_comm *comm, const tt_call *c, const tt_sched *sched, int slices,
-                        tt_shape shape) {
+static uint32_t hash_of(const tutti_comm *comm, const tt_call *c, const tt_program *program,
+                        int slices) {
+  const tt_sched *sched = program->sched;
   uint64_t h =
       tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)tt_op_kind(c->op) << 16 |
-             (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32);
+             (uint64_t)(program->order != NULL) << 30 | (uint64_t)c->varied << 31 |
+             (uint64_t)(uint32_t)c->root << 32);
   h = tt_mix(h ^ size_of(comm, c));
   h = tt_mix(h ^ (uint64_t)sched->data);
   for (const char *name = sched->name; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
-  return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)shape << 32);
+  return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)program->shape << 32);
 }
 
 static tutti_status verify(const tt_ask *ask, const char *name, int slices) {
@@ -81,11 +83,12 @@ static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape)
   return TUTTI_OK;
 }
 
-static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
-                            tt_prepared **out) {
+static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const int *order, const char *name,
+                            int slices, tt_prepared **out) {
   for (tt_prepared *p = comm->prepared; p; p = p->next)
     if (p->sched->coll == ask->coll && p->sched->root == ask->root && p->sched->data == ask->data &&
-        p->program->in_place_asked == ask->in_place && strcmp(p->sched->name, name) == 0) {
+        p->program->in_place_asked == ask->in_place && p->program->order == order &&
+        strcmp(p->sched->name, name) == 0) {
       *out = p;
       return TUTTI_OK;
     }
@@ -97,8 +100,8 @@ static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const char *nam
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
   tutti_status status = tt_algo_build(name, ask, &p->sched);
   tt_shape shape = TT_SHAPE_NONE;
-  if (!status) status = shape_of(ask, p->sched, &shape);
-  if (!status && !(p->program = tt_program_new(p->sched, shape)))
+  if (!status && !order) status = shape_of(ask, p->sched, &shape);
+  if (!status && !(p->program = tt_program_new(p->sched, order, shape)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %u steps", p->sched->nsteps);
   if (status) {
     tt_sched_free(p->sched);
@@ -131,7 +134,7 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   tt_problem p = {.coll = c->coll,
                   .bytes = (uint64_t)c->count * tutti_type_size(c->type),
                   .needs = tt_needs_of(c->coll, c->type, c->op),
-                  .root = c->root};
+                  .root = tt_call_arranged(comm, c) ? comm->place[c->root] : c->root};
   if (tt_coll_owned(c->coll)) p.bytes *= (uint64_t)comm->ranks;
   if (c->varied) p.bytes = 0;
   for (int r = 0; c->varied && r < comm->ranks; r++)
@@ -141,7 +144,8 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
 }
 
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
-  return tt_call_data(comm, c) < comm->ranks ? comm->helped : comm->chooser;
+  if (tt_call_data(comm, c) < comm->ranks) return comm->helped;
+  return comm->order && !tt_call_arranged(comm, c) ? comm->flat : comm->chooser;
 }
 
 static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_plan *plan) {
@@ -150,17 +154,18 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
   tutti_status status = tt_choose(tt_chooser_for(comm, c), &problem, &comm->wish, &choice);
   if (status) return status;
   if (choice.refusal) warn_refused(comm, c->coll, choice.refusal, choice.name);
+  const int *order = tt_call_arranged(comm, c) ? comm->order : NULL;
   tt_ask ask = {.coll = c->coll,
                 .ranks = comm->ranks,
-                .rank = comm->rank,
-                .root = c->root,
+                .rank = order ? comm->place[comm->rank] : comm->rank,
+                .root = problem.root,
                 .data = tt_call_data(comm, c),
                 .in_place = in_place};
   plan->how.slices = slices_for(comm, c, choice.slices);
   plan->how.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
   if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
   if (status) return status;
-  status = prepare(comm, &ask, choice.name, plan->how.slices, &plan->prepared);
+  status = prepare(comm, &ask, order, choice.name, plan->how.slices, &plan->prepared);
   if (status) return status;
   const tt_program *program = plan->how.program = plan->prepared->program;
   plan->how.if_lent = program->shape;
@@ -168,7 +173,7 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
       !tt_wish_forbids(&comm->wish, "two-shot", problem.bytes) &&
       tt_two_shot_if_lent(comm->chooser, problem.bytes))
     plan->how.if_lent = TT_SHAPE_TWO_SHOT;
-  plan->hash = hash_of(comm, c, plan->prepared->sched, plan->how.slices, program->shape);
+  plan->hash = hash_of(comm, c, program, plan->how.slices);
   if (comm->explains && !c->everyone) tt_comm_say_why(comm, c);
   return TUTTI_OK;
 }

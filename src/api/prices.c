@@ -70,8 +70,10 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (!status && q->net) status = tt_machine_parse(&where.machine, q->net, "the figures");
   if (!status) status = tt_wish_parse(q->algo, q->ranks, &p->wish);
   if (!status) status = tt_chooser_new(&where, &p->chooser);
+  if (!status && !where.crowd)
+    status = tt_figures_known(&where.machine, tt_chooser_profile(p->chooser));
   if (status)
-    free(p);
+    tutti_prices_free(p);
   else
     *prices = p;
   return status;

@@ -26,10 +26,12 @@ static tutti_status set_profiles(tt_chooser *c) {
   if (!status && *s->levels && tree.ranks != s->ranks)
     status = tt_fail(TUTTI_ERR_ARG, "the topology '%s' holds %d ranks, not %d", s->levels,
                      tree.ranks, s->ranks);
-  if (!status) status = tt_profile_net(&s->machine, s->ranks, *s->levels ? &tree : NULL, &c->profile);
+  if (status) return status;
+  tt_profile_net(&s->machine, s->ranks, *s->levels ? &tree : NULL, &c->profile);
+  tt_profile_inside(&s->machine, s->inside, s->inside_crowd, &c->profile);
   c->levels = c->profile.levels > 1;
   c->loop = c->lent = c->profile;
-  return status;
+  return TUTTI_OK;
 }
 
 tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser) {

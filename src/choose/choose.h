@@ -28,11 +28,13 @@ typedef struct tt_setting {
   double crowd;             /* shared memory: ranks per core; 0: a network */
   tt_has_loop_fn *has_loop; /* of shared memory; may be NULL */
   char levels[TT_NAME];     /* of a network, as "rack:3 node:16 core:4"; or empty */
+  int inside;               /* so many of them, the innermost, are within a node ... */
+  double inside_crowd;      /* ... shared memory, with so many ranks per core */
   int flight;               /* slices that run at once */
   char only[TT_NAME];       /* if not empty: no other plan is a candidate; or family */
 } tt_setting;
 
-/* TUTTI_ERR_ARG: levels and ranks, or levels and figures, do not fit; the sentence says. */
+/* TUTTI_ERR_ARG: levels and ranks do not fit; the sentence says. */
 tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser);
 void tt_chooser_free(tt_chooser *c);
 /* Between which ranks messages go, and what they cost. Not of loops. */

@@ -45,6 +45,7 @@ typedef struct tt_transfer { /* one message, from this rank's side */
 
 typedef struct tt_program {
   const tt_sched *sched;
+  const int *order;    /* the rank for each of the schedule's; NULL: itself */
   bool in_place_asked; /* as the caller had it; sched may not need it */
   tt_shape shape;
   uint32_t ntransfers, npairs;
@@ -54,8 +55,9 @@ typedef struct tt_program {
   uint32_t *waits;          /* per step: how many it waits for */
 } tt_program;
 
-/* Keeps `sched`, which must live as long; `shape`: of all ranks' schedules. NULL: out of memory. */
-tt_program *tt_program_new(const tt_sched *sched, tt_shape shape);
+/* Keeps `sched` and `order`, which must live as long; `shape`: of all ranks' schedules. NULL:
+ * out of memory. */
+tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape);
 void tt_program_free(tt_program *program);
 
 /* ---- operations (operation.c) ---- */

@@ -35,7 +35,8 @@ static bool list_transfers(tt_program *p) {
       int key = 2 * peer + (step->kind == TT_SEND);
       if (pair_of[key] == UINT32_MAX) pair_of[key] = p->npairs++;
       tt_transfer *t = &p->transfers[n++];
-      *t = (tt_transfer){i, (uint32_t)e, 0, 0, peer, turns[key]++, pair_of[key]};
+      *t = (tt_transfer){i, (uint32_t)e, 0, 0, p->order ? p->order[peer] : peer, turns[key]++,
+                         pair_of[key]};
       tt_part_of(step, e, &t->lo, &t->hi);
     }
   }
@@ -57,10 +58,11 @@ static void turn_round(tt_program *p) {
       p->next[p->next_at[s->after[k] + 1]++] = i;
 }
 
-tt_program *tt_program_new(const tt_sched *sched, tt_shape shape) {
+tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape) {
   tt_program *p = calloc(1, sizeof *p);
   if (!p) return NULL;
   p->sched = sched;
+  p->order = order;
   size_t n = sched->nsteps;
   p->transfers = malloc((count_transfers(sched) + 1) * sizeof *p->transfers);
   p->at = calloc(n + 1, sizeof *p->at);

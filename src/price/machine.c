@@ -237,8 +237,8 @@ void tt_machine_print(tt_text *text, const tt_machine *m) {
 
 /* ---- profiles ---- */
 
-static tt_reach reach_of(const tt_machine *m, const char *name) {
-  tt_figures f = m->net;
+/* Of the level that is called so; what is not said of it is as in f. */
+static tt_reach reach_of(const tt_machine *m, const char *name, tt_figures f) {
   for (int i = 0; i < m->levels; i++) {
     if (strcmp(m->level[i].name, name) != 0) continue;
     const tt_figures *own = &m->level[i].is;
@@ -249,12 +249,27 @@ static tt_reach reach_of(const tt_machine *m, const char *name) {
   return (tt_reach){f.alpha, f.delay, f.beta};
 }
 
-tutti_status tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_profile *p) {
+void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_profile *p) {
   tt_profile_flat(p, ranks);
   if (tree) {
     p->tree = *tree;
     p->levels = tree->levels;
   }
+  for (int l = 0; l < p->levels; l++) p->reach[l] = reach_of(m, p->tree.level[l].name, m->net);
+  p->ports = m->ports;
+  p->half = m->half;
+  p->torus = m->torus;
+  p->gamma = m->gamma;
+}
+
+/* A rank's processor is the port of its messages: it writes them, and reads them. */
+void tt_profile_inside(const tt_machine *m, int levels, double crowd, tt_profile *p) {
+  const tt_figures shm = {2 * m->message, crowd > 1 ? m->turn * crowd : m->wake, 2 * m->copy};
+  for (int l = p->levels - levels; l < p->levels; l++)
+    p->reach[l] = reach_of(m, p->tree.level[l].name, shm);
+}
+
+tutti_status tt_figures_known(const tt_machine *m, const tt_profile *p) {
   for (int i = 0; i < m->levels; i++) {
     bool known = false;
     for (int l = 0; l < p->levels; l++) known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
@@ -263,11 +278,6 @@ tutti_status tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree,
                      "there are figures for the level '%s', and the topology has no such level",
                      m->level[i].name);
   }
-  for (int l = 0; l < p->levels; l++) p->reach[l] = reach_of(m, p->tree.level[l].name);
-  p->ports = m->ports;
-  p->half = m->half;
-  p->torus = m->torus;
-  p->gamma = m->gamma;
   return TUTTI_OK;
 }
 

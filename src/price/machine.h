@@ -47,10 +47,15 @@ tutti_status tt_machine_parse(tt_machine *machine, const char *text, const char 
 /* As text that reads back to the same figures, with a comment each. */
 void tt_machine_print(tt_text *text, const tt_machine *machine);
 
-/* A network of ranks that sit as the tree says (NULL: all alike). TUTTI_ERR_ARG: a level
- * has figures that the tree does not have. */
-tutti_status tt_profile_net(const tt_machine *machine, int ranks, const tt_tree *tree,
-                            tt_profile *profile);
+/* A network of ranks that sit as the tree says (NULL: all alike). Figures of a level that
+ * the tree does not have are not looked at. */
+void tt_profile_net(const tt_machine *machine, int ranks, const tt_tree *tree,
+                    tt_profile *profile);
+/* So many of its innermost levels are within a node: what is not said of them costs what
+ * shared memory does, with so many ranks per core. */
+void tt_profile_inside(const tt_machine *machine, int levels, double crowd, tt_profile *profile);
+/* TUTTI_ERR_ARG: a level has figures that the profile does not have. */
+tutti_status tt_figures_known(const tt_machine *machine, const tt_profile *profile);
 /* Shared memory, with so many ranks per core, for schedules that are run step by step or
  * in a loop of their own. */
 void tt_profile_shm(const tt_machine *machine, int ranks, double crowd, bool loop,

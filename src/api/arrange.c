@@ -1,0 +1,68 @@
+/* arrange.c - ranks of several nodes, in the order in which they sit.
+ *
+ * Idea       levels count ranks one after the other: place v of their tree is held by rank
+ *            order[v]. Where it does not matter which rank is which, a plan is made for
+ *            places, and its messages go to the ranks that hold them. What gives every rank
+ *            a block of its own, or sums in the order of ranks, is made for ranks, as on a
+ *            machine without levels.
+ * Invariant  ranks that stand as they sit have no order, and nothing is mapped.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm.h"
+#include "sites.h"
+
+bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
+  if (!comm->order || tt_call_data(comm, call) < comm->ranks) return false;
+  switch (call->coll) {
+    case TUTTI_BROADCAST:
+    case TUTTI_BARRIER: return true;
+    case TUTTI_ALLREDUCE:
+    case TUTTI_REDUCE: return tt_op_commutative(call->op);
+    default: return false;
+  }
+}
+
+/* Both or none. */
+static tutti_status keep_order(tutti_comm *comm, const int *order) {
+  const size_t P = (size_t)comm->ranks;
+  size_t same = 0;
+  while (same < P && order[same] == (int)same) same++;
+  if (same == P) return TUTTI_OK;
+  int *kept = malloc(P * sizeof *kept), *place = malloc(P * sizeof *place);
+  if (!kept || !place) {
+    free(kept);
+    free(place);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
+  }
+  for (size_t v = 0; v < P; v++) place[kept[v] = order[v]] = (int)v;
+  comm->order = kept;
+  comm->place = place;
+  return TUTTI_OK;
+}
+
+tutti_status tt_comm_arrange(tutti_comm *comm, const tt_seats *seats, double crowd) {
+  tt_setting setting = comm->setting;
+  tt_chooser *flat = NULL, *chooser;
+  _Static_assert(sizeof seats->levels <= sizeof setting.levels, "room for the levels");
+  setting.crowd = 0;
+  setting.has_loop = NULL; /* loops are for ranks that all share memory */
+  tutti_status status = tt_chooser_new(&setting, &flat);
+  memcpy(setting.levels, seats->levels, sizeof seats->levels);
+  setting.inside = seats->inside;
+  setting.inside_crowd = crowd;
+  if (!status) status = tt_chooser_new(&setting, &chooser);
+  if (!status && (status = keep_order(comm, seats->order))) tt_chooser_free(chooser);
+  if (status) {
+    tt_chooser_free(flat);
+    return status;
+  }
+  tt_plans_drop(comm);
+  tt_chooser_free(comm->chooser);
+  comm->setting = setting;
+  comm->chooser = chooser;
+  comm->flat = comm->order ? flat : NULL;
+  if (!comm->order) tt_chooser_free(flat);
+  return TUTTI_OK;
+}

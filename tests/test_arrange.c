@@ -1,0 +1,309 @@
+/* Ranks that do not stand as they sit: every collective with every plan gives the same as
+ * ever, and between nodes go only the messages that the levels want.
+ *
+ * Usage      TUTTI_TEST_SEED=n repeats a run.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "algo.h"
+#include "comm.h"
+#include "cover.h"
+#include "sites.h"
+
+enum { MOST = 12 };
+
+/* Of each rank its rack and its node. */
+static const char *const shapes[] = {
+    "a0 a1 a0 a1 a0 a1",
+    "a0 a1 a2 a0 a1 a2 a0",
+    "a0 a1 a2 a0 a2 a0",
+    "a0 a0 a0 a1 a2 a2",
+    "b1 a0",
+    "a0 b1 a0 b1 a2 b3 a2 b3",
+    "a0 b1 a2 b3 a0 b1 a2 b3 b1",
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static uint64_t seed;
+static cover_ops ops;
+
+typedef struct shape {
+  int ranks, order[MOST], node_of[MOST];
+  tt_seats seats;
+} shape;
+
+static void read_shape(const char *words, shape *s) {
+  tt_site sites[MOST] = {{0}};
+  s->ranks = 0;
+  for (; *words; words += words[2] ? 3 : 2)
+    sites[s->ranks++] = (tt_site){.rack = words[0], .node = words[1]};
+  s->seats = (tt_seats){.order = s->order, .node_of = s->node_of};
+  assert_int_equal(tt_sites_arrange(sites, s->ranks, NULL, "", &s->seats), TUTTI_OK);
+}
+
+static void make(const shape *s, tutti_comm **comms) {
+  assert_int_equal(tutti_comm_from_threads(s->ranks, comms), TUTTI_OK);
+  for (int r = 0; r < s->ranks; r++)
+    assert_int_equal(tt_comm_arrange(comms[r], &s->seats, 1), TUTTI_OK);
+}
+
+static void drop(tutti_comm **comms, int ranks) {
+  for (int r = 0; r < ranks; r++) assert_int_equal(tutti_comm_free(comms[r]), TUTTI_OK);
+}
+
+/* ---- the same as ever ---- */
+
+typedef struct rank {
+  const shape *shape;
+  tutti_comm *comm, *side;
+  pthread_t thread;
+  int failed;
+} rank;
+
+/* The i-th plan: tutti's choice, then what is proposed for these levels, then the table. */
+static bool plan_at(const shape *s, int i, char *name) {
+  int proposed = 0;
+  snprintf(name, TT_NAME, "auto");
+  if (i-- == 0) return true;
+  while (proposed <= i && tt_algo_plan(s->ranks, s->seats.levels, proposed, name, TT_NAME))
+    proposed++;
+  if (proposed > i) return true;
+  const char *listed = tutti_algo_name(i - proposed, NULL);
+  if (listed) snprintf(name, TT_NAME, "%s", listed);
+  return listed;
+}
+
+static void *live(void *arg) {
+  rank *me = arg;
+  const int P = me->shape->ranks;
+  char name[TT_NAME], line[400], why[700];
+  bool over = false;
+  cover_ops mine = ops;
+  size_t n = 0;
+  if (!cover_make_scaled(&mine, tutti_comm_rank(me->comm))) me->failed++;
+  for (int i = 0; plan_at(me->shape, i, name) && !over; i++)
+    for (int coll = 0; coll < TUTTI_COLL_COUNT && !over; coll++) {
+      cover_case c = cover_case_at(P, seed, n++);
+      if (tt_algo_known(name, P) && strcmp(name, "auto") != 0) continue;
+      if (strcmp(name, "auto") != 0 && !tt_algo_does(name, (tutti_coll)coll)) continue;
+      snprintf(c.algo, sizeof c.algo, "%.127s", name);
+      c.coll = (tutti_coll)coll;
+      c.helpers = strcmp(name, "auto") == 0 ? c.helpers : 0;
+      c.root = (int)(n % (size_t)(P - c.helpers));
+      c.count %= 600;
+      if (cover_prefix(c.coll) && c.op == TUTTI_AVG) c.op = TUTTI_SUM;
+      if (cover_run(me->comm, me->side, &mine, &c, &over, why, sizeof why)) continue;
+      me->failed++;
+      cover_print(&c, line, sizeof line);
+      print_error("rank %d of '%s': %s\n%s\n", tutti_comm_rank(me->comm), me->shape->seats.levels,
+                  why, line);
+    }
+  cover_drop_scaled(&mine);
+  return NULL;
+}
+
+static void results_are_the_same(void **state) {
+  for (int k = 0; k < SHAPES; k++) {
+    tutti_comm *comms[MOST], *sides[MOST];
+    rank ranks[MOST] = {{0}};
+    int failed = 0;
+    shape s;
+    (void)state;
+    read_shape(shapes[k], &s);
+    make(&s, comms);
+    assert_int_equal(tutti_comm_from_threads(s.ranks, sides), TUTTI_OK);
+    for (int r = 0; r < s.ranks; r++) {
+      ranks[r] = (rank){.shape = &s, .comm = comms[r], .side = sides[r]};
+      assert_int_equal(pthread_create(&ranks[r].thread, NULL, live, &ranks[r]), 0);
+    }
+    for (int r = 0; r < s.ranks; r++) {
+      pthread_join(ranks[r].thread, NULL);
+      failed += ranks[r].failed;
+    }
+    drop(comms, s.ranks);
+    drop(sides, s.ranks);
+    assert_int_equal(failed, 0);
+  }
+}
+
+/* ---- who speaks with whom ---- */
+
+static const tt_plan *planned(tutti_comm *comm, tutti_coll coll, tutti_op op, int root) {
+  const tt_call call = {.coll = coll, .count = 64, .type = TUTTI_INT32, .op = op, .root = root};
+  const tt_plan *plan;
+  if (tt_plan_for(comm, &call, false, &plan)) fail_msg("%s", tutti_error());
+  return plan;
+}
+
+/* The least number of its node's in the order of the tree. */
+static bool leads(const shape *s, int r) {
+  for (int v = 0; v < s->ranks; v++)
+    if (s->node_of[s->order[v]] == s->node_of[r]) return s->order[v] == r;
+  return false;
+}
+
+static void leaders_speak_for_their_nodes(void **state) {
+  (void)state;
+  for (int k = 0; k < SHAPES; k++) {
+    tutti_comm *comms[MOST];
+    shape s;
+    char name[TT_NAME + 20];
+    int crossing = 0;
+    read_shape(shapes[k], &s);
+    if (!strstr(s.seats.levels, "core:")) continue; /* every rank leads */
+    make(&s, comms);
+    snprintf(name, sizeof name, "two-level(%s,doubling)", s.seats.levels);
+    for (int r = 0; r < s.ranks; r++) {
+      assert_int_equal(tutti_comm_set_algo(comms[r], name), TUTTI_OK);
+      const tt_program *p = planned(comms[r], TUTTI_ALLREDUCE, TUTTI_SUM, 0)->how.program;
+      assert_string_equal(p->sched->name, name);
+      for (uint32_t i = 0; i < p->ntransfers; i++) {
+        const int peer = p->transfers[i].peer;
+        if (s.node_of[peer] == s.node_of[r]) continue;
+        assert_true(leads(&s, r) && leads(&s, peer));
+        crossing++;
+      }
+    }
+    assert_true(crossing > 0);
+    drop(comms, s.ranks);
+  }
+}
+
+static void ordered(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
+  cover_ordered_op(a, b, dst, n, t, ctx);
+}
+
+/* What owns blocks, an op that keeps the order, and what helpers do, goes by ranks; whoever
+ * knows nothing of the order notices that the others do. */
+static void only_what_may_is_arranged(void **state) {
+  static const struct {
+    tutti_coll coll;
+    bool ordered, arranged;
+  } cases[] = {
+      {TUTTI_ALLREDUCE, false, true},       {TUTTI_BROADCAST, false, true},
+      {TUTTI_REDUCE, false, true},          {TUTTI_BARRIER, false, true},
+      {TUTTI_ALLREDUCE, true, false},       {TUTTI_REDUCE, true, false},
+      {TUTTI_BROADCAST, true, true},        {TUTTI_SCAN, false, false},
+      {TUTTI_GATHER, false, false},         {TUTTI_SCATTER, false, false},
+      {TUTTI_EXSCAN, false, false},         {TUTTI_ALL_GATHER, false, false},
+      {TUTTI_REDUCE_SCATTER, false, false}, {TUTTI_ALL_TO_ALL, false, false},
+  };
+  tutti_comm *comms[MOST], *plain[MOST];
+  tutti_op op;
+  shape s;
+  (void)state;
+  read_shape(shapes[0], &s);
+  make(&s, comms);
+  assert_int_equal(tutti_comm_from_threads(s.ranks, plain), TUTTI_OK);
+  assert_int_equal(tutti_op_create(ordered, NULL, 0, &op), TUTTI_OK);
+  for (int helpers = 0; helpers < 2; helpers++) {
+    assert_int_equal(tutti_comm_set_helpers(comms[1], helpers), TUTTI_OK);
+    assert_int_equal(tutti_comm_set_helpers(plain[1], helpers), TUTTI_OK);
+    if (helpers) assert_int_equal(tt_chooser_profile(comms[1]->helped)->levels, 1);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+      const tutti_coll coll = cases[k].coll;
+      if (helpers && (cases[k].ordered || (coll != TUTTI_ALLREDUCE && coll != TUTTI_BROADCAST)))
+        continue;
+      const bool arranged = cases[k].arranged && !helpers;
+      const char *wish =
+          coll == TUTTI_ALLREDUCE && !cases[k].ordered && !helpers ? "fold(ring)" : NULL;
+      assert_int_equal(tutti_comm_set_algo(comms[1], wish), TUTTI_OK);
+      assert_int_equal(tutti_comm_set_algo(plain[1], wish), TUTTI_OK);
+      const tutti_op its = cases[k].ordered ? op : TUTTI_SUM;
+      const tt_plan *mine = planned(comms[1], coll, its, 4),
+                    *other = planned(plain[1], coll, its, 4);
+      assert_true((mine->how.program->order != NULL) == arranged);
+      assert_int_equal(mine->how.program->sched->rank, arranged ? 3 : 1);
+      if (arranged && tt_coll_rooted(coll)) assert_int_equal(mine->how.program->sched->root, 2);
+      if (!arranged && tt_coll_rooted(coll)) assert_int_equal(mine->how.program->sched->root, 4);
+      if (arranged) assert_true(mine->hash != other->hash);
+      if (!arranged) assert_null(strchr(mine->how.program->sched->name, ':'));
+    }
+  }
+  /* a loop of shared memory goes by ranks */
+  for (int i = 0; i < 2; i++) {
+    tutti_comm *comm = i ? comms[0] : plain[0];
+    assert_int_equal(tutti_comm_set_helpers(comm, 0), TUTTI_OK);
+    assert_int_equal(tutti_comm_set_algo(comm, "one-shot"), TUTTI_OK);
+    assert_true((planned(comm, TUTTI_ALLREDUCE, TUTTI_SUM, 0)->how.program->shape ==
+                 TT_SHAPE_ONE_SHOT) == (i == 0));
+  }
+  tutti_op_free(op);
+  drop(comms, s.ranks);
+  drop(plain, s.ranks);
+}
+
+/* Ranks that stand as they sit are mapped nowhere, and have levels all the same. */
+static void who_sits_well_stays(void **state) {
+  tutti_comm *comms[MOST];
+  shape s;
+  (void)state;
+  read_shape("a0 a0 a0 a1 a1 a1", &s);
+  make(&s, comms);
+  assert_null(comms[0]->order);
+  assert_null(comms[0]->flat);
+  assert_string_equal(comms[0]->setting.levels, "node:2 core:3");
+  assert_int_equal(comms[0]->setting.inside, 1);
+  const tt_profile *p = tt_chooser_profile(comms[0]->chooser);
+  const tt_machine *m = &comms[0]->setting.machine;
+  assert_true(p->reach[0].alpha == m->net.alpha && p->reach[1].alpha == 2 * m->message);
+  drop(comms, s.ranks);
+}
+
+/* ---- prices ---- */
+
+/* Within a node a level costs what shared memory does, but for what is said of it. */
+static void levels_within_a_node_are_shared_memory(void **state) {
+  tt_machine m;
+  tt_tree tree;
+  tt_profile net, p;
+  (void)state;
+  tt_machine_shm(&m);
+  assert_int_equal(
+      tt_machine_parse(&m,
+                       "alpha=30us,beta=1e-9,node.beta=5e-10,core.beta=3e-11,x.alpha=1,"
+                       "shm.message=1us,shm.wake=2us,shm.turn=3us,shm.copy=1e-10",
+                       "test"),
+      TUTTI_OK);
+  assert_int_equal(tt_tree_parse("rack:2 node:3 cache:2 core:4", &tree), TUTTI_OK);
+  tt_profile_net(&m, 48, &tree, &net);
+  p = net;
+  tt_profile_inside(&m, 0, 1, &p);
+  assert_memory_equal(&p, &net, sizeof p);
+  for (int crowd = 1; crowd < 3; crowd++) {
+    p = net;
+    tt_profile_inside(&m, 2, crowd, &p);
+    assert_memory_equal(p.reach, net.reach, 2 * sizeof *p.reach);
+    assert_true(fabs(p.reach[1].alpha - 30e-6) < 1e-12 && p.reach[1].beta == 5e-10);
+    assert_true(fabs(p.reach[2].alpha - 2e-6) < 1e-12 && p.reach[2].beta == 2e-10);
+    assert_true(fabs(p.reach[2].delay - (crowd > 1 ? 6e-6 : 2e-6)) < 1e-12);
+    assert_true(p.reach[3].alpha == p.reach[2].alpha && p.reach[3].beta == 3e-11);
+  }
+  assert_int_equal(tt_figures_known(&m, &net), TUTTI_ERR_ARG);
+  assert_non_null(strstr(tutti_error(), "the level 'x'"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(results_are_the_same),
+      cmocka_unit_test(leaders_speak_for_their_nodes),
+      cmocka_unit_test(only_what_may_is_arranged),
+      cmocka_unit_test(who_sits_well_stays),
+      cmocka_unit_test(levels_within_a_node_are_shared_memory),
+  };
+  alarm(230);
+  tutti_op_create(cover_user_op, NULL, 1, &ops.user);
+  tutti_op_create(cover_ordered_op, NULL, 0, &ops.ordered);
+  seed = cover_seed();
+  printf("# seed %llu\n", (unsigned long long)seed);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
