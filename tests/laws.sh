@@ -37,7 +37,7 @@ law() {
     bad=1
   fi
 }
-sources() { find include src cli examples tests bench shim sim -name '*.[ch]' 2>/dev/null | sort; }
+sources() { find include src mpi cli examples tests bench shim sim -name '*.[ch]' 2>/dev/null | sort; }
 in_room() { find "$@" -name '*.[ch]' 2>/dev/null | sort; }
 # file:line:header of every #include "..." or <...> in the files given.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }
@@ -80,7 +80,7 @@ includes $(sources) | grep -E ':(.*/)?mpi\.h$' |
   grep -vE '^(src/wire/[a-z_]*mpi[a-z_]*\.[ch]|src/api/[a-z_]*mpi[a-z_]*\.[ch]|include/tutti_mpi\.h|shim/|examples/[a-z_]*mpi|tests/[a-z_]*mpi|bench/)' |
   law "mpi.h only in the MPI wire, the MPI glue and the shim"
 
-for dir in cli examples bench sim shim python; do
+for dir in mpi cli examples bench sim shim python; do
   grep -nHoE '^ *# *include *["<][^">]+' $(in_room $dir) /dev/null 2>/dev/null |
     sed -E 's/^([^:]*):([^:]*):[^"<]*(["<])/\1:\2:\3/' | while IFS=: read -r file line header; do
     name=${header#?}

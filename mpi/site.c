@@ -1,0 +1,63 @@
+/* site.c - the package, and the last level cache, that a thread is bound to, by hwloc.
+ *
+ * Idea       a thing is called after its first core, as the system numbers cores: the same
+ *            number in all processes of a node, whatever of it their control groups show.
+ * Cost       a millisecond or a few, with hwloc's plugins: neither devices nor distances nor
+ *            levels further in are looked for.
+ * Invariant  never fails; what is not known is 0, for all alike.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "site.h"
+
+#if !defined(TUTTI_NO_HWLOC) && __has_include(<hwloc.h>)
+#include <hwloc.h>
+
+/* All that is looked for, of all cores, also those that this process may not use. */
+static int load(hwloc_topology_t machine) {
+  unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+#if HWLOC_API_VERSION >= 0x00020800
+  flags |= HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+           HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
+#endif
+  return hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_NONE) ||
+         hwloc_topology_set_type_filter(machine, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) ||
+         hwloc_topology_set_type_filter(machine, HWLOC_OBJ_L3CACHE, HWLOC_TYPE_FILTER_KEEP_ALL) ||
+         /* a NUMA node that is part of a package hangs on a group */
+         hwloc_topology_set_type_filter(machine, HWLOC_OBJ_GROUP,
+                                        HWLOC_TYPE_FILTER_KEEP_STRUCTURE) ||
+         hwloc_topology_set_flags(machine, flags) || hwloc_topology_load(machine);
+}
+
+/* The least thing of a type that has all these cores: 1 + its first core; 0: none has. */
+static int holder(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_const_cpuset_t cores) {
+  hwloc_obj_t found = NULL;
+  for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(machine, type, o));)
+    if (o->cpuset && hwloc_bitmap_isincluded(cores, o->cpuset) &&
+        (!found || hwloc_bitmap_weight(o->cpuset) < hwloc_bitmap_weight(found->cpuset)))
+      found = o;
+  return found ? 1 + hwloc_bitmap_first(found->cpuset) : 0;
+}
+
+void mpi_site_within(tutti_net_site *site) {
+  hwloc_topology_t machine;
+  hwloc_cpuset_t cores = hwloc_bitmap_alloc();
+  site->package = site->cache = 0;
+  if (!cores) return;
+  if (!hwloc_topology_init(&machine)) {
+    if (!load(machine) && !hwloc_get_cpubind(machine, cores, HWLOC_CPUBIND_THREAD) &&
+        !hwloc_bitmap_iszero(cores)) {
+      const int caches = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_L3CACHE);
+      site->package = holder(machine, HWLOC_OBJ_PACKAGE, cores);
+      site->cache = holder(machine, caches > 0 ? HWLOC_OBJ_L3CACHE : HWLOC_OBJ_NUMANODE, cores);
+    }
+    hwloc_topology_destroy(machine);
+  }
+  hwloc_bitmap_free(cores);
+}
+
+#else
+
+void mpi_site_within(tutti_net_site *site) {
+  site->package = site->cache = 0;
+}
+
+#endif
