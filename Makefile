@@ -6,6 +6,7 @@
 #   make prove           every parameter of every algorithm, with a bar
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
+#   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-price | bench-schedules
 #   make install | uninstall     PREFIX=/usr/local DESTDIR=
@@ -153,9 +154,11 @@ coverage:
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
-# ROUNDS, RANKS, LAST (bytes), OUT (a folder) and MORE (options) may be set.
+# ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
+# HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
 BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price building)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
+HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
@@ -172,15 +175,23 @@ $(BUILD)/bench/peer_openmpi $(BUILD)/bench/peer_mpich: $(BUILD)/bench/peer_%: be
 $(BUILD)/bench/peer_gloo: bench/peer_gloo.cc bench/timing.h Makefile
 	@mkdir -p $(@D)
 	$(CXX) -std=c++14 $(PEERFLAGS) $< -lgloo -o $@
+$(BUILD)/bench/hosts_openmpi: $(BUILD)/libtutti_mpi_ompi.a
+$(BUILD)/bench/hosts_mpich: $(BUILD)/libtutti_mpi_mpich.a
+$(HOSTBIN): $(BUILD)/bench/hosts_%: bench/hosts.c bench/timing.h $(BUILD)/libtutti.a Makefile
+	@mkdir -p $(@D)
+	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $< \
+	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$*).a $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
 # What cannot be installed or built is left out, and said.
 bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory all $(BENCHBIN)
-	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) || echo "tutti: a peer could not be built; it is skipped"
+	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) || echo "tutti: a peer could not be built; it is skipped"
 bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
+bench-hosts: bench-programs
+	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
 bars: bench-programs
 	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
 bench-engine: all $(BENCHBIN)
@@ -235,6 +246,6 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 .PHONY: all examples programs check check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
-        install uninstall clean format demo bench-programs bench-peers bars bench-engine \
+        install uninstall clean format demo bench-programs bench-peers bench-hosts bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d)

@@ -13,7 +13,7 @@ packages() {
     build) echo "gcc libc6-dev make binutils" ;;
     check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev gnuplot-nox" ;;
-    bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev python3 gnuplot-nox" ;;
+    bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev python3 gnuplot-nox iproute2" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *)
       echo "deps.sh: no group '$1'; there are build, check, demo, bench and arm" >&2
@@ -25,7 +25,7 @@ packages() {
 commands() {
   case $1 in
     check) echo "cc c++ make nm pkg-config" ;;
-    bench) echo "c++ mpicc.openmpi mpicc.mpich python3" ;;
+    bench) echo "c++ mpicc.openmpi mpicc.mpich python3 ip" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;
     *) echo "cc make ar" ;;
   esac

@@ -1,0 +1,202 @@
+/* hosts.c - several hosts: tutti beside MPI's own allreduce, and the figures of the network.
+ *
+ *   mpirun ... hosts loop|cycle FIRST LAST BUDGET ROUNDS
+ *   mpirun ... hosts fit
+ *
+ * The first: float sum in place, both in turn on the same ranks, the one that begins
+ * changing from round to round. Both results are checked, once per size. A line per size:
+ * bytes, MPI's us, tutti's us (medians over the rounds, of the slowest rank), the median of
+ * the rounds' ratios MPI / tutti, and the plan that tutti ran.
+ *
+ * The second prints alpha and beta as TUTTI_PROFILE reads them; other figures stay as built in.
+ * Both end with a line `done`, before MPI_Finalize: there MPICH 4.0 over UCX can hang.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <mpi.h>
+
+#include "timing.h"
+#include "tutti_mpi.h"
+#include "tutti_plan.h"
+
+static int rank, ranks;
+static tutti_comm *comm;
+
+/* The other ranks may be waiting for this one: all end. */
+static void check(int good, const char *what, const char *why) {
+  if (good) return;
+  fprintf(stderr, "hosts: rank %d: %s: %s\n", rank, what, why);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static double slowest(double seconds) {
+  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return seconds;
+}
+
+/* ---- side by side ---- */
+
+enum { NATIVE, TUTTI, SIDES };
+static const char *const side_name[] = {"MPI_Allreduce", "tutti_allreduce"};
+
+static void call(int side, float *x, size_t n) {
+  if (side == NATIVE)
+    MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  else if (tutti_allreduce(comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM))
+    check(0, side_name[side], tutti_error());
+}
+
+/* Whole numbers, so that the sum is the same in any order. */
+static void check_sum(int side, float *x, size_t n) {
+  const size_t p = (size_t)ranks;
+  size_t wrong = 0;
+  for (size_t i = 0; i < n; i++) x[i] = (float)((size_t)rank + i % 7);
+  call(side, x, n);
+  for (size_t i = 0; i < n; i++) wrong += x[i] != (float)(p * (p - 1) / 2 + p * (i % 7));
+  check(!wrong, side_name[side], "the sum is wrong");
+}
+
+static double timed(int side, float *x, size_t n, long iterations, int touch, int with) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double from = timing_now();
+  for (long i = 0; i < iterations; i++) {
+    if (touch) timing_write(x, n, i);
+    if (with) call(side, x, n);
+    if (touch) timing_read(x, n);
+  }
+  return (timing_now() - from) / (double)iterations;
+}
+
+static long settle(const timing_plan *plan, int side, float *x, size_t n) {
+  double once = slowest(timed(side, x, n, LEAST_ITERATIONS, plan->cycle, 1));
+  for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
+    const long trial = timing_trial(plan->budget, once);
+    const double again = slowest(timed(side, x, n, trial, plan->cycle, 1));
+    settled = timing_settled(once, again);
+    once = again;
+  }
+  return timing_fit(plan->budget, once);
+}
+
+/* Of two in the middle, the one that is worse for tutti. */
+static double lower_median(double *each, int n) {
+  timing_median(each, n);
+  return each[(n - 1) / 2];
+}
+
+static void size(const timing_plan *plan, size_t bytes) {
+  const size_t n = bytes / sizeof(float);
+  double each[SIDES][MOST_REPEATS], ratio[MOST_REPEATS];
+  long iterations[SIDES];
+  char name[96] = "-";
+  float *x = malloc(bytes);
+  check(x != NULL, "malloc", "out of memory");
+  for (int s = 0; s < SIDES; s++) check_sum(s, x, n);
+  memset(x, 0, bytes);
+  for (int s = 0; s < SIDES; s++) iterations[s] = settle(plan, s, x, n);
+  for (int k = 0; k < plan->repeats; k++) {
+    for (int turn = 0; turn < SIDES; turn++) {
+      const int s = (k + turn) % SIDES;
+      const double without = plan->cycle ? timed(s, x, n, iterations[s], 1, 0) : 0;
+      each[s][k] = slowest(timed(s, x, n, iterations[s], plan->cycle, 1) - without);
+    }
+    ratio[k] = each[NATIVE][k] / each[TUTTI][k];
+  }
+  tutti_comm_plan(comm, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name);
+  if (rank == 0) {
+    printf("%zu %.2f %.2f %.4f %s\n", bytes, 1e6 * timing_median(each[NATIVE], plan->repeats),
+           1e6 * timing_median(each[TUTTI], plan->repeats), lower_median(ratio, plan->repeats),
+           name);
+    fflush(stdout);
+  }
+  free(x);
+}
+
+static void beside(const timing_plan *plan) {
+  if (tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)) check(0, "tutti_comm_from_mpi", tutti_error());
+  for (size_t b = plan->first; b <= plan->last; b *= 4) size(plan, b);
+  tutti_comm_free(comm);
+}
+
+/* ---- the figures of the network ----
+ *
+ * All hosts play at once, one rank each: a message to the next host, while one comes
+ * from the host before, which is what a step of a schedule is. Where hosts share
+ * processors (and here they do) a message costs a turn of each of them: two hosts that
+ * play alone would find half the alpha that a schedule of eight meets, or less.
+ * Ranks that do not play wait as they do in a collective. They keep out of the link,
+ * which is their host's: price shares it out among them.
+ *
+ * The stream is of messages below the size from which MPIs ask first whether they may
+ * send (64 KiB in Open MPI over TCP). */
+
+enum { SMALL = 4, PIECE = 32768, WINDOW = 4, PIECES = 32, FITS = 9 };
+
+/* `pieces` messages of so many bytes, at most WINDOW of them on their way. */
+static void exchange(MPI_Comm line, char *out, char *in, int bytes, int pieces) {
+  MPI_Request r[WINDOW][2];
+  MPI_Status status[2];
+  int at, of;
+  MPI_Comm_rank(line, &at);
+  MPI_Comm_size(line, &of);
+  for (int i = 0; i < pieces + WINDOW; i++) {
+    const int w = i % WINDOW;
+    if (i >= WINDOW && i - WINDOW < pieces) MPI_Waitall(2, r[w], status);
+    if (i >= pieces) continue;
+    MPI_Irecv(in + w * PIECE, bytes, MPI_BYTE, (at + of - 1) % of, 0, line, &r[w][0]);
+    MPI_Isend(out + w * PIECE, bytes, MPI_BYTE, (at + 1) % of, 0, line, &r[w][1]);
+  }
+}
+
+static double exchanges(MPI_Comm line, char *out, char *in, int bytes, int pieces) {
+  double each[FITS], once = 1e-2;
+  for (int k = -2; k < FITS; k++) {
+    const long n = timing_fit(0.1, once);
+    MPI_Barrier(line);
+    const double from = timing_now();
+    for (long i = 0; i < n; i++) exchange(line, out, in, bytes, pieces);
+    once = (timing_now() - from) / (double)n;
+    MPI_Allreduce(MPI_IN_PLACE, &once, 1, MPI_DOUBLE, MPI_MAX, line);
+    if (k >= 0) each[k] = once;
+  }
+  return timing_median(each, FITS);
+}
+
+static void fit(void) {
+  static char out[WINDOW * PIECE], in[WINDOW * PIECE];
+  MPI_Comm node, line;
+  int on_node, hosts;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &on_node);
+  MPI_Comm_split(MPI_COMM_WORLD, on_node ? MPI_UNDEFINED : 0, rank, &line);
+  if (on_node == 0) {
+    MPI_Comm_size(line, &hosts);
+    check(hosts > 1, "fit", "needs ranks on two hosts or more");
+    const double alpha = exchanges(line, out, in, SMALL, 1);
+    const double many = exchanges(line, out, in, PIECE, PIECES) / PIECES;
+    if (rank == 0)
+      printf(
+          "# %d hosts, all of which send and receive at once\n"
+          "alpha = %.4g  # s: a message of %d B to the next host\n"
+          "beta = %.4g  # s/B: a stream of messages of %d B\n",
+          hosts, alpha, SMALL, many / PIECE, PIECE);
+    MPI_Comm_free(&line);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Comm_free(&node);
+}
+
+int main(int argc, char **argv) {
+  timing_plan plan;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc == 2 && strcmp(argv[1], "fit") == 0)
+    fit();
+  else if (timing_parse(&plan, argc - 1, argv + 1))
+    beside(&plan);
+  else
+    check(0, "usage", "hosts fit, or hosts " TIMING_USAGE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) puts("done"), fflush(stdout);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,212 @@
+# hosts.py - tutti beside MPI's own allreduce on several hosts; `make bench-hosts`, as root.
+#
+#   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3]
+#            [--rounds N] [--last BYTES] [--rate MBIT] [--loop] [--budget S] [--patience S]
+#
+# Hosts are network namespaces with shaped links (netns.sh), raised for each run and gone
+# after it. For each layout (hosts x ranks on each) figures of the network are fitted
+# first; with them tutti chooses its plans. Prints a table per layout, and stores hosts.json,
+# hosts.txt and the profiles. Ends with 77, and says why, where hosts can not be made.
+# SPDX-License-Identifier: BSD-3-Clause
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+import measure
+from measure import KI, MI, Failed, bytes_name, geomean
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3"
+LAST = 4 * MI
+
+
+class Skipped(Exception):
+    """This machine can not do it; the text says why."""
+
+
+def terminated(*_):
+    raise KeyboardInterrupt
+
+
+def lines(argv, patience, env=None):
+    """The lines that come before the line `done`, as they come. The program may hang after it."""
+    with tempfile.TemporaryFile("w+") as err:
+        p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=err, stdin=subprocess.DEVNULL, text=True,
+                             env=dict(os.environ, LC_ALL="C", **(env or {})), start_new_session=True)
+        late = threading.Event()
+        timer = threading.Timer(patience, lambda: (late.set(), os.killpg(p.pid, signal.SIGKILL)))
+        timer.start()
+        try:
+            for line in map(str.strip, p.stdout):
+                if line == "done":
+                    return
+                yield line
+            p.wait()
+        finally:
+            timer.cancel()
+            if p.poll() is None:
+                try:
+                    p.wait(0.5)
+                except subprocess.TimeoutExpired:
+                    os.killpg(p.pid, signal.SIGKILL)
+                    p.wait()
+            p.stdout.close()
+        err.seek(0)
+        why = [x for x in err.read().splitlines() if "hosts:" in x or "netns.sh:" in x] or [""]
+        if late.is_set():
+            raise Failed("took longer than %d s" % patience)
+        if p.returncode == 77:
+            raise Skipped(why[0])
+        raise Failed("ended with %d: %s" % (p.returncode, why[0]))
+
+
+class Network:
+    """One MPI on hosts whose links carry `rate` Mbit/s in each direction."""
+
+    def __init__(self, build, out, mpi, rate=200, rounds=7, budget=0.1, cycle=True, last=LAST, patience=600):
+        self.program = os.path.abspath(os.path.join(build, "bench", "hosts_" + mpi))
+        self.out, self.mpi, self.rate, self.patience = os.path.abspath(out), mpi, rate, patience
+        self.plan = ["cycle" if cycle else "loop", "4", str(last), str(budget), str(rounds)]
+
+    def start(self, layout, arguments, env=None):
+        hosts, per = layout.split("x")
+        return lines(self.netns(hosts, per) + [self.program] + arguments, self.patience, env)
+
+    def netns(self, hosts, per):  # ends with this process, even should that be killed
+        return ["setpriv", "--pdeathsig", "KILL", "bash", os.path.join(HERE, "netns.sh"), self.mpi,
+                str(hosts), str(per), "%gmbit" % self.rate]
+
+    def possible(self):
+        if not os.path.exists(self.program):
+            raise Skipped("%s was not built: it needs tutti's library for %s" % (self.program, NAMES[self.mpi]))
+        for _ in lines(self.netns(1, 1) + ["echo", "done"], 60):
+            pass
+
+    def fit(self, layout):
+        """A file for TUTTI_PROFILE, and the figures in it."""
+        text = list(self.start(layout, ["fit"]))
+        path = os.path.join(self.out, "hosts-%s-%s.profile" % (self.mpi, layout))
+        with open(path, "w") as f:
+            f.write("\n".join(text) + "\n")
+        pairs = [l.split("#")[0].split("=") for l in text if "=" in l.split("#")[0]]
+        return path, {k.strip(): float(v) for k, v in pairs}
+
+    def floor(self, layout, size):
+        """us in which the links carry what they must: 2 (P-1)/P of the vector, P hosts."""
+        hosts = int(layout.split("x")[0])
+        return 2 * (hosts - 1) / hosts * size * 8 / self.rate
+
+    def rows(self, layout, profile):
+        """bytes, {native, tutti, ratio, plan, floor}, as they come."""
+        for line in self.start(layout, self.plan, {"TUTTI_PROFILE": profile}):
+            size, native, tutti, ratio, plan = line.split(None, 4)
+            yield int(size), {"native": float(native), "tutti": float(tutti), "ratio": float(ratio), "plan": plan,
+                              "floor": round(self.floor(layout, int(size)), 2)}
+
+
+def head(net, layout, figures):
+    return ("\n%s ranks per host: %s, %g Mbit/s, %s; fitted: alpha %.1f us, beta %.1f ns/B; us\n"
+            "%8s %12s %12s %8s %12s %12s  %s" %
+            (layout.replace("x", " hosts, "), NAMES[net.mpi], net.rate, net.plan[0], 1e6 * figures["alpha"],
+             1e9 * figures["beta"], "bytes", NAMES[net.mpi], "tutti", "ratio", "floor", "tutti/floor", "plan"))
+
+
+def row(size, r):
+    # below 1 KiB nothing but latency is seen
+    floor = ("%12.0f %12.2f" % (r["floor"], r["tutti"] / r["floor"])) if size >= KI else "%12s %12s" % ("", "")
+    return "%8s %12.1f %12.1f %8.2f %s  %s" % (bytes_name(size), r["native"], r["tutti"], r["ratio"], floor, r["plan"])
+
+
+def layout_of(net, layout, say):
+    """What was found for a layout, with `failed`: why it is not all."""
+    found = {"rows": {}}
+    try:
+        profile, found["fitted"] = net.fit(layout)
+        say(head(net, layout, found["fitted"]))
+        for size, r in net.rows(layout, profile):
+            found["rows"][size] = r
+            say(row(size, r))
+        each = [r["ratio"] for r in found["rows"].values()]
+        if each:
+            say("  %s / tutti: %.2f in the geometric mean, %.2f to %.2f" %
+                (NAMES[net.mpi], geomean(each), min(each), max(each)))
+    except Failed as e:
+        found["failed"] = str(e)
+        say("  %s, %s: %s" % (NAMES[net.mpi], layout, e))
+    return found
+
+
+def store(out, result, text):
+    with open(os.path.join(out, "hosts.json"), "w") as f:
+        json.dump(result, f, indent=1)
+        f.write("\n")
+    with open(os.path.join(out, "hosts.txt"), "w") as f:
+        f.write("\n".join(text) + "\n")
+
+
+def options():
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default="build")
+    p.add_argument("--out", default=None)
+    p.add_argument("--mpi", default="openmpi")
+    p.add_argument("--hosts", default=LAYOUTS)
+    p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--last", type=int, default=LAST)
+    p.add_argument("--rate", type=float, default=200, help="of a link in each direction, Mbit/s")
+    p.add_argument("--loop", action="store_true")
+    p.add_argument("--budget", type=float, default=0.1, help="seconds of a round, of each of the two")
+    p.add_argument("--patience", type=float, default=600, help="seconds that a layout may take")
+    args = p.parse_args()
+    for mpi in args.mpi.split(","):
+        if mpi not in NAMES:
+            p.error("no MPI '%s'; there are: %s" % (mpi, ", ".join(NAMES)))
+    for l in args.hosts.split(","):
+        if not all(x.isdigit() and int(x) > 0 for x in l.split("x")) or l.count("x") != 1 or int(l.split("x")[0]) < 2:
+            p.error("layout '%s': expected hosts x ranks, from 2 hosts on, as in 7x1" % l)
+    return args
+
+
+def main():
+    args = options()
+    out = args.out or os.path.join(args.build, "bench")
+    os.makedirs(out, exist_ok=True)
+    signal.signal(signal.SIGTERM, terminated)
+    text, found, skipped = [], {}, 0
+
+    def say(line):
+        print(line, flush=True)
+        text.append(line)
+
+    m = measure.machine()
+    say("allreduce of floats, sum, in place; %s, %d cores, %s" % (m["processor"], m["cores"], m["date"]))
+    for mpi in args.mpi.split(","):
+        net = Network(args.build, out, mpi, args.rate, args.rounds, args.budget, not args.loop, args.last,
+                      args.patience)
+        try:
+            net.possible()
+            found[NAMES[mpi]] = {}
+            for layout in args.hosts.split(","):
+                found[NAMES[mpi]][layout] = layout_of(net, layout, say)
+                store(out, {"machine": m, "rate_Mbit": args.rate, "measure": net.plan[0], "rounds": args.rounds,
+                            "what": "microseconds, medians over the rounds; ratio: MPI / tutti, median over the rounds",
+                            "mpi": found}, text)
+        except Skipped as e:
+            print("hosts.py: %s is skipped: %s" % (NAMES[mpi], e), file=sys.stderr)
+            skipped += 1
+    if skipped == len(args.mpi.split(",")):
+        return 77
+    print("\nstored in %s: hosts.json, hosts.txt, hosts-*.profile" % out)
+    return 1 if any("failed" in l for layouts in found.values() for l in layouts.values()) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("hosts.py: interrupted")

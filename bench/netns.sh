@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# netns.sh - several hosts on one machine, and either MPI started on them.
+#
+#   netns.sh openmpi|mpich HOSTS PER_HOST RATE PROGRAM ...     RATE as tc writes it: 200mbit
+#
+# Idea       network namespaces around one bridge, every link shaped by tbf in both
+#            directions; each host has a name of its own, so that launchers and MPIs take
+#            them for machines.
+# Invariant  nothing outlives a run, however it ends: the bridge, the links, the names and
+#            the processes live in namespaces of the run alone, and end with their first process.
+# Needs root, iproute2, util-linux. Ends with 77, and says why, where it can not be done.
+# SPDX-License-Identifier: BSD-3-Clause
+set -eu
+self=$(readlink -f "$0")
+
+cannot() {
+  echo "netns.sh: $1" >&2
+  exit 77
+}
+
+apart="unshare --net --mount --pid --fork --kill-child --mount-proc"
+
+check() {
+  case "${1:-}" in openmpi | mpich) ;; *) sed -n '4p' "$self" >&2 && exit 2 ;; esac
+  [ $# -ge 5 ] || { sed -n '4p' "$self" >&2 && exit 2; }
+  [ "$(id -u)" = 0 ] || cannot "hosts of network namespaces need root"
+  for c in ip tc unshare "mpirun.$1"; do
+    command -v $c >/dev/null || cannot "$c is missing (tools/deps.sh bench installs it)"
+  done
+  why=$($apart sh -c "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add a &&
+    ip link add ttbr type bridge && tc qdisc add dev ttbr root tbf rate $4 burst 128kb latency 50ms" 2>&1) ||
+    cannot "this system does not let us make hosts (in a container?): $why"
+}
+
+# Host i is 10.77.0.i, at the bridge by a veth pair; both ends are shaped.
+raise() {
+  mount -t tmpfs tmpfs /run
+  mkdir /run/netns /run/tmp
+  export TMPDIR=/run/tmp # MPIs leave things there
+  shape="root tbf rate $2 burst 128kb latency 50ms"
+  ip link set lo up
+  ip link add ttbr type bridge
+  ip link set ttbr up
+  echo 127.0.0.1 localhost >/run/hosts
+  for i in $(seq 1 "$1"); do
+    ip netns add "host$i"
+    ip link add "tt$i" type veth peer name eth0 netns "host$i"
+    ip link set "tt$i" master ttbr up
+    ip -n "host$i" addr add "10.77.0.$i/24" dev eth0
+    ip -n "host$i" link set eth0 up
+    ip -n "host$i" link set lo up
+    ip netns exec "host$i" tc qdisc add dev eth0 $shape
+    tc qdisc add dev "tt$i" $shape
+    echo "10.77.0.$i host$i" >>/run/hosts
+  done
+  mount --bind /run/hosts /etc/hosts
+  printf '#!/bin/sh\nexec bash %s agent "$@"\n' "$self" >/run/agent
+  chmod +x /run/agent
+}
+
+# on HOST COMMAND ...: with a name and shared memory of its own.
+on() {
+  ip netns exec "$1" unshare --uts --ipc --mount sh -c \
+    'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec "$@"' "$@"
+}
+
+# What launchers call in place of ssh: [-OPTIONS] HOST COMMAND ...
+agent() {
+  while [ "${1#-}" != "$1" ]; do shift; done
+  host=$1 && shift
+  on "$host" sh -c "$*"
+}
+
+start() {
+  mpi=$1 hosts=$2 per=$3 where=
+  raise "$hosts" "$4"
+  shift 4
+  for i in $(seq 1 "$hosts"); do where=$where${where:+,}host$i:$per; done
+  if [ "$mpi" = openmpi ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    on host1 mpirun.openmpi --mca plm_rsh_agent /run/agent --mca btl tcp,vader,self \
+      --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1 \
+      --host "$where" -n $((hosts * per)) --oversubscribe --bind-to none "$@"
+  else
+    # UCX would find, and use, memory that the hosts share after all
+    export UCX_TLS=tcp,self UCX_NET_DEVICES=eth0
+    on host1 mpirun.mpich -launcher ssh -launcher-exec /run/agent -hosts "$where" -iface eth0 \
+      -n $((hosts * per)) "$@"
+  fi
+}
+
+case "${1:-}" in
+agent) shift && agent "$@" ;;
+inside) # the first process of the run: when it ends, so does all the rest
+  shift
+  trap 'exit 143' TERM INT HUP
+  start "$@" &
+  wait $! ;;
+*)
+  check "$@"
+  exec $apart bash "$self" inside "$@" ;;
+esac
