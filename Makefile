@@ -180,7 +180,7 @@ $(BUILD)/bench/hosts_mpich: $(BUILD)/libtutti_mpi_mpich.a
 $(HOSTBIN): $(BUILD)/bench/hosts_%: bench/hosts.c bench/timing.h $(BUILD)/libtutti.a Makefile
 	@mkdir -p $(@D)
 	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $< \
-	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$*).a $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
+	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$*).a $(BUILD)/libtutti.a $(MPILINK) -lm $(LDLIBS) -o $@
 
 # What cannot be installed or built is left out, and said.
 bench-programs:
