@@ -67,6 +67,29 @@ $(BUILD)/cli/%.o $(BUILD)/examples/%.o: TTFLAGS = $(BASE)
 $(BUILD)/tutti: $(CLIOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $(CLIOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
+# ---- over MPI: a library per MPI that is there, of mpi/*.c, which sees public headers only ----
+MPIS    := $(foreach m,ompi mpich,$(if $(shell command -v mpicc.$(m:ompi=openmpi)),$(m)))
+MPILIBS  = $(MPIS:%=$(BUILD)/libtutti_mpi_%.so) $(MPIS:%=$(BUILD)/libtutti_mpi_%.a)
+MPISRC  := $(sort $(wildcard mpi/*.c))
+MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1:ompi=openmpi)
+# Open MPI's headers use what C17 calls old.
+MPIFLAGS = $(BASE) -Impi
+MPILINK := $(if $(wildcard /usr/include/hwloc.h),-lhwloc)
+mpi: all $(MPILIBS)
+
+define MPI_RULES
+$(BUILD)/mpi_$(1)/%.o: %.c Makefile
+	@mkdir -p $$(@D)
+	$(call MPICC,$(1)) $(MPIFLAGS) -Itests $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
+$(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)
+	rm -f $$@ && $(AR) rcs $$@ $$^
+$(BUILD)/libtutti_mpi_$(1).so.$(VERSION): $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(BUILD)/libtutti.so
+	$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_mpi_$(1).so.$(SOMAJOR) -Wl,--version-script=src/tutti.map \
+	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti $(MPILINK) $(LDLIBS) -o $$@
+$(BUILD)/libtutti_mpi_$(1).so: $(BUILD)/libtutti_mpi_$(1).so.$(VERSION)
+	ln -sf $$(<F) $(BUILD)/libtutti_mpi_$(1).so.$(SOMAJOR) && ln -sf $$(<F) $$@
+endef
+
 # ---- examples: hello, and fashion, which is all of examples/fashion*.c ----
 FASHION := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/fashion*.c)))
 $(BUILD)/examples/hello: $(BUILD)/examples/hello.o $(BUILD)/libtutti.a
@@ -96,6 +119,18 @@ $(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
 $(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
+
+# The same programs of several ranks, started by an MPI.
+OVEROBJ  = $(filter-out %/start.o,$(HELPOBJ))
+define OVER_RULES
+$(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	@mkdir -p $$(@D)
+	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
+$(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	@mkdir -p $$(@D)
+	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
+endef
+$(foreach m,$(MPIS),$(eval $(call MPI_RULES,$(m)))$(eval $(call OVER_RULES,$(m))))
 
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))

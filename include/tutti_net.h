@@ -43,11 +43,14 @@ typedef struct tutti_net {
   int rank, ranks;
   void *self;
   tutti_net_site site; /* of this rank */
+  /* The same on all ranks, and another one for each network that may get the messages of
+   * an earlier one, which was closed before they came. */
+  unsigned long long id;
   /* Start to send, or to receive, as request number `slot`, which is free. Messages of a
    * pair and tag arrive in the order in which they were sent. The bytes stay as they are
-   * until the request is complete. recv: TUTTI_NET_ANY takes a message from anyone; room
-   * for n bytes. */
-  int (*send)(void *self, int slot, int peer, int tag, const void *bytes, size_t n);
+   * until the request is complete; if it is to be sure, that is not before the message has
+   * been received. recv: TUTTI_NET_ANY takes a message from anyone; room for n bytes. */
+  int (*send)(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure);
   int (*recv)(void *self, int slot, int peer, int tag, void *bytes, size_t n);
   /* Make progress; report at most `most` requests that became complete, which frees their
    * slots. Slots from `slots` on are free. */
@@ -55,10 +58,12 @@ typedef struct tutti_net {
   /* Complete a receive at once; its message, if it is there already, is lost. */
   int (*cancel)(void *self, int slot);
   /* Collective: a network of the ranks of one color in the order of key (then of rank);
-   * color < 0: none, *net is not touched. Its messages never meet those of this one. */
+   * color < 0: none, *net is not touched. Its messages never meet those of this one; site and
+   * id are not looked at. */
   int (*split)(void *self, int color, int key, struct tutti_net *net);
-  /* Over, with sends that may be on their way still. NULL: may be called from any thread. */
-  void (*close)(void *self);
+  /* Over. If it is not clean, or sends are on their way still, there are messages that nobody
+   * will receive: they must not be taken for those of another network. */
+  void (*close)(void *self, int clean);
   const char *(*error)(void *self);
 } tutti_net;
 
@@ -68,6 +73,9 @@ typedef struct tutti_net {
  * comm: freed by tutti_comm_free.
  * Errors, on all ranks: TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **comm);
+
+/* For those who write networks: from now on tutti_error() says this. Returns status. */
+TUTTI_API tutti_status tutti_net_refuse(tutti_status status, const char *sentence);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "start.h"
 
 static tutti_comm *comm, *side;
 static cover_ops ops;
@@ -33,7 +34,7 @@ static uint64_t agree_on_seed(void) {
 
 int main(void) {
   alarm(cover_all() ? 3600 : 200);
-  if (tutti_comm_from_env(&comm) || tutti_comm_dup(comm, &side) ||
+  if (start_comm(&comm) || tutti_comm_dup(comm, &side) ||
       tutti_op_create(cover_user_op, NULL, 1, &ops.user) ||
       tutti_op_create(cover_ordered_op, NULL, 0, &ops.ordered)) {
     printf("not ok - a communicator # %s\n", tutti_error());
@@ -57,6 +58,6 @@ int main(void) {
     printf("%s - %llu cases on %d processes\n1..1\n", failed || over ? "not ok" : "ok",
            (unsigned long long)n, ranks);
   }
-  if (tutti_comm_free(side) || tutti_comm_free(comm) || tutti_finalize()) return 1;
+  if (tutti_comm_free(side) || tutti_comm_free(comm) || start_end()) return 1;
   return failed || over;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "start.h"
 #include "tutti.h"
 
 /* The last rank does `what`; the others call an allreduce, or wait for a message of it. */
@@ -28,7 +29,7 @@ int main(int argc, char **argv) {
   tutti_request *r = NULL;
   alarm(50);
   if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
-  if (tutti_comm_from_env(&comm) || tutti_comm_from_env(&meeting)) return 1;
+  if (start_comm(&comm) || start_comm(&meeting)) return 1;
   if (tutti_barrier(meeting)) return 1;
   if (argc > 2) usleep(1000 * (useconds_t)atoi(argv[2]));
   fault(comm, argv[1]);
@@ -44,6 +45,6 @@ int main(int argc, char **argv) {
   }
   fprintf(stderr, "rank %d: %s: %s\n", tutti_comm_rank(comm), tutti_strerror(status),
           status ? tutti_error() : "");
-  if (tutti_comm_free(comm) || tutti_finalize()) return 9;
+  if (tutti_comm_free(comm) || start_end()) return 9;
   return status ? 3 : 0;
 }

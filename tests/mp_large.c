@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "start.h"
 #include "tutti.h"
 
 /* GiB that can be had, or 0 if the system does not say. */
@@ -81,12 +82,12 @@ static void say(tutti_comm *comm, const char *what, double need,
 int main(void) {
   tutti_comm *comm;
   alarm(cover_all() ? 900 : 200);
-  if (tutti_comm_from_env(&comm)) return 1;
+  if (start_comm(&comm)) return 1;
   if (tutti_comm_size(comm) != 2) return 77;
   say(comm, "2^31 + 7 elements of int8", 5, sum_bytes, ((size_t)1 << 31) + 7);
   if (cover_all()) {
     say(comm, "2^30 + 3 elements of float", 9, sum_floats, ((size_t)1 << 30) + 3);
     say(comm, "2^32 + 5 elements of int8", 9, sum_bytes, ((size_t)1 << 32) + 5);
   }
-  return tutti_comm_free(comm) || tutti_finalize();
+  return tutti_comm_free(comm) || start_end();
 }

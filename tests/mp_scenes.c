@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "start.h"
 #include "scenes.h"
 
 int main(int argc, char **argv) {
   tutti_comm *comm;
   alarm(120);
-  if (tutti_comm_from_env(&comm)) return 1;
+  if (start_comm(&comm)) return 1;
   uint64_t seed = cover_seed();
   int failed = 0, n = 0;
   tutti_broadcast(comm, &seed, &seed, 1, TUTTI_UINT64, 0);
@@ -26,5 +27,5 @@ int main(int argc, char **argv) {
     n++;
   }
   if (tutti_comm_rank(comm) == 0) printf("1..%d\n", n);
-  return tutti_comm_free(comm) || tutti_finalize() || failed;
+  return tutti_comm_free(comm) || start_end() || failed;
 }

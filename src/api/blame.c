@@ -12,7 +12,8 @@
 
 enum {
   RECALL = 15, /* how many operations back a mismatch is looked for */
-  WARN_S = 10  /* when a waiter says that it still waits */
+  WARN_S = 10,    /* when a waiter says that it still waits */
+  ASK_US = 500000 /* when it asks those it waits for what they called */
 };
 
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
@@ -86,6 +87,8 @@ bool tt_comm_differs(tutti_comm *comm) {
 }
 
 void tt_blame_operation(tutti_comm *comm, const tt_operation *o) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  if (o->status == TUTTI_ERR_MISMATCH && ops->inquire) ops->inquire(comm->wire, o->stamp.seq);
   if (o->status == TUTTI_ERR_MISMATCH)
     find_mismatch(comm, o, true);
   else
@@ -107,6 +110,12 @@ static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t
 }
 
 /* Warn once, or break it if it has been too long. */
+static bool complains(const tt_patience *p, uint64_t waited) {
+  const long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
+  return (limit && waited >= (uint64_t)limit * 1000000) ||
+         (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
+}
+
 static void complain(tutti_comm *comm, tt_patience *p, uint64_t waited, const char *text) {
   long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
   if (limit && waited >= (uint64_t)limit * 1000000) {
@@ -122,13 +131,17 @@ static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer
                      const tt_operation *o, uint32_t step) {
   char text[TT_WHY - 40], where[40];
   tt_record none;
+  if (!complains(p, waited)) return;
+  if (comm->wire->ops->inquire) comm->wire->ops->inquire(comm->wire, o->stamp.seq);
   snprintf(where, sizeof where, ", step %u", step);
-  for (int r = 0; r < comm->ranks; r++) /* the one all wait for, if it is another */
-    if (comm->wire->ops->read_record(comm->wire, r, o->stamp.seq, &none) == 0) {
-      peer = r;
-      snprintf(where, sizeof where, ", which it has not called yet");
-      break;
-    }
+  for (int r = 0; r < comm->ranks; r++) { /* the one all wait for, if it is another */
+    const int known = comm->wire->ops->read_record(comm->wire, r, o->stamp.seq, &none);
+    if (known != 0 && known != TT_UNKNOWN) continue;
+    peer = r;
+    snprintf(where, sizeof where,
+             known ? "; it does not answer" : ", which it has not called yet");
+    break;
+  }
   snprintf(text, sizeof text,
            "rank %d has waited %.0f s for rank %d (pid %ld) in %s, operation %u%s", comm->rank,
            (double)waited / 1e6, peer, comm->wire->ops->pid(comm->wire, peer),
@@ -169,11 +182,13 @@ typedef struct awaited {
   uint32_t seq, step;
   int peer; /* -1: none */
   bool dead, beyond;
+  bool asks; /* what they called */
 } awaited;
 
 static bool worst(void *ctx, int peer, uint32_t step) {
   awaited *a = ctx;
   tt_record theirs; /* who is far beyond will send nothing more for this one */
+  if (a->asks) a->comm->wire->ops->ask(a->comm->wire, peer, a->seq);
   bool beyond = a->comm->wire->ops->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
   bool dead = !a->comm->wire->ops->alive(a->comm->wire, peer);
   if (a->peer >= 0 && !beyond && !dead) return false;
@@ -191,6 +206,7 @@ void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
     tt_place *place = &comm->places[seq % TT_WINDOW];
     awaited a = {.comm = comm, .seq = seq, .peer = -1};
+    a.asks = comm->wire->ops->ask && now - p->since >= ASK_US;
     if (!place->by) continue;
     tt_operation_awaits(&place->operation, worst, &a);
     if (a.peer < 0) continue;

@@ -12,8 +12,10 @@
 #include "choose.h"
 #include "engine.h"
 #include "mail.h"
+#include "mpi_wire.h"
 #include "process.h"
 #include "shm.h"
+#include "sites.h"
 
 enum { TT_PLANS = 64, TT_WHY = 320 };
 
@@ -83,11 +85,23 @@ typedef struct tt_patience { /* of one who waits and sees nothing move */
   const tutti_request *by; /* what is waited for, by one who does not just test */
 } tt_patience;
 
+/* Where a rank is. */
+typedef struct tt_where {
+  int32_t index; /* of its heap among those of its node, which share memory; -1: it has none */
+  tt_site site;
+  int64_t pid;
+} tt_where;
+
 struct tutti_comm {
   int rank, ranks;
   tt_wire *wire;
+  tt_wire *net;                 /* over messages: all of it or a part of it, or beside it to
+                                   make communicators and progress; NULL: there is none */
+  bool beside;                  /* it stands beside */
   tt_heap *heap;
+  tt_where *where;              /* per rank */
   double crowd;                 /* ranks per core */
+  double cores;                 /* of a node, the first rank's; 0: one node */
   uint32_t spins;               /* looks before the first yield: more while that helps */
   int helpers;                  /* ranks, the last ones, that bring no data */
   tt_setting setting;           /* what the price knows of the machine */
@@ -122,12 +136,28 @@ struct tutti_comm {
   tutti_comm *next_listed;
 };
 
-/* ---- making (bootstrap.c) ---- */
+/* ---- making (stand.c) ---- */
 
-/* A communicator on a heap; rooms and members as for tt_shm_wire. */
-tutti_status tt_comm_make(tt_heap *heap, int rank, int ranks, const int *members,
-                          const uint64_t *rooms, tutti_comm **comm);
+/* Not yet complete: it lacks `where`, its wires, and what is set. NULL: out of memory. */
+tutti_comm *tt_comm_new(int rank, int ranks);
+/* How many ranks share memory with this one, itself too; near[r], if wanted: which of
+ * those rank r is, or -1. */
+int tt_comm_near(const tutti_comm *comm, int *near);
+/* This rank's room in shared memory, which it needs where it shares any, or there is no
+ * network; else 0. */
+tutti_status tt_comm_room(tutti_comm *comm, bool has_net, uint64_t *room);
+/* Makes the wires, of the network's, which it takes over (or NULL), and of all ranks' rooms. */
+tutti_status tt_comm_stand(tutti_comm *comm, tt_wire *net, const uint64_t *rooms);
+/* Reads what the environment sets, and makes the chooser. */
+tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine);
+/* Of several nodes: by where its ranks are, in levels. `seats`: how they sit, or NULL to be
+ * found out. */
+tutti_status tt_comm_seat(tutti_comm *comm, const tt_seats *seats);
 void tt_comm_destroy(tutti_comm *comm);
+/* Every rank's bytes, to all; helpers' too. */
+tutti_status tt_gather(tutti_comm *comm, const void *src, void *dst, size_t bytes);
+/* Say in the head of a rank's heap what it is. */
+void tt_heap_introduce(tt_heap *heap);
 
 /* The figures of this machine: built-in, or what TUTTI_PROFILE names (setting.c). */
 tutti_status tt_machine_read(const char *path, tt_machine *machine);
@@ -175,13 +205,16 @@ void tt_request_issue(tutti_request *request);
 bool tt_progress(tutti_comm *comm);
 /* One pass over its messages. */
 bool tt_messages_progress(tutti_comm *comm);
+/* Let the network go on; what fails breaks the communicator. */
+void tt_net_progress(tutti_comm *comm, bool *moved);
 /* List or unlist for being driven from elsewhere. */
 void tt_comm_list(tutti_comm *comm, bool on);
 
 /* ---- lists of buffers (many.c) ---- */
 
 static inline size_t tt_window_bytes(const tutti_comm *comm) {
-  return TT_SLOTS * comm->wire->piece; /* as much as an arena: it stays in the cache */
+  const size_t arena = TT_SLOTS * comm->wire->piece; /* it stays in the cache */
+  return arena ? arena : 1 << 20;
 }
 /* Into the window of the place that a part begins in; out of it when it is complete. */
 void tt_many_pack(tutti_request *part, char *window);

@@ -1,8 +1,8 @@
 /* patience.c - waiting without wasting.
  *
- * Idea       with nothing to do a waiter spins (if every rank has a core), then
- *            yields, then sleeps until a peer rings; now and then it looks after
- *            those it waits for.
+ * Idea       with nothing to do a waiter spins (if every rank has a core, and no
+ *            network is in it), then yields, then sleeps until a peer rings; now and
+ *            then it looks after those it waits for.
  * Invariant  it never waits for ever for one who died, aborted or called something
  *            else; sleeps are bounded.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,7 +13,8 @@
 enum {
   YIELD_US = 500,       /* how long it yields */
   DOZE_US = 1000,       /* then sleeps, at first for at most so long */
-  DOZE_MOST_US = 32000, /* and twice as long each time, up to this */
+  DOZE_MOST_US = 32000, /* and twice as long each time, up to this ... */
+  DOZE_NET_US = 1000,   /* ... or this: the network must go on, for the caller's messages too */
   LOOK_US = 100000      /* how often it looks after its peers */
 };
 
@@ -31,8 +32,10 @@ static void spun(tutti_comm *comm, bool helped) {
 
 /* Nothing moved: spin, yield, or sleep. */
 static void pause_a_while(tutti_comm *comm, tt_patience *p) {
+  bool moved = false;
   p->looks++;
-  if (comm->crowd <= 1 && p->looks < comm->spins) {
+  if (comm->beside && p->looks % 16 == 0) tt_net_progress(comm, &moved);
+  if (comm->crowd <= 1 && p->looks < comm->spins && (!comm->net || comm->beside)) {
     tt_relax();
     return;
   }
@@ -48,7 +51,8 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
     return;
   }
   uint32_t bell = comm->wire->ops->doze_begin(comm->wire);
-  p->doze = p->doze ? (uint32_t)tt_min(2 * p->doze, DOZE_MOST_US) : DOZE_US;
+  p->doze = p->doze ? (uint32_t)tt_min(2 * p->doze, comm->net ? DOZE_NET_US : DOZE_MOST_US)
+                    : DOZE_US;
   if (!tt_progress(comm)) comm->wire->ops->doze(comm->wire, bell, p->doze);
   comm->wire->ops->doze_end(comm->wire);
   p->looks |= 15; /* look at the clock next time */

@@ -173,9 +173,16 @@ static void hear_abort(tutti_comm *comm) {
   tt_comm_break(comm, status, false);
 }
 
+void tt_net_progress(tutti_comm *comm, bool *moved) {
+  if (comm->broken) return;
+  const tutti_status status = tt_mpi_poll(comm->net, moved);
+  if (status) tt_blame_message(comm, status);
+}
+
 /* One pass over a communicator's operations, in start order. */
 static bool drive(tutti_comm *comm) {
   bool moved = false;
+  if (comm->net && !comm->beside) tt_net_progress(comm, &moved);
   if (comm->wire->ops->aborted(comm->wire, NULL, 0)) hear_abort(comm);
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
     tt_place *place = &comm->places[seq % TT_WINDOW];

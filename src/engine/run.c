@@ -160,6 +160,15 @@ static size_t arrived(tt_run *r, const tt_transfer *t, tutti_status *status) {
   return n;
 }
 
+/* Nothing is there: say where it is to go. */
+static void expect(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
+  const tt_operation *o = r->o;
+  if (!o->wire->ops->expect || !my_turn(r, t)) return;
+  char *to;
+  const size_t n = tt_min(m->left, contiguous(r, &step->dst, &m->cursor, &to));
+  o->wire->ops->expect(o->wire, t->peer, r->lane, o->stamp, to, n);
+}
+
 static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
                      tutti_status *status) {
   const tt_program *p = r->program;
@@ -178,6 +187,7 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
       budget -= n;
       moved = true;
     }
+    if (m->left && budget) expect(r, step, t, m);
     if (m->left == 0 && !m->over && my_turn(r, t)) {
       r->turn[t->pair]++;
       m->over = moved = true;

@@ -46,6 +46,9 @@ typedef struct tt_wire_ops {
   const void *(*view)(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status);
   /* Done with the first n bytes at the head. */
   void (*release)(tt_wire *w, int peer, int lane, size_t n);
+  /* What comes next from `peer` for this operation will be pulled to `to`, n bytes of it.
+   * NULL: the wire has no use for that. */
+  void (*expect)(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n);
   /* Move n bytes from the head to `to` and release them: as view, but straight. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
   /* True once everything that was pushed, but on TT_MAIL, has been consumed. */
@@ -87,9 +90,13 @@ typedef struct tt_wire_ops {
   void (*withdraw)(tt_wire *w, void *memory, size_t bytes);
 
   /* Publish this rank's record; read a peer's of operation `seq`. read: 1 there,
-   * 0 not yet published, -1 the peer is already far beyond. */
+   * 0 not yet published, -1 the peer is already far beyond, TT_UNKNOWN it has not said.
+   * ask: it is to say, and is told this rank's. inquire: ask all, and wait for their
+   * answers for a moment. NULL: records are always known. */
   void (*record)(tt_wire *w, const tt_record *record, uint32_t oldest);
   int (*read_record)(tt_wire *w, int peer, uint32_t seq, tt_record *record);
+  void (*ask)(tt_wire *w, int peer, uint32_t seq);
+  void (*inquire)(tt_wire *w, uint32_t seq);
 
   /* Sleep protocol: doze_begin; poll once more; doze(w, bell, limit) sleeps until
    * a peer acts or `limit_us` passed; doze_end. */
@@ -120,7 +127,7 @@ struct tt_wire {
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
 
-enum { TT_SLOTS = 4 };
+enum { TT_SLOTS = 4, TT_UNKNOWN = 2 };
 /* TT_MAIL: the lane of messages between two ranks, which no operation uses. */
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_MAIL = TT_WINDOW * TT_FLIGHT, TT_LANES };
 

@@ -1,0 +1,112 @@
+/* from_mpi.c - a communicator of tutti's made of one of MPI's.
+ *
+ * Idea       is this the MPI that the library is for, is it running, is this one of its
+ *            intracommunicators? Then a duplicate of it is a network for tutti.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "net.h"
+#include "site.h"
+#include "tutti_mpi.h"
+
+static tutti_status refuse(tutti_status status, const char *format, const char *a, const char *b) {
+  char sentence[400];
+  snprintf(sentence, sizeof sentence, format, a, b);
+  return tutti_net_refuse(status, sentence);
+}
+
+/* Is the running MPI, and the one that the program was compiled for, this library's? */
+static tutti_status check_family(const mpi_calls *mpi, const char *family, size_t size) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length;
+  if (strcmp(family, TUTTI_MPI_FAMILY) != 0 || size != sizeof(MPI_Comm))
+    return refuse(TUTTI_ERR_ARG,
+                  "tutti_comm_from_mpi: the program was compiled for %s, and this library for %s; "
+                  "link with the libtutti_mpi of the same MPI",
+                  family, TUTTI_MPI_FAMILY);
+  mpi->Get_library_version(version, &length);
+  version[strcspn(version, ",\n")] = 0;
+  const int known = strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 || strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0;
+  if (known && strncmp(version, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) != 0)
+    return refuse(TUTTI_ERR_ARG,
+                  "tutti_comm_from_mpi: what runs is %.100s, and this library is for %s; link with "
+                  "the libtutti_mpi of the MPI that runs",
+                  version, TUTTI_MPI_FAMILY);
+  return TUTTI_OK;
+}
+
+static tutti_status check_running(const mpi_calls *mpi) {
+  int is = 0;
+  mpi->Initialized(&is);
+  if (!is) return refuse(TUTTI_ERR_STATE, "tutti_comm_from_mpi: call MPI_Init first%s%s", "", "");
+  mpi->Finalized(&is);
+  if (is)
+    return refuse(TUTTI_ERR_STATE, "tutti_comm_from_mpi: MPI has been finalized already%s%s", "", "");
+  return TUTTI_OK;
+}
+
+static tutti_status check_comm(const mpi_calls *mpi, MPI_Comm comm) {
+  int inter = 0;
+  if (comm == MPI_COMM_NULL)
+    return refuse(TUTTI_ERR_ARG, "tutti_comm_from_mpi: the communicator is MPI_COMM_NULL%s%s", "", "");
+  const int error = mpi->Comm_test_inter(comm, &inter);
+  if (error) return mpi_failed(mpi, "look at the communicator", error);
+  if (!inter) return TUTTI_OK;
+  return refuse(TUTTI_ERR_ARG,
+                "tutti_comm_from_mpi: an intercommunicator has two groups of ranks; give an "
+                "intracommunicator (MPI_Intercomm_merge makes one)%s%s",
+                "", "");
+}
+
+/* Started by `tutti run`: MPI sees one process, tutti all of them. */
+static int started_by_tutti(const mpi_calls *mpi, MPI_Comm comm) {
+  const char *size = getenv("TUTTI_SIZE");
+  int ranks = 0, same = MPI_UNEQUAL;
+  if (!size || atoi(size) < 2 || mpi->Comm_size(MPI_COMM_WORLD, &ranks) || ranks != 1) return 0;
+  mpi->Comm_compare(comm, MPI_COMM_WORLD, &same);
+  return same == MPI_IDENT || same == MPI_CONGRUENT;
+}
+
+/* The number of this rank's node, the first of its ranks; and of this network. */
+static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
+  MPI_Comm node;
+  struct timespec t;
+  int error = mpi->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, net->rank, MPI_INFO_NULL, &node);
+  net->site = (tutti_net_site){.node = net->rank};
+  if (error) return error;
+  error = mpi->Bcast(&net->site.node, 1, MPI_INT, 0, node);
+  mpi->Comm_free(&node);
+  mpi_site_within(&net->site);
+  clock_gettime(CLOCK_REALTIME, &t);
+  net->id = (unsigned long long)t.tv_sec << 30 ^ (unsigned long long)t.tv_nsec;
+  return error ? error : mpi->Bcast(&net->id, sizeof net->id, MPI_BYTE, 0, comm);
+}
+
+tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
+                           size_t size, tutti_comm **out) {
+  MPI_Comm comm, own;
+  tutti_net net;
+  if (!out) return refuse(TUTTI_ERR_ARG, "tutti_comm_from_mpi: comm is NULL%s%s", "", "");
+  *out = NULL;
+  tutti_status status = check_family(mpi, family, size);
+  if (!status) status = check_running(mpi);
+  if (status) return status;
+  memcpy(&comm, mpi_comm, sizeof comm);
+  if ((status = check_comm(mpi, comm))) return status;
+  if (started_by_tutti(mpi, comm)) return tutti_comm_from_env(out);
+  int error = mpi->Comm_dup(comm, &own);
+  if (error) return mpi_failed(mpi, "duplicate the communicator", error);
+  if ((status = mpi_net(mpi, own, &net))) return status;
+  error = find_site(mpi, own, &net);
+  if (!error) return tutti_comm_from_net(&net, out);
+  net.close(net.self, 1);
+  return mpi_failed(mpi, "tell which ranks share a node", error);
+}
+
+tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm, size_t size,
+                                    tutti_comm **comm) {
+  return mpi_comm_from(&mpi_by_name, family, mpi_comm, size, comm);
+}

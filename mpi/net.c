@@ -1,0 +1,246 @@
+/* net.c - an MPI communicator as a network: requests in a row, tested together.
+ *
+ * Idea       request number `slot` is the slot-th of an array that MPI_Testsome looks at,
+ *            which is also how MPI makes progress.
+ * Threads    MPI_THREAD_MULTIPLE: as they come. SERIALIZED: one at a time. Less: only the
+ *            main thread calls MPI; what others poll is not there yet.
+ * The end    MPI_Finalize first deletes what hangs on MPI_COMM_SELF: networks hang there,
+ *            and give back all that they have of MPI. From then on every call fails.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "net.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BY_NAME(name) .name = PMPI_##name,
+const mpi_calls mpi_by_name = {MPI_CALLS(BY_NAME)};
+
+typedef struct self {
+  const mpi_calls *mpi;
+  MPI_Comm comm;
+  MPI_Request *requests;
+  MPI_Status *statuses;
+  int *indices, room;
+  char *receives; /* is it a receive? */
+  int done, ndone; /* of the last test: told, and all */
+  int threads;     /* MPI's word */
+  int over;        /* MPI is */
+  int unclean;     /* there are messages that nobody receives */
+  int keyval;
+  char error[MPI_MAX_ERROR_STRING];
+} self;
+
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+static int enter(const self *s) {
+  int main_thread = 1;
+  if (s->threads < MPI_THREAD_SERIALIZED) s->mpi->Is_thread_main(&main_thread);
+  if (!main_thread) return 0;
+  if (s->threads == MPI_THREAD_SERIALIZED) pthread_mutex_lock(&one_at_a_time);
+  return 1;
+}
+
+static void leave(const self *s) {
+  if (s->threads == MPI_THREAD_SERIALIZED) pthread_mutex_unlock(&one_at_a_time);
+}
+
+static void read_error(const mpi_calls *mpi, int error, char *text) {
+  int length = 0;
+  if (mpi->Error_string(error, text, &length)) snprintf(text, MPI_MAX_ERROR_STRING, "error %d", error);
+}
+
+/* 0, or 1 and why. */
+static int result(self *s, int error) {
+  if (error != MPI_SUCCESS) read_error(s->mpi, error, s->error);
+  return error != MPI_SUCCESS;
+}
+
+static int usable(self *s) {
+  if (s->over) snprintf(s->error, sizeof s->error, "MPI has been finalized");
+  return !s->over;
+}
+
+/* ---- the table ---- */
+
+static int grow(self *s, int slot) {
+  const int room = s->room, n = slot < 64 ? 64 : 2 * slot;
+  if (slot < room) return 0;
+  MPI_Request *requests = realloc(s->requests, (size_t)n * sizeof *requests);
+  if (requests) s->requests = requests;
+  MPI_Status *statuses = realloc(s->statuses, (size_t)n * sizeof *statuses);
+  if (statuses) s->statuses = statuses;
+  int *indices = realloc(s->indices, (size_t)n * sizeof *indices);
+  if (indices) s->indices = indices;
+  char *receives = realloc(s->receives, (size_t)n);
+  if (receives) s->receives = receives;
+  if (!requests || !statuses || !indices || !receives) {
+    snprintf(s->error, sizeof s->error, "out of memory for requests");
+    return 1;
+  }
+  for (s->room = n; s->room > room;) s->requests[--s->room] = MPI_REQUEST_NULL;
+  s->room = n;
+  return 0;
+}
+
+static int begin(self *s, int slot, int receives) {
+  if (!usable(s) || grow(s, slot)) return 1;
+  s->receives[slot] = (char)receives;
+  if (enter(s)) return 0;
+  snprintf(s->error, sizeof s->error,
+           "MPI was not initialized for threads, and this is not its main thread (ask for "
+           "MPI_THREAD_SERIALIZED)");
+  return 1;
+}
+
+static int net_send(void *self_, int slot, int peer, int tag, const void *bytes, size_t n,
+                    int sure) {
+  self *s = self_;
+  if (begin(s, slot, 0)) return 1;
+  const int error = (sure ? s->mpi->Issend : s->mpi->Isend)(bytes, (int)n, MPI_BYTE, peer, tag,
+                                                            s->comm, &s->requests[slot]);
+  leave(s);
+  return result(s, error);
+}
+
+static int net_recv(void *self_, int slot, int peer, int tag, void *bytes, size_t n) {
+  self *s = self_;
+  if (begin(s, slot, 1)) return 1;
+  const int from = peer == TUTTI_NET_ANY ? MPI_ANY_SOURCE : peer;
+  const int error = s->mpi->Irecv(bytes, (int)n, MPI_BYTE, from, tag, s->comm, &s->requests[slot]);
+  leave(s);
+  return result(s, error);
+}
+
+static int net_poll(void *self_, int slots, tutti_net_done *done, int most, int *n) {
+  self *s = self_;
+  int error = MPI_SUCCESS;
+  *n = 0;
+  if (!usable(s)) return 1;
+  if (s->done == s->ndone && slots) {
+    if (!enter(s)) return 0;
+    s->done = s->ndone = 0;
+    error = s->mpi->Testsome(slots, s->requests, &s->ndone, s->indices, s->statuses);
+    leave(s);
+    if (s->ndone == MPI_UNDEFINED) s->ndone = 0;
+    if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return result(s, error);
+  }
+  for (; s->done < s->ndone && *n < most; s->done++) {
+    const MPI_Status *status = &s->statuses[s->done];
+    /* without an error in any, the field is not set */
+    const int failed = error == MPI_ERR_IN_STATUS && result(s, status->MPI_ERROR);
+    int bytes = 0;
+    s->mpi->Get_count(status, MPI_BYTE, &bytes);
+    done[(*n)++] = (tutti_net_done){.slot = s->indices[s->done],
+                                    .peer = status->MPI_SOURCE,
+                                    .bytes = bytes < 0 ? 0 : (size_t)bytes,
+                                    .failed = failed};
+  }
+  return 0;
+}
+
+static int net_cancel(void *self_, int slot) {
+  self *s = self_;
+  MPI_Status status;
+  if (s->over) return 0;
+  if (begin(s, slot, 1)) return 1;
+  int error = MPI_SUCCESS;
+  if (s->requests[slot] != MPI_REQUEST_NULL) error = s->mpi->Cancel(&s->requests[slot]);
+  if (error == MPI_SUCCESS) error = s->mpi->Wait(&s->requests[slot], &status);
+  leave(s);
+  return result(s, error);
+}
+
+static int net_split(void *self_, int color, int key, tutti_net *net) {
+  self *s = self_;
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (!usable(s) || !enter(s)) return 1;
+  const int error = s->mpi->Comm_split(s->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
+  leave(s);
+  if (result(s, error)) return 1;
+  if (comm == MPI_COMM_NULL) return 0;
+  if (mpi_net(s->mpi, comm, net)) {
+    snprintf(s->error, sizeof s->error, "%.200s", tutti_error());
+    return 1;
+  }
+  net->site = (tutti_net_site){0};
+  return 0;
+}
+
+static const char *net_error(void *self_) {
+  return ((self *)self_)->error;
+}
+
+/* Gives back what is MPI's: when MPI is about to end, or the network is closed before
+ * that. Receives are cancelled. While messages are on their way the communicator is kept:
+ * MPI would give its number, and so them, to another one. */
+static int give_back(MPI_Comm comm, int keyval, void *self_, void *extra) {
+  self *s = self_;
+  MPI_Status status;
+  int busy = 0;
+  (void)comm, (void)keyval, (void)extra;
+  for (int i = 0; i < s->room; i++) {
+    MPI_Request *r = &s->requests[i];
+    if (*r != MPI_REQUEST_NULL && s->receives[i] && s->mpi->Cancel(r) == MPI_SUCCESS)
+      s->mpi->Wait(r, &status);
+    busy |= *r != MPI_REQUEST_NULL;
+  }
+  if (!busy && !s->unclean) s->mpi->Comm_free(&s->comm);
+  s->over = 1;
+  return MPI_SUCCESS;
+}
+
+static void net_close(void *self_, int clean) {
+  self *s = self_;
+  int finalized = 0;
+  s->mpi->Finalized(&finalized);
+  s->unclean = !clean;
+  if (!finalized && enter(s)) {
+    if (!s->over) s->mpi->Comm_delete_attr(MPI_COMM_SELF, s->keyval);
+    s->mpi->Comm_free_keyval(&s->keyval);
+    leave(s);
+  }
+  free(s->requests);
+  free(s->statuses);
+  free(s->indices);
+  free(s->receives);
+  free(s);
+}
+
+/* ---- making one ---- */
+
+tutti_status mpi_failed(const mpi_calls *mpi, const char *what, int error) {
+  char text[MPI_MAX_ERROR_STRING] = "", sentence[MPI_MAX_ERROR_STRING + 100];
+  read_error(mpi, error, text);
+  snprintf(sentence, sizeof sentence, "MPI can not %s: %s", what, text);
+  return tutti_net_refuse(TUTTI_ERR_SYSTEM, sentence);
+}
+
+tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
+  self *s = calloc(1, sizeof *s);
+  *net = (tutti_net){.size = sizeof *net,
+                     .name = TUTTI_MPI_FAMILY,
+                     .self = s,
+                     .send = net_send,
+                     .recv = net_recv,
+                     .poll = net_poll,
+                     .cancel = net_cancel,
+                     .split = net_split,
+                     .close = net_close,
+                     .error = net_error};
+  int error = s ? mpi->Comm_set_errhandler(comm, MPI_ERRORS_RETURN) : MPI_SUCCESS;
+  if (s && !error) {
+    *s = (self){.mpi = mpi, .comm = comm, .keyval = MPI_KEYVAL_INVALID};
+    error = mpi->Query_thread(&s->threads);
+    if (!error) error = mpi->Comm_rank(comm, &net->rank);
+    if (!error) error = mpi->Comm_size(comm, &net->ranks);
+    if (!error) error = mpi->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, give_back, &s->keyval, NULL);
+    if (!error) error = mpi->Comm_set_attr(MPI_COMM_SELF, s->keyval, s);
+  }
+  if (s && !error && !grow(s, 0)) return TUTTI_OK;
+  mpi->Comm_free(&comm);
+  free(s);
+  return error ? mpi_failed(mpi, "make a communicator", error)
+               : tutti_net_refuse(TUTTI_ERR_MEMORY, "out of memory for a communicator over MPI");
+}

@@ -1,0 +1,307 @@
+/* join.c - a communicator over a network, with shared memory where ranks have any.
+ *
+ * Idea       a plain communicator over the network alone comes first; by its own
+ *            all-gathers the ranks say where they are. The first rank of each node makes
+ *            a segment, the others open it through /proc; if all of a node could, they
+ *            use it.
+ * Invariant  every rank goes through the same gathers, whatever fails in between, so all
+ *            see the same end.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collective.h"
+#include "sites.h"
+#include "topo.h"
+
+/* What a rank says of itself. */
+typedef struct member {
+  tt_site site;
+  int32_t fd; /* of a segment, for the ranks of its node; or -1 */
+  int64_t pid;
+  uint64_t kernel; /* ranks with another one can not share a core */
+  double cores; /* that it may use */
+  uint64_t room, cookie;
+  int32_t index; /* of its heap; -1: it has none */
+} member;
+
+static uint64_t kernel_id(void) {
+  char text[64] = "";
+  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+  if (f && !fgets(text, sizeof text, f)) text[0] = 0;
+  if (f) fclose(f);
+  uint64_t h = 1;
+  for (const char *c = text; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
+  return h;
+}
+
+static double cores_here(void) {
+  const double online = (double)sysconf(_SC_NPROCESSORS_ONLN), quota = tt_cores_quota();
+  const double cores = quota < online ? quota : online;
+  return cores > 0 ? cores : 1;
+}
+
+static void describe(member *m, const tutti_net *net) {
+  const tutti_net_site *s = &net->site;
+  *m = (member){.site = {s->rack, s->node, s->package, s->cache, ""},
+                .fd = -1,
+                .pid = getpid(),
+                .kernel = kernel_id(),
+                .cores = cores_here(),
+                .index = -1};
+  gethostname(m->site.host, sizeof m->site.host - 1);
+}
+
+/* ---- shared memory ---- */
+
+/* How many ranks sit on this one's node; *index: which of them it is, *first: the first one. */
+static int on_node(const member *all, int ranks, int rank, int *index, int *first) {
+  int n = 0;
+  *first = -1;
+  for (int r = 0; r < ranks; r++) {
+    if (all[r].site.node != all[rank].site.node) continue;
+    if (*first < 0) *first = r;
+    if (r == rank) *index = n;
+    n++;
+  }
+  return n;
+}
+
+/* The segment that the first rank of this node has made. */
+static tutti_status open_segment(const member *first, int n, tt_segment **segment) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)first->pid, first->fd);
+  const int fd = first->fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return tt_fail(TUTTI_ERR_SYSTEM, "process %lld's shared memory can not be opened", (long long)first->pid);
+  const tutti_status status = tt_segment_map(fd, n, segment);
+  close(fd);
+  return status;
+}
+
+static tutti_status open_heap(tutti_comm *comm, member *mine, const member *first, int index, int n) {
+  tt_segment *segment;
+  tutti_status status = open_segment(first, n, &segment);
+  if (status) return status;
+  status = tt_heap_open(segment, index, &comm->heap);
+  if (status) tt_segment_release(segment);
+  if (status) return status;
+  mine->room = tt_shm_room(comm->heap, n, index == 0);
+  if (!mine->room) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
+  tt_heap_introduce(comm->heap);
+  mine->cookie = *tt_heap_cookie(comm->heap);
+  mine->index = index;
+  return TUTTI_OK;
+}
+
+/* Are the heaps of this node those of the ranks that say so? */
+static bool right_heaps(const tutti_comm *comm, const member *all) {
+  const member *mine = &all[comm->rank];
+  for (int r = 0; r < comm->ranks; r++)
+    if (all[r].site.node == mine->site.node &&
+        (all[r].index < 0 ||
+         tt_heap_head(tt_heap_segment(comm->heap), all[r].index)->cookie != all[r].cookie))
+      return false;
+  return true;
+}
+
+/* Opens what ranks of a node share, or says on all of them that it can not be had. */
+static tutti_status share(tutti_comm *comm, member *all) {
+  int index = 0, first, fd = -1;
+  const int n = on_node(all, comm->ranks, comm->rank, &index, &first);
+  member mine = all[comm->rank];
+  if (n > 1 && index == 0 && !tt_segment_create(n, &fd)) mine.fd = fd;
+  tutti_status status = tt_gather(comm, &mine, all, sizeof mine);
+  if (!status && n > 1) open_heap(comm, &mine, &all[first], index, n); /* or index stays -1 */
+  if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
+  if (fd >= 0) close(fd);
+  if (!status && mine.index >= 0 && !right_heaps(comm, all)) mine.index = -1;
+  if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
+  if (status || n == 1) return status;
+  bool shared = true;
+  for (int r = 0; r < comm->ranks; r++)
+    shared &= all[r].site.node != mine.site.node || all[r].index >= 0;
+  if (shared) {
+    tt_remote_probe(tt_heap_segment(comm->heap), index);
+  } else if (index == 0) {
+    tt_log(0, "the ranks of %s can not share memory; they use the network", mine.site.host);
+  }
+  return TUTTI_OK;
+}
+
+/* ---- where all are ---- */
+
+static int ranks_of_kernel(const member *all, int ranks, uint64_t kernel) {
+  int n = 0;
+  for (int r = 0; r < ranks; r++) n += all[r].kernel == kernel;
+  return n;
+}
+
+/* Where nodes differ from what all ranks of it have: a node without shared memory is none. */
+static void place(tutti_comm *comm, const member *all) {
+  for (int r = 0; r < comm->ranks; r++)
+    comm->where[r] = (tt_where){all[r].index, all[r].site, all[r].pid};
+  for (int r = 0; r < comm->ranks; r++)
+    for (int k = 0; k < comm->ranks && all[r].index < 0; k++)
+      if (all[k].site.node == all[r].site.node) comm->where[k].index = -1;
+}
+
+/* ---- what holds for all: the first rank's ---- */
+
+typedef struct common {
+  tt_machine machine;
+  int32_t status;        /* not TUTTI_OK: the text is the sentence */
+  uint32_t nodes, topo;  /* lengths of texts, with their ends; 0: there is none */
+  char topo_name[180];   /* what sentences call the topology */
+  char *text;
+} common;
+
+static tutti_status broadcast(tutti_comm *comm, void *bytes, size_t n) {
+  const tt_call call = {.coll = TUTTI_BROADCAST,
+                        .src = bytes,
+                        .dst = bytes,
+                        .count = n,
+                        .type = TUTTI_UINT8,
+                        .everyone = true};
+  return tt_collective(comm, "tutti_comm_from_net", &call);
+}
+
+/* On the first rank. */
+static void read_common(common *c) {
+  tt_machine_here(&c->machine);
+  const char *nodes = tt_env("TUTTI_NODES");
+  const char *value = tt_env("TUTTI_TOPO");
+  char *topo = NULL;
+  if (value) c->status = tt_topology_read(value, &topo, c->topo_name, sizeof c->topo_name);
+  if (c->status) {
+    c->text = strdup(tutti_error());
+    c->topo = c->text ? (uint32_t)strlen(c->text) + 1 : 0;
+  } else {
+    c->nodes = nodes ? (uint32_t)strlen(nodes) + 1 : 0;
+    c->topo = topo ? (uint32_t)strlen(topo) + 1 : 0;
+    c->text = malloc((size_t)c->nodes + c->topo + 1);
+    if (!c->text) c->status = TUTTI_ERR_MEMORY, c->nodes = c->topo = 0;
+    if (c->nodes) memcpy(c->text, nodes, c->nodes);
+    if (c->topo) memcpy(c->text + c->nodes, topo, c->topo);
+  }
+  free(topo);
+}
+
+static tutti_status share_common(tutti_comm *comm, common *c) {
+  *c = (common){.status = TUTTI_OK};
+  if (comm->rank == 0) read_common(c);
+  char *mine = c->text;
+  tutti_status status = broadcast(comm, c, sizeof *c);
+  c->text = mine;
+  const size_t n = (size_t)c->nodes + c->topo;
+  if (!status && !c->text && n) c->text = malloc(n);
+  if (!status && !c->text && n) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
+  if (!status && n) status = broadcast(comm, c->text, n);
+  if (status || !c->status) return status;
+  return tt_fail((tutti_status)c->status, "rank 0: %.300s", n ? c->text : "out of memory");
+}
+
+/* ---- the whole ---- */
+
+/* What the sites say, or TUTTI_NODES and TUTTI_TOPO. */
+static tutti_status arrange(tutti_comm *comm, const common *c, member *all, tt_seats *seats) {
+  const size_t n = (size_t)comm->ranks;
+  tt_site *sites = malloc(n * sizeof *sites);
+  tutti_status status = TUTTI_OK;
+  seats->order = malloc(n * sizeof *seats->order);
+  seats->node_of = malloc(n * sizeof *seats->node_of);
+  if (!sites || !seats->order || !seats->node_of)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
+  for (size_t r = 0; !status && r < n; r++) sites[r] = all[r].site;
+  if (!status && c->nodes) status = tt_sites_fake(c->text, comm->ranks, sites);
+  if (!status)
+    status = tt_sites_arrange(sites, comm->ranks, c->topo ? c->text + c->nodes : NULL,
+                              c->topo_name, seats);
+  for (size_t r = 0; !status && r < n; r++) all[r].site.node = seats->node_of[r];
+  free(sites);
+  return status;
+}
+
+/* From the network alone to all that there is. */
+static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
+  common c;
+  tt_seats seats = {.order = NULL};
+  member *all = malloc((size_t)comm->ranks * sizeof *all), mine;
+  uint64_t *rooms = calloc((size_t)comm->ranks, sizeof *rooms);
+  int64_t *pids = malloc((size_t)comm->ranks * sizeof *pids);
+  tutti_status status = TUTTI_OK;
+  if (!all || !rooms || !pids)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", comm->ranks);
+  describe(&mine, net);
+  c.text = NULL;
+  if (!status) status = share_common(comm, &c);
+  if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
+  if (!status) status = arrange(comm, &c, all, &seats);
+  if (!status) status = share(comm, all);
+  for (int r = 0; !status && r < comm->ranks; r++) {
+    rooms[r] = all[r].room;
+    pids[r] = all[r].pid;
+  }
+  if (!status) status = tt_mpi_pids(comm->net, pids);
+  if (!status) {
+    place(comm, all);
+    if (tt_comm_near(comm, NULL) == 1) rooms[comm->rank] = 0;
+    comm->cores = all[0].cores;
+    comm->crowd = ranks_of_kernel(all, comm->ranks, mine.kernel) / mine.cores;
+    status = tt_comm_stand(comm, comm->net, rooms);
+  }
+  if (!status) status = tt_comm_settle(comm, &c.machine);
+  if (!status) status = tt_comm_seat(comm, &seats);
+  free(seats.order);
+  free(seats.node_of);
+  free(c.text);
+  free(all);
+  free(rooms);
+  free(pids);
+  return status;
+}
+
+static tutti_status check(const tutti_net *net) {
+  if (net->size != sizeof *net)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: the table has %zu bytes, not %zu: it was "
+                   "compiled with another version of tutti_net.h", net->size, sizeof *net);
+  if (net->ranks < 1 || net->rank < 0 || net->rank >= net->ranks)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: rank %d of %d", net->rank, net->ranks);
+  return TUTTI_OK;
+}
+
+tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
+  tutti_status status = tt_alive();
+  if (!status && (!net || !out))
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: %s is NULL", net ? "comm" : "net");
+  if (!status) status = check(net);
+  if (status) {
+    if (net) net->close(net->self, 1);
+    return status;
+  }
+  *out = NULL;
+  tt_machine machine;
+  tt_machine_net(&machine);
+  tt_wire *wire = NULL;
+  tutti_comm *comm = tt_comm_new(net->rank, net->ranks);
+  if (comm)
+    status = tt_mpi_wire(net, &wire);
+  else
+    net->close(net->self, 1);
+  if (!comm) return TUTTI_ERR_MEMORY;
+  for (int r = 0; r < comm->ranks; r++) comm->where[r].index = -1;
+  comm->net = comm->wire = wire;
+  if (!status) status = tt_comm_settle(comm, &machine);
+  if (!status) status = rise(comm, net);
+  if (status)
+    tt_comm_destroy(comm);
+  else
+    *out = comm;
+  return status;
+}
+
+tutti_status tutti_net_refuse(tutti_status status, const char *sentence) {
+  return tt_fail(status, "%.400s", sentence);
+}

@@ -1,0 +1,199 @@
+/* hybrid.c - two wires as one: ranks that share memory use it, the others messages.
+ *
+ * Idea       every call goes to the wire that leads to its peer; what concerns all peers
+ *            goes to both. There is neither board nor arena, so the engine runs the
+ *            schedules step by step.
+ * Invariant  memory that is handed out is shared memory, which both wires can send from.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_wire.h"
+
+typedef struct hybrid {
+  tt_wire wire;
+  tt_wire *far, *near;
+  int near_rank[]; /* < 0: it is far */
+} hybrid;
+
+static hybrid *of(tt_wire *w) {
+  return (hybrid *)w;
+}
+
+/* The wire to a peer, and who the peer is there. */
+static tt_wire *way(tt_wire *w, int *peer) {
+  hybrid *h = of(w);
+  if (h->near_rank[*peer] < 0) return h->far;
+  *peer = h->near_rank[*peer];
+  return h->near;
+}
+
+static size_t hybrid_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes,
+                          size_t n, uint32_t *ticket, tutti_status *status) {
+  tt_wire *to = way(w, &peer);
+  return to->ops->push(to, peer, lane, stamp, bytes, n, ticket, status);
+}
+
+static bool hybrid_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
+  tt_wire *to = way(w, &peer);
+  return to->ops->consumed(to, peer, lane, ticket);
+}
+
+static size_t hybrid_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
+  tt_wire *from = way(w, &peer);
+  return from->ops->head(from, peer, lane, stamp);
+}
+
+static void hybrid_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n) {
+  tt_wire *from = way(w, &peer);
+  if (from->ops->expect) from->ops->expect(from, peer, lane, stamp, to, n);
+}
+
+static const void *hybrid_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
+  tt_wire *from = way(w, &peer);
+  return from->ops->view(from, peer, lane, n, status);
+}
+
+static void hybrid_release(tt_wire *w, int peer, int lane, size_t n) {
+  tt_wire *from = way(w, &peer);
+  from->ops->release(from, peer, lane, n);
+}
+
+static bool hybrid_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status) {
+  tt_wire *from = way(w, &peer);
+  return from->ops->pull(from, peer, lane, to, n, status);
+}
+
+static bool hybrid_drained(tt_wire *w) {
+  const bool near = of(w)->near->ops->drained(of(w)->near);
+  return of(w)->far->ops->drained(of(w)->far) && near;
+}
+
+static bool hybrid_enter(tt_wire *w) {
+  hybrid *h = of(w);
+  if (!h->far->ops->enter(h->far)) return false;
+  if (h->near->ops->enter(h->near)) return true;
+  h->far->ops->leave(h->far);
+  return false;
+}
+
+static void hybrid_leave(tt_wire *w) {
+  of(w)->near->ops->leave(of(w)->near);
+  of(w)->far->ops->leave(of(w)->far);
+}
+
+static bool hybrid_settle(tt_wire *w) {
+  const bool far = of(w)->far->ops->settle(of(w)->far);
+  return of(w)->near->ops->settle(of(w)->near) && far;
+}
+
+static void hybrid_withdraw(tt_wire *w, void *memory, size_t bytes) {
+  of(w)->near->ops->withdraw(of(w)->near, memory, bytes);
+}
+
+static void hybrid_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
+  of(w)->far->ops->record(of(w)->far, record, oldest);
+  of(w)->near->ops->record(of(w)->near, record, oldest);
+}
+
+static int hybrid_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
+  tt_wire *from = way(w, &peer);
+  return from->ops->read_record(from, peer, seq, record);
+}
+
+static void hybrid_ask(tt_wire *w, int peer, uint32_t seq) {
+  tt_wire *to = way(w, &peer);
+  if (to->ops->ask) to->ops->ask(to, peer, seq);
+}
+
+static void hybrid_inquire(tt_wire *w, uint32_t seq) {
+  of(w)->far->ops->inquire(of(w)->far, seq);
+}
+
+/* Messages must be looked for: a nap, not a sleep until somebody rings. */
+static uint32_t hybrid_doze_begin(tt_wire *w) {
+  return of(w)->near->ops->doze_begin(of(w)->near);
+}
+static void hybrid_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
+  of(w)->near->ops->doze(of(w)->near, bell, (uint32_t)tt_min(limit_us, TT_NAP_US));
+}
+static void hybrid_doze_end(tt_wire *w) {
+  of(w)->near->ops->doze_end(of(w)->near);
+}
+
+static void hybrid_abort(tt_wire *w, tutti_status status, const char *reason) {
+  of(w)->near->ops->abort(of(w)->near, status, reason);
+  of(w)->far->ops->abort(of(w)->far, status, reason);
+}
+
+static tutti_status hybrid_aborted(tt_wire *w, char *reason, size_t size) {
+  const tutti_status near = of(w)->near->ops->aborted(of(w)->near, reason, size);
+  return near ? near : of(w)->far->ops->aborted(of(w)->far, reason, size);
+}
+
+static bool hybrid_alive(tt_wire *w, int peer) {
+  tt_wire *to = way(w, &peer);
+  return to->ops->alive(to, peer);
+}
+
+static long hybrid_pid(tt_wire *w, int peer) {
+  return of(w)->far->ops->pid(of(w)->far, peer);
+}
+
+static void *hybrid_alloc(tt_wire *w, size_t bytes) {
+  return of(w)->near->ops->alloc(of(w)->near, bytes);
+}
+static bool hybrid_free(tt_wire *w, void *memory) {
+  return of(w)->near->ops->free(of(w)->near, memory);
+}
+
+static void hybrid_close(tt_wire *w) {
+  of(w)->near->ops->close(of(w)->near);
+  of(w)->far->ops->close(of(w)->far);
+  free(w);
+}
+
+static const tt_wire_ops table = {
+    .name = "hybrid",
+    .push = hybrid_push,
+    .consumed = hybrid_consumed,
+    .head = hybrid_head,
+    .expect = hybrid_expect,
+    .view = hybrid_view,
+    .release = hybrid_release,
+    .pull = hybrid_pull,
+    .drained = hybrid_drained,
+    .enter = hybrid_enter,
+    .leave = hybrid_leave,
+    .settle = hybrid_settle,
+    .withdraw = hybrid_withdraw,
+    .record = hybrid_record,
+    .read_record = hybrid_read_record,
+    .ask = hybrid_ask,
+    .inquire = hybrid_inquire,
+    .doze_begin = hybrid_doze_begin,
+    .doze = hybrid_doze,
+    .doze_end = hybrid_doze_end,
+    .abort = hybrid_abort,
+    .aborted = hybrid_aborted,
+    .alive = hybrid_alive,
+    .pid = hybrid_pid,
+    .alloc = hybrid_alloc,
+    .free = hybrid_free,
+    .close = hybrid_close,
+};
+
+tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, tt_wire **wire) {
+  const size_t bytes = (size_t)far->ranks * sizeof *near_rank;
+  hybrid *h = malloc(sizeof *h + bytes);
+  if (!h) {
+    near->ops->close(near);
+    far->ops->close(far);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", far->ranks);
+  }
+  *h = (hybrid){.wire = {.ops = &table, .rank = far->rank, .ranks = far->ranks}, .far = far, .near = near};
+  h->wire.beside = tt_min(far->beside, near->beside);
+  memcpy(h->near_rank, near_rank, bytes);
+  *wire = &h->wire;
+  return TUTTI_OK;
+}

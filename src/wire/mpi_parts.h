@@ -1,0 +1,144 @@
+/* mpi_parts.h - inside the wire over messages: what its files share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_MPI_PARTS_H
+#define TT_MPI_PARTS_H
+
+#include "mpi_wire.h"
+
+enum {
+  SMALL = 8 << 10,       /* bytes that fit on a paper */
+  PIECE = 32 << 10,      /* bytes of a message behind one: MPIs need no handshake for so few */
+  OUT = 4, IN = 2,       /* messages under way per pair and lane: out; in */
+  RECORDS = 2 * TT_WINDOW,
+  DONE = 32,             /* completions taken at once */
+  TAG_BYTES = TT_LANES, TAG_CONTROL = 2 * TT_LANES
+};
+_Static_assert((int)TAG_CONTROL < (int)TUTTI_NET_TAGS, "tags");
+
+/* What stands first on a paper. */
+typedef struct heading {
+  uint64_t net;     /* the network's id */
+  tt_record record; /* of the operation; of a message between two ranks only its stamp */
+  uint32_t inside;  /* bytes behind this */
+  uint32_t behind;  /* bytes of the message that follows */
+} heading;
+
+enum { NO_RECORD = UINT32_MAX };
+
+typedef struct control {
+  uint64_t net;
+  int32_t status;  /* the communicator is over; or 0: records ... */
+  uint32_t about;  /* ... that hold this operation's, and are asked for; 0: an answer */
+  union {
+    tt_record records[RECORDS];
+    char reason[320];
+  };
+} control;
+
+typedef struct paper {
+  struct paper *next; /* of the spare ones */
+  heading head;
+  char bytes[SMALL];
+} paper;
+
+typedef struct piece { /* on its way in, or there */
+  paper *paper;
+  char *at, *landing; /* landing: what was taken to put the bytes into, or NULL */
+  uint64_t bytes;
+  int slot; /* of the bytes' receive, or -1: they are here */
+} piece;
+
+typedef struct in_end {
+  int peer, lane;
+  piece queue[IN];
+  uint32_t first, n;
+  int listens; /* slot of the receive of a paper, or -1 */
+  paper *paper;
+  uint64_t used; /* bytes of the first piece */
+  tt_stamp stamp; /* what is expected next: of this operation, so many bytes, there */
+  char *to;
+  uint64_t room;
+} in_end;
+
+typedef struct out_end {
+  int peer, lane;
+  uint32_t papers;     /* under way */
+  uint32_t sent, over; /* messages of bytes: begun; all before this are over */
+  bool done[OUT];
+} out_end;
+
+typedef enum kind {
+  FREE,
+  PAPER_OUT, BYTES_OUT, CONTROL_OUT,
+  PAPER_IN, BYTES_IN, STALE_IN, CONTROL_IN
+} kind;
+
+typedef struct slot {
+  kind kind;
+  union {
+    in_end *in;
+    out_end *out;
+  };
+  void *what;      /* paper, piece, or control */
+  uint32_t ticket; /* of bytes that go out */
+} slot;
+
+typedef struct given { /* handed out by alloc */
+  struct given *next;
+  void *at;
+} given;
+
+typedef struct mpi {
+  tt_wire wire;
+  tutti_net net;
+  bool failed;         /* the network is not called any more */
+  slot *slots;
+  int *spare, nspare, nslots, top; /* slots: free ones; from top on all are */
+  in_end **in;         /* [peer * lanes + lane], made at first use */
+  out_end **out;
+  paper *papers;       /* spare */
+  void *landings;      /* spare, linked through their first word */
+  int sending;         /* sends under way, but of TT_MAIL and control */
+  tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
+  uint32_t *told;      /* per peer: about which operation it was last asked */
+  uint32_t splits;     /* so far */
+  int answers;         /* to the last inquiry */
+  control hears;
+  tutti_status aborted;
+  char reason[sizeof((control *)0)->reason];
+  given *given;
+  int64_t *pids;
+} mpi;
+
+static inline mpi *tt_mpi_of(tt_wire *w) {
+  return (mpi *)w;
+}
+
+/* ---- requests, and memory for them (mpi_slots.c) ---- */
+
+/* The network is not called any more; tutti_error(): what it can not, and why. */
+tutti_status tt_mpi_failed(mpi *m, const char *what, int peer);
+/* Start what the slot says. *number, if wanted: of the slot. */
+tutti_status tt_slot_start(mpi *m, slot what, int peer, int tag, void *bytes, size_t n, int *number);
+void tt_slot_give(mpi *m, int s);
+paper *tt_paper_take(mpi *m); /* NULL: out of memory */
+void tt_paper_give(mpi *m, paper *p);
+char *tt_landing_take(mpi *m); /* MPI_PIECE bytes; NULL: out of memory */
+void tt_landing_give(mpi *m, void *at);
+double tt_mpi_seconds(void);
+
+/* ---- what ranks tell each other besides (mpi_talk.c) ---- */
+
+tt_record *tt_mpi_record_of(mpi *m, int peer, uint32_t seq);
+void tt_mpi_learn(mpi *m, int peer, const tt_record *r);
+tutti_status tt_mpi_hear(mpi *m); /* from now on, from anyone */
+void tt_mpi_heard(mpi *m, int peer);
+/* For the table (wire.h). */
+void tt_mpi_record(tt_wire *w, const tt_record *record, uint32_t oldest);
+int tt_mpi_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
+void tt_mpi_ask(tt_wire *w, int peer, uint32_t seq);
+void tt_mpi_inquire(tt_wire *w, uint32_t seq);
+void tt_mpi_abort(tt_wire *w, tutti_status status, const char *reason);
+tutti_status tt_mpi_aborted(tt_wire *w, char *reason, size_t size);
+
+#endif

@@ -1,0 +1,90 @@
+/* mpi_slots.c - requests of a network by number, and spare memory for what they carry.
+ *
+ * Invariant  numbers are low: from m->top on all are free.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "mpi_parts.h"
+
+tutti_status tt_mpi_failed(mpi *m, const char *what, int peer) {
+  m->failed = true;
+  char who[40] = "";
+  if (peer >= 0) snprintf(who, sizeof who, " rank %d", peer);
+  return tt_fail(TUTTI_ERR_SYSTEM, "%s can not %s%s: %.200s", m->net.name, what, who,
+                 m->net.error(m->net.self));
+}
+
+static int take_slot(mpi *m) {
+  if (!m->nspare) {
+    const int n = m->nslots ? 2 * m->nslots : 32;
+    slot *slots = realloc(m->slots, (size_t)n * sizeof *slots);
+    if (slots) m->slots = slots;
+    int *spare = slots ? realloc(m->spare, (size_t)n * sizeof *spare) : NULL;
+    if (!spare) return -1;
+    m->spare = spare;
+    for (int i = n; i > m->nslots; i--) {
+      m->slots[i - 1].kind = FREE;
+      m->spare[m->nspare++] = i - 1;
+    }
+    m->nslots = n;
+  }
+  const int s = m->spare[--m->nspare];
+  if (s >= m->top) m->top = s + 1;
+  return s;
+}
+
+void tt_slot_give(mpi *m, int s) {
+  m->slots[s].kind = FREE;
+  m->spare[m->nspare++] = s;
+  while (m->top && m->slots[m->top - 1].kind == FREE) m->top--;
+}
+
+tutti_status tt_slot_start(mpi *m, slot what, int peer, int tag, void *bytes, size_t n, int *number) {
+  const bool sends = what.kind < PAPER_IN;
+  if (m->failed) return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed", m->net.name);
+  const int s = take_slot(m);
+  if (s < 0) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
+  m->slots[s] = what;
+  if (number) *number = s;
+  const bool sure = what.kind == CONTROL_OUT && !m->aborted; /* then it is over anyway */
+  const int failed = sends ? m->net.send(m->net.self, s, peer, tag, bytes, n, sure)
+                           : m->net.recv(m->net.self, s, peer, tag, bytes, n);
+  if (!failed) return TUTTI_OK;
+  tt_slot_give(m, s);
+  return tt_mpi_failed(m, sends ? "send to" : "receive from", peer);
+}
+
+paper *tt_paper_take(mpi *m) {
+  paper *p = m->papers;
+  if (!p) return malloc(sizeof *p);
+  m->papers = p->next;
+  return p;
+}
+
+void tt_paper_give(mpi *m, paper *p) {
+  if (!p) return;
+  p->next = m->papers;
+  m->papers = p;
+}
+
+char *tt_landing_take(mpi *m) {
+  void *at = m->landings;
+  if (!at) return aligned_alloc(64, PIECE);
+  memcpy(&m->landings, at, sizeof m->landings);
+  return at;
+}
+
+void tt_landing_give(mpi *m, void *at) {
+  if (!at) return;
+  memcpy(at, &m->landings, sizeof m->landings);
+  m->landings = at;
+}
+
+double tt_mpi_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

@@ -1,0 +1,30 @@
+/* mpi_wire.h - wires over messages: of an MPI alone, and together with shared memory.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_MPI_WIRE_H
+#define TT_MPI_WIRE_H
+
+#include "tutti_net.h"
+#include "wire.h"
+
+/* Who waits looks for messages this often, at least, when it sleeps. */
+enum { TT_NAP_US = 50 };
+
+/* ---- messages (mpi.c) ---- */
+
+/* Over a network, whose table is copied, and closed with the wire; also if this fails. */
+tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire);
+/* Let the network make progress, and take in what has come; to be called by everyone who
+ * waits. Not TUTTI_OK: it failed, with the sentence in tutti_error. *moved: anything came. */
+tutti_status tt_mpi_poll(tt_wire *wire, bool *moved);
+/* Of the ranks of one color (tutti_net.h); TUTTI_ERR_SYSTEM with the network's reason. */
+tutti_status tt_mpi_split(tt_wire *wire, int color, int key, tutti_net *net);
+/* Processes by rank, which messages name; copied. */
+tutti_status tt_mpi_pids(tt_wire *wire, const int64_t *pids);
+
+/* ---- both (hybrid.c) ---- */
+
+/* Rank r's messages go through `near` where near_rank[r] >= 0 says who it is there, else
+ * through `far`. Takes over both wires; copies near_rank. */
+tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, tt_wire **wire);
+
+#endif
