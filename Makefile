@@ -9,6 +9,7 @@
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-price | bench-schedules
+#   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
 #   make install | uninstall     PREFIX=/usr/local DESTDIR=
 #   make examples | format | clean
 # CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set. SPDX-License-Identifier: BSD-3-Clause
@@ -68,14 +69,16 @@ $(BUILD)/tutti: $(CLIOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $(CLIOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
 # ---- over MPI: a library per MPI that is there, of mpi/*.c, which sees public headers only ----
-MPIS    := $(foreach m,ompi mpich,$(if $(shell command -v mpicc.$(m:ompi=openmpi)),$(m)))
+MPICC_ompi  = mpicc.openmpi
+MPICC_mpich = mpicc.mpich
+MPIS    := $(foreach m,ompi mpich,$(if $(shell command -v $(MPICC_$(m))),$(m)))
 MPILIBS  = $(MPIS:%=$(BUILD)/libtutti_mpi_%.so) $(MPIS:%=$(BUILD)/libtutti_mpi_%.a)
 MPISRC  := $(sort $(wildcard mpi/*.c))
-MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1:ompi=openmpi)
+MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC_$(1))
 # Open MPI's headers use what C17 calls old.
 MPIFLAGS = $(BASE) -Impi
 MPILINK := $(if $(wildcard /usr/include/hwloc.h),-lhwloc)
-mpi: all $(MPILIBS)
+mpi: all $(MPILIBS) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
 
 define MPI_RULES
 $(BUILD)/mpi_$(1)/%.o: %.c Makefile
@@ -88,6 +91,9 @@ $(BUILD)/libtutti_mpi_$(1).so.$(VERSION): $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(
 	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti $(MPILINK) $(LDLIBS) -o $$@
 $(BUILD)/libtutti_mpi_$(1).so: $(BUILD)/libtutti_mpi_$(1).so.$(VERSION)
 	ln -sf $$(<F) $(BUILD)/libtutti_mpi_$(1).so.$(SOMAJOR) && ln -sf $$(<F) $$@
+$(BUILD)/examples/hello_mpi_$(1): $(BUILD)/mpi_$(1)/examples/hello_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	@mkdir -p $$(@D)
+	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) $(LDLIBS) -o $$@
 endef
 
 # ---- examples: hello, and fashion, which is all of examples/fashion*.c ----
@@ -254,14 +260,17 @@ INCDIR  := $(PREFIX)/include
 MANDIR  := $(PREFIX)/share/man
 MANPAGES:= $(sort $(wildcard docs/man/*.[13]))
 HEADERS := $(sort $(wildcard include/*.h))
-FILL     = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOMAJOR@|$(SOMAJOR)|g'
+FILL     = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOMAJOR@|$(SOMAJOR)|g' \
+           -e 's|@HWLOC@|$(MPILINK)|g'
 PACKAGE  = $(LIBDIR)/pkgconfig/tutti.pc $(LIBDIR)/cmake/tutti/tutti-config.cmake \
            $(LIBDIR)/cmake/tutti/tutti-config-version.cmake
 INSTALLED= $(BINDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/libtutti.so.$(SOMAJOR) \
            $(LIBDIR)/libtutti.so.$(VERSION) $(HEADERS:include/%=$(INCDIR)/%) $(PACKAGE) \
-           $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+           $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
+           $(foreach m,ompi mpich,$(LIBDIR)/pkgconfig/tutti-$(m).pc \
+             $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION)))
 
-install: all
+install: all $(MPILIBS)
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(BUILD)/tutti $(DESTDIR)$(BINDIR)/tutti
 	install -m 644 $(BUILD)/libtutti.a $(DESTDIR)$(LIBDIR)/libtutti.a
@@ -271,6 +280,11 @@ install: all
 	install -m 644 $(HEADERS) $(DESTDIR)$(INCDIR)
 	for f in $(PACKAGE); do $(FILL) tools/$${f##*/}.in > $(DESTDIR)$$f && chmod 644 $(DESTDIR)$$f || exit 1; done
 	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
+	for m in $(MPIS); do lib=libtutti_mpi_$$m; to=$(DESTDIR)$(LIBDIR); \
+	  install -m 644 $(BUILD)/$$lib.a $$to && install -m 755 $(BUILD)/$$lib.so.$(VERSION) $$to && \
+	  ln -sf $$lib.so.$(VERSION) $$to/$$lib.so.$(SOMAJOR) && ln -sf $$lib.so.$(SOMAJOR) $$to/$$lib.so && \
+	  $(FILL) -e "s|@MPI@|$$m|g" tools/tutti-mpi.pc.in > $$to/pkgconfig/tutti-$$m.pc && \
+	  chmod 644 $$to/pkgconfig/tutti-$$m.pc || exit 1; done
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti 2>/dev/null
@@ -280,7 +294,8 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all examples programs check check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
+.PHONY: all mpi examples programs check check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bench-hosts bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules
--include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d)
+-include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
+         $(wildcard $(BUILD)/mpi_*/*/*.d)
