@@ -1,5 +1,6 @@
 # install.sh - `make install`, and what a user does with it: the README's program
-# compiled with pkg-config, shared and static, and with CMake.
+# compiled with pkg-config, shared and static, and with CMake; over each MPI that is
+# there, the example, by the same ways.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 CC=${CC:-gcc}
@@ -10,7 +11,8 @@ quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="$BUILD" CC
 config() { PKG_CONFIG_PATH=$there/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest pkg-config "$@"; }
 
 ok "make install" quiet_make install PREFIX=$prefix DESTDIR="$dest"
-files="bin/tutti include/tutti.h include/tutti_message.h include/tutti_plan.h lib/libtutti.a lib/libtutti.so lib/pkgconfig/tutti.pc
+files="bin/tutti include/tutti.h include/tutti_message.h include/tutti_mpi.h
+  include/tutti_net.h include/tutti_plan.h lib/libtutti.a lib/libtutti.so lib/pkgconfig/tutti.pc
   lib/cmake/tutti/tutti-config.cmake lib/cmake/tutti/tutti-config-version.cmake
   share/man/man1/tutti.1 share/man/man3/tutti.3"
 for f in $files; do [ -e "$there/$f" ] || echo "$f"; done >"$work/missing"
@@ -64,6 +66,51 @@ EOC
 else
   skip "CMake" "no cmake here"
 fi
+# Over MPI: hello_mpi.c, by the mpicc of each, started by its mpirun and by `tutti run`.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+said() { # said COMMAND ...: two ranks, each of which knows the sum
+  TOKEN=$token LD_LIBRARY_PATH=$there/lib timeout 60 "$@" >"$work/out" 2>"$work/err" &&
+    [ "$(grep -cE "^rank [01] of 2 on .*: the ranks' sum is 1, by " "$work/out")" = 2 ]
+}
+over() { # over MPI NAME: Debian's name of the MPI, and tutti's
+  local mpi=$1 tag=$2 lib=$there/lib/libtutti_mpi_$2 f
+  if ! command -v "mpicc.$mpi" >/dev/null || ! command -v "mpirun.$mpi" >/dev/null; then
+    skip "over $mpi" "no mpicc.$mpi or no mpirun.$mpi here"
+    return
+  fi
+  for f in "$lib.so" "$lib.so.0" "$lib.a" "$there/lib/pkgconfig/tutti-$tag.pc"; do
+    [ -e "$f" ] || echo "$f"
+  done >"$work/missing"
+  ok "$mpi: its library is there" '[' ! -s "$work/missing" ']'
+  # shellcheck disable=SC2046
+  ok "$mpi: the example compiles with pkg-config" compile "mpicc.$mpi" -Wall -Wextra examples/hello_mpi.c \
+    $(config --cflags --libs "tutti-$tag") -o "$work/$tag"
+  ok "$mpi: and is linked to the shared library for it" eval \
+    'objdump -p "$work/$tag" | grep -q "NEEDED.*libtutti_mpi_$tag.so.0"'
+  ok "$mpi: mpirun starts it" said "mpirun.$mpi" -n 2 "$work/$tag"
+  ok "$mpi: tutti run starts the same program" said "$there/bin/tutti" run -n 2 "$work/$tag"
+  # shellcheck disable=SC2046
+  ok "$mpi: it compiles with the static libraries" compile "mpicc.$mpi" examples/hello_mpi.c \
+    $(config --cflags tutti) "$lib.a" "$there/lib/libtutti.a" \
+    $(config --static --libs-only-l "tutti-$tag" | tr ' ' '\n' | grep -v tutti) -pthread -o "$work/$tag"
+  ok "$mpi: and runs" said "mpirun.$mpi" -n 2 "$work/$tag"
+  command -v cmake >/dev/null || return
+  local folder=$work/cmake_$tag
+  mkdir "$folder" && cp examples/hello_mpi.c "$folder"
+  cat >"$folder/CMakeLists.txt" <<EOC
+cmake_minimum_required(VERSION 3.13)
+project(hello C)
+find_package(tutti REQUIRED)
+add_executable(hello hello_mpi.c)
+target_link_libraries(hello tutti::mpi_$tag)
+EOC
+  ok "$mpi: CMake finds it and builds" eval '(cd "$folder" && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS sh -c \
+    "cmake -DCMAKE_PREFIX_PATH=\"$there\" -DCMAKE_C_COMPILER=mpicc.$mpi . && make") >"$work/out" 2>"$work/err"'
+  ok "$mpi: and it runs" said "mpirun.$mpi" -n 2 "$folder/hello"
+}
+over openmpi ompi
+over mpich mpich
+
 ok "make uninstall" quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
 ok "leaves no file" '[' -z "$(find "$dest" ! -type d)" ']'
 exit $bad
