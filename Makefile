@@ -298,4 +298,4 @@ format:
         install uninstall clean format demo bench-programs bench-peers bench-hosts bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
-         $(wildcard $(BUILD)/mpi_*/*/*.d)
+         $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

@@ -12,6 +12,7 @@
  * Both end with a line `done`, before MPI_Finalize: there MPICH 4.0 over UCX can hang.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
+#include <unistd.h>
 
 #include "timing.h"
 #include "tutti_mpi.h"
@@ -118,12 +119,11 @@ static void beside(const timing_plan *plan) {
 
 /* ---- the figures of the network ----
  *
- * All hosts play at once, one rank each: a message to the next host, while one comes
- * from the host before, which is what a step of a schedule is. Where hosts share
- * processors (and here they do) a message costs a turn of each of them: two hosts that
- * play alone would find half the alpha that a schedule of eight meets, or less.
- * Ranks that do not play wait as they do in a collective. They keep out of the link,
- * which is their host's: price shares it out among them.
+ * A message to the next host, while one comes from the host before, is what a step of a
+ * schedule is. Two hosts play alone, the others asleep: alpha. Then all hosts at once,
+ * one rank each. Where hosts share processors (and here they do) that takes longer, by
+ * the cores' time for all those messages at both ends: processor. The other ranks of a
+ * host wait then as they do in a collective, and keep out of its link: price shares it out.
  *
  * The stream is of messages below the size from which MPIs ask first whether they may
  * send (64 KiB in Open MPI over TCP). */
@@ -160,6 +160,25 @@ static double exchanges(MPI_Comm line, char *out, char *in, int bytes, int piece
   return timing_median(each, FITS);
 }
 
+/* Until all are here, asleep. */
+static void sleep_until_all(MPI_Comm of) {
+  MPI_Request r;
+  int here = 0;
+  MPI_Ibarrier(of, &r);
+  while (MPI_Test(&r, &here, MPI_STATUS_IGNORE), !here) usleep(5000);
+}
+
+static double alone(MPI_Comm line, char *out, char *in) {
+  MPI_Comm two;
+  int at;
+  double alpha = 0;
+  MPI_Comm_rank(line, &at);
+  MPI_Comm_split(line, at < 2 ? 0 : MPI_UNDEFINED, at, &two);
+  if (at < 2) alpha = exchanges(two, out, in, SMALL, 1);
+  if (at < 2) MPI_Comm_free(&two);
+  return alpha;
+}
+
 static void fit(void) {
   static char out[WINDOW * PIECE], in[WINDOW * PIECE];
   MPI_Comm node, line;
@@ -167,17 +186,24 @@ static void fit(void) {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &on_node);
   MPI_Comm_split(MPI_COMM_WORLD, on_node ? MPI_UNDEFINED : 0, rank, &line);
+  double alpha = 0;
   if (on_node == 0) {
     MPI_Comm_size(line, &hosts);
     check(hosts > 1, "fit", "needs ranks on two hosts or more");
-    const double alpha = exchanges(line, out, in, SMALL, 1);
+    alpha = alone(line, out, in);
+  }
+  sleep_until_all(MPI_COMM_WORLD);
+  if (on_node == 0) {
+    const double together = exchanges(line, out, in, SMALL, 1), cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
     const double many = exchanges(line, out, in, PIECE, PIECES) / PIECES;
     if (rank == 0)
       printf(
           "# %d hosts, all of which send and receive at once\n"
-          "alpha = %.4g  # s: a message of %d B to the next host\n"
+          "alpha = %.4g  # s: a message of %d B to the next host; %.4g for all at once\n"
+          "processor = %.4g  # s: of a core, for a message at either end\n"
           "beta = %.4g  # s/B: a stream of messages of %d B\n",
-          hosts, alpha, SMALL, many / PIECE, PIECE);
+          hosts, alpha, SMALL, together, together > 1.5 * alpha ? together * cores / (2 * hosts) : 0,
+          many / PIECE, PIECE);
     MPI_Comm_free(&line);
   }
   MPI_Barrier(MPI_COMM_WORLD);

@@ -42,6 +42,8 @@ typedef struct tutti_net {
   const char *name; /* "Open MPI 4.1.4" */
   int rank, ranks;
   void *self;
+  int threads;         /* the functions may be called by any thread, while others call the network */
+  int yields;          /* poll gives up the processor where nothing has come */
   tutti_net_site site; /* of this rank */
   /* The same on all ranks, and another one for each network that may get the messages of
    * an earlier one, which was closed before they came. */

@@ -210,6 +210,21 @@ static void net_close(void *self_, int clean) {
 
 /* ---- making one ---- */
 
+/* Open MPI does if it is told so, or sees more processes than cores. */
+static int yields(void) {
+  int threads, index, n = 0;
+  char value[64] = {0}; /* of any type; it is a bool */
+  MPI_T_cvar_handle handle;
+  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &threads) != MPI_SUCCESS) return 0;
+  if (MPI_T_cvar_get_index("mpi_yield_when_idle", &index) == MPI_SUCCESS &&
+      MPI_T_cvar_handle_alloc(index, NULL, &handle, &n) == MPI_SUCCESS) {
+    if (n == 1) MPI_T_cvar_read(handle, value);
+    MPI_T_cvar_handle_free(&handle);
+  }
+  MPI_T_finalize();
+  return value[0] != 0;
+}
+
 tutti_status mpi_failed(const mpi_calls *mpi, const char *what, int error) {
   char text[MPI_MAX_ERROR_STRING] = "", sentence[MPI_MAX_ERROR_STRING + 100];
   read_error(mpi, error, text);
@@ -222,6 +237,7 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   *net = (tutti_net){.size = sizeof *net,
                      .name = TUTTI_MPI_FAMILY,
                      .self = s,
+                     .yields = yields(),
                      .send = net_send,
                      .recv = net_recv,
                      .poll = net_poll,
@@ -233,6 +249,7 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   if (s && !error) {
     *s = (self){.mpi = mpi, .comm = comm, .keyval = MPI_KEYVAL_INVALID};
     error = mpi->Query_thread(&s->threads);
+    net->threads = s->threads == MPI_THREAD_MULTIPLE;
     if (!error) error = mpi->Comm_rank(comm, &net->rank);
     if (!error) error = mpi->Comm_size(comm, &net->ranks);
     if (!error) error = mpi->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, give_back, &s->keyval, NULL);

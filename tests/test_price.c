@@ -18,7 +18,7 @@ static const double alpha = 3e-5, beta = 1e-8, gamma_ = 2e-10;
 static tt_profile flat(int P) {
   tt_profile p;
   tt_profile_flat(&p, P);
-  p.reach[0] = (tt_reach){alpha, 0, beta};
+  p.reach[0] = (tt_reach){alpha, 0, beta, 0};
   p.gamma = gamma_;
   return p;
 }
@@ -180,7 +180,7 @@ static tt_profile levels(const char *text, const double *width, bool torus) {
   p.tree = tree;
   p.levels = tree.levels;
   p.torus = torus;
-  for (int l = 0; l < p.levels; l++) p.reach[l] = (tt_reach){alpha, 0, 1 / width[l]};
+  for (int l = 0; l < p.levels; l++) p.reach[l] = (tt_reach){alpha, 0, 1 / width[l], 0};
   return p;
 }
 

@@ -190,6 +190,7 @@ tutti_status tutti_finalize(void) {
   tutti_comm *base = tt_process.base;
   tt_process.base = NULL;
   pthread_mutex_unlock(&tt_process.lock);
+  tt_thread_end();
   tt_comm_destroy(base);
   free(tt_process.user_ops);
   tt_process.user_ops = NULL;

@@ -102,6 +102,7 @@ struct tutti_comm {
   tt_where *where;              /* per rank */
   double crowd;                 /* ranks per core */
   double cores;                 /* of a node, the first rank's; 0: one node */
+  double kernel_crowd;          /* of the fullest machine, its ranks per core */
   uint32_t spins;               /* looks before the first yield: more while that helps */
   int helpers;                  /* ranks, the last ones, that bring no data */
   tt_setting setting;           /* what the price knows of the machine */
@@ -203,6 +204,13 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
 void tt_request_issue(tutti_request *request);
 /* One pass over this and everything else in flight. The comm is entered. */
 bool tt_progress(tutti_comm *comm);
+/* One pass over the others that are in flight and that nobody is using right now; `mine`
+ * NULL: by a thread that is no caller. One that completes is unlisted by its own next call. */
+bool tt_progress_others(const tutti_comm *mine);
+/* There is something in flight: with TUTTI_PROGRESS_THREAD=1 a thread of tutti's drives it
+ * (thread.c), until tt_thread_end. The process's lock is held. */
+void tt_thread_wake(void);
+void tt_thread_end(void);
 /* One pass over its messages. */
 bool tt_messages_progress(tutti_comm *comm);
 /* Let the network go on; what fails breaks the communicator. */

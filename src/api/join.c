@@ -249,6 +249,10 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
     place(comm, all);
     if (tt_comm_near(comm, NULL) == 1) rooms[comm->rank] = 0;
     comm->cores = all[0].cores;
+    for (int r = 0; r < comm->ranks; r++) {
+      const double crowd = ranks_of_kernel(all, comm->ranks, all[r].kernel) / all[r].cores;
+      if (crowd > comm->kernel_crowd) comm->kernel_crowd = crowd;
+    }
     comm->crowd = ranks_of_kernel(all, comm->ranks, mine.kernel) / mine.cores;
     status = tt_comm_stand(comm, comm->net, rooms);
   }

@@ -47,7 +47,7 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
     tt_look_after(comm, p, now);
   }
   if (!now || now - p->since < YIELD_US) {
-    sched_yield();
+    if (!comm->net || comm->beside || !tt_mpi_yields(comm->net)) sched_yield();
     return;
   }
   uint32_t bell = comm->wire->ops->doze_begin(comm->wire);

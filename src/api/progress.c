@@ -182,7 +182,6 @@ void tt_net_progress(tutti_comm *comm, bool *moved) {
 /* One pass over a communicator's operations, in start order. */
 static bool drive(tutti_comm *comm) {
   bool moved = false;
-  if (comm->net && !comm->beside) tt_net_progress(comm, &moved);
   if (comm->wire->ops->aborted(comm->wire, NULL, 0)) hear_abort(comm);
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
     tt_place *place = &comm->places[seq % TT_WINDOW];
@@ -198,6 +197,7 @@ static bool drive(tutti_comm *comm) {
   }
   while (comm->oldest != comm->seq && !comm->places[comm->oldest % TT_WINDOW].by) comm->oldest++;
   if (comm->mail && !comm->broken && tt_messages_progress(comm)) moved = true;
+  if (comm->net && !comm->beside && !moved) tt_net_progress(comm, &moved); /* which may yield */
   if (comm->broken)
     fail_all(comm);
   else if (comm->queue)
@@ -214,6 +214,7 @@ void tt_comm_list(tutti_comm *comm, bool on) {
     *link = comm;
     comm->next_listed = NULL;
     atomic_fetch_add(&tt_process.in_flight_count, 1);
+    tt_thread_wake();
   } else {
     *link = comm->next_listed;
     atomic_fetch_sub(&tt_process.in_flight_count, 1);
@@ -222,16 +223,16 @@ void tt_comm_list(tutti_comm *comm, bool on) {
   pthread_mutex_unlock(&tt_process.lock);
 }
 
-/* The others that are in flight and that nobody is using right now. A
- * communicator that completes here is unlisted by its own next call. */
-static bool drive_others(tutti_comm *mine) {
-  if (atomic_load_explicit(&tt_process.in_flight_count, memory_order_relaxed) <= mine->listed)
+bool tt_progress_others(const tutti_comm *mine) {
+  const int listed = mine && mine->listed;
+  if (atomic_load_explicit(&tt_process.in_flight_count, memory_order_relaxed) <= listed)
     return false;
   if (pthread_mutex_trylock(&tt_process.lock) != 0) return false;
   tutti_comm *held[16];
   int n = 0;
   for (tutti_comm *c = tt_process.in_flight; c && n < 16; c = c->next_listed) {
     int is_free = 0;
+    if (c->net && !c->beside && !(mine && mine->net) && !tt_mpi_threads(c->net)) continue;
     if (c != mine && atomic_compare_exchange_strong(&c->busy, &is_free, 2)) held[n++] = c;
   }
   pthread_mutex_unlock(&tt_process.lock);
@@ -245,5 +246,5 @@ static bool drive_others(tutti_comm *mine) {
 
 bool tt_progress(tutti_comm *comm) {
   bool moved = drive(comm);
-  return drive_others(comm) || moved;
+  return tt_progress_others(comm) || moved;
 }

@@ -114,6 +114,7 @@ tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine) {
   const bool shares = !comm->net || comm->beside;
   comm->setting = (tt_setting){.ranks = comm->ranks,
                                .crowd = shares ? comm->crowd : 0,
+                               .kernel_crowd = shares ? 0 : comm->kernel_crowd,
                                .has_loop = shares ? tt_has_loop : NULL,
                                .machine = *machine,
                                .flight = TT_FLIGHT};

@@ -30,6 +30,7 @@ typedef struct tt_setting {
   char levels[TT_NAME];     /* of a network, as "rack:3 node:16 core:4"; or empty */
   int inside;               /* so many of them, the innermost, are within a node ... */
   double inside_crowd;      /* ... shared memory, with so many ranks per core */
+  double kernel_crowd;      /* of a network: ranks per core where several share a machine */
   int flight;               /* slices that run at once */
   char only[TT_NAME];       /* if not empty: no other plan is a candidate; or family */
 } tt_setting;

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-tt_process_context tt_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+tt_process_context tt_process = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                 .work = PTHREAD_COND_INITIALIZER};
 
 static void in_child(void) {
   atomic_store(&tt_process.forked, 1);

@@ -20,6 +20,9 @@ typedef struct tt_process_context {
   tutti_comm *base;      /* hidden parent of what tutti_comm_from_env hands out */
   tutti_comm *in_flight; /* communicators with requests in flight, linked */
   atomic_int in_flight_count;
+  pthread_t thread;    /* that drives them, if there is one */
+  pthread_cond_t work; /* something is in flight, or the thread ends */
+  bool has_thread, thread_ends;
 } tt_process_context;
 
 extern tt_process_context tt_process;

@@ -227,6 +227,11 @@ bool tt_play_links(tt_play *play) {
   if (ok && last && play->players > 1) ok = tt_play_rounds(play, round);
   for (int l = last - 1; play->players > 1 && l >= 0 && ok; l--)
     ok = share_links(play, things, round, l, false) && share_links(play, things, round, l, true);
+  for (uint32_t i = 0; i < play->deals; i++) {
+    const tt_deal *d = &play->deal[i];
+    play->job[d->from].processor += profile->reach[d->level].processor;
+    play->job[d->to].processor += profile->reach[d->level].processor;
+  }
   for (uint32_t i = 0; play->players == 1 && i < play->deals; i++)
     play->deal[i].sender = play->deal[i].reader = 0;
   free(things);

@@ -306,7 +306,7 @@ bool tt_play_at(tt_play *play, double bytes, tt_terms *terms) {
 bool tt_play_rounds(tt_play *play, uint32_t *round) {
   const tt_profile profile = play->profile;
   tt_terms terms;
-  for (int l = 0; l < profile.levels; l++) play->profile.reach[l] = (tt_reach){1, 0, 0};
+  for (int l = 0; l < profile.levels; l++) play->profile.reach[l] = (tt_reach){.alpha = 1};
   play->profile.half = false;
   play->profile.cores = 0;
   play->idle = true;

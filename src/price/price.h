@@ -24,6 +24,7 @@ typedef struct tt_reach {
   double alpha; /* s that a port is busy with it, whatever its size */
   double delay; /* s on top until its reader can go on; no port is busy */
   double beta;  /* s/B over the link that leaves a thing of this level */
+  double processor; /* s of the processor at either end */
 } tt_reach;
 
 typedef struct tt_profile {

@@ -251,6 +251,14 @@ tutti_status tt_mpi_poll(tt_wire *w, bool *moved) {
   return status;
 }
 
+bool tt_mpi_yields(const tt_wire *w) {
+  return ((const mpi *)w)->net.yields;
+}
+
+bool tt_mpi_threads(const tt_wire *w) {
+  return ((const mpi *)w)->net.threads;
+}
+
 static bool mpi_drained(tt_wire *w) {
   bool moved = false;
   return tt_mpi_poll(w, &moved) || of(w)->sending == 0;

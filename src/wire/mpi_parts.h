@@ -8,7 +8,7 @@
 enum {
   SMALL = 8 << 10,       /* bytes that fit on a paper */
   PIECE = 32 << 10,      /* bytes of a message behind one: MPIs need no handshake for so few */
-  OUT = 4, IN = 2,       /* messages under way per pair and lane: out; in */
+  OUT = 8, IN = 4,       /* messages under way per pair and lane: out; in */
   RECORDS = 2 * TT_WINDOW,
   DONE = 32,             /* completions taken at once */
   TAG_BYTES = TT_LANES, TAG_CONTROL = 2 * TT_LANES

@@ -16,6 +16,10 @@ tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire);
 /* Let the network make progress, and take in what has come; to be called by everyone who
  * waits. Not TUTTI_OK: it failed, with the sentence in tutti_error. *moved: anything came. */
 tutti_status tt_mpi_poll(tt_wire *wire, bool *moved);
+/* Does polling give up the processor? */
+bool tt_mpi_yields(const tt_wire *wire);
+/* May any thread call it, whatever others call? */
+bool tt_mpi_threads(const tt_wire *wire);
 /* Of the ranks of one color (tutti_net.h); TUTTI_ERR_SYSTEM with the network's reason. */
 tutti_status tt_mpi_split(tt_wire *wire, int color, int key, tutti_net *net);
 /* Processes by rank, which messages name; copied. */

@@ -1,0 +1,43 @@
+/* thread.c - a thread that drives what is in flight while the callers compute.
+ *
+ * Idea       only where it is asked for (TUTTI_PROGRESS_THREAD=1), for it takes a core's time
+ *            while there is something in flight; else it sleeps. It drives what nobody uses
+ *            at the moment, over networks only such that any thread may call.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <time.h>
+
+#include "comm.h"
+
+enum { NAP_NS = 20000 };
+
+static void *drive(void *unused) {
+  (void)unused;
+  for (;;) {
+    pthread_mutex_lock(&tt_process.lock);
+    while (!tt_process.in_flight && !tt_process.thread_ends)
+      pthread_cond_wait(&tt_process.work, &tt_process.lock);
+    const bool ends = tt_process.thread_ends;
+    pthread_mutex_unlock(&tt_process.lock);
+    if (ends) return NULL;
+    const struct timespec nap = {0, NAP_NS};
+    if (!tt_progress_others(NULL)) nanosleep(&nap, NULL);
+  }
+}
+
+void tt_thread_wake(void) {
+  if (!tt_process.has_thread && !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0)) return;
+  if (!tt_process.has_thread)
+    tt_process.has_thread = pthread_create(&tt_process.thread, NULL, drive, NULL) == 0;
+  pthread_cond_signal(&tt_process.work);
+}
+
+void tt_thread_end(void) {
+  pthread_mutex_lock(&tt_process.lock);
+  const bool has = tt_process.has_thread;
+  tt_process.thread_ends = true;
+  tt_process.has_thread = false;
+  pthread_cond_signal(&tt_process.work);
+  pthread_mutex_unlock(&tt_process.lock);
+  if (has) pthread_join(tt_process.thread, NULL);
+  tt_process.thread_ends = false;
+}
