@@ -43,6 +43,10 @@ TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mp
  * of one node (MPI_Comm_split_type) use shared memory, the others MPI; TUTTI_TOPO says
  * more of where ranks sit (docs/mpi.md). Started by `tutti run`, where each process is
  * MPI's only one, MPI_COMM_WORLD gives what tutti_comm_from_env does.
+ * Threads: MPI_Init is enough, or MPI_THREAD_FUNNELED, if MPI's main thread alone makes, splits,
+ * uses and frees communicators (where all ranks share a node, any thread may use them). For
+ * other threads MPI_THREAD_SERIALIZED, if nobody else calls MPI at the same time: tutti's calls
+ * of MPI are then one at a time. MPI_THREAD_MULTIPLE if the program calls MPI, too.
  * comm: freed by tutti_comm_free.
  * Errors, on all ranks: TUTTI_ERR_STATE (MPI not initialized, or finalized already),
  * TUTTI_ERR_ARG (MPI_COMM_NULL, an intercommunicator, a topology that does not match, a

@@ -3,7 +3,7 @@
  * MPI is one (tutti_mpi.h, whose library is written against this header alone). Whoever
  * has another, and can send and receive messages with a tag between numbered ranks, gives
  * a table of seven functions and gets a communicator: all collectives, with shared memory
- * between the ranks of one node.
+ * between the ranks of one node. docs/networks.md says more; mpi/net.c is an example.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_NET_H
 #define TUTTI_NET_H
@@ -17,26 +17,28 @@ extern "C" {
 enum {
   TUTTI_NET_TAGS = 64,        /* tags are from 0 to 63 */
   TUTTI_NET_MOST = 1 << 30,   /* bytes of a message, at most */
-  TUTTI_NET_LEVELS = 4,       /* rack, node, and two within a node */
   TUTTI_NET_ANY = -1
 };
 
-/* A request that is complete. */
+/* A request that is complete; its slot is free again. After one that failed, only `error`
+ * and `close` are called, and the communicator is over. */
 typedef struct tutti_net_done {
   int slot;
   int peer;     /* of a receive: who sent it */
   size_t bytes; /* of a receive */
-  int failed;   /* the message, or its peer, is lost; for a receive also: it was longer */
+  int failed;   /* the message, or its peer, is lost; of a receive also: it was longer than n */
 } tutti_net_done;
 
 /* Where a rank sits: equal numbers mean the same thing of a level (within equal outer
- * ones). Unknown levels: the same number on all ranks; but `node` is always known. */
+ * ones). An unknown level: the same number on all ranks; but `node` is always known. Ranks
+ * of one node share memory where the system lets them, and else send messages. */
 typedef struct tutti_net_site {
   int rack, node, package, cache;
 } tutti_net_site;
 
-/* Functions return 0, or not 0 if they failed; `error` then says why. All are called by
- * one thread at a time, but `close`d networks by none. */
+/* Functions return 0, or not 0 if they failed; `error` then says why. None but `split` waits
+ * for another rank. A network is called by one thread at a time, which need not be always
+ * the same; two networks, also if one is a split of the other, by two threads at once. */
 typedef struct tutti_net {
   size_t size;      /* of this struct */
   const char *name; /* "Open MPI 4.1.4" */
@@ -45,27 +47,32 @@ typedef struct tutti_net {
   int threads;         /* the functions may be called by any thread, while others call the network */
   int yields;          /* poll gives up the processor where nothing has come */
   tutti_net_site site; /* of this rank */
-  /* The same on all ranks, and another one for each network that may get the messages of
-   * an earlier one, which was closed before they came. */
+  /* The same on all ranks; another one for each network that may receive messages of an
+   * earlier one, which was closed before they came: these are dropped by it. */
   unsigned long long id;
-  /* Start to send, or to receive, as request number `slot`, which is free. Messages of a
-   * pair and tag arrive in the order in which they were sent. The bytes stay as they are
-   * until the request is complete; if it is to be sure, that is not before the message has
-   * been received. recv: TUTTI_NET_ANY takes a message from anyone; room for n bytes. */
+  /* Start to send, or to receive, as request number `slot`, which is free; numbers are low,
+   * without a bound. Messages of a pair and tag arrive in the order in which they were sent.
+   * The bytes stay as they are until the request is complete; if it is to be sure, that is
+   * not before its receive has begun (MPI_Issend). recv: TUTTI_NET_ANY takes a message from
+   * anyone; there is room for n bytes, and a message may have fewer. */
   int (*send)(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure);
   int (*recv)(void *self, int slot, int peer, int tag, void *bytes, size_t n);
   /* Make progress; report at most `most` requests that became complete, which frees their
    * slots. Slots from `slots` on are free. */
   int (*poll)(void *self, int slots, tutti_net_done *done, int most, int *n);
-  /* Complete a receive at once; its message, if it is there already, is lost. */
+  /* End a receive at once, which frees its slot, and poll does not report it; its message, if
+   * it is there already, is lost. */
   int (*cancel)(void *self, int slot);
   /* Collective: a network of the ranks of one color in the order of key (then of rank);
-   * color < 0: none, *net is not touched. Its messages never meet those of this one; site and
-   * id are not looked at. */
+   * color < 0: none, *net is not touched. Its messages never meet those of this one. Fills
+   * *net; site and id are not looked at. */
   int (*split)(void *self, int color, int key, struct tutti_net *net);
-  /* Over. If it is not clean, or sends are on their way still, there are messages that nobody
-   * will receive: they must not be taken for those of another network. */
+  /* Over, for ever: nothing else is called, and `self` may be freed. Receives were cancelled,
+   * if the network has not failed. If it is not clean, or sends are still on their way, there
+   * are messages that nobody will receive: they must not be taken for those of another
+   * network. */
   void (*close)(void *self, int clean);
+  /* Why the last function that failed did so; until the next call. */
   const char *(*error)(void *self);
 } tutti_net;
 

@@ -42,6 +42,15 @@ static int enter(const self *s) {
   return 1;
 }
 
+/* Enter, or say why not. */
+static int admitted(self *s) {
+  if (enter(s)) return 1;
+  snprintf(s->error, sizeof s->error,
+           "MPI was not initialized for threads, and this is not its main thread (ask for "
+           "MPI_THREAD_SERIALIZED)");
+  return 0;
+}
+
 static void leave(const self *s) {
   if (s->threads == MPI_THREAD_SERIALIZED) pthread_mutex_unlock(&one_at_a_time);
 }
@@ -87,11 +96,7 @@ static int grow(self *s, int slot) {
 static int begin(self *s, int slot, int receives) {
   if (!usable(s) || grow(s, slot)) return 1;
   s->receives[slot] = (char)receives;
-  if (enter(s)) return 0;
-  snprintf(s->error, sizeof s->error,
-           "MPI was not initialized for threads, and this is not its main thread (ask for "
-           "MPI_THREAD_SERIALIZED)");
-  return 1;
+  return !admitted(s);
 }
 
 static int net_send(void *self_, int slot, int peer, int tag, const void *bytes, size_t n,
@@ -155,7 +160,7 @@ static int net_cancel(void *self_, int slot) {
 static int net_split(void *self_, int color, int key, tutti_net *net) {
   self *s = self_;
   MPI_Comm comm = MPI_COMM_NULL;
-  if (!usable(s) || !enter(s)) return 1;
+  if (!usable(s) || !admitted(s)) return 1;
   const int error = s->mpi->Comm_split(s->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
   leave(s);
   if (result(s, error)) return 1;
@@ -196,7 +201,8 @@ static void net_close(void *self_, int clean) {
   int finalized = 0;
   s->mpi->Finalized(&finalized);
   s->unclean = !clean;
-  if (!finalized && enter(s)) {
+  if (!finalized) {
+    if (!enter(s)) return; /* MPI has it until its own end */
     if (!s->over) s->mpi->Comm_delete_attr(MPI_COMM_SELF, s->keyval);
     s->mpi->Comm_free_keyval(&s->keyval);
     leave(s);
