@@ -44,7 +44,7 @@ typedef struct tutti_net {
   const char *name; /* "Open MPI 4.1.4" */
   int rank, ranks;
   void *self;
-  int threads;         /* the functions may be called by any thread, while others call the network */
+  int threads;         /* any thread may call it, whatever others call; 0: only the program's */
   int yields;          /* poll gives up the processor where nothing has come */
   tutti_net_site site; /* of this rank */
   /* The same on all ranks; another one for each network that may receive messages of an
