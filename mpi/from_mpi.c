@@ -29,7 +29,8 @@ static tutti_status check_family(const mpi_calls *mpi, const char *family, size_
                   family, TUTTI_MPI_FAMILY);
   mpi->Get_library_version(version, &length);
   version[strcspn(version, ",\n")] = 0;
-  const int known = strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 || strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0;
+  const int known =
+      strcmp(TUTTI_MPI_FAMILY, "Open MPI") == 0 || strcmp(TUTTI_MPI_FAMILY, "MPICH") == 0;
   if (known && strncmp(version, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) != 0)
     return refuse(TUTTI_ERR_ARG,
                   "tutti_comm_from_mpi: what runs is %.100s, and this library is for %s; link with "
@@ -44,14 +45,16 @@ static tutti_status check_running(const mpi_calls *mpi) {
   if (!is) return refuse(TUTTI_ERR_STATE, "tutti_comm_from_mpi: call MPI_Init first%s%s", "", "");
   mpi->Finalized(&is);
   if (is)
-    return refuse(TUTTI_ERR_STATE, "tutti_comm_from_mpi: MPI has been finalized already%s%s", "", "");
+    return refuse(TUTTI_ERR_STATE, "tutti_comm_from_mpi: MPI has been finalized already%s%s", "",
+                  "");
   return TUTTI_OK;
 }
 
 static tutti_status check_comm(const mpi_calls *mpi, MPI_Comm comm) {
   int inter = 0;
   if (comm == MPI_COMM_NULL)
-    return refuse(TUTTI_ERR_ARG, "tutti_comm_from_mpi: the communicator is MPI_COMM_NULL%s%s", "", "");
+    return refuse(TUTTI_ERR_ARG, "tutti_comm_from_mpi: the communicator is MPI_COMM_NULL%s%s", "",
+                  "");
   const int error = mpi->Comm_test_inter(comm, &inter);
   if (error) return mpi_failed(mpi, "look at the communicator", error);
   if (!inter) return TUTTI_OK;

@@ -23,7 +23,7 @@ typedef struct self {
   MPI_Request *requests;
   MPI_Status *statuses;
   int *indices, room;
-  char *receives; /* is it a receive? */
+  char *receives;  /* is it a receive? */
   int done, ndone; /* of the last test: told, and all */
   int threads;     /* MPI's word */
   int over;        /* MPI is */
@@ -57,7 +57,8 @@ static void leave(const self *s) {
 
 static void read_error(const mpi_calls *mpi, int error, char *text) {
   int length = 0;
-  if (mpi->Error_string(error, text, &length)) snprintf(text, MPI_MAX_ERROR_STRING, "error %d", error);
+  if (mpi->Error_string(error, text, &length))
+    snprintf(text, MPI_MAX_ERROR_STRING, "error %d", error);
 }
 
 /* 0, or 1 and why. */

@@ -254,6 +254,27 @@ static void fill(const tt_tree *t, int l, int g, int of, int thing, int *things,
   }
 }
 
+/* The colours that stay when a topology is forgotten do. Leaves the seats as they were. */
+static void colors_say_the_same(int ranks) {
+  tt_site *kept = malloc((size_t)ranks * sizeof *kept);
+  int was[MOST];
+  char text[sizeof seats.levels + 8];
+  snprintf(text, sizeof text, "%s", seats.levels);
+  memcpy(kept, sites, (size_t)ranks * sizeof *kept);
+  memcpy(was, node_of, (size_t)ranks * sizeof *was);
+  assert_int_equal(tt_sites_color(&seats, ranks, kept), TUTTI_OK);
+  assert_int_equal(tt_sites_arrange(kept, ranks, NULL, "here", &seats), TUTTI_OK);
+  if (!strstr(text, "package")) /* what is nearest to a node becomes its package */
+    for (char *c; (c = strstr(text, "cache"));) {
+      memmove(c + 7, c + 5, strlen(c + 5) + 1);
+      memcpy(c, "package", 7);
+    }
+  assert_string_equal(text, seats.levels);
+  assert_memory_equal(was, node_of, (size_t)ranks * sizeof *was);
+  free(kept);
+  assert_int_equal(tt_sites_arrange(sites, ranks, NULL, "here", &seats), TUTTI_OK);
+}
+
 static void what_sits_together_stands_together(void **state) {
   unsigned seed = 1;
   (void)state;
@@ -289,6 +310,7 @@ static void what_sits_together_stands_together(void **state) {
         assert_true((things[v] == things[v - 1]) ==
                     together(&sites[order[v]], &sites[order[v - 1]], tree.level[l].name));
     }
+    colors_say_the_same(ranks);
     /* arranged once more, they stand so already */
     if (sorted) continue;
     tt_site *again = malloc((size_t)ranks * sizeof *again);
@@ -303,6 +325,24 @@ static void what_sits_together_stands_together(void **state) {
 }
 
 /* A hundred nodes of different sizes are no text that fits: racks remain. */
+static void a_forgotten_topology_stays_in_colors(void **state) {
+  (void)state;
+  static const char *const topologies[] = {"rack:2 node:2 core:2", "rack:2 node:(1,2) core:(2,3,3)",
+                                           "node:4 core:2"};
+  for (size_t i = 0; i < sizeof topologies / sizeof *topologies; i++) {
+    int again[8];
+    char text[sizeof seats.levels];
+    memset(sites, 0, 8 * sizeof *sites);
+    assert_int_equal(tt_sites_arrange(sites, 8, topologies[i], "here", &seats), TUTTI_OK);
+    memcpy(again, seats.node_of, sizeof again);
+    snprintf(text, sizeof text, "%s", seats.levels);
+    assert_int_equal(tt_sites_color(&seats, 8, sites), TUTTI_OK);
+    assert_int_equal(tt_sites_arrange(sites, 8, NULL, "here", &seats), TUTTI_OK);
+    assert_string_equal(seats.levels, text);
+    assert_memory_equal(again, seats.node_of, sizeof again);
+  }
+}
+
 static void long_lists_are_left_out(void **state) {
   (void)state;
   for (int r = 0; r < 1000; r++)
@@ -323,6 +363,7 @@ int main(void) {
       cmocka_unit_test(hosts_are_counted),
       cmocka_unit_test(nodes_are_faked),
       cmocka_unit_test(files_are_told_from_levels),
+      cmocka_unit_test(a_forgotten_topology_stays_in_colors),
       cmocka_unit_test(long_lists_are_left_out),
       cmocka_unit_test(what_sits_together_stands_together),
   };

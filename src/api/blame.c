@@ -11,7 +11,7 @@
 #include "comm.h"
 
 enum {
-  RECALL = 15, /* how many operations back a mismatch is looked for */
+  RECALL = 15,    /* how many operations back a mismatch is looked for */
   WARN_S = 10,    /* when a waiter says that it still waits */
   ASK_US = 500000 /* when it asks those it waits for what they called */
 };
@@ -138,8 +138,7 @@ static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer
     const int known = comm->wire->ops->read_record(comm->wire, r, o->stamp.seq, &none);
     if (known != 0 && known != TT_UNKNOWN) continue;
     peer = r;
-    snprintf(where, sizeof where,
-             known ? "; it does not answer" : ", which it has not called yet");
+    snprintf(where, sizeof where, known ? "; it does not answer" : ", which it has not called yet");
     break;
   }
   snprintf(text, sizeof text,

@@ -23,7 +23,7 @@ typedef struct member {
   int32_t fd; /* of a segment, for the ranks of its node; or -1 */
   int64_t pid;
   uint64_t kernel; /* ranks with another one can not share a core */
-  double cores; /* that it may use */
+  double cores;    /* that it may use */
   uint64_t room, cookie;
   int32_t index; /* of its heap; -1: it has none */
 } member;
@@ -75,13 +75,16 @@ static tutti_status open_segment(const member *first, int n, tt_segment **segmen
   char path[64];
   snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)first->pid, first->fd);
   const int fd = first->fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return tt_fail(TUTTI_ERR_SYSTEM, "process %lld's shared memory can not be opened", (long long)first->pid);
+  if (fd < 0)
+    return tt_fail(TUTTI_ERR_SYSTEM, "process %lld's shared memory can not be opened",
+                   (long long)first->pid);
   const tutti_status status = tt_segment_map(fd, n, segment);
   close(fd);
   return status;
 }
 
-static tutti_status open_heap(tutti_comm *comm, member *mine, const member *first, int index, int n) {
+static tutti_status open_heap(tutti_comm *comm, member *mine, const member *first, int index,
+                              int n) {
   tt_segment *segment;
   tutti_status status = open_segment(first, n, &segment);
   if (status) return status;
@@ -152,9 +155,9 @@ static void place(tutti_comm *comm, const member *all) {
 
 typedef struct common {
   tt_machine machine;
-  int32_t status;        /* not TUTTI_OK: the text is the sentence */
-  uint32_t nodes, topo;  /* lengths of texts, with their ends; 0: there is none */
-  char topo_name[180];   /* what sentences call the topology */
+  int32_t status;       /* not TUTTI_OK: the text is the sentence */
+  uint32_t nodes, topo; /* lengths of texts, with their ends; 0: there is none */
+  char topo_name[180];  /* what sentences call the topology */
   char *text;
 } common;
 
@@ -217,9 +220,10 @@ static tutti_status arrange(tutti_comm *comm, const common *c, member *all, tt_s
   for (size_t r = 0; !status && r < n; r++) sites[r] = all[r].site;
   if (!status && c->nodes) status = tt_sites_fake(c->text, comm->ranks, sites);
   if (!status)
-    status = tt_sites_arrange(sites, comm->ranks, c->topo ? c->text + c->nodes : NULL,
-                              c->topo_name, seats);
-  for (size_t r = 0; !status && r < n; r++) all[r].site.node = seats->node_of[r];
+    status = tt_sites_arrange(sites, comm->ranks, c->topo ? c->text + c->nodes : NULL, c->topo_name,
+                              seats);
+  if (!status) status = tt_sites_color(seats, comm->ranks, sites);
+  for (size_t r = 0; !status && r < n; r++) all[r].site = sites[r];
   free(sites);
   return status;
 }
@@ -269,8 +273,10 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
 
 static tutti_status check(const tutti_net *net) {
   if (net->size != sizeof *net)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: the table has %zu bytes, not %zu: it was "
-                   "compiled with another version of tutti_net.h", net->size, sizeof *net);
+    return tt_fail(TUTTI_ERR_ARG,
+                   "tutti_comm_from_net: the table has %zu bytes, not %zu: it was "
+                   "compiled with another version of tutti_net.h",
+                   net->size, sizeof *net);
   if (net->ranks < 1 || net->rank < 0 || net->rank >= net->ranks)
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: rank %d of %d", net->rank, net->ranks);
   return TUTTI_OK;

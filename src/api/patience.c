@@ -51,8 +51,8 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
     return;
   }
   uint32_t bell = comm->wire->ops->doze_begin(comm->wire);
-  p->doze = p->doze ? (uint32_t)tt_min(2 * p->doze, comm->net ? DOZE_NET_US : DOZE_MOST_US)
-                    : DOZE_US;
+  p->doze =
+      p->doze ? (uint32_t)tt_min(2 * p->doze, comm->net ? DOZE_NET_US : DOZE_MOST_US) : DOZE_US;
   if (!tt_progress(comm)) comm->wire->ops->doze(comm->wire, bell, p->doze);
   comm->wire->ops->doze_end(comm->wire);
   p->looks |= 15; /* look at the clock next time */

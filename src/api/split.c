@@ -60,7 +60,8 @@ static tutti_comm *begin(const tutti_comm *old, const member *members, int n, in
 }
 
 /* The network of a color, as a wire; all ranks of `old` take part. */
-static tutti_status begin_net(tutti_comm *old, int color, int mine, tutti_comm *comm, tt_wire **net) {
+static tutti_status begin_net(tutti_comm *old, int color, int mine, tutti_comm *comm,
+                              tt_wire **net) {
   tutti_net made;
   if (!old->net) return TUTTI_OK;
   tutti_status status = tt_mpi_split(old->net, color, mine, &made);
@@ -100,7 +101,8 @@ static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out)
   for (int i = 0; !status && i < n; i++) {
     rooms[i] = all[members[i].old];
     if (rooms[i] == NO_ROOM)
-      status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator", members[i].old);
+      status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
+                       members[i].old);
   }
   if (comm && !status) {
     status = tt_comm_stand(comm, net, rooms);

@@ -28,7 +28,8 @@ int tt_comm_near(const tutti_comm *comm, int *near) {
   const tt_where *w = comm->where, *mine = &w[comm->rank];
   int n = 0;
   for (int r = 0; r < comm->ranks; r++) {
-    const bool shares = r == comm->rank || (mine->index >= 0 && w[r].index >= 0 && w[r].site.node == mine->site.node);
+    const bool shares = r == comm->rank ||
+                        (mine->index >= 0 && w[r].index >= 0 && w[r].site.node == mine->site.node);
     if (near) near[r] = shares ? n : -1;
     n += shares;
   }
@@ -74,8 +75,7 @@ static tutti_status make_near(tutti_comm *comm, const uint64_t *rooms, int *near
     at[near[r]] = rooms[r];
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
-  if (!status && n == comm->ranks)
-    comm->crowd = crowd_of(tt_heap_segment(comm->heap), members, n);
+  if (!status && n == comm->ranks) comm->crowd = crowd_of(tt_heap_segment(comm->heap), members, n);
   free(members);
   free(at);
   return status;

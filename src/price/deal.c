@@ -203,8 +203,8 @@ static bool share_links(tt_play *play, const uint32_t *things, const uint32_t *r
 static int level_between(const tt_profile *profile, const uint32_t *things, const tt_deal *d) {
   const size_t ranks = (size_t)profile->ranks;
   int l = 0;
-  while (l < profile->levels - 1 && things[(size_t)l * ranks + d->sender] ==
-                                        things[(size_t)l * ranks + d->reader])
+  while (l < profile->levels - 1 &&
+         things[(size_t)l * ranks + d->sender] == things[(size_t)l * ranks + d->reader])
     l++;
   return l;
 }

@@ -25,7 +25,8 @@ static const figure of_level[] = {
     {"alpha", SECONDS, offsetof(tt_figures, alpha), "a message, whatever its size"},
     {"delay", SECONDS, offsetof(tt_figures, delay), "on top, while the port is free again"},
     {"beta", PER_BYTE, offsetof(tt_figures, beta), "a byte through the link"},
-    {"processor", SECONDS, offsetof(tt_figures, processor), "of a core, for a message at either end"},
+    {"processor", SECONDS, offsetof(tt_figures, processor),
+     "of a core, for a message at either end"},
 };
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
@@ -142,8 +143,9 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
   }
   if (value < 0)
     return expected(r, at,
-                    f->kind == SECONDS ? "a time such as 30us"
-                                       : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
+                    f->kind == SECONDS
+                        ? "a time such as 30us"
+                        : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
   *(double *)((char *)of + f->at) = value;
   return TUTTI_OK;
 }
@@ -180,8 +182,9 @@ static tutti_status read_entry(reader *r, tt_machine *m) {
     of = f ? level_of(m, key, (size_t)(dot - key)) : NULL;
   }
   if (!f || !of)
-    return expected(r, key, "a figure: alpha, delay, beta or processor, also of a level as in node.alpha; "
-                            "gamma, ports, half, torus, or one of shm");
+    return expected(r, key,
+                    "a figure: alpha, delay, beta or processor, also of a level as in node.alpha; "
+                    "gamma, ports, half, torus, or one of shm");
   if (*at != '=') return expected(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");
@@ -205,8 +208,7 @@ tutti_status tt_machine_parse(tt_machine *machine, const char *text, const char 
 
 /* ---- writing ---- */
 
-static void print_table(tt_text *t, const char *level, const figure *table, int n,
-                        const void *of) {
+static void print_table(tt_text *t, const char *level, const figure *table, int n, const void *of) {
   for (int i = 0; i < n; i++) {
     const char *at = (const char *)of + table[i].at;
     char name[64], value[40];
@@ -274,7 +276,8 @@ void tt_profile_inside(const tt_machine *m, int levels, double crowd, tt_profile
 tutti_status tt_figures_known(const tt_machine *m, const tt_profile *p) {
   for (int i = 0; i < m->levels; i++) {
     bool known = false;
-    for (int l = 0; l < p->levels; l++) known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
+    for (int l = 0; l < p->levels; l++)
+      known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
     if (!known)
       return tt_fail(TUTTI_ERR_ARG,
                      "there are figures for the level '%s', and the topology has no such level",

@@ -264,3 +264,26 @@ tutti_status tt_sites_arrange(const tt_site *sites, int ranks, const char *topol
   free(at);
   return status;
 }
+
+tutti_status tt_sites_color(const tt_seats *seats, int ranks, tt_site *sites) {
+  tt_tree tree = {.levels = 0};
+  tutti_status status = *seats->levels ? tt_tree_parse(seats->levels, &tree) : TUTTI_OK;
+  int *at = malloc(((size_t)ranks + 1) * sizeof *at);
+  if (!at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", ranks);
+  for (int r = 0; r < ranks; r++) {
+    sites[r].node = seats->node_of[r];
+    sites[r].rack = sites[r].package = sites[r].cache = 0;
+  }
+  for (int k = -1; k <= 2 && !status; k++) { /* the last level is that of ranks */
+    const int level = tree.levels - 1 - seats->inside + k;
+    if (k == 0 || level < 0 || level >= tree.levels - 1) continue;
+    const int n = bounds(&tree, level, at);
+    for (int g = 0; g < n; g++)
+      for (int i = at[g]; i < at[g + 1]; i++) {
+        tt_site *s = &sites[seats->order[i]];
+        *(k < 0 ? &s->rack : k == 1 ? &s->package : &s->cache) = g;
+      }
+  }
+  free(at);
+  return status;
+}

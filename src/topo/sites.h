@@ -34,6 +34,10 @@ typedef struct tt_seats {
 tutti_status tt_sites_arrange(const tt_site *sites, int ranks, const char *topology,
                               const char *name, tt_seats *seats);
 
+/* Colours that say as much as the seats do, without the topology: of a part of the ranks
+ * too. Of the levels beyond a node, and within one, the nearest stay. */
+tutti_status tt_sites_color(const tt_seats *seats, int ranks, tt_site *sites);
+
 /* The rack of every rank, by its host (racks.c): colours. */
 tutti_status tt_racks_read(const char *text, const char *name, const tt_site *sites, int ranks,
                            int32_t *rack);

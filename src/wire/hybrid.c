@@ -191,7 +191,8 @@ tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, t
     far->ops->close(far);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", far->ranks);
   }
-  *h = (hybrid){.wire = {.ops = &table, .rank = far->rank, .ranks = far->ranks}, .far = far, .near = near};
+  *h = (hybrid){
+      .wire = {.ops = &table, .rank = far->rank, .ranks = far->ranks}, .far = far, .near = near};
   h->wire.beside = tt_min(far->beside, near->beside);
   memcpy(h->near_rank, near_rank, bytes);
   *wire = &h->wire;

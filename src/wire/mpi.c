@@ -16,28 +16,28 @@
 
 #include "mpi_parts.h"
 
-static mpi *of(tt_wire *w) {
+static tt_mpi *of(tt_wire *w) {
   return tt_mpi_of(w);
 }
 
 /* ---- sending ---- */
 
-static out_end *out_of(mpi *m, int peer, int lane) {
-  out_end **e = &m->out[peer * TT_LANES + lane];
-  if (!*e && (*e = calloc(1, sizeof **e))) **e = (out_end){.peer = peer, .lane = lane};
+static tt_out_end *out_of(tt_mpi *m, int peer, int lane) {
+  tt_out_end **e = &m->out[peer * TT_LANES + lane];
+  if (!*e && (*e = calloc(1, sizeof **e))) **e = (tt_out_end){.peer = peer, .lane = lane};
   return *e;
 }
 
-static tutti_status send_paper(mpi *m, out_end *e, tt_stamp stamp, const void *bytes, size_t inside,
-                               size_t behind) {
-  paper *p = tt_paper_take(m);
+static tutti_status send_paper(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
+                               size_t inside, size_t behind) {
+  tt_paper *p = tt_paper_take(m);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", e->peer);
   const tt_record none = {stamp, NO_RECORD, 0, 0, 0, 0};
-  p->head = (heading){m->net.id, none, (uint32_t)inside, (uint32_t)behind};
+  p->head = (tt_heading){m->net.id, none, (uint32_t)inside, (uint32_t)behind};
   const tt_record *mine = tt_mpi_record_of(m, m->wire.rank, stamp.seq);
   if (e->lane != TT_MAIL && mine->stamp.seq == stamp.seq) p->head.record = *mine;
   if (inside) memcpy(p->bytes, bytes, inside);
-  const slot s = {.kind = PAPER_OUT, .out = e, .what = p};
+  const tt_slot s = {.kind = PAPER_OUT, .out = e, .what = p};
   const tutti_status status =
       tt_slot_start(m, s, e->peer, e->lane, &p->head, sizeof p->head + inside, NULL);
   if (status) {
@@ -51,8 +51,8 @@ static tutti_status send_paper(mpi *m, out_end *e, tt_stamp stamp, const void *b
 
 static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                        uint32_t *ticket, tutti_status *status) {
-  mpi *m = of(w);
-  out_end *e = out_of(m, peer, lane);
+  tt_mpi *m = of(w);
+  tt_out_end *e = out_of(m, peer, lane);
   *ticket = 0;
   if (!e) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
   if (!e || e->papers >= OUT || e->sent - e->over >= OUT) return 0;
@@ -62,7 +62,7 @@ static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   }
   n = tt_min(n, PIECE);
   if ((*status = send_paper(m, e, stamp, NULL, 0, n))) return 0;
-  const slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent};
+  const tt_slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent};
   *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, (void *)(uintptr_t)bytes, n, NULL);
   if (*status) return 0;
   e->done[e->sent % OUT] = false;
@@ -72,30 +72,31 @@ static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
 }
 
 static bool mpi_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
-  const out_end *e = out_of(of(w), peer, lane);
+  const tt_out_end *e = out_of(of(w), peer, lane);
   return (int32_t)(e->over - ticket) >= 0;
 }
 
-static void bytes_left(out_end *e, uint32_t ticket) {
+static void bytes_left(tt_out_end *e, uint32_t ticket) {
   e->done[ticket % OUT] = true;
   while (e->over != e->sent && e->done[e->over % OUT]) e->over++;
 }
 
 /* ---- receiving ---- */
 
-static in_end *in_of(mpi *m, int peer, int lane) {
-  in_end **e = &m->in[peer * TT_LANES + lane];
+static tt_in_end *in_of(tt_mpi *m, int peer, int lane) {
+  tt_in_end **e = &m->in[peer * TT_LANES + lane];
   if (!*e && (*e = calloc(1, sizeof **e)))
-    **e = (in_end){.peer = peer, .lane = lane, .listens = -1};
+    **e = (tt_in_end){.peer = peer, .lane = lane, .listens = -1};
   return *e;
 }
 
 /* Ask for the next paper. What fails is seen by the next poll. */
-static void listen(mpi *m, in_end *e) {
+static void listen(tt_mpi *m, tt_in_end *e) {
   if (e->listens >= 0 || e->n == IN || m->failed) return;
   e->paper = tt_paper_take(m);
-  const slot s = {.kind = PAPER_IN, .in = e};
-  if (!e->paper || tt_slot_start(m, s, e->peer, e->lane, &e->paper->head, sizeof(heading) + SMALL, &e->listens)) {
+  const tt_slot s = {.kind = PAPER_IN, .in = e};
+  if (!e->paper || tt_slot_start(m, s, e->peer, e->lane, &e->paper->head,
+                                 sizeof(tt_heading) + SMALL, &e->listens)) {
     tt_paper_give(m, e->paper);
     e->paper = NULL;
     e->listens = -1;
@@ -103,7 +104,7 @@ static void listen(mpi *m, in_end *e) {
 }
 
 /* Where so many bytes are to come: where they are expected, or a place to look at them. */
-static bool land(mpi *m, in_end *e, piece *p, tt_stamp stamp) {
+static bool land(tt_mpi *m, tt_in_end *e, tt_piece *p, tt_stamp stamp) {
   uint64_t ahead = 0;
   for (uint32_t i = 0; i + 1 < e->n; i++) ahead += e->queue[(e->first + i) % IN].bytes;
   ahead -= e->used;
@@ -115,7 +116,7 @@ static bool land(mpi *m, in_end *e, piece *p, tt_stamp stamp) {
   return p->at != NULL;
 }
 
-static tutti_status strange(const mpi *m, int peer) {
+static tutti_status strange(const tt_mpi *m, int peer) {
   return tt_fail(TUTTI_ERR_SYSTEM,
                  "rank %d received from rank %d what tutti has not sent: do both run the same "
                  "version of it?",
@@ -123,39 +124,39 @@ static tutti_status strange(const mpi *m, int peer) {
 }
 
 /* Sent over a network that was closed before it came. */
-static tutti_status drop(mpi *m, in_end *e) {
+static tutti_status drop(tt_mpi *m, tt_in_end *e) {
   const size_t behind = e->paper->head.behind;
   tt_paper_give(m, e->paper);
   e->paper = NULL;
   if (!behind) return TUTTI_OK;
-  const slot s = {.kind = STALE_IN, .in = e, .what = tt_landing_take(m)};
+  const tt_slot s = {.kind = STALE_IN, .in = e, .what = tt_landing_take(m)};
   if (!s.what) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
   return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, s.what, PIECE, NULL);
 }
 
-static tutti_status paper_came(mpi *m, in_end *e, size_t bytes) {
-  const heading *head = &e->paper->head;
+static tutti_status paper_came(tt_mpi *m, tt_in_end *e, size_t bytes) {
+  const tt_heading *head = &e->paper->head;
   e->listens = -1;
   if (bytes < sizeof *head || head->inside > SMALL || head->behind > PIECE ||
       bytes != sizeof *head + head->inside || (head->inside != 0) == (head->behind != 0))
     return strange(m, e->peer);
   if (head->net != m->net.id) return drop(m, e);
   tt_mpi_learn(m, e->peer, &head->record);
-  piece *p = &e->queue[(e->first + e->n++) % IN];
-  *p = (piece){e->paper, e->paper->bytes, NULL, head->inside, -1};
+  tt_piece *p = &e->queue[(e->first + e->n++) % IN];
+  *p = (tt_piece){e->paper, e->paper->bytes, NULL, head->inside, -1};
   e->paper = NULL;
   if (!head->behind) return TUTTI_OK;
   p->bytes = head->behind;
   if (!land(m, e, p, head->record.stamp))
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
-  const slot s = {.kind = BYTES_IN, .in = e, .what = p};
+  const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
   return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, p->bytes, &p->slot);
 }
 
 static size_t mpi_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
-  in_end *e = in_of(of(w), peer, lane);
+  tt_in_end *e = in_of(of(w), peer, lane);
   if (!e) return 0;
-  const piece *p = &e->queue[e->first];
+  const tt_piece *p = &e->queue[e->first];
   if (!e->n || p->slot >= 0) {
     listen(of(w), e);
     return 0;
@@ -165,7 +166,7 @@ static size_t mpi_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
 }
 
 static void mpi_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n) {
-  in_end *e = in_of(of(w), peer, lane);
+  tt_in_end *e = in_of(of(w), peer, lane);
   if (!e) return;
   e->stamp = stamp;
   e->to = to;
@@ -173,15 +174,15 @@ static void mpi_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to,
 }
 
 static const void *mpi_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
-  const in_end *e = in_of(of(w), peer, lane);
+  const tt_in_end *e = in_of(of(w), peer, lane);
   (void)n, (void)status;
   return e->queue[e->first].at + e->used;
 }
 
 static void mpi_release(tt_wire *w, int peer, int lane, size_t n) {
-  mpi *m = of(w);
-  in_end *e = in_of(m, peer, lane);
-  piece *p = &e->queue[e->first];
+  tt_mpi *m = of(w);
+  tt_in_end *e = in_of(m, peer, lane);
+  tt_piece *p = &e->queue[e->first];
   e->used += n;
   e->to += tt_min(n, e->room);
   e->room -= tt_min(n, e->room);
@@ -202,8 +203,8 @@ static bool mpi_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
 
 /* ---- progress ---- */
 
-static tutti_status arrived(mpi *m, const slot *s, const tutti_net_done *d) {
-  piece *p = s->what;
+static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d) {
+  tt_piece *p = s->what;
   switch (s->kind) {
     case PAPER_OUT:
       tt_paper_give(m, s->what);
@@ -214,36 +215,36 @@ static tutti_status arrived(mpi *m, const slot *s, const tutti_net_done *d) {
       bytes_left(s->out, s->ticket);
       m->sending -= s->out->lane != TT_MAIL;
       return TUTTI_OK;
-    case CONTROL_OUT:
-      free(s->what);
-      return TUTTI_OK;
+    case CONTROL_OUT: free(s->what); return TUTTI_OK;
     case CONTROL_IN:
       if (d->bytes != sizeof m->hears) return strange(m, d->peer);
       tt_mpi_heard(m, d->peer);
       return tt_mpi_hear(m);
     case PAPER_IN: return paper_came(m, s->in, d->bytes);
-    case BYTES_IN:
-      p->slot = -1;
-      return d->bytes == p->bytes ? TUTTI_OK : strange(m, s->in->peer);
+    case BYTES_IN: p->slot = -1; return d->bytes == p->bytes ? TUTTI_OK : strange(m, s->in->peer);
     case STALE_IN: tt_landing_give(m, s->what); return TUTTI_OK;
     default: return TUTTI_OK;
   }
 }
 
 tutti_status tt_mpi_poll(tt_wire *w, bool *moved) {
-  mpi *m = of(w);
+  tt_mpi *m = of(w);
   tutti_net_done done[DONE];
   int n = DONE;
   tutti_status status = TUTTI_OK;
   while (n == DONE && !status) {
-    if (m->failed) return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed: %.200s", m->net.name, m->net.error(m->net.self));
+    if (m->failed)
+      return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed: %.200s", m->net.name,
+                     m->net.error(m->net.self));
     n = 0;
     if (m->net.poll(m->net.self, m->top, done, DONE, &n)) return tt_mpi_failed(m, "go on", -1);
     for (int i = 0; i < n; i++) {
-      const slot s = m->slots[done[i].slot];
+      const tt_slot s = m->slots[done[i].slot];
       tt_slot_give(m, done[i].slot);
       tutti_status here = arrived(m, &s, &done[i]);
-      if (done[i].failed) here = tt_mpi_failed(m, "complete a message with", s.kind == CONTROL_IN ? -1 : done[i].peer);
+      if (done[i].failed)
+        here =
+            tt_mpi_failed(m, "complete a message with", s.kind == CONTROL_IN ? -1 : done[i].peer);
       if (!status) status = here;
       *moved = true;
     }
@@ -252,11 +253,11 @@ tutti_status tt_mpi_poll(tt_wire *w, bool *moved) {
 }
 
 bool tt_mpi_yields(const tt_wire *w) {
-  return ((const mpi *)w)->net.yields;
+  return ((const tt_mpi *)w)->net.yields;
 }
 
 bool tt_mpi_threads(const tt_wire *w) {
-  return ((const mpi *)w)->net.threads;
+  return ((const tt_mpi *)w)->net.threads;
 }
 
 static bool mpi_drained(tt_wire *w) {
@@ -269,11 +270,12 @@ static bool mpi_drained(tt_wire *w) {
 /* The communicator is over: nothing comes into the callers' memory any more. What is
  * on its way out of it gets a moment. */
 static bool mpi_settle(tt_wire *w) {
-  mpi *m = of(w);
+  tt_mpi *m = of(w);
   for (int i = 0; i < m->top && !m->failed; i++)
     if (m->slots[i].kind == BYTES_IN && m->net.cancel(m->net.self, i) == 0) tt_slot_give(m, i);
   bool moved = false;
-  for (const double since = tt_mpi_seconds(); m->sending && !m->failed && tt_mpi_seconds() - since < 1;)
+  for (const double since = tt_mpi_seconds();
+       m->sending && !m->failed && tt_mpi_seconds() - since < 1;)
     if (tt_mpi_poll(w, &moved)) break;
   return true;
 }
@@ -311,7 +313,7 @@ static long mpi_pid(tt_wire *w, int peer) {
 }
 
 tutti_status tt_mpi_pids(tt_wire *w, const int64_t *pids) {
-  mpi *m = of(w);
+  tt_mpi *m = of(w);
   const size_t bytes = (size_t)w->ranks * sizeof *pids;
   m->pids = malloc(bytes);
   if (!m->pids) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);
@@ -320,7 +322,7 @@ tutti_status tt_mpi_pids(tt_wire *w, const int64_t *pids) {
 }
 
 tutti_status tt_mpi_split(tt_wire *w, int color, int key, tutti_net *net) {
-  mpi *m = of(w);
+  tt_mpi *m = of(w);
   if (m->failed || m->net.split(m->net.self, color, key, net))
     return tt_mpi_failed(m, "make another communicator", -1);
   m->splits++;
@@ -329,22 +331,22 @@ tutti_status tt_mpi_split(tt_wire *w, int color, int key, tutti_net *net) {
 }
 
 static void *mpi_alloc(tt_wire *w, size_t bytes) {
-  mpi *m = of(w);
-  given *entry = bytes > PTRDIFF_MAX - 4096 ? NULL : malloc(sizeof *entry);
+  tt_mpi *m = of(w);
+  tt_given *entry = bytes > PTRDIFF_MAX - 4096 ? NULL : malloc(sizeof *entry);
   void *at = entry ? aligned_alloc(4096, tt_round_up(tt_max(bytes, 1), 4096)) : NULL;
   if (!at) {
     free(entry);
     return NULL;
   }
   memset(at, 0, bytes);
-  *entry = (given){m->given, at};
+  *entry = (tt_given){m->given, at};
   m->given = entry;
   return at;
 }
 
 static bool mpi_free(tt_wire *w, void *at) {
-  for (given **link = &of(w)->given; *link; link = &(*link)->next) {
-    given *entry = *link;
+  for (tt_given **link = &of(w)->given; *link; link = &(*link)->next) {
+    tt_given *entry = *link;
     if (entry->at != at) continue;
     *link = entry->next;
     free(at);
@@ -355,17 +357,17 @@ static bool mpi_free(tt_wire *w, void *at) {
 }
 
 /* Receives are cancelled; what could not be sent keeps its memory. */
-static void end_requests(mpi *m) {
+static void end_requests(tt_mpi *m) {
   for (int i = 0; i < m->top; i++) {
-    const slot *s = &m->slots[i];
+    const tt_slot *s = &m->slots[i];
     if (s->kind >= PAPER_IN && !m->failed && m->net.cancel(m->net.self, i)) m->failed = true;
   }
 }
 
-static void free_end(mpi *m, in_end *e) {
+static void free_end(tt_mpi *m, tt_in_end *e) {
   if (!e) return;
   for (uint32_t i = 0; i < e->n; i++) {
-    piece *p = &e->queue[(e->first + i) % IN];
+    tt_piece *p = &e->queue[(e->first + i) % IN];
     tt_paper_give(m, p->paper);
     tt_landing_give(m, p->landing);
   }
@@ -374,14 +376,14 @@ static void free_end(mpi *m, in_end *e) {
 }
 
 static void mpi_close(tt_wire *w) {
-  mpi *m = of(w);
+  tt_mpi *m = of(w);
   bool moved = false;
   if (!m->failed) tt_mpi_poll(w, &moved);
   end_requests(m);
   m->net.close(m->net.self, !m->aborted && !m->failed);
   for (int i = 0; m->in && i < w->ranks * TT_LANES; i++) free_end(m, m->in[i]);
   for (int i = 0; m->out && i < w->ranks * TT_LANES; i++) free(m->out[i]);
-  for (paper *p = m->papers, *next; p; p = next) {
+  for (tt_paper *p = m->papers, *next; p; p = next) {
     next = p->next;
     free(p);
   }
@@ -431,7 +433,7 @@ static const tt_wire_ops table = {
 };
 
 tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire) {
-  mpi *m = calloc(1, sizeof *m);
+  tt_mpi *m = calloc(1, sizeof *m);
   const size_t ranks = (size_t)net->ranks;
   tutti_status status = TUTTI_OK;
   if (!m) {
@@ -440,8 +442,8 @@ tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire) {
   }
   m->wire = (tt_wire){.ops = &table, .rank = net->rank, .ranks = net->ranks, .beside = SMALL};
   m->net = *net;
-  m->in = calloc(ranks * TT_LANES, sizeof(in_end *));
-  m->out = calloc(ranks * TT_LANES, sizeof(out_end *));
+  m->in = calloc(ranks * TT_LANES, sizeof(tt_in_end *));
+  m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));
   m->theirs = calloc(ranks * RECORDS, sizeof *m->theirs);
   m->told = calloc(ranks, sizeof *m->told);
   if (!m->in || !m->out || !m->theirs || !m->told)

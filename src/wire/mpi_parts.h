@@ -6,133 +6,141 @@
 #include "mpi_wire.h"
 
 enum {
-  SMALL = 8 << 10,       /* bytes that fit on a paper */
-  PIECE = 32 << 10,      /* bytes of a message behind one: MPIs need no handshake for so few */
-  OUT = 8, IN = 4,       /* messages under way per pair and lane: out; in */
+  SMALL = 8 << 10,  /* bytes that fit on a paper */
+  PIECE = 32 << 10, /* bytes of a message behind one: MPIs need no handshake for so few */
+  OUT = 8,
+  IN = 4, /* messages under way per pair and lane: out; in */
   RECORDS = 2 * TT_WINDOW,
-  DONE = 32,             /* completions taken at once */
-  TAG_BYTES = TT_LANES, TAG_CONTROL = 2 * TT_LANES
+  DONE = 32, /* completions taken at once */
+  TAG_BYTES = TT_LANES,
+  TAG_CONTROL = 2 * TT_LANES
 };
 _Static_assert((int)TAG_CONTROL < (int)TUTTI_NET_TAGS, "tags");
 
 /* What stands first on a paper. */
-typedef struct heading {
+typedef struct tt_heading {
   uint64_t net;     /* the network's id */
   tt_record record; /* of the operation; of a message between two ranks only its stamp */
   uint32_t inside;  /* bytes behind this */
   uint32_t behind;  /* bytes of the message that follows */
-} heading;
+} tt_heading;
 
 enum { NO_RECORD = UINT32_MAX };
 
-typedef struct control {
+typedef struct tt_control {
   uint64_t net;
-  int32_t status;  /* the communicator is over; or 0: records ... */
-  uint32_t about;  /* ... that hold this operation's, and are asked for; 0: an answer */
+  int32_t status; /* the communicator is over; or 0: records ... */
+  uint32_t about; /* ... that hold this operation's, and are asked for; 0: an answer */
   union {
     tt_record records[RECORDS];
     char reason[320];
   };
-} control;
+} tt_control;
 
-typedef struct paper {
-  struct paper *next; /* of the spare ones */
-  heading head;
+typedef struct tt_paper {
+  struct tt_paper *next; /* of the spare ones */
+  tt_heading head;
   char bytes[SMALL];
-} paper;
+} tt_paper;
 
-typedef struct piece { /* on its way in, or there */
-  paper *paper;
+typedef struct tt_piece { /* on its way in, or there */
+  tt_paper *paper;
   char *at, *landing; /* landing: what was taken to put the bytes into, or NULL */
   uint64_t bytes;
   int slot; /* of the bytes' receive, or -1: they are here */
-} piece;
+} tt_piece;
 
-typedef struct in_end {
+typedef struct tt_in_end {
   int peer, lane;
-  piece queue[IN];
+  tt_piece queue[IN];
   uint32_t first, n;
   int listens; /* slot of the receive of a paper, or -1 */
-  paper *paper;
-  uint64_t used; /* bytes of the first piece */
+  tt_paper *paper;
+  uint64_t used;  /* bytes of the first piece */
   tt_stamp stamp; /* what is expected next: of this operation, so many bytes, there */
   char *to;
   uint64_t room;
-} in_end;
+} tt_in_end;
 
-typedef struct out_end {
+typedef struct tt_out_end {
   int peer, lane;
   uint32_t papers;     /* under way */
   uint32_t sent, over; /* messages of bytes: begun; all before this are over */
   bool done[OUT];
-} out_end;
+} tt_out_end;
 
 typedef enum kind {
   FREE,
-  PAPER_OUT, BYTES_OUT, CONTROL_OUT,
-  PAPER_IN, BYTES_IN, STALE_IN, CONTROL_IN
-} kind;
+  PAPER_OUT,
+  BYTES_OUT,
+  CONTROL_OUT,
+  PAPER_IN,
+  BYTES_IN,
+  STALE_IN,
+  CONTROL_IN
+} tt_slot_kind;
 
-typedef struct slot {
-  kind kind;
+typedef struct tt_slot {
+  tt_slot_kind kind;
   union {
-    in_end *in;
-    out_end *out;
+    tt_in_end *in;
+    tt_out_end *out;
   };
   void *what;      /* paper, piece, or control */
   uint32_t ticket; /* of bytes that go out */
-} slot;
+} tt_slot;
 
-typedef struct given { /* handed out by alloc */
-  struct given *next;
+typedef struct tt_given { /* handed out by alloc */
+  struct tt_given *next;
   void *at;
-} given;
+} tt_given;
 
-typedef struct mpi {
+typedef struct tt_mpi {
   tt_wire wire;
   tutti_net net;
-  bool failed;         /* the network is not called any more */
-  slot *slots;
+  bool failed; /* the network is not called any more */
+  tt_slot *slots;
   int *spare, nspare, nslots, top; /* slots: free ones; from top on all are */
-  in_end **in;         /* [peer * lanes + lane], made at first use */
-  out_end **out;
-  paper *papers;       /* spare */
-  void *landings;      /* spare, linked through their first word */
-  int sending;         /* sends under way, but of TT_MAIL and control */
+  tt_in_end **in;                  /* [peer * lanes + lane], made at first use */
+  tt_out_end **out;
+  tt_paper *papers;                 /* spare */
+  void *landings;                   /* spare, linked through their first word */
+  int sending;                      /* sends under way, but of TT_MAIL and control */
   tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
-  uint32_t *told;      /* per peer: about which operation it was last asked */
-  uint32_t splits;     /* so far */
-  int answers;         /* to the last inquiry */
-  control hears;
+  uint32_t *told;                   /* per peer: about which operation it was last asked */
+  uint32_t splits;                  /* so far */
+  int answers;                      /* to the last inquiry */
+  tt_control hears;
   tutti_status aborted;
-  char reason[sizeof((control *)0)->reason];
-  given *given;
+  char reason[sizeof((tt_control *)0)->reason];
+  tt_given *given;
   int64_t *pids;
-} mpi;
+} tt_mpi;
 
-static inline mpi *tt_mpi_of(tt_wire *w) {
-  return (mpi *)w;
+static inline tt_mpi *tt_mpi_of(tt_wire *w) {
+  return (tt_mpi *)w;
 }
 
 /* ---- requests, and memory for them (mpi_slots.c) ---- */
 
 /* The network is not called any more; tutti_error(): what it can not, and why. */
-tutti_status tt_mpi_failed(mpi *m, const char *what, int peer);
+tutti_status tt_mpi_failed(tt_mpi *m, const char *what, int peer);
 /* Start what the slot says. *number, if wanted: of the slot. */
-tutti_status tt_slot_start(mpi *m, slot what, int peer, int tag, void *bytes, size_t n, int *number);
-void tt_slot_give(mpi *m, int s);
-paper *tt_paper_take(mpi *m); /* NULL: out of memory */
-void tt_paper_give(mpi *m, paper *p);
-char *tt_landing_take(mpi *m); /* MPI_PIECE bytes; NULL: out of memory */
-void tt_landing_give(mpi *m, void *at);
+tutti_status tt_slot_start(tt_mpi *m, tt_slot what, int peer, int tag, void *bytes, size_t n,
+                           int *number);
+void tt_slot_give(tt_mpi *m, int s);
+tt_paper *tt_paper_take(tt_mpi *m); /* NULL: out of memory */
+void tt_paper_give(tt_mpi *m, tt_paper *p);
+char *tt_landing_take(tt_mpi *m); /* MPI_PIECE bytes; NULL: out of memory */
+void tt_landing_give(tt_mpi *m, void *at);
 double tt_mpi_seconds(void);
 
 /* ---- what ranks tell each other besides (mpi_talk.c) ---- */
 
-tt_record *tt_mpi_record_of(mpi *m, int peer, uint32_t seq);
-void tt_mpi_learn(mpi *m, int peer, const tt_record *r);
-tutti_status tt_mpi_hear(mpi *m); /* from now on, from anyone */
-void tt_mpi_heard(mpi *m, int peer);
+tt_record *tt_mpi_record_of(tt_mpi *m, int peer, uint32_t seq);
+void tt_mpi_learn(tt_mpi *m, int peer, const tt_record *r);
+tutti_status tt_mpi_hear(tt_mpi *m); /* from now on, from anyone */
+void tt_mpi_heard(tt_mpi *m, int peer);
 /* For the table (wire.h). */
 void tt_mpi_record(tt_wire *w, const tt_record *record, uint32_t oldest);
 int tt_mpi_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);

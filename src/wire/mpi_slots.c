@@ -9,7 +9,7 @@
 
 #include "mpi_parts.h"
 
-tutti_status tt_mpi_failed(mpi *m, const char *what, int peer) {
+tutti_status tt_mpi_failed(tt_mpi *m, const char *what, int peer) {
   m->failed = true;
   char who[40] = "";
   if (peer >= 0) snprintf(who, sizeof who, " rank %d", peer);
@@ -17,10 +17,10 @@ tutti_status tt_mpi_failed(mpi *m, const char *what, int peer) {
                  m->net.error(m->net.self));
 }
 
-static int take_slot(mpi *m) {
+static int take_slot(tt_mpi *m) {
   if (!m->nspare) {
     const int n = m->nslots ? 2 * m->nslots : 32;
-    slot *slots = realloc(m->slots, (size_t)n * sizeof *slots);
+    tt_slot *slots = realloc(m->slots, (size_t)n * sizeof *slots);
     if (slots) m->slots = slots;
     int *spare = slots ? realloc(m->spare, (size_t)n * sizeof *spare) : NULL;
     if (!spare) return -1;
@@ -36,13 +36,14 @@ static int take_slot(mpi *m) {
   return s;
 }
 
-void tt_slot_give(mpi *m, int s) {
+void tt_slot_give(tt_mpi *m, int s) {
   m->slots[s].kind = FREE;
   m->spare[m->nspare++] = s;
   while (m->top && m->slots[m->top - 1].kind == FREE) m->top--;
 }
 
-tutti_status tt_slot_start(mpi *m, slot what, int peer, int tag, void *bytes, size_t n, int *number) {
+tutti_status tt_slot_start(tt_mpi *m, tt_slot what, int peer, int tag, void *bytes, size_t n,
+                           int *number) {
   const bool sends = what.kind < PAPER_IN;
   if (m->failed) return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed", m->net.name);
   const int s = take_slot(m);
@@ -57,27 +58,27 @@ tutti_status tt_slot_start(mpi *m, slot what, int peer, int tag, void *bytes, si
   return tt_mpi_failed(m, sends ? "send to" : "receive from", peer);
 }
 
-paper *tt_paper_take(mpi *m) {
-  paper *p = m->papers;
+tt_paper *tt_paper_take(tt_mpi *m) {
+  tt_paper *p = m->papers;
   if (!p) return malloc(sizeof *p);
   m->papers = p->next;
   return p;
 }
 
-void tt_paper_give(mpi *m, paper *p) {
+void tt_paper_give(tt_mpi *m, tt_paper *p) {
   if (!p) return;
   p->next = m->papers;
   m->papers = p;
 }
 
-char *tt_landing_take(mpi *m) {
+char *tt_landing_take(tt_mpi *m) {
   void *at = m->landings;
   if (!at) return aligned_alloc(64, PIECE);
   memcpy(&m->landings, at, sizeof m->landings);
   return at;
 }
 
-void tt_landing_give(mpi *m, void *at) {
+void tt_landing_give(tt_mpi *m, void *at) {
   if (!at) return;
   memcpy(at, &m->landings, sizeof m->landings);
   m->landings = at;

@@ -12,12 +12,12 @@
 
 /* ---- records ---- */
 
-tt_record *tt_mpi_record_of(mpi *m, int peer, uint32_t seq) {
+tt_record *tt_mpi_record_of(tt_mpi *m, int peer, uint32_t seq) {
   tt_record *all = peer == m->wire.rank ? m->mine : m->theirs + (size_t)peer * RECORDS;
   return &all[seq % RECORDS];
 }
 
-void tt_mpi_learn(mpi *m, int peer, const tt_record *r) {
+void tt_mpi_learn(tt_mpi *m, int peer, const tt_record *r) {
   tt_record *known = tt_mpi_record_of(m, peer, r->stamp.seq);
   if (r->coll != NO_RECORD && (int32_t)(r->stamp.seq - known->stamp.seq) >= 0) *known = *r;
 }
@@ -36,32 +36,32 @@ int tt_mpi_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
 
 /* ---- control ---- */
 
-static tutti_status send_control(mpi *m, int peer, const control *text) {
-  control *copy = malloc(sizeof *copy);
+static tutti_status send_control(tt_mpi *m, int peer, const tt_control *text) {
+  tt_control *copy = malloc(sizeof *copy);
   if (!copy) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", peer);
   *copy = *text;
   copy->net = m->net.id;
-  const slot s = {.kind = CONTROL_OUT, .what = copy};
+  const tt_slot s = {.kind = CONTROL_OUT, .what = copy};
   const tutti_status status = tt_slot_start(m, s, peer, TAG_CONTROL, copy, sizeof *copy, NULL);
   if (status) free(copy);
   return status;
 }
 
-tutti_status tt_mpi_hear(mpi *m) {
-  const slot s = {.kind = CONTROL_IN};
+tutti_status tt_mpi_hear(tt_mpi *m) {
+  const tt_slot s = {.kind = CONTROL_IN};
   return tt_slot_start(m, s, TUTTI_NET_ANY, TAG_CONTROL, &m->hears, sizeof m->hears, NULL);
 }
 
 /* The first reason counts. */
-static void be_over(mpi *m, const control *c) {
+static void be_over(tt_mpi *m, const tt_control *c) {
   if (m->aborted) return;
   snprintf(m->reason, sizeof m->reason, "%.*s", (int)sizeof c->reason - 1, c->reason);
   m->aborted = (tutti_status)c->status;
 }
 
 void tt_mpi_abort(tt_wire *w, tutti_status status, const char *reason) {
-  mpi *m = tt_mpi_of(w);
-  control c = {.status = (int32_t)status};
+  tt_mpi *m = tt_mpi_of(w);
+  tt_control c = {.status = (int32_t)status};
   snprintf(c.reason, sizeof c.reason, "%s", reason);
   char kept[512];
   snprintf(kept, sizeof kept, "%s", tutti_error()); /* what is told may fail, too */
@@ -72,19 +72,19 @@ void tt_mpi_abort(tt_wire *w, tutti_status status, const char *reason) {
 }
 
 tutti_status tt_mpi_aborted(tt_wire *w, char *reason, size_t size) {
-  mpi *m = tt_mpi_of(w);
+  tt_mpi *m = tt_mpi_of(w);
   if (m->aborted && size) snprintf(reason, size, "%s", m->reason);
   return m->aborted;
 }
 
-static void send_records(mpi *m, int peer, uint32_t about) {
-  control c = {.about = about};
+static void send_records(tt_mpi *m, int peer, uint32_t about) {
+  tt_control c = {.about = about};
   memcpy(c.records, m->mine, sizeof c.records);
   send_control(m, peer, &c);
 }
 
 /* Tell a peer what this rank called lately; it answers with the same. */
-static void ask(mpi *m, int peer, uint32_t seq) {
+static void ask(tt_mpi *m, int peer, uint32_t seq) {
   const tt_record *mine = tt_mpi_record_of(m, m->wire.rank, seq);
   if (m->failed || peer == m->wire.rank || mine->stamp.seq != seq) return;
   m->told[peer] = seq;
@@ -95,8 +95,8 @@ void tt_mpi_ask(tt_wire *w, int peer, uint32_t seq) {
   if (tt_mpi_of(w)->told[peer] != seq) ask(tt_mpi_of(w), peer, seq);
 }
 
-void tt_mpi_heard(mpi *m, int peer) {
-  const control *c = &m->hears;
+void tt_mpi_heard(tt_mpi *m, int peer) {
+  const tt_control *c = &m->hears;
   if (c->net != m->net.id) return;
   if (c->status) {
     be_over(m, c);
@@ -111,13 +111,14 @@ void tt_mpi_heard(mpi *m, int peer) {
 }
 
 void tt_mpi_inquire(tt_wire *w, uint32_t seq) {
-  mpi *m = tt_mpi_of(w);
+  tt_mpi *m = tt_mpi_of(w);
   bool moved = false;
   char kept[512];
   snprintf(kept, sizeof kept, "%s", tutti_error());
   m->answers = 0;
   for (int peer = 0; peer < w->ranks; peer++) ask(m, peer, seq);
-  for (const double since = tt_mpi_seconds(); m->answers < w->ranks - 1 && tt_mpi_seconds() - since < 0.1;)
+  for (const double since = tt_mpi_seconds();
+       m->answers < w->ranks - 1 && tt_mpi_seconds() - since < 0.1;)
     if (m->aborted || tt_mpi_poll(w, &moved)) break;
   tt_fail(TUTTI_ERR_MISMATCH, "%s", kept);
 }
