@@ -217,12 +217,13 @@ static void net_close(void *self_, int clean) {
 
 /* ---- making one ---- */
 
-/* Open MPI does if it is told so, or sees more processes than cores. */
-static int yields(void) {
-  int threads, index, n = 0;
+/* Open MPI does if it is told so, or sees more processes than cores. (What MPI_T is asked
+ * for, Open MPI takes for all of MPI: the same once more.) */
+static int yields(int threads) {
+  int index, n = 0;
   char value[64] = {0}; /* of any type; it is a bool */
   MPI_T_cvar_handle handle;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &threads) != MPI_SUCCESS) return 0;
+  if (MPI_T_init_thread(threads, &threads) != MPI_SUCCESS) return 0;
   if (MPI_T_cvar_get_index("mpi_yield_when_idle", &index) == MPI_SUCCESS &&
       MPI_T_cvar_handle_alloc(index, NULL, &handle, &n) == MPI_SUCCESS) {
     if (n == 1) MPI_T_cvar_read(handle, value);
@@ -244,7 +245,6 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   *net = (tutti_net){.size = sizeof *net,
                      .name = TUTTI_MPI_FAMILY,
                      .self = s,
-                     .yields = yields(),
                      .send = net_send,
                      .recv = net_recv,
                      .poll = net_poll,
@@ -257,6 +257,7 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
     *s = (self){.mpi = mpi, .comm = comm, .keyval = MPI_KEYVAL_INVALID};
     error = mpi->Query_thread(&s->threads);
     net->threads = s->threads == MPI_THREAD_MULTIPLE;
+    net->yields = error ? 0 : yields(s->threads);
     if (!error) error = mpi->Comm_rank(comm, &net->rank);
     if (!error) error = mpi->Comm_size(comm, &net->ranks);
     if (!error) error = mpi->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, give_back, &s->keyval, NULL);
