@@ -62,7 +62,11 @@ void tt_progress_polled(tutti_comm *comm) {
   tt_patience *p = &comm->patience;
   if (tt_progress(comm)) {
     *p = (tt_patience){.by = NULL};
-  } else if (p->looks++ % 64 == 0) {
+    return;
+  }
+  bool moved = false;
+  if (comm->beside && p->looks % 16 == 0) tt_net_progress(comm, &moved);
+  if (p->looks++ % 64 == 0) {
     uint64_t now = now_us();
     if (!p->since) p->since = p->looked = now;
     if (now - p->looked < LOOK_US) return;
