@@ -282,6 +282,14 @@ static tutti_status check(const tutti_net *net) {
   return TUTTI_OK;
 }
 
+/* The others, who wait for this rank, hear that it could not. */
+static tutti_status tell(tutti_comm *comm, tutti_status status) {
+  if (!status || !comm->wire) return status;
+  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
+  return status;
+}
+
 tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
   tutti_status status = tt_alive();
   if (!status && (!net || !out))
@@ -303,8 +311,9 @@ tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
   if (!comm) return TUTTI_ERR_MEMORY;
   for (int r = 0; r < comm->ranks; r++) comm->where[r].index = -1;
   comm->net = comm->wire = wire;
-  if (!status) status = tt_comm_settle(comm, &machine);
+  if (!status) status = tell(comm, tt_comm_settle(comm, &machine));
   if (!status) status = rise(comm, net);
+  if (status != TUTTI_ERR_ARG) tell(comm, status); /* else it is what rank 0 said to all */
   if (status)
     tt_comm_destroy(comm);
   else
