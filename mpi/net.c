@@ -217,9 +217,10 @@ static void net_close(void *self_, int clean) {
 
 /* ---- making one ---- */
 
-/* Open MPI does if it is told so, or sees more processes than cores. (What MPI_T is asked
- * for, Open MPI takes for all of MPI: the same once more.) */
-static int yields(int threads) {
+/* Open MPI does if it is told so, or sees more processes than cores. It takes what is asked
+ * of MPI_T for threads as the whole program's level: so that is asked for. To ask takes it a
+ * fifth of a second: once. */
+static int ask_if_it_yields(int threads) {
   int index, n = 0;
   char value[64] = {0}; /* of any type; it is a bool */
   MPI_T_cvar_handle handle;
@@ -231,6 +232,12 @@ static int yields(int threads) {
   }
   MPI_T_finalize();
   return value[0] != 0;
+}
+
+static int yields(int threads) {
+  static _Atomic int known; /* 1: no, 2: yes */
+  if (!known) known = 1 + ask_if_it_yields(threads);
+  return known - 1;
 }
 
 tutti_status mpi_failed(const mpi_calls *mpi, const char *what, int error) {
