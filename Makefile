@@ -137,10 +137,12 @@ $(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUI
 	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
 endef
 $(foreach m,$(MPIS),$(eval $(call MPI_RULES,$(m)))$(eval $(call OVER_RULES,$(m))))
+OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
+OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_large $(OVERSRC)))
 
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-programs: all examples $(TESTBIN) $(MPBIN)
+programs: all examples $(TESTBIN) $(MPBIN) $(OVERBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:

@@ -11,7 +11,7 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev make binutils" ;;
-    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config" ;;
+    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev gnuplot-nox" ;;
     bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev python3 gnuplot-nox iproute2" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;

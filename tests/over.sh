@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# over.sh - the programs of several ranks over MPI: Open MPI and MPICH, ranks that share
+# memory and ranks that pretend to sit on other nodes.
+#
+# With TUTTI_TEST_ALL=1 everything with everything; MPICH, whose ranks spin, is slow where
+# there are more of them than cores. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/tap.bash"
+[ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
+n=0 seconds=${everything:+900}
+# What the MPIs keep to the end is theirs.
+printf 'leak:%s\n' libmpi libopen- libpmix libhwloc libevent libuc libmpich orte ompi opal PMPI MPI_ >"$work/leaks"
+export LSAN_OPTIONS=suppressions=$work/leaks:print_suppressions=0
+
+# Ways to start: as root, too, more ranks than cores, no remote shell, short paths, quietly.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated \
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
+  OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_tmpdir_base=/tmp \
+  OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_btl_vader_single_copy_mechanism=none \
+  UCX_LOG_LEVEL=error
+has() { [ -x "$BUILD/tests/$1/mp_cover" ] && command -v "$(starter "$1")" >/dev/null; }
+starter() { case $1 in ompi) echo mpirun.openmpi ;; *) echo mpirun.mpich ;; esac; }
+
+# over MPI RANKS NODES PROGRAM [ARGUMENTS]: nodes as in TUTTI_NODES; '-': all share memory.
+over() {
+  local mpi=$1 ranks=$2 nodes=$3 program=$4 from=${EPOCHREALTIME/./}
+  shift 4
+  rc=0
+  { TOKEN=$token TUTTI_NODES=${nodes#-} timeout -k 5 "${seconds:-60}" "$(starter "$mpi")" -n "$ranks" \
+    "$BUILD/tests/$mpi/$program" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
+  grep -a '^not ok\|^#' "$work/out" >>"$work/err"
+  ok "$mpi: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
+    all 'status 0' 'grep -q ^ok "$work/out"' '! grep -q "^not ok" "$work/out"'
+  n=$((n + 1))
+}
+
+apart=0,1,2,3,4,5,6,7,8 # only messages
+layouts="- $apart 0,0,1 0,1 0,1,1,0,2"
+
+open_mpi() {
+  local p nodes level
+  for p in 1 2 3 4 5 6 7 8 9; do
+    over ompi $p $apart mp_cover
+    [ $p = 1 ] || over ompi $p 0,0,1 mp_cover
+    [ $((p % 4)) != 1 ] || over ompi $p - mp_cover
+  done
+  over ompi 5 0,1 mp_cover
+  for nodes in - $apart 0,1,1,0,2; do
+    over ompi 4 "$nodes" mpi_beside
+  done
+  over ompi 3 0,0,1 mpi_beside multiple
+  over ompi 2 - mpi_beside serialized
+  over ompi 2 $apart mpi_beside funneled
+  over ompi 3 $apart mp_scenes
+  over ompi 4 0,1 mp_scenes
+  for nodes in - $apart 0,0,1; do over ompi 3 "$nodes" mpi_wrong; done
+  over ompi 1 - mpi_wrong
+}
+
+mpich() {
+  local nodes
+  for nodes in - $apart; do
+    over mpich 2 "$nodes" mp_cover
+    over mpich 2 "$nodes" mp_scenes
+    over mpich 2 "$nodes" mpi_beside multiple
+    over mpich 2 "$nodes" mpi_wrong
+  done
+  over mpich 1 - mp_cover
+  over mpich 1 - mpi_wrong
+}
+
+whole() { # MPI
+  local p nodes level
+  for nodes in $layouts; do
+    for p in 1 2 3 4 5 6 7 8 9; do TUTTI_TEST_ALL= over "$1" $p "$nodes" mp_cover; done
+    for p in 1 2 3 4 5 7; do
+      over "$1" $p "$nodes" mp_scenes
+      over "$1" $p "$nodes" mpi_wrong
+      for level in single funneled serialized multiple; do over "$1" $p "$nodes" mpi_beside $level; done
+    done
+  done
+  for nodes in - $apart; do over "$1" 2 "$nodes" mp_large; done
+}
+
+# The same program under `tutti run`.
+launched() { # MPI
+  job run -n 3 "$BUILD/tests/$1/mp_scenes"
+  ok "$1: the program of mpirun, under tutti run" all 'status 0' 'grep -q "^1\.\." "$work/out"' '! grep -q "^not ok" "$work/out"'
+  n=$((n + 1))
+}
+
+for mpi in ompi mpich; do
+  if ! has $mpi; then
+    skip "over $mpi" "it is not installed, or the tests were built without it"
+    n=$((n + 1))
+    continue
+  fi
+  launched $mpi
+  if [ "$everything" ]; then
+    whole $mpi
+  else
+    case $mpi in ompi) open_mpi ;; *) mpich ;; esac
+  fi
+done
+ok "nobody is left" gone
+echo "1..$((n + 1))"
+exit $bad
