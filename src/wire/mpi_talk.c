@@ -118,7 +118,7 @@ void tt_mpi_inquire(tt_wire *w, uint32_t seq) {
   m->answers = 0;
   for (int peer = 0; peer < w->ranks; peer++) ask(m, peer, seq);
   for (const double since = tt_mpi_seconds();
-       m->answers < w->ranks - 1 && tt_mpi_seconds() - since < 0.1;)
+       m->answers < w->ranks - 1 && tt_mpi_seconds() - since < 1;)
     if (m->aborted || tt_mpi_poll(w, &moved)) break;
   tt_fail(TUTTI_ERR_MISMATCH, "%s", kept);
 }
