@@ -98,6 +98,7 @@ struct tutti_comm {
   tt_wire *net;                 /* over messages: all of it or a part of it, or beside it to
                                    make communicators and progress; NULL: there is none */
   bool beside;                  /* it stands beside */
+  bool stuck;                   /* nothing can move before something comes */
   tt_heap *heap;
   tt_where *where;              /* per rank */
   double crowd;                 /* ranks per core */

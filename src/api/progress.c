@@ -44,6 +44,7 @@ static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const 
 static void start(tutti_comm *comm, tutti_request *r) {
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   r->state = TT_RUNNING;
+  comm->stuck = false;
   place->by = r;
   if (!place->begun && r->npacked)
     tt_many_pack(r, comm->windows + comm->seq % TT_WINDOW * tt_window_bytes(comm));
@@ -107,6 +108,7 @@ void tt_request_issue(tutti_request *r) {
   comm->unfinished++;
   if (r->is_message) {
     r->state = TT_RUNNING;
+    comm->stuck = false;
     tt_mail_post(comm->mail, &r->message);
     return;
   }
@@ -179,10 +181,8 @@ void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (status) tt_blame_message(comm, status);
 }
 
-/* One pass over a communicator's operations, in start order. */
-static bool drive(tutti_comm *comm) {
+static bool drive_operations(tutti_comm *comm) {
   bool moved = false;
-  if (comm->wire->ops->aborted(comm->wire, NULL, 0)) hear_abort(comm);
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
     tt_place *place = &comm->places[seq % TT_WINDOW];
     if (!place->by || place->by->seq != seq) continue;
@@ -197,7 +197,16 @@ static bool drive(tutti_comm *comm) {
   }
   while (comm->oldest != comm->seq && !comm->places[comm->oldest % TT_WINDOW].by) comm->oldest++;
   if (comm->mail && !comm->broken && tt_messages_progress(comm)) moved = true;
-  if (comm->net && !comm->beside && !moved) tt_net_progress(comm, &moved); /* which may yield */
+  return moved;
+}
+
+/* One pass over a communicator's operations, in start order; if they can not go on, one
+ * over its network, which may yield. */
+static bool drive(tutti_comm *comm) {
+  if (comm->wire->ops->aborted(comm->wire, NULL, 0)) hear_abort(comm);
+  bool moved = !comm->stuck && drive_operations(comm);
+  if (comm->net && !comm->beside && !moved) tt_net_progress(comm, &moved);
+  comm->stuck = !moved && comm->wire == comm->net; /* all that can come, comes there */
   if (comm->broken)
     fail_all(comm);
   else if (comm->queue)
