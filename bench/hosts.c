@@ -122,8 +122,8 @@ static void beside(const timing_plan *plan) {
  * A message to the next host, while one comes from the host before, is what a step of a
  * schedule is. Two hosts play alone, the others asleep: alpha. Then all hosts at once,
  * one rank each. Where hosts share processors (and here they do) that takes longer, by
- * the cores' time for all those messages at both ends: processor, which is a part of alpha
- * then, and not counted twice. The other ranks of a
+ * the cores' time for all those messages at both ends: processor. As much of alpha was a
+ * core's time at one end or the other, and is not counted twice. The other ranks of a
  * host wait then as they do in a collective, and keep out of its link: price shares it out.
  *
  * The stream is of messages below the size from which MPIs ask first whether they may
@@ -195,7 +195,8 @@ static void fit(void) {
   }
   sleep_until_all(MPI_COMM_WORLD);
   if (on_node == 0) {
-    const double together = exchanges(line, out, in, SMALL, 1), cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    const double together = exchanges(line, out, in, SMALL, 1),
+                 cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
     const double many = exchanges(line, out, in, PIECE, PIECES) / PIECES;
     const double processor = together > 1.5 * alpha ? together * cores / (2 * hosts) : 0;
     if (rank == 0)
@@ -204,7 +205,7 @@ static void fit(void) {
           "alpha = %.4g  # s: what is left of %.4g for a message of %d B; %.4g for all at once\n"
           "processor = %.4g  # s: of a core, for a message at either end\n"
           "beta = %.4g  # s/B: a stream of messages of %d B\n",
-          hosts, alpha > 2 * processor ? alpha - 2 * processor : 0, alpha, SMALL, together, processor,
+          hosts, alpha > processor ? alpha - processor : 0, alpha, SMALL, together, processor,
           many / PIECE, PIECE);
     MPI_Comm_free(&line);
   }

@@ -18,16 +18,15 @@ static void refused(const tutti_question *q, tutti_status status, const char *sa
   tutti_prices *p;
   const tutti_status got = tutti_prices_make(q, &p);
   if (got != status || !strstr(tutti_error(), says))
-    fail_msg("expected %s with '%s', got %s: %s", tutti_strerror(status), says,
-             tutti_strerror(got), tutti_error());
+    fail_msg("expected %s with '%s', got %s: %s", tutti_strerror(status), says, tutti_strerror(got),
+             tutti_error());
 }
 
 static void wrong_questions(void **state) {
   tutti_question q;
   tutti_prices *p;
   (void)state;
-#define WRONG(member, value, status, says)   \
-  (q = good, q.member = (value), refused(&q, status, says))
+#define WRONG(member, value, status, says) (q = good, q.member = (value), refused(&q, status, says))
   refused(NULL, TUTTI_ERR_ARG, "question is NULL");
   assert_int_equal(tutti_prices_make(&good, NULL), TUTTI_ERR_ARG);
   WRONG(size, 8, TUTTI_ERR_ARG, "question->size is 8");
@@ -86,8 +85,7 @@ static void offers_agree(void **state) {
         for (int i = 0; !tutti_prices_offer(p, bytes, i, 1, &o); i++) {
           assert_true(o.admissible ? o.possible && !*o.why : *o.why);
           if (!o.possible) continue;
-          const double parts =
-              o.latency + o.transfer + o.arithmetic + o.processor + o.copying;
+          const double parts = o.latency + o.transfer + o.arithmetic + o.processor + o.copying;
           assert_true(fabs(parts - o.seconds) <= 1e-9 * o.seconds);
           assert_true(!o.admissible || o.seconds >= best.seconds * (1 - 0.15));
           assert_true(o.messages > 0 && *o.bound);
@@ -129,9 +127,8 @@ static void what_a_communicator_says(void **state) {
   assert_int_equal(
       tutti_comm_explain(comms[0], TUTTI_ALLREDUCE, 1, TUTTI_FLOAT, TUTTI_SUM, 0, NULL),
       TUTTI_ERR_ARG);
-  assert_int_equal(
-      tutti_comm_explain(NULL, TUTTI_ALLREDUCE, 1, TUTTI_FLOAT, TUTTI_SUM, 0, &text),
-      TUTTI_ERR_ARG);
+  assert_int_equal(tutti_comm_explain(NULL, TUTTI_ALLREDUCE, 1, TUTTI_FLOAT, TUTTI_SUM, 0, &text),
+                   TUTTI_ERR_ARG);
   for (int i = 0; i < 3; i++) tutti_comm_free(comms[i]);
 }
 
@@ -161,12 +158,42 @@ static void the_contract_admits(void **state) {
   for (int i = 0; i < 7; i++) tutti_comm_free(comms[i]);
 }
 
+/* Everyone's sum needs what all others have, and to give what they need: through the links of
+ * h nodes (h - 1) / h of the vector must come and go twice, whatever the plan. */
+static void no_plan_is_cheaper_than_the_links(void **state) {
+  (void)state;
+  static const struct {
+    const char *topo;
+    int ranks, nodes;
+  } shapes[] = {
+      {"node:3 core:2", 6, 3}, {"node:4 core:3", 12, 4}, {"node:2 core:4", 8, 2}, {"node:5", 5, 5}};
+  const uint64_t bytes = 4 << 20;
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const tutti_question q = {.size = sizeof q,
+                              .ranks = shapes[i].ranks,
+                              .type = TUTTI_INT32,
+                              .net = shapes[i].nodes == shapes[i].ranks
+                                         ? "alpha=0,beta=4e-8,gamma=0"
+                                         : "alpha=0,beta=4e-8,gamma=0,core.beta=1e-12",
+                              .topo = shapes[i].topo};
+    const double nodes = shapes[i].nodes, least = 2 * (nodes - 1) / nodes * (double)bytes * 4e-8;
+    tutti_prices *p;
+    tutti_offer o = {.size = sizeof o};
+    assert_int_equal(tutti_prices_make(&q, &p), TUTTI_OK);
+    for (int k = 0; !tutti_prices_offer(p, bytes, k, 0, &o); k++)
+      if (o.possible && o.seconds < least * (1 - 1e-9))
+        fail_msg("%s on %s: %g s, less than %g s", o.name, q.topo, o.seconds, least);
+    tutti_prices_free(p);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wrong_questions),
       cmocka_unit_test(offers_agree),
       cmocka_unit_test(what_a_communicator_says),
       cmocka_unit_test(the_contract_admits),
+      cmocka_unit_test(no_plan_is_cheaper_than_the_links),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

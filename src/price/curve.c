@@ -46,8 +46,8 @@ static bool line_at(tt_play *play, double bytes, line *l) {
 }
 
 static void add(tt_curve *c, double from, line l) {
-  if (c->n == TT_CURVE || (c->n && same(c->fixed[c->n - 1], l.fixed) &&
-                           same(c->slope[c->n - 1], l.slope)))
+  if (c->n == TT_CURVE ||
+      (c->n && same(c->fixed[c->n - 1], l.fixed) && same(c->slope[c->n - 1], l.slope)))
     return;
   c->from[c->n] = from;
   c->fixed[c->n] = l.fixed;

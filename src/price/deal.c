@@ -200,6 +200,29 @@ static bool share_links(tt_play *play, const uint32_t *things, const uint32_t *r
   return sum;
 }
 
+/* The link of a level that carries most, in or out, over all rounds: none is done before. */
+static bool bound_by_links(tt_play *play, const uint32_t *things, int level) {
+  const tt_profile *profile = &play->profile;
+  const size_t ranks = (size_t)profile->ranks;
+  const uint32_t *thing = things + (size_t)owner(profile, level) * ranks;
+  const size_t n = thing[ranks - 1] + 1;
+  double *sum = calloc(2 * n, sizeof *sum), most = 0;
+  if (!sum) return false;
+  for (uint32_t i = 0; i < play->deals; i++) {
+    const tt_deal *d = &play->deal[i];
+    if (d->level > level) continue;
+    sum[thing[d->sender]] += d->share;
+    sum[n + thing[d->reader]] += d->share;
+  }
+  for (size_t k = 0; k < 2 * n; k++)
+    if (sum[k] > most) most = sum[k];
+  free(sum);
+  if (most * profile->reach[level].beta <= play->link_slope) return true;
+  play->link_slope = most * profile->reach[level].beta;
+  play->link_level = (uint8_t)level;
+  return true;
+}
+
 static int level_between(const tt_profile *profile, const uint32_t *things, const tt_deal *d) {
   const size_t ranks = (size_t)profile->ranks;
   int l = 0;
@@ -226,7 +249,8 @@ bool tt_play_links(tt_play *play) {
   }
   if (ok && last && play->players > 1) ok = tt_play_rounds(play, round);
   for (int l = last - 1; play->players > 1 && l >= 0 && ok; l--)
-    ok = share_links(play, things, round, l, false) && share_links(play, things, round, l, true);
+    ok = share_links(play, things, round, l, false) && share_links(play, things, round, l, true) &&
+         bound_by_links(play, things, l);
   for (uint32_t i = 0; i < play->deals; i++) {
     const tt_deal *d = &play->deal[i];
     play->job[d->from].processor += profile->reach[d->level].processor;

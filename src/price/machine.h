@@ -49,8 +49,7 @@ void tt_machine_print(tt_text *text, const tt_machine *machine);
 
 /* A network of ranks that sit as the tree says (NULL: all alike). Figures of a level that
  * the tree does not have are not looked at. */
-void tt_profile_net(const tt_machine *machine, int ranks, const tt_tree *tree,
-                    tt_profile *profile);
+void tt_profile_net(const tt_machine *machine, int ranks, const tt_tree *tree, tt_profile *profile);
 /* So many of its innermost levels are within a node: what is not said of them costs what
  * shared memory does, with so many ranks per core. */
 void tt_profile_inside(const tt_machine *machine, int levels, double crowd, tt_profile *profile);

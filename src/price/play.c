@@ -171,8 +171,7 @@ static void work(stage *s, double at, uint32_t step) {
   const tt_play *play = s->play;
   const tt_job *job = &play->job[step];
   tt_moment *m = &s->moment[step];
-  const double takes =
-      play->idle ? 0 : job->processor + s->bytes * (job->copying + job->reducing);
+  const double takes = play->idle ? 0 : job->processor + s->bytes * (job->copying + job->reducing);
   server *cpu = &s->processor[job->player];
   if (takes > 0 && !is_free(s, cpu, at, step, m)) return;
   m->end = at + takes;
@@ -188,7 +187,8 @@ static void work(stage *s, double at, uint32_t step) {
   if (lo == hi) return;
   s->moment[play->steps + lo].cause = step;
   const double bytes = s->bytes * play->deal[lo].share, piece = play->profile.piece;
-  const double early = piece > 0 && bytes > piece ? s->bytes * job->copying * (1 - piece / bytes) : 0;
+  const double early =
+      piece > 0 && bytes > piece ? s->bytes * job->copying * (1 - piece / bytes) : 0;
   s->moment[play->steps + lo].rest = early; /* it leaves before its step ends */
   push(s, m->end - early, play->steps + lo);
 }
@@ -204,8 +204,7 @@ static bool set_up(stage *s, tt_play *play, double bytes) {
   s->out = s->processor + players;
   s->in = s->out + ports;
   for (size_t i = 0; i < n; i++)
-    s->moment[i] =
-        (tt_moment){.cause = NOTHING, .needs = i < play->steps ? play->job[i].needs : 0};
+    s->moment[i] = (tt_moment){.cause = NOTHING, .needs = i < play->steps ? play->job[i].needs : 0};
   for (uint32_t i = 0; i < play->steps; i++)
     if (!play->job[i].needs) push(s, 0, i);
   return true;
@@ -246,6 +245,16 @@ static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
     next = what;
     what = what < play->steps && m->rest > 0 ? m->writer : m->cause;
   }
+}
+
+/* The link that carries most is busy all the time: rounds do not tell what else does when
+ * messages that cross no link take less time than others. */
+static void fill_link(const stage *s, tt_terms *t) {
+  const tt_play *play = s->play;
+  const double takes = s->bytes * play->link_slope;
+  if (takes <= t->time) return;
+  *t = (tt_terms){.time = takes, .slope = play->link_slope};
+  t->transfer[play->link_level] = takes;
 }
 
 /* All ranks' work, spread over the cores, and the rounds that the busiest waits. */
@@ -299,6 +308,7 @@ bool tt_play_at(tt_play *play, double bytes, tt_terms *terms) {
   }
   if (last != NOTHING) terms->time = s.moment[last].end;
   walk_back(&s, last, terms);
+  fill_link(&s, terms);
   if (play->profile.cores > 0) share_cores(&s, terms);
   return true;
 }

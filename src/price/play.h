@@ -19,7 +19,7 @@ typedef struct tt_deal {
 /* What a step asks of its rank's processor: seconds, and s/B of the whole vector. */
 typedef struct tt_job {
   uint32_t player, turn; /* whose, and in which place of its list */
-  uint32_t needs; /* messages and steps that must have come */
+  uint32_t needs;        /* messages and steps that must have come */
   bool receives;
   bool alone; /* it waits for no other step */
   double processor, copying, reducing;
@@ -51,6 +51,8 @@ struct tt_play {
   uint32_t *then_at, *then; /* the steps that wait for each */
   uint32_t *deal_at;        /* the first message of each step, and the end */
   tt_deal *deal;            /* by the step that sends it, in the order of its peers */
+  double link_slope;        /* s/B of the vector through the link that carries most, in all */
+  uint8_t link_level;       /* ... of this level */
   tt_moment *moment;        /* when each step and message was */
   tt_event *event;          /* room for what is still to come */
 };

@@ -21,9 +21,9 @@
 
 /* What a message between things of one level costs. */
 typedef struct tt_reach {
-  double alpha; /* s that a port is busy with it, whatever its size */
-  double delay; /* s on top until its reader can go on; no port is busy */
-  double beta;  /* s/B over the link that leaves a thing of this level */
+  double alpha;     /* s that a port is busy with it, whatever its size */
+  double delay;     /* s on top until its reader can go on; no port is busy */
+  double beta;      /* s/B over the link that leaves a thing of this level */
   double processor; /* s of the processor at either end */
 } tt_reach;
 
@@ -49,10 +49,10 @@ void tt_profile_flat(tt_profile *profile, int ranks);
 
 /* Where a time goes: sums along the critical path, in seconds. */
 typedef struct tt_terms {
-  double time;                      /* the sum of the rest */
-  double fixed, slope;              /* the same as a line: s, s/B of the vector */
-  double latency[TT_TREE_LEVELS];   /* alpha and delay, per level */
-  double transfer[TT_TREE_LEVELS];  /* by the level of the link that is the narrowest */
+  double time;                     /* the sum of the rest */
+  double fixed, slope;             /* the same as a line: s, s/B of the vector */
+  double latency[TT_TREE_LEVELS];  /* alpha and delay, per level */
+  double transfer[TT_TREE_LEVELS]; /* by the level of the link that is the narrowest */
   double processor, copying, reducing;
   int messages[TT_TREE_LEVELS]; /* on the path */
   bool shared_cores;            /* what binds is all ranks' work on the cores */

@@ -15,8 +15,7 @@ static bool is_edge(const tt_play *w, uint32_t step, bool first) {
 
 static uint32_t count_edges(const tt_play *w, uint32_t player, bool first) {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < w->steps; i++)
-    n += w->job[i].player == player && is_edge(w, i, first);
+  for (uint32_t i = 0; i < w->steps; i++) n += w->job[i].player == player && is_edge(w, i, first);
   return n;
 }
 
@@ -73,6 +72,8 @@ tt_play *tt_play_slices(const tt_play *w, int slices, int flight) {
     extra += count_edges(w, r, true) * count_edges(w, r, false);
   p->profile = w->profile;
   p->players = w->players;
+  p->link_slope = w->link_slope;
+  p->link_level = w->link_level;
   p->steps = k * w->steps;
   p->deals = k * w->deals;
   p->job = malloc(((size_t)p->steps + 1) * sizeof *p->job);
