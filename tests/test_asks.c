@@ -174,7 +174,8 @@ static void no_plan_is_cheaper_than_the_links(void **state) {
                               .type = TUTTI_INT32,
                               .net = shapes[i].nodes == shapes[i].ranks
                                          ? "alpha=0,beta=4e-8,gamma=0"
-                                         : "alpha=0,beta=4e-8,gamma=0,core.beta=1e-12",
+                                         : "alpha=0,beta=4e-8,gamma=0,processor=6us,core.processor="
+                                           "0,core.alpha=0.5us,core.beta=6e-11",
                               .topo = shapes[i].topo};
     const double nodes = shapes[i].nodes, least = 2 * (nodes - 1) / nodes * (double)bytes * 4e-8;
     tutti_prices *p;
