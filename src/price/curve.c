@@ -8,7 +8,7 @@
  * Invariant  exact where the order of events is fixed, for then the time is the greatest
  *            of lines; else close, for it is exact at every size that was played.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "price.h"
+#include "play.h"
 
 /* Bytes. Without any, all that is ready is ready at once, and goes in no natural order. */
 static const double shortest = 1, longest = (double)((int64_t)1 << 42);
@@ -86,7 +86,7 @@ static bool between(tt_play *play, tt_curve *c, double lo, line a, double hi, li
 
 bool tt_price_curve(tt_play *play, tt_curve *curve) {
   line a, b;
-  *curve = (tt_curve){0};
+  *curve = (tt_curve){.link = play->link_slope};
   if (!line_at(play, shortest, &a) || !line_at(play, longest, &b)) return false;
   add(curve, 0, a);
   const uint32_t events = tt_play_events(play);

@@ -200,6 +200,13 @@ static bool share_links(tt_play *play, const uint32_t *things, const uint32_t *r
   return sum;
 }
 
+static void bound_by(tt_play *play, double carried, int level) {
+  const double slope = carried * play->profile.reach[level].beta;
+  if (slope <= play->link_slope) return;
+  play->link_slope = slope;
+  play->link_level = (uint8_t)level;
+}
+
 /* The link of a level that carries most, in or out, over all rounds: none is done before. */
 static bool bound_by_links(tt_play *play, const uint32_t *things, int level) {
   const tt_profile *profile = &play->profile;
@@ -217,10 +224,16 @@ static bool bound_by_links(tt_play *play, const uint32_t *things, int level) {
   for (size_t k = 0; k < 2 * n; k++)
     if (sum[k] > most) most = sum[k];
   free(sum);
-  if (most * profile->reach[level].beta <= play->link_slope) return true;
-  play->link_slope = most * profile->reach[level].beta;
-  play->link_level = (uint8_t)level;
+  bound_by(play, most, level);
   return true;
+}
+
+/* The same where one rank is played for all. */
+static void bound_by_own(tt_play *play, int level) {
+  double sum = 0;
+  for (uint32_t i = 0; i < play->deals; i++)
+    if (play->deal[i].level <= level) sum += play->deal[i].share;
+  bound_by(play, sum * sharers(&play->profile, level), level);
 }
 
 static int level_between(const tt_profile *profile, const uint32_t *things, const tt_deal *d) {
@@ -247,6 +260,7 @@ bool tt_play_links(tt_play *play) {
     for (int l = last - 1; play->players == 1 && l >= d->level; l--)
       narrow(d, profile->reach[l].beta, l, d->share * sharers(profile, l));
   }
+  for (int l = last - 1; play->players == 1 && l >= 0 && ok; l--) bound_by_own(play, l);
   if (ok && last && play->players > 1) ok = tt_play_rounds(play, round);
   for (int l = last - 1; play->players > 1 && l >= 0 && ok; l--)
     ok = share_links(play, things, round, l, false) && share_links(play, things, round, l, true) &&

@@ -87,6 +87,7 @@ enum { TT_CURVE = 12 };
 /* From from[i] bytes on the time is fixed[i] + slope[i] * bytes. */
 typedef struct tt_curve {
   int n;
+  double link; /* s/B of the busiest link: it takes no less */
   double from[TT_CURVE], fixed[TT_CURVE], slope[TT_CURVE];
 } tt_curve;
 
@@ -94,7 +95,8 @@ bool tt_price_curve(tt_play *play, tt_curve *curve);
 static inline double tt_curve_at(const tt_curve *c, double bytes) {
   int i = c->n - 1;
   while (i > 0 && bytes < c->from[i]) i--;
-  return c->fixed[i] + c->slope[i] * bytes;
+  const double time = c->fixed[i] + c->slope[i] * bytes;
+  return time > c->link * bytes ? time : c->link * bytes;
 }
 
 #endif
