@@ -109,19 +109,23 @@ static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* Warn once, or break it if it has been too long. */
-static bool complains(const tt_patience *p, uint64_t waited) {
+/* The time limit, s, if it has been reached; or 0. */
+static long limit_reached(uint64_t waited) {
   const long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
-  return (limit && waited >= (uint64_t)limit * 1000000) ||
-         (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
+  return waited >= (uint64_t)limit * 1000000 ? limit : 0;
 }
 
+static bool complains(const tt_patience *p, uint64_t waited) {
+  return limit_reached(waited) || (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
+}
+
+/* Warn once, or break it if it has been too long. */
 static void complain(tutti_comm *comm, tt_patience *p, uint64_t waited, const char *text) {
-  long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
-  if (limit && waited >= (uint64_t)limit * 1000000) {
+  const long limit = limit_reached(waited);
+  if (limit) {
     snprintf(comm->why, sizeof comm->why, "%s: TUTTI_TIMEOUT=%ld", text, limit);
     tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
-  } else if (!p->warned && waited >= (uint64_t)WARN_S * 1000000) {
+  } else if (complains(p, waited)) {
     p->warned = true;
     tt_log(0, "%s", text);
   }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collective.h"
@@ -43,15 +42,9 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
   return TUTTI_OK;
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
   const double limit = (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120);
-  const double since = seconds();
+  const double since = tt_seconds();
   for (int r = 0; r < segment->ranks; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     unsigned ready;
@@ -61,7 +54,7 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
         sched_yield();
       else
         usleep(200);
-      if (look % 64 == 0 && seconds() - since > limit)
+      if (look % 64 == 0 && tt_seconds() - since > limit)
         return tt_fail(TUTTI_ERR_TIMEOUT,
                        "rank %d of %d did not call tutti_comm_from_env within %.0f s "
                        "(TUTTI_CONNECT_TIMEOUT)",

@@ -101,7 +101,7 @@ struct tutti_comm {
   bool stuck;                   /* nothing can move before something comes */
   tt_heap *heap;
   tt_where *where;              /* per rank */
-  double crowd;                 /* ranks per core */
+  double crowd;                 /* ranks per core, where all share memory */
   double cores;                 /* of a node, the first rank's; 0: one node */
   double kernel_crowd;          /* of the fullest machine, its ranks per core */
   uint32_t spins;               /* looks before the first yield: more while that helps */
@@ -214,6 +214,10 @@ void tt_thread_wake(void);
 void tt_thread_end(void);
 /* One pass over its messages. */
 bool tt_messages_progress(tutti_comm *comm);
+/* Do its operations use the network? */
+static inline bool tt_over_net(const tutti_comm *comm) {
+  return comm->net && !comm->beside;
+}
 /* Let the network go on; what fails breaks the communicator. */
 void tt_net_progress(tutti_comm *comm, bool *moved);
 /* List or unlist for being driven from elsewhere. */

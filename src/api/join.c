@@ -257,7 +257,6 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
       const double crowd = ranks_of_kernel(all, comm->ranks, all[r].kernel) / all[r].cores;
       if (crowd > comm->kernel_crowd) comm->kernel_crowd = crowd;
     }
-    comm->crowd = ranks_of_kernel(all, comm->ranks, mine.kernel) / mine.cores;
     status = tt_comm_stand(comm, comm->net, rooms);
   }
   if (!status) status = tt_comm_settle(comm, &c.machine);
@@ -304,11 +303,11 @@ tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
   tt_machine_net(&machine);
   tt_wire *wire = NULL;
   tutti_comm *comm = tt_comm_new(net->rank, net->ranks);
-  if (comm)
-    status = tt_mpi_wire(net, &wire);
-  else
+  if (!comm) {
     net->close(net->self, 1);
-  if (!comm) return TUTTI_ERR_MEMORY;
+    return TUTTI_ERR_MEMORY;
+  }
+  status = tt_mpi_wire(net, &wire);
   for (int r = 0; r < comm->ranks; r++) comm->where[r].index = -1;
   comm->net = comm->wire = wire;
   if (!status) status = tell(comm, tt_comm_settle(comm, &machine));

@@ -30,12 +30,17 @@ static void spun(tutti_comm *comm, bool helped) {
                        : tt_max(comm->spins / 2, (uint32_t)TT_SPINS_LEAST);
 }
 
+/* A network that stands beside has the caller's messages to move, now and then. */
+static void stand_by(tutti_comm *comm, const tt_patience *p) {
+  bool moved = false;
+  if (comm->beside && p->looks % 16 == 0) tt_net_progress(comm, &moved);
+}
+
 /* Nothing moved: spin, yield, or sleep. */
 static void pause_a_while(tutti_comm *comm, tt_patience *p) {
-  bool moved = false;
   p->looks++;
-  if (comm->beside && p->looks % 16 == 0) tt_net_progress(comm, &moved);
-  if (comm->crowd <= 1 && p->looks < comm->spins && (!comm->net || comm->beside)) {
+  stand_by(comm, p);
+  if (comm->crowd <= 1 && p->looks < comm->spins && !tt_over_net(comm)) {
     tt_relax();
     return;
   }
@@ -47,7 +52,7 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
     tt_look_after(comm, p, now);
   }
   if (!now || now - p->since < YIELD_US) {
-    if (!comm->net || comm->beside || !tt_mpi_yields(comm->net)) sched_yield();
+    if (!tt_over_net(comm) || !tt_mpi_yields(comm->net)) sched_yield();
     return;
   }
   uint32_t bell = comm->wire->ops->doze_begin(comm->wire);
@@ -64,8 +69,7 @@ void tt_progress_polled(tutti_comm *comm) {
     *p = (tt_patience){.by = NULL};
     return;
   }
-  bool moved = false;
-  if (comm->beside && p->looks % 16 == 0) tt_net_progress(comm, &moved);
+  stand_by(comm, p);
   if (p->looks++ % 64 == 0) {
     uint64_t now = now_us();
     if (!p->since) p->since = p->looked = now;

@@ -205,7 +205,7 @@ static bool drive_operations(tutti_comm *comm) {
 static bool drive(tutti_comm *comm) {
   if (comm->wire->ops->aborted(comm->wire, NULL, 0)) hear_abort(comm);
   bool moved = !comm->stuck && drive_operations(comm);
-  if (comm->net && !comm->beside && !moved) tt_net_progress(comm, &moved);
+  if (tt_over_net(comm) && !moved) tt_net_progress(comm, &moved);
   comm->stuck = !moved && comm->wire == comm->net; /* all that can come, comes there */
   if (comm->broken)
     fail_all(comm);
@@ -241,7 +241,7 @@ bool tt_progress_others(const tutti_comm *mine) {
   int n = 0;
   for (tutti_comm *c = tt_process.in_flight; c && n < 16; c = c->next_listed) {
     int is_free = 0;
-    if (c->net && !c->beside && !(mine && mine->net) && !tt_mpi_threads(c->net)) continue;
+    if (tt_over_net(c) && !(mine && mine->net) && !tt_mpi_threads(c->net)) continue;
     if (c != mine && atomic_compare_exchange_strong(&c->busy, &is_free, 2)) held[n++] = c;
   }
   pthread_mutex_unlock(&tt_process.lock);

@@ -52,7 +52,6 @@ static tutti_comm *begin(const tutti_comm *old, const member *members, int n, in
   tutti_comm *comm = tt_comm_new(mine, n);
   if (!comm) return NULL;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
-  comm->crowd = old->crowd;
   comm->cores = old->cores;
   comm->kernel_crowd = old->kernel_crowd * n / old->ranks; /* about */
   for (int i = 0; i < n; i++) comm->where[i] = old->where[members[i].old];

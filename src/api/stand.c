@@ -111,7 +111,7 @@ tutti_status tt_comm_stand(tutti_comm *comm, tt_wire *net, const uint64_t *rooms
 /* ---- settings ---- */
 
 tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine) {
-  const bool shares = !comm->net || comm->beside;
+  const bool shares = !tt_over_net(comm);
   comm->setting = (tt_setting){.ranks = comm->ranks,
                                .crowd = shares ? comm->crowd : 0,
                                .kernel_crowd = shares ? 0 : comm->kernel_crowd,
@@ -161,7 +161,7 @@ static tutti_status find_seats(const tutti_comm *comm, tt_seats *seats) {
 
 tutti_status tt_comm_seat(tutti_comm *comm, const tt_seats *seats) {
   tt_seats found = {.order = NULL};
-  if (!comm->net || comm->beside) return TUTTI_OK;
+  if (!tt_over_net(comm)) return TUTTI_OK;
   tutti_status status = seats ? TUTTI_OK : find_seats(comm, &found);
   /* all ranks count the same: cores are thought to be as many as here */
   const double crowd = comm->cores > 0 ? most_of_a_node(comm) / comm->cores : 1;

@@ -73,6 +73,8 @@ static inline size_t tt_max(size_t a, size_t b) {
 static inline size_t tt_round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
+/* Of a clock that only goes forward (clock.c). */
+double tt_seconds(void);
 /* Least non-negative residue. */
 static inline int tt_mod(int64_t a, int m) {
   if (a >= 0 && a < m) return (int)a; /* as a rule, and without a division */

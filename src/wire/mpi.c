@@ -16,10 +16,6 @@
 
 #include "mpi_parts.h"
 
-static tt_mpi *of(tt_wire *w) {
-  return tt_mpi_of(w);
-}
-
 /* ---- sending ---- */
 
 static tt_out_end *out_of(tt_mpi *m, int peer, int lane) {
@@ -51,7 +47,7 @@ static tutti_status send_paper(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const v
 
 static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                        uint32_t *ticket, tutti_status *status) {
-  tt_mpi *m = of(w);
+  tt_mpi *m = tt_mpi_of(w);
   tt_out_end *e = out_of(m, peer, lane);
   *ticket = 0;
   if (!e) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
@@ -72,7 +68,7 @@ static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
 }
 
 static bool mpi_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
-  const tt_out_end *e = out_of(of(w), peer, lane);
+  const tt_out_end *e = out_of(tt_mpi_of(w), peer, lane);
   return (int32_t)(e->over - ticket) >= 0;
 }
 
@@ -154,11 +150,11 @@ static tutti_status paper_came(tt_mpi *m, tt_in_end *e, size_t bytes) {
 }
 
 static size_t mpi_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
-  tt_in_end *e = in_of(of(w), peer, lane);
+  tt_in_end *e = in_of(tt_mpi_of(w), peer, lane);
   if (!e) return 0;
   const tt_piece *p = &e->queue[e->first];
   if (!e->n || p->slot >= 0) {
-    listen(of(w), e);
+    listen(tt_mpi_of(w), e);
     return 0;
   }
   *stamp = p->paper->head.record.stamp;
@@ -166,7 +162,7 @@ static size_t mpi_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
 }
 
 static void mpi_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n) {
-  tt_in_end *e = in_of(of(w), peer, lane);
+  tt_in_end *e = in_of(tt_mpi_of(w), peer, lane);
   if (!e) return;
   e->stamp = stamp;
   e->to = to;
@@ -174,13 +170,13 @@ static void mpi_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to,
 }
 
 static const void *mpi_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
-  const tt_in_end *e = in_of(of(w), peer, lane);
+  const tt_in_end *e = in_of(tt_mpi_of(w), peer, lane);
   (void)n, (void)status;
   return e->queue[e->first].at + e->used;
 }
 
 static void mpi_release(tt_wire *w, int peer, int lane, size_t n) {
-  tt_mpi *m = of(w);
+  tt_mpi *m = tt_mpi_of(w);
   tt_in_end *e = in_of(m, peer, lane);
   tt_piece *p = &e->queue[e->first];
   e->used += n;
@@ -228,7 +224,7 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
 }
 
 tutti_status tt_mpi_poll(tt_wire *w, bool *moved) {
-  tt_mpi *m = of(w);
+  tt_mpi *m = tt_mpi_of(w);
   tutti_net_done done[DONE];
   int n = DONE;
   tutti_status status = TUTTI_OK;
@@ -262,7 +258,7 @@ bool tt_mpi_threads(const tt_wire *w) {
 
 static bool mpi_drained(tt_wire *w) {
   bool moved = false;
-  return tt_mpi_poll(w, &moved) || of(w)->sending == 0;
+  return tt_mpi_poll(w, &moved) || tt_mpi_of(w)->sending == 0;
 }
 
 /* ---- the rest of the table ---- */
@@ -270,18 +266,17 @@ static bool mpi_drained(tt_wire *w) {
 /* The communicator is over: nothing comes into the callers' memory any more. What is
  * on its way out of it gets a moment. */
 static bool mpi_settle(tt_wire *w) {
-  tt_mpi *m = of(w);
+  tt_mpi *m = tt_mpi_of(w);
   for (int i = 0; i < m->top && !m->failed; i++)
     if (m->slots[i].kind == BYTES_IN && m->net.cancel(m->net.self, i) == 0) tt_slot_give(m, i);
   bool moved = false;
-  for (const double since = tt_mpi_seconds();
-       m->sending && !m->failed && tt_mpi_seconds() - since < 1;)
+  for (const double since = tt_seconds(); m->sending && !m->failed && tt_seconds() - since < 1;)
     if (tt_mpi_poll(w, &moved)) break;
   return true;
 }
 
 static bool mpi_enter(tt_wire *w) {
-  return !of(w)->aborted;
+  return !tt_mpi_of(w)->aborted;
 }
 static void mpi_leave(tt_wire *w) {
   (void)w;
@@ -309,11 +304,11 @@ static bool mpi_alive(tt_wire *w, int peer) {
 }
 
 static long mpi_pid(tt_wire *w, int peer) {
-  return of(w)->pids ? (long)of(w)->pids[peer] : 0;
+  return tt_mpi_of(w)->pids ? (long)tt_mpi_of(w)->pids[peer] : 0;
 }
 
 tutti_status tt_mpi_pids(tt_wire *w, const int64_t *pids) {
-  tt_mpi *m = of(w);
+  tt_mpi *m = tt_mpi_of(w);
   const size_t bytes = (size_t)w->ranks * sizeof *pids;
   m->pids = malloc(bytes);
   if (!m->pids) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);
@@ -322,7 +317,7 @@ tutti_status tt_mpi_pids(tt_wire *w, const int64_t *pids) {
 }
 
 tutti_status tt_mpi_split(tt_wire *w, int color, int key, tutti_net *net) {
-  tt_mpi *m = of(w);
+  tt_mpi *m = tt_mpi_of(w);
   if (m->failed || m->net.split(m->net.self, color, key, net))
     return tt_mpi_failed(m, "make another communicator", -1);
   m->splits++;
@@ -331,7 +326,7 @@ tutti_status tt_mpi_split(tt_wire *w, int color, int key, tutti_net *net) {
 }
 
 static void *mpi_alloc(tt_wire *w, size_t bytes) {
-  tt_mpi *m = of(w);
+  tt_mpi *m = tt_mpi_of(w);
   tt_given *entry = bytes > PTRDIFF_MAX - 4096 ? NULL : malloc(sizeof *entry);
   void *at = entry ? aligned_alloc(4096, tt_round_up(tt_max(bytes, 1), 4096)) : NULL;
   if (!at) {
@@ -345,7 +340,7 @@ static void *mpi_alloc(tt_wire *w, size_t bytes) {
 }
 
 static bool mpi_free(tt_wire *w, void *at) {
-  for (tt_given **link = &of(w)->given; *link; link = &(*link)->next) {
+  for (tt_given **link = &tt_mpi_of(w)->given; *link; link = &(*link)->next) {
     tt_given *entry = *link;
     if (entry->at != at) continue;
     *link = entry->next;
@@ -376,7 +371,7 @@ static void free_end(tt_mpi *m, tt_in_end *e) {
 }
 
 static void mpi_close(tt_wire *w) {
-  tt_mpi *m = of(w);
+  tt_mpi *m = tt_mpi_of(w);
   bool moved = false;
   if (!m->failed) tt_mpi_poll(w, &moved);
   end_requests(m);

@@ -133,7 +133,6 @@ tt_paper *tt_paper_take(tt_mpi *m); /* NULL: out of memory */
 void tt_paper_give(tt_mpi *m, tt_paper *p);
 char *tt_landing_take(tt_mpi *m); /* MPI_PIECE bytes; NULL: out of memory */
 void tt_landing_give(tt_mpi *m, void *at);
-double tt_mpi_seconds(void);
 
 /* ---- what ranks tell each other besides (mpi_talk.c) ---- */
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "mpi_parts.h"
 
@@ -82,10 +81,4 @@ void tt_landing_give(tt_mpi *m, void *at) {
   if (!at) return;
   memcpy(at, &m->landings, sizeof m->landings);
   m->landings = at;
-}
-
-double tt_mpi_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }

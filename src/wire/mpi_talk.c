@@ -117,8 +117,8 @@ void tt_mpi_inquire(tt_wire *w, uint32_t seq) {
   snprintf(kept, sizeof kept, "%s", tutti_error());
   m->answers = 0;
   for (int peer = 0; peer < w->ranks; peer++) ask(m, peer, seq);
-  for (const double since = tt_mpi_seconds();
-       m->answers < w->ranks - 1 && tt_mpi_seconds() - since < 1;)
+  for (const double since = tt_seconds();
+       m->answers < w->ranks - 1 && tt_seconds() - since < 1;)
     if (m->aborted || tt_mpi_poll(w, &moved)) break;
   tt_fail(TUTTI_ERR_MISMATCH, "%s", kept);
 }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shm_room.h"
@@ -38,23 +37,17 @@ tt_copies tt_copies_wanted(void) {
   return TT_COPIES_CHEAPEST;
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The better of three runs: copy n bytes by the processor, or by the system. */
 static double trial(char *to, const char *from, size_t n, bool remote) {
   double best = 1;
   for (int k = 0; k < 3; k++) {
-    double since = seconds();
+    double since = tt_seconds();
     if (!remote)
       memcpy(to, from, n);
     else if (tt_remote_read(getpid(), (uint64_t)(uintptr_t)from, to, n))
       return 1;
     __asm__ volatile("" : : "r"(to) : "memory");
-    double took = seconds() - since;
+    double took = tt_seconds() - since;
     if (took < best) best = took;
   }
   return best;
