@@ -8,7 +8,7 @@
  * bytes, MPI's us, tutti's us (medians over the rounds, of the slowest rank), the median of
  * the rounds' ratios MPI / tutti, and the plan that tutti ran.
  *
- * The second prints alpha and beta as TUTTI_PROFILE reads them; other figures stay as built in.
+ * The second prints figures as TUTTI_PROFILE reads them; others stay as built in.
  * Both end with a line `done`, before MPI_Finalize: there MPICH 4.0 over UCX can hang.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
@@ -120,43 +120,79 @@ static void beside(const timing_plan *plan) {
 /* ---- the figures of the network ----
  *
  * A message to the next host, while one comes from the host before, is what a step of a
- * schedule is. Two hosts play alone, the others asleep: alpha. Then all hosts at once,
- * one rank each. Where hosts share processors (and here they do) that takes longer, by
- * the cores' time for all those messages at both ends: processor. As much of alpha was a
- * core's time at one end or the other, and is not counted twice. The other ranks of a
- * host wait then as they do in a collective, and keep out of its link: price shares it out.
+ * schedule is. One to every other host at once takes longer by what a message more takes: of
+ * a port, alpha; or, where hosts share processors (and here they do), of a core at either
+ * end, processor. That they do is seen by two hosts that play alone, the others asleep. What
+ * the first takes besides is delay: the way, and turns of the scheduler. The other ranks of
+ * a host sleep, and keep out of its link: price shares it out.
  *
  * The stream is of messages below the size from which MPIs ask first whether they may
- * send (64 KiB in Open MPI over TCP). */
+ * send (64 KiB in Open MPI over TCP): beta. After a rest a shaped link lets more through: burst. */
 
-enum { SMALL = 4, PIECE = 32768, WINDOW = 4, PIECES = 32, FITS = 9 };
+enum { SMALL = 4, PIECE = 32768, WINDOW = 4, PIECES = 32, FITS = 9, MOST_HOSTS = 64 };
 
-/* `pieces` messages of so many bytes, at most WINDOW of them on their way. */
-static void exchange(MPI_Comm line, char *out, char *in, int bytes, int pieces) {
+typedef struct figures_run {
+  MPI_Comm line; /* one rank of each host */
+  int at, of;
+  char *out, *in;
+} figures_run;
+
+/* PIECES messages to the next host, at most WINDOW of them on their way. */
+static void stream(const figures_run *f) {
   MPI_Request r[WINDOW][2];
   MPI_Status status[2];
-  int at, of;
-  MPI_Comm_rank(line, &at);
-  MPI_Comm_size(line, &of);
-  for (int i = 0; i < pieces + WINDOW; i++) {
+  for (int i = 0; i < PIECES + WINDOW; i++) {
     const int w = i % WINDOW;
-    if (i >= WINDOW && i - WINDOW < pieces) MPI_Waitall(2, r[w], status);
-    if (i >= pieces) continue;
-    MPI_Irecv(in + w * PIECE, bytes, MPI_BYTE, (at + of - 1) % of, 0, line, &r[w][0]);
-    MPI_Isend(out + w * PIECE, bytes, MPI_BYTE, (at + 1) % of, 0, line, &r[w][1]);
+    if (i >= WINDOW) MPI_Waitall(2, r[w], status);
+    if (i >= PIECES) continue;
+    MPI_Irecv(f->in + w * PIECE, PIECE, MPI_BYTE, (f->at + f->of - 1) % f->of, 0, f->line,
+              &r[w][0]);
+    MPI_Isend(f->out + w * PIECE, PIECE, MPI_BYTE, (f->at + 1) % f->of, 0, f->line, &r[w][1]);
   }
 }
 
-static double exchanges(MPI_Comm line, char *out, char *in, int bytes, int pieces) {
+/* A small message to each of the next `peers` hosts. */
+static void exchange(const figures_run *f, int peers) {
+  MPI_Request r[2 * MOST_HOSTS];
+  MPI_Status status[2 * MOST_HOSTS];
+  for (int k = 1; k <= peers; k++) {
+    const int to = (f->at + k) % f->of, from = (f->at + f->of - k) % f->of;
+    MPI_Irecv(f->in + k * SMALL, SMALL, MPI_BYTE, from, 0, f->line, &r[2 * k - 2]);
+    MPI_Isend(f->out, SMALL, MPI_BYTE, to, 0, f->line, &r[2 * k - 1]);
+  }
+  MPI_Waitall(2 * peers, r, status);
+}
+
+static double seconds_of(const figures_run *f, int peers, long n) {
+  MPI_Barrier(f->line);
+  const double from = timing_now();
+  for (long i = 0; i < n; i++) {
+    if (peers)
+      exchange(f, peers);
+    else
+      stream(f);
+  }
+  double took = (timing_now() - from) / (double)n;
+  MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, f->line);
+  return took;
+}
+
+/* Median s of an exchange with so many peers; of a stream, for none. */
+static double seconds(const figures_run *f, int peers) {
   double each[FITS], once = 1e-2;
   for (int k = -2; k < FITS; k++) {
-    const long n = timing_fit(0.1, once);
-    MPI_Barrier(line);
-    const double from = timing_now();
-    for (long i = 0; i < n; i++) exchange(line, out, in, bytes, pieces);
-    once = (timing_now() - from) / (double)n;
-    MPI_Allreduce(MPI_IN_PLACE, &once, 1, MPI_DOUBLE, MPI_MAX, line);
+    once = seconds_of(f, peers, timing_fit(0.1, once));
     if (k >= 0) each[k] = once;
+  }
+  return timing_median(each, FITS);
+}
+
+/* Median s of one stream after a rest. */
+static double rested(const figures_run *f) {
+  double each[FITS];
+  for (int k = 0; k < FITS; k++) {
+    usleep(50000);
+    each[k] = seconds_of(f, 0, 1);
   }
   return timing_median(each, FITS);
 }
@@ -169,47 +205,63 @@ static void sleep_until_all(MPI_Comm of) {
   while (MPI_Test(&r, &here, MPI_STATUS_IGNORE), !here) usleep(5000);
 }
 
-static double alone(MPI_Comm line, char *out, char *in) {
-  MPI_Comm two;
-  int at;
+static double alone(const figures_run *f) {
+  figures_run two = *f;
+  two.of = 2;
   double alpha = 0;
-  MPI_Comm_rank(line, &at);
-  MPI_Comm_split(line, at < 2 ? 0 : MPI_UNDEFINED, at, &two);
-  if (at < 2) alpha = exchanges(two, out, in, SMALL, 1);
-  if (at < 2) MPI_Comm_free(&two);
+  MPI_Comm_split(f->line, f->at < 2 ? 0 : MPI_UNDEFINED, f->at, &two.line);
+  if (f->at >= 2) return 0;
+  alpha = seconds(&two, 1);
+  MPI_Comm_free(&two.line);
   return alpha;
+}
+
+static double above(double a, double b) {
+  return a > b ? a - b : 0;
+}
+
+static void print_figures(const figures_run *f, double alone_, double one, double all, double many,
+                          double once) {
+  const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN), bytes = (double)PIECES * PIECE;
+  const int shared = one > 1.5 * alone_;
+  const double more = f->of > 2 ? above(all, one) / (f->of - 2) : one; /* of one more message */
+  const double alpha = shared ? 0 : more, processor = shared ? more * cores / (2 * f->of) : 0;
+  const double delay = above(one, more), burst = above(bytes, once * bytes / many);
+  printf(
+      "# %d hosts, all of which send and receive at once\n"
+      "# a message of %d B: %.4g s; all hosts one each: %.4g; one to each other host: %.4g\n"
+      "alpha = %.4g  # s: of a port, for a message more at once, where hosts have their own cores\n"
+      "processor = %.4g  # s: of a core, for one at either end, where they share them\n"
+      "delay = %.4g  # s: what a message takes besides\n"
+      "beta = %.4g  # s/B: a stream of messages of %d B\n"
+      "burst = %.0f  # B: what the stream had saved after a rest\n",
+      f->of, SMALL, alone_, one, all, alpha, processor, delay, many / bytes, PIECE,
+      burst >= PIECE ? burst : 0);
 }
 
 static void fit(void) {
   static char out[WINDOW * PIECE], in[WINDOW * PIECE];
-  MPI_Comm node, line;
-  int on_node, hosts;
+  figures_run f = {.out = out, .in = in};
+  MPI_Comm node;
+  int on_node;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &on_node);
-  MPI_Comm_split(MPI_COMM_WORLD, on_node ? MPI_UNDEFINED : 0, rank, &line);
+  MPI_Comm_split(MPI_COMM_WORLD, on_node ? MPI_UNDEFINED : 0, rank, &f.line);
   double alpha = 0;
   if (on_node == 0) {
-    MPI_Comm_size(line, &hosts);
-    check(hosts > 1, "fit", "needs ranks on two hosts or more");
-    alpha = alone(line, out, in);
+    MPI_Comm_rank(f.line, &f.at);
+    MPI_Comm_size(f.line, &f.of);
+    check(f.of > 1 && f.of <= MOST_HOSTS, "fit", "needs ranks on 2 to 64 hosts");
+    alpha = alone(&f);
+  }
+  if (on_node == 0) sleep_until_all(f.line);
+  if (on_node == 0) {
+    const double one = seconds(&f, 1), all = seconds(&f, f.of - 1), many = seconds(&f, 0),
+                 once = rested(&f);
+    if (rank == 0) print_figures(&f, alpha, one, all, many, once);
+    MPI_Comm_free(&f.line);
   }
   sleep_until_all(MPI_COMM_WORLD);
-  if (on_node == 0) {
-    const double together = exchanges(line, out, in, SMALL, 1),
-                 cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    const double many = exchanges(line, out, in, PIECE, PIECES) / PIECES;
-    const double processor = together > 1.5 * alpha ? together * cores / (2 * hosts) : 0;
-    if (rank == 0)
-      printf(
-          "# %d hosts, all of which send and receive at once\n"
-          "alpha = %.4g  # s: what is left of %.4g for a message of %d B; %.4g for all at once\n"
-          "processor = %.4g  # s: of a core, for a message at either end\n"
-          "beta = %.4g  # s/B: a stream of messages of %d B\n",
-          hosts, alpha > processor ? alpha - processor : 0, alpha, SMALL, together, processor,
-          many / PIECE, PIECE);
-    MPI_Comm_free(&line);
-  }
-  MPI_Barrier(MPI_COMM_WORLD);
   MPI_Comm_free(&node);
 }
 

@@ -111,9 +111,9 @@ class Network:
 
 
 def head(net, layout, figures):
-    return ("\n%s ranks per host: %s, %g Mbit/s, %s; fitted: alpha %.1f us, beta %.1f ns/B; us\n"
+    return ("\n%s ranks per host: %s, %g Mbit/s, %s; fitted: delay %.1f us, beta %.1f ns/B; us\n"
             "%8s %12s %12s %8s %12s %12s  %s" %
-            (layout.replace("x", " hosts, "), NAMES[net.mpi], net.rate, net.plan[0], 1e6 * figures["alpha"],
+            (layout.replace("x", " hosts, "), NAMES[net.mpi], net.rate, net.plan[0], 1e6 * figures["delay"],
              1e9 * figures["beta"], "bytes", NAMES[net.mpi], "tutti", "ratio", "floor", "tutti/floor", "plan"))
 
 

@@ -57,7 +57,7 @@ open_mpi() {
 }
 
 mpich() {
-  local nodes
+  local nodes p
   for nodes in - $apart; do
     over mpich 2 "$nodes" mp_cover
     over mpich 2 "$nodes" mp_scenes
@@ -66,6 +66,9 @@ mpich() {
   done
   over mpich 1 - mp_cover
   over mpich 1 - mpi_wrong
+  for p in 3 4 5 6 7 8 9; do
+    for nodes in - $apart 0,0,1; do over mpich $p "$nodes" mpi_few; done
+  done
 }
 
 whole() { # MPI

@@ -18,7 +18,7 @@ static const double alpha = 3e-5, beta = 1e-8, gamma_ = 2e-10;
 static tt_profile flat(int P) {
   tt_profile p;
   tt_profile_flat(&p, P);
-  p.reach[0] = (tt_reach){alpha, 0, beta, 0};
+  p.reach[0] = (tt_reach){.alpha = alpha, .beta = beta};
   p.gamma = gamma_;
   return p;
 }
@@ -41,8 +41,8 @@ static void build_few(const char *name, tt_ask ask, tt_sched **all) {
 }
 
 /* The time of an algorithm, all ranks played, or one for all. */
-static tt_terms terms_of(const char *name, tutti_coll coll, const tt_profile *profile,
-                         bool uniform, double bytes) {
+static tt_terms terms_of(const char *name, tutti_coll coll, const tt_profile *profile, bool uniform,
+                         double bytes) {
   const tt_ask ask = {.coll = coll, .ranks = profile->ranks};
   tt_sched **all = uniform ? calloc((size_t)ask.ranks, sizeof *all) : NULL;
   tt_terms terms;
@@ -60,8 +60,7 @@ static tt_terms terms_of(const char *name, tutti_coll coll, const tt_profile *pr
 
 static double time_of(const char *name, const tt_profile *profile, double bytes) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = profile->ranks};
-  const bool uniform =
-      tt_algo_uniform(name, &ask, profile->levels > 1 ? &profile->tree : NULL);
+  const bool uniform = tt_algo_uniform(name, &ask, profile->levels > 1 ? &profile->tree : NULL);
   return terms_of(name, TUTTI_ALLREDUCE, profile, uniform, bytes).time;
 }
 
@@ -144,16 +143,15 @@ static void the_optimal_number_of_steps_comes_out(void **state) {
       tt_choice choice;
       tt_offer o;
       const tt_problem p = {TUTTI_ALLREDUCE, (uint64_t)m, 0, 0};
-      assert_int_equal(
-          tt_wish_parse("^consistent;^tree;^bruck;^multiplying;^elimination;^doubling;"
-                        "^rabenseifner;^halving-doubling;^naive;^one-shot;^two-shot",
-                        P, &wish),
-          TUTTI_OK);
+      assert_int_equal(tt_wish_parse("^consistent;^tree;^bruck;^multiplying;^elimination;^doubling;"
+                                     "^rabenseifner;^halving-doubling;^naive;^one-shot;^two-shot",
+                                     P, &wish),
+                       TUTTI_OK);
       assert_int_equal(tt_choose(c, &p, &wish, &choice), TUTTI_OK);
       int r = strcmp(choice.name, "fold(halving)") == 0 ? 0 : L;
       sscanf(choice.name, "generalized(r=%d)", &r);
-      const double formula = log2(alpha / (m * (beta + 2 * gamma_))) +
-                             log2(P / ((log2(P) - 1) * log(2)));
+      const double formula =
+          log2(alpha / (m * (beta + 2 * gamma_))) + log2(P / ((log2(P) - 1) * log(2)));
       const double nearest = fmin(fmax(formula, 0), L);
       const bool all_of_them = r == L && paper(P, L, m) < 1.02 * paper(P, (int)(nearest + 0.5), m);
       if (choice.slices == 1 && fabs(r - nearest) > 1.01 && !all_of_them)
@@ -180,7 +178,7 @@ static tt_profile levels(const char *text, const double *width, bool torus) {
   p.tree = tree;
   p.levels = tree.levels;
   p.torus = torus;
-  for (int l = 0; l < p.levels; l++) p.reach[l] = (tt_reach){alpha, 0, 1 / width[l], 0};
+  for (int l = 0; l < p.levels; l++) p.reach[l] = (tt_reach){.alpha = alpha, .beta = 1 / width[l]};
   return p;
 }
 
@@ -231,8 +229,7 @@ static void equation_7(void **state) {
       inner.reach[0] = p.reach[1];
       outer.reach[0] = p.reach[0];
       inner.gamma = outer.gamma = 0;
-      const double halving =
-          terms_of("fold(halving)", TUTTI_REDUCE_SCATTER, &inner, false, m).time;
+      const double halving = terms_of("fold(halving)", TUTTI_REDUCE_SCATTER, &inner, false, m).time;
       const double ring = terms_of("fold(ring)", TUTTI_REDUCE_SCATTER, &inner, false, m).time;
       const double leaders = terms_of("fold(ring)", TUTTI_ALLREDUCE, &outer, false, m).time;
       const double formula = 2 * halving_time(size, m, width[1]) +
@@ -268,8 +265,8 @@ static void equations_8_to_10(void **state) {
       char name[100];
       snprintf(name, sizeof name, "blueconnect(%s,%s)", text, ring ? "ring" : "halving");
       about(torus ? "10" : "9", p.ranks, m, time_of(name, &p, m), formula);
-      about("9, all ranks", p.ranks, m,
-            terms_of(name, TUTTI_ALLREDUCE, &p, false, m).time, formula);
+      about("9, all ranks", p.ranks, m, terms_of(name, TUTTI_ALLREDUCE, &p, false, m).time,
+            formula);
     }
 }
 
@@ -330,11 +327,12 @@ static void parts_add_up_to_the_time(void **state) {
 static void curves_follow_the_play(void **state) {
   (void)state;
   for (int P = 2; P <= 30; P += 7)
-    for (int i = 0; tt_algo_at(i); i++) {
-      const char *name = tt_algo_at(i)->name;
+    for (int i = 0; tt_algo_at(i / 2); i++) {
+      const char *name = tt_algo_at(i / 2)->name;
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
-      const tt_profile p = flat(P);
+      tt_profile p = flat(P);
       tt_sched **all;
+      p.reach[0].burst = i % 2 ? 1e5 : 0;
       tt_curve curve;
       tt_terms t;
       if (tt_algo_build_all(name, &ask, &all)) continue;
@@ -349,6 +347,31 @@ static void curves_follow_the_play(void **state) {
       tt_play_free(play);
       tt_sched_free_all(all, P);
     }
+}
+
+/* What a link lets through at once takes no time of a message, but of all that follow each
+ * other the link's, also where one rank is played for all. */
+static void a_burst_is_owed(void **state) {
+  static const char *const some_of[] = {"fold(ring)", "fold(halving)", "two-shot", "doubling",
+                                        "naive"};
+  (void)state;
+  for (size_t i = 0; i < sizeof some_of / sizeof *some_of; i++)
+    for (int uniform = 0; uniform < (i < 3 ? 2 : 1); uniform++)
+      for (double m = 64; m < 1e9; m *= 16) {
+        tt_profile p = flat(12);
+        p.gamma = 0;
+        const double plain = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m).time;
+        const double latency = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, 0).time;
+        p.reach[0].burst = 1e12;
+        const tt_terms t = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m);
+        const double sent = i < 3 ? 2 * 11. / 12 : i == 3 ? 4 : 11; /* vectors, by the busiest */
+        about(some_of[i], 12, m, t.time, tt_made_up(sent * m * beta, latency));
+        about("as a line", 12, m, t.fixed + t.slope * m, t.time);
+        p.reach[0].burst = 1e5;
+        const double some = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m).time;
+        assert_true(some <= plain * 1.25 && some >= 0.999999 * sent * m * beta);
+        if (m > 1e8) assert_true(fabs(some - plain) < 0.01 * plain);
+      }
 }
 
 /* Ports, half duplex, the processor: each moves the time the way it must. */
@@ -384,12 +407,14 @@ static void figures_read_back(void **state) {
   tt_text t = {0};
   (void)state;
   tt_machine_shm(&m);
-  assert_int_equal(tt_machine_parse(&m, "node.alpha=1.5us, node.beta = 10Gbit/s\n# x\n gamma=3e-11 "
-                                        "# y\nports=2,half=1,rack.beta=1GiB/s",
+  assert_int_equal(tt_machine_parse(&m,
+                                    "node.alpha=1.5us, node.beta = 10Gbit/s\n# x\n gamma=3e-11 "
+                                    "# y\nports=2,half=1,rack.beta=1GiB/s,burst=128KiB",
                                     "test"),
                    TUTTI_OK);
   assert_true(m.level[0].is.alpha == 1.5e-6 && m.level[0].is.beta == 8 / 10e9 && m.ports == 2);
   assert_true(m.level[1].is.beta == 1 / 1073741824.0 && m.level[1].is.alpha < 0);
+  assert_true(m.net.burst == 131072 && m.level[0].is.burst < 0);
   tt_machine_print(&t, &m);
   tt_machine_net(&again);
   again.levels = 0;
@@ -442,6 +467,7 @@ int main(void) {
       cmocka_unit_test(one_rank_stands_for_all),
       cmocka_unit_test(parts_add_up_to_the_time),
       cmocka_unit_test(curves_follow_the_play),
+      cmocka_unit_test(a_burst_is_owed),
       cmocka_unit_test(figures_move_the_time_their_way),
       cmocka_unit_test(figures_read_back),
       cmocka_unit_test(wrong_figures_say_where),

@@ -10,9 +10,9 @@ tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
-  /* Nobody drives a communicator that is not listed, so a store will do; two threads
-   * that use one at once are not always caught. */
-  bool alone = !comm->listed && atomic_load_explicit(&comm->busy, memory_order_acquire) == 0;
+  /* Nobody drives a communicator that is not listed (and over a network tells of an abort),
+   * so a store will do; two threads that use one at once are not always caught. */
+  bool alone = !comm->net && !comm->listed && atomic_load_explicit(&comm->busy, memory_order_acquire) == 0;
   if (alone) atomic_store_explicit(&comm->busy, 1, memory_order_relaxed);
   for (int is_free = 0; !alone && !atomic_compare_exchange_weak(&comm->busy, &is_free, 1);
        is_free = 0) {
@@ -27,6 +27,23 @@ tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
   status = tt_fail(comm->broken, "%s", comm->why);
   tt_comm_leave(comm);
   return status;
+}
+
+void tt_comm_tell_abort(tutti_comm *comm) {
+  int asked = 2;
+  if (atomic_compare_exchange_strong(&comm->abort, &asked, 3))
+    comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, comm->abort_why);
+}
+
+/* A network is called by one thread at a time: who is inside tells what others ask for. Who asks
+ * just after that comes in itself, or is seen here. */
+void tt_comm_leave_net(tutti_comm *comm) {
+  for (int is_free = 0; !is_free;) {
+    tt_comm_tell_abort(comm);
+    atomic_store(&comm->busy, 0);
+    if (atomic_load(&comm->abort) != 2) return;
+    if (!atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) return;
+  }
 }
 
 int tutti_comm_rank(const tutti_comm *comm) {
@@ -79,7 +96,15 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
   char text[120];
   snprintf(text, sizeof text, "rank %d aborted: %.100s", comm->rank,
            reason ? reason : "no reason given");
-  comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, text);
+  if (!tt_over_net(comm)) {
+    comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, text);
+    return TUTTI_OK;
+  }
+  int is_free = 0, none = 0;
+  if (!atomic_compare_exchange_strong(&comm->abort, &none, 1)) return TUTTI_OK; /* it was asked */
+  memcpy(comm->abort_why, text, sizeof text);
+  atomic_store(&comm->abort, 2);
+  if (atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) tt_comm_leave(comm);
   return TUTTI_OK;
 }
 

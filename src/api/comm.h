@@ -134,6 +134,8 @@ struct tutti_comm {
   char *windows;      /* a window per place, for what is packed; NULL until there is any */
   size_t alone_from;  /* bytes that are worth an operation of their own; 0: not known yet */
   atomic_int busy;    /* 0 free, 1 its caller, 2 driven from elsewhere */
+  atomic_int abort;   /* over messages: 0, 1 being written, 2 to be told by who is inside, 3 told */
+  char abort_why[120];
   atomic_bool listed; /* others may drive it: it has requests in flight */
   tutti_comm *next_listed;
 };
@@ -172,9 +174,15 @@ tutti_status tt_topology_read(const char *value, char **text, char *name, size_t
 /* ---- entering and leaving ---- */
 
 tutti_status tt_comm_enter(tutti_comm *comm, const char *function);
+void tt_comm_leave_net(tutti_comm *comm);
 static inline void tt_comm_leave(tutti_comm *comm) {
-  atomic_store_explicit(&comm->busy, 0, memory_order_release);
+  if (comm->net)
+    tt_comm_leave_net(comm);
+  else
+    atomic_store_explicit(&comm->busy, 0, memory_order_release);
 }
+/* Tells the other ranks of an abort, if one was asked for. `busy` is held. */
+void tt_comm_tell_abort(tutti_comm *comm);
 
 /* How the ranks of several nodes sit, whose cores have so many ranks each, at most; the same on
  * all ranks. Once, before anything runs (arrange.c). */

@@ -203,6 +203,7 @@ static bool drive_operations(tutti_comm *comm) {
 /* One pass over a communicator's operations, in start order; if they can not go on, one
  * over its network, which may yield. */
 static bool drive(tutti_comm *comm) {
+  if (atomic_load_explicit(&comm->abort, memory_order_relaxed) == 2) tt_comm_tell_abort(comm);
   if (comm->wire->ops->aborted(comm->wire, NULL, 0)) hear_abort(comm);
   bool moved = !comm->stuck && drive_operations(comm);
   if (tt_over_net(comm) && !moved) tt_net_progress(comm, &moved);

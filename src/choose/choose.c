@@ -150,21 +150,25 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
 
 /* ---- choosing ---- */
 
-/* The cheapest candidate that costs more than `passed`, or as much and stands behind it;
- * NULL if there is none. */
+/* Is x the cheaper one? Of those that fill a link alike, to seven digits, the one that sends
+ * fewer messages; then what stands first. */
+static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
+  const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
+  if (a != b) return a < b;
+  return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
+}
+
+/* The cheapest candidate that comes after `passed`, which may be NULL; NULL if there is none. */
 static tt_candidate *cheapest(const tt_candidates *list, const tt_problem *p, const tt_wish *wish,
                               const tt_candidate *passed) {
-  const double least = passed ? tt_curve_at(&passed->curve, (double)p->bytes) : -1;
+  const double bytes = (double)p->bytes;
   tt_candidate *best = NULL;
-  double price = 0;
   for (int i = 0; i < list->n; i++) {
     tt_candidate *x = &list->at[i];
-    if (!x->possible) continue;
-    const double at = tt_curve_at(&x->curve, (double)p->bytes);
-    if (at < least || (at == least && x <= passed) || (best && at >= price)) continue;
+    if (!x->possible || (passed && !cheaper(passed, x, bytes))) continue;
+    if (best && !cheaper(x, best, bytes)) continue;
     if (wish->n && tt_wish_forbids(wish, x->name, p->bytes)) continue;
     best = x;
-    price = at;
   }
   return best;
 }
@@ -181,8 +185,7 @@ double tt_seconds_to_pack(const tt_chooser *c) {
   return 4 * c->profile.copy; /* read and written, twice */
 }
 
-tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish,
-                       tt_choice *choice) {
+tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, tt_choice *choice) {
   const char *wished = tt_wish_for(wish, p->bytes);
   *choice = (tt_choice){.name = wished, .slices = 1, .wished = wished};
   if (wished) {

@@ -8,6 +8,8 @@
  * Invariant  exact where the order of events is fixed, for then the time is the greatest
  *            of lines; else close, for it is exact at every size that was played.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
 #include "play.h"
 
 /* Bytes. Without any, all that is ready is ready at once, and goes in no natural order. */
@@ -21,9 +23,8 @@ static double at(line l, double bytes) {
   return l.fixed + l.slope * bytes;
 }
 
-/* Both are at least 0. */
 static bool same(double a, double b) {
-  return a - b <= 1e-9 * a && b - a <= 1e-9 * b;
+  return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b));
 }
 
 /* Between two sizes, far from both: as many times the one as the other is of it, to a factor
@@ -40,7 +41,7 @@ static bool near(double a, double b) {
 
 static bool line_at(tt_play *play, double bytes, line *l) {
   tt_terms terms;
-  if (!tt_play_at(play, bytes, &terms)) return false;
+  if (!tt_play_unbound(play, bytes, &terms)) return false;
   *l = (line){terms.fixed, terms.slope};
   return true;
 }
@@ -86,7 +87,9 @@ static bool between(tt_play *play, tt_curve *c, double lo, line a, double hi, li
 
 bool tt_price_curve(tt_play *play, tt_curve *curve) {
   line a, b;
-  *curve = (tt_curve){.link = play->link_slope};
+  *curve = (tt_curve){.link = play->link_slope,
+                      .saves = tt_play_saves(play),
+                      .messages = tt_play_busiest(play).messages};
   if (!line_at(play, shortest, &a) || !line_at(play, longest, &b)) return false;
   add(curve, 0, a);
   const uint32_t events = tt_play_events(play);

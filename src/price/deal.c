@@ -201,7 +201,11 @@ static bool share_links(tt_play *play, const uint32_t *things, const uint32_t *r
 }
 
 static void bound_by(tt_play *play, double carried, int level) {
-  const double slope = carried * play->profile.reach[level].beta;
+  const tt_profile *profile = &play->profile;
+  const tt_reach *reach = &profile->reach[level];
+  if (level == profile->levels - 1) carried /= profile->ports;
+  if (carried > 0) play->saved[level] = reach->burst / carried;
+  const double slope = carried * reach->beta;
   if (slope <= play->link_slope) return;
   play->link_slope = slope;
   play->link_level = (uint8_t)level;
@@ -213,13 +217,14 @@ static bool bound_by_links(tt_play *play, const uint32_t *things, int level) {
   const size_t ranks = (size_t)profile->ranks;
   const uint32_t *thing = things + (size_t)owner(profile, level) * ranks;
   const size_t n = thing[ranks - 1] + 1;
+  const size_t inwards = profile->half && level == profile->levels - 1 ? 0 : n;
   double *sum = calloc(2 * n, sizeof *sum), most = 0;
   if (!sum) return false;
   for (uint32_t i = 0; i < play->deals; i++) {
     const tt_deal *d = &play->deal[i];
     if (d->level > level) continue;
     sum[thing[d->sender]] += d->share;
-    sum[n + thing[d->reader]] += d->share;
+    sum[inwards + thing[d->reader]] += d->share;
   }
   for (size_t k = 0; k < 2 * n; k++)
     if (sum[k] > most) most = sum[k];
@@ -233,6 +238,7 @@ static void bound_by_own(tt_play *play, int level) {
   double sum = 0;
   for (uint32_t i = 0; i < play->deals; i++)
     if (play->deal[i].level <= level) sum += play->deal[i].share;
+  if (play->profile.half && level == play->profile.levels - 1) sum *= 2;
   bound_by(play, sum * sharers(&play->profile, level), level);
 }
 
@@ -245,13 +251,14 @@ static int level_between(const tt_profile *profile, const uint32_t *things, cons
   return l;
 }
 
-/* One rank played for all: all that share a link cross it at once. */
+/* One rank played for all: all that share a link cross it at once. A rank's own link is its
+ * ports, which are busy all the time that it needs, unless it lets bytes through at once. */
 bool tt_play_links(tt_play *play) {
   const tt_profile *profile = &play->profile;
-  const int last = profile->levels - 1;
-  uint32_t *things = last ? find_things(profile) : NULL;
+  const int last = profile->levels - 1, bounds = last + (profile->reach[last].burst > 0);
+  uint32_t *things = bounds ? find_things(profile) : NULL;
   uint32_t *round = last ? malloc(((size_t)play->deals + 1) * sizeof *round) : NULL;
-  bool ok = (things && round) || !last;
+  bool ok = (things || !bounds) && (round || !last);
   for (uint32_t i = 0; ok && i < play->deals; i++) {
     tt_deal *d = &play->deal[i];
     d->level = last ? (uint8_t)level_between(profile, things, d) : 0;
@@ -260,11 +267,15 @@ bool tt_play_links(tt_play *play) {
     for (int l = last - 1; play->players == 1 && l >= d->level; l--)
       narrow(d, profile->reach[l].beta, l, d->share * sharers(profile, l));
   }
-  for (int l = last - 1; play->players == 1 && l >= 0 && ok; l--) bound_by_own(play, l);
   if (ok && last && play->players > 1) ok = tt_play_rounds(play, round);
   for (int l = last - 1; play->players > 1 && l >= 0 && ok; l--)
-    ok = share_links(play, things, round, l, false) && share_links(play, things, round, l, true) &&
-         bound_by_links(play, things, l);
+    ok = share_links(play, things, round, l, false) && share_links(play, things, round, l, true);
+  for (int l = bounds - 1; l >= 0 && ok; l--) {
+    if (play->players > 1)
+      ok = bound_by_links(play, things, l);
+    else
+      bound_by_own(play, l);
+  }
   for (uint32_t i = 0; i < play->deals; i++) {
     const tt_deal *d = &play->deal[i];
     play->job[d->from].processor += profile->reach[d->level].processor;

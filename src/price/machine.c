@@ -27,6 +27,8 @@ static const figure of_level[] = {
     {"beta", PER_BYTE, offsetof(tt_figures, beta), "a byte through the link"},
     {"processor", SECONDS, offsetof(tt_figures, processor),
      "of a core, for a message at either end"},
+    {"burst", BYTES, offsetof(tt_figures, burst),
+     "that a link lets through at once, having rested"},
 };
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
@@ -164,7 +166,7 @@ static tt_figures *level_of(tt_machine *m, const char *name, size_t length) {
       return &m->level[i].is;
   if (m->levels == TT_NAMED_LEVELS || length >= sizeof m->level[0].name || !length) return NULL;
   snprintf(m->level[m->levels].name, sizeof m->level[0].name, "%.*s", (int)length, name);
-  m->level[m->levels].is = (tt_figures){-1, -1, -1, -1};
+  m->level[m->levels].is = (tt_figures){-1, -1, -1, -1, -1};
   return &m->level[m->levels++].is;
 }
 
@@ -182,9 +184,10 @@ static tutti_status read_entry(reader *r, tt_machine *m) {
     of = f ? level_of(m, key, (size_t)(dot - key)) : NULL;
   }
   if (!f || !of)
-    return expected(r, key,
-                    "a figure: alpha, delay, beta or processor, also of a level as in node.alpha; "
-                    "gamma, ports, half, torus, or one of shm");
+    return expected(
+        r, key,
+        "a figure: alpha, delay, beta, burst or processor, also of a level as in node.alpha; "
+        "gamma, ports, half, torus, or one of shm");
   if (*at != '=') return expected(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");
@@ -249,8 +252,9 @@ static tt_reach reach_of(const tt_machine *m, const char *name, tt_figures f) {
     if (own->delay >= 0) f.delay = own->delay;
     if (own->beta >= 0) f.beta = own->beta;
     if (own->processor >= 0) f.processor = own->processor;
+    if (own->burst >= 0) f.burst = own->burst;
   }
-  return (tt_reach){f.alpha, f.delay, f.beta, f.processor};
+  return (tt_reach){f.alpha, f.delay, f.beta, f.processor, f.burst};
 }
 
 void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_profile *p) {
@@ -268,7 +272,7 @@ void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_prof
 
 /* A rank's processor is the port of its messages: it writes them, and reads them. */
 void tt_profile_inside(const tt_machine *m, int levels, double crowd, tt_profile *p) {
-  const tt_figures shm = {2 * m->message, crowd > 1 ? m->turn * crowd : m->wake, 2 * m->copy, 0};
+  const tt_figures shm = {2 * m->message, crowd > 1 ? m->turn * crowd : m->wake, 2 * m->copy, 0, 0};
   for (int l = p->levels - levels; l < p->levels; l++)
     p->reach[l] = reach_of(m, p->tree.level[l].name, shm);
 }

@@ -16,7 +16,7 @@
 
 /* Of one wire, or between things of one level. */
 typedef struct tt_figures {
-  double alpha, delay, beta, processor;
+  double alpha, delay, beta, processor, burst;
 } tt_figures;
 
 enum { TT_NAMED_LEVELS = 8 };

@@ -125,6 +125,12 @@ static void lag(stage *s, uint32_t d) {
   m->writer = deal->from;
 }
 
+/* B of the vector that take their time on a message's link. */
+static double charged(const stage *s, const tt_deal *d) {
+  const double saved = s->play->saved[d->narrowest];
+  return s->bytes > saved ? s->bytes - saved : 0;
+}
+
 /* A message comes through a port of its reader. */
 static void enter(stage *s, double at, uint32_t d) {
   const tt_play *play = s->play;
@@ -134,7 +140,7 @@ static void enter(stage *s, double at, uint32_t d) {
   tt_moment *m = &s->moment[what], *from = &s->moment[deal->from];
   server *in = earliest((p->half ? s->out : s->in) + deal->reader * (uint32_t)p->ports, p->ports);
   if (!is_free(s, in, at, what, m)) return;
-  m->end = at + p->reach[deal->level].alpha + s->bytes * deal->slope;
+  m->end = at + p->reach[deal->level].alpha + charged(s, deal) * deal->slope;
   *in = (server){m->end, what};
   if (p->piece > 0) lag(s, d);
   come(s, deal->to, m->end + p->reach[deal->level].delay, what);
@@ -150,7 +156,7 @@ static void leave(stage *s, double at, uint32_t d) {
   const uint32_t what = play->steps + d;
   server *out = earliest(s->out + deal->sender * (uint32_t)p->ports, p->ports);
   if (!is_free(s, out, at, what, &s->moment[what])) return;
-  *out = (server){at + p->reach[deal->level].alpha + s->bytes * deal->slope, what};
+  *out = (server){at + p->reach[deal->level].alpha + charged(s, deal) * deal->slope, what};
   s->moment[what].end = out->free;
   s->moment[what + play->deals].cause = s->moment[what].cause;
   s->moment[what + play->deals].rest = s->moment[what].rest;
@@ -236,10 +242,11 @@ static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
       const tt_reach *reach = &play->profile.reach[d->level];
       const double latency = reach->alpha + (d->to == next ? reach->delay : 0);
       t->latency[d->level] += latency;
-      t->transfer[d->narrowest] += s->bytes * d->slope;
+      const double bytes = charged(s, d);
+      t->transfer[d->narrowest] += bytes * d->slope;
       t->messages[d->level]++;
-      t->fixed += latency;
-      t->slope += d->slope;
+      t->fixed += latency - (bytes > 0 ? s->play->saved[d->narrowest] * d->slope : 0);
+      t->slope += bytes > 0 ? d->slope : 0;
       if (m->cause < play->steps) early = m->rest;
     }
     next = what;
@@ -249,12 +256,16 @@ static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
 
 /* The link that carries most is busy all the time: rounds do not tell what else does when
  * messages that cross no link take less time than others. */
-static void fill_link(const stage *s, tt_terms *t) {
-  const tt_play *play = s->play;
-  const double takes = s->bytes * play->link_slope;
-  if (takes <= t->time) return;
-  *t = (tt_terms){.time = takes, .slope = play->link_slope};
+static bool fill_link(tt_play *play, double bytes, tt_terms *t) {
+  const double takes = bytes * play->link_slope;
+  tt_terms first = {0};
+  if (tt_play_saves(play) && !tt_play_unbound(play, 1, &first)) return false;
+  const double rest = tt_play_saves(play) ? tt_made_up(takes, first.fixed) - takes : 0;
+  if (takes + rest <= t->time) return true;
+  *t = (tt_terms){.time = takes + rest, .fixed = rest, .slope = play->link_slope};
   t->transfer[play->link_level] = takes;
+  t->latency[play->link_level] = rest;
+  return true;
 }
 
 /* All ranks' work, spread over the cores, and the rounds that the busiest waits. */
@@ -280,7 +291,7 @@ static void share_cores(const stage *s, tt_terms *t) {
   if (all.time > t->time) *t = all;
 }
 
-bool tt_play_at(tt_play *play, double bytes, tt_terms *terms) {
+bool tt_play_unbound(tt_play *play, double bytes, tt_terms *terms) {
   stage s;
   memset(terms, 0, sizeof *terms);
   if (!set_up(&s, play, bytes)) return false;
@@ -308,9 +319,12 @@ bool tt_play_at(tt_play *play, double bytes, tt_terms *terms) {
   }
   if (last != NOTHING) terms->time = s.moment[last].end;
   walk_back(&s, last, terms);
-  fill_link(&s, terms);
   if (play->profile.cores > 0) share_cores(&s, terms);
   return true;
+}
+
+bool tt_play_at(tt_play *play, double bytes, tt_terms *terms) {
+  return tt_play_unbound(play, bytes, terms) && fill_link(play, bytes, terms);
 }
 
 bool tt_play_rounds(tt_play *play, uint32_t *round) {
@@ -320,7 +334,7 @@ bool tt_play_rounds(tt_play *play, uint32_t *round) {
   play->profile.half = false;
   play->profile.cores = 0;
   play->idle = true;
-  const bool ok = tt_play_at(play, 0, &terms);
+  const bool ok = tt_play_unbound(play, 0, &terms);
   play->idle = false;
   for (uint32_t i = 0; ok && i < play->deals; i++)
     round[i] = (uint32_t)(play->moment[play->steps + play->deals + i].end - 0.5);

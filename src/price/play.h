@@ -44,17 +44,18 @@ typedef struct tt_event {
 
 struct tt_play {
   tt_profile profile;
-  bool idle;                /* steps take no time, for once */
-  int players;              /* 1, which stands for all ranks, or all of them */
-  uint32_t steps, deals;    /* how many */
-  tt_job *job;              /* of each step */
-  uint32_t *then_at, *then; /* the steps that wait for each */
-  uint32_t *deal_at;        /* the first message of each step, and the end */
-  tt_deal *deal;            /* by the step that sends it, in the order of its peers */
-  double link_slope;        /* s/B of the vector through the link that carries most, in all */
-  uint8_t link_level;       /* ... of this level */
-  tt_moment *moment;        /* when each step and message was */
-  tt_event *event;          /* room for what is still to come */
+  bool idle;                    /* steps take no time, for once */
+  int players;                  /* 1, which stands for all ranks, or all of them */
+  uint32_t steps, deals;        /* how many */
+  tt_job *job;                  /* of each step */
+  uint32_t *then_at, *then;     /* the steps that wait for each */
+  uint32_t *deal_at;            /* the first message of each step, and the end */
+  tt_deal *deal;                /* by the step that sends it, in the order of its peers */
+  double link_slope;            /* s/B of the vector through the link that carries most, in all */
+  uint8_t link_level;           /* ... of this level */
+  double saved[TT_TREE_LEVELS]; /* B of the vector that its links let through at once */
+  tt_moment *moment;            /* when each step and message was */
+  tt_event *event;              /* room for what is still to come */
 };
 
 /* Fill in the deals, and count them into the jobs' needs. `first`: the number of step 0 of
@@ -64,6 +65,12 @@ bool tt_play_deals(tt_play *play, tt_sched *const *all, const uint32_t *first);
 bool tt_play_links(tt_play *play);
 /* In which round each message goes, from 0: played with messages that take one unit of time. */
 bool tt_play_rounds(tt_play *play, uint32_t *round);
+/* As tt_play_at, were the busiest link not busy all the time. */
+bool tt_play_unbound(tt_play *play, double bytes, tt_terms *terms);
+/* Does that link let bytes through at once? */
+static inline bool tt_play_saves(const tt_play *play) {
+  return play->profile.reach[play->link_level].burst > 0;
+}
 /* Room for the moments and events. */
 bool tt_play_room(tt_play *play);
 /* What of the vector a step moves to, or from, one peer. */

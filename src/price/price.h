@@ -8,6 +8,8 @@
  *            its ranks send out of it in the same round.
  * Uniform    where every rank does the same with partners that do the same, one rank is
  *            played for all.
+ * Burst      a link that lets bytes through at once owes the time for them: a message does
+ *            not take it, but of calls that follow each other none takes less.
  * Size       for one order of events the time is a line in the size of the vector;
  *            tt_price_curve finds the few lines that matter.
  * Source     Kolmakov and Zhang 2020, section 4 (alpha, beta, gamma); Cho et al. 2019,
@@ -25,6 +27,7 @@ typedef struct tt_reach {
   double delay;     /* s on top until its reader can go on; no port is busy */
   double beta;      /* s/B over the link that leaves a thing of this level */
   double processor; /* s of the processor at either end */
+  double burst;     /* B that the link lets through at once when it has rested */
 } tt_reach;
 
 typedef struct tt_profile {
@@ -87,16 +90,27 @@ enum { TT_CURVE = 12 };
 /* From from[i] bytes on the time is fixed[i] + slope[i] * bytes. */
 typedef struct tt_curve {
   int n;
-  double link; /* s/B of the busiest link: it takes no less */
+  double link;  /* s/B of the busiest link: it takes no less ... */
+  bool saves;   /* ... and some of it may be let through at once */
+  int messages; /* that the busiest rank sends */
   double from[TT_CURVE], fixed[TT_CURVE], slope[TT_CURVE];
 } tt_curve;
 
 bool tt_price_curve(tt_play *play, tt_curve *curve);
+/* What a link owes it makes up for while ranks wait for other things, but not for all of it
+ * where both take about as long: seconds of the two together. */
+static inline double tt_made_up(double link, double other) {
+  const double most = link > other ? link : other;
+  const double part = most > 0 ? (link > other ? other : link) / most : 0;
+  return most * (1 + part * part * part * part / 4);
+}
+
 static inline double tt_curve_at(const tt_curve *c, double bytes) {
   int i = c->n - 1;
   while (i > 0 && bytes < c->from[i]) i--;
   const double time = c->fixed[i] + c->slope[i] * bytes;
-  return time > c->link * bytes ? time : c->link * bytes;
+  const double link = c->saves ? tt_made_up(c->link * bytes, c->fixed[0]) : c->link * bytes;
+  return time > link ? time : link;
 }
 
 #endif

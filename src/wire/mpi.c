@@ -5,6 +5,8 @@
  *            out of the sender's memory and into the reader's, where the reader has
  *            said what it expects. The reader asks for the next paper when it waits for
  *            one; papers and bytes have tags of their own per lane, in order.
+ * Queues     a message that is followed by others asks for a receipt; how long that takes says
+ *            how many may be on their way, so that they do not queue up in the network.
  * Control    one more tag tells all ranks that a communicator is over, and who waits too
  *            long what the others have called.
  * Invariant  all that the network does happens in tt_mpi_poll. Memory for papers and
@@ -20,7 +22,8 @@
 
 static tt_out_end *out_of(tt_mpi *m, int peer, int lane) {
   tt_out_end **e = &m->out[peer * TT_LANES + lane];
-  if (!*e && (*e = calloc(1, sizeof **e))) **e = (tt_out_end){.peer = peer, .lane = lane};
+  if (!*e && (*e = calloc(1, sizeof **e)))
+    **e = (tt_out_end){.peer = peer, .lane = lane, .window = 1};
   return *e;
 }
 
@@ -51,17 +54,19 @@ static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   tt_out_end *e = out_of(m, peer, lane);
   *ticket = 0;
   if (!e) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
-  if (!e || e->papers >= OUT || e->sent - e->over >= OUT) return 0;
+  if (!e || e->papers >= OUT || e->sent - e->over >= e->window) return 0;
   if (n <= SMALL) {
     *status = send_paper(m, e, stamp, bytes, n, 0);
     return *status ? 0 : n;
   }
+  const bool more = n > PIECE;
   n = tt_min(n, PIECE);
   if ((*status = send_paper(m, e, stamp, NULL, 0, n))) return 0;
-  const tt_slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent};
+  const tt_slot s = {.kind = BYTES_OUT, .sure = more, .out = e, .ticket = e->sent};
   *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, (void *)(uintptr_t)bytes, n, NULL);
   if (*status) return 0;
-  e->done[e->sent % OUT] = false;
+  e->flight[e->sent % OUT].done = false;
+  e->flight[e->sent % OUT].since = more ? tt_seconds() : 0;
   m->sending += lane != TT_MAIL;
   *ticket = ++e->sent;
   return n;
@@ -72,9 +77,22 @@ static bool mpi_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
   return (int32_t)(e->over - ticket) >= 0;
 }
 
+/* A receipt that took long says that messages queue up somewhere; and receipts stand in the
+ * queue of the other direction, so that on a slow link the two take turns. */
+static void adjust_window(tt_out_end *e, double took) {
+  const double longer = e->shortest * (1 + 1. / 64); /* what was once may never be again */
+  e->shortest = e->shortest == 0 || took < longer ? took : longer;
+  if (took <= 2 * e->shortest)
+    e->window += e->window < OUT;
+  else
+    e->window -= e->window > 1;
+}
+
 static void bytes_left(tt_out_end *e, uint32_t ticket) {
-  e->done[ticket % OUT] = true;
-  while (e->over != e->sent && e->done[e->over % OUT]) e->over++;
+  e->flight[ticket % OUT].done = true;
+  const double since = e->flight[ticket % OUT].since;
+  if (since > 0) adjust_window(e, tt_seconds() - since);
+  while (e->over != e->sent && e->flight[e->over % OUT].done) e->over++;
 }
 
 /* ---- receiving ---- */

@@ -66,7 +66,12 @@ typedef struct tt_out_end {
   int peer, lane;
   uint32_t papers;     /* under way */
   uint32_t sent, over; /* messages of bytes: begun; all before this are over */
-  bool done[OUT];
+  uint32_t window;     /* so many at once, 1 to OUT */
+  double shortest;     /* s from the beginning of one to its receipt */
+  struct {
+    bool done;
+    double since; /* 0: no receipt is asked for */
+  } flight[OUT];
 } tt_out_end;
 
 typedef enum kind {
@@ -82,6 +87,7 @@ typedef enum kind {
 
 typedef struct tt_slot {
   tt_slot_kind kind;
+  bool sure; /* the message is not over before its receive has begun */
   union {
     tt_in_end *in;
     tt_out_end *out;

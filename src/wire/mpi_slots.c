@@ -49,7 +49,7 @@ tutti_status tt_slot_start(tt_mpi *m, tt_slot what, int peer, int tag, void *byt
   if (s < 0) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
   m->slots[s] = what;
   if (number) *number = s;
-  const bool sure = what.kind == CONTROL_OUT && !m->aborted; /* then it is over anyway */
+  const bool sure = what.sure && !m->aborted; /* then it is over anyway */
   const int failed = sends ? m->net.send(m->net.self, s, peer, tag, bytes, n, sure)
                            : m->net.recv(m->net.self, s, peer, tag, bytes, n);
   if (!failed) return TUTTI_OK;

@@ -41,7 +41,7 @@ static tutti_status send_control(tt_mpi *m, int peer, const tt_control *text) {
   if (!copy) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", peer);
   *copy = *text;
   copy->net = m->net.id;
-  const tt_slot s = {.kind = CONTROL_OUT, .what = copy};
+  const tt_slot s = {.kind = CONTROL_OUT, .sure = true, .what = copy};
   const tutti_status status = tt_slot_start(m, s, peer, TAG_CONTROL, copy, sizeof *copy, NULL);
   if (status) free(copy);
   return status;
@@ -117,8 +117,7 @@ void tt_mpi_inquire(tt_wire *w, uint32_t seq) {
   snprintf(kept, sizeof kept, "%s", tutti_error());
   m->answers = 0;
   for (int peer = 0; peer < w->ranks; peer++) ask(m, peer, seq);
-  for (const double since = tt_seconds();
-       m->answers < w->ranks - 1 && tt_seconds() - since < 1;)
+  for (const double since = tt_seconds(); m->answers < w->ranks - 1 && tt_seconds() - since < 1;)
     if (m->aborted || tt_mpi_poll(w, &moved)) break;
   tt_fail(TUTTI_ERR_MISMATCH, "%s", kept);
 }

@@ -308,6 +308,34 @@ static bool play_threads(tutti_comm *comm, uint64_t seed) {
   return good;
 }
 
+static void *abort_soon(void *comm) {
+  usleep(50000);
+  tutti_comm_abort(comm, "enough");
+  return NULL;
+}
+
+/* A thread aborts what another one waits in, and what nobody is inside of. */
+static bool play_abort(tutti_comm *comm, uint64_t seed) {
+  bool good = true;
+  (void)seed;
+  for (int waits = 0; waits < 2 && ranks > 1; waits++) {
+    tutti_comm *dup;
+    pthread_t thread;
+    int x = 0, late = me == ranks - 1 || !waits;
+    if (!ERROR(tutti_comm_dup(comm, &dup), TUTTI_OK, "")) return false;
+    if (me == 0 && level == MPI_THREAD_MULTIPLE) pthread_create(&thread, NULL, abort_soon, dup);
+    if (me == 0 && level != MPI_THREAD_MULTIPLE) abort_soon(dup);
+    if (late) usleep(200000);
+    tutti_status status = TUTTI_OK; /* what was sent before may be enough for one who is late */
+    for (int k = 0; k < 1000 && !status; k++)
+      status = tutti_allreduce(dup, &x, &x, 1, TUTTI_INT32, TUTTI_SUM);
+    good &= ERROR(status, TUTTI_ERR_ABORTED, "rank 0 aborted: enough");
+    if (me == 0 && level == MPI_THREAD_MULTIPLE) pthread_join(thread, NULL);
+    good &= ERROR(tutti_comm_free(dup), TUTTI_OK, "");
+  }
+  return good;
+}
+
 static const scene beside[] = {
     {"a look for any message finds none of tutti's", play_probe},
     {"receives from anyone get none of tutti's", play_wildcards},
@@ -316,6 +344,7 @@ static const scene beside[] = {
     {"an allreduce goes on while all compute", play_computing},
     {"many communicators at once", play_many},
     {"threads", play_threads},
+    {"an abort from another thread", play_abort},
 };
 
 int main(int argc, char **argv) {
