@@ -74,11 +74,14 @@ MPICC_mpich = mpicc.mpich
 MPIS    := $(foreach m,ompi mpich,$(if $(shell command -v $(MPICC_$(m))),$(m)))
 MPILIBS  = $(MPIS:%=$(BUILD)/libtutti_mpi_%.so) $(MPIS:%=$(BUILD)/libtutti_mpi_%.a)
 MPISRC  := $(sort $(wildcard mpi/*.c))
+# What stands between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.
+SHIMSRC := $(sort $(wildcard shim/*.c))
+SHIMS    = $(MPIS:%=$(BUILD)/libtutti_pmpi_%.so)
 MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC_$(1))
 # Open MPI's headers use what C17 calls old.
 MPIFLAGS = $(BASE) -Impi
 MPILINK := $(if $(wildcard /usr/include/hwloc.h),-lhwloc)
-mpi: all $(MPILIBS) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
+mpi: all $(MPILIBS) $(SHIMS) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
 
 define MPI_RULES
 $(BUILD)/mpi_$(1)/%.o: %.c Makefile
@@ -91,6 +94,9 @@ $(BUILD)/libtutti_mpi_$(1).so.$(VERSION): $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(
 	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti $(MPILINK) $(LDLIBS) -o $$@
 $(BUILD)/libtutti_mpi_$(1).so: $(BUILD)/libtutti_mpi_$(1).so.$(VERSION)
 	ln -sf $$(<F) $(BUILD)/libtutti_mpi_$(1).so.$(SOMAJOR) && ln -sf $$(<F) $$@
+$(BUILD)/libtutti_pmpi_$(1).so: $(patsubst %.c,$(BUILD)/mpi_$(1)/%.o,$(SHIMSRC) $(MPISRC)) $(BUILD)/libtutti.a shim/shim.map
+	$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_pmpi_$(1).so -Wl,--version-script=shim/shim.map \
+	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o %.a,$$^) $(MPILINK) -ldl $(LDLIBS) -o $$@
 $(BUILD)/examples/hello_mpi_$(1): $(BUILD)/mpi_$(1)/examples/hello_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
 	@mkdir -p $$(@D)
 	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) $(LDLIBS) -o $$@

@@ -1,0 +1,109 @@
+/* entries.c - MPI's functions, as a program finds them.
+ *
+ * Idea       one expansion per form of a collective: served if tutti can, else handed on and
+ *            counted. PMPI_X is the same as MPI_X: Open MPI's Fortran calls it.
+ * Cost       of handing on: a look-up, and a count if TUTTI_REPORT is set.
+ * SPDX-License-Identifier: BSD-3-Clause */
+/* What mpi.h declares is seen from outside; MPICH's does not say so. */
+#pragma GCC visibility push(default)
+#include <mpi.h>
+#pragma GCC visibility pop
+
+#include "serve.h"
+
+#define ALSO_PMPI(name) __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
+#define TEXT_OF(name)   #name
+#define TEXT(name)      TEXT_OF(name)
+
+/* ---- collectives ---- */
+
+#define SERVED(function, name, lower, arguments, ...) \
+  int MPI_##name(__VA_ARGS__) {                       \
+    const answer a = serve_##lower arguments;         \
+    if (a.why == WHY_SERVED) return a.code;           \
+    report_hand_on(SHIM_##function, a.why);           \
+    return next()->name arguments;                    \
+  }                                                   \
+  ALSO_PMPI(name)
+
+#define WITHOUT_PARENTHESES(...) __VA_ARGS__
+#define STARTED(function, name, arguments, ...)                  \
+  int MPI_##name(__VA_ARGS__, MPI_Request *request) {            \
+    report_hand_on(SHIM_##function, WHY_NO_THREAD);              \
+    return next()->name(WITHOUT_PARENTHESES arguments, request); \
+  }                                                              \
+  ALSO_PMPI(name)
+
+#define PREPARED(function, symbol, psymbol, member, arguments, ...)      \
+  int symbol(__VA_ARGS__, MPI_Info info, MPI_Request *request) {         \
+    report_hand_on(SHIM_##function##_init, WHY_PERSISTENT);              \
+    return next()->member(WITHOUT_PARENTHESES arguments, info, request); \
+  }                                                                      \
+  __typeof__(symbol) psymbol __attribute__((alias(TEXT(symbol))));
+
+#define PLAIN(name, lower, parameters, arguments)              \
+  SERVED(name, name, lower, arguments, parameters(int, int))   \
+  STARTED(I##lower, I##lower, arguments, parameters(int, int)) \
+  PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, arguments, parameters(int, int))
+#if HAS_LARGE
+#define X(name, lower, parameters, arguments)                                         \
+  PLAIN(name, lower, parameters, arguments)                                           \
+  SERVED(name, name##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))           \
+  STARTED(I##lower, I##lower##_c, arguments, parameters(MPI_Count, MPI_Aint))         \
+  PREPARED(name, MPI_##name##_init_c, PMPI_##name##_init_c, name##_init_c, arguments, \
+           parameters(MPI_Count, MPI_Aint))
+#else
+#define X PLAIN
+#endif
+#include "collectives.def"
+
+/* ---- communicators ---- */
+
+#define M(name, parameters, arguments)        \
+  int MPI_##name parameters {                 \
+    const int code = next()->name arguments;  \
+    if (code == MPI_SUCCESS) state_add(*out); \
+    return code;                              \
+  }                                           \
+  ALSO_PMPI(name)
+#include "makers.def"
+
+int MPI_Comm_free(MPI_Comm *comm) {
+  if (comm) state_remove(*comm);
+  return next()->Comm_free(comm);
+}
+ALSO_PMPI(Comm_free)
+
+int MPI_Comm_disconnect(MPI_Comm *comm) {
+  if (comm) state_remove(*comm);
+  return next()->Comm_disconnect(comm);
+}
+ALSO_PMPI(Comm_disconnect)
+
+/* ---- begin and end ---- */
+
+static int begin(int code) {
+  if (code != MPI_SUCCESS || !state_begin()) return code;
+  datatype_begin();
+  reduction_begin();
+  return code;
+}
+
+int MPI_Init(int *argc, char ***argv) {
+  return begin(next()->Init(argc, argv));
+}
+ALSO_PMPI(Init)
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+  return begin(next()->Init_thread(argc, argv, required, provided));
+}
+ALSO_PMPI(Init_thread)
+
+int MPI_Finalize(void) {
+  unsigned long served, others;
+  state_tally(&served, &others);
+  state_end();
+  report_end(served, others);
+  return next()->Finalize();
+}
+ALSO_PMPI(Finalize)

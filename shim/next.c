@@ -1,0 +1,47 @@
+/* next.c - fills the table of the MPI's own functions.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "next.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+next_calls next_table;
+atomic_int next_filled;
+
+#define TEXT_OF(name)      #name
+#define TEXT(name)         TEXT_OF(name)
+#define FIND(member, name) *(void **)&next_table.member = dlsym(RTLD_NEXT, TEXT(name));
+
+/* A duplicate without the program's attributes, whose copy functions would be called. */
+static int duplicate(MPI_Comm comm, MPI_Comm *out) {
+  return next_table.Comm_split(comm, 0, 0, out);
+}
+
+static void fill(void) {
+#define N(name) FIND(net.name, PMPI_##name)
+  MPI_CALLS(N)
+#undef N
+#define N(name) FIND(name, PMPI_##name)
+  NEXT_OTHERS(N)
+#define M(name, parameters, arguments) N(name)
+#include "makers.def"
+#define PLAIN(name, lower, parameters, arguments) \
+  N(name) N(I##lower) FIND(name##_init, PPERSISTENT(name))
+#if HAS_LARGE
+#define X(name, lower, parameters, arguments) \
+  PLAIN(name, lower, parameters, arguments) N(name##_c) N(I##lower##_c) N(name##_init_c)
+#else
+#define X PLAIN
+#endif
+#include "collectives.def"
+#undef N
+  next_table.net.Comm_dup = duplicate;
+}
+
+void next_fill(void) {
+  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&once);
+  if (!atomic_load(&next_filled)) fill();
+  atomic_store_explicit(&next_filled, 1, memory_order_release);
+  pthread_mutex_unlock(&once);
+}

@@ -1,0 +1,66 @@
+/* next.h - the MPI's own functions, behind those of the shim.
+ *
+ * Idea       the shim's functions have the names of MPI's, so it never calls one by name:
+ *            all that it calls stands in a table, found by dlsym(RTLD_NEXT, "PMPI_...").
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHIM_NEXT_H
+#define SHIM_NEXT_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+
+#include "calls.h"
+
+/* How the MPI calls persistent collectives, and whether it has large counts. */
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+#include <mpi-ext.h>
+#define PERSISTENT(name)  MPIX_##name##_init
+#define PPERSISTENT(name) PMPIX_##name##_init
+#else
+#define PERSISTENT(name)  MPI_##name##_init
+#define PPERSISTENT(name) PMPI_##name##_init
+#endif
+#if MPI_VERSION >= 4
+#define HAS_LARGE 1
+#else
+#define HAS_LARGE 0
+#endif
+
+/* What the shim calls besides what it defines. */
+#define NEXT_OTHERS(N)                                                                   \
+  N(Init)                                                                                \
+  N(Init_thread) N(Finalize) N(Comm_free) N(Comm_disconnect) N(Comm_call_errhandler)     \
+      N(Add_error_code) N(Add_error_string) N(Type_size_x) N(Type_get_extent)            \
+          N(Type_get_true_extent) N(Type_get_envelope) N(Type_get_contents) N(Type_free) \
+              N(Type_create_hindexed) N(Type_commit) N(Pack) N(Unpack) N(Reduce_local)   \
+                  N(Op_commutative)
+
+typedef struct next_calls {
+  mpi_calls net; /* what tutti's network over MPI calls */
+#define N(name) __typeof__(&PMPI_##name) name;
+  NEXT_OTHERS(N)
+#define M(name, parameters, arguments) N(name)
+#include "makers.def"
+#define PLAIN(name, lower, parameters, arguments) \
+  N(name) N(I##lower) __typeof__(&PPERSISTENT(name)) name##_init;
+#if HAS_LARGE
+#define X(name, lower, parameters, arguments) \
+  PLAIN(name, lower, parameters, arguments) N(name##_c) N(I##lower##_c) N(name##_init_c)
+#else
+#define X PLAIN
+#endif
+#include "collectives.def"
+#undef N
+} next_calls;
+
+extern next_calls next_table;
+extern atomic_int next_filled;
+void next_fill(void);
+
+/* The table, filled by whoever is first. */
+static inline const next_calls *next(void) {
+  if (!atomic_load_explicit(&next_filled, memory_order_acquire)) next_fill();
+  return &next_table;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* perform.c - makes a call of tutti's, and what becomes of its failure.
+ *
+ * Idea       MPI allows what tutti refuses at once: buffers that are not aligned, or that
+ *            overlap where an MPI happens not to care. Then the call is made once more, with
+ *            copies; the other ranks see no difference.
+ * Invariant  a call that fails is never handed on: some rank may have begun. All ranks get an
+ *            error, and so does every later call on the communicator.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve.h"
+
+static tutti_status call(state *s, const work *w, const void *src, void *dst) {
+  switch (w->coll) {
+    case TUTTI_ALLREDUCE: return tutti_allreduce(s->comm, src, dst, w->count, w->type, w->op);
+    case TUTTI_REDUCE: return tutti_reduce(s->comm, src, dst, w->count, w->type, w->op, w->root);
+    case TUTTI_REDUCE_SCATTER:
+      if (w->counts) return tutti_reduce_scatter_v(s->comm, src, dst, w->counts, w->type, w->op);
+      return tutti_reduce_scatter(s->comm, src, dst, w->count, w->type, w->op);
+    case TUTTI_ALL_GATHER:
+      if (w->counts) return tutti_all_gather_v(s->comm, src, dst, w->counts, w->type);
+      return tutti_all_gather(s->comm, src, dst, w->count, w->type);
+    case TUTTI_BROADCAST: return tutti_broadcast(s->comm, src, dst, w->count, w->type, w->root);
+    default: return tutti_barrier(s->comm);
+  }
+}
+
+static tutti_status call_with_copies(state *s, const work *w) {
+  const size_t before_dst = (w->src_bytes + 63) / 64 * 64;
+  char *copy = aligned_alloc(64, before_dst + (w->dst_bytes + 63) / 64 * 64 + 64);
+  if (!copy) return TUTTI_ERR_MEMORY;
+  if (w->src_bytes) memcpy(copy, w->src, w->src_bytes);
+  const tutti_status status = call(s, w, copy, copy + before_dst);
+  if (!status && w->dst_bytes) memcpy(w->dst, copy + before_dst, w->dst_bytes);
+  free(copy);
+  return status;
+}
+
+/* A code for the program, whose text is the last sentence. */
+static int error_code(const char *sentence) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static int code = MPI_ERR_OTHER;
+  char text[MPI_MAX_ERROR_STRING];
+  snprintf(text, sizeof text, "tutti: %.200s", sentence);
+  pthread_mutex_lock(&lock);
+  int mine = code;
+  if (mine == MPI_ERR_OTHER && next()->Add_error_code(MPI_ERR_OTHER, &mine) == MPI_SUCCESS)
+    code = mine;
+  if (code != MPI_ERR_OTHER) next()->Add_error_string(code, text);
+  mine = code;
+  pthread_mutex_unlock(&lock);
+  return mine;
+}
+
+answer serve_fail(state *s, const char *sentence) {
+  char kept[400];
+  snprintf(kept, sizeof kept, "%s", sentence);
+  tutti_comm_abort(s->comm, kept);
+  report_failure(kept);
+  const int code = error_code(kept);
+  next()->Comm_call_errhandler(s->mpi, code);
+  return (answer){WHY_SERVED, code};
+}
+
+answer serve_fail_mpi(state *s, int error) {
+  char text[MPI_MAX_ERROR_STRING] = "", sentence[MPI_MAX_ERROR_STRING + 60];
+  int length;
+  next()->net.Error_string(error, text, &length);
+  snprintf(sentence, sizeof sentence, "the MPI can not pack or unpack: %s", text);
+  return serve_fail(s, sentence);
+}
+
+answer serve_run(state *s, const work *w) {
+  const uint64_t since = report_wanted ? report_now() : 0;
+  tutti_status status = call(s, w, w->src, w->dst);
+  if (status == TUTTI_ERR_ARG || status == TUTTI_ERR_OVERLAP) status = call_with_copies(s, w);
+  if (status == TUTTI_ERR_UNSUPPORTED) return hand_on(WHY_NO_PLAN);
+  if (status) return serve_fail(s, tutti_error());
+  if (report_wanted) {
+    const size_t element = tutti_type_size(w->type);
+    const served_call c = {.function = w->function,
+                           .coll = w->coll,
+                           .plans = !w->counts,
+                           .count = w->count,
+                           .bytes = w->src_bytes > w->dst_bytes ? w->src_bytes : w->dst_bytes,
+                           .type = element ? w->type : TUTTI_UINT8,
+                           .op = w->op};
+    report_served(s->comm, &s->last[w->function], &c, since);
+  }
+  return (answer){WHY_SERVED, MPI_SUCCESS};
+}

@@ -1,0 +1,113 @@
+/* reduce.c - MPI's collectives that compute: allreduce, reduce, reduce_scatter.
+ *
+ * Idea       elements of the type that tutti takes for MPI's; in place as MPI means it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "serve.h"
+
+answer serve_allreduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                       MPI_Comm comm) {
+  shim_why why;
+  state *s = state_find(comm, &why);
+  if (!s) return hand_on(why);
+  const reduction r = reduction_of(type, op);
+  if (r.why != WHY_SERVED) return hand_on(r.why);
+  if (src == MPI_IN_PLACE) src = dst;
+  if (count < 0 || dst == MPI_IN_PLACE || (count && (!src || !dst))) return hand_on(WHY_REFUSED);
+  const size_t bytes = (size_t)count * r.element;
+  return serve_run(s, &(work){.function = SHIM_Allreduce,
+                              .coll = TUTTI_ALLREDUCE,
+                              .src = src,
+                              .dst = dst,
+                              .count = (size_t)count,
+                              .src_bytes = bytes,
+                              .dst_bytes = bytes,
+                              .type = r.type,
+                              .op = r.op});
+}
+
+answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                    int root, MPI_Comm comm) {
+  shim_why why;
+  state *s = state_find(comm, &why);
+  if (!s) return hand_on(why);
+  const reduction r = reduction_of(type, op);
+  if (r.why != WHY_SERVED) return hand_on(r.why);
+  const bool is_root = root == s->rank;
+  if (is_root && src == MPI_IN_PLACE) src = dst;
+  if (!is_root) dst = NULL;
+  if (count < 0 || root < 0 || root >= s->ranks || src == MPI_IN_PLACE || dst == MPI_IN_PLACE ||
+      (count && (!src || (is_root && !dst))))
+    return hand_on(WHY_REFUSED);
+  const size_t bytes = (size_t)count * r.element;
+  return serve_run(s, &(work){.function = SHIM_Reduce,
+                              .coll = TUTTI_REDUCE,
+                              .src = src,
+                              .dst = dst,
+                              .count = (size_t)count,
+                              .src_bytes = bytes,
+                              .dst_bytes = is_root ? bytes : 0,
+                              .type = r.type,
+                              .op = r.op,
+                              .root = root});
+}
+
+/* Blocks of any size; s->counts if they differ. In place the input stands where the result
+ * is to be, and is longer: the result is made apart. */
+static answer scatter(state *s, const void *src, void *dst, work w, size_t all, size_t own) {
+  const bool in_place = src == MPI_IN_PLACE;
+  w.coll = TUTTI_REDUCE_SCATTER;
+  w.src = in_place ? dst : src;
+  w.dst = in_place && own ? state_scratch(s, own) : dst;
+  w.src_bytes = all;
+  w.dst_bytes = own;
+  if (own && !w.dst) return serve_fail(s, "out of memory for a block of MPI_Reduce_scatter");
+  const answer a = serve_run(s, &w);
+  if (in_place && own && a.why == WHY_SERVED && a.code == MPI_SUCCESS) memcpy(dst, w.dst, own);
+  return a;
+}
+
+static bool no_buffers(const void *src, const void *dst, size_t all, size_t own) {
+  if (src == MPI_IN_PLACE) src = dst;
+  return dst == MPI_IN_PLACE || (all && !src) || (own && !dst);
+}
+
+answer serve_reduce_scatter_block(const void *src, void *dst, MPI_Aint count, MPI_Datatype type,
+                                  MPI_Op op, MPI_Comm comm) {
+  shim_why why;
+  state *s = state_find(comm, &why);
+  if (!s) return hand_on(why);
+  const reduction r = reduction_of(type, op);
+  if (r.why != WHY_SERVED) return hand_on(r.why);
+  const size_t own = count < 0 ? 0 : (size_t)count * r.element, all = own * (size_t)s->ranks;
+  if (count < 0 || no_buffers(src, dst, all, own)) return hand_on(WHY_REFUSED);
+  const work w = {
+      .function = SHIM_Reduce_scatter_block, .count = (size_t)count, .type = r.type, .op = r.op};
+  return scatter(s, src, dst, w, all, own);
+}
+
+answer serve_reduce_scatter_(const void *src, void *dst, numbers counts, MPI_Datatype type,
+                             MPI_Op op, MPI_Comm comm) {
+  shim_why why;
+  state *s = state_find(comm, &why);
+  if (!s) return hand_on(why);
+  const reduction r = reduction_of(type, op);
+  if (r.why != WHY_SERVED) return hand_on(r.why);
+  size_t all = 0;
+  bool even = true;
+  for (int i = 0; i < s->ranks; i++) {
+    if (!counts.at || number(counts, i) < 0) return hand_on(WHY_REFUSED);
+    s->counts[i] = (size_t)number(counts, i);
+    all += s->counts[i] * r.element;
+    even &= s->counts[i] == s->counts[0];
+  }
+  const size_t own = s->counts[s->rank] * r.element;
+  if (no_buffers(src, dst, all, own)) return hand_on(WHY_REFUSED);
+  const work w = {.function = SHIM_Reduce_scatter,
+                  .count = s->counts[0],
+                  .counts = even ? NULL : s->counts,
+                  .type = r.type,
+                  .op = r.op};
+  return scatter(s, src, dst, w, all, own);
+}

@@ -1,0 +1,136 @@
+/* reduction.c - what tutti computes itself, and what the MPI computes for it.
+ *
+ * Idea       a predefined op on a type that agrees with one of tutti's is tutti's. All else
+ *            that has elements of a size that tutti has, without holes, is one of two ops of
+ *            one's own, that commutes or does not, and calls MPI_Reduce_local: so users' own
+ *            functions are called as the MPI would call them, Fortran's, too.
+ * Invariant  an op runs only on the thread that has called the collective, inside the call:
+ *            that thread remembers which of MPI's ops and types is meant.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "reduction.h"
+
+#include <string.h>
+
+/* Which classes of types an op of MPI's takes (MPI-3.1, 5.9.2). */
+enum {
+  ORDERED =
+      1 << CLASS_C_INTEGER | 1 << CLASS_FORTRAN_INTEGER | 1 << CLASS_FLOATING | 1 << CLASS_ADDRESS,
+  NUMBERS = ORDERED | 1 << CLASS_COMPLEX,
+  TRUTHS = 1 << CLASS_C_INTEGER | 1 << CLASS_LOGICAL,
+  BITS = 1 << CLASS_C_INTEGER | 1 << CLASS_FORTRAN_INTEGER | 1 << CLASS_BYTE | 1 << CLASS_ADDRESS,
+  PAIRS = 1 << CLASS_PAIR
+};
+
+#define OPS(O)                                                                              \
+  O(SUM, NUMBERS)                                                                           \
+  O(PROD, NUMBERS) O(MIN, ORDERED) O(MAX, ORDERED) O(BAND, BITS) O(BOR, BITS) O(BXOR, BITS) \
+      O(LAND, TRUTHS) O(LOR, TRUTHS) O(LXOR, TRUTHS) O(MINLOC, PAIRS) O(MAXLOC, PAIRS)
+
+typedef struct named_op {
+  MPI_Op handle;
+  tutti_op op;
+  int classes;
+} named_op;
+
+enum { MOST_OPS = 16, CHUNK = 4096 };
+static named_op ops[MOST_OPS];
+static int nops;
+static tutti_op by_mpi[2]; /* does not commute, commutes */
+
+static _Thread_local struct {
+  MPI_Op op;
+  MPI_Datatype type;
+  size_t element;
+} meant;
+
+static void local(const void *in, void *inout, size_t count) {
+  for (size_t n; count; count -= n) {
+    n = count < 1 << 30 ? count : 1 << 30;
+    next()->Reduce_local(in, inout, (int)n, meant.type, meant.op);
+    in = (const char *)in + n * meant.element;
+    inout = (char *)inout + n * meant.element;
+  }
+}
+
+/* MPI computes inout = in op inout. */
+static void in_order(const void *a, const void *b, void *dst, size_t count, tutti_type type,
+                     void *unused) {
+  _Alignas(64) char right[CHUNK];
+  const size_t most = CHUNK / meant.element;
+  (void)type, (void)unused;
+  if (dst != a) {
+    if (dst != b) memcpy(dst, b, count * meant.element);
+    local(a, dst, count);
+    return;
+  }
+  for (size_t at = 0, n; at < count; at += n) {
+    const size_t offset = at * meant.element;
+    n = count - at < most ? count - at : most;
+    memcpy(right, (const char *)b + offset, n * meant.element);
+    local((const char *)a + offset, right, n);
+    memcpy((char *)dst + offset, right, n * meant.element);
+  }
+}
+
+static void in_any_order(const void *a, const void *b, void *dst, size_t count, tutti_type type,
+                         void *unused) {
+  (void)type, (void)unused;
+  if (dst != a && dst != b) memcpy(dst, b, count * meant.element);
+  local(dst == a ? b : a, dst, count);
+}
+
+void reduction_begin(void) {
+#define O(name, set) ops[nops++] = (named_op){MPI_##name, TUTTI_##name, set};
+  OPS(O)
+  if (tutti_op_create(in_order, NULL, 0, &by_mpi[0])) by_mpi[0] = TUTTI_OP_COUNT;
+  if (tutti_op_create(in_any_order, NULL, 1, &by_mpi[1])) by_mpi[1] = TUTTI_OP_COUNT;
+}
+
+static const named_op *find_op(MPI_Op op) {
+  for (int i = 0; i < nops; i++)
+    if (ops[i].handle == op) return &ops[i];
+  return NULL;
+}
+
+static reduction refused(shim_why why) {
+  return (reduction){.why = why};
+}
+
+/* A type of tutti's whose elements are as large; those of 16 bytes must lie on 8. */
+static tutti_type carrier(size_t size) {
+  switch (size) {
+    case 1: return TUTTI_UINT8;
+    case 2: return TUTTI_UINT16;
+    case 4: return TUTTI_UINT32;
+    case 8: return TUTTI_UINT64;
+    case 16: return TUTTI_COMPLEX_DOUBLE;
+    default: return TUTTI_TYPE_COUNT;
+  }
+}
+
+static reduction computed_by_mpi(MPI_Datatype type, MPI_Op op, int commutes) {
+  layout l;
+  if (!datatype_layout(type, &l)) return refused(WHY_REFUSED);
+  const reduction r = {carrier(l.size), by_mpi[commutes], l.size, WHY_SERVED};
+  if (!l.dense || l.lower) return refused(WHY_HOLES);
+  if (r.type == TUTTI_TYPE_COUNT) return refused(WHY_SIZE);
+  meant.op = op;
+  meant.type = type;
+  meant.element = l.size;
+  return r;
+}
+
+reduction reduction_of(MPI_Datatype type, MPI_Op op) {
+  if (op == MPI_OP_NULL || type == MPI_DATATYPE_NULL) return refused(WHY_REFUSED);
+  const named_op *known = find_op(op);
+  if (known) {
+    const named_type *t = datatype_named(type);
+    if (!t || !(known->classes & 1 << t->class)) return refused(WHY_PAIR);
+    if (t->type == TUTTI_TYPE_COUNT) return computed_by_mpi(type, op, 1);
+    return (reduction){t->type, known->op, tutti_type_size(t->type), WHY_SERVED};
+  }
+  int commutes = 0;
+  if (op == MPI_REPLACE || op == MPI_NO_OP) return refused(WHY_REFUSED);
+  if (next()->Op_commutative(op, &commutes)) return refused(WHY_REFUSED);
+  return computed_by_mpi(type, op, commutes != 0);
+}

@@ -1,0 +1,215 @@
+/* report.c - TUTTI_REPORT: columns for people on stderr, or JSON in a file, by rank 0.
+ *
+ * Idea       a served call belongs to a row: its function, its range of sizes (powers of 4)
+ *            and the plan that ran. A communicator remembers the row of its last call.
+ * Cost       only if the report is wanted: two looks at the clock and three additions.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "report.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct row {
+  shim_function function;
+  int range; /* sizes below 4 to this power, in bytes; 0: none */
+  char plan[80];
+  _Atomic uint64_t calls, bytes, ns;
+};
+
+enum { MOST_ROWS = 512, RANGES = 33, SENTENCE = 400 };
+
+int report_wanted;
+_Atomic uint64_t report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
+static const char *file; /* NULL: to stderr */
+static int my_rank;
+static row rows[MOST_ROWS + 1]; /* the last one for all that have no other */
+static int nrows;
+static uint64_t failures;
+static char failure[SENTENCE];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const char *const names[SHIM_FUNCTIONS] = {
+#define PLAIN(name, lower, parameters, arguments)                 \
+  [SHIM_##name] = "MPI_" #name, [SHIM_I##lower] = "MPI_I" #lower, \
+  [SHIM_##name##_init] = "MPI_" #name "_init",
+#define X PLAIN
+#include "collectives.def"
+};
+
+static const char *const whys[SHIM_WHY_COUNT] = {
+#define W(name, sentence) sentence,
+    SHIM_WHYS(W)
+#undef W
+};
+
+void report_begin(int rank) {
+  const char *value = getenv("TUTTI_REPORT");
+  my_rank = rank;
+  if (!value || !*value || strcmp(value, "0") == 0) return;
+  if (strcmp(value, "1") != 0) file = value;
+  report_wanted = 1;
+}
+
+uint64_t report_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- counting ---- */
+
+static int range_of(size_t bytes) {
+  int range = 0;
+  for (; bytes; bytes /= 4) range++;
+  return range;
+}
+
+static row *row_of(shim_function function, int range, const char *plan) {
+  pthread_mutex_lock(&lock);
+  int i = 0;
+  while (i < nrows && (rows[i].function != function || rows[i].range != range ||
+                       strcmp(rows[i].plan, plan) != 0))
+    i++;
+  row *r = &rows[i];
+  if (i == nrows && nrows < MOST_ROWS) {
+    nrows++;
+    r->function = function;
+    r->range = range;
+    snprintf(r->plan, sizeof r->plan, "%s", plan);
+  }
+  pthread_mutex_unlock(&lock);
+  return r;
+}
+
+void report_served(tutti_comm *comm, last_row *last, const served_call *c, uint64_t since) {
+  const uint64_t ns = report_now() - since;
+  const size_t key = c->plans ? c->count : c->bytes;
+  if (!last->row || last->count != key || last->type != c->type || last->op != c->op) {
+    char plan[80] = "by counts";
+    if (c->plans && tutti_comm_plan(comm, c->coll, c->count, c->type, c->op, plan, sizeof plan))
+      snprintf(plan, sizeof plan, "?");
+    *last = (last_row){key, c->type, c->op, row_of(c->function, range_of(c->bytes), plan)};
+  }
+  atomic_fetch_add_explicit(&last->row->calls, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&last->row->bytes, c->bytes, memory_order_relaxed);
+  atomic_fetch_add_explicit(&last->row->ns, ns, memory_order_relaxed);
+}
+
+void report_failure(const char *sentence) {
+  pthread_mutex_lock(&lock);
+  if (!failures++) snprintf(failure, sizeof failure, "%s", sentence);
+  pthread_mutex_unlock(&lock);
+}
+
+/* ---- for people ---- */
+
+static int by_place(const void *a, const void *b) {
+  const row *x = a, *y = b;
+  if (x->function != y->function) return x->function < y->function ? -1 : 1;
+  if (x->range != y->range) return x->range < y->range ? -1 : 1;
+  return strcmp(x->plan, y->plan);
+}
+
+static void size_text(char *text, size_t size, uint64_t bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  int unit = 0;
+  double n = (double)bytes;
+  for (; n >= 1024 && unit < 6; unit++) n /= 1024;
+  snprintf(text, size, unit && n < 10 ? "%.1f %s" : "%.0f %s", n, units[unit]);
+}
+
+static uint64_t below(int range) {
+  return range > 31 ? UINT64_MAX : UINT64_C(1) << 2 * range;
+}
+
+static void print_rows(FILE *out) {
+  if (nrows)
+    fprintf(out, "  %-26s %10s %10s %10s %10s %10s  %s\n", "served", "below", "calls", "data",
+            "seconds", "mean us", "plan");
+  for (int i = 0; i < nrows; i++) {
+    const row *r = &rows[i];
+    char limit[32] = "-", data[32];
+    const double seconds = (double)r->ns * 1e-9;
+    if (r->range) size_text(limit, sizeof limit, below(r->range));
+    size_text(data, sizeof data, r->bytes);
+    fprintf(out, "  %-26s %10s %10" PRIu64 " %10s %10.3f %10.2f  %s\n", names[r->function], limit,
+            r->calls, data, seconds, seconds * 1e6 / (double)(r->calls ? r->calls : 1), r->plan);
+  }
+}
+
+static void print_handed(FILE *out) {
+  int any = 0;
+  for (int f = 0; f < SHIM_FUNCTIONS; f++)
+    for (int w = 0; w < SHIM_WHY_COUNT; w++) {
+      if (!report_handed[f][w]) continue;
+      if (!any++) fprintf(out, "  %-26s %10s %10s  %s\n", "handed on", "", "calls", "why");
+      fprintf(out, "  %-26s %10s %10" PRIu64 "  %s\n", names[f], "", report_handed[f][w], whys[w]);
+    }
+}
+
+static void print(FILE *out, unsigned long served, unsigned long others) {
+  fprintf(out, "tutti %s: %lu communicator%s served, %lu handed on (as rank 0 saw it)\n",
+          tutti_version(NULL, NULL, NULL), served, served == 1 ? "" : "s", others);
+  print_rows(out);
+  print_handed(out);
+  if (failures) fprintf(out, "  failed %" PRIu64 " times; first: %s\n", failures, failure);
+}
+
+/* ---- for machines ---- */
+
+static void quote(FILE *out, const char *text) {
+  fputc('"', out);
+  for (; *text; text++) {
+    if (*text == '"' || *text == '\\') fputc('\\', out);
+    fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+  }
+  fputc('"', out);
+}
+
+static void print_json(FILE *out, unsigned long served, unsigned long others) {
+  const char *comma = "";
+  fprintf(out, "{\"tutti\": \"%s\",\n \"communicators\": {\"served\": %lu, \"handed_on\": %lu},\n",
+          tutti_version(NULL, NULL, NULL), served, others);
+  fprintf(out, " \"served\": [");
+  for (int i = 0; i < nrows; i++, comma = ",") {
+    const row *r = &rows[i];
+    fprintf(out,
+            "%s\n  {\"function\": \"%s\", \"bytes_from\": %" PRIu64 ", \"bytes_below\": %" PRIu64,
+            comma, names[r->function], r->range ? below(r->range - 1) : 0,
+            r->range ? below(r->range) : 1);
+    fprintf(out, ", \"plan\": ");
+    quote(out, r->plan);
+    fprintf(out, ", \"calls\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"seconds\": %.9f}", r->calls,
+            r->bytes, (double)r->ns * 1e-9);
+  }
+  fprintf(out, "],\n \"handed_on\": [");
+  comma = "";
+  for (int f = 0; f < SHIM_FUNCTIONS; f++)
+    for (int w = 0; w < SHIM_WHY_COUNT; w++) {
+      if (!report_handed[f][w]) continue;
+      fprintf(out, "%s\n  {\"function\": \"%s\", \"calls\": %" PRIu64 ", \"why\": ", comma,
+              names[f], report_handed[f][w]);
+      quote(out, whys[w]);
+      fputc('}', out);
+      comma = ",";
+    }
+  fprintf(out, "],\n \"failures\": {\"calls\": %" PRIu64 ", \"first\": ", failures);
+  quote(out, failure);
+  fprintf(out, "}}\n");
+}
+
+void report_end(unsigned long served, unsigned long others) {
+  if (!report_wanted || my_rank != 0) return;
+  qsort(rows, (size_t)nrows, sizeof rows[0], by_place);
+  if (!file) {
+    print(stderr, served, others);
+    return;
+  }
+  FILE *out = fopen(file, "w");
+  if (out) print_json(out, served, others);
+  if (!out || fclose(out)) fprintf(stderr, "tutti: the report can not be written to %s\n", file);
+}

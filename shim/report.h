@@ -1,0 +1,77 @@
+/* report.h - what was served, and what was handed on and why.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHIM_REPORT_H
+#define SHIM_REPORT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "tutti.h"
+
+typedef enum shim_function {
+#define PLAIN(name, lower, parameters, arguments) SHIM_##name, SHIM_I##lower, SHIM_##name##_init,
+#define X                                         PLAIN
+#include "collectives.def"
+  SHIM_FUNCTIONS
+} shim_function;
+
+#define SHIM_WHYS(W)                                                                    \
+  W(SERVED, "")                                                                         \
+  W(OFF, "TUTTI_DROPIN=0, on this rank or another")                                     \
+  W(BEFORE, "MPI was not initialized")                                                  \
+  W(AFTER, "MPI was about to end")                                                      \
+  W(OTHER_MPI, "this library is for another MPI than the one that runs")                \
+  W(FAILED, "no communicator of tutti's could be made")                                 \
+  W(UNSEEN, "the communicator was made by what tutti does not see (MPI_Comm_idup ...)") \
+  W(ALONE, "a communicator of one rank")                                                \
+  W(INTER, "an intercommunicator")                                                      \
+  W(REFUSED, "arguments that the MPI refuses")                                          \
+  W(PAIR, "a type and an op of which the MPI decides whether they fit")                 \
+  W(HOLES, "a user-defined op on a type with holes")                                    \
+  W(SIZE, "elements of a size that tutti has no type of (1, 2, 4, 8, 16 bytes)")        \
+  W(NO_PLAN, "tutti has no plan for it")                                                \
+  W(NO_THREAD, "non-blocking: no progress thread")                                      \
+  W(PERSISTENT, "persistent: no progress thread")
+
+typedef enum shim_why {
+#define W(name, sentence) WHY_##name,
+  SHIM_WHYS(W)
+#undef W
+      SHIM_WHY_COUNT
+} shim_why;
+
+extern int report_wanted; /* TUTTI_REPORT is set: only then is anything counted */
+extern _Atomic uint64_t report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
+
+static inline void report_hand_on(shim_function f, shim_why why) {
+  if (report_wanted) atomic_fetch_add_explicit(&report_handed[f][why], 1, memory_order_relaxed);
+}
+
+/* One kind of call: a function, a range of sizes, a plan. */
+typedef struct row row;
+typedef struct last_row { /* the last call of a function on a communicator, and its row */
+  size_t count;
+  tutti_type type;
+  tutti_op op;
+  row *row;
+} last_row;
+
+/* A call that was served. `plans`: its plan can be told by these figures. */
+typedef struct served_call {
+  shim_function function;
+  tutti_coll coll;
+  int plans;
+  size_t count, bytes;
+  tutti_type type;
+  tutti_op op;
+} served_call;
+
+void report_begin(int rank);
+uint64_t report_now(void); /* ns */
+void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
+/* A sentence to remember: why something failed. */
+void report_failure(const char *sentence);
+/* The report, on rank 0, if it is wanted. */
+void report_end(unsigned long served, unsigned long others);
+
+#endif

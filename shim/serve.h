@@ -1,0 +1,77 @@
+/* serve.h - MPI's collectives, done by tutti.
+ *
+ * Idea       each looks whether tutti can do it; if so it is done, and `code` is what the
+ *            program gets; if not, `why`, and nothing has happened: the MPI does it.
+ * Invariant  whether it is done follows from what MPI wants to be the same on all ranks; or a
+ *            rank has arguments that the MPI refuses before it looks for the others.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHIM_SERVE_H
+#define SHIM_SERVE_H
+
+#include "reduction.h"
+#include "state.h"
+
+typedef struct answer {
+  shim_why why; /* WHY_SERVED: it is done */
+  int code;
+} answer;
+
+/* Counts or displacements, as int or as MPI_Count and MPI_Aint. */
+typedef struct numbers {
+  const void *at;
+  bool wide;
+} numbers;
+#define NUMBERS_OF(array) ((numbers){array, sizeof *(array) > sizeof(int)})
+static inline MPI_Aint number(numbers n, int i) {
+  return n.wide ? ((const MPI_Aint *)n.at)[i] : ((const int *)n.at)[i];
+}
+
+answer serve_allreduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                       MPI_Comm comm);
+answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
+                    int root, MPI_Comm comm);
+answer serve_reduce_scatter_block(const void *src, void *dst, MPI_Aint count, MPI_Datatype type,
+                                  MPI_Op op, MPI_Comm comm);
+answer serve_reduce_scatter_(const void *src, void *dst, numbers counts, MPI_Datatype type,
+                             MPI_Op op, MPI_Comm comm);
+answer serve_allgather(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst,
+                       MPI_Aint ndst, MPI_Datatype dsttype, MPI_Comm comm);
+answer serve_allgatherv_(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, void *dst,
+                         numbers counts, numbers displs, MPI_Datatype dsttype, MPI_Comm comm);
+answer serve_bcast(void *buffer, MPI_Aint count, MPI_Datatype type, int root, MPI_Comm comm);
+answer serve_barrier(MPI_Comm comm);
+
+#define serve_reduce_scatter(src, dst, counts, type, op, comm) \
+  serve_reduce_scatter_(src, dst, NUMBERS_OF(counts), type, op, comm)
+#define serve_allgatherv(src, nsrc, srctype, dst, counts, displs, dsttype, comm) \
+  serve_allgatherv_(src, nsrc, srctype, dst, NUMBERS_OF(counts), NUMBERS_OF(displs), dsttype, comm)
+
+/* ---- for those who serve (perform.c) ---- */
+
+static inline answer hand_on(shim_why why) {
+  return (answer){why, MPI_SUCCESS};
+}
+
+/* A call of tutti's. Bytes are those that it looks at on this rank. */
+typedef struct work {
+  shim_function function;
+  tutti_coll coll;
+  const void *src;
+  void *dst;
+  size_t count;
+  const size_t *counts; /* instead of count; NULL: count */
+  size_t src_bytes, dst_bytes;
+  tutti_type type;
+  tutti_op op;
+  int root;
+} work;
+
+/* Done, or failed; then the program's error handler has been called. WHY_NO_PLAN: nothing
+ * has happened, on no rank. */
+answer serve_run(state *s, const work *w);
+/* This rank can not do its part; so no rank can. */
+answer serve_fail(state *s, const char *sentence);
+/* The MPI has refused to pack or unpack. */
+answer serve_fail_mpi(state *s, int error);
+
+#endif

@@ -1,0 +1,230 @@
+/* state.c - communicators by their handles, and how one comes to be served.
+ *
+ * Idea       a table that is searched without a lock: who writes makes its version odd
+ *            meanwhile, and who reads looks again if the version has changed.
+ * Invariant  all ranks of a communicator agree that it is served: each says whether it wants
+ *            to, and afterwards whether it could (the minimum over all).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "state.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net.h"
+#include "tutti_mpi.h"
+
+typedef struct place {
+  _Atomic uintptr_t key;
+  _Atomic(state *) state; /* NULL: free, or it was taken out */
+} place;
+
+typedef struct table {
+  size_t mask, used; /* places that have, or had, a state */
+  struct table *older;
+  place places[];
+} table;
+
+enum { FIRST_PLACES = 256 };
+
+static _Atomic(table *) current; /* NULL: nothing is looked up */
+static atomic_uint version;
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+static int on;
+static shim_why off_because = WHY_BEFORE;
+static unsigned long nserved, nothers;
+
+static size_t slot_of(uintptr_t key, const table *t) {
+  return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & t->mask;
+}
+
+static state *search(const table *t, uintptr_t key) {
+  for (size_t i = slot_of(key, t);; i = (i + 1) & t->mask) {
+    const uintptr_t at = atomic_load_explicit(&t->places[i].key, memory_order_relaxed);
+    if (at == key) return atomic_load_explicit(&t->places[i].state, memory_order_relaxed);
+    if (!at) return NULL;
+  }
+}
+
+/* No handle is 0: MPICH's have bits that say what they are, Open MPI's are addresses. */
+static uintptr_t key_of(MPI_Comm comm) {
+  return (uintptr_t)comm;
+}
+
+static state *look_up(MPI_Comm comm) {
+  for (;;) {
+    const unsigned before = atomic_load_explicit(&version, memory_order_acquire);
+    if (before & 1) continue;
+    const table *t = atomic_load_explicit(&current, memory_order_acquire);
+    state *s = t ? search(t, key_of(comm)) : NULL;
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&version, memory_order_relaxed) == before) return s;
+  }
+}
+
+state *state_find(MPI_Comm comm, shim_why *why) {
+  state *s = look_up(comm);
+  if (s && s->comm) return s;
+  *why = s ? s->why : on ? WHY_UNSEEN : off_because;
+  return NULL;
+}
+
+/* ---- changing the table ---- */
+
+static void put(table *t, uintptr_t key, state *s) {
+  size_t i = slot_of(key, t);
+  while (atomic_load(&t->places[i].key) && atomic_load(&t->places[i].key) != key)
+    i = (i + 1) & t->mask;
+  if (!atomic_load(&t->places[i].key)) t->used++;
+  atomic_store(&t->places[i].key, key);
+  atomic_store(&t->places[i].state, s);
+}
+
+/* A table with room, of the states that there are; readers may still hold the old one. */
+static table *renew(table *old) {
+  size_t live = 0, places = FIRST_PLACES;
+  for (size_t i = 0; old && i <= old->mask; i++) live += atomic_load(&old->places[i].state) != NULL;
+  while (places < 4 * live) places *= 2;
+  table *t = calloc(1, sizeof *t + places * sizeof t->places[0]);
+  if (!t) return NULL;
+  t->mask = places - 1;
+  t->older = old;
+  for (size_t i = 0; old && i <= old->mask; i++)
+    if (atomic_load(&old->places[i].state))
+      put(t, atomic_load(&old->places[i].key), atomic_load(&old->places[i].state));
+  return t;
+}
+
+/* Gives the communicator this state, NULL to take it out; what it had before, or the state
+ * itself if there is no memory for it. */
+static state *replace(MPI_Comm comm, state *s) {
+  pthread_mutex_lock(&writing);
+  table *t = atomic_load(&current);
+  state *before = t ? search(t, key_of(comm)) : NULL;
+  if (s || before) {
+    if (!t || 2 * t->used > t->mask) t = renew(t);
+    atomic_fetch_add(&version, 1);
+    if (t) put(t, key_of(comm), s);
+    if (t) atomic_store(&current, t);
+    atomic_fetch_add(&version, 1);
+  }
+  pthread_mutex_unlock(&writing);
+  return t ? before : s;
+}
+
+/* ---- making one ---- */
+
+static void release(state *s) {
+  if (!s) return;
+  tutti_comm_free(s->comm);
+  free(s->counts);
+  free(s->scratch);
+  free(s);
+}
+
+/* Do all ranks say yes? */
+static int all_agree(MPI_Comm comm, int yes) {
+  int all = 0;
+  return next()->Allreduce(&yes, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
+}
+
+/* Why the communicator can not be served, whatever this rank has; WHY_SERVED: it can. */
+static shim_why unfit(state *s) {
+  const mpi_calls *mpi = &next()->net;
+  int inter = 0;
+  if (mpi->Comm_test_inter(s->mpi, &inter) || inter) return WHY_INTER;
+  if (mpi->Comm_size(s->mpi, &s->ranks) || s->ranks < 2) return WHY_ALONE;
+  return mpi->Comm_rank(s->mpi, &s->rank) ? WHY_UNSEEN : WHY_SERVED;
+}
+
+static void serve(state *s) {
+  s->counts = malloc((size_t)s->ranks * sizeof *s->counts);
+  s->why = on ? WHY_FAILED : off_because;
+  if (!all_agree(s->mpi, on && s->counts)) return;
+  const tutti_status status =
+      mpi_comm_from(&next()->net, TUTTI_MPI_FAMILY, &s->mpi, sizeof s->mpi, &s->comm);
+  if (status) report_failure(tutti_error());
+  if (all_agree(s->mpi, s->comm != NULL)) return;
+  tutti_comm_free(s->comm);
+  s->comm = NULL;
+}
+
+void state_add(MPI_Comm comm) {
+  if (!atomic_load(&current) || comm == MPI_COMM_NULL) return;
+  state *s = calloc(1, sizeof *s), none = {.mpi = comm};
+  if (!s) { /* the others wait for this rank's word */
+    if (unfit(&none) == WHY_SERVED) all_agree(comm, 0);
+    return;
+  }
+  s->mpi = comm;
+  s->why = unfit(s);
+  if (s->why == WHY_SERVED) serve(s);
+  __atomic_fetch_add(s->comm ? &nserved : &nothers, 1, __ATOMIC_RELAXED);
+  release(replace(comm, s));
+}
+
+void state_remove(MPI_Comm comm) {
+  if (!atomic_load(&current) || comm == MPI_COMM_NULL) return;
+  if (comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF) release(replace(comm, NULL));
+}
+
+/* ---- begin and end ---- */
+
+/* Is what runs the MPI that this library is for? If not, handles mean nothing here. */
+static int is_ours(void) {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length;
+  next()->net.Get_library_version(text, &length);
+  return strncmp(text, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0;
+}
+
+static void to_stderr(void *unused, int level, const char *line) {
+  (void)unused, (void)level;
+  fprintf(stderr, "tutti: %s\n", line);
+}
+
+int state_begin(void) {
+  const char *wanted = getenv("TUTTI_DROPIN"), *explain = getenv("TUTTI_EXPLAIN");
+  int rank = 0;
+  if (!is_ours()) {
+    off_because = WHY_OTHER_MPI;
+    return 0;
+  }
+  on = !wanted || strcmp(wanted, "0") != 0;
+  off_because = WHY_OFF;
+  atomic_store(&current, renew(NULL));
+  next()->net.Comm_rank(MPI_COMM_WORLD, &rank);
+  report_begin(rank);
+  if (rank == 0 && (report_wanted || (explain && *explain && strcmp(explain, "0") != 0)))
+    tutti_log_set(to_stderr, NULL);
+  state_add(MPI_COMM_WORLD);
+  state_add(MPI_COMM_SELF);
+  return 1;
+}
+
+void state_end(void) {
+  table *t = atomic_exchange(&current, NULL);
+  off_because = WHY_AFTER;
+  on = 0;
+  for (size_t i = 0; t && i <= t->mask; i++) release(atomic_load(&t->places[i].state));
+  for (table *older; t; t = older) {
+    older = t->older;
+    free(t);
+  }
+}
+
+void state_tally(unsigned long *served, unsigned long *others) {
+  *served = nserved;
+  *others = nothers;
+}
+
+char *state_scratch(state *s, size_t bytes) {
+  if (bytes <= s->room && s->scratch) return s->scratch;
+  free(s->scratch);
+  s->room = bytes < 4096 ? 4096 : (bytes + 63) / 64 * 64;
+  s->scratch = aligned_alloc(64, s->room);
+  if (!s->scratch) s->room = 0;
+  return s->scratch;
+}

@@ -1,0 +1,45 @@
+/* state.h - what the shim knows of a communicator of the program's.
+ *
+ * Idea       a communicator is looked at when it is made, and never again: it has a
+ *            communicator of tutti's, or a reason why not, the same on all its ranks. A
+ *            collective only looks it up by its handle.
+ * Invariant  it goes when the program frees the communicator, before the MPI may use the
+ *            handle again.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SHIM_STATE_H
+#define SHIM_STATE_H
+
+#include <stddef.h>
+
+#include "next.h"
+#include "report.h"
+#include "tutti.h"
+
+typedef struct state {
+  MPI_Comm mpi;
+  tutti_comm *comm; /* NULL: */
+  shim_why why;     /* ... this is why */
+  int rank, ranks;
+  size_t *counts; /* room for one per rank */
+  char *scratch;  /* for what can not stay where the program has it */
+  size_t room;
+  last_row last[SHIM_FUNCTIONS]; /* for the report */
+} state;
+
+/* MPI has been initialized: the settings are read, MPI_COMM_WORLD is looked at. 0: it is
+ * another MPI than this library is for. */
+int state_begin(void);
+/* MPI is about to end: all go, and so does what the shim holds of MPI. */
+void state_end(void);
+/* A communicator was made; collective over it. MPI_COMM_NULL is legal. */
+void state_add(MPI_Comm comm);
+/* It is about to be freed. */
+void state_remove(MPI_Comm comm);
+/* NULL and *why if the communicator is not served. */
+state *state_find(MPI_Comm comm, shim_why *why);
+/* Scratch of so many bytes; NULL: out of memory. */
+char *state_scratch(state *s, size_t bytes);
+/* How many communicators were served, and handed on, so far. */
+void state_tally(unsigned long *served, unsigned long *others);
+
+#endif
