@@ -39,20 +39,18 @@ static tutti_status call_with_copies(state *s, const work *w) {
   return status;
 }
 
-/* A code for the program, whose text is the last sentence. */
+/* An error class of the shim's own, whose text is the last sentence. */
 static int error_code(const char *sentence) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static int code = MPI_ERR_OTHER;
+  static int class = MPI_ERR_OTHER;
   char text[MPI_MAX_ERROR_STRING];
-  snprintf(text, sizeof text, "tutti: %.200s", sentence);
+  snprintf(text, sizeof text, "tutti: %.230s", sentence);
   pthread_mutex_lock(&lock);
-  int mine = code;
-  if (mine == MPI_ERR_OTHER && next()->Add_error_code(MPI_ERR_OTHER, &mine) == MPI_SUCCESS)
-    code = mine;
-  if (code != MPI_ERR_OTHER) next()->Add_error_string(code, text);
-  mine = code;
+  if (class == MPI_ERR_OTHER && next()->Add_error_class(&class)) class = MPI_ERR_OTHER;
+  if (class != MPI_ERR_OTHER) next()->Add_error_string(class, text);
+  const int code = class;
   pthread_mutex_unlock(&lock);
-  return mine;
+  return code;
 }
 
 answer serve_fail(state *s, const char *sentence) {

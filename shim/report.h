@@ -27,7 +27,7 @@ typedef enum shim_function {
   W(INTER, "an intercommunicator")                                                      \
   W(REFUSED, "arguments that the MPI refuses")                                          \
   W(PAIR, "a type and an op of which the MPI decides whether they fit")                 \
-  W(HOLES, "a user-defined op on a type with holes")                                    \
+  W(HOLES, "a type with holes, and an op that tutti has not of its own")                \
   W(SIZE, "elements of a size that tutti has no type of (1, 2, 4, 8, 16 bytes)")        \
   W(NO_PLAN, "tutti has no plan for it")                                                \
   W(NO_THREAD, "non-blocking: no progress thread")                                      \
