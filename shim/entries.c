@@ -9,6 +9,7 @@
 #include <mpi.h>
 #pragma GCC visibility pop
 
+#include "async.h"
 #include "serve.h"
 
 #define ALSO_PMPI(name) __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
@@ -27,11 +28,14 @@
   ALSO_PMPI(name)
 
 #define WITHOUT_PARENTHESES(...) __VA_ARGS__
-#define STARTED(function, name, arguments, ...)                  \
-  int MPI_##name(__VA_ARGS__, MPI_Request *request) {            \
-    report_hand_on(SHIM_##function, WHY_NO_THREAD);              \
-    return next()->name(WITHOUT_PARENTHESES arguments, request); \
-  }                                                              \
+#define STARTED(function, name, lower, arguments, ...)              \
+  int MPI_##name(__VA_ARGS__, MPI_Request *request) {               \
+    const async_call call = CALL_##lower arguments;                 \
+    const answer a = async_start(SHIM_##function, &call, request);  \
+    if (a.why == WHY_SERVED) return a.code;                         \
+    report_hand_on(SHIM_##function, a.why);                         \
+    return next()->name(WITHOUT_PARENTHESES arguments, request);    \
+  }                                                                 \
   ALSO_PMPI(name)
 
 #define PREPARED(function, symbol, psymbol, member, arguments, ...)      \
@@ -43,13 +47,13 @@
 
 #define PLAIN(name, lower, parameters, arguments)              \
   SERVED(name, name, lower, arguments, parameters(int, int))   \
-  STARTED(I##lower, I##lower, arguments, parameters(int, int)) \
+  STARTED(I##lower, I##lower, lower, arguments, parameters(int, int)) \
   PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, arguments, parameters(int, int))
 #if HAS_LARGE
 #define X(name, lower, parameters, arguments)                                         \
   PLAIN(name, lower, parameters, arguments)                                           \
   SERVED(name, name##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))           \
-  STARTED(I##lower, I##lower##_c, arguments, parameters(MPI_Count, MPI_Aint))         \
+  STARTED(I##lower, I##lower##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))         \
   PREPARED(name, MPI_##name##_init_c, PMPI_##name##_init_c, name##_init_c, arguments, \
            parameters(MPI_Count, MPI_Aint))
 #else
@@ -80,12 +84,25 @@ int MPI_Comm_disconnect(MPI_Comm *comm) {
 }
 ALSO_PMPI(Comm_disconnect)
 
+/* ---- what a collective under way may still need ---- */
+
+int MPI_Op_free(MPI_Op *op) {
+  return op && async_keeps_op(op) ? MPI_SUCCESS : next()->Op_free(op);
+}
+ALSO_PMPI(Op_free)
+
+int MPI_Type_free(MPI_Datatype *type) {
+  return type && async_keeps_type(type) ? MPI_SUCCESS : next()->Type_free(type);
+}
+ALSO_PMPI(Type_free)
+
 /* ---- begin and end ---- */
 
 static int begin(int code) {
   if (code != MPI_SUCCESS || !state_begin()) return code;
   datatype_begin();
   reduction_begin();
+  async_begin();
   return code;
 }
 
@@ -103,6 +120,7 @@ int MPI_Finalize(void) {
   unsigned long served, others;
   state_tally(&served, &others);
   state_end();
+  async_end();
   report_end(served, others);
   return next()->Finalize();
 }

@@ -23,6 +23,7 @@ answer serve_bcast(void *buffer, MPI_Aint count, MPI_Datatype type, int root, MP
   if (count < 0 || root < 0 || root >= s->ranks || buffer == MPI_IN_PLACE ||
       !datatype_layout(type, &l))
     return hand_on(WHY_REFUSED);
+  if (state_only_asks()) return hand_on(WHY_SERVED);
   const size_t bytes = (size_t)count * l.size;
   const bool is_root = root == s->rank;
   char *at = l.plain ? datatype_start(buffer, &l) : NULL;
@@ -105,6 +106,7 @@ typedef struct block { /* this rank's own */
 /* What stands, as bytes, where the blocks are gathered is gathered in place. */
 static answer gather(const blocks *b, const block *mine, shim_function function, MPI_Comm comm) {
   state *s = b->s;
+  if (state_only_asks()) return hand_on(WHY_SERVED);
   char *at = b->in_a_row ? datatype_start(b->dst, &b->layout) : state_scratch(s, b->all);
   if (!at && b->all)
     return b->in_a_row ? hand_on(WHY_REFUSED) : serve_fail(s, "out of memory to gather blocks");

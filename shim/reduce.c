@@ -57,6 +57,7 @@ answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype typ
  * is to be, and is longer: the result is made apart. */
 static answer scatter(state *s, const void *src, void *dst, work w, size_t all, size_t own) {
   const bool in_place = src == MPI_IN_PLACE;
+  if (state_only_asks()) return serve_run(s, &w);
   w.coll = TUTTI_REDUCE_SCATTER;
   w.src = in_place ? dst : src;
   w.dst = in_place && own ? state_scratch(s, own) : dst;

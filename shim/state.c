@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "async.h"
 #include "net.h"
 #include "tutti_mpi.h"
 
@@ -64,11 +65,34 @@ static state *look_up(MPI_Comm comm) {
   }
 }
 
-state *state_find(MPI_Comm comm, shim_why *why) {
+state *state_look(MPI_Comm comm, shim_why *why) {
   state *s = look_up(comm);
   if (s && s->comm) return s;
   *why = s ? s->why : on ? WHY_UNSEEN : off_because;
   return NULL;
+}
+
+static _Thread_local state *acts_as;
+static _Thread_local bool asks;
+
+state *state_find(MPI_Comm comm, shim_why *why) {
+  if (acts_as) return acts_as;
+  state *s = state_look(comm, why);
+  if (s && s->async) async_drain(s);
+  return s;
+}
+
+void state_act_as(state *s, bool only_asks) {
+  acts_as = s;
+  asks = only_asks;
+}
+
+bool state_acts(void) {
+  return acts_as;
+}
+
+bool state_only_asks(void) {
+  return asks;
 }
 
 /* ---- changing the table ---- */
@@ -118,6 +142,7 @@ static state *replace(MPI_Comm comm, state *s) {
 
 static void release(state *s) {
   if (!s) return;
+  async_stop(s);
   tutti_comm_free(s->comm);
   free(s->counts);
   free(s->scratch);

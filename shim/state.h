@@ -9,11 +9,14 @@
 #ifndef SHIM_STATE_H
 #define SHIM_STATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "next.h"
 #include "report.h"
 #include "tutti.h"
+
+typedef struct async async; /* async.h */
 
 typedef struct state {
   MPI_Comm mpi;
@@ -24,6 +27,7 @@ typedef struct state {
   char *scratch;  /* for what can not stay where the program has it */
   size_t room;
   last_row last[SHIM_FUNCTIONS]; /* for the report */
+  async *async;                  /* NULL until a non-blocking collective was begun */
 } state;
 
 /* MPI has been initialized: the settings are read, MPI_COMM_WORLD is looked at. 0: it is
@@ -36,7 +40,14 @@ void state_add(MPI_Comm comm);
 /* It is about to be freed. */
 void state_remove(MPI_Comm comm);
 /* NULL and *why if the communicator is not served. */
+state *state_look(MPI_Comm comm, shim_why *why);
+/* The same, and what was begun on it before is over; or the state that this thread acts as. */
 state *state_find(MPI_Comm comm, shim_why *why);
+/* From now on this thread is that of a non-blocking collective, or (NULL) not; it may only
+ * ask whether that can be served. */
+void state_act_as(state *s, bool only_asks);
+bool state_only_asks(void);
+bool state_acts(void);
 /* Scratch of so many bytes; NULL: out of memory. */
 char *state_scratch(state *s, size_t bytes);
 /* How many communicators were served, and handed on, so far. */

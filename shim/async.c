@@ -1,0 +1,262 @@
+/* async.c - non-blocking collectives, on threads of the shim's own.
+ *
+ * Idea       a communicator on which something was begun has a thread, which does one after
+ *            another as the blocking forms do them. The program gets a generalized request,
+ *            which is MPI's own, and which the thread completes. So Wait, Test and the rest,
+ *            which know nothing of this, need not be touched.
+ * Progress   is the thread's: only where MPI allows all threads to call it
+ *            (MPI_THREAD_MULTIPLE). Without anything begun it sleeps.
+ * Order      what is called on a communicator comes after what was begun on it before; so it
+ *            is on all ranks. Each communicator has a thread of its own, for ranks may
+ *            begin on two of them in different orders.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "async.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* What the request's end tells the program; freed with the request. */
+typedef struct outcome {
+  int code;
+} outcome;
+
+typedef struct job {
+  struct job *next;
+  shim_function function;
+  async_call call;
+  state as; /* the communicator's, with scratch and counts of its own */
+  MPI_Request request;
+  outcome *outcome;
+} job;
+
+struct async {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  job *first, **last;
+  int running, stops;
+};
+
+static int possible;         /* all threads may call MPI */
+static atomic_int under_way; /* jobs, of all communicators */
+
+/* What the program has freed meanwhile. */
+typedef struct kept {
+  struct kept *next;
+  MPI_Op op;
+  MPI_Datatype type;
+} kept;
+static kept *to_free;
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+
+void async_begin(void) {
+  int level = MPI_THREAD_SINGLE;
+  next()->net.Query_thread(&level);
+  possible = level == MPI_THREAD_MULTIPLE;
+}
+
+static bool keep(MPI_Op op, MPI_Datatype type) {
+  if (!atomic_load(&under_way)) return false;
+  kept *k = malloc(sizeof *k);
+  if (!k) return false;
+  pthread_mutex_lock(&keeping);
+  *k = (kept){to_free, op, type};
+  to_free = k;
+  pthread_mutex_unlock(&keeping);
+  return true;
+}
+
+bool async_keeps_op(MPI_Op *op) {
+  if (!keep(*op, MPI_DATATYPE_NULL)) return false;
+  *op = MPI_OP_NULL;
+  return true;
+}
+
+bool async_keeps_type(MPI_Datatype *type) {
+  if (!keep(MPI_OP_NULL, *type)) return false;
+  *type = MPI_DATATYPE_NULL;
+  return true;
+}
+
+static void free_kept(void) {
+  pthread_mutex_lock(&keeping);
+  kept *all = to_free;
+  to_free = NULL;
+  pthread_mutex_unlock(&keeping);
+  for (kept *k; (k = all); free(k)) {
+    all = k->next;
+    if (k->op != MPI_OP_NULL) next()->Op_free(&k->op);
+    if (k->type != MPI_DATATYPE_NULL) next()->Type_free(&k->type);
+  }
+}
+
+void async_end(void) {
+  possible = 0;
+  free_kept();
+}
+
+/* ---- requests ---- */
+
+static int ask_outcome(void *of, MPI_Status *status) {
+  next()->Status_set_elements(status, MPI_BYTE, 0);
+  next()->Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  return ((const outcome *)of)->code;
+}
+
+static int free_outcome(void *of) {
+  free(of);
+  return MPI_SUCCESS;
+}
+
+static int cancel_nothing(void *of, int complete) {
+  (void)of, (void)complete;
+  return MPI_SUCCESS;
+}
+
+/* ---- one collective ---- */
+
+static answer serve(shim_function function, const async_call *c) {
+  switch (function) {
+    case SHIM_Iallreduce: return serve_allreduce(c->src, c->dst, c->count, c->type, c->op, c->comm);
+    case SHIM_Ireduce:
+      return serve_reduce(c->src, c->dst, c->count, c->type, c->op, c->root, c->comm);
+    case SHIM_Ireduce_scatter:
+      return serve_reduce_scatter_(c->src, c->dst, c->counts, c->type, c->op, c->comm);
+    case SHIM_Ireduce_scatter_block:
+      return serve_reduce_scatter_block(c->src, c->dst, c->count, c->type, c->op, c->comm);
+    case SHIM_Iallgather:
+      return serve_allgather(c->src, c->nsrc, c->srctype, c->dst, c->count, c->type, c->comm);
+    case SHIM_Iallgatherv:
+      return serve_allgatherv_(c->src, c->nsrc, c->srctype, c->dst, c->counts, c->displs, c->type,
+                               c->comm);
+    case SHIM_Ibcast: return serve_bcast(c->dst, c->count, c->type, c->root, c->comm);
+    default: return serve_barrier(c->comm);
+  }
+}
+
+static answer run(job *j, bool only_asks) {
+  state_act_as(&j->as, only_asks);
+  const answer a = serve(j->function, &j->call);
+  state_act_as(NULL, false);
+  return a;
+}
+
+static void finish(job *j) {
+  const answer a = run(j, false);
+  j->outcome->code = a.why == WHY_SERVED ? a.code : MPI_ERR_OTHER;
+  next()->Grequest_complete(j->request);
+}
+
+static void free_job(job *j) {
+  free(j->as.counts);
+  free(j->as.scratch);
+  free(j);
+}
+
+static job *new_job(shim_function function, const async_call *call, const state *s) {
+  job *j = calloc(1, sizeof *j);
+  if (!j) return NULL;
+  *j = (job){.function = function, .call = *call, .as = *s};
+  j->as.async = NULL;
+  j->as.scratch = NULL;
+  j->as.room = 0;
+  j->as.counts = malloc((size_t)s->ranks * sizeof *j->as.counts);
+  j->outcome = calloc(1, sizeof *j->outcome);
+  if (j->as.counts && j->outcome) return j;
+  free(j->outcome);
+  free_job(j);
+  return NULL;
+}
+
+/* ---- the thread of a communicator ---- */
+
+static void *work_off(void *of) {
+  async *a = of;
+  pthread_mutex_lock(&a->lock);
+  for (;;) {
+    while (!a->first && !a->stops) pthread_cond_wait(&a->changed, &a->lock);
+    job *j = a->first;
+    if (!j) break;
+    a->first = j->next;
+    if (!a->first) a->last = &a->first;
+    a->running = 1;
+    pthread_mutex_unlock(&a->lock);
+    finish(j);
+    free_job(j);
+    if (atomic_fetch_sub(&under_way, 1) == 1) free_kept();
+    pthread_mutex_lock(&a->lock);
+    a->running = 0;
+    pthread_cond_broadcast(&a->changed);
+  }
+  pthread_mutex_unlock(&a->lock);
+  return NULL;
+}
+
+static async *new_async(void) {
+  async *a = calloc(1, sizeof *a);
+  if (!a) return NULL;
+  pthread_mutex_init(&a->lock, NULL);
+  pthread_cond_init(&a->changed, NULL);
+  a->last = &a->first;
+  if (pthread_create(&a->thread, NULL, work_off, a) == 0) return a;
+  free(a);
+  return NULL;
+}
+
+void async_drain(state *s) {
+  async *a = s->async;
+  if (!a) return;
+  pthread_mutex_lock(&a->lock);
+  while (a->first || a->running) pthread_cond_wait(&a->changed, &a->lock);
+  pthread_mutex_unlock(&a->lock);
+}
+
+void async_stop(state *s) {
+  async *a = s->async;
+  if (!a) return;
+  pthread_mutex_lock(&a->lock);
+  a->stops = 1;
+  pthread_cond_broadcast(&a->changed);
+  pthread_mutex_unlock(&a->lock);
+  pthread_join(a->thread, NULL);
+  pthread_mutex_destroy(&a->lock);
+  pthread_cond_destroy(&a->changed);
+  free(a);
+  s->async = NULL;
+}
+
+static void enqueue(async *a, job *j) {
+  pthread_mutex_lock(&a->lock);
+  *a->last = j;
+  a->last = &j->next;
+  pthread_cond_broadcast(&a->changed);
+  pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- beginning ---- */
+
+answer async_start(shim_function function, const async_call *call, MPI_Request *request) {
+  shim_why why;
+  if (!possible) return hand_on(WHY_NO_THREAD);
+  state *s = state_look(call->comm, &why);
+  if (!s) return hand_on(why);
+  if (!request) return hand_on(WHY_REFUSED);
+  job *j = new_job(function, call, s);
+  if (!j) return serve_fail(s, "out of memory for a non-blocking collective");
+  const answer can = run(j, true);
+  if (can.why == WHY_SERVED && !s->async) s->async = new_async();
+  if (can.why != WHY_SERVED || !s->async ||
+      next()->Grequest_start(ask_outcome, free_outcome, cancel_nothing, j->outcome, &j->request)) {
+    free(j->outcome);
+    free_job(j);
+    return can.why != WHY_SERVED
+               ? can
+               : serve_fail(s, "no thread, or no request, for a non-blocking collective");
+  }
+  *request = j->request;
+  atomic_fetch_add(&under_way, 1);
+  enqueue(s->async, j);
+  return can;
+}
