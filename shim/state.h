@@ -35,8 +35,9 @@ typedef struct state {
 int state_begin(void);
 /* MPI is about to end: all go, and so does what the shim holds of MPI. */
 void state_end(void);
-/* A communicator was made; collective over it. MPI_COMM_NULL is legal. */
-void state_add(MPI_Comm comm);
+/* A communicator was made, or none for this rank (MPI_COMM_NULL): of the ranks of `old`, all of
+ * which call this, too; or, if that is MPI_COMM_NULL, collective over itself. */
+void state_add(MPI_Comm old, MPI_Comm comm);
 /* It is about to be freed. */
 void state_remove(MPI_Comm comm);
 /* NULL and *why if the communicator is not served. */
