@@ -87,10 +87,6 @@ void state_act_as(state *s, bool only_asks) {
   asks = only_asks;
 }
 
-bool state_acts(void) {
-  return acts_as;
-}
-
 bool state_only_asks(void) {
   return asks;
 }

@@ -28,6 +28,7 @@ typedef struct state {
   size_t room;
   last_row last[SHIM_FUNCTIONS]; /* for the report */
   async *async;                  /* NULL until a non-blocking collective was begun */
+  int form;                      /* of what is called: 0 blocking, 1 non-blocking, 2 persistent */
 } state;
 
 /* MPI has been initialized: the settings are read, MPI_COMM_WORLD is looked at. 0: it is
@@ -48,7 +49,6 @@ state *state_find(MPI_Comm comm, shim_why *why);
  * ask whether that can be served. */
 void state_act_as(state *s, bool only_asks);
 bool state_only_asks(void);
-bool state_acts(void);
 /* Scratch of so many bytes; NULL: out of memory. */
 char *state_scratch(state *s, size_t bytes);
 /* How many communicators were served, and handed on, so far. */
