@@ -11,6 +11,7 @@ static const cli_command *const table[] = {
     &cmd_plan,
     &cmd_explain,
     &cmd_bench,
+    &cmd_mpi,
 };
 enum { COMMANDS = sizeof table / sizeof table[0] };
 

@@ -1,0 +1,229 @@
+/* cmd_mpi.c - `tutti mpi`: starts an MPI program with tutti's collectives in place of the MPI's.
+ *
+ * Idea      The library of tutti for that MPI is preloaded into the ranks (docs/dropin.md).
+ *           The two launchers that are known set a variable for the ranks alone; before
+ *           whatever else starts them it is set in the environment. Then the command runs
+ *           in place of this one: signals, output and status are its own.
+ * Invariant What was preloaded before stays, and stays first: a profiler goes on seeing the
+ *           program's calls, a sanitizer goes on being the first library.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "family.h"
+
+static const char usage[] =
+    "usage: tutti mpi [options] COMMAND [arguments]\n"
+    "       tutti mpi --report mpirun -n 8 ./app\n"
+    "\n"
+    "Starts a program of Open MPI or MPICH as it is, with tutti's allreduce, reduce,\n"
+    "broadcast, all-gather, reduce-scatter and barrier in place of the MPI's. COMMAND is\n"
+    "what would start it otherwise: mpirun or mpiexec, another launcher (srun), or the\n"
+    "program itself. What tutti does not take over, the MPI does.\n"
+    "\n"
+    "  -r, --report[=FILE]  at the end rank 0 says on stderr what was called, how long it\n"
+    "                       took, what was left to the MPI, and why; or in FILE, as JSON\n"
+    "  -f, --family NAME    the MPI is ompi or mpich (by default the launcher is asked,\n"
+    "                       or the program's libraries tell)\n"
+    "\n"
+    "The library (libtutti_pmpi_ompi.so or libtutti_pmpi_mpich.so) is looked for where\n"
+    "TUTTI_LIB says (a folder, or the file), beside this command, and in ../lib. A\n"
+    "LD_PRELOAD that is set already stays, before it. TUTTI_DROPIN=0 leaves all to the MPI.\n"
+    "\n"
+    "Exit status: COMMAND's; 2 wrong command line; 125 no MPI or no library found; 126\n"
+    "COMMAND cannot be executed; 127 not found.\n";
+
+static const struct option long_options[] = {
+    {"report", optional_argument, NULL, 'r'},
+    {"family", required_argument, NULL, 'f'},
+    {NULL, 0, NULL, 0},
+};
+
+typedef struct mpi_options {
+  mpi_family family;
+  char report[PATH_MAX]; /* the value of TUTTI_REPORT; empty: unset */
+  char **argv;
+} mpi_options;
+
+/* Ranks may run in another folder: a file's name is made absolute. */
+static int take_report(mpi_options *o, const char *file) {
+  char here[PATH_MAX] = "";
+  if (!file)
+    strcpy(o->report, "1");
+  else if (*file == 0)
+    return cli_fail(CLI_USAGE, "mpi", "--report= needs the name of a file; or leave out the '='");
+  else if (*file != '/' && !getcwd(here, sizeof here))
+    return cli_fail(CLI_FAILED, "mpi", "the current folder: %s", strerror(errno));
+  else if (snprintf(o->report, sizeof o->report, "%s%s%s", here, *here ? "/" : "", file) >=
+           PATH_MAX)
+    return cli_fail(CLI_USAGE, "mpi", "--report: that name is too long");
+  return 0;
+}
+
+static int take_option(mpi_options *o, int c, char **argv) {
+  switch (c) {
+    case 'r': return take_report(o, optarg);
+    case 'f':
+      o->family = family_named(optarg);
+      if (o->family) return 0;
+      return cli_fail(CLI_USAGE, "mpi", "--family '%s' is neither ompi nor mpich", optarg);
+    default: return cli_bad_option("mpi", c, argv, long_options);
+  }
+}
+
+static int parse(mpi_options *o, int argc, char **argv) {
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, "+:r::f:", long_options, NULL)) != -1;) {
+    const int status = take_option(o, c, argv);
+    if (status) return status;
+  }
+  o->argv = argv + optind;
+  if (optind < argc) return 0;
+  return cli_fail(CLI_USAGE, "mpi", "which command? tutti mpi mpirun -n 8 ./app");
+}
+
+/* ---- the MPI and its library ---- */
+
+/* By what the launcher says, or by the first argument that is a program of an MPI. */
+static int find_family(mpi_options *o) {
+  const bool launcher = family_is_launcher(o->argv[0]);
+  if (o->family) return 0;
+  if (launcher) o->family = family_of_launcher(o->argv[0]);
+  for (char **a = o->argv; !o->family && *a; a++) o->family = family_of_program(*a);
+  if (o->family) return 0;
+  if (launcher)
+    return cli_fail(CLI_FAILED, "mpi",
+                    "'%s --version' names neither Open MPI nor MPICH, and no argument is a program "
+                    "of either; say which with --family ompi or --family mpich",
+                    o->argv[0]);
+  return cli_fail(CLI_FAILED, "mpi",
+                  "'%s' is no mpirun, and no argument is a program that needs Open MPI's "
+                  "libmpi.so.40 or MPICH's libmpich.so.12; say which with --family ompi or "
+                  "--family mpich (a statically linked MPI cannot be replaced)",
+                  o->argv[0]);
+}
+
+/* The folder of this command. */
+static void own_folder(char folder[PATH_MAX]) {
+  const ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+  folder[n > 0 ? n : 0] = 0;
+  char *slash = strrchr(folder, '/');
+  if (slash) *slash = 0;
+}
+
+static int find_library(mpi_family family, char path[PATH_MAX]) {
+  char own[PATH_MAX], name[64], places[3][PATH_MAX + 80];
+  const char *said = getenv("TUTTI_LIB");
+  int n = 0;
+  own_folder(own);
+  snprintf(name, sizeof name, "libtutti_pmpi_%s.so", family_tag(family));
+  if (said && *said) {
+    const size_t length = strlen(said);
+    const bool file = length > 3 && strcmp(said + length - 3, ".so") == 0;
+    snprintf(places[n++], sizeof *places, "%s%s%s", said, file ? "" : "/", file ? "" : name);
+  } else {
+    snprintf(places[n++], sizeof *places, "%s/%s", own, name);
+    snprintf(places[n++], sizeof *places, "%s/../lib/%s", own, name);
+  }
+  for (int i = 0; i < n; i++)
+    if (access(places[i], R_OK) == 0 && realpath(places[i], path)) {
+      if (!strpbrk(path, " :")) return 0;
+      return cli_fail(CLI_FAILED, "mpi",
+                      "the loader cannot preload '%s': LD_PRELOAD allows neither a blank nor a "
+                      "colon in a name",
+                      path);
+    }
+  if (said && *said)
+    return cli_fail(CLI_FAILED, "mpi", "TUTTI_LIB says '%s', but there is no %s", said, places[0]);
+  return cli_fail(CLI_FAILED, "mpi",
+                  "no library for %s: neither %s nor %s is there; `make mpi` builds it where %s's "
+                  "headers are, and TUTTI_LIB says where else it is",
+                  family_title(family), places[0], places[1], family_title(family));
+}
+
+/* ---- the command line ---- */
+
+typedef struct words {
+  char **word;
+  size_t n;
+} words;
+
+static void put(words *w, const char *word) {
+  w->word[w->n++] = (char *)word;
+}
+
+/* The variables for the ranks of one part of a command line. */
+static void put_settings(words *w, mpi_family family, const char *const *settings) {
+  for (const char *const *s = settings; *s; s++) {
+    if (family == FAMILY_OMPI) {
+      put(w, "-x");
+      put(w, *s);
+    } else { /* "-genv NAME value", in two words */
+      char *name = strdup(*s), *value = name ? strchr(name, '=') : NULL;
+      if (!value) continue;
+      *value++ = 0;
+      put(w, "-genv");
+      put(w, name);
+      put(w, value);
+    }
+  }
+}
+
+/* Behind the launcher's name, and, for Open MPI's settings are those of a part, behind
+ * every ':' that parts programs. NULL if there is no memory. */
+static char **launch_line(const mpi_options *o, const char *const *settings) {
+  size_t n = 0, parts = 1;
+  for (; o->argv[n]; n++) parts += strcmp(o->argv[n], ":") == 0;
+  words w = {calloc(n + parts * 6 + 1, sizeof *w.word), 0};
+  if (!w.word) return NULL;
+  for (size_t i = 0; i < n; i++) {
+    put(&w, o->argv[i]);
+    if (i == 0 || (o->family == FAMILY_OMPI && strcmp(o->argv[i], ":") == 0))
+      put_settings(&w, o->family, settings);
+  }
+  return w.word;
+}
+
+static int start(const mpi_options *o, const char *library) {
+  static char preload[2 * PATH_MAX + 65536], report[PATH_MAX + 16];
+  const char *before = getenv("LD_PRELOAD");
+  const bool keeps = before && *before;
+  const int n = snprintf(preload, sizeof preload, "LD_PRELOAD=%s%s%s", keeps ? before : "",
+                         keeps ? ":" : "", library);
+  if (n >= (int)sizeof preload)
+    return cli_fail(CLI_FAILED, "mpi", "LD_PRELOAD is too long already");
+  snprintf(report, sizeof report, "TUTTI_REPORT=%s", o->report);
+  const char *const settings[] = {preload, *o->report ? report : NULL, NULL};
+  char **argv = o->argv;
+  if (family_is_launcher(argv[0])) {
+    argv = launch_line(o, settings);
+  } else {
+    for (int i = 0; settings[i]; i++) putenv((char *)settings[i]);
+  }
+  if (!argv) return cli_fail(CLI_FAILED, "mpi", "out of memory");
+  execvp(argv[0], argv);
+  const int why = errno;
+  return cli_fail(why == ENOENT ? CLI_NOT_FOUND : CLI_NO_EXEC, "mpi", "cannot execute '%s': %s",
+                  argv[0], strerror(why));
+}
+
+static int run_mpi(int argc, char **argv) {
+  mpi_options o = {.family = FAMILY_UNKNOWN};
+  char library[PATH_MAX];
+  if (argc < 2) {
+    fputs(usage, stdout);
+    return CLI_USAGE;
+  }
+  int status = parse(&o, argc, argv);
+  if (!status) status = find_family(&o);
+  if (!status) status = find_library(o.family, library);
+  return status ? status : start(&o, library);
+}
+
+const cli_command cmd_mpi = {"mpi", "starts an unmodified MPI program with tutti's collectives",
+                             usage, run_mpi};
