@@ -5,20 +5,14 @@
 # With TUTTI_TEST_ALL=1 everything with everything; MPICH, whose ranks spin, is slow where
 # there are more of them than cores. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
+. "${BASH_SOURCE%/*}/mpi.bash"
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
 n=0 seconds=${everything:+900}
 # What the MPIs keep to the end is theirs; what a closed network could not send, nobody's.
 printf 'leak:%s\n' libmpi libopen- libpmix libhwloc libevent libuc libmpich orte ompi opal PMPI MPI_ send_control >"$work/leaks"
 export LSAN_OPTIONS=suppressions=$work/leaks:print_suppressions=0
 
-# Ways to start: as root, too, more ranks than cores, no remote shell, short paths, quietly.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated \
-  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
-  OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_tmpdir_base=/tmp \
-  OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_btl_vader_single_copy_mechanism=none \
-  UCX_LOG_LEVEL=error
-has() { [ -x "$BUILD/tests/$1/mp_cover" ] && command -v "$(starter "$1")" >/dev/null; }
-starter() { case $1 in ompi) echo mpirun.openmpi ;; *) echo mpirun.mpich ;; esac; }
+has() { [ -x "$BUILD/tests/$1/mp_cover" ] && has_starter "$1"; }
 
 # over MPI RANKS NODES PROGRAM [ARGUMENTS]: nodes as in TUTTI_NODES; '-': all share memory.
 over() {

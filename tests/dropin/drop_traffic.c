@@ -1,0 +1,115 @@
+/* drop_traffic.c - collectives of changing sizes with messages in between: receives from anyone,
+ * probes, ranks that come late, large sends under way.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drop.h"
+
+enum { MOST = 300000, RANKS = 16 };
+static int x[MOST], y[MOST];
+
+static bool allreduce(int n) {
+  int sum = 0;
+  for (int r = 0; r < drop_ranks; r++) sum += r;
+  for (int i = 0; i < n; i++) x[i] = drop_rank + i;
+  if (!DROP_CALL(MPI_Allreduce(x, y, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD))) return false;
+  for (int i = 0; i < n; i++)
+    if (y[i] != sum + drop_ranks * i) return DROP_CHECK(!"a wrong sum");
+  return true;
+}
+
+/* Everyone sends to everyone; who receives takes what comes, from anyone, with any tag. */
+static bool anyone(int k) {
+  MPI_Request q[RANKS];
+  MPI_Status status;
+  int mine[2] = {drop_rank, k}, got[2], seen = 0, flag;
+  bool good = true;
+  for (int r = 0; r < drop_ranks; r++)
+    good &= DROP_CALL(MPI_Isend(mine, 2, MPI_INT, r, 100 + k, MPI_COMM_WORLD, &q[r]));
+  good &= allreduce(1 + k);
+  for (int r = 0; r < drop_ranks; r++) {
+    good &=
+        DROP_CALL(MPI_Recv(got, 2, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+    good &= DROP_CHECK(got[0] == status.MPI_SOURCE && got[1] == k && status.MPI_TAG == 100 + k);
+    seen |= 1 << got[0];
+  }
+  good &= DROP_CALL(MPI_Waitall(drop_ranks, q, MPI_STATUSES_IGNORE));
+  good &= DROP_CHECK(seen == (1 << drop_ranks) - 1) && DROP_CALL(MPI_Barrier(MPI_COMM_WORLD));
+  good &= DROP_CALL(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status));
+  return good && DROP_CHECK(!flag) && DROP_CALL(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static bool sizes(void) {
+  bool good = true;
+  for (unsigned k = 0; k < 60; k++)
+    good &= allreduce((int)(drop_mix(k, 1, 1) % (k % 10 ? 3000 : MOST)));
+  return good;
+}
+
+/* A large message begins before collectives and ends after them. */
+static bool under_way(void) {
+  static int out[MOST], in[MOST];
+  MPI_Request q[2];
+  const int next = (drop_rank + 1) % drop_ranks, before = (drop_rank + drop_ranks - 1) % drop_ranks;
+  for (int i = 0; i < MOST; i++) out[i] = drop_rank + i;
+  bool good = DROP_CALL(MPI_Irecv(in, MOST, MPI_INT, before, 1, MPI_COMM_WORLD, &q[0])) &&
+              DROP_CALL(MPI_Isend(out, MOST, MPI_INT, next, 1, MPI_COMM_WORLD, &q[1]));
+  for (int k = 0; k < 10; k++) good &= allreduce(100 * k);
+  good &= DROP_CALL(MPI_Waitall(2, q, MPI_STATUSES_IGNORE));
+  for (int i = 0; i < MOST; i++) good &= in[i] == before + i;
+  return DROP_CHECK(good);
+}
+
+/* One sends, then enters a collective; the other enters first and receives after it. A rank that
+ * waits in a collective must go on with the messages that it has begun. */
+static bool first_the_other(void) {
+  static int big[MOST];
+  MPI_Request q = MPI_REQUEST_NULL;
+  bool good = true;
+  if (drop_ranks < 2) return true;
+  if (drop_rank == 0) good &= DROP_CALL(MPI_Isend(big, MOST, MPI_INT, 1, 2, MPI_COMM_WORLD, &q));
+  if (drop_rank == 1)
+    good &= DROP_CALL(MPI_Recv(big, MOST, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  good &= allreduce(17); /* rank 0 is here while rank 1 still receives */
+  return good && DROP_CALL(MPI_Wait(&q, MPI_STATUS_IGNORE));
+}
+
+/* What is owed to a rank that is late must not be waited for by those that owe. */
+static bool late(void) {
+  bool good = true;
+  for (int k = 0; k < 4; k++) {
+    if (drop_rank == k % drop_ranks) usleep(20000);
+    good &= allreduce(k * 50);
+    if (drop_rank == (k + 1) % drop_ranks) usleep(10000);
+    good &= DROP_CALL(MPI_Bcast(x, 10, MPI_INT, k % drop_ranks, MPI_COMM_WORLD));
+    good &= DROP_CALL(MPI_Reduce(x, y, 10, MPI_INT, MPI_SUM, k % drop_ranks, MPI_COMM_WORLD));
+  }
+  return good;
+}
+
+/* From the root's broadcast to a barrier: nobody leaves before all have come. */
+static bool barrier(void) {
+  double here, left, latest, earliest;
+  if (drop_rank == drop_ranks - 1) usleep(50000);
+  here = MPI_Wtime();
+  bool good = DROP_CALL(MPI_Barrier(MPI_COMM_WORLD));
+  left = MPI_Wtime();
+  good &= DROP_CALL(MPI_Allreduce(&here, &latest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+  good &= DROP_CALL(MPI_Allreduce(&left, &earliest, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD));
+  return good && DROP_CHECK(earliest >= latest);
+}
+
+int main(int argc, char **argv) {
+  bool any = true;
+  drop_start(&argc, &argv, MPI_THREAD_SINGLE);
+  for (int k = 0; k < 10; k++) any &= anyone(k);
+  drop_tell("receives from anyone, probes", any);
+  drop_tell("sizes up and down", sizes());
+  drop_tell("a large message under way", under_way());
+  drop_tell("a send goes on while its sender is in a collective", first_the_other());
+  drop_tell("ranks that come late", late());
+  drop_tell("a barrier", barrier());
+  return drop_end();
+}
