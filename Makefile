@@ -4,6 +4,7 @@
 #   make check           the tests, under 10 minutes (installs what is missing)
 #   make check-all       the full product of the covering table and the long proofs
 #   make prove           every parameter of every algorithm, with a bar
+#   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
@@ -86,7 +87,9 @@ mpi: all $(MPILIBS) $(SHIMS) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
 define MPI_RULES
 $(BUILD)/mpi_$(1)/%.o: %.c Makefile
 	@mkdir -p $$(@D)
-	$(call MPICC,$(1)) $(MPIFLAGS) -Itests $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
+	$(call MPICC,$(1)) $$(MPIFLAGS) -Itests $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
+# MPI_STATUS_IGNORE is a number that gcc takes for a place without room.
+$(BUILD)/mpi_$(1)/tests/dropin/%.o: MPIFLAGS += -Wno-stringop-overflow -Wno-stringop-overread
 $(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)
 	rm -f $$@ && $(AR) rcs $$@ $$^
 $(BUILD)/libtutti_mpi_$(1).so.$(VERSION): $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(BUILD)/libtutti.so
@@ -124,7 +127,7 @@ HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TESTSRC) $(MPSRC),$(sort $
 TESTBIN := $(TESTSRC:%.c=$(BUILD)/%)
 MPBIN   := $(MPSRC:%.c=$(BUILD)/%)
 TESTOBJ := $(TESTBIN:%=%.o) $(MPBIN:%=%.o) $(HELPOBJ)
-SHTESTS := $(sort $(wildcard tests/*.sh))
+SHTESTS := $(filter-out tests/programs.sh,$(sort $(wildcard tests/*.sh)))
 $(TESTOBJ): TTFLAGS += -Itests
 .SECONDARY: $(TESTOBJ)
 $(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
@@ -141,14 +144,29 @@ $(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tes
 $(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
 	@mkdir -p $$(@D)
 	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
+# Programs that know MPI only, for the drop-in: C, and Fortran where its compiler is.
+$(BUILD)/tests/$(1)/drop_%: $(BUILD)/mpi_$(1)/tests/dropin/drop_%.o $(BUILD)/mpi_$(1)/tests/dropin/drop.o $(BUILD)/mpi_$(1)/tests/dropin/drop_kinds.o
+	@mkdir -p $$(@D)
+	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$(sort $$^) $(LDLIBS) -o $$@
+$(DROPFORT:%=$(BUILD)/tests/$(1)/%): $(BUILD)/tests/$(1)/%: tests/dropin/%
+	@mkdir -p $$(@D) $(BUILD)/mpi_$(1)/modules
+	$(MPIFORT_$(1)) -J $(BUILD)/mpi_$(1)/modules $(FORTFLAGS) $$< -o $$@
 endef
+# In Fortran it is common to hand one procedure this and that; some mpifort say so themselves.
+FORTFLAGS = -O1 -w -fallow-argument-mismatch
+DROPSRC := $(patsubst tests/dropin/%.c,%,$(filter-out %/drop_kinds.c,$(sort $(wildcard tests/dropin/drop_*.c))))
+DROPFORT:= $(patsubst tests/dropin/%,%,$(sort $(wildcard tests/dropin/drop_*.f tests/dropin/drop_*.f90)))
+MPIFORT_ompi  = mpifort.openmpi
+MPIFORT_mpich = mpifort.mpich
+FORTS   := $(foreach m,$(MPIS),$(if $(shell command -v $(MPIFORT_$(m))),$(m)))
 $(foreach m,$(MPIS),$(eval $(call MPI_RULES,$(m)))$(eval $(call OVER_RULES,$(m))))
+DROPBIN  = $(foreach m,$(MPIS),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
 OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
 OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_large $(OVERSRC)))
 
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-programs: all examples $(TESTBIN) $(MPBIN) $(OVERBIN)
+programs: all examples $(TESTBIN) $(MPBIN) $(OVERBIN) $(SHIMS) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
@@ -195,6 +213,12 @@ check-arm:
 	@tools/deps.sh build arm
 	@$(MAKE) $(JOBS) --no-print-directory $(ARMMAKE) build-arm/tutti $(ARMTESTS)
 	@TEST_SECONDS=1200 TEST_RANKS="2 4" UNDER=qemu-aarch64 BUILD=build-arm tests/run $(ARMTESTS)
+# Programs that nobody here wrote, without and with the drop-in.
+check-dropin:
+	@tools/deps.sh build check
+	@tools/deps.sh programs || echo "tutti: going on without; what is not there is skipped"
+	@$(MAKE) $(JOBS) --no-print-directory mpi
+	@BUILD=$(BUILD) TEST_SECONDS=900 tests/run tests/programs.sh
 coverage:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
@@ -276,9 +300,10 @@ INSTALLED= $(BINDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/
            $(LIBDIR)/libtutti.so.$(VERSION) $(HEADERS:include/%=$(INCDIR)/%) $(PACKAGE) \
            $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
            $(foreach m,ompi mpich,$(LIBDIR)/pkgconfig/tutti-$(m).pc \
+             $(LIBDIR)/libtutti_pmpi_$(m).so \
              $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION)))
 
-install: all $(MPILIBS)
+install: all $(MPILIBS) $(SHIMS)
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(BUILD)/tutti $(DESTDIR)$(BINDIR)/tutti
 	install -m 644 $(BUILD)/libtutti.a $(DESTDIR)$(LIBDIR)/libtutti.a
@@ -290,6 +315,7 @@ install: all $(MPILIBS)
 	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
 	for m in $(MPIS); do lib=libtutti_mpi_$$m; to=$(DESTDIR)$(LIBDIR); \
 	  install -m 644 $(BUILD)/$$lib.a $$to && install -m 755 $(BUILD)/$$lib.so.$(VERSION) $$to && \
+	  install -m 755 $(BUILD)/libtutti_pmpi_$$m.so $$to && \
 	  ln -sf $$lib.so.$(VERSION) $$to/$$lib.so.$(SOMAJOR) && ln -sf $$lib.so.$(SOMAJOR) $$to/$$lib.so && \
 	  $(FILL) -e "s|@MPI@|$$m|g" tools/tutti-mpi.pc.in > $$to/pkgconfig/tutti-$$m.pc && \
 	  chmod 644 $$to/pkgconfig/tutti-$$m.pc || exit 1; done
@@ -302,7 +328,7 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all mpi examples programs check check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
+.PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bench-hosts bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \

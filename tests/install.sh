@@ -78,10 +78,10 @@ over() { # over MPI NAME: Debian's name of the MPI, and tutti's
     skip "over $mpi" "no mpicc.$mpi or no mpirun.$mpi here"
     return
   fi
-  for f in "$lib.so" "$lib.so.0" "$lib.a" "$there/lib/pkgconfig/tutti-$tag.pc"; do
+  for f in "$lib.so" "$lib.so.0" "$lib.a" "$there/lib/pkgconfig/tutti-$tag.pc" "$there/lib/libtutti_pmpi_$tag.so"; do
     [ -e "$f" ] || echo "$f"
   done >"$work/missing"
-  ok "$mpi: its library is there" '[' ! -s "$work/missing" ']'
+  ok "$mpi: its libraries are there" '[' ! -s "$work/missing" ']'
   # shellcheck disable=SC2046
   ok "$mpi: the example compiles with pkg-config" compile "mpicc.$mpi" -Wall -Wextra examples/hello_mpi.c \
     $(config --cflags --libs "tutti-$tag") -o "$work/$tag"

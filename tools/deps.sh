@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check demo bench arm
+#   tools/deps.sh GROUP ...      groups: build check demo bench arm programs
 #
 # Prints nothing and does nothing if all are there. Works as root or with sudo.
 # Elsewhere than on Debian and its relatives it only looks for the commands that
@@ -14,9 +14,10 @@ packages() {
     check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev gnuplot-nox" ;;
     bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev python3 gnuplot-nox iproute2" ;;
+    programs) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3 lammps hpcc python3-mpi4py python3-numpy mumps-test scalapack-mpi-test" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, demo, bench and arm" >&2
+      echo "deps.sh: no group '$1'; there are build, check, demo, bench, arm and programs" >&2
       exit 2
       ;;
   esac
@@ -26,6 +27,7 @@ commands() {
   case $1 in
     check) echo "cc c++ make nm pkg-config" ;;
     bench) echo "c++ mpicc.openmpi mpicc.mpich python3 ip" ;;
+    programs) echo "mpirun.openmpi mpirun.mpich python3 lmp hpcc" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;
     *) echo "cc make ar" ;;
   esac
