@@ -90,11 +90,6 @@ static void free_kept(void) {
   }
 }
 
-void async_end(void) {
-  possible = 0;
-  free_kept();
-}
-
 /* ---- requests ---- */
 
 static int ask_outcome(void *of, MPI_Status *status) {
@@ -160,6 +155,7 @@ static job *new_job(shim_function function, const async_call *call, const state 
   if (!j) return NULL;
   *j = (job){.function = function, .call = *call, .as = *s};
   j->as.async = NULL;
+  j->as.form = s->form ? s->form : 1;
   j->as.scratch = NULL;
   j->as.room = 0;
   j->as.counts = malloc((size_t)s->ranks * sizeof *j->as.counts);
@@ -237,12 +233,9 @@ static void enqueue(async *a, job *j) {
 
 /* ---- beginning ---- */
 
-answer async_start(shim_function function, const async_call *call, MPI_Request *request) {
-  shim_why why;
-  if (!possible) return hand_on(WHY_NO_THREAD);
-  state *s = state_look(call->comm, &why);
-  if (!s) return hand_on(why);
-  if (!request) return hand_on(WHY_REFUSED);
+/* On the communicator's thread, which is made if need be. */
+static answer begin(shim_function function, const async_call *call, state *s,
+                    MPI_Request *request) {
   job *j = new_job(function, call, s);
   if (!j) return serve_fail(s, "out of memory for a non-blocking collective");
   const answer can = run(j, true);
@@ -259,4 +252,117 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
   atomic_fetch_add(&under_way, 1);
   enqueue(s->async, j);
   return can;
+}
+
+/* A served communicator, for a request of the program's. */
+static state *served(const async_call *call, const MPI_Request *request, shim_why *why) {
+  state *s = possible ? state_look(call->comm, why) : NULL;
+  if (!possible) *why = WHY_NO_THREAD;
+  if (s && !request) *why = WHY_REFUSED;
+  return request ? s : NULL;
+}
+
+answer async_start(shim_function function, const async_call *call, MPI_Request *request) {
+  shim_why why;
+  state *s = served(call, request, &why);
+  return s ? begin(function, call, s, request) : hand_on(why);
+}
+
+/* ---- again and again ---- */
+
+/* Ranks may start them in different orders: each has a communicator of its own. */
+typedef struct persistent {
+  struct persistent *next;
+  shim_function function;
+  async_call call;
+  state as;
+  MPI_Request token, active; /* what the program has; what MPI knows while it is active */
+} persistent;
+
+atomic_int async_persistent;
+static persistent *prepared;
+static pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
+
+static persistent **find(MPI_Request request) {
+  persistent **at = &prepared;
+  while (*at && (*at)->token != request) at = &(*at)->next;
+  return at;
+}
+
+static persistent *look_up(MPI_Request request) {
+  pthread_mutex_lock(&preparing);
+  persistent *p = *find(request);
+  pthread_mutex_unlock(&preparing);
+  return p;
+}
+
+static answer prepare(persistent *p, state *s, MPI_Request *request) {
+  async_drain(s);
+  if (tutti_comm_dup(s->comm, &p->as.comm)) return hand_on(WHY_FAILED); /* on all ranks */
+  if (next()->Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &p->token)) {
+    tutti_comm_free(p->as.comm);
+    return serve_fail(s, "no request for a persistent collective");
+  }
+  *request = p->token;
+  pthread_mutex_lock(&preparing);
+  p->next = prepared;
+  prepared = p;
+  pthread_mutex_unlock(&preparing);
+  atomic_fetch_add(&async_persistent, 1);
+  return (answer){WHY_SERVED, MPI_SUCCESS};
+}
+
+answer async_init(shim_function function, const async_call *call, MPI_Request *request) {
+  shim_why why;
+  state *s = served(call, request, &why);
+  if (!s) return hand_on(why);
+  job *j = new_job(function, call, s);
+  persistent *p = calloc(1, sizeof *p);
+  answer a = j && p ? run(j, true) : serve_fail(s, "out of memory for a persistent collective");
+  if (j && p && a.why == WHY_SERVED) {
+    *p = (persistent){.function = function, .call = *call, .as = j->as};
+    p->as.counts = NULL;
+    p->as.form = 2;
+    p->active = MPI_REQUEST_NULL;
+    a = prepare(p, s, request);
+  }
+  if (a.why != WHY_SERVED || a.code != MPI_SUCCESS) free(p);
+  if (j) free(j->outcome);
+  if (j) free_job(j);
+  return a;
+}
+
+MPI_Request *async_active(MPI_Request request) {
+  persistent *p = look_up(request);
+  return p ? &p->active : NULL;
+}
+
+int async_restart(MPI_Request request) {
+  persistent *p = look_up(request);
+  if (p->active != MPI_REQUEST_NULL) { /* the program has not waited for it */
+    next()->Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+    return MPI_ERR_REQUEST;
+  }
+  return begin(p->function, &p->call, &p->as, &p->active).code;
+}
+
+void async_free(MPI_Request request) {
+  pthread_mutex_lock(&preparing);
+  persistent **at = find(request), *p = *at;
+  if (p) *at = p->next;
+  pthread_mutex_unlock(&preparing);
+  if (!p) return;
+  atomic_fetch_sub(&async_persistent, 1);
+  async_stop(&p->as);
+  tutti_comm_free(p->as.comm);
+  next()->Request_free(&p->token);
+  free(p);
+}
+
+/* ---- the end ---- */
+
+void async_end(void) {
+  while (prepared) async_free(prepared->token);
+  possible = 0;
+  free_kept();
 }

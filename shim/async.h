@@ -26,6 +26,16 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
 /* An op or a type that the program frees while anything is under way is freed later. */
 bool async_keeps_op(MPI_Op *op);
 bool async_keeps_type(MPI_Datatype *type);
+/* The same once more for every start, until it is freed: a persistent request. */
+answer async_init(shim_function function, const async_call *call, MPI_Request *request);
+/* The request that stands for it now, which is MPI_REQUEST_NULL if it is not active; NULL if it
+ * is none of these. */
+MPI_Request *async_active(MPI_Request request);
+/* Is there any? */
+extern atomic_int async_persistent;
+/* Start it again; free it. */
+int async_restart(MPI_Request request);
+void async_free(MPI_Request request);
 /* Wait until what was begun on a communicator is over. */
 void async_drain(state *s);
 /* The communicator goes: its thread ends, after what was begun. */

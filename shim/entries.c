@@ -38,9 +38,12 @@
   }                                                                 \
   ALSO_PMPI(name)
 
-#define PREPARED(function, symbol, psymbol, member, arguments, ...)      \
+#define PREPARED(function, symbol, psymbol, member, lower, arguments, ...) \
   int symbol(__VA_ARGS__, MPI_Info info, MPI_Request *request) {         \
-    report_hand_on(SHIM_##function##_init, WHY_PERSISTENT);              \
+    const async_call call = CALL_##lower arguments;                      \
+    const answer a = async_init(SHIM_I##lower, &call, request);          \
+    if (a.why == WHY_SERVED) return a.code;                              \
+    report_hand_on(SHIM_##function##_init, a.why);                       \
     return next()->member(WITHOUT_PARENTHESES arguments, info, request); \
   }                                                                      \
   __typeof__(symbol) psymbol __attribute__((alias(TEXT(symbol))));
@@ -48,13 +51,14 @@
 #define PLAIN(name, lower, parameters, arguments)              \
   SERVED(name, name, lower, arguments, parameters(int, int))   \
   STARTED(I##lower, I##lower, lower, arguments, parameters(int, int)) \
-  PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, arguments, parameters(int, int))
+  PREPARED(name, PERSISTENT(name), PPERSISTENT(name), name##_init, lower, arguments, \
+           parameters(int, int))
 #if HAS_LARGE
 #define X(name, lower, parameters, arguments)                                         \
   PLAIN(name, lower, parameters, arguments)                                           \
   SERVED(name, name##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))           \
   STARTED(I##lower, I##lower##_c, lower, arguments, parameters(MPI_Count, MPI_Aint))         \
-  PREPARED(name, MPI_##name##_init_c, PMPI_##name##_init_c, name##_init_c, arguments, \
+  PREPARED(name, MPI_##name##_init_c, PMPI_##name##_init_c, name##_init_c, lower, arguments, \
            parameters(MPI_Count, MPI_Aint))
 #else
 #define X PLAIN
@@ -63,13 +67,15 @@
 
 /* ---- communicators ---- */
 
-#define M(name, parameters, arguments)        \
-  int MPI_##name parameters {                 \
-    const int code = next()->name arguments;  \
-    if (code == MPI_SUCCESS) state_add(*out); \
-    return code;                              \
-  }                                           \
+#define MADE(name, parameters, arguments, old)     \
+  int MPI_##name parameters {                      \
+    const int code = next()->name arguments;       \
+    if (code == MPI_SUCCESS) state_add(old, *out); \
+    return code;                                   \
+  }                                                \
   ALSO_PMPI(name)
+#define M(name, parameters, arguments)     MADE(name, parameters, arguments, old)
+#define APART(name, parameters, arguments) MADE(name, parameters, arguments, MPI_COMM_NULL)
 #include "makers.def"
 
 int MPI_Comm_free(MPI_Comm *comm) {

@@ -140,7 +140,8 @@ static answer allgather(const void *src, MPI_Aint nsrc, MPI_Datatype srctype, bl
   if (src == MPI_IN_PLACE) {
     mine = (block){place_of(b, b->s->rank), (size_t)count_of(b, b->s->rank), b->type, b->layout};
   } else if (nsrc < 0 || !datatype_layout(srctype, &mine.layout) ||
-             mine.count * mine.layout.size != b->own) {
+             mine.count * mine.layout.size != b->own ||
+             refused_alias(src, place_of(b, b->s->rank), b->own, false)) {
     return hand_on(WHY_REFUSED);
   }
   if (b->own && mine.layout.plain && !datatype_start(mine.at, &mine.layout))

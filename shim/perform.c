@@ -80,7 +80,7 @@ answer serve_run(state *s, const work *w) {
   if (status) return serve_fail(s, tutti_error());
   if (report_wanted) {
     const size_t element = tutti_type_size(w->type);
-    const shim_function f = w->function + (state_acts() ? 1 : 0); /* MPI_Ix stands after MPI_X */
+    const shim_function f = w->function + (unsigned)s->form; /* its forms stand together */
     const served_call c = {.function = f,
                            .coll = w->coll,
                            .plans = !w->counts,

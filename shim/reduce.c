@@ -13,6 +13,7 @@ answer serve_allreduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype 
   if (!s) return hand_on(why);
   const reduction r = reduction_of(type, op);
   if (r.why != WHY_SERVED) return hand_on(r.why);
+  if (refused_alias(src, dst, (size_t)count, false)) return hand_on(WHY_REFUSED);
   if (src == MPI_IN_PLACE) src = dst;
   if (count < 0 || dst == MPI_IN_PLACE || (count && (!src || !dst))) return hand_on(WHY_REFUSED);
   const size_t bytes = (size_t)count * r.element;
@@ -35,6 +36,7 @@ answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype typ
   const reduction r = reduction_of(type, op);
   if (r.why != WHY_SERVED) return hand_on(r.why);
   const bool is_root = root == s->rank;
+  if (is_root && refused_alias(src, dst, (size_t)count, true)) return hand_on(WHY_REFUSED);
   if (is_root && src == MPI_IN_PLACE) src = dst;
   if (!is_root) dst = NULL;
   if (count < 0 || root < 0 || root >= s->ranks || src == MPI_IN_PLACE || dst == MPI_IN_PLACE ||
@@ -69,7 +71,9 @@ static answer scatter(state *s, const void *src, void *dst, work w, size_t all, 
   return a;
 }
 
+/* Buffers that the MPI refuses. */
 static bool no_buffers(const void *src, const void *dst, size_t all, size_t own) {
+  if (refused_alias(src, dst, all, false)) return true;
   if (src == MPI_IN_PLACE) src = dst;
   return dst == MPI_IN_PLACE || (all && !src) || (own && !dst);
 }

@@ -30,8 +30,7 @@ typedef enum shim_function {
   W(HOLES, "a type with holes, and an op that tutti has not of its own")                \
   W(SIZE, "elements of a size that tutti has no type of (1, 2, 4, 8, 16 bytes)")        \
   W(NO_PLAN, "tutti has no plan for it")                                                \
-  W(NO_THREAD, "non-blocking: no progress thread")                                      \
-  W(PERSISTENT, "persistent: no progress thread")
+  W(NO_THREAD, "no thread may make progress: MPI was not initialized for MPI_THREAD_MULTIPLE")
 
 typedef enum shim_why {
 #define W(name, sentence) WHY_##name,

@@ -52,6 +52,17 @@ static inline answer hand_on(shim_why why) {
   return (answer){why, MPI_SUCCESS};
 }
 
+/* MPICH refuses one buffer that is both input and output and does not say MPI_IN_PLACE; Open
+ * MPI only at the root of MPI_Reduce. */
+static inline bool refused_alias(const void *src, const void *dst, size_t bytes, bool rooted) {
+#ifdef MPICH_VERSION
+  (void)rooted;
+  return src == dst && bytes;
+#else
+  return src == dst && bytes && rooted;
+#endif
+}
+
 /* A call of tutti's. Bytes are those that it looks at on this rank. */
 typedef struct work {
   shim_function function;

@@ -87,10 +87,6 @@ void state_act_as(state *s, bool only_asks) {
   asks = only_asks;
 }
 
-bool state_acts(void) {
-  return acts_as;
-}
-
 bool state_only_asks(void) {
   return asks;
 }
@@ -164,28 +160,68 @@ static shim_why unfit(state *s) {
   return mpi->Comm_rank(s->mpi, &s->rank) ? WHY_UNSEEN : WHY_SERVED;
 }
 
-static void serve(state *s) {
-  s->counts = malloc((size_t)s->ranks * sizeof *s->counts);
-  s->why = on ? WHY_FAILED : off_because;
-  if (!all_agree(s->mpi, on && s->counts)) return;
-  const tutti_status status =
-      mpi_comm_from(&next()->net, TUTTI_MPI_FAMILY, &s->mpi, sizeof s->mpi, &s->comm);
-  if (status) report_failure(tutti_error());
-  if (all_agree(s->mpi, s->comm != NULL)) return;
+/* Do all ranks have what they need? Then there is a communicator, or on no rank. */
+static void settle(state *s) {
+  if (s->comm && !s->counts) s->counts = malloc((size_t)s->ranks * sizeof *s->counts);
+  if (all_agree(s->mpi, s->comm && s->counts)) return;
   tutti_comm_free(s->comm);
   s->comm = NULL;
+  s->why = WHY_FAILED;
 }
 
-void state_add(MPI_Comm comm) {
-  if (!atomic_load(&current) || comm == MPI_COMM_NULL) return;
-  state *s = calloc(1, sizeof *s), none = {.mpi = comm};
+static void serve(state *s) {
+  s->why = WHY_OFF;
+  if (!all_agree(s->mpi, on)) return;
+  if (mpi_comm_from(&next()->net, TUTTI_MPI_FAMILY, &s->mpi, sizeof s->mpi, &s->comm))
+    report_failure(tutti_error());
+  settle(s);
+}
+
+/* ---- making one of another's ranks ---- */
+
+/* The first rank of a communicator, as a rank of the one that it was made of; -1: unknown. */
+static int first_of(MPI_Comm comm, MPI_Comm old) {
+  MPI_Group mine, all;
+  const int first = 0;
+  int is = -1;
+  if (comm == MPI_COMM_NULL || next()->Comm_group(comm, &mine)) return -1;
+  if (next()->Comm_group(old, &all) == MPI_SUCCESS) {
+    if (next()->Group_translate_ranks(mine, 1, &first, all, &is) || is == MPI_UNDEFINED) is = -1;
+    next()->Group_free(&all);
+  }
+  next()->Group_free(&mine);
+  return is;
+}
+
+/* Split what serves the old one: that needs no shared memory of its own. */
+static void split(state *old, MPI_Comm comm, state *s) {
+  tutti_comm *made = NULL;
+  const int color = s && s->why == WHY_SERVED ? first_of(comm, old->mpi) : -1;
+  if (tutti_comm_split(old->comm, color, color < 0 ? 0 : s->rank, &made))
+    report_failure(tutti_error());
+  if (!s || s->why != WHY_SERVED) return;
+  s->comm = made;
+  settle(s);
+}
+
+void state_add(MPI_Comm old, MPI_Comm comm) {
+  shim_why unused;
+  state *s = NULL, none = {.mpi = comm};
+  if (!atomic_load(&current)) return;
+  state *of = old == MPI_COMM_NULL ? NULL : state_find(old, &unused);
+  if (comm != MPI_COMM_NULL) {
+    s = calloc(1, sizeof *s);
+    none.why = unfit(&none);
+    if (s) *s = none;
+  }
+  if (of)
+    split(of, comm, s);
+  else if (s && s->why == WHY_SERVED)
+    serve(s);
   if (!s) { /* the others wait for this rank's word */
-    if (unfit(&none) == WHY_SERVED) all_agree(comm, 0);
+    if (comm != MPI_COMM_NULL && none.why == WHY_SERVED) all_agree(comm, 0);
     return;
   }
-  s->mpi = comm;
-  s->why = unfit(s);
-  if (s->why == WHY_SERVED) serve(s);
   __atomic_fetch_add(s->comm ? &nserved : &nothers, 1, __ATOMIC_RELAXED);
   release(replace(comm, s));
 }
@@ -205,9 +241,15 @@ static int is_ours(void) {
   return strncmp(text, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0;
 }
 
+/* Each line once in a row: a program may make a thousand communicators. */
 static void to_stderr(void *unused, int level, const char *line) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static char last[200];
   (void)unused, (void)level;
-  fprintf(stderr, "tutti: %s\n", line);
+  pthread_mutex_lock(&lock);
+  if (strncmp(line, last, sizeof last - 1) != 0) fprintf(stderr, "tutti: %s\n", line);
+  snprintf(last, sizeof last, "%s", line);
+  pthread_mutex_unlock(&lock);
 }
 
 int state_begin(void) {
@@ -224,8 +266,8 @@ int state_begin(void) {
   report_begin(rank);
   if (rank == 0 && (report_wanted || (explain && *explain && strcmp(explain, "0") != 0)))
     tutti_log_set(to_stderr, NULL);
-  state_add(MPI_COMM_WORLD);
-  state_add(MPI_COMM_SELF);
+  state_add(MPI_COMM_NULL, MPI_COMM_WORLD);
+  state_add(MPI_COMM_NULL, MPI_COMM_SELF);
   return 1;
 }
 

@@ -28,6 +28,7 @@ typedef struct state {
   size_t room;
   last_row last[SHIM_FUNCTIONS]; /* for the report */
   async *async;                  /* NULL until a non-blocking collective was begun */
+  int form;                      /* of what is called: 0 blocking, 1 non-blocking, 2 persistent */
 } state;
 
 /* MPI has been initialized: the settings are read, MPI_COMM_WORLD is looked at. 0: it is
@@ -35,8 +36,9 @@ typedef struct state {
 int state_begin(void);
 /* MPI is about to end: all go, and so does what the shim holds of MPI. */
 void state_end(void);
-/* A communicator was made; collective over it. MPI_COMM_NULL is legal. */
-void state_add(MPI_Comm comm);
+/* A communicator was made, or none for this rank (MPI_COMM_NULL): of the ranks of `old`, all of
+ * which call this, too; or, if that is MPI_COMM_NULL, collective over itself. */
+void state_add(MPI_Comm old, MPI_Comm comm);
 /* It is about to be freed. */
 void state_remove(MPI_Comm comm);
 /* NULL and *why if the communicator is not served. */
@@ -47,7 +49,6 @@ state *state_find(MPI_Comm comm, shim_why *why);
  * ask whether that can be served. */
 void state_act_as(state *s, bool only_asks);
 bool state_only_asks(void);
-bool state_acts(void);
 /* Scratch of so many bytes; NULL: out of memory. */
 char *state_scratch(state *s, size_t bytes);
 /* How many communicators were served, and handed on, so far. */

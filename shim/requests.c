@@ -1,0 +1,108 @@
+/* requests.c - MPI's calls that complete requests, where some are persistent collectives.
+ *
+ * Idea       what the program has of such a request never changes; behind it stands, while it
+ *            is active, a request that MPI knows. These calls put that in its place, let MPI
+ *            do what it does, and look whether it is complete.
+ * Cost       none but a look, as long as there is no persistent collective.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#pragma GCC visibility push(default)
+#include <mpi.h>
+#pragma GCC visibility pop
+
+#include <stdlib.h>
+
+#include "async.h"
+
+#define ALSO_PMPI(name) __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
+
+static bool any(void) {
+  return atomic_load_explicit(&async_persistent, memory_order_relaxed) > 0;
+}
+
+/* The requests that MPI knows, in place of the program's. */
+typedef struct stand_in {
+  int n;
+  MPI_Request *theirs, *known, few[32];
+} stand_in;
+
+static bool put_in(stand_in *s, int n, MPI_Request *theirs) {
+  s->n = n > 0 && theirs ? n : 0;
+  s->theirs = theirs;
+  s->known = s->n <= 32 ? s->few : malloc((size_t)s->n * sizeof *s->known);
+  if (!s->known) return false;
+  for (int i = 0; i < s->n; i++) {
+    const MPI_Request *active = async_active(theirs[i]);
+    s->known[i] = active ? *active : theirs[i];
+  }
+  return true;
+}
+
+static int take_out(stand_in *s, int code) {
+  for (int i = 0; i < s->n; i++) {
+    MPI_Request *active = async_active(s->theirs[i]);
+    *(active ? active : &s->theirs[i]) = s->known[i];
+  }
+  if (s->known != s->few) free(s->known);
+  return code;
+}
+
+/* MPI_name(parameters), where `n` requests are those at `array`. */
+#define COMPLETES(name, member, parameters, plain, n, array, with) \
+  int MPI_##name parameters {                                      \
+    stand_in s;                                                    \
+    if (!any()) return next()->member plain;                       \
+    if (!put_in(&s, n, array)) return MPI_ERR_NO_MEM;              \
+    MPI_Request *known = s.known;                                  \
+    return take_out(&s, next()->member with);                      \
+  }                                                                \
+  ALSO_PMPI(name)
+
+/* clang-format off */
+COMPLETES(Wait, net.Wait, (MPI_Request *requests, MPI_Status *status),
+          (requests, status), 1, requests, (known, status))
+COMPLETES(Waitall, Waitall, (int n, MPI_Request *requests, MPI_Status *statuses),
+          (n, requests, statuses), n, requests, (n, known, statuses))
+COMPLETES(Waitany, Waitany, (int n, MPI_Request *requests, int *which, MPI_Status *status),
+          (n, requests, which, status), n, requests, (n, known, which, status))
+COMPLETES(Waitsome, Waitsome,
+          (int n, MPI_Request *requests, int *done, int *which, MPI_Status *statuses),
+          (n, requests, done, which, statuses), n, requests, (n, known, done, which, statuses))
+COMPLETES(Test, Test, (MPI_Request *requests, int *done, MPI_Status *status),
+          (requests, done, status), 1, requests, (known, done, status))
+COMPLETES(Testall, Testall, (int n, MPI_Request *requests, int *done, MPI_Status *statuses),
+          (n, requests, done, statuses), n, requests, (n, known, done, statuses))
+COMPLETES(Testany, Testany,
+          (int n, MPI_Request *requests, int *which, int *done, MPI_Status *status),
+          (n, requests, which, done, status), n, requests, (n, known, which, done, status))
+COMPLETES(Testsome, net.Testsome,
+          (int n, MPI_Request *requests, int *done, int *which, MPI_Status *statuses),
+          (n, requests, done, which, statuses), n, requests, (n, known, done, which, statuses))
+/* clang-format on */
+
+int MPI_Request_get_status(MPI_Request request, int *done, MPI_Status *status) {
+  const MPI_Request *active = any() ? async_active(request) : NULL;
+  return next()->Request_get_status(active ? *active : request, done, status);
+}
+ALSO_PMPI(Request_get_status)
+
+int MPI_Start(MPI_Request *request) {
+  if (any() && request && async_active(*request)) return async_restart(*request);
+  return next()->Start(request);
+}
+ALSO_PMPI(Start)
+
+int MPI_Startall(int n, MPI_Request *requests) {
+  int code = MPI_SUCCESS;
+  if (!any() || !requests) return next()->Startall(n, requests);
+  for (int i = 0; i < n && code == MPI_SUCCESS; i++) code = MPI_Start(&requests[i]);
+  return code;
+}
+ALSO_PMPI(Startall)
+
+int MPI_Request_free(MPI_Request *request) {
+  if (!any() || !request || !async_active(*request)) return next()->Request_free(request);
+  async_free(*request);
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+ALSO_PMPI(Request_free)
