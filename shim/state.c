@@ -169,7 +169,25 @@ static void settle(state *s) {
   s->why = WHY_FAILED;
 }
 
+/* Has it ranks that MPI_COMM_WORLD has not (MPI_Comm_spawn)? Nobody asks them for a word. */
+static int has_others(const state *s) {
+  MPI_Group mine, all;
+  int *ranks = malloc(2 * (size_t)s->ranks * sizeof *ranks), others = 1;
+  if (ranks && next()->Comm_group(s->mpi, &mine) == MPI_SUCCESS) {
+    next()->Comm_group(MPI_COMM_WORLD, &all);
+    for (int r = 0; r < s->ranks; r++) ranks[r] = r;
+    others = next()->Group_translate_ranks(mine, s->ranks, ranks, all, ranks + s->ranks);
+    for (int r = 0; r < s->ranks; r++) others |= ranks[s->ranks + r] == MPI_UNDEFINED;
+    next()->Group_free(&all);
+    next()->Group_free(&mine);
+  }
+  free(ranks);
+  return others;
+}
+
 static void serve(state *s) {
+  s->why = WHY_FOREIGN;
+  if (s->mpi != MPI_COMM_WORLD && has_others(s)) return;
   s->why = WHY_OFF;
   if (!all_agree(s->mpi, on)) return;
   if (mpi_comm_from(&next()->net, TUTTI_MPI_FAMILY, &s->mpi, sizeof s->mpi, &s->comm))
@@ -219,7 +237,7 @@ void state_add(MPI_Comm old, MPI_Comm comm) {
   else if (s && s->why == WHY_SERVED)
     serve(s);
   if (!s) { /* the others wait for this rank's word */
-    if (comm != MPI_COMM_NULL && none.why == WHY_SERVED) all_agree(comm, 0);
+    if (comm != MPI_COMM_NULL && none.why == WHY_SERVED && !has_others(&none)) all_agree(comm, 0);
     return;
   }
   __atomic_fetch_add(s->comm ? &nserved : &nothers, 1, __ATOMIC_RELAXED);
