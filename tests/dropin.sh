@@ -58,7 +58,8 @@ first() { # MPI RANKS: what depends on the number of ranks
 rest() { # MPI RANKS
   beside "$1" "$2" "Allreduce" drop_wrong
   beside "$1" "$2" "Allreduce Barrier" drop_requests
-  beside "$1" "$2" "Allreduce Barrier" drop_requests multiple
+  beside "$1" "$2" "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
+    Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
   beside "$1" "$2" "Allreduce Bcast" drop_large
   beside "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
   for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do beside "$1" "$2" "$fortran" $f; done

@@ -184,6 +184,48 @@ static bool shapes(int n) {
   return DROP_CHECK(good);
 }
 
+/* Two communicators, begun on in another order by every other rank. */
+static bool crossed(int n) {
+  MPI_Comm comm[2];
+  MPI_Request q[2];
+  const int first = drop_rank % 2;
+  bool good = true;
+  for (int k = 0; k < 2; k++) good &= DROP_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &comm[k]));
+  for (int k = 0; k < 2; k++)
+    for (int i = 0; i < n; i++) x[k][i] = drop_rank * 3 + i + k, y[k][i] = -1;
+  for (int k = first, times = 0; times < 2; times++, k = !k)
+    good &= DROP_CALL(MPI_Iallreduce(x[k], y[k], n, MPI_INT, MPI_SUM, comm[k], &q[k]));
+  for (int k = !first, times = 0; times < 2; times++, k = !k)
+    good &= DROP_CALL(MPI_Wait(&q[k], MPI_STATUS_IGNORE));
+  for (int i = 0; i < n; i++) good &= y[0][i] == sum_of(i) && y[1][i] == sum_of(i + 1);
+  for (int k = 0; k < 2; k++) good &= DROP_CALL(MPI_Comm_free(&comm[k]));
+  return DROP_CHECK(good);
+}
+
+static void add(void *in_, void *inout_, int *n, MPI_Datatype *type) {
+  const int *from = in_;
+  int *to = inout_;
+  (void)type;
+  for (int i = 0; i < 2 * *n; i++) to[i] += from[i];
+}
+
+/* An op and a type that are freed while a collective with them is under way. */
+static bool freed(int n) {
+  MPI_Op op;
+  MPI_Datatype pair;
+  MPI_Request q;
+  bool good = DROP_CALL(MPI_Op_create(add, 1, &op)) &&
+              DROP_CALL(MPI_Type_contiguous(2, MPI_INT, &pair)) &&
+              DROP_CALL(MPI_Type_commit(&pair));
+  for (int i = 0; i < 2 * n; i++) x[0][i] = drop_rank * 3 + i, y[0][i] = -1;
+  good &= DROP_CALL(MPI_Iallreduce(x[0], y[0], n, pair, op, MPI_COMM_WORLD, &q));
+  good &= DROP_CALL(MPI_Op_free(&op)) && DROP_CHECK(op == MPI_OP_NULL);
+  good &= DROP_CALL(MPI_Type_free(&pair)) && DROP_CHECK(pair == MPI_DATATYPE_NULL);
+  good &= DROP_CALL(MPI_Wait(&q, MPI_STATUS_IGNORE));
+  for (int i = 0; i < 2 * n; i++) good &= y[0][i] == sum_of(i);
+  return DROP_CHECK(good);
+}
+
 int main(int argc, char **argv) {
   static const int sizes[] = {1, 200, MOST};
   static const char *const ways[] = {
@@ -197,5 +239,7 @@ int main(int argc, char **argv) {
   }
   drop_tell("persistent ones", persistent(1) && persistent(1000));
   drop_tell("non-blocking reductions", shapes(1) && shapes(500));
+  drop_tell("in another order on each rank", crossed(1) && crossed(MOST));
+  drop_tell("what is freed meanwhile", freed(1) && freed(MOST / 2));
   return drop_end();
 }
