@@ -8,6 +8,7 @@
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
+#   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-price | bench-schedules
 #   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
@@ -232,6 +233,7 @@ coverage:
 BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price building)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
+INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
@@ -248,23 +250,27 @@ $(BUILD)/bench/peer_openmpi $(BUILD)/bench/peer_mpich: $(BUILD)/bench/peer_%: be
 $(BUILD)/bench/peer_gloo: bench/peer_gloo.cc bench/timing.h Makefile
 	@mkdir -p $(@D)
 	$(CXX) -std=c++14 $(PEERFLAGS) $< -lgloo -o $@
-$(BUILD)/bench/hosts_openmpi: $(BUILD)/libtutti_mpi_ompi.a
-$(BUILD)/bench/hosts_mpich: $(BUILD)/libtutti_mpi_mpich.a
-$(HOSTBIN): $(BUILD)/bench/hosts_%: bench/hosts.c bench/timing.h $(BUILD)/libtutti.a Makefile
+$(BUILD)/bench/hosts_openmpi $(BUILD)/bench/dropin_openmpi: $(BUILD)/libtutti_mpi_ompi.a
+$(BUILD)/bench/hosts_mpich $(BUILD)/bench/dropin_mpich: $(BUILD)/libtutti_mpi_mpich.a
+$(HOSTBIN): $(BUILD)/bench/hosts_%: bench/hosts.c
+$(INBIN): $(BUILD)/bench/dropin_%: bench/dropin.c
+$(HOSTBIN) $(INBIN): bench/timing.h $(BUILD)/libtutti.a Makefile
 	@mkdir -p $(@D)
-	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $< \
-	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$*).a $(BUILD)/libtutti.a $(MPILINK) -lm $(LDLIBS) -o $@
+	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(lastword $(subst _, ,$@)) -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $(filter %.c,$^) \
+	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$(lastword $(subst _, ,$@))).a $(BUILD)/libtutti.a $(MPILINK) -lm $(LDLIBS) -o $@
 
 # What cannot be installed or built is left out, and said.
 bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory all $(BENCHBIN)
-	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) || echo "tutti: a peer could not be built; it is skipped"
+	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
 bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
 bench-hosts: bench-programs
 	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
+bench-dropin: bench-programs
+	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)
 bars: bench-programs
 	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
 bench-engine: all $(BENCHBIN)
@@ -329,7 +335,7 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 .PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
-        install uninstall clean format demo bench-programs bench-peers bench-hosts bars bench-engine \
+        install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)
