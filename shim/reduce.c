@@ -13,7 +13,7 @@ answer serve_allreduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype 
   if (!s) return hand_on(why);
   const reduction r = reduction_of(type, op);
   if (r.why != WHY_SERVED) return hand_on(r.why);
-  if (refused_alias(src, dst, (size_t)count, false)) return hand_on(WHY_REFUSED);
+  if (refused_alias_of_all(src, dst, (size_t)count)) return hand_on(WHY_REFUSED);
   if (src == MPI_IN_PLACE) src = dst;
   if (count < 0 || dst == MPI_IN_PLACE || (count && (!src || !dst))) return hand_on(WHY_REFUSED);
   const size_t bytes = (size_t)count * r.element;

@@ -62,6 +62,14 @@ static inline bool refused_alias(const void *src, const void *dst, size_t bytes,
   return src == dst && bytes && rooted;
 #endif
 }
+/* MPI_Allreduce's own: Open MPI looks where there is more than one element. */
+static inline bool refused_alias_of_all(const void *src, const void *dst, size_t count) {
+#ifdef MPICH_VERSION
+  return src == dst && count;
+#else
+  return src == dst && count > 1;
+#endif
+}
 
 /* A call of tutti's. Bytes are those that it looks at on this rank. */
 typedef struct work {

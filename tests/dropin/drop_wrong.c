@@ -114,6 +114,15 @@ static bool one_rank(MPI_Comm comm) {
   return DROP_CHECK(drop_rank || error != MPI_SUCCESS) && right_still(comm);
 }
 
+/* One buffer for both, without MPI_IN_PLACE: some MPIs refuse it, some do not look. (In a
+ * reduce it is the root's error alone, and nobody knows where that leaves the others.) */
+static bool aliased(MPI_Comm comm) {
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  const int error = MPI_Allreduce(x, x, 4, MPI_INT, MPI_SUM, comm);
+  if (drop_rank == 0) printf("# one buffer for both: class %d\n", class_of(error));
+  return right_still(comm);
+}
+
 int main(int argc, char **argv) {
   MPI_Comm comm;
   drop_start(&argc, &argv, MPI_THREAD_SINGLE);
@@ -124,6 +133,7 @@ int main(int argc, char **argv) {
   drop_tell("MPI_ERRORS_RETURN on MPI_COMM_WORLD", returned(MPI_COMM_WORLD));
   drop_tell("MPI_COMM_NULL", no_comm());
   drop_tell("a wrong call of one rank", one_rank(comm));
+  drop_tell("one buffer for both", aliased(comm));
   MPI_Comm_free(&comm);
   return drop_end();
 }
