@@ -89,12 +89,22 @@ static int parse(mpi_options *o, int argc, char **argv) {
 
 /* ---- the MPI and its library ---- */
 
-/* By what the launcher says, or by the first argument that is a program of an MPI. */
+/* By what the launcher says, or by the first argument that is a program of an MPI. If they
+ * disagree nothing would work: a program and a library of two MPIs crash. */
 static int find_family(mpi_options *o) {
   const bool launcher = family_is_launcher(o->argv[0]);
   if (o->family) return 0;
   if (launcher) o->family = family_of_launcher(o->argv[0]);
-  for (char **a = o->argv; !o->family && *a; a++) o->family = family_of_program(*a);
+  mpi_family needed = FAMILY_UNKNOWN;
+  for (char **a = o->argv + launcher; !needed && *a; a++) {
+    needed = family_of_program(*a);
+    if (needed && o->family && needed != o->family)
+      return cli_fail(CLI_FAILED, "mpi",
+                      "'%s' is of %s, but '%s' is a program of %s; start it with that one's "
+                      "launcher, or say which library with --family",
+                      o->argv[0], family_title(o->family), *a, family_title(needed));
+  }
+  if (!o->family) o->family = needed;
   if (o->family) return 0;
   if (launcher)
     return cli_fail(CLI_FAILED, "mpi",

@@ -82,5 +82,7 @@ for pair in ompi:libmpi.so.40 mpich:libmpich.so.12; do
   TUTTI_LIB=$work/lib job mpi srun -n 2 "$work/bin/app"
   ok "by the program's libraries: ${pair#*:}" all 'status 5' \
     'grep -qx "LD_PRELOAD is $lib/libtutti_pmpi_${pair%:*}.so" "$work/out"'
+  case $pair in ompi:*) starter=mpiexec.hydra ;; *) starter=mpirun ;; esac
+  TUTTI_LIB=$work/lib refuses 125 "is a program of" $starter -n 2 "$work/bin/app"
 done
 exit $bad
