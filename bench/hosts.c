@@ -247,18 +247,15 @@ static void fit(void) {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &on_node);
   MPI_Comm_split(MPI_COMM_WORLD, on_node ? MPI_UNDEFINED : 0, rank, &f.line);
-  double alpha = 0;
   if (on_node == 0) {
     MPI_Comm_rank(f.line, &f.at);
     MPI_Comm_size(f.line, &f.of);
     check(f.of > 1 && f.of <= MOST_HOSTS, "fit", "needs ranks on 2 to 64 hosts");
-    alpha = alone(&f);
-  }
-  if (on_node == 0) sleep_until_all(f.line);
-  if (on_node == 0) {
+    const double two = alone(&f);
+    sleep_until_all(f.line);
     const double one = seconds(&f, 1), all = seconds(&f, f.of - 1), many = seconds(&f, 0),
                  once = rested(&f);
-    if (rank == 0) print_figures(&f, alpha, one, all, many, once);
+    if (rank == 0) print_figures(&f, two, one, all, many, once);
     MPI_Comm_free(&f.line);
   }
   sleep_until_all(MPI_COMM_WORLD);

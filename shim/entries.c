@@ -12,10 +12,6 @@
 #include "async.h"
 #include "serve.h"
 
-#define ALSO_PMPI(name) __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
-#define TEXT_OF(name)   #name
-#define TEXT(name)      TEXT_OF(name)
-
 /* ---- collectives ---- */
 
 #define SERVED(function, name, lower, arguments, ...) \

@@ -8,8 +8,6 @@
 next_calls next_table;
 atomic_int next_filled;
 
-#define TEXT_OF(name)      #name
-#define TEXT(name)         TEXT_OF(name)
 #define FIND(member, name) *(void **)&next_table.member = dlsym(RTLD_NEXT, TEXT(name));
 
 /* A duplicate without the program's attributes, whose copy functions would be called. */

@@ -57,6 +57,11 @@ typedef struct next_calls {
 #undef N
 } next_calls;
 
+#define TEXT_OF(name) #name
+#define TEXT(name)    TEXT_OF(name)
+/* For those who define MPI's functions: PMPI_name is the same one. */
+#define ALSO_PMPI(name) __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
+
 extern next_calls next_table;
 extern atomic_int next_filled;
 void next_fill(void);

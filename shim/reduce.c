@@ -6,13 +6,18 @@
 
 #include "serve.h"
 
+/* Who serves the communicator, and what computes; NULL and r->why if not both are there. */
+static state *find_both(MPI_Comm comm, MPI_Datatype type, MPI_Op op, reduction *r) {
+  state *s = state_find(comm, &r->why);
+  if (s) *r = reduction_of(type, op);
+  return s && r->why == WHY_SERVED ? s : NULL;
+}
+
 answer serve_allreduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
                        MPI_Comm comm) {
-  shim_why why;
-  state *s = state_find(comm, &why);
-  if (!s) return hand_on(why);
-  const reduction r = reduction_of(type, op);
-  if (r.why != WHY_SERVED) return hand_on(r.why);
+  reduction r;
+  state *s = find_both(comm, type, op, &r);
+  if (!s) return hand_on(r.why);
   if (refused_alias_of_all(src, dst, (size_t)count)) return hand_on(WHY_REFUSED);
   if (src == MPI_IN_PLACE) src = dst;
   if (count < 0 || dst == MPI_IN_PLACE || (count && (!src || !dst))) return hand_on(WHY_REFUSED);
@@ -30,11 +35,9 @@ answer serve_allreduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype 
 
 answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype type, MPI_Op op,
                     int root, MPI_Comm comm) {
-  shim_why why;
-  state *s = state_find(comm, &why);
-  if (!s) return hand_on(why);
-  const reduction r = reduction_of(type, op);
-  if (r.why != WHY_SERVED) return hand_on(r.why);
+  reduction r;
+  state *s = find_both(comm, type, op, &r);
+  if (!s) return hand_on(r.why);
   const bool is_root = root == s->rank;
   if (is_root && refused_alias(src, dst, (size_t)count, true)) return hand_on(WHY_REFUSED);
   if (is_root && src == MPI_IN_PLACE) src = dst;
@@ -80,11 +83,9 @@ static bool no_buffers(const void *src, const void *dst, size_t all, size_t own)
 
 answer serve_reduce_scatter_block(const void *src, void *dst, MPI_Aint count, MPI_Datatype type,
                                   MPI_Op op, MPI_Comm comm) {
-  shim_why why;
-  state *s = state_find(comm, &why);
-  if (!s) return hand_on(why);
-  const reduction r = reduction_of(type, op);
-  if (r.why != WHY_SERVED) return hand_on(r.why);
+  reduction r;
+  state *s = find_both(comm, type, op, &r);
+  if (!s) return hand_on(r.why);
   const size_t own = count < 0 ? 0 : (size_t)count * r.element, all = own * (size_t)s->ranks;
   if (count < 0 || no_buffers(src, dst, all, own)) return hand_on(WHY_REFUSED);
   const work w = {
@@ -94,11 +95,9 @@ answer serve_reduce_scatter_block(const void *src, void *dst, MPI_Aint count, MP
 
 answer serve_reduce_scatter_(const void *src, void *dst, numbers counts, MPI_Datatype type,
                              MPI_Op op, MPI_Comm comm) {
-  shim_why why;
-  state *s = state_find(comm, &why);
-  if (!s) return hand_on(why);
-  const reduction r = reduction_of(type, op);
-  if (r.why != WHY_SERVED) return hand_on(r.why);
+  reduction r;
+  state *s = find_both(comm, type, op, &r);
+  if (!s) return hand_on(r.why);
   size_t all = 0;
   bool even = true;
   for (int i = 0; i < s->ranks; i++) {

@@ -13,8 +13,6 @@
 
 #include "async.h"
 
-#define ALSO_PMPI(name) __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
-
 static bool any(void) {
   return atomic_load_explicit(&async_persistent, memory_order_relaxed) > 0;
 }
