@@ -15,18 +15,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* What the request's end tells the program; freed with the request. */
-typedef struct outcome {
-  int code;
-} outcome;
-
 typedef struct job {
   struct job *next;
   shim_function function;
   async_call call;
   state as; /* the communicator's, with scratch and counts of its own */
   MPI_Request request;
-  outcome *outcome;
+  int *outcome; /* what its end tells the program; freed with the request */
 } job;
 
 struct async {
@@ -37,6 +32,7 @@ struct async {
   int running, stops;
 };
 
+atomic_int async_persistent;
 static int possible;         /* all threads may call MPI */
 static atomic_int under_way; /* jobs, of all communicators */
 
@@ -55,8 +51,13 @@ void async_begin(void) {
   possible = level == MPI_THREAD_MULTIPLE;
 }
 
+/* May anything that was begun or prepared need what the program frees? */
+static bool needed(void) {
+  return atomic_load(&under_way) || atomic_load(&async_persistent);
+}
+
 static bool keep(MPI_Op op, MPI_Datatype type) {
-  if (!atomic_load(&under_way)) return false;
+  if (!needed()) return false;
   kept *k = malloc(sizeof *k);
   if (!k) return false;
   pthread_mutex_lock(&keeping);
@@ -97,7 +98,7 @@ static int ask_outcome(void *of, MPI_Status *status) {
   next()->Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
-  return ((const outcome *)of)->code;
+  return *(const int *)of;
 }
 
 static int free_outcome(void *of) {
@@ -140,7 +141,7 @@ static answer run(job *j, bool only_asks) {
 
 static void finish(job *j) {
   const answer a = run(j, false);
-  j->outcome->code = a.why == WHY_SERVED ? a.code : MPI_ERR_OTHER;
+  *j->outcome = a.why == WHY_SERVED ? a.code : MPI_ERR_OTHER;
   next()->Grequest_complete(j->request);
 }
 
@@ -181,7 +182,8 @@ static void *work_off(void *of) {
     pthread_mutex_unlock(&a->lock);
     finish(j);
     free_job(j);
-    if (atomic_fetch_sub(&under_way, 1) == 1) free_kept();
+    atomic_fetch_sub(&under_way, 1);
+    if (!needed()) free_kept();
     pthread_mutex_lock(&a->lock);
     a->running = 0;
     pthread_cond_broadcast(&a->changed);
@@ -279,7 +281,6 @@ typedef struct persistent {
   MPI_Request token, active; /* what the program has; what MPI knows while it is active */
 } persistent;
 
-atomic_int async_persistent;
 static persistent *prepared;
 static pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
 
@@ -357,6 +358,7 @@ void async_free(MPI_Request request) {
   tutti_comm_free(p->as.comm);
   next()->Request_free(&p->token);
   free(p);
+  if (!needed()) free_kept();
 }
 
 /* ---- the end ---- */

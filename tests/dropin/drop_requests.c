@@ -209,8 +209,8 @@ static void add(void *in_, void *inout_, int *n, MPI_Datatype *type) {
   for (int i = 0; i < 2 * *n; i++) to[i] += from[i];
 }
 
-/* An op and a type that are freed while a collective with them is under way. */
-static bool freed(int n) {
+/* An op and a type that are freed while a collective with them is under way, or prepared. */
+static bool freed(int n, bool prepared) {
   MPI_Op op;
   MPI_Datatype pair;
   MPI_Request q;
@@ -218,10 +218,16 @@ static bool freed(int n) {
               DROP_CALL(MPI_Type_contiguous(2, MPI_INT, &pair)) &&
               DROP_CALL(MPI_Type_commit(&pair));
   for (int i = 0; i < 2 * n; i++) x[0][i] = drop_rank * 3 + i, y[0][i] = -1;
-  good &= DROP_CALL(MPI_Iallreduce(x[0], y[0], n, pair, op, MPI_COMM_WORLD, &q));
+  if (prepared)
+    good &=
+        DROP_CALL(ALLREDUCE_INIT(x[0], y[0], n, pair, op, MPI_COMM_WORLD, MPI_INFO_NULL, &q));
+  else
+    good &= DROP_CALL(MPI_Iallreduce(x[0], y[0], n, pair, op, MPI_COMM_WORLD, &q));
   good &= DROP_CALL(MPI_Op_free(&op)) && DROP_CHECK(op == MPI_OP_NULL);
   good &= DROP_CALL(MPI_Type_free(&pair)) && DROP_CHECK(pair == MPI_DATATYPE_NULL);
+  if (prepared) good &= DROP_CALL(MPI_Start(&q));
   good &= DROP_CALL(MPI_Wait(&q, MPI_STATUS_IGNORE));
+  if (prepared) good &= DROP_CALL(MPI_Request_free(&q));
   for (int i = 0; i < 2 * n; i++) good &= y[0][i] == sum_of(i);
   return DROP_CHECK(good);
 }
@@ -240,6 +246,9 @@ int main(int argc, char **argv) {
   drop_tell("persistent ones", persistent(1) && persistent(1000));
   drop_tell("non-blocking reductions", shapes(1) && shapes(500));
   drop_tell("in another order on each rank", crossed(1) && crossed(MOST));
-  drop_tell("what is freed meanwhile", freed(1) && freed(MOST / 2));
+  drop_tell("what is freed meanwhile", freed(1, false) && freed(MOST / 2, false));
+#ifndef OPEN_MPI /* Open MPI 4.1 forgets to keep them, and crashes */
+  drop_tell("what is freed between starts", freed(1, true) && freed(MOST / 2, true));
+#endif
   return drop_end();
 }
