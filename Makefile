@@ -11,6 +11,7 @@
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-price | bench-schedules
+#   make figures         the papers' figures again, from prices, SimGrid and this machine (docs/papers.md)
 #   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
 #   make install | uninstall     PREFIX=/usr/local DESTDIR=
 #   make examples | format | clean
@@ -291,6 +292,12 @@ bench-wait: all $(BUILD)/bench/late
 bench-many: all $(BUILD)/bench/buckets
 	@for n in 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/buckets || exit 1; done
 
+# The papers' figures; MORE=--simulate or --measure makes what is stored anew.
+figures:
+	@tools/deps.sh build sim
+	@$(MAKE) $(JOBS) --no-print-directory all
+	@$(PYTHON) sim/figures.py --build $(BUILD) $(if $(OUT),--out $(OUT)) $(MORE)
+
 # ---- install ----
 BINDIR  := $(PREFIX)/bin
 LIBDIR  := $(PREFIX)/lib
@@ -336,6 +343,6 @@ format:
 
 .PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bars bench-engine \
-        bench-kernels bench-wait bench-many bench-price bench-schedules
+        bench-kernels bench-wait bench-many bench-price bench-schedules figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

@@ -1,0 +1,351 @@
+# figure_one.py - paper 001's Figure 1 and Figures 7 to 12: the price of the plans as lines, what
+# SimGrid says as points, what this machine's memory says in a panel of its own.
+#
+# Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation.
+# SPDX-License-Identifier: BSD-3-Clause
+from figure_model import (
+    curve,
+    log2_up,
+    proposed_plan,
+    sizes,
+    steps_removed,
+    tau_best,
+    tau_fewest_steps,
+    tau_optimal_bytes,
+    tau_proposed,
+)
+from figure_plot import BLACK, BLUE, GREEN, ORANGE, RED, VIOLET, Panel
+from figure_source import FEW, HERE, KI, MI, MIDDLE, OPEN_MPI_RING, P, RANKS, SMALL, measured, simulated
+
+NOTE = "lines: tutti plan price with the paper's Table 2; points: SimGrid SMPI; what the paper states: black"
+BYTES = "vector (bytes)"
+RATIO_RANKS = [(9, ORANGE), (23, GREEN), (37, BLUE), (127, RED), (255, VIOLET)]
+
+
+def ms(points):
+    return [(x, 1e3 * t) for x, t in points]
+
+
+def us(points):
+    return [(x, 1e6 * t) for x, t in points]
+
+
+# ---- Figure 1 ----
+
+
+def figure_1(prices, table, few):
+    xs = sizes(64, 64 * MI, 1 if few else 4)
+    left = Panel(
+        "best of ring, recursive halving and doubling, over the proposed",
+        BYTES,
+        "times as fast",
+        log="x",
+        xrange="64:67108864",
+        yrange="0.9:2.15",
+        key="right top",
+    )
+    for ranks, colour in RATIO_RANKS[1:4:2] if few else RATIO_RANKS:
+        points = curve(lambda m: prices.best(ranks, m) / prices.proposed(ranks, m), xs)
+        left.line("%d ranks" % ranks, points, colour)
+        left.line(
+            "equations" if ranks == P else "",
+            [(m, tau_best(ranks, m) / tau_proposed(ranks, m)) for m in sizes(64, 64 * MI, 8)],
+            BLACK,
+            1,
+            3,
+        )
+    sim = simulated(table)
+    mine = dict(sim.proposed(P))
+    left.points("%d ranks, simulated" % P, [(x, t / mine[x]) for x, t in sim.best(P) if x in mine], RED)
+    left.label(
+        "paper: the gain is biggest in between,\\nnegligible for very large vectors; two\\n"
+        "kinks a curve: doubling to halving,\\nand halving to ring",
+        "graph 0.02",
+        "graph 0.95",
+    )
+    right = Panel(
+        HERE.replace("%d", "5 to 7"), BYTES, "times as fast", log="x", xrange="64:16777216", yrange="0.4:2.15"
+    )
+    here = measured(table)
+    for ranks, colour in ((5, ORANGE), (6, GREEN), (7, BLUE)):
+        mine = dict(here.proposed(ranks))
+        right.joined("%d ranks" % ranks, [(x, t / mine[x]) for x, t in here.best(ranks) if x in mine], colour)
+    if right.data:
+        right.line("as fast", [(64, 1), (16777216, 1)], BLACK, 1.2, 2)
+    return "Paper 001, Figure 1: what the proposed algorithm gains", NOTE, [left, right]
+
+
+# ---- Figures 7, 8 and 9: against the size ----
+
+
+def against_size(prices, table, title, xs, unit, few, y="time (ms)", **more):
+    """Both panels; `unit` turns [(bytes, seconds)] into what is drawn."""
+    span = "%d:%d" % (xs[0], xs[-1])
+    left = Panel("%d ranks on the paper's cluster" % P, BYTES, y, xrange=span, **more)
+    low, high = [x for x in xs if x < OPEN_MPI_RING], [x for x in xs if x >= OPEN_MPI_RING]
+    if low:
+        low, high = low + [OPEN_MPI_RING - 4], [OPEN_MPI_RING] + high
+    rule = curve(lambda m: prices.plan("doubling", P, m), low) + curve(
+        lambda m: prices.plan("fold(ring)", P, m), high
+    )
+    left.line("Open MPI: doubling, ring from 10 KB" if low else "ring (Open MPI)", unit(rule), ORANGE)
+    left.line("recursive halving", unit(curve(lambda m: prices.plan("rabenseifner", P, m), xs)), VIOLET)
+    left.line(
+        "proposed, steps by equation 37",
+        unit(curve(lambda m: prices.plan(proposed_plan(P, steps_removed(P, m)), P, m), xs)),
+        GREEN,
+    )
+    left.line("proposed, best number of steps", unit(curve(lambda m: prices.proposed(P, m), xs)), RED, 1.8, 2)
+    if not few:
+        left.line(
+            "tutti's choice for floats", unit(curve(lambda m: prices.choice(P, m)[0], xs)), BLUE, 1.8, 4
+        )
+    right = Panel(HERE % FEW, BYTES, y, xrange=span, **more)
+    for panel, source, ranks, add in (
+        (left, simulated(table), P, left.points),
+        (right, measured(table), FEW, right.joined),
+    ):
+
+        def inside(points):
+            return unit([p for p in points if xs[0] <= p[0] <= xs[-1]])
+
+        names = (
+            ["", "", "", ""]
+            if panel is left
+            else [
+                "doubling, ring from 10 KB" if low else "ring",
+                "recursive halving",
+                "proposed, best number of steps",
+                "tutti's choice",
+            ]
+        )
+        add(names[0], inside(source.open_mpi(ranks)), ORANGE)
+        add(names[1], inside(source.size(ranks, "halving")), VIOLET)
+        add(names[2], inside(source.proposed(ranks, steps_removed if panel is left else None)), GREEN)
+        add(names[3], inside(source.size(ranks, "tutti")), BLUE)
+    return title, NOTE, [left, right]
+
+
+def figure_7(prices, table, few):
+    title, note, panels = against_size(
+        prices,
+        table,
+        "Paper 001, Figure 7: small vectors",
+        sizes(64, 32 * KI, 1 if few else 4),
+        ms,
+        few,
+        yrange="0.15:60",
+    )
+    panels[0].upright(OPEN_MPI_RING)
+    panels[0].label("paper: Open MPI slows down at\\n10 KB, where it takes a ring", 9e3, 4.6, "right")
+    panels[1].yrange = ""
+    panels[1].upright(OPEN_MPI_RING)
+    return title, note, panels
+
+
+def figure_9(prices, table, few):
+    title, note, panels = against_size(
+        prices,
+        table,
+        "Paper 001, Figure 9: medium vectors",
+        sizes(16 * KI, 1 * MI, 1 if few else 4),
+        ms,
+        few,
+        yrange="0.4:120",
+    )
+    gap = 1e3 * (prices.plan("rabenseifner", P, MI) - prices.plan("fold(halving)", P, MI))
+    panels[0].label(
+        "paper: the gap to recursive halving grows\\nwith the size (at 1 MiB it is %.1f ms)" % gap,
+        "graph 0.97",
+        "graph 0.10",
+        "right",
+    )
+    panels[1].yrange = ""
+    return title, note, panels
+
+
+def figure_8(prices, table, few):
+    def per_mib(points):
+        return [(x, 1e3 * t * MI / x) for x, t in points]
+
+    title, note, panels = against_size(
+        prices,
+        table,
+        "Paper 001, Figure 8: big vectors, time per MiB",
+        sizes(1 * MI, 64 * MI, 1 if few else 4),
+        per_mib,
+        few,
+        y="ms per MiB",
+        log="x",
+        yrange="15:60",
+        key="right top",
+    )
+    panels[0].label(
+        "paper: the ring wins in the end, by its caches,\\nwhich neither model nor simulation has",
+        "graph 0.97",
+        "graph 0.10",
+        "right",
+    )
+    panels[1].yrange = "0:1.9"
+    panels[1].xrange = "1048576:16777216"
+    return title, note, panels
+
+
+# ---- Figure 10 ----
+
+
+def crossing():
+    """Bytes where as few bytes as can be and as few steps as can be take as long (25 and 44)."""
+    low, high = 64.0, 1e6
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if tau_optimal_bytes(P, middle) > tau_fewest_steps(P, middle) else (low, middle)
+        )
+    return low
+
+
+def figure_10(prices, table, few):
+    xs = sizes(256, 64 * KI, 1 if few else 6)
+    left = Panel(
+        "%d ranks on the paper's cluster" % P, BYTES, "time (ms)", xrange="256:65536", yrange="0.13:9"
+    )
+    left.line("fewest bytes, 14 steps", ms(curve(lambda m: prices.plan("fold(halving)", P, m), xs)), BLUE)
+    left.line("fewest steps, 7", ms(curve(lambda m: prices.plan("generalized(latency)", P, m), xs)), RED)
+    left.line("best number of steps", ms(curve(lambda m: prices.proposed(P, m), xs)), GREEN, 3)
+    m = crossing()
+    gain = tau_optimal_bytes(P, m) / tau_proposed(P, m)
+    left.star(
+        "paper: at the crossing (%.0f B) the steps\\nin between gain most: %.2f times as fast" % (m, gain),
+        m,
+        1e3 * tau_optimal_bytes(P, m),
+        "right",
+        "-1,3",
+    )
+    for removed in range(log2_up(P) + 1):
+        span = [x for x in sizes(256, 64 * KI, 16) if steps_removed(P, x) == removed]
+        if span:
+            left.label(
+                "%d" % (2 * log2_up(P) - removed),
+                min((span[0] * span[-1]) ** 0.5, 56 * KI),
+                "graph 0.04",
+                "center",
+                colour=GREEN,
+            )
+    left.label("best number of steps, by equation 37:", "graph 0.03", "graph 0.085", colour=GREEN)
+    right = Panel(HERE % FEW, BYTES, "time (ms)", xrange="256:65536")
+    for source, ranks, add, names in (
+        (simulated(table), P, left.points, [""] * 3),
+        (
+            measured(table),
+            FEW,
+            right.joined,
+            ["fewest bytes, 6 steps", "fewest steps, 3", "best number of steps"],
+        ),
+    ):
+
+        def inside(points):
+            return ms([p for p in points if 256 <= p[0] <= 64 * KI])
+
+        add(names[0], inside(source.size(ranks, "tutti:fold(halving)")), BLUE)
+        add(names[1], inside(source.size(ranks, "tutti:generalized(latency)", "int32")), RED)
+        add(names[2], inside(source.proposed(ranks)), GREEN, size=0.45)
+    return "Paper 001, Figure 10: versions of the proposed algorithm", NOTE, [left, right]
+
+
+# ---- Figures 11 and 12: against the number of ranks ----
+
+
+def against_ranks(prices, table, title, size, few, top):
+    ranks = RANKS[::3] if few else list(range(2, 134))
+    left = Panel(
+        "%d bytes, the paper's cluster" % size,
+        "ranks",
+        "time (us)",
+        log="",
+        xrange="0:134",
+        yrange="0:%d" % top,
+        bytes_axis=False,
+        xtics="(2, 8, 16, 32, 64, 96, 127)",
+    )
+    left.line(
+        "recursive doubling (Open MPI)", us(curve(lambda p: prices.plan("doubling", p, size), ranks)), ORANGE
+    )
+    left.line("recursive halving", us(curve(lambda p: prices.plan("rabenseifner", p, size), ranks)), VIOLET)
+    left.line(
+        "proposed, fewest steps",
+        us(curve(lambda p: prices.plan(proposed_plan(p, log2_up(p)), p, size), ranks)),
+        RED,
+        2,
+        2,
+    )
+    if size != SMALL:
+        left.line(
+            "proposed, steps by equation 37",
+            us(curve(lambda p: prices.plan(proposed_plan(p, steps_removed(p, size)), p, size), ranks)),
+            GREEN,
+        )
+    if not few:
+        left.line(
+            "tutti's choice for floats", us(curve(lambda p: prices.choice(p, size)[0], ranks)), BLUE, 1.8, 4
+        )
+    right = Panel(
+        HERE.replace("%d", "2 to 8"),
+        "ranks",
+        "time (us)",
+        log="",
+        xrange="1.5:8.5",
+        yrange="0:*",
+        bytes_axis=False,
+        xtics="1",
+    )
+    for source, add, names in (
+        (simulated(table), left.points, [""] * 4),
+        (
+            measured(table),
+            right.joined,
+            ["recursive doubling", "recursive halving", "proposed, fewest steps", "tutti's choice"],
+        ),
+    ):
+        add(names[0], us(source.ranks("doubling", size)), ORANGE)
+        add(names[1], us(source.ranks("halving", size)), VIOLET)
+        add(
+            names[2], us(sorted(dict(source.ranks("tutti:generalized(latency)", size, "int32")).items())), RED
+        )
+        add(names[3], us(source.ranks("tutti", size)), BLUE)
+    for p in (4, 8, 16, 32, 64, 128):
+        left.upright(p)
+    left.marks = [m.replace("lw 1.4 dt 2", "lw 0.8 dt 3") for m in left.marks]
+    return title, NOTE, [left, right]
+
+
+def figure_11(prices, table, few):
+    title, note, panels = against_ranks(
+        prices, table, "Paper 001, Figure 11: 425 bytes against the ranks", SMALL, few, 700
+    )
+    panels[0].label(
+        "paper: the proposed steps up at each power of two,\\nand wins far above it; doubling grows smoothly",
+        133,
+        80,
+        "right",
+    )
+    return title, note, panels
+
+
+def figure_12(prices, table, few):
+    title, note, panels = against_ranks(
+        prices, table, "Paper 001, Figure 12: 9 KB against the ranks", MIDDLE, few, 1750
+    )
+    panels[0].label("paper: with many ranks it wins at powers of two, too", 133, 80, "right")
+    return title, note, panels
+
+
+FIGURES = {
+    "001-figure-1": figure_1,
+    "001-figure-7": figure_7,
+    "001-figure-8": figure_8,
+    "001-figure-9": figure_9,
+    "001-figure-10": figure_10,
+    "001-figure-11": figure_11,
+    "001-figure-12": figure_12,
+}

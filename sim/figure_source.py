@@ -1,0 +1,110 @@
+# figure_source.py - what paper 001's figures are made of: its sizes and numbers of ranks, and the
+# curves of what was simulated and measured.
+# SPDX-License-Identifier: BSD-3-Clause
+from figure_model import log2_up, proposed_plan
+
+KI, MI = 1024, 1 << 20
+P = 127  # the paper's
+SMALL = 428  # its 425 B, in whole floats
+MIDDLE = 9 * KI  # its 9 KB
+OPEN_MPI_RING = 10000  # from here on its Open MPI ran a ring
+FEW = 7  # measured
+SIZES_127 = [
+    64,
+    SMALL,
+    1 * KI,
+    2 * KI,
+    4 * KI,
+    MIDDLE,
+    16 * KI,
+    32 * KI,
+    64 * KI,
+    128 * KI,
+    256 * KI,
+    512 * KI,
+    1 * MI,
+    2 * MI,
+    4 * MI,
+]
+RANKS = [2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 133]
+MEASURED_SIZES = [
+    64,
+    256,
+    SMALL,
+    1 * KI,
+    2 * KI,
+    4 * KI,
+    MIDDLE,
+    16 * KI,
+    32 * KI,
+    64 * KI,
+    128 * KI,
+    256 * KI,
+    512 * KI,
+    1 * MI,
+    2 * MI,
+    4 * MI,
+    8 * MI,
+    16 * MI,
+]
+HERE = "measured: %d ranks share the memory of one machine with 2 cores"
+
+
+def versions(ranks):
+    """tutti's names of the paper's algorithm, by number of steps; only the first is for floats."""
+    return [(proposed_plan(ranks, r), "float" if r == 0 else "int32") for r in range(log2_up(ranks) + 1)]
+
+
+def least(lists):
+    """Of several curves the least at each x that all have."""
+    all_x = set.intersection(*[{x for x, _ in points} for points in lists]) if lists else set()
+    return [(x, min(t for points in lists for at, t in points if at == x)) for x in sorted(all_x)]
+
+
+class Source:
+    """Curves from the table: simulated on the flat network, or measured."""
+
+    def __init__(self, table, network, mode, names):
+        self.table, self.network, self.mode, self.names = table, network, mode, names
+
+    def size(self, ranks, what, kind="float"):
+        return self.table.by_size(self.network, self.mode, ranks, self.names.get(what, what), kind)
+
+    def ranks(self, what, size, kind="float"):
+        return self.table.by_ranks(self.network, self.mode, self.names.get(what, what), size, kind)
+
+    def proposed(self, ranks, pick=None):
+        """The paper's algorithm: the best number of steps, or that of equation 37 (pick)."""
+        have = {(n, k): dict(self.size(ranks, "tutti:" + n, k)) for n, k in versions(ranks)}
+        points = []
+        for x in sorted({x for d in have.values() for x in d}):
+            if pick:
+                name = proposed_plan(ranks, pick(ranks, x))
+                t = have[(name, "float" if name == "fold(halving)" else "int32")].get(x)
+            else:
+                t = min((d[x] for d in have.values() if x in d), default=None)
+            if t:
+                points.append((x, t))
+        return points
+
+    def open_mpi(self, ranks):
+        return [p for p in self.size(ranks, "doubling") if p[0] < OPEN_MPI_RING] + [
+            p for p in self.size(ranks, "ring") if p[0] >= OPEN_MPI_RING
+        ]
+
+    def best(self, ranks):
+        return least([self.size(ranks, n) for n in ("doubling", "halving", "ring")])
+
+
+def simulated(table):
+    """SimGrid's own algorithms of those names."""
+    return Source(table, "flat", "sync", {"doubling": "rdb", "ring": "lr", "halving": "rab_rdb"})
+
+
+def measured(table):
+    return Source(
+        table,
+        "shm",
+        "measured",
+        {"doubling": "tutti:doubling", "ring": "tutti:fold(ring)", "halving": "tutti:rabenseifner"},
+    )
