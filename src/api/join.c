@@ -136,19 +136,43 @@ static tutti_status share(tutti_comm *comm, member *all) {
 
 /* ---- where all are ---- */
 
-static int ranks_of_kernel(const member *all, int ranks, uint64_t kernel) {
-  int n = 0;
-  for (int r = 0; r < ranks; r++) n += all[r].kernel == kernel;
-  return n;
+typedef struct machine_of { /* of a rank */
+  uint64_t kernel;
+  double cores;
+} machine_of;
+
+static int by_kernel(const void *a, const void *b) {
+  const machine_of *x = a, *y = b;
+  return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-/* Where nodes differ from what all ranks of it have: a node without shared memory is none. */
-static void place(tutti_comm *comm, const member *all) {
+/* Ranks per core on the fullest machine. */
+static tutti_status find_crowd(tutti_comm *comm, const member *all) {
+  const int P = comm->ranks;
+  machine_of *m = malloc((size_t)P * sizeof *m);
+  if (!m) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the machines of %d ranks", P);
+  for (int r = 0; r < P; r++) m[r] = (machine_of){all[r].kernel, all[r].cores};
+  qsort(m, (size_t)P, sizeof *m, by_kernel);
+  for (int from = 0, r; from < P; from = r) {
+    double cores = m[from].cores;
+    for (r = from; r < P && m[r].kernel == m[from].kernel; r++)
+      if (m[r].cores < cores) cores = m[r].cores;
+    if ((r - from) / cores > comm->kernel_crowd) comm->kernel_crowd = (r - from) / cores;
+  }
+  free(m);
+  return TUTTI_OK;
+}
+
+/* A node of which some rank has no shared memory has none. */
+static tutti_status place(tutti_comm *comm, const member *all, const int *node_of) {
+  bool *lacks = calloc((size_t)comm->ranks, sizeof *lacks);
+  if (!lacks)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", comm->ranks);
+  for (int r = 0; r < comm->ranks; r++) lacks[node_of[r]] |= all[r].index < 0;
   for (int r = 0; r < comm->ranks; r++)
-    comm->where[r] = (tt_where){all[r].index, all[r].site, all[r].pid};
-  for (int r = 0; r < comm->ranks; r++)
-    for (int k = 0; k < comm->ranks && all[r].index < 0; k++)
-      if (all[k].site.node == all[r].site.node) comm->where[k].index = -1;
+    comm->where[r] = (tt_where){lacks[node_of[r]] ? -1 : all[r].index, all[r].site, all[r].pid};
+  free(lacks);
+  return TUTTI_OK;
 }
 
 /* ---- what holds for all: the first rank's ---- */
@@ -249,14 +273,11 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
     pids[r] = all[r].pid;
   }
   if (!status) status = tt_mpi_pids(comm->net, pids);
+  if (!status) status = place(comm, all, seats.node_of);
+  if (!status) status = find_crowd(comm, all);
   if (!status) {
-    place(comm, all);
     if (tt_comm_near(comm, NULL) == 1) rooms[comm->rank] = 0;
     comm->cores = all[0].cores;
-    for (int r = 0; r < comm->ranks; r++) {
-      const double crowd = ranks_of_kernel(all, comm->ranks, all[r].kernel) / all[r].cores;
-      if (crowd > comm->kernel_crowd) comm->kernel_crowd = crowd;
-    }
     status = tt_comm_stand(comm, comm->net, rooms);
   }
   if (!status) status = tt_comm_settle(comm, &c.machine);

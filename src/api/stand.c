@@ -134,14 +134,12 @@ tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine) {
 
 /* ---- seats ---- */
 
-/* The most ranks of one node. */
-static int most_of_a_node(const tutti_comm *comm) {
-  int most = 0;
-  for (int r = 0; r < comm->ranks; r++) {
-    int n = 0;
-    for (int k = 0; k < comm->ranks; k++) n += comm->where[k].site.node == comm->where[r].site.node;
-    most = n > most ? n : most;
-  }
+/* The most ranks of one node; 0: out of memory. */
+static int most_of_a_node(const tt_seats *seats, int ranks) {
+  int *n = calloc((size_t)ranks, sizeof *n), most = 0;
+  for (int r = 0; n && r < ranks; r++)
+    if (++n[seats->node_of[r]] > most) most = n[seats->node_of[r]];
+  free(n);
   return most;
 }
 
@@ -163,8 +161,11 @@ tutti_status tt_comm_seat(tutti_comm *comm, const tt_seats *seats) {
   tt_seats found = {.order = NULL};
   if (!tt_over_net(comm)) return TUTTI_OK;
   tutti_status status = seats ? TUTTI_OK : find_seats(comm, &found);
+  const int most = status ? 0 : most_of_a_node(seats ? seats : &found, comm->ranks);
   /* all ranks count the same: cores are thought to be as many as here */
-  const double crowd = comm->cores > 0 ? most_of_a_node(comm) / comm->cores : 1;
+  const double crowd = comm->cores > 0 ? most / comm->cores : 1;
+  if (!status && !most)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
   if (!status) status = tt_comm_arrange(comm, seats ? seats : &found, crowd);
   free(found.order);
   free(found.node_of);
