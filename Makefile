@@ -231,7 +231,7 @@ coverage:
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price building)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price building scale)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
@@ -240,7 +240,7 @@ PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
 # kernels.c looks at single kernels; the others see what everybody sees.
 $(BUILD)/bench/%.o: TTFLAGS = $(BASE)
-$(BUILD)/bench/price.o $(BUILD)/bench/building.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
+$(BUILD)/bench/price.o $(BUILD)/bench/building.o $(BUILD)/bench/scale.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
 $(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
 $(BENCHBIN): %: %.o $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@

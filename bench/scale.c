@@ -1,0 +1,237 @@
+/* scale.c - what plans cost on more ranks than run here, and what one of those ranks needs
+ * before its first message.
+ *
+ *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   seconds of a plan, of a family, or of `all`,
+ *                                             which is: of what would run; a line per size
+ *   scale setup P TOPO FIGURES HOSTS          one rank's communicator over a network that
+ *                                             carries nothing, and its plans
+ *   scale schedule P PLAN                     one rank's schedule: built, and made ready to run
+ *
+ * Lines are for scale.py: a word, and numbers. Memory is what was asked of malloc.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "comm.h"
+#include "sites.h"
+
+/* ---- malloc, counted: glibc's own, under its other names ---- */
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *at, size_t size);
+void *__libc_memalign(size_t align, size_t size);
+void __libc_free(void *at);
+
+static size_t held, most;
+
+static void *gained(void *at) {
+  held += at ? malloc_usable_size(at) : 0;
+  if (held > most) most = held;
+  return at;
+}
+void *malloc(size_t size) {
+  return gained(__libc_malloc(size));
+}
+void *calloc(size_t n, size_t size) {
+  return gained(__libc_calloc(n, size));
+}
+void *realloc(void *at, size_t size) {
+  const size_t before = at ? malloc_usable_size(at) : 0;
+  void *moved = __libc_realloc(at, size);
+  if (moved || !size) held -= before;
+  return gained(moved);
+}
+void *aligned_alloc(size_t align, size_t size) {
+  return gained(__libc_memalign(align, size));
+}
+void free(void *at) {
+  held -= at ? malloc_usable_size(at) : 0;
+  __libc_free(at);
+}
+
+/* ---- a step: how long it took, what it keeps, and what it needed meanwhile ---- */
+
+typedef struct step {
+  double since;
+  size_t held;
+} step;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static step begin(void) {
+  most = held;
+  return (step){now(), held};
+}
+
+static void end(step s, const char *what) {
+  const double took = now() - s.since;
+  struct rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  printf("%s %.9f %zd %zu %ld\n", what, took, (ssize_t)(held - s.held), most - s.held,
+         use.ru_maxrss);
+}
+
+static void check(tutti_status status) {
+  if (!status) return;
+  fprintf(stderr, "scale: %s\n", tutti_error());
+  exit(1);
+}
+
+/* ---- prices ---- */
+
+static void prices(int ranks, char **argv, int sizes) {
+  const tutti_question q = {.size = sizeof q,
+                            .ranks = ranks,
+                            .topo = argv[0],
+                            .net = argv[1],
+                            .type = strcmp(argv[2], "int32") == 0 ? TUTTI_INT32 : TUTTI_FLOAT,
+                            .only = strcmp(argv[3], "all") == 0 ? NULL : argv[3]};
+  tutti_prices *p;
+  tutti_offer o = {.size = sizeof o};
+  const step s = begin();
+  check(tutti_prices_make(&q, &p));
+  check(q.only ? tutti_prices_offer(p, 1 << 20, 0, 0, &o) : tutti_prices_chosen(p, 1 << 20, &o));
+  end(s, "priced");
+  for (int i = 0; i < sizes; i++) {
+    const uint64_t bytes = strtoull(argv[4 + i], NULL, 10);
+    if (!q.only) check(tutti_prices_chosen(p, bytes, &o));
+    for (int k = 0; q.only; k++) { /* whatever the op needs: the cheapest in slices or not */
+      tutti_offer x = {.size = sizeof x};
+      if (tutti_prices_offer(p, bytes, k, 0, &x)) break;
+      if (k == 0 || (x.possible && x.seconds < o.seconds)) o = x;
+    }
+    printf("price %llu %d %.12g %d %d %.9g %s\n", (unsigned long long)bytes, o.possible, o.seconds,
+           o.slices, o.messages, o.vectors, o.name);
+  }
+  tutti_prices_free(p);
+}
+
+/* ---- a network that carries nothing ---- */
+
+static int no_send(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure) {
+  (void)self, (void)slot, (void)peer, (void)tag, (void)bytes, (void)n, (void)sure;
+  return 0;
+}
+static int no_recv(void *self, int slot, int peer, int tag, void *bytes, size_t n) {
+  (void)self, (void)slot, (void)peer, (void)tag, (void)bytes, (void)n;
+  return 0;
+}
+static int no_poll(void *self, int slots, tutti_net_done *done, int at_most, int *n) {
+  (void)self, (void)slots, (void)done, (void)at_most;
+  *n = 0;
+  return 0;
+}
+static int no_cancel(void *self, int slot) {
+  (void)self, (void)slot;
+  return 0;
+}
+static int no_split(void *self, int color, int key, tutti_net *net) {
+  (void)self, (void)color, (void)key, (void)net;
+  return 1;
+}
+static void no_close(void *self, int clean) {
+  (void)self, (void)clean;
+}
+static const char *no_error(void *self) {
+  (void)self;
+  return "it carries nothing";
+}
+
+/* ---- one rank of so many ---- */
+
+static void plan_of(tutti_comm *comm, size_t count, tutti_type type, const char *what) {
+  const tt_call call = {.coll = TUTTI_ALLREDUCE, .count = count, .type = type, .op = TUTTI_SUM};
+  const tt_plan *plan;
+  const step s = begin();
+  check(tt_plan_for(comm, &call, false, &plan));
+  end(s, what);
+  printf("runs %s\n", plan->how.program->sched->name);
+}
+
+static void gather_of(tutti_comm *comm) {
+  const tt_call call = {.coll = TUTTI_ALL_GATHER, .count = 100, .type = TUTTI_UINT8, .everyone = true};
+  const tt_plan *plan;
+  const step s = begin();
+  check(tt_plan_for(comm, &call, false, &plan));
+  end(s, "exchange");
+  printf("runs %s\n", plan->how.program->sched->name);
+}
+
+/* As tutti_comm_from_net does, but for what ranks tell each other: `per_host` ranks in a row
+ * sit on one host, and share no memory. */
+static void setup(int ranks, char **argv) {
+  const int per_host = atoi(argv[2]);
+  const tutti_net net = {.size = sizeof net, .name = "none", .rank = ranks / 2, .ranks = ranks,
+                         .yields = 1, .id = 1, .send = no_send, .recv = no_recv, .poll = no_poll,
+                         .cancel = no_cancel, .split = no_split, .close = no_close,
+                         .error = no_error};
+  tt_machine machine;
+  tt_machine_net(&machine);
+  const step all = begin();
+  step s = begin();
+  tutti_comm *comm = tt_comm_new(net.rank, ranks);
+  if (!comm) check(TUTTI_ERR_MEMORY);
+  check(tt_mpi_wire(&net, &comm->wire));
+  comm->net = comm->wire;
+  for (int r = 0; r < ranks; r++)
+    comm->where[r] = (tt_where){.index = -1, .site = {.node = r / per_host}};
+  end(s, "tables");
+  s = begin();
+  check(tt_comm_settle(comm, &machine));
+  end(s, "alone");
+  gather_of(comm);
+  comm->cores = 1;
+  check(tt_machine_parse(&machine, argv[1], "the figures"));
+  s = begin();
+  tt_seats seats = {.order = malloc((size_t)ranks * sizeof *seats.order),
+                    .node_of = malloc((size_t)ranks * sizeof *seats.node_of)};
+  tt_site *sites = malloc((size_t)ranks * sizeof *sites);
+  if (!seats.order || !seats.node_of || !sites) exit(1);
+  for (int r = 0; r < ranks; r++) sites[r] = comm->where[r].site;
+  check(tt_sites_arrange(sites, ranks, *argv[0] ? argv[0] : NULL, "the topology", &seats));
+  check(tt_comm_settle(comm, &machine));
+  check(tt_comm_seat(comm, &seats));
+  free(seats.order);
+  free(seats.node_of);
+  free(sites);
+  end(s, "places");
+  plan_of(comm, 2, TUTTI_FLOAT, "first");
+  plan_of(comm, 1 << 18, TUTTI_FLOAT, "second");
+  plan_of(comm, 2, TUTTI_INT32, "integers");
+  end(all, "all");
+}
+
+static void schedule(int ranks, const char *name) {
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks, .rank = ranks / 2};
+  tt_sched *sched;
+  step s = begin();
+  check(tt_algo_build(name, &ask, &sched));
+  end(s, "built");
+  s = begin();
+  const tt_program *program = tt_program_new(sched, NULL, TT_SHAPE_NONE);
+  if (!program) exit(1);
+  end(s, "lowered");
+  printf("steps %u %u\n", sched->nsteps, program->ntransfers);
+}
+
+int main(int argc, char **argv) {
+  const int ranks = argc > 2 ? atoi(argv[2]) : 0;
+  if (argc > 7 && strcmp(argv[1], "prices") == 0)
+    prices(ranks, argv + 3, argc - 7);
+  else if (argc == 6 && strcmp(argv[1], "setup") == 0)
+    setup(ranks, argv + 3);
+  else if (argc == 4 && strcmp(argv[1], "schedule") == 0)
+    schedule(ranks, argv[3]);
+  else
+    return fprintf(stderr, "scale: its first lines say how to call it\n"), 2;
+  return 0;
+}
