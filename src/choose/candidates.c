@@ -2,13 +2,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "candidates.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond so many ranks a plan that is not the same from every rank is priced only where
- * there is no other: all ranks would have to be built, by every one of them. */
-enum { MOST_PLAYED = 1024, MOST_SLICED = 64, MOST_LOOKS = 100000000 };
+/* Beyond so many ranks, or messages of all of them, a plan that is not the same from every
+ * rank is priced only where there is no other, or it was named: all ranks would have to be
+ * built and played, by every one of them. */
+enum { MOST_PLAYED = 1024, MOST_MESSAGES = 1 << 15, MOST_SLICED = 64, MOST_LOOKS = 100000000 };
 static const int slicings[] = {2, 4, 8};
 
 /* ---- building ---- */
@@ -38,21 +40,33 @@ static tutti_status build_senders(const char *name, const tt_ask *ask, tt_sched 
   return status;
 }
 
-static tutti_status build_rest(const char *name, const tt_ask *ask, tt_sched **all) {
+static double messages_of(const tt_sched *s) {
+  double n = 0;
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (s->steps[i].kind == TT_SEND) n += s->steps[i].peers.count;
+  return n;
+}
+
+static tutti_status build_rest(const char *name, const tt_ask *ask, double most, tt_sched **all) {
   tutti_status status = TUTTI_OK;
-  for (int r = 0; r < ask->ranks && !status; r++)
+  double messages = 0;
+  for (int r = 0; r < ask->ranks && !status; r++) {
     if (!all[r]) status = build(name, *ask, r, &all[r]);
+    if (!status && (messages += messages_of(all[r])) > most)
+      status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
+                       ask->ranks);
+  }
   return status;
 }
 
 static bool has_loop(const tt_chooser *c, const char *name, const tt_ask *ask, tt_sched **all) {
   const tt_setting *s = &c->setting;
   if (!s->has_loop || !s->has_loop(all, 1)) return false;
-  return !build_rest(name, ask, all) && s->has_loop(all, ask->ranks);
+  return !build_rest(name, ask, HUGE_VAL, all) && s->has_loop(all, ask->ranks);
 }
 
 static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                               bool lent, tt_play **play) {
+                               bool lent, double most, tt_play **play) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
   const bool uniform = tt_algo_uniform(name, &ask, c->levels ? &c->profile.tree : NULL);
@@ -60,7 +74,8 @@ static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll
   *play = NULL;
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
   tutti_status status = build(name, ask, 0, &all[0]);
-  if (!status) status = (uniform ? build_senders : build_rest)(name, &ask, all);
+  if (!status)
+    status = uniform ? build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
   if (!status) {
     const bool loop = lent || has_loop(c, name, &ask, all);
     const tt_profile *profile = lent ? &c->lent : loop ? &c->loop : &c->profile;
@@ -75,7 +90,7 @@ static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll
 
 tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                                int root, bool lent, tt_play **play) {
-  tutti_status status = play_whole(c, name, coll, root, lent, play);
+  tutti_status status = play_whole(c, name, coll, root, lent, HUGE_VAL, play);
   if (status || slices <= 1) return status;
   tt_play *whole = *play;
   *play = tt_play_slices(whole, slices, c->setting.flight);
@@ -86,11 +101,11 @@ tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices
 /* ---- the list ---- */
 
 /* A plan, and behind it the same one in slices: how many. */
-static int price(const tt_chooser *c, tt_candidate *x, int left, tutti_coll coll) {
+static int price(const tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, double most) {
   tt_play *whole;
   int n = 1;
   while (n < left && x[n].slices > 1) n++;
-  if (play_whole(c, x->name, coll, 0, false, &whole)) return n;
+  if (play_whole(c, x->name, coll, 0, false, most, &whole)) return n;
   x->possible = tt_price_curve(whole, &x->curve);
   for (int i = 1; i < n; i++) {
     tt_play *play = tt_play_slices(whole, x[i].slices, c->setting.flight);
@@ -159,14 +174,16 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll) {
   }
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   bool some = false;
-  for (int pass = 0; pass < 2 && !some; pass++)
+  for (int pass = 0; pass < 2 && !some; pass++) {
+    const double most = pass || *c->setting.only ? HUGE_VAL : MOST_MESSAGES;
     for (int i = 0, n; i < list->n; i += n) {
       tt_candidate *x = &list->at[i];
       const bool cheap = ask.ranks <= MOST_PLAYED ||
                          tt_algo_uniform(x->name, &ask, c->levels ? &c->profile.tree : NULL);
-      n = cheap == (pass == 0) ? price(c, x, list->n - i, coll) : 1;
+      n = cheap || pass ? price(c, x, list->n - i, coll, most) : 1;
       some |= x->possible;
     }
+  }
   return c->of[coll] = list;
 }
 

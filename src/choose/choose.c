@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,10 +75,20 @@ unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
   return (tt_op_commutative(op) ? 0 : TT_NEED_ORDER) | (tt_op_rounds(type, op) ? TT_NEED_SAME : 0);
 }
 
+/* Blocks that the prover has to follow, step by step. */
+static double work_of(tt_sched *const *all, int ranks) {
+  double work = 0;
+  for (int r = 0; r < ranks; r++)
+    for (uint32_t i = 0; i < all[r]->nsteps; i++)
+      work += tt_span_size(tt_step_cargo(&all[r]->steps[i]));
+  return work;
+}
+
 /* What of `needs` these schedules meet. Where every block is summed up in one place,
  * the bits are the same everywhere: that is seen at a glance, so look there first. */
-static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs) {
+static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs, double most) {
   if (needs == TT_NEED_SAME && tt_summed_once(all, ranks)) return needs;
+  if (work_of(all, ranks) > most) return TT_NOT_ASKED;
   tutti_report report = {.size = sizeof report};
   if (tt_prove(all, ranks, &report) || !report.proven) return 0;
   return needs &
@@ -93,33 +104,34 @@ static bool one_sums_once(const char *name, const tt_ask *ask) {
   return once;
 }
 
-unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs) {
+unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most) {
   tt_ask ask = *asked;
   if (needs == TT_NEED_SAME && one_sums_once(name, asked)) return needs;
-  if (ask.ranks > TT_MOST_PROVEN) return 0;
-  for (int in_place = 0; in_place < 2 && needs; in_place++) {
+  if (ask.ranks > TT_MOST_PROVEN) return TT_NOT_ASKED;
+  for (int in_place = 0; in_place < 2 && needs && needs != TT_NOT_ASKED; in_place++) {
     tt_sched **all;
     ask.in_place = in_place;
     if (tt_algo_build_all(name, &ask, &all)) return 0;
-    needs = met_by(all, ask.ranks, needs);
+    needs = met_by(all, ask.ranks, needs, most);
     tt_sched_free_all(all, ask.ranks);
   }
   return needs;
 }
 
-/* What of `needs` the plan does not meet. Each question is asked once: the prover sees
- * all ranks, which takes time. */
+/* What of `needs` the plan does not meet, or is not known to (TT_NOT_ASKED). Each question is
+ * asked once: the prover sees all ranks, which takes time, `most` blocks' at most. */
 static unsigned lacking(const tt_chooser *c, tt_finding **found, const char *name,
-                        const tt_problem *p) {
+                        const tt_problem *p, double most) {
   const bool rooted = tt_coll_rooted(p->coll);
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   if (!*found) *found = calloc(rooted ? (size_t)ask.ranks : 1, sizeof **found);
-  if (!*found) return p->needs & ~tt_meets(name, &ask, p->needs);
+  if (!*found) return p->needs & ~tt_meets(name, &ask, p->needs, most);
   tt_finding *here = &(*found)[rooted ? p->root : 0];
   unsigned open = p->needs & ~here->asked;
-  if (open) here->met |= tt_meets(name, &ask, open);
+  if (open) here->met |= tt_meets(name, &ask, open, most);
   here->asked |= open;
-  return p->needs & ~here->met;
+  const unsigned lacks = p->needs & ~here->met;
+  return lacks ? lacks | (here->met & TT_NOT_ASKED) : 0;
 }
 
 /* ---- what is wished ---- */
@@ -136,8 +148,11 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
     snprintf(c->wished, sizeof c->wished, "%s", name);
     forget_wished(c);
   }
-  unsigned lacks = lacking(c, &c->wished_found[p->coll], name, p);
-  if (lacks & TT_NEED_ORDER)
+  unsigned lacks = lacking(c, &c->wished_found[p->coll], name, p, HUGE_VAL);
+  if (lacks & TT_NOT_ASKED)
+    snprintf(c->refusal, sizeof c->refusal, "%s: on more than %d ranks the prover is not asked", name,
+             TT_MOST_PROVEN);
+  else if (lacks & TT_NEED_ORDER)
     snprintf(c->refusal, sizeof c->refusal,
              "%s can not do a non-commutative op: it does not keep the ranks' order", name);
   else if (lacks)
@@ -199,7 +214,7 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, 
   for (tt_candidate *x = NULL; (x = cheapest(list, p, wish, x));) {
     choice->name = x->name;
     choice->slices = x->slices;
-    if (!lacking(c, &x->found, x->name, p)) return TUTTI_OK;
+    if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK)) return TUTTI_OK;
   }
   char helpers[60] = "";
   if (c->setting.data)
@@ -236,7 +251,7 @@ bool tt_offer_at(tt_chooser *c, const tt_problem *p, const tt_wish *wish, int i,
   if (!x->possible) return true;
   offer->seconds = tt_curve_at(&x->curve, (double)p->bytes);
   offer->unwished = wish->n && tt_wish_forbids(wish, x->name, p->bytes);
-  if (ask) offer->lacks = lacking(c, &x->found, x->name, p);
+  if (ask) offer->lacks = lacking(c, &x->found, x->name, p, TT_MOST_WORK);
   return true;
 }
 

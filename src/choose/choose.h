@@ -44,7 +44,8 @@ const tt_profile *tt_chooser_profile(const tt_chooser *c);
 /* What a plan must do for an op. */
 typedef enum tt_need {
   TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
-  TT_NEED_SAME = 2   /* the op rounds, or may: the same grouping, so the same bits, everywhere */
+  TT_NEED_SAME = 2,  /* the op rounds, or may: the same grouping, so the same bits, everywhere */
+  TT_NOT_ASKED = 4   /* no need, but an answer: nobody asked the prover, for it would take too long */
 } tt_need;
 
 /* The tt_needs of a collective with this type and op. */
@@ -77,10 +78,12 @@ bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes);
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes);
 double tt_seconds_to_pack(const tt_chooser *c);
 
-/* On more ranks the prover is not asked: it would see all of them. */
-enum { TT_MOST_PROVEN = 4096 };
-/* Those of `needs` that a plan is shown to meet, in place and not. */
-unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs);
+/* On more ranks the prover is not asked: it would see all of them. Nor, for a plan that nobody
+ * named, where it would follow more blocks through all steps of all ranks: half a second's. */
+enum { TT_MOST_PROVEN = 4096, TT_MOST_WORK = 1 << 20 };
+/* Those of `needs` that a plan is shown to meet, in place and not; or TT_NOT_ASKED, if the
+ * prover would have to follow more than `most` blocks. */
+unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most);
 
 /* ---- the candidates, for those who explain ---- */
 

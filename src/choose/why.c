@@ -23,9 +23,8 @@ void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_offer *o, cha
     }
     tt_sched_free(s);
     snprintf(why, size, "%s", at);
-  } else if (o->lacks && ask.ranks > TT_MOST_PROVEN) {
-    snprintf(why, size, "on more than %d ranks the prover is not asked whether it %s",
-             TT_MOST_PROVEN,
+  } else if (o->lacks & TT_NOT_ASKED) {
+    snprintf(why, size, "on %d ranks the prover is not asked whether it %s", ask.ranks,
              o->lacks & TT_NEED_ORDER ? "keeps the ranks' order" : "gives the same bits to all");
   } else if (o->lacks & TT_NEED_ORDER) {
     snprintf(why, size, "the op does not commute, and it does not keep the ranks' order");
