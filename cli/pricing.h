@@ -20,7 +20,7 @@ typedef struct price_options {
   "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"           \
   "  -n, --net FIGURES      alpha=30us,beta=1e-8,gamma=2e-10: a message, a byte sent, a\n" \
   "                         byte added; beta may be a rate as 10Gbit/s; with levels also\n" \
-  "                         node.alpha=2us; ports=2, half=1, torus=1\n"                  \
+  "                         node.alpha=2us; ports=2, half=1, torus=1, hop=100ns\n"       \
   "  -t, --topo LEVELS      how ranks sit: \"rack:3 node:16 core:4\", node:(4,3,4)\n"    \
   "      --shm[=RANKS]      ranks that share memory, so many per core (1)\n"             \
   "      --profile FILE     figures from a file, one a line (tutti info --profile)\n"    \

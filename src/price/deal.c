@@ -175,6 +175,24 @@ static double sharers(const tt_profile *profile, int level) {
   return ranks;
 }
 
+/* Links of a level that a message takes: one; on a torus as many as its ends are apart. */
+static double links_of(const tt_profile *profile, int level, const tt_deal *d) {
+  if (profile->hop <= 0 || level >= profile->levels - 1 || !profile->tree.even) return 1;
+  uint32_t below = 1;
+  for (int l = level + 1; l < profile->levels; l++) below *= (uint32_t)profile->tree.level[l].each;
+  const uint32_t n = (uint32_t)profile->tree.level[level].each;
+  const uint32_t apart = (d->sender / below % n + n - d->reader / below % n) % n;
+  return apart < n - apart ? apart : n - apart;
+}
+
+/* The nodes on the way take their time, too. */
+static double way_of(const tt_profile *profile, const tt_deal *d) {
+  double links = 0;
+  for (int l = d->level; profile->hop > 0 && l < profile->levels - 1; l++)
+    links += links_of(profile, l, d);
+  return links > 1 ? (links - 1) * profile->hop : 0;
+}
+
 /* The links of one level, outwards or inwards: in a first pass what crosses together is
  * added up, in a second one it is known. */
 static bool share_links(tt_play *play, const uint32_t *things, const uint32_t *round, int level,
@@ -192,7 +210,7 @@ static bool share_links(tt_play *play, const uint32_t *things, const uint32_t *r
       if (d->level > level) continue;
       double *together = &sum[thing[inward ? d->reader : d->sender] * rounds + round[i]];
       if (pass == 0)
-        *together += d->share;
+        *together += d->share * links_of(profile, level, d);
       else
         narrow(d, profile->reach[level].beta, level, *together);
     }
@@ -223,8 +241,9 @@ static bool bound_by_links(tt_play *play, const uint32_t *things, int level) {
   for (uint32_t i = 0; i < play->deals; i++) {
     const tt_deal *d = &play->deal[i];
     if (d->level > level) continue;
-    sum[thing[d->sender]] += d->share;
-    sum[inwards + thing[d->reader]] += d->share;
+    const double share = d->share * links_of(profile, level, d);
+    sum[thing[d->sender]] += share;
+    sum[inwards + thing[d->reader]] += share;
   }
   for (size_t k = 0; k < 2 * n; k++)
     if (sum[k] > most) most = sum[k];
@@ -237,7 +256,8 @@ static bool bound_by_links(tt_play *play, const uint32_t *things, int level) {
 static void bound_by_own(tt_play *play, int level) {
   double sum = 0;
   for (uint32_t i = 0; i < play->deals; i++)
-    if (play->deal[i].level <= level) sum += play->deal[i].share;
+    if (play->deal[i].level <= level)
+      sum += play->deal[i].share * links_of(&play->profile, level, &play->deal[i]);
   if (play->profile.half && level == play->profile.levels - 1) sum *= 2;
   bound_by(play, sum * sharers(&play->profile, level), level);
 }
@@ -265,7 +285,8 @@ bool tt_play_links(tt_play *play) {
     d->narrowest = (uint8_t)last;
     d->slope = profile->reach[last].beta * d->share;
     for (int l = last - 1; play->players == 1 && l >= d->level; l--)
-      narrow(d, profile->reach[l].beta, l, d->share * sharers(profile, l));
+      narrow(d, profile->reach[l].beta, l,
+             d->share * sharers(profile, l) * links_of(profile, l, d));
   }
   if (ok && last && play->players > 1) ok = tt_play_rounds(play, round);
   for (int l = last - 1; play->players > 1 && l >= 0 && ok; l--)
@@ -277,7 +298,8 @@ bool tt_play_links(tt_play *play) {
       bound_by_own(play, l);
   }
   for (uint32_t i = 0; i < play->deals; i++) {
-    const tt_deal *d = &play->deal[i];
+    tt_deal *d = &play->deal[i];
+    d->way = way_of(profile, d);
     play->job[d->from].processor += profile->reach[d->level].processor;
     play->job[d->to].processor += profile->reach[d->level].processor;
   }

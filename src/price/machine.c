@@ -38,6 +38,7 @@ static const figure of_all[] = {
     {"ports", COUNT, AT(ports), "messages that a rank sends, or receives, at once"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
     {"torus", YES, AT(torus), "each node has links of its own to its neighbours"},
+    {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
     {"shm.wake", SECONDS, AT(wake), "until a rank on a core of its own sees a message"},
     {"shm.turn", SECONDS, AT(turn), "the same where ranks share a core, for each of them"},
     {"shm.message", SECONDS, AT(message), "to send one, or to receive one"},
@@ -187,7 +188,7 @@ static tutti_status read_entry(reader *r, tt_machine *m) {
     return expected(
         r, key,
         "a figure: alpha, delay, beta, burst or processor, also of a level as in node.alpha; "
-        "gamma, ports, half, torus, or one of shm");
+        "gamma, ports, half, torus, hop, or one of shm");
   if (*at != '=') return expected(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");
@@ -267,6 +268,7 @@ void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_prof
   p->ports = m->ports;
   p->half = m->half;
   p->torus = m->torus;
+  p->hop = m->torus ? m->hop : 0;
   p->gamma = m->gamma;
 }
 

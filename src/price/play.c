@@ -140,7 +140,7 @@ static void enter(stage *s, double at, uint32_t d) {
   tt_moment *m = &s->moment[what], *from = &s->moment[deal->from];
   server *in = earliest((p->half ? s->out : s->in) + deal->reader * (uint32_t)p->ports, p->ports);
   if (!is_free(s, in, at, what, m)) return;
-  m->end = at + p->reach[deal->level].alpha + charged(s, deal) * deal->slope;
+  m->end = at + p->reach[deal->level].alpha + deal->way + charged(s, deal) * deal->slope;
   *in = (server){m->end, what};
   if (p->piece > 0) lag(s, d);
   come(s, deal->to, m->end + p->reach[deal->level].delay, what);
@@ -156,7 +156,7 @@ static void leave(stage *s, double at, uint32_t d) {
   const uint32_t what = play->steps + d;
   server *out = earliest(s->out + deal->sender * (uint32_t)p->ports, p->ports);
   if (!is_free(s, out, at, what, &s->moment[what])) return;
-  *out = (server){at + p->reach[deal->level].alpha + charged(s, deal) * deal->slope, what};
+  *out = (server){at + p->reach[deal->level].alpha + deal->way + charged(s, deal) * deal->slope, what};
   s->moment[what].end = out->free;
   s->moment[what + play->deals].cause = s->moment[what].cause;
   s->moment[what + play->deals].rest = s->moment[what].rest;
@@ -240,7 +240,7 @@ static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
     } else {
       const tt_deal *d = &play->deal[(what - play->steps) % play->deals];
       const tt_reach *reach = &play->profile.reach[d->level];
-      const double latency = reach->alpha + (d->to == next ? reach->delay : 0);
+      const double latency = reach->alpha + d->way + (d->to == next ? reach->delay : 0);
       t->latency[d->level] += latency;
       const double bytes = charged(s, d);
       t->transfer[d->narrowest] += bytes * d->slope;

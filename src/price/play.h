@@ -14,6 +14,7 @@ typedef struct tt_deal {
   uint8_t narrowest;       /* the level of the link that takes longest */
   double share;            /* of the vector */
   double slope;            /* s/B of the whole vector through that link */
+  double way;              /* s for the nodes of a torus on the way */
 } tt_deal;
 
 /* What a step asks of its rank's processor: seconds, and s/B of the whole vector. */

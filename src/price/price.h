@@ -8,6 +8,8 @@
  *            its ranks send out of it in the same round.
  * Uniform    where every rank does the same with partners that do the same, one rank is
  *            played for all.
+ * Torus      with `hop`, a level of nodes is a circle of links to neighbours: a message goes
+ *            the shorter way round, and takes all the links on it.
  * Burst      a link that lets bytes through at once owes the time for them: a message does
  *            not take it, but of calls that follow each other none takes less.
  * Size       for one order of events the time is a line in the size of the vector;
@@ -37,6 +39,8 @@ typedef struct tt_profile {
   int ports;                      /* messages that a rank sends, or receives, at once */
   bool half;                      /* it does not do both at once */
   bool torus;                     /* links are a node's own, not shared further up */
+  double hop;                     /* s for each further link of a torus that a message crosses;
+                                     0: none leads through other nodes */
   double gamma;                   /* s/B reduced */
   double message;                 /* s of the processor to send or receive one */
   double again;                   /* s for each further peer of the same step */
