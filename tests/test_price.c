@@ -270,37 +270,6 @@ static void equations_8_to_10(void **state) {
     }
 }
 
-/* A torus whose links lead to neighbours: a ring per dimension is as before, and what goes
- * further takes all links on the shorter way, which all nodes' messages share. */
-static void hops_of_a_torus(void **state) {
-  static const char *const tori[] = {"z:5 y:4 x:6 node:1", "z:2 y:9 x:3 node:1",
-                                     "z:3 y:7 x:2 node:1"};
-  static const double width[] = {2e9, 2e9, 2e9, 2e9};
-  const double hop = 2e-7, m = 5e6;
-  (void)state;
-  for (size_t i = 0; i < sizeof tori / sizeof *tori; i++)
-    for (int ring = 0; ring < 2; ring++) {
-      tt_profile p = levels(tori[i], width, true);
-      char name[100];
-      double formula = 0, left = m;
-      for (int l = 2; l >= 0; l--) {
-        const int size = p.tree.level[l].each;
-        for (int live = size, next; live > 1; live = next) {
-          next = ring ? live - 1 : (live + 1) / 2;
-          const int d = live - next, links = d < size - d ? d : size - d;
-          formula += 2 * (alpha + (links - 1) * hop + links * left * d / size / width[0]);
-        }
-        left /= size;
-      }
-      snprintf(name, sizeof name, "blueconnect(%s,%s)", tori[i], ring ? "ring" : "halving");
-      const double near = time_of(name, &p, m);
-      p.hop = hop;
-      about(name, p.ranks, m, time_of(name, &p, m), formula);
-      about("all ranks", p.ranks, m, terms_of(name, TUTTI_ALLREDUCE, &p, false, m).time, formula);
-      if (ring) about("neighbours", p.ranks, m, near, formula);
-    }
-}
-
 /* ---- uniform ---- */
 
 /* Every family that says that its ranks are alike is priced from one rank as from all. */
@@ -495,7 +464,6 @@ int main(void) {
       cmocka_unit_test(equations_5_and_6),
       cmocka_unit_test(equation_7),
       cmocka_unit_test(equations_8_to_10),
-      cmocka_unit_test(hops_of_a_torus),
       cmocka_unit_test(one_rank_stands_for_all),
       cmocka_unit_test(parts_add_up_to_the_time),
       cmocka_unit_test(curves_follow_the_play),

@@ -1,0 +1,107 @@
+/* The price on a torus whose links lead to neighbours: a ring per dimension costs what it
+ * did, and what goes further takes all links on the shorter way, which all nodes' messages
+ * share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "choose.h"
+
+static const double alpha = 3e-5, beta = 1e-9, hop = 2e-7, bytes = 5e6;
+
+static tt_profile torus_of(const char *text, double each_hop) {
+  tt_profile p;
+  tt_tree tree;
+  assert_int_equal(tt_tree_parse(text, &tree), TUTTI_OK);
+  tt_profile_flat(&p, tree.ranks);
+  p.tree = tree;
+  p.levels = tree.levels;
+  p.torus = true;
+  p.hop = each_hop;
+  for (int l = 0; l < p.levels; l++) p.reach[l] = (tt_reach){.alpha = alpha, .beta = beta};
+  return p;
+}
+
+/* All ranks played, or one for all. */
+static double time_of(const char *name, const tt_profile *p, bool uniform) {
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
+  tt_sched **all;
+  tt_terms t;
+  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  assert_true(!uniform || tt_algo_uniform(name, &ask, &p->tree));
+  tt_play *play = tt_play_new(all, p->ranks, uniform, p);
+  assert_true(play && tt_play_at(play, bytes, &t));
+  tt_play_free(play);
+  tt_sched_free_all(all, p->ranks);
+  return t.time;
+}
+
+static void about(const char *name, double found, double formula) {
+  if (fabs(found - formula) > 1e-9 * formula)
+    fail_msg("%s: %.12g s, not %.12g s", name, found, formula);
+}
+
+static const char *const tori[] = {"z:5 y:4 x:6 node:1", "z:2 y:9 x:3 node:1",
+                                   "z:3 y:7 x:2 node:1"};
+enum { TORI = sizeof tori / sizeof *tori };
+
+/* A fold per dimension: each step by as many places as vectors move. */
+static double formula_of(const tt_profile *p, bool ring) {
+  double time = 0, left = bytes;
+  for (int l = 2; l >= 0; l--) {
+    const int size = p->tree.level[l].each;
+    for (int live = size, next; live > 1; live = next) {
+      next = ring ? live - 1 : (live + 1) / 2;
+      const int d = live - next, links = d < size - d ? d : size - d;
+      time += 2 * (alpha + (links - 1) * hop + links * left * d / size * beta);
+    }
+    left /= size;
+  }
+  return time;
+}
+
+static void messages_take_all_links_on_the_way(void **state) {
+  (void)state;
+  for (int i = 0; i < 2 * TORI; i++) {
+    const bool ring = i % 2;
+    const tt_profile p = torus_of(tori[i / 2], hop), everywhere = torus_of(tori[i / 2], 0);
+    char name[100];
+    snprintf(name, sizeof name, "blueconnect(%s,%s)", tori[i / 2], ring ? "ring" : "halving");
+    about(name, time_of(name, &p, true), formula_of(&p, ring));
+    about(name, time_of(name, &p, false), formula_of(&p, ring));
+    if (ring) about(name, time_of(name, &everywhere, true), formula_of(&p, ring));
+    if (!ring) assert_true(time_of(name, &everywhere, true) < formula_of(&p, ring));
+  }
+}
+
+/* The longest of it is told apart as before. */
+static void parts_add_up(void **state) {
+  (void)state;
+  const tt_profile p = torus_of(tori[0], hop);
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p.ranks};
+  tt_sched **all;
+  tt_terms t;
+  assert_int_equal(tt_algo_build_all("doubling", &ask, &all), TUTTI_OK);
+  tt_play *play = tt_play_new(all, p.ranks, false, &p);
+  assert_true(play && tt_play_at(play, bytes, &t));
+  double sum = t.processor + t.copying + t.reducing;
+  for (int l = 0; l < p.levels; l++) sum += t.latency[l] + t.transfer[l];
+  about("parts", sum, t.time);
+  about("as a line", t.fixed + t.slope * bytes, t.time);
+  tt_play_free(play);
+  tt_sched_free_all(all, p.ranks);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(messages_take_all_links_on_the_way),
+      cmocka_unit_test(parts_add_up),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
