@@ -299,20 +299,15 @@ def against_ranks(prices, table, title, size, few, top):
         bytes_axis=False,
         xtics="1",
     )
-    for source, add, names in (
-        (simulated(table), left.points, [""] * 4),
-        (
-            measured(table),
-            right.joined,
-            ["recursive doubling", "recursive halving", "proposed, fewest steps", "tutti's choice"],
-        ),
-    ):
+    named = ["recursive doubling", "recursive halving", "proposed, fewest steps", "tutti's choice"]
+    sim = simulated(table)
+    for source, add, names in ((sim, left.points, [""] * 4), (measured(table), right.joined, named)):
         add(names[0], us(source.ranks("doubling", size)), ORANGE)
         add(names[1], us(source.ranks("halving", size)), VIOLET)
-        add(
-            names[2], us(sorted(dict(source.ranks("tutti:generalized(latency)", size, "int32")).items())), RED
-        )
+        add(names[2], us(source.ranks("tutti:generalized(latency)", size, "int32")), RED)
         add(names[3], us(source.ranks("tutti", size)), BLUE)
+    if size != SMALL:
+        left.points("", us([(p, sim.estimated(p, size)) for p in RANKS if sim.estimated(p, size)]), GREEN)
     for p in (4, 8, 16, 32, 64, 128):
         left.upright(p)
     left.marks = [m.replace("lw 1.4 dt 2", "lw 0.8 dt 3") for m in left.marks]

@@ -1,7 +1,7 @@
 # figure_source.py - what paper 001's figures are made of: its sizes and numbers of ranks, and the
 # curves of what was simulated and measured.
 # SPDX-License-Identifier: BSD-3-Clause
-from figure_model import log2_up, proposed_plan
+from figure_model import log2_up, proposed_plan, steps_removed
 
 KI, MI = 1024, 1 << 20
 P = 127  # the paper's
@@ -86,6 +86,12 @@ class Source:
             if t:
                 points.append((x, t))
         return points
+
+    def estimated(self, ranks, size):
+        """Seconds of the paper's algorithm with the steps of equation 37, or None."""
+        plan = proposed_plan(ranks, steps_removed(ranks, size))
+        kind = "float" if plan == "fold(halving)" else "int32"
+        return self.table.at(self.network, self.mode, ranks, "tutti:" + plan, size, kind)
 
     def open_mpi(self, ranks):
         return [p for p in self.size(ranks, "doubling") if p[0] < OPEN_MPI_RING] + [

@@ -1,11 +1,12 @@
 # figures.py - the papers' figures again, as SVG; `make figures`.
 #
 #   figures.py [--build DIR] [--out DIR] [--table FILE] [--only 001-figure-1,...] [--quick]
-#              [--simulate] [--measure]
+#              [--simulate [--again]] [--measure]
 #
 # Lines are prices, computed now. Points are simulated and measured, and stored in
-# docs/sim/figures.tsv: --simulate fills in what the table lacks (sim/smpi.py, minutes), --measure
-# measures again on this machine (two minutes). --quick draws a few points per line.
+# docs/sim/figures.tsv: --simulate fills in what the table lacks (sim/smpi.py, minutes;
+# --again: all of it), --measure measures again on this machine (two minutes, if it has
+# nothing else to do). --quick draws a few points per line.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -14,6 +15,7 @@ import sys
 import figure_measure
 import figure_one
 import figure_plot
+import figure_simulate
 import figure_two
 from figure_model import Prices
 from figure_table import Table
@@ -30,6 +32,7 @@ def options():
     p.add_argument("--quick", action="store_true")
     p.add_argument("--simulate", action="store_true")
     p.add_argument("--measure", action="store_true")
+    p.add_argument("--again", action="store_true", help="with --simulate: also what the table has")
     return p.parse_args()
 
 
@@ -39,6 +42,8 @@ def main():
     if args.measure:
         figure_measure.measure(table, args.build)
         table.write()
+    if args.simulate:
+        figure_simulate.fill(table, args.again)
     prices = Prices(args.build)
     os.makedirs(args.out, exist_ok=True)
     for name in args.only.split(","):

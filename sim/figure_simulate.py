@@ -1,0 +1,41 @@
+# figure_simulate.py - what SimGrid says (sim/smpi.py): the flat network of paper 001, SMPI's own
+# algorithms and tutti's plans, at the sizes and numbers of ranks of the figures.
+# SPDX-License-Identifier: BSD-3-Clause
+import figure_source as source
+from figure_measure import bar
+from figure_model import proposed_plan, steps_removed
+
+OWN = ["rdb", "lr", "rab_rdb"]  # SimGrid's doubling, ring, and halving with extra ranks folded in
+
+
+def jobs():
+    """(ranks, what, type, sizes) on the flat network."""
+    for what in OWN + ["tutti"]:
+        yield source.P, what, "float", source.SIZES_127
+    for plan, kind in source.versions(source.P):
+        yield source.P, "tutti:" + plan, kind, source.SIZES_127
+    for ranks in source.RANKS:
+        for what in ("rdb", "rab_rdb", "tutti:rabenseifner", "tutti"):
+            yield ranks, what, "float", [source.SMALL, source.MIDDLE]
+        wanted = {"generalized(latency)": [source.SMALL, source.MIDDLE]}
+        wanted.setdefault(proposed_plan(ranks, steps_removed(ranks, source.MIDDLE)), [source.MIDDLE])
+        for plan, sizes in wanted.items():
+            yield ranks, "tutti:" + plan, "float" if plan == "fold(halving)" else "int32", sizes
+
+
+def fill(table, again):
+    """What the table lacks, or all of it; written after each run, so it may be stopped."""
+    import smpi
+
+    every = list(jobs())
+    for i, (ranks, what, kind, sizes) in enumerate(every):
+        bar(i, len(every), "%d ranks, %s" % (ranks, what))
+        left = [b for b in sizes if again or not table.has("flat", "sync", ranks, what, kind, b)]
+        if not left:
+            continue
+        found = smpi.simulate("flat", ranks, what, left, type=kind, mode="sync")
+        for size, (seconds, verdict) in found.items():
+            table.put("flat", "sync", ranks, what, kind, size, seconds, verdict)
+        table.note("simulated", "SimGrid SMPI, sim/smpi.py")
+        table.write()
+    bar(len(every), len(every), "simulated")
