@@ -282,6 +282,9 @@ bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
 bench-schedules: $(BUILD)/bench/building
 	@$(BUILD)/bench/building
+# The tables and plots of docs/scale.md, anew: about ten minutes, and 3 GB of memory.
+bench-scale: all $(BUILD)/bench/scale
+	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
 bench-wait: all $(BUILD)/bench/late
 	@echo "rank 0 comes a second late to an allreduce; processor time (user + system), us"
 	@printf '%6s %17s %12s %16s\n' ranks "greatest waiter" "mean waiter" "returned after"
@@ -343,6 +346,6 @@ format:
 
 .PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bars bench-engine \
-        bench-kernels bench-wait bench-many bench-price bench-schedules figures
+        bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

@@ -1,8 +1,8 @@
 /* scale.c - what plans cost on more ranks than run here, and what one of those ranks needs
  * before its first message.
  *
- *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   seconds of a plan, of a family, or of `all`,
- *                                             which is: of what would run; a line per size
+ *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   seconds of a plan, or of `all`, which is:
+ *                                             of what would run; a line per size
  *   scale setup P TOPO FIGURES HOSTS          one rank's communicator over a network that
  *                                             carries nothing, and its plans
  *   scale schedule P PLAN                     one rank's schedule: built, and made ready to run
@@ -27,11 +27,12 @@ void *__libc_realloc(void *at, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *at);
 
-static size_t held, most;
+static size_t held, most, peak; /* most: since the last step began */
 
 static void *gained(void *at) {
   held += at ? malloc_usable_size(at) : 0;
   if (held > most) most = held;
+  if (held > peak) peak = held;
   return at;
 }
 void *malloc(size_t size) {
@@ -74,6 +75,7 @@ static step begin(void) {
 
 static void end(step s, const char *what) {
   const double took = now() - s.since;
+  if (strcmp(what, "all") == 0) most = peak;
   struct rusage use;
   getrusage(RUSAGE_SELF, &use);
   printf("%s %.9f %zd %zu %ld\n", what, took, (ssize_t)(held - s.held), most - s.held,
@@ -103,12 +105,8 @@ static void prices(int ranks, char **argv, int sizes) {
   end(s, "priced");
   for (int i = 0; i < sizes; i++) {
     const uint64_t bytes = strtoull(argv[4 + i], NULL, 10);
-    if (!q.only) check(tutti_prices_chosen(p, bytes, &o));
-    for (int k = 0; q.only; k++) { /* whatever the op needs: the cheapest in slices or not */
-      tutti_offer x = {.size = sizeof x};
-      if (tutti_prices_offer(p, bytes, k, 0, &x)) break;
-      if (k == 0 || (x.possible && x.seconds < o.seconds)) o = x;
-    }
+    /* a plan: in one slice, whatever the op needs */
+    check(q.only ? tutti_prices_offer(p, bytes, 0, 0, &o) : tutti_prices_chosen(p, bytes, &o));
     printf("price %llu %d %.12g %d %d %.9g %s\n", (unsigned long long)bytes, o.possible, o.seconds,
            o.slices, o.messages, o.vectors, o.name);
   }
@@ -211,7 +209,7 @@ static void setup(int ranks, char **argv) {
 }
 
 static void schedule(int ranks, const char *name) {
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks, .rank = ranks / 2};
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = ranks, .rank = ranks - 1};
   tt_sched *sched;
   step s = begin();
   check(tt_algo_build(name, &ask, &sched));

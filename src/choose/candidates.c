@@ -117,7 +117,8 @@ static int price(const tt_chooser *c, tt_candidate *x, int left, tutti_coll coll
 }
 
 /* Slices help where links of several levels, or the processor and a link, can be busy at
- * once, and there are few messages, for there will be that many times as many. */
+ * once, and there are few messages, for there will be that many times as many; of many ranks
+ * fewer plans are priced, so they may have more. */
 static bool slices_help(const tt_chooser *c, const char *name, tutti_coll coll) {
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   tt_sched *s;
@@ -127,7 +128,7 @@ static bool slices_help(const tt_chooser *c, const char *name, tutti_coll coll) 
   int messages = 0;
   for (uint32_t i = 0; i < s->nsteps; i++) messages += s->steps[i].peers.count;
   tt_sched_free(s);
-  return messages <= MOST_SLICED;
+  return messages <= (ask.ranks > MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
 }
 
 static bool add(tt_candidates *list, const char *name, int slices) {
