@@ -156,7 +156,8 @@ static void plan_of(tutti_comm *comm, size_t count, tutti_type type, const char 
 }
 
 static void gather_of(tutti_comm *comm) {
-  const tt_call call = {.coll = TUTTI_ALL_GATHER, .count = 100, .type = TUTTI_UINT8, .everyone = true};
+  const tt_call call = {
+      .coll = TUTTI_ALL_GATHER, .count = 100, .type = TUTTI_UINT8, .everyone = true};
   const tt_plan *plan;
   const step s = begin();
   check(tt_plan_for(comm, &call, false, &plan));
@@ -168,9 +169,18 @@ static void gather_of(tutti_comm *comm) {
  * sit on one host, and share no memory. */
 static void setup(int ranks, char **argv) {
   const int per_host = atoi(argv[2]);
-  const tutti_net net = {.size = sizeof net, .name = "none", .rank = ranks / 2, .ranks = ranks,
-                         .yields = 1, .id = 1, .send = no_send, .recv = no_recv, .poll = no_poll,
-                         .cancel = no_cancel, .split = no_split, .close = no_close,
+  const tutti_net net = {.size = sizeof net,
+                         .name = "none",
+                         .rank = ranks / 2,
+                         .ranks = ranks,
+                         .yields = 1,
+                         .id = 1,
+                         .send = no_send,
+                         .recv = no_recv,
+                         .poll = no_poll,
+                         .cancel = no_cancel,
+                         .split = no_split,
+                         .close = no_close,
                          .error = no_error};
   tt_machine machine;
   tt_machine_net(&machine);

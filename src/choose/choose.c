@@ -150,8 +150,8 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
   }
   unsigned lacks = lacking(c, &c->wished_found[p->coll], name, p, HUGE_VAL);
   if (lacks & TT_NOT_ASKED)
-    snprintf(c->refusal, sizeof c->refusal, "%s: on more than %d ranks the prover is not asked", name,
-             TT_MOST_PROVEN);
+    snprintf(c->refusal, sizeof c->refusal, "%s: on more than %d ranks the prover is not asked",
+             name, TT_MOST_PROVEN);
   else if (lacks & TT_NEED_ORDER)
     snprintf(c->refusal, sizeof c->refusal,
              "%s can not do a non-commutative op: it does not keep the ranks' order", name);

@@ -22,7 +22,7 @@ typedef struct reader {
 typedef enum use { READS, WRITES, CUTS } use;
 
 typedef struct tracker {
-  uint32_t *cut[TT_BUF_COUNT];    /* where pieces begin, ascending; NULL: at every block */
+  uint32_t *cut[TT_BUF_COUNT]; /* where pieces begin, ascending; NULL: at every block */
   uint32_t pieces[TT_BUF_COUNT], cuts_room[TT_BUF_COUNT];
   uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per piece */
   reader *pool;
@@ -94,7 +94,8 @@ static uint32_t piece_at(const tracker *t, uint32_t buf, uint32_t block) {
   return (uint32_t)(at - cut);
 }
 
-static void use_run(tracker *t, uint32_t step, uint32_t buf, uint32_t block, uint32_t end, use how) {
+static void use_run(tracker *t, uint32_t step, uint32_t buf, uint32_t block, uint32_t end,
+                    use how) {
   if (how == CUTS) {
     add_cuts(t, buf, block, end);
     return;
