@@ -35,7 +35,7 @@ WIDTHS = [NVLINK, INFINIBAND, RACK]
 NAMES = ["core", "node", "rack"]
 # What the ring's overhead on 192 GPUs leaves for 382 messages.
 LATENCY = (1e-3 * (RING_THROUGHPUT - JITTER) - 2 * t_ring(192, GRADIENT, 0, INFINIBAND)) / (2 * 191)
-NOTE = "dotted: the equations; coloured: tutti plan price; points: SimGrid SMPI; what the paper states: black"
+NOTE = "dotted: the paper's equations; coloured: tutti plan price; what the paper states: black"
 COLOURS = {"Ring": ORANGE, "GLOO": VIOLET, "BLC": BLUE}
 
 
@@ -125,15 +125,6 @@ def figure_5(prices, table, few):
             )
         ring = 1e3 * equations([4, 2], 8e8, widths, LATENCY)["Ring"]
         p.line("paper: BlueConnect 1.6 times as fast", [(0, 0), (200, ring / 1.6)], BLACK, 1.6, 2)
-        for scheme, colour in COLOURS.items():
-            known = table.by_size(
-                "8:" + ("ethernet" if widths[1] == ETHERNET else "infiniband"),
-                "sync",
-                8,
-                "tutti:" + plans([4, 2])[scheme],
-            )
-            if scheme in titles:
-                p.points("", [(b / 4e6, 1e3 * t) for b, t in known], colour)
         panels.append(p)
     return "Paper 002, Figure 5: all-reduce on two systems", NOTE, panels
 
@@ -181,11 +172,6 @@ def figure_6(prices, table, few):
                 1.2,
                 3,
             )
-            known = [
-                (g, table.at("%d:infiniband" % g, "sync", g, "tutti:" + plans(s)[scheme], size))
-                for g, s in GPUS.items()
-            ]
-            panel.points("", [(g, what(g, t)) for g, t in known if t], COLOURS[scheme])
     left.star("paper: 31.0", 192, STATED["BLC"])
     left.star("paper: 58.0", 192, STATED["GLOO"])
     left.star(
