@@ -282,7 +282,7 @@ bench-price: $(BUILD)/bench/price
 	@$(BUILD)/bench/price
 bench-schedules: $(BUILD)/bench/building
 	@$(BUILD)/bench/building
-# The tables and plots of docs/scale.md, anew: about ten minutes, and 3 GB of memory.
+# The tables and plots of docs/scale.md, anew: about ten minutes, and 2 GB of memory.
 bench-scale: all $(BUILD)/bench/scale
 	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
 bench-wait: all $(BUILD)/bench/late

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """scale.py - docs/scale.md: its tables and plots, from prices and from what one rank measures.
 
-  scale.py --build build [--only prices,practice,forms,setup,plots] [--doc docs/scale.md]
+  scale.py --build build [--only prices,practice,forms,setup] [--doc docs/scale.md]
 
 Tables are put between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of the page,
 plots into its folder `figures`.
@@ -299,17 +299,21 @@ def plot_winners(won):
                 _, name, slices, _ = won[net, P][b]
                 out.append(f"set object rect from {b / 2 ** .5},{y - .38} to {b * 2 ** .5},{y + .38} "
                            f"fc rgb '{CLASSES[class_of(name)][1]}' fs solid noborder")
+                again = won[net, P].get(2 * b, [0, name, slices])[1:3]
                 if (name, slices) != before:
                     text = short(name, slices).replace("BC ", "").split("(")[0]
                     out.append(f"set arrow from {b / 2 ** .5},{y - .38} to {b / 2 ** .5},{y + .38} "
                                "nohead lc rgb 'white' front")
-                    out.append(f"set label '{text}' at {b / 2 ** .5 * 1.1},{y} font ',8' "
-                               "tc rgb 'white' front")
+                    if tuple(again) == (name, slices): # else there is no room for it
+                        out.append(f"set label '{text}' at {b / 2 ** .5 * 1.1},{y} font ',8' "
+                                   "tc rgb 'white' front")
                 before = (name, slices)
             y -= 1
         y -= .6
     out.append("set ytics (" + ", ".join(tics) + ")")
-    out.append("plot " + ", ".join(f"NaN with boxes lc rgb '{c}' title '{t}'" for t, c in CLASSES))
+    used = {class_of(w[b][1]) for w in won.values() for b in SIZES}
+    out.append("plot " + ", ".join(f"NaN with boxes lc rgb '{c}' title '{t}'"
+                                   for i, (t, c) in enumerate(CLASSES) if i in used))
     gnuplot("scale-winners", "\n".join(out) + "\n")
 
 
@@ -342,18 +346,18 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--build", default="build")
     p.add_argument("--doc", default="docs/scale.md")
-    p.add_argument("--only", default="prices,practice,forms,setup,plots")
+    p.add_argument("--only", default="prices,practice,forms,setup")
     args = p.parse_args()
     only = args.only.split(",")
-    won = winners() if {"prices", "practice", "plots"} & set(only) else None
-    times = practice(won) if {"practice", "plots"} & set(only) else None
+    if {"prices", "practice"} & set(only):
+        won = winners()
+        plot_winners(won)
+    if "practice" in only:
+        plot_times(won, practice(won))
     if "forms" in only:
         forms()
     if "setup" in only:
         setup()
-    if "plots" in only:
-        plot_winners(won)
-        plot_times(won, times)
     progress("")
     print(file=sys.stderr)
 
