@@ -74,6 +74,7 @@ $(BUILD)/tutti: $(CLIOBJ) $(BUILD)/libtutti.a
 # ---- over MPI: a library per MPI that is there, of mpi/*.c, which sees public headers only ----
 MPICC_ompi  = mpicc.openmpi
 MPICC_mpich = mpicc.mpich
+MPICC_smpi  = smpicc
 MPIS    := $(foreach m,ompi mpich,$(if $(shell command -v $(MPICC_$(m))),$(m)))
 MPILIBS  = $(MPIS:%=$(BUILD)/libtutti_mpi_%.so) $(MPIS:%=$(BUILD)/libtutti_mpi_%.a)
 MPISRC  := $(sort $(wildcard mpi/*.c))
@@ -162,6 +163,14 @@ MPIFORT_ompi  = mpifort.openmpi
 MPIFORT_mpich = mpifort.mpich
 FORTS   := $(foreach m,$(MPIS),$(if $(shell command -v $(MPIFORT_$(m))),$(m)))
 $(foreach m,$(MPIS),$(eval $(call MPI_RULES,$(m)))$(eval $(call OVER_RULES,$(m))))
+# ---- simulation: the same library over SimGrid's MPI (sim/) ----
+SIM      = $(BUILD)/sim/allreduce
+$(eval $(call MPI_RULES,smpi))
+# The simulator looks for main in what it loads.
+$(BUILD)/mpi_smpi/sim/%.o: MPIFLAGS += -fvisibility=default
+$(SIM): $(BUILD)/mpi_smpi/sim/allreduce.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/libtutti.a
+	@mkdir -p $(@D)
+	smpicc $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@
 DROPBIN  = $(foreach m,$(MPIS),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
 OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
 OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_large $(OVERSRC)))

@@ -73,6 +73,12 @@ TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 typedef void tutti_log_fn(void *ctx, int level, const char *line);
 TUTTI_API void tutti_log_set(tutti_log_fn *fn, void *ctx);
 
+/** Where communicators over messages take memory for parts of vectors from: partial sums,
+ *  messages that have come, and what tutti_mem_alloc hands out there. `take` returns NULL if
+ *  there is none, and `give` takes it back. NULL (the default): malloc's. For simulators, where
+ *  such memory need not be real. Set it before the first communicator is made. */
+TUTTI_API void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory));
+
 /* ------------------------------------------------------ types and ops --- */
 
 typedef enum tutti_type {

@@ -24,6 +24,7 @@ extern "C" {
 /* The MPI that this header is compiled for. */
 #if defined(SMPI_VERSION_MAJOR) || defined(SIMGRID_SMPI_H) || defined(SMPI_H)
 #define TUTTI_MPI_FAMILY "SMPI"
+#define TUTTI_MPI_SIMULATED
 #elif defined(OMPI_MAJOR_VERSION)
 #define TUTTI_MPI_FAMILY "Open MPI"
 #elif defined(MPICH_VERSION)

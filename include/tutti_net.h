@@ -46,6 +46,11 @@ typedef struct tutti_net {
   void *self;
   int threads;         /* any thread may call it, whatever others call; 0: only the program's */
   int yields;          /* poll gives up the processor where nothing has come */
+  /* Ranks are simulated: they are one process and share no memory, whatever their sites say;
+   * time passes only in these functions. What a step sends to a peer is then one message,
+   * however large, and a rank has one of each slice, and one to the peers of each level, on
+   * its way: as the price has it (docs/prices.md). */
+  int simulated;
   tutti_net_site site; /* of this rank */
   /* The same on all ranks; another one for each network that may receive messages of an
    * earlier one, which was closed before they came: these are dropped by it. */
@@ -60,6 +65,8 @@ typedef struct tutti_net {
   /* Make progress; report at most `most` requests that became complete, which frees their
    * slots. Slots from `slots` on are free. */
   int (*poll)(void *self, int slots, tutti_net_done *done, int most, int *n);
+  /* The same, but do not return before a request is complete. NULL: there is no such. */
+  int (*wait)(void *self, int slots, tutti_net_done *done, int most, int *n);
   /* End a receive at once, which frees its slot, and poll does not report it; its message, if
    * it is there already, is lost. */
   int (*cancel)(void *self, int slot);

@@ -73,16 +73,25 @@ static int started_by_tutti(const mpi_calls *mpi, MPI_Comm comm) {
   return same == MPI_IDENT || same == MPI_CONGRUENT;
 }
 
-/* The number of this rank's node, the first of its ranks; and of this network. */
-static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
+/* The number of this rank's node, the first of its ranks. */
+static int find_node(const mpi_calls *mpi, MPI_Comm comm, int rank, int *first) {
   MPI_Comm node;
-  struct timespec t;
-  int error = mpi->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, net->rank, MPI_INFO_NULL, &node);
-  net->site = (tutti_net_site){.node = net->rank};
+  int error = mpi->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
   if (error) return error;
-  error = mpi->Bcast(&net->site.node, 1, MPI_INT, 0, node);
+  error = mpi->Bcast(first, 1, MPI_INT, 0, node);
   mpi->Comm_free(&node);
-  mpi_site_within(&net->site);
+  return error;
+}
+
+/* Where this rank is, and the number of this network. */
+static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
+  struct timespec t;
+  int error = MPI_SUCCESS;
+  net->site = (tutti_net_site){.node = net->rank};
+  if (!net->simulated) {
+    error = find_node(mpi, comm, net->rank, &net->site.node);
+    mpi_site_within(&net->site);
+  }
   clock_gettime(CLOCK_REALTIME, &t);
   net->id = (unsigned long long)t.tv_sec << 30 ^ (unsigned long long)t.tv_nsec;
   return error ? error : mpi->Bcast(&net->id, sizeof net->id, MPI_BYTE, 0, comm);

@@ -4,6 +4,9 @@
  *            which is also how MPI makes progress.
  * Threads    MPI_THREAD_MULTIPLE: as they come. SERIALIZED: one at a time. Less: only the
  *            main thread calls MPI; what others poll is not there yet.
+ * Simulated  under SimGrid's SMPI, which is known when this is compiled, by its header: ranks
+ *            are one process, and time passes only within MPI's calls, so tutti waits in
+ *            MPI_Waitsome.
  * The end    MPI_Finalize first deletes what hangs on MPI_COMM_SELF: networks hang there,
  *            and give back all that they have of MPI. From then on every call fails.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -17,6 +20,12 @@
 #define BY_NAME(name) .name = PMPI_##name,
 const mpi_calls mpi_by_name = {MPI_CALLS(BY_NAME)};
 
+#ifdef TUTTI_MPI_SIMULATED
+static const int simulated = 1;
+#else
+static const int simulated = 0;
+#endif
+
 typedef struct self {
   const mpi_calls *mpi;
   MPI_Comm comm;
@@ -29,14 +38,14 @@ typedef struct self {
   int over;        /* MPI is */
   int unclean;     /* there are messages that nobody receives */
   int keyval;
-  char error[MPI_MAX_ERROR_STRING];
+  char error[MPI_MAX_ERROR_STRING + 256];
 } self;
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static int enter(const self *s) {
   int main_thread = 1;
-  if (s->threads < MPI_THREAD_SERIALIZED) s->mpi->Is_thread_main(&main_thread);
+  if (s->threads < MPI_THREAD_SERIALIZED && !simulated) s->mpi->Is_thread_main(&main_thread);
   if (!main_thread) return 0;
   if (s->threads == MPI_THREAD_SERIALIZED) pthread_mutex_lock(&one_at_a_time);
   return 1;
@@ -119,15 +128,15 @@ static int net_recv(void *self_, int slot, int peer, int tag, void *bytes, size_
   return result(s, error);
 }
 
-static int net_poll(void *self_, int slots, tutti_net_done *done, int most, int *n) {
-  self *s = self_;
+static int look(self *s, int wait, int slots, tutti_net_done *done, int most, int *n) {
   int error = MPI_SUCCESS;
   *n = 0;
   if (!usable(s)) return 1;
   if (s->done == s->ndone && slots) {
     if (!enter(s)) return 0;
     s->done = s->ndone = 0;
-    error = s->mpi->Testsome(slots, s->requests, &s->ndone, s->indices, s->statuses);
+    error = (wait ? s->mpi->Waitsome : s->mpi->Testsome)(slots, s->requests, &s->ndone, s->indices,
+                                                         s->statuses);
     leave(s);
     if (s->ndone == MPI_UNDEFINED) s->ndone = 0;
     if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return result(s, error);
@@ -144,6 +153,14 @@ static int net_poll(void *self_, int slots, tutti_net_done *done, int most, int 
                                     .failed = failed};
   }
   return 0;
+}
+
+static int net_poll(void *self_, int slots, tutti_net_done *done, int most, int *n) {
+  return look(self_, 0, slots, done, most, n);
+}
+
+static int net_wait(void *self_, int slots, tutti_net_done *done, int most, int *n) {
+  return look(self_, 1, slots, done, most, n);
 }
 
 static int net_cancel(void *self_, int slot) {
@@ -217,6 +234,12 @@ static void net_close(void *self_, int clean) {
 
 /* ---- making one ---- */
 
+#ifdef TUTTI_MPI_SIMULATED
+static int ask_if_it_yields(int threads) {
+  (void)threads;
+  return 1;
+}
+#else
 /* Open MPI does if it is told so, or sees more processes than cores. It takes what is asked
  * of MPI_T for threads as the whole program's level: so that is asked for. To ask takes it a
  * fifth of a second: once. */
@@ -233,6 +256,8 @@ static int ask_if_it_yields(int threads) {
   MPI_T_finalize();
   return value[0] != 0;
 }
+
+#endif
 
 static int yields(int threads) {
   static _Atomic int known; /* 1: no, 2: yes */
@@ -256,6 +281,8 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
                      .recv = net_recv,
                      .poll = net_poll,
                      .cancel = net_cancel,
+                     .wait = simulated ? net_wait : NULL,
+                     .simulated = simulated,
                      .split = net_split,
                      .close = net_close,
                      .error = net_error};

@@ -14,8 +14,8 @@ packages() {
     check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev gnuplot-nox" ;;
     bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev python3 gnuplot-nox iproute2" ;;
+    sim) echo "gcc g++ libc6-dev make binutils libsimgrid-dev libhwloc-dev python3 gnuplot-nox" ;;
     programs) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3 lammps hpcc python3-mpi4py python3-numpy mumps-test scalapack-mpi-test" ;;
-    sim) echo "libsimgrid-dev python3 gnuplot-nox" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *)
       echo "deps.sh: no group '$1'; there are build, check, demo, bench, sim, arm and programs" >&2
@@ -28,7 +28,7 @@ commands() {
   case $1 in
     check) echo "cc c++ make nm pkg-config" ;;
     bench) echo "c++ mpicc.openmpi mpicc.mpich python3 ip" ;;
-    sim) echo "cc make smpicc python3 gnuplot" ;;
+    sim) echo "cc make smpicc smpirun python3 gnuplot" ;;
     programs) echo "mpirun.openmpi mpirun.mpich python3 lmp hpcc" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;
     *) echo "cc make ar" ;;

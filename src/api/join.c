@@ -52,6 +52,7 @@ static void describe(member *m, const tutti_net *net) {
                 .kernel = kernel_id(),
                 .cores = cores_here(),
                 .index = -1};
+  if (net->simulated) m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* no core is shared */
   gethostname(m->site.host, sizeof m->site.host - 1);
 }
 
@@ -111,9 +112,9 @@ static bool right_heaps(const tutti_comm *comm, const member *all) {
 }
 
 /* Opens what ranks of a node share, or says on all of them that it can not be had. */
-static tutti_status share(tutti_comm *comm, member *all) {
+static tutti_status share(tutti_comm *comm, bool can, member *all) {
   int index = 0, first, fd = -1;
-  const int n = on_node(all, comm->ranks, comm->rank, &index, &first);
+  const int n = can ? on_node(all, comm->ranks, comm->rank, &index, &first) : 1;
   member mine = all[comm->rank];
   if (n > 1 && index == 0 && !tt_segment_create(n, &fd)) mine.fd = fd;
   tutti_status status = tt_gather(comm, &mine, all, sizeof mine);
@@ -232,8 +233,10 @@ static tutti_status share_common(tutti_comm *comm, common *c) {
 
 /* ---- the whole ---- */
 
-/* What the sites say, or TUTTI_NODES and TUTTI_TOPO. */
-static tutti_status arrange(tutti_comm *comm, const common *c, member *all, tt_seats *seats) {
+/* What the sites say, or TUTTI_NODES and TUTTI_TOPO. Simulated nodes are what is said they are,
+ * and share no memory. */
+static tutti_status arrange(tutti_comm *comm, const common *c, bool simulated, member *all,
+                            tt_seats *seats) {
   const size_t n = (size_t)comm->ranks;
   tt_site *sites = malloc(n * sizeof *sites);
   tutti_status status = TUTTI_OK;
@@ -241,11 +244,15 @@ static tutti_status arrange(tutti_comm *comm, const common *c, member *all, tt_s
   seats->node_of = malloc(n * sizeof *seats->node_of);
   if (!sites || !seats->order || !seats->node_of)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
-  for (size_t r = 0; !status && r < n; r++) sites[r] = all[r].site;
+  for (size_t r = 0; !status && r < n; r++) {
+    sites[r] = all[r].site;
+    if (simulated && c->topo) sites[r].node = 0;
+  }
   if (!status && c->nodes) status = tt_sites_fake(c->text, comm->ranks, sites);
   if (!status)
     status = tt_sites_arrange(sites, comm->ranks, c->topo ? c->text + c->nodes : NULL, c->topo_name,
                               seats);
+  if (simulated) seats->inside = 0;
   if (!status) status = tt_sites_color(seats, comm->ranks, sites);
   for (size_t r = 0; !status && r < n; r++) all[r].site = sites[r];
   free(sites);
@@ -266,8 +273,8 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   c.text = NULL;
   if (!status) status = share_common(comm, &c);
   if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
-  if (!status) status = arrange(comm, &c, all, &seats);
-  if (!status) status = share(comm, all);
+  if (!status) status = arrange(comm, &c, net->simulated, all, &seats);
+  if (!status) status = share(comm, !net->simulated, all);
   for (int r = 0; !status && r < comm->ranks; r++) {
     rooms[r] = all[r].room;
     pids[r] = all[r].pid;

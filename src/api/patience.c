@@ -39,6 +39,7 @@ static void stand_by(tutti_comm *comm, const tt_patience *p) {
 /* Nothing moved: spin, yield, or sleep. */
 static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   p->looks++;
+  if (comm->waits && tt_mpi_waits(comm->net)) return;
   stand_by(comm, p);
   if (comm->crowd <= 1 && p->looks < comm->spins && !tt_over_net(comm)) {
     tt_relax();
@@ -82,6 +83,7 @@ void tt_progress_polled(tutti_comm *comm) {
 tutti_status tt_request_finish(tutti_request *r) {
   tutti_comm *comm = r->comm;
   tt_patience p = {.by = r};
+  comm->waits = comm->wire == comm->net;
   for (;;) {
     bool moved = tt_progress(comm);
     if (p.looks > 0 && p.looks < comm->spins && (moved || r->state == TT_COMPLETE))
@@ -92,5 +94,6 @@ tutti_status tt_request_finish(tutti_request *r) {
     else
       pause_a_while(comm, &p);
   }
+  comm->waits = false;
   return r->status ? tt_fail(r->status, "%s", comm->why) : TUTTI_OK;
 }

@@ -175,9 +175,15 @@ static void hear_abort(tutti_comm *comm) {
   tt_comm_break(comm, status, false);
 }
 
+static bool others_in_flight(const tutti_comm *mine) {
+  const int listed = mine && mine->listed;
+  return atomic_load_explicit(&tt_process.in_flight_count, memory_order_relaxed) > listed;
+}
+
 void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (comm->broken) return;
-  const tutti_status status = tt_mpi_poll(comm->net, moved);
+  const bool wait = comm->waits && tt_mpi_waits(comm->net) && !others_in_flight(comm);
+  const tutti_status status = (wait ? tt_mpi_wait : tt_mpi_poll)(comm->net, moved);
   if (status) tt_blame_message(comm, status);
 }
 
@@ -224,7 +230,7 @@ void tt_comm_list(tutti_comm *comm, bool on) {
     *link = comm;
     comm->next_listed = NULL;
     atomic_fetch_add(&tt_process.in_flight_count, 1);
-    tt_thread_wake();
+    if (!tt_over_net(comm) || tt_mpi_threads(comm->net)) tt_thread_wake();
   } else {
     *link = comm->next_listed;
     atomic_fetch_sub(&tt_process.in_flight_count, 1);
@@ -234,9 +240,7 @@ void tt_comm_list(tutti_comm *comm, bool on) {
 }
 
 bool tt_progress_others(const tutti_comm *mine) {
-  const int listed = mine && mine->listed;
-  if (atomic_load_explicit(&tt_process.in_flight_count, memory_order_relaxed) <= listed)
-    return false;
+  if (!others_in_flight(mine)) return false;
   if (pthread_mutex_trylock(&tt_process.lock) != 0) return false;
   tutti_comm *held[16];
   int n = 0;

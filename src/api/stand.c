@@ -157,6 +157,23 @@ static tutti_status find_seats(const tutti_comm *comm, tt_seats *seats) {
   return status;
 }
 
+/* Where each rank parts from this one. */
+static tutti_status tell_levels(tutti_comm *comm) {
+  const tt_profile *p = tt_chooser_profile(comm->chooser);
+  const int *place = comm->place, mine = place ? place[comm->rank] : comm->rank;
+  uint8_t *level = malloc((size_t)comm->ranks);
+  uint32_t *things = tt_profile_things(p);
+  tutti_status status = TUTTI_OK;
+  if (!level || !things)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  for (int r = 0; !status && r < comm->ranks; r++)
+    level[r] = (uint8_t)tt_profile_parts(p, things, mine, place ? place[r] : r);
+  if (!status) status = tt_mpi_levels(comm->net, level);
+  free(level);
+  free(things);
+  return status;
+}
+
 tutti_status tt_comm_seat(tutti_comm *comm, const tt_seats *seats) {
   tt_seats found = {.order = NULL};
   if (!tt_over_net(comm)) return TUTTI_OK;
@@ -167,6 +184,7 @@ tutti_status tt_comm_seat(tutti_comm *comm, const tt_seats *seats) {
   if (!status && !most)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
   if (!status) status = tt_comm_arrange(comm, seats ? seats : &found, crowd);
+  if (!status && tt_mpi_simulated(comm->net)) status = tell_levels(comm);
   free(found.order);
   free(found.node_of);
   return status;

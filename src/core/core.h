@@ -70,6 +70,10 @@ static inline size_t tt_min(size_t a, size_t b) {
 static inline size_t tt_max(size_t a, size_t b) {
   return a > b ? a : b;
 }
+/* Memory for parts of vectors: tutti_scratch_set's. NULL: there is none. */
+void *tt_scratch_take(size_t bytes);
+void tt_scratch_give(void *memory);
+
 static inline size_t tt_round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }

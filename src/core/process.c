@@ -30,6 +30,19 @@ void tutti_log_set(tutti_log_fn *fn, void *ctx) {
   tt_process.log_ctx = ctx;
 }
 
+void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory)) {
+  tt_process.take = give ? take : NULL;
+  tt_process.give = take ? give : NULL;
+}
+
+void *tt_scratch_take(size_t bytes) {
+  return tt_process.take ? tt_process.take(bytes) : aligned_alloc(4096, tt_round_up(bytes, 4096));
+}
+
+void tt_scratch_give(void *memory) {
+  (tt_process.give ? tt_process.give : free)(memory);
+}
+
 const char *tt_env(const char *name) {
   const char *value = getenv(name);
   return value && *value ? value : NULL;

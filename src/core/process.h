@@ -23,6 +23,8 @@ typedef struct tt_process_context {
   pthread_t thread;    /* that drives them, if there is one */
   pthread_cond_t work; /* something is in flight, or the thread ends */
   bool has_thread, thread_ends;
+  void *(*take)(size_t bytes); /* scratch; NULL: aligned_alloc and free */
+  void (*give)(void *memory);
 } tt_process_context;
 
 extern tt_process_context tt_process;

@@ -188,6 +188,7 @@ struct tt_run {
   uint64_t layer;               /* bytes of a layer of tmp */
   tt_partition partition;
   uint32_t left;            /* steps that have not ended */
+  uint32_t sent;            /* messages before this one are over, if it sends them; where they are paced */
   uint32_t *waits;          /* per step */
   uint32_t *open, nopen;    /* steps that have started */
   struct tt_moving *moving; /* per transfer */
@@ -201,8 +202,13 @@ struct tt_run {
 };
 
 tutti_status tt_run_begin(tt_run *r, int slice);
+bool tt_moving_is_over(const tt_run *r, uint32_t k);
 bool tt_run_progress(tt_run *r, tutti_status *status);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);
+
+/* May message k go now? And: another one is over. (pace.c) */
+bool tt_pace_allows(const tt_run *r, uint32_t k);
+void tt_pace_over(tt_run *r);
 
 #endif

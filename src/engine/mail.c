@@ -91,7 +91,7 @@ static bool send_letter(tt_wire *w, tt_parcel *m, bool *moved, tutti_status *sta
   memcpy(paper, &head, sizeof head);
   if (head.inside) memcpy(paper + sizeof head, m->at, head.inside);
   const size_t n = sizeof head + head.inside;
-  if (!w->ops->push(w, m->peer, TT_MAIL, stamp_of(m), paper, n, &ticket, status)) return false;
+  if (!w->ops->push(w, m->peer, TT_MAIL, stamp_of(m), paper, n, n, &ticket, status)) return false;
   m->moved = head.inside;
   return m->opened = *moved = true;
 }
@@ -102,8 +102,9 @@ static bool send(tt_wire *w, tt_parcel *m, bool *moved, tutti_status *status) {
   while (m->moved < m->bytes) {
     uint32_t ticket = 0;
     const char *from = (const char *)m->at + m->moved;
+    const size_t left = m->bytes - m->moved;
     const size_t n =
-        w->ops->push(w, m->peer, TT_MAIL, stamp_of(m), from, m->bytes - m->moved, &ticket, status);
+        w->ops->push(w, m->peer, TT_MAIL, stamp_of(m), from, left, left, &ticket, status);
     if (!n) return false;
     if (ticket) m->ticket = ticket;
     m->lent |= ticket != 0;
@@ -145,6 +146,13 @@ static bool open_letter(tt_wire *w, tt_parcel *m, bool *moved, tutti_status *sta
   return m->opened = *moved = true;
 }
 
+/* Nothing is there: say where it is to go. */
+static void expect(tt_wire *w, const tt_parcel *m) {
+  const size_t left = m->bytes - m->moved;
+  if (left && w->ops->expect)
+    w->ops->expect(w, m->peer, TT_MAIL, stamp_of(m), (char *)m->at + m->moved, left, left);
+}
+
 /* True once all of it has come. */
 static bool receive(tt_wire *w, tt_parcel *m, bool *moved, tutti_status *status) {
   tt_stamp stamp;
@@ -157,6 +165,7 @@ static bool receive(tt_wire *w, tt_parcel *m, bool *moved, tutti_status *status)
     budget -= n;
     *moved = true;
   }
+  if (budget) expect(w, m);
   return m->moved == m->bytes;
 }
 

@@ -100,6 +100,10 @@ static void local_step(tt_run *r, const tt_step *step) {
   }
 }
 
+bool tt_moving_is_over(const tt_run *r, uint32_t k) {
+  return r->moving[k].over;
+}
+
 static bool my_turn(const tt_run *r, const tt_transfer *t) {
   return r->turn[t->pair] == t->turn;
 }
@@ -109,12 +113,13 @@ static bool push(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving
                  tutti_status *status) {
   const tt_operation *o = r->o;
   bool moved = false;
+  if (!tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
   while (m->left && my_turn(r, t)) {
     char *from;
     uint64_t n = contiguous(r, &step->own, &m->cursor, &from);
     uint32_t ticket = 0;
     size_t taken =
-        o->wire->ops->push(o->wire, t->peer, r->lane, o->stamp, from, n, &ticket, status);
+        o->wire->ops->push(o->wire, t->peer, r->lane, o->stamp, from, n, m->left, &ticket, status);
     if (!taken) return moved;
     if (ticket) {
       m->lent = true;
@@ -144,6 +149,7 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
     else
       *ended = false;
   }
+  if (moved) tt_pace_over(r);
   return moved;
 }
 
@@ -160,13 +166,14 @@ static size_t arrived(tt_run *r, const tt_transfer *t, tutti_status *status) {
   return n;
 }
 
-/* Nothing is there: say where it is to go. */
+/* Nothing is there: say where it is to go. What is reduced is only looked at. */
 static void expect(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
   const tt_operation *o = r->o;
   if (!o->wire->ops->expect || !my_turn(r, t)) return;
-  char *to;
-  const size_t n = tt_min(m->left, contiguous(r, &step->dst, &m->cursor, &to));
-  o->wire->ops->expect(o->wire, t->peer, r->lane, o->stamp, to, n);
+  char *to = NULL;
+  size_t n = m->left;
+  if (step->kind == TT_RECV) n = tt_min(n, contiguous(r, &step->dst, &m->cursor, &to));
+  o->wire->ops->expect(o->wire, t->peer, r->lane, o->stamp, to, n, m->left);
 }
 
 static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
@@ -237,7 +244,10 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
     size_t n = contiguous(r, &step->dst, &m->cursor, &to);
     n = tt_min(n, contiguous(r, &step->own, &r->own[id], &own));
     n = line_up(r, step, id, own, tt_min(n, budget), &count, status);
-    if (!n) break;
+    if (!n) {
+      for (uint32_t k = first; k < end; k++) expect(r, step, &p->transfers[k], m);
+      break;
+    }
     tt_reduce(&o->reducer, to, r->inputs, count, n / o->reducer.element);
     finish_sum(r, step, to, n / o->reducer.element);
     for (uint32_t k = first; k < end; k++)
@@ -392,6 +402,9 @@ tutti_status tt_run_begin(tt_run *r, int slice) {
     return tt_fail(TUTTI_ERR_MEMORY, "no memory for the scratch of %s", p->sched->name);
   memcpy(r->waits, p->waits, p->sched->nsteps * sizeof *r->waits);
   memset(r->turn, 0, p->npairs * sizeof *r->turn);
+  memset(r->moving, 0, p->ntransfers * sizeof *r->moving);
+  r->sent = 0;
+  tt_pace_over(r);
   r->left = p->sched->nsteps;
   r->nopen = 0;
   r->active = true;

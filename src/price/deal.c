@@ -134,8 +134,7 @@ bool tt_play_deals(tt_play *play, tt_sched *const *all, const uint32_t *first) {
 
 /* ---- links ---- */
 
-/* The thing of a level that each rank is in, for all levels, outermost first. */
-static uint32_t *find_things(const tt_profile *profile) {
+uint32_t *tt_profile_things(const tt_profile *profile) {
   const size_t ranks = (size_t)profile->ranks;
   uint32_t *thing = malloc((size_t)profile->levels * ranks * sizeof *thing);
   if (!thing) return NULL;
@@ -262,11 +261,10 @@ static void bound_by_own(tt_play *play, int level) {
   bound_by(play, sum * sharers(&play->profile, level), level);
 }
 
-static int level_between(const tt_profile *profile, const uint32_t *things, const tt_deal *d) {
+int tt_profile_parts(const tt_profile *profile, const uint32_t *things, int a, int b) {
   const size_t ranks = (size_t)profile->ranks;
   int l = 0;
-  while (l < profile->levels - 1 &&
-         things[(size_t)l * ranks + d->sender] == things[(size_t)l * ranks + d->reader])
+  while (l < profile->levels - 1 && things[(size_t)l * ranks + (size_t)a] == things[(size_t)l * ranks + (size_t)b])
     l++;
   return l;
 }
@@ -276,12 +274,12 @@ static int level_between(const tt_profile *profile, const uint32_t *things, cons
 bool tt_play_links(tt_play *play) {
   const tt_profile *profile = &play->profile;
   const int last = profile->levels - 1, bounds = last + (profile->reach[last].burst > 0);
-  uint32_t *things = bounds ? find_things(profile) : NULL;
+  uint32_t *things = bounds ? tt_profile_things(profile) : NULL;
   uint32_t *round = last ? malloc(((size_t)play->deals + 1) * sizeof *round) : NULL;
   bool ok = (things || !bounds) && (round || !last);
   for (uint32_t i = 0; ok && i < play->deals; i++) {
     tt_deal *d = &play->deal[i];
-    d->level = last ? (uint8_t)level_between(profile, things, d) : 0;
+    d->level = last ? (uint8_t)tt_profile_parts(profile, things, (int)d->sender, (int)d->reader) : 0;
     d->narrowest = (uint8_t)last;
     d->slope = profile->reach[last].beta * d->share;
     for (int l = last - 1; play->players == 1 && l >= d->level; l--)

@@ -54,6 +54,11 @@ typedef struct tt_profile {
 /* One level, and nothing costs anything. */
 void tt_profile_flat(tt_profile *profile, int ranks);
 
+/* The thing of each level that each rank is in, [level * ranks + rank]; the caller frees it.
+ * NULL: out of memory. And the level at which two ranks part. */
+uint32_t *tt_profile_things(const tt_profile *profile);
+int tt_profile_parts(const tt_profile *profile, const uint32_t *things, int a, int b);
+
 /* Where a time goes: sums along the critical path, in seconds. */
 typedef struct tt_terms {
   double time;                     /* the sum of the rest */

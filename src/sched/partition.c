@@ -1,16 +1,17 @@
 /* partition.c - how a vector is cut in blocks.
  *
- * Idea       cut in units (one element, or 64 bytes once a block is larger) and
- *            deal them out evenly; the first blocks get the remainder.
+ * Idea       cut in units (one element, or 64 bytes where these are a small part of a
+ *            block) and deal them out evenly; the first blocks get the remainder.
  * Invariant  offsets ascend from 0 to total; a block may be empty.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "schedule.h"
 
-enum { LINE = 64 };
+enum { LINE = 64, MANY = 16 };
 
 void tt_partition_even(tt_partition *p, uint64_t total, size_t element, uint32_t blocks) {
   uint64_t unit = 1;
-  if (element && LINE % element == 0 && total / blocks * element > LINE) unit = LINE / element;
+  if (element && LINE % element == 0 && total / blocks * element > MANY * LINE)
+    unit = LINE / element;
   uint64_t units = total / unit + (total % unit != 0);
   *p = (tt_partition){total, unit, units / blocks, units % blocks, NULL};
 }

@@ -29,9 +29,9 @@ static tt_wire *way(tt_wire *w, int *peer) {
 }
 
 static size_t hybrid_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes,
-                          size_t n, uint32_t *ticket, tutti_status *status) {
+                          size_t n, size_t left, uint32_t *ticket, tutti_status *status) {
   tt_wire *to = way(w, &peer);
-  return to->ops->push(to, peer, lane, stamp, bytes, n, ticket, status);
+  return to->ops->push(to, peer, lane, stamp, bytes, n, left, ticket, status);
 }
 
 static bool hybrid_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
@@ -44,9 +44,10 @@ static size_t hybrid_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   return from->ops->head(from, peer, lane, stamp);
 }
 
-static void hybrid_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n) {
+static void hybrid_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n,
+                          size_t left) {
   tt_wire *from = way(w, &peer);
-  if (from->ops->expect) from->ops->expect(from, peer, lane, stamp, to, n);
+  if (from->ops->expect) from->ops->expect(from, peer, lane, stamp, to, n, left);
 }
 
 static const void *hybrid_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {

@@ -20,23 +20,26 @@
 
 /* ---- sending ---- */
 
-static tt_out_end *out_of(tt_mpi *m, int peer, int lane) {
+tt_out_end *tt_mpi_out(tt_mpi *m, int peer, int lane) {
   tt_out_end **e = &m->out[peer * TT_LANES + lane];
   if (!*e && (*e = calloc(1, sizeof **e)))
     **e = (tt_out_end){.peer = peer, .lane = lane, .window = 1};
   return *e;
 }
 
-static tutti_status send_paper(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
-                               size_t inside, size_t behind) {
+tutti_status tt_paper_send(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
+                           size_t inside, size_t behind) {
   tt_paper *p = tt_paper_take(m);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", e->peer);
-  const tt_record none = {stamp, NO_RECORD, 0, 0, 0, 0};
-  p->head = (tt_heading){m->net.id, none, (uint32_t)inside, (uint32_t)behind};
+  p->head = (tt_heading){.net = (uint32_t)m->net.id,
+                         .seq = stamp.seq,
+                         .hash = stamp.hash,
+                         .behind = (uint32_t)behind,
+                         .coll = NO_RECORD};
   const tt_record *mine = tt_mpi_record_of(m, m->wire.rank, stamp.seq);
-  if (e->lane != TT_MAIL && mine->stamp.seq == stamp.seq) p->head.record = *mine;
+  if (e->lane != TT_MAIL && mine->stamp.seq == stamp.seq) tt_heading_fill(&p->head, mine);
   if (inside) memcpy(p->bytes, bytes, inside);
-  const tt_slot s = {.kind = PAPER_OUT, .out = e, .what = p};
+  const tt_slot s = {.kind = PAPER_OUT, .out = e, .what = p, .ticket = e->sent};
   const tutti_status status =
       tt_slot_start(m, s, e->peer, e->lane, &p->head, sizeof p->head + inside, NULL);
   if (status) {
@@ -49,19 +52,20 @@ static tutti_status send_paper(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const v
 }
 
 static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                       uint32_t *ticket, tutti_status *status) {
+                       size_t left, uint32_t *ticket, tutti_status *status) {
   tt_mpi *m = tt_mpi_of(w);
-  tt_out_end *e = out_of(m, peer, lane);
+  tt_out_end *e = tt_mpi_out(m, peer, lane);
   *ticket = 0;
   if (!e) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
   if (!e || e->papers >= OUT || e->sent - e->over >= e->window) return 0;
+  if (m->net.simulated) return tt_whole_push(m, e, stamp, bytes, n, left, ticket, status);
   if (n <= SMALL) {
-    *status = send_paper(m, e, stamp, bytes, n, 0);
+    *status = tt_paper_send(m, e, stamp, bytes, n, 0);
     return *status ? 0 : n;
   }
   const bool more = n > PIECE;
   n = tt_min(n, PIECE);
-  if ((*status = send_paper(m, e, stamp, NULL, 0, n))) return 0;
+  if ((*status = tt_paper_send(m, e, stamp, NULL, 0, n))) return 0;
   const tt_slot s = {.kind = BYTES_OUT, .sure = more, .out = e, .ticket = e->sent};
   *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, (void *)(uintptr_t)bytes, n, NULL);
   if (*status) return 0;
@@ -73,7 +77,7 @@ static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
 }
 
 static bool mpi_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
-  const tt_out_end *e = out_of(tt_mpi_of(w), peer, lane);
+  const tt_out_end *e = tt_mpi_out(tt_mpi_of(w), peer, lane);
   return (int32_t)(e->over - ticket) >= 0;
 }
 
@@ -126,7 +130,7 @@ static bool land(tt_mpi *m, tt_in_end *e, tt_piece *p, tt_stamp stamp) {
   p->at = e->to + ahead;
   if (e->room >= ahead + p->bytes && e->stamp.seq == stamp.seq && e->stamp.hash == stamp.hash)
     return true;
-  p->at = p->landing = tt_landing_take(m);
+  p->at = p->landing = tt_landing_take(m, p->bytes);
   return p->at != NULL;
 }
 
@@ -143,25 +147,28 @@ static tutti_status drop(tt_mpi *m, tt_in_end *e) {
   tt_paper_give(m, e->paper);
   e->paper = NULL;
   if (!behind) return TUTTI_OK;
-  const tt_slot s = {.kind = STALE_IN, .in = e, .what = tt_landing_take(m)};
+  const tt_slot s = {.kind = STALE_IN, .in = e, .what = tt_landing_take(m, behind)};
   if (!s.what) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
-  return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, s.what, PIECE, NULL);
+  return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, s.what, behind, NULL);
 }
 
 static tutti_status paper_came(tt_mpi *m, tt_in_end *e, size_t bytes) {
   const tt_heading *head = &e->paper->head;
   e->listens = -1;
-  if (bytes < sizeof *head || head->inside > SMALL || head->behind > PIECE ||
-      bytes != sizeof *head + head->inside || (head->inside != 0) == (head->behind != 0))
+  const size_t inside = bytes - sizeof *head, behind = bytes < sizeof *head ? 0 : head->behind;
+  if (bytes < sizeof *head || (inside != 0) == (behind != 0) ||
+      (behind > PIECE && !m->net.simulated))
     return strange(m, e->peer);
-  if (head->net != m->net.id) return drop(m, e);
-  tt_mpi_learn(m, e->peer, &head->record);
+  if (head->net != (uint32_t)m->net.id) return drop(m, e);
+  const tt_record record = tt_heading_record(head);
+  tt_mpi_learn(m, e->peer, &record);
   tt_piece *p = &e->queue[(e->first + e->n++) % IN];
-  *p = (tt_piece){e->paper, e->paper->bytes, NULL, head->inside, -1};
+  if (e->early) return tt_whole_came(m, e, p, inside, behind);
+  *p = (tt_piece){e->paper, e->paper->bytes, NULL, inside, -1};
   e->paper = NULL;
-  if (!head->behind) return TUTTI_OK;
-  p->bytes = head->behind;
-  if (!land(m, e, p, head->record.stamp))
+  if (!behind) return TUTTI_OK;
+  p->bytes = behind;
+  if (!land(m, e, p, record.stamp))
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
   const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
   return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, p->bytes, &p->slot);
@@ -175,16 +182,18 @@ static size_t mpi_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
     listen(tt_mpi_of(w), e);
     return 0;
   }
-  *stamp = p->paper->head.record.stamp;
+  *stamp = (tt_stamp){p->paper->head.seq, p->paper->head.hash};
   return (size_t)(p->bytes - e->used);
 }
 
-static void mpi_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n) {
+static void mpi_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n,
+                       size_t left) {
   tt_in_end *e = in_of(tt_mpi_of(w), peer, lane);
   if (!e) return;
   e->stamp = stamp;
   e->to = to;
-  e->room = n;
+  e->room = to ? n : 0;
+  if (tt_mpi_of(w)->net.simulated) tt_whole_expect(tt_mpi_of(w), e, left);
 }
 
 static const void *mpi_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
@@ -221,6 +230,7 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
   tt_piece *p = s->what;
   switch (s->kind) {
     case PAPER_OUT:
+      if (m->net.simulated && !((tt_paper *)s->what)->head.behind) bytes_left(s->out, s->ticket);
       tt_paper_give(m, s->what);
       s->out->papers--;
       m->sending -= s->out->lane != TT_MAIL;
@@ -228,6 +238,7 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
     case BYTES_OUT:
       bytes_left(s->out, s->ticket);
       m->sending -= s->out->lane != TT_MAIL;
+      free(s->what);
       return TUTTI_OK;
     case CONTROL_OUT: free(s->what); return TUTTI_OK;
     case CONTROL_IN:
@@ -235,23 +246,27 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
       tt_mpi_heard(m, d->peer);
       return tt_mpi_hear(m);
     case PAPER_IN: return paper_came(m, s->in, d->bytes);
-    case BYTES_IN: p->slot = -1; return d->bytes == p->bytes ? TUTTI_OK : strange(m, s->in->peer);
+    case BYTES_IN:
+      p->slot = -1;
+      if (!p->paper) p->bytes = d->bytes; /* which says how many it should be */
+      return d->bytes == p->bytes ? TUTTI_OK : strange(m, s->in->peer);
     case STALE_IN: tt_landing_give(m, s->what); return TUTTI_OK;
     default: return TUTTI_OK;
   }
 }
 
-tutti_status tt_mpi_poll(tt_wire *w, bool *moved) {
-  tt_mpi *m = tt_mpi_of(w);
+typedef int look_fn(void *self, int slots, tutti_net_done *done, int most, int *n);
+
+static tutti_status look(tt_mpi *m, look_fn *first, bool *moved) {
   tutti_net_done done[DONE];
   int n = DONE;
   tutti_status status = TUTTI_OK;
-  while (n == DONE && !status) {
+  for (look_fn *take = first; n == DONE && !status; take = m->net.poll) {
     if (m->failed)
       return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed: %.200s", m->net.name,
                      m->net.error(m->net.self));
     n = 0;
-    if (m->net.poll(m->net.self, m->top, done, DONE, &n)) return tt_mpi_failed(m, "go on", -1);
+    if (take(m->net.self, m->top, done, DONE, &n)) return tt_mpi_failed(m, "go on", -1);
     for (int i = 0; i < n; i++) {
       const tt_slot s = m->slots[done[i].slot];
       tt_slot_give(m, done[i].slot);
@@ -264,6 +279,22 @@ tutti_status tt_mpi_poll(tt_wire *w, bool *moved) {
     }
   }
   return status;
+}
+
+tutti_status tt_mpi_poll(tt_wire *w, bool *moved) {
+  return look(tt_mpi_of(w), tt_mpi_of(w)->net.poll, moved);
+}
+
+tutti_status tt_mpi_wait(tt_wire *w, bool *moved) {
+  return look(tt_mpi_of(w), tt_mpi_of(w)->net.wait, moved);
+}
+
+bool tt_mpi_waits(const tt_wire *w) {
+  return ((const tt_mpi *)w)->net.wait;
+}
+
+bool tt_mpi_simulated(const tt_wire *w) {
+  return ((const tt_mpi *)w)->net.simulated;
 }
 
 bool tt_mpi_yields(const tt_wire *w) {
@@ -346,7 +377,7 @@ tutti_status tt_mpi_split(tt_wire *w, int color, int key, tutti_net *net) {
 static void *mpi_alloc(tt_wire *w, size_t bytes) {
   tt_mpi *m = tt_mpi_of(w);
   tt_given *entry = bytes > PTRDIFF_MAX - 4096 ? NULL : malloc(sizeof *entry);
-  void *at = entry ? aligned_alloc(4096, tt_round_up(tt_max(bytes, 1), 4096)) : NULL;
+  void *at = entry ? tt_scratch_take(tt_round_up(tt_max(bytes, 1), 4096)) : NULL;
   if (!at) {
     free(entry);
     return NULL;
@@ -362,7 +393,7 @@ static bool mpi_free(tt_wire *w, void *at) {
     tt_given *entry = *link;
     if (entry->at != at) continue;
     *link = entry->next;
-    free(at);
+    tt_scratch_give(at);
     free(entry);
     return true;
   }
@@ -384,6 +415,7 @@ static void free_end(tt_mpi *m, tt_in_end *e) {
     tt_paper_give(m, p->paper);
     tt_landing_give(m, p->landing);
   }
+  if (e->early) tt_landing_give(m, e->queue[e->first].landing);
   tt_paper_give(m, e->paper);
   free(e);
 }
@@ -396,12 +428,13 @@ static void mpi_close(tt_wire *w) {
   m->net.close(m->net.self, !m->aborted && !m->failed);
   for (int i = 0; m->in && i < w->ranks * TT_LANES; i++) free_end(m, m->in[i]);
   for (int i = 0; m->out && i < w->ranks * TT_LANES; i++) free(m->out[i]);
+  free(m->level);
   for (tt_paper *p = m->papers, *next; p; p = next) {
     next = p->next;
     free(p);
   }
   for (void *at; (at = m->landings);) {
-    tt_landing_take(m);
+    tt_landing_take(m, PIECE);
     free(at);
   }
   while (m->given) mpi_free(w, m->given->at);

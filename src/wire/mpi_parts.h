@@ -17,15 +17,30 @@ enum {
 };
 _Static_assert((int)TAG_CONTROL < (int)TUTTI_NET_TAGS, "tags");
 
-/* What stands first on a paper. */
+/* What stands first on a paper: the network's id, shortened; the record of the operation (of a
+ * message between two ranks only its stamp, and NO_RECORD); how many bytes follow as a message
+ * of their own: none, if there are any behind this. */
 typedef struct tt_heading {
-  uint64_t net;     /* the network's id */
-  tt_record record; /* of the operation; of a message between two ranks only its stamp */
-  uint32_t inside;  /* bytes behind this */
-  uint32_t behind;  /* bytes of the message that follows */
+  uint32_t net, seq, hash, root;
+  uint64_t count;
+  uint32_t behind;
+  uint16_t op;
+  uint8_t coll, type;
 } tt_heading;
+_Static_assert(sizeof(tt_heading) == 32, "every message carries it");
 
-enum { NO_RECORD = UINT32_MAX };
+enum { NO_RECORD = UINT8_MAX };
+
+static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
+  h->root = r->root;
+  h->count = r->count;
+  h->op = (uint16_t)r->op;
+  h->coll = (uint8_t)r->coll;
+  h->type = (uint8_t)r->type;
+}
+static inline tt_record tt_heading_record(const tt_heading *h) {
+  return (tt_record){{h->seq, h->hash}, h->coll, h->type, h->op, h->root, h->count};
+}
 
 typedef struct tt_control {
   uint64_t net;
@@ -60,6 +75,7 @@ typedef struct tt_in_end {
   tt_stamp stamp; /* what is expected next: of this operation, so many bytes, there */
   char *to;
   uint64_t room;
+  bool early; /* the bytes of the next piece, the first, are received before its paper */
 } tt_in_end;
 
 typedef struct tt_out_end {
@@ -72,6 +88,8 @@ typedef struct tt_out_end {
     bool done;
     double since; /* 0: no receipt is asked for */
   } flight[OUT];
+  char *packed; /* parts of a message that is not all there yet (mpi_whole.c) */
+  size_t have;
 } tt_out_end;
 
 typedef enum kind {
@@ -92,7 +110,7 @@ typedef struct tt_slot {
     tt_in_end *in;
     tt_out_end *out;
   };
-  void *what;      /* paper, piece, or control */
+  void *what;      /* paper, piece, or control; memory that was packed */
   uint32_t ticket; /* of bytes that go out */
 } tt_slot;
 
@@ -121,6 +139,7 @@ typedef struct tt_mpi {
   char reason[sizeof((tt_control *)0)->reason];
   tt_given *given;
   int64_t *pids;
+  uint8_t *level; /* the wire's */
 } tt_mpi;
 
 static inline tt_mpi *tt_mpi_of(tt_wire *w) {
@@ -137,8 +156,22 @@ tutti_status tt_slot_start(tt_mpi *m, tt_slot what, int peer, int tag, void *byt
 void tt_slot_give(tt_mpi *m, int s);
 tt_paper *tt_paper_take(tt_mpi *m); /* NULL: out of memory */
 void tt_paper_give(tt_mpi *m, tt_paper *p);
-char *tt_landing_take(tt_mpi *m); /* MPI_PIECE bytes; NULL: out of memory */
+char *tt_landing_take(tt_mpi *m, size_t bytes); /* PIECE, unless simulated; NULL: out of memory */
 void tt_landing_give(tt_mpi *m, void *at);
+
+/* ---- messages out, and in (mpi.c) ---- */
+
+tt_out_end *tt_mpi_out(tt_mpi *m, int peer, int lane); /* NULL: out of memory */
+tutti_status tt_paper_send(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
+                           size_t inside, size_t behind);
+
+/* ---- of a simulated network (mpi_whole.c) ---- */
+
+size_t tt_whole_push(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
+                     size_t left, uint32_t *ticket, tutti_status *status);
+void tt_whole_expect(tt_mpi *m, tt_in_end *e, size_t left);
+/* A paper has come, whose bytes may be here before it. */
+tutti_status tt_whole_came(tt_mpi *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind);
 
 /* ---- what ranks tell each other besides (mpi_talk.c) ---- */
 

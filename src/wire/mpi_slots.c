@@ -70,8 +70,9 @@ void tt_paper_give(tt_mpi *m, tt_paper *p) {
   m->papers = p;
 }
 
-char *tt_landing_take(tt_mpi *m) {
+char *tt_landing_take(tt_mpi *m, size_t bytes) {
   void *at = m->landings;
+  if (m->net.simulated) return tt_scratch_take(bytes);
   if (!at) return aligned_alloc(64, PIECE);
   memcpy(&m->landings, at, sizeof m->landings);
   return at;
@@ -79,6 +80,10 @@ char *tt_landing_take(tt_mpi *m) {
 
 void tt_landing_give(tt_mpi *m, void *at) {
   if (!at) return;
+  if (m->net.simulated) {
+    tt_scratch_give(at);
+    return;
+  }
   memcpy(at, &m->landings, sizeof m->landings);
   m->landings = at;
 }

@@ -16,6 +16,12 @@ tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire);
 /* Let the network make progress, and take in what has come; to be called by everyone who
  * waits. Not TUTTI_OK: it failed, with the sentence in tutti_error. *moved: anything came. */
 tutti_status tt_mpi_poll(tt_wire *wire, bool *moved);
+/* The same, but wait until something has come, where the network can. */
+tutti_status tt_mpi_wait(tt_wire *wire, bool *moved);
+bool tt_mpi_waits(const tt_wire *wire);
+/* Are its ranks simulated? Then of each peer: the level at which it and this rank part; copied. */
+bool tt_mpi_simulated(const tt_wire *wire);
+tutti_status tt_mpi_levels(tt_wire *wire, const uint8_t *level);
 /* Does polling give up the processor? */
 bool tt_mpi_yields(const tt_wire *wire);
 /* May any thread call it, whatever others call? */

@@ -152,7 +152,8 @@ static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *by
 }
 
 static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                       uint32_t *ticket, tutti_status *status) {
+                       size_t left, uint32_t *ticket, tutti_status *status) {
+  (void)left;
   tt_shm *s = tt_shm_of(w);
   tt_end *e = out_end(s, peer, lane);
   if (!e->at && !open_channel(s, e, peer, lane)) {

@@ -32,12 +32,12 @@ typedef struct tt_wire tt_wire;
 
 typedef struct tt_wire_ops {
   const char *name;
-  /* Take up to n bytes of the stream to `peer`; returns how many (0: no room
-   * now). *ticket: 0 if they were copied, else what `consumed` asks about; the
-   * bytes must then stay as they are until it says yes. *status: set if there is no
-   * memory for it. */
+  /* Take up to n bytes of the stream to `peer`, of a message of which `left` are to go,
+   * these included; returns how many (0: no room now). *ticket: 0 if they were copied, else
+   * what `consumed` asks about; the bytes must then stay as they are until it says yes.
+   * *status: set if there is no memory for it. */
   size_t (*push)(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                 uint32_t *ticket, tutti_status *status);
+                 size_t left, uint32_t *ticket, tutti_status *status);
   bool (*consumed)(tt_wire *w, int peer, int lane, uint32_t ticket);
   /* How many bytes are at the head of the stream from `peer` (0: none yet). */
   size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
@@ -46,9 +46,10 @@ typedef struct tt_wire_ops {
   const void *(*view)(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status);
   /* Done with the first n bytes at the head. */
   void (*release)(tt_wire *w, int peer, int lane, size_t n);
-  /* What comes next from `peer` for this operation will be pulled to `to`, n bytes of it.
-   * NULL: the wire has no use for that. */
-  void (*expect)(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n);
+  /* What comes next from `peer` for this operation will be pulled to `to`, n bytes of it,
+   * of a message of which `left` are to come; to == NULL: it will be looked at. NULL: the
+   * wire has no use for that. */
+  void (*expect)(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n, size_t left);
   /* Move n bytes from the head to `to` and release them: as view, but straight. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
   /* True once everything that was pushed, but on TT_MAIL, has been consumed. */
@@ -124,6 +125,8 @@ struct tt_wire {
   size_t board; /* most bytes that can be posted at once; 0: there is no board */
   size_t piece; /* bytes of a place of the arena, the same on all ranks; 0: there is none */
   size_t beside; /* bytes that `push` takes whole or not at all, and copies */
+  const uint8_t *level; /* messages are paced (engine/pace.c): at which level each peer and this
+                           rank part; or NULL */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
 

@@ -1,0 +1,55 @@
+/* pace.c - over a simulated network: whose turn it is to send.
+ *
+ * Idea       message k of slice s has the number s * D + k, with D so large that a slice
+ *            begins behind the end of the one whose place it takes. Of a slice, and to the
+ *            peers of a level, messages go one at a time, by their numbers.
+ * Invariant  a message waits only for smaller numbers, on this rank and, where every rank
+ *            does the same, on all others: so there is always one that can go, though none
+ *            is over before it is received.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "engine.h"
+
+static bool sends(const tt_program *p, uint32_t k) {
+  return p->sched->steps[p->transfers[k].step].kind == TT_SEND;
+}
+
+/* No two are equal: the earlier slice first. */
+static uint64_t number(const tt_program *p, int slice, uint32_t k) {
+  const uint64_t step = (p->ntransfers + TT_FLIGHT - 1) / TT_FLIGHT;
+  return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;
+}
+
+/* The first message from `k` on that goes to peers of a level; ntransfers: there is none. */
+static uint32_t first_to(const tt_wire *wire, const tt_program *p, uint32_t k, uint8_t level) {
+  while (k < p->ntransfers && (!sends(p, k) || wire->level[p->transfers[k].peer] != level)) k++;
+  return k;
+}
+
+/* What a slice still has to send there comes later, or there is nothing. */
+static bool later(const tt_operation *o, int slice, uint32_t from, uint8_t level, uint64_t than) {
+  const uint32_t k = first_to(o->wire, o->program, from, level);
+  return k == o->program->ntransfers || number(o->program, slice, k) > than;
+}
+
+void tt_pace_over(tt_run *r) {
+  const tt_program *p = r->program;
+  while (r->sent < p->ntransfers && (!sends(p, r->sent) || tt_moving_is_over(r, r->sent))) r->sent++;
+}
+
+bool tt_pace_allows(const tt_run *r, uint32_t k) {
+  const tt_operation *o = r->o;
+  if (!o->wire->level) return true;
+  if (r->sent != k) return false;
+  const uint8_t level = o->wire->level[r->program->transfers[k].peer];
+  const uint64_t mine = number(r->program, r->slice, k);
+  int begun = r->slice;
+  for (int i = 0; i < TT_FLIGHT; i++) {
+    const tt_run *other = o->runs[i];
+    if (!other || !other->active || other == r) continue;
+    if (!later(o, other->slice, other->sent, level, mine)) return false;
+    if (other->slice > begun) begun = other->slice;
+  }
+  for (int s = begun + 1; s < o->slices && number(r->program, s, 0) < mine; s++)
+    if (!later(o, s, 0, level, mine)) return false;
+  return true;
+}

@@ -1,0 +1,86 @@
+/* mpi_whole.c - the wire over messages of a simulated network: each message of a schedule is
+ * one message there, and goes when the price says that it does.
+ *
+ * Idea       bytes that do not fit on a paper follow it at the same time, and their receive
+ *            begins with the paper's: together they take as long as one message. What lies
+ *            in several places is packed first. A rank has one message of each slice on its
+ *            way, and one to the peers that it parts from at each level.
+ * Source     docs/simulation.md.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_parts.h"
+
+/* ---- sending ---- */
+
+/* One at a time, so no receipt is asked for. packed: freed when they have gone, or NULL. */
+static tutti_status send(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
+                         void *packed) {
+  const size_t inside = n <= SMALL ? n : 0;
+  tutti_status status = tt_paper_send(m, e, stamp, bytes, inside, n - inside);
+  if (!status && !inside) {
+    const tt_slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent, .what = packed};
+    status = tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, (void *)(uintptr_t)bytes, n, NULL);
+    m->sending += !status && e->lane != TT_MAIL;
+  }
+  if (status || inside) free(packed);
+  e->flight[e->sent % OUT].done = false;
+  e->flight[e->sent++ % OUT].since = 0;
+  return status;
+}
+
+size_t tt_whole_push(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
+                     size_t left, uint32_t *ticket, tutti_status *status) {
+  const bool alone = !e->have && n == left;
+  if (!e->have && !alone && !(e->packed = malloc(left))) {
+    *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", e->peer);
+    return 0;
+  }
+  if (!alone) {
+    memcpy(e->packed + e->have, bytes, n);
+    e->have += n;
+  }
+  if (n < left) return n;
+  *status = send(m, e, stamp, alone ? bytes : e->packed, alone ? n : e->have,
+                 alone ? NULL : e->packed);
+  e->have = 0;
+  *ticket = e->sent;
+  return *status ? 0 : n;
+}
+
+/* ---- receiving ---- */
+
+void tt_whole_expect(tt_mpi *m, tt_in_end *e, size_t left) {
+  if (left <= SMALL || e->n || e->early || e->listens < 0) return;
+  tt_piece *p = &e->queue[e->first];
+  *p = (tt_piece){.bytes = left, .at = e->to, .slot = -1};
+  if (e->room < left) p->at = p->landing = tt_landing_take(m, left);
+  const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
+  /* what fails is seen by the next poll */
+  e->early = p->at && !tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, left, &p->slot);
+  if (!e->early) tt_landing_give(m, p->landing);
+}
+
+tutti_status tt_whole_came(tt_mpi *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind) {
+  e->early = false;
+  p->paper = e->paper;
+  e->paper = NULL;
+  if (behind) {
+    if (p->slot >= 0) p->bytes = behind;
+    return TUTTI_OK;
+  }
+  /* the ranks call something else: no bytes follow */
+  if (p->slot >= 0 && !m->net.cancel(m->net.self, p->slot)) tt_slot_give(m, p->slot);
+  tt_landing_give(m, p->landing);
+  *p = (tt_piece){p->paper, p->paper->bytes, NULL, inside, -1};
+  return TUTTI_OK;
+}
+
+tutti_status tt_mpi_levels(tt_wire *w, const uint8_t *level) {
+  tt_mpi *m = tt_mpi_of(w);
+  if (!m->level) w->level = m->level = malloc((size_t)w->ranks);
+  if (!m->level) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);
+  memcpy(m->level, level, (size_t)w->ranks);
+  return TUTTI_OK;
+}
