@@ -39,6 +39,11 @@ TUTTI_API const char *tutti_algo_source(int i);
 TUTTI_API tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count,
                                        tutti_type type, tutti_op op, char *name, size_t size);
 
+/** How many seconds the price says that plan takes, in as many slices as it runs in. All ranks'
+ *  schedules may have to be built: ask on one rank. TUTTI_ERR_UNSUPPORTED: it is not priced. */
+TUTTI_API tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count,
+                                        tutti_type type, tutti_op op, double *seconds);
+
 /** The schedule of `algo` for one rank, or for all with rank -1, as text (see
  *  docs/schedules.md); *text is freed with tutti_text_free. */
 TUTTI_API tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank,

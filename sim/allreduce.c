@@ -1,12 +1,15 @@
 /* allreduce.c - simulated time of one allreduce: tutti's, or the one that is built into SMPI.
  *
- *   allreduce [-b] [-t float|int32] [-s] BYTES ...
- *     -b  the built-in one (--cfg=smpi/allreduce:NAME says which)
+ *   allreduce [-b | -k SLICES] [-t float|int32] [-s] BYTES ...
+ *     -b  the built-in one (--cfg=smpi/allreduce:NAME says which); else tutti's choice, or
+ *         the plan SIM_PLAN says (smpirun splits arguments at blanks)
+ *     -k  in so many slices
  *     -s  vectors that are not real, and not checked: SMPI_SHARED_MALLOC
  *
  * Idea       all ranks begin at one simulated instant, and what counts is when the last one
  *            is done; the operation before it has made what is made once.
- * Prints     per size: bytes, seconds, ok | WRONG | unchecked, and the plan that ran.
+ * Prints     per size: bytes, seconds, predicted seconds, ok | WRONG | unchecked, and the plan
+ *            that ran.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <mpi.h>
@@ -81,6 +84,16 @@ static int is_right(const void *out, size_t n) {
   return 1;
 }
 
+/* On one rank, for all would build all ranks' schedules. */
+static double predict(size_t n, char *plan) {
+  const tutti_type type = integers ? TUTTI_INT32 : TUTTI_FLOAT;
+  double seconds = 0;
+  if (builtin || rank) return 0;
+  tutti_comm_plan(comm, TUTTI_ALLREDUCE, n, type, TUTTI_SUM, plan, NAME);
+  tutti_comm_price(comm, TUTTI_ALLREDUCE, n, type, TUTTI_SUM, &seconds);
+  return seconds;
+}
+
 static int measure(size_t bytes) {
   const size_t n = bytes / 4;
   char plan[NAME] = "built-in";
@@ -91,11 +104,13 @@ static int measure(size_t bytes) {
   const double start = line_up();
   failed |= run(in, out, n);
   const double took = latest(MPI_Wtime()) - start, wrong = latest(failed || !is_right(out, n));
-  if (!builtin)
-    tutti_comm_plan(comm, TUTTI_ALLREDUCE, n, integers ? TUTTI_INT32 : TUTTI_FLOAT, TUTTI_SUM, plan,
-                    sizeof plan);
+  const double predicted = predict(n, plan);
   if (rank == 0) {
-    printf("%zu %.9f %s %s\n", bytes, took, wrong > 0 ? "WRONG" : shared ? "unchecked" : "ok", plan);
+    printf("%zu %.9f %.9f %s %s\n", bytes, took, predicted,
+           wrong > 0 ? "WRONG"
+           : shared  ? "unchecked"
+                     : "ok",
+           plan);
     fflush(stdout);
   }
   give(in);
@@ -112,16 +127,20 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  int at = 1, failed = 0;
+  int at = 1, failed = 0, slices = 0;
+  const char *algo = getenv("SIM_PLAN");
   for (; at < argc && argv[at][0] == '-'; at++) {
     if (argv[at][1] == 'b') builtin = 1;
     if (argv[at][1] == 's') shared = 1;
+    if (argv[at][1] == 'k') slices = atoi(argv[++at]);
     if (argv[at][1] == 't') integers = strcmp(argv[++at], "int32") == 0;
   }
   if (!builtin) {
     tutti_log_set(say, NULL);
     if (shared) tutti_scratch_set(take, give);
     failed = tutti_comm_from_mpi(MPI_COMM_WORLD, &comm);
+    if (!failed && algo) failed = tutti_comm_set_algo(comm, algo);
+    if (!failed && slices) failed = tutti_comm_set_slices(comm, slices);
     if (failed) fprintf(stderr, "rank %d: %s\n", rank, tutti_error());
   }
   for (; at < argc && !failed; at++) failed = measure(strtoull(argv[at], NULL, 10));

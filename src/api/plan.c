@@ -108,6 +108,7 @@ static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const int *orde
     free(p);
     return status;
   }
+  p->program->alike = comm->wire->level && tt_algo_uniform(name, ask, NULL);
   p->program->in_place_asked = ask->in_place;
   p->next = comm->prepared;
   comm->prepared = p;

@@ -205,6 +205,28 @@ tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count,
   return status;
 }
 
+tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
+                              tutti_op op, double *seconds) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_price");
+  if (status) return status;
+  tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
+  const tt_plan *plan;
+  tt_terms terms;
+  tt_sends sends;
+  if (!seconds) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_price: seconds is NULL");
+  if (!status) status = tt_call_check_kind("tutti_comm_price", &call);
+  if (!status) status = tt_plan_for(comm, &call, false, &plan);
+  if (!status) {
+    const tt_problem problem = tt_problem_of(comm, &call);
+    status = tt_offer_terms(tt_chooser_for(comm, &call), plan->prepared->sched->name,
+                            plan->how.slices, coll, problem.root, (double)problem.bytes, &terms,
+                            &sends);
+  }
+  if (!status) *seconds = terms.time;
+  tt_comm_leave(comm);
+  return status;
+}
+
 /* Line by line to the log: once per kind of call, when its plan is made. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call) {
   const tt_problem problem = tt_problem_of(comm, call);

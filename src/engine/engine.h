@@ -48,6 +48,7 @@ typedef struct tt_program {
   const int *order;    /* the rank for each of the schedule's; NULL: itself */
   bool in_place_asked; /* as the caller had it; sched may not need it */
   tt_shape shape;
+  bool alike; /* every rank has the same steps; known where messages are paced */
   uint32_t ntransfers, npairs;
   tt_transfer *transfers;   /* by step, in entry order */
   uint32_t *at;             /* per step, + 1: offsets into transfers */

@@ -1,11 +1,11 @@
 /* pace.c - over a simulated network: whose turn it is to send.
  *
- * Idea       message k of slice s has the number s * D + k, with D so large that a slice
- *            begins behind the end of the one whose place it takes. Of a slice, and to the
- *            peers of a level, messages go one at a time, by their numbers.
- * Invariant  a message waits only for smaller numbers, on this rank and, where every rank
- *            does the same, on all others: so there is always one that can go, though none
- *            is over before it is received.
+ * Idea       message k of slice s has the number s * D + k. Of a slice, and to the peers of
+ *            a level, messages go one at a time, by their numbers. Where every rank has the
+ *            same steps, a slice begins behind the end of the one whose place it takes;
+ *            else behind all of the one before.
+ * Invariant  a message waits only for smaller numbers, on this rank and on all others: so
+ *            there is always one that can go, though none is over before it is received.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 
@@ -15,7 +15,7 @@ static bool sends(const tt_program *p, uint32_t k) {
 
 /* No two are equal: the earlier slice first. */
 static uint64_t number(const tt_program *p, int slice, uint32_t k) {
-  const uint64_t step = (p->ntransfers + TT_FLIGHT - 1) / TT_FLIGHT;
+  const uint64_t step = p->alike ? (p->ntransfers + TT_FLIGHT - 1) / TT_FLIGHT : p->ntransfers;
   return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;
 }
 

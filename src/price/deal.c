@@ -273,7 +273,7 @@ int tt_profile_parts(const tt_profile *profile, const uint32_t *things, int a, i
  * ports, which are busy all the time that it needs, unless it lets bytes through at once. */
 bool tt_play_links(tt_play *play) {
   const tt_profile *profile = &play->profile;
-  const int last = profile->levels - 1, bounds = last + (profile->reach[last].burst > 0);
+  const int last = profile->levels - 1, bounds = last + (profile->reach[last].burst > 0 || profile->apart);
   uint32_t *things = bounds ? tt_profile_things(profile) : NULL;
   uint32_t *round = last ? malloc(((size_t)play->deals + 1) * sizeof *round) : NULL;
   bool ok = (things || !bounds) && (round || !last);

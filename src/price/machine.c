@@ -37,6 +37,7 @@ static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},
     {"ports", COUNT, AT(ports), "messages that a rank sends, or receives, at once"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
+    {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
     {"torus", YES, AT(torus), "each node has links of its own to its neighbours"},
     {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
     {"shm.wake", SECONDS, AT(wake), "until a rank on a core of its own sees a message"},
@@ -267,6 +268,7 @@ void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_prof
   for (int l = 0; l < p->levels; l++) p->reach[l] = reach_of(m, p->tree.level[l].name, m->net);
   p->ports = m->ports;
   p->half = m->half;
+  p->apart = m->apart;
   p->torus = m->torus;
   p->hop = m->torus ? m->hop : 0;
   p->gamma = m->gamma;

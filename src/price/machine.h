@@ -28,7 +28,7 @@ typedef struct tt_machine {
     tt_figures is; /* < 0: as in net */
   } level[TT_NAMED_LEVELS];
   int levels;
-  int ports, half, torus; /* how ranks hang on the network */
+  int ports, half, apart, torus; /* how ranks hang on the network */
   double hop;             /* s for each further link of a torus on the way */
   double gamma;
   /* shared memory: what a rank does for a message step by step, or in a loop of its own */

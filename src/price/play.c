@@ -89,9 +89,11 @@ static void end_step(stage *s, uint32_t step, double at, uint32_t cause) {
     come(s, s->play->then[i], m->end, cause);
 }
 
-static server *earliest(server *ports, int n) {
-  server *best = ports;
-  for (int i = 1; i < n; i++)
+/* The port of a player for messages of a level that is free first. */
+static server *earliest(const tt_profile *p, server *all, uint32_t player, int level) {
+  const int first = p->apart ? (int)player * p->levels + level : (int)player;
+  server *ports = all + first * p->ports, *best = ports;
+  for (int i = 1; i < p->ports; i++)
     if (ports[i].free < best->free) best = &ports[i];
   return best;
 }
@@ -138,7 +140,7 @@ static void enter(stage *s, double at, uint32_t d) {
   const tt_deal *deal = &play->deal[d];
   const uint32_t what = play->steps + play->deals + d;
   tt_moment *m = &s->moment[what], *from = &s->moment[deal->from];
-  server *in = earliest((p->half ? s->out : s->in) + deal->reader * (uint32_t)p->ports, p->ports);
+  server *in = earliest(p, p->half ? s->out : s->in, deal->reader, deal->level);
   if (!is_free(s, in, at, what, m)) return;
   m->end = at + p->reach[deal->level].alpha + deal->way + charged(s, deal) * deal->slope;
   *in = (server){m->end, what};
@@ -154,7 +156,7 @@ static void leave(stage *s, double at, uint32_t d) {
   const tt_profile *p = &play->profile;
   const tt_deal *deal = &play->deal[d];
   const uint32_t what = play->steps + d;
-  server *out = earliest(s->out + deal->sender * (uint32_t)p->ports, p->ports);
+  server *out = earliest(p, s->out, deal->sender, deal->level);
   if (!is_free(s, out, at, what, &s->moment[what])) return;
   *out = (server){at + p->reach[deal->level].alpha + deal->way + charged(s, deal) * deal->slope, what};
   s->moment[what].end = out->free;
@@ -165,7 +167,7 @@ static void leave(stage *s, double at, uint32_t d) {
     s->moment[what + 1].rest = s->moment[what].rest;
     push(s, at, what + 1);
   }
-  const server *in = s->in + deal->reader * (uint32_t)p->ports;
+  const server *in = earliest(p, s->in, deal->reader, deal->level);
   if (!p->half && p->ports == 1 && in->free <= at)
     enter(s, at, d);
   else /* others may be waiting there */
@@ -203,7 +205,8 @@ static void work(stage *s, double at, uint32_t step) {
 
 static bool set_up(stage *s, tt_play *play, double bytes) {
   const size_t n = (size_t)play->steps + 2 * (size_t)play->deals, players = (size_t)play->players;
-  const size_t ports = players * (size_t)play->profile.ports;
+  const tt_profile *p = &play->profile;
+  const size_t ports = players * (size_t)(p->ports * (p->apart ? p->levels : 1));
   *s = (stage){.play = play, .bytes = bytes, .moment = play->moment, .heap = play->event};
   s->processor = calloc(players + 2 * ports, sizeof *s->processor);
   if (!s->processor) return false;

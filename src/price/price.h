@@ -38,6 +38,7 @@ typedef struct tt_profile {
   tt_reach reach[TT_TREE_LEVELS]; /* of messages whose ends part at this level */
   int ports;                      /* messages that a rank sends, or receives, at once */
   bool half;                      /* it does not do both at once */
+  bool apart;                     /* it has ports of its own for each level */
   bool torus;                     /* links are a node's own, not shared further up */
   double hop;                     /* s for each further link of a torus that a message crosses;
                                      0: none leads through other nodes */

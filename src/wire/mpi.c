@@ -193,7 +193,9 @@ static void mpi_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to,
   e->stamp = stamp;
   e->to = to;
   e->room = to ? n : 0;
-  if (tt_mpi_of(w)->net.simulated) tt_whole_expect(tt_mpi_of(w), e, left);
+  if (!tt_mpi_of(w)->net.simulated) return;
+  listen(tt_mpi_of(w), e);
+  tt_whole_expect(tt_mpi_of(w), e, left);
 }
 
 static const void *mpi_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {

@@ -1,0 +1,111 @@
+# sim.py - the bars of simulation: hundreds of ranks under SimGrid, tutti's choice beside the
+# best allreduce that is built in there. Simulated time does not depend on the machine; what is
+# built in is taken from docs/sim/results.tsv (make sim), and the best of it simulated again.
+# SPDX-License-Identifier: BSD-3-Clause
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sim"))
+import results as stored  # noqa: E402
+import run as plans  # noqa: E402
+import smpi  # noqa: E402
+import tables  # noqa: E402
+from verdict import Bar, at_least, at_most  # noqa: E402
+
+TITLE = "simulated: 37 to 255 ranks on a flat network, 192 ranks on three levels (the best built-in's time over tutti's)"
+TREE, RANKS = plans.TREE, plans.TREE_RANKS
+
+
+def fresh_flat(results, build, ranks, sizes):
+    for kind in tables.KINDS:
+        results.put("flat", "sync", ranks, "tutti", kind, smpi.simulate("flat", ranks, "tutti", sizes, type=kind, build=build))
+    for size in sizes:
+        _, name = results.best("flat", "sync", ranks, size)
+        again = smpi.simulate("flat", ranks, name, [size], shared=size > 1 << 20, build=build)
+        results.put("flat", "sync", ranks, name, "float", again)
+
+
+def fresh_tree(results, build, sizes):
+    for what in ("tutti",) + plans.EQUATIONS + plans.RIVALS:
+        what = what if what == "tutti" else "tutti:" + what
+        for size in sizes:
+            found = smpi.simulate(TREE, RANKS, what, [size], shared=size > 10 << 20, build=build, limit=900)
+            results.put(TREE, "sync", RANKS, what, "float", found)
+
+
+def seconds(results, what, size):
+    run = results.get(TREE, "sync", RANKS, what, "float", size)
+    return run.seconds if run and run.verdict in stored.RIGHT else None
+
+
+def equations(size):
+    """Paper 002's equations 6, 7 and 9 on this tree, each hop with its own latency."""
+    link, (racks, nodes, cores) = smpi.TREE, (3, 16, 4)
+    core = 2 * link["core"].latency
+    node = core + 2 * link["node"].latency
+    rack = node + 2 * link["rack"].latency
+    slow = min(x.bandwidth for x in link.values())
+    ring = 2 * (RANKS - 1) * (rack + size / RANKS / slow)
+    leaders = racks * nodes
+    in_node = 4 * (cores - 1) * (core + size / cores / link["core"].bandwidth)
+    two = in_node + 2 * (leaders - 1) * (rack + size / leaders / slow)
+    share = size / cores / nodes
+    levels = (cores - 1) * (core + size / cores / link["core"].bandwidth)
+    levels += (nodes - 1) * (node + size / nodes / link["node"].bandwidth)
+    levels += (racks - 1) * (rack + share / racks * nodes * cores / link["rack"].bandwidth)
+    return ring, two, 2 * levels
+
+
+def factor_bars(results, size):
+    ring, two, levels = equations(size)
+    ran = [seconds(results, "tutti:" + plan, size) for plan in plans.EQUATIONS]
+    for name, number, form, time in (("ring", 6, ring, ran[0]), ("two-level", 7, two, ran[1])):
+        title = "192 ranks, %d MiB, unsliced: %s over BlueConnect, beside equations %d and 9 (within 1.1)" % (size >> 20, name, number)
+        if not time or not ran[2]:
+            yield Bar(title, "<= 1.1", "-", "no figures")
+            continue
+        off = (time / ran[2]) / (form / levels)
+        yield at_most(title, 1.1, max(off, 1 / off))
+
+
+def tree_bars(results, sizes):
+    for size in sizes:
+        ours, (built_in, name) = seconds(results, "tutti", size), results.best(TREE, "sync", RANKS, size)
+        others = [seconds(results, "tutti:" + p, size) for p in plans.EQUATIONS[:2] + plans.RIVALS] + [built_in]
+        least = min((x for x in others if x), default=None)
+        title = "192 ranks, %d MiB: the best of ring, two-level and built-in (%s) over tutti's" % (size >> 20, name)
+        yield at_least(title, 1, least / ours if least and ours else None)
+    for size in sizes:
+        ours = seconds(results, "tutti", size)
+        if size >= 10 << 20:
+            title = "192 ranks, %d MiB: over the bound of a node's link" % (size >> 20)
+            yield at_most(title, 1.15, ours / tables.node_bound(size) if ours else None)
+    for size in sizes:
+        if size >= 10 << 20:
+            yield from factor_bars(results, size)
+
+
+def bars(build, quick):
+    if not shutil.which("smpirun") or not os.path.exists(os.path.join(build, "sim", "allreduce")):
+        yield Bar("simulation", "", "-", "SimGrid is not here: make sim installs it")
+        return
+    results = stored.Results(stored.PATH)
+    sizes = tables.SIZES[:2] if quick else tables.SIZES
+    for ranks in tables.POOLED[2:3] if quick else tables.POOLED:
+        print("%d ranks ..." % ranks, file=sys.stderr, flush=True)
+        fresh_flat(results, build, ranks, sizes)
+    ran = []
+    for kind, want in (("float", 1.2), ("int32", 1.28)):
+        keys = [(p, s) for p in (tables.POOLED[2:3] if quick else tables.POOLED) for s in sizes]
+        rows = [tables.row_of(results, "sync", p, kind, s) for p, s in keys]
+        ran += [row[1] for row in rows if row]
+        ratios = [row[0] for row in rows if row] if all(rows) else []
+        yield at_least("flat, %s: the least of all (1 %% allowed)" % kind, 0.99, min(ratios, default=None))
+        yield at_least("flat, %s: geometric mean" % kind, want, tables.geomean(ratios) if ratios else None)
+    off = max((abs(tables.off_price(r)) for r in ran), default=None)
+    yield at_most("flat: simulated over predicted, furthest off", 1.05, 1 + off if off is not None else None)
+    if quick:
+        return
+    fresh_tree(results, build, plans.MIB)
+    yield from tree_bars(results, plans.MIB)

@@ -1,0 +1,131 @@
+# run.py - hundreds of ranks: tutti's choice beside every allreduce that is built into SMPI;
+# `make sim`.
+#
+#   run.py [--build DIR] [--only flat,loggp,tree,large] [--missing] [--jobs N]
+#
+# Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped and gone on with
+# (--missing); then the tables of docs/sim/tables.md and the plots.
+# SPDX-License-Identifier: BSD-3-Clause
+import argparse
+import concurrent.futures
+import shutil
+import sys
+import time
+
+import smpi
+import tables
+from results import Results
+
+RANKS = (127, 96, 37, 16, 255)
+SIZES = (428, 9216, 102400, 1 << 20, 10 << 20)
+TREE, TREE_RANKS = "rack:3 node:16 core:4", 192
+MIB = tuple(n << 20 for n in (1, 10, 100))
+RINGS = "blueconnect(%s,seq=ring/ring/ring)" % TREE
+# Paper 002's equations 6, 7 and 9, as plans.
+EQUATIONS = ("fold(ring)@1", "two-level(%s,ring,scatter)@1" % TREE, RINGS + "@1")
+RIVALS = ("fold(ring)", "two-level(%s,ring,scatter)" % TREE, "two-level(%s,ring)" % TREE)
+LARGE = 1000
+
+
+def flat(mode):
+    """(heavy, network, mode, ranks, what, type, sizes, more)"""
+    for ranks in RANKS:
+        real = [s for s in SIZES if s < 10 << 20 or ranks < 96]
+        rest = [s for s in SIZES if s not in real]
+        for kind in ("float", "int32"):
+            yield False, "flat", mode, ranks, "tutti", kind, real, {}
+            yield ranks > 200, "flat", mode, ranks, "tutti", kind, rest, {}
+        for what in smpi.BUILTIN:
+            yield False, "flat", mode, ranks, what, "float", real, {"limit": 60}
+            # checked at all smaller sizes
+            yield True, "flat", mode, ranks, what, "float", rest, {"shared": True, "limit": 60}
+
+
+def tree():
+    for what in smpi.BUILTIN:
+        yield True, TREE, "sync", TREE_RANKS, what, "float", MIB[:2], {"limit": 120}
+        yield False, TREE, "sync", TREE_RANKS, what, "float", MIB[2:], {"replay": True}
+    for plan in EQUATIONS + RIVALS:
+        yield True, TREE, "sync", TREE_RANKS, "tutti:" + plan, "float", MIB[:2], {}
+        yield True, TREE, "sync", TREE_RANKS, "tutti:" + plan, "float", MIB[2:], {"shared": True, "limit": 900}
+    yield True, TREE, "sync", TREE_RANKS, "tutti", "float", MIB[:2], {}
+    yield True, TREE, "sync", TREE_RANKS, "tutti", "float", MIB[2:], {"shared": True, "limit": 900}
+
+
+def large():
+    yield True, "flat", "sync", LARGE, "tutti", "float", SIZES[:3], {"limit": 1800, "memory": []}
+    for what in ("rdb", "rab_rdb", "lr"):
+        yield True, "flat", "sync", LARGE, what, "float", SIZES[:3], {"limit": 300}
+
+
+PARTS = {"flat": lambda: flat("sync"), "loggp": lambda: flat("loggp"), "tree": tree, "large": large}
+
+
+class Bar:
+    def __init__(self, total):
+        self.total, self.done, self.start = total, 0, time.time()
+
+    def tell(self, what):
+        text = "%d of %d, %d s: %s" % (self.done, self.total, time.time() - self.start, what)
+        if sys.stderr.isatty():
+            cells = 20 * self.done // max(1, self.total)
+            print("\r\033[K[%-20s] %s" % ("#" * cells, text[:100]), end="", file=sys.stderr, flush=True)
+        elif self.done % 20 == 0 or self.done == self.total:
+            print(text, file=sys.stderr, flush=True)
+
+
+def carry_out(job, build):
+    _, network, mode, ranks, what, kind, sizes, more = job
+    if more.get("replay"):
+        return {s: smpi.replay(network, ranks, what, s) for s in sizes}
+    return smpi.simulate(network, ranks, what, sizes, type=kind, mode=mode, build=build, **more)
+
+
+def lacks(results, job):
+    _, network, mode, ranks, what, kind, sizes, more = job
+    left = [s for s in sizes if not results.get(network, mode, ranks, what, kind, s)]
+    return job[:6] + (left, more) if left else None
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default="build")
+    p.add_argument("--only", default=",".join(PARTS))
+    p.add_argument("--missing", action="store_true", help="keep what the table has")
+    p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--table", default="docs/sim/results.tsv")
+    args = p.parse_args()
+    if not shutil.which("smpirun"):
+        sys.exit("run.py: no smpirun here: SimGrid is Debian's libsimgrid-dev")
+    results = Results(args.table)
+    jobs = [job for part in args.only.split(",") for job in PARTS[part]() if job[6]]
+    if args.missing:
+        jobs = [job for job in (lacks(results, j) for j in jobs) if job]
+    bar = Bar(len(jobs))
+
+    def one(job):
+        found = carry_out(job, args.build)
+        return job, found
+
+    def take(job, found):
+        results.put(*job[1:6], found)
+        results.write()
+        bar.done += 1
+        bar.tell("%d ranks, %s" % (job[3], job[4]))
+        memory = job[7].get("memory")
+        if memory:
+            print("\n%d ranks, %s: %d MiB, %.0f s" % (job[3], job[4], memory[0] >> 10, memory[1]))
+
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(one, j) for j in jobs if not j[0]]):
+            take(*done.result())
+    for job in jobs:  # in memory, one at a time
+        if job[0]:
+            take(*one(job))
+    print(file=sys.stderr)
+    tables.write(results)
+    tables.summary(results)
+
+
+if __name__ == "__main__":
+    main()

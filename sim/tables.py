@@ -1,0 +1,159 @@
+# tables.py - tables and plots of what was simulated: docs/sim/tables.md, docs/figures/sim-*.svg.
+#
+# A ratio is the best built-in's time over tutti's: above 1 tutti is faster.
+# SPDX-License-Identifier: BSD-3-Clause
+import math
+import os
+import shutil
+import subprocess
+
+import smpi
+from results import RIGHT
+
+RANKS, SIZES = (127, 96, 37, 16, 255), (428, 9216, 102400, 1 << 20, 10 << 20)
+POOLED = (127, 96, 37, 255)  # powers of two are where the others are best
+KINDS = {"float": "float, the same bits on all ranks", "int32": "int32, any grouping"}
+TREE, TREE_RANKS = "rack:3 node:16 core:4", 192
+MIB = tuple(n << 20 for n in (1, 10, 100))
+TABLES, PICTURES = "docs/sim/tables.md", "docs/figures"
+
+
+def geomean(numbers):
+    return math.exp(sum(map(math.log, numbers)) / len(numbers)) if numbers else float("nan")
+
+
+def row_of(results, mode, ranks, kind, size, network="flat"):
+    """(ratio, tutti's run, best, its name), or None."""
+    ours = results.get(network, mode, ranks, "tutti", kind, size)
+    best, name = results.best(network, mode, ranks, size)
+    if not ours or not ours.seconds or ours.verdict not in RIGHT or not best:
+        return None
+    return best / ours.seconds, ours, best, name
+
+
+def pooled(results, kind, mode="sync"):
+    """{(ranks, size): ratio} of the four numbers of ranks."""
+    rows = {(p, s): row_of(results, mode, p, kind, s) for p in POOLED for s in SIZES}
+    return {key: row[0] for key, row in rows.items() if row}
+
+
+def off_price(run):
+    return run.seconds / run.predicted - 1
+
+
+def node_bound(size):
+    """Seconds: every node sends and receives all but its own part of the sums, both ways."""
+    nodes = 48
+    return 2 * size * (nodes - 1) / nodes / smpi.TREE["node"].bandwidth
+
+
+def ms(seconds):
+    return "%.4g" % (seconds * 1e3)
+
+
+def flat_table(results, mode, kind):
+    out = ["| ranks | bytes | tutti's plan | ms | price off | best built-in | ms | ratio | best of all | ms |", "| ---: | ---: | --- | ---: | ---: | --- | ---: | ---: | --- | ---: |"]
+    for p in RANKS:
+        for size in SIZES:
+            row = row_of(results, mode, p, kind, size)
+            if not row:
+                continue
+            ratio, ours, best, name = row
+            other, which = results.best("flat", mode, p, size, many_ported=True)
+            cells = [p, size, "`%s`" % ours.plan, ms(ours.seconds), "%+.1f %%" % (100 * off_price(ours))]
+            cells += [name, ms(best), "%.2f" % ratio] + [which, ms(other)]
+            out.append("| " + " | ".join(map(str, cells)) + " |")
+    ratios = pooled(results, kind, mode)
+    if ratios:
+        out += ["", "Pooled over 127, 96, 37 and 255 ranks: %.3f; least %.3f." % (geomean(ratios.values()), min(ratios.values()))]
+    return out
+
+
+def names(results, network, mode, ranks):
+    return sorted({k[3] for k in results.of if k[:3] == (network, mode, ranks)})
+
+
+def full_table(results, network, mode, ranks, sizes, bound=None):
+    head = ["| algorithm | " + " | ".join(str(s) for s in sizes) + " |", "| --- |" + " ---: |" * len(sizes)]
+    for what in names(results, network, mode, ranks):
+        cells = []
+        for size in sizes:
+            run = results.get(network, mode, ranks, what, "float", size)
+            word = "" if not run else run.verdict if not run.seconds else ms(run.seconds)
+            if run and run.seconds and run.verdict not in RIGHT:
+                word += " wrong"
+            cells.append(word + (" (%s)" % run.plan.split(" in ")[-1] if run and " in " in run.plan else ""))
+        head.append("| %s | %s |" % (what if not what.startswith("tutti") else "**%s**" % what, " | ".join(cells)))
+    if bound:
+        head.append("| *bound* | " + " | ".join(ms(bound(s)) for s in sizes) + " |")
+    return head
+
+
+def write(results):
+    out = ["# Simulated: tutti beside every allreduce that is built into SMPI", ""]
+    out += ["Written by `make sim`; docs/simulation.md says how it is simulated. Times in ms. Ratio: the", "best built-in that sends one message at a time over tutti's choice. Best of all: with `rab1`", "and `rab2`, which hand over many messages for one latency.", ""]
+    for mode, title in (("sync", "Flat network, a send holds its caller"), ("loggp", "Flat network, LogGP (o = 5 us)")):
+        for kind in KINDS:
+            out += ["## %s: %s" % (title, KINDS[kind]), ""] + flat_table(results, mode, kind) + [""]
+    out += ["## Flat network, 127 ranks, all", ""] + full_table(results, "flat", "sync", 127, SIZES) + [""]
+    out += ["## 192 ranks: %s" % TREE, ""] + full_table(results, TREE, "sync", TREE_RANKS, MIB, node_bound) + [""]
+    out += ["## 1,000 ranks", ""] + full_table(results, "flat", "sync", 1000, SIZES[:3]) + [""]
+    with open(TABLES, "w") as file:
+        file.write("\n".join(out))
+    if shutil.which("gnuplot"):
+        draw_flat(results)
+        draw_tree(results)
+
+
+STYLE = """set terminal svg size 860,430 font 'sans,13' background '#ffffff'
+set border 3 lc rgb '#888888'; set tics nomirror; set grid ytics lc rgb '#dddddd'
+set style fill solid 0.85 noborder
+"""
+
+
+def plot(name, script):
+    os.makedirs(PICTURES, exist_ok=True)
+    path = os.path.join(PICTURES, name)
+    subprocess.run(["gnuplot"], input=STYLE + "set output '%s'\n" % path + script, text=True, check=True)
+
+
+def draw_flat(results):
+    colours = {127: "#1b6ca8", 96: "#e08214", 37: "#35978f", 16: "#999999", 255: "#b2182b"}
+    lines, data = [], ""
+    for p in RANKS:
+        for kind, look in (("float", "lt 1 pt 7"), ("int32", "dt 2 lt 1 pt 6")):
+            rows = [(s, row_of(results, "sync", p, kind, s)) for s in SIZES]
+            block = "".join("%d %.4f\n" % (s, r[0]) for s, r in rows if r)
+            if block:
+                data += "$d%d%s << E\n%sE\n" % (p, kind, block)
+                lines.append("$d%d%s using 1:2 with linespoints %s lw 2 lc rgb '%s' title '%d, %s'" % (p, kind, look, colours[p], p, kind))
+    if lines:
+        plot("sim-flat.svg", data + "set title 'Best built-in over tutti, simulated (alpha 30 us, 100 MB/s)'\nset logscale x; set format x '%.0s %cB'; set xrange [300:20e6]; set yrange [0.9:2]\nset ylabel 'times faster'; set xlabel 'vector (bytes)'; set key outside right title 'ranks'\nplot 1 lc rgb '#444444' notitle, " + ", ".join(lines) + "\n")
+
+
+def draw_tree(results):
+    rows, lines = "", []
+    wanted = [w for w in names(results, TREE, "sync", TREE_RANKS) if all((results.get(TREE, "sync", TREE_RANKS, w, "float", s) or smpi.Run(None, "", "", None)).seconds for s in MIB)]
+    order = sorted(wanted, key=lambda w: results.get(TREE, "sync", TREE_RANKS, w, "float", MIB[1]).seconds)
+    order = [w for w in order if results.get(TREE, "sync", TREE_RANKS, w, "float", MIB[1]).seconds < 8 * node_bound(MIB[1])]
+    for w in order:
+        label = w.replace("tutti:", "tutti, ").replace("(" + TREE, "(").replace("(,", "(").replace("_", "\\\\_")
+        cells = ["%.3f" % (results.get(TREE, "sync", TREE_RANKS, w, "float", s).seconds / node_bound(s)) for s in MIB]
+        rows += '"%s" %s\n' % (label, " ".join(cells))
+    for i, size in enumerate(MIB):
+        lines.append("$t using %d:xtic(1) title '%d MiB' lc rgb '%s'" % (i + 2, size >> 20, ("#9ecae1", "#4292c6", "#084594")[i]))
+    if rows:
+        plot("sim-tree.svg", "$t << E\n" + rows + "E\nset title '192 ranks, 3 racks of 16 nodes of 4: time over the bound of a node link'\nset style data histogram; set style histogram clustered gap 1; set yrange [0:*]; set xtics rotate by -30 font ',10'; set bmargin 9; set rmargin 12\nset ylabel 'times the bound'; set key top left\nplot 1 lc rgb '#444444' notitle, " + ", ".join(lines) + "\n")
+
+
+def summary(results):
+    for mode in ("sync", "loggp"):
+        for kind in KINDS:
+            ratios = pooled(results, kind, mode)
+            if ratios:
+                print("flat, %s, %s: pooled %.3f, least %.3f" % (mode, kind, geomean(ratios.values()), min(ratios.values())))
+    for size in MIB:
+        row = row_of(results, "sync", TREE_RANKS, "float", size, TREE)
+        if row:
+            print("192 ranks, %d MiB: %s ms, %.3f of the node link's bound; best built-in %s %s ms" % (size >> 20, ms(row[1].seconds), row[1].seconds / node_bound(size), row[3], ms(row[2])))
+    print("%s, %s/sim-*.svg" % (TABLES, PICTURES))
