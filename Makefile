@@ -11,6 +11,7 @@
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-price | bench-schedules
+#   make sim             hundreds of ranks under SimGrid, beside all that is built in there (docs/simulation.md)
 #   make figures         the papers' figures again, from prices, SimGrid and this machine (docs/papers.md)
 #   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
 #   make install | uninstall     PREFIX=/usr/local DESTDIR=
@@ -275,6 +276,7 @@ bench-programs:
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory all $(BENCHBIN)
 	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
+	@if tools/deps.sh sim; then $(MAKE) $(JOBS) --no-print-directory $(SIM); fi || echo "tutti: no simulator; it is skipped"
 bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
 bench-hosts: bench-programs
@@ -304,6 +306,11 @@ bench-wait: all $(BUILD)/bench/late
 bench-many: all $(BUILD)/bench/buckets
 	@for n in 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/buckets || exit 1; done
 
+# ONLY=flat,loggp,tree,large MORE=--missing
+sim:
+	@tools/deps.sh build sim
+	@$(MAKE) $(JOBS) --no-print-directory all $(SIM)
+	@$(PYTHON) sim/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
 # The papers' figures; MORE=--simulate or --measure makes what is stored anew.
 figures:
 	@tools/deps.sh build sim
@@ -355,6 +362,6 @@ format:
 
 .PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
         install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bars bench-engine \
-        bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale figures
+        bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

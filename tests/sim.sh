@@ -60,7 +60,7 @@ for slices in (2, 3, 4, 8, 16):
     print(slices, cut.seconds / whole.seconds, cut.seconds / cut.predicted)
     assert cut.verdict == "ok" and cut.seconds < 0.9 * whole.seconds, (slices, cut, whole)
     # slices that meet on a rank's own link share it, which the price does not see
-    assert 0.95 < cut.seconds / cut.predicted < 1.3, (slices, cut)
+    assert 0.95 < cut.seconds / cut.predicted < 1.5, (slices, cut)
 PY
 sim "a network of another size, a plan that is none: said, not hung" <<'PY'
 try:

@@ -10,7 +10,7 @@
 #include "prove.h"
 
 /* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the
- * vector: longer ones are cut in slices. */
+ * vector: those that need more are cut in slices of so many. */
 enum { SLICE_BYTES = 8 << 20 };
 
 /* The count, or a mix of all counts. */
@@ -120,7 +120,8 @@ static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const int *orde
 static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
-  uint64_t slices = tt_max((bytes + SLICE_BYTES - 1) / SLICE_BYTES, (size_t)chosen);
+  uint64_t slices = bytes <= TT_FLIGHT * SLICE_BYTES ? 1 : (bytes + SLICE_BYTES - 1) / SLICE_BYTES;
+  slices = tt_max(slices, (uint64_t)chosen);
   if (comm->slices) slices = (uint64_t)comm->slices;
   return (int)tt_max(1, tt_min(slices, tt_min(tt_max(c->count, 1), 1 << 20)));
 }
