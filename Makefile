@@ -314,7 +314,7 @@ sim:
 # The papers' figures; MORE=--simulate or --measure makes what is stored anew.
 figures:
 	@tools/deps.sh build sim
-	@$(MAKE) $(JOBS) --no-print-directory all
+	@$(MAKE) $(JOBS) --no-print-directory all $(SIM)
 	@$(PYTHON) sim/figures.py --build $(BUILD) $(if $(OUT),--out $(OUT)) $(MORE)
 
 # ---- install ----

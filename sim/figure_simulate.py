@@ -23,7 +23,28 @@ def jobs():
             yield ranks, "tutti:" + plan, "float" if plan == "fold(halving)" else "int32", sizes
 
 
-def fill(table, again):
+def fill_two(table, again, build):
+    """Paper 002's systems: vectors that are not real, for they are large."""
+    import figure_two
+    import smpi
+
+    every = list(figure_two.jobs())
+    for i, (name, levels, widths, ranks, what, sizes) in enumerate(every):
+        bar(i, len(every), "%d ranks, %s" % (ranks, what))
+        left = [b for b in sizes if again or not table.has(name, "sync", ranks, what, "float", b)]
+        links = {n: smpi.Level(0, w) for n, w in zip(figure_two.NAMES, widths)}
+        links["core"] = smpi.Level(figure_two.LATENCY / 2, widths[0])
+        for size in left:
+            ran = smpi.simulate(
+                levels, ranks, what, [size], shared=True, links=links, build=build, limit=900
+            )[size]
+            verdict = "ok" if ran.verdict == "unchecked" else ran.verdict
+            table.put(name, "sync", ranks, what, "float", size, ran.seconds or 0, verdict)
+        table.write()
+    bar(len(every), len(every), "simulated")
+
+
+def fill(table, again, build):
     """What the table lacks, or all of it; written after each run, so it may be stopped."""
     import smpi
 
@@ -33,9 +54,10 @@ def fill(table, again):
         left = [b for b in sizes if again or not table.has("flat", "sync", ranks, what, kind, b)]
         if not left:
             continue
-        found = smpi.simulate("flat", ranks, what, left, type=kind, mode="sync")
-        for size, (seconds, verdict) in found.items():
-            table.put("flat", "sync", ranks, what, kind, size, seconds, verdict)
+        found = smpi.simulate("flat", ranks, what, left, type=kind, mode="sync", build=build)
+        for size, ran in found.items():
+            table.put("flat", "sync", ranks, what, kind, size, ran.seconds, ran.verdict)
         table.note("simulated", "SimGrid SMPI, sim/smpi.py")
         table.write()
     bar(len(every), len(every), "simulated")
+    fill_two(table, again, build)

@@ -35,7 +35,9 @@ WIDTHS = [NVLINK, INFINIBAND, RACK]
 NAMES = ["core", "node", "rack"]
 # What the ring's overhead on 192 GPUs leaves for 382 messages.
 LATENCY = (1e-3 * (RING_THROUGHPUT - JITTER) - 2 * t_ring(192, GRADIENT, 0, INFINIBAND)) / (2 * 191)
-NOTE = "dotted: the paper's equations; coloured: tutti plan price; what the paper states: black"
+NOTE = (
+    "dotted: the paper's equations; lines: tutti plan price; points: simulated; what the paper states: black"
+)
 COLOURS = {"Ring": ORANGE, "GLOO": VIOLET, "BLC": BLUE}
 
 
@@ -74,11 +76,32 @@ def equations(sizes, size, widths, latency):
     return {n: f(sizes, size, latency, widths[: len(sizes)]) for n, f in one.items()}
 
 
+SIMULATED_GPUS = (4, 8, 16, 32, 64, 96, 192)
+SIMULATED_FLOATS = (50, 100, 200)  # millions
+
+
+def jobs():
+    """What is simulated: (name in the table, levels, widths, ranks, plan, sizes). A message has
+    the same latency wherever it goes, so all of it is on the ranks' own links."""
+    for name, widths in (("002 pcie", [PCIE, ETHERNET]), ("002 nvlink", [NVLINK, INFINIBAND])):
+        sizes = [4000000 * x for x in SIMULATED_FLOATS]
+        for plan in (plans([4, 2])["Ring"] + "@1", plans([4, 2])["BLC"] + "@1", plans([4, 2])["BLC"]):
+            yield name, topo([4, 2]), widths, 8, "tutti:" + plan, sizes
+    for g in SIMULATED_GPUS:
+        for plan in sorted(set(plans(GPUS[g]).values())):
+            yield "002 nvlink", topo(GPUS[g]), WIDTHS, g, "tutti:" + plan + "@1", [whole_floats(GRADIENT)]
+
+
+def simulated(table, name, ranks, plan):
+    """[(bytes, seconds)]; sums of vectors that are not real are not checked."""
+    return table.by_size(name, "sync", ranks, "tutti:" + plan)
+
+
 def figure_5(prices, table, few):
     panels = []
-    for name, widths, top in (
-        ("(a) 2 nodes x 4 GPUs, PCIe and 10 Gbit/s Ethernet", [PCIE, ETHERNET], 1300),
-        ("(b) 2 nodes x 4 GPUs, NVLink and 100 Gbit/s InfiniBand", [NVLINK, INFINIBAND], 130),
+    for name, system, widths, top in (
+        ("(a) 2 nodes x 4 GPUs, PCIe and 10 Gbit/s Ethernet", "002 pcie", [PCIE, ETHERNET], 1300),
+        ("(b) 2 nodes x 4 GPUs, NVLink and 100 Gbit/s InfiniBand", "002 nvlink", [NVLINK, INFINIBAND], 130),
     ):
         p = Panel(
             name,
@@ -115,6 +138,13 @@ def figure_5(prices, table, few):
             2,
             4,
         )
+        for plan, colour, shape in (
+            (plans([4, 2])["Ring"] + "@1", COLOURS["Ring"], 7),
+            (plans([4, 2])["BLC"] + "@1", COLOURS["BLC"], 7),
+            (plans([4, 2])["BLC"], GREEN, 5),
+        ):
+            points = [(s / 4e6, 1e3 * t) for s, t in simulated(table, system, 8, plan)]
+            p.points("simulated" if shape == 5 else "", points, colour, shape)
         for scheme in titles:
             p.line(
                 "by the equations" if scheme == "BLC" else "",
@@ -172,6 +202,10 @@ def figure_6(prices, table, few):
                 1.2,
                 3,
             )
+    for scheme in COLOURS:
+        ran = {g: simulated(table, "002 nvlink", g, plans(GPUS[g])[scheme] + "@1") for g in SIMULATED_GPUS}
+        points = [(g, 1e3 * t[-1][1] + JITTER) for g, t in ran.items() if t]
+        left.points("simulated" if scheme == "BLC" else "", points, COLOURS[scheme])
     left.star("paper: 31.0", 192, STATED["BLC"])
     left.star("paper: 58.0", 192, STATED["GLOO"])
     left.star(

@@ -43,7 +43,7 @@ def main():
         figure_measure.measure(table, args.build)
         table.write()
     if args.simulate:
-        figure_simulate.fill(table, args.again)
+        figure_simulate.fill(table, args.again, args.build)
     prices = Prices(args.build)
     os.makedirs(args.out, exist_ok=True)
     for name in args.only.split(","):
