@@ -25,12 +25,13 @@ static void partitions_cut_whole(void **state) {
         for (uint32_t b = 0; b < blocks; b++) {
           uint64_t lo = tt_partition_at(&p, b), hi = tt_partition_at(&p, b + 1);
           assert_true(lo <= hi);
-          if (total / blocks * elements[e] > 64 && lo < total)
+          if (total / blocks * elements[e] > 1024 && lo < total)
             assert_int_equal(lo * elements[e] % 64, 0);
           most = tt_max(most, hi - lo);
           least = tt_min(least, hi - lo);
         }
-        assert_true((most - least) * elements[e] <= 2 * 64); /* evenly */
+        const bool lines = total / blocks * elements[e] > 1024;
+        assert_true((most - least) * elements[e] <= (lines ? 2 * 64 : elements[e])); /* evenly */
       }
   const uint64_t table[] = {0, 3, 3, 10};
   tt_partition p;

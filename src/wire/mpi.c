@@ -376,32 +376,6 @@ tutti_status tt_mpi_split(tt_wire *w, int color, int key, tutti_net *net) {
   return TUTTI_OK;
 }
 
-static void *mpi_alloc(tt_wire *w, size_t bytes) {
-  tt_mpi *m = tt_mpi_of(w);
-  tt_given *entry = bytes > PTRDIFF_MAX - 4096 ? NULL : malloc(sizeof *entry);
-  void *at = entry ? tt_scratch_take(tt_round_up(tt_max(bytes, 1), 4096)) : NULL;
-  if (!at) {
-    free(entry);
-    return NULL;
-  }
-  memset(at, 0, bytes);
-  *entry = (tt_given){m->given, at};
-  m->given = entry;
-  return at;
-}
-
-static bool mpi_free(tt_wire *w, void *at) {
-  for (tt_given **link = &tt_mpi_of(w)->given; *link; link = &(*link)->next) {
-    tt_given *entry = *link;
-    if (entry->at != at) continue;
-    *link = entry->next;
-    tt_scratch_give(at);
-    free(entry);
-    return true;
-  }
-  return false;
-}
-
 /* Receives are cancelled; what could not be sent keeps its memory. */
 static void end_requests(tt_mpi *m) {
   for (int i = 0; i < m->top; i++) {
@@ -439,7 +413,7 @@ static void mpi_close(tt_wire *w) {
     tt_landing_take(m, PIECE);
     free(at);
   }
-  while (m->given) mpi_free(w, m->given->at);
+  while (m->given) tt_mpi_free(w, m->given->at);
   free(m->in);
   free(m->out);
   free(m->slots);
@@ -475,8 +449,8 @@ static const tt_wire_ops table = {
     .aborted = tt_mpi_aborted,
     .alive = mpi_alive,
     .pid = mpi_pid,
-    .alloc = mpi_alloc,
-    .free = mpi_free,
+    .alloc = tt_mpi_alloc,
+    .free = tt_mpi_free,
     .close = mpi_close,
 };
 

@@ -158,6 +158,8 @@ tt_paper *tt_paper_take(tt_mpi *m); /* NULL: out of memory */
 void tt_paper_give(tt_mpi *m, tt_paper *p);
 char *tt_landing_take(tt_mpi *m, size_t bytes); /* PIECE, unless simulated; NULL: out of memory */
 void tt_landing_give(tt_mpi *m, void *at);
+void *tt_mpi_alloc(tt_wire *w, size_t bytes); /* for the table (wire.h) */
+bool tt_mpi_free(tt_wire *w, void *at);
 
 /* ---- messages out, and in (mpi.c) ---- */
 

@@ -1,4 +1,5 @@
-/* mpi_slots.c - requests of a network by number, and spare memory for what they carry.
+/* mpi_slots.c - requests of a network by number, spare memory for what they carry, and memory
+ * that is handed out.
  *
  * Invariant  numbers are low: from m->top on all are free.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -86,4 +87,30 @@ void tt_landing_give(tt_mpi *m, void *at) {
   }
   memcpy(at, &m->landings, sizeof m->landings);
   m->landings = at;
+}
+
+void *tt_mpi_alloc(tt_wire *w, size_t bytes) {
+  tt_mpi *m = tt_mpi_of(w);
+  tt_given *entry = bytes > PTRDIFF_MAX - 4096 ? NULL : malloc(sizeof *entry);
+  void *at = entry ? tt_scratch_take(tt_round_up(tt_max(bytes, 1), 4096)) : NULL;
+  if (!at) {
+    free(entry);
+    return NULL;
+  }
+  memset(at, 0, bytes);
+  *entry = (tt_given){m->given, at};
+  m->given = entry;
+  return at;
+}
+
+bool tt_mpi_free(tt_wire *w, void *at) {
+  for (tt_given **link = &tt_mpi_of(w)->given; *link; link = &(*link)->next) {
+    tt_given *entry = *link;
+    if (entry->at != at) continue;
+    *link = entry->next;
+    tt_scratch_give(at);
+    free(entry);
+    return true;
+  }
+  return false;
 }
