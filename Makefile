@@ -171,7 +171,7 @@ $(eval $(call MPI_RULES,smpi))
 $(BUILD)/mpi_smpi/sim/%.o: MPIFLAGS += -fvisibility=default
 $(SIM): $(BUILD)/mpi_smpi/sim/allreduce.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/libtutti.a
 	@mkdir -p $(@D)
-	smpicc $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@
+	smpicc -s $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@ # it is copied for every rank
 DROPBIN  = $(foreach m,$(MPIS),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
 OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
 OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_large $(OVERSRC)))
