@@ -208,7 +208,7 @@ bool tt_run_progress(tt_run *r, tutti_status *status);
 void tt_run_free(tt_run *r, tt_wire *wire);
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx);
 
-/* May message k go now? And: another one is over. (pace.c) */
+/* Where messages are paced: may message k go now? And: another one is over. (pace.c) */
 bool tt_pace_allows(const tt_run *r, uint32_t k);
 void tt_pace_over(tt_run *r);
 

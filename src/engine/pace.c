@@ -38,7 +38,6 @@ void tt_pace_over(tt_run *r) {
 
 bool tt_pace_allows(const tt_run *r, uint32_t k) {
   const tt_operation *o = r->o;
-  if (!o->wire->level) return true;
   if (r->sent != k) return false;
   const uint8_t level = o->wire->level[r->program->transfers[k].peer];
   const uint64_t mine = number(r->program, r->slice, k);

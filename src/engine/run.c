@@ -113,7 +113,7 @@ static bool push(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving
                  tutti_status *status) {
   const tt_operation *o = r->o;
   bool moved = false;
-  if (!tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
+  if (o->wire->level && !tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
   while (m->left && my_turn(r, t)) {
     char *from;
     uint64_t n = contiguous(r, &step->own, &m->cursor, &from);
@@ -149,7 +149,7 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
     else
       *ended = false;
   }
-  if (moved) tt_pace_over(r);
+  if (moved && r->o->wire->level) tt_pace_over(r);
   return moved;
 }
 
@@ -402,9 +402,11 @@ tutti_status tt_run_begin(tt_run *r, int slice) {
     return tt_fail(TUTTI_ERR_MEMORY, "no memory for the scratch of %s", p->sched->name);
   memcpy(r->waits, p->waits, p->sched->nsteps * sizeof *r->waits);
   memset(r->turn, 0, p->npairs * sizeof *r->turn);
-  memset(r->moving, 0, p->ntransfers * sizeof *r->moving);
   r->sent = 0;
-  tt_pace_over(r);
+  if (r->o->wire->level) {
+    memset(r->moving, 0, p->ntransfers * sizeof *r->moving);
+    tt_pace_over(r);
+  }
   r->left = p->sched->nsteps;
   r->nopen = 0;
   r->active = true;
