@@ -82,8 +82,7 @@ def tree_bars(results, sizes):
             title = "192 ranks, %d MiB: over the bound of a node's link" % (size >> 20)
             yield at_most(title, 1.15, ours / tables.node_bound(size) if ours else None)
     for size in sizes:
-        if size >= 10 << 20:
-            yield from factor_bars(results, size)
+        yield from factor_bars(results, size)
 
 
 def bars(build, quick):

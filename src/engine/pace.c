@@ -33,7 +33,8 @@ static bool later(const tt_operation *o, int slice, uint32_t from, uint8_t level
 
 void tt_pace_over(tt_run *r) {
   const tt_program *p = r->program;
-  while (r->sent < p->ntransfers && (!sends(p, r->sent) || tt_moving_is_over(r, r->sent))) r->sent++;
+  while (r->sent < p->ntransfers && (!sends(p, r->sent) || tt_moving_is_over(r, r->sent)))
+    r->sent++;
 }
 
 bool tt_pace_allows(const tt_run *r, uint32_t k) {

@@ -90,6 +90,7 @@ tt_play *tt_play_new(tt_sched *const *all, int n, bool uniform, const tt_profile
   if (ok) {
     play->profile = *profile;
     play->players = uniform ? 1 : n;
+    play->slices = 1;
     ok = list_jobs(play, all, first) && tt_play_deals(play, all, first);
   }
   ok = ok && tt_play_room(play) && tt_play_links(play);

@@ -264,7 +264,8 @@ static void bound_by_own(tt_play *play, int level) {
 int tt_profile_parts(const tt_profile *profile, const uint32_t *things, int a, int b) {
   const size_t ranks = (size_t)profile->ranks;
   int l = 0;
-  while (l < profile->levels - 1 && things[(size_t)l * ranks + (size_t)a] == things[(size_t)l * ranks + (size_t)b])
+  while (l < profile->levels - 1 &&
+         things[(size_t)l * ranks + (size_t)a] == things[(size_t)l * ranks + (size_t)b])
     l++;
   return l;
 }
@@ -273,13 +274,15 @@ int tt_profile_parts(const tt_profile *profile, const uint32_t *things, int a, i
  * ports, which are busy all the time that it needs, unless it lets bytes through at once. */
 bool tt_play_links(tt_play *play) {
   const tt_profile *profile = &play->profile;
-  const int last = profile->levels - 1, bounds = last + (profile->reach[last].burst > 0 || profile->apart);
+  const int last = profile->levels - 1,
+            bounds = last + (profile->reach[last].burst > 0 || profile->apart);
   uint32_t *things = bounds ? tt_profile_things(profile) : NULL;
   uint32_t *round = last ? malloc(((size_t)play->deals + 1) * sizeof *round) : NULL;
   bool ok = (things || !bounds) && (round || !last);
   for (uint32_t i = 0; ok && i < play->deals; i++) {
     tt_deal *d = &play->deal[i];
-    d->level = last ? (uint8_t)tt_profile_parts(profile, things, (int)d->sender, (int)d->reader) : 0;
+    d->level =
+        last ? (uint8_t)tt_profile_parts(profile, things, (int)d->sender, (int)d->reader) : 0;
     d->narrowest = (uint8_t)last;
     d->slope = profile->reach[last].beta * d->share;
     for (int l = last - 1; play->players == 1 && l >= d->level; l--)

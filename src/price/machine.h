@@ -29,7 +29,7 @@ typedef struct tt_machine {
   } level[TT_NAMED_LEVELS];
   int levels;
   int ports, half, apart, torus; /* how ranks hang on the network */
-  double hop;             /* s for each further link of a torus on the way */
+  double hop;                    /* s for each further link of a torus on the way */
   double gamma;
   /* shared memory: what a rank does for a message step by step, or in a loop of its own */
   double wake; /* s until a waiting rank sees what came; each has a core */

@@ -26,7 +26,7 @@ typedef struct stage {
   tt_moment *moment;
   tt_event *heap;
   uint32_t waiting, ended;
-  server *processor, *out, *in;
+  server *processor, *out, *in, *slice;
 } stage;
 
 /* ---- the heap: earliest first; then steps before messages, what is written first ---- */
@@ -158,7 +158,14 @@ static void leave(stage *s, double at, uint32_t d) {
   const uint32_t what = play->steps + d;
   server *out = earliest(p, s->out, deal->sender, deal->level);
   if (!is_free(s, out, at, what, &s->moment[what])) return;
-  *out = (server){at + p->reach[deal->level].alpha + deal->way + charged(s, deal) * deal->slope, what};
+  const server busy = {
+      at + p->reach[deal->level].alpha + deal->way + charged(s, deal) * deal->slope, what};
+  if (p->apart) { /* still, of a slice one message at a time */
+    server *mine = &s->slice[deal->sender * play->slices + d / (play->deals / play->slices)];
+    if (!is_free(s, mine, at, what, &s->moment[what])) return;
+    *mine = busy;
+  }
+  *out = busy;
   s->moment[what].end = out->free;
   s->moment[what + play->deals].cause = s->moment[what].cause;
   s->moment[what + play->deals].rest = s->moment[what].rest;
@@ -208,10 +215,11 @@ static bool set_up(stage *s, tt_play *play, double bytes) {
   const tt_profile *p = &play->profile;
   const size_t ports = players * (size_t)(p->ports * (p->apart ? p->levels : 1));
   *s = (stage){.play = play, .bytes = bytes, .moment = play->moment, .heap = play->event};
-  s->processor = calloc(players + 2 * ports, sizeof *s->processor);
+  s->processor = calloc(players + 2 * ports + players * play->slices, sizeof *s->processor);
   if (!s->processor) return false;
   s->out = s->processor + players;
   s->in = s->out + ports;
+  s->slice = s->in + ports;
   for (size_t i = 0; i < n; i++)
     s->moment[i] = (tt_moment){.cause = NOTHING, .needs = i < play->steps ? play->job[i].needs : 0};
   for (uint32_t i = 0; i < play->steps; i++)

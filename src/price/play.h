@@ -47,7 +47,8 @@ struct tt_play {
   tt_profile profile;
   bool idle;                    /* steps take no time, for once */
   int players;                  /* 1, which stands for all ranks, or all of them */
-  uint32_t steps, deals;        /* how many */
+  uint32_t steps, deals;        /* how many, in all slices */
+  uint32_t slices;
   tt_job *job;                  /* of each step */
   uint32_t *then_at, *then;     /* the steps that wait for each */
   uint32_t *deal_at;            /* the first message of each step, and the end */

@@ -75,6 +75,7 @@ tt_play *tt_play_slices(const tt_play *w, int slices, int flight) {
   p->link_slope = w->link_slope;
   p->link_level = w->link_level;
   memcpy(p->saved, w->saved, sizeof p->saved);
+  p->slices = k;
   p->steps = k * w->steps;
   p->deals = k * w->deals;
   p->job = malloc(((size_t)p->steps + 1) * sizeof *p->job);

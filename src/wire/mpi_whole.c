@@ -42,8 +42,8 @@ size_t tt_whole_push(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes
     e->have += n;
   }
   if (n < left) return n;
-  *status = send(m, e, stamp, alone ? bytes : e->packed, alone ? n : e->have,
-                 alone ? NULL : e->packed);
+  *status =
+      send(m, e, stamp, alone ? bytes : e->packed, alone ? n : e->have, alone ? NULL : e->packed);
   e->have = 0;
   *ticket = e->sent;
   return *status ? 0 : n;
