@@ -23,7 +23,7 @@ MIB = tuple(n << 20 for n in (1, 10, 100))
 RINGS = "blueconnect(%s,seq=ring/ring/ring)" % TREE
 # Paper 002's equations 6, 7 and 9, as plans.
 EQUATIONS = ("fold(ring)@1", "two-level(%s,ring,scatter)@1" % TREE, RINGS + "@1")
-RIVALS = ("fold(ring)", "two-level(%s,ring,scatter)" % TREE, "two-level(%s,ring)" % TREE)
+RIVALS = ("two-level(%s,ring,scatter)" % TREE, "two-level(%s,ring)" % TREE)
 LARGE = 1000
 
 
