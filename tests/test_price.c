@@ -407,8 +407,7 @@ static double in_slices(const char *name, const tt_profile *p, int slices, doubl
   tt_algo_build_all(name, &ask, &all);
   tt_play *whole = tt_play_new(all, p->ranks, false, p), *play = tt_play_slices(whole, slices, 3);
   assert_true(tt_play_at(play, bytes, &t));
-  tt_play_free(whole);
-  tt_play_free(play);
+  tt_play_free(whole), tt_play_free(play);
   tt_sched_free_all(all, p->ranks);
   return t.time;
 }
