@@ -70,11 +70,16 @@ static int read_shm(const char *command, price_options *o) {
 }
 
 static int read_contract(const char *command, price_options *o) {
-  const bool any = strcmp(optarg, "any") == 0;
-  if (!any && strcmp(optarg, "same") != 0)
-    return cli_fail(CLI_USAGE, command, "--contract is same or any, not '%s'", optarg);
-  o->q.contract = any ? TUTTI_CONTRACT_ANY : TUTTI_CONTRACT_SAME;
-  return 0;
+  static const char *const words[] = {[TUTTI_CONTRACT_SAME] = "same",
+                                      [TUTTI_CONTRACT_ANY] = "any",
+                                      [TUTTI_CONTRACT_RUN] = "run",
+                                      [TUTTI_CONTRACT_EXACT] = "exact"};
+  for (int i = 0; i <= TUTTI_CONTRACT_EXACT; i++) {
+    if (strcmp(optarg, words[i]) != 0) continue;
+    o->q.contract = (tutti_contract)i;
+    return 0;
+  }
+  return cli_fail(CLI_USAGE, command, "--contract is same, any, run or exact, not '%s'", optarg);
 }
 
 static int read_count(const char *command, int c, price_options *o) {

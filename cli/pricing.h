@@ -27,7 +27,8 @@ typedef struct price_options {
   "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"              \
   "  -d, --type TYPE        float (default), int32 ...\n"                                \
   "  -o, --op OP            sum (default), max ...\n"                                    \
-  "      --contract any     ranks may differ in how a sum was rounded (same)\n"          \
+  "      --contract any     ranks may differ in how a sum was rounded (same); exact: sums\n" \
+  "                         that do not depend on the order, as docs/reproducible.md says\n" \
   "      --algo WISH        as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                       \
   "  -j, --json             for programs\n"
 

@@ -212,12 +212,23 @@ TUTTI_API tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo);
 /** What results must have in common. Must be the same on all ranks. */
 typedef enum tutti_contract {
   TUTTI_CONTRACT_SAME, /* the same bits on all ranks (default) */
-  TUTTI_CONTRACT_ANY   /* ranks may differ in how a sum was rounded: more plans can run */
+  TUTTI_CONTRACT_ANY,  /* ranks may differ in how a sum was rounded: more plans can run */
+  TUTTI_CONTRACT_RUN,  /* same, and from run to run: nothing that is measured decides */
+  TUTTI_CONTRACT_EXACT /* the exact sum, rounded once: the same bits for every plan, every
+                          place of the ranks, and every number of them */
 } tutti_contract;
 
-/** Set the contract of this communicator. The environment variable TUTTI_CONTRACT (same or
- *  any) sets it for every communicator. Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_STATE
- *  (requests are in flight). */
+/** Set the contract of this communicator. The environment variable TUTTI_CONTRACT (same, any,
+ *  run or exact) sets it for every communicator. docs/reproducible.md says what each holds,
+ *  on what conditions, and what it costs.
+ *  Under exact, sums of floating point and complex types are exact sums, rounded once to
+ *  nearest even; avg is the exact mean, rounded once; a scaled op sums the rounded products.
+ *  An infinity or a NaN gives what IEEE 754 says of a sum, whatever the order; finite numbers
+ *  overflow only if their exact sum does. A zero has a minus only if all summands have.
+ *  prod of these types, and ops of tutti_op_create, are TUTTI_ERR_UNSUPPORTED then. All else
+ *  is as under run.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_STATE (requests are in flight);
+ *  TUTTI_ERR_UNSUPPORTED (exact on 2097152 ranks or more). */
 TUTTI_API tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract);
 
 /** Cut vectors in `slices` parts (0: tutti's own choice), each running the same

@@ -1,6 +1,6 @@
 /* call.c - is this call one that can be made? Every refusal is a sentence.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "comm.h"
+#include "exact.h"
 
 #include <stdio.h>
 
@@ -115,6 +115,7 @@ tutti_status tt_call_check_kind(const char *function, tt_call *c) {
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *c,
                            bool *in_place) {
   tutti_status status = check_op(function, c);
+  if (!status) status = tt_exact_check(comm, function, c);
   if (status) return status;
   const int data = tt_call_data(comm, c);
   if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= data))

@@ -1,6 +1,6 @@
 /* comm.c - what a caller does with a communicator besides communicating.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "comm.h"
+#include "exact.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -132,9 +132,7 @@ tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
 tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_contract");
   if (status) return status;
-  if (contract != TUTTI_CONTRACT_SAME && contract != TUTTI_CONTRACT_ANY)
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_contract: there is no contract %d",
-                     (int)contract);
+  status = tt_contract_check("tutti_comm_set_contract", contract, comm->ranks);
   if (!status) status = nothing_runs(comm, "tutti_comm_set_contract");
   if (!status) {
     comm->contract = contract;
@@ -194,9 +192,11 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
   if (!name || !size)
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_plan: there is no room for the name");
   if (!status) status = tt_call_check_kind("tutti_comm_plan", &call);
+  if (!status) status = tt_exact_check(comm, "tutti_comm_plan", &call);
   if (!status) status = tt_plan_for(comm, &call, false, &plan);
   if (!status) {
-    int n = snprintf(name, size, "%s", plan->prepared->sched->name);
+    int n = snprintf(name, size, "%s%s", tt_exact_concerns(comm, &call) ? "exact, " : "",
+                     plan->prepared->sched->name);
     if (plan->how.slices > 1 && n >= 0 && (size_t)n < size)
       n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->how.slices);
     if (plan->how.if_lent != plan->how.program->shape && n >= 0 && (size_t)n < size)

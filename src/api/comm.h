@@ -52,6 +52,8 @@ typedef struct tt_many {
   tt_buffer *packed;   /* part by part */
 } tt_many;
 
+typedef struct tt_exact tt_exact; /* a sum as sums of integers (exact.c) */
+
 struct tutti_request {
   tutti_comm *comm;
   tt_call call;
@@ -63,6 +65,7 @@ struct tutti_request {
   uint32_t seq;
   struct tutti_request *next; /* in the queue */
   tt_many *many;              /* its parts; NULL: it has none */
+  tt_exact *exact;            /* it has parts that are made when their turn comes; or NULL */
   tutti_request *whole;       /* that it is a part of; NULL: of none */
   const tt_buffer *packed;    /* a part: the buffers that are packed ... */
   size_t npacked;             /* ... so many */
@@ -133,6 +136,7 @@ struct tutti_comm {
   tt_mail *mail;      /* NULL until there is a message */
   uint8_t token[1];   /* what barriers exchange */
   char *windows;      /* a window per place, for what is packed; NULL until there is any */
+  char *sums;         /* the same for exact sums */
   size_t alone_from;  /* bytes that are worth an operation of their own; 0: not known yet */
   atomic_int busy;    /* 0 free, 1 its caller, 2 driven from elsewhere */
   atomic_int abort;   /* over messages: 0, 1 being written, 2 to be told by who is inside, 3 told */
@@ -167,6 +171,10 @@ void tt_heap_introduce(tt_heap *heap);
 /* The figures of this machine: built-in, or what TUTTI_PROFILE names (setting.c). */
 tutti_status tt_machine_read(const char *path, tt_machine *machine);
 void tt_machine_here(tt_machine *machine);
+/* "same", "any", "run" or "exact"; NULL: same. TUTTI_ERR_ARG: it is another word, or so many
+ * ranks can not have it. */
+tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract);
+tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks);
 /* The text of a topology (sites.h): the value itself, or the file it names if it begins with
  * '/' or '.', or has no ':'; freed by the caller. `name` is what sentences call it, of up to
  * 170 characters. TUTTI_ERR_ARG: it can not be read. */

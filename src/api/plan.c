@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "exact.h"
 #include "prove.h"
 
 /* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the
@@ -142,6 +142,7 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   for (int r = 0; c->varied && r < comm->ranks; r++)
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
   if (comm->contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
+  if (tt_exact_concerns(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
   return p;
 }
 
@@ -176,7 +177,7 @@ static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_p
       tt_two_shot_if_lent(comm->chooser, problem.bytes))
     plan->how.if_lent = TT_SHAPE_TWO_SHOT;
   plan->hash = hash_of(comm, c, program, plan->how.slices);
-  if (comm->explains && !c->everyone) tt_comm_say_why(comm, c);
+  if (comm->explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return TUTTI_OK;
 }
 

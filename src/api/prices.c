@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "exact.h"
 #include "why.h"
 
 struct tutti_prices {
   tt_chooser *chooser;
   tt_problem problem; /* but for the bytes */
+  int exact;          /* 1 + the type of numbers that are summed exactly; 0: none are */
   tt_wish wish;
 };
 
@@ -66,6 +67,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   p->problem = (tt_problem){
       .coll = q->coll, .root = q->root, .needs = tt_needs_of(q->coll, call.type, call.op)};
   if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
+  if (q->contract == TUTTI_CONTRACT_EXACT && p->problem.needs) p->exact = 1 + (int)q->type;
   if (q->only && *q->only) status = only_these(q, &where);
   if (!status && q->net) status = tt_machine_parse(&where.machine, q->net, "the figures");
   if (!status) status = tt_wish_parse(q->algo, q->ranks, &p->wish);
@@ -90,6 +92,9 @@ static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   tt_problem problem = p->problem;
   if (problem.coll == TUTTI_BARRIER) *bytes = 1;
   problem.bytes = *bytes;
+  if (p->exact)
+    tt_exact_problem((tutti_type)(p->exact - 1), tt_chooser_profile(p->chooser)->ranks, &problem);
+  *bytes = problem.bytes;
   return problem;
 }
 
@@ -168,12 +173,15 @@ static tutti_status hand_over(tt_text *t, char **text) {
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a text");
 }
 
+/* exact: 1 + the type of numbers that are summed exactly; 0: none are. */
 static tutti_status explain(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
-                            int json, char **text) {
+                            int exact, int json, char **text) {
   tt_why why;
   tt_text t = {0};
   tutti_status status = tt_why_find(c, problem, wish, &why);
   if (!status) {
+    if (exact && !json)
+      tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_profile(c)->ranks);
     (json ? tt_why_json : tt_why_words)(&t, c, &why);
     status = hand_over(&t, text);
   }
@@ -187,7 +195,14 @@ tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, cha
   if (!p || !text)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_explain: %s is NULL", p ? "text" : "prices");
   const tt_problem problem = of_size(p, &bytes);
-  return explain(p->chooser, &problem, &p->wish, json, text);
+  return explain(p->chooser, &problem, &p->wish, p->exact, json, text);
+}
+
+/* For a call on a communicator. */
+static tutti_status explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
+  const tt_problem problem = tt_problem_of(comm, call);
+  const int exact = tt_exact_concerns(comm, call) ? 1 + (int)call->type : 0;
+  return explain(tt_chooser_for(comm, call), &problem, &comm->wish, exact, json, text);
 }
 
 tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
@@ -197,10 +212,8 @@ tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count,
   tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
   if (!text) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_explain: text is NULL");
   if (!status) status = tt_call_check_kind("tutti_comm_explain", &call);
-  if (!status) {
-    const tt_problem problem = tt_problem_of(comm, &call);
-    status = explain(tt_chooser_for(comm, &call), &problem, &comm->wish, json, text);
-  }
+  if (!status) status = tt_exact_check(comm, "tutti_comm_explain", &call);
+  if (!status) status = explain_call(comm, &call, json, text);
   tt_comm_leave(comm);
   return status;
 }
@@ -229,10 +242,8 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
 
 /* Line by line to the log: once per kind of call, when its plan is made. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call) {
-  const tt_problem problem = tt_problem_of(comm, call);
   char *text;
-  if (comm->rank != 0 || explain(tt_chooser_for(comm, call), &problem, &comm->wish, 0, &text))
-    return;
+  if (comm->rank != 0 || explain_call(comm, call, 0, &text)) return;
   for (char *line = text, *end; *line; line = end) {
     end = line + strcspn(line, "\n");
     if (*end) *end++ = 0;

@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include "comm.h"
+#include "exact.h"
 
 /* ---- starting ---- */
 
@@ -18,24 +18,27 @@ static void complete(tutti_comm *comm, tutti_request *r, tutti_status status) {
   r->status = status;
   r->state = TT_COMPLETE;
   if (whole && status) whole->status = status;
-  if (whole && --whole->many->left == 0) whole->state = TT_COMPLETE;
+  if (whole && whole->many && --whole->many->left == 0) whole->state = TT_COMPLETE;
+  const bool over = whole && whole->exact && tt_exact_over(r, status);
   if (--comm->unfinished == 0) tt_comm_list(comm, false);
+  if (over) complete(comm, whole, whole->status);
 }
 
 /* Publish what is called as operation comm->seq, and begin it in its place. */
 static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan) {
+  const tt_call *said = call->said ? call->said : call;
   /* Over all calls so far: one message tells whether two ranks always agreed. */
   comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | (plan->hash ^ call->also));
   const tt_stamp stamp = {comm->seq, comm->chain};
   const uint64_t *table = plan->how.table;
   const tt_record record = {stamp,
-                            (uint32_t)call->coll,
-                            (uint32_t)call->type,
-                            tt_op_kind(call->op),
+                            (uint32_t)said->coll,
+                            (uint32_t)said->type,
+                            tt_op_kind(said->op),
                             table                        ? plan->counts
-                            : tt_coll_rooted(call->coll) ? (uint32_t)call->root
-                                                         : call->buffers,
-                            table ? table[comm->ranks] : call->count};
+                            : tt_coll_rooted(said->coll) ? (uint32_t)said->root
+                                                         : said->buffers,
+                            table ? table[comm->ranks] : said->count};
   comm->wire->ops->record(comm->wire, &record, comm->oldest);
   place->begun = true;
   tt_operation_begin(&place->operation, comm->wire, &plan->how, call, stamp, comm->oldest);
@@ -83,10 +86,12 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
 
 static void start_queued(tutti_comm *comm) {
   while (comm->queue && !comm->broken && !comm->places[comm->seq % TT_WINDOW].by) {
-    tutti_request *r = comm->queue;
-    comm->queue = r->next;
+    tutti_request *r = comm->queue, *part = r->exact ? tt_exact_next(r) : r;
+    if (!part) break;
+    if (part == r || tt_exact_is_out(r)) comm->queue = r->next;
     if (!comm->queue) comm->queue_end = NULL;
-    start(comm, r);
+    if (part != r) comm->unfinished++;
+    start(comm, part);
   }
 }
 
@@ -112,6 +117,7 @@ void tt_request_issue(tutti_request *r) {
     tt_mail_post(comm->mail, &r->message);
     return;
   }
+  if (r->exact) tt_exact_rewind(r);
   r->next = NULL;
   if (comm->queue_end)
     comm->queue_end->next = r;

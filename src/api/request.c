@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collective.h"
-#include "many.h"
+#include "exact.h"
 
 /* Checks, plans, and makes a request. The comm is entered. */
 static tutti_status ready(tutti_comm *comm, const char *function, const void *what,
@@ -13,6 +13,7 @@ static tutti_status ready(tutti_comm *comm, const char *function, const void *wh
   bool in_place;
   const tt_plan *plan;
   tutti_status status = tt_call_check(comm, function, call, &in_place);
+  if (!status && tt_exact_concerns(comm, call)) return tt_exact_new(comm, function, call, request);
   if (!status) status = tt_plan_for(comm, call, in_place, &plan);
   if (status) return status;
   const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
@@ -24,11 +25,28 @@ static tutti_status ready(tutti_comm *comm, const char *function, const void *wh
   return TUTTI_OK;
 }
 
+/* One that needs a request, though it is waited for at once. The comm is entered. */
+static tutti_status finish_exact(tutti_comm *comm, const char *function, const tt_call *call) {
+  tutti_request *r;
+  tutti_status status = ready(comm, function, call, &r);
+  if (status) return status;
+  tt_request_issue(r);
+  status = tt_request_finish(r);
+  tt_exact_free(r->exact);
+  free(r);
+  return status;
+}
+
 tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call) {
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
   bool in_place;
   const tt_plan *plan = comm->last_plan;
+  if (tt_exact_concerns(comm, call)) {
+    status = finish_exact(comm, function, call);
+    tt_comm_leave(comm);
+    return status;
+  }
   if (!tt_call_is_last(comm, call)) {
     status = tt_call_check(comm, function, call, &in_place);
     if (!status) status = tt_plan_for(comm, call, in_place, &plan);
@@ -99,6 +117,7 @@ static void drop(tutti_request **request) {
   tutti_request *r = *request;
   r->comm->requests--;
   tt_many_free(r->many);
+  tt_exact_free(r->exact);
   free(r);
   *request = NULL;
 }

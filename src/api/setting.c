@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "exact.h"
 
 enum { MOST = 1 << 16 }; /* bytes of a file */
 
@@ -44,6 +44,28 @@ void tt_machine_here(tt_machine *machine) {
   tt_machine_shm(machine);
   if (path && tt_machine_read(path, machine))
     tt_log(0, "%s; the built-in figures are used", tutti_error());
+}
+
+tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks) {
+  if ((unsigned)contract > TUTTI_CONTRACT_EXACT)
+    return tt_fail(TUTTI_ERR_ARG, "%s: there is no contract %d", who, (int)contract);
+  return contract == TUTTI_CONTRACT_EXACT ? tt_exact_ranks(who, ranks) : TUTTI_OK;
+}
+
+tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract) {
+  static const char *const words[] = {[TUTTI_CONTRACT_SAME] = "same",
+                                      [TUTTI_CONTRACT_ANY] = "any",
+                                      [TUTTI_CONTRACT_RUN] = "run",
+                                      [TUTTI_CONTRACT_EXACT] = "exact"};
+  *contract = TUTTI_CONTRACT_SAME;
+  if (!word) return TUTTI_OK;
+  for (int i = 0; i <= TUTTI_CONTRACT_EXACT; i++)
+    if (strcmp(word, words[i]) == 0) {
+      *contract = (tutti_contract)i;
+      return tt_contract_check("TUTTI_CONTRACT", *contract, ranks);
+    }
+  return tt_fail(TUTTI_ERR_ARG, "TUTTI_CONTRACT is '%.40s'; it can be same, any, run or exact",
+                 word);
 }
 
 tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size) {

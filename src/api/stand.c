@@ -120,11 +120,9 @@ tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine) {
                                .flight = TT_FLIGHT};
   comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
   comm->explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
-  const char *contract = tt_env("TUTTI_CONTRACT");
-  if (contract && strcmp(contract, "same") != 0 && strcmp(contract, "any") != 0)
-    return tt_fail(TUTTI_ERR_ARG, "TUTTI_CONTRACT is '%.40s'; it can be same or any", contract);
-  if (contract && strcmp(contract, "any") == 0) comm->contract = TUTTI_CONTRACT_ANY;
-  tutti_status status = tt_wish_parse(tt_env("TUTTI_ALGO"), comm->ranks, &comm->wish);
+  tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), comm->ranks, &comm->contract);
+  if (status) return status;
+  status = tt_wish_parse(tt_env("TUTTI_ALGO"), comm->ranks, &comm->wish);
   if (status) return tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error());
   tt_plans_drop(comm);
   tt_chooser_free(comm->chooser);
@@ -196,6 +194,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   tt_plans_drop(comm);
   tt_mail_free(comm->mail);
   if (comm->windows) comm->wire->ops->free(comm->wire, comm->windows);
+  if (comm->sums) comm->wire->ops->free(comm->wire, comm->sums);
   tt_chooser_free(comm->chooser);
   tt_chooser_free(comm->helped);
   tt_chooser_free(comm->flat);

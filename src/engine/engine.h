@@ -76,6 +76,7 @@ typedef struct tt_call { /* what a collective was called with */
   const size_t *counts;
   uint32_t buffers; /* 1 + how long the list is that it is a part of; 0: it is whole */
   uint32_t also;    /* a hash of what else is to be the same on all ranks */
+  const struct tt_call *said; /* what was called, if this is tutti's way to do it; or NULL */
 } tt_call;
 
 typedef struct tt_run tt_run;

@@ -1,0 +1,363 @@
+/* exact.c - a sum of floating point numbers as sums of integers.
+ *
+ * Idea       the vector is cut in blocks. The first part of a request is a maximum: how far
+ *            the bits of each block reach, on any rank. Then all know how many words its
+ *            numbers take (superacc.h), and windows full of words are summed one by one, as
+ *            int64, each by whatever plan is cheapest. Numbers become words when a window
+ *            starts, and the sum a number when it ends.
+ * Cost       one short allreduce more, and words for numbers. Memory is TT_WINDOW windows
+ *            for a communicator, and 8 bytes per block of 256 numbers for a request.
+ * Invariant  a request stays first in the queue until its last part has started: parts are
+ *            started in one order on all ranks, though their number depends on the data.
+ *            That number follows from the maximum alone, which all ranks have.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "exact.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "superacc.h"
+
+/* Numbers that lie one behind the other; NULL: this rank brings none, or gets none. */
+typedef struct stretch {
+  const char *src;
+  char *dst;
+  size_t reals;
+} stretch;
+
+/* A place among the blocks. */
+typedef struct spot {
+  size_t stretch, at; /* reals of the stretch before it */
+  size_t block;
+} spot;
+
+struct tt_exact {
+  tt_call said;    /* what was called, for those who compare */
+  tutti_type real; /* what is summed */
+  size_t each, bytes;
+  tt_reducer reducer;
+  int width, summands, ranks; /* ranks: to divide by */
+  tt_breadth *breadth;
+  size_t blocks;
+  bool begun, measured;
+  size_t left; /* parts that have started and are not over */
+  spot next;   /* the first block that is in no part */
+  spot from[TT_WINDOW];
+  size_t count[TT_WINDOW]; /* blocks of a part; 0: it is the maximum */
+  tutti_request *parts;    /* TT_WINDOW, by place */
+  size_t stretches;
+  stretch stretch[];
+};
+
+/* ---- what it is for ---- */
+
+bool tt_exact_concerns(const tutti_comm *comm, const tt_call *c) {
+  return comm->contract == TUTTI_CONTRACT_EXACT && tt_coll_reduces(c->coll) && !c->everyone &&
+         tt_type_valid(c->type) && tt_op_rounds(c->type, c->op);
+}
+
+tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const tt_call *c) {
+  if (!tt_exact_concerns(comm, c) || c->op == TUTTI_SUM || c->op == TUTTI_AVG) return TUTTI_OK;
+  const tt_user_op *user = tt_op_user(c->op);
+  if (user && !user->fn) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                 user ? "%s: of an op of your own nobody knows whether its order shows, as "
+                        "the contract 'exact' asks; take a communicator with another one"
+                      : "%s: the contract 'exact' has sums and averages of floating point, and no "
+                        "products; take a communicator with another one",
+                 function);
+}
+
+tutti_status tt_exact_ranks(const char *who, int ranks) {
+  if (ranks < TT_EXACT_RANKS) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: the contract 'exact' is for less than %d ranks", who,
+                 TT_EXACT_RANKS);
+}
+
+/* Bytes of an element's words. */
+static uint64_t bytes_of_words(tutti_type type, int ranks) {
+  size_t each;
+  const tutti_type real = tt_real_of(type, &each);
+  return each * tt_exact_usual(real, tt_exact_width(ranks)) * sizeof(int64_t);
+}
+
+void tt_exact_problem(tutti_type type, int ranks, tt_problem *p) {
+  p->needs = 0;
+  p->bytes = p->bytes / tutti_type_size(type) * bytes_of_words(type, ranks);
+}
+
+void tt_exact_words_say(tt_text *t, tutti_type type, int ranks) {
+  const size_t size = tutti_type_size(type), words = bytes_of_words(type, ranks);
+  tt_text_add(t,
+              "Exact: a %s of %zu bytes becomes integers of %zu, if exponents within %d numbers "
+              "span 32; a maximum of %zu bytes for each %d numbers goes first\n",
+              tutti_type_name(type), size, words, TT_BLOCK, sizeof(tt_breadth), TT_BLOCK);
+}
+
+/* ---- making ---- */
+
+static size_t blocks_of(size_t reals) {
+  return (reals + TT_BLOCK - 1) / TT_BLOCK;
+}
+
+/* Bytes of a window: what stays in the cache, or what the longest words of a block need. */
+static size_t room_of(const tutti_comm *comm) {
+  return tt_max(tt_window_bytes(comm), sizeof(int64_t) * TT_BLOCK * TT_EXACT_WORDS);
+}
+
+void tt_exact_free(tt_exact *x) {
+  if (!x) return;
+  free(x->breadth);
+  free(x->parts);
+  free(x);
+}
+
+static tt_exact *new_exact(tutti_comm *comm, const tt_call *call, size_t stretches) {
+  tt_exact *x = calloc(1, sizeof *x + stretches * sizeof *x->stretch);
+  if (!x) return NULL;
+  const bool prefix = tt_coll_prefix(call->coll);
+  const int data = tt_call_data(comm, call);
+  x->said = *call;
+  x->real = tt_real_of(call->type, &x->each);
+  x->bytes = tutti_type_size(x->real);
+  x->width = tt_exact_width(comm->ranks);
+  x->summands = !prefix ? data : comm->rank + (call->coll == TUTTI_SCAN);
+  x->ranks = call->op == TUTTI_AVG ? data : 1;
+  x->stretches = stretches;
+  return x;
+}
+
+/* What is the same on all ranks, beside the plans of the parts. */
+static uint32_t hash_of(const tt_call *c, uint64_t counts) {
+  uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
+                      (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(uint32_t)c->root << 32);
+  return (uint32_t)tt_mix(tt_mix(h ^ c->count) ^ counts);
+}
+
+/* The stretches are there: makes the request, or gives the exact one back. */
+static tutti_status finish(tutti_comm *comm, const char *function, tt_exact *x,
+                           tutti_request **whole) {
+  tutti_request *r = calloc(1, sizeof *r);
+  for (size_t i = 0; x && i < x->stretches; i++) x->blocks += blocks_of(x->stretch[i].reals);
+  if (x) x->breadth = malloc(tt_max(1, x->blocks) * sizeof *x->breadth);
+  if (x) x->parts = malloc(TT_WINDOW * sizeof *x->parts);
+  if (!comm->sums) comm->sums = comm->wire->ops->alloc(comm->wire, TT_WINDOW * room_of(comm));
+  tutti_status status = TUTTI_OK;
+  if (!r || !x || !x->breadth || !x->parts || !comm->sums)
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for an exact sum", function);
+  if (!status) status = tt_reducer_init(&x->reducer, x->said.type, x->said.op);
+  if (status) {
+    tt_exact_free(x);
+    free(r);
+    return status;
+  }
+  r->comm = comm;
+  r->call = x->said;
+  r->exact = x;
+  tt_exact_rewind(r);
+  *whole = r;
+  return TUTTI_OK;
+}
+
+/* Every rank's block of a reduce_scatter; only this rank's has somewhere to go. */
+static uint64_t add_owned(tutti_comm *comm, const tt_call *c, tt_exact *x) {
+  const char *src = c->src;
+  uint64_t hash = 0;
+  x->said.count = 0;
+  for (int r = 0; r < comm->ranks; r++) {
+    const size_t count = c->varied ? c->counts[r] : c->count;
+    x->stretch[r] = (stretch){src, r == comm->rank ? c->dst : NULL, count * x->each};
+    src += count * tutti_type_size(c->type);
+    hash = tt_mix(hash + count + 1);
+    x->said.count += count;
+  }
+  if (c->varied)
+    x->said.buffers = (uint32_t)hash | 1;
+  else
+    x->said.count = c->count;
+  return hash;
+}
+
+tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call *c,
+                          tutti_request **whole) {
+  const bool owned = tt_coll_owned(c->coll), helps = comm->rank >= tt_call_data(comm, c);
+  const bool gets = !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
+                    !(c->coll == TUTTI_EXSCAN && comm->rank == 0);
+  const tt_plan *plan; /* of no use but that there is one: helpers can not take part in all */
+  tutti_status status = tt_plan_for(comm, c, false, &plan);
+  if (status) return status;
+  tt_exact *x = new_exact(comm, c, owned ? (size_t)comm->ranks : 1);
+  if (x && owned) {
+    x->said.also = hash_of(c, add_owned(comm, c, x));
+  } else if (x) {
+    x->stretch[0] = (stretch){helps ? NULL : c->src, helps || !gets ? NULL : c->dst,
+                              c->count * x->each};
+    x->said.also = hash_of(c, 0);
+  }
+  return finish(comm, function, x, whole);
+}
+
+tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list *list,
+                           uint32_t also, tutti_request **whole) {
+  tt_call c = {.coll = TUTTI_ALLREDUCE,
+               .type = list->type,
+               .op = list->op,
+               .buffers = (uint32_t)tt_min(list->n + 1, UINT32_MAX)};
+  const bool helps = comm->rank >= tt_call_data(comm, &c);
+  for (size_t i = 0; i < list->n; i++) c.count += list->counts[i];
+  c.also = hash_of(&c, also);
+  tt_exact *x = new_exact(comm, &c, list->n);
+  for (size_t i = 0; x && i < list->n; i++)
+    x->stretch[i] = (stretch){helps ? NULL : list->srcs[i], helps ? NULL : list->dsts[i],
+                              list->counts[i] * x->each};
+  return finish(comm, function, x, whole);
+}
+
+/* ---- blocks ---- */
+
+/* Where the next block that is not empty begins. */
+static void settle(const tt_exact *x, spot *s) {
+  while (s->stretch < x->stretches && s->at >= x->stretch[s->stretch].reals) {
+    s->stretch++;
+    s->at = 0;
+  }
+}
+
+static size_t reals_at(const tt_exact *x, const spot *s) {
+  return tt_min(x->stretch[s->stretch].reals - s->at, (size_t)TT_BLOCK);
+}
+
+static void step(const tt_exact *x, spot *s) {
+  s->at += reals_at(x, s);
+  s->block++;
+  settle(x, s);
+}
+
+static size_t words_at(const tt_exact *x, const spot *s) {
+  return reals_at(x, s) * tt_exact_words(&x->breadth[s->block], x->width);
+}
+
+/* The numbers of a block, multiplied if the op says so; NULL: this rank brings none. */
+static const void *numbers_at(const tt_exact *x, const spot *s, double room[TT_BLOCK]) {
+  const stretch *v = &x->stretch[s->stretch];
+  const char *src = v->src ? v->src + s->at * x->bytes : NULL;
+  if (!src || !x->reducer.times) return src;
+  tt_times(&x->reducer, room, src, reals_at(x, s) / x->each);
+  return room;
+}
+
+void tt_exact_rewind(tutti_request *whole) {
+  tt_exact *x = whole->exact;
+  x->begun = x->measured = false;
+  x->left = 0;
+  x->next = (spot){0, 0, 0};
+  settle(x, &x->next);
+}
+
+bool tt_exact_is_out(const tutti_request *whole) {
+  const tt_exact *x = whole->exact;
+  return x->begun && x->next.block == x->blocks;
+}
+
+/* ---- parts ---- */
+
+static tt_call measuring(tt_exact *x) {
+  double room[TT_BLOCK];
+  for (spot s = x->next; s.block < x->blocks; step(x, &s)) {
+    const void *numbers = numbers_at(x, &s, room);
+    x->breadth[s.block] =
+        numbers ? tt_exact_measure(x->real, numbers, reals_at(x, &s)) : tt_breadth_none();
+  }
+  return (tt_call){.coll = TUTTI_ALLREDUCE,
+                   .src = x->breadth,
+                   .dst = x->breadth,
+                   .count = x->blocks * (sizeof *x->breadth / sizeof(int16_t)),
+                   .type = TUTTI_INT16,
+                   .op = TUTTI_MAX,
+                   .everyone = true};
+}
+
+/* As many blocks as fit in the window, at least one, as words. */
+static tt_call summing(tutti_comm *comm, tt_exact *x, size_t place) {
+  const size_t room = room_of(comm) / sizeof(int64_t);
+  int64_t *window = (int64_t *)comm->sums + place * room;
+  const bool helps = comm->rank >= comm->ranks - comm->helpers;
+  double numbers[TT_BLOCK];
+  size_t words = 0;
+  x->from[place] = x->next;
+  for (x->count[place] = 0; x->next.block < x->blocks; x->count[place]++) {
+    const size_t more = words_at(x, &x->next);
+    if (words + more > room) break;
+    const void *from = more ? numbers_at(x, &x->next, numbers) : NULL;
+    if (from)
+      tt_exact_spread(x->real, &x->breadth[x->next.block], x->width, from, reals_at(x, &x->next),
+                      window + words);
+    words += more;
+    step(x, &x->next);
+  }
+  if (!words) window[words++] = 0; /* all zeros: their blocks are a part all the same */
+  return (tt_call){.coll = tt_coll_owned(x->said.coll) ? TUTTI_ALLREDUCE : x->said.coll,
+                   .src = helps ? NULL : window,
+                   .dst = helps ? NULL : window,
+                   .count = words,
+                   .type = TUTTI_INT64,
+                   .op = TUTTI_SUM,
+                   .root = x->said.root};
+}
+
+/* A window's sums are numbers again. */
+static void take_out(const tutti_request *part, const tt_exact *x, size_t place) {
+  const int64_t *words = part->call.dst;
+  spot s = x->from[place];
+  for (size_t i = 0; i < x->count[place]; i++, step(x, &s)) {
+    const stretch *v = &x->stretch[s.stretch];
+    if (v->dst)
+      tt_exact_round(x->real, &x->breadth[s.block], x->width, words, reals_at(x, &s), x->summands,
+                     x->ranks, v->dst + s.at * x->bytes);
+    if (words) words += words_at(x, &s);
+  }
+}
+
+static bool in_place(const tutti_comm *comm, const tt_call *c) {
+  return c->src && !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
+         !(c->coll == TUTTI_EXSCAN && comm->rank == 0);
+}
+
+tutti_request *tt_exact_next(tutti_request *whole) {
+  tutti_comm *comm = whole->comm;
+  tt_exact *x = whole->exact;
+  const size_t place = comm->seq % TT_WINDOW;
+  const tt_plan *plan;
+  if (x->begun && !x->measured) return NULL;
+  tutti_request *part = &x->parts[place];
+  *part = (tutti_request){.comm = comm, .whole = whole};
+  x->count[place] = 0;
+  part->call = x->begun ? summing(comm, x, place) : measuring(x);
+  part->call.said = &x->said;
+  part->call.also = x->said.also;
+  const tutti_status status = tt_plan_for(comm, &part->call, in_place(comm, &part->call), &plan);
+  if (status) {
+    snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+    tt_comm_break(comm, status, true);
+    return NULL;
+  }
+  part->kept = *plan;
+  x->begun = true;
+  x->left++;
+  return part;
+}
+
+bool tt_exact_over(tutti_request *part, tutti_status status) {
+  tutti_request *whole = part->whole;
+  tt_exact *x = whole->exact;
+  const size_t place = (size_t)(part - x->parts);
+  x->left--;
+  if (status)
+    whole->status = status;
+  else if (!x->measured)
+    x->measured = true;
+  else
+    take_out(part, x, place);
+  return x->left == 0 && tt_exact_is_out(whole);
+}
