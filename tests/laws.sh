@@ -108,6 +108,13 @@ for o in "$BUILD"/src/algo/*.o; do
 done | grep -E ': (getenv|secure_getenv|environ|clock.*|time|gettimeofday|localtime.*|getpid|gettid|rand.*|random.*|open.*|fopen.*|read|write|mmap.*|pthread_.*|MPI_.*|sysconf|getauxval)$' |
   law "algo/ calls no clock, environment, file, thread or MPI"
 
+for room in sched price choose prove; do
+  for o in "$BUILD/src/$room"/*.o; do
+    [ -e "$o" ] && nm -u "$o" | awk -v o="${o##*/}" '{print o ": " $NF}'
+  done
+done | grep -E ': (getenv|secure_getenv|environ|tt_env.*|tt_seconds|clock.*|time|gettimeofday|getpid|gettid|rand.*|random.*|open.*|fopen.*|read|process_vm.*|pthread_.*|sysconf|sched_.*|getauxval)$' |
+  law "what is chosen, priced and proven calls no clock, environment, file or system"
+
 objdump -p "$so" | awk '/NEEDED/ {print $2}' |
   grep -vE '^(libc|libm|libpthread|librt|ld-linux[-a-z0-9_]*)\.so' | law "libtutti needs libc only"
 

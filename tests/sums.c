@@ -137,21 +137,22 @@ uint64_t sums_number(tutti_type real, size_t i, int k, int n) {
   const shape s = shape_of(real);
   const uint64_t h = cover_mix(i * 977 + (uint64_t)k * 31 + (uint64_t)real + 1), all = UINT64_MAX;
   const uint64_t bias = (s.infinity >> s.precision), odd = h >> 60 & 1;
-  const uint64_t one = made(&s, false, bias, 0), huge = bias + bias / 2, sign = made(&s, true, 0, 0);
+  const uint64_t one = made(&s, false, bias, 0), huge = bias + bias / 2,
+                 sign = made(&s, true, 0, 0);
   switch (i % SUMS_KINDS) {
-    case 0: return made(&s, odd, bias - h % 4, h >> 8);              /* alike */
+    case 0: return made(&s, odd, bias - h % 4, h >> 8); /* alike */
     case 1: return k == 0 ? made(&s, false, huge, 1) : k == n - 1 ? made(&s, true, huge, 1) : one;
-    case 2: return made(&s, odd, 0, h >> 8);                         /* denormals */
+    case 2: return made(&s, odd, 0, h >> 8); /* denormals */
     case 3: return k == n - 1 ? made(&s, true, all, all) : made(&s, false, all, all); /* overflow */
     case 4: return k == 0 ? made(&s, false, all, all) : made(&s, k % 2, all, all); /* on the way */
     case 5: return k == (int)(i / SUMS_KINDS) % n ? s.infinity : made(&s, odd, bias, h);
     case 6: return k == 0 ? s.infinity : k == n - 1 ? s.infinity | sign : one;
     case 7: return k == n / 2 ? s.infinity | 1 | (odd ? sign : 0) : one; /* a NaN */
-    case 8: return sign;                                             /* -0, all of them */
+    case 8: return sign;                                                 /* -0, all of them */
     case 9: return k == 0 ? 0 : sign;
-    case 10: return made(&s, odd, h >> 8 & 2047, h >> 20);           /* any finite number */
+    case 10: return made(&s, odd, h >> 8 & 2047, h >> 20); /* any finite number */
     case 11: return k == 0 ? one : made(&s, false, bias - (uint64_t)s.precision, k == 1); /* ties */
-    case 12: return k % 2 ? made(&s, true, bias, 7 * i) : made(&s, false, bias, 7 * i); /* to 0 */
+    case 12: return k % 2 ? made(&s, true, bias, 7 * i) : made(&s, false, bias, 7 * i);   /* to 0 */
     default: return made(&s, odd, bias + h % 8, (h >> 8) << (s.precision - 4)); /* few bits */
   }
 }

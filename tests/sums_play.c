@@ -24,7 +24,7 @@ typedef struct job { /* of one call */
   int turn; /* rank r has the numbers of (r + turn) mod P */
 } job;
 
-static const tutti_type types[] = {TUTTI_FP16,  TUTTI_BF16,          TUTTI_FLOAT,
+static const tutti_type types[] = {TUTTI_FP16,   TUTTI_BF16,          TUTTI_FLOAT,
                                    TUTTI_DOUBLE, TUTTI_COMPLEX_FLOAT, TUTTI_COMPLEX_DOUBLE};
 enum { TYPES = sizeof types / sizeof *types };
 
@@ -112,7 +112,7 @@ static bool one_plan(tutti_comm *c, room *m, const char *name, int a, tutti_op s
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   bool well = fine(tutti_comm_set_algo(c, name), name) &&
               fine(tutti_comm_set_slices(c, slices[a % 3]), "slices");
-  for (int t = 0; t < TYPES && well; t++) {
+  for (int t = 0; t < TYPES; t++) {
     const int op = (a + t) % OPS;
     /* what is not scaled may stand on any rank */
     job j = make_job(t, REALS, op, P, op == SCALED ? 0 : a);
@@ -120,8 +120,9 @@ static bool one_plan(tutti_comm *c, room *m, const char *name, int a, tutti_op s
     void *src = (a + t) % 2 ? m->got : m->x;
     if (a % 5 == 4) j.reals = j.each; /* a short one */
     fill(&j, rank, P, src);
-    well = fine(tutti_allreduce(c, src, m->got, j.reals / j.each, j.type, ops[op]), name) &&
-           same(&j, m->got, m->want[t][op], name, c);
+    /* whoever gets something wrong goes on, for the others would wait for ever */
+    well &= fine(tutti_allreduce(c, src, m->got, j.reals / j.each, j.type, ops[op]), name) &&
+            same(&j, m->got, m->want[t][op], name, c);
   }
   return well;
 }
@@ -139,7 +140,7 @@ bool sums_by_all_plans(tutti_comm *c) {
       expect(&j, P, P, m->want[t][op]);
     }
   if (n == 0) well = fine(TUTTI_ERR_STATE, "no names");
-  for (int a = 0; a < n && well; a++) well = one_plan(c, m, m->names[a], a, scaled);
+  for (int a = 0; a < n; a++) well &= one_plan(c, m, m->names[a], a, scaled);
   tutti_comm_set_algo(c, NULL);
   tutti_op_free(scaled);
   free(m);
@@ -159,13 +160,14 @@ static bool prefixes(tutti_comm *c, call_room *m, int t) {
   fill(&j, rank, P, m->x);
   memset(m->got, 7, bytes_of(&j));
   expect(&j, rank + 1, P, m->want);
-  bool well = fine(tutti_scan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "scan") &&
-              same(&j, m->got, m->want, "scan", c);
+  const bool well =
+      fine(tutti_scan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "scan") &&
+      same(&j, m->got, m->want, "scan", c);
   expect(&j, rank, P, m->want);
   memset(m->got, 7, bytes_of(&j));
   if (rank == 0) memset(m->want, 7, bytes_of(&j)); /* it is left alone there */
-  return well && fine(tutti_exscan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "exscan") &&
-         same(&j, m->got, m->want, "exscan", c);
+  return fine(tutti_exscan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "exscan") &&
+         same(&j, m->got, m->want, "exscan", c) && well;
 }
 
 static bool to_root(tutti_comm *c, call_room *m, int t) {
@@ -222,22 +224,27 @@ static bool listed(tutti_comm *c, call_room *m, int t) {
   float half = 0.5f, halves = 0;
   bool well =
       fine(tutti_allreduce_many_init(c, N, srcs, dsts, counts, j.type, TUTTI_SUM, &list), "list");
+  bool right = true;
   for (int again = 0; again < 3 && well; again++) {
     memset(m->got, 3, bytes_of(&j));
     j.turn = again;
     fill(&j, rank, P, m->x);
-    well = fine(tutti_allreduce_start(c, &half, &halves, 1, TUTTI_FLOAT, TUTTI_SUM, &before), "1") &&
-           fine(tutti_request_start(list), "2") &&
-           fine(tutti_allreduce_start(c, &ones, &ranks, 1, TUTTI_INT32, TUTTI_SUM, &between), "3");
-    if (again == 1) well = well && fine(tutti_request_wait(&between), "between");
+    well =
+        fine(tutti_allreduce_start(c, &half, &halves, 1, TUTTI_FLOAT, TUTTI_SUM, &before), "1") &&
+        fine(tutti_request_start(list), "2") &&
+        fine(tutti_allreduce_start(c, &ones, &ranks, 1, TUTTI_INT32, TUTTI_SUM, &between), "3");
+    if (!well) return false;
+    if (again == 1) well &= fine(tutti_request_wait(&between), "between");
     int done = 0;
     while (well && again == 2 && !done) well = fine(tutti_request_test(&list, &done), "test");
     well = well && fine(tutti_request_wait(&list), "wait") &&
-           same(&j, m->got, m->want, "a list, persistent", c) &&
-           fine(tutti_request_wait(&between), "between") && fine(tutti_request_wait(&before), "before");
+           fine(tutti_request_wait(&between), "between") &&
+           fine(tutti_request_wait(&before), "before");
+    if (!well) return false;
+    right &= same(&j, m->got, m->want, "a list, persistent", c);
     if (well && (ranks != P || halves != 0.5f * (float)P)) well = fine(TUTTI_ERR_STATE, "others");
   }
-  return well && fine(tutti_request_free(&list), "free");
+  return well && fine(tutti_request_free(&list), "free") && right;
 }
 
 /* Many at once, completed in another order; and nothing at all. */
@@ -254,10 +261,10 @@ static bool at_once(tutti_comm *c, call_room *m, int t) {
     well &= fine(tutti_allreduce_start(c, m->x, (char *)m->got + (size_t)i * n, count, j.type,
                                        TUTTI_AVG, &r[i]),
                  "start");
-  for (int i = N - 1; i >= 0 && well; i--)
-    well = fine(tutti_request_wait(&r[i]), "wait") &&
-           same(&j, (char *)m->got + (size_t)i * n, m->want, "many at once", c);
-  return well && fine(tutti_allreduce(c, NULL, NULL, 0, j.type, TUTTI_SUM), "nothing");
+  for (int i = N - 1; i >= 0; i--)
+    well &= fine(tutti_request_wait(&r[i]), "wait") &&
+            same(&j, (char *)m->got + (size_t)i * n, m->want, "many at once", c);
+  return fine(tutti_allreduce(c, NULL, NULL, 0, j.type, TUTTI_SUM), "nothing") && well;
 }
 
 /* The last ranks bring nothing, and sum. */
@@ -271,16 +278,22 @@ static bool helped(tutti_comm *c, call_room *m, int t) {
   fill(&j, rank, P, m->x);
   const tutti_status status = tutti_allreduce(c, helps ? NULL : m->x, helps ? NULL : m->got,
                                               j.reals / j.each, j.type, TUTTI_AVG);
-  return fine(status, "helped") && (helps || same(&j, m->got, m->want, "helped", c)) &&
-         fine(tutti_comm_set_helpers(c, 0), "no helpers");
+  const bool well = fine(status, "helped") && (helps || same(&j, m->got, m->want, "helped", c));
+  return fine(tutti_comm_set_helpers(c, 0), "no helpers") && well;
 }
 
 bool sums_by_all_calls(tutti_comm *c) {
   call_room *m = malloc(sizeof *m);
   bool well = m != NULL;
-  for (int t = 0; t < TYPES && well; t++)
-    well = prefixes(c, m, t) && to_root(c, m, t) && scattered(c, m, t, false) &&
-           scattered(c, m, t, true) && listed(c, m, t) && at_once(c, m, t) && helped(c, m, t);
+  for (int t = 0; m && t < TYPES; t++) {
+    well &= prefixes(c, m, t);
+    well &= to_root(c, m, t);
+    well &= scattered(c, m, t, false);
+    well &= scattered(c, m, t, true);
+    well &= listed(c, m, t);
+    well &= at_once(c, m, t);
+    well &= helped(c, m, t);
+  }
   free(m);
   return well;
 }
@@ -289,7 +302,8 @@ bool sums_by_all_calls(tutti_comm *c) {
 
 bool sums_in_windows(tutti_comm *c) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
-  const job j = {.type = TUTTI_DOUBLE, .real = TUTTI_DOUBLE, .each = 1, .reals = 1 << 17, .have = P};
+  const job j = {
+      .type = TUTTI_DOUBLE, .real = TUTTI_DOUBLE, .each = 1, .reals = 1 << 17, .have = P};
   job period = j;
   double *x = malloc(bytes_of(&j)), *want = malloc(bytes_of(&j));
   period.reals = SUMS_KINDS * 9;
@@ -328,7 +342,8 @@ uint64_t sums_fingerprint(tutti_comm *c) {
         for (size_t i = 0; x && i < n / tutti_type_size(real); i++)
           sums_put(real, x, i, sums_number(real, SUMS_KINDS * i + (i % 2 ? 13 : 0), rank, 99));
         if (rank == (int)(count % 3)) usleep((useconds_t)((size_t)getpid() * 7919 % 500));
-        if (!x || tutti_allreduce(c, x, x, count, types[t], t % 2 ? TUTTI_AVG : TUTTI_SUM)) return 0;
+        if (!x || tutti_allreduce(c, x, x, count, types[t], t % 2 ? TUTTI_AVG : TUTTI_SUM))
+          return 0;
         h = mix_in(h, x, n);
         if (memory)
           tutti_mem_free(c, x);

@@ -122,7 +122,7 @@ static void sizes_are_as_said(void **state) {
   assert_true(tt_exact_words(&all, tt_exact_width(TT_EXACT_RANKS - 1)) <= TT_EXACT_WORDS);
   assert_int_equal(all.top, 2098);
   assert_int_equal(all.low, 0);
-  const double few[] = {3, 1024, 0, -0.25}; /* bits that nobody has take no room */
+  const double few[] = {2, 1024, 0, -0.25}; /* bits that nobody has take no room */
   const tt_breadth b = tt_exact_measure(TUTTI_DOUBLE, few, 4);
   assert_int_equal(b.top + b.low, 13);
   assert_int_equal(tt_exact_usual(TUTTI_FLOAT, 60), 1);
@@ -179,6 +179,28 @@ static void in_windows(void **state) {
   play(*(int *)*state, sums_in_windows, TUTTI_CONTRACT_EXACT);
 }
 
+/* Ranks that call something else hear who called what: as they called it. */
+static bool other_counts(tutti_comm *c) {
+  float x[4] = {1, 2, 3, 4};
+  const size_t count = 3 + (size_t)tutti_comm_rank(c);
+  const tutti_status status = tutti_allreduce(c, x, x, count, TUTTI_FLOAT, TUTTI_SUM);
+  return status == TUTTI_ERR_MISMATCH && strstr(tutti_error(), "allreduce of 3 float, sum") &&
+         strstr(tutti_error(), "allreduce of 4 float, sum");
+}
+
+/* So do ranks whose contracts differ. */
+static bool other_contracts(tutti_comm *c) {
+  float x[4] = {1, 2, 3, 4};
+  if (tutti_comm_rank(c)) tutti_comm_set_contract(c, TUTTI_CONTRACT_SAME);
+  return tutti_allreduce(c, x, x, 4, TUTTI_FLOAT, TUTTI_SUM) == TUTTI_ERR_MISMATCH;
+}
+
+static void mismatches(void **state) {
+  (void)state;
+  play(2, other_counts, TUTTI_CONTRACT_EXACT);
+  play(2, other_contracts, TUTTI_CONTRACT_EXACT);
+}
+
 /* ---- what is refused, and what is said ---- */
 
 static void user_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
@@ -209,8 +231,8 @@ static void refusals(void **state) {
   assert_int_equal(tutti_allreduce(c, &x, &x, 1, TUTTI_DOUBLE, TUTTI_MAX), TUTTI_OK);
   assert_int_equal(tutti_allreduce(c, &x, &x, 1, (tutti_type)99, TUTTI_SUM), TUTTI_ERR_TYPE);
   assert_int_equal(tutti_allreduce(c, NULL, &x, 1, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG);
-  assert_int_equal(tutti_comm_plan(c, TUTTI_ALLREDUCE, 99, TUTTI_FLOAT, TUTTI_SUM, plan, sizeof plan),
-                   TUTTI_OK);
+  assert_int_equal(
+      tutti_comm_plan(c, TUTTI_ALLREDUCE, 99, TUTTI_FLOAT, TUTTI_SUM, plan, sizeof plan), TUTTI_OK);
   assert_int_equal(strncmp(plan, "exact, ", 7), 0);
   assert_int_equal(tutti_comm_explain(c, TUTTI_ALLREDUCE, 100, TUTTI_DOUBLE, TUTTI_SUM, 0, &text),
                    TUTTI_OK);
@@ -230,7 +252,8 @@ static void the_environment_sets_it(void **state) {
     setenv("TUTTI_CONTRACT", words[i], 1);
     assert_int_equal(tutti_comm_from_threads(1, &c), TUTTI_OK);
     assert_int_equal(
-        tutti_comm_plan(c, TUTTI_ALLREDUCE, 9, TUTTI_FLOAT, TUTTI_AVG, plan, sizeof plan), TUTTI_OK);
+        tutti_comm_plan(c, TUTTI_ALLREDUCE, 9, TUTTI_FLOAT, TUTTI_AVG, plan, sizeof plan),
+        TUTTI_OK);
     assert_int_equal(strncmp(plan, "exact", 5) == 0, i == 3);
     assert_int_equal(tutti_comm_free(c), TUTTI_OK);
   }
@@ -244,8 +267,8 @@ int main(void) {
   static int P[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   alarm(cover_all() ? 3600 : 230);
 #define ON(test, i) cmocka_unit_test_prestate(test, &P[i])
-#define ON_ALL(test)                                                                            \
-  ON(test, 0), ON(test, 1), ON(test, 2), ON(test, 3), ON(test, 4), ON(test, 5), ON(test, 6),    \
+#define ON_ALL(test)                                                                         \
+  ON(test, 0), ON(test, 1), ON(test, 2), ON(test, 3), ON(test, 4), ON(test, 5), ON(test, 6), \
       ON(test, 7), ON(test, 8)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_reference_is_right),
@@ -256,6 +279,7 @@ int main(void) {
       ON(in_windows, 0),
       ON(in_windows, 2),
       ON(in_windows, 3),
+      cmocka_unit_test(mismatches),
       cmocka_unit_test(refusals),
       cmocka_unit_test(the_environment_sets_it),
   };

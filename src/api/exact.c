@@ -191,8 +191,8 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
   if (x && owned) {
     x->said.also = hash_of(c, add_owned(comm, c, x));
   } else if (x) {
-    x->stretch[0] = (stretch){helps ? NULL : c->src, helps || !gets ? NULL : c->dst,
-                              c->count * x->each};
+    x->stretch[0] =
+        (stretch){helps ? NULL : c->src, helps || !gets ? NULL : c->dst, c->count * x->each};
     x->said.also = hash_of(c, 0);
   }
   return finish(comm, function, x, whole);

@@ -25,12 +25,12 @@ static const format fp16 = {2, 11, 0x7c00}, bf16 = {2, 8, 0x7f80}, f32 = {4, 24,
                     f64 = {8, 53, 0x7ff0000000000000};
 
 /* `call` sees f, a constant. */
-#define BY_FORMAT(real, call)        \
-  switch (real) {                    \
-    case TUTTI_FP16: call(fp16);     \
-    case TUTTI_BF16: call(bf16);     \
-    case TUTTI_FLOAT: call(f32);     \
-    default: call(f64);              \
+#define BY_FORMAT(real, call)    \
+  switch (real) {                \
+    case TUTTI_FP16: call(fp16); \
+    case TUTTI_BF16: call(bf16); \
+    case TUTTI_FLOAT: call(f32); \
+    default: call(f64);          \
   }
 
 tutti_type tt_real_of(tutti_type type, size_t *each) {
@@ -122,7 +122,7 @@ INLINE tt_breadth measure(format f, const void *x, size_t n) {
   b.top = (int16_t)(above + 64 - __builtin_clzll(m));
   const int below = split(f, s.least + 1, &m);
   /* no fraction has a lower bit than all of them together */
-  b.low = (int16_t)-(below + __builtin_ctzll(s.any | (uint64_t)1 << (f.precision - 1)));
+  b.low = (int16_t) - (below + __builtin_ctzll(s.any | (uint64_t)1 << (f.precision - 1)));
   return b;
 }
 
@@ -144,7 +144,8 @@ size_t tt_exact_words(const tt_breadth *b, int width) {
 }
 
 size_t tt_exact_usual(tutti_type real, int width) {
-#define BITS(f) return (size_t)((int)tt_min((size_t)(f).precision + 32, 2100) + width - 1) / (size_t)width
+#define BITS(f) \
+  return (size_t)((int)tt_min((size_t)(f).precision + 32, 2100) + width - 1) / (size_t)width
   BY_FORMAT(real, BITS)
 }
 
@@ -196,7 +197,8 @@ INLINE void spread_all(format f, const tt_breadth *b, int width, const void *x, 
     const uint64_t u = load(f, x, i), a = u & (sign_of(f) - 1);
     uint64_t m;
     const int e = split(f, a, &m);
-    if (k) spread_one(a < f.infinity ? m : 0, a && a < f.infinity ? e + b->low : 0, width, k, f, u, to);
+    if (k)
+      spread_one(a < f.infinity ? m : 0, a && a < f.infinity ? e + b->low : 0, width, k, f, u, to);
     if (stride > k) to[k] = rare_word(f, u);
   }
 }
@@ -213,8 +215,8 @@ INLINE void spread(format f, const tt_breadth *b, int width, const void *x, size
 
 void tt_exact_spread(tutti_type real, const tt_breadth *b, int width, const void *x, size_t n,
                      int64_t *words) {
-#define SPREAD(f)                       \
-  spread(f, b, width, x, n, words);     \
+#define SPREAD(f)                   \
+  spread(f, b, width, x, n, words); \
   break
   BY_FORMAT(real, SPREAD)
 }
@@ -354,10 +356,10 @@ INLINE void round_some(format f, const tt_breadth *b, int width, const int64_t *
     round_all(f, b, width, words, n, k, summands, ranks, dst);
 }
 
-void tt_exact_round(tutti_type real, const tt_breadth *b, int width, const int64_t *words,
-                    size_t n, int summands, int ranks, void *dst) {
-#define ROUND(f)                                              \
-  round_some(f, b, width, words, n, summands, ranks, dst);    \
+void tt_exact_round(tutti_type real, const tt_breadth *b, int width, const int64_t *words, size_t n,
+                    int summands, int ranks, void *dst) {
+#define ROUND(f)                                           \
+  round_some(f, b, width, words, n, summands, ranks, dst); \
   break
   BY_FORMAT(real, ROUND)
 }

@@ -20,9 +20,9 @@
 #include "core.h"
 
 enum {
-  TT_BLOCK = 256,         /* reals that share their lowest and highest bit */
+  TT_BLOCK = 256,           /* reals that share their lowest and highest bit */
   TT_EXACT_RANKS = 1 << 21, /* fewer ranks than that */
-  TT_EXACT_WORDS = 52     /* of a real, at most */
+  TT_EXACT_WORDS = 52       /* of a real, at most */
 };
 
 /* What a block needs, in bits above the lowest of its type's denormals. All ranks need the
@@ -53,7 +53,7 @@ size_t tt_exact_usual(tutti_type real, int width);
 void tt_exact_spread(tutti_type real, const tt_breadth *b, int width, const void *x, size_t n,
                      int64_t *words);
 /* The sums of so many summands, divided by so many ranks (1: not), and rounded. */
-void tt_exact_round(tutti_type real, const tt_breadth *b, int width, const int64_t *words,
-                    size_t n, int summands, int ranks, void *dst);
+void tt_exact_round(tutti_type real, const tt_breadth *b, int width, const int64_t *words, size_t n,
+                    int summands, int ranks, void *dst);
 
 #endif
