@@ -16,6 +16,11 @@ job plan price all -P 127 --size 9KB --net $cluster --type int32
 ok "price: and runs for integers" all "status 0" "has '^\* generalized\(r=3\)'"
 job plan price all -P 127 --size 9KB --net $cluster --contract any
 ok "price: or where ranks may differ" all "status 0" "has '^\* generalized\(r=3\)'"
+job explain -P 127 --size 9KB --net $cluster --contract exact
+ok "explain: exact sums are of integers, by any plan" all "status 0" \
+  "has '^Exact: a float of 4 bytes becomes integers of 8'" "has '^allreduce of 18 KiB on 127 ranks: generalized'"
+job explain -P 127 --size 9KB --net $cluster --contract exact --op prod
+ok "explain: there are no exact products" all "! status 0" "grep -q 'no products of float' $work/err"
 job plan price ring -P 100 --size 1MiB --net alpha=0,beta=1GB/s,gamma=0
 ok "price: one plan, by a short name" all "status 0" "has '^\* fold\(ring\) +2.0[78] ms +198 +198 '"
 job plan price 'fold(group=5x2,inner)' -P 10 --size 1k --net $cluster

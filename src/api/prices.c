@@ -33,6 +33,11 @@ static tutti_status check(const tutti_question *q, tutti_prices **prices) {
   if (tt_coll_reduces(q->coll) && !tutti_type_has_op(q->type, q->op))
     return tt_fail(TUTTI_ERR_OP, "tutti_prices_make: type %s has no op %s",
                    tutti_type_name(q->type), tutti_op_name(q->op));
+  if (q->contract == TUTTI_CONTRACT_EXACT && tt_coll_reduces(q->coll) && q->op == TUTTI_PROD &&
+      tt_op_rounds(q->type, q->op))
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "tutti_prices_make: the contract 'exact' has no products of %s",
+                   tutti_type_name(q->type));
   if (!(q->crowd >= 0 && q->crowd < 1e6))
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %g ranks per core", q->crowd);
   if (q->topo && strlen(q->topo) >= TT_NAME)
