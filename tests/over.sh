@@ -46,6 +46,8 @@ open_mpi() {
   over ompi 2 $apart mpi_beside funneled
   over ompi 3 $apart mp_scenes
   over ompi 4 0,1 mp_scenes
+  over ompi 3 $apart mp_exact
+  over ompi 4 0,1,1 mp_exact
   for nodes in - $apart 0,0,1; do over ompi 3 "$nodes" mpi_wrong; done
   over ompi 1 - mpi_wrong
 }
@@ -55,6 +57,7 @@ mpich() {
   for nodes in - $apart; do
     over mpich 2 "$nodes" mp_cover
     over mpich 2 "$nodes" mp_scenes
+    over mpich 2 "$nodes" mp_exact
     over mpich 2 "$nodes" mpi_beside multiple
     over mpich 2 "$nodes" mpi_wrong
   done
