@@ -55,8 +55,9 @@ def tree():
 
 
 def large():
-    # integers: for floats every rank would have the plans proven, for most of a second
-    yield True, "flat", "sync", LARGE, "tutti", "int32", SIZES[:3], {"limit": 1800, "memory": []}
+    # by name: each of the ranks would make the choice, for most of a second
+    for plan in ("generalized(latency)", "fold(halving)"):
+        yield True, "flat", "sync", LARGE, "tutti:" + plan, "int32", SIZES[:3], {"limit": 1800, "memory": []}
     for what in ("rdb", "rab_rdb", "lr"):
         yield True, "flat", "sync", LARGE, what, "float", SIZES[:3], {"limit": 300}
 
