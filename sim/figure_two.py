@@ -203,8 +203,8 @@ def figure_6(prices, table, few):
                 3,
             )
     for scheme in COLOURS:
-        ran = {g: simulated(table, "002 nvlink", g, plans(GPUS[g])[scheme] + "@1") for g in SIMULATED_GPUS}
-        points = [(g, 1e3 * t[-1][1] + JITTER) for g, t in ran.items() if t]
+        ran = {g: dict(simulated(table, "002 nvlink", g, plans(GPUS[g])[scheme] + "@1")) for g in SIMULATED_GPUS}
+        points = [(g, 1e3 * t[size] + JITTER) for g, t in ran.items() if size in t]
         left.points("simulated" if scheme == "BLC" else "", points, COLOURS[scheme])
     left.star("paper: 31.0", 192, STATED["BLC"])
     left.star("paper: 58.0", 192, STATED["GLOO"])
