@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collective.h"
+#include "tracing.h"
 #include "topo.h"
 
 enum { LAYOUT = 1 };
@@ -81,6 +82,7 @@ static tutti_status make(tt_heap *heap, int rank, const uint64_t *rooms, tutti_c
   memcpy(&machine, tt_heap_head(segment, 0)->figures, sizeof machine);
   tutti_status status = tt_comm_stand(comm, NULL, rooms);
   if (!status) status = tt_comm_settle(comm, &machine);
+  if (!status) tt_trace_root(comm, NULL, tt_heap_head(segment, 0)->cookie, 0, 0);
   if (status)
     tt_comm_destroy(comm);
   else
@@ -185,6 +187,7 @@ tutti_status tutti_finalize(void) {
   pthread_mutex_unlock(&tt_process.lock);
   tt_thread_end();
   tt_comm_destroy(base);
+  tt_trace_end();
   free(tt_process.user_ops);
   tt_process.user_ops = NULL;
   atomic_store(&tt_process.finalized, 1);

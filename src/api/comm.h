@@ -133,6 +133,7 @@ struct tutti_comm {
   uint32_t warned; /* collectives whose forced algorithm was refused */
   tutti_status broken;
   char why[TT_WHY];
+  tt_trace *trace;    /* NULL: nobody wants to know (tracing.h) */
   tt_mail *mail;      /* NULL until there is a message */
   uint8_t token[1];   /* what barriers exchange */
   char *windows;      /* a window per place, for what is packed; NULL until there is any */

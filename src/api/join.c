@@ -16,6 +16,7 @@
 #include "collective.h"
 #include "sites.h"
 #include "topo.h"
+#include "tracing.h"
 
 /* What a rank says of itself. */
 typedef struct member {
@@ -182,6 +183,7 @@ typedef struct common {
   tt_machine machine;
   int32_t status;       /* not TUTTI_OK: the text is the sentence */
   uint32_t nodes, topo; /* lengths of texts, with their ends; 0: there is none */
+  char trace[256];      /* the path of a trace, or "" */
   char topo_name[180];  /* what sentences call the topology */
   char *text;
 } common;
@@ -199,7 +201,8 @@ static tutti_status broadcast(tutti_comm *comm, void *bytes, size_t n) {
 /* On the first rank. */
 static void read_common(common *c) {
   tt_machine_here(&c->machine);
-  const char *nodes = tt_env("TUTTI_NODES");
+  const char *nodes = tt_env("TUTTI_NODES"), *trace = tt_env("TUTTI_TRACE");
+  if (trace) snprintf(c->trace, sizeof c->trace, "%s", trace);
   const char *value = tt_env("TUTTI_TOPO");
   char *topo = NULL;
   if (value) c->status = tt_topology_read(value, &topo, c->topo_name, sizeof c->topo_name);
@@ -289,6 +292,7 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   }
   if (!status) status = tt_comm_settle(comm, &c.machine);
   if (!status) status = tt_comm_seat(comm, &seats);
+  if (!status) status = tt_trace_join(comm, c.trace, all[comm->rank].kernel == all[0].kernel);
   free(seats.order);
   free(seats.node_of);
   free(c.text);

@@ -49,8 +49,10 @@ static tutti_status finish(tutti_comm *comm, const char *function, const tt_parc
                      "would wait for ever",
                      function);
   if (!status) {
+    tt_trace_in(comm->trace, true);
     tt_request_issue(&r);
     status = tt_request_finish(&r);
+    tt_trace_out(comm->trace, TT_EVENT_MAIL);
   }
   tt_comm_leave(comm);
   return status;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "exact.h"
+#include "tracing.h"
 
 /* ---- starting ---- */
 
@@ -41,6 +42,7 @@ static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const 
                             table ? table[comm->ranks] : said->count};
   comm->wire->ops->record(comm->wire, &record, comm->oldest);
   place->begun = true;
+  place->operation.trace = tt_trace_begin(comm, call, plan);
   tt_operation_begin(&place->operation, comm->wire, &plan->how, call, stamp, comm->oldest);
 }
 
@@ -204,6 +206,7 @@ static bool drive_operations(tutti_comm *comm) {
     } else if (tt_operation_done(&place->operation)) {
       tutti_request *r = place->by;
       place->by = NULL;
+      if (place->operation.trace) tt_trace_over(comm->trace, seq);
       complete(comm, r, TUTTI_OK);
     }
   }

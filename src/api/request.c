@@ -40,6 +40,8 @@ static tutti_status finish_exact(tutti_comm *comm, const char *function, const t
 tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call) {
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
+  tt_trace *trace = call->everyone ? NULL : comm->trace;
+  if (trace) tt_trace_call(trace);
   bool in_place;
   const tt_plan *plan = comm->last_plan;
   if (tt_exact_concerns(comm, call)) {
@@ -61,6 +63,7 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
     tt_request_issue(&r);
     status = tt_request_finish(&r);
   }
+  tt_trace_out(trace, TT_EVENT_CALL);
   tt_comm_leave(comm);
   return status;
 }
@@ -71,6 +74,7 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
   *request = NULL;
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
+  tt_trace_in(comm->trace, false);
   tutti_request *r = NULL;
   status = get_ready(comm, function, what, &r);
   if (!status) {
@@ -83,6 +87,7 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
     }
     *request = r;
   }
+  tt_trace_out(persistent || status ? NULL : comm->trace, TT_EVENT_START);
   tt_comm_leave(comm);
   return status;
 }
@@ -101,6 +106,7 @@ tutti_status tutti_request_start(tutti_request *r) {
   if (!r) return tt_fail(TUTTI_ERR_ARG, "tutti_request_start: request is NULL");
   tutti_status status = tt_comm_enter(r->comm, "tutti_request_start");
   if (status) return status;
+  tt_trace_in(r->comm->trace, false);
   if (r->state != TT_IDLE || !r->persistent) {
     status = tt_fail(TUTTI_ERR_STATE, "tutti_request_start: the request is %s",
                      r->persistent ? "running; wait for it first" : "not persistent");
@@ -108,6 +114,7 @@ tutti_status tutti_request_start(tutti_request *r) {
     tt_comm_list(r->comm, true);
     tt_request_issue(r);
     tt_progress(r->comm);
+    tt_trace_out(r->comm->trace, TT_EVENT_START);
   }
   tt_comm_leave(r->comm);
   return status;
@@ -156,7 +163,9 @@ tutti_status tutti_request_wait(tutti_request **request) {
                    "it: it would wait for ever",
                    comm->rank, r->message.sends ? "sends to" : "receives from");
   }
+  tt_trace_in(comm->trace, true);
   if (r->state == TT_QUEUED || r->state == TT_RUNNING) tt_request_finish(r);
+  tt_trace_out(comm->trace, TT_EVENT_WAITS);
   if (r->state == TT_COMPLETE) status = settle(request);
   tt_comm_leave(comm);
   return status;
@@ -172,7 +181,9 @@ tutti_status tutti_request_test(tutti_request **request, int *done) {
   if (!r || r->state == TT_IDLE) return TUTTI_OK;
   if ((status = enter(r, "tutti_request_test"))) return status;
   tutti_comm *comm = r->comm;
+  tt_trace_in(comm->trace, false);
   if (r->state != TT_COMPLETE) tt_progress_polled(comm);
+  tt_trace_out(comm->trace, TT_EVENT_TEST);
   if (r->state == TT_COMPLETE)
     status = settle(request);
   else

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collective.h"
+#include "tracing.h"
 
 typedef struct wish {
   int64_t color, key;
@@ -108,6 +109,7 @@ static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out)
     net = NULL;
     if (!status) status = tt_comm_settle(comm, &old->setting.machine);
     if (!status) status = tt_comm_seat(comm, NULL);
+    if (!status) tt_trace_child(comm, old, color);
   } else if (comm && room != NO_ROOM && room) {
     tt_shm_room_free(comm->heap, room);
   }

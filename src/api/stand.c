@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "tracing.h"
 
 tutti_comm *tt_comm_new(int rank, int ranks) {
   tutti_comm *comm = calloc(1, sizeof *comm);
@@ -190,6 +190,7 @@ tutti_status tt_comm_seat(tutti_comm *comm, const tt_seats *seats) {
 
 void tt_comm_destroy(tutti_comm *comm) {
   if (!comm) return;
+  tt_trace_close(comm);
   release(comm);
   tt_plans_drop(comm);
   tt_mail_free(comm->mail);

@@ -4,9 +4,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 tt_process_context tt_process = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                                 .work = PTHREAD_COND_INITIALIZER};
+                                 .work = PTHREAD_COND_INITIALIZER,
+                                 .trace_lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Before that no rank of this job can have written a file. */
+static void __attribute__((constructor)) at_load(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  tt_process.loaded_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
 
 static void in_child(void) {
   atomic_store(&tt_process.forked, 1);

@@ -25,6 +25,11 @@ typedef struct tt_process_context {
   bool has_thread, thread_ends;
   void *(*take)(size_t bytes); /* scratch; NULL: aligned_alloc and free */
   void (*give)(void *memory);
+  pthread_mutex_t trace_lock; /* of the next two; may be taken inside `lock` */
+  struct tt_trace *traces; /* of communicators that were not freed, linked (tracing.c) */
+  char *trace_path;        /* NULL: nothing is traced */
+  atomic_int trace_lanes, trace_warned;
+  uint64_t loaded_us; /* when the library was loaded, on the wall clock */
 } tt_process_context;
 
 extern tt_process_context tt_process;

@@ -20,7 +20,7 @@
 #include "engine.h"
 
 enum {
-  CHUNK = 8 << 10,     /* bytes that are summed at once, and copied while they are in L1 */
+  CHUNK = 8 << 10,      /* bytes that are summed at once, and copied while they are in L1 */
   TOGETHER = 256 << 10, /* bytes that are taken together where nothing goes through an arena */
   MOST = 1 << 20        /* bytes moved by one call of progress, about */
 };
@@ -128,7 +128,8 @@ static bool all_told(tt_operation *o, tt_tally tally, uint32_t target) {
   }
   int *next = &o->pieces.seen[tally].next;
   for (; *next < w->ranks; ++*next)
-    if (*next != w->rank && (int32_t)(w->ops->told(w, *next, tally) - target) < 0) return false;
+    if (*next != w->rank && (int32_t)(w->ops->told(w, *next, tally) - target) < 0)
+      return tt_trace_missed(o->trace, *next);
   return true;
 }
 
@@ -261,7 +262,8 @@ static bool try_get(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_GOT];
   const tt_tally before = owned(o) ? TT_SUM : TT_PUT;
   if (!done_before(o, before, k)) return false;
-  if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + end_of(o, k)) : !all_put(o, k)) return false;
+  if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + end_of(o, k)) : !all_put(o, k))
+    return false;
   if (!o->wire->ops->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
   o->wire->ops->leave(o->wire);
@@ -271,12 +273,39 @@ static bool try_get(tt_operation *o) {
 
 /* ---- the loop ---- */
 
+/* The schedule's step that puts, sums, shows the sum or gets. */
+static uint32_t step_of(const tt_operation *o, tt_tally what) {
+  if (o->pieces.shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
+  return what == TT_PUT ? 0 : what == TT_SUM || !owned(o) ? 1 : 3;
+}
+
+/* Bytes that are moved or summed to be so far with the pieces taken together with piece k. */
+static size_t work_of(const tt_operation *o, tt_tally what, uint32_t k) {
+  const bool lent = !from_arena(o, &o->pieces.mine) && !o->reducer.times;
+  const extent piece = piece_at(o, k), own = block_of(o, k, o->wire->rank);
+  const size_t all = piece.to - piece.from, mine = own.to - own.from;
+  if (what == TT_PUT) return lent ? 0 : owned(o) && !o->reducer.times ? all - mine : all;
+  return what == TT_SUM ? mine : !owned(o) ? all : o->pieces.given ? 0 : all - mine;
+}
+
+/* A part, written down if somebody wants to know. */
+static bool traced(tt_operation *o, tt_tally what, bool (*part)(tt_operation *)) {
+  if (__builtin_expect(!o->trace, 1)) return part(o);
+  const uint32_t k = o->pieces.done[what];
+  const uint64_t begin = tt_trace_now(o->trace);
+  if (!part(o)) return false;
+  const bool sums = what == TT_SUM || (what == TT_GOT && !owned(o));
+  tt_trace_step(o->trace, sums ? TT_EVENT_REDUCE : TT_EVENT_COPY, begin, o->stamp.seq, -1,
+                work_of(o, what, k), step_of(o, what));
+  return true;
+}
+
 static bool post(tt_operation *o) {
   void *place = o->wire->ops->board_slot(o->wire, o->stamp.seq, sizeof(tt_names));
   if (!place) return false;
   /* if nobody copies, the loop may be another one */
   const bool unsure = o->if_lent != o->pieces.shape && o->pieces.mine.src;
-  if (o->wire->pieces_over == o->pieces.first && !unsure) try_put(o);
+  if (o->wire->pieces_over == o->pieces.first && !unsure) traced(o, TT_PUT, try_put);
   o->pieces.mine.put = o->pieces.done[TT_PUT];
   memcpy(place, &o->pieces.mine, sizeof o->pieces.mine);
   o->wire->ops->post(o->wire, o->stamp, o->oldest);
@@ -327,9 +356,9 @@ static bool progress(tt_operation *o) {
     }
     if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* others are before it */
     for (size_t k = 0; p->done[TT_GOT] < p->count && k * w->piece < MOST; k++) {
-      bool more = try_sum(o);
-      more |= !o->status && try_get(o);
-      more |= !o->status && try_put(o);
+      bool more = traced(o, TT_SUM, try_sum);
+      more |= !o->status && traced(o, TT_GOT, try_get);
+      more |= !o->status && traced(o, TT_PUT, try_put);
       if (o->status) return true;
       if (!more) return moved;
       moved = true;
@@ -352,12 +381,6 @@ static bool show_behind(const tt_operation *o, tt_tally tally, uint32_t target, 
     if (r != w->rank && (int32_t)(w->ops->told(w, r, tally) - target) < 0 && show(ctx, r, step))
       return true;
   return false;
-}
-
-/* The schedule's step that puts, sums, shows the sum or gets. */
-static uint32_t step_of(const tt_operation *o, tt_tally what) {
-  if (o->pieces.shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
-  return what == TT_PUT ? 0 : what == TT_SUM || !owned(o) ? 1 : 3;
 }
 
 static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {

@@ -13,6 +13,7 @@
 
 #include "kernel.h"
 #include "schedule.h"
+#include "trace.h"
 #include "wire.h"
 
 /* ---- shapes (shape.c): schedules that have a loop of their own ---- */
@@ -123,6 +124,7 @@ typedef struct tt_pieces {
 
 struct tt_operation {
   tt_wire *wire;
+  tt_trace *trace; /* where its steps are written down; NULL: nowhere */
   const tt_program *program;
   tt_shape if_lent;
   tt_call call;

@@ -32,7 +32,7 @@ bool tt_posts_are_there(tt_operation *o, size_t n, bool *moved) {
     uint32_t hash = 0;
     if (o->next == w->rank) continue;
     o->posts[o->next] = w->ops->posted(w, o->next, o->stamp.seq, n, &hash);
-    if (!o->posts[o->next]) return false;
+    if (!o->posts[o->next]) return tt_trace_missed(o->trace, o->next);
     *moved = true;
     if (hash != o->stamp.hash) {
       o->status = TUTTI_ERR_MISMATCH; /* the communicator's progress says who called what */
@@ -78,15 +78,30 @@ static bool post(tt_operation *o) {
   return o->posted = true;
 }
 
+static bool sum(tt_operation *o) {
+  o->posts[o->wire->rank] = o->own;
+  tt_reduce(&o->reducer, o->call.dst, o->posts, o->wire->ranks, o->call.count);
+  if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
+  return true;
+}
+
+/* A part, written down if somebody wants to know: step 0 posts, step 1 sums. */
+static bool traced(tt_operation *o, bool (*part)(tt_operation *), uint32_t step) {
+  if (__builtin_expect(!o->trace, 1)) return part(o);
+  const uint64_t begin = tt_trace_now(o->trace);
+  if (!part(o)) return false;
+  tt_trace_step(o->trace, step ? TT_EVENT_REDUCE : TT_EVENT_COPY, begin, o->stamp.seq, -1,
+                bytes_of(o), step);
+  return true;
+}
+
 static bool progress(tt_operation *o) {
   bool moved = false;
   if (o->finished) return false;
   if (o->call.count > 0) {
-    if (!o->posted && !(moved = post(o))) return false;
+    if (!o->posted && !(moved = traced(o, post, 0))) return false;
     if (!tt_posts_are_there(o, bytes_of(o), &moved)) return moved || o->status;
-    o->posts[o->wire->rank] = o->own;
-    tt_reduce(&o->reducer, o->call.dst, o->posts, o->wire->ranks, o->call.count);
-    if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
+    traced(o, sum, 1);
   }
   o->finished = 1;
   return true;

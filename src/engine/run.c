@@ -290,13 +290,67 @@ static bool try_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) 
   }
 }
 
+/* ---- written down ---- */
+
+static uint64_t left_of(const tt_run *r, uint32_t id) {
+  const tt_program *p = r->program;
+  const uint32_t end = p->sched->steps[id].kind == TT_RECV_REDUCE
+                           ? tt_min(p->at[id] + 1, p->at[id + 1])
+                           : p->at[id + 1];
+  uint64_t left = 0;
+  for (uint32_t k = p->at[id]; k < end; k++) left += r->moving[k].left;
+  return left;
+}
+
+/* The first peer of a step that is not ready; -1: all are. */
+static int missing(const tt_run *r, uint32_t id) {
+  const tt_program *p = r->program;
+  for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
+    tt_stamp stamp;
+    const tt_transfer *t = &p->transfers[k];
+    const bool receives = tt_step_receives(&p->sched->steps[id]);
+    if (r->moving[k].over) continue;
+    if (!receives || !r->o->wire->ops->head(r->o->wire, t->peer, r->lane, &stamp)) return t->peer;
+  }
+  return -1;
+}
+
+static tt_event_kind event_of(const tt_step *step) {
+  switch ((tt_kind)step->kind) {
+    case TT_SEND: return TT_EVENT_SEND;
+    case TT_RECV: return TT_EVENT_RECEIVE;
+    case TT_RECV_REDUCE: return TT_EVENT_REDUCE;
+    default: return step->kind == TT_REDUCE ? TT_EVENT_REDUCE : TT_EVENT_COPY;
+  }
+}
+
+/* As try_step, and written down if somebody wants to know. */
+static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) {
+  tt_trace *trace = r->o->trace;
+  if (__builtin_expect(!trace, 1)) return try_step(r, id, ended, status);
+  const tt_program *p = r->program;
+  const tt_step *step = &p->sched->steps[id];
+  const uint64_t begin = tt_trace_now(trace), left = left_of(r, id);
+  const bool moved = try_step(r, id, ended, status);
+  const bool local = tt_step_local(step), one = p->at[id + 1] == p->at[id] + 1;
+  const uint64_t bytes =
+      local ? span_bytes(r, &step->dst, 0, tt_span_size(&step->dst)) : left - left_of(r, id);
+  if (moved)
+    tt_trace_step(trace, event_of(step), begin, r->o->stamp.seq,
+                  one ? p->transfers[p->at[id]].peer : -1, bytes, id);
+  const int peer = *ended ? -1 : missing(r, id);
+  const bool second = !local && step->kind == TT_SEND && trace->awaits >= 0;
+  if (peer >= 0 && !second) tt_trace_missed(trace, peer);
+  return moved;
+}
+
 bool tt_run_progress(tt_run *r, tutti_status *status) {
   const tt_program *p = r->program;
   bool moved = false;
   for (uint32_t i = 0; i < r->nopen && !*status;) {
     uint32_t id = r->open[i];
     bool ended = false;
-    if (try_step(r, id, &ended, status)) moved = true;
+    if (traced_step(r, id, &ended, status)) moved = true;
     if (!ended) {
       i++;
       continue;

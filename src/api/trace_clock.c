@@ -1,0 +1,62 @@
+/* trace_clock.c - by how much the clocks of other machines differ from the first rank's.
+ *
+ * Idea       ranks of one machine read the same clock. The others ask the first rank for its
+ *            time, some rounds each, one rank after the other; the quickest round counts, and
+ *            half of it is how wrong the difference can be.
+ * Cost       ROUNDS round trips per rank on another machine, when a communicator over a
+ *            network is made and a trace is asked for; else nothing.
+ * Source     Cristian, Distributed Computing 3, 1989.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "tracing.h"
+
+enum { ROUNDS = 16 };
+
+typedef struct offer { /* of a rank */
+  uint64_t job;
+  uint8_t far;
+} offer;
+
+static tutti_status ask(tutti_comm *comm, int64_t *offset, int64_t *error) {
+  *error = INT64_MAX;
+  for (int i = 0; i < ROUNDS; i++) {
+    uint64_t theirs = 0;
+    const uint64_t begin = tt_trace_ns();
+    tutti_status status = tutti_send(comm, &theirs, 1, TUTTI_UINT64, 0);
+    if (!status) status = tutti_recv(comm, &theirs, 1, TUTTI_UINT64, 0);
+    if (status) return status;
+    const uint64_t end = tt_trace_ns();
+    if ((int64_t)((end - begin) / 2) >= *error) continue;
+    *error = (int64_t)((end - begin) / 2);
+    *offset = (int64_t)(theirs - (begin + (end - begin) / 2));
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status answer(tutti_comm *comm, int rank) {
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < ROUNDS && !status; i++) {
+    uint64_t mine;
+    status = tutti_recv(comm, &mine, 1, TUTTI_UINT64, rank);
+    mine = tt_trace_ns();
+    if (!status) status = tutti_send(comm, &mine, 1, TUTTI_UINT64, rank);
+  }
+  return status;
+}
+
+tutti_status tt_trace_join(tutti_comm *comm, const char *path, bool near) {
+  if (!path || !*path) return TUTTI_OK;
+  offer *all = malloc((size_t)comm->ranks * sizeof *all);
+  const offer mine = {.job = tt_mix(tt_trace_ns() ^ (uintptr_t)comm), .far = !near};
+  int64_t offset = 0, error = 0;
+  tutti_status status =
+      all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d clocks", comm->ranks);
+  if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
+  if (!status && !near) status = ask(comm, &offset, &error);
+  for (int r = 1; comm->rank == 0 && r < comm->ranks && !status; r++)
+    if (all[r].far) status = answer(comm, r);
+  if (!status) tt_trace_root(comm, path, all[0].job, offset, error);
+  free(all);
+  return status;
+}

@@ -1,0 +1,339 @@
+/* trace_file.c - tapes into a file that chrome://tracing and Perfetto open.
+ *
+ * Idea       one file for all ranks, an event per line. A rank locks it, writes its events
+ *            over the closing bracket, and closes it again: so the file is whole after every
+ *            rank, whoever dies, and nobody waits for anybody but for the lock.
+ * Invariant  a file that is not a trace is left alone; one of an earlier job is replaced by
+ *            the first rank of the next. What a rank left half written, because it was
+ *            killed, the next one cuts off. One warning per process, then silence.
+ * Source     Trace Event Format, Google (JSON array format).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracing.h"
+
+#define HEAD \
+  "[\n{\"name\":\"tutti_trace\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"version\":1,"
+#define HEAD_REST "\"job\":\"%016" PRIx64 "\",\"claimed\":%" PRIu64 ",\"origin\":%" PRIu64 "}}"
+static const char TAIL[] = "\n]\n";
+enum { TAIL_BYTES = 3, LOCK_S = 30 };
+
+static void warn(const char *path, const char *why) {
+  if (!atomic_exchange(&tt_process.trace_warned, 1))
+    tt_log(0, "TUTTI_TRACE: %.300s %s; the trace is not written", path, why);
+}
+
+/* ---- opening ---- */
+
+static uint64_t real_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Read and write, locked; -1 after a warning. */
+static int open_locked(const char *path, struct stat *s) {
+  const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+  if (fd < 0) {
+    char why[120];
+    snprintf(why, sizeof why, "can not be opened (%s)", strerrordesc_np(errno));
+    warn(path, why);
+    return -1;
+  }
+  if (fstat(fd, s) || !S_ISREG(s->st_mode)) {
+    warn(path, "is no regular file");
+    close(fd);
+    return -1;
+  }
+  const double since = tt_seconds();
+  while (flock(fd, LOCK_EX | LOCK_NB)) {
+    if (tt_seconds() - since > LOCK_S) {
+      warn(path, "is locked by somebody else");
+      close(fd);
+      return -1;
+    }
+    usleep(500);
+  }
+  if (fstat(fd, s)) s->st_size = 0;
+  return fd;
+}
+
+typedef struct head {
+  uint64_t job, claimed, origin;
+} head;
+
+/* What an existing file says of itself; false: it is no trace. */
+static bool read_head(int fd, head *h) {
+  char text[256];
+  const ssize_t n = pread(fd, text, sizeof text - 1, 0);
+  text[n > 0 ? n : 0] = 0;
+  const size_t fixed = strlen(HEAD);
+  return n > (ssize_t)fixed && memcmp(text, HEAD, fixed) == 0 &&
+         sscanf(text + fixed, "\"job\":\"%" SCNx64 "\",\"claimed\":%" SCNu64 ",\"origin\":%" SCNu64,
+                &h->job, &h->claimed, &h->origin) == 3;
+}
+
+static bool put(int fd, const char *bytes, size_t n, off_t at) {
+  while (n > 0) {
+    const ssize_t k = pwrite(fd, bytes, n, at);
+    if (k < 0 && errno == EINTR) continue;
+    if (k <= 0) return false;
+    bytes += k, n -= (size_t)k, at += k;
+  }
+  return true;
+}
+
+bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
+  struct stat s;
+  head h;
+  const int fd = open_locked(path, &s);
+  if (fd < 0) return false;
+  bool good = true;
+  const bool trace = read_head(fd, &h);
+  if (s.st_size && !trace) {
+    warn(path, "exists and is no trace of tutti's");
+    good = false;
+  } else if (!trace || (h.job != job && h.claimed < tt_process.loaded_us)) {
+    char text[400];
+    const int n = snprintf(text, sizeof text, HEAD HEAD_REST "%s", job, real_us(), origin, TAIL);
+    good = ftruncate(fd, 0) == 0 && put(fd, text, (size_t)n, 0);
+    if (!good) warn(path, "can not be written");
+  }
+  close(fd);
+  return good;
+}
+
+/* ---- writing ---- */
+
+typedef struct writer {
+  int fd;
+  off_t at;
+  size_t n;
+  bool failed;
+  const tt_trace *trace;
+  double scale;       /* ns per tick */
+  int64_t tick0, ns0; /* from ticks to ns since the file's origin */
+  char text[64 << 10];
+} writer;
+
+static void flush(writer *w) {
+  if (!w->failed && !put(w->fd, w->text, w->n, w->at)) w->failed = true;
+  w->at += (off_t)w->n;
+  w->n = 0;
+}
+
+static void __attribute__((format(printf, 2, 3))) say(writer *w, const char *format, ...) {
+  if (sizeof w->text - w->n < 2048) flush(w);
+  va_list args;
+  va_start(args, format);
+  const int k = vsnprintf(w->text + w->n, 2048, format, args);
+  va_end(args);
+  if (k > 0) w->n += tt_min((size_t)k, 2047);
+}
+
+/* A string, without what JSON would want escaped. */
+static const char *plain(char *to, size_t size, const char *from) {
+  size_t n = 0;
+  for (; *from && n + 1 < size; from++) {
+    const unsigned char c = (unsigned char)*from;
+    to[n++] = c < 32 || c > 126 || c == '"' || c == '\\' ? '?' : (char)c;
+  }
+  to[n] = 0;
+  return to;
+}
+
+static int steps_lane(const tt_trace *t) {
+  return 2 * t->lane;
+}
+
+static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
+  const tt_trace *t = w->trace;
+  char host[64] = "", safe[64];
+  gethostname(host, sizeof host - 1);
+  say(w,
+      ",\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
+      "\"rank %d\"}}",
+      t->seat, tid, t->seat);
+  say(w,
+      ",\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
+      "\"sort_index\":%d}}",
+      t->seat, tid, t->seat);
+  say(w,
+      ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
+      "\"rank %d%s",
+      t->seat, tid, t->seat, of);
+  if (!t->whole) say(w, ", as rank %d of %d", t->rank, t->ranks);
+  say(w, "\"}}");
+  say(w,
+      ",\n{\"name\":\"tutti_lane\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"comm\":"
+      "\"%016" PRIx64 "\",\"rank\":%d,\"ranks\":%d,\"events\":%u,\"dropped\":%" PRIu64
+      ",\"offset_ns\":%" PRId64 ",\"error_ns\":%" PRId64 ",\"process\":%d,\"host\":\"%s\"}}",
+      t->seat, tid, t->comm, t->rank, t->ranks,
+      atomic_load_explicit(&tape->n, memory_order_acquire), tape->dropped, t->offset, t->error,
+      (int)getpid(), plain(safe, sizeof safe, host));
+}
+
+typedef struct look { /* of a kind of event */
+  const char *name, *category, *color;
+} look;
+static const look looks[TT_EVENT_KINDS] = {
+    [TT_EVENT_CALL] = {"", "call", "thread_state_runnable"},
+    [TT_EVENT_START] = {"start ", "start", "thread_state_runnable"},
+    [TT_EVENT_WAITS] = {"request_wait", "request_wait", "thread_state_sleeping"},
+    [TT_EVENT_TEST] = {"request_test", "request_test", "thread_state_sleeping"},
+    [TT_EVENT_MAIL] = {"message", "message", "thread_state_runnable"},
+    [TT_EVENT_FLIGHT] = {"", "flight", "grey"},
+    [TT_EVENT_MARK] = {"", "mark", "rail_idle"},
+    [TT_EVENT_IDLE] = {"wait for", "wait", "terrible"},
+    [TT_EVENT_REDUCE] = {"reduce from", "reduce", "good"},
+    [TT_EVENT_COPY] = {"copy", "copy", "thread_state_iowait"},
+    [TT_EVENT_SEND] = {"send to", "send", "rail_load"},
+    [TT_EVENT_RECEIVE] = {"receive from", "receive", "rail_response"},
+};
+
+static void say_time(writer *w, uint64_t tick) {
+  const int64_t ns = w->ns0 + (int64_t)(w->scale * (double)((int64_t)tick - w->tick0));
+  say(w, "%s%" PRId64 ".%03d", ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
+      (int)((ns < 0 ? -ns : ns) % 1000));
+}
+
+static void say_call(writer *w, const tt_traced_call *c) {
+  char plan[88];
+  if (!c->key) {
+    say(w, "\"plan\":\"?\"");
+    return;
+  }
+  say(w,
+      "\"coll\":\"%s\",\"plan\":\"%s\",\"count\":%" PRIu64
+      ",\"type\":\"%s\",\"op\":\"%s\","
+      "\"bytes\":%" PRIu64 ",\"slices\":%u",
+      tutti_coll_name((tutti_coll)c->coll), plain(plan, sizeof plan, c->plan), c->count,
+      tutti_type_name((tutti_type)c->type),
+      tt_coll_reduces((tutti_coll)c->coll) ? tutti_op_name((tutti_op)c->op) : "", c->bytes,
+      c->slices);
+}
+
+static void say_name(writer *w, const tt_event *e) {
+  const tt_traced_call *c = &w->trace->calls[e->what];
+  char name[48];
+  const look *l = &looks[e->kind];
+  if (e->kind == TT_EVENT_MARK)
+    say(w, ",\n{\"name\":\"%s\"", plain(name, sizeof name, w->trace->names[e->what]));
+  else if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START || e->kind == TT_EVENT_FLIGHT)
+    say(w, ",\n{\"name\":\"%s%s %" PRIu64 " B\"", l->name,
+        c->key ? tutti_coll_name((tutti_coll)c->coll) : "collective", c->bytes);
+  else if (e->peer >= 0)
+    say(w, ",\n{\"name\":\"%s %d\"", l->name, e->peer);
+  else
+    say(w, ",\n{\"name\":\"%s\"", l->category);
+  say(w, ",\"cat\":\"%s\"", l->category);
+}
+
+/* Begin and end of what is in flight are two lines: they overlap. */
+static void say_flight(writer *w, const tt_event *e, int tid) {
+  for (int end = 0; end < 2; end++) {
+    say_name(w, e);
+    say(w, ",\"ph\":\"%c\",\"id\":\"%d.%d.%u\",\"ts\":", end ? 'e' : 'b', w->trace->seat,
+        w->trace->lane, e->seq);
+    say_time(w, end ? e->end : e->begin);
+    say(w, ",\"pid\":%d,\"tid\":%d,\"args\":{\"seq\":%u", w->trace->seat, tid, e->seq);
+    if (!end) say(w, ",");
+    if (!end) say_call(w, &w->trace->calls[e->what]);
+    say(w, "}}");
+  }
+}
+
+static void say_event(writer *w, const tt_event *e, int tid) {
+  if (e->kind == TT_EVENT_FLIGHT) {
+    say_flight(w, e, tid);
+    return;
+  }
+  const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
+  say_name(w, e);
+  say(w, ",\"ph\":\"X\",\"ts\":");
+  say_time(w, e->begin);
+  say(w, ",\"dur\":%" PRIu64 ".%03d,\"pid\":%d,\"tid\":%d,\"cname\":\"%s\",\"args\":{", ns / 1000,
+      (int)(ns % 1000), w->trace->seat, tid, looks[e->kind].color);
+  if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START) {
+    say(w, "\"seq\":%u,", e->seq);
+    say_call(w, &w->trace->calls[e->what]);
+  } else if (e->kind == TT_EVENT_IDLE) {
+    say(w, "\"seq\":%u,\"peer\":%d", e->seq, e->peer);
+  } else if (e->kind > TT_EVENT_IDLE) {
+    say(w, "\"seq\":%u,\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->seq, e->step, e->peer,
+        e->bytes);
+  }
+  say(w, "}}");
+}
+
+/* Where the last whole event ends: at the closing bracket, or before what a rank that was
+ * killed has left. */
+static off_t end_of(int fd, off_t size) {
+  char text[8 << 10];
+  const off_t from = size > (off_t)sizeof text ? size - (off_t)sizeof text : 0;
+  ssize_t n = pread(fd, text, sizeof text, from);
+  if (n >= TAIL_BYTES && memcmp(text + n - TAIL_BYTES, TAIL, TAIL_BYTES) == 0)
+    return from + n - TAIL_BYTES;
+  for (; n > 1; n--)
+    if (text[n - 1] == '\n' && (text[n - 2] == ',' || text[n - 2] == '}'))
+      return from + n - (text[n - 2] == ',' ? 2 : 1);
+  return -1;
+}
+
+/* From ticks to the file's time: two moments are known, when the tape was made and now. */
+static void set_clock(writer *w, uint64_t origin) {
+  const tt_trace *t = w->trace;
+  const uint64_t tick1 = tt_trace_now(t), ns1 = tt_trace_ns();
+  const double ticks = (double)(tick1 - t->tick0);
+  w->scale = t->counter && ticks > 0 ? (double)(ns1 - t->ns0) / ticks : 1;
+  w->tick0 = (int64_t)t->tick0;
+  w->ns0 = (int64_t)(t->ns0 + (uint64_t)t->offset - origin);
+}
+
+static bool any(const tt_tape *tape) {
+  return atomic_load_explicit(&tape->n, memory_order_acquire) > 0;
+}
+
+static void say_tape(writer *w, const tt_tape *tape, int tid, const char *of) {
+  const uint32_t n = atomic_load_explicit(&tape->n, memory_order_acquire);
+  if (!n) return;
+  say_lane(w, tid, of, tape);
+  for (uint32_t i = 0; i < n; i++) say_event(w, &tape->events[i], tid);
+}
+
+void tt_trace_write(const char *path, const tt_trace *trace) {
+  struct stat s;
+  head h;
+  if (!any(&trace->steps) && !any(&trace->marks)) return;
+  writer w = {.trace = trace, .fd = open_locked(path, &s)};
+  if (w.fd < 0) return;
+  const off_t end = read_head(w.fd, &h) ? end_of(w.fd, s.st_size) : -1;
+  if (end < 0) {
+    warn(path, "is no trace any more");
+    close(w.fd);
+    return;
+  }
+  w.at = end;
+  set_clock(&w, h.origin);
+  say_tape(&w, &trace->steps, steps_lane(trace), "");
+  w.scale = 1; /* marks are on the clock */
+  w.tick0 = (int64_t)trace->ns0;
+  say_tape(&w, &trace->marks, steps_lane(trace) - 1, ": program");
+  say(&w, "%s", TAIL);
+  flush(&w);
+  bool good = !w.failed && ftruncate(w.fd, w.at) == 0;
+  if (!good) { /* as it was */
+    good = ftruncate(w.fd, end) == 0 && put(w.fd, TAIL, TAIL_BYTES, end);
+    warn(path, good ? "can not be written" : "can not be written, and is not whole");
+  }
+  close(w.fd);
+}

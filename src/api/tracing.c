@@ -1,0 +1,243 @@
+/* tracing.c - which communicators are traced, and as whom; the program's marks.
+ *
+ * Idea       the first communicator of a process claims the file; those that are split from
+ *            it inherit who the rank is, and mix a number of their own that is the same on
+ *            all of their ranks. A tape becomes a part of the file when its communicator is
+ *            freed, or the process ends.
+ * Invariant  no rank waits for another one because of a trace, but for the clocks of other
+ *            machines, when a communicator over a network is made.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "tracing.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+/* Does the processor count evenly, whatever it does? */
+static bool has_counter(void) {
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1;
+#else
+  return false;
+#endif
+}
+
+/* ---- tapes ---- */
+
+static bool make_tape(tt_tape *tape, uint32_t room) {
+  void *events = mmap(NULL, room * sizeof *tape->events, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (events == MAP_FAILED) return false;
+  *tape = (tt_tape){.events = events, .room = room};
+  return true;
+}
+
+static void free_trace(tt_trace *t) {
+  if (!t) return;
+  if (t->steps.events) munmap(t->steps.events, t->steps.room * sizeof *t->steps.events);
+  if (t->marks.events) munmap(t->marks.events, t->marks.room * sizeof *t->marks.events);
+  free(t);
+}
+
+static tt_trace *new_trace(const tutti_comm *comm) {
+  tt_trace *t = calloc(1, sizeof *t);
+  const uint32_t room = (uint32_t)tt_env_int("TUTTI_TRACE_EVENTS", 16, 1 << 26, 200000);
+  if (!t || !make_tape(&t->steps, room) || !make_tape(&t->marks, room)) {
+    free_trace(t);
+    tt_log(0, "no memory for a trace of %u events; rank %d writes none", room, comm->rank);
+    return NULL;
+  }
+  t->rank = comm->rank;
+  t->ranks = comm->ranks;
+  t->awaits = -1;
+  t->counter = has_counter();
+  t->tick0 = tt_trace_now(t);
+  t->ns0 = tt_trace_ns();
+  strcpy(t->names[t->nnames++], "mark");
+  strcpy(t->calls[t->ncalls++].plan, "none");
+  return t;
+}
+
+static void list(tt_trace *t) {
+  t->lane = 1 + atomic_fetch_add(&tt_process.trace_lanes, 1);
+  pthread_mutex_lock(&tt_process.trace_lock);
+  t->next = tt_process.traces;
+  tt_process.traces = t;
+  pthread_mutex_unlock(&tt_process.trace_lock);
+}
+
+/* ---- who is traced ---- */
+
+static long number_of(const char *name) {
+  const char *value = tt_env(name);
+  char *end = NULL;
+  const long n = value ? strtol(value, &end, 10) : -1;
+  return value && *end == 0 && n >= 0 && n < 1 << 24 ? n : -1;
+}
+
+/* This rank's place in the job, which may have more ranks than the communicator. */
+static int seat_of(const tutti_comm *comm) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+  for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++)
+    if (number_of(names[i]) >= 0) return (int)number_of(names[i]);
+  return comm->rank;
+}
+
+/* The path, kept by the process: from the root, for the program may go elsewhere. */
+static bool keep_path(const char *path) {
+  char folder[PATH_MAX] = "";
+  if (path[0] != '/' && !getcwd(folder, sizeof folder)) return false;
+  const size_t n = strlen(folder) + strlen(path) + 2;
+  char *whole = malloc(n);
+  if (!whole) return false;
+  snprintf(whole, n, "%s%s%s", folder, *folder ? "/" : "", path);
+  pthread_mutex_lock(&tt_process.trace_lock);
+  if (!tt_process.trace_path)
+    tt_process.trace_path = whole;
+  else
+    free(whole);
+  pthread_mutex_unlock(&tt_process.trace_lock);
+  return true;
+}
+
+void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t offset,
+                   int64_t error) {
+  if (!path) path = tt_env("TUTTI_TRACE");
+  if (!path || comm->trace || !keep_path(path)) return;
+  const uint64_t origin = tt_trace_ns() + (uint64_t)offset;
+  if (!tt_trace_claim(tt_process.trace_path, job, origin)) return;
+  tt_trace *t = comm->trace = new_trace(comm);
+  if (!t) return;
+  t->comm = t->job = job;
+  t->seat = seat_of(comm);
+  t->whole = true;
+  t->offset = offset;
+  t->error = error;
+  list(t);
+}
+
+void tt_trace_child(tutti_comm *comm, const tutti_comm *old, int color) {
+  const tt_trace *from = old->trace;
+  tt_trace *t = comm->trace = from ? new_trace(comm) : NULL;
+  if (!t) return;
+  t->job = from->job;
+  t->comm = tt_mix(tt_mix(from->comm + old->seq) ^ (uint64_t)color);
+  t->seat = from->seat;
+  t->whole = from->whole && comm->ranks == old->ranks && comm->rank == old->rank;
+  t->offset = from->offset;
+  t->error = from->error;
+  list(t);
+}
+
+/* ---- operations ---- */
+
+/* Its place in the table of calls; 0 if that is full. */
+static uint16_t call_of(const tutti_comm *comm, tt_trace *t, const tt_call *c,
+                        const tt_plan *plan) {
+  const tt_sched *sched = plan->prepared->sched;
+  const uint64_t key = tt_mix(plan->key ^ (uintptr_t)sched) ^ (uint64_t)plan->how.slices;
+  const uint16_t last = t->open[t->seq % TT_WINDOW].what; /* as a rule the same again */
+  if (t->calls[last].key == key) return last;
+  for (uint32_t i = t->ncalls; i-- > 1;)
+    if (t->calls[i].key == key) return (uint16_t)i;
+  if (t->ncalls == TT_TRACE_CALLS) return 0;
+  const uint64_t count = plan->how.table ? plan->how.table[comm->ranks] : c->count;
+  const size_t blocks = tt_coll_owned(c->coll) && !plan->how.table ? (size_t)comm->ranks : 1;
+  tt_traced_call *call = &t->calls[t->ncalls];
+  *call = (tt_traced_call){key,
+                           (uint32_t)c->coll,
+                           (uint32_t)c->type,
+                           (uint32_t)c->op,
+                           (uint32_t)plan->how.slices,
+                           count,
+                           0,
+                           ""};
+  call->bytes = count * blocks * tutti_type_size(c->type);
+  snprintf(call->plan, sizeof call->plan, "%.87s", sched->name);
+  return (uint16_t)t->ncalls++;
+}
+
+tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  tt_trace *t = comm->trace;
+  if (__builtin_expect(!t, 1) || call->everyone) return NULL;
+  const uint16_t what = call_of(comm, t, call, plan);
+  t->seq = comm->seq;
+  t->begun = true;
+  t->open[comm->seq % TT_WINDOW].begin = tt_trace_now(t);
+  t->open[comm->seq % TT_WINDOW].what = what;
+  t->open[comm->seq % TT_WINDOW].blocking = t->blocking;
+  return t;
+}
+
+void tt_trace_over(tt_trace *t, uint32_t seq) {
+  if (t->open[seq % TT_WINDOW].blocking) return; /* the call is the same */
+  const tt_event e = {.begin = t->open[seq % TT_WINDOW].begin,
+                      .end = tt_trace_now(t),
+                      .seq = seq,
+                      .peer = -1,
+                      .kind = TT_EVENT_FLIGHT,
+                      .what = t->open[seq % TT_WINDOW].what};
+  tt_trace_add(&t->steps, &e);
+}
+
+/* ---- marks ---- */
+
+static uint16_t name_of(tt_trace *t, const char *name) {
+  for (uint32_t i = 0; i < t->nnames; i++)
+    if (strncmp(t->names[i], name, sizeof t->names[i] - 1) == 0) return (uint16_t)i;
+  if (t->nnames == TT_TRACE_NAMES) return 0;
+  strncpy(t->names[t->nnames], name, sizeof t->names[0] - 1);
+  return (uint16_t)t->nnames++;
+}
+
+void tutti_trace_mark(tutti_comm *comm, const char *name, double begin, double end) {
+  tt_trace *t = comm ? comm->trace : NULL;
+  if (!t || !name || !(begin > 0 && end >= begin && end < 1e9)) return;
+  const tt_event e = {.begin = (uint64_t)(begin * 1e9),
+                      .end = (uint64_t)(end * 1e9),
+                      .peer = -1,
+                      .kind = TT_EVENT_MARK,
+                      .what = name_of(t, name)};
+  tt_trace_add(&t->marks, &e);
+}
+
+/* ---- the end ---- */
+
+void tt_trace_close(tutti_comm *comm) {
+  tt_trace *t = comm->trace;
+  if (!t) return;
+  pthread_mutex_lock(&tt_process.trace_lock);
+  tt_trace **link = &tt_process.traces;
+  while (*link && *link != t) link = &(*link)->next;
+  const bool listed = *link == t;
+  if (listed) *link = t->next;
+  pthread_mutex_unlock(&tt_process.trace_lock);
+  comm->trace = NULL;
+  if (listed) tt_trace_write(tt_process.trace_path, t);
+  free_trace(t);
+}
+
+/* Those of communicators that nobody freed; their tapes stay, for somebody may be writing. */
+void tt_trace_end(void) {
+  for (;;) {
+    pthread_mutex_lock(&tt_process.trace_lock);
+    tt_trace *t = tt_process.traces;
+    if (t) tt_process.traces = t->next;
+    pthread_mutex_unlock(&tt_process.trace_lock);
+    if (!t) return;
+    tt_trace_write(tt_process.trace_path, t);
+  }
+}
+
+/* The process ends without tutti_finalize, or the library is unloaded. */
+static void __attribute__((destructor)) at_end(void) {
+  if (!tt_process.traces || atomic_load(&tt_process.forked)) return;
+  tt_trace_end();
+}

@@ -1,0 +1,80 @@
+/* trace.c - writes down what a rank does, on its tape.
+ *
+ * Idea       two steps of the same kind that follow at once are one event; a wait is what
+ *            lies between a rank's steps, if a look in between found a peer not ready.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "trace.h"
+
+enum { GAP = 250 }; /* ticks, about a tenth of a microsecond: below that nobody waited */
+
+void tt_trace_add(tt_tape *tape, const tt_event *event) {
+  const uint32_t n = atomic_load_explicit(&tape->n, memory_order_relaxed);
+  if (n == tape->room) {
+    tape->dropped++;
+    return;
+  }
+  tape->events[n] = *event;
+  atomic_store_explicit(&tape->n, n + 1, memory_order_release);
+}
+
+static void add_wait(tt_trace *t, uint64_t until, uint32_t seq) {
+  if (!t->waits || t->awaits < 0 || until <= t->last + GAP) return;
+  const tt_event wait = {
+      .begin = t->last, .end = until, .seq = seq, .peer = t->awaits, .kind = TT_EVENT_IDLE};
+  tt_trace_add(&t->steps, &wait);
+  t->last = until;
+}
+
+/* Does the step go on where the last event ended? */
+static bool goes_on(const tt_trace *t, const tt_event *e) {
+  const uint32_t n = atomic_load_explicit(&t->steps.n, memory_order_relaxed);
+  if (n == t->before || !n) return false;
+  const tt_event *l = &t->steps.events[n - 1];
+  return l->kind == e->kind && l->seq == e->seq && l->peer == e->peer && l->step == e->step &&
+         l->end == t->last && e->begin <= l->end + GAP;
+}
+
+void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq, int peer,
+                   uint64_t bytes, uint32_t step) {
+  add_wait(t, begin, seq);
+  t->awaits = -1;
+  if (!bytes) return;
+  const tt_event e = {.begin = begin,
+                      .end = tt_trace_now(t),
+                      .bytes = bytes,
+                      .seq = seq,
+                      .peer = peer,
+                      .step = step,
+                      .kind = (uint16_t)kind};
+  if (goes_on(t, &e)) {
+    tt_event *l = &t->steps.events[atomic_load_explicit(&t->steps.n, memory_order_relaxed) - 1];
+    l->end = e.end;
+    l->bytes += bytes;
+  } else {
+    tt_trace_add(&t->steps, &e);
+  }
+  t->last = e.end;
+}
+
+void tt_trace_enter(tt_trace *t, bool waits) {
+  t->entered = t->last = tt_trace_now(t);
+  t->waits = waits;
+  t->begun = false;
+  t->awaits = -1;
+  t->before = atomic_load_explicit(&t->steps.n, memory_order_relaxed);
+}
+
+void tt_trace_leave(tt_trace *t, tt_event_kind kind) {
+  const uint64_t end = tt_trace_now(t);
+  add_wait(t, end, t->seq);
+  t->waits = t->blocking = false;
+  const bool idle = t->before == atomic_load_explicit(&t->steps.n, memory_order_relaxed);
+  if (kind == TT_EVENT_TEST && idle) return;
+  const tt_event e = {.begin = t->entered,
+                      .end = end,
+                      .seq = t->seq,
+                      .peer = -1,
+                      .kind = (uint16_t)kind,
+                      .what = t->begun ? t->open[t->seq % TT_WINDOW].what : 0};
+  tt_trace_add(&t->steps, &e);
+}
