@@ -12,6 +12,7 @@ static const cli_command *const table[] = {
     &cmd_explain,
     &cmd_bench,
     &cmd_mpi,
+    &cmd_trace,
 };
 enum { COMMANDS = sizeof table / sizeof table[0] };
 

@@ -1,0 +1,132 @@
+/* trace.h - inside `tutti trace`: what a trace file holds, and what follows from it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Kinds of events, by category. From TRACE_WAIT on they are steps, inside the others. */
+typedef enum trace_kind {
+  TRACE_CALL,
+  TRACE_START,
+  TRACE_REQUEST_WAIT,
+  TRACE_REQUEST_TEST,
+  TRACE_MESSAGE,
+  TRACE_FLIGHT,
+  TRACE_MARK,
+  TRACE_WAIT,
+  TRACE_REDUCE,
+  TRACE_COPY,
+  TRACE_SEND,
+  TRACE_RECEIVE,
+  TRACE_KINDS
+} trace_kind;
+extern const char *const trace_kind_names[TRACE_KINDS];
+
+typedef struct trace_event {
+  int64_t begin, end; /* ns */
+  uint64_t bytes;
+  uint32_t seq, step, what; /* what: of the calls */
+  int32_t peer, lane;
+  uint8_t kind;
+} trace_event;
+
+typedef struct trace_lane { /* of a rank in a communicator; its program's marks have another */
+  int pid, tid, rank, ranks;
+  uint64_t comm, dropped;
+  double error_us;
+} trace_lane;
+
+typedef struct trace_call { /* a kind of call */
+  char coll[24], plan[96], type[24], op[16];
+  uint64_t count, bytes;
+  uint32_t slices;
+} trace_call;
+
+typedef struct trace_data {
+  trace_event *events;
+  size_t nevents, events_room;
+  trace_lane *lanes;
+  size_t nlanes, lanes_room;
+  trace_call *calls; /* the first is what nobody knows */
+  size_t ncalls, calls_room;
+} trace_data;
+
+/* trace_read.c: adds what a file holds. 0, or an exit status after a sentence with line and
+ * column. */
+int trace_read(const char *path, trace_data *d);
+void trace_free(trace_data *d);
+
+/* ---- trace_sum.c ---- */
+
+/* Of a rank of the job, ns; they add up to its span. */
+typedef struct trace_rank {
+  int pid;
+  int64_t reduce, copy, wait, inside, mark, outside, span;
+  int64_t flight, flight_wait; /* something in flight; waiting meanwhile */
+  uint64_t last, calls;        /* came last in so many, of so many with others */
+  int64_t behind, worst;       /* by so much in all, at most */
+  uint64_t dropped;
+} trace_rank;
+
+/* A collective as one rank saw it. */
+typedef struct trace_part {
+  uint64_t comm;
+  uint32_t seq, what;
+  int32_t lane;
+  int64_t begin, end;
+} trace_part;
+
+/* A collective on all its ranks: parts [from, from + n). */
+typedef struct trace_op {
+  size_t from;
+  int n;
+  uint32_t what;
+  int64_t longest, after; /* of a rank, ns; from the last one's arrival to the last one's end */
+} trace_op;
+
+typedef struct trace_sort { /* all ops of a kind of call */
+  size_t from, n;           /* in ops, by `longest` */
+  uint32_t what;
+  int64_t total, median_after;
+} trace_sort;
+
+typedef struct trace_sums {
+  trace_rank *ranks;
+  size_t nranks;
+  trace_part *parts;
+  size_t nparts;
+  trace_op *ops;
+  size_t nops, torn; /* torn: that some rank says nothing of */
+  trace_sort *sorts; /* those that took longest first */
+  size_t nsorts;
+  const trace_event **steps; /* by lane, operation, begin */
+  size_t nsteps;
+} trace_sums;
+
+bool trace_sum(const trace_data *d, trace_sums *s); /* false: out of memory */
+void trace_sums_free(trace_sums *s);
+
+/* ---- trace_path.c ---- */
+
+typedef struct trace_hop { /* on a critical path, last first */
+  int rank, peer;          /* of the communicator */
+  uint8_t kind;            /* TRACE_CALL: the rank came */
+  int64_t begin, end;
+  int64_t gap; /* ns until what comes next began, or noticed it */
+  uint64_t bytes;
+  uint32_t step;
+} trace_hop;
+enum { TRACE_HOPS = 256 };
+/* The chain of steps that ended last; how many hops. */
+int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
+               trace_hop hops[TRACE_HOPS]);
+
+/* ---- trace_show.c ---- */
+
+void trace_show(const trace_data *d, const trace_sums *s);
+void trace_show_json(const trace_data *d, const trace_sums *s);
+
+#endif
