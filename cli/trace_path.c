@@ -50,6 +50,10 @@ int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
     const int64_t end = e->end < time ? e->end : time;
     const bool waits = e->kind == TRACE_WAIT && e->peer >= 0;
     const trace_part *peer = waits ? part_of(d, s, op, e->peer) : NULL;
+    if (waits && (!peer || peer->begin >= end)) { /* it was not that peer that ended it */
+      time = e->begin;
+      continue;
+    }
     if (peer && peer != at) { /* what did it do until then? Its own waits are no reason. */
       at = peer;
       time = end;

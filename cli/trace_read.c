@@ -37,6 +37,8 @@ typedef struct reader {
 } reader;
 
 static bool refuse(reader *r, const char *why) {
+  if (!r->status && ferror(r->file))
+    r->status = cli_fail(CLI_FAILED, "trace", "%s can not be read: %s", r->path, strerror(errno));
   if (!r->status)
     r->status = cli_fail(1, "trace", "%s:%ld:%ld: %s", r->path, r->line, r->column,
                          r->next == EOF ? "the file ends here, before it is whole" : why);
@@ -220,7 +222,7 @@ static bool add_event(reader *r, const char *phase) {
   trace_data *d = r->d;
   trace_event e = {.end = -1};
   if (!find_lane(r)) return false;
-  const double ts = value(r, "ts", 0, 1e14, NAN);
+  const double ts = value(r, "ts", -1e12, 1e14, NAN);
   if (r->status) return false;
   if (*phase == 'e') return end_flight(r, ts);
   const double dur = *phase == 'X' ? value(r, "dur", 0, 1e14, NAN) : 0;
@@ -275,8 +277,6 @@ int trace_read(const char *path, trace_data *d) {
   if (!r.file) return cli_fail(CLI_FAILED, "trace", "%s: %s", path, strerror(errno));
   step(&r);
   array(&r);
-  if (ferror(r.file) && !r.status)
-    r.status = cli_fail(CLI_FAILED, "trace", "%s: it can not be read", path);
   fclose(r.file);
   return r.status;
 }

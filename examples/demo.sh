@@ -6,11 +6,15 @@
 #   3  measures how much communication was hidden, at 2 ranks and at 4
 #   4  draws the loss and the time line of every rank
 #
+# With TUTTI_TRACE=FILE the two ranks of part 4 leave a trace there (docs/trace.md).
 # Exit status 0 only if the accuracy, the comparison and the pictures are good.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 LC_ALL=C OPENBLAS_NUM_THREADS=1 # the ranks are the parallelism
 export LC_ALL OPENBLAS_NUM_THREADS
+trace=${TUTTI_TRACE:-}
+case $trace in '' | /*) ;; *) trace=$PWD/$trace ;; esac
+unset TUTTI_TRACE
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 out=$build/demo
@@ -89,7 +93,8 @@ see "no core" and timeline-4.png. What the core does meanwhile is useful, so the
 END
 
 title "4. Pictures"
-"$tutti" run -t 300 -n 2 "$fashion" --steps 310 --timeline "$out/timeline-2.tsv" >/dev/null
+"$tutti" run -t 300 -n 2 ${trace:+-e "TUTTI_TRACE=$trace"} "$fashion" --steps 310 --timeline "$out/timeline-2.tsv" >/dev/null
+[ -z "$trace" ] || "$tutti" trace "$trace"
 draw loss "$tolerance"
 draw timeline 2
 draw timeline 4

@@ -96,6 +96,7 @@ typedef struct event {
 enum { TRACE_ROOM = 512 };
 typedef struct trace {
   bool on;
+  tutti_comm *comm; /* in whose TUTTI_TRACE the computation is marked */
   int count;
   event events[TRACE_ROOM];
 } trace;

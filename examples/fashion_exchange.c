@@ -20,6 +20,7 @@ void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t) {
   x->comm = comm;
   x->net = n;
   x->trace = t;
+  t->comm = comm;
   x->loss = NAN;
   for (int l = 0; l < LAYERS; l++) {
     /* Memory that the other ranks can read: no copy before it travels. */

@@ -76,6 +76,7 @@ bool report_test(int64_t table[CLASSES][CLASSES], double need) {
 /* ---- the time line ---- */
 
 void trace_add(trace *t, event_kind kind, int layer, int piece, double begin, double end) {
+  if (kind < WAIT) tutti_trace_mark(t->comm, event_name[kind], begin, end);
   if (!t->on || t->count == TRACE_ROOM) return;
   t->events[t->count++] = (event){kind, layer, piece, begin, end};
 }

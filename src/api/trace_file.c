@@ -261,16 +261,15 @@ static void say_event(writer *w, const tt_event *e, int tid) {
   say_name(w, e);
   say(w, ",\"ph\":\"X\",\"ts\":");
   say_time(w, e->begin);
-  say(w, ",\"dur\":%" PRIu64 ".%03d,\"pid\":%d,\"tid\":%d,\"cname\":\"%s\",\"args\":{", ns / 1000,
-      (int)(ns % 1000), w->trace->seat, tid, looks[e->kind].color);
+  say(w, ",\"dur\":%" PRIu64 ".%03d,\"pid\":%d,\"tid\":%d,\"cname\":\"%s\",\"args\":{\"seq\":%u",
+      ns / 1000, (int)(ns % 1000), w->trace->seat, tid, looks[e->kind].color, e->seq);
   if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START) {
-    say(w, "\"seq\":%u,", e->seq);
+    say(w, ",");
     say_call(w, &w->trace->calls[e->what]);
   } else if (e->kind == TT_EVENT_IDLE) {
-    say(w, "\"seq\":%u,\"peer\":%d", e->seq, e->peer);
+    say(w, ",\"peer\":%d", e->peer);
   } else if (e->kind > TT_EVENT_IDLE) {
-    say(w, "\"seq\":%u,\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->seq, e->step, e->peer,
-        e->bytes);
+    say(w, ",\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->step, e->peer, e->bytes);
   }
   say(w, "}}");
 }

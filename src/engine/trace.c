@@ -36,6 +36,8 @@ static bool goes_on(const tt_trace *t, const tt_event *e) {
 
 void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq, int peer,
                    uint64_t bytes, uint32_t step) {
+  const bool takes = kind == TT_EVENT_RECEIVE || kind == TT_EVENT_REDUCE;
+  if (t->awaits >= 0 && takes && peer >= 0) t->awaits = peer; /* it was that one that came */
   add_wait(t, begin, seq);
   t->awaits = -1;
   if (!bytes) return;
