@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "trace.h"
+#include "trace_data.h"
 
 static const char usage[] =
     "usage: tutti trace FILE [FILE ...] [--json]\n"

@@ -5,7 +5,7 @@
  *            has done nothing before: it came then.
  * Invariant  every hop begins before the one it leads to, so the walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "trace.h"
+#include "trace_data.h"
 
 static const trace_part *part_of(const trace_data *d, const trace_sums *s, const trace_op *op,
                                  int rank) {

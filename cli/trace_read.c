@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "trace.h"
+#include "trace_data.h"
 
 enum { FIELDS = 32, KEY = 24, TEXT = 128, MOST_EVENTS = 20000000, MOST_CALLS = 100000 };
 

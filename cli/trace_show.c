@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "trace.h"
+#include "trace_data.h"
 
 enum { SHOWN = 3 }; /* kinds of calls whose critical paths are shown */
 

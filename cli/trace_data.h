@@ -1,7 +1,7 @@
-/* trace.h - inside `tutti trace`: what a trace file holds, and what follows from it.
+/* trace_data.h - inside `tutti trace`: what a trace file holds, and what follows from it.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TRACE_H
-#define TRACE_H
+#ifndef TRACE_DATA_H
+#define TRACE_DATA_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -119,10 +119,10 @@ typedef struct trace_hop { /* on a critical path, last first */
   uint64_t bytes;
   uint32_t step;
 } trace_hop;
-enum { TRACE_HOPS = 256 };
+enum { TRACE_DATA_HOPS = 256 };
 /* The chain of steps that ended last; how many hops. */
 int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
-               trace_hop hops[TRACE_HOPS]);
+               trace_hop hops[TRACE_DATA_HOPS]);
 
 /* ---- trace_show.c ---- */
 
