@@ -119,10 +119,10 @@ typedef struct trace_hop { /* on a critical path, last first */
   uint64_t bytes;
   uint32_t step;
 } trace_hop;
-enum { TRACE_DATA_HOPS = 256 };
+enum { TRACE_HOPS = 256 };
 /* The chain of steps that ended last; how many hops. */
 int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
-               trace_hop hops[TRACE_DATA_HOPS]);
+               trace_hop hops[TRACE_HOPS]);
 
 /* ---- trace_show.c ---- */
 
