@@ -31,9 +31,10 @@ static bool has_counter(void) {
 
 /* ---- tapes ---- */
 
-static bool make_tape(tt_tape *tape, uint32_t room) {
+/* `touch`: now, for later that would take time. */
+static bool make_tape(tt_tape *tape, uint32_t room, bool touch) {
   void *events = mmap(NULL, room * sizeof *tape->events, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                      MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
   if (events == MAP_FAILED) return false;
   *tape = (tt_tape){.events = events, .room = room};
   return true;
@@ -48,8 +49,8 @@ static void free_trace(tt_trace *t) {
 
 static tt_trace *new_trace(const tutti_comm *comm) {
   tt_trace *t = calloc(1, sizeof *t);
-  const uint32_t room = (uint32_t)tt_env_int("TUTTI_TRACE_EVENTS", 16, 1 << 26, 200000);
-  if (!t || !make_tape(&t->steps, room) || !make_tape(&t->marks, room)) {
+  const uint32_t room = (uint32_t)tt_env_int("TUTTI_TRACE_EVENTS", 16, 1 << 26, 100000);
+  if (!t || !make_tape(&t->steps, room, true) || !make_tape(&t->marks, room, false)) {
     free_trace(t);
     tt_log(0, "no memory for a trace of %u events; rank %d writes none", room, comm->rank);
     return NULL;

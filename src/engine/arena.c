@@ -292,7 +292,7 @@ static size_t work_of(const tt_operation *o, tt_tally what, uint32_t k) {
 static bool traced(tt_operation *o, tt_tally what, bool (*part)(tt_operation *)) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint32_t k = o->pieces.done[what];
-  const uint64_t begin = tt_trace_now(o->trace);
+  const uint64_t begin = tt_trace_mark(o->trace);
   if (!part(o)) return false;
   const bool sums = what == TT_SUM || (what == TT_GOT && !owned(o));
   tt_trace_step(o->trace, sums ? TT_EVENT_REDUCE : TT_EVENT_COPY, begin, o->stamp.seq, -1,

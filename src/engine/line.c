@@ -88,7 +88,7 @@ static bool sum(tt_operation *o) {
 /* A part, written down if somebody wants to know: step 0 posts, step 1 sums. */
 static bool traced(tt_operation *o, bool (*part)(tt_operation *), uint32_t step) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
-  const uint64_t begin = tt_trace_now(o->trace);
+  const uint64_t begin = tt_trace_mark(o->trace);
   if (!part(o)) return false;
   tt_trace_step(o->trace, step ? TT_EVENT_REDUCE : TT_EVENT_COPY, begin, o->stamp.seq, -1,
                 bytes_of(o), step);

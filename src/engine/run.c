@@ -330,7 +330,7 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
   if (__builtin_expect(!trace, 1)) return try_step(r, id, ended, status);
   const tt_program *p = r->program;
   const tt_step *step = &p->sched->steps[id];
-  const uint64_t begin = tt_trace_now(trace), left = left_of(r, id);
+  const uint64_t begin = tt_trace_mark(trace), left = left_of(r, id);
   const bool moved = try_step(r, id, ended, status);
   const bool local = tt_step_local(step), one = p->at[id + 1] == p->at[id] + 1;
   const uint64_t bytes =

@@ -60,6 +60,7 @@ void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq
 
 void tt_trace_enter(tt_trace *t, bool waits) {
   t->entered = t->last = tt_trace_now(t);
+  t->inside = true;
   t->waits = waits;
   t->begun = false;
   t->awaits = -1;
@@ -69,7 +70,7 @@ void tt_trace_enter(tt_trace *t, bool waits) {
 void tt_trace_leave(tt_trace *t, tt_event_kind kind) {
   const uint64_t end = tt_trace_now(t);
   add_wait(t, end, t->seq);
-  t->waits = t->blocking = false;
+  t->inside = t->waits = t->blocking = false;
   const bool idle = t->before == atomic_load_explicit(&t->steps.n, memory_order_relaxed);
   if (kind == TT_EVENT_TEST && idle) return;
   const tt_event e = {.begin = t->entered,

@@ -63,6 +63,7 @@ typedef struct tt_traced_call {
 typedef struct tt_trace {
   tt_tape steps, marks;
   bool counter;           /* ticks are the processor's, else nanoseconds */
+  bool inside;            /* a call; else another one drives it */
   bool waits;             /* inside a call that blocks */
   bool blocking;          /* ... that is one collective */
   bool begun;             /* ... in which an operation began */
@@ -101,6 +102,11 @@ static inline uint64_t tt_trace_now(const tt_trace *t) {
 #endif
   (void)t;
   return tt_trace_ns();
+}
+
+/* When a step begins: where the last one ended, if no look found a peer not ready since. */
+static inline uint64_t tt_trace_mark(const tt_trace *t) {
+  return t->inside && t->awaits < 0 ? t->last : tt_trace_now(t);
 }
 
 /* A part of an operation that began at `begin` and is over. No bytes: nothing is written
