@@ -1,13 +1,14 @@
 /* cmd_trace.c - `tutti trace`: what a trace that TUTTI_TRACE wrote says.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "trace_data.h"
 
 static const char usage[] =
-    "usage: tutti trace FILE [FILE ...] [--json]\n"
+    "usage: tutti trace FILE [FILE ...] [--json | --draw[=FROM+LENGTH]]\n"
     "\n"
     "Where the time of a job went that ran with TUTTI_TRACE=FILE: arithmetic, copying,\n"
     "waiting, per rank; who came late; per kind of call how many, the median and the\n"
@@ -15,16 +16,35 @@ static const char usage[] =
     "are parts of one job, from machines that share no folder.\n"
     "\n"
     "  -j, --json     the same as one JSON object, with the paths of all kinds of calls\n"
+    "  -d, --draw[=FROM+LENGTH]\n"
+    "                 LENGTH ms from FROM ms on as lines of letters, one to three per rank;\n"
+    "                 without it what is around the median of the calls that took longest\n"
     "\n"
     "The file itself opens in ui.perfetto.dev and chrome://tracing; see docs/trace.md.\n";
 
-static const struct option long_options[] = {{"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, 'j'}, {"draw", optional_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
 
-static int show(const trace_data *d, bool json) {
+typedef struct wanted {
+  bool json, draw;
+  double from, length; /* ms */
+} wanted;
+
+/* FROM+LENGTH, both in ms. */
+static bool take_span(const char *text, wanted *w) {
+  char *end;
+  w->from = strtod(text, &end);
+  if (end == text || *end != '+' || !(w->from >= 0 && w->from < 1e9)) return false;
+  return cli_seconds(end + 1, &w->length) && w->length < 1e9;
+}
+
+static int show(const trace_data *d, const wanted *w) {
   trace_sums s;
   int status = 0;
-  if (trace_sum(d, &s))
-    (json ? trace_show_json : trace_show)(d, &s);
+  if (trace_sum(d, &s) && w->draw)
+    status = trace_draw(d, &s, w->from, w->length);
+  else if (s.sorts)
+    (w->json ? trace_show_json : trace_show)(d, &s);
   else
     status = cli_fail(CLI_FAILED, "trace", "out of memory for %zu events", d->nevents);
   trace_sums_free(&s);
@@ -32,18 +52,21 @@ static int show(const trace_data *d, bool json) {
 }
 
 static int run(int argc, char **argv) {
-  bool json = false;
+  wanted w = {.json = false};
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":j", long_options, NULL)) != -1;) {
-    if (c != 'j') return cli_bad_option("trace", c, argv, long_options);
-    json = true;
+  for (int c; (c = getopt_long(argc, argv, ":jd::", long_options, NULL)) != -1;) {
+    if (c != 'j' && c != 'd') return cli_bad_option("trace", c, argv, long_options);
+    *(c == 'j' ? &w.json : &w.draw) = true;
+    if (c == 'd' && optarg && !take_span(optarg, &w))
+      return cli_fail(CLI_USAGE, "trace", "--draw=%s is not of the form FROM+LENGTH, in ms",
+                      optarg);
   }
   if (optind == argc)
     return cli_fail(CLI_USAGE, "trace", "which file? TUTTI_TRACE=FILE writes one");
   trace_data d = {.events = NULL};
   int status = 0;
   for (int i = optind; i < argc && !status; i++) status = trace_read(argv[i], &d);
-  if (!status) status = show(&d, json);
+  if (!status) status = show(&d, &w);
   trace_free(&d);
   if (fflush(stdout)) return cli_fail(CLI_FAILED, "trace", "cannot write: %s", strerror(errno));
   return status;

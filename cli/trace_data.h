@@ -39,7 +39,7 @@ typedef struct trace_lane { /* of a rank in a communicator; its program's marks 
   double error_us;
 } trace_lane;
 
-typedef struct trace_call { /* a kind of call */
+typedef struct trace_call { /* a kind of call; a mark: its name is the plan, coll is "" */
   char coll[24], plan[96], type[24], op[16];
   uint64_t count, bytes;
   uint32_t slices;
@@ -128,5 +128,11 @@ int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
 
 void trace_show(const trace_data *d, const trace_sums *s);
 void trace_show_json(const trace_data *d, const trace_sums *s);
+
+/* ---- trace_draw.c ---- */
+
+/* So many ms as lines of letters; 0: around the median of the calls that took longest. 0, or an
+ * exit status after a complaint. */
+int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double length_ms);
 
 #endif

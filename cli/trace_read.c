@@ -190,9 +190,10 @@ static bool find_call(reader *r, uint32_t *what) {
   trace_call c;
   memset(&c, 0, sizeof c);
   *what = 0;
-  if (!*text(r, "coll")) return true;
+  const bool mark = strcmp(text(r, "cat"), "mark") == 0;
+  if (!mark && !*text(r, "coll")) return true;
   snprintf(c.coll, sizeof c.coll, "%.23s", text(r, "coll"));
-  snprintf(c.plan, sizeof c.plan, "%.95s", text(r, "plan"));
+  snprintf(c.plan, sizeof c.plan, "%.95s", text(r, mark ? "name" : "plan"));
   snprintf(c.type, sizeof c.type, "%.23s", text(r, "type"));
   snprintf(c.op, sizeof c.op, "%.15s", text(r, "op"));
   c.count = (uint64_t)value(r, "count", 0, MOST_INT, 0);
