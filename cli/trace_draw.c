@@ -22,7 +22,6 @@ typedef struct picture {
   int64_t from, to;
   line program, tutti;
   int flying[COLUMNS];
-  bool marks, flights;
 } picture;
 
 static int64_t edge(const picture *p, int column) {
@@ -60,11 +59,9 @@ static void add(picture *p, const trace_event *e) {
   if (e->end < p->from || e->begin > p->to) return;
   if (e->kind == TRACE_MARK) {
     paint(p, &p->program, e, p->d->calls[e->what].plan[0]);
-    p->marks = true;
   } else if (e->kind == TRACE_FLIGHT) {
     const int first = column_of(p, e->begin), last = column_of(p, e->end);
     for (int c = first < 0 ? 0 : first; c <= last && c < COLUMNS; c++) p->flying[c]++;
-    p->flights = true;
   } else {
     paint(p, &p->tutti, e, letter_of(e));
   }
@@ -126,16 +123,20 @@ int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double 
       (double)from / 1e6, (double)(to - from) / COLUMNS / 1e3);
   show_names(d);
   printf("\n");
+  bool marks = false, flights = false;
+  for (size_t i = 0; i < d->nevents; i++)
+    *(d->events[i].kind == TRACE_MARK ? &marks : &flights) |=
+        d->events[i].kind == TRACE_MARK || d->events[i].kind == TRACE_FLIGHT;
   for (size_t r = 0; r < s->nranks && r < MOST_RANKS; r++) {
     char name[24];
     memset(p, 0, sizeof *p);
-    *p = (picture){.d = d, .from = from, .to = to};
+    p->d = d, p->from = from, p->to = to;
     for (size_t i = 0; i < d->nevents; i++)
       if (d->lanes[d->events[i].lane].pid == s->ranks[r].pid) add(p, &d->events[i]);
     snprintf(name, sizeof name, "rank %d", s->ranks[r].pid);
-    if (p->marks) show_line(p, &p->program, name);
-    show_line(p, &p->tutti, p->marks ? "  in tutti" : name);
-    if (p->flights) show_flights(p);
+    if (marks) show_line(p, &p->program, name);
+    show_line(p, &p->tutti, marks ? "  in tutti" : name);
+    if (flights) show_flights(p);
   }
   if (s->nranks > MOST_RANKS) printf("  (%zu more ranks)\n", s->nranks - MOST_RANKS);
   free(p);

@@ -45,7 +45,7 @@ assert {"rank 0", "rank 1, as rank 1 of 2", "rank 3: program, as rank 0 of 2"} <
 check "... calls and flights on every rank" 'assert len(of("call")) == 4 * (3 * 7 + 1), len(of("call"))
 assert len(of("flight")) == 2 * 4 * 3 * 7 and len(of("request_wait")) == 4 * 3 * 7
 assert all(c["args"]["coll"] in ("allreduce", "barrier") for c in of("call"))
-assert len(of("mark")) == 4 * 3'
+assert len(of("mark")) == 4 * 3 and of("wait") and of("reduce") and of("copy")'
 check "... the same operations on all ranks of a communicator" 'import collections
 at = collections.defaultdict(list)
 comm = {(l["pid"], l["tid"]): l for l in lanes}
@@ -82,6 +82,29 @@ job run -n 2 "$player" splits
 ok "without TUTTI_TRACE there is no file" all "status 0" '[ ! -e "$x" ]'
 export TUTTI_TRACE=$x
 
+# ---- several machines: another clock, in a namespace ----
+. "${BASH_SOURCE%/*}/mpi.bash"
+hello=$BUILD/examples/hello_mpi_ompi
+cat >"$work/far" <<'END'
+mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec unshare -T -f --monotonic 1000 "$@"
+END
+tr 0-9 9876543210 </proc/sys/kernel/random/boot_id >"$work/boot_id"
+if [ -x "$hello" ] && has_starter ompi && [ -x $python ] &&
+  unshare -m bash "$work/far" "$work/boot_id" true 2>/dev/null; then
+  rc=0
+  TUTTI_NODES=0,1,1 timeout -k 5 60 "$(starter ompi)" -n 1 "$hello" : \
+    -n 2 unshare -m bash "$work/far" "$work/boot_id" "$hello" >"$work/out" 2>"$work/err" || rc=$?
+  ok "ranks of two machines: the job runs" status 0
+  check "... and their clocks are brought together" 'assert len(lanes) == 3
+for l in lanes: # the namespace is 1000 s ahead
+    ahead = 0 if l["rank"] == 0 else 1000e9
+    assert abs(l["offset_ns"] + ahead) <= l["error_ns"] + 1000 and l["error_ns"] < 1e8, l
+c = of("call")
+assert max(i["ts"] for i in c) < min(i["ts"] + i["dur"] for i in c), c'
+else
+  skip "ranks of two machines" "no Open MPI, or no right to make namespaces"
+fi
+
 # ---- tutti trace ----
 job run -n 4 "$player" splits
 job trace "$x"
@@ -116,6 +139,14 @@ else
   skip "the numbers add up" "no python3"
 fi
 cp "$x" "$work/a.json"
+job trace --draw "$x"
+ok "--draw: lines of 100 columns, three per rank" all "status 0" quiet '[ "$(grep -acE "^  .{16}[|].{100}[|]$" "$work/out")" = 12 ]'
+job trace --draw=0+0.5 "$x"
+ok "--draw from the begin" all "status 0" "grep -qa '^from 0.000 ms, 5.000 us per column' '$work/out'"
+for span in 1 + -1+1 1+0 1+x nan+1; do
+  job trace --draw=$span "$x"
+  ok "--draw=$span is refused" all "status 2" one_line "says 'is not of the form FROM.LENGTH'"
+done
 job trace "$work/none.json"
 ok "no such file" all "status 125" one_line "says 'none.json: No such file'"
 job trace
