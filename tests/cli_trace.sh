@@ -62,6 +62,16 @@ assert all(0 <= s["args"]["peer"] < 3 for s in of("send") if s["args"]["bytes"] 
 sent = sum(s["args"]["bytes"] for s in of("send"))
 assert sent >= 2 * 40000 * 14, sent'
 done
+job run -n 2 "$player" late
+check "who waits for a late rank waits for that one, and before it sums" 'big = sorted((c for c in of("call") if c["pid"] == 0 and c["args"]["coll"] == "allreduce"), key=lambda c: c["ts"])
+assert [c["args"]["plan"] for c in big][2] == "fold(ring)" and len(big) == 3, big
+for c in big:
+    mine = [i for i in e if i["ph"] == "X" and i["pid"] == 0 and i["tid"] == c["tid"] and i["args"]["seq"] == c["args"]["seq"]]
+    last = max(i["ts"] for i in mine if i["cat"] == "reduce")
+    waits = [i for i in mine if i["cat"] == "wait" and i["args"]["peer"] == 1 and i["ts"] + i["dur"] <= last + 0.002]
+    assert sum(i["dur"] for i in waits) > 50000, mine'
+job trace --json "$x"
+ok "... and that one is said to be late" grep -qaE '"rank": 1, .*"came_last": [3-6], "behind_us": [12][0-9]{5}[.]' "$work/out"
 job run -n 3 "$player" leaves
 check "who frees nothing and says no goodbye leaves a trace too" 'assert len(of("call")) == 3 * 7'
 job run -k -n 4 "$player" dies

@@ -65,11 +65,26 @@ static int dies(tutti_comm *comm) {
   return 1;
 }
 
+/* Rank 1 comes 60 ms after the others, each of three times. */
+static int late(tutti_comm *comm) {
+  static double x[1 << 15], y[1 << 15];
+  static const size_t counts[] = {4, 1 << 15, 1 << 15};
+  int bad = 0;
+  for (int i = 0; i < 3; i++) {
+    bad += i == 2 && tutti_comm_set_algo(comm, "fold(ring)");
+    bad += tutti_barrier(comm) != TUTTI_OK;
+    if (tutti_comm_rank(comm) == 1) usleep(60000);
+    bad += tutti_allreduce(comm, x, y, counts[i], TUTTI_DOUBLE, TUTTI_SUM) != TUTTI_OK;
+  }
+  return bad;
+}
+
 static int play(const char *what) {
   tutti_comm *comm;
   if (tutti_comm_from_env(&comm)) return 1;
   int bad = strcmp(what, "splits") == 0 ? splits(comm) : 0;
   if (strcmp(what, "dies") == 0) bad = dies(comm);
+  if (strcmp(what, "late") == 0) bad = late(comm);
   if (strcmp(what, "leaves") == 0) exit(sums(comm)); /* frees nothing, says no goodbye */
   return bad || tutti_comm_free(comm) || tutti_finalize();
 }

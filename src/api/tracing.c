@@ -169,9 +169,10 @@ tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *p
   tt_trace *t = comm->trace;
   if (__builtin_expect(!t, 1) || call->everyone) return NULL;
   const uint16_t what = call_of(comm, t, call, plan);
+  const uint64_t now = tt_trace_cut(t);
   t->seq = comm->seq;
   t->begun = true;
-  t->open[comm->seq % TT_WINDOW].begin = tt_trace_now(t);
+  t->open[comm->seq % TT_WINDOW].begin = now;
   t->open[comm->seq % TT_WINDOW].what = what;
   t->open[comm->seq % TT_WINDOW].blocking = t->blocking;
   return t;

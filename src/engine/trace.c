@@ -25,6 +25,12 @@ static void add_wait(tt_trace *t, uint64_t until, uint32_t seq) {
   t->last = until;
 }
 
+uint64_t tt_trace_cut(tt_trace *t) {
+  const uint64_t now = tt_trace_now(t);
+  add_wait(t, now, t->seq);
+  return t->last = now;
+}
+
 /* Does the step go on where the last event ended? */
 static bool goes_on(const tt_trace *t, const tt_event *e) {
   const uint32_t n = atomic_load_explicit(&t->steps.n, memory_order_relaxed);

@@ -113,6 +113,8 @@ static inline uint64_t tt_trace_mark(const tt_trace *t) {
  * down but the wait before it. */
 void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq, int peer,
                    uint64_t bytes, uint32_t step);
+/* What comes now is no part of a step: the next one begins here at the earliest. */
+uint64_t tt_trace_cut(tt_trace *t);
 /* A peer is not ready. False, for who looked. */
 static inline bool tt_trace_missed(tt_trace *t, int peer) {
   if (__builtin_expect(t != NULL, 0)) t->awaits = peer;
