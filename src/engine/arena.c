@@ -20,7 +20,7 @@
 #include "engine.h"
 
 enum {
-  CHUNK = 8 << 10,      /* bytes that are summed at once, and copied while they are in L1 */
+  CHUNK = 8 << 10,     /* bytes that are summed at once, and copied while they are in L1 */
   TOGETHER = 256 << 10, /* bytes that are taken together where nothing goes through an arena */
   MOST = 1 << 20        /* bytes moved by one call of progress, about */
 };
@@ -262,8 +262,7 @@ static bool try_get(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_GOT];
   const tt_tally before = owned(o) ? TT_SUM : TT_PUT;
   if (!done_before(o, before, k)) return false;
-  if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + end_of(o, k)) : !all_put(o, k))
-    return false;
+  if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + end_of(o, k)) : !all_put(o, k)) return false;
   if (!o->wire->ops->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
   o->wire->ops->leave(o->wire);
