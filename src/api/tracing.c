@@ -169,7 +169,9 @@ tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *p
   tt_trace *t = comm->trace;
   if (__builtin_expect(!t, 1) || call->everyone) return NULL;
   const uint16_t what = call_of(comm, t, call, plan);
-  const uint64_t now = tt_trace_cut(t);
+  const bool known = t->blocking && !t->begun && what && what == t->again; /* nothing was planned */
+  const uint64_t now = known ? t->entered : tt_trace_cut(t);
+  t->again = what;
   t->seq = comm->seq;
   t->begun = true;
   t->open[comm->seq % TT_WINDOW].begin = now;

@@ -278,11 +278,16 @@ static uint32_t step_of(const tt_operation *o, tt_tally what) {
   return what == TT_PUT ? 0 : what == TT_SUM || !owned(o) ? 1 : 3;
 }
 
-/* Bytes that are moved or summed to be so far with the pieces taken together with piece k. */
+/* Bytes that are moved or summed to be so far with the pieces taken together with piece k; a
+ * rank's block of them is an even share, for where exactly it ends takes too long to find out. */
 static size_t work_of(const tt_operation *o, tt_tally what, uint32_t k) {
   const bool lent = !from_arena(o, &o->pieces.mine) && !o->reducer.times;
-  const extent piece = piece_at(o, k), own = block_of(o, k, o->wire->rank);
-  const size_t all = piece.to - piece.from, mine = own.to - own.from;
+  const extent piece = piece_at(o, k);
+  const size_t all = piece.to - piece.from;
+  const size_t mine = o->pieces.shape == TT_SHAPE_TWO_SHOT
+                          ? (uint32_t)all / (uint32_t)o->wire->ranks
+                      : o->pieces.shape == TT_SHAPE_NAIVE && o->wire->rank ? 0
+                                                                           : all;
   if (what == TT_PUT) return lent ? 0 : owned(o) && !o->reducer.times ? all - mine : all;
   return what == TT_SUM ? mine : !owned(o) ? all : o->pieces.given ? 0 : all - mine;
 }

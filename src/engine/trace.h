@@ -78,6 +78,7 @@ typedef struct tt_trace {
     bool blocking;
   } open[TT_WINDOW];
   uint32_t ncalls, nnames;
+  uint16_t again; /* the call that began last */
   tt_traced_call calls[TT_TRACE_CALLS];
   char names[TT_TRACE_NAMES][48]; /* of marks */
   /* who it is */
