@@ -465,15 +465,6 @@ TUTTI_API tutti_status tutti_request_test(tutti_request **request, int *done);
  *  and nothing is freed, while it runs. */
 TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 
-/* ---------------------------------------------------------------- trace --- */
-
-/** With TUTTI_TRACE=FILE (docs/trace.md): what the program did from `begin` to `end`,
- *  seconds of CLOCK_MONOTONIC, in a lane above this rank's; elsewhere nothing. Marks may
- *  lie in each other, but not overlap otherwise. 64 names per communicator, up to 47 bytes
- *  each. One thread at a time per communicator. Refuses nothing: a mark that makes no sense
- *  is dropped. */
-TUTTI_API void tutti_trace_mark(tutti_comm *comm, const char *name, double begin, double end);
-
 /* ------------------------------------------------------ for launchers --- */
 
 typedef struct tutti_job tutti_job;

@@ -160,6 +160,15 @@ TUTTI_API tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, siz
  *  Freed with tutti_text_free. */
 TUTTI_API tutti_status tutti_profile_text(char **text);
 
+/* ---------------------------------------------------------------- trace --- */
+
+/** With TUTTI_TRACE=FILE (docs/trace.md): what the program did from `begin` to `end`,
+ *  seconds of CLOCK_MONOTONIC, in a lane above this rank's; elsewhere nothing. Marks may
+ *  lie in each other, but not overlap otherwise. 64 names per communicator, up to 47 bytes
+ *  each. One thread at a time per communicator. Refuses nothing: a mark that makes no sense
+ *  is dropped. */
+TUTTI_API void tutti_trace_mark(tutti_comm *comm, const char *name, double begin, double end);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,6 +46,7 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   const tt_plan *plan = comm->last_plan;
   if (tt_exact_concerns(comm, call)) {
     status = finish_exact(comm, function, call);
+    tt_trace_out(trace, TT_EVENT_CALL);
     tt_comm_leave(comm);
     return status;
   }
