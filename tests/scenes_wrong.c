@@ -206,7 +206,7 @@ bool scene_abort(tutti_comm *base, uint64_t seed) {
             CHECK(!tutti_allreduce(comm, x, y, 1, TUTTI_UINT32, TUTTI_SUM)) &&
             CHECK(!tutti_barrier(base));
   if (ok && me == P - 1) {
-    usleep(50000);
+    usleep(300000);
     ok = CHECK(!tutti_comm_abort(comm, "had enough"));
   } else if (ok) {
     double since = seconds();
