@@ -50,7 +50,7 @@ def tree():
         yield True, TREE, "sync", TREE_RANKS, "tutti:" + plan, "float", MIB[:2], {}
     for plan in EQUATIONS:
         yield True, TREE, "sync", TREE_RANKS, "tutti:" + plan, "float", MIB[2:], {"shared": True, "limit": 900}
-    yield True, TREE, "sync", TREE_RANKS, "tutti", "float", MIB[:2], {}
+    yield True, TREE, "sync", TREE_RANKS, "tutti", "float", MIB[:2], {"limit": 900}
     yield True, TREE, "sync", TREE_RANKS, "tutti", "float", MIB[2:], {"shared": True, "limit": 900}
 
 
