@@ -9,44 +9,10 @@ SMALL = 428  # its 425 B, in whole floats
 MIDDLE = 9 * KI  # its 9 KB
 OPEN_MPI_RING = 10000  # from here on its Open MPI ran a ring
 FEW = 7  # measured
-SIZES_127 = [
-    64,
-    SMALL,
-    1 * KI,
-    2 * KI,
-    4 * KI,
-    MIDDLE,
-    16 * KI,
-    32 * KI,
-    64 * KI,
-    128 * KI,
-    256 * KI,
-    512 * KI,
-    1 * MI,
-    2 * MI,
-    4 * MI,
-]
+LADDER = [KI, 2 * KI, 4 * KI, MIDDLE] + [1 << n for n in range(14, 23)]  # 16 KiB to 4 MiB
+SIZES_127 = [64, SMALL] + LADDER
 RANKS = [2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 133]
-MEASURED_SIZES = [
-    64,
-    256,
-    SMALL,
-    1 * KI,
-    2 * KI,
-    4 * KI,
-    MIDDLE,
-    16 * KI,
-    32 * KI,
-    64 * KI,
-    128 * KI,
-    256 * KI,
-    512 * KI,
-    1 * MI,
-    2 * MI,
-    4 * MI,
-    8 * MI,
-    16 * MI,
-]
+MEASURED_SIZES = [64, 256, SMALL] + LADDER + [8 * MI, 16 * MI]
 HERE = "measured: %d ranks share the memory of one machine with 2 cores"
 
 

@@ -15,16 +15,12 @@ import time
 import smpi
 import tables
 from results import Results
+from tables import LARGE, MIB, RANKS, SIZES, TREE, TREE_RANKS
 
-RANKS = (127, 96, 37, 16, 255)
-SIZES = (428, 9216, 102400, 1 << 20, 10 << 20)
-TREE, TREE_RANKS = "rack:3 node:16 core:4", 192
-MIB = tuple(n << 20 for n in (1, 10, 100))
 RINGS = "blueconnect(%s,seq=ring/ring/ring)" % TREE
 # Paper 002's equations 6, 7 and 9, as plans.
 EQUATIONS = ("fold(ring)@1", "two-level(%s,ring,scatter)@1" % TREE, RINGS + "@1")
 RIVALS = ("two-level(%s,ring)" % TREE,)
-LARGE = 1000
 
 
 def flat(mode):

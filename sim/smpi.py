@@ -120,16 +120,22 @@ def environment(network, links, mode, folder):
     return env
 
 
+CPU_SPENT = (-signal.SIGXCPU, 128 + signal.SIGXCPU)
+
+
 def run(command, env, limit):
-    """(text, errors, why it ended badly or "")"""
+    """(text, errors, why it ended badly or ""). limit: s of a core; other work on the machine may slow it down"""
     child = subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        ["prlimit", "--cpu=%d:%d" % (limit, limit + 5)] + command,
+        env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
     try:
-        out, err = child.communicate(timeout=limit)
+        out, err = child.communicate(timeout=4 * limit)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()
+        return out, err, "over %d s" % (4 * limit)
+    if child.returncode in CPU_SPENT:
         return out, err, "over %d s" % limit
     if "Deadlock" in err:  # which ends with status 0
         return out, err, "deadlock"
@@ -236,18 +242,3 @@ def replay(network, ranks, what, size, links=None, limit=200):
 def first_line(errors):
     lines = [x for x in errors.splitlines() if not x.startswith("tutti warns:")]
     return lines[0][:200] if lines else ""
-
-
-def predict(network, ranks, plan, size, kind="float", build="build", links=None):
-    """Seconds, as `tutti plan price` says; None: it does not price that."""
-    import json
-
-    name, slices = re.match(r"(.*?)(?: in (\d+) slices)?$", plan).groups()
-    command = [os.path.join(build, "tutti"), "plan", "price", name, "-P", str(ranks), "--size", str(size)]
-    command += ["--net", ",".join(figures(network, links or TREE)), "--type", kind, "--json"]
-    command += ["--topo", network] if network != "flat" else []
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    for offer in json.loads(done.stdout)["plans"] if done.returncode == 0 else []:
-        if offer["plan"] == name and offer["slices"] == int(slices or 1):
-            return offer["seconds"]
-    return None

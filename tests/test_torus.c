@@ -19,12 +19,9 @@ static tt_profile torus_of(const char *text, double each_hop) {
   tt_profile p;
   tt_tree tree;
   assert_int_equal(tt_tree_parse(text, &tree), TUTTI_OK);
-  tt_profile_flat(&p, tree.ranks);
-  p.tree = tree;
-  p.levels = tree.levels;
-  p.torus = true;
-  p.hop = each_hop;
-  for (int l = 0; l < p.levels; l++) p.reach[l] = (tt_reach){.alpha = alpha, .beta = beta};
+  const tt_machine m = {
+      .net = {.alpha = alpha, .beta = beta}, .ports = 1, .torus = 1, .hop = each_hop};
+  tt_profile_net(&m, tree.ranks, &tree, &p);
   return p;
 }
 

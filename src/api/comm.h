@@ -102,7 +102,7 @@ struct tutti_comm {
                                    make communicators and progress; NULL: there is none */
   bool beside;                  /* it stands beside */
   bool stuck;                   /* nothing can move before something comes */
-  bool waits;                   /* its caller waits for it, and for nothing else */
+  bool waits;                   /* its caller waits for it, in a network that can */
   tt_heap *heap;
   tt_where *where;              /* per rank */
   double crowd;                 /* ranks per core, where all share memory */

@@ -39,7 +39,7 @@ static void stand_by(tutti_comm *comm, const tt_patience *p) {
 /* Nothing moved: spin, yield, or sleep. */
 static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   p->looks++;
-  if (comm->waits && tt_mpi_waits(comm->net)) return;
+  if (comm->waits) return;
   stand_by(comm, p);
   if (comm->crowd <= 1 && p->looks < comm->spins && !tt_over_net(comm)) {
     tt_relax();
@@ -83,7 +83,7 @@ void tt_progress_polled(tutti_comm *comm) {
 tutti_status tt_request_finish(tutti_request *r) {
   tutti_comm *comm = r->comm;
   tt_patience p = {.by = r};
-  comm->waits = comm->wire == comm->net;
+  comm->waits = comm->wire == comm->net && tt_mpi_waits(comm->net);
   for (;;) {
     bool moved = tt_progress(comm);
     if (p.looks > 0 && p.looks < comm->spins && (moved || r->state == TT_COMPLETE))

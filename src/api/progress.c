@@ -190,7 +190,7 @@ static bool others_in_flight(const tutti_comm *mine) {
 
 void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (comm->broken) return;
-  const bool wait = comm->waits && tt_mpi_waits(comm->net) && !others_in_flight(comm);
+  const bool wait = comm->waits && !others_in_flight(comm);
   const tutti_status status = (wait ? tt_mpi_wait : tt_mpi_poll)(comm->net, moved);
   if (status) tt_blame_message(comm, status);
 }
