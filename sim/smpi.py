@@ -130,11 +130,11 @@ def run(command, env, limit):
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     try:
-        out, err = child.communicate(timeout=4 * limit)
+        out, err = child.communicate(timeout=10 * limit)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()
-        return out, err, "over %d s" % (4 * limit)
+        return out, err, "over %d s" % (10 * limit)
     if child.returncode in CPU_SPENT:
         return out, err, "over %d s" % limit
     if "Deadlock" in err:  # which ends with status 0
