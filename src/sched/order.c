@@ -118,8 +118,9 @@ static void use_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip
 
 /* Leave out what a later dependency of the same step waits for itself. */
 static void prune(tracker *t, const uint32_t *after_at) {
-  uint32_t n = t->length - t->from, *list = t->after + t->from, kept = 0;
+  const uint32_t n = t->length - t->from;
   if (n < 2) return;
+  uint32_t *list = t->after + t->from, kept = 0;
   qsort(list, n, sizeof *list, ascending);
   for (uint32_t i = 0; i < n; i++) {
     bool implied = false;

@@ -4,7 +4,8 @@
  *            line, column and what was expected. `#` starts a comment. The word
  *            `derive` in the header lets the builder derive the order instead of
  *            taking the `after` lists as they stand.
- * Invariant  what it hands out is within bounds: blocks, ranks, earlier steps.
+ * Invariant  what it hands out is within bounds: blocks, ranks, earlier steps. Time and
+ *            memory are bounded by the length of the text, whatever numbers stand in it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <stdio.h>
@@ -15,10 +16,14 @@
 
 enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
 enum { MAX_ALL = 1 << 24 }; /* blocks of all ranks: more would take the prover minutes */
+/* What a text of n bytes may ask of the prover: so many blocks of all ranks, and so many that
+ * move, or peers. All-to-all on 4096 ranks needs 45 and 180 for each byte. */
+enum { FREE = 1 << 20, BLOCKS = 64, MOVED = 256 };
 
 typedef struct cursor {
   const char *text, *at;
   tutti_status status;
+  uint64_t blocks, moved; /* of all ranks, so far */
 } cursor;
 
 typedef struct header {
@@ -27,6 +32,7 @@ typedef struct header {
   int ranks, root, data;
   uint32_t blocks;
   bool derive;
+  size_t length; /* of the text */
 } header;
 
 static tutti_status complain(cursor *c, const char *expected) {
@@ -130,20 +136,17 @@ static tt_span span(cursor *c, const header *h) {
   if (take(c, "x")) s.repeat = number(c, MAX_BLOCKS, "a repeat");
   if (!c->status && !take(c, "]")) complain(c, "']'");
   s.count = last >= first ? last - first + 1 : last + ring - first + 1;
-  uint64_t top = s.base + (uint64_t)s.stride * ((uint64_t)ring * s.repeat - 1);
-  uint64_t most = buf == TT_TMP ? MAX_BLOCKS : 4 * (uint64_t)h->blocks;
-  bool fits = first < ring && last < ring && s.stride && s.repeat && s.count <= ring && top < most;
+  const uint64_t before = (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks of the last ring */
+  const uint64_t top = s.base + s.stride * (before + tt_min((uint64_t)first + s.count, ring) - 1);
+  const uint64_t most = buf == TT_TMP ? MAX_BLOCKS : h->blocks;
+  const bool fits = s.stride && s.repeat && first < ring && last < ring && s.count <= ring &&
+                    before < MAX_BLOCKS && top < most;
   if (!c->status && !fits) {
     c->at = start;
     complain(c, "a span inside its buffer");
   }
   if (c->status) return tt_block(TT_SRC, 0);
-  for (uint32_t i = 0; buf != TT_TMP && i < tt_span_size(&s); i++)
-    if (tt_span_block(&s, i) >= h->blocks) {
-      c->at = start;
-      complain(c, "a span inside its buffer");
-      break;
-    }
+  c->moved += tt_span_size(&s);
   tt_span_tidy(&s);
   return s;
 }
@@ -158,9 +161,18 @@ static tt_peers peers(cursor *c, const header *h) {
     p.stride = sign * (int)number(c, most, "a stride");
   }
   while (p.count < h->ranks && tt_peer_rank(&p, p.count - 1, h->ranks) != last) p.count++;
+  c->moved += (uint32_t)p.count;
   if (tt_peer_rank(&p, p.count - 1, h->ranks) != last)
     complain(c, "a peer range whose stride reaches its end");
   return p;
+}
+
+/* Is every block of b so far behind that of a? */
+static bool apart(const tt_span *a, const tt_span *b, uint32_t gap) {
+  if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
+  for (uint32_t i = 0; i < tt_span_size(a); i++)
+    if (tt_span_block(b, i) - tt_span_block(a, i) != gap) return false;
+  return true;
 }
 
 static void local_inputs(cursor *c, const header *h, tt_step *step) {
@@ -185,8 +197,7 @@ static void local_inputs(cursor *c, const header *h, tt_step *step) {
   for (uint32_t k = 2; k < n; k++) {
     uint32_t gap = tt_span_block(&items[k], 0) - tt_span_block(&items[k - 1], 0);
     if (k == 2) step->in_step = gap;
-    if (gap != step->in_step || tt_span_size(&items[k]) != tt_span_size(&items[1]) ||
-        items[k].buf != items[1].buf)
+    if (!apart(&items[k - 1], &items[k], step->in_step))
       complain(c, "inputs that are evenly spaced");
   }
 }
@@ -265,6 +276,14 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
   line_end(c);
 }
 
+/* Neither blocks nor moves of few bytes take the prover long; `more` blocks may be. */
+static void bounded(cursor *c, const header *h, uint64_t more) {
+  if (c->blocks + more > tt_min(MAX_ALL, FREE + BLOCKS * (uint64_t)h->length))
+    complain(c, "fewer blocks on all ranks together, in a text of this length");
+  if (c->moved > FREE + MOVED * (uint64_t)h->length)
+    complain(c, "steps that move fewer blocks, in a text of this length");
+}
+
 static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, uint32_t tmp) {
   tt_builder b;
   tt_build_begin(&b, h->name, h->coll, h->ranks, rank, h->root, false, h->blocks);
@@ -280,6 +299,7 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
     tt_step step;
     step_line(c, h, steps, &step, &after, &n, &room);
     if (!c->status) tt_build_step(&b, &step);
+    bounded(c, h, s->tmp_blocks);
     if (!c->status && s->nsteps != steps + 1) complain(c, "a copy that copies something");
     uint32_t *more = realloc(at, (steps + 2) * sizeof *at);
     if (!more) break;
@@ -289,6 +309,7 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
   if (!at || (s->nsteps != steps && !c->status) || b.status)
     c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
   s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, tmp);
+  c->blocks += s->tmp_blocks;
   s->after_at = at;
   s->after = after;
   if (!c->status && h->derive) c->status = tt_derive_order(s);
@@ -310,7 +331,7 @@ static void header_line(cursor *c, header *h) {
     depth += (c->at[n] == '(') - (c->at[n] == ')');
     if (depth <= 0 && isspace((unsigned char)c->at[n])) break;
   }
-  if (n == 0 || n >= sizeof h->name) complain(c, "a name of at most 127 characters");
+  if (n == 0 || n >= sizeof h->name) complain(c, "a name of at most 255 characters");
   if (c->status) return;
   memcpy(h->name, c->at, n);
   h->name[n] = 0;
@@ -346,21 +367,20 @@ void tt_sched_free_all(tt_sched **all, int ranks) {
 }
 
 tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks) {
-  cursor c = {text, text, TUTTI_OK};
-  header h = {0};
+  cursor c = {.text = text, .at = text};
+  header h = {.length = strlen(text)};
   header_line(&c, &h);
   tt_sched **list = c.status ? NULL : calloc((size_t)h.ranks, sizeof *list);
   if (!c.status && !list) c.status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
   int found = 0;
-  uint64_t blocks = 0;
   while (!c.status && next_line(&c)) {
     if (!take(&c, "rank")) complain(&c, "'rank'");
     int rank = (int)number(&c, (uint32_t)h.ranks - 1, "a rank");
     bool in_place = take(&c, "inplace");
     uint32_t tmp = take(&c, "tmp=") ? number(&c, MAX_BLOCKS, "a number of blocks") : 0;
     if (!c.status && list[rank]) complain(&c, "each rank once");
-    blocks += (uint64_t)h.blocks + tmp;
-    if (blocks > MAX_ALL) complain(&c, "at most 16777216 blocks on all ranks together");
+    c.blocks += h.blocks;
+    bounded(&c, &h, tmp);
     line_end(&c);
     if (!c.status) list[rank] = rank_body(&c, &h, rank, in_place, tmp);
     found++;
