@@ -9,6 +9,8 @@
 
 #include "sites.h"
 
+_Static_assert(sizeof((tt_site *)0)->host < 64, "a bit for every character of a host");
+
 #define BLANKS " \t\r"
 #define DIGITS "0123456789"
 
@@ -64,29 +66,44 @@ static const char *mistake(part p) {
   return NULL;
 }
 
-/* Are the first n digits of the host one of the numbers, and as wide? `at`: behind '['. */
-static bool counted(const char *at, const char *host, int n) {
-  long lo = 0, hi = 0, value = 0;
+/* A bit for every n for which the host's first n digits, of so many, are one of the numbers, and
+ * as wide. `at`: behind '['. */
+static uint64_t counted(const char *at, const char *host, int digits) {
+  uint64_t found = 0;
+  long lo = 0, hi = 0;
   int width = 0;
-  for (int i = 0; i < n; i++) value = 10 * value + host[i] - '0';
   for (;; at++) {
     at = read_range(at, &lo, &hi, &width);
-    if (value >= lo && value <= hi && n >= width && (n == width || host[0] != '0')) return true;
-    if (*at == ']') return false;
+    long value = 0;
+    for (int n = 1; n <= digits; n++) {
+      value = 10 * value + host[n - 1] - '0';
+      if (value >= lo && value <= hi && n >= width && (n == width || host[0] != '0'))
+        found |= (uint64_t)1 << n;
+    }
+    if (*at == ']') return found;
   }
 }
 
-/* One of them may have a domain more. */
+/* One of them may have a domain more. `found`: a bit for every length of the host's beginning
+ * that the pattern so far can be; so several brackets in a row are no product. */
 static bool matches(part p, const char *host) {
-  for (; p.at < p.end && *p.at != '['; p.at++, host++)
-    if (*p.at != *host) return *p.at == '.' && !*host;
-  if (p.at == p.end) return !*host || *host == '.';
-  const char *list = p.at + 1;
-  const int digits = (int)tt_min(strspn(host, DIGITS), 9);
-  while (*p.at != ']') p.at++;
-  p.at++;
-  for (int n = 1; n <= digits; n++)
-    if (counted(list, host, n) && matches(p, host + n)) return true;
+  uint64_t found = 1;
+  while (p.at < p.end && found) {
+    const char *item = p.at;
+    uint64_t next = 0;
+    for (int i = 0; found >> i; i++) {
+      if (!(found >> i & 1)) continue;
+      if (*item == '.' && !host[i]) return true;
+      const int digits = *item == '[' ? (int)tt_min(strspn(host + i, DIGITS), 9) : 0;
+      if (digits) next |= counted(item + 1, host + i, digits) << i;
+      if (*item != '[' && *item == host[i]) next |= (uint64_t)1 << (i + 1);
+    }
+    while (*item == '[' && *p.at != ']') p.at++;
+    p.at++;
+    found = next;
+  }
+  for (int i = 0; found >> i; i++)
+    if ((found >> i & 1) && (!host[i] || host[i] == '.')) return true;
   return false;
 }
 
