@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST 1e6 /* s, or s/B; sums of such figures are still numbers */
+
 typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, YES } kind;
 
 typedef struct figure {
@@ -145,7 +147,7 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
     if (!stop || !ends(stop)) return expected(r, at, "a size such as 64KiB");
     value = (double)bytes;
   }
-  if (value < 0)
+  if (!(value >= 0 && value < (f->kind == BYTES ? 1e19 : MOST)))
     return expected(r, at,
                     f->kind == SECONDS
                         ? "a time such as 30us"
