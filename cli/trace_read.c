@@ -34,6 +34,7 @@ typedef struct reader {
   field fields[FIELDS];
   int nfields;
   size_t lane; /* the last one asked for */
+  bool open;   /* the last event has begun and not ended */
 } reader;
 
 static bool refuse(reader *r, const char *why) {
@@ -196,10 +197,10 @@ static bool find_call(reader *r, uint32_t *what) {
   snprintf(c.plan, sizeof c.plan, "%.95s", text(r, mark ? "name" : "plan"));
   snprintf(c.type, sizeof c.type, "%.23s", text(r, "type"));
   snprintf(c.op, sizeof c.op, "%.15s", text(r, "op"));
-  c.count = (uint64_t)value(r, "count", 0, MOST_INT, 0);
-  c.bytes = (uint64_t)value(r, "bytes", 0, MOST_INT, 0);
-  c.slices = (uint32_t)value(r, "slices", 0, 1e9, 1);
+  const double count = value(r, "count", 0, MOST_INT, 0), bytes = value(r, "bytes", 0, MOST_INT, 0);
+  const double slices = value(r, "slices", 0, 1e9, 1);
   if (r->status) return false;
+  c.count = (uint64_t)count, c.bytes = (uint64_t)bytes, c.slices = (uint32_t)slices;
   for (size_t i = d->ncalls; i-- > 1 && !*what;)
     if (memcmp(&d->calls[i], &c, sizeof c) == 0) *what = (uint32_t)i;
   if (*what) return true;
@@ -213,15 +214,15 @@ static bool find_call(reader *r, uint32_t *what) {
 static bool end_flight(reader *r, double ts) {
   trace_data *d = r->d;
   trace_event *e = d->nevents ? &d->events[d->nevents - 1] : NULL;
-  if (!e || e->kind != TRACE_FLIGHT || e->end >= 0 || e->lane != (int32_t)r->lane)
-    return refuse(r, "an end without a begin");
+  if (!e || !r->open || e->lane != (int32_t)r->lane) return refuse(r, "an end without a begin");
   e->end = (int64_t)llround(ts * 1e3);
+  r->open = false;
   return e->end >= e->begin || refuse(r, "it ends before it begins");
 }
 
 static bool add_event(reader *r, const char *phase) {
   trace_data *d = r->d;
-  trace_event e = {.end = -1};
+  trace_event e = {.end = 0};
   if (!find_lane(r)) return false;
   const double ts = value(r, "ts", -1e12, 1e14, NAN);
   if (r->status) return false;
@@ -241,14 +242,13 @@ static bool add_event(reader *r, const char *phase) {
   if (!grow(r, (void **)&d->events, d->nevents, &d->events_room, sizeof e, MOST_EVENTS))
     return false;
   d->events[d->nevents++] = e;
+  r->open = *phase == 'b';
   return true;
 }
 
 static bool add(reader *r) {
   const char *phase = text(r, "ph"), *name = text(r, "name");
-  trace_data *d = r->d;
-  const trace_event *last = d->nevents ? &d->events[d->nevents - 1] : NULL;
-  if (last && last->end < 0 && strcmp(phase, "e") != 0) return refuse(r, "a begin without an end");
+  if (r->open && strcmp(phase, "e") != 0) return refuse(r, "a begin without an end");
   if (strcmp(phase, "M") == 0) return strcmp(name, "tutti_lane") != 0 || add_lane(r);
   if (strlen(phase) != 1 || !strchr("Xbe", *phase))
     return refuse(r, "tutti's events have ph M, X, b or e");
@@ -265,6 +265,7 @@ static bool array(reader *r) {
     if (!object(r) || !add(r)) return false;
   }
   if (!take(r, ']', "a ',' or a ']' is missing")) return false;
+  if (r->open) return refuse(r, "a begin without an end");
   blanks(r);
   return r->next == EOF || refuse(r, "something follows the end");
 }
