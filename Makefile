@@ -5,6 +5,7 @@
 #   make check-all       the full product of the covering table and the long proofs
 #   make prove           every parameter of every algorithm, with a bar
 #   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
+#   make fuzz TIME=600   texts from outside, made up by the fuzzers of fuzz/ (ONLY=profile; docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
@@ -139,6 +140,21 @@ $(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 $(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
+# Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME; with a
+# fuzzer (make fuzz) also with what nobody thought of.
+FUZZSRC := $(sort $(wildcard fuzz/fuzz_*.c))
+REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
+FUZZERS := $(FUZZSRC:%.c=$(BUILD)/%)
+FUZZMORE = $(BUILD)/fuzz/more.a $(BUILD)/libtutti.a
+$(BUILD)/fuzz/more.a: $(BUILD)/tests/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw)
+	rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/fuzz/%.o: TTFLAGS += -Itests -Icli
+$(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE)
+	$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+$(FUZZERS): %: %.o $(FUZZMORE)
+	$(CC) -fsanitize=fuzzer $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+.SECONDARY: $(FUZZERS:%=%.o) $(BUILD)/fuzz/replay.o
+
 # The same programs of several ranks, started by an MPI.
 OVEROBJ  = $(filter-out %/start.o,$(HELPOBJ))
 define OVER_RULES
@@ -178,13 +194,13 @@ OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_sc
 
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-programs: all examples $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(OVERBIN) $(SHIMS) $(DROPBIN)
+programs: all examples $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(OVERBIN) $(SHIMS) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory programs
-	@$(RUN) $(SHTESTS) $(TESTBIN) $(MPBIN)
+	@$(RUN) $(SHTESTS) $(TESTBIN) $(REPLAYS) $(MPBIN)
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
 # Every group, split and number of steps, for every P up to 64 and samples to 4096.
@@ -202,13 +218,20 @@ check-asan:
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
 	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 TEST_SECONDS=1200 \
 	  BUILD=build-asan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
-	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
+	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(REPLAYS:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
 check-ubsan:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
 	  BUILD=build-ubsan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
-	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
+	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(REPLAYS:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
+# TIME: seconds for each, two at a time; KEEP=1: what is new and small goes into the corpus.
+FUZZFLAGS= BUILD=build-fuzz CC=clang SAN="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" $(SANFLAGS)
+fuzz:
+	@tools/deps.sh build fuzz
+	@$(MAKE) $(JOBS) --no-print-directory $(FUZZFLAGS) fuzzers
+	@TIME=$(TIME) KEEP=$(KEEP) fuzz/run.sh build-fuzz/fuzz $(if $(ONLY),$(ONLY),$(FUZZSRC:fuzz/fuzz_%.c=%))
+fuzzers: $(FUZZERS)
 # Programs with threads: what the thread sanitizer can see. It wants addresses
 # that are not randomised far.
 TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
@@ -236,7 +259,7 @@ coverage:
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
-	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
+	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
 
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
@@ -359,12 +382,12 @@ uninstall:
 	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti 2>/dev/null
 
 clean:
-	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-cov build-arm
+	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-cov build-arm build-fuzz
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage \
+.PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers \
         install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
--include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
+-include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

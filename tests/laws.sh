@@ -37,7 +37,7 @@ law() {
     bad=1
   fi
 }
-sources() { find include src mpi cli examples tests bench shim sim -name '*.[ch]' 2>/dev/null | sort; }
+sources() { find include src mpi cli examples tests fuzz bench shim sim -name '*.[ch]' 2>/dev/null | sort; }
 in_room() { find "$@" -name '*.[ch]' 2>/dev/null | sort; }
 # file:line:header of every #include "..." or <...> in the files given.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }
@@ -103,6 +103,12 @@ nm -A -u "$lib" 2>/dev/null | awk '{print $1 $NF}' | sed -E 's/^[^:]*://' |
   grep -E ':(_?_?v?f?d?printf(_chk)?|__v?f?d?printf_chk|f?puts|f?putc|putchar|fwrite|perror|stdout|stderr|psignal|v?warnx?|v?errx?|error|v?syslog|exit|_exit|_Exit|quick_exit|abort|__assert_fail|raise)(@.*)?$' |
   law "the library never prints, exits or aborts"
 
+# What comes from outside as a schedule can be proven and drawn, and nothing runs it.
+nm -A -u "$lib" 2>/dev/null | awk '$NF == "tt_sched_parse" {split($1, at, ":"); print at[2]}' |
+  grep -vx 'schedules.o' | law "only api/schedules.c reads schedules from texts ..."
+nm -A -u "$lib" 2>/dev/null | grep ':schedules.o:' | grep -E ' tt_(program|operation|wire|comm|loop|shape|request|plan)[a-z_]*$' |
+  law "... and it runs none of them"
+
 for o in "$BUILD"/src/algo/*.o; do
   [ -e "$o" ] && nm -u "$o" | awk -v o="${o##*/}" '{print o ": " $NF}'
 done | grep -E ': (getenv|secure_getenv|environ|clock.*|time|gettimeofday|localtime.*|getpid|gettid|rand.*|random.*|open.*|fopen.*|read|write|mmap.*|pthread_.*|MPI_.*|sysconf|getauxval)$' |
@@ -152,7 +158,7 @@ done | law "every exported function is in the header"
 
 # ---- shape ----
 sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
-{ sources; find src cli tests tools examples -name '*.sh' -o -name '*.bash' -o -name '*.def' -o -name '*.html'; ls tests/run; } |
+{ sources; find src cli tests tools fuzz models examples -name '*.sh' -o -name '*.bash' -o -name '*.def' -o -name '*.html'; ls tests/run; } |
   while read -r f; do
     n=$(wc -l <"$f")
     [ "$n" -lt 500 ] || echo "$f has $n lines"
@@ -169,7 +175,7 @@ sources | while read -r f; do
     /;$/ && !body { first = 0 }' "$f"
 done | law "functions have fewer than 60 lines"
 
-{ sources; find src tests tools -name '*.sh' -o -name '*.bash' -o -name '*.html'; ls tests/run Makefile; } | while read -r f; do
+{ sources; find src tests tools fuzz models -name '*.sh' -o -name '*.bash' -o -name '*.html'; ls tests/run Makefile; } | while read -r f; do
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"

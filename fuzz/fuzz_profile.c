@@ -1,0 +1,60 @@
+/* fuzz_profile.c - a profile (TUTTI_PROFILE, `--net`) that somebody else wrote.
+ *
+ * Invariant  it is refused with line and column, or it is written back to the same figures,
+ *            and every price that is made of them is a number.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "fuzz.h"
+#include "machine.h"
+#include "tutti_plan.h"
+
+static char *written(const tt_machine *machine) {
+  tt_text t = {0};
+  tt_machine_print(&t, machine);
+  need(t.at && !t.failed);
+  return t.at;
+}
+
+static void reads_back(const tt_machine *machine) {
+  tt_machine again;
+  char *text = written(machine);
+  tt_machine_net(&again);
+  need(tt_machine_parse(&again, text, "what was written") == TUTTI_OK);
+  char *twice = written(&again);
+  need(strcmp(text, twice) == 0);
+  free(text);
+  free(twice);
+}
+
+/* One plan on four ranks, of which two share a node each. */
+static void is_priced(const char *text) {
+  const tutti_question question = {.size = sizeof question,
+                                   .ranks = 4,
+                                   .type = TUTTI_FLOAT,
+                                   .net = text,
+                                   .topo = "node:2 core:2",
+                                   .only = "fold(ring)"};
+  tutti_prices *prices;
+  if (tutti_prices_make(&question, &prices)) return; /* figures of a level that is not there */
+  for (uint64_t bytes = 1; bytes <= 1 << 20; bytes <<= 10) {
+    tutti_offer offer = {.size = sizeof offer};
+    need(tutti_prices_offer(prices, bytes, 0, 1, &offer) == TUTTI_OK);
+    need(!isnan(offer.seconds) && offer.seconds >= 0);
+  }
+  tutti_prices_free(prices);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char *text = fuzz_text(data, size);
+  tt_machine machine;
+  tt_machine_net(&machine);
+  if (tt_machine_parse(&machine, text, "profile 'x'") == TUTTI_OK) {
+    reads_back(&machine);
+    is_priced(text);
+  } else {
+    need(strstr(tutti_error(), "profile 'x', line ") && strstr(tutti_error(), ", column "));
+  }
+  free(text);
+  return 0;
+}

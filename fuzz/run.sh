@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# run.sh - runs fuzzers, two at a time, with a line of progress each; `make fuzz` calls it.
+#
+#   TIME=600 KEEP= fuzz/run.sh BUILD/fuzz NAME ...
+#
+# Each starts from fuzz/corpus/NAME and from what earlier runs left in BUILD/fuzz/NAME.more,
+# for TIME seconds (60). What it finds (a sanitizer's report, a second that became five, 1 GiB of
+# memory) ends it, and lies in BUILD/fuzz/NAME.found. KEEP=1 then takes the smallest inputs that
+# reach what the corpus does not into the corpus, as long as they have at most 2000 bytes.
+# SPDX-License-Identifier: BSD-3-Clause
+set -u
+seconds=${TIME:-60} at=$1 bad=0
+shift
+
+fuzz() {
+  local name=$1 rc=0
+  mkdir -p "$at/$name.more" "$at/$name.found"
+  nice "$at/fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=65536 \
+    -dict="fuzz/dict/$name.dict" -artifact_prefix="$at/$name.found/" -reload=0 \
+    "$at/$name.more" "fuzz/corpus/$name" >"$at/$name.log" 2>&1 || rc=$?
+  return $rc
+}
+
+# A line every ten seconds, from the fuzzer's own.
+watch() {
+  local name=$1 pid=$2 from=$SECONDS line
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 1
+    [ $(((SECONDS - from) % 10)) = 0 ] || continue
+    line=$(grep -aE '^#[0-9]+' "$at/$name.log" | tail -1 | tr -s '\t ' ' ')
+    printf '%-9s %4d of %s s  %s\n' "$name" $((SECONDS - from)) "$seconds" "$line"
+  done
+}
+
+one() {
+  local name=$1 rc=0
+  fuzz "$name" &
+  watch "$name" $!
+  wait $! || rc=$?
+  if [ $rc != 0 ] && ls "$at/$name.found"/* >/dev/null 2>&1; then
+    tail -n 60 "$at/$name.log"
+    echo "$name: FOUND something: $(ls "$at/$name.found"/*)"
+  elif [ $rc != 0 ]; then
+    tail -n 20 "$at/$name.log"
+    echo "$name: ended with status $rc"
+  else
+    echo "$name: no finding; $(grep -a '^Done' "$at/$name.log")"
+  fi
+  return $rc
+}
+
+keep() {
+  local name=$1 new
+  new=$(mktemp -d) || return
+  "$at/fuzz_$name" -merge=1 -max_len=2000 -use_counters=0 "$new" "fuzz/corpus/$name" "$at/$name.more" >"$at/$name.merge" 2>&1
+  for f in "$new"/*; do
+    cmp -s "$f" "fuzz/corpus/$name/$(basename "$f")" && continue
+    cp "$f" "fuzz/corpus/$name/$(basename "$f" | cut -c1-12)"
+  done
+  rm -rf "$new"
+}
+
+pids=()
+for name in "$@"; do
+  while [ "$(jobs -rp | wc -l)" -ge 2 ]; do sleep 1; done
+  one "$name" &
+  pids+=($!)
+done
+for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
+[ -z "${KEEP:-}" ] || for name in "$@"; do keep "$name"; done
+exit $bad
