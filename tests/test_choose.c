@@ -49,7 +49,7 @@ static tt_chooser *chooser_for(int ranks, double crowd) {
 
 static tt_choice choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
                         const char *text) {
-  const tt_problem p = {coll, bytes, needs, root};
+  const tt_problem p = {.coll = coll, .bytes = bytes, .needs = needs, .root = root};
   const int ranks = tt_chooser_profile(c)->ranks;
   tt_wish wish;
   tt_choice choice;
@@ -88,7 +88,7 @@ static void nothing_admissible_is_cheaper(void **state) {
       tt_chooser *c = chooser_for(P, net ? 0 : 2);
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
         for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 32) {
-          const tt_problem p = {(tutti_coll)coll, bytes, bytes % 3 == 2 ? TT_NEED_SAME : 0, 0};
+          const tt_problem p = {.coll = (tutti_coll)coll, .bytes = bytes, .needs = bytes % 3 == 2 ? TT_NEED_SAME : 0};
           const tt_wish none = {0};
           tt_choice choice;
           tt_terms terms;
@@ -180,7 +180,7 @@ static void helpers_are_asked_for(void **state) {
         tt_choice choice;
         const unsigned needs = ask.coll == TUTTI_BARRIER ? 0 : TT_NEED_ORDER | TT_NEED_SAME;
         tutti_report r;
-        const tt_problem p = {ask.coll, bytes, needs, 0};
+        const tt_problem p = {.coll = ask.coll, .bytes = bytes, .needs = needs};
         assert_int_equal(tt_wish_parse(cases[i].name, P, &wish), TUTTI_OK);
         tutti_status status = tt_choose(c, &p, &wish, &choice);
         const char *refusal = choice.refusal;

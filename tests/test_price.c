@@ -142,7 +142,7 @@ static void the_optimal_number_of_steps_comes_out(void **state) {
       tt_wish wish; /* of this family */
       tt_choice choice;
       tt_offer o;
-      const tt_problem p = {TUTTI_ALLREDUCE, (uint64_t)m, 0, 0};
+      const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = (uint64_t)m};
       assert_int_equal(tt_wish_parse("^consistent;^tree;^bruck;^multiplying;^elimination;^doubling;"
                                      "^rabenseifner;^halving-doubling;^naive;^one-shot;^two-shot",
                                      P, &wish),

@@ -1,5 +1,5 @@
-/* choose.c - picks: the cheapest candidate first, and the next one if the prover does not
- * find in it what the op needs.
+/* choose.c - picks: what wisdom names; else the cheapest candidate first, and the next one if
+ * the prover does not find in it what the op needs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 
@@ -188,6 +188,22 @@ static tt_candidate *cheapest(const tt_candidates *list, const tt_problem *p, co
   return best;
 }
 
+/* What wisdom names, as a choice, if it may run. */
+static bool try_wise(tt_chooser *c, const tt_candidates *list, const tt_problem *p,
+                     const tt_wish *wish, tt_choice *choice) {
+  const tt_wise *wise = p->wisdom ? tt_wisdom_find(p->wisdom, &p->key, p->bytes) : NULL;
+  if (!wise || !*wise->plan) return false;
+  tt_candidate *x = NULL;
+  for (int i = 0; i < list->n && !x; i++)
+    if (strcmp(list->at[i].name, wise->plan) == 0) x = &list->at[i];
+  if (!x || !x->possible || tt_wish_forbids(wish, x->name, p->bytes)) return false;
+  if (lacking(c, &x->found, x->name, p, TT_MOST_WORK)) return false;
+  choice->name = x->name;
+  choice->slices = wise->slices;
+  choice->wise = wise;
+  return true;
+}
+
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
   const tt_wish none = {0};
   const tt_problem p = {.coll = coll, .bytes = bytes};
@@ -211,6 +227,7 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, 
   }
   const tt_candidates *list = tt_candidates_of(c, p->coll);
   if (!list) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
+  if (try_wise(c, list, p, wish, choice)) return TUTTI_OK;
   for (tt_candidate *x = NULL; (x = cheapest(list, p, wish, x));) {
     choice->name = x->name;
     choice->slices = x->slices;

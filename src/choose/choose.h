@@ -1,9 +1,9 @@
-/* choose.h - which plan runs: the cheapest that is admissible.
+/* choose.h - which plan runs: of those that are admissible what wisdom names, or the cheapest.
  *
  * Idea       every plan that may be cheapest (choose/candidates.c) has a price per
  *            collective, a few lines in the size, made when it is first asked for; a new
  *            size only compares them.
- * Invariant  a pure function of the problem, the machine and figures that all ranks
+ * Invariant  a pure function of the problem, the machine, wisdom and figures that all ranks
  *            share, so all ranks choose alike. An op that does not commute gets only plans
  *            that the prover has shown to keep the ranks' order; one that rounds, only
  *            plans that it has shown to group alike on all ranks, unless told otherwise.
@@ -13,6 +13,7 @@
 
 #include "algo.h"
 #include "machine.h"
+#include "wisdom.h"
 #include "wish.h"
 
 typedef struct tt_chooser tt_chooser;
@@ -56,6 +57,8 @@ typedef struct tt_problem {
   uint64_t bytes; /* of the whole vector */
   unsigned needs; /* of tt_need */
   int root;
+  const tt_wisdom *wisdom; /* what was measured of it, under this key; NULL: nothing counts */
+  tt_wise_key key;
 } tt_problem;
 
 typedef struct tt_choice {
@@ -63,10 +66,12 @@ typedef struct tt_choice {
   int slices;
   const char *refusal; /* why a wish could not be granted; NULL: it was, or there was none */
   bool wished;
+  const tt_wise *wise; /* that chose it, of the problem's wisdom; NULL: its price did */
 } tt_choice;
 
 /* The plan. Where a wish names one that is possible, that; where it is not, the refusal
- * says why and the choice is tutti's own. TUTTI_ERR_UNSUPPORTED: nothing can do it. */
+ * says why and the choice is tutti's own: what wisdom names, if it is a candidate and
+ * admissible; else the cheapest. TUTTI_ERR_UNSUPPORTED: nothing can do it. */
 tutti_status tt_choose(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
                        tt_choice *choice);
 

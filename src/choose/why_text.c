@@ -61,6 +61,15 @@ static void say_plan(tt_text *t, const char *name, int slices) {
   if (slices > 1) tt_text_add(t, " in %d slices", slices);
 }
 
+static void say_wise(tt_text *t, const tt_wise *e) {
+  char time[24], own[24], size[24];
+  tt_text_add(t,
+              "By wisdom: measured at %s it took %s, give or take %d %%, and what its price would "
+              "have run %s (%s)\n",
+              tt_size_words((double)e->bytes, size), tt_time_words(1e-9 * (double)e->took, time),
+              e->spread, tt_time_words(1e-9 * (double)e->own, own), e->when);
+}
+
 static void say_part(tt_text *t, const char *what, const char *where, double seconds, double all,
                      int messages) {
   char time[24];
@@ -115,6 +124,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   tt_text_add(t, " on %d ranks: ", p->ranks);
   say_plan(t, w->choice.name, w->choice.slices);
   tt_text_add(t, w->choice.wished ? ", as asked for\n" : "\n");
+  if (w->choice.wise) say_wise(t, w->choice.wise);
   if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
   tt_why_bound(p, &w->terms, bound, sizeof bound);
   tt_text_add(t, "Predicted: %s, most of it %s; the busiest rank sends %d message%s, %s\n",
@@ -183,6 +193,10 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
     json_string(t, w->choice.refusal);
   else
     tt_text_add(t, "null");
+  if (w->choice.wise)
+    tt_text_add(t, ", \"measured\": {\"bytes\": %llu, \"seconds\": %.9g, \"own_seconds\": %.9g}",
+                (unsigned long long)w->choice.wise->bytes, 1e-9 * (double)w->choice.wise->took,
+                1e-9 * (double)w->choice.wise->own);
   tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ", w->terms.time,
               w->sends.messages,
               w->sends.vectors);

@@ -25,6 +25,8 @@ typedef struct tt_process_context {
   bool has_thread, thread_ends;
   void *(*take)(size_t bytes); /* scratch; NULL: aligned_alloc and free */
   void (*give)(void *memory);
+  struct tt_wisdom *wisdom;       /* all that is known, of any place (wise.c); or NULL */
+  bool wisdom_read, wisdom_new;   /* TUTTI_WISDOM was; something was measured */
   pthread_mutex_t trace_lock; /* of the next two; may be taken inside `lock` */
   struct tt_trace *traces; /* of communicators that were not freed, linked (tracing.c) */
   char *trace_path;        /* NULL: nothing is traced */

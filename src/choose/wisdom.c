@@ -1,0 +1,115 @@
+/* wisdom.c - a list of what was measured: kept in order, looked up, merged.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "wisdom.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An entry speaks for sizes up to NEAR times its own. Two neighbours speak for what is between
+ * them if they are not further apart than FAR, or name the same plan and are not further apart
+ * than AGREED. */
+enum { NEAR = 2, FAR = 16, AGREED = 64 };
+
+static int order(uint64_t a, uint64_t b) {
+  return (a > b) - (a < b);
+}
+
+static int key_order(const tt_wise_key *a, const tt_wise_key *b) {
+  int o = order(a->coll, b->coll);
+  if (!o) o = (a->type > b->type) - (a->type < b->type);
+  if (!o) o = strcmp(a->op, b->op);
+  if (!o) o = order(a->needs, b->needs);
+  return o ? o : (a->helpers > b->helpers) - (a->helpers < b->helpers);
+}
+
+/* Places are apart; in one, calls; of one, sizes. */
+static int entry_order(const tt_wise *a, const tt_wise *b) {
+  int o = strcmp(a->where, b->where);
+  if (!o) o = order(a->stamp, b->stamp);
+  if (!o) o = key_order(&a->key, &b->key);
+  return o ? o : order(a->bytes, b->bytes);
+}
+
+static bool same_winner(const tt_wise *a, const tt_wise *b) {
+  return a->slices == b->slices && strcmp(a->plan, b->plan) == 0;
+}
+
+const tt_wise *tt_wisdom_find(const tt_wisdom *w, const tt_wise_key *key, uint64_t bytes) {
+  const tt_wise *lo = NULL, *hi = NULL;
+  for (int i = 0; i < w->n; i++) {
+    const tt_wise *e = &w->at[i];
+    if (key_order(&e->key, key)) continue;
+    if (e->bytes <= bytes && (!lo || e->bytes > lo->bytes)) lo = e;
+    if (e->bytes >= bytes && (!hi || e->bytes < hi->bytes)) hi = e;
+  }
+  const double size = (double)bytes;
+  if (lo && hi) {
+    const double apart = (double)hi->bytes / (double)lo->bytes;
+    if (apart <= (same_winner(lo, hi) ? AGREED : FAR))
+      return size * size <= (double)lo->bytes * (double)hi->bytes ? lo : hi;
+  }
+  if (lo && size <= NEAR * (double)lo->bytes) return lo;
+  if (hi && NEAR * size >= (double)hi->bytes) return hi;
+  return NULL;
+}
+
+/* The first that is not before `e`. */
+static int place_of(const tt_wisdom *w, const tt_wise *e) {
+  int lo = 0, hi = w->n;
+  while (lo < hi) {
+    const int mid = lo + (hi - lo) / 2;
+    if (entry_order(&w->at[mid], e) < 0)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+bool tt_wisdom_reserve(tt_wisdom *w, int more) {
+  if (more > TT_WISDOM_MOST - w->n) return false;
+  const int n = w->n + more, room = n < 2 * w->room ? 2 * w->room : n;
+  if (n <= w->room) return true;
+  tt_wise *at = realloc(w->at, (size_t)room * sizeof *at);
+  if (!at) return false;
+  w->at = at;
+  w->room = room;
+  return true;
+}
+
+static bool put(tt_wisdom *w, const tt_wise *entry, bool newer) {
+  const int i = place_of(w, entry);
+  if (i < w->n && entry_order(&w->at[i], entry) == 0) {
+    if (!newer || strcmp(entry->when, w->at[i].when) >= 0) w->at[i] = *entry;
+    return true;
+  }
+  if (!tt_wisdom_reserve(w, 1)) return false;
+  memmove(&w->at[i + 1], &w->at[i], (size_t)(w->n - i) * sizeof *w->at);
+  w->at[i] = *entry;
+  w->n++;
+  return true;
+}
+
+bool tt_wisdom_add(tt_wisdom *w, const tt_wise *entry) {
+  return put(w, entry, true);
+}
+
+bool tt_wisdom_set(tt_wisdom *w, const tt_wise *entry) {
+  return put(w, entry, false);
+}
+
+bool tt_wisdom_merge(tt_wisdom *into, const tt_wisdom *from) {
+  int more = 0;
+  for (int i = 0; i < from->n; i++) {
+    const int at = place_of(into, &from->at[i]);
+    more += at == into->n || entry_order(&into->at[at], &from->at[i]) != 0;
+  }
+  if (!tt_wisdom_reserve(into, more)) return false;
+  for (int i = 0; i < from->n; i++) tt_wisdom_add(into, &from->at[i]);
+  return true;
+}
+
+void tt_wisdom_clear(tt_wisdom *w) {
+  free(w->at);
+  *w = (tt_wisdom){.at = NULL};
+}
