@@ -160,6 +160,55 @@ TUTTI_API tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, siz
  *  Freed with tutti_text_free. */
 TUTTI_API tutti_status tutti_profile_text(char **text);
 
+/* --------------------------------------------------------------- wisdom --- */
+
+/* What was measured, and which plan won (docs/wisdom.md). A process keeps all that it is told
+ * and measures; a communicator, when it is made, takes what its first rank's process has that
+ * was measured where its ranks sit. So all ranks choose alike, whatever the others have. */
+
+/** All that this process has, as text; freed with tutti_text_free. What a communicator
+ *  measures its first rank's process has. */
+TUTTI_API tutti_status tutti_wisdom_export(char **text);
+/** Adds what the text says, for communicators that are made from then on; of two entries
+ *  about the same the newer stays. All of it, or nothing.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG: it is no wisdom, or of another version (the sentence has
+ *  line and column); TUTTI_ERR_MEMORY. */
+TUTTI_API tutti_status tutti_wisdom_import(const char *text);
+/** This process has none then, and does not read TUTTI_WISDOM any more. Communicators keep
+ *  theirs. */
+TUTTI_API tutti_status tutti_wisdom_forget(void);
+/** What wisdom of `ranks` processes that `tutti run` starts here is stamped with: what stands
+ *  behind "on" in the text. Writes at most `size` bytes, always terminated. */
+TUTTI_API tutti_status tutti_wisdom_here(int ranks, char *text, size_t size);
+
+typedef struct tutti_measured {
+  size_t size;          /* sizeof(tutti_measured), set by the caller */
+  char plan[128];       /* what won ... */
+  int slices;
+  double seconds;       /* ... took: the median of rounds, of the slowest rank */
+  double spread;        /* s between the rounds' quarters */
+  double predicted;     /* its price */
+  char own[128];        /* what the price alone would run, and the same of it */
+  int own_slices;
+  double own_seconds;   /* 0: it was much slower at once, and not timed any further */
+  double own_predicted;
+  int candidates;       /* plans that were timed; 0: none, and `why` says why */
+  int calls;            /* of the one that won */
+  double spent;         /* s */
+  char why[120];
+} tutti_measured;
+
+/** Times the plans that may be the fastest for such a call, of root 0 where there is one, on
+ *  memory of tutti's own, and remembers which was. Collective.
+ *  measured  what came of it, the same on all ranks but for `spent`; may be NULL.
+ *  Returns   TUTTI_OK, also if there was nothing to measure; as the call otherwise. */
+TUTTI_API tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count,
+                                          tutti_type type, tutti_op op, tutti_measured *measured);
+/** 1: blocking calls, and persistent ones when they are made, are measured before they first
+ *  run, if no wisdom is about calls of that kind and about that size. Same on all ranks. The
+ *  environment variable TUTTI_MEASURE=1 (of the first rank) sets it for every communicator. */
+TUTTI_API tutti_status tutti_comm_set_measure(tutti_comm *comm, int on);
+
 /* ---------------------------------------------------------------- trace --- */
 
 /** With TUTTI_TRACE=FILE (docs/trace.md): what the program did from `begin` to `end`,

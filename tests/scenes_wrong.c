@@ -34,6 +34,9 @@ const scene scenes[] = {
     {"persistent messages; one whose sender has gone", scene_letters},
     {"messages to oneself", scene_oneself},
     {"messages that go wrong", scene_wrong_messages},
+    {"what is measured before it runs", scene_measure},
+    {"ops of the user's are not called with made up numbers", scene_measure_ops},
+    {"wisdom that some ranks have", scene_wisdom},
     {NULL, NULL},
 };
 

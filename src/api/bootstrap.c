@@ -14,6 +14,7 @@
 #include "collective.h"
 #include "tracing.h"
 #include "topo.h"
+#include "wise.h"
 
 enum { LAYOUT = 1 };
 
@@ -166,6 +167,7 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
   for (int r = opened; r < n; r++) tt_segment_release(segment); /* uses nobody took over */
   for (int r = 0; !status && r < n; r++)
     status = make(heaps[r], r, rooms, &comms[r]);
+  if (!status) status = tt_wise_give(comms, n);
   for (int r = 0; status && r < n; r++) {
     tt_comm_destroy(comms[r]);
     comms[r] = NULL;
@@ -187,6 +189,7 @@ tutti_status tutti_finalize(void) {
   pthread_mutex_unlock(&tt_process.lock);
   tt_thread_end();
   tt_comm_destroy(base);
+  tt_wise_end();
   tt_trace_end();
   free(tt_process.user_ops);
   tt_process.user_ops = NULL;

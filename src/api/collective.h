@@ -5,6 +5,8 @@
 
 #include "comm.h"
 
+/* A call that was found right, by its plan, until it is over. The comm is entered. */
+tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call);
 tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
                                  tutti_request **request);

@@ -1,6 +1,7 @@
 /* comm.c - what a caller does with a communicator besides communicating.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "exact.h"
+#include "why.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -189,6 +190,7 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
   if (status) return status;
   tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
   const tt_plan *plan;
+  char time[24];
   if (!name || !size)
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_plan: there is no room for the name");
   if (!status) status = tt_call_check_kind("tutti_comm_plan", &call);
@@ -199,6 +201,9 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
                      plan->prepared->sched->name);
     if (plan->how.slices > 1 && n >= 0 && (size_t)n < size)
       n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->how.slices);
+    if (plan->wise && n >= 0 && (size_t)n < size)
+      n += snprintf(name + n, size - (size_t)n, ", measured %s",
+                    tt_time_words(1e-9 * (double)plan->wise, time));
     if (plan->how.if_lent != plan->how.program->shape && n >= 0 && (size_t)n < size)
       snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
   }

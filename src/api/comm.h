@@ -33,6 +33,7 @@ typedef struct tt_plan {
   tt_how how;
   uint32_t hash;   /* of the call and the plan: the same on all ranks */
   uint32_t counts; /* of a varied call: a number made of its counts, not 0 */
+  uint64_t wise;   /* ns that wisdom says it takes; 0: its price chose it, or somebody */
   uint64_t *table; /* ... and how's table */
 } tt_plan;
 
@@ -116,6 +117,8 @@ struct tutti_comm {
                                    ranks stand as the tree does */
   tt_chooser *flat;             /* then: without levels, for what must go by ranks */
   tt_wish wish;
+  tt_wisdom wisdom; /* of this communicator, the same on all ranks (wise.c) */
+  bool measures;    /* what wisdom does not cover, before it first runs (measure.c) */
   tutti_contract contract;
   int slices;
   bool explains;        /* says once per kind of call what runs, and why */
@@ -210,7 +213,11 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *call);
 /* To the log, on rank 0: what runs for such a call, and why (prices.c). */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call);
+/* Makes a plan of a choice, in no table; what it prepares stays. */
+tutti_status tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
+                          const tt_choice *choice, tt_plan *plan);
 void tt_plans_forget(tutti_comm *comm); /* choose anew; what is prepared stays */
+void tt_plans_forget_coll(tutti_comm *comm, tutti_coll coll);
 void tt_plans_drop(tutti_comm *comm);   /* when the communicator goes */
 
 /* ---- starting and driving (progress.c) ---- */

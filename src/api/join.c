@@ -17,6 +17,7 @@
 #include "sites.h"
 #include "topo.h"
 #include "tracing.h"
+#include "wise.h"
 
 /* What a rank says of itself. */
 typedef struct member {
@@ -182,6 +183,7 @@ static tutti_status place(tutti_comm *comm, const member *all, const int *node_o
 typedef struct common {
   tt_machine machine;
   int32_t status;       /* not TUTTI_OK: the text is the sentence */
+  uint32_t wise;        /* of wise.h */
   uint32_t nodes, topo; /* lengths of texts, with their ends; 0: there is none */
   char trace[256];      /* the path of a trace, or "" */
   char topo_name[180];  /* what sentences call the topology */
@@ -201,6 +203,7 @@ static tutti_status broadcast(tutti_comm *comm, void *bytes, size_t n) {
 /* On the first rank. */
 static void read_common(common *c) {
   tt_machine_here(&c->machine);
+  c->wise = tt_wise_say();
   const char *nodes = tt_env("TUTTI_NODES"), *trace = tt_env("TUTTI_TRACE");
   if (trace) snprintf(c->trace, sizeof c->trace, "%s", trace);
   const char *value = tt_env("TUTTI_TOPO");
@@ -292,6 +295,7 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   }
   if (!status) status = tt_comm_settle(comm, &c.machine);
   if (!status) status = tt_comm_seat(comm, &seats);
+  if (!status) status = tt_wise_share(comm, c.wise);
   if (!status) status = tt_trace_join(comm, c.trace, all[comm->rank].kernel == all[0].kernel);
   free(seats.order);
   free(seats.node_of);

@@ -8,6 +8,7 @@
 
 #include "exact.h"
 #include "prove.h"
+#include "wise.h"
 
 /* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the
  * vector: those that need more are cut in slices of so many. */
@@ -143,6 +144,8 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
   if (comm->contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
   if (tt_exact_concerns(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
+  tt_wise_key_set(&p.key, c->coll, c->type, c->op, p.needs, comm->ranks - tt_call_data(comm, c));
+  if (tt_wise_concerns(comm, c)) p.wisdom = &comm->wisdom;
   return p;
 }
 
@@ -151,34 +154,42 @@ tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
   return comm->order && !tt_call_arranged(comm, c) ? comm->flat : comm->chooser;
 }
 
+tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
+                          const tt_choice *choice, tt_plan *plan) {
+  const uint64_t bytes = tt_problem_of(comm, c).bytes;
+  const int *order = tt_call_arranged(comm, c) ? comm->order : NULL;
+  tt_ask ask = {.coll = c->coll,
+                .ranks = comm->ranks,
+                .rank = order ? comm->place[comm->rank] : comm->rank,
+                .root = order ? comm->place[c->root] : c->root,
+                .data = tt_call_data(comm, c),
+                .in_place = in_place};
+  plan->how.slices = slices_for(comm, c, choice->slices);
+  plan->how.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
+  tutti_status status = TUTTI_OK;
+  if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
+  if (status) return status;
+  status = prepare(comm, &ask, order, choice->name, plan->how.slices, &plan->prepared);
+  if (status) return status;
+  const tt_program *program = plan->how.program = plan->prepared->program;
+  plan->how.if_lent = program->shape;
+  if (program->shape == TT_SHAPE_ONE_SHOT && !choice->wished &&
+      !tt_wish_forbids(&comm->wish, "two-shot", bytes) && tt_two_shot_if_lent(comm->chooser, bytes))
+    plan->how.if_lent = TT_SHAPE_TWO_SHOT;
+  plan->hash = hash_of(comm, c, program, plan->how.slices);
+  plan->wise = choice->wise ? choice->wise->took : 0;
+  return TUTTI_OK;
+}
+
 static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_plan *plan) {
   tt_choice choice;
   const tt_problem problem = tt_problem_of(comm, c);
   tutti_status status = tt_choose(tt_chooser_for(comm, c), &problem, &comm->wish, &choice);
   if (status) return status;
   if (choice.refusal) warn_refused(comm, c->coll, choice.refusal, choice.name);
-  const int *order = tt_call_arranged(comm, c) ? comm->order : NULL;
-  tt_ask ask = {.coll = c->coll,
-                .ranks = comm->ranks,
-                .rank = order ? comm->place[comm->rank] : comm->rank,
-                .root = problem.root,
-                .data = tt_call_data(comm, c),
-                .in_place = in_place};
-  plan->how.slices = slices_for(comm, c, choice.slices);
-  plan->how.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
-  if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
-  if (status) return status;
-  status = prepare(comm, &ask, order, choice.name, plan->how.slices, &plan->prepared);
-  if (status) return status;
-  const tt_program *program = plan->how.program = plan->prepared->program;
-  plan->how.if_lent = program->shape;
-  if (program->shape == TT_SHAPE_ONE_SHOT && !choice.wished &&
-      !tt_wish_forbids(&comm->wish, "two-shot", problem.bytes) &&
-      tt_two_shot_if_lent(comm->chooser, problem.bytes))
-    plan->how.if_lent = TT_SHAPE_TWO_SHOT;
-  plan->hash = hash_of(comm, c, program, plan->how.slices);
-  if (comm->explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
-  return TUTTI_OK;
+  status = tt_plan_make(comm, c, in_place, &choice, plan);
+  if (!status && comm->explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
+  return status;
 }
 
 static bool same_counts(const tutti_comm *comm, const tt_call *c, const tt_plan *plan) {
@@ -223,6 +234,12 @@ void tt_plans_forget(tutti_comm *comm) {
   comm->alone_from = 0;
   comm->last_plan = NULL;
   comm->warned = 0;
+}
+
+void tt_plans_forget_coll(tutti_comm *comm, tutti_coll coll) {
+  for (int i = 0; i < TT_PLANS; i++)
+    if (comm->plans[i].key && comm->plans[i].prepared->sched->coll == coll) comm->plans[i].key = 0;
+  comm->last_plan = NULL;
 }
 
 void tt_plans_drop(tutti_comm *comm) {

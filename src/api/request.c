@@ -5,6 +5,7 @@
 
 #include "collective.h"
 #include "exact.h"
+#include "wise.h"
 
 /* Checks, plans, and makes a request. The comm is entered. */
 static tutti_status ready(tutti_comm *comm, const char *function, const void *what,
@@ -25,6 +26,15 @@ static tutti_status ready(tutti_comm *comm, const char *function, const void *wh
   return TUTTI_OK;
 }
 
+/* The same for one that is run again and again: it may be measured before. */
+static tutti_status ready_to_last(tutti_comm *comm, const char *function, const void *what,
+                                  tutti_request **request) {
+  bool in_place;
+  tutti_status status = tt_call_check(comm, function, what, &in_place);
+  if (!status && comm->measures) status = tt_measure_first(comm, what);
+  return status ? status : ready(comm, function, what, request);
+}
+
 /* One that needs a request, though it is waited for at once. The comm is entered. */
 static tutti_status finish_exact(tutti_comm *comm, const char *function, const tt_call *call) {
   tutti_request *r;
@@ -35,6 +45,13 @@ static tutti_status finish_exact(tutti_comm *comm, const char *function, const t
   tt_exact_free(r->exact);
   free(r);
   return status;
+}
+
+tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  if (tt_finish_at_once(comm, call, plan)) return TUTTI_OK;
+  tutti_request r = {.comm = comm, .call = *call, .kept = *plan};
+  tt_request_issue(&r);
+  return tt_request_finish(&r);
 }
 
 tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call) {
@@ -52,6 +69,7 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   }
   if (!tt_call_is_last(comm, call)) {
     status = tt_call_check(comm, function, call, &in_place);
+    if (!status && comm->measures) status = tt_measure_first(comm, call);
     if (!status) status = tt_plan_for(comm, call, in_place, &plan);
     /* a user's op may be freed meanwhile, and counts may change */
     if (!status && call->op < TUTTI_OP_USER && !call->varied) {
@@ -59,11 +77,7 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
       comm->last_plan = plan;
     }
   }
-  if (!status && !tt_finish_at_once(comm, call, plan)) {
-    tutti_request r = {.comm = comm, .call = *call, .kept = *plan};
-    tt_request_issue(&r);
-    status = tt_request_finish(&r);
-  }
+  if (!status) status = tt_call_run(comm, call, plan);
   tt_trace_out(trace, TT_EVENT_CALL);
   tt_comm_leave(comm);
   return status;
@@ -100,7 +114,7 @@ tutti_status tt_collective_start(tutti_comm *comm, const char *function, const t
 
 tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
                                 tutti_request **request) {
-  return tt_request_make(comm, function, ready, call, true, request);
+  return tt_request_make(comm, function, ready_to_last, call, true, request);
 }
 
 tutti_status tutti_request_start(tutti_request *r) {

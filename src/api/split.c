@@ -9,10 +9,15 @@
 
 #include "collective.h"
 #include "tracing.h"
+#include "wise.h"
 
 typedef struct wish {
   int64_t color, key;
 } wish;
+
+typedef struct share { /* what a rank brings in */
+  uint64_t room, wise; /* in shared memory; of wise.h */
+} share;
 
 typedef struct member { /* of my color, by its rank in the new communicator */
   int64_t key;
@@ -77,7 +82,8 @@ static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out)
   const size_t P = (size_t)old->ranks;
   wish *wishes = malloc(P * sizeof *wishes);
   member *members = malloc(P * sizeof *members);
-  uint64_t *all = malloc(P * sizeof *all), *rooms = malloc(P * sizeof *rooms), room = NO_ROOM;
+  share *all = malloc(P * sizeof *all), brings = {NO_ROOM, 0};
+  uint64_t *rooms = malloc(P * sizeof *rooms);
   tutti_comm *comm = NULL;
   tt_wire *net = NULL;
   int mine = 0, n = 0;
@@ -94,12 +100,13 @@ static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out)
   }
   const tutti_status made = agreed ? begin_net(old, color, mine, comm, &net) : status;
   if (!status) status = made;
-  if (!status && comm) status = tt_comm_room(comm, net != NULL, &room);
-  if (status) room = NO_ROOM;
-  const tutti_status told = agreed ? tt_gather(old, &room, all, sizeof room) : status;
+  if (!status && comm) status = tt_comm_room(comm, net != NULL, &brings.room);
+  if (status) brings.room = NO_ROOM;
+  if (comm && mine == 0) brings.wise = tt_wise_say();
+  const tutti_status told = agreed ? tt_gather(old, &brings, all, sizeof brings) : status;
   if (!status) status = told;
   for (int i = 0; !status && i < n; i++) {
-    rooms[i] = all[members[i].old];
+    rooms[i] = all[members[i].old].room;
     if (rooms[i] == NO_ROOM)
       status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
                        members[i].old);
@@ -109,9 +116,10 @@ static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out)
     net = NULL;
     if (!status) status = tt_comm_settle(comm, &old->setting.machine);
     if (!status) status = tt_comm_seat(comm, NULL);
+    if (!status) status = tt_wise_share(comm, (uint32_t)all[members[0].old].wise);
     if (!status) tt_trace_child(comm, old, color);
-  } else if (comm && room != NO_ROOM && room) {
-    tt_shm_room_free(comm->heap, room);
+  } else if (comm && brings.room != NO_ROOM && brings.room) {
+    tt_shm_room_free(comm->heap, brings.room);
   }
   if (net) net->ops->close(net);
   if (status)
@@ -144,6 +152,7 @@ tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
     (*out)->wish = comm->wish;
     (*out)->slices = comm->slices;
     (*out)->contract = comm->contract;
+    (*out)->measures |= comm->measures;
     if (comm->helpers) status = tutti_comm_set_helpers(*out, comm->helpers);
   }
   return status;

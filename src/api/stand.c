@@ -196,6 +196,7 @@ void tt_comm_destroy(tutti_comm *comm) {
   tt_mail_free(comm->mail);
   if (comm->windows) comm->wire->ops->free(comm->wire, comm->windows);
   if (comm->sums) comm->wire->ops->free(comm->wire, comm->sums);
+  tt_wisdom_clear(&comm->wisdom);
   tt_chooser_free(comm->chooser);
   tt_chooser_free(comm->helped);
   tt_chooser_free(comm->flat);

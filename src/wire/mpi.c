@@ -299,6 +299,10 @@ bool tt_mpi_simulated(const tt_wire *w) {
   return ((const tt_mpi *)w)->net.simulated;
 }
 
+const char *tt_mpi_name(const tt_wire *w) {
+  return ((const tt_mpi *)w)->net.name;
+}
+
 bool tt_mpi_yields(const tt_wire *w) {
   return ((const tt_mpi *)w)->net.yields;
 }

@@ -19,6 +19,8 @@ tutti_status tt_mpi_poll(tt_wire *wire, bool *moved);
 /* The same, but wait until something has come, where the network can. */
 tutti_status tt_mpi_wait(tt_wire *wire, bool *moved);
 bool tt_mpi_waits(const tt_wire *wire);
+/* What the network is called. */
+const char *tt_mpi_name(const tt_wire *wire);
 /* Are its ranks simulated? Then of each peer: the level at which it and this rank part; copied. */
 bool tt_mpi_simulated(const tt_wire *wire);
 tutti_status tt_mpi_levels(tt_wire *wire, const uint8_t *level);

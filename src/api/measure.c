@@ -1,0 +1,413 @@
+/* measure.c - times the plans that may be the fastest, and remembers which was.
+ *
+ * Idea       the price's own choice runs against the next best, on scratch memory, in rounds that
+ *            alternate; what the slowest rank took counts. What is clearly slower drops out. The
+ *            fastest wins if it beats the own choice by more than rounds differ.
+ * Cost       up to BUDGET seconds for a kind and size of call, LEAST_ROUNDS calls of each plan at
+ *            least, and twice the vector in memory meanwhile.
+ * Invariant  every rank goes through the same calls, and decides from times that all have bit by
+ *            bit. The caller's vectors, and its ops, are not touched: a built-in op stands in.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective.h"
+#include "wise.h"
+
+enum { MOST = 6, MOST_SLOW = 3, FAMILY = 2, ROUNDS = 7, LEAST_ROUNDS = 3, MOST_CALLS = 32 };
+static const uint64_t MOST_BYTES = 64 << 20, SMALL = 1 << 20;
+static const double WITHIN = 2, BUDGET = 0.25, SLOW = 0.02 /* s */, LEAST_GAIN = 0.02;
+
+typedef struct runner {
+  const char *name;
+  int slices;
+  double price;
+  tt_plan plan;
+  bool out; /* it is clearly not the fastest */
+  int rounds;
+  double times[ROUNDS], median, noise; /* s; sorted at the end */
+} runner;
+
+typedef struct session {
+  tutti_comm *comm;
+  const tt_call *asked;
+  tt_call call; /* the same on scratch memory */
+  tt_problem problem;
+  runner at[MOST]; /* the first is what the price would run */
+  int n, calls;    /* calls: in each round */
+  char *memory;
+  bool lent; /* it is of the kind that peers can look into, as the caller's */
+} session;
+
+/* Why nothing is measured for such a call; NULL: it can be. The same on all ranks. */
+static const char *why_not(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {
+  if (comm->ranks < 2) return "there is one rank";
+  if (comm->net && tt_mpi_simulated(comm->net)) return "ranks are simulated";
+  if (c->varied) return "counts vary";
+  if (!tt_wise_concerns(comm, c)) return "the contract says that nothing that is measured decides";
+  if (tt_wish_for(&comm->wish, bytes)) return "a plan is asked for by name";
+  if (comm->slices) return "the number of slices is set";
+  if (!bytes) return "there are no bytes";
+  return bytes > MOST_BYTES ? "it is longer than 64 MiB" : NULL;
+}
+
+/* ---- who runs ---- */
+
+/* A built-in op that the type has, for a user's function is not called with made up numbers. */
+static tutti_op stand_in(const tt_call *c) {
+  const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
+  if (!user || !user->fn) return c->op;
+  return tutti_type_has_op(c->type, TUTTI_SUM) ? TUTTI_SUM : TUTTI_MINLOC;
+}
+
+static tutti_status add_runner(session *s, const tt_choice *choice, double price) {
+  runner *x = &s->at[s->n];
+  *x = (runner){.name = choice->name, .slices = choice->slices, .price = price};
+  tutti_status status = tt_plan_make(s->comm, s->asked, false, choice, &x->plan);
+  if (status) return status;
+  const tutti_op op = stand_in(s->asked);
+  if (op != s->asked->op) status = tt_reducer_init(&x->plan.how.reducer, s->asked->type, op);
+  for (int i = 0; i < s->n; i++) /* the same one in more slices than the vector has */
+    if (s->at[i].plan.prepared == x->plan.prepared &&
+        s->at[i].plan.how.slices == x->plan.how.slices)
+      return status;
+  s->n++;
+  return status;
+}
+
+typedef struct rival {
+  int i; /* among the candidates */
+  double price;
+} rival;
+
+static int by_price(const void *a, const void *b) {
+  const rival *x = a, *y = b;
+  if (x->price != y->price) return x->price < y->price ? -1 : 1;
+  return (x->i > y->i) - (x->i < y->i);
+}
+
+static int of_family(const session *s, const char *name) {
+  const size_t n = strcspn(name, "(");
+  int k = 0;
+  for (int i = 0; i < s->n; i++)
+    k += strcspn(s->at[i].name, "(") == n && strncmp(s->at[i].name, name, n) == 0;
+  return k;
+}
+
+/* The cheapest of `n`, a few of each family first, then whoever. */
+static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, int n) {
+  tutti_status status = TUTTI_OK;
+  const int most = s->at[0].price > SLOW ? MOST_SLOW : MOST;
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = 0; i < n && s->n < most && !status; i++) {
+      tt_offer o;
+      bool here = false;
+      if (rivals[i].price > WITHIN * s->at[0].price) break;
+      tt_offer_at(c, &s->problem, &s->comm->wish, rivals[i].i, true, &o);
+      for (int k = 0; k < s->n; k++)
+        here |= s->at[k].slices == o.slices && strcmp(s->at[k].name, o.name) == 0;
+      if (here || o.lacks || (!pass && of_family(s, o.name) >= FAMILY)) continue;
+      const tt_choice choice = {.name = o.name, .slices = o.slices};
+      status = add_runner(s, &choice, o.seconds);
+    }
+  return status;
+}
+
+static tutti_status find_runners(session *s) {
+  tt_chooser *c = tt_chooser_for(s->comm, s->asked);
+  const tt_wish *wish = &s->comm->wish;
+  tt_choice own;
+  tt_offer o;
+  int all = 0, n = 0;
+  double price = 0;
+  tutti_status status = tt_choose(c, &s->problem, wish, &own);
+  if (status) return status;
+  while (tt_offer_at(c, &s->problem, wish, all, false, &o)) all++;
+  rival *rivals = malloc((size_t)(all + 1) * sizeof *rivals);
+  if (!rivals) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what is to be measured");
+  for (int i = 0; i < all; i++) {
+    tt_offer_at(c, &s->problem, wish, i, false, &o);
+    if (o.possible && !o.unwished) rivals[n++] = (rival){i, o.seconds};
+    if (strcmp(o.name, own.name) == 0 && o.slices == own.slices) price = o.seconds;
+  }
+  qsort(rivals, (size_t)n, sizeof *rivals, by_price);
+  status = add_runner(s, &own, price);
+  if (!status) status = add_rivals(s, c, rivals, n);
+  free(rivals);
+  return status;
+}
+
+/* ---- memory ---- */
+
+/* Is there room for that on every rank of this node, twice over? */
+static bool is_room(const tutti_comm *comm, size_t bytes) {
+  unsigned long long kib = 0;
+  char line[120];
+  FILE *f = bytes < SMALL ? NULL : fopen("/proc/meminfo", "re");
+  while (f && !kib && fgets(line, sizeof line, f))
+    if (sscanf(line, "MemAvailable: %llu", &kib) != 1) kib = 0;
+  if (f) fclose(f);
+  return !kib || 2 * (uint64_t)bytes * (uint64_t)tt_comm_near(comm, NULL) <= kib * 1024;
+}
+
+/* Can peers look into the caller's memory, and write to it? */
+static bool is_lent(const tutti_comm *comm, const void *at) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  if (!at || !ops->lend || !ops->writable) return false;
+  return ops->writable(comm->wire, ops->lend(comm->wire, at, 1)) != NULL;
+}
+
+static bool take(session *s) {
+  const size_t part = tt_round_up(s->problem.bytes, 4096);
+  const void *at = s->asked->src ? s->asked->src : s->asked->dst;
+  s->call = *s->asked;
+  s->call.said = s->asked;
+  s->call.op = stand_in(s->asked);
+  if (s->call.coll == TUTTI_BARRIER) return true;
+  tt_wire *w = s->comm->wire;
+  s->lent = is_lent(s->comm, at);
+  if (!is_room(s->comm, 2 * part)) return false;
+  s->memory = s->lent ? w->ops->alloc(w, 2 * part) : tt_scratch_take(2 * part);
+  if (!s->memory) return false;
+  memset(s->memory, 0, 2 * part);
+  s->call.src = s->memory;
+  s->call.dst = s->memory + part;
+  return true;
+}
+
+static void give(session *s) {
+  if (s->memory && s->lent)
+    s->comm->wire->ops->free(s->comm->wire, s->memory);
+  else if (s->memory)
+    tt_scratch_give(s->memory);
+}
+
+/* ---- running ---- */
+
+/* A call of tutti's own: the largest of each, on all ranks; or a barrier. */
+static tutti_status talk(session *s, tutti_coll coll, void *at, size_t n) {
+  const tt_call call = {.coll = coll,
+                        .src = at,
+                        .dst = at,
+                        .count = n,
+                        .type = coll == TUTTI_BARRIER ? TUTTI_UINT8 : TUTTI_DOUBLE,
+                        .op = TUTTI_MAX,
+                        .everyone = true,
+                        .said = s->asked};
+  const tt_plan *plan;
+  tutti_status status = tt_plan_for(s->comm, &call, true, &plan);
+  return status ? status : tt_call_run(s->comm, &call, plan);
+}
+
+/* All ranks come from a call of all. Until the last one is through: a rank that only sends is
+ * soon done, and one that came late may find all there. */
+static tutti_status time_one(session *s, const runner *x, int calls, double *seconds) {
+  tutti_status status = TUTTI_OK;
+  const double from = tt_seconds();
+  for (int i = 0; i < calls && !status; i++) status = tt_call_run(s->comm, &s->call, &x->plan);
+  if (!status) status = talk(s, TUTTI_BARRIER, s->comm->token, 1);
+  *seconds = (tt_seconds() - from) / calls;
+  return status;
+}
+
+/* Once each, in turn; then what the slowest rank took. */
+static tutti_status one_round(session *s, int calls, double *seconds) {
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < s->n && !status; i++) {
+    seconds[i] = 0;
+    if (!s->at[i].out) status = time_one(s, &s->at[i], calls, &seconds[i]);
+  }
+  return status ? status : talk(s, TUTTI_ALLREDUCE, seconds, (size_t)s->n);
+}
+
+/* First calls make channels and touch memory: they do not count, the second ones say how
+ * many calls there is time for. */
+static tutti_status warm_up(session *s, int *rounds) {
+  double seconds[MOST] = {0}, all = 0, least = HUGE_VAL;
+  tutti_status status = one_round(s, 1, seconds);
+  for (int i = 0; i < s->n; i++) all += seconds[i];
+  if (!status && all < BUDGET / 2) status = one_round(s, 1, seconds);
+  all = 0;
+  for (int i = 0; i < s->n; i++) {
+    all += seconds[i];
+    if (seconds[i] < least) least = seconds[i];
+  }
+  for (int i = 0; i < s->n; i++) s->at[i].out = least > SLOW / 10 && seconds[i] > 3 * least;
+  const double fit = all > 0 ? BUDGET / all : ROUNDS * MOST_CALLS; /* calls of each */
+  s->calls = fit > ROUNDS * MOST_CALLS ? MOST_CALLS : fit < 2 * ROUNDS ? 1 : (int)fit / ROUNDS;
+  *rounds = fit < LEAST_ROUNDS ? LEAST_ROUNDS : fit < ROUNDS ? (int)fit : ROUNDS;
+  return status;
+}
+
+/* ---- judging ---- */
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* The median, and how far apart the middle half of the rounds is; of a few, all. */
+static void judge(runner *x) {
+  const int n = x->rounds;
+  double sorted[ROUNDS];
+  if (!n) return;
+  memcpy(sorted, x->times, sizeof sorted);
+  qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+  x->median = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+  x->noise = n < 5 ? sorted[n - 1] - sorted[0] : sorted[n - 1 - n / 4] - sorted[n / 4];
+}
+
+static double extreme(const runner *x, bool most) {
+  double v = x->times[0];
+  for (int r = 1; r < x->rounds; r++)
+    if (most ? x->times[r] > v : x->times[r] < v) v = x->times[r];
+  return v;
+}
+
+/* The fastest so far of those that are in. */
+static int fastest(session *s) {
+  int best = -1;
+  for (int i = 0; i < s->n; i++) {
+    judge(&s->at[i]);
+    if (!s->at[i].out && (best < 0 || s->at[i].median < s->at[best].median)) best = i;
+  }
+  return best;
+}
+
+/* Drops whoever was slower in every round than the fastest in any; false: one is left. */
+static bool drop_losers(session *s) {
+  const runner *best = &s->at[fastest(s)];
+  int in = 0;
+  for (int i = 0; i < s->n; i++) {
+    runner *x = &s->at[i];
+    if (x != best && !x->out) x->out = extreme(x, false) > extreme(best, true);
+    in += !x->out;
+  }
+  return in > 1;
+}
+
+/* The price's own choice stays unless another one is better by more than what is seen to vary. */
+static int winner(session *s) {
+  const int best = fastest(s);
+  const runner *own = &s->at[0], *x = &s->at[best];
+  if (best == 0 || !own->rounds) return best;
+  const double gain = own->median - x->median, noise = own->out ? 0 : (own->noise + x->noise) / 2;
+  return gain > noise && gain > LEAST_GAIN * own->median ? best : 0;
+}
+
+static tutti_status race(session *s, int *won) {
+  int rounds;
+  tutti_status status = warm_up(s, &rounds);
+  for (int r = 0; r < rounds && !status; r++) {
+    double seconds[MOST];
+    status = one_round(s, s->calls, seconds);
+    for (int i = 0; i < s->n; i++)
+      if (!s->at[i].out) s->at[i].times[s->at[i].rounds++] = seconds[i];
+    if (!status && r + 1 >= LEAST_ROUNDS && !drop_losers(s)) break;
+  }
+  if (!status) *won = winner(s);
+  return status;
+}
+
+/* ---- the whole ---- */
+
+static uint64_t ns(double seconds) {
+  return seconds > 0 ? (uint64_t)(1e9 * seconds + 0.5) : 0;
+}
+
+/* won < 0: nothing could be measured, and it is not to be tried again. */
+static tutti_status learn(session *s, int won) {
+  tt_wise e = {.key = s->problem.key, .bytes = s->problem.bytes, .slices = 1};
+  if (won >= 0) {
+    const runner *x = &s->at[won];
+    snprintf(e.plan, sizeof e.plan, "%s", x->name);
+    e.slices = x->slices;
+    e.took = tt_max(ns(x->median), 1);
+    e.own = ns(s->at[0].median);
+    e.predicted = ns(x->price);
+    e.spread = x->median > 0 ? (int)tt_min((size_t)(100 * x->noise / x->median + 0.5), 9999) : 0;
+  }
+  return tt_wise_learn(s->comm, &e);
+}
+
+static void report(const session *s, int won, double began, tutti_measured *m) {
+  const runner *x = &s->at[won < 0 ? 0 : won];
+  snprintf(m->own, sizeof m->own, "%.127s", s->at[0].name);
+  snprintf(m->plan, sizeof m->plan, "%.127s", x->name);
+  m->own_slices = s->at[0].slices;
+  m->slices = x->slices;
+  m->predicted = x->price;
+  m->own_predicted = s->at[0].price;
+  m->spent = tt_seconds() - began;
+  if (won < 0) return;
+  m->candidates = s->n;
+  m->seconds = x->median;
+  m->own_seconds = s->at[0].rounds ? s->at[0].median : 0;
+  m->spread = x->noise;
+  m->calls = s->calls * x->rounds;
+}
+
+static tutti_status measure(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
+  session *s = calloc(1, sizeof *s);
+  const double began = tt_seconds();
+  int won = -1;
+  /* what a rank lacks all hear of: memory for the vectors, or even for the entry */
+  double lacks = !s || !tt_wisdom_reserve(&comm->wisdom, 1) ? 2 : 0;
+  session none = {.comm = comm, .asked = asked};
+  if (!s) s = &none;
+  s->comm = comm;
+  s->asked = asked;
+  s->problem = tt_problem_of(comm, asked);
+  s->problem.wisdom = NULL;
+  tutti_status status = find_runners(s);
+  if (!status && s->n > 1) {
+    if (!lacks && !take(s)) lacks = 1;
+    status = talk(s, TUTTI_ALLREDUCE, &lacks, 1);
+    if (!status && lacks == 0) status = race(s, &won);
+  }
+  give(s);
+  if (!status && lacks < 2) status = learn(s, won);
+  if (!status && m) report(s, won, began, m);
+  if (m && won < 0)
+    snprintf(m->why, sizeof m->why, "%s",
+             lacks > 0 ? "there is not enough memory" : "no other plan is priced up to twice as much");
+  if (s != &none) free(s);
+  return status;
+}
+
+tutti_status tt_measure_first(tutti_comm *comm, const tt_call *call) {
+  const tt_problem p = tt_problem_of(comm, call);
+  if (why_not(comm, call, p.bytes) || tt_wisdom_find(&comm->wisdom, &p.key, p.bytes))
+    return TUTTI_OK;
+  return measure(comm, call, NULL);
+}
+
+tutti_status tutti_comm_set_measure(tutti_comm *comm, int on) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_measure");
+  if (status) return status;
+  comm->measures = on != 0;
+  tt_comm_leave(comm);
+  return TUTTI_OK;
+}
+
+tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
+                                tutti_op op, tutti_measured *measured) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_measure");
+  if (status) return status;
+  tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
+  if (measured)
+    status = tt_size_check("tutti_comm_measure", "measured", measured->size, sizeof *measured);
+  if (!status && measured) *measured = (tutti_measured){.size = sizeof *measured};
+  if (!status) status = tt_call_check_kind("tutti_comm_measure", &call);
+  if (!status && count > (size_t)PTRDIFF_MAX / 16 / (size_t)comm->ranks)
+    status =
+        tt_fail(TUTTI_ERR_ARG, "tutti_comm_measure: count %zu is larger than any memory", count);
+  if (coll == TUTTI_BARRIER && !status) call.src = call.dst = comm->token;
+  const char *why = status ? NULL : why_not(comm, &call, tt_problem_of(comm, &call).bytes);
+  if (!status && why && measured) snprintf(measured->why, sizeof measured->why, "%s", why);
+  if (!status && !why) status = measure(comm, &call, measured);
+  tt_comm_leave(comm);
+  return status;
+}

@@ -1,0 +1,80 @@
+/* whereabouts.c - where ranks sit, as a stamp: what was measured holds where it is the same.
+ *
+ * Idea       how many ranks, what carries their bytes, how many share a core, levels and nodes,
+ *            the processor: whatever makes other plans win. In words, and mixed to a number, in
+ *            which every rank's node is too.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "topo.h"
+#include "wise.h"
+
+/* "2 cores of Intel(R) Xeon(R) Processor @ 2.30GHz" */
+static void say_machine(char *text, size_t size) {
+  char line[200], *model = NULL, sets[48];
+  FILE *f = fopen("/proc/cpuinfo", "re");
+  while (f && !model && fgets(line, sizeof line, f))
+    if (strncmp(line, "model name", 10) == 0) model = strchr(line, ':');
+  if (f) fclose(f);
+  if (model) {
+    model += 1 + strspn(model + 1, " \t");
+    model[strcspn(model, "\n")] = 0;
+  }
+  for (char *c = model; c && *c; c++)
+    if ((unsigned char)*c < ' ') *c = ' ';
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  snprintf(text, size, "%ld core%s of %.48s", cores, cores == 1 ? "" : "s",
+           model && *model ? model : tt_instruction_sets(sets, sizeof sets));
+}
+
+static void say(char words[TT_WHERE], const char *ranks, double crowd) {
+  char machine[90], share[40] = "a core each";
+  say_machine(machine, sizeof machine);
+  const int tenths = (int)(10 * crowd + 0.5);
+  if (tenths > 10) snprintf(share, sizeof share, "%d.%d to a core", tenths / 10, tenths % 10);
+  snprintf(words, TT_WHERE, "%.64s, %s; %s", ranks, share, machine);
+}
+
+static uint64_t mix_text(uint64_t h, const char *text) {
+  for (; *text; text++) h = tt_mix(h ^ (unsigned char)*text);
+  return h;
+}
+
+static bool one_process(const tutti_comm *comm) {
+  for (int r = 1; r < comm->ranks; r++)
+    if (comm->where[r].pid != comm->where[0].pid) return false;
+  return true;
+}
+
+uint32_t tt_comm_whereabouts(const tutti_comm *comm, char words[TT_WHERE]) {
+  const bool over = tt_over_net(comm);
+  char ranks[400];
+  if (over)
+    snprintf(ranks, sizeof ranks, "%d ranks over %.40s%s%s", comm->ranks, tt_mpi_name(comm->net),
+             *comm->setting.levels ? ", " : "", comm->setting.levels);
+  else
+    snprintf(ranks, sizeof ranks, "%d %s share memory", comm->ranks,
+             one_process(comm) ? "threads" : "processes");
+  say(words, ranks, over ? comm->kernel_crowd : comm->crowd);
+  uint64_t h = mix_text(mix_text(1, words), over ? comm->setting.levels : "");
+  for (int r = 0; over && r < comm->ranks; r++) { /* who sits with whom */
+    int first = 0;
+    while (comm->where[first].site.node != comm->where[r].site.node) first++;
+    h = tt_mix(h ^ (uint64_t)(uint32_t)first ^ (uint64_t)(comm->where[r].index >= 0) << 32);
+    if (comm->place) h = tt_mix(h ^ (uint64_t)(uint32_t)comm->place[r]);
+  }
+  return (uint32_t)h;
+}
+
+uint32_t tt_here_whereabouts(int ranks, char words[TT_WHERE]) {
+  cpu_set_t mine;
+  char text[40];
+  tt_cores_mine(&mine);
+  const double quota = tt_cores_quota(), all = CPU_COUNT(&mine), cores = quota < all ? quota : all;
+  snprintf(text, sizeof text, "%d processes share memory", ranks);
+  say(words, text, ranks / (cores > 0 ? cores : 1));
+  return (uint32_t)mix_text(mix_text(1, words), "");
+}

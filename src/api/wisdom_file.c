@@ -1,0 +1,124 @@
+/* wisdom_file.c - the file that TUTTI_WISDOM names: read whole, replaced whole.
+ *
+ * Idea       who writes takes a lock on the file, reads it again, adds its own, writes a new file
+ *            beside it and renames that: whoever reads sees the one or the other, and of several
+ *            who write none loses what another one wrote.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "wise.h"
+
+enum { MOST = 4 << 20 }; /* bytes */
+
+/* All of it; NULL, and errno says why. */
+static char *read_all(int fd) {
+  size_t n = 0, room = 1 << 16;
+  char *text = malloc(room + 1);
+  for (ssize_t got = 1; text && got > 0; n += got > 0 ? (size_t)got : 0) {
+    if (n == room) {
+      char *more = room < MOST ? realloc(text, 2 * room + 1) : NULL;
+      if (!more) free(text);
+      if (!more && room >= MOST) errno = EFBIG;
+      if (!(text = more)) return NULL;
+      room *= 2;
+    }
+    do got = read(fd, text + n, room - n);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) {
+      const int why = errno;
+      free(text);
+      errno = why;
+      return NULL;
+    }
+  }
+  if (text) text[n] = 0;
+  return text;
+}
+
+static tutti_status unreadable(const char *path) {
+  return tt_fail(TUTTI_ERR_ARG, "the wisdom '%.200s' can not be read: %s", path, strerror(errno));
+}
+
+/* An empty file is one that somebody is about to write. */
+static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
+  char what[260];
+  char *text = read_all(fd);
+  if (!text) return unreadable(path);
+  snprintf(what, sizeof what, "wisdom '%.200s'", path);
+  tutti_status status = *text ? tt_wisdom_parse(w, text, what) : TUTTI_OK;
+  free(text);
+  return status;
+}
+
+tutti_status tt_wisdom_load(const char *path, tt_wisdom *w) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0) return errno == ENOENT ? TUTTI_OK : unreadable(path);
+  tutti_status status = parse_file(fd, path, w);
+  close(fd);
+  return status;
+}
+
+/* The file itself, locked; it may have been replaced while the lock was waited for. */
+static int open_locked(const char *path) {
+  for (int look = 0; look < 100; look++) {
+    struct stat mine, there;
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    if (fd < 0) return -1;
+    if (flock(fd, LOCK_EX) == 0 && fstat(fd, &mine) == 0 && stat(path, &there) == 0 &&
+        mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
+      return fd;
+    close(fd);
+  }
+  errno = EBUSY;
+  return -1;
+}
+
+static bool write_all(int fd, const char *text, size_t n) {
+  while (n) {
+    const ssize_t k = write(fd, text, n);
+    if (k < 0 && errno != EINTR) return false;
+    if (k > 0) text += k, n -= (size_t)k;
+  }
+  return true;
+}
+
+/* Beside it, then in its place. */
+static bool replace(const char *path, mode_t mode, const char *text, size_t n) {
+  char *beside = malloc(strlen(path) + 40);
+  if (!beside) return false;
+  snprintf(beside, strlen(path) + 40, "%s.%ld", path, (long)getpid());
+  const int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
+  bool ok = fd >= 0 && write_all(fd, text, n);
+  if (fd >= 0) ok = close(fd) == 0 && ok;
+  ok = ok && rename(beside, path) == 0;
+  const int why = errno;
+  if (!ok && fd >= 0) unlink(beside);
+  free(beside);
+  errno = why;
+  return ok;
+}
+
+void tt_wisdom_save(const char *path, const tt_wisdom *w) {
+  tt_wisdom all = {.at = NULL};
+  tt_text t = {.at = NULL};
+  struct stat is = {.st_mode = 0};
+  const int fd = open_locked(path);
+  bool ok = fd >= 0 && fstat(fd, &is) == 0;
+  if (ok && parse_file(fd, path, &all)) {
+    tt_log(0, "%s; what was measured is not written", tutti_error());
+  } else {
+    if (ok && tt_wisdom_merge(&all, w)) tt_wisdom_print(&t, &all);
+    ok = ok && t.at && !t.failed && replace(path, is.st_mode, t.at, t.length);
+    if (!ok) tt_log(0, "the wisdom '%.200s' can not be written: %s", path, strerror(errno));
+  }
+  if (fd >= 0) close(fd);
+  free(t.at);
+  tt_wisdom_clear(&all);
+}
