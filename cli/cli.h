@@ -29,7 +29,7 @@ typedef struct cli_command {
   int (*run)(int argc, char **argv);
 } cli_command;
 
-extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cmd_mpi, cmd_trace;
+extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cmd_mpi, cmd_trace, cmd_wisdom;
 
 /* "tutti <command>: <sentence>" on stderr, in one write; returns `status`.
  * `command` NULL: "tutti: <sentence>". */

@@ -13,6 +13,7 @@ static const cli_command *const table[] = {
     &cmd_bench,
     &cmd_mpi,
     &cmd_trace,
+    &cmd_wisdom,
 };
 enum { COMMANDS = sizeof table / sizeof table[0] };
 

@@ -1,0 +1,253 @@
+/* cmd_wisdom.c - `tutti wisdom`: measures in advance which plans win, shows what is known,
+ * merges files.
+ *
+ * Idea       the library measures and knows the text (tutti_wisdom_import, _export); the command
+ *            goes over a row of sizes, and handles files. As `tutti bench`, every rank runs it,
+ *            and rank 0 alone speaks.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "wisdom_files.h"
+
+static const char usage[] =
+    "usage: tutti wisdom -P N [options] [-w FILE]   measure, and keep what won\n"
+    "       tutti wisdom FILE ...                   show it, and what fits here\n"
+    "       tutti wisdom --merge FILE ... -w FILE   put files together\n"
+    "\n"
+    "Times the plans that may be the fastest at a row of sizes. TUTTI_WISDOM=FILE then lets\n"
+    "them run; see docs/wisdom.md.\n"
+    "\n"
+    "  -b, --minbytes SIZE   first size (4)\n"
+    "  -e, --maxbytes SIZE   last size (4M; up to 64M)\n"
+    "  -f, --factor F        from one size to the next (4; up to 16, what is between is known)\n"
+    "  -c, --coll NAME       allreduce (default), reduce_scatter, all_gather, broadcast,\n"
+    "                        reduce, barrier, scan, exscan, gather, scatter, all_to_all\n"
+    "  -d, --type TYPE       float (default), bf16, int32, ...\n"
+    "  -o, --op OP           sum (default), min, max, ...\n"
+    "  -w, --write FILE      add to this file, or make it\n"
+    "  -m, --merge           read files, the newer of two entries stays, and write -w\n"
+    "  -P, --ranks N         start N ranks itself\n"
+    "\n"
+    "Columns: the vector's size, what its price would run and what that took, what won and\n"
+    "took, how much faster it was, by how much rounds differed, plans that were timed.\n";
+
+static const struct option long_options[] = {
+    {"minbytes", required_argument, NULL, 'b'}, {"maxbytes", required_argument, NULL, 'e'},
+    {"factor", required_argument, NULL, 'f'},   {"type", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},       {"coll", required_argument, NULL, 'c'},
+    {"write", required_argument, NULL, 'w'},    {"merge", no_argument, NULL, 'm'},
+    {"ranks", required_argument, NULL, 'P'},    {NULL, 0, NULL, 0},
+};
+
+typedef struct wanted {
+  bench_options row; /* sizes, collective, type, op, ranks */
+  const char *file;
+  bool merge;
+} wanted;
+
+/* ---- the command line ---- */
+
+static int take_size(int c, size_t *size) {
+  uint64_t n = 0;
+  if (!cli_size(optarg, &n))
+    return cli_fail(CLI_USAGE, "wisdom", "-%c '%s' is not a size such as 4, 16K or 4M", c, optarg);
+  *size = (size_t)n;
+  return 0;
+}
+
+static int take_option(wanted *w, int c, char **argv) {
+  int i;
+  char *end;
+  switch (c) {
+    case 'b': return take_size(c, &w->row.first);
+    case 'e': return take_size(c, &w->row.last);
+    case 'f':
+      w->row.factor = strtod(optarg, &end);
+      if (end != optarg && !*end && w->row.factor > 1 && w->row.factor <= 1e9) return 0;
+      return cli_fail(CLI_USAGE, "wisdom", "-f '%s' is not a number above 1", optarg);
+    case 'c':
+      i = cli_coll("wisdom", optarg);
+      w->row.coll = (tutti_coll)i;
+      return i < 0 ? CLI_USAGE : 0;
+    case 'd':
+      i = cli_type("wisdom", optarg);
+      w->row.type = (tutti_type)i;
+      return i < 0 ? CLI_USAGE : 0;
+    case 'o':
+      i = cli_op("wisdom", optarg);
+      w->row.op = (tutti_op)i;
+      return i < 0 ? CLI_USAGE : 0;
+    case 'P':
+      if (cli_int(optarg, 1, 4096, &w->row.ranks)) return 0;
+      return cli_fail(CLI_USAGE, "wisdom", "-P '%s' is not a whole number from 1 to 4096", optarg);
+    case 'w':
+      w->file = optarg;
+      return *optarg ? 0 : cli_fail(CLI_USAGE, "wisdom", "a file name is empty");
+    case 'm': w->merge = true; return 0;
+    default: return cli_bad_option("wisdom", c, argv, long_options);
+  }
+}
+
+static int agree(const wanted *w, bool in_job, int files) {
+  const bench_options *o = &w->row;
+  if (w->merge && (!files || !w->file || o->ranks))
+    return cli_fail(CLI_USAGE, "wisdom", "--merge takes files, and -w says where they go");
+  if (!w->merge && files && (w->file || o->ranks))
+    return cli_fail(CLI_USAGE, "wisdom",
+                    "files are shown, or put together with --merge; -w and -P "
+                    "are for measuring");
+  if (!files && !o->ranks && !in_job)
+    return cli_fail(CLI_USAGE, "wisdom",
+                    "what? A file to show, or -P and a number of ranks; see "
+                    "`tutti help wisdom`");
+  if (o->first > o->last)
+    return cli_fail(CLI_USAGE, "wisdom", "the first size, %zu, is above the last, %zu", o->first,
+                    o->last);
+  if (bench_reduces(o->coll) && !tutti_type_has_op(o->type, o->op))
+    return cli_fail(CLI_USAGE, "wisdom", "type %s has no op %s", tutti_type_name(o->type),
+                    tutti_op_name(o->op));
+  return 0;
+}
+
+static int parse(wanted *w, bool in_job, int argc, char **argv) {
+  *w = (wanted){.row = {.type = TUTTI_FLOAT, .first = 4, .last = 4 << 20, .factor = 4}};
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, ":b:e:f:c:d:o:w:mP:", long_options, NULL)) != -1;) {
+    const int status = take_option(w, c, argv);
+    if (status) return status;
+  }
+  if (w->row.coll == TUTTI_BARRIER) w->row.first = w->row.last = 1;
+  return agree(w, in_job, argc - optind);
+}
+
+/* ---- measuring ---- */
+
+static void show_head(const wanted *w, int ranks) {
+  printf("# tutti %s wisdom: %s, %d rank%s%s%s%s%s\n", tutti_version(NULL, NULL, NULL),
+         tutti_coll_name(w->row.coll), ranks, ranks == 1 ? "" : "s",
+         bench_reduces(w->row.coll) ? ", " : "",
+         bench_reduces(w->row.coll) ? tutti_type_name(w->row.type) : "",
+         bench_reduces(w->row.coll) ? " " : "",
+         bench_reduces(w->row.coll) ? tutti_op_name(w->row.op) : "");
+  printf("#%10s  %-28s %10s  %-28s %10s %7s %5s %6s\n", "size (B)", "by its price", "us",
+         "what won", "us", "faster", "+-", "plans");
+}
+
+static const char *plan(const char *name, int slices, char text[160]) {
+  snprintf(text, 160, slices > 1 ? "%s in %d slices" : "%s", name, slices);
+  return text;
+}
+
+static void show_row(size_t bytes, const tutti_measured *m) {
+  char own[160], won[160];
+  if (!m->candidates) {
+    printf("%11zu  not measured: %s\n", bytes, m->why);
+    return;
+  }
+  printf("%11zu  %-28s", bytes, plan(m->own, m->own_slices, own));
+  if (m->own_seconds > 0)
+    printf(" %10.2f", 1e6 * m->own_seconds);
+  else
+    printf(" %10s", "-");
+  printf("  %-28s %10.2f", plan(m->plan, m->slices, won), 1e6 * m->seconds);
+  if (m->own_seconds > 0)
+    printf(" %6.1f%%", 100 * (m->own_seconds / m->seconds - 1));
+  else
+    printf(" %7s", "-");
+  printf(" %4.0f%% %6d\n", 100 * m->spread / m->seconds, m->candidates);
+}
+
+static int measure_all(const wanted *w, tutti_comm *comm) {
+  const bench_options *o = &w->row;
+  const int ranks = tutti_comm_size(comm), rank = tutti_comm_rank(comm);
+  const bool blocks = o->coll == TUTTI_REDUCE_SCATTER || o->coll == TUTTI_ALL_GATHER ||
+                      o->coll == TUTTI_GATHER || o->coll == TUTTI_SCATTER ||
+                      o->coll == TUTTI_ALL_TO_ALL;
+  const size_t unit = tutti_type_size(o->type) * (blocks ? (size_t)ranks : 1);
+  size_t n = 0, i = 0;
+  double spent = 0;
+  for (size_t b = o->first; b <= o->last; b = bench_next(o, b)) n++;
+  if (rank == 0) show_head(w, ranks);
+  for (size_t b = o->first; b <= o->last; b = bench_next(o, b), i++) {
+    tutti_measured m = {.size = sizeof m};
+    const size_t count = b / unit ? b / unit : 1;
+    if (rank == 0) bench_progress(i, n, b);
+    const tutti_status status = tutti_comm_measure(comm, o->coll, count, o->type, o->op, &m);
+    if (rank == 0) bench_progress(0, 0, 0);
+    if (status) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
+    if (rank == 0) show_row(o->coll == TUTTI_BARRIER ? 0 : count * unit, &m);
+    fflush(stdout);
+    spent += m.spent;
+  }
+  if (rank == 0) printf("# %.2f s of measuring\n", spent);
+  return 0;
+}
+
+/* Warnings of the library. */
+static void say(void *ctx, int level, const char *line) {
+  (void)ctx;
+  fprintf(stderr, "%s%s\n", level == 0 ? "tutti wisdom: " : "# ", line);
+}
+
+/* In a job. The file is looked at first: what can not be read is not written to. */
+static int measure(const wanted *w, int rank) {
+  tutti_comm *comm;
+  int status = rank == 0 && w->file ? wisdom_file_read(w->file, true) : 0;
+  if (status) return status;
+  tutti_log_set(say, NULL);
+  if (tutti_comm_from_env(&comm)) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
+  if (w->row.ranks && w->row.ranks != tutti_comm_size(comm))
+    status = rank ? CLI_USAGE
+                  : cli_fail(CLI_USAGE, "wisdom", "-P %ld, but the job has %d ranks", w->row.ranks,
+                             tutti_comm_size(comm));
+  if (!status) status = measure_all(w, comm);
+  if (!status && rank == 0 && w->file) status = wisdom_file_write(w->file);
+  tutti_comm_free(comm);
+  tutti_finalize();
+  if (rank == 0 && fflush(stdout))
+    status = cli_fail(CLI_FAILED, "wisdom", "cannot write: %s", strerror(errno));
+  return status;
+}
+
+/* As `tutti run -n N tutti wisdom ...`, with the same arguments. */
+static int start_job(long ranks, int argc, char **argv) {
+  char number[16], self[4096];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length < 0) return cli_fail(CLI_FAILED, "wisdom", "/proc/self/exe: %s", strerror(errno));
+  self[length] = 0;
+  snprintf(number, sizeof number, "%ld", ranks);
+  char *front[] = {"tutti", "run", "-n", number, self};
+  enum { FRONT = sizeof front / sizeof *front };
+  char **args = calloc(FRONT + (size_t)argc + 1, sizeof *args);
+  if (!args) return cli_fail(CLI_FAILED, "wisdom", "out of memory");
+  memcpy(args, front, sizeof front);
+  memcpy(args + FRONT, argv, (size_t)argc * sizeof *args);
+  execv(self, args);
+  const int error = errno;
+  free(args);
+  return cli_fail(CLI_FAILED, "wisdom", "%s: %s", self, strerror(error));
+}
+
+static int run(int argc, char **argv) {
+  const char *in_job = getenv("TUTTI_RANK");
+  wanted w;
+  int status = parse(&w, in_job != NULL, argc, argv);
+  if (status) return status;
+  unsetenv("TUTTI_WISDOM"); /* what is measured goes where -w says */
+  unsetenv("TUTTI_MEASURE");
+  if (optind == argc && !in_job) return start_job(w.row.ranks, argc, argv);
+  if (optind == argc) return measure(&w, atoi(in_job));
+  for (int i = optind; i < argc && !status; i++) {
+    status = wisdom_file_read(argv[i], false);
+    if (!status && !w.merge) status = wisdom_show(argc - optind > 1 ? argv[i] : NULL);
+    if (!w.merge) tutti_wisdom_forget();
+  }
+  if (!status && w.merge) status = wisdom_file_read(w.file, true);
+  return status || !w.merge ? status : wisdom_file_write(w.file);
+}
+
+const cli_command cmd_wisdom = {"wisdom", "which plans won when they were measured", usage, run};
