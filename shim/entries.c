@@ -124,6 +124,7 @@ int MPI_Finalize(void) {
   state_end();
   async_end();
   report_end(served, others);
+  tutti_finalize(); /* it writes what was measured */
   return next()->Finalize();
 }
 ALSO_PMPI(Finalize)
