@@ -179,14 +179,21 @@ bool scene_wisdom(tutti_comm *base, uint64_t seed) {
   const bool threads = one_process(base);
   tutti_measured m = {.size = sizeof m};
   tutti_comm *comm = NULL;
-  char on[300], all[400];
+  char on[300], all[400], plan[160];
+  int32_t x[1000] = {0}, y[1000];
   (void)seed;
   bool ok = forget(base) && CHECK(!tutti_comm_dup(base, &comm)) &&
+            CHECK(!tutti_allreduce(comm, x, y, 1000, TUTTI_INT32, TUTTI_SUM)) &&
             CHECK(!tutti_comm_measure(comm, TUTTI_ALLREDUCE, 1000, TUTTI_INT32, TUTTI_SUM, &m));
   if (P == 1) return CHECK(m.candidates == 0) && CHECK(!tutti_comm_free(comm)) && ok;
   snprintf(all, sizeof all, "%s %d %.17g %.17g %d", m.plan, m.slices, m.seconds, m.own_seconds,
            m.candidates);
   ok = ok && same_text(base, all) && CHECK(m.candidates > 1) && CHECK(m.seconds > 0);
+  /* a plan that had run before, too */
+  ok = ok &&
+       CHECK(!tutti_comm_plan(comm, TUTTI_ALLREDUCE, 1000, TUTTI_INT32, TUTTI_SUM, plan, 160)) &&
+       CHECK(strncmp(plan, m.plan, strlen(m.plan)) == 0) &&
+       CHECK(strstr(plan, ", measured ") != NULL);
   ok = CHECK(!tutti_comm_free(comm)) && ok && place_of(base, on);
   const char *mine = strcmp(m.own, "naive") ? "naive" : "two-shot", *theirs = "doubling";
   /* only the first rank has any; then the others have other ones, which do not count */

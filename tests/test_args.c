@@ -135,6 +135,17 @@ static void numbers(void **state) {
           "type 50");
   REFUSES(tutti_comm_plan(c, TUTTI_REDUCE, 1, TUTTI_FLOAT, TUTTI_BOR, name, 80), TUTTI_ERR_OP,
           "float has no op bor");
+  tutti_measured none = {.size = 1}, measured = {.size = sizeof measured};
+  REFUSES(tutti_comm_measure(c, TUTTI_REDUCE, 1, TUTTI_FLOAT, TUTTI_BOR, NULL), TUTTI_ERR_OP,
+          "tutti_comm_measure: type float has no op bor");
+  REFUSES(tutti_comm_measure(c, TUTTI_COLL_COUNT, 1, TUTTI_FLOAT, TUTTI_SUM, &measured),
+          TUTTI_ERR_ARG, "tutti_comm_measure: no such collective");
+  REFUSES(tutti_comm_measure(c, TUTTI_REDUCE, 1, TUTTI_FLOAT, TUTTI_SUM, &none), TUTTI_ERR_ARG,
+          "tutti_comm_measure|measured");
+  REFUSES(tutti_comm_measure(c, TUTTI_REDUCE, SIZE_MAX, TUTTI_FLOAT, TUTTI_SUM, NULL),
+          TUTTI_ERR_ARG, "count");
+  REFUSES(tutti_wisdom_here(0, name, 80), TUTTI_ERR_ARG, "no ranks");
+  REFUSES(tutti_wisdom_here(3, NULL, 80), TUTTI_ERR_ARG, "no room");
   assert_int_equal(tutti_comm_plan(c, TUTTI_REDUCE, 1, TUTTI_INT8, TUTTI_SUM, name, 3), TUTTI_OK);
   assert_int_equal(strlen(name), 2);
   assert_int_equal(tutti_type_size((tutti_type)99), 0);

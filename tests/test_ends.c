@@ -53,6 +53,10 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
          BAD(tutti_op_create_scaled(2, &op), no, words) +
          BAD(tutti_op_free(TUTTI_OP_USER), no, words) + BAD(tutti_job_create(1, &job), no, words) +
          BAD(tutti_comm_plan(c, TUTTI_REDUCE, 1, TUTTI_INT8, TUTTI_SUM, name, 80), no, words) +
+         BAD(tutti_comm_measure(c, TUTTI_BARRIER, 1, TUTTI_INT8, TUTTI_SUM, NULL), no, words) +
+         BAD(tutti_comm_set_measure(c, 1), no, words) + BAD(tutti_wisdom_forget(), no, words) +
+         BAD(tutti_wisdom_import(""), no, words) + BAD(tutti_wisdom_export(&text), no, words) +
+         BAD(tutti_wisdom_here(1, name, 80), no, words) +
          BAD(tutti_schedule_text("naive", TUTTI_ALLREDUCE, 2, -1, 0, 0, &text), no, words) +
          BAD(tutti_schedule_check("", &report), no, words) +
          BAD(tutti_schedule_draw("", &drawing, &text), no, words);

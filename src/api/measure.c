@@ -16,9 +16,9 @@
 #include "collective.h"
 #include "wise.h"
 
-enum { MOST = 6, MOST_SLOW = 3, FAMILY = 2, ROUNDS = 7, LEAST_ROUNDS = 3, MOST_CALLS = 32 };
+enum { MOST = 6, MOST_SLOW = 3, LEAST = 3, FAMILY = 2, ROUNDS = 7, LEAST_ROUNDS = 3, MOST_CALLS = 32 };
 static const uint64_t MOST_BYTES = 64 << 20, SMALL = 1 << 20;
-static const double WITHIN = 2, BUDGET = 0.25, SLOW = 0.02 /* s */, LEAST_GAIN = 0.02;
+static const double WITHIN = 2, AT_ALL = 8, BUDGET = 0.25, SLOW = 0.02 /* s */, LEAST_GAIN = 0.02;
 
 typedef struct runner {
   const char *name;
@@ -104,7 +104,7 @@ static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, i
     for (int i = 0; i < n && s->n < most && !status; i++) {
       tt_offer o;
       bool here = false;
-      if (rivals[i].price > WITHIN * s->at[0].price) break;
+      if (rivals[i].price > (s->n < LEAST ? AT_ALL : WITHIN) * s->at[0].price) break;
       tt_offer_at(c, &s->problem, &s->comm->wish, rivals[i].i, true, &o);
       for (int k = 0; k < s->n; k++)
         here |= s->at[k].slices == o.slices && strcmp(s->at[k].name, o.name) == 0;
@@ -234,7 +234,7 @@ static tutti_status warm_up(session *s, int *rounds) {
     all += seconds[i];
     if (seconds[i] < least) least = seconds[i];
   }
-  for (int i = 0; i < s->n; i++) s->at[i].out = least > SLOW / 10 && seconds[i] > 3 * least;
+  for (int i = 0; i < s->n; i++) s->at[i].out = least > SLOW && seconds[i] > 3 * least;
   const double fit = all > 0 ? BUDGET / all : ROUNDS * MOST_CALLS; /* calls of each */
   s->calls = fit > ROUNDS * MOST_CALLS ? MOST_CALLS : fit < 2 * ROUNDS ? 1 : (int)fit / ROUNDS;
   *rounds = fit < LEAST_ROUNDS ? LEAST_ROUNDS : fit < ROUNDS ? (int)fit : ROUNDS;
@@ -372,7 +372,7 @@ static tutti_status measure(tutti_comm *comm, const tt_call *asked, tutti_measur
   if (!status && m) report(s, won, began, m);
   if (m && won < 0)
     snprintf(m->why, sizeof m->why, "%s",
-             lacks > 0 ? "there is not enough memory" : "no other plan is priced up to twice as much");
+             lacks > 0 ? "there is not enough memory" : "no other plan is priced up to eight times as much");
   if (s != &none) free(s);
   return status;
 }
