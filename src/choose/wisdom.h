@@ -12,7 +12,7 @@
 
 #include "algo.h"
 
-enum { TT_WISDOM_MOST = 8192, TT_WHERE = 200 };
+enum { TT_WISDOM_MOST = 4096, TT_WHERE = 200 };
 
 /* What may run for a call, and what it costs, follows from this and the bytes. */
 typedef struct tt_wise_key {

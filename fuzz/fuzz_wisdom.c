@@ -1,0 +1,62 @@
+/* fuzz_wisdom.c - wisdom (TUTTI_WISDOM, `tutti wisdom`) that somebody else wrote.
+ *
+ * Invariant  it is refused with line and column, and nothing of it is there; or it is written
+ *            back to the same entries, and what is found in it for a call may run for that call.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "choose.h"
+#include "fuzz.h"
+
+static char *written(const tt_wisdom *w) {
+  tt_text t = {0};
+  tt_wisdom_print(&t, w);
+  need(t.at && !t.failed);
+  return t.at;
+}
+
+static void reads_back(const tt_wisdom *w) {
+  tt_wisdom again = {.at = NULL};
+  char *text = written(w);
+  need(tt_wisdom_parse(&again, text, "what was written") == TUTTI_OK);
+  char *twice = written(&again);
+  need(strcmp(text, twice) == 0);
+  need(tt_wisdom_merge(&again, w) && again.n == w->n);
+  free(text);
+  free(twice);
+  tt_wisdom_clear(&again);
+}
+
+/* On four ranks, as if all had been measured there. */
+static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
+  const tt_wish none = {0};
+  for (int i = 0; i < w->n && i < 8; i++) {
+    const tt_wise *e = &w->at[i];
+    tt_problem p = {.coll = e->key.coll, .bytes = e->bytes, .wisdom = w, .key = e->key};
+    tt_choice choice;
+    tt_offer o;
+    need(tt_wisdom_find(w, &e->key, e->bytes));
+    need(tt_choose(c, &p, &none, &choice) == TUTTI_OK);
+    bool possible = false;
+    for (int k = 0; tt_offer_at(c, &p, &none, k, false, &o); k++)
+      possible |= o.possible && strcmp(o.name, choice.name) == 0;
+    need(possible);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static tt_chooser *chooser; /* it keeps what it has priced */
+  tt_setting where = {.ranks = 4, .crowd = 2, .flight = 3};
+  char *text = fuzz_text(data, size);
+  tt_wisdom w = {.at = NULL};
+  tt_machine_shm(&where.machine);
+  if (!chooser) need(tt_chooser_new(&where, &chooser) == TUTTI_OK);
+  if (tt_wisdom_parse(&w, text, "wisdom 'x'") == TUTTI_OK) {
+    reads_back(&w);
+    is_chosen_from(&w, chooser);
+  } else {
+    need(!w.at && !w.n);
+    need(strstr(tutti_error(), "wisdom 'x', line ") && strstr(tutti_error(), ", column "));
+  }
+  free(text);
+  tt_wisdom_clear(&w);
+  return 0;
+}
