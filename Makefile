@@ -6,6 +6,7 @@
 #   make prove           every parameter of every algorithm, with a bar
 #   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
 #   make fuzz TIME=600   texts from outside, made up by the fuzzers of fuzz/ (ONLY=profile; docs/reliability.md)
+#   make models          hand-overs between ranks, on a machine that keeps no order (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
@@ -211,6 +212,10 @@ prove:
 laws: all
 	@$(RUN) tests/laws.sh
 
+models:
+	@tools/deps.sh build models
+	@CC="$(CC)" models/check.sh $(ONLY)
+
 # The sanitizers build apart, and the first report ends a program with a failure.
 SANFLAGS = CFLAGS="-O1 -g -fno-omit-frame-pointer"
 check-asan:
@@ -386,7 +391,7 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers \
+.PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers models \
         install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \

@@ -1,0 +1,62 @@
+/* arena.pml - pieces of a vector through the arena, sums written into the peer's vector.
+ *
+ * Mirrors    src/engine/arena.c: try_put (slot_is_free), try_sum (hand_out), try_get, with
+ *            tt_arena_tell and tt_arena_told of src/wire/shm_arena.c. Rank 0 puts pieces and
+ *            gets sums, rank 1 sums them into rank 0's dst.
+ * Holds      what is summed is the piece, and what is got, its sum.
+ * Mutants    1 a tally is told without release   2 it is looked at without acquire
+ *            3 a place is taken before the piece in it was summed   4 a sum is not waited for
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define ADDRESSES 5
+#define PROCS 2
+#include "weak.h"
+
+#define SLOTS 2 /* TT_SLOTS */
+#define PIECES 4
+#define PLACE(k) ((k) % SLOTS)
+#define DST 2
+#define PUT 3
+#define SUM 4
+
+proctype putter() {
+  byte put = 1, got = 1, sums = 0; /* sums: told by the peer */
+  do
+  :: got > PIECES -> break
+  :: put <= PIECES && put < got + SLOTS + (m == 3 -> 1 : 0) ->
+    store(0, ST, PLACE(put), put);
+    store(0, unless(1, STS, ST), PUT, put);
+    put++
+  :: got < put ->
+    load(0, unless(2, LDA, LD), SUM, 0);
+    load(0, LD, DST, 1);
+    atomic { known(0, 0) -> sums = R(0, 0) };
+    known(0, 1);
+    if
+    :: sums >= got || m == 4 -> assert(R(0, 1) >= got); got++
+    :: else -> skip
+    fi
+  od
+}
+
+proctype summer() {
+  byte n = 1;
+  do
+  :: n <= PIECES ->
+    load(1, unless(2, LDA, LD), PUT, 0);
+    load(1, LD, PLACE(n), 1);
+    known(1, 0);
+    if
+    :: R(1, 0) >= n && R(1, 0) != NONE ->
+      atomic { known(1, 1) -> assert(R(1, 1) == n) };
+      store(1, ST, DST, n);
+      store(1, unless(1, STS, ST), SUM, n);
+      n++
+    :: else -> known(1, 1)
+    fi
+  :: else -> break
+  od
+}
+
+init {
+  atomic { begin(); run machine(0); run machine(1); run putter(); run summer() }
+}

@@ -1,0 +1,56 @@
+/* channel.pml - pieces through a channel: descriptors in turn, an acknowledgement.
+ *
+ * Mirrors    src/wire/shm.c: shm_push, shm_head and shm_pull, shm_release, reclaim. Blocks of
+ *            the stage (stage.c) come back in the same way, with the acknowledgement.
+ * Holds      a reader finds in a piece what the sender put there, whenever it looks.
+ * Mutants    1 the flag is no release   2 it is looked at without acquire
+ *            3 the acknowledgement is no release   4 the sender does not wait for it
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define ADDRESSES 5
+#define PROCS 2
+#include "weak.h"
+
+#define DEPTH 2 /* TT_DEPTH */
+#define PIECES 4
+#define FLAG(n) ((n) % DEPTH)
+#define BYTES(n) (DEPTH + (n) % DEPTH)
+#define CONSUMED 4
+
+proctype sender() {
+  byte n = 1, seen = 0;
+  do
+  :: n <= PIECES ->
+    do
+    :: n - seen > DEPTH && m != 4 ->
+      load(0, LDA, CONSUMED, 0);
+      atomic { known(0, 0) -> seen = R(0, 0) }
+    :: else -> break
+    od;
+    store(0, ST, BYTES(n), n);
+    store(0, unless(1, STS, ST), FLAG(n), n);
+    n++
+  :: else -> break
+  od
+}
+
+proctype reader() {
+  byte n = 1;
+  do
+  :: n <= PIECES ->
+    load(1, unless(2, LDA, LD), FLAG(n), 0);
+    load(1, LD, BYTES(n), 1); /* early, if nothing forbids it */
+    known(1, 0);
+    if
+    :: R(1, 0) == n ->
+      store(1, unless(3, STS, ST), CONSUMED, n); /* it may be before the bytes are read */
+      atomic { known(1, 1) -> assert(R(1, 1) == n) };
+      n++
+    :: else -> known(1, 1)
+    fi
+  :: else -> break
+  od
+}
+
+init {
+  atomic { begin(); run machine(0); run machine(1); run sender(); run reader() }
+}

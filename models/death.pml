@@ -1,0 +1,70 @@
+/* death.pml - a peer dies at any moment: before it publishes, or before it rings.
+ *
+ * Mirrors    pause_a_while and tt_look_after (src/api/patience.c, blame.c): a sleep has a bound,
+ *            and who wakes by himself looks whether the peer lives, then once more at what he
+ *            waits for.
+ * Holds      the sleeper does not sleep for ever, and gives nobody up whose work is there when
+ *            he looks once more.
+ * Mutants    1 sleeps have no bound   2 nobody looks whether the peer lives
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define ADDRESSES 3
+#define PROCS 2
+#include "weak.h"
+
+#define FLAG 0
+#define SLEEPERS 1
+#define BELL 2
+
+bool asleep = false, lives = true;
+
+proctype sleeper() {
+  byte sleeps = 0;
+  bool over = false;
+  do
+  :: !over ->
+    load(0, LDS, BELL, 1);
+    store(0, ADD, SLEEPERS, 1);
+    fence(0);
+    load(0, LDA, FLAG, 0);
+    atomic { known(0, 0) -> over = (R(0, 0) != 0) };
+    if
+    :: !over ->
+      atomic { drained(0) -> asleep = (mem[BELL] == R(0, 1)) };
+      if
+      :: !asleep -> skip
+      :: m != 1 -> asleep = false /* the time is over */
+      fi;
+      if
+      :: !lives && m != 2 -> over = true
+      :: else -> sleeps = (lives -> 0 : sleeps + 1)
+      fi;
+      assert(sleeps < 3) /* of one that is dead */
+    :: else -> skip
+    fi;
+    store(0, ADD, SLEEPERS, 255);
+    drained(0)
+  :: else -> break
+  od
+}
+
+proctype peer() {
+  if
+  :: lives = false /* before it begins */
+  :: store(1, STS, FLAG, 1);
+    load(1, LDS, SLEEPERS, 0);
+    known(1, 0);
+    if
+    :: R(1, 0) != 0 ->
+      if
+      :: drained(1) -> lives = false /* before it rings */
+      :: store(1, ADD, BELL, 1);
+        atomic { drained(1) -> asleep = false }
+      fi
+    :: else -> skip
+    fi
+  fi
+}
+
+init {
+  atomic { begin(); run machine(0); run machine(1); run sleeper(); run peer() }
+}

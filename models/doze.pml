@@ -1,0 +1,81 @@
+/* doze.pml - who sleeps, and who wakes him.
+ *
+ * Mirrors    src/wire/doze.c and shm_doze_begin, tt_shm_wake (src/wire/shm.c, shm_wire.h), as
+ *            pause_a_while (src/api/patience.c) calls them. What is waited for is a flag, a
+ *            tally, an acknowledgement or the abort word: stored seq_cst, looked at with
+ *            acquire. Sleeps have no bound here.
+ * Holds      nobody sleeps for ever while what he waits for is there.
+ * Mutants    1 no fence before the last look   2 what is published is a release only
+ *            3 the waker looks for sleepers with acquire only   4 the bell is looked at after
+ *            the last look   5 there is no last look   6 the bell is not changed
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define ADDRESSES 4
+#define PROCS 2
+#include "weak.h"
+
+#define FLAG 0
+#define DOZING 1
+#define SLEEPERS 2
+#define BELL 3
+#define ONE_LESS 255
+
+bool asleep = false;
+
+proctype sleeper() {
+  bool over = false;
+  do
+  :: !over ->
+    if
+    :: m == 4 -> skip
+    :: else -> load(0, LDS, BELL, 1)
+    fi;
+    store(0, ADD, DOZING, 1);
+    store(0, ADD, SLEEPERS, 1);
+    if
+    :: m == 1 -> skip
+    :: else -> fence(0)
+    fi;
+    load(0, LDA, FLAG, 0);
+    if
+    :: m == 4 -> known(0, 0); load(0, LDS, BELL, 1)
+    :: else -> skip
+    fi;
+    atomic { known(0, 0) -> over = (R(0, 0) != 0 && m != 5) };
+    if
+    :: !over ->
+      atomic { drained(0) -> asleep = (mem[BELL] == R(0, 1)) }; /* FUTEX_WAIT */
+      !asleep
+    :: else -> skip
+    fi;
+    store(0, ADD, SLEEPERS, ONE_LESS);
+    store(0, ADD, DOZING, ONE_LESS);
+    load(0, LDA, FLAG, 0);
+    atomic { known(0, 0) -> over = (R(0, 0) != 0) }
+  :: else -> break
+  od
+}
+
+proctype waker() {
+  store(1, unless(2, STS, STR), FLAG, 1);
+  load(1, unless(3, LDS, LDA), DOZING, 0);
+  known(1, 0);
+  if
+  :: R(1, 0) != 0 ->
+    load(1, unless(3, LDS, LDA), SLEEPERS, 0);
+    known(1, 0);
+    if
+    :: R(1, 0) != 0 ->
+      if
+      :: m == 6 -> skip
+      :: else -> store(1, ADD, BELL, 1)
+      fi;
+      atomic { drained(1) -> asleep = false } /* FUTEX_WAKE */
+    :: else -> skip
+    fi
+  :: else -> skip
+  fi
+}
+
+init {
+  atomic { begin(); run machine(0); run machine(1); run sleeper(); run waker() }
+}

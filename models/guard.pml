@@ -1,0 +1,58 @@
+/* guard.pml - a rank takes its memory back while peers may write to it.
+ *
+ * Mirrors    src/wire/shm_guard.c: tt_guard_enter and leave around what try_sum and try_get of
+ *            engine/arena.c do in a peer's memory; tt_room_abort and tt_guard_settle, after
+ *            which the memory is its owner's.
+ * Holds      nothing is written by a peer once the owner has settled.
+ * Mutants    1 `inside` is stored with release only   2 whether it is over is looked at with
+ *            acquire only   3 leaving is no release   4 who ends it has neither exchange nor fence
+ *            5 nobody looks whether it is over
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define ADDRESSES 3
+#define PROCS 2
+#include "weak.h"
+
+#define INSIDE 0
+#define TELLING 1
+#define MEMORY 2
+#define OWN 9
+
+proctype worker() {
+  byte turns = 0;
+  do
+  :: turns < 2 ->
+    store(0, unless(1, STS, STR), INSIDE, 1);
+    load(0, unless(2, LDS, LDA), TELLING, 0);
+    known(0, 0);
+    if
+    :: R(0, 0) == 0 || m == 5 ->
+      store(0, ST, MEMORY, 1);
+      turns++
+    :: else -> turns = 2
+    fi;
+    store(0, unless(3, STR, ST), INSIDE, 0)
+  :: else -> break
+  od
+}
+
+proctype owner() {
+  if
+  :: m == 4 -> store(1, STR, TELLING, 1)
+  :: else -> issue(1, SWAP, TELLING, 1, 1); fence(1)
+  fi;
+  do
+  :: load(1, unless(4, LDS, LDA), INSIDE, 0);
+    known(1, 0);
+    if
+    :: R(1, 0) == 0 -> break
+    :: else -> skip
+    fi
+  od;
+  store(1, ST, MEMORY, OWN);
+  drained(1);
+  atomic { drained(0) -> assert(mem[MEMORY] == OWN) }
+}
+
+init {
+  atomic { begin(); run machine(0); run machine(1); run worker(); run owner() }
+}

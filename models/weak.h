@@ -1,0 +1,121 @@
+/* weak.h - a machine that keeps no order but what it is told to, for Promela.
+ *
+ * Idea       a process does not touch memory: it issues what it wants to a window of its own,
+ *            and a machine beside it performs anything in the window at any time, unless
+ *            something earlier there forbids it. So stores are delayed and overtake each other,
+ *            and loads happen early (also before a branch that asks whether they are
+ *            wanted) or late, wherever no release, acquire or fence stands in between.
+ * Orders     C11's: PLAIN (relaxed, or no atomic), ACQ, REL, SC. As on ARM: what is
+ *            performed is seen by all at once; a load with ACQ is before all that is later, a
+ *            store with REL behind all that is earlier; a load with ACQ may overtake a store
+ *            with REL or SC (ldapr), one with SC may not overtake a store with SC. An ADD or SWAP
+ *            is SC, but its store may be late: later loads that are not SC may overtake it.
+ * Not here   a load that sees its own process's delayed store (it waits for it), and stores
+ *            that are performed before a branch is decided (no processor does that).
+ * Mutants    the variable m is the number of the mutation (environment: MUTANT; 0: none).
+ * SPDX-License-Identifier: BSD-3-Clause */
+c_decl { \#include <stdlib.h> };
+
+#define WINDOW 4
+#define REGS 3
+#define NONE 255
+
+#define LD 0 /* loads: plain, acquire, seq_cst */
+#define LDA 1
+#define LDS 2
+#define ST 3 /* stores: plain, release, seq_cst */
+#define STR 4
+#define STS 5
+#define ADD 6 /* seq_cst */
+#define SWAP 7
+#define ADDX 8 /* relaxed */
+#define FENCE 9
+
+typedef op { byte kind; byte addr; byte val; byte reg };
+
+byte m;                     /* the mutation */
+byte mem[ADDRESSES];        /* what all see */
+byte reg[PROCS * REGS];     /* what was loaded; NONE: not yet */
+op win[PROCS * WINDOW];     /* what is issued and not performed */
+byte pending[PROCS];
+
+#define E(p, i) win[(p) * WINDOW + (i)]
+#define R(p, r) reg[(p) * REGS + (r)]
+
+/* Does e, issued before l, forbid that l is performed first? */
+#define FORBIDS(e, l) \
+  (e.kind == FENCE || l.kind == FENCE || e.addr == l.addr || e.kind == LDA || e.kind == LDS || \
+   l.kind == STR || l.kind == STS || l.kind == ADD || l.kind == SWAP || \
+   ((e.kind == ADD || e.kind == SWAP) && l.kind != LD && l.kind != LDA) || \
+   (e.kind == STS && l.kind == LDS))
+
+#define READY0(p) (pending[p] > 0)
+#define READY1(p) (pending[p] > 1 && !FORBIDS(E(p, 0), E(p, 1)))
+#define READY2(p) (pending[p] > 2 && !FORBIDS(E(p, 0), E(p, 2)) && !FORBIDS(E(p, 1), E(p, 2)))
+#define READY3(p) \
+  (pending[p] > 3 && !FORBIDS(E(p, 0), E(p, 3)) && !FORBIDS(E(p, 1), E(p, 3)) && \
+   !FORBIDS(E(p, 2), E(p, 3)))
+
+inline perform(p, i) {
+  d_step {
+    if
+    :: E(p, i).kind <= LDS -> R(p, E(p, i).reg) = mem[E(p, i).addr]
+    :: E(p, i).kind >= ST && E(p, i).kind <= STS -> mem[E(p, i).addr] = E(p, i).val
+    :: E(p, i).kind == ADD || E(p, i).kind == ADDX ->
+      mem[E(p, i).addr] = mem[E(p, i).addr] + E(p, i).val
+    :: E(p, i).kind == SWAP ->
+      R(p, E(p, i).reg) = mem[E(p, i).addr];
+      mem[E(p, i).addr] = E(p, i).val
+    :: else -> skip
+    fi;
+    k = i;
+    do
+    :: k + 1 < pending[p] ->
+      E(p, k).kind = E(p, k + 1).kind; E(p, k).addr = E(p, k + 1).addr;
+      E(p, k).val = E(p, k + 1).val; E(p, k).reg = E(p, k + 1).reg;
+      k++
+    :: else -> break
+    od;
+    pending[p]--;
+    k = pending[p];
+    E(p, k).kind = 0; E(p, k).addr = 0; E(p, k).val = 0; E(p, k).reg = 0;
+    k = 0
+  }
+}
+
+proctype machine(byte p) {
+  byte k;
+end:
+  do
+  :: atomic { READY0(p) -> perform(p, 0) }
+  :: atomic { READY1(p) -> perform(p, 1) }
+  :: atomic { READY2(p) -> perform(p, 2) }
+  :: atomic { READY3(p) -> perform(p, 3) }
+  od
+}
+
+inline issue(who, what, where, value, into) {
+  atomic {
+    pending[who] < WINDOW ->
+    E(who, pending[who]).kind = what; E(who, pending[who]).addr = where;
+    E(who, pending[who]).val = value; E(who, pending[who]).reg = into;
+    if
+    :: what <= LDS || what == SWAP -> R(who, into) = NONE
+    :: else -> skip
+    fi;
+    pending[who]++
+  }
+}
+
+#define load(p, k, a, r) issue(p, k, a, 0, r)
+#define store(p, k, a, v) issue(p, k, a, v, 0)
+#define fence(p) issue(p, FENCE, NONE, 0, 0)
+#define known(p, r) (R(p, r) != NONE)
+#define drained(p) (pending[p] == 0) /* a system call, or the end */
+
+/* The order of an operation, but for mutant n, where it is plain. */
+#define unless(n, k, weaker) (m == n -> weaker : k)
+
+inline begin() {
+  c_code { now.m = getenv("MUTANT") ? atoi(getenv("MUTANT")) : 0; };
+}
