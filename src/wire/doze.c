@@ -3,8 +3,9 @@
  *
  * Idea       sleeper: raise `sleepers`, look once more, sleep on `bell` as it was.
  *            waker: publish, then look at `sleepers`; if raised, change the bell and
- *            wake. Publishing and both looks are sequentially consistent, so one of
- *            the two sees the other; sleeps are bounded all the same.
+ *            wake. Publishing and the waker's look are sequentially consistent, and a fence
+ *            is before the sleeper's, which only acquires: so one of the two sees the other
+ *            (models/doze.pml); sleeps are bounded all the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <limits.h>
@@ -24,6 +25,7 @@ void tt_ring(tt_head *head) {
 uint32_t tt_lie_down(tt_head *head) {
   uint32_t bell = atomic_load(&head->bell);
   atomic_fetch_add(&head->sleepers, 1);
+  atomic_thread_fence(memory_order_seq_cst);
   return bell;
 }
 
