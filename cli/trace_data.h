@@ -37,12 +37,14 @@ typedef struct trace_lane { /* of a rank in a communicator; its program's marks 
   int pid, tid, rank, ranks;
   uint64_t comm, dropped;
   double error_us;
+  uint32_t next; /* of the same chain */
 } trace_lane;
 
 typedef struct trace_call { /* a kind of call; a mark: its name is the plan, coll is "" */
   char coll[24], plan[96], type[24], op[16];
   uint64_t count, bytes;
   uint32_t slices;
+  uint32_t next; /* of the same chain; what stands before it tells calls apart */
 } trace_call;
 
 typedef struct trace_data {
@@ -52,12 +54,18 @@ typedef struct trace_data {
   size_t nlanes, lanes_room;
   trace_call *calls; /* the first is what nobody knows */
   size_t ncalls, calls_room;
+  uint32_t *chains; /* of lanes, then of calls, by their hashes: 1 + where the first one is, or 0 */
 } trace_data;
 
 /* trace_read.c: adds what a file holds. 0, or an exit status after a sentence with line and
  * column. */
 int trace_read(const char *path, trace_data *d);
 void trace_free(trace_data *d);
+
+/* Times add up to what an int64_t holds, at most: files may say anything. */
+static inline void trace_add(int64_t *sum, int64_t ns) {
+  if (__builtin_add_overflow(*sum, ns, sum)) *sum = ns < 0 ? INT64_MIN : INT64_MAX;
+}
 
 /* ---- trace_sum.c ---- */
 

@@ -40,7 +40,7 @@ static void paint(const picture *p, line *l, const trace_event *e, char letter) 
   for (int c = first < 0 ? 0 : first; c <= last && c < COLUMNS; c++) {
     const int64_t begin = e->begin > edge(p, c) ? e->begin : edge(p, c);
     const int64_t end = e->end < edge(p, c + 1) ? e->end : edge(p, c + 1);
-    if (end > begin) l->time[c][(unsigned char)letter % LETTERS] += end - begin;
+    if (end > begin) trace_add(&l->time[c][(unsigned char)letter % LETTERS], end - begin);
   }
 }
 
@@ -74,7 +74,7 @@ static char most_of(const picture *p, const line *l, int column) {
   int64_t most = 0;
   for (int i = 0; i < LETTERS; i++) {
     const int64_t t = l->time[column][i];
-    if (i != '-') inside -= t, free -= t;
+    if (i != '-') trace_add(&inside, -t), trace_add(&free, -t);
     if (i != '-' && t > most) most = t, best = i;
   }
   if (inside > 0) free -= inside;

@@ -4,6 +4,7 @@
  *            in which strings, numbers and one object `args`, without escapes. Everything
  *            else is refused with its line and column. Nothing is recursive, and a line
  *            costs no memory: what is kept per event is bounded, and so is their number.
+ *            Lanes and kinds of calls are found by their hashes, for there may be many.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 #include "cli.h"
 #include "trace_data.h"
 
+enum { CHAINS = 1 << 16 };
 enum { FIELDS = 32, KEY = 24, TEXT = 128, MOST_EVENTS = 20000000, MOST_CALLS = 100000 };
 
 const char *const trace_kind_names[TRACE_KINDS] = {
@@ -33,7 +35,7 @@ typedef struct reader {
   int status; /* not 0: something was said */
   field fields[FIELDS];
   int nfields;
-  size_t lane; /* the last one asked for */
+  size_t lane; /* of the event */
   bool open;   /* the last event has begun and not ended */
 } reader;
 
@@ -153,6 +155,18 @@ static bool grow(reader *r, void **array, size_t n, size_t *capacity, size_t siz
   return true;
 }
 
+/* Where the chain of what has these bytes begins. */
+static uint32_t *chain(trace_data *d, bool of_calls, const void *bytes, size_t n) {
+  uint32_t hash = 2166136261u;
+  for (const unsigned char *b = bytes; n--; b++) hash = (hash ^ *b) * 16777619u;
+  return &d->chains[(hash ^ hash >> 16) % CHAINS + (of_calls ? CHAINS : 0)];
+}
+
+static uint32_t *chain_of_lane(trace_data *d, int pid, int tid) {
+  const int both[2] = {pid, tid};
+  return chain(d, false, both, sizeof both);
+}
+
 static const double MOST_INT = 9007199254740992.0;
 
 static bool add_lane(reader *r) {
@@ -172,6 +186,9 @@ static bool add_lane(reader *r) {
                                        .comm = strtoull(text(r, "comm"), NULL, 16),
                                        .dropped = (uint64_t)dropped,
                                        .error_us = error / 1e3};
+  uint32_t *first = chain_of_lane(d, (int)pid, (int)tid);
+  d->lanes[d->nlanes - 1].next = *first;
+  *first = (uint32_t)d->nlanes;
   return true;
 }
 
@@ -179,10 +196,10 @@ static bool find_lane(reader *r) {
   const trace_data *d = r->d;
   const double pid = value(r, "pid", 0, 1e9, NAN), tid = value(r, "tid", 0, 1e9, NAN);
   if (r->status) return false;
-  if (r->lane < d->nlanes && d->lanes[r->lane].pid == pid && d->lanes[r->lane].tid == tid)
-    return true;
-  for (r->lane = d->nlanes; r->lane-- > 0;)
+  for (uint32_t i = *chain_of_lane(r->d, (int)pid, (int)tid); i; i = d->lanes[i - 1].next) {
+    r->lane = i - 1;
     if (d->lanes[r->lane].pid == pid && d->lanes[r->lane].tid == tid) return true;
+  }
   return refuse(r, "the event is of a lane that was not introduced");
 }
 
@@ -201,12 +218,18 @@ static bool find_call(reader *r, uint32_t *what) {
   const double slices = value(r, "slices", 0, 1e9, 1);
   if (r->status) return false;
   c.count = (uint64_t)count, c.bytes = (uint64_t)bytes, c.slices = (uint32_t)slices;
-  for (size_t i = d->ncalls; i-- > 1 && !*what;)
-    if (memcmp(&d->calls[i], &c, sizeof c) == 0) *what = (uint32_t)i;
-  if (*what) return true;
+  const size_t told = offsetof(trace_call, next);
+  uint32_t *first = chain(d, true, &c, told);
+  for (uint32_t i = *first; i; i = d->calls[i - 1].next)
+    if (memcmp(&d->calls[i - 1], &c, told) == 0) {
+      *what = i - 1;
+      return true;
+    }
   if (!grow(r, (void **)&d->calls, d->ncalls, &d->calls_room, sizeof c, MOST_CALLS)) return false;
   *what = (uint32_t)d->ncalls;
+  c.next = *first;
   d->calls[d->ncalls++] = c;
+  *first = (uint32_t)d->ncalls;
   return true;
 }
 
@@ -274,6 +297,8 @@ int trace_read(const char *path, trace_data *d) {
   reader r = {.path = path, .d = d, .line = 1};
   if (!grow(&r, (void **)&d->calls, d->ncalls, &d->calls_room, sizeof *d->calls, MOST_CALLS))
     return r.status;
+  if (!d->chains && !(d->chains = calloc(2 * CHAINS, sizeof *d->chains)))
+    return cli_fail(CLI_FAILED, "trace", "out of memory");
   if (d->ncalls == 0) d->calls[d->ncalls++] = (trace_call){.plan = "?"};
   r.file = fopen(path, "re");
   if (!r.file) return cli_fail(CLI_FAILED, "trace", "%s: %s", path, strerror(errno));
@@ -287,4 +312,5 @@ void trace_free(trace_data *d) {
   free(d->events);
   free(d->lanes);
   free(d->calls);
+  free(d->chains);
 }

@@ -40,9 +40,12 @@ static trace_rank all_ranks(const trace_sums *s) {
   trace_rank all = {.pid = -1};
   for (size_t i = 0; i < s->nranks; i++) {
     const trace_rank *r = &s->ranks[i];
-    all.reduce += r->reduce, all.copy += r->copy, all.wait += r->wait, all.inside += r->inside;
-    all.mark += r->mark, all.outside += r->outside, all.span += r->span;
-    all.flight += r->flight, all.flight_wait += r->flight_wait, all.dropped += r->dropped;
+    const int64_t of[] = {r->reduce,  r->copy, r->wait,   r->inside,     r->mark,
+                          r->outside, r->span, r->flight, r->flight_wait};
+    int64_t *const sums[] = {&all.reduce,  &all.copy, &all.wait,   &all.inside,     &all.mark,
+                             &all.outside, &all.span, &all.flight, &all.flight_wait};
+    for (int k = 0; k < 9; k++) trace_add(sums[k], of[k]);
+    all.dropped += r->dropped;
   }
   return all;
 }

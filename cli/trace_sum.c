@@ -137,7 +137,7 @@ static void find_late(const trace_data *d, trace_sums *s, const trace_part *p, i
   trace_rank *r = &s->ranks[rank_at(s, d->lanes[p[last].lane].pid)];
   const int64_t behind = p[last].begin - room[others / 2];
   r->last++;
-  r->behind += behind;
+  trace_add(&r->behind, behind);
   if (behind > r->worst) r->worst = behind;
 }
 
@@ -184,7 +184,7 @@ static bool sort_ops(trace_sums *s) {
   for (size_t i = 0, n; s->sorts && after && i < s->nops; i += n) {
     trace_sort sort = {.from = i, .what = s->ops[i].what};
     for (n = 0; i + n < s->nops && s->ops[i + n].what == sort.what; n++) {
-      sort.total += s->ops[i + n].longest;
+      trace_add(&sort.total, s->ops[i + n].longest);
       after[n] = s->ops[i + n].after;
     }
     qsort(after, n, sizeof *after, by_time);

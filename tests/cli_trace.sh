@@ -190,6 +190,9 @@ event '{"name":"x","cat":"call","ph":"X","ts":1,"dur":1,"pid":77,"tid":1}' && re
 event '{"name":"x","cat":"call","ph":"X","ts":1e999,"dur":1,"pid":0,"tid":1}' && refused "an endless time" "a number"
 event '{"name":"x\n","ph":"X"}' && refused "an escape" "tutti.s traces have no escapes"
 event '{"name":"tutti_lane","ph":"M","pid":-1,"tid":1,"args":{"rank":0,"ranks":2}}' && refused "a lane of rank -1" '"pid" has an impossible'
+{ printf '[{"name":"tutti_trace","ph":"M","args":{"version":1}}'; for i in $(seq 40000); do printf ',{"name":"tutti_lane","ph":"M","pid":%s,"tid":1,"args":{"rank":0,"ranks":1}},{"name":"m%s","cat":"mark","ph":"X","ts":1,"dur":1,"pid":%s,"tid":1}' "$i" "$i" "$((i / 2 + 1))"; done; echo ']'; } >"$work/b.json"
+job trace --json "$work/b.json"
+ok "40000 ranks, and as many names of marks, in no time" all "status 0" 'within 5000'
 lane='{"name":"tutti_lane","ph":"M","pid":5,"tid":5,"args":{"rank":0,"ranks":2}},'
 event "$lane"'{"name":"x","cat":"send","ph":"X","ts":1,"dur":-5,"pid":5,"tid":5}' && refused "a negative duration" '"dur" has'
 event "$lane"'{"name":"x","cat":"send","ph":"X","ts":1,"dur":5,"pid":5,"tid":5,"args":{"peer":2}}' && refused "a peer that there is not" '"peer" has'
