@@ -49,15 +49,14 @@ one() {
   return $rc
 }
 
+# Of what reaches places that the corpus does not, the smallest.
 keep() {
-  local name=$1 new
-  new=$(mktemp -d) || return
-  "$at/fuzz_$name" -merge=1 -max_len=2000 -use_counters=0 "$new" "fuzz/corpus/$name" "$at/$name.more" >"$at/$name.merge" 2>&1
-  for f in "$new"/*; do
-    cmp -s "$f" "fuzz/corpus/$name/$(basename "$f")" && continue
-    cp "$f" "fuzz/corpus/$name/$(basename "$f" | cut -c1-12)"
+  local name=$1 f
+  "$at/fuzz_$name" -merge=1 -max_len=2000 -use_counters=0 "fuzz/corpus/$name" "$at/$name.more" \
+    >"$at/$name.merge" 2>&1
+  for f in "fuzz/corpus/$name"/????????????????????????????????????????; do
+    [ -e "$f" ] && mv "$f" "${f:0:$((${#f} - 28))}"
   done
-  rm -rf "$new"
 }
 
 pids=()

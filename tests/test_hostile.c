@@ -23,7 +23,7 @@ enum { LENGTH = 64 << 10, RANKS = 1024 };
 #ifdef __SANITIZE_ADDRESS__
 static const double slow = 20;
 #else
-static const double slow = 2; /* a busy machine, a build without -O3 */
+static const double slow = 3; /* a busy machine, a build without -O3 */
 #endif
 
 /* ---- who reads ---- */
