@@ -1,11 +1,12 @@
 /* death.pml - a peer dies at any moment: before it publishes, or before it rings.
  *
  * Mirrors    pause_a_while and tt_look_after (src/api/patience.c, blame.c): a sleep has a bound,
- *            and who wakes by himself looks whether the peer lives, then once more at what he
- *            waits for.
- * Holds      the sleeper does not sleep for ever, and gives nobody up whose work is there when
- *            he looks once more.
- * Mutants    1 sleeps have no bound   2 nobody looks whether the peer lives
+ *            and who wakes by himself looks whether the peer lives, and if not, once more at what
+ *            he waits for.
+ * Holds      the sleeper does not sleep for ever, and gives nobody up who did his work before
+ *            he died.
+ * Mutants    1 sleeps have no bound   2 nobody looks whether the peer lives   3 nobody looks once
+ *            more
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 3
 #define PROCS 2
@@ -35,7 +36,13 @@ proctype sleeper() {
       :: m != 1 -> asleep = false /* the time is over */
       fi;
       if
-      :: !lives && m != 2 -> over = true
+      :: !lives && m != 2 ->
+        if
+        :: m == 3 -> skip
+        :: else -> load(0, LDA, FLAG, 0); known(0, 0) /* once more */
+        fi;
+        assert(R(0, 0) == mem[FLAG]); /* else it is lost */
+        over = true
       :: else -> sleeps = (lives -> 0 : sleeps + 1)
       fi;
       assert(sleeps < 3) /* of one that is dead */
