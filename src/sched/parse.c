@@ -286,14 +286,13 @@ static void bounded(cursor *c, const header *h, uint64_t more) {
 
 static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, uint32_t tmp) {
   tt_builder b;
-  tt_build_begin(&b, h->name, h->coll, h->ranks, rank, h->root, false, h->blocks);
+  tt_build_begin(&b, h->name, h->coll, h->ranks, rank, h->root, in_place, h->blocks);
   if (b.status) {
     c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
     return NULL;
   }
   tt_sched *s = b.s;
-  s->in_place = in_place;
-  s->data = h->data;
+  tt_build_data(&b, h->data);
   uint32_t *after = NULL, n = 0, room = 0, *at = calloc(1, sizeof *at), steps = 0;
   while (!c->status && at && next_line(c) && isdigit((unsigned char)*c->at)) {
     tt_step step;
