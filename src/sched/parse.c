@@ -352,6 +352,7 @@ static void header_line(cursor *c, header *h) {
     else
       break;
   }
+  if (!tt_coll_rooted(h->coll)) h->root = 0;
   if (!c->status && h->blocks < 1) complain(c, "at least one block");
   if (!c->status && (h->data < 1 || h->root >= h->data))
     complain(c, "data on at least one rank, and on the root");
