@@ -40,7 +40,7 @@ CMOCKA   = -lcmocka
 
 LIBSRC  := $(foreach r,$(ROOMS),$(sort $(wildcard src/$(r)/*.c)))
 LIBOBJ  := $(LIBSRC:%.c=$(BUILD)/%.o)
-CLISRC  := $(sort $(wildcard cli/*.c))
+CLISRC  := $(filter-out cli/meet_mpi.c,$(sort $(wildcard cli/*.c)))
 CLIOBJ  := $(CLISRC:%.c=$(BUILD)/%.o)
 
 all: $(BUILD)/libtutti.so $(BUILD)/libtutti.a $(BUILD)/tutti
@@ -84,11 +84,13 @@ MPISRC  := $(sort $(wildcard mpi/*.c))
 # What stands between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.
 SHIMSRC := $(sort $(wildcard shim/*.c))
 SHIMS    = $(MPIS:%=$(BUILD)/libtutti_pmpi_%.so)
+# The command again, whose ranks an MPI starts.
+RANKED   = $(MPIS:%=$(BUILD)/tutti-%)
 MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC_$(1))
 # Open MPI's headers use what C17 calls old.
 MPIFLAGS = $(BASE) -Impi
 MPILINK := $(if $(wildcard /usr/include/hwloc.h),-lhwloc)
-mpi: all $(MPILIBS) $(SHIMS) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
+mpi: all $(MPILIBS) $(SHIMS) $(RANKED) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
 
 define MPI_RULES
 $(BUILD)/mpi_$(1)/%.o: %.c Makefile
@@ -106,6 +108,8 @@ $(BUILD)/libtutti_mpi_$(1).so: $(BUILD)/libtutti_mpi_$(1).so.$(VERSION)
 $(BUILD)/libtutti_pmpi_$(1).so: $(patsubst %.c,$(BUILD)/mpi_$(1)/%.o,$(SHIMSRC) $(MPISRC)) $(BUILD)/libtutti.a shim/shim.map
 	$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_pmpi_$(1).so -Wl,--version-script=shim/shim.map \
 	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o %.a,$$^) $(MPILINK) -ldl $(LDLIBS) -o $$@
+$(BUILD)/tutti-$(1): $(filter-out %/meet.o,$(CLIOBJ)) $(BUILD)/mpi_$(1)/cli/meet_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
 $(BUILD)/examples/hello_mpi_$(1): $(BUILD)/mpi_$(1)/examples/hello_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
 	@mkdir -p $$(@D)
 	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) $(LDLIBS) -o $$@
@@ -195,7 +199,7 @@ OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_sc
 
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-programs: all examples $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(OVERBIN) $(SHIMS) $(DROPBIN)
+programs: all examples $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
@@ -363,10 +367,10 @@ INSTALLED= $(BINDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/
            $(LIBDIR)/libtutti.so.$(VERSION) $(HEADERS:include/%=$(INCDIR)/%) $(PACKAGE) \
            $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
            $(foreach m,ompi mpich,$(LIBDIR)/pkgconfig/tutti-$(m).pc \
-             $(LIBDIR)/libtutti_pmpi_$(m).so \
+             $(BINDIR)/tutti-$(m) $(LIBDIR)/libtutti_pmpi_$(m).so \
              $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION)))
 
-install: all $(MPILIBS) $(SHIMS)
+install: all $(MPILIBS) $(SHIMS) $(RANKED)
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(BUILD)/tutti $(DESTDIR)$(BINDIR)/tutti
 	install -m 644 $(BUILD)/libtutti.a $(DESTDIR)$(LIBDIR)/libtutti.a
@@ -378,7 +382,7 @@ install: all $(MPILIBS) $(SHIMS)
 	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
 	for m in $(MPIS); do lib=libtutti_mpi_$$m; to=$(DESTDIR)$(LIBDIR); \
 	  install -m 644 $(BUILD)/$$lib.a $$to && install -m 755 $(BUILD)/$$lib.so.$(VERSION) $$to && \
-	  install -m 755 $(BUILD)/libtutti_pmpi_$$m.so $$to && \
+	  install -m 755 $(BUILD)/libtutti_pmpi_$$m.so $$to && install -m 755 $(BUILD)/tutti-$$m $(DESTDIR)$(BINDIR) && \
 	  ln -sf $$lib.so.$(VERSION) $$to/$$lib.so.$(SOMAJOR) && ln -sf $$lib.so.$(SOMAJOR) $$to/$$lib.so && \
 	  $(FILL) -e "s|@MPI@|$$m|g" tools/tutti-mpi.pc.in > $$to/pkgconfig/tutti-$$m.pc && \
 	  chmod 644 $$to/pkgconfig/tutti-$$m.pc || exit 1; done

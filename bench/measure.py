@@ -81,7 +81,8 @@ def finish(process, timeout):
 
 def run(argv, timeout=300, env=None):
     """Standard output, and the share of the cores that others took meanwhile."""
-    environment = dict(os.environ, LC_ALL="C", **(env or {}))
+    environment = dict(os.environ, LC_ALL="C", TUTTI_PROFILE="none")  # unless it is said
+    environment.update(env or {})
     busy, stolen = machine_time()
     own, start = children_time(), time.monotonic()
     try:

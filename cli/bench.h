@@ -17,6 +17,7 @@ typedef struct bench_options {
   tutti_op op;
   long ranks; /* -P; 0: not given */
   long root;
+  const char *algo;   /* a wish; NULL: none, or TUTTI_ALGO's */
   long helpers;       /* ranks that bring no data */
   size_t first, last; /* bytes */
   double factor;
@@ -65,12 +66,28 @@ typedef struct bench_row {
 /* ---- options (bench_options.c) ---- */
 
 extern const char bench_usage[];
-/* 0, or the exit status of a complaint. */
-int bench_parse(bench_options *o, int argc, char **argv);
+extern const bench_options bench_defaults;
+/* Over what is in *o, as options of `command`. 0, or the exit status of a complaint. */
+int bench_parse(const char *command, bench_options *o, int argc, char **argv);
 bool bench_reduces(tutti_coll coll); /* it takes an op */
 bool bench_rooted(tutti_coll coll);  /* it takes a root */
 /* The next size after `bytes`; larger than o->last at the end. */
 size_t bench_next(const bench_options *o, size_t bytes);
+
+/* ---- what it works on (bench_buffers.c) ---- */
+
+typedef struct bench_buffers {
+  void *a, *b;
+} bench_buffers;
+
+/* The count of a call whose longer vector has about so many bytes, and how many it has. */
+size_t bench_count(const bench_job *job, const bench_options *o, size_t bytes, size_t *whole);
+tutti_status bench_acquire(const bench_job *job, const bench_options *o, size_t whole,
+                           bench_buffers *m);
+void bench_release(const bench_job *job, const bench_options *o, bench_buffers *m);
+/* The call on these buffers. */
+bench_call bench_call_of(const bench_job *job, const bench_options *o, size_t count, size_t whole,
+                         const bench_buffers *m, bool in_place);
 
 /* ---- one call (bench_time.c) ---- */
 
@@ -78,6 +95,12 @@ tutti_status bench_run(const bench_job *job, const bench_call *call);
 /* Times the call as the options say; fills all of `side` but `wrong`. */
 tutti_status bench_time(const bench_job *job, const bench_options *o, const bench_call *call,
                         bench_side *side);
+/* How many calls fit into the budget of a repeat; the same on all ranks. */
+tutti_status bench_iterations(const bench_job *job, const bench_options *o, const bench_call *call,
+                              long *n);
+/* Seconds per call of this rank in one repeat of n calls. */
+tutti_status bench_repeat(const bench_job *job, const bench_options *o, const bench_call *call,
+                          long n, double *seconds);
 
 /* ---- is it right? (bench_check.c) ---- */
 
@@ -97,6 +120,6 @@ void bench_progress(size_t done, size_t all, size_t bytes);
 int bench_json(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
 int bench_plot(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
 /* Can --plot and --json be done at all? Asked before anything is measured. */
-int bench_files_ready(const bench_options *o);
+int bench_files_ready(const char *command, const bench_options *o);
 
 #endif

@@ -21,6 +21,7 @@ const char bench_usage[] =
     "  -o, --op OP           sum (default), min, max, ...\n"
     "      --coll NAME       allreduce (default), reduce_scatter, all_gather, broadcast,\n"
     "                        reduce, barrier, scan, exscan, gather, scatter, all_to_all\n"
+    "      --algo WISH       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"
     "  -r, --root R          of those that have one (0)\n"
     "      --helpers N       the last N ranks bring no data, but sum for the others (0)\n"
     "  -n, --iters N         calls per repeat (as many as fit into --budget)\n"
@@ -43,7 +44,10 @@ const char bench_usage[] =
     "(reduce_scatter, all_gather, gather, scatter, all_to_all), else 1. The size is that\n"
     "of the whole vector, all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
-enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE, HELPERS };
+/* Whose options they are; `tutti explain --measured` has the same. */
+static const char *command = "bench";
+
+enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE, HELPERS, ALGO };
 
 static const struct option long_options[] = {
     {"minbytes", required_argument, NULL, 'b'},  {"maxbytes", required_argument, NULL, 'e'},
@@ -56,6 +60,7 @@ static const struct option long_options[] = {
     {"alloc", no_argument, NULL, ALLOC},         {"json", required_argument, NULL, 'J'},
     {"plot", required_argument, NULL, PLOT},     {"ranks", required_argument, NULL, 'P'},
     {"side", required_argument, NULL, SIDE},     {"helpers", required_argument, NULL, HELPERS},
+    {"algo", required_argument, NULL, ALGO},
     {NULL, 0, NULL, 0},
 };
 
@@ -65,13 +70,13 @@ static int take_name(bench_options *o, int c) {
     const char *text = strcmp(optarg, "half") == 0       ? "fp16"
                        : strcmp(optarg, "bfloat16") == 0 ? "bf16"
                                                          : optarg;
-    i = cli_type("bench", text);
+    i = cli_type(command, text);
     o->type = (tutti_type)i;
   } else if (c == 'o') {
-    i = cli_op("bench", optarg);
+    i = cli_op(command, optarg);
     o->op = (tutti_op)i;
   } else {
-    i = cli_coll("bench", optarg);
+    i = cli_coll(command, optarg);
     o->coll = (tutti_coll)i;
   }
   return i < 0 ? CLI_USAGE : 0;
@@ -82,12 +87,12 @@ static int take_size(int c, size_t *size) {
   cli_size(optarg, &n);
   *size = (size_t)n;
   if (*size) return 0;
-  return cli_fail(CLI_USAGE, "bench", "-%c '%s' is not a size such as 4, 16K or 64M", c, optarg);
+  return cli_fail(CLI_USAGE, command, "-%c '%s' is not a size such as 4, 16K or 64M", c, optarg);
 }
 
 static int take_number(const char *what, long lo, long hi, long *value) {
   if (cli_int(optarg, lo, hi, value)) return 0;
-  return cli_fail(CLI_USAGE, "bench", "%s '%s' is not a whole number from %ld to %ld", what, optarg,
+  return cli_fail(CLI_USAGE, command, "%s '%s' is not a whole number from %ld to %ld", what, optarg,
                   lo, hi);
 }
 
@@ -95,19 +100,19 @@ static int take_factor(bench_options *o) {
   char *end;
   o->factor = strtod(optarg, &end);
   if (end != optarg && *end == 0 && o->factor > 1 && o->factor <= 1e9) return 0;
-  return cli_fail(CLI_USAGE, "bench", "-f '%s' is not a number above 1", optarg);
+  return cli_fail(CLI_USAGE, command, "-f '%s' is not a number above 1", optarg);
 }
 
 static int take_file(const char **file) {
   *file = optarg;
-  return *optarg ? 0 : cli_fail(CLI_USAGE, "bench", "a file name is empty");
+  return *optarg ? 0 : cli_fail(CLI_USAGE, command, "a file name is empty");
 }
 
 static int take_side(bench_options *o) {
   o->side[0] = strcmp(optarg, "out") == 0;
   o->side[1] = strcmp(optarg, "in") == 0;
   if (o->side[0] || o->side[1]) return 0;
-  return cli_fail(CLI_USAGE, "bench", "--side '%s' is neither 'out' nor 'in'", optarg);
+  return cli_fail(CLI_USAGE, command, "--side '%s' is neither 'out' nor 'in'", optarg);
 }
 
 static int take_option(bench_options *o, int c, char **argv) {
@@ -127,7 +132,7 @@ static int take_option(bench_options *o, int c, char **argv) {
     case REPEATS: return take_number("--repeats", 1, BENCH_MOST_REPEATS, &o->repeats);
     case BUDGET:
       if (cli_seconds(optarg, &o->budget)) return 0;
-      return cli_fail(CLI_USAGE, "bench", "--budget '%s' is not a positive number of seconds",
+      return cli_fail(CLI_USAGE, command, "--budget '%s' is not a positive number of seconds",
                       optarg);
     case 'c':
       status = take_number("-c", 0, 1, &flag);
@@ -135,12 +140,13 @@ static int take_option(bench_options *o, int c, char **argv) {
       return status;
     case SIDE: return take_side(o);
     case HELPERS: return take_number("--helpers", 0, 4095, &o->helpers);
+    case ALGO: o->algo = optarg; return 0;
     case LOOP: o->cycle = false; return 0;
     case CYCLE: o->cycle = true; return 0;
     case ALLOC: o->alloc = true; return 0;
     case 'J': return take_file(&o->json);
     case PLOT: return take_file(&o->plot);
-    default: return cli_bad_option("bench", c, argv, long_options);
+    default: return cli_bad_option(command, c, argv, long_options);
   }
 }
 
@@ -155,28 +161,30 @@ bool bench_rooted(tutti_coll coll) {
 
 static int agree(bench_options *o) {
   if (o->first > o->last)
-    return cli_fail(CLI_USAGE, "bench", "the first size, %zu, is above the last, %zu", o->first,
+    return cli_fail(CLI_USAGE, command, "the first size, %zu, is above the last, %zu", o->first,
                     o->last);
   if (bench_reduces(o->coll) && !tutti_type_has_op(o->type, o->op))
-    return cli_fail(CLI_USAGE, "bench", "type %s has no op %s", tutti_type_name(o->type),
+    return cli_fail(CLI_USAGE, command, "type %s has no op %s", tutti_type_name(o->type),
                     tutti_op_name(o->op));
   if (o->op == TUTTI_AVG && (o->coll == TUTTI_SCAN || o->coll == TUTTI_EXSCAN))
-    return cli_fail(CLI_USAGE, "bench", "%s has no avg", tutti_coll_name(o->coll));
+    return cli_fail(CLI_USAGE, command, "%s has no avg", tutti_coll_name(o->coll));
   if (o->coll == TUTTI_BARRIER) o->first = o->last = 1;
   return 0;
 }
 
-int bench_parse(bench_options *o, int argc, char **argv) {
-  *o = (bench_options){.type = TUTTI_FLOAT,
-                       .op = TUTTI_SUM,
-                       .first = 4,
-                       .last = 64 << 20,
-                       .factor = 4,
-                       .budget = 0.02,
-                       .warmup = 5,
-                       .repeats = 11,
-                       .check = true,
-                       .side = {true, true}};
+const bench_options bench_defaults = {.type = TUTTI_FLOAT,
+                                      .op = TUTTI_SUM,
+                                      .first = 4,
+                                      .last = 64 << 20,
+                                      .factor = 4,
+                                      .budget = 0.02,
+                                      .warmup = 5,
+                                      .repeats = 11,
+                                      .check = true,
+                                      .side = {true, true}};
+
+int bench_parse(const char *of, bench_options *o, int argc, char **argv) {
+  command = of;
   opterr = 0;
   for (int c;
        (c = getopt_long(argc, argv, "+:b:e:f:d:o:r:n:w:c:J:P:", long_options, NULL)) != -1;) {
@@ -184,8 +192,8 @@ int bench_parse(bench_options *o, int argc, char **argv) {
     if (status) return status;
   }
   if (optind < argc)
-    return cli_fail(CLI_USAGE, "bench", "'%s' is one argument too many; see `tutti help bench`",
-                    argv[optind]);
+    return cli_fail(CLI_USAGE, command, "'%s' is one argument too many; see `tutti help %s`",
+                    argv[optind], command);
   return agree(o);
 }
 

@@ -10,15 +10,15 @@
 
 #include "bench.h"
 
-static int cannot(const char *path) {
-  return cli_fail(CLI_FAILED, "bench", "cannot write '%s': %s", path, strerror(errno));
+static int cannot(const char *command, const char *path) {
+  return cli_fail(CLI_FAILED, command, "cannot write '%s': %s", path, strerror(errno));
 }
 
-int bench_files_ready(const bench_options *o) {
+int bench_files_ready(const char *command, const bench_options *o) {
   FILE *f = o->json ? fopen(o->json, "ae") : NULL;
-  if (o->json && !f) return cannot(o->json);
+  if (o->json && !f) return cannot(command, o->json);
   if (f) fclose(f);
-  return o->plot ? cli_plot_ready("bench", o->plot) : 0;
+  return o->plot ? cli_plot_ready(command, o->plot) : 0;
 }
 
 /* ---- JSON ---- */
@@ -49,7 +49,7 @@ static void json_row(FILE *f, const bench_row *row, bool last) {
 
 int bench_json(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n) {
   FILE *f = fopen(o->json, "we");
-  if (!f) return cannot(o->json);
+  if (!f) return cannot("bench", o->json);
   char date[32];
   time_t t = time(NULL);
   struct tm utc;
@@ -70,7 +70,7 @@ int bench_json(const bench_job *job, const bench_options *o, const bench_row *ro
   for (size_t i = 0; i < n; i++) json_row(f, &rows[i], i + 1 == n);
   fprintf(f, "  ]\n}\n");
   bool bad = ferror(f);
-  return fclose(f) || bad ? cannot(o->json) : 0;
+  return fclose(f) || bad ? cannot("bench", o->json) : 0;
 }
 
 /* ---- a picture ---- */

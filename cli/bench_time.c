@@ -78,9 +78,8 @@ static tutti_status cycle(const bench_job *job, const bench_call *call, long n, 
   return status;
 }
 
-/* Seconds per call of this rank in one repeat. */
-static tutti_status repeat(const bench_job *job, const bench_options *o, const bench_call *call,
-                           long n, double *seconds) {
+tutti_status bench_repeat(const bench_job *job, const bench_options *o, const bench_call *call,
+                          long n, double *seconds) {
   if (!o->cycle || call->coll == TUTTI_BARRIER) return loop(job, call, n, seconds);
   double without, with;
   tutti_status status = cycle(job, call, n, false, &without);
@@ -109,10 +108,9 @@ static long trial(double budget, double once) {
   return n < TRIAL && once * TRIAL < 1 ? TRIAL : n;
 }
 
-/* How many iterations fit into the budget. First calls are slow (memory is touched
- * for the first time): run until it gets no faster. */
-static tutti_status plan_iterations(const bench_job *job, const bench_options *o,
-                                    const bench_call *call, long *n) {
+/* First calls are slow (memory is touched for the first time): run until it gets no faster. */
+tutti_status bench_iterations(const bench_job *job, const bench_options *o, const bench_call *call,
+                              long *n) {
   *n = o->iterations;
   if (*n) return TUTTI_OK;
   double once, again;
@@ -138,8 +136,8 @@ tutti_status bench_time(const bench_job *job, const bench_options *o, const benc
   long n = 0;
   tutti_status status = TUTTI_OK;
   for (long i = 0; i < o->warmup && !status; i++) status = bench_run(job, call);
-  if (!status) status = plan_iterations(job, o, call, &n);
-  for (long k = 0; k < o->repeats && !status; k++) status = repeat(job, o, call, n, &seconds[k]);
+  if (!status) status = bench_iterations(job, o, call, &n);
+  for (long k = 0; k < o->repeats && !status; k++) status = bench_repeat(job, o, call, n, &seconds[k]);
   if (!status)
     status =
         tutti_allreduce(job->talk, seconds, seconds, (size_t)o->repeats, TUTTI_DOUBLE, TUTTI_MAX);

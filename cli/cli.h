@@ -27,9 +27,11 @@ typedef struct cli_command {
   const char *summary; /* one line, for `tutti help` */
   const char *usage;   /* the page of `tutti help name` */
   int (*run)(int argc, char **argv);
+  bool ranked; /* it may be the ranks of a job (ranked.h) */
 } cli_command;
 
-extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cmd_mpi, cmd_trace, cmd_wisdom;
+extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cmd_mpi, cmd_trace,
+    cmd_tune, cmd_wisdom;
 
 /* "tutti <command>: <sentence>" on stderr, in one write; returns `status`.
  * `command` NULL: "tutti: <sentence>". */

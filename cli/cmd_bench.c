@@ -4,62 +4,14 @@
  *           -P and no job around it, it starts itself under `tutti run`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench.h"
+#include "ranked.h"
 
 enum { WRONG = 1 };
-
-/* ---- buffers ---- */
-
-typedef struct buffers {
-  void *a, *b;
-} buffers;
-
-static void release(const bench_job *job, const bench_options *o, buffers *m) {
-  if (o->alloc) {
-    tutti_mem_free(job->comm, m->a);
-    tutti_mem_free(job->comm, m->b);
-  } else {
-    free(m->a);
-    free(m->b);
-  }
-  *m = (buffers){NULL, NULL};
-}
-
-static tutti_status acquire(const bench_job *job, const bench_options *o, size_t bytes,
-                            buffers *m) {
-  *m = (buffers){NULL, NULL};
-  if (o->alloc) {
-    tutti_status status = tutti_mem_alloc(job->comm, bytes, &m->a);
-    return status ? status : tutti_mem_alloc(job->comm, bytes, &m->b);
-  }
-  m->a = malloc(bytes);
-  m->b = malloc(bytes);
-  return m->a && m->b ? TUTTI_OK : TUTTI_ERR_MEMORY;
-}
-
-/* The call on these buffers; `whole` is the longer vector's bytes. */
-static bench_call make_call(const bench_job *job, const bench_options *o, size_t count,
-                            size_t whole, const buffers *m, bool in_place) {
-  const size_t part = count * tutti_type_size(o->type), mine = (size_t)job->rank * part;
-  bench_call c = {o->coll, o->type, o->op, (int)o->root, count, whole, whole, m->a, m->b};
-  if (o->coll == TUTTI_REDUCE_SCATTER || o->coll == TUTTI_SCATTER) {
-    c.dst_bytes = part;
-    if (in_place) c.dst = (char *)c.src + mine;
-  } else if (o->coll == TUTTI_ALL_GATHER || o->coll == TUTTI_GATHER) {
-    c.src_bytes = part;
-    if (in_place) c.src = (char *)c.dst + mine;
-  } else if (in_place) {
-    c.dst = c.src;
-  }
-  if (o->coll == TUTTI_BARRIER) c.src_bytes = c.dst_bytes = 0;
-  return c;
-}
 
 /* ---- one size ---- */
 
@@ -76,15 +28,10 @@ static double bus_factor(const bench_options *o, int ranks) {
   }
 }
 
-static bool parts(tutti_coll coll) {
-  return coll == TUTTI_REDUCE_SCATTER || coll == TUTTI_ALL_GATHER || coll == TUTTI_GATHER ||
-         coll == TUTTI_SCATTER || coll == TUTTI_ALL_TO_ALL;
-}
-
-static tutti_status measure_side(const bench_job *job, const bench_options *o, const buffers *m,
+static tutti_status measure_side(const bench_job *job, const bench_options *o, const bench_buffers *m,
                                  bool in_place, bench_row *row) {
   bench_side *side = &row->side[in_place];
-  bench_call call = make_call(job, o, row->count, row->bytes, m, in_place);
+  bench_call call = bench_call_of(job, o, row->count, row->bytes, m, in_place);
   tutti_status status = TUTTI_OK;
   side->measured = true;
   side->wrong = -1;
@@ -100,20 +47,16 @@ static tutti_status measure_side(const bench_job *job, const bench_options *o, c
 
 static tutti_status measure(const bench_job *job, const bench_options *o, size_t bytes,
                             bench_row *row) {
-  size_t share = parts(o->coll) ? (size_t)job->size : 1;
-  size_t element = tutti_type_size(o->type) * share;
-  row->count = bytes / element ? bytes / element : 1;
-  row->bytes = row->count * element;
-  if (o->coll == TUTTI_BARRIER) row->count = 0;
-  buffers m;
-  tutti_status status = acquire(job, o, row->bytes, &m);
+  row->count = bench_count(job, o, bytes, &row->bytes);
+  bench_buffers m;
+  tutti_status status = bench_acquire(job, o, row->bytes, &m);
   if (status == TUTTI_ERR_MEMORY) cli_fail(0, "bench", "no memory for %zu bytes", row->bytes);
   for (int in_place = 0; in_place < 2 && !status; in_place++)
     if (o->side[in_place]) status = measure_side(job, o, &m, in_place, row);
   if (!status)
     status = tutti_comm_plan(job->comm, o->coll, row->count, o->type, o->op, row->plan,
                              sizeof row->plan);
-  release(job, o, &m);
+  bench_release(job, o, &m);
   return status;
 }
 
@@ -146,26 +89,6 @@ static int measure_all(const bench_job *job, const bench_options *o, bench_row *
 
 /* ---- the command ---- */
 
-/* Rank 0 complains for all: the others are mute meanwhile, and wait for the
- * launcher to end them, so that it is rank 0 whose complaint is read. */
-static int mute(int rank) {
-  int saved = rank ? dup(2) : -1, null = rank ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
-  if (null >= 0) {
-    dup2(null, 2);
-    close(null);
-  }
-  return saved;
-}
-static void unmute(int saved) {
-  if (saved < 0) return;
-  dup2(saved, 2);
-  close(saved);
-}
-static int wrong_alike(int rank, int status) {
-  if (rank) sleep(2);
-  return status;
-}
-
 /* 0, or the exit status of rank 0's complaint. */
 static int fits_job(const bench_job *job, const bench_options *o) {
   if (o->ranks && o->ranks != job->size)
@@ -176,26 +99,7 @@ static int fits_job(const bench_job *job, const bench_options *o) {
   if (o->root >= job->data)
     return cli_fail(CLI_USAGE, "bench", "--root %ld, but the ranks%s are 0 to %d", o->root,
                     o->helpers ? " with data" : "", job->data - 1);
-  return job->rank == 0 ? bench_files_ready(o) : 0;
-}
-
-/* As `tutti run -n N tutti bench ...`, with the same arguments. */
-static int start_job(const bench_options *o, int argc, char **argv) {
-  char ranks[16], self[4096];
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length < 0) return cli_fail(CLI_FAILED, "bench", "/proc/self/exe: %s", strerror(errno));
-  self[length] = 0;
-  snprintf(ranks, sizeof ranks, "%ld", o->ranks);
-  char *front[] = {"tutti", "run", "-n", ranks, self};
-  enum { FRONT = sizeof front / sizeof *front };
-  char **args = calloc(FRONT + (size_t)argc + 1, sizeof *args);
-  if (!args) return cli_fail(CLI_FAILED, "bench", "out of memory");
-  memcpy(args, front, sizeof front);
-  memcpy(args + FRONT, argv, (size_t)argc * sizeof *args); /* argv[0] is "bench" */
-  execv(self, args);
-  int error = errno;
-  free(args);
-  return cli_fail(CLI_FAILED, "bench", "%s: %s", self, strerror(error));
+  return job->rank == 0 ? bench_files_ready("bench", o) : 0;
 }
 
 /* Warnings; and what TUTTI_EXPLAIN asks for. */
@@ -206,17 +110,18 @@ static void say(void *ctx, int level, const char *line) {
 
 static int with_comm(bench_job *job, const bench_options *o) {
   tutti_log_set(say, NULL);
-  if (tutti_comm_from_env(&job->comm) || tutti_comm_dup(job->comm, &job->talk))
+  if (job_join(&job->comm) || tutti_comm_dup(job->comm, &job->talk))
     return cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
   job->rank = tutti_comm_rank(job->comm);
   job->size = tutti_comm_size(job->comm);
   job->data = job->size - (int)o->helpers;
-  int saved = mute(job->rank);
+  int saved = job_mute();
   int status = fits_job(job, o);
-  unmute(saved);
+  job_unmute(saved);
   if (status) {
-    status = wrong_alike(job->rank, status);
-  } else if (tutti_comm_set_helpers(job->comm, (int)o->helpers)) {
+    status = job_fail_alike(status);
+  } else if (tutti_comm_set_helpers(job->comm, (int)o->helpers) ||
+             (o->algo && tutti_comm_set_algo(job->comm, o->algo))) {
     status = cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
   } else {
     size_t n = count_sizes(o);
@@ -226,21 +131,20 @@ static int with_comm(bench_job *job, const bench_options *o) {
   }
   tutti_comm_free(job->talk);
   tutti_comm_free(job->comm);
-  tutti_finalize();
+  job_leave();
   return status;
 }
 
 static int run(int argc, char **argv) {
-  const char *in_job = getenv("TUTTI_RANK");
-  int rank = in_job ? atoi(in_job) : 0;
-  bench_options o;
-  int saved = mute(rank);
-  int status = bench_parse(&o, argc, argv);
-  unmute(saved);
-  if (status) return wrong_alike(rank, status);
-  if (!in_job && o.ranks) return start_job(&o, argc, argv);
+  bench_options o = bench_defaults;
+  int saved = job_mute();
+  int status = bench_parse("bench", &o, argc, argv);
+  job_unmute(saved);
+  if (status) return job_fail_alike(status);
+  if (!job_inside() && o.ranks) return job_start("bench", o.ranks, argc, argv);
   bench_job job = {NULL, NULL, 0, 1, 1};
   return with_comm(&job, &o);
 }
 
-const cli_command cmd_bench = {"bench", "time a collective at a row of sizes", bench_usage, run};
+const cli_command cmd_bench = {"bench", "time a collective at a row of sizes", bench_usage, run,
+                               .ranked = true};

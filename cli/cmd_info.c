@@ -139,4 +139,4 @@ static int run(int argc, char **argv) {
   return 0;
 }
 
-const cli_command cmd_info = {"info", "what this build and this machine can do", usage, run};
+const cli_command cmd_info = {"info", "what this build and this machine can do", usage, run, false};

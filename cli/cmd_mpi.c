@@ -236,4 +236,4 @@ static int run_mpi(int argc, char **argv) {
 }
 
 const cli_command cmd_mpi = {"mpi", "starts an unmodified MPI program with tutti's collectives",
-                             usage, run_mpi};
+                             usage, run_mpi, false};

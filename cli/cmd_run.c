@@ -174,4 +174,4 @@ static int run(int argc, char **argv) {
   return status;
 }
 
-const cli_command cmd_run = {"run", "start N ranks of a program on this machine", usage, run};
+const cli_command cmd_run = {"run", "start N ranks of a program on this machine", usage, run, false};

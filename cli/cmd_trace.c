@@ -72,4 +72,4 @@ static int run(int argc, char **argv) {
   return status;
 }
 
-const cli_command cmd_trace = {"trace", "where the time went, from a TUTTI_TRACE", usage, run};
+const cli_command cmd_trace = {"trace", "where the time went, from a TUTTI_TRACE", usage, run, false};

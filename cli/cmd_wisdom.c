@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "ranked.h"
 #include "wisdom_files.h"
 
 static const char usage[] =
@@ -199,7 +200,7 @@ static int measure(const wanted *w, int rank) {
   int status = rank == 0 && w->file ? wisdom_file_read(w->file, true) : 0;
   if (status) return status;
   tutti_log_set(say, NULL);
-  if (tutti_comm_from_env(&comm)) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
+  if (job_join(&comm)) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
   if (w->row.ranks && w->row.ranks != tutti_comm_size(comm))
     status = rank ? CLI_USAGE
                   : cli_fail(CLI_USAGE, "wisdom", "-P %ld, but the job has %d ranks", w->row.ranks,
@@ -207,40 +208,21 @@ static int measure(const wanted *w, int rank) {
   if (!status) status = measure_all(w, comm);
   if (!status && rank == 0 && w->file) status = wisdom_file_write(w->file);
   tutti_comm_free(comm);
-  tutti_finalize();
+  job_leave();
   if (rank == 0 && fflush(stdout))
     status = cli_fail(CLI_FAILED, "wisdom", "cannot write: %s", strerror(errno));
   return status;
 }
 
-/* As `tutti run -n N tutti wisdom ...`, with the same arguments. */
-static int start_job(long ranks, int argc, char **argv) {
-  char number[16], self[4096];
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length < 0) return cli_fail(CLI_FAILED, "wisdom", "/proc/self/exe: %s", strerror(errno));
-  self[length] = 0;
-  snprintf(number, sizeof number, "%ld", ranks);
-  char *front[] = {"tutti", "run", "-n", number, self};
-  enum { FRONT = sizeof front / sizeof *front };
-  char **args = calloc(FRONT + (size_t)argc + 1, sizeof *args);
-  if (!args) return cli_fail(CLI_FAILED, "wisdom", "out of memory");
-  memcpy(args, front, sizeof front);
-  memcpy(args + FRONT, argv, (size_t)argc * sizeof *args);
-  execv(self, args);
-  const int error = errno;
-  free(args);
-  return cli_fail(CLI_FAILED, "wisdom", "%s: %s", self, strerror(error));
-}
-
 static int run(int argc, char **argv) {
-  const char *in_job = getenv("TUTTI_RANK");
+  const bool in_job = job_inside();
   wanted w;
-  int status = parse(&w, in_job != NULL, argc, argv);
+  int status = parse(&w, in_job, argc, argv);
   if (status) return status;
   unsetenv("TUTTI_WISDOM"); /* what is measured goes where -w says */
   unsetenv("TUTTI_MEASURE");
-  if (optind == argc && !in_job) return start_job(w.row.ranks, argc, argv);
-  if (optind == argc) return measure(&w, atoi(in_job));
+  if (optind == argc && !in_job) return job_start("wisdom", w.row.ranks, argc, argv);
+  if (optind == argc) return measure(&w, job_rank());
   for (int i = optind; i < argc && !status; i++) {
     status = wisdom_file_read(argv[i], false);
     if (!status && !w.merge) status = wisdom_show(argc - optind > 1 ? argv[i] : NULL);
@@ -250,4 +232,4 @@ static int run(int argc, char **argv) {
   return status || !w.merge ? status : wisdom_file_write(w.file);
 }
 
-const cli_command cmd_wisdom = {"wisdom", "which plans won when they were measured", usage, run};
+const cli_command cmd_wisdom = {"wisdom", "which plans won when they were measured", usage, run, true};

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "ranked.h"
 
 static const cli_command *const table[] = {
     &cmd_run,
@@ -12,6 +12,7 @@ static const cli_command *const table[] = {
     &cmd_explain,
     &cmd_bench,
     &cmd_mpi,
+    &cmd_tune,
     &cmd_trace,
     &cmd_wisdom,
 };
@@ -66,5 +67,6 @@ int main(int argc, char **argv) {
   if (!command) return unknown(name);
   if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
     return cli_help(command);
-  return command->run(argc - 1, argv + 1);
+  const int status = command->ranked ? job_hand_over(name, argv) : 0;
+  return status ? status : command->run(argc - 1, argv + 1);
 }

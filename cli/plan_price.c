@@ -113,6 +113,15 @@ static int open_prices(const char *command, const price_options *o, tutti_prices
   return cli_fail(CLI_USAGE, command, "%s", tutti_error());
 }
 
+static int plot(tutti_prices *prices, const price_options *o) {
+  price_picture picture = {
+      .command = "plan", .path = o->plot, .all = "all plans", .first = 4, .last = 1 << 28};
+  snprintf(picture.title, sizeof picture.title,
+           "%s on %d ranks, predicted: all plans, and what would run", tutti_coll_name(o->q.coll),
+           o->q.ranks);
+  return price_plot(prices, &picture);
+}
+
 /* Without an argument, or with `all`, everything; the one that would run is marked. */
 static int price(price_options *o) {
   tutti_prices *prices;
@@ -120,7 +129,7 @@ static int price(price_options *o) {
   int status = open_prices("plan", o, &prices), n;
   if (status) return status;
   tutti_offer chosen = {.size = sizeof chosen}, *offers = NULL;
-  if (o->plot) status = price_plot(prices, o);
+  if (o->plot) status = plot(prices, o);
   if (!status && o->bytes) {
     offers = list(prices, o, &n);
     if (!offers) status = CLI_FAILED;
@@ -148,13 +157,16 @@ int plan_price(int argc, char **argv) {
 
 static const char explain_usage[] =
     "usage: tutti explain -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"
+    "       tutti explain --measured -P N [options]\n"
     "\n"
     "Which plan would run, what it would take and what for, the next best, which plan\n"
     "takes over at which size, and why others may not run. A program says the same of\n"
     "what it runs, once per kind of call, with TUTTI_EXPLAIN=1.\n"
-    "\n" PRICE_OPTIONS;
+    "\n" PRICE_OPTIONS EXPLAIN_MEASURED;
 
 static int explain(int argc, char **argv) {
+  for (int i = 1; i < argc; i++) /* then it is another command */
+    if (strcmp(argv[i], "--measured") == 0) return explain_measured(argc, argv, i);
   price_options o;
   char *text = NULL;
   tutti_prices *prices = NULL;
@@ -175,4 +187,4 @@ static int explain(int argc, char **argv) {
 }
 
 const cli_command cmd_explain = {"explain", "say which plan would run, and why", explain_usage,
-                                 explain};
+                                 explain, true};

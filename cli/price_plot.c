@@ -7,18 +7,14 @@
 
 #include "pricing.h"
 
-enum { PER_OCTAVE = 2 };
-static const double first = 4, last = 1 << 28;
+static const double step = 1.4142135623730951; /* from point to point */
+enum { NAMES = 4096 };
 
-static double step(double bytes) {
-  return bytes * (PER_OCTAVE == 2 ? 1.4142135623730951 : 2);
-}
-
-static void data_of_all(FILE *p, tutti_prices *prices, int plans) {
+static void data_of_all(FILE *p, tutti_prices *prices, const price_picture *pic) {
   tutti_offer o = {.size = sizeof o};
   fprintf(p, "$all << EOD\n");
-  for (int i = 0; i < plans; i++) {
-    for (double b = first; b <= last; b = step(b))
+  for (int i = 0; !tutti_prices_offer(prices, 4, i, 0, &o); i++) {
+    for (double b = pic->first; b <= pic->last; b *= step)
       if (!tutti_prices_offer(prices, (uint64_t)b, i, 0, &o) && o.possible)
         fprintf(p, "%g %g\n", b, 1e6 * o.seconds);
     fprintf(p, "\n\n");
@@ -27,19 +23,20 @@ static void data_of_all(FILE *p, tutti_prices *prices, int plans) {
 }
 
 /* A block of points per plan that is chosen; their names, apart by newlines, in `names`. */
-static int data_of_chosen(FILE *p, tutti_prices *prices, char *names, size_t size) {
+static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pic,
+                          char names[NAMES]) {
   tutti_offer o = {.size = sizeof o};
   char before[160] = "", name[160];
   int n = 0;
   size_t at = 0;
   names[0] = 0;
   fprintf(p, "$chosen << EOD\n");
-  for (double b = first; b <= last; b = step(b)) {
+  for (double b = pic->first; b <= pic->last; b *= step) {
     if (tutti_prices_chosen(prices, (uint64_t)b, &o)) continue;
     snprintf(name, sizeof name, o.slices > 1 ? "%s in %d slices" : "%s", o.name, o.slices);
     if (strcmp(name, before) != 0) {
       if (n) fprintf(p, "%g %g\n\n\n", b, 1e6 * o.seconds);
-      if (at < size) at += (size_t)snprintf(names + at, size - at, "%s\n", name);
+      if (at < NAMES) at += (size_t)snprintf(names + at, NAMES - at, "%s\n", name);
       n++;
     }
     snprintf(before, sizeof before, "%s", name);
@@ -49,30 +46,29 @@ static int data_of_chosen(FILE *p, tutti_prices *prices, char *names, size_t siz
   return n;
 }
 
-int price_plot(tutti_prices *prices, const price_options *o) {
-  FILE *p = cli_gnuplot("plan", o->plot);
-  if (!p) return CLI_FAILED;
-  tutti_offer offer = {.size = sizeof offer};
-  char names[4096];
-  int plans = 0;
-  while (!tutti_prices_offer(prices, 4, plans, 0, &offer)) plans++;
-  data_of_all(p, prices, plans);
-  const int chosen = data_of_chosen(p, prices, names, sizeof names);
-  fprintf(p,
-          "set title '%s on %d ranks, predicted: all %d plans, and what would run' noenhanced\n"
-          "set logscale xy\nset grid\nset key left top noenhanced\nset xlabel 'bytes'\n"
-          "set ylabel 'time (us)'\nset xrange [4:268435456]\nset format x '%%.0b %%B'\nset xtics 4,16\n"
-          "plot $all using 1:2 with lines lc rgb '#c8ccd4' title 'all plans'",
-          tutti_coll_name(o->q.coll), o->q.ranks, plans);
+int price_plot(tutti_prices *prices, const price_picture *pic) {
   static const char *const colours[] = {"#1f5fa8", "#e07b00", "#2e8b57", "#a8325e", "#6a51a3",
                                         "#8c6d1f"};
-  char *name = names;
+  char names[NAMES];
+  FILE *p = cli_gnuplot(pic->command, pic->path);
+  if (!p) return CLI_FAILED;
+  data_of_all(p, prices, pic);
+  const int chosen = data_of_chosen(p, prices, pic, names);
+  if (pic->data) pic->data(p, pic->ctx);
+  fprintf(p,
+          "set title '%s' noenhanced\n"
+          "set logscale xy\nset grid\nset key left top noenhanced\nset xlabel 'bytes'\n"
+          "set ylabel 'time (us)'\nset xrange [%g:%g]\nset format x '%%.0b %%B'\nset xtics 4,16\n"
+          "plot $all using 1:2 with lines lc rgb '#c8ccd4' title '%s'",
+          pic->title, pic->first, pic->last, pic->all);
+  const char *name = names;
   for (int i = 0; i < chosen && *name; i++) {
     const int length = (int)strcspn(name, "\n");
     fprintf(p, ", \\\n  $chosen index %d using 1:2 with lines lw 4 lc rgb '%s' title '%.*s'", i,
             colours[i % 6], length, name);
     name += length + (name[length] == '\n');
   }
+  if (pic->lines) fprintf(p, ", \\\n  %s", pic->lines);
   fprintf(p, "\n");
-  return cli_gnuplot_close("plan", p, o->plot);
+  return cli_gnuplot_close(pic->command, p, pic->path);
 }

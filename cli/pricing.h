@@ -45,6 +45,34 @@ int plan_price(int argc, char **argv);
 extern const char plan_price_usage[];
 
 /* Time against size, all plans, the chosen ones on top; as .svg or .png. */
-int price_plot(tutti_prices *prices, const price_options *o);
+typedef struct price_picture {
+  const char *command, *path;
+  char title[200];
+  const char *all;                    /* what the lines of all plans are called */
+  double first, last;                 /* bytes */
+  void (*data)(FILE *to, void *ctx);  /* more blocks for gnuplot; NULL: none ... */
+  void *ctx;
+  const char *lines;                  /* ... and what to draw of them */
+} price_picture;
+int price_plot(tutti_prices *prices, const price_picture *picture);
+
+/* `tutti explain --measured` (measured.c); argv[at] is that word. */
+int explain_measured(int argc, char **argv, int at);
+/* Also its part of the usage page. */
+#define EXPLAIN_MEASURED \
+  "\n" \
+  "With --measured: at each size all plans that may run are timed, in turn, in the same\n" \
+  "processes; predicted and measured are shown beside each other, and what is chosen\n" \
+  "beside the best, re-timed in turn. Under `tutti run` or an MPI's mpirun, or with -P N,\n" \
+  "which starts N ranks here.\n" \
+  "\n" \
+  "  -b, -e, -f, --coll, -d, -o, -r, --side, --algo, -P: as for `tutti bench`; sizes are\n" \
+  "                         from 4 B to 4 MiB, in place\n" \
+  "      --loop             call after call; by default every rank writes its vector, calls,\n" \
+  "                         and reads the result, the same without the call taken off\n" \
+  "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n" \
+  "  -J, --json FILE        all that was measured\n" \
+  "      --plot FILE        time against size: all plans, what is chosen, and what was\n" \
+  "                         measured, .svg or .png (needs gnuplot)\n"
 
 #endif

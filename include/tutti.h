@@ -165,6 +165,11 @@ TUTTI_API tutti_status tutti_op_create(tutti_op_fn *fn, void *ctx, int commutati
 TUTTI_API tutti_status tutti_op_create_scaled(double factor, tutti_op *op);
 TUTTI_API tutti_status tutti_op_free(tutti_op op);
 
+/** dst[i] = a[i] op b[i], as all sums here are made (avg and scaled ops only add); dst may
+ *  equal a or b. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP. */
+TUTTI_API tutti_status tutti_reduce_local(const void *a, const void *b, void *dst, size_t count,
+                                          tutti_type type, tutti_op op);
+
 /* ------------------------------------------------------- communicators --- */
 
 typedef struct tutti_comm tutti_comm;

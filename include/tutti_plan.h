@@ -44,6 +44,11 @@ TUTTI_API tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t
 TUTTI_API tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count,
                                         tutti_type type, tutti_op op, double *seconds);
 
+/** How far apart two ranks are: 0 if they share memory, else how many levels of the machine
+ *  part them, 1 for hosts of the innermost level. *level, if wanted: that level's name ("node",
+ *  "rack"; "" on a network without levels), the communicator's. -1: there is no such rank. */
+TUTTI_API int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level);
+
 /** The schedule of `algo` for one rank, or for all with rank -1, as text (see
  *  docs/schedules.md); *text is freed with tutti_text_free. */
 TUTTI_API tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank,
@@ -141,6 +146,11 @@ typedef struct tutti_prices tutti_prices;
  *  line and column of figures, the place in a topology); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_prices_make(const tutti_question *question, tutti_prices **prices);
 TUTTI_API void tutti_prices_free(tutti_prices *prices);
+/** The prices that a communicator chooses by, for such calls on it, with its wish and its
+ *  contract as they are now. Freed with tutti_prices_free, before the communicator, and used
+ *  by the thread that uses it. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _MEMORY. */
+TUTTI_API tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type type,
+                                         tutti_op op, int root, tutti_prices **prices);
 /** The i-th plan at `bytes` of the whole vector, in no order. With `detail` where the time
  *  goes, which takes longer; without, name, slices, possible and seconds only.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG past the end; TUTTI_ERR_MEMORY. */

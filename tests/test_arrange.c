@@ -255,7 +255,7 @@ static void who_sits_well_stays(void **state) {
   assert_int_equal(comms[0]->setting.inside, 1);
   const tt_profile *p = tt_chooser_profile(comms[0]->chooser);
   const tt_machine *m = &comms[0]->setting.machine;
-  assert_true(p->reach[0].alpha == m->net.alpha && p->reach[1].alpha == 2 * m->message);
+  assert_true(p->reach[0].alpha == m->net.alpha && p->reach[1].alpha == 2 * m->shm.message);
   drop(comms, s.ranks);
 }
 

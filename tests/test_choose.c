@@ -61,6 +61,47 @@ static tt_choice choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned
   return choice;
 }
 
+/* Numbers that take longer to add make plans that add more dearer, by as much. */
+static void slow_numbers_weigh_more(void **state) {
+  static const struct {
+    double times;
+    int weight;
+  } cases[] = {{0, 0}, {0.5, 0}, {1, 0}, {1.3, 0}, {1.5, 1}, {2.2, 1}, {4, 2}, {16, 4}, {1e6, 5}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_setting where = {.ranks = 6, .flight = TT_FLIGHT};
+    tt_chooser *c;
+    tt_machine_net(&where.machine);
+    where.machine.gamma_of[TUTTI_BF16] = cases[i].times * where.machine.gamma;
+    assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
+    const int weight = tt_weight_of(c, TUTTI_BF16);
+    assert_int_equal(weight, cases[i].weight);
+    assert_int_equal(tt_weight_of(c, TUTTI_FLOAT), 0);
+    tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 20};
+    tt_terms light, heavy;
+    tt_sends sends;
+    for (int turn = 0; turn < 2; turn++) { /* one does not change the other */
+      p.weight = 0;
+      assert_int_equal(tt_offer_terms(c, "fold(ring)", 1, &p, &light, &sends), TUTTI_OK);
+      p.weight = weight;
+      assert_int_equal(tt_offer_terms(c, "fold(ring)", 1, &p, &heavy, &sends), TUTTI_OK);
+      assert_true(light.reducing > 0);
+      const double times = 1 << weight;
+      assert_float_equal(heavy.reducing / light.reducing, times, 1e-6);
+      tt_offer o[2];
+      const tt_wish none = {0};
+      for (int k = 0; tt_offer_at(c, &p, &none, k, false, &o[1]); k++) {
+        p.weight = 0;
+        assert_true(tt_offer_at(c, &p, &none, k, false, &o[0]));
+        p.weight = weight;
+        assert_string_equal(o[0].name, o[1].name);
+        assert_true(o[1].seconds >= o[0].seconds && (weight || o[1].seconds == o[0].seconds));
+      }
+    }
+    tt_chooser_free(c);
+  }
+}
+
 /* Whatever the size, the prover finds in the plan what the op needs. */
 static void what_is_chosen_meets_the_needs(void **state) {
   (void)state;
@@ -95,7 +136,7 @@ static void nothing_admissible_is_cheaper(void **state) {
           tt_offer o;
           tt_sends sends;
           assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
-          assert_int_equal(tt_offer_terms(c, choice.name, choice.slices, p.coll, 0, (double)bytes,
+          assert_int_equal(tt_offer_terms(c, choice.name, choice.slices, &p,
                                           &terms, &sends),
                            TUTTI_OK);
           for (int i = 0; tt_offer_at(c, &p, &none, i, true, &o); i++)
@@ -262,6 +303,7 @@ static void wishes_are_for_sizes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ops_say_what_they_need),
+      cmocka_unit_test(slow_numbers_weigh_more),
       cmocka_unit_test(what_is_chosen_meets_the_needs),
       cmocka_unit_test(nothing_admissible_is_cheaper),
       cmocka_unit_test(what_is_found_is_of_one_root),

@@ -422,62 +422,6 @@ static void ports_apart_let_levels_overlap(void **state) {
   assert_true(!*state && overlapped < 0.8 * whole && overlapped >= 1.8332e9 / 1.2e9);
 }
 
-/* ---- figures as text ---- */
-
-static void figures_read_back(void **state) {
-  tt_machine m, again;
-  tt_text t = {0};
-  (void)state;
-  tt_machine_shm(&m);
-  assert_int_equal(tt_machine_parse(&m,
-                                    "node.alpha=1.5us, node.beta = 10Gbit/s\n# x\n gamma=3e-11 "
-                                    "# y\nports=2,half=1,apart=1,rack.beta=1GiB/s,burst=128KiB",
-                                    "test"),
-                   TUTTI_OK);
-  assert_true(m.level[0].is.alpha == 1.5e-6 && m.level[0].is.beta == 8 / 10e9 && m.ports == 2);
-  assert_true(m.level[1].is.beta == 1 / 1073741824.0 && m.level[1].is.alpha < 0);
-  assert_true(m.net.burst == 131072 && m.level[0].is.burst < 0);
-  tt_machine_print(&t, &m);
-  tt_machine_net(&again);
-  again.levels = 0;
-  assert_int_equal(tt_machine_parse(&again, t.at, "test"), TUTTI_OK);
-  assert_memory_equal(&m, &again, sizeof m);
-  free(t.at);
-}
-
-static void wrong_figures_say_where(void **state) {
-  static const struct {
-    const char *text, *says;
-  } cases[] = {
-      {"alpha", "line 1, column 6: expected ="},
-      {"alpha=", "column 7: expected a time"},
-      {"beta=10Gb", "column 6: expected seconds per byte"},
-      {"gamma=1e-9\n\nalpha = 5 m", "line 3, column 9: expected a time"},
-      {"alhpa=1us", "column 1: expected a figure"},
-      {"node.gamma=1", "column 1: expected a figure"},
-      {"ports=0", "from 1 to 16"},
-      {"half=2", "0 or 1"},
-      {"alpha=-1us", "a time"},
-      {"alpha=nan", "a time"},
-      {"alpha=inf", "a time"},
-      {"shm.x=1", "expected a figure"},
-      {".alpha=1", "expected a figure"},
-      {"=1", "expected a figure"},
-      {"a.alpha=1,b.alpha=1,c.alpha=1,d.alpha=1,e.alpha=1,f.alpha=1,g.alpha=1,h.alpha=1,i.alpha=1",
-       "column 81"},
-      {"averyverylongnameindeed.alpha=1us", "expected a figure"},
-  };
-  (void)state;
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    tt_machine m, same;
-    tt_machine_net(&m);
-    same = m;
-    assert_int_equal(tt_machine_parse(&m, cases[i].text, "test"), TUTTI_ERR_ARG);
-    if (!strstr(tutti_error(), cases[i].says)) fail_msg("%s: %s", cases[i].text, tutti_error());
-    assert_memory_equal(&m, &same, sizeof m);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equations_15_25_and_44),
@@ -492,8 +436,6 @@ int main(void) {
       cmocka_unit_test(a_burst_is_owed),
       cmocka_unit_test(figures_move_the_time_their_way),
       cmocka_unit_test(ports_apart_let_levels_overlap),
-      cmocka_unit_test(figures_read_back),
-      cmocka_unit_test(wrong_figures_say_where),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

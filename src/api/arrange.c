@@ -66,3 +66,20 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_seats *seats, double cro
   if (!comm->order) tt_chooser_free(flat);
   return TUTTI_OK;
 }
+
+/* In levels of the machine, from the innermost over a network on. */
+int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
+  if (level) *level = "";
+  if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;
+  if (a == b || !tt_over_net(comm)) return 0;
+  const tt_profile *p = tt_chooser_profile(comm->chooser);
+  if (p->levels == 1) return 1;
+  uint32_t *things = tt_profile_things(p);
+  if (!things) return -1;
+  const int *place = comm->place;
+  const int at = tt_profile_parts(p, things, place ? place[a] : a, place ? place[b] : b);
+  const int apart = p->levels - comm->setting.inside - at;
+  free(things);
+  if (level && apart > 0) *level = p->tree.level[at].name;
+  return apart > 0 ? apart : 0;
+}

@@ -172,9 +172,10 @@ tutti_status tt_gather(tutti_comm *comm, const void *src, void *dst, size_t byte
 /* Say in the head of a rank's heap what it is. */
 void tt_heap_introduce(tt_heap *heap);
 
-/* The figures of this machine: built-in, or what TUTTI_PROFILE names (setting.c). */
-tutti_status tt_machine_read(const char *path, tt_machine *machine);
+/* The figures of this machine: of the profile that is found (setting.c), or built-in, with a
+ * warning where there is one that can not be used. And its path, or why there is none. */
 void tt_machine_here(tt_machine *machine);
+const char *tt_profile_here(char *text, size_t size);
 /* "same", "any", "run" or "exact"; NULL: same. TUTTI_ERR_ARG: it is another word, or so many
  * ranks can not have it. */
 tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract);

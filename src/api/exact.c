@@ -84,6 +84,7 @@ static uint64_t bytes_of_words(tutti_type type, int ranks) {
 
 void tt_exact_problem(tutti_type type, int ranks, tt_problem *p) {
   p->needs = 0;
+  p->weight = 0; /* integers are added */
   p->bytes = p->bytes / tutti_type_size(type) * bytes_of_words(type, ranks);
 }
 

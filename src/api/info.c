@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "comm.h"
 #include "shm.h"
 #include "topo.h"
 
@@ -38,7 +39,7 @@ static void say_huge(char *text, size_t size) {
 
 const char *tutti_info(int i) {
   size_t size;
-  char *text = tt_thread_text(&size), sets[120];
+  char *text = tt_thread_text(&size), sets[400];
   cpu_set_t cores;
   double quota = tt_cores_quota();
   switch (i) {
@@ -50,15 +51,17 @@ const char *tutti_info(int i) {
       else
         snprintf(text, size, "cores: %d", CPU_COUNT(&cores));
       break;
-    case 1: snprintf(text, size, "level 2 cache: %zu KiB", tt_cache_l2() / 1024); break;
-    case 2:
+    case 1: snprintf(text, size, "machine: %s", tt_machine_name(sets, sizeof sets)); break;
+    case 2: snprintf(text, size, "level 2 cache: %zu KiB", tt_cache_l2() / 1024); break;
+    case 3:
       snprintf(text, size, "instruction sets: %s", tt_instruction_sets(sets, sizeof sets));
       break;
-    case 3: say_shm(text, size); break;
-    case 4: say_vm_readv(text, size); break;
-    case 5: say_huge(text, size); break;
-    case 6: snprintf(text, size, "wire mpi: no (not in this version)"); break;
-    case 7: snprintf(text, size, "wire ucx: no (not in this version)"); break;
+    case 4: say_shm(text, size); break;
+    case 5: say_vm_readv(text, size); break;
+    case 6: say_huge(text, size); break;
+    case 7: snprintf(text, size, "wire mpi: in a library for each MPI (libtutti_mpi_*)"); break;
+    case 8: snprintf(text, size, "profile: %s", tt_profile_here(sets, sizeof sets)); break;
+    case 9: snprintf(text, size, "wire ucx: no (not in this version)"); break;
     default: return NULL;
   }
   return text;

@@ -133,6 +133,11 @@ static void warn_refused(tutti_comm *comm, tutti_coll coll, const char *refusal,
   tt_log(0, "%s; %s runs %s instead", refusal, tutti_coll_name(coll), name);
 }
 
+tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
+  if (tt_call_data(comm, c) < comm->ranks) return comm->helped;
+  return comm->order && !tt_call_arranged(comm, c) ? comm->flat : comm->chooser;
+}
+
 tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   tt_problem p = {.coll = c->coll,
                   .bytes = (uint64_t)c->count * tutti_type_size(c->type),
@@ -143,15 +148,11 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   for (int r = 0; c->varied && r < comm->ranks; r++)
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
   if (comm->contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
+  if (tt_coll_reduces(c->coll)) p.weight = tt_weight_of(tt_chooser_for(comm, c), c->type);
   if (tt_exact_concerns(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
   tt_wise_key_set(&p.key, c->coll, c->type, c->op, p.needs, comm->ranks - tt_call_data(comm, c));
   if (tt_wise_concerns(comm, c)) p.wisdom = &comm->wisdom;
   return p;
-}
-
-tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
-  if (tt_call_data(comm, c) < comm->ranks) return comm->helped;
-  return comm->order && !tt_call_arranged(comm, c) ? comm->flat : comm->chooser;
 }
 
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,

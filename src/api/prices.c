@@ -9,6 +9,7 @@
 
 struct tutti_prices {
   tt_chooser *chooser;
+  bool borrowed;      /* it is a communicator's */
   tt_problem problem; /* but for the bytes */
   int exact;          /* 1 + the type of numbers that are summed exactly; 0: none are */
   tt_wish wish;
@@ -77,6 +78,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (!status && q->net) status = tt_machine_parse(&where.machine, q->net, "the figures");
   if (!status) status = tt_wish_parse(q->algo, q->ranks, &p->wish);
   if (!status) status = tt_chooser_new(&where, &p->chooser);
+  if (!status && tt_coll_reduces(q->coll)) p->problem.weight = tt_weight_of(p->chooser, q->type);
   if (!status && !where.crowd)
     status = tt_figures_known(&where.machine, tt_chooser_profile(p->chooser));
   if (status)
@@ -88,8 +90,36 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
 
 void tutti_prices_free(tutti_prices *p) {
   if (!p) return;
-  tt_chooser_free(p->chooser);
+  if (!p->borrowed) tt_chooser_free(p->chooser);
   free(p);
+}
+
+static tutti_status borrow(tutti_comm *comm, const tt_call *call, tutti_prices **prices) {
+  tutti_prices *p = calloc(1, sizeof *p);
+  if (!p) return tt_fail(TUTTI_ERR_MEMORY, "tutti_comm_prices: out of memory");
+  *p = (tutti_prices){.chooser = tt_chooser_for(comm, call),
+                      .borrowed = true,
+                      .problem = tt_problem_of(comm, call),
+                      .exact = tt_exact_concerns(comm, call) ? 1 + (int)call->type : 0,
+                      .wish = comm->wish};
+  *prices = p;
+  return TUTTI_OK;
+}
+
+tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type type, tutti_op op,
+                               int root, tutti_prices **prices) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_prices");
+  if (status) return status;
+  tt_call call = {.coll = coll, .count = 1, .type = type, .op = op, .root = root};
+  if (!prices) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_prices: prices is NULL");
+  if (!status && (root < 0 || root >= comm->ranks))
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_prices: root %d is none of 0..%d", root,
+                     comm->ranks - 1);
+  if (!status) status = tt_call_check_kind("tutti_comm_prices", &call);
+  if (!status) status = tt_exact_check(comm, "tutti_comm_prices", &call);
+  if (!status) status = borrow(comm, &call, prices);
+  tt_comm_leave(comm);
+  return status;
 }
 
 /* A barrier has one, whatever is said. */
@@ -104,13 +134,12 @@ static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
 }
 
 /* Where the time of the offer goes. */
-static tutti_status add_detail(tutti_prices *p, tutti_offer *offer, uint64_t bytes) {
+static tutti_status add_detail(tutti_prices *p, tutti_offer *offer, const tt_problem *problem) {
   const tt_profile *profile = tt_chooser_profile(p->chooser);
   tt_terms t;
   tt_sends sends;
   tutti_status status =
-      tt_offer_terms(p->chooser, offer->name, offer->slices, p->problem.coll, p->problem.root,
-                     (double)bytes, &t, &sends);
+      tt_offer_terms(p->chooser, offer->name, offer->slices, problem, &t, &sends);
   if (status) return status;
   offer->messages = sends.messages;
   offer->vectors = sends.vectors;
@@ -151,7 +180,7 @@ tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int deta
   if (!detail) return TUTTI_OK;
   offer->admissible = o.possible && !o.lacks && !o.unwished;
   tt_why_not(p->chooser, &problem, &o, offer->why, sizeof offer->why);
-  return o.possible ? add_detail(p, offer, bytes) : TUTTI_OK;
+  return o.possible ? add_detail(p, offer, &problem) : TUTTI_OK;
 }
 
 tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *offer) {
@@ -164,7 +193,7 @@ tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *o
   snprintf(offer->name, sizeof offer->name, "%s", choice.name);
   offer->slices = choice.slices;
   offer->possible = offer->admissible = 1;
-  return add_detail(p, offer, bytes);
+  return add_detail(p, offer, &problem);
 }
 
 /* ---- explanations ---- */
@@ -237,8 +266,7 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   if (!status) {
     const tt_problem problem = tt_problem_of(comm, &call);
     status = tt_offer_terms(tt_chooser_for(comm, &call), plan->prepared->sched->name,
-                            plan->how.slices, coll, problem.root, (double)problem.bytes, &terms,
-                            &sends);
+                            plan->how.slices, &problem, &terms, &sends);
   }
   if (!status) *seconds = terms.time;
   tt_comm_leave(comm);

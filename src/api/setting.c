@@ -1,12 +1,14 @@
-/* setting.c - what the user says of this machine: its figures, or those that are built in;
- * how ranks sit.
+/* setting.c - what the user says of this machine: its figures, as `tutti tune` found them, or
+ * those that are built in; the contract; how ranks sit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exact.h"
+#include "topo.h"
 
 enum { MOST = 1 << 16 }; /* bytes of a file */
 
@@ -29,20 +31,61 @@ static char *read_file(const char *path) {
   return text;
 }
 
-tutti_status tt_machine_read(const char *path, tt_machine *machine) {
+/* ---- profiles ---- */
+
+/* The user's folder for settings; false: none is said. */
+static bool user_folder(char *path, size_t size, const char *file) {
+  const char *config = tt_env("XDG_CONFIG_HOME"), *home = tt_env("HOME");
+  if (config && *config == '/') return (size_t)snprintf(path, size, "%s/tutti/%s", config, file) < size;
+  if (!home || *home != '/') return false;
+  return (size_t)snprintf(path, size, "%s/.config/tutti/%s", home, file) < size;
+}
+
+/* TUTTI_PROFILE's file, which has to be there; else the user's, else the system's, if there is
+ * one. "none": none. False: there is none. */
+static bool find_profile(char *path, size_t size) {
+  const char *said = tt_env("TUTTI_PROFILE");
+  if (said) return strcmp(said, "none") != 0 && (size_t)snprintf(path, size, "%s", said) < size;
+  if (user_folder(path, size, "profile") && access(path, F_OK) == 0) return true;
+  return (size_t)snprintf(path, size, "/etc/tutti/profile") < size && access(path, F_OK) == 0;
+}
+
+const char *tt_profile_here(char *text, size_t size) {
+  if (!find_profile(text, size))
+    snprintf(text, size, "none, so the built-in figures (`tutti tune` measures this machine)");
+  return text;
+}
+
+/* Figures of another machine are worse than none. */
+static tutti_status check_machine(const char *path, const char *text, const tt_machine *m) {
+  char here[TT_STAMP];
+  int column;
+  if (!*m->of || strcmp(m->of, tt_machine_name(here, sizeof here)) == 0) return TUTTI_OK;
+  const int line = tt_machine_said(text, &column);
+  return tt_fail(TUTTI_ERR_ARG,
+                 "profile '%.250s', line %d, column %d: its figures are of '%s', and this machine "
+                 "is '%s'; measure it with `tutti tune`, or take the line out",
+                 path, line, column, m->of, here);
+}
+
+static tutti_status read_profile(const char *path, tt_machine *machine) {
   char *text = read_file(path);
-  if (!text) return tt_fail(TUTTI_ERR_ARG, "the profile '%s' can not be read: %s", path, strerror(errno));
+  if (!text)
+    return tt_fail(TUTTI_ERR_ARG, "the profile '%.250s' can not be read: %s", path, strerror(errno));
   char what[300];
   snprintf(what, sizeof what, "profile '%.250s'", path);
-  tutti_status status = tt_machine_parse(machine, text, what);
+  tt_machine m = *machine;
+  tutti_status status = tt_machine_parse(&m, text, what);
+  if (!status) status = check_machine(path, text, &m);
+  if (!status) *machine = m;
   free(text);
   return status;
 }
 
 void tt_machine_here(tt_machine *machine) {
-  const char *path = tt_env("TUTTI_PROFILE");
+  char path[4096];
   tt_machine_shm(machine);
-  if (path && tt_machine_read(path, machine))
+  if (find_profile(path, sizeof path) && read_profile(path, machine))
     tt_log(0, "%s; the built-in figures are used", tutti_error());
 }
 

@@ -166,8 +166,13 @@ static bool list_all(const tt_chooser *c, tutti_coll coll, tt_candidates *list) 
   return ok && (list->n || !n || add_sliced(c, coll, list, s->only));
 }
 
-const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll) {
-  if (c->of[coll]) return c->of[coll];
+void tt_chooser_weigh(tt_chooser *c, int weight) {
+  c->profile.gamma = c->loop.gamma = c->lent.gamma = c->setting.machine.gamma * (1 << weight);
+}
+
+const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {
+  if (c->of[coll][weight]) return c->of[coll][weight];
+  tt_chooser_weigh(c, weight);
   tt_candidates *list = calloc(1, sizeof *list);
   if (!list || !list_all(c, coll, list)) {
     tt_candidates_free(list);
@@ -185,7 +190,7 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll) {
       some |= x->possible;
     }
   }
-  return c->of[coll] = list;
+  return c->of[coll][weight] = list;
 }
 
 void tt_candidates_free(tt_candidates *list) {

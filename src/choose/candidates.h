@@ -31,7 +31,7 @@ struct tt_chooser {
   tt_setting setting;
   tt_profile profile, loop, lent; /* of steps, of loops, of loops that copy nothing */
   bool levels;                    /* the profile has more than one */
-  tt_candidates *of[TUTTI_COLL_COUNT];
+  tt_candidates *of[TUTTI_COLL_COUNT][TT_WEIGHTS];
   tt_curve lent_curve[2]; /* one-shot that copies, two-shot that does not */
   bool lent_priced;
   char wished[TT_NAME]; /* the plan that these are about */
@@ -42,9 +42,12 @@ struct tt_chooser {
 static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
   return (tt_ask){.coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};
 }
-/* All candidates of a collective, priced; NULL: out of memory. Kept by the chooser. */
-const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll);
+/* All candidates of a collective, priced for numbers of that weight; NULL: out of memory. Kept by
+ * the chooser. */
+const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
 void tt_candidates_free(tt_candidates *list);
+/* From now on plays are of numbers of that weight. */
+void tt_chooser_weigh(tt_chooser *c, int weight);
 /* Make a plan ready to play: TUTTI_ERR_UNSUPPORTED or _MEMORY if it can not be. */
 tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                                int root, bool lent, tt_play **play);

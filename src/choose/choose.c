@@ -60,12 +60,21 @@ static void forget_wished(tt_chooser *c) {
 void tt_chooser_free(tt_chooser *c) {
   if (!c) return;
   forget_wished(c);
-  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) tt_candidates_free(c->of[coll]);
+  for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+    for (int w = 0; w < TT_WEIGHTS; w++) tt_candidates_free(c->of[coll][w]);
   free(c);
 }
 
 const tt_profile *tt_chooser_profile(const tt_chooser *c) {
   return &c->profile;
+}
+
+int tt_weight_of(const tt_chooser *c, tutti_type type) {
+  const tt_machine *m = &c->setting.machine;
+  int weight = 0;
+  if (!tt_type_valid(type) || m->gamma <= 0) return 0;
+  while (weight < TT_WEIGHTS - 1 && m->gamma_of[type] > 1.4142 * m->gamma * (1 << weight)) weight++;
+  return weight;
 }
 
 /* ---- what is admissible ---- */
@@ -207,7 +216,7 @@ static bool try_wise(tt_chooser *c, const tt_candidates *list, const tt_problem 
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
   const tt_wish none = {0};
   const tt_problem p = {.coll = coll, .bytes = bytes};
-  const tt_candidates *list = tt_candidates_of(c, coll);
+  const tt_candidates *list = tt_candidates_of(c, coll, 0);
   const tt_candidate *best = list ? cheapest(list, &p, &none, NULL) : NULL;
   return best ? tt_curve_at(&best->curve, (double)bytes) : 0;
 }
@@ -225,7 +234,7 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, 
     if (granted) return TUTTI_OK;
     *choice = (tt_choice){.refusal = c->refusal};
   }
-  const tt_candidates *list = tt_candidates_of(c, p->coll);
+  const tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
   if (try_wise(c, list, p, wish, choice)) return TUTTI_OK;
   for (tt_candidate *x = NULL; (x = cheapest(list, p, wish, x));) {
@@ -246,6 +255,7 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, 
 bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes) {
   static const char *const names[] = {"one-shot", "two-shot"};
   bool ok = true;
+  tt_chooser_weigh(c, 0);
   for (int i = 0; i < 2 && !c->lent_priced; i++) {
     tt_play *play;
     ok = ok && !tt_candidate_play(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, &play);
@@ -261,7 +271,7 @@ bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes) {
 
 bool tt_offer_at(tt_chooser *c, const tt_problem *p, const tt_wish *wish, int i, bool ask,
                  tt_offer *offer) {
-  const tt_candidates *list = tt_candidates_of(c, p->coll);
+  const tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list || i >= list->n) return false;
   tt_candidate *x = &list->at[i];
   *offer = (tt_offer){.name = x->name, .slices = x->slices, .possible = x->possible};
@@ -272,12 +282,13 @@ bool tt_offer_at(tt_chooser *c, const tt_problem *p, const tt_wish *wish, int i,
   return true;
 }
 
-tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, tutti_coll coll, int root,
-                            double bytes, tt_terms *terms, tt_sends *sends) {
+tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, const tt_problem *p,
+                            tt_terms *terms, tt_sends *sends) {
   tt_play *play;
-  tutti_status status = tt_candidate_play(c, name, slices, coll, root, false, &play);
+  tt_chooser_weigh(c, p->weight);
+  tutti_status status = tt_candidate_play(c, name, slices, p->coll, p->root, false, &play);
   if (status) return status;
-  if (!tt_play_at(play, bytes, terms))
+  if (!tt_play_at(play, (double)p->bytes, terms))
     status = tt_fail(TUTTI_ERR_MEMORY, "%s can not be priced: out of memory", name);
   *sends = tt_play_busiest(play);
   tt_play_free(play);

@@ -57,9 +57,15 @@ typedef struct tt_problem {
   uint64_t bytes; /* of the whole vector */
   unsigned needs; /* of tt_need */
   int root;
+  int weight; /* of its numbers (tt_weight_of) */
   const tt_wisdom *wisdom; /* what was measured of it, under this key; NULL: nothing counts */
   tt_wise_key key;
 } tt_problem;
+
+/* Numbers of some types take longer to add: 2^weight times as long as gamma says, rounded, up to
+ * TT_WEIGHTS - 1. Those of one weight share their prices. */
+enum { TT_WEIGHTS = 6 };
+int tt_weight_of(const tt_chooser *c, tutti_type type);
 
 typedef struct tt_choice {
   const char *name; /* valid until the chooser is freed */
@@ -108,7 +114,7 @@ bool tt_offer_at(tt_chooser *c, const tt_problem *problem, const tt_wish *wish, 
                  tt_offer *offer);
 /* Where the time of a plan goes, at this size. TUTTI_ERR_UNSUPPORTED with the reason if it
  * is not possible. */
-tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, tutti_coll coll, int root,
-                            double bytes, tt_terms *terms, tt_sends *sends);
+tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, const tt_problem *problem,
+                            tt_terms *terms, tt_sends *sends);
 
 #endif

@@ -115,8 +115,8 @@ tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_wish
   *why = (tt_why){.problem = *problem};
   tutti_status status = tt_choose(c, problem, wish, &why->choice);
   if (!status)
-    status = tt_offer_terms(c, why->choice.name, why->choice.slices, problem->coll, problem->root,
-                            (double)problem->bytes, &why->terms, &why->sends);
+    status = tt_offer_terms(c, why->choice.name, why->choice.slices, problem,
+                            &why->terms, &why->sends);
   if (!status) status = sort_out(c, wish, why);
   if (!status) find_spans(c, wish, why);
   return status;

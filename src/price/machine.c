@@ -42,15 +42,21 @@ static const figure of_all[] = {
     {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
     {"torus", YES, AT(torus), "each node has links of its own to its neighbours"},
     {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
-    {"shm.wake", SECONDS, AT(wake), "until a rank on a core of its own sees a message"},
-    {"shm.turn", SECONDS, AT(turn), "the same where ranks share a core, for each of them"},
-    {"shm.message", SECONDS, AT(message), "to send one, or to receive one"},
-    {"shm.again", SECONDS, AT(again), "each further one of the same step"},
-    {"shm.copy", PER_BYTE, AT(copy), "a byte in, or out"},
-    {"shm.piece", BYTES, AT(piece), "after which a reader on a core of its own begins to copy"},
-    {"shm.loop.message", SECONDS, AT(loop_message), "to send one from a loop of its own"},
-    {"shm.loop.again", SECONDS, AT(loop_again), "each further one"},
-    {"shm.loop.copy", PER_BYTE, AT(loop_copy), "a byte in, or out"},
+    {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
+    {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},
+    {"shm.again", SECONDS, AT(shm.again), "each further one of the same step"},
+    {"shm.copy", PER_BYTE, AT(shm.copy), "a byte in, or out"},
+    {"shm.piece", BYTES, AT(shm.piece), "after which a reader on a core of its own begins to copy"},
+    {"shm.loop.message", SECONDS, AT(shm.loop_message), "to send one from a loop of its own"},
+    {"shm.loop.again", SECONDS, AT(shm.loop_again), "each further one"},
+    {"shm.loop.copy", PER_BYTE, AT(shm.loop_copy), "a byte in, or out"},
+    {"shm.turn", SECONDS, AT(crowd.wait), "as shm.wake where ranks share a core, for each of them"},
+    {"shm.crowd.message", SECONDS, AT(crowd.message), "as shm.message where ranks share a core"},
+    {"shm.crowd.again", SECONDS, AT(crowd.again), "as shm.again there"},
+    {"shm.crowd.copy", PER_BYTE, AT(crowd.copy), "as shm.copy there"},
+    {"shm.crowd.loop.message", SECONDS, AT(crowd.loop_message), "as shm.loop.message there"},
+    {"shm.crowd.loop.again", SECONDS, AT(crowd.loop_again), "as shm.loop.again there"},
+    {"shm.crowd.loop.copy", PER_BYTE, AT(crowd.loop_copy), "as shm.loop.copy there"},
 };
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
@@ -62,18 +68,20 @@ void tt_machine_shm(tt_machine *machine) {
 
 /* The network is that of paper 001, table 2. */
 void tt_machine_net(tt_machine *machine) {
-  *machine = (tt_machine){.net = {.alpha = 3e-5, .beta = 1e-8},
-                          .ports = 1,
-                          .gamma = 2e-10,
-                          .wake = 0.1e-6,
-                          .turn = 0.7e-6,
-                          .message = 0.25e-6,
-                          .again = 0.25e-6,
-                          .copy = 0.03e-9,
-                          .piece = 65536,
-                          .loop_message = 0.08e-6,
-                          .loop_again = 0.02e-6,
-                          .loop_copy = 0.0145e-9};
+  *machine = (tt_machine){
+      .net = {.alpha = 3e-5, .beta = 1e-8},
+      .ports = 1,
+      .gamma = 2e-10,
+      .shm = {.wait = 0.1e-6,
+              .message = 0.25e-6,
+              .again = 0.25e-6,
+              .copy = 0.03e-9,
+              .piece = 65536,
+              .loop_message = 0.08e-6,
+              .loop_again = 0.02e-6,
+              .loop_copy = 0.0145e-9},
+      .crowd = {0.7e-6, -1, -1, -1, -1, -1, -1, -1},
+  };
 }
 
 /* ---- reading ---- */
@@ -174,6 +182,35 @@ static tt_figures *level_of(tt_machine *m, const char *name, size_t length) {
   return &m->level[m->levels++].is;
 }
 
+static bool is_machine(const char *key, size_t length) {
+  return length == 7 && memcmp(key, "machine", length) == 0;
+}
+
+/* The name of a machine, to the end of the entry. */
+static tutti_status read_machine(const reader *r, const char *at, tt_machine *m) {
+  size_t length = strcspn(at, ",\n#");
+  while (length && strchr(" \t\r", at[length - 1])) length--;
+  if (!length || length >= sizeof m->of) return expected(r, at, "the name of a machine");
+  for (size_t i = 0; i < length; i++)
+    if ((unsigned char)at[i] < ' ') return expected(r, at, "the name of a machine");
+  memset(m->of, 0, sizeof m->of);
+  memcpy(m->of, at, length);
+  return TUTTI_OK;
+}
+
+/* "gamma.bf16": that type's place; NULL if it is none. */
+static const figure *gamma_of(const char *key, size_t length, tt_machine *m, void **of) {
+  static const figure one = {"gamma", PER_BYTE, 0, "a byte added"};
+  if (length < 7 || memcmp(key, "gamma.", 6) != 0) return NULL;
+  for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
+    const char *name = tutti_type_name((tutti_type)t);
+    if (strlen(name) != length - 6 || memcmp(name, key + 6, length - 6) != 0) continue;
+    *of = &m->gamma_of[t];
+    return &one;
+  }
+  return NULL;
+}
+
 static tutti_status read_entry(reader *r, tt_machine *m) {
   const char *key = r->at;
   const size_t length = strcspn(key, "= \t\r,\n#");
@@ -182,19 +219,23 @@ static tutti_status read_entry(reader *r, tt_machine *m) {
   const figure *f = find(of_all, OF_ALL, key, length);
   for (size_t i = 0; i < length; i++)
     if (key[i] == '.') dot = key + i;
+  if (!f) f = gamma_of(key, length, m, &of);
   if (!f && !dot) f = find(of_level, OF_LEVEL, key, length), of = &m->net;
   if (!f && dot && strncmp(key, "shm.", 4) != 0) {
     f = find(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - key));
     of = f ? level_of(m, key, (size_t)(dot - key)) : NULL;
   }
-  if (!f || !of)
+  const bool name = is_machine(key, length);
+  if ((!f || !of) && !name)
     return expected(
         r, key,
         "a figure: alpha, delay, beta, burst or processor, also of a level as in node.alpha; "
-        "gamma, ports, half, torus, hop, or one of shm");
+        "gamma, also of a type as in gamma.bf16; ports, half, apart, torus, hop, one of shm, or "
+        "machine");
   if (*at != '=') return expected(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");
+  if (name) return read_machine(r, at, m);
   return read_value(r, at, f, of);
 }
 
@@ -213,7 +254,27 @@ tutti_status tt_machine_parse(tt_machine *machine, const char *text, const char 
   return TUTTI_OK;
 }
 
+int tt_machine_said(const char *text, int *column) {
+  int line = 1;
+  for (const char *at = text; at; line++) {
+    const char *key = at + strspn(at, " \t");
+    *column = (int)(key - at) + 1;
+    if (is_machine(key, strcspn(key, "= \t\r,\n#"))) return line;
+    at = strchr(at, '\n');
+    if (at) at++;
+  }
+  return 0;
+}
+
 /* ---- writing ---- */
+
+/* A number that reads back to the same. */
+static void print_number(double number, char value[40]) {
+  for (int digits = 4; digits <= 17; digits++) {
+    snprintf(value, 40, "%.*g", digits, number);
+    if (strtod(value, NULL) == number) break;
+  }
+}
 
 static void print_table(tt_text *t, const char *level, const figure *table, int n, const void *of) {
   for (int i = 0; i < n; i++) {
@@ -225,10 +286,7 @@ static void print_table(tt_text *t, const char *level, const figure *table, int 
     if (number)
       snprintf(value, sizeof value, "%d", *(const int *)at);
     else
-      for (int digits = 4; digits <= 17; digits++) {
-        snprintf(value, sizeof value, "%.*g", digits, *(const double *)at);
-        if (strtod(value, NULL) == *(const double *)at) break;
-      }
+      print_number(*(const double *)at, value);
     tt_text_add(t, "%-17s = %-9s  # %s%s\n", name, value,
                 table[i].kind == SECONDS    ? "s: "
                 : table[i].kind == PER_BYTE ? "s/B: "
@@ -243,6 +301,14 @@ void tt_machine_print(tt_text *text, const tt_machine *m) {
   for (int i = 0; i < m->levels; i++)
     print_table(text, m->level[i].name, of_level, OF_LEVEL, &m->level[i].is);
   print_table(text, "", of_all, OF_ALL, m);
+  for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
+    char name[40], value[40];
+    if (m->gamma_of[t] <= 0) continue;
+    snprintf(name, sizeof name, "gamma.%s", tutti_type_name((tutti_type)t));
+    print_number(m->gamma_of[t], value);
+    tt_text_add(text, "%-17s = %-9s  # s/B: a byte of this type added\n", name, value);
+  }
+  if (*m->of) tt_text_add(text, "%-17s = %s\n", "machine", m->of);
 }
 
 /* ---- profiles ---- */
@@ -276,9 +342,26 @@ void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_prof
   p->gamma = m->gamma;
 }
 
+/* With so many ranks per core. */
+static tt_shm_figures shm_of(const tt_machine *m, double crowd) {
+  tt_shm_figures f = m->shm;
+  const tt_shm_figures *c = &m->crowd;
+  if (crowd <= 1) return f;
+  f.wait = c->wait * crowd;
+  f.piece = 0;
+  if (c->message >= 0) f.message = c->message;
+  if (c->again >= 0) f.again = c->again;
+  if (c->copy >= 0) f.copy = c->copy;
+  if (c->loop_message >= 0) f.loop_message = c->loop_message;
+  if (c->loop_again >= 0) f.loop_again = c->loop_again;
+  if (c->loop_copy >= 0) f.loop_copy = c->loop_copy;
+  return f;
+}
+
 /* A rank's processor is the port of its messages: it writes them, and reads them. */
 void tt_profile_inside(const tt_machine *m, int levels, double crowd, tt_profile *p) {
-  const tt_figures shm = {2 * m->message, crowd > 1 ? m->turn * crowd : m->wake, 2 * m->copy, 0, 0};
+  const tt_shm_figures f = shm_of(m, crowd);
+  const tt_figures shm = {2 * f.message, f.wait, 2 * f.copy, 0, 0};
   for (int l = p->levels - levels; l < p->levels; l++)
     p->reach[l] = reach_of(m, p->tree.level[l].name, shm);
 }
@@ -297,13 +380,14 @@ tutti_status tt_figures_known(const tt_machine *m, const tt_profile *p) {
 }
 
 void tt_profile_shm(const tt_machine *m, int ranks, double crowd, bool loop, tt_profile *p) {
+  const tt_shm_figures f = shm_of(m, crowd);
   tt_profile_flat(p, ranks);
-  p->reach[0].delay = crowd > 1 ? m->turn * crowd : m->wake;
+  p->reach[0].delay = f.wait;
   p->gamma = m->gamma;
-  p->message = loop ? m->loop_message : m->message;
-  p->again = loop ? m->loop_again : m->again;
-  p->copy = loop ? m->loop_copy : m->copy;
+  p->message = loop ? f.loop_message : f.message;
+  p->again = loop ? f.loop_again : f.again;
+  p->copy = loop ? f.loop_copy : f.copy;
   p->published = loop;
-  p->piece = crowd > 1 || loop ? 0 : m->piece;
+  p->piece = loop ? 0 : f.piece;
   p->cores = crowd > 1 ? ranks / crowd : ranks;
 }

@@ -5,6 +5,7 @@
  *     beta = 10Gbit/s          or 0.8ns, or 8e-10: s/B
  *     gamma = 2e-10
  *     node.alpha = 2us, node.beta = 1e-10
+ *     machine = 2 x Some processor     that the figures are of
  *
  * Entries are apart by commas or lines. Times end in s, ms, us or ns; what is said per
  * byte may be a rate: B/s, bit/s, with k, M, G, T or Ki, Mi, Gi before.
@@ -19,7 +20,16 @@ typedef struct tt_figures {
   double alpha, delay, beta, processor, burst;
 } tt_figures;
 
-enum { TT_NAMED_LEVELS = 8 };
+/* Shared memory: what a rank does for a message step by step, or in a loop of its own. */
+typedef struct tt_shm_figures {
+  double wait; /* s until a waiting rank sees what came; where ranks share a core, for each that
+                  its core has, which must be scheduled */
+  double message, again, copy;
+  double piece; /* B after which a reader on a core of its own begins to copy */
+  double loop_message, loop_again, loop_copy;
+} tt_shm_figures;
+
+enum { TT_NAMED_LEVELS = 8, TT_STAMP = 80 };
 
 typedef struct tt_machine {
   tt_figures net;
@@ -31,12 +41,9 @@ typedef struct tt_machine {
   int ports, half, apart, torus; /* how ranks hang on the network */
   double hop;                    /* s for each further link of a torus on the way */
   double gamma;
-  /* shared memory: what a rank does for a message step by step, or in a loop of its own */
-  double wake; /* s until a waiting rank sees what came; each has a core */
-  double turn; /* s a rank waits per rank that its core has, where it must be scheduled */
-  double message, again, copy;
-  double piece; /* B after which a reader on a core of its own begins to copy */
-  double loop_message, loop_again, loop_copy;
+  double gamma_of[TUTTI_TYPE_COUNT]; /* of one type; 0: as gamma */
+  tt_shm_figures shm, crowd;         /* a core for each rank; several to a core, < 0: as in shm */
+  char of[TT_STAMP];                 /* the machine that they were measured on; empty: not said */
 } tt_machine;
 
 /* The built-in figures: of shared memory; of a cluster's network. */
@@ -45,6 +52,8 @@ void tt_machine_net(tt_machine *machine);
 /* Read over what is there. TUTTI_ERR_ARG: the sentence has line, column and what was
  * expected. `what` is what the sentence calls the text. */
 tutti_status tt_machine_parse(tt_machine *machine, const char *text, const char *what);
+/* The line and column in which `of` is said; 0 if it is not. */
+int tt_machine_said(const char *text, int *column);
 /* As text that reads back to the same figures, with a comment each. */
 void tt_machine_print(tt_text *text, const tt_machine *machine);
 

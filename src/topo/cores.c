@@ -66,6 +66,33 @@ size_t tt_cache_l2(void) {
   return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
 }
 
+/* The value of the first line of /proc/cpuinfo that begins so. */
+static bool cpuinfo(const char *key, char value[120]) {
+  char line[256];
+  FILE *file = fopen("/proc/cpuinfo", "re");
+  bool found = false;
+  while (file && !found && fgets(line, sizeof line, file)) {
+    const char *colon = strchr(line, ':');
+    if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
+    colon += 1 + strspn(colon + 1, " \t");
+    snprintf(value, 120, "%.*s", (int)strcspn(colon, "\n"), colon);
+    found = *value != 0;
+  }
+  if (file) fclose(file);
+  return found;
+}
+
+const char *tt_machine_name(char *text, size_t size) {
+  char model[120];
+  if (!cpuinfo("model name", model) && !cpuinfo("CPU part", model) && !cpuinfo("cpu", model))
+    snprintf(model, sizeof model, "processor");
+  for (char *c = model; *c; c++)
+    if (*c == ',' || *c == '#' || (unsigned char)*c < ' ') *c = ' ';
+  snprintf(text, size, "%ld x %s", sysconf(_SC_NPROCESSORS_ONLN), model);
+  for (size_t n = strlen(text); n && text[n - 1] == ' ';) text[--n] = 0;
+  return text;
+}
+
 const char *tt_instruction_sets(char *text, size_t size) {
   size_t n = 0;
   text[0] = 0;

@@ -1,0 +1,156 @@
+/* cmd_tune.c - `tutti tune`: measures this machine, or this network, for prices to be true.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ranked.h"
+#include "tune.h"
+
+static const char usage[] =
+    "usage: tutti tune [-o FILE] [--seconds S]\n"
+    "       mpirun -n N tutti tune [-o FILE]\n"
+    "\n"
+    "Measures this machine, in half a minute: arithmetic per type, copies, wake-ups, and\n"
+    "plans on ranks with a core each and on ranks that share two; then finds the figures\n"
+    "with which prices are nearest to all that. Under an MPI's mpirun, with ranks on several\n"
+    "hosts: messages and streams between them, per level of the network. Writes a profile,\n"
+    "which every program of tutti's reads from then on; figures that stand there and were\n"
+    "not measured now stay.\n"
+    "\n"
+    "  -o, --output FILE  write there ($XDG_CONFIG_HOME/tutti/profile or\n"
+    "                     ~/.config/tutti/profile); - is stdout. TUTTI_PROFILE=FILE reads it\n"
+    "      --seconds S    about so long (25)\n"
+    "\n"
+    "Programs look for a profile in TUTTI_PROFILE, then in that folder, then in\n"
+    "/etc/tutti/profile; TUTTI_PROFILE=none takes the built-in figures.\n";
+
+static const struct option long_options[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"seconds", required_argument, NULL, 's'},
+    {"points", required_argument, NULL, 'p'}, /* of a rank that tune has started */
+    {NULL, 0, NULL, 0},
+};
+
+typedef struct tune_options {
+  char path[PATH_MAX];
+  double seconds;
+  const char *points;
+} tune_options;
+
+void tune_progress(double done, const char *what) {
+  static const char cells[] = "##############################";
+  if (!isatty(2)) return;
+  if (done < 0)
+    fprintf(stderr, "\r\033[K");
+  else
+    fprintf(stderr, "\r\033[K[%-30.*s] %s", (int)(30 * done), cells, what);
+  fflush(stderr);
+}
+
+static int parse(tune_options *o, int argc, char **argv) {
+  *o = (tune_options){.seconds = 25};
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, "+:o:", long_options, NULL)) != -1;) {
+    if (c == 'o' && (!*optarg || strlen(optarg) >= sizeof o->path))
+      return cli_fail(CLI_USAGE, "tune", "-o: '%.40s' is no name of a file", optarg);
+    if (c == 'o')
+      strcpy(o->path, optarg);
+    else if (c == 'p')
+      o->points = optarg;
+    else if (c != 's')
+      return cli_bad_option("tune", c, argv, long_options);
+    else if (!cli_seconds(optarg, &o->seconds) || o->seconds < 1 || o->seconds > 3600)
+      return cli_fail(CLI_USAGE, "tune", "--seconds '%s' is not a number from 1 to 3600", optarg);
+  }
+  if (o->points && optind < argc && cli_seconds(argv[optind], &o->seconds)) return 0;
+  if (optind < argc)
+    return cli_fail(CLI_USAGE, "tune", "'%s' is one argument too many; see `tutti help tune`",
+                    argv[optind]);
+  if (!*o->path && !tune_own_path(o->path, sizeof o->path))
+    return cli_fail(CLI_USAGE, "tune", "there is no home for the profile; say -o FILE");
+  return 0;
+}
+
+/* ---- this machine ---- */
+
+/* Ranks on so many cores, and their part of the time. What holds for ranks that share two cores
+ * is thought to hold for those that share more. */
+static int on_this_machine(const tune_options *o) {
+  cpu_set_t mine;
+  const int have = sched_getaffinity(0, sizeof mine, &mine) ? 1 : CPU_COUNT(&mine);
+  const int few = have < 2 ? have : 2, many = have < 8 ? have : 8;
+  const struct {
+    int ranks, cores;
+    double part;
+  } all[] = {{2, few, 0.14}, {many > 2 ? many : 2, many, 0.12}, {2 * few, few, 0.13},
+             {4 * few, few, 0.2}, {3 * few + 1, few, 0.17}, {2 * few, few, 0.13}};
+  enum { LAUNCHES = sizeof all / sizeof *all };
+  tune_result *r = calloc(1, sizeof *r);
+  tune_points points = {NULL, 0};
+  double done = 0.05;
+  int status = r ? 0 : cli_fail(CLI_FAILED, "tune", "out of memory");
+  tune_progress(0, "arithmetic, copies, wake-ups");
+  if (!status) tune_parts(r);
+  for (int i = 0; i < LAUNCHES && !status; i++) {
+    char what[80];
+    snprintf(what, sizeof what, "plans on %d ranks, %d cores", all[i].ranks, all[i].cores);
+    tune_progress(done, what);
+    status = tune_launch(all[i].ranks, all[i].cores, all[i].part * o->seconds, &points);
+    done += all[i].part;
+  }
+  tune_progress(0.95, "figures");
+  if (!status) {
+    tune_fit(&points, false, r);
+    tune_fit(&points, true, r);
+  }
+  tune_progress(-1, NULL);
+  if (!status) status = tune_write(o->path, r);
+  if (!status && strcmp(o->path, "-") != 0) {
+    for (int i = 0; i < r->notes; i++) printf("%s\n", r->note[i]);
+    printf("written to %s\n", o->path);
+  }
+  free(points.at);
+  free(r);
+  return status;
+}
+
+/* ---- a network ---- */
+
+static int between_hosts(const tune_options *o) {
+  tutti_comm *comm;
+  tune_result *r = calloc(1, sizeof *r);
+  if (!r) return cli_fail(CLI_FAILED, "tune", "out of memory");
+  if (job_join(&comm)) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
+  const int rank = tutti_comm_rank(comm);
+  int status = 0;
+  if (tune_network(comm, r)) status = cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
+  if (rank == 0) tune_progress(-1, NULL);
+  if (!status && rank == 0 && !r->figures)
+    status = cli_fail(CLI_USAGE, "tune",
+                      "these ranks all share memory: run `tutti tune` once, without a launcher");
+  if (!status && rank == 0) status = tune_write(o->path, r);
+  if (!status && rank == 0 && strcmp(o->path, "-") != 0) {
+    for (int i = 0; i < r->notes; i++) printf("%s\n", r->note[i]);
+    printf("written to %s\n", o->path);
+  }
+  free(r);
+  tutti_comm_free(comm);
+  job_leave();
+  return status;
+}
+
+static int run(int argc, char **argv) {
+  tune_options o;
+  const int saved = job_mute();
+  const int status = parse(&o, argc, argv);
+  job_unmute(saved);
+  if (status) return job_fail_alike(status);
+  if (o.points) return tune_measure(o.seconds, o.points);
+  if (job_rank() == 0 && tune_ready(o.path)) return CLI_FAILED;
+  return job_inside() ? between_hosts(&o) : on_this_machine(&o);
+}
+
+const cli_command cmd_tune = {"tune", "measure this machine, for prices to be true", usage, run, true};

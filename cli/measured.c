@@ -1,0 +1,215 @@
+/* measured.c - `tutti explain --measured`: is what was predicted true, and what was chosen best?
+ *
+ * Idea      at each size all plans that may run are timed in turn (survey.h). Then the best of
+ *           them, what is chosen, and that again are timed in turn once more: the best of many is
+ *           partly the luckiest, and that must not count.
+ * Noise     what is chosen beside itself: the median ratio of its two series.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "measured.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranked.h"
+#include "pricing.h"
+
+enum { DUEL = 3, PATIENCE = 4 };
+
+/* ---- one size ---- */
+
+static tutti_status duel(const bench_job *job, const bench_options *o, const bench_call *call,
+                         measured_size *row) {
+  survey_plan *both = calloc(DUEL, sizeof *both);
+  if (!both) return TUTTI_ERR_MEMORY;
+  if (row->best >= 0) {
+    memcpy(both[1].name, row->plan[row->best].name, sizeof both[1].name);
+    both[1].slices = row->plan[row->best].slices;
+  }
+  tutti_status status = survey_time(job, o, call, o->algo, both, DUEL, 2 * (int)o->repeats + 1, 0);
+  if (!status) {
+    char best[SURVEY_NAME] = "";
+    if (row->best >= 0) survey_name(&row->plan[row->best], best);
+    const double noise = survey_ratio(&both[0], &both[2]);
+    row->noise = noise < 1 ? 1 / noise : noise;
+    row->seconds = (both[0].median + both[2].median) / 2;
+    row->ratio = strcmp(best, row->chosen) == 0 || !both[1].runs
+                     ? 1
+                     : sqrt(survey_ratio(&both[0], &both[1]) * survey_ratio(&both[2], &both[1]));
+  }
+  free(both);
+  return status;
+}
+
+static tutti_status at_size(const bench_job *job, const bench_options *o, tutti_prices *prices,
+                            size_t bytes, measured_size *row) {
+  bench_buffers m;
+  const size_t count = bench_count(job, o, bytes, &row->bytes);
+  row->best = -1;
+  tutti_status status = bench_acquire(job, o, row->bytes, &m);
+  if (status == TUTTI_ERR_MEMORY) cli_fail(0, "explain", "no memory for %zu bytes", row->bytes);
+  if (!status) memset(m.a, 0, row->bytes), memset(m.b, 0, row->bytes);
+  const bench_call call = bench_call_of(job, o, count, row->bytes, &m, o->side[1]);
+  row->plans = survey_list(prices, row->bytes, row->plan, MEASURED_PLANS);
+  if (row->plans < 0) row->plans = 0;
+  for (long i = 0; i < o->warmup && !status; i++) status = bench_run(job, &call);
+  if (!status)
+    status = tutti_comm_plan(job->comm, o->coll, count, o->type, o->op, row->chosen,
+                             sizeof row->chosen);
+  if (!status && tutti_comm_price(job->comm, o->coll, count, o->type, o->op, &row->predicted))
+    row->predicted = 0;
+  if (!status)
+    status = survey_time(job, o, &call, o->algo, row->plan, row->plans, (int)o->repeats, PATIENCE);
+  if (!status) {
+    const survey_plan *best = survey_best(row->plan, row->plans);
+    if (best) row->best = (int)(best - row->plan);
+    status = duel(job, o, &call, row);
+  }
+  bench_release(job, o, &m);
+  return status;
+}
+
+/* ---- what it comes to ---- */
+
+measured_sum measured_sum_up(const measured_size *rows, size_t n) {
+  measured_sum s = {.worst = 0};
+  double logs = 0, noise = 0;
+  for (size_t i = 0; i < n; i++) {
+    const measured_size *r = &rows[i];
+    const double worst = r->ratio / r->noise, off = r->predicted / r->seconds;
+    logs += log(r->ratio);
+    noise += log(r->noise);
+    if (worst > s.worst) s.worst = worst, s.worst_at = r->bytes;
+    s.priced += r->predicted > 0;
+    s.near += r->predicted > 0 && off <= MEASURED_NEAR && off >= 1 / MEASURED_NEAR;
+  }
+  s.sizes = (int)n;
+  s.mean = n ? exp(logs / (double)n) : 0;
+  s.noise = n ? exp(noise / (double)n) : 0;
+  return s;
+}
+
+static void show_head(const bench_job *job, const bench_options *o) {
+  printf("%s of %s on %d ranks, %s\n\n", tutti_coll_name(o->coll), tutti_type_name(o->type),
+         job->size, o->cycle ? "written, called, read" : "call after call");
+  printf("%8s  %-26s %9s %9s %6s  %-26s %9s %7s %6s\n", "size", "chosen", "predicted", "measured",
+         "ratio", "the best measured", "", "chosen/", "noise");
+  printf("%8s  %-26s %9s %9s %6s  %-26s %9s %7s %6s\n", "", "", "", "", "", "", "", "best", "");
+  fflush(stdout);
+}
+
+static void show_row(const measured_size *r) {
+  char size[24], a[24], b[24], c[24], best[SURVEY_NAME] = "-";
+  if (r->best >= 0) survey_name(&r->plan[r->best], best);
+  printf("%8s  %-26s %9s %9s %6.2f  %-26s %9s %7.2f %6.2f\n", price_size((double)r->bytes, size),
+         r->chosen, r->predicted > 0 ? price_time(r->predicted, a) : "-", price_time(r->seconds, b),
+         r->predicted / r->seconds, best,
+         r->best >= 0 ? price_time(r->plan[r->best].median, c) : "-", r->ratio, r->noise);
+  fflush(stdout);
+}
+
+static void show_foot(const measured_size *rows, size_t n) {
+  const measured_sum s = measured_sum_up(rows, n);
+  char size[24];
+  printf("\nChosen over best: %.2f in the geometric mean (the chosen one beside itself: %.2f); at\n"
+         "worst %.2f, the noise taken off, at %s. Predicted within %.1f of measured: %d of %d.\n",
+         s.mean, s.noise, s.worst, price_size((double)s.worst_at, size), MEASURED_NEAR, s.near,
+         s.sizes);
+}
+
+/* ---- the command ---- */
+
+static int with_prices(const bench_job *job, const bench_options *o, tutti_prices *prices,
+                       measured_size *rows, size_t n) {
+  size_t bytes = o->first;
+  if (job->rank == 0) show_head(job, o);
+  for (size_t i = 0; i < n; i++, bytes = bench_next(o, bytes)) {
+    if (job->rank == 0) bench_progress(i, n, bytes);
+    tutti_status status = at_size(job, o, prices, bytes, &rows[i]);
+    if (job->rank == 0) bench_progress(0, 0, 0);
+    if (status) return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
+    if (job->rank == 0) show_row(&rows[i]);
+  }
+  if (job->rank) return 0;
+  show_foot(rows, n);
+  if (fflush(stdout)) return cli_fail(CLI_FAILED, "explain", "cannot write: %s", strerror(errno));
+  int status = o->json ? measured_json(job, o, rows, n) : 0;
+  if (!status && o->plot) status = measured_plot(job, o, rows, n);
+  return status;
+}
+
+static int measure(const bench_job *job, const bench_options *o) {
+  tutti_prices *prices = NULL;
+  size_t n = 0;
+  for (size_t b = o->first; b <= o->last; b = bench_next(o, b)) n++;
+  if ((o->algo && tutti_comm_set_algo(job->comm, o->algo)) ||
+      tutti_comm_prices(job->comm, o->coll, o->type, o->op, (int)o->root, &prices))
+    return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
+  measured_size *rows = calloc(n, sizeof *rows);
+  const int status =
+      rows ? with_prices(job, o, prices, rows, n) : cli_fail(CLI_FAILED, "explain", "out of memory");
+  free(rows);
+  tutti_prices_free(prices);
+  return status;
+}
+
+static void say(void *ctx, int level, const char *line) {
+  (void)ctx;
+  if (level == 0) fprintf(stderr, "tutti explain: %s\n", line);
+}
+
+static int possible(const bench_options *o) {
+  if (2 * o->repeats + 1 > SURVEY_ROUNDS)
+    return cli_fail(CLI_USAGE, "explain", "--repeats: at most %d rounds", SURVEY_ROUNDS / 2 - 1);
+  return bench_files_ready("explain", o);
+}
+
+/* 0, or rank 0's complaint. */
+static int fits(const bench_job *job, const bench_options *o) {
+  if (o->ranks && o->ranks != job->size)
+    return cli_fail(CLI_USAGE, "explain", "-P %ld, but the job has %d ranks", o->ranks, job->size);
+  if (o->root >= job->size)
+    return cli_fail(CLI_USAGE, "explain", "--root %ld, but the ranks are 0 to %d", o->root,
+                    job->size - 1);
+  return job->rank == 0 ? possible(o) : 0;
+}
+
+static int with_comm(const bench_options *o) {
+  bench_job job = {NULL, NULL, 0, 1, 1};
+  tutti_log_set(say, NULL);
+  if (job_join(&job.comm) || tutti_comm_dup(job.comm, &job.talk))
+    return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
+  job.rank = tutti_comm_rank(job.comm);
+  job.size = job.data = tutti_comm_size(job.comm);
+  const int saved = job_mute();
+  int status = fits(&job, o);
+  job_unmute(saved);
+  status = status ? job_fail_alike(status) : measure(&job, o);
+  tutti_comm_free(job.talk);
+  tutti_comm_free(job.comm);
+  job_leave();
+  return status;
+}
+
+int explain_measured(int argc, char **argv, int at) {
+  char **rest = malloc((size_t)argc * sizeof *rest); /* without --measured */
+  if (!rest) return cli_fail(CLI_FAILED, "explain", "out of memory");
+  for (int i = 0, n = 0; i <= argc; i++)
+    if (i != at) rest[n++] = argv[i];
+  bench_options o = bench_defaults;
+  o.last = 4 << 20;
+  o.cycle = true;
+  o.side[0] = false;
+  o.repeats = 5;
+  o.budget = 0.004;
+  const int saved = job_mute();
+  int status = bench_parse("explain", &o, argc - 1, rest);
+  job_unmute(saved);
+  free(rest); /* what options name stays in argv */
+  if (status) return job_fail_alike(status);
+  if (job_inside()) return with_comm(&o);
+  if (!o.ranks) return cli_fail(CLI_USAGE, "explain", "--measured: on how many ranks? -P N");
+  status = possible(&o);
+  return status ? status : job_start("explain", o.ranks, argc, argv);
+}

@@ -1,0 +1,35 @@
+/* measured.h - the parts of `tutti explain --measured`.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MEASURED_H
+#define MEASURED_H
+
+#include "survey.h"
+
+enum { MEASURED_PLANS = 128 };
+
+/* What one size came to. */
+typedef struct measured_size {
+  size_t bytes;
+  char chosen[SURVEY_NAME];
+  double predicted, seconds; /* of what is chosen; predicted 0: it has no price */
+  double noise;              /* that much apart is the same plan from itself: 1 or more */
+  survey_plan plan[MEASURED_PLANS];
+  int plans, best; /* best: -1: none ran */
+  double ratio;    /* chosen over best, in turn with each other */
+} measured_size;
+
+typedef struct measured_sum {
+  double mean, worst, noise; /* chosen over best: geometric mean; worst, its own noise taken off */
+  size_t worst_at;
+  int near, priced, sizes; /* predicted within NEAR of measured; how many have a price */
+} measured_sum;
+#define MEASURED_NEAR 1.3
+
+measured_sum measured_sum_up(const measured_size *rows, size_t n);
+/* Files, as for bench_json and bench_plot: 0 or an exit status. */
+int measured_json(const bench_job *job, const bench_options *o, const measured_size *rows,
+                  size_t n);
+int measured_plot(const bench_job *job, const bench_options *o, const measured_size *rows,
+                  size_t n);
+
+#endif

@@ -1,0 +1,147 @@
+/* survey.c - times plans in turn. SPDX-License-Identifier: BSD-3-Clause */
+#include "survey.h"
+
+#define LONG_ENOUGH 0.02 /* s */
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which ---- */
+
+static int by_price(const void *a, const void *b) {
+  const survey_plan *x = a, *y = b;
+  return (x->predicted > y->predicted) - (x->predicted < y->predicted);
+}
+
+/* Of one plan in several numbers of slices only the cheapest stays: here, behind the first. */
+static int find(const survey_plan *plans, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (strcmp(plans[i].name, name) == 0) return i;
+  return n;
+}
+
+int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int most) {
+  tutti_offer o = {.size = sizeof o};
+  int n = 0;
+  for (int i = 0; !tutti_prices_offer(prices, bytes, i, 0, &o); i++) {
+    const int at = find(plans, n, o.name);
+    if (!o.possible || (at < n && plans[at].predicted <= o.seconds)) continue;
+    if (at == n && tutti_prices_offer(prices, bytes, i, 1, &o)) return -1;
+    if (at == n && !o.admissible) continue;
+    survey_plan plan = {.slices = o.slices, .predicted = o.seconds};
+    memcpy(plan.name, o.name, sizeof plan.name);
+    if (at < most) plans[at] = plan;
+    if (at == n && n < most) n++;
+  }
+  qsort(plans, (size_t)n, sizeof *plans, by_price);
+  return n;
+}
+
+/* ---- timing ---- */
+
+static tutti_status choose(const bench_job *job, const survey_plan *p, const char *wish) {
+  tutti_status status = tutti_comm_set_algo(job->comm, *p->name ? p->name : wish);
+  return status ? status : tutti_comm_set_slices(job->comm, *p->name ? p->slices : 0);
+}
+
+/* Does the communicator run it, or another one instead? */
+static bool is_run(const bench_job *job, const bench_call *call, const survey_plan *p) {
+  char name[SURVEY_NAME];
+  const size_t n = strlen(p->name);
+  if (!n) return true;
+  if (tutti_comm_plan(job->comm, call->coll, call->count, call->type, call->op, name, sizeof name))
+    return false;
+  return strncmp(name, p->name, n) == 0 && (!name[n] || name[n] == ' ' || name[n] == ',');
+}
+
+static double middle(const double *sorted, int n, double part) {
+  return sorted[(int)(part * (n - 1) + 0.5)];
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void sum_up(survey_plan *p) {
+  double sorted[SURVEY_ROUNDS];
+  if (!p->rounds) return;
+  memcpy(sorted, p->round, (size_t)p->rounds * sizeof *sorted);
+  qsort(sorted, (size_t)p->rounds, sizeof *sorted, ascending);
+  p->median = middle(sorted, p->rounds, 0.5);
+  p->spread = (middle(sorted, p->rounds, 0.75) - middle(sorted, p->rounds, 0.25)) / p->median;
+}
+
+/* Who takes so much longer than the best sits out; the others' rounds are the same on all. */
+static tutti_status end_round(const bench_job *job, survey_plan *plans, int n, double patience) {
+  double best = 0;
+  for (int i = 0; i < n; i++) {
+    survey_plan *p = &plans[i];
+    if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
+    double *last = &p->round[p->rounds++];
+    tutti_status status = tutti_allreduce(job->talk, last, last, 1, TUTTI_DOUBLE, TUTTI_MAX);
+    if (status) return status;
+    if (*last < 1e-9) *last = 1e-9; /* less than the same without the call */
+    if (best <= 0 || *last < best) best = *last;
+  }
+  for (int i = 0; i < n; i++)
+    if (patience > 0 && plans[i].rounds == 1 && plans[i].round[0] > patience * best)
+      plans[i].runs = false;
+  return TUTTI_OK;
+}
+
+/* How many calls a round has. One, if that is long enough. */
+static tutti_status settle(const bench_job *job, const bench_options *o, const bench_call *call,
+                           long *calls) {
+  double once;
+  tutti_status status = bench_run(job, call);
+  if (!status) status = bench_repeat(job, o, call, 1, &once);
+  if (!status) status = tutti_allreduce(job->talk, &once, &once, 1, TUTTI_DOUBLE, TUTTI_MAX);
+  *calls = 1;
+  return status || once > LONG_ENOUGH ? status : bench_iterations(job, o, call, calls);
+}
+
+tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
+                         const char *wish, survey_plan *plans, int n, int rounds, double patience) {
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < n && !status; i++) {
+    if (plans[i].rounds) continue; /* it is known */
+    status = choose(job, &plans[i], wish);
+    plans[i].runs = !status && is_run(job, call, &plans[i]);
+    if (!status && plans[i].runs) status = settle(job, o, call, &plans[i].calls);
+  }
+  for (int r = 0; r < rounds && !status; r++) {
+    for (int k = 0; k < n && !status; k++) {
+      survey_plan *p = &plans[(k + r) % n];
+      if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
+      status = choose(job, p, wish);
+      if (!status) status = bench_run(job, call);
+      if (!status) status = bench_repeat(job, o, call, p->calls, &p->round[p->rounds]);
+    }
+    if (!status) status = end_round(job, plans, n, patience);
+  }
+  for (int i = 0; i < n; i++) sum_up(&plans[i]);
+  const survey_plan own = {.name = ""};
+  return status ? status : choose(job, &own, wish);
+}
+
+const survey_plan *survey_best(const survey_plan *plans, int n) {
+  const survey_plan *best = NULL;
+  for (int i = 0; i < n; i++)
+    if (plans[i].runs && (!best || plans[i].median < best->median)) best = &plans[i];
+  return best;
+}
+
+double survey_ratio(const survey_plan *a, const survey_plan *b) {
+  double each[SURVEY_ROUNDS];
+  const int n = a->rounds < b->rounds ? a->rounds : b->rounds;
+  if (!n) return 0;
+  for (int i = 0; i < n; i++) each[i] = a->round[i] / b->round[i];
+  qsort(each, (size_t)n, sizeof *each, ascending);
+  return middle(each, n, 0.5);
+}
+
+const char *survey_name(const survey_plan *p, char text[SURVEY_NAME]) {
+  snprintf(text, SURVEY_NAME, p->slices > 1 ? "%s in %d slices" : "%s", p->name, p->slices);
+  return text;
+}

@@ -1,0 +1,43 @@
+/* survey.h - several plans of one call, timed beside each other.
+ *
+ * Idea      ranks that share cores settle into one of several habits, by chance, which changes
+ *           all times by half. So plans are only compared within the same processes, in turn,
+ *           round by round, each round beginning with another one.
+ * Time      of a plan in a round: the slowest rank's; of a plan: the median over the rounds.
+ *           Those that took much longer than the best in the first round sit the others out.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SURVEY_H
+#define SURVEY_H
+
+#include "bench.h"
+
+enum { SURVEY_ROUNDS = 99, SURVEY_NAME = 160 };
+
+typedef struct survey_plan {
+  char name[128]; /* empty: whatever the communicator chooses */
+  int slices;
+  double predicted;            /* s; <= 0: not known */
+  bool runs;                   /* else it can not, or sat out */
+  double round[SURVEY_ROUNDS]; /* s */
+  int rounds;
+  long calls;                  /* in each of them */
+  double median, spread; /* s; the middle half of the rounds, as a part of the median */
+} survey_plan;
+
+/* The plans that may run for such a call of `bytes`, the cheapest first, at most `most`; how many.
+ * -1: an error, as tutti_error says. With slices only those that are cheaper in slices. */
+int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int most);
+
+/* Times them, so many rounds more. `patience`: how many times the best's time a plan may take and stay; 0: all do.
+ * `wish`: what the communicator wishes else. All ranks do this together, and find the same. */
+tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
+                         const char *wish, survey_plan *plans, int n, int rounds, double patience);
+
+/* The fastest; NULL: none ran. */
+const survey_plan *survey_best(const survey_plan *plans, int n);
+/* "two-shot in 2 slices". */
+const char *survey_name(const survey_plan *plan, char text[SURVEY_NAME]);
+/* The median over the rounds of a's time over b's. */
+double survey_ratio(const survey_plan *a, const survey_plan *b);
+
+#endif

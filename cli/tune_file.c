@@ -1,0 +1,161 @@
+/* tune_file.c - a profile: figures with their units, what they were found with, where and when.
+ *
+ * Invariant  a file is replaced whole or not at all; figures that stand there, of this machine, and
+ *            were not measured now (those of a network, say) stay.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tune.h"
+
+void tune_add(tune_result *r, const char *name, double value, const char *meaning, ...) {
+  if (r->figures == TUNE_FIGURES) return;
+  tune_figure *f = &r->figure[r->figures++];
+  va_list args;
+  va_start(args, meaning);
+  snprintf(f->name, sizeof f->name, "%s", name);
+  f->value = value;
+  vsnprintf(f->meaning, sizeof f->meaning, meaning, args);
+  va_end(args);
+}
+
+void tune_note(tune_result *r, const char *format, ...) {
+  if (r->notes == TUNE_NOTES) return;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(r->note[r->notes++], sizeof r->note[0], format, args);
+  va_end(args);
+}
+
+/* ---- where ---- */
+
+bool tune_own_path(char *path, size_t size) {
+  const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+  if (config && *config == '/') return (size_t)snprintf(path, size, "%s/tutti/profile", config) < size;
+  if (!home || *home != '/') return false;
+  return (size_t)snprintf(path, size, "%s/.config/tutti/profile", home) < size;
+}
+
+/* The folders above it, as far as they are missing. */
+static void make_folders(const char *path) {
+  char folder[PATH_MAX];
+  snprintf(folder, sizeof folder, "%s", path);
+  for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    mkdir(folder, 0755);
+    *slash = '/';
+  }
+}
+
+/* ---- what ---- */
+
+/* "machine: 2 x ..." as the library says it. */
+static const char *machine(void) {
+  const char *line;
+  for (int i = 0; (line = tutti_info(i)); i++)
+    if (strncmp(line, "machine: ", 9) == 0) return line + 9;
+  return "";
+}
+
+static void write_new(FILE *f, const tune_result *r) {
+  char date[32], host[80] = "a host";
+  const time_t now = time(NULL);
+  struct tm utc;
+  gethostname(host, sizeof host - 1);
+  strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
+  fprintf(f,
+          "# Measured by `tutti tune` %s on %s, %s. What prices are made of (docs/prices.md);\n"
+          "# edit it as you like, or take lines out: what is not said is as built in.\n",
+          tutti_version(NULL, NULL, NULL), host, date);
+  fprintf(f, "%-22s = %s\n", "machine", machine());
+  for (int i = 0; i < r->figures; i++)
+    fprintf(f, "%-22s = %-10.4g  # %s\n", r->figure[i].name, r->figure[i].value,
+            r->figure[i].meaning);
+  for (int i = 0; i < r->notes; i++) fprintf(f, "# %s\n", r->note[i]);
+}
+
+/* The name that a line gives a value to; false: none. */
+static bool name_of(const char *line, char name[64]) {
+  const char *at = line + strspn(line, " \t");
+  const size_t n = strcspn(at, "= \t\r\n,#");
+  if (!n || n >= 64 || at[n + strspn(at + n, " \t")] != '=') return false;
+  memcpy(name, at, n);
+  name[n] = 0;
+  return true;
+}
+
+static bool measured(const tune_result *r, const char *name) {
+  for (int i = 0; i < r->figures; i++)
+    if (strcmp(r->figure[i].name, name) == 0) return true;
+  return strcmp(name, "machine") == 0;
+}
+
+/* Is the old file of this machine? */
+static bool ours(FILE *old) {
+  char line[512], name[64];
+  bool is = false;
+  while (old && fgets(line, sizeof line, old))
+    if (name_of(line, name) && strcmp(name, "machine") == 0) is = strstr(line, machine()) != NULL;
+  if (old) rewind(old);
+  return is;
+}
+
+static void keep_old(FILE *f, FILE *old, const tune_result *r) {
+  char line[512], name[64];
+  bool first = true;
+  while (fgets(line, sizeof line, old)) {
+    if (!name_of(line, name) || measured(r, name)) continue;
+    fprintf(f, "%s%s", first ? "# from before:\n" : "", line);
+    first = false;
+  }
+}
+
+static int cannot(const char *path, int why) {
+  return cli_fail(CLI_FAILED, "tune", "cannot write '%s': %s", path, strerror(why));
+}
+
+/* The name of the new file, until it is whole. */
+static int part_of(const char *path, char part[PATH_MAX]) {
+  if ((size_t)snprintf(part, PATH_MAX, "%s.%ld", path, (long)getpid()) < PATH_MAX) return 0;
+  return cli_fail(CLI_USAGE, "tune", "that name is too long");
+}
+
+int tune_ready(const char *path) {
+  char part[PATH_MAX];
+  if (strcmp(path, "-") == 0) return 0;
+  const int status = part_of(path, part);
+  if (status) return status;
+  make_folders(path);
+  FILE *f = fopen(part, "we");
+  if (!f) return cannot(path, errno);
+  fclose(f);
+  unlink(part);
+  return 0;
+}
+
+int tune_write(const char *path, const tune_result *r) {
+  char part[PATH_MAX];
+  if (strcmp(path, "-") == 0) {
+    write_new(stdout, r);
+    return fflush(stdout) ? cannot("stdout", errno) : 0;
+  }
+  const int status = part_of(path, part);
+  if (status) return status;
+  FILE *f = fopen(part, "we"), *old = fopen(path, "re");
+  bool good = f != NULL;
+  if (good) write_new(f, r);
+  if (good && ours(old)) keep_old(f, old, r);
+  if (good && ferror(f)) good = false;
+  if (f && fclose(f)) good = false;
+  if (old) fclose(old);
+  if (good && rename(part, path) == 0) return 0;
+  const int why = errno;
+  unlink(part);
+  return cannot(path, why);
+}

@@ -1,0 +1,214 @@
+/* tune_fit.c - the figures with which prices are nearest to what was measured.
+ *
+ * Idea      the price itself is the model: each figure in turn is made larger or smaller, as long
+ *           as that brings prices and measured times together, in smaller and smaller steps.
+ * Distance  of a price and a time: the absolute logarithm of their ratio, at most MOST_OFF, for
+ *           what the price does not know must not bend the rest. Plans that are slow at their size
+ *           count little: nobody runs them. A little is asked for being far from where it began.
+ * Cost      a few hundred times all prices of a few communicators: about a second.
+ * Source    coordinate descent; least absolute deviations.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune.h"
+
+typedef struct unknown {
+  const char *name;
+  double start;
+  const char *meaning;
+} unknown;
+
+static const unknown uncrowded[] = {
+    {"shm.wake", 1e-7, "s: until a rank on a core of its own sees a message"},
+    {"shm.message", 2.5e-7, "s: to send one, or to receive one"},
+    {"shm.again", 2e-7, "s: each further one of the same step"},
+    {"shm.copy", 3e-11, "s/B: a byte in, or out"},
+    {"shm.loop.message", 8e-8, "s: to send one from a loop of its own"},
+    {"shm.loop.again", 2e-8, "s: each further one"},
+    {"shm.loop.copy", 1.45e-11, "s/B: a byte in, or out"},
+};
+static const unknown crowded[] = {
+    {"shm.turn", 7e-7, "s: as shm.wake where ranks share a core, for each of them"},
+    {"shm.crowd.message", 1e-7, "s: as shm.message where ranks share a core"},
+    {"shm.crowd.again", 1e-7, "s: as shm.again there"},
+    {"shm.crowd.copy", 6e-11, "s/B: as shm.copy there"},
+    {"shm.crowd.loop.message", 2e-7, "s: as shm.loop.message there"},
+    {"shm.crowd.loop.again", 2e-8, "s: as shm.loop.again there"},
+    {"shm.crowd.loop.copy", 6e-11, "s/B: as shm.loop.copy there"},
+};
+enum { UNKNOWNS = 7, ROUNDS = 60, TEXT = 4096 };
+#define MOST_OFF 1.2   /* of a logarithm: 3.3 times */
+#define PULL 0.004     /* for each factor of e that a figure is away from its start */
+#define FIRST_STEP 1.6 /* a factor */
+#define LAST_STEP 1.02
+
+typedef struct fit {
+  const unknown *what;
+  double value[UNKNOWNS];
+  char fixed[TEXT];        /* figures that are known */
+  const tune_points *all;  /* those that count are in `mine` */
+  int *mine, n;
+  int *offer;              /* of each: its number in the list of prices */
+  double *weight, *price;
+} fit;
+
+/* ---- prices ---- */
+
+static tutti_prices *prices_of(const fit *f, const tune_point *p) {
+  char net[2 * TEXT];
+  size_t at = (size_t)snprintf(net, sizeof net, "%s", f->fixed);
+  for (int i = 0; i < UNKNOWNS; i++)
+    at += (size_t)snprintf(net + at, sizeof net - at, "%s=%.9g\n", f->what[i].name, f->value[i]);
+  const tutti_question q = {.size = sizeof q,
+                            .ranks = p->ranks,
+                            .type = TUTTI_FLOAT,
+                            .op = TUTTI_SUM,
+                            .net = net,
+                            .crowd = p->crowd};
+  tutti_prices *prices = NULL;
+  return tutti_prices_make(&q, &prices) ? NULL : prices;
+}
+
+static int find_offer(tutti_prices *prices, const tune_point *p) {
+  tutti_offer o = {.size = sizeof o};
+  for (int i = 0; !tutti_prices_offer(prices, p->bytes, i, 0, &o); i++)
+    if (o.possible && o.slices == 1 && strcmp(o.name, p->plan) == 0) return i;
+  return -1;
+}
+
+static bool alike(const tune_point *a, const tune_point *b) {
+  return a->ranks == b->ranks && a->crowd == b->crowd;
+}
+
+/* Of all points; those of one communicator stand one after the other. */
+static void price_all(fit *f) {
+  tutti_prices *prices = NULL;
+  tutti_offer o = {.size = sizeof o};
+  for (int i = 0; i < f->n; i++) {
+    const tune_point *p = &f->all->at[f->mine[i]];
+    if (i == 0 || !alike(p, &f->all->at[f->mine[i - 1]])) {
+      tutti_prices_free(prices);
+      prices = prices_of(f, p);
+    }
+    if (prices && f->offer[i] == -2) f->offer[i] = find_offer(prices, p);
+    f->price[i] = 0;
+    if (prices && f->offer[i] >= 0 && !tutti_prices_offer(prices, p->bytes, f->offer[i], 0, &o))
+      f->price[i] = o.seconds;
+  }
+  tutti_prices_free(prices);
+}
+
+static double distance(fit *f) {
+  double sum = 0, weights = 0, pull = 0;
+  price_all(f);
+  for (int i = 0; i < f->n; i++) {
+    if (f->price[i] <= 0) continue;
+    const double off = fabs(log(f->price[i] / f->all->at[f->mine[i]].seconds));
+    sum += f->weight[i] * (off < MOST_OFF ? off : MOST_OFF);
+    weights += f->weight[i];
+  }
+  for (int i = 0; i < UNKNOWNS; i++) pull += fabs(log(f->value[i] / f->what[i].start));
+  return weights > 0 ? sum / weights + PULL * pull : 0;
+}
+
+/* ---- descent ---- */
+
+/* One figure a step up or down, if that is better: the new distance. */
+static double try_figure(fit *f, int i, double *step, double best) {
+  const double before = f->value[i];
+  for (int way = 0; way < 2; way++) {
+    f->value[i] = way ? before / *step : before * *step;
+    const double now = distance(f);
+    if (now < best - 1e-7) return now;
+  }
+  f->value[i] = before;
+  *step = sqrt(*step);
+  return best;
+}
+
+static void descend(fit *f) {
+  double step[UNKNOWNS], best = distance(f), widest = FIRST_STEP;
+  for (int i = 0; i < UNKNOWNS; i++) step[i] = FIRST_STEP;
+  for (int r = 0; r < ROUNDS && widest > LAST_STEP; r++) {
+    widest = 0;
+    for (int i = 0; i < UNKNOWNS; i++) {
+      if (step[i] > LAST_STEP) best = try_figure(f, i, &step[i], best);
+      if (step[i] > widest) widest = step[i];
+    }
+  }
+}
+
+/* ---- the whole ---- */
+
+static bool take_points(fit *f, const tune_points *points, bool crowd) {
+  const size_t n = (size_t)points->n + 1;
+  f->all = points;
+  f->mine = calloc(n, sizeof *f->mine);
+  f->offer = calloc(n, sizeof *f->offer);
+  f->weight = calloc(n, sizeof *f->weight);
+  f->price = calloc(n, sizeof *f->price);
+  if (!f->mine || !f->offer || !f->weight || !f->price) return false;
+  for (int i = 0; i < points->n; i++) {
+    const tune_point *p = &points->at[i];
+    if ((p->crowd > 1) != crowd || p->seconds <= 2e-9) continue;
+    double best = p->seconds;
+    for (int k = 0; k < points->n; k++)
+      if (alike(p, &points->at[k]) && points->at[k].bytes == p->bytes &&
+          points->at[k].seconds < best)
+        best = points->at[k].seconds;
+    f->weight[f->n] = best / p->seconds * (best / p->seconds);
+    f->offer[f->n] = -2; /* not looked for yet */
+    f->mine[f->n++] = i;
+  }
+  return f->n > 0;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void note_residuals(fit *f, bool crowd, tune_result *r) {
+  double *off = calloc((size_t)f->n, sizeof *off), wide = 0, spread = 0;
+  int n = 0, near = 0;
+  distance(f);
+  for (int i = 0; off && i < f->n; i++) {
+    const tune_point *p = &f->all->at[f->mine[i]];
+    spread += p->spread;
+    wide += p->spread > 0.2;
+    if (f->price[i] <= 0) continue;
+    off[n++] = exp(fabs(log(f->price[i] / p->seconds)));
+    near += off[n - 1] <= 1.3;
+  }
+  if (n) {
+    qsort(off, (size_t)n, sizeof *off, ascending);
+    tune_note(r, "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
+              "worst, within 1.3 for %d %%",
+              crowd ? "ranks that share cores" : "a core for each rank", n, off[n / 2], off[n - 1],
+              100 * near / n);
+    tune_note(r, "%s: rounds of a plan differ by %.0f %% in the mean%s",
+              crowd ? "ranks that share cores" : "a core for each rank", 100 * spread / f->n,
+              wide * 4 > f->n ? ": NOISY, the machine was busy, tune it again" : "");
+  }
+  free(off);
+}
+
+void tune_fit(const tune_points *points, bool crowd, tune_result *r) {
+  fit f = {.what = crowd ? crowded : uncrowded};
+  size_t at = 0;
+  for (int i = 0; i < UNKNOWNS; i++) f.value[i] = f.what[i].start;
+  for (int i = 0; i < r->figures && at < sizeof f.fixed; i++)
+    at += (size_t)snprintf(f.fixed + at, sizeof f.fixed - at, "%s=%.9g\n", r->figure[i].name,
+                           r->figure[i].value);
+  if (take_points(&f, points, crowd)) {
+    descend(&f);
+    for (int i = 0; i < UNKNOWNS; i++) tune_add(r, f.what[i].name, f.value[i], "%s", f.what[i].meaning);
+    note_residuals(&f, crowd, r);
+  }
+  free(f.mine);
+  free(f.offer);
+  free(f.weight);
+  free(f.price);
+}

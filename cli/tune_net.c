@@ -1,0 +1,249 @@
+/* tune_net.c - the figures of a network, from messages between ranks that share no memory.
+ *
+ * Idea      a message to the next host, while one comes from the host before, is what a step of a
+ *           schedule is. One to every other host at once takes longer by what a message more
+ *           takes: of a port, alpha; or, where hosts share processors, of a core at either end,
+ *           processor, which is seen by two hosts that play alone, the others asleep. What the
+ *           first takes besides is delay: the way, and turns of the scheduler. A stream gives
+ *           beta; after a rest a shaped link lets more through: burst. Two streams at once that
+ *           are as fast as one are ports; a stream that slows down when one comes back, half.
+ * Levels    one host of each thing, within one thing of the next level, plays for all.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tune.h"
+
+enum { SMALL = 4, PIECE = 32768, WINDOW = 4, PIECES = 32, FITS = 9, MOST = 64, PORTS = 4 };
+#define BUDGET 0.05 /* s for each repeat */
+
+typedef struct line { /* ranks that play */
+  tutti_comm *comm;
+  int at, of;
+  char *out, *in; /* MOST pieces */
+} line;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int after(const line *l, int k) {
+  return (l->at + k) % l->of;
+}
+
+/* Both ways at once, with the k-th after and the k-th before. */
+static tutti_status begin(const line *l, int k, int slot, size_t bytes, int ways,
+                          tutti_request *r[2]) {
+  tutti_status status = TUTTI_OK;
+  r[0] = r[1] = NULL;
+  if (ways & 1)
+    status = tutti_recv_start(l->comm, l->in + slot * PIECE, bytes, TUTTI_UINT8, after(l, l->of - k),
+                              &r[0]);
+  if (!status && (ways & 2))
+    status = tutti_send_start(l->comm, l->out, bytes, TUTTI_UINT8, after(l, k), &r[1]);
+  return status;
+}
+
+static tutti_status end(tutti_request *r[2]) {
+  tutti_status status = r[0] ? tutti_request_wait(&r[0]) : TUTTI_OK;
+  return !status && r[1] ? tutti_request_wait(&r[1]) : status;
+}
+
+/* PIECES pieces, to as many hosts in turn as there are ports to try, WINDOW on their way. */
+static tutti_status stream(const line *l, int hosts, int ways) {
+  tutti_request *r[WINDOW][2];
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < PIECES + WINDOW && !status; i++) {
+    const int w = i % WINDOW;
+    if (i >= WINDOW) status = end(r[w]);
+    if (i < PIECES && !status) status = begin(l, 1 + i % hosts, w, PIECE, ways, r[w]);
+  }
+  return status;
+}
+
+/* A small message to each of the next hosts. */
+static tutti_status exchange(const line *l, int hosts) {
+  tutti_request *r[MOST][2];
+  tutti_status status = TUTTI_OK;
+  int n = 0;
+  for (; n < hosts && !status; n++) status = begin(l, n + 1, n, SMALL, 3, r[n]);
+  for (int k = 0; k < n && !status; k++) status = end(r[k]);
+  return status;
+}
+
+typedef struct game {
+  int small, streams, ways; /* hosts of an exchange, or of a stream; 1 receives, 2 sends */
+} game;
+
+static tutti_status play(const line *l, const game *g, long n, double *seconds) {
+  tutti_status status = tutti_barrier(l->comm);
+  const double from = now();
+  for (long i = 0; i < n && !status; i++)
+    status = g->small ? exchange(l, g->small) : stream(l, g->streams, g->ways);
+  *seconds = (now() - from) / (double)n;
+  if (!status) status = tutti_allreduce(l->comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
+  return status;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Median s; `rest`: of single games, each after a rest. */
+static tutti_status median(const line *l, game g, bool rest, double *seconds) {
+  double each[FITS], once = BUDGET / 5;
+  tutti_status status = TUTTI_OK;
+  for (int k = -2; k < FITS && !status; k++) {
+    const long n = (long)(BUDGET / once);
+    if (rest) usleep(50000);
+    status = play(l, &g, rest || n < 1 ? 1 : n > 10000 ? 10000 : n, &once);
+    if (k >= 0) each[k] = once;
+  }
+  qsort(each, FITS, sizeof *each, ascending);
+  *seconds = each[FITS / 2];
+  return status;
+}
+
+/* ---- one level ---- */
+
+typedef struct found {
+  double alone, one, all, many, rested, way; /* s: exchanges of 2 hosts, to 1, to all; streams */
+  double streams[PORTS + 1];                 /* to so many hosts at once */
+} found;
+
+/* Of two hosts, while the others are still. */
+static tutti_status alone(const line *l, double *seconds) {
+  line two = *l;
+  tutti_status status = tutti_comm_split(l->comm, l->at < 2 ? 0 : -1, l->at, &two.comm);
+  two.of = 2;
+  if (!status && l->at < 2) {
+    status = median(&two, (game){.small = 1}, false, seconds);
+    tutti_comm_free(two.comm);
+  }
+  return status;
+}
+
+/* Until all are here, asleep. */
+static tutti_status sleep_until_all(tutti_comm *comm) {
+  tutti_request *r;
+  int done = 0;
+  tutti_status status = tutti_barrier_start(comm, &r);
+  while (!status && !done) {
+    status = tutti_request_test(&r, &done);
+    if (!done) usleep(5000);
+  }
+  return status;
+}
+
+static tutti_status measure(const line *l, found *f) {
+  const int others = l->of - 1 < MOST ? l->of - 1 : MOST;
+  tutti_status status = alone(l, &f->alone);
+  if (!status) status = sleep_until_all(l->comm);
+  if (!status) status = median(l, (game){.small = 1}, false, &f->one);
+  if (!status) status = median(l, (game){.small = others}, false, &f->all);
+  if (!status) status = median(l, (game){.streams = 1, .ways = 3}, false, &f->many);
+  if (!status) status = median(l, (game){.streams = 1, .ways = 3}, true, &f->rested);
+  for (int p = 2; p <= PORTS && p <= others && !status; p++)
+    status = median(l, (game){.streams = p, .ways = 3}, false, &f->streams[p]);
+  /* one way: even hosts send to odd ones */
+  const game way = {.streams = 1, .ways = l->at % 2 ? 1 : l->at + 1 < l->of ? 2 : 0};
+  if (!status) status = median(l, way, false, &f->way);
+  return status;
+}
+
+static double above(double a, double b) {
+  return a > b ? a - b : 0;
+}
+
+static void figures_of(const line *l, const found *f, const char *level, tune_result *r) {
+  const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN), bytes = (double)PIECES * PIECE;
+  const bool shared = f->one > 1.5 * f->alone; /* the hosts share processors */
+  const double more = l->of > 2 ? above(f->all, f->one) / (l->of - 2) : f->one;
+  const double burst = above(bytes, f->rested * bytes / f->many);
+  char name[40];
+  const struct {
+    const char *name;
+    double value;
+    const char *meaning;
+  } all[] = {
+      {"alpha", shared ? 0 : more, "s: of a port, for a message more at once"},
+      {"processor", shared ? more * cores / (2 * l->of) : 0,
+       "s: of a core, for one at either end, where hosts share them"},
+      {"delay", above(f->one, more), "s: what a message takes besides"},
+      {"beta", f->many / bytes, "s/B: through the link, both ways at once"},
+      {"burst", burst >= PIECE ? burst : 0, "B: what a link had saved after a rest"},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", all[i].name);
+    tune_add(r, name, all[i].name[2] == 'r' && burst > 0 ? (double)(long)all[i].value : all[i].value,
+             "%s", all[i].meaning);
+  }
+  tune_note(r, "%s%s%d hosts: a message %.3g us; all one each %.3g; one to each other %.3g; %.4g MB/s",
+            level, *level ? ", " : "", l->of, 1e6 * f->alone, 1e6 * f->one, 1e6 * f->all,
+            1e-6 * bytes / f->many);
+}
+
+static void ports_of(const found *f, tune_result *r) {
+  int ports = 1;
+  for (int p = 2; p <= PORTS; p++)
+    if (f->streams[p] > 0 && f->streams[p] < 1.4 * f->many / p) ports = p;
+  tune_add(r, "ports", ports, "streams to different hosts that are as fast together");
+  tune_add(r, "half", f->many > 1.7 * f->way, "1: a stream that comes slows down one that goes");
+}
+
+/* ---- all levels ---- */
+
+/* Does this rank stand for its thing of the k-th level in the first thing of the next? */
+static bool plays(tutti_comm *comm, int k, const char **level) {
+  const int rank = tutti_comm_rank(comm), ranks = tutti_comm_size(comm);
+  const char *name;
+  bool is = tutti_comm_apart(comm, 0, rank, NULL) == k || rank == 0;
+  for (int r = 0; r < rank && is; r++) is = tutti_comm_apart(comm, r, rank, NULL) >= k;
+  for (int r = 0; r < ranks; r++)
+    if (tutti_comm_apart(comm, 0, r, &name) == k) *level = name;
+  return is;
+}
+
+static int levels_of(tutti_comm *comm) {
+  int most = 0;
+  for (int r = 0; r < tutti_comm_size(comm); r++) {
+    const int apart = tutti_comm_apart(comm, 0, r, NULL);
+    if (apart > most) most = apart;
+  }
+  return most;
+}
+
+static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *r) {
+  const char *level = "";
+  line l = {.out = calloc(MOST + 1, PIECE), .in = calloc(MOST + 1, PIECE)};
+  found f = {0};
+  const bool is = plays(comm, k, &level);
+  tutti_status status = l.out && l.in ? TUTTI_OK : TUTTI_ERR_MEMORY;
+  if (!status) status = tutti_comm_split(comm, is ? 0 : -1, tutti_comm_rank(comm), &l.comm);
+  if (!status && is) {
+    l.at = tutti_comm_rank(l.comm);
+    l.of = tutti_comm_size(l.comm);
+    if (l.of > 1) status = measure(&l, &f);
+    if (!status && l.of > 1 && l.at == 0) figures_of(&l, &f, levels > 1 ? level : "", r);
+    if (!status && l.of > 1 && l.at == 0 && k == 1) ports_of(&f, r);
+    tutti_comm_free(l.comm);
+  }
+  free(l.out);
+  free(l.in);
+  return status ? status : sleep_until_all(comm);
+}
+
+tutti_status tune_network(tutti_comm *comm, tune_result *r) {
+  const int levels = levels_of(comm);
+  tutti_status status = TUTTI_OK;
+  for (int k = levels; k >= 1 && !status; k--) {
+    if (tutti_comm_rank(comm) == 0) tune_progress((double)(levels - k) / levels, "messages");
+    status = one_level(comm, k, levels, r);
+  }
+  return status;
+}

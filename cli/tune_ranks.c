@@ -1,0 +1,194 @@
+/* tune_ranks.c - plans on ranks that share memory, timed for prices to be fitted to.
+ *
+ * Idea      a few plans that between them use every figure: many and few messages, one reader
+ *           and many, loops and steps. They are timed in turn (survey.h), again and again, until
+ *           the time is over or the rounds of nearly all agree.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ranked.h"
+#include "tune.h"
+
+static const char *const families[] = {"one-shot",  "two-shot",   "naive",         "doubling",
+                                       "bruck",     "fold(ring)", "fold(halving)", "tree(binomial)",
+                                       "multiplying"};
+static const size_t sizes[] = {4, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 2 << 20};
+enum { SIZES = sizeof sizes / sizeof *sizes, PLANS = 12, ROUNDS = 3, ALL = 128 };
+#define SMALL_SPREAD 0.1
+
+typedef struct place { /* of one size */
+  bench_buffers m;
+  bench_call call;
+  survey_plan plan[PLANS];
+  int plans;
+} place;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool wanted(const char *name, int nth) {
+  if (nth < 3) return true; /* the cheapest, as far as is known */
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+    if (strncmp(name, families[i], strlen(families[i])) == 0) return true;
+  return false;
+}
+
+static tutti_status prepare(const bench_job *job, const bench_options *o, tutti_prices *prices,
+                            size_t bytes, place *p) {
+  survey_plan *all = calloc(ALL, sizeof *all);
+  if (!all) return TUTTI_ERR_MEMORY;
+  const int n = survey_list(prices, bytes, all, ALL);
+  for (int i = 0; i < n && p->plans < PLANS; i++)
+    if (wanted(all[i].name, i)) p->plan[p->plans++] = all[i];
+  free(all);
+  tutti_status status = bench_acquire(job, o, bytes, &p->m);
+  if (status) return status;
+  memset(p->m.a, 0, bytes);
+  memset(p->m.b, 0, bytes);
+  p->call = bench_call_of(job, o, bytes / sizeof(float), bytes, &p->m, true);
+  return TUTTI_OK;
+}
+
+static bool settled(const place *all) {
+  int plans = 0, wide = 0;
+  for (int s = 0; s < SIZES; s++)
+    for (int i = 0; i < all[s].plans; i++) {
+      if (!all[s].plan[i].runs) continue;
+      plans++;
+      wide += all[s].plan[i].spread > SMALL_SPREAD || all[s].plan[i].rounds < 2 * ROUNDS;
+    }
+  return wide * 10 < plans;
+}
+
+static tutti_status until(const bench_job *job, const bench_options *o, double seconds,
+                          place *all) {
+  const double end = now() + seconds;
+  double left = 1;
+  tutti_status status = TUTTI_OK;
+  while (left > 0 && !status && !settled(all)) {
+    for (int s = 0; s < SIZES && !status; s++)
+      status = survey_time(job, o, &all[s].call, NULL, all[s].plan, all[s].plans, ROUNDS, 6);
+    left = end - now();
+    if (!status) status = tutti_allreduce(job->talk, &left, &left, 1, TUTTI_DOUBLE, TUTTI_MIN);
+  }
+  return status;
+}
+
+static bool write_points(const place *all, const char *file) {
+  FILE *f = fopen(file, "we");
+  if (!f) return false;
+  for (int s = 0; s < SIZES; s++)
+    for (int i = 0; i < all[s].plans; i++) {
+      const survey_plan *p = &all[s].plan[i];
+      if (p->runs && p->slices == 1)
+        fprintf(f, "%zu %.9g %.9g %s\n", sizes[s], p->median, p->spread, p->name);
+    }
+  return fclose(f) == 0;
+}
+
+static tutti_status measure(const bench_job *job, double seconds, const char *file) {
+  bench_options o = bench_defaults;
+  place *all = calloc(SIZES, sizeof *all);
+  tutti_prices *prices;
+  o.cycle = true;
+  o.budget = seconds < 2 ? seconds / 1000 : 0.002;
+  if (!all) return TUTTI_ERR_MEMORY;
+  tutti_status status =
+      tutti_comm_prices(job->comm, o.coll, o.type, o.op, 0, &prices);
+  for (int s = 0; s < SIZES && !status; s++) status = prepare(job, &o, prices, sizes[s], &all[s]);
+  if (!status) {
+    tutti_prices_free(prices);
+    status = until(job, &o, seconds, all);
+  }
+  if (!status && job->rank == 0 && !write_points(all, file)) status = TUTTI_ERR_SYSTEM;
+  for (int s = 0; s < SIZES; s++) bench_release(job, &o, &all[s].m);
+  free(all);
+  return status;
+}
+
+int tune_measure(double seconds, const char *file) {
+  bench_job job = {NULL, NULL, 0, 1, 1};
+  if (job_join(&job.comm) || tutti_comm_dup(job.comm, &job.talk))
+    return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
+  job.rank = tutti_comm_rank(job.comm);
+  job.size = job.data = tutti_comm_size(job.comm);
+  const tutti_status status = measure(&job, seconds, file);
+  tutti_comm_free(job.talk);
+  tutti_comm_free(job.comm);
+  job_leave();
+  return status ? cli_fail(CLI_FAILED, "tune", "%s", tutti_error()) : 0;
+}
+
+/* ---- starting them ---- */
+
+static void keep_to(int cores) {
+  cpu_set_t mine, few;
+  if (sched_getaffinity(0, sizeof mine, &mine)) return;
+  CPU_ZERO(&few);
+  for (int c = 0; c < CPU_SETSIZE && cores > 0; c++)
+    if (CPU_ISSET(c, &mine)) CPU_SET(c, &few), cores--;
+  sched_setaffinity(0, sizeof few, &few);
+}
+
+static bool add_point(tune_points *points, const tune_point *p) {
+  if ((points->n & (points->n - 1)) == 0) {
+    tune_point *more = realloc(points->at, (size_t)(points->n ? 2 * points->n : 1) * sizeof *more);
+    if (!more) return false;
+    points->at = more;
+  }
+  points->at[points->n++] = *p;
+  return true;
+}
+
+static int read_points(const char *file, int ranks, int cores, tune_points *points) {
+  FILE *f = fopen(file, "re");
+  tune_point p = {.ranks = ranks, .crowd = ranks > cores ? (double)ranks / cores : 1};
+  int n = 0;
+  while (f && fscanf(f, "%zu %lf %lf %127[^\n]", &p.bytes, &p.seconds, &p.spread, p.plan) == 4)
+    n += add_point(points, &p);
+  if (f) fclose(f);
+  return n;
+}
+
+int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
+  char file[] = "/tmp/tutti-tune-XXXXXX", n[16], t[32], limit[16];
+  int status = 0;
+  const int fd = mkstemp(file);
+  if (fd < 0) return cli_fail(CLI_FAILED, "tune", "no file in /tmp: %s", strerror(errno));
+  close(fd);
+  snprintf(n, sizeof n, "%d", ranks);
+  snprintf(t, sizeof t, "%g", seconds);
+  snprintf(limit, sizeof limit, "%.0f", 60 + 4 * seconds);
+  const pid_t child = fork();
+  if (child == 0) {
+    keep_to(cores);
+    setenv("TUTTI_PROFILE", "none", 1); /* and nothing else decides what runs */
+    static const char *const unset[] = {"TUTTI_ALGO",    "TUTTI_SLICES",   "TUTTI_CONTRACT",
+                                        "TUTTI_EXPLAIN", "TUTTI_TRACE",    "TUTTI_WISDOM",
+                                        "TUTTI_MEASURE", "TUTTI_VERIFY"};
+    for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);
+    char *args[14] = {"tutti", "run", "-n", n, "-t", limit};
+    int k = 6;
+    if (ranks <= cores) args[k++] = "--bind";
+    args[k++] = "/proc/self/exe";
+    args[k++] = "tune";
+    args[k++] = "--points";
+    args[k++] = file;
+    args[k++] = t;
+    execv("/proc/self/exe", args);
+    _exit(CLI_FAILED);
+  }
+  if (child < 0 || waitpid(child, &status, 0) != child || status || !read_points(file, ranks, cores, points))
+    status = cli_fail(CLI_FAILED, "tune", "%d ranks could not be measured", ranks);
+  unlink(file);
+  return status;
+}

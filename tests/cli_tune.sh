@@ -1,0 +1,156 @@
+# cli_tune.sh - `tutti tune`: what it writes is a profile that programs find and read; what is
+# wrong with one is said with its place, and the built-in figures hold. And `tutti explain
+# --measured`.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/tap.bash"
+python=/usr/bin/python3
+has() { grep -qaE -e "$1" "$work/out"; }
+err() { grep -qaE -e "$1" "$work/err"; }
+profile=$work/profile
+machine=$("$TUTTI" info | sed -n 's/^machine  *//p')
+
+# ---- tune ----
+TUTTI_ALGO=ring TUTTI_CONTRACT=exact job tune --seconds 3 -o "$profile"
+ok "tune: measures, whatever the environment says, and says what" all "status 0" quiet \
+  "has '^a copy: '" "has '^process_vm_readv: '" "has 'is woken: .* us'" "has 'factor of '" "has '^written to $profile'"
+figures="gamma shm.turn shm.crowd.message shm.crowd.again shm.crowd.copy shm.crowd.loop.message
+  shm.crowd.loop.again shm.crowd.loop.copy gamma.bf16 gamma.double gamma.int8"
+[ "$(nproc)" -gt 1 ] && figures="$figures shm.wake shm.message shm.again shm.copy shm.loop.message shm.loop.again shm.loop.copy"
+lacking=
+for f in $figures; do
+  grep -qE "^$f +=  *[0-9.e+-]+  *# s" "$profile" || lacking="$lacking $f"
+done
+ok "tune: every figure is there, with its unit" [ -z "$lacking" ]
+ok "tune: and host, date and machine" all "grep -q '^# Measured by .* on $(uname -n), 20' '$profile'" \
+  "grep -qxF 'machine                = $machine' '$profile'"
+ok "tune: no file is left" [ -z "$(ls /tmp/tutti-tune-* 2>/dev/null)" ]
+# Figures are what they are: a byte added takes less than a microsecond and more than nothing.
+ok "tune: figures are possible" awk '/^[a-z].*=/ && $1 != "machine" && ($3 < 0 || $3 > 1e-3) {exit 1}' "$profile"
+
+TUTTI_PROFILE=$profile job bench -P 2 -e 4 --repeats 1
+ok "the profile is read without a word" all "status 0" quiet
+printf 'rack.alpha = 7us # by hand\nshm.copy = 1\n' >>"$profile"
+job tune --seconds 1 -o "$profile"
+ok "tune again: what was not measured now stays, the rest goes" all "status 0" \
+  "grep -q '^rack.alpha = 7us # by hand' '$profile'" "! grep -q '^shm.copy = 1$' '$profile'" \
+  '[ "$(grep -c ^shm.turn "$profile")" = 1 ]'
+printf 'alpha = 1us\nmachine = 3 x another\nrack.alpha = 7us\n' >"$profile"
+job tune --seconds 1 -o "$profile"
+ok "tune: figures of another machine do not stay" all "status 0" "! grep -q rack.alpha '$profile'"
+XDG_CONFIG_HOME=$work/a/b job tune --seconds 1
+ok "tune: the user's own folder, made if need be" all "status 0" '[ -s "$work/a/b/tutti/profile" ]'
+job tune --seconds 1 -o -
+ok "tune: to stdout" all "status 0" quiet "has '^gamma  *= '"
+job tune --seconds 1 -o "$work/none/x/../../profile/x"
+ok "tune: a file that can not be" all "status 125" one_line "err 'cannot write'"
+HOME='' XDG_CONFIG_HOME='' job tune
+ok "tune: no home" all "status 2" one_line "err 'say -o FILE'"
+for words in "--seconds x" "--seconds 0" "-x" "one" "-o"; do
+  job tune $words
+  ok "tune $words: refused" all "status 2" one_line "err '^tutti tune: '" "[ ! -s '$work/out' ]"
+done
+
+# ---- how programs find it ----
+seen() { # what a program says of the figures: its prices at 4 bytes
+  TUTTI_EXPLAIN=1 job bench -P 2 -b 4 -e 4 --repeats 1
+  price=$(sed -n 's/^# Predicted: \([0-9.]* [a-z]*\),.*/\1/p' "$work/err" | head -1)
+}
+unset TUTTI_PROFILE
+export HOME=$work/home XDG_CONFIG_HOME=
+mkdir -p "$work/home/.config/tutti" "$work/xdg/tutti"
+slow="shm.wake=7ms,shm.turn=7ms,machine=$machine"
+seen && built_in=$price
+echo "$slow" >"$work/home/.config/tutti/profile"
+seen && at_home=$price
+XDG_CONFIG_HOME=$work/xdg seen && nowhere=$price
+echo "shm.wake=9ms,shm.turn=9ms" >"$work/xdg/tutti/profile"
+XDG_CONFIG_HOME=$work/xdg seen && config=$price
+TUTTI_PROFILE=none XDG_CONFIG_HOME=$work/xdg seen && none=$price
+TUTTI_PROFILE=$work/home/.config/tutti/profile XDG_CONFIG_HOME=$work/xdg seen && said=$price
+echo "# prices: $built_in, $at_home, $nowhere, $config, $none, $said"
+ok "a profile at home is found" all '[ -n "$at_home" ]' '[ "$at_home" != "$built_in" ]'
+ok "XDG_CONFIG_HOME goes before it" all '[ "$nowhere" = "$built_in" ]' '[ "$config" != "$at_home" ]' '[ "$config" != "$built_in" ]'
+ok "TUTTI_PROFILE=none: the built-in figures" [ "$none" = "$built_in" ]
+ok "TUTTI_PROFILE goes before all" [ "$said" = "$at_home" ]
+XDG_CONFIG_HOME=$work/xdg job info
+ok "info says which" all "status 0" "has '^profile +$work/xdg/tutti/profile'"
+
+# ---- what is wrong with one ----
+# text | what is said; the job goes on with the built-in figures
+n=0
+while IFS='|' read -r text says; do
+  n=$((n + 1))
+  printf "$text" >"$work/bad"
+  TUTTI_PROFILE=$work/bad seen
+  ok "wrong profile $n: $says" all "status 0" "err 'profile .$work/bad., $says.*the built-in figures are used'" \
+    '[ "$price" = "$built_in" ]'
+done <<'END'
+shm.wake = 7ms\nalpha 3|line 2, column 7: expected =
+gamma = 1e-11\n\n  beta = fast|line 3, column 10: expected seconds per byte
+alfa = 1us|line 1, column 1: expected a figure
+shm.wake = 7ms\nmachine = 64 x Cray-1\n|line 2, column 1: its figures are of .64 x Cray-1.
+shm.wake = -7ms|line 1, column 12: expected a time
+shm.wake = 7ms, gamma.float128 = 1|line 1, column 17: expected a figure
+\177ELF\002\001|line 1, column 1: expected a figure
+END
+head -c 100000 /dev/zero | tr '\0' '#' >"$work/bad"
+TUTTI_PROFILE=$work/bad seen
+ok "a profile that is too long" all "status 0" "err 'can not be read: File too large; the built-in'"
+TUTTI_PROFILE=$work seen
+ok "a profile that is a folder" all "status 0" "err 'can not be read: Is a directory; the built-in'"
+TUTTI_PROFILE=$work/nothing seen
+ok "a profile that is not there" all "status 0" "err 'can not be read: No such file or directory; the built-in'"
+export TUTTI_PROFILE=none
+
+# ---- between hosts, which ranks of an MPI pretend to be ----
+. "${BASH_SOURCE%/*}/mpi.bash"
+for m in ompi mpich; do
+  if [ -x "$TUTTI-$m" ] && has_starter $m; then
+    rc=0
+    TUTTI_NODES=0,1,2,2 timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" tune -o "$profile" >"$work/out" 2>"$work/err" || rc=$?
+    ok "tune over $m: a network's figures, beside this machine's" all "status 0" \
+      "grep -qE '^beta += [0-9.e-]+ ' '$profile'" "grep -qE '^ports += [1-4] ' '$profile'" "grep -q ^shm.turn '$profile'" \
+      "has '^3 hosts: '"
+    TUTTI_NODES=0,1,2,3 TUTTI_TOPO="rack:2 node:2 core:1" timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" tune -o "$work/levels" >"$work/out" 2>"$work/err" || rc=$?
+    ok "tune over $m: of each level" all "status 0" "grep -q '^rack.beta ' '$work/levels'" "grep -q '^node.beta ' '$work/levels'"
+    TUTTI_NODES=0,1,1 timeout -k 5 60 "$(starter $m)" -n 3 "$TUTTI" explain --measured -b 64 -e 64 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
+    ok "explain --measured over $m" all "status 0" "has '^ +64 B  '" "has '^Chosen over best: '"
+    timeout -k 5 60 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err"
+    ok "tune over $m: one host has no network" all "[ ! -e '$work/x' ]" "err 'share memory'"
+  else
+    skip "tune over $m" "it is not there"
+  fi
+done
+
+# ---- explain --measured ----
+job explain --measured -P 3 -b 4 -e 4K -f 32 --repeats 2 -J "$work/m.json"
+ok "explain --measured: a line per size" all "status 0" quiet "has '^ +4 B  [a-z]'" "has '^ +128 B  '" "has '^ +4 KiB  '" \
+  "has '^Chosen over best: [0-9.]+ in the geometric mean'" "has 'Predicted within 1.3 of measured: [0-3] of 3'"
+if [ -x $python ]; then
+  ok "explain --measured: and all as JSON" $python - "$work/m.json" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["ranks"] == 3 and [r["bytes"] for r in d["rows"]] == [4, 128, 4096]
+for r in d["rows"]:
+    ran = [p for p in r["plans"] if p.get("measured_s")]
+    assert len(r["plans"]) > 10 and len(ran) > 3 and r["measured_s"] > 0 and r["noise"] >= 1
+    names = [p["plan"] for p in r["plans"]]
+    assert len(set(names)) == len(names) and r["best"].split(" in ")[0] in names and r["chosen"].split(",")[0] in names, r
+    assert [p["predicted_s"] for p in r["plans"]] == sorted(p["predicted_s"] for p in r["plans"])
+    best = min(p["measured_s"] for p in ran if p["rounds"] == 2)
+    assert abs(best - r["best_s"]) < 1e-5 * best
+    assert r["chosen"].split(",")[0] != r["best"] or r["chosen_over_best"] == 1
+END
+fi
+job explain --measured -P 2 -b 64 -e 64 --repeats 1 --algo two-shot
+ok "explain --measured --algo" all "status 0" "has '^ +64 B  two-shot '"
+if command -v gnuplot >/dev/null; then
+  job explain --measured -P 2 -b 4 -e 1K -f 16 --repeats 1 --plot "$work/m.svg"
+  ok "explain --measured --plot" all "status 0" quiet "grep -q 'what is chosen, measured' '$work/m.svg'" \
+    "grep -q 'all plans, predicted' '$work/m.svg'"
+fi
+for words in "" "-P 0" "-P 2 --plot x.txt" "-P 2 x" "-P 2 --repeats 60" "-P 2 -b 8 -e 4"; do
+  job explain --measured $words
+  ok "explain --measured $words: refused" all "status 2" one_line "err '^tutti explain: '"
+done
+exit $bad

@@ -1,0 +1,118 @@
+/* Figures of a machine: as text they read back, what is wrong is said with its place, and each
+ * holds where it should. SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+
+static void figures_read_back(void **state) {
+  tt_machine m, again;
+  tt_text t = {0};
+  (void)state;
+  tt_machine_shm(&m);
+  assert_int_equal(tt_machine_parse(&m,
+                                    "node.alpha=1.5us, node.beta = 10Gbit/s\n# x\n gamma=3e-11 "
+                                    "# y\nports=2,half=1,apart=1,rack.beta=1GiB/s,burst=128KiB\n"
+                                    "shm.crowd.copy=1e-10,gamma.bf16 = 4e-11\n"
+                                    " machine = 2 x A Processor (R)  # here",
+                                    "test"),
+                   TUTTI_OK);
+  assert_true(m.level[0].is.alpha == 1.5e-6 && m.level[0].is.beta == 8 / 10e9 && m.ports == 2);
+  assert_true(m.level[1].is.beta == 1 / 1073741824.0 && m.level[1].is.alpha < 0);
+  assert_true(m.crowd.copy == 1e-10 && m.crowd.again < 0 && m.shm.copy != 1e-10);
+  assert_true(m.gamma_of[TUTTI_BF16] == 4e-11 && m.gamma_of[TUTTI_FLOAT] == 0);
+  assert_string_equal(m.of, "2 x A Processor (R)");
+  int column;
+  assert_true(tt_machine_said("a=1\n# machine\n  machine = x", &column) == 3 && column == 3);
+  assert_true(tt_machine_said("a=1\nmachines = x", &column) == 0);
+  assert_true(m.net.burst == 131072 && m.level[0].is.burst < 0);
+  tt_machine_print(&t, &m);
+  tt_machine_net(&again);
+  again.levels = 0;
+  assert_int_equal(tt_machine_parse(&again, t.at, "test"), TUTTI_OK);
+  assert_memory_equal(&m, &again, sizeof m);
+  free(t.at);
+}
+
+/* What is said of shared cores holds there, and only there. */
+static void shared_cores_have_figures_of_their_own(void **state) {
+  (void)state;
+  for (int loop = 0; loop < 2; loop++)
+    for (int said = 0; said < 2; said++) {
+      tt_machine m;
+      tt_profile alone, shared;
+      tt_machine_shm(&m);
+      const char *text = "shm.turn=3us,shm.crowd.message=5e-6,shm.crowd.again=6e-6,shm.crowd.copy=7e-9,"
+                         "shm.crowd.loop.message=8e-6,shm.crowd.loop.again=9e-6,shm.crowd.loop.copy=1e-8";
+      if (said) assert_int_equal(tt_machine_parse(&m, text, "test"), TUTTI_OK);
+      tt_profile_shm(&m, 8, 1, loop, &alone);
+      tt_profile_shm(&m, 8, 4, loop, &shared);
+      assert_true(alone.message == (loop ? m.shm.loop_message : m.shm.message));
+      assert_true(alone.reach[0].delay == m.shm.wait && shared.reach[0].delay == 4 * m.crowd.wait);
+      assert_true(shared.piece == 0 && (loop ? 0 : m.shm.piece) == alone.piece);
+      if (!said) {
+        assert_true(shared.message == alone.message && shared.again == alone.again &&
+                    shared.copy == alone.copy);
+        continue;
+      }
+      assert_true(shared.message == (loop ? 8e-6 : 5e-6) && shared.again == (loop ? 9e-6 : 6e-6));
+      assert_true(shared.copy == (loop ? 1e-8 : 7e-9));
+    }
+}
+
+static void wrong_figures_say_where(void **state) {
+  static const struct {
+    const char *text, *says;
+  } cases[] = {
+      {"alpha", "line 1, column 6: expected ="},
+      {"alpha=", "column 7: expected a time"},
+      {"beta=10Gb", "column 6: expected seconds per byte"},
+      {"gamma=1e-9\n\nalpha = 5 m", "line 3, column 9: expected a time"},
+      {"alhpa=1us", "column 1: expected a figure"},
+      {"node.gamma=1", "column 1: expected a figure"},
+      {"ports=0", "from 1 to 16"},
+      {"half=2", "0 or 1"},
+      {"alpha=-1us", "a time"},
+      {"alpha=nan", "a time"},
+      {"alpha=inf", "a time"},
+      {"shm.x=1", "expected a figure"},
+      {"shm.crowd.piece=1", "expected a figure"},
+      {"gamma.quad=1e-11", "column 1: expected a figure"},
+      {"gamma.=1e-11", "expected a figure"},
+      {"gamma.bf16=x", "column 12: expected seconds per byte"},
+      {"machine = ", "column 11: expected the name of a machine"},
+      {"machine = a\x01", "expected the name of a machine"},
+      {"machine = 0123456789012345678901234567890123456789012345678901234567890123456789012345678901",
+       "expected the name of a machine"},
+      {".alpha=1", "expected a figure"},
+      {"=1", "expected a figure"},
+      {"a.alpha=1,b.alpha=1,c.alpha=1,d.alpha=1,e.alpha=1,f.alpha=1,g.alpha=1,h.alpha=1,i.alpha=1",
+       "column 81"},
+      {"averyverylongnameindeed.alpha=1us", "expected a figure"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_machine m, same;
+    tt_machine_net(&m);
+    same = m;
+    assert_int_equal(tt_machine_parse(&m, cases[i].text, "test"), TUTTI_ERR_ARG);
+    if (!strstr(tutti_error(), cases[i].says)) fail_msg("%s: %s", cases[i].text, tutti_error());
+    assert_memory_equal(&m, &same, sizeof m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(figures_read_back),
+      cmocka_unit_test(shared_cores_have_figures_of_their_own),
+      cmocka_unit_test(wrong_figures_say_where),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
