@@ -152,6 +152,7 @@ REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
 FUZZERS := $(FUZZSRC:%.c=$(BUILD)/%)
 FUZZMORE = $(BUILD)/fuzz/more.a $(BUILD)/libtutti.a
 $(BUILD)/fuzz/more.a: $(BUILD)/tests/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw)
+	@mkdir -p $(@D)
 	rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/fuzz/%.o: TTFLAGS += -Itests -Icli
 $(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE)
@@ -315,6 +316,9 @@ bench-hosts: bench-programs
 	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
 bench-dropin: bench-programs
 	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)
+# After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
+bench-choice: bench-programs
+	@$(PYTHON) bench/choice.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
 bars: bench-programs
 	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
 bench-engine: all $(BENCHBIN)
@@ -396,7 +400,7 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 .PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers models \
-        install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bars bench-engine \
+        install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bench-choice bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

@@ -1,63 +1,20 @@
-# choice.py - the bars of price and choice: is what runs about the best of all that could,
-# and does the choice cost next to nothing?
+# choice.py - the bars of price and choice: is what is chosen about the best of all that could run,
+# is what was predicted true, and does the choice cost next to nothing?
 # SPDX-License-Identifier: BSD-3-Clause
-import json
+import importlib.util
+import os
 
-from measure import CORES, KI, MI, Failed, Lab, bytes_name, geomean, median, run
-from verdict import at_most, limit
+from measure import Lab, run
+from verdict import at_least, at_most, limit
 
-TITLE = "what is chosen beside the best of all that could run (shared memory, float sum in place, cycle measure)"
-ROUNDS = 3
+HERE = os.path.dirname(os.path.abspath(__file__))
+spec = importlib.util.spec_from_file_location("bench_choice", os.path.join(HERE, "..", "choice.py"))
+bench_choice = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(bench_choice)
 
-
-def candidates(lab, ranks):
-    """Names of the plans that may run, the cheapest first."""
-    crowd = ranks / min(CORES, ranks)
-    out, _ = run([lab.path("tutti"), "plan", "price", "all", "-P", str(ranks), "--size", "64k",
-                  "--shm=%g" % crowd, "--json"])
-    return [p["plan"] for p in json.loads(out)["plans"] if p["possible"] and p["admissible"] and p["slices"] == 1]
-
-
-def timed(lab, ranks, plan, first, last):
-    env = {"TUTTI_ALGO": plan} if plan else {}
-    return lab.tutti(ranks, first, last, env=env)[0]
-
-
-def one_size_row(lab, ranks, plan, sizes):
-    """{bytes: us} of a plan (None: the choice) for some sizes, in as few runs as they need."""
-    found = timed(lab, ranks, plan, min(sizes), max(sizes))
-    return {b: t for b, t in found.items() if b in sizes}
-
-
-def beside_the_best(lab, ranks, last):
-    """{bytes: (chosen over best, the choice over itself, best plan)}"""
-    plans = candidates(lab, ranks)
-    rows = {}
-    for plan in plans:
-        try:
-            rows[plan] = timed(lab, ranks, plan, 4, last)
-        except Failed as e:
-            lab.say("P=%d %s: %s" % (ranks, plan, e))
-    sizes = sorted(next(iter(rows.values())))
-    best = {b: min((r for r in rows if rows[r].get(b, 0) > 0), key=lambda r: rows[r][b]) for b in sizes}
-    ratios, noise = {b: [] for b in sizes}, {b: [] for b in sizes}
-    for k in range(ROUNDS):
-        first = one_size_row(lab, ranks, None, sizes)
-        again = {}
-        for plan in sorted(set(best.values())):
-            again.update(one_size_row(lab, ranks, plan, [b for b in sizes if best[b] == plan]))
-        second = one_size_row(lab, ranks, None, sizes)
-        for b in sizes:
-            if min(first.get(b, 0), second.get(b, 0), again.get(b, 0)) > 0:
-                ratios[b].append((first[b] + second[b]) / 2 / again[b])
-                noise[b].append(max(first[b], second[b]) / min(first[b], second[b]))
-    found = {}
-    for b in sizes:
-        if ratios[b]:
-            found[b] = (median(ratios[b]), median(noise[b]), best[b])
-            lab.say("P=%d %9s: chosen over %-28s %5.2f (the choice against itself %.2f)" %
-                    (ranks, bytes_name(b), best[b], found[b][0], found[b][1]))
-    return found
+TITLE = "what is chosen beside the best of all that could run (float sum in place, cycle measure)"
+WANTED = {"tuned": (1.10, 1.35), "measured": (1.03, 1.15)}
+NAMES = {"tuned": "after tutti tune", "measured": "with TUTTI_MEASURE=1"}
 
 
 def model(lab):
@@ -72,17 +29,18 @@ def model(lab):
 
 
 def bars(build, quick):
-    lab = Lab(build, budget=0.004 if quick else 0.01, repeats=3 if quick else 5, tries=1)
-    yield from model(lab)
-    every, noise = [], []
-    for ranks in [2, 4] if quick else [2, 3, 4, 7, 8]:
-        found = beside_the_best(lab, ranks, 64 * KI if quick else 4 * MI)
-        every += [min(r, 1e9) for r, _, _ in found.values()]
-        noise += [n for _, n, _ in found.values()]
-        if found:
-            worst = max(found, key=lambda b: found[b][0])
-            yield limit("P=%d: chosen over best, the mean; the worst %.2f at %s (%s)" %
-                        (ranks, found[worst][0], bytes_name(worst), found[worst][2]),
-                        geomean([r for r, _, _ in found.values()]))
-    yield at_most("all P and sizes: chosen over best, the mean", 1.25, geomean(every) if every else None)
-    yield limit("the choice against itself, the mean", geomean(noise) if noise else None)
+    yield from model(Lab(build))
+    bench = bench_choice.Bench(build, os.path.join(build, "bench"), quick=quick,
+                               say=lambda line: print("# " + line.lstrip("# "), flush=True))
+    places = ["2", "4"] if quick else ["2", "3", "4", "7", "8", "5x1", "6x1", "7x1"]
+    found, left = bench_choice.carry_out(bench, places)
+    for where, why in left.items():
+        yield at_most("%s: chosen over best" % where, WANTED["tuned"][0], None, why)
+    for mode, (mean, worst) in WANTED.items():
+        s = bench_choice.sum_up(found[mode])
+        at = " (%s)" % s["worst_at"] if s else ""
+        yield at_most("%s: chosen over best, the mean" % NAMES[mode], mean, s and s["mean"])
+        yield at_most("%s: chosen over best, at worst, noise taken off%s" % (NAMES[mode], at), worst, s and s["worst"])
+        yield limit("%s: the noise, in the mean" % NAMES[mode], s and s["noise"])
+        if mode == "tuned":
+            yield at_least("%s: share of predictions within 1.3 of measured" % NAMES[mode], 0.75, s and s["near"])

@@ -1,0 +1,174 @@
+# choice.py - is what is chosen about the best of all that could run, and is what was predicted
+# true? `make bench-choice`.
+#
+#   choice.py [--build DIR] [--out DIR] [--ranks 2,3,4,7,8] [--hosts 5x1,6x1,7x1] [--launches N]
+#             [--modes tuned,measured]
+#
+# Tuned      after `tutti tune`: on this machine, and on hosts that are network namespaces
+#            (netns.sh, as root). Measured: the same with TUTTI_MEASURE=1.
+# Launches   ranks that share cores settle into one of several habits, which changes the plans'
+#            times by half and their order a little: so several launches, and of each size the
+#            median of their ratios.
+# Noise      what is chosen beside itself in the same launch, and as much as the launches' ratios differ
+#            in the mean.
+# Stores choice.json and choice.txt. SPDX-License-Identifier: BSD-3-Clause
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+import hosts
+import measure
+from measure import Failed, bytes_name, geomean, median
+
+NEAR = 1.3
+
+
+class Bench:
+    def __init__(self, build, out, launches=3, quick=False, say=print):
+        self.tutti = os.path.abspath(os.path.join(build, "tutti"))
+        self.build, self.out, self.launches, self.quick, self.say = build, os.path.abspath(out), launches, quick, say
+        os.makedirs(self.out, exist_ok=True)
+
+    def run(self, command, env, patience):
+        with subprocess.Popen(command, env=dict(os.environ, LC_ALL="C", **env), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, start_new_session=True) as p:
+            out, err = measure.finish(p, patience)
+        if p.returncode == 77:
+            raise hosts.Skipped((err.strip() or "netns.sh can not").splitlines()[-1])
+        if p.returncode:
+            raise Failed("%s: %s" % (" ".join(command[-6:]), (err.strip() or out.strip() or "failed").splitlines()[-1]))
+        return out
+
+    def starter(self, where):
+        """The words that start ranks at `where`: a number, or hosts such as 7x1."""
+        if "x" not in where:
+            bind = ["--bind"] if int(where) <= measure.CORES else []
+            return [self.tutti, "run", "-n", where] + bind
+        n, per = where.split("x")
+        return ["setpriv", "--pdeathsig", "KILL", "bash", os.path.join(hosts.HERE, "netns.sh"), "openmpi", n, per, "200mbit"]
+
+    def tune(self, where):
+        path = os.path.join(self.out, "choice-%s.profile" % (where if "x" in where else "here"))
+        if os.path.exists(path):
+            os.unlink(path)
+        seconds = ["--seconds", "2"] if self.quick else []
+        said = self.run((self.starter(where) if "x" in where else []) + [self.tutti, "tune", "-o", path] + seconds, {"TUTTI_PROFILE": "none"}, 200)
+        for line in said.splitlines():
+            self.say("# " + line)
+        return path
+
+    def once(self, where, env):
+        path = os.path.join(self.out, "choice-once.json")
+        command = self.starter(where) + [self.tutti, "explain", "--measured", "-J", path]
+        if "x" in where:
+            command += ["-f", "16", "-e", "4M", "--repeats", "3"] if not self.quick else ["-e", "64", "-f", "16", "--repeats", "2"]
+        else:
+            command += ["-f", "16", "-e", "64K", "--repeats", "3"] if self.quick else []
+        self.run(command, env, 900)
+        with open(path) as f:
+            return json.load(f)["rows"]
+
+    def where(self, where, env):
+        """{bytes: what the launches came to}"""
+        launches = [self.once(where, env) for _ in range(1 if "x" in where or self.quick else self.launches)]
+        found = {}
+        for rows in zip(*launches):
+            ratios = [r["chosen_over_best"] for r in rows]
+            middle = median(ratios)
+            apart = geomean([max(r / middle, middle / r) for r in ratios])
+            priced = [r["predicted_s"] / r["measured_s"] for r in rows if r["predicted_s"] > 0]
+            found[rows[0]["bytes"]] = {
+                "ratio": middle, "noise": max(median([r["noise"] for r in rows]), apart),
+                "predicted_over_measured": median(priced) if priced else None,
+                "chosen": rows[0]["chosen"], "best": rows[-1]["best"], "us": 1e6 * median([r["measured_s"] for r in rows]),
+                "launches": ratios}
+        return found
+
+
+def row(where, size, r):
+    off = "%8.2f" % r["predicted_over_measured"] if r["predicted_over_measured"] else "%8s" % "-"
+    return "%6s %7s  %-34s %10.1f %s %8.2f %6.2f  %s" % (
+        where, bytes_name(size), r["chosen"][:34], r["us"], off, r["ratio"], r["noise"], r["best"])
+
+
+HEAD = "%6s %7s  %-34s %10s %8s %8s %6s  %s" % ("ranks", "bytes", "chosen", "us", "price", "/ best", "noise", "best")
+
+
+def sum_up(found):
+    """mean, worst (the noise taken off), where, share of predictions that are near; of {where: {bytes: row}}"""
+    every = [(where, size, r) for where, rows in found.items() for size, r in rows.items()]
+    if not every:
+        return None
+    worst = max(every, key=lambda e: e[2]["ratio"] / e[2]["noise"])
+    near = [1 / NEAR <= r["predicted_over_measured"] <= NEAR for _, _, r in every if r["predicted_over_measured"]]
+    return {"mean": geomean([r["ratio"] for _, _, r in every]),
+            "noise": geomean([r["noise"] for _, _, r in every]),
+            "worst": worst[2]["ratio"] / worst[2]["noise"],
+            "worst_at": "%s, %s" % (worst[0], bytes_name(worst[1])),
+            "near": sum(near) / len(near) if near else 0, "points": len(every)}
+
+
+MODES = {"tuned": {}, "measured": {"TUTTI_MEASURE": "1"}}
+
+
+def carry_out(bench, places, modes=tuple(MODES)):
+    """{mode: {where: rows}} and {where: why it was left out}"""
+    found, left, profiles = {m: {} for m in modes}, {}, {}
+    for mode in modes:
+        bench.say("\n%s\n%s" % ("after tutti tune" if mode == "tuned" else "with TUTTI_MEASURE=1", HEAD))
+        for where in places:
+            kind = where if "x" in where else "here"
+            if where in left:
+                continue
+            try:
+                if kind not in profiles:
+                    profiles[kind] = bench.tune(where)
+                env = dict(MODES[mode], TUTTI_PROFILE=profiles[kind])
+                found[mode][where] = bench.where(where, env)
+            except (Failed, hosts.Skipped) as e:
+                left[where] = str(e)
+                bench.say("%6s  left out: %s" % (where, e))
+                continue
+            for size, r in found[mode][where].items():
+                bench.say(row(where, size, r))
+        s = sum_up(found[mode])
+        if s:
+            bench.say("chosen over best: %.3f in the mean (noise %.3f), at worst %.2f, noise taken off (%s); predicted "
+                      "within %.1f of measured: %.0f %% of %d" %
+                      (s["mean"], s["noise"], s["worst"], s["worst_at"], NEAR, 100 * s["near"], s["points"]))
+    return found, left
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default="build")
+    p.add_argument("--out", default=None)
+    p.add_argument("--ranks", default="2,3,4,7,8")
+    p.add_argument("--hosts", default="5x1,6x1,7x1")
+    p.add_argument("--launches", type=int, default=3)
+    p.add_argument("--modes", default=",".join(MODES))
+    p.add_argument("--quick", action="store_true")
+    args = p.parse_args()
+    text = []
+
+    def say(line):
+        print(line, flush=True)
+        text.append(line)
+
+    bench = Bench(args.build, args.out or os.path.join(args.build, "bench"), args.launches, args.quick, say)
+    m = measure.machine()
+    say("allreduce of floats, sum, in place; %s, %d cores, %s" % (m["processor"], m["cores"], m["date"]))
+    places = [w for w in (args.ranks + "," + args.hosts).split(",") if w]
+    found, left = carry_out(bench, places, args.modes.split(","))
+    with open(os.path.join(bench.out, "choice.json"), "w") as f:
+        json.dump({"machine": m, "found": found, "left_out": left}, f, indent=1)
+    with open(os.path.join(bench.out, "choice.txt"), "w") as f:
+        f.write("\n".join(text) + "\n")
+    print("\nstored in %s: choice.json, choice.txt, choice-*.profile" % bench.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
