@@ -4,7 +4,8 @@
  *           as that brings prices and measured times together, in smaller and smaller steps.
  * Distance  of a price and a time: the absolute logarithm of their ratio, at most MOST_OFF, for
  *           what the price does not know must not bend the rest. Plans that are slow at their size
- *           count little: nobody runs them. A little is asked for being far from where it began.
+ *           count less: nobody runs them. As much as all that counts how much slower than the best
+ *           those are that would be chosen. A little is asked for being far from where it began.
  * Cost      a few hundred times all prices of a few communicators: about a second.
  * Source    coordinate descent; least absolute deviations.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -28,6 +29,7 @@ static const unknown uncrowded[] = {
     {"shm.loop.message", 8e-8, "s: to send one from a loop of its own"},
     {"shm.loop.again", 2e-8, "s: each further one"},
     {"shm.loop.copy", 1.45e-11, "s/B: a byte in, or out"},
+    {"shm.loop.further", 1e-11, "s/B: of each further input added in one pass"},
 };
 static const unknown crowded[] = {
     {"shm.turn", 7e-7, "s: as shm.wake where ranks share a core, for each of them"},
@@ -37,8 +39,9 @@ static const unknown crowded[] = {
     {"shm.crowd.loop.message", 2e-7, "s: as shm.loop.message there"},
     {"shm.crowd.loop.again", 2e-8, "s: as shm.loop.again there"},
     {"shm.crowd.loop.copy", 6e-11, "s/B: as shm.loop.copy there"},
+    {"shm.crowd.loop.further", 2e-11, "s/B: as shm.loop.further there"},
 };
-enum { UNKNOWNS = 7, ROUNDS = 60, TEXT = 4096 };
+enum { UNKNOWNS = 8, ROUNDS = 60, TEXT = 4096 };
 #define MOST_OFF 1.2   /* of a logarithm: 3.3 times */
 #define PULL 0.004     /* for each factor of e that a figure is away from its start */
 #define FIRST_STEP 1.6 /* a factor */
@@ -100,6 +103,28 @@ static void price_all(fit *f) {
   tutti_prices_free(prices);
 }
 
+/* The mean logarithm of what is chosen over the best, of those of one launch at one size, which
+ * stand one after the other. */
+static double regret(const fit *f) {
+  double sum = 0;
+  int n = 0;
+  for (int i = 0, next; i < f->n; i = next, n++) {
+    const tune_point *first = &f->all->at[f->mine[i]];
+    const double *chosen = NULL;
+    double best = first->seconds, cheapest = 0;
+    for (next = i; next < f->n; next++) {
+      const tune_point *p = &f->all->at[f->mine[next]];
+      if (!alike(p, first) || p->bytes != first->bytes) break;
+      if (p->seconds < best) best = p->seconds;
+      if (f->price[next] <= 0 || (chosen && f->price[next] >= cheapest)) continue;
+      chosen = &p->seconds;
+      cheapest = f->price[next];
+    }
+    if (chosen) sum += log(*chosen / best);
+  }
+  return n ? sum / n : 0;
+}
+
 static double distance(fit *f) {
   double sum = 0, weights = 0, pull = 0;
   price_all(f);
@@ -110,7 +135,7 @@ static double distance(fit *f) {
     weights += f->weight[i];
   }
   for (int i = 0; i < UNKNOWNS; i++) pull += fabs(log(f->value[i] / f->what[i].start));
-  return weights > 0 ? sum / weights + PULL * pull : 0;
+  return weights > 0 ? sum / weights + regret(f) + PULL * pull : 0;
 }
 
 /* ---- descent ---- */
@@ -158,7 +183,7 @@ static bool take_points(fit *f, const tune_points *points, bool crowd) {
       if (alike(p, &points->at[k]) && points->at[k].bytes == p->bytes &&
           points->at[k].seconds < best)
         best = points->at[k].seconds;
-    f->weight[f->n] = best / p->seconds * (best / p->seconds);
+    f->weight[f->n] = best / p->seconds;
     f->offer[f->n] = -2; /* not looked for yet */
     f->mine[f->n++] = i;
   }
@@ -177,7 +202,7 @@ static void note_residuals(fit *f, bool crowd, tune_result *r) {
   for (int i = 0; off && i < f->n; i++) {
     const tune_point *p = &f->all->at[f->mine[i]];
     spread += p->spread;
-    wide += p->spread > 0.2;
+    wide += p->spread > 0.5;
     if (f->price[i] <= 0) continue;
     off[n++] = exp(fabs(log(f->price[i] / p->seconds)));
     near += off[n - 1] <= 1.3;

@@ -18,7 +18,8 @@
 static const char *const families[] = {"one-shot",  "two-shot",   "naive",         "doubling",
                                        "bruck",     "fold(ring)", "fold(halving)", "tree(binomial)",
                                        "multiplying"};
-static const size_t sizes[] = {4, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 2 << 20};
+static const size_t sizes[] = {4,        1 << 10,   4 << 10, 16 << 10,
+                               64 << 10, 512 << 10, 2 << 20};
 enum { SIZES = sizeof sizes / sizeof *sizes, PLANS = 12, ROUNDS = 3, ALL = 128 };
 #define SMALL_SPREAD 0.1
 

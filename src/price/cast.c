@@ -37,6 +37,7 @@ static tt_job job_of(const tt_sched *s, const tt_step *step, const tt_profile *p
   }
   job.processor = others * (step->peers.count > 1 ? p->again : p->message);
   job.copying = others * share * p->copy;
+  if (step->kind == TT_RECV_REDUCE) job.copying = share * (others * p->copy - (others - 1) * p->spared);
   if (step->kind == TT_RECV_REDUCE) job.reducing = others * share * p->gamma;
   return job;
 }

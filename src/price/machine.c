@@ -50,6 +50,7 @@ static const figure of_all[] = {
     {"shm.loop.message", SECONDS, AT(shm.loop_message), "to send one from a loop of its own"},
     {"shm.loop.again", SECONDS, AT(shm.loop_again), "each further one"},
     {"shm.loop.copy", PER_BYTE, AT(shm.loop_copy), "a byte in, or out"},
+    {"shm.loop.further", PER_BYTE, AT(shm.loop_further), "of each further input added in one pass"},
     {"shm.turn", SECONDS, AT(crowd.wait), "as shm.wake where ranks share a core, for each of them"},
     {"shm.crowd.message", SECONDS, AT(crowd.message), "as shm.message where ranks share a core"},
     {"shm.crowd.again", SECONDS, AT(crowd.again), "as shm.again there"},
@@ -57,6 +58,7 @@ static const figure of_all[] = {
     {"shm.crowd.loop.message", SECONDS, AT(crowd.loop_message), "as shm.loop.message there"},
     {"shm.crowd.loop.again", SECONDS, AT(crowd.loop_again), "as shm.loop.again there"},
     {"shm.crowd.loop.copy", PER_BYTE, AT(crowd.loop_copy), "as shm.loop.copy there"},
+    {"shm.crowd.loop.further", PER_BYTE, AT(crowd.loop_further), "as shm.loop.further there"},
 };
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
@@ -79,8 +81,9 @@ void tt_machine_net(tt_machine *machine) {
               .piece = 65536,
               .loop_message = 0.08e-6,
               .loop_again = 0.02e-6,
-              .loop_copy = 0.0145e-9},
-      .crowd = {0.7e-6, -1, -1, -1, -1, -1, -1, -1},
+              .loop_copy = 0.0145e-9,
+              .loop_further = -1},
+      .crowd = {0.7e-6, -1, -1, -1, -1, -1, -1, -1, -1},
   };
 }
 
@@ -355,6 +358,7 @@ static tt_shm_figures shm_of(const tt_machine *m, double crowd) {
   if (c->loop_message >= 0) f.loop_message = c->loop_message;
   if (c->loop_again >= 0) f.loop_again = c->loop_again;
   if (c->loop_copy >= 0) f.loop_copy = c->loop_copy;
+  if (c->loop_copy >= 0 || c->loop_further >= 0) f.loop_further = c->loop_further;
   return f;
 }
 
@@ -387,6 +391,7 @@ void tt_profile_shm(const tt_machine *m, int ranks, double crowd, bool loop, tt_
   p->message = loop ? f.loop_message : f.message;
   p->again = loop ? f.loop_again : f.again;
   p->copy = loop ? f.loop_copy : f.copy;
+  p->spared = loop && f.loop_further >= 0 ? p->copy - f.loop_further : 0;
   p->published = loop;
   p->piece = loop ? 0 : f.piece;
   p->cores = crowd > 1 ? ranks / crowd : ranks;

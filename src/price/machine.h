@@ -27,6 +27,7 @@ typedef struct tt_shm_figures {
   double message, again, copy;
   double piece; /* B after which a reader on a core of its own begins to copy */
   double loop_message, loop_again, loop_copy;
+  double loop_further; /* s/B of each further input that is added in one pass; < 0: as loop_copy */
 } tt_shm_figures;
 
 enum { TT_NAMED_LEVELS = 8, TT_STAMP = 80 };

@@ -47,6 +47,7 @@ typedef struct tt_profile {
   double again;                   /* s for each further peer of the same step */
   double copy;                    /* s/B that the processor moves at either end */
   double piece;                   /* B after which a reader begins to copy; 0: after all */
+  double spared;                  /* s/B of it for each further input that a step adds in one pass */
   bool published;                 /* what goes to several readers is copied once */
   bool lent;                      /* the readers find it where it is */
   double cores;                   /* that all ranks share; 0: each has its own */
