@@ -26,7 +26,7 @@ static const char usage[] =
     "  -l, --label        put \"[rank] \" before every line of output\n"
     "  -t, --timeout S    end everything after S seconds, with status 124\n"
     "  -e, --env K=V      set K for the ranks; may be repeated\n"
-    "  -k, --keep-going   when a rank fails let the others run on\n"
+    "  -k, --keep-going   when a rank fails let the others run on (tutti_comm_shrink)\n"
     "  -v, --verbose      say what is started, and where\n"
     "\n"
     "Signals sent to `tutti run` go to the ranks; a third SIGINT or SIGTERM within\n"

@@ -166,6 +166,7 @@ static void reap(guard *g) {
     if (r < 0) continue;
     g->ranks[r].alive = false;
     g->alive--;
+    tutti_job_ended(g->job, r, status); /* the others can say how */
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) read_report(g);
     if (g->ranks[r].refused || status_of(status) == 0) continue;
     if (culprit >= 0 && (WIFSIGNALED(why) || !WIFSIGNALED(status))) continue;

@@ -493,7 +493,7 @@ TUTTI_API const char *tutti_info(int i);
 }
 #endif
 
+#include "tutti_fault.h"   /* going on after a failure */
 #include "tutti_message.h" /* from one rank to another */
 #include "tutti_plan.h"    /* plans, for people */
-
 #endif

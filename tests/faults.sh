@@ -18,14 +18,17 @@ ok "a rank that crashes" all 'status 139' 'within 20000' 'says SIGSEGV'
 
 # Without the launcher's help the library must see it.
 job run $keep -n 3 "$prog" kill
-ok "those who wait name the dead" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died"'
+ok "those who wait name the dead" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died, killed by SIGKILL; rank [01] waited for it in allreduce, operation [0-9]+, step [0-9]"'
 job run $keep -n 3 "$prog" kill 0 test
 ok "those who only test do, too" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died"'
 job run $keep -n 3 "$prog" quiet
-ok "a rank that leaves without a word is lost" all 'within 20000' 'says "a rank died: rank 2"'
+ok "a rank that leaves without a word is lost" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died, it exited with status 0;"'
 job run $keep -n 3 "$prog" kill 0 recv
 ok "so do those who wait for a message of its" all 'within 20000' \
-  'says "a rank died: rank 2 .pid [0-9]+. died; rank [01] waited for it to send message 0"'
+  'says "a rank died: rank 2 .pid [0-9]+. died, killed by SIGKILL; rank [01] waited for it to send message 0"'
+job run $keep -n 3 sh -c '[ $TUTTI_RANK = 2 ] && kill -9 $$; exec "$@"' sh "$prog" exit
+ok "a rank that dies before all have met" all 'within 20000' \
+  'says "no communicator: rank 2 of 3 died before tutti_comm_from_env, killed by SIGKILL"'
 export TUTTI_TIMEOUT=1
 job run $keep -n 3 "$prog" late
 ok "a rank that is late is named after TUTTI_TIMEOUT" says "timed out: .*for rank 2 .*TUTTI_TIMEOUT=1"
@@ -36,5 +39,5 @@ job run $keep -n 4 "$prog" abort
 ok "an abort with a reason reaches all" all 'within 20000' \
   '[ "$(grep -c "aborted: rank 3 aborted: no more" "$work/err")" = 4 ]'
 ok "nobody is left" gone
-echo 1..13
+echo 1..14
 exit $bad

@@ -29,7 +29,10 @@ int main(int argc, char **argv) {
   tutti_request *r = NULL;
   alarm(50);
   if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
-  if (start_comm(&comm) || start_comm(&meeting)) return 1;
+  if (start_comm(&comm) || start_comm(&meeting)) {
+    fprintf(stderr, "no communicator: %s\n", tutti_error());
+    return 1;
+  }
   if (tutti_barrier(meeting)) return 1;
   if (argc > 2) usleep(1000 * (useconds_t)atoi(argv[2]));
   fault(comm, argv[1]);

@@ -38,6 +38,8 @@ scene_fn scene_late_helpers, scene_shared_helpers, scene_wrong_helpers;
 scene_fn scene_lists, scene_list_types, scene_list_mismatch;
 /* scenes_message.c */
 scene_fn scene_ring, scene_crowd, scene_letters, scene_oneself, scene_wrong_messages;
+/* scenes_shrink.c */
+scene_fn scene_shrink, scene_shrink_late;
 /* scenes_wisdom.c */
 scene_fn scene_measure, scene_measure_ops, scene_wisdom;
 /* scenes_wrong.c */

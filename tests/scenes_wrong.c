@@ -37,6 +37,8 @@ const scene scenes[] = {
     {"what is measured before it runs", scene_measure},
     {"ops of the user's are not called with made up numbers", scene_measure_ops},
     {"wisdom that some ranks have", scene_wisdom},
+    {"shrinking though all live, in order and after an abort", scene_shrink},
+    {"who does not come to shrink", scene_shrink_late},
     {NULL, NULL},
 };
 

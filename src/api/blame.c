@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "comm.h"
 
@@ -86,8 +87,76 @@ bool tt_comm_differs(tutti_comm *comm) {
   return comm->seq && differs(comm, comm->seq - 1, &mine, &theirs, &peer);
 }
 
+/* ", killed by SIGKILL", or "". */
+static void fate_of(const tutti_comm *comm, int peer, char *words, size_t size) {
+  const tt_where *w = &comm->where[peer];
+  words[0] = 0;
+  if (w->index >= 0 && comm->heap && w->site.node == comm->where[comm->rank].site.node)
+    tt_fate_words(tt_heap_head(tt_heap_segment(comm->heap), w->index), words, size);
+}
+
+static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
+  char how[64];
+  fate_of(comm, peer, how, sizeof how);
+  snprintf(comm->why, sizeof comm->why,
+           "rank %d (pid %ld) died%s; rank %d waited for it in %s, operation %u, step %u", peer,
+           comm->wire->ops->pid(comm->wire, peer), how, comm->rank, tutti_coll_name(o->call.coll),
+           o->stamp.seq, step);
+  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
+static void say_message_lost(tutti_comm *comm, const tt_parcel *m) {
+  char how[64];
+  fate_of(comm, m->peer, how, sizeof how);
+  snprintf(comm->why, sizeof comm->why,
+           "rank %d (pid %ld) died%s; rank %d waited for it to %s message %u", m->peer,
+           comm->wire->ops->pid(comm->wire, m->peer), how, comm->rank,
+           m->sends ? "receive" : "send", m->number);
+  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
+/* Of the peers an operation waits for: one that is gone, else the first. */
+typedef struct awaited {
+  tutti_comm *comm;
+  uint32_t seq, step;
+  int peer; /* -1: none */
+  bool dead, beyond;
+  bool asks; /* what they called */
+} awaited;
+
+static bool worst(void *ctx, int peer, uint32_t step) {
+  awaited *a = ctx;
+  tt_record theirs; /* who is far beyond will send nothing more for this one */
+  if (a->asks) a->comm->wire->ops->ask(a->comm->wire, peer, a->seq);
+  bool beyond = a->comm->wire->ops->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
+  bool dead = !a->comm->wire->ops->alive(a->comm->wire, peer);
+  if (a->peer >= 0 && !beyond && !dead) return false;
+  a->peer = peer;
+  a->step = step;
+  a->beyond = beyond;
+  a->dead = dead;
+  return beyond || dead;
+}
+
+/* A peer's memory was gone just when it was read: its process ends, or has ended. */
+enum { LOOKS = 200 };
+
+static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
+  for (int look = 0; look < LOOKS; look++) {
+    awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
+    tt_operation_awaits(o, worst, &a);
+    if (a.peer >= 0 && a.dead) {
+      say_lost(comm, a.peer, o, a.step);
+      return true;
+    }
+    usleep(1000);
+  }
+  return false;
+}
+
 void tt_blame_operation(tutti_comm *comm, const tt_operation *o) {
   const tt_wire_ops *ops = comm->wire->ops;
+  if (o->status == TUTTI_ERR_PEER_LOST && says_who_died(comm, o)) return;
   if (o->status == TUTTI_ERR_MISMATCH && ops->inquire) ops->inquire(comm->wire, o->stamp.seq);
   if (o->status == TUTTI_ERR_MISMATCH)
     find_mismatch(comm, o, true);
@@ -97,16 +166,15 @@ void tt_blame_operation(tutti_comm *comm, const tt_operation *o) {
 }
 
 void tt_blame_message(tutti_comm *comm, tutti_status status) {
+  const tt_parcel *m;
+  for (int look = 0; status == TUTTI_ERR_PEER_LOST && look < LOOKS; look++, usleep(1000))
+    for (int i = 0; (m = tt_mail_first(comm->mail, i)); i++)
+      if (!comm->wire->ops->alive(comm->wire, m->peer)) {
+        say_message_lost(comm, m);
+        return;
+      }
   snprintf(comm->why, sizeof comm->why, "%s", tutti_error());
   tt_comm_break(comm, status, true);
-}
-
-static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
-  snprintf(comm->why, sizeof comm->why,
-           "rank %d (pid %ld) died; rank %d waited for it in %s, operation %u, step %u", peer,
-           comm->wire->ops->pid(comm->wire, peer), comm->rank, tutti_coll_name(o->call.coll),
-           o->stamp.seq, step);
-  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
 /* The time limit, s, if it has been reached; or 0. */
@@ -169,43 +237,18 @@ static void look_after_messages(tutti_comm *comm, tt_patience *p, uint64_t now) 
   for (int i = 0; (m = tt_mail_first(comm->mail, i)) && !comm->broken; i++) {
     if (comm->wire->ops->alive(comm->wire, m->peer)) continue;
     if (tt_messages_progress(comm)) return;
-    snprintf(comm->why, sizeof comm->why,
-             "rank %d (pid %ld) died; rank %d waited for it to %s message %u", m->peer,
-             comm->wire->ops->pid(comm->wire, m->peer), comm->rank, m->sends ? "receive" : "send",
-             m->number);
-    tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+    say_message_lost(comm, m);
   }
   if (comm->broken || !late || (p->by && !p->by->is_message)) return;
   say_message_late(comm, p, now - p->since, late);
-}
-
-/* Of the peers an operation waits for: one that is gone, else the first. */
-typedef struct awaited {
-  tutti_comm *comm;
-  uint32_t seq, step;
-  int peer; /* -1: none */
-  bool dead, beyond;
-  bool asks; /* what they called */
-} awaited;
-
-static bool worst(void *ctx, int peer, uint32_t step) {
-  awaited *a = ctx;
-  tt_record theirs; /* who is far beyond will send nothing more for this one */
-  if (a->asks) a->comm->wire->ops->ask(a->comm->wire, peer, a->seq);
-  bool beyond = a->comm->wire->ops->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
-  bool dead = !a->comm->wire->ops->alive(a->comm->wire, peer);
-  if (a->peer >= 0 && !beyond && !dead) return false;
-  a->peer = peer;
-  a->step = step;
-  a->beyond = beyond;
-  a->dead = dead;
-  return beyond || dead;
 }
 
 /* Now and then, while nothing moves: do the peers we wait for still live, and did
  * they call the same? What one sent before it died, or went far ahead, is seen by a
  * look after that was seen. */
 void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
+  char reason[TT_WHY]; /* who told this rank may have died over it */
+  comm->wire->ops->aborted(comm->wire, reason, sizeof reason);
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
     tt_place *place = &comm->places[seq % TT_WINDOW];
     awaited a = {.comm = comm, .seq = seq, .peer = -1};

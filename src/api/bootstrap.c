@@ -16,7 +16,7 @@
 #include "topo.h"
 #include "wise.h"
 
-enum { LAYOUT = 1 };
+enum { LAYOUT = 2 };
 
 /* ---- meeting ---- */
 
@@ -50,12 +50,18 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
   for (int r = 0; r < segment->ranks; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     unsigned ready;
+    char words[64];
     for (int look = 0; !(ready = atomic_load_explicit(&head->ready, memory_order_acquire));
          look++) {
       if (look < 100)
         sched_yield();
       else
         usleep(200);
+      if (look % 64 == 0 && atomic_load(&head->ended)) {
+        tt_fate_words(head, words, sizeof words);
+        return tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s", r,
+                       segment->ranks, words);
+      }
       if (look % 64 == 0 && tt_seconds() - since > limit)
         return tt_fail(TUTTI_ERR_TIMEOUT,
                        "rank %d of %d did not call tutti_comm_from_env within %.0f s "

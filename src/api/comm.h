@@ -124,6 +124,7 @@ struct tutti_comm {
   bool explains;        /* says once per kind of call what runs, and why */
   uint32_t seq, oldest; /* next number; the oldest that may still run */
   uint32_t chain;       /* hash of all calls so far */
+  uint32_t shrinks;     /* that were called (shrink.c) */
   tt_patience patience; /* of those who test */
   tt_place places[TT_WINDOW];
   tutti_request *queue, *queue_end;

@@ -8,6 +8,7 @@
 
 struct tutti_job {
   int ranks, fd;
+  tt_segment *segment; /* NULL until a rank has ended */
   char text[64];
 };
 
@@ -43,8 +44,17 @@ int tutti_job_fd(const tutti_job *job) {
   return job ? job->fd : -1;
 }
 
+tutti_status tutti_job_ended(tutti_job *job, int rank, int status) {
+  if (!job || rank < 0 || rank >= job->ranks)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_job_ended: %s", job ? "no such rank" : "job is NULL");
+  tutti_status made = job->segment ? TUTTI_OK : tt_segment_map(job->fd, job->ranks, &job->segment);
+  if (!made) tt_fate_tell(tt_heap_head(job->segment, rank), status);
+  return made;
+}
+
 void tutti_job_free(tutti_job *job) {
   if (!job) return;
+  tt_segment_release(job->segment);
   close(job->fd);
   free(job);
 }

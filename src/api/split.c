@@ -117,7 +117,7 @@ static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out)
     if (!status) status = tt_comm_settle(comm, &old->setting.machine);
     if (!status) status = tt_comm_seat(comm, NULL);
     if (!status) status = tt_wise_share(comm, (uint32_t)all[members[0].old].wise);
-    if (!status) tt_trace_child(comm, old, color);
+    if (!status) tt_trace_child(comm, old, old->seq, color);
   } else if (comm && brings.room != NO_ROOM && brings.room) {
     tt_shm_room_free(comm->heap, brings.room);
   }

@@ -124,12 +124,12 @@ void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t off
   list(t);
 }
 
-void tt_trace_child(tutti_comm *comm, const tutti_comm *old, int color) {
+void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int color) {
   const tt_trace *from = old->trace;
   tt_trace *t = comm->trace = from ? new_trace(comm) : NULL;
   if (!t) return;
   t->job = from->job;
-  t->comm = tt_mix(tt_mix(from->comm + old->seq) ^ (uint64_t)color);
+  t->comm = tt_mix(tt_mix(from->comm + at) ^ (uint64_t)color);
   t->seat = from->seat;
   t->whole = from->whole && comm->ranks == old->ranks && comm->rank == old->rank;
   t->offset = from->offset;

@@ -10,8 +10,8 @@
 /* Of a communicator that comes out of no other. `job` and `path` are the same on all ranks;
  * path NULL: what TUTTI_TRACE says. */
 void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t offset, int64_t error);
-/* Of one that was split from `old`, by this color. */
-void tt_trace_child(tutti_comm *comm, const tutti_comm *old, int color);
+/* Of one that comes out of `old`, by these two numbers, which its ranks have in common. */
+void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int color);
 /* An operation begins; where its steps are to be written down. */
 tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 /* ... and is over, not inside the call that began it. */

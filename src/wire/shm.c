@@ -310,12 +310,14 @@ static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
 }
 
 static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
-  return tt_room_aborted(tt_shm_of(w)->rooms[w->rank], reason, size);
+  tt_room *room = tt_shm_of(w)->rooms[w->rank];
+  if (reason) tt_room_retell(room);
+  return tt_room_aborted(room, reason, size);
 }
 
 static bool shm_alive(tt_wire *w, int peer) {
   tt_shm *s = tt_shm_of(w);
-  return s->segment->threads || tt_process_alive(tt_heap_head(s->segment, s->members[peer])->pid);
+  return s->segment->threads || tt_fate_alive(tt_shm_head(s, peer));
 }
 
 static long shm_pid(tt_wire *w, int peer) {

@@ -47,6 +47,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint dozing;          /* in the first heap: sleepers of the whole job */
   alignas(TT_PAIR) atomic_uint sleepers;        /* how many threads of this rank doze */
   alignas(TT_PAIR) atomic_uint bell;            /* rung by peers */
+  alignas(TT_PAIR) atomic_uint ended;           /* by the launcher (fate.c): how; 0: not yet */
 } tt_head;
 
 typedef struct tt_segment {
@@ -102,14 +103,54 @@ void tt_remote_probe(const tt_segment *segment, int index);
 /* A word of this process's own memory that they try; not zero. */
 const uint64_t *tt_heap_cookie(tt_heap *heap);
 
+/* ---- what became of a rank's process (fate.c) ---- */
+
+/* The launcher says that it has ended, with this status of waitpid. */
+void tt_fate_tell(tt_head *head, int status);
+/* False if it is known to be gone. */
+bool tt_fate_alive(const tt_head *head);
+bool tt_process_alive(int pid);
+/* Of one that is gone, as a part of a sentence: ", killed by SIGKILL", or "" if nobody knows;
+ * gives the launcher a moment to say. */
+void tt_fate_words(const tt_head *head, char *words, size_t size);
+
 /* ---- the wire (shm.c) ---- */
 
 /* This rank's room for a communicator of `ranks`; the first rank's holds what is
  * common to all. 0 if out of memory. */
 uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first);
 void tt_shm_room_free(tt_heap *heap, uint64_t room);
+/* So many fewer ranks than it was made for come into it. */
+void tt_shm_room_fewer(tt_heap *heap, uint64_t room, int by);
 /* members[r], rooms[r]: heap index and room offset of rank r. Copies both. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire);
+
+/* ---- who survives (shm_council.c): of such a wire, though its communicator failed ---- */
+
+typedef struct tt_decision {
+  uint32_t round;
+  int by;      /* rank, the first that lives; or who gave up, for good */
+  int awaited; /* >= 0: by gave up, and waited for this one */
+} tt_decision;
+
+/* This rank is there, with a room (of any rank but the first) and a word for the others. */
+void tt_council_come(tt_wire *w, uint32_t round, uint64_t room, uint64_t wise);
+/* One that lives and is not there; -1: none. */
+int tt_council_awaited(tt_wire *w, uint32_t round);
+/* The first rank that lives: once nobody is awaited, it lists who lives, which returns how many
+ * these are, and decides it, with the room of a first rank. */
+int tt_council_first(tt_wire *w);
+int tt_council_list(tt_wire *w, uint32_t round);
+void tt_council_decide(tt_wire *w, uint32_t round, uint64_t room);
+void tt_council_give_up(tt_wire *w, uint32_t round, int awaited);
+/* Is there a decision? If nobody gave up: is this rank in it, its room, its word. */
+bool tt_council_decided(tt_wire *w, uint32_t round, tt_decision *d);
+bool tt_council_member(tt_wire *w, const tt_decision *d, int rank);
+uint64_t tt_council_room(tt_wire *w, const tt_decision *d, int rank);
+uint64_t tt_council_wise(tt_wire *w, const tt_decision *d, int rank);
+/* To those in these rooms: what was to be made is over before it began. */
+void tt_council_refuse(tt_wire *w, const uint64_t *rooms, int n, tutti_status status,
+                       const char *reason);
 
 #endif

@@ -3,14 +3,22 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_room.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+static size_t ballot_at(int ranks) {
+  size_t bytes = sizeof(tt_room) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);
+  return tt_round_up(bytes, TT_PAIR);
+}
+
+tt_ballot *tt_room_ballot(tt_room *room, int ranks) {
+  return (tt_ballot *)(void *)((char *)room + ballot_at(ranks));
+}
 
 static size_t posts_at(int ranks) {
-  size_t bytes = sizeof(tt_room) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);
-  return tt_round_up(bytes, 4096);
+  const size_t words = ((size_t)ranks + 63) / 64;
+  return tt_round_up(ballot_at(ranks) + sizeof(tt_ballot) + words * sizeof(atomic_ullong), 4096);
 }
 
 tt_post *tt_room_posts(tt_room *room, int ranks) {
@@ -30,6 +38,11 @@ uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first) {
   tt_room *room = tt_heap_alloc(heap, all, 4096);
   if (room) atomic_store_explicit(&room->guests, (unsigned)ranks, memory_order_relaxed);
   return room ? (uint64_t)((char *)room - tt_heap_segment(heap)->base) : 0;
+}
+
+void tt_shm_room_fewer(tt_heap *heap, uint64_t room, int by) {
+  tt_room *at = (tt_room *)(void *)(tt_heap_segment(heap)->base + room);
+  if (by) atomic_fetch_sub(&at->guests, (unsigned)by);
 }
 
 void tt_shm_room_free(tt_heap *heap, uint64_t room) {
@@ -65,18 +78,30 @@ int tt_room_read_record(tt_room *room, uint32_t seq, tt_record *r) {
   return atomic_load_explicit(&at->seq, memory_order_acquire) == seq ? 1 : -1;
 }
 
-void tt_room_abort(tt_room *room, tutti_status status, const char *reason) {
-  if (atomic_exchange(&room->telling, 1)) return; /* somebody was first */
+/* `telling` is this process's already. */
+static void tell(tt_room *room, tutti_status status, const char *reason) {
   snprintf(room->reason, sizeof room->reason, "%s", reason ? reason : "");
   atomic_store(&room->aborted, (int)status);
+}
+
+void tt_room_abort(tt_room *room, tutti_status status, const char *reason) {
+  int nobody = 0; /* else somebody was first */
+  if (atomic_compare_exchange_strong(&room->telling, &nobody, (int)getpid()))
+    tell(room, status, reason);
+}
+
+void tt_room_retell(tt_room *room) {
+  char reason[80];
+  int teller = atomic_load(&room->telling);
+  if (!teller || atomic_load(&room->aborted) || tt_process_alive(teller)) return;
+  if (atomic_load(&room->aborted)) return; /* he did, and died then */
+  snprintf(reason, sizeof reason, "process %d died, while it told why it is over", teller);
+  if (atomic_compare_exchange_strong(&room->telling, &teller, (int)getpid()))
+    tell(room, TUTTI_ERR_PEER_LOST, reason);
 }
 
 tutti_status tt_room_aborted(tt_room *room, char *reason, size_t size) {
   int status = atomic_load_explicit(&room->aborted, memory_order_acquire);
   if (status && reason) snprintf(reason, size, "%s", room->reason);
   return (tutti_status)status;
-}
-
-bool tt_process_alive(int pid) {
-  return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
 }

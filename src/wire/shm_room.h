@@ -26,23 +26,34 @@ typedef struct tt_post {
 
 typedef struct tt_room {
   alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
-  atomic_int telling;                  /* claimed by the one who writes the reason */
+  atomic_int telling;                  /* by this process, which writes the reason; 0: nobody */
   char reason[TT_REASON];
   alignas(TT_PAIR) atomic_uint guests; /* ranks that may still look here; each leaves once */
   alignas(TT_PAIR) atomic_uint newest; /* highest recorded seq, plus 1 */
   atomic_uint oldest;                  /* all operations before it are over here */
   alignas(TT_PAIR) atomic_uint inside; /* of a peer's memory (shm_guard.c) */
+  alignas(TT_PAIR) atomic_ullong decided; /* the first room's: who survives (shm_council.c) */
+  atomic_ullong given_up;                 /* ... who gave up that, and for whom it waited */
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char board[TT_RECORDS][TT_BOARD]; /* of posts that are longer */
   alignas(TT_PAIR) atomic_ullong directory[];        /* [reader * lanes + lane]: channel offset */
-  /* then, in the first rank's room: tt_post [TT_RECORDS][ranks], tt_tallies [ranks] */
+  /* then tt_ballot; in the first rank's room: tt_post [TT_RECORDS][ranks], tt_tallies [ranks] */
 } tt_room;
+
+/* What a rank says when those who live leave the others behind; written by that rank. Its rooms
+ * in what comes next are kept for two rounds: a peer may not have read the last one's yet. */
+typedef struct tt_ballot {
+  alignas(TT_PAIR) atomic_uint round; /* the last that it takes part in; written last */
+  atomic_ullong room[2], wise[2];     /* of round % 2 */
+  atomic_ullong members[];            /* a bit per rank: who lives, if this rank decides it */
+} tt_ballot;
 
 /* How far a rank is with the pieces of the arena's loops; written by that rank. */
 typedef struct tt_tallies {
   alignas(TT_PAIR) atomic_uint of[TT_TALLIES];
 } tt_tallies;
 
+tt_ballot *tt_room_ballot(tt_room *room, int ranks);
 tt_post *tt_room_posts(tt_room *room, int ranks);
 tt_tallies *tt_room_tallies(tt_room *room, int ranks);
 
@@ -50,7 +61,8 @@ void tt_room_record(tt_room *room, const tt_record *record, uint32_t oldest);
 int tt_room_read_record(tt_room *room, uint32_t seq, tt_record *record);
 void tt_room_abort(tt_room *room, tutti_status status, const char *reason);
 tutti_status tt_room_aborted(tt_room *room, char *reason, size_t size);
-bool tt_process_alive(int pid);
+/* With whoever tells has died over it, so that nobody would ever hear it: tells that. */
+void tt_room_retell(tt_room *room);
 
 /* stage.c: blocks for private bytes on their way; `memory` (of the heap) and `spare`
  * (malloc) are its owner's to free. */

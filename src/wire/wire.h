@@ -106,7 +106,7 @@ typedef struct tt_wire_ops {
   void (*doze_end)(tt_wire *w);
 
   /* Tell all ranks that the communicator is over; what a rank was told (TUTTI_OK
-   * if nothing), with the reason. */
+   * if nothing), with the reason: who wants that hears also of one who died over telling. */
   void (*abort)(tt_wire *w, tutti_status status, const char *reason);
   tutti_status (*aborted)(tt_wire *w, char *reason, size_t size);
   /* False if the peer's process is known to be gone. */

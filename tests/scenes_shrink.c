@@ -1,0 +1,87 @@
+/* scenes_shrink.c - shrinking where nobody died: out of order and in order, twice, late. Those
+ * who die are in mp_deaths.c.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cover.h"
+#include "scenes.h"
+
+/* It is as large as the base, and sums. */
+static bool in_order(tutti_comm *comm, tutti_comm *base) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  static const size_t counts[] = {1, 700, 50000};
+  uint64_t *x = malloc(2 * 50000 * sizeof *x), *y = x + 50000;
+  bool ok =
+      CHECK(x != NULL) && CHECK(tutti_comm_rank(comm) == me) && CHECK(tutti_comm_size(comm) == P);
+  for (size_t i = 0; ok && i < sizeof counts / sizeof *counts; i++) {
+    const uint64_t P64 = (uint64_t)(P - tutti_comm_helpers(comm));
+    for (size_t k = 0; k < counts[i]; k++) x[k] = (uint64_t)me + k;
+    ok = CHECK(!tutti_allreduce(comm, x, y, counts[i], TUTTI_UINT64, TUTTI_SUM));
+    for (size_t k = 0; ok && (uint64_t)me < P64 && k < counts[i]; k++)
+      ok = CHECK(y[k] == P64 * (P64 - 1) / 2 + P64 * k);
+  }
+  free(x);
+  return ok;
+}
+
+/* Over a network: one sentence. Else *out is to be freed. */
+static bool can_shrink(tutti_comm *comm, tutti_comm **out, bool *ok) {
+  const tutti_status status = tutti_comm_shrink(comm, out);
+  if (status == TUTTI_ERR_UNSUPPORTED)
+    *ok = ERROR(status, TUTTI_ERR_UNSUPPORTED, "tutti_comm_shrink|MPI|tutti_comm_from_mpi");
+  else
+    *ok = CHECK(!status);
+  return !status;
+}
+
+bool scene_shrink(tutti_comm *base, uint64_t seed) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  const int who = (int)(seed % (uint64_t)P);
+  uint32_t x = 1, y = 0;
+  tutti_comm *comm, *healthy = NULL, *once = NULL, *twice = NULL;
+  tutti_request *r = NULL;
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) &&
+            CHECK(!tutti_comm_set_helpers(comm, P > 1 ? 1 : 0)) &&
+            ERROR(tutti_comm_shrink(NULL, &once), TUTTI_ERR_ARG, "comm is NULL") &&
+            ERROR(tutti_comm_shrink(comm, NULL), TUTTI_ERR_ARG, "out is NULL");
+  if (!can_shrink(comm, &healthy, &ok)) return CHECK(!tutti_comm_free(comm)) && ok;
+  ok = ok && CHECK(tutti_comm_helpers(healthy) == tutti_comm_helpers(comm)) &&
+       in_order(comm, base) && in_order(healthy, base);
+  if (me != who) ok = CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));
+  if (me == who) tutti_comm_abort(comm, "on purpose");
+  ok = ok && CHECK(!tutti_comm_shrink(comm, &once)) && CHECK(!tutti_comm_shrink(comm, &twice)) &&
+       in_order(twice, base) && in_order(once, base);
+  if (P > 1 && r) ok = ERROR(tutti_request_wait(&r), TUTTI_ERR_ABORTED, "on purpose") && ok;
+  ok = ERROR(tutti_barrier(comm), TUTTI_ERR_ABORTED, "on purpose") && ok;
+  ok = CHECK(!tutti_comm_free(comm)) && CHECK(!tutti_comm_free(once)) && ok;
+  tutti_comm_abort(twice, "once more"); /* and out of what was shrunk */
+  ok = CHECK(!tutti_comm_shrink(twice, &once)) && CHECK(!tutti_comm_free(twice)) &&
+       in_order(once, base) && ok;
+  return CHECK(!tutti_comm_free(once)) && CHECK(!tutti_comm_free(healthy)) && ok;
+}
+
+/* Who lives and does not come is named to all, itself too; and that is for good. */
+bool scene_shrink_late(tutti_comm *base, uint64_t seed) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  const int late = (int)(seed % (uint64_t)P);
+  tutti_comm *comm, *out = NULL;
+  char words[100];
+  bool ok = CHECK(!tutti_comm_dup(base, &comm));
+  if (P == 1 || !can_shrink(comm, &out, &ok)) {
+    tutti_comm_free(out);
+    return CHECK(!tutti_comm_free(comm)) && ok;
+  }
+  snprintf(words, sizeof words, "gave up waiting for rank %d (pid|TUTTI_TIMEOUT", late);
+  ok = CHECK(!tutti_comm_free(out)) && CHECK(!tutti_barrier(base)) && ok;
+  if (me == late)
+    usleep(2000000);
+  else
+    setenv("TUTTI_TIMEOUT", "1", 1); /* all threads set the same */
+  ok = ERROR(tutti_comm_shrink(comm, &out), TUTTI_ERR_TIMEOUT, words) && CHECK(!out) && ok;
+  setenv("TUTTI_TIMEOUT", "100", 1);
+  ok = CHECK(!tutti_barrier(base)) && ok; /* comm itself is in order */
+  ok = in_order(comm, base) && ERROR(tutti_comm_shrink(comm, &out), TUTTI_ERR_TIMEOUT, words) && ok;
+  return CHECK(!tutti_comm_free(comm)) && ok;
+}

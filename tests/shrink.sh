@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# shrink.sh - ranks die at any instant, one after another and while the others shrink; these go
+# on, of any size down to one, with right sums. With TUTTI_TEST_ALL=1 several hundred deaths.
+# SEED=n repeats one.
+# SPDX-License-Identifier: BSD-3-Clause
+. "$(dirname "$0")/tap.bash"
+prog=$BUILD/tests/mp_deaths
+[ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=25 || rounds=1
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0"
+seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+kills=0 tests=0 longest=0
+echo "# seed $seed"
+
+all_survive() { [ "$(grep -c '^survived' "$work/out")" = $1 ]; }
+for ((round = 0; round < rounds; round++)); do
+  for n in 2 3 4 5 6 7 8; do
+    for deaths in $((n - 1)) $((1 + (n - 1) / 2)); do
+      job run -k -n $n "$prog" $((seed + round)) $deaths
+      ok "$deaths of $n ranks die, $((seed + round))" all "all_survive $((n - deaths))" gone
+      most=$(sed -n 's/^survived \([0-9]*\) ms/\1/p' "$work/out" | sort -n | tail -1)
+      [ "${most:-0}" -gt $longest ] && longest=$most
+      kills=$((kills + deaths)) tests=$((tests + 1))
+    done
+  done
+done
+echo "# $kills deaths; noticed after $longest ms at most"
+echo 1..$tests
+exit $bad
