@@ -1,6 +1,7 @@
 # One Makefile. Targets, most used first:
 #   make                 libtutti.so, libtutti.a and the command `tutti`, under build/
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
+#   make demo-faults     the same training on 5 ranks, one of which is killed; 4 go on
 #   make check           the tests, under 10 minutes (installs what is missing)
 #   make check-all       the full product of the covering table and the long proofs
 #   make prove           every parameter of every algorithm, with a bar
@@ -128,6 +129,10 @@ demo:
 	@tools/deps.sh demo
 	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
 	@BUILD=$(BUILD) examples/demo.sh
+demo-faults:
+	@tools/deps.sh demo
+	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
+	@BUILD=$(BUILD) examples/demo_faults.sh
 
 # ---- tests: tests/test_*.c (cmocka), tests/mp_*.c (several ranks), tests/*.sh;
 #      any other tests/*.c is linked into all of them ----
@@ -400,7 +405,7 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 .PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers models \
-        install uninstall clean format demo bench-programs bench-peers bench-hosts bench-dropin bench-choice bars bench-engine \
+        install uninstall clean format demo demo-faults bench-programs bench-peers bench-hosts bench-dropin bench-choice bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

@@ -59,6 +59,7 @@ static const char usage[] =
     "  --algo NAME      run this plan instead of tutti's choice\n"
     "  --blocking       sum each gradient where it is made, without overlap\n"
     "  --reverse        each batch back to front: other rounding, same mathematics\n"
+    "  --survive        when a rank dies go on without it (tutti run --keep-going)\n"
     "  --measure        time the ways to sum, instead of training\n"
     "  --curve FILE     write step and loss\n"
     "  --timeline FILE  write what every rank did in a few steps\n";
@@ -91,7 +92,7 @@ static options parse(int argc, char **argv) {
       {"batch", 1, NULL, 'b'},    {"need", 1, NULL, 'n'},     {"algo", 1, NULL, 'a'},
       {"blocking", 0, NULL, 'B'}, {"reverse", 0, NULL, 'r'},  {"measure", 0, NULL, 'm'},
       {"curve", 1, NULL, 'c'},    {"timeline", 1, NULL, 't'}, {"help", 0, NULL, 'h'},
-      {NULL, 0, NULL, 0}};
+      {"survive", 0, NULL, 'S'},  {NULL, 0, NULL, 0}};
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) switch (c) {
       case 'd': o.data = optarg; break;
@@ -103,6 +104,7 @@ static options parse(int argc, char **argv) {
       case 'B': o.blocking = true; break;
       case 'r': o.reverse = true; break;
       case 'm': o.measure = true; break;
+      case 'S': o.survive = true; break;
       case 'c': o.curve = optarg; break;
       case 't': o.timeline = optarg; break;
       case 'h':
@@ -116,6 +118,16 @@ static options parse(int argc, char **argv) {
 
 /* ---- training ---- */
 
+/* The step before last is done: its loss. */
+static void learned(const trainer *t, progress *p, float *losses, int64_t steps) {
+  losses[t->step - 2] = (float)t->exchange.loss;
+  if (!isfinite(t->exchange.loss)) {
+    if (t->rank == 0) fprintf(stderr, "fashion: the loss is no number any more; stopping\n");
+    exit(1);
+  }
+  progress_step(p, t, t->exchange.loss, t->step % t->steps_per_epoch == 0 || t->step == steps);
+}
+
 /* All steps; the losses of all of them into `losses`. The loss of a step is
  * known when its sums are: in the middle of the next one. */
 static void train(trainer *t, const options *o, float *losses, int64_t steps) {
@@ -124,21 +136,21 @@ static void train(trainer *t, const options *o, float *losses, int64_t steps) {
   int64_t from = steps > TRACE_AT + TRACE_STEPS ? TRACE_AT
                  : steps > TRACE_STEPS          ? steps - TRACE_STEPS
                                                 : 0;
-  while (t->step < steps) {
-    t->trace.on = o->timeline && t->step >= from && t->step < from + TRACE_STEPS;
-    trainer_step(t);
-    bool ends = t->step % t->steps_per_epoch == 0 || t->step == steps;
-    if (t->step > 1) {
-      losses[t->step - 2] = (float)t->exchange.loss;
-      if (!isfinite(t->exchange.loss)) {
-        if (t->rank == 0) fprintf(stderr, "fashion: the loss is no number any more; stopping\n");
-        exit(1);
-      }
-      progress_step(&p, t, t->exchange.loss, ends);
+  for (bool settled = false; !settled;) {
+    settled = t->step == steps;
+    t->trace.on = !settled && o->timeline && t->step >= from && t->step < from + TRACE_STEPS;
+    if (settled)
+      trainer_settle(t);
+    else
+      trainer_step(t);
+    if (t->exchange.lost) {
+      survive_lost(t);
+      my_rank = t->rank;
+      settled = false;
+    } else if (!settled && t->step > 1) {
+      learned(t, &p, losses, steps);
     }
   }
-  t->trace.on = false;
-  trainer_settle(t);
   losses[steps - 1] = (float)t->exchange.loss;
   if (t->rank == 0) report_training(&p, t);
 }
@@ -197,7 +209,7 @@ int main(int argc, char **argv) {
   trainer_close(&t);
   data_free(&training);
   data_free(&test);
-  must(tutti_comm_free(comm), "freeing the communicator");
+  must(tutti_comm_free(t.comm), "freeing the communicator");
   must(tutti_finalize(), "finalize");
   return status;
 }

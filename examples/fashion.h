@@ -4,6 +4,7 @@
  * fashion_net.c       the network: forward and backward, one process's view
  * fashion_exchange.c  the gradients' sums over all ranks: the part that is tutti
  * fashion_train.c     one training step and the test, made of the three above
+ * fashion_survive.c   a rank dies, the others go on
  * fashion_measure.c   overlapped against blocking, naive against ring
  * fashion_report.c    progress line, confusion table, curve, time line
  * fashion.c           options and main
@@ -128,6 +129,8 @@ typedef struct exchange {
   double loss; /* of the last step whose last layer was finished */
   spent spent;
   trace *trace;
+  bool survives, lost; /* a rank, if that is to be survived; then all calls do nothing */
+  char why[400];       /* it was lost, in words */
 } exchange;
 
 void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t);
@@ -139,6 +142,8 @@ void exchange_poke(exchange *x);
 /* The layer is needed: wait for its sums and update its weights. */
 void exchange_finish(exchange *x, int l, float rate);
 void exchange_set_loss(exchange *x, double loss); /* travels with the last layer */
+/* What is in flight comes to nothing: a rank was lost. */
+void exchange_drop(exchange *x);
 void exchange_plans(exchange *x, const char *title);
 
 /* ---- training ---- */
@@ -147,8 +152,14 @@ typedef struct options {
   const char *data, *algo, *curve, *timeline;
   int epochs, steps, batch;
   double need;
-  bool blocking, reverse, measure;
+  bool blocking, reverse, measure, survive;
 } options;
+
+typedef struct kept { /* as it was when all steps before `step` were done: fashion_survive.c */
+  int64_t step;
+  double loss;
+  float *w[LAYERS], *v[LAYERS]; /* NULL: nothing is kept */
+} kept;
 
 typedef struct trainer {
   tutti_comm *comm;
@@ -164,11 +175,13 @@ typedef struct trainer {
   float rate;      /* of the step begun last */
   int64_t *order;  /* this epoch's order of the pictures */
   uint8_t *labels; /* of this rank's part of the batch */
+  kept kept;
 } trainer;
 
 void trainer_open(trainer *t, tutti_comm *comm, const pictures *train, const options *o);
 void trainer_close(trainer *t);
 void trainer_step(trainer *t);
+void trainer_shuffle(trainer *t, int64_t epoch);
 void trainer_settle(trainer *t); /* wait for and apply what is still in flight */
 /* table[was][said], summed over all ranks. */
 void trainer_test(trainer *t, const pictures *test, int64_t table[CLASSES][CLASSES]);
@@ -176,6 +189,14 @@ void trainer_test(trainer *t, const pictures *test, int64_t table[CLASSES][CLASS
 bool trainer_same_weights(trainer *t);
 
 void measure(trainer *t);
+
+/* ---- going on without a rank that died ---- */
+
+void survive_open(trainer *t);
+void survive_close(trainer *t);
+void survive_keep(trainer *t);
+/* A rank was lost: on with the others, from a step whose sums all of them had. */
+void survive_lost(trainer *t);
 
 /* ---- report ---- */
 

@@ -7,6 +7,8 @@
  *           pass. The first layer is big and comes last, so it goes in pieces.
  * Progress  tutti has no thread of its own: sums advance inside its calls, so
  *           the computation looks in between (exchange_poke).
+ * Deaths    with --survive a lost rank fails no call here: the step comes to nothing, and
+ *           fashion_survive.c goes on.
  * The loss  rides along as one more float behind the last layer's gradient.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -31,6 +33,26 @@ void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t) {
   }
 }
 
+/* Was a rank lost, that the others can do without? */
+static bool lost(exchange *x, tutti_status status, const char *what) {
+  if (!x->survives || status != TUTTI_ERR_PEER_LOST) {
+    must(status, what);
+  } else if (!x->lost) {
+    x->lost = true;
+    snprintf(x->why, sizeof x->why, "%s", tutti_error());
+  }
+  return x->lost;
+}
+
+void exchange_drop(exchange *x) {
+  for (int l = 0; l < LAYERS; l++)
+    for (int p = 0; p < MAX_PIECES; p++) {
+      flight *f = &x->flights[l][p];
+      if (f->request) lost(x, tutti_request_wait(&f->request), "waiting for the sum of a gradient");
+      f->pending = false;
+    }
+}
+
 void exchange_close(exchange *x) {
   for (int l = 0; l < LAYERS; l++)
     must(tutti_mem_free(x->comm, x->net->layers[l].g), "giving back memory");
@@ -52,14 +74,15 @@ void exchange_start(exchange *x, int l, int piece) {
   flight *f = &x->flights[l][piece];
   float *g = y->g + net_piece_begin(y, piece);
   size_t count = piece_count(y, l, piece);
+  if (x->lost) return;
   f->begin = now();
   if (x->blocking) {
-    must(tutti_allreduce(x->comm, g, g, count, TUTTI_FLOAT, TUTTI_SUM), "summing a gradient");
+    lost(x, tutti_allreduce(x->comm, g, g, count, TUTTI_FLOAT, TUTTI_SUM), "summing a gradient");
     double end = now();
     x->spent.blocking += end - f->begin;
     trace_add(x->trace, WAIT, l, piece, f->begin, end);
   } else {
-    must(tutti_allreduce_start(x->comm, g, g, count, TUTTI_FLOAT, TUTTI_SUM, &f->request),
+    lost(x, tutti_allreduce_start(x->comm, g, g, count, TUTTI_FLOAT, TUTTI_SUM, &f->request),
          "starting the sum of a gradient");
     double end = now();
     x->spent.progress += end - f->begin;
@@ -77,9 +100,9 @@ void exchange_poke(exchange *x) {
   for (int l = LAYERS - 1; l >= 0 && done; l--)
     for (int p = 0; p < x->net->layers[l].pieces && done; p++) {
       flight *f = &x->flights[l][p];
-      if (!f->request) continue;
+      if (!f->request || x->lost) continue;
       tested = true;
-      must(tutti_request_test(&f->request, &done), "testing the sum of a gradient");
+      lost(x, tutti_request_test(&f->request, &done), "testing the sum of a gradient");
       if (done) trace_add(x->trace, FLIGHT, l, p, f->begin, now());
     }
   double end = now();
@@ -89,9 +112,9 @@ void exchange_poke(exchange *x) {
 
 static void finish_piece(exchange *x, int l, int piece) {
   flight *f = &x->flights[l][piece];
-  if (!f->request) return;
+  if (!f->request || x->lost) return;
   double begin = now();
-  must(tutti_request_wait(&f->request), "waiting for the sum of a gradient");
+  lost(x, tutti_request_wait(&f->request), "waiting for the sum of a gradient");
   double end = now();
   x->spent.wait += end - begin;
   trace_add(x->trace, WAIT, l, piece, begin, end);
@@ -104,6 +127,7 @@ void exchange_finish(exchange *x, int l, float rate) {
     flight *f = &x->flights[l][p];
     if (!f->pending) continue;
     finish_piece(x, l, p);
+    if (x->lost) return;
     double begin = now();
     net_update(x->net, l, p, rate);
     trace_add(x->trace, UPDATE, l, p, begin, now());

@@ -26,21 +26,24 @@ void trainer_open(trainer *t, tutti_comm *comm, const pictures *train, const opt
   t->steps_per_epoch = (train->count + o->batch - 1) / o->batch;
   t->steps_in_all = t->steps_per_epoch * o->epochs;
   t->order = room((size_t)train->count, sizeof *t->order);
-  int rows = o->batch / t->ranks + 1;
+  int rows = o->batch / (o->survive ? 1 : t->ranks) + 1; /* one rank may be left */
   net_init(&t->net, rows > TEST_ROWS ? rows : TEST_ROWS, SEED);
   t->labels = room((size_t)t->net.rows, 1);
   exchange_open(&t->exchange, comm, &t->net, &t->trace);
   t->exchange.blocking = o->blocking;
+  t->exchange.survives = o->survive;
+  if (o->survive) survive_open(t);
 }
 
 void trainer_close(trainer *t) {
+  survive_close(t);
   exchange_close(&t->exchange);
   net_free(&t->net);
   free(t->order);
   free(t->labels);
 }
 
-static void shuffle(trainer *t, int64_t epoch) {
+void trainer_shuffle(trainer *t, int64_t epoch) {
   uint64_t seed = SEED + 1 + (uint64_t)epoch;
   int64_t n = t->train->count;
   for (int64_t i = 0; i < n; i++) t->order[i] = i;
@@ -62,7 +65,7 @@ static float rate_of(const trainer *t, int64_t step) {
 static int prepare(trainer *t, int *batch) {
   double begin = now();
   int64_t at = t->step % t->steps_per_epoch, count = t->train->count;
-  if (at == 0) shuffle(t, t->step / t->steps_per_epoch);
+  if (at == 0) trainer_shuffle(t, t->step / t->steps_per_epoch);
   int64_t first = at * t->batch, size = count - first < t->batch ? count - first : t->batch;
   int64_t mine = size * t->rank / t->ranks, rows = size * (t->rank + 1) / t->ranks - mine;
   for (int64_t r = 0; r < rows; r++) {
@@ -108,6 +111,7 @@ static void backward(trainer *t, int rows) {
 void trainer_step(trainer *t) {
   int batch, rows = prepare(t, &batch);
   forward(t, rows);
+  if (t->exchange.survives && !t->exchange.lost) survive_keep(t);
   t->rate = rate_of(t, t->step);
   double begin = now();
   exchange_set_loss(&t->exchange, net_loss(&t->net, t->labels, rows, batch) / batch);
