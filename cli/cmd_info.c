@@ -18,7 +18,7 @@ static const char usage[] =
     "and what tutti can do here and what not, and why.\n"
     "\n"
     "  -j, --json     the same as one JSON object\n"
-    "  -p, --profile  the figures that prices are made of, to edit: TUTTI_PROFILE=FILE\n"
+    "  -p, --profile  the figures that prices are made of here, to edit: TUTTI_PROFILE=FILE\n"
     "                 and `tutti explain --profile FILE` read them\n";
 
 static const struct option long_options[] = {

@@ -61,6 +61,18 @@ static int add_file(const char *command, price_options *o, const char *path) {
   return add_figures(command, o, text);
 }
 
+/* Shared memory is this machine's, unless a file says otherwise; under what was said already. */
+static int figures_of_here(const char *command, price_options *o) {
+  char *said = o->figures, *here = NULL;
+  o->figures = NULL;
+  int status = tutti_profile_text(&here) ? cli_fail(CLI_FAILED, command, "%s", tutti_error())
+                                         : add_figures(command, o, here);
+  if (!status && said) status = add_figures(command, o, said);
+  tutti_text_free(here);
+  free(said);
+  return status;
+}
+
 static int read_shm(const char *command, price_options *o) {
   double crowd = 1;
   if (optarg && (!cli_seconds(optarg, &crowd) || crowd > 4096))
@@ -117,7 +129,7 @@ static int read_one(const char *command, int c, char **argv, price_options *o) {
     case ROOT: return read_count(command, c, o);
     case 's': return read_size(command, o);
     case 'n': return add_figures(command, o, optarg);
-    case PROFILE: return add_file(command, o, optarg);
+    case PROFILE: o->profile = true; return add_file(command, o, optarg);
     case 't': o->q.topo = optarg; return 0;
     case SHM: return read_shm(command, o);
     case 'c':
@@ -145,6 +157,7 @@ int price_options_read(const char *command, int argc, char **argv, price_options
   if (!status && !o->q.ranks) status = cli_fail(CLI_USAGE, command, "on how many ranks? -P N");
   if (!status) o->what = argv[optind];
   if (!status && o->q.coll == TUTTI_BARRIER) o->bytes = 1;
+  if (!status && o->q.crowd > 0 && !o->profile) status = figures_of_here(command, o);
   o->q.net = o->figures;
   return status;
 }

@@ -10,7 +10,7 @@ typedef struct price_options {
   uint64_t bytes;
   char *figures; /* of --profile and --net, one after another: free it */
   const char *plot;
-  bool json;
+  bool json, profile; /* profile: a file was given */
   const char *what; /* the argument; NULL: none */
 } price_options;
 
@@ -22,7 +22,8 @@ typedef struct price_options {
   "                         byte added; beta may be a rate as 10Gbit/s; with levels also\n" \
   "                         node.alpha=2us; ports=2, half=1, torus=1, hop=100ns\n"       \
   "  -t, --topo LEVELS      how ranks sit: \"rack:3 node:16 core:4\", node:(4,3,4)\n"    \
-  "      --shm[=RANKS]      ranks that share memory, so many per core (1)\n"             \
+  "      --shm[=RANKS]      ranks that share memory, so many per core (1), on a machine\n" \
+  "                         with the figures that `tutti tune` found, if it did\n"       \
   "      --profile FILE     figures from a file, one a line (tutti info --profile)\n"    \
   "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"              \
   "  -d, --type TYPE        float (default), int32 ...\n"                                \

@@ -166,7 +166,8 @@ TUTTI_API tutti_status tutti_prices_explain(tutti_prices *prices, uint64_t bytes
 /** The same for a call on this communicator, of `count` elements as the call takes them. */
 TUTTI_API tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count,
                                           tutti_type type, tutti_op op, int json, char **text);
-/** The built-in figures as text, with a comment each: what TUTTI_PROFILE=FILE reads.
+/** The figures that prices are made of here, as text with a comment each: those of the profile
+ *  that is found (docs/prices.md), else the built-in ones. What TUTTI_PROFILE=FILE reads.
  *  Freed with tutti_text_free. */
 TUTTI_API tutti_status tutti_profile_text(char **text);
 

@@ -72,6 +72,13 @@ ok "a profile at home is found" all '[ -n "$at_home" ]' '[ "$at_home" != "$built
 ok "XDG_CONFIG_HOME goes before it" all '[ "$nowhere" = "$built_in" ]' '[ "$config" != "$at_home" ]' '[ "$config" != "$built_in" ]'
 ok "TUTTI_PROFILE=none: the built-in figures" [ "$none" = "$built_in" ]
 ok "TUTTI_PROFILE goes before all" [ "$said" = "$at_home" ]
+XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm
+ok "explain --shm takes its figures" all "status 0" "has '^Predicted: 9.00 ms'"
+XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm --net shm.wake=3ms
+ok "... and what is said over them" all "status 0" "has '^Predicted: 3.00 ms'"
+TUTTI_PROFILE=none job info --profile && cp "$work/out" "$work/builtin"
+XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm --profile "$work/builtin"
+ok "... or only those of a file" all "status 0" "has '^Predicted: $built_in'"
 XDG_CONFIG_HOME=$work/xdg job info
 ok "info says which" all "status 0" "has '^profile +$work/xdg/tutti/profile'"
 

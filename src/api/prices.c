@@ -291,8 +291,10 @@ tutti_status tutti_profile_text(char **text) {
   if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_profile_text: text is NULL");
   tt_machine machine;
   tt_text t = {0};
-  tt_machine_shm(&machine);
-  tt_text_add(&t, "# A machine, as tutti sees it without measuring. TUTTI_PROFILE=FILE reads this.\n");
+  char path[400];
+  tt_machine_here(&machine);
+  tt_text_add(&t, "# What prices are made of here. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
+              tt_profile_here(path, sizeof path));
   tt_machine_print(&t, &machine);
   return hand_over(&t, text);
 }
