@@ -15,7 +15,7 @@ tidy() { ! ls "$work" | grep -vE '^(out|err|[a-z]+\.txt|none|bin)$'; }
 job wisdom -P 3 -b 1K -e 64K -f 8 -w "$w"
 ok "three sizes are measured" all 'status 0' quiet '[ "$(head -1 "$w")" = "$head" ]' \
   'is "$(entries "$w")" 3' 'is "$(grep -cE "^ +(1024|8192|65536) " "$work/out")" 3' tidy
-ok "... of three processes here" grep -qE '^on [0-9a-f]{8}: 3 processes share memory, .*; [0-9]+ cores? of ' "$w"
+ok "... of three processes here" grep -qE '^on [0-9a-f]{8}: 3 processes share memory, .*; [0-9]+ x ' "$w"
 job run -n 3 "$TUTTI" wisdom -b 1K -e 1K -c reduce -d int64 -o max -w "$w"
 ok "... and another collective, in a job, beside them" all 'status 0' quiet 'is "$(entries "$w")" 4' \
   'grep -qE "^reduce +int64 +max +any +0 +1024 " "$w"' 'is "$(grep -c "^on" "$w")" 1' tidy

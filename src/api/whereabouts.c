@@ -7,35 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "topo.h"
 #include "wise.h"
 
-/* "2 cores of Intel(R) Xeon(R) Processor @ 2.30GHz" */
-static void say_machine(char *text, size_t size) {
-  char line[200], *model = NULL, sets[48];
-  FILE *f = fopen("/proc/cpuinfo", "re");
-  while (f && !model && fgets(line, sizeof line, f))
-    if (strncmp(line, "model name", 10) == 0) model = strchr(line, ':');
-  if (f) fclose(f);
-  if (model) {
-    model += 1 + strspn(model + 1, " \t");
-    model[strcspn(model, "\n")] = 0;
-  }
-  for (char *c = model; c && *c; c++)
-    if ((unsigned char)*c < ' ') *c = ' ';
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  snprintf(text, size, "%ld core%s of %.48s", cores, cores == 1 ? "" : "s",
-           model && *model ? model : tt_instruction_sets(sets, sizeof sets));
-}
-
 static void say(char words[TT_WHERE], const char *ranks, double crowd) {
   char machine[90], share[40] = "a core each";
-  say_machine(machine, sizeof machine);
   const int tenths = (int)(10 * crowd + 0.5);
   if (tenths > 10) snprintf(share, sizeof share, "%d.%d to a core", tenths / 10, tenths % 10);
-  snprintf(words, TT_WHERE, "%.64s, %s; %s", ranks, share, machine);
+  snprintf(words, TT_WHERE, "%.64s, %s; %s", ranks, share, tt_machine_name(machine, sizeof machine));
 }
 
 static uint64_t mix_text(uint64_t h, const char *text) {

@@ -2,7 +2,7 @@
  *
  *     tutti-wisdom 1, tutti 0.1.0
  *     # a comment
- *     on 8f3c21aa: 7 processes share memory, 3.5 to a core; 2 cores of Intel(R) Xeon(R)
+ *     on 8f3c21aa: 7 processes share memory, 3.5 to a core; 2 x Intel(R) Xeon(R)
  *     allreduce float sum same 0 4096 two-shot 1 12.310 4% 14.200 10.200 2026-11-22T01:24:22Z
  *
  * Idea       the first line says which format, and whose; a line that begins with "on" says
