@@ -15,6 +15,7 @@ static const cli_command *const table[] = {
     &cmd_tune,
     &cmd_trace,
     &cmd_wisdom,
+    &cmd_doctor,
 };
 enum { COMMANDS = sizeof table / sizeof table[0] };
 

@@ -220,6 +220,20 @@ TUTTI_API tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, siz
  *  environment variable TUTTI_MEASURE=1 (of the first rank) sets it for every communicator. */
 TUTTI_API tutti_status tutti_comm_set_measure(tutti_comm *comm, int on);
 
+/* --------------------------------------------------------------- doctor --- */
+
+/** What the ranks of a job do that runs, or hangs, on this machine: each one's process, call, and
+ *  whom it waits for; then what is wrong, a sentence a line. Nothing in the job is touched.
+ *
+ *  pid      of any rank, or of who started them (`tutti run`, mpirun); the caller's, unless
+ *           that is root.
+ *  json     1: the same as one JSON object.
+ *  *text    freed with tutti_text_free.
+ *  Returns  TUTTI_OK; TUTTI_ERR_ARG: there is no such process; TUTTI_ERR_SYSTEM: it is another
+ *           user's, has no ranks that share memory, or another version of tutti;
+ *           TUTTI_ERR_MEMORY. */
+TUTTI_API tutti_status tutti_job_report(long pid, int json, char **text);
+
 /* ---------------------------------------------------------------- trace --- */
 
 /** With TUTTI_TRACE=FILE (docs/trace.md): what the program did from `begin` to `end`,

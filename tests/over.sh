@@ -47,6 +47,10 @@ open_mpi() {
   over ompi 3 $apart mp_scenes
   over ompi 4 0,1 mp_scenes
   over ompi 3 $apart mp_exact
+  over ompi 3 $apart mp_wrong
+  over ompi 4 0,0,1 mp_wrong
+  over ompi 3 - mp_wrong
+  over ompi 3 - mp_stall 3
   over ompi 4 0,1,1 mp_exact
   for nodes in - $apart 0,0,1; do over ompi 3 "$nodes" mpi_wrong; done
   over ompi 1 - mpi_wrong
@@ -75,6 +79,7 @@ whole() { # MPI
     for p in 1 2 3 4 5 7; do
       over "$1" $p "$nodes" mp_scenes
       over "$1" $p "$nodes" mpi_wrong
+      [ $p = 1 ] || over "$1" $p "$nodes" mp_wrong
       for level in single funneled serialized multiple; do over "$1" $p "$nodes" mpi_beside $level; done
     done
   done

@@ -1,4 +1,4 @@
-/* blame.c - says what went wrong: who called something else, died, or is late.
+/* blame.c - says what went wrong: who called something else, or died; lateness.c says who is late.
  *
  * Idea       every rank records its calls where all can read them; a waiter compares
  *            records, looks whether those it waits for live, and how long it waits.
@@ -11,11 +11,7 @@
 
 #include "comm.h"
 
-enum {
-  RECALL = 15,    /* how many operations back a mismatch is looked for */
-  WARN_S = 10,    /* when a waiter says that it still waits */
-  ASK_US = 500000 /* when it asks those it waits for what they called */
-};
+enum { ASK_US = 500000 }; /* when it asks those it waits for what they called */
 
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (comm->broken) return;
@@ -27,25 +23,11 @@ void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (tell && !before) comm->wire->ops->abort(comm->wire, status, comm->why);
 }
 
-static int words_of(const tt_record *r, char *text, size_t size) {
-  const char *op = tt_op_kind_name(r->op);
-  if (r->coll == TUTTI_BARRIER) return snprintf(text, size, "barrier");
-  const bool rooted = tt_coll_rooted((tutti_coll)r->coll);
-  const bool part = r->coll == TUTTI_ALLREDUCE && r->root, varied = !rooted && !part && r->root;
-  int n = snprintf(text, size, "%s%s of %llu %s%s", tutti_coll_name((tutti_coll)r->coll),
-                   varied ? "_v" : "", (unsigned long long)r->count,
-                   tutti_type_name((tutti_type)r->type), varied ? " in all" : "");
-  if (part) n += snprintf(text + n, size - (size_t)n, " in a list of %u", r->root - 1);
-  if (tt_coll_reduces((tutti_coll)r->coll)) n += snprintf(text + n, size - (size_t)n, ", %s", op);
-  if (rooted) n += snprintf(text + n, size - (size_t)n, ", root %u", r->root);
-  return n;
-}
-
 /* The earliest operation up to `seq` that some peer recorded otherwise than this
  * rank did, as far back as records reach. */
 static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *theirs, int *peer) {
   const tt_wire_ops *ops = comm->wire->ops;
-  for (uint32_t back = (uint32_t)tt_min(seq, RECALL) + 1; back-- > 0;) {
+  for (uint32_t back = (uint32_t)tt_min(seq, TT_RECALL) + 1; back-- > 0;) {
     if (ops->read_record(comm->wire, comm->rank, seq - back, mine) != 1) continue;
     for (*peer = 0; *peer < comm->ranks; ++*peer)
       if (ops->read_record(comm->wire, *peer, seq - back, theirs) == 1 &&
@@ -61,8 +43,8 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
   char ours[100], other[100];
   int peer;
   if (differs(comm, o->stamp.seq, &mine, &theirs, &peer)) {
-    words_of(&mine, ours, sizeof ours);
-    words_of(&theirs, other, sizeof other);
+    tt_record_words(&mine, ours, sizeof ours);
+    tt_record_words(&theirs, other, sizeof other);
     const bool list = mine.coll == TUTTI_ALLREDUCE && mine.root;
     const char *hint = strcmp(ours, other) ? ""
                        : list || mine.root != theirs.root
@@ -177,60 +159,6 @@ void tt_blame_message(tutti_comm *comm, tutti_status status) {
   tt_comm_break(comm, status, true);
 }
 
-/* The time limit, s, if it has been reached; or 0. */
-static long limit_reached(uint64_t waited) {
-  const long limit = tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
-  return waited >= (uint64_t)limit * 1000000 ? limit : 0;
-}
-
-static bool complains(const tt_patience *p, uint64_t waited) {
-  return limit_reached(waited) || (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
-}
-
-/* Warn once, or break it if it has been too long. */
-static void complain(tutti_comm *comm, tt_patience *p, uint64_t waited, const char *text) {
-  const long limit = limit_reached(waited);
-  if (limit) {
-    snprintf(comm->why, sizeof comm->why, "%s: TUTTI_TIMEOUT=%ld", text, limit);
-    tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
-  } else if (complains(p, waited)) {
-    p->warned = true;
-    tt_log(0, "%s", text);
-  }
-}
-
-static void say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer,
-                     const tt_operation *o, uint32_t step) {
-  char text[TT_WHY - 40], where[40];
-  tt_record none;
-  if (!complains(p, waited)) return;
-  if (comm->wire->ops->inquire) comm->wire->ops->inquire(comm->wire, o->stamp.seq);
-  snprintf(where, sizeof where, ", step %u", step);
-  for (int r = 0; r < comm->ranks; r++) { /* the one all wait for, if it is another */
-    const int known = comm->wire->ops->read_record(comm->wire, r, o->stamp.seq, &none);
-    if (known != 0 && known != TT_UNKNOWN) continue;
-    peer = r;
-    snprintf(where, sizeof where, known ? "; it does not answer" : ", which it has not called yet");
-    break;
-  }
-  snprintf(text, sizeof text,
-           "rank %d has waited %.0f s for rank %d (pid %ld) in %s, operation %u%s", comm->rank,
-           (double)waited / 1e6, peer, comm->wire->ops->pid(comm->wire, peer),
-           tutti_coll_name(o->call.coll), o->stamp.seq, where);
-  complain(comm, p, waited, text);
-}
-
-static void say_message_late(tutti_comm *comm, tt_patience *p, uint64_t waited,
-                             const tt_parcel *m) {
-  char text[TT_WHY - 40];
-  snprintf(text, sizeof text,
-           "rank %d has waited %.0f s for rank %d (pid %ld), to %s message %u, %llu %s", comm->rank,
-           (double)waited / 1e6, m->peer, comm->wire->ops->pid(comm->wire, m->peer),
-           m->sends ? "receive" : "send", m->number, (unsigned long long)m->count,
-           tutti_type_name(m->type));
-  complain(comm, p, waited, text);
-}
-
 /* As for operations below; but a message that nobody waits for may take its time. */
 static void look_after_messages(tutti_comm *comm, tt_patience *p, uint64_t now) {
   const tt_parcel *m, *late = p->by ? &p->by->message : tt_mail_first(comm->mail, 0);
@@ -240,7 +168,7 @@ static void look_after_messages(tutti_comm *comm, tt_patience *p, uint64_t now) 
     say_message_lost(comm, m);
   }
   if (comm->broken || !late || (p->by && !p->by->is_message)) return;
-  say_message_late(comm, p, now - p->since, late);
+  tt_say_message_late(comm, p, now - p->since, late);
 }
 
 /* Now and then, while nothing moves: do the peers we wait for still live, and did
@@ -262,7 +190,7 @@ void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
     else if (a.dead)
       say_lost(comm, a.peer, &place->operation, a.step);
     else
-      say_late(comm, p, now - p->since, a.peer, &place->operation, a.step);
+      tt_say_late(comm, p, now - p->since, a.peer, &place->operation, a.step);
   }
   if (comm->mail && !comm->broken) look_after_messages(comm, p, now);
 }

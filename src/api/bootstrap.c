@@ -16,13 +16,12 @@
 #include "topo.h"
 #include "wise.h"
 
-enum { LAYOUT = 2 };
-
 /* ---- meeting ---- */
 
 void tt_heap_introduce(tt_heap *heap) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
   head->pid = (int)getpid();
+  tt_process_state(head->pid, &head->started);
   head->cookie = *tt_heap_cookie(heap);
   head->cookie_at = (uint64_t)(uintptr_t)tt_heap_cookie(heap);
   tt_cores_mine(&head->cores);
@@ -40,7 +39,7 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
   if (!*room) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   tt_heap_introduce(heap);
   atomic_store_explicit(&head->world, *room, memory_order_relaxed);
-  atomic_store_explicit(&head->ready, 1 + LAYOUT, memory_order_release);
+  atomic_store_explicit(&head->ready, 1 + TT_LAYOUT, memory_order_release);
   return TUTTI_OK;
 }
 
@@ -68,7 +67,7 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
                        "(TUTTI_CONNECT_TIMEOUT)",
                        r, segment->ranks, limit);
     }
-    if (ready != 1 + LAYOUT)
+    if (ready != 1 + TT_LAYOUT)
       return tt_fail(TUTTI_ERR_SYSTEM, "rank %d uses another version of tutti than this one", r);
     rooms[r] = atomic_load_explicit(&head->world, memory_order_relaxed);
   }

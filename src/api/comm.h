@@ -86,6 +86,7 @@ typedef struct tt_patience { /* of one who waits and sees nothing move */
   uint64_t since, looked; /* us */
   uint32_t doze;          /* us */
   bool warned;
+  bool shown; /* that it waits */
   const tutti_request *by; /* what is waited for, by one who does not just test */
 } tt_patience;
 
@@ -275,6 +276,20 @@ static inline void tt_relax(void) {
 tutti_status tt_request_finish(tutti_request *request);
 /* One pass, by one who tests: looks after its peers now and then. */
 void tt_progress_polled(tutti_comm *comm);
+
+/* ---- who is late (lateness.c) ---- */
+
+/* Show peers, and who looks from outside, for whom this rank waits; or that it does not any more. */
+void tt_show_wait(tutti_comm *comm, tt_patience *p);
+void tt_show_moves(tutti_comm *comm);
+/* An operation has waited so long (us) for `peer` in this step; a message so long. If it is time
+ * to: warn, once, or break the communicator (TUTTI_TIMEOUT), with a sentence about who is late. */
+void tt_say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer, const tt_operation *o,
+                 uint32_t step);
+void tt_say_message_late(tutti_comm *comm, tt_patience *p, uint64_t waited, const tt_parcel *m);
+/* A call in words: "allreduce of 10 int64, sum". */
+int tt_record_words(const tt_record *r, char *text, size_t size);
+enum { TT_RECALL = 15 }; /* how many operations back records are looked for */
 
 /* ---- what went wrong (blame.c) ---- */
 

@@ -82,7 +82,10 @@ static tutti_status open_segment(const member *first, int n, tt_segment **segmen
     return tt_fail(TUTTI_ERR_SYSTEM, "process %lld's shared memory can not be opened",
                    (long long)first->pid);
   const tutti_status status = tt_segment_map(fd, n, segment);
-  close(fd);
+  if (status)
+    close(fd);
+  else
+    (*segment)->fd = fd;
   return status;
 }
 

@@ -2,7 +2,7 @@
  *
  * Idea       with nothing to do a waiter spins (if every rank has a core, and no
  *            network is in it), then yields, then sleeps until a peer rings; now and
- *            then it looks after those it waits for.
+ *            then it looks after those it waits for, and shows that it waits.
  * Invariant  it never waits for ever for one who died, aborted or called something
  *            else; sleeps are bounded.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -36,6 +36,11 @@ static void stand_by(tutti_comm *comm, const tt_patience *p) {
   if (comm->beside && p->looks % 16 == 0) tt_net_progress(comm, &moved);
 }
 
+static void start_anew(tutti_comm *comm, tt_patience *p) {
+  if (p->shown) tt_show_moves(comm);
+  *p = (tt_patience){.by = p->by};
+}
+
 /* Nothing moved: spin, yield, or sleep. */
 static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   p->looks++;
@@ -51,23 +56,27 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   if (now && now - p->looked >= LOOK_US) {
     p->looked = now;
     tt_look_after(comm, p, now);
+    tt_show_wait(comm, p);
   }
   if (!now || now - p->since < YIELD_US) {
     if (!tt_over_net(comm) || !tt_mpi_yields(comm->net)) sched_yield();
     return;
   }
+  if (!p->shown) tt_show_wait(comm, p);
   uint32_t bell = comm->wire->ops->doze_begin(comm->wire);
   p->doze =
       p->doze ? (uint32_t)tt_min(2 * p->doze, comm->net ? DOZE_NET_US : DOZE_MOST_US) : DOZE_US;
-  if (!tt_progress(comm)) comm->wire->ops->doze(comm->wire, bell, p->doze);
+  const bool moved = tt_progress(comm);
+  if (!moved) comm->wire->ops->doze(comm->wire, bell, p->doze);
   comm->wire->ops->doze_end(comm->wire);
   p->looks |= 15; /* look at the clock next time */
+  if (moved) start_anew(comm, p);
 }
 
 void tt_progress_polled(tutti_comm *comm) {
   tt_patience *p = &comm->patience;
   if (tt_progress(comm)) {
-    *p = (tt_patience){.by = NULL};
+    start_anew(comm, p);
     return;
   }
   stand_by(comm, p);
@@ -77,6 +86,7 @@ void tt_progress_polled(tutti_comm *comm) {
     if (now - p->looked < LOOK_US) return;
     p->looked = now;
     tt_look_after(comm, p, now);
+    tt_show_wait(comm, p);
   }
 }
 
@@ -90,10 +100,11 @@ tutti_status tt_request_finish(tutti_request *r) {
       spun(comm, true);
     if (r->state == TT_COMPLETE) break;
     if (moved)
-      p = (tt_patience){.by = r};
+      start_anew(comm, &p);
     else
       pause_a_while(comm, &p);
   }
+  if (p.shown) tt_show_moves(comm);
   comm->waits = false;
   return r->status ? tt_fail(r->status, "%s", comm->why) : TUTTI_OK;
 }

@@ -59,6 +59,10 @@ static void start(tutti_comm *comm, tutti_request *r) {
   if (place->operation.status) tt_blame_operation(comm, &place->operation);
 }
 
+static void show_over(tutti_comm *comm) {
+  atomic_store_explicit(&comm->wire->shown->over, comm->oldest, memory_order_relaxed);
+}
+
 enum { TURNS = 16 }; /* of the scheduler, with more ranks than cores */
 
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
@@ -75,6 +79,7 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
     if (tt_operation_done(o)) {
       place->begun = false;
       comm->oldest = ++comm->seq;
+      show_over(comm);
       comm->spins = tt_min(comm->spins + look, (uint32_t)TT_SPINS);
       return true;
     }
@@ -210,7 +215,10 @@ static bool drive_operations(tutti_comm *comm) {
       complete(comm, r, TUTTI_OK);
     }
   }
-  while (comm->oldest != comm->seq && !comm->places[comm->oldest % TT_WINDOW].by) comm->oldest++;
+  if (comm->oldest != comm->seq) {
+    while (comm->oldest != comm->seq && !comm->places[comm->oldest % TT_WINDOW].by) comm->oldest++;
+    show_over(comm);
+  }
   if (comm->mail && !comm->broken && tt_messages_progress(comm)) moved = true;
   return moved;
 }

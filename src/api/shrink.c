@@ -30,7 +30,7 @@ static void lead(tutti_comm *comm, uint32_t round, uint64_t *first) {
 
 /* Warn once; give up when it has been too long. */
 static void complain(tutti_comm *comm, uint32_t round, double waited, bool *warned) {
-  const double limit = (double)tt_env_int("TUTTI_TIMEOUT", 1, 1 << 30, 0);
+  const double limit = tt_env_seconds("TUTTI_TIMEOUT");
   const bool over = limit > 0 && waited >= limit;
   if (!over && (*warned || waited < WARN_S)) return;
   int peer = tt_council_awaited(comm->wire, round);

@@ -103,7 +103,11 @@ tutti_status tt_comm_stand(tutti_comm *comm, tt_wire *net, const uint64_t *rooms
     comm->wire = comm->net = NULL;
     status = tt_hybrid_wire(net, shm, near, &comm->wire);
     comm->net = status ? NULL : net;
+    if (!status) comm->wire->shown->ranks = (uint32_t)comm->ranks;
+    if (!status) comm->wire->shown->rank = (uint32_t)comm->rank;
   }
+  if (!status)
+    atomic_store_explicit(&comm->wire->shown->over, comm->oldest, memory_order_relaxed);
   free(near);
   return status;
 }

@@ -33,6 +33,9 @@ const char *tt_env(const char *name);
  * and gives `otherwise` if it is no such number. */
 long tt_env_int(const char *name, long lo, long hi, long otherwise);
 
+/* Seconds from the environment, a positive number; 0 if unset, or, after a warning, none. */
+double tt_env_seconds(const char *name);
+
 /* A size as people write it: 9KB, 64k, 1.5MiB, 4096; k is 1024 with and without an i.
  * Where it ends; NULL if it is none. */
 const char *tt_size_read(const char *text, uint64_t *bytes);

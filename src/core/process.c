@@ -68,3 +68,14 @@ long tt_env_int(const char *name, long lo, long hi, long otherwise) {
          otherwise);
   return otherwise;
 }
+
+double tt_env_seconds(const char *name) {
+  const char *value = tt_env(name);
+  if (!value) return 0;
+  char *end;
+  const double s = strtod(value, &end);
+  if (end != value && *end == 0 && s > 0 && s < 1e9) return s;
+  tt_log(0, "%s='%s' is not a positive number of seconds; it is as if it were not set", name,
+         value);
+  return 0;
+}

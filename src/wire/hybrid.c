@@ -141,6 +141,11 @@ static long hybrid_pid(tt_wire *w, int peer) {
   return of(w)->far->ops->pid(of(w)->far, peer);
 }
 
+static const tt_shown *hybrid_shown(tt_wire *w, int peer) {
+  tt_wire *to = way(w, &peer);
+  return to->ops->shown(to, peer);
+}
+
 static void *hybrid_alloc(tt_wire *w, size_t bytes) {
   return of(w)->near->ops->alloc(of(w)->near, bytes);
 }
@@ -179,6 +184,7 @@ static const tt_wire_ops table = {
     .aborted = hybrid_aborted,
     .alive = hybrid_alive,
     .pid = hybrid_pid,
+    .shown = hybrid_shown,
     .alloc = hybrid_alloc,
     .free = hybrid_free,
     .close = hybrid_close,
@@ -195,6 +201,7 @@ tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, t
   *h = (hybrid){
       .wire = {.ops = &table, .rank = far->rank, .ranks = far->ranks}, .far = far, .near = near};
   h->wire.beside = tt_min(far->beside, near->beside);
+  h->wire.shown = near->shown;
   memcpy(h->near_rank, near_rank, bytes);
   *wire = &h->wire;
   return TUTTI_OK;

@@ -453,6 +453,7 @@ static const tt_wire_ops table = {
     .aborted = tt_mpi_aborted,
     .alive = mpi_alive,
     .pid = mpi_pid,
+    .shown = tt_mpi_shown,
     .alloc = tt_mpi_alloc,
     .free = tt_mpi_free,
     .close = mpi_close,
@@ -466,7 +467,7 @@ tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire) {
     net->close(net->self, 1);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
   }
-  m->wire = (tt_wire){.ops = &table, .rank = net->rank, .ranks = net->ranks, .beside = SMALL};
+  m->wire = (tt_wire){.ops = &table, .rank = net->rank, .ranks = net->ranks, .beside = SMALL, .shown = &m->shown};
   m->net = *net;
   m->in = calloc(ranks * TT_LANES, sizeof(tt_in_end *));
   m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));

@@ -140,6 +140,7 @@ typedef struct tt_mpi {
   tt_given *given;
   int64_t *pids;
   uint8_t *level; /* the wire's */
+  tt_shown shown;
 } tt_mpi;
 
 static inline tt_mpi *tt_mpi_of(tt_wire *w) {
@@ -186,6 +187,7 @@ void tt_mpi_record(tt_wire *w, const tt_record *record, uint32_t oldest);
 int tt_mpi_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
 void tt_mpi_ask(tt_wire *w, int peer, uint32_t seq);
 void tt_mpi_inquire(tt_wire *w, uint32_t seq);
+const tt_shown *tt_mpi_shown(tt_wire *w, int peer);
 void tt_mpi_abort(tt_wire *w, tutti_status status, const char *reason);
 tutti_status tt_mpi_aborted(tt_wire *w, char *reason, size_t size);
 

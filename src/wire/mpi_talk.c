@@ -34,6 +34,11 @@ int tt_mpi_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
   return (int32_t)(known->stamp.seq - seq) > 0 ? -1 : peer == w->rank ? 0 : TT_UNKNOWN;
 }
 
+/* What it says of itself it says only when it is asked. */
+const tt_shown *tt_mpi_shown(tt_wire *w, int peer) {
+  return peer == w->rank ? w->shown : NULL;
+}
+
 /* ---- control ---- */
 
 static tutti_status send_control(tt_mpi *m, int peer, const tt_control *text) {

@@ -49,7 +49,10 @@ tutti_status tt_segment_create(int n, int *fd) {
     return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory for %d ranks: memfd_create: %s", n,
                    strerror(errno));
   off_t size = (off_t)(stride_for(n) * (size_t)n);
-  if (ftruncate(made, size) != 0 || fcntl(made, F_ADD_SEALS, SEALS) != 0) {
+  const uint64_t plate[2] = {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | (uint32_t)n};
+  if (ftruncate(made, size) != 0 ||
+      pwrite(made, plate, sizeof plate, offsetof(tt_head, plate)) != sizeof plate ||
+      fcntl(made, F_ADD_SEALS, SEALS) != 0) {
     int why = errno;
     close(made);
     return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory of %lld bytes for %d ranks: %s",
@@ -72,6 +75,7 @@ static tutti_status wrap(void *base, size_t stride, int n, bool threads, tt_segm
   s->stride = stride;
   s->ranks = n;
   s->threads = threads;
+  s->fd = -1;
   atomic_init(&s->users, 1);
   *segment = s;
   return TUTTI_OK;
@@ -101,5 +105,6 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
 void tt_segment_release(tt_segment *s) {
   if (!s || atomic_fetch_sub(&s->users, 1) != 1) return;
   munmap(s->base, s->stride * (size_t)s->ranks);
+  if (s->fd >= 0) close(s->fd);
   free(s);
 }

@@ -324,6 +324,10 @@ static long shm_pid(tt_wire *w, int peer) {
   return tt_heap_head(tt_shm_of(w)->segment, tt_shm_of(w)->members[peer])->pid;
 }
 
+static const tt_shown *shm_shown(tt_wire *w, int peer) {
+  return &tt_shm_of(w)->rooms[peer]->shown;
+}
+
 /* In whole pages, so that nothing else is in those that are withdrawn. */
 static void *shm_alloc(tt_wire *w, size_t bytes) {
   return bytes > PTRDIFF_MAX ? NULL
@@ -333,12 +337,27 @@ static bool shm_free(tt_wire *w, void *memory) {
   return tt_heap_free(tt_shm_of(w)->heap, memory);
 }
 
+static uint64_t offset_of(const tt_shm *s, const tt_room *room) {
+  return (uint64_t)((const char *)room - s->segment->base);
+}
+
+static void show(tt_shm *s) {
+  tt_room *mine = s->rooms[s->wire.rank];
+  s->wire.shown = &mine->shown;
+  mine->shown.ranks = (uint32_t)s->wire.ranks;
+  mine->shown.rank = (uint32_t)s->wire.rank;
+  mine->shown.home = offset_of(s, s->rooms[0]);
+  atomic_store_explicit(&mine->shown.over, 1, memory_order_relaxed); /* the first is 1 */
+  tt_shm_show(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine));
+}
+
 /* Leave all rooms; what peers may still look at is freed when they have left. */
 static void leave(tt_shm *s) {
   const int ranks = s->wire.ranks, ends = ranks * TT_LANES;
   void **memory = malloc(((size_t)ends + 3) * sizeof *memory);
   size_t n = 0;
   tt_room *mine_here = s->rooms[s->wire.rank];
+  tt_shm_hide(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine_here));
   for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->rooms[r]->guests, 1);
   for (int i = 0; memory && i < ends; i++)
     if (s->out[i].at) memory[n++] = s->out[i].at;
@@ -396,6 +415,7 @@ static const tt_wire_ops table = {
     .aborted = shm_aborted,
     .alive = shm_alive,
     .pid = shm_pid,
+    .shown = shm_shown,
     .alloc = shm_alloc,
     .free = shm_free,
     .close = shm_close,
@@ -428,6 +448,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->tallies = tt_room_tallies(s->rooms[0], ranks);
   s->posts = tt_room_posts(s->rooms[0], ranks);
   s->dozing = &tt_heap_head(s->segment, 0)->dozing;
+  show(s);
   *wire = &s->wire;
   return TUTTI_OK;
 }

@@ -13,6 +13,8 @@
  * Invariant  every flag has one writer and a pair of lines of its own; bytes are
  *            written before the flag (release) and read after it (acquire). A room and the
  *            channels behind it are freed when all of its ranks have left.
+ *            From outside (job_look.c) it is read through the heads: what stands there, and in
+ *            the rooms, has the form that TT_LAYOUT numbers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_H
 #define TT_SHM_H
@@ -28,6 +30,8 @@ enum {
   TT_DEPTH = 4,     /* pieces in flight per channel */
   TT_INLINE = 96,   /* bytes that travel beside the flag */
   TT_FIGURES = 1024,
+  TT_LAYOUT = 3,    /* of the segment; changes with every change of it */
+  TT_ROOMS = 64,    /* communicators of a rank that can be seen from outside */
   TT_HUGE = 2 << 20 /* a huge page, where there are any */
 };
 
@@ -48,17 +52,25 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint sleepers;        /* how many threads of this rank doze */
   alignas(TT_PAIR) atomic_uint bell;            /* rung by peers */
   alignas(TT_PAIR) atomic_uint ended;           /* by the launcher (fate.c): how; 0: not yet */
+  alignas(TT_PAIR) uint64_t plate[2];           /* of the first heap, by who makes the segment: what it
+                                                   is, TT_LAYOUT and how many ranks it is for */
+  uint64_t started;                             /* when the process began, as /proc has it */
+  atomic_ullong rooms[TT_ROOMS];                /* offsets of its rooms; 0: free */
+  atomic_uint rooms_made;                       /* so far */
 } tt_head;
+
+#define TT_PLATE 0x626f6a2d69747475u /* "utti-job" */
 
 typedef struct tt_segment {
   char *base;
   size_t stride;
   int ranks;
   bool threads; /* ranks share this address space */
+  int fd;       /* kept open, so that it can be found from outside, and closed with it; or -1 */
   atomic_int users;
 } tt_segment;
 
-/* A memfd for n ranks, sealed against growing and shrinking. */
+/* A memfd for n ranks, sealed against growing and shrinking, with its plate. */
 tutti_status tt_segment_create(int n, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
 /* An anonymous one, for threads or for one rank alone. */
@@ -97,6 +109,18 @@ bool tt_heap_withdrawn(tt_heap *heap, const void *memory, size_t bytes);
  * again: a peer that is slower may still look at a communicator that is over here. */
 void tt_heap_free_later(tt_heap *heap, atomic_uint *guests, void *const *memory, size_t n);
 
+/* ---- processes (process_state.c) ---- */
+
+/* As /proc says: 'R' runs, 'S' and 'D' sleep, 'T' and 't' are stopped, 'Z' and 'X' dead; 0: there
+ * is none. *started, if wanted: when it began, which no other process of this number has. */
+char tt_process_state(long pid, uint64_t *started);
+static inline bool tt_state_stopped(char state) {
+  return state == 'T' || state == 't';
+}
+static inline bool tt_state_dead(char state) {
+  return !state || state == 'Z' || state == 'X';
+}
+
 /* Say in this rank's head whether it can read the private memory of every rank of
  * the segment (remote.c). All heads are complete. */
 void tt_remote_probe(const tt_segment *segment, int index);
@@ -122,6 +146,9 @@ uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first);
 void tt_shm_room_free(tt_heap *heap, uint64_t room);
 /* So many fewer ranks than it was made for come into it. */
 void tt_shm_room_fewer(tt_heap *heap, uint64_t room, int by);
+/* From now on, and no more, the room can be found from outside. */
+void tt_shm_show(tt_head *head, uint64_t room);
+void tt_shm_hide(tt_head *head, uint64_t room);
 /* members[r], rooms[r]: heap index and room offset of rank r. Copies both. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire);

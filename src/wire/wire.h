@@ -10,6 +10,8 @@
 #ifndef TT_WIRE_H
 #define TT_WIRE_H
 
+#include <stdatomic.h>
+
 #include "core.h"
 
 typedef struct tt_stamp {
@@ -23,6 +25,23 @@ typedef struct tt_record {
   uint32_t root; /* without a root: 0, or a number made of the counts of the ranks */
   uint64_t count;
 } tt_record;
+
+/* What a rank shows of itself in a communicator, to its peers and to `tutti doctor`. Only the
+ * rank writes it: `over` after every operation, the rest when it has waited for a while. */
+typedef struct tt_shown {
+  atomic_uint over;      /* operations before it are over here */
+  atomic_uint waits_in;  /* it waits in this operation, or for the message of this number */
+  atomic_uint waits_at;  /* ... in this step */
+  atomic_uint waits_for; /* ... for this rank of the communicator */
+  atomic_uint waits_near; /* ... whose heap this is; UINT32_MAX: of another node */
+  atomic_uint message;   /* ... 0: it is an operation; 1: to receive a message, 2: to send one */
+  atomic_uint type;      /* ... of such elements ... */
+  atomic_ullong count;   /* ... so many */
+  atomic_ullong seen;    /* ... and last looked, us of CLOCK_MONOTONIC */
+  atomic_ullong since;   /* ... since; written last. 0: it does not wait */
+  uint32_t ranks, rank;  /* of the communicator; written once */
+  uint64_t home;         /* where the first one's room is: the same for all that share memory */
+} tt_shown;
 
 /* How far a rank is with the pieces that go through its arena, counted over all
  * operations: put in, block summed, all that it needed got. */
@@ -112,6 +131,8 @@ typedef struct tt_wire_ops {
   /* False if the peer's process is known to be gone. */
   bool (*alive)(tt_wire *w, int peer);
   long (*pid)(tt_wire *w, int peer);
+  /* What a peer shows; NULL: nothing of it can be seen. */
+  const tt_shown *(*shown)(tt_wire *w, int peer);
 
   /* Memory that peers read without a copy; NULL if there is none. Zeroed. */
   void *(*alloc)(tt_wire *w, size_t bytes);
@@ -127,6 +148,7 @@ struct tt_wire {
   size_t beside; /* bytes that `push` takes whole or not at all, and copies */
   const uint8_t *level; /* messages are paced (engine/pace.c): at which level each peer and this
                            rank part; or NULL */
+  tt_shown *shown;               /* of this rank; never NULL */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
 

@@ -1,0 +1,76 @@
+/* cmd_doctor.c - `tutti doctor`: what the ranks of a job do, and what is wrong with it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+#include "tutti_plan.h"
+
+static const char usage[] =
+    "usage: tutti doctor PID [--json] [--watch S]\n"
+    "\n"
+    "What every rank of a job does that runs or hangs on this machine: its process, the\n"
+    "call it is in or last finished, for whom it waits and how long; then in a sentence\n"
+    "what is wrong: who is stopped, dead, or elsewhere, and who waits for it; who called\n"
+    "something else; who wait for each other.\n"
+    "\n"
+    "PID is that of `tutti run`, of mpirun, or of any rank whose ranks share memory. The\n"
+    "job must be yours (root may look at all). It is neither stopped nor touched.\n"
+    "\n"
+    "  -j, --json     the same as one JSON object\n"
+    "  -w, --watch S  every S seconds, until the job has ended\n"
+    "\n"
+    "Exit status: 0; 2 wrong command line; 125 no such job, or not yours.\n";
+
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, 'j'}, {"watch", required_argument, NULL, 'w'}, {NULL, 0, NULL, 0}};
+
+static int print(char *text) {
+  fputs(text, stdout);
+  tutti_text_free(text);
+  if (fflush(stdout)) return cli_fail(CLI_FAILED, "doctor", "cannot write: %s", strerror(errno));
+  return 0;
+}
+
+/* Once, or every so many seconds until it can not be found any more. */
+static int watch(long pid, bool json, double seconds) {
+  const struct timespec pause = {(time_t)seconds,
+                                 (long)(1e9 * (seconds - (double)(time_t)seconds))};
+  char *text;
+  if (tutti_job_report(pid, json, &text))
+    return cli_fail(CLI_FAILED, "doctor", "%s", tutti_error());
+  int status = print(text);
+  while (seconds > 0 && !status) {
+    nanosleep(&pause, NULL);
+    if (tutti_job_report(pid, json, &text)) return 0;
+    if (!json) printf("\n");
+    status = print(text);
+  }
+  return status;
+}
+
+static int run(int argc, char **argv) {
+  bool json = false;
+  double seconds = 0;
+  long pid;
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, ":jw:", long_options, NULL)) != -1;) {
+    if (c != 'j' && c != 'w') return cli_bad_option("doctor", c, argv, long_options);
+    if (c == 'j') json = true;
+    if (c == 'w' && !cli_seconds(optarg, &seconds))
+      return cli_fail(CLI_USAGE, "doctor", "--watch '%s' is not a positive number of seconds",
+                      optarg);
+  }
+  if (optind == argc)
+    return cli_fail(CLI_USAGE, "doctor", "which process? the PID of `tutti run`, or of a rank");
+  if (optind + 1 < argc)
+    return cli_fail(CLI_USAGE, "doctor", "'%s' is one argument too many; see `tutti help doctor`",
+                    argv[optind + 1]);
+  if (!cli_int(argv[optind], 1, 1L << 30, &pid))
+    return cli_fail(CLI_USAGE, "doctor", "'%s' is not the number of a process", argv[optind]);
+  return watch(pid, json, seconds);
+}
+
+const cli_command cmd_doctor = {"doctor", "what the ranks of a job do, and why it hangs", usage,
+                                run, false};

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# doctor.sh - `tutti doctor`: what it says of jobs that run, hang, have lost a rank, or are none.
+# SPDX-License-Identifier: BSD-3-Clause
+. "$(dirname "$0")/tap.bash"
+. "$(dirname "$0")/mpi.bash"
+n=0
+
+# hang MANNER [OPTIONS of run]: a job of 3 ranks in the background that hangs so.
+hang() {
+  local manner=$1
+  shift
+  background run -n 3 "$@" "$BUILD/tests/mp_hang" "$manner"
+  lines 1 hangs && sleep 0.7
+}
+# ask PID [OPTIONS]: the doctor's answer in $work/report, its complaint in $work/err2.
+ask() {
+  rc=0
+  timeout 20 "$TUTTI" doctor "$@" >"$work/report" 2>"$work/err2" || rc=$?
+}
+finds() { grep -qE "$1" "$work/report" || { sed 's/^/# report: /' "$work/report" "$work/err2"; return 1; }; }
+# kinds: the sentences that belong together in one job; then it is ended.
+test_hang() { # NAME MANNER "options" PATTERN...
+  local name=$1 manner=$2 options=$3 good=1 pattern
+  shift 3
+  # shellcheck disable=SC2086
+  hang "$manner" $options
+  ask "$job"
+  for pattern in "$@"; do finds "$pattern" || good=; done
+  ok "$name" all "[ '$good' ]" 'status 0'
+  n=$((n + 1))
+}
+end() {
+  kill -9 "$job" 2>/dev/null
+  wait "$job" 2>/dev/null
+}
+
+pid='\(pid [0-9]+\)'
+test_hang "all compute" computes "" '^all ranks compute$' '^ +0 +[0-9]+  sleeps +is outside; it last finished allreduce of 100000 double, sum \(operation [0-9]+\)'
+end
+test_hang "all work" works "" '^(the ranks are at work; nobody has waited for as long as 0.1 s|all ranks compute)$'
+end
+
+test_hang "a rank is stopped" stopped "" \
+  "^rank 2 $pid is stopped; ranks 0 and 1 wait for it in allreduce of 100000 double, sum \(operation 5\) for [0-9.]+ s\$" \
+  '^ +2 +[0-9]+  stopped +is outside; it last finished allreduce of 100000 double, sum \(operation 4\)' \
+  '^ +0 +[0-9]+  sleeps +waits [0-9.]+ s for rank [12] in allreduce of 100000 double, sum \(operation 5\), step [0-9]+'
+front=$job
+rank=$(awk '$1 == 1 && $2 > 1 {print $2; exit}' "$work/report")
+ask "$rank"
+ok "the same through a rank's pid" all 'status 0' 'finds "^rank 2 .pid [0-9]+. is stopped; ranks 0 and 1 wait for it"'
+ask "$front" --json
+python3 - "$work/report" >"$work/json" 2>&1 <<'P' && json=1 || json=
+import json, sys
+job = json.load(open(sys.argv[1]))["jobs"][0]
+two = job["ranks"][2]
+assert two["process"] == "stopped", two
+waits = [c for c in job["ranks"][0]["communicators"] if c["state"] == "waits"]
+assert len(waits) == 1 and waits[0]["in"]["collective"] == "allreduce", waits
+assert waits[0]["in"]["count"] == 100000 and waits[0]["in"]["type"] == "double" and waits[0]["seconds"] > 0.1, waits
+assert "is stopped" in job["verdict"][0], job["verdict"]
+P
+[ "$json" ] || sed 's/^/# /' "$work/json" "$work/report"
+ok "the same as JSON" [ "$json" ]
+timeout 20 "$TUTTI" doctor --watch 0.2 "$front" >"$work/watch" 2>&1 &
+watcher=$!
+sleep 0.9
+end
+rc=0
+wait $watcher || rc=$?
+ok "--watch: again and again, until the job is over" all 'status 0' '[ "$(grep -c "is stopped" "$work/watch")" -ge 2 ]'
+
+test_hang "a rank is outside tutti" elsewhere "" \
+  "^rank 2 $pid is outside tutti; it last finished allreduce of 100000 double, sum \(operation 4\); ranks 0 and 1 wait for it in allreduce of 100000 double, sum \(operation 5\) for"
+end
+test_hang "the same, and the others only test" tests "" \
+  "^rank 2 $pid is outside tutti; it last finished allreduce .*; ranks 0 and 1 wait for it in allreduce"
+end
+test_hang "two communicators, crossed" crossed "" \
+  "^ranks wait for each other: rank [012] $pid for rank [012] in allreduce of 100000 double, sum \(operation [0-9]+\) of communicator [0-9], for [0-9.]+ s; rank"
+end
+test_hang "a message against a collective" letter "" \
+  "^ranks wait for each other: .*message 0, to receive 7 double of communicator"
+end
+test_hang "ranks that called different things" differs "" \
+  'is over \(ranks made different calls\): operation 5: rank [0-9] called (allreduce of 100000 double, sum|broadcast of 5 int32, root 0), but rank [0-9] called'
+end
+test_hang "a rank has died, and nobody waits for it" dies "--keep-going" \
+  "^rank 2 has died; nobody waits for it\$" '^ +2 +[0-9]+  gone'
+end
+test_hang "a rank has died that others waited for" awaited "--keep-going" \
+  'is over \(a rank died\): rank 2 \(pid [0-9]+\) died, it exited with status 0; rank [01] waited for it'
+end
+test_hang "a rank has left" leaves "" '^ +2 +[0-9]+  sleeps +has left'
+end
+test_hang "a rank has not come" absent "" '^ +[02] +[0-9]+  [a-z]+ +waits for the others to come$' '^rank 1 has not called tutti_comm_from_env yet$' '^ +1 +0  - +has not come yet'
+end
+
+# ---- no job, or nobody's business ----
+sleep 60 &
+other=$!
+ask $other
+ok "another program's process" all 'status 125' 'grep -q "process $other shares no memory with ranks of a tutti job" "$work/err2"'
+kill $other
+wait $other 2>/dev/null
+ask $other
+ok "a process that is no more" all 'status 125' 'grep -q "there is no process $other" "$work/err2"'
+ask none
+ok "no number" all 'status 2' 'grep -q "is not the number of a process" "$work/err2"'
+ask
+ok "no process" all 'status 2' 'grep -q "which process" "$work/err2"'
+hang computes
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  copy=$(mktemp) && cp "$TUTTI" "$copy" && chmod 755 "$copy"
+  rc=0
+  timeout 20 setpriv --reuid 65534 --regid 65534 --clear-groups "$copy" doctor "$job" >"$work/report" 2>"$work/err2" || rc=$?
+  ok "another user is refused" all 'status 125' 'grep -q "is of user 0; only that user and root" "$work/err2"' '[ ! -s "$work/report" ]'
+  rm -f "$copy"
+else
+  skip "another user is refused" "only root can become another one"
+fi
+end
+
+# ---- under mpirun ----
+if [ -x "$BUILD/tests/ompi/mp_hang" ] && has_starter ompi; then
+  TOKEN=$token timeout 60 "$(starter ompi)" -n 3 "$BUILD/tests/ompi/mp_hang" stopped >"$work/out" 2>"$work/err" </dev/null &
+  job=$!
+  lines 3 hangs && sleep 1
+  first=$(alive | while read -r p; do grep -qa mp_hang "/proc/$p/cmdline" && ! grep -qa mpirun "/proc/$p/cmdline" && echo "$p"; done | head -1)
+  ask "$first"
+  good=1
+  finds "^rank 2 $pid is stopped; ranks 0 and 1 wait for it in allreduce of 100000 double, sum" || good=
+  ok "under Open MPI, through a rank's pid" all "[ '$good' ]" 'status 0'
+  ask "$job"
+  finds "^rank 2 $pid is stopped; ranks 0 and 1 wait for it" || good=
+  ok "under Open MPI, through mpirun's" all "[ '$good' ]" 'status 0'
+  for p in $(alive); do kill -9 "$p" 2>/dev/null; done
+  wait "$job" 2>/dev/null
+else
+  skip "under Open MPI, through a rank's pid" "it is not installed, or the tests were built without it"
+  skip "under Open MPI, through mpirun's" "the same"
+fi
+ok "nobody is left" gone
+echo 1..23
+exit $bad

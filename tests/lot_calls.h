@@ -1,0 +1,32 @@
+/* lot_calls.h - calls that are drawn by lot, made, and named as tutti names them.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LOT_CALLS_H
+#define LOT_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tutti_plan.h"
+
+typedef struct lot_call {
+  tutti_coll coll;
+  size_t count; /* below CALL_COUNT */
+  tutti_type type;
+  tutti_op op;
+  int root;
+} lot_call;
+
+enum { CALL_COUNT = 3000, CALL_BYTES = 16 * CALL_COUNT * 16 }; /* for up to 16 ranks */
+
+/* Any collective, any of some types and ops; the same for the same seed. */
+lot_call call_drawn(uint64_t seed, int ranks);
+/* The same, but for one thing: `way` 0 count, 1 type, 2 op, 3 root, 4 the collective; what
+ * it has not is not changed, but the count. */
+lot_call call_changed(lot_call call, int way, uint64_t seed, int ranks);
+bool call_equal(const lot_call *a, const lot_call *b);
+/* On CALL_BYTES each. */
+tutti_status call_make(tutti_comm *comm, const lot_call *call, void *x, void *y);
+void call_words(const lot_call *call, char *text, size_t size);
+
+#endif

@@ -1,0 +1,116 @@
+/* mp_stall.c - a rank is stopped at any moment: after TUTTI_TIMEOUT the others fail, and name it,
+ * its process, that it is stopped, and the call; it hears the same when it goes on.
+ *
+ * Ranks: 2 4
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "lot_calls.h"
+#include "cover.h"
+#include "scenes.h"
+#include "start.h"
+
+enum { KINDS = 6, CALLS = 2000000 };
+static const char limit[] = "0.5";
+
+static void stop(int signal) {
+  (void)signal;
+  raise(SIGSTOP);
+}
+
+/* In so many us. */
+static void stop_soon(uint64_t us) {
+  struct sigaction action = {.sa_handler = stop};
+  const struct itimerval when = {.it_value = {.tv_usec = (suseconds_t)us}};
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &when, NULL);
+}
+
+/* The sentence "... in CALL, operation N...": is it what all call as operation N? */
+static bool right_call(const char *sentence, const lot_call *kinds, unsigned first,
+                       const char *before) {
+  const char *at = strstr(sentence, before);
+  char words[160];
+  for (int k = 0; at && k < KINDS; k++) {
+    unsigned number;
+    call_words(&kinds[k], words, sizeof words);
+    const size_t n = strlen(words);
+    const char *call = at + strlen(before);
+    if (strncmp(call, words, n) || sscanf(call + n, ", operation %u", &number) != 1) continue;
+    if (number >= first && (number - first) % KINDS == (unsigned)k) return true;
+  }
+  return false;
+}
+
+static bool play(tutti_comm *base, uint64_t seed, const int64_t *pids) {
+  static double x[CALL_BYTES / sizeof(double)], y[CALL_BYTES / sizeof(double)];
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  const int victim = (int)(cover_mix(seed) % (uint64_t)P);
+  lot_call kinds[KINDS];
+  char who[100];
+  tutti_comm *comm;
+  if (!CHECK(!tutti_comm_dup(base, &comm))) return false;
+  bool ok = true;
+  for (int k = 0; k < KINDS; k++) { /* each once, so that all plans are there */
+    kinds[k] = call_drawn(seed * 11 + (uint64_t)k, P);
+    for (int before = 0; before < k; before++)
+      if (call_equal(&kinds[k], &kinds[before])) kinds[k].coll = TUTTI_BARRIER;
+    ok = CHECK(!call_make(comm, &kinds[k], x, y)) && ok;
+  }
+  ok = CHECK(!tutti_barrier(comm)) && ok;
+  const unsigned first = KINDS + 2; /* the first operation is 1 */
+  setenv("TUTTI_TIMEOUT", limit, 1);
+  if (me == victim) stop_soon(1000 + cover_mix(seed + 1) % 60000);
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < CALLS && !status; i++) {
+    status = call_make(comm, &kinds[i % KINDS], x, y);
+    if (!status && cover_mix(seed + (uint64_t)i) % 8 == 0)
+      usleep((useconds_t)(cover_mix(seed + (uint64_t)(i + me)) % 300));
+  }
+  char sentence[500];
+  snprintf(sentence, sizeof sentence, "%s", status ? tutti_error() : "");
+  setenv("TUTTI_TIMEOUT", "100", 1);
+  if (me == (victim + 1) % P) {
+    usleep(200000);
+    ok = CHECK(!kill((pid_t)pids[victim], SIGCONT)) && ok;
+  }
+  snprintf(who, sizeof who, " s for rank %d (pid %lld, stopped) in ", victim,
+           (long long)pids[victim]);
+  const bool good = status == TUTTI_ERR_TIMEOUT && strstr(sentence, who) &&
+                    strstr(sentence, "TUTTI_TIMEOUT=0.5") &&
+                    right_call(sentence, kinds, first, "stopped) in ");
+  if (!good)
+    printf("# rank %d, seed %llu, rank %d stopped: %s: %s\n", me, (unsigned long long)seed, victim,
+           tutti_strerror(status), sentence);
+  fflush(stdout);
+  ok = CHECK(!tutti_barrier(base)) && ok;
+  return CHECK(!tutti_comm_free(comm)) && good && ok;
+}
+
+int main(int argc, char **argv) {
+  const char *all = getenv("TUTTI_TEST_ALL");
+  const int rounds = argc > 1 ? atoi(argv[1]) : all && *all == '1' ? 50 : 10;
+  static int64_t pids[16];
+  int64_t mine = getpid();
+  tutti_comm *base;
+  if (start_comm(&base)) return printf("not ok - a communicator: %s\n", tutti_error()) > 0;
+  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : cover_seed();
+  uint32_t failed = 0;
+  tutti_broadcast(base, &seed, &seed, 1, TUTTI_UINT64, 0);
+  tutti_all_gather(base, &mine, pids, 1, TUTTI_INT64);
+  if (tutti_comm_rank(base) == 0) printf("# seed %llu\n", (unsigned long long)seed);
+  for (int i = 0; i < rounds; i++) {
+    uint32_t bad = !play(base, seed % 1000000000 + (uint64_t)i, pids);
+    if (tutti_allreduce(base, &bad, &bad, 1, TUTTI_UINT32, TUTTI_SUM)) bad = 1;
+    failed += bad != 0;
+  }
+  if (tutti_comm_rank(base) == 0)
+    printf("%s - %d of %d ranks that are stopped are named\n1..1\n", failed ? "not ok" : "ok",
+           rounds - (int)failed, rounds);
+  return tutti_comm_free(base) || start_end() || failed;
+}

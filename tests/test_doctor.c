@@ -1,0 +1,195 @@
+/* The doctor: whatever stands in a job's memory, what is said of it are whole lines of printable
+ * letters, or why nothing can be said; and what a process does is what it does.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "cover.h"
+#include "job_look.h"
+#include "tutti_plan.h"
+
+enum { RANKS = 4, ROUNDS = 400 };
+
+static uint64_t draw(uint64_t *seed) {
+  return cover_mix(++*seed);
+}
+
+static void scribble(uint64_t *seed, void *to, size_t n) {
+  for (size_t i = 0; i < n; i++) ((unsigned char *)to)[i] = (unsigned char)draw(seed);
+}
+
+/* JSON as far as braces and strings go. */
+static bool balanced(const char *text) {
+  int depth = 0;
+  bool inside = false;
+  for (; *text; text++) {
+    if (inside && *text == '\\')
+      text++;
+    else if (*text == '"')
+      inside = !inside;
+    else if (!inside && strchr("{[", *text))
+      depth++;
+    else if (!inside && strchr("}]", *text) && --depth < 0)
+      return false;
+  }
+  return !inside && depth == 0;
+}
+
+static bool printable(const char *text) {
+  for (; *text; text++)
+    if (*text != '\n' && (*text < 32 || *text > 126)) return false;
+  return true;
+}
+
+/* 1: there was a report, and it was well formed. */
+static int report(int json) {
+  char *text = NULL;
+  const tutti_status status = tutti_job_report((long)getpid(), json, &text);
+  if (status) {
+    assert_int_equal(status, TUTTI_ERR_SYSTEM);
+    assert_null(text);
+    return 0;
+  }
+  assert_non_null(text);
+  assert_true(printable(text));
+  assert_true(!json || balanced(text));
+  assert_true(json || text[strlen(text) - 1] == '\n');
+  tutti_text_free(text);
+  return 1;
+}
+
+/* A room that could be one, or nearly. */
+static void make_room(uint64_t *seed, tt_segment *s, uint64_t at) {
+  tt_room *room = (tt_room *)(void *)(s->base + at);
+  scribble(seed, room, offsetof(tt_room, board));
+  const uint64_t lot = draw(seed);
+  if (lot % 8) atomic_store(&room->aborted, 0);
+  if (lot % 16 == 1) return;
+  room->shown.ranks = 1 + (uint32_t)(lot / 16 % RANKS);
+  room->shown.rank = (uint32_t)(lot / 256 % room->shown.ranks);
+  room->shown.home = lot / 4096 % 3;
+  atomic_store(&room->shown.waits_for, (unsigned)(lot / 65536 % RANKS));
+  atomic_store(&room->shown.waits_near, (unsigned)(lot / 1048576 % (RANKS + 1)));
+  atomic_store(&room->shown.since, lot % 3 ? 1 : 0);
+  atomic_store(&room->shown.message, (unsigned)(lot >> 32 & 3));
+  atomic_store(&room->shown.seen, lot >> 40 & 1 ? UINT64_MAX / 2 : draw(seed));
+  atomic_store(&room->newest, (unsigned)(lot >> 42 & 63));
+  atomic_store(&room->shown.over, (unsigned)(lot >> 48 & 63));
+  for (unsigned seq = 0; seq < 64; seq++)
+    if (draw(seed) % 2) atomic_store(&room->records[seq % TT_RECORDS].seq, seq);
+}
+
+static void make_rank(uint64_t *seed, tt_segment *s, int rank) {
+  tt_head *head = tt_heap_head(s, rank);
+  const uint64_t low = s->stride * (uint64_t)rank;
+  uint64_t plate[2];
+  memcpy(plate, head->plate, sizeof plate);
+  scribble(seed, head, sizeof *head);
+  memcpy(head->plate, plate, sizeof plate);
+  head->pid = draw(seed) % 8 ? (int)getpid() : (int)(draw(seed) % 40000);
+  if (draw(seed) % 8) tt_process_state(head->pid, &head->started);
+  for (int i = 0; i < TT_ROOMS; i++) {
+    const uint64_t lot = draw(seed), at = low + (1 + lot / 16 % 64) * 131072;
+    if (lot % 4) {
+      atomic_store(&head->rooms[i], 0);
+    } else if (lot % 16 == 4) {
+      atomic_store(&head->rooms[i], low + s->stride - lot / 16 % 65536 * 128);
+    } else if (lot % 16) {
+      make_room(seed, s, at);
+      atomic_store(&head->rooms[i], at);
+    } /* else what stands there */
+  }
+}
+
+static void what_stands_in_memory(void **state) {
+  (void)state;
+  tt_segment *s;
+  int fd, said = 0;
+  uint64_t seed = cover_seed();
+  print_message("# seed %llu\n", (unsigned long long)seed);
+  assert_int_equal(tt_segment_create(RANKS, &fd), TUTTI_OK);
+  assert_int_equal(tt_segment_map(fd, RANKS, &s), TUTTI_OK);
+  uint64_t plate[2];
+  memcpy(plate, tt_heap_head(s, 0)->plate, sizeof plate);
+  assert_int_equal(plate[0], TT_PLATE);
+  assert_int_equal(report(0), 1); /* nobody has come yet */
+  for (int round = 0; round < ROUNDS; round++) {
+    memcpy(tt_heap_head(s, 0)->plate, plate, sizeof plate);
+    for (int r = 0; r < RANKS; r++) make_rank(&seed, s, r);
+    if (round % 8 == 7) tt_heap_head(s, 0)->plate[1] = plate[1] ^ draw(&seed) % 64;
+    said += report(round & 1);
+  }
+  assert_true(said > ROUNDS / 2);
+  tt_segment_release(s);
+  close(fd);
+}
+
+static void what_is_no_job(void **state) {
+  (void)state;
+  const uint64_t plates[][2] = {{0, 0},
+                                {TT_PLATE, (uint64_t)(TT_LAYOUT + 1) << 32 | 1},
+                                {TT_PLATE, (uint64_t)TT_LAYOUT << 32},
+                                {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | 3},
+                                {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | UINT32_MAX}};
+  const long sizes[] = {0, 10, 4096, 1 << 20, (1 << 20) + 1};
+  for (size_t p = 0; p < sizeof plates / sizeof *plates; p++)
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      const int fd = memfd_create("tutti", 0);
+      assert_true(fd >= 0);
+      if (sizes[i] >= 4096)
+        assert_int_equal(pwrite(fd, plates[p], 16, offsetof(tt_head, plate)), 16);
+      assert_int_equal(ftruncate(fd, sizes[i]), 0);
+      assert_int_equal(report(0), 0);
+      close(fd);
+    }
+  char *text;
+  assert_int_equal(tutti_job_report((long)getpid(), 0, &text), TUTTI_ERR_SYSTEM);
+  assert_non_null(strstr(tutti_error(), "shares no memory"));
+  assert_int_equal(tutti_job_report(-1, 0, &text), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_job_report((long)getpid(), 0, NULL), TUTTI_ERR_ARG);
+}
+
+/* Another state soon, or what it was. */
+static char state_after(pid_t pid, char want) {
+  for (int look = 0; look < 500 && tt_process_state(pid, NULL) != want; look++) usleep(10000);
+  return tt_process_state(pid, NULL);
+}
+
+static void what_a_process_does(void **state) {
+  (void)state;
+  uint64_t mine = 0, again = 0, its = 0;
+  assert_int_equal(tt_process_state(getpid(), &mine), 'R');
+  assert_int_equal(tt_process_state(getpid(), &again), 'R');
+  assert_true(mine > 0 && mine == again);
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  assert_int_equal(state_after(child, 'S'), 'S');
+  tt_process_state(child, &its);
+  assert_true(its >= mine);
+  assert_int_equal(kill(child, SIGSTOP), 0);
+  assert_true(tt_state_stopped(state_after(child, 'T')));
+  assert_int_equal(kill(child, SIGKILL), 0);
+  assert_true(tt_state_dead(state_after(child, 'Z')));
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  assert_int_equal(tt_process_state(child, NULL), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_stands_in_memory),
+      cmocka_unit_test(what_is_no_job),
+      cmocka_unit_test(what_a_process_does),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
