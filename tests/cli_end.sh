@@ -87,7 +87,7 @@ job run -n 2 bash -c '(sleep 0.4; echo late) & exit 0'
 ok "what is about to end may finish" all "status 0" '[ "$(grep -c late "$work/out")" = 2 ]' gone
 job run -n 3 --label bash -c 'echo said; [ $TUTTI_RANK = 1 ] && exit 4; sleep 987'
 ok "what was said before a failure is shown" all "status 4" 'grep -q "^\[1\] said" "$work/out"' gone
-background run -n 3 bash -c '[ $TUTTI_RANK = 0 ] || exit 0; echo ready; sleep 1'
+background run -n 3 bash -c '[ $TUTTI_RANK = 0 ] || exit 0; echo ready; sleep 3'
 lines 1 ready && sleep 0.3
 guard_children() { # processes whose parent is a child of the launcher
   local g p
