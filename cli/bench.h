@@ -73,6 +73,13 @@ bool bench_reduces(tutti_coll coll); /* it takes an op */
 bool bench_rooted(tutti_coll coll);  /* it takes a root */
 /* The next size after `bytes`; larger than o->last at the end. */
 size_t bench_next(const bench_options *o, size_t bytes);
+size_t bench_sizes(const bench_options *o); /* how many there are */
+
+/* ---- its ranks (bench_job.c) ---- */
+
+/* This rank in its job, with two communicators; all of its ranks bring data. */
+tutti_status bench_join(bench_job *job);
+void bench_leave(bench_job *job);
 
 /* ---- what it works on (bench_buffers.c) ---- */
 
@@ -81,7 +88,7 @@ typedef struct bench_buffers {
 } bench_buffers;
 
 /* The count of a call whose longer vector has about so many bytes, and how many it has. */
-size_t bench_count(const bench_job *job, const bench_options *o, size_t bytes, size_t *whole);
+size_t bench_count(int ranks, const bench_options *o, size_t bytes, size_t *whole);
 tutti_status bench_acquire(const bench_job *job, const bench_options *o, size_t whole,
                            bench_buffers *m);
 void bench_release(const bench_job *job, const bench_options *o, bench_buffers *m);

@@ -9,8 +9,8 @@ static bool parts(tutti_coll coll) {
          coll == TUTTI_SCATTER || coll == TUTTI_ALL_TO_ALL;
 }
 
-size_t bench_count(const bench_job *job, const bench_options *o, size_t bytes, size_t *whole) {
-  const size_t share = parts(o->coll) ? (size_t)job->size : 1;
+size_t bench_count(int ranks, const bench_options *o, size_t bytes, size_t *whole) {
+  const size_t share = parts(o->coll) ? (size_t)ranks : 1;
   const size_t element = tutti_type_size(o->type) * share;
   const size_t count = bytes / element ? bytes / element : 1;
   *whole = count * element;

@@ -201,3 +201,9 @@ size_t bench_next(const bench_options *o, size_t bytes) {
   double next = ceil((double)bytes * o->factor);
   return next > (double)o->last ? o->last + 1 : (size_t)next;
 }
+
+size_t bench_sizes(const bench_options *o) {
+  size_t n = 0;
+  for (size_t b = o->first; b <= o->last; b = bench_next(o, b)) n++;
+  return n;
+}

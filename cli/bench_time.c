@@ -9,7 +9,6 @@
  *           iterations; the slowest rank's mean is the repeat's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <time.h>
 
 #include "bench.h"
 
@@ -33,12 +32,6 @@ tutti_status bench_run(const bench_job *job, const bench_call *c) {
   }
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The vectors as a plain program touches them. Whatever the type, words of four
  * bytes hold small floats: as halves and as doubles they are ordinary numbers. */
 typedef float __attribute__((may_alias)) word;
@@ -59,22 +52,22 @@ static void read_all(const void *buffer, size_t bytes) {
 /* Seconds per iteration of this rank, behind a barrier. */
 static tutti_status loop(const bench_job *job, const bench_call *call, long n, double *seconds) {
   tutti_status status = tutti_barrier(job->talk);
-  double from = now();
+  double from = cli_now();
   for (long i = 0; i < n && !status; i++) status = bench_run(job, call);
-  *seconds = (now() - from) / (double)n;
+  *seconds = (cli_now() - from) / (double)n;
   return status;
 }
 
 static tutti_status cycle(const bench_job *job, const bench_call *call, long n, bool with,
                           double *seconds) {
   tutti_status status = tutti_barrier(job->talk);
-  double from = now();
+  double from = cli_now();
   for (long i = 0; i < n && !status; i++) {
     write_all(call->src, call->src_bytes, i);
     if (with) status = bench_run(job, call);
     read_all(call->dst, call->dst_bytes);
   }
-  *seconds = (now() - from) / (double)n;
+  *seconds = (cli_now() - from) / (double)n;
   return status;
 }
 
@@ -125,11 +118,6 @@ tutti_status bench_iterations(const bench_job *job, const bench_options *o, cons
   return status;
 }
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 tutti_status bench_time(const bench_job *job, const bench_options *o, const bench_call *call,
                         bench_side *side) {
   double seconds[BENCH_MOST_REPEATS];
@@ -142,7 +130,7 @@ tutti_status bench_time(const bench_job *job, const bench_options *o, const benc
     status =
         tutti_allreduce(job->talk, seconds, seconds, (size_t)o->repeats, TUTTI_DOUBLE, TUTTI_MAX);
   if (status) return status;
-  qsort(seconds, (size_t)o->repeats, sizeof *seconds, ascending);
+  cli_sort(seconds, (size_t)o->repeats);
   side->least = seconds[0];
   side->median = seconds[o->repeats / 2];
   side->p99 = seconds[(o->repeats * 99 + 99) / 100 - 1];

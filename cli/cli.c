@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 int cli_fail(int status, const char *command, const char *format, ...) {
@@ -170,4 +171,24 @@ bool cli_seconds(const char *text, double *value) {
   bool good = end != text && *end == 0 && errno == 0 && s > 0 && s <= 3.2e8;
   if (good) *value = s;
   return good;
+}
+
+const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]) {
+  snprintf(text, CLI_PLAN, slices > 1 ? "%s in %d slices" : "%s", name, slices);
+  return text;
+}
+
+double cli_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+void cli_sort(double *numbers, size_t n) {
+  qsort(numbers, n, sizeof *numbers, ascending);
 }

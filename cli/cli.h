@@ -63,6 +63,14 @@ bool cli_size(const char *text, uint64_t *bytes);
 /* Seconds, a positive decimal number up to ten years; false otherwise. */
 bool cli_seconds(const char *text, double *value);
 
+/* "two-shot in 2 slices", as people are told of a plan. */
+enum { CLI_PLAN = 160 };
+const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]);
+
+/* Seconds on a clock that only goes forward. And numbers in ascending order. */
+double cli_now(void);
+void cli_sort(double *numbers, size_t n);
+
 /* A picture that gnuplot draws, .svg or .png: can it be written? 0, or an exit status after
  * a complaint; begun, with terminal and output set (NULL after a complaint); and drawn. */
 int cli_plot_ready(const char *command, const char *path);

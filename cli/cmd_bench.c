@@ -47,7 +47,7 @@ static tutti_status measure_side(const bench_job *job, const bench_options *o, c
 
 static tutti_status measure(const bench_job *job, const bench_options *o, size_t bytes,
                             bench_row *row) {
-  row->count = bench_count(job, o, bytes, &row->bytes);
+  row->count = bench_count(job->size, o, bytes, &row->bytes);
   bench_buffers m;
   tutti_status status = bench_acquire(job, o, row->bytes, &m);
   if (status == TUTTI_ERR_MEMORY) cli_fail(0, "bench", "no memory for %zu bytes", row->bytes);
@@ -58,12 +58,6 @@ static tutti_status measure(const bench_job *job, const bench_options *o, size_t
                              sizeof row->plan);
   bench_release(job, o, &m);
   return status;
-}
-
-static size_t count_sizes(const bench_options *o) {
-  size_t n = 0;
-  for (size_t b = o->first; b <= o->last; b = bench_next(o, b)) n++;
-  return n;
 }
 
 static int measure_all(const bench_job *job, const bench_options *o, bench_row *rows, size_t n) {
@@ -110,11 +104,8 @@ static void say(void *ctx, int level, const char *line) {
 
 static int with_comm(bench_job *job, const bench_options *o) {
   tutti_log_set(say, NULL);
-  if (job_join(&job->comm) || tutti_comm_dup(job->comm, &job->talk))
-    return cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
-  job->rank = tutti_comm_rank(job->comm);
-  job->size = tutti_comm_size(job->comm);
-  job->data = job->size - (int)o->helpers;
+  if (bench_join(job)) return cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
+  job->data -= (int)o->helpers;
   int saved = job_mute();
   int status = fits_job(job, o);
   job_unmute(saved);
@@ -124,14 +115,12 @@ static int with_comm(bench_job *job, const bench_options *o) {
              (o->algo && tutti_comm_set_algo(job->comm, o->algo))) {
     status = cli_fail(CLI_FAILED, "bench", "%s", tutti_error());
   } else {
-    size_t n = count_sizes(o);
+    size_t n = bench_sizes(o);
     bench_row *rows = calloc(n, sizeof *rows);
     status = rows ? measure_all(job, o, rows, n) : cli_fail(CLI_FAILED, "bench", "out of memory");
     free(rows);
   }
-  tutti_comm_free(job->talk);
-  tutti_comm_free(job->comm);
-  job_leave();
+  bench_leave(job);
   return status;
 }
 
@@ -142,7 +131,7 @@ static int run(int argc, char **argv) {
   job_unmute(saved);
   if (status) return job_fail_alike(status);
   if (!job_inside() && o.ranks) return job_start("bench", o.ranks, argc, argv);
-  bench_job job = {NULL, NULL, 0, 1, 1};
+  bench_job job;
   return with_comm(&job, &o);
 }
 

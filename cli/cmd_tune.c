@@ -74,6 +74,15 @@ static int parse(tune_options *o, int argc, char **argv) {
   return 0;
 }
 
+/* Writes the profile, and says what was found besides. */
+static int hand_over(const tune_options *o, const tune_result *r) {
+  const int status = tune_write(o->path, r);
+  if (status || strcmp(o->path, "-") == 0) return status;
+  for (int i = 0; i < r->notes; i++) printf("%s\n", r->note[i]);
+  printf("written to %s\n", o->path);
+  return 0;
+}
+
 /* ---- this machine ---- */
 
 /* Ranks on so many cores, and their part of the time. What holds for ranks that share two cores
@@ -107,11 +116,7 @@ static int on_this_machine(const tune_options *o) {
     tune_fit(&points, true, r);
   }
   tune_progress(-1, NULL);
-  if (!status) status = tune_write(o->path, r);
-  if (!status && strcmp(o->path, "-") != 0) {
-    for (int i = 0; i < r->notes; i++) printf("%s\n", r->note[i]);
-    printf("written to %s\n", o->path);
-  }
+  if (!status) status = hand_over(o, r);
   free(points.at);
   free(r);
   return status;
@@ -131,11 +136,7 @@ static int between_hosts(const tune_options *o) {
   if (!status && rank == 0 && !r->figures)
     status = cli_fail(CLI_USAGE, "tune",
                       "these ranks all share memory: run `tutti tune` once, without a launcher");
-  if (!status && rank == 0) status = tune_write(o->path, r);
-  if (!status && rank == 0 && strcmp(o->path, "-") != 0) {
-    for (int i = 0; i < r->notes; i++) printf("%s\n", r->note[i]);
-    printf("written to %s\n", o->path);
-  }
+  if (!status && rank == 0) status = hand_over(o, r);
   free(r);
   tutti_comm_free(comm);
   job_leave();

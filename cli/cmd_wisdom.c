@@ -138,23 +138,18 @@ static void show_head(const wanted *w, int ranks) {
          "what won", "us", "faster", "+-", "plans");
 }
 
-static const char *plan(const char *name, int slices, char text[160]) {
-  snprintf(text, 160, slices > 1 ? "%s in %d slices" : "%s", name, slices);
-  return text;
-}
-
 static void show_row(size_t bytes, const tutti_measured *m) {
-  char own[160], won[160];
+  char own[CLI_PLAN], won[CLI_PLAN];
   if (!m->candidates) {
     printf("%11zu  not measured: %s\n", bytes, m->why);
     return;
   }
-  printf("%11zu  %-28s", bytes, plan(m->own, m->own_slices, own));
+  printf("%11zu  %-28s", bytes, cli_plan_name(m->own, m->own_slices, own));
   if (m->own_seconds > 0)
     printf(" %10.2f", 1e6 * m->own_seconds);
   else
     printf(" %10s", "-");
-  printf("  %-28s %10.2f", plan(m->plan, m->slices, won), 1e6 * m->seconds);
+  printf("  %-28s %10.2f", cli_plan_name(m->plan, m->slices, won), 1e6 * m->seconds);
   if (m->own_seconds > 0)
     printf(" %6.1f%%", 100 * (m->own_seconds / m->seconds - 1));
   else
@@ -165,22 +160,18 @@ static void show_row(size_t bytes, const tutti_measured *m) {
 static int measure_all(const wanted *w, tutti_comm *comm) {
   const bench_options *o = &w->row;
   const int ranks = tutti_comm_size(comm), rank = tutti_comm_rank(comm);
-  const bool blocks = o->coll == TUTTI_REDUCE_SCATTER || o->coll == TUTTI_ALL_GATHER ||
-                      o->coll == TUTTI_GATHER || o->coll == TUTTI_SCATTER ||
-                      o->coll == TUTTI_ALL_TO_ALL;
-  const size_t unit = tutti_type_size(o->type) * (blocks ? (size_t)ranks : 1);
-  size_t n = 0, i = 0;
+  const size_t n = bench_sizes(o);
+  size_t i = 0, whole;
   double spent = 0;
-  for (size_t b = o->first; b <= o->last; b = bench_next(o, b)) n++;
   if (rank == 0) show_head(w, ranks);
   for (size_t b = o->first; b <= o->last; b = bench_next(o, b), i++) {
     tutti_measured m = {.size = sizeof m};
-    const size_t count = b / unit ? b / unit : 1;
+    const size_t count = bench_count(ranks, o, b, &whole);
     if (rank == 0) bench_progress(i, n, b);
     const tutti_status status = tutti_comm_measure(comm, o->coll, count, o->type, o->op, &m);
     if (rank == 0) bench_progress(0, 0, 0);
     if (status) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
-    if (rank == 0) show_row(o->coll == TUTTI_BARRIER ? 0 : count * unit, &m);
+    if (rank == 0) show_row(o->coll == TUTTI_BARRIER ? 0 : whole, &m);
     fflush(stdout);
     spent += m.spent;
   }

@@ -29,8 +29,8 @@ static tutti_status duel(const bench_job *job, const bench_options *o, const ben
   }
   tutti_status status = survey_time(job, o, call, o->algo, both, DUEL, 2 * (int)o->repeats + 1, 0);
   if (!status) {
-    char best[SURVEY_NAME] = "";
-    if (row->best >= 0) survey_name(&row->plan[row->best], best);
+    char best[CLI_PLAN] = "";
+    if (row->best >= 0) cli_plan_name(row->plan[row->best].name, row->plan[row->best].slices, best);
     const double noise = survey_ratio(&both[0], &both[2]);
     row->noise = noise < 1 ? 1 / noise : noise;
     row->seconds = (both[0].median + both[2].median) / 2;
@@ -45,7 +45,7 @@ static tutti_status duel(const bench_job *job, const bench_options *o, const ben
 static tutti_status at_size(const bench_job *job, const bench_options *o, tutti_prices *prices,
                             size_t bytes, measured_size *row) {
   bench_buffers m;
-  const size_t count = bench_count(job, o, bytes, &row->bytes);
+  const size_t count = bench_count(job->size, o, bytes, &row->bytes);
   row->best = -1;
   tutti_status status = bench_acquire(job, o, row->bytes, &m);
   if (status == TUTTI_ERR_MEMORY) cli_fail(0, "explain", "no memory for %zu bytes", row->bytes);
@@ -57,7 +57,8 @@ static tutti_status at_size(const bench_job *job, const bench_options *o, tutti_
   if (!status)
     status = tutti_comm_plan(job->comm, o->coll, count, o->type, o->op, row->chosen,
                              sizeof row->chosen);
-  if (!status && tutti_comm_price(job->comm, o->coll, count, o->type, o->op, &row->predicted))
+  if (!status && job->rank == 0 && /* who shows it */
+      tutti_comm_price(job->comm, o->coll, count, o->type, o->op, &row->predicted))
     row->predicted = 0;
   if (!status)
     status = survey_time(job, o, &call, o->algo, row->plan, row->plans, (int)o->repeats, PATIENCE);
@@ -81,7 +82,6 @@ measured_sum measured_sum_up(const measured_size *rows, size_t n) {
     logs += log(r->ratio);
     noise += log(r->noise);
     if (worst > s.worst) s.worst = worst, s.worst_at = r->bytes;
-    s.priced += r->predicted > 0;
     s.near += r->predicted > 0 && off <= MEASURED_NEAR && off >= 1 / MEASURED_NEAR;
   }
   s.sizes = (int)n;
@@ -100,8 +100,8 @@ static void show_head(const bench_job *job, const bench_options *o) {
 }
 
 static void show_row(const measured_size *r) {
-  char size[24], a[24], b[24], c[24], best[SURVEY_NAME] = "-";
-  if (r->best >= 0) survey_name(&r->plan[r->best], best);
+  char size[24], a[24], b[24], c[24], best[CLI_PLAN] = "-";
+  if (r->best >= 0) cli_plan_name(r->plan[r->best].name, r->plan[r->best].slices, best);
   printf("%8s  %-26s %9s %9s %6.2f  %-26s %9s %7.2f %6.2f\n", price_size((double)r->bytes, size),
          r->chosen, r->predicted > 0 ? price_time(r->predicted, a) : "-", price_time(r->seconds, b),
          r->predicted / r->seconds, best,
@@ -141,8 +141,7 @@ static int with_prices(const bench_job *job, const bench_options *o, tutti_price
 
 static int measure(const bench_job *job, const bench_options *o) {
   tutti_prices *prices = NULL;
-  size_t n = 0;
-  for (size_t b = o->first; b <= o->last; b = bench_next(o, b)) n++;
+  const size_t n = bench_sizes(o);
   if ((o->algo && tutti_comm_set_algo(job->comm, o->algo)) ||
       tutti_comm_prices(job->comm, o->coll, o->type, o->op, (int)o->root, &prices))
     return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
@@ -176,19 +175,14 @@ static int fits(const bench_job *job, const bench_options *o) {
 }
 
 static int with_comm(const bench_options *o) {
-  bench_job job = {NULL, NULL, 0, 1, 1};
+  bench_job job;
   tutti_log_set(say, NULL);
-  if (job_join(&job.comm) || tutti_comm_dup(job.comm, &job.talk))
-    return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
-  job.rank = tutti_comm_rank(job.comm);
-  job.size = job.data = tutti_comm_size(job.comm);
+  if (bench_join(&job)) return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
   const int saved = job_mute();
   int status = fits(&job, o);
   job_unmute(saved);
   status = status ? job_fail_alike(status) : measure(&job, o);
-  tutti_comm_free(job.talk);
-  tutti_comm_free(job.comm);
-  job_leave();
+  bench_leave(&job);
   return status;
 }
 

@@ -10,7 +10,7 @@ enum { MEASURED_PLANS = 128 };
 /* What one size came to. */
 typedef struct measured_size {
   size_t bytes;
-  char chosen[SURVEY_NAME];
+  char chosen[CLI_PLAN];
   double predicted, seconds; /* of what is chosen; predicted 0: it has no price */
   double noise;              /* that much apart is the same plan from itself: 1 or more */
   survey_plan plan[MEASURED_PLANS];
@@ -21,7 +21,7 @@ typedef struct measured_size {
 typedef struct measured_sum {
   double mean, worst, noise; /* chosen over best: geometric mean; worst, its own noise taken off */
   size_t worst_at;
-  int near, priced, sizes; /* predicted within NEAR of measured; how many have a price */
+  int near, sizes; /* predicted within NEAR of measured, of so many */
 } measured_sum;
 #define MEASURED_NEAR 1.3
 

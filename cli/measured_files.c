@@ -17,8 +17,8 @@ static void json_plan(FILE *f, const survey_plan *p, bool first) {
 }
 
 static void json_size(FILE *f, const measured_size *r, bool last) {
-  char best[SURVEY_NAME] = "";
-  if (r->best >= 0) survey_name(&r->plan[r->best], best);
+  char best[CLI_PLAN] = "";
+  if (r->best >= 0) cli_plan_name(r->plan[r->best].name, r->plan[r->best].slices, best);
   fprintf(f,
           "    {\"bytes\": %zu, \"chosen\": \"%s\", \"predicted_s\": %.6g, \"measured_s\": %.6g, "
           "\"best\": \"%s\", \"best_s\": %.6g, \"chosen_over_best\": %.4f, \"noise\": %.4f,\n"

@@ -43,9 +43,8 @@ static tutti_offer *list(tutti_prices *prices, const price_options *o, int *n) {
   return offers;
 }
 
-static const char *full_name(const tutti_offer *offer, char text[160]) {
-  snprintf(text, 160, offer->slices > 1 ? "%s in %d slices" : "%s", offer->name, offer->slices);
-  return text;
+static const char *full_name(const tutti_offer *offer, char text[CLI_PLAN]) {
+  return cli_plan_name(offer->name, offer->slices, text);
 }
 
 static bool same(const tutti_offer *a, const tutti_offer *b) {
@@ -54,7 +53,7 @@ static bool same(const tutti_offer *a, const tutti_offer *b) {
 
 static void print_table(const price_options *o, const tutti_offer *offers, int n,
                         const tutti_offer *chosen) {
-  char time[24], size[24], name[160];
+  char time[24], size[24], name[CLI_PLAN];
   int width = 4, refused = 0;
   for (int i = 0; i < n; i++)
     if (offers[i].possible && (int)strlen(full_name(&offers[i], name)) > width)

@@ -26,14 +26,14 @@ static void data_of_all(FILE *p, tutti_prices *prices, const price_picture *pic)
 static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pic,
                           char names[NAMES]) {
   tutti_offer o = {.size = sizeof o};
-  char before[160] = "", name[160];
+  char before[CLI_PLAN] = "", name[CLI_PLAN];
   int n = 0;
   size_t at = 0;
   names[0] = 0;
   fprintf(p, "$chosen << EOD\n");
   for (double b = pic->first; b <= pic->last; b *= step) {
     if (tutti_prices_chosen(prices, (uint64_t)b, &o)) continue;
-    snprintf(name, sizeof name, o.slices > 1 ? "%s in %d slices" : "%s", o.name, o.slices);
+    cli_plan_name(o.name, o.slices, name);
     if (strcmp(name, before) != 0) {
       if (n) fprintf(p, "%g %g\n\n\n", b, 1e6 * o.seconds);
       if (at < NAMES) at += (size_t)snprintf(names + at, NAMES - at, "%s\n", name);

@@ -88,7 +88,6 @@ int run_tree_signal(int signal, run_pids *once, pid_t *pid, char name[32]);
  * Returns true if nothing is left. */
 bool run_tree_kill(double seconds);
 
-double run_now(void); /* seconds on a clock that only goes forward */
 
 /* ---- output of the ranks, line by line (run_relay.c) ---- */
 

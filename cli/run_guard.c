@@ -72,7 +72,7 @@ static void enter(guard *g, phase next) {
   double seconds = next == PHASE_LINGER ? linger_seconds
                    : next == PHASE_TERM ? term_seconds
                                         : kill_seconds;
-  g->deadline = run_now() + seconds;
+  g->deadline = cli_now() + seconds;
   bool seen = next == PHASE_TERM && run_tree_signal(SIGTERM, &g->told, NULL, NULL) >= 0;
   for (int r = 0; r < g->o->ranks; r++) /* also where /proc cannot be read */
     if (next >= PHASE_TERM && !seen && g->ranks[r].alive)
@@ -194,8 +194,8 @@ static void obey(guard *g, run_order order) {
   int s = order.signal;
   if (order.deliver) deliver(g, s);
   if (s != SIGINT && s != SIGTERM) return;
-  if (run_now() - g->impatient > 2) {
-    g->impatient = run_now();
+  if (cli_now() - g->impatient > 2) {
+    g->impatient = cli_now();
     g->interrupts = 0;
   }
   if (++g->interrupts < 3 || g->phase == PHASE_KILL) return;
@@ -233,7 +233,7 @@ static void give_up(guard *g) {
 }
 
 static void check_time(guard *g) {
-  double now = run_now();
+  double now = cli_now();
   if (g->time_over > 0 && now >= g->time_over && g->phase == PHASE_RUN) {
     say(g, "%g s are over (--timeout): ending %d %s", g->o->timeout, g->alive,
         g->alive == 1 ? "rank" : "ranks");
@@ -253,7 +253,7 @@ static void check_time(guard *g) {
 static int patience(const guard *g) {
   if (g->phase != PHASE_RUN && !g->children_gone) return (int)(1000 * tick_seconds);
   if (g->time_over == 0 || g->phase != PHASE_RUN) return -1;
-  double left = g->time_over - run_now();
+  double left = g->time_over - cli_now();
   return left <= 0 ? 0 : left > 1000 ? 1000000 : (int)(1000 * left) + 1;
 }
 
@@ -399,7 +399,7 @@ int run_guard(const run_options *options, const run_origin *origin, int orders) 
   guard g = {.o = options, .origin = origin, .orders = orders, .signals = -1, .report = {-1, -1}};
   const char *trouble = prepare(&g);
   if (trouble) return cli_fail(CLI_FAILED, "run", "%s", trouble);
-  if (options->timeout > 0) g.time_over = run_now() + options->timeout;
+  if (options->timeout > 0) g.time_over = cli_now() + options->timeout;
   start_all(&g);
   watch(&g);
   tutti_job_free(g.job);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "run.h"
 
 typedef struct process {
@@ -21,12 +22,6 @@ typedef struct process {
   bool below, dead;
   char name[32];
 } process;
-
-double run_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Fill one entry from /proc/PID/stat: "pid (name) state parent ...". */
 static bool look(const char *pid, process *p) {
@@ -108,13 +103,13 @@ int run_tree_signal(int signal, run_pids *once, pid_t *pid, char name[32]) {
 }
 
 bool run_tree_kill(double seconds) {
-  for (double end = run_now() + seconds;;) {
+  for (double end = cli_now() + seconds;;) {
     run_tree_signal(SIGKILL, NULL, NULL, NULL);
     pid_t got;
     while ((got = waitpid(-1, NULL, WNOHANG)) > 0) {
     }
     if (got < 0 && errno == ECHILD) return true;
-    if (run_now() > end) return false;
+    if (cli_now() > end) return false;
     nanosleep(&(struct timespec){0, 5000000}, NULL);
   }
 }

@@ -1,10 +1,10 @@
 /* survey.c - times plans in turn. SPDX-License-Identifier: BSD-3-Clause */
 #include "survey.h"
 
-#define LONG_ENOUGH 0.02 /* s */
-
 #include <stdlib.h>
 #include <string.h>
+
+#define LONG_ENOUGH 0.02 /* s */
 
 /* ---- which ---- */
 
@@ -46,7 +46,7 @@ static tutti_status choose(const bench_job *job, const survey_plan *p, const cha
 
 /* Does the communicator run it, or another one instead? */
 static bool is_run(const bench_job *job, const bench_call *call, const survey_plan *p) {
-  char name[SURVEY_NAME];
+  char name[CLI_PLAN];
   const size_t n = strlen(p->name);
   if (!n) return true;
   if (tutti_comm_plan(job->comm, call->coll, call->count, call->type, call->op, name, sizeof name))
@@ -58,16 +58,11 @@ static double middle(const double *sorted, int n, double part) {
   return sorted[(int)(part * (n - 1) + 0.5)];
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void sum_up(survey_plan *p) {
   double sorted[SURVEY_ROUNDS];
   if (!p->rounds) return;
   memcpy(sorted, p->round, (size_t)p->rounds * sizeof *sorted);
-  qsort(sorted, (size_t)p->rounds, sizeof *sorted, ascending);
+  cli_sort(sorted, (size_t)p->rounds);
   p->median = middle(sorted, p->rounds, 0.5);
   p->spread = (middle(sorted, p->rounds, 0.75) - middle(sorted, p->rounds, 0.25)) / p->median;
 }
@@ -137,11 +132,6 @@ double survey_ratio(const survey_plan *a, const survey_plan *b) {
   const int n = a->rounds < b->rounds ? a->rounds : b->rounds;
   if (!n) return 0;
   for (int i = 0; i < n; i++) each[i] = a->round[i] / b->round[i];
-  qsort(each, (size_t)n, sizeof *each, ascending);
+  cli_sort(each, (size_t)n);
   return middle(each, n, 0.5);
-}
-
-const char *survey_name(const survey_plan *p, char text[SURVEY_NAME]) {
-  snprintf(text, SURVEY_NAME, p->slices > 1 ? "%s in %d slices" : "%s", p->name, p->slices);
-  return text;
 }

@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-enum { SURVEY_ROUNDS = 99, SURVEY_NAME = 160 };
+enum { SURVEY_ROUNDS = 99 };
 
 typedef struct survey_plan {
   char name[128]; /* empty: whatever the communicator chooses */
@@ -35,8 +35,6 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
 
 /* The fastest; NULL: none ran. */
 const survey_plan *survey_best(const survey_plan *plans, int n);
-/* "two-shot in 2 slices". */
-const char *survey_name(const survey_plan *plan, char text[SURVEY_NAME]);
 /* The median over the rounds of a's time over b's. */
 double survey_ratio(const survey_plan *a, const survey_plan *b);
 

@@ -190,11 +190,6 @@ static bool take_points(fit *f, const tune_points *points, bool crowd) {
   return f->n > 0;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static void note_residuals(fit *f, bool crowd, tune_result *r) {
   double *off = calloc((size_t)f->n, sizeof *off), wide = 0, spread = 0;
   int n = 0, near = 0;
@@ -208,7 +203,7 @@ static void note_residuals(fit *f, bool crowd, tune_result *r) {
     near += off[n - 1] <= 1.3;
   }
   if (n) {
-    qsort(off, (size_t)n, sizeof *off, ascending);
+    cli_sort(off, (size_t)n);
     tune_note(r, "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
               "worst, within 1.3 for %d %%",
               crowd ? "ranks that share cores" : "a core for each rank", n, off[n / 2], off[n - 1],

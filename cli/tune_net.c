@@ -11,7 +11,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tune.h"
@@ -24,12 +23,6 @@ typedef struct line { /* ranks that play */
   int at, of;
   char *out, *in; /* MOST pieces */
 } line;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int after(const line *l, int k) {
   return (l->at + k) % l->of;
@@ -81,17 +74,12 @@ typedef struct game {
 
 static tutti_status play(const line *l, const game *g, long n, double *seconds) {
   tutti_status status = tutti_barrier(l->comm);
-  const double from = now();
+  const double from = cli_now();
   for (long i = 0; i < n && !status; i++)
     status = g->small ? exchange(l, g->small) : stream(l, g->streams, g->ways);
-  *seconds = (now() - from) / (double)n;
+  *seconds = (cli_now() - from) / (double)n;
   if (!status) status = tutti_allreduce(l->comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
   return status;
-}
-
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
 }
 
 /* Median s; `rest`: of single games, each after a rest. */
@@ -104,7 +92,7 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
     status = play(l, &g, rest || n < 1 ? 1 : n > 10000 ? 10000 : n, &once);
     if (k >= 0) each[k] = once;
   }
-  qsort(each, FITS, sizeof *each, ascending);
+  cli_sort(each, FITS);
   *seconds = each[FITS / 2];
   return status;
 }
@@ -176,12 +164,11 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
        "s: of a core, for one at either end, where hosts share them"},
       {"delay", above(f->one, more), "s: what a message takes besides"},
       {"beta", f->many / bytes, "s/B: through the link, both ways at once"},
-      {"burst", burst >= PIECE ? burst : 0, "B: what a link had saved after a rest"},
+      {"burst", burst >= PIECE ? (double)(long)burst : 0, "B: what a link had saved after a rest"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", all[i].name);
-    tune_add(r, name, all[i].name[2] == 'r' && burst > 0 ? (double)(long)all[i].value : all[i].value,
-             "%s", all[i].meaning);
+    tune_add(r, name, all[i].value, "%s", all[i].meaning);
   }
   tune_note(r, "%s%s%d hosts: a message %.3g us; all one each %.3g; one to each other %.3g; %.4g MB/s",
             level, *level ? ", " : "", l->of, 1e6 * f->alone, 1e6 * f->one, 1e6 * f->all,

@@ -9,23 +9,11 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tune.h"
 
 enum { BLOCK = 64 << 10, LARGE = 32 << 20, REPEATS = 21, LEAST = 5 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 
 typedef struct work {
   void *a, *b, *c;
@@ -38,17 +26,17 @@ typedef struct work {
 /* Median s of one time of it, in batches of about a fifth of a millisecond. */
 static double seconds_of(void (*once)(const work *), const work *w) {
   double each[REPEATS];
-  const double begin = now();
+  const double begin = cli_now();
   once(w);
-  double took = now() - begin;
+  double took = cli_now() - begin;
   const long n = took > 0 ? 1 + (long)(2e-4 / took) : 1000;
   int k = 0;
-  for (; k < REPEATS && (k < LEAST || now() - begin < 0.05); k++) {
-    const double from = now();
+  for (; k < REPEATS && (k < LEAST || cli_now() - begin < 0.05); k++) {
+    const double from = cli_now();
     for (long i = 0; i < n; i++) once(w);
-    each[k] = (now() - from) / (double)n;
+    each[k] = (cli_now() - from) / (double)n;
   }
-  qsort(each, (size_t)k, sizeof *each, ascending);
+  cli_sort(each, (size_t)k);
   return each[k / 2];
 }
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ranked.h"
@@ -29,12 +28,6 @@ typedef struct place { /* of one size */
   survey_plan plan[PLANS];
   int plans;
 } place;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool wanted(const char *name, int nth) {
   if (nth < 3) return true; /* the cheapest, as far as is known */
@@ -72,13 +65,13 @@ static bool settled(const place *all) {
 
 static tutti_status until(const bench_job *job, const bench_options *o, double seconds,
                           place *all) {
-  const double end = now() + seconds;
+  const double end = cli_now() + seconds;
   double left = 1;
   tutti_status status = TUTTI_OK;
   while (left > 0 && !status && !settled(all)) {
     for (int s = 0; s < SIZES && !status; s++)
       status = survey_time(job, o, &all[s].call, NULL, all[s].plan, all[s].plans, ROUNDS, 6);
-    left = end - now();
+    left = end - cli_now();
     if (!status) status = tutti_allreduce(job->talk, &left, &left, 1, TUTTI_DOUBLE, TUTTI_MIN);
   }
   return status;
@@ -99,7 +92,7 @@ static bool write_points(const place *all, const char *file) {
 static tutti_status measure(const bench_job *job, double seconds, const char *file) {
   bench_options o = bench_defaults;
   place *all = calloc(SIZES, sizeof *all);
-  tutti_prices *prices;
+  tutti_prices *prices = NULL;
   o.cycle = true;
   o.budget = seconds < 2 ? seconds / 1000 : 0.002;
   if (!all) return TUTTI_ERR_MEMORY;
@@ -108,10 +101,8 @@ static tutti_status measure(const bench_job *job, double seconds, const char *fi
   const size_t last = seconds < 1 ? 64 << 10 : SIZE_MAX; /* somebody is in a hurry */
   for (int s = 0; s < SIZES && !status && sizes[s] <= last; s++)
     status = prepare(job, &o, prices, sizes[s], &all[s]);
-  if (!status) {
-    tutti_prices_free(prices);
-    status = until(job, &o, seconds, all);
-  }
+  tutti_prices_free(prices);
+  if (!status) status = until(job, &o, seconds, all);
   if (!status && job->rank == 0 && !write_points(all, file)) status = TUTTI_ERR_SYSTEM;
   for (int s = 0; s < SIZES; s++) bench_release(job, &o, &all[s].m);
   free(all);
@@ -119,15 +110,10 @@ static tutti_status measure(const bench_job *job, double seconds, const char *fi
 }
 
 int tune_measure(double seconds, const char *file) {
-  bench_job job = {NULL, NULL, 0, 1, 1};
-  if (job_join(&job.comm) || tutti_comm_dup(job.comm, &job.talk))
-    return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
-  job.rank = tutti_comm_rank(job.comm);
-  job.size = job.data = tutti_comm_size(job.comm);
+  bench_job job;
+  if (bench_join(&job)) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
   const tutti_status status = measure(&job, seconds, file);
-  tutti_comm_free(job.talk);
-  tutti_comm_free(job.comm);
-  job_leave();
+  bench_leave(&job);
   return status ? cli_fail(CLI_FAILED, "tune", "%s", tutti_error()) : 0;
 }
 

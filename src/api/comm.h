@@ -171,6 +171,8 @@ tutti_status tt_comm_seat(tutti_comm *comm, const tt_seats *seats);
 void tt_comm_destroy(tutti_comm *comm);
 /* Every rank's bytes, to all; helpers' too. */
 tutti_status tt_gather(tutti_comm *comm, const void *src, void *dst, size_t bytes);
+/* The first rank's bytes, to all; `who` asks, for sentences. */
+tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n);
 /* Say in the head of a rank's heap what it is. */
 void tt_heap_introduce(tt_heap *heap);
 

@@ -193,16 +193,6 @@ typedef struct common {
   char *text;
 } common;
 
-static tutti_status broadcast(tutti_comm *comm, void *bytes, size_t n) {
-  const tt_call call = {.coll = TUTTI_BROADCAST,
-                        .src = bytes,
-                        .dst = bytes,
-                        .count = n,
-                        .type = TUTTI_UINT8,
-                        .everyone = true};
-  return tt_collective(comm, "tutti_comm_from_net", &call);
-}
-
 /* On the first rank. */
 static void read_common(common *c) {
   tt_machine_here(&c->machine);
@@ -230,12 +220,12 @@ static tutti_status share_common(tutti_comm *comm, common *c) {
   *c = (common){.status = TUTTI_OK};
   if (comm->rank == 0) read_common(c);
   char *mine = c->text;
-  tutti_status status = broadcast(comm, c, sizeof *c);
+  tutti_status status = tt_broadcast(comm, "tutti_comm_from_net", c, sizeof *c);
   c->text = mine;
   const size_t n = (size_t)c->nodes + c->topo;
   if (!status && !c->text && n) c->text = malloc(n);
   if (!status && !c->text && n) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
-  if (!status && n) status = broadcast(comm, c->text, n);
+  if (!status && n) status = tt_broadcast(comm, "tutti_comm_from_net", c->text, n);
   if (status || !c->status) return status;
   return tt_fail((tutti_status)c->status, "rank 0: %.300s", n ? c->text : "out of memory");
 }

@@ -42,6 +42,16 @@ tutti_status tt_gather(tutti_comm *comm, const void *src, void *dst, size_t byte
   return tt_collective(comm, "tutti_comm_split", &call);
 }
 
+tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n) {
+  const tt_call call = {.coll = TUTTI_BROADCAST,
+                        .src = bytes,
+                        .dst = bytes,
+                        .count = n,
+                        .type = TUTTI_UINT8,
+                        .everyone = true};
+  return tt_collective(comm, who, &call);
+}
+
 /* The ranks of my color, ordered; *mine: this one's among them. */
 static int choose_members(const wish *wishes, int ranks, int me, member *members, int *mine) {
   int n = 0;

@@ -75,13 +75,7 @@ static void pick(tutti_comm *comm) {
 /* Of the first rank. A communicator that fails meanwhile, for others use it already, says so in
  * the caller's first call, as it would without wisdom. */
 static bool broadcast(tutti_comm *comm, void *bytes, size_t n) {
-  const tt_call call = {.coll = TUTTI_BROADCAST,
-                        .src = bytes,
-                        .dst = bytes,
-                        .count = n,
-                        .type = TUTTI_UINT8,
-                        .everyone = true};
-  return tt_collective(comm, "the wisdom of a communicator", &call) == TUTTI_OK;
+  return tt_broadcast(comm, "the wisdom of a communicator", bytes, n) == TUTTI_OK;
 }
 
 static bool can_use(const tutti_comm *comm) {
