@@ -1,25 +1,29 @@
-# One Makefile. Targets, most used first:
+# One Makefile. SPDX-License-Identifier: BSD-3-Clause. Targets, most used first:
 #   make                 libtutti.so, libtutti.a and the command `tutti`, under build/
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
-#   make demo-faults     the same training on 5 ranks, one of which is killed; 4 go on
+#   make demo-hosts      the same training on three hosts (network namespaces), without MPI; as root
+#   make demo-faults     the same training on 5 ranks, one of which is killed; 4 go on, or 5 again
 #   make check           the tests, under 10 minutes (installs what is missing)
 #   make check-all       the full product of the covering table and the long proofs
 #   make prove           every parameter of every algorithm, with a bar
 #   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
 #   make fuzz TIME=600   texts from outside, made up by the fuzzers of fuzz/ (ONLY=profile; docs/reliability.md)
+#   make soak TIME=1h    anything at random while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
 #   make models          hand-overs between ranks, on a machine that keeps no order (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
+#   make bench-faults    500 deaths, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-exact | bench-price | bench-schedules
 #   make sim             hundreds of ranks under SimGrid, beside all that is built in there (docs/simulation.md)
 #   make figures         the papers' figures again, from prices, SimGrid and this machine (docs/papers.md)
 #   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
+#   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
 #   make install | uninstall     PREFIX=/usr/local DESTDIR=
 #   make examples | format | clean
-# CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set. SPDX-License-Identifier: BSD-3-Clause
+# CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set.
 MAKEFLAGS += --no-builtin-rules
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -31,7 +35,7 @@ SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 
 CFLAGS  ?= -O3 -g
 WARN     = -Wall -Wextra -Wvla -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-ROOMS   := core sched topo kernel algo prove draw price choose wire engine api
+ROOMS   := core sched topo kernel algo prove draw price choose wire engine meet api
 # -ffp-contract=off: the same bits on every machine (docs: kernel.h)
 BASE     = -std=c17 -D_GNU_SOURCE $(WARN) -ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
            -Iinclude -MMD -MP $(SAN)
@@ -116,6 +120,29 @@ $(BUILD)/examples/hello_mpi_$(1): $(BUILD)/mpi_$(1)/examples/hello_mpi.o $(BUILD
 	$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) $(LDLIBS) -o $$@
 endef
 
+# ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
+#      headers only; where UCX is ----
+UCXSRC  := $(sort $(wildcard ucx/*.c))
+HAS_UCX := $(wildcard /usr/include/ucp/api/ucp.h)
+UCXLIB   = $(if $(HAS_UCX),$(BUILD)/libtutti_ucx.so)
+$(BUILD)/ucx/%.o: TTFLAGS = $(BASE)
+$(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o)
+	$(CC) -shared -Wl,-soname,libtutti_ucx.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
+	  $(SAN) $(LDFLAGS) $^ -lucp -lucs $(LDLIBS) -o $@
+$(BUILD)/libtutti_ucx.so: $(BUILD)/libtutti_ucx.so.$(VERSION)
+	ln -sf $(<F) $(BUILD)/libtutti_ucx.so.$(SOMAJOR) && ln -sf $(<F) $@
+ucx: all $(UCXLIB) $(PMIXLIB)
+
+# ---- ranks that a launcher with PMIx has started: a library that libtutti loads; where PMIx is ----
+HAS_PMIX := $(shell pkg-config --exists pmix 2>/dev/null && echo yes)
+PMIXLIB   = $(if $(HAS_PMIX),$(BUILD)/libtutti_pmix.so)
+$(BUILD)/pmix/%.o: TTFLAGS = $(BASE) $(shell pkg-config --cflags pmix)
+$(BUILD)/libtutti_pmix.so.$(VERSION): $(BUILD)/pmix/launcher.o
+	$(CC) -shared -Wl,-soname,libtutti_pmix.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
+	  $(SAN) $(LDFLAGS) $^ $(shell pkg-config --libs pmix) $(LDLIBS) -o $@
+$(BUILD)/libtutti_pmix.so: $(BUILD)/libtutti_pmix.so.$(VERSION)
+	ln -sf $(<F) $(BUILD)/libtutti_pmix.so.$(SOMAJOR) && ln -sf $(<F) $@
+
 # ---- examples: hello, and fashion, which is all of examples/fashion*.c ----
 FASHION := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/fashion*.c)))
 $(BUILD)/examples/hello: $(BUILD)/examples/hello.o $(BUILD)/libtutti.a
@@ -129,6 +156,10 @@ demo:
 	@tools/deps.sh demo
 	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
 	@BUILD=$(BUILD) examples/demo.sh
+demo-hosts:
+	@tools/deps.sh demo hosts
+	@$(MAKE) $(JOBS) --no-print-directory all ucx $(BUILD)/examples/fashion
+	@BUILD=$(BUILD) examples/demo_hosts.sh
 demo-faults:
 	@tools/deps.sh demo
 	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
@@ -201,11 +232,11 @@ $(SIM): $(BUILD)/mpi_smpi/sim/allreduce.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/
 	smpicc -s $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@ # it is copied for every rank
 DROPBIN  = $(foreach m,$(MPIS),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
 OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
-OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang $(OVERSRC)))
+OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
 
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-programs: all examples $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
+programs: all examples $(UCXLIB) $(PMIXLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
@@ -247,6 +278,12 @@ fuzz:
 	@$(MAKE) $(JOBS) --no-print-directory $(FUZZFLAGS) fuzzers
 	@TIME=$(TIME) KEEP=$(KEEP) fuzz/run.sh build-fuzz/fuzz $(if $(ONLY),$(ONLY),$(FUZZSRC:fuzz/fuzz_%.c=%))
 fuzzers: $(FUZZERS)
+# TIME: of it all; SEED and MORE="--job 12" repeat what failed.
+SOAKBIN  = $(BUILD)/tests/mp_soak $(MPIS:%=$(BUILD)/tests/%/mp_soak)
+soak:
+	@tools/deps.sh build soak
+	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)
+	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
 # Programs with threads: what the thread sanitizer can see. It wants addresses
 # that are not randomised far.
 TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
@@ -282,6 +319,7 @@ coverage:
 BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price building scale exact_sums)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
+FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall)
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
@@ -303,16 +341,23 @@ $(BUILD)/bench/hosts_openmpi $(BUILD)/bench/dropin_openmpi: $(BUILD)/libtutti_mp
 $(BUILD)/bench/hosts_mpich $(BUILD)/bench/dropin_mpich: $(BUILD)/libtutti_mpi_mpich.a
 $(HOSTBIN): $(BUILD)/bench/hosts_%: bench/hosts.c
 $(INBIN): $(BUILD)/bench/dropin_%: bench/dropin.c
+# Beside gloo, where that is.
+HAS_GLOO = $(wildcard /usr/include/gloo/allreduce.h)
+$(BUILD)/bench/hosts_gloo.o: bench/hosts_gloo.cc bench/hosts_gloo.h Makefile
+	@mkdir -p $(@D)
+	$(CXX) -std=c++14 $(PEERFLAGS) -c $< -o $@
+$(HOSTBIN): bench/hosts_gloo.h $(if $(HAS_GLOO),$(BUILD)/bench/hosts_gloo.o)
+$(HOSTBIN): WITH = $(if $(HAS_GLOO),-DWITH_GLOO $(BUILD)/bench/hosts_gloo.o -lgloo -lstdc++)
 $(HOSTBIN) $(INBIN): bench/timing.h $(BUILD)/libtutti.a Makefile
 	@mkdir -p $(@D)
-	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(lastword $(subst _, ,$@)) -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $(filter %.c,$^) \
+	OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(lastword $(subst _, ,$@)) -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $(filter %.c,$^) $(WITH) \
 	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$(lastword $(subst _, ,$@))).a $(BUILD)/libtutti.a $(MPILINK) -lm $(LDLIBS) -o $@
 
 # What cannot be installed or built is left out, and said.
 bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
-	@$(MAKE) $(JOBS) --no-print-directory all $(BENCHBIN)
+	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(BENCHBIN) $(FAULTBIN)
 	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
 	@if tools/deps.sh sim; then $(MAKE) $(JOBS) --no-print-directory $(SIM); fi || echo "tutti: no simulator; it is skipped"
 bench-peers: bench-programs
@@ -324,6 +369,8 @@ bench-dropin: bench-programs
 # After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
 bench-choice: bench-programs
 	@$(PYTHON) bench/choice.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
+bench-faults: all $(FAULTBIN)
+	@$(PYTHON) bench/bars.py --build $(BUILD) --only faults $(MORE)
 bars: bench-programs
 	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
 bench-engine: all $(BENCHBIN)
@@ -377,15 +424,18 @@ INSTALLED= $(BINDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/
            $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
            $(foreach m,ompi mpich,$(LIBDIR)/pkgconfig/tutti-$(m).pc \
              $(BINDIR)/tutti-$(m) $(LIBDIR)/libtutti_pmpi_$(m).so \
-             $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION)))
+             $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION))) \
+           $(foreach l,ucx pmix,$(LIBDIR)/libtutti_$(l).so.$(SOMAJOR) $(LIBDIR)/libtutti_$(l).so.$(VERSION))
 
-install: all $(MPILIBS) $(SHIMS) $(RANKED)
+install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(SHIMS) $(RANKED)
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(BUILD)/tutti $(DESTDIR)$(BINDIR)/tutti
 	install -m 644 $(BUILD)/libtutti.a $(DESTDIR)$(LIBDIR)/libtutti.a
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)/libtutti.so.$(VERSION)
 	ln -sf libtutti.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti.so.$(SOMAJOR)
 	ln -sf libtutti.so.$(SOMAJOR) $(DESTDIR)$(LIBDIR)/libtutti.so
+	for l in $(if $(UCXLIB),ucx) $(if $(PMIXLIB),pmix); do install -m 755 $(BUILD)/libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR) && \
+	  ln -sf libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti_$$l.so.$(SOMAJOR) || exit 1; done
 	install -m 644 $(HEADERS) $(DESTDIR)$(INCDIR)
 	for f in $(PACKAGE); do $(FILL) tools/$${f##*/}.in > $(DESTDIR)$$f && chmod 644 $(DESTDIR)$$f || exit 1; done
 	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
@@ -404,8 +454,8 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all mpi examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers models \
-        install uninstall clean format demo demo-faults bench-programs bench-peers bench-hosts bench-dropin bench-choice bars bench-engine \
+.PHONY: all mpi ucx examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers soak models \
+        install uninstall clean format demo demo-hosts demo-faults bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

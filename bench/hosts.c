@@ -1,12 +1,14 @@
-/* hosts.c - several hosts: tutti beside MPI's own allreduce, and the figures of the network.
+/* hosts.c - several hosts: tutti, over MPI and over UCX, beside MPI's own allreduce and gloo's, and
+ * the figures of the network.
  *
- *   mpirun ... hosts loop|cycle FIRST LAST BUDGET ROUNDS
+ *   mpirun ... hosts loop|cycle FIRST LAST BUDGET ROUNDS [SIDES]     SIDES: mpi,ucx,gloo
  *   mpirun ... hosts fit
  *
- * The first: float sum in place, both in turn on the same ranks, the one that begins
- * changing from round to round. Both results are checked, once per size. A line per size:
- * bytes, MPI's us, tutti's us (medians over the rounds, of the slowest rank), the median of
- * the rounds' ratios MPI / tutti, and the plan that tutti ran.
+ * The first: float sum in place, all in turn on the same ranks, the one that begins
+ * changing from round to round. All results are checked, once per size. A line per size:
+ * bytes, MPI's us (medians over the rounds, of the slowest rank); then, behind a bar each, of
+ * tutti over this MPI (mpi), over UCX (ucx), and of gloo: its name, us, the medians of the rounds'
+ * ratios of MPI's time to its, and of gloo's time to its (0: there is none), and the plan that ran.
  *
  * The second prints figures as TUTTI_PROFILE reads them; others stay as built in.
  * Both end with a line `done`, before MPI_Finalize: there MPICH 4.0 over UCX can hang.
@@ -14,12 +16,13 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include "hosts_gloo.h"
 #include "timing.h"
 #include "tutti_mpi.h"
 #include "tutti_plan.h"
 
 static int rank, ranks;
-static tutti_comm *comm;
+static tutti_comm *comm, *ucx_comm; /* over this MPI; over UCX, or NULL */
 
 /* The other ranks may be waiting for this one: all end. */
 static void check(int good, const char *what, const char *why) {
@@ -35,13 +38,18 @@ static double slowest(double seconds) {
 
 /* ---- side by side ---- */
 
-enum { NATIVE, TUTTI, SIDES };
-static const char *const side_name[] = {"MPI_Allreduce", "tutti_allreduce"};
+enum { NATIVE, TUTTI, UCX, GLOO, SIDES };
+static const char *const side_name[] = {"MPI_Allreduce", "mpi", "ucx", "gloo"};
+static int plays[SIDES] = {1, 1, 0, 0};
 
 static void call(int side, float *x, size_t n) {
   if (side == NATIVE)
     MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  else if (tutti_allreduce(comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM))
+#ifdef WITH_GLOO
+  else if (side == GLOO)
+    check(!hosts_gloo_sum(x, n), side_name[side], "it failed");
+#endif
+  else if (tutti_allreduce(side == UCX ? ucx_comm : comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM))
     check(0, side_name[side], tutti_error());
 }
 
@@ -83,38 +91,85 @@ static double lower_median(double *each, int n) {
   return each[(n - 1) / 2];
 }
 
+typedef double rounds[MOST_REPEATS];
+
+/* The median of a's times over b's, round by round; 0 if one of them does not play. */
+static double ratio(const rounds *each, int a, int b, int n) {
+  double ratios[MOST_REPEATS];
+  for (int k = 0; k < n; k++) ratios[k] = each[a][k] / each[b][k];
+  return plays[a] && plays[b] ? lower_median(ratios, n) : 0;
+}
+
+static void show(rounds *each, size_t bytes, int n) {
+  tutti_comm *const comms[] = {NULL, comm, ucx_comm, NULL};
+  double to_native[SIDES], to_gloo[SIDES];
+  for (int s = 0; s < SIDES; s++) {
+    to_native[s] = ratio((const rounds *)each, NATIVE, s, n);
+    to_gloo[s] = ratio((const rounds *)each, GLOO, s, n);
+  }
+  if (rank == 0) printf("%zu %.2f", bytes, 1e6 * timing_median(each[NATIVE], n));
+  for (int s = TUTTI; s < SIDES; s++) {
+    char name[96] = "-";
+    if (!plays[s]) continue;
+    if (comms[s])
+      tutti_comm_plan(comms[s], TUTTI_ALLREDUCE, bytes / sizeof(float), TUTTI_FLOAT, TUTTI_SUM, name,
+                      sizeof name);
+    if (rank == 0)
+      printf(" | %s %.2f %.4f %.4f %s", side_name[s], 1e6 * timing_median(each[s], n), to_native[s], to_gloo[s], name);
+  }
+  if (rank == 0) puts(""), fflush(stdout);
+}
+
 static void size(const timing_plan *plan, size_t bytes) {
   const size_t n = bytes / sizeof(float);
-  double each[SIDES][MOST_REPEATS], ratio[MOST_REPEATS];
+  rounds each[SIDES];
   long iterations[SIDES];
-  char name[96] = "-";
   float *x = malloc(bytes);
   check(x != NULL, "malloc", "out of memory");
-  for (int s = 0; s < SIDES; s++) check_sum(s, x, n);
+  for (int s = 0; s < SIDES; s++)
+    if (plays[s]) check_sum(s, x, n);
   memset(x, 0, bytes);
-  for (int s = 0; s < SIDES; s++) iterations[s] = settle(plan, s, x, n);
-  for (int k = 0; k < plan->repeats; k++) {
+  for (int s = 0; s < SIDES; s++)
+    if (plays[s]) iterations[s] = settle(plan, s, x, n);
+  for (int k = 0; k < plan->repeats; k++)
     for (int turn = 0; turn < SIDES; turn++) {
       const int s = (k + turn) % SIDES;
+      if (!plays[s]) continue;
       const double without = plan->cycle ? timed(s, x, n, iterations[s], 1, 0) : 0;
       each[s][k] = slowest(timed(s, x, n, iterations[s], plan->cycle, 1) - without);
     }
-    ratio[k] = each[NATIVE][k] / each[TUTTI][k];
-  }
-  tutti_comm_plan(comm, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name);
-  if (rank == 0) {
-    printf("%zu %.2f %.2f %.4f %s\n", bytes, 1e6 * timing_median(each[NATIVE], plan->repeats),
-           1e6 * timing_median(each[TUTTI], plan->repeats), lower_median(ratio, plan->repeats),
-           name);
-    fflush(stdout);
-  }
+  show(each, bytes, plan->repeats);
   free(x);
 }
 
+/* A folder that all see: hosts of netns.sh have one in common. */
+static void open_gloo(void) {
+#ifdef WITH_GLOO
+  const char *temporary = getenv("TMPDIR"), *interface = getenv("HOSTS_INTERFACE");
+  char folder[200];
+  snprintf(folder, sizeof folder, "%s/gloo.XXXXXX", temporary ? temporary : "/tmp");
+  if (rank == 0) check(mkdtemp(folder) != NULL, "mkdtemp", folder);
+  MPI_Bcast(folder, sizeof folder, MPI_BYTE, 0, MPI_COMM_WORLD);
+  check(!hosts_gloo_open(rank, ranks, folder, interface ? interface : "eth0"), "gloo", "it can not be opened");
+#else
+  plays[GLOO] = 0;
+#endif
+}
+
 static void beside(const timing_plan *plan) {
-  if (tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)) check(0, "tutti_comm_from_mpi", tutti_error());
+  if (plays[TUTTI] && tutti_comm_from_mpi(MPI_COMM_WORLD, &comm))
+    check(0, "tutti_comm_from_mpi", tutti_error());
+  if (plays[UCX]) {
+    setenv("TUTTI_NET", "ucx", 1);
+    check(!tutti_comm_from_mpi(MPI_COMM_WORLD, &ucx_comm), "TUTTI_NET=ucx", tutti_error());
+  }
+  if (plays[GLOO]) open_gloo();
   for (size_t b = plan->first; b <= plan->last; b *= 4) size(plan, b);
+  tutti_comm_free(ucx_comm);
   tutti_comm_free(comm);
+#ifdef WITH_GLOO
+  if (plays[GLOO]) hosts_gloo_close();
+#endif
 }
 
 /* ---- the figures of the network ----
@@ -267,12 +322,14 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (argc == 2 && strcmp(argv[1], "fit") == 0)
+  if (argc == 2 && strcmp(argv[1], "fit") == 0) {
     fit();
-  else if (timing_parse(&plan, argc - 1, argv + 1))
+  } else if (argc > 1 && timing_parse(&plan, argc - 1 - (argc == 7), argv + 1)) {
+    for (int s = TUTTI; s < SIDES && argc == 7; s++) plays[s] = strstr(argv[6], side_name[s]) != NULL;
     beside(&plan);
-  else
-    check(0, "usage", "hosts fit, or hosts " TIMING_USAGE);
+  } else {
+    check(0, "usage", "hosts fit, or hosts " TIMING_USAGE " [mpi,ucx,gloo]");
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) puts("done"), fflush(stdout);
   MPI_Finalize();

@@ -1,11 +1,13 @@
-# hosts.py - tutti beside MPI's own allreduce on several hosts; `make bench-hosts`, as root.
+# hosts.py - tutti, over MPI and over UCX, beside MPI's own allreduce and gloo's on several hosts;
+# `make bench-hosts`, as root.
 #
 #   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3]
 #            [--rounds N] [--last BYTES] [--rate MBIT] [--loop] [--budget S] [--patience S]
+#            [--sides mpi,ucx,gloo] [--pml ob1,ucx]
 #
 # Hosts are network namespaces with shaped links (netns.sh), raised for each run and gone
 # after it. For each layout (hosts x ranks on each) figures of the network are fitted
-# first; with them tutti chooses its plans. Prints a table per layout, and stores hosts.json,
+# first; with them tutti chooses its plans. Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores hosts.json,
 # hosts.txt and the profiles. Ends with 77, and says why, where hosts can not be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -22,6 +24,7 @@ from measure import KI, MI, Failed, bytes_name, geomean
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo"}
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3"
 LAST = 4 * MI
 
@@ -67,12 +70,16 @@ def lines(argv, patience, env=None):
 
 
 class Network:
-    """One MPI on hosts whose links carry `rate` Mbit/s in each direction."""
+    """One MPI on hosts whose links carry `rate` Mbit/s in each direction. pml: of Open MPI, ob1 or ucx.
+    sides: who plays beside it: tutti over it (mpi), tutti over UCX (ucx), gloo."""
 
-    def __init__(self, build, out, mpi, rate=200, rounds=7, budget=0.1, cycle=True, last=LAST, patience=600):
+    def __init__(self, build, out, mpi, rate=200, rounds=7, budget=0.1, cycle=True, last=LAST, patience=600,
+                 sides=("mpi",), pml="ob1"):
         self.program = os.path.abspath(os.path.join(build, "bench", "hosts_" + mpi))
         self.out, self.mpi, self.rate, self.patience = os.path.abspath(out), mpi, rate, patience
         self.plan = ["cycle" if cycle else "loop", "4", str(last), str(budget), str(rounds)]
+        self.sides, self.pml = sides, pml
+        self.name = NAMES[mpi] + (" over UCX" if pml == "ucx" else "")
 
     def start(self, layout, arguments, env=None):
         hosts, per = layout.split("x")
@@ -104,23 +111,41 @@ class Network:
 
     def rows(self, layout, profile):
         """bytes, {native, tutti, ratio, plan, floor}, as they come."""
-        for line in self.start(layout, self.plan, {"TUTTI_PROFILE": profile}):
-            size, native, tutti, ratio, plan = line.split(None, 4)
-            yield int(size), {"native": float(native), "tutti": float(tutti), "ratio": float(ratio), "plan": plan,
-                              "floor": round(self.floor(layout, int(size)), 2)}
+        env = {"TUTTI_PROFILE": profile, "OMPI_MCA_pml": self.pml}
+        if self.pml == "ucx":
+            env.update(OMPI_MCA_opal_common_ucx_tls="any", OMPI_MCA_opal_common_ucx_devices="any")
+        for line in self.start(layout, self.plan + [",".join(self.sides)], env):
+            own, *beside = line.split(" | ")
+            size, native = own.split()
+            r = {"native": float(native), "floor": round(self.floor(layout, int(size)), 2)}
+            for text in beside:
+                side, us, ratio, to_gloo, plan = text.split(None, 4)
+                r[side] = {"us": float(us), "ratio": float(ratio), "to_gloo": float(to_gloo), "plan": plan}
+            yield int(size), r
 
 
 def head(net, layout, figures):
-    return ("\n%s ranks per host: %s, %g Mbit/s, %s; fitted: delay %.1f us, beta %.1f ns/B; us\n"
-            "%8s %12s %12s %8s %12s %12s  %s" %
-            (layout.replace("x", " hosts, "), NAMES[net.mpi], net.rate, net.plan[0], 1e6 * figures["delay"],
-             1e9 * figures["beta"], "bytes", NAMES[net.mpi], "tutti", "ratio", "floor", "tutti/floor", "plan"))
+    first = ("\n%s ranks per host: %s, %g Mbit/s, %s; fitted: delay %.1f us, beta %.1f ns/B; us; ratio: %s over it" %
+             (layout.replace("x", " hosts, "), net.name, net.rate, net.plan[0], 1e6 * figures["delay"],
+              1e9 * figures["beta"], net.name))
+    columns = ["%8s %12s %12s" % ("bytes", net.name[:12], "floor")]
+    for side in net.sides:
+        columns.append("%12s %6s" % (TITLES[side], "ratio") + ("" if side == "gloo" else " %7s  %-24s" % ("/floor", "plan")))
+    return first + "\n" + " ".join(columns)
 
 
 def row(size, r):
     # below 1 KiB nothing but latency is seen
-    floor = ("%12.0f %12.2f" % (r["floor"], r["tutti"] / r["floor"])) if size >= KI else "%12s %12s" % ("", "")
-    return "%8s %12.1f %12.1f %8.2f %s  %s" % (bytes_name(size), r["native"], r["tutti"], r["ratio"], floor, r["plan"])
+    text = "%8s %12.1f %12s" % (bytes_name(size), r["native"], "%.0f" % r["floor"] if size >= KI else "")
+    for side, s in sides_of(r):
+        text += " %12.1f %6.2f" % (s["us"], s["ratio"])
+        if side != "gloo":
+            text += " %7s  %-24s" % ("%.2f" % (s["us"] / r["floor"]) if size >= KI else "", s["plan"][:24])
+    return text
+
+
+def sides_of(r):
+    return [(side, r[side]) for side in TITLES if side in r]
 
 
 def layout_of(net, layout, say):
@@ -132,13 +157,14 @@ def layout_of(net, layout, say):
         for size, r in net.rows(layout, profile):
             found["rows"][size] = r
             say(row(size, r))
-        each = [r["ratio"] for r in found["rows"].values()]
-        if each:
-            say("  %s / tutti: %.2f in the geometric mean, %.2f to %.2f" %
-                (NAMES[net.mpi], geomean(each), min(each), max(each)))
+        for side in net.sides:
+            each = [r[side]["ratio"] for r in found["rows"].values() if side in r]
+            if each:
+                say("  %s / %s: %.2f in the geometric mean, %.2f to %.2f" %
+                    (net.name, TITLES[side], geomean(each), min(each), max(each)))
     except Failed as e:
         found["failed"] = str(e)
-        say("  %s, %s: %s" % (NAMES[net.mpi], layout, e))
+        say("  %s, %s: %s" % (net.name, layout, e))
     return found
 
 
@@ -161,6 +187,8 @@ def options():
     p.add_argument("--rate", type=float, default=200, help="of a link in each direction, Mbit/s")
     p.add_argument("--loop", action="store_true")
     p.add_argument("--budget", type=float, default=0.1, help="seconds of a round, of each of the two")
+    p.add_argument("--sides", default="mpi,ucx,gloo")
+    p.add_argument("--pml", default="ob1,ucx", help="of Open MPI: over its own TCP, and over UCX")
     p.add_argument("--patience", type=float, default=600, help="seconds that a layout may take")
     args = p.parse_args()
     for mpi in args.mpi.split(","):
@@ -185,21 +213,22 @@ def main():
 
     m = measure.machine()
     say("allreduce of floats, sum, in place; %s, %d cores, %s" % (m["processor"], m["cores"], m["date"]))
-    for mpi in args.mpi.split(","):
+    games = [(mpi, pml) for mpi in args.mpi.split(",") for pml in (args.pml.split(",") if mpi == "openmpi" else ["ob1"])]
+    for mpi, pml in games:
         net = Network(args.build, out, mpi, args.rate, args.rounds, args.budget, not args.loop, args.last,
-                      args.patience)
+                      args.patience, args.sides.split(","), pml)
         try:
             net.possible()
-            found[NAMES[mpi]] = {}
+            found[net.name] = {}
             for layout in args.hosts.split(","):
-                found[NAMES[mpi]][layout] = layout_of(net, layout, say)
+                found[net.name][layout] = layout_of(net, layout, say)
                 store(out, {"machine": m, "rate_Mbit": args.rate, "measure": net.plan[0], "rounds": args.rounds,
-                            "what": "microseconds, medians over the rounds; ratio: MPI / tutti, median over the rounds",
+                            "what": "microseconds, medians over the rounds; ratio: MPI / each, median over the rounds",
                             "mpi": found}, text)
         except Skipped as e:
-            print("hosts.py: %s is skipped: %s" % (NAMES[mpi], e), file=sys.stderr)
+            print("hosts.py: %s is skipped: %s" % (net.name, e), file=sys.stderr)
             skipped += 1
-    if skipped == len(args.mpi.split(",")):
+    if skipped == len(games):
         return 77
     print("\nstored in %s: hosts.json, hosts.txt, hosts-*.profile" % out)
     return 1 if any("failed" in l for layouts in found.values() for l in layouts.values()) else 0

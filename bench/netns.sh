@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# netns.sh - several hosts on one machine, and either MPI started on them.
+# netns.sh - several hosts on one machine, and ranks started on them: by an MPI, or by tutti run.
 #
-#   netns.sh openmpi|mpich HOSTS PER_HOST RATE PROGRAM ...     RATE as tc writes it: 200mbit
+#   netns.sh openmpi|mpich|tutti HOSTS PER_HOST RATE PROGRAM ...     RATE as tc writes it: 200mbit
 #
 # Idea       network namespaces around one bridge, every link shaped by tbf in both
 #            directions; each host has a name of its own, so that launchers and MPIs take
@@ -12,6 +12,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 self=$(readlink -f "$0")
+tutti=${TUTTI:-$(dirname "$(dirname "$self")")/build/tutti}
 
 cannot() {
   echo "netns.sh: $1" >&2
@@ -21,10 +22,11 @@ cannot() {
 apart="unshare --net --mount --pid --fork --kill-child --mount-proc"
 
 check() {
-  case "${1:-}" in openmpi | mpich) ;; *) sed -n '4p' "$self" >&2 && exit 2 ;; esac
+  case "${1:-}" in openmpi | mpich | tutti) ;; *) sed -n '4p' "$self" >&2 && exit 2 ;; esac
   [ $# -ge 5 ] || { sed -n '4p' "$self" >&2 && exit 2; }
   [ "$(id -u)" = 0 ] || cannot "hosts of network namespaces need root"
-  for c in ip tc unshare "mpirun.$1"; do
+  case "$1" in tutti) launcher=$tutti ;; *) launcher=mpirun.$1 ;; esac
+  for c in ip tc unshare "$launcher"; do
     command -v $c >/dev/null || cannot "$c is missing (tools/deps.sh bench installs it)"
   done
   why=$($apart sh -c "mount -t tmpfs tmpfs /run && mkdir /run/netns && ip netns add a &&
@@ -76,14 +78,16 @@ start() {
   raise "$hosts" "$4"
   shift 4
   for i in $(seq 1 "$hosts"); do where=$where${where:+,}host$i:$per; done
-  if [ "$mpi" = openmpi ]; then
+  # UCX would find, and use, memory that the hosts share after all
+  export UCX_TLS=${UCX_TLS:-tcp,self} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0}
+  if [ "$mpi" = tutti ]; then
+    on host1 "$tutti" run --hosts "$where" --agent /run/agent "$@"
+  elif [ "$mpi" = openmpi ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     on host1 mpirun.openmpi --mca plm_rsh_agent /run/agent --mca btl tcp,vader,self \
       --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1 \
       --host "$where" -n $((hosts * per)) --oversubscribe --bind-to none "$@"
   else
-    # UCX would find, and use, memory that the hosts share after all
-    export UCX_TLS=tcp,self UCX_NET_DEVICES=eth0
     on host1 mpirun.mpich -launcher ssh -launcher-exec /run/agent -hosts "$where" -iface eth0 \
       -n $((hosts * per)) "$@"
   fi

@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "run.h"
 
-enum { MOST_RANKS = 4096 };
+enum { MOST_RANKS = 4096, MOST_RESPAWNS = 1000 };
 
 static const char usage[] =
     "usage: tutti run -n N [options] PROGRAM [arguments]\n"
@@ -27,20 +27,28 @@ static const char usage[] =
     "  -t, --timeout S    end everything after S seconds, with status 124\n"
     "  -e, --env K=V      set K for the ranks; may be repeated\n"
     "  -k, --keep-going   when a rank fails let the others run on (tutti_comm_shrink)\n"
+    "  -r, --respawn N    start ranks that die again, N times in all, after 0.1 s, then twice as\n"
+    "                     long each time: newcomers, for tutti_comm_grow; implies -k\n"
+    "  -H, --hosts LIST   on these hosts: h1:4,h2:4,...; without -n. No rank gets the input\n"
+    "  -a, --agent CMD    starts a command on a host: CMD HOST COMMAND (ssh -o BatchMode=yes)\n"
+    "      --part F:P     what --hosts starts on each host: ranks F, F+1, ... of P\n"
     "  -v, --verbose      say what is started, and where\n"
     "\n"
     "Signals sent to `tutti run` go to the ranks; a third SIGINT or SIGTERM within\n"
     "two seconds ends the job.\n"
     "\n"
-    "Exit status: 0 if all ranks ended with 0; that of the first failing rank, 128\n"
+    "Exit status: 0 if all ranks ended with 0 (those that were started again do not\n"
+    "count, but who came in their place does); that of the first failing rank, 128\n"
     "plus the signal if it was killed; 2 wrong command line; 124 --timeout; 125\n"
     "tutti itself failed; 126 PROGRAM cannot be executed; 127 not found.\n";
 
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'n'}, {"bind", no_argument, NULL, 'b'},
-    {"label", no_argument, NULL, 'l'},       {"timeout", required_argument, NULL, 't'},
-    {"env", required_argument, NULL, 'e'},   {"keep-going", no_argument, NULL, 'k'},
-    {"verbose", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, 'n'},   {"bind", no_argument, NULL, 'b'},
+    {"label", no_argument, NULL, 'l'},         {"timeout", required_argument, NULL, 't'},
+    {"env", required_argument, NULL, 'e'},     {"keep-going", no_argument, NULL, 'k'},
+    {"respawn", required_argument, NULL, 'r'}, {"verbose", no_argument, NULL, 'v'},
+    {"hosts", required_argument, NULL, 'H'},   {"agent", required_argument, NULL, 'a'},
+    {"part", required_argument, NULL, 'P'},    {NULL, 0, NULL, 0},
 };
 
 static int bad_env(const char *entry) {
@@ -69,16 +77,36 @@ static int take_option(run_options *o, int c, char **argv) {
     case 'b': o->bind = true; return 0;
     case 'l': o->label = true; return 0;
     case 'k': o->keep_going = true; return 0;
+    case 'r':
+      if (!cli_int(optarg, 1, MOST_RESPAWNS, &n))
+        return cli_fail(CLI_USAGE, "run", "--respawn '%s' is not a number from 1 to %d", optarg,
+                        MOST_RESPAWNS);
+      o->respawns = (int)n;
+      o->keep_going = true;
+      return 0;
     case 'v': o->verbose = true; return 0;
+    case 'H': return run_hosts_read(o, optarg);
+    case 'a': o->agent = optarg; return 0;
+    case 'P': return run_part_read(o, optarg);
     default: return cli_bad_option("run", c, argv, long_options);
   }
 }
 
 static int parse(run_options *o, int argc, char **argv) {
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:n:blt:e:kv", long_options, NULL)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, "+:n:blt:e:kr:vH:a:", long_options, NULL)) != -1;) {
     int status = take_option(o, c, argv);
     if (status) return status;
+  }
+  if (o->hosts && o->ranks && o->ranks != o->total)
+    return cli_fail(CLI_USAGE, "run", "-n %d, but --hosts has %d ranks", o->ranks, o->total);
+  if (o->hosts && o->respawns)
+    return cli_fail(CLI_USAGE, "run", "--respawn starts ranks again on this host, not on others");
+  if (o->hosts) { /* what is asked for is for the ranks there */
+    o->ranks = o->nhosts;
+    o->bind_there = o->bind;
+    o->label_there = o->label;
+    o->bind = o->label = false;
   }
   if (o->ranks == 0)
     return cli_fail(CLI_USAGE, "run", "how many ranks? tutti run -n N PROGRAM [arguments]");
@@ -86,7 +114,7 @@ static int parse(run_options *o, int argc, char **argv) {
     return cli_fail(CLI_USAGE, "run", "which program? tutti run -n %d PROGRAM [arguments]",
                     o->ranks);
   o->argv = argv + optind;
-  return 0;
+  return o->total && !o->hosts ? run_part_begin(o) : 0;
 }
 
 /* ---- the front ---- */
@@ -105,8 +133,8 @@ static bool has_children(void) {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-/* How the guard ended: its status; if it was killed, end what it watched. */
-static int guard_status(int status, bool reaper) {
+/* How the keeper ended: its status, which is the guard's; if it was killed, end what it watched. */
+static int keeper_status(int status, bool reaper) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   cli_fail(0, "run", "the guard process was killed by SIG%s; ending all ranks",
            sigabbrev_np(WTERMSIG(status)));
@@ -115,13 +143,13 @@ static int guard_status(int status, bool reaper) {
   return 128 + WTERMSIG(status);
 }
 
-/* Pass signals on until the guard ends; its wait status. `interrupted` is set
+/* Pass signals on until the keeper ends; its wait status. `interrupted` is set
  * if a SIGINT came. */
-static int attend(pid_t guard, int orders, const sigset_t *set, bool *interrupted) {
+static int attend(pid_t keeper, int orders, const sigset_t *set, bool *interrupted) {
   for (;;) {
     int status;
-    pid_t got = waitpid(guard, &status, WNOHANG);
-    if (got == guard) return status;
+    pid_t got = waitpid(keeper, &status, WNOHANG);
+    if (got == keeper) return status;
     siginfo_t info;
     int s = sigwaitinfo(set, &info);
     if (s <= 0 || s == SIGCHLD || s == SIGPIPE) continue;
@@ -132,7 +160,7 @@ static int attend(pid_t guard, int orders, const sigset_t *set, bool *interrupte
   }
 }
 
-static int front(const run_options *o) {
+static int front(const run_options *o, char **argv) {
   open_standard();
   signal(SIGCHLD, SIG_DFL);
   bool reaper = !has_children() && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
@@ -145,18 +173,18 @@ static int front(const run_options *o) {
   sigprocmask(SIG_BLOCK, &set, &origin.mask);
   int orders[2];
   if (pipe2(orders, O_CLOEXEC)) return cli_fail(CLI_FAILED, "run", "pipe: %s", strerror(errno));
-  pid_t guard = fork();
-  if (guard < 0) return cli_fail(CLI_FAILED, "run", "fork: %s", strerror(errno));
-  if (guard == 0) {
-    setpgid(0, 0);
+  pid_t keeper = fork();
+  if (keeper < 0) return cli_fail(CLI_FAILED, "run", "fork: %s", strerror(errno));
+  if (keeper == 0) {
     close(orders[1]);
-    return run_guard(o, &origin, orders[0]);
+    return run_keeper(o, &origin, orders[0], argv);
   }
   close(orders[0]);
+  if (o->leash && run_part_hold(o)) return cli_fail(CLI_FAILED, "run", "no thread for --part");
   int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) dup2(null, 0); /* only rank 0 reads our input */
   bool interrupted = false;
-  int status = guard_status(attend(guard, orders[1], &set, &interrupted), reaper);
+  int status = keeper_status(attend(keeper, orders[1], &set, &interrupted), reaper);
   if (interrupted && status == 128 + SIGINT) { /* end so that a calling shell stops too */
     signal(SIGINT, SIG_DFL);
     raise(SIGINT);
@@ -169,9 +197,11 @@ static int run(int argc, char **argv) {
   run_options o = {.env = calloc((size_t)argc + 1, sizeof *o.env)};
   if (!o.env) return cli_fail(CLI_FAILED, "run", "out of memory");
   int status = parse(&o, argc, argv);
-  if (status == 0) status = front(&o);
+  if (status == 0) status = front(&o, argv);
   free(o.env);
+  free(o.hosts);
   return status;
 }
 
-const cli_command cmd_run = {"run", "start N ranks of a program on this machine", usage, run, false};
+const cli_command cmd_run = {"run", "start N ranks of a program on this machine", usage, run,
+                             false};

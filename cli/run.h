@@ -1,16 +1,19 @@
 /* run.h - the parts of `tutti run`, and who is who.
  *
  * front  the process the user sees (cmd_run.c). Passes signals on, waits.
- * guard  its child, in a process group of its own so that neither Ctrl-C nor
- *        the end of the front reaches it (run_guard.c). Starts the ranks, reads
+ * keeper its child, in a process group of its own so that neither Ctrl-C nor
+ *        the end of the front reaches it, and by another name (run_keeper.c). Waits.
+ * guard  the keeper's child (run_guard.c). Starts the ranks, reads
  *        their output, reaps them, ends them. It is a subreaper: whatever the
  *        ranks start, daemons too, stays below it, so it can end all of it.
  * ranks  children of the guard in the front's process group, so that the
  *        terminal's Ctrl-C, Ctrl-Z and reading from it work as for any program.
  *
  * Front killed: a pipe closes and the guard kills everything below it.
- * Guard killed: the ranks die with it (PR_SET_PDEATHSIG); the front, a
- * subreaper too, inherits whatever is left and kills it.
+ * Guard killed: the ranks die with it (PR_SET_PDEATHSIG); the keeper, a
+ * subreaper too, inherits whatever is left and kills it; if the keeper is
+ * killed, the front does so. Two of the three may be killed at once. All
+ * three: the library notices, in ranks that wrappers have started.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUN_H
 #define RUN_H
@@ -22,13 +25,25 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+typedef struct run_host {
+  char name[256];
+  int ranks, first; /* first: of its ranks, among all */
+} run_host;
+
 typedef struct run_options {
-  int ranks;
+  int ranks;          /* processes that this guard starts: of hosts, one each */
   bool bind, label, verbose, keep_going;
+  int respawns;   /* so many ranks that die are started again */
   double timeout; /* seconds; 0: none */
   char **env;     /* K=V, for the ranks */
   int envs;
   char **argv; /* program and arguments, NULL-terminated */
+  run_host *hosts; /* --hosts; or NULL */
+  int nhosts;
+  bool bind_there, label_there;
+  const char *agent; /* that starts something on a host; NULL: ssh */
+  int first, total;  /* these ranks are a part of so many, from the first on; total 0: they are all */
+  int leash;         /* of a part: at its end, the job ends */
 } run_options;
 
 /* How the front found things, for the guard to restore in the ranks. */
@@ -36,6 +51,10 @@ typedef struct run_origin {
   sigset_t mask;
   pid_t group;
 } run_origin;
+
+/* The keeper's whole life, and in its child the guard's; returns an exit status. `argv` is the
+ * command line as it lies in memory. */
+int run_keeper(const run_options *options, const run_origin *origin, int orders, char **argv);
 
 /* The guard's whole life; returns the exit status of the job. `orders` is the
  * reading end of the front's pipe: run_order records, end of file = front died. */
@@ -71,6 +90,19 @@ typedef struct run_spawn {
 /* The pid, or -1 with errno. */
 pid_t run_spawn_rank(const run_spawn *spawn);
 
+/* ---- several hosts (run_hosts.c) ---- */
+
+/* Options: 0, or an exit status after a complaint. */
+int run_hosts_read(run_options *o, const char *list);
+int run_part_read(run_options *o, const char *text);
+/* Opens the rendezvous, in this process; NULL, or why it can not. */
+const char *run_hosts_open(void);
+/* The life of the process that stands for a host here; an exit status. */
+int run_carry(const run_options *o, int host);
+/* A part takes the id from its input; and from then on ends with that. */
+int run_part_begin(run_options *o);
+int run_part_hold(const run_options *o);
+
 /* ---- the tree of processes below this one (run_tree.c) ---- */
 
 /* Processes that have been sent a signal once. */
@@ -94,7 +126,7 @@ bool run_tree_kill(double seconds);
 typedef struct run_relay run_relay;
 
 /* NULL if there is no memory. label false: only the guard's own lines. */
-run_relay *run_relay_make(int ranks, bool label);
+run_relay *run_relay_make(int processes, bool label);
 void run_relay_free(run_relay *relay);
 /* Take over the reading ends of a rank's pipes. */
 void run_relay_add(run_relay *relay, int rank, int out, int err);

@@ -24,12 +24,19 @@
 #include "tutti.h"
 
 static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick_seconds = 0.02;
+/* Before a rank is started again: at first, at most; and after it ran so long, as at first. */
+static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
 typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;
 
 typedef struct rank_state {
   pid_t pid;
   bool alive, refused;
+  int cpu;      /* that it is bound to, or -1 */
+  int newcomer; /* its number; -1: it is the first of this rank */
+  int status;   /* that it ended with, if it is to be started again ... */
+  double due;   /* ... then; 0: it is not */
+  double began, pause;
 } rank_state;
 
 typedef struct guard {
@@ -38,6 +45,8 @@ typedef struct guard {
   tutti_job *job;
   rank_state *ranks;
   int alive;          /* ranks that were started and not reaped */
+  int respawned;      /* that were started again, or are due to be */
+  int newcomers;      /* that were */
   int status;         /* of the job: the first failure's */
   bool failed;        /* status is set by a failure */
   bool front_gone;    /* nobody to tell anything */
@@ -84,6 +93,15 @@ static void fail(guard *g, int status) {
   g->failed = true;
 }
 
+/* What a process of this job is called. */
+static const char *name_of(const guard *g, int rank, char name[272]) {
+  if (g->o->hosts)
+    snprintf(name, 272, "host %s", g->o->hosts[rank].name);
+  else
+    snprintf(name, 272, "rank %d", g->o->first + rank);
+  return name;
+}
+
 /* ---- what became of a rank ---- */
 
 static bool exists(const char *program) {
@@ -125,25 +143,31 @@ static void read_report(guard *g) {
       g->report[0] = -1;
       return;
     }
+    const bool again = g->ranks[r.rank].newcomer >= 0;
     g->ranks[r.rank].refused = true;
-    if (!g->failed) explain_refusal(g, &r); /* once, not N times */
-    enter(g, PHASE_KILL);
+    if (!g->failed || again) explain_refusal(g, &r); /* once, not N times */
+    if (!again) enter(g, PHASE_KILL);
   }
 }
 
 static void explain_death(guard *g, int rank, pid_t pid, int status) {
-  char how[128], rest[64] = "";
+  char how[128], rest[100] = "", name[272];
   if (WIFEXITED(status))
     snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(status));
   else
     snprintf(how, sizeof how, "was killed by SIG%s (%s%s)",
              sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "RT",
              strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
-  if (g->alive && g->o->keep_going)
-    snprintf(rest, sizeof rest, "; the other %d run on", g->alive);
+  const rank_state *s = &g->ranks[rank];
+  if (s->due > 0)
+    snprintf(rest, sizeof rest, "; starting it again in %g s, %d of %d; the other %d run on",
+             s->pause, g->respawned, g->o->respawns, g->alive);
+  else if (g->alive && g->o->keep_going)
+    snprintf(rest, sizeof rest, "; the other %d run on%s", g->alive,
+             g->o->respawns ? "; it is not started again" : "");
   else if (g->alive)
     snprintf(rest, sizeof rest, "; ending the other %d", g->alive);
-  say(g, "rank %d (pid %d) %s%s", rank, (int)pid, how, rest);
+  say(g, "%s (pid %d) %s%s", name_of(g, rank, name), (int)pid, how, rest);
 }
 
 static int status_of(int status) {
@@ -156,6 +180,30 @@ static int rank_of(const guard *g, pid_t pid) {
   return -1;
 }
 
+/* One that died comes again, as long as there are others, and not too often. */
+static bool plan_again(guard *g, int rank, pid_t pid, int status) {
+  rank_state *s = &g->ranks[rank];
+  const double now = cli_now();
+  if (g->phase != PHASE_RUN || !g->alive || g->respawned == g->o->respawns) return false;
+  s->pause = s->pause == 0 || now - s->began > pause_healed ? pause_first : 2 * s->pause;
+  if (s->pause > pause_most) s->pause = pause_most;
+  s->due = now + s->pause;
+  s->status = status;
+  g->respawned++;
+  explain_death(g, rank, pid, status);
+  return true;
+}
+
+/* Nobody is left whom those that are due could join. */
+static void forget_again(guard *g) {
+  for (int r = 0; r < g->o->ranks; r++) {
+    if (g->ranks[r].due == 0) continue;
+    say(g, "rank %d is not started again: the others have ended", r);
+    fail(g, status_of(g->ranks[r].status));
+    g->ranks[r].due = 0;
+  }
+}
+
 /* Reap all that is dead. Of several found at once the killed one is the cause:
  * the others may have failed because they missed it. */
 static void reap(guard *g) {
@@ -166,9 +214,11 @@ static void reap(guard *g) {
     if (r < 0) continue;
     g->ranks[r].alive = false;
     g->alive--;
-    tutti_job_ended(g->job, r, status); /* the others can say how */
+    const int newcomer = g->ranks[r].newcomer; /* the others can say how */
+    tutti_job_ended(g->job, newcomer < 0 ? r : g->o->ranks + newcomer, status);
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) read_report(g);
     if (g->ranks[r].refused || status_of(status) == 0) continue;
+    if (plan_again(g, r, pid, status)) continue;
     if (culprit >= 0 && (WIFSIGNALED(why) || !WIFSIGNALED(status))) continue;
     culprit = r;
     culprit_pid = pid;
@@ -180,6 +230,7 @@ static void reap(guard *g) {
     fail(g, status_of(why));
     if (!g->o->keep_going) enter(g, PHASE_TERM);
   }
+  if (g->alive == 0) forget_again(g);
   if (g->alive == 0 && g->phase == PHASE_RUN) enter(g, PHASE_LINGER);
 }
 
@@ -252,8 +303,11 @@ static void check_time(guard *g) {
 
 static int patience(const guard *g) {
   if (g->phase != PHASE_RUN && !g->children_gone) return (int)(1000 * tick_seconds);
-  if (g->time_over == 0 || g->phase != PHASE_RUN) return -1;
-  double left = g->time_over - cli_now();
+  double next = g->time_over;
+  for (int r = 0; r < g->o->ranks && g->respawned; r++)
+    if (g->ranks[r].due > 0 && (next == 0 || g->ranks[r].due < next)) next = g->ranks[r].due;
+  if (next == 0 || g->phase != PHASE_RUN) return -1;
+  double left = next - cli_now();
   return left <= 0 ? 0 : left > 1000 ? 1000000 : (int)(1000 * left) + 1;
 }
 
@@ -276,6 +330,8 @@ static void check_output(guard *g) {
   }
 }
 
+static void start_again(guard *g);
+
 static void watch(guard *g) {
   reap(g);
   while (!done(g)) {
@@ -291,6 +347,7 @@ static void watch(guard *g) {
     run_relay_serve(g->relay, p + 3, n);
     check_output(g);
     if (!g->children_gone) reap(g);
+    start_again(g);
     check_time(g);
   }
 }
@@ -298,12 +355,20 @@ static void watch(guard *g) {
 /* ---- start ---- */
 
 /* This rank's environment entries, NULL-terminated; NULL without memory. */
-static char **job_env(tutti_job *job, int rank) {
-  size_t n = 0;
-  while (tutti_job_env(job, rank, (int)n)) n++;
-  char **env = calloc(n + 1, sizeof *env);
-  for (size_t i = 0; env && i < n; i++) {
-    env[i] = strdup(tutti_job_env(job, rank, (int)i));
+static char **job_env(const guard *g, int rank, int newcomer) {
+  enum { MOST = 16 };
+  char **env = calloc(MOST + 1, sizeof *env);
+  if (env && g->o->total) {
+    if (asprintf(&env[0], "TUTTI_RANK=%d", g->o->first + rank) < 0 ||
+        asprintf(&env[1], "TUTTI_SIZE=%d", g->o->total) < 0 || !(env[2] = strdup("TUTTI_SHM_FD=")))
+      return NULL;
+    return env;
+  }
+  for (int i = 0; env && i < MOST; i++) {
+    const char *entry = newcomer < 0 ? tutti_job_env(g->job, rank, i)
+                                     : tutti_job_newcomer_env(g->job, rank, newcomer, i);
+    if (!entry) break;
+    env[i] = strdup(entry);
     if (!env[i]) return NULL; /* the guard is about to end */
   }
   return env;
@@ -321,30 +386,43 @@ static void cannot_start(guard *g, int rank, const char *what) {
                                        : "";
   say(g, "cannot start rank %d of %d: %s: %s%s", rank, g->o->ranks, what, strerror(error), hint);
   fail(g, CLI_FAILED);
-  enter(g, PHASE_KILL);
+  if (g->ranks[rank].newcomer < 0) enter(g, PHASE_KILL);
 }
 
-static void start_rank(guard *g, int rank, int cpu) {
+static void start_rank(guard *g, int rank, int cpu, int newcomer) {
   int out[2] = {-1, -1}, err[2] = {-1, -1};
   run_spawn spawn = {.options = g->o, .origin = g->origin, .files = g->files, .rank = rank};
   spawn.cpu = cpu;
   spawn.report = g->report[1];
-  spawn.job_env = job_env(g->job, rank);
+  spawn.job_env = job_env(g, rank, newcomer);
+  g->ranks[rank] = (rank_state){
+      .cpu = cpu, .newcomer = newcomer, .began = cli_now(), .pause = g->ranks[rank].pause};
   bool piped = !g->o->label || (pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0);
-  if (g->o->label && out[0] >= 0) run_relay_add(g->relay, rank, out[0], err[0]);
+  if (g->o->label && out[0] >= 0) run_relay_add(g->relay, g->o->first + rank, out[0], err[0]);
   spawn.out = out[1];
   spawn.err = err[1];
   pid_t pid = piped && spawn.job_env ? run_spawn_rank(&spawn) : -1;
   if (pid < 0)
     cannot_start(g, rank, !spawn.job_env ? "memory" : piped ? "fork" : "pipe");
   else
-    g->ranks[rank] = (rank_state){.pid = pid, .alive = true};
+    g->ranks[rank].pid = pid, g->ranks[rank].alive = true;
   g->alive += pid > 0;
   if (out[1] >= 0) close(out[1]);
   if (err[1] >= 0) close(err[1]);
   free_env(spawn.job_env);
-  if (g->o->verbose && pid > 0 && cpu >= 0) say(g, "rank %d is pid %d on core %d", rank, pid, cpu);
-  if (g->o->verbose && pid > 0 && cpu < 0) say(g, "rank %d is pid %d", rank, pid);
+  char core[32] = "", number[32] = "", name[272];
+  if (cpu >= 0) snprintf(core, sizeof core, " on core %d", cpu);
+  if (newcomer >= 0) snprintf(number, sizeof number, ", newcomer %d", newcomer + 1);
+  if (g->o->verbose && pid > 0)
+    say(g, "%s is pid %d%s%s", name_of(g, rank, name), pid, core, number);
+}
+
+/* Those that died, and whose time has come. */
+static void start_again(guard *g) {
+  for (int r = 0; r < g->o->ranks && g->respawned; r++) {
+    if (g->ranks[r].due == 0 || g->phase != PHASE_RUN || cli_now() < g->ranks[r].due) continue;
+    start_rank(g, r, g->ranks[r].cpu, g->newcomers++);
+  }
 }
 
 static void start_all(guard *g) {
@@ -353,9 +431,9 @@ static void start_all(guard *g) {
   if (g->o->bind && !bind && g->o->verbose)
     say(g, "%d ranks on %d cores: not bound", g->o->ranks, cpus.n);
   for (int r = 0; r < g->o->ranks && g->phase == PHASE_RUN; r++)
-    start_rank(g, r, bind ? cpus.cpu[r % cpus.n] : -1);
+    start_rank(g, r, bind ? cpus.cpu[r % cpus.n] : -1, -1);
   cpus_free(&cpus);
-  close(g->report[1]);
+  if (!g->o->respawns) close(g->report[1]);
   int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) dup2(null, 0); /* only rank 0 reads our input */
   if (null >= 0) close(null);
@@ -365,7 +443,7 @@ static void start_all(guard *g) {
 /* Room for the pipes; the ranks get the old limit back. */
 static void raise_limit(guard *g) {
   getrlimit(RLIMIT_NOFILE, &g->files);
-  rlim_t need = 64 + (g->o->label ? 2 * (rlim_t)g->o->ranks : 0);
+  rlim_t need = 64 + (g->o->label ? 2 * ((rlim_t)g->o->ranks + (rlim_t)g->o->respawns) : 0);
   struct rlimit more = g->files;
   if (more.rlim_cur >= need) return;
   more.rlim_cur = need < more.rlim_max ? need : more.rlim_max;
@@ -384,15 +462,15 @@ static const char *prepare(guard *g) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   raise_limit(g);
   g->ranks = calloc((size_t)g->o->ranks, sizeof *g->ranks);
-  g->relay = run_relay_make(g->o->ranks, g->o->label);
+  g->relay = run_relay_make(g->o->ranks + g->o->respawns, g->o->label);
   if (!g->ranks || !g->relay) return "out of memory";
   g->polls = calloc(3 + run_relay_most(g->relay), sizeof *g->polls);
   if (!g->polls) return "out of memory";
   g->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
   if (g->signals < 0 || pipe2(g->report, O_CLOEXEC)) return strerror(errno);
   fcntl(g->report[0], F_SETFL, O_NONBLOCK);
-  if (tutti_job_create(g->o->ranks, &g->job)) return tutti_error();
-  return NULL;
+  if (tutti_job_create_watched(g->o->ranks, g->o->respawns, &g->job)) return tutti_error();
+  return g->o->hosts ? run_hosts_open() : NULL;
 }
 
 int run_guard(const run_options *options, const run_origin *origin, int orders) {

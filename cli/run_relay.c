@@ -68,10 +68,10 @@ static bool append(bytes *b, const char *data, size_t n) {
   return true;
 }
 
-run_relay *run_relay_make(int ranks, bool label) {
+run_relay *run_relay_make(int processes, bool label) {
   run_relay *r = calloc(1, sizeof *r);
   if (!r) return NULL;
-  r->streams_room = label ? 2 * (size_t)ranks : 0;
+  r->streams_room = label ? 2 * (size_t)processes : 0;
   r->streams = calloc(r->streams_room + 1, sizeof *r->streams);
   if (!r->streams) {
     free(r);

@@ -55,6 +55,7 @@ static void become(const run_spawn *s, pid_t guard) {
   for (char **e = s->job_env; *e; e++) set_entry(*e);
   setrlimit(RLIMIT_NOFILE, &s->files);
   sigprocmask(SIG_SETMASK, &s->origin->mask, NULL);
+  if (s->options->hosts) _exit(run_carry(s->options, s->rank));
   execvp(s->options->argv[0], s->options->argv);
   refuse(s, STAGE_EXEC, errno == ENOENT ? 127 : 126);
 }

@@ -59,7 +59,8 @@ static const char usage[] =
     "  --algo NAME      run this plan instead of tutti's choice\n"
     "  --blocking       sum each gradient where it is made, without overlap\n"
     "  --reverse        each batch back to front: other rounding, same mathematics\n"
-    "  --survive        when a rank dies go on without it (tutti run --keep-going)\n"
+    "  --survive        when a rank dies go on without it (tutti run --keep-going), and with one\n"
+    "                   that comes in its place (--respawn)\n"
     "  --measure        time the ways to sum, instead of training\n"
     "  --curve FILE     write step and loss\n"
     "  --timeline FILE  write what every rank did in a few steps\n";
@@ -149,6 +150,7 @@ static void train(trainer *t, const options *o, float *losses, int64_t steps) {
       settled = false;
     } else if (!settled && t->step > 1) {
       learned(t, &p, losses, steps);
+      if (o->survive && t->step < steps && t->step % t->steps_per_epoch == 0) survive_grow(t);
     }
   }
   losses[steps - 1] = (float)t->exchange.loss;
@@ -193,15 +195,24 @@ int main(int argc, char **argv) {
   tutti_comm *comm = NULL;
   pictures training, test;
   openblas_set_num_threads(1); /* the ranks are the parallelism */
+  const bool newcomer = tutti_newcomer();
+  options o = {.data = NULL};
+  if (newcomer) { /* it reads while the others train */
+    o = parse(argc, argv);
+    data_read(o.data, &training, &test);
+  }
   must(tutti_comm_from_env(&comm), "joining the other ranks");
   my_rank = tutti_comm_rank(comm);
-  options o = parse(argc, argv);
-  if (o.algo) must(tutti_comm_set_algo(comm, o.algo), "--algo");
-  data_load(comm, o.data, &training, &test);
+  if (!newcomer) {
+    o = parse(argc, argv);
+    if (o.algo) must(tutti_comm_set_algo(comm, o.algo), "--algo");
+    data_load(comm, o.data, &training, &test);
+  }
 
   static trainer t;
   int status = 0;
   trainer_open(&t, comm, &training, &o);
+  if (newcomer) survive_join(&t);
   if (o.measure)
     measure(&t);
   else

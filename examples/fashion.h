@@ -4,7 +4,7 @@
  * fashion_net.c       the network: forward and backward, one process's view
  * fashion_exchange.c  the gradients' sums over all ranks: the part that is tutti
  * fashion_train.c     one training step and the test, made of the three above
- * fashion_survive.c   a rank dies, the others go on
+ * fashion_survive.c   a rank dies, the others go on; a newcomer joins
  * fashion_measure.c   overlapped against blocking, naive against ring
  * fashion_report.c    progress line, confusion table, curve, time line
  * fashion.c           options and main
@@ -40,6 +40,8 @@ typedef struct pictures {
 extern const char *const class_name[CLASSES];  /* "T-shirt/top", ... */
 extern const char *const class_short[CLASSES]; /* at most 5 letters, for columns */
 
+/* Both sets from `folder`; without them it says so and exits. */
+void data_read(const char *folder, pictures *train, pictures *test);
 /* Rank 0 reads both sets from `folder`, the others receive them. */
 void data_load(tutti_comm *comm, const char *folder, pictures *train, pictures *test);
 void data_free(pictures *p);
@@ -197,6 +199,10 @@ void survive_close(trainer *t);
 void survive_keep(trainer *t);
 /* A rank was lost: on with the others, from a step whose sums all of them had. */
 void survive_lost(trainer *t);
+/* An epoch is over: who was started in place of one that died may join. */
+void survive_grow(trainer *t);
+/* This process is such a newcomer: it gets what the others have. */
+void survive_join(trainer *t);
 
 /* ---- report ---- */
 

@@ -1,12 +1,13 @@
-/* fashion_survive.c - a rank dies, the others go on without it.
+/* fashion_survive.c - a rank dies, the others go on without it; one that comes in its place joins.
  *
  * Idea      Who hears of a death may have taken more of a step's sums than its neighbour, or
  *           fewer. So each keeps what it had when the last step was whole, and throws away what
  *           came after. The survivors make a communicator of their own (tutti_comm_shrink); its
  *           first rank's state becomes that of all, and they take its step once more, cutting
  *           the same batch into fewer parts: the same sums, but for rounding.
- * Cost      a copy of the weights and their velocity per step, 2 MB.
- * SPDX-License-Identifier: BSD-3-Clause */
+ *           At the end of each epoch a newcomer may join (tutti_comm_grow), if `tutti run
+ * --respawn` has started one: it gets the first rank's state in the same way. Cost      a copy of
+ * the weights and their velocity per step, 2 MB. SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,37 +63,76 @@ static tutti_status share(trainer *t) {
   return status;
 }
 
-/* A communicator of those who live, in place of the one that failed. */
-static void shrink(trainer *t) {
-  tutti_comm *next;
-  must(tutti_comm_shrink(t->comm, &next), "going on without the lost rank");
-  must(tutti_comm_free(t->comm), "freeing the communicator that failed");
+/* This communicator in place of the last one. */
+static void use(trainer *t, tutti_comm *next) {
+  must(tutti_comm_free(t->comm), "freeing the communicator before");
   t->comm = next;
   t->rank = tutti_comm_rank(next);
   t->ranks = tutti_comm_size(next);
 }
 
-void survive_lost(trainer *t) {
+static void shrink(trainer *t) {
+  tutti_comm *next;
+  must(tutti_comm_shrink(t->comm, &next), "going on without the lost rank");
+  use(t, next);
+}
+
+/* All of `next`, or of those that live, begin where its first rank is. */
+static void begin_anew(trainer *t, tutti_comm *next) {
   const spent used = t->exchange.spent;
   const bool blocking = t->exchange.blocking;
-  char why[sizeof t->exchange.why];
-  tutti_status status;
-  memcpy(why, t->exchange.why, sizeof why);
-  exchange_drop(&t->exchange);
   exchange_close(&t->exchange);
-  do {
+  if (next) use(t, next);
+  tutti_status status = share(t);
+  while (status == TUTTI_ERR_PEER_LOST) { /* one more */
     shrink(t);
     status = share(t);
-  } while (status == TUTTI_ERR_PEER_LOST); /* one more */
+  }
   must(status, "sharing what the first rank has");
   exchange_open(&t->exchange, t->comm, &t->net, &t->trace);
   t->exchange.spent = used;
   t->exchange.blocking = blocking;
   t->exchange.survives = true;
   restore(t);
+}
+
+static void say(const trainer *t, const char *why) {
   if (t->rank != 0) return;
   printf("%s\n%d %s at step %lld, in epoch %lld\n", why, t->ranks,
          t->ranks > 1 ? "ranks go on" : "rank goes on", (long long)t->step + 1,
          (long long)(t->step / t->steps_per_epoch + 1));
   fflush(stdout);
+}
+
+void survive_lost(trainer *t) {
+  tutti_comm *next;
+  char why[sizeof t->exchange.why];
+  memcpy(why, t->exchange.why, sizeof why);
+  exchange_drop(&t->exchange);
+  must(tutti_comm_shrink(t->comm, &next), "going on without the lost rank");
+  begin_anew(t, next);
+  say(t, why);
+}
+
+void survive_grow(trainer *t) {
+  const int before = t->ranks;
+  char why[80];
+  tutti_comm *next;
+  trainer_settle(t);
+  if (t->exchange.lost) return;
+  survive_keep(t);
+  must(tutti_comm_grow(t->comm, 0, &next), "taking in newcomers");
+  const int joined = tutti_comm_newcomers(next);
+  if (!joined && tutti_comm_size(next) == before) {
+    must(tutti_comm_free(next), "freeing a communicator");
+    return;
+  }
+  begin_anew(t, next);
+  snprintf(why, sizeof why, "%d joined, %d left at the end of an epoch", joined,
+           before + joined - t->ranks);
+  say(t, why);
+}
+
+void survive_join(trainer *t) {
+  begin_anew(t, NULL);
 }

@@ -27,8 +27,41 @@ extern "C" {
  *          without that, there is a warning after 10 s); TUTTI_ERR_UNSUPPORTED (over an MPI or another network). */
 TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
 
+/** As tutti_comm_shrink, and newcomers join: processes that `tutti run --respawn` started in place of
+ *  ranks that died, and that wait in tutti_comm_from_env, which gives them the same communicator.
+ *
+ *  comm    in order or not; who of its ranks has died is left out.
+ *  least   so many newcomers at least are waited for, for TUTTI_CONNECT_TIMEOUT (120 s); all that are
+ *          there are taken in. 0: nobody is waited for, and perhaps nobody joins. Where ranks ask for different
+ *          numbers the smallest counts; smaller than 0 is who calls tutti_comm_shrink instead.
+ *  out     has the ranks of comm that live, in order, then the newcomers (before the helpers, which
+ *          stay the last ranks), with what was set on comm: a newcomer's own settings do not count.
+ *          tutti_comm_newcomers(out) says whether anybody joined, tutti_comm_size(out) whether anybody left.
+ *  Collective over the ranks of comm that live, all or none: what is decided, or that nothing comes of
+ *  it, is the same on all of them, though ranks or newcomers die meanwhile. A newcomer comes with
+ *  nothing: send it what it needs (tutti_broadcast). Not over an MPI.
+ *  Returns as tutti_comm_shrink; and TUTTI_ERR_TIMEOUT: too few newcomers came; TUTTI_ERR_STATE: so many can not
+ *          come any more; TUTTI_ERR_UNSUPPORTED: nor ever could (no --respawn). comm is then as it was. */
+TUTTI_API tutti_status tutti_comm_grow(tutti_comm *comm, int least, tutti_comm **out);
+
+/** How many of the ranks of a communicator joined when tutti_comm_grow made it; -1: comm is NULL. */
+TUTTI_API int tutti_comm_newcomers(const tutti_comm *comm);
+
+/** 1: this process is a newcomer to a job that runs (TUTTI_NEWCOMER in its environment); else 0.
+ *  tutti_comm_from_env then waits for the others' tutti_comm_grow, as long as one of them lives, or
+ *  for TUTTI_CONNECT_TIMEOUT if that is set. */
+TUTTI_API int tutti_newcomer(void);
+
+/** For launchers: as tutti_job_create, for `n` ranks and up to so many newcomers later; and ranks go no
+ *  further when the process that calls this is gone.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
+TUTTI_API tutti_status tutti_job_create_watched(int n, int newcomers, tutti_job **job);
+/** As tutti_job_env, for the newcomer of this number (from 0), in place of rank `rank`. */
+TUTTI_API const char *tutti_job_newcomer_env(tutti_job *job, int rank, int newcomer, int i);
+
 /** For launchers: rank `rank`'s process has ended, with this status of waitpid; the others then
  *  know at once that it has, and can say how. Without it they find out that it is gone.
+ *  A newcomer's number counts behind those of the ranks.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_job_ended(tutti_job *job, int rank, int status);
 

@@ -17,16 +17,18 @@ extern "C" {
 enum {
   TUTTI_NET_TAGS = 64,        /* tags are from 0 to 63 */
   TUTTI_NET_MOST = 1 << 30,   /* bytes of a message, at most */
-  TUTTI_NET_ANY = -1
+  TUTTI_NET_ANY = -1,
+  TUTTI_NET_LOST = 2 /* of a request that failed: its peer is gone, and the rest goes on */
 };
 
 /* A request that is complete; its slot is free again. After one that failed, only `error`
- * and `close` are called, and the communicator is over. */
+ * and `close` are called, and the communicator is over. Not so if it is TUTTI_NET_LOST: then
+ * that peer counts as dead, and the others are told through the network. */
 typedef struct tutti_net_done {
   int slot;
   int peer;     /* of a receive: who sent it */
   size_t bytes; /* of a receive */
-  int failed;   /* the message, or its peer, is lost; of a receive also: it was longer than n */
+  int failed;   /* the message is lost; of a receive also: it was longer than n. TUTTI_NET_LOST */
 } tutti_net_done;
 
 /* Where a rank sits: equal numbers mean the same thing of a level (within equal outer
@@ -67,6 +69,12 @@ typedef struct tutti_net {
   int (*poll)(void *self, int slots, tutti_net_done *done, int most, int *n);
   /* The same, but do not return before a request is complete. NULL: there is no such. */
   int (*wait)(void *self, int slots, tutti_net_done *done, int most, int *n);
+  /* Return after so many microseconds, or before that when there may be something to poll for.
+   * NULL: there is no such, and who waits sleeps and polls in turn. */
+  void (*doze)(void *self, int microseconds);
+  /* How many messages that were sent are still in this process, and may stay there until the
+   * next poll: an operation is not over before they have left. NULL: they leave by themselves. */
+  int (*leaving)(void *self);
   /* End a receive at once, which frees its slot, and poll does not report it; its message, if
    * it is there already, is lost. */
   int (*cancel)(void *self, int slot);
@@ -89,6 +97,34 @@ typedef struct tutti_net {
  * comm: freed by tutti_comm_free.
  * Errors, on all ranks: TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **comm);
+
+/* How networks come about where no MPI starts the ranks. A library libtutti_NAME.so that has a
+ * function `tutti_net_maker tutti_net_maker_of(void)` is what TUTTI_NET=NAME asks for
+ * (tutti_create.h); libtutti_ucx.so is one. Each rank opens an end; when it knows the addresses of all ends, they are joined. */
+typedef struct tutti_net_maker {
+  size_t size;      /* of this struct */
+  const char *name; /* "UCX 1.13.1" */
+  /* Local; 0, or 1 and `why`. *address: of the end, *bytes long, the end's own. */
+  int (*open)(void **end, const void **address, size_t *bytes, char *why, size_t size);
+  /* `addresses`: of all ranks, `stride` bytes from one to the next; looked at during the call
+   * only. Fills *net but for site and id, whose `close` ends `end`; or 1 and `why`, and `end` is
+   * as it was. It waits for nobody. */
+  int (*join)(void *end, int rank, int ranks, const void *addresses, size_t stride,
+              tutti_net *net, char *why, size_t size);
+  void (*drop)(void *end); /* that was not joined */
+} tutti_net_maker;
+
+/* Ranks that a launcher has started, which knows how they find each other. A library
+ * libtutti_pmix.so that has `int tutti_launcher_of(tutti_launcher *l, double seconds, char *why,
+ * size_t size)` is asked where the environment has PMIX_RANK: 0, or 1 and `why`. */
+typedef struct tutti_launcher {
+  size_t size; /* of this struct */
+  int rank, ranks;
+  void *ctx;
+  /* As tutti_gather_fn of tutti_create.h; not 0 also if ranks are missing after `seconds`. */
+  int (*gather)(void *ctx, const void *mine, size_t bytes, void *all);
+  void (*end)(void *ctx);
+} tutti_launcher;
 
 /* For those who write networks: from now on tutti_error() says this. Returns status. */
 TUTTI_API tutti_status tutti_net_refuse(tutti_status status, const char *sentence);

@@ -1,25 +1,26 @@
 /* shrink.pml - three ranks agree on who survives, twice, though any may die at any moment.
  *
- * Mirrors    src/wire/shm_council.c, and agree of src/api/shrink.c. All of its stores and loads are
- *            sequentially consistent, so there is no weak machine in it; a list is made at once. Who waits too long
- *            closes the council, at any moment.
- * Holds      all that return have read the same decision, each is in it, and the rooms that it
- *            names are those of its round; nobody who lives waits for ever.
+ * Mirrors    src/wire/shm_council.c, and agree of src/api/going_on.c. All of its stores and loads are
+ *            sequentially consistent, so there is no weak machine in it; terms are written at once. Who waits
+ *            too long closes the council, at any moment.
+ * Holds      all that return have read the same terms, each is in them, and the rooms that they
+ *            name are those of their round; nobody who lives waits for ever.
  * Mutants    1 who decides waits for nobody   2 a decision is stored without a comparison
- *            3 rooms are kept for one round   4 who gives up overwrites the last decision
+ *            3 who is there says so before it says where its room is
+ *            4 who gives up overwrites the last decision
  * SPDX-License-Identifier: BSD-3-Clause */
 c_decl { \#include <stdlib.h> };
 
 #define N 3
 #define ROUNDS 2
-#define SLOT(r, n) room[(r) * 2 + (m == 3 -> 0 : (n) % 2)]
 
 byte m;
 bool dead[N];
 byte deaths;
 byte at_round[N];
-byte room[N * 2];
-byte members[N];
+byte room[N];
+byte members[N];         /* terms, by who writes them: who is in, ... */
+bool stale[N];           /* ... some with a room of another round */
 byte decided, by;         /* one word: the round, who decided, ... */
 bool closed;              /* ... no other decision comes */
 byte seen[ROUNDS + 1];    /* what the first reader of a round read; 0: nobody yet */
@@ -65,17 +66,21 @@ proctype rank(byte i) {
     do
     :: n > ROUNDS -> break
     :: else ->
-      SLOT(i, n) = n;
-      at_round[i] = n;
+      if
+      :: m == 3 -> at_round[i] = n; room[i] = n
+      :: else -> room[i] = n; at_round[i] = n
+      fi;
       do
       :: decided == n -> break
       :: decided != n && !closed && LEADS(i) && (ALL_THERE(n) || m == 1) ->
         d_step {
+          stale[i] = false;
           for (r : 0 .. N - 1) {
             if
             :: THERE(r, n) && !dead[r] -> members[i] = members[i] | (1 << r)
             :: else -> members[i] = members[i] & (255 - (1 << r))
-            fi
+            fi;
+            stale[i] = stale[i] || ((members[i] & (1 << r)) && room[r] != n)
           }
           r = 0
         }
@@ -93,14 +98,8 @@ proctype rank(byte i) {
         :: else -> assert(seen[n] == list)
         fi
       }
-      if /* any of the rooms */
-      :: r = 0
-      :: r = 1
-      :: r = 2
-      fi;
       d_step {
-        assert(list == 255 || !(list & (1 << r)) || SLOT(r, n) == n);
-        r = 0;
+        assert(list == 255 || !stale[by]);
         last = 0;
         list = 0
       };

@@ -10,6 +10,7 @@
 
 #include "net.h"
 #include "site.h"
+#include "tutti_create.h"
 #include "tutti_mpi.h"
 
 static tutti_status refuse(tutti_status status, const char *format, const char *a, const char *b) {
@@ -97,6 +98,32 @@ static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   return error ? error : mpi->Bcast(&net->id, sizeof net->id, MPI_BYTE, 0, comm);
 }
 
+/* ---- over another network, for which MPI only exchanges addresses ---- */
+
+typedef struct gathering {
+  const mpi_calls *mpi;
+  MPI_Comm comm;
+} gathering;
+
+static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
+  const gathering *g = ctx;
+  return g->mpi->Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, g->comm);
+}
+
+static tutti_status over_another(const mpi_calls *mpi, MPI_Comm own, const char *name,
+                                 tutti_comm **out) {
+  gathering g = {mpi, own};
+  const tutti_config config = {.size = sizeof config, .net = name};
+  int rank = 0, ranks = 1;
+  int error = mpi->Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+  if (!error) error = mpi->Comm_rank(own, &rank);
+  if (!error) error = mpi->Comm_size(own, &ranks);
+  const tutti_status status = error ? mpi_failed(mpi, "look at the communicator", error)
+                                    : tutti_comm_create_gather(out, gather, &g, ranks, rank, &config);
+  mpi->Comm_free(&own);
+  return status;
+}
+
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **out) {
   MPI_Comm comm, own;
@@ -111,6 +138,8 @@ tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void 
   if (started_by_tutti(mpi, comm)) return tutti_comm_from_env(out);
   int error = mpi->Comm_dup(comm, &own);
   if (error) return mpi_failed(mpi, "duplicate the communicator", error);
+  const char *another = getenv("TUTTI_NET");
+  if (another && *another && strcmp(another, "mpi") != 0) return over_another(mpi, own, another, out);
   if ((status = mpi_net(mpi, own, &net))) return status;
   error = find_site(mpi, own, &net);
   if (!error) return tutti_comm_from_net(&net, out);

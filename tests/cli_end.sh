@@ -1,6 +1,7 @@
 # cli_end.sh - `tutti run`: signals, and that in no case anything is left behind.
 # Every process of a test carries the token of tap.bash in its environment, so
-# /proc shows whether one is left. SPDX-License-Identifier: BSD-3-Clause
+# /proc shows whether one is left. Alone: no.
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 
 # A rank that says what it hears, once per signal, and ends on its own.
@@ -89,23 +90,23 @@ job run -n 3 --label bash -c 'echo said; [ $TUTTI_RANK = 1 ] && exit 4; sleep 98
 ok "what was said before a failure is shown" all "status 4" 'grep -q "^\[1\] said" "$work/out"' gone
 background run -n 3 bash -c '[ $TUTTI_RANK = 0 ] || exit 0; echo ready; sleep 3'
 lines 1 ready && sleep 0.3
-guard_children() { # processes whose parent is a child of the launcher
+child_of() { # the only one that is known by the token
+  local p
+  for p in $(alive); do [ "$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$p/stat" 2>/dev/null)" = "$1" ] && echo "$p"; done
+}
+the_guard() { # front, keeper, guard: run.h
+  child_of "$(child_of "$job")"
+}
+guard_children() { # their states
   local g p
-  for g in /proc/[0-9]*/stat; do
-    [ "$(sed 's/.*) . \([0-9]*\) .*/\1/' "$g" 2>/dev/null)" = "$job" ] || continue
-    g=${g#/proc/} && g=${g%/stat}
-    for p in /proc/[0-9]*/stat; do sed -n "s/.*) \(.\) $g .*/\1/p" "$p" 2>/dev/null; done
-  done
+  g=$(the_guard)
+  for p in /proc/[0-9]*/stat; do sed -n "s/.*) \(.\) $g .*/\1/p" "$p" 2>/dev/null; done
 }
 children=$(guard_children | xargs)
 wait_job
 ok "ranks that ended are reaped at once" '[' "$children" = S ']'
 
 # ---- killed ----
-the_guard() { # the launcher's only child
-  local p
-  for p in $(alive); do [ "$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$p/stat" 2>/dev/null)" = "$job" ] && echo "$p"; done
-}
 start_stubborn() {
   background run -n 3 "$@" bash "$work/stubborn"
   lines 3 ready

@@ -1,6 +1,6 @@
 # cli_plan.sh - `tutti plan`: every algorithm listed, shown, proven and drawn in each
 # form, people's own schedules, a wrong command line.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 python=/usr/bin/python3
 tab=$'\t'

@@ -1,6 +1,6 @@
 # cli_price.sh - `tutti plan price` and `tutti explain`: what they say is true, moves with
 # the figures, and what is wrong is said with its place.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 python=/usr/bin/python3
 

@@ -212,7 +212,7 @@ tutti_status cover_start(tutti_comm *m, const cover_ops *ops, const cover_case *
 static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b) {
   const cover_case *c = b->c;
   if (c->manner == COVER_BLOCKING) return block(comm, ops, c, src_of(b), dst_of(b));
-  tutti_request *r;
+  tutti_request *r = NULL;
   tutti_status status = cover_start(comm, ops, c, src_of(b), dst_of(b), &r);
   if (c->manner == COVER_PERSISTENT)
     for (int again = 0; again < 2 && !status; again++) {
@@ -226,7 +226,10 @@ static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b)
     sched_yield();
   }
   if (!status && c->manner == COVER_WAIT) status = tutti_request_wait(&r);
-  if (!status && c->manner == COVER_PERSISTENT) status = tutti_request_free(&r);
+  if (c->manner == COVER_PERSISTENT) { /* also one that has failed */
+    const tutti_status end = tutti_request_free(&r);
+    if (!status) status = end;
+  }
   return status;
 }
 
@@ -276,6 +279,11 @@ static bool input_kept(const bench *b) {
          memcmp(now + hi, b->before + hi, b->take.n * b->size - hi) == 0;
 }
 
+/* What holds after an error, too. */
+static bool kept_at_least(const bench *b) {
+  return guarded(&b->src) && guarded(&b->dst) && (b->in_place || input_kept(b));
+}
+
 /* Do all ranks hold the same bits? Asked over another communicator. */
 static tutti_status same_everywhere(const bench *b, tutti_comm *side, bool *same) {
   uint64_t mine = 1, all[64];
@@ -308,6 +316,7 @@ bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const c
     if (!status) status = call(comm, ops, b);
     if (!status) status = same_everywhere(b, side, &same);
     if (status) snprintf(why, size, "%s: %s", tutti_strerror(status), tutti_error());
+    if (status && !kept_at_least(b)) snprintf(why, size, "after an error others' bytes changed");
   }
   size_t wrong = status ? SIZE_MAX : first_wrong(b);
   bool good = !status && same && wrong == SIZE_MAX && guarded(&b->src) && guarded(&b->dst);

@@ -1,6 +1,6 @@
 # figures.sh - the papers' figures (make figures): every one is drawn, from prices alone, and
 # what the papers state comes out where docs/papers.md says that it does.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1

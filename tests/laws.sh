@@ -1,6 +1,6 @@
 # laws.sh - the laws of the house (CONTRIBUTING.md), a TAP line each.
 # Looks at the sources, and at $BUILD/libtutti.a and .so, which must be built.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 set -u
 BUILD=${BUILD:-build}
 CC=${CC:-gcc}
@@ -21,7 +21,8 @@ price   sched topo
 choose  algo prove price sched topo
 wire
 engine  sched kernel wire
-api     sched topo kernel algo prove draw price choose wire engine
+meet
+api     sched topo kernel algo prove draw price choose wire engine meet
 EOR
 }
 
@@ -37,7 +38,7 @@ law() {
     bad=1
   fi
 }
-sources() { find include src mpi cli examples tests fuzz bench shim sim -name '*.[ch]' 2>/dev/null | sort; }
+sources() { find include src mpi ucx pmix cli examples tests fuzz bench shim sim -name '*.[ch]' 2>/dev/null | sort; }
 in_room() { find "$@" -name '*.[ch]' 2>/dev/null | sort; }
 # file:line:header of every #include "..." or <...> in the files given.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }

@@ -1,6 +1,7 @@
 /* mp_scenes.c - the scenes on ranks that are processes.
  *
  * Ranks: 1 2 3 4 7
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <unistd.h>

@@ -9,13 +9,15 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "lot_calls.h"
 #include "cover.h"
+#include "lot_calls.h"
 #include "scenes.h"
 #include "start.h"
+#include "tell.h"
 
 enum { KINDS = 6, CALLS = 2000000 };
 static const char limit[] = "0.5";
+static double x[CALL_BYTES / sizeof(double)], y[CALL_BYTES / sizeof(double)];
 
 static void stop(int signal) {
   (void)signal;
@@ -47,8 +49,21 @@ static bool right_call(const char *sentence, const lot_call *kinds, unsigned fir
   return false;
 }
 
-static bool play(tutti_comm *base, uint64_t seed, const int64_t *pids) {
-  static double x[CALL_BYTES / sizeof(double)], y[CALL_BYTES / sizeof(double)];
+/* Calls until one fails. *ms: how long that one took. */
+static tutti_status calls(tutti_comm *comm, uint64_t seed, const lot_call *kinds, double *ms) {
+  tutti_status status = TUTTI_OK;
+  uint64_t before = 0;
+  for (int i = 0; i < CALLS && !status; i++) {
+    before = tell_ns();
+    status = call_make(comm, &kinds[i % KINDS], x, y);
+    if (!status && cover_mix(seed + (uint64_t)i) % 8 == 0)
+      usleep((useconds_t)(cover_mix(seed + (uint64_t)(i + tutti_comm_rank(comm))) % 300));
+  }
+  *ms = (double)(tell_ns() - before) / 1e6;
+  return status;
+}
+
+static bool play(tutti_comm *base, uint64_t seed, const int64_t *pids, double *ms) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   const int victim = (int)(cover_mix(seed) % (uint64_t)P);
   lot_call kinds[KINDS];
@@ -66,12 +81,8 @@ static bool play(tutti_comm *base, uint64_t seed, const int64_t *pids) {
   const unsigned first = KINDS + 2; /* the first operation is 1 */
   setenv("TUTTI_TIMEOUT", limit, 1);
   if (me == victim) stop_soon(1000 + cover_mix(seed + 1) % 60000);
-  tutti_status status = TUTTI_OK;
-  for (int i = 0; i < CALLS && !status; i++) {
-    status = call_make(comm, &kinds[i % KINDS], x, y);
-    if (!status && cover_mix(seed + (uint64_t)i) % 8 == 0)
-      usleep((useconds_t)(cover_mix(seed + (uint64_t)(i + me)) % 300));
-  }
+  const tutti_status status = calls(comm, seed, kinds, ms);
+  if (me == victim) *ms = 0;
   char sentence[500];
   snprintf(sentence, sizeof sentence, "%s", status ? tutti_error() : "");
   setenv("TUTTI_TIMEOUT", "100", 1);
@@ -101,13 +112,16 @@ int main(int argc, char **argv) {
   if (start_comm(&base)) return printf("not ok - a communicator: %s\n", tutti_error()) > 0;
   uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : cover_seed();
   uint32_t failed = 0;
+  double most = 0, ms = 0;
   tutti_broadcast(base, &seed, &seed, 1, TUTTI_UINT64, 0);
   tutti_all_gather(base, &mine, pids, 1, TUTTI_INT64);
   if (tutti_comm_rank(base) == 0) printf("# seed %llu\n", (unsigned long long)seed);
   for (int i = 0; i < rounds; i++) {
-    uint32_t bad = !play(base, seed % 1000000000 + (uint64_t)i, pids);
+    uint32_t bad = !play(base, seed % 1000000000 + (uint64_t)i, pids, &ms);
     if (tutti_allreduce(base, &bad, &bad, 1, TUTTI_UINT32, TUTTI_SUM)) bad = 1;
+    if (tutti_allreduce(base, &ms, &most, 1, TUTTI_DOUBLE, TUTTI_MAX)) bad = 1;
     failed += bad != 0;
+    if (tutti_comm_rank(base) == 0) printf("# %s after %.1f ms\n", bad ? "wrong" : "named", most);
   }
   if (tutti_comm_rank(base) == 0)
     printf("%s - %d of %d ranks that are stopped are named\n1..1\n", failed ? "not ok" : "ok",

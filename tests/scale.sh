@@ -1,6 +1,6 @@
 # scale.sh - prices at 100,000 ranks stay fast, small and right: beside the papers' closed
 # forms (docs/scale.md), and one rank's set-up beside what it may take.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 python=/usr/bin/python3
 [ -x $python ] || { skip "prices at 100,000 ranks" "no python3" && exit 0; }

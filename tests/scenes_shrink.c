@@ -36,6 +36,20 @@ static bool can_shrink(tutti_comm *comm, tutti_comm **out, bool *ok) {
   return !status;
 }
 
+/* Nobody can join; but growing by none is shrinking. */
+static bool grow(tutti_comm *comm, tutti_comm *base, bool can) {
+  tutti_comm *out = comm;
+  bool ok = ERROR(tutti_comm_grow(NULL, 0, &out), TUTTI_ERR_ARG, "tutti_comm_grow|comm is NULL") &&
+            ERROR(tutti_comm_grow(comm, 0, NULL), TUTTI_ERR_ARG, "out is NULL") &&
+            ERROR(tutti_comm_grow(comm, -1, &out), TUTTI_ERR_ARG, "-1 newcomers") &&
+            ERROR(tutti_comm_grow(comm, 1, &out), TUTTI_ERR_UNSUPPORTED,
+                  can ? "tutti_comm_grow" : "tutti_comm_grow|MPI|tutti_comm_from_mpi") &&
+            CHECK(!out) && CHECK(tutti_comm_newcomers(comm) == 0);
+  if (!can || !ok) return ok;
+  return CHECK(!tutti_comm_grow(comm, 0, &out)) && in_order(out, base) &&
+         CHECK(tutti_comm_newcomers(out) == 0) && CHECK(!tutti_comm_free(out));
+}
+
 bool scene_shrink(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   const int who = (int)(seed % (uint64_t)P);
@@ -46,7 +60,9 @@ bool scene_shrink(tutti_comm *base, uint64_t seed) {
             CHECK(!tutti_comm_set_helpers(comm, P > 1 ? 1 : 0)) &&
             ERROR(tutti_comm_shrink(NULL, &once), TUTTI_ERR_ARG, "comm is NULL") &&
             ERROR(tutti_comm_shrink(comm, NULL), TUTTI_ERR_ARG, "out is NULL");
-  if (!can_shrink(comm, &healthy, &ok)) return CHECK(!tutti_comm_free(comm)) && ok;
+  const bool can = can_shrink(comm, &healthy, &ok);
+  ok = grow(comm, base, can) && ok;
+  if (!can) return CHECK(!tutti_comm_free(comm)) && ok;
   ok = ok && CHECK(tutti_comm_helpers(healthy) == tutti_comm_helpers(comm)) &&
        in_order(comm, base) && in_order(healthy, base);
   if (me != who) ok = CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));

@@ -21,6 +21,7 @@ const scene scenes[] = {
     {"an abort ends all who wait", scene_abort},
     {"different calls are named", scene_mismatch},
     {"who does not come is named", scene_timeout},
+    {"who tests has not waited since an earlier test", scene_tests_again},
     {"a root far ahead", scene_runaway},
     {"freed by some while others still wait", scene_freed},
     {"late helpers are waited for", scene_late_helpers},
@@ -318,6 +319,30 @@ bool scene_timeout(tutti_comm *base, uint64_t seed) {
   }
   if (me == P - 1) ok = ERROR(tutti_barrier(comm), TUTTI_ERR_TIMEOUT, words) && ok;
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
+}
+
+/* A test that finds nothing, then a wait; and much later a test for the next one, whose peers are
+ * not late. */
+bool scene_tests_again(tutti_comm *base, uint64_t seed) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  tutti_comm *comm;
+  tutti_request *r;
+  uint32_t x = 1, y = 0;
+  int done = 0;
+  (void)seed;
+  if (P != 2) return true; /* more would say no more, in as long */
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!tutti_barrier(comm));
+  if (me) usleep(20000);
+  ok = ok && CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r)) &&
+       CHECK(!tutti_request_test(&r, &done)) && CHECK(!tutti_request_wait(&r)) &&
+       CHECK(!tutti_barrier(base));
+  usleep(me ? 1300000 : 1100000);
+  if (me == 0) setenv("TUTTI_TIMEOUT", "1", 1); /* of threads, for all */
+  ok = ok && CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));
+  for (done = 0; ok && !done;) ok = CHECK(!tutti_request_test(&r, &done));
+  setenv("TUTTI_TIMEOUT", "100", 1);
+  return CHECK(y == (uint32_t)P) && CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) &&
+         ok;
 }
 
 /* Rank 0 leaves a communicator as soon as it may and reuses the memory, while

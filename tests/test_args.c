@@ -337,6 +337,26 @@ static void others(void **state) {
   tutti_job_free(NULL);
 }
 
+static void launchers(void **state) {
+  (void)state;
+  tutti_job *job;
+  REFUSES(tutti_job_create_watched(0, 1, &job), TUTTI_ERR_ARG, "0 ranks");
+  REFUSES(tutti_job_create_watched(1, -1, &job), TUTTI_ERR_ARG, "-1 newcomers");
+  REFUSES(tutti_job_create_watched(1, 1, NULL), TUTTI_ERR_ARG, "job is NULL");
+  assert_int_equal(tutti_job_create_watched(2, 1, &job), TUTTI_OK);
+  assert_string_equal(tutti_job_env(job, 1, 3), "TUTTI_NEWCOMER=0");
+  assert_string_equal(tutti_job_newcomer_env(job, 1, 0, 0), "TUTTI_RANK=1");
+  assert_string_equal(tutti_job_newcomer_env(job, 1, 0, 3), "TUTTI_NEWCOMER=1");
+  assert_null(tutti_job_newcomer_env(job, 1, 0, 4));
+  assert_null(tutti_job_newcomer_env(job, 1, 1, 0));
+  assert_null(tutti_job_newcomer_env(NULL, 1, 0, 0));
+  assert_int_equal(tutti_job_ended(job, 2, 0), TUTTI_OK);
+  REFUSES(tutti_job_ended(job, 3, 0), TUTTI_ERR_ARG, "no such rank");
+  tutti_job_free(job);
+  assert_int_equal(tutti_comm_newcomers(NULL), -1);
+  assert_int_equal(tutti_newcomer(), 0);
+}
+
 /* ---- sums of what is multiplied before ---- */
 
 static void scaled_sums(void **state) {
@@ -398,6 +418,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(lists, make, drop),
       cmocka_unit_test_setup_teardown(messages, make, drop),
       cmocka_unit_test_setup_teardown(others, make, drop),
+      cmocka_unit_test(launchers),
       cmocka_unit_test_setup_teardown(scaled_sums, make, drop),
       cmocka_unit_test(too_many_ops),
   };

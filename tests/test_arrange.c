@@ -2,6 +2,7 @@
  * ever, and between nodes go only the messages that the levels want.
  *
  * Usage      TUTTI_TEST_SEED=n repeats a run.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* Every family keeps its paper's promise: steps, messages, blocks sent and reductions,
  * as the prover counts them, are those of the formulas, for many P.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

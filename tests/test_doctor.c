@@ -92,7 +92,7 @@ static void make_room(uint64_t *seed, tt_segment *s, uint64_t at) {
 static void make_rank(uint64_t *seed, tt_segment *s, int rank) {
   tt_head *head = tt_heap_head(s, rank);
   const uint64_t low = s->stride * (uint64_t)rank;
-  uint64_t plate[2];
+  uint64_t plate[TT_PLATE_WORDS];
   memcpy(plate, head->plate, sizeof plate);
   scribble(seed, head, sizeof *head);
   memcpy(head->plate, plate, sizeof plate);
@@ -117,9 +117,9 @@ static void what_stands_in_memory(void **state) {
   int fd, said = 0;
   uint64_t seed = cover_seed();
   print_message("# seed %llu\n", (unsigned long long)seed);
-  assert_int_equal(tt_segment_create(RANKS, &fd), TUTTI_OK);
-  assert_int_equal(tt_segment_map(fd, RANKS, &s), TUTTI_OK);
-  uint64_t plate[2];
+  assert_int_equal(tt_segment_create_for(RANKS - 1, 1, 0, &fd), TUTTI_OK);
+  assert_int_equal(tt_segment_map(fd, RANKS - 1, &s), TUTTI_OK);
+  uint64_t plate[TT_PLATE_WORDS];
   memcpy(plate, tt_heap_head(s, 0)->plate, sizeof plate);
   assert_int_equal(plate[0], TT_PLATE);
   assert_int_equal(report(0), 1); /* nobody has come yet */
@@ -127,6 +127,7 @@ static void what_stands_in_memory(void **state) {
     memcpy(tt_heap_head(s, 0)->plate, plate, sizeof plate);
     for (int r = 0; r < RANKS; r++) make_rank(&seed, s, r);
     if (round % 8 == 7) tt_heap_head(s, 0)->plate[1] = plate[1] ^ draw(&seed) % 64;
+    if (round % 8 == 6) tt_heap_head(s, 0)->plate[2] = draw(&seed) % 64;
     said += report(round & 1);
   }
   assert_true(said > ROUNDS / 2);
@@ -136,18 +137,21 @@ static void what_stands_in_memory(void **state) {
 
 static void what_is_no_job(void **state) {
   (void)state;
-  const uint64_t plates[][2] = {{0, 0},
-                                {TT_PLATE, (uint64_t)(TT_LAYOUT + 1) << 32 | 1},
-                                {TT_PLATE, (uint64_t)TT_LAYOUT << 32},
-                                {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | 3},
-                                {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | UINT32_MAX}};
+  const uint64_t plates[][TT_PLATE_WORDS] = {{0, 0},
+                                             {TT_PLATE, (uint64_t)(TT_LAYOUT + 1) << 32 | 1, 1},
+                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32, 1},
+                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | 3, 3},
+                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | 1, 0},
+                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | 1, 2},
+                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | UINT32_MAX, 1}};
   const long sizes[] = {0, 10, 4096, 1 << 20, (1 << 20) + 1};
   for (size_t p = 0; p < sizeof plates / sizeof *plates; p++)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
       const int fd = memfd_create("tutti", 0);
       assert_true(fd >= 0);
       if (sizes[i] >= 4096)
-        assert_int_equal(pwrite(fd, plates[p], 16, offsetof(tt_head, plate)), 16);
+        assert_int_equal(pwrite(fd, plates[p], sizeof plates[p], offsetof(tt_head, plate)),
+                         sizeof plates[p]);
       assert_int_equal(ftruncate(fd, sizes[i]), 0);
       assert_int_equal(report(0), 0);
       close(fd);

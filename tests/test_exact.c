@@ -1,5 +1,6 @@
 /* test_exact.c - the contract `exact`: words and sums of words beside a reference of its own;
  * every plan, slicing, type, op and collective on ranks that are threads; what is refused.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* The field's algorithms keep the counts that their papers publish: steps on the longest
  * chain, messages, blocks sent and added by the busiest rank, as the prover counts them,
  * for a spread of P; and they keep rank order where they are said to.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

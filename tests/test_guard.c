@@ -1,10 +1,12 @@
 /* The guard: when a communicator is over, a rank's memory is its own again, also
- * from a peer that was stopped while it wrote to it.
+ * from a peer that was stopped while it wrote to it; and soon, if it can be seen that it is.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 /* cmocka wants the four above first */
 #include <cmocka.h>
@@ -90,10 +92,58 @@ static void who_is_stopped_inside_writes_to_nobody(void **state) {
   get_up(seats);
 }
 
+/* Seconds until rank 0 gives up waiting for rank 1, which is this process, inside. */
+static double waits_for(pid_t pid) {
+  seat seats[RANKS];
+  sit_down(seats);
+  tt_wire *a = seats[0].wire, *b = seats[1].wire;
+  tt_heap_head(tt_heap_segment(seats[1].heap), 1)->pid = (int)pid;
+  assert_true(b->ops->enter(b));
+  a->ops->abort(a, TUTTI_ERR_ABORTED, "over");
+  const double before = tt_seconds();
+  assert_false(a->ops->settle(a));
+  const double seconds = tt_seconds() - before;
+  get_up(seats);
+  return seconds;
+}
+
+static void who_is_seen_to_be_stopped_is_not_waited_for(void **state) {
+  (void)state;
+  int status;
+  const pid_t pid = fork();
+  if (pid == 0)
+    for (;;) pause();
+  assert_true(waits_for(pid) > 1.5);
+  kill(pid, SIGSTOP);
+  waitpid(pid, &status, WUNTRACED);
+  assert_true(WIFSTOPPED(status));
+  assert_true(waits_for(pid) < 1);
+  kill(pid, SIGKILL);
+  waitpid(pid, &status, 0);
+}
+
+/* Who could not make a communicator does not know whether others did, in its room. */
+static void a_room_that_others_may_be_in_stays(void **state) {
+  (void)state;
+  seat seats[RANKS];
+  sit_down(seats);
+  tt_heap *heap = seats[0].heap;
+  const uint64_t room = tt_shm_room(heap, 3, false);
+  tt_shm_room_leave(heap, room);
+  for (int i = 0; i < 4; i++) assert_int_not_equal(tt_shm_room(heap, 3, false), room);
+  const uint64_t another = tt_shm_room(heap, 3, false);
+  tt_shm_room_fewer(heap, room, 2); /* as they leave */
+  tt_shm_room_leave(heap, another);
+  assert_int_equal(tt_shm_room(heap, 3, false), room);
+  get_up(seats);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nobody_enters_what_is_over),
       cmocka_unit_test(who_is_stopped_inside_writes_to_nobody),
+      cmocka_unit_test(who_is_seen_to_be_stopped_is_not_waited_for),
+      cmocka_unit_test(a_room_that_others_may_be_in_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  *
  * Idea       a head, and a line that comes again until the text is full, with a number of its
  *            own for each @; the fuzzers of fuzz/ look for what nobody thought of.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,7 @@
  *            buffers with guards, misaligned, aliased, cut in pieces; the sets
  *            of kernels agree because each, plain C too, agrees with kernel_reference.h.
  * Usage      TUTTI_TEST_SEED=n repeats a run.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* The price is the papers': their closed forms come out of schedules that are played, for
  * every number of ranks. And it is one price: of one rank for all as of all.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* Every family with every parameter it proposes: every group, level and number of
  * steps, for every P up to 64 and samples to 1000, the short ones to 4096. That takes
  * long: `make prove` does it, with a bar; `make check` a part of it.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>

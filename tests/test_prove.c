@@ -1,6 +1,7 @@
 /* Every algorithm is proven, for every P up to 64 and samples beyond, every
  * collective it serves, in place and not, in one to three slices at once; keeps
  * its paper's counts; and the prover refuses, with a witness, what is wrong.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

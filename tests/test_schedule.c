@@ -1,5 +1,6 @@
 /* Schedules as data: partitions cut every vector whole, spans and their runs agree,
  * and the text form parses back to the same schedule or says line and column.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

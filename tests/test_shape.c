@@ -1,6 +1,7 @@
 /* Shapes: what has a straight loop of its own is recognised from its schedule, the
  * loop lifted back is that schedule on every rank, and it gives the same bits as
  * the generic engine, for every type and op.
+ * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>

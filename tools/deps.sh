@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check demo bench sim arm fuzz models programs
+#   tools/deps.sh GROUP ...      groups: build check demo hosts bench sim soak arm fuzz models programs
 #
 # Prints nothing and does nothing if all are there. Works as root or with sudo.
 # Elsewhere than on Debian and its relatives it only looks for the commands that
@@ -11,16 +11,18 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev make binutils" ;;
-    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev spin" ;;
+    check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev libucx-dev spin" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev gnuplot-nox" ;;
-    bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev python3 gnuplot-nox iproute2" ;;
+    hosts) echo "libucx-dev iproute2 util-linux" ;;
+    bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev libucx-dev python3 gnuplot-nox iproute2" ;;
     sim) echo "gcc g++ libc6-dev make binutils libsimgrid-dev libhwloc-dev python3 gnuplot-nox time" ;;
     programs) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3 lammps hpcc python3-mpi4py python3-numpy mumps-test scalapack-mpi-test" ;;
+    soak) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev python3" ;;
     fuzz) echo "clang libclang-rt-dev make binutils" ;;
     models) echo "gcc libc6-dev spin" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, demo, bench, sim, arm, fuzz, models and programs" >&2
+      echo "deps.sh: no group '$1'; there are build, check, demo, hosts, bench, sim, soak, arm, fuzz, models and programs" >&2
       exit 2
       ;;
   esac
@@ -29,9 +31,11 @@ packages() {
 commands() {
   case $1 in
     check) echo "cc c++ make nm pkg-config" ;;
+    hosts) echo "ip tc unshare" ;;
     bench) echo "c++ mpicc.openmpi mpicc.mpich python3 ip" ;;
     sim) echo "cc make smpicc smpirun python3 gnuplot" ;;
     programs) echo "mpirun.openmpi mpirun.mpich python3 lmp hpcc" ;;
+    soak) echo "cc make python3" ;;
     fuzz) echo "clang make ar" ;;
     models) echo "cc spin" ;;
     arm) echo "aarch64-linux-gnu-gcc aarch64-linux-gnu-ar qemu-aarch64" ;;

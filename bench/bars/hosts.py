@@ -20,8 +20,8 @@ def least(found, first, last):
     sizes = [4 << 2 * i for i in range(20) if first <= 4 << 2 * i <= last]
     if not all(b in found["rows"] for b in sizes):
         return None, None
-    worst = min(sizes, key=lambda b: found["rows"][b]["ratio"])
-    return found["rows"][worst]["ratio"], worst
+    worst = min(sizes, key=lambda b: found["rows"][b]["mpi"]["ratio"])
+    return found["rows"][worst]["mpi"]["ratio"], worst
 
 
 def bar(layout, found, first, last, want, why):

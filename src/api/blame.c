@@ -127,8 +127,10 @@ static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
   for (int look = 0; look < LOOKS; look++) {
     awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
     tt_operation_awaits(o, worst, &a);
-    if (a.peer >= 0 && a.dead) {
-      say_lost(comm, a.peer, o, a.step);
+    int dead = a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* it may wait for others */
+    while (dead >= 0 && comm->wire->ops->alive(comm->wire, dead)) dead--;
+    if (dead >= 0) {
+      say_lost(comm, dead, o, a.step);
       return true;
     }
     usleep(1000);
@@ -171,12 +173,22 @@ static void look_after_messages(tutti_comm *comm, tt_patience *p, uint64_t now) 
   tt_say_message_late(comm, p, now - p->since, late);
 }
 
+void tt_look_for_launcher(tutti_comm *comm) {
+  long launcher;
+  if (!comm->heap || comm->broken || !tt_segment_orphaned(tt_heap_segment(comm->heap), &launcher))
+    return;
+  snprintf(comm->why, sizeof comm->why, "the job is over: its launcher (pid %ld) is gone",
+           launcher);
+  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
 /* Now and then, while nothing moves: do the peers we wait for still live, and did
  * they call the same? What one sent before it died, or went far ahead, is seen by a
  * look after that was seen. */
 void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now) {
   char reason[TT_WHY]; /* who told this rank may have died over it */
   comm->wire->ops->aborted(comm->wire, reason, sizeof reason);
+  tt_look_for_launcher(comm);
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
     tt_place *place = &comm->places[seq % TT_WINDOW];
     awaited a = {.comm = comm, .seq = seq, .peer = -1};

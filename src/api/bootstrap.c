@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "collective.h"
-#include "tracing.h"
+#include "create.h"
+#include "going_on.h"
 #include "topo.h"
+#include "tracing.h"
 #include "wise.h"
 
 /* ---- meeting ---- */
@@ -21,6 +23,7 @@
 void tt_heap_introduce(tt_heap *heap) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
   head->pid = (int)getpid();
+  head->version = tt_version_number();
   tt_process_state(head->pid, &head->started);
   head->cookie = *tt_heap_cookie(heap);
   head->cookie_at = (uint64_t)(uintptr_t)tt_heap_cookie(heap);
@@ -46,9 +49,10 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
 static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
   const double limit = (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120);
   const double since = tt_seconds();
-  for (int r = 0; r < segment->ranks; r++) {
+  for (int r = 0; r < segment->founders; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     unsigned ready;
+    long launcher;
     char words[64];
     for (int look = 0; !(ready = atomic_load_explicit(&head->ready, memory_order_acquire));
          look++) {
@@ -59,13 +63,16 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
       if (look % 64 == 0 && atomic_load(&head->ended)) {
         tt_fate_words(head, words, sizeof words);
         return tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s", r,
-                       segment->ranks, words);
+                       segment->founders, words);
       }
+      if (look % 64 == 0 && tt_segment_orphaned(segment, &launcher))
+        return tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone",
+                       launcher);
       if (look % 64 == 0 && tt_seconds() - since > limit)
         return tt_fail(TUTTI_ERR_TIMEOUT,
                        "rank %d of %d did not call tutti_comm_from_env within %.0f s "
                        "(TUTTI_CONNECT_TIMEOUT)",
-                       r, segment->ranks, limit);
+                       r, segment->founders, limit);
     }
     if (ready != 1 + TT_LAYOUT)
       return tt_fail(TUTTI_ERR_SYSTEM, "rank %d uses another version of tutti than this one", r);
@@ -79,7 +86,7 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
 /* Of all ranks of a segment, which have made their rooms. */
 static tutti_status make(tt_heap *heap, int rank, const uint64_t *rooms, tutti_comm **out) {
   tt_segment *segment = tt_heap_segment(heap);
-  tutti_comm *comm = tt_comm_new(rank, segment->ranks);
+  tutti_comm *comm = tt_comm_new(rank, segment->founders);
   if (!comm) return TUTTI_ERR_MEMORY;
   comm->heap = tt_heap_hold(heap);
   for (int r = 0; r < comm->ranks; r++)
@@ -98,23 +105,47 @@ static tutti_status make(tt_heap *heap, int rank, const uint64_t *rooms, tutti_c
 
 /* ---- from the environment ---- */
 
-static tutti_status job_segment(int *rank, int *ranks, tt_segment **segment) {
+/* One process per heap: a second one would write over what the first shows. */
+static tutti_status own(tt_segment *segment, int index, int rank) {
+  int owner;
+  if (tt_heap_own(tt_heap_head(segment, index), &owner)) return TUTTI_OK;
+  if (owner == (int)getpid())
+    return tt_fail(TUTTI_ERR_STATE,
+                   "this process could not join its job before, and can not try again: "
+                   "the others have seen what is left of that");
+  return tt_fail(
+      TUTTI_ERR_STATE,
+      "process %d was started as rank %d of this job already, or is that now; a job runs "
+      "one program per rank, once: give each a `tutti run` of its own",
+      owner, rank);
+}
+
+/* *index: of the heap that is this process's. */
+static tutti_status job_segment(int *index, tt_segment **segment) {
   const char *fd = tt_env("TUTTI_SHM_FD");
-  *rank = 0;
-  *ranks = 1;
+  *index = 0;
   if (!fd && !tt_env("TUTTI_SIZE")) return tt_segment_anonymous(1, segment);
-  *ranks = (int)tt_env_int("TUTTI_SIZE", 1, 1 << 16, -1);
-  *rank = (int)tt_env_int("TUTTI_RANK", 0, (1 << 16) - 1, -1);
-  int number = (int)tt_env_int("TUTTI_SHM_FD", 0, 1 << 20, -1);
-  if (*ranks < 1 || *rank < 0 || *rank >= *ranks || number < 0)
+  const int ranks = (int)tt_env_int("TUTTI_SIZE", 1, 1 << 16, -1);
+  const int rank = (int)tt_env_int("TUTTI_RANK", 0, (1 << 16) - 1, -1);
+  const int newcomer = (int)tt_env_int("TUTTI_NEWCOMER", 0, 1 << 16, 0);
+  const int number = (int)tt_env_int("TUTTI_SHM_FD", 0, 1 << 20, -1);
+  if (ranks < 1 || rank < 0 || rank >= ranks || number < 0)
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "TUTTI_RANK, TUTTI_SIZE and TUTTI_SHM_FD do not describe a rank of a job; "
                    "start ranks with `tutti run -n N program`");
-  return tt_segment_map(number, *ranks, segment);
+  tutti_status status = tt_segment_map(number, ranks, segment);
+  if (status) return status;
+  *index = newcomer ? ranks + newcomer - 1 : rank;
+  if (*index >= (*segment)->ranks)
+    status = tt_fail(TUTTI_ERR_SYSTEM, "TUTTI_NEWCOMER=%d: this job has room for %d", newcomer,
+                     (*segment)->ranks - ranks);
+  if (!status) status = own(*segment, *index, rank);
+  if (status) tt_segment_release(*segment);
+  return status;
 }
 
-static tutti_status stand_up(tt_segment *segment, int rank, tutti_comm **base) {
-  const int ranks = segment->ranks;
+tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
+  const int ranks = segment->founders;
   uint64_t *rooms = malloc((size_t)ranks * sizeof *rooms), room;
   tt_heap *heap = NULL;
   tutti_status status = TUTTI_OK;
@@ -130,22 +161,77 @@ static tutti_status stand_up(tt_segment *segment, int rank, tutti_comm **base) {
   return status;
 }
 
+/* Of mpirun, prun or srun with PMIx, and a program that knows no MPI. *base stays NULL if tutti's
+ * library for PMIx is not here. */
+static tutti_status from_pmix(tutti_comm **base) {
+  const double limit = tt_create_limit(NULL);
+  tutti_launcher l = {.end = NULL};
+  tt_meeting m;
+  tutti_status status = tt_launcher_open("pmix", limit, &l);
+  if (status == TUTTI_ERR_UNSUPPORTED) {
+    tt_log(0, "PMIX_RANK says that there are other ranks, but this one is alone: %.200s",
+           tutti_error());
+    return TUTTI_OK;
+  }
+  if (!status) status = tt_meet_gather(l.gather, l.ctx, l.rank, l.ranks, &m);
+  if (!status) status = tt_create(&m, NULL, base);
+  if (status && strstr(tutti_error(), "the gather of"))
+    status = tt_fail(TUTTI_ERR_TIMEOUT,
+                     "not all ranks that PMIx knows of came within %.3g s (TUTTI_CONNECT_TIMEOUT)",
+                     limit);
+  if (l.end) l.end(l.ctx);
+  return status;
+}
+
+/* Of whoever has started ranks, `tutti run` on one host or another; or of this one alone. A
+ * newcomer has no base: *segment and *index are what it joins by. */
+static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *index) {
+  tt_meeting m;
+  tt_launch l = {.by = NULL};
+  tutti_status status = tt_env("TUTTI_SHM_FD") ? TUTTI_OK : tt_launch_find(&l);
+  if (!status && l.by) {
+    pthread_t thread;
+    if (l.serves && (status = tt_rendezvous_serve(&l.at, &thread))) return status;
+    status = tt_meet_visit(&l.at, l.rank, l.ranks, tt_create_limit(NULL), &m);
+    if (!status) status = tt_create(&m, NULL, base);
+    if (l.serves) (status ? tt_rendezvous_end : tt_rendezvous_leave)(thread);
+    return status;
+  }
+  if (!status && !tt_env("TUTTI_SHM_FD") && !tt_env("TUTTI_SIZE") && tt_env("PMIX_RANK") &&
+      tt_env("PMIX_NAMESPACE"))
+    status = from_pmix(base);
+  if (status || *base) return status;
+  status = job_segment(index, segment);
+  if (!status && *index < (*segment)->founders) status = tt_segment_comm(*segment, *index, base);
+  return status;
+}
+
 tutti_status tutti_comm_from_env(tutti_comm **comm) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_env: comm is NULL");
   *comm = NULL;
+  tt_segment *segment = NULL;
+  tutti_comm *made = NULL;
+  int index = 0;
+  pthread_mutex_lock(&tt_process.starting); /* one at a time; it waits for other ranks */
   pthread_mutex_lock(&tt_process.lock);
   tutti_comm *base = tt_process.base;
-  if (!base) {
-    int rank, ranks;
-    tt_segment *segment;
-    status = job_segment(&rank, &ranks, &segment);
-    if (!status) status = stand_up(segment, rank, &base);
-    if (!status) tt_process.base = base;
-  }
+  const bool again = tt_process.joined;
   pthread_mutex_unlock(&tt_process.lock);
-  return status ? status : tutti_comm_dup(base, comm);
+  if (!base && !again && !(status = from_launcher(&made, &segment, &index))) {
+    pthread_mutex_lock(&tt_process.lock);
+    base = tt_process.base = made;
+    tt_process.joined = !made;
+    pthread_mutex_unlock(&tt_process.lock);
+  }
+  pthread_mutex_unlock(&tt_process.starting);
+  if (status) return status;
+  if (again)
+    return tt_fail(TUTTI_ERR_STATE,
+                   "tutti_comm_from_env: this process has joined its job before; "
+                   "tutti_comm_dup what it joined");
+  return base ? tutti_comm_dup(base, comm) : tt_newcomer_join(segment, index, comm);
 }
 
 /* ---- for threads ---- */
@@ -170,8 +256,7 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
     status = introduce(heaps[opened], n, &rooms[opened]);
   }
   for (int r = opened; r < n; r++) tt_segment_release(segment); /* uses nobody took over */
-  for (int r = 0; !status && r < n; r++)
-    status = make(heaps[r], r, rooms, &comms[r]);
+  for (int r = 0; !status && r < n; r++) status = make(heaps[r], r, rooms, &comms[r]);
   if (!status) status = tt_wise_give(comms, n);
   for (int r = 0; status && r < n; r++) {
     tt_comm_destroy(comms[r]);

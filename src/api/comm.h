@@ -125,7 +125,8 @@ struct tutti_comm {
   bool explains;        /* says once per kind of call what runs, and why */
   uint32_t seq, oldest; /* next number; the oldest that may still run */
   uint32_t chain;       /* hash of all calls so far */
-  uint32_t shrinks;     /* that were called (shrink.c) */
+  uint32_t shrinks;     /* that were called, and calls to grow (going_on.c) */
+  int newcomers;        /* ranks that joined when it was made */
   tt_patience patience; /* of those who test */
   tt_place places[TT_WINDOW];
   tutti_request *queue, *queue_end;
@@ -278,6 +279,8 @@ static inline void tt_relax(void) {
 tutti_status tt_request_finish(tutti_request *request);
 /* One pass, by one who tests: looks after its peers now and then. */
 void tt_progress_polled(tutti_comm *comm);
+/* Something moves, whoever drives it: those who test have not waited. The comm is held. */
+void tt_polled_anew(tutti_comm *comm);
 
 /* ---- who is late (lateness.c) ---- */
 
@@ -303,6 +306,9 @@ void tt_blame_operation(tutti_comm *comm, const tt_operation *o);
 void tt_blame_message(tutti_comm *comm, tutti_status status);
 /* Did some peer make another call than this rank, lately? */
 bool tt_comm_differs(tutti_comm *comm);
+/* Who started the ranks ends them; if that is gone they do it themselves: breaks it then. */
+enum { TT_LOOK_FOR_LAUNCHER = 1024 }; /* once in so many operations, at least */
+void tt_look_for_launcher(tutti_comm *comm);
 /* Do those that operations wait for still live, did they call the same, and since
  * when have we waited? */
 void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now);

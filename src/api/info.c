@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "create.h"
 #include "shm.h"
 #include "topo.h"
 
@@ -37,6 +37,15 @@ static void say_huge(char *text, size_t size) {
     snprintf(text, size, "huge pages: no (%s)", why);
 }
 
+static void say_ucx(char *text, size_t size) {
+  tt_net_end end = {.end = NULL};
+  if (tt_net_open("ucx", &end))
+    snprintf(text, size, "wire ucx: no (%.300s)", tutti_error());
+  else
+    snprintf(text, size, "wire ucx: yes, between hosts (%.60s)", end.maker.name);
+  tt_net_drop(&end);
+}
+
 const char *tutti_info(int i) {
   size_t size;
   char *text = tt_thread_text(&size), sets[400];
@@ -61,7 +70,7 @@ const char *tutti_info(int i) {
     case 6: say_huge(text, size); break;
     case 7: snprintf(text, size, "wire mpi: in a library for each MPI (libtutti_mpi_*)"); break;
     case 8: snprintf(text, size, "profile: %s", tt_profile_here(sets, sizeof sets)); break;
-    case 9: snprintf(text, size, "wire ucx: no (not in this version)"); break;
+    case 9: say_ucx(text, size); break;
     default: return NULL;
   }
   return text;

@@ -77,7 +77,7 @@ static int on_node(const member *all, int ranks, int rank, int *index, int *firs
 static tutti_status open_segment(const member *first, int n, tt_segment **segment) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)first->pid, first->fd);
-  const int fd = first->fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+  const int fd = first->fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0)
     return tt_fail(TUTTI_ERR_SYSTEM, "process %lld's shared memory can not be opened",
                    (long long)first->pid);

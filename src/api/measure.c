@@ -3,7 +3,7 @@
  * Idea       the price's own choice runs against the next best, on scratch memory, in rounds that
  *            alternate; what the slowest rank took counts. What is clearly slower drops out. The
  *            fastest wins if it beats the own choice by more than rounds differ.
- * Cost       up to BUDGET seconds for a kind and size of call, LEAST_ROUNDS calls of each plan at
+ * Cost       up to BUDGET seconds for a kind and size of call, 2 LEAST_ROUNDS calls of each plan at
  *            least, and twice the vector in memory meanwhile.
  * Invariant  every rank goes through the same calls, and decides from times that all have bit by
  *            bit. The caller's vectors, and its ops, are not touched: a built-in op stands in.
@@ -201,10 +201,12 @@ static tutti_status talk(session *s, tutti_coll coll, void *at, size_t n) {
   return status ? status : tt_call_run(s->comm, &call, plan);
 }
 
-/* All ranks come from a call of all. Until the last one is through: a rank that only sends is
- * soon done, and one that came late may find all there. */
+/* The first call does not count: what the plan before it left behind, cold caches or a network's
+ * burst that is spent, is not its own. Until the last rank is through: one that only sends is soon
+ * done, and one that came late may find all there. */
 static tutti_status time_one(session *s, const runner *x, int calls, double *seconds) {
-  tutti_status status = TUTTI_OK;
+  tutti_status status = tt_call_run(s->comm, &s->call, &x->plan);
+  if (!status) status = talk(s, TUTTI_BARRIER, s->comm->token, 1);
   const double from = tt_seconds();
   for (int i = 0; i < calls && !status; i++) status = tt_call_run(s->comm, &s->call, &x->plan);
   if (!status) status = talk(s, TUTTI_BARRIER, s->comm->token, 1);
@@ -222,22 +224,18 @@ static tutti_status one_round(session *s, int calls, double *seconds) {
   return status ? status : talk(s, TUTTI_ALLREDUCE, seconds, (size_t)s->n);
 }
 
-/* First calls make channels and touch memory: they do not count, the second ones say how
- * many calls there is time for. */
+/* The first calls make channels and touch memory; how many calls there is time for. */
 static tutti_status warm_up(session *s, int *rounds) {
   double seconds[MOST] = {0}, all = 0, least = HUGE_VAL;
   tutti_status status = one_round(s, 1, seconds);
-  for (int i = 0; i < s->n; i++) all += seconds[i];
-  if (!status && all < BUDGET / 2) status = one_round(s, 1, seconds);
-  all = 0;
   for (int i = 0; i < s->n; i++) {
     all += seconds[i];
     if (seconds[i] < least) least = seconds[i];
   }
   for (int i = 0; i < s->n; i++) s->at[i].out = least > SLOW && seconds[i] > 3 * least;
   const double fit = all > 0 ? BUDGET / all : ROUNDS * MOST_CALLS; /* calls of each */
-  s->calls = fit > ROUNDS * MOST_CALLS ? MOST_CALLS : fit < 2 * ROUNDS ? 1 : (int)fit / ROUNDS;
-  *rounds = fit < LEAST_ROUNDS ? LEAST_ROUNDS : fit < ROUNDS ? (int)fit : ROUNDS;
+  s->calls = fit > ROUNDS * MOST_CALLS ? MOST_CALLS : fit < 3 * ROUNDS ? 1 : (int)fit / ROUNDS - 1;
+  *rounds = fit < 2 * LEAST_ROUNDS ? LEAST_ROUNDS : fit < 2 * ROUNDS ? (int)fit / 2 : ROUNDS;
   return status;
 }
 

@@ -73,6 +73,10 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
   if (moved) start_anew(comm, p);
 }
 
+void tt_polled_anew(tutti_comm *comm) {
+  start_anew(comm, &comm->patience);
+}
+
 void tt_progress_polled(tutti_comm *comm) {
   tt_patience *p = &comm->patience;
   if (tt_progress(comm)) {

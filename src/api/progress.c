@@ -67,6 +67,7 @@ enum { TURNS = 16 }; /* of the scheduler, with more ranks than cores */
 
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   if (comm->unfinished || !plan->prepared->program->shape) return false;
+  if (comm->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
   if (comm->wire->ops->aborted(comm->wire, NULL, 0)) return false; /* post nothing more */
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
@@ -124,6 +125,7 @@ void tt_request_issue(tutti_request *r) {
     tt_mail_post(comm->mail, &r->message);
     return;
   }
+  if (comm->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
   if (r->exact) tt_exact_rewind(r);
   r->next = NULL;
   if (comm->queue_end)
@@ -200,6 +202,11 @@ void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (status) tt_blame_message(comm, status);
 }
 
+/* Peers may wait for what has not left yet, and this rank may not come back for long. */
+static bool is_leaving(const tutti_comm *comm) {
+  return tt_over_net(comm) && tt_mpi_leaving(comm->net);
+}
+
 static bool drive_operations(tutti_comm *comm) {
   bool moved = false;
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
@@ -208,7 +215,7 @@ static bool drive_operations(tutti_comm *comm) {
     if (tt_operation_progress(&place->operation)) moved = true;
     if (place->operation.status) {
       tt_blame_operation(comm, &place->operation);
-    } else if (tt_operation_done(&place->operation)) {
+    } else if (tt_operation_done(&place->operation) && !is_leaving(comm)) {
       tutti_request *r = place->by;
       place->by = NULL;
       if (place->operation.trace) tt_trace_over(comm->trace, seq);
@@ -229,13 +236,16 @@ static bool drive(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->abort, memory_order_relaxed) == 2) tt_comm_tell_abort(comm);
   if (comm->wire->ops->aborted(comm->wire, NULL, 0)) hear_abort(comm);
   bool moved = !comm->stuck && drive_operations(comm);
+  const bool leaving = is_leaving(comm);
   if (tt_over_net(comm) && !moved) tt_net_progress(comm, &moved);
-  comm->stuck = !moved && comm->wire == comm->net; /* all that can come, comes there */
+  comm->stuck = !moved && !leaving && comm->wire == comm->net; /* all that can come, comes there */
   if (comm->broken)
     fail_all(comm);
   else if (comm->queue)
     start_queued(comm);
-  return moved || comm->broken;
+  moved |= comm->broken != TUTTI_OK;
+  if (moved && comm->patience.looks) tt_polled_anew(comm);
+  return moved;
 }
 
 void tt_comm_list(tutti_comm *comm, bool on) {

@@ -3,6 +3,8 @@
  * Idea       all ranks say what they want; then those of one color make what they need: a
  *            network among themselves, if there is one, and rooms in shared memory, and
  *            say where these are. Whoever could not says so, so that all know.
+ * Invariant  who does not hear the others, for one has died, may have been heard: what it made is
+ *            theirs as long as they use it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +131,7 @@ static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out)
     if (!status) status = tt_wise_share(comm, (uint32_t)all[members[0].old].wise);
     if (!status) tt_trace_child(comm, old, old->seq, color);
   } else if (comm && brings.room != NO_ROOM && brings.room) {
-    tt_shm_room_free(comm->heap, brings.room);
+    (told ? tt_shm_room_leave : tt_shm_room_free)(comm->heap, brings.room);
   }
   if (net) net->ops->close(net);
   if (status)

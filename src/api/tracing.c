@@ -137,6 +137,30 @@ void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int co
   list(t);
 }
 
+void tt_trace_names(const tutti_comm *old, uint32_t at, int color, uint64_t *job, uint64_t *id) {
+  const tt_trace *from = old->trace;
+  *job = from ? from->job : 0;
+  *id = from ? tt_mix(tt_mix(from->comm + at) ^ (uint64_t)color) : 0;
+}
+
+void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64_t id, bool same) {
+  const tt_trace *from = old ? old->trace : NULL;
+  const char *path = tt_env("TUTTI_TRACE");
+  if (!job || (old && !from)) return;
+  if (!old && (!path || !keep_path(path) ||
+               !tt_trace_claim(tt_process.trace_path, job, tt_trace_ns())))
+    return;
+  tt_trace *t = comm->trace = new_trace(comm);
+  if (!t) return;
+  t->job = job;
+  t->comm = id;
+  t->seat = from ? from->seat : comm->where[comm->rank].index;
+  t->whole = from && from->whole && same;
+  t->offset = from ? from->offset : 0;
+  t->error = from ? from->error : 0;
+  list(t);
+}
+
 /* ---- operations ---- */
 
 /* Its place in the table of calls; 0 if that is full. */

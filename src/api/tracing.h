@@ -12,6 +12,10 @@
 void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t offset, int64_t error);
 /* Of one that comes out of `old`, by these two numbers, which its ranks have in common. */
 void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int color);
+/* Of one that goes on from `old`, or that this process joins (old NULL): what was agreed on with
+ * tt_trace_names; same: it has the same ranks at the same places. */
+void tt_trace_names(const tutti_comm *old, uint32_t at, int color, uint64_t *job, uint64_t *id);
+void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64_t id, bool same);
 /* An operation begins; where its steps are to be written down. */
 tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 /* ... and is over, not inside the call that began it. */

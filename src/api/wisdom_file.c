@@ -15,7 +15,7 @@
 
 #include "wise.h"
 
-enum { MOST = 4 << 20 }; /* bytes */
+enum { MOST = 4 << 20 /* bytes */, LOCK_MS = 3000 };
 
 /* All of it; NULL, and errno says why. */
 static char *read_all(int fd) {
@@ -65,16 +65,27 @@ tutti_status tt_wisdom_load(const char *path, tt_wisdom *w) {
   return status;
 }
 
+/* Whoever may read a file may lock it, for as long as it likes. */
+static bool lock(int fd) {
+  for (int ms = 0; flock(fd, LOCK_EX | LOCK_NB); ms++) {
+    if (ms == LOCK_MS || errno != EWOULDBLOCK) return false;
+    usleep(1000);
+  }
+  return true;
+}
+
 /* The file itself, locked; it may have been replaced while the lock was waited for. */
 static int open_locked(const char *path) {
   for (int look = 0; look < 100; look++) {
     struct stat mine, there;
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd < 0) return -1;
-    if (flock(fd, LOCK_EX) == 0 && fstat(fd, &mine) == 0 && stat(path, &there) == 0 &&
-        mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
+    const bool locked = lock(fd);
+    if (locked && fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino &&
+        mine.st_dev == there.st_dev)
       return fd;
     close(fd);
+    if (!locked) break;
   }
   errno = EBUSY;
   return -1;

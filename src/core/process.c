@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-tt_process_context tt_process = {.lock = PTHREAD_MUTEX_INITIALIZER,
+tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
+                                 .lock = PTHREAD_MUTEX_INITIALIZER,
                                  .work = PTHREAD_COND_INITIALIZER,
                                  .trace_lock = PTHREAD_MUTEX_INITIALIZER};
 

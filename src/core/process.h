@@ -9,6 +9,7 @@
 #include "core.h"
 
 typedef struct tt_process_context {
+  pthread_mutex_t starting; /* held while `base` comes about; taken before `lock` */
   pthread_mutex_t lock; /* guards all below but the atomics */
   tutti_log_fn *log;    /* set before threads use the library */
   void *log_ctx;
@@ -18,6 +19,7 @@ typedef struct tt_process_context {
   tt_user_op *user_ops;  /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
   uint32_t op_serial;    /* of the last that was registered */
   tutti_comm *base;      /* hidden parent of what tutti_comm_from_env hands out */
+  bool joined;           /* as a newcomer: then there is no base */
   tutti_comm *in_flight; /* communicators with requests in flight, linked */
   atomic_int in_flight_count;
   pthread_t thread;    /* that drives them, if there is one */

@@ -122,6 +122,14 @@ static bool available(size_t bytes) {
   return enough;
 }
 
+/* The system first asks all cores to give back what they hold: where they are busy that can take
+ * seconds, which no pages are worth. So once it did, this process asks no more. */
+static void make_huge(tt_heap *h, size_t at, size_t bytes) {
+  const double since = tt_seconds();
+  tt_huge_make(base_of(h) + at, bytes);
+  h->segment->shuns_huge = tt_seconds() - since > 0.05 + 1e-9 * (double)bytes;
+}
+
 /* Whole pages inside [at, at + bytes): commit them, false if there are none. */
 static bool commit(tt_heap *h, size_t at, size_t bytes) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = at / page * page;
@@ -129,7 +137,7 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
   if (!available(bytes)) return false;
   tt_huge_advise(base_of(h) + at, bytes);
   if (madvise(base_of(h) + lo, size, MADV_POPULATE_WRITE) == 0) {
-    tt_huge_make(base_of(h) + at, bytes);
+    if (!h->segment->shuns_huge) make_huge(h, at, bytes);
     return true;
   }
   return errno != ENOMEM && errno != EFAULT; /* an old kernel can not say */

@@ -18,7 +18,7 @@ enum { MOST_ROOMS = 1 << 14 }; /* of all ranks together */
 #define AHEAD offsetof(tt_room, board) /* of a room: what is looked at */
 
 typedef struct reader {
-  int fd, ranks, rooms;
+  int fd, ranks, founders, rooms;
   uint64_t stride;
   tt_room *first, *second; /* copies of AHEAD bytes */
 } reader;
@@ -115,7 +115,7 @@ static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
 }
 
 static tutti_status read_plate(reader *r) {
-  uint64_t plate[2];
+  uint64_t plate[TT_PLATE_WORDS];
   struct stat st;
   if (fstat(r->fd, &st) != 0 || !take(r, offsetof(tt_head, plate), plate, sizeof plate) ||
       plate[0] != TT_PLATE)
@@ -128,9 +128,11 @@ static tutti_status read_plate(reader *r) {
                    "not %d)",
                    (unsigned)(plate[1] >> 32), TT_LAYOUT);
   r->ranks = (int)(uint32_t)plate[1];
+  r->founders = (int)(uint32_t)plate[2];
   const uint64_t size = (uint64_t)st.st_size;
-  if (r->ranks < 1 || r->ranks > 1 << 16 || size % (uint64_t)r->ranks ||
-      size / (uint64_t)r->ranks % 4096 || size / (uint64_t)r->ranks < 1 << 20)
+  if (r->ranks < 1 || r->ranks > 1 << 17 || r->founders < 1 || r->founders > r->ranks ||
+      size % (uint64_t)r->ranks || size / (uint64_t)r->ranks % 4096 ||
+      size / (uint64_t)r->ranks < 1 << 20)
     return tt_fail(TUTTI_ERR_SYSTEM, "its shared memory says things that can not be");
   r->stride = size / (uint64_t)r->ranks;
   return TUTTI_OK;
@@ -149,6 +151,7 @@ tutti_status tt_job_look(int fd, tt_look *look) {
   else
     look->ranks = r.ranks;
   for (int i = 0; i < look->ranks && !status; i++) status = take_rank(&r, i, &look->rank[i]);
+  while (look->ranks > r.founders && !look->rank[look->ranks - 1].pid) look->ranks--;
   free(r.first);
   free(r.second);
   return status;

@@ -29,7 +29,7 @@ typedef struct tt_look_rank {
 } tt_look_rank;
 
 typedef struct tt_look {
-  int ranks;
+  int ranks; /* heaps: founders, then newcomers that have come */
   tt_look_rank *rank;
 } tt_look;
 

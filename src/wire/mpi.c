@@ -5,8 +5,6 @@
  *            out of the sender's memory and into the reader's, where the reader has
  *            said what it expects. The reader asks for the next paper when it waits for
  *            one; papers and bytes have tags of their own per lane, in order.
- * Queues     a message that is followed by others asks for a receipt; how long that takes says
- *            how many may be on their way, so that they do not queue up in the network.
  * Control    one more tag tells all ranks that a communicator is over, and who waits too
  *            long what the others have called.
  * Invariant  all that the network does happens in tt_mpi_poll. Memory for papers and
@@ -17,87 +15,6 @@
 #include <time.h>
 
 #include "mpi_parts.h"
-
-/* ---- sending ---- */
-
-tt_out_end *tt_mpi_out(tt_mpi *m, int peer, int lane) {
-  tt_out_end **e = &m->out[peer * TT_LANES + lane];
-  if (!*e && (*e = calloc(1, sizeof **e)))
-    **e = (tt_out_end){.peer = peer, .lane = lane, .window = 1};
-  return *e;
-}
-
-tutti_status tt_paper_send(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
-                           size_t inside, size_t behind) {
-  tt_paper *p = tt_paper_take(m);
-  if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", e->peer);
-  p->head = (tt_heading){.net = (uint32_t)m->net.id,
-                         .seq = stamp.seq,
-                         .hash = stamp.hash,
-                         .behind = (uint32_t)behind,
-                         .coll = NO_RECORD};
-  const tt_record *mine = tt_mpi_record_of(m, m->wire.rank, stamp.seq);
-  if (e->lane != TT_MAIL && mine->stamp.seq == stamp.seq) tt_heading_fill(&p->head, mine);
-  if (inside) memcpy(p->bytes, bytes, inside);
-  const tt_slot s = {.kind = PAPER_OUT, .out = e, .what = p, .ticket = e->sent};
-  const tutti_status status =
-      tt_slot_start(m, s, e->peer, e->lane, &p->head, sizeof p->head + inside, NULL);
-  if (status) {
-    tt_paper_give(m, p);
-  } else {
-    e->papers++;
-    m->sending += e->lane != TT_MAIL;
-  }
-  return status;
-}
-
-static size_t mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
-                       size_t left, uint32_t *ticket, tutti_status *status) {
-  tt_mpi *m = tt_mpi_of(w);
-  tt_out_end *e = tt_mpi_out(m, peer, lane);
-  *ticket = 0;
-  if (!e) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
-  if (!e || e->papers >= OUT || e->sent - e->over >= e->window) return 0;
-  if (m->net.simulated) return tt_whole_push(m, e, stamp, bytes, n, left, ticket, status);
-  if (n <= SMALL) {
-    *status = tt_paper_send(m, e, stamp, bytes, n, 0);
-    return *status ? 0 : n;
-  }
-  const bool more = n > PIECE;
-  n = tt_min(n, PIECE);
-  if ((*status = tt_paper_send(m, e, stamp, NULL, 0, n))) return 0;
-  const tt_slot s = {.kind = BYTES_OUT, .sure = more, .out = e, .ticket = e->sent};
-  *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, (void *)(uintptr_t)bytes, n, NULL);
-  if (*status) return 0;
-  e->flight[e->sent % OUT].done = false;
-  e->flight[e->sent % OUT].since = more ? tt_seconds() : 0;
-  m->sending += lane != TT_MAIL;
-  *ticket = ++e->sent;
-  return n;
-}
-
-static bool mpi_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
-  const tt_out_end *e = tt_mpi_out(tt_mpi_of(w), peer, lane);
-  return (int32_t)(e->over - ticket) >= 0;
-}
-
-/* A receipt that took long says that messages queue up somewhere; and receipts stand in the
- * queue of the other direction, so that on a slow link the two take turns. */
-static void adjust_window(tt_out_end *e, double took) {
-  const double longer = e->shortest * (1 + 1. / 64); /* what was once may never be again */
-  e->shortest = e->shortest == 0 || took < longer ? took : longer;
-  if (took <= 2 * e->shortest)
-    e->window += e->window < OUT;
-  else
-    e->window -= e->window > 1;
-}
-
-static void bytes_left(tt_out_end *e, uint32_t ticket) {
-  e->flight[ticket % OUT].done = true;
-  const double since = e->flight[ticket % OUT].since;
-  if (since > 0) adjust_window(e, tt_seconds() - since);
-  while (e->over != e->sent && e->flight[e->over % OUT].done) e->over++;
-}
 
 /* ---- receiving ---- */
 
@@ -232,13 +149,13 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
   tt_piece *p = s->what;
   switch (s->kind) {
     case PAPER_OUT:
-      if (m->net.simulated && !((tt_paper *)s->what)->head.behind) bytes_left(s->out, s->ticket);
+      if (m->net.simulated && !((tt_paper *)s->what)->head.behind) tt_bytes_left(s->out, s->ticket);
       tt_paper_give(m, s->what);
       s->out->papers--;
       m->sending -= s->out->lane != TT_MAIL;
       return TUTTI_OK;
     case BYTES_OUT:
-      bytes_left(s->out, s->ticket);
+      tt_bytes_left(s->out, s->ticket);
       m->sending -= s->out->lane != TT_MAIL;
       free(s->what);
       return TUTTI_OK;
@@ -257,6 +174,22 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
   }
 }
 
+/* The peer is gone, and what was on its way to or from it: that is waited for in vain, until
+ * somebody looks after the peer. */
+static void lose(tt_mpi *m, const tt_slot *s, const tutti_net_done *d) {
+  if (d->peer >= 0) m->lost[d->peer] = true;
+  switch (s->kind) {
+    case PAPER_IN:
+      tt_paper_give(m, s->in->paper);
+      s->in->paper = NULL;
+      s->in->listens = NEVER;
+      break;
+    case BYTES_IN: ((tt_piece *)s->what)->slot = NEVER; break;
+    case CONTROL_IN: tt_mpi_hear(m); break;
+    default: arrived(m, s, d); /* what has been sent, or was not wanted */
+  }
+}
+
 typedef int look_fn(void *self, int slots, tutti_net_done *done, int most, int *n);
 
 static tutti_status look(tt_mpi *m, look_fn *first, bool *moved) {
@@ -272,8 +205,12 @@ static tutti_status look(tt_mpi *m, look_fn *first, bool *moved) {
     for (int i = 0; i < n; i++) {
       const tt_slot s = m->slots[done[i].slot];
       tt_slot_give(m, done[i].slot);
-      tutti_status here = arrived(m, &s, &done[i]);
-      if (done[i].failed)
+      tutti_status here = TUTTI_OK;
+      if (done[i].failed == TUTTI_NET_LOST)
+        lose(m, &s, &done[i]);
+      else
+        here = arrived(m, &s, &done[i]);
+      if (done[i].failed && done[i].failed != TUTTI_NET_LOST)
         here =
             tt_mpi_failed(m, "complete a message with", s.kind == CONTROL_IN ? -1 : done[i].peer);
       if (!status) status = here;
@@ -301,6 +238,11 @@ bool tt_mpi_simulated(const tt_wire *w) {
 
 const char *tt_mpi_name(const tt_wire *w) {
   return ((const tt_mpi *)w)->net.name;
+}
+
+bool tt_mpi_leaving(const tt_wire *w) {
+  const tt_mpi *m = (const tt_mpi *)w;
+  return m->net.leaving && !m->failed && m->net.leaving(m->net.self) > 0;
 }
 
 bool tt_mpi_yields(const tt_wire *w) {
@@ -345,7 +287,12 @@ static uint32_t mpi_doze_begin(tt_wire *w) {
   return 0;
 }
 static void mpi_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
-  (void)w, (void)bell;
+  const tutti_net *net = &tt_mpi_of(w)->net;
+  (void)bell;
+  if (net->doze) {
+    net->doze(net->self, (int)limit_us);
+    return;
+  }
   const struct timespec t = {0, 1000 * (long)tt_min(limit_us, TT_NAP_US)};
   nanosleep(&t, NULL);
 }
@@ -354,8 +301,7 @@ static void mpi_doze_end(tt_wire *w) {
 }
 
 static bool mpi_alive(tt_wire *w, int peer) {
-  (void)w, (void)peer; /* the network says when it can not go on */
-  return true;
+  return !tt_mpi_of(w)->lost[peer]; /* as far as the network knows */
 }
 
 static long mpi_pid(tt_wire *w, int peer) {
@@ -424,14 +370,15 @@ static void mpi_close(tt_wire *w) {
   free(m->spare);
   free(m->theirs);
   free(m->told);
+  free(m->lost);
   free(m->pids);
   free(m);
 }
 
 static const tt_wire_ops table = {
     .name = "mpi",
-    .push = mpi_push,
-    .consumed = mpi_consumed,
+    .push = tt_mpi_push,
+    .consumed = tt_mpi_consumed,
     .head = mpi_head,
     .expect = mpi_expect,
     .view = mpi_view,
@@ -473,7 +420,8 @@ tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire) {
   m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));
   m->theirs = calloc(ranks * RECORDS, sizeof *m->theirs);
   m->told = calloc(ranks, sizeof *m->told);
-  if (!m->in || !m->out || !m->theirs || !m->told)
+  m->lost = calloc(ranks, sizeof *m->lost);
+  if (!m->in || !m->out || !m->theirs || !m->told || !m->lost)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
   if (!status) status = tt_mpi_hear(m);
   if (status)

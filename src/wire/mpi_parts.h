@@ -3,6 +3,8 @@
 #ifndef TT_MPI_PARTS_H
 #define TT_MPI_PARTS_H
 
+#include <limits.h>
+
 #include "mpi_wire.h"
 
 enum {
@@ -29,7 +31,7 @@ typedef struct tt_heading {
 } tt_heading;
 _Static_assert(sizeof(tt_heading) == 32, "every message carries it");
 
-enum { NO_RECORD = UINT8_MAX };
+enum { NO_RECORD = UINT8_MAX, NEVER = INT_MAX /* a slot: of a message that will not come */ };
 
 static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
   h->root = r->root;
@@ -123,6 +125,7 @@ typedef struct tt_mpi {
   tt_wire wire;
   tutti_net net;
   bool failed; /* the network is not called any more */
+  bool *lost;  /* per peer: the network says that it is gone */
   tt_slot *slots;
   int *spare, nspare, nslots, top; /* slots: free ones; from top on all are */
   tt_in_end **in;                  /* [peer * lanes + lane], made at first use */
@@ -162,11 +165,17 @@ void tt_landing_give(tt_mpi *m, void *at);
 void *tt_mpi_alloc(tt_wire *w, size_t bytes); /* for the table (wire.h) */
 bool tt_mpi_free(tt_wire *w, void *at);
 
-/* ---- messages out, and in (mpi.c) ---- */
+/* ---- messages out (mpi_send.c) ---- */
 
 tt_out_end *tt_mpi_out(tt_mpi *m, int peer, int lane); /* NULL: out of memory */
 tutti_status tt_paper_send(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                            size_t inside, size_t behind);
+/* A message of bytes that had this ticket has left, or has been received. */
+void tt_bytes_left(tt_out_end *e, uint32_t ticket);
+/* For the table (wire.h). */
+size_t tt_mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
+                   size_t left, uint32_t *ticket, tutti_status *status);
+bool tt_mpi_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 
 /* ---- of a simulated network (mpi_whole.c) ---- */
 

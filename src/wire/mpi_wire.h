@@ -24,6 +24,8 @@ const char *tt_mpi_name(const tt_wire *wire);
 /* Are its ranks simulated? Then of each peer: the level at which it and this rank part; copied. */
 bool tt_mpi_simulated(const tt_wire *wire);
 tutti_status tt_mpi_levels(tt_wire *wire, const uint8_t *level);
+/* Does something that was sent stay here until somebody polls? */
+bool tt_mpi_leaving(const tt_wire *wire);
 /* Does polling give up the processor? */
 bool tt_mpi_yields(const tt_wire *wire);
 /* May any thread call it, whatever others call? */

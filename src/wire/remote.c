@@ -100,7 +100,7 @@ void tt_remote_probe(const tt_segment *segment, int index) {
   for (int r = 0; all && r < segment->ranks; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     uint64_t word = 0;
-    if (r == index) continue;
+    if (r == index || !head->pid || !tt_fate_alive(head)) continue; /* not yet come; or gone */
     all = head->cookie_at && tt_remote_read(head->pid, head->cookie_at, &word, sizeof word) == 0 &&
           word == head->cookie;
   }

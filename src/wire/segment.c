@@ -5,10 +5,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shm.h"
@@ -44,12 +46,19 @@ static void *map(size_t size, int flags, int fd) {
 }
 
 tutti_status tt_segment_create(int n, int *fd) {
+  return tt_segment_create_for(n, 0, 0, fd);
+}
+
+tutti_status tt_segment_create_for(int n, int newcomers, long launcher, int *fd) {
+  const int heaps = n + newcomers;
   int made = memfd_create("tutti", MFD_ALLOW_SEALING);
   if (made < 0)
     return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory for %d ranks: memfd_create: %s", n,
                    strerror(errno));
-  off_t size = (off_t)(stride_for(n) * (size_t)n);
-  const uint64_t plate[2] = {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | (uint32_t)n};
+  off_t size = (off_t)(stride_for(heaps) * (size_t)heaps);
+  uint64_t plate[TT_PLATE_WORDS] = {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | (uint32_t)heaps,
+                                    (uint64_t)n, (uint64_t)launcher};
+  if (launcher) tt_process_state(launcher, &plate[4]);
   if (ftruncate(made, size) != 0 ||
       pwrite(made, plate, sizeof plate, offsetof(tt_head, plate)) != sizeof plate ||
       fcntl(made, F_ADD_SEALS, SEALS) != 0) {
@@ -62,7 +71,8 @@ tutti_status tt_segment_create(int n, int *fd) {
   return TUTTI_OK;
 }
 
-static tutti_status wrap(void *base, size_t stride, int n, bool threads, tt_segment **segment) {
+static tutti_status wrap(void *base, size_t stride, int n, int founders, bool threads,
+                         tt_segment **segment) {
   if (base == MAP_FAILED)
     return tt_fail(TUTTI_ERR_MEMORY, "can not map %d times %zu bytes of shared memory: %s", n,
                    stride, strerror(errno));
@@ -74,11 +84,28 @@ static tutti_status wrap(void *base, size_t stride, int n, bool threads, tt_segm
   s->base = base;
   s->stride = stride;
   s->ranks = n;
+  s->founders = founders;
   s->threads = threads;
-  s->fd = -1;
+  s->fd = s->launcher_fd = -1;
   atomic_init(&s->users, 1);
   *segment = s;
   return TUTTI_OK;
+}
+
+/* The launcher that the plate names; not one that is known by another number here, nor another
+ * process that has its number. */
+static void find_launcher(tt_segment *s, const uint64_t *plate) {
+#ifdef SYS_pidfd_open
+  uint64_t since;
+  const int fd = plate[3] ? (int)syscall(SYS_pidfd_open, (pid_t)plate[3], 0) : -1;
+  if (fd < 0) return;
+  if (tt_process_state((long)plate[3], &since) && since == plate[4]) {
+    s->launcher = (long)plate[3];
+    s->launcher_fd = fd;
+  } else {
+    close(fd);
+  }
+#endif
 }
 
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
@@ -89,22 +116,40 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
                    "descriptor %d is not the shared memory of a tutti job; was it closed by a "
                    "program between `tutti run` and this one?",
                    fd);
-  size_t stride = (size_t)st.st_size / (size_t)n;
-  if (stride < (size_t)1 << 30 || stride * (size_t)n != (size_t)st.st_size)
+  uint64_t plate[TT_PLATE_WORDS];
+  if (pread(fd, plate, sizeof plate, offsetof(tt_head, plate)) != sizeof plate ||
+      plate[0] != TT_PLATE || plate[1] >> 32 != TT_LAYOUT)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "descriptor %d holds no job, or one of another version of tutti than this one",
+                   fd);
+  const uint32_t heaps = (uint32_t)plate[1];
+  const size_t stride = heaps ? (size_t)st.st_size / heaps : 0;
+  if (plate[2] != (uint64_t)n || heaps < (uint32_t)n || heaps > 1 << 17 ||
+      stride < (size_t)1 << 30 || stride * heaps != (size_t)st.st_size)
     return tt_fail(TUTTI_ERR_SYSTEM, "descriptor %d holds a job of another size than %d ranks", fd,
                    n);
-  return wrap(map(stride * (size_t)n, 0, fd), stride, n, false, segment);
+  tutti_status status = wrap(map(stride * heaps, 0, fd), stride, (int)heaps, n, false, segment);
+  if (status) return status;
+  find_launcher(*segment, plate);
+  return TUTTI_OK;
+}
+
+bool tt_segment_orphaned(const tt_segment *s, long *pid) {
+  struct pollfd p = {.fd = s->launcher_fd, .events = POLLIN};
+  *pid = s->launcher;
+  return s->launcher_fd >= 0 && poll(&p, 1, 0) == 1;
 }
 
 tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
   size_t stride = (size_t)1 << 32;
   while (stride * (size_t)n > (size_t)1 << 39 && stride > (size_t)1 << 26) stride /= 2;
-  return wrap(map(stride * (size_t)n, MAP_ANONYMOUS, -1), stride, n, true, segment);
+  return wrap(map(stride * (size_t)n, MAP_ANONYMOUS, -1), stride, n, n, true, segment);
 }
 
 void tt_segment_release(tt_segment *s) {
   if (!s || atomic_fetch_sub(&s->users, 1) != 1) return;
   munmap(s->base, s->stride * (size_t)s->ranks);
   if (s->fd >= 0) close(s->fd);
+  if (s->launcher_fd >= 0) close(s->launcher_fd);
   free(s);
 }

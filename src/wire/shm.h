@@ -26,12 +26,13 @@
 #include "wire.h"
 
 enum {
-  TT_PAIR = 128,    /* two cache lines: what one flag has to itself */
-  TT_DEPTH = 4,     /* pieces in flight per channel */
-  TT_INLINE = 96,   /* bytes that travel beside the flag */
+  TT_PAIR = 128,  /* two cache lines: what one flag has to itself */
+  TT_DEPTH = 4,   /* pieces in flight per channel */
+  TT_INLINE = 96, /* bytes that travel beside the flag */
   TT_FIGURES = 1024,
-  TT_LAYOUT = 3,    /* of the segment; changes with every change of it */
-  TT_ROOMS = 64,    /* communicators of a rank that can be seen from outside */
+  TT_LAYOUT = 4, /* of the segment; changes with every change of it */
+  TT_ROOMS = 64, /* communicators of a rank that can be seen from outside */
+  TT_PLATE_WORDS = 5,
   TT_HUGE = 2 << 20 /* a huge page, where there are any */
 };
 
@@ -52,11 +53,17 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint sleepers;        /* how many threads of this rank doze */
   alignas(TT_PAIR) atomic_uint bell;            /* rung by peers */
   alignas(TT_PAIR) atomic_uint ended;           /* by the launcher (fate.c): how; 0: not yet */
-  alignas(TT_PAIR) uint64_t plate[2];           /* of the first heap, by who makes the segment: what it
-                                                   is, TT_LAYOUT and how many ranks it is for */
-  uint64_t started;                             /* when the process began, as /proc has it */
-  atomic_ullong rooms[TT_ROOMS];                /* offsets of its rooms; 0: free */
-  atomic_uint rooms_made;                       /* so far */
+  alignas(TT_PAIR) uint64_t plate[TT_PLATE_WORDS]; /* of the first heap, by who makes the segment:
+                                                   what it is; TT_LAYOUT and how many heaps it has;
+                                                   how many of them are founders'; its launcher, and
+                                                   since when that runs (0: none) */
+  uint64_t started;                                /* when the process began, as /proc has it */
+  atomic_ullong rooms[TT_ROOMS];                   /* offsets of its rooms; 0: free */
+  atomic_uint rooms_made;                          /* so far */
+  alignas(TT_PAIR) atomic_uint owner; /* the process whose heap it is; 0: nobody has come yet */
+  uint32_t version;                   /* of its tutti (newcomers.c) */
+  atomic_ullong claimed; /* a newcomer: the communicator that means to take it in ... */
+  atomic_ullong invited; /* ... the terms on which it is in; or 1: it can not be */
 } tt_head;
 
 #define TT_PLATE 0x626f6a2d69747475u /* "utti-job" */
@@ -64,15 +71,24 @@ typedef struct tt_head {              /* at the start of each heap; written by i
 typedef struct tt_segment {
   char *base;
   size_t stride;
-  int ranks;
-  bool threads; /* ranks share this address space */
-  int fd;       /* kept open, so that it can be found from outside, and closed with it; or -1 */
+  int ranks; /* heaps: those of the founders, who begin the job, then one for each newcomer */
+  int founders;
+  bool threads;           /* ranks share this address space */
+  atomic_bool shuns_huge; /* huge pages took too long to make */
+  long launcher; /* the process that waits for the ranks, and a descriptor of it; -1: none, or none
+                  */
+  int launcher_fd; /* that is seen here */
+  int fd;          /* kept open, so that it can be found from outside, and closed with it; or -1 */
   atomic_int users;
 } tt_segment;
 
-/* A memfd for n ranks, sealed against growing and shrinking, with its plate. */
+/* A memfd for n ranks, and so many that may join them later; sealed against growing and shrinking,
+ * with its plate, which says who waits for the ranks (pid; 0: nobody). */
 tutti_status tt_segment_create(int n, int *fd);
+tutti_status tt_segment_create_for(int n, int newcomers, long launcher, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
+/* Is the launcher known to be gone? *pid: who it was. */
+bool tt_segment_orphaned(const tt_segment *segment, long *pid);
 /* An anonymous one, for threads or for one rank alone. */
 tutti_status tt_segment_anonymous(int n, tt_segment **segment);
 void tt_segment_release(tt_segment *segment); /* unmapped by the last user */
@@ -146,6 +162,9 @@ uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first);
 void tt_shm_room_free(tt_heap *heap, uint64_t room);
 /* So many fewer ranks than it was made for come into it. */
 void tt_shm_room_fewer(tt_heap *heap, uint64_t room, int by);
+/* A room of this rank's that others may be in: it does not come in, and the room is freed when all
+ * have left who do. */
+void tt_shm_room_leave(tt_heap *heap, uint64_t room);
 /* From now on, and no more, the room can be found from outside. */
 void tt_shm_show(tt_head *head, uint64_t room);
 void tt_shm_hide(tt_head *head, uint64_t room);
@@ -153,31 +172,75 @@ void tt_shm_hide(tt_head *head, uint64_t room);
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire);
 
-/* ---- who survives (shm_council.c): of such a wire, though its communicator failed ---- */
+/* ---- who goes on (shm_council.c): of such a wire, though its communicator failed ---- */
+
+/* What is decided, written by who decides it, in its heap. Those that go on come first; newcomers
+ * before helpers, which stay the last ones. */
+enum { TT_SETTINGS = 8192, TT_PACT_WHY = 240 };
+typedef struct tt_seat {
+  int32_t index;    /* of its heap */
+  int32_t newcomer; /* 1: it is one */
+  uint64_t room;
+} tt_seat;
+typedef struct tt_pact {
+  alignas(TT_PAIR) atomic_uint guests; /* ranks that may still look here */
+  int32_t status;                      /* TUTTI_OK; or nothing comes of it, and why: */
+  char why[TT_PACT_WHY];
+  uint32_t bytes;             /* of settings */
+  int32_t ranks;              /* seats */
+  uint64_t wise;              /* the first one's word */
+  char settings[TT_SETTINGS]; /* of the communicator to be */
+  tt_seat seat[];
+} tt_pact;
 
 typedef struct tt_decision {
   uint32_t round;
-  int by;      /* rank, the first that lives; or who gave up, for good */
-  int awaited; /* >= 0: by gave up, and waited for this one */
+  int by;         /* rank, the first that lives; or who gave up, for good */
+  int awaited;    /* >= 0: by gave up, and waited for this one */
+  tt_pact *terms; /* NULL: who decided had no memory for them */
 } tt_decision;
 
-/* This rank is there, with a room (of any rank but the first) and a word for the others. */
-void tt_council_come(tt_wire *w, uint32_t round, uint64_t room, uint64_t wise);
+/* This rank is there: with a room (of any rank but the first; UINT64_MAX: it has none), and with
+ * what it asks for. */
+void tt_council_come(tt_wire *w, uint32_t round, uint64_t room, uint64_t asks);
 /* One that lives and is not there; -1: none. */
 int tt_council_awaited(tt_wire *w, uint32_t round);
-/* The first rank that lives: once nobody is awaited, it lists who lives, which returns how many
- * these are, and decides it, with the room of a first rank. */
+/* The first rank that lives: once nobody is awaited, it writes terms, with those that live, in
+ * order, as their first ranks; has them completed; and decides it. */
 int tt_council_first(tt_wire *w);
-int tt_council_list(tt_wire *w, uint32_t round);
-void tt_council_decide(tt_wire *w, uint32_t round, uint64_t room);
+tt_pact *tt_council_list(tt_wire *w, uint32_t round, int more);
+void tt_council_decide(tt_wire *w, uint32_t round, tt_pact *terms);
 void tt_council_give_up(tt_wire *w, uint32_t round, int awaited);
-/* Is there a decision? If nobody gave up: is this rank in it, its room, its word. */
+/* Is there a decision? */
 bool tt_council_decided(tt_wire *w, uint32_t round, tt_decision *d);
-bool tt_council_member(tt_wire *w, const tt_decision *d, int rank);
-uint64_t tt_council_room(tt_wire *w, const tt_decision *d, int rank);
-uint64_t tt_council_wise(tt_wire *w, const tt_decision *d, int rank);
-/* To those in these rooms: what was to be made is over before it began. */
-void tt_council_refuse(tt_wire *w, const uint64_t *rooms, int n, tutti_status status,
+/* What a rank asks for. */
+uint64_t tt_council_asks(tt_wire *w, int rank);
+/* To those in these seats: what was to be made is over before it began. */
+void tt_council_refuse(tt_segment *segment, const tt_pact *terms, tutti_status status,
                        const char *reason);
+
+/* ---- newcomers (newcomers.c): processes that join while the job runs ---- */
+
+/* Those that stand ready now, are like the others, and belong to nobody else than `by`: how many.
+ */
+int tt_newcomers_there(const tt_segment *segment, uint64_t by);
+/* How many can still come, those that are there too: nobody says that they will. */
+int tt_newcomers_possible(const tt_segment *segment);
+/* Claims up to `most` of those that are there, and puts them into seats; how many. */
+int tt_newcomers_claim(const tt_segment *segment, uint64_t by, tt_seat *seats, int most);
+/* Those that are claimed by this one, and not in these terms, may be taken by others. */
+void tt_newcomers_release(const tt_segment *segment, uint64_t by, const tt_pact *terms);
+/* All that are in the terms hear of it. */
+void tt_newcomers_invite(const tt_segment *segment, const tt_pact *terms);
+/* One of them, before it is ready: this heap is its own, unless another process came first. */
+bool tt_heap_own(tt_head *head, int *owner);
+/* One that is ready. NULL: not yet; TUTTI_ERR_SYSTEM: it can not be taken in. */
+tutti_status tt_newcomer_invited(const tt_segment *segment, int index, const tt_pact **terms);
+/* Does any rank live that could take it in? */
+bool tt_newcomer_hopes(const tt_segment *segment, int index);
+/* It will look there no more. */
+void tt_pact_leave(const tt_pact *terms);
+/* Of this library, for heads. */
+uint32_t tt_version_number(void);
 
 #endif

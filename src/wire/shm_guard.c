@@ -4,19 +4,19 @@
  *            whether the communicator is over; who ends it says so first, and then
  *            looks who is inside. One of the two sees the other. A peer that was
  *            stopped inside could still write when it wakes up: what it may write to is
- *            replaced by private pages with the same bytes, at the same address.
+ *            replaced by private pages with the same bytes, at the same address. Who is seen to be
+ *            stopped is not waited for.
  * Cost       a store that nobody else looks at, and a load, per piece.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shm_wire.h"
 
-enum { PATIENCE_S = 2 };
+static const double patience = 2, between_looks = 0.02; /* s */
 
 bool tt_guard_enter(tt_wire *w) {
   tt_room *room = tt_shm_of(w)->rooms[w->rank];
@@ -30,17 +30,27 @@ void tt_guard_leave(tt_wire *w) {
   atomic_store_explicit(&tt_shm_of(w)->rooms[w->rank]->inside, 0, memory_order_release);
 }
 
+static bool stopped(tt_wire *w, int rank) {
+  const long pid = w->ops->pid(w, rank);
+  return pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
+}
+
 bool tt_guard_settle(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   char reason[TT_REASON];
   const tutti_status status = tt_room_aborted(s->rooms[w->rank], reason, sizeof reason);
   for (int r = 0; status && r < w->ranks; r++) tt_room_abort(s->rooms[r], status, reason);
   atomic_thread_fence(memory_order_seq_cst);
-  const time_t until = time(NULL) + PATIENCE_S;
+  double now = tt_seconds(), look = now + between_looks;
+  const double until = now + patience;
   for (int r = 0; r < w->ranks; r++)
     while (r != w->rank && atomic_load(&s->rooms[r]->inside)) {
       if (!w->ops->alive(w, r)) break;
-      if (time(NULL) > until) return false;
+      if ((now = tt_seconds()) > until) return false;
+      if (now > look) {
+        if (stopped(w, r)) return false;
+        look = now + between_looks;
+      }
       sched_yield();
     }
   return true;

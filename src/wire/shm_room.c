@@ -17,8 +17,7 @@ tt_ballot *tt_room_ballot(tt_room *room, int ranks) {
 }
 
 static size_t posts_at(int ranks) {
-  const size_t words = ((size_t)ranks + 63) / 64;
-  return tt_round_up(ballot_at(ranks) + sizeof(tt_ballot) + words * sizeof(atomic_ullong), 4096);
+  return tt_round_up(ballot_at(ranks) + sizeof(tt_ballot), 4096);
 }
 
 tt_post *tt_room_posts(tt_room *room, int ranks) {
@@ -47,6 +46,13 @@ void tt_shm_room_fewer(tt_heap *heap, uint64_t room, int by) {
 
 void tt_shm_room_free(tt_heap *heap, uint64_t room) {
   if (room) tt_heap_free(heap, tt_heap_segment(heap)->base + room);
+}
+
+void tt_shm_room_leave(tt_heap *heap, uint64_t room) {
+  tt_room *at = (tt_room *)(void *)(tt_heap_segment(heap)->base + room);
+  void *memory = at;
+  atomic_fetch_sub(&at->guests, 1);
+  tt_heap_free_later(heap, &at->guests, &memory, 1);
 }
 
 void tt_room_record(tt_room *room, const tt_record *r, uint32_t oldest) {

@@ -41,12 +41,11 @@ typedef struct tt_room {
   /* then tt_ballot; in the first rank's room: tt_post [TT_RECORDS][ranks], tt_tallies [ranks] */
 } tt_room;
 
-/* What a rank says when those who live leave the others behind; written by that rank. Its rooms
- * in what comes next are kept for two rounds: a peer may not have read the last one's yet. */
+/* What a rank says when those who live leave the others behind; written by that rank. */
 typedef struct tt_ballot {
   alignas(TT_PAIR) atomic_uint round; /* the last that it takes part in; written last */
-  atomic_ullong room[2], wise[2];     /* of round % 2 */
-  atomic_ullong members[];            /* a bit per rank: who lives, if this rank decides it */
+  atomic_ullong room, asks;           /* in that round */
+  atomic_ullong terms;                /* where they are, if this rank decides it */
 } tt_ballot;
 
 /* How far a rank is with the pieces of the arena's loops; written by that rank. */

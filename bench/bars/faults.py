@@ -1,0 +1,106 @@
+# faults.py - the bars of failures: ranks that are killed, that call something else, that stop. What
+# small messages cost with all of it on is shm.py's to say: make bars ONLY=shm.
+# SPDX-License-Identifier: BSD-3-Clause
+import os
+import random
+import re
+import subprocess
+import time
+
+from faults import LOST, Job, heed_term
+from measure import Failed, finish, median
+from verdict import Bar, at_most, limit
+
+TITLE = "what goes wrong is heard by all, soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
+KILLS, MISMATCHES, STOPS = 500, 200, 100
+WITHIN = 2  # s
+TIMEOUT = 0.5  # s, of tests/mp_stall.c
+
+
+class Kills:
+    """Jobs of 2 to 8 ranks, all but one of which are killed, one after another: of each communicator of 8
+    to 2 ranks one, at any instant of calls of 4 B to 8 MiB."""
+
+    def __init__(self, build, wanted, seed):
+        self.kills = self.clean = self.hangs = self.wrong = self.left = 0
+        self.seconds, lot = [], random.Random(seed)
+        while self.kills < wanted:
+            ranks = lot.randint(2, 8)
+            deaths = min(ranks - 1, wanted - self.kills)
+            job = Job(build, "shm", ranks, lot.getrandbits(60), 0, deaths, "alone")
+            if job.started():
+                self.kill(job, deaths, lot)
+            job.end()
+            self.add(job, seed)
+
+    def kill(self, job, deaths, lot):
+        for _ in range(deaths):
+            time.sleep(lot.random() * lot.choice((0.003, 0.03, 0.2)))
+            victim, before = lot.choice(job.alive()), len(job.complaints)
+            seconds = job.bury(victim)
+            self.kills += 1
+            if seconds is None:
+                return
+            self.seconds.append(seconds)
+            clean = all(job.rank[r].errors[-1][1] == LOST for r in job.alive()) and len(job.complaints) == before
+            self.clean += clean and seconds <= WITHIN
+
+    def add(self, job, seed):
+        self.hangs += job.hung
+        self.wrong += any("a result" in c or "a sum" in c or "a message" in c for c in job.complaints)
+        self.left += sum("is left" in c for c in job.complaints)
+        for complaint in job.complaints:
+            print("# seed %d, %d ranks: %s" % (seed, job.ranks, complaint), flush=True)
+        job.forget()
+
+
+def output(argv, seconds):
+    """What it prints; what it complains of, if it does not end well, is printed."""
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+                               env=dict(os.environ, TUTTI_PROFILE="none"), start_new_session=True)
+    try:
+        out, _ = finish(process, seconds)
+    except Failed as e:
+        print("# %s: %s" % (" ".join(argv), e), flush=True)
+        return ""
+    if process.returncode:
+        print("# %s:" % " ".join(argv), *[l for l in out.splitlines() if " after " not in l][:20], sep="\n", flush=True)
+    return out
+
+
+def rounds(build, program, wanted, seed):
+    """(how many were named, of how many, their times in ms) of a program that plays rounds, on 2 to 8
+    ranks in turn."""
+    named, all_of_them, times = 0, 0, []
+    for ranks in range(2, 9):
+        n = wanted // 7 + (ranks - 2 < wanted % 7)
+        argv = [os.path.join(build, "tutti"), "run", "-n", str(ranks), os.path.join(build, "tests", program)]
+        out = output(argv + [str(n), str(seed + 1000 * ranks)], 60 + 15 * n)
+        found = [float(t) for t in re.findall(r"^# named after ([0-9.]+) ms$", out, re.M)]
+        named, all_of_them, times = named + len(found), all_of_them + n, times + found
+    return named, all_of_them, times
+
+
+def so_many(name, wanted, got):
+    return Bar(name, "%d" % wanted, "%d" % got, got == wanted)
+
+
+def bars(build, quick):
+    seed = random.SystemRandom().randrange(10 ** 6)
+    heed_term()
+    print("# seed %d" % seed, flush=True)
+    k = Kills(build, 25 if quick else KILLS, seed)
+    yield so_many("kills: every survivor has an error that names the dead, within %d s" % WITHIN, k.kills, k.clean)
+    yield limit("kills: until the slowest survivor knows, s, median", median(k.seconds) if k.seconds else None)
+    yield at_most("kills: until the slowest survivor knows, s, worst", WITHIN, max(k.seconds, default=None))
+    yield so_many("kills: hangs", 0, k.hangs)
+    yield so_many("kills: jobs with a wrong sum", 0, k.wrong)
+    yield so_many("kills: processes and files left behind", 0, k.left)
+    named, n, times = rounds(build, "mp_wrong", 14 if quick else MISMATCHES, seed)
+    yield so_many("another collective, count, type, op, root, order: two ranks and both calls are named", n, named)
+    yield limit("another call: until all know, ms, median", median(times) if times else None)
+    yield limit("another call: until all know, ms, worst", max(times, default=None))
+    named, n, times = rounds(build, "mp_stall", 7 if quick else STOPS, seed)
+    yield so_many("stopped, TUTTI_TIMEOUT=%g: who is late, and in which call, is named" % TIMEOUT, n, named)
+    yield limit("stopped: until all know, s, median", median(times) / 1000 if times else None)
+    yield at_most("stopped: until all know, s, worst", WITHIN, max(times) / 1000 if times else None)

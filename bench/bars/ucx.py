@@ -1,0 +1,71 @@
+# ucx.py - the bars of tutti over UCX, beside the best of Open MPI over its own TCP, Open MPI over UCX,
+# and gloo, on hosts with slow links; what must hold at larger sizes is as over MPI (hosts.py).
+# SPDX-License-Identifier: BSD-3-Clause
+import importlib.util
+import os
+
+from hosts import LAST, LAYOUTS, Failed, Network, Skipped, layout_of
+from measure import KI, bytes_name, geomean
+from verdict import at_least
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+spec = importlib.util.spec_from_file_location("bars_hosts", os.path.join(HERE, "hosts.py"))
+over_mpi = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(over_mpi)
+
+TITLE = "the best of Open MPI (ob1, UCX) and gloo / tutti over UCX, on hosts that are network namespaces (needs root)"
+FLAT = ("5x1", "6x1", "7x1", "8x1")
+
+
+def measured(build, out, layouts, quick):
+    """{layout: {size: {rival: rival's time / tutti's}}}, and {layout: why it is not there}"""
+    rest = dict(rounds=2 if quick else 7, budget=0.03 if quick else 0.1, last=64 * KI if quick else LAST)
+    found, why = {l: {} for l in layouts}, {}
+    for pml, sides in (("ob1", ("ucx", "gloo")), ("ucx", ("ucx",))):
+        net = Network(build, out, "openmpi", sides=sides, pml=pml, **rest)
+        net.possible()
+        for layout in layouts:
+            got = layout_of(net, layout, lambda line: print(line, flush=True))
+            if got.get("failed"):
+                why[layout] = "%s: %s" % (net.name, got["failed"])
+            for size, r in got["rows"].items():
+                found[layout].setdefault(size, {})[net.name] = r["ucx"]["ratio"]
+                if "gloo" in r:
+                    found[layout][size]["gloo"] = r["ucx"]["to_gloo"]
+    return found, why
+
+
+def least(rows, first, last):
+    """The least ratio to the best rival, and where; None, None if a size or a rival is missing."""
+    sizes = [4 << 2 * i for i in range(20) if first <= 4 << 2 * i <= last]
+    if not all(len(rows.get(b, {})) >= 2 for b in sizes):
+        return None, ""
+    size = min(sizes, key=lambda b: min(rows[b].values()))
+    rival = min(rows[size], key=rows[size].get)
+    return rows[size][rival], "%s, %s" % (bytes_name(size), rival)
+
+
+def bars(build, quick):
+    out = os.path.join(build, "bench")
+    os.makedirs(out, exist_ok=True)
+    last = 64 * KI if quick else LAST
+    layouts = ["5x1", "3x2"] if quick else LAYOUTS.split(",")
+    found, why, reason = {}, {}, "no figures"
+    try:
+        found, why = measured(build, out, layouts, quick)
+    except (Skipped, Failed) as e:
+        reason = str(e)
+
+    def one(layout, first, to, want):
+        value, where = least(found.get(layout, {}), first, to)
+        name = "%s: %s-%s, least%s" % (layout, bytes_name(first), bytes_name(to), " (%s)" % where if where else "")
+        return at_least(name, want, value, why.get(layout, "not measured" if quick and found else reason))
+
+    for layout in LAYOUTS.split(","):
+        yield one(layout, 4, last, 0.95)
+    small = [min(r.values()) for l in FLAT for b, r in found.get(l, {}).items() if b <= KI and r]
+    yield at_least("4 B to 1 KiB on %s, the mean" % ", ".join(FLAT), 1.1, geomean(small) if small else None, reason)
+    for layout, first, to, want in over_mpi.WANTED:
+        yield one(layout, first, to, want)
+    gloo = [r["gloo"] for rows in found.values() for r in rows.values() if r.get("gloo")]
+    yield at_least("gloo / tutti over UCX, all sizes and layouts, the mean", 3, geomean(gloo) if gloo else None, reason)

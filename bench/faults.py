@@ -1,0 +1,331 @@
+# faults.py - jobs whose ranks are killed and stopped: starts them, does it, and judges what came of it.
+#
+# Idea       the ranks (tests/mp_soak.c) write what they do and hear into a file; who kills them
+#            knows when, so it knows whom every survivor must name, and how long that took. Nothing of a
+#            job may be left when it is over: no process, no file in /dev/shm.
+# SPDX-License-Identifier: BSD-3-Clause
+import atexit
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+STARTERS = {"ompi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
+# Ranks that are more than the cores, as root, on this machine alone.
+MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm": "isolated",
+           "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+           "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
+           "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "UCX_LOG_LEVEL": "error"}
+SILENCE = 60  # s without what must come: it hangs
+LONG = 20  # s: so long it takes to tell a leak from caches
+LOST = -7  # TUTTI_ERR_PEER_LOST
+RUNNING = set()  # jobs, which do not outlive this process, unless it is killed
+
+
+@atexit.register
+def end_all():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for job in RUNNING:
+        job.end_by_force()
+        job.forget()
+
+
+def heed_term():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+def wires(build):
+    """Those whose programs are here."""
+    return ["shm"] + [m for m in STARTERS
+                      if shutil.which(STARTERS[m]) and os.path.exists(os.path.join(build, "tests", m, "mp_soak"))]
+
+
+def processes(token):
+    """Living processes that carry the token."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                if token in f.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def held(path):
+    """Does a process have it, open or mapped?"""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/maps" % pid) as f:
+                if path in f.read():
+                    return True
+            if any(os.readlink("/proc/%s/fd/%s" % (pid, fd)) == path for fd in os.listdir("/proc/%s/fd" % pid)):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def shared_files():
+    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+
+
+def grows(values, bound):
+    """Is all of the last quarter above all of the second?"""
+    n = len(values)
+    return n >= 6 and min(values[-(n // 4):]) > max(values[n // 4:n // 2]) + bound
+
+
+class Patience:
+    """So many seconds, of which those do not count in which this process itself was stopped."""
+
+    def __init__(self, seconds):
+        self.left, self.looked = seconds, time.monotonic()
+
+    def over(self):
+        now = time.monotonic()
+        self.left -= min(now - self.looked, 1)
+        self.looked = now
+        return self.left <= 0
+
+
+class Rank:
+    """What one has told."""
+
+    def __init__(self):
+        self.pid = self.size = None
+        self.done = False
+        self.errors = []  # (ns, status, sentence), of each life
+        self.lost = []
+        self.counts = []  # the last life's
+        self.calls = self.bytes = self.mismatches = self.members = 0
+
+    def take(self, ns, word, rest):
+        if word == "at":
+            self.pid, self.size = (int(x) for x in rest.split())
+        elif word == "error":
+            status, sentence = rest.split(" ", 1)
+            self.errors.append((ns, int(status), sentence))
+        elif word == "lost":
+            self.lost.append(rest)
+        elif word == "shrunk":
+            self.size, self.counts = int(rest), []
+        elif word == "count":
+            f = rest.split()
+            self.calls, self.bytes, self.mismatches = (int(x) for x in f[1:4])
+            self.counts.append((ns,) + tuple(int(x) for x in f[4:7]))
+            self.members = int(f[7], 16)
+        elif word == "done":
+            self.done = True
+
+
+class Job:
+    """One job of mp_soak."""
+
+    def __init__(self, build, wire, ranks, seed, seconds, deaths=0, manner="calm", env=None):
+        self.build, self.wire, self.ranks = build, wire, ranks
+        self.folder = tempfile.mkdtemp(prefix="tts-")
+        self.record = os.path.join(self.folder, "told")
+        open(self.record, "w").close()
+        self.told, self.rest = open(self.record, "rb"), b""
+        self.rank = [Rank() for _ in range(ranks)]
+        self.judges_memory = manner in ("calm", "deaths") and "ASAN_OPTIONS" not in os.environ
+        self.killed = {}  # rank: ns
+        self.complaints, self.noticed = [], []
+        self.hung = self.spoilt = False  # spoilt: its launcher was killed, or its MPI has ended it
+        self.token = "SOAK_TOKEN=%d-%x" % (os.getpid(), random.getrandbits(64))
+        self.before = shared_files()
+        program = os.path.join(build, "tests", "" if wire == "shm" else wire, "mp_soak")
+        start = [os.path.join(build, "tutti"), "run", "-k"] if wire == "shm" else [STARTERS[wire]]
+        arguments = [self.record, str(seed), str(seconds), str(deaths), manner]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("TUTTI_")}
+        environment.update(MPI_ENV, TUTTI_PROFILE="none", LC_ALL="C", TMPDIR=self.folder,
+                           OMPI_MCA_orte_tmpdir_base=self.folder)
+        environment.update(env or {})
+        environment.update([self.token.split("=")])
+        self.out = open(os.path.join(self.folder, "out"), "w+")
+        self.process = subprocess.Popen(start + ["-n", str(ranks), program] + arguments, stdin=subprocess.DEVNULL,
+                                        stdout=self.out, stderr=subprocess.STDOUT, env=environment,
+                                        start_new_session=True)
+        RUNNING.add(self)
+
+    # ---- what it does ----
+
+    def read(self):
+        lines = (self.rest + self.told.read()).split(b"\n")
+        self.rest = lines.pop()
+        for line in lines:
+            ns, rank, word, rest = (line.decode(errors="replace") + " ").split(" ", 3)
+            if word == "wrong":
+                self.complain("rank %s: %s" % (rank, rest.strip()))
+            self.rank[int(rank)].take(int(ns), word, rest.strip())
+
+    def complain(self, text):
+        self.complaints.append(text)
+
+    def alive(self):
+        return [r for r in range(self.ranks) if r not in self.killed]
+
+    def until(self, condition, seconds=SILENCE):
+        """False, and a complaint, if it does not come."""
+        patience = Patience(seconds)
+        while True:
+            over = self.process.poll() is not None
+            self.read()
+            if condition():
+                return True
+            if over or self.complaints:
+                if not self.complaints:
+                    self.complain("it ended early, with %s" % self.process.returncode)
+                return False
+            if patience.over():
+                return self.hangs()
+            time.sleep(0.002)
+
+    def hangs(self):
+        """What the doctor says of it."""
+        self.hung = True
+        try:
+            doctor = subprocess.run([os.path.join(self.build, "tutti"), "doctor", str(self.process.pid)], timeout=20,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        except subprocess.TimeoutExpired:
+            doctor = "tutti doctor hangs, too"
+        self.complain("it hangs:\n" + doctor)
+        return False
+
+    def started(self):
+        return self.until(lambda: all(r.pid for r in self.rank))
+
+    def in_order(self):
+        """All that live are in one communicator of their own."""
+        alive = self.alive()
+        return self.until(lambda: all(self.rank[r].size == len(alive) for r in alive))
+
+    def kill(self, rank):
+        self.killed[rank] = time.monotonic_ns()
+        try:
+            os.kill(self.rank[rank].pid, signal.SIGKILL)
+        except ProcessLookupError:
+            self.complain("rank %d had ended before" % rank)
+
+    def stop(self, rank, seconds):
+        try:
+            os.kill(self.rank[rank].pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.kill(self.rank[rank].pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass  # it has come to its end
+
+    def bury(self, *ranks, apart=0):
+        """Kills them, so many seconds apart, and waits until those who live go on; how long the slowest
+        took to hear of it, s."""
+        heard = {r: len(self.rank[r].errors) for r in self.alive()}
+        for r in ranks:
+            time.sleep(apart if r != ranks[0] else 0)
+            self.kill(r)
+        if not self.in_order():
+            return None
+        last = 0
+        for r in self.alive():
+            for ns, status, sentence in self.rank[r].errors[heard[r]:]:
+                last = max(last, (ns - self.killed[ranks[0]]) / 1e9)
+            for sentence in self.rank[r].lost[heard[r]:]:
+                self.judge_sentence(r, sentence, ranks)
+            if len(self.rank[r].errors) == heard[r]:
+                self.complain("rank %d has heard nothing" % r)
+        self.noticed.append(last)
+        return last
+
+    def judge_sentence(self, rank, sentence, dead):
+        found = re.search(r"rank (\d+) \(pid (\d+)\) died, killed by SIGKILL|process (\d+) died, while it told", sentence)
+        pids = [str(self.rank[r].pid) for r in dead]
+        if not found or (found.group(2) or found.group(3)) not in pids:
+            self.complain("rank %d does not name who died: %s" % (rank, sentence))
+
+    # ---- its end ----
+
+    def end(self, seconds=SILENCE):
+        """Waits for it; afterwards nothing of it is left, and it is judged."""
+        if not self.complaints:
+            patience = Patience(seconds)
+            while self.process.poll() is None and not self.complaints and not patience.over():
+                time.sleep(0.005)
+                self.read()
+            if self.process.poll() is None and not self.complaints:
+                self.hangs()
+        if self.complaints:
+            self.end_by_force()
+        self.process.wait()
+        RUNNING.discard(self)
+        self.read()
+        self.judge_left()
+        if not self.complaints:
+            self.judge_ranks()
+        self.told.close()
+
+    def end_by_force(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGTERM)
+            self.process.wait(10)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+        for pid in processes(self.token.encode()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def judge_left(self):
+        end = time.monotonic() + 5
+        while (left := processes(self.token.encode())) and time.monotonic() < end:
+            time.sleep(0.05)
+        for pid in left:
+            self.complain("process %d is left" % pid)
+            os.kill(pid, signal.SIGKILL)
+        for name in shared_files() - self.before:
+            path = os.path.join("/dev/shm", name)
+            if held(path) or not os.path.exists(path):
+                continue  # another job's
+            if self.spoilt and self.wire != "shm" and ("vader" in name or "mpich" in name):
+                os.unlink(path)  # the MPI's own, which has ended in the middle
+            else:
+                self.complain("%s is left" % path)
+
+    def judge_ranks(self):
+        alive = self.alive()
+        if self.spoilt:
+            return
+        for r in alive:
+            rank = self.rank[r]
+            if not rank.done:
+                self.complain("rank %d has not come to its end; the job's status is %s" % (r, self.process.returncode))
+            elif rank.members != sum(1 << a for a in alive):
+                self.complain("rank %d was with others than those who live" % r)
+            if not self.killed and rank.errors:
+                self.complain("rank %d: %s" % (r, rank.errors[0][2]))
+            self.judge_memory(r, rank.counts)
+        if not self.killed and self.process.returncode:
+            self.complain("its status is %d" % self.process.returncode)
+
+    def judge_memory(self, r, counts):
+        """What is held between cycles, from its last life: caches grow at first, leaks go on."""
+        slack = 1 if self.wire == "shm" else 16  # an MPI has caches of its own
+        long = counts and counts[-1][0] - counts[0][0] > LONG * 1e9
+        for what, values, bound in zip(("malloc", "memory", "descriptors"), list(zip(*counts))[1:],
+                                       (slack << 16, slack << 23, 2)):
+            if self.judges_memory and (long or what == "descriptors") and grows(values, bound):
+                self.complain("rank %d: %s grows: %s" % (r, what, " ".join(map(str, values[::max(1, len(values) // 20)]))))
+
+    def output(self):
+        self.out.seek(0)
+        return self.out.read()[-4000:]
+
+    def forget(self):
+        self.out.close()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,194 @@
+# soak.py - anything at random, while ranks are killed, stopped and late; `make soak TIME=1h`.
+#
+#   soak.py [--build DIR] [--time 1h] [--seed N] [--job K]
+#
+# Idea       job after job, each drawn from the seed and its number: so many ranks, on this wire, with
+#            these settings, and what befalls them. All they get is checked. What fails is said, with the
+#            options that repeat it; then the exit status is 1.
+# Kinds      calm: nothing befalls them. stops: ranks are stopped, and go on. deaths: ranks are killed,
+#            one or two at a time, at any instant; those who live shrink and go on. alone: the same on
+#            one communicator. makers: the same while communicators are made, and nothing else. launcher: `tutti run` itself is killed. killed: a rank under an MPI is,
+#            which ends the job.
+# SPDX-License-Identifier: BSD-3-Clause
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import faults
+
+KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "makers", "mpi stops", "killed", "deaths", "launcher")
+CORES = len(os.sched_getaffinity(0))
+LONG = (0, 14, 28)  # of 40: a minute, to see what grows
+SETTINGS = ({"TUTTI_COPIES": "private"}, {"TUTTI_COPIES": "none"}, {"TUTTI_COPIES": "all"}, {"TUTTI_ENGINE": "generic"},
+            {"TUTTI_PROGRESS_THREAD": "1"}, {"TUTTI_CONTRACT": "any"}, {"TUTTI_CONTRACT": "run"},
+            {"TUTTI_VERIFY": "1"}, {"TUTTI_SLICES": "3"})
+# Ranks on which nodes: all on one, each on its own, some together.
+NODES = ({}, {"TUTTI_NODES": "0,1,2,3,4,5,6,7"}, {"TUTTI_NODES": "0,0,1"}, {"TUTTI_NODES": "0,1,1,0,2"},
+         {"TUTTI_NODES": "0,0,1,1", "TUTTI_TOPO": "node:2 core:2"})
+
+
+def seconds_of(text):
+    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
+    return float(text[:-1]) * unit if unit else float(text)
+
+
+class Plan:
+    """One job, as the seed, its number, and how long all may take (seconds) have it."""
+
+    def __init__(self, seed, number, limit, wires):
+        self.lot = lot = random.Random("%d/%d" % (seed, number))
+        self.number = number
+        self.kind = KINDS[number % len(KINDS)]
+        self.wire, self.env = "shm", {}
+        mpis = wires[1:]
+        if self.kind in ("mpi calm", "mpi stops", "killed"):
+            self.wire = lot.choice(mpis) if mpis else None
+        self.ranks = lot.randint(2, 8)
+        self.seconds = lot.choice((1, 2, 4, 8) if self.kind in ("calm", "mpi calm") else (1, 2))
+        if self.kind == "makers":
+            self.ranks, self.seconds = lot.randint(4, 8), lot.choice((0.02, 0.1))
+        if number % 40 in LONG:
+            self.seconds = 60 if number or limit < 1800 else 300
+        if limit < 60:
+            self.seconds = min(self.seconds, 0.3)
+        if self.wire == "ompi":
+            self.ranks = lot.randint(2, 5)
+        elif self.wire == "mpich":
+            self.ranks = lot.randint(2, 3)  # they spin
+        if self.kind in ("calm", "mpi calm") and lot.random() < 0.1:
+            self.ranks = 1
+        if self.wire != "shm":
+            nodes = dict(lot.choice(NODES))
+            if "TUTTI_TOPO" in nodes:
+                self.ranks = 4 if self.wire == "ompi" else 2
+                nodes["TUTTI_TOPO"] = "node:2 core:%d" % (self.ranks // 2)
+                nodes["TUTTI_NODES"] = "0,0,1,1" if self.ranks == 4 else "0,1"
+            self.env.update(nodes)
+        for setting in SETTINGS:
+            if lot.random() < 0.12:
+                self.env.update(setting)
+        if self.ranks > CORES:  # then huge pages can take the kernel seconds, each (docs/reliability.md)
+            self.env.pop("TUTTI_PROGRESS_THREAD", None)
+        self.deaths = max(lot.randint(1, self.ranks - 1), lot.randint(1, self.ranks - 1)) if self.kind in ("deaths", "makers", "alone") else 0
+        self.seed = lot.getrandbits(60)
+
+    def words(self):
+        return "job %d: %s, %s, %d ranks, %g s%s" % (self.number, self.kind, self.wire, self.ranks, self.seconds, "".join(
+            " %s=%s" % item for item in sorted(self.env.items())))
+
+    def carry_out(self, build):
+        manner = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed"}.get(self.kind, "calm")
+        seconds = 100 if self.kind in ("launcher", "killed") else self.seconds
+        job = faults.Job(build, self.wire, self.ranks, self.seed, seconds, self.deaths, manner, self.env)
+        try:
+            if job.started():
+                {"deaths": self.kill_some, "makers": self.kill_some, "alone": self.kill_some, "stops": self.stop_some, "mpi stops": self.stop_some,
+                 "launcher": self.kill_launcher, "killed": self.kill_one}.get(self.kind, lambda job: None)(job)
+            job.end(faults.SILENCE + self.seconds)
+        except BaseException:
+            job.end_by_force()
+            raise
+        return job
+
+    def kill_some(self, job):
+        left = self.deaths
+        while left and not job.complaints:
+            n = 2 if left > 1 and self.lot.random() < 0.3 else 1
+            victims = self.lot.sample(job.alive(), n)
+            time.sleep(self.lot.random() * self.lot.choice((0.01, 0.1, self.seconds / self.deaths)))
+            job.bury(*victims, apart=self.lot.random() * self.lot.choice((0.001, 0.01, 0.15)))
+            left -= n
+
+    def stop_some(self, job):
+        job.stops = 0
+        end = time.monotonic() + self.seconds
+        while time.monotonic() < end:
+            time.sleep(self.lot.random() * min(0.2, self.seconds / 6))
+            if time.monotonic() > end - 0.1 or job.process.poll() is not None:
+                break
+            job.stop(self.lot.randrange(self.ranks), self.lot.random() * min(1, self.seconds / 2))
+            job.stops += 1
+
+    def kill_launcher(self, job):
+        """The process in front, or one behind it."""
+        time.sleep(self.lot.random() * self.seconds)
+        victim = job.process.pid
+        for _ in range(self.lot.randrange(3)):
+            children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(victim)], stdout=subprocess.PIPE, text=True).stdout
+            victim = int((children.split() or [victim])[0])
+        job.spoilt = True
+        os.kill(victim, signal.SIGKILL)
+
+    def kill_one(self, job):
+        time.sleep(self.lot.random() * self.seconds)
+        job.spoilt = True
+        job.kill(self.lot.randrange(self.ranks))
+
+
+class Tally:
+    def __init__(self):
+        self.n = dict.fromkeys(("jobs", "calls", "bytes", "kills", "stops", "mismatches", "errors", "failed"), 0)
+        self.slowest = 0
+        self.start = self.said = time.monotonic()
+
+    def add(self, job):
+        n = self.n
+        n["jobs"] += 1
+        n["failed"] += bool(job.complaints)
+        n["kills"] += len(job.killed) + (job.spoilt and not job.killed)
+        n["stops"] += getattr(job, "stops", 0)
+        n["mismatches"] += max(r.mismatches for r in job.rank)
+        for r in job.rank:
+            n["calls"] += r.calls
+            n["bytes"] += r.bytes
+            n["errors"] += len(r.errors)
+        self.slowest = max([self.slowest] + job.noticed)
+
+    def say(self):
+        n = self.n
+        print("%6.0f s: %d jobs, %d calls of ranks on %.1f GB, all right; %d kills, %d stops, %d mismatches; %d clean "
+              "errors, the slowest %.2f s after a kill; %d jobs failed" %
+              (time.monotonic() - self.start, n["jobs"], n["calls"], n["bytes"] / 1e9, n["kills"], n["stops"],
+               n["mismatches"], n["errors"], self.slowest, n["failed"]), flush=True)
+
+    def say_sometimes(self, every):
+        if time.monotonic() - self.said >= every:
+            self.say()
+            self.said = time.monotonic()
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default="build")
+    p.add_argument("--time", default="10m", help="90s, 10m, 1h")
+    p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 9))
+    p.add_argument("--job", type=int, help="this job alone, as often as the time allows")
+    args = p.parse_args()
+    limit = seconds_of(args.time)
+    faults.heed_term()
+    wires, tally = faults.wires(args.build), Tally()
+    print("seed %d, wires: %s" % (args.seed, ", ".join(wires)), flush=True)
+    number = args.job or 0
+    while time.monotonic() - tally.start < limit or (args.job is None and number < len(KINDS)):
+        plan = Plan(args.seed, number, limit, wires)
+        number += args.job is None
+        if not plan.wire:
+            continue
+        job = plan.carry_out(args.build)
+        tally.add(job)
+        if job.complaints:
+            print("FAILED %s\n  %s\n  repeat it: bench/soak.py --build %s --time %s --seed %d --job %d" % (
+                plan.words(), "\n  ".join(job.complaints[:8]), args.build, args.time, args.seed, plan.number))
+            print("  it printed: " + job.output().replace("\n", "\n  "), flush=True)
+        job.forget()
+        tally.say_sometimes(10 if limit <= 600 else 60)
+    tally.say()
+    return tally.n["failed"] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

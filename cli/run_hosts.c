@@ -1,0 +1,232 @@
+/* run_hosts.c - `tutti run --hosts`: ranks on several hosts, without MPI.
+ *
+ * Idea       the job that runs here has a process per host, a carrier. It calls the agent (ssh, or
+ *            --agent), which starts `tutti run --part` there: so each host's ranks have a guard
+ *            of their own, and what this one does with ranks it does with hosts.
+ * Leash      the agent's input is a pipe that only the carrier holds. On it goes the id of the
+ *            rendezvous, which is in this process; and when it ends, what runs there ends.
+ * Invariant  no key stands in a command line, where others can read it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "run.h"
+#include "tutti_create.h"
+
+extern char **environ;
+
+enum { MOST_HOSTS = 1024 };
+
+/* ---- the list: h1:4,h2:4 ---- */
+
+static int bad_host(const char *at) {
+  return cli_fail(CLI_USAGE, "run", "--hosts: '%.*s' is not of the form HOST or HOST:RANKS",
+                  (int)strcspn(at, ","), at);
+}
+
+int run_hosts_read(run_options *o, const char *list) {
+  o->hosts = calloc(MOST_HOSTS, sizeof *o->hosts);
+  if (!o->hosts) return cli_fail(CLI_FAILED, "run", "out of memory");
+  for (const char *at = list; *at;) {
+    const size_t n = strcspn(at, ","), name = strcspn(at, ",:");
+    long ranks = 1;
+    char number[16] = "1";
+    if (name < n) snprintf(number, sizeof number, "%.*s", (int)(n - name - 1), at + name + 1);
+    if (!name || name >= sizeof o->hosts->name || n - name > 8 ||
+        !cli_int(number, 1, 4096, &ranks) || *at == '-')
+      return bad_host(at);
+    if (o->nhosts == MOST_HOSTS)
+      return cli_fail(CLI_USAGE, "run", "--hosts: more than %d", MOST_HOSTS);
+    run_host *h = &o->hosts[o->nhosts++];
+    memcpy(h->name, at, name);
+    h->ranks = (int)ranks;
+    h->first = o->total;
+    o->total += h->ranks;
+    at += n + (at[n] == ',');
+  }
+  return o->nhosts ? 0 : cli_fail(CLI_USAGE, "run", "--hosts: which hosts? --hosts h1:4,h2:4");
+}
+
+int run_part_read(run_options *o, const char *text) {
+  char first[16];
+  const char *colon = strchr(text, ':');
+  long from = 0, total = 0;
+  snprintf(first, sizeof first, "%.*s", colon ? (int)(colon - text) : 0, text);
+  if (!colon || !cli_int(first, 0, 1 << 20, &from) || !cli_int(colon + 1, 1, 1 << 20, &total))
+    return cli_fail(CLI_USAGE, "run", "--part '%s' is not of the form FIRST:TOTAL", text);
+  o->first = (int)from;
+  o->total = (int)total;
+  return 0;
+}
+
+/* ---- what is started on a host: one line for its shell ---- */
+
+typedef struct text {
+  char *at;
+  size_t n, room;
+} text;
+
+static void add(text *t, const char *bytes, size_t n) {
+  if (t->n + n + 1 > t->room) {
+    const size_t room = 2 * (t->n + n + 1);
+    char *at = realloc(t->at, room);
+    if (!at) _exit(CLI_FAILED);
+    t->at = at;
+    t->room = room;
+  }
+  memcpy(t->at + t->n, bytes, n);
+  t->n += n;
+  t->at[t->n] = 0;
+}
+
+static void add_word(text *t, const char *word) {
+  add(t, word, strlen(word));
+}
+
+/* So that a shell reads it as one word. */
+static void add_quoted(text *t, const char *word) {
+  add_word(t, " '");
+  for (; *word; word++) {
+    if (*word == '\'')
+      add_word(t, "'\\''");
+    else
+      add(t, word, 1);
+  }
+  add_word(t, "'");
+}
+
+/* Settings of tutti's and UCX's, and how to find libraries, go along. */
+static bool travels(const char *entry) {
+  static const char *const names[] = {"TUTTI_", "UCX_", "LD_LIBRARY_PATH=", "OMP_NUM_THREADS="};
+  static const char *const stay[] = {"TUTTI_RANK=", "TUTTI_SIZE=", "TUTTI_SHM_FD=", "TUTTI_ID="};
+  for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
+    if (strncmp(entry, stay[i], strlen(stay[i])) == 0) return false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strncmp(entry, names[i], strlen(names[i])) == 0) return true;
+  return false;
+}
+
+static void write_line(text *t, const run_options *o, const run_host *h) {
+  char self[PATH_MAX] = "tutti", here[PATH_MAX] = "/", number[64];
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n > 0) self[n] = 0;
+  if (!getcwd(here, sizeof here)) memcpy(here, "/", 2);
+  add_word(t, "cd");
+  add_quoted(t, here);
+  add_word(t, " && exec env");
+  for (char **e = environ; *e; e++)
+    if (travels(*e)) add_quoted(t, *e);
+  add_quoted(t, self);
+  snprintf(number, sizeof number, " run -n %d --part %d:%d", h->ranks, h->first, o->total);
+  add_word(t, number);
+  if (o->bind_there) add_word(t, " --bind");
+  if (o->label_there) add_word(t, " --label");
+  if (o->verbose) add_word(t, " --verbose");
+  if (o->keep_going) add_word(t, " --keep-going");
+  for (int i = 0; i < o->envs; i++) {
+    add_word(t, " --env");
+    add_quoted(t, o->env[i]);
+  }
+  for (char **a = o->argv; *a; a++) add_quoted(t, *a);
+}
+
+/* ---- the carrier ---- */
+
+static bool is_here(const char *host) {
+  char name[65] = "";
+  gethostname(name, sizeof name - 1);
+  return strcmp(host, "localhost") == 0 || strcmp(host, name) == 0;
+}
+
+static void call_agent(const run_options *o, const run_host *h, const char *line, int leash) {
+  text command = {NULL, 0, 0};
+  dup2(leash, 0);
+  if (!o->agent && is_here(h->name)) {
+    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+  } else {
+    add_word(&command, "exec ");
+    add_word(&command, o->agent ? o->agent : "ssh -o BatchMode=yes");
+    add_word(&command, " \"$@\"");
+    execl("/bin/sh", "sh", "-c", command.at, "tutti-agent", h->name, line, (char *)NULL);
+  }
+  _exit(CLI_NOT_FOUND);
+}
+
+/* In place of a rank's program: returns an exit status. */
+int run_carry(const run_options *o, int host) {
+  const run_host *h = &o->hosts[host];
+  text line = {NULL, 0, 0};
+  int leash[2], status = 0;
+  write_line(&line, o, h);
+  const pid_t me = getpid();
+  if (pipe2(leash, O_CLOEXEC)) return CLI_FAILED;
+  const pid_t agent = fork();
+  if (agent == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != me) _exit(1);
+    call_agent(o, h, line.at, leash[0]);
+  }
+  close(leash[0]);
+  free(line.at);
+  signal(SIGPIPE, SIG_IGN);
+  const char *id = getenv("TUTTI_ID");
+  bool told = agent > 0 && id && write(leash[1], id, strlen(id)) == (ssize_t)strlen(id) &&
+              write(leash[1], "\n", 1) == 1;
+  if (agent < 0) return cli_fail(CLI_FAILED, "run", "fork: %s", strerror(errno));
+  if (!told) close(leash[1]);
+  while (waitpid(agent, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- the rendezvous, and the other end of the leash ---- */
+
+const char *run_hosts_open(void) {
+  tutti_id id;
+  if (tutti_unique_id(&id)) return tutti_error();
+  return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;
+}
+
+int run_part_begin(run_options *o) {
+  char id[TUTTI_ID_BYTES] = "";
+  size_t n = 0;
+  while (n + 1 < sizeof id && read(0, id + n, 1) == 1 && id[n] != '\n') n++;
+  id[n] = 0;
+  if (!n)
+    return cli_fail(CLI_USAGE, "run",
+                    "--part: no id of a rendezvous has come; it is `tutti run "
+                    "--hosts` that starts this");
+  if (setenv("TUTTI_ID", id, 1)) return cli_fail(CLI_FAILED, "run", "out of memory");
+  o->leash = fcntl(0, F_DUPFD_CLOEXEC, 3);
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (o->leash < 0 || null < 0 || dup2(null, 0) < 0)
+    return cli_fail(CLI_FAILED, "run", "--part: %s", strerror(errno));
+  close(null);
+  return 0;
+}
+
+/* It is let go of when the carrier ends, however it does. Then this process, the front, is killed,
+ * and so is all that it has started. */
+static void *hold(void *options) {
+  const run_options *o = options;
+  char rest[64];
+  ssize_t n;
+  do n = read(o->leash, rest, sizeof rest);
+  while (n > 0 || (n < 0 && errno == EINTR));
+  kill(getpid(), SIGKILL);
+  return NULL;
+}
+
+int run_part_hold(const run_options *o) {
+  pthread_t thread;
+  return pthread_create(&thread, NULL, hold, (void *)(uintptr_t)o) || pthread_detach(thread);
+}

@@ -1,0 +1,56 @@
+/* run_keeper.c - stands between front and guard, so that any two of the three can be killed at once
+ * and the third ends the ranks.
+ *
+ * Idea       it is a subreaper that does nothing but wait. It goes by a name of its own, so that
+ *            who kills all that is called tutti leaves it; then the orphans become its children.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "run.h"
+
+static const char name[] = "job-keeper";
+
+/* Over the words of the command line, which lie one behind the other, and which nobody here reads
+ * any more. */
+static void take_name(char **argv) {
+  char *begin = argv[0], *end = begin;
+  for (char **word = argv; *word == end; word++) end += strlen(*word) + 1;
+  memset(begin, 0, (size_t)(end - begin));
+  if (end - begin > (long)sizeof name) memcpy(begin, name, sizeof name);
+  prctl(PR_SET_NAME, name);
+}
+
+/* Until the guard has ended; what it orphans is reaped here. */
+static int attend(pid_t guard) {
+  for (int status;;) {
+    const pid_t got = waitpid(-1, &status, 0);
+    if (got == guard) return status;
+    if (got < 0 && errno != EINTR) return 0;
+  }
+}
+
+int run_keeper(const run_options *options, const run_origin *origin, int orders, char **argv) {
+  sigset_t all;
+  setpgid(0, 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t guard = fork();
+  if (guard < 0) return cli_fail(CLI_FAILED, "run", "fork: %s", strerror(errno));
+  if (guard == 0) return run_guard(options, origin, orders);
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  close(orders);
+  take_name(argv);
+  const int status = attend(guard);
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  cli_fail(0, "run", "the guard process was killed by SIG%s; ending all ranks",
+           sigabbrev_np(WTERMSIG(status)));
+  if (!run_tree_kill(5)) cli_fail(0, "run", "some processes of the job could not be killed");
+  return 128 + WTERMSIG(status);
+}

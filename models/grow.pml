@@ -1,0 +1,110 @@
+/* grow.pml - one newcomer, and two communicators that would take it in: of two ranks, either of which may
+ * die at any moment, and of one.
+ *
+ * Mirrors    src/wire/newcomers.c, and lead, gather and take_part of src/api/going_on.c; how a decision
+ *            is agreed on is in shrink.pml, here it is one exchange. All of its stores and loads are
+ *            sequentially consistent, so there is no weak machine in it.
+ * Holds      the newcomer is in the terms of one communicator at most; if it is, and one of those that
+ *            agreed on them lives, it hears of it, of these terms; it hears of no others.
+ * Mutants    1 it is claimed though another one has  2 it is released whatever was decided
+ *            3 only who decided invites it           4 it is invited before that is decided
+ * SPDX-License-Identifier: BSD-3-Clause */
+c_decl { \#include <stdlib.h> };
+
+#define RANKS 3         /* 0 and 1: communicator 1; 2: communicator 2 */
+#define HOME(i) ((i) == 2 -> 2 : 1)
+
+byte m;
+bool dead[RANKS], over[RANKS];
+bool ready;             /* the newcomer's words, ... */
+byte claimed, invited;  /* ... a communicator; whose terms, plus 1 */
+bool in_terms[RANKS];   /* is it in what this rank wrote? */
+byte decided[3];        /* per communicator: whose terms, plus 1 */
+
+#define IN(c) (decided[c] != 0 && in_terms[decided[c] - 1])
+#define LEADS(i) ((i) != 1 || dead[0])
+#define GONE(i) (dead[i] || over[i])
+
+inline claim(i) {
+  if
+  :: !ready || invited -> skip
+  :: else ->
+    atomic {
+      if
+      :: claimed == 0 || claimed == HOME(i) || m == 1 -> claimed = HOME(i); in_terms[i] = true
+      :: else -> skip
+      fi
+    }
+  fi
+}
+
+inline invite(i) {
+  atomic {
+    if
+    :: invited == 0 -> invited = i
+    :: else -> skip
+    fi
+  }
+}
+
+proctype rank(byte i) {
+  bool claims = false;
+  {
+    do
+    :: decided[HOME(i)] != 0 -> break
+    :: decided[HOME(i)] == 0 && LEADS(i) ->
+      claim(i);
+      claims = true;
+      if
+      :: m == 4 && in_terms[i] -> invite(i + 1)
+      :: else -> skip
+      fi;
+      atomic {
+        if
+        :: decided[HOME(i)] == 0 -> decided[HOME(i)] = i + 1
+        :: else -> skip
+        fi
+      }
+    od;
+    if
+    :: claims && (!IN(HOME(i)) || m == 2) ->
+      atomic {
+        if
+        :: claimed == HOME(i) -> claimed = 0
+        :: else -> skip
+        fi
+      }
+    :: else -> skip
+    fi;
+    if
+    :: IN(HOME(i)) && (m != 3 || decided[HOME(i)] == i + 1) -> invite(decided[HOME(i)])
+    :: else -> skip
+    fi;
+    over[i] = true
+  } unless { dead[i] }
+}
+
+proctype newcomer() {
+  ready = true;
+  if
+  :: invited ->
+    assert(decided[HOME(invited - 1)] == invited && in_terms[invited - 1])
+  :: !invited && GONE(0) && GONE(1) && GONE(2) && !IN(1) && !IN(2) -> skip
+  fi;
+  assert(!(IN(1) && IN(2)))
+}
+
+proctype killer() {
+  if
+  :: !over[0] -> dead[0] = true
+  :: !over[1] -> dead[1] = true
+  :: true
+  fi
+}
+
+init {
+  atomic {
+    c_code { now.m = getenv("MUTANT") ? atoi(getenv("MUTANT")) : 0; };
+    run rank(0); run rank(1); run rank(2); run newcomer(); run killer()
+  }
+}

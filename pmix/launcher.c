@@ -1,0 +1,137 @@
+/* launcher.c - ranks that a launcher with PMIx has started (mpirun of Open MPI, prun, srun).
+ *
+ * Idea       a gather is what PMIx calls a business card exchange: each rank puts its bytes, all
+ *            fence, each gets everybody's.
+ * Invariant  a fence is waited for no longer than was said; PMIx's own would wait for ever.
+ * Source     the PMIx standard 4, sections on Put, Commit, Fence_nb, Get.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <pmix.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tutti_net.h"
+
+typedef struct fence {
+  pthread_mutex_t lock;
+  pthread_cond_t over;
+  int done, left; /* left: nobody waits for it any more */
+  pmix_status_t status;
+} fence;
+
+typedef struct self {
+  pmix_proc_t me;
+  uint32_t ranks;
+  double seconds;
+  int round;
+} self;
+
+static void fence_over(pmix_status_t status, void *data) {
+  fence *f = data;
+  pthread_mutex_lock(&f->lock);
+  f->done = 1;
+  f->status = status;
+  pthread_cond_signal(&f->over);
+  const int left = f->left;
+  pthread_mutex_unlock(&f->lock);
+  if (left) free(f);
+}
+
+/* 0 when all ranks have come here. */
+static int meet(const self *s) {
+  fence *f = calloc(1, sizeof *f);
+  pmix_proc_t all;
+  pmix_info_t collect;
+  struct timespec until;
+  bool yes = true;
+  if (!f) return 1;
+  pthread_mutex_init(&f->lock, NULL);
+  pthread_cond_init(&f->over, NULL);
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += (time_t)s->seconds;
+  until.tv_nsec += (long)(1e9 * (s->seconds - (double)(time_t)s->seconds));
+  if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+  PMIX_PROC_LOAD(&all, s->me.nspace, PMIX_RANK_WILDCARD);
+  PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+  pmix_status_t status = PMIx_Fence_nb(&all, 1, &collect, 1, fence_over, f);
+  if (status == PMIX_OPERATION_SUCCEEDED || status != PMIX_SUCCESS) {
+    free(f);
+    return status != PMIX_OPERATION_SUCCEEDED;
+  }
+  pthread_mutex_lock(&f->lock);
+  while (!f->done && !pthread_cond_timedwait(&f->over, &f->lock, &until)) continue;
+  const int done = f->done;
+  status = f->status;
+  f->left = !done;
+  pthread_mutex_unlock(&f->lock);
+  if (done) free(f);
+  return !done || status != PMIX_SUCCESS;
+}
+
+static int get(const self *s, uint32_t rank, const char *key, void *to, size_t bytes) {
+  pmix_proc_t who;
+  pmix_value_t *value = NULL;
+  PMIX_PROC_LOAD(&who, s->me.nspace, rank);
+  if (PMIx_Get(&who, key, NULL, 0, &value) != PMIX_SUCCESS || !value) return 1;
+  const int right = value->type == PMIX_BYTE_OBJECT && value->data.bo.size == bytes;
+  if (right) memcpy(to, value->data.bo.bytes, bytes);
+  PMIX_VALUE_RELEASE(value);
+  return !right;
+}
+
+static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
+  self *s = ctx;
+  char key[32];
+  pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
+  snprintf(key, sizeof key, "tutti.%d", s->round++);
+  value.data.bo.bytes = malloc(bytes);
+  value.data.bo.size = bytes;
+  if (!value.data.bo.bytes) return 1;
+  memcpy(value.data.bo.bytes, mine, bytes);
+  int failed = PMIx_Put(PMIX_GLOBAL, key, &value) != PMIX_SUCCESS || PMIx_Commit() != PMIX_SUCCESS;
+  free(value.data.bo.bytes);
+  if (!failed) failed = meet(s);
+  for (uint32_t r = 0; r < s->ranks && !failed; r++)
+    failed = get(s, r, key, (char *)all + r * bytes, bytes);
+  return failed;
+}
+
+/* Launchers want it finalized; who else uses it in this process, an MPI, is counted apart. */
+static void end(void *ctx) {
+  PMIx_Finalize(NULL, 0);
+  free(ctx);
+}
+
+TUTTI_API int tutti_launcher_of(tutti_launcher *l, double seconds, char *why, size_t size);
+
+int tutti_launcher_of(tutti_launcher *l, double seconds, char *why, size_t size) {
+  self *s = calloc(1, sizeof *s);
+  pmix_value_t *value = NULL;
+  pmix_proc_t job;
+  if (!s) {
+    snprintf(why, size, "out of memory");
+    return 1;
+  }
+  s->seconds = seconds;
+  pmix_status_t status = PMIx_Init(&s->me, NULL, 0);
+  if (status == PMIX_SUCCESS) {
+    PMIX_PROC_LOAD(&job, s->me.nspace, PMIX_RANK_WILDCARD);
+    status = PMIx_Get(&job, PMIX_JOB_SIZE, NULL, 0, &value);
+  }
+  if (status == PMIX_SUCCESS && value && value->type == PMIX_UINT32) {
+    s->ranks = value->data.uint32;
+    PMIX_VALUE_RELEASE(value);
+    *l = (tutti_launcher){.size = sizeof *l,
+                          .rank = (int)s->me.rank,
+                          .ranks = (int)s->ranks,
+                          .ctx = s,
+                          .gather = gather,
+                          .end = end};
+    return 0;
+  }
+  snprintf(why, size, "PMIx: %s", PMIx_Error_string(status));
+  free(s);
+  return 1;
+}

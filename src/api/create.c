@@ -1,0 +1,279 @@
+/* create.c - communicators of ranks that meet by themselves (tutti_create.h).
+ *
+ * Idea       in a meeting (meet.h) the ranks say where they are. All on one node: the first makes
+ *            a segment, and they share memory, as under `tutti run`. On several: each opens an
+ *            end of a network (network.c), they exchange addresses, and join.
+ * Cost       three gathers.
+ * Invariant  every rank goes through the same gathers, whatever fails in between, so all see the
+ *            same end.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collective.h"
+#include "create.h"
+#include "wise.h"
+
+/* What a rank says of itself first; of any version, for its size is what is looked at then. */
+typedef struct card {
+  uint32_t layout, lends; /* lends: it may let others look into its shared memory */
+  char version[24], host[64];
+  uint64_t place; /* ranks with the same one are on one node */
+  int64_t pid;
+  int32_t fd; /* of a segment, the first rank's; or -1 */
+  uint64_t id;
+} card;
+
+/* What it says of its network. */
+typedef struct offer {
+  int32_t bytes; /* of its address; < 0: it has none, and why */
+  char name[48], why[240];
+} offer;
+
+typedef struct creation {
+  tt_meeting *m;
+  card mine, *all;
+  int *node_of;
+  bool one_node;
+  const char *net;
+  double met, opened; /* s, for the log */
+} creation;
+
+/* ---- who is where ---- */
+
+/* Of this kernel, this host's name, and those whose processes this one sees. */
+static uint64_t place_here(const char *host) {
+  char text[64] = "";
+  struct stat st = {0};
+  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+  if (f && !fgets(text, sizeof text, f)) text[0] = 0;
+  if (f) fclose(f);
+  uint64_t h = stat("/proc/self/ns/pid", &st) ? 1 : tt_mix(st.st_ino);
+  for (const char *c = text; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
+  for (const char *c = host; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
+  return h;
+}
+
+static tutti_status describe(creation *c) {
+  card *me = &c->mine;
+  *me = (card){.layout = TT_LAYOUT, .pid = getpid(), .fd = -1};
+  snprintf(me->version, sizeof me->version, "%s", tutti_version(NULL, NULL, NULL));
+  gethostname(me->host, sizeof me->host - 1);
+  me->place = place_here(me->host);
+  if (getrandom(&me->id, sizeof me->id, 0) != sizeof me->id)
+    me->id = (uint64_t)me->pid ^ (uint64_t)(1e9 * tt_seconds());
+  return c->m->rank ? TUTTI_OK : tt_segment_create(c->m->ranks, &me->fd);
+}
+
+static tutti_status compare(const creation *c) {
+  for (int r = 0; r < c->m->ranks; r++) {
+    const card *x = &c->all[r], *first = c->all;
+    if (x->layout != first->layout || strcmp(x->version, first->version) != 0)
+      return tt_fail(TUTTI_ERR_SYSTEM,
+                     "rank %d (%s) has another version of tutti (%.20s) than rank 0 (%s, %.20s)", r,
+                     x->host, x->version, first->host, first->version);
+  }
+  return TUTTI_OK;
+}
+
+static void find_nodes(creation *c) {
+  c->one_node = !tt_env("TUTTI_NODES") && !tt_env("TUTTI_TOPO");
+  for (int r = 0; r < c->m->ranks; r++) {
+    int first = 0;
+    while (c->all[first].place != c->all[r].place) first++;
+    c->node_of[r] = first;
+    if (first) c->one_node = false;
+  }
+}
+
+/* ---- on one node ---- */
+
+/* The first rank's segment, by /proc. *segment NULL: it can not be opened. */
+static void open_segment(const creation *c, tt_segment **segment) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)c->all[0].pid, c->all[0].fd);
+  const int fd =
+      c->m->rank ? open(path, O_RDWR | O_CLOEXEC) : fcntl(c->mine.fd, F_DUPFD_CLOEXEC, 3);
+  *segment = NULL;
+  if (fd < 0 || tt_segment_map(fd, c->m->ranks, segment)) {
+    if (fd >= 0) close(fd);
+    return;
+  }
+  (*segment)->fd = fd;
+}
+
+/* *out stays NULL if some rank can not share memory. */
+static tutti_status on_one_node(creation *c, tutti_comm **out) {
+  tt_segment *segment;
+  open_segment(c, &segment);
+  c->mine.lends = segment != NULL;
+  tutti_status status = c->m->gather(c->m, &c->mine, c->all, sizeof c->mine);
+  for (int r = 0; !status && r < c->m->ranks; r++)
+    if (!c->all[r].lends) c->one_node = false;
+  if (status || !c->one_node) {
+    tt_segment_release(segment);
+    return status;
+  }
+  uint32_t wise = c->m->rank ? 0 : tt_wise_say();
+  tutti_comm *comm = NULL;
+  status = tt_segment_comm(segment, c->m->rank, &comm);
+  if (!status) status = tt_broadcast(comm, "tutti_comm_create", &wise, sizeof wise);
+  if (!status) status = tt_wise_share(comm, wise);
+  if (status)
+    tt_comm_destroy(comm);
+  else
+    *out = comm;
+  return status;
+}
+
+/* ---- between nodes ---- */
+
+static tutti_status compare_offers(const creation *c, const offer *all, size_t *stride) {
+  *stride = 0;
+  for (int r = 0; r < c->m->ranks; r++) {
+    if (all[r].bytes < 0)
+      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d (%s) has no network to the other hosts: %.230s", r,
+                     c->all[r].host, all[r].why);
+    if (strcmp(all[r].name, all[0].name) != 0)
+      return tt_fail(TUTTI_ERR_SYSTEM,
+                     "rank %d (%s) has %.40s, and rank 0 (%s) has %.40s: they need the same", r,
+                     c->all[r].host, all[r].name, c->all[0].host, all[0].name);
+    *stride = tt_max(*stride, (size_t)all[r].bytes);
+  }
+  return TUTTI_OK;
+}
+
+/* Addresses to all, and a network of them. */
+static tutti_status join(creation *c, tt_net_end *end, size_t stride, tutti_net *net) {
+  char *mine = calloc(1, stride), *all = malloc(stride * (size_t)c->m->ranks);
+  tutti_status status = TUTTI_OK;
+  if (!mine || !all)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d addresses", c->m->ranks);
+  else
+    memcpy(mine, end->address, end->bytes);
+  if (!status) status = c->m->gather(c->m, mine, all, stride);
+  if (!status) status = tt_net_join(end, c->m->rank, c->m->ranks, all, stride, net);
+  free(mine);
+  free(all);
+  return status;
+}
+
+static tutti_status over_network(creation *c, tutti_comm **out) {
+  const double began = tt_seconds();
+  tt_net_end end = {.end = NULL};
+  offer mine = {.bytes = -1}, *all = calloc((size_t)c->m->ranks, sizeof *all);
+  tutti_net net;
+  size_t stride = 0;
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", c->m->ranks);
+  if (tt_net_open(c->net, &end))
+    snprintf(mine.why, sizeof mine.why, "%s", tutti_error());
+  else
+    mine.bytes = (int32_t)end.bytes;
+  snprintf(mine.name, sizeof mine.name, "%s", end.maker.name ? end.maker.name : "");
+  c->opened = tt_seconds() - began;
+  tutti_status status = c->m->gather(c->m, &mine, all, sizeof mine);
+  if (!status) status = compare_offers(c, all, &stride);
+  if (!status) status = join(c, &end, stride, &net);
+  if (status) tt_net_drop(&end);
+  free(all);
+  if (status) return status;
+  net.site.node = c->node_of[c->m->rank];
+  net.id = c->all[0].id;
+  if (c->m->rank == 0)
+    tt_log(1,
+           "%d ranks met in %.3g ms; %s was opened in %.3g ms; addresses were exchanged in %.3g ms",
+           c->m->ranks, 1e3 * c->met, end.maker.name, 1e3 * c->opened,
+           1e3 * (tt_seconds() - began - c->opened));
+  return tutti_comm_from_net(&net, out);
+}
+
+/* ---- the whole ---- */
+
+static tutti_status come_together(creation *c, tutti_comm **out) {
+  const size_t n = (size_t)c->m->ranks;
+  const double began = tt_seconds();
+  c->all = calloc(n, sizeof *c->all);
+  c->node_of = calloc(n, sizeof *c->node_of);
+  if (!c->all || !c->node_of)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", c->m->ranks);
+  tutti_status status = describe(c);
+  if (!status) status = c->m->gather(c->m, &c->mine, c->all, sizeof c->mine);
+  c->met = tt_seconds() - began;
+  if (!status) status = compare(c);
+  if (!status) find_nodes(c);
+  if (!status && c->one_node) status = on_one_node(c, out);
+  if (!status && !*out) status = over_network(c, out);
+  return status;
+}
+
+tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out) {
+  creation c = {.m = m, .net = config ? config->net : NULL, .mine = {.fd = -1}};
+  const tutti_status status = come_together(&c, out);
+  if (c.mine.fd >= 0) close(c.mine.fd);
+  free(c.all);
+  free(c.node_of);
+  m->end(m);
+  return status;
+}
+
+double tt_create_limit(const tutti_config *config) {
+  if (config && config->timeout > 0) return config->timeout;
+  const double limit = tt_env_seconds("TUTTI_CONNECT_TIMEOUT");
+  return limit > 0 ? limit : 120;
+}
+
+/* ---- the functions ---- */
+
+static tutti_status check(const char *function, tutti_comm **comm, int nranks, int rank,
+                          const tutti_config *config) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
+  *comm = NULL;
+  if (nranks < 1 || rank < 0 || rank >= nranks)
+    return tt_fail(TUTTI_ERR_ARG, "%s: rank %d of %d", function, rank, nranks);
+  if (config) status = tt_size_check(function, "config", config->size, sizeof *config);
+  if (!status && config && !(config->timeout >= 0))
+    status = tt_fail(TUTTI_ERR_ARG, "%s: config->timeout is no number of seconds", function);
+  return status;
+}
+
+tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, int nranks, int rank,
+                               const tutti_config *config) {
+  tt_rendezvous r;
+  tt_meeting m;
+  tutti_status status = check("tutti_comm_create", comm, nranks, rank, config);
+  if (!status && !id) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_create: id is NULL");
+  if (!status && !memchr(id->text, 0, sizeof id->text))
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_create: the id has no end");
+  if (!status) status = tt_rendezvous_read(id->text, &r);
+  if (!status) status = tt_meet_visit(&r, rank, nranks, tt_create_limit(config), &m);
+  return status ? status : tt_create(&m, config, comm);
+}
+
+tutti_status tutti_comm_create_store(tutti_comm **comm, const tutti_store *store, int nranks,
+                                     int rank, const tutti_config *config) {
+  static const char me[] = "tutti_comm_create_store";
+  tt_meeting m;
+  tutti_status status = check(me, comm, nranks, rank, config);
+  if (!status && (!store || !store->put || !store->get))
+    status = tt_fail(TUTTI_ERR_ARG, "%s: store, its put or its get is NULL", me);
+  if (!status) status = tt_size_check(me, "store", store->size, sizeof *store);
+  if (!status) status = tt_meet_store(store, rank, nranks, tt_create_limit(config), &m);
+  return status ? status : tt_create(&m, config, comm);
+}
+
+tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_fn *gather, void *ctx,
+                                      int nranks, int rank, const tutti_config *config) {
+  tt_meeting m;
+  tutti_status status = check("tutti_comm_create_gather", comm, nranks, rank, config);
+  if (!status && !gather)
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_create_gather: gather is NULL");
+  if (!status) status = tt_meet_gather(gather, ctx, rank, nranks, &m);
+  return status ? status : tt_create(&m, config, comm);
+}

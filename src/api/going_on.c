@@ -1,0 +1,260 @@
+/* going_on.c - a communicator of those who live, and of newcomers, out of one that may have failed.
+ *
+ * Idea       each rank brings a room and says that it is there; the first that lives writes down
+ * who is in, with what, and decides it (shm_council.c). What was decided then stands, whoever dies:
+ * who made it may be lost to the new communicator like any peer. All that go on invite the
+ * newcomers. Invariant  after the decision nothing is waited for. Who still fails, for want of
+ * memory, tells the others in their rooms, so that they do not wait for it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "going_on.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wise.h"
+
+static const uint64_t NO_ROOM = UINT64_MAX;
+
+enum { YIELDS = 200, PAUSE_US = 200, LOOK_EVERY = 16, WARN_S = 10 };
+
+typedef struct gathering { /* one call, as one rank sees it */
+  tutti_comm *comm;
+  tt_segment *segment;
+  const char *name;
+  int least; /* newcomers; or TT_NO_NEWCOMERS */
+  uint32_t round;
+  uint64_t home;       /* what newcomers are claimed for */
+  tt_pact *terms;      /* that this rank wrote */
+  double since;        /* it was called */
+  double complete;     /* all were there; 0: not yet */
+  double limit;        /* s: how long newcomers are waited for */
+  bool warned, claims; /* newcomers were claimed here */
+} gathering;
+
+static void drop_terms(gathering *g) {
+  if (!g->terms) return;
+  if (!g->terms->status && g->terms->seat[0].room != NO_ROOM)
+    tt_shm_room_free(g->comm->heap, g->terms->seat[0].room);
+  tt_heap_free(g->comm->heap, g->terms);
+  g->terms = NULL;
+}
+
+/* ---- the first one decides ---- */
+
+static void refuse(tt_pact *t, tutti_status status, const char *words) {
+  if (t->status) return;
+  t->status = (int32_t)status;
+  snprintf(t->why, sizeof t->why, "%s", words);
+}
+
+/* Of what the ranks ask for the least: who calls tutti_comm_shrink has seen a death that others may
+ * not have seen yet. All are there. */
+static int asked_by_all(const gathering *g) {
+  const tutti_comm *comm = g->comm;
+  int least = g->least;
+  for (int r = 0; r < comm->ranks; r++) {
+    const int theirs = (int)tt_council_asks(comm->wire, r) - 1;
+    if (theirs < least && comm->wire->ops->alive(comm->wire, r)) least = theirs;
+  }
+  return least;
+}
+
+/* Newcomers go before the helpers that live, which stay the last ones; how many. */
+static int add_newcomers(gathering *g, tt_pact *t) {
+  const tutti_comm *comm = g->comm;
+  const int most = g->segment->ranks - g->segment->founders, before = t->ranks;
+  int helpers = 0;
+  for (int i = 0; i < before; i++) /* of a rank that was among the last ones */
+    for (int r = comm->ranks - comm->helpers; r < comm->ranks; r++)
+      helpers += comm->where[r].index == t->seat[i].index;
+  const int n = tt_newcomers_claim(g->segment, g->home, t->seat + before, most);
+  g->claims = true;
+  for (int k = 0; k < n && helpers; k++) { /* one after the other, in front of them */
+    const tt_seat seat = t->seat[before + k];
+    memmove(&t->seat[before + k - helpers + 1], &t->seat[before + k - helpers],
+            (size_t)helpers * sizeof seat);
+    t->seat[before + k - helpers] = seat;
+  }
+  t->ranks += n;
+  return n;
+}
+
+/* Why so few have come, when no more are waited for. */
+static void say_missing(const gathering *g, tt_pact *t, int least, int there) {
+  const int possible = tt_newcomers_possible(g->segment);
+  const int seats = g->segment->ranks - g->segment->founders;
+  char words[TT_PACT_WHY];
+  if (!seats) {
+    refuse(t, TUTTI_ERR_UNSUPPORTED,
+           g->segment->threads ? "ranks that are threads take in no newcomers"
+                               : "this job takes in no newcomers: it was started without "
+                                 "tutti run --respawn");
+  } else if (possible < least) {
+    snprintf(words, sizeof words,
+             "%d newcomer%s asked for, and %d can still come: of the %d of tutti run --respawn the "
+             "others are in, have ended, or are of another version of tutti",
+             least, least == 1 ? " is" : "s are", possible, seats);
+    refuse(t, TUTTI_ERR_STATE, words);
+  } else {
+    snprintf(words, sizeof words, "%d of %d newcomers came within %g s (TUTTI_CONNECT_TIMEOUT)",
+             there, least, g->limit);
+    refuse(t, TUTTI_ERR_TIMEOUT, words);
+  }
+}
+
+/* All that live are there, and this rank is the first of them. */
+static void lead(gathering *g, int least) {
+  const int more = g->segment->ranks - g->segment->founders;
+  drop_terms(g); /* of an earlier list, which nobody has seen */
+  tt_pact *t = g->terms = tt_council_list(g->comm->wire, g->round, more);
+  const tt_decision d = {.round = g->round, .by = g->comm->rank};
+  if (t) {
+    t->seat[0].room = NO_ROOM;
+    const int there = least >= 0 && !t->status ? add_newcomers(g, t) : 0;
+    if (there < least && !t->status) say_missing(g, t, least, there);
+    if (!t->status && !(t->seat[0].room = tt_shm_room(g->comm->heap, t->ranks, true)))
+      refuse(t, TUTTI_ERR_MEMORY, "the first rank could not make its part of a communicator");
+    if (t->status) t->ranks -= there; /* these need not leave what they never saw */
+    t->wise = tt_wise_say();
+    tt_heritage_write(g->comm, &d, t);
+  }
+  tt_council_decide(g->comm->wire, g->round, t);
+}
+
+/* ---- until it is decided ---- */
+
+static void warn(const gathering *g, int peer, double waited) {
+  if (peer >= 0)
+    tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", g->comm->rank, waited, peer,
+           g->comm->wire->ops->pid(g->comm->wire, peer), g->name);
+  else
+    tt_log(0, "rank %d has waited %.0f s for newcomers in %s", g->comm->rank, waited, g->name);
+}
+
+/* Warn once; give up when it has been too long. */
+static void complain(gathering *g) {
+  const tutti_comm *comm = g->comm;
+  const double waited = tt_seconds() - g->since;
+  double limit = tt_env_seconds("TUTTI_TIMEOUT");
+  int peer = tt_council_awaited(comm->wire, g->round);
+  const bool for_newcomers = peer < 0 && g->least > 0;
+  if (limit > 0 && for_newcomers) limit += g->limit; /* the first one waits for them so long */
+  const bool over = limit > 0 && waited >= limit;
+  if (!over && (g->warned || waited < WARN_S)) return;
+  if (peer < 0) peer = tt_council_first(comm->wire); /* who is to decide, and does not */
+  if (over)
+    tt_council_give_up(comm->wire, g->round, peer);
+  else
+    warn(g, for_newcomers ? -1 : peer, waited);
+  g->warned = true;
+}
+
+/* One look, by one that waits. */
+static bool leads(gathering *g) {
+  if (tt_council_first(g->comm->wire) != g->comm->rank ||
+      tt_council_awaited(g->comm->wire, g->round) >= 0)
+    return false;
+  if (g->complete <= 0) g->complete = tt_seconds();
+  const int least = asked_by_all(g);
+  if (least > 0 && tt_newcomers_there(g->segment, g->home) < least &&
+      tt_newcomers_possible(g->segment) >= least && tt_seconds() - g->complete < g->limit)
+    return false; /* more are worth waiting for */
+  lead(g, least);
+  return true;
+}
+
+static void agree(gathering *g, tt_decision *d) {
+  for (int look = 0; !tt_council_decided(g->comm->wire, g->round, d); look++) {
+    if (look % LOOK_EVERY == 0 && leads(g)) continue;
+    if (look % LOOK_EVERY == 0) complain(g);
+    tt_progress(g->comm); /* others may wait for what is in flight here */
+    if (look < YIELDS)
+      sched_yield();
+    else
+      usleep(PAUSE_US);
+  }
+}
+
+/* ---- what was decided ---- */
+
+static int seat_of(const tutti_comm *comm, const tt_pact *t) {
+  for (int i = 0; i < t->ranks; i++)
+    if (t->seat[i].index == comm->where[comm->rank].index) return i;
+  return -1; /* can not be: who lives is in it */
+}
+
+/* mine: its room, unless it is the first one; most: for how many ranks that was made. */
+static tutti_status take_part(gathering *g, tt_pact *t, uint64_t mine, int most, tutti_comm **out) {
+  const int seat = seat_of(g->comm, t);
+  if (seat) tt_shm_room_fewer(g->comm->heap, mine, most - t->ranks);
+  tt_newcomers_invite(g->segment, t);
+  return tt_comm_inherit(g->comm->heap, t, seat, g->comm, out);
+}
+
+static tutti_status fail(const gathering *g, const tt_decision *d) {
+  const tt_pact *t = d->terms;
+  if (d->awaited >= 0)
+    return tt_fail(TUTTI_ERR_TIMEOUT,
+                   "%s: rank %d gave up waiting for rank %d (pid %ld): TUTTI_TIMEOUT", g->name,
+                   d->by, d->awaited, g->comm->wire->ops->pid(g->comm->wire, d->awaited));
+  if (!t)
+    return tt_fail(TUTTI_ERR_MEMORY, "%s: rank %d had no memory to decide it", g->name, d->by);
+  return tt_fail((tutti_status)t->status, "%s: %.230s", g->name, t->why);
+}
+
+static tutti_status gather(gathering *g, tutti_comm **out) {
+  tutti_comm *comm = g->comm;
+  const int most = comm->ranks + g->segment->ranks - g->segment->founders;
+  const uint64_t room = tt_shm_room(comm->heap, most, false);
+  tt_decision d;
+  tt_council_come(comm->wire, g->round, room ? room : NO_ROOM, (uint64_t)(g->least + 1));
+  agree(g, &d);
+  tt_pact *t = d.terms;
+  const bool stands = t && !t->status, first = t && t == g->terms;
+  if (g->claims) tt_newcomers_release(g->segment, g->home, t);
+  if (!first) drop_terms(g);
+  if (!stands || first) tt_shm_room_free(comm->heap, room);
+  const tutti_status status = stands ? take_part(g, t, room, most, out) : fail(g, &d);
+  if (t) tt_pact_leave(t);
+  if (first) tt_heap_free_later(comm->heap, &t->guests, (void *const[]){t}, 1);
+  return status;
+}
+
+/* As tt_comm_enter, but one that has failed will do. */
+static tutti_status enter(tutti_comm *comm, const char *name) {
+  tutti_status status = tt_comm_enter(comm, name);
+  if (!status || !comm->broken || status != comm->broken) return status;
+  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0)
+    if (is_free == 1) return status;
+  return TUTTI_OK;
+}
+
+tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_comm **out) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!comm || !out) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", name, comm ? "out" : "comm");
+  *out = NULL;
+  if (comm->net)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "%s: ranks of an MPI, or of another network, live and die as it says; make a "
+                   "communicator of what it has%s",
+                   name,
+                   least == TT_NO_NEWCOMERS
+                       ? " left (after MPIX_Comm_shrink, tutti_comm_from_mpi)"
+                       : " (after MPI_Comm_spawn and a merge, tutti_comm_from_mpi)");
+  status = enter(comm, name);
+  if (status) return status;
+  gathering g = {.comm = comm,
+                 .segment = tt_heap_segment(comm->heap),
+                 .name = name,
+                 .least = least,
+                 .round = ++comm->shrinks,
+                 .home = comm->wire->shown->home,
+                 .since = tt_seconds(),
+                 .limit = (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120)};
+  status = gather(&g, out);
+  tt_comm_leave(comm);
+  return status;
+}

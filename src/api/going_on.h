@@ -1,0 +1,36 @@
+/* going_on.h - inside tutti_comm_shrink and tutti_comm_grow: a communicator out of one that may
+ * have failed.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_GOING_ON_H
+#define TT_GOING_ON_H
+
+#include "comm.h"
+
+enum { TT_NO_NEWCOMERS = -1 };
+
+/* What a new communicator gets from the one it comes out of; the same for all of its ranks. */
+typedef struct tt_heritage {
+  tt_machine machine;
+  tt_wish wish;
+  double cores, kernel_crowd;
+  int32_t slices, contract, helpers, measures;
+  uint64_t trace, job; /* numbers of its trace; 0: there is none */
+} tt_heritage;
+
+/* One call, of all that live: `name`; least: newcomers that are waited for, or TT_NO_NEWCOMERS. */
+tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_comm **out);
+
+/* ---- what comes out of it (inherit.c) ---- */
+
+/* Fills in what stays as it is in `old`; the terms' ranks are complete. */
+void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_pact *terms);
+/* Of the rank in this seat; old: where it was before, or NULL. On errors the others know. */
+tutti_status tt_comm_inherit(tt_heap *heap, const tt_pact *terms, int seat, const tutti_comm *old,
+                             tutti_comm **out);
+
+/* ---- a process that joins (newcomer.c) ---- */
+
+/* Waits until it is taken in; the communicator that it comes into. */
+tutti_status tt_newcomer_join(tt_segment *segment, int index, tutti_comm **out);
+
+#endif

@@ -1,0 +1,112 @@
+/* network.c - finds and opens libraries that libtutti can do without: of networks that need no MPI
+ * (libtutti_ucx.so), and of launchers (libtutti_pmix.so).
+ *
+ * Idea       libtutti knows no network; it loads one when ranks sit on several nodes. It looks
+ *            beside itself, or the program that holds it, and then where the system looks.
+ * Invariant  what was loaded stays: it may have threads, and threads of the program its code.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "create.h"
+
+typedef tutti_net_maker maker_fn(void);
+
+static bool is_word(const char *net) {
+  const size_t n = strlen(net);
+  return n > 0 && n < 32 && strspn(net, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
+}
+
+/* The folder of what this code is in. */
+static void folder_here(char *folder, size_t size) {
+  Dl_info info;
+  folder[0] = 0;
+  if (dladdr((void *)(uintptr_t)folder_here, &info) && info.dli_fname &&
+      strchr(info.dli_fname, '/'))
+    snprintf(folder, size, "%.*s", (int)(strrchr(info.dli_fname, '/') - info.dli_fname + 1),
+             info.dli_fname);
+}
+
+static void *load(const char *net) {
+  char folder[PATH_MAX], name[64], path[PATH_MAX + 64];
+  if (strchr(net, '/')) return dlopen(net, RTLD_NOW | RTLD_LOCAL);
+  snprintf(name, sizeof name, "libtutti_%s.so.%d", net, TUTTI_VERSION_MAJOR);
+  folder_here(folder, sizeof folder);
+  static const char *const places[] = {"", "../",
+                                       "../lib/"}; /* beside it, a program of build/, bin/ */
+  for (size_t i = 0; *folder && i < sizeof places / sizeof *places; i++) {
+    snprintf(path, sizeof path, "%s%s%s", folder, places[i], name);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library) return library;
+  }
+  return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
+  if (!is_word(net) && !strchr(net, '/'))
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "'%.60s' is no network: TUTTI_NET is the name of one, such as ucx, or a path",
+                   net);
+  void *library = load(net);
+  if (!library)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "the library of the network '%.60s' can not be loaded: %.160s%s", net, dlerror(),
+                   strcmp(net, "ucx") ? "" : " (Debian's package libucx0 and `make ucx`)");
+  maker_fn *make;
+  void *symbol = dlsym(library, "tutti_net_maker_of");
+  memcpy(&make, &symbol, sizeof make);
+  if (!make)
+    return tt_fail(TUTTI_ERR_SYSTEM, "%.120s is no network for tutti: it lacks tutti_net_maker_of",
+                   net);
+  *maker = make();
+  if (maker->size != sizeof *maker)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "the library of the network '%.60s' belongs to another version of tutti", net);
+  return TUTTI_OK;
+}
+
+tutti_status tt_net_open(const char *net, tt_net_end *end) {
+  char why[240] = "";
+  if (!net) net = tt_env("TUTTI_NET");
+  tutti_status status = find_maker(net ? net : "ucx", &end->maker);
+  if (status || !end->maker.open(&end->end, &end->address, &end->bytes, why, sizeof why))
+    return status;
+  end->end = NULL;
+  return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);
+}
+
+tutti_status tt_net_join(tt_net_end *end, int rank, int ranks, const void *addresses, size_t stride,
+                         tutti_net *net) {
+  char why[240] = "";
+  if (end->maker.join(end->end, rank, ranks, addresses, stride, net, why, sizeof why))
+    return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);
+  end->end = NULL;
+  return TUTTI_OK;
+}
+
+void tt_net_drop(tt_net_end *end) {
+  if (end->end) end->maker.drop(end->end);
+  end->end = NULL;
+}
+
+/* ---- launchers ---- */
+
+typedef int launcher_fn(tutti_launcher *l, double seconds, char *why, size_t size);
+
+tutti_status tt_launcher_open(const char *name, double seconds, tutti_launcher *l) {
+  char why[200] = "";
+  void *library = load(name), *symbol = library ? dlsym(library, "tutti_launcher_of") : NULL;
+  launcher_fn *open;
+  memcpy(&open, &symbol, sizeof open);
+  if (!open)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "the library of the launcher '%.60s' can not be loaded: %.200s", name,
+                   library ? "it lacks tutti_launcher_of" : dlerror());
+  if (open(l, seconds, why, sizeof why)) return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);
+  if (l->size == sizeof *l) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "the library of the launcher '%.60s' belongs to another version of tutti", name);
+}

@@ -1,0 +1,199 @@
+/* guests.c - what the guests of a rendezvous say, and what they are told.
+ *
+ * Idea       first a hello: key, rank, how many ranks. Then in each round a number of bytes and
+ *            these bytes; when all have brought theirs, all are told all.
+ * Invariant  who does not know the key hears nothing. Who says what can not be so hears why, and
+ *            only it does, unless the job can not come about without it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "guests.h"
+
+/* ---- telling ---- */
+
+static void say(tt_guest *g, const char *bytes, size_t n) {
+  g->out = bytes;
+  g->told = 0;
+  g->tell = n;
+}
+
+/* A new text, and its length with its head; NULL: out of memory. */
+static char *sentence(tutti_status status, const char *text, size_t *bytes) {
+  const tt_reply head = {.status = (int32_t)status, .bytes = (uint32_t)strlen(text) + 1};
+  char *all = malloc(sizeof head + head.bytes);
+  *bytes = sizeof head + head.bytes;
+  if (!all) return NULL;
+  memcpy(all, &head, sizeof head);
+  memcpy(all + sizeof head, text, head.bytes);
+  return all;
+}
+
+void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...) {
+  char text[400];
+  va_list ap;
+  if (s->over) return;
+  va_start(ap, format);
+  vsnprintf(text, sizeof text, format, ap);
+  va_end(ap);
+  free(s->before);
+  s->before = s->answer; /* some may still be hearing it */
+  s->answer = sentence(status, text, &s->answer_bytes);
+  s->over = true;
+  for (int i = 0; i < s->nguests; i++) {
+    tt_guest *g = &s->guests[i];
+    if (g->fd < 0 || g->rank < 0) continue;
+    if (s->answer && g->told == g->tell) say(g, s->answer, s->answer_bytes);
+    g->leaves = true;
+  }
+}
+
+/* Only this one hears it; its words are its own, and freed with it. */
+static void refuse(tt_guest *g, const char *format, ...) {
+  char text[300];
+  size_t n;
+  va_list ap;
+  va_start(ap, format);
+  vsnprintf(text, sizeof text, format, ap);
+  va_end(ap);
+  free(g->in);
+  g->in = sentence(TUTTI_ERR_SYSTEM, text, &n);
+  g->have = g->want = 0;
+  if (g->in) say(g, g->in, n);
+  g->leaves = true;
+}
+
+/* ---- who comes ---- */
+
+static bool expect(tt_service *s, tt_guest *g, size_t bytes) {
+  char *in = realloc(g->in, bytes);
+  if (!in) {
+    tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
+    return false;
+  }
+  g->in = in;
+  g->have = 0;
+  g->want = bytes;
+  return true;
+}
+
+static bool is_first(tt_service *s, const tt_hello *h) {
+  s->guest_of = malloc(h->ranks * sizeof *s->guest_of);
+  if (!s->guest_of) return false;
+  for (uint32_t r = 0; r < h->ranks; r++) s->guest_of[r] = -1;
+  s->ranks = (int)h->ranks;
+  s->first = tt_seconds();
+  s->limit = h->patience / 1e3;
+  return true;
+}
+
+static void take_hello(tt_service *s, tt_guest *g) {
+  tt_hello *h = &g->hello;
+  memcpy(h, g->in, sizeof *h);
+  h->who[sizeof h->who - 1] = 0;
+  if (memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) != 0 || memcmp(h->key, s->key, TT_KEY) != 0)
+    tt_guest_close(s, g);
+  else if (h->protocol != TT_MEET_PROTOCOL)
+    refuse(g,
+           "rank %u (%s) speaks version %u of the rendezvous, and this is %d: is it another "
+           "version of tutti?",
+           h->rank, h->who, h->protocol, TT_MEET_PROTOCOL);
+  else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
+    refuse(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
+  else if (s->over)
+    refuse(g, "rank %u (%s) comes too late: the job of this id has begun, or has failed", h->rank,
+           h->who);
+  else if (s->ranks && h->ranks != (uint32_t)s->ranks)
+    refuse(g,
+           "rank %u (%s) says that there are %u ranks, and those that came before it, %d: are "
+           "there two jobs with one id?",
+           h->rank, h->who, h->ranks, s->ranks);
+  else if (s->ranks && s->guest_of[h->rank] >= 0)
+    refuse(g, "rank %u (%s) is there already (%s): are there two jobs with one id?", h->rank,
+           h->who, s->guests[s->guest_of[h->rank]].hello.who);
+  else if (!s->ranks && !is_first(s, h))
+    refuse(g, "the rendezvous is out of memory");
+  else if (expect(s, g, sizeof(uint32_t))) {
+    g->rank = (int)h->rank;
+    s->guest_of[g->rank] = (int)(g - s->guests);
+    s->known++;
+  }
+}
+
+/* ---- rounds ---- */
+
+/* All have brought theirs. */
+static void answer(tt_service *s) {
+  const uint64_t all = (uint64_t)s->bytes * (uint64_t)s->ranks;
+  const tt_reply head = {.bytes = (uint32_t)all};
+  char *text = all >> 32 ? NULL : malloc(sizeof head + (size_t)all);
+  if (!text) {
+    tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory for %d times %u bytes",
+                    s->ranks, s->bytes);
+    return;
+  }
+  memcpy(text, &head, sizeof head);
+  for (int r = 0; r < s->ranks; r++)
+    memcpy(text + sizeof head + (size_t)r * s->bytes,
+           s->guests[s->guest_of[r]].in + sizeof(uint32_t), s->bytes);
+  free(s->answer); /* the one before: who has brought something has heard it */
+  s->answer = text;
+  s->answer_bytes = sizeof head + (size_t)all;
+  s->round++;
+  s->brought = 0;
+  s->bytes = 0;
+  for (int r = 0; r < s->ranks; r++) {
+    tt_guest *g = &s->guests[s->guest_of[r]];
+    g->brought = false;
+    say(g, s->answer, s->answer_bytes);
+    if (!expect(s, g, sizeof(uint32_t))) return;
+  }
+}
+
+static void take_part(tt_service *s, tt_guest *g) {
+  uint32_t bytes;
+  memcpy(&bytes, g->in, sizeof bytes);
+  if (g->want == sizeof bytes) { /* how many */
+    if (bytes < 1 || bytes > TT_MEET_MOST || (s->bytes && bytes != s->bytes)) {
+      tt_service_fail(
+          s, TUTTI_ERR_SYSTEM,
+          "rank %d (%s) brings %u bytes, where others bring %u: is it another version of tutti?",
+          g->rank, g->hello.who, bytes, s->bytes);
+      return;
+    }
+    s->bytes = bytes;
+    char *in = realloc(g->in, sizeof bytes + bytes);
+    if (in) {
+      g->in = in;
+      g->want += bytes;
+    } else {
+      tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
+    }
+    return;
+  }
+  g->brought = true;
+  if (++s->brought == s->ranks)
+    answer(s);
+  else if (s->gone)
+    tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met", s->left);
+}
+
+void tt_guest_said(tt_service *s, tt_guest *g) {
+  if (g->rank < 0)
+    take_hello(s, g);
+  else if (!s->over)
+    take_part(s, g);
+}
+
+/* Between rounds all may leave: then it is over, and well. */
+void tt_guest_left(tt_service *s, tt_guest *g) {
+  const int rank = g->rank;
+  const bool early = rank >= 0 && !s->over && (s->round == 0 || s->brought || g->have);
+  if (rank >= 0) s->guest_of[rank] = -1;
+  if (rank >= 0 && !s->gone) snprintf(s->left, sizeof s->left, "rank %d (%s)", rank, g->hello.who);
+  tt_guest_close(s, g);
+  if (rank >= 0 && !s->over && ++s->gone == s->ranks) s->over = true;
+  if (early) tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met", s->left);
+}

@@ -1,0 +1,47 @@
+/* guests.h - inside the rendezvous: what id.c, rendezvous.c and guests.c share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_GUESTS_H
+#define TT_GUESTS_H
+
+#include "meet.h"
+
+/* Gives it hosts and a key, if it has none. */
+tutti_status tt_rendezvous_name(tt_rendezvous *r);
+
+typedef struct tt_guest { /* a connection */
+  int fd;                 /* < 0: free */
+  int rank;               /* < 0: it has not said who it is */
+  double since;           /* s, when it came */
+  char *in;               /* what it says: a hello, then a round */
+  size_t have, want;
+  bool brought;    /* its part of this round is all there */
+  const char *out; /* what it is told: `told` of `tell` bytes */
+  size_t told, tell;
+  bool leaves; /* after that */
+  tt_hello hello;
+} tt_guest;
+
+typedef struct tt_service {
+  int listener;
+  char key[TT_KEY];
+  tt_guest *guests;
+  int nguests, known;
+  int ranks, *guest_of;     /* ranks: the first one's, 0: nobody came; by rank, -1: not here */
+  double first, limit;      /* s: when the first came; how long it waits for the others */
+  uint32_t bytes;           /* of each in this round; 0: nobody has said */
+  int round, brought, gone; /* gone: between rounds; */
+  char left[128];           /* ... the first of them */
+  char *answer, *before; /* to the last round, or why it is over; with its head. The one before */
+  size_t answer_bytes;
+  bool over; /* all was said; it ends when all was told */
+} tt_service;
+
+/* Say the same to all that are known, and it is over. */
+void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A guest has said all that it had to say next, or left. */
+void tt_guest_said(tt_service *s, tt_guest *g);
+void tt_guest_left(tt_service *s, tt_guest *g);
+void tt_guest_close(tt_service *s, tt_guest *g);
+
+#endif

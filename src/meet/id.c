@@ -1,0 +1,114 @@
+/* id.c - the name of a rendezvous: "HOST[,HOST...]:PORT:KEY".
+ *
+ * Idea       all addresses of a host stand in it, for who reads it knows which of them can be
+ *            reached; the key says that one belongs to the job.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "guests.h"
+#include "meet.h"
+
+static tutti_status bad(const char *text, const char *why) {
+  return tt_fail(TUTTI_ERR_ARG, "'%.80s' is no id of a rendezvous (HOST:PORT:KEY): %s", text, why);
+}
+
+/* One host, without the brackets of an IPv6 address; where it ends, or NULL. */
+static const char *read_host(const char *at, const char *end, char *host) {
+  const char *last = memchr(at, ',', (size_t)(end - at));
+  if (!last) last = end;
+  const char *from = *at == '[' ? at + 1 : at, *to = *at == '[' ? last - 1 : last;
+  if (to <= from || to - from > 63 || (*at == '[' && *to != ']')) return NULL;
+  memcpy(host, from, (size_t)(to - from));
+  host[to - from] = 0;
+  return last;
+}
+
+tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r) {
+  const char *key = strrchr(text, ':'), *port = key;
+  while (port > text && *--port != ':') continue;
+  if (!key || port == text) return bad(text, "it lacks a part");
+  char *end;
+  const long number = strtol(port + 1, &end, 10);
+  *r = (tt_rendezvous){.port = (int)number};
+  if (end != key || number < 1 || number > 65535)
+    return bad(text, "the port is no number from 1 to 65535");
+  if (strlen(key + 1) != TT_KEY) return bad(text, "the key has not 32 characters");
+  memcpy(r->key, key + 1, TT_KEY);
+  for (const char *at = text - 1; at < port;) {
+    if (r->hosts == TT_HOSTS) return bad(text, "there are more than 8 hosts");
+    at = read_host(at + 1, port, r->host[r->hosts++]);
+    if (!at) return bad(text, "there is a host without a name");
+  }
+  return TUTTI_OK;
+}
+
+void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id) {
+  size_t n = 0;
+  memset(id, 0, sizeof *id);
+  for (int i = 0; i < r->hosts && n + 80 < sizeof id->text; i++) {
+    const bool six = strchr(r->host[i], ':');
+    n += (size_t)snprintf(id->text + n, sizeof id->text - n, "%s%s%s%s", i ? "," : "",
+                          six ? "[" : "", r->host[i], six ? "]" : "");
+  }
+  snprintf(id->text + n, sizeof id->text - n, ":%d:%s", r->port, r->key);
+}
+
+/* ---- what the own one says ---- */
+
+static void take_names(const char *names, tt_rendezvous *r) {
+  for (const char *end; *names && r->hosts < TT_HOSTS; names = *end ? end + 1 : end) {
+    end = names + strcspn(names, ",");
+    snprintf(r->host[r->hosts], sizeof r->host[0], "%.*s", (int)tt_min((size_t)(end - names), 63),
+             names);
+    if (*r->host[r->hosts]) r->hosts++;
+  }
+}
+
+/* Addresses that other hosts may reach; within the host, if there are none. */
+static void take_addresses(tt_rendezvous *r) {
+  struct ifaddrs *all = NULL;
+  if (getifaddrs(&all)) all = NULL;
+  for (int pass = 0; pass < 2; pass++) /* IPv4 first */
+    for (struct ifaddrs *a = all; a && r->hosts < TT_HOSTS; a = a->ifa_next) {
+      if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || a->ifa_flags & IFF_LOOPBACK) continue;
+      const int family = a->ifa_addr->sa_family;
+      if (family != (pass ? AF_INET6 : AF_INET)) continue;
+      const struct in6_addr *six = &((struct sockaddr_in6 *)(void *)a->ifa_addr)->sin6_addr;
+      const void *at =
+          pass ? (const void *)six : &((struct sockaddr_in *)(void *)a->ifa_addr)->sin_addr;
+      if (pass && IN6_IS_ADDR_LINKLOCAL(six)) continue;
+      if (inet_ntop(family, at, r->host[r->hosts], sizeof r->host[0])) r->hosts++;
+    }
+  if (all) freeifaddrs(all);
+  if (!r->hosts) snprintf(r->host[r->hosts++], sizeof r->host[0], "127.0.0.1");
+}
+
+tutti_status tt_rendezvous_name(tt_rendezvous *r) {
+  const char *names = tt_env("TUTTI_ADDR");
+  if (!r->hosts && names) take_names(names, r);
+  if (!r->hosts) take_addresses(r);
+  if (*r->key) return TUTTI_OK;
+  unsigned char bits[TT_KEY / 2];
+  if (getrandom(bits, sizeof bits, 0) != sizeof bits)
+    return tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for the key of a rendezvous");
+  for (int i = 0; i < TT_KEY / 2; i++) snprintf(r->key + 2 * i, 3, "%02x", bits[i]);
+  return TUTTI_OK;
+}
+
+tutti_status tutti_unique_id(tutti_id *id) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!id) return tt_fail(TUTTI_ERR_ARG, "tutti_unique_id: id is NULL");
+  tt_rendezvous r = {.port = (int)tt_env_int("TUTTI_PORT", 0, 65535, 0)};
+  pthread_t thread;
+  if ((status = tt_rendezvous_serve(&r, &thread))) return status;
+  tt_rendezvous_leave(thread);
+  tt_rendezvous_write(&r, id);
+  return TUTTI_OK;
+}

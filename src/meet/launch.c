@@ -1,0 +1,106 @@
+/* launch.c - what a launcher's environment says: who this rank is, and where all meet.
+ *
+ * Idea       a table of launchers, each by the names of its variables. `tutti run --hosts` opens
+ *            the rendezvous itself and hands out its id; under the others the first rank opens
+ *            one, at a port that all can work out.
+ * Keys       of other launchers are made of the job's number: they keep jobs apart, and keep
+ *            nobody out who knows it.
+ * Source     torch.distributed.run's and srun's manuals.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meet.h"
+
+typedef struct launcher {
+  const char *name, *rank, *size; /* variables */
+  const char *needs;              /* ... without which it is not there */
+  tutti_status (*find)(tt_launch *l);
+} launcher;
+
+static tutti_status bad(const char *name) {
+  const char *value = tt_env(name);
+  return tt_fail(TUTTI_ERR_SYSTEM, "%s=%.60s: that is not what the launcher should say", name,
+                 value ? value : "");
+}
+
+/* A key for whoever knows these words. */
+static void make_key(tt_rendezvous *r, const char *const *names, int n) {
+  uint64_t a = 1, b = 2;
+  for (int i = 0; i < n; i++) {
+    const char *value = tt_env(names[i]);
+    for (const char *c = value ? value : ""; *c; c++) {
+      a = tt_mix(a ^ (unsigned char)*c);
+      b = tt_mix(b + a);
+    }
+    a = tt_mix(a + 257);
+  }
+  snprintf(r->key, sizeof r->key, "%016llx%016llx", (unsigned long long)a, (unsigned long long)b);
+}
+
+/* ---- tutti run --hosts, or whoever hands out an id ---- */
+
+static tutti_status find_own(tt_launch *l) {
+  return tt_rendezvous_read(tt_env("TUTTI_ID"), &l->at);
+}
+
+/* ---- torchrun ---- */
+
+/* Its own store has MASTER_PORT: the next one. */
+static tutti_status find_torch(tt_launch *l) {
+  static const char *const words[] = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
+                                      "TORCHELASTIC_RESTART_COUNT"};
+  const long port = tt_env_int("MASTER_PORT", 1, 65534, 0);
+  if (!port) return bad("MASTER_PORT");
+  l->at.hosts = 1;
+  snprintf(l->at.host[0], sizeof l->at.host[0], "%s", tt_env("MASTER_ADDR"));
+  l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port + 1);
+  make_key(&l->at, words, 4);
+  return TUTTI_OK;
+}
+
+/* ---- Slurm ---- */
+
+/* The first of "a[01-04,7],b": "a01". False: it is not to be read. */
+static bool first_host(const char *list, char *host, size_t size) {
+  const size_t name = strcspn(list, ",[");
+  size_t digits = 0;
+  if (list[name] == '[') digits = strcspn(list + name + 1, "-,]");
+  if (name + digits == 0 || name + digits >= size) return false;
+  snprintf(host, size, "%.*s%.*s", (int)name, list, (int)digits, list + name + (digits != 0));
+  return true;
+}
+
+static tutti_status find_slurm(tt_launch *l) {
+  static const char *const words[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NODELIST"};
+  if (!first_host(tt_env("SLURM_STEP_NODELIST"), l->at.host[0], sizeof l->at.host[0]))
+    return bad("SLURM_STEP_NODELIST");
+  l->at.hosts = 1;
+  make_key(&l->at, words, 3);
+  const long port = 15000 + (long)(strtoul(l->at.key + TT_KEY - 8, NULL, 16) % 16000);
+  l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port);
+  return TUTTI_OK;
+}
+
+static const launcher launchers[] = {
+    {"TUTTI_ID", "TUTTI_RANK", "TUTTI_SIZE", "TUTTI_ID", find_own},
+    {"torchrun", "RANK", "WORLD_SIZE", "MASTER_PORT", find_torch},
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", find_slurm},
+};
+
+tutti_status tt_launch_find(tt_launch *l) {
+  *l = (tt_launch){.by = NULL};
+  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+    const launcher *x = &launchers[i];
+    if (!tt_env(x->needs) || !tt_env(x->rank) || !tt_env(x->size)) continue;
+    l->by = x->name;
+    l->ranks = (int)tt_env_int(x->size, 1, 1 << 20, -1);
+    l->rank = (int)tt_env_int(x->rank, 0, (1 << 20) - 1, -1);
+    if (l->ranks < 1) return bad(x->size);
+    if (l->rank < 0 || l->rank >= l->ranks) return bad(x->rank);
+    l->serves = l->rank == 0 && x->find != find_own;
+    return x->find(l);
+  }
+  return TUTTI_OK;
+}

@@ -1,0 +1,81 @@
+/* meet.h - how ranks find each other before they have a communicator.
+ *
+ * Idea       a meeting is gathers in rounds: each rank brings bytes, all get everybody's. Over
+ *            TCP to a rendezvous (visit.c, rendezvous.c), over a store, or by the caller.
+ * Invariant  a round ends on all ranks, with the same verdict where they can be reached at all,
+ *            and within the meeting's limit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_MEET_H
+#define TT_MEET_H
+
+#include <pthread.h>
+
+#include "core.h"
+#include "tutti_create.h"
+
+enum {
+  TT_MEET_MOST = 1 << 20, /* bytes of a rank in a round */
+  TT_KEY = 32,            /* characters */
+  TT_HOSTS = 8            /* addresses of a rendezvous */
+};
+
+typedef struct tt_meeting {
+  int rank, ranks;
+  double limit; /* s, for the first round; later ones need no more */
+  tutti_status (*gather)(struct tt_meeting *m, const void *mine, void *all, size_t bytes);
+  void (*end)(struct tt_meeting *m);
+  void *self;
+} tt_meeting;
+
+/* An id, read. */
+typedef struct tt_rendezvous {
+  int hosts;
+  char host[TT_HOSTS][64];
+  int port;
+  char key[TT_KEY + 1];
+} tt_rendezvous;
+
+/* TUTTI_ERR_ARG: what is wrong with it. */
+tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
+/* Opens one: a thread that serves it until all have met, or the process ends. port 0: any that is
+ * free, which is then in *r; its key and hosts, if there are any, stay. *thread: to be given to
+ * one of the next two. */
+tutti_status tt_rendezvous_serve(tt_rendezvous *r, pthread_t *thread);
+void tt_rendezvous_leave(pthread_t thread); /* it goes on by itself */
+void tt_rendezvous_end(pthread_t thread);   /* when all have heard why it failed, or after 5 s */
+void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id);
+
+/* Meetings; freed by `end`. */
+tutti_status tt_meet_visit(const tt_rendezvous *r, int rank, int ranks, double limit,
+                           tt_meeting *m);
+tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double limit,
+                           tt_meeting *m);
+tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks, tt_meeting *m);
+
+/* What a launcher that is not ours says in the environment. */
+typedef struct tt_launch {
+  const char *by; /* "torchrun", ...; NULL: nobody */
+  int rank, ranks;
+  bool serves; /* this rank opens the rendezvous */
+  tt_rendezvous at;
+} tt_launch;
+tutti_status tt_launch_find(tt_launch *l);
+
+/* ---- between visit.c and rendezvous.c: what goes over the line ---- */
+
+enum { TT_MEET_PROTOCOL = 1 };
+#define TT_MEET_MAGIC "tutti\r\n"
+
+typedef struct tt_hello { /* what a visitor says first */
+  char magic[8];
+  uint32_t protocol, rank, ranks;
+  uint32_t patience;         /* ms */
+  char key[TT_KEY], who[96]; /* "host, pid 123" */
+} tt_hello;
+
+typedef struct tt_reply { /* before the bytes of all, or a sentence */
+  int32_t status;
+  uint32_t bytes;
+} tt_reply;
+
+#endif

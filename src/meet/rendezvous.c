@@ -1,0 +1,254 @@
+/* rendezvous.c - where ranks meet: a thread that takes connections, reads and writes.
+ *
+ * Idea       each round every guest brings as many bytes, and when all have, each gets all of
+ *            them. What guests say and hear is in guests.c; here are sockets and clocks.
+ * Cost       P connections to one process; P times the bytes of all go out of it in each round.
+ * Invariant  who does not know the key is read no more than a hello of, for no more than
+ *            STRANGER seconds, and STRANGERS at a time: it can neither join nor stall a job.
+ *            When a rank is missing after the first one's patience, all hear which.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guests.h"
+
+enum { STRANGERS = 64 };
+static const double STRANGER = 5, FAREWELL = 5; /* s */
+
+/* ---- guests come and go ---- */
+
+static tt_guest *free_guest(tt_service *s) {
+  for (int i = 0; i < s->nguests; i++)
+    if (s->guests[i].fd < 0) return &s->guests[i];
+  const int before = s->nguests, n = 2 * before + 16;
+  tt_guest *more = realloc(s->guests, (size_t)n * sizeof *more);
+  if (!more) return NULL;
+  s->guests = more;
+  for (int i = before; i < n; i++) more[i] = (tt_guest){.fd = -1, .rank = -1};
+  s->nguests = n;
+  return &more[before];
+}
+
+static void welcome(tt_service *s) {
+  const int fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), one = 1;
+  if (fd < 0) return;
+  int strangers = 0;
+  tt_guest *oldest = NULL;
+  for (int i = 0; i < s->nguests; i++) {
+    tt_guest *g = &s->guests[i];
+    if (g->fd < 0 || g->rank >= 0) continue;
+    strangers++;
+    if (!oldest || g->since < oldest->since) oldest = g;
+  }
+  if (strangers >= STRANGERS) tt_guest_close(s, oldest);
+  tt_guest *g = free_guest(s);
+  if (!g) {
+    close(fd);
+    return;
+  }
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  *g = (tt_guest){.fd = fd, .rank = -1, .since = tt_seconds(), .want = sizeof(tt_hello)};
+  g->in = malloc(g->want);
+  if (!g->in) tt_guest_close(s, g);
+}
+
+void tt_guest_close(tt_service *s, tt_guest *g) {
+  if (g->fd < 0) return;
+  close(g->fd);
+  free(g->in);
+  if (g->rank >= 0) s->known--;
+  *g = (tt_guest){.fd = -1, .rank = -1};
+}
+
+/* ---- reading, writing ---- */
+
+/* One who is to leave is heard out, or what it has been told might not arrive. */
+static void hear_out(tt_service *s, tt_guest *g) {
+  char words[4096];
+  ssize_t n;
+  do n = read(g->fd, words, sizeof words);
+  while (n > 0);
+  if (n == 0 || (errno != EAGAIN && errno != EINTR)) tt_guest_left(s, g);
+}
+
+static void hear(tt_service *s, tt_guest *g, bool hung_up) {
+  if (g->leaves) {
+    hear_out(s, g);
+    return;
+  }
+  if (g->want == g->have && hung_up) tt_guest_left(s, g);
+  while (g->fd >= 0 && g->want > g->have) {
+    const ssize_t n = read(g->fd, g->in + g->have, g->want - g->have);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+      tt_guest_left(s, g);
+      return;
+    }
+    g->have += (size_t)n;
+    if (g->have == g->want) tt_guest_said(s, g);
+  }
+}
+
+static void tell(tt_service *s, tt_guest *g) {
+  while (g->fd >= 0 && g->told < g->tell) {
+    const ssize_t n = send(g->fd, g->out + g->told, g->tell - g->told, MSG_NOSIGNAL);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n < 0) {
+      tt_guest_left(s, g);
+      return;
+    }
+    g->told += (size_t)n;
+  }
+  if (g->fd >= 0 && g->leaves) shutdown(g->fd, SHUT_WR);
+}
+
+/* ---- clocks ---- */
+
+static void name_missing(tt_service *s) {
+  char who[200] = "";
+  size_t n = 0;
+  int missing = 0;
+  for (int r = 0; r < s->ranks; r++) {
+    const int g = s->guest_of[r];
+    if (g >= 0 && (s->round == 0 || s->guests[g].brought)) continue;
+    if (missing++ < 10 && n < sizeof who - 16)
+      n += (size_t)snprintf(who + n, sizeof who - n, "%s%d", missing > 1 ? ", " : "", r);
+  }
+  tt_service_fail(s, TUTTI_ERR_TIMEOUT,
+                  "rank%s %s%s of %d did not come to the rendezvous within %.3g s "
+                  "(TUTTI_CONNECT_TIMEOUT); %d came",
+                  missing > 1 ? "s" : "", who, missing > 10 ? ", ..." : "", s->ranks, s->limit,
+                  s->ranks - missing);
+}
+
+static void look_at_clock(tt_service *s) {
+  const double now = tt_seconds();
+  for (int i = 0; i < s->nguests; i++) {
+    tt_guest *g = &s->guests[i];
+    if (g->fd >= 0 && g->rank < 0 && now - g->since > STRANGER) tt_guest_close(s, g);
+  }
+  if (!s->over && s->ranks && now - s->first > s->limit) name_missing(s);
+  if (s->over && now - s->first > s->limit + FAREWELL)
+    for (int i = 0; i < s->nguests; i++) tt_guest_close(s, &s->guests[i]);
+}
+
+/* ---- the service ---- */
+
+static bool go_on(const tt_service *s) {
+  if (!s->over) return true;
+  for (int i = 0; i < s->nguests; i++)
+    if (s->guests[i].fd >= 0 && s->guests[i].rank >= 0) return true;
+  return false;
+}
+
+static void wait_for_words(tt_service *s) {
+  struct pollfd *fds = calloc((size_t)s->nguests + 1, sizeof *fds);
+  if (!fds) {
+    usleep(1000);
+    return;
+  }
+  const int n = s->nguests;
+  for (int i = 0; i < n; i++) {
+    const tt_guest *g = &s->guests[i];
+    fds[i].fd = g->fd;
+    fds[i].events = (short)((g->leaves || g->want > g->have ? POLLIN : POLLRDHUP) |
+                            (g->told < g->tell ? POLLOUT : 0));
+  }
+  fds[n] = (struct pollfd){.fd = s->listener, .events = POLLIN};
+  if (poll(fds, (nfds_t)n + 1, 200) > 0) {
+    for (int i = 0; i < n; i++) {
+      if (fds[i].fd != s->guests[i].fd || fds[i].fd < 0 || !fds[i].revents) continue;
+      const bool hung_up = fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR);
+      if (hung_up || fds[i].revents & POLLIN) hear(s, &s->guests[i], hung_up);
+    }
+    if (fds[n].revents) welcome(s);
+  }
+  free(fds);
+  for (int i = 0; i < s->nguests; i++) tell(s, &s->guests[i]);
+}
+
+static void *serve(void *service) {
+  tt_service *s = service;
+  while (go_on(s)) {
+    wait_for_words(s);
+    look_at_clock(s);
+  }
+  for (int i = 0; i < s->nguests; i++) tt_guest_close(s, &s->guests[i]);
+  close(s->listener);
+  free(s->guests);
+  free(s->guest_of);
+  free(s->answer);
+  free(s->before);
+  free(s);
+  return NULL;
+}
+
+/* A socket that hears on all addresses; -1 and errno. */
+static int listen_on(int *port) {
+  struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)*port)};
+  struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = six.sin6_port};
+  socklen_t n = sizeof six;
+  const int off = 0, one = 1;
+  int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const bool is_six = fd >= 0 && !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (!is_six && fd >= 0) close(fd);
+  if (!is_six) fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  const struct sockaddr *at = is_six ? (struct sockaddr *)&six : (struct sockaddr *)&four;
+  if (bind(fd, at, is_six ? sizeof six : sizeof four) || listen(fd, 1024) ||
+      getsockname(fd, (struct sockaddr *)&six, &n)) {
+    const int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+  }
+  *port = ntohs(six.sin6_port); /* at the same place in both */
+  return fd;
+}
+
+tutti_status tt_rendezvous_serve(tt_rendezvous *r, pthread_t *thread) {
+  sigset_t all, before;
+  tutti_status status = tt_rendezvous_name(r);
+  if (status) return status;
+  tt_service *s = calloc(1, sizeof *s);
+  if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
+  memcpy(s->key, r->key, TT_KEY);
+  s->listener = listen_on(&r->port);
+  if (s->listener < 0) {
+    status = tt_fail(TUTTI_ERR_SYSTEM, "no rendezvous at port %d: %s%s", r->port, strerror(errno),
+                     errno == EADDRINUSE ? " (another job's? TUTTI_PORT names another one)" : "");
+    free(s);
+    return status;
+  }
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(thread, NULL, serve, s);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!error) return TUTTI_OK;
+  close(s->listener);
+  free(s);
+  return tt_fail(TUTTI_ERR_SYSTEM, "no thread for a rendezvous: %s", strerror(error));
+}
+
+void tt_rendezvous_leave(pthread_t thread) {
+  pthread_detach(thread);
+}
+
+void tt_rendezvous_end(pthread_t thread) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_sec += (time_t)FAREWELL;
+  if (pthread_timedjoin_np(thread, NULL, &t)) pthread_detach(thread);
+}

@@ -1,0 +1,143 @@
+/* store.c - meetings without a rendezvous: over a store of the caller's, or by its gather.
+ *
+ * Idea       over a store each rank puts what it brings, and the first rank puts what all brought:
+ *            2 P calls of `get` in all, where everybody asking everybody would be P times P.
+ * Invariant  the first rank puts its verdict, too, so all end alike.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meet.h"
+
+enum { WORDS = 300 };
+static const double GRACE = 5; /* s at most, for the first rank's verdict */
+
+typedef struct shop {
+  tutti_store store;
+  int round;
+  double until;
+} shop;
+
+static void key_of(const shop *s, const char *what, int rank, char *key, size_t size) {
+  if (rank < 0)
+    snprintf(key, size, "tutti/%d/%s", s->round, what);
+  else
+    snprintf(key, size, "tutti/%d/%s%d", s->round, what, rank);
+}
+
+/* On the first rank: all[r] of every rank, or the status and why. */
+static tutti_status collect(tt_meeting *m, shop *s, const void *mine, char *all, size_t bytes) {
+  char key[48];
+  memcpy(all, mine, bytes);
+  for (int r = 1; r < m->ranks; r++) {
+    size_t n = 0;
+    const double left = s->until - tt_seconds();
+    key_of(s, "rank", r, key, sizeof key);
+    if (s->store.get(s->store.ctx, key, all + (size_t)r * bytes, bytes, &n, left > 0 ? left : 0))
+      return tt_fail(TUTTI_ERR_TIMEOUT,
+                     "rank %d of %d did not put '%s' into the store within %.3g s "
+                     "(TUTTI_CONNECT_TIMEOUT)",
+                     r, m->ranks, key, m->limit);
+    if (n != bytes)
+      return tt_fail(TUTTI_ERR_SYSTEM,
+                     "rank %d put %zu bytes under '%s', not %zu: is it another version of tutti?",
+                     r, n, key, bytes);
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status cannot(const char *what, const char *key) {
+  return tt_fail(TUTTI_ERR_SYSTEM, "the store can not %s '%s'", what, key);
+}
+
+static tutti_status lead(tt_meeting *m, shop *s, const void *mine, char *all, size_t bytes) {
+  char key[48];
+  const size_t n = bytes * (size_t)m->ranks, most = tt_max(n, WORDS);
+  char *answer = calloc(1, sizeof(int32_t) + most);
+  if (!answer) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
+  tutti_status status = collect(m, s, mine, all, bytes);
+  const int32_t verdict = (int32_t)status;
+  memcpy(answer, &verdict, sizeof verdict);
+  if (status)
+    snprintf(answer + sizeof verdict, WORDS, "%s", tutti_error());
+  else
+    memcpy(answer + sizeof verdict, all, n);
+  key_of(s, "all", -1, key, sizeof key);
+  const int failed = s->store.put(s->store.ctx, key, answer, sizeof verdict + (status ? WORDS : n));
+  free(answer);
+  return failed && !status ? cannot("put", key) : status;
+}
+
+static tutti_status follow(tt_meeting *m, shop *s, const void *mine, char *all, size_t bytes) {
+  char key[48];
+  const size_t n = bytes * (size_t)m->ranks, most = tt_max(n, WORDS);
+  size_t got = 0;
+  int32_t verdict;
+  key_of(s, "rank", m->rank, key, sizeof key);
+  if (s->store.put(s->store.ctx, key, mine, bytes)) return cannot("put", key);
+  char *answer = calloc(1, sizeof verdict + most);
+  if (!answer) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
+  key_of(s, "all", -1, key, sizeof key);
+  const double left = s->until - tt_seconds(), grace = m->limit < GRACE ? m->limit : GRACE;
+  tutti_status status = TUTTI_OK;
+  if (s->store.get(s->store.ctx, key, answer, sizeof verdict + most, &got,
+                   (left > 0 ? left : 0) + grace))
+    status = tt_fail(TUTTI_ERR_TIMEOUT,
+                     "rank 0 did not put '%s' into the store within %.3g s (TUTTI_CONNECT_TIMEOUT)",
+                     key, m->limit);
+  memcpy(&verdict, answer, sizeof verdict);
+  if (!status && verdict)
+    status = tt_fail((tutti_status)verdict, "%.*s", WORDS - 1, answer + sizeof verdict);
+  if (!status && got != sizeof verdict + n)
+    status = tt_fail(TUTTI_ERR_SYSTEM,
+                     "rank 0 put %zu bytes under '%s', not %zu: is it another version of tutti?",
+                     got, key, sizeof verdict + n);
+  if (!status) memcpy(all, answer + sizeof verdict, n);
+  free(answer);
+  return status;
+}
+
+static tutti_status gather_store(tt_meeting *m, const void *mine, void *all, size_t bytes) {
+  shop *s = m->self;
+  s->round++;
+  return (m->rank == 0 ? lead : follow)(m, s, mine, all, bytes);
+}
+
+static void end(tt_meeting *m) {
+  free(m->self);
+  m->self = NULL;
+}
+
+tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double limit,
+                           tt_meeting *m) {
+  shop *s = malloc(sizeof *s);
+  if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a store");
+  *s = (shop){.store = *store, .until = tt_seconds() + limit};
+  *m = (tt_meeting){
+      .rank = rank, .ranks = ranks, .limit = limit, .gather = gather_store, .end = end, .self = s};
+  return TUTTI_OK;
+}
+
+/* ---- by the caller's own ---- */
+
+typedef struct own {
+  tutti_gather_fn *gather;
+  void *ctx;
+} own;
+
+static tutti_status gather_own(tt_meeting *m, const void *mine, void *all, size_t bytes) {
+  const own *o = m->self;
+  return o->gather(o->ctx, mine, bytes, all)
+             ? tt_fail(TUTTI_ERR_SYSTEM, "the gather of tutti_comm_create_gather failed")
+             : TUTTI_OK;
+}
+
+tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks,
+                            tt_meeting *m) {
+  own *o = malloc(sizeof *o);
+  if (!o) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a gather");
+  *o = (own){gather, ctx};
+  *m = (tt_meeting){.rank = rank, .ranks = ranks, .gather = gather_own, .end = end, .self = o};
+  return TUTTI_OK;
+}

@@ -1,0 +1,189 @@
+/* visit.c - a rank at a rendezvous: the other end of rendezvous.c.
+ *
+ * Invariant  it gives up the meeting's limit after it began, and a little for the answer.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "meet.h"
+
+static const double ONE_TRY = 2, GRACE = 5; /* s */
+
+typedef struct visit {
+  int fd;
+  double until;
+  char at[100]; /* for sentences */
+  tt_hello hello;
+  bool said_hello;
+} visit;
+
+/* ---- to the door ---- */
+
+/* False, and errno: it is not ready in time. */
+static bool ready(int fd, short events, double until) {
+  for (;;) {
+    struct pollfd p = {.fd = fd, .events = events};
+    const double left = until - tt_seconds();
+    const int n = poll(&p, 1, left <= 0 ? 0 : (int)(1e3 * left) + 1);
+    if (n > 0) return true;
+    if (n == 0 && tt_seconds() >= until) errno = ETIMEDOUT;
+    if (n == 0 && errno == ETIMEDOUT) return false;
+    if (n < 0 && errno != EINTR) return false;
+  }
+}
+
+/* A connection to one address, or -1 and errno. */
+static int try_address(const struct addrinfo *a, double until) {
+  const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
+  if (fd < 0) return -1;
+  int error = 0;
+  socklen_t n = sizeof error;
+  if (connect(fd, a->ai_addr, a->ai_addrlen)) error = errno;
+  if (error == EINPROGRESS) {
+    error = 0;
+    if (!ready(fd, POLLOUT, until))
+      error = errno;
+    else
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
+  }
+  if (!error) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+  }
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+static int try_host(const char *host, int port, double until, char *why, size_t size) {
+  char number[12];
+  struct addrinfo *all, hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+  snprintf(number, sizeof number, "%d", port);
+  const int error = getaddrinfo(host, number, &hint, &all);
+  int fd = -1;
+  if (error) {
+    snprintf(why, size, "%s", error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+    return -1;
+  }
+  for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
+    const double limit = tt_seconds() + ONE_TRY;
+    fd = try_address(a, limit < until ? limit : until);
+    if (fd < 0) snprintf(why, size, "%s", strerror(errno));
+  }
+  freeaddrinfo(all);
+  return fd;
+}
+
+/* Until one of its addresses answers, or it is too late: it may not have opened yet. */
+static tutti_status go(visit *v, const tt_rendezvous *r) {
+  char why[100] = "";
+  for (useconds_t pause = 2000;; pause = pause < 50000 ? 2 * pause : 100000) {
+    for (int i = 0; i < r->hosts && v->fd < 0; i++) {
+      v->fd = try_host(r->host[i], r->port, v->until, why, sizeof why);
+      if (v->fd >= 0 || i == 0) snprintf(v->at, sizeof v->at, "%s:%d", r->host[i], r->port);
+    }
+    if (v->fd >= 0) return TUTTI_OK;
+    if (tt_seconds() + 1e-6 * pause > v->until) break;
+    usleep(pause);
+  }
+  return tt_fail(TUTTI_ERR_TIMEOUT,
+                 "rank %u could not reach the rendezvous at %s%s: %s; does the process that opened "
+                 "it run, and is the id right?",
+                 v->hello.rank, v->at, r->hosts > 1 ? " or its other addresses" : "", why);
+}
+
+/* ---- talking ---- */
+
+static tutti_status broken(const visit *v, const char *what) {
+  return tt_fail(errno == ETIMEDOUT ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
+                 "rank %u: the rendezvous at %s %s", v->hello.rank, v->at, what);
+}
+
+static tutti_status write_all(visit *v, const void *bytes, size_t n) {
+  for (const char *at = bytes; n;) {
+    const ssize_t part = send(v->fd, at, n, MSG_NOSIGNAL);
+    if (part > 0) at += part, n -= (size_t)part;
+    if (part < 0 && errno == EAGAIN && ready(v->fd, POLLOUT, v->until + GRACE)) continue;
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) return TUTTI_ERR_SYSTEM; /* it may have said why */
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status read_all(visit *v, void *bytes, size_t n) {
+  for (char *at = bytes; n;) {
+    const ssize_t part = read(v->fd, at, n);
+    if (part > 0) at += part, n -= (size_t)part;
+    if (part > 0 || (part < 0 && errno == EINTR)) continue;
+    if (part < 0 && errno == EAGAIN && ready(v->fd, POLLIN, v->until + GRACE)) continue;
+    if (part < 0 && errno == ETIMEDOUT) return broken(v, "does not answer");
+    errno = 0;
+    return broken(v,
+                  "has closed the connection: is it the one of this id, and does its process "
+                  "still run?");
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status hear(visit *v, void *all, size_t bytes) {
+  tt_reply reply;
+  char text[400];
+  tutti_status status = read_all(v, &reply, sizeof reply);
+  if (status) return status;
+  const bool is_known = reply.status < 0 && reply.status >= TUTTI_ERR_UNSUPPORTED;
+  if (reply.status && is_known && reply.bytes && reply.bytes <= sizeof text) {
+    if ((status = read_all(v, text, reply.bytes))) return status;
+    text[reply.bytes - 1] = 0;
+    return tt_fail((tutti_status)reply.status, "%s", text);
+  }
+  if (!reply.status && reply.bytes == bytes) return read_all(v, all, bytes);
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "rank %u: what answers at %s is no rendezvous of this version of tutti",
+                 v->hello.rank, v->at);
+}
+
+static tutti_status gather(tt_meeting *m, const void *mine, void *all, size_t bytes) {
+  visit *v = m->self;
+  const uint32_t n = (uint32_t)bytes;
+  if (!v->said_hello) write_all(v, &v->hello, sizeof v->hello);
+  v->said_hello = true;
+  if (!write_all(v, &n, sizeof n)) write_all(v, mine, bytes);
+  return hear(v, all, bytes * (size_t)m->ranks); /* if it has hung up, it says why first */
+}
+
+static void end(tt_meeting *m) {
+  visit *v = m->self;
+  if (v && v->fd >= 0) close(v->fd);
+  free(v);
+  m->self = NULL;
+}
+
+tutti_status tt_meet_visit(const tt_rendezvous *r, int rank, int ranks, double limit,
+                           tt_meeting *m) {
+  visit *v = calloc(1, sizeof *v);
+  if (!v) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
+  *m = (tt_meeting){
+      .rank = rank, .ranks = ranks, .limit = limit, .gather = gather, .end = end, .self = v};
+  *v = (visit){.fd = -1,
+               .until = tt_seconds() + limit,
+               .hello = {.magic = TT_MEET_MAGIC,
+                         .protocol = TT_MEET_PROTOCOL,
+                         .rank = (uint32_t)rank,
+                         .ranks = (uint32_t)ranks,
+                         .patience = (uint32_t)(1e3 * limit)}};
+  char host[65] = "";
+  gethostname(host, sizeof host - 1);
+  snprintf(v->hello.who, sizeof v->hello.who, "%s, pid %ld", host, (long)getpid());
+  memcpy(v->hello.key, r->key, TT_KEY);
+  const tutti_status status = go(v, r);
+  if (status) end(m);
+  return status;
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# grow.sh - ranks that died are started again and join the others; newcomers that do not come, die,
+# are of another version, or write nonsense; whom nobody takes in. With TUTTI_TEST_ALL=1 some
+# hundred deaths. SEED=n repeats one. As most of it is waiting, the jobs run beside each other.
+# SPDX-License-Identifier: BSD-3-Clause
+. "$(dirname "$0")/tap.bash"
+prog=$BUILD/tests/mp_grow
+[ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=40 || rounds=1
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0"
+seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+kills=0 tests=0 longest=0
+echo "# seed $seed"
+check() { tests=$((tests + 1)) && ok "$@"; }
+count() { [ "$(grep -c "$2" "$work/$1")" = "$3" ]; }
+
+# beside NAME ARGS...: `tutti run ARGS`, in the background. result NAME: wait, as after job.
+beside() {
+  local name=$1
+  shift
+  { rc=0
+    TOKEN=$token timeout -k 5 60 "$TUTTI" run "$@" >"$work/$name.out" 2>"$work/$name.err" || rc=$?
+    echo $rc >"$work/$name.rc"; } 2>/dev/null &
+}
+result() {
+  local end=$((SECONDS + 70))
+  until [ -s "$work/$1.rc" ] || [ $SECONDS -gt $end ]; do sleep 0.02; done
+  rc=$(cat "$work/$1.rc") && cp "$work/$1.out" "$work/out" && cp "$work/$1.err" "$work/err"
+}
+
+# ---- scenes: name | ranks that may come | status | how many are fine | settings ----
+scenes=$(cat <<'EOT'
+joined|1|0|3|
+mixed|1|0|3|
+no-respawn||0|3|
+nobody-dies|1|0|3|TUTTI_CONNECT_TIMEOUT=1
+used-up|2|5|2|
+ignored|1|3|2|
+ignored-long|1|3|2|TUTTI_CONNECT_TIMEOUT=1
+forged-0|1|3|2|TUTTI_CONNECT_TIMEOUT=1
+forged-1|1|3|2|
+forged-2|1|3|2|
+forged-3|1|3|2|
+forged-4|1|3|2|
+forged-5|1|3|2|
+forged-6|1|3|2|
+EOT
+)
+while IFS='|' read -r name respawns _ _ settings; do
+  beside "$name" ${respawns:+-r $respawns} -n 3 env $settings "$prog" "$name"
+done <<<"$scenes"
+beside other -r 1 -n 3 sh -c '[ $TUTTI_NEWCOMER = 1 ] && export TUTTI_ALGO=ring TUTTI_SLICES=7 TUTTI_CONTRACT=any; exec "$0" joined' "$prog"
+beside bad -r 1 -n 3 sh -c '[ $TUTTI_NEWCOMER = 1 ] && export TUTTI_ALGO=nonsense; exec "$0" used-up' "$prog"
+beside always -r 3 -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 1.5; exit 6'
+beside alone -r 3 -n 2 sh -c '[ $TUTTI_RANK = 0 ] && { sleep 0.05; exit 0; }; exit 6'
+beside shown -r 2 -l -v -n 2 sh -c '[ $TUTTI_RANK = 0 ] && exec sleep 1
+  [ $TUTTI_NEWCOMER = 2 ] && { echo here; exit 0; }; kill -9 $$'
+
+while IFS='|' read -r name _ want fine settings; do
+  result "$name"
+  check "$name${settings:+, $settings}" all "status $want" "count out '^fine' $fine" 'count out wrong 0'
+done <<<"$scenes"
+result other
+check "a newcomer with other settings" all 'status 0' 'count out "^fine" 3'
+result bad
+check "a newcomer whose settings can not be read says so" all 'status 1' 'grep -q "TUTTI_ALGO: .*nonsense" "$work/out"' 'count out "^fine" 2'
+result always
+check "one that always fails is started again so often, and less and less quickly" all 'status 6' \
+  'says "^tutti run: rank 1 .pid [0-9]+. exited with status 6; starting it again in 0.1 s, 1 of 3; the other 1 run on"' \
+  'says "in 0.2 s, 2 of 3"' 'says "in 0.4 s, 3 of 3"' 'says "status 6; the other 1 run on; it is not started again"' \
+  'count err "" 4'
+result alone
+check "nobody is started again when the others have ended" all 'status 6' 'says "rank 1 is not started again: the others have ended"'
+result shown
+check "its output is a rank's, and --verbose says who it is" all 'status 0' 'grep -q "^\[1\] here" "$work/out"' \
+  'says "rank 1 is pid [0-9]+, newcomer 1"' 'says "rank 1 is pid [0-9]+, newcomer 2"'
+job run -r 0 -n 1 true
+check "no number" all 'status 2' 'says "respawn .0. is not a number from 1"'
+
+# ---- by lot: those who die come again, until all are there ----
+for ((round = 0; round < rounds; round++)); do
+  for n in 2 3 5; do
+    job run -r 4 -n $n "$prog" lot $((seed + round)) 4
+    check "of $n ranks up to 4 die and come again, $((seed + round))" all 'status 0' "count out '^done' $n"
+    most=$(sed -n 's/^done \([0-9]*\) ms/\1/p' "$work/out" | sort -n | tail -1)
+    [ "${most:-0}" -gt $longest ] && longest=$most
+    kills=$((kills + $(grep -c 'was killed by SIGKILL' "$work/err")))
+  done
+done
+echo "# $kills deaths; whole again after $longest ms at most"
+check "nobody is left" gone
+echo 1..$tests
+exit $bad

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# leftovers.sh - however a job ends, no process of it stays, nor memory, nor a file: ends by programs,
+# each through wrappers too.
+#
+# Memory     is a memfd, so it goes with the last process; what is looked for is who holds one.
+# SPDX-License-Identifier: BSD-3-Clause
+. "$(dirname "$0")/tap.bash"
+prog=$BUILD/tests/mp_grow
+export TMPDIR=$work/tmp
+mkdir "$TMPDIR"
+tests=0
+
+# What a job could leave: names in shared memory and /tmp, sockets. And who holds its memory.
+things() {
+  ls -d /dev/shm/* /tmp/*tutti* /tmp/job-keeper* "$TMPDIR"/* 2>/dev/null
+  awk 'NR > 1 && tolower($8) ~ /tutti/ {print "socket " $8}' /proc/net/unix
+}
+holders() { # of a memfd of tutti's, with the token
+  local p
+  for p in $(alive); do ls -l /proc/"$p"/fd 2>/dev/null | grep -q 'memfd:tutti' && echo "$p"; done
+}
+parent() { sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$1/stat" 2>/dev/null; }
+child_of() {
+  local p
+  for p in $(alive); do [ "$(parent "$p")" = "$1" ] && echo "$p"; done
+}
+named() {
+  local p
+  for p in $(alive); do grep -q "$1" "/proc/$p/comm" 2>/dev/null && echo "$p"; done
+}
+
+# ---- who is killed, all at the same instant ----
+victims() {
+  local front=$job keeper guard
+  keeper=$(child_of "$front")
+  guard=$(child_of "${keeper:-0}")
+  case $1 in
+    front) echo "$front" ;;
+    keeper) echo "$keeper" ;;
+    guard) echo "$guard" ;;
+    front+keeper) echo "$front $keeper" ;;
+    front+guard) echo "$front $guard" ;;
+    keeper+guard) echo "$keeper $guard" ;;
+    launcher) echo "$front $keeper $guard" ;;
+    by-name) named '^tutti' ;;
+    ranks) child_of "$guard" ;;
+    front+ranks) echo "$front $(child_of "$guard")" ;;
+    programs) named '^mp_grow' ;;
+    all) alive ;;
+  esac
+}
+
+# ---- programs: how many are ready, and how they are started ----
+start() {
+  case $1 in
+    plain) background run -n 3 "$prog" for-ever ;;
+    labelled) background run -l -n 3 "$prog" for-ever ;;
+    wrapped) background run -n 3 sh -c '"$0" for-ever; :' "$prog" ;;
+    deep) background run -n 3 sh -c 'bash -c "\"\$0\" for-ever; :" "$0"; :' "$prog" ;;
+    respawned) background run -r 1 -n 3 sh -c '"$0" again; exit $?' "$prog" ;;
+    sleepers) background run -n 3 sh -c 'echo ready; sleep 987; :' ;;
+  esac
+  lines 3 ready
+}
+
+before=$(things)
+for program in plain labelled wrapped deep respawned sleepers; do
+  for end in front keeper guard front+keeper front+guard keeper+guard launcher by-name ranks front+ranks programs all; do
+    case $program:$end in
+      sleepers:programs | sleepers:launcher) continue ;; # none; they would stay: docs/reliability.md
+    esac
+    if [ "${TUTTI_TEST_ALL:-}" != 1 ]; then
+      case $program:$end in
+        plain:all | wrapped:front+guard | wrapped:launcher | wrapped:front+ranks | deep:launcher) ;;
+        respawned:front+guard | respawned:programs | sleepers:by-name | sleepers:keeper+guard) ;;
+        *) continue ;;
+      esac
+    fi
+    start $program
+    seen=$(holders | wc -l)
+    { kill -9 $(victims $end) && sleep 0.05; } 2>/dev/null
+    ok "$program, kill -9 of $end" all gone "[ $program = sleepers -o $seen -ge 3 ]" '[ "$(things)" = "$before" ]'
+    tests=$((tests + 1))
+    wait_job 2>/dev/null
+  done
+done
+echo 1..$tests
+exit $bad

@@ -1,0 +1,329 @@
+/* mp_grow.c - ranks die and others join in their place; for grow.sh, run by itself it has nothing
+ * to do.
+ *
+ * Usage      tutti run -r R -n P mp_grow lot SEED       who dies when is drawn by lot, R times at
+ * most tutti run -r R -n P mp_grow SCENE          one of the table below; the last rank dies Idea
+ * in the lot every process (a founder, or a newcomer of some number) knows from the seed whether it
+ * dies, after how long, and by what: at work, while it shrinks or grows, while it waits to be taken
+ * in. The others sum, share where they are, and at the end of an epoch wait until they are as many
+ * as in the beginning; all sums are checked. Ranks: 2 SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cover.h"
+#include "shm.h"
+#include "start.h"
+
+enum { EPOCHS = 4, STEPS = 60, LONG = 30000 };
+
+static int P;        /* in the beginning */
+static int newcomer; /* its number, from 1; 0: a founder */
+
+static int wrong(const char *what, const char *more) {
+  printf("# wrong: %s: %s\n", what, more);
+  fflush(stdout);
+  _exit(9);
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int number(const char *name) {
+  const char *value = getenv(name);
+  return value ? atoi(value) : 0;
+}
+
+/* ---- work ---- */
+
+static tutti_status sum(tutti_comm *comm, uint64_t u) {
+  static uint64_t x[LONG], y[LONG];
+  const uint64_t me = (uint64_t)tutti_comm_rank(comm);
+  const uint64_t n = (uint64_t)(tutti_comm_size(comm) - tutti_comm_helpers(comm));
+  const size_t count = 1 + (u >> 8) % (u & 1 ? 40 : LONG);
+  for (size_t k = 0; k < count; k++) x[k] = (me + 1) * (k + 1);
+  tutti_status status = tutti_allreduce(comm, x, y, count, TUTTI_UINT64, TUTTI_SUM);
+  for (size_t k = 0; !status && me < n && k < count; k++)
+    if (y[k] != n * (n + 1) / 2 * (k + 1)) wrong("a sum", "");
+  return status;
+}
+
+typedef struct place {
+  int64_t epoch, step;
+} place;
+
+/* From where the first rank is, all go on. */
+static tutti_status share(tutti_comm *comm, place *at) {
+  tutti_status status = tutti_broadcast(comm, at, at, 2, TUTTI_INT64, 0);
+  int32_t who[64], mine = newcomer ? P + newcomer : number("TUTTI_RANK");
+  if (!status) status = tutti_all_gather(comm, &mine, who, 1, TUTTI_INT32);
+  for (int r = 1; !status && r < tutti_comm_size(comm); r++)
+    if (who[r] <= who[r - 1]) wrong("the order of ranks", "");
+  return status;
+}
+
+/* ---- the lot ---- */
+
+static void strike(int signal_number) {
+  (void)signal_number;
+  kill(getpid(), SIGKILL);
+}
+
+/* Of the processes that may ever come some are to die, at most `deaths`; founder 0 + seed % P
+ * never. */
+static void draw(uint64_t seed, int deaths) {
+  const int mine = newcomer ? P - 1 + newcomer : number("TUTTI_RANK"), all = P + deaths;
+  int marked = 0;
+  bool dies = false;
+  for (int i = 0; i < 4 * all && marked < deaths; i++) {
+    const int who = (int)(cover_mix(seed + (uint64_t)i) % (uint64_t)all);
+    if (who == (int)(seed % (uint64_t)P)) continue;
+    dies |= who == mine;
+    marked++; /* the same one twice is one death fewer */
+  }
+  if (!dies) return;
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+  const long us = (long)(cover_mix(seed ^ (uint64_t)(mine + 1) << 32) % 15000);
+  signal(SIGUSR1, strike);
+  timer_create(CLOCK_MONOTONIC, &event, &timer);
+  timer_settime(timer, 0, &(struct itimerspec){.it_value = {0, 1000 * us + 1}}, NULL);
+}
+
+static void go_on(tutti_comm *comm, uint64_t seed) {
+  place at = {0, 0};
+  tutti_comm *next;
+  double longest = 0;
+  bool failed = false;
+  for (bool over = false; !over;) {
+    tutti_status status = share(comm, &at);
+    for (; !status && at.step < STEPS; at.step += !status)
+      status = sum(comm, cover_mix(seed + (uint64_t)(100 * at.epoch + at.step)));
+    if (status && status != TUTTI_ERR_PEER_LOST) wrong("another status", tutti_error());
+    failed = status != TUTTI_OK;
+    over = !failed && at.epoch == EPOCHS && tutti_comm_size(comm) == P;
+    if (over) break;
+    const double since = seconds();
+    const int missing = P - tutti_comm_size(comm);
+    status = failed && at.epoch % 2 ? tutti_comm_shrink(comm, &next)
+                                    : tutti_comm_grow(comm, failed ? 0 : missing, &next);
+    if (status) wrong(failed ? "shrink" : "grow", tutti_error());
+    if (seconds() - since > longest) longest = seconds() - since;
+    if (tutti_comm_free(comm)) wrong("free", tutti_error());
+    comm = next;
+    if (!failed && at.epoch < EPOCHS) at = (place){at.epoch + 1, 0};
+    if (!failed && at.epoch == EPOCHS) at.step = 0;
+  }
+  printf("done %.0f ms\n", 1000 * longest);
+  if (tutti_comm_free(comm)) wrong("free", tutti_error());
+}
+
+/* ---- scenes ---- */
+
+static void says(tutti_status status, tutti_status want, const char *words) {
+  if (status != want || (status && !strstr(tutti_error(), words)))
+    wrong("it should have said", status ? tutti_error() : words);
+}
+
+/* It is in order: as large as that, and sums. */
+static void in_order(tutti_comm *comm, int ranks) {
+  if (tutti_comm_size(comm) != ranks) wrong("the size", "");
+  for (uint64_t i = 0; i < 20; i++)
+    if (sum(comm, cover_mix(i))) wrong("in order", tutti_error());
+}
+
+/* The last rank dies, and the others have a communicator without it. */
+static void lose_one(tutti_comm **comm) {
+  tutti_comm *rest;
+  if (tutti_comm_rank(*comm) == P - 1) kill(getpid(), SIGKILL);
+  says(tutti_barrier(*comm), TUTTI_ERR_PEER_LOST, " died, ");
+  if (tutti_comm_shrink(*comm, &rest)) wrong("shrink", tutti_error());
+  tutti_comm_free(*comm);
+  *comm = rest;
+}
+
+/* No newcomer comes of it; what there was is as before. */
+static void can_not_grow(tutti_comm *comm, tutti_status want, const char *words) {
+  tutti_comm *more = comm;
+  says(tutti_comm_grow(comm, 1, &more), want, words);
+  if (more) wrong("there should be none", "");
+  in_order(comm, tutti_comm_size(comm));
+  if (tutti_comm_grow(comm, 0, &more)) wrong("growing by none", tutti_error());
+  in_order(more, tutti_comm_size(comm));
+  tutti_comm_free(more);
+}
+
+static void grown(tutti_comm **comm, int ranks) {
+  tutti_comm *more;
+  if (tutti_comm_grow(*comm, 1, &more)) wrong("grow", tutti_error());
+  if (tutti_comm_newcomers(more) != 1 || tutti_comm_newcomers(*comm)) wrong("newcomers", "");
+  in_order(more, ranks);
+  tutti_comm_free(*comm);
+  *comm = more;
+}
+
+static void nobody_dies(tutti_comm **comm) {
+  can_not_grow(*comm, TUTTI_ERR_TIMEOUT,
+               "0 of 1 newcomers came within 1 s (TUTTI_CONNECT_TIMEOUT)");
+}
+
+static void no_respawn(tutti_comm **comm) {
+  can_not_grow(*comm, TUTTI_ERR_UNSUPPORTED, "without tutti run --respawn");
+}
+
+static void silent(tutti_comm **comm) {
+  lose_one(comm);
+  can_not_grow(*comm, TUTTI_ERR_TIMEOUT, "0 of 1 newcomers came");
+}
+
+static void not_like_us(tutti_comm **comm) {
+  lose_one(comm);
+  can_not_grow(*comm, TUTTI_ERR_STATE, "have ended, or are of another version of tutti");
+}
+
+static void all_used_up(tutti_comm **comm) {
+  lose_one(comm);
+  can_not_grow(*comm, TUTTI_ERR_STATE, "0 can still come");
+}
+
+static void joined(tutti_comm **comm) {
+  if (!newcomer) lose_one(comm), grown(comm, P);
+  if (newcomer) in_order(*comm, P);
+  if (newcomer && tutti_comm_rank(*comm) != P - 1) wrong("its place", "");
+}
+
+/* Some have not noticed a death, and grow while the others shrink; helpers stay the last. */
+static void mixed(tutti_comm **comm) {
+  tutti_comm *out;
+  if (newcomer) {
+    if (tutti_comm_rank(*comm) != P - 2 || tutti_comm_helpers(*comm) != 1) wrong("its place", "");
+    return in_order(*comm, P);
+  }
+  const int me = tutti_comm_rank(*comm);
+  lose_one(comm);
+  if (tutti_comm_set_helpers(*comm, 1)) wrong("helpers", tutti_error());
+  if (me % 2 ? tutti_comm_shrink(*comm, &out) : tutti_comm_grow(*comm, 1, &out))
+    wrong("mixed", tutti_error());
+  if (tutti_comm_size(out) != P - 1 || tutti_comm_helpers(out) != 1) wrong("mixed", "another size");
+  tutti_comm_free(out);
+  grown(comm, P);
+}
+
+/* They do not take it in, and then they are gone. */
+static void ignored(tutti_comm **comm) {
+  lose_one(comm);
+  usleep(1300000);
+}
+
+/* For as long as there is a launcher. */
+static void for_ever(tutti_comm **comm) {
+  tutti_status status = TUTTI_OK;
+  printf("ready\n");
+  fflush(stdout);
+  for (uint64_t i = 0; !status; i++) status = sum(*comm, 2 * cover_mix(i) + 1);
+  says(status, TUTTI_ERR_PEER_LOST, "its launcher");
+}
+
+static void say(void *ctx, int level, const char *line) {
+  (void)ctx, (void)level;
+  printf("# %s\n", line);
+}
+
+static void once(tutti_comm **comm) {
+  in_order(*comm, P);
+}
+
+static void again(tutti_comm **comm) {
+  joined(comm);
+  for_ever(comm);
+}
+
+static int left_out(const char *words) {
+  tutti_comm *comm;
+  const double since = seconds();
+  const tutti_status status = tutti_comm_from_env(&comm);
+  says(status, strstr(words, "within") ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_PEER_LOST, words);
+  printf("left out after %.1f s\n", seconds() - since);
+  return 3;
+}
+
+/* A process of the job that does not behave: what stands in its head. */
+static int forge(int kind) {
+  tt_segment *s;
+  const int index = P + newcomer - 1;
+  if (tt_segment_map(number("TUTTI_SHM_FD"), P, &s)) return 1;
+  tt_head *head = tt_heap_head(s, index);
+  head->pid = getpid();
+  head->version = tt_version_number() + (kind == 1);
+  const uint64_t low = s->stride * (uint64_t)index;
+  const uint64_t worlds[] = {low + 65536, low + 65536,      low + 65536,          0,
+                             low + 65537, UINT64_MAX - 127, low + s->stride - 128};
+  atomic_store(&head->world, worlds[kind]);
+  if (kind) atomic_store(&head->ready, 1 + TT_LAYOUT + (kind == 2)); /* 0: it never says a word */
+  for (int ms = 0; ms < 5000 && !atomic_load(&head->invited); ms++) usleep(1000);
+  tt_segment_release(s);
+  return 3;
+}
+
+static int newcomer_of(const char *name) {
+  if (strcmp(name, "ignored") == 0) return left_out("no rank lives that could take it in");
+  if (strcmp(name, "ignored-long") == 0) return left_out("within 1 s (TUTTI_CONNECT_TIMEOUT)");
+  if (strcmp(name, "used-up") == 0 && !getenv("TUTTI_ALGO")) return 5;
+  if (strncmp(name, "forged-", 7) == 0) return forge(atoi(name + 7));
+  return -1; /* it joins */
+}
+
+static const struct {
+  const char *name;
+  void (*plays)(tutti_comm **comm);
+} scenes[] = {{"nobody-dies", nobody_dies},
+              {"no-respawn", no_respawn},
+              {"forged-0", silent},
+              {"forged-", not_like_us},
+              {"used-up", all_used_up},
+              {"joined", joined},
+              {"mixed", mixed},
+              {"ignored", ignored},
+              {"for-ever", for_ever},
+              {"again", again},
+              {"once", once},
+              {"", NULL}};
+
+static int play(const char *name) {
+  tutti_comm *comm;
+  tutti_log_set(say, NULL);
+  const int early = newcomer ? newcomer_of(name) : -1;
+  if (early >= 0) return early;
+  if (start_comm(&comm)) return printf("# %s\n", tutti_error()), 1;
+  size_t i = 0;
+  while (strncmp(name, scenes[i].name, strlen(scenes[i].name)) != 0) i++;
+  scenes[i].plays(&comm);
+  if (tutti_comm_free(comm) || start_end()) return 9;
+  printf("fine\n");
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  tutti_comm *comm;
+  alarm(50);
+  if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
+  newcomer = number("TUTTI_NEWCOMER");
+  P = number("TUTTI_SIZE");
+  const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+  const int deaths = argc > 3 ? atoi(argv[3]) : 0;
+  if ((newcomer != 0) != tutti_newcomer()) return 1;
+  const bool lot = strcmp(argv[1], "lot") == 0;
+  if (!lot) return play(argv[1]);
+  if (newcomer) draw(seed, deaths);
+  if (start_comm(&comm)) return 1;
+  if (!newcomer) draw(seed, deaths);
+  go_on(comm, seed);
+  return start_end() ? 9 : 0;
+}

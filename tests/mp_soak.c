@@ -1,0 +1,213 @@
+/* mp_soak.c - ranks that call anything, on communicators that come and go, and check what they
+ * get, while somebody kills and stops them: bench/faults.py. Run by itself it has nothing to do.
+ *
+ * Usage      mp_soak FILE SEED SECONDS DEATHS MANNER
+ *            MANNER: calm (nobody dies), deaths (DEATHS ranks will), makers (the same, and nothing
+ *            is called but what makes communicators), alone (they will, and all is called on one),
+ *            doomed (one will, and its MPI ends the others).
+ *            It ends when so many have died and so long has passed.
+ * Idea       what is called follows from the seed and the number of the act, so ranks need not
+ *            talk to agree. Each call on `base` is the same one, so whoever fails elsewhere can
+ *            come there and hear who died, whatever the others do. Then those who live make a
+ *            communicator of themselves, and begin anew.
+ * Tells      in FILE (tell.h): at PID RANKS; error STATUS WHY, lost WHY, shrunk RANKS; wrong WHAT;
+ *            count GENERATION CALLS BYTES MISMATCHES MALLOC RSS FILES MEMBERS; done.
+ * Ranks: 2
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "soak.h"
+#include "start.h"
+#include "tell.h"
+
+enum { ACTS = 12, MEETINGS = 20, COUNT_NS = 20000000 };
+static const char elsewhere[] = "somebody died elsewhere";
+
+static soak self;
+static bool doomed, makers;
+static uint64_t seed, until, members; /* members: a bit for each that lives, by its first rank */
+static int ranks, deaths, generation;
+
+/* ---- what it holds ---- */
+
+static unsigned long long resident(void) {
+  unsigned long long all = 0, pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (f && fscanf(f, "%llu %llu", &all, &pages) != 2) pages = 0;
+  if (f) fclose(f);
+  return pages * (unsigned long long)sysconf(_SC_PAGESIZE);
+}
+
+static int descriptors(void) {
+  int n = 0;
+  DIR *d = opendir("/proc/self/fd");
+  while (d && readdir(d)) n++;
+  if (d) closedir(d);
+  return n;
+}
+
+/* Where it holds nothing that it will not hold the next time; now and then. */
+static void tell_count(bool now) {
+  static uint64_t last;
+  if (!now && tell_ns() - last < COUNT_NS) return;
+  last = tell_ns();
+  const struct mallinfo2 m = mallinfo2();
+  tell("count %d %llu %llu %llu %zu %llu %d %llx", generation, (unsigned long long)self.calls,
+       (unsigned long long)self.bytes, (unsigned long long)self.mismatches, m.uordblks + m.hblkhd,
+       resident(), descriptors(), (unsigned long long)members);
+}
+
+/* ---- communicators ---- */
+
+static tutti_status make_comms(uint64_t u) {
+  const int me = tutti_comm_rank(self.parent), P = tutti_comm_size(self.parent);
+  const int mine = (int)(cover_mix(u + (uint64_t)me) % 3), out = (int)(u % (uint64_t)P);
+  tutti_comm **c = self.comms;
+  self.comms[0] = self.base;
+  if (self.alone) return TUTTI_OK;
+  self.comms[0] = NULL;
+  snprintf(self.act, sizeof self.act, "dup, split");
+  tutti_status status = soak_note(&self, tutti_comm_dup(self.parent, &c[0]));
+  if (!status) status = soak_note(&self, tutti_comm_split(self.parent, 0, -me, &c[1]));
+  if (!status) status = soak_note(&self, tutti_comm_split(self.parent, mine, me, &c[2]));
+  if (!status)
+    status = soak_note(&self, tutti_comm_split(self.parent, me == out ? -1 : 7, 3, &c[3]));
+  return status;
+}
+
+static void drop(tutti_comm **comm) {
+  if (*comm && *comm != self.base && tutti_comm_free(*comm))
+    soak_wrong(&self, "free", tutti_error());
+  *comm = NULL;
+}
+
+static void drop_comms(void) {
+  for (int i = 0; i < SOAK_COMMS; i++) drop(&self.comms[i]);
+}
+
+/* What a case has set on base, where it is all there is; it may have failed. */
+static void settle_base(void) {
+  tutti_comm_set_algo(self.base, NULL);
+  tutti_comm_set_helpers(self.base, 0);
+  tutti_comm_set_slices(self.base, 0);
+}
+
+/* Who lives; is it over: for one of them it is; has a call failed somewhere: then here, too, or
+ * those where it has not would use what the others do not have. */
+enum { OVER = 1, FAILED = 2 };
+static tutti_status meet(bool failed, bool *over) {
+  const bool mine = ranks - tutti_comm_size(self.base) >= deaths && tell_ns() >= until;
+  const uint64_t say[2] = {(uint64_t)1 << self.first, (mine ? OVER : 0) | (failed ? FAILED : 0)};
+  uint64_t all[2];
+  if (self.alone) settle_base();
+  snprintf(self.act, sizeof self.act, "the meeting");
+  tutti_status status =
+      soak_note(&self, tutti_allreduce(self.base, say, all, 2, TUTTI_UINT64, TUTTI_BOR));
+  if (status) return status;
+  members = all[0];
+  if (__builtin_popcountll(members) != tutti_comm_size(self.base))
+    soak_wrong(&self, "the meeting", "another number of ranks");
+  *over = all[1] & OVER;
+  if (!(all[1] & FAILED)) return TUTTI_OK;
+  snprintf(self.why, sizeof self.why, "%s", elsewhere);
+  return TUTTI_ERR_ABORTED;
+}
+
+/* ---- a life ---- */
+
+/* Until it is over, or a call fails. */
+static tutti_status go_on(void) {
+  tutti_status status = TUTTI_OK;
+  bool over = false, unused;
+  self.parent = self.base;
+  if (!self.alone) status = soak_note(&self, tutti_comm_dup(self.base, &self.parent));
+  if (status) self.parent = NULL;
+  if (!status) status = meet(false, &unused);
+  for (uint64_t cycle = 0; !status && !over; cycle++) {
+    const uint64_t u = cover_mix(seed + ((uint64_t)generation << 48) + (cycle << 8));
+    status = make_comms(u);
+    if (!status && !self.alone) status = meet(false, &unused);
+    for (uint64_t i = 0; i < ACTS && !makers && !status; i++)
+      status = soak_act(&self, cover_mix(u + i));
+    if (status) return status;
+    drop_comms();
+    status = meet(false, &over);
+    if (!status) tell_count(over);
+  }
+  return status;
+}
+
+/* A call has failed: base says who died. */
+static void hear(tutti_status status) {
+  bool over;
+  tell("error %d %s", (int)status, self.why);
+  if (status == TUTTI_ERR_ABORTED ? !strstr(self.why, elsewhere) : status != TUTTI_ERR_PEER_LOST)
+    soak_wrong(&self, "another status", self.why);
+  while (doomed) pause();
+  if (!self.alone) {
+    for (int i = 0; i < SOAK_COMMS; i++)
+      if (self.comms[i]) tutti_comm_abort(self.comms[i], elsewhere);
+    if (self.parent) tutti_comm_abort(self.parent, elsewhere);
+    status = TUTTI_OK; /* who died may have done his part of some meeting */
+    for (int i = 0; i < MEETINGS && (!status || status == TUTTI_ERR_ABORTED); i++)
+      status = meet(true, &over);
+  }
+  if (status != TUTTI_ERR_PEER_LOST) soak_wrong(&self, "base", status ? self.why : "is in order");
+  tell("lost %s", self.why);
+}
+
+static void shrink(void) {
+  tutti_comm *next;
+  snprintf(self.act, sizeof self.act, "shrink");
+  drop_comms();
+  drop(&self.parent);
+  if (tutti_comm_shrink(self.base, &next)) soak_wrong(&self, "shrink", tutti_error());
+  if (tutti_comm_size(next) >= tutti_comm_size(self.base))
+    soak_wrong(&self, "shrink", "it is as large as before");
+  if (tutti_comm_free(self.base)) soak_wrong(&self, "free", tutti_error());
+  self.base = next;
+  if (self.alone) settle_base();
+  generation++;
+  tell("shrunk %d", tutti_comm_size(next));
+}
+
+static bool begin(char **argv) {
+  if (start_comm(&self.base)) return false;
+  self.first = tutti_comm_rank(self.base);
+  ranks = tutti_comm_size(self.base);
+  if (ranks > SOAK_RANKS || !soak_make_ops(&self)) return false;
+  seed = cover_mix(strtoull(argv[2], NULL, 10));
+  until = tell_ns() + (uint64_t)(1e9 * atof(argv[3]));
+  deaths = atoi(argv[4]);
+  self.calm = strcmp(argv[5], "calm") == 0;
+  self.alone = strcmp(argv[5], "alone") == 0;
+  doomed = strcmp(argv[5], "doomed") == 0;
+  makers = strcmp(argv[5], "makers") == 0;
+  if (!tell_to(argv[1], self.first)) return false;
+  tell("at %d %d", (int)getpid(), ranks);
+  return true;
+}
+
+int main(int argc, char **argv) {
+  tutti_status status;
+  if (argc < 6) return printf("ok - nothing to do\n1..1\n") < 0;
+  alarm(300 + (unsigned)atof(argv[3])); /* if nobody looks after it */
+  if (!begin(argv)) {
+    fprintf(stderr, "no communicator, or no file: %s\n", tutti_error());
+    return 1;
+  }
+  while ((status = go_on())) {
+    hear(status);
+    shrink();
+  }
+  drop(&self.parent);
+  if (!soak_drop_ops(&self) || tutti_comm_free(self.base) || start_end())
+    soak_wrong(&self, "the end", tutti_error());
+  tell("done");
+  return 0;
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# soak.sh - a few seconds of bench/soak.py: one job of each kind, with a lot of its own each time.
+# SEED=n repeats one; TUTTI_TEST_ALL=1: ten minutes.
+# SPDX-License-Identifier: BSD-3-Clause
+BUILD=${BUILD:-build}
+python=/usr/bin/python3
+[ -x $python ] || { echo "ok - a soak # SKIP no python3" && exit 0; }
+[ "${TUTTI_TEST_ALL:-}" = 1 ] && time=10m || time=5s
+PYTHONDONTWRITEBYTECODE=1 $python bench/soak.py --build "$BUILD" --time $time ${SEED:+--seed "$SEED"} | sed 's/^/# /'
+[ "${PIPESTATUS[0]}" = 0 ] && word=ok || word="not ok"
+printf '%s - a soak of %s\n1..1\n' "$word" $time
+[ "$word" = ok ]

@@ -1,0 +1,207 @@
+/* soak_acts.c - what a rank of a soak does: calls of the covering table, several at once, messages,
+ * delays, scenes, plots.
+ *
+ * Invariant  what is called on a communicator follows from the lot and the communicator's size, in
+ *            which order it is waited for is each rank's own.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plots.h"
+#include "scenes.h"
+#include "soak.h"
+#include "tell.h"
+
+void soak_wrong(const soak *s, const char *what, const char *more) {
+  tell("wrong %s: %s; it did %s", what, more, s->act);
+  printf("# rank %d: %s: %s; it did %s\n", s->first, what, more, s->act);
+  fflush(stdout);
+  _exit(9);
+}
+
+tutti_status soak_note(soak *s, tutti_status status) {
+  if (status) snprintf(s->why, sizeof s->why, "%s: %.600s", tutti_strerror(status), tutti_error());
+  return status;
+}
+
+bool soak_make_ops(soak *s) {
+  tutti_op user, ordered;
+  bool ok = !tutti_op_create(cover_user_op, NULL, 1, &user) &&
+            !tutti_op_create(cover_ordered_op, NULL, 0, &ordered);
+  for (int r = 0; ok && r < SOAK_RANKS; r++) {
+    s->ops[r] = (cover_ops){.user = user, .ordered = ordered};
+    ok = cover_make_scaled(&s->ops[r], r);
+  }
+  return ok;
+}
+
+bool soak_drop_ops(const soak *s) {
+  for (int r = 0; r < SOAK_RANKS; r++) cover_drop_scaled(&s->ops[r]);
+  return !tutti_op_free(s->ops[0].user) && !tutti_op_free(s->ops[0].ordered);
+}
+
+/* ---- a case of the covering table ---- */
+
+/* The status that cover_run's sentence begins with; TUTTI_OK: with none. */
+static tutti_status status_of(const char *why) {
+  for (int s = TUTTI_ERR_ARG; s >= TUTTI_ERR_UNSUPPORTED; s--) {
+    const char *words = tutti_strerror((tutti_status)s);
+    if (strncmp(why, words, strlen(words)) == 0 && why[strlen(words)] == ':')
+      return (tutti_status)s;
+  }
+  return TUTTI_OK;
+}
+
+/* A vector of 4 B to 8 MiB, of each order of magnitude as often. */
+static void resize(cover_case *c, uint64_t u) {
+  const bool blocks = c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER ||
+                      c->coll == TUTTI_GATHER || c->coll == TUTTI_SCATTER ||
+                      c->coll == TUTTI_ALL_TO_ALL;
+  const uint64_t bytes = ((uint64_t)4 << u % 21) * (128 + (u >> 8) % 128) / 128;
+  const size_t n = bytes / (tutti_type_size(c->type) * (size_t)(blocks ? c->ranks : 1));
+  c->count = n ? n : 1;
+}
+
+static tutti_status act_case(soak *s, uint64_t u) {
+  const int of = s->alone ? 0 : (int)((u >> 32) % SOAK_COMMS);
+  const char *contract = getenv("TUTTI_CONTRACT");
+  tutti_comm *comm = s->comms[of];
+  bool over;
+  if (!comm) return TUTTI_OK;
+  const int ranks = tutti_comm_size(comm);
+  cover_case c = cover_case_at(ranks, u, (size_t)(cover_mix(u) % cover_cases(ranks)));
+  if (s->alone || u % 3 == 0) resize(&c, u >> 12);
+  /* same bits: asked for on another communicator of the same ranks, where they are promised */
+  if (of || s->alone || (contract && strcmp(contract, "any") == 0)) c.rough = 0;
+  cover_print(&c, s->act, sizeof s->act);
+  if (!cover_run(comm, s->parent, &s->ops[tutti_comm_rank(comm)], &c, &over, s->why,
+                 sizeof s->why)) {
+    const tutti_status status = status_of(s->why);
+    if (!status) soak_wrong(s, "a result", s->why);
+    return status;
+  }
+  s->calls += c.manner == COVER_PERSISTENT ? 2 : 1;
+  s->bytes += cover_whole(&c) * tutti_type_size(c.type);
+  return TUTTI_OK;
+}
+
+/* ---- several at once, and messages ---- */
+
+enum { FLIGHT = 6, LONGEST = 60000 };
+static uint64_t in[FLIGHT][LONGEST], out[FLIGHT][LONGEST];
+
+static tutti_comm *pick(const soak *s, uint64_t u) {
+  return s->comms[s->alone ? 0 : (u >> 32) % SOAK_COMMS];
+}
+static size_t length(uint64_t u) {
+  return 1 + (size_t)((u >> 8) % (u >> 4 & 1 ? 40 : LONGEST));
+}
+
+static tutti_status begin(soak *s, tutti_comm *comm, int k, size_t n, tutti_request **request) {
+  const uint64_t mine = (uint64_t)tutti_comm_rank(comm) + 1;
+  for (size_t i = 0; i < n; i++) in[k][i] = mine * (i + (uint64_t)k), out[k][i] = 0;
+  s->calls++;
+  s->bytes += n * sizeof **in;
+  return soak_note(s,
+                   tutti_allreduce_start(comm, in[k], out[k], n, TUTTI_UINT64, TUTTI_SUM, request));
+}
+
+static void check_sums(const soak *s, const tutti_comm *comm, int k, size_t n) {
+  const uint64_t P = (uint64_t)tutti_comm_size(comm), all = P * (P + 1) / 2;
+  for (size_t i = 0; i < n; i++)
+    if (out[k][i] != all * (i + (uint64_t)k)) soak_wrong(s, "a sum", "of several at once");
+}
+
+static tutti_status act_burst(soak *s, uint64_t u) {
+  tutti_request *requests[FLIGHT] = {NULL};
+  tutti_comm *comms[FLIGHT] = {NULL};
+  const int n = 2 + (int)(u % (FLIGHT - 1)), mine = s->first;
+  tutti_status status = TUTTI_OK, next;
+  snprintf(s->act, sizeof s->act, "%d at once, %llu", n, (unsigned long long)u);
+  for (int k = 0; k < n && !status; k++) {
+    comms[k] = pick(s, cover_mix(u + (uint64_t)k));
+    if (!comms[k]) continue;
+    tutti_comm_set_helpers(comms[k], 0);
+    status = begin(s, comms[k], k, length(cover_mix(u + (uint64_t)k)), &requests[k]);
+  }
+  for (int i = 0; i < n; i++) {
+    const int k = (i + mine) % n;
+    next = requests[k] ? tutti_request_wait(&requests[k]) : TUTTI_OK;
+    if (next && !status) status = soak_note(s, next);
+  }
+  for (int k = 0; k < n && !status; k++)
+    if (comms[k]) check_sums(s, comms[k], k, length(cover_mix(u + (uint64_t)k)));
+  return status;
+}
+
+/* From the left, and to the right; alone in it, to oneself. */
+static tutti_status act_message(soak *s, uint64_t u) {
+  tutti_comm *comm = pick(s, u);
+  tutti_request *requests[2] = {NULL};
+  tutti_status status, next;
+  if (!comm) return TUTTI_OK;
+  const int me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
+  const size_t n = length(u);
+  const uint64_t mine = u + (uint64_t)me * 0x100001, left = (uint64_t)((me + P - 1) % P);
+  snprintf(s->act, sizeof s->act, "messages of %zu in the ring, %llu", n, (unsigned long long)u);
+  for (size_t i = 0; i < n; i++) in[0][i] = mine + i, out[0][i] = 0;
+  status = soak_note(s, tutti_recv_start(comm, out[0], n, TUTTI_UINT64, (int)left, &requests[0]));
+  if (!status)
+    status =
+        soak_note(s, tutti_send_start(comm, in[0], n, TUTTI_UINT64, (me + 1) % P, &requests[1]));
+  for (int i = 0; i < 2; i++) {
+    const int k = (i + me) % 2;
+    next = requests[k] ? tutti_request_wait(&requests[k]) : TUTTI_OK;
+    if (next && !status) status = soak_note(s, next);
+  }
+  for (size_t i = 0; i < n && !status; i++)
+    if (out[0][i] != u + left * 0x100001 + i) soak_wrong(s, "a message", "not what was sent");
+  s->calls += 2;
+  s->bytes += 2 * n * sizeof **in;
+  return status;
+}
+
+/* ---- the rest ---- */
+
+/* Each rank its own: mostly nothing, seldom long. */
+static tutti_status act_delay(soak *s, uint64_t u) {
+  const uint64_t mine = cover_mix(u + (uint64_t)s->first);
+  if (mine % 3 == 0) usleep((useconds_t)((mine >> 8) % (mine % 64 < 2 ? 30000 : 1500)));
+  return TUTTI_OK;
+}
+
+static tutti_status act_scene(soak *s, uint64_t u) {
+  static const scene list[] = {
+      {"a storm", scene_storm},      {"persistent ones", scene_persistent},
+      {"polling", scene_polling},    {"lists", scene_lists},
+      {"types", scene_list_types},   {"a ring of messages", scene_ring},
+      {"a crowd", scene_crowd},      {"letters", scene_letters},
+      {"to oneself", scene_oneself}, {"threads", scene_threads},
+  };
+  const scene *play = &list[u % (sizeof list / sizeof *list)];
+  snprintf(s->act, sizeof s->act, "%s, %llu", play->name, (unsigned long long)u);
+  if (!play->play(s->parent, u)) soak_wrong(s, "a scene", "see what it printed");
+  return TUTTI_OK;
+}
+
+static tutti_status act_mismatch(soak *s, uint64_t u) {
+  const int P = tutti_comm_size(s->parent);
+  double ms;
+  if (P < 2 || P > 16) return TUTTI_OK;
+  snprintf(s->act, sizeof s->act, "another call, %llu", (unsigned long long)(u % 1000000000));
+  if (!plot_play(s->parent, u % 1000000000, &ms)) soak_wrong(s, "a mismatch", "not named");
+  s->mismatches++;
+  return TUTTI_OK;
+}
+
+tutti_status soak_act(soak *s, uint64_t u) {
+  const int lot = (int)(u >> 58), most = s->calm ? 64 : 60;
+  u = cover_mix(u);
+  if (lot >= most || lot < 38) return act_case(s, u);
+  if (lot < 44) return act_burst(s, u);
+  if (lot < 50) return act_message(s, u);
+  if (lot < 60) return act_delay(s, u);
+  return lot < 62 ? act_scene(s, u) : act_mismatch(s, u);
+}

@@ -1,0 +1,454 @@
+/* test_meet.c - how ranks find each other: the rendezvous, the store, what launchers say; and
+ * guests that are not invited. Ranks are threads.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "meet.h"
+
+enum { MOST = 16, ROUNDS = 3 };
+
+/* ---- ids ---- */
+
+static void ids_are_read(void **state) {
+  static const struct {
+    const char *text, *first, *last;
+    int hosts, port;
+  } good[] = {
+      {"h1:80:0123456789abcdef0123456789abcdef", "h1", "h1", 1, 80},
+      {"10.0.0.1,b.c:65535:0123456789abcdef0123456789abcdef", "10.0.0.1", "b.c", 2, 65535},
+      {"[fe80::1],10.0.0.1:1:0123456789abcdef0123456789abcdef", "fe80::1", "10.0.0.1", 2, 1},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    tt_rendezvous r;
+    tutti_id id;
+    assert_int_equal(tt_rendezvous_read(good[i].text, &r), TUTTI_OK);
+    assert_int_equal(r.hosts, good[i].hosts);
+    assert_int_equal(r.port, good[i].port);
+    assert_string_equal(r.host[0], good[i].first);
+    assert_string_equal(r.host[r.hosts - 1], good[i].last);
+    tt_rendezvous_write(&r, &id);
+    assert_string_equal(id.text, good[i].text);
+  }
+}
+
+static void bad_ids_are_refused(void **state) {
+  static const struct {
+    const char *text, *words;
+  } bad[] = {
+      {"", "lacks"},
+      {"h1", "lacks"},
+      {"h1:80", "lacks"},
+      {":80:0123456789abcdef0123456789abcdef", "lacks"},
+      {"h1:0:0123456789abcdef0123456789abcdef", "port"},
+      {"h1:65536:0123456789abcdef0123456789abcdef", "port"},
+      {"h1:8x:0123456789abcdef0123456789abcdef", "port"},
+      {"h1:80:0123", "key"},
+      {"h1,:80:0123456789abcdef0123456789abcdef", "without a name"},
+      {",h1:80:0123456789abcdef0123456789abcdef", "without a name"},
+      {"[::1:80:0123456789abcdef0123456789abcdef", "without a name"},
+      {"a,b,c,d,e,f,g,h,i:80:0123456789abcdef0123456789abcdef", "more than 8"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    tt_rendezvous r;
+    if (tt_rendezvous_read(bad[i].text, &r) != TUTTI_ERR_ARG ||
+        !strstr(tutti_error(), bad[i].words))
+      fail_msg("'%s': %s", bad[i].text, tutti_error());
+  }
+}
+
+/* ---- ranks that meet ---- */
+
+typedef struct guest {
+  pthread_t thread;
+  tt_rendezvous at;
+  const tutti_store *store;
+  int rank, ranks, rounds; /* it leaves after so many */
+  double limit, took;
+  tutti_status status;
+  bool right;
+  char why[400];
+} guest;
+
+static size_t bytes_in(int round) {
+  static const size_t n[ROUNDS] = {1, 4096, 70000};
+  return n[round];
+}
+
+static void *visit(void *arg) {
+  guest *g = arg;
+  const double since = tt_seconds();
+  tt_meeting m;
+  g->status = g->store ? tt_meet_store(g->store, g->rank, g->ranks, g->limit, &m)
+                       : tt_meet_visit(&g->at, g->rank, g->ranks, g->limit, &m);
+  const bool came = !g->status;
+  g->right = true;
+  for (int round = 0; round < g->rounds && !g->status; round++) {
+    const size_t n = bytes_in(round);
+    unsigned char *mine = malloc(n), *all = malloc(n * (size_t)g->ranks);
+    memset(mine, 1 + g->rank + round, n);
+    g->status = m.gather(&m, mine, all, n);
+    for (int r = 0; r < g->ranks && !g->status; r++)
+      for (size_t i = 0; i < n; i++) g->right &= all[(size_t)r * n + i] == 1 + r + round;
+    free(mine);
+    free(all);
+  }
+  if (g->status) snprintf(g->why, sizeof g->why, "%s", tutti_error());
+  if (came) m.end(&m);
+  g->took = tt_seconds() - since;
+  return NULL;
+}
+
+static void begin(guest *g) {
+  if (!g->rounds) g->rounds = ROUNDS;
+  if (g->limit == 0) g->limit = 10;
+  assert_int_equal(pthread_create(&g->thread, NULL, visit, g), 0);
+}
+
+static void finish(guest *g) {
+  pthread_join(g->thread, NULL);
+}
+
+static void expect(const guest *g, tutti_status status, const char *words) {
+  const char *at = g->why;
+  if (g->status != status) fail_msg("rank %d: %s: %s", g->rank, tutti_strerror(g->status), g->why);
+  for (char part[100]; *words; words += strcspn(words, "|"), words += *words == '|') {
+    snprintf(part, sizeof part, "%.*s", (int)strcspn(words, "|"), words);
+    if (!strstr(at, part)) fail_msg("rank %d: '%s' is not in: %s", g->rank, part, g->why);
+  }
+  if (!status) assert_true(g->right);
+}
+
+static tt_rendezvous serve(void) {
+  tt_rendezvous r = {.hosts = 1, .host = {"127.0.0.1"}};
+  pthread_t thread;
+  assert_int_equal(tt_rendezvous_serve(&r, &thread), TUTTI_OK);
+  tt_rendezvous_leave(thread);
+  return r;
+}
+
+static void all_meet(void **state) {
+  (void)state;
+  for (int ranks = 1; ranks <= MOST; ranks++) {
+    guest g[MOST] = {{.rank = 0}};
+    const tt_rendezvous at = serve();
+    for (int r = 0; r < ranks; r++) g[r] = (guest){.at = at, .rank = r, .ranks = ranks};
+    for (int r = ranks - 1; r >= 0; r--) begin(&g[r]);
+    for (int r = 0; r < ranks; r++) finish(&g[r]);
+    for (int r = 0; r < ranks; r++) expect(&g[r], TUTTI_OK, "");
+  }
+}
+
+/* One of three does not do as it should: what it hears, and what the others hear. */
+static void one_is_wrong(void **state) {
+  static const struct {
+    const char *name;
+    int rank, ranks, rounds;
+    bool other_key, in_place_of_one; /* rank 2 does not come, or comes too */
+    tutti_status its, theirs;
+    const char *it_hears, *they_hear;
+  } cases[] = {
+      {"another key", 1, 3, 0, true, false, TUTTI_ERR_SYSTEM, TUTTI_OK,
+       "rank 1|closed the connection", ""},
+      {"there twice", 1, 3, 0, false, false, TUTTI_ERR_SYSTEM, TUTTI_OK,
+       "rank 1|is there already|two jobs", ""},
+      {"another size", 1, 4, 0, false, false, TUTTI_ERR_SYSTEM, TUTTI_OK,
+       "4 ranks|before it, 3|two jobs", ""},
+      {"leaves at once", 2, 3, -1, false, true, TUTTI_OK, TUTTI_ERR_TIMEOUT, "",
+       "rank 2 of 3|TUTTI_CONNECT_TIMEOUT|2 came"},
+      {"leaves after a round", 2, 3, 1, false, true, TUTTI_OK, TUTTI_ERR_PEER_LOST, "",
+       "rank 2 (|left before"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    guest g[4] = {{.rank = 0}};
+    const tt_rendezvous at = serve();
+    const int good = cases[i].in_place_of_one ? 2 : 3;
+    const double limit = cases[i].theirs == TUTTI_ERR_TIMEOUT ? 0.5 : 10;
+    g[3] = (guest){.at = at,
+                   .rank = cases[i].rank,
+                   .ranks = cases[i].ranks,
+                   .rounds = cases[i].rounds,
+                   .limit = limit};
+    if (cases[i].other_key) g[3].at.key[5] ^= 1;
+    for (int r = 0; r < good; r++) g[r] = (guest){.at = at, .rank = r, .ranks = 3, .limit = limit};
+    for (int r = 0; r < good - !cases[i].in_place_of_one; r++) begin(&g[r]);
+    usleep(50000);
+    begin(&g[3]);
+    if (!cases[i].in_place_of_one) {
+      usleep(50000);
+      begin(&g[2]);
+    }
+    finish(&g[3]);
+    for (int r = 0; r < good; r++) finish(&g[r]);
+    expect(&g[3], cases[i].its, cases[i].it_hears);
+    for (int r = 0; r < good; r++) {
+      expect(&g[r], cases[i].theirs, cases[i].they_hear);
+      if (g[r].took > limit + 2) fail_msg("%s: rank %d took %.1f s", cases[i].name, r, g[r].took);
+    }
+  }
+}
+
+/* ---- guests who are not invited ---- */
+
+static int call(int port) {
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  if (connect(fd, (struct sockaddr *)&to, sizeof to)) fail_msg("cannot connect to port %d", port);
+  return fd;
+}
+
+static void strangers_do_not_stall(void **state) {
+  enum { STRANGERS = 200 };
+  static int fds[STRANGERS];
+  const tt_rendezvous at = serve();
+  guest g[3] = {{.rank = 0}};
+  tt_hello forged = {.magic = TT_MEET_MAGIC, .protocol = TT_MEET_PROTOCOL, .ranks = 3, .rank = 1};
+  unsigned seed = 7;
+  (void)state;
+  for (int i = 0; i < STRANGERS; i++) {
+    char words[1000];
+    for (size_t k = 0; k < sizeof words; k++) words[k] = (char)rand_r(&seed);
+    fds[i] = call(at.port);
+    memcpy(forged.key, i % 2 ? at.key : words, TT_KEY - 1); /* almost */
+    switch (i % 4) { /* silent; garbage; a forged hello; half of one */
+      case 1: send(fds[i], words, sizeof words, MSG_NOSIGNAL); break;
+      case 2: send(fds[i], &forged, sizeof forged, MSG_NOSIGNAL); break;
+      case 3: send(fds[i], &forged, sizeof forged / 2, MSG_NOSIGNAL); break;
+      default: break;
+    }
+    if (i == STRANGERS / 2)
+      for (int r = 0; r < 2; r++) {
+        g[r] = (guest){.at = at, .rank = r, .ranks = 3};
+        begin(&g[r]);
+      }
+  }
+  g[2] = (guest){.at = at, .rank = 2, .ranks = 3};
+  begin(&g[2]);
+  for (int r = 0; r < 3; r++) finish(&g[r]);
+  for (int r = 0; r < 3; r++) {
+    expect(&g[r], TUTTI_OK, "");
+    assert_true(g[r].took < 3);
+  }
+  for (int i = 0; i < STRANGERS; i++) close(fds[i]);
+}
+
+/* Where nothing is, or something else. */
+static void *something_else(void *arg) {
+  const int listener = *(int *)arg, fd = accept(listener, NULL, NULL);
+  char words[300];
+  memset(words, 'x', sizeof words);
+  if (fd >= 0 && send(fd, words, sizeof words, MSG_NOSIGNAL) < 0) return NULL;
+  usleep(200000);
+  if (fd >= 0) close(fd);
+  return NULL;
+}
+
+static void no_rendezvous_is_said(void **state) {
+  struct sockaddr_in at = {.sin_family = AF_INET};
+  socklen_t n = sizeof at;
+  pthread_t thread;
+  (void)state;
+  inet_pton(AF_INET, "127.0.0.1", &at.sin_addr);
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+  getsockname(listener, (struct sockaddr *)&at, &n);
+  guest g = {.at = {.hosts = 1, .host = {"127.0.0.1"}, .port = ntohs(at.sin_port)},
+             .ranks = 2,
+             .limit = 0.3};
+  memset(g.at.key, 'a', TT_KEY);
+  begin(&g); /* nobody listens */
+  finish(&g);
+  expect(&g, TUTTI_ERR_TIMEOUT, "rank 0 could not reach|Connection refused|is the id right");
+  assert_true(g.took < 2);
+  listen(listener, 4);
+  pthread_create(&thread, NULL, something_else, &listener);
+  begin(&g);
+  finish(&g);
+  pthread_join(thread, NULL);
+  assert_int_not_equal(g.status, TUTTI_OK);
+  assert_non_null(strstr(g.why, "127.0.0.1"));
+  close(listener);
+  snprintf(g.at.host[0], sizeof g.at.host[0], "no.such.host.invalid");
+  begin(&g);
+  finish(&g);
+  expect(&g, TUTTI_ERR_TIMEOUT, "no.such.host.invalid");
+}
+
+static void a_port_that_is_taken_is_said(void **state) {
+  tt_rendezvous first = serve(), second = {.hosts = 1, .host = {"127.0.0.1"}};
+  (void)state;
+  pthread_t thread;
+  second.port = first.port;
+  assert_int_equal(tt_rendezvous_serve(&second, &thread), TUTTI_ERR_SYSTEM);
+  assert_non_null(strstr(tutti_error(), "already in use"));
+  assert_non_null(strstr(tutti_error(), "TUTTI_PORT"));
+}
+
+/* ---- a store ---- */
+
+enum { ENTRIES = 200 };
+typedef struct shelf {
+  pthread_mutex_t lock;
+  struct {
+    char key[64];
+    void *bytes;
+    size_t n;
+  } entry[ENTRIES];
+  int n;
+  int fails; /* put fails from so many on; 0: it does not */
+} shelf;
+
+static int put(void *ctx, const char *key, const void *bytes, size_t n) {
+  shelf *s = ctx;
+  pthread_mutex_lock(&s->lock);
+  const int failed = (s->fails && s->n >= s->fails) || s->n == ENTRIES;
+  if (!failed) {
+    snprintf(s->entry[s->n].key, sizeof s->entry[0].key, "%s", key);
+    s->entry[s->n].bytes = memcpy(malloc(n), bytes, n);
+    s->entry[s->n++].n = n;
+  }
+  pthread_mutex_unlock(&s->lock);
+  return failed;
+}
+
+static int get(void *ctx, const char *key, void *bytes, size_t size, size_t *n, double seconds) {
+  shelf *s = ctx;
+  for (const double since = tt_seconds(); tt_seconds() - since <= seconds; usleep(500)) {
+    int found = 0;
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->n && !found; i++) {
+      if (strcmp(s->entry[i].key, key) != 0) continue;
+      *n = s->entry[i].n;
+      memcpy(bytes, s->entry[i].bytes, *n < size ? *n : size);
+      found = 1;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (found) return 0;
+  }
+  return 1;
+}
+
+static void stores_serve_too(void **state) {
+  static const struct {
+    int comes, fails;
+    tutti_status status;
+    const char *words;
+  } cases[] = {{5, 0, TUTTI_OK, ""},
+               {4, 0, TUTTI_ERR_TIMEOUT, "rank 4 of 5|store"},
+               {5, 3, TUTTI_ERR_TIMEOUT, "store"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    shelf s = {.lock = PTHREAD_MUTEX_INITIALIZER, .fails = cases[i].fails};
+    const tutti_store store = {.size = sizeof store, .ctx = &s, .put = put, .get = get};
+    guest g[5] = {{.rank = 0}};
+    for (int r = 0; r < cases[i].comes; r++) {
+      g[r] = (guest){.store = &store, .rank = r, .ranks = 5, .limit = cases[i].status ? 0.3 : 10};
+      begin(&g[r]);
+    }
+    for (int r = 0; r < cases[i].comes; r++) finish(&g[r]);
+    for (int r = 0; r < cases[i].comes && !cases[i].fails; r++)
+      expect(&g[r], cases[i].status, cases[i].words);
+    for (int r = 0; r < cases[i].comes && cases[i].fails; r++)
+      assert_int_not_equal(g[r].status, TUTTI_OK);
+    for (int k = 0; k < s.n; k++) free(s.entry[k].bytes);
+  }
+}
+
+/* ---- launchers ---- */
+
+static void set(const char *words, bool on) {
+  char copy[400], *save = NULL;
+  snprintf(copy, sizeof copy, "%s", words);
+  for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+    char *equals = strchr(w, '=');
+    *equals = 0;
+    if (on)
+      setenv(w, equals + 1, 1);
+    else
+      unsetenv(w);
+  }
+}
+
+static void launchers_are_understood(void **state) {
+  static const struct {
+    const char *env, *by, *host; /* by NULL: nobody; host NULL: refused, with these words: */
+    int rank, ranks, port;       /* port 0: any */
+    bool serves;
+    const char *words;
+  } cases[] = {
+      {"RANK=3", NULL, "", 0, 0, 0, false, NULL},
+      {"RANK=3 WORLD_SIZE=8 MASTER_ADDR=n1 MASTER_PORT=29500", "torchrun", "n1", 3, 8, 29501, false,
+       NULL},
+      {"RANK=0 WORLD_SIZE=1 MASTER_ADDR=n1 MASTER_PORT=29500 TUTTI_PORT=777", "torchrun", "n1", 0,
+       1, 777, true, NULL},
+      {"RANK=8 WORLD_SIZE=8 MASTER_ADDR=n1 MASTER_PORT=29500", "torchrun", NULL, 0, 0, 0, false,
+       "RANK=8"},
+      {"RANK=0 WORLD_SIZE=x MASTER_ADDR=n1 MASTER_PORT=29500", "torchrun", NULL, 0, 0, 0, false,
+       "WORLD_SIZE=x"},
+      {"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_NODELIST=a[01-03,7],b", "Slurm", "a01", 1,
+       4, 0, false, NULL},
+      {"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_NODELIST=big,b", "Slurm", "big", 0, 4, 0,
+       true, NULL},
+      {"SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_JOB_NODELIST=big", NULL, "", 0, 0, 0, false,
+       NULL}, /* not in a step */
+      {"TUTTI_ID=h:9:0123456789abcdef0123456789abcdef TUTTI_RANK=1 TUTTI_SIZE=2 RANK=7 "
+       "WORLD_SIZE=9 MASTER_PORT=1",
+       "TUTTI_ID", "h", 1, 2, 9, false, NULL},
+      {"TUTTI_ID=h:9 TUTTI_RANK=1 TUTTI_SIZE=2", "TUTTI_ID", NULL, 0, 0, 0, false,
+       "no id of a rendezvous"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_launch l;
+    set(cases[i].env, true);
+    const tutti_status status = tt_launch_find(&l);
+    set(cases[i].env, false);
+    if (!cases[i].host) {
+      assert_int_not_equal(status, TUTTI_OK);
+      assert_non_null(strstr(tutti_error(), cases[i].words));
+      continue;
+    }
+    assert_int_equal(status, TUTTI_OK);
+    if (!cases[i].by) {
+      assert_null(l.by);
+      continue;
+    }
+    assert_string_equal(l.by, cases[i].by);
+    assert_string_equal(l.at.host[0], cases[i].host);
+    assert_int_equal(l.rank, cases[i].rank);
+    assert_int_equal(l.ranks, cases[i].ranks);
+    assert_int_equal(l.serves, cases[i].serves);
+    if (cases[i].port) assert_int_equal(l.at.port, cases[i].port);
+    assert_int_equal(strlen(l.at.key), TT_KEY);
+  }
+}
+
+int main(void) {
+  unsetenv("RANK"), unsetenv("WORLD_SIZE"), unsetenv("MASTER_ADDR"), unsetenv("MASTER_PORT");
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ids_are_read),
+      cmocka_unit_test(bad_ids_are_refused),
+      cmocka_unit_test(all_meet),
+      cmocka_unit_test(one_is_wrong),
+      cmocka_unit_test(strangers_do_not_stall),
+      cmocka_unit_test(no_rendezvous_is_said),
+      cmocka_unit_test(a_port_that_is_taken_is_said),
+      cmocka_unit_test(stores_serve_too),
+      cmocka_unit_test(launchers_are_understood),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

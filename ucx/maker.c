@@ -1,0 +1,37 @@
+/* maker.c - what libtutti asks this library for: tutti_net.h says how.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "ucx.h"
+
+static int end_open(void **end, const void **address, size_t *bytes, char *why, size_t size) {
+  ucx_world *w = ucx_world_open(why, size);
+  if (!w) return 1;
+  *end = w;
+  *address = w->own;
+  *bytes = w->own_bytes;
+  return 0;
+}
+
+static int end_join(void *end, int rank, int ranks, const void *addresses, size_t stride,
+                    tutti_net *net, char *why, size_t size) {
+  if (!ucx_world_join(end, rank, ranks, addresses, stride) &&
+      !ucx_net_make(end, 0, NULL, rank, ranks, net))
+    return 0;
+  snprintf(why, size, "out of memory for %d ranks", ranks);
+  return 1;
+}
+
+static void end_drop(void *end) {
+  ucx_world_close(end);
+}
+
+TUTTI_API tutti_net_maker tutti_net_maker_of(void);
+
+tutti_net_maker tutti_net_maker_of(void) {
+  return (tutti_net_maker){.size = sizeof(tutti_net_maker),
+                           .name = ucx_name(),
+                           .open = end_open,
+                           .join = end_join,
+                           .drop = end_drop};
+}

@@ -1,0 +1,57 @@
+/* ucx.h - inside the library for UCX: a world of processes, and networks in it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TUTTI_UCX_H
+#define TUTTI_UCX_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <ucp/api/ucp.h>
+
+#include "tutti_net.h"
+
+typedef struct ucx_world ucx_world;
+typedef struct ucx_net ucx_net;
+
+typedef struct ucx_peer { /* a process */
+  const ucp_address_t *address;
+  ucp_ep_h end;      /* NULL: not connected yet, or lost */
+  ucs_status_t lost; /* UCS_OK: it is not */
+  ucx_world *world;
+} ucx_peer;
+
+/* What the networks of a process have in common. All of it under `lock`. */
+struct ucx_world {
+  pthread_mutex_t lock;
+  ucp_context_h context;
+  ucp_worker_h worker;
+  ucp_address_t *own;
+  size_t own_bytes;
+  int rank, ranks, wakes; /* wakes: the descriptor that becomes readable; -1: none */
+  ucx_peer *peers;
+  char *addresses;
+  uint32_t next;    /* number of the next network */
+  ucx_net *nets;    /* linked */
+  int losses, open; /* peers that were lost; networks that are not closed */
+};
+
+/* Local: the end of a process, which is told to the others by `own`. NULL: why. */
+ucx_world *ucx_world_open(char *why, size_t size);
+/* All ends are known. 0, or 1: out of memory. */
+int ucx_world_join(ucx_world *w, int rank, int ranks, const void *addresses, size_t stride);
+/* Connected to a process, or NULL: it is lost. The lock is held. */
+ucp_ep_h ucx_world_end(ucx_world *w, int process);
+/* Once its last network is closed. */
+void ucx_world_close(ucx_world *w);
+
+/* A network of some processes of a world; processes == NULL: of all. 0, or 1: out of memory. */
+int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, int ranks,
+                 tutti_net *net);
+/* A network may go: nothing of it is on its way. */
+int ucx_net_over(const ucx_net *n);
+const ucx_net *ucx_net_next(const ucx_net *n);
+ucx_net *ucx_net_free(ucx_net *n); /* the next one */
+
+/* A name for what UCX is. */
+const char *ucx_name(void);
+
+#endif

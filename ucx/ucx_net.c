@@ -1,0 +1,398 @@
+/* ucx_net.c - some processes of a UCX world as a network: messages by tag.
+ *
+ * Idea       a UCX tag is: the network's number, a kind, tutti's tag, the sender's rank. What
+ *            completes goes into a line from which poll takes.
+ * Receipts   UCX has none where broken connections are told. So a message that asks for one
+ *            says so by its kind, and its receiver answers with an empty message; what came
+ *            first from a process with a tag is answered first.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ucx_net.h"
+
+/* ---- what is complete ---- */
+
+static void append(ucx_slot ***end, ucx_slot *s) {
+  s->next = NULL;
+  **end = s;
+  *end = &s->next;
+}
+
+static void complete(ucx_slot *s, int failed) {
+  ucx_net *n = s->net;
+  s->failed = failed;
+  append(&n->end, s);
+}
+
+static void leave_line(ucx_slot **first, ucx_slot ***end, ucx_slot *s) {
+  ucx_slot **link = first;
+  while (*link && *link != s) link = &(*link)->next;
+  if (*link) *link = s->next;
+  if (*end == &s->next) *end = link;
+}
+
+static int verdict(const ucx_slot *s, ucs_status_t status) {
+  if (status == UCS_OK) return 0;
+  const ucx_net *n = s->net;
+  const int lost = s->peer >= 0 && n->world->peers[ucx_process(n, s->peer)].lost;
+  return lost ? TUTTI_NET_LOST : 1;
+}
+
+static void note(ucx_net *n, ucs_status_t status) {
+  if (status) snprintf(n->error, sizeof n->error, "%s", ucs_status_string(status));
+}
+
+static void forget(void *request, ucs_status_t status, void *data) {
+  (void)status;
+  ucx_net *n = data;
+  n->busy--;
+  n->out--;
+  ucp_request_free(request);
+}
+
+/* ---- sending ---- */
+
+static void sent(void *request, ucs_status_t status, void *data) {
+  ucx_slot *s = data;
+  s->busy = 0;
+  s->net->busy--;
+  s->net->out--;
+  ucp_request_free(request);
+  note(s->net, status);
+  if (!s->awaits || status) {
+    if (s->awaits) leave_line(&s->net->asked, &s->net->asked_end, s);
+    s->awaits = 0;
+    complete(s, verdict(s, status));
+  }
+}
+
+ucs_status_t ucx_post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes, size_t size,
+                      ucp_send_nbx_callback_t done, void *data) {
+  const ucp_ep_h end = ucx_world_end(n->world, ucx_process(n, peer));
+  const ucp_request_param_t how = {
+      .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+      .cb = {.send = done},
+      .user_data = data};
+  if (!end) return UCS_ERR_CONNECTION_RESET;
+  n->busy++;
+  n->out++;
+  void *request = ucp_tag_send_nbx(end, bytes, size, tag, &how);
+  if (request && !UCS_PTR_IS_ERR(request)) return UCS_INPROGRESS;
+  n->busy--;
+  n->out--;
+  return request ? UCS_PTR_STATUS(request) : UCS_OK;
+}
+
+static ucx_slot *slot_at(ucx_net *n, int number) {
+  const int chunk = number / CHUNK;
+  if (chunk >= n->nchunks) {
+    ucx_slot **chunks = realloc(n->chunks, (size_t)(chunk + 1) * sizeof *chunks);
+    if (!chunks) return NULL;
+    n->chunks = chunks;
+    for (; n->nchunks <= chunk; n->nchunks++)
+      if (!(chunks[n->nchunks] = calloc(CHUNK, sizeof(ucx_slot)))) return NULL;
+  }
+  return &n->chunks[chunk][number % CHUNK];
+}
+
+/* The slot, anew; NULL: out of memory. */
+static ucx_slot *begin(ucx_net *n, int number, int peer, int tag, int receives) {
+  ucx_slot *s = slot_at(n, number);
+  if (s)
+    *s = (ucx_slot){
+        .net = n, .number = number, .peer = peer, .tag = tag, .taken = 1, .receives = receives};
+  else
+    snprintf(n->error, sizeof n->error, "out of memory for requests");
+  return s;
+}
+
+static int net_send(void *self, int number, int peer, int tag, const void *bytes, size_t size,
+                    int sure) {
+  ucx_net *n = self;
+  pthread_mutex_lock(&n->world->lock);
+  ucx_slot *s = begin(n, number, peer, tag, 0);
+  if (s) {
+    s->awaits = sure;
+    s->busy = 1;
+    if (sure) append(&n->asked_end, s);
+    const ucs_status_t status =
+        ucx_post(n, ucx_tag(n, sure ? SURE : PLAIN, tag, n->rank), peer, bytes, size, sent, s);
+    if (status != UCS_INPROGRESS) {
+      s->busy = 0;
+      note(n, status);
+      if (sure && status) leave_line(&n->asked, &n->asked_end, s);
+      if (status) s->awaits = 0;
+      if (!s->awaits) complete(s, verdict(s, status));
+    }
+  }
+  pthread_mutex_unlock(&n->world->lock);
+  return !s;
+}
+
+/* ---- receiving ---- */
+
+static void receipt_came(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
+                         void *data);
+
+static void listen_for_receipts(ucx_net *n) {
+  const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                   UCP_OP_ATTR_FIELD_USER_DATA |
+                                                   UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                   .cb = {.recv = receipt_came},
+                                   .user_data = n};
+  const int mine = ++n->receipt.number;
+  n->receipt.busy = 1;
+  n->busy++;
+  void *request = ucp_tag_recv_nbx(n->world->worker, NULL, 0, ucx_tag(n, RECEIPT, 0, 0),
+                                   ~(UCX_ALL_RANKS | UCX_ALL_TAGS), &how);
+  if (UCS_PTR_IS_ERR(request)) {
+    n->busy--;
+    n->receipt.busy = 0;
+  } else if (n->receipt.busy && n->receipt.number == mine) { /* else it has come already */
+    n->receipt.request = request;
+  }
+}
+
+static void receipt_came(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
+                         void *data) {
+  ucx_net *n = data;
+  n->busy--;
+  n->receipt.busy = 0;
+  n->receipt.request = NULL;
+  const int peer = (int)(info->sender_tag & UCX_ALL_RANKS);
+  const int tag = (int)((info->sender_tag & UCX_ALL_TAGS) >> TAG_AT);
+  ucp_request_free(request);
+  if (status || n->closed) return;
+  ucx_slot *s = n->asked;
+  while (s && (s->peer != peer || s->tag != tag)) s = s->next;
+  if (s) {
+    leave_line(&n->asked, &n->asked_end, s);
+    s->awaits = 0;
+    if (!s->busy) complete(s, 0);
+  }
+  listen_for_receipts(n);
+}
+
+static void received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
+                     void *data) {
+  ucx_slot *s = data;
+  ucx_net *n = s->net;
+  s->busy = 0;
+  s->request = NULL;
+  n->busy--;
+  if (status == UCS_OK) {
+    s->peer = (int)(info->sender_tag & UCX_ALL_RANKS);
+    s->bytes = info->length;
+    if (info->sender_tag & UCX_SURE)
+      ucx_post(n, ucx_tag(n, RECEIPT, s->tag, n->rank), s->peer, NULL, 0, forget, n);
+  }
+  ucp_request_free(request);
+  s->failed = status != UCS_OK;
+  note(n, status);
+  if (s->taken) complete(s, verdict(s, status));
+}
+
+ucs_status_t ucx_receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *bytes, size_t size) {
+  ucx_net *n = s->net;
+  const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                   UCP_OP_ATTR_FIELD_USER_DATA |
+                                                   UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                   .cb = {.recv = received},
+                                   .user_data = s};
+  s->busy = 1;
+  n->busy++;
+  void *request = ucp_tag_recv_nbx(n->world->worker, bytes, size, tag, mask, &how);
+  if (UCS_PTR_IS_ERR(request)) {
+    s->busy = 0;
+    n->busy--;
+    return UCS_PTR_STATUS(request);
+  }
+  if (s->busy) s->request = request; /* else `received` has been here */
+  return UCS_OK;
+}
+
+static int net_recv(void *self, int number, int peer, int tag, void *bytes, size_t size) {
+  ucx_net *n = self;
+  pthread_mutex_lock(&n->world->lock);
+  const int any = peer == TUTTI_NET_ANY;
+  ucx_slot *s = begin(n, number, peer, tag, 1);
+  int failed = !s;
+  /* the connection says when its other end is gone, also to one who only listens */
+  if (s && !any && peer != n->rank && !ucx_world_end(n->world, ucx_process(n, peer))) {
+    complete(s, TUTTI_NET_LOST);
+  } else if (s) {
+    const ucs_status_t status = ucx_receive(s, ucx_tag(n, PLAIN, tag, any ? 0 : peer),
+                                            ~(UCX_SURE | (any ? UCX_ALL_RANKS : 0)), bytes, size);
+    note(n, status);
+    failed = status != UCS_OK;
+  }
+  pthread_mutex_unlock(&n->world->lock);
+  return failed;
+}
+
+void ucx_withdraw(ucx_slot *s) {
+  if (s->busy && s->request) ucp_request_cancel(s->net->world->worker, s->request);
+}
+
+static int net_cancel(void *self, int number) {
+  ucx_net *n = self;
+  pthread_mutex_lock(&n->world->lock);
+  ucx_slot *s = slot_at(n, number);
+  s->taken = 0;
+  ucx_withdraw(s);
+  while (s->busy) ucp_worker_progress(n->world->worker);
+  leave_line(&n->first, &n->end, s);
+  pthread_mutex_unlock(&n->world->lock);
+  return 0;
+}
+
+/* What waits for a process that is lost fails. */
+static void lose(ucx_net *n) {
+  n->losses = n->world->losses;
+  for (int i = 0; i < n->nchunks * CHUNK; i++) {
+    ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
+    const int concerns = s->taken && s->peer >= 0 && (s->busy || s->awaits) &&
+                         n->world->peers[ucx_process(n, s->peer)].lost;
+    if (!concerns) continue;
+    if (s->receives) {
+      ucx_withdraw(s);
+    } else if (s->awaits) {
+      leave_line(&n->asked, &n->asked_end, s);
+      s->awaits = 0;
+      if (!s->busy) complete(s, TUTTI_NET_LOST);
+    }
+  }
+}
+
+/* ---- progress ---- */
+
+static void advance(ucx_net *n) {
+  while (ucp_worker_progress(n->world->worker) && !n->first) continue;
+  if (n->losses != n->world->losses) lose(n);
+}
+
+static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *count) {
+  ucx_net *n = self;
+  (void)slots;
+  *count = 0;
+  pthread_mutex_lock(&n->world->lock);
+  if (!n->first) advance(n);
+  while (n->first && *count < most) {
+    ucx_slot *s = n->first;
+    leave_line(&n->first, &n->end, s);
+    s->taken = 0;
+    done[(*count)++] = (tutti_net_done){
+        .slot = s->number, .peer = s->peer, .bytes = s->bytes, .failed = s->failed};
+  }
+  pthread_mutex_unlock(&n->world->lock);
+  return 0;
+}
+
+static void net_doze(void *self, int microseconds) {
+  ucx_net *n = self;
+  pthread_mutex_lock(&n->world->lock);
+  const int wakes = n->first || ucp_worker_arm(n->world->worker) ? -1 : n->world->wakes;
+  pthread_mutex_unlock(&n->world->lock);
+  const struct timespec limit = {microseconds / 1000000, microseconds % 1000000 * 1000L};
+  struct pollfd fd = {.fd = wakes, .events = POLLIN};
+  if (wakes >= 0) ppoll(&fd, 1, &limit, NULL);
+}
+
+static int net_leaving(void *self) {
+  return ((ucx_net *)self)->out;
+}
+
+static const char *net_error(void *self) {
+  return ((ucx_net *)self)->error;
+}
+
+/* ---- making one, and its end ---- */
+
+int ucx_net_over(const ucx_net *n) {
+  return n->busy == 0;
+}
+
+const ucx_net *ucx_net_next(const ucx_net *n) {
+  return n->next;
+}
+
+ucx_net *ucx_net_free(ucx_net *n) {
+  ucx_net *next = n->next;
+  for (int c = 0; c < n->nchunks; c++) free(n->chunks[c]);
+  free(n->chunks);
+  free(n->processes);
+  free(n);
+  return next;
+}
+
+/* What is closed, and of which nothing is on its way any more. */
+static void sweep(ucx_world *w) {
+  for (ucx_net **link = &w->nets; *link;)
+    if ((*link)->closed && ucx_net_over(*link))
+      *link = ucx_net_free(*link);
+    else
+      link = &(*link)->next;
+}
+
+static void net_close(void *self, int clean) {
+  ucx_net *n = self;
+  ucx_world *w = n->world;
+  (void)clean; /* no other network has its number */
+  pthread_mutex_lock(&w->lock);
+  n->closed = 1;
+  ucx_withdraw(&n->receipt);
+  for (int i = 0; i < n->nchunks * CHUNK; i++) {
+    ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
+    s->taken = 0;
+    if (s->receives) ucx_withdraw(s);
+  }
+  const int last = --w->open == 0;
+  sweep(w);
+  pthread_mutex_unlock(&w->lock);
+  if (last) ucx_world_close(w);
+}
+
+int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, int ranks,
+                 tutti_net *net) {
+  ucx_net *n = calloc(1, sizeof *n);
+  int *copy = processes ? malloc((size_t)ranks * sizeof *copy) : NULL;
+  if (!n || (processes && !copy)) {
+    free(n);
+    free(copy);
+    return 1;
+  }
+  if (processes) memcpy(copy, processes, (size_t)ranks * sizeof *copy);
+  *n = (ucx_net){.next = w->nets,
+                 .world = w,
+                 .number = number,
+                 .rank = rank,
+                 .ranks = ranks,
+                 .processes = copy,
+                 .losses = w->losses};
+  n->end = &n->first;
+  n->asked_end = &n->asked;
+  n->receipt.net = n;
+  w->nets = n;
+  w->open++;
+  listen_for_receipts(n);
+  *net = (tutti_net){.size = sizeof *net,
+                     .name = ucx_name(),
+                     .rank = rank,
+                     .ranks = ranks,
+                     .self = n,
+                     .threads = 1,
+                     .send = net_send,
+                     .recv = net_recv,
+                     .poll = net_poll,
+                     .doze = w->wakes >= 0 ? net_doze : NULL,
+                     .leaving = net_leaving,
+                     .cancel = net_cancel,
+                     .split = ucx_net_split,
+                     .close = net_close,
+                     .error = net_error};
+  return 0;
+}

@@ -1,0 +1,60 @@
+/* ucx_net.h - inside a network over UCX: what ucx_net.c and ucx_split.c share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TUTTI_UCX_NET_H
+#define TUTTI_UCX_NET_H
+
+#include <stdatomic.h>
+
+#include "ucx.h"
+
+enum { CHUNK = 64, PLAIN = 0, SURE = 1, RECEIPT = 2, INSIDE = 3 };
+enum { RANK_BITS = 24, TAG_AT = 24, KIND_AT = 30, NUMBER_AT = 32 };
+#define UCX_ALL_RANKS (((ucp_tag_t)1 << RANK_BITS) - 1)
+#define UCX_ALL_TAGS  ((ucp_tag_t)63 << TAG_AT)
+#define UCX_SURE      ((ucp_tag_t)SURE << KIND_AT)
+
+typedef struct ucx_slot {
+  ucx_net *net;
+  struct ucx_slot *next; /* in the line of those that are complete, or wait for a receipt */
+  int number, peer, tag;
+  int busy;  /* UCX has it */
+  int taken; /* it is a request of tutti's */
+  int receives, awaits, failed;
+  void *request;
+  size_t bytes;
+} ucx_slot;
+
+struct ucx_net {
+  ucx_net *next; /* of the world */
+  ucx_world *world;
+  uint32_t number;
+  int rank, ranks;
+  int *processes;
+  ucx_slot **chunks;
+  int nchunks, busy, losses; /* busy: requests that UCX has; losses of the world: that it knows */
+  atomic_int out;            /* of the busy ones, what is sent */
+  int closed;
+  ucx_slot *first, **end;       /* complete */
+  ucx_slot *asked, **asked_end; /* left, not yet answered: oldest first */
+  ucx_slot receipt;             /* for the next one */
+  char error[200];
+};
+
+static inline int ucx_process(const ucx_net *n, int rank) {
+  return n->processes ? n->processes[rank] : rank;
+}
+
+static inline ucp_tag_t ucx_tag(const ucx_net *n, int kind, int tag, int rank) {
+  return (ucp_tag_t)n->number << NUMBER_AT | (ucp_tag_t)kind << KIND_AT | (ucp_tag_t)tag << TAG_AT |
+         (ucp_tag_t)rank;
+}
+
+/* Sends; `done` is called with `data` unless it is over already, or failed: the status says. */
+ucs_status_t ucx_post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes, size_t size,
+                      ucp_send_nbx_callback_t done, void *data);
+/* Starts to receive; the slot is busy until that is over. */
+ucs_status_t ucx_receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *bytes, size_t size);
+void ucx_withdraw(ucx_slot *s); /* a receive; at once */
+int ucx_net_split(void *self, int color, int key, tutti_net *net);
+
+#endif

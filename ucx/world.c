@@ -1,0 +1,180 @@
+/* world.c - the processes of a job, as UCX sees them: one worker, and a connection to each
+ * process at the first word to it or from it.
+ *
+ * Idea       all networks of a process share the worker: whoever makes progress makes it for
+ *            all.
+ * Invariant  a connection that breaks is one lost process, which is told to every network;
+ *            nothing is sent to it any more.
+ * The end    what is on its way out gets a second.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucs/debug/debug.h>
+#include <ucs/debug/log_def.h>
+
+#include "ucx.h"
+
+const char *ucx_name(void) {
+  static char name[40]; /* the same, whoever writes it */
+  unsigned major, minor, release;
+  ucp_get_version(&major, &minor, &release);
+  snprintf(name, sizeof name, "UCX %u.%u.%u", major, minor, release);
+  return name;
+}
+
+/* ---- manners: a library does not print, nor catch the program's signals ---- */
+
+static ucs_log_func_rc_t hush(const char *file, unsigned line, const char *function,
+                              ucs_log_level_t level, const ucs_log_component_config_t *config,
+                              const char *message, va_list ap) {
+  (void)file, (void)line, (void)function, (void)level, (void)config, (void)message, (void)ap;
+  return UCS_LOG_FUNC_RC_STOP;
+}
+
+static void behave(void) {
+  static const int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE};
+  static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+  static int done;
+  pthread_mutex_lock(&once);
+  if (!done && !getenv("UCX_LOG_LEVEL")) ucs_log_push_handler(hush);
+  for (size_t i = 0; !done && !getenv("UCX_ERROR_SIGNALS") && i < sizeof signals / sizeof *signals;
+       i++)
+    ucs_debug_disable_signal(signals[i]);
+  done = 1;
+  pthread_mutex_unlock(&once);
+}
+
+/* ---- the own end ---- */
+
+static ucs_status_t make_worker(ucx_world *w) {
+  const ucp_worker_params_t how = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                   .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+  ucs_status_t status = ucp_worker_create(w->context, &how, &w->worker);
+  if (!status) status = ucp_worker_get_address(w->worker, &w->own, &w->own_bytes);
+  if (!status && ucp_worker_get_efd(w->worker, &w->wakes)) w->wakes = -1;
+  return status;
+}
+
+ucx_world *ucx_world_open(char *why, size_t size) {
+  const ucp_params_t what = {.field_mask = UCP_PARAM_FIELD_FEATURES,
+                             .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
+  ucx_world *w = calloc(1, sizeof *w);
+  if (!w) {
+    snprintf(why, size, "out of memory");
+    return NULL;
+  }
+  behave();
+  pthread_mutex_init(&w->lock, NULL);
+  w->wakes = -1;
+  ucs_status_t status = ucp_init(&what, NULL, &w->context);
+  const char *step = "start";
+  if (!status) status = make_worker(w), step = "open a worker";
+  if (!status) return w;
+  const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
+  snprintf(why, size, "%s can not %s: %s (UCX_TLS=%.60s, UCX_NET_DEVICES=%.60s)", ucx_name(), step,
+           ucs_status_string(status), tls ? tls : "", devices ? devices : "");
+  ucx_world_close(w);
+  return NULL;
+}
+
+int ucx_world_join(ucx_world *w, int rank, int ranks, const void *addresses, size_t stride) {
+  w->peers = calloc((size_t)ranks, sizeof *w->peers);
+  w->addresses = malloc((size_t)ranks * stride);
+  if (!w->peers || !w->addresses) return 1;
+  memcpy(w->addresses, addresses, (size_t)ranks * stride);
+  w->rank = rank;
+  w->ranks = ranks;
+  w->next = 1; /* 0 is the network of all */
+  for (int r = 0; r < ranks; r++)
+    w->peers[r] = (ucx_peer){.address = (const ucp_address_t *)(w->addresses + (size_t)r * stride),
+                             .world = w};
+  return 0;
+}
+
+/* ---- connections ---- */
+
+static void lose(ucx_peer *p, ucs_status_t status) {
+  if (p->lost) return;
+  p->lost = status ? status : UCS_ERR_CONNECTION_RESET;
+  p->world->losses++;
+}
+
+/* Called by UCX while the lock is held: it is progress. */
+static void broke(void *peer, ucp_ep_h end, ucs_status_t status) {
+  (void)end;
+  lose(peer, status);
+}
+
+ucp_ep_h ucx_world_end(ucx_world *w, int process) {
+  ucx_peer *p = &w->peers[process];
+  if (p->end || p->lost) return p->lost ? NULL : p->end;
+  const ucp_ep_params_t how = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                                             UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                                             UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                               .address = p->address,
+                               .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+                               .err_handler = {.cb = broke, .arg = p}};
+  const ucs_status_t status = ucp_ep_create(w->worker, &how, &p->end);
+  if (!status) return p->end;
+  p->end = NULL;
+  lose(p, status);
+  return NULL;
+}
+
+/* ---- the end ---- */
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Ends connections, until `limit` has passed or all are. */
+static void part(ucx_world *w, unsigned flags, double limit) {
+  const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
+  const double since = seconds();
+  void **going = calloc((size_t)w->ranks + 1, sizeof *going);
+  for (int r = 0; going && r < w->ranks; r++) {
+    ucx_peer *p = &w->peers[r];
+    if (!p->end) continue;
+    if (p->lost && !(flags & UCP_EP_CLOSE_FLAG_FORCE)) continue;
+    going[r] = ucp_ep_close_nbx(p->end, &how);
+    p->end = NULL;
+    if (UCS_PTR_IS_ERR(going[r])) going[r] = NULL;
+  }
+  for (int r = 0; going && r < w->ranks; r++) {
+    while (going[r] && ucp_request_check_status(going[r]) == UCS_INPROGRESS &&
+           seconds() - since < limit)
+      ucp_worker_progress(w->worker);
+    if (going[r]) ucp_request_free(going[r]);
+  }
+  free(going);
+}
+
+static int all_over(const ucx_world *w) {
+  for (const ucx_net *n = w->nets; n;) {
+    if (!ucx_net_over(n)) return 0;
+    n = ucx_net_next(n);
+  }
+  return 1;
+}
+
+void ucx_world_close(ucx_world *w) {
+  const double since = seconds();
+  if (w->worker) {
+    while (!all_over(w) && seconds() - since < 1) ucp_worker_progress(w->worker);
+    part(w, 0, 1);
+    part(w, UCP_EP_CLOSE_FLAG_FORCE, 1);
+    if (w->own) ucp_worker_release_address(w->worker, w->own);
+    ucp_worker_destroy(w->worker);
+  }
+  if (w->context) ucp_cleanup(w->context);
+  for (ucx_net *n = w->nets; n;) n = ucx_net_free(n);
+  pthread_mutex_destroy(&w->lock);
+  free(w->peers);
+  free(w->addresses);
+  free(w);
+}
