@@ -13,6 +13,7 @@
  * The second prints figures as TUTTI_PROFILE reads them; others stay as built in.
  * Both end with a line `done`, before MPI_Finalize: there MPICH 4.0 over UCX can hang.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <ftw.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -143,6 +144,13 @@ static void size(const timing_plan *plan, size_t bytes) {
 }
 
 /* A folder that all see: hosts of netns.sh have one in common. */
+#ifdef WITH_GLOO
+static int forget(const char *path, const struct stat *st, int type, struct FTW *at) {
+  (void)st, (void)type, (void)at;
+  return remove(path);
+}
+#endif
+
 static void open_gloo(void) {
 #ifdef WITH_GLOO
   const char *temporary = getenv("TMPDIR"), *interface = getenv("HOSTS_INTERFACE");
@@ -151,6 +159,8 @@ static void open_gloo(void) {
   if (rank == 0) check(mkdtemp(folder) != NULL, "mkdtemp", folder);
   MPI_Bcast(folder, sizeof folder, MPI_BYTE, 0, MPI_COMM_WORLD);
   check(!hosts_gloo_open(rank, ranks, folder, interface ? interface : "eth0"), "gloo", "it can not be opened");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) nftw(folder, forget, 16, FTW_DEPTH | FTW_PHYS);
 #else
   plays[GLOO] = 0;
 #endif

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "seconds.h"
 #include "start.h"
 
 enum { MOST = 64, LONG = 60000 };
@@ -117,12 +118,6 @@ static tutti_status work(tutti_comm *comm, int dead, uint64_t u) {
     for (size_t k = 0; k < n; k++)
       if (y[i][k] != sum_of(dead) * (k + 1)) wrong("a sum is wrong", "");
   return status;
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* The sentence names one of the deaths that were on their way, and how it came. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "seconds.h"
 #include "shm.h"
 #include "start.h"
 
@@ -28,12 +29,6 @@ static int wrong(const char *what, const char *more) {
   printf("# wrong: %s: %s\n", what, more);
   fflush(stdout);
   _exit(9);
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static int number(const char *name) {

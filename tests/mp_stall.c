@@ -11,12 +11,14 @@
 
 #include "cover.h"
 #include "lot_calls.h"
+#include "rounds.h"
 #include "scenes.h"
 #include "start.h"
 #include "tell.h"
 
 enum { KINDS = 6, CALLS = 2000000 };
 static const char limit[] = "0.5";
+static int64_t pids[16];
 static double x[CALL_BYTES / sizeof(double)], y[CALL_BYTES / sizeof(double)];
 
 static void stop(int signal) {
@@ -63,7 +65,7 @@ static tutti_status calls(tutti_comm *comm, uint64_t seed, const lot_call *kinds
   return status;
 }
 
-static bool play(tutti_comm *base, uint64_t seed, const int64_t *pids, double *ms) {
+static bool play(tutti_comm *base, uint64_t seed, double *ms) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   const int victim = (int)(cover_mix(seed) % (uint64_t)P);
   lot_call kinds[KINDS];
@@ -106,25 +108,11 @@ static bool play(tutti_comm *base, uint64_t seed, const int64_t *pids, double *m
 int main(int argc, char **argv) {
   const char *all = getenv("TUTTI_TEST_ALL");
   const int rounds = argc > 1 ? atoi(argv[1]) : all && *all == '1' ? 50 : 10;
-  static int64_t pids[16];
   int64_t mine = getpid();
   tutti_comm *base;
   if (start_comm(&base)) return printf("not ok - a communicator: %s\n", tutti_error()) > 0;
-  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : cover_seed();
-  uint32_t failed = 0;
-  double most = 0, ms = 0;
-  tutti_broadcast(base, &seed, &seed, 1, TUTTI_UINT64, 0);
   tutti_all_gather(base, &mine, pids, 1, TUTTI_INT64);
-  if (tutti_comm_rank(base) == 0) printf("# seed %llu\n", (unsigned long long)seed);
-  for (int i = 0; i < rounds; i++) {
-    uint32_t bad = !play(base, seed % 1000000000 + (uint64_t)i, pids, &ms);
-    if (tutti_allreduce(base, &bad, &bad, 1, TUTTI_UINT32, TUTTI_SUM)) bad = 1;
-    if (tutti_allreduce(base, &ms, &most, 1, TUTTI_DOUBLE, TUTTI_MAX)) bad = 1;
-    failed += bad != 0;
-    if (tutti_comm_rank(base) == 0) printf("# %s after %.1f ms\n", bad ? "wrong" : "named", most);
-  }
-  if (tutti_comm_rank(base) == 0)
-    printf("%s - %d of %d ranks that are stopped are named\n1..1\n", failed ? "not ok" : "ok",
-           rounds - (int)failed, rounds);
+  const unsigned failed = rounds_play(base, rounds, argc > 2 ? argv[2] : NULL,
+                                      "ranks that are stopped are named", play);
   return tutti_comm_free(base) || start_end() || failed;
 }

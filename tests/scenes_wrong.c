@@ -3,11 +3,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cover.h"
 #include "scenes.h"
+#include "seconds.h"
 
 const scene scenes[] = {
     {"40 requests on each of four communicators", scene_storm},
@@ -62,12 +62,6 @@ bool scene_error(tutti_status got, tutti_status want, const char *words, const c
            tutti_strerror(got), got ? sentence : "");
   fflush(stdout);
   return ok;
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 bool scene_refusals(tutti_comm *base, uint64_t seed) {

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cover.h"
 #include "names.h"
+#include "seconds.h"
 #include "tutti.h"
 
 enum { ROOM = 1 << 16 };
@@ -150,12 +150,6 @@ static void drawings(void **unused) {
   assert_int_equal(tutti_schedule_draw(one, &how, &text), TUTTI_ERR_ARG);
   assert_non_null(strstr(tutti_error(), "drawing->size is 3"));
   assert_null(tutti_algo_source(-1));
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* What is right can be drawn, unless it is too much; and whatever it is called. */

@@ -167,18 +167,18 @@ static tutti_status from_pmix(tutti_comm **base) {
   const double limit = tt_create_limit(NULL);
   tutti_launcher l = {.end = NULL};
   tt_meeting m;
+  char late[120];
+  snprintf(late, sizeof late,
+           "not all ranks that PMIx knows of came within %.3g s (TUTTI_CONNECT_TIMEOUT)", limit);
   tutti_status status = tt_launcher_open("pmix", limit, &l);
   if (status == TUTTI_ERR_UNSUPPORTED) {
     tt_log(0, "PMIX_RANK says that there are other ranks, but this one is alone: %.200s",
            tutti_error());
     return TUTTI_OK;
   }
-  if (!status) status = tt_meet_gather(l.gather, l.ctx, l.rank, l.ranks, &m);
+  if (!status)
+    status = tt_meet_gather(l.gather, l.ctx, l.rank, l.ranks, TUTTI_ERR_TIMEOUT, late, &m);
   if (!status) status = tt_create(&m, NULL, base);
-  if (status && strstr(tutti_error(), "the gather of"))
-    status = tt_fail(TUTTI_ERR_TIMEOUT,
-                     "not all ranks that PMIx knows of came within %.3g s (TUTTI_CONNECT_TIMEOUT)",
-                     limit);
   if (l.end) l.end(l.ctx);
   return status;
 }

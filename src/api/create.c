@@ -7,7 +7,6 @@
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all see the
  *            same end.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "collective.h"
 #include "create.h"
+#include "topo.h"
 #include "wise.h"
 
 /* What a rank says of itself first; of any version, for its size is what is looked at then. */
@@ -48,13 +48,9 @@ typedef struct creation {
 
 /* Of this kernel, this host's name, and those whose processes this one sees. */
 static uint64_t place_here(const char *host) {
-  char text[64] = "";
   struct stat st = {0};
-  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-  if (f && !fgets(text, sizeof text, f)) text[0] = 0;
-  if (f) fclose(f);
   uint64_t h = stat("/proc/self/ns/pid", &st) ? 1 : tt_mix(st.st_ino);
-  for (const char *c = text; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
+  h = tt_mix(h ^ tt_kernel_id());
   for (const char *c = host; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
   return h;
 }
@@ -93,24 +89,10 @@ static void find_nodes(creation *c) {
 
 /* ---- on one node ---- */
 
-/* The first rank's segment, by /proc. *segment NULL: it can not be opened. */
-static void open_segment(const creation *c, tt_segment **segment) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)c->all[0].pid, c->all[0].fd);
-  const int fd =
-      c->m->rank ? open(path, O_RDWR | O_CLOEXEC) : fcntl(c->mine.fd, F_DUPFD_CLOEXEC, 3);
-  *segment = NULL;
-  if (fd < 0 || tt_segment_map(fd, c->m->ranks, segment)) {
-    if (fd >= 0) close(fd);
-    return;
-  }
-  (*segment)->fd = fd;
-}
-
 /* *out stays NULL if some rank can not share memory. */
 static tutti_status on_one_node(creation *c, tutti_comm **out) {
-  tt_segment *segment;
-  open_segment(c, &segment);
+  tt_segment *segment = NULL;
+  if (tt_segment_open((long)c->all[0].pid, c->all[0].fd, c->m->ranks, &segment)) segment = NULL;
   c->mine.lends = segment != NULL;
   tutti_status status = c->m->gather(c->m, &c->mine, c->all, sizeof c->mine);
   for (int r = 0; !status && r < c->m->ranks; r++)
@@ -274,6 +256,8 @@ tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_fn *gather
   tutti_status status = check("tutti_comm_create_gather", comm, nranks, rank, config);
   if (!status && !gather)
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_create_gather: gather is NULL");
-  if (!status) status = tt_meet_gather(gather, ctx, rank, nranks, &m);
+  if (!status)
+    status = tt_meet_gather(gather, ctx, rank, nranks, TUTTI_ERR_SYSTEM,
+                            "the gather of tutti_comm_create_gather failed", &m);
   return status ? status : tt_create(&m, config, comm);
 }

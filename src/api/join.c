@@ -7,7 +7,6 @@
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all
  *            see the same end.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +29,6 @@ typedef struct member {
   int32_t index; /* of its heap; -1: it has none */
 } member;
 
-static uint64_t kernel_id(void) {
-  char text[64] = "";
-  FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-  if (f && !fgets(text, sizeof text, f)) text[0] = 0;
-  if (f) fclose(f);
-  uint64_t h = 1;
-  for (const char *c = text; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
-  return h;
-}
-
 static double cores_here(void) {
   const double online = (double)sysconf(_SC_NPROCESSORS_ONLN), quota = tt_cores_quota();
   const double cores = quota < online ? quota : online;
@@ -51,7 +40,7 @@ static void describe(member *m, const tutti_net *net) {
   *m = (member){.site = {s->rack, s->node, s->package, s->cache, ""},
                 .fd = -1,
                 .pid = getpid(),
-                .kernel = kernel_id(),
+                .kernel = tt_kernel_id(),
                 .cores = cores_here(),
                 .index = -1};
   if (net->simulated) m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* no core is shared */
@@ -73,26 +62,10 @@ static int on_node(const member *all, int ranks, int rank, int *index, int *firs
   return n;
 }
 
-/* The segment that the first rank of this node has made. */
-static tutti_status open_segment(const member *first, int n, tt_segment **segment) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)first->pid, first->fd);
-  const int fd = first->fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0)
-    return tt_fail(TUTTI_ERR_SYSTEM, "process %lld's shared memory can not be opened",
-                   (long long)first->pid);
-  const tutti_status status = tt_segment_map(fd, n, segment);
-  if (status)
-    close(fd);
-  else
-    (*segment)->fd = fd;
-  return status;
-}
-
 static tutti_status open_heap(tutti_comm *comm, member *mine, const member *first, int index,
                               int n) {
   tt_segment *segment;
-  tutti_status status = open_segment(first, n, &segment);
+  tutti_status status = tt_segment_open((long)first->pid, first->fd, n, &segment);
   if (status) return status;
   status = tt_heap_open(segment, index, &comm->heap);
   if (status) tt_segment_release(segment);

@@ -50,7 +50,9 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, int rank, int ranks, double l
                            tt_meeting *m);
 tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double limit,
                            tt_meeting *m);
-tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks, tt_meeting *m);
+/* fails, why: what it is when the caller's gather fails; `why` must outlive the meeting. */
+tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks,
+                            tutti_status fails, const char *why, tt_meeting *m);
 
 /* What a launcher that is not ours says in the environment. */
 typedef struct tt_launch {

@@ -124,20 +124,20 @@ tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double
 typedef struct own {
   tutti_gather_fn *gather;
   void *ctx;
+  tutti_status fails;
+  const char *why;
 } own;
 
 static tutti_status gather_own(tt_meeting *m, const void *mine, void *all, size_t bytes) {
   const own *o = m->self;
-  return o->gather(o->ctx, mine, bytes, all)
-             ? tt_fail(TUTTI_ERR_SYSTEM, "the gather of tutti_comm_create_gather failed")
-             : TUTTI_OK;
+  return o->gather(o->ctx, mine, bytes, all) ? tt_fail(o->fails, "%s", o->why) : TUTTI_OK;
 }
 
 tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks,
-                            tt_meeting *m) {
+                            tutti_status fails, const char *why, tt_meeting *m) {
   own *o = malloc(sizeof *o);
   if (!o) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a gather");
-  *o = (own){gather, ctx};
+  *o = (own){gather, ctx, fails, why};
   *m = (tt_meeting){.rank = rank, .ranks = ranks, .gather = gather_own, .end = end, .self = o};
   return TUTTI_OK;
 }

@@ -66,6 +66,14 @@ size_t tt_cache_l2(void) {
   return bytes > 0 ? (size_t)bytes : (size_t)1 << 20;
 }
 
+uint64_t tt_kernel_id(void) {
+  char text[64] = "";
+  if (!read_words("/proc/sys/kernel/random/boot_id", text, sizeof text)) text[0] = 0;
+  uint64_t h = 1;
+  for (const char *c = text; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
+  return h;
+}
+
 /* The value of the first line of /proc/cpuinfo that begins so. */
 static bool cpuinfo(const char *key, char value[120]) {
   char line[256];

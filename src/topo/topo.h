@@ -13,6 +13,8 @@ void tt_cores_mine(cpu_set_t *cores);
 double tt_cores_quota(void);
 /* Bytes of this core's second level cache; a default if the system does not say. */
 size_t tt_cache_l2(void);
+/* A number for the running kernel: processes with another one share no memory and no core. */
+uint64_t tt_kernel_id(void);
 /* "2 x Some Processor": cores that are online, and what they are. No commas. */
 const char *tt_machine_name(char *text, size_t size);
 /* The instruction sets that matter here, in words. */

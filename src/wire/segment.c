@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -132,6 +133,21 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
   if (status) return status;
   find_launcher(*segment, plate);
   return TUTTI_OK;
+}
+
+/* Whatever is there, a FIFO or a terminal too: nothing waits for it. */
+tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
+  const int mine = fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (mine < 0)
+    return tt_fail(TUTTI_ERR_SYSTEM, "process %ld's shared memory can not be opened", pid);
+  const tutti_status status = tt_segment_map(mine, n, segment);
+  if (status)
+    close(mine);
+  else
+    (*segment)->fd = mine;
+  return status;
 }
 
 bool tt_segment_orphaned(const tt_segment *s, long *pid) {

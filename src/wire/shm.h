@@ -87,6 +87,8 @@ typedef struct tt_segment {
 tutti_status tt_segment_create(int n, int *fd);
 tutti_status tt_segment_create_for(int n, int newcomers, long launcher, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
+/* Another process's, by its descriptor there; *segment holds one of its own. */
+tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment);
 /* Is the launcher known to be gone? *pid: who it was. */
 bool tt_segment_orphaned(const tt_segment *segment, long *pid);
 /* An anonymous one, for threads or for one rank alone. */
