@@ -38,7 +38,7 @@ beside() {
   shift 3
   [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here"; n=$((n + 1)); return; }
   rm -f "$report" "$work/alone/rc"
-  (work=$work/alone; run_mpi "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"; echo $rc >"$work/rc") &
+  (work=$work/alone; OMPI_MCA_orte_tmpdir_base=$work run_mpi "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"; echo $rc >"$work/rc") &
   [ $mpi = ompi ] || wait # ranks that spin wait for nobody
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"
   wait

@@ -1,8 +1,9 @@
 # mpi.bash - for tests that start programs with an MPI: as root, too, more ranks than cores, no
-# remote shell, short paths, quietly. Sourced, never run. SPDX-License-Identifier: BSD-3-Clause
+# remote shell, quietly, and files in $work: two mpirun of Open MPI that share a folder make and
+# remove it under each other's feet. Sourced after tap.bash, never run. SPDX-License-Identifier: BSD-3-Clause
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated \
   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
-  OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_tmpdir_base=/tmp \
+  OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_tmpdir_base=$work \
   OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_btl_vader_single_copy_mechanism=none \
   UCX_LOG_LEVEL=error
 # The starter of an MPI, as Debian calls it; and whether it is here.
