@@ -5,19 +5,43 @@
 #
 # Each starts from fuzz/corpus/NAME and from what earlier runs left in BUILD/fuzz/NAME.more,
 # for TIME seconds (60). What it finds (a sanitizer's report, a second that became five, 1 GiB of
-# memory) ends it, and lies in BUILD/fuzz/NAME.found. KEEP=1 then takes the smallest inputs that
+# memory) ends it, and lies in BUILD/fuzz/NAME.found. An input that took long is tried once more, by
+# the processor's time: if it is quick, the machine was busy, and the fuzzer goes on. KEEP=1 then takes the smallest inputs that
 # reach what the corpus does not into the corpus, as long as they have at most 2000 bytes.
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
 seconds=${TIME:-60} at=$1 bad=0
 shift
 
-fuzz() {
+# For so many seconds.
+fuzz_for() {
   local name=$1 rc=0
-  mkdir -p "$at/$name.more" "$at/$name.found"
-  nice "$at/fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=65536 \
+  nice "$at/fuzz_$name" -max_total_time="$2" -timeout=5 -rss_limit_mb=1024 -max_len=65536 \
     -dict="fuzz/dict/$name.dict" -artifact_prefix="$at/$name.found/" -reload=0 \
-    "$at/$name.more" "fuzz/corpus/$name" >"$at/$name.log" 2>&1 || rc=$?
+    "$at/$name.more" "fuzz/corpus/$name" >>"$at/$name.log" 2>&1 || rc=$?
+  return $rc
+}
+
+# False: one of what took long does so again.
+were_quick() {
+  local f
+  for f in "$at/$1.found"/*; do
+    case ${f##*/} in timeout-*) ;; *) return 1 ;; esac
+    (ulimit -t 5 && exec "$at/fuzz_$1" -timeout=300 -rss_limit_mb=1024 "$f") >/dev/null 2>&1 || return 1
+    rm "$f"
+  done
+}
+
+fuzz() {
+  local name=$1 until=$((SECONDS + seconds)) rc=0
+  mkdir -p "$at/$name.more" "$at/$name.found"
+  : >"$at/$name.log"
+  fuzz_for "$name" "$seconds" || rc=$?
+  while [ $rc != 0 ] && were_quick "$name"; do
+    rc=0
+    [ $((until - SECONDS)) -gt 0 ] || break
+    fuzz_for "$name" $((until - SECONDS)) || rc=$?
+  done
   return $rc
 }
 
@@ -44,7 +68,7 @@ one() {
     tail -n 20 "$at/$name.log"
     echo "$name: ended with status $rc"
   else
-    echo "$name: no finding; $(grep -a '^Done' "$at/$name.log")"
+    echo "$name: no finding; $(grep -a '^Done' "$at/$name.log" | tail -1)"
   fi
   return $rc
 }
