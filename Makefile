@@ -279,7 +279,7 @@ fuzz:
 	@TIME=$(TIME) KEEP=$(KEEP) fuzz/run.sh build-fuzz/fuzz $(if $(ONLY),$(ONLY),$(FUZZSRC:fuzz/fuzz_%.c=%))
 fuzzers: $(FUZZERS)
 # TIME: of it all; SEED and MORE="--job 12" repeat what failed.
-SOAKBIN  = $(BUILD)/tests/mp_soak $(MPIS:%=$(BUILD)/tests/%/mp_soak)
+SOAKBIN  = $(BUILD)/tests/mp_soak $(BUILD)/tests/mp_grow $(UCXLIB) $(MPIS:%=$(BUILD)/tests/%/mp_soak)
 soak:
 	@tools/deps.sh build soak
 	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)

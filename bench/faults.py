@@ -40,9 +40,18 @@ def heed_term():
 
 
 def wires(build):
-    """Those whose programs are here."""
-    return ["shm"] + [m for m in STARTERS
-                      if shutil.which(STARTERS[m]) and os.path.exists(os.path.join(build, "tests", m, "mp_soak"))]
+    """Those whose programs and libraries are here."""
+    ucx = ["ucx"] if os.path.exists(os.path.join(build, "libtutti_ucx.so")) else []
+    return ["shm"] + ucx + [m for m in STARTERS
+                            if shutil.which(STARTERS[m]) and os.path.exists(os.path.join(build, "tests", m, "mp_soak"))]
+
+
+def starter(build, wire, ranks, parts):
+    """The words that start so many ranks; parts: how many of them each host gets, for ucx."""
+    if wire in STARTERS:
+        return [STARTERS[wire], "-n", str(ranks)]
+    where = ["-n", str(ranks)] if wire == "shm" else ["--hosts", ",".join("localhost:%d" % n for n in parts or [1] * ranks)]
+    return [os.path.join(build, "tutti"), "run", "-k"] + where
 
 
 def processes(token):
@@ -128,7 +137,7 @@ class Rank:
 class Job:
     """One job of mp_soak."""
 
-    def __init__(self, build, wire, ranks, seed, seconds, deaths=0, manner="calm", env=None):
+    def __init__(self, build, wire, ranks, seed, seconds, deaths=0, manner="calm", env=None, parts=None):
         self.build, self.wire, self.ranks = build, wire, ranks
         self.folder = tempfile.mkdtemp(prefix="tts-")
         self.record = os.path.join(self.folder, "told")
@@ -141,19 +150,25 @@ class Job:
         self.hung = self.spoilt = False  # spoilt: its launcher was killed, or its MPI has ended it
         self.token = "SOAK_TOKEN=%d-%x" % (os.getpid(), random.getrandbits(64))
         self.before = shared_files()
-        program = os.path.join(build, "tests", "" if wire == "shm" else wire, "mp_soak")
-        start = [os.path.join(build, "tutti"), "run", "-k"] if wire == "shm" else [STARTERS[wire]]
-        arguments = [self.record, str(seed), str(seconds), str(deaths), manner]
+        self.shrinks = manner != "ends"
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TUTTI_")}
         environment.update(MPI_ENV, TUTTI_PROFILE="none", LC_ALL="C", TMPDIR=self.folder,
                            OMPI_MCA_orte_tmpdir_base=self.folder)
+        if wire == "ucx":
+            environment["UCX_TLS"] = "tcp,self"
+            del environment["UCX_LOG_LEVEL"]
         environment.update(env or {})
         environment.update([self.token.split("=")])
         self.out = open(os.path.join(self.folder, "out"), "w+")
-        self.process = subprocess.Popen(start + ["-n", str(ranks), program] + arguments, stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(self.words(seed, seconds, deaths, manner, parts), stdin=subprocess.DEVNULL,
                                         stdout=self.out, stderr=subprocess.STDOUT, env=environment,
                                         start_new_session=True)
         RUNNING.add(self)
+
+    def words(self, seed, seconds, deaths, manner, parts):
+        program = os.path.join(self.build, "tests", self.wire if self.wire in STARTERS else "", "mp_soak")
+        return starter(self.build, self.wire, self.ranks, parts) + [program] + [
+            self.record, str(seed), str(seconds), str(deaths), manner]
 
     # ---- what it does ----
 
@@ -203,8 +218,10 @@ class Job:
         return self.until(lambda: all(r.pid for r in self.rank))
 
     def in_order(self):
-        """All that live are in one communicator of their own."""
+        """All that live are in one communicator of their own; or, where none is made, know who died."""
         alive = self.alive()
+        if not self.shrinks:
+            return self.until(lambda: all(self.rank[r].lost for r in alive))
         return self.until(lambda: all(self.rank[r].size == len(alive) for r in alive))
 
     def kill(self, rank):
@@ -212,7 +229,9 @@ class Job:
         try:
             os.kill(self.rank[rank].pid, signal.SIGKILL)
         except ProcessLookupError:
-            self.complain("rank %d had ended before" % rank)
+            del self.killed[rank]
+            if self.shrinks or not self.killed:
+                self.complain("rank %d had ended before" % rank)
 
     def stop(self, rank, seconds):
         try:
@@ -243,7 +262,7 @@ class Job:
         return last
 
     def judge_sentence(self, rank, sentence, dead):
-        found = re.search(r"rank (\d+) \(pid (\d+)\) died, killed by SIGKILL|process (\d+) died, while it told", sentence)
+        found = re.search(r"rank (\d+) \(pid (\d+)\) died(?:, killed by SIGKILL)?;|process (\d+) died, while it told", sentence)
         pids = [str(self.rank[r].pid) for r in dead]
         if not found or (found.group(2) or found.group(3)) not in pids:
             self.complain("rank %d does not name who died: %s" % (rank, sentence))
@@ -305,7 +324,7 @@ class Job:
             rank = self.rank[r]
             if not rank.done:
                 self.complain("rank %d has not come to its end; the job's status is %s" % (r, self.process.returncode))
-            elif rank.members != sum(1 << a for a in alive):
+            elif rank.members != sum(1 << a for a in alive) and self.shrinks:
                 self.complain("rank %d was with others than those who live" % r)
             if not self.killed and rank.errors:
                 self.complain("rank %d: %s" % (r, rank.errors[0][2]))
@@ -315,7 +334,7 @@ class Job:
 
     def judge_memory(self, r, counts):
         """What is held between cycles, from its last life: caches grow at first, leaks go on."""
-        slack = 1 if self.wire == "shm" else 16  # an MPI has caches of its own
+        slack = 1 if self.wire == "shm" else 16  # an MPI, and UCX, have caches of their own
         long = counts and counts[-1][0] - counts[0][0] > LONG * 1e9
         for what, values, bound in zip(("malloc", "memory", "descriptors"), list(zip(*counts))[1:],
                                        (slack << 16, slack << 23, 2)):
@@ -329,3 +348,24 @@ class Job:
     def forget(self):
         self.out.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Growth(Job):
+    """One of mp_grow, whose ranks themselves die by lot, up to `deaths` times; others come in their place."""
+
+    def __init__(self, build, ranks, seed, deaths, env):
+        Job.__init__(self, build, "shm", ranks, seed, 0, deaths, "newcomers", env)
+
+    def words(self, seed, seconds, deaths, manner, parts):
+        return [os.path.join(self.build, "tutti"), "run", "-r", str(deaths), "-n", str(self.ranks),
+                os.path.join(self.build, "tests", "mp_grow"), "lot", str(seed), str(deaths)]
+
+    def judge_ranks(self):
+        lines = self.output().split("\n")
+        self.killed = dict(enumerate(line for line in lines if "was killed by SIGKILL" in line))
+        for line in lines:
+            if "wrong" in line:
+                self.complain(line)
+        if self.process.returncode or sum(line.startswith("done ") for line in lines) != self.ranks:
+            self.complain("%d ranks should be there again at the end, with status 0; it is %d" %
+                          (self.ranks, self.process.returncode))

@@ -6,9 +6,10 @@
 #            these settings, and what befalls them. All they get is checked. What fails is said, with the
 #            options that repeat it; then the exit status is 1.
 # Kinds      calm: nothing befalls them. stops: ranks are stopped, and go on. deaths: ranks are killed,
-#            one or two at a time, at any instant; those who live shrink and go on. alone: the same on
-#            one communicator. makers: the same while communicators are made, and nothing else. launcher: `tutti run` itself is killed. killed: a rank under an MPI is,
-#            which ends the job.
+#            one or two at a time, at any instant; those who live shrink and go on (over UCX: name them
+#            and end). alone: the same on one communicator. makers: the same while communicators are made,
+#            and nothing else. newcomers: ranks die, are started again, and join (tests/mp_grow.c).
+#            launcher: `tutti run` itself is killed. killed: a rank under an MPI is, which ends the job.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -20,9 +21,12 @@ import time
 
 import faults
 
-KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "makers", "mpi stops", "killed", "deaths", "launcher")
+KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ucx deaths", "makers", "mpi stops", "ucx calm", "newcomers",
+         "killed", "deaths", "ucx stops", "launcher")
+MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ucx deaths": "ends"}
+MPIS = ("ompi", "mpich")
 CORES = len(os.sched_getaffinity(0))
-LONG = (0, 14, 28)  # of 40: a minute, to see what grows
+LONG = (0, 15, 26)  # of 40: a minute, to see what grows
 SETTINGS = ({"TUTTI_COPIES": "private"}, {"TUTTI_COPIES": "none"}, {"TUTTI_COPIES": "all"}, {"TUTTI_ENGINE": "generic"},
             {"TUTTI_PROGRESS_THREAD": "1"}, {"TUTTI_CONTRACT": "any"}, {"TUTTI_CONTRACT": "run"},
             {"TUTTI_VERIFY": "1"}, {"TUTTI_SLICES": "3"})
@@ -43,37 +47,48 @@ class Plan:
         self.lot = lot = random.Random("%d/%d" % (seed, number))
         self.number = number
         self.kind = KINDS[number % len(KINDS)]
-        self.wire, self.env = "shm", {}
-        mpis = wires[1:]
+        self.wire, self.env, self.parts = "shm", {}, None
+        mpis = [w for w in MPIS if w in wires]
         if self.kind in ("mpi calm", "mpi stops", "killed"):
             self.wire = lot.choice(mpis) if mpis else None
+        elif self.kind.startswith("ucx") or (self.kind == "launcher" and "ucx" in wires and lot.random() < 0.5):
+            self.wire = "ucx" if "ucx" in wires else None
         self.ranks = lot.randint(2, 8)
-        self.seconds = lot.choice((1, 2, 4, 8) if self.kind in ("calm", "mpi calm") else (1, 2))
+        self.seconds = lot.choice((1, 2, 4, 8) if self.kind.endswith("calm") else (1, 2))
+        if self.kind == "newcomers":
+            self.ranks = lot.randint(2, 5)
         if self.kind == "makers":
             self.ranks, self.seconds = lot.randint(4, 8), lot.choice((0.02, 0.1))
         if number % 40 in LONG:
             self.seconds = 60 if number or limit < 1800 else 300
         if limit < 60:
             self.seconds = min(self.seconds, 0.3)
-        if self.wire == "ompi":
+        if self.wire in ("ompi", "ucx"):
             self.ranks = lot.randint(2, 5)
         elif self.wire == "mpich":
             self.ranks = lot.randint(2, 3)  # they spin
-        if self.kind in ("calm", "mpi calm") and lot.random() < 0.1:
+        if self.kind.endswith("calm") and lot.random() < 0.1:
             self.ranks = 1
         if self.wire != "shm":
             nodes = dict(lot.choice(NODES))
             if "TUTTI_TOPO" in nodes:
-                self.ranks = 4 if self.wire == "ompi" else 2
+                self.ranks = 4 if self.wire != "mpich" else 2
                 nodes["TUTTI_TOPO"] = "node:2 core:%d" % (self.ranks // 2)
                 nodes["TUTTI_NODES"] = "0,0,1,1" if self.ranks == 4 else "0,1"
             self.env.update(nodes)
+        if self.wire == "ucx":
+            left, self.parts = self.ranks, []
+            while left:
+                self.parts.append(lot.randint(1, left) if lot.random() < 0.3 else 1)
+                left -= self.parts[-1]
         for setting in SETTINGS:
             if lot.random() < 0.12:
                 self.env.update(setting)
         if self.ranks > CORES:  # then huge pages can take the kernel seconds, each (docs/reliability.md)
             self.env.pop("TUTTI_PROGRESS_THREAD", None)
-        self.deaths = max(lot.randint(1, self.ranks - 1), lot.randint(1, self.ranks - 1)) if self.kind in ("deaths", "makers", "alone") else 0
+        some = sorted((lot.randint(1, max(1, self.ranks - 1)), lot.randint(1, max(1, self.ranks - 1))))
+        self.deaths = {"deaths": some[1], "makers": some[1], "alone": some[1], "newcomers": some[1],
+                       "ucx deaths": some[0]}.get(self.kind, 0)
         self.seed = lot.getrandbits(60)
 
     def words(self):
@@ -81,12 +96,15 @@ class Plan:
             " %s=%s" % item for item in sorted(self.env.items())))
 
     def carry_out(self, build):
-        manner = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed"}.get(self.kind, "calm")
+        if self.kind == "newcomers":
+            return self.let_grow(build)
+        manner = "ends" if self.kind == "launcher" and self.wire == "ucx" else MANNERS.get(self.kind, "calm")
         seconds = 100 if self.kind in ("launcher", "killed") else self.seconds
-        job = faults.Job(build, self.wire, self.ranks, self.seed, seconds, self.deaths, manner, self.env)
+        job = faults.Job(build, self.wire, self.ranks, self.seed, seconds, self.deaths, manner, self.env, self.parts)
         try:
             if job.started():
-                {"deaths": self.kill_some, "makers": self.kill_some, "alone": self.kill_some, "stops": self.stop_some, "mpi stops": self.stop_some,
+                {"deaths": self.kill_some, "makers": self.kill_some, "alone": self.kill_some, "stops": self.stop_some,
+                 "mpi stops": self.stop_some, "ucx stops": self.stop_some, "ucx deaths": self.kill_together,
                  "launcher": self.kill_launcher, "killed": self.kill_one}.get(self.kind, lambda job: None)(job)
             job.end(faults.SILENCE + self.seconds)
         except BaseException:
@@ -102,6 +120,21 @@ class Plan:
             time.sleep(self.lot.random() * self.lot.choice((0.01, 0.1, self.seconds / self.deaths)))
             job.bury(*victims, apart=self.lot.random() * self.lot.choice((0.001, 0.01, 0.15)))
             left -= n
+
+    def kill_together(self, job):
+        """Those who live end when they know of it, so there is no second time."""
+        time.sleep(self.lot.random() * self.lot.choice((0.01, 0.1, self.seconds)))
+        job.bury(*self.lot.sample(range(self.ranks), self.deaths), apart=self.lot.random() * self.lot.choice((0, 0.001)))
+
+    def let_grow(self, build):
+        """What the ranks themselves do, and see to."""
+        job = faults.Growth(build, self.ranks, self.seed % 10 ** 9, self.deaths, self.env)
+        try:
+            job.end(faults.SILENCE)
+        except BaseException:
+            job.end_by_force()
+            raise
+        return job
 
     def stop_some(self, job):
         job.stops = 0

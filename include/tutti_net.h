@@ -18,14 +18,16 @@ enum {
   TUTTI_NET_TAGS = 64,        /* tags are from 0 to 63 */
   TUTTI_NET_MOST = 1 << 30,   /* bytes of a message, at most */
   TUTTI_NET_ANY = -1,
-  TUTTI_NET_LOST = 2 /* of a request that failed: its peer is gone, and the rest goes on */
+  TUTTI_NET_LOST = 2, /* of a request that failed: its peer is gone, and the rest goes on */
+  TUTTI_NET_TAKEN = 3 /* of `pick`: this process has had the number for another network */
 };
 
 /* A request that is complete; its slot is free again. After one that failed, only `error`
  * and `close` are called, and the communicator is over. Not so if it is TUTTI_NET_LOST: then
- * that peer counts as dead, and the others are told through the network. */
+ * that peer counts as dead, and the others are told through the network. A peer's loss may be
+ * reported by itself, of no request. */
 typedef struct tutti_net_done {
-  int slot;
+  int slot;     /* -1: of no request; `peer` is lost */
   int peer;     /* of a receive: who sent it */
   size_t bytes; /* of a receive */
   int failed;   /* the message is lost; of a receive also: it was longer than n. TUTTI_NET_LOST */
@@ -82,6 +84,13 @@ typedef struct tutti_net {
    * color < 0: none, *net is not touched. Its messages never meet those of this one. Fills
    * *net; site and id are not looked at. */
   int (*split)(void *self, int color, int key, struct tutti_net *net);
+  /* In place of `split`, where a network can be made without a word to the others; else both are
+   * NULL. fresh: the least number, from 1, that this process has not had for a network. pick: a
+   * network of these n ranks (this one is among them) in this order, all of whom call it, with one
+   * number, which is at least as high as `fresh` is at each; or TUTTI_NET_TAKEN: another thread
+   * has had it since. n = 0: no network; the number counts as had. Fills *net as `split` does. */
+  unsigned (*fresh)(void *self);
+  int (*pick)(void *self, unsigned number, const int *ranks, int n, struct tutti_net *net);
   /* Over, for ever: nothing else is called, and `self` may be freed. Receives were cancelled,
    * if the network has not failed. If it is not clean, or sends are still on their way, there
    * are messages that nobody will receive: they must not be taken for those of another

@@ -4,7 +4,8 @@
  * Usage      mp_soak FILE SEED SECONDS DEATHS MANNER
  *            MANNER: calm (nobody dies), deaths (DEATHS ranks will), makers (the same, and nothing
  *            is called but what makes communicators), alone (they will, and all is called on one),
- *            doomed (one will, and its MPI ends the others).
+ *            ends (they will, and those who live end when they have heard of it), doomed (one will,
+ *            and its MPI ends the others).
  *            It ends when so many have died and so long has passed.
  * Idea       what is called follows from the seed and the number of the act, so ranks need not
  *            talk to agree. Each call on `base` is the same one, so whoever fails elsewhere can
@@ -29,7 +30,7 @@ enum { ACTS = 12, MEETINGS = 20, COUNT_NS = 20000000 };
 static const char elsewhere[] = "somebody died elsewhere";
 
 static soak self;
-static bool doomed, makers;
+static bool doomed, makers, ends;
 static uint64_t seed, until, members; /* members: a bit for each that lives, by its first rank */
 static int ranks, deaths, generation;
 
@@ -127,6 +128,9 @@ static tutti_status go_on(void) {
   self.parent = self.base;
   if (!self.alone) status = soak_note(&self, tutti_comm_dup(self.base, &self.parent));
   if (status) self.parent = NULL;
+  const char *contract = getenv("TUTTI_CONTRACT");
+  if (!status && !self.alone && contract && strcmp(contract, "any") == 0) /* scenes compare bits */
+    status = soak_note(&self, tutti_comm_set_contract(self.parent, TUTTI_CONTRACT_SAME));
   if (!status) status = meet(false, &unused);
   for (uint64_t cycle = 0; !status && !over; cycle++) {
     const uint64_t u = cover_mix(seed + ((uint64_t)generation << 48) + (cycle << 8));
@@ -188,6 +192,7 @@ static bool begin(char **argv) {
   self.alone = strcmp(argv[5], "alone") == 0;
   doomed = strcmp(argv[5], "doomed") == 0;
   makers = strcmp(argv[5], "makers") == 0;
+  ends = strcmp(argv[5], "ends") == 0;
   if (!tell_to(argv[1], self.first)) return false;
   tell("at %d %d", (int)getpid(), ranks);
   return true;
@@ -203,8 +208,10 @@ int main(int argc, char **argv) {
   }
   while ((status = go_on())) {
     hear(status);
+    if (ends) break;
     shrink();
   }
+  drop_comms();
   drop(&self.parent);
   if (!soak_drop_ops(&self) || tutti_comm_free(self.base) || start_end())
     soak_wrong(&self, "the end", tutti_error());

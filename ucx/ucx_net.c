@@ -70,8 +70,9 @@ static void sent(void *request, ucs_status_t status, void *data) {
   }
 }
 
-ucs_status_t ucx_post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes, size_t size,
-                      ucp_send_nbx_callback_t done, void *data) {
+/* Sends; `done` is called with `data` unless it is over already, or failed: the status says. */
+static ucs_status_t post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes, size_t size,
+                         ucp_send_nbx_callback_t done, void *data) {
   const ucp_ep_h end = ucx_world_end(n->world, ucx_process(n, peer));
   const ucp_request_param_t how = {
       .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -120,7 +121,7 @@ static int net_send(void *self, int number, int peer, int tag, const void *bytes
     s->busy = 1;
     if (sure) append(&n->asked_end, s);
     const ucs_status_t status =
-        ucx_post(n, ucx_tag(n, sure ? SURE : PLAIN, tag, n->rank), peer, bytes, size, sent, s);
+        post(n, ucx_tag(n, sure ? SURE : PLAIN, tag, n->rank), peer, bytes, size, sent, s);
     if (status != UCS_INPROGRESS) {
       s->busy = 0;
       note(n, status);
@@ -188,7 +189,7 @@ static void received(void *request, ucs_status_t status, const ucp_tag_recv_info
     s->peer = (int)(info->sender_tag & UCX_ALL_RANKS);
     s->bytes = info->length;
     if (info->sender_tag & UCX_SURE)
-      ucx_post(n, ucx_tag(n, RECEIPT, s->tag, n->rank), s->peer, NULL, 0, forget, n);
+      post(n, ucx_tag(n, RECEIPT, s->tag, n->rank), s->peer, NULL, 0, forget, n);
   }
   ucp_request_free(request);
   s->failed = status != UCS_OK;
@@ -196,7 +197,8 @@ static void received(void *request, ucs_status_t status, const ucp_tag_recv_info
   if (s->taken) complete(s, verdict(s, status));
 }
 
-ucs_status_t ucx_receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *bytes, size_t size) {
+/* The slot is busy until that is over. */
+static ucs_status_t receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *bytes, size_t size) {
   ucx_net *n = s->net;
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                                                    UCP_OP_ATTR_FIELD_USER_DATA |
@@ -215,27 +217,28 @@ ucs_status_t ucx_receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *bytes
   return UCS_OK;
 }
 
+/* A receive; at once. */
+static void withdraw(ucx_slot *s) {
+  if (s->busy && s->request) ucp_request_cancel(s->net->world->worker, s->request);
+}
+
 static int net_recv(void *self, int number, int peer, int tag, void *bytes, size_t size) {
   ucx_net *n = self;
   pthread_mutex_lock(&n->world->lock);
   const int any = peer == TUTTI_NET_ANY;
   ucx_slot *s = begin(n, number, peer, tag, 1);
   int failed = !s;
-  /* the connection says when its other end is gone, also to one who only listens */
-  if (s && !any && peer != n->rank && !ucx_world_end(n->world, ucx_process(n, peer))) {
-    complete(s, TUTTI_NET_LOST);
-  } else if (s) {
-    const ucs_status_t status = ucx_receive(s, ucx_tag(n, PLAIN, tag, any ? 0 : peer),
-                                            ~(UCX_SURE | (any ? UCX_ALL_RANKS : 0)), bytes, size);
+  if (s) {
+    /* the connection says when its other end is gone, also to one who only listens */
+    const int gone = !any && peer != n->rank && !ucx_world_end(n->world, ucx_process(n, peer));
+    const ucs_status_t status = receive(s, ucx_tag(n, PLAIN, tag, any ? 0 : peer),
+                                        ~(UCX_SURE | (any ? UCX_ALL_RANKS : 0)), bytes, size);
     note(n, status);
     failed = status != UCS_OK;
+    if (gone && !failed) withdraw(s); /* what came before it went is here already */
   }
   pthread_mutex_unlock(&n->world->lock);
   return failed;
-}
-
-void ucx_withdraw(ucx_slot *s) {
-  if (s->busy && s->request) ucp_request_cancel(s->net->world->worker, s->request);
 }
 
 static int net_cancel(void *self, int number) {
@@ -243,7 +246,7 @@ static int net_cancel(void *self, int number) {
   pthread_mutex_lock(&n->world->lock);
   ucx_slot *s = slot_at(n, number);
   s->taken = 0;
-  ucx_withdraw(s);
+  withdraw(s);
   while (s->busy) ucp_worker_progress(n->world->worker);
   leave_line(&n->first, &n->end, s);
   pthread_mutex_unlock(&n->world->lock);
@@ -252,6 +255,7 @@ static int net_cancel(void *self, int number) {
 
 /* What waits for a process that is lost fails. */
 static void lose(ucx_net *n) {
+  n->untold = n->losses != n->world->losses;
   n->losses = n->world->losses;
   for (int i = 0; i < n->nchunks * CHUNK; i++) {
     ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
@@ -259,7 +263,7 @@ static void lose(ucx_net *n) {
                          n->world->peers[ucx_process(n, s->peer)].lost;
     if (!concerns) continue;
     if (s->receives) {
-      ucx_withdraw(s);
+      withdraw(s);
     } else if (s->awaits) {
       leave_line(&n->asked, &n->asked_end, s);
       s->awaits = 0;
@@ -275,6 +279,18 @@ static void advance(ucx_net *n) {
   if (n->losses != n->world->losses) lose(n);
 }
 
+/* Ranks that are lost, whoever waits for them; how many are reported. */
+static int tell_losses(ucx_net *n, tutti_net_done *done, int most) {
+  int count = 0;
+  for (int r = 0; r < n->ranks && count < most; r++) {
+    if (n->told[r] || !n->world->peers[ucx_process(n, r)].lost) continue;
+    n->told[r] = 1;
+    done[count++] = (tutti_net_done){.slot = -1, .peer = r, .failed = TUTTI_NET_LOST};
+  }
+  n->untold = count == most;
+  return count;
+}
+
 static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *count) {
   ucx_net *n = self;
   (void)slots;
@@ -288,6 +304,7 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
     done[(*count)++] = (tutti_net_done){
         .slot = s->number, .peer = s->peer, .bytes = s->bytes, .failed = s->failed};
   }
+  if (n->untold && *count < most) *count += tell_losses(n, done + *count, most - *count);
   pthread_mutex_unlock(&n->world->lock);
   return 0;
 }
@@ -325,6 +342,7 @@ ucx_net *ucx_net_free(ucx_net *n) {
   for (int c = 0; c < n->nchunks; c++) free(n->chunks[c]);
   free(n->chunks);
   free(n->processes);
+  free(n->told);
   free(n);
   return next;
 }
@@ -344,11 +362,11 @@ static void net_close(void *self, int clean) {
   (void)clean; /* no other network has its number */
   pthread_mutex_lock(&w->lock);
   n->closed = 1;
-  ucx_withdraw(&n->receipt);
+  withdraw(&n->receipt);
   for (int i = 0; i < n->nchunks * CHUNK; i++) {
     ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
     s->taken = 0;
-    if (s->receives) ucx_withdraw(s);
+    if (s->receives) withdraw(s);
   }
   const int last = --w->open == 0;
   sweep(w);
@@ -360,8 +378,10 @@ int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, 
                  tutti_net *net) {
   ucx_net *n = calloc(1, sizeof *n);
   int *copy = processes ? malloc((size_t)ranks * sizeof *copy) : NULL;
-  if (!n || (processes && !copy)) {
+  char *told = calloc((size_t)ranks, 1);
+  if (!n || !told || (processes && !copy)) {
     free(n);
+    free(told);
     free(copy);
     return 1;
   }
@@ -372,6 +392,8 @@ int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, 
                  .rank = rank,
                  .ranks = ranks,
                  .processes = copy,
+                 .told = told,
+                 .untold = w->losses > 0,
                  .losses = w->losses};
   n->end = &n->first;
   n->asked_end = &n->asked;
@@ -391,7 +413,8 @@ int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, 
                      .doze = w->wakes >= 0 ? net_doze : NULL,
                      .leaving = net_leaving,
                      .cancel = net_cancel,
-                     .split = ucx_net_split,
+                     .fresh = ucx_net_fresh,
+                     .pick = ucx_net_pick,
                      .close = net_close,
                      .error = net_error};
   return 0;

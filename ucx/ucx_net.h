@@ -1,4 +1,4 @@
-/* ucx_net.h - inside a network over UCX: what ucx_net.c and ucx_split.c share.
+/* ucx_net.h - inside a network over UCX.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_UCX_NET_H
 #define TUTTI_UCX_NET_H
@@ -7,7 +7,7 @@
 
 #include "ucx.h"
 
-enum { CHUNK = 64, PLAIN = 0, SURE = 1, RECEIPT = 2, INSIDE = 3 };
+enum { CHUNK = 64, PLAIN = 0, SURE = 1, RECEIPT = 2 };
 enum { RANK_BITS = 24, TAG_AT = 24, KIND_AT = 30, NUMBER_AT = 32 };
 #define UCX_ALL_RANKS (((ucp_tag_t)1 << RANK_BITS) - 1)
 #define UCX_ALL_TAGS  ((ucp_tag_t)63 << TAG_AT)
@@ -34,6 +34,8 @@ struct ucx_net {
   int nchunks, busy, losses; /* busy: requests that UCX has; losses of the world: that it knows */
   atomic_int out;            /* of the busy ones, what is sent */
   int closed;
+  char *told;                   /* per rank: its loss was reported */
+  int untold;                   /* losses that may have to be */
   ucx_slot *first, **end;       /* complete */
   ucx_slot *asked, **asked_end; /* left, not yet answered: oldest first */
   ucx_slot receipt;             /* for the next one */
@@ -49,12 +51,8 @@ static inline ucp_tag_t ucx_tag(const ucx_net *n, int kind, int tag, int rank) {
          (ucp_tag_t)rank;
 }
 
-/* Sends; `done` is called with `data` unless it is over already, or failed: the status says. */
-ucs_status_t ucx_post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes, size_t size,
-                      ucp_send_nbx_callback_t done, void *data);
-/* Starts to receive; the slot is busy until that is over. */
-ucs_status_t ucx_receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *bytes, size_t size);
-void ucx_withdraw(ucx_slot *s); /* a receive; at once */
-int ucx_net_split(void *self, int color, int key, tutti_net *net);
+/* For the table (tutti_net.h). */
+unsigned ucx_net_fresh(void *self);
+int ucx_net_pick(void *self, unsigned number, const int *ranks, int n, tutti_net *net);
 
 #endif

@@ -54,6 +54,14 @@ int tutti_comm_size(const tutti_comm *comm) {
   return comm ? comm->ranks : -1;
 }
 
+/* Does it share memory with this rank, and is gone? What goes to others leaves, or fails. */
+static bool near_and_gone(const tutti_comm *comm, int r) {
+  const bool near = !tt_over_net(comm) ||
+                    (comm->where[r].index >= 0 &&
+                     comm->where[r].site.node == comm->where[comm->rank].site.node);
+  return near && !comm->wire->ops->alive(comm->wire, r);
+}
+
 /* Peers may still be reading staged pieces of operations that are over here. */
 static void drain(tutti_comm *comm) {
   for (int look = 0; !comm->broken && !comm->wire->ops->drained(comm->wire); look++) {
@@ -65,7 +73,7 @@ static void drain(tutti_comm *comm) {
     usleep(1000);
     if (look % 100 == 0 && tt_comm_differs(comm)) return; /* nobody will take it */
     for (int r = 0; look % 100 == 0 && r < comm->ranks; r++)
-      if (!comm->wire->ops->alive(comm->wire, r)) return;
+      if (near_and_gone(comm, r)) return;
   }
 }
 

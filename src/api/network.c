@@ -84,7 +84,9 @@ tutti_status tt_net_join(tt_net_end *end, int rank, int ranks, const void *addre
   if (end->maker.join(end->end, rank, ranks, addresses, stride, net, why, sizeof why))
     return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);
   end->end = NULL;
-  return TUTTI_OK;
+  if (net->size == sizeof *net) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_SYSTEM, "the library of %.40s belongs to another version of tutti",
+                 end->maker.name);
 }
 
 void tt_net_drop(tt_net_end *end) {

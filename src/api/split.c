@@ -2,7 +2,8 @@
  *
  * Idea       all ranks say what they want; then those of one color make what they need: a
  *            network among themselves, if there is one, and rooms in shared memory, and
- *            say where these are. Whoever could not says so, so that all know.
+ *            say where these are. Whoever could not says so, so that all know. If another thread
+ *            has had the network's number meanwhile they begin again.
  * Invariant  who does not hear the others, for one has died, may have been heard: what it made is
  *            theirs as long as they use it.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -15,6 +16,7 @@
 
 typedef struct wish {
   int64_t color, key;
+  uint64_t fresh; /* a number for a network */
 } wish;
 
 typedef struct share { /* what a rank brings in */
@@ -26,7 +28,18 @@ typedef struct member { /* of my color, by its rank in the new communicator */
   int old;
 } member;
 
-static const uint64_t NO_ROOM = UINT64_MAX; /* where one is needed */
+static const uint64_t NO_ROOM = UINT64_MAX, AGAIN = UINT64_MAX - 1; /* rooms that are none */
+
+typedef struct parting {  /* one call, as one rank sees it; arrays are of the old one's ranks */
+  tutti_comm *old, *comm; /* comm: NULL: this rank is in none, or it failed */
+  int color, key, mine, n;
+  wish *wishes;
+  member *members;
+  int *list; /* of members, by old ranks */
+  share brings, *all;
+  uint64_t *rooms;
+  tt_wire *net;
+} parting;
 
 static int by_key(const void *a, const void *b) {
   const member *x = a, *y = b;
@@ -77,71 +90,101 @@ static tutti_comm *begin(const tutti_comm *old, const member *members, int n, in
 }
 
 /* The network of a color, as a wire; all ranks of `old` take part. */
-static tutti_status begin_net(tutti_comm *old, int color, int mine, tutti_comm *comm,
-                              tt_wire **net) {
+static tutti_status begin_net(parting *p) {
   tutti_net made;
-  if (!old->net) return TUTTI_OK;
-  tutti_status status = tt_mpi_split(old->net, color, mine, &made);
-  if (!status && color >= 0) status = tt_mpi_wire(&made, net);
-  int64_t *pids = status || !comm ? NULL : malloc((size_t)comm->ranks * sizeof *pids);
+  tt_split s = {.color = p->color, .key = p->mine, .members = p->list, .n = p->n};
+  bool taken;
+  if (!p->old->net) return TUTTI_OK;
+  for (int r = 0; r < p->old->ranks; r++) s.number = (uint32_t)tt_max(s.number, p->wishes[r].fresh);
+  for (int i = 0; i < p->n; i++) p->list[i] = p->members[i].old;
+  tutti_status status = tt_mpi_split(p->old->net, &s, &made, &taken);
+  if (!status && taken) p->brings.room = AGAIN;
+  if (!status && !taken && p->n) status = tt_mpi_wire(&made, &p->net);
+  tutti_comm *comm = p->comm;
+  int64_t *pids = !p->net || !comm ? NULL : malloc((size_t)comm->ranks * sizeof *pids);
   for (int r = 0; pids && r < comm->ranks; r++) pids[r] = comm->where[r].pid;
-  if (pids) status = tt_mpi_pids(*net, pids);
+  if (pids) status = tt_mpi_pids(p->net, pids);
   free(pids);
   return status;
 }
 
+/* All hear what all want, make it, and hear who could. *again: there is nothing yet. */
+static tutti_status prepare(parting *p, bool *again) {
+  tutti_comm *old = p->old;
+  const wish my = {p->color, p->key, old->net ? tt_mpi_fresh(old->net) : 0};
+  tutti_status status = tt_gather(old, &my, p->wishes, sizeof my);
+  *again = false;
+  p->brings = (share){0, 0};
+  if (status) return status;
+  if (p->color >= 0) {
+    p->n = choose_members(p->wishes, old->ranks, old->rank, p->members, &p->mine);
+    p->comm = begin(old, p->members, p->n, p->mine);
+    if (!p->comm) status = TUTTI_ERR_MEMORY;
+  }
+  const tutti_status made = begin_net(p);
+  if (!status) status = made;
+  if (!status && p->comm && p->brings.room != AGAIN)
+    status = tt_comm_room(p->comm, p->net != NULL, &p->brings.room);
+  if (status) p->brings.room = NO_ROOM;
+  if (p->comm && p->mine == 0) p->brings.wise = tt_wise_say();
+  const tutti_status told = tt_gather(old, &p->brings, p->all, sizeof p->brings);
+  for (int r = 0; !told && r < old->ranks; r++) *again |= p->all[r].room == AGAIN;
+  for (int i = 0; !status && !told && i < p->n; i++) {
+    p->rooms[i] = p->all[p->members[i].old].room;
+    if (p->rooms[i] == NO_ROOM)
+      status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
+                       p->members[i].old);
+  }
+  if (p->comm && (status || told || *again) && p->brings.room < AGAIN && p->brings.room)
+    (told ? tt_shm_room_leave : tt_shm_room_free)(p->comm->heap, p->brings.room);
+  return status ? status : told;
+}
+
+static tutti_status stand(parting *p) {
+  tutti_comm *comm = p->comm, *old = p->old;
+  if (!comm) return TUTTI_OK;
+  tutti_status status = tt_comm_stand(comm, p->net, p->rooms);
+  p->net = NULL;
+  if (!status) status = tt_comm_settle(comm, &old->setting.machine);
+  if (!status) status = tt_comm_seat(comm, NULL);
+  if (!status) status = tt_wise_share(comm, (uint32_t)p->all[p->members[0].old].wise);
+  if (!status) tt_trace_child(comm, old, old->seq, p->color);
+  return status;
+}
+
+static void drop(parting *p) {
+  if (p->net) p->net->ops->close(p->net);
+  tt_comm_destroy(p->comm);
+  p->net = NULL;
+  p->comm = NULL;
+}
+
 static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out) {
   const size_t P = (size_t)old->ranks;
-  wish *wishes = malloc(P * sizeof *wishes);
-  member *members = malloc(P * sizeof *members);
-  share *all = malloc(P * sizeof *all), brings = {NO_ROOM, 0};
-  uint64_t *rooms = malloc(P * sizeof *rooms);
-  tutti_comm *comm = NULL;
-  tt_wire *net = NULL;
-  int mine = 0, n = 0;
+  parting p = {.old = old,
+               .color = color < 0 ? -1 : color,
+               .key = key,
+               .wishes = malloc(P * sizeof *p.wishes),
+               .members = malloc(P * sizeof *p.members),
+               .list = malloc(P * sizeof *p.list),
+               .all = malloc(P * sizeof *p.all),
+               .rooms = malloc(P * sizeof *p.rooms)};
+  bool again = true;
   tutti_status status = TUTTI_OK;
-  if (!wishes || !members || !all || !rooms)
+  if (!p.wishes || !p.members || !p.list || !p.all || !p.rooms)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", old->ranks);
-  const wish my = {color < 0 ? -1 : color, key};
-  if (!status) status = tt_gather(old, &my, wishes, sizeof my);
-  const bool agreed = !status;
-  if (!status && color >= 0) {
-    n = choose_members(wishes, old->ranks, old->rank, members, &mine);
-    comm = begin(old, members, n, mine);
-    if (!comm) status = TUTTI_ERR_MEMORY;
+  while (!status && again) {
+    status = prepare(&p, &again);
+    if (again) drop(&p);
   }
-  const tutti_status made = agreed ? begin_net(old, color, mine, comm, &net) : status;
-  if (!status) status = made;
-  if (!status && comm) status = tt_comm_room(comm, net != NULL, &brings.room);
-  if (status) brings.room = NO_ROOM;
-  if (comm && mine == 0) brings.wise = tt_wise_say();
-  const tutti_status told = agreed ? tt_gather(old, &brings, all, sizeof brings) : status;
-  if (!status) status = told;
-  for (int i = 0; !status && i < n; i++) {
-    rooms[i] = all[members[i].old].room;
-    if (rooms[i] == NO_ROOM)
-      status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
-                       members[i].old);
-  }
-  if (comm && !status) {
-    status = tt_comm_stand(comm, net, rooms);
-    net = NULL;
-    if (!status) status = tt_comm_settle(comm, &old->setting.machine);
-    if (!status) status = tt_comm_seat(comm, NULL);
-    if (!status) status = tt_wise_share(comm, (uint32_t)all[members[0].old].wise);
-    if (!status) tt_trace_child(comm, old, old->seq, color);
-  } else if (comm && brings.room != NO_ROOM && brings.room) {
-    (told ? tt_shm_room_leave : tt_shm_room_free)(comm->heap, brings.room);
-  }
-  if (net) net->ops->close(net);
-  if (status)
-    tt_comm_destroy(comm);
-  else
-    *out = comm;
-  free(wishes);
-  free(members);
-  free(all);
-  free(rooms);
+  if (!status) status = stand(&p);
+  if (status) drop(&p);
+  *out = p.comm;
+  free(p.wishes);
+  free(p.members);
+  free(p.list);
+  free(p.all);
+  free(p.rooms);
   return status;
 }
 

@@ -203,6 +203,11 @@ static tutti_status look(tt_mpi *m, look_fn *first, bool *moved) {
     n = 0;
     if (take(m->net.self, m->top, done, DONE, &n)) return tt_mpi_failed(m, "go on", -1);
     for (int i = 0; i < n; i++) {
+      *moved = true;
+      if (done[i].slot < 0) { /* not of a request */
+        m->lost[done[i].peer] = true;
+        continue;
+      }
       const tt_slot s = m->slots[done[i].slot];
       tt_slot_give(m, done[i].slot);
       tutti_status here = TUTTI_OK;
@@ -214,7 +219,6 @@ static tutti_status look(tt_mpi *m, look_fn *first, bool *moved) {
         here =
             tt_mpi_failed(m, "complete a message with", s.kind == CONTROL_IN ? -1 : done[i].peer);
       if (!status) status = here;
-      *moved = true;
     }
   }
   return status;
@@ -317,12 +321,20 @@ tutti_status tt_mpi_pids(tt_wire *w, const int64_t *pids) {
   return TUTTI_OK;
 }
 
-tutti_status tt_mpi_split(tt_wire *w, int color, int key, tutti_net *net) {
+uint32_t tt_mpi_fresh(const tt_wire *w) {
+  const tt_mpi *m = (const tt_mpi *)w;
+  return m->net.fresh ? m->net.fresh(m->net.self) : 0;
+}
+
+tutti_status tt_mpi_split(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken) {
   tt_mpi *m = tt_mpi_of(w);
-  if (m->failed || m->net.split(m->net.self, color, key, net))
-    return tt_mpi_failed(m, "make another communicator", -1);
+  if (m->failed) return tt_mpi_failed(m, "make another communicator", -1);
+  const int failed = m->net.pick ? m->net.pick(m->net.self, s->number, s->members, s->n, net)
+                                 : m->net.split(m->net.self, s->color, s->key, net);
+  *taken = failed == TUTTI_NET_TAKEN;
+  if (failed && !*taken) return tt_mpi_failed(m, "make another communicator", -1);
   m->splits++;
-  if (color >= 0) net->id = tt_mix(m->net.id ^ tt_mix((uint64_t)color << 32 | m->splits));
+  if (s->n && !failed) net->id = tt_mix(m->net.id ^ tt_mix((uint64_t)s->color << 32 | m->splits));
   return TUTTI_OK;
 }
 

@@ -30,8 +30,18 @@ bool tt_mpi_leaving(const tt_wire *wire);
 bool tt_mpi_yields(const tt_wire *wire);
 /* May any thread call it, whatever others call? */
 bool tt_mpi_threads(const tt_wire *wire);
-/* Of the ranks of one color (tutti_net.h); TUTTI_ERR_SYSTEM with the network's reason. */
-tutti_status tt_mpi_split(tt_wire *wire, int color, int key, tutti_net *net);
+/* A number for tt_mpi_split: the highest of what its ranks say; 0: the network needs none. */
+uint32_t tt_mpi_fresh(const tt_wire *wire);
+/* What a network is made of, among ranks of a wire that all call this. */
+typedef struct tt_split {
+  int color, key;
+  uint32_t number;     /* if the network wants one */
+  const int *members;  /* of the color, in order */
+  int n;               /* so many; 0: this rank is in none */
+} tt_split;
+/* Of the ranks of one color (tutti_net.h); TUTTI_ERR_SYSTEM with the network's reason. *taken:
+ * the number is, so all have to agree on another one. */
+tutti_status tt_mpi_split(tt_wire *wire, const tt_split *s, tutti_net *net, bool *taken);
 /* Processes by rank, which messages name; copied. */
 tutti_status tt_mpi_pids(tt_wire *wire, const int64_t *pids);
 
