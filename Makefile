@@ -21,7 +21,8 @@
 #   make figures         the papers' figures again, from prices, SimGrid and this machine (docs/papers.md)
 #   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
 #   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
-#   make install | uninstall     PREFIX=/usr/local DESTDIR=
+#   make check-python    all tests of the Python package (installs what is missing; docs/python.md)
+#   make install | uninstall     PREFIX=/usr/local DESTDIR= PYDIR=
 #   make examples | format | clean
 # CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set.
 MAKEFLAGS += --no-builtin-rules
@@ -300,6 +301,12 @@ check-arm:
 	@tools/deps.sh build arm
 	@$(MAKE) $(JOBS) --no-print-directory $(ARMMAKE) build-arm/tutti $(ARMTESTS)
 	@TEST_SECONDS=1200 TEST_RANKS="2 4" UNDER=qemu-aarch64 BUILD=build-arm tests/run $(ARMTESTS)
+with-mpi: all $(MPILIBS)
+# The Python package in full: every type and op, faults, mpi4py, types, how it is installed.
+check-python:
+	@tools/deps.sh build python
+	@$(MAKE) $(JOBS) --no-print-directory with-mpi
+	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) tests/run tests/python.sh
 # Programs that nobody here wrote, without and with the drop-in.
 check-dropin:
 	@tools/deps.sh build check
@@ -415,6 +422,8 @@ INCDIR  := $(PREFIX)/include
 MANDIR  := $(PREFIX)/share/man
 MANPAGES:= $(sort $(wildcard docs/man/*.[13]))
 HEADERS := $(sort $(wildcard include/*.h))
+PYFILES := $(sort $(wildcard python/tutti/*.py python/tutti/py.typed python/tutti/*/*.py))
+PYDIR   ?= $(shell $(PYTHON) python/place.py $(PREFIX) 2>/dev/null)
 FILL     = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOMAJOR@|$(SOMAJOR)|g' \
            -e 's|@HWLOC@|$(MPILINK)|g'
 PACKAGE  = $(LIBDIR)/pkgconfig/tutti.pc $(LIBDIR)/cmake/tutti/tutti-config.cmake \
@@ -445,8 +454,11 @@ install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(SHIMS) $(RANKED)
 	  ln -sf $$lib.so.$(VERSION) $$to/$$lib.so.$(SOMAJOR) && ln -sf $$lib.so.$(SOMAJOR) $$to/$$lib.so && \
 	  $(FILL) -e "s|@MPI@|$$m|g" tools/tutti-mpi.pc.in > $$to/pkgconfig/tutti-$$m.pc && \
 	  chmod 644 $$to/pkgconfig/tutti-$$m.pc || exit 1; done
+	pydir="$(PYDIR)"; [ "$$pydir" ] || { echo "tutti: no Python; its package is left out"; exit 0; }; \
+	  for f in $(PYFILES:python/%=%); do install -D -m 644 python/$$f "$(DESTDIR)$$pydir/$$f" || exit 1; done
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	pydir="$(PYDIR)"; [ -z "$$pydir" ] || rm -rf "$(DESTDIR)$$pydir/tutti"
 	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti 2>/dev/null
 
 clean:
@@ -454,7 +466,7 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all mpi ucx examples programs check check-dropin check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers soak models \
+.PHONY: all mpi ucx examples programs check check-dropin check-python with-mpi check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers soak models \
         install uninstall clean format demo demo-hosts demo-faults bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \

@@ -1,0 +1,192 @@
+"""fault.py - rank 1 does something that must not happen, and says on a line what it heard of it; so do the others.
+
+    tutti run --keep-going -n 3 python3 python/tests/fault.py HOW
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import array
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+
+import tutti
+
+HOW = sys.argv[1]
+comm = tutti.init()
+me, P = comm.rank, comm.size
+x = array.array("d", [1.0] * 1000)
+
+
+def say(text):
+    """A line, in one piece."""
+    sys.stdout.write(f"rank {me}: {text}\n")
+    sys.stdout.flush()
+
+
+def told(function, *args, **kwargs):
+    """Calls it, and says on a line what it raised."""
+    begin = time.monotonic()
+    try:
+        function(*args, **kwargs)
+        say("nothing was raised")
+    except tutti.TuttiError as why:
+        after = time.monotonic() - begin
+        say(f"{type(why).__name__} after {'less' if after < 3 else 'more'} than 3 s: {why}")
+
+
+def others_wait():
+    if me != 1:
+        told(comm.allreduce, x)
+
+
+def raises():
+    if me == 1:
+        raise ValueError("bad batch\nof many")
+    others_wait()
+
+
+def raises_in_block():
+    other = comm.dup()
+    if me != 1:
+        others_wait()
+        return
+    try:
+        time.sleep(0.3)  # all have it
+        with comm:
+            request = other.iallreduce(x)  # which the others do not call
+            raise KeyError("epoch")
+    except KeyError:
+        say(f"goes on, {comm!r}, {request!r}")
+
+
+def raises_in_flight():
+    """With something in flight, and with a communicator of which the others know nothing."""
+    request = comm.iallreduce(x)
+    if me == 1:
+        raise RuntimeError("while it is in flight")
+    told(lambda: (request.wait(), comm.allreduce(x)))  # whichever comes first
+
+
+def exits():
+    if me == 1:
+        sys.exit(3)
+    others_wait()
+
+
+def killed():
+    global comm
+    if me == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    others_wait()
+    told(comm.barrier)  # it stays so
+    with comm.shrink() as rest:
+        say(f"goes on with {rest.size}, sum {rest.allreduce(x)[0]:g}")
+
+
+def forks():
+    """A worker touches the group, fails, and its rank gives up."""
+    if me == 1:
+        child = os.fork()
+        if child == 0:
+            told(comm.allreduce, x)
+            told(tutti.from_env)
+            sys.exit(5)  # with all that is done at an end
+        _, status = os.waitpid(child, 0)
+        raise RuntimeError(f"worker ended with {os.waitstatus_to_exitcode(status)}")
+    others_wait()
+
+
+def worker_hangs():
+    """A worker touches the group, and its rank waits for something else, for ever."""
+    if me == 1:
+        worker = multiprocessing.get_context("fork").Process(target=told, args=(comm.allreduce, x))
+        worker.start()
+        worker.join()
+        time.sleep(3)
+        os._exit(0)
+    others_wait()
+
+
+def other_call():
+    told(comm.allreduce, x[:500] if me == 1 else x)
+
+
+def other_type():
+    told(comm.allreduce, array.array("f", [1.0] * 1000) if me == 1 else x)
+
+
+def two_threads():
+    """One communicator in two threads at once."""
+    if me == 1:
+        request = threading.Thread(target=comm.barrier)
+        request.start()
+        time.sleep(0.3)
+        told(comm.allreduce, x)
+    else:
+        time.sleep(0.8)
+        comm.barrier()
+
+
+def forgets():
+    """Ends without finalize, with all kinds of things in use."""
+    global kept
+    kept = [comm.iallreduce(x), comm.allreduce_init(x), comm.dup(), comm.split(0), tutti.scaled(2), comm.alloc(100),
+            tutti.op(lambda a, b: a), comm.isend(x, (me + 1) % P), comm.irecv(x[:], (me - 1) % P)]
+    kept[1].start()
+    kept.append(kept)
+    if "numpy" in sys.modules:
+        kept.append(comm.empty(10))
+
+
+def forks_and_ends():
+    """A child that ends as Python does, with all that its parent had: quietly, and its parent goes on."""
+    forgets()
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    told(comm.allreduce, x)
+
+
+def daemon():
+    """Ends while a thread waits in a call for ever."""
+    waits = tutti.from_threads(2)[0]
+    threading.Thread(target=waits.allreduce, args=(x,), daemon=True).start()
+    time.sleep(0.2)
+
+
+def ends_early():
+    """finalize is the last call."""
+    tutti.allreduce(x)
+    tutti.finalize()
+    tutti.finalize()
+    told(tutti.from_env)
+    told(comm.allreduce, x)
+
+
+def op_raises():
+    def wrong(a, b):
+        if me == 1:
+            raise ZeroDivisionError("of no use")
+        return [p + q for p, q in zip(a, b)]
+
+    def twice():
+        for _ in range(2):
+            comm.allreduce(x, op=tutti.op(wrong))
+
+    told(twice)
+
+
+def late():
+    """Says a warning after 10 s; here only that it can be heard."""
+    import logging
+
+    logging.getLogger("tutti").setLevel(logging.ERROR)
+    os.environ["TUTTI_ALGO"] = "nonsense"
+    tutti.from_threads(1)
+
+
+globals()[HOW]()

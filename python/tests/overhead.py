@@ -1,0 +1,49 @@
+"""overhead.py - what a call of 4 bytes costs beside the same call with arguments that are ready, on one rank,
+where the library has nothing to do: so this is Python's share.
+
+    python3 python/tests/overhead.py [CALLS per round]
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import array
+import ctypes
+import sys
+import timeit
+
+import numpy as np
+
+import tutti
+from tutti._lib import lib
+
+comm = tutti.from_threads(1)[0]
+x, y = np.ones(1, "f4"), np.ones(1, "f4")
+at = x.ctypes.data, y.ctypes.data
+plain = array.array("f", [1])
+frozen = x.copy()
+frozen.flags.writeable = False
+request = comm.allreduce_init(x, out=x)
+handle = ctypes.byref(request._handle)
+
+
+def step():
+    request.start()
+    request.wait()
+
+
+CALLS = {
+    "C, through ctypes, arguments ready": lambda: lib.tutti_allreduce(comm._handle, *at, 1, 10, 0),
+    "comm.allreduce(x, out=x)": lambda: comm.allreduce(x, out=x),
+    "comm.allreduce(x, out=y)": lambda: comm.allreduce(x, out=y),
+    "comm.allreduce(x)": lambda: comm.allreduce(x),
+    "tutti.allreduce(x, 'max', y)": lambda: tutti.allreduce(x, "max", y),
+    "comm.allreduce(read-only, out=y)": lambda: comm.allreduce(frozen, out=y),
+    "comm.allreduce(array.array, out=itself)": lambda: comm.allreduce(plain, out=plain),
+    "comm.iallreduce(x, out=x).wait()": lambda: comm.iallreduce(x, out=x).wait(),
+    "persistent: start, wait": step,
+    "comm.barrier()": comm.barrier,
+}
+n = int(sys.argv[1]) if len(sys.argv) > 1 else 20000
+tutti.init(comm)
+for name, call in CALLS.items():
+    call()
+    print(f"# {min(timeit.repeat(call, number=n, repeat=7)) / n * 1e6:6.2f} us  {name}", flush=True)

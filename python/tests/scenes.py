@@ -1,0 +1,245 @@
+"""scenes.py - what else a communicator can do: messages, splitting, settings, ops of one's own, shared
+memory, threads, plans. On any number of ranks.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import array
+import sys
+import threading
+import time
+
+import numpy as np
+import tap
+
+import tutti
+
+comm = tutti.init()
+P, me = comm.size, comm.rank
+
+
+def messages():
+    got = np.zeros(4)
+    request = comm.isend(np.full(4, me + 1.0), (me + 1) % P)
+    comm.recv(got, (me - 1) % P)
+    request.wait()
+    if got[0] != (me - 1) % P + 1:
+        return f"{got}"
+    again = comm.recv_init(got, (me - 1) % P)
+    for i in range(3):
+        again.start()
+        comm.isend(np.full(4, float(i)), (me + 1) % P)  # forgotten, which does no harm
+        again.wait()
+        if got[3] != i:
+            return f"{i}: {got}"
+    again.free()
+
+
+def barriers():
+    comm.barrier()
+    comm.ibarrier().wait()
+    with comm.barrier_init() as request:
+        for _ in range(3):
+            request.start().wait()
+
+
+def groups():
+    half = comm.split(me % 2, -me)
+    if half.allreduce(np.array([1]))[0] != half.size or half.rank != (P - 1 - me) // 2:
+        return f"{half}"
+    half.free()
+    if comm.split(None) is not None:
+        return "without a color there is no communicator"
+    with comm.dup() as other:
+        if (other.rank, other.size) != (me, P):
+            return f"{other}"
+    with comm.shrink() as rest:
+        if rest.size != P:
+            return f"{rest}"
+    return tap.refused(tutti.StateError, "freed before", other.barrier)
+
+
+def settings():
+    with comm.dup() as other:
+        other.set_contract("exact")
+        x = np.array([1e16, 1.0, -1e16][me % 3:] + [0.0] * (me % 3))
+        other.allreduce(x)
+        other.set_contract("same")
+        other.set_algo("doubling")
+        if "doubling" not in other.plan(np.zeros(3)) and P > 1:
+            return other.plan(np.zeros(3))
+        other.set_algo(None)
+        other.set_slices(2)
+        other.set_slices(0)
+        if P > 1:
+            other.set_helpers(1)
+            got = other.allreduce(np.ones(2))
+            if me < P - 1 and got[0] != P - 1 or other.helpers != 1:
+                return f"{got}, {other.helpers} helpers"
+    return (tap.refused(ValueError, "no contract 'sam'", comm.set_contract, "sam") or
+            tap.refused(tutti.ArgumentError, "rnig", comm.set_algo, "fold(rnig)"))
+
+
+def own_ops():
+    longer = tutti.op(np.hypot)
+    if abs(comm.allreduce(np.array([3.0]), op=longer)[0] - 3 * P**0.5) > 1e-12:
+        return "hypot"
+    left = tutti.op(lambda a, b: a, commutative=False)
+    if comm.allreduce(np.array([me + 5]), op=left)[0] != 5:
+        return "the operands are not in rank order"
+    got = comm.allreduce(np.ones(3, "f4"), op=tutti.scaled(me + 1))
+    if got[0] != P * (P + 1) / 2:
+        return f"scaled: {got}"
+    for i in range(1100):  # there is room for 1000 at a time
+        tutti.scaled(i)
+    comm.iallreduce(np.ones(3), op=tutti.op(np.add)).wait()  # which nobody else keeps
+    longer.free()
+    return tap.refused(tutti.StateError, "freed before", comm.allreduce, np.ones(1), op=longer)
+
+
+def op_that_raises():
+    def wrong(a, b):
+        if me == P - 1:
+            raise ZeroDivisionError("of no use")
+        return a + b
+
+    if P == 1:
+        return None
+    with comm.dup() as other:
+        try:
+            for _ in range(2):  # who did not compute anything hears of it the next time
+                other.allreduce(np.ones(P * 4), op=tutti.op(wrong))
+        except tutti.Aborted as why:
+            if "ZeroDivisionError: of no use" not in str(why):
+                return f"{why}"
+            cause = why.__cause__
+            return "" if cause is None or isinstance(cause, ZeroDivisionError) else f"{cause!r}"
+    return "nobody was told"
+
+
+def shared_memory():
+    other = comm.dup()
+    x = other.empty((3, 5), "f4")
+    if x.any() or x.shape != (3, 5):
+        return f"{x}"
+    x[:] = me
+    other.allreduce(x, out=x)
+    rows = x[1]
+    del x
+    other.free()  # the memory stays as long as somebody has it
+    if rows[0] != sum(range(P)):
+        return f"{rows}"
+    rows[:] = 7
+    memory = comm.alloc(64)
+    memory[:8] = np.float64(1).tobytes()
+    comm.allreduce(memory, out=memory, dtype="float64")
+    return "" if memory[:8] == np.float64(P).tobytes() else f"{bytes(memory[:8])}"
+
+
+def in_threads():
+    sums = [0] * 4
+
+    def work(mine):
+        x = np.full(50000, mine.rank, "i8")
+        for _ in range(20):
+            y = mine.allreduce(x)
+        sums[mine.rank] = int(y[-1])
+
+    threads = [threading.Thread(target=work, args=(c,)) for c in tutti.from_threads(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return "" if sums == [6] * 4 else f"{sums}"
+
+
+def others_run():
+    """While rank 0 is late the other threads of the others run on."""
+    ticks, over = [0], threading.Event()
+
+    def tick():
+        while not over.is_set():
+            ticks[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    if me == 0:
+        time.sleep(0.3)
+    before = ticks[0]
+    comm.barrier()
+    waited = ticks[0] - before
+    over.set()
+    thread.join()
+    return "" if me == 0 or waited > 20 else f"{waited} ticks during a call of 0.3 s"
+
+
+def explained():
+    text, data = tutti.explain(np.zeros(100000, "f4")), tutti.explain("1MiB", "reduce_scatter", as_dict=True)
+    if P > 1 and not text.startswith("allreduce of 391 KiB"):
+        return text
+    if data["bytes"] != (1 << 20) // 4 // P * P * 4 or data["collective"] != "reduce_scatter":
+        return f"{data}"
+    here = tutti.prices("1MiB", ranks=4, shm=1, only="fold(ring)")
+    if [o["plan"] for o in here][:1] != ["fold(ring)"]:
+        return f"{here}"
+    if not tutti.prove(tutti.schedule("fold(ring)", 5))["proven"]:
+        return "the ring is not proven"
+    report = tutti.doctor(as_dict=True)
+    if len(report["jobs"][0]["ranks"]) < P:
+        return f"{report}"
+    measured = comm.measure("4KiB")
+    if P > 1 and not measured["plan"]:
+        return f"{measured}"
+    return (tap.refused(tutti.ArgumentError, "no size", tutti.explain, "1 furlong", ranks=4) or
+            tap.refused(tutti.ArgumentError, "no collective", tutti.explain, "1k", "alreduce", ranks=4))
+
+
+def functions():
+    """The same as methods, on the communicator of init."""
+    x = array.array("f", [1, 2])
+    request = tutti.iallreduce(x, out=x)
+    request.wait()
+    if list(x) != [P, 2 * P] or not request.test() or request.wait() is not x:
+        return f"{x}"
+    tutti.barrier()
+    kept = comm
+    with comm.dup() as other:
+        tutti.init(other)
+        if tutti.init() is not other:
+            return "init(comm) does not stay"
+        tutti.init(kept)
+    return tap.refused(tutti.StateError, "freed", tutti.init, other)
+
+
+def of_other_processes():
+    """By an id, a store and a gather, over what is there already."""
+    n = 512
+    text = np.zeros(n, "u1")
+    if me == 0:
+        name = tutti.unique_id().encode()
+        text[:len(name)] = np.frombuffer(name, "u1")
+    comm.broadcast(text)
+    with tutti.create(text.tobytes().rstrip(b"\0").decode(), P, me, timeout=30) as other:
+        if other.allreduce(np.array([1]))[0] != P:
+            return "create"
+    with tutti.from_gather(lambda mine: comm.all_gather(mine), P, me, timeout=30) as other:
+        if other.allreduce(np.array([1]))[0] != P:
+            return "from_gather"
+
+    def broken(mine):
+        raise KeyError("no such host")
+
+    try:
+        tutti.from_gather(broken, P, me, timeout=5)
+    except tutti.TuttiError as why:
+        return "" if isinstance(why.__cause__, KeyError) else f"{why!r} from {why.__cause__!r}"
+    return "a gather that raises made a communicator"
+
+
+for scene in (messages, barriers, groups, settings, own_ops, op_that_raises, shared_memory, in_threads, others_run,
+              explained, functions, of_other_processes):
+    tap.run(f"{scene.__name__.replace('_', ' ')}, {P} ranks", scene)
+if "--end" in sys.argv:
+    tutti.finalize()
+    sys.exit(tap.refused(tutti.StateError, "freed before|finalize", comm.barrier) != "")
+tap.end()

@@ -1,0 +1,178 @@
+"""What is handed in: where its elements lie, how many, of which type; and nothing is copied.
+
+Anything will do that has a buffer (numpy arrays, array.array, bytearray, memoryview, shared
+memory, mmap) or `__dlpack__` (PyTorch, JAX, CuPy, as far as it is in this machine's memory). It
+has to be contiguous, in C's order. What is written has to be writable.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, NamedTuple, Optional
+
+from . import _dlpack
+from ._errors import ArgumentError, DtypeError
+from ._types import (BOOL, SIZES, UINT8, code_of_format, code_of_name, code_of_numpy, name_of)
+
+# Something to hold a buffer by: it is locked and alive while this is, and C takes it for a pointer.
+_Anchor = ctypes.c_char * 0
+_anchor = _Anchor.from_buffer
+_known: dict[Any, int] = {}  # numpy dtypes that were seen
+
+
+class _Export(ctypes.Structure):
+    """Py_buffer, of which only the beginning is looked at."""
+
+    _fields_ = [("buf", ctypes.c_void_p), ("rest", ctypes.c_char * 128)]
+
+
+_get = ctypes.pythonapi.PyObject_GetBuffer
+_get.argtypes, _get.restype = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int], ctypes.c_int
+_release = ctypes.pythonapi.PyBuffer_Release
+_release.argtypes, _release.restype = [ctypes.c_void_p], None
+
+
+class View(NamedTuple):
+    """Memory that somebody else owns, and `keep` keeps."""
+
+    pointer: Any  # for C
+    nbytes: int
+    itemsize: int
+    code: Optional[int]  # None: no type of tutti's
+    readonly: bool
+    keep: Any
+    kind: Any  # the type, as its owner calls it
+
+
+def vector(what: Any, name: str, dtype: Optional[str] = None, writable: bool = False,
+           moves: bool = False) -> tuple[Any, int, int, Any]:
+    """A buffer for C: (pointer, elements, type, what keeps it).
+
+    name      of the call and the argument, for the sentence if it will not do.
+    dtype     a type by name that the bytes are taken for; None: what they say they are.
+    writable  it will be written.
+    moves     nothing is computed: any type will do, as so many bytes.
+    """
+    if dtype is None:
+        try:
+            code = _known[what.dtype]
+            anchor = _anchor(what)
+            return anchor, what.size, code, anchor
+        except (AttributeError, KeyError, TypeError, ValueError):
+            pass
+    view = _look(what, name)
+    if writable and view.readonly:
+        raise ArgumentError(f"{name} is read-only; hand in something that can be written")
+    code, size = _type_of(view, name, dtype, moves)
+    if view.nbytes % size:
+        raise ArgumentError(f"{name} has {view.nbytes} bytes, which are no whole elements of {size} bytes")
+    return view.pointer, view.nbytes // size, code, view.keep
+
+
+def _type_of(view: View, name: str, dtype: Optional[str], moves: bool) -> tuple[int, int]:
+    if dtype is not None:
+        code = code_of_name(dtype)
+        return code, SIZES[code]
+    if view.code is not None:
+        return view.code, view.itemsize
+    if moves:
+        return UINT8, 1
+    raise DtypeError(f"{name} is of type {view.kind}, which tutti can not compute with; convert it, "
+                     "or say what its bytes are with dtype='...'")
+
+
+def _look(what: Any, name: str) -> View:
+    """One that is not seen at a glance."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(what, (numpy.ndarray, numpy.generic)):
+        return _of_numpy(numpy, what, name)
+    try:
+        view = memoryview(what)
+    except (TypeError, ValueError, BufferError) as why:
+        if hasattr(what, "__dlpack__"):
+            return View(*_dlpack.look(what, name))
+        kind = type(what).__name__
+        raise ArgumentError(f"{name} is of class {kind}, which has neither a buffer nor __dlpack__; "
+                            f"hand in a numpy array, an array.array or the like ({why})") from None
+    return _of_memory(view, name, code_of_format(view.format, view.itemsize), view.format)
+
+
+def _of_numpy(numpy: Any, what: Any, name: str) -> View:
+    dtype, flags = what.dtype, what.flags
+    code = _known.get(dtype)
+    if code is None:
+        code = code_of_numpy(dtype)
+        if code is not None:
+            _known[dtype] = code
+        elif dtype.hasobject:
+            raise DtypeError(f"{name} holds Python objects (dtype {dtype}); tutti takes numbers")
+    if not flags.c_contiguous:
+        _not_contiguous(name, what.shape, what.strides)
+    array = numpy.asarray(what)  # a scalar has no address
+    return View(array.ctypes.data, array.nbytes, dtype.itemsize, code, not flags.writeable, array, dtype)
+
+
+def _of_memory(view: memoryview, name: str, code: Optional[int], kind: str) -> View:
+    if not view.c_contiguous:
+        _not_contiguous(name, view.shape, view.strides)
+    if not view.readonly:
+        pointer = _anchor(view)
+        return View(pointer, view.nbytes, view.itemsize, code, False, pointer, kind)
+    export = _Export()
+    if _get(view, ctypes.addressof(export), 0):  # it raises by itself
+        raise ArgumentError(f"{name} can not be read")
+    pointer = export.buf
+    _release(ctypes.addressof(export))  # the view holds it, too
+    return View(pointer, view.nbytes, view.itemsize, code, True, view, kind)
+
+
+def _not_contiguous(name: str, shape: Any, strides: Any) -> None:
+    raise ArgumentError(f"{name} is not contiguous in C's order (shape {tuple(shape)}, strides "
+                        f"{tuple(strides or ())} bytes); hand in a copy, such as "
+                        "numpy.ascontiguousarray gives")
+
+
+def new_like(array: Any, elements: int, of: int) -> Any:
+    """Memory for a result: of the class of `array`, which has `of` elements, but with `elements`.
+
+    Where the numbers differ the first axis becomes longer or shorter, if that is possible.
+    """
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(array, (numpy.ndarray, numpy.generic)):
+        if elements == of:
+            return numpy.empty_like(array)
+        return numpy.empty(_shape(array.shape, array.size, array.size * elements // of if of else elements),
+                           array.dtype)
+    if hasattr(array, "new_empty") and hasattr(array, "numel"):  # PyTorch's
+        n = array.numel()
+        return array.new_empty(_shape(tuple(array.shape), n, n * elements // of if of else elements))
+    view = memoryview(array)
+    nbytes = view.nbytes * elements // of if of else elements * view.itemsize
+    if hasattr(array, "typecode"):  # array.array
+        return type(array)(array.typecode, bytes(nbytes))
+    if isinstance(array, (bytes, bytearray)):
+        return bytearray(nbytes)
+    return memoryview(bytearray(nbytes)).cast(view.format)
+
+
+def _shape(shape: tuple[int, ...], size: int, elements: int) -> tuple[int, ...]:
+    if elements == size:
+        return shape
+    if shape and size and shape[0] * elements % size == 0:
+        return (shape[0] * elements // size, *shape[1:])
+    return (elements,)
+
+
+def zero(pointer: Any, elements: int, code: int) -> None:
+    """Write zeros."""
+    ctypes.memset(pointer, 0, elements * SIZES[code - 256 if code >= BOOL else code])
+
+
+def same(name: str, out: int, wanted: int, kind: int, code: int, whose: str = "out") -> None:
+    """Refuse a buffer that has another length or type than is wanted."""
+    if kind != code:
+        raise DtypeError(f"{name}: {whose} is of type {name_of(kind)}, not {name_of(code)}; "
+                         "both have to be of one type")
+    if out != wanted:
+        raise ArgumentError(f"{name}: {whose} has {out} elements; it needs {wanted}")

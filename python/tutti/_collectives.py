@@ -1,0 +1,478 @@
+"""The collectives, in three manners each: `allreduce` returns when it is done, `iallreduce` returns
+a Request, `allreduce_init` a Persistent one.
+
+What differs between two collectives stands in one method each, which gets a call ready; the
+manners are made of it.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+import operator
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar, Union
+
+from ._buffers import new_like, same, vector, zero
+from ._errors import ArgumentError, DtypeError, TuttiError
+from ._lib import failure, triple
+from ._ops import RAISED, Op, fit_for_bools, number_of, raised_in
+from ._request import Persistent, Request
+from ._types import name_of
+
+if TYPE_CHECKING:
+    from typing import Concatenate, ParamSpec
+
+    P = ParamSpec("P")
+Self = TypeVar("Self", bound="Collectives")
+OpLike = Union[str, Op]
+# The C functions, the arguments behind the communicator, the result, what keeps the buffers.
+Ready = tuple[Any, tuple[Any, ...], Any, Any]
+
+
+def _dressed(call: Any, like: Any, name: str, doc: str, returns: Any) -> Any:
+    functools.update_wrapper(call, like)
+    call.__name__, call.__doc__ = name, doc
+    call.__qualname__ = f"Comm.{name}"
+    call.__signature__ = inspect.signature(like).replace(return_annotation=returns)
+    call.prepare = like
+    return call
+
+
+def _blocking(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Any]":
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        functions, arguments, result, keep = prepare(self, *args, **kwargs)
+        status = functions[0](self._handle, *arguments)
+        if status or RAISED:
+            problem = self._problem(status, keep)
+            if problem is not None:
+                raise problem
+        return result
+
+    return _dressed(call, prepare, prepare.__name__, prepare.__doc__ or "", "Any")
+
+
+def _made(kind: Any, which: int, name: str, doc: str, like: Any) -> Any:
+    prepare = like.prepare
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        functions, arguments, result, keep = prepare(self, *args, **kwargs)
+        handle = ctypes.c_void_p()
+        status = functions[which](self._handle, *arguments, ctypes.byref(handle))
+        if status:
+            raise self._problem(status, keep)
+        return kind(self, handle, result, keep)
+
+    return _dressed(call, prepare, name, doc, kind.__name__)
+
+
+def _started(like: "Callable[Concatenate[Self, P], Any]") -> "Callable[Concatenate[Self, P], Request]":
+    name = like.__name__
+    return _made(Request, 1, "i" + name, f"`{name}`, started: its arguments, and a Request.", like)
+
+
+def _persistent(like: "Callable[Concatenate[Self, P], Any]") -> "Callable[Concatenate[Self, P], Persistent]":
+    name = like.__name__
+    return _made(Persistent, 2, name + "_init",
+                 f"`{name}`, to be run again and again: its arguments, and a Persistent request.", like)
+
+
+_ALLREDUCE, _MANY, _REDUCE, _SCAN, _EXSCAN = map(triple, ("allreduce", "allreduce_many", "reduce", "scan", "exscan"))
+_REDUCE_SCATTER, _REDUCE_SCATTER_V = triple("reduce_scatter"), triple("reduce_scatter_v")
+_ALL_GATHER, _ALL_GATHER_V = triple("all_gather"), triple("all_gather_v")
+_BROADCAST, _GATHER, _SCATTER, _ALL_TO_ALL = map(triple, ("broadcast", "gather", "scatter", "all_to_all"))
+_BARRIER, _SEND, _RECV = map(triple, ("barrier", "send", "recv"))
+
+
+class Collectives:
+    """What ranks do together. All ranks of a communicator make the same calls in the same order.
+
+    array   anything with a buffer or `__dlpack__`, contiguous; it is not copied.
+    out     the same, writable, of the same type; None: memory is made for the result. `out` may be
+            `array` (in place), but not overlap it otherwise.
+    op      'sum', 'prod', 'min', 'max', 'avg', 'band', 'bor', 'bxor', 'land', 'lor', 'lxor',
+            'minloc', 'maxloc', or what `tutti.op` and `tutti.scaled` make.
+    dtype   a type that the bytes are taken for ('bf16'); None: what they say they are.
+    root    the rank that has, or gets, it all.
+    Raises  ArgumentError, DtypeError, OpError, OverlapError, OutOfMemory, StateError: nothing was
+            touched; Mismatch, PeerLost, TimeoutError, Aborted: on all ranks, `out` is undefined,
+            and the communicator of no more use.
+    """
+
+    _handle: Optional[int]
+    rank: int
+    size: int
+    _running: set[Request]
+
+    def _problem(self, status: int, keep: Any = ()) -> Optional[TuttiError]:
+        """What to raise after a call on this communicator; None: nothing."""
+        raised = raised_in(keep) if RAISED else None
+        if not status and raised is None:
+            return None
+        if status:
+            problem = failure(status)
+        else:  # the others hear of it, and this rank as well
+            problem = failure(_barrier_status(self))
+        if raised is not None:
+            problem.__cause__ = raised
+        return problem
+
+    def _all(self, name: str, array: Any, op: OpLike, out: Any, dtype: Optional[str]) -> Ready:
+        """What has as many elements before as after: its arguments."""
+        if out is array:
+            src, count, code, keep = vector(array, name, dtype, True)
+            dst, kept = src, None
+        else:
+            src, count, code, keep = vector(array, name, dtype)
+            if out is None:
+                out = new_like(array, count, count)
+            dst, n, kind, kept = vector(out, name + "'s out", dtype, True)
+            if n != count or kind != code:
+                same(name, n, count, kind, code)
+        number = number_of(op, self, name)
+        if code > 255:
+            code = fit_for_bools(code, number, name)
+        return None, (src, dst, count, code, number), out, (keep, kept, op)
+
+    @_blocking
+    def allreduce(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+        """The sum (or minimum, ...) of all ranks' arrays, on every rank.
+
+        >>> import tutti, numpy
+        >>> comm = tutti.init()
+        >>> x = numpy.arange(3, dtype=numpy.float32)
+        >>> y = comm.allreduce(x)                    # a new array
+        >>> comm.allreduce(x, op="max", out=x)       # in place
+        array([0., 1., 2.], dtype=float32)
+        >>> import array
+        >>> comm.allreduce(array.array("d", [1.5]), op="min")
+        array('d', [1.5])
+        """
+        _, arguments, out, keep = self._all("allreduce", array, op, out, dtype)
+        return _ALLREDUCE, arguments, out, keep
+
+    iallreduce = _started(allreduce)
+    allreduce_init = _persistent(allreduce)
+
+    @_blocking
+    def allreduce_many(self, arrays: Sequence[Any], op: OpLike = "sum", outs: Optional[Sequence[Any]] = None, *,
+                       dtype: Optional[str] = None) -> Ready:
+        """`allreduce` of a list of arrays of one type, such as gradients, as one operation.
+
+        outs  as many, of the same lengths; None: in place.
+
+        >>> import tutti, numpy
+        >>> layers = [numpy.ones(3), numpy.ones((2, 2))]
+        >>> tutti.init().allreduce_many(layers, op="avg")[0]
+        array([1., 1., 1.])
+        """
+        name = "allreduce_many"
+        given = list(arrays)
+        into = given if outs is None else list(outs)
+        if len(into) != len(given):
+            raise ArgumentError(f"{name}: {len(given)} arrays and {len(into)} outs; there must be one for each")
+        code, counts, keep = 0, [], [op]
+        srcs, dsts = [], []
+        for i, (array, out) in enumerate(zip(given, into)):
+            dst, n, kind, kept = vector(out, name, dtype, True)
+            src, count, code_of_it, keeps = (dst, n, kind, kept) if out is array else vector(array, name, dtype)
+            same(name, n, count, kind, code_of_it, f"out {i}")
+            if i and code_of_it != code:
+                raise DtypeError(f"{name}: array {i} is of type {name_of(code_of_it)}, and those before it of "
+                                 f"{name_of(code)}; one call is for one type")
+            code = code_of_it
+            srcs.append(_address(src))
+            dsts.append(_address(dst))
+            counts.append(count)
+            keep += [kept, keeps]
+        number = number_of(op, self, name)
+        if code > 255:
+            code = fit_for_bools(code, number, name)
+        pointers, sizes = ctypes.c_void_p * len(given), ctypes.c_size_t * len(given)
+        return _MANY, (len(given), pointers(*srcs), pointers(*dsts), sizes(*counts), code, number), into, keep
+
+    iallreduce_many = _started(allreduce_many)
+    allreduce_many_init = _persistent(allreduce_many)
+
+    @_blocking
+    def reduce(self, array: Any, op: OpLike = "sum", root: int = 0, out: Any = None, *,
+               dtype: Optional[str] = None) -> Ready:
+        """As `allreduce`, but only `root` gets the result; the others get None.
+
+        >>> import tutti, numpy
+        >>> tutti.init().reduce(numpy.array([2.0]), op="prod").shape
+        (1,)
+        """
+        root = self._rank("reduce", "root", root)
+        if self.rank == root:
+            _, (src, dst, count, code, number), out, keep = self._all("reduce", array, op, out, dtype)
+        else:
+            src, count, code, keep = vector(array, "reduce", dtype)
+            dst = out = None
+            number = number_of(op, self, "reduce")
+            keep = (keep, op)
+            if code > 255:
+                code = fit_for_bools(code, number, "reduce")
+        return _REDUCE, (src, dst, count, code, number, root), out, keep
+
+    ireduce = _started(reduce)
+    reduce_init = _persistent(reduce)
+
+    @_blocking
+    def scan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+        """On rank r the sum (or minimum, ...) of ranks 0 to r. There is no 'avg'.
+
+        >>> import tutti, numpy
+        >>> int(tutti.init().scan(numpy.array([1]))[0]) == tutti.rank() + 1
+        True
+        """
+        _, arguments, out, keep = self._all("scan", array, op, out, dtype)
+        return _SCAN, arguments, out, keep
+
+    iscan = _started(scan)
+    scan_init = _persistent(scan)
+
+    @_blocking
+    def exscan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+        """On rank r the sum (or minimum, ...) of ranks 0 to r-1. On rank 0 `out` is left as it is;
+        without `out` it gets zeros.
+
+        >>> import tutti, numpy
+        >>> int(tutti.init().exscan(numpy.array([1]))[0]) == tutti.rank()
+        True
+        """
+        fresh = out is None
+        _, arguments, out, keep = self._all("exscan", array, op, out, dtype)
+        if fresh and self.rank == 0:
+            zero(arguments[1], arguments[2], arguments[3])
+        return _EXSCAN, arguments, out, keep
+
+    iexscan = _started(exscan)
+    exscan_init = _persistent(exscan)
+
+    @_blocking
+    def reduce_scatter(self, array: Any, op: OpLike = "sum", out: Any = None, *,
+                       counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None) -> Ready:
+        """Of the sum (or minimum, ...) of all ranks' arrays rank r gets the r-th part.
+
+        counts  so many elements for each rank; None: as many for each. The same on all ranks.
+        In place: `out` is this rank's part of `array`; the rest of it is left as it is.
+
+        >>> import tutti, numpy
+        >>> comm = tutti.init()
+        >>> comm.reduce_scatter(numpy.ones(2 * comm.size), op="max")
+        array([1., 1.])
+        """
+        name = "reduce_scatter"
+        src, count, code, keep = vector(array, name, dtype)
+        sizes, mine = self._cut(name, count, counts)
+        if out is None:
+            out = new_like(array, mine, count)
+        dst, n, kind, kept = vector(out, name + "'s out", dtype, True)
+        same(name, n, mine, kind, code)
+        number = number_of(op, self, name)
+        if code > 255:
+            code = fit_for_bools(code, number, name)
+        functions = _REDUCE_SCATTER if counts is None else _REDUCE_SCATTER_V
+        return functions, (src, dst, sizes, code, number), out, (keep, kept, op, sizes)
+
+    ireduce_scatter = _started(reduce_scatter)
+    reduce_scatter_init = _persistent(reduce_scatter)
+
+    @_blocking
+    def all_gather(self, array: Any, out: Any = None, *, counts: Optional[Sequence[int]] = None,
+                   dtype: Optional[str] = None) -> Ready:
+        """All ranks' arrays, one behind another in rank order, on every rank: joined along the first axis.
+
+        counts  so many elements of each rank; None: as many of each. The same on all ranks.
+        In place: `array` is this rank's part of `out`.
+
+        >>> import tutti, numpy
+        >>> comm = tutti.init()
+        >>> comm.all_gather(numpy.full((1, 2), comm.rank)).shape == (comm.size, 2)
+        True
+        """
+        name = "all_gather"
+        src, count, code, keep = vector(array, name, dtype, False, True)
+        sizes: Any = count
+        total = count * self.size
+        if counts is not None:
+            sizes, total = self._table(name, counts)
+            if counts[self.rank] != count:
+                raise ArgumentError(f"{name}: array has {count} elements; counts[{self.rank}] is {counts[self.rank]}")
+        if out is None:
+            out = new_like(array, total, count)
+        dst, n, kind, kept = vector(out, name + "'s out", dtype, True, True)
+        same(name, n, total, kind, code)
+        functions = _ALL_GATHER if counts is None else _ALL_GATHER_V
+        return functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)
+
+    iall_gather = _started(all_gather)
+    all_gather_init = _persistent(all_gather)
+
+    @_blocking
+    def broadcast(self, array: Any, root: int = 0, *, dtype: Optional[str] = None) -> Ready:
+        """What `root` has in `array` into every rank's `array`, which is also the result.
+
+        >>> import tutti, numpy
+        >>> tutti.init().broadcast(numpy.arange(2), root=0)
+        array([0, 1])
+        """
+        root = self._rank("broadcast", "root", root)
+        at, count, code, keep = vector(array, "broadcast", dtype, self.rank != root, True)
+        return _BROADCAST, (at, at, count, code & 255, root), array, keep
+
+    ibroadcast = _started(broadcast)
+    broadcast_init = _persistent(broadcast)
+
+    @_blocking
+    def gather(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+        """All ranks' arrays, joined along the first axis, on `root`; the others get None.
+
+        >>> import tutti, numpy
+        >>> tutti.init().gather(numpy.zeros(3)).size == 3 * tutti.size()
+        True
+        """
+        name = "gather"
+        root = self._rank(name, "root", root)
+        src, count, code, keep = vector(array, name, dtype, False, True)
+        dst = kept = None
+        if self.rank != root:
+            out = None
+        else:
+            if out is None:
+                out = new_like(array, count * self.size, count)
+            dst, n, kind, kept = vector(out, name + "'s out", dtype, True, True)
+            same(name, n, count * self.size, kind, code)
+        return _GATHER, (src, dst, count, code & 255, root), out, (keep, kept)
+
+    igather = _started(gather)
+    gather_init = _persistent(gather)
+
+    @_blocking
+    def scatter(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+        """The r-th part of what `root` has for rank r.
+
+        array  looked at on the root only, elsewhere it may be None.
+        out    may be None on the root only: the others have to say how much they get.
+
+        >>> import tutti, numpy
+        >>> comm = tutti.init()
+        >>> comm.scatter(numpy.zeros(3 * comm.size), out=numpy.ones(3))
+        array([0., 0., 0.])
+        """
+        name = "scatter"
+        root = self._rank(name, "root", root)
+        src = keep = None
+        if self.rank == root:
+            src, total, code, keep = vector(array, name, dtype, False, True)
+            mine = self._cut(name, total, None)[1]
+            if out is None:
+                out = new_like(array, mine, total)
+        elif out is None:
+            raise ArgumentError(f"{name}: rank {self.rank}, which is not the root, needs an out")
+        dst, n, kind, kept = vector(out, name + "'s out", dtype, True, True)
+        if self.rank == root:
+            same(name, n, mine, kind, code)
+        return _SCATTER, (src, dst, n, kind & 255, root), out, (keep, kept)
+
+    iscatter = _started(scatter)
+    scatter_init = _persistent(scatter)
+
+    @_blocking
+    def all_to_all(self, array: Any, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+        """The r-th part of `array` for rank r; the r-th part of `out` is from rank r.
+
+        >>> import tutti, numpy
+        >>> comm = tutti.init()
+        >>> comm.all_to_all(numpy.zeros((comm.size, 2))).shape == (comm.size, 2)
+        True
+        """
+        name = "all_to_all"
+        src, count, code, keep = vector(array, name, dtype, out is array, True)
+        dst, kept = src, None
+        mine = self._cut(name, count, None)[1]
+        if out is not array:
+            if out is None:
+                out = new_like(array, count, count)
+            dst, n, kind, kept = vector(out, name + "'s out", dtype, True, True)
+            same(name, n, count, kind, code)
+        return _ALL_TO_ALL, (src, dst, mine, code & 255), out, (keep, kept)
+
+    iall_to_all = _started(all_to_all)
+    all_to_all_init = _persistent(all_to_all)
+
+    @_blocking
+    def barrier(self) -> Ready:
+        """Returns on no rank before it was called on all.
+
+        >>> import tutti
+        >>> tutti.init().barrier()
+        """
+        return _BARRIER, (), None, ()
+
+    ibarrier = _started(barrier)
+    barrier_init = _persistent(barrier)
+
+    @_blocking
+    def send(self, array: Any, to: int, *, dtype: Optional[str] = None) -> Ready:
+        """`array` to rank `to`, which receives it by `recv`. There are no tags: the k-th message to a
+        rank meets the k-th that it receives from this one. It may wait for its receive; two that both
+        send first may wait for ever: start one with `isend`.
+
+        >>> import tutti, numpy
+        >>> comm = tutti.init()
+        >>> request = comm.isend(numpy.ones(1), comm.rank)
+        >>> comm.recv(numpy.zeros(1), comm.rank)
+        array([1.])
+        >>> request.wait()
+        """
+        to = self._rank("send", "to", to)
+        src, count, code, keep = vector(array, "send", dtype, False, True)
+        return _SEND, (src, count, code & 255, to), None, keep
+
+    isend = _started(send)
+    send_init = _persistent(send)
+
+    @_blocking
+    def recv(self, out: Any, source: int, *, dtype: Optional[str] = None) -> Ready:
+        """What rank `source` sends, into `out`, which is also the result: see `send`."""
+        source = self._rank("recv", "source", source)
+        dst, count, code, keep = vector(out, "recv", dtype, True, True)
+        return _RECV, (dst, count, code & 255, source), out, keep
+
+    irecv = _started(recv)
+    recv_init = _persistent(recv)
+
+    def _rank(self, name: str, what: str, rank: int) -> int:
+        rank = operator.index(rank)
+        if not 0 <= rank < self.size:
+            raise ArgumentError(f"{name}: {what} {rank} is no rank of 0..{self.size - 1}")
+        return rank
+
+    def _cut(self, name: str, count: int, counts: Optional[Sequence[int]]) -> tuple[Any, int]:
+        """Parts for all ranks of so many elements: what C is told, and how many are this rank's."""
+        if counts is None:
+            if count % self.size:
+                raise ArgumentError(f"{name}: {count} elements can not be cut in {self.size} equal parts, one for "
+                                    "each rank")
+            return count // self.size, count // self.size
+        table, total = self._table(name, counts)
+        if total != count:
+            raise ArgumentError(f"{name}: array has {count} elements; counts add up to {total}")
+        return table, counts[self.rank]
+
+    def _table(self, name: str, counts: Sequence[int]) -> tuple[Any, int]:
+        if len(counts) != self.size or min(counts) < 0:
+            raise ArgumentError(f"{name}: counts has to have a number, 0 or more, for each of the {self.size} ranks; "
+                                f"it is {list(counts)}")
+        return (ctypes.c_size_t * self.size)(*counts), sum(counts)
+
+
+def _address(pointer: Any) -> Optional[int]:
+    return pointer if pointer is None or isinstance(pointer, int) else ctypes.addressof(pointer)
+
+
+def _barrier_status(comm: Collectives) -> int:
+    """The status of a communicator that was aborted."""
+    return int(_BARRIER[0](comm._handle))

@@ -1,0 +1,263 @@
+"""Communicators: a group of ranks, its settings, how it splits, shrinks and grows, and its end.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import time
+import weakref
+from typing import Any, Iterator, Optional
+
+from . import _explain
+from ._collectives import Collectives, OpLike
+from ._errors import ArgumentError, StateError, TuttiError
+from ._lib import check, failure, lib
+from ._request import Persistent, Request
+from ._types import code_of_name, numpy_dtype
+
+CONTRACTS = ("same", "any", "run", "exact")
+LIVE: set["Comm"] = set()  # all that were not freed
+
+
+class Comm(Collectives):
+    """A group of ranks. `tutti.init` and the like make one; it lives until `free`, the end of a
+    `with` block, or the end of the program. One thread at a time uses it.
+
+    >>> import tutti
+    >>> with tutti.init().dup() as comm:
+    ...     comm.rank < comm.size
+    True
+    """
+
+    def __init__(self, handle: Optional[int]) -> None:
+        if not handle:
+            raise StateError("Comm: a communicator is made by tutti.init(), from_mpi, dup, split and so on")
+        self._handle = handle
+        self.rank: int = lib.tutti_comm_rank(handle)
+        self.size: int = lib.tutti_comm_size(handle)
+        self._running: set[Request] = set()
+        self._persistent: "weakref.WeakSet[Persistent]" = weakref.WeakSet()
+        self._arrays = 0  # that lie in its memory
+        self._closing: Optional[int] = None  # the handle, once it is freed but for these
+        LIVE.add(self)
+
+    def __repr__(self) -> str:
+        return f"<tutti.Comm, freed>" if self._handle is None else f"<tutti.Comm, rank {self.rank} of {self.size}>"
+
+    def _problem(self, status: int, keep: Any = ()) -> Optional[TuttiError]:
+        if self._handle is None:
+            return StateError("this communicator was freed before")
+        return super()._problem(status, keep)
+
+    def _check(self, status: int) -> None:
+        if status:
+            raise self._problem(status) or failure(status)
+
+    def _another(self, function: Any, *arguments: Any) -> Optional["Comm"]:
+        out = ctypes.c_void_p()
+        self._check(function(self._handle, *arguments, ctypes.byref(out)))
+        return Comm(out.value) if out.value else None
+
+    # ---- others, made of this one ----
+
+    def split(self, color: Optional[int], key: int = 0) -> Optional["Comm"]:
+        """Groups of equal `color` (0 or more), ranked by (`key`, rank here). Who says None takes part
+        and gets None. Collective."""
+        if color is not None and not 0 <= color < 1 << 31:
+            raise ArgumentError(f"split: color {color} is not from 0 to {(1 << 31) - 1}, nor None")
+        return self._another(lib.tutti_comm_split, -1 if color is None else color, key)
+
+    def dup(self) -> "Comm":
+        """The same group once more, with resources of its own, for another thread. Collective."""
+        return self._another(lib.tutti_comm_dup)  # type: ignore[return-value]
+
+    def shrink(self) -> "Comm":
+        """Those that live, after PeerLost or another failure. Collective over those that live.
+        This communicator stays as it is; free it."""
+        return self._another(lib.tutti_comm_shrink)  # type: ignore[return-value]
+
+    def grow(self, least: int = 0) -> "Comm":
+        """Those that live, and newcomers that `tutti run --respawn` started: at least so many are
+        waited for. A newcomer calls `tutti.init()`, and knows it by `tutti.newcomer()`. Collective."""
+        return self._another(lib.tutti_comm_grow, least)  # type: ignore[return-value]
+
+    @property
+    def newcomers(self) -> int:
+        """How many of its ranks joined when `grow` made it."""
+        return int(lib.tutti_comm_newcomers(self._handle))
+
+    # ---- settings, the same on all ranks ----
+
+    def set_algo(self, algo: Optional[str]) -> None:
+        """Which plans may run: 'fold(ring)', 'doubling:0-64k;ring:64k-', '^tree'; None: tutti's choice."""
+        self._check(lib.tutti_comm_set_algo(self._handle, None if algo is None else algo.encode()))
+
+    def set_contract(self, contract: str) -> None:
+        """What results have in common: 'same' (bits on all ranks), 'any', 'run' (from run to run), or
+        'exact' (docs/reproducible.md)."""
+        if contract not in CONTRACTS:
+            raise ArgumentError(f"set_contract: there is no contract {contract!r}; there are {', '.join(CONTRACTS)}")
+        self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))
+
+    def set_slices(self, slices: int) -> None:
+        """Cut vectors in so many parts; 0: tutti's choice."""
+        self._check(lib.tutti_comm_set_slices(self._handle, slices))
+
+    def set_helpers(self, helpers: int) -> None:
+        """The last `helpers` ranks bring no data and sum for the others."""
+        self._check(lib.tutti_comm_set_helpers(self._handle, helpers))
+
+    @property
+    def helpers(self) -> int:
+        """How many of the last ranks bring no data."""
+        return int(lib.tutti_comm_helpers(self._handle))
+
+    def set_measure(self, on: bool = True) -> None:
+        """Calls are measured before they first run (docs/wisdom.md)."""
+        self._check(lib.tutti_comm_set_measure(self._handle, int(on)))
+
+    # ---- what runs ----
+
+    def plan(self, what: Any, coll: str = "allreduce", *, op: OpLike = "sum", dtype: Optional[str] = None) -> str:
+        """The plan that runs for such a call, by name. `what`: see `tutti.explain`.
+
+        >>> import tutti, numpy
+        >>> isinstance(tutti.init().plan(numpy.zeros(3)), str)
+        True
+        """
+        return _explain.plan_of(self, what, coll, op, dtype)
+
+    def explain(self, what: Any, coll: str = "allreduce", *, op: OpLike = "sum", dtype: Optional[str] = None,
+                as_dict: bool = False) -> Any:
+        """Why that plan runs, in words or as a dictionary: see `tutti.explain`."""
+        return _explain.explain_on(self, what, coll, op, dtype, as_dict)
+
+    def measure(self, what: Any, coll: str = "allreduce", *, op: OpLike = "sum",
+                dtype: Optional[str] = None) -> dict[str, Any]:
+        """Times the plans that may be the fastest for such a call, and remembers which was: collective,
+        and not short (docs/wisdom.md). What came of it, times in seconds."""
+        return _explain.measure_on(self, what, coll, op, dtype)
+
+    def apart(self, a: int, b: int) -> int:
+        """How far apart two ranks are: 0 if they share memory, else by how many levels of the machine."""
+        return int(lib.tutti_comm_apart(self._handle, a, b, None))
+
+    @contextlib.contextmanager
+    def mark(self, name: str) -> Iterator[None]:
+        """What the program does in the block, for TUTTI_TRACE (docs/trace.md).
+
+        >>> import tutti
+        >>> with tutti.init().mark("forward"):
+        ...     pass
+        """
+        begin = time.clock_gettime(time.CLOCK_MONOTONIC)
+        try:
+            yield
+        finally:
+            if self._handle is not None:
+                lib.tutti_trace_mark(self._handle, name.encode(), begin, time.clock_gettime(time.CLOCK_MONOTONIC))
+
+    # ---- memory ----
+
+    def alloc(self, nbytes: int) -> memoryview:
+        """Zeroed memory that every rank on this machine reads directly: what lies there is not copied on its
+        way. It goes when nobody has it any more; until then the communicator's resources stay."""
+        if nbytes < 0:
+            raise ArgumentError(f"alloc: {nbytes} bytes")
+        at = ctypes.c_void_p()
+        self._check(lib.tutti_mem_alloc(self._handle, nbytes, ctypes.byref(at)))
+        if not at.value:
+            return memoryview(bytearray())
+        memory = (ctypes.c_char * nbytes).from_address(at.value)
+        self._arrays += 1
+        weakref.finalize(memory, self._give_back, at.value).atexit = False
+        return memoryview(memory).cast("B")
+
+    def empty(self, shape: Any, dtype: Any = "float64") -> Any:
+        """A numpy array in such memory, with zeros in it.
+
+        >>> import tutti
+        >>> comm = tutti.init()
+        >>> x = comm.empty((2, 3), "float32")
+        >>> comm.allreduce(x, out=x).shape
+        (2, 3)
+        """
+        import numpy
+
+        kind = numpy_dtype(numpy, code_of_name(dtype)) if dtype in ("bf16", "bfloat16") else numpy.dtype(dtype)
+        like = (shape,) if isinstance(shape, int) else tuple(shape)
+        n = 1
+        for extent in like:
+            n *= extent
+        return numpy.frombuffer(self.alloc(n * kind.itemsize), kind).reshape(like)
+
+    def _give_back(self, at: int) -> None:
+        handle = self._handle if self._closing is None else self._closing
+        if handle is not None:
+            lib.tutti_mem_free(handle, at)
+        self._arrays -= 1
+        if self._closing is not None and not self._arrays:
+            lib.tutti_comm_free(self._closing)
+            self._closing = None
+
+    # ---- the end ----
+
+    def abort(self, reason: str = "") -> None:
+        """Every pending and later call on this communicator, on all ranks, raises Aborted with `reason`
+        (cut at 100 bytes). Any thread may call it at any time."""
+        self._check(lib.tutti_comm_abort(self._handle, _short(reason) if reason else None))
+
+    def _give_up(self, reason: str) -> None:
+        """The same, quietly, if there is still anything to abort."""
+        if self._handle is not None:
+            lib.tutti_comm_abort(self._handle, _short(reason))
+
+    def free(self) -> None:
+        """Give it back; once is enough. StateError while requests run. Persistent requests go with it."""
+        if self._handle is None:
+            return
+        for request in list(self._persistent):
+            if not request.running:
+                request.free()
+        if self._arrays and not self._running:
+            self._closing = self._handle  # when the last array goes
+        else:
+            self._check(lib.tutti_comm_free(self._handle))
+        self._handle = None
+        LIVE.discard(self)
+
+    def _drain(self) -> bool:
+        """At the end: wait for what runs, then free. Quietly; was all given back?"""
+        if self._handle is None:
+            return True
+        for request in list(self._running):
+            with contextlib.suppress(TuttiError):
+                request.wait()
+        with contextlib.suppress(TuttiError):
+            self.free()
+        return self._handle is None and self._closing is None
+
+    def __enter__(self) -> "Comm":
+        return self
+
+    def __exit__(self, kind: Any, why: Any, _trace: Any) -> None:
+        if kind is None:
+            self.free()
+            return
+        if kind is not SystemExit or why.code:
+            self._give_up(raised(why))
+        self._drain()
+
+
+def raised(why: BaseException) -> str:
+    """An exception in short, for the other ranks."""
+    text = str(why).strip().split("\n")[0]
+    return f"it raised {type(why).__name__}" + (f": {text}" if text else "")
+
+
+def _short(reason: str) -> bytes:
+    """At most 100 bytes, which C keeps of a reason, with no character cut in two."""
+    text = reason.replace("\0", " ").encode()
+    return text if len(text) <= 100 else text[:97].decode(errors="ignore").encode() + b"..."

@@ -1,0 +1,256 @@
+"""How communicators come about: from the launcher's environment, of an MPI's, for threads, by a
+rendezvous, a store or a gather of the program's own.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, Callable, Optional
+
+from . import _lib
+from ._comm import Comm
+from ._errors import ArgumentError, StateError, Unsupported
+from ._lib import check, lib
+
+_ID_BYTES = 512
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("net", ctypes.c_char_p), ("timeout", ctypes.c_double)]
+
+
+def _config(net: Optional[str], timeout: float) -> Any:
+    config = _Config(ctypes.sizeof(_Config), net.encode() if net else None, timeout)
+    return ctypes.byref(config)
+
+
+def _made(function: Any, *arguments: Any) -> Comm:
+    comm = ctypes.c_void_p()
+    check(function(ctypes.byref(comm), *arguments))
+    return Comm(comm.value)
+
+
+def from_env() -> Comm:
+    """A communicator of all ranks that `tutti run` (torchrun, srun, mpirun with PMIx) started; without
+    them, of one rank. Collective; each further call makes another one.
+
+    >>> import tutti
+    >>> tutti.from_env().size == tutti.size()
+    True
+    """
+    return _made(lib.tutti_comm_from_env)
+
+
+def from_threads(n: int) -> list[Comm]:
+    """`n` communicators for `n` threads of this process: the r-th is rank r's.
+
+    >>> import tutti, threading, numpy
+    >>> def work(comm):
+    ...     sums[comm.rank] = int(comm.allreduce(numpy.array([comm.rank]))[0])
+    >>> sums = [0, 0, 0]
+    >>> threads = [threading.Thread(target=work, args=(c,)) for c in tutti.from_threads(3)]
+    >>> for t in threads: t.start()
+    >>> for t in threads: t.join()
+    >>> sums
+    [3, 3, 3]
+    """
+    if not 1 <= n <= 4096:
+        raise ArgumentError(f"from_threads: {n} is not from 1 to 4096")
+    handles = (ctypes.c_void_p * n)()
+    check(lib.tutti_comm_from_threads(n, handles))
+    return [Comm(handle) for handle in handles]
+
+
+# ---- of an MPI's ----
+
+_FAMILIES = {"Open MPI": ("ompi", "Open MPI"), "MPICH": ("mpich", "MPICH"), "Intel MPI": ("mpich", "MPICH"),
+             "MVAPICH": ("mpich", "MPICH"), "MVAPICH2": ("mpich", "MPICH"), "Cray MPICH": ("mpich", "MPICH")}
+_glue: dict[str, Any] = {}  # libraries for an MPI, by name
+
+
+def is_mpi(comm: Any) -> bool:
+    """Is it one of mpi4py's communicators?"""
+    mpi = sys.modules.get("mpi4py.MPI")
+    return mpi is not None and isinstance(comm, mpi.Comm)
+
+
+def _library_for(tag: str, family: str) -> Any:
+    if tag not in _glue:
+        name = f"libtutti_mpi_{tag}.so.{_lib.VERSION.split('.')[0]}"
+        beside = _lib.folder / name if _lib.folder else None
+        try:
+            library = ctypes.CDLL(str(beside) if beside and beside.exists() else name)
+        except OSError as why:
+            raise Unsupported(f"from_mpi: mpi4py uses {family}, and tutti's library for it can not be loaded "
+                              f"({why}); `make mpi` builds it where {family} is") from None
+        function = library.tutti_comm_from_mpi_of
+        function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+        function.restype = ctypes.c_int
+        _glue[tag] = function
+    return _glue[tag]
+
+
+def from_mpi(comm: Any) -> Comm:
+    """A communicator of the same ranks, in the same order, as one of mpi4py's. Collective over it.
+    docs/mpi.md says which threads may use it, and what goes between the nodes."""
+    if not is_mpi(comm):
+        raise ArgumentError(f"from_mpi: a communicator of mpi4py is wanted, not a {type(comm).__name__}")
+    mpi = sys.modules["mpi4py.MPI"]
+    vendor = mpi.get_vendor()[0]
+    if vendor not in _FAMILIES:
+        raise Unsupported(f"from_mpi: mpi4py uses {vendor}; tutti knows {', '.join(_FAMILIES)}")
+    tag, family = _FAMILIES[vendor]
+    function = _library_for(tag, family)
+    out = ctypes.c_void_p()
+    check(function(family.encode(), mpi._addressof(comm), mpi._sizeof(comm), ctypes.byref(out)))
+    return Comm(out.value)
+
+
+# ---- of processes that something else has started ----
+
+
+def unique_id() -> str:
+    """Opens a rendezvous in this process: its name, a line of text, for `create` on all ranks.
+
+    >>> import tutti
+    >>> tutti.create(tutti.unique_id(), 1, 0).size
+    1
+    """
+    text = ctypes.create_string_buffer(_ID_BYTES)
+    check(lib.tutti_unique_id(text))
+    return text.value.decode()
+
+
+def create(unique_id: str, ranks: int, rank: int, *, net: Optional[str] = None, timeout: float = 0) -> Comm:
+    """A communicator of `ranks` ranks, each of which calls this with the same id and its own rank.
+
+    net      'ucx', or a path; None: TUTTI_NET's, or ucx. Only between hosts.
+    timeout  seconds until ranks that are missing are given up; 0: TUTTI_CONNECT_TIMEOUT's, or 120.
+    """
+    if len(unique_id.encode()) >= _ID_BYTES:
+        raise ArgumentError("create: this id is none that unique_id() has made: it is too long")
+    text = ctypes.create_string_buffer(unique_id.encode(), _ID_BYTES)
+    return _made(lib.tutti_comm_create, text, ranks, rank, _config(net, timeout))
+
+
+class _Store(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("ctx", ctypes.c_void_p), ("put", ctypes.c_void_p), ("get", ctypes.c_void_p)]
+
+
+_PUT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+_GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t,
+                        ctypes.POINTER(ctypes.c_size_t), ctypes.c_double)
+_GATHER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+
+
+def _guarded(trouble: list[BaseException], work: Callable[[], None]) -> int:
+    """For C: 0, or 1 and what was raised is kept."""
+    try:
+        work()
+        return 0
+    except BaseException as why:  # pylint: disable=broad-except
+        trouble.append(why)
+        return 1
+
+
+def _with_trouble(trouble: list[BaseException], function: Any, *arguments: Any) -> Comm:
+    try:
+        return _made(function, *arguments)
+    except Exception as why:
+        if trouble:
+            raise why from trouble[0]
+        raise
+
+
+def from_store(put: Callable[[str, bytes], None], get: Callable[[str, float], bytes], ranks: int, rank: int, *,
+               net: Optional[str] = None, timeout: float = 0) -> Comm:
+    """As `create`, by a store that all ranks see. It must hold no keys of an earlier communicator.
+
+    put  `put(key, value)`: keeps bytes under a new key.
+    get  `get(key, seconds)`: what was put there; waits for it so long.
+
+    >>> import tutti
+    >>> kept = {}
+    >>> tutti.from_store(kept.__setitem__, lambda key, seconds: kept[key], 1, 0).size
+    1
+    """
+    trouble: list[BaseException] = []
+
+    def put_it(_ctx: Any, key: bytes, at: int, n: int) -> int:
+        return _guarded(trouble, lambda: put(key.decode(), ctypes.string_at(at, n)))
+
+    def get_it(_ctx: Any, key: bytes, at: int, size: int, n: Any, seconds: float) -> int:
+        def work() -> None:
+            value = bytes(get(key.decode(), seconds))
+            n[0] = len(value)
+            ctypes.memmove(at, value, min(len(value), size))
+
+        return _guarded(trouble, work)
+
+    functions = _PUT(put_it), _GET(get_it)
+    store = _Store(ctypes.sizeof(_Store), None, *(ctypes.cast(f, ctypes.c_void_p).value for f in functions))
+    return _with_trouble(trouble, lib.tutti_comm_create_store, ctypes.byref(store), ranks, rank, _config(net, timeout))
+
+
+def from_gather(gather: Callable[[bytes], bytes], ranks: int, rank: int, *, net: Optional[str] = None,
+                timeout: float = 0) -> Comm:
+    """As `create`, by a gather: `gather(mine)` gives all ranks' bytes, of equal length, joined in rank order.
+
+    >>> import tutti
+    >>> tutti.from_gather(lambda mine: mine, 1, 0).size
+    1
+    """
+    trouble: list[BaseException] = []
+
+    def gather_it(_ctx: Any, mine: int, n: int, everybody: int) -> int:
+        def work() -> None:
+            joined = bytes(gather(ctypes.string_at(mine, n)))
+            if len(joined) != n * ranks:
+                raise ValueError(f"the gather gave {len(joined)} bytes; {ranks} ranks have {n} each")
+            ctypes.memmove(everybody, joined, len(joined))
+
+        return _guarded(trouble, work)
+
+    return _with_trouble(trouble, lib.tutti_comm_create_gather, _GATHER(gather_it), None, ranks, rank,
+                         _config(net, timeout))
+
+
+# ---- the one that functions without a communicator use ----
+
+_world: Optional[Comm] = None
+
+
+def init(comm: Any = None) -> Comm:
+    """The communicator that `tutti.allreduce` and the like use; it is made by the first call.
+
+    comm  None: of all ranks that were started together (`from_env`). One of mpi4py's, or a Comm:
+          that becomes it from now on. Free the old one, if you do not need it any more.
+
+    >>> import tutti
+    >>> tutti.init() is tutti.init()
+    True
+    """
+    global _world
+    if comm is None:
+        if _world is None or _world._handle is None:
+            _world = from_env()
+    elif isinstance(comm, Comm):
+        if comm._handle is None:
+            raise StateError("init: this communicator was freed before")
+        _world = comm
+    else:
+        _world = from_mpi(comm)
+    return _world
+
+
+def newcomer() -> bool:
+    """Was this process started in place of a rank that died (`tutti run --respawn`)? Then `init` waits
+    until the others call `Comm.grow`.
+
+    >>> import tutti
+    >>> tutti.newcomer()
+    False
+    """
+    return bool(lib.tutti_newcomer())

@@ -1,0 +1,97 @@
+"""Arrays of other libraries, by DLPack (https://dmlc.github.io/dlpack): `__dlpack__` hands out a
+capsule, in which stands where the array lies. It is only looked at, and kept; its owner's
+destructor runs when it goes.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from ._errors import ArgumentError
+from ._types import code_of_dlpack
+
+_DEVICES = {1: "the CPU", 2: "CUDA device", 3: "CUDA host memory", 4: "OpenCL device", 7: "Vulkan device",
+            8: "Metal device", 9: "VPI device", 10: "ROCm device", 11: "ROCm host memory",
+            13: "CUDA managed memory", 14: "oneAPI device", 15: "WebGPU device", 16: "Hexagon device"}
+_READABLE = (1, 3, 11, 13)
+_KINDS = {0: "int", 1: "uint", 2: "float", 3: "object", 4: "bfloat", 5: "complex", 6: "bool"}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32), ("number", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("kind", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64)]
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("ctx", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+_valid = ctypes.pythonapi.PyCapsule_IsValid
+_valid.argtypes, _valid.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_int
+
+
+def _device(what: Any, name: str) -> None:
+    kind, number = what.__dlpack_device__()
+    if int(kind) in _READABLE:
+        return
+    where = _DEVICES.get(int(kind), f"a device of DLPack's kind {int(kind)},")
+    raise ArgumentError(f"{name} is on {where} {number}; tutti works in the memory of the CPU: "
+                        "copy it there before, and back after")
+
+
+def _capsule(what: Any, name: str) -> Any:
+    try:
+        try:
+            return what.__dlpack__(max_version=(1, 1))
+        except TypeError:  # one from before versions
+            return what.__dlpack__()
+    except (BufferError, RuntimeError, ValueError, TypeError) as why:
+        raise ArgumentError(f"{name} does not hand out its memory: {why}") from None
+
+
+def _contiguous(tensor: _Tensor, name: str) -> int:
+    """How many elements it has."""
+    shape = [tensor.shape[i] for i in range(tensor.ndim)]
+    elements = 1
+    for n in shape:
+        elements *= n
+    if not tensor.strides or not elements:
+        return elements
+    strides = [tensor.strides[i] for i in range(tensor.ndim)]
+    step = 1
+    for n, stride in zip(reversed(shape), reversed(strides)):
+        if n != 1 and stride != step:
+            raise ArgumentError(f"{name} is not contiguous in C's order (shape {tuple(shape)}, strides "
+                                f"{tuple(strides)} elements); hand in a copy, such as x.contiguous()")
+        step *= n
+    return elements
+
+
+def look(what: Any, name: str) -> tuple[Any, int, int, Any, bool, Any, str]:
+    """Where it lies: the fields of a View."""
+    if hasattr(what, "__dlpack_device__"):
+        _device(what, name)
+    capsule = _capsule(what, name)
+    readonly = False
+    if _valid(capsule, b"dltensor_versioned"):
+        managed = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+        if managed.major != 1:
+            raise ArgumentError(f"{name}: DLPack {managed.major}.{managed.minor} is unknown here")
+        readonly, tensor = bool(managed.flags & 1), managed.tensor
+    else:
+        tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
+    elements = _contiguous(tensor, name)
+    itemsize = tensor.bits * tensor.lanes // 8
+    kind = f"{_KINDS.get(tensor.kind, '?')}{tensor.bits}" + (f" x{tensor.lanes}" if tensor.lanes > 1 else "")
+    code = code_of_dlpack(tensor.kind, tensor.bits, tensor.lanes)
+    if itemsize * 8 != tensor.bits * tensor.lanes:
+        raise ArgumentError(f"{name} is of type {kind}, whose elements are no whole bytes")
+    at = (tensor.data or 0) + tensor.offset
+    return at, elements * itemsize, itemsize or 1, code, readonly, (capsule, what), kind

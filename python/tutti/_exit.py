@@ -1,0 +1,80 @@
+"""The end of the process, and its warnings.
+
+A program that ends by itself waits for what it has started, gives its communicators back, and ends
+quietly. One that ends by an exception tells the other ranks which, so that nobody waits for it.
+A process that was forked off does neither. Warnings go to the logger "tutti".
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import atexit
+import ctypes
+import logging
+import os
+import sys
+from typing import Any, Optional
+
+from ._comm import LIVE, raised
+from ._errors import StateError, TuttiError
+from ._lib import check, lib
+
+_log = logging.getLogger("tutti")
+_pid = os.getpid()
+_over = False
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
+def _line(_ctx: Any, level: int, line: bytes) -> None:
+    _log.log(logging.INFO if level else logging.WARNING, "%s", line.decode(errors="replace"))
+
+
+def _listen() -> None:
+    lib.tutti_log_set(_line, None)
+    if os.environ.get("TUTTI_EXPLAIN", "0") not in ("", "0") and not _log.handlers:
+        _log.addHandler(logging.StreamHandler())
+        _log.setLevel(logging.INFO)
+        _log.propagate = False
+
+
+def _fatal() -> Optional[BaseException]:
+    """What has ended the program; None: nothing, or somebody types it in."""
+    if hasattr(sys, "ps1") or sys.flags.interactive:
+        return None
+    return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+
+
+def finalize() -> None:
+    """The end of this process's use of tutti: waits for what it has started, gives all communicators back.
+    It is called at the end of the program; whoever calls it earlier gets StateError from all later calls."""
+    global _over
+    if _over:
+        return
+    if not _close():
+        raise StateError("finalize: arrays of Comm.empty or Comm.alloc are still in use, or another thread is "
+                         "inside a call")
+    _over = True
+    check(lib.tutti_finalize())
+
+
+def _close() -> bool:
+    closed = True
+    for comm in list(LIVE):
+        closed &= comm._drain()
+    return closed
+
+
+def _at_exit() -> None:
+    if os.getpid() != _pid:
+        return
+    why = _fatal()
+    for comm in list(LIVE) if why is not None else ():
+        comm._give_up(raised(why))  # type: ignore[arg-type]
+    try:
+        finalize()
+    except TuttiError:
+        pass
+    lib.tutti_log_set(None, None)
+
+
+_listen()
+atexit.register(_at_exit)

@@ -1,0 +1,312 @@
+"""Plans, for people: which one runs and why, what each would take, its schedule, proven and drawn;
+what this machine can do; what the ranks of a job are doing.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Union
+
+from ._buffers import vector
+from ._errors import ArgumentError
+from ._lib import check, lib, text_of
+from ._ops import Op, number_of
+from ._types import SIZES, code_of_name
+
+if TYPE_CHECKING:
+    from ._comm import Comm
+
+COLLECTIVES = ("allreduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier", "scan", "exscan",
+               "gather", "scatter", "all_to_all")
+_OWNED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}  # a part for each rank
+_PARTS = {"all_gather", "gather"}  # what is handed in is this rank's part
+_CONTRACTS = ("same", "any", "run", "exact")
+_PICTURES = ("words", "terminal", "svg", "html", "json")
+
+
+class _Question(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("coll", ctypes.c_int), ("ranks", ctypes.c_int), ("root", ctypes.c_int),
+                ("type", ctypes.c_int), ("op", ctypes.c_int), ("contract", ctypes.c_int), ("net", ctypes.c_char_p),
+                ("topo", ctypes.c_char_p), ("algo", ctypes.c_char_p), ("only", ctypes.c_char_p),
+                ("crowd", ctypes.c_double)]
+
+
+class _Offer(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("plan", ctypes.c_char * 128), ("slices", ctypes.c_int),
+                ("possible", ctypes.c_int), ("admissible", ctypes.c_int), ("why", ctypes.c_char * 300),
+                *((name, ctypes.c_double) for name in ("seconds", "latency", "transfer", "arithmetic", "processor",
+                                                       "copying")),
+                ("steps", ctypes.c_int), ("messages", ctypes.c_int), ("vectors", ctypes.c_double),
+                ("bound", ctypes.c_char * 64)]
+
+
+class _Measured(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("plan", ctypes.c_char * 128), ("slices", ctypes.c_int),
+                ("seconds", ctypes.c_double), ("spread", ctypes.c_double), ("predicted", ctypes.c_double),
+                ("own", ctypes.c_char * 128), ("own_slices", ctypes.c_int), ("own_seconds", ctypes.c_double),
+                ("own_predicted", ctypes.c_double), ("candidates", ctypes.c_int), ("calls", ctypes.c_int),
+                ("spent", ctypes.c_double), ("why", ctypes.c_char * 120)]
+
+
+class _Report(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t),
+                *((name, ctypes.c_int) for name in ("proven", "rank_order", "same_grouping", "transitive", "blocks",
+                                                    "steps", "messages")),
+                *((name, ctypes.c_int64) for name in ("sent_blocks", "reduced", "copied")),
+                ("scratch_blocks", ctypes.c_int), ("witness", ctypes.c_char * 400)]
+
+
+class _Drawing(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("picture", ctypes.c_int), ("rank", ctypes.c_int), ("width", ctypes.c_int),
+                ("color", ctypes.c_int)]
+
+
+_FLAGS = {"possible", "admissible", "proven", "rank_order", "same_grouping", "transitive"}
+
+
+def _dict_of(struct: Any) -> dict[str, Any]:
+    values = {name: getattr(struct, name) for name, *_ in struct._fields_[1:]}
+    return {name: value.decode() if isinstance(value, bytes) else bool(value) if name in _FLAGS else value
+            for name, value in values.items()}
+
+
+def _bytes(text: Optional[str]) -> Optional[bytes]:
+    return None if text is None else text.encode()
+
+
+def _coll(name: str) -> int:
+    if name not in COLLECTIVES:
+        raise ArgumentError(f"there is no collective {name!r}; there are {', '.join(COLLECTIVES)}")
+    return COLLECTIVES.index(name)
+
+
+def _size(text: Union[int, str]) -> int:
+    if isinstance(text, int):
+        return text
+    found = re.fullmatch(r"([0-9.]+) *([kmgt]?)(i?b)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise ArgumentError(f"{text!r} is no size; 428, '9KB', '64k' and '1MiB' are")
+    return int(float(found[1]) * 1024 ** ("kmgt".index(found[2].lower()) + 1 if found[2] else 0))
+
+
+def _call(what: Any, coll: str, ranks: int, dtype: Optional[str]) -> tuple[int, int]:
+    """(elements of the whole vector, type) of a call."""
+    _coll(coll)
+    if isinstance(what, (int, str)):
+        code = code_of_name(dtype or "float")
+        return _size(what) // SIZES[code], code
+    _, n, code, _ = vector(what, "explain", dtype, False, True)
+    return n * ranks if coll in _PARTS else n, code & 255
+
+
+def _on(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[str]) -> tuple[int, int, int, int]:
+    """What C is asked: collective, count as the call takes it, type, op."""
+    elements, code = _call(what, coll, comm.size, dtype)
+    count = elements // comm.size if coll in _OWNED else elements
+    return _coll(coll), count, code, number_of(op, comm, coll)
+
+
+def plan_of(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[str]) -> str:
+    """See Comm.plan."""
+    name = ctypes.create_string_buffer(256)
+    comm._check(lib.tutti_comm_plan(comm._handle, *_on(comm, what, coll, op, dtype), name, len(name)))
+    return name.value.decode()
+
+
+def explain_on(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[str], as_dict: bool) -> Any:
+    """See Comm.explain."""
+    text = text_of(lib.tutti_comm_explain, comm._handle, *_on(comm, what, coll, op, dtype), int(as_dict))
+    return json.loads(text) if as_dict else text
+
+
+def measure_on(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[str]) -> dict[str, Any]:
+    """See Comm.measure."""
+    measured = _Measured(ctypes.sizeof(_Measured))
+    comm._check(lib.tutti_comm_measure(comm._handle, *_on(comm, what, coll, op, dtype), ctypes.byref(measured)))
+    return _dict_of(measured)
+
+
+class _Prices:
+    """Prices of all plans for a question, while a `with` block lasts."""
+
+    def __init__(self, coll: str, code: int, op: str, ranks: int, root: int, contract: str, net: Optional[str],
+                 topo: Optional[str], algo: Optional[str], only: Optional[str], shm: float) -> None:
+        if contract not in _CONTRACTS:
+            raise ArgumentError(f"there is no contract {contract!r}; there are {', '.join(_CONTRACTS)}")
+        figures = [profile()] if shm else []
+        figures += [net] if net else []
+        question = _Question(ctypes.sizeof(_Question), _coll(coll), ranks, root, code, number_of(op, None, "explain"),
+                             _CONTRACTS.index(contract), _bytes("\n".join(figures) or None), _bytes(topo),
+                             _bytes(algo), _bytes(only), shm)
+        self._handle = ctypes.c_void_p()
+        check(lib.tutti_prices_make(ctypes.byref(question), ctypes.byref(self._handle)))
+
+    def __enter__(self) -> ctypes.c_void_p:
+        return self._handle
+
+    def __exit__(self, *_why: Any) -> None:
+        lib.tutti_prices_free(self._handle)
+
+
+def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optional[str] = None,
+            ranks: Optional[int] = None, root: int = 0, contract: str = "same", net: Optional[str] = None,
+            topo: Optional[str] = None, algo: Optional[str] = None, shm: float = 0, as_dict: bool = False) -> Any:
+    """Which plan runs for a call, how long it should take and why, what comes next, what was refused.
+
+    what     the array that the call would be given; or bytes of the whole vector: 428, '64k', '1MiB'.
+    dtype    of bytes: 'float', if nothing is said.
+    ranks    None: on the communicator of `tutti.init()`, as it would run now. Else on a machine of so
+             many, of which root, contract and the rest say more:
+    net      figures of its network ('alpha=30us,beta=1e-8'), topo: how ranks sit ('node:16 core:4'),
+    algo     which plans may run, shm: ranks per core that share this machine's memory.
+    as_dict  the same as a dictionary, times in seconds.
+
+    >>> import tutti
+    >>> print(tutti.explain("1MiB", ranks=4).split(":")[0])
+    allreduce of 1 MiB on 4 ranks
+    >>> tutti.explain("1KiB", "broadcast", ranks=9, as_dict=True)["ranks"]
+    9
+    """
+    if ranks is None:
+        from ._create import init
+
+        return explain_on(init(), what, coll, op, dtype, as_dict)
+    elements, code = _call(what, coll, ranks, dtype)
+    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, None, shm) as handle:
+        text = text_of(lib.tutti_prices_explain, handle, elements * SIZES[code], int(as_dict))
+    return json.loads(text) if as_dict else text
+
+
+def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", dtype: Optional[str] = None,
+           root: int = 0, contract: str = "same", net: Optional[str] = None, topo: Optional[str] = None,
+           algo: Optional[str] = None, only: Optional[str] = None, shm: float = 0) -> list[dict[str, Any]]:
+    """What every plan would take, the fastest first: see `explain`. Those that cannot do it come last,
+    and say `why`. only: one plan, or one family.
+
+    >>> import tutti
+    >>> offers = tutti.prices("64k", ranks=4)
+    >>> offers[0]["seconds"] <= offers[1]["seconds"] and offers[0]["possible"]
+    True
+    """
+    elements, code = _call(what, coll, ranks, dtype)
+    with _Prices(coll, code, op, ranks, root, contract, net, topo, algo, only, shm) as handle:
+        offers = list(_offers(handle, elements * SIZES[code]))
+    return sorted(offers, key=lambda offer: (not offer["possible"], offer["seconds"], offer["plan"]))
+
+
+def _offers(handle: ctypes.c_void_p, nbytes: int) -> Iterator[dict[str, Any]]:
+    i = 0
+    while True:
+        offer = _Offer(ctypes.sizeof(_Offer))
+        status = lib.tutti_prices_offer(handle, nbytes, i, 1, ctypes.byref(offer))
+        if status == ArgumentError.status and i:
+            return
+        check(status)
+        yield _dict_of(offer)
+        i += 1
+
+
+def plans() -> dict[str, str]:
+    """The algorithms: name, and what each does in a sentence.
+
+    >>> import tutti
+    >>> "fold(ring)" in tutti.plans()
+    True
+    """
+    found: dict[str, str] = {}
+    i = 0
+    while True:
+        sentence = ctypes.c_char_p()
+        name = lib.tutti_algo_name(i, ctypes.byref(sentence))
+        if name is None:
+            return found
+        found[name.decode()] = (sentence.value or b"").decode()
+        i += 1
+
+
+def schedule(algo: str, ranks: int, coll: str = "allreduce", *, rank: Optional[int] = None, root: int = 0,
+             in_place: bool = False) -> str:
+    """The schedule of a plan as text, for one rank or for all (docs/schedules.md).
+
+    >>> import tutti
+    >>> tutti.schedule("fold(ring)", 3).split()[0]
+    'tutti-schedule'
+    """
+    return text_of(lib.tutti_schedule_text, algo.encode(), _coll(coll), ranks, -1 if rank is None else rank, root,
+                   int(in_place))
+
+
+def prove(text: str) -> dict[str, Any]:
+    """What the prover finds out about a schedule of all ranks; `proven`, or a `witness`.
+
+    >>> import tutti
+    >>> tutti.prove(tutti.schedule("fold(ring)", 3))["proven"]
+    True
+    """
+    report = _Report(ctypes.sizeof(_Report))
+    check(lib.tutti_schedule_check(text.encode(), ctypes.byref(report)))
+    return _dict_of(report)
+
+
+def draw(text: str, picture: str = "terminal", *, rank: Optional[int] = None, width: int = 0,
+         color: bool = False) -> str:
+    """A schedule of all ranks as 'words', 'terminal' (characters), 'svg', 'html' or 'json'.
+
+    >>> import tutti
+    >>> "<svg" in tutti.draw(tutti.schedule("doubling", 4), "svg")
+    True
+    """
+    if picture not in _PICTURES:
+        raise ArgumentError(f"there is no picture {picture!r}; there are {', '.join(_PICTURES)}")
+    drawing = _Drawing(ctypes.sizeof(_Drawing), _PICTURES.index(picture), -1 if rank is None else rank, width,
+                       int(color))
+    return text_of(lib.tutti_schedule_draw, text.encode(), ctypes.byref(drawing))
+
+
+def profile() -> str:
+    """The figures that prices are made of here, as text with a comment each (docs/prices.md)."""
+    return text_of(lib.tutti_profile_text)
+
+
+def info() -> dict[str, str]:
+    """What is possible on this machine, and why not.
+
+    >>> import tutti
+    >>> tutti.info()["wire shm"][:3]
+    'yes'
+    """
+    lines: dict[str, str] = {}
+    i = 0
+    while True:
+        line = lib.tutti_info(i)
+        if line is None:
+            return lines
+        name, _, value = line.decode().partition(": ")
+        lines[name] = value
+        i += 1
+
+
+def doctor(pid: Optional[int] = None, *, as_dict: bool = False) -> Any:
+    """What every rank of a running job does, who waits for whom, and what is wrong (`tutti doctor`).
+    pid: of any rank, or of who started them; None: this process."""
+    text = text_of(lib.tutti_job_report, os.getpid() if pid is None else pid, int(as_dict))
+    return json.loads(text) if as_dict else text
+
+
+def wisdom_export() -> str:
+    """All that was measured and is known in this process, as text (docs/wisdom.md)."""
+    return text_of(lib.tutti_wisdom_export)
+
+
+def wisdom_import(text: str) -> None:
+    """Adds what the text says, for communicators that are made from then on."""
+    check(lib.tutti_wisdom_import(text.encode()))
+
+
+def wisdom_forget() -> None:
+    """This process knows nothing then."""
+    check(lib.tutti_wisdom_forget())

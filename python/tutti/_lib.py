@@ -1,0 +1,137 @@
+"""The shared library: where it is found, and the signatures of what is called in it.
+
+Looked for in this order: the file that TUTTI_LIBRARY names; beside this package; the build
+folder of the source tree that the package lies in; the lib folder that the package was installed
+under; wherever the system looks for libraries. `CDLL` gives up the GIL during every call.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import c_char_p, c_double, c_int, c_long, c_size_t, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+from ._errors import TuttiError, error_of
+
+VERSION = "0.1.0"
+_SONAME = "libtutti.so." + VERSION.split(".")[0]
+_HERE = Path(__file__).resolve().parent
+
+# Arguments by letters; results are statuses (int) but where a colon says otherwise.
+_LETTERS = {"p": c_void_p, "n": c_size_t, "i": c_int, "s": c_char_p, "d": c_double,
+            "u": c_uint64, "l": c_long, "-": None}
+# Each also as _start and _init, with a request at the end.
+_COLLECTIVES = {
+    "allreduce": "pppnii", "allreduce_many": "pnpppii", "reduce_scatter": "pppnii",
+    "reduce_scatter_v": "ppppii", "all_gather": "pppni", "all_gather_v": "ppppi",
+    "broadcast": "pppnii", "reduce": "pppniii", "scan": "pppnii", "exscan": "pppnii",
+    "gather": "pppnii", "scatter": "pppnii", "all_to_all": "pppni", "barrier": "p",
+    "send": "ppnii", "recv": "ppnii",
+}
+_OTHERS = {
+    "error": ":s", "version": "ppp:s", "log_set": "pp:-", "info": "i:s", "finalize": "",
+    "type_size": "i:n", "type_name": "i:s", "type_has_op": "ii", "op_name": "i:s",
+    "op_create": "ppip", "op_create_scaled": "dp", "op_free": "i", "reduce_local": "pppnii",
+    "comm_from_env": "p", "comm_from_threads": "ip", "comm_split": "piip", "comm_dup": "pp",
+    "comm_free": "p", "comm_rank": "p", "comm_size": "p", "comm_abort": "ps",
+    "comm_set_algo": "ps", "comm_set_contract": "pi", "comm_set_slices": "pi",
+    "comm_set_helpers": "pi", "comm_helpers": "p", "comm_set_measure": "pi",
+    "comm_measure": "piniip", "comm_shrink": "pp", "comm_grow": "pip", "comm_newcomers": "p",
+    "newcomer": "", "comm_apart": "piip", "mem_alloc": "pnp", "mem_free": "pp",
+    "request_start": "p", "request_wait": "p", "request_test": "pp", "request_free": "p",
+    "unique_id": "p", "comm_create": "ppiip", "comm_create_store": "ppiip",
+    "comm_create_gather": "pppiip", "coll_name": "i:s", "algo_name": "ip:s", "algo_source": "i:s",
+    "comm_plan": "piniipn", "comm_price": "piniip", "schedule_text": "siiiiip", "text_free": "p:-",
+    "schedule_check": "sp", "schedule_draw": "spp", "prices_make": "pp", "prices_free": "p:-",
+    "comm_prices": "piiiip", "prices_offer": "puiip", "prices_chosen": "pup",
+    "prices_explain": "puip", "comm_explain": "piniiip", "profile_text": "p",
+    "wisdom_export": "p", "wisdom_import": "s", "wisdom_forget": "", "job_report": "lip",
+    "trace_mark": "psdd:-",
+}
+
+
+def _places() -> Iterator[Path]:
+    yield _HERE / _SONAME
+    yield _HERE.parents[1] / "build" / _SONAME  # of the tree: python/tutti
+    if len(_HERE.parents) > 2:
+        yield _HERE.parents[2] / _SONAME  # PREFIX/lib, of PREFIX/lib/python3.x/site-packages/tutti
+
+
+def _load() -> tuple[ctypes.CDLL, Optional[Path]]:
+    named = os.environ.get("TUTTI_LIBRARY")
+    places = [Path(named)] if named else [p for p in _places() if p.exists()]
+    if not places:
+        try:
+            return ctypes.CDLL(_SONAME), None
+        except OSError:
+            looked = ", ".join(str(p) for p in _places())
+            raise ImportError(
+                f"tutti: there is no {_SONAME}, neither where the system looks nor at {looked}; "
+                "`make` builds it, `make install` installs it, TUTTI_LIBRARY names it"
+            ) from None
+    try:
+        return ctypes.CDLL(str(places[0])), places[0].resolve().parent
+    except OSError as why:
+        hint = " (TUTTI_LIBRARY)" if named else ""
+        raise ImportError(f"tutti: the library can not be loaded{hint}: {why}") from None
+
+
+def _declare(name: str, letters: str) -> None:
+    arguments, _, result = letters.partition(":")
+    try:
+        function = getattr(lib, "tutti_" + name)
+    except AttributeError:
+        raise ImportError(f"tutti: {_where()} has no tutti_{name}: it is older than this package "
+                          f"({VERSION}); TUTTI_LIBRARY names another one") from None
+    function.argtypes = [_LETTERS[a] for a in arguments]
+    function.restype = _LETTERS[result] if result else c_int
+
+
+def _where() -> str:
+    return str(folder / _SONAME) if folder else _SONAME
+
+
+def _check_version() -> None:
+    _declare("version", "ppp:s")
+    theirs = lib.tutti_version(None, None, None).decode()
+    if theirs.split(".")[:2] != VERSION.split(".")[:2]:
+        raise ImportError(f"tutti: {_where()} is version {theirs}, and this package is {VERSION}; "
+                          "install both from one source, or name the library with TUTTI_LIBRARY")
+
+
+lib, folder = _load()  # folder: that the library lies in; None: where the system looks
+_check_version()
+for _name, _args in _OTHERS.items():
+    _declare(_name, _args)
+for _name, _args in _COLLECTIVES.items():
+    _declare(_name, _args)
+    _declare(_name + "_start", _args + "p")
+    _declare(_name + "_init", _args + "p")
+
+
+def failure(status: int) -> TuttiError:
+    """The exception of a status, with the sentence of this thread's last error."""
+    return error_of(status, lib.tutti_error().decode(errors="replace"))
+
+
+def check(status: int) -> None:
+    """Raise what a status stands for."""
+    if status:
+        raise failure(status)
+
+
+def text_of(function: Any, *arguments: Any) -> str:
+    """What a function hands out through its last argument, a `char **`."""
+    text = c_void_p()
+    check(function(*arguments, ctypes.byref(text)))
+    try:
+        return ctypes.string_at(text.value or 0).decode(errors="replace") if text.value else ""
+    finally:
+        lib.tutti_text_free(text)
+
+
+def triple(name: str) -> tuple[Any, Any, Any]:
+    """A collective's three functions: blocking, started, persistent."""
+    return tuple(getattr(lib, f"tutti_{name}{form}") for form in ("", "_start", "_init"))  # type: ignore

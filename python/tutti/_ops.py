@@ -1,0 +1,198 @@
+"""Ops: the built-in ones, by name; sums of scaled vectors; functions of one's own.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any, Callable, Optional, Union
+
+from ._errors import OpError, StateError
+from ._lib import check, lib
+from ._types import NAMES, SIZES, numpy_dtype
+
+_USER = 1000  # C's numbers of ops that were made begin here
+
+
+class Op:
+    """What two elements are combined by.
+
+    Everywhere an op is asked for its name will do: 'sum', 'prod', 'min', 'max', 'avg', 'band',
+    'bor', 'bxor', 'land', 'lor', 'lxor', and for pairs 'minloc', 'maxloc'.
+
+    >>> import tutti
+    >>> tutti.SUM
+    tutti.SUM
+    >>> tutti.scaled(0.5)
+    tutti.scaled(0.5)
+    """
+
+    code: int
+    name: str
+
+    def __init__(self, code: int, name: str) -> None:
+        self.code, self.name = code, name
+
+    def __repr__(self) -> str:
+        return f"tutti.{self.name}"
+
+
+class MadeOp(Op):
+    """One that was made: freed when nobody has it any more, or by `free`."""
+
+    def __init__(self, code: int, name: str, callback: Any = None) -> None:
+        super().__init__(code, name)
+        self._callback = callback
+        self._free = lib.tutti_op_free  # still there when modules go
+
+    def free(self) -> None:
+        """Give it back. No call may use it any more."""
+        code, self.code = self.code, -1
+        if code >= _USER:
+            check(self._free(code))
+
+    def __del__(self) -> None:
+        if getattr(self, "code", -1) >= _USER:
+            self._free(self.code)
+            self.code = -1
+
+
+_WORDS = ("sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "land", "lor", "lxor", "minloc", "maxloc")
+BUILT_IN = {word: Op(code, word.upper()) for code, word in enumerate(_WORDS)}
+# Numbers of ops, by name and by object.
+_codes: dict[Any, int] = {word: op.code for word, op in BUILT_IN.items()}
+_codes.update((op, op.code) for op in BUILT_IN.values())
+_codes["mean"] = _codes["avg"]
+# Those that make 0 and 1 of 0 and 1.
+_OF_BOOLS = {_codes[word] for word in ("prod", "min", "max", "band", "bor", "bxor", "land", "lor", "lxor")}
+
+# Ops whose function has raised in a call that is not over, and what.
+RAISED: dict[MadeOp, BaseException] = {}
+_users: "weakref.WeakKeyDictionary[MadeOp, weakref.WeakSet[Any]]" = weakref.WeakKeyDictionary()
+
+
+def number_of(op: Union[str, Op], comm: Any, name: str) -> int:
+    """C's number of an op, for a call of that name on `comm`."""
+    try:
+        return _codes[op]
+    except (KeyError, TypeError):
+        pass
+    if not isinstance(op, MadeOp):
+        raise OpError(f"{name}: there is no op {op!r}; there are {', '.join(_WORDS)}, tutti.scaled(factor) "
+                      "and tutti.op(function)")
+    if op.code < 0:
+        raise StateError(f"{name}: {op!r} was freed before")
+    if comm is not None:
+        _users.setdefault(op, weakref.WeakSet()).add(comm)
+    return op.code
+
+
+def fit_for_bools(code: int, op: int, name: str) -> int:
+    """The type that a bool is computed as."""
+    if op not in _OF_BOOLS:
+        what = _WORDS[op] if op < _USER else "op of that kind"
+        raise OpError(f"{name}: bools have no {what}, for the result would be none; use 'lor', 'land', "
+                      "'lxor', 'max' or 'min', or convert to integers before")
+    return code - 256
+
+
+def scaled(factor: float) -> Op:
+    """An op that sums what each rank has multiplied by a factor of its own.
+
+    `factor` is this rank's, and finite; floating point and complex types have it.
+
+    >>> import tutti, numpy
+    >>> comm = tutti.init()
+    >>> comm.allreduce(numpy.ones(2), op=tutti.scaled(1 / comm.size))
+    array([1., 1.])
+    """
+    code = ctypes.c_int()
+    check(lib.tutti_op_create_scaled(factor, ctypes.byref(code)))
+    return MadeOp(code.value, f"scaled({factor!r})")
+
+
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
+                             ctypes.c_int, ctypes.c_void_p)
+
+
+def op(function: Callable[[Any, Any], Any], commutative: bool = True) -> Op:
+    """An op of one's own: `function(a, b)` of two arrays gives a third, element by element.
+
+    function     is called with numpy arrays of equal length that can be read only (memoryviews
+                 where there is no numpy), any number of times; it must be associative. `a` comes
+                 from lower ranks than `b` if it is not commutative. If it raises, the
+                 communicator is aborted: every rank hears what was raised.
+    commutative  the same on all ranks.
+
+    >>> import tutti, numpy
+    >>> longer = tutti.op(numpy.hypot)
+    >>> tutti.init().allreduce(numpy.array([3.0, 4.0]), op=longer).shape
+    (2,)
+    """
+    if not callable(function):
+        raise OpError(f"op: {function!r} is no function")
+    mine: list[weakref.ref[MadeOp]] = []
+
+    def call(a: int, b: int, dst: int, count: int, code: int, _ctx: Any) -> None:
+        try:
+            _apply(function, a, b, dst, count, code)
+        except BaseException as why:  # pylint: disable=broad-except
+            self = mine[0]() if mine else None
+            if self is not None:
+                _tell(self, why)
+
+    callback = _FUNCTION(call)
+    code = ctypes.c_int()
+    check(lib.tutti_op_create(callback, None, int(commutative), ctypes.byref(code)))
+    made = MadeOp(code.value, f"op({getattr(function, '__name__', function)!s})", callback)
+    mine.append(weakref.ref(made))
+    return made
+
+
+def _tell(op: MadeOp, why: BaseException) -> None:
+    """Its function has raised: nobody shall take for a result what there is now."""
+    first = op not in RAISED
+    RAISED.setdefault(op, why)
+    for comm in list(_users.get(op, ())) if first else ():
+        comm._give_up(f"{op.name} raised {type(why).__name__}: {why}")
+
+
+def raised_in(keep: Any) -> Optional[BaseException]:
+    """What the op among these has raised, told once."""
+    for thing in keep:
+        if isinstance(thing, MadeOp) and thing in RAISED:
+            return RAISED.pop(thing)
+    return None
+
+
+def _apply(function: Callable[[Any, Any], Any], a: int, b: int, dst: int, count: int, code: int) -> None:
+    try:
+        import numpy
+    except ImportError:
+        _apply_plainly(function, a, b, dst, count, code)
+        return
+    dtype = numpy_dtype(numpy, code)
+    x, y, z = (numpy.frombuffer(memoryview((ctypes.c_char * (count * SIZES[code])).from_address(p)), dtype)
+               for p in (a, b, dst))
+    x.flags.writeable = y.flags.writeable = False
+    result = numpy.asarray(function(x, y))
+    if result.shape != z.shape:
+        raise ValueError(f"it made {result.shape} of two arrays of shape {z.shape}")
+    z[...] = result
+
+
+_FORMATS = dict(zip(NAMES, "bBhHiIqQeHfd"))
+
+
+def _apply_plainly(function: Callable[[Any, Any], Any], a: int, b: int, dst: int, count: int, code: int) -> None:
+    form = _FORMATS.get(NAMES[code])
+    if form is None:
+        raise OpError(f"functions of {NAMES[code]} need numpy")
+    x, y, z = (memoryview((ctypes.c_char * (count * SIZES[code])).from_address(p)).cast("B").cast(form)
+               for p in (a, b, dst))
+    result = list(function(x.toreadonly(), y.toreadonly()))
+    if len(result) != count:
+        raise ValueError(f"it made {len(result)} of {count} elements")
+    for i, value in enumerate(result):
+        z[i] = value

@@ -1,0 +1,146 @@
+"""Requests: collectives that were started, and persistent ones.
+
+A request keeps its buffers alive, and its communicator keeps it until it is done: one that is
+forgotten does no harm.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Iterable, Optional
+
+from ._errors import StateError, TuttiError
+from ._lib import failure, lib
+
+if TYPE_CHECKING:
+    from ._comm import Comm
+
+_BUSY = StateError.status
+
+
+class Request:
+    """A collective that was started. Its buffers are the library's until `wait` has returned, or
+    `test` has said True.
+
+    >>> import tutti, numpy
+    >>> request = tutti.iallreduce(numpy.ones(3))
+    >>> bool((request.wait() == tutti.size()).all())
+    True
+    """
+
+    def __init__(self, comm: "Comm", handle: ctypes.c_void_p, result: Any, keep: Any) -> None:
+        self._comm, self._handle, self._result, self._keep = comm, handle, result, keep
+        self._failure: Optional[TuttiError] = None
+        comm._running.add(self)
+
+    @property
+    def running(self) -> bool:
+        """Started, and neither waited for nor found complete."""
+        return self in self._comm._running
+
+    def _settled(self, status: int) -> bool:
+        """Is it over? Raises what came of it."""
+        if status == _BUSY and self._handle.value:
+            raise failure(status)  # somebody else is in a call: it goes on
+        self._comm._running.discard(self)
+        self._failure = self._comm._problem(status, self._keep)
+        return self._outcome()
+
+    def _outcome(self) -> bool:
+        self._keep = self._kept_on()
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def _kept_on(self) -> Any:
+        return ()
+
+    def wait(self) -> Any:
+        """Wait until it is done; the call's result.
+
+        Raises what the blocking call raises."""
+        if self.running:
+            self._settled(lib.tutti_request_wait(ctypes.byref(self._handle)))
+        elif self._failure is not None:
+            raise self._failure
+        return self._result
+
+    def test(self) -> bool:
+        """Is it done? Drives what is in flight, and does not block."""
+        if not self.running:
+            if self._failure is not None:
+                raise self._failure
+            return True
+        done = ctypes.c_int()
+        status = lib.tutti_request_test(ctypes.byref(self._handle), ctypes.byref(done))
+        return self._settled(status) if status or done.value else False
+
+    def __repr__(self) -> str:
+        return f"<tutti.{type(self).__name__}, {'running' if self.running else 'not running'}>"
+
+
+class Persistent(Request):
+    """A collective that is run again and again: `start`, `wait`, and so on; then `free`. What it
+    reads is what is in its buffers when it is started.
+
+    >>> import tutti, numpy
+    >>> x = numpy.zeros(2)
+    >>> with tutti.init().allreduce_init(x, out=x) as step:
+    ...     for i in range(3):
+    ...         x[:] = i
+    ...         _ = step.start().wait()
+    """
+
+    def __init__(self, comm: "Comm", handle: ctypes.c_void_p, result: Any, keep: Any) -> None:
+        super().__init__(comm, handle, result, keep)
+        comm._running.discard(self)
+        comm._persistent.add(self)
+
+    def start(self) -> "Persistent":
+        """Run it once more. StateError while it runs."""
+        if self._handle.value is None:
+            raise StateError("start: this request was freed before")
+        status = lib.tutti_request_start(self._handle)
+        if status:
+            raise self._comm._problem(status, self._keep) or failure(status)
+        self._failure = None
+        self._comm._running.add(self)
+        return self
+
+    def _kept_on(self) -> Any:
+        return self._keep
+
+    def free(self) -> None:
+        """Give it back. StateError while it runs; once is enough."""
+        if self._handle.value is None or self._comm._handle is None:
+            return
+        status = lib.tutti_request_free(ctypes.byref(self._handle))
+        if status:
+            raise failure(status)
+        self._comm._persistent.discard(self)
+        self._keep = ()
+
+    def __enter__(self) -> "Persistent":
+        return self
+
+    def __exit__(self, *_why: Any) -> None:
+        if self.running and _why[0] is not None:
+            return  # an exception is on its way; the communicator frees it
+        if self.running:
+            self.wait()
+        self.free()
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is not None and handle.value and not self.running and self._comm._handle:
+            lib.tutti_request_free(ctypes.byref(handle))
+
+
+def wait_all(requests: Iterable[Request]) -> list[Any]:
+    """Wait for each of them; their results, in that order.
+
+    >>> import tutti, numpy
+    >>> len(tutti.wait_all(tutti.iallreduce(numpy.ones(1)) for _ in range(3)))
+    3
+    """
+    return [request.wait() for request in list(requests)]

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# python.sh - the Python package: its examples, every collective beside numpy, what it takes and refuses,
+# faults and ends. In full (make check-python) also mpi4py, types, and how it is installed.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/tap.bash"
+. "${BASH_SOURCE%/*}/mpi.bash"
+python=${PYTHON3:-/usr/bin/python3}
+all=${TUTTI_TEST_ALL:-}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1
+leave() {
+  echo "1..0 # SKIP $1"
+  echo "# $1"
+  exit 77
+}
+[ -x "$python" ] || leave "no $python here"
+$python -c 'import numpy' 2>/dev/null || leave "no numpy here; make check-python installs it"
+nm -D "$TUTTI_LIBRARY" | grep -qE '__(asan|tsan)_init' && leave "the library is built with a sanitizer that a Python without it can not load"
+here=python/tests
+
+version=$(sed -n 's/^VERSION = "\(.*\)"/\1/p' python/tutti/_lib.py)
+ok "the package is of the library's version" '[' "tutti $version" = "$("$TUTTI" --version)" ']'
+
+# ---- on several ranks: programs that print TAP themselves ----
+program() { # program RANKS FILE ARGS...
+  rc=0
+  TOKEN=$token timeout -k 5 200 "$TUTTI" run -n "$1" $python "$here/$2" "${@:3}" >"$work/out" 2>"$work/err" || rc=$?
+  cat "$work/out"
+  sed 's/^/# /' "$work/err" | head -30
+  status 0 || { echo "not ok - $2 on $1 ranks ended with status $rc" && bad=1; }
+}
+program 1 examples.py
+for n in 1 2 3; do
+  # shellcheck disable=SC2046
+  program $n product.py $([ "$all" ] && echo 1 300 || echo 5)
+  program $n scenes.py
+  program $n buffers.py
+  program $n buffers.py --plain
+done
+
+# ---- faults: what each rank hears ----
+# fault NAME HOW "OPTIONS of run" STATUS PATTERN...: each is on a line of the output; !PATTERN: none is.
+fault() {
+  local name=$1 how=$2 options=$3 want=$4 pattern good=1 before=${EPOCHREALTIME/./}
+  shift 4
+  # shellcheck disable=SC2086
+  job run --keep-going -n 3 $options $python "$here/fault.py" "$how"
+  cat "$work/err" >>"$work/out"
+  for pattern in "$@"; do
+    case $pattern in
+      !*) grep -qE "${pattern#!}" "$work/out" && good= && echo "# there is: ${pattern#!}" ;;
+      *) grep -qE "$pattern" "$work/out" || { good= && echo "# missing: $pattern"; } ;;
+    esac
+  done
+  ok "$name ($(((${EPOCHREALTIME/./} - before) / 1000)) ms)" all "[ '$good' ]" "status $want"
+}
+heard() { echo "rank $1: $2 after less than 3 s: $3"; }
+crash='!Fatal Python error|Segmentation|SIGSEGV|SIGABRT|core dumped'
+abort='rank 1 aborted: it raised ValueError: bad batch$'
+fault "a rank raises while the others wait" raises "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
+  '^ValueError: bad batch' "$crash"
+abort="rank 1 aborted: it raised KeyError: 'epoch'"
+fault "in a with block, and goes on" raises_in_block "" 0 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" \
+  'rank 1: goes on, <tutti.Comm, freed>, <tutti.Request, running>' "$crash"
+abort='rank 1 aborted: it raised RuntimeError: while it is in flight'
+fault "with something in flight" raises_in_flight "" 1 "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
+lost='rank 1 \(pid [0-9]+\) died, it exited with status 3; rank [02] waited for it in allreduce'
+fault "a rank exits" exits "" 3 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" "$crash"
+lost='rank 1 \(pid [0-9]+\) died, killed by SIGKILL; rank [02] waited for it in allreduce'
+fault "a rank is killed, the others go on" killed "" 137 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" \
+  'rank 0: goes on with 2, sum 2' 'rank 2: goes on with 2, sum 2' "$crash"
+forked='this process was forked from one that uses tutti'
+abort='rank 1 aborted: it raised RuntimeError: worker ended with 5'
+fault "a forked worker touches the group, and its rank gives up" forks "" 1 "$(heard 1 StateError "$forked")" \
+  "$(heard 0 Aborted "$abort")" "$(heard 2 Aborted "$abort")" "$crash"
+export TUTTI_TIMEOUT=0.7
+fault "the same, and its rank hangs" worker_hangs "" 0 "$(heard 1 StateError "$forked")" \
+  "$(heard 0 TimeoutError '.*rank 1 .*')" "$(heard 2 TimeoutError '.*rank 1 .*')" "$crash"
+unset TUTTI_TIMEOUT
+both='.*allreduce of (1000|500) double, sum.*allreduce of (1000|500) double, sum.*'
+fault "another count" other_call "" 0 "$(heard 0 Mismatch "$both")" "$(heard 1 Mismatch "$both")" "$(heard 2 Mismatch "$both")"
+both='.*allreduce of 1000 (double|float), sum.*allreduce of 1000 (double|float), sum.*'
+fault "another type" other_type "" 0 "$(heard 0 Mismatch "$both")" "$(heard 1 Mismatch "$both")" "$(heard 2 Mismatch "$both")"
+fault "an op raises on one rank" op_raises "" 0 "$(heard 0 Aborted '.*ZeroDivisionError: of no use')" \
+  "$(heard 1 Aborted '.*ZeroDivisionError: of no use')" "$(heard 2 Aborted '.*ZeroDivisionError: of no use')" "$crash"
+fault "two threads in one communicator" two_threads "" 0 "$(heard 1 StateError 'tutti_allreduce: another thread is inside')"
+silent='!.'
+fault "an end with all kinds of things in use" forgets "" 0 "$silent"
+fault "a child that ends with them" forks_and_ends "" 0 'rank 0: nothing was raised' 'rank 1: nothing' 'rank 2: nothing' '!rror'
+fault "an end while a thread waits for ever" daemon "" 0 "$silent"
+fault "finalize is the last call" ends_early "" 0 "$(heard 0 StateError '.*finalize was called before')" \
+  "$(heard 0 StateError 'this communicator was freed before')"
+
+rc=0 && TUTTI_LIBRARY=/nowhere/libtutti.so.0 $python -c 'import tutti' >"$work/out" 2>"$work/err" || rc=$?
+ok "no library: a sentence" says 'ImportError: tutti: the library can not be loaded \(TUTTI_LIBRARY\).*/nowhere'
+rc=0 && TUTTI_ALGO=nonsense $python -c 'import tutti; tutti.init()' >"$work/out" 2>"$work/err" || rc=$?
+ok "a warning is heard" says "nonsense"
+rc=0 && timeout 60 $python "$here/overhead.py" 3000 >"$work/out" 2>"$work/err" || rc=$?
+ok "what a call of 4 bytes costs" all 'status 0' 'grep -qE "^# +[0-9.]+ us  comm.allreduce\(x\)" "$work/out"'
+cat "$work/out"
+
+# ---- mpi4py, under its mpirun and under tutti run ----
+with_mpi4py() {
+  local mpi
+  mpi=$($python -c 'import mpi4py.MPI as m; print({"Open MPI": "ompi"}.get(m.get_vendor()[0], "mpich"))' 2>/dev/null) ||
+    { skip "mpi4py" "no mpi4py here; make check-python installs it" && return; }
+  has_starter "$mpi" || { skip "mpi4py" "no $(starter "$mpi") here" && return; }
+  [ -e "$BUILD/libtutti_mpi_$mpi.so.0" ] || { skip "mpi4py" "no libtutti_mpi_$mpi.so.0; make mpi builds it" && return; }
+  rc=0 && TOKEN=$token timeout -k 5 60 "$(starter "$mpi")" -n 3 $python "$here/over_mpi.py" >"$work/out" 2>"$work/err" || rc=$?
+  ok "mpi4py's communicators, by $(starter "$mpi")" all 'status 0' '[ "$(grep -c "^good$" "$work/out")" = 3 ]'
+  job run -n 3 $python "$here/over_mpi.py"
+  ok "the same program by tutti run" all 'status 0' '[ "$(grep -c "^good$" "$work/out")" = 3 ]'
+}
+with_mpi4py
+
+# ---- types, and how it is installed ----
+quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="${BUILD#"$PWD"/}" "$@" >"$work/out" 2>"$work/err"; }
+plainly() { (cd / && env -u TUTTI_LIBRARY -u PYTHONPATH -u PYTHONDONTWRITEBYTECODE "$@") >"$work/out" 2>"$work/err"; }
+sums='import tutti, numpy; print(tutti.allreduce(numpy.ones(2), op="max"), tutti.size(), tutti.__file__)'
+installed() {
+  local dest=$work/dest prefix=/opt/tutti folder venv=$work/venv
+  ok "make install" quiet_make install PREFIX=$prefix DESTDIR="$dest"
+  folder=$(dirname "$(find "$dest" -path '*/tutti/py.typed' -printf '%h\n')")
+  ok "the package finds the library beside which it is installed" \
+    plainly env PYTHONPATH="$folder" "$dest$prefix/bin/tutti" run -n 2 $python -c "$sums"
+  ok "and it is that one" all '[ "$(grep -cF "2 $folder/tutti/__init__.py" "$work/out")" = 2 ]' quiet
+  quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
+  ok "make uninstall leaves nothing" '[' -z "$(find "$dest" ! -type d)" ']'
+  if ! $python -c 'import venv, ensurepip, setuptools, wheel' 2>/dev/null; then
+    skip "pip install" "no python3-venv, python3-setuptools or python3-wheel here"
+    return
+  fi
+  ok "a virtual environment" plainly $python -m venv --system-site-packages "$venv"
+  ok "pip install --no-build-isolation ." eval \
+    '"$venv/bin/pip" install --no-index --no-build-isolation . >"$work/out" 2>"$work/err"'
+  ok "python3 there has it, with a library of its own" plainly "$TUTTI" run -n 2 "$venv/bin/python3" -c "$sums"
+  ok "and it is that one, too" all '[ "$(grep -cE "2 $venv/.*/site-packages/tutti/__init__.py" "$work/out")" = 2 ]' quiet
+  ok "the tree is as it was" '[' -z "$(git status --porcelain -- . 2>/dev/null | grep -E 'egg-info|__pycache__')" ']'
+}
+typed() {
+  $python -m mypy --version >/dev/null 2>&1 || { skip "types" "no mypy here" && return; }
+  ok "mypy finds the types right, and what is wrong with a program" eval \
+    '$python -m mypy --cache-dir "$work/mypy" --ignore-missing-imports --check-untyped-defs --warn-unused-ignores \
+    python/tutti $here/typed.py >"$work/out" 2>"$work/err"'
+}
+if [ "$all" ]; then
+  typed
+  installed
+fi
+ok "nobody is left" gone
+exit $bad
