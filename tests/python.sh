@@ -38,6 +38,10 @@ for n in 1 2 3; do
   program $n buffers.py --plain
 done
 
+sed -n '/^```python$/,/^```$/p' README.md | sed '/^```/d' >"$work/train.py"
+job run -n 4 $python "$work/train.py"
+ok "the README's program" all 'status 0' 'out_is "[1.5 1.5 1.5]"' quiet
+
 # ---- faults: what each rank hears ----
 # fault NAME HOW "OPTIONS of run" STATUS PATTERN...: each is on a line of the output; !PATTERN: none is.
 fault() {
