@@ -16,6 +16,7 @@ typedef struct ucx_peer { /* a process */
   const ucp_address_t *address;
   ucp_ep_h end;      /* NULL: not connected yet, or lost */
   ucs_status_t lost; /* UCS_OK: it is not */
+  int stuck;         /* at the end something is still on its way */
   ucx_world *world;
 } ucx_peer;
 
@@ -48,6 +49,8 @@ int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, 
                  tutti_net *net);
 /* A network may go: nothing of it is on its way. */
 int ucx_net_over(const ucx_net *n);
+/* Marks the processes that something is on its way to, or from. */
+void ucx_net_mark_stuck(const ucx_net *n);
 const ucx_net *ucx_net_next(const ucx_net *n);
 ucx_net *ucx_net_free(ucx_net *n); /* the next one */
 

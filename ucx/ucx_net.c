@@ -333,6 +333,13 @@ int ucx_net_over(const ucx_net *n) {
   return n->busy == 0;
 }
 
+void ucx_net_mark_stuck(const ucx_net *n) {
+  for (int i = 0; i < n->nchunks * CHUNK; i++) {
+    const ucx_slot *s = &n->chunks[i / CHUNK][i % CHUNK];
+    if (s->busy && s->peer >= 0) n->world->peers[ucx_process(n, s->peer)].stuck = 1;
+  }
+}
+
 const ucx_net *ucx_net_next(const ucx_net *n) {
   return n->next;
 }

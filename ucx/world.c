@@ -5,8 +5,10 @@
  *            all.
  * Invariant  a connection that breaks is one lost process, which is told to every network;
  *            nothing is sent to it any more.
- * The end    what is on its way out gets a second.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * The end    what is on its way out gets a second. What nobody has taken by then (its operation has
+ *            failed) would keep its connection from closing, and UCX ends a process whose worker
+ * goes before its connections: so that one is closed by force. SPDX-License-Identifier:
+ * BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +134,8 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Ends connections, until `limit` has passed or all are. */
+/* Ends connections, until `limit` has passed or all are: those on which all is over, or, by force,
+ * the others. */
 static void part(ucx_world *w, unsigned flags, double limit) {
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
   const double since = seconds();
@@ -140,7 +143,7 @@ static void part(ucx_world *w, unsigned flags, double limit) {
   for (int r = 0; going && r < w->ranks; r++) {
     ucx_peer *p = &w->peers[r];
     if (!p->end) continue;
-    if (p->lost && !(flags & UCP_EP_CLOSE_FLAG_FORCE)) continue;
+    if ((p->lost || p->stuck) && !(flags & UCP_EP_CLOSE_FLAG_FORCE)) continue;
     going[r] = ucp_ep_close_nbx(p->end, &how);
     p->end = NULL;
     if (UCS_PTR_IS_ERR(going[r])) going[r] = NULL;
@@ -166,6 +169,7 @@ void ucx_world_close(ucx_world *w) {
   const double since = seconds();
   if (w->worker) {
     while (!all_over(w) && seconds() - since < 1) ucp_worker_progress(w->worker);
+    for (const ucx_net *n = w->nets; n; n = ucx_net_next(n)) ucx_net_mark_stuck(n);
     part(w, 0, 1);
     part(w, UCP_EP_CLOSE_FLAG_FORCE, 1);
     if (w->own) ucp_worker_release_address(w->worker, w->own);
