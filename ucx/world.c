@@ -1,14 +1,12 @@
 /* world.c - the processes of a job, as UCX sees them: one worker, and a connection to each
  * process at the first word to it or from it.
  *
- * Idea       all networks of a process share the worker: whoever makes progress makes it for
- *            all.
- * Invariant  a connection that breaks is one lost process, which is told to every network;
- *            nothing is sent to it any more.
- * The end    what is on its way out gets a second. What nobody has taken by then (its operation has
- *            failed) would keep its connection from closing, and UCX ends a process whose worker
- * goes before its connections: so that one is closed by force. SPDX-License-Identifier:
- * BSD-3-Clause */
+ * Idea       all networks of a process share the worker: whoever makes progress makes it for all.
+ * Invariant  a connection that breaks is one lost process, told to every network; nothing more
+ *            goes to it.
+ * The end    what is on its way out gets a second. What nobody has taken by then is given up with
+ *            its connection: to wait for it would be in vain, and UCX ends who does not.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
