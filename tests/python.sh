@@ -32,11 +32,12 @@ program() { # program RANKS FILE ARGS...
 program 1 examples.py
 for n in 1 2 3; do
   # shellcheck disable=SC2046
-  program $n product.py $([ "$all" ] && echo 1 1 300 || echo $n 5)
+  program $n product.py $([ "$all" ] && echo 1 7 300 || echo 5)
   program $n scenes.py
   program $n buffers.py
   program $n buffers.py --plain
 done
+[ -z "$all" ] || TUTTI_PROGRESS_THREAD=1 program 2 scenes.py
 
 sed -n '/^```python$/,/^```$/p' README.md | sed '/^```/d' >"$work/train.py"
 job run -n 4 $python "$work/train.py"

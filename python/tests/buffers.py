@@ -147,15 +147,15 @@ def refusals():
     x, three = np.ones(3), np.ones(3)
     reduce, gather, bad = comm.allreduce, comm.all_gather, tutti.ArgumentError
     table = [
-        (bad, "not contiguous.*ascontiguousarray", reduce, (np.ones((4, 4))[:, ::2],)),
+        (bad, "^allreduce: array is not contiguous.*ascontiguousarray", reduce, (np.ones((4, 4))[:, ::2],)),
         (bad, "not contiguous", reduce, (np.ones((4, 4)).T,)),
         (bad, "not contiguous", reduce, (np.broadcast_to(np.ones(1), (4,)),)),
         (bad, "out is not contiguous", reduce, (x, "sum", np.ones(6)[::2])),
-        (bad, "out is read-only", reduce, (x, "sum", frozen)),
+        (bad, "^allreduce: out is read-only", reduce, (x, "sum", frozen)),
         (bad, "is read-only", reduce, (frozen, "sum", frozen)),
         (bad, "is read-only", reduce, (b"abc", "sum", b"abc")),
         (bad, "is read-only", reduce, (np.float64(1), "sum", np.float64(1))),
-        (bad, "class list.*neither a buffer nor __dlpack__", reduce, ([1, 2],)),
+        (bad, "^allreduce: array is of class list.*neither a buffer nor __dlpack__", reduce, ([1, 2],)),
         (bad, "class NoneType", reduce, (None,)),
         (bad, "class float", reduce, (1.5,)),
         (bad, "out has 4 elements; it needs 3", reduce, (x, "sum", np.ones(4))),

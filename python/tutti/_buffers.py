@@ -45,11 +45,11 @@ class View(NamedTuple):
     kind: Any  # the type, as its owner calls it
 
 
-def vector(what: Any, name: str, dtype: Optional[str] = None, writable: bool = False,
+def vector(what: Any, call: str, role: str, dtype: Optional[str] = None, writable: bool = False,
            moves: bool = False) -> tuple[Any, int, int, Any]:
     """A buffer for C: (pointer, elements, type, what keeps it).
 
-    name      of the call and the argument, for the sentence if it will not do.
+    call      and role: which argument of what it is, for the sentence if it will not do.
     dtype     a type by name that the bytes are taken for; None: what they say they are.
     writable  it will be written.
     moves     nothing is computed: any type will do, as so many bytes.
@@ -61,6 +61,7 @@ def vector(what: Any, name: str, dtype: Optional[str] = None, writable: bool = F
             return anchor, what.size, code, anchor
         except (AttributeError, KeyError, TypeError, ValueError):
             pass
+    name = f"{call}: {role}"
     view = _look(what, name)
     if writable and view.readonly:
         raise ArgumentError(f"{name} is read-only; hand in something that can be written")

@@ -120,13 +120,13 @@ class Collectives:
     def _all(self, name: str, array: Any, op: OpLike, out: Any, dtype: Optional[str]) -> Ready:
         """What has as many elements before as after: its arguments."""
         if out is array:
-            src, count, code, keep = vector(array, name, dtype, True)
+            src, count, code, keep = vector(array, name, "array", dtype, True)
             dst, kept = src, None
         else:
-            src, count, code, keep = vector(array, name, dtype)
+            src, count, code, keep = vector(array, name, "array", dtype)
             if out is None:
                 out = new_like(array, count, count)
-            dst, n, kind, kept = vector(out, name + "'s out", dtype, True)
+            dst, n, kind, kept = vector(out, name, "out", dtype, True)
             if n != count or kind != code:
                 same(name, n, count, kind, code)
         number = number_of(op, self, name)
@@ -174,8 +174,8 @@ class Collectives:
         code, counts, keep = 0, [], [op]
         srcs, dsts = [], []
         for i, (array, out) in enumerate(zip(given, into)):
-            dst, n, kind, kept = vector(out, name, dtype, True)
-            src, count, code_of_it, keeps = (dst, n, kind, kept) if out is array else vector(array, name, dtype)
+            dst, n, kind, kept = vector(out, name, "out", dtype, True)
+            src, count, code_of_it, keeps = (dst, n, kind, kept) if out is array else vector(array, name, "array", dtype)
             same(name, n, count, kind, code_of_it, f"out {i}")
             if i and code_of_it != code:
                 raise DtypeError(f"{name}: array {i} is of type {name_of(code_of_it)}, and those before it of "
@@ -207,7 +207,7 @@ class Collectives:
         if self.rank == root:
             _, (src, dst, count, code, number), out, keep = self._all("reduce", array, op, out, dtype)
         else:
-            src, count, code, keep = vector(array, "reduce", dtype)
+            src, count, code, keep = vector(array, "reduce", "array", dtype)
             dst = out = None
             number = number_of(op, self, "reduce")
             keep = (keep, op)
@@ -264,11 +264,11 @@ class Collectives:
         array([1., 1.])
         """
         name = "reduce_scatter"
-        src, count, code, keep = vector(array, name, dtype)
+        src, count, code, keep = vector(array, name, "array", dtype)
         sizes, mine = self._cut(name, count, counts)
         if out is None:
             out = new_like(array, mine, count)
-        dst, n, kind, kept = vector(out, name + "'s out", dtype, True)
+        dst, n, kind, kept = vector(out, name, "out", dtype, True)
         same(name, n, mine, kind, code)
         number = number_of(op, self, name)
         if code > 255:
@@ -293,7 +293,7 @@ class Collectives:
         True
         """
         name = "all_gather"
-        src, count, code, keep = vector(array, name, dtype, False, True)
+        src, count, code, keep = vector(array, name, "array", dtype, False, True)
         sizes: Any = count
         total = count * self.size
         if counts is not None:
@@ -302,7 +302,7 @@ class Collectives:
                 raise ArgumentError(f"{name}: array has {count} elements; counts[{self.rank}] is {counts[self.rank]}")
         if out is None:
             out = new_like(array, total, count)
-        dst, n, kind, kept = vector(out, name + "'s out", dtype, True, True)
+        dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
         same(name, n, total, kind, code)
         functions = _ALL_GATHER if counts is None else _ALL_GATHER_V
         return functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)
@@ -319,7 +319,7 @@ class Collectives:
         array([0, 1])
         """
         root = self._rank("broadcast", "root", root)
-        at, count, code, keep = vector(array, "broadcast", dtype, self.rank != root, True)
+        at, count, code, keep = vector(array, "broadcast", "array", dtype, self.rank != root, True)
         return _BROADCAST, (at, at, count, code & 255, root), array, keep
 
     ibroadcast = _started(broadcast)
@@ -335,14 +335,14 @@ class Collectives:
         """
         name = "gather"
         root = self._rank(name, "root", root)
-        src, count, code, keep = vector(array, name, dtype, False, True)
+        src, count, code, keep = vector(array, name, "array", dtype, False, True)
         dst = kept = None
         if self.rank != root:
             out = None
         else:
             if out is None:
                 out = new_like(array, count * self.size, count)
-            dst, n, kind, kept = vector(out, name + "'s out", dtype, True, True)
+            dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
             same(name, n, count * self.size, kind, code)
         return _GATHER, (src, dst, count, code & 255, root), out, (keep, kept)
 
@@ -365,13 +365,13 @@ class Collectives:
         root = self._rank(name, "root", root)
         src = keep = None
         if self.rank == root:
-            src, total, code, keep = vector(array, name, dtype, False, True)
+            src, total, code, keep = vector(array, name, "array", dtype, False, True)
             mine = self._cut(name, total, None)[1]
             if out is None:
                 out = new_like(array, mine, total)
         elif out is None:
             raise ArgumentError(f"{name}: rank {self.rank}, which is not the root, needs an out")
-        dst, n, kind, kept = vector(out, name + "'s out", dtype, True, True)
+        dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
         if self.rank == root:
             same(name, n, mine, kind, code)
         return _SCATTER, (src, dst, n, kind & 255, root), out, (keep, kept)
@@ -389,13 +389,13 @@ class Collectives:
         True
         """
         name = "all_to_all"
-        src, count, code, keep = vector(array, name, dtype, out is array, True)
+        src, count, code, keep = vector(array, name, "array", dtype, out is array, True)
         dst, kept = src, None
         mine = self._cut(name, count, None)[1]
         if out is not array:
             if out is None:
                 out = new_like(array, count, count)
-            dst, n, kind, kept = vector(out, name + "'s out", dtype, True, True)
+            dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
             same(name, n, count, kind, code)
         return _ALL_TO_ALL, (src, dst, mine, code & 255), out, (keep, kept)
 
@@ -428,7 +428,7 @@ class Collectives:
         >>> request.wait()
         """
         to = self._rank("send", "to", to)
-        src, count, code, keep = vector(array, "send", dtype, False, True)
+        src, count, code, keep = vector(array, "send", "array", dtype, False, True)
         return _SEND, (src, count, code & 255, to), None, keep
 
     isend = _started(send)
@@ -438,7 +438,7 @@ class Collectives:
     def recv(self, out: Any, source: int, *, dtype: Optional[str] = None) -> Ready:
         """What rank `source` sends, into `out`, which is also the result: see `send`."""
         source = self._rank("recv", "source", source)
-        dst, count, code, keep = vector(out, "recv", dtype, True, True)
+        dst, count, code, keep = vector(out, "recv", "out", dtype, True, True)
         return _RECV, (dst, count, code & 255, source), out, keep
 
     irecv = _started(recv)

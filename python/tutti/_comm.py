@@ -229,7 +229,7 @@ class Comm(Collectives):
         LIVE.discard(self)
 
     def _drain(self) -> bool:
-        """At the end: wait for what runs, then free. Quietly; was all given back?"""
+        """At the end: wait for what runs, then free. Quietly. False: somebody is inside a call."""
         if self._handle is None:
             return True
         for request in list(self._running):
@@ -237,7 +237,7 @@ class Comm(Collectives):
                 request.wait()
         with contextlib.suppress(TuttiError):
             self.free()
-        return self._handle is None and self._closing is None
+        return self._handle is None
 
     def __enter__(self) -> "Comm":
         return self

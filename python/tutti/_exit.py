@@ -45,13 +45,13 @@ def _fatal() -> Optional[BaseException]:
 
 def finalize() -> None:
     """The end of this process's use of tutti: waits for what it has started, gives all communicators back.
-    It is called at the end of the program; whoever calls it earlier gets StateError from all later calls."""
+    It is called at the end of the program; whoever calls it earlier gets StateError from all later calls.
+    What Comm.alloc and Comm.empty gave stays as it is."""
     global _over
     if _over:
         return
     if not _close():
-        raise StateError("finalize: arrays of Comm.empty or Comm.alloc are still in use, or another thread is "
-                         "inside a call")
+        raise StateError("finalize: another thread is inside a call")
     _over = True
     check(lib.tutti_finalize())
 

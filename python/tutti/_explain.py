@@ -99,7 +99,7 @@ def _call(what: Any, coll: str, ranks: int, dtype: Optional[str]) -> tuple[int, 
     if isinstance(what, (int, str)):
         code = code_of_name(dtype or "float")
         return _size(what) // SIZES[code], code
-    _, n, code, _ = vector(what, "explain", dtype, False, True)
+    _, n, code, _ = vector(what, "explain", "array", dtype, False, True)
     return n * ranks if coll in _PARTS else n, code & 255
 
 
