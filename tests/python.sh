@@ -117,6 +117,12 @@ with_mpi4py() {
   ok "the same program by tutti run" all 'status 0' '[ "$(grep -c "^good$" "$work/out")" = 3 ]'
 }
 with_mpi4py
+if has_starter mpich && [ -e "$BUILD/libtutti_mpi_mpich.so.0" ]; then
+  rc=0 && TOKEN=$token timeout -k 5 60 mpirun.mpich -n 3 $python "$here/over_mpich.py" 3 >"$work/out" 2>"$work/err" || rc=$?
+  ok "as if mpi4py were MPICH's" all 'status 0' '[ "$(grep -c "^good$" "$work/out")" = 3 ]'
+else
+  skip "as if mpi4py were MPICH's" "no mpirun.mpich or no libtutti_mpi_mpich.so.0 here"
+fi
 
 # ---- types, and how it is installed ----
 quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="${BUILD#"$PWD"/}" "$@" >"$work/out" 2>"$work/err"; }

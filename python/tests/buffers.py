@@ -5,6 +5,7 @@
 SPDX-License-Identifier: BSD-3-Clause
 """
 import array
+import ctypes
 import mmap
 import sys
 from multiprocessing import shared_memory
@@ -16,6 +17,7 @@ if PLAIN:
 import tap  # noqa: E402
 
 import tutti  # noqa: E402
+from tutti import _dlpack  # noqa: E402
 
 if not PLAIN:
     import numpy as np
@@ -36,6 +38,52 @@ class Lent:
         if self.why:
             raise self.why
         return self.inner.__dlpack__()
+
+
+class Tensor:
+    """An array that hands out a capsule of DLPack 1.x, made by hand: (kind, bits) as DLPack has them."""
+
+    def __init__(self, memory, kind, bits, shape, strides=None, offset=0, flags=0, major=1):
+        axes = ctypes.c_int64 * len(shape)
+        self.keep = memory, axes(*shape), strides and axes(*strides)
+        self.shape, self.strides = (ctypes.cast(k, ctypes.POINTER(ctypes.c_int64)) if k else None for k in self.keep[1:])
+        at = ctypes.addressof((ctypes.c_char * 0).from_buffer(memory))
+        self.managed = _dlpack._Versioned(major, 0, None, None, flags, _dlpack._Tensor(
+            at, 1, 0, len(shape), kind, bits, 1, self.shape, self.strides, offset))
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, max_version=None):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.managed), b"dltensor_versioned", None)
+
+
+def tensors():
+    x = array.array("f", [1, 2, 3, 4])
+    comm.allreduce(Tensor(x, 2, 32, (2, 2), (2, 1)), out=Tensor(x, 2, 32, (4,)))
+    if list(x) != [P, 2 * P, 3 * P, 4 * P]:
+        return f"{x}"
+    comm.allreduce(Tensor(x, 2, 32, (1, 2), (7, 1), offset=8), out=Tensor(x, 2, 32, (2,), offset=8))
+    if list(x) != [P, 2 * P, 3 * P * P, 4 * P * P]:
+        return f"with an offset: {x}"
+    bits = array.array("H", [0x3F80] * 3)  # 1.0
+    comm.allreduce(Tensor(bits, 4, 16, (3,)), "max", Tensor(bits, 4, 16, (3,)))
+    flags = array.array("B", [me == 0, 0])
+    comm.allreduce(Tensor(flags, 6, 8, (2,)), "lor", Tensor(flags, 6, 8, (2,)))
+    if list(bits) != [0x3F80] * 3 or list(flags) != [1, 0]:
+        return f"{bits} {flags}"
+    table = [("read-only", (x, "sum", Tensor(x, 2, 32, (4,), flags=1))),
+             ("not contiguous", (Tensor(x, 2, 32, (2, 2), (1, 2)), "sum", x)),
+             ("DLPack 2.0 is unknown", (Tensor(x, 2, 32, (4,), major=2), "sum", x)),
+             ("whole bytes", (Tensor(x, 0, 4, (4,)), "sum", x)),
+             ("float128.*can not compute", (Tensor(array.array("d", [0] * 4), 2, 128, (2,)), "sum", x))]
+    for pattern, args in table:
+        why = tap.refused(tutti.TuttiError, pattern, comm.allreduce, *args)
+        if why:
+            return f"{pattern}: {why}"
+    return None
 
 
 def plain_ones():
@@ -201,6 +249,6 @@ def refusals():
     return None
 
 
-for test in (plain_ones, mapped, own_op_plainly, locked) + (() if PLAIN else (numpy_ones, lent_ones, bfloats, refusals)):
+for test in (plain_ones, mapped, own_op_plainly, locked, tensors) + (() if PLAIN else (numpy_ones, lent_ones, bfloats, refusals)):
     tap.run(f"{test.__name__.replace('_', ' ')}, {P} ranks" + (", no numpy" if PLAIN else ""), test)
 tap.end()

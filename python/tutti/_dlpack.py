@@ -38,7 +38,10 @@ _valid.argtypes, _valid.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_
 
 
 def _device(what: Any, name: str) -> None:
-    kind, number = what.__dlpack_device__()
+    try:
+        kind, number = what.__dlpack_device__()
+    except (BufferError, RuntimeError, ValueError, TypeError) as why:
+        raise ArgumentError(f"{name} does not say where its memory is: {why}") from None
     if int(kind) in _READABLE:
         return
     where = _DEVICES.get(int(kind), f"a device of DLPack's kind {int(kind)},")
