@@ -470,4 +470,4 @@ format:
         install uninstall clean format demo demo-hosts demo-faults bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
-         $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)
+         $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)
