@@ -98,6 +98,9 @@ typedef struct tutti_net {
   void (*close)(void *self, int clean);
   /* Why the last function that failed did so; until the next call. */
   const char *(*error)(void *self);
+  /* How a peer that is lost came to be so, in up to 120 letters that go on after "rank 3 (pid 812) ":
+   * 1; or 0, or NULL: it died. */
+  int (*fate)(void *self, int peer, char *words, size_t size);
 } tutti_net;
 
 /* A communicator of all ranks of a network. Collective. The table is copied; `self` stays
@@ -112,9 +115,11 @@ TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **co
  * (tutti_create.h); libtutti_ucx.so is one. Each rank opens an end; when it knows the addresses of all ends, they are joined. */
 typedef struct tutti_net_maker {
   size_t size;      /* of this struct */
+  size_t table;     /* of a tutti_net */
   const char *name; /* "UCX 1.13.1" */
-  /* Local; 0, or 1 and `why`. *address: of the end, *bytes long, the end's own. */
-  int (*open)(void **end, const void **address, size_t *bytes, char *why, size_t size);
+  /* Local; 0, or 1 and `why`. *address: of the end, *bytes long, the end's own. silence: after so
+   * many seconds a host that does not answer counts as lost; 0: never. */
+  int (*open)(void **end, int silence, const void **address, size_t *bytes, char *why, size_t size);
   /* `addresses`: of all ranks, `stride` bytes from one to the next; looked at during the call
    * only. Fills *net but for site and id, whose `close` ends `end`; or 1 and `why`, and `end` is
    * as it was. It waits for nobody. */

@@ -4,8 +4,9 @@
 
 #include "ucx.h"
 
-static int end_open(void **end, const void **address, size_t *bytes, char *why, size_t size) {
-  ucx_world *w = ucx_world_open(why, size);
+static int end_open(void **end, int silence, const void **address, size_t *bytes, char *why,
+                    size_t size) {
+  ucx_world *w = ucx_world_open(silence, why, size);
   if (!w) return 1;
   *end = w;
   *address = w->own;
@@ -30,6 +31,7 @@ TUTTI_API tutti_net_maker tutti_net_maker_of(void);
 
 tutti_net_maker tutti_net_maker_of(void) {
   return (tutti_net_maker){.size = sizeof(tutti_net_maker),
+                           .table = sizeof(tutti_net),
                            .name = ucx_name(),
                            .open = end_open,
                            .join = end_join,

@@ -274,7 +274,10 @@ static void lose(ucx_net *n) {
 
 /* ---- progress ---- */
 
+enum { LOOK_EVERY = 1024 };
+
 static void advance(ucx_net *n) {
+  if (++n->world->looks % LOOK_EVERY == 0) ucx_watch_look(n->world);
   while (ucp_worker_progress(n->world->worker) && !n->first) continue;
   if (n->losses != n->world->losses) lose(n);
 }
@@ -315,12 +318,25 @@ static void net_doze(void *self, int microseconds) {
   const int wakes = n->first || ucp_worker_arm(n->world->worker) ? -1 : n->world->wakes;
   pthread_mutex_unlock(&n->world->lock);
   const struct timespec limit = {microseconds / 1000000, microseconds % 1000000 * 1000L};
-  struct pollfd fd = {.fd = wakes, .events = POLLIN};
-  if (wakes >= 0) ppoll(&fd, 1, &limit, NULL);
+  struct pollfd fds[] = {{.fd = wakes, .events = POLLIN},
+                         {.fd = n->world->watch.events, .events = POLLIN}};
+  if (wakes < 0 || ppoll(fds, 2, &limit, NULL) <= 0 || !fds[1].revents) return;
+  pthread_mutex_lock(&n->world->lock);
+  ucx_watch_look(n->world);
+  pthread_mutex_unlock(&n->world->lock);
 }
 
 static int net_leaving(void *self) {
   return ((ucx_net *)self)->out;
+}
+
+static int net_fate(void *self, int peer, char *words, size_t size) {
+  const ucx_net *n = self;
+  const ucx_peer *p = &n->world->peers[ucx_process(n, peer)];
+  if (!p->silent) return 0;
+  snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",
+           p->beacon.host, n->world->watch.silence);
+  return 1;
 }
 
 static const char *net_error(void *self) {
@@ -423,6 +439,7 @@ int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, 
                      .fresh = ucx_net_fresh,
                      .pick = ucx_net_pick,
                      .close = net_close,
-                     .error = net_error};
+                     .error = net_error,
+                     .fate = net_fate};
   return 0;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
+#include <unistd.h>
 
 #include "ucx.h"
 
@@ -52,13 +53,23 @@ static void behave(void) {
 static ucs_status_t make_worker(ucx_world *w) {
   const ucp_worker_params_t how = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                    .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+  ucp_address_t *address = NULL;
+  size_t bytes = 0;
   ucs_status_t status = ucp_worker_create(w->context, &how, &w->worker);
-  if (!status) status = ucp_worker_get_address(w->worker, &w->own, &w->own_bytes);
+  if (!status) status = ucp_worker_get_address(w->worker, &address, &bytes);
   if (!status && ucp_worker_get_efd(w->worker, &w->wakes)) w->wakes = -1;
-  return status;
+  if (status) return status;
+  w->own_bytes = sizeof w->watch.beacon + bytes;
+  w->own = malloc(w->own_bytes);
+  if (w->own) {
+    memcpy(w->own, &w->watch.beacon, sizeof w->watch.beacon);
+    memcpy(w->own + sizeof w->watch.beacon, address, bytes);
+  }
+  ucp_worker_release_address(w->worker, address);
+  return w->own ? UCS_OK : UCS_ERR_NO_MEMORY;
 }
 
-ucx_world *ucx_world_open(char *why, size_t size) {
+ucx_world *ucx_world_open(int silence, char *why, size_t size) {
   const ucp_params_t what = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                              .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
   ucx_world *w = calloc(1, sizeof *w);
@@ -69,6 +80,7 @@ ucx_world *ucx_world_open(char *why, size_t size) {
   behave();
   pthread_mutex_init(&w->lock, NULL);
   w->wakes = -1;
+  ucx_watch_open(&w->watch, silence);
   ucs_status_t status = ucp_init(&what, NULL, &w->context);
   const char *step = "start";
   if (!status) status = make_worker(w), step = "open a worker";
@@ -88,15 +100,18 @@ int ucx_world_join(ucx_world *w, int rank, int ranks, const void *addresses, siz
   w->rank = rank;
   w->ranks = ranks;
   w->next = 1; /* 0 is the network of all */
-  for (int r = 0; r < ranks; r++)
-    w->peers[r] = (ucx_peer){.address = (const ucp_address_t *)(w->addresses + (size_t)r * stride),
-                             .world = w};
+  for (int r = 0; r < ranks; r++) {
+    const char *at = w->addresses + (size_t)r * stride;
+    w->peers[r] = (ucx_peer){
+        .address = (const ucp_address_t *)(at + sizeof(ucx_beacon)), .world = w, .watch = -1};
+    memcpy(&w->peers[r].beacon, at, sizeof(ucx_beacon));
+  }
   return 0;
 }
 
 /* ---- connections ---- */
 
-static void lose(ucx_peer *p, ucs_status_t status) {
+void ucx_world_lose(ucx_peer *p, ucs_status_t status) {
   if (p->lost) return;
   p->lost = status ? status : UCS_ERR_CONNECTION_RESET;
   p->world->losses++;
@@ -105,7 +120,7 @@ static void lose(ucx_peer *p, ucs_status_t status) {
 /* Called by UCX while the lock is held: it is progress. */
 static void broke(void *peer, ucp_ep_h end, ucs_status_t status) {
   (void)end;
-  lose(peer, status);
+  ucx_world_lose(peer, status);
 }
 
 ucp_ep_h ucx_world_end(ucx_world *w, int process) {
@@ -118,9 +133,12 @@ ucp_ep_h ucx_world_end(ucx_world *w, int process) {
                                .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                                .err_handler = {.cb = broke, .arg = p}};
   const ucs_status_t status = ucp_ep_create(w->worker, &how, &p->end);
-  if (!status) return p->end;
+  if (!status) {
+    ucx_watch_peer(w, process);
+    return p->end;
+  }
   p->end = NULL;
-  lose(p, status);
+  ucx_world_lose(p, status);
   return NULL;
 }
 
@@ -140,6 +158,10 @@ static void part(ucx_world *w, unsigned flags, double limit) {
   void **going = calloc((size_t)w->ranks + 1, sizeof *going);
   for (int r = 0; going && r < w->ranks; r++) {
     ucx_peer *p = &w->peers[r];
+    if (p->parting) {
+      going[r] = p->parting;
+      p->parting = NULL;
+    }
     if (!p->end) continue;
     if ((p->lost || p->stuck) && !(flags & UCP_EP_CLOSE_FLAG_FORCE)) continue;
     going[r] = ucp_ep_close_nbx(p->end, &how);
@@ -170,13 +192,16 @@ void ucx_world_close(ucx_world *w) {
     for (const ucx_net *n = w->nets; n; n = ucx_net_next(n)) ucx_net_mark_stuck(n);
     part(w, 0, 1);
     part(w, UCP_EP_CLOSE_FLAG_FORCE, 1);
-    if (w->own) ucp_worker_release_address(w->worker, w->own);
     ucp_worker_destroy(w->worker);
   }
   if (w->context) ucp_cleanup(w->context);
+  ucx_watch_close(&w->watch);
+  for (int r = 0; w->peers && r < w->ranks; r++)
+    if (w->peers[r].watch >= 0) close(w->peers[r].watch);
   for (ucx_net *n = w->nets; n;) n = ucx_net_free(n);
   pthread_mutex_destroy(&w->lock);
   free(w->peers);
+  free(w->own);
   free(w->addresses);
   free(w);
 }

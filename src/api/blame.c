@@ -69,29 +69,32 @@ bool tt_comm_differs(tutti_comm *comm) {
   return comm->seq && differs(comm, comm->seq - 1, &mine, &theirs, &peer);
 }
 
-/* ", killed by SIGKILL", or "". */
+/* "died, killed by SIGKILL"; or as a network has it. */
 static void fate_of(const tutti_comm *comm, int peer, char *words, size_t size) {
   const tt_where *w = &comm->where[peer];
-  words[0] = 0;
-  if (w->index >= 0 && comm->heap && w->site.node == comm->where[comm->rank].site.node)
-    tt_fate_words(tt_heap_head(tt_heap_segment(comm->heap), w->index), words, size);
+  const bool near = w->index >= 0 && comm->heap && w->site.node == comm->where[comm->rank].site.node;
+  const int n = snprintf(words, size, "died");
+  if (near)
+    tt_fate_words(tt_heap_head(tt_heap_segment(comm->heap), w->index), words + n, size - (size_t)n);
+  else if (comm->net)
+    tt_mpi_fate(comm->net, peer, words, size);
 }
 
 static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
-  char how[64];
+  char how[128];
   fate_of(comm, peer, how, sizeof how);
   snprintf(comm->why, sizeof comm->why,
-           "rank %d (pid %ld) died%s; rank %d waited for it in %s, operation %u, step %u", peer,
+           "rank %d (pid %ld) %s; rank %d waited for it in %s, operation %u, step %u", peer,
            comm->wire->ops->pid(comm->wire, peer), how, comm->rank, tutti_coll_name(o->call.coll),
            o->stamp.seq, step);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
 static void say_message_lost(tutti_comm *comm, const tt_parcel *m) {
-  char how[64];
+  char how[128];
   fate_of(comm, m->peer, how, sizeof how);
   snprintf(comm->why, sizeof comm->why,
-           "rank %d (pid %ld) died%s; rank %d waited for it to %s message %u", m->peer,
+           "rank %d (pid %ld) %s; rank %d waited for it to %s message %u", m->peer,
            comm->wire->ops->pid(comm->wire, m->peer), how, comm->rank,
            m->sends ? "receive" : "send", m->number);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);

@@ -10,6 +10,7 @@
  * Invariant  all that the network does happens in tt_mpi_poll. Memory for papers and
  *            bytes is bounded by the peers that are talked to at once.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -306,6 +307,11 @@ static void mpi_doze_end(tt_wire *w) {
 
 static bool mpi_alive(tt_wire *w, int peer) {
   return !tt_mpi_of(w)->lost[peer]; /* as far as the network knows */
+}
+
+void tt_mpi_fate(tt_wire *w, int peer, char *words, size_t size) {
+  tt_mpi *m = tt_mpi_of(w);
+  if (!m->net.fate || !m->net.fate(m->net.self, peer, words, size)) snprintf(words, size, "died");
 }
 
 static long mpi_pid(tt_wire *w, int peer) {

@@ -24,6 +24,9 @@ const char *tt_mpi_name(const tt_wire *wire);
 /* Are its ranks simulated? Then of each peer: the level at which it and this rank part; copied. */
 bool tt_mpi_simulated(const tt_wire *wire);
 tutti_status tt_mpi_levels(tt_wire *wire, const uint8_t *level);
+/* How a peer that is lost came to be so, as words to go on with: "died", unless the network knows.
+ */
+void tt_mpi_fate(tt_wire *wire, int peer, char *words, size_t size);
 /* Does something that was sent stay here until somebody polls? */
 bool tt_mpi_leaving(const tt_wire *wire);
 /* Does polling give up the processor? */
@@ -35,9 +38,9 @@ uint32_t tt_mpi_fresh(const tt_wire *wire);
 /* What a network is made of, among ranks of a wire that all call this. */
 typedef struct tt_split {
   int color, key;
-  uint32_t number;     /* if the network wants one */
-  const int *members;  /* of the color, in order */
-  int n;               /* so many; 0: this rank is in none */
+  uint32_t number;    /* if the network wants one */
+  const int *members; /* of the color, in order */
+  int n;              /* so many; 0: this rank is in none */
 } tt_split;
 /* Of the ranks of one color (tutti_net.h); TUTTI_ERR_SYSTEM with the network's reason. *taken:
  * the number is, so all have to agree on another one. */
