@@ -39,6 +39,11 @@ for n in 1 2 3; do
 done
 [ -z "$all" ] || TUTTI_PROGRESS_THREAD=1 program 2 scenes.py
 
+rc=0
+TOKEN=$token timeout -k 5 100 $python "$here/processes.py" >"$work/out" 2>"$work/err" || rc=$?
+cat "$work/out"
+ok "and nothing else" all 'status 0' quiet
+
 sed -n '/^```python$/,/^```$/p' README.md | sed '/^```/d' >"$work/train.py"
 job run -n 4 $python "$work/train.py"
 ok "the README's program" all 'status 0' 'out_is "[1.5 1.5 1.5]"' quiet

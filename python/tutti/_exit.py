@@ -2,7 +2,7 @@
 
 A program that ends by itself waits for what it has started, gives its communicators back, and ends
 quietly. One that ends by an exception tells the other ranks which, so that nobody waits for it.
-A process that was forked off does neither. Warnings go to the logger "tutti".
+A process that was forked off does so with its own only. Warnings go to the logger "tutti".
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -19,7 +19,6 @@ from ._errors import StateError, TuttiError
 from ._lib import check, lib
 
 _log = logging.getLogger("tutti")
-_pid = os.getpid()
 _over = False
 
 
@@ -64,8 +63,6 @@ def _close() -> bool:
 
 
 def _at_exit() -> None:
-    if os.getpid() != _pid:
-        return
     why = _fatal()
     for comm in list(LIVE) if why is not None else ():
         comm._give_up(raised(why))  # type: ignore[arg-type]
@@ -77,4 +74,5 @@ def _at_exit() -> None:
 
 
 _listen()
+os.register_at_fork(after_in_child=LIVE.clear)  # its parent's are not its own
 atexit.register(_at_exit)
