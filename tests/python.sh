@@ -79,6 +79,8 @@ fault "a rank exits" exits "" 3 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLos
 lost='rank 1 \(pid [0-9]+\) died, killed by SIGKILL; rank [02] waited for it in allreduce'
 fault "a rank is killed, the others go on" killed "" 137 "$(heard 0 PeerLost "$lost")" "$(heard 2 PeerLost "$lost")" \
   'rank 0: goes on with 2, sum 2' 'rank 2: goes on with 2, sum 2' "$crash"
+fault "one comes in its place" respawned "--respawn 1" 0 "$(heard 0 PeerLost "$lost")" 'rank 0: goes on, 3 ranks, 1 new, sum 3' \
+  'a newcomer, 3 ranks, 1 new, sum 3' "$crash"
 forked='this process was forked from one that uses tutti'
 abort='rank 1 aborted: it raised RuntimeError: worker ended with 5'
 fault "a forked worker touches the group, and its rank gives up" forks "" 1 "$(heard 1 StateError "$forked")" \
@@ -105,6 +107,8 @@ rc=0 && TUTTI_LIBRARY=/nowhere/libtutti.so.0 $python -c 'import tutti' >"$work/o
 ok "no library: a sentence" says 'ImportError: tutti: the library can not be loaded \(TUTTI_LIBRARY\).*/nowhere'
 rc=0 && TUTTI_ALGO=nonsense $python -c 'import tutti; tutti.init()' >"$work/out" 2>"$work/err" || rc=$?
 ok "a warning is heard" says "nonsense"
+rc=0 && TUTTI_EXPLAIN=1 $python -c 'import tutti; tutti.allreduce(bytearray(9))' >"$work/out" 2>"$work/err" || rc=$?
+ok "and so is what runs, if that is asked for" says '^allreduce of 9 B on 1 rank'
 rc=0 && timeout 60 $python "$here/overhead.py" 3000 >"$work/out" 2>"$work/err" || rc=$?
 ok "what a call of 4 bytes costs" all 'status 0' 'grep -qE "^# +[0-9.]+ us  comm.allreduce\(x\)" "$work/out"'
 cat "$work/out"

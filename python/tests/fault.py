@@ -15,6 +15,7 @@ import time
 import tutti
 
 HOW = sys.argv[1]
+new = tutti.newcomer()
 comm = tutti.init()
 me, P = comm.rank, comm.size
 x = array.array("d", [1.0] * 1000)
@@ -84,6 +85,17 @@ def killed():
     told(comm.barrier)  # it stays so
     with comm.shrink() as rest:
         say(f"goes on with {rest.size}, sum {rest.allreduce(x)[0]:g}")
+
+
+def respawned():
+    """One comes in its place (--respawn)."""
+    global comm
+    if not new:
+        if me == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        others_wait()
+        comm = tutti.init(comm.grow(1))
+    say(f"{'a newcomer' if new else 'goes on'}, {comm.size} ranks, {comm.newcomers} new, sum {tutti.allreduce(x)[0]:g}")
 
 
 def forks():
@@ -178,15 +190,6 @@ def op_raises():
             comm.allreduce(x, op=tutti.op(wrong))
 
     told(twice)
-
-
-def late():
-    """Says a warning after 10 s; here only that it can be heard."""
-    import logging
-
-    logging.getLogger("tutti").setLevel(logging.ERROR)
-    os.environ["TUTTI_ALGO"] = "nonsense"
-    tutti.from_threads(1)
 
 
 globals()[HOW]()
