@@ -309,9 +309,10 @@ class Job:
             os.kill(pid, signal.SIGKILL)
         for name in shared_files() - self.before:
             path = os.path.join("/dev/shm", name)
-            if held(path) or not os.path.exists(path):
+            an_mpis = "vader" in name or "mpich" in name
+            if held(path) or not os.path.exists(path) or an_mpis and self.wire in ("shm", "ucx"):
                 continue  # another job's
-            if self.spoilt and self.wire != "shm" and ("vader" in name or "mpich" in name):
+            if self.spoilt and an_mpis:
                 os.unlink(path)  # the MPI's own, which has ended in the middle
             else:
                 self.complain("%s is left" % path)
