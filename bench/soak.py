@@ -6,9 +6,9 @@
 #            these settings, and what befalls them. All they get is checked. What fails is said, with the
 #            options that repeat it; then the exit status is 1.
 # Kinds      calm: nothing befalls them. stops: ranks are stopped, and go on. deaths: ranks are killed,
-#            one or two at a time, at any instant; those who live shrink and go on (over UCX: name them
-#            and end). alone: the same on one communicator. makers: the same while communicators are made,
-#            and nothing else. newcomers: ranks die, are started again, and join (tests/mp_grow.c).
+#            one or two at a time, at any instant; those who live shrink and go on. alone: the same on one
+#            communicator. makers: the same while communicators are made, and nothing else. ends: who lives
+#            names the dead, and ends. newcomers: ranks die, are started again, and join (tests/mp_grow.c).
 #            launcher: `tutti run` itself is killed. killed: a rank under an MPI is, which ends the job.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -21,10 +21,11 @@ import time
 
 import faults
 
-KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ucx deaths", "makers", "mpi stops", "ucx calm", "newcomers",
+KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi stops", "ucx calm", "newcomers",
          "killed", "deaths", "ucx stops", "launcher")
-MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ucx deaths": "ends"}
+MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends"}
 MPIS = ("ompi", "mpich")
+ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory as on UCX
 CORES = len(os.sched_getaffinity(0))
 LONG = (0, 15, 26)  # of 40: a minute, to see what grows
 SETTINGS = ({"TUTTI_COPIES": "private"}, {"TUTTI_COPIES": "none"}, {"TUTTI_COPIES": "all"}, {"TUTTI_ENGINE": "generic"},
@@ -51,14 +52,14 @@ class Plan:
         mpis = [w for w in MPIS if w in wires]
         if self.kind in ("mpi calm", "mpi stops", "killed"):
             self.wire = lot.choice(mpis) if mpis else None
-        elif self.kind.startswith("ucx") or (self.kind == "launcher" and "ucx" in wires and lot.random() < 0.5):
+        elif self.kind in ("ends", "ucx calm", "ucx stops"):
             self.wire = "ucx" if "ucx" in wires else None
+        elif self.kind in ANYWHERE and "ucx" in wires and lot.random() < 0.5:
+            self.wire = "ucx"
         self.ranks = lot.randint(2, 8)
         self.seconds = lot.choice((1, 2, 4, 8) if self.kind.endswith("calm") else (1, 2))
         if self.kind == "newcomers":
             self.ranks = lot.randint(2, 5)
-        if self.kind == "makers":
-            self.ranks, self.seconds = lot.randint(4, 8), lot.choice((0.02, 0.1))
         if number % 40 in LONG:
             self.seconds = 60 if number or limit < 1800 else 300
         if limit < 60:
@@ -67,6 +68,8 @@ class Plan:
             self.ranks = lot.randint(2, 5)
         elif self.wire == "mpich":
             self.ranks = lot.randint(2, 3)  # they spin
+        if self.kind == "makers":
+            self.ranks, self.seconds = lot.randint(4, 8 if self.wire == "shm" else 5), lot.choice((0.02, 0.1))
         if self.kind.endswith("calm") and lot.random() < 0.1:
             self.ranks = 1
         if self.wire != "shm":
@@ -88,7 +91,7 @@ class Plan:
             self.env.pop("TUTTI_PROGRESS_THREAD", None)
         some = sorted((lot.randint(1, max(1, self.ranks - 1)), lot.randint(1, max(1, self.ranks - 1))))
         self.deaths = {"deaths": some[1], "makers": some[1], "alone": some[1], "newcomers": some[1],
-                       "ucx deaths": some[0]}.get(self.kind, 0)
+                       "ends": some[0]}.get(self.kind, 0)
         self.seed = lot.getrandbits(60)
 
     def words(self):
@@ -104,7 +107,7 @@ class Plan:
         try:
             if job.started():
                 {"deaths": self.kill_some, "makers": self.kill_some, "alone": self.kill_some, "stops": self.stop_some,
-                 "mpi stops": self.stop_some, "ucx stops": self.stop_some, "ucx deaths": self.kill_together,
+                 "mpi stops": self.stop_some, "ucx stops": self.stop_some, "ends": self.kill_together,
                  "launcher": self.kill_launcher, "killed": self.kill_one}.get(self.kind, lambda job: None)(job)
             job.end(faults.SILENCE + self.seconds)
         except BaseException:

@@ -24,7 +24,9 @@ extern "C" {
  *  Returns TUTTI_OK; TUTTI_ERR_ARG, _STATE; TUTTI_ERR_MEMORY (on all ranks alike, or `out` is
  *          of no use to the others, who hear it there); TUTTI_ERR_TIMEOUT (on all ranks, and of
  *          each later call for comm: one that lives did not call it within TUTTI_TIMEOUT;
- *          without that, there is a warning after 10 s); TUTTI_ERR_UNSUPPORTED (over an MPI or another network). */
+ *          without that, there is a warning after 10 s); TUTTI_ERR_UNSUPPORTED (over an MPI, or a network
+ *          that can not make one of those who live: tutti_net.h, `pick`). Over UCX besides: TUTTI_ERR_PEER_LOST: the
+ *          others have lost this rank, and go on without it; TUTTI_ERR_STATE: another thread made a communicator meanwhile. */
 TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
 
 /** As tutti_comm_shrink, and newcomers join: processes that `tutti run --respawn` started in place of
@@ -39,7 +41,7 @@ TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
  *          tutti_comm_newcomers(out) says whether anybody joined, tutti_comm_size(out) whether anybody left.
  *  Collective over the ranks of comm that live, all or none: what is decided, or that nothing comes of
  *  it, is the same on all of them, though ranks or newcomers die meanwhile. A newcomer comes with
- *  nothing: send it what it needs (tutti_broadcast). Not over an MPI.
+ *  nothing: send it what it needs (tutti_broadcast). Not over an MPI; over UCX nobody joins.
  *  Returns as tutti_comm_shrink; and TUTTI_ERR_TIMEOUT: too few newcomers came; TUTTI_ERR_STATE: so many can not
  *          come any more; TUTTI_ERR_UNSUPPORTED: nor ever could (no --respawn). comm is then as it was. */
 TUTTI_API tutti_status tutti_comm_grow(tutti_comm *comm, int least, tutti_comm **out);

@@ -127,6 +127,14 @@ else
     check "a rank is killed between nodes $nodes: the others name it within a second" all \
       '[ "$(grep -c "^ok - rank [02] .*rank 1 (pid [0-9]*) died" "$work/out")" = 2 ]' "$passes"
   done
+  for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything:+"8 $apart 7" "6 0,0,1 5"}; do
+    read -r ranks nodes deaths <<<"$each"
+    for seed in $((RANDOM * 32768 + RANDOM)) ${everything:+1 2 3 4 5 6 7 8 9}; do
+      TUTTI_NODES=$nodes job run -k --hosts "$(list "$ranks")" "$BUILD/tests/mp_deaths" $seed "$deaths" far
+      check "$deaths of $ranks ranks on nodes $nodes die, the others shrink and go on, $seed" \
+        all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'
+    done
+  done
   UCX_TLS=nonsense TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "UCX without a device: a sentence on all" all "status 1" \
     '[ "$(grep -c "has no network to the other hosts: UCX .*UCX_TLS=nonsense" "$work/err")" = 2 ]'

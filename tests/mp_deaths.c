@@ -1,7 +1,8 @@
 /* mp_deaths.c - ranks die at instants that nobody chose, and the others go on; for shrink.sh,
  * run by itself it has nothing to do.
  *
- * Usage      tutti run -k -n P mp_deaths SEED DEATHS
+ * Usage      tutti run -k -n P mp_deaths SEED DEATHS [far]
+ *            far: over a network, which does not say how a rank died
  * Idea       who dies, when, and by what follows from the seed: by its own timer while it works
  *            or shrinks (SIGKILL, an exit, a crash), or by a timer of another rank. A death is
  *            set going when the one before it was noticed; so who lives is known from how many
@@ -33,6 +34,7 @@ typedef struct death {
 } death;
 
 static int me, P, deaths;
+static bool far;
 static death list[MOST];
 static int32_t pids[MOST];
 static volatile sig_atomic_t way_now;
@@ -127,7 +129,8 @@ static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
   if (status != TUTTI_ERR_PEER_LOST) wrong("another status", said);
   bool right = strstr(said, "while it told why it is over") != NULL;
   for (int k = dead; k < deaths && k < dead + 2; k++) {
-    snprintf(again, sizeof again, "(pid %d) died%s", (int)pids[list[k].who], words[list[k].way]);
+    snprintf(again, sizeof again, "(pid %d) died%s", (int)pids[list[k].who],
+             far ? "" : words[list[k].way]);
     right |= strstr(said, again) && strstr(said, "waited for it in all") && strstr(said, ", step ");
   }
   if (!right) wrong("the sentence", said);
@@ -182,6 +185,7 @@ int main(int argc, char **argv) {
   me = tutti_comm_rank(comm);
   P = tutti_comm_size(comm);
   deaths = atoi(argv[2]);
+  far = argc > 3;
   const uint64_t seed = cover_mix(strtoull(argv[1], NULL, 10));
   const int32_t pid = (int32_t)getpid();
   if (P > MOST || deaths >= P || tutti_all_gather(comm, &pid, pids, 1, TUTTI_INT32)) return 1;

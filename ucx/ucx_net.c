@@ -35,11 +35,16 @@ static void leave_line(ucx_slot **first, ucx_slot ***end, ucx_slot *s) {
   if (*end == &s->next) *end = link;
 }
 
+/* UCX may tell the messages of a connection that broke before it tells of the connection. */
 static int verdict(const ucx_slot *s, ucs_status_t status) {
   if (status == UCS_OK) return 0;
-  const ucx_net *n = s->net;
-  const int lost = s->peer >= 0 && n->world->peers[ucx_process(n, s->peer)].lost;
-  return lost ? TUTTI_NET_LOST : 1;
+  if (s->peer < 0) return 1;
+  ucx_peer *p = &s->net->world->peers[ucx_process(s->net, s->peer)];
+  if (status == UCS_ERR_ENDPOINT_TIMEOUT || status == UCS_ERR_CONNECTION_RESET ||
+      status == UCS_ERR_UNREACHABLE || status == UCS_ERR_NOT_CONNECTED ||
+      status == UCS_ERR_REJECTED)
+    ucx_world_lose(p, status);
+  return p->lost ? TUTTI_NET_LOST : 1;
 }
 
 static void note(ucx_net *n, ucs_status_t status) {

@@ -236,7 +236,7 @@ tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_
   if (status) return status;
   if (!comm || !out) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", name, comm ? "out" : "comm");
   *out = NULL;
-  if (comm->net)
+  if (comm->net && !tt_parley_possible(comm->net))
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
                    "%s: ranks of an MPI, or of another network, live and die as it says; make a "
                    "communicator of what it has%s",
@@ -246,6 +246,11 @@ tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_
                        : " (after MPI_Comm_spawn and a merge, tutti_comm_from_mpi)");
   status = enter(comm, name);
   if (status) return status;
+  if (comm->net) {
+    status = tt_comm_reunite(comm, name, least, out);
+    tt_comm_leave(comm);
+    return status;
+  }
   gathering g = {.comm = comm,
                  .segment = tt_heap_segment(comm->heap),
                  .name = name,

@@ -20,6 +20,9 @@ typedef struct tt_heritage {
 /* One call, of all that live: `name`; least: newcomers that are waited for, or TT_NO_NEWCOMERS. */
 tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_comm **out);
 
+/* The same over messages, of comm->net; the comm is entered (reunite.c). */
+tutti_status tt_comm_reunite(tutti_comm *comm, const char *name, int least, tutti_comm **out);
+
 /* ---- what comes out of it (inherit.c) ---- */
 
 /* Fills in what stays as it is in `old`; the terms' ranks are complete. */

@@ -160,7 +160,9 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
       m->sending -= s->out->lane != TT_MAIL;
       free(s->what);
       return TUTTI_OK;
-    case CONTROL_OUT: free(s->what); return TUTTI_OK;
+    case CONTROL_OUT:
+    case PARLEY_OUT: free(s->what); return TUTTI_OK;
+    case PARLEY_IN: return tt_parley_heard(m, d->peer, d->bytes);
     case CONTROL_IN:
       if (d->bytes != sizeof m->hears) return strange(m, d->peer);
       tt_mpi_heard(m, d->peer);
@@ -266,13 +268,14 @@ static bool mpi_drained(tt_wire *w) {
 /* ---- the rest of the table ---- */
 
 /* The communicator is over: nothing comes into the callers' memory any more. What is
- * on its way out of it gets a moment. */
+ * on its way out of it gets a moment, once. */
 static bool mpi_settle(tt_wire *w) {
   tt_mpi *m = tt_mpi_of(w);
   for (int i = 0; i < m->top && !m->failed; i++)
     if (m->slots[i].kind == BYTES_IN && m->net.cancel(m->net.self, i) == 0) tt_slot_give(m, i);
   bool moved = false;
-  for (const double since = tt_seconds(); m->sending && !m->failed && tt_seconds() - since < 1;)
+  if (m->settles <= 0) m->settles = tt_seconds();
+  while (m->sending && !m->failed && tt_seconds() - m->settles < 1)
     if (tt_mpi_poll(w, &moved)) break;
   return true;
 }
@@ -382,6 +385,7 @@ static void mpi_close(tt_wire *w) {
     free(at);
   }
   while (m->given) tt_mpi_free(w, m->given->at);
+  tt_parley_free(m);
   free(m->in);
   free(m->out);
   free(m->slots);

@@ -15,9 +15,10 @@ enum {
   RECORDS = 2 * TT_WINDOW,
   DONE = 32, /* completions taken at once */
   TAG_BYTES = TT_LANES,
-  TAG_CONTROL = 2 * TT_LANES
+  TAG_CONTROL = 2 * TT_LANES,
+  TAG_PARLEY
 };
-_Static_assert((int)TAG_CONTROL < (int)TUTTI_NET_TAGS, "tags");
+_Static_assert((int)TAG_PARLEY < (int)TUTTI_NET_TAGS, "tags");
 
 /* What stands first on a paper: the network's id, shortened; the record of the operation (of a
  * message between two ranks only its stamp, and NO_RECORD); how many bytes follow as a message
@@ -99,10 +100,12 @@ typedef enum kind {
   PAPER_OUT,
   BYTES_OUT,
   CONTROL_OUT,
+  PARLEY_OUT,
   PAPER_IN,
   BYTES_IN,
   STALE_IN,
-  CONTROL_IN
+  CONTROL_IN,
+  PARLEY_IN
 } tt_slot_kind;
 
 typedef struct tt_slot {
@@ -120,6 +123,8 @@ typedef struct tt_given { /* handed out by alloc */
   struct tt_given *next;
   void *at;
 } tt_given;
+
+typedef struct tt_parley tt_parley;
 
 typedef struct tt_mpi {
   tt_wire wire;
@@ -139,7 +144,9 @@ typedef struct tt_mpi {
   int answers;                      /* to the last inquiry */
   tt_control hears;
   tutti_status aborted;
+  double settles; /* since when what is on its way out is waited for; 0: it is not */
   char reason[sizeof((tt_control *)0)->reason];
+  tt_parley *parley; /* NULL: there was none yet */
   tt_given *given;
   int64_t *pids;
   uint8_t *level; /* the wire's */
@@ -199,5 +206,10 @@ void tt_mpi_inquire(tt_wire *w, uint32_t seq);
 const tt_shown *tt_mpi_shown(tt_wire *w, int peer);
 void tt_mpi_abort(tt_wire *w, tutti_status status, const char *reason);
 tutti_status tt_mpi_aborted(tt_wire *w, char *reason, size_t size);
+
+/* ---- who goes on (mpi_parley.c) ---- */
+
+tutti_status tt_parley_heard(tt_mpi *m, int from, size_t bytes);
+void tt_parley_free(tt_mpi *m);
 
 #endif

@@ -38,6 +38,7 @@ uint32_t tt_mpi_fresh(const tt_wire *wire);
 /* What a network is made of, among ranks of a wire that all call this. */
 typedef struct tt_split {
   int color, key;
+  int32_t asks;       /* the least that any rank asked for, of tutti_comm_grow */
   uint32_t number;    /* if the network wants one */
   const int *members; /* of the color, in order */
   int n;              /* so many; 0: this rank is in none */
@@ -47,6 +48,36 @@ typedef struct tt_split {
 tutti_status tt_mpi_split(tt_wire *wire, const tt_split *s, tutti_net *net, bool *taken);
 /* Processes by rank, which messages name; copied. */
 tutti_status tt_mpi_pids(tt_wire *wire, const int64_t *pids);
+
+/* ---- those who live agree on who goes on (mpi_parley.c) ---- */
+
+typedef struct tt_treaty {
+  uint64_t net;
+  uint32_t round;
+  int32_t word, by;         /* by: the rank that decided */
+  int32_t status;           /* TUTTI_OK; or nothing comes of it: ... */
+  int32_t quitter, awaited; /* ... who gave up waiting for whom */
+  int32_t asks;             /* the least that any rank asked for, of tutti_comm_grow */
+  uint32_t number;          /* of the network */
+  uint8_t member[];         /* per rank */
+} tt_treaty;
+
+/* Can the network make networks of those who live? */
+bool tt_parley_possible(const tt_wire *wire);
+/* The first round is 1; the next one begins when the last was decided. asks: what this rank does.
+ */
+tutti_status tt_parley_enter(tt_wire *wire, uint32_t round, int asks);
+/* Again and again; *decision: NULL until it may be left, then valid until the next round. */
+tutti_status tt_parley_step(tt_wire *wire, const tt_treaty **decision);
+/* Some rank that keeps this one waiting; -1: none. */
+int tt_parley_waits_for(tt_wire *wire);
+bool tt_parley_leads(tt_wire *wire);
+/* This rank will not wait any more, unless it has accepted terms. */
+void tt_parley_quit(tt_wire *wire, int awaited);
+/* The network of those who go on; list: room for all ranks, filled with theirs; *mine: this one's
+ * place. TUTTI_ERR_PEER_LOST: the others do not count this rank in. */
+tutti_status tt_parley_network(tt_wire *wire, const tt_treaty *decision, int *list, int *mine,
+                               tutti_net *net);
 
 /* ---- both (hybrid.c) ---- */
 

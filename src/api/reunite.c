@@ -1,0 +1,162 @@
+/* reunite.c - tutti_comm_shrink over messages: a network of those who live, and all that a
+ * communicator needs over it.
+ *
+ * Idea       they agree on who they are (mpi_parley.c), and pick a network of themselves. Over this
+ * one they tell each other what they bring in shared memory, as in split.c. Invariant  once it is
+ * agreed, all that live have the communicator. If another one dies while they tell, it has failed
+ * when they get it, on some at once and on the others when they hear of it; what it is made of is
+ * enough to shrink it in turn. SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "going_on.h"
+#include "tracing.h"
+#include "wise.h"
+
+enum { YIELDS = 200, PAUSE_US = 200, WARN_S = 10, LATER_S = 1 };
+
+typedef struct share { /* what a rank brings in */
+  uint64_t room, wise;
+} share;
+
+static const uint64_t NO_ROOM = UINT64_MAX;
+
+/* ---- who goes on ---- */
+
+/* Warn once; give up when it has been too long: who leads first, for it knows who is missing. */
+static void complain(const tutti_comm *comm, const char *name, double since, bool *warned) {
+  const double waited = tt_seconds() - since, limit = tt_env_seconds("TUTTI_TIMEOUT");
+  const int peer = tt_parley_waits_for(comm->net);
+  if (peer < 0) return;
+  if (limit > 0 && waited >= limit + (tt_parley_leads(comm->net) ? 0 : LATER_S))
+    tt_parley_quit(comm->net, peer);
+  if (*warned || waited < WARN_S) return;
+  tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
+         comm->wire->ops->pid(comm->wire, peer), name);
+  *warned = true;
+}
+
+static tutti_status agree(tutti_comm *comm, const char *name, int least, const tt_treaty **terms) {
+  const double since = tt_seconds();
+  bool warned = false;
+  tutti_status status = tt_parley_enter(comm->net, ++comm->shrinks, least);
+  for (int look = 0; !status; look++) {
+    status = tt_parley_step(comm->net, terms);
+    if (status || *terms) break;
+    complain(comm, name, since, &warned);
+    if (!comm->broken) tt_progress(comm); /* others may wait for what is in flight here */
+    if (look < YIELDS)
+      sched_yield();
+    else
+      usleep(PAUSE_US);
+  }
+  const tt_treaty *t = *terms;
+  if (!status && !t->status && t->asks > 0)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: newcomers join ranks of one host only", name);
+  if (status || !t->status) return status;
+  return tt_fail((tutti_status)t->status,
+                 "%s: rank %d gave up waiting for rank %d (pid %ld): TUTTI_TIMEOUT", name,
+                 t->quitter, t->awaited, comm->wire->ops->pid(comm->wire, t->awaited));
+}
+
+/* ---- what they have ---- */
+
+/* Over the network alone, which it takes over. */
+static tutti_status begin(const tutti_comm *old, const int *list, int n, int mine,
+                          const tutti_net *net, tutti_comm **out) {
+  tutti_comm *comm = *out = tt_comm_new(mine, n);
+  int64_t *pids = malloc((size_t)n * sizeof *pids);
+  tt_wire *wire = NULL;
+  tutti_status status = TUTTI_OK;
+  if (!comm || !pids) {
+    net->close(net->self, 1);
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", n);
+  }
+  if (!status) status = tt_mpi_wire(net, &wire);
+  for (int r = 0; !status && r < n; r++) {
+    comm->where[r] = old->where[list[r]];
+    pids[r] = comm->where[r].pid;
+  }
+  if (comm) comm->net = comm->wire = wire;
+  if (!status) status = tt_mpi_pids(wire, pids);
+  free(pids);
+  if (status) return status;
+  comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
+  comm->cores = old->cores;
+  comm->kernel_crowd = old->kernel_crowd * n / old->ranks; /* about */
+  return tt_comm_settle(comm, &old->setting.machine);
+}
+
+/* Rooms are told, and the wires made. */
+static tutti_status stand(tutti_comm *comm, const tt_machine *machine) {
+  const size_t n = (size_t)comm->ranks;
+  share brings = {NO_ROOM, comm->rank ? 0 : tt_wise_say()}, *all = malloc(n * sizeof *all);
+  uint64_t *rooms = malloc(n * sizeof *rooms);
+  tutti_status status = TUTTI_OK;
+  if (!all || !rooms) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", n);
+  if (!status) status = tt_comm_room(comm, true, &brings.room);
+  if (status) brings.room = NO_ROOM;
+  const tutti_status told = all ? tt_gather(comm, &brings, all, sizeof brings) : status;
+  if (!status) status = told;
+  for (size_t r = 0; !status && r < n; r++) {
+    rooms[r] = all[r].room;
+    if (rooms[r] == NO_ROOM)
+      status = tt_fail(TUTTI_ERR_MEMORY, "rank %zu could not make its part of a communicator", r);
+  }
+  if (!status)
+    status = tt_comm_stand(comm, comm->net, rooms);
+  else if (brings.room && brings.room != NO_ROOM)
+    (told ? tt_shm_room_leave : tt_shm_room_free)(comm->heap, brings.room);
+  if (!status) status = tt_comm_settle(comm, machine);
+  if (!status) status = tt_comm_seat(comm, NULL);
+  if (!status) status = tt_wise_share(comm, (uint32_t)all[0].wise);
+  free(all);
+  free(rooms);
+  return status;
+}
+
+/* What was set on the old one. */
+static tutti_status inherit(tutti_comm *comm, const tutti_comm *old, const tt_treaty *t,
+                            const int *list) {
+  int helpers = 0;
+  uint64_t job, trace;
+  for (int r = old->ranks - old->helpers; r < old->ranks; r++) helpers += t->member[r];
+  comm->wish = old->wish;
+  comm->slices = old->slices;
+  comm->contract = old->contract;
+  comm->measures |= old->measures;
+  tt_trace_names(old, t->round, ~list[0], &job, &trace);
+  tt_trace_heir(comm, old, job, trace, comm->ranks == old->ranks);
+  return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
+}
+
+/* It has failed with this; the others hear why. */
+static tutti_status spoil(tutti_comm *comm, tutti_status status) {
+  if (comm->broken) return comm->broken;
+  snprintf(comm->why, sizeof comm->why, "rank %d: %.300s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
+  return status;
+}
+
+tutti_status tt_comm_reunite(tutti_comm *old, const char *name, int least, tutti_comm **out) {
+  const tt_treaty *terms = NULL;
+  int *list = malloc((size_t)old->ranks * sizeof *list), mine = 0, n = 0;
+  tutti_comm *comm = NULL;
+  tutti_net net;
+  tutti_status status =
+      list ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", old->ranks);
+  if (!status) status = agree(old, name, least, &terms);
+  if (!status) status = tt_parley_network(old->net, terms, list, &mine, &net);
+  for (int r = 0; !status && r < old->ranks; r++) n += terms->member[r];
+  if (!status) status = begin(old, list, n, mine, &net, &comm);
+  if (!status) status = stand(comm, &old->setting.machine);
+  if (!status) status = inherit(comm, old, terms, list);
+  if (status && comm && comm->wire) status = spoil(comm, status);
+  free(list);
+  if (status == TUTTI_ERR_PEER_LOST && comm) status = TUTTI_OK; /* the next call says so */
+  if (status) tt_comm_destroy(comm);
+  if (!status) *out = comm;
+  return status;
+}
