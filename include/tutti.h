@@ -473,7 +473,6 @@ TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 /* ------------------------------------------------------ for launchers --- */
 
 typedef struct tutti_job tutti_job;
-
 /** Shared memory for `n` ranks on this machine: a sealed, nameless memfd that
  *  goes when the last process that holds it goes.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
@@ -493,6 +492,7 @@ TUTTI_API const char *tutti_info(int i);
 }
 #endif
 
+#include "tutti_bucket.h"  /* gradients, summed while the next are computed */
 #include "tutti_fault.h"   /* going on after a failure */
 #include "tutti_message.h" /* from one rank to another */
 #include "tutti_plan.h"    /* plans, for people */

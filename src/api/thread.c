@@ -1,8 +1,9 @@
 /* thread.c - a thread that drives what is in flight while the callers compute.
  *
- * Idea       only where it is asked for (TUTTI_PROGRESS_THREAD=1), for it takes a core's time
- *            while there is something in flight; else it sleeps. It drives what nobody uses
- *            at the moment, over networks only such that any thread may call.
+ * Idea       only where it is asked for (TUTTI_PROGRESS_THREAD=1, or the config of buckets), for
+ *            it takes a core's time while there is something in flight; else it sleeps. It
+ *            drives what nobody uses at the moment, over networks only such that any thread
+ *            may call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 
@@ -25,7 +26,8 @@ static void *drive(void *unused) {
 }
 
 void tt_thread_wake(void) {
-  if (!tt_process.has_thread && !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0)) return;
+  const bool wanted = tt_process.wants_thread || tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
+  if (!tt_process.has_thread && !wanted) return;
   if (!tt_process.has_thread)
     tt_process.has_thread = pthread_create(&tt_process.thread, NULL, drive, NULL) == 0;
   pthread_cond_signal(&tt_process.work);

@@ -25,6 +25,7 @@ typedef struct tt_process_context {
   pthread_t thread;    /* that drives them, if there is one */
   pthread_cond_t work; /* something is in flight, or the thread ends */
   bool has_thread, thread_ends;
+  int wants_thread;    /* buckets that do (bucket_create.c) */
   void *(*take)(size_t bytes); /* scratch; NULL: aligned_alloc and free */
   void (*give)(void *memory);
   struct tt_wisdom *wisdom;       /* all that is known, of any place (wise.c); or NULL */

@@ -1,0 +1,190 @@
+/* bucket.c - tensors that are ready in any order, summed in one.
+ *
+ * Idea       a bucket starts when its tensors are ready and those before it were started. That
+ *            order is the same on all ranks without a word, and is what the communicator wants.
+ * Halves     a bucket that travels as bf16 has a second operation when its pieces are summed.
+ *            These have a communicator, and so an order, of their own: when they can start, no
+ *            rank knows of another.
+ * Invariant  before a rank waits for a bucket it has begun the second halves of all before it,
+ *            so nobody waits for one who waits for him.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "bucket.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- entering and failing ---- */
+
+static tutti_status enter(const tutti_buckets *b, const char *function) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!b) return tt_fail(TUTTI_ERR_ARG, "%s: buckets is NULL", function);
+  return b->failed ? tt_fail(b->failed, "%s", b->why) : TUTTI_OK;
+}
+
+static tutti_status enter_at(const tutti_buckets *b, const char *function, size_t i) {
+  tutti_status status = enter(b, function);
+  if (status || i < b->n) return status;
+  return tt_fail(TUTTI_ERR_ARG, "%s: there is no tensor %zu; %zu were registered", function, i,
+                 b->n);
+}
+
+/* The step has failed for good, if it has. */
+static tutti_status verdict(tutti_buckets *b, tutti_status status) {
+  if (status && !b->failed) {
+    b->failed = status;
+    snprintf(b->why, sizeof b->why, "%s", tutti_error());
+  }
+  return status;
+}
+
+/* ---- starting, driving and finishing; in the order of the buckets ---- */
+
+static tutti_status start_what_is_ready(tutti_buckets *b) {
+  tutti_status status = TUTTI_OK;
+  while (!status && b->started < b->nbuckets && !b->buckets[b->started].left) {
+    tt_bucket *k = &b->buckets[b->started++];
+    if (k->gather) tt_half_pack(b, k);
+    status = tutti_request_start(k->sum);
+    k->state = TT_FIRST;
+  }
+  return status;
+}
+
+/* The exchange of pieces is over. */
+static tutti_status second_half(tutti_buckets *b, tt_bucket *k) {
+  tt_half_sum(b, k);
+  k->state = TT_SECOND;
+  return tutti_request_start(k->gather);
+}
+
+static void summed(tutti_buckets *b, tt_bucket *k) {
+  if (k->gather) tt_half_unpack(b, k);
+  k->state = TT_SUMMED;
+}
+
+/* Once, without blocking: the second halves whose turn it is, and bucket `at` if it is started. */
+static tutti_status drive(tutti_buckets *b, size_t at) {
+  tutti_status status = TUTTI_OK;
+  int done = 1;
+  for (; !status && done && b->gathered < b->started; b->gathered += done != 0) {
+    tt_bucket *k = &b->buckets[b->gathered];
+    if (!k->gather || k->state != TT_FIRST) continue;
+    status = tutti_request_test(&k->sum, &done);
+    if (!status && done) status = second_half(b, k);
+  }
+  if (status || at >= b->started) return status;
+  tt_bucket *k = &b->buckets[at];
+  if (k->state == TT_SUMMED || (k->gather && k->state == TT_FIRST)) return TUTTI_OK;
+  status = tutti_request_test(k->gather ? &k->gather : &k->sum, &done);
+  if (!status && done) summed(b, k);
+  return status;
+}
+
+static tutti_status finish(tutti_buckets *b, size_t at) {
+  tutti_status status = TUTTI_OK;
+  for (; !status && b->gathered <= at; b->gathered++) {
+    tt_bucket *k = &b->buckets[b->gathered];
+    if (!k->gather || k->state != TT_FIRST) continue;
+    status = tutti_request_wait(&k->sum);
+    if (!status) status = second_half(b, k);
+  }
+  tt_bucket *k = &b->buckets[at];
+  if (status || k->state == TT_SUMMED) return status;
+  status = tutti_request_wait(k->gather ? &k->gather : &k->sum);
+  if (!status) summed(b, k);
+  return status;
+}
+
+/* ---- the calls of a step ---- */
+
+tutti_status tutti_bucket_ready(tutti_buckets *b, size_t i) {
+  tutti_status status = enter_at(b, "tutti_bucket_ready", i);
+  if (status) return status;
+  if (b->ready[i])
+    return tt_fail(TUTTI_ERR_STATE,
+                   "tutti_bucket_ready: tensor %zu is ready already in this step; "
+                   "tutti_buckets_wait ends a step",
+                   i);
+  b->ready[i] = true;
+  b->seen[b->nready++] = i;
+  b->buckets[b->of[i]].left--;
+  const size_t before = b->started;
+  status = start_what_is_ready(b);
+  /* A start drives them all; but second halves are begun here. */
+  if (!status && (b->results || b->started == before)) status = drive(b, b->nbuckets);
+  return verdict(b, status);
+}
+
+/* The first bucket not started, and its first tensor that is not ready. */
+static tutti_status never(const tutti_buckets *b, const char *function) {
+  const tt_bucket *k = &b->buckets[b->started];
+  size_t m = 0;
+  while (m + 1 < k->n && b->ready[k->members[m]]) m++;
+  return tt_fail(TUTTI_ERR_STATE,
+                 "%s: it would wait for ever: tensor %zu, in bucket %zu of %zu, is not ready "
+                 "(tutti_bucket_ready)",
+                 function, k->members[m], b->started, b->nbuckets);
+}
+
+tutti_status tutti_bucket_wait(tutti_buckets *b, size_t i) {
+  tutti_status status = enter_at(b, "tutti_bucket_wait", i);
+  if (status || (!b->nready && b->started == 0)) return status;
+  if (b->of[i] >= b->started) return never(b, "tutti_bucket_wait");
+  return verdict(b, finish(b, b->of[i]));
+}
+
+tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
+  tutti_status status = enter_at(b, "tutti_bucket_test", i);
+  if (!status && !done) status = tt_fail(TUTTI_ERR_ARG, "tutti_bucket_test: done is NULL");
+  if (status) return status;
+  *done = 0;
+  status = verdict(b, drive(b, b->of[i]));
+  *done = !status && (!b->nready || b->buckets[b->of[i]].state == TT_SUMMED);
+  return status;
+}
+
+/* Rank 0's order of this step, for all to come. */
+static tutti_status learn(tutti_buckets *b) {
+  b->learned = true;
+  tutti_status status =
+      tt_broadcast(b->comm, "tutti_buckets_wait", b->seen, b->n * sizeof *b->seen);
+  if (status || memcmp(b->seen, b->order, b->n * sizeof *b->order) == 0) return status;
+  memcpy(b->order, b->seen, b->n * sizeof *b->order);
+  tt_bucket_drop(b);
+  status = tt_bucket_cut(b);
+  if (!status) status = tt_bucket_requests(b);
+  if (status) tutti_comm_abort(b->comm, "no memory for buckets in another order");
+  return status;
+}
+
+tutti_status tutti_buckets_wait(tutti_buckets *b) {
+  tutti_status status = enter(b, "tutti_buckets_wait");
+  if (status || !b->nready) return status;
+  if (b->started < b->nbuckets) return never(b, "tutti_buckets_wait");
+  for (size_t k = 0; k < b->nbuckets && !status; k++) status = finish(b, k);
+  if (!status && b->config.learn && !b->learned) status = learn(b);
+  if (status) return verdict(b, status);
+  for (size_t k = 0; k < b->nbuckets; k++) {
+    b->buckets[k].state = TT_WAITING;
+    b->buckets[k].left = b->buckets[k].n;
+  }
+  memset(b->ready, 0, b->n * sizeof *b->ready);
+  b->nready = b->started = b->gathered = 0;
+  return TUTTI_OK;
+}
+
+/* ---- what there is ---- */
+
+size_t tutti_buckets_count(const tutti_buckets *b) {
+  return b ? b->nbuckets : 0;
+}
+size_t tutti_bucket_of(const tutti_buckets *b, size_t i) {
+  return b && i < b->n && b->buckets ? b->of[i] : 0;
+}
+size_t tutti_buckets_bytes(const tutti_buckets *b) {
+  return b ? b->bytes : 0;
+}
+tutti_comm *tutti_buckets_comm(const tutti_buckets *b) {
+  return b ? b->comm : NULL;
+}

@@ -1,0 +1,339 @@
+/* scenes_bucket.c - tensors in buckets: any numbers, lengths and types of them, ready in another
+ * order on every rank and in every step, waited for in all manners; and what is refused.
+ *
+ * Idea       what is right is what a plain allreduce of each tensor gives: the data are such that
+ *            the order of additions does not matter, or the contract is exact, so bit for bit.
+ *            What travels as bf16 is compared with a bound, and over many steps with a sharp one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cover.h"
+#include "scenes.h"
+
+enum { MOST = 60, GUARD = 16 };
+
+typedef struct row {        /* of the table */
+  size_t n, longest, bytes; /* tensors, elements; bytes of a bucket (0: by the prices) */
+  int types;                /* so many of those below */
+  int sum, learn, thread, exact;
+} row;
+
+static const row table[] = {
+    {0, 1, 0, 1, 0, 0, 0, 0},           {1, 1, 0, 1, 0, 0, 0, 0},
+    {1, 50000, 0, 1, 0, 1, 0, 0},       {7, 9, 1, 1, 0, 0, 0, 0}, /* each a bucket */
+    {40, 300, 4096, 1, 0, 0, 0, 0},     {40, 300, 0, 1, 1, 1, 0, 0},
+    {40, 300, 1 << 30, 3, 0, 0, 0, 0}, /* one per type */
+    {MOST, 3000, 8192, 6, 0, 1, 0, 0},  {MOST, 3000, 0, 6, 1, 0, 1, 0},
+    {20, 40000, 100000, 2, 0, 1, 1, 0}, {12, 5000, 3000, 1, 0, 1, 0, 1},
+};
+static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_BF16,
+                                   TUTTI_FP16,  TUTTI_INT32,  TUTTI_COMPLEX_FLOAT};
+
+typedef struct model {
+  size_t n;
+  tutti_tensor t[MOST];
+  void *plain[MOST]; /* what a plain allreduce makes of it */
+  cover_case like;
+  bool done[MOST];
+} model;
+
+static size_t bytes_of(const model *m, size_t i) {
+  return m->t[i].count * tutti_type_size(m->t[i].type);
+}
+
+static bool make(model *m, tutti_comm *comm, const row *r, uint64_t seed) {
+  *m = (model){.n = r->n, .like = {.ranks = tutti_comm_size(comm), .coll = TUTTI_ALLREDUCE}};
+  m->like.op = r->sum ? TUTTI_SUM : TUTTI_AVG;
+  m->like.rough = r->exact;
+  for (size_t i = 0; i < m->n; i++) {
+    const uint64_t u = cover_mix(seed ^ (i + 1) << 24);
+    tutti_tensor *t = &m->t[i];
+    t->type = types[u % (uint64_t)r->types];
+    t->count =
+        i % 9 == 5 ? 0 : (size_t)(u >> 8) % (u >> 40 & 3 ? 1 + r->longest / 8 : r->longest + 1);
+    t->data = malloc(bytes_of(m, i) + GUARD);
+    m->plain[i] = malloc(bytes_of(m, i) + GUARD);
+    if (!CHECK(t->data && m->plain[i])) return false;
+    memset((char *)t->data + bytes_of(m, i), 0x77, GUARD);
+  }
+  return true;
+}
+
+static void drop(model *m) {
+  for (size_t i = 0; i < m->n; i++) {
+    free(m->t[i].data);
+    free(m->plain[i]);
+  }
+}
+
+static void fill(model *m, int rank, size_t i, uint64_t seed) {
+  cover_case c = m->like;
+  c.type = m->t[i].type;
+  c.count = m->t[i].count;
+  c.seed = cover_mix(seed + i);
+  cover_fill(&c, rank, m->t[i].data, c.count);
+  memcpy(m->plain[i], m->t[i].data, bytes_of(m, i));
+  m->done[i] = false;
+}
+
+/* It is the caller's again, and right. */
+static bool right(model *m, size_t i) {
+  const char *got = m->t[i].data;
+  if (m->done[i]) return true;
+  m->done[i] = true;
+  if (!CHECK(!memcmp(got, m->plain[i], bytes_of(m, i)))) return false;
+  for (int k = 0; k < GUARD; k++)
+    if (got[bytes_of(m, i) + (size_t)k] != 0x77) return CHECK(!"bytes behind a tensor changed");
+  return true;
+}
+
+/* Some are waited for singly or looked at, in an order of this rank's own. */
+static bool wait_some(tutti_buckets *b, model *m, uint64_t u) {
+  bool ok = true;
+  for (size_t k = 0; k < m->n && ok && u & 1; k++) {
+    const size_t i = (k * 7 + (size_t)(u >> 20)) % m->n;
+    int done = 1;
+    if (cover_mix(u + k) & 1)
+      ok = CHECK(!tutti_bucket_wait(b, i));
+    else
+      ok = CHECK(!tutti_bucket_test(b, i, &done));
+    ok = ok && (!done || right(m, i));
+  }
+  return ok;
+}
+
+/* Ready in an order of this rank's and this step's own; in between another collective, on `comm`.
+ */
+static bool step(tutti_comm *comm, tutti_buckets *b, model *m, uint64_t seed, bool shuffled) {
+  const int me = tutti_comm_rank(comm);
+  const uint64_t mine = cover_mix(seed + (uint64_t)me * 999);
+  size_t order[MOST];
+  uint32_t x = 1;
+  bool ok = true;
+  for (size_t i = 0; i < m->n; i++) order[i] = i;
+  for (size_t i = m->n; shuffled && i > 1; i--) {
+    const size_t with = (size_t)(cover_mix(mine + i) % i), keep = order[i - 1];
+    order[i - 1] = order[with];
+    order[with] = keep;
+  }
+  for (size_t i = 0; i < m->n && ok; i++) {
+    fill(m, me, i, seed);
+    ok = CHECK(!tutti_allreduce(comm, m->plain[i], m->plain[i], m->t[i].count, m->t[i].type,
+                                (tutti_op)m->like.op));
+  }
+  for (size_t k = 0; k < m->n && ok; k++) {
+    int done;
+    if (k == m->n / 2)
+      ok = CHECK(!tutti_allreduce(comm, &x, &x, 1, TUTTI_UINT32, TUTTI_SUM)) &&
+           CHECK((int)x == tutti_comm_size(comm));
+    ok = ok && CHECK(!tutti_bucket_ready(b, order[k]));
+    if (ok && cover_mix(mine + k) % 5 == 0)
+      ok = CHECK(!tutti_bucket_test(b, order[k / 2], &done)) && (!done || right(m, order[k / 2]));
+  }
+  ok = ok && wait_some(b, m, cover_mix(mine)) && CHECK(!tutti_buckets_wait(b));
+  for (size_t i = 0; i < m->n && ok; i++) ok = right(m, i);
+  return ok;
+}
+
+/* The cut: every bucket is of one type, and long enough, but for the last of its type. */
+static bool cut_is_right(const tutti_buckets *b, const model *m) {
+  const size_t n = tutti_buckets_count(b);
+  size_t bytes[MOST] = {0}, open[TUTTI_TYPE_COUNT] = {0};
+  bool ok = CHECK(n <= m->n);
+  for (size_t i = 0; i < m->n && ok; i++) {
+    const size_t k = tutti_bucket_of(b, i);
+    ok = CHECK(k < n);
+    for (size_t j = 0; j < i && ok; j++)
+      if (tutti_bucket_of(b, j) == k) ok = CHECK(m->t[j].type == m->t[i].type);
+    bytes[k] += bytes_of(m, i);
+  }
+  for (size_t k = 0; k < n && ok; k++)
+    for (size_t i = 0; i < m->n; i++)
+      if (tutti_bucket_of(b, i) == k && bytes[k] < tutti_buckets_bytes(b)) {
+        ok = CHECK(open[m->t[i].type]++ == 0);
+        break;
+      }
+  return ok;
+}
+
+static bool one_row(tutti_comm *base, const row *r, uint64_t seed) {
+  const tutti_buckets_config config = {
+      sizeof config, r->bytes, r->sum, r->learn, 0, r->thread && tutti_comm_rank(base) % 2};
+  model *m = malloc(sizeof *m);
+  tutti_comm *comm;
+  tutti_buckets *b = NULL;
+  bool ok = CHECK(m != NULL) && CHECK(!tutti_comm_dup(base, &comm));
+  if (!ok) return false;
+  if (r->exact) ok = CHECK(!tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT));
+  ok = ok && make(m, comm, r, seed) &&
+       CHECK(!tutti_buckets_create(comm, m->n, m->t, r == table ? NULL : &config, &b)) &&
+       cut_is_right(b, m);
+  for (uint64_t s = 0; s < 4 && ok; s++) ok = step(comm, b, m, seed + s, s % 3 != 0);
+  ok = ok && (r->learn || cut_is_right(b, m));
+  ok = CHECK(!tutti_comm_free(comm)) && CHECK(!tutti_buckets_free(b)) && ok;
+  drop(m);
+  free(m);
+  if (!ok) printf("# row %d of the table\n", (int)(r - table));
+  return ok;
+}
+
+bool scene_buckets(tutti_comm *base, uint64_t seed) {
+  bool ok = true;
+  for (size_t i = 0; i < sizeof table / sizeof *table && ok; i++)
+    ok = one_row(base, &table[i], cover_mix(seed + i));
+  return ok;
+}
+
+/* ---- as bf16 ---- */
+
+enum { N = 5, STEPS = 40 };
+static const size_t counts[N] = {3, 1000, 0, 17, 4099};
+enum { ALL = 3 + 1000 + 17 + 4099 };
+
+static float value(uint64_t seed, int rank, size_t i) {
+  return ldexpf((float)(int64_t)cover_mix(seed + i * 64 + (uint64_t)rank), -63);
+}
+
+/* The same gradients in each step: the mean of the results nears the mean, as the sum of all errors
+ * is but the last remainders. An infinity or a NaN is handed on, and is forgotten. */
+static bool many_steps(tutti_buckets *b, tutti_tensor *t, int *ints, int me, int P, uint64_t seed) {
+  static _Thread_local double sum[ALL];
+  bool ok = true;
+  memset(sum, 0, sizeof sum);
+  for (int s = 0; s <= STEPS && ok; s++) {
+    for (size_t i = 0, at = 0; i < N; i++)
+      for (size_t k = 0; k < counts[i]; k++, at++) ((float *)t[i].data)[k] = value(seed, me, at);
+    if (s == 0) ((float *)t[1].data)[7] = me == 0 ? INFINITY : 1;
+    ints[0] = me, ints[1] = P * 7;
+    for (size_t i = N + 1; i-- > 0 && ok;)
+      ok = CHECK(!tutti_bucket_ready(b, (i + (size_t)me) % (N + 1)));
+    ok = ok && CHECK(!tutti_buckets_wait(b)) && CHECK(ints[1] == P * 7);
+    if (s == 0) ok = ok && CHECK(isinf(((float *)t[1].data)[7]));
+    for (size_t i = 0, at = 0; i < N && ok; i++)
+      for (size_t k = 0; k < counts[i] && ok; k++, at++) {
+        double want = 0, size = 0;
+        for (int r = 0; r < P; r++) want += (double)value(seed, r, at) / P;
+        for (int r = 0; r < P; r++) size += fabs((double)value(seed, r, at)) / P;
+        const double got = (double)((float *)t[i].data)[k], once = (size + fabs(want)) / 128 + 1e-7;
+        if (i == 1 && k == 7 && s == 0) continue;
+        ok = CHECK(fabs(got - want) <= once);
+        if (s) sum[at] += got - want;
+        if (s == STEPS && (i != 1 || k != 7)) ok = CHECK(fabs(sum[at]) <= 2 * once);
+      }
+  }
+  return ok;
+}
+
+bool scene_bucket_bf16(tutti_comm *base, uint64_t seed) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  bool ok = true;
+  for (int way = 0; way < 3 && ok; way++) {
+    const tutti_buckets_config config = {sizeof config, way == 1 ? 1024 : 0, 0, way == 2, 1, 0};
+    float *x = calloc(ALL, sizeof *x);
+    int ints[2];
+    uint64_t mine = 1, least, most;
+    tutti_tensor t[N + 1];
+    tutti_buckets *b;
+    for (size_t i = 0, at = 0; i < N; at += counts[i++])
+      t[i] = (tutti_tensor){x + at, counts[i], TUTTI_FLOAT};
+    t[N] = (tutti_tensor){ints, 2, TUTTI_INT32};
+    ok = CHECK(x != NULL) && CHECK(!tutti_buckets_create(base, N + 1, t, &config, &b)) &&
+         many_steps(b, t, ints, me, P, seed + (uint64_t)way);
+    for (size_t i = 0; i < ALL * sizeof *x; i++)
+      mine = (mine ^ ((unsigned char *)x)[i]) * 0x100000001b3u;
+    ok = ok && CHECK(!tutti_allreduce(base, &mine, &least, 1, TUTTI_UINT64, TUTTI_MIN)) &&
+         CHECK(!tutti_allreduce(base, &mine, &most, 1, TUTTI_UINT64, TUTTI_MAX)) &&
+         CHECK(least == most) && CHECK(!tutti_buckets_free(b));
+    free(x);
+  }
+  return ok;
+}
+
+/* ---- what is refused ---- */
+
+static bool refusals(tutti_comm *base) {
+  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  tutti_tensor t[3] = {{x, 2, TUTTI_FLOAT}, {x + 2, 3, TUTTI_FLOAT}, {x + 5, 3, TUTTI_FLOAT}};
+  const tutti_buckets_config each = {sizeof each, 1, 0, 0, 0, 0};
+  tutti_buckets *b = NULL;
+  int done = 0;
+  tutti_tensor wrong[3] = {t[0], t[1], {NULL, 3, TUTTI_FLOAT}}, twice[2] = {t[0], t[0]},
+               pair[1] = {{x, 1, TUTTI_FLOAT_INT}};
+  bool ok =
+      ERROR(tutti_buckets_create(base, 3, wrong, &each, &b), TUTTI_ERR_ARG, "tensor 2 is NULL") &&
+      CHECK(b == NULL) &&
+      ERROR(tutti_buckets_create(base, 3, NULL, NULL, &b), TUTTI_ERR_ARG, "NULL") &&
+      ERROR(tutti_buckets_create(base, 2, twice, NULL, &b), TUTTI_ERR_OVERLAP, "overlap") &&
+      ERROR(tutti_buckets_create(base, 1, pair, NULL, &b), TUTTI_ERR_OP, "tensor 0|no sum") &&
+      CHECK(!tutti_buckets_create(base, 3, t, &each, &b)) && CHECK(tutti_buckets_count(b) == 3);
+  ok = ok && CHECK(!tutti_buckets_wait(b)) && CHECK(!tutti_bucket_wait(b, 1)) &&
+       CHECK(!tutti_bucket_test(b, 1, &done)) && CHECK(done) &&
+       ERROR(tutti_bucket_ready(b, 3), TUTTI_ERR_ARG, "no tensor 3|3 were registered") &&
+       CHECK(!tutti_bucket_ready(b, 2)) &&
+       ERROR(tutti_bucket_ready(b, 2), TUTTI_ERR_STATE, "tensor 2 is ready already") &&
+       ERROR(tutti_bucket_wait(b, 2), TUTTI_ERR_STATE, "tensor 0, in bucket 0 of 3") &&
+       CHECK(!tutti_bucket_ready(b, 0)) && CHECK(!tutti_bucket_wait(b, 0)) &&
+       ERROR(tutti_buckets_wait(b), TUTTI_ERR_STATE, "tensor 1, in bucket 1 of 3") &&
+       CHECK(!tutti_bucket_ready(b, 1)) &&
+       ERROR(tutti_buckets_free(b), TUTTI_ERR_STATE, "in flight") &&
+       CHECK(!tutti_buckets_wait(b)) && CHECK(!tutti_buckets_free(b)) && CHECK(x[7] == 8) &&
+       CHECK(!tutti_buckets_free(NULL)) &&
+       ERROR(tutti_bucket_ready(NULL, 0), TUTTI_ERR_ARG, "buckets is NULL");
+  tutti_comm *comm;
+  tutti_buckets_config halves = {sizeof halves, 0, 0, 0, 1, 0};
+  ok = ok && CHECK(!tutti_comm_dup(base, &comm)) &&
+       CHECK(!tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT)) &&
+       ERROR(tutti_buckets_create(comm, 3, t, &halves, &b), TUTTI_ERR_UNSUPPORTED, "no bf16");
+  return CHECK(!tutti_comm_free(comm)) && ok;
+}
+
+/* One rank registers something else: all hear of it, and the communicator stays in order. */
+static bool differences(tutti_comm *base, uint64_t seed) {
+  static const char *const words[] = {"registers", "other counts", "other counts", "config",
+                                      "was refused"};
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  float x[8] = {0};
+  bool ok = true;
+  for (int way = 0; way < 5 && P > 1 && ok; way++) {
+    tutti_tensor t[2] = {{x, 3, TUTTI_FLOAT}, {x + 4, 4, TUTTI_FLOAT}};
+    tutti_buckets_config config = {.size = sizeof config};
+    tutti_buckets *b;
+    const bool odd_one = me == (int)(cover_mix(seed + (uint64_t)way) % (uint64_t)P);
+    if (odd_one && way == 1) t[1].count = 3;
+    if (odd_one && way == 2) t[0].type = TUTTI_INT32;
+    if (odd_one && way == 3) config.sum = 1;
+    if (odd_one && way == 4) t[1].data = NULL;
+    const tutti_status status =
+        tutti_buckets_create(base, odd_one && way == 0 ? 1 : 2, t, &config, &b);
+    ok = odd_one && way == 4 ? ERROR(status, TUTTI_ERR_ARG, "tensor 1")
+                             : ERROR(status, TUTTI_ERR_MISMATCH, words[way]);
+    ok = CHECK(!tutti_barrier(base)) && ok;
+  }
+  return ok;
+}
+
+/* An abort ends the step everywhere; the object is freed amid it. */
+static bool aborted(tutti_comm *base, int bf16) {
+  const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
+  static _Thread_local float x[2][3000];
+  const tutti_tensor t[2] = {{x[0], 3000, TUTTI_FLOAT}, {x[1], 3000, TUTTI_FLOAT}};
+  const tutti_buckets_config config = {sizeof config, 1, 0, 0, bf16, 0};
+  tutti_buckets *b;
+  bool ok = P == 1 || CHECK(!tutti_buckets_create(base, 2, t, &config, &b));
+  if (P == 1 || !ok) return ok;
+  tutti_status status = me == 0 ? TUTTI_OK : tutti_bucket_ready(b, 0);
+  if (me == 0) usleep(3000);
+  if (me == 0) ok = CHECK(!tutti_comm_abort(tutti_buckets_comm(b), "enough"));
+  if (!status) status = me == 0 ? tutti_bucket_ready(b, 0) : tutti_bucket_wait(b, 0);
+  if (!status) status = tutti_bucket_wait(b, 0);
+  ok = ERROR(status, TUTTI_ERR_ABORTED, "enough") && ok;
+  ok = ERROR(tutti_bucket_ready(b, 1), TUTTI_ERR_ABORTED, "enough") && ok;
+  return CHECK(!tutti_buckets_free(b)) && CHECK(!tutti_barrier(base)) && ok;
+}
+
+bool scene_bucket_wrong(tutti_comm *base, uint64_t seed) {
+  return refusals(base) && differences(base, seed) && aborted(base, 0) && aborted(base, 1);
+}
