@@ -170,13 +170,16 @@ tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor
   return TUTTI_OK;
 }
 
-/* After a failure: what is in flight fails too, sooner or later. That of a lost peer all hear
- * by themselves; for anything else they are told. */
+/* What is in flight here comes to nothing. Of a lost peer, and of what broke the communicator, the
+ * others hear by themselves. */
+static void give_up(const tutti_buckets *b, tutti_comm *comm) {
+  if (comm && !comm->broken && b->failed != TUTTI_ERR_PEER_LOST) tutti_comm_abort(comm, b->why);
+}
+
+/* After a failure: no sum may be in flight. */
 static void settle(tutti_buckets *b) {
-  if (b->failed != TUTTI_ERR_PEER_LOST) {
-    tutti_comm_abort(b->comm, "a rank has given up its buckets");
-    if (b->results) tutti_comm_abort(b->results, "a rank has given up its buckets");
-  }
+  give_up(b, b->comm);
+  give_up(b, b->results);
   for (size_t k = 0; b->buckets && k < b->nbuckets; k++) {
     tutti_request_wait(&b->buckets[k].sum);
     tutti_request_wait(&b->buckets[k].gather);

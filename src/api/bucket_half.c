@@ -9,12 +9,11 @@
  * Feedback   what the two roundings take from a number is added to it in the next step: the
  *            summand's here, the result's on the rank that made it. So over many steps nothing is
  *            lost but the last remainders.
- * Invariant  a remainder is finite: an infinity, a NaN, and what is rounded to one leave none.
+ * Invariant  a remainder is finite: an infinity, a NaN, and what is rounded to one leave none. What
+ *            pads the last piece is 0 at first, and so ever after.
  * Source     Seide et al., 1-bit stochastic gradient descent, Interspeech 2014 (the feedback);
  *            Tang et al., DoubleSqueeze, ICML 2019 (in both directions).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-
 #include "bucket.h"
 #include "kernel_bits.h"
 
@@ -61,8 +60,6 @@ void tt_half_pack(tutti_buckets *b, tt_bucket *k) {
     for (size_t i = 0; i < t->count; i++) to[i] = round_off(from[i] + owed[i], &owed[i]);
     to += t->count;
   }
-  /* The pad was a result of the last step. */
-  memset(to, 0, (size_t)(k->half.out + k->half.piece * (size_t)b->comm->ranks - to) * sizeof *to);
 }
 
 void tt_half_sum(tutti_buckets *b, tt_bucket *k) {
