@@ -22,6 +22,7 @@
 #   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
 #   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
 #   make check-python    all tests of the Python package (installs what is missing; docs/python.md)
+#   make torch           the backend "tutti" of PyTorch (docs/torch.md); check-torch, demo-torch, bench-torch
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= PYDIR=
 #   make examples | format | clean
 # CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set.
@@ -144,6 +145,32 @@ $(BUILD)/libtutti_pmix.so.$(VERSION): $(BUILD)/pmix/launcher.o
 $(BUILD)/libtutti_pmix.so: $(BUILD)/libtutti_pmix.so.$(VERSION)
 	ln -sf $(<F) $(BUILD)/libtutti_pmix.so.$(SOMAJOR) && ln -sf $(<F) $@
 
+# ---- PyTorch's process groups: an extension of Python, of c10d/*.cpp, which see public headers
+#      only; where PyTorch's headers are. It is of this Python and this PyTorch. ----
+C10DSRC  := $(sort $(wildcard c10d/*.cpp))
+HAS_TORCH:= $(wildcard /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp)
+PYSUFFIX := $(if $(HAS_TORCH),$(shell /usr/bin/python3 -c 'import sysconfig as s; print(s.get_config_var("EXT_SUFFIX"))'))
+C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/_c10d$(PYSUFFIX))
+NOTHING   = $(if $(HAS_TORCH),$(BUILD)/bench/nothing.so)
+C10DFLAGS = -std=c++17 -O2 -g -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP \
+            $(shell python3-config --includes 2>/dev/null)
+TORCHLIBS = -ltorch_python -ltorch -ltorch_cpu -lc10
+$(BUILD)/c10d/%.o: c10d/%.cpp Makefile
+	@mkdir -p $(@D)
+	$(CXX) $(C10DFLAGS) -DTORCH_EXTENSION_NAME=_c10d $(SAN) -c $< -o $@
+$(BUILD)/c10d/_c10d%: $(C10DSRC:%.cpp=$(BUILD)/%.o) $(BUILD)/libtutti.so
+	$(CXX) -shared $(SAN) $(LDFLAGS) $(filter %.o,$^) -L$(BUILD) -ltutti $(TORCHLIBS) -o $@
+$(BUILD)/bench/nothing.so: bench/nothing.cpp Makefile
+	@mkdir -p $(@D)
+	$(CXX) $(C10DFLAGS) -DTORCH_EXTENSION_NAME=nothing -shared $< $(TORCHLIBS) -o $@
+torch:
+	@tools/deps.sh build torch
+	@$(MAKE) $(JOBS) --no-print-directory all with-ucx with-torch
+.SECONDARY: $(C10DSRC:%.cpp=$(BUILD)/%.o)
+with-torch: $(C10DLIB)
+with-ucx: $(UCXLIB) $(PMIXLIB)
+-include $(wildcard $(BUILD)/c10d/*.d)
+
 # ---- examples: hello, and fashion, which is all of examples/fashion*.c ----
 FASHION := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard examples/fashion*.c)))
 $(BUILD)/examples/hello: $(BUILD)/examples/hello.o $(BUILD)/libtutti.a
@@ -161,6 +188,9 @@ demo-hosts:
 	@tools/deps.sh demo hosts
 	@$(MAKE) $(JOBS) --no-print-directory all ucx $(BUILD)/examples/fashion
 	@BUILD=$(BUILD) examples/demo_hosts.sh
+demo-torch: torch
+	@tools/deps.sh demo
+	@BUILD=$(BUILD) PYTHON="$(PYTHON)" examples/demo_torch.sh
 demo-faults:
 	@tools/deps.sh demo
 	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
@@ -237,7 +267,7 @@ OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_sc
 
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-programs: all examples $(UCXLIB) $(PMIXLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
+programs: all examples $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
@@ -285,6 +315,9 @@ soak:
 	@tools/deps.sh build soak
 	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)
 	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
+# PyTorch on tutti in full: as many ranks as the table says, and PyTorch's own tests.
+check-torch: torch
+	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=1800 tests/run tests/torch.sh
 # Programs with threads: what the thread sanitizer can see. It wants addresses
 # that are not randomised far.
 TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
@@ -364,7 +397,7 @@ $(HOSTBIN) $(INBIN): bench/timing.h $(BUILD)/libtutti.a Makefile
 bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
-	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(BENCHBIN) $(FAULTBIN)
+	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(BENCHBIN) $(FAULTBIN) $(C10DLIB) $(NOTHING)
 	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
 	@if tools/deps.sh sim; then $(MAKE) $(JOBS) --no-print-directory $(SIM); fi || echo "tutti: no simulator; it is skipped"
 bench-peers: bench-programs
@@ -376,6 +409,11 @@ bench-dropin: bench-programs
 # After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
 bench-choice: bench-programs
 	@$(PYTHON) bench/choice.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
+bench-torch: torch
+	@tools/deps.sh demo
+	@$(MAKE) --no-print-directory with-nothing
+	@$(PYTHON) bench/c10d.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT)) $(MORE)
+with-nothing: $(NOTHING)
 bench-faults: all $(FAULTBIN)
 	@$(PYTHON) bench/bars.py --build $(BUILD) --only faults $(MORE)
 bars: bench-programs
@@ -436,7 +474,7 @@ INSTALLED= $(BINDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/
              $(addprefix $(LIBDIR)/libtutti_mpi_$(m).,a so so.$(SOMAJOR) so.$(VERSION))) \
            $(foreach l,ucx pmix,$(LIBDIR)/libtutti_$(l).so.$(SOMAJOR) $(LIBDIR)/libtutti_$(l).so.$(VERSION))
 
-install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(SHIMS) $(RANKED)
+install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(SHIMS) $(RANKED)
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	install -m 755 $(BUILD)/tutti $(DESTDIR)$(BINDIR)/tutti
 	install -m 644 $(BUILD)/libtutti.a $(DESTDIR)$(LIBDIR)/libtutti.a
@@ -455,7 +493,8 @@ install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(SHIMS) $(RANKED)
 	  $(FILL) -e "s|@MPI@|$$m|g" tools/tutti-mpi.pc.in > $$to/pkgconfig/tutti-$$m.pc && \
 	  chmod 644 $$to/pkgconfig/tutti-$$m.pc || exit 1; done
 	pydir="$(PYDIR)"; [ "$$pydir" ] || { echo "tutti: no Python; its package is left out"; exit 0; }; \
-	  for f in $(PYFILES:python/%=%); do install -D -m 644 python/$$f "$(DESTDIR)$$pydir/$$f" || exit 1; done
+	  for f in $(PYFILES:python/%=%); do install -D -m 644 python/$$f "$(DESTDIR)$$pydir/$$f" || exit 1; done; \
+	  for f in $(C10DLIB); do install -D -m 755 $$f "$(DESTDIR)$$pydir/tutti/torch/$${f##*/}" || exit 1; done
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	pydir="$(PYDIR)"; [ -z "$$pydir" ] || rm -rf "$(DESTDIR)$$pydir/tutti"
@@ -467,7 +506,7 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 .PHONY: all mpi ucx examples programs check check-dropin check-python with-mpi check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers soak models \
-        install uninstall clean format demo demo-hosts demo-faults bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
+        install uninstall clean format demo demo-hosts demo-faults demo-torch torch with-torch with-ucx with-nothing check-torch bench-torch bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

@@ -9,6 +9,12 @@
 extern "C" {
 #endif
 
+/** How long a call waits for other ranks, s: then it fails on all ranks with TUTTI_ERR_TIMEOUT, which says who is
+ *  late, in which call. 0 (the default): as TUTTI_TIMEOUT says, and without that a warning after 10 s. It may
+ *  differ between ranks: the shortest counts. tutti_comm_dup, _shrink and _grow hand it on. Local.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG: seconds is not from 0 to 1e9. */
+TUTTI_API tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds);
+
 /** A communicator of those ranks of `comm` that live, in the order of their ranks.
  *
  *  comm    may have failed (TUTTI_ERR_PEER_LOST, _ABORTED, _TIMEOUT, _MISMATCH), or be in order:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - installs the Debian packages that are missing, by name.
 #
-#   tools/deps.sh GROUP ...      groups: build check python demo hosts bench sim soak arm fuzz models programs
+#   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak arm fuzz models programs
 #
 # Prints nothing and does nothing if all are there. Works as root or with sudo.
 # Elsewhere than on Debian and its relatives it only looks for the commands that
@@ -13,6 +13,7 @@ packages() {
     build) echo "gcc libc6-dev make binutils" ;;
     check) echo "gcc g++ libc6-dev make binutils libcmocka-dev pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev libucx-dev spin" ;;
     python) echo "gcc libc6-dev make binutils python3 python3-numpy python3-mpi4py libopenmpi-dev openmpi-bin libhwloc-dev python3-setuptools python3-wheel python3-venv python3-pip mypy" ;;
+    torch) echo "g++ python3 python3-dev python3-torch libtorch-dev pybind11-dev python3-numpy libopenblas0-pthread libucx-dev" ;;
     demo) echo "gcc libc6-dev make binutils dataset-fashion-mnist libopenblas-dev zlib1g-dev gnuplot-nox" ;;
     hosts) echo "libucx-dev iproute2 util-linux" ;;
     bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev libucx-dev python3 gnuplot-nox iproute2" ;;
@@ -23,7 +24,7 @@ packages() {
     models) echo "gcc libc6-dev spin" ;;
     arm) echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" ;;
     *)
-      echo "deps.sh: no group '$1'; there are build, check, python, demo, hosts, bench, sim, soak, arm, fuzz, models and programs" >&2
+      echo "deps.sh: no group '$1'; there are build, check, python, torch, demo, hosts, bench, sim, soak, arm, fuzz, models and programs" >&2
       exit 2
       ;;
   esac
@@ -33,6 +34,7 @@ commands() {
   case $1 in
     check) echo "cc c++ make nm pkg-config" ;;
     python) echo "cc make nm python3 mpirun.openmpi" ;;
+    torch) echo "c++ python3 python3-config" ;;
     hosts) echo "ip tc unshare" ;;
     bench) echo "c++ mpicc.openmpi mpicc.mpich python3 ip" ;;
     sim) echo "cc make smpicc smpirun python3 gnuplot" ;;

@@ -101,6 +101,10 @@ class Comm(Collectives):
             raise ArgumentError(f"set_contract: there is no contract {contract!r}; there are {', '.join(CONTRACTS)}")
         self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))
 
+    def set_timeout(self, seconds: float) -> None:
+        """How long calls wait for other ranks before they raise TimeoutError; 0: TUTTI_TIMEOUT's."""
+        self._check(lib.tutti_comm_set_timeout(self._handle, seconds))
+
     def set_slices(self, slices: int) -> None:
         """Cut vectors in so many parts; 0: tutti's choice."""
         self._check(lib.tutti_comm_set_slices(self._handle, slices))

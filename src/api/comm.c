@@ -165,6 +165,21 @@ tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices) {
   return status;
 }
 
+tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_timeout");
+  if (status) return status;
+  if (!(seconds >= 0 && seconds <= 1e9))
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_timeout: %g is not from 0 to 1e9 s", seconds);
+  else
+    comm->timeout = seconds;
+  tt_comm_leave(comm);
+  return status;
+}
+
+double tt_comm_timeout(const tutti_comm *comm) {
+  return comm->timeout > 0 ? comm->timeout : tt_env_seconds("TUTTI_TIMEOUT");
+}
+
 tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_helpers");
   if (status) return status;

@@ -122,6 +122,7 @@ struct tutti_comm {
   bool measures;    /* what wisdom does not cover, before it first runs (measure.c) */
   tutti_contract contract;
   int slices;
+  double timeout;       /* s; 0: TUTTI_TIMEOUT's */
   bool explains;        /* says once per kind of call what runs, and why */
   uint32_t seq, oldest; /* next number; the oldest that may still run */
   uint32_t chain;       /* hash of all calls so far */
@@ -287,6 +288,8 @@ void tt_polled_anew(tutti_comm *comm);
 /* Show peers, and who looks from outside, for whom this rank waits; or that it does not any more. */
 void tt_show_wait(tutti_comm *comm, tt_patience *p);
 void tt_show_moves(tutti_comm *comm);
+/* s after which a wait fails; 0: never. */
+double tt_comm_timeout(const tutti_comm *comm);
 /* An operation has waited so long (us) for `peer` in this step; a message so long. If it is time
  * to: warn, once, or break the communicator (TUTTI_TIMEOUT), with a sentence about who is late. */
 void tt_say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer, const tt_operation *o,

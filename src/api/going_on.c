@@ -137,7 +137,7 @@ static void warn(const gathering *g, int peer, double waited) {
 static void complain(gathering *g) {
   const tutti_comm *comm = g->comm;
   const double waited = tt_seconds() - g->since;
-  double limit = tt_env_seconds("TUTTI_TIMEOUT");
+  double limit = tt_comm_timeout(comm);
   int peer = tt_council_awaited(comm->wire, g->round);
   const bool for_newcomers = peer < 0 && g->least > 0;
   if (limit > 0 && for_newcomers) limit += g->limit; /* the first one waits for them so long */
@@ -197,7 +197,7 @@ static tutti_status fail(const gathering *g, const tt_decision *d) {
   const tt_pact *t = d->terms;
   if (d->awaited >= 0)
     return tt_fail(TUTTI_ERR_TIMEOUT,
-                   "%s: rank %d gave up waiting for rank %d (pid %ld): TUTTI_TIMEOUT", g->name,
+                   "%s: rank %d gave up waiting for rank %d (pid %ld): its time limit (TUTTI_TIMEOUT)", g->name,
                    d->by, d->awaited, g->comm->wire->ops->pid(g->comm->wire, d->awaited));
   if (!t)
     return tt_fail(TUTTI_ERR_MEMORY, "%s: rank %d had no memory to decide it", g->name, d->by);

@@ -13,6 +13,7 @@ typedef struct tt_heritage {
   tt_machine machine;
   tt_wish wish;
   double cores, kernel_crowd;
+  double timeout;
   int32_t slices, contract, helpers, measures;
   uint64_t trace, job; /* numbers of its trace; 0: there is none */
 } tt_heritage;

@@ -24,6 +24,7 @@ void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_pact *t) 
                      .wish = old->wish,
                      .cores = old->cores,
                      .kernel_crowd = old->kernel_crowd * t->ranks / old->ranks, /* about */
+                     .timeout = old->timeout,
                      .slices = old->slices,
                      .contract = (int32_t)old->contract,
                      .helpers = helpers_of(old, t),
@@ -51,6 +52,7 @@ static bool same_ranks(const tutti_comm *comm, const tutti_comm *old) {
 static tutti_status set_up(tutti_comm *comm, const tt_heritage *h) {
   comm->wish = h->wish;
   comm->slices = h->slices;
+  comm->timeout = h->timeout;
   comm->contract = (tutti_contract)h->contract;
   comm->measures |= h->measures;
   const int helpers = h->helpers;

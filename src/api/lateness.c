@@ -73,22 +73,24 @@ void tt_show_moves(tutti_comm *comm) {
 /* ---- when it is time to say so ---- */
 
 /* The time limit, s, if it has been reached; or 0. */
-static double limit_reached(uint64_t waited) {
-  const double limit = tt_env_seconds("TUTTI_TIMEOUT");
+static double limit_reached(const tutti_comm *comm, uint64_t waited) {
+  const double limit = tt_comm_timeout(comm);
   return (double)waited >= limit * 1e6 ? limit : 0;
 }
 
-static bool complains(const tt_patience *p, uint64_t waited) {
-  return limit_reached(waited) > 0 || (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
+static bool complains(const tutti_comm *comm, const tt_patience *p, uint64_t waited) {
+  return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
 }
 
 /* Warn once, or break it if it has been too long. */
 static void complain(tutti_comm *comm, tt_patience *p, uint64_t waited, const char *text) {
-  const double limit = limit_reached(waited);
+  const double limit = limit_reached(comm, waited);
   if (limit > 0) {
-    snprintf(comm->why, sizeof comm->why, "%.290s: TUTTI_TIMEOUT=%g", text, limit);
+    snprintf(comm->why, sizeof comm->why, "%.270s: %s%g%s", text,
+             comm->timeout > 0 ? "the limit is " : "TUTTI_TIMEOUT=", limit,
+             comm->timeout > 0 ? " s" : "");
     tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
-  } else if (complains(p, waited)) {
+  } else if (complains(comm, p, waited)) {
     p->warned = true;
     tt_log(0, "%s", text);
   }
@@ -163,7 +165,7 @@ void tt_say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer, co
                  uint32_t step) {
   char text[400], where[160], time[16], words[100];
   tt_record mine;
-  if (!complains(p, waited)) return;
+  if (!complains(comm, p, waited)) return;
   if (comm->wire->ops->inquire) comm->wire->ops->inquire(comm->wire, o->stamp.seq);
   peer = culprit(comm, o->stamp.seq, peer);
   say_time(waited, time, sizeof time);
@@ -181,7 +183,7 @@ void tt_say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer, co
 
 void tt_say_message_late(tutti_comm *comm, tt_patience *p, uint64_t waited, const tt_parcel *m) {
   char text[400], time[16];
-  if (!complains(p, waited)) return;
+  if (!complains(comm, p, waited)) return;
   say_time(waited, time, sizeof time);
   snprintf(text, sizeof text,
            "rank %d has waited %s s for rank %d (pid %ld%s), to %s message %u, %llu %s", comm->rank,

@@ -206,6 +206,7 @@ tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
   if (!status) {
     (*out)->wish = comm->wish;
     (*out)->slices = comm->slices;
+    (*out)->timeout = comm->timeout;
     (*out)->contract = comm->contract;
     (*out)->measures |= comm->measures;
     if (comm->helpers) status = tutti_comm_set_helpers(*out, comm->helpers);

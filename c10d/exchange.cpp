@@ -1,0 +1,99 @@
+// exchange.cpp - all to all: blocks of one size as tutti's collective, of several as messages.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <numeric>
+
+#include "group.hpp"
+#include "tensors.hpp"
+
+namespace tutti_c10d {
+
+namespace {
+
+// Every pair's two messages at once; the own block is copied.
+tutti_status swap_all(tutti_comm *comm, const Tensors &to, const Tensors &from) {
+  const int ranks = tutti_comm_size(comm), me = tutti_comm_rank(comm);
+  std::vector<tutti_request *> requests;
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < 2 * ranks && !status; i++) {  // what is received is started first
+    const bool in = i < ranks;
+    const int peer = (me + i % ranks) % ranks;
+    const at::Tensor &t = (in ? to : from)[static_cast<size_t>(peer)];
+    if (peer == me || t.nbytes() == 0) continue;
+    tutti_request *r = nullptr;
+    status = in ? tutti_recv_start(comm, t.data_ptr(), t.nbytes(), TUTTI_UINT8, peer, &r)
+                : tutti_send_start(comm, t.data_ptr(), t.nbytes(), TUTTI_UINT8, peer, &r);
+    if (!status) requests.push_back(r);
+  }
+  if (status) tutti_comm_abort(comm, tutti_error());  // the others wait for this one
+  for (auto &r : requests) {
+    const tutti_status ended = tutti_request_wait(&r);
+    if (!status) status = ended;
+  }
+  const auto own = static_cast<size_t>(me);
+  at::Tensor mine = to[own];
+  if (!status && mine.numel()) mine.view({mine.numel()}).copy_(from[own].view({mine.numel()}));
+  return status;
+}
+
+Tensors parts(const char *call, const at::Tensor &whole, const std::vector<int64_t> &sizes, size_t ranks) {
+  const int64_t rows = whole.dim() ? whole.size(0) : 1;
+  std::vector<int64_t> each = sizes;
+  if (each.empty() && rows % static_cast<int64_t>(ranks) == 0)
+    each.assign(ranks, rows / static_cast<int64_t>(ranks));
+  if (each.size() != ranks || std::accumulate(each.begin(), each.end(), int64_t(0)) != rows)
+    refuse(call, "the sizes of the parts must be one per rank, and make " + std::to_string(rows) + " rows");
+  Tensors list;
+  int64_t at = 0;
+  for (const int64_t n : each) {
+    if (n < 0) refuse(call, "a part has less than no rows");
+    list.push_back(whole.narrow(0, at, n));
+    at += n;
+  }
+  return list;
+}
+
+}  // namespace
+
+Group::Done Group::exchange(Tensors to, Tensors from) {
+  const auto me = static_cast<size_t>(getRank());
+  if (to[me].numel() != from[me].numel() || to[me].scalar_type() != from[me].scalar_type())
+    refuse("all_to_all", "what a rank keeps must have one type and size in both lists");
+  auto w = task(c10d::OpType::ALLTOALL, "tutti:all_to_all", from, to);
+  tutti_comm *comm = queue_->comm();
+  w->run = [=] { return swap_all(comm, to, from); };
+  queue_->add(w, false);
+  return w;
+}
+
+Group::Done Group::alltoall_base(at::Tensor &to, at::Tensor &from, std::vector<int64_t> &to_sizes,
+                                 std::vector<int64_t> &from_sizes, const c10d::AllToAllOptions &) {
+  const char *call = "all_to_all_single";
+  check(call, to);
+  check(call, from);
+  if (to.scalar_type() != from.scalar_type()) refuse(call, "the output must have the input's type");
+  // One rank's sizes may be equal where another's are not: only who names none can be sure.
+  if (!to_sizes.empty() || !from_sizes.empty())
+    return exchange(parts(call, to, to_sizes, ranks()), parts(call, from, from_sizes, ranks()));
+  if (to.numel() != from.numel() || to.numel() % getSize())
+    refuse(call, "input and output must have one size, a multiple of the number of ranks");
+  const at::Tensor src = from, dst = to;
+  const tutti_type type = type_of(call, src);
+  auto w = task(c10d::OpType::ALLTOALL_BASE, "tutti:all_to_all", {src}, {dst});
+  tutti_comm *comm = queue_->comm();
+  const size_t n = static_cast<size_t>(src.numel()) / ranks();
+  w->start = [=](tutti_request **r) {
+    return tutti_all_to_all_start(comm, src.data_ptr(), dst.data_ptr(), n, type, r);
+  };
+  return add(std::move(w), src.nbytes());
+}
+
+Group::Done Group::alltoall(Tensors &to, Tensors &from, const c10d::AllToAllOptions &) {
+  const char *call = "all_to_all";
+  if (to.size() != ranks() || from.size() != ranks())
+    refuse(call, "each list must have one tensor per rank, " + std::to_string(getSize()));
+  for (const auto *list : {&to, &from})
+    for (const auto &t : *list) check(call, t);
+  return exchange(to, from);
+}
+
+}  // namespace tutti_c10d

@@ -1,0 +1,327 @@
+// group.cpp - a process group of PyTorch over a communicator of tutti (group.hpp).
+// SPDX-License-Identifier: BSD-3-Clause
+#include "group.hpp"
+
+#include <Python.h>
+
+#include <cstdlib>
+#include <numeric>
+
+#include "live.hpp"
+#include "meeting.hpp"
+#include "tensors.hpp"
+
+namespace tutti_c10d {
+
+using c10d::OpType;
+
+namespace {
+
+size_t brief_bytes() {
+  const char *text = std::getenv("TUTTI_TORCH_BRIEF");
+  return text && *text ? std::strtoul(text, nullptr, 10) : 64 << 10;
+}
+
+tutti_comm *twin(tutti_comm *comm) {
+  tutti_comm *out = nullptr;
+  const tutti_status status = tutti_comm_dup(comm, &out);
+  if (status) throw std::runtime_error(std::string("tutti: init_process_group: ") + tutti_error());
+  return out;
+}
+
+size_t count(const at::Tensor &t) {
+  return static_cast<size_t>(t.numel());
+}
+
+}  // namespace
+
+Group::Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout)
+    : ProcessGroup(rank, size), brief_(brief_bytes()) {
+  init();
+  queue_.reset(new Queue(meet(store, rank, size, timeout)));
+  tutti_comm_set_timeout(queue_->comm(), static_cast<double>(timeout.count()) / 1e3);
+  mail_.reset(new Mail(twin(queue_->comm())));
+  born(this);
+}
+
+// Python calls this with its lock held, which the callbacks of what is under way may want.
+Group::~Group() {
+  gone(this);
+  if (Py_IsInitialized() && PyGILState_Check()) {
+    PyThreadState *state = PyEval_SaveThread();
+    drain(10);
+    PyEval_RestoreThread(state);
+  } else {
+    drain(10);
+  }
+}
+
+std::string Group::explain(int64_t bytes) const {
+  char *text = nullptr;
+  const auto n = static_cast<size_t>(bytes) / 4;
+  if (tutti_comm_explain(queue_->comm(), TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, 0, &text))
+    throw std::runtime_error(std::string("tutti: explain: ") + tutti_error());
+  const std::string words = text;
+  tutti_text_free(text);
+  return words;
+}
+
+void Group::drain(double seconds) {
+  queue_->drain(seconds);
+  mail_->drain(seconds);
+}
+
+c10::intrusive_ptr<Task> Group::task(OpType type, const char *title, Tensors inputs, Tensors result) {
+  Queue *queue = queue_.get();
+  return c10::make_intrusive<Task>(
+      type, title, std::move(inputs), std::move(result),
+      [queue](Task &t, std::chrono::milliseconds limit) { return queue->wait(t, limit); });
+}
+
+Group::Done Group::add(c10::intrusive_ptr<Task> task, size_t bytes) {
+  queue_->add(task, bytes <= brief_);
+  return task;
+}
+
+void Group::check_root(const char *call, int64_t root) const {
+  if (root < 0 || root >= getSize())
+    refuse(call, "rank " + std::to_string(root) + " is not in the group of " + std::to_string(getSize()));
+}
+
+// ---- sums ----
+
+Group::Done Group::allreduce(Tensors &tensors, const c10d::AllreduceOptions &o) {
+  const at::Tensor t = only("all_reduce", tensors);
+  const tutti_type type = type_of("all_reduce", t);
+  const tutti_op op = op_of("all_reduce", o.reduceOp, t);
+  auto w = task(OpType::ALLREDUCE, "tutti:all_reduce", {t}, {t});
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    return tutti_allreduce_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, op, r);
+  };
+  return add(std::move(w), t.nbytes());
+}
+
+Group::Done Group::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalescedOptions &o) {
+  const char *call = "all_reduce_coalesced";
+  if (tensors.empty()) refuse(call, "a list without tensors");
+  size_t bytes = 0;
+  for (const auto &t : tensors) {
+    check(call, t);
+    if (t.scalar_type() != tensors[0].scalar_type()) refuse(call, "tensors must have one type");
+    bytes += t.nbytes();
+  }
+  const Tensors all = tensors;
+  const tutti_type type = type_of(call, all[0]);
+  const tutti_op op = op_of(call, o.reduceOp, all[0]);
+  auto w = task(OpType::ALLREDUCE_COALESCED, "tutti:all_reduce_coalesced", all, all);
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    std::vector<void *> at;
+    std::vector<size_t> counts;
+    for (const auto &t : all) at.push_back(t.data_ptr()), counts.push_back(count(t));
+    return tutti_allreduce_many_start(comm, all.size(), at.data(), at.data(), counts.data(), type, op, r);
+  };
+  return add(std::move(w), bytes);
+}
+
+Group::Done Group::reduce(Tensors &tensors, const c10d::ReduceOptions &o) {
+  const at::Tensor t = only("reduce", tensors);
+  check_root("reduce", o.rootRank);
+  const tutti_type type = type_of("reduce", t);
+  const tutti_op op = op_of("reduce", o.reduceOp, t);
+  const int root = static_cast<int>(o.rootRank);
+  auto w = task(OpType::REDUCE, "tutti:reduce", {t}, {t});
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    return tutti_reduce_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, op, root, r);
+  };
+  return add(std::move(w), t.nbytes());
+}
+
+Group::Done Group::_reduce_scatter_base(at::Tensor &to, at::Tensor &from, const c10d::ReduceScatterOptions &o) {
+  const char *call = "reduce_scatter";
+  check(call, to);
+  check(call, from);
+  if (from.numel() != to.numel() * getSize() || from.scalar_type() != to.scalar_type())
+    refuse(call, "the input must have the output's type and, of each rank, as many elements");
+  const at::Tensor src = from, dst = to;
+  const tutti_type type = type_of(call, to);
+  const tutti_op op = op_of(call, o.reduceOp, to);
+  auto w = task(OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {src}, {dst});
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    return tutti_reduce_scatter_start(comm, src.data_ptr(), dst.data_ptr(), count(dst), type, op, r);
+  };
+  return add(std::move(w), src.nbytes());
+}
+
+Group::Done Group::reduce_scatter(Tensors &to, std::vector<Tensors> &from, const c10d::ReduceScatterOptions &o) {
+  at::Tensor dst = only("reduce_scatter", to);
+  if (from.size() != 1) refuse("reduce_scatter", "one list of tensors per process is wanted");
+  check_list("reduce_scatter", from[0], ranks(), dst);
+  Flat all = flat(from[0]);
+  if (all.copied) {
+    const int64_t n = dst.numel();
+    for (size_t i = 0; i < from[0].size(); i++)
+      all.all.narrow(0, static_cast<int64_t>(i) * n, n).copy_(from[0][i].view({n}));
+  }
+  return _reduce_scatter_base(dst, all.all, o);
+}
+
+// ---- copies ----
+
+Group::Done Group::broadcast(Tensors &tensors, const c10d::BroadcastOptions &o) {
+  const at::Tensor t = only("broadcast", tensors);
+  check_root("broadcast", o.rootRank);
+  const tutti_type type = type_of("broadcast", t);
+  const int root = static_cast<int>(o.rootRank);
+  auto w = task(OpType::BROADCAST, "tutti:broadcast", {t}, {t});
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    return tutti_broadcast_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, root, r);
+  };
+  return add(std::move(w), t.nbytes());
+}
+
+Group::Done Group::_allgather_base(at::Tensor &to, at::Tensor &from, const c10d::AllgatherOptions &) {
+  const char *call = "all_gather";
+  check(call, to);
+  check(call, from);
+  if (to.numel() != from.numel() * getSize() || from.scalar_type() != to.scalar_type())
+    refuse(call, "the output must have the input's type and, for each rank, as many elements");
+  const at::Tensor src = from, dst = to;
+  const tutti_type type = type_of(call, from);
+  auto w = task(OpType::_ALLGATHER_BASE, "tutti:all_gather", {src}, {dst});
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    return tutti_all_gather_start(comm, src.data_ptr(), dst.data_ptr(), count(src), type, r);
+  };
+  return add(std::move(w), dst.nbytes());
+}
+
+Group::Done Group::allgather(std::vector<Tensors> &to, Tensors &from, const c10d::AllgatherOptions &) {
+  const char *call = "all_gather";
+  const at::Tensor src = only(call, from);
+  if (to.size() != 1) refuse(call, "one list of tensors per process is wanted");
+  check_list(call, to[0], ranks(), src);
+  Tensors list = to[0];
+  const Flat all = flat(list);
+  const tutti_type type = type_of(call, src);
+  auto w = task(OpType::ALLGATHER, "tutti:all_gather", {src}, list);
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    return tutti_all_gather_start(comm, src.data_ptr(), all.all.data_ptr(), count(src), type, r);
+  };
+  if (all.copied) w->after = [=]() mutable { spread(all.all, list); };
+  return add(std::move(w), all.all.nbytes());
+}
+
+Group::Done Group::allgather_coalesced(std::vector<Tensors> &to, Tensors &from, const c10d::AllgatherOptions &o) {
+  const char *call = "all_gather_coalesced";
+  if (to.size() != ranks()) refuse(call, "one list of tensors for each rank is wanted");
+  Done last;
+  for (size_t i = 0; i < from.size(); i++) {
+    std::vector<Tensors> each(1);
+    for (auto &list : to) {
+      if (list.size() != from.size()) refuse(call, "each list must have as many tensors as the input");
+      each[0].push_back(list[i]);
+    }
+    Tensors one = {from[i]};
+    last = allgather(each, one, o);
+  }
+  return last ? last : barrier(c10d::BarrierOptions());
+}
+
+Group::Done Group::gather(std::vector<Tensors> &to, Tensors &from, const c10d::GatherOptions &o) {
+  const char *call = "gather";
+  const at::Tensor src = only(call, from);
+  check_root(call, o.rootRank);
+  const int root = static_cast<int>(o.rootRank);
+  const bool here = root == getRank();
+  if (here ? to.size() != 1 : !to.empty())
+    refuse(call, here ? "the root wants one list of tensors" : "only the root has an output");
+  Tensors list;
+  Flat all = {at::Tensor(), false};
+  if (here) {
+    check_list(call, to[0], ranks(), src);
+    list = to[0];
+    all = flat(list);
+  }
+  const tutti_type type = type_of(call, src);
+  auto w = task(OpType::GATHER, "tutti:gather", {src}, list);
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    return tutti_gather_start(comm, src.data_ptr(), here ? all.all.data_ptr() : nullptr, count(src), type, root, r);
+  };
+  if (all.copied) w->after = [=]() mutable { spread(all.all, list); };
+  return add(std::move(w), src.nbytes() * ranks());
+}
+
+Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::ScatterOptions &o) {
+  const char *call = "scatter";
+  const at::Tensor dst = only(call, to);
+  check_root(call, o.rootRank);
+  const int root = static_cast<int>(o.rootRank);
+  const bool here = root == getRank();
+  if (here ? from.size() != 1 : !from.empty())
+    refuse(call, here ? "the root wants one list of tensors" : "only the root has an input");
+  Flat all = {at::Tensor(), false};
+  if (here) {
+    check_list(call, from[0], ranks(), dst);
+    all = flat(from[0]);
+    const int64_t n = dst.numel();
+    for (size_t i = 0; all.copied && i < ranks(); i++)
+      all.all.narrow(0, static_cast<int64_t>(i) * n, n).copy_(from[0][i].view({n}));
+  }
+  const tutti_type type = type_of(call, dst);
+  auto w = task(OpType::SCATTER, "tutti:scatter", here ? from[0] : Tensors(), {dst});
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) {
+    return tutti_scatter_start(comm, here ? all.all.data_ptr() : nullptr, dst.data_ptr(), count(dst), type, root, r);
+  };
+  return add(std::move(w), dst.nbytes() * ranks());
+}
+
+Group::Done Group::barrier(const c10d::BarrierOptions &) {
+  auto w = task(OpType::BARRIER, "tutti:barrier", {}, {});
+  tutti_comm *comm = queue_->comm();
+  w->start = [=](tutti_request **r) { return tutti_barrier_start(comm, r); };
+  return add(std::move(w), 0);
+}
+
+// ---- messages ----
+
+Group::Done Group::send(Tensors &tensors, int to, int tag) {
+  const at::Tensor t = only("send", tensors);
+  check_root("send", to);
+  if (to == getRank()) refuse("send", "a rank can not send to itself");
+  Mail *mail = mail_.get();
+  auto w = c10::make_intrusive<Task>(
+      OpType::SEND, "tutti:send", Tensors{t}, Tensors{t},
+      [mail](Task &task, std::chrono::milliseconds limit) { return mail->wait(task, limit); });
+  mail->send(w, to, tag, t.data_ptr(), t.nbytes());
+  return w;
+}
+
+Group::Done Group::receive(Tensors &tensors, int from, int tag, OpType type) {
+  const at::Tensor t = only("recv", tensors);
+  Mail *mail = mail_.get();
+  auto w = c10::make_intrusive<Task>(
+      type, "tutti:recv", Tensors{t}, Tensors{t},
+      [mail](Task &task, std::chrono::milliseconds limit) { return mail->wait(task, limit); });
+  mail->receive(w, from, tag, t.data_ptr(), t.nbytes());
+  return w;
+}
+
+Group::Done Group::recv(Tensors &tensors, int from, int tag) {
+  check_root("recv", from);
+  if (from == getRank()) refuse("recv", "a rank can not receive from itself");
+  return receive(tensors, from, tag, OpType::RECV);
+}
+
+Group::Done Group::recvAnysource(Tensors &tensors, int tag) {
+  return receive(tensors, -1, tag, OpType::RECVANYSOURCE);
+}
+
+}  // namespace tutti_c10d

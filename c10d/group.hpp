@@ -1,0 +1,62 @@
+// group.hpp - a process group of PyTorch over a communicator of tutti.
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef TUTTI_C10D_GROUP_HPP
+#define TUTTI_C10D_GROUP_HPP
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <memory>
+#include <string>
+
+#include "mail.hpp"
+#include "queue.hpp"
+
+namespace tutti_c10d {
+
+class Group : public c10d::ProcessGroup {
+ public:
+  using Done = c10::intrusive_ptr<c10d::Work>;
+
+  // The ranks meet by the store, within the timeout. Throws tutti's sentence.
+  Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout);
+  ~Group() override;
+
+  const std::string getBackendName() const override { return "tutti"; }
+  // What would run, and why, in words.
+  std::string explain(int64_t bytes) const;
+  void drain(double seconds);
+
+  Done allreduce(Tensors &tensors, const c10d::AllreduceOptions &o) override;
+  Done allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalescedOptions &o) override;
+  Done reduce(Tensors &tensors, const c10d::ReduceOptions &o) override;
+  Done broadcast(Tensors &tensors, const c10d::BroadcastOptions &o) override;
+  Done allgather(std::vector<Tensors> &to, Tensors &from, const c10d::AllgatherOptions &o) override;
+  Done _allgather_base(at::Tensor &to, at::Tensor &from, const c10d::AllgatherOptions &o) override;
+  Done allgather_coalesced(std::vector<Tensors> &to, Tensors &from, const c10d::AllgatherOptions &o) override;
+  Done gather(std::vector<Tensors> &to, Tensors &from, const c10d::GatherOptions &o) override;
+  Done scatter(Tensors &to, std::vector<Tensors> &from, const c10d::ScatterOptions &o) override;
+  Done reduce_scatter(Tensors &to, std::vector<Tensors> &from, const c10d::ReduceScatterOptions &o) override;
+  Done _reduce_scatter_base(at::Tensor &to, at::Tensor &from, const c10d::ReduceScatterOptions &o) override;
+  Done alltoall_base(at::Tensor &to, at::Tensor &from, std::vector<int64_t> &to_sizes,
+                     std::vector<int64_t> &from_sizes, const c10d::AllToAllOptions &o) override;
+  Done alltoall(Tensors &to, Tensors &from, const c10d::AllToAllOptions &o) override;
+  Done send(Tensors &tensors, int to, int tag) override;
+  Done recv(Tensors &tensors, int from, int tag) override;
+  Done recvAnysource(Tensors &tensors, int tag) override;
+  Done barrier(const c10d::BarrierOptions &o) override;
+
+ private:
+  c10::intrusive_ptr<Task> task(c10d::OpType type, const char *title, Tensors inputs, Tensors result);
+  Done add(c10::intrusive_ptr<Task> task, size_t bytes);
+  Done exchange(Tensors to, Tensors from);
+  Done receive(Tensors &tensors, int from, int tag, c10d::OpType type);
+  void check_root(const char *call, int64_t root) const;
+  size_t ranks() const { return static_cast<size_t>(getSize()); }
+
+  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<Mail> mail_;
+  const size_t brief_;  // bytes up to which the caller tries
+};
+
+}  // namespace tutti_c10d
+#endif

@@ -1,0 +1,19 @@
+// meeting.hpp - how the ranks of a process group find each other: by PyTorch's store.
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef TUTTI_C10D_MEETING_HPP
+#define TUTTI_C10D_MEETING_HPP
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <chrono>
+
+#include "tutti.h"
+
+namespace tutti_c10d {
+
+// Collective. Throws tutti's sentence: who is missing, ...
+tutti_comm *meet(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size,
+                 std::chrono::milliseconds timeout);
+
+}  // namespace tutti_c10d
+#endif

@@ -1,0 +1,39 @@
+// module.cpp - what `import tutti.torch` brings to PyTorch: the backend "tutti".
+//
+// The end    Python may be gone before the threads of a group that nobody destroyed: at its exit all
+//            groups are drained.
+// SPDX-License-Identifier: BSD-3-Clause
+#include <pybind11/chrono.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "group.hpp"
+#include "live.hpp"
+
+namespace py = pybind11;
+using tutti_c10d::Group;
+
+namespace {
+
+c10::intrusive_ptr<c10d::ProcessGroup> create(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size,
+                                              const std::chrono::milliseconds &timeout) {
+  return c10::make_intrusive<Group>(store, rank, size, timeout);
+}
+
+std::string explain(const c10::intrusive_ptr<c10d::ProcessGroup> &group, int64_t bytes) {
+  auto *ours = dynamic_cast<Group *>(group.get());
+  if (!ours) throw std::invalid_argument("tutti: explain: this is a process group of another backend");
+  return ours->explain(bytes);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  py::module::import("torch.distributed");
+  m.doc() = "PyTorch's process groups over tutti.";
+  m.def("create", &create, py::call_guard<py::gil_scoped_release>(), py::arg("store"), py::arg("rank"),
+        py::arg("size"), py::arg("timeout"));
+  m.def("drain", &tutti_c10d::drain_all, py::call_guard<py::gil_scoped_release>(), py::arg("seconds"),
+        "Wait until no group has anything under way; then none takes anything more.");
+  m.def("explain", &explain, py::call_guard<py::gil_scoped_release>(), py::arg("group"), py::arg("bytes"),
+        "Which plan an all_reduce of so many bytes of float runs in this group, and why.");
+}

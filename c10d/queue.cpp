@@ -1,0 +1,118 @@
+// queue.cpp - the collectives of a process group, one after another (queue.hpp).
+// SPDX-License-Identifier: BSD-3-Clause
+#include "queue.hpp"
+
+#include <unistd.h>
+
+namespace tutti_c10d {
+
+namespace {
+constexpr double MOMENT = 200e-6;  // s; longer than ranks that share a core need for a small one
+}
+
+Queue::Queue(tutti_comm *comm) : comm_(comm), process_(getpid()) {}
+
+Queue::~Queue() {
+  drain(10);
+  if (process_ == getpid()) tutti_comm_free(comm_);
+}
+
+// The first is over.
+void Queue::done(Lock &lock, Outcome outcome) {
+  const auto task = tasks_.front();
+  tasks_.pop_front();
+  driven_ = false;
+  task->settle(outcome);
+  if (waiting_) changed_.notify_all();
+  if (!tasks_.empty() && worker_) left_.notify_one();
+  lock.unlock();
+  task->announce();
+  lock.lock();
+}
+
+void Queue::drive(Lock &lock) {
+  const auto task = tasks_.front();
+  driven_ = true;
+  lock.unlock();
+  const Outcome outcome = task->carry_out();
+  lock.lock();
+  done(lock, outcome);
+}
+
+bool Queue::tried(Lock &lock) {
+  const auto task = tasks_.front();
+  Outcome outcome;
+  driven_ = true;
+  lock.unlock();
+  const bool over = task->try_for(MOMENT, &outcome);
+  lock.lock();
+  if (over)
+    done(lock, outcome);
+  else
+    driven_ = false;
+  return over;
+}
+
+void Queue::add(c10::intrusive_ptr<Task> task, bool brief) {
+  if (process_ != getpid())
+    throw std::runtime_error(
+        "tutti: this process was forked from a rank, and can not use its process groups; "
+        "a DataLoader's worker must not call torch.distributed");
+  Lock lock(mutex_);
+  if (over_) throw std::runtime_error("tutti: this process group is over");
+  tasks_.push_back(task);
+  if (brief && tasks_.size() == 1 && !driven_ && tried(lock)) return;
+  if (!worker_) worker_.reset(new std::thread([this] { work(); }));
+  if (worker_->get_id() == std::this_thread::get_id()) {  // a callback, which may wait for it:
+    lock.unlock();                                        // nobody else would do it
+    wait(*task, std::chrono::milliseconds(0));
+  } else {
+    left_.notify_one();
+  }
+}
+
+bool Queue::wait(Task &task, std::chrono::milliseconds limit) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  Lock lock(mutex_);
+  waiting_++;
+  while (!task.settled()) {
+    if (limit.count() > 0) {  // the worker drives it: what is driven can not be left
+      if (changed_.wait_until(lock, until) == std::cv_status::timeout) break;
+    } else if (!driven_ && !tasks_.empty()) {
+      drive(lock);
+    } else {
+      changed_.wait(lock);
+    }
+  }
+  waiting_--;
+  return task.settled();
+}
+
+void Queue::work() {
+  Lock lock(mutex_);
+  for (;;) {
+    left_.wait(lock, [this] { return (over_ && tasks_.empty()) || (!driven_ && !tasks_.empty()); });
+    if (tasks_.empty()) return;
+    drive(lock);
+  }
+}
+
+void Queue::drain(double seconds) {
+  if (process_ != getpid()) {  // the worker is not here, and who knows what it held
+    worker_.release();
+    return;
+  }
+  {
+    Lock lock(mutex_);
+    over_ = true;
+    waiting_++;
+    left_.notify_all();
+    const auto limit = std::chrono::duration<double>(seconds);
+    if (!changed_.wait_for(lock, limit, [this] { return tasks_.empty(); }))
+      tutti_comm_abort(comm_, "its process group ends while operations are under way");
+    waiting_--;
+  }
+  if (worker_ && worker_->joinable()) worker_->join();
+}
+
+}  // namespace tutti_c10d

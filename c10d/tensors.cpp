@@ -1,0 +1,94 @@
+// tensors.cpp - what tutti makes of PyTorch's tensors and ops (tensors.hpp).
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tensors.hpp"
+
+#include <stdexcept>
+
+namespace tutti_c10d {
+
+void refuse(const char *call, const std::string &why) {
+  throw std::invalid_argument(std::string("tutti: ") + call + ": " + why);
+}
+
+void check(const char *call, const at::Tensor &t) {
+  if (t.layout() != c10::kStrided)
+    refuse(call, "the tensor is sparse; make it dense (to_dense) first");
+  if (!t.device().is_cpu())
+    refuse(call, "the tensor is on " + t.device().str() + ", and tutti sums on the CPU; move it (.cpu()) first");
+  if (!t.is_contiguous())
+    refuse(call, "the tensor is not contiguous; call .contiguous() first, and copy the result back");
+}
+
+at::Tensor &only(const char *call, Tensors &list) {
+  if (list.size() != 1)
+    refuse(call, "one tensor per process is wanted, not " + std::to_string(list.size()));
+  check(call, list[0]);
+  return list[0];
+}
+
+void check_list(const char *call, const Tensors &list, size_t n, const at::Tensor &like) {
+  if (list.size() != n)
+    refuse(call, std::to_string(n) + " tensors are wanted, one per rank, not " + std::to_string(list.size()));
+  for (const auto &t : list) {
+    check(call, t);
+    if (t.scalar_type() != like.scalar_type() || t.numel() != like.numel())
+      refuse(call, "tensors of a list must have one type and size");
+  }
+}
+
+tutti_type type_of(const char *call, const at::Tensor &t) {
+  switch (t.scalar_type()) {
+    case at::kChar: return TUTTI_INT8;
+    case at::kByte:
+    case at::kBool: return TUTTI_UINT8;
+    case at::kShort: return TUTTI_INT16;
+    case at::kInt: return TUTTI_INT32;
+    case at::kLong: return TUTTI_INT64;
+    case at::kHalf: return TUTTI_FP16;
+    case at::kBFloat16: return TUTTI_BF16;
+    case at::kFloat: return TUTTI_FLOAT;
+    case at::kDouble: return TUTTI_DOUBLE;
+    case at::kComplexFloat: return TUTTI_COMPLEX_FLOAT;
+    case at::kComplexDouble: return TUTTI_COMPLEX_DOUBLE;
+    default: refuse(call, std::string("no tensors of type ") + c10::toString(t.scalar_type()));
+  }
+}
+
+tutti_op op_of(const char *call, const c10d::ReduceOp &op, const at::Tensor &t) {
+  const bool logical = t.scalar_type() == at::kBool;
+  switch (static_cast<int>(op.op_)) {
+    case static_cast<int>(c10d::ReduceOp::SUM): return logical ? TUTTI_LOR : TUTTI_SUM;
+    case static_cast<int>(c10d::ReduceOp::AVG):
+      if (logical) refuse(call, "bool has no average");
+      return TUTTI_AVG;
+    case static_cast<int>(c10d::ReduceOp::PRODUCT): return logical ? TUTTI_LAND : TUTTI_PROD;
+    case static_cast<int>(c10d::ReduceOp::MIN): return logical ? TUTTI_LAND : TUTTI_MIN;
+    case static_cast<int>(c10d::ReduceOp::MAX): return logical ? TUTTI_LOR : TUTTI_MAX;
+    case static_cast<int>(c10d::ReduceOp::BAND): return logical ? TUTTI_LAND : TUTTI_BAND;
+    case static_cast<int>(c10d::ReduceOp::BOR): return logical ? TUTTI_LOR : TUTTI_BOR;
+    case static_cast<int>(c10d::ReduceOp::BXOR): return logical ? TUTTI_LXOR : TUTTI_BXOR;
+    default: refuse(call, "no such op; there are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR");
+  }
+}
+
+Flat flat(Tensors &list) {
+  const at::Tensor &first = list[0];
+  const auto bytes = static_cast<ptrdiff_t>(first.nbytes());
+  const auto *at = static_cast<const char *>(first.data_ptr());
+  bool apart = !first.has_storage();
+  for (size_t i = 1; i < list.size(); i++) {
+    apart |= static_cast<const char *>(list[i].data_ptr()) != at + bytes * static_cast<ptrdiff_t>(i);
+    apart |= !list[i].is_alias_of(first);
+  }
+  const int64_t n = first.numel(), all = n * static_cast<int64_t>(list.size());
+  if (apart) return {at::empty({all}, first.options()), true};
+  return {first.as_strided({all}, {1}), false};
+}
+
+void spread(const at::Tensor &all, Tensors &list) {
+  const int64_t n = list[0].numel();
+  for (size_t i = 0; i < list.size(); i++)
+    list[i].view({n}).copy_(all.narrow(0, static_cast<int64_t>(i) * n, n));
+}
+
+}  // namespace tutti_c10d

@@ -1,0 +1,52 @@
+"""PyTorch over tutti: an unchanged DistributedDataParallel script trains on it after one changed word.
+
+    import torch.distributed as dist
+    import tutti.torch                      # makes the backend "tutti" known
+    dist.init_process_group("tutti")
+
+Ranks come from `tutti run -n 4 python3 train.py`, from mpirun, or from torchrun. Tensors are on the CPU;
+ranks of one host share memory, between hosts goes UCX. docs/torch.md says more.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import atexit
+import os
+from typing import Any
+
+import torch.distributed as _dist
+
+from tutti._lib import folder as _folder
+
+from . import _launch
+
+if _folder and (_folder / "c10d").is_dir():  # not installed, but as it was built
+    __path__.append(str(_folder / "c10d"))
+
+try:
+    if os.environ.get("TUTTI_TORCH") == "python":
+        raise ImportError("TUTTI_TORCH=python")
+    from . import _c10d  # type: ignore[attr-defined]
+except ImportError as _why:
+    from . import _plain as _c10d  # the same, without a compiler
+    COMPILED = False
+    WHY_PLAIN = str(_why)
+else:
+    COMPILED = True
+    WHY_PLAIN = ""
+
+from .hooks import average_hook
+
+__all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain"]
+
+
+def explain(bytes: int, group: Any = None) -> str:
+    """Which plan an all_reduce of so many bytes of float runs in this process group, and why."""
+    group = group if group is not None else _dist.distributed_c10d._get_default_group()
+    return _c10d.explain(group, bytes)
+
+
+if not hasattr(_dist.Backend, "TUTTI"):
+    _dist.Backend.register_backend("tutti", _c10d.create)
+    _launch.prepare()
+    atexit.register(_c10d.drain, 10)

@@ -1,0 +1,220 @@
+"""The backend "tutti" where no compiler has made the other one: a process group in Python.
+
+Collectives are done when the call returns, so nothing overlaps with what the program computes; a call
+costs a few us more. Messages go on in a thread of their own (_mail.py).
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import datetime
+import os
+from typing import Any, Optional
+
+import torch
+import torch.distributed as dist
+
+import tutti
+
+from ._mail import Mail
+
+_GROUPS: list["Group"] = []  # PyTorch's half may outlive a Python half that nobody holds
+
+_OPS = {dist.ReduceOp.SUM: ("sum", "lor"), dist.ReduceOp.PRODUCT: ("prod", "land"), dist.ReduceOp.MIN: ("min", "land"),
+        dist.ReduceOp.MAX: ("max", "lor"), dist.ReduceOp.BAND: ("band", "land"), dist.ReduceOp.BOR: ("bor", "lor"),
+        dist.ReduceOp.BXOR: ("bxor", "lxor"), dist.ReduceOp.AVG: ("avg", None)}
+
+
+def _check(call: str, t: torch.Tensor) -> torch.Tensor:
+    """As tutti sees it: complex and bool by their bits."""
+    if t.layout != torch.strided:
+        raise ValueError(f"tutti: {call}: the tensor is sparse; make it dense (to_dense) first")
+    if t.device.type != "cpu":
+        raise ValueError(f"tutti: {call}: the tensor is on {t.device}, and tutti sums on the CPU; move it (.cpu()) first")
+    if not t.is_contiguous():
+        raise ValueError(f"tutti: {call}: the tensor is not contiguous; call .contiguous() first, and copy the result "
+                         "back")
+    t = t.detach()
+    return t.view(torch.uint8) if t.dtype == torch.bool else t.resolve_conj() if t.is_complex() else t
+
+
+def _only(call: str, tensors: list[torch.Tensor]) -> torch.Tensor:
+    if len(tensors) != 1:
+        raise ValueError(f"tutti: {call}: one tensor per process is wanted, not {len(tensors)}")
+    return _check(call, tensors[0])
+
+
+def _op(call: str, opts: Any, t: torch.Tensor) -> str:
+    kind = getattr(opts, "reduceOp", dist.ReduceOp.SUM)
+    for known, (word, logical) in _OPS.items():
+        if kind == known:
+            found = logical if t.dtype == torch.bool else word
+            if found:
+                return found
+    raise ValueError(f"tutti: {call}: {t.dtype} has no such op; there are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR")
+
+
+def _done(result: list[torch.Tensor]) -> Any:
+    future: torch.futures.Future = torch.futures.Future()
+    future.set_result(result)
+    return torch._C._distributed_c10d._create_work_from_future(future)
+
+
+class Group(dist.ProcessGroup):
+    """A process group over a communicator of tutti."""
+
+    def __init__(self, comm: tutti.Comm) -> None:
+        super().__init__(comm.rank, comm.size)
+        self.comm = comm
+        self.mail = Mail(comm.dup())
+        self.process = os.getpid()
+
+    def getBackendName(self) -> str:
+        return "tutti"
+
+    def _mine(self) -> tutti.Comm:
+        if os.getpid() != self.process:
+            raise RuntimeError("tutti: this process was forked from a rank, and can not use its process groups; a "
+                               "DataLoader's worker must not call torch.distributed")
+        return self.comm
+
+    # ---- sums ----
+
+    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        t = _only("all_reduce", tensors)
+        self._mine().allreduce(t, _op("all_reduce", opts, tensors[0]), out=t)
+        return _done(tensors)
+
+    def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        all_of = [_check("all_reduce_coalesced", t) for t in tensors]
+        self._mine().allreduce_many(all_of, _op("all_reduce_coalesced", opts, tensors[0]))
+        return _done(tensors)
+
+    def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Any:
+        t = _only("reduce", tensors)
+        at_root = opts.rootRank == self.comm.rank
+        self._mine().reduce(t, _op("reduce", opts, tensors[0]), opts.rootRank, out=t if at_root else None)
+        return _done(tensors)
+
+    def _reduce_scatter_base(self, to: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Any:
+        dst = _check("reduce_scatter", to)
+        self._mine().reduce_scatter(_check("reduce_scatter", source), _op("reduce_scatter", opts, to), out=dst)
+        return _done([to])
+
+    def reduce_scatter(self, to: list[torch.Tensor], source: list[list[torch.Tensor]], opts: Any = None) -> Any:
+        dst = _only("reduce_scatter", to)
+        flat = torch.cat([_check("reduce_scatter", t).reshape(-1) for t in source[0]])
+        self._mine().reduce_scatter(flat, _op("reduce_scatter", opts, to[0]), out=dst)
+        return _done(to)
+
+    # ---- copies ----
+
+    def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Any:
+        self._mine().broadcast(_only("broadcast", tensors), root=opts.rootRank)
+        return _done(tensors)
+
+    def _allgather_base(self, to: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Any:
+        self._mine().all_gather(_check("all_gather", source), out=_check("all_gather", to))
+        return _done([to])
+
+    def allgather(self, to: list[list[torch.Tensor]], source: list[torch.Tensor], opts: Any = None) -> Any:
+        src = _only("all_gather", source)
+        self._spread("all_gather", to[0], lambda out: self._mine().all_gather(src, out=out), src)
+        return _done(to[0])
+
+    def allgather_coalesced(self, to: list[list[torch.Tensor]], source: list[torch.Tensor], opts: Any = None) -> Any:
+        for i, t in enumerate(source):
+            self.allgather([[of[i] for of in to]], [t])
+        return _done([t for of in to for t in of])
+
+    def gather(self, to: list[list[torch.Tensor]], source: list[torch.Tensor], opts: Any) -> Any:
+        src = _only("gather", source)
+        if opts.rootRank != self.comm.rank:
+            self._mine().gather(src, root=opts.rootRank)
+            return _done([])
+        self._spread("gather", to[0], lambda out: self._mine().gather(src, opts.rootRank, out=out), src)
+        return _done(to[0])
+
+    def scatter(self, to: list[torch.Tensor], source: list[list[torch.Tensor]], opts: Any) -> Any:
+        dst = _only("scatter", to)
+        at_root = opts.rootRank == self.comm.rank
+        flat = torch.cat([_check("scatter", t).reshape(-1) for t in source[0]]) if at_root else None
+        self._mine().scatter(flat, opts.rootRank, out=dst)
+        return _done(to)
+
+    def _spread(self, call: str, to: list[torch.Tensor], how: Any, like: torch.Tensor) -> None:
+        if len(to) != self.comm.size or any(t.numel() != like.numel() for t in to):
+            raise ValueError(f"tutti: {call}: {self.comm.size} tensors of the input's size are wanted, one per rank")
+        targets = [_check(call, t) for t in to]
+        flat = torch.empty(like.numel() * len(to), dtype=like.dtype)
+        how(flat)
+        for t, part in zip(targets, flat.split(like.numel()) if like.numel() else []):
+            t.view(-1).copy_(part)
+
+    def barrier(self, opts: Any = None) -> Any:
+        self._mine().barrier()
+        return _done([])
+
+    # ---- messages ----
+
+    def alltoall_base(self, to: torch.Tensor, source: torch.Tensor, to_sizes: list[int], from_sizes: list[int],
+                      opts: Any = None) -> Any:
+        dst, src = _check("all_to_all_single", to), _check("all_to_all_single", source)
+        if not to_sizes and not from_sizes:
+            self._mine().all_to_all(src, out=dst)
+            return _done([to])
+        each = source.size(0) // self.comm.size
+        self.alltoall(list(dst.split(to_sizes or [each] * self.comm.size)),
+                      list(src.split(from_sizes or [each] * self.comm.size)))
+        return _done([to])
+
+    def alltoall(self, to: list[torch.Tensor], source: list[torch.Tensor], opts: Any = None) -> Any:
+        comm = self._mine()
+        requests = []
+        for i in range(comm.size):
+            peer = (comm.rank + i) % comm.size
+            if i == 0:
+                to[peer].copy_(source[peer])
+            elif to[peer].numel():
+                requests.append(comm.irecv(_check("all_to_all", to[peer]), peer))
+        for i in range(1, comm.size):
+            peer = (comm.rank + i) % comm.size
+            if source[peer].numel():
+                requests.append(comm.isend(_check("all_to_all", source[peer]), peer))
+        for request in requests:
+            request.wait()
+        return _done(to)
+
+    def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Any:
+        self._mine()
+        return self.mail.send(_only("send", tensors), to, tag, tensors)
+
+    def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Any:
+        self._mine()
+        return self.mail.receive(_only("recv", tensors), source, tag, tensors)
+
+
+def create(store: dist.Store, rank: int, size: int, timeout: datetime.timedelta) -> Group:
+    """What init_process_group("tutti") and new_group call."""
+
+    def get(key: str, seconds: float) -> bytes:
+        store.wait([key], datetime.timedelta(seconds=max(seconds, 0.001)))
+        return store.get(key)
+
+    comm = tutti.from_store(store.set, get, size, rank, timeout=timeout.total_seconds())
+    comm.set_timeout(timeout.total_seconds())
+    group = Group(comm)
+    _GROUPS.append(group)
+    return group
+
+
+def explain(group: Any, bytes: int) -> str:
+    if not isinstance(group, Group):
+        raise ValueError("tutti: explain: this is a process group of another backend")
+    return group.comm.explain(bytes // 4, dtype="float")
+
+
+def drain(seconds: float) -> None:
+    """Wait until no group has a message under way; then none takes anything more."""
+    for group in _GROUPS:
+        if group.process == os.getpid():
+            group.mail.drain(seconds)

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# torch.sh - PyTorch's process groups over tutti: every collective, type and op, training beside gloo, what is
+# wrong, ends of all kinds, launchers, hosts. In full (make check-torch) on more ranks, and PyTorch's own tests.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/tap.bash"
+. "${BASH_SOURCE%/*}/mpi.bash"
+python=${PYTHON3:-/usr/bin/python3}
+all=${TUTTI_TEST_ALL:-}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
+  OMP_NUM_THREADS=1 GLOG_minloglevel=2 PYTHONWARNINGS=ignore
+leave() {
+  echo "1..0 # SKIP $1"
+  exit 77
+}
+[ -x "$python" ] || leave "no $python here"
+$python -c 'import torch' 2>/dev/null || leave "no PyTorch here; make check-torch installs it"
+nm -D "$TUTTI_LIBRARY" | grep -qE '__(asan|tsan|ubsan)_' && leave "the library is built with a sanitizer that a Python without it can not load"
+here=python/tests
+if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
+
+# ---- on several ranks: a program that prints TAP itself ----
+program() { # KIND RANKS
+  rc=0
+  TUTTI_TORCH=${1#compiled} TOKEN=$token timeout -k 5 150 "$TUTTI" run -n "$2" $python $here/torch_ranks.py >"$work/out" 2>"$work/err" || rc=$?
+  sed "s/^ok - /&$1, $2 ranks: /; s/^not ok - /&$1, $2 ranks: /" "$work/out"
+  status 0 || { echo "not ok - torch_ranks.py ended with status $rc" && bad=1 && sed 's/^/# /' "$work/err" | head -30; }
+}
+for kind in $kinds; do
+  for n in $([ "$all" ] && echo 1 2 3 4 || echo 2); do program "$kind" "$n"; done
+done
+
+# ---- ends: what each rank hears ----
+# fault NAME HOW WANTED-STATUS PATTERN...: each is on a line of the output; !PATTERN: none is.
+fault() {
+  local name=$1 how=$2 want=$3 pattern good=1
+  shift 3
+  job run --keep-going -n 3 $python $here/torch_faults.py "$how"
+  cat "$work/err" >>"$work/out"
+  for pattern in "$@" '!Fatal Python|Segmentation|SIGSEGV|SIGABRT|terminate called'; do
+    case $pattern in
+      !*) grep -qE "${pattern#!}" "$work/out" && good= && echo "# there is: ${pattern#!}" ;;
+      *) grep -qE "$pattern" "$work/out" || { good= && echo "# missing: $pattern"; } ;;
+    esac
+  done
+  ok "$kind: $name" all "[ '$good' ]" "status $want"
+}
+for kind in $kinds; do
+  export TUTTI_TORCH=${kind#compiled}
+  fault "a rank is killed" killed 137 'rank 0: .*rank 1 .*died' 'rank 2: .*rank 1 .*died'
+  fault "a rank raises" raises 1 'rank 0: .*rank 1 ' 'rank 2: .*rank 1 ' '^ValueError: bad batch'
+  fault "ranks with tensors of different sizes" sizes 0 'rank 0: .*all ?reduce of' 'rank 1: .*all ?reduce of' 'rank 2: .*all ?reduce of'
+  fault "a forked worker touches the group" forks 0 'rank 1: worker: .*forked' 'rank 0: 3' 'rank 1: 3' 'rank 2: 3'
+  fault "an end without destroy_process_group" quiet 0 '!.'
+  fault "the same, with work under way" under_way 0 '!.'
+done
+unset TUTTI_TORCH
+says_trained() { [ "$(grep -o 'trained on tutti, 2 ranks' "$work/out" | wc -l)" -ge 2 ]; }
+job run -n 2 env TORCH_DISTRIBUTED_DEBUG=DETAIL $python $here/torch_faults.py train
+ok "TORCH_DISTRIBUTED_DEBUG=DETAIL" all 'status 0' says_trained
+
+# ---- launchers ----
+# launcher NAME COMMAND...
+launcher() {
+  local name=$1
+  shift
+  rc=0
+  TOKEN=$token timeout -k 5 100 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  cat "$work"/logs/*/*/*/stdout.log >>"$work/out" 2>/dev/null
+  ok "$name" all 'status 0' says_trained
+}
+launcher "tutti run" "$TUTTI" run -n 2 $python $here/torch_faults.py train
+has_starter ompi && [ -e "$BUILD/libtutti_pmix.so.0" ] && launcher "mpirun" "$(starter ompi)" -n 2 $python $here/torch_faults.py train
+# Debian's Python 3.11 and its PyTorch need these options.
+launcher "torch.distributed.run -r 1 -t 1" $python -m torch.distributed.run --nproc_per_node 2 --master_port $((20000 + $$ % 20000)) \
+  -r 1 -t 1 --log_dir "$work/logs" $here/torch_faults.py train
+if [ -e "$BUILD/libtutti_ucx.so.0" ]; then
+  launcher "two hosts, over UCX" env UCX_TLS=tcp,self TUTTI_NODES=0,1 "$TUTTI" run --hosts localhost:1,localhost:1 \
+    --env PYTHONPATH="$PYTHONPATH" --env TUTTI_LIBRARY="$TUTTI_LIBRARY" $python $here/torch_faults.py train
+else
+  skip "two hosts, over UCX" "there is no libtutti_ucx.so"
+fi
+
+# ---- PyTorch's own ----
+theirs() { # RANKS
+  rc=0
+  BACKEND=tutti WORLD_SIZE=$1 TEMP_DIR=$work TOKEN=$token timeout -k 5 900 $python $here/torch_theirs.py >"$work/out" 2>"$work/err" || rc=$?
+  tail -n 60 "$work/out"
+  ok "PyTorch's own tests on $1 ranks" 'status 0'
+}
+if [ "$all" ]; then
+  theirs 2
+  theirs 4
+fi
