@@ -27,7 +27,7 @@ static const uint64_t NO_ROOM = UINT64_MAX;
 
 /* Warn once; give up when it has been too long: who leads first, for it knows who is missing. */
 static void complain(const tutti_comm *comm, const char *name, double since, bool *warned) {
-  const double waited = tt_seconds() - since, limit = tt_env_seconds("TUTTI_TIMEOUT");
+  const double waited = tt_seconds() - since, limit = tt_comm_timeout(comm);
   const int peer = tt_parley_waits_for(comm->net);
   if (peer < 0) return;
   if (limit > 0 && waited >= limit + (tt_parley_leads(comm->net) ? 0 : LATER_S))
@@ -125,6 +125,7 @@ static tutti_status inherit(tutti_comm *comm, const tutti_comm *old, const tt_tr
   for (int r = old->ranks - old->helpers; r < old->ranks; r++) helpers += t->member[r];
   comm->wish = old->wish;
   comm->slices = old->slices;
+  comm->timeout = old->timeout;
   comm->contract = old->contract;
   comm->measures |= old->measures;
   tt_trace_names(old, t->round, ~list[0], &job, &trace);
