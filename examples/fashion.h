@@ -87,7 +87,7 @@ typedef enum event_kind {
   BACKWARD,
   UPDATE,
   WAIT,
-  PROGRESS, /* in tutti_allreduce_start and tutti_request_test */
+  PROGRESS, /* in tutti_bucket_ready and tutti_bucket_test */
   FLIGHT,   /* from the start of a sum until it is known to be done */
   EVENT_KINDS
 } event_kind;
@@ -112,21 +112,23 @@ void trace_write(tutti_comm *comm, const trace *t, const char *path);
 
 /* Seconds of this rank, since exchange_reset. */
 typedef struct spent {
-  double wait;     /* in tutti_request_wait: communication that was not hidden */
-  double progress; /* in tutti_allreduce_start and tutti_request_test */
+  double wait;     /* in tutti_bucket_wait: communication that was not hidden */
+  double progress; /* in tutti_bucket_ready and tutti_bucket_test */
   double blocking; /* in tutti_allreduce, when blocking */
 } spent;
 
 typedef struct flight {
-  tutti_request *request; /* NULL: not in flight */
-  bool pending;           /* started, and the weights not yet updated */
+  size_t tensor; /* its number in the buckets */
+  bool flies;    /* it is not yet known to be summed */
+  bool pending;  /* started, and the weights not yet updated */
   double begin;
 } flight;
 
 typedef struct exchange {
   tutti_comm *comm;
   net *net;
-  bool blocking; /* tutti_allreduce in place of tutti_allreduce_start */
+  bool blocking;          /* tutti_allreduce in place of buckets */
+  tutti_buckets *buckets; /* NULL until the first gradient is ready */
   flight flights[LAYERS][MAX_PIECES];
   double loss; /* of the last step whose last layer was finished */
   spent spent;
@@ -146,6 +148,7 @@ void exchange_finish(exchange *x, int l, float rate);
 void exchange_set_loss(exchange *x, double loss); /* travels with the last layer */
 /* What is in flight comes to nothing: a rank was lost. */
 void exchange_drop(exchange *x);
+size_t exchange_sums(const exchange *x); /* so many a step */
 void exchange_plans(exchange *x, const char *title);
 
 /* ---- training ---- */

@@ -1,12 +1,12 @@
 /* fashion_exchange.c - the gradients' sums over all ranks: the part that is tutti.
  *
- * Idea      The backward pass makes the last layer's gradient first. Its sum is
- *           started at once, and travels while the layers below are computed
- *           (Gibiansky 2017, "Bringing HPC techniques to deep learning"). It is
- *           waited for only where the layer is next used: in the next forward
- *           pass. The first layer is big and comes last, so it goes in pieces.
- * Progress  tutti has no thread of its own: sums advance inside its calls, so
- *           the computation looks in between (exchange_poke).
+ * Idea      The backward pass makes the last layer's gradient first. As soon as it is ready it
+ *           is handed to tutti's buckets, and travels while the layers below are computed
+ *           (Gibiansky 2017, "Bringing HPC techniques to deep learning"). It is waited for only
+ *           where the layer is next used: in the next forward pass. The first layer is big and
+ *           comes last, so it is made in pieces; how many travel together the buckets decide.
+ * Progress  Without a thread of tutti's sums advance inside its calls, so the computation
+ *           looks in between (exchange_poke).
  * Deaths    with --survive a lost rank fails no call here: the step comes to nothing, and
  *           fashion_survive.c goes on.
  * The loss  rides along as one more float behind the last layer's gradient.
@@ -45,15 +45,13 @@ static bool lost(exchange *x, tutti_status status, const char *what) {
 }
 
 void exchange_drop(exchange *x) {
-  for (int l = 0; l < LAYERS; l++)
-    for (int p = 0; p < MAX_PIECES; p++) {
-      flight *f = &x->flights[l][p];
-      if (f->request) lost(x, tutti_request_wait(&f->request), "waiting for the sum of a gradient");
-      f->pending = false;
-    }
+  must(tutti_buckets_free(x->buckets), "freeing the buckets");
+  x->buckets = NULL;
+  memset(x->flights, 0, sizeof x->flights);
 }
 
 void exchange_close(exchange *x) {
+  exchange_drop(x);
   for (int l = 0; l < LAYERS; l++)
     must(tutti_mem_free(x->comm, x->net->layers[l].g), "giving back memory");
 }
@@ -69,24 +67,42 @@ static size_t piece_count(const net_layer *y, int l, int piece) {
   return l == LAYERS - 1 && piece == y->pieces - 1 ? count + 1 : count;
 }
 
+/* All gradients, in the order in which the backward pass makes them. Collective, so when the first
+ * is ready. */
+static void register_all(exchange *x) {
+  const tutti_buckets_config config = {.size = sizeof config, .sum = 1}; /* divided by the batch */
+  tutti_tensor tensors[LAYERS * MAX_PIECES];
+  size_t n = 0;
+  for (int l = LAYERS - 1; l >= 0; l--) {
+    net_layer *y = &x->net->layers[l];
+    for (int p = 0; p < y->pieces; p++) {
+      x->flights[l][p].tensor = n;
+      tensors[n++] =
+          (tutti_tensor){y->g + net_piece_begin(y, p), piece_count(y, l, p), TUTTI_FLOAT};
+    }
+  }
+  lost(x, tutti_buckets_create(x->comm, n, tensors, &config, &x->buckets), "making buckets");
+}
+
 void exchange_start(exchange *x, int l, int piece) {
-  net_layer *y = &x->net->layers[l];
   flight *f = &x->flights[l][piece];
-  float *g = y->g + net_piece_begin(y, piece);
-  size_t count = piece_count(y, l, piece);
+  if (!x->blocking && !x->buckets && !x->lost) register_all(x);
   if (x->lost) return;
   f->begin = now();
   if (x->blocking) {
+    net_layer *y = &x->net->layers[l];
+    float *g = y->g + net_piece_begin(y, piece);
+    size_t count = piece_count(y, l, piece);
     lost(x, tutti_allreduce(x->comm, g, g, count, TUTTI_FLOAT, TUTTI_SUM), "summing a gradient");
     double end = now();
     x->spent.blocking += end - f->begin;
     trace_add(x->trace, WAIT, l, piece, f->begin, end);
   } else {
-    lost(x, tutti_allreduce_start(x->comm, g, g, count, TUTTI_FLOAT, TUTTI_SUM, &f->request),
-         "starting the sum of a gradient");
+    lost(x, tutti_bucket_ready(x->buckets, f->tensor), "starting the sum of a gradient");
     double end = now();
     x->spent.progress += end - f->begin;
     trace_add(x->trace, PROGRESS, l, piece, f->begin, end);
+    f->flies = true;
   }
   f->pending = true;
 }
@@ -100,9 +116,10 @@ void exchange_poke(exchange *x) {
   for (int l = LAYERS - 1; l >= 0 && done; l--)
     for (int p = 0; p < x->net->layers[l].pieces && done; p++) {
       flight *f = &x->flights[l][p];
-      if (!f->request || x->lost) continue;
+      if (!f->flies || x->lost) continue;
       tested = true;
-      lost(x, tutti_request_test(&f->request, &done), "testing the sum of a gradient");
+      lost(x, tutti_bucket_test(x->buckets, f->tensor, &done), "testing the sum of a gradient");
+      f->flies = !done;
       if (done) trace_add(x->trace, FLIGHT, l, p, f->begin, now());
     }
   double end = now();
@@ -112,9 +129,10 @@ void exchange_poke(exchange *x) {
 
 static void finish_piece(exchange *x, int l, int piece) {
   flight *f = &x->flights[l][piece];
-  if (!f->request || x->lost) return;
+  if (!f->flies || x->lost) return;
   double begin = now();
-  lost(x, tutti_request_wait(&f->request), "waiting for the sum of a gradient");
+  lost(x, tutti_bucket_wait(x->buckets, f->tensor), "waiting for the sum of a gradient");
+  f->flies = false;
   double end = now();
   x->spent.wait += end - begin;
   trace_add(x->trace, WAIT, l, piece, begin, end);
@@ -135,18 +153,32 @@ void exchange_finish(exchange *x, int l, float rate) {
     if (l == LAYERS - 1 && p == y->pieces - 1) x->loss = y->g[y->count];
     exchange_poke(x);
   }
+  if (l == LAYERS - 1 && x->buckets) lost(x, tutti_buckets_wait(x->buckets), "ending a step");
+}
+
+size_t exchange_sums(const exchange *x) {
+  size_t pieces = 0;
+  for (int l = 0; l < LAYERS; l++) pieces += (size_t)x->net->layers[l].pieces;
+  return x->buckets ? tutti_buckets_count(x->buckets) : pieces;
 }
 
 void exchange_plans(exchange *x, const char *title) {
   printf("%s\n", title);
-  for (int l = LAYERS - 1; l >= 0; l--) {
-    net_layer *y = &x->net->layers[l];
-    char name[100];
-    size_t count = piece_count(y, l, 0);
-    must(
-        tutti_comm_plan(x->comm, TUTTI_ALLREDUCE, count, TUTTI_FLOAT, TUTTI_SUM, name, sizeof name),
-        "asking for the plan");
-    printf("  layer %d  %4d x %-3d  %6zu gradients in %d sum%s of %5zu  %s\n", l + 1, y->in + 1,
-           y->out, y->count, y->pieces, y->pieces > 1 ? "s" : " ", count, name);
+  for (size_t b = 0; b < tutti_buckets_count(x->buckets); b++) {
+    char name[100], layers[3 * LAYERS + 1] = "";
+    size_t count = 0, pieces = 0, used = 0;
+    for (int l = LAYERS - 1; l >= 0; l--) {
+      const size_t before = pieces;
+      for (int p = 0; p < x->net->layers[l].pieces; p++)
+        if (tutti_bucket_of(x->buckets, x->flights[l][p].tensor) == b)
+          count += piece_count(&x->net->layers[l], l, p), pieces++;
+      if (pieces > before)
+        used += (size_t)snprintf(layers + used, sizeof layers - used, " %d", l + 1);
+    }
+    must(tutti_comm_plan(tutti_buckets_comm(x->buckets), TUTTI_ALLREDUCE, count, TUTTI_FLOAT,
+                         TUTTI_SUM, name, sizeof name),
+         "asking for the plan");
+    printf("  bucket %zu, of layer%-6s  %zu piece%s  %6zu floats  %s\n", b + 1, layers, pieces,
+           pieces > 1 ? "s" : " ", count, name);
   }
 }

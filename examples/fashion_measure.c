@@ -72,15 +72,12 @@ static void one_round(trainer *t, way *w, int round) {
 }
 
 static void print_ways(const trainer *t, const way *ways) {
-  int sums = 0;
   size_t bytes = 0;
-  for (int l = 0; l < LAYERS; l++) {
-    sums += t->net.layers[l].pieces;
-    bytes += t->net.layers[l].count * sizeof(float);
-  }
+  for (int l = 0; l < LAYERS; l++) bytes += t->net.layers[l].count * sizeof(float);
   printf(
-      "%d ranks, %d sums a step, %zu KiB in all: ms a step, mean over ranks, median of %d rounds\n",
-      t->ranks, sums, bytes / 1024, ROUNDS);
+      "%d ranks, %zu sums a step, %zu KiB in all: ms a step, mean over ranks, median of %d "
+      "rounds\n",
+      t->ranks, exchange_sums(&t->exchange), bytes / 1024, ROUNDS);
   printf("  %-27s %7s %8s %8s %12s %8s\n", "", "step", "blocked", "in wait", "start, test",
          "no core");
   for (int i = 0; i < WAYS; i++) {
