@@ -20,7 +20,7 @@
 typedef enum word { COME, PROPOSE, ACCEPT, DECIDE, KNOW, LEAVE } word;
 
 typedef struct peer { /* what it has said last: in which round */
-  uint32_t came, fresh, accepted, knows;
+  uint32_t came, fresh, accepted, knows, gave_up;
   int32_t asks;
 } peer;
 
@@ -80,6 +80,7 @@ static void take_decision(tt_mpi *m, int from) {
   const bool leads = c->lead == m->wire.rank;
   c->peers[from].knows = t->round;
   if ((int32_t)(t->round - c->round) < 0 || c->decision->round == c->round) return;
+  if (t->status && t->by == from) c->peers[from].gave_up = t->round;
   if (t->status && c->accepted && !leads && t->by != c->lead) return;
   memcpy(c->decision, t, c->bytes);
   if (t->status && leads) c->decision->by = m->wire.rank;
@@ -234,7 +235,10 @@ tutti_status tt_parley_step(tt_wire *w, const tt_treaty **decision) {
     const tt_treaty come = {.number = m->net.fresh(m->net.self), .asks = c->asks};
     c->lead = first;
     c->proposed = false;
-    if (first != w->rank) say(m, first, COME, &come);
+    if (c->peers[first].gave_up == c->round) /* and has left */
+      decide(m, TUTTI_ERR_TIMEOUT, first);
+    else if (first != w->rank)
+      say(m, first, COME, &come);
   }
   if (!decided && first == w->rank) lead(m);
   if (c->decision->round == c->round && leave(m)) *decision = c->decision;
