@@ -30,6 +30,7 @@ tutti_status swap_all(tutti_comm *comm, const Tensors &to, const Tensors &from) 
     if (!status) status = ended;
   }
   const auto own = static_cast<size_t>(me);
+  const at::NoGradGuard unseen;
   at::Tensor mine = to[own];
   if (!status && mine.numel()) mine.view({mine.numel()}).copy_(from[own].view({mine.numel()}));
   return status;

@@ -47,6 +47,11 @@ Group::Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, s
 // Python calls this with its lock held, which the callbacks of what is under way may want.
 Group::~Group() {
   gone(this);
+  if (queue_ && mail_ && (queue_->works_here() || mail_->works_here())) {  // the last to know it was a callback:
+    queue_.release();                                                     // its thread goes on
+    mail_.release();
+    return;
+  }
   if (Py_IsInitialized() && PyGILState_Check()) {
     PyThreadState *state = PyEval_SaveThread();
     drain(10);
@@ -67,8 +72,8 @@ std::string Group::explain(int64_t bytes) const {
 }
 
 void Group::drain(double seconds) {
-  queue_->drain(seconds);
-  mail_->drain(seconds);
+  if (queue_) queue_->drain(seconds);
+  if (mail_) mail_->drain(seconds);
 }
 
 c10::intrusive_ptr<Task> Group::task(OpType type, const char *title, Tensors inputs, Tensors result) {
@@ -161,11 +166,7 @@ Group::Done Group::reduce_scatter(Tensors &to, std::vector<Tensors> &from, const
   if (from.size() != 1) refuse("reduce_scatter", "one list of tensors per process is wanted");
   check_list("reduce_scatter", from[0], ranks(), dst);
   Flat all = flat(from[0]);
-  if (all.copied) {
-    const int64_t n = dst.numel();
-    for (size_t i = 0; i < from[0].size(); i++)
-      all.all.narrow(0, static_cast<int64_t>(i) * n, n).copy_(from[0][i].view({n}));
-  }
+  if (all.copied) join(from[0], all.all);
   return _reduce_scatter_base(dst, all.all, o);
 }
 
@@ -270,12 +271,11 @@ Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::
   if (here) {
     check_list(call, from[0], ranks(), dst);
     all = flat(from[0]);
-    const int64_t n = dst.numel();
-    for (size_t i = 0; all.copied && i < ranks(); i++)
-      all.all.narrow(0, static_cast<int64_t>(i) * n, n).copy_(from[0][i].view({n}));
+    if (all.copied) join(from[0], all.all);
   }
   const tutti_type type = type_of(call, dst);
   auto w = task(OpType::SCATTER, "tutti:scatter", here ? from[0] : Tensors(), {dst});
+  if (here) w->holds = {all.all};
   tutti_comm *comm = queue_->comm();
   w->start = [=](tutti_request **r) {
     return tutti_scatter_start(comm, here ? all.all.data_ptr() : nullptr, dst.data_ptr(), count(dst), type, root, r);

@@ -184,7 +184,7 @@ void Mail::add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter) {
   announce(lock);
   if (!worker_) worker_.reset(new std::thread([this] { work(); }));
   changed_.notify_all();
-  if (worker_->get_id() != std::this_thread::get_id() || task->settled()) return;
+  if (!works_here() || task->settled()) return;
   lock.unlock();  // a callback, which may wait for it: nobody else would do it
   wait(*task, std::chrono::milliseconds(0));
 }

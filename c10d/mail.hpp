@@ -31,6 +31,7 @@ class Mail {
   void receive(c10::intrusive_ptr<Task> task, int peer, int tag, void *bytes, size_t n);
   bool wait(Task &task, std::chrono::milliseconds limit);
   void drain(double seconds);
+  bool works_here() const { return worker_ && worker_->get_id() == std::this_thread::get_id(); }
 
  private:
   struct Header {

@@ -63,8 +63,8 @@ void Queue::add(c10::intrusive_ptr<Task> task, bool brief) {
   tasks_.push_back(task);
   if (brief && tasks_.size() == 1 && !driven_ && tried(lock)) return;
   if (!worker_) worker_.reset(new std::thread([this] { work(); }));
-  if (worker_->get_id() == std::this_thread::get_id()) {  // a callback, which may wait for it:
-    lock.unlock();                                        // nobody else would do it
+  if (works_here()) {  // a callback, which may wait for it: nobody else would do it
+    lock.unlock();
     wait(*task, std::chrono::milliseconds(0));
   } else {
     left_.notify_one();

@@ -33,6 +33,7 @@ class Queue {
   bool wait(Task &task, std::chrono::milliseconds limit);
   // Until all are done; after so many seconds the rest is aborted. The worker ends.
   void drain(double seconds);
+  bool works_here() const { return worker_ && worker_->get_id() == std::this_thread::get_id(); }
 
  private:
   using Lock = std::unique_lock<std::mutex>;

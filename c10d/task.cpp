@@ -28,7 +28,11 @@ Outcome Task::begin() {
   if (request_ || !start) return nullptr;
   auto how = std::move(start);
   start = nullptr;
-  return outcome_of(how(&request_));
+  try {
+    return outcome_of(how(&request_));
+  } catch (...) {
+    return std::current_exception();
+  }
 }
 
 Outcome Task::end(tutti_status status) {
@@ -41,9 +45,17 @@ Outcome Task::end(tutti_status status) {
 }
 
 Outcome Task::carry_out() {
-  if (run) return end(run());
+  if (run) return run_it();
   if (Outcome failed = begin()) return failed;
   return end(tutti_request_wait(&request_));
+}
+
+Outcome Task::run_it() {
+  try {
+    return end(run());
+  } catch (...) {
+    return std::current_exception();
+  }
 }
 
 bool Task::try_for(double seconds, Outcome *outcome) {

@@ -51,6 +51,7 @@ class Task : public c10d::Work {
 
  private:
   Outcome begin();
+  Outcome run_it();
   Outcome end(tutti_status status);
 
   Waiter waiter_;

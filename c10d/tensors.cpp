@@ -15,6 +15,8 @@ void check(const char *call, const at::Tensor &t) {
     refuse(call, "the tensor is sparse; make it dense (to_dense) first");
   if (!t.device().is_cpu())
     refuse(call, "the tensor is on " + t.device().str() + ", and tutti sums on the CPU; move it (.cpu()) first");
+  if (t.is_conj() || t.is_neg())
+    refuse(call, "the tensor is a view with another sign; call .resolve_conj() or .resolve_neg() first");
   if (!t.is_contiguous())
     refuse(call, "the tensor is not contiguous; call .contiguous() first, and copy the result back");
 }
@@ -85,7 +87,15 @@ Flat flat(Tensors &list) {
   return {first.as_strided({all}, {1}), false};
 }
 
+void join(Tensors &list, const at::Tensor &all) {
+  const at::NoGradGuard unseen;
+  const int64_t n = list[0].numel();
+  for (size_t i = 0; i < list.size(); i++)
+    all.narrow(0, static_cast<int64_t>(i) * n, n).copy_(list[i].view({n}));
+}
+
 void spread(const at::Tensor &all, Tensors &list) {
+  const at::NoGradGuard unseen;
   const int64_t n = list[0].numel();
   for (size_t i = 0; i < list.size(); i++)
     list[i].view({n}).copy_(all.narrow(0, static_cast<int64_t>(i) * n, n));

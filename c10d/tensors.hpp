@@ -25,7 +25,8 @@ struct Flat {
   bool copied;
 };
 Flat flat(Tensors &list);
-// From such a piece back into the list.
+// From a list into such a piece, and back. Autograd sees none of it.
+void join(Tensors &list, const at::Tensor &all);
 void spread(const at::Tensor &all, Tensors &list);
 
 [[noreturn]] void refuse(const char *call, const std::string &why);

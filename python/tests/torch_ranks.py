@@ -290,6 +290,7 @@ def optimizer():
 
 # What is said of it, and by whom: some never gets as far as a backend.
 WRONG = {"not contiguous": lambda: dist.all_reduce(torch.ones(4, 4).t()),
+         "another sign|resolve_conj": lambda: dist.all_reduce(torch.ones(3, dtype=torch.complex64).conj()),
          "no average|has no such op": lambda: dist.all_reduce(torch.ones(3, dtype=torch.bool), op=dist.ReduceOp.AVG),
          "one type and size|tensors of the input's size": lambda: dist.all_gather(
              [torch.ones(2)] * dist.get_world_size(), torch.ones(3)),

@@ -25,7 +25,7 @@ _OPS = {dist.ReduceOp.SUM: ("sum", "lor"), dist.ReduceOp.PRODUCT: ("prod", "land
 
 
 def _check(call: str, t: torch.Tensor) -> torch.Tensor:
-    """As tutti sees it: complex and bool by their bits."""
+    """As tutti sees it: bool by its bits."""
     if t.layout != torch.strided:
         raise ValueError(f"tutti: {call}: the tensor is sparse; make it dense (to_dense) first")
     if t.device.type != "cpu":
@@ -33,8 +33,11 @@ def _check(call: str, t: torch.Tensor) -> torch.Tensor:
     if not t.is_contiguous():
         raise ValueError(f"tutti: {call}: the tensor is not contiguous; call .contiguous() first, and copy the result "
                          "back")
+    if t.is_conj() or t.is_neg():
+        raise ValueError(f"tutti: {call}: the tensor is a view with another sign; call .resolve_conj() or .resolve_neg() "
+                         "first")
     t = t.detach()
-    return t.view(torch.uint8) if t.dtype == torch.bool else t.resolve_conj() if t.is_complex() else t
+    return t.view(torch.uint8) if t.dtype == torch.bool else t
 
 
 def _only(call: str, tensors: list[torch.Tensor]) -> torch.Tensor:
