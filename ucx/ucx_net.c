@@ -35,14 +35,15 @@ static void leave_line(ucx_slot **first, ucx_slot ***end, ucx_slot *s) {
   if (*end == &s->next) *end = link;
 }
 
-/* UCX may tell the messages of a connection that broke before it tells of the connection. */
+/* UCX may tell the messages of a connection that broke before it tells of the connection; it
+ * cancels some, which nobody here did: what is taken back here has no verdict, or is lost already. */
 static int verdict(const ucx_slot *s, ucs_status_t status) {
   if (status == UCS_OK) return 0;
   if (s->peer < 0) return 1;
   ucx_peer *p = &s->net->world->peers[ucx_process(s->net, s->peer)];
   if (status == UCS_ERR_ENDPOINT_TIMEOUT || status == UCS_ERR_CONNECTION_RESET ||
       status == UCS_ERR_UNREACHABLE || status == UCS_ERR_NOT_CONNECTED ||
-      status == UCS_ERR_REJECTED)
+      status == UCS_ERR_REJECTED || status == UCS_ERR_CANCELED)
     ucx_world_lose(p, status);
   return p->lost ? TUTTI_NET_LOST : 1;
 }
