@@ -16,7 +16,7 @@
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-faults    500 deaths, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
-#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-exact | bench-price | bench-schedules
+#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-schedules
 #   make sim             hundreds of ranks under SimGrid, beside all that is built in there (docs/simulation.md)
 #   make figures         the papers' figures again, from prices, SimGrid and this machine (docs/papers.md)
 #   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
@@ -356,7 +356,7 @@ coverage:
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets kernels price building scale exact_sums)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets overlap kernels price building scale exact_sums)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall)
@@ -438,6 +438,13 @@ bench-wait: all $(BUILD)/bench/late
 
 bench-many: all $(BUILD)/bench/buckets
 	@for n in 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/buckets || exit 1; done
+
+# A step of training: gradients summed at the end, one by one, in buckets; over TCP too.
+bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
+	@for how in "4 0" "1 4"; do for n in 2 4; do \
+	  timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/overlap $$how || exit 1; done; \
+	  [ -z "$(UCXLIB)" ] || { echo "on two hosts that are this one, over TCP:"; UCX_TLS=tcp,self TUTTI_NODES=0,1 \
+	  timeout 300 $(BUILD)/tutti run --hosts localhost:1,localhost:1 $(BUILD)/bench/overlap $$how; } || exit 1; done
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done

@@ -242,7 +242,35 @@ def of_other_processes():
     return "a gather that raises made a communicator"
 
 
-for scene in (messages, barriers, groups, settings, own_ops, op_that_raises, shared_memory, in_threads, others_run,
+def buckets():
+    """Ready in an order of each rank's own, of two types; as bf16; what is refused."""
+    arrays = [np.zeros(n, t) for n, t in ((3, "f4"), (70000, "f4"), (0, "f4"), (5, "f8"), (900, "f4"))]
+    for op, bf16 in (("avg", False), ("sum", False), ("avg", True)):
+        with tutti.Buckets(comm, arrays, op, bf16=bf16, learn=True) as sums:
+            for step in range(4):
+                for k in range(len(arrays)):
+                    i = (k + me) % len(arrays)
+                    arrays[i][:] = 2 * me * (i + step)
+                    sums.ready(i)
+                sums.wait(1)
+                sums.wait()
+                mean = (P - 1) * (P if op == "sum" else 1)
+                for i, x in enumerate(arrays):
+                    if not np.allclose(x, mean * (i + step), rtol=0.01 if bf16 else 0) or not sums.test(i):
+                        return f"{op}, step {step}: {x}"
+            if not 2 <= len(sums) <= len(arrays):
+                return f"{len(sums)} buckets"
+            said = tap.refused(tutti.ArgumentError, "no tensor 5", sums.ready, 5)
+            if said:
+                return said
+    if P > 1:
+        said = tap.refused(tutti.Mismatch, "registers", tutti.Buckets, comm, arrays[:1 + (me == 0)])
+        if said:
+            return said
+    return tap.refused(tutti.StateError, "freed", sums.wait)
+
+
+for scene in (messages, barriers, groups, settings, own_ops, op_that_raises, shared_memory, in_threads, others_run, buckets,
               explained, functions, of_other_processes):
     tap.run(f"{scene.__name__.replace('_', ' ')}, {P} ranks", scene)
 if "--end" in sys.argv:

@@ -16,6 +16,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
 
+from ._bucket import Buckets
 from ._comm import Comm
 from ._create import create, from_env, from_gather, from_mpi, from_store, from_threads, init, newcomer, unique_id
 from ._errors import (Aborted, ArgumentError, DtypeError, Mismatch, OpError, OutOfMemory, OverlapError, PeerLost,

@@ -48,7 +48,8 @@ _OTHERS = {
     "comm_prices": "piiiip", "prices_offer": "puiip", "prices_chosen": "pup",
     "prices_explain": "puip", "comm_explain": "piniiip", "profile_text": "p",
     "wisdom_export": "p", "wisdom_import": "s", "wisdom_forget": "", "job_report": "lip",
-    "trace_mark": "psdd:-",
+    "trace_mark": "psdd:-", "buckets_create": "pnppp", "bucket_ready": "pn", "bucket_wait": "pn",
+    "bucket_test": "pnp", "buckets_wait": "p", "buckets_free": "p", "buckets_count": "p:n",
 }
 
 
