@@ -23,7 +23,7 @@ soname=$(objdump -p "$there/lib/libtutti.so" | awk '/SONAME/ {print $2}')
 ok "the SONAME is a link to the library" '[' -e "$there/lib/$soname" ']'
 ok "pkg-config knows the version" '[' "$(config --modversion tutti)" = "$version" ']'
 
-sed -n '/^```c$/,/^```$/p' README.md | sed '/^```/d' >"$work/sum.c"
+awk '/^```c$/ {in_it = 1; next} /^```$/ && in_it {exit} in_it' README.md >"$work/sum.c"
 lines=$(grep -c . "$work/sum.c")
 ok "the README has a program of about 15 lines" '[' "$lines" -ge 10 -a "$lines" -le 16 ']'
 want="4 ranks; their numbers add up to 6"

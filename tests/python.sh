@@ -44,7 +44,7 @@ TOKEN=$token timeout -k 5 100 $python "$here/processes.py" >"$work/out" 2>"$work
 cat "$work/out"
 ok "and nothing else" all 'status 0' quiet
 
-sed -n '/^```python$/,/^```$/p' README.md | sed '/^```/d' >"$work/train.py"
+awk '/^```python$/ {in_it = 1; next} /^```$/ && in_it {exit} in_it' README.md >"$work/train.py"
 job run -n 4 $python "$work/train.py"
 ok "the README's program" all 'status 0' 'out_is "[1.5 1.5 1.5]"' quiet
 
