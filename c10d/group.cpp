@@ -5,7 +5,6 @@
 #include <Python.h>
 
 #include <cstdlib>
-#include <numeric>
 
 #include "live.hpp"
 #include "meeting.hpp"

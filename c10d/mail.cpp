@@ -171,12 +171,6 @@ void Mail::announce(Lock &lock) {
   lock.lock();
 }
 
-void Mail::check_process() const {
-  if (process_ != getpid())
-    throw std::runtime_error(
-        "tutti: this process was forked from a rank, and can not use its process groups");
-}
-
 void Mail::add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter) {
   const auto task = letter->task;
   letters.push_back(std::move(letter));
@@ -190,7 +184,7 @@ void Mail::add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter) {
 }
 
 void Mail::send(c10::intrusive_ptr<Task> task, int peer, int tag, const void *bytes, size_t n) {
-  check_process();
+  check_process(process_);
   Lock lock(mutex_);
   if (over_) throw std::runtime_error("tutti: send: this process group is over");
   std::unique_ptr<Letter> l(new Letter{std::move(task), peer, tag, const_cast<void *>(bytes), n,
@@ -207,7 +201,7 @@ void Mail::send(c10::intrusive_ptr<Task> task, int peer, int tag, const void *by
 }
 
 void Mail::receive(c10::intrusive_ptr<Task> task, int peer, int tag, void *bytes, size_t n) {
-  check_process();
+  check_process(process_);
   Lock lock(mutex_);
   if (over_) throw std::runtime_error("tutti: recv: this process group is over");
   add(lock, wanted_, std::unique_ptr<Letter>(new Letter{std::move(task), peer, tag, bytes, n, {}}));

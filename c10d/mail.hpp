@@ -72,7 +72,6 @@ class Mail {
   bool idle() const;
   void fail(Outcome outcome);
   void work();
-  void check_process() const;
 
   tutti_comm *comm_;
   const pid_t process_;

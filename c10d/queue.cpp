@@ -54,10 +54,7 @@ bool Queue::tried(Lock &lock) {
 }
 
 void Queue::add(c10::intrusive_ptr<Task> task, bool brief) {
-  if (process_ != getpid())
-    throw std::runtime_error(
-        "tutti: this process was forked from a rank, and can not use its process groups; "
-        "a DataLoader's worker must not call torch.distributed");
+  check_process(process_);
   Lock lock(mutex_);
   if (over_) throw std::runtime_error("tutti: this process group is over");
   tasks_.push_back(task);

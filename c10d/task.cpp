@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "task.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -12,6 +14,13 @@ Outcome outcome_of(tutti_status status) {
   if (!status) return nullptr;
   const std::string sentence = std::string("tutti: ") + tutti_error();
   return std::make_exception_ptr(std::runtime_error(sentence));
+}
+
+void check_process(pid_t made_in) {
+  if (made_in != getpid())
+    throw std::runtime_error(
+        "tutti: this process was forked from a rank, and can not use its process groups; "
+        "a DataLoader's worker must not call torch.distributed");
 }
 
 Task::Task(c10d::OpType type, const char *title, Tensors inputs, Tensors result, Waiter waiter)

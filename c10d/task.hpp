@@ -5,6 +5,8 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include <sys/types.h>
+
 #include <functional>
 #include <vector>
 
@@ -17,6 +19,9 @@ using Tensors = std::vector<at::Tensor>;
 
 // The exception for a status of this thread's last call; null for TUTTI_OK.
 Outcome outcome_of(tutti_status status);
+
+// Throws, unless this is the process that the group was made in.
+void check_process(pid_t made_in);
 
 class Task : public c10d::Work {
  public:

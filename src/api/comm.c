@@ -176,6 +176,14 @@ tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds) {
   return status;
 }
 
+void tt_comm_take_after(tutti_comm *comm, const tutti_comm *old) {
+  comm->wish = old->wish;
+  comm->slices = old->slices;
+  comm->timeout = old->timeout;
+  comm->contract = old->contract;
+  comm->measures |= old->measures;
+}
+
 double tt_comm_timeout(const tutti_comm *comm) {
   return comm->timeout > 0 ? comm->timeout : tt_env_seconds("TUTTI_TIMEOUT");
 }

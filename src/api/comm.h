@@ -288,6 +288,8 @@ void tt_polled_anew(tutti_comm *comm);
 /* Show peers, and who looks from outside, for whom this rank waits; or that it does not any more. */
 void tt_show_wait(tutti_comm *comm, tt_patience *p);
 void tt_show_moves(tutti_comm *comm);
+/* What was set on the old one, but for its helpers. */
+void tt_comm_take_after(tutti_comm *comm, const tutti_comm *old);
 /* s after which a wait fails; 0: never. */
 double tt_comm_timeout(const tutti_comm *comm);
 /* An operation has waited so long (us) for `peer` in this step; a message so long. If it is time

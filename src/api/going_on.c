@@ -125,12 +125,9 @@ static void lead(gathering *g, int least) {
 
 /* ---- until it is decided ---- */
 
-static void warn(const gathering *g, int peer, double waited) {
-  if (peer >= 0)
-    tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", g->comm->rank, waited, peer,
-           g->comm->wire->ops->pid(g->comm->wire, peer), g->name);
-  else
-    tt_log(0, "rank %d has waited %.0f s for newcomers in %s", g->comm->rank, waited, g->name);
+void tt_warn_of_late(const tutti_comm *comm, const char *name, int peer, double waited) {
+  tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
+         comm->wire->ops->pid(comm->wire, peer), name);
 }
 
 /* Warn once; give up when it has been too long. */
@@ -146,8 +143,10 @@ static void complain(gathering *g) {
   if (peer < 0) peer = tt_council_first(comm->wire); /* who is to decide, and does not */
   if (over)
     tt_council_give_up(comm->wire, g->round, peer);
+  else if (for_newcomers)
+    tt_log(0, "rank %d has waited %.0f s for newcomers in %s", comm->rank, waited, g->name);
   else
-    warn(g, for_newcomers ? -1 : peer, waited);
+    tt_warn_of_late(comm, g->name, peer, waited);
   g->warned = true;
 }
 
@@ -193,12 +192,17 @@ static tutti_status take_part(gathering *g, tt_pact *t, uint64_t mine, int most,
   return tt_comm_inherit(g->comm->heap, t, seat, g->comm, out);
 }
 
+tutti_status tt_gave_up(const tutti_comm *comm, const char *name, tutti_status status, int by,
+                        int awaited) {
+  return tt_fail(status,
+                 "%s: rank %d gave up waiting for rank %d (pid %ld): its time limit "
+                 "(TUTTI_TIMEOUT)",
+                 name, by, awaited, comm->wire->ops->pid(comm->wire, awaited));
+}
+
 static tutti_status fail(const gathering *g, const tt_decision *d) {
   const tt_pact *t = d->terms;
-  if (d->awaited >= 0)
-    return tt_fail(TUTTI_ERR_TIMEOUT,
-                   "%s: rank %d gave up waiting for rank %d (pid %ld): its time limit (TUTTI_TIMEOUT)", g->name,
-                   d->by, d->awaited, g->comm->wire->ops->pid(g->comm->wire, d->awaited));
+  if (d->awaited >= 0) return tt_gave_up(g->comm, g->name, TUTTI_ERR_TIMEOUT, d->by, d->awaited);
   if (!t)
     return tt_fail(TUTTI_ERR_MEMORY, "%s: rank %d had no memory to decide it", g->name, d->by);
   return tt_fail((tutti_status)t->status, "%s: %.230s", g->name, t->why);

@@ -33,8 +33,7 @@ static void complain(const tutti_comm *comm, const char *name, double since, boo
   if (limit > 0 && waited >= limit + (tt_parley_leads(comm->net) ? 0 : LATER_S))
     tt_parley_quit(comm->net, peer);
   if (*warned || waited < WARN_S) return;
-  tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
-         comm->wire->ops->pid(comm->wire, peer), name);
+  tt_warn_of_late(comm, name, peer, waited);
   *warned = true;
 }
 
@@ -56,9 +55,7 @@ static tutti_status agree(tutti_comm *comm, const char *name, int least, const t
   if (!status && !t->status && t->asks > 0)
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: newcomers join ranks of one host only", name);
   if (status || !t->status) return status;
-  return tt_fail((tutti_status)t->status,
-                 "%s: rank %d gave up waiting for rank %d (pid %ld): TUTTI_TIMEOUT", name,
-                 t->quitter, t->awaited, comm->wire->ops->pid(comm->wire, t->awaited));
+  return tt_gave_up(comm, name, (tutti_status)t->status, t->quitter, t->awaited);
 }
 
 /* ---- what they have ---- */
@@ -123,11 +120,7 @@ static tutti_status inherit(tutti_comm *comm, const tutti_comm *old, const tt_tr
   int helpers = 0;
   uint64_t job, trace;
   for (int r = old->ranks - old->helpers; r < old->ranks; r++) helpers += t->member[r];
-  comm->wish = old->wish;
-  comm->slices = old->slices;
-  comm->timeout = old->timeout;
-  comm->contract = old->contract;
-  comm->measures |= old->measures;
+  tt_comm_take_after(comm, old);
   tt_trace_names(old, t->round, ~list[0], &job, &trace);
   tt_trace_heir(comm, old, job, trace, comm->ranks == old->ranks);
   return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;

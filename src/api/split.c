@@ -204,11 +204,7 @@ tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_dup: %s is NULL", comm ? "out" : "comm");
   status = tutti_comm_split(comm, 0, comm->rank, out);
   if (!status) {
-    (*out)->wish = comm->wish;
-    (*out)->slices = comm->slices;
-    (*out)->timeout = comm->timeout;
-    (*out)->contract = comm->contract;
-    (*out)->measures |= comm->measures;
+    tt_comm_take_after(*out, comm);
     if (comm->helpers) status = tutti_comm_set_helpers(*out, comm->helpers);
   }
   return status;
