@@ -23,6 +23,9 @@ static bool is_complex(tutti_type t) {
 static bool is_users(int op) {
   return op == COVER_USER || op == COVER_ORDERED;
 }
+static bool is_logical(int op) {
+  return op == TUTTI_LAND || op == TUTTI_LOR || op == TUTTI_LXOR;
+}
 static bool sums(int op) {
   return op == TUTTI_SUM || op == TUTTI_AVG || op == COVER_SCALED;
 }
@@ -95,9 +98,9 @@ static void fill_pair(tutti_type t, uint64_t u, char *to) {
 
 static void fill_bits(const cover_case *c, uint64_t u, void *to) {
   const uint64_t two[] = {u, cover_mix(u ^ 0x51)};
-  bool logical = c->op == TUTTI_LAND || c->op == TUTTI_LOR || c->op == TUTTI_LXOR;
   memcpy(to, two, tutti_type_size(c->type));
-  if (logical && u >> 60 < (c->op == TUTTI_LAND ? 1 : 10)) memset(to, 0, tutti_type_size(c->type));
+  if (is_logical(c->op) && u >> 60 < (c->op == TUTTI_LAND ? 1 : 10))
+    memset(to, 0, tutti_type_size(c->type));
 }
 
 void cover_fill(const cover_case *c, int rank, void *to, size_t n) {
@@ -213,6 +216,10 @@ void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *si
     }
   }
   for (size_t i = 0; c->op == TUTTI_AVG && i < n; i++) one_scale(c->type, sum + i * each, ranks);
+  for (size_t i = 0; is_logical(c->op) && ranks == 1 && i < n; i++) {
+    const void *in[] = {sum + i * each, sum + i * each};
+    one(c->type, TUTTI_LOR, sum + i * each, in, 2);
+  }
 }
 
 /* ---- comparing ---- */

@@ -48,8 +48,21 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *ho
   return TUTTI_OK;
 }
 
-bool tt_operation_progress(tt_operation *o) {
-  if (o->loop) return o->loop->progress(o);
+/* Of how many ranks' values this one's result is; 0: it has none. */
+static int summands(const tt_operation *o) {
+  const tt_sched *s = o->program->sched;
+  if (!tt_coll_reduces(s->coll) || s->rank >= s->data) return 0;
+  if (tt_coll_prefix(s->coll)) return s->rank + (s->coll == TUTTI_SCAN);
+  return s->data;
+}
+
+/* One rank's values have met no op; where it is a logical one they are 0 or 1 nevertheless. */
+static void finish_alone(tt_operation *o) {
+  if (o->call.op < TUTTI_LAND || o->call.op > TUTTI_LXOR || summands(o) != 1) return;
+  tt_truths(o->call.type, o->call.dst, o->table ? o->table[1] : o->call.count);
+}
+
+static bool progress_slices(tt_operation *o) {
   bool moved = false;
   if (!o->wire->ops->enter(o->wire)) return false;
   for (int i = 0; i < TT_FLIGHT && !o->status; i++) {
@@ -63,6 +76,13 @@ bool tt_operation_progress(tt_operation *o) {
     if (r->slice + TT_FLIGHT < o->slices) o->status = start_slice(o, r->slice + TT_FLIGHT);
   }
   o->wire->ops->leave(o->wire);
+  return moved;
+}
+
+bool tt_operation_progress(tt_operation *o) {
+  if (o->loop) return o->loop->progress(o);
+  const bool moved = progress_slices(o);
+  if (moved && !o->status && tt_operation_done(o)) finish_alone(o);
   return moved;
 }
 

@@ -83,3 +83,8 @@ void tt_scale(tutti_type type, void *dst, size_t count, int ranks) {
   tt_scale_fn *scale = tt_kernel_set_at(0)->scale[type];
   if (scale && count) scale(dst, count, ranks);
 }
+
+void tt_truths(tutti_type type, void *dst, size_t count) {
+  if (count)
+    tt_kernel_set_at(0)->reduce[type][TUTTI_LOR](dst, (const void *const[]){dst, dst}, 2, count);
+}

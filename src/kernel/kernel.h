@@ -34,4 +34,7 @@ void tt_times(const tt_reducer *r, void *dst, const void *src, size_t count);
 /* avg: dst[i] = dst[i] / ranks, as tutti.h says. */
 void tt_scale(tutti_type type, void *dst, size_t count, int ranks);
 
+/* What a logical op makes of one rank's integers: dst[i] = dst[i] != 0. */
+void tt_truths(tutti_type type, void *dst, size_t count);
+
 #endif
