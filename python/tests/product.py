@@ -22,6 +22,7 @@ TYPES = {name: (name, None) for name in ("int8", "uint8", "int16", "uint16", "in
 TYPES["bf16"] = ("uint16", "bf16")
 TYPES.update({name: (np.dtype([("v", v), ("i", "i4")], align=True), None) for name, v in PAIR.items()})
 WHOLE = ("sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "land", "lor", "lxor")
+LOGICAL = ("land", "lor", "lxor")
 MANNERS = ("blocking", "started", "persistent")
 
 
@@ -81,7 +82,7 @@ def mean(total, kind, n):
 def combined(parts, kind, op):
     """What the op makes of the ranks' parts, by numpy."""
     if len(parts) == 1:
-        return parts[0]
+        return (parts[0] != 0).astype(parts[0].dtype) if op in LOGICAL else parts[0]
     if kind in PAIR:
         return pairs(parts, op)
     if kind == "bf16":
