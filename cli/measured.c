@@ -3,6 +3,8 @@
  * Idea      at each size all plans that may run are timed in turn (survey.h). Then the best of
  *           them, what is chosen, and that again are timed in turn once more: the best of many is
  *           partly the luckiest, and that must not count.
+ * Rounds    of all sizes go one after another, so a size's rounds are spread over the whole time:
+ *           a virtual machine's cores move, near each other for a second and far the next.
  * Noise     what is chosen beside itself: the median ratio of its two series.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "measured.h"
@@ -12,62 +14,80 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranked.h"
 #include "pricing.h"
+#include "ranked.h"
 
 enum { DUEL = 3, PATIENCE = 4 };
 
+/* One size while it is measured. */
+typedef struct place {
+  bench_buffers m;
+  bench_call call;
+  survey_plan duel[DUEL]; /* what is chosen, the best, what is chosen */
+} place;
+
 /* ---- one size ---- */
 
-static tutti_status duel(const bench_job *job, const bench_options *o, const bench_call *call,
-                         measured_size *row) {
-  survey_plan *both = calloc(DUEL, sizeof *both);
-  if (!both) return TUTTI_ERR_MEMORY;
-  if (row->best >= 0) {
-    memcpy(both[1].name, row->plan[row->best].name, sizeof both[1].name);
-    both[1].slices = row->plan[row->best].slices;
-  }
-  tutti_status status = survey_time(job, o, call, o->algo, both, DUEL, 2 * (int)o->repeats + 1, 0);
-  if (!status) {
-    char best[CLI_PLAN] = "";
-    if (row->best >= 0) cli_plan_name(row->plan[row->best].name, row->plan[row->best].slices, best);
-    const double noise = survey_ratio(&both[0], &both[2]);
-    row->noise = noise < 1 ? 1 / noise : noise;
-    row->seconds = (both[0].median + both[2].median) / 2;
-    row->ratio = strcmp(best, row->chosen) == 0 || !both[1].runs
-                     ? 1
-                     : sqrt(survey_ratio(&both[0], &both[1]) * survey_ratio(&both[2], &both[1]));
-  }
-  free(both);
-  return status;
-}
-
-static tutti_status at_size(const bench_job *job, const bench_options *o, tutti_prices *prices,
-                            size_t bytes, measured_size *row) {
-  bench_buffers m;
+static tutti_status prepare(const bench_job *job, const bench_options *o, tutti_prices *prices,
+                            size_t bytes, place *p, measured_size *row) {
   const size_t count = bench_count(job->size, o, bytes, &row->bytes);
   row->best = -1;
-  tutti_status status = bench_acquire(job, o, row->bytes, &m);
+  tutti_status status = bench_acquire(job, o, row->bytes, &p->m);
   if (status == TUTTI_ERR_MEMORY) cli_fail(0, "explain", "no memory for %zu bytes", row->bytes);
-  if (!status) memset(m.a, 0, row->bytes), memset(m.b, 0, row->bytes);
-  const bench_call call = bench_call_of(job, o, count, row->bytes, &m, o->side[1]);
+  if (!status) memset(p->m.a, 0, row->bytes), memset(p->m.b, 0, row->bytes);
+  p->call = bench_call_of(job, o, count, row->bytes, &p->m, o->side[1]);
   row->plans = survey_list(prices, row->bytes, row->plan, MEASURED_PLANS);
   if (row->plans < 0) row->plans = 0;
-  for (long i = 0; i < o->warmup && !status; i++) status = bench_run(job, &call);
+  for (long i = 0; i < o->warmup && !status; i++) status = bench_run(job, &p->call);
   if (!status)
-    status = tutti_comm_plan(job->comm, o->coll, count, o->type, o->op, row->chosen,
-                             sizeof row->chosen);
+    status =
+        tutti_comm_plan(job->comm, o->coll, count, o->type, o->op, row->chosen, sizeof row->chosen);
   if (!status && job->rank == 0 && /* who shows it */
       tutti_comm_price(job->comm, o->coll, count, o->type, o->op, &row->predicted))
     row->predicted = 0;
-  if (!status)
-    status = survey_time(job, o, &call, o->algo, row->plan, row->plans, (int)o->repeats, PATIENCE);
-  if (!status) {
-    const survey_plan *best = survey_best(row->plan, row->plans);
-    if (best) row->best = (int)(best - row->plan);
-    status = duel(job, o, &call, row);
-  }
-  bench_release(job, o, &m);
+  return status;
+}
+
+static void call_out(place *p, measured_size *row) {
+  const survey_plan *best = survey_best(row->plan, row->plans);
+  if (!best) return;
+  row->best = (int)(best - row->plan);
+  memcpy(p->duel[1].name, best->name, sizeof best->name);
+  p->duel[1].slices = best->slices;
+}
+
+static void judge(const place *p, measured_size *row) {
+  const survey_plan *both = p->duel;
+  char best[CLI_PLAN] = "";
+  if (row->best >= 0) cli_plan_name(row->plan[row->best].name, row->plan[row->best].slices, best);
+  const double noise = survey_ratio(&both[0], &both[2]);
+  row->noise = noise < 1 ? 1 / noise : noise;
+  row->seconds = (both[0].median + both[2].median) / 2;
+  row->ratio = strcmp(best, row->chosen) == 0 || !both[1].runs
+                   ? 1
+                   : sqrt(survey_ratio(&both[0], &both[1]) * survey_ratio(&both[2], &both[1]));
+}
+
+/* ---- all sizes ---- */
+
+static tutti_status in_turn(const bench_job *job, const bench_options *o, tutti_prices *prices,
+                            place *at, measured_size *rows, size_t n) {
+  const size_t surveys = (size_t)o->repeats, duels = 2 * surveys + 1, all = (surveys + duels) * n;
+  size_t bytes = o->first, done = 0;
+  tutti_status status = TUTTI_OK;
+  for (size_t i = 0; i < n && !status; i++, bytes = bench_next(o, bytes))
+    status = prepare(job, o, prices, bytes, &at[i], &rows[i]);
+  for (size_t r = 0; r < surveys + duels && !status; r++)
+    for (size_t i = 0; i < n && !status; i++) {
+      if (job->rank == 0) bench_progress(done++, all, rows[i].bytes);
+      if (r == surveys) call_out(&at[i], &rows[i]);
+      status = r < surveys ? survey_time(job, o, &at[i].call, o->algo, rows[i].plan, rows[i].plans,
+                                         1, PATIENCE)
+                           : survey_time(job, o, &at[i].call, o->algo, at[i].duel, DUEL, 1, 0);
+    }
+  if (job->rank == 0) bench_progress(0, 0, 0);
+  for (size_t i = 0; i < n && !status; i++) judge(&at[i], &rows[i]);
+  for (size_t i = 0; i < n; i++) bench_release(job, o, &at[i].m);
   return status;
 }
 
@@ -106,32 +126,29 @@ static void show_row(const measured_size *r) {
          r->chosen, r->predicted > 0 ? price_time(r->predicted, a) : "-", price_time(r->seconds, b),
          r->predicted / r->seconds, best,
          r->best >= 0 ? price_time(r->plan[r->best].median, c) : "-", r->ratio, r->noise);
-  fflush(stdout);
 }
 
 static void show_foot(const measured_size *rows, size_t n) {
   const measured_sum s = measured_sum_up(rows, n);
   char size[24];
-  printf("\nChosen over best: %.2f in the geometric mean (the chosen one beside itself: %.2f); at\n"
-         "worst %.2f, the noise taken off, at %s. Predicted within %.1f of measured: %d of %d.\n",
-         s.mean, s.noise, s.worst, price_size((double)s.worst_at, size), MEASURED_NEAR, s.near,
-         s.sizes);
+  printf(
+      "\nChosen over best: %.2f in the geometric mean (the chosen one beside itself: %.2f); at\n"
+      "worst %.2f, the noise taken off, at %s. Predicted within %.1f of measured: %d of %d.\n",
+      s.mean, s.noise, s.worst, price_size((double)s.worst_at, size), MEASURED_NEAR, s.near,
+      s.sizes);
 }
 
 /* ---- the command ---- */
 
 static int with_prices(const bench_job *job, const bench_options *o, tutti_prices *prices,
                        measured_size *rows, size_t n) {
-  size_t bytes = o->first;
+  place *at = calloc(n, sizeof *at);
   if (job->rank == 0) show_head(job, o);
-  for (size_t i = 0; i < n; i++, bytes = bench_next(o, bytes)) {
-    if (job->rank == 0) bench_progress(i, n, bytes);
-    tutti_status status = at_size(job, o, prices, bytes, &rows[i]);
-    if (job->rank == 0) bench_progress(0, 0, 0);
-    if (status) return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
-    if (job->rank == 0) show_row(&rows[i]);
-  }
+  const tutti_status failed = at ? in_turn(job, o, prices, at, rows, n) : TUTTI_ERR_MEMORY;
+  free(at);
+  if (failed) return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
   if (job->rank) return 0;
+  for (size_t i = 0; i < n; i++) show_row(&rows[i]);
   show_foot(rows, n);
   if (fflush(stdout)) return cli_fail(CLI_FAILED, "explain", "cannot write: %s", strerror(errno));
   int status = o->json ? measured_json(job, o, rows, n) : 0;
@@ -146,8 +163,8 @@ static int measure(const bench_job *job, const bench_options *o) {
       tutti_comm_prices(job->comm, o->coll, o->type, o->op, (int)o->root, &prices))
     return cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
   measured_size *rows = calloc(n, sizeof *rows);
-  const int status =
-      rows ? with_prices(job, o, prices, rows, n) : cli_fail(CLI_FAILED, "explain", "out of memory");
+  const int status = rows ? with_prices(job, o, prices, rows, n)
+                          : cli_fail(CLI_FAILED, "explain", "out of memory");
   free(rows);
   tutti_prices_free(prices);
   return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define LONG_ENOUGH 0.02 /* s */
+enum { SIT_OUT = 2 };    /* rounds after which it shows who takes too long */
 
 /* ---- which ---- */
 
@@ -67,7 +68,15 @@ static void sum_up(survey_plan *p) {
   p->spread = (middle(sorted, p->rounds, 0.75) - middle(sorted, p->rounds, 0.25)) / p->median;
 }
 
-/* Who takes so much longer than the best sits out; the others' rounds are the same on all. */
+static double least(const survey_plan *p) {
+  double of = p->round[0];
+  for (int i = 1; i < p->rounds; i++)
+    if (p->round[i] < of) of = p->round[i];
+  return of;
+}
+
+/* Who takes so much longer than the best, twice, sits out; the others' rounds are the same on all.
+ */
 static tutti_status end_round(const bench_job *job, survey_plan *plans, int n, double patience) {
   double best = 0;
   for (int i = 0; i < n; i++) {
@@ -77,10 +86,10 @@ static tutti_status end_round(const bench_job *job, survey_plan *plans, int n, d
     tutti_status status = tutti_allreduce(job->talk, last, last, 1, TUTTI_DOUBLE, TUTTI_MAX);
     if (status) return status;
     if (*last < 1e-9) *last = 1e-9; /* less than the same without the call */
-    if (best <= 0 || *last < best) best = *last;
+    if (best <= 0 || least(p) < best) best = least(p);
   }
   for (int i = 0; i < n; i++)
-    if (patience > 0 && plans[i].rounds == 1 && plans[i].round[0] > patience * best)
+    if (patience > 0 && plans[i].rounds == SIT_OUT && least(&plans[i]) > patience * best)
       plans[i].runs = false;
   return TUTTI_OK;
 }
@@ -100,14 +109,18 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
                          const char *wish, survey_plan *plans, int n, int rounds, double patience) {
   tutti_status status = TUTTI_OK;
   for (int i = 0; i < n && !status; i++) {
-    if (plans[i].rounds) continue; /* it is known */
+    if (plans[i].known) continue;
+    plans[i].known = true;
     status = choose(job, &plans[i], wish);
     plans[i].runs = !status && is_run(job, call, &plans[i]);
     if (!status && plans[i].runs) status = settle(job, o, call, &plans[i].calls);
   }
+  int before = 0;
+  for (int i = 0; i < n; i++)
+    if (plans[i].rounds > before) before = plans[i].rounds;
   for (int r = 0; r < rounds && !status; r++) {
     for (int k = 0; k < n && !status; k++) {
-      survey_plan *p = &plans[(k + r) % n];
+      survey_plan *p = &plans[(k + before + r) % n];
       if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
       status = choose(job, p, wish);
       if (!status) status = bench_run(job, call);

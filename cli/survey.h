@@ -4,7 +4,7 @@
  *           all times by half. So plans are only compared within the same processes, in turn,
  *           round by round, each round beginning with another one.
  * Time      of a plan in a round: the slowest rank's; of a plan: the median over the rounds.
- *           Those that took much longer than the best in the first round sit the others out.
+ *           Those that took much longer than the best in the first two rounds sit the others out.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SURVEY_H
 #define SURVEY_H
@@ -17,6 +17,7 @@ typedef struct survey_plan {
   char name[128]; /* empty: whatever the communicator chooses */
   int slices;
   double predicted;            /* s; <= 0: not known */
+  bool known;                  /* whether it runs */
   bool runs;                   /* else it can not, or sat out */
   double round[SURVEY_ROUNDS]; /* s */
   int rounds;

@@ -66,6 +66,8 @@ tutti_status tune_network(tutti_comm *comm, tune_result *r);
 
 /* ---- the profile (tune_file.c) ---- */
 
+/* A figure's value as a profile has it: bytes are whole numbers. */
+void tune_number(double value, char text[24]);
 /* The user's own; false: there is no home. */
 bool tune_own_path(char *path, size_t size);
 /* Can it be written there? 0, or an exit status after a complaint. */

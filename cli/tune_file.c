@@ -63,6 +63,10 @@ static const char *machine(void) {
   return "";
 }
 
+void tune_number(double value, char text[24]) {
+  snprintf(text, 24, value >= 1 ? "%.0f" : "%.4g", value);
+}
+
 static void write_new(FILE *f, const tune_result *r) {
   char date[32], host[80] = "a host";
   const time_t now = time(NULL);
@@ -74,9 +78,11 @@ static void write_new(FILE *f, const tune_result *r) {
           "# edit it as you like, or take lines out: what is not said is as built in.\n",
           tutti_version(NULL, NULL, NULL), host, date);
   fprintf(f, "%-22s = %s\n", "machine", machine());
-  for (int i = 0; i < r->figures; i++)
-    fprintf(f, "%-22s = %-10.4g  # %s\n", r->figure[i].name, r->figure[i].value,
-            r->figure[i].meaning);
+  for (int i = 0; i < r->figures; i++) {
+    char value[24];
+    tune_number(r->figure[i].value, value);
+    fprintf(f, "%-22s = %-10s  # %s\n", r->figure[i].name, value, r->figure[i].meaning);
+  }
   for (int i = 0; i < r->notes; i++) fprintf(f, "# %s\n", r->note[i]);
 }
 

@@ -30,6 +30,9 @@ static const unknown uncrowded[] = {
     {"shm.loop.again", 2e-8, "s: each further one"},
     {"shm.loop.copy", 1.45e-11, "s/B: a byte in, or out"},
     {"shm.loop.further", 1e-11, "s/B: of each further input added in one pass"},
+    {"shm.far", 6e-11, "s/B: as shm.copy, of the bytes of a vector after shm.cache"},
+    {"shm.loop.far", 3e-11, "s/B: as shm.loop.copy, of those"},
+    {"shm.cache", 524288, "B: of a vector; the rest lies further from its core"},
 };
 static const unknown crowded[] = {
     {"shm.turn", 7e-7, "s: as shm.wake where ranks share a core, for each of them"},
@@ -40,30 +43,41 @@ static const unknown crowded[] = {
     {"shm.crowd.loop.again", 2e-8, "s: as shm.loop.again there"},
     {"shm.crowd.loop.copy", 6e-11, "s/B: as shm.loop.copy there"},
     {"shm.crowd.loop.further", 2e-11, "s/B: as shm.loop.further there"},
+    {"shm.crowd.far", 6e-11, "s/B: as shm.far there"},
+    {"shm.crowd.loop.far", 6e-11, "s/B: as shm.loop.far there"},
 };
-enum { UNKNOWNS = 8, ROUNDS = 60, TEXT = 4096 };
-#define MOST_OFF 1.2   /* of a logarithm: 3.3 times */
-#define PULL 0.004     /* for each factor of e that a figure is away from its start */
-#define FIRST_STEP 1.6 /* a factor */
-#define LAST_STEP 1.02
+enum {
+  OF_UNCROWDED = sizeof uncrowded / sizeof *uncrowded,
+  OF_CROWDED = sizeof crowded / sizeof *crowded,
+  UNKNOWNS = OF_UNCROWDED, /* the more of the two */
+  ROUNDS = 60,
+  TEXT = 4096
+};
+#define MOST_OFF   1.2   /* of a logarithm: 3.3 times */
+#define PULL       0.004 /* for each factor of e that a figure is away from its start */
+#define FIRST_STEP 1.6   /* a factor */
+#define LAST_STEP  1.02
 
 typedef struct fit {
   const unknown *what;
+  int unknowns;
   double value[UNKNOWNS];
-  char fixed[TEXT];        /* figures that are known */
-  const tune_points *all;  /* those that count are in `mine` */
+  char fixed[TEXT];       /* figures that are known */
+  const tune_points *all; /* those that count are in `mine` */
   int *mine, n;
-  int *offer;              /* of each: its number in the list of prices */
+  int *offer; /* of each: its number in the list of prices */
   double *weight, *price;
 } fit;
 
 /* ---- prices ---- */
 
 static tutti_prices *prices_of(const fit *f, const tune_point *p) {
-  char net[2 * TEXT];
+  char net[2 * TEXT], value[24];
   size_t at = (size_t)snprintf(net, sizeof net, "%s", f->fixed);
-  for (int i = 0; i < UNKNOWNS; i++)
-    at += (size_t)snprintf(net + at, sizeof net - at, "%s=%.9g\n", f->what[i].name, f->value[i]);
+  for (int i = 0; i < f->unknowns; i++) {
+    tune_number(f->value[i], value);
+    at += (size_t)snprintf(net + at, sizeof net - at, "%s=%s\n", f->what[i].name, value);
+  }
   const tutti_question q = {.size = sizeof q,
                             .ranks = p->ranks,
                             .type = TUTTI_FLOAT,
@@ -134,7 +148,7 @@ static double distance(fit *f) {
     sum += f->weight[i] * (off < MOST_OFF ? off : MOST_OFF);
     weights += f->weight[i];
   }
-  for (int i = 0; i < UNKNOWNS; i++) pull += fabs(log(f->value[i] / f->what[i].start));
+  for (int i = 0; i < f->unknowns; i++) pull += fabs(log(f->value[i] / f->what[i].start));
   return weights > 0 ? sum / weights + regret(f) + PULL * pull : 0;
 }
 
@@ -155,10 +169,10 @@ static double try_figure(fit *f, int i, double *step, double best) {
 
 static void descend(fit *f) {
   double step[UNKNOWNS], best = distance(f), widest = FIRST_STEP;
-  for (int i = 0; i < UNKNOWNS; i++) step[i] = FIRST_STEP;
+  for (int i = 0; i < f->unknowns; i++) step[i] = FIRST_STEP;
   for (int r = 0; r < ROUNDS && widest > LAST_STEP; r++) {
     widest = 0;
-    for (int i = 0; i < UNKNOWNS; i++) {
+    for (int i = 0; i < f->unknowns; i++) {
       if (step[i] > LAST_STEP) best = try_figure(f, i, &step[i], best);
       if (step[i] > widest) widest = step[i];
     }
@@ -204,7 +218,8 @@ static void note_residuals(fit *f, bool crowd, tune_result *r) {
   }
   if (n) {
     cli_sort(off, (size_t)n);
-    tune_note(r, "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
+    tune_note(r,
+              "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
               "worst, within 1.3 for %d %%",
               crowd ? "ranks that share cores" : "a core for each rank", n, off[n / 2], off[n - 1],
               100 * near / n);
@@ -216,15 +231,16 @@ static void note_residuals(fit *f, bool crowd, tune_result *r) {
 }
 
 void tune_fit(const tune_points *points, bool crowd, tune_result *r) {
-  fit f = {.what = crowd ? crowded : uncrowded};
+  fit f = {.what = crowd ? crowded : uncrowded, .unknowns = crowd ? OF_CROWDED : OF_UNCROWDED};
   size_t at = 0;
-  for (int i = 0; i < UNKNOWNS; i++) f.value[i] = f.what[i].start;
+  for (int i = 0; i < f.unknowns; i++) f.value[i] = f.what[i].start;
   for (int i = 0; i < r->figures && at < sizeof f.fixed; i++)
     at += (size_t)snprintf(f.fixed + at, sizeof f.fixed - at, "%s=%.9g\n", r->figure[i].name,
                            r->figure[i].value);
   if (take_points(&f, points, crowd)) {
     descend(&f);
-    for (int i = 0; i < UNKNOWNS; i++) tune_add(r, f.what[i].name, f.value[i], "%s", f.what[i].meaning);
+    for (int i = 0; i < f.unknowns; i++)
+      tune_add(r, f.what[i].name, f.value[i], "%s", f.what[i].meaning);
     note_residuals(&f, crowd, r);
   }
   free(f.mine);

@@ -1,8 +1,9 @@
 /* tune_ranks.c - plans on ranks that share memory, timed for prices to be fitted to.
  *
  * Idea      a few plans that between them use every figure: many and few messages, one reader
- *           and many, loops and steps. They are timed in turn (survey.h), again and again, until
- *           the time is over or the rounds of nearly all agree.
+ *           and many, loops and steps. They are timed in turn (survey.h), all sizes one after
+ *           another, again and again, until the time is over, or most of it and the rounds of
+ *           nearly all agree: those of one second may, and those of the next be other ones.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <sched.h>
@@ -14,12 +15,12 @@
 #include "ranked.h"
 #include "tune.h"
 
-static const char *const families[] = {"one-shot",  "two-shot",   "naive",         "doubling",
-                                       "bruck",     "fold(ring)", "fold(halving)", "tree(binomial)",
-                                       "multiplying"};
+static const char *const families[] = {"one-shot",      "two-shot",       "naive",
+                                       "doubling",      "bruck",          "fold(ring)",
+                                       "fold(halving)", "tree(binomial)", "multiplying"};
 static const size_t sizes[] = {4,        1 << 10,   4 << 10, 16 << 10,
-                               64 << 10, 512 << 10, 2 << 20};
-enum { SIZES = sizeof sizes / sizeof *sizes, PLANS = 12, ROUNDS = 3, ALL = 128 };
+                               64 << 10, 256 << 10, 1 << 20, 4 << 20};
+enum { SIZES = sizeof sizes / sizeof *sizes, PLANS = 12, ROUNDS = 6, ALL = 128 };
 #define SMALL_SPREAD 0.1
 
 typedef struct place { /* of one size */
@@ -58,7 +59,7 @@ static bool settled(const place *all) {
     for (int i = 0; i < all[s].plans; i++) {
       if (!all[s].plan[i].runs) continue;
       plans++;
-      wide += all[s].plan[i].spread > SMALL_SPREAD || all[s].plan[i].rounds < 2 * ROUNDS;
+      wide += all[s].plan[i].spread > SMALL_SPREAD || all[s].plan[i].rounds < ROUNDS;
     }
   return wide * 10 < plans;
 }
@@ -66,11 +67,11 @@ static bool settled(const place *all) {
 static tutti_status until(const bench_job *job, const bench_options *o, double seconds,
                           place *all) {
   const double end = cli_now() + seconds;
-  double left = 1;
+  double left = seconds;
   tutti_status status = TUTTI_OK;
-  while (left > 0 && !status && !settled(all)) {
+  while (left > 0 && !status && (left > seconds / 3 || !settled(all))) {
     for (int s = 0; s < SIZES && !status; s++)
-      status = survey_time(job, o, &all[s].call, NULL, all[s].plan, all[s].plans, ROUNDS, 6);
+      status = survey_time(job, o, &all[s].call, NULL, all[s].plan, all[s].plans, 1, 6);
     left = end - cli_now();
     if (!status) status = tutti_allreduce(job->talk, &left, &left, 1, TUTTI_DOUBLE, TUTTI_MIN);
   }
@@ -96,8 +97,7 @@ static tutti_status measure(const bench_job *job, double seconds, const char *fi
   o.cycle = true;
   o.budget = seconds < 2 ? seconds / 1000 : 0.002;
   if (!all) return TUTTI_ERR_MEMORY;
-  tutti_status status =
-      tutti_comm_prices(job->comm, o.coll, o.type, o.op, 0, &prices);
+  tutti_status status = tutti_comm_prices(job->comm, o.coll, o.type, o.op, 0, &prices);
   const size_t last = seconds < 1 ? 64 << 10 : SIZE_MAX; /* somebody is in a hurry */
   for (int s = 0; s < SIZES && !status && sizes[s] <= last; s++)
     status = prepare(job, &o, prices, sizes[s], &all[s]);
@@ -161,8 +161,8 @@ int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
   if (child == 0) {
     keep_to(cores);
     setenv("TUTTI_PROFILE", "none", 1); /* and nothing else decides what runs */
-    static const char *const unset[] = {"TUTTI_ALGO",    "TUTTI_SLICES",   "TUTTI_CONTRACT",
-                                        "TUTTI_EXPLAIN", "TUTTI_TRACE",    "TUTTI_WISDOM",
+    static const char *const unset[] = {"TUTTI_ALGO",    "TUTTI_SLICES", "TUTTI_CONTRACT",
+                                        "TUTTI_EXPLAIN", "TUTTI_TRACE",  "TUTTI_WISDOM",
                                         "TUTTI_MEASURE", "TUTTI_VERIFY"};
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);
     char *args[14] = {"tutti", "run", "-n", n, "-t", limit};
@@ -176,7 +176,8 @@ int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
     execv("/proc/self/exe", args);
     _exit(CLI_FAILED);
   }
-  if (child < 0 || waitpid(child, &status, 0) != child || status || !read_points(file, ranks, cores, points))
+  if (child < 0 || waitpid(child, &status, 0) != child || status ||
+      !read_points(file, ranks, cores, points))
     status = cli_fail(CLI_FAILED, "tune", "%d ranks could not be measured", ranks);
   unlink(file);
   return status;

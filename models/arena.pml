@@ -11,7 +11,7 @@
 #define PROCS 2
 #include "weak.h"
 
-#define SLOTS 2 /* TT_SLOTS */
+#define SLOTS 2 /* wire.slots */
 #define PIECES 4
 #define PLACE(k) ((k) % SLOTS)
 #define DST 2

@@ -1,5 +1,6 @@
 /* Figures of a machine: as text they read back, what is wrong is said with its place, and each
  * holds where it should. SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,8 +50,9 @@ static void shared_cores_have_figures_of_their_own(void **state) {
       tt_machine m;
       tt_profile alone, shared;
       tt_machine_shm(&m);
-      const char *text = "shm.turn=3us,shm.crowd.message=5e-6,shm.crowd.again=6e-6,shm.crowd.copy=7e-9,"
-                         "shm.crowd.loop.message=8e-6,shm.crowd.loop.again=9e-6,shm.crowd.loop.copy=1e-8";
+      const char *text =
+          "shm.turn=3us,shm.crowd.message=5e-6,shm.crowd.again=6e-6,shm.crowd.copy=7e-9,"
+          "shm.crowd.loop.message=8e-6,shm.crowd.loop.again=9e-6,shm.crowd.loop.copy=1e-8";
       if (said) assert_int_equal(tt_machine_parse(&m, text, "test"), TUTTI_OK);
       tt_profile_shm(&m, 8, 1, loop, &alone);
       tt_profile_shm(&m, 8, 4, loop, &shared);
@@ -65,6 +67,36 @@ static void shared_cores_have_figures_of_their_own(void **state) {
       assert_true(shared.message == (loop ? 8e-6 : 5e-6) && shared.again == (loop ? 9e-6 : 6e-6));
       assert_true(shared.copy == (loop ? 1e-8 : 7e-9));
     }
+}
+
+/* Beyond the cache copies have another figure, if one is said; ranks that share a core share it. */
+static void copies_have_another_figure_beyond_the_cache(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    double alone[2], shared[2]; /* the figure, step by step and in a loop; 0: the same as before */
+  } cases[] = {
+      {"shm.copy=1e-10", {0, 0}, {0, 0}},
+      {"shm.far=4e-10,shm.loop.far=3e-10", {4e-10, 3e-10}, {4e-10, 3e-10}},
+      {"shm.far=4e-10,shm.crowd.copy=2e-10,shm.crowd.loop.copy=1e-10", {4e-10, 0}, {0, 0}},
+      {"shm.far=4e-10,shm.crowd.copy=2e-10,shm.crowd.far=6e-10,shm.crowd.loop.far=7e-10",
+       {4e-10, 0},
+       {6e-10, 7e-10}},
+  };
+  for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+    const int loop = i % 2;
+    tt_machine m;
+    tt_profile p[2];
+    tt_machine_shm(&m);
+    assert_int_equal(tt_machine_parse(&m, cases[i / 2].text, "test"), TUTTI_OK);
+    assert_int_equal(tt_machine_parse(&m, "shm.cache=512KiB", "test"), TUTTI_OK);
+    for (int crowd = 0; crowd < 2; crowd++) {
+      tt_profile_shm(&m, 8, crowd ? 4 : 1, loop, &p[crowd]);
+      const double far = crowd ? cases[i / 2].shared[loop] : cases[i / 2].alone[loop];
+      assert_true(p[crowd].cache == (far > 0 ? crowd ? 131072 : 524288 : 0));
+      if (far > 0) assert_true(fabs(p[crowd].beyond * p[crowd].copy - far) < 1e-6 * far);
+    }
+  }
 }
 
 static void wrong_figures_say_where(void **state) {
@@ -89,7 +121,8 @@ static void wrong_figures_say_where(void **state) {
       {"gamma.bf16=x", "column 12: expected seconds per byte"},
       {"machine = ", "column 11: expected the name of a machine"},
       {"machine = a\x01", "expected the name of a machine"},
-      {"machine = 0123456789012345678901234567890123456789012345678901234567890123456789012345678901",
+      {"machine = "
+       "0123456789012345678901234567890123456789012345678901234567890123456789012345678901",
        "expected the name of a machine"},
       {".alpha=1", "expected a figure"},
       {"=1", "expected a figure"},
@@ -112,6 +145,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(figures_read_back),
       cmocka_unit_test(shared_cores_have_figures_of_their_own),
+      cmocka_unit_test(copies_have_another_figure_beyond_the_cache),
       cmocka_unit_test(wrong_figures_say_where),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

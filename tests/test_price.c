@@ -315,6 +315,8 @@ static void parts_add_up_to_the_time(void **state) {
       p.half = P % 3 == 0;
       p.ports = 1 + P % 2;
       p.piece = P % 5 ? 0 : 1000;
+      p.cache = P % 3 ? 0 : 5e4;
+      p.beyond = 3;
       for (double m = 1; m < 1e9; m *= 1000) {
         const tt_terms t = terms_of(name, TUTTI_ALLREDUCE, &p, false, m);
         about(name, P, m, t.time,
@@ -348,6 +350,31 @@ static void curves_follow_the_play(void **state) {
       tt_play_free(play);
       tt_sched_free_all(all, P);
     }
+}
+
+/* Where nothing but copies takes time, a vector takes as long as one in the cache that has more
+ * bytes: `beyond` times as many of those that are not in it. */
+static void bytes_beyond_the_cache_cost_more(void **state) {
+  (void)state;
+  static const char *const plans[] = {"two-shot", "fold(ring)", "doubling", "naive"};
+  for (size_t i = 0; i < 4 * sizeof plans / sizeof *plans; i++) {
+    const char *name = plans[i / 4];
+    tt_profile near = {.ranks = 4, .levels = 1, .ports = 1, .copy = 1e-10};
+    near.tree = flat(4).tree;
+    near.piece = i % 2 ? 1e4 : 0;
+    near.cores = i % 4 < 2 ? 0 : 2;
+    tt_profile far = near;
+    far.cache = 1e5;
+    far.beyond = 2.5;
+    for (double m = 1e3; m < 1e8; m *= 1.7) {
+      const double as = m < far.cache ? m : far.cache + far.beyond * (m - far.cache);
+      const double time = terms_of(name, TUTTI_ALLREDUCE, &far, false, m).time;
+      const double least = terms_of(name, TUTTI_ALLREDUCE, &near, false, m).time;
+      if (near.piece <= 0)
+        about(name, 4, m, time, terms_of(name, TUTTI_ALLREDUCE, &near, false, as).time);
+      assert_true(m < far.cache ? time == least : time > least * (1 + 1e-9));
+    }
+  }
 }
 
 /* What a link lets through at once takes no time of a message, but of all that follow each
@@ -434,6 +461,7 @@ int main(void) {
       cmocka_unit_test(one_rank_stands_for_all),
       cmocka_unit_test(parts_add_up_to_the_time),
       cmocka_unit_test(curves_follow_the_play),
+      cmocka_unit_test(bytes_beyond_the_cache_cost_more),
       cmocka_unit_test(a_burst_is_owed),
       cmocka_unit_test(figures_move_the_time_their_way),
       cmocka_unit_test(ports_apart_let_levels_overlap),

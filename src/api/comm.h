@@ -258,8 +258,8 @@ void tt_comm_list(tutti_comm *comm, bool on);
 /* ---- lists of buffers (many.c) ---- */
 
 static inline size_t tt_window_bytes(const tutti_comm *comm) {
-  const size_t arena = TT_SLOTS * comm->wire->piece; /* it stays in the cache */
-  return arena ? arena : 1 << 20;
+  const size_t window = 4 * comm->wire->piece; /* it stays in the cache */
+  return window ? window : 1 << 20;
 }
 /* Into the window of the place that a part begins in; out of it when it is complete. */
 void tt_many_pack(tutti_request *part, char *window);

@@ -53,16 +53,6 @@ tutti_status tt_comm_room(tutti_comm *comm, bool has_net, uint64_t *room) {
 
 /* ---- wires ---- */
 
-/* Ranks of this group per core they may use; figures that all ranks see alike. */
-static double crowd_of(const tt_segment *segment, const int *members, int ranks) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
-  double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
-  if (quota < cores) cores = quota;
-  return ranks / (cores > 0 ? cores : 1);
-}
-
 static tutti_status make_near(tutti_comm *comm, const uint64_t *rooms, int *near, tt_wire **wire) {
   const int n = tt_comm_near(comm, near);
   int *members = malloc((size_t)n * sizeof *members);
@@ -75,7 +65,7 @@ static tutti_status make_near(tutti_comm *comm, const uint64_t *rooms, int *near
     at[near[r]] = rooms[r];
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
-  if (!status && n == comm->ranks) comm->crowd = crowd_of(tt_heap_segment(comm->heap), members, n);
+  if (!status && n == comm->ranks) comm->crowd = tt_shm_crowd(tt_heap_segment(comm->heap), members, n);
   free(members);
   free(at);
   return status;

@@ -97,7 +97,7 @@ static extent block_of(const tt_operation *o, uint32_t k, int r) {
 }
 
 static size_t slot_of(const tt_operation *o, uint32_t k) {
-  return (o->pieces.first + k) % TT_SLOTS * o->wire->piece;
+  return (o->pieces.first + k) % o->wire->slots * o->wire->piece;
 }
 
 /* The name of a vector, and how far behind it piece k begins: there, or in the arena. */
@@ -140,7 +140,7 @@ static bool all_put(tt_operation *o, uint32_t k) {
 }
 
 static bool slot_is_free(tt_operation *o, uint32_t k) {
-  return all_told(o, TT_GOT, o->pieces.first + k + 1 - TT_SLOTS);
+  return all_told(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
 }
 
 static void tell(tt_operation *o, tt_tally tally, uint32_t pieces) {
@@ -396,7 +396,7 @@ static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   if (p->done[TT_GOT] == p->count)
     return show_behind(o, TT_GOT, p->first + p->count, step_of(o, TT_GOT), show, ctx);
   if (p->done[TT_PUT] < p->count && from_arena(o, &p->mine) &&
-      show_behind(o, TT_GOT, at + p->done[TT_PUT] - TT_SLOTS, step_of(o, TT_PUT), show, ctx))
+      show_behind(o, TT_GOT, at + p->done[TT_PUT] - o->wire->slots, step_of(o, TT_PUT), show, ctx))
     return true;
   const tt_tally before = owned(o) ? TT_SUM : TT_GOT;
   if (show_behind(o, TT_PUT, at + p->done[before], step_of(o, TT_SUM), show, ctx)) return true;

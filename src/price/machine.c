@@ -51,6 +51,9 @@ static const figure of_all[] = {
     {"shm.loop.again", SECONDS, AT(shm.loop_again), "each further one"},
     {"shm.loop.copy", PER_BYTE, AT(shm.loop_copy), "a byte in, or out"},
     {"shm.loop.further", PER_BYTE, AT(shm.loop_further), "of each further input added in one pass"},
+    {"shm.cache", BYTES, AT(shm.cache), "of a vector; the rest lies further from its core"},
+    {"shm.far", PER_BYTE, AT(shm.far), "as shm.copy, of the bytes of a vector after shm.cache"},
+    {"shm.loop.far", PER_BYTE, AT(shm.loop_far), "as shm.loop.copy, of those"},
     {"shm.turn", SECONDS, AT(crowd.wait), "as shm.wake where ranks share a core, for each of them"},
     {"shm.crowd.message", SECONDS, AT(crowd.message), "as shm.message where ranks share a core"},
     {"shm.crowd.again", SECONDS, AT(crowd.again), "as shm.again there"},
@@ -59,6 +62,8 @@ static const figure of_all[] = {
     {"shm.crowd.loop.again", SECONDS, AT(crowd.loop_again), "as shm.loop.again there"},
     {"shm.crowd.loop.copy", PER_BYTE, AT(crowd.loop_copy), "as shm.loop.copy there"},
     {"shm.crowd.loop.further", PER_BYTE, AT(crowd.loop_further), "as shm.loop.further there"},
+    {"shm.crowd.far", PER_BYTE, AT(crowd.far), "as shm.far there"},
+    {"shm.crowd.loop.far", PER_BYTE, AT(crowd.loop_far), "as shm.loop.far there"},
 };
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
@@ -82,8 +87,11 @@ void tt_machine_net(tt_machine *machine) {
               .loop_message = 0.08e-6,
               .loop_again = 0.02e-6,
               .loop_copy = 0.0145e-9,
-              .loop_further = -1},
-      .crowd = {0.7e-6, -1, -1, -1, -1, -1, -1, -1, -1},
+              .loop_further = -1,
+              .far = -1,
+              .loop_far = -1,
+              .cache = 524288},
+      .crowd = {0.7e-6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
   };
 }
 
@@ -352,6 +360,9 @@ static tt_shm_figures shm_of(const tt_machine *m, double crowd) {
   if (crowd <= 1) return f;
   f.wait = c->wait * crowd;
   f.piece = 0;
+  f.cache /= crowd;
+  if (c->copy >= 0 || c->far >= 0) f.far = c->far;
+  if (c->loop_copy >= 0 || c->loop_far >= 0) f.loop_far = c->loop_far;
   if (c->message >= 0) f.message = c->message;
   if (c->again >= 0) f.again = c->again;
   if (c->copy >= 0) f.copy = c->copy;
@@ -392,6 +403,11 @@ void tt_profile_shm(const tt_machine *m, int ranks, double crowd, bool loop, tt_
   p->again = loop ? f.loop_again : f.again;
   p->copy = loop ? f.loop_copy : f.copy;
   p->spared = loop && f.loop_further >= 0 ? p->copy - f.loop_further : 0;
+  const double far = loop ? f.loop_far : f.far;
+  if (far >= 0 && p->copy > 0) {
+    p->cache = f.cache;
+    p->beyond = far / p->copy;
+  }
   p->published = loop;
   p->piece = loop ? 0 : f.piece;
   p->cores = crowd > 1 ? ranks / crowd : ranks;

@@ -28,6 +28,8 @@ typedef struct tt_shm_figures {
   double piece; /* B after which a reader on a core of its own begins to copy */
   double loop_message, loop_again, loop_copy;
   double loop_further; /* s/B of each further input that is added in one pass; < 0: as loop_copy */
+  double far, loop_far; /* of the bytes of a vector after `cache`; < 0: as copy, as loop_copy */
+  double cache;         /* B; where ranks share a core, a part for each */
 } tt_shm_figures;
 
 enum { TT_NAMED_LEVELS = 8, TT_STAMP = 80 };

@@ -22,7 +22,8 @@ typedef struct server {
 
 typedef struct stage {
   const tt_play *play;
-  double bytes;
+  double bytes, moved; /* of the vector; and as many in the cache would cost as much to move: ... */
+  double spilt, per_byte; /* ... this line */
   tt_moment *moment;
   tt_event *heap;
   uint32_t waiting, ended;
@@ -118,7 +119,8 @@ static void lag(stage *s, uint32_t d) {
   const tt_deal *deal = &play->deal[d];
   const tt_job *to = &play->job[deal->to];
   tt_moment *m = &s->moment[deal->to];
-  const double all = s->bytes * (to->copying + to->reducing), bytes = s->bytes * deal->share;
+  const double all = s->moved * to->copying + s->bytes * to->reducing;
+  const double bytes = s->bytes * deal->share;
   const double rest = bytes > play->profile.piece ? all * play->profile.piece / bytes : all;
   const double floor = s->moment[deal->from].end + play->profile.reach[deal->level].delay + rest;
   if (floor <= m->floor) return;
@@ -186,7 +188,8 @@ static void work(stage *s, double at, uint32_t step) {
   const tt_play *play = s->play;
   const tt_job *job = &play->job[step];
   tt_moment *m = &s->moment[step];
-  const double takes = play->idle ? 0 : job->processor + s->bytes * (job->copying + job->reducing);
+  const double takes =
+      play->idle ? 0 : job->processor + s->moved * job->copying + s->bytes * job->reducing;
   server *cpu = &s->processor[job->player];
   if (takes > 0 && !is_free(s, cpu, at, step, m)) return;
   m->end = at + takes;
@@ -203,7 +206,7 @@ static void work(stage *s, double at, uint32_t step) {
   s->moment[play->steps + lo].cause = step;
   const double bytes = s->bytes * play->deal[lo].share, piece = play->profile.piece;
   const double early =
-      piece > 0 && bytes > piece ? s->bytes * job->copying * (1 - piece / bytes) : 0;
+      piece > 0 && bytes > piece ? s->moved * job->copying * (1 - piece / bytes) : 0;
   s->moment[play->steps + lo].rest = early; /* it leaves before its step ends */
   push(s, m->end - early, play->steps + lo);
 }
@@ -215,6 +218,10 @@ static bool set_up(stage *s, tt_play *play, double bytes) {
   const tt_profile *p = &play->profile;
   const size_t ports = players * (size_t)(p->ports * (p->apart ? p->levels : 1));
   *s = (stage){.play = play, .bytes = bytes, .moment = play->moment, .heap = play->event};
+  const bool spills = p->cache > 0 && bytes > p->cache;
+  s->per_byte = spills ? p->beyond : 1;
+  s->spilt = spills ? p->cache * (1 - p->beyond) : 0;
+  s->moved = s->spilt + s->per_byte * bytes;
   s->processor = calloc(players + 2 * ports + players * play->slices, sizeof *s->processor);
   if (!s->processor) return false;
   s->out = s->processor + players;
@@ -241,12 +248,12 @@ static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
       t->fixed += m->rest;
     } else if (what < play->steps) {
       const tt_job *job = &play->job[what];
-      const double copying = s->bytes * job->copying - early;
+      const double copying = s->moved * job->copying - early;
       t->processor += job->processor;
       t->copying += copying;
       t->reducing += s->bytes * job->reducing;
-      t->fixed += job->processor + (early > 0 ? copying : 0);
-      t->slope += early > 0 ? 0 : job->copying + job->reducing;
+      t->fixed += job->processor + (early > 0 ? copying : s->spilt * job->copying);
+      t->slope += early > 0 ? 0 : s->per_byte * job->copying + job->reducing;
       early = 0;
     } else {
       const tt_deal *d = &play->deal[(what - play->steps) % play->deals];
@@ -291,13 +298,14 @@ static void share_cores(const stage *s, tt_terms *t) {
     if (i && job->player != job[-1].player) rounds = 0;
     if (job->receives && ++rounds > most) most = rounds;
     all.processor += times * job->processor;
-    all.copying += times * s->bytes * job->copying;
+    all.copying += times * s->moved * job->copying;
     all.reducing += times * s->bytes * job->reducing;
-    all.slope += times * (job->copying + job->reducing);
+    all.fixed += times * s->spilt * job->copying;
+    all.slope += times * (s->per_byte * job->copying + job->reducing);
   }
   const int last = p->levels - 1;
   all.latency[last] = most * p->reach[last].delay;
-  all.fixed = all.processor + all.latency[last];
+  all.fixed += all.processor + all.latency[last];
   all.time = all.fixed + s->bytes * all.slope;
   if (all.time > t->time) *t = all;
 }

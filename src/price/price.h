@@ -10,6 +10,8 @@
  *            played for all.
  * Torus      with `hop`, a level of nodes is a circle of links to neighbours: a message goes
  *            the shorter way round, and takes all the links on it.
+ * Cache      the bytes of a vector that is larger than it cost more to move: for those in it
+ *            nothing changes, so the time stays a line on either side.
  * Burst      a link that lets bytes through at once owes the time for them: a message does
  *            not take it, but of calls that follow each other none takes less.
  * Size       for one order of events the time is a line in the size of the vector;
@@ -48,6 +50,8 @@ typedef struct tt_profile {
   double copy;                    /* s/B that the processor moves at either end */
   double piece;                   /* B after which a reader begins to copy; 0: after all */
   double spared;                  /* s/B of it for each further input that a step adds in one pass */
+  double cache;                   /* B of a vector that lie near the processors; 0: all of them */
+  double beyond;                  /* as many times as much it costs to move one of the rest */
   bool published;                 /* what goes to several readers is copied once */
   bool lent;                      /* the readers find it where it is */
   double cores;                   /* that all ranks share; 0: each has its own */

@@ -421,6 +421,15 @@ static const tt_wire_ops table = {
     .close = shm_close,
 };
 
+double tt_shm_crowd(const tt_segment *segment, const int *members, int ranks) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
+  double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
+  if (quota < cores) cores = quota;
+  return ranks / (cores > 0 ? cores : 1);
+}
+
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire) {
   tt_shm *s = calloc(1, sizeof *s);
@@ -444,7 +453,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
     s->members[r] = members[r];
     s->rooms[r] = (tt_room *)(void *)(s->segment->base + rooms[r]);
   }
-  s->wire.piece = tt_arena_piece(tt_shm_head(s, 0)->l2, ranks);
+  tt_arena_measure(&s->wire, tt_shm_head(s, 0)->l2, tt_shm_crowd(s->segment, members, ranks));
   s->tallies = tt_room_tallies(s->rooms[0], ranks);
   s->posts = tt_room_posts(s->rooms[0], ranks);
   s->dozing = &tt_heap_head(s->segment, 0)->dozing;

@@ -170,6 +170,8 @@ void tt_shm_room_leave(tt_heap *heap, uint64_t room);
 /* From now on, and no more, the room can be found from outside. */
 void tt_shm_show(tt_head *head, uint64_t room);
 void tt_shm_hide(tt_head *head, uint64_t room);
+/* Those ranks per core they may use; figures that all ranks see alike. */
+double tt_shm_crowd(const tt_segment *segment, const int *members, int ranks);
 /* members[r], rooms[r]: heap index and room offset of rank r. Copies both. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire);

@@ -4,9 +4,12 @@
  *            finds it; private memory has one if all can read it and that costs less
  *            than a copy. What has none is copied into the arena of its rank: a few
  *            places that pieces of vectors go through. Tallies count the pieces.
- * Invariant  the arena is TT_SLOTS * wire.piece bytes, whatever the vector, made at
- *            first use; a tally has one writer and only grows.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * Places     as many as the second level cache holds. A line that a peer still has in its own
+ *            cache must be taken from it before it is written again: that takes four times as long
+ *            as the copy itself. When a place comes round after that many bytes, its lines have
+ * left the peers' caches. Ranks that share a core share its cache. Invariant  the arena is
+ * wire.slots * wire.piece bytes, whatever the vector, made at first use; a tally has one writer and
+ * only grows. SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,18 +17,20 @@
 
 static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
 
+enum { FEWEST = 4, LIVE = 8 }; /* pieces: of src, dst, the arena, and the peers', twice */
+
 /* What a rank keeps live in its turn, the vector's own pieces among it, fits in half
  * of its core's second level cache. */
-size_t tt_arena_piece(size_t l2, int ranks) {
-  const size_t live = 8; /* pieces: of src, dst, the arena, and the peers', twice */
-  size_t share = l2 / 2 / live;
-  size_t bound = ((size_t)16 << 20) / TT_SLOTS / (size_t)ranks;
-  return tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);
+void tt_arena_measure(tt_wire *w, size_t l2, double crowd) {
+  const size_t share = l2 / 2 / LIVE, bound = ((size_t)16 << 20) / FEWEST / (size_t)w->ranks;
+  w->piece = tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);
+  w->slots = FEWEST;
+  while (w->slots < 2 * LIVE && 2 * w->slots * crowd <= 2 * LIVE) w->slots *= 2;
 }
 
 void *tt_arena_own(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
-  if (!s->arena) s->arena = tt_heap_alloc(s->heap, TT_SLOTS * w->piece, 4096);
+  if (!s->arena) s->arena = tt_heap_alloc(s->heap, w->slots * w->piece, 4096);
   return s->arena;
 }
 

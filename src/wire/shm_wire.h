@@ -54,7 +54,7 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
 void *tt_board_slot(tt_wire *w, uint32_t seq, size_t n);
 void tt_board_post(tt_wire *w, tt_stamp stamp, uint32_t oldest);
 const void *tt_board_posted(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
-size_t tt_arena_piece(size_t l2, int ranks);
+void tt_arena_measure(tt_wire *w, size_t l2, double crowd); /* ranks per core */
 void *tt_arena_own(tt_wire *w);
 uint64_t tt_arena_lend(tt_wire *w, const void *bytes, size_t n);
 const void *tt_arena_reach(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,

@@ -83,7 +83,7 @@ typedef struct tt_wire_ops {
   void (*post)(tt_wire *w, tt_stamp stamp, uint32_t oldest);
   const void *(*posted)(tt_wire *w, int peer, uint32_t seq, size_t bytes, uint32_t *hash);
 
-  /* Memory that peers look into. arena: this rank's, TT_SLOTS places of `piece` bytes,
+  /* Memory that peers look into. arena: this rank's, `slots` places of `piece` bytes,
    * NULL if there is none. lend: the name under which every peer finds n bytes of this
    * rank's, 0 if it has to go through the arena. reach: where a peer's bytes are,
    * `from` behind the name, *n of them at most; or NULL and a status. fetch: copy
@@ -145,6 +145,7 @@ struct tt_wire {
   int rank, ranks;
   size_t board; /* most bytes that can be posted at once; 0: there is no board */
   size_t piece; /* bytes of a place of the arena, the same on all ranks; 0: there is none */
+  uint32_t slots; /* places, the same on all ranks; a power of two, for pieces are counted round */
   size_t beside; /* bytes that `push` takes whole or not at all, and copies */
   const uint8_t *level; /* messages are paced (engine/pace.c): at which level each peer and this
                            rank part; or NULL */
@@ -152,7 +153,7 @@ struct tt_wire {
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
 
-enum { TT_SLOTS = 4, TT_UNKNOWN = 2 };
+enum { TT_UNKNOWN = 2 };
 /* TT_MAIL: the lane of messages between two ranks, which no operation uses. */
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_MAIL = TT_WINDOW * TT_FLIGHT, TT_LANES };
 
