@@ -8,7 +8,8 @@
 #            (netns.sh, as root). Measured: the same with TUTTI_MEASURE=1.
 # Launches   ranks that share cores settle into one of several habits, which changes the plans'
 #            times by half and their order a little: so several launches, and of each size the
-#            median of their ratios.
+#            median of their ratios. A virtual machine's cores move, too, which changes everything by
+#            up to ten times: so this machine is tuned before every launch (it says how far they move).
 # Noise      what is chosen beside itself in the same launch, and as much as the launches' ratios differ
 #            in the mean.
 # Stores choice.json and choice.txt. SPDX-License-Identifier: BSD-3-Clause
@@ -28,6 +29,7 @@ NEAR = 1.3
 class Bench:
     def __init__(self, build, out, launches=3, quick=False, say=print):
         self.tutti = os.path.abspath(os.path.join(build, "tutti"))
+        self.profiles = {}
         self.build, self.out, self.launches, self.quick, self.say = build, os.path.abspath(out), launches, quick, say
         os.makedirs(self.out, exist_ok=True)
 
@@ -70,9 +72,14 @@ class Bench:
         with open(path) as f:
             return json.load(f)["rows"]
 
-    def where(self, where, env):
+    def where(self, where, mode):
         """{bytes: what the launches came to}"""
-        launches = [self.once(where, env) for _ in range(1 if self.quick else self.launches)]
+        launches = []
+        for _ in range(1 if self.quick else self.launches):
+            moves = mode == "tuned" and "x" not in where
+            if moves or where not in self.profiles:
+                self.profiles[where] = self.tune(where)
+            launches.append(self.once(where, dict(MODES[mode], TUTTI_PROFILE=self.profiles[where])))
         found = {}
         for rows in zip(*launches):
             ratios = [r["chosen_over_best"] for r in rows]
@@ -115,18 +122,14 @@ MODES = {"tuned": {}, "measured": {"TUTTI_MEASURE": "1"}}
 
 def carry_out(bench, places, modes=tuple(MODES)):
     """{mode: {where: rows}} and {where: why it was left out}"""
-    found, left, profiles = {m: {} for m in modes}, {}, {}
+    found, left = {m: {} for m in modes}, {}
     for mode in modes:
         bench.say("\n%s\n%s" % ("after tutti tune" if mode == "tuned" else "with TUTTI_MEASURE=1", HEAD))
         for where in places:
-            kind = where if "x" in where else "here"
             if where in left:
                 continue
             try:
-                if kind not in profiles:
-                    profiles[kind] = bench.tune(where)
-                env = dict(MODES[mode], TUTTI_PROFILE=profiles[kind])
-                found[mode][where] = bench.where(where, env)
+                found[mode][where] = bench.where(where, mode)
             except (Failed, hosts.Skipped) as e:
                 left[where] = str(e)
                 bench.say("%6s  left out: %s" % (where, e))

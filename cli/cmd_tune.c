@@ -85,6 +85,18 @@ static int hand_over(const tune_options *o, const tune_result *r) {
 
 /* ---- this machine ---- */
 
+static void note_bounce(const double *seconds, int n, tune_result *r) {
+  double least = seconds[0], most = seconds[0];
+  for (int i = 1; i < n; i++) {
+    if (seconds[i] < least) least = seconds[i];
+    if (seconds[i] > most) most = seconds[i];
+  }
+  if (least > 0)
+    tune_note(r, "a cache line goes to another core and back in %.0f to %.0f ns%s", 1e9 * least,
+              1e9 * most,
+              most > 2 * least ? ": the cores MOVE, and what few ranks take changes as much" : "");
+}
+
 /* Ranks on so many cores, and their part of the time. What holds for ranks that share two cores
  * is thought to hold for those that share more. */
 static int on_this_machine(const tune_options *o) {
@@ -94,12 +106,12 @@ static int on_this_machine(const tune_options *o) {
   const struct {
     int ranks, cores;
     double part;
-  } all[] = {{2, few, 0.14}, {many > 2 ? many : 2, many, 0.12}, {2 * few, few, 0.13},
-             {4 * few, few, 0.2}, {3 * few + 1, few, 0.17}, {2 * few, few, 0.13}};
+  } all[] = {{2, few, 0.14},      {many > 2 ? many : 2, many, 0.12}, {2 * few, few, 0.13},
+             {4 * few, few, 0.2}, {3 * few + 1, few, 0.17},          {2 * few, few, 0.13}};
   enum { LAUNCHES = sizeof all / sizeof *all };
   tune_result *r = calloc(1, sizeof *r);
   tune_points points = {NULL, 0};
-  double done = 0.05;
+  double done = 0.05, bounce[LAUNCHES];
   int status = r ? 0 : cli_fail(CLI_FAILED, "tune", "out of memory");
   tune_progress(0, "arithmetic, copies, wake-ups");
   if (!status) tune_parts(r);
@@ -107,11 +119,13 @@ static int on_this_machine(const tune_options *o) {
     char what[80];
     snprintf(what, sizeof what, "plans on %d ranks, %d cores", all[i].ranks, all[i].cores);
     tune_progress(done, what);
+    bounce[i] = tune_bounce();
     status = tune_launch(all[i].ranks, all[i].cores, all[i].part * o->seconds, &points);
     done += all[i].part;
   }
   tune_progress(0.95, "figures");
   if (!status) {
+    note_bounce(bounce, LAUNCHES, r);
     tune_fit(&points, false, r);
     tune_fit(&points, true, r);
   }
@@ -154,4 +168,5 @@ static int run(int argc, char **argv) {
   return job_inside() ? between_hosts(&o) : on_this_machine(&o);
 }
 
-const cli_command cmd_tune = {"tune", "measure this machine, for prices to be true", usage, run, true};
+const cli_command cmd_tune = {"tune", "measure this machine, for prices to be true", usage, run,
+                              true};

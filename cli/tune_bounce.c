@@ -1,0 +1,79 @@
+/* tune_bounce.c - how far two cores are from each other: a cache line there and back.
+ *
+ * Idea      two processes write in turn; the best of some batches, so it is of one moment. On a
+ *           virtual machine it changes by ten times from one second to the next, as its cores move:
+ *           then what is measured with few ranks differs as much, and it is good to know why.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tune.h"
+
+enum { BATCHES = 20, TURNS = 200 };
+
+typedef struct court {
+  _Alignas(128) atomic_uint serve;
+  _Alignas(128) atomic_uint back;
+} court;
+
+static void keep_to(int cpu) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
+static void answer(court *c) {
+  for (unsigned seen = 0, now;
+       (now = atomic_load_explicit(&c->serve, memory_order_acquire)) != UINT32_MAX;)
+    if (now != seen) atomic_store_explicit(&c->back, seen = now, memory_order_release);
+  _exit(0);
+}
+
+/* 0: the other one is gone. */
+static double batch(court *c, unsigned *turn) {
+  const double begin = cli_now();
+  for (int i = 0; i < TURNS; i++) {
+    atomic_store_explicit(&c->serve, ++*turn, memory_order_release);
+    for (long looks = 0; atomic_load_explicit(&c->back, memory_order_acquire) != *turn; looks++)
+      if (looks > 1000000 && (looks & 0xffff) == 0 && cli_now() - begin > 1) return 0;
+  }
+  return (cli_now() - begin) / TURNS;
+}
+
+static double between(int one, int other) {
+  double best = 0;
+  unsigned turn = 0;
+  court *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (c == MAP_FAILED) return 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    keep_to(other);
+    answer(c);
+  }
+  keep_to(one);
+  for (int i = 0; child > 0 && i < BATCHES; i++) {
+    const double took = batch(c, &turn);
+    if (took <= 0) break;
+    if (best <= 0 || took < best) best = took;
+  }
+  atomic_store(&c->serve, UINT32_MAX);
+  if (child > 0) kill(child, SIGKILL), waitpid(child, NULL, 0);
+  munmap(c, sizeof *c);
+  return best;
+}
+
+double tune_bounce(void) {
+  cpu_set_t mine;
+  int cpu[2], n = 0;
+  if (sched_getaffinity(0, sizeof mine, &mine)) return 0;
+  for (int k = 0; k < CPU_SETSIZE && n < 2; k++)
+    if (CPU_ISSET(k, &mine)) cpu[n++] = k;
+  const double took = n == 2 ? between(cpu[0], cpu[1]) : 0;
+  sched_setaffinity(0, sizeof mine, &mine);
+  return took;
+}
