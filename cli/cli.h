@@ -70,6 +70,9 @@ const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]);
 /* Seconds on a clock that only goes forward. And numbers in ascending order. */
 double cli_now(void);
 void cli_sort(double *numbers, size_t n);
+/* s that a cache line takes from one core to another and back, at this moment; 0: there is one
+ * core, or it could not be measured. Takes about a millisecond. */
+double cli_bounce(void);
 
 /* A picture that gnuplot draws, .svg or .png: can it be written? 0, or an exit status after
  * a complaint; begun, with terminal and output set (NULL after a complaint); and drawn. */

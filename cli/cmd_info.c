@@ -43,6 +43,7 @@ static const struct option long_options[] = {
 typedef struct info {
   struct utsname system;
   double total, available, limit; /* bytes; 0: unknown or none */
+  double bounce;                  /* s; 0: unknown */
 } info;
 
 /* The number after `key` in a file of "key number" lines; the first number of
@@ -66,6 +67,7 @@ static void collect(info *i) {
   i->limit = number_in("/sys/fs/cgroup/memory.max", "");
   if (i->limit == 0) i->limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", "");
   if (i->total > 0 && i->limit >= i->total) i->limit = 0;
+  i->bounce = cli_bounce();
 }
 
 /* A line of the library is "name: value". */
@@ -90,6 +92,9 @@ static void print_people(const info *i) {
   const char *line;
   for (int k = 0; (line = tutti_info(k)); k++)
     printf("%-18.*s %s\n", name_length(line), line, value_of(line));
+  if (i->bounce > 0)
+    printf("%-18s %.0f ns there and back for a cache line, at this moment\n", "between cores",
+           1e9 * i->bounce);
 }
 
 static void json_member(const char *name, int length, const char *value) {
@@ -109,6 +114,7 @@ static void print_json(const info *i) {
   json_member("machine", 20, i->system.machine);
   const char *line;
   for (int k = 0; (line = tutti_info(k)); k++) json_member(line, name_length(line), value_of(line));
+  if (i->bounce > 0) printf("  \"between_cores_s\": %.9g,\n", i->bounce);
   if (i->limit > 0) printf("  \"memory_limit_bytes\": %.0f,\n", i->limit);
   printf("  \"memory_available_bytes\": %.0f,\n", i->available);
   printf("  \"memory_bytes\": %.0f\n}\n", i->total);

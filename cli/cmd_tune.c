@@ -119,7 +119,7 @@ static int on_this_machine(const tune_options *o) {
     char what[80];
     snprintf(what, sizeof what, "plans on %d ranks, %d cores", all[i].ranks, all[i].cores);
     tune_progress(done, what);
-    bounce[i] = tune_bounce();
+    bounce[i] = cli_bounce();
     status = tune_launch(all[i].ranks, all[i].cores, all[i].part * o->seconds, &points);
     done += all[i].part;
   }

@@ -31,12 +31,6 @@ void tune_progress(double done, const char *what);
 /* Arithmetic per type, a copy, process_vm_readv, a sleeper woken. The figures gamma. */
 void tune_parts(tune_result *r);
 
-/* ---- two processes (tune_bounce.c) ---- */
-
-/* s that a cache line takes from one core to another and back, at this moment; 0: there is one
- * core, or it could not be measured. */
-double tune_bounce(void);
-
 /* ---- ranks that share memory (tune_ranks.c) ---- */
 
 /* A plan at one size, on so many ranks, so many of which share a core. */

@@ -1,4 +1,4 @@
-/* tune_bounce.c - how far two cores are from each other: a cache line there and back.
+/* bounce.c - how far two cores are from each other: a cache line there and back.
  *
  * Idea      two processes write in turn; the best of some batches, so it is of one moment. On a
  *           virtual machine it changes by ten times from one second to the next, as its cores move:
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tune.h"
+#include "cli.h"
 
 enum { BATCHES = 20, TURNS = 200 };
 
@@ -67,7 +67,7 @@ static double between(int one, int other) {
   return best;
 }
 
-double tune_bounce(void) {
+double cli_bounce(void) {
   cpu_set_t mine;
   int cpu[2], n = 0;
   if (sched_getaffinity(0, sizeof mine, &mine)) return 0;
