@@ -91,6 +91,13 @@ def grows(values, bound):
     return n >= 6 and min(values[-(n // 4):]) > max(values[n // 4:n // 2]) + bound
 
 
+def leaks(values, bound):
+    """Does it grow, and go on: in each quarter of the second half? A cache that is made late grows once."""
+    n = len(values)
+    parts = [values[n * i // 8:n * (i + 1) // 8] for i in range(4, 8)]
+    return n >= 8 and grows(values, bound) and all(min(b) > max(a) for a, b in zip(parts, parts[1:]))
+
+
 class Patience:
     """So many seconds, of which those do not count in which this process itself was stopped."""
 
@@ -128,8 +135,8 @@ class Rank:
         elif word == "count":
             f = rest.split()
             self.calls, self.bytes, self.mismatches = (int(x) for x in f[1:4])
-            self.counts.append((ns,) + tuple(int(x) for x in f[4:7]))
-            self.members = int(f[7], 16)
+            self.counts.append((ns,) + tuple(int(x) for x in f[4:9]))
+            self.members = int(f[9], 16)
         elif word == "done":
             self.done = True
 
@@ -337,9 +344,11 @@ class Job:
         """What is held between cycles, from its last life: caches grow at first, leaks go on."""
         slack = 1 if self.wire == "shm" else 16  # an MPI, and UCX, have caches of their own
         long = counts and counts[-1][0] - counts[0][0] > LONG * 1e9
-        for what, values, bound in zip(("malloc", "memory", "descriptors"), list(zip(*counts))[1:],
-                                       (slack << 16, slack << 23, 2)):
-            if self.judges_memory and (long or what == "descriptors") and grows(values, bound):
+        figures = (("malloc", leaks, slack << 16), ("its own memory", leaks, slack << 19),
+                   ("its heap of shared memory", leaks, 1 << 18), ("all shared memory", grows, slack * self.ranks << 23),
+                   ("descriptors", grows, 2))
+        for (what, more, bound), values in zip(figures, list(zip(*counts))[1:]):
+            if self.judges_memory and (long or what == "descriptors") and more(values, bound):
                 self.complain("rank %d: %s grows: %s" % (r, what, " ".join(map(str, values[::max(1, len(values) // 20)]))))
 
     def output(self):

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "lifetime.h"
 #include "seconds.h"
 #include "shm.h"
 #include "start.h"
@@ -307,7 +308,7 @@ static int play(const char *name) {
 
 int main(int argc, char **argv) {
   tutti_comm *comm;
-  alarm(50);
+  lifetime(50);
   if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
   newcomer = number("TUTTI_NEWCOMER");
   P = number("TUTTI_SIZE");

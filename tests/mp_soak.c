@@ -12,7 +12,8 @@
  *            come there and hear who died, whatever the others do. Then those who live make a
  *            communicator of themselves, and begin anew.
  * Tells      in FILE (tell.h): at PID RANKS; error STATUS WHY, lost WHY, shrunk RANKS; wrong WHAT;
- *            count GENERATION CALLS BYTES MISMATCHES MALLOC RSS FILES MEMBERS; done.
+ *            count GENERATION CALLS BYTES MISMATCHES MALLOC OWN HEAP SHARED FILES
+ *            MEMBERS; done.
  * Ranks: 2
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
@@ -20,8 +21,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm.h"
+#include "lifetime.h"
 #include "soak.h"
 #include "start.h"
 #include "tell.h"
@@ -36,31 +40,53 @@ static int ranks, deaths, generation;
 
 /* ---- what it holds ---- */
 
-static unsigned long long resident(void) {
-  unsigned long long all = 0, pages = 0;
-  FILE *f = fopen("/proc/self/statm", "r");
-  if (f && fscanf(f, "%llu %llu", &all, &pages) != 2) pages = 0;
+/* Bytes of resident pages: its own, and those it shares. */
+static void resident(unsigned long long *own, unsigned long long *shared) {
+  char line[128];
+  FILE *f = fopen("/proc/self/status", "r");
+  *own = *shared = 0;
+  while (f && fgets(line, sizeof line, f)) {
+    sscanf(line, "RssAnon: %llu", own);
+    sscanf(line, "RssShmem: %llu", shared);
+  }
   if (f) fclose(f);
-  return pages * (unsigned long long)sysconf(_SC_PAGESIZE);
+  *own *= 1024;
+  *shared *= 1024;
 }
 
-static int descriptors(void) {
+/* How many; and the bytes of the job's shared memory that are there, whoever touched them. */
+static int descriptors(unsigned long long *there) {
+  struct stat st;
+  char name[64];
   int n = 0;
   DIR *d = opendir("/proc/self/fd");
-  while (d && readdir(d)) n++;
+  *there = 0;
+  for (const struct dirent *e; d && (e = readdir(d)); n++) {
+    const ssize_t got = readlinkat(dirfd(d), e->d_name, name, sizeof name - 1);
+    name[got > 0 ? got : 0] = 0;
+    if (strncmp(name, "/memfd:tutti", 12) == 0 && fstat(atoi(e->d_name), &st) == 0)
+      *there += (unsigned long long)st.st_blocks * 512;
+  }
   if (d) closedir(d);
   return n;
 }
 
-/* Where it holds nothing that it will not hold the next time; now and then. */
+/* Where it holds nothing that it will not hold the next time; now and then. What malloc has from
+ * the system and keeps, free in pieces, is the program's pattern of calls: it is no memory of its
+ * own. Shared pages come when they are touched, late perhaps: those that are there bound them. */
 static void tell_count(bool now) {
   static uint64_t last;
+  unsigned long long own, shared, there;
   if (!now && tell_ns() - last < COUNT_NS) return;
   last = tell_ns();
   const struct mallinfo2 m = mallinfo2();
-  tell("count %d %llu %llu %llu %zu %llu %d %llx", generation, (unsigned long long)self.calls,
-       (unsigned long long)self.bytes, (unsigned long long)self.mismatches, m.uordblks + m.hblkhd,
-       resident(), descriptors(), (unsigned long long)members);
+  const int files = descriptors(&there);
+  resident(&own, &shared);
+  tell("count %d %llu %llu %llu %zu %llu %zu %llu %d %llx", generation,
+       (unsigned long long)self.calls, (unsigned long long)self.bytes,
+       (unsigned long long)self.mismatches, m.uordblks + m.hblkhd,
+       own > m.arena ? own - m.arena : 0, self.base->heap ? tt_heap_used(self.base->heap) : 0,
+       shared > there ? shared : there, files, (unsigned long long)members);
 }
 
 /* ---- communicators ---- */
@@ -201,7 +227,7 @@ static bool begin(char **argv) {
 int main(int argc, char **argv) {
   tutti_status status;
   if (argc < 6) return printf("ok - nothing to do\n1..1\n") < 0;
-  alarm(300 + (unsigned)atof(argv[3])); /* if nobody looks after it */
+  lifetime(300 + (unsigned)atof(argv[3])); /* if nobody looks after it */
   if (!begin(argv)) {
     fprintf(stderr, "no communicator, or no file: %s\n", tutti_error());
     return 1;

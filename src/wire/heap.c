@@ -264,14 +264,10 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   return e != NULL;
 }
 
-void tt_heap_free_later(tt_heap *h, atomic_uint *guests, void *const *memory, size_t n) {
-  later *ready = NULL, *l = malloc(sizeof *l + n * sizeof *l->memory);
+/* Free what waits for no guest any more. */
+static void free_ready(tt_heap *h) {
+  later *ready = NULL;
   pthread_mutex_lock(&h->lock);
-  if (l) { /* else that memory is lost, no more */
-    *l = (later){h->waiting, guests, n};
-    memcpy(l->memory, memory, n * sizeof *memory);
-    h->waiting = l;
-  }
   for (later **link = &h->waiting; *link;) {
     later *x = *link;
     if (atomic_load_explicit(x->guests, memory_order_acquire)) {
@@ -288,4 +284,25 @@ void tt_heap_free_later(tt_heap *h, atomic_uint *guests, void *const *memory, si
     for (size_t i = 0; i < ready->n; i++) tt_heap_free(h, ready->memory[i]);
     free(ready);
   }
+}
+
+void tt_heap_free_later(tt_heap *h, atomic_uint *guests, void *const *memory, size_t n) {
+  later *l = malloc(sizeof *l + n * sizeof *l->memory);
+  if (l) { /* else that memory is lost, no more */
+    pthread_mutex_lock(&h->lock);
+    *l = (later){h->waiting, guests, n};
+    memcpy(l->memory, memory, n * sizeof *memory);
+    h->waiting = l;
+    pthread_mutex_unlock(&h->lock);
+  }
+  free_ready(h);
+}
+
+size_t tt_heap_used(tt_heap *h) {
+  size_t bytes = 0;
+  free_ready(h);
+  pthread_mutex_lock(&h->lock);
+  for (const extent *e = h->used_list; e; e = e->next) bytes += e->bytes;
+  pthread_mutex_unlock(&h->lock);
+  return bytes;
 }

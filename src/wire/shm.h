@@ -126,6 +126,8 @@ bool tt_heap_withdrawn(tt_heap *heap, const void *memory, size_t bytes);
 /* Frees n pieces of memory once *guests is 0, which is looked at when this is called
  * again: a peer that is slower may still look at a communicator that is over here. */
 void tt_heap_free_later(tt_heap *heap, atomic_uint *guests, void *const *memory, size_t n);
+/* Bytes that are handed out, and not free nor about to be. */
+size_t tt_heap_used(tt_heap *heap);
 
 /* ---- processes (process_state.c) ---- */
 

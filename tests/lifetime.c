@@ -1,0 +1,26 @@
+/* lifetime.c - a clock of ten seconds, which stands still while the process does (lifetime.h).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "lifetime.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+enum { TICK = 10 };
+static volatile sig_atomic_t ticks;
+
+static void tick(int signal_number) {
+  if (ticks-- > 0) {
+    alarm(TICK);
+    return;
+  }
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
+}
+
+void lifetime(unsigned seconds) {
+  struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+  ticks = (sig_atomic_t)(seconds / TICK);
+  sigaction(SIGALRM, &action, NULL);
+  alarm(TICK);
+}
