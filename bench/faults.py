@@ -24,6 +24,7 @@ MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 SILENCE = 60  # s without what must come: it hangs
 LONG = 20  # s: so long it takes to tell a leak from caches
 LOST = -7  # TUTTI_ERR_PEER_LOST
+STOPS = []  # when this process went on after it had been stopped, s
 RUNNING = set()  # jobs, which do not outlive this process, unless it is killed
 
 
@@ -35,8 +36,9 @@ def end_all():
         job.forget()
 
 
-def heed_term():
+def heed_signals():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGCONT, lambda *_: STOPS.append(time.monotonic()))
 
 
 def wires(build):

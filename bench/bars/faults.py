@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 
-from faults import LOST, Job, heed_term
+from faults import LOST, Job, heed_signals
 from measure import Failed, finish, median
 from verdict import Bar, at_most, limit
 
@@ -87,7 +87,7 @@ def so_many(name, wanted, got):
 
 def bars(build, quick):
     seed = random.SystemRandom().randrange(10 ** 6)
-    heed_term()
+    heed_signals()
     print("# seed %d" % seed, flush=True)
     k = Kills(build, 25 if quick else KILLS, seed)
     yield so_many("kills: every survivor has an error that names the dead, within %d s" % WITHIN, k.kills, k.clean)
