@@ -1,4 +1,4 @@
-/* lifetime.c - a clock of ten seconds, which stands still while the process does (lifetime.h).
+/* lifetime.c - a clock of half minutes, which stands still while the process does (lifetime.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lifetime.h"
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-enum { TICK = 10 };
+enum { TICK = 30 };
 static volatile sig_atomic_t ticks;
 
 static void tick(int signal_number) {
@@ -20,7 +20,7 @@ static void tick(int signal_number) {
 
 void lifetime(unsigned seconds) {
   struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
-  ticks = (sig_atomic_t)(seconds / TICK);
+  ticks = (sig_atomic_t)((seconds - 1) / TICK);
   sigaction(SIGALRM, &action, NULL);
   alarm(TICK);
 }

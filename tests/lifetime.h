@@ -4,7 +4,7 @@
 #define LIFETIME_H
 
 /* SIGALRM ends this process after so many seconds, of which those do not count in which it was
- * stopped (but ten each time). */
+ * stopped (but half a minute each time). */
 void lifetime(unsigned seconds);
 
 #endif
