@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
+#include <charconv>
 #include <cstdlib>
 
 #include "live.hpp"
@@ -16,9 +17,17 @@ using c10d::OpType;
 
 namespace {
 
+// What its caller carries out (queue.hpp).
 size_t brief_bytes() {
-  const char *text = std::getenv("TUTTI_TORCH_BRIEF");
-  return text && *text ? std::strtoul(text, nullptr, 10) : 64 << 10;
+  const char *said = std::getenv("TUTTI_TORCH_BRIEF");
+  const std::string text = said ? said : "";
+  size_t bytes = 64 << 10;
+  const char *end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, bytes);
+  if (!text.empty() && (read.ec != std::errc() || read.ptr != end))
+    refuse("init_process_group", "TUTTI_TORCH_BRIEF is '" + text.substr(0, 40) +
+                                     "'; it is a whole number of bytes, 65536 if it is not set");
+  return bytes;
 }
 
 tutti_comm *twin(tutti_comm *comm) {

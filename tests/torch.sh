@@ -59,6 +59,19 @@ says_trained() { [ "$(grep -o 'trained on tutti, 2 ranks' "$work/out" | wc -l)" 
 job run -n 2 env TORCH_DISTRIBUTED_DEBUG=DETAIL $python $here/torch_faults.py train
 ok "TORCH_DISTRIBUTED_DEBUG=DETAIL" all 'status 0' says_trained
 
+# ---- its setting ----
+for value in 0 131072; do
+  [ -e "$BUILD/c10d" ] || continue
+  job run -n 2 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py train
+  ok "TUTTI_TORCH_BRIEF=$value" all 'status 0' says_trained
+done
+for value in 64k -1 1.5 99999999999999999999; do
+  [ -e "$BUILD/c10d" ] || continue
+  job run -n 1 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py quiet
+  ok "TUTTI_TORCH_BRIEF=$value is refused" all 'status 1' \
+    'says "^ValueError: tutti: init_process_group: TUTTI_TORCH_BRIEF is .$value.; it is a whole number of bytes"'
+done
+
 # ---- launchers ----
 # launcher NAME COMMAND...
 launcher() {
