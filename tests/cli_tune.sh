@@ -18,7 +18,7 @@ figures="gamma shm.turn shm.crowd.message shm.crowd.again shm.crowd.copy shm.cro
 [ "$(nproc)" -gt 1 ] && figures="$figures shm.wake shm.message shm.again shm.copy shm.loop.message shm.loop.again shm.loop.copy shm.cache shm.far shm.loop.far"
 lacking=
 for f in $figures; do
-  grep -qE "^$f +=  *[0-9.e+-]+  *# s" "$profile" || lacking="$lacking $f"
+  grep -qE "^$f +=  *[0-9.e+-]+  *# [sB]" "$profile" || lacking="$lacking $f"
 done
 ok "tune: every figure is there, with its unit" [ -z "$lacking" ]
 ok "tune: and host, date and machine" all "grep -q '^# Measured by .* on $(uname -n), 20' '$profile'" \

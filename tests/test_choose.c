@@ -104,6 +104,27 @@ static void slow_numbers_weigh_more(void **state) {
 }
 
 /* Whatever the size, the prover finds in the plan what the op needs. */
+/* Where plans fill a link alike: long messages come from one rank, short ones are few. */
+static void long_messages_come_from_few(void **state) {
+  (void)state;
+  for (int ranks = 5; ranks <= 8; ranks++)
+    for (int burst = 0; burst < 2; burst++) {
+      tt_setting where = {.ranks = ranks, .flight = TT_FLIGHT};
+      tt_chooser *c;
+      tt_machine_net(&where.machine);
+      where.machine.net.alpha = 2e-5;
+      where.machine.net.delay = 3e-5;
+      where.machine.net.beta = 4.2e-8;
+      where.machine.net.burst = burst ? 65536 : 0;
+      assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
+      const char *few = choose(c, TUTTI_ALLREDUCE, 64 << 10, TT_NEED_SAME, 0, NULL).name;
+      assert_true(strncmp(few, "fold(ring", 9) != 0);
+      const char *one = choose(c, TUTTI_ALLREDUCE, 4 << 20, TT_NEED_SAME, 0, NULL).name;
+      if (burst && strncmp(one, "fold(ring", 9) != 0) fail_msg("%d ranks, 4 MiB: %s", ranks, one);
+      tt_chooser_free(c);
+    }
+}
+
 static void what_is_chosen_meets_the_needs(void **state) {
   (void)state;
   for (int P = 1; P <= 40; P += P < 9 ? 1 : 6) {
@@ -305,6 +326,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ops_say_what_they_need),
       cmocka_unit_test(slow_numbers_weigh_more),
+      cmocka_unit_test(long_messages_come_from_few),
       cmocka_unit_test(what_is_chosen_meets_the_needs),
       cmocka_unit_test(nothing_admissible_is_cheaper),
       cmocka_unit_test(what_is_found_is_of_one_root),

@@ -36,7 +36,8 @@ static void leave_line(ucx_slot **first, ucx_slot ***end, ucx_slot *s) {
 }
 
 /* UCX may tell the messages of a connection that broke before it tells of the connection; it
- * cancels some, which nobody here did: what is taken back here has no verdict, or is lost already. */
+ * cancels some, which nobody here did: what is taken back here has no verdict, or is lost already.
+ */
 static int verdict(const ucx_slot *s, ucs_status_t status) {
   if (status == UCS_OK) return 0;
   if (s->peer < 0) return 1;
@@ -76,14 +77,16 @@ static void sent(void *request, ucs_status_t status, void *data) {
   }
 }
 
-/* Sends; `done` is called with `data` unless it is over already, or failed: the status says. */
+/* Sends, at once: over TCP UCX would first ask whether a piece may come, which takes longer than
+ * the piece. `done` is called with `data` unless it is over already, or failed: the status says. */
 static ucs_status_t post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes, size_t size,
                          ucp_send_nbx_callback_t done, void *data) {
   const ucp_ep_h end = ucx_world_end(n->world, ucx_process(n, peer));
-  const ucp_request_param_t how = {
-      .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-      .cb = {.send = done},
-      .user_data = data};
+  const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                                                   UCP_OP_ATTR_FIELD_USER_DATA |
+                                                   UCP_OP_ATTR_FLAG_FAST_CMPL,
+                                   .cb = {.send = done},
+                                   .user_data = data};
   if (!end) return UCS_ERR_CONNECTION_RESET;
   n->busy++;
   n->out++;

@@ -11,7 +11,8 @@
 #include "comm.h"
 
 enum {
-  YIELD_US = 500,       /* how long it yields */
+  YIELD_US = 500,       /* how long it yields, ... */
+  YIELD_NET_US = 50,    /* ... or over a network that wakes it */
   DOZE_US = 1000,       /* then sleeps, at first for at most so long */
   DOZE_MOST_US = 32000, /* and twice as long each time, up to this ... */
   DOZE_NET_US = 1000,   /* ... or this: the network must go on, for the caller's messages too */
@@ -36,6 +37,10 @@ static void stand_by(tutti_comm *comm, const tt_patience *p) {
   if (comm->beside && p->looks % 16 == 0) tt_net_progress(comm, &moved);
 }
 
+static uint64_t yield_us(const tutti_comm *comm) {
+  return comm->wire == comm->net && tt_mpi_wakes(comm->net) ? YIELD_NET_US : YIELD_US;
+}
+
 static void start_anew(tutti_comm *comm, tt_patience *p) {
   if (p->shown) tt_show_moves(comm);
   *p = (tt_patience){.by = p->by};
@@ -58,7 +63,7 @@ static void pause_a_while(tutti_comm *comm, tt_patience *p) {
     tt_look_after(comm, p, now);
     tt_show_wait(comm, p);
   }
-  if (!now || now - p->since < YIELD_US) {
+  if (!now || now - p->since < yield_us(comm)) {
     if (!tt_over_net(comm) || !tt_mpi_yields(comm->net)) sched_yield();
     return;
   }

@@ -174,11 +174,16 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
 
 /* ---- choosing ---- */
 
-/* Is x the cheaper one? Of those that fill a link alike, to seven digits, the one that sends
- * fewer messages; then what stands first. */
+/* Is x the cheaper one? Of those that fill a link alike, to seven digits: if messages are longer
+ * than what the link lets through at once, the one that receives from fewer ranks, for where one is
+ * ahead two share a link, and a third stands still; then the one that sends fewer messages; then
+ * what stands first. */
 static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
   if (a != b) return a < b;
+  const bool swamped =
+      x->curve.saves && y->curve.saves && bytes > x->curve.swamp && bytes > y->curve.swamp;
+  if (swamped && x->curve.senders != y->curve.senders) return x->curve.senders < y->curve.senders;
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 

@@ -37,7 +37,8 @@ static tt_job job_of(const tt_sched *s, const tt_step *step, const tt_profile *p
   }
   job.processor = others * (step->peers.count > 1 ? p->again : p->message);
   job.copying = others * share * p->copy;
-  if (step->kind == TT_RECV_REDUCE) job.copying = share * (others * p->copy - (others - 1) * p->spared);
+  if (step->kind == TT_RECV_REDUCE)
+    job.copying = share * (others * p->copy - (others - 1) * p->spared);
   if (step->kind == TT_RECV_REDUCE) job.reducing = others * share * p->gamma;
   return job;
 }
@@ -84,6 +85,20 @@ bool tt_play_room(tt_play *play) {
   return play->moment && play->event;
 }
 
+/* From how many ranks one receives; false: out of memory. */
+static bool count_senders(const tt_sched *s, int ranks, int *n) {
+  bool *seen = calloc((size_t)ranks, sizeof *seen);
+  for (uint32_t i = 0; seen && i < s->nsteps; i++)
+    for (int k = 0; tt_step_receives(&s->steps[i]) && k < s->steps[i].peers.count; k++) {
+      bool *here = &seen[tt_peer_rank(&s->steps[i].peers, k, ranks)];
+      *n += !*here;
+      *here = true;
+    }
+  const bool counted = seen;
+  free(seen);
+  return counted;
+}
+
 tt_play *tt_play_new(tt_sched *const *all, int n, bool uniform, const tt_profile *profile) {
   tt_play *play = calloc(1, sizeof *play);
   uint32_t *first = play ? malloc(((size_t)n + 1) * sizeof *first) : NULL;
@@ -92,7 +107,8 @@ tt_play *tt_play_new(tt_sched *const *all, int n, bool uniform, const tt_profile
     play->profile = *profile;
     play->players = uniform ? 1 : n;
     play->slices = 1;
-    ok = list_jobs(play, all, first) && tt_play_deals(play, all, first);
+    ok = list_jobs(play, all, first) && tt_play_deals(play, all, first) &&
+         count_senders(all[0], n, &play->senders);
   }
   ok = ok && tt_play_room(play) && tt_play_links(play);
   free(first);

@@ -87,9 +87,13 @@ static bool between(tt_play *play, tt_curve *c, double lo, line a, double hi, li
 
 bool tt_price_curve(tt_play *play, tt_curve *curve) {
   line a, b;
+  const tt_sends sends = tt_play_busiest(play);
+  const double burst = tt_play_burst(play);
   *curve = (tt_curve){.link = play->link_slope,
-                      .saves = tt_play_saves(play),
-                      .messages = tt_play_busiest(play).messages};
+                      .saves = burst > 0,
+                      .messages = sends.messages,
+                      .senders = play->senders,
+                      .swamp = burst * sends.messages / (sends.vectors > 0 ? sends.vectors : 1)};
   if (!line_at(play, shortest, &a) || !line_at(play, longest, &b)) return false;
   add(curve, 0, a);
   const uint32_t events = tt_play_events(play);

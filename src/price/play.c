@@ -277,8 +277,9 @@ static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
 static bool fill_link(tt_play *play, double bytes, tt_terms *t) {
   const double takes = bytes * play->link_slope;
   tt_terms first = {0};
-  if (tt_play_saves(play) && !tt_play_unbound(play, 1, &first)) return false;
-  const double rest = tt_play_saves(play) ? tt_made_up(takes, first.fixed) - takes : 0;
+  const bool saves = tt_play_burst(play) > 0;
+  if (saves && !tt_play_unbound(play, 1, &first)) return false;
+  const double rest = saves ? tt_made_up(takes, first.fixed) - takes : 0;
   if (takes + rest <= t->time) return true;
   *t = (tt_terms){.time = takes + rest, .fixed = rest, .slope = play->link_slope};
   t->transfer[play->link_level] = takes;

@@ -48,6 +48,7 @@ struct tt_play {
   bool idle;                    /* steps take no time, for once */
   int players;                  /* 1, which stands for all ranks, or all of them */
   uint32_t steps, deals;        /* how many, in all slices */
+  int senders;                  /* from which rank 0 receives */
   uint32_t slices;
   tt_job *job;                  /* of each step */
   uint32_t *then_at, *then;     /* the steps that wait for each */
@@ -69,9 +70,9 @@ bool tt_play_links(tt_play *play);
 bool tt_play_rounds(tt_play *play, uint32_t *round);
 /* As tt_play_at, were the busiest link not busy all the time. */
 bool tt_play_unbound(tt_play *play, double bytes, tt_terms *terms);
-/* Does that link let bytes through at once? */
-static inline bool tt_play_saves(const tt_play *play) {
-  return play->profile.reach[play->link_level].burst > 0;
+/* B that this link lets through at once. */
+static inline double tt_play_burst(const tt_play *play) {
+  return play->profile.reach[play->link_level].burst;
 }
 /* Room for the moments and events. */
 bool tt_play_room(tt_play *play);

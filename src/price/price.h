@@ -108,6 +108,8 @@ typedef struct tt_curve {
   double link;  /* s/B of the busiest link: it takes no less ... */
   bool saves;   /* ... and some of it may be let through at once */
   int messages; /* that the busiest rank sends */
+  int senders;  /* from which rank 0 receives */
+  double swamp; /* B of the vector from which on a message is longer than what is let through */
   double from[TT_CURVE], fixed[TT_CURVE], slope[TT_CURVE];
 } tt_curve;
 

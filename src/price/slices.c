@@ -73,6 +73,7 @@ tt_play *tt_play_slices(const tt_play *w, int slices, int flight) {
   p->profile = w->profile;
   p->players = w->players;
   p->link_slope = w->link_slope;
+  p->senders = w->senders;
   p->link_level = w->link_level;
   memcpy(p->saved, w->saved, sizeof p->saved);
   p->slices = k;

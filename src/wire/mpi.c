@@ -252,6 +252,10 @@ bool tt_mpi_leaving(const tt_wire *w) {
   return m->net.leaving && !m->failed && m->net.leaving(m->net.self) > 0;
 }
 
+bool tt_mpi_wakes(const tt_wire *w) {
+  return ((const tt_mpi *)w)->net.doze;
+}
+
 bool tt_mpi_yields(const tt_wire *w) {
   return ((const tt_mpi *)w)->net.yields;
 }

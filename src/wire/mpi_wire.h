@@ -31,6 +31,8 @@ void tt_mpi_fate(tt_wire *wire, int peer, char *words, size_t size);
 bool tt_mpi_leaving(const tt_wire *wire);
 /* Does polling give up the processor? */
 bool tt_mpi_yields(const tt_wire *wire);
+/* Does who dozes wake when a message comes? */
+bool tt_mpi_wakes(const tt_wire *wire);
 /* May any thread call it, whatever others call? */
 bool tt_mpi_threads(const tt_wire *wire);
 /* A number for tt_mpi_split: the highest of what its ranks say; 0: the network needs none. */
