@@ -82,13 +82,15 @@ class Bench:
     def launch(self, where, mode):
         """Tuned if need be, and measured, while the cores stayed where they were; or the last of a few tries"""
         again = mode == "tuned" and "x" not in where
-        for k in range(1 if self.quick else TRIES):
-            before = self.bounce()
+        for _ in range(1 if self.quick else TRIES):
+            before = self.bounce() if again else 0
             if again or where not in self.profiles:
                 self.profiles[where] = self.tune(where)
-            between = self.bounce()
+            between = self.bounce() if again else 0
             rows = self.once(where, dict(MODES[mode], TUTTI_PROFILE=self.profiles[where]))
-            far = [before, between, self.bounce()] if again else [1]
+            if not again:
+                break
+            far = [before, between, self.bounce()]
             if max(far) < MOVED * min(far):
                 break
             self.say("# the cores moved: a line there and back in %s ns" % ", ".join("%.0f" % (1e9 * b) for b in far))
@@ -96,9 +98,7 @@ class Bench:
 
     def where(self, where, mode):
         """{bytes: what the launches came to}"""
-        launches = []
-        for _ in range(1 if self.quick else self.launches):
-            launches.append(self.launch(where, mode))
+        launches = [self.launch(where, mode) for _ in range(1 if self.quick else self.launches)]
         found = {}
         for rows in zip(*launches):
             ratios = [r["chosen_over_best"] for r in rows]

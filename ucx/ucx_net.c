@@ -36,8 +36,7 @@ static void leave_line(ucx_slot **first, ucx_slot ***end, ucx_slot *s) {
 }
 
 /* UCX may tell the messages of a connection that broke before it tells of the connection; it
- * cancels some, which nobody here did: what is taken back here has no verdict, or is lost already.
- */
+ * cancels some, which nobody here did: what is taken back here has no verdict, or is lost already. */
 static int verdict(const ucx_slot *s, ucs_status_t status) {
   if (status == UCS_OK) return 0;
   if (s->peer < 0) return 1;

@@ -1,10 +1,11 @@
 /* going_on.c - a communicator of those who live, and of newcomers, out of one that may have failed.
  *
- * Idea       each rank brings a room and says that it is there; the first that lives writes down
- * who is in, with what, and decides it (shm_council.c). What was decided then stands, whoever dies:
- * who made it may be lost to the new communicator like any peer. All that go on invite the
- * newcomers. Invariant  after the decision nothing is waited for. Who still fails, for want of
- * memory, tells the others in their rooms, so that they do not wait for it.
+ * Idea       each rank brings a room and says that it is there; the first that lives writes
+ *            down who is in, with what, and decides it (shm_council.c). What was decided then
+ *            stands, whoever dies: who made it may be lost to the new communicator like any
+ *            peer. All that go on invite the newcomers.
+ * Invariant  after the decision nothing is waited for. Who still fails, for want of memory,
+ *            tells the others in their rooms, so that they do not wait for it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "going_on.h"
 

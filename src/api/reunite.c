@@ -1,11 +1,12 @@
 /* reunite.c - tutti_comm_shrink over messages: a network of those who live, and all that a
  * communicator needs over it.
  *
- * Idea       they agree on who they are (mpi_parley.c), and pick a network of themselves. Over this
- * one they tell each other what they bring in shared memory, as in split.c. Invariant  once it is
- * agreed, all that live have the communicator. If another one dies while they tell, it has failed
- * when they get it, on some at once and on the others when they hear of it; what it is made of is
- * enough to shrink it in turn. SPDX-License-Identifier: BSD-3-Clause */
+ * Idea       they agree on who they are (mpi_parley.c), and pick a network of themselves. Over
+ *            this one they tell each other what they bring in shared memory, as in split.c.
+ * Invariant  once it is agreed, all that live have the communicator. If another one dies while
+ *            they tell, it has failed when they get it, on some at once and on the others when
+ *            they hear of it; what it is made of is enough to shrink it in turn.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,17 +1,21 @@
 /* mpi_parley.c - who goes on, over messages: those that live agree on it, though more die
  * meanwhile.
  *
- * Idea       the first rank that lives leads. All others come to it; when each has come or is lost
- * it proposes terms (who has come; a number for their network), all accept them, it decides, all
- * say that they know it, and it lets them leave. If it is lost, the next one leads, to whom all
- * come: who had accepted terms proposes these again. Who knows the decision when the one who made
- * it is lost tells it to all, and leaves. Invariant  terms that were decided have been accepted by
- * all that live, and nobody has left before all of these know the decision, or some that does has
- * told all. So who leads after a loss and knows of no decision has accepted whatever was decided,
- * and all that have not left come to it. Who has not accepted may decide that nothing comes of it,
- * for without it nothing can; who has, believes that of its leader alone. Cost       six messages
- * per rank and leader. Source     three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et
- * al., SC 2015. SPDX-License-Identifier: BSD-3-Clause */
+ * Idea       the first rank that lives leads. All others come to it; when each has come or is
+ *            lost it proposes terms (who has come; a number for their network), all accept
+ *            them, it decides, all say that they know it, and it lets them leave. If it is
+ *            lost, the next one leads, to whom all come: who had accepted terms proposes these
+ *            again. Who knows the decision when the one who made it is lost tells it to all,
+ *            and leaves.
+ * Invariant  terms that were decided have been accepted by all that live, and nobody has left
+ *            before all of these know the decision, or some that does has told all. So who
+ *            leads after a loss and knows of no decision has accepted whatever was decided, and
+ *            all that have not left come to it. Who has not accepted may decide that nothing
+ *            comes of it, for without it nothing can; who has, believes that of its leader
+ *            alone.
+ * Cost       six messages per rank and leader.
+ * Source     three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et al., SC 2015.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,14 @@
 /* newcomers.c - processes that join a job while it runs: what stands in the heads of their heaps.
  *
- * Idea       a newcomer takes a heap that nobody had, makes a room, and says that it is ready. Who
- *            decides what comes next (shm_council.c) claims those that are ready for its
- *            communicator, and names them in the terms; all that go on then invite them to these.
- * So they come in though who decided dies; and as long as they are not invited they belong to
- * nobody. Invariant  a newcomer is claimed by one communicator at a time, and invited once, to
- * terms that were decided (models/grow.pml). A heap has one owner, ever. Cost       a few loads per
- * heap that was kept for newcomers, when one is asked for. SPDX-License-Identifier: BSD-3-Clause */
+ * Idea       a newcomer takes a heap that nobody had, makes a room, and says that it is ready.
+ *            Who decides what comes next (shm_council.c) claims those that are ready for its
+ *            communicator, and names them in the terms; all that go on then invite them to
+ *            these. So they come in though who decided dies; and as long as they are not
+ *            invited they belong to nobody.
+ * Invariant  a newcomer is claimed by one communicator at a time, and invited once, to terms
+ *            that were decided (models/grow.pml). A heap has one owner, ever.
+ * Cost       a few loads per heap that was kept for newcomers, when one is asked for.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
 
 #include "shm_room.h"

@@ -4,12 +4,13 @@
  *            finds it; private memory has one if all can read it and that costs less
  *            than a copy. What has none is copied into the arena of its rank: a few
  *            places that pieces of vectors go through. Tallies count the pieces.
- * Places     as many as the second level cache holds. A line that a peer still has in its own
- *            cache must be taken from it before it is written again: that takes four times as long
- *            as the copy itself. When a place comes round after that many bytes, its lines have
- * left the peers' caches. Ranks that share a core share its cache. Invariant  the arena is
- * wire.slots * wire.piece bytes, whatever the vector, made at first use; a tally has one writer and
- * only grows. SPDX-License-Identifier: BSD-3-Clause */
+ * Places     as many as the second level cache holds. A line that a peer still has in its
+ *            cache must be taken from it before it is written again, which takes four times
+ *            as long as the copy itself; when a place comes round after that many bytes, its
+ *            lines have left the peers' caches. Ranks that share a core share its cache.
+ * Invariant  the arena is wire.slots * wire.piece bytes, whatever the vector, made at
+ *            first use; a tally has one writer and only grows.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
