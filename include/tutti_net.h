@@ -77,8 +77,8 @@ typedef struct tutti_net {
   /* How many messages that were sent are still in this process, and may stay there until the
    * next poll: an operation is not over before they have left. NULL: they leave by themselves. */
   int (*leaving)(void *self);
-  /* End a receive at once, which frees its slot, and poll does not report it; its message, if
-   * it is there already, is lost. */
+  /* End a receive, within a second or two: 0, its slot is free, and poll does not report it; its
+   * message, if it is there already, is lost. Else its slot is not free any more. */
   int (*cancel)(void *self, int slot);
   /* Collective: a network of the ranks of one color in the order of key (then of rank);
    * color < 0: none, *net is not touched. Its messages never meet those of this one. Fills

@@ -327,6 +327,7 @@ static bool aborted(tutti_comm *base, int bf16) {
   tutti_buckets *b;
   bool ok = P == 1 || CHECK(!tutti_buckets_create(base, 2, t, &config, &b));
   if (P == 1 || !ok) return ok;
+  if (!CHECK(!tutti_barrier(base))) return false; /* all have made it */
   tutti_status status = me == 0 ? TUTTI_OK : tutti_bucket_ready(b, 0);
   if (me == 0) usleep(3000);
   if (me == 0) ok = CHECK(!tutti_comm_abort(tutti_buckets_comm(b), "enough"));

@@ -89,6 +89,7 @@ void ucx_net_mark_stuck(const ucx_net *n);
 const ucx_net *ucx_net_next(const ucx_net *n);
 ucx_net *ucx_net_free(ucx_net *n); /* the next one */
 
+double ucx_seconds(void); /* that only go forward */
 /* A name for what UCX is. */
 const char *ucx_name(void);
 

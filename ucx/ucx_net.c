@@ -249,16 +249,24 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
   return failed;
 }
 
+/* A message of which a part is here can not be taken back: what is missing gets a second, once for
+ * all that then stay. If it has not come, its sender is dead or stopped, and the slot stays. */
 static int net_cancel(void *self, int number) {
   ucx_net *n = self;
   pthread_mutex_lock(&n->world->lock);
   ucx_slot *s = slot_at(n, number);
   s->taken = 0;
   withdraw(s);
-  while (s->busy) ucp_worker_progress(n->world->worker);
+  if (s->busy && n->cancels <= 0) n->cancels = ucx_seconds();
+  while (s->busy && ucx_seconds() - n->cancels < 1) ucp_worker_progress(n->world->worker);
+  const int stays = s->busy;
+  if (stays)
+    snprintf(n->error, sizeof n->error, "a message that has begun does not end");
+  else
+    n->cancels = 0;
   leave_line(&n->first, &n->end, s);
   pthread_mutex_unlock(&n->world->lock);
-  return 0;
+  return stays;
 }
 
 /* What waits for a process that is lost fails. */

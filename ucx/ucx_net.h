@@ -39,6 +39,7 @@ struct ucx_net {
   ucx_slot *first, **end;       /* complete */
   ucx_slot *asked, **asked_end; /* left, not yet answered: oldest first */
   ucx_slot receipt;             /* for the next one */
+  double cancels;               /* when one first had to wait for a message's end; 0: never */
   char error[200];
 };
 

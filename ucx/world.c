@@ -69,12 +69,15 @@ static ucs_status_t make_worker(ucx_world *w) {
   return w->own ? UCS_OK : UCS_ERR_NO_MEMORY;
 }
 
-/* Over TCP a piece of a vector, 32 KiB and a few bytes, goes to the system in one call; UCX's own
- * setting is 8 KiB. What the environment says counts. */
+/* Over TCP a piece of a vector, 32 KiB and a few bytes, goes to the system in one call, as one part:
+ * of a message in parts that has begun to arrive, nothing can be taken back. UCX's own setting is
+ * 8 KiB. The first name is that of UCX up to 1.13. What the environment says counts. */
 static ucp_config_t *configuration(void) {
   ucp_config_t *c = NULL;
   if (ucp_config_read(NULL, NULL, &c)) return NULL;
-  if (!getenv("UCX_TCP_TX_SEG_SIZE")) ucp_config_modify(c, "TCP_TX_SEG_SIZE", "40k");
+  if (getenv("UCX_TCP_TX_SEG_SIZE")) return c;
+  ucp_config_modify(c, "TX_SEG_SIZE", "40k");
+  ucp_config_modify(c, "TCP_TX_SEG_SIZE", "40k");
   return c;
 }
 
@@ -155,7 +158,7 @@ ucp_ep_h ucx_world_end(ucx_world *w, int process) {
 
 /* ---- the end ---- */
 
-static double seconds(void) {
+double ucx_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -165,7 +168,7 @@ static double seconds(void) {
  * the others. */
 static void part(ucx_world *w, unsigned flags, double limit) {
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
-  const double since = seconds();
+  const double since = ucx_seconds();
   void **going = calloc((size_t)w->ranks + 1, sizeof *going);
   for (int r = 0; going && r < w->ranks; r++) {
     ucx_peer *p = &w->peers[r];
@@ -181,7 +184,7 @@ static void part(ucx_world *w, unsigned flags, double limit) {
   }
   for (int r = 0; going && r < w->ranks; r++) {
     while (going[r] && ucp_request_check_status(going[r]) == UCS_INPROGRESS &&
-           seconds() - since < limit)
+           ucx_seconds() - since < limit)
       ucp_worker_progress(w->worker);
     if (going[r]) ucp_request_free(going[r]);
   }
@@ -197,9 +200,9 @@ static int all_over(const ucx_world *w) {
 }
 
 void ucx_world_close(ucx_world *w) {
-  const double since = seconds();
+  const double since = ucx_seconds();
   if (w->worker) {
-    while (!all_over(w) && seconds() - since < 1) ucp_worker_progress(w->worker);
+    while (!all_over(w) && ucx_seconds() - since < 1) ucp_worker_progress(w->worker);
     for (const ucx_net *n = w->nets; n; n = ucx_net_next(n)) ucx_net_mark_stuck(n);
     part(w, 0, 1);
     part(w, UCP_EP_CLOSE_FLAG_FORCE, 1);
