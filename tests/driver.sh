@@ -42,7 +42,10 @@ ok "and counted" [ "$(tail -1 "$work/out")" = "${sums[0]} passed, ${sums[1]} fai
 ok "there are failures: status 1" status 1
 ok "nothing is said besides" quiet
 ok "who hangs is ended with all it started" gone
-ok "and it is said" [ "$(grep -c 'ran longer than 2 s, or was killed$' "$work/out")" = 4 ]
+once_more=$(sed -n '/^---- what failed, once more/,$p' "$work/out")
+ok "and it is said, twice" all '[ "$(grep -c "ran longer than 2 s, or was killed$" "$work/out")" = 8 ]' \
+  '[ "$(grep -c "ran longer than 2 s, or was killed$" <<<"$once_more")" = 4 ]'
+ok "what failed is said once more at the end" grep -qx '03_fails: not ok - 2' <<<"$once_more"
 ok "what a failing program wrote stands in one piece" \
   [ "$(sed -n '/^---- 03_fails:/,/^---- end of 03_fails/p' "$work/out" | sed 1d | xargs)" = "ok - 1 not ok - 2 ---- end of 03_fails" ]
 rc=0
