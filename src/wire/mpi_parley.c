@@ -7,13 +7,17 @@
  *            lost, the next one leads, to whom all come: who had accepted terms proposes these
  *            again. Who knows the decision when the one who made it is lost tells it to all,
  *            and leaves.
- * Invariant  terms that were decided have been accepted by all that live, and nobody has left
- *            before all of these know the decision, or some that does has told all. So who
- *            leads after a loss and knows of no decision has accepted whatever was decided, and
- *            all that have not left come to it. Who has not accepted may decide that nothing
- *            comes of it, for without it nothing can; who has, believes that of its leader
- *            alone.
- * Cost       six messages per rank and leader.
+ *            Who waits too long, and has accepted nothing, gives up, tells all, and leaves: if it lives
+ *            nothing can be decided without it, and so nothing comes of it.
+ * Invariant  terms that were decided have been accepted by all to whom they were proposed, which are
+ *            all that lived then, and nobody has left before all of these know the decision, or
+ *            some that does has told all. So who leads after a loss and knows of no decision
+ *            has accepted whatever was decided, and all that have not left come to it. Who gives
+ *            up counts for those who have accepted nothing, or terms that were proposed to it as well:
+ *            these will not be decided. To others it is one that is lost. So terms are proposed
+ *            again, to those who are left, when one to whom they were proposed is lost.
+ * Checked    models/parley.pml
+ * Cost       six messages per rank and leader, and two more for a loss between.
  * Source     three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et al., SC 2015.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -24,14 +28,15 @@
 typedef enum word { COME, PROPOSE, ACCEPT, DECIDE, KNOW, LEAVE } word;
 
 typedef struct peer { /* what it has said last: in which round */
-  uint32_t came, fresh, accepted, knows, gave_up;
-  int32_t asks;
+  uint32_t came, fresh, knows, gave_up;
+  uint32_t tries; /* what it accepted */
+  int32_t asks, quitter, awaited;
 } peer;
 
 struct tt_parley {
-  uint32_t round;
+  uint32_t round, tries; /* tries: proposals of this rank, ever */
   int lead, asks;
-  bool proposed, accepted, told, released;
+  bool proposed, accepted, told, released; /* accepted: another one's terms */
   peer *peers;
   tt_treaty *hears, *terms, *decision; /* terms: accepted, or proposed; decision: of its round */
   size_t bytes;                        /* of one */
@@ -81,13 +86,15 @@ static void take_proposal(tt_mpi *m, int from) {
 static void take_decision(tt_mpi *m, int from) {
   tt_parley *c = m->parley;
   const tt_treaty *t = c->hears;
-  const bool leads = c->lead == m->wire.rank;
-  c->peers[from].knows = t->round;
-  if ((int32_t)(t->round - c->round) < 0 || c->decision->round == c->round) return;
-  if (t->status && t->by == from) c->peers[from].gave_up = t->round;
-  if (t->status && c->accepted && !leads && t->by != c->lead) return;
-  memcpy(c->decision, t, c->bytes);
-  if (t->status && leads) c->decision->by = m->wire.rank;
+  peer *p = &c->peers[from];
+  p->knows = t->round;
+  if (t->status) { /* perhaps before this rank calls it: that is for good */
+    p->gave_up = t->round;
+    p->quitter = t->quitter;
+    p->awaited = t->awaited;
+  } else if ((int32_t)(t->round - c->round) >= 0 && c->decision->round != c->round) {
+    memcpy(c->decision, t, c->bytes);
+  }
 }
 
 tutti_status tt_parley_heard(tt_mpi *m, int from, size_t bytes) {
@@ -98,7 +105,7 @@ tutti_status tt_parley_heard(tt_mpi *m, int from, size_t bytes) {
   peer *p = &c->peers[from];
   if (right && t->word == COME) p->came = t->round, p->fresh = t->number, p->asks = t->asks;
   if (right && t->word == PROPOSE) take_proposal(m, from);
-  if (right && t->word == ACCEPT) p->accepted = t->round;
+  if (right && t->word == ACCEPT) p->tries = t->tries;
   if (right && t->word == DECIDE) take_decision(m, from);
   if (right && t->word == KNOW) p->knows = t->round;
   if (right && t->word == LEAVE) c->released |= t->round == c->round;
@@ -119,13 +126,20 @@ static int missing(const tt_mpi *m, word what) {
   for (int r = 0; r < m->wire.ranks; r++) {
     const peer *p = &c->peers[r];
     if (!hears(m, r)) continue;
-    if (what == COME ? p->came != c->round
-                     : p->came == c->round && (what == ACCEPT ? p->accepted : p->knows) != c->round)
+    if (what == COME
+            ? p->came != c->round
+            : p->came == c->round && (what == ACCEPT ? p->tries != c->tries : p->knows != c->round))
       return r;
   }
   return -1;
 }
 
+/* Those to whom this rank's, or the accepted, terms were proposed. */
+static uint8_t *asked(const tt_mpi *m) {
+  return m->parley->terms->member + m->wire.ranks;
+}
+
+/* Its own terms, or those that it has accepted. */
 static void propose(tt_mpi *m) {
   tt_parley *c = m->parley;
   tt_treaty *t = c->terms;
@@ -138,17 +152,26 @@ static void propose(tt_mpi *m) {
       if (c->peers[r].asks < t->asks) t->asks = c->peers[r].asks;
     }
   }
+  for (int r = 0; r < m->wire.ranks; r++) asked(m)[r] = r == m->wire.rank || hears(m, r);
   t->by = m->wire.rank;
-  c->proposed = c->accepted = true;
-  for (int r = 0; r < m->wire.ranks; r++)
-    if (hears(m, r)) say(m, r, PROPOSE, t);
+  t->tries = ++c->tries;
+  c->proposed = true;
+  say_all(m, PROPOSE, t);
 }
 
-static void decide(tt_mpi *m, tutti_status status, int awaited) {
+/* Is one of those to whom they were proposed lost? */
+static bool lacks(const tt_mpi *m) {
+  for (int r = 0; r < m->wire.ranks; r++)
+    if (asked(m)[r] && m->lost[r]) return true;
+  return false;
+}
+
+static void decide(tt_mpi *m, tutti_status status, int quitter, int awaited) {
   tt_parley *c = m->parley;
   memcpy(c->decision, c->terms, c->bytes);
   c->decision->round = c->round;
-  c->decision->by = c->decision->quitter = m->wire.rank;
+  c->decision->by = m->wire.rank;
+  c->decision->quitter = quitter;
   c->decision->awaited = awaited;
   c->decision->status = (int32_t)status;
   if (!status) say_all(m, DECIDE, c->decision);
@@ -156,10 +179,35 @@ static void decide(tt_mpi *m, tutti_status status, int awaited) {
 
 static void lead(tt_mpi *m) {
   const tt_parley *c = m->parley;
-  if (!c->proposed && missing(m, COME) < 0)
+  if (c->proposed ? lacks(m) : missing(m, COME) < 0)
     propose(m);
   else if (c->proposed && missing(m, ACCEPT) < 0)
-    decide(m, TUTTI_OK, -1);
+    decide(m, TUTTI_OK, -1, -1);
+}
+
+/* One that has given up, and without which nothing can be decided; -1: none. */
+static int given_up(const tt_mpi *m) {
+  const tt_parley *c = m->parley;
+  for (int r = 0; r < m->wire.ranks; r++)
+    if (hears(m, r) && (int32_t)(c->peers[r].gave_up - c->round) >= 0 &&
+        (!c->accepted || asked(m)[r]))
+      return r;
+  return -1;
+}
+
+static void confer(tt_mpi *m) {
+  tt_parley *c = m->parley;
+  const int first = first_alive(m), gone = given_up(m);
+  if (gone >= 0) {
+    decide(m, TUTTI_ERR_TIMEOUT, c->peers[gone].quitter, c->peers[gone].awaited);
+    return;
+  }
+  if (first != c->lead) {
+    const tt_treaty come = {.number = m->net.fresh(m->net.self), .asks = c->asks};
+    c->lead = first;
+    if (first != m->wire.rank) say(m, first, COME, &come);
+  }
+  if (first == m->wire.rank) lead(m);
 }
 
 /* It is decided: may this rank leave? */
@@ -191,7 +239,7 @@ static tutti_status begin(tt_mpi *m) {
   tt_parley *c = m->parley = calloc(1, sizeof *c);
   const size_t ranks = (size_t)m->wire.ranks;
   if (c) {
-    c->bytes = sizeof(tt_treaty) + ranks;
+    c->bytes = sizeof(tt_treaty) + 2 * ranks;
     c->peers = calloc(ranks, sizeof *c->peers);
     c->hears = calloc(1, c->bytes);
     c->terms = calloc(1, c->bytes);
@@ -233,18 +281,7 @@ tutti_status tt_parley_step(tt_wire *w, const tt_treaty **decision) {
   *decision = NULL;
   const tutti_status status = tt_mpi_poll(w, &moved);
   if (status) return status;
-  const int first = first_alive(m);
-  const bool decided = c->decision->round == c->round;
-  if (first != c->lead && !decided) {
-    const tt_treaty come = {.number = m->net.fresh(m->net.self), .asks = c->asks};
-    c->lead = first;
-    c->proposed = false;
-    if (c->peers[first].gave_up == c->round) /* and has left */
-      decide(m, TUTTI_ERR_TIMEOUT, first);
-    else if (first != w->rank)
-      say(m, first, COME, &come);
-  }
-  if (!decided && first == w->rank) lead(m);
+  if (c->decision->round != c->round) confer(m);
   if (c->decision->round == c->round && leave(m)) *decision = c->decision;
   return TUTTI_OK;
 }
@@ -263,8 +300,8 @@ bool tt_parley_leads(tt_wire *w) {
 void tt_parley_quit(tt_wire *w, int awaited) {
   tt_mpi *m = tt_mpi_of(w);
   const tt_parley *c = m->parley;
-  if (c->decision->round != c->round && (!c->accepted || c->lead == w->rank))
-    decide(m, TUTTI_ERR_TIMEOUT, awaited);
+  if (c->decision->round != c->round && !c->accepted)
+    decide(m, TUTTI_ERR_TIMEOUT, w->rank, awaited);
 }
 
 tutti_status tt_parley_network(tt_wire *w, const tt_treaty *d, int *list, int *mine,

@@ -61,7 +61,8 @@ typedef struct tt_treaty {
   int32_t quitter, awaited; /* ... who gave up waiting for whom */
   int32_t asks;             /* the least that any rank asked for, of tutti_comm_grow */
   uint32_t number;          /* of the network */
-  uint8_t member[];         /* per rank */
+  uint32_t tries;           /* of the rank that proposes it */
+  uint8_t member[];         /* per rank: it goes on; then, per rank: it is proposed to it */
 } tt_treaty;
 
 /* Can the network make networks of those who live? */
@@ -74,7 +75,7 @@ tutti_status tt_parley_step(tt_wire *wire, const tt_treaty **decision);
 /* Some rank that keeps this one waiting; -1: none. */
 int tt_parley_waits_for(tt_wire *wire);
 bool tt_parley_leads(tt_wire *wire);
-/* This rank will not wait any more, unless it has accepted terms. */
+/* This rank will not wait any more, unless it has accepted another one's terms. */
 void tt_parley_quit(tt_wire *wire, int awaited);
 /* The network of those who go on; list: room for all ranks, filled with theirs; *mine: this one's
  * place. TUTTI_ERR_PEER_LOST: the others do not count this rank in. */
