@@ -1,7 +1,7 @@
 /* Who goes on, over messages (mpi_parley.c): ranks of a network that is made up here agree twice, while by
  * lot some die, their last words are lost, some give up waiting, and everything else comes at any time that
- * it may. Those who live return the same, are in it, and nobody waits for ever. models/parley.pml
- * goes through all orders of what this draws.
+ * it may. Those who live return the same, are in it, and nobody waits for ever: nor if a link between two
+ * breaks. models/parley.pml goes through all orders of what this draws, but for links.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -26,8 +26,8 @@ typedef struct rank {
   tt_wire *wire;
   word line[MOST][LINE]; /* from each peer: sent[], of which got[] have come */
   size_t sent[MOST], got[MOST];
-  bool dead, inside, knows_dead[MOST];
-  int listens; /* slot of its receive of such words, or -1 */
+  bool dead, inside, apart[MOST], knows_lost[MOST]; /* apart: a link is cut */
+  int listens;                                      /* slot of its receive of such words, or -1 */
   void *into;
   tutti_net_done done[SLOTS];
   int ndone;
@@ -39,7 +39,7 @@ typedef struct rank {
 } rank;
 
 static rank all[MOST];
-static int ranks, deaths, quits;
+static int ranks, deaths, quits, cuts;
 static uint64_t lot;
 static int late[MOST][MOST]; /* words, and losses, of a peer: they come so seldom */
 
@@ -61,7 +61,7 @@ static int net_send(void *self, int slot, int peer, int tag, const void *bytes, 
   const int mine = (int)(me - all);
   (void)tag, (void)sure;
   complete(me, (tutti_net_done){slot, peer, n, 0});
-  if (to->dead) return 0;
+  if (to->dead || me->apart[peer]) return 0;
   assert_true(to->sent[mine] - to->got[mine] < LINE && n <= sizeof(word){0}.bytes);
   word *w = &to->line[mine][to->sent[mine]++ % LINE];
   w->n = n;
@@ -120,8 +120,8 @@ static bool come(rank *me, int from) {
 }
 
 static bool notice(rank *me, int peer) {
-  if (me->dead || !all[peer].dead || me->knows_dead[peer]) return false;
-  me->knows_dead[peer] = true;
+  if (me->dead || !(all[peer].dead || me->apart[peer]) || me->knows_lost[peer]) return false;
+  me->knows_lost[peer] = true;
   complete(me, (tutti_net_done){-1, peer, 0, TUTTI_NET_LOST});
   return true;
 }
@@ -150,13 +150,26 @@ static bool quit(rank *me) {
 }
 
 /* Of what it said last some is lost. */
+static void cut_off(int from, int to) {
+  rank *r = &all[to];
+  if (draw(2)) r->sent[from] -= (size_t)draw((int)(r->sent[from] - r->got[from]) + 1);
+}
+
 static bool die(rank *me) {
-  const int mine = (int)(me - all);
   if (me->dead || !deaths) return false;
   deaths--;
   me->dead = true;
-  for (int r = 0; r < ranks; r++)
-    if (draw(2)) all[r].sent[mine] -= (size_t)draw((int)(all[r].sent[mine] - all[r].got[mine]) + 1);
+  for (int r = 0; r < ranks; r++) cut_off((int)(me - all), r);
+  return true;
+}
+
+/* Between two that live. */
+static bool cut(int a, int b) {
+  if (!cuts || a == b || all[a].dead || all[b].dead) return false;
+  cuts--;
+  all[a].apart[b] = all[b].apart[a] = true;
+  cut_off(a, b);
+  cut_off(b, a);
   return true;
 }
 
@@ -165,9 +178,10 @@ static bool happens(void) {
   rank *me = &all[who];
   if (what == 0) return die(me);
   if (what == 1) return quit(me);
+  if (what == 2) return cut(who, peer);
   if (what > 32) return step(me);
   if (draw(late[who][peer])) return false;
-  return what < 6 ? notice(me, peer) : come(me, peer);
+  return what < 7 ? notice(me, peer) : come(me, peer);
 }
 
 /* ---- jobs ---- */
@@ -178,6 +192,8 @@ static void begin(uint64_t seed) {
   ranks = 2 + draw(MOST - 1);
   deaths = draw(ranks);
   quits = draw(3);
+  cuts = draw(4) == 0;
+  if (cuts) quits = 0;
   for (int r = 0; r < ranks; r++)
     for (int peer = 0; peer < ranks; peer++) late[r][peer] = draw(3) ? 1 : 1 + draw(100);
   for (int r = 0; r < ranks; r++) {
@@ -213,13 +229,16 @@ static void go_to_the_end(void) {
 }
 
 static void check(uint64_t seed) {
+  bool one_cut = false;
+  for (int r = 0; r < ranks; r++)
+    for (int peer = 0; peer < ranks; peer++) one_cut |= all[r].apart[peer];
   for (int r = 0; r < ranks; r++) {
     rank *me = &all[r];
     if (me->dead) continue;
     if (me->inside || me->round < ROUNDS)
       fail_msg("job %llu of %d: rank %d waits for ever, in round %u", (unsigned long long)seed,
                ranks, r, me->round);
-    for (int n = 1; n <= ROUNDS; n++) {
+    for (int n = 1; n <= ROUNDS && !one_cut; n++) {
       if (!me->result[n].status && !me->result[n].member[r])
         fail_msg("job %llu of %d: rank %d is not in it", (unsigned long long)seed, ranks, r);
       for (int peer = 0; peer < r; peer++)

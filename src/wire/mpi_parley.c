@@ -9,6 +9,7 @@
  *            and leaves.
  *            Who waits too long, and has accepted nothing, gives up, tells all, and leaves: if it lives
  *            nothing can be decided without it, and so nothing comes of it.
+ *            Who decided says whom it lets leave. The others it has lost: who has not tells them.
  * Invariant  terms that were decided have been accepted by all to whom they were proposed, which are
  *            all that lived then, and nobody has left before all of these know the decision, or
  *            some that does has told all. So who leads after a loss and knows of no decision
@@ -38,12 +39,13 @@ struct tt_parley {
   int lead, asks;
   bool proposed, accepted, told, released; /* accepted: another one's terms */
   peer *peers;
-  tt_treaty *hears, *terms, *decision; /* terms: accepted, or proposed; decision: of its round */
-  size_t bytes;                        /* of one */
+  tt_treaty *hears, *terms, *decision,
+      *later;   /* terms: accepted, or proposed; decision: of its round */
+  size_t bytes; /* of one */
 };
 
 static bool has_word(word w) {
-  return w == PROPOSE || w == DECIDE; /* with members */
+  return w == PROPOSE || w == DECIDE || w == LEAVE; /* with members */
 }
 
 static void say(tt_mpi *m, int to, word what, const tt_treaty *terms) {
@@ -92,9 +94,18 @@ static void take_decision(tt_mpi *m, int from) {
     p->gave_up = t->round;
     p->quitter = t->quitter;
     p->awaited = t->awaited;
-  } else if ((int32_t)(t->round - c->round) >= 0 && c->decision->round != c->round) {
+  } else if ((int32_t)(t->round - c->round) > 0) { /* by ranks that have lost this one */
+    memcpy(c->later, t, c->bytes);
+  } else if (t->round == c->round && c->decision->round != c->round) {
     memcpy(c->decision, t, c->bytes);
   }
+}
+
+static void take_leave(tt_mpi *m) {
+  tt_parley *c = m->parley;
+  if (c->hears->round != c->round || c->decision->round != c->round) return;
+  memcpy(c->decision, c->hears, c->bytes);
+  c->released = true;
 }
 
 tutti_status tt_parley_heard(tt_mpi *m, int from, size_t bytes) {
@@ -108,7 +119,7 @@ tutti_status tt_parley_heard(tt_mpi *m, int from, size_t bytes) {
   if (right && t->word == ACCEPT) p->tries = t->tries;
   if (right && t->word == DECIDE) take_decision(m, from);
   if (right && t->word == KNOW) p->knows = t->round;
-  if (right && t->word == LEAVE) c->released |= t->round == c->round;
+  if (right && t->word == LEAVE) take_leave(m);
   return listen(m);
 }
 
@@ -134,9 +145,13 @@ static int missing(const tt_mpi *m, word what) {
   return -1;
 }
 
-/* Those to whom this rank's, or the accepted, terms were proposed. */
-static uint8_t *asked(const tt_mpi *m) {
-  return m->parley->terms->member + m->wire.ranks;
+/* Those to whom terms were proposed; of a decision: those whom who made it lets leave. */
+static uint8_t *told(const tt_mpi *m, tt_treaty *t) {
+  return t->member + m->wire.ranks;
+}
+
+static void tell_whom(const tt_mpi *m, tt_treaty *t) {
+  for (int r = 0; r < m->wire.ranks; r++) told(m, t)[r] = !m->lost[r];
 }
 
 /* Its own terms, or those that it has accepted. */
@@ -152,7 +167,7 @@ static void propose(tt_mpi *m) {
       if (c->peers[r].asks < t->asks) t->asks = c->peers[r].asks;
     }
   }
-  for (int r = 0; r < m->wire.ranks; r++) asked(m)[r] = r == m->wire.rank || hears(m, r);
+  tell_whom(m, t);
   t->by = m->wire.rank;
   t->tries = ++c->tries;
   c->proposed = true;
@@ -161,8 +176,9 @@ static void propose(tt_mpi *m) {
 
 /* Is one of those to whom they were proposed lost? */
 static bool lacks(const tt_mpi *m) {
+  const tt_parley *c = m->parley;
   for (int r = 0; r < m->wire.ranks; r++)
-    if (asked(m)[r] && m->lost[r]) return true;
+    if (told(m, c->terms)[r] && m->lost[r]) return true;
   return false;
 }
 
@@ -190,7 +206,7 @@ static int given_up(const tt_mpi *m) {
   const tt_parley *c = m->parley;
   for (int r = 0; r < m->wire.ranks; r++)
     if (hears(m, r) && (int32_t)(c->peers[r].gave_up - c->round) >= 0 &&
-        (!c->accepted || asked(m)[r]))
+        (!c->accepted || told(m, c->terms)[r]))
       return r;
   return -1;
 }
@@ -213,19 +229,20 @@ static void confer(tt_mpi *m) {
 /* It is decided: may this rank leave? */
 static bool leave(tt_mpi *m) {
   tt_parley *c = m->parley;
-  const tt_treaty *d = c->decision;
+  tt_treaty *d = c->decision;
   if (d->status) say_all(m, DECIDE, d);
   if (d->status) return true;
   if (d->by == m->wire.rank) {
     if (missing(m, KNOW) >= 0) return false;
+    tell_whom(m, d);
     say_all(m, LEAVE, d);
     return true;
   }
   if (!c->told && hears(m, d->by)) say(m, d->by, KNOW, d);
   c->told = true;
-  if (c->released) return true;
-  if (hears(m, d->by)) return false;
-  say_all(m, DECIDE, d); /* who decided it may not have told all */
+  if (!c->released && hears(m, d->by)) return false;
+  for (int r = 0; r < m->wire.ranks; r++) /* who decided it may not have told all */
+    if (hears(m, r) && !(c->released && told(m, d)[r])) say(m, r, DECIDE, d);
   return true;
 }
 
@@ -244,8 +261,9 @@ static tutti_status begin(tt_mpi *m) {
     c->hears = calloc(1, c->bytes);
     c->terms = calloc(1, c->bytes);
     c->decision = calloc(1, c->bytes);
+    c->later = calloc(1, c->bytes);
   }
-  if (c && c->peers && c->hears && c->terms && c->decision) return listen(m);
+  if (c && c->peers && c->hears && c->terms && c->decision && c->later) return listen(m);
   tt_parley_free(m);
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks to agree", ranks);
 }
@@ -257,6 +275,7 @@ void tt_parley_free(tt_mpi *m) {
   free(c->hears);
   free(c->terms);
   free(c->decision);
+  free(c->later);
   free(c);
   m->parley = NULL;
 }
@@ -266,6 +285,7 @@ tutti_status tt_parley_enter(tt_wire *w, uint32_t round, int asks) {
   const tutti_status status = m->parley ? TUTTI_OK : begin(m);
   if (status) return status;
   tt_parley *c = m->parley;
+  if (c->later->round == round) memcpy(c->decision, c->later, c->bytes);
   if (c->decision->status) c->decision->round = round; /* that is for good */
   c->round = round;
   c->lead = -1;
