@@ -104,12 +104,12 @@ typedef enum tutti_type {
   TUTTI_TYPE_COUNT
 } tutti_type;
 
-/* Sums of integers wrap. Floating point results are the same bits on all ranks;
- * NaN results are the canonical quiet NaN; min and max hand on a NaN and order
- * -0 below +0; fp16 and bf16 are computed in float and rounded to nearest even.
- * avg is the sum divided once by P, or by how many ranks bring data if not all
- * do (integers truncate towards zero). Logical ops give 0 or 1. minloc and maxloc
- * prefer the lower index on a tie. */
+/* Sums of integers wrap. Floating point results are the same bits on all ranks; NaN results are the
+ * canonical quiet NaN; min and max hand on a NaN and order -0 below +0; fp16 and bf16 are computed
+ * in float and rounded to nearest even. avg is the sum divided once by P, or by how many ranks bring
+ * data (integers truncate towards zero). Logical ops give 0 or 1. minloc and maxloc prefer the lower
+ * index on a tie. Values of one rank alone (the only one, the only with data, the first of a scan)
+ * keep their bits, a NaN's too, but for logical ops, factors other than 1, and exact sums. */
 typedef enum tutti_op {
   TUTTI_SUM,
   TUTTI_PROD,

@@ -1,11 +1,12 @@
-/* test_alone.c - one rank's values meet no op: what is handed on as it is, and what a logical op
- * makes of them, for every type, in every collective that reduces.
+/* test_alone.c - one rank's values meet no op: what is handed on as it is, NaNs too, and what a
+ * logical op, a scaled one and an exact sum make of them, for every type, in every collective that
+ * reduces.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +111,96 @@ static void alone(void **state) {
   assert_int_equal(tutti_comm_free(c), TUTTI_OK);
 }
 
+/* ---- floating point: bits that an op would change ---- */
+
+/* A NaN with a sign and a payload, a signalling one, -0, the least denormal, -infinity; and the
+ * one quiet NaN. */
+static const struct {
+  tutti_type type;
+  size_t part;
+  uint64_t bits[N], quiet;
+} real[] = {
+    {TUTTI_FP16, 2, {0xfe01, 0x7c01, 0x8000, 1, 0xfc00}, 0x7e00},
+    {TUTTI_BF16, 2, {0xffc1, 0x7f81, 0x8000, 1, 0xff80}, 0x7fc0},
+    {TUTTI_FLOAT, 4, {0xffc00001, 0x7f800001, 0x80000000, 1, 0xff800000}, 0x7fc00000},
+    {TUTTI_DOUBLE,
+     8,
+     {0xfff8000000000001, 0x7ff0000000000001, 0x8000000000000000, 1, 0xfff0000000000000},
+     0x7ff8000000000000},
+    {TUTTI_COMPLEX_FLOAT, 4, {0xffc00001, 0x7f800001, 0x80000000, 1, 0xff800000}, 0x7fc00000},
+    {TUTTI_COMPLEX_DOUBLE,
+     8,
+     {0xfff8000000000001, 0x7ff0000000000001, 0x8000000000000000, 1, 0xfff0000000000000},
+     0x7ff8000000000000},
+    {TUTTI_FLOAT_INT, 4, {0xffc00001, 0x7f800001, 0x80000000, 1, 0xff800000}, 0x7fc00000},
+    {TUTTI_DOUBLE_INT,
+     8,
+     {0xfff8000000000001, 0x7ff0000000000001, 0x8000000000000000, 1, 0xfff0000000000000},
+     0x7ff8000000000000},
+};
+
+/* What becomes of them: nothing; NaNs are the one quiet one; also all else has the other sign. */
+typedef enum { KEPT, QUIET, NEGATED } fate;
+
+/* The numbers, in each part of an element (of a pair: in the first). */
+static void fill_real(unsigned char *to, size_t f, fate what) {
+  const size_t part = real[f].part, each = tutti_type_size(real[f].type);
+  const size_t parts = real[f].type >= TUTTI_FLOAT_INT ? 1 : each / part;
+  for (size_t i = 0; i < N; i++)
+    for (size_t k = 0; k < parts; k++) {
+      uint64_t bits = what && i < 2 ? real[f].quiet : real[f].bits[i];
+      if (what == NEGATED && i >= 2) bits ^= (uint64_t)1 << (8 * part - 1);
+      const unsigned shift =
+          __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 64 - 8 * (unsigned)part;
+      memcpy(to + i * each + k * part, &(uint64_t){bits << shift}, part);
+    }
+}
+
+static void check_real(tutti_comm *c, size_t k, size_t f, tutti_op op, bool in_place, fate what) {
+  _Alignas(16) unsigned char in[16 * N] = {0}, out[16 * N] = {0}, want[16 * N] = {0};
+  const size_t each = tutti_type_size(real[f].type);
+  fill_real(in, f, KEPT);
+  fill_real(want, f, what);
+  const tutti_status status = calls[k].call(c, in, in_place ? in : out, real[f].type, op);
+  if (status || memcmp(in_place ? in : out, want, each * N) != 0)
+    fail_msg("%s of %s, %s%s: %s", calls[k].name, tutti_type_name(real[f].type), tutti_op_name(op),
+             in_place ? ", in place" : "", status ? tutti_error() : "another result");
+}
+
+/* In every call: with the ops of the type, and by a factor of -1. */
+static void check_reals(tutti_comm *c, size_t k, size_t f, tutti_op minus, bool exact) {
+  const bool sums = real[f].type < TUTTI_FLOAT_INT;
+  const bool scan_it = calls[k].call == scan || calls[k].call == persistent;
+  for (int in_place = 0; in_place < 2; in_place++) {
+    for (tutti_op op = TUTTI_SUM; op <= TUTTI_MAXLOC; op++) {
+      const bool adds = op == TUTTI_SUM || op == TUTTI_AVG;
+      if (!tutti_type_has_op(real[f].type, op) || (op == TUTTI_AVG && scan_it)) continue;
+      if (exact && op == TUTTI_PROD) continue; /* there is none */
+      check_real(c, k, f, op, in_place, exact && adds ? QUIET : KEPT);
+    }
+    const bool again = in_place && calls[k].call == persistent; /* it was started twice */
+    if (sums) check_real(c, k, f, minus, in_place, again ? QUIET : NEGATED);
+  }
+}
+
+static void floating(void **state) {
+  tutti_comm *c;
+  tutti_op minus;
+  (void)state;
+  assert_int_equal(tutti_comm_from_threads(1, &c), TUTTI_OK);
+  assert_int_equal(tutti_op_create_scaled(-1, &minus), TUTTI_OK);
+  for (tutti_contract contract = TUTTI_CONTRACT_SAME; contract <= TUTTI_CONTRACT_EXACT;
+       contract++) {
+    assert_int_equal(tutti_comm_set_contract(c, contract), TUTTI_OK);
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
+      for (size_t f = 0; f < sizeof real / sizeof *real; f++)
+        check_reals(c, k, f, minus, contract == TUTTI_CONTRACT_EXACT);
+  }
+  assert_int_equal(tutti_op_free(minus), TUTTI_OK);
+  assert_int_equal(tutti_comm_free(c), TUTTI_OK);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(alone)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(alone), cmocka_unit_test(floating)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

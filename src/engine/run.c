@@ -64,8 +64,9 @@ static tt_cursor whole_span(const tt_span *span) {
 /* ---- steps ---- */
 
 static void finish_sum(const tt_run *r, const tt_step *step, void *dst, size_t elements) {
-  if (step->last && r->o->call.op == TUTTI_AVG)
-    tt_scale(r->o->call.type, dst, elements, r->program->sched->data);
+  const int data = r->program->sched->data;
+  if (step->last && r->o->call.op == TUTTI_AVG && data != 1)
+    tt_scale(r->o->call.type, dst, elements, data);
 }
 
 static void local_step(tt_run *r, const tt_step *step) {
