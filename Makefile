@@ -22,7 +22,7 @@
 #   make mpi             the same over MPI, per MPI that is there (MPICC_ompi=mpicc where it is so called)
 #   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
 #   make check-python    all tests of the Python package (installs what is missing; docs/python.md)
-#   make torch           the backend "tutti" of PyTorch (docs/torch.md); check-torch, demo-torch, bench-torch
+#   make torch           the backend "tutti" of PyTorch (docs/torch.md); check-torch[-asan], demo-torch, bench-torch
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= PYDIR=
 #   make examples | format | clean
 # CC, CFLAGS, BUILD, PREFIX, DESTDIR may be set.
@@ -153,7 +153,7 @@ PYSUFFIX := $(if $(HAS_TORCH),$(shell /usr/bin/python3 -c 'import sysconfig as s
 C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/_c10d$(PYSUFFIX))
 NOTHING   = $(if $(HAS_TORCH),$(BUILD)/bench/nothing.so)
 C10DFLAGS = -std=c++17 -O2 -g -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP \
-            $(shell python3-config --includes 2>/dev/null)
+            $(shell /usr/bin/python3-config --includes 2>/dev/null)
 TORCHLIBS = -ltorch_python -ltorch -ltorch_cpu -lc10
 $(BUILD)/c10d/%.o: c10d/%.cpp Makefile
 	@mkdir -p $(@D)
@@ -317,7 +317,13 @@ soak:
 	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
 # PyTorch on tutti in full: as many ranks as the table says, and PyTorch's own tests.
 check-torch: torch
-	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=1800 tests/run tests/torch.sh
+	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=5400 tests/run tests/torch.sh
+# The backend under the sanitizers, in a Python and a PyTorch without them.
+check-torch-asan:
+	@tools/deps.sh build torch
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-torch-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" \
+	  $(SANFLAGS) all with-ucx with-torch
+	@BUILD=build-torch-asan TEST_SECONDS=1800 tests/run tests/torch.sh
 # Programs with threads: what the thread sanitizer can see. It wants addresses
 # that are not randomised far.
 TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
@@ -508,12 +514,12 @@ uninstall:
 	-rmdir $(DESTDIR)$(LIBDIR)/cmake/tutti 2>/dev/null
 
 clean:
-	rm -rf $(BUILD) build-asan build-ubsan build-tsan build-cov build-arm build-fuzz
+	rm -rf $(BUILD) build-asan build-torch-asan build-ubsan build-tsan build-cov build-arm build-fuzz
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 .PHONY: all mpi ucx examples programs check check-dropin check-python with-mpi check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers soak models \
-        install uninstall clean format demo demo-hosts demo-faults demo-torch torch with-torch with-ucx with-nothing check-torch bench-torch bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
+        install uninstall clean format demo demo-hosts demo-faults demo-torch torch with-torch with-ucx with-nothing check-torch check-torch-asan bench-torch bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
         bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

@@ -30,12 +30,18 @@ def _hashable(cls=None, /, **options):
 
 
 dataclasses.dataclass = _hashable
+import torch  # noqa: E402
 import torch.distributed._shard.sharded_tensor  # noqa: E402,F401
 
 dataclasses.dataclass = _dataclass
 
 import tutti.torch  # noqa: E402,F401  (the spawned ranks import this file again)
+from torch.testing._internal import common_distributed  # noqa: E402
 from torch.testing._internal.common_distributed import DistTestCases  # noqa: E402
+
+if not torch.cuda.is_available():  # else every rank would be started to find that out
+    no_gpu = unittest.skip("needs a GPU")
+    common_distributed.skip_if_no_gpu, common_distributed.skip_if_lt_x_gpu = no_gpu, lambda count: no_gpu
 
 for feature in ("ddp", "subgroup", "plugin"):
     DistTestCases.backend_feature.setdefault(feature, set()).add("tutti")
