@@ -9,8 +9,9 @@
 # Launches   ranks that share cores settle into one of several habits, which changes the plans'
 #            times by half and their order a little: so several launches, and of each size the
 #            median of their ratios. A virtual machine's cores move, too, which changes everything by
-#            up to ten times: so they are kept awake, which makes them move less; this machine is tuned
-#            before every launch; and a launch in which they moved is tried again, twice at most.
+#            up to ten times: so they are kept awake, which makes them move less, and rounds count in
+#            which they are as far from each other as when the machine was tuned (cli/measured.c). If
+#            that is not one in ten any more it is tuned again, and the launch repeated, twice at most.
 # Noise      what is chosen beside itself in the same launch, and as much as the launches' ratios differ
 #            in the mean.
 # Stores choice.json and choice.txt. SPDX-License-Identifier: BSD-3-Clause
@@ -25,7 +26,7 @@ import measure
 from measure import Failed, bytes_name, geomean, median
 
 NEAR = 1.3
-MOVED, TRIES = 1.5, 3
+FEW, TRIES = 0.1, 3
 
 
 class Bench:
@@ -72,29 +73,21 @@ class Bench:
             command += ["-f", "16", "-e", "64K", "--repeats", "3"] if self.quick else []
         self.run(command, env, 900)
         with open(path) as f:
-            return json.load(f)["rows"]
-
-    def bounce(self):
-        """s that a cache line takes from one core to another and back"""
-        said = json.loads(self.run([self.tutti, "info", "--json"], {}, 20))
-        return said.get("between_cores_s", 1)
+            return json.load(f)
 
     def launch(self, where, mode):
-        """Tuned if need be, and measured, while the cores stayed where they were; or the last of a few tries"""
-        again = mode == "tuned" and "x" not in where
+        """Tuned if need be, and measured"""
+        profile = where if "x" in where else "here"
         for _ in range(1 if self.quick else TRIES):
-            before = self.bounce() if again else 0
-            if again or where not in self.profiles:
-                self.profiles[where] = self.tune(where)
-            between = self.bounce() if again else 0
-            rows = self.once(where, dict(MODES[mode], TUTTI_PROFILE=self.profiles[where]))
-            if not again:
+            if profile not in self.profiles:
+                self.profiles[profile] = self.tune(where)
+            said = self.once(where, dict(MODES[mode], TUTTI_PROFILE=self.profiles[profile]))
+            if said["rounds_as_tuned"] >= FEW * said["rounds"]:
                 break
-            far = [before, between, self.bounce()]
-            if max(far) < MOVED * min(far):
-                break
-            self.say("# the cores moved: a line there and back in %s ns" % ", ".join("%.0f" % (1e9 * b) for b in far))
-        return rows
+            self.say("# %s: the cores stand otherwise than when this was tuned (%d of %d rounds)" %
+                     (where, said["rounds_as_tuned"], said["rounds"]))
+            del self.profiles[profile]
+        return said["rows"]
 
     def where(self, where, mode):
         """{bytes: what the launches came to}"""

@@ -73,6 +73,8 @@ void cli_sort(double *numbers, size_t n);
 /* s that a cache line takes from one core to another and back, at this moment; 0: there is one
  * core, or it could not be measured. Takes about a millisecond. */
 double cli_bounce(void);
+/* Do these two come of cores that stood alike? 0 is like nothing. */
+bool cli_bounce_near(double one, double other);
 
 /* A picture that gnuplot draws, .svg or .png: can it be written? 0, or an exit status after
  * a complaint; begun, with terminal and output set (NULL after a complaint); and drawn. */

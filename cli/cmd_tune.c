@@ -85,16 +85,21 @@ static int hand_over(const tune_options *o, const tune_result *r) {
 
 /* ---- this machine ---- */
 
-static void note_bounce(const double *seconds, int n, tune_result *r) {
+static void note_bounce(const double *seconds, int n, double far, tune_result *r) {
   double least = seconds[0], most = seconds[0];
   for (int i = 1; i < n; i++) {
     if (seconds[i] < least) least = seconds[i];
     if (seconds[i] > most) most = seconds[i];
   }
-  if (least > 0)
-    tune_note(r, "a cache line goes to another core and back in %.0f to %.0f ns%s", 1e9 * least,
-              1e9 * most,
-              most > 2 * least ? ": the cores MOVE, and what few ranks take changes as much" : "");
+  if (least > 0 && most > 2 * least)
+    tune_note(
+        r,
+        "a cache line goes to another core and back in %.0f to %.0f ns: the cores MOVE, and what "
+        "few ranks take changes as much; the figures are of %.0f ns",
+        1e9 * least, 1e9 * most, 1e9 * far);
+  else if (least > 0)
+    tune_note(r, "a cache line goes to another core and back in %.0f to %.0f ns", 1e9 * least,
+              1e9 * most);
 }
 
 /* Ranks on so many cores, and their part of the time. What holds for ranks that share two cores
@@ -125,7 +130,11 @@ static int on_this_machine(const tune_options *o) {
   }
   tune_progress(0.95, "figures");
   if (!status) {
-    note_bounce(bounce, LAUNCHES, r);
+    const double far = tune_far(&points);
+    note_bounce(bounce, LAUNCHES, far, r);
+    if (far > 0)
+      tune_add(r, "shm.between", far,
+               "s: a cache line to another core and back, when these were measured; in no price");
     tune_fit(&points, false, r);
     tune_fit(&points, true, r);
   }

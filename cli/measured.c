@@ -3,8 +3,10 @@
  * Idea      at each size all plans that may run are timed in turn (survey.h). Then the best of
  *           them, what is chosen, and that again are timed in turn once more: the best of many is
  *           partly the luckiest, and that must not count.
- * Rounds    of all sizes go one after another, so a size's rounds are spread over the whole time:
- *           a virtual machine's cores move, near each other for a second and far the next.
+ * Rounds    of all sizes go one after another, so a size's rounds are spread over the whole time.
+ * Cores     of a virtual machine move. Where the profile says how far they were from each other when
+ *           it was measured, rounds in which they are as far count, and there are more rounds until
+ *           there are enough such. If there are none, all count.
  * Noise     what is chosen beside itself: the median ratio of its two series.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "measured.h"
@@ -13,11 +15,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pricing.h"
 #include "ranked.h"
 
-enum { DUEL = 3, PATIENCE = 4 };
+enum { DUEL = 3, PATIENCE = 4, MORE = 5 }; /* MORE: times as many rounds, at most */
 
 /* One size while it is measured. */
 typedef struct place {
@@ -70,21 +73,53 @@ static void judge(const place *p, measured_size *row) {
 
 /* ---- all sizes ---- */
 
+/* s between the cores when this machine's profile was measured; 0: it does not say, or the ranks are
+ * on several machines. */
+static tutti_status distance(const bench_job *job, double *far) {
+  char here[200] = "";
+  uint64_t site[2] = {14695981039346656037u, 0};
+  *far = 0;
+  for (int i = 0; job->rank == 0 && tutti_info(i); i++)
+    if (sscanf(tutti_info(i), "profile's cores: %lf ns", far) == 1) *far *= 1e-9;
+  gethostname(here, 99);
+  if (readlink("/proc/self/ns/net", here + 100, 99) < 0) return TUTTI_OK;
+  for (size_t i = 0; i < sizeof here; i++) site[0] = (site[0] ^ (uint8_t)here[i]) * 1099511628211u;
+  site[1] = ~site[0];
+  tutti_status status = tutti_allreduce(job->talk, site, site, 2, TUTTI_UINT64, TUTTI_MAX);
+  if (site[0] != ~site[1]) *far = 0;
+  return status ? status : tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
+}
+
+/* Rounds, until every size has `wanted` at that distance. */
+static tutti_status rounds(const bench_job *job, const bench_options *o, place *at,
+                           measured_size *rows, size_t n, bool duel, long wanted, double far) {
+  long least = 0;
+  tutti_status status = TUTTI_OK;
+  for (long r = 0; r < wanted * (far > 0 ? MORE : 1) && least < wanted && !status; r++) {
+    least = wanted;
+    for (size_t i = 0; i < n && !status; i++) {
+      survey_plan *plans = duel ? at[i].duel : rows[i].plan;
+      const int of = duel ? DUEL : rows[i].plans;
+      if (job->rank == 0) bench_progress((size_t)r * n + i, (size_t)wanted * n, rows[i].bytes);
+      status = survey_time(job, o, &at[i].call, o->algo, plans, of, far > 0, duel ? 0 : PATIENCE);
+      const int kept = survey_keep(plans, of, far);
+      if (far > 0 ? kept < least : r + 1 < least) least = far > 0 ? kept : r + 1;
+      if (duel && far > 0) rows[i].kept = kept, rows[i].rounds = plans->rounds;
+    }
+  }
+  return status;
+}
+
 static tutti_status in_turn(const bench_job *job, const bench_options *o, tutti_prices *prices,
                             place *at, measured_size *rows, size_t n) {
-  const size_t surveys = (size_t)o->repeats, duels = 2 * surveys + 1, all = (surveys + duels) * n;
-  size_t bytes = o->first, done = 0;
-  tutti_status status = TUTTI_OK;
+  size_t bytes = o->first;
+  double far;
+  tutti_status status = distance(job, &far);
   for (size_t i = 0; i < n && !status; i++, bytes = bench_next(o, bytes))
     status = prepare(job, o, prices, bytes, &at[i], &rows[i]);
-  for (size_t r = 0; r < surveys + duels && !status; r++)
-    for (size_t i = 0; i < n && !status; i++) {
-      if (job->rank == 0) bench_progress(done++, all, rows[i].bytes);
-      if (r == surveys) call_out(&at[i], &rows[i]);
-      status = r < surveys ? survey_time(job, o, &at[i].call, o->algo, rows[i].plan, rows[i].plans,
-                                         1, PATIENCE)
-                           : survey_time(job, o, &at[i].call, o->algo, at[i].duel, DUEL, 1, 0);
-    }
+  if (!status) status = rounds(job, o, at, rows, n, false, o->repeats, far);
+  for (size_t i = 0; i < n && !status; i++) call_out(&at[i], &rows[i]);
+  if (!status) status = rounds(job, o, at, rows, n, true, 2 * o->repeats + 1, far);
   if (job->rank == 0) bench_progress(0, 0, 0);
   for (size_t i = 0; i < n && !status; i++) judge(&at[i], &rows[i]);
   for (size_t i = 0; i < n; i++) bench_release(job, o, &at[i].m);
@@ -102,6 +137,8 @@ measured_sum measured_sum_up(const measured_size *rows, size_t n) {
     logs += log(r->ratio);
     noise += log(r->noise);
     if (worst > s.worst) s.worst = worst, s.worst_at = r->bytes;
+    s.kept += r->kept;
+    s.rounds += r->rounds;
     s.near += r->predicted > 0 && off <= MEASURED_NEAR && off >= 1 / MEASURED_NEAR;
   }
   s.sizes = (int)n;
@@ -136,6 +173,11 @@ static void show_foot(const measured_size *rows, size_t n) {
       "worst %.2f, the noise taken off, at %s. Predicted within %.1f of measured: %d of %d.\n",
       s.mean, s.noise, s.worst, price_size((double)s.worst_at, size), MEASURED_NEAR, s.near,
       s.sizes);
+  if (s.rounds)
+    printf(
+        "The cores were as far from each other as when the profile was measured in %d of %d "
+        "rounds%s\n",
+        s.kept, s.rounds, s.kept ? ": these count." : ", so all count.");
 }
 
 /* ---- the command ---- */

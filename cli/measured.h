@@ -14,13 +14,15 @@ typedef struct measured_size {
   double predicted, seconds; /* of what is chosen; predicted 0: it has no price */
   double noise;              /* that much apart is the same plan from itself: 1 or more */
   survey_plan plan[MEASURED_PLANS];
-  int plans, best; /* best: -1: none ran */
-  double ratio;    /* chosen over best, in turn with each other */
+  int plans, best;  /* best: -1: none ran */
+  double ratio;     /* chosen over best, in turn with each other */
+  int kept, rounds; /* of these so many with the cores as when the profile was measured */
 } measured_size;
 
 typedef struct measured_sum {
   double mean, worst, noise; /* chosen over best: geometric mean; worst, its own noise taken off */
   size_t worst_at;
+  int kept, rounds;
   int near, sizes; /* predicted within NEAR of measured, of so many */
 } measured_sum;
 #define MEASURED_NEAR 1.3

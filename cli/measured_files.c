@@ -34,14 +34,15 @@ int measured_json(const bench_job *job, const bench_options *o, const measured_s
   const measured_sum s = measured_sum_up(rows, n);
   FILE *f = fopen(o->json, "we");
   if (!f) return cli_fail(CLI_FAILED, "explain", "cannot write '%s': %s", o->json, strerror(errno));
-  fprintf(f,
-          "{\"program\": \"tutti explain\", \"version\": \"%s\", \"coll\": \"%s\", \"type\": \"%s\", "
-          "\"op\": \"%s\", \"ranks\": %d, \"measure\": \"%s\",\n"
-          "  \"chosen_over_best\": %.4f, \"noise\": %.4f, \"worst\": %.4f, \"worst_bytes\": %zu, "
-          "\"near\": %d, \"sizes\": %d,\n  \"rows\": [\n",
-          tutti_version(NULL, NULL, NULL), tutti_coll_name(o->coll), tutti_type_name(o->type),
-          tutti_op_name(o->op), job->size, o->cycle ? "cycle" : "loop", s.mean, s.noise, s.worst,
-          s.worst_at, s.near, s.sizes);
+  fprintf(
+      f,
+      "{\"program\": \"tutti explain\", \"version\": \"%s\", \"coll\": \"%s\", \"type\": \"%s\", "
+      "\"op\": \"%s\", \"ranks\": %d, \"measure\": \"%s\",\n"
+      "  \"chosen_over_best\": %.4f, \"noise\": %.4f, \"worst\": %.4f, \"worst_bytes\": %zu, "
+      "\"near\": %d, \"sizes\": %d, \"rounds\": %d, \"rounds_as_tuned\": %d,\n  \"rows\": [\n",
+      tutti_version(NULL, NULL, NULL), tutti_coll_name(o->coll), tutti_type_name(o->type),
+      tutti_op_name(o->op), job->size, o->cycle ? "cycle" : "loop", s.mean, s.noise, s.worst,
+      s.worst_at, s.near, s.sizes, s.rounds, s.kept);
   for (size_t i = 0; i < n; i++) json_size(f, &rows[i], i + 1 == n);
   fprintf(f, "  ]}\n");
   const bool bad = ferror(f);
@@ -82,9 +83,10 @@ int measured_plot(const bench_job *job, const bench_options *o, const measured_s
       .last = (double)rows[n - 1].bytes,
       .data = data,
       .ctx = &of,
-      .lines = "$measured using 1:2 with points pt 7 ps 0.4 lc rgb '#8a8f99' title 'all plans, "
-               "measured', $ran using 1:2 with points pt 6 ps 1.6 lw 2 lc rgb '#000000' title "
-               "'what is chosen, measured'"};
+      .lines =
+          "$measured using 1:2 with points pt 7 ps 0.4 lc rgb '#8a8f99' title 'all plans, "
+          "measured', $ran using 1:2 with points pt 6 ps 1.6 lw 2 lc rgb '#000000' title "
+          "'what is chosen, measured'"};
   snprintf(picture.title, sizeof picture.title, "%s of %s on %d ranks, predicted and measured",
            tutti_coll_name(o->coll), tutti_type_name(o->type), job->size);
   if (tutti_comm_prices(job->comm, o->coll, o->type, o->op, (int)o->root, &prices))

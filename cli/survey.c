@@ -59,39 +59,61 @@ static double middle(const double *sorted, int n, double part) {
   return sorted[(int)(part * (n - 1) + 0.5)];
 }
 
+static bool counts(const survey_plan *p, int round) {
+  return !p->kept || cli_bounce_near(p->far[round], p->wanted);
+}
+
 static void sum_up(survey_plan *p) {
   double sorted[SURVEY_ROUNDS];
-  if (!p->rounds) return;
-  memcpy(sorted, p->round, (size_t)p->rounds * sizeof *sorted);
-  cli_sort(sorted, (size_t)p->rounds);
-  p->median = middle(sorted, p->rounds, 0.5);
-  p->spread = (middle(sorted, p->rounds, 0.75) - middle(sorted, p->rounds, 0.25)) / p->median;
+  int n = 0;
+  p->kept = 0;
+  for (int i = 0; i < p->rounds; i++) p->kept += cli_bounce_near(p->far[i], p->wanted);
+  for (int i = 0; i < p->rounds; i++)
+    if (counts(p, i)) sorted[n++] = p->round[i];
+  if (!n) return;
+  cli_sort(sorted, (size_t)n);
+  p->median = middle(sorted, n, 0.5);
+  p->spread = (middle(sorted, n, 0.75) - middle(sorted, n, 0.25)) / p->median;
 }
 
-static double least(const survey_plan *p) {
-  double of = p->round[0];
-  for (int i = 1; i < p->rounds; i++)
-    if (p->round[i] < of) of = p->round[i];
-  return of;
+int survey_keep(survey_plan *plans, int n, double wanted) {
+  int least = SURVEY_ROUNDS;
+  for (int i = 0; i < n; i++) {
+    plans[i].wanted = wanted;
+    sum_up(&plans[i]);
+    if (plans[i].runs && plans[i].kept < least) least = plans[i].kept;
+  }
+  return least;
 }
 
-/* Who takes so much longer than the best, twice, sits out; the others' rounds are the same on all.
- */
-static tutti_status end_round(const bench_job *job, survey_plan *plans, int n, double patience) {
+/* Who takes so much longer than the best, twice while the cores stay, sits out. What is added up here
+ * is the same on all ranks. */
+static tutti_status end_round(const bench_job *job, survey_plan *plans, int n, double far,
+                              double patience) {
   double best = 0;
   for (int i = 0; i < n; i++) {
     survey_plan *p = &plans[i];
     if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
-    double *last = &p->round[p->rounds++];
+    double *last = &p->round[p->rounds];
     tutti_status status = tutti_allreduce(job->talk, last, last, 1, TUTTI_DOUBLE, TUTTI_MAX);
     if (status) return status;
     if (*last < 1e-9) *last = 1e-9; /* less than the same without the call */
-    if (best <= 0 || least(p) < best) best = least(p);
+    p->far[p->rounds++] = far;
+    if (best <= 0 || *last < best) best = *last;
   }
-  for (int i = 0; i < n; i++)
-    if (patience > 0 && plans[i].rounds == SIT_OUT && least(&plans[i]) > patience * best)
-      plans[i].runs = false;
+  for (int i = 0; i < n; i++) {
+    survey_plan *p = &plans[i];
+    if (!p->runs || patience <= 0 || far == SURVEY_MOVED) continue;
+    p->behind += p->round[p->rounds - 1] > patience * best;
+    if (p->behind == SIT_OUT) p->runs = false;
+  }
   return TUTTI_OK;
+}
+
+/* As rank 0 finds it, once before a round and once after it. */
+static tutti_status look(const bench_job *job, double *far) {
+  *far = job->rank == 0 ? cli_bounce() : 0;
+  return tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
 /* How many calls a round has. One, if that is long enough. */
@@ -106,28 +128,30 @@ static tutti_status settle(const bench_job *job, const bench_options *o, const b
 }
 
 tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
-                         const char *wish, survey_plan *plans, int n, int rounds, double patience) {
+                         const char *wish, survey_plan *plans, int n, bool looks, double patience) {
   tutti_status status = TUTTI_OK;
+  int before = 0;
   for (int i = 0; i < n && !status; i++) {
+    if (plans[i].rounds > before) before = plans[i].rounds;
     if (plans[i].known) continue;
     plans[i].known = true;
     status = choose(job, &plans[i], wish);
     plans[i].runs = !status && is_run(job, call, &plans[i]);
     if (!status && plans[i].runs) status = settle(job, o, call, &plans[i].calls);
   }
-  int before = 0;
-  for (int i = 0; i < n; i++)
-    if (plans[i].rounds > before) before = plans[i].rounds;
-  for (int r = 0; r < rounds && !status; r++) {
-    for (int k = 0; k < n && !status; k++) {
-      survey_plan *p = &plans[(k + before + r) % n];
-      if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
-      status = choose(job, p, wish);
-      if (!status) status = bench_run(job, call);
-      if (!status) status = bench_repeat(job, o, call, p->calls, &p->round[p->rounds]);
-    }
-    if (!status) status = end_round(job, plans, n, patience);
+  double begin = 0, end = 0;
+  if (!status && looks) status = look(job, &begin);
+  for (int k = 0; k < n && !status; k++) {
+    survey_plan *p = &plans[(k + before) % n];
+    if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
+    status = choose(job, p, wish);
+    if (!status) status = bench_run(job, call);
+    if (!status) status = bench_repeat(job, o, call, p->calls, &p->round[p->rounds]);
   }
+  if (!status && looks) status = look(job, &end);
+  if (!status)
+    status = end_round(job, plans, n,
+                       end == begin || cli_bounce_near(end, begin) ? end : SURVEY_MOVED, patience);
   for (int i = 0; i < n; i++) sum_up(&plans[i]);
   const survey_plan own = {.name = ""};
   return status ? status : choose(job, &own, wish);
@@ -144,7 +168,9 @@ double survey_ratio(const survey_plan *a, const survey_plan *b) {
   double each[SURVEY_ROUNDS];
   const int n = a->rounds < b->rounds ? a->rounds : b->rounds;
   if (!n) return 0;
-  for (int i = 0; i < n; i++) each[i] = a->round[i] / b->round[i];
-  cli_sort(each, (size_t)n);
-  return middle(each, n, 0.5);
+  int m = 0;
+  for (int i = 0; i < n; i++)
+    if (counts(a, i)) each[m++] = a->round[i] / b->round[i];
+  cli_sort(each, (size_t)m);
+  return m ? middle(each, m, 0.5) : 0;
 }

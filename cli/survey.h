@@ -4,7 +4,10 @@
  *           all times by half. So plans are only compared within the same processes, in turn,
  *           round by round, each round beginning with another one.
  * Time      of a plan in a round: the slowest rank's; of a plan: the median over the rounds.
- *           Those that took much longer than the best in the first two rounds sit the others out.
+ *           Those that took much longer than the best in two rounds sit the others out.
+ * Cores     of a virtual machine move: near each other for a second, ten times as far the next
+ *           (cli_bounce). A round is marked with how far they were, and one may ask for the rounds
+ *           of one distance.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SURVEY_H
 #define SURVEY_H
@@ -12,6 +15,7 @@
 #include "bench.h"
 
 enum { SURVEY_ROUNDS = 99 };
+#define SURVEY_MOVED (-1.0)
 
 typedef struct survey_plan {
   char name[128]; /* empty: whatever the communicator chooses */
@@ -20,8 +24,11 @@ typedef struct survey_plan {
   bool known;                  /* whether it runs */
   bool runs;                   /* else it can not, or sat out */
   double round[SURVEY_ROUNDS]; /* s */
-  int rounds;
+  double far[SURVEY_ROUNDS];   /* s between the cores in it; 0: not known, SURVEY_MOVED */
+  int rounds, behind;          /* in so many it took much longer than the best */
   long calls;                  /* in each of them */
+  double wanted; /* s between the cores: only such rounds count; 0, or there are none: all do */
+  int kept;      /* that are such */
   double median, spread; /* s; the middle half of the rounds, as a part of the median */
 } survey_plan;
 
@@ -29,11 +36,14 @@ typedef struct survey_plan {
  * -1: an error, as tutti_error says. With slices only those that are cheaper in slices. */
 int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int most);
 
-/* Times them, so many rounds more. `patience`: how many times the best's time a plan may take and stay; 0: all do.
- * `wish`: what the communicator wishes else. All ranks do this together, and find the same. */
+/* Times them, a round more. `patience`: how many times the best's time a plan may take and stay; 0:
+ * all do. `wish`: what the communicator wishes else. `looks`: it is marked how far the cores are.
+ * All ranks do this together, and find the same. */
 tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
-                         const char *wish, survey_plan *plans, int n, int rounds, double patience);
+                         const char *wish, survey_plan *plans, int n, bool looks, double patience);
 
+/* From now on rounds at that distance count, and so many there are, at the plan that has the least. */
+int survey_keep(survey_plan *plans, int n, double wanted);
 /* The fastest; NULL: none ran. */
 const survey_plan *survey_best(const survey_plan *plans, int n);
 /* The median over the rounds of a's time over b's. */

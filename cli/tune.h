@@ -16,7 +16,7 @@ enum { TUNE_FIGURES = 96, TUNE_NOTES = 24 };
 typedef struct tune_result {
   tune_figure figure[TUNE_FIGURES];
   int figures;
-  char note[TUNE_NOTES][160]; /* what was measured besides, and how well all this fits */
+  char note[TUNE_NOTES][200]; /* what was measured besides, and how well all this fits */
   int notes;
 } tune_result;
 void tune_add(tune_result *r, const char *name, double value, const char *meaning, ...)
@@ -33,10 +33,11 @@ void tune_parts(tune_result *r);
 
 /* ---- ranks that share memory (tune_ranks.c) ---- */
 
-/* A plan at one size, on so many ranks, so many of which share a core. */
+/* A plan at one size, on so many ranks, so many of which share a core; and so many rounds of its
+ * launch, in which the cores were so far from each other (s; 0: not known). */
 typedef struct tune_point {
-  int ranks;
-  double crowd;
+  int launch, ranks, rounds;
+  double crowd, far;
   size_t bytes;
   char plan[128];
   double seconds, spread;
@@ -50,6 +51,9 @@ typedef struct tune_points {
 /* Start `ranks` ranks on the first `cores` cores that this process may use, which measure for so
  * many seconds, and add what they found. 0, or an exit status after a complaint. */
 int tune_launch(int ranks, int cores, double seconds, tune_points *points);
+/* Of all points those of one distance between the cores, which is returned; s, 0: not known. */
+enum { TUNE_LAUNCHES = 16 };
+double tune_far(tune_points *all);
 /* What those ranks do: 0 or an exit status. Points go to `file`. */
 int tune_measure(double seconds, const char *file);
 

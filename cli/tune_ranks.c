@@ -4,6 +4,8 @@
  *           and many, loops and steps. They are timed in turn (survey.h), all sizes one after
  *           another, again and again, until the time is over, or most of it and the rounds of
  *           nearly all agree: those of one second may, and those of the next be other ones.
+ * Cores     that move make several machines of one: rounds are summed up for each distance
+ *           (tune_far.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <sched.h>
@@ -71,21 +73,44 @@ static tutti_status until(const bench_job *job, const bench_options *o, double s
   tutti_status status = TUTTI_OK;
   while (left > 0 && !status && (left > seconds / 3 || !settled(all))) {
     for (int s = 0; s < SIZES && !status; s++)
-      status = survey_time(job, o, &all[s].call, NULL, all[s].plan, all[s].plans, 1, 6);
+      status = survey_time(job, o, &all[s].call, NULL, all[s].plan, all[s].plans, true, 6);
     left = end - cli_now();
     if (!status) status = tutti_allreduce(job->talk, &left, &left, 1, TUTTI_DOUBLE, TUTTI_MIN);
   }
   return status;
 }
 
-static bool write_points(const place *all, const char *file) {
+/* The distances at which there were rounds, each once; how many. One 0 if they are not known. */
+static int distances(const place *all, double far[SURVEY_ROUNDS * SIZES]) {
+  int n = 0, apart = 0;
+  for (int s = 0; s < SIZES; s++) {
+    const survey_plan *p = all[s].plan;
+    for (int i = 1; i < all[s].plans; i++)
+      if (all[s].plan[i].rounds > p->rounds) p = &all[s].plan[i];
+    for (int i = 0; i < p->rounds; i++)
+      if (p->far[i] > 0) far[n++] = p->far[i];
+  }
+  cli_sort(far, (size_t)n);
+  for (int i = 0; i < n; i++)
+    if (!apart || !cli_bounce_near(far[i], far[apart - 1])) far[apart++] = far[i];
+  if (!apart) far[apart++] = 0;
+  return apart;
+}
+
+static bool write_points(place *all, const char *file) {
+  double far[SURVEY_ROUNDS * SIZES];
+  const int n = distances(all, far);
   FILE *f = fopen(file, "we");
   if (!f) return false;
-  for (int s = 0; s < SIZES; s++)
-    for (int i = 0; i < all[s].plans; i++) {
-      const survey_plan *p = &all[s].plan[i];
-      if (p->runs && p->slices == 1)
-        fprintf(f, "%zu %.9g %.9g %s\n", sizes[s], p->median, p->spread, p->name);
+  for (int k = 0; k < n; k++)
+    for (int s = 0; s < SIZES; s++) {
+      const int least = survey_keep(all[s].plan, all[s].plans, far[k]);
+      for (int i = 0; i < all[s].plans && (least || !far[k]); i++) {
+        const survey_plan *p = &all[s].plan[i];
+        if (p->runs && p->slices == 1)
+          fprintf(f, "%.9g %d %zu %.9g %.9g %s\n", far[k], p->kept, sizes[s], p->median, p->spread,
+                  p->name);
+      }
     }
   return fclose(f) == 0;
 }
@@ -142,7 +167,9 @@ static int read_points(const char *file, int ranks, int cores, tune_points *poin
   FILE *f = fopen(file, "re");
   tune_point p = {.ranks = ranks, .crowd = ranks > cores ? (double)ranks / cores : 1};
   int n = 0;
-  while (f && fscanf(f, "%zu %lf %lf %127[^\n]", &p.bytes, &p.seconds, &p.spread, p.plan) == 4)
+  p.launch = points->n ? points->at[points->n - 1].launch + 1 : 0;
+  while (f && fscanf(f, "%lf %d %zu %lf %lf %127[^\n]", &p.far, &p.rounds, &p.bytes, &p.seconds,
+                     &p.spread, p.plan) == 6)
     n += add_point(points, &p);
   if (f) fclose(f);
   return n;

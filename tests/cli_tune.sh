@@ -15,7 +15,7 @@ ok "tune: measures, whatever the environment says, and says what" all "status 0"
   "has '^a copy: '" "has '^process_vm_readv: '" "has 'is woken: .* us'" "has 'factor of '" "has '^written to $profile'"
 figures="gamma shm.turn shm.crowd.message shm.crowd.again shm.crowd.copy shm.crowd.loop.message
   shm.crowd.loop.again shm.crowd.loop.copy gamma.bf16 gamma.double gamma.int8"
-[ "$(nproc)" -gt 1 ] && figures="$figures shm.wake shm.message shm.again shm.copy shm.loop.message shm.loop.again shm.loop.copy shm.cache shm.far shm.loop.far"
+[ "$(nproc)" -gt 1 ] && figures="$figures shm.wake shm.message shm.again shm.copy shm.loop.message shm.loop.again shm.loop.copy shm.cache shm.far shm.loop.far shm.between"
 lacking=
 for f in $figures; do
   grep -qE "^$f +=  *[0-9.e+-]+  *# [sB]" "$profile" || lacking="$lacking $f"
@@ -148,6 +148,14 @@ for r in d["rows"]:
     assert abs(best - r["best_s"]) < 1e-5 * best
     assert r["chosen"].split(",")[0] != r["best"] or r["chosen_over_best"] == 1
 END
+fi
+if [ "$(nproc)" -gt 1 ]; then
+  echo "shm.between = 0.001ns" >"$work/near"
+  TUTTI_PROFILE=$work/near job explain --measured -P 2 -b 64 -e 64 --repeats 1 -J "$work/n.json"
+  ok "explain --measured: cores that never stand so" all "status 0" quiet "has 'in 0 of 15 rounds, so all count'" \
+    'grep -q "\"rounds\": 15, \"rounds_as_tuned\": 0" "$work/n.json"'
+else
+  skip "explain --measured: cores that never stand so" "one core"
 fi
 job explain --measured -P 2 -b 64 -e 64 --repeats 1 --algo two-shot
 ok "explain --measured --algo" all "status 0" "has '^ +64 B  two-shot '"

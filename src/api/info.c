@@ -46,6 +46,15 @@ static void say_ucx(char *text, size_t size) {
   tt_net_drop(&end);
 }
 
+/* NULL: the profile does not say. */
+static const char *say_between(char *text, size_t size) {
+  tt_machine m;
+  tt_machine_here(&m);
+  if (m.between <= 0) return NULL;
+  snprintf(text, size, "profile's cores: %.3g ns there and back for a cache line", 1e9 * m.between);
+  return text;
+}
+
 const char *tutti_info(int i) {
   size_t size;
   char *text = tt_thread_text(&size), sets[400];
@@ -71,6 +80,7 @@ const char *tutti_info(int i) {
     case 7: snprintf(text, size, "wire mpi: in a library for each MPI (libtutti_mpi_*)"); break;
     case 8: snprintf(text, size, "profile: %s", tt_profile_here(sets, sizeof sets)); break;
     case 9: say_ucx(text, size); break;
+    case 10: return say_between(text, size);
     default: return NULL;
   }
   return text;

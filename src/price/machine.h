@@ -27,7 +27,7 @@ typedef struct tt_shm_figures {
   double message, again, copy;
   double piece; /* B after which a reader on a core of its own begins to copy */
   double loop_message, loop_again, loop_copy;
-  double loop_further; /* s/B of each further input that is added in one pass; < 0: as loop_copy */
+  double loop_further;  /* s/B of each further input that is added in one pass; < 0: as loop_copy */
   double far, loop_far; /* of the bytes of a vector after `cache`; < 0: as copy, as loop_copy */
   double cache;         /* B; where ranks share a core, a part for each */
 } tt_shm_figures;
@@ -46,7 +46,8 @@ typedef struct tt_machine {
   double gamma;
   double gamma_of[TUTTI_TYPE_COUNT]; /* of one type; 0: as gamma */
   tt_shm_figures shm, crowd;         /* a core for each rank; several to a core, < 0: as in shm */
-  char of[TT_STAMP];                 /* the machine that they were measured on; empty: not said */
+  double between;    /* s: a cache line there and back when these were measured; < 0: not said */
+  char of[TT_STAMP]; /* the machine that they were measured on; empty: not said */
 } tt_machine;
 
 /* The built-in figures: of shared memory; of a cluster's network. */

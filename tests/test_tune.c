@@ -1,0 +1,76 @@
+/* Of what `tutti tune` measured with the cores at several distances, the points of one are taken; and
+ * a bounce measures, and leaves nothing behind.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "../cli/tune.h"
+
+enum { MOST = 8 };
+
+/* Distances in ns; the points of a launch stand together. */
+static void points_of_one_distance_are_taken(void **state) {
+  (void)state;
+  static const struct {
+    struct {
+      int launch, rounds, far;
+    } point[MOST];
+    int far, kept[MOST]; /* what is found; whose points, by place, ended by -1 */
+  } cases[] = {
+      {{{0, 5, 100}}, 100, {0, -1}},
+      {{{0, 5, 45}, {0, 3, 100}, {1, 2, 100}, {2, 9, 98}}, 100, {1, 2, 3, -1}},
+      /* ten rounds of one launch weigh less than four of each of two */
+      {{{0, 99, 45}, {0, 4, 500}, {1, 4, 520}}, 500, {1, 2, -1}},
+      /* who has not seen it keeps what it has seen most */
+      {{{0, 9, 45}, {1, 9, 45}, {2, 1, 100}, {2, 7, 500}}, 45, {0, 1, 3, -1}},
+      /* not known: all of it */
+      {{{0, 3, 0}, {1, 3, 0}}, 0, {0, 1, -1}},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    tune_point at[MOST];
+    tune_points all = {at, 0};
+    for (; all.n < MOST && cases[c].point[all.n].rounds; all.n++)
+      at[all.n] = (tune_point){.launch = cases[c].point[all.n].launch,
+                               .rounds = cases[c].point[all.n].rounds,
+                               .far = 1e-9 * cases[c].point[all.n].far,
+                               .bytes = (size_t)all.n};
+    assert_true(tune_far(&all) == 1e-9 * cases[c].far);
+    for (int i = 0; i < all.n; i++) assert_int_equal(all.at[i].bytes, cases[c].kept[i]);
+    assert_int_equal(cases[c].kept[all.n], -1);
+  }
+  tune_points none = {NULL, 0};
+  assert_true(tune_far(&none) == 0 && none.n == 0);
+}
+
+static void a_bounce_measures_and_leaves_nothing(void **state) {
+  (void)state;
+  cpu_set_t before, after, one;
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  const double far = cli_bounce();
+  assert_true(CPU_COUNT(&before) < 2 ? far == 0 : far > 1e-9 && far < 1e-3);
+  assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+  assert_true(CPU_EQUAL(&before, &after));
+  assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+  /* bound to a core: the cores of who has started it */
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  assert_true(CPU_COUNT(&before) < 2 || cli_bounce() > 1e-9);
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+  assert_true(cli_bounce_near(1e-7, 1.2e-7) && cli_bounce_near(1.2e-7, 1e-7));
+  assert_false(cli_bounce_near(1e-7, 1.3e-7) || cli_bounce_near(0, 0) || cli_bounce_near(-1, -1));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(points_of_one_distance_are_taken),
+      cmocka_unit_test(a_bounce_measures_and_leaves_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
