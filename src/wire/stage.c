@@ -19,7 +19,7 @@ static size_t block_for(int ranks) {
 
 size_t tt_stage_bytes(int ranks) {
   size_t all = (size_t)(32 * KIB) * KIB / (size_t)ranks;
-  return tt_max(256 * KIB, tt_min(2048 * KIB, all)) / block_for(ranks) * block_for(ranks);
+  return tt_max(128 * KIB, tt_min(2048 * KIB, all)) / block_for(ranks) * block_for(ranks);
 }
 
 bool tt_stage_open(tt_stage *s, tt_heap *heap, int ranks) {
