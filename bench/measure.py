@@ -7,6 +7,10 @@
 # Disturbed  a run during which stolen time and other processes' time, together,
 #            took more than 2 % of the cores (/proc/stat, less our children). It is
 #            repeated at most three times; then the least disturbed is kept, marked.
+# Cores      of a virtual machine move: near each other for a second, ten times as far the next, and
+#            what ranks with a core each take changes as much. A run in which they moved, or stood
+#            otherwise than in the round's first one, is repeated, too; and only programs that met
+#            them alike are compared, unless there is no such round.
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import math
@@ -20,11 +24,17 @@ import tempfile
 import time
 
 LIMIT = 0.02
+ALIKE = 1.25
 TRIES = 4
 HERTZ = os.sysconf("SC_CLK_TCK")
 CORES = len(os.sched_getaffinity(0))
 SIZES = [4 << (2 * i) for i in range(13)]  # 4 B to 64 MiB
 KI, MI = 1 << 10, 1 << 20
+
+
+def alike(one, other):
+    """Two figures of how far the cores are from each other; 0: not asked for, -1: they moved"""
+    return one == other >= 0 or (min(one, other) > 0 and max(one, other) < ALIKE * min(one, other))
 
 
 class Failed(Exception):
@@ -166,18 +176,30 @@ class Lab:
             return {4: times[ranks]}, share
         raise ValueError(name)
 
-    def calm(self, label, measure):
-        """measure(), again while it is disturbed. (value, share, marked)."""
+    def far(self, ranks):
+        """Seconds between the cores, at this moment; 0 for ranks that share them"""
+        if not 1 < ranks <= CORES:
+            return 0
+        out, _ = run([self.path("tutti"), "info", "--json"], timeout=60)
+        return json.loads(out).get("between_cores_s", 0)
+
+    def calm(self, label, measure, ranks=0, wanted=None):
+        """measure(), again while it is disturbed, or the cores are not `wanted` far. (value, share, far)."""
         best = None
         for _ in range(self.tries):
+            before = self.far(ranks)
             value, share = measure()
-            if best is None or share < best[1]:
-                best = (value, share)
-            if share <= LIMIT or time.monotonic() > self.deadline:
+            after = self.far(ranks)
+            far = after if alike(before, after) else -1
+            moved = far < 0 or not (wanted is None or alike(far, wanted))
+            if best is None or (moved, share) < best[0]:
+                best = (moved, share), value, far
+            if best[0] <= (False, LIMIT) or time.monotonic() > self.deadline:
                 break
-        marked = best[1] > LIMIT
-        self.say("%-32s %4.1f %% disturbed%s" % (label, 100 * best[1], " (kept)" if marked else ""))
-        return best[0], best[1], marked
+        (moved, share), value, far = best
+        self.say("%-32s %4.1f %% disturbed%s%s" % (label, 100 * share, " (kept)" if share > LIMIT else "",
+                                                 ", the cores moved (kept)" if moved else ""))
+        return value, share, far
 
 
 class Rounds:
@@ -187,19 +209,23 @@ class Rounds:
     def __init__(self, lab, ranks, jobs, rounds):
         """jobs: {name: (first, last)}, or {name: [(first, last), ...]}"""
         self.ranks, self.times, self.shares, self.why = ranks, {n: [] for n in jobs}, [], {}
+        self.far = {n: [] for n in jobs}
         names = list(jobs)
         for k in range(rounds):
+            self.wanted = None
             for name in names[k % len(names):] + names[: k % len(names)]:
                 self.times[name].append(self.one(lab, name, jobs[name], k))
 
     def one(self, lab, name, spans, k):
+        far, times = 0, {}
+        self.far[name].append(-1)
         if name in self.why:
             return {}
-        times = {}
         for first, last in spans if isinstance(spans, list) else [spans]:
             label = "P=%d round %d: %s" % (self.ranks, k + 1, name)
             try:
-                value, share, _ = lab.calm(label, lambda: lab.measure(name, self.ranks, first, last))
+                value, share, far = lab.calm(label, lambda: lab.measure(name, self.ranks, first, last),
+                                             self.ranks, self.wanted)
             except Failed as e:
                 self.why[name] = str(e)
                 lab.say("%s: %s" % (label, e))
@@ -209,6 +235,8 @@ class Rounds:
             if lost:
                 lab.say("%s: no time above that of the empty cycle at %s: left out" % (label, ", ".join(lost)))
             times.update({b: t for b, t in value.items() if t > 0})
+            self.wanted = far if self.wanted is None and far >= 0 else self.wanted
+        self.far[name][k] = far
         return times
 
     def time(self, name, size):
@@ -219,12 +247,14 @@ class Rounds:
     def ratio(self, others, name, size):
         """How many times faster `name` is than the fastest of `others`: the median
         over the rounds; None if there is nothing to compare."""
-        each = []
+        each, same = [], []
         for k, mine in enumerate(self.times[name]):
-            theirs = [self.times[o][k][size] for o in others if size in self.times[o][k]]
-            if theirs and size in mine:
-                each.append(min(theirs) / mine[size])
-        return median(each) if each else None
+            of = [o for o in others if size in self.times[o][k]]
+            if of and size in mine:
+                each.append(min(self.times[o][k][size] for o in of) / mine[size])
+                if all(alike(self.far[o][k], self.far[name][k]) for o in of):
+                    same.append(each[-1])
+        return median(same or each) if each else None
 
     def disturbed(self):
         return sum(s > LIMIT for s in self.shares), len(self.shares)
