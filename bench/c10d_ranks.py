@@ -62,7 +62,9 @@ def sums(groups, first, last, rounds):
 
         def once(side):
             times = []
-            for _ in range(calls):
+            # ranks that gloo has put on one core part again within milliseconds: calls of microseconds
+            # have to last as long
+            for _ in range(calls if side == "gloo" or size > 1 << 16 else 20 * calls):
                 since = time.perf_counter()
                 dist.all_reduce(x, group=groups[side])
                 times.append(time.perf_counter() - since)
