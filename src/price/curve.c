@@ -46,10 +46,26 @@ static bool line_at(tt_play *play, double bytes, line *l) {
   return true;
 }
 
+/* The line that holds from one size to the next one nearest to it goes; the one before it holds there,
+ * too. */
+static void make_room(tt_curve *c, double end) {
+  int least = 1;
+  for (int i = 1; i < c->n; i++) {
+    const double to = i + 1 < c->n ? c->from[i + 1] : end;
+    const double best = least + 1 < c->n ? c->from[least + 1] : end;
+    if (to * c->from[least] < best * c->from[i]) least = i;
+  }
+  c->n--;
+  for (int i = least; i < c->n; i++) {
+    c->from[i] = c->from[i + 1];
+    c->fixed[i] = c->fixed[i + 1];
+    c->slope[i] = c->slope[i + 1];
+  }
+}
+
 static void add(tt_curve *c, double from, line l) {
-  if (c->n == TT_CURVE ||
-      (c->n && same(c->fixed[c->n - 1], l.fixed) && same(c->slope[c->n - 1], l.slope)))
-    return;
+  if (c->n && same(c->fixed[c->n - 1], l.fixed) && same(c->slope[c->n - 1], l.slope)) return;
+  if (c->n == TT_CURVE) make_room(c, from);
   c->from[c->n] = from;
   c->fixed[c->n] = l.fixed;
   c->slope[c->n++] = l.slope;
