@@ -35,7 +35,7 @@ static const unknown uncrowded[] = {
     {"shm.cache", 524288, "B: of a vector; the rest lies further from its core"},
 };
 static const unknown crowded[] = {
-    {"shm.turn", 7e-7, "s: as shm.wake where ranks share a core, for each of them"},
+    {"shm.turn", 1e-6, "s: as shm.wake where ranks share a core, for each other one of it"},
     {"shm.crowd.message", 1e-7, "s: as shm.message where ranks share a core"},
     {"shm.crowd.again", 1e-7, "s: as shm.again there"},
     {"shm.crowd.copy", 6e-11, "s/B: as shm.copy there"},

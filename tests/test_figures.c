@@ -57,7 +57,7 @@ static void shared_cores_have_figures_of_their_own(void **state) {
       tt_profile_shm(&m, 8, 1, loop, &alone);
       tt_profile_shm(&m, 8, 4, loop, &shared);
       assert_true(alone.message == (loop ? m.shm.loop_message : m.shm.message));
-      assert_true(alone.reach[0].delay == m.shm.wait && shared.reach[0].delay == 4 * m.crowd.wait);
+      assert_true(alone.reach[0].delay == m.shm.wait && shared.reach[0].delay == 3 * m.crowd.wait);
       assert_true(shared.piece == 0 && (loop ? 0 : m.shm.piece) == alone.piece);
       if (!said) {
         assert_true(shared.message == alone.message && shared.again == alone.again &&

@@ -54,7 +54,8 @@ static const figure of_all[] = {
     {"shm.cache", BYTES, AT(shm.cache), "of a vector; the rest lies further from its core"},
     {"shm.far", PER_BYTE, AT(shm.far), "as shm.copy, of the bytes of a vector after shm.cache"},
     {"shm.loop.far", PER_BYTE, AT(shm.loop_far), "as shm.loop.copy, of those"},
-    {"shm.turn", SECONDS, AT(crowd.wait), "as shm.wake where ranks share a core, for each of them"},
+    {"shm.turn", SECONDS, AT(crowd.wait),
+     "as shm.wake where ranks share a core, for each other one"},
     {"shm.crowd.message", SECONDS, AT(crowd.message), "as shm.message where ranks share a core"},
     {"shm.crowd.again", SECONDS, AT(crowd.again), "as shm.again there"},
     {"shm.crowd.copy", PER_BYTE, AT(crowd.copy), "as shm.copy there"},
@@ -69,7 +70,7 @@ static const figure of_all[] = {
 };
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
-/* With more ranks than cores, a round is a turn of the scheduler for each rank. */
+/* With more ranks than cores, a round is a turn of the scheduler for each other rank of a core. */
 void tt_machine_shm(tt_machine *machine) {
   tt_machine_net(machine);
   machine->gamma = 0.01e-9;
@@ -94,7 +95,7 @@ void tt_machine_net(tt_machine *machine) {
               .loop_far = -1,
               .cache = 524288},
       .between = -1,
-      .crowd = {0.7e-6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+      .crowd = {1e-6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
   };
 }
 
@@ -356,12 +357,12 @@ void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_prof
   p->gamma = m->gamma;
 }
 
-/* With so many ranks per core. */
+/* With so many ranks per core; where only some cores have two, the others need not wait as long. */
 static tt_shm_figures shm_of(const tt_machine *m, double crowd) {
   tt_shm_figures f = m->shm;
   const tt_shm_figures *c = &m->crowd;
   if (crowd <= 1) return f;
-  f.wait = c->wait * crowd;
+  f.wait = c->wait * (crowd > 1.5 ? crowd - 1 : 0.5);
   f.piece = 0;
   f.cache /= crowd;
   if (c->copy >= 0 || c->far >= 0) f.far = c->far;

@@ -22,8 +22,8 @@ typedef struct tt_figures {
 
 /* Shared memory: what a rank does for a message step by step, or in a loop of its own. */
 typedef struct tt_shm_figures {
-  double wait; /* s until a waiting rank sees what came; where ranks share a core, for each that
-                  its core has, which must be scheduled */
+  double wait; /* s until a waiting rank sees what came; where ranks share a core, for each other
+                  one of it, which is scheduled first */
   double message, again, copy;
   double piece; /* B after which a reader on a core of its own begins to copy */
   double loop_message, loop_again, loop_copy;
