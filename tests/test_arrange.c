@@ -286,7 +286,7 @@ static void levels_within_a_node_are_shared_memory(void **state) {
     assert_memory_equal(p.reach, net.reach, 2 * sizeof *p.reach);
     assert_true(fabs(p.reach[1].alpha - 30e-6) < 1e-12 && p.reach[1].beta == 5e-10);
     assert_true(fabs(p.reach[2].alpha - 2e-6) < 1e-12 && p.reach[2].beta == 2e-10);
-    assert_true(fabs(p.reach[2].delay - (crowd > 1 ? 4.5e-6 : 2e-6)) < 1e-12);
+    assert_true(fabs(p.reach[2].delay - (crowd > 1 ? 3e-6 : 2e-6)) < 1e-12);
     assert_true(p.reach[3].alpha == p.reach[2].alpha && p.reach[3].beta == 3e-11);
   }
   assert_int_equal(tt_figures_known(&m, &net), TUTTI_ERR_ARG);
