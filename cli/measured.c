@@ -82,7 +82,7 @@ static tutti_status distance(const bench_job *job, double *far) {
   for (int i = 0; job->rank == 0 && tutti_info(i); i++)
     if (sscanf(tutti_info(i), "profile's cores: %lf ns", far) == 1) *far *= 1e-9;
   gethostname(here, 99);
-  if (readlink("/proc/self/ns/net", here + 100, 99) < 0) return TUTTI_OK;
+  if (readlink("/proc/self/ns/net", here + 100, 99) < 0) here[100] = 0;
   for (size_t i = 0; i < sizeof here; i++) site[0] = (site[0] ^ (uint8_t)here[i]) * 1099511628211u;
   site[1] = ~site[0];
   tutti_status status = tutti_allreduce(job->talk, site, site, 2, TUTTI_UINT64, TUTTI_MAX);
@@ -100,7 +100,8 @@ static tutti_status rounds(const bench_job *job, const bench_options *o, place *
     for (size_t i = 0; i < n && !status; i++) {
       survey_plan *plans = duel ? at[i].duel : rows[i].plan;
       const int of = duel ? DUEL : rows[i].plans;
-      if (job->rank == 0) bench_progress((size_t)r * n + i, (size_t)wanted * n, rows[i].bytes);
+      const size_t done = (size_t)(r < wanted ? r : wanted - 1) * n + i;
+      if (job->rank == 0) bench_progress(done, (size_t)wanted * n, rows[i].bytes);
       status = survey_time(job, o, &at[i].call, o->algo, plans, of, far > 0, duel ? 0 : PATIENCE);
       const int kept = survey_keep(plans, of, far);
       if (far > 0 ? kept < least : r + 1 < least) least = far > 0 ? kept : r + 1;
