@@ -79,8 +79,9 @@ static tutti_status distance(const bench_job *job, double *far) {
   char here[200] = "";
   uint64_t site[2] = {14695981039346656037u, 0};
   *far = 0;
-  for (int i = 0; job->rank == 0 && tutti_info(i); i++)
-    if (sscanf(tutti_info(i), "profile's cores: %lf ns", far) == 1) *far *= 1e-9;
+  const char *line;
+  for (int i = 0; job->rank == 0 && (line = tutti_info(i)); i++)
+    if (sscanf(line, "profile's cores: %lf ns", far) == 1) *far *= 1e-9;
   gethostname(here, 99);
   if (readlink("/proc/self/ns/net", here + 100, 99) < 0) here[100] = 0;
   for (size_t i = 0; i < sizeof here; i++) site[0] = (site[0] ^ (uint8_t)here[i]) * 1099511628211u;

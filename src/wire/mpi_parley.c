@@ -39,9 +39,9 @@ struct tt_parley {
   int lead, asks;
   bool proposed, accepted, told, released; /* accepted: another one's terms */
   peer *peers;
-  tt_treaty *hears, *terms, *decision,
-      *later;   /* terms: accepted, or proposed; decision: of its round */
-  size_t bytes; /* of one */
+  tt_treaty *hears, *terms;    /* terms: accepted, or proposed */
+  tt_treaty *decision, *later; /* of its round; of one that this rank has not come to */
+  size_t bytes;                /* of one */
 };
 
 static bool has_word(word w) {
