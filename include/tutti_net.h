@@ -140,6 +140,13 @@ typedef struct tutti_launcher {
   void (*end)(void *ctx);
 } tutti_launcher;
 
+/* What else should go on while a rank waits, such as messages of the program's that go another
+ * way: `idle` is called now and then by threads of the program's that wait in this library, by
+ * several at once if several wait. It returns at once and calls nothing of this library. NULL
+ * (the default): nothing. A communicator made from MPI with another network (TUTTI_NET) sets one
+ * that moves MPI's messages. */
+TUTTI_API void tutti_idle_set(void (*idle)(void));
+
 /* For those who write networks: from now on tutti_error() says this. Returns status. */
 TUTTI_API tutti_status tutti_net_refuse(tutti_status status, const char *sentence);
 

@@ -118,8 +118,8 @@ static tutti_status over_another(const mpi_calls *mpi, MPI_Comm own, const char 
   int error = mpi->Comm_set_errhandler(own, MPI_ERRORS_RETURN);
   if (!error) error = mpi->Comm_rank(own, &rank);
   if (!error) error = mpi->Comm_size(own, &ranks);
-  const tutti_status status = error ? mpi_failed(mpi, "look at the communicator", error)
-                                    : tutti_comm_create_gather(out, gather, &g, ranks, rank, &config);
+  tutti_status status = error ? mpi_failed(mpi, "look at the communicator", error) : mpi_goes_on(mpi);
+  if (!status) status = tutti_comm_create_gather(out, gather, &g, ranks, rank, &config);
   mpi->Comm_free(&own);
   return status;
 }

@@ -12,6 +12,8 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net);
 /* tutti_comm_from_mpi_of, through these calls. */
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **comm);
+/* From now on ranks that wait in tutti, of whatever communicator, move MPI's messages. */
+tutti_status mpi_goes_on(const mpi_calls *mpi);
 /* tutti_error(): what could not be done, and MPI's reason. */
 tutti_status mpi_failed(const mpi_calls *mpi, const char *what, int error);
 

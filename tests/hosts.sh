@@ -149,6 +149,13 @@ else
     rc=0
     TUTTI_NET=$(readlink -f "$BUILD")/libtutti_ucx.so TUTTI_NODES=0,1 timeout 60 "$(starter $mpi)" -n 3 "$BUILD/tests/$mpi/mp_cover" >"$work/out" 2>"$work/err" </dev/null || rc=$?
     check "TUTTI_NET=ucx under $mpi" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
+    for each in "0,1 single" "- single" "0,1 multiple"; do
+      read -r nodes level <<<"$each"
+      [ $nodes = - ] && set -- || set -- TUTTI_NODES=$nodes
+      rc=0
+      env "$@" TUTTI_NET="$(readlink -f "$BUILD")/libtutti_ucx.so" timeout 60 "$(starter $mpi)" -n 2 "$BUILD/tests/$mpi/mpi_beside" $level >"$work/out" 2>"$work/err" </dev/null || rc=$?
+      check "TUTTI_NET=ucx under $mpi, $level, nodes $nodes: MPI goes on beside it" all "status 0" '[ "$(grep -c ^ok "$work/out")" = 8 ]'
+    done
   done
 fi
 ok "nobody is left" gone

@@ -66,6 +66,7 @@ static bool near_and_gone(const tutti_comm *comm, int r) {
 static void drain(tutti_comm *comm) {
   for (int look = 0; !comm->broken && !comm->wire->ops->drained(comm->wire); look++) {
     if (comm->wire->ops->aborted(comm->wire, NULL, 0)) return;
+    if (look % 16 == 0) tt_idle();
     if (look < 1000) {
       sched_yield();
       continue;

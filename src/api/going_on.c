@@ -170,6 +170,7 @@ static void agree(gathering *g, tt_decision *d) {
     if (look % LOOK_EVERY == 0 && leads(g)) continue;
     if (look % LOOK_EVERY == 0) complain(g);
     tt_progress(g->comm); /* others may wait for what is in flight here */
+    tt_idle();
     if (look < YIELDS)
       sched_yield();
     else

@@ -31,10 +31,12 @@ static void spun(tutti_comm *comm, bool helped) {
                        : tt_max(comm->spins / 2, (uint32_t)TT_SPINS_LEAST);
 }
 
-/* A network that stands beside has the caller's messages to move, now and then. */
+/* The caller's own messages move, now and then: those of a network that stands beside, ... */
 static void stand_by(tutti_comm *comm, const tt_patience *p) {
   bool moved = false;
-  if (comm->beside && p->looks % 16 == 0) tt_net_progress(comm, &moved);
+  if (p->looks % 16) return;
+  if (comm->beside) tt_net_progress(comm, &moved);
+  tt_idle(); /* ... and what else it has */
 }
 
 static uint64_t yield_us(const tutti_comm *comm) {

@@ -47,6 +47,7 @@ static tutti_status agree(tutti_comm *comm, const char *name, int least, const t
     if (status || *terms) break;
     complain(comm, name, since, &warned);
     if (!comm->broken) tt_progress(comm); /* others may wait for what is in flight here */
+    tt_idle();
     if (look < YIELDS)
       sched_yield();
     else

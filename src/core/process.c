@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "tutti_net.h"
+
 tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
                                  .lock = PTHREAD_MUTEX_INITIALIZER,
                                  .work = PTHREAD_COND_INITIALIZER,
@@ -43,6 +45,15 @@ void tutti_log_set(tutti_log_fn *fn, void *ctx) {
 void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory)) {
   tt_process.take = give ? take : NULL;
   tt_process.give = take ? give : NULL;
+}
+
+void tutti_idle_set(void (*idle)(void)) {
+  atomic_store(&tt_process.idle, idle);
+}
+
+void tt_idle(void) {
+  void (*idle)(void) = atomic_load_explicit(&tt_process.idle, memory_order_acquire);
+  if (idle) idle();
 }
 
 void *tt_scratch_take(size_t bytes) {

@@ -28,6 +28,7 @@ typedef struct tt_process_context {
   int wants_thread;    /* buckets that do (bucket_create.c) */
   void *(*take)(size_t bytes); /* scratch; NULL: aligned_alloc and free */
   void (*give)(void *memory);
+  void (*_Atomic idle)(void); /* what goes on while a rank waits; or NULL */
   struct tt_wisdom *wisdom;       /* all that is known, of any place (wise.c); or NULL */
   bool wisdom_read, wisdom_new;   /* TUTTI_WISDOM was; something was measured */
   pthread_mutex_t trace_lock; /* of the next two; may be taken inside `lock` */
@@ -38,5 +39,8 @@ typedef struct tt_process_context {
 } tt_process_context;
 
 extern tt_process_context tt_process;
+
+/* What the program wants to go on while it waits here. */
+void tt_idle(void);
 
 #endif
