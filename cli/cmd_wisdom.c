@@ -219,7 +219,6 @@ static int run(int argc, char **argv) {
     if (!status && !w.merge) status = wisdom_show(argc - optind > 1 ? argv[i] : NULL);
     if (!w.merge) tutti_wisdom_forget();
   }
-  if (!status && w.merge) status = wisdom_file_read(w.file, true);
   return status || !w.merge ? status : wisdom_file_write(w.file);
 }
 

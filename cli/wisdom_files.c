@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST = 4 << 20 };
 
@@ -33,17 +32,7 @@ int wisdom_file_read(const char *path, bool may_lack) {
 }
 
 int wisdom_file_write(const char *path) {
-  char *text, beside[4200];
-  if (tutti_wisdom_export(&text)) return cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error());
-  snprintf(beside, sizeof beside, "%.4096s.%ld", path, (long)getpid());
-  FILE *f = fopen(beside, "wxe");
-  bool ok = f && fputs(text, f) >= 0;
-  if (f) ok = fclose(f) == 0 && ok;
-  ok = ok && rename(beside, path) == 0;
-  const int why = errno;
-  if (!ok && f) unlink(beside);
-  tutti_text_free(text);
-  return ok ? 0 : cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, strerror(why));
+  return tutti_wisdom_save(path) ? cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error()) : 0;
 }
 
 /* What follows the ranks: the machine. */

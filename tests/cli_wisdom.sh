@@ -21,6 +21,15 @@ ok "... and another collective, in a job, beside them" all 'status 0' quiet 'is 
   'grep -qE "^reduce +int64 +max +any +0 +1024 " "$w"' 'is "$(grep -c "^on" "$w")" 1' tidy
 job wisdom -P 2 -c broadcast -b 64K -e 64K -w "$w"
 ok "... and other ranks" all 'status 0' 'is "$(grep -c "^on" "$w")" 2' 'grep -qE "^broadcast +- +- +any +0 +65536 " "$w"'
+cp "$w" "$work/two.txt"
+sed '$a on 0000000a: x\nallreduce float sum same 0 4096 naive 1 1 1% 1 1 2026-01-02T00:00:00Z' "$w" >"$work/new.txt"
+chmod 666 "$work/new.txt"
+background wisdom -P 2 -b 1M -e 16M -w "$work/two.txt"
+lines 1 "^ +1048576 " && mv "$work/new.txt" "$work/two.txt"
+wait_job
+ok "what another job writes meanwhile stays, and the file's mode" all 'status 0' quiet \
+  'is "$(grep -c "^on" "$work/two.txt")" 3' 'is "$(stat -c %a "$work/two.txt")" 666' \
+  'is "$(grep -c " 2026-01-02T" "$work/two.txt")" 1' 'is "$(entries "$work/two.txt")" "$(($(entries "$w") + 4))"' tidy
 job wisdom -P 2 -b 256M -e 256M
 ok "what is too long is not measured, which is said" all 'status 0' \
   'grep -q "not measured: it is longer than 64 MiB" "$work/out"'
@@ -66,7 +75,7 @@ refused "no wisdom at all" 'bad.txt: the wisdom, line 1, column 1: expected .tut
 refused "another version's" 'line 1, column 23: it was measured with tutti .0.0.1., and this is .*measure again' 125 wisdom "$work/stale.txt"
 refused "a plan that there is not" 'line 3, column 33: expected a plan .*naiv' 125 wisdom "$work/torn.txt"
 refused "merged with what is wrong" 'torn.txt: the wisdom, line 3' 125 wisdom --merge "$w" "$work/torn.txt" -w "$work/old.txt"
-refused "written over what is wrong" 'bad.txt: the wisdom, line 1' 125 wisdom --merge "$w" -w "$work/bad.txt"
+refused "written over what is wrong" 'wisdom .*bad.txt., line 1' 125 wisdom --merge "$w" -w "$work/bad.txt"
 refused "no such file" 'none: No such file' 125 wisdom "$work/none"
 job wisdom -P 2 -b 4 -e 4 -w "$work/torn.txt"
 ok "measured into what is wrong: before it is measured" all '[ "$rc" != 0 ]' 'says "torn.txt: the wisdom, line 3"' '! grep -q 4 "$work/out"'
@@ -116,10 +125,13 @@ TUTTI_MEASURE=1 TUTTI_WISDOM=$work/m.txt job $bench -P 2
 ok "... and of other ranks beside it" all 'status 0' 'is "$(grep -c "^on" "$work/m.txt")" 2' tidy
 TUTTI_WISDOM=$work/n.txt job $bench -P 3
 ok "without it nothing is written" all 'status 0' quiet '[ ! -e "$work/n.txt" ]'
-cp "$work/bad.txt" "$work/m.txt"
-TUTTI_MEASURE=1 TUTTI_WISDOM=$work/m.txt job $bench -P 3
-ok "a file that is no wisdom is not written over" all 'status 0' 'says "it is not used"' \
-  'says "what was measured is not written"' 'cmp -s "$work/bad.txt" "$work/m.txt"' tidy
+for wrong in 'hello\n' '\0hello\n' '\0' "$head\n\0\n"; do
+  printf "$wrong" >"$work/bad.txt"
+  cp "$work/bad.txt" "$work/m.txt"
+  TUTTI_MEASURE=1 TUTTI_WISDOM=$work/m.txt job $bench -P 3
+  ok "a file that is no wisdom, ${wrong@Q}, is not written over" all 'status 0' 'says "it is not used"' \
+    'says "what was measured is not kept"' 'cmp -s "$work/bad.txt" "$work/m.txt"' tidy
+done
 TUTTI_MEASURE=1 TUTTI_WISDOM=$work/none/m.txt job $bench -P 3
 ok "a folder that there is not: a warning" all 'status 0' 'says "none/m.txt. can not be written: No such file"'
 job run --keep-going -n 3 sh -c '[ $TUTTI_RANK = 2 ] && exec timeout -s KILL 1 "$@"; exec "$@"' sh "$TUTTI" wisdom -b 4 -e 4M -f 1.01

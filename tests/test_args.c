@@ -160,6 +160,7 @@ static void measuring(void **state) {
           TUTTI_ERR_ARG, "count");
   REFUSES(tutti_wisdom_here(0, name, 80), TUTTI_ERR_ARG, "no ranks");
   REFUSES(tutti_wisdom_here(3, NULL, 80), TUTTI_ERR_ARG, "no room");
+  REFUSES(tutti_wisdom_save(NULL), TUTTI_ERR_ARG, "no path");
 }
 
 static void buffers(void **state) {

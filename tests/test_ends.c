@@ -57,6 +57,7 @@ static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char 
          BAD(tutti_comm_set_measure(c, 1), no, words) + BAD(tutti_wisdom_forget(), no, words) +
          BAD(tutti_wisdom_import(""), no, words) + BAD(tutti_wisdom_export(&text), no, words) +
          BAD(tutti_wisdom_here(1, name, 80), no, words) +
+         BAD(tutti_wisdom_save("/none/none"), no, words) +
          BAD(tutti_schedule_text("naive", TUTTI_ALLREDUCE, 2, -1, 0, 0, &text), no, words) +
          BAD(tutti_schedule_check("", &report), no, words) +
          BAD(tutti_schedule_draw("", &drawing, &text), no, words);

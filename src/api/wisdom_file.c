@@ -17,8 +17,8 @@
 
 enum { MOST = 4 << 20 /* bytes */, LOCK_MS = 3000 };
 
-/* All of it; NULL, and errno says why. */
-static char *read_all(int fd) {
+/* All of it, and a NUL behind its `length` bytes; NULL, and errno says why. */
+static char *read_all(int fd, size_t *length) {
   size_t n = 0, room = 1 << 16;
   char *text = malloc(room + 1);
   for (ssize_t got = 1; text && got > 0; n += got > 0 ? (size_t)got : 0) {
@@ -39,6 +39,7 @@ static char *read_all(int fd) {
     }
   }
   if (text) text[n] = 0;
+  *length = n;
   return text;
 }
 
@@ -49,10 +50,15 @@ static tutti_status unreadable(const char *path) {
 /* An empty file is one that somebody is about to write. */
 static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
   char what[260];
-  char *text = read_all(fd);
+  size_t n = 0;
+  char *text = read_all(fd, &n);
+  tutti_status status = TUTTI_OK;
   if (!text) return unreadable(path);
   snprintf(what, sizeof what, "wisdom '%.200s'", path);
-  tutti_status status = *text ? tt_wisdom_parse(w, text, what) : TUTTI_OK;
+  if (strlen(text) < n)
+    status = tt_fail(TUTTI_ERR_ARG, "%s is no text: its byte %zu is 0", what, strlen(text) + 1);
+  else if (n)
+    status = tt_wisdom_parse(w, text, what);
   free(text);
   return status;
 }
@@ -106,7 +112,7 @@ static bool replace(const char *path, mode_t mode, const char *text, size_t n) {
   if (!beside) return false;
   snprintf(beside, strlen(path) + 40, "%s.%ld", path, (long)getpid());
   const int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
-  bool ok = fd >= 0 && write_all(fd, text, n);
+  bool ok = fd >= 0 && fchmod(fd, mode & 0777) == 0 && write_all(fd, text, n);
   if (fd >= 0) ok = close(fd) == 0 && ok;
   ok = ok && rename(beside, path) == 0;
   const int why = errno;
@@ -116,20 +122,26 @@ static bool replace(const char *path, mode_t mode, const char *text, size_t n) {
   return ok;
 }
 
-void tt_wisdom_save(const char *path, const tt_wisdom *w) {
+static tutti_status unwritable(const char *path) {
+  return tt_fail(TUTTI_ERR_SYSTEM, "the wisdom '%.200s' can not be written: %s", path,
+                 strerror(errno));
+}
+
+tutti_status tt_wisdom_save(const char *path, const tt_wisdom *w) {
   tt_wisdom all = {.at = NULL};
   tt_text t = {.at = NULL};
   struct stat is = {.st_mode = 0};
   const int fd = open_locked(path);
-  bool ok = fd >= 0 && fstat(fd, &is) == 0;
-  if (ok && parse_file(fd, path, &all)) {
-    tt_log(0, "%s; what was measured is not written", tutti_error());
-  } else {
-    if (ok && tt_wisdom_merge(&all, w)) tt_wisdom_print(&t, &all);
-    ok = ok && t.at && !t.failed && replace(path, is.st_mode, t.at, t.length);
-    if (!ok) tt_log(0, "the wisdom '%.200s' can not be written: %s", path, strerror(errno));
+  tutti_status status =
+      fd >= 0 && fstat(fd, &is) == 0 ? parse_file(fd, path, &all) : unwritable(path);
+  if (!status) {
+    if (tt_wisdom_merge(&all, w)) tt_wisdom_print(&t, &all);
+    const bool whole = t.at && !t.failed;
+    if (!whole) errno = ENOMEM;
+    if (!whole || !replace(path, is.st_mode, t.at, t.length)) status = unwritable(path);
   }
   if (fd >= 0) close(fd);
   free(t.at);
   tt_wisdom_clear(&all);
+  return status;
 }

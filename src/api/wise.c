@@ -144,7 +144,8 @@ void tt_wise_end(void) {
   const bool measured = tt_process.wisdom_new;
   tt_process.wisdom = NULL;
   pthread_mutex_unlock(&tt_process.lock);
-  if (w && measured && path && tt_env_int("TUTTI_MEASURE", 0, 1, 0)) tt_wisdom_save(path, w);
+  if (w && measured && path && tt_env_int("TUTTI_MEASURE", 0, 1, 0) && tt_wisdom_save(path, w))
+    tt_log(0, "%s; what was measured is not kept", tutti_error());
   if (w) tt_wisdom_clear(w);
   free(w);
 }
@@ -176,6 +177,20 @@ tutti_status tutti_wisdom_import(const char *text) {
   if (!status) status = add_or_complain("tutti_wisdom_import", &w);
   pthread_mutex_unlock(&tt_process.lock);
   tt_wisdom_clear(&w);
+  return status;
+}
+
+tutti_status tutti_wisdom_save(const char *path) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!path || !*path) return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_save: no path");
+  tt_wisdom mine = {.at = NULL};
+  pthread_mutex_lock(&tt_process.lock);
+  const bool ok = !tt_process.wisdom || tt_wisdom_merge(&mine, tt_process.wisdom);
+  pthread_mutex_unlock(&tt_process.lock);
+  status = ok ? tt_wisdom_save(path, &mine)
+              : tt_fail(TUTTI_ERR_MEMORY, "tutti_wisdom_save: out of memory");
+  tt_wisdom_clear(&mine);
   return status;
 }
 
