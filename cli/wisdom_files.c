@@ -3,28 +3,46 @@
 #include "wisdom_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST = 4 << 20 };
 
+static int torn(const char *path, const char *text) {
+  const size_t at = strlen(text);
+  int line = 1, column = 1;
+  for (size_t i = 0; i < at; i++, column++)
+    if (text[i] == '\n') line++, column = 0;
+  return cli_fail(CLI_FAILED, "wisdom", "%s: line %d, column %d: expected text, found a NUL byte",
+                  path, line, column);
+}
+
+/* Of a pipe the other end may never come, and nobody waits for it here. */
+static int read_text(const char *path, int fd, char *text, size_t *length) {
+  struct stat is;
+  if (fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
+    return cli_fail(CLI_FAILED, "wisdom", "%s: it is no regular file", path);
+  ssize_t got;
+  *length = 0;
+  while ((got = read(fd, text + *length, MOST - *length)) > 0) *length += (size_t)got;
+  if (got < 0) return cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, strerror(errno));
+  if (*length == MOST) return cli_fail(CLI_FAILED, "wisdom", "%s: longer than any wisdom", path);
+  return strlen(text) < *length ? torn(path, text) : 0;
+}
+
 int wisdom_file_read(const char *path, bool may_lack) {
-  FILE *f = fopen(path, "re");
-  if (!f && may_lack && errno == ENOENT) return 0;
-  char *text = f ? malloc(MOST + 1) : NULL;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd < 0 && may_lack && errno == ENOENT) return 0;
+  if (fd < 0) return cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, strerror(errno));
+  char *text = calloc(1, MOST + 1);
   size_t n = 0;
-  if (!text) {
-    const int why = f ? ENOMEM : errno;
-    if (f) fclose(f);
-    return cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, strerror(why));
-  }
-  n = fread(text, 1, MOST, f);
-  int status = ferror(f) ? cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, strerror(errno)) : 0;
-  if (!status && n == MOST)
-    status = cli_fail(CLI_FAILED, "wisdom", "%s: longer than any wisdom", path);
-  text[n] = 0;
-  fclose(f);
+  int status = text ? read_text(path, fd, text, &n)
+                    : cli_fail(CLI_FAILED, "wisdom", "%s: out of memory", path);
+  close(fd);
   if (!status && (n || !may_lack) && tutti_wisdom_import(text))
     status = cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, tutti_error());
   free(text);

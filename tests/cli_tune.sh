@@ -99,12 +99,16 @@ shm.wake = 7ms\nmachine = 64 x Cray-1\n|line 2, column 1: its figures are of .64
 shm.wake = -7ms|line 1, column 12: expected a time
 shm.wake = 7ms, gamma.float128 = 1|line 1, column 17: expected a figure
 \177ELF\002\001|line 1, column 1: expected a figure
+shm.wake = 7ms\ngamma\0 = x|line 2, column 6: expected text, found a NUL byte
 END
 head -c 100000 /dev/zero | tr '\0' '#' >"$work/bad"
 TUTTI_PROFILE=$work/bad seen
 ok "a profile that is too long" all "status 0" "err 'can not be read: File too large; the built-in'"
 TUTTI_PROFILE=$work seen
 ok "a profile that is a folder" all "status 0" "err 'can not be read: Is a directory; the built-in'"
+mkfifo "$work/pipe"
+TUTTI_PROFILE=$work/pipe seen
+ok "a profile that is a pipe: nobody waits for who may write it" all "status 0" "err 'pipe. can not be read: it is no regular file; the built-in'"
 TUTTI_PROFILE=$work/nothing seen
 ok "a profile that is not there" all "status 0" "err 'can not be read: No such file or directory; the built-in'"
 export TUTTI_PROFILE=none

@@ -2,9 +2,11 @@
  * those that are built in; the contract; how ranks sit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "exact.h"
@@ -12,23 +14,36 @@
 
 enum { MOST = 1 << 16 }; /* bytes of a file */
 
-/* The text of a small file; NULL, and errno says why. */
-static char *read_file(const char *path) {
-  FILE *f = fopen(path, "re");
-  char *text = f ? malloc(MOST + 1) : NULL;
-  if (text) {
-    const size_t n = fread(text, 1, MOST, f);
-    text[n] = 0;
-    if (ferror(f) || n == MOST) {
-      if (!ferror(f)) errno = EFBIG;
-      free(text);
-      text = NULL;
-    }
-  }
-  const int why = errno;
-  if (f) fclose(f);
-  errno = why;
-  return text;
+/* The line and column of a place in a text. */
+static tutti_status torn(const char *what, const char *text, const char *at) {
+  int line = 1, column = 1;
+  for (; text < at; text++, column++)
+    if (*text == '\n') line++, column = 0;
+  return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: expected text, found a NUL byte", what,
+                 line, column);
+}
+
+/* The text of a small file, freed by the caller. Of a regular one: of a pipe the other end may never
+ * come, and nobody waits for it here. `what` begins sentences; `hint` ends them. */
+static tutti_status read_file(const char *path, const char *what, const char *hint, char **text) {
+  struct stat is;
+  const char *why = NULL;
+  size_t n = 0;
+  ssize_t got = -1;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  *text = fd < 0 ? NULL : calloc(1, MOST + 1);
+  if (*text && fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
+    why = "it is no regular file";
+  else if (*text)
+    while ((got = read(fd, *text + n, MOST - n)) > 0) n += (size_t)got;
+  if (n == MOST) errno = EFBIG;
+  if (!why && (got < 0 || n == MOST)) why = strerror(errno);
+  if (fd >= 0) close(fd);
+  tutti_status status = TUTTI_OK;
+  if (why) status = tt_fail(TUTTI_ERR_ARG, "%s can not be read: %s%s", what, why, hint);
+  if (!status && strlen(*text) < n) status = torn(what, *text, *text + strlen(*text));
+  if (status) free(*text), *text = NULL;
+  return status;
 }
 
 /* ---- profiles ---- */
@@ -36,7 +51,8 @@ static char *read_file(const char *path) {
 /* The user's folder for settings; false: none is said. */
 static bool user_folder(char *path, size_t size, const char *file) {
   const char *config = tt_env("XDG_CONFIG_HOME"), *home = tt_env("HOME");
-  if (config && *config == '/') return (size_t)snprintf(path, size, "%s/tutti/%s", config, file) < size;
+  if (config && *config == '/')
+    return (size_t)snprintf(path, size, "%s/tutti/%s", config, file) < size;
   if (!home || *home != '/') return false;
   return (size_t)snprintf(path, size, "%s/.config/tutti/%s", home, file) < size;
 }
@@ -69,13 +85,11 @@ static tutti_status check_machine(const char *path, const char *text, const tt_m
 }
 
 static tutti_status read_profile(const char *path, tt_machine *machine) {
-  char *text = read_file(path);
-  if (!text)
-    return tt_fail(TUTTI_ERR_ARG, "the profile '%.250s' can not be read: %s", path, strerror(errno));
-  char what[300];
+  char what[300], *text;
   snprintf(what, sizeof what, "profile '%.250s'", path);
+  tutti_status status = read_file(path, what, "", &text);
   tt_machine m = *machine;
-  tutti_status status = tt_machine_parse(&m, text, what);
+  if (!status) status = tt_machine_parse(&m, text, what);
   if (!status) status = check_machine(path, text, &m);
   if (!status) *machine = m;
   free(text);
@@ -113,12 +127,8 @@ tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contr
 
 tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size) {
   const bool file = *value == '/' || *value == '.' || !strchr(value, ':');
-  *text = file ? read_file(value) : strdup(value);
   snprintf(name, size, file ? "topology '%.150s'" : "TUTTI_TOPO", value);
-  if (*text) return TUTTI_OK;
-  if (!file) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the topology");
-  return tt_fail(TUTTI_ERR_ARG,
-                 "the topology '%.150s' can not be read: %s; it is a file, or levels such as "
-                 "node:4 core:8",
-                 value, strerror(errno));
+  if (file) return read_file(value, name, "; it is a file, or levels such as node:4 core:8", text);
+  *text = strdup(value);
+  return *text ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for the topology");
 }
