@@ -6,10 +6,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 /* cmocka wants the first three above */
 #include <cmocka.h>
 
+#include "core.h"
 #include "cover.h"
 #include "refuse.h"
 
@@ -409,6 +411,30 @@ static void too_many_ops(void **state) {
   REFUSES(tutti_op_free(ops[0]), TUTTI_ERR_OP, "no user-defined op");
 }
 
+/* ---- settings ---- */
+
+static void count_line(void *ctx, int level, const char *line) {
+  *(int *)ctx += level == 0 && strstr(line, "TUTTI_TIMEOUT") != NULL;
+}
+
+static void a_wrong_setting_is_said_once(void **state) {
+  static const char *const wrong[] = {"soon", "-1", "1e10", "1 s"};
+  int lines = 0;
+  (void)state;
+  setenv("TUTTI_TIMEOUT", wrong[0], 1);
+  assert_true(tt_env_seconds("TUTTI_TIMEOUT") == 0); /* nobody hears it */
+  tutti_log_set(count_line, &lines);
+  for (int i = 0; i < 4; i++) {
+    setenv("TUTTI_TIMEOUT", wrong[i], 1);
+    for (int k = 0; k < 3; k++) assert_true(tt_env_seconds("TUTTI_TIMEOUT") == 0);
+    assert_int_equal(lines, i + 1);
+  }
+  for (int k = 0; k < 3; k++) assert_int_equal(tt_env_int("TUTTI_TIMEOUT", 1, 9, 7), 7);
+  assert_int_equal(lines, 4);
+  tutti_log_set(NULL, NULL);
+  unsetenv("TUTTI_TIMEOUT");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(null_pointers, make, drop),
@@ -422,6 +448,7 @@ int main(void) {
       cmocka_unit_test(launchers),
       cmocka_unit_test_setup_teardown(scaled_sums, make, drop),
       cmocka_unit_test(too_many_ops),
+      cmocka_unit_test(a_wrong_setting_is_said_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,11 +29,12 @@ tutti_status tt_alive(void);
 
 /* An environment setting, read when asked; NULL if unset or empty. */
 const char *tt_env(const char *name);
-/* A whole number from the environment in [lo, hi]; `otherwise` if unset; warns
- * and gives `otherwise` if it is no such number. */
+/* A whole number from the environment in [lo, hi]; `otherwise` if unset, or, after a warning that
+ * is said once, if it is no such number. */
 long tt_env_int(const char *name, long lo, long hi, long otherwise);
 
-/* Seconds from the environment, a positive number; 0 if unset, or, after a warning, none. */
+/* Seconds from the environment, a positive number; 0 if unset, or, after a warning that
+ * is said once, if it is none. */
 double tt_env_seconds(const char *name);
 
 /* A size as people write it: 9KB, 64k, 1.5MiB, 4096; k is 1024 with and without an i.

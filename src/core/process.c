@@ -69,6 +69,21 @@ const char *tt_env(const char *name) {
   return value && *value ? value : NULL;
 }
 
+/* Settings are read when they are asked for, by ranks that wait many times a second; what is wrong
+ * with one is said once, and of so many values. */
+static bool news(const char *name, const char *value) {
+  uint64_t h = 1;
+  if (!tt_process.log) return false; /* nobody would hear it */
+  for (const char *p = name; *p; p++) h = tt_mix(h ^ (unsigned char)*p);
+  for (const char *p = value; *p; p++) h = tt_mix(h ^ (unsigned char)*p);
+  for (int i = 0; i < TT_WARNINGS; i++) {
+    uint_fast64_t told = 0;
+    if (atomic_compare_exchange_strong(&tt_process.warned[i], &told, h | 1)) return true;
+    if (told == (h | 1)) return false;
+  }
+  return false;
+}
+
 long tt_env_int(const char *name, long lo, long hi, long otherwise) {
   const char *value = tt_env(name);
   if (!value) return otherwise;
@@ -76,8 +91,9 @@ long tt_env_int(const char *name, long lo, long hi, long otherwise) {
   errno = 0;
   long n = strtol(value, &end, 10);
   if (errno == 0 && *end == 0 && n >= lo && n <= hi) return n;
-  tt_log(0, "%s='%s' is not a whole number from %ld to %ld; using %ld", name, value, lo, hi,
-         otherwise);
+  if (news(name, value))
+    tt_log(0, "%s='%s' is not a whole number from %ld to %ld; using %ld", name, value, lo, hi,
+           otherwise);
   return otherwise;
 }
 
@@ -87,7 +103,8 @@ double tt_env_seconds(const char *name) {
   char *end;
   const double s = strtod(value, &end);
   if (end != value && *end == 0 && s > 0 && s < 1e9) return s;
-  tt_log(0, "%s='%s' is not a positive number of seconds; it is as if it were not set", name,
-         value);
+  if (news(name, value))
+    tt_log(0, "%s='%s' is not a positive number of seconds; it is as if it were not set", name,
+           value);
   return 0;
 }

@@ -8,6 +8,8 @@
 
 #include "core.h"
 
+enum { TT_WARNINGS = 32 };
+
 typedef struct tt_process_context {
   pthread_mutex_t starting; /* held while `base` comes about; taken before `lock` */
   pthread_mutex_t lock; /* guards all below but the atomics */
@@ -35,6 +37,7 @@ typedef struct tt_process_context {
   struct tt_trace *traces; /* of communicators that were not freed, linked (tracing.c) */
   char *trace_path;        /* NULL: nothing is traced */
   atomic_int trace_lanes, trace_warned;
+  atomic_uint_fast64_t warned[TT_WARNINGS]; /* of settings that are wrong: hashes of what was said */
   uint64_t loaded_us; /* when the library was loaded, on the wall clock */
 } tt_process_context;
 
