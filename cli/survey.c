@@ -70,6 +70,7 @@ static void sum_up(survey_plan *p) {
   for (int i = 0; i < p->rounds; i++) p->kept += cli_bounce_near(p->far[i], p->wanted);
   for (int i = 0; i < p->rounds; i++)
     if (counts(p, i)) sorted[n++] = p->round[i];
+  p->counted = n;
   if (!n) return;
   cli_sort(sorted, (size_t)n);
   p->median = middle(sorted, n, 0.5);

@@ -29,6 +29,7 @@ typedef struct survey_plan {
   long calls;                  /* in each of them */
   double wanted; /* s between the cores: only such rounds count; 0, or there are none: all do */
   int kept;      /* that are such */
+  int counted;   /* all that do: of fewer than three the spread says nothing */
   double median, spread; /* s; the middle half of the rounds, as a part of the median */
 } survey_plan;
 

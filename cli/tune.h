@@ -5,6 +5,11 @@
 
 #include "survey.h"
 
+/* A machine is busy where the middle half of so few rounds, or of rounds so wide apart, is what it is. */
+enum { TUNE_FEW = 3 };
+#define TUNE_WIDE 0.5
+#define TUNE_NOISY ": NOISY, the machine was busy, tune it again"
+
 /* A figure as a profile writes it. */
 typedef struct tune_figure {
   char name[40];
@@ -34,7 +39,8 @@ void tune_parts(tune_result *r);
 /* ---- ranks that share memory (tune_ranks.c) ---- */
 
 /* A plan at one size, on so many ranks, so many of which share a core; and so many rounds of its
- * launch, in which the cores were so far from each other (s; 0: not known). */
+ * launch, in which the cores were so far from each other (s; 0: not known). `spread`: the middle half
+ * of the rounds, as a part of the median. */
 typedef struct tune_point {
   int launch, ranks, rounds;
   double crowd, far;

@@ -204,16 +204,34 @@ static bool take_points(fit *f, const tune_points *points, bool crowd) {
   return f->n > 0;
 }
 
-static void note_residuals(fit *f, bool crowd, tune_result *r) {
-  double *off = calloc((size_t)f->n, sizeof *off), wide = 0, spread = 0;
+/* How far rounds of a plan were from each other, of the plans that had enough of them. */
+static void note_noise(const fit *f, const char *whose, tune_result *r) {
+  double spread = 0, rounds = 0;
+  int wide = 0, few = 0;
+  char lacking[64] = "", differ[64] = "are too few to say how they differ";
+  for (int i = 0; i < f->n; i++) {
+    const tune_point *p = &f->all->at[f->mine[i]];
+    rounds += p->rounds;
+    few += p->rounds < TUNE_FEW;
+    if (p->rounds < TUNE_FEW) continue;
+    spread += p->spread;
+    wide += p->spread > TUNE_WIDE;
+  }
+  if (few < f->n)
+    snprintf(differ, sizeof differ, "differ by %.0f %% in the mean", 100 * spread / (f->n - few));
+  if (few && few < f->n)
+    snprintf(lacking, sizeof lacking, ", %d of %d plans had fewer than %d", few, f->n, TUNE_FEW);
+  tune_note(r, "%s: rounds of a plan, %.1f each, %s%s%s", whose, rounds / f->n, differ, lacking,
+            (wide + few) * 4 > f->n ? TUNE_NOISY : "");
+}
+
+static void note_residuals(fit *f, const char *whose, tune_result *r) {
+  double *off = calloc((size_t)f->n, sizeof *off);
   int n = 0, near = 0;
   distance(f);
   for (int i = 0; off && i < f->n; i++) {
-    const tune_point *p = &f->all->at[f->mine[i]];
-    spread += p->spread;
-    wide += p->spread > 0.5;
     if (f->price[i] <= 0) continue;
-    off[n++] = exp(fabs(log(f->price[i] / p->seconds)));
+    off[n++] = exp(fabs(log(f->price[i] / f->all->at[f->mine[i]].seconds)));
     near += off[n - 1] <= 1.3;
   }
   if (n) {
@@ -221,11 +239,7 @@ static void note_residuals(fit *f, bool crowd, tune_result *r) {
     tune_note(r,
               "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
               "worst, within 1.3 for %d %%",
-              crowd ? "ranks that share cores" : "a core for each rank", n, off[n / 2], off[n - 1],
-              100 * near / n);
-    tune_note(r, "%s: rounds of a plan differ by %.0f %% in the mean%s",
-              crowd ? "ranks that share cores" : "a core for each rank", 100 * spread / f->n,
-              wide * 4 > f->n ? ": NOISY, the machine was busy, tune it again" : "");
+              whose, n, off[n / 2], off[n - 1], 100 * near / n);
   }
   free(off);
 }
@@ -241,7 +255,9 @@ void tune_fit(const tune_points *points, bool crowd, tune_result *r) {
     descend(&f);
     for (int i = 0; i < f.unknowns; i++)
       tune_add(r, f.what[i].name, f.value[i], "%s", f.what[i].meaning);
-    note_residuals(&f, crowd, r);
+    const char *whose = crowd ? "ranks that share cores" : "a core for each rank";
+    note_residuals(&f, whose, r);
+    note_noise(&f, whose, r);
   }
   free(f.mine);
   free(f.offer);

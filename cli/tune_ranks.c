@@ -108,7 +108,7 @@ static bool write_points(place *all, const char *file) {
       for (int i = 0; i < all[s].plans && (least || !far[k]); i++) {
         const survey_plan *p = &all[s].plan[i];
         if (p->runs && p->slices == 1)
-          fprintf(f, "%.9g %d %zu %.9g %.9g %s\n", far[k], p->kept, sizes[s], p->median, p->spread,
+          fprintf(f, "%.9g %d %zu %.9g %.9g %s\n", far[k], p->counted, sizes[s], p->median, p->spread,
                   p->name);
       }
     }

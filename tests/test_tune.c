@@ -1,5 +1,5 @@
-/* Of what `tutti tune` measured with the cores at several distances, the points of one are taken; and
- * a bounce measures, and leaves nothing behind.
+/* Of what `tutti tune` measured with the cores at several distances, the points of one are taken; what
+ * is not known to be quiet is called noisy; and a bounce measures, and leaves nothing behind.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <setjmp.h>
@@ -48,6 +48,46 @@ static void points_of_one_distance_are_taken(void **state) {
   assert_true(tune_far(&none) == 0 && none.n == 0);
 }
 
+static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
+  (void)state;
+  static const char *const plans[] = {"naive", "one-shot", "doubling", "fold(ring)"};
+  static const struct {
+    int rounds[4], spread[4]; /* %; of four plans */
+    const char *words;        /* that end the note */
+  } cases[] = {
+      {{9, 9, 9, 9}, {4, 4, 4, 4}, "rounds of a plan, 9.0 each, differ by 4 % in the mean"},
+      {{9, 9, 9, 9}, {0, 0, 0, 60}, "9.0 each, differ by 15 % in the mean"},
+      {{9, 9, 9, 9}, {0, 0, 60, 60}, "differ by 30 % in the mean" TUNE_NOISY},
+      /* of one round the spread is 0, and says nothing */
+      {{1, 1, 1, 1}, {0}, "1.0 each, are too few to say how they differ" TUNE_NOISY},
+      {{2, 6, 2, 6},
+       {0, 10, 0, 10},
+       "4.0 each, differ by 10 % in the mean, 2 of 4 plans had fewer than 3" TUNE_NOISY},
+      {{2, 6, 6, 6},
+       {0, 9, 9, 9},
+       "5.0 each, differ by 9 % in the mean, 1 of 4 plans had fewer than 3"},
+      {{2, 6, 6, 6},
+       {0, 9, 9, 99},
+       "differ by 39 % in the mean, 1 of 4 plans had fewer than 3" TUNE_NOISY},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    tune_point at[4];
+    tune_result r = {.figures = 0};
+    for (int i = 0; i < 4; i++) {
+      at[i] = (tune_point){.ranks = 2, .crowd = 1, .bytes = 64, .seconds = 1e-6};
+      at[i].rounds = cases[c].rounds[i];
+      at[i].spread = cases[c].spread[i] / 100.0;
+      strcpy(at[i].plan, plans[i]);
+    }
+    tune_fit(&(tune_points){at, 4}, false, &r);
+    assert_int_equal(r.notes, 2);
+    const size_t all = strlen(r.note[1]), n = strlen(cases[c].words);
+    assert_true(all > n);
+    assert_string_equal(r.note[1] + all - n, cases[c].words);
+    assert_non_null(strstr(r.note[0], "4 times of plans; prices are off by a factor of"));
+  }
+}
+
 static void a_bounce_measures_and_leaves_nothing(void **state) {
   (void)state;
   cpu_set_t before, after, one;
@@ -70,6 +110,7 @@ static void a_bounce_measures_and_leaves_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(points_of_one_distance_are_taken),
+      cmocka_unit_test(what_is_not_known_to_be_quiet_is_noisy),
       cmocka_unit_test(a_bounce_measures_and_leaves_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
