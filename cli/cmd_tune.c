@@ -22,7 +22,7 @@ static const char usage[] =
     "\n"
     "  -o, --output FILE  write there ($XDG_CONFIG_HOME/tutti/profile or\n"
     "                     ~/.config/tutti/profile); - is stdout. TUTTI_PROFILE=FILE reads it\n"
-    "      --seconds S    about so long (25)\n"
+    "      --seconds S    so long, and little more on a busy machine (25)\n"
     "\n"
     "Programs look for a profile in TUTTI_PROFILE, then in that folder, then in\n"
     "/etc/tutti/profile; TUTTI_PROFILE=none takes the built-in figures.\n";
@@ -102,42 +102,56 @@ static void note_bounce(const double *seconds, int n, double far, tune_result *r
               1e9 * most);
 }
 
-/* Ranks on so many cores, and their part of the time. What holds for ranks that share two cores
- * is thought to hold for those that share more. */
+#define FIT   0.12 /* of the time; the rest is for ranks */
+#define LEAST 0.05 /* s for any of it, however late */
+
+static double of_time(double seconds) {
+  return seconds > LEAST ? seconds : LEAST;
+}
+
+/* Figures from all that was found, until `end`. */
+static void find_figures(tune_points *points, const double *bounce, int launches, double end,
+                         tune_result *r) {
+  const double far = tune_far(points);
+  note_bounce(bounce, launches, far, r);
+  if (far > 0)
+    tune_add(r, "shm.between", far,
+             "s: a cache line to another core and back, when these were measured; in no price");
+  tune_fit(points, false, cli_now() + of_time((end - cli_now()) / 2), r);
+  tune_fit(points, true, cli_now() + of_time(end - cli_now()), r);
+}
+
+/* Ranks on so many cores, and their part of the time: of what is left, for some are late. What holds
+ * for ranks that share two cores is thought to hold for those that share more. */
 static int on_this_machine(const tune_options *o) {
+  const double end = cli_now() + o->seconds, ranks_end = end - FIT * o->seconds;
   cpu_set_t mine;
   const int have = sched_getaffinity(0, sizeof mine, &mine) ? 1 : CPU_COUNT(&mine);
   const int few = have < 2 ? have : 2, many = have < 8 ? have : 8;
   const struct {
-    int ranks, cores;
-    double part;
-  } all[] = {{2, few, 0.14},      {many > 2 ? many : 2, many, 0.12}, {2 * few, few, 0.13},
-             {4 * few, few, 0.2}, {3 * few + 1, few, 0.17},          {2 * few, few, 0.13}};
+    int ranks, cores, part;
+  } all[] = {{2, few, 14},       {many > 2 ? many : 2, many, 12}, {2 * few, few, 13},
+             {4 * few, few, 20}, {3 * few + 1, few, 17},          {2 * few, few, 13}};
   enum { LAUNCHES = sizeof all / sizeof *all };
   tune_result *r = calloc(1, sizeof *r);
   tune_points points = {NULL, 0};
-  double done = 0.05, bounce[LAUNCHES];
+  double bounce[LAUNCHES];
+  int to_come = 0;
   int status = r ? 0 : cli_fail(CLI_FAILED, "tune", "out of memory");
   tune_progress(0, "arithmetic, copies, wake-ups");
   if (!status) tune_parts(r);
+  for (int i = 0; i < LAUNCHES; i++) to_come += all[i].part;
   for (int i = 0; i < LAUNCHES && !status; i++) {
     char what[80];
     snprintf(what, sizeof what, "plans on %d ranks, %d cores", all[i].ranks, all[i].cores);
-    tune_progress(done, what);
+    tune_progress(1 - (end - cli_now()) / o->seconds, what);
     bounce[i] = cli_bounce();
-    status = tune_launch(all[i].ranks, all[i].cores, all[i].part * o->seconds, &points);
-    done += all[i].part;
+    const double seconds = of_time((ranks_end - cli_now()) * all[i].part / to_come);
+    status = tune_launch(all[i].ranks, all[i].cores, seconds, &points);
+    to_come -= all[i].part;
   }
-  tune_progress(0.95, "figures");
-  if (!status) {
-    const double far = tune_far(&points);
-    note_bounce(bounce, LAUNCHES, far, r);
-    if (far > 0)
-      tune_add(r, "shm.between", far,
-               "s: a cache line to another core and back, when these were measured; in no price");
-    tune_fit(&points, false, r);
-    tune_fit(&points, true, r);
-  }
+  tune_progress(1 - FIT, "figures");
+  if (!status) find_figures(&points, bounce, LAUNCHES, end, r);
   tune_progress(-1, NULL);
   if (!status) status = hand_over(o, r);
   free(points.at);

@@ -55,7 +55,7 @@ typedef struct tune_points {
 } tune_points;
 
 /* Start `ranks` ranks on the first `cores` cores that this process may use, which measure for so
- * many seconds, and add what they found. 0, or an exit status after a complaint. */
+ * many seconds from when they begin, one size at least, and add what they found. 0, or an exit status after a complaint. */
 int tune_launch(int ranks, int cores, double seconds, tune_points *points);
 /* Of all points those of one distance between the cores, which is returned; s, 0: not known. */
 enum { TUNE_LAUNCHES = 16 };
@@ -66,8 +66,9 @@ int tune_measure(double seconds, const char *file);
 /* ---- figures from points (tune_fit.c) ---- */
 
 /* Those with a core for each rank, or those where they share them: the figures with which the
- * prices are nearest to what was measured. `r` has those that hold already. */
-void tune_fit(const tune_points *points, bool crowded, tune_result *r);
+ * prices are nearest to what was measured, as far as they are found until then (cli_now). `r` has
+ * those that hold already. */
+void tune_fit(const tune_points *points, bool crowded, double until, tune_result *r);
 
 /* ---- a network (tune_net.c) ---- */
 

@@ -6,7 +6,8 @@
  *           what the price does not know must not bend the rest. Plans that are slow at their size
  *           count less: nobody runs them. As much as all that counts how much slower than the best
  *           those are that would be chosen. A little is asked for being far from where it began.
- * Cost      a few hundred times all prices of a few communicators: about a second.
+ * Cost      a few hundred times all prices of a few communicators: about a second. On a machine
+ *           where it is more the figures stay where they are when the time is over, which is said.
  * Source    coordinate descent; least absolute deviations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -67,6 +68,7 @@ typedef struct fit {
   int *mine, n;
   int *offer; /* of each: its number in the list of prices */
   double *weight, *price;
+  bool late; /* the time was over */
 } fit;
 
 /* ---- prices ---- */
@@ -167,12 +169,14 @@ static double try_figure(fit *f, int i, double *step, double best) {
   return best;
 }
 
-static void descend(fit *f) {
+static void descend(fit *f, double until) {
   double step[UNKNOWNS], best = distance(f), widest = FIRST_STEP;
   for (int i = 0; i < f->unknowns; i++) step[i] = FIRST_STEP;
   for (int r = 0; r < ROUNDS && widest > LAST_STEP; r++) {
     widest = 0;
     for (int i = 0; i < f->unknowns; i++) {
+      f->late = cli_now() > until;
+      if (f->late) return;
       if (step[i] > LAST_STEP) best = try_figure(f, i, &step[i], best);
       if (step[i] > widest) widest = step[i];
     }
@@ -238,13 +242,14 @@ static void note_residuals(fit *f, const char *whose, tune_result *r) {
     cli_sort(off, (size_t)n);
     tune_note(r,
               "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
-              "worst, within 1.3 for %d %%",
-              whose, n, off[n / 2], off[n - 1], 100 * near / n);
+              "worst, within 1.3 for %d %%%s",
+              whose, n, off[n / 2], off[n - 1], 100 * near / n,
+              f->late ? "; the time was over before they were nearer" : "");
   }
   free(off);
 }
 
-void tune_fit(const tune_points *points, bool crowd, tune_result *r) {
+void tune_fit(const tune_points *points, bool crowd, double until, tune_result *r) {
   fit f = {.what = crowd ? crowded : uncrowded, .unknowns = crowd ? OF_CROWDED : OF_UNCROWDED};
   size_t at = 0;
   for (int i = 0; i < f.unknowns; i++) f.value[i] = f.what[i].start;
@@ -252,7 +257,7 @@ void tune_fit(const tune_points *points, bool crowd, tune_result *r) {
     at += (size_t)snprintf(f.fixed + at, sizeof f.fixed - at, "%s=%.9g\n", r->figure[i].name,
                            r->figure[i].value);
   if (take_points(&f, points, crowd)) {
-    descend(&f);
+    descend(&f, until);
     for (int i = 0; i < f.unknowns; i++)
       tune_add(r, f.what[i].name, f.value[i], "%s", f.what[i].meaning);
     const char *whose = crowd ? "ranks that share cores" : "a core for each rank";

@@ -1,7 +1,8 @@
 /* tune_parts.c - what one core does for a message: adds, copies, reads another process, is woken.
  *
- * Idea      each is repeated until its median moves no more, or for a tenth of a second. Vectors
- *           are as long as blocks of a collective that stay in the second level cache.
+ * Idea      each is repeated REPEATS times, or for ENOUGH seconds and LEAST times if that is sooner;
+ *           the median counts. Vectors are as long as blocks of a collective that stay in the second
+ *           level cache.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include "tune.h"
 
 enum { BLOCK = 64 << 10, LARGE = 32 << 20, REPEATS = 21, LEAST = 5 };
+#define ENOUGH 0.05
 
 typedef struct work {
   void *a, *b, *c;
@@ -31,7 +33,7 @@ static double seconds_of(void (*once)(const work *), const work *w) {
   double took = cli_now() - begin;
   const long n = took > 0 ? 1 + (long)(2e-4 / took) : 1000;
   int k = 0;
-  for (; k < REPEATS && (k < LEAST || cli_now() - begin < 0.05); k++) {
+  for (; k < REPEATS && (k < LEAST || cli_now() - begin < ENOUGH); k++) {
     const double from = cli_now();
     for (long i = 0; i < n; i++) once(w);
     each[k] = (cli_now() - from) / (double)n;
@@ -126,8 +128,8 @@ void tune_parts(tune_result *r) {
     w.bytes = BLOCK;
     const double near = seconds_of(copy, &w);
     w.bytes = LARGE;
-    tune_note(r, "a copy: %.3g ns/KiB in the cache, %.3g ns/KiB in memory", 1e9 * near / (BLOCK / 1024),
-              1e9 * seconds_of(copy, &w) / (LARGE / 1024));
+    tune_note(r, "a copy: %.3g ns/KiB in the cache, %.3g ns/KiB in memory",
+              1e9 * near / (BLOCK / 1024), 1e9 * seconds_of(copy, &w) / (LARGE / 1024));
     peer(r, &w);
   }
   free(w.a);

@@ -4,6 +4,8 @@
  *           and many, loops and steps. They are timed in turn (survey.h), all sizes one after
  *           another, again and again, until the time is over, or most of it and the rounds of
  *           nearly all agree: those of one second may, and those of the next be other ones.
+ * Time      is looked at after each size. Small sizes and large ones take turns, so that a machine
+ *           on which it is over before all were seen has seen some of either.
  * Cores     that move make several machines of one: rounds are summed up for each distance
  *           (tune_far.c).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -22,7 +24,7 @@ static const char *const families[] = {"one-shot",      "two-shot",       "naive
                                        "fold(halving)", "tree(binomial)", "multiplying"};
 static const size_t sizes[] = {4,        1 << 10,   4 << 10, 16 << 10,
                                64 << 10, 256 << 10, 1 << 20, 4 << 20};
-enum { SIZES = sizeof sizes / sizeof *sizes, PLANS = 12, ROUNDS = 6, ALL = 128 };
+enum { SIZES = sizeof sizes / sizeof *sizes, APART = 3, PLANS = 12, ROUNDS = 6, ALL = 128 };
 #define SMALL_SPREAD 0.1
 
 typedef struct place { /* of one size */
@@ -66,14 +68,13 @@ static bool settled(const place *all) {
   return wide * 10 < plans;
 }
 
-static tutti_status until(const bench_job *job, const bench_options *o, double seconds,
+static tutti_status until(const bench_job *job, const bench_options *o, double end, double seconds,
                           place *all) {
-  const double end = cli_now() + seconds;
   double left = seconds;
   tutti_status status = TUTTI_OK;
-  while (left > 0 && !status && (left > seconds / 3 || !settled(all))) {
-    for (int s = 0; s < SIZES && !status; s++)
-      status = survey_time(job, o, &all[s].call, NULL, all[s].plan, all[s].plans, true, 6);
+  for (int k = 0; left > 0 && !status && (left > seconds / 3 || !settled(all)); k++) {
+    place *p = &all[k * APART % SIZES];
+    if (p->plans) status = survey_time(job, o, &p->call, NULL, p->plan, p->plans, true, 6);
     left = end - cli_now();
     if (!status) status = tutti_allreduce(job->talk, &left, &left, 1, TUTTI_DOUBLE, TUTTI_MIN);
   }
@@ -108,14 +109,14 @@ static bool write_points(place *all, const char *file) {
       for (int i = 0; i < all[s].plans && (least || !far[k]); i++) {
         const survey_plan *p = &all[s].plan[i];
         if (p->runs && p->slices == 1)
-          fprintf(f, "%.9g %d %zu %.9g %.9g %s\n", far[k], p->counted, sizes[s], p->median, p->spread,
-                  p->name);
+          fprintf(f, "%.9g %d %zu %.9g %.9g %s\n", far[k], p->counted, sizes[s], p->median,
+                  p->spread, p->name);
       }
     }
   return fclose(f) == 0;
 }
 
-static tutti_status measure(const bench_job *job, double seconds, const char *file) {
+static tutti_status measure(const bench_job *job, double end, double seconds, const char *file) {
   bench_options o = bench_defaults;
   place *all = calloc(SIZES, sizeof *all);
   tutti_prices *prices = NULL;
@@ -127,7 +128,7 @@ static tutti_status measure(const bench_job *job, double seconds, const char *fi
   for (int s = 0; s < SIZES && !status && sizes[s] <= last; s++)
     status = prepare(job, &o, prices, sizes[s], &all[s]);
   tutti_prices_free(prices);
-  if (!status) status = until(job, &o, seconds, all);
+  if (!status) status = until(job, &o, end, seconds, all);
   if (!status && job->rank == 0 && !write_points(all, file)) status = TUTTI_ERR_SYSTEM;
   for (int s = 0; s < SIZES; s++) bench_release(job, &o, &all[s].m);
   free(all);
@@ -135,9 +136,10 @@ static tutti_status measure(const bench_job *job, double seconds, const char *fi
 }
 
 int tune_measure(double seconds, const char *file) {
+  const double end = cli_now() + seconds;
   bench_job job;
   if (bench_join(&job)) return cli_fail(CLI_FAILED, "tune", "%s", tutti_error());
-  const tutti_status status = measure(&job, seconds, file);
+  const tutti_status status = measure(&job, end, seconds, file);
   bench_leave(&job);
   return status ? cli_fail(CLI_FAILED, "tune", "%s", tutti_error()) : 0;
 }

@@ -79,13 +79,28 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
       at[i].spread = cases[c].spread[i] / 100.0;
       strcpy(at[i].plan, plans[i]);
     }
-    tune_fit(&(tune_points){at, 4}, false, &r);
+    tune_fit(&(tune_points){at, 4}, false, cli_now() + 10, &r);
     assert_int_equal(r.notes, 2);
     const size_t all = strlen(r.note[1]), n = strlen(cases[c].words);
     assert_true(all > n);
     assert_string_equal(r.note[1] + all - n, cases[c].words);
     assert_non_null(strstr(r.note[0], "4 times of plans; prices are off by a factor of"));
   }
+}
+
+static void the_descent_ends_when_the_time_is_over(void **state) {
+  (void)state;
+  tune_point at[] = {{.ranks = 2, .crowd = 1, .bytes = 64, .seconds = 6e-7, .plan = "naive"},
+                     {.ranks = 2, .crowd = 1, .bytes = 64, .seconds = 9e-7, .plan = "doubling"}};
+  tune_result late = {.figures = 0}, r = late;
+  tune_fit(&(tune_points){at, 2}, false, cli_now() - 1, &late);
+  tune_fit(&(tune_points){at, 2}, false, cli_now() + 60, &r);
+  assert_non_null(strstr(late.note[0], "the time was over"));
+  assert_null(strstr(r.note[0], "the time was over"));
+  assert_int_equal(late.figures, r.figures);
+  int moved = 0;
+  for (int i = 0; i < r.figures; i++) moved += r.figure[i].value != late.figure[i].value;
+  assert_true(moved > 0 && late.figure[0].value == 1e-7); /* where it began */
 }
 
 static void a_bounce_measures_and_leaves_nothing(void **state) {
@@ -111,6 +126,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(points_of_one_distance_are_taken),
       cmocka_unit_test(what_is_not_known_to_be_quiet_is_noisy),
+      cmocka_unit_test(the_descent_ends_when_the_time_is_over),
       cmocka_unit_test(a_bounce_measures_and_leaves_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
