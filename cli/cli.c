@@ -192,3 +192,12 @@ static int ascending(const void *a, const void *b) {
 void cli_sort(double *numbers, size_t n) {
   qsort(numbers, n, sizeof *numbers, ascending);
 }
+
+static double middle(const double *sorted, size_t n, double part) {
+  return sorted[(size_t)(part * (double)(n - 1) + 0.5)];
+}
+
+double cli_spread(double *numbers, size_t n) {
+  cli_sort(numbers, n);
+  return (middle(numbers, n, 0.75) - middle(numbers, n, 0.25)) / middle(numbers, n, 0.5);
+}

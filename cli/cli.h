@@ -70,6 +70,8 @@ const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]);
 /* Seconds on a clock that only goes forward. And numbers in ascending order. */
 double cli_now(void);
 void cli_sort(double *numbers, size_t n);
+/* How far the middle half of them, which are sorted then, is apart, as a part of the median. */
+double cli_spread(double *numbers, size_t n);
 /* s that a cache line takes from one core to another and back, at this moment; 0: there is one
  * core, or it could not be measured. Takes about a millisecond. */
 double cli_bounce(void);

@@ -55,10 +55,6 @@ static bool is_run(const bench_job *job, const bench_call *call, const survey_pl
   return strncmp(name, p->name, n) == 0 && (!name[n] || name[n] == ' ' || name[n] == ',');
 }
 
-static double middle(const double *sorted, int n, double part) {
-  return sorted[(int)(part * (n - 1) + 0.5)];
-}
-
 static bool counts(const survey_plan *p, int round) {
   return !p->kept || cli_bounce_near(p->far[round], p->wanted);
 }
@@ -72,9 +68,8 @@ static void sum_up(survey_plan *p) {
     if (counts(p, i)) sorted[n++] = p->round[i];
   p->counted = n;
   if (!n) return;
-  cli_sort(sorted, (size_t)n);
-  p->median = middle(sorted, n, 0.5);
-  p->spread = (middle(sorted, n, 0.75) - middle(sorted, n, 0.25)) / p->median;
+  p->spread = cli_spread(sorted, (size_t)n);
+  p->median = sorted[n / 2];
 }
 
 int survey_keep(survey_plan *plans, int n, double wanted) {
@@ -173,5 +168,5 @@ double survey_ratio(const survey_plan *a, const survey_plan *b) {
   for (int i = 0; i < n; i++)
     if (counts(a, i)) each[m++] = a->round[i] / b->round[i];
   cli_sort(each, (size_t)m);
-  return m ? middle(each, m, 0.5) : 0;
+  return m ? each[m / 2] : 0;
 }

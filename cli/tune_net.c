@@ -8,6 +8,8 @@
  *           beta; after a rest a shaped link lets more through: burst. Two streams at once that
  *           are as fast as one are ports; a stream that slows down when one comes back, half.
  * Levels    one host of each thing, within one thing of the next level, plays for all.
+ * Repeats   of a game go on until the middle half of them is narrow, or for ENOUGH seconds, as all
+ *           ranks add them up from times that are the same on all; the median counts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +17,23 @@
 
 #include "tune.h"
 
-enum { SMALL = 4, PIECE = 32768, WINDOW = 4, PIECES = 32, FITS = 9, MOST = 64, PORTS = 4 };
+enum { SMALL = 4, PIECE = 32768, WINDOW = 4, PIECES = 32, MOST = 64, PORTS = 4 };
+enum { LEAST = 7, REPEATS = 41, RESTS = 50000 /* us */ };
 #define BUDGET 0.05 /* s for each repeat */
+#define ENOUGH 1.5  /* s for all of a game */
+#define NARROW 0.1  /* of the median: the middle half */
+
+typedef struct score { /* of the games of a level */
+  int games, wide;
+  double spread;     /* the sum */
+  double from, part; /* of the whole, at its first game, and all its games' */
+} score;
 
 typedef struct line { /* ranks that play */
   tutti_comm *comm;
   int at, of;
   char *out, *in; /* MOST pieces */
+  score *score;
 } line;
 
 static int after(const line *l, int k) {
@@ -34,8 +46,8 @@ static tutti_status begin(const line *l, int k, int slot, size_t bytes, int ways
   tutti_status status = TUTTI_OK;
   r[0] = r[1] = NULL;
   if (ways & 1)
-    status = tutti_recv_start(l->comm, l->in + slot * PIECE, bytes, TUTTI_UINT8, after(l, l->of - k),
-                              &r[0]);
+    status = tutti_recv_start(l->comm, l->in + slot * PIECE, bytes, TUTTI_UINT8,
+                              after(l, l->of - k), &r[0]);
   if (!status && (ways & 2))
     status = tutti_send_start(l->comm, l->out, bytes, TUTTI_UINT8, after(l, k), &r[1]);
   return status;
@@ -82,18 +94,39 @@ static tutti_status play(const line *l, const game *g, long n, double *seconds) 
   return status;
 }
 
+/* That a level has: with as many streams as there are hosts to send to. */
+static int games_of(const line *l) {
+  const int others = l->of - 1;
+  return 5 + (others < PORTS ? others : PORTS);
+}
+
+/* The median of so many, and what is said of them in the end. */
+static double add_up(const line *l, double *each, int n) {
+  score *s = l->score;
+  const double spread = cli_spread(each, (size_t)n);
+  s->spread += spread;
+  s->wide += spread > TUNE_WIDE;
+  s->games++;
+  if (l->at == 0) tune_progress(s->from + s->part * s->games / games_of(l), "messages");
+  return each[n / 2];
+}
+
 /* Median s; `rest`: of single games, each after a rest. */
 static tutti_status median(const line *l, game g, bool rest, double *seconds) {
-  double each[FITS], once = BUDGET / 5;
+  double each[REPEATS], once = BUDGET / 5, took = 0;
   tutti_status status = TUTTI_OK;
-  for (int k = -2; k < FITS && !status; k++) {
-    const long n = (long)(BUDGET / once);
-    if (rest) usleep(50000);
-    status = play(l, &g, rest || n < 1 ? 1 : n > 10000 ? 10000 : n, &once);
-    if (k >= 0) each[k] = once;
+  int n = 0;
+  for (int k = -2; n < REPEATS && !status; k++) {
+    const long times = rest || once > BUDGET   ? 1
+                       : BUDGET / once > 10000 ? 10000
+                                               : (long)(BUDGET / once);
+    if (rest) usleep(RESTS);
+    status = play(l, &g, times, &once);
+    took += once * (double)times + (rest ? 1e-6 * RESTS : 0);
+    if (k >= 0) each[n++] = once;
+    if (n >= LEAST && (took > ENOUGH || cli_spread(each, (size_t)n) < NARROW)) break;
   }
-  cli_sort(each, FITS);
-  *seconds = each[FITS / 2];
+  *seconds = add_up(l, each, n);
   return status;
 }
 
@@ -170,9 +203,13 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
     snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", all[i].name);
     tune_add(r, name, all[i].value, "%s", all[i].meaning);
   }
-  tune_note(r, "%s%s%d hosts: a message %.3g us; all one each %.3g; one to each other %.3g; %.4g MB/s",
+  tune_note(r,
+            "%s%s%d hosts: a message %.3g us; all one each %.3g; one to each other %.3g; %.4g MB/s",
             level, *level ? ", " : "", l->of, 1e6 * f->alone, 1e6 * f->one, 1e6 * f->all,
             1e-6 * bytes / f->many);
+  tune_note(r, "%s%srepeats of a game differ by %.0f %% in the mean%s", level, *level ? ": " : "",
+            100 * l->score->spread / l->score->games,
+            l->score->wide * 4 > l->score->games ? TUNE_NOISY : "");
 }
 
 static void ports_of(const found *f, tune_result *r) {
@@ -207,7 +244,8 @@ static int levels_of(tutti_comm *comm) {
 
 static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *r) {
   const char *level = "";
-  line l = {.out = calloc(MOST + 1, PIECE), .in = calloc(MOST + 1, PIECE)};
+  score s = {.from = (double)(levels - k) / levels, .part = 1.0 / levels};
+  line l = {.out = calloc(MOST + 1, PIECE), .in = calloc(MOST + 1, PIECE), .score = &s};
   found f = {0};
   const bool is = plays(comm, k, &level);
   tutti_status status = l.out && l.in ? TUTTI_OK : TUTTI_ERR_MEMORY;
@@ -228,9 +266,6 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
 tutti_status tune_network(tutti_comm *comm, tune_result *r) {
   const int levels = levels_of(comm);
   tutti_status status = TUTTI_OK;
-  for (int k = levels; k >= 1 && !status; k--) {
-    if (tutti_comm_rank(comm) == 0) tune_progress((double)(levels - k) / levels, "messages");
-    status = one_level(comm, k, levels, r);
-  }
+  for (int k = levels; k >= 1 && !status; k--) status = one_level(comm, k, levels, r);
   return status;
 }

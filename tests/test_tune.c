@@ -88,6 +88,24 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
   }
 }
 
+static void the_spread_is_that_of_the_middle_half(void **state) {
+  (void)state;
+  static const struct {
+    double numbers[7];
+    size_t n;
+    double spread;
+  } cases[] = {{{5}, 1, 0},
+               {{2, 1}, 2, 0.5},
+               {{9, 4, 4}, 3, 1.25},
+               {{4, 900, 5, 3, 0.1}, 5, 0.5},
+               {{7, 1, 2, 3, 4, 5, 6}, 7, 0.75}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    double numbers[7];
+    memcpy(numbers, cases[c].numbers, sizeof numbers);
+    assert_true(cli_spread(numbers, cases[c].n) == cases[c].spread);
+  }
+}
+
 static void the_descent_ends_when_the_time_is_over(void **state) {
   (void)state;
   tune_point at[] = {{.ranks = 2, .crowd = 1, .bytes = 64, .seconds = 6e-7, .plan = "naive"},
@@ -126,6 +144,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(points_of_one_distance_are_taken),
       cmocka_unit_test(what_is_not_known_to_be_quiet_is_noisy),
+      cmocka_unit_test(the_spread_is_that_of_the_middle_half),
       cmocka_unit_test(the_descent_ends_when_the_time_is_over),
       cmocka_unit_test(a_bounce_measures_and_leaves_nothing),
   };
