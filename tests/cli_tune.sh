@@ -83,6 +83,44 @@ ok "... or only those of a file" all "status 0" "has '^Predicted: $built_in'"
 XDG_CONFIG_HOME=$work/xdg job info
 ok "info says which" all "status 0" "has '^profile +$work/xdg/tutti/profile'"
 
+# The system's, in a view of the files of this test's own; and the user's own goes before it.
+mkdir -p "$work/etc/tutti" "$work/nobody"
+echo "shm.wake=5ms,shm.turn=5ms" >"$work/etc/tutti/profile"
+cp /etc/ld.so.cache "$work/etc" 2>/dev/null
+printf '#!/bin/sh\nexec unshare -m sh -c '"'mount --bind $work/etc /etc && exec \"\$0\" \"\$@\"'"' "%s" "$@"\n' "$TUTTI" >"$work/elsewhere"
+chmod +x "$work/elsewhere"
+if [ "$(id -u)" = 0 ] && unshare -m mount --bind "$work/etc" /etc 2>/dev/null; then
+  TUTTI_PROFILE=$work/etc/tutti/profile seen && of_system=$price
+  HOME=$work/nobody TUTTI=$work/elsewhere seen
+  ok "/etc/tutti/profile is found" all "status 0" '[ -n "$price" ]' '[ "$price" = "$of_system" ]' '[ "$price" != "$built_in" ]'
+  TUTTI=$work/elsewhere seen
+  ok "... a profile at home goes before it" [ "$price" = "$at_home" ]
+  TUTTI_PROFILE=none TUTTI=$work/elsewhere seen
+  ok "... and so does none" [ "$price" = "$built_in" ]
+  HOME=$work/nobody TUTTI=$work/elsewhere job info
+  ok "... info says it" all "status 0" "has '^profile +/etc/tutti/profile'"
+else
+  skip "/etc/tutti/profile is found" "only root may have a view of the files of its own"
+fi
+
+# Rank 0's holds for all, who would choose otherwise each by itself; nobody else's is looked at.
+echo "shm.copy=1us,shm.crowd.copy=1us" >"$work/of0"
+echo "shm.loop.copy=1us,shm.loop.further=1us,shm.crowd.loop.copy=1us,shm.crowd.loop.further=1us" >"$work/of1"
+echo "no profile" >"$work/of2"
+chosen() { awk '$1 == 65536 {print $NF}' "$work/out"; }
+for r in 0 1; do
+  TUTTI_PROFILE=$work/of$r job bench -P 3 -b 64K -e 64K --repeats 1
+  alone[r]=$(chosen)
+done
+for turn in "0 1 2" "1 2 0"; do
+  set -- $turn
+  first=${alone[$1]}
+  cp "$work/of$1" "$work/rank0" && cp "$work/of$2" "$work/rank1" && cp "$work/of$3" "$work/rank2"
+  job run -t 40 -n 3 sh -c 'TUTTI_PROFILE=$1/rank$TUTTI_RANK exec "$0" bench -b 64K -e 64K --repeats 1' "$TUTTI" "$work"
+  ok "rank 0's profile holds for all: those of $turn" all "status 0" quiet '[ "${alone[0]}" != "${alone[1]}" ]' \
+    '[ "$(chosen)" = "$first" ]'
+done
+
 # ---- what is wrong with one ----
 # text | what is said; the job goes on with the built-in figures
 n=0
