@@ -347,30 +347,41 @@ static void report(const session *s, int won, double began, tutti_measured *m) {
   m->calls = s->calls * x->rounds;
 }
 
+static tutti_status another_failed(double status) {
+  const tutti_status s = (tutti_status)status;
+  return tt_fail(s, "another rank could not make the plans that are to be measured: %s",
+                 tutti_strerror(s));
+}
+
 static tutti_status measure(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
   session *s = calloc(1, sizeof *s);
   const double began = tt_seconds();
   int won = -1;
-  /* what a rank lacks all hear of: memory for the vectors, or even for the entry */
-  double lacks = !s || !tt_wisdom_reserve(&comm->wisdom, 1) ? 2 : 0;
+  /* what a rank lacks all hear of: memory for the vectors, or for the entry, or, FAILED and more,
+   * that it failed */
+  enum { FAILED = 2 };
+  double lacks = !s || !tt_wisdom_reserve(&comm->wisdom, 1) ? FAILED : 0;
   session none = {.comm = comm, .asked = asked};
   if (!s) s = &none;
   s->comm = comm;
   s->asked = asked;
   s->problem = tt_problem_of(comm, asked);
   s->problem.wisdom = NULL;
-  tutti_status status = find_runners(s);
-  if (!status && s->n > 1) {
-    if (!lacks && !take(s)) lacks = 1;
-    status = talk(s, TUTTI_ALLREDUCE, &lacks, 1);
-    if (!status && lacks == 0) status = race(s, &won);
-  }
+  const tutti_status mine = find_runners(s);
+  if (mine)
+    lacks = FAILED - (double)mine;
+  else if (s->n > 1 && !lacks && !take(s))
+    lacks = 1;
+  tutti_status status = talk(s, TUTTI_ALLREDUCE, &lacks, 1);
+  if (!status && lacks > FAILED) status = mine ? mine : another_failed(FAILED - lacks);
+  if (!status && s->n > 1 && lacks == 0) status = race(s, &won);
   give(s);
   if (!status && lacks < 2) status = learn(s, won);
   if (!status && m) report(s, won, began, m);
   if (m && won < 0)
     snprintf(m->why, sizeof m->why, "%s",
-             lacks > 0 ? "there is not enough memory" : "no other plan is priced up to eight times as much");
+             lacks > 0 ? "there is not enough memory"
+                       : "no other plan is priced up to eight times as much");
   if (s != &none) free(s);
   return status;
 }
