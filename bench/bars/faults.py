@@ -14,6 +14,7 @@ from verdict import Bar, at_most, limit
 TITLE = "what goes wrong is heard by all, soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
 KILLS, MISMATCHES, STOPS = 500, 200, 100
 WITHIN = 2  # s
+FAILED_STARTS = 5  # in a row; then no job can start here
 TIMEOUT = 0.5  # s, of tests/mp_stall.c
 
 
@@ -24,11 +25,13 @@ class Kills:
     def __init__(self, build, wanted, seed):
         self.kills = self.clean = self.hangs = self.wrong = self.left = 0
         self.seconds, lot = [], random.Random(seed)
-        while self.kills < wanted:
+        failed = 0
+        while self.kills < wanted and failed < FAILED_STARTS:
             ranks = lot.randint(2, 8)
             deaths = min(ranks - 1, wanted - self.kills)
             job = Job(build, "shm", ranks, lot.getrandbits(60), 0, deaths, "alone")
-            if job.started():
+            failed = 0 if job.started() else failed + 1
+            if not failed:
                 self.kill(job, deaths, lot)
             job.end()
             self.add(job, seed)
@@ -89,8 +92,9 @@ def bars(build, quick):
     seed = random.SystemRandom().randrange(10 ** 6)
     heed_signals()
     print("# seed %d" % seed, flush=True)
-    k = Kills(build, 25 if quick else KILLS, seed)
-    yield so_many("kills: every survivor has an error that names the dead, within %d s" % WITHIN, k.kills, k.clean)
+    kills = 25 if quick else KILLS
+    k = Kills(build, kills, seed)
+    yield so_many("kills: every survivor has an error that names the dead, within %d s" % WITHIN, kills, k.clean)
     yield limit("kills: until the slowest survivor knows, s, median", median(k.seconds) if k.seconds else None)
     yield at_most("kills: until the slowest survivor knows, s, worst", WITHIN, max(k.seconds, default=None))
     yield so_many("kills: hangs", 0, k.hangs)
