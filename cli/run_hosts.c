@@ -108,7 +108,8 @@ static void add_quoted(text *t, const char *word) {
 /* Settings of tutti's and UCX's, and how to find libraries, go along. */
 static bool travels(const char *entry) {
   static const char *const names[] = {"TUTTI_", "UCX_", "LD_LIBRARY_PATH=", "OMP_NUM_THREADS="};
-  static const char *const stay[] = {"TUTTI_RANK=", "TUTTI_SIZE=", "TUTTI_SHM_FD=", "TUTTI_ID="};
+  static const char *const stay[] = {"TUTTI_RANK=", "TUTTI_SIZE=", "TUTTI_SHM_FD=", "TUTTI_ID=",
+                                     "TUTTI_KEY="};
   for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
     if (strncmp(entry, stay[i], strlen(stay[i])) == 0) return false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)

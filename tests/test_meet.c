@@ -437,6 +437,29 @@ static void launchers_are_understood(void **state) {
   }
 }
 
+/* What the job's number makes known is the port; the key only with TUTTI_KEY. */
+static void keys_are_of_the_job_and_of_tutti_key(void **state) {
+  static const char *const jobs[] = {
+      "RANK=3 WORLD_SIZE=8 MASTER_ADDR=n1 MASTER_PORT=29500",
+      "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_NODELIST=a SLURM_JOB_ID=7"};
+  static const char *const keys[] = {"", " TUTTI_KEY=a", " TUTTI_KEY=b", " TUTTI_KEY=a"};
+  (void)state;
+  for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+    tt_launch l[4];
+    for (int k = 0; k < 4; k++) {
+      char words[200];
+      snprintf(words, sizeof words, "%s%s", jobs[i], keys[k]);
+      set(words, true);
+      assert_int_equal(tt_launch_find(&l[k]), TUTTI_OK);
+      set(words, false);
+      assert_int_equal(l[k].at.port, l[0].at.port);
+    }
+    assert_string_not_equal(l[0].at.key, l[1].at.key);
+    assert_string_not_equal(l[1].at.key, l[2].at.key);
+    assert_string_equal(l[1].at.key, l[3].at.key);
+  }
+}
+
 int main(void) {
   unsetenv("RANK"), unsetenv("WORLD_SIZE"), unsetenv("MASTER_ADDR"), unsetenv("MASTER_PORT");
   const struct CMUnitTest tests[] = {
@@ -449,6 +472,7 @@ int main(void) {
       cmocka_unit_test(a_port_that_is_taken_is_said),
       cmocka_unit_test(stores_serve_too),
       cmocka_unit_test(launchers_are_understood),
+      cmocka_unit_test(keys_are_of_the_job_and_of_tutti_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

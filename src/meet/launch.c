@@ -3,8 +3,8 @@
  * Idea       a table of launchers, each by the names of its variables. `tutti run --hosts` opens
  *            the rendezvous itself and hands out its id; under the others the first rank opens
  *            one, at a port that all can work out.
- * Keys       of other launchers are made of the job's number: they keep jobs apart, and keep
- *            nobody out who knows it.
+ * Keys       of other launchers are made of the job's number, which keeps jobs apart, and of
+ *            TUTTI_KEY, which keeps out who does not know it. Ports are not made of this one.
  * Source     torch.distributed.run's and srun's manuals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -50,13 +50,13 @@ static tutti_status find_own(tt_launch *l) {
 /* Its own store has MASTER_PORT: the next one. */
 static tutti_status find_torch(tt_launch *l) {
   static const char *const words[] = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
-                                      "TORCHELASTIC_RESTART_COUNT"};
+                                      "TORCHELASTIC_RESTART_COUNT", "TUTTI_KEY"};
   const long port = tt_env_int("MASTER_PORT", 1, 65534, 0);
   if (!port) return bad("MASTER_PORT");
   l->at.hosts = 1;
   snprintf(l->at.host[0], sizeof l->at.host[0], "%s", tt_env("MASTER_ADDR"));
   l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port + 1);
-  make_key(&l->at, words, 4);
+  make_key(&l->at, words, 5);
   return TUTTI_OK;
 }
 
@@ -73,13 +73,15 @@ static bool first_host(const char *list, char *host, size_t size) {
 }
 
 static tutti_status find_slurm(tt_launch *l) {
-  static const char *const words[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NODELIST"};
+  static const char *const words[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NODELIST",
+                                      "TUTTI_KEY"};
   if (!first_host(tt_env("SLURM_STEP_NODELIST"), l->at.host[0], sizeof l->at.host[0]))
     return bad("SLURM_STEP_NODELIST");
   l->at.hosts = 1;
   make_key(&l->at, words, 3);
   const long port = 15000 + (long)(strtoul(l->at.key + TT_KEY - 8, NULL, 16) % 16000);
   l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port);
+  make_key(&l->at, words, 4);
   return TUTTI_OK;
 }
 
