@@ -6,6 +6,10 @@
 prog=$BUILD/tests/mp_faults
 keep=--keep-going
 
+# Beside all the others, for it takes 11 s.
+TOKEN=$token-slow timeout -k 5 40 "$TUTTI" run -n 3 "$prog" slow >"$work/slow" 2>&1 &
+slow=$!
+
 job run -n 3 "$prog" exit
 ok "a rank that exits: its status is the job's" all 'status 7' 'within 20000' 'says "rank 2"'
 ok "nobody is left" gone
@@ -39,5 +43,11 @@ job run $keep -n 4 "$prog" abort
 ok "an abort with a reason reaches all" all 'within 20000' \
   '[ "$(grep -c "aborted: rank 3 aborted: no more" "$work/err")" = 4 ]'
 ok "nobody is left" gone
-echo 1..14
+wait $slow
+rc=$?
+mv "$work/slow" "$work/err"
+ok "who waits 10 s warns, once, names the rank, and goes on" all 'status 0' \
+  '[ "$(grep -cE "^level 0: .*has waited 10[.0-9]* s for rank 2 " "$work/err")" = 2 ]' \
+  '[ "$(grep -c "^level 0" "$work/err")" = 2 ]'
+echo 1..15
 exit $bad

@@ -42,6 +42,7 @@ victims() {
     front+guard) echo "$front $guard" ;;
     keeper+guard) echo "$keeper $guard" ;;
     launcher) echo "$front $keeper $guard" ;;
+    launcher+wrappers) comm -23 <(alive | sort) <(named '^mp_grow' | sort) ;;
     by-name) named '^tutti' ;;
     ranks) child_of "$guard" ;;
     front+ranks) echo "$front $(child_of "$guard")" ;;
@@ -65,13 +66,13 @@ start() {
 
 before=$(things)
 for program in plain labelled wrapped deep respawned sleepers; do
-  for end in front keeper guard front+keeper front+guard keeper+guard launcher by-name ranks front+ranks programs all; do
+  for end in front keeper guard front+keeper front+guard keeper+guard launcher launcher+wrappers by-name ranks front+ranks programs all; do
     case $program:$end in
-      sleepers:programs | sleepers:launcher) continue ;; # none; they would stay: docs/reliability.md
+      sleepers:programs | sleepers:launcher*) continue ;; # none; they would stay: docs/reliability.md
     esac
     if [ "${TUTTI_TEST_ALL:-}" != 1 ]; then
       case $program:$end in
-        plain:all | wrapped:front+guard | wrapped:launcher | wrapped:front+ranks | deep:launcher) ;;
+        plain:all | wrapped:front+guard | wrapped:launcher | wrapped:front+ranks | deep:launcher*) ;;
         respawned:front+guard | respawned:programs | sleepers:by-name | sleepers:keeper+guard) ;;
         *) continue ;;
       esac

@@ -20,7 +20,13 @@ static void fault(tutti_comm *comm, const char *what) {
   if (strcmp(what, "kill") == 0) raise(SIGKILL);
   if (strcmp(what, "segv") == 0) raise(SIGSEGV);
   if (strcmp(what, "late") == 0) sleep(4);
+  if (strcmp(what, "slow") == 0) sleep(11);
   if (strcmp(what, "abort") == 0) tutti_comm_abort(comm, "no more");
+}
+
+static void say(void *ctx, int level, const char *line) {
+  (void)ctx;
+  fprintf(stderr, "level %d: %s\n", level, line);
 }
 
 int main(int argc, char **argv) {
@@ -28,6 +34,7 @@ int main(int argc, char **argv) {
   tutti_comm *comm, *meeting; /* who is quick may end comm while others still meet */
   tutti_request *r = NULL;
   alarm(50);
+  tutti_log_set(say, NULL);
   if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
   if (start_comm(&comm) || start_comm(&meeting)) {
     fprintf(stderr, "no communicator: %s\n", tutti_error());

@@ -31,4 +31,29 @@ for n in 2 3 5; do
   kill $busy
   wait $busy 2>/dev/null
 done
+
+# ---- over a network: each rank on a node of its own ----
+. "${BASH_SOURCE%/*}/mpi.bash"
+n=3
+apart=0,1,2
+over() { # NAME COMMAND...: twice the same
+  local name=$1 k
+  shift
+  for k in first again; do
+    TUTTI_CONTRACT=run TUTTI_NODES=$apart timeout -k 5 100 "$@" fingerprint >"$work/$k" 2>&1 </dev/null
+  done
+  ok "$n ranks over $name: sums and plans" grep -qE '^bits [0-9a-f]{16}$' "$work/first"
+  ok "$n ranks over $name: the same again" cmp -s "$work/first" "$work/again"
+}
+if [ -x "$BUILD/tests/ompi/mp_exact" ] && has_starter ompi; then
+  over "Open MPI" "$(starter ompi)" -n $n "$BUILD/tests/ompi/mp_exact"
+else
+  skip "over Open MPI" "no mp_exact of it, or no mpirun.openmpi"
+fi
+if [ -e "$BUILD/libtutti_ucx.so" ]; then
+  export UCX_TLS=tcp,self ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+  over "UCX" "$TUTTI" run --hosts localhost:1,localhost:1,localhost:1 "$program"
+else
+  skip "over UCX" "no libtutti_ucx.so"
+fi
 exit $bad
