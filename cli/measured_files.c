@@ -78,7 +78,6 @@ int measured_plot(const bench_job *job, const bench_options *o, const measured_s
   price_picture picture = {
       .command = "explain",
       .path = o->plot,
-      .all = "all plans, predicted",
       .first = (double)rows[0].bytes,
       .last = (double)rows[n - 1].bytes,
       .data = data,

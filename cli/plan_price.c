@@ -114,9 +114,9 @@ static int open_prices(const char *command, const price_options *o, tutti_prices
 
 static int plot(tutti_prices *prices, const price_options *o) {
   price_picture picture = {
-      .command = "plan", .path = o->plot, .all = "all plans", .first = 4, .last = 1 << 28};
+      .command = "plan", .path = o->plot, .first = 4, .last = 1 << 28};
   snprintf(picture.title, sizeof picture.title,
-           "%s on %d ranks, predicted: all plans, and what would run", tutti_coll_name(o->q.coll),
+           "%s on %d ranks, predicted: families of plans, and what would run", tutti_coll_name(o->q.coll),
            o->q.ranks);
   return price_plot(prices, &picture);
 }

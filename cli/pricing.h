@@ -45,11 +45,10 @@ const char *price_size(double bytes, char text[24]);
 int plan_price(int argc, char **argv);
 extern const char plan_price_usage[];
 
-/* Time against size, all plans, the chosen ones on top; as .svg or .png. */
+/* Time against size: the cheapest plan of each family, and those that would run; .svg or .png. */
 typedef struct price_picture {
   const char *command, *path;
   char title[200];
-  const char *all;                    /* what the lines of all plans are called */
   double first, last;                 /* bytes */
   void (*data)(FILE *to, void *ctx);  /* more blocks for gnuplot; NULL: none ... */
   void *ctx;
@@ -73,7 +72,7 @@ int explain_measured(int argc, char **argv, int at);
   "                         and reads the result, the same without the call taken off\n" \
   "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n" \
   "  -J, --json FILE        all that was measured\n" \
-  "      --plot FILE        time against size: all plans, what is chosen, and what was\n" \
-  "                         measured, .svg or .png (needs gnuplot)\n"
+  "      --plot FILE        time against size: each family's cheapest plan, what is\n" \
+  "                         chosen, what was measured, .svg or .png (needs gnuplot)\n"
 
 #endif

@@ -47,7 +47,8 @@ else
 fi
 if command -v gnuplot >/dev/null; then
   job plan price all -P 13 --plot "$work/x.svg" --net $cluster
-  ok "price --plot" all "status 0" quiet "grep -q '<svg' $work/x.svg" "grep -q 'fold(halving)' $work/x.svg"
+  ok "price --plot" all "status 0" quiet "grep -q '<svg' $work/x.svg" "grep -q 'runs: fold(halving)' $work/x.svg" \
+    "grep -q '>doubling<' $work/x.svg" "grep -q '>tree<' $work/x.svg"
 else
   skip "price --plot" "no gnuplot"
 fi
