@@ -4,6 +4,7 @@
 import os
 import re
 import subprocess
+import tempfile
 import time
 
 from measure import CORES, KI, MI, SIZES, TRIES, Failed, Lab, Rounds, bytes_name, geomean, median, run
@@ -82,6 +83,19 @@ def halves(lab, rounds):
             t[kind] = value[size]
         each.append(t["bf16"] / t["float"])
     yield at_most("P=2, 1 Mi elements of bf16, over floats", 0.6, median(each))
+
+
+def traced(lab, rounds):
+    """64 KiB with a trace beside the same without, by turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {"TUTTI_TRACE": os.path.join(folder, "x.json")}
+        t = {False: [], True: []}
+        for k in range(rounds):
+            for on in (False, True):
+                value, _, _ = lab.calm("P=2 round %d: 64 KiB%s" % (k + 1, ", traced" if on else ""),
+                                       lambda: lab.tutti(2, 64 * KI, 64 * KI, env=env if on else None))
+                t[on].append(value[64 * KI])
+    yield at_most("P=2, 64 KiB, with a trace over without", 1.05, median(t[True]) / median(t[False]))
 
 
 # ---- more ranks than cores ----
@@ -194,6 +208,7 @@ def bars(build, quick):
     yield from private(two)
     yield from shared(two)
     yield from halves(lab, rounds)
+    yield from traced(lab, 2 if quick else 9)
     ranks = [p for p in (3, 4, 7, 8, 16) if p > CORES]
     if ranks:
         yield from crowded(lab, 1 if quick else 3, ranks[-1:] if quick else ranks, min(last, 4 * MI))
