@@ -7,8 +7,10 @@
  * Simulated  under SimGrid's SMPI, which is known when this is compiled, by its header: ranks
  *            are one process, and time passes only within MPI's calls, so tutti waits in
  *            MPI_Waitsome.
- * The end    MPI_Finalize first deletes what hangs on MPI_COMM_SELF: networks hang there,
- *            and give back all that they have of MPI. From then on every call fails.
+ * The end    MPI_Finalize first deletes what hangs on MPI_COMM_SELF. One attribute for all
+ *            networks hangs there: they give back all that they have of MPI, and from then on
+ *            every call fails. (One for each would be simpler; but MPICH spoils the list of
+ *            attributes when threads change it at once.)
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "net.h"
 
@@ -32,12 +34,12 @@ typedef struct self {
   MPI_Request *requests;
   MPI_Status *statuses;
   int *indices, room;
-  char *receives;  /* is it a receive? */
-  int done, ndone; /* of the last test: told, and all */
-  int threads;     /* MPI's word */
-  int over;        /* MPI is */
-  int unclean;     /* there are messages that nobody receives */
-  int keyval;
+  char *receives;    /* is it a receive? */
+  int done, ndone;   /* of the last test: told, and all */
+  int threads;       /* MPI's word */
+  int over;          /* MPI is */
+  int unclean;       /* there are messages that nobody receives */
+  struct self *next; /* of all that are open */
   char error[MPI_MAX_ERROR_STRING + 256];
 } self;
 
@@ -195,14 +197,14 @@ static const char *net_error(void *self_) {
   return ((self *)self_)->error;
 }
 
+/* ---- the end ---- */
+
 /* Gives back what is MPI's: when MPI is about to end, or the network is closed before
  * that. Receives are cancelled. While messages are on their way the communicator is kept:
  * MPI would give its number, and so them, to another one. */
-static int give_back(MPI_Comm comm, int keyval, void *self_, void *extra) {
-  self *s = self_;
+static void give_back(self *s) {
   MPI_Status status;
   int busy = 0;
-  (void)comm, (void)keyval, (void)extra;
   for (int i = 0; i < s->room; i++) {
     MPI_Request *r = &s->requests[i];
     if (*r != MPI_REQUEST_NULL && s->receives[i] && s->mpi->Cancel(r) == MPI_SUCCESS)
@@ -211,7 +213,51 @@ static int give_back(MPI_Comm comm, int keyval, void *self_, void *extra) {
   }
   if (!busy && !s->unclean) s->mpi->Comm_free(&s->comm);
   s->over = 1;
+}
+
+static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
+static self *all; /* that are open */
+
+/* No thread opens or closes one while MPI ends. */
+static int give_all_back(MPI_Comm comm, int keyval, void *attribute, void *extra) {
+  (void)comm, (void)keyval, (void)attribute, (void)extra;
+  for (self *s = all; s; s = s->next) give_back(s);
   return MPI_SUCCESS;
+}
+
+static int list(self *s) {
+  static int hangs;
+  int keyval, error = MPI_SUCCESS;
+  pthread_mutex_lock(&listing);
+  if (!hangs) {
+    error = s->mpi->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, give_all_back, &keyval, NULL);
+    if (!error) error = s->mpi->Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    if (!error) error = s->mpi->Comm_free_keyval(&keyval); /* gone with the attribute */
+    hangs = !error;
+  }
+  if (!error) s->next = all;
+  if (!error) all = s;
+  pthread_mutex_unlock(&listing);
+  return error;
+}
+
+static void unlist(self *s) {
+  pthread_mutex_lock(&listing);
+  for (self **at = &all; *at; at = &(*at)->next)
+    if (*at == s) {
+      *at = s->next;
+      break;
+    }
+  pthread_mutex_unlock(&listing);
+}
+
+static void drop(self *s) {
+  if (!s) return;
+  free(s->requests);
+  free(s->statuses);
+  free(s->indices);
+  free(s->receives);
+  free(s);
 }
 
 static void net_close(void *self_, int clean) {
@@ -221,15 +267,11 @@ static void net_close(void *self_, int clean) {
   s->unclean = !clean;
   if (!finalized) {
     if (!enter(s)) return; /* MPI has it until its own end */
-    if (!s->over) s->mpi->Comm_delete_attr(MPI_COMM_SELF, s->keyval);
-    s->mpi->Comm_free_keyval(&s->keyval);
+    if (!s->over) give_back(s);
     leave(s);
   }
-  free(s->requests);
-  free(s->statuses);
-  free(s->indices);
-  free(s->receives);
-  free(s);
+  unlist(s);
+  drop(s);
 }
 
 /* ---- making one ---- */
@@ -288,18 +330,19 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
                      .error = net_error};
   int error = s ? mpi->Comm_set_errhandler(comm, MPI_ERRORS_RETURN) : MPI_SUCCESS;
   if (s && !error) {
-    *s = (self){.mpi = mpi, .comm = comm, .keyval = MPI_KEYVAL_INVALID};
+    *s = (self){.mpi = mpi, .comm = comm};
     error = mpi->Query_thread(&s->threads);
     net->threads = s->threads == MPI_THREAD_MULTIPLE;
     net->yields = error ? 0 : yields(s->threads);
     if (!error) error = mpi->Comm_rank(comm, &net->rank);
     if (!error) error = mpi->Comm_size(comm, &net->ranks);
-    if (!error) error = mpi->Comm_create_keyval(MPI_COMM_NULL_COPY_FN, give_back, &s->keyval, NULL);
-    if (!error) error = mpi->Comm_set_attr(MPI_COMM_SELF, s->keyval, s);
   }
-  if (s && !error && !grow(s, 0)) return TUTTI_OK;
+  if (s && !error && !grow(s, 0)) {
+    error = list(s);
+    if (!error) return TUTTI_OK;
+  }
   mpi->Comm_free(&comm);
-  free(s);
+  drop(s);
   return error ? mpi_failed(mpi, "make a communicator", error)
                : tutti_net_refuse(TUTTI_ERR_MEMORY, "out of memory for a communicator over MPI");
 }
