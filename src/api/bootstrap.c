@@ -284,5 +284,6 @@ tutti_status tutti_finalize(void) {
   free(tt_process.user_ops);
   tt_process.user_ops = NULL;
   atomic_store(&tt_process.finalized, 1);
+  atomic_store(&tt_process.usable, false);
   return TUTTI_OK;
 }

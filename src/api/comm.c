@@ -7,16 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
+tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
-  /* Nobody drives a communicator that is not listed (and over a network tells of an abort),
-   * so a store will do; two threads that use one at once are not always caught. */
-  bool alone = !comm->net && !comm->listed && atomic_load_explicit(&comm->busy, memory_order_acquire) == 0;
-  if (alone) atomic_store_explicit(&comm->busy, 1, memory_order_relaxed);
-  for (int is_free = 0; !alone && !atomic_compare_exchange_weak(&comm->busy, &is_free, 1);
-       is_free = 0) {
+  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0) {
     if (is_free == 1)
       return tt_fail(TUTTI_ERR_STATE,
                      "%s: another thread is inside a call on this communicator; use one "
@@ -56,16 +51,16 @@ int tutti_comm_size(const tutti_comm *comm) {
 
 /* Does it share memory with this rank, and is gone? What goes to others leaves, or fails. */
 static bool near_and_gone(const tutti_comm *comm, int r) {
-  const bool near = !tt_over_net(comm) ||
-                    (comm->where[r].index >= 0 &&
-                     comm->where[r].site.node == comm->where[comm->rank].site.node);
+  const bool near =
+      !tt_over_net(comm) ||
+      (comm->where[r].index >= 0 && comm->where[r].site.node == comm->where[comm->rank].site.node);
   return near && !comm->wire->ops->alive(comm->wire, r);
 }
 
 /* Peers may still be reading staged pieces of operations that are over here. */
 static void drain(tutti_comm *comm) {
   for (int look = 0; !comm->broken && !comm->wire->ops->drained(comm->wire); look++) {
-    if (comm->wire->ops->aborted(comm->wire, NULL, 0)) return;
+    if (tt_wire_is_over(comm->wire)) return;
     if (look % 16 == 0) tt_idle();
     if (look < 1000) {
       sched_yield();

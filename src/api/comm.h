@@ -79,6 +79,7 @@ typedef struct tt_place {
   tt_operation operation;
   tutti_request *by; /* NULL: free */
   bool begun;        /* by tt_finish_at_once, for the request that comes next */
+  uint32_t holds;    /* what its operation is filled in for: comm->last, so many changes ago; or 0 */
 } tt_place;
 
 typedef struct tt_patience { /* of one who waits and sees nothing move */
@@ -134,6 +135,7 @@ struct tutti_comm {
   int unfinished;           /* requests queued or running */
   int requests;             /* that the user holds */
   tt_call last;             /* the last blocking call, which was found right */
+  uint32_t changes;         /* how often it became another one */
   const tt_plan *last_plan; /* what ran it; NULL: none */
   tt_plan plans[TT_PLANS];
   tt_prepared *prepared;
@@ -193,7 +195,17 @@ tutti_status tt_topology_read(const char *value, char **text, char *name, size_t
 
 /* ---- entering and leaving ---- */
 
-tutti_status tt_comm_enter(tutti_comm *comm, const char *function);
+tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function);
+/* Nobody drives a communicator that is not listed (and over a network tells of an abort), so a
+ * store will do; two threads that use one at once are not always caught. */
+static inline tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
+  const bool simple = atomic_load_explicit(&tt_process.usable, memory_order_relaxed) && comm &&
+                      !comm->net && !comm->broken && !comm->listed &&
+                      atomic_load_explicit(&comm->busy, memory_order_acquire) == 0;
+  if (!simple) return tt_comm_enter_with_care(comm, function);
+  atomic_store_explicit(&comm->busy, 1, memory_order_relaxed);
+  return TUTTI_OK;
+}
 void tt_comm_leave_net(tutti_comm *comm);
 static inline void tt_comm_leave(tutti_comm *comm) {
   if (comm->net)

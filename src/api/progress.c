@@ -42,8 +42,15 @@ static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const 
                             table ? table[comm->ranks] : said->count};
   comm->wire->ops->record(comm->wire, &record, comm->oldest);
   place->begun = true;
-  place->operation.trace = tt_trace_begin(comm, call, plan);
-  tt_operation_begin(&place->operation, comm->wire, &plan->how, call, stamp, comm->oldest);
+  tt_operation *o = &place->operation;
+  o->trace = comm->trace ? tt_trace_begin(comm, call, plan) : NULL;
+  const uint32_t last = call == &comm->last ? comm->changes : 0;
+  if (last && last == place->holds) {
+    tt_operation_begin_again(o, stamp, comm->oldest);
+  } else {
+    tt_operation_begin(o, comm->wire, &plan->how, call, stamp, comm->oldest);
+    place->holds = o->loop ? last : 0;
+  }
 }
 
 static void start(tutti_comm *comm, tutti_request *r) {
@@ -68,7 +75,7 @@ enum { TURNS = 16 }; /* of the scheduler, with more ranks than cores */
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   if (comm->unfinished || !plan->prepared->program->shape) return false;
   if (comm->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
-  if (comm->wire->ops->aborted(comm->wire, NULL, 0)) return false; /* post nothing more */
+  if (tt_wire_is_over(comm->wire)) return false; /* post nothing more */
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
   begin(comm, place, call, plan);
@@ -234,7 +241,7 @@ static bool drive_operations(tutti_comm *comm) {
  * over its network, which may yield. */
 static bool drive(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->abort, memory_order_relaxed) == 2) tt_comm_tell_abort(comm);
-  if (comm->wire->ops->aborted(comm->wire, NULL, 0)) hear_abort(comm);
+  if (tt_wire_is_over(comm->wire)) hear_abort(comm);
   bool moved = !comm->stuck && drive_operations(comm);
   const bool leaving = is_leaving(comm);
   if (tt_over_net(comm) && !moved) tt_net_progress(comm, &moved);

@@ -61,23 +61,25 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   if (trace) tt_trace_call(trace);
   bool in_place;
   const tt_plan *plan = comm->last_plan;
-  if (tt_exact_concerns(comm, call)) {
+  const bool again = tt_call_is_last(comm, call);
+  if (!again && tt_exact_concerns(comm, call)) {
     status = finish_exact(comm, function, call);
     tt_trace_out(trace, TT_EVENT_CALL);
     tt_comm_leave(comm);
     return status;
   }
-  if (!tt_call_is_last(comm, call)) {
+  if (!again) {
     status = tt_call_check(comm, function, call, &in_place);
     if (!status && comm->measures) status = tt_measure_first(comm, call);
     if (!status) status = tt_plan_for(comm, call, in_place, &plan);
     /* a user's op may be freed meanwhile, and counts may change */
-    if (!status && call->op < TUTTI_OP_USER && !call->varied) {
+    if (!status && call->op < TUTTI_OP_USER && !call->varied && !call->said) {
       comm->last = *call;
       comm->last_plan = plan;
+      comm->changes++;
     }
   }
-  if (!status) status = tt_call_run(comm, call, plan);
+  if (!status) status = tt_call_run(comm, again ? &comm->last : call, plan);
   tt_trace_out(trace, TT_EVENT_CALL);
   tt_comm_leave(comm);
   return status;

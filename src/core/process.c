@@ -22,6 +22,7 @@ static void __attribute__((constructor)) at_load(void) {
 
 static void in_child(void) {
   atomic_store(&tt_process.forked, 1);
+  atomic_store(&tt_process.usable, false);
 }
 
 tutti_status tt_alive(void) {
@@ -32,8 +33,10 @@ tutti_status tt_alive(void) {
   if (atomic_load_explicit(&tt_process.finalized, memory_order_relaxed))
     return tt_fail(TUTTI_ERR_STATE, "tutti_finalize was called before; make it the last call");
   if (!atomic_load_explicit(&tt_process.hooked, memory_order_acquire) &&
-      !atomic_exchange(&tt_process.hooked, 1))
+      !atomic_exchange(&tt_process.hooked, 1)) {
     pthread_atfork(NULL, NULL, in_child);
+    atomic_store(&tt_process.usable, true);
+  }
   return TUTTI_OK;
 }
 

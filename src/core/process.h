@@ -18,6 +18,7 @@ typedef struct tt_process_context {
   atomic_int finalized;
   atomic_int forked;     /* set in a child made by fork() */
   atomic_int hooked;     /* the fork hook is installed */
+  atomic_bool usable;    /* it is, and neither of the others: tt_alive has nothing to say */
   tt_user_op *user_ops;  /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
   uint32_t op_serial;    /* of the last that was registered */
   tutti_comm *base;      /* hidden parent of what tutti_comm_from_env hands out */

@@ -162,6 +162,9 @@ typedef struct tt_how {
  * Fails with TUTTI_ERR_MEMORY before anything is sent. */
 tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *how,
                                 const tt_call *call, tt_stamp stamp, uint32_t oldest);
+/* The same call by the same plan in the same place again, of one that was begun there and has a
+ * loop. */
+tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint32_t oldest);
 /* Do what can be done; true if anything moved. Ends with finished == slices, or
  * a status. */
 bool tt_operation_progress(tt_operation *o);

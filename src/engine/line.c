@@ -63,6 +63,16 @@ static bool fits(const tt_operation *o) {
          o->call.count <= o->wire->board && bytes_of(o) <= o->wire->board;
 }
 
+/* What is as long as a number is copied as one. */
+static void copy(void *to, const void *from, size_t n) {
+  if (n == 4)
+    memcpy(to, from, 4);
+  else if (n == 8)
+    memcpy(to, from, 8);
+  else
+    memcpy(to, from, n);
+}
+
 static bool post(tt_operation *o) {
   const size_t n = bytes_of(o);
   void *place = o->wire->ops->board_slot(o->wire, o->stamp.seq, n);
@@ -72,7 +82,7 @@ static bool post(tt_operation *o) {
     tt_times(&o->reducer, place, o->call.src, o->call.count);
     o->own = place;
   } else {
-    memcpy(place, o->call.src, n);
+    copy(place, o->call.src, n);
   }
   o->wire->ops->post(o->wire, o->stamp, o->oldest);
   return o->posted = true;

@@ -48,6 +48,14 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *ho
   return TUTTI_OK;
 }
 
+tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint32_t oldest) {
+  o->stamp = stamp;
+  o->oldest = oldest;
+  o->status = TUTTI_OK;
+  o->finished = 0;
+  return o->loop->begin(o);
+}
+
 /* Of how many ranks' values this one's result is; 0: it has none. */
 static int summands(const tt_operation *o) {
   const tt_sched *s = o->program->sched;

@@ -457,6 +457,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->tallies = tt_room_tallies(s->rooms[0], ranks);
   s->posts = tt_room_posts(s->rooms[0], ranks);
   s->dozing = &tt_heap_head(s->segment, 0)->dozing;
+  s->wire.over = &s->rooms[rank]->aborted;
   show(s);
   *wire = &s->wire;
   return TUTTI_OK;

@@ -29,18 +29,18 @@ typedef struct tt_record {
 /* What a rank shows of itself in a communicator, to its peers and to `tutti doctor`. Only the
  * rank writes it: `over` after every operation, the rest when it has waited for a while. */
 typedef struct tt_shown {
-  atomic_uint over;      /* operations before it are over here */
-  atomic_uint waits_in;  /* it waits in this operation, or for the message of this number */
-  atomic_uint waits_at;  /* ... in this step */
-  atomic_uint waits_for; /* ... for this rank of the communicator */
+  atomic_uint over;       /* operations before it are over here */
+  atomic_uint waits_in;   /* it waits in this operation, or for the message of this number */
+  atomic_uint waits_at;   /* ... in this step */
+  atomic_uint waits_for;  /* ... for this rank of the communicator */
   atomic_uint waits_near; /* ... whose heap this is; UINT32_MAX: of another node */
-  atomic_uint message;   /* ... 0: it is an operation; 1: to receive a message, 2: to send one */
-  atomic_uint type;      /* ... of such elements ... */
-  atomic_ullong count;   /* ... so many */
-  atomic_ullong seen;    /* ... and last looked, us of CLOCK_MONOTONIC */
-  atomic_ullong since;   /* ... since; written last. 0: it does not wait */
-  uint32_t ranks, rank;  /* of the communicator; written once */
-  uint64_t home;         /* where the first one's room is: the same for all that share memory */
+  atomic_uint message;    /* ... 0: it is an operation; 1: to receive a message, 2: to send one */
+  atomic_uint type;       /* ... of such elements ... */
+  atomic_ullong count;    /* ... so many */
+  atomic_ullong seen;     /* ... and last looked, us of CLOCK_MONOTONIC */
+  atomic_ullong since;    /* ... since; written last. 0: it does not wait */
+  uint32_t ranks, rank;   /* of the communicator; written once */
+  uint64_t home;          /* where the first one's room is: the same for all that share memory */
 } tt_shown;
 
 /* How far a rank is with the pieces that go through its arena, counted over all
@@ -143,15 +143,22 @@ typedef struct tt_wire_ops {
 struct tt_wire {
   const tt_wire_ops *ops;
   int rank, ranks;
-  size_t board; /* most bytes that can be posted at once; 0: there is no board */
-  size_t piece; /* bytes of a place of the arena, the same on all ranks; 0: there is none */
+  size_t board;   /* most bytes that can be posted at once; 0: there is no board */
+  size_t piece;   /* bytes of a place of the arena, the same on all ranks; 0: there is none */
   uint32_t slots; /* places, the same on all ranks; a power of two, for pieces are counted round */
-  size_t beside; /* bytes that `push` takes whole or not at all, and copies */
-  const uint8_t *level; /* messages are paced (engine/pace.c): at which level each peer and this
+  size_t beside;  /* bytes that `push` takes whole or not at all, and copies */
+  const uint8_t *level;   /* messages are paced (engine/pace.c): at which level each peer and this
                            rank part; or NULL */
-  tt_shown *shown;               /* of this rank; never NULL */
+  tt_shown *shown;        /* of this rank; never NULL */
+  const atomic_int *over; /* while it is 0 `aborted` has nothing to say; or NULL: ask */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
+
+/* Was this rank told that the communicator is over? */
+static inline bool tt_wire_is_over(tt_wire *w) {
+  if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
+  return w->ops->aborted(w, NULL, 0);
+}
 
 enum { TT_UNKNOWN = 2 };
 /* TT_MAIL: the lane of messages between two ranks, which no operation uses. */
