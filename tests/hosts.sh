@@ -84,12 +84,21 @@ check "mp_cover on 4 ranks, by torchrun's variables" all "status 0" 'grep -q ^ok
 SIZE=3 TUTTI_CONNECT_TIMEOUT=0.7 as_torchrun 2 "$BUILD/examples/hello"
 check "a rank is missing: all are told which" all "status 1" \
   '[ "$(grep -c "rank 2 of 3 did not come" "$work/err")" = 2 ]'
+for each in MASTER_ADDR MASTER_PORT; do
+  as_torchrun 2 env -u $each "$BUILD/examples/hello"
+  check "torchrun's variables without $each: a sentence on both" all "status 1" '[ "$(grep -c "'$each' is not set" "$work/err")" = 2 ]'
+done
 
 if [ -e "$BUILD/libtutti_pmix.so" ] && command -v mpirun.openmpi >/dev/null; then
   . "${BASH_SOURCE%/*}/mpi.bash"
   rc=0
   timeout 60 mpirun.openmpi -n 3 "$BUILD/tests/mp_cover" >"$work/out" 2>"$work/err" </dev/null || rc=$?
   check "mp_cover, which knows no MPI, under mpirun, by PMIx" all "status 0" 'grep -q "on 3 processes" "$work/out"' "$passes"
+  rc=0
+  SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 \
+    timeout 60 mpirun.openmpi -mca plm ^slurm -mca ras ^slurm -n 3 "$BUILD/examples/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  check "the daemons of mpirun are a step of Slurm's: its ranks meet by PMIx" all "status 0" \
+    '[ "$(grep -c "of 3: the ranks. sum is 3" "$work/out")" = 3 ]'
   rc=0
   TUTTI_CONNECT_TIMEOUT=1 timeout 60 mpirun.openmpi -n 2 sh -c '[ $PMIX_RANK = 1 ] && exec sleep 3; exec "$0"' \
     "$BUILD/examples/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
@@ -138,9 +147,14 @@ else
   # messages in several parts, some of which never come: on 1.13 a receive of one can not be taken back
   UCX_TCP_TX_SEG_SIZE=8k TUTTI_NODES=$apart job run -k --hosts "$(list 5)" "$BUILD/tests/mp_deaths" 165074234 4 far
   check "4 of 5 ranks die amid messages in parts" all '[ "$(grep -c "^survived" "$work/out")" = 1 ]'
-  UCX_TLS=nonsense TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
-  check "UCX without a device: a sentence on all" all "status 1" \
-    '[ "$(grep -c "has no network to the other hosts: UCX .*UCX_TLS=nonsense" "$work/err")" = 2 ]'
+  for each in UCX_TLS=nonsense UCX_TLS=self UCX_TLS=sm,self UCX_NET_DEVICES=nosuch0; do
+    UCX_TLS=tcp,self job run -k --hosts "$(list 2)" env TUTTI_NODES=0,1 $each "$BUILD/examples/hello"
+    check "UCX without a device, $each: a sentence on all" all "status 1" \
+      "[ \"\$(grep -c 'has no network to the other hosts: UCX .*$each' \"\$work/err\")\" = 2 ]"
+  done
+  UCX_TLS=tcp,self TUTTI_NODES=0,1,2 job run -k --hosts "$(list 3)" sh -c '[ $TUTTI_RANK = 1 ] && export UCX_TLS=self; exec "$0"' "$BUILD/examples/hello"
+  check "one of three hosts without a device: a sentence on all" all "status 1" \
+    '[ "$(grep -c "rank 0 .* has no network to the other hosts: UCX .* can not reach rank 1 on .*: Destination is unreachable" "$work/err")" = 3 ]'
   TUTTI_NET=no/such TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "a network that is not there: a sentence on all" all "status 1" '[ "$(grep -c "can not be loaded" "$work/err")" = 2 ]'
   for mpi in ompi mpich; do

@@ -16,10 +16,10 @@ static int end_open(void **end, int silence, const void **address, size_t *bytes
 
 static int end_join(void *end, int rank, int ranks, const void *addresses, size_t stride,
                     tutti_net *net, char *why, size_t size) {
-  if (!ucx_world_join(end, rank, ranks, addresses, stride) &&
+  snprintf(why, size, "out of memory for %d ranks", ranks);
+  if (!ucx_world_join(end, rank, ranks, addresses, stride) && ucx_world_reaches(end, why, size) &&
       !ucx_net_make(end, 0, NULL, rank, ranks, net))
     return 0;
-  snprintf(why, size, "out of memory for %d ranks", ranks);
   return 1;
 }
 

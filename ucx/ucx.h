@@ -31,6 +31,7 @@ typedef struct ucx_peer { /* a process */
   ucx_beacon beacon;
   int watch;           /* descriptor; -1: it is not watched */
   char stands, silent; /* the watch has been there; its host has gone without a word */
+  char apart;          /* UCX knows no way to it */
 } ucx_peer;
 
 typedef struct ucx_watch {
@@ -63,6 +64,10 @@ ucx_world *ucx_world_open(int silence, char *why, size_t size);
 int ucx_world_join(ucx_world *w, int rank, int ranks, const void *addresses, size_t stride);
 /* Connected to a process, or NULL: it is lost. The lock is held. */
 ucp_ep_h ucx_world_end(ucx_world *w, int process);
+/* Is there a way to a process on another host? 1, or 0: why not. */
+int ucx_world_reaches(ucx_world *w, char *why, size_t size);
+/* Why UCX can not do that, with the settings that may have to do with it. */
+void ucx_why(const char *what, ucs_status_t status, char *why, size_t size);
 /* Nothing more comes from it, nor goes to it. */
 void ucx_world_lose(ucx_peer *p, ucs_status_t status);
 /* Once its last network is closed. */

@@ -81,6 +81,12 @@ static ucp_config_t *configuration(void) {
   return c;
 }
 
+void ucx_why(const char *what, ucs_status_t status, char *why, size_t size) {
+  const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
+  snprintf(why, size, "%s can not %s: %s (UCX_TLS=%.60s, UCX_NET_DEVICES=%.60s)", ucx_name(), what,
+           ucs_status_string(status), tls ? tls : "", devices ? devices : "");
+}
+
 ucx_world *ucx_world_open(int silence, char *why, size_t size) {
   const ucp_params_t what = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                              .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
@@ -99,9 +105,7 @@ ucx_world *ucx_world_open(int silence, char *why, size_t size) {
   const char *step = "start";
   if (!status) status = make_worker(w), step = "open a worker";
   if (!status) return w;
-  const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
-  snprintf(why, size, "%s can not %s: %s (UCX_TLS=%.60s, UCX_NET_DEVICES=%.60s)", ucx_name(), step,
-           ucs_status_string(status), tls ? tls : "", devices ? devices : "");
+  ucx_why(step, status, why, size);
   ucx_world_close(w);
   return NULL;
 }
@@ -152,8 +156,22 @@ ucp_ep_h ucx_world_end(ucx_world *w, int process) {
     return p->end;
   }
   p->end = NULL;
+  p->apart = 1;
   ucx_world_lose(p, status);
   return NULL;
+}
+
+int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
+  int to = (w->rank + 1) % w->ranks;
+  for (int k = w->ranks - 1; k > 0; k--) { /* the next one on another host, or the next one */
+    const int r = (w->rank + k) % w->ranks;
+    if (strcmp(w->peers[r].beacon.host, w->watch.beacon.host) != 0) to = r;
+  }
+  if (to == w->rank || ucx_world_end(w, to)) return 1;
+  char what[120];
+  snprintf(what, sizeof what, "reach rank %d on %.63s", to, w->peers[to].beacon.host);
+  ucx_why(what, w->peers[to].lost, why, size);
+  return 0;
 }
 
 /* ---- the end ---- */

@@ -162,8 +162,8 @@ tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
 }
 
 /* Of mpirun, prun or srun with PMIx, and a program that knows no MPI. *base stays NULL if tutti's
- * library for PMIx is not here. */
-static tutti_status from_pmix(tutti_comm **base) {
+ * library for PMIx is not here. only: nobody else says who this rank is. */
+static tutti_status from_pmix(tutti_comm **base, bool only) {
   const double limit = tt_create_limit(NULL);
   tutti_launcher l = {.end = NULL};
   tt_meeting m;
@@ -171,6 +171,7 @@ static tutti_status from_pmix(tutti_comm **base) {
   snprintf(late, sizeof late,
            "not all ranks that PMIx knows of came within %.3g s (TUTTI_CONNECT_TIMEOUT)", limit);
   tutti_status status = tt_launcher_open("pmix", limit, &l);
+  if (status == TUTTI_ERR_UNSUPPORTED && !only) return TUTTI_OK;
   if (status == TUTTI_ERR_UNSUPPORTED) {
     tt_log(0, "PMIX_RANK says that there are other ranks, but this one is alone: %.200s",
            tutti_error());
@@ -189,7 +190,12 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
   tt_meeting m;
   tt_launch l = {.by = NULL};
   tutti_status status = tt_env("TUTTI_SHM_FD") ? TUTTI_OK : tt_launch_find(&l);
-  if (!status && l.by) {
+  /* where mpirun starts its daemons by Slurm, its ranks have the daemons' variables of Slurm */
+  const bool pmix = !tt_env("TUTTI_SHM_FD") && !tt_env("TUTTI_SIZE") && tt_env("PMIX_RANK") &&
+                    tt_env("PMIX_NAMESPACE") && (!l.by || strcmp(l.by, "Slurm") == 0);
+  if (!status && pmix) status = from_pmix(base, !l.by);
+  if (status || *base) return status;
+  if (l.by) {
     pthread_t thread;
     if (l.serves && (status = tt_rendezvous_serve(&l.at, &thread))) return status;
     status = tt_meet_visit(&l.at, l.rank, l.ranks, tt_create_limit(NULL), &m);
@@ -197,10 +203,6 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
     if (l.serves) (status ? tt_rendezvous_end : tt_rendezvous_leave)(thread);
     return status;
   }
-  if (!status && !tt_env("TUTTI_SHM_FD") && !tt_env("TUTTI_SIZE") && tt_env("PMIX_RANK") &&
-      tt_env("PMIX_NAMESPACE"))
-    status = from_pmix(base);
-  if (status || *base) return status;
   status = job_segment(index, segment);
   if (!status && *index < (*segment)->founders) status = tt_segment_comm(*segment, *index, base);
   return status;

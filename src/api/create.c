@@ -3,7 +3,7 @@
  * Idea       in a meeting (meet.h) the ranks say where they are. All on one node: the first makes
  *            a segment, and they share memory, as under `tutti run`. On several: each opens an
  *            end of a network (network.c), they exchange addresses, and join.
- * Cost       three gathers.
+ * Cost       two gathers, or four.
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all see the
  *            same end.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -130,18 +130,23 @@ static tutti_status compare_offers(const creation *c, const offer *all, size_t *
   return TUTTI_OK;
 }
 
-/* Addresses to all, and a network of them. */
-static tutti_status join(creation *c, tt_net_end *end, size_t stride, tutti_net *net) {
-  char *mine = calloc(1, stride), *all = malloc(stride * (size_t)c->m->ranks);
-  tutti_status status = TUTTI_OK;
-  if (!mine || !all)
+/* Addresses to all, and a network of them; if one rank can not join, none has. */
+static tutti_status join(creation *c, tt_net_end *end, size_t stride, offer *all, tutti_net *net) {
+  char *mine = calloc(1, stride), *addresses = malloc(stride * (size_t)c->m->ranks);
+  tutti_status status = TUTTI_OK, joined = TUTTI_ERR_STATE;
+  offer can = {.bytes = 0};
+  if (!mine || !addresses)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d addresses", c->m->ranks);
   else
     memcpy(mine, end->address, end->bytes);
-  if (!status) status = c->m->gather(c->m, mine, all, stride);
-  if (!status) status = tt_net_join(end, c->m->rank, c->m->ranks, all, stride, net);
+  if (!status) status = c->m->gather(c->m, mine, addresses, stride);
+  if (!status) joined = tt_net_join(end, c->m->rank, c->m->ranks, addresses, stride, net);
+  if (joined) can.bytes = -1, snprintf(can.why, sizeof can.why, "%.239s", tutti_error());
+  if (!status) status = c->m->gather(c->m, &can, all, sizeof can);
+  if (!status) status = compare_offers(c, all, &stride);
+  if (status && !joined) net->close(net->self, 1);
   free(mine);
-  free(all);
+  free(addresses);
   return status;
 }
 
@@ -160,7 +165,7 @@ static tutti_status over_network(creation *c, tutti_comm **out) {
   c->opened = tt_seconds() - began;
   tutti_status status = c->m->gather(c->m, &mine, all, sizeof mine);
   if (!status) status = compare_offers(c, all, &stride);
-  if (!status) status = join(c, &end, stride, &net);
+  if (!status) status = join(c, &end, stride, all, &net);
   if (status) tt_net_drop(&end);
   free(all);
   if (status) return status;

@@ -105,7 +105,8 @@ static bool stopped(tutti_comm *comm, int peer) {
   return here && pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
-/* Of all ranks the one to blame; `peer` if nothing speaks against another one. */
+/* Of all ranks the one to blame; `peer` if nothing speaks against another one. One that has not
+ * called yet may be waiting elsewhere for one that is stopped. */
 static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
   int worst = 0;
   for (int r = 0; r < comm->ranks; r++) {
@@ -113,7 +114,7 @@ static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
     if (r == comm->rank) continue;
     const int known = comm->wire->ops->read_record(comm->wire, r, seq, &none);
     const bool absent = known == 0 || known == TT_UNKNOWN;
-    const int bad = 2 * absent + stopped(comm, r);
+    const int bad = absent + 2 * stopped(comm, r);
     if (bad > worst || (bad == worst && r == peer)) {
       worst = bad;
       peer = r;

@@ -21,8 +21,8 @@ typedef struct launcher {
 
 static tutti_status bad(const char *name) {
   const char *value = tt_env(name);
-  return tt_fail(TUTTI_ERR_SYSTEM, "%s=%.60s: that is not what the launcher should say", name,
-                 value ? value : "");
+  return tt_fail(TUTTI_ERR_SYSTEM, "%s%s%.60s: that is not what the launcher should say", name,
+                 value ? "=" : " is not set", value ? value : "");
 }
 
 /* A key for whoever knows these words. */
@@ -53,6 +53,7 @@ static tutti_status find_torch(tt_launch *l) {
                                       "TORCHELASTIC_RESTART_COUNT", "TUTTI_KEY"};
   const long port = tt_env_int("MASTER_PORT", 1, 65534, 0);
   if (!port) return bad("MASTER_PORT");
+  if (!tt_env("MASTER_ADDR")) return bad("MASTER_ADDR");
   l->at.hosts = 1;
   snprintf(l->at.host[0], sizeof l->at.host[0], "%s", tt_env("MASTER_ADDR"));
   l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port + 1);
@@ -88,6 +89,7 @@ static tutti_status find_slurm(tt_launch *l) {
 static const launcher launchers[] = {
     {"TUTTI_ID", "TUTTI_RANK", "TUTTI_SIZE", "TUTTI_ID", find_own},
     {"torchrun", "RANK", "WORLD_SIZE", "MASTER_PORT", find_torch},
+    {"torchrun", "RANK", "WORLD_SIZE", "MASTER_ADDR", find_torch},
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", find_slurm},
 };
 

@@ -32,7 +32,7 @@ static bool ready(int fd, short events, double until) {
   for (;;) {
     struct pollfd p = {.fd = fd, .events = events};
     const double left = until - tt_seconds();
-    const int n = poll(&p, 1, left <= 0 ? 0 : (int)(1e3 * left) + 1);
+    const int n = poll(&p, 1, left <= 0 ? 0 : (int)tt_min(1e3 * left, 2e9) + 1);
     if (n > 0) return true;
     if (n == 0 && tt_seconds() >= until) errno = ETIMEDOUT;
     if (n == 0 && errno == ETIMEDOUT) return false;
@@ -178,7 +178,7 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, int rank, int ranks, double l
                          .protocol = TT_MEET_PROTOCOL,
                          .rank = (uint32_t)rank,
                          .ranks = (uint32_t)ranks,
-                         .patience = (uint32_t)(1e3 * limit)}};
+                         .patience = (uint32_t)tt_min(1e3 * limit, 4e9)}};
   char host[65] = "";
   gethostname(host, sizeof host - 1);
   snprintf(v->hello.who, sizeof v->hello.who, "%s, pid %ld", host, (long)getpid());
