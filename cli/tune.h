@@ -21,6 +21,7 @@ enum { TUNE_FIGURES = 96, TUNE_NOTES = 24 };
 typedef struct tune_result {
   tune_figure figure[TUNE_FIGURES];
   int figures;
+  char network[80];           /* that they are of; empty: none was measured */
   char note[TUNE_NOTES][200]; /* what was measured besides, and how well all this fits */
   int notes;
 } tune_result;

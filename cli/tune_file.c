@@ -1,7 +1,8 @@
 /* tune_file.c - a profile: figures with their units, what they were found with, where and when.
  *
  * Invariant  a file is replaced whole or not at all; figures that stand there, of this machine, and
- *            were not measured now (those of a network, say) stay.
+ *            were not measured now (those of a network, say) stay; but not those of another network
+ *            than the one that was.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <limits.h>
@@ -37,7 +38,8 @@ void tune_note(tune_result *r, const char *format, ...) {
 
 bool tune_own_path(char *path, size_t size) {
   const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-  if (config && *config == '/') return (size_t)snprintf(path, size, "%s/tutti/profile", config) < size;
+  if (config && *config == '/')
+    return (size_t)snprintf(path, size, "%s/tutti/profile", config) < size;
   if (!home || *home != '/') return false;
   return (size_t)snprintf(path, size, "%s/.config/tutti/profile", home) < size;
 }
@@ -78,6 +80,7 @@ static void write_new(FILE *f, const tune_result *r) {
           "# edit it as you like, or take lines out: what is not said is as built in.\n",
           tutti_version(NULL, NULL, NULL), host, date);
   fprintf(f, "%-22s = %s\n", "machine", machine());
+  if (*r->network) fprintf(f, "%-22s = %s\n", "network", r->network);
   for (int i = 0; i < r->figures; i++) {
     char value[24];
     tune_number(r->figure[i].value, value);
@@ -99,24 +102,30 @@ static bool name_of(const char *line, char name[64]) {
 static bool measured(const tune_result *r, const char *name) {
   for (int i = 0; i < r->figures; i++)
     if (strcmp(r->figure[i].name, name) == 0) return true;
-  return strcmp(name, "machine") == 0;
+  return strcmp(name, "machine") == 0 || (*r->network && strcmp(name, "network") == 0);
 }
 
-/* Is the old file of this machine? */
-static bool ours(FILE *old) {
+/* Does the old file name that one? */
+static bool says(FILE *old, const char *what, const char *which) {
   char line[512], name[64];
   bool is = false;
   while (old && fgets(line, sizeof line, old))
-    if (name_of(line, name) && strcmp(name, "machine") == 0) is = strstr(line, machine()) != NULL;
+    if (name_of(line, name) && strcmp(name, what) == 0) is = strstr(line, which) != NULL;
   if (old) rewind(old);
   return is;
 }
 
+static bool of_network(const char *name) {
+  return strncmp(name, "shm.", 4) != 0 && strncmp(name, "gamma", 5) != 0;
+}
+
 static void keep_old(FILE *f, FILE *old, const tune_result *r) {
   char line[512], name[64];
+  const bool another = says(old, "network", "") && !says(old, "network", r->network);
   bool first = true;
   while (fgets(line, sizeof line, old)) {
     if (!name_of(line, name) || measured(r, name)) continue;
+    if (*r->network && another && of_network(name)) continue;
     fprintf(f, "%s%s", first ? "# from before:\n" : "", line);
     first = false;
   }
@@ -156,7 +165,7 @@ int tune_write(const char *path, const tune_result *r) {
   FILE *f = fopen(part, "we"), *old = fopen(path, "re");
   bool good = f != NULL;
   if (good) write_new(f, r);
-  if (good && ours(old)) keep_old(f, old, r);
+  if (good && says(old, "machine", machine())) keep_old(f, old, r);
   if (good && ferror(f)) good = false;
   if (f && fclose(f)) good = false;
   if (old) fclose(old);

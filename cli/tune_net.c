@@ -265,6 +265,7 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
 
 tutti_status tune_network(tutti_comm *comm, tune_result *r) {
   const int levels = levels_of(comm);
+  if (levels) snprintf(r->network, sizeof r->network, "%s", tutti_comm_network(comm));
   tutti_status status = TUTTI_OK;
   for (int k = levels; k >= 1 && !status; k--) status = one_level(comm, k, levels, r);
   return status;

@@ -49,6 +49,10 @@ TUTTI_API tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_
  *  "rack"; "" on a network without levels), the communicator's. -1: there is no such rank. */
 TUTTI_API int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level);
 
+/** What carries messages between ranks that share no memory, "Open MPI" or "UCX 1.13.1"; the
+ *  communicator's. NULL: nothing does, for all were started to share it. */
+TUTTI_API const char *tutti_comm_network(const tutti_comm *comm);
+
 /** The schedule of `algo` for one rank, or for all with rank -1, as text (see
  *  docs/schedules.md); *text is freed with tutti_text_free. */
 TUTTI_API tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank,

@@ -26,7 +26,7 @@ ok "tune: and host, date and machine" all "grep -q '^# Measured by .* on $(uname
   "grep -qxF 'machine                = $machine' '$profile'"
 ok "tune: no file is left" [ -z "$(ls /tmp/tutti-tune-* 2>/dev/null)" ]
 # Figures are what they are: a byte added takes less than a microsecond and more than nothing.
-ok "tune: figures are possible" awk '/^[a-z].*=/ && $1 != "machine" && $1 != "shm.cache" && ($3 < 0 || $3 > 1e-3) {exit 1}' "$profile"
+ok "tune: figures are possible" awk '/^[a-z].*=/ && $1 != "machine" && $1 != "network" && $1 != "shm.cache" && ($3 < 0 || $3 > 1e-3) {exit 1}' "$profile"
 
 TUTTI_PROFILE=$profile job bench -P 2 -e 4 --repeats 1
 ok "the profile is read without a word" all "status 0" quiet
@@ -160,7 +160,20 @@ for m in ompi mpich; do
     TUTTI_NODES=0,1,2,2 timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" tune -o "$profile" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: a network's figures, beside this machine's" all "status 0" \
       "grep -qE '^beta += [0-9.e-]+ ' '$profile'" "grep -qE '^ports += [1-4] ' '$profile'" "grep -q ^shm.turn '$profile'" \
+      "grep -qE '^network += [A-Z]' '$profile'" \
       "has '^3 hosts: '" "has '^repeats of a game differ by [0-9]+ % in the mean(: NOISY|$)'"
+    # over it they hold, as they would if they said nothing of it; over another the built-in ones do
+    net=$(sed -n 's/^network *= //p' "$profile") n=
+    for of in "network = $net" "network = Another 1" ""; do
+      printf 'alpha=50ms\nlength.alpha=1us\nprocessor=0\n%s\n' "$of" >"$work/of"
+      TUTTI_PROFILE=$work/of TUTTI_EXPLAIN=1 TUTTI_NODES=0,1,2,2 timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" bench -b 4 -e 4 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
+      n="$n $(cat "$work/out" "$work/err" | grep -c 'its figures of the network are of .Another 1., and this one is .*; the built-in'),$(cat "$work/out" "$work/err" | grep -qE '^# Predicted: [0-9.]+ s|^# Predicted: [1-9][0-9.]+ ms'; echo $?)"
+    done
+    ok "over $m: figures of another network are not used, which is said once" all "status 0" '[ "$n" = " 0,0 1,1 0,0" ]' "has ."
+    printf 'machine = %s\nnetwork = Another 1\nrack.beta = 1ns\nshm.turn = 1us\n' "$machine" >"$work/x"
+    TUTTI_NODES=0,1 timeout -k 5 60 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err" || rc=$?
+    ok "tune over $m: nor do they stay beside those of this one" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
+    rm "$work/x"
     TUTTI_NODES=0,1,2,3 TUTTI_TOPO="rack:2 node:2 core:1" timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" tune -o "$work/levels" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: of each level" all "status 0" "has '^rack: repeats of a game differ by'" "has '^node: repeats'" "grep -q '^rack.beta ' '$work/levels'" "grep -q '^node.beta ' '$work/levels'"
     TUTTI_NODES=0,1,1 timeout -k 5 60 "$(starter $m)" -n 3 "$TUTTI" explain --measured -b 64 -e 64 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?

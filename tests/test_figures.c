@@ -18,18 +18,20 @@ static void figures_read_back(void **state) {
   tt_text t = {0};
   (void)state;
   tt_machine_shm(&m);
-  assert_int_equal(tt_machine_parse(&m,
-                                    "node.alpha=1.5us, node.beta = 10Gbit/s\n# x\n gamma=3e-11 "
-                                    "# y\nports=2,half=1,apart=1,rack.beta=1GiB/s,burst=128KiB\n"
-                                    "shm.crowd.copy=1e-10,gamma.bf16 = 4e-11\n"
-                                    " machine = 2 x A Processor (R)  # here",
-                                    "test"),
-                   TUTTI_OK);
+  assert_int_equal(
+      tt_machine_parse(&m,
+                       "node.alpha=1.5us, node.beta = 10Gbit/s\n# x\n gamma=3e-11 "
+                       "# y\nports=2,half=1,apart=1,rack.beta=1GiB/s,burst=128KiB\n"
+                       "shm.crowd.copy=1e-10,gamma.bf16 = 4e-11\n"
+                       " machine = 2 x A Processor (R)  # here\nnetwork = A Net 1.2 , alpha=7us",
+                       "test"),
+      TUTTI_OK);
   assert_true(m.level[0].is.alpha == 1.5e-6 && m.level[0].is.beta == 8 / 10e9 && m.ports == 2);
   assert_true(m.level[1].is.beta == 1 / 1073741824.0 && m.level[1].is.alpha < 0);
   assert_true(m.crowd.copy == 1e-10 && m.crowd.again < 0 && m.shm.copy != 1e-10);
   assert_true(m.gamma_of[TUTTI_BF16] == 4e-11 && m.gamma_of[TUTTI_FLOAT] == 0);
   assert_string_equal(m.of, "2 x A Processor (R)");
+  assert_string_equal(m.over, "A Net 1.2");
   int column;
   assert_true(tt_machine_said("a=1\n# machine\n  machine = x", &column) == 3 && column == 3);
   assert_true(tt_machine_said("a=1\nmachines = x", &column) == 0);
@@ -40,6 +42,12 @@ static void figures_read_back(void **state) {
   assert_int_equal(tt_machine_parse(&again, t.at, "test"), TUTTI_OK);
   assert_memory_equal(&m, &again, sizeof m);
   free(t.at);
+  tt_machine_shm(&again); /* of the network nothing is left, and of the rest all */
+  tt_machine_forget_net(&m);
+  assert_true(m.levels == 0 && m.ports == 1 && !m.half && !*m.over && m.net.burst == 0);
+  assert_true(m.net.alpha == again.net.alpha && m.level[1].is.beta == again.level[1].is.beta);
+  assert_true(m.gamma == 3e-11 && m.gamma_of[TUTTI_BF16] == 4e-11 && m.crowd.copy == 1e-10);
+  assert_string_equal(m.of, "2 x A Processor (R)");
 }
 
 /* What is said of shared cores holds there, and only there. */
@@ -121,6 +129,7 @@ static void wrong_figures_say_where(void **state) {
       {"gamma.bf16=x", "column 12: expected seconds per byte"},
       {"machine = ", "column 11: expected the name of a machine"},
       {"machine = a\x01", "expected the name of a machine"},
+      {"network = , alpha=1us", "column 11: expected the name of a network"},
       {"machine = "
        "0123456789012345678901234567890123456789012345678901234567890123456789012345678901",
        "expected the name of a machine"},

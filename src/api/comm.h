@@ -183,6 +183,9 @@ void tt_heap_introduce(tt_heap *heap);
 /* The figures of this machine: of the profile that is found (setting.c), or built-in, with a
  * warning where there is one that can not be used. And its path, or why there is none. */
 void tt_machine_here(tt_machine *machine);
+/* Its figures of a network hold over the one of that name; else, after a warning that is said once,
+ * they are the built-in ones. */
+void tt_machine_over(tt_machine *machine, const char *network);
 const char *tt_profile_here(char *text, size_t size);
 /* "same", "any", "run" or "exact"; NULL: same. TUTTI_ERR_ARG: it is another word, or so many
  * ranks can not have it. */

@@ -167,8 +167,9 @@ typedef struct common {
 } common;
 
 /* On the first rank. */
-static void read_common(common *c) {
+static void read_common(common *c, const tutti_net *net) {
   tt_machine_here(&c->machine);
+  if (!net->simulated) tt_machine_over(&c->machine, net->name);
   c->wise = tt_wise_say();
   const char *nodes = tt_env("TUTTI_NODES"), *trace = tt_env("TUTTI_TRACE");
   if (trace) snprintf(c->trace, sizeof c->trace, "%s", trace);
@@ -189,9 +190,9 @@ static void read_common(common *c) {
   free(topo);
 }
 
-static tutti_status share_common(tutti_comm *comm, common *c) {
+static tutti_status share_common(tutti_comm *comm, common *c, const tutti_net *net) {
   *c = (common){.status = TUTTI_OK};
-  if (comm->rank == 0) read_common(c);
+  if (comm->rank == 0) read_common(c, net);
   char *mine = c->text;
   tutti_status status = tt_broadcast(comm, "tutti_comm_from_net", c, sizeof *c);
   c->text = mine;
@@ -243,7 +244,7 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", comm->ranks);
   describe(&mine, net);
   c.text = NULL;
-  if (!status) status = share_common(comm, &c);
+  if (!status) status = share_common(comm, &c, net);
   if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
   if (!status) status = arrange(comm, &c, net->simulated, all, &seats);
   if (!status) status = share(comm, !net->simulated, all);

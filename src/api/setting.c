@@ -103,6 +103,19 @@ void tt_machine_here(tt_machine *machine) {
     tt_log(0, "%s; the built-in figures are used", tutti_error());
 }
 
+void tt_machine_over(tt_machine *machine, const char *network) {
+  char path[400];
+  if (!*machine->over || strcmp(machine->over, network) == 0) return;
+  if (tt_news(machine->over, network))
+    tt_log(
+        0,
+        "profile '%.250s': its figures of the network are of '%s', and this one is '%s'; the "
+        "built-in ones are used; measure it with `tutti tune` (docs/prices.md), or take the line "
+        "`network =` out",
+        tt_profile_here(path, sizeof path), machine->over, network);
+  tt_machine_forget_net(machine);
+}
+
 tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks) {
   if ((unsigned)contract > TUTTI_CONTRACT_EXACT)
     return tt_fail(TUTTI_ERR_ARG, "%s: there is no contract %d", who, (int)contract);

@@ -27,6 +27,11 @@ char *tt_thread_text(size_t *size);
  * child. Every public call that does anything begins with it. */
 tutti_status tt_alive(void);
 
+/* Settings are read when they are asked for, by ranks that wait many times a second; what is wrong
+ * with one is said once. Is this value of that name new, and is there who would hear it? After
+ * TT_WARNINGS of them nothing is. */
+bool tt_news(const char *name, const char *value);
+
 /* An environment setting, read when asked; NULL if unset or empty. */
 const char *tt_env(const char *name);
 /* A whole number from the environment in [lo, hi]; `otherwise` if unset, or, after a warning that

@@ -72,9 +72,7 @@ const char *tt_env(const char *name) {
   return value && *value ? value : NULL;
 }
 
-/* Settings are read when they are asked for, by ranks that wait many times a second; what is wrong
- * with one is said once, and of so many values. */
-static bool news(const char *name, const char *value) {
+bool tt_news(const char *name, const char *value) {
   uint64_t h = 1;
   if (!tt_process.log) return false; /* nobody would hear it */
   for (const char *p = name; *p; p++) h = tt_mix(h ^ (unsigned char)*p);
@@ -94,7 +92,7 @@ long tt_env_int(const char *name, long lo, long hi, long otherwise) {
   errno = 0;
   long n = strtol(value, &end, 10);
   if (errno == 0 && *end == 0 && n >= lo && n <= hi) return n;
-  if (news(name, value))
+  if (tt_news(name, value))
     tt_log(0, "%s='%s' is not a whole number from %ld to %ld; using %ld", name, value, lo, hi,
            otherwise);
   return otherwise;
@@ -106,7 +104,7 @@ double tt_env_seconds(const char *name) {
   char *end;
   const double s = strtod(value, &end);
   if (end != value && *end == 0 && s > 0 && s < 1e9) return s;
-  if (news(name, value))
+  if (tt_news(name, value))
     tt_log(0, "%s='%s' is not a positive number of seconds; it is as if it were not set", name,
            value);
   return 0;

@@ -99,6 +99,18 @@ void tt_machine_net(tt_machine *machine) {
   };
 }
 
+void tt_machine_forget_net(tt_machine *machine) {
+  tt_machine m;
+  tt_machine_net(&m);
+  m.gamma = machine->gamma;
+  memcpy(m.gamma_of, machine->gamma_of, sizeof m.gamma_of);
+  m.shm = machine->shm;
+  m.crowd = machine->crowd;
+  m.between = machine->between;
+  memcpy(m.of, machine->of, sizeof m.of);
+  *machine = m;
+}
+
 /* ---- reading ---- */
 
 typedef struct reader {
@@ -197,19 +209,20 @@ static tt_figures *level_of(tt_machine *m, const char *name, size_t length) {
   return &m->level[m->levels++].is;
 }
 
-static bool is_machine(const char *key, size_t length) {
-  return length == 7 && memcmp(key, "machine", length) == 0;
+static bool is(const char *key, size_t length, const char *word) {
+  return length == strlen(word) && memcmp(key, word, length) == 0;
 }
 
-/* The name of a machine, to the end of the entry. */
-static tutti_status read_machine(const reader *r, const char *at, tt_machine *m) {
+/* The name of a machine, or of a network, to the end of the entry. */
+static tutti_status read_stamp(const reader *r, const char *at, const char *what,
+                               char stamp[TT_STAMP]) {
   size_t length = strcspn(at, ",\n#");
   while (length && strchr(" \t\r", at[length - 1])) length--;
-  if (!length || length >= sizeof m->of) return expected(r, at, "the name of a machine");
+  if (!length || length >= TT_STAMP) return expected(r, at, what);
   for (size_t i = 0; i < length; i++)
-    if ((unsigned char)at[i] < ' ') return expected(r, at, "the name of a machine");
-  memset(m->of, 0, sizeof m->of);
-  memcpy(m->of, at, length);
+    if ((unsigned char)at[i] < ' ') return expected(r, at, what);
+  memset(stamp, 0, TT_STAMP);
+  memcpy(stamp, at, length);
   return TUTTI_OK;
 }
 
@@ -240,17 +253,18 @@ static tutti_status read_entry(reader *r, tt_machine *m) {
     f = find(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - key));
     of = f ? level_of(m, key, (size_t)(dot - key)) : NULL;
   }
-  const bool name = is_machine(key, length);
-  if ((!f || !of) && !name)
+  const bool machine = is(key, length, "machine"), network = is(key, length, "network");
+  if ((!f || !of) && !machine && !network)
     return expected(
         r, key,
         "a figure: alpha, delay, beta, burst or processor, also of a level as in node.alpha; "
-        "gamma, also of a type as in gamma.bf16; ports, half, apart, torus, hop, one of shm, or "
-        "machine");
+        "gamma, also of a type as in gamma.bf16; ports, half, apart, torus, hop, one of shm, "
+        "machine or network");
   if (*at != '=') return expected(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");
-  if (name) return read_machine(r, at, m);
+  if (machine) return read_stamp(r, at, "the name of a machine", m->of);
+  if (network) return read_stamp(r, at, "the name of a network", m->over);
   return read_value(r, at, f, of);
 }
 
@@ -274,7 +288,7 @@ int tt_machine_said(const char *text, int *column) {
   for (const char *at = text; at; line++) {
     const char *key = at + strspn(at, " \t");
     *column = (int)(key - at) + 1;
-    if (is_machine(key, strcspn(key, "= \t\r,\n#"))) return line;
+    if (is(key, strcspn(key, "= \t\r,\n#"), "machine")) return line;
     at = strchr(at, '\n');
     if (at) at++;
   }
@@ -324,6 +338,7 @@ void tt_machine_print(tt_text *text, const tt_machine *m) {
     tt_text_add(text, "%-17s = %-9s  # s/B: a byte of this type added\n", name, value);
   }
   if (*m->of) tt_text_add(text, "%-17s = %s\n", "machine", m->of);
+  if (*m->over) tt_text_add(text, "%-17s = %s\n", "network", m->over);
 }
 
 /* ---- profiles ---- */

@@ -6,6 +6,7 @@
  *     gamma = 2e-10
  *     node.alpha = 2us, node.beta = 1e-10
  *     machine = 2 x Some processor     that the figures are of
+ *     network = Open MPI               that those of the network are of
  *
  * Entries are apart by commas or lines. Times end in s, ms, us or ns; what is said per
  * byte may be a rate: B/s, bit/s, with k, M, G, T or Ki, Mi, Gi before.
@@ -48,6 +49,7 @@ typedef struct tt_machine {
   tt_shm_figures shm, crowd;         /* a core for each rank; several to a core, < 0: as in shm */
   double between;    /* s: a cache line there and back when these were measured; < 0: not said */
   char of[TT_STAMP]; /* the machine that they were measured on; empty: not said */
+  char over[TT_STAMP]; /* and the network; or not said, likewise */
 } tt_machine;
 
 /* The built-in figures: of shared memory; of a cluster's network. */
@@ -56,6 +58,8 @@ void tt_machine_net(tt_machine *machine);
 /* Read over what is there. TUTTI_ERR_ARG: the sentence has line, column and what was
  * expected. `what` is what the sentence calls the text. */
 tutti_status tt_machine_parse(tt_machine *machine, const char *text, const char *what);
+/* The network's figures, all levels', are the built-in ones again. */
+void tt_machine_forget_net(tt_machine *machine);
 /* The line and column in which `of` is said; 0 if it is not. */
 int tt_machine_said(const char *text, int *column);
 /* As text that reads back to the same figures, with a comment each. */
