@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "live.hpp"
 #include "meeting.hpp"
 #include "tensors.hpp"
 
@@ -49,12 +48,10 @@ Group::Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, s
   queue_.reset(new Queue(meet(store, rank, size, timeout)));
   tutti_comm_set_timeout(queue_->comm(), static_cast<double>(timeout.count()) / 1e3);
   mail_.reset(new Mail(twin(queue_->comm())));
-  born(this);
 }
 
 // Python calls this with its lock held, which the callbacks of what is under way may want.
 Group::~Group() {
-  gone(this);
   if (queue_ && mail_ && (queue_->works_here() || mail_->works_here())) {  // the last to know it was a callback:
     queue_.release();                                                     // its thread goes on
     mail_.release();
@@ -324,7 +321,7 @@ Group::Done Group::receive(Tensors &tensors, int from, int tag, OpType type) {
 
 Group::Done Group::recv(Tensors &tensors, int from, int tag) {
   check_root("recv", from);
-  if (from == getRank()) refuse("recv", "a rank can not receive from itself");
+  if (from == getRank()) refuse("recv", "a rank can not recv from itself");
   return receive(tensors, from, tag, OpType::RECV);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "group.hpp"
@@ -11,30 +12,34 @@
 namespace tutti_c10d {
 
 namespace {
+using Groups = std::vector<c10::weak_intrusive_ptr<Group>>;
+
 std::mutex &mutex() {
   static auto *m = new std::mutex;  // never destroyed: a group may outlive everything
   return *m;
 }
-std::vector<Group *> &groups() {
-  static auto *g = new std::vector<Group *>;
+Groups &groups() {
+  static auto *g = new Groups;
   return *g;
 }
 }  // namespace
 
-void born(Group *group) {
-  std::lock_guard<std::mutex> lock(mutex());
-  groups().push_back(group);
-}
-
-void gone(Group *group) {
+void born(const c10::intrusive_ptr<Group> &group) {
   std::lock_guard<std::mutex> lock(mutex());
   auto &all = groups();
-  all.erase(std::remove(all.begin(), all.end(), group), all.end());
+  all.erase(std::remove_if(all.begin(), all.end(), [](const auto &g) { return g.expired(); }), all.end());
+  all.emplace_back(group);
+}
+
+static Groups take() {
+  std::lock_guard<std::mutex> lock(mutex());
+  return std::exchange(groups(), {});
 }
 
 void drain_all(double seconds) {
-  std::lock_guard<std::mutex> lock(mutex());
-  for (auto *group : groups()) group->drain(seconds);
+  for (Groups some = take(); !some.empty(); some = take())
+    for (const auto &one : some)
+      if (const auto group = one.lock()) group->drain(seconds);
 }
 
 }  // namespace tutti_c10d

@@ -3,13 +3,15 @@
 #ifndef TUTTI_C10D_LIVE_HPP
 #define TUTTI_C10D_LIVE_HPP
 
+#include <c10/util/intrusive_ptr.h>
+
 namespace tutti_c10d {
 
 class Group;
 
-void born(Group *group);
-void gone(Group *group);
-// Wait until nothing is under way in any of them; then none takes anything more.
+void born(const c10::intrusive_ptr<Group> &group);
+// Wait until nothing is under way in any of them; then none takes anything more. Callbacks of what is
+// under way may make and drop groups meanwhile: no lock is held.
 void drain_all(double seconds);
 
 }  // namespace tutti_c10d

@@ -16,7 +16,9 @@ namespace {
 
 c10::intrusive_ptr<c10d::ProcessGroup> create(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size,
                                               const std::chrono::milliseconds &timeout) {
-  return c10::make_intrusive<Group>(store, rank, size, timeout);
+  auto group = c10::make_intrusive<Group>(store, rank, size, timeout);
+  tutti_c10d::born(group);
+  return group;
 }
 
 std::string explain(const c10::intrusive_ptr<c10d::ProcessGroup> &group, int64_t bytes) {
