@@ -58,10 +58,17 @@ for kind in $kinds; do
   export TUTTI_TORCH=${kind#compiled}
   fault "a rank is killed" killed 137 'rank 0: .*rank 1 .*died' 'rank 2: .*rank 1 .*died'
   fault "a rank raises" raises 1 'rank 0: .*rank 1 ' 'rank 2: .*rank 1 ' '^ValueError: bad batch'
+  fault "recv from a dead rank" recv_dead 137 'rank 0: .*rank 1 .*died' 'rank 2: .*rank 1 .*died' \
+    'rank 0: is_success False, 0 came' 'rank 2: is_success False, 0 came' '!heard nothing'
+  fault "recv from a silent rank" recv_silent 0 'rank 0: .*rank 1' 'rank 2: .*rank 1' \
+    'rank 0: is_success False, 0 came' 'rank 2: is_success False, 0 came' '!heard nothing'
+  fault "a rank that has received from anyone leaves" from_anyone 0 'rank 0: left' 'rank 1: went on' 'rank 2: went on' '!abort'
   fault "ranks with tensors of different sizes" sizes 0 'rank 0: .*all ?reduce of' 'rank 1: .*all ?reduce of' 'rank 2: .*all ?reduce of'
   fault "a forked worker touches the group" forks 0 'rank 1: worker: .*forked' 'rank 0: 3' 'rank 1: 3' 'rank 2: 3'
+  fault "a DataLoader's workers touch the group" workers 0 'rank 0: worker 0: .*forked' 'rank 2: worker 1: .*forked' '!rror'
   fault "an end without destroy_process_group" quiet 0 '!.'
   fault "the same, with work under way" under_way 0 '!.'
+  fault "a callback makes and drops groups at the end" callback_at_end 0 'rank 0: sum 3' 'rank 2: sum 3'
 done
 unset TUTTI_TORCH
 says_trained() { [ "$(grep -o 'trained on tutti, 2 ranks' "$work/out" | wc -l)" -ge 2 ]; }

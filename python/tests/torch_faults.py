@@ -46,6 +46,35 @@ def raises():
     heard(loop)
 
 
+def heard_of(source, group=None):
+    """What each way to learn of a message's end says."""
+    x = torch.zeros(4)
+    heard(lambda: dist.recv(x, source, group))
+    of = group or dist.group.WORLD
+    work = of.recv_anysource([x], 0) if source is None else of.recv([x], source, 0)
+    try:
+        work.wait()
+    except Exception:
+        pass
+    say(f"is_success {work.is_success()}, {int(x.sum())} came")
+
+
+def recv_dead():
+    if dist.get_rank() == 1:
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGKILL)
+    heard_of(1 if dist.get_rank() == 0 else None)
+
+
+def recv_silent():
+    group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+    if dist.get_rank() == 1:
+        time.sleep(5)
+    else:
+        heard_of(1, group)
+    os._exit(0)  # nobody waits for it any more
+
+
 def sizes():
     heard(lambda: dist.all_reduce(torch.ones(1000 if dist.get_rank() == 1 else 500)))
 
@@ -65,6 +94,25 @@ def forks():
     say(int(x.item()))
 
 
+class Touches(torch.utils.data.Dataset):
+    """Its items are what its worker hears of the group."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        try:
+            return f"all_reduce {dist.all_reduce(torch.ones(1))}"
+        except RuntimeError as e:
+            return str(e)
+
+
+def workers():
+    for number, words in enumerate(torch.utils.data.DataLoader(Touches(), batch_size=None, num_workers=2)):
+        say(f"worker {number}: {words}")
+    quiet()
+
+
 def quiet():
     dist.all_reduce(torch.ones(10))
 
@@ -72,6 +120,36 @@ def quiet():
 def under_way():
     for n in (10, 1 << 18, 5):
         dist.all_reduce(torch.ones(n), async_op=True)
+
+
+def from_anyone():
+    """Rank 0 takes a message from anyone, and leaves; 1 and 2 go on."""
+    x, rank = torch.ones(4), dist.get_rank()
+    if rank == 0:
+        dist.recv(x)
+    elif rank == 1:
+        dist.send(x, 0)
+    if rank == 0:
+        dist.destroy_process_group()
+        return print("rank 0: left", flush=True)
+    for turn in range(20):
+        (dist.send if turn % 2 == rank - 1 else dist.recv)(x, 3 - rank)
+        time.sleep(0.05)
+    say("went on")
+
+
+def callback_at_end():
+    """A callback makes a group and drops another while the program ends."""
+    other = [dist.new_group()]
+
+    def late(_future):
+        time.sleep(0.5)
+        dist.destroy_process_group(other.pop())
+        x = torch.ones(1)
+        dist.all_reduce(x, group=dist.new_group())
+        say(f"sum {int(x)}")
+
+    dist.all_reduce(torch.ones(1 << 20), async_op=True).get_future().then(late)
 
 
 def train():
@@ -90,4 +168,5 @@ def train():
 
 
 dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=40))
-{f.__name__: f for f in (killed, raises, sizes, forks, quiet, under_way, train)}[sys.argv[1]]()
+{f.__name__: f for f in (killed, raises, recv_dead, recv_silent, from_anyone, sizes, forks, workers, quiet, under_way,
+                             callback_at_end, train)}[sys.argv[1]]()

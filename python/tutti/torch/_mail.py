@@ -1,23 +1,85 @@
-"""Messages of a process group in Python: what c10d/mail.cpp does, with less: of one rank they are received
-in the order in which they were sent, so with the tags that they were sent with.
+"""Messages of a process group in Python, in the way of c10d/mail.cpp.
 
-Each is a header, with tag and size, and the bytes. Whoever sends or receives leaves a generator that yields
-requests; a thread steps through them, and sleeps a little longer each time that nothing has come.
+tutti's messages of a pair of ranks come in order and have no tags. So each is two: a header, with tag and size, then
+the bytes. One header per rank is listened for while somebody wants a message from it; a message that nobody wants
+yet is kept. A thread drives them all, and sleeps a little longer each time that nothing has come.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
 
+import datetime
 import struct
 import threading
 import time
-from typing import Any, Generator, Optional
+from typing import Any, Iterator, Optional
 
 import torch
 
 import tutti
+from tutti._comm import LIVE
 
+ANYONE = -1
 _HEADER = struct.Struct("qq")  # tag, bytes
-_Steps = Generator[tutti.Request, None, None]
+_NO_LIMIT = datetime.timedelta(0)
+
+
+def _flat(tensor: torch.Tensor) -> torch.Tensor:
+    """Its bytes."""
+    plain = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    return plain.reshape(-1).view(torch.uint8)
+
+
+class Message(torch._C._distributed_c10d.Work):
+    """One that goes or comes; what came of it is what `wait`, `exception` and `is_success` say."""
+
+    def __init__(self, mail: "Mail", tensor: torch.Tensor, result: list, peer: int, tag: int) -> None:
+        super().__init__()
+        self.peer, self.tag, self.place = peer, tag, _flat(tensor)
+        self.requests: list[tutti.Request] = []  # of one that goes
+        self._mail, self._result, self._source = mail, result, ANYONE
+        self._over = threading.Event()
+        self._why: Optional[Exception] = None
+        self._future: torch.futures.Future = torch.futures.Future()
+
+    def settle(self, why: Optional[Exception], source: int = ANYONE) -> None:
+        self._why, self._source = why, source
+        self._over.set()
+
+    def announce(self) -> None:
+        """Without any lock: callbacks may send and receive."""
+        if self._why is None:
+            self._future.set_result(self._result)
+        else:
+            self._future.set_exception(self._why)
+
+    def wait(self, timeout: datetime.timedelta = _NO_LIMIT) -> bool:
+        limit = timeout.total_seconds()
+        self._mail.drive(self._over)
+        if not self._over.wait(limit if limit > 0 else None):
+            raise RuntimeError(f"tutti: the operation was not done after {limit:g} s; it goes on")
+        if self._why is not None:
+            raise self._why
+        return True
+
+    def is_completed(self) -> bool:
+        return self._over.is_set()
+
+    def is_success(self) -> bool:
+        return self._over.is_set() and self._why is None
+
+    def exception(self) -> Optional[Exception]:
+        return self._why
+
+    def get_future(self) -> torch.futures.Future:
+        return self._future
+
+    def result(self) -> list:
+        return self._result
+
+    def source_rank(self) -> int:
+        return self._source
+
+    _source_rank = source_rank
 
 
 class Mail:
@@ -25,85 +87,139 @@ class Mail:
 
     def __init__(self, comm: tutti.Comm) -> None:
         self._comm = comm
-        self._lock = threading.Condition()
-        self._lines: dict[Any, list[tuple[_Steps, Any, list]]] = {}  # by direction and peer, in order
-        self._now: dict[Any, tutti.Request] = {}
+        self._lock = threading.Condition()  # of all that follows
+        self._out: list[Message] = []
+        self._wanted: list[Message] = []
+        self._kept: list[tuple[int, int, torch.Tensor]] = []  # rank, tag, bytes
+        self._coming: dict[int, Optional[Message]] = {}  # by rank: the header is here, the bytes are not
+        self._lines = [self._arrivals(rank) for rank in range(comm.size) if rank != comm.rank]
+        self._settled: list[Message] = []  # to be announced
+        self._why: Optional[Exception] = None  # the communicator is of no use any more
         self._over = False
         self._thread: Optional[threading.Thread] = None
 
-    def send(self, tensor: torch.Tensor, to: int, tag: int, result: list) -> Any:
-        return self._add(("to", to), self._send(tensor, to, tag), result)
+    def send(self, tensor: torch.Tensor, result: list, to: int, tag: int) -> Message:
+        return self._add(self._out, Message(self, tensor, result, to, tag))
 
-    def receive(self, tensor: torch.Tensor, source: int, tag: int, result: list) -> Any:
-        return self._add(("from", source), self._receive(tensor, source, tag), result)
+    def receive(self, tensor: torch.Tensor, result: list, source: int, tag: int) -> Message:
+        return self._add(self._wanted, Message(self, tensor, result, source, tag))
 
-    def _send(self, tensor: torch.Tensor, to: int, tag: int) -> _Steps:
-        n = tensor.numel() * tensor.element_size()
-        yield self._comm.isend(bytearray(_HEADER.pack(tag, n)), to)
-        if n:
-            yield self._comm.isend(tensor.view(-1), to)
-
-    def _receive(self, tensor: torch.Tensor, source: int, tag: int) -> _Steps:
-        head = bytearray(_HEADER.size)
-        yield self._comm.irecv(head, source)
-        sent, n = _HEADER.unpack(head)
-        wanted = tensor.numel() * tensor.element_size()
-        if sent != tag or n != wanted:
-            self._over = True
-            raise RuntimeError(f"tutti: recv: rank {source} of the group sent {n} bytes with tag {sent}, where {wanted} "
-                               f"with tag {tag} are wanted; messages come in the order in which they were sent")
-        if n:
-            yield self._comm.irecv(tensor.view(-1), source)
-
-    # ---- the thread ----
-
-    def _add(self, line: Any, steps: _Steps, result: list) -> Any:
-        future: torch.futures.Future = torch.futures.Future()
+    def _add(self, line: list[Message], message: Message) -> Message:
         with self._lock:
             if self._over:
                 raise RuntimeError("tutti: this process group's messages are over")
-            self._lines.setdefault(line, []).append((steps, future, result))
+            line.append(message)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, daemon=True)
                 self._thread.start()
             self._lock.notify()
-        return torch._C._distributed_c10d._create_work_from_future(future)
+        return message
 
-    def _step(self, line: Any) -> bool:
-        """Whether anything happened."""
-        steps, future, result = self._lines[line][0]
-        try:
-            if line in self._now:
-                if not self._now[line].test():
-                    return False
-                del self._now[line]
-            self._now[line] = next(steps)
-        except StopIteration:
-            self._lines[line].pop(0)
-            future.set_result(result)
-        except Exception as why:  # of tutti; the caller hears it
-            self._now.pop(line, None)
-            self._lines[line].pop(0)
-            future.set_exception(why)
+    # ---- what goes and what comes; the thread only ----
+
+    def _settle(self, message: Message, why: Optional[Exception] = None, source: int = ANYONE) -> None:
+        message.settle(why, source)
+        self._settled.append(message)
+
+    def _departed(self, m: Message) -> bool:
+        if not m.requests:
+            head = bytearray(_HEADER.pack(m.tag, len(m.place)))
+            m.requests = [self._comm.isend(head, m.peer)] + ([self._comm.isend(m.place, m.peer)] if len(m.place) else [])
+        if not all([request.test() for request in m.requests]):
+            return False
+        self._out.remove(m)
+        self._settle(m)
         return True
+
+    def _arrivals(self, rank: int) -> Iterator[bool]:
+        """Takes what comes from a rank, message after message; yields whether anything happened."""
+        head = bytearray(_HEADER.size)
+        while True:
+            while not any(m.peer in (ANYONE, rank) for m in self._wanted):
+                yield False
+            yield from self._until_done(self._comm.irecv(head, rank))
+            tag, n = _HEADER.unpack(head)
+            message = self._who_wants(rank, tag, n)
+            place = torch.empty(n, dtype=torch.uint8) if message is None else message.place
+            self._coming[rank] = message
+            if n:
+                yield from self._until_done(self._comm.irecv(place, rank))
+            del self._coming[rank]
+            if message is None:
+                self._kept.append((rank, tag, place))
+                self._hand_out()
+            else:
+                self._settle(message, source=rank)
+            yield True
+
+    @staticmethod
+    def _until_done(request: tutti.Request) -> Iterator[bool]:
+        while not request.test():
+            yield False
+
+    def _who_wants(self, rank: int, tag: int, n: int) -> Optional[Message]:
+        """It is taken off the list; one of another size hears so, and then nobody wants it."""
+        for m in self._wanted:
+            if m.peer in (ANYONE, rank) and m.tag == tag:
+                self._wanted.remove(m)
+                if len(m.place) == n:
+                    return m
+                self._settle(m, RuntimeError(f"tutti: recv: rank {rank} of the group sent {n} bytes, where {len(m.place)} "
+                                             "are wanted; the tensors must have one type and size"), rank)
+                return None
+        return None
+
+    def _hand_out(self) -> None:
+        """What is kept."""
+        for letter in list(self._kept):
+            rank, tag, place = letter
+            message = self._who_wants(rank, tag, len(place))
+            if message is not None:
+                message.place.copy_(place)
+                self._kept = [other for other in self._kept if other is not letter]
+                self._settle(message, source=rank)
+
+    # ---- who drives ----
+
+    def _turn(self) -> bool:
+        """Everything once; whether anything happened."""
+        with self._lock:
+            try:
+                if self._why is not None:
+                    raise self._why
+                self._hand_out()
+                happened = any([self._departed(m) for m in list(self._out)] + [next(line) for line in self._lines])
+            except tutti.TuttiError as why:
+                self._why = why
+                for m in self._out + self._wanted + [m for m in self._coming.values() if m is not None]:
+                    self._settle(m, why)
+                self._out.clear()
+                self._wanted.clear()
+                self._coming.clear()
+                happened = True
+            settled, self._settled = self._settled, []
+        for m in settled:
+            m.announce()
+        return happened or bool(settled)
+
+    def _idle(self) -> bool:
+        return not (self._out or self._wanted or self._coming)
 
     def _work(self) -> None:
         vain = 0
         while True:
             with self._lock:
-                lines = [line for line, waiting in self._lines.items() if waiting]
-                if not lines and self._over:
+                self._lock.wait_for(lambda: self._over or not self._idle())
+                if self._idle():
                     return
-                if not lines:
-                    self._lock.wait()
-                    vain = 0
-                    continue
-                happened = False
-                for line in lines:
-                    happened = self._step(line) or happened
-            vain = 0 if happened else vain + 1
+            vain = 0 if self._turn() else vain + 1
             if vain > 20:
                 time.sleep(min(20 + 10 * vain, 1000) * 1e-6)
+
+    def drive(self, over: threading.Event) -> None:
+        """In a callback, which waits for a message: nobody else would drive it."""
+        while threading.current_thread() is self._thread and not over.is_set():
+            self._turn()
 
     def drain(self, seconds: float) -> None:
         """Wait for what is under way; what is not done by then is given up."""
@@ -115,3 +231,5 @@ class Mail:
             if self._thread.is_alive():
                 self._comm.abort("its process group ends while messages are under way")
                 self._thread.join(seconds)
+        if self._comm._running:  # headers that somebody has listened for: at the end nobody waits for them
+            LIVE.discard(self._comm)

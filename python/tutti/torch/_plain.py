@@ -4,6 +4,8 @@ Collectives are done when the call returns, so nothing overlaps with what the pr
 costs a few us more. Messages go on in a thread of their own (_mail.py).
 SPDX-License-Identifier: BSD-3-Clause
 """
+# mypy: disable-error-code="attr-defined, override, call-arg, arg-type"
+# PyTorch's stubs lack some of what it has.
 from __future__ import annotations
 
 import datetime
@@ -15,7 +17,7 @@ import torch.distributed as dist
 
 import tutti
 
-from ._mail import Mail
+from ._mail import ANYONE, Mail
 
 _GROUPS: list["Group"] = []  # PyTorch's half may outlive a Python half that nobody holds
 
@@ -44,6 +46,15 @@ def _only(call: str, tensors: list[torch.Tensor]) -> torch.Tensor:
     if len(tensors) != 1:
         raise ValueError(f"tutti: {call}: one tensor per process is wanted, not {len(tensors)}")
     return _check(call, tensors[0])
+
+
+def _list(call: str, tensors: list[torch.Tensor], n: int, like: torch.Tensor) -> list[torch.Tensor]:
+    """One per rank, of the type and size of `like`."""
+    if len(tensors) != n:
+        raise ValueError(f"tutti: {call}: {n} tensors are wanted, one per rank, not {len(tensors)}")
+    if any(t.numel() != like.numel() or t.dtype != like.dtype for t in tensors):
+        raise ValueError(f"tutti: {call}: tensors of a list must have one type and size")
+    return [_check(call, t) for t in tensors]
 
 
 def _op(call: str, opts: Any, t: torch.Tensor) -> str:
@@ -105,7 +116,8 @@ class Group(dist.ProcessGroup):
 
     def reduce_scatter(self, to: list[torch.Tensor], source: list[list[torch.Tensor]], opts: Any = None) -> Any:
         dst = _only("reduce_scatter", to)
-        flat = torch.cat([_check("reduce_scatter", t).reshape(-1) for t in source[0]])
+        parts = _list("reduce_scatter", source[0], self.comm.size, to[0])
+        flat = torch.cat([t.reshape(-1) for t in parts])
         self._mine().reduce_scatter(flat, _op("reduce_scatter", opts, to[0]), out=dst)
         return _done(to)
 
@@ -121,7 +133,8 @@ class Group(dist.ProcessGroup):
 
     def allgather(self, to: list[list[torch.Tensor]], source: list[torch.Tensor], opts: Any = None) -> Any:
         src = _only("all_gather", source)
-        self._spread("all_gather", to[0], lambda out: self._mine().all_gather(src, out=out), src)
+        targets = _list("all_gather", to[0], self.comm.size, source[0])
+        self._spread(targets, lambda out: self._mine().all_gather(src, out=out), src)
         return _done(to[0])
 
     def allgather_coalesced(self, to: list[list[torch.Tensor]], source: list[torch.Tensor], opts: Any = None) -> Any:
@@ -134,23 +147,22 @@ class Group(dist.ProcessGroup):
         if opts.rootRank != self.comm.rank:
             self._mine().gather(src, root=opts.rootRank)
             return _done([])
-        self._spread("gather", to[0], lambda out: self._mine().gather(src, opts.rootRank, out=out), src)
+        targets = _list("gather", to[0], self.comm.size, source[0])
+        self._spread(targets, lambda out: self._mine().gather(src, opts.rootRank, out=out), src)
         return _done(to[0])
 
     def scatter(self, to: list[torch.Tensor], source: list[list[torch.Tensor]], opts: Any) -> Any:
         dst = _only("scatter", to)
         at_root = opts.rootRank == self.comm.rank
-        flat = torch.cat([_check("scatter", t).reshape(-1) for t in source[0]]) if at_root else None
+        parts = _list("scatter", source[0], self.comm.size, to[0]) if at_root else []
+        flat = torch.cat([t.reshape(-1) for t in parts]) if at_root else None
         self._mine().scatter(flat, opts.rootRank, out=dst)
         return _done(to)
 
-    def _spread(self, call: str, to: list[torch.Tensor], how: Any, like: torch.Tensor) -> None:
-        if len(to) != self.comm.size or any(t.numel() != like.numel() for t in to):
-            raise ValueError(f"tutti: {call}: {self.comm.size} tensors of the input's size are wanted, one per rank")
-        targets = [_check(call, t) for t in to]
+    def _spread(self, to: list[torch.Tensor], how: Any, like: torch.Tensor) -> None:
         flat = torch.empty(like.numel() * len(to), dtype=like.dtype)
         how(flat)
-        for t, part in zip(targets, flat.split(like.numel()) if like.numel() else []):
+        for t, part in zip(to, flat.split(like.numel()) if like.numel() else []):
             t.view(-1).copy_(part)
 
     def barrier(self, opts: Any = None) -> Any:
@@ -165,18 +177,28 @@ class Group(dist.ProcessGroup):
         if not to_sizes and not from_sizes:
             self._mine().all_to_all(src, out=dst)
             return _done([to])
-        each = source.size(0) // self.comm.size
-        self.alltoall(list(dst.split(to_sizes or [each] * self.comm.size)),
-                      list(src.split(from_sizes or [each] * self.comm.size)))
+        self.alltoall(self._parts(dst, to_sizes), self._parts(src, from_sizes))
         return _done([to])
+
+    def _parts(self, whole: torch.Tensor, sizes: list[int]) -> list[torch.Tensor]:
+        rows, ranks = whole.size(0) if whole.dim() else 1, self.comm.size
+        each = sizes or [rows // ranks] * ranks
+        if len(each) != ranks or sum(each) != rows or min(each) < 0:
+            raise ValueError(f"tutti: all_to_all_single: the sizes of the parts must be one per rank, and make {rows} rows")
+        return list(whole.split(each))
 
     def alltoall(self, to: list[torch.Tensor], source: list[torch.Tensor], opts: Any = None) -> Any:
         comm = self._mine()
+        if len(to) != comm.size or len(source) != comm.size:
+            raise ValueError(f"tutti: all_to_all: each list must have one tensor per rank, {comm.size}")
+        kept, own = to[comm.rank], source[comm.rank]
+        if kept.numel() != own.numel() or kept.dtype != own.dtype:
+            raise ValueError("tutti: all_to_all: what a rank keeps must have one type and size in both lists")
         requests = []
         for i in range(comm.size):
             peer = (comm.rank + i) % comm.size
             if i == 0:
-                to[peer].copy_(source[peer])
+                _check("all_to_all", kept).view(-1).copy_(_check("all_to_all", own).view(-1))
             elif to[peer].numel():
                 requests.append(comm.irecv(_check("all_to_all", to[peer]), peer))
         for i in range(1, comm.size):
@@ -187,13 +209,23 @@ class Group(dist.ProcessGroup):
             request.wait()
         return _done(to)
 
-    def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Any:
+    def _peer(self, call: str, peer: int) -> int:
         self._mine()
-        return self.mail.send(_only("send", tensors), to, tag, tensors)
+        if not 0 <= peer < self.comm.size:
+            raise ValueError(f"tutti: {call}: rank {peer} is not in the group of {self.comm.size}")
+        if peer == self.comm.rank:
+            raise ValueError(f"tutti: {call}: a rank can not {call} {'to' if call == 'send' else 'from'} itself")
+        return peer
+
+    def send(self, tensors: list[torch.Tensor], to: int, tag: int = 0) -> Any:
+        return self.mail.send(_only("send", tensors), tensors, self._peer("send", to), tag)
 
     def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Any:
+        return self.mail.receive(_only("recv", tensors), tensors, self._peer("recv", source), tag)
+
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
         self._mine()
-        return self.mail.receive(_only("recv", tensors), source, tag, tensors)
+        return self.mail.receive(_only("recv", tensors), tensors, ANYONE, tag)
 
 
 def create(store: dist.Store, rank: int, size: int, timeout: datetime.timedelta) -> Group:

@@ -5,6 +5,8 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+# mypy: disable-error-code="attr-defined"
+# PyTorch's stubs lack some of what it has.
 import torch
 import torch.distributed as dist
 
