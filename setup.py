@@ -1,5 +1,5 @@
 """setup.py - for pip: makes the library, and puts it, and those for MPIs and networks that are built,
-beside the package. What is in between lies in build/python.
+beside the package; and PyTorch's backend, if it is built for this Python. What is in between lies in build/python.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sysconfig
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
@@ -34,10 +35,14 @@ class WithLibrary(build_py):
             subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "all"], cwd=HERE, env=environment, check=True)
         elif not library.exists():
             raise SystemExit(f"tutti: there is no {library}, and neither make nor gcc to build it")
+        to = pathlib.Path(self.build_lib) / "tutti"
         for name in ("tutti", "tutti_mpi_ompi", "tutti_mpi_mpich", "tutti_ucx", "tutti_pmix"):
             file = BUILD / f"lib{name}.so.{MAJOR}"
             if file.exists():
-                shutil.copyfile(file, pathlib.Path(self.build_lib) / "tutti" / file.name)
+                shutil.copyfile(file, to / file.name)
+        backend = BUILD / "c10d" / f"_c10d{sysconfig.get_config_var('EXT_SUFFIX')}"
+        if backend.exists():
+            shutil.copyfile(backend, to / "torch" / backend.name)
 
 
 class ForThisMachine(bdist_wheel):

@@ -155,6 +155,12 @@ installed() {
     '"$venv/bin/pip" install --no-index --no-build-isolation . >"$work/out" 2>"$work/err"'
   ok "python3 there has it, with a library of its own" plainly "$TUTTI" run -n 2 "$venv/bin/python3" -c "$sums"
   ok "and it is that one, too" all '[ "$(grep -cE "2 $venv/.*/site-packages/tutti/__init__.py" "$work/out")" = 2 ]' quiet
+  if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then
+    ok "and the backend of PyTorch that was built" plainly "$venv/bin/python3" -c \
+      'import tutti.torch as t; assert t.COMPILED and "venv" in t._c10d.__file__, t.WHY_PLAIN'
+  else
+    skip "and the backend of PyTorch that was built" "none was; make torch builds it"
+  fi
   ok "the tree is as it was" '[' -z "$(git status --porcelain -- . 2>/dev/null | grep -E 'egg-info|__pycache__')" ']'
 }
 typed() {
