@@ -1,5 +1,5 @@
-# c10d_ranks.py - PyTorch on tutti, on gloo and on a backend that does nothing, in turn on the same
-# ranks; bench/c10d.py starts it with `tutti run`.
+# c10d_ranks.py - PyTorch on tutti (compiled, and in Python), on gloo and on a backend that does nothing, in turn on the
+# same ranks; bench/c10d.py starts it with `tutti run`.
 #
 #   c10d_ranks.py sums FIRST LAST ROUNDS     torch.distributed.all_reduce of floats
 #   c10d_ranks.py steps MODEL ROUNDS         a step of DistributedDataParallel: mlp, conv, transformer
@@ -23,6 +23,7 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 import tutti.torch
+from tutti.torch import _plain
 
 median = statistics.median
 
@@ -70,7 +71,7 @@ def sums(groups, first, last, rounds):
                 times.append(time.perf_counter() - since)
             return median(times)
 
-        us, over = in_turn(["gloo", "tutti", "nothing"], rounds, once)
+        us, over = in_turn(["gloo", "tutti", "in Python", "nothing"], rounds, once)
         if dist.get_rank() == 0:
             print(json.dumps({"bytes": size, "us": us, "gloo_over": over}), flush=True)
         size *= 4
@@ -146,8 +147,10 @@ def steps(groups, name, rounds):
 def main():
     torch.set_num_threads(1)
     register_nothing()
+    dist.Backend.register_backend("tutti_in_python", _plain.create)
     dist.init_process_group("tutti")
-    groups = {"tutti": dist.group.WORLD, "gloo": dist.new_group(backend="gloo"), "nothing": dist.new_group(backend="nothing")}
+    groups = {"tutti": dist.group.WORLD, "gloo": dist.new_group(backend="gloo"), "nothing": dist.new_group(backend="nothing"),
+              "in Python": dist.new_group(backend="tutti_in_python")}
     if sys.argv[1] == "sums":
         sums(groups, int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
     else:
