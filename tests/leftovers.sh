@@ -10,9 +10,10 @@ export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
 tests=0
 
-# What a job could leave: names in shared memory and /tmp, sockets. And who holds its memory.
+# What a job could leave: names in shared memory (those of MPIs are other tests'), in /tmp, sockets. And
+# who holds its memory.
 things() {
-  ls -d /dev/shm/* /tmp/*tutti* /tmp/job-keeper* "$TMPDIR"/* 2>/dev/null
+  ls -d /dev/shm/* /tmp/*tutti* /tmp/job-keeper* "$TMPDIR"/* 2>/dev/null | grep -v -e vader_segment -e mpich
   awk 'NR > 1 && tolower($8) ~ /tutti/ {print "socket " $8}' /proc/net/unix
 }
 holders() { # of a memfd of tutti's, with the token

@@ -67,11 +67,11 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_seats *seats, double cro
   return TUTTI_OK;
 }
 
-/* In levels of the machine, from the innermost over a network on. */
 const char *tutti_comm_network(const tutti_comm *comm) {
   return comm && comm->net ? tt_mpi_name(comm->net) : NULL;
 }
 
+/* In levels of the machine, from the innermost over a network on. */
 int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
   if (level) *level = "";
   if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;
