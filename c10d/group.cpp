@@ -50,8 +50,12 @@ Group::Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, s
   mail_.reset(new Mail(twin(queue_->comm())));
 }
 
-// Python calls this with its lock held, which the callbacks of what is under way may want.
 Group::~Group() {
+  end();
+}
+
+// Python calls this with its lock held, which the callbacks of what is under way may want.
+void Group::end() {
   if (queue_ && mail_ && (queue_->works_here() || mail_->works_here())) {  // the last to know it was a callback:
     queue_.release();                                                     // its thread goes on
     mail_.release();
@@ -64,6 +68,8 @@ Group::~Group() {
   } else {
     drain(10);
   }
+  mail_.reset();
+  queue_.reset();
 }
 
 std::string Group::explain(int64_t bytes) const {

@@ -20,6 +20,8 @@ class Group : public c10d::ProcessGroup {
   // The ranks meet by the store, within the timeout. Throws tutti's sentence.
   Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout);
   ~Group() override;
+  // Of intrusive_ptr: nobody holds it any more, though live.cpp still knows it.
+  void release_resources() override { end(); }
 
   const std::string getBackendName() const override { return "tutti"; }
   // What would run, and why, in words.
@@ -46,6 +48,7 @@ class Group : public c10d::ProcessGroup {
   Done barrier(const c10d::BarrierOptions &o) override;
 
  private:
+  void end();
   c10::intrusive_ptr<Task> task(c10d::OpType type, const char *title, Tensors inputs, Tensors result);
   Done add(c10::intrusive_ptr<Task> task, size_t bytes);
   Done exchange(Tensors to, Tensors from);

@@ -319,6 +319,24 @@ def wrong():
     return "" if x[0] == dist.get_world_size() else "the group is of no use any more"
 
 
+def given_back():
+    """a group that is destroyed ends its threads"""
+    size, rank = dist.get_world_size(), dist.get_rank()
+    if not tutti.torch.COMPILED or size == 1:
+        return ""
+    before = len(os.listdir("/proc/self/task"))
+    group = dist.new_group()
+    works = [dist.all_reduce(torch.ones(1 << 18), group=group, async_op=True) for _ in range(4)]
+    works += [dist.irecv(torch.ones(3), (rank - 1) % size, group=group), dist.isend(torch.ones(3), (rank + 1) % size, group=group)]
+    for work in works:
+        work.wait()
+    during = len(os.listdir("/proc/self/task"))
+    dist.destroy_process_group(group)
+    del group, works, work
+    after = len(os.listdir("/proc/self/task"))
+    return "" if before == after < during else f"{before} threads before, {during} during, {after} after"
+
+
 def words():
     """explain says which plan runs, and why"""
     text = tutti.torch.explain(1 << 20)
@@ -329,7 +347,7 @@ def main():
     dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=60))
     if dist.get_rank() == 0:
         print(f"# {'compiled' if tutti.torch.COMPILED else 'in Python: ' + tutti.torch.WHY_PLAIN}", flush=True)
-    for function in (sums, copies, uneven, messages, futures, training, optimizer, wrong, words):
+    for function in (sums, copies, uneven, messages, futures, training, optimizer, wrong, given_back, words):
         test(function)
     if dist.get_rank() == 0:
         print(f"1..{tests}")

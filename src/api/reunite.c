@@ -16,7 +16,7 @@
 #include "tracing.h"
 #include "wise.h"
 
-enum { YIELDS = 200, PAUSE_US = 200, WARN_S = 10, LATER_S = 1 };
+enum { YIELDS = 200, PAUSE_US = 200, WARN_S = 10, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
 
 typedef struct share { /* what a rank brings in */
   uint64_t room, wise;
@@ -38,6 +38,17 @@ static void complain(const tutti_comm *comm, const char *name, double since, boo
   *warned = true;
 }
 
+/* Where a link breaks while ranks give each other up, one may hear nothing more. With a time limit
+ * it does not wait for ever: it leaves alone, and is lost to the others. */
+static tutti_status out_of_patience(const tutti_comm *comm, const char *name, double since) {
+  const double waited = tt_seconds() - since, limit = tt_comm_timeout(comm);
+  if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_TIMEOUT,
+                 "%s: rank %d has heard of no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
+                 "be broken; the others may have gone on without it",
+                 name, comm->rank, waited, limit);
+}
+
 static tutti_status agree(tutti_comm *comm, const char *name, int least, const tt_treaty **terms) {
   const double since = tt_seconds();
   bool warned = false;
@@ -46,6 +57,7 @@ static tutti_status agree(tutti_comm *comm, const char *name, int least, const t
     status = tt_parley_step(comm->net, terms);
     if (status || *terms) break;
     complain(comm, name, since, &warned);
+    status = out_of_patience(comm, name, since);
     if (!comm->broken) tt_progress(comm); /* others may wait for what is in flight here */
     tt_idle();
     if (look < YIELDS)
