@@ -43,10 +43,11 @@ static void complain(const tutti_comm *comm, const char *name, double since, boo
 static tutti_status out_of_patience(const tutti_comm *comm, const char *name, double since) {
   const double waited = tt_seconds() - since, limit = tt_comm_timeout(comm);
   if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_TIMEOUT,
-                 "%s: rank %d has heard of no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
-                 "be broken; the others may have gone on without it",
-                 name, comm->rank, waited, limit);
+  return tt_fail(
+      TUTTI_ERR_TIMEOUT,
+      "%s: rank %d has heard of no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
+      "be broken; the others may have gone on without it",
+      name, comm->rank, waited, limit);
 }
 
 static tutti_status agree(tutti_comm *comm, const char *name, int least, const tt_treaty **terms) {
