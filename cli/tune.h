@@ -8,7 +8,7 @@
 /* A machine is busy where the middle half of so few rounds, or of rounds so wide apart, is what it is. */
 enum { TUNE_FEW = 3 };
 #define TUNE_WIDE 0.5
-#define TUNE_NOISY ": NOISY, the machine was busy, tune it again"
+#define TUNE_NOISY ": NOISY, tune it again when nothing else runs, or for longer (--seconds)"
 
 /* A figure as a profile writes it. */
 typedef struct tune_figure {
