@@ -4,12 +4,9 @@
  *            the next call (Open MPI over UCX does), and a peer waits for that before it comes
  *            to tutti. Over MPI's messages tutti's waits are calls of MPI; over another network
  *            they are none: so whoever waits there looks, now and then, for a message that nobody
- *            sends, from itself to itself. (MPICH moves
- *            nothing when it looks on MPI_COMM_SELF.)
- * Threads    as in net.c: what the level that MPI was initialized for allows.
+ *            sends, from itself to itself. (MPICH moves nothing when it looks on MPI_COMM_SELF.)
+ * Threads    as in net.c, whose lock it is: what the level that MPI was initialized for allows.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <pthread.h>
-
 #include "net.h"
 
 enum { NOBODYS = 32767 }; /* a tag, the highest that every MPI has */
@@ -17,20 +14,13 @@ enum { NOBODYS = 32767 }; /* a tag, the highest that every MPI has */
 static _Atomic(const mpi_calls *) calls;
 static _Atomic int level, world; /* of threads; the own rank there */
 
-static void look(const mpi_calls *mpi) {
+static void idle(void) {
+  const mpi_calls *mpi = calls;
   int is = 0;
   mpi->Finalized(&is);
-  if (!is) mpi->Iprobe(world, NOBODYS, MPI_COMM_WORLD, &is, MPI_STATUS_IGNORE);
-}
-
-static void idle(void) {
-  static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-  const mpi_calls *mpi = calls;
-  int may = 1;
-  if (level < MPI_THREAD_SERIALIZED) mpi->Is_thread_main(&may);
-  if (!may || (level == MPI_THREAD_SERIALIZED && pthread_mutex_trylock(&one_at_a_time))) return;
-  look(mpi);
-  if (level == MPI_THREAD_SERIALIZED) pthread_mutex_unlock(&one_at_a_time);
+  if (is || !mpi_enter(mpi, level, 0)) return;
+  mpi->Iprobe(world, NOBODYS, MPI_COMM_WORLD, &is, MPI_STATUS_IGNORE);
+  mpi_leave(level);
 }
 
 tutti_status mpi_goes_on(const mpi_calls *mpi) {

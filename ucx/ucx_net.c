@@ -349,12 +349,12 @@ static int net_leaving(void *self) {
 static int net_fate(void *self, int peer, char *words, size_t size) {
   const ucx_net *n = self;
   const ucx_peer *p = &n->world->peers[ucx_process(n, peer)];
-  if (p->apart) snprintf(words, size, "can not be reached by UCX: %s", ucs_status_string(p->lost));
-  if (p->apart) return 1;
-  if (!p->silent) return 0;
-  snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",
-           p->beacon.host, n->world->watch.silence);
-  return 1;
+  if (p->apart)
+    snprintf(words, size, "can not be reached by UCX: %s", ucs_status_string(p->lost));
+  else if (p->silent)
+    snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",
+             p->beacon.host, n->world->watch.silence);
+  return p->apart || p->silent;
 }
 
 static const char *net_error(void *self) {

@@ -16,7 +16,7 @@ void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int co
  * tt_trace_names; same: it has the same ranks at the same places. */
 void tt_trace_names(const tutti_comm *old, uint32_t at, int color, uint64_t *job, uint64_t *id);
 void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64_t id, bool same);
-/* An operation begins; where its steps are to be written down. */
+/* An operation of one that is traced begins; where its steps are to be written down, or NULL. */
 tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 /* ... and is over, not inside the call that began it. */
 void tt_trace_over(tt_trace *trace, uint32_t seq);
