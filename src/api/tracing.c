@@ -147,8 +147,8 @@ void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64
   const tt_trace *from = old ? old->trace : NULL;
   const char *path = tt_env("TUTTI_TRACE");
   if (!job || (old && !from)) return;
-  if (!old && (!path || !keep_path(path) ||
-               !tt_trace_claim(tt_process.trace_path, job, tt_trace_ns())))
+  if (!old &&
+      (!path || !keep_path(path) || !tt_trace_claim(tt_process.trace_path, job, tt_trace_ns())))
     return;
   tt_trace *t = comm->trace = new_trace(comm);
   if (!t) return;
