@@ -130,8 +130,8 @@ static int on_this_machine(const tune_options *o) {
   const int few = have < 2 ? have : 2, many = have < 8 ? have : 8;
   const struct {
     int ranks, cores, part;
-  } all[] = {{2, few, 10},       {many > 2 ? many : 2, many, 9},  {2 * few, few, 14},
-             {4 * few, few, 22}, {3 * few + 1, few, 20},          {2 * few, few, 14}};
+  } all[] = {{2, few, 20},       {many > 2 ? many : 2, many, 16}, {2 * few, few, 12},
+             {4 * few, few, 16}, {3 * few + 1, few, 16},          {2 * few, few, 9}};
   enum { LAUNCHES = sizeof all / sizeof *all };
   tune_result *r = calloc(1, sizeof *r);
   tune_points points = {NULL, 0};

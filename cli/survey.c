@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONG_ENOUGH 0.02 /* s */
-enum { SIT_OUT = 2 };    /* rounds after which it shows who takes too long */
+enum { SIT_OUT = 2 };        /* rounds after which it shows who takes too long */
+enum { MOST_CALLS = 16384 }; /* of a round */
 
 /* ---- which ---- */
 
@@ -112,15 +112,22 @@ static tutti_status look(const bench_job *job, double *far) {
   return tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* How many calls a round has. One, if that is long enough. */
+/* How many calls a round has: first one, then more, until they take a part of the budget that shows
+ * how long one is. Nothing is warmed up for long: rounds are many, and their median counts. */
 static tutti_status settle(const bench_job *job, const bench_options *o, const bench_call *call,
                            long *calls) {
-  double once;
+  double once = 0;
   tutti_status status = bench_run(job, call);
-  if (!status) status = bench_repeat(job, o, call, 1, &once);
-  if (!status) status = tutti_allreduce(job->talk, &once, &once, 1, TUTTI_DOUBLE, TUTTI_MAX);
-  *calls = 1;
-  return status || once > LONG_ENOUGH ? status : bench_iterations(job, o, call, calls);
+  *calls = o->iterations;
+  for (long n = 1; !status && !*calls; n *= 4) {
+    status = bench_repeat(job, o, call, n, &once);
+    if (!status) status = tutti_allreduce(job->talk, &once, &once, 1, TUTTI_DOUBLE, TUTTI_MAX);
+    if (once * (double)n > o->budget / 8 || n > MOST_CALLS / 4)
+      *calls = once * MOST_CALLS < o->budget ? MOST_CALLS
+               : once > o->budget            ? 1
+                                             : (long)(o->budget / once);
+  }
+  return status;
 }
 
 tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
@@ -141,7 +148,8 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
     survey_plan *p = &plans[(k + before) % n];
     if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
     status = choose(job, p, wish);
-    if (!status) status = bench_run(job, call);
+    if (!status && p->calls > 1)
+      status = bench_run(job, call); /* so long a one needs no other first */
     if (!status) status = bench_repeat(job, o, call, p->calls, &p->round[p->rounds]);
   }
   if (!status && looks) status = look(job, &end);
