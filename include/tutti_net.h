@@ -71,9 +71,10 @@ typedef struct tutti_net {
   int (*poll)(void *self, int slots, tutti_net_done *done, int most, int *n);
   /* The same, but do not return before a request is complete. NULL: there is no such. */
   int (*wait)(void *self, int slots, tutti_net_done *done, int most, int *n);
-  /* Return after so many microseconds, or before that when there may be something to poll for.
-   * NULL: there is no such, and who waits sleeps and polls in turn. */
-  void (*doze)(void *self, int microseconds);
+  /* Return after so many microseconds, or before that when there may be something to poll for, or
+   * the descriptor `also` (-1: none) is readable. NULL: there is no such, and who waits sleeps and
+   * polls in turn. */
+  void (*doze)(void *self, int also, int microseconds);
   /* How many messages that were sent are still in this process, and may stay there until the
    * next poll: an operation is not over before they have left. NULL: they leave by themselves. */
   int (*leaving)(void *self);

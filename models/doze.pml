@@ -3,7 +3,8 @@
  * Mirrors    src/wire/doze.c and shm_doze_begin, tt_shm_wake (src/wire/shm.c, shm_wire.h), as
  *            pause_a_while (src/api/patience.c) calls them. What is waited for is a flag, a
  *            tally, an acknowledgement or the abort word: stored seq_cst, looked at with
- *            acquire. Sleeps have no bound here.
+ *            acquire. Sleeps have no bound here. A door (src/wire/door.c) hands over in the same
+ *            way; its pipe keeps a knock, so it needs no bell.
  * Holds      nobody sleeps for ever while what he waits for is there.
  * Mutants    1 no fence before the last look   2 what is published is a release only
  *            3 the waker looks for sleepers with acquire only   4 the bell is looked at after

@@ -328,15 +328,16 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
   return 0;
 }
 
-static void net_doze(void *self, int microseconds) {
+static void net_doze(void *self, int also, int microseconds) {
   ucx_net *n = self;
   pthread_mutex_lock(&n->world->lock);
   const int wakes = n->first || ucp_worker_arm(n->world->worker) ? -1 : n->world->wakes;
   pthread_mutex_unlock(&n->world->lock);
   const struct timespec limit = {microseconds / 1000000, microseconds % 1000000 * 1000L};
   struct pollfd fds[] = {{.fd = wakes, .events = POLLIN},
-                         {.fd = n->world->watch.events, .events = POLLIN}};
-  if (wakes < 0 || ppoll(fds, 2, &limit, NULL) <= 0 || !fds[1].revents) return;
+                         {.fd = n->world->watch.events, .events = POLLIN},
+                         {.fd = also, .events = POLLIN}};
+  if (wakes < 0 || ppoll(fds, 3, &limit, NULL) <= 0 || !fds[1].revents) return;
   pthread_mutex_lock(&n->world->lock);
   ucx_watch_look(n->world);
   pthread_mutex_unlock(&n->world->lock);

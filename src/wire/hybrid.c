@@ -13,6 +13,7 @@
 typedef struct hybrid {
   tt_wire wire;
   tt_wire *far, *near;
+  int door;        /* of who dozes; -1: it has none */
   int near_rank[]; /* < 0: it is far */
 } hybrid;
 
@@ -111,15 +112,26 @@ static void hybrid_inquire(tt_wire *w, uint32_t seq) {
   of(w)->far->ops->inquire(of(w)->far, seq);
 }
 
-/* Messages must be looked for: a nap, not a sleep until somebody rings. */
+/* Where the network has descriptors that wake, it is on these that a rank sleeps, and at its door,
+ * where its peers on this host knock. Else messages must be looked for: it naps. */
 static uint32_t hybrid_doze_begin(tt_wire *w) {
-  return of(w)->near->ops->doze_begin(of(w)->near);
+  hybrid *h = of(w);
+  h->door = tt_mpi_wakes(h->far) ? h->near->ops->stand(h->near) : -1;
+  return h->door < 0 ? h->near->ops->doze_begin(h->near) : 0;
 }
 static void hybrid_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
-  of(w)->near->ops->doze(of(w)->near, bell, (uint32_t)tt_min(limit_us, TT_NAP_US));
+  hybrid *h = of(w);
+  if (h->door >= 0)
+    tt_mpi_doze(h->far, h->door, limit_us);
+  else
+    h->near->ops->doze(h->near, bell, (uint32_t)tt_min(limit_us, TT_NAP_US));
 }
 static void hybrid_doze_end(tt_wire *w) {
-  of(w)->near->ops->doze_end(of(w)->near);
+  hybrid *h = of(w);
+  if (h->door >= 0)
+    h->near->ops->step_aside(h->near, h->door);
+  else
+    h->near->ops->doze_end(h->near);
 }
 
 static void hybrid_abort(tt_wire *w, tutti_status status, const char *reason) {

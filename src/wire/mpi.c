@@ -298,15 +298,18 @@ static uint32_t mpi_doze_begin(tt_wire *w) {
   (void)w;
   return 0;
 }
-static void mpi_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
-  const tutti_net *net = &tt_mpi_of(w)->net;
-  (void)bell;
+void tt_mpi_doze(const tt_wire *w, int also, uint32_t limit_us) {
+  const tutti_net *net = &((const tt_mpi *)w)->net;
   if (net->doze) {
-    net->doze(net->self, (int)limit_us);
+    net->doze(net->self, also, (int)limit_us);
     return;
   }
   const struct timespec t = {0, 1000 * (long)tt_min(limit_us, TT_NAP_US)};
   nanosleep(&t, NULL);
+}
+static void mpi_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
+  (void)bell;
+  tt_mpi_doze(w, -1, limit_us);
 }
 static void mpi_doze_end(tt_wire *w) {
   (void)w;
@@ -440,7 +443,8 @@ tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire) {
     net->close(net->self, 1);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
   }
-  m->wire = (tt_wire){.ops = &table, .rank = net->rank, .ranks = net->ranks, .beside = SMALL, .shown = &m->shown};
+  m->wire = (tt_wire){
+      .ops = &table, .rank = net->rank, .ranks = net->ranks, .beside = SMALL, .shown = &m->shown};
   m->net = *net;
   m->in = calloc(ranks * TT_LANES, sizeof(tt_in_end *));
   m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));

@@ -33,6 +33,8 @@ bool tt_mpi_leaving(const tt_wire *wire);
 bool tt_mpi_yields(const tt_wire *wire);
 /* Does who dozes wake when a message comes? */
 bool tt_mpi_wakes(const tt_wire *wire);
+/* Doze until a message comes, or a descriptor becomes readable (-1: none), or the limit. */
+void tt_mpi_doze(const tt_wire *wire, int also, uint32_t limit_us);
 /* May any thread call it, whatever others call? */
 bool tt_mpi_threads(const tt_wire *wire);
 /* A number for tt_mpi_split: the highest of what its ranks say; 0: the network needs none. */

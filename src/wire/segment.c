@@ -78,11 +78,15 @@ static tutti_status wrap(void *base, size_t stride, int n, int founders, bool th
     return tt_fail(TUTTI_ERR_MEMORY, "can not map %d times %zu bytes of shared memory: %s", n,
                    stride, strerror(errno));
   tt_segment *s = calloc(1, sizeof *s);
-  if (!s) {
+  atomic_int *doors = calloc((size_t)n, sizeof *doors);
+  if (!s || !doors) {
+    free(s);
+    free(doors);
     munmap(base, stride * (size_t)n);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a segment of %d ranks", n);
   }
   s->base = base;
+  s->doors = doors;
   s->stride = stride;
   s->ranks = n;
   s->founders = founders;
@@ -165,6 +169,9 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
 void tt_segment_release(tt_segment *s) {
   if (!s || atomic_fetch_sub(&s->users, 1) != 1) return;
   munmap(s->base, s->stride * (size_t)s->ranks);
+  for (int r = 0; r < s->ranks; r++)
+    if (s->doors[r] > 0) close(s->doors[r] - 1);
+  free(s->doors);
   if (s->fd >= 0) close(s->fd);
   if (s->launcher_fd >= 0) close(s->launcher_fd);
   free(s);

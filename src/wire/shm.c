@@ -293,6 +293,20 @@ static void shm_doze_end(tt_wire *w) {
   tt_get_up(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
 }
 
+static int shm_stand(tt_wire *w) {
+  const tt_shm *s = tt_shm_of(w);
+  atomic_fetch_add(s->dozing, 1);
+  const int door = tt_door_stand(s->segment, tt_heap_index(s->heap));
+  if (door < 0) atomic_fetch_sub(s->dozing, 1);
+  return door;
+}
+
+static void shm_step_aside(tt_wire *w, int door) {
+  const tt_shm *s = tt_shm_of(w);
+  tt_door_leave(s->segment, tt_heap_index(s->heap), door);
+  atomic_fetch_sub(s->dozing, 1);
+}
+
 static void shm_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
   tt_room_record(tt_shm_of(w)->rooms[w->rank], record, oldest);
 }
@@ -411,6 +425,8 @@ static const tt_wire_ops table = {
     .doze_begin = shm_doze_begin,
     .doze = shm_doze,
     .doze_end = shm_doze_end,
+    .stand = shm_stand,
+    .step_aside = shm_step_aside,
     .abort = shm_abort,
     .aborted = shm_aborted,
     .alive = shm_alive,
@@ -434,7 +450,8 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *rooms, tt_wire **wire) {
   tt_shm *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  s->wire = (tt_wire){.ops = &table, .rank = rank, .ranks = ranks, .board = TT_BOARD, .beside = TT_INLINE};
+  s->wire = (tt_wire){
+      .ops = &table, .rank = rank, .ranks = ranks, .board = TT_BOARD, .beside = TT_INLINE};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
   s->gulp = tt_remote_gulp(ranks);

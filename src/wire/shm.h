@@ -30,7 +30,7 @@ enum {
   TT_DEPTH = 4,   /* pieces in flight per channel */
   TT_INLINE = 96, /* bytes that travel beside the flag */
   TT_FIGURES = 1152,
-  TT_LAYOUT = 5, /* of the segment; changes with every change of it */
+  TT_LAYOUT = 6, /* of the segment; changes with every change of it */
   TT_ROOMS = 64, /* communicators of a rank that can be seen from outside */
   TT_PLATE_WORDS = 5,
   TT_HUGE = 2 << 20 /* a huge page, where there are any */
@@ -52,7 +52,10 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint dozing;          /* in the first heap: sleepers of the whole job */
   alignas(TT_PAIR) atomic_uint sleepers;        /* how many threads of this rank doze */
   alignas(TT_PAIR) atomic_uint bell;            /* rung by peers */
-  alignas(TT_PAIR) atomic_uint ended;           /* by the launcher (fate.c): how; 0: not yet */
+  alignas(TT_PAIR) atomic_int door;   /* a thread sleeps at this descriptor, one higher; 0: none
+                                       does; < 0: peers can not reach it */
+  uint64_t door_inode;                /* what it is */
+  alignas(TT_PAIR) atomic_uint ended; /* by the launcher (fate.c): how; 0: not yet */
   alignas(TT_PAIR) uint64_t plate[TT_PLATE_WORDS]; /* of the first heap, by who makes the segment:
                                                    what it is; TT_LAYOUT and how many heaps it has;
                                                    how many of them are founders'; its launcher, and
@@ -79,6 +82,8 @@ typedef struct tt_segment {
                   */
   int launcher_fd; /* that is seen here */
   int fd;          /* kept open, so that it can be found from outside, and closed with it; or -1 */
+  atomic_int *doors; /* per heap: this process's descriptor of it, one higher; 0: none yet; < 0: it
+                        has none */
   atomic_int users;
 } tt_segment;
 

@@ -100,4 +100,10 @@ uint32_t tt_lie_down(tt_head *head);
 void tt_sleep(tt_head *head, uint32_t bell, uint32_t limit_us);
 void tt_get_up(tt_head *head);
 
+/* door.c: the same for who sleeps on descriptors too. stand: a descriptor that becomes readable
+ * when a peer knocks; look once more before sleeping on it. -1: there is none. */
+int tt_door_stand(tt_segment *segment, int index);
+void tt_door_leave(tt_segment *segment, int index, int fd);
+void tt_door_knock(tt_segment *segment, int index);
+
 #endif

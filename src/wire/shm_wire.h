@@ -37,7 +37,9 @@ static inline tt_head *tt_shm_head(const tt_shm *s, int peer) {
 
 /* To be called after a sequentially consistent store of what the peer waits for. */
 static inline void tt_shm_wake(tt_shm *s, int peer) {
-  if (atomic_load(s->dozing)) tt_ring(tt_shm_head(s, peer));
+  if (!atomic_load(s->dozing)) return;
+  tt_ring(tt_shm_head(s, peer));
+  tt_door_knock(s->segment, s->members[peer]);
 }
 
 /* May every rank address these bytes? */

@@ -123,6 +123,10 @@ typedef struct tt_wire_ops {
   uint32_t (*doze_begin)(tt_wire *w);
   void (*doze)(tt_wire *w, uint32_t bell, uint32_t limit_us);
   void (*doze_end)(tt_wire *w);
+  /* In place of doze_begin, for who sleeps on descriptors: one that becomes readable when a peer
+   * acts; -1: there is none now. In place of doze_end: step_aside. NULL: there is no such. */
+  int (*stand)(tt_wire *w);
+  void (*step_aside)(tt_wire *w, int door);
 
   /* Tell all ranks that the communicator is over; what a rank was told (TUTTI_OK
    * if nothing), with the reason: who wants that hears also of one who died over telling. */
