@@ -186,6 +186,9 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
   const bool shared = f->one > 1.5 * f->alone; /* the hosts share processors */
   const double more = l->of > 2 ? above(f->all, f->one) / (l->of - 2) : f->one;
   const double burst = above(bytes, f->rested * bytes / f->many);
+  int ports = 1;
+  for (int p = 2; p <= PORTS; p++)
+    if (f->streams[p] > 0 && f->streams[p] < 1.4 * f->many / p) ports = p;
   char name[40];
   const struct {
     const char *name;
@@ -198,6 +201,7 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
       {"delay", above(f->one, more), "s: what a message takes besides"},
       {"beta", f->many / bytes, "s/B: through the link, both ways at once"},
       {"burst", burst >= PIECE ? (double)(long)burst : 0, "B: what a link had saved after a rest"},
+      {"ports", ports, "streams to different hosts that are as fast together"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", all[i].name);
@@ -210,14 +214,6 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
   tune_note(r, "%s%srepeats of a game differ by %.0f %% in the mean%s", level, *level ? ": " : "",
             100 * l->score->spread / l->score->games,
             l->score->wide * 4 > l->score->games ? TUNE_NOISY : "");
-}
-
-static void ports_of(const found *f, tune_result *r) {
-  int ports = 1;
-  for (int p = 2; p <= PORTS; p++)
-    if (f->streams[p] > 0 && f->streams[p] < 1.4 * f->many / p) ports = p;
-  tune_add(r, "ports", ports, "streams to different hosts that are as fast together");
-  tune_add(r, "half", f->many > 1.7 * f->way, "1: a stream that comes slows down one that goes");
 }
 
 /* ---- all levels ---- */
@@ -255,7 +251,8 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
     l.of = tutti_comm_size(l.comm);
     if (l.of > 1) status = measure(&l, &f);
     if (!status && l.of > 1 && l.at == 0) figures_of(&l, &f, levels > 1 ? level : "", r);
-    if (!status && l.of > 1 && l.at == 0 && k == 1) ports_of(&f, r);
+    if (!status && l.of > 1 && l.at == 0 && k == 1)
+      tune_add(r, "half", f.many > 1.7 * f.way, "1: a stream that comes slows down one that goes");
     tutti_comm_free(l.comm);
   }
   free(l.out);

@@ -175,7 +175,7 @@ for m in ompi mpich; do
     ok "tune over $m: nor do they stay beside those of this one" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
     rm "$work/x"
     TUTTI_NODES=0,1,2,3 TUTTI_TOPO="rack:2 node:2 core:1" timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" tune -o "$work/levels" >"$work/out" 2>"$work/err" || rc=$?
-    ok "tune over $m: of each level" all "status 0" "has '^rack: repeats of a game differ by'" "has '^node: repeats'" "grep -q '^rack.beta ' '$work/levels'" "grep -q '^node.beta ' '$work/levels'"
+    ok "tune over $m: of each level" all "status 0" "has '^rack: repeats of a game differ by'" "has '^node: repeats'" "grep -q '^rack.beta ' '$work/levels'" "grep -q '^node.beta ' '$work/levels'" "grep -qE '^rack.ports += [1-4] ' '$work/levels'" "grep -qE '^node.ports += [1-4] ' '$work/levels'"
     TUTTI_NODES=0,1,1 timeout -k 5 60 "$(starter $m)" -n 3 "$TUTTI" explain --measured -b 64 -e 64 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
     ok "explain --measured over $m" all "status 0" "has '^ +64 B  '" "has '^Chosen over best: '"
     timeout -k 5 60 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err"

@@ -313,7 +313,7 @@ static void parts_add_up_to_the_time(void **state) {
       p.copy = P % 2 ? 1e-10 : 0;
       p.reach[0].delay = 1e-6;
       p.half = P % 3 == 0;
-      p.ports = 1 + P % 2;
+      p.reach[0].ports = 1 + P % 2;
       p.piece = P % 5 ? 0 : 1000;
       p.cache = P % 3 ? 0 : 5e4;
       p.beyond = 3;
@@ -364,7 +364,7 @@ static void bytes_beyond_the_cache_cost_more(void **state) {
   static const char *const plans[] = {"two-shot", "fold(ring)", "doubling", "naive"};
   for (size_t i = 0; i < 4 * sizeof plans / sizeof *plans; i++) {
     const char *name = plans[i / 4];
-    tt_profile near = {.ranks = 4, .levels = 1, .ports = 1, .copy = 1e-10};
+    tt_profile near = {.ranks = 4, .levels = 1, .copy = 1e-10};
     near.tree = flat(4).tree;
     near.piece = i % 2 ? 1e4 : 0;
     near.cores = i % 4 < 2 ? 0 : 2;
@@ -415,7 +415,7 @@ static void figures_move_the_time_their_way(void **state) {
   about("half duplex", 12, 1e6, time_of("fold(ring)", &q, 1e6) - 11 * 1e6 / 12 * gamma_,
         2 * (time_of("fold(ring)", &p, 1e6) - 11 * 1e6 / 12 * gamma_));
   q = p;
-  q.ports = 11;
+  q.reach[0].ports = 11;
   about("ports", 12, 0, time_of("two-shot", &p, 0), 11 * time_of("two-shot", &q, 0));
   q = p;
   q.message = 1e-6;
@@ -455,6 +455,27 @@ static void ports_apart_let_levels_overlap(void **state) {
   assert_true(!*state && overlapped < 0.8 * whole && overlapped >= 1.8332e9 / 1.2e9);
 }
 
+/* Two-shot sends each rank 5 messages in each of two rounds: at once where the level that they go
+ * through has 5 ports, and not where another one has. */
+static void ports_are_of_a_level(void **state) {
+  (void)state;
+  static const struct {
+    const char *topology;
+    int ports[2], alphas;
+  } cases[] = {{"node:6 core:1", {1, 1}, 10}, {"node:6 core:1", {5, 1}, 2},
+               {"node:6 core:1", {1, 5}, 10}, {"node:1 core:6", {5, 1}, 10},
+               {"node:1 core:6", {1, 5}, 2},  {"node:2 core:3", {5, 5}, 2}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_profile p = levels(cases[i].topology, (double[]){2e9, 2e9}, false);
+    for (int l = 0; l < 2; l++) {
+      p.reach[l].alpha = 1e-6;
+      p.reach[l].ports = cases[i].ports[l];
+    }
+    about(cases[i].topology, 6, cases[i].ports[0], time_of("two-shot", &p, 0),
+          1e-6 * cases[i].alphas);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equations_15_25_and_44),
@@ -470,6 +491,7 @@ int main(void) {
       cmocka_unit_test(a_burst_is_owed),
       cmocka_unit_test(figures_move_the_time_their_way),
       cmocka_unit_test(ports_apart_let_levels_overlap),
+      cmocka_unit_test(ports_are_of_a_level),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

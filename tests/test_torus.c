@@ -20,7 +20,7 @@ static tt_profile torus_of(const char *text, double each_hop) {
   tt_tree tree;
   assert_int_equal(tt_tree_parse(text, &tree), TUTTI_OK);
   const tt_machine m = {
-      .net = {.alpha = alpha, .beta = beta}, .ports = 1, .torus = 1, .hop = each_hop};
+      .net = {.alpha = alpha, .beta = beta, .ports = 1}, .torus = 1, .hop = each_hop};
   tt_profile_net(&m, tree.ranks, &tree, &p);
   return p;
 }

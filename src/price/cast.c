@@ -14,7 +14,6 @@ void tt_profile_flat(tt_profile *profile, int ranks) {
   profile->levels = profile->tree.levels = 1;
   profile->tree.even = true;
   profile->tree.ranks = profile->tree.level[0].each = profile->tree.level[0].most = ranks;
-  profile->ports = 1;
 }
 
 /* What the step's rank does for it, in the profile's figures. */
@@ -102,7 +101,8 @@ static bool count_senders(const tt_sched *s, int ranks, int *n) {
 tt_play *tt_play_new(tt_sched *const *all, int n, bool uniform, const tt_profile *profile) {
   tt_play *play = calloc(1, sizeof *play);
   uint32_t *first = play ? malloc(((size_t)n + 1) * sizeof *first) : NULL;
-  bool ok = first && n == profile->ranks && profile->ports <= PORTS;
+  bool ok = first && n == profile->ranks;
+  for (int l = 0; l < profile->levels; l++) ok = ok && profile->reach[l].ports <= PORTS;
   if (ok) {
     play->profile = *profile;
     play->players = uniform ? 1 : n;

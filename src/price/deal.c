@@ -220,7 +220,7 @@ static bool share_links(tt_play *play, const uint32_t *things, const uint32_t *r
 static void bound_by(tt_play *play, double carried, int level) {
   const tt_profile *profile = &play->profile;
   const tt_reach *reach = &profile->reach[level];
-  if (level == profile->levels - 1) carried /= profile->ports;
+  if (level == profile->levels - 1) carried /= tt_ports(reach);
   if (carried > 0) play->saved[level] = reach->burst / carried;
   const double slope = carried * reach->beta;
   if (slope <= play->link_slope) return;

@@ -31,13 +31,14 @@ static const figure of_level[] = {
      "of a core, for a message at either end"},
     {"burst", BYTES, offsetof(tt_figures, burst),
      "that a link lets through at once, having rested"},
+    {"ports", COUNT, offsetof(tt_figures, ports),
+     "messages that a rank sends, or receives, at once"},
 };
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
 #define AT(member) offsetof(tt_machine, member)
 static const figure of_all[] = {
     {"gamma", PER_BYTE, AT(gamma), "a byte added"},
-    {"ports", COUNT, AT(ports), "messages that a rank sends, or receives, at once"},
     {"half", YES, AT(half), "a port does not send and receive at once"},
     {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
     {"torus", YES, AT(torus), "each node has links of its own to its neighbours"},
@@ -79,8 +80,7 @@ void tt_machine_shm(tt_machine *machine) {
 /* The network is that of paper 001, table 2. */
 void tt_machine_net(tt_machine *machine) {
   *machine = (tt_machine){
-      .net = {.alpha = 3e-5, .beta = 1e-8},
-      .ports = 1,
+      .net = {.alpha = 3e-5, .beta = 1e-8, .ports = 1},
       .gamma = 2e-10,
       .shm = {.wait = 0.1e-6,
               .message = 0.25e-6,
@@ -205,7 +205,7 @@ static tt_figures *level_of(tt_machine *m, const char *name, size_t length) {
       return &m->level[i].is;
   if (m->levels == TT_NAMED_LEVELS || length >= sizeof m->level[0].name || !length) return NULL;
   snprintf(m->level[m->levels].name, sizeof m->level[0].name, "%.*s", (int)length, name);
-  m->level[m->levels].is = (tt_figures){-1, -1, -1, -1, -1};
+  m->level[m->levels].is = (tt_figures){-1, -1, -1, -1, -1, -1};
   return &m->level[m->levels++].is;
 }
 
@@ -257,8 +257,9 @@ static tutti_status read_entry(reader *r, tt_machine *m) {
   if ((!f || !of) && !machine && !network)
     return expected(
         r, key,
-        "a figure: alpha, delay, beta, burst or processor, also of a level as in node.alpha; "
-        "gamma, also of a type as in gamma.bf16; ports, half, apart, torus, hop, one of shm, "
+        "a figure: alpha, delay, beta, burst, processor or ports, also of a level as in "
+        "node.alpha; "
+        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, one of shm, "
         "machine or network");
   if (*at != '=') return expected(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
@@ -310,7 +311,7 @@ static void print_table(tt_text *t, const char *level, const figure *table, int 
     const char *at = (const char *)of + table[i].at;
     char name[64], value[40];
     const bool number = table[i].kind == COUNT || table[i].kind == YES;
-    if (!number && *(const double *)at < 0) continue;
+    if (number ? *(const int *)at < 0 : *(const double *)at < 0) continue;
     snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", table[i].name);
     if (number)
       snprintf(value, sizeof value, "%d", *(const int *)at);
@@ -353,8 +354,9 @@ static tt_reach reach_of(const tt_machine *m, const char *name, tt_figures f) {
     if (own->beta >= 0) f.beta = own->beta;
     if (own->processor >= 0) f.processor = own->processor;
     if (own->burst >= 0) f.burst = own->burst;
+    if (own->ports >= 0) f.ports = own->ports;
   }
-  return (tt_reach){f.alpha, f.delay, f.beta, f.processor, f.burst};
+  return (tt_reach){f.alpha, f.delay, f.beta, f.processor, f.burst, f.ports};
 }
 
 void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_profile *p) {
@@ -364,7 +366,6 @@ void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_prof
     p->levels = tree->levels;
   }
   for (int l = 0; l < p->levels; l++) p->reach[l] = reach_of(m, p->tree.level[l].name, m->net);
-  p->ports = m->ports;
   p->half = m->half;
   p->apart = m->apart;
   p->torus = m->torus;
@@ -395,7 +396,7 @@ static tt_shm_figures shm_of(const tt_machine *m, double crowd) {
 /* A rank's processor is the port of its messages: it writes them, and reads them. */
 void tt_profile_inside(const tt_machine *m, int levels, double crowd, tt_profile *p) {
   const tt_shm_figures f = shm_of(m, crowd);
-  const tt_figures shm = {2 * f.message, f.wait, 2 * f.copy, 0, 0};
+  const tt_figures shm = {2 * f.message, f.wait, 2 * f.copy, 0, 0, 1};
   for (int l = p->levels - levels; l < p->levels; l++)
     p->reach[l] = reach_of(m, p->tree.level[l].name, shm);
 }

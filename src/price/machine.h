@@ -19,6 +19,7 @@
 /* Of one wire, or between things of one level. */
 typedef struct tt_figures {
   double alpha, delay, beta, processor, burst;
+  int ports; /* messages that a rank sends, or receives, at once */
 } tt_figures;
 
 /* Shared memory: what a rank does for a message step by step, or in a loop of its own. */
@@ -42,13 +43,13 @@ typedef struct tt_machine {
     tt_figures is; /* < 0: as in net */
   } level[TT_NAMED_LEVELS];
   int levels;
-  int ports, half, apart, torus; /* how ranks hang on the network */
-  double hop;                    /* s for each further link of a torus on the way */
+  int half, apart, torus; /* how ranks hang on the network */
+  double hop;             /* s for each further link of a torus on the way */
   double gamma;
   double gamma_of[TUTTI_TYPE_COUNT]; /* of one type; 0: as gamma */
   tt_shm_figures shm, crowd;         /* a core for each rank; several to a core, < 0: as in shm */
-  double between;    /* s: a cache line there and back when these were measured; < 0: not said */
-  char of[TT_STAMP]; /* the machine that they were measured on; empty: not said */
+  double between;      /* s: a cache line there and back when these were measured; < 0: not said */
+  char of[TT_STAMP];   /* the machine that they were measured on; empty: not said */
   char over[TT_STAMP]; /* and the network; or not said, likewise */
 } tt_machine;
 

@@ -90,11 +90,19 @@ static void end_step(stage *s, uint32_t step, double at, uint32_t cause) {
     come(s, s->play->then[i], m->end, cause);
 }
 
+/* Of any level; where they are not apart, those of the others are the first of these. */
+static int most_ports(const tt_profile *p) {
+  int most = 1;
+  for (int l = 0; l < p->levels; l++)
+    if (p->reach[l].ports > most) most = p->reach[l].ports;
+  return most;
+}
+
 /* The port of a player for messages of a level that is free first. */
 static server *earliest(const tt_profile *p, server *all, uint32_t player, int level) {
   const int first = p->apart ? (int)player * p->levels + level : (int)player;
-  server *ports = all + first * p->ports, *best = ports;
-  for (int i = 1; i < p->ports; i++)
+  server *ports = all + first * most_ports(p), *best = ports;
+  for (int i = 1; i < tt_ports(&p->reach[level]); i++)
     if (ports[i].free < best->free) best = &ports[i];
   return best;
 }
@@ -177,7 +185,7 @@ static void leave(stage *s, double at, uint32_t d) {
     push(s, at, what + 1);
   }
   const server *in = earliest(p, s->in, deal->reader, deal->level);
-  if (!p->half && p->ports == 1 && in->free <= at)
+  if (!p->half && tt_ports(&p->reach[deal->level]) == 1 && in->free <= at)
     enter(s, at, d);
   else /* others may be waiting there */
     push(s, at, what + play->deals);
@@ -216,7 +224,7 @@ static void work(stage *s, double at, uint32_t step) {
 static bool set_up(stage *s, tt_play *play, double bytes) {
   const size_t n = (size_t)play->steps + 2 * (size_t)play->deals, players = (size_t)play->players;
   const tt_profile *p = &play->profile;
-  const size_t ports = players * (size_t)(p->ports * (p->apart ? p->levels : 1));
+  const size_t ports = players * (size_t)(most_ports(p) * (p->apart ? p->levels : 1));
   *s = (stage){.play = play, .bytes = bytes, .moment = play->moment, .heap = play->event};
   const bool spills = p->cache > 0 && bytes > p->cache;
   s->per_byte = spills ? p->beyond : 1;

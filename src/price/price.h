@@ -32,15 +32,15 @@ typedef struct tt_reach {
   double beta;      /* s/B over the link that leaves a thing of this level */
   double processor; /* s of the processor at either end */
   double burst;     /* B that the link lets through at once when it has rested */
+  int ports;        /* such messages that a rank sends, or receives, at once; 0 is 1 */
 } tt_reach;
 
 typedef struct tt_profile {
   int ranks, levels;              /* levels >= 1 */
   tt_tree tree;                   /* as many levels, outermost first */
   tt_reach reach[TT_TREE_LEVELS]; /* of messages whose ends part at this level */
-  int ports;                      /* messages that a rank sends, or receives, at once */
-  bool half;                      /* it does not do both at once */
-  bool apart;                     /* it has ports of its own for each level */
+  bool half;                      /* a port does not send and receive at once */
+  bool apart;                     /* each level has ports of its own */
   bool torus;                     /* links are a node's own, not shared further up */
   double hop;                     /* s for each further link of a torus that a message crosses;
                                      0: none leads through other nodes */
@@ -49,13 +49,17 @@ typedef struct tt_profile {
   double again;                   /* s for each further peer of the same step */
   double copy;                    /* s/B that the processor moves at either end */
   double piece;                   /* B after which a reader begins to copy; 0: after all */
-  double spared;                  /* s/B of it for each further input that a step adds in one pass */
-  double cache;                   /* B of a vector that lie near the processors; 0: all of them */
-  double beyond;                  /* as many times as much it costs to move one of the rest */
-  bool published;                 /* what goes to several readers is copied once */
-  bool lent;                      /* the readers find it where it is */
-  double cores;                   /* that all ranks share; 0: each has its own */
+  double spared;  /* s/B of it for each further input that a step adds in one pass */
+  double cache;   /* B of a vector that lie near the processors; 0: all of them */
+  double beyond;  /* as many times as much it costs to move one of the rest */
+  bool published; /* what goes to several readers is copied once */
+  bool lent;      /* the readers find it where it is */
+  double cores;   /* that all ranks share; 0: each has its own */
 } tt_profile;
+
+static inline int tt_ports(const tt_reach *reach) {
+  return reach->ports > 1 ? reach->ports : 1;
+}
 
 /* One level, and nothing costs anything. */
 void tt_profile_flat(tt_profile *profile, int ranks);
