@@ -5,6 +5,7 @@
 #            job may be left when it is over: no process, no file in /dev/shm.
 # SPDX-License-Identifier: BSD-3-Clause
 import atexit
+import json
 import os
 import random
 import re
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 
+FILES = ("TUTTI_TRACE", "TUTTI_WISDOM")  # settings that name one: it lies in the job's folder
 STARTERS = {"ompi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
 # Ranks that are more than the cores, as root, on this machine alone.
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm": "isolated",
@@ -167,6 +169,8 @@ class Job:
             environment["UCX_TLS"] = "tcp,self"
             del environment["UCX_LOG_LEVEL"]
         environment.update(env or {})
+        self.files = {k: os.path.join(self.folder, environment[k]) for k in FILES if k in environment}
+        environment.update(self.files)
         environment.update([self.token.split("=")])
         self.out = open(os.path.join(self.folder, "out"), "w+")
         self.process = subprocess.Popen(self.words(seed, seconds, deaths, manner, parts), stdin=subprocess.DEVNULL,
@@ -176,8 +180,10 @@ class Job:
 
     def words(self, seed, seconds, deaths, manner, parts):
         program = os.path.join(self.build, "tests", self.wire if self.wire in STARTERS else "", "mp_soak")
-        return starter(self.build, self.wire, self.ranks, parts) + [program] + [
-            self.record, str(seed), str(seconds), str(deaths), manner]
+        words = [program, self.record, str(seed), str(seconds), str(deaths), manner]
+        if self.wire == "threads":
+            return words + [str(self.ranks)]
+        return starter(self.build, self.wire, self.ranks, parts) + words
 
     # ---- what it does ----
 
@@ -257,7 +263,7 @@ class Job:
         for r in ranks:
             time.sleep(apart if r != ranks[0] else 0)
             self.kill(r)
-        if not self.in_order():
+        if not self.in_order() or self.complaints:
             return None
         last = 0
         for r in self.alive():
@@ -339,12 +345,29 @@ class Job:
             if not self.killed and rank.errors:
                 self.complain("rank %d: %s" % (r, rank.errors[0][2]))
             self.judge_memory(r, rank.counts)
+        self.judge_files()
         if not self.killed and self.process.returncode:
             self.complain("its status is %d" % self.process.returncode)
 
+    def judge_files(self):
+        """The trace is whole, and has events of all that came to their end; there is wisdom, if any was to be had."""
+        if "TUTTI_TRACE" in self.files:
+            try:
+                with open(self.files["TUTTI_TRACE"]) as f:
+                    groups = {event["pid"] for event in json.load(f)}
+                if any(r not in groups for r in self.alive()):
+                    self.complain("the trace has only events of %s" % sorted(groups))
+            except (OSError, ValueError, KeyError) as e:
+                self.complain("the trace is none: %s" % e)
+        if os.path.exists(wisdom := self.files.get("TUTTI_WISDOM", "")):
+            done = subprocess.run([os.path.join(self.build, "tutti"), "wisdom", wisdom], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+            if done.returncode:
+                self.complain("the wisdom is none: %s" % done.stdout)
+
     def judge_memory(self, r, counts):
         """What is held between cycles, from its last life: caches grow at first, leaks go on."""
-        slack = 1 if self.wire == "shm" else 16  # an MPI, and UCX, have caches of their own
+        slack = 1 if self.wire in ("shm", "threads") else 16  # an MPI, and UCX, have caches of their own
         long = counts and counts[-1][0] - counts[0][0] > LONG * 1e9
         figures = (("malloc", leaks, slack << 16), ("its own memory", leaks, slack << 19),
                    ("its heap of shared memory", leaks, 1 << 18), ("all shared memory", grows, slack * self.ranks << 23),

@@ -10,6 +10,7 @@
 #            communicator. makers: the same while communicators are made, and nothing else. ends: who lives
 #            names the dead, and ends. newcomers: ranks die, are started again, and join (tests/mp_grow.c).
 #            launcher: `tutti run` itself is killed. killed: a rank under an MPI is, which ends the job.
+#            threads: calm, on ranks that are threads of one process.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -22,15 +23,16 @@ import time
 import faults
 
 KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi stops", "ucx calm", "newcomers",
-         "killed", "deaths", "ucx stops", "launcher")
+         "killed", "deaths", "ucx stops", "launcher", "threads")
 MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends"}
 MPIS = ("ompi", "mpich")
 ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory as on UCX
 CORES = len(os.sched_getaffinity(0))
-LONG = (0, 15, 26)  # of 40: a minute, to see what grows
+LONG = (0, 16, 29)  # of 40: a minute, to see what grows
 SETTINGS = ({"TUTTI_COPIES": "private"}, {"TUTTI_COPIES": "none"}, {"TUTTI_COPIES": "all"}, {"TUTTI_ENGINE": "generic"},
             {"TUTTI_PROGRESS_THREAD": "1"}, {"TUTTI_CONTRACT": "any"}, {"TUTTI_CONTRACT": "run"},
-            {"TUTTI_VERIFY": "1"}, {"TUTTI_SLICES": "3"})
+            {"TUTTI_CONTRACT": "exact"}, {"TUTTI_VERIFY": "1"}, {"TUTTI_SLICES": "3"},
+            {"TUTTI_MEASURE": "1", "TUTTI_WISDOM": "wisdom"}, {"TUTTI_TRACE": "trace.json", "TUTTI_TRACE_EVENTS": "64"})
 # Ranks on which nodes: all on one, each on its own, some together.
 NODES = ({}, {"TUTTI_NODES": "0,1,2,3,4,5,6,7"}, {"TUTTI_NODES": "0,0,1"}, {"TUTTI_NODES": "0,1,1,0,2"},
          {"TUTTI_NODES": "0,0,1,1", "TUTTI_TOPO": "node:2 core:2"})
@@ -57,7 +59,9 @@ class Plan:
         elif self.kind in ANYWHERE and "ucx" in wires and lot.random() < 0.5:
             self.wire = "ucx"
         self.ranks = lot.randint(2, 8)
-        self.seconds = lot.choice((1, 2, 4, 8) if self.kind.endswith("calm") else (1, 2))
+        self.seconds = lot.choice((1, 2, 4, 8) if self.kind.endswith("calm") or self.kind == "threads" else (1, 2))
+        if self.kind == "threads":
+            self.wire = "threads"
         if self.kind == "newcomers":
             self.ranks = lot.randint(2, 5)
         if number % 40 in LONG:
@@ -72,7 +76,7 @@ class Plan:
             self.ranks, self.seconds = lot.randint(4, 8 if self.wire == "shm" else 5), lot.choice((0.02, 0.1))
         if self.kind.endswith("calm") and lot.random() < 0.1:
             self.ranks = 1
-        if self.wire != "shm":
+        if self.wire not in ("shm", "threads"):
             nodes = dict(lot.choice(NODES))
             if "TUTTI_TOPO" in nodes:
                 self.ranks = 4 if self.wire != "mpich" else 2
@@ -89,6 +93,8 @@ class Plan:
                 self.env.update(setting)
         if self.ranks > CORES:  # then huge pages can take the kernel seconds, each (docs/reliability.md)
             self.env.pop("TUTTI_PROGRESS_THREAD", None)
+        if self.seconds > 8:  # the file grows with each communicator
+            self.env.pop("TUTTI_TRACE", None)
         some = sorted((lot.randint(1, max(1, self.ranks - 1)), lot.randint(1, max(1, self.ranks - 1))))
         self.deaths = {"deaths": some[1], "makers": some[1], "alone": some[1], "newcomers": some[1],
                        "ends": some[0]}.get(self.kind, 0)
@@ -171,7 +177,7 @@ class Tally:
         self.slowest = 0
         self.start = self.said = time.monotonic()
 
-    def add(self, job):
+    def add(self, job, stopped):
         n = self.n
         n["jobs"] += 1
         n["failed"] += bool(job.complaints)
@@ -182,7 +188,8 @@ class Tally:
             n["calls"] += r.calls
             n["bytes"] += r.bytes
             n["errors"] += len(r.errors)
-        self.slowest = max([self.slowest] + job.noticed)
+        if not stopped:
+            self.slowest = max([self.slowest] + job.noticed)
 
     def say(self):
         n = self.n
@@ -216,12 +223,13 @@ def main():
             continue
         stops = len(faults.STOPS)
         job = plan.carry_out(args.build)
-        if job.complaints and len(faults.STOPS) > stops:  # by somebody who measures; one of them may have gone on before another
+        stopped = len(faults.STOPS) > stops
+        if job.complaints and stopped:  # by somebody who measures; one of them may have gone on before another
             print("all was stopped meanwhile, so once more: %s: %s" % (plan.words(), job.complaints[0]), flush=True)
             job.forget()
             number = plan.number
             continue
-        tally.add(job)
+        tally.add(job, stopped)
         if job.complaints:
             print("FAILED %s\n  %s\n  repeat it: bench/soak.py --build %s --time %s --seed %d --job %d" % (
                 plan.words(), "\n  ".join(job.complaints[:8]), args.build, args.time, args.seed, plan.number))

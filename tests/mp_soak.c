@@ -1,11 +1,11 @@
 /* mp_soak.c - ranks that call anything, on communicators that come and go, and check what they
  * get, while somebody kills and stops them: bench/faults.py. Run by itself it has nothing to do.
  *
- * Usage      mp_soak FILE SEED SECONDS DEATHS MANNER
+ * Usage      mp_soak FILE SEED SECONDS DEATHS MANNER [THREADS]
  *            MANNER: calm (nobody dies), deaths (DEATHS ranks will), makers (the same, and nothing
  *            is called but what makes communicators), alone (they will, and all is called on one),
  *            ends (they will, and those who live end when they have heard of it), doomed (one will,
- *            and its MPI ends the others).
+ *            and its MPI ends the others). THREADS: this process alone, so many ranks in it.
  *            It ends when so many have died and so long has passed.
  * Idea       what is called follows from the seed and the number of the act, so ranks need not
  *            talk to agree. Each call on `base` is the same one, so whoever fails elsewhere can
@@ -18,6 +18,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,15 @@
 enum { ACTS = 12, MEETINGS = 20, COUNT_NS = 20000000 };
 static const char elsewhere[] = "somebody died elsewhere";
 
-static soak self;
+/* Of the job; of this rank, which may be a thread; members: a bit for each that lives, by its first
+ * rank. */
+static const char *file, *manner;
 static bool doomed, makers, ends;
-static uint64_t seed, until, members; /* members: a bit for each that lives, by its first rank */
-static int ranks, deaths, generation;
+static uint64_t seed, until;
+static int threads, deaths;
+static _Thread_local soak self;
+static _Thread_local uint64_t members;
+static _Thread_local int ranks, generation;
 
 /* ---- what it holds ---- */
 
@@ -71,11 +77,16 @@ static int descriptors(unsigned long long *there) {
   return n;
 }
 
+/* Ranks that are threads count what their process holds while none of them holds anything. */
+static void threads_meet(void) {
+  if (threads && tutti_barrier(self.base)) soak_wrong(&self, "a barrier", tutti_error());
+}
+
 /* Where it holds nothing that it will not hold the next time; now and then. What malloc has from
  * the system and keeps, free in pieces, is the program's pattern of calls: it is no memory of its
  * own. Shared pages come when they are touched, late perhaps: those that are there bound them. */
 static void tell_count(bool now) {
-  static uint64_t last;
+  static _Thread_local uint64_t last;
   unsigned long long own, shared, there;
   if (!now && tell_ns() - last < COUNT_NS) return;
   last = tell_ns();
@@ -104,6 +115,8 @@ static tutti_status make_comms(uint64_t u) {
   if (!status) status = soak_note(&self, tutti_comm_split(self.parent, mine, me, &c[2]));
   if (!status)
     status = soak_note(&self, tutti_comm_split(self.parent, me == out ? -1 : 7, 3, &c[3]));
+  for (int i = 0; i < SOAK_COMMS && !status; i++)
+    if (c[i]) status = soak_note(&self, tutti_comm_set_contract(c[i], self.base->contract));
   return status;
 }
 
@@ -154,8 +167,7 @@ static tutti_status go_on(void) {
   self.parent = self.base;
   if (!self.alone) status = soak_note(&self, tutti_comm_dup(self.base, &self.parent));
   if (status) self.parent = NULL;
-  const char *contract = getenv("TUTTI_CONTRACT");
-  if (!status && !self.alone && contract && strcmp(contract, "any") == 0) /* scenes compare bits */
+  if (!status && !self.alone) /* scenes compare bits, and multiply */
     status = soak_note(&self, tutti_comm_set_contract(self.parent, TUTTI_CONTRACT_SAME));
   if (!status) status = meet(false, &unused);
   for (uint64_t cycle = 0; !status && !over; cycle++) {
@@ -167,7 +179,10 @@ static tutti_status go_on(void) {
     if (status) return status;
     drop_comms();
     status = meet(false, &over);
-    if (!status) tell_count(over);
+    if (status) return status;
+    threads_meet();
+    tell_count(over);
+    threads_meet();
   }
   return status;
 }
@@ -206,32 +221,21 @@ static void shrink(void) {
   tell("shrunk %d", tutti_comm_size(next));
 }
 
-static bool begin(char **argv) {
-  if (start_comm(&self.base)) return false;
-  self.first = tutti_comm_rank(self.base);
-  ranks = tutti_comm_size(self.base);
-  if (ranks > SOAK_RANKS || !soak_make_ops(&self)) return false;
-  seed = cover_mix(strtoull(argv[2], NULL, 10));
-  until = tell_ns() + (uint64_t)(1e9 * atof(argv[3]));
-  deaths = atoi(argv[4]);
-  self.calm = strcmp(argv[5], "calm") == 0;
-  self.alone = strcmp(argv[5], "alone") == 0;
-  doomed = strcmp(argv[5], "doomed") == 0;
-  makers = strcmp(argv[5], "makers") == 0;
-  ends = strcmp(argv[5], "ends") == 0;
-  if (!tell_to(argv[1], self.first)) return false;
-  tell("at %d %d", (int)getpid(), ranks);
-  return true;
+/* ---- one rank, and all of this process ---- */
+
+static bool end_process(void) {
+  return soak_drop_ops() && start_end() == TUTTI_OK;
 }
 
-int main(int argc, char **argv) {
+static void live(void) {
   tutti_status status;
-  if (argc < 6) return printf("ok - nothing to do\n1..1\n") < 0;
-  lifetime(300 + (unsigned)atof(argv[3])); /* if nobody looks after it */
-  if (!begin(argv)) {
-    fprintf(stderr, "no communicator, or no file: %s\n", tutti_error());
-    return 1;
-  }
+  self.first = tutti_comm_rank(self.base);
+  ranks = tutti_comm_size(self.base);
+  self.calm = strcmp(manner, "calm") == 0;
+  self.alone = strcmp(manner, "alone") == 0;
+  if (ranks > SOAK_RANKS || !soak_arm(&self) || !tell_to(file, self.first))
+    soak_wrong(&self, "the start", "too many ranks, no memory, or no file");
+  tell("at %d %d", (int)getpid(), ranks);
   while ((status = go_on())) {
     hear(status);
     if (ends) break;
@@ -239,8 +243,57 @@ int main(int argc, char **argv) {
   }
   drop_comms();
   drop(&self.parent);
-  if (!soak_drop_ops(&self) || tutti_comm_free(self.base) || start_end())
+  soak_disarm(&self);
+  if (tutti_comm_free(self.base) || (!threads && !end_process()))
     soak_wrong(&self, "the end", tutti_error());
   tell("done");
-  return 0;
+}
+
+typedef struct life {
+  pthread_t thread;
+  tutti_comm *base;
+  const cover_ops *ops;
+} life;
+
+static void *live_in_thread(void *arg) {
+  const life *l = arg;
+  self.base = l->base;
+  self.ops = l->ops;
+  live();
+  return NULL;
+}
+
+/* So many ranks in this process. */
+static bool live_in_threads(const cover_ops *ops) {
+  tutti_comm *comms[SOAK_RANKS];
+  life lives[SOAK_RANKS];
+  if (threads > SOAK_RANKS || tutti_comm_from_threads(threads, comms)) return false;
+  for (int r = 0; r < threads; r++) {
+    lives[r] = (life){.base = comms[r], .ops = ops};
+    if (pthread_create(&lives[r].thread, NULL, live_in_thread, &lives[r])) return false;
+  }
+  for (int r = 0; r < threads; r++) pthread_join(lives[r].thread, NULL);
+  return true;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 6) return printf("ok - nothing to do\n1..1\n") < 0;
+  lifetime(300 + (unsigned)atof(argv[3])); /* if nobody looks after it */
+  file = argv[1];
+  seed = cover_mix(strtoull(argv[2], NULL, 10));
+  until = tell_ns() + (uint64_t)(1e9 * atof(argv[3]));
+  deaths = atoi(argv[4]);
+  manner = argv[5];
+  doomed = strcmp(manner, "doomed") == 0;
+  makers = strcmp(manner, "makers") == 0;
+  ends = strcmp(manner, "ends") == 0;
+  threads = argc > 6 ? atoi(argv[6]) : 0;
+  self.ops = threads || start_comm(&self.base) == TUTTI_OK ? soak_make_ops() : NULL;
+  bool well = self.ops;
+  if (well && threads)
+    well = live_in_threads(self.ops) && end_process();
+  else if (well)
+    live();
+  if (!well) fprintf(stderr, "mp_soak: the start, or the end: %s\n", tutti_error());
+  return !well;
 }

@@ -6,6 +6,7 @@
 #include "cover.h"
 
 enum { SOAK_RANKS = 16, SOAK_COMMS = 4, SOAK_WORDS = 900 };
+typedef struct soak_flight soak_flight; /* vectors that are under way */
 
 typedef struct soak {
   int first;                     /* this rank's number when it began */
@@ -14,15 +15,19 @@ typedef struct soak {
   tutti_comm *base;              /* of all that live: where they agree */
   tutti_comm *parent;            /* the same ranks once more; or base, if alone */
   tutti_comm *comms[SOAK_COMMS]; /* which this rank is in: of all, of all backwards, of some */
-  cover_ops ops[SOAK_RANKS];     /* of whoever has this number in a communicator */
-  char act[SOAK_WORDS];          /* what it does, */
-  char why[SOAK_WORDS];          /* and how the last call failed */
+  const cover_ops *ops;          /* of whoever has this number in a communicator */
+  soak_flight *flight;
+  char act[SOAK_WORDS]; /* what it does, */
+  char why[SOAK_WORDS]; /* and how the last call failed */
   uint64_t calls, bytes, mismatches;
 } soak;
 
-/* The user-defined ops; false: it can not be. */
-bool soak_make_ops(soak *s);
-bool soak_drop_ops(const soak *s);
+/* The process's user-defined ops, SOAK_RANKS of each; NULL: it can not be. */
+const cover_ops *soak_make_ops(void);
+bool soak_drop_ops(void);
+/* What a rank needs besides, until it ends; false: there is no memory. */
+bool soak_arm(soak *s);
+void soak_disarm(soak *s);
 /* What follows from the lot `u`, which all ranks of base have alike. TUTTI_OK, or how a call
  * failed, and s->why. */
 tutti_status soak_act(soak *s, uint64_t u);

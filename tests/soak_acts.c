@@ -1,5 +1,5 @@
 /* soak_acts.c - what a rank of a soak does: calls of the covering table, several at once, messages,
- * delays, scenes, plots.
+ * delays, scenes, plots; and sums to the last bit, where the contract is `exact`.
  *
  * Invariant  what is called on a communicator follows from the lot and the communicator's size, in
  *            which order it is waited for is each rank's own.
@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm.h"
 #include "plots.h"
 #include "scenes.h"
 #include "soak.h"
+#include "sums.h"
 #include "tell.h"
 
 void soak_wrong(const soak *s, const char *what, const char *more) {
@@ -26,20 +28,22 @@ tutti_status soak_note(soak *s, tutti_status status) {
   return status;
 }
 
-bool soak_make_ops(soak *s) {
+static cover_ops all_ops[SOAK_RANKS]; /* of the process: ranks that are threads share them */
+
+const cover_ops *soak_make_ops(void) {
   tutti_op user, ordered;
   bool ok = !tutti_op_create(cover_user_op, NULL, 1, &user) &&
             !tutti_op_create(cover_ordered_op, NULL, 0, &ordered);
   for (int r = 0; ok && r < SOAK_RANKS; r++) {
-    s->ops[r] = (cover_ops){.user = user, .ordered = ordered};
-    ok = cover_make_scaled(&s->ops[r], r);
+    all_ops[r] = (cover_ops){.user = user, .ordered = ordered};
+    ok = cover_make_scaled(&all_ops[r], r);
   }
-  return ok;
+  return ok ? all_ops : NULL;
 }
 
-bool soak_drop_ops(const soak *s) {
-  for (int r = 0; r < SOAK_RANKS; r++) cover_drop_scaled(&s->ops[r]);
-  return !tutti_op_free(s->ops[0].user) && !tutti_op_free(s->ops[0].ordered);
+bool soak_drop_ops(void) {
+  for (int r = 0; r < SOAK_RANKS; r++) cover_drop_scaled(&all_ops[r]);
+  return !tutti_op_free(all_ops[0].user) && !tutti_op_free(all_ops[0].ordered);
 }
 
 /* ---- a case of the covering table ---- */
@@ -64,9 +68,16 @@ static void resize(cover_case *c, uint64_t u) {
   c->count = n ? n : 1;
 }
 
+/* In the place of what the contract `exact` refuses: products that round, ops that nobody knows. */
+static void make_exact(cover_case *c) {
+  const bool rounds = c->type >= TUTTI_FP16 && c->op == TUTTI_PROD;
+  if (rounds || c->op == COVER_USER || c->op == COVER_ORDERED)
+    c->op = cover_has_op(c->type, TUTTI_SUM) ? TUTTI_SUM : TUTTI_MINLOC;
+}
+
 static tutti_status act_case(soak *s, uint64_t u) {
   const int of = s->alone ? 0 : (int)((u >> 32) % SOAK_COMMS);
-  const char *contract = getenv("TUTTI_CONTRACT");
+  const tutti_contract contract = s->base->contract;
   tutti_comm *comm = s->comms[of];
   bool over;
   if (!comm) return TUTTI_OK;
@@ -74,7 +85,8 @@ static tutti_status act_case(soak *s, uint64_t u) {
   cover_case c = cover_case_at(ranks, u, (size_t)(cover_mix(u) % cover_cases(ranks)));
   if (s->alone || u % 3 == 0) resize(&c, u >> 12);
   /* same bits: asked for on another communicator of the same ranks, where they are promised */
-  if (of || s->alone || (contract && strcmp(contract, "any") == 0)) c.rough = 0;
+  if (of || s->alone || contract == TUTTI_CONTRACT_ANY) c.rough = 0;
+  if (contract == TUTTI_CONTRACT_EXACT) make_exact(&c);
   cover_print(&c, s->act, sizeof s->act);
   if (!cover_run(comm, s->parent, &s->ops[tutti_comm_rank(comm)], &c, &over, s->why,
                  sizeof s->why)) {
@@ -90,7 +102,18 @@ static tutti_status act_case(soak *s, uint64_t u) {
 /* ---- several at once, and messages ---- */
 
 enum { FLIGHT = 6, LONGEST = 60000 };
-static uint64_t in[FLIGHT][LONGEST], out[FLIGHT][LONGEST];
+struct soak_flight {
+  uint64_t in[FLIGHT][LONGEST], out[FLIGHT][LONGEST];
+};
+
+bool soak_arm(soak *s) {
+  s->flight = malloc(sizeof *s->flight);
+  return s->flight;
+}
+
+void soak_disarm(soak *s) {
+  free(s->flight);
+}
 
 static tutti_comm *pick(const soak *s, uint64_t u) {
   return s->comms[s->alone ? 0 : (u >> 32) % SOAK_COMMS];
@@ -101,17 +124,18 @@ static size_t length(uint64_t u) {
 
 static tutti_status begin(soak *s, tutti_comm *comm, int k, size_t n, tutti_request **request) {
   const uint64_t mine = (uint64_t)tutti_comm_rank(comm) + 1;
-  for (size_t i = 0; i < n; i++) in[k][i] = mine * (i + (uint64_t)k), out[k][i] = 0;
+  uint64_t *in = s->flight->in[k], *out = s->flight->out[k];
+  for (size_t i = 0; i < n; i++) in[i] = mine * (i + (uint64_t)k), out[i] = 0;
   s->calls++;
-  s->bytes += n * sizeof **in;
-  return soak_note(s,
-                   tutti_allreduce_start(comm, in[k], out[k], n, TUTTI_UINT64, TUTTI_SUM, request));
+  s->bytes += n * sizeof *in;
+  return soak_note(s, tutti_allreduce_start(comm, in, out, n, TUTTI_UINT64, TUTTI_SUM, request));
 }
 
 static void check_sums(const soak *s, const tutti_comm *comm, int k, size_t n) {
   const uint64_t P = (uint64_t)tutti_comm_size(comm), all = P * (P + 1) / 2;
   for (size_t i = 0; i < n; i++)
-    if (out[k][i] != all * (i + (uint64_t)k)) soak_wrong(s, "a sum", "of several at once");
+    if (s->flight->out[k][i] != all * (i + (uint64_t)k))
+      soak_wrong(s, "a sum", "of several at once");
 }
 
 static tutti_status act_burst(soak *s, uint64_t u) {
@@ -144,22 +168,53 @@ static tutti_status act_message(soak *s, uint64_t u) {
   if (!comm) return TUTTI_OK;
   const int me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
   const size_t n = length(u);
+  uint64_t *in = s->flight->in[0], *out = s->flight->out[0];
   const uint64_t mine = u + (uint64_t)me * 0x100001, left = (uint64_t)((me + P - 1) % P);
   snprintf(s->act, sizeof s->act, "messages of %zu in the ring, %llu", n, (unsigned long long)u);
-  for (size_t i = 0; i < n; i++) in[0][i] = mine + i, out[0][i] = 0;
-  status = soak_note(s, tutti_recv_start(comm, out[0], n, TUTTI_UINT64, (int)left, &requests[0]));
+  for (size_t i = 0; i < n; i++) in[i] = mine + i, out[i] = 0;
+  status = soak_note(s, tutti_recv_start(comm, out, n, TUTTI_UINT64, (int)left, &requests[0]));
   if (!status)
-    status =
-        soak_note(s, tutti_send_start(comm, in[0], n, TUTTI_UINT64, (me + 1) % P, &requests[1]));
+    status = soak_note(s, tutti_send_start(comm, in, n, TUTTI_UINT64, (me + 1) % P, &requests[1]));
   for (int i = 0; i < 2; i++) {
     const int k = (i + me) % 2;
     next = requests[k] ? tutti_request_wait(&requests[k]) : TUTTI_OK;
     if (next && !status) status = soak_note(s, next);
   }
   for (size_t i = 0; i < n && !status; i++)
-    if (out[0][i] != u + left * 0x100001 + i) soak_wrong(s, "a message", "not what was sent");
+    if (out[i] != u + left * 0x100001 + i) soak_wrong(s, "a message", "not what was sent");
   s->calls += 2;
-  s->bytes += 2 * n * sizeof **in;
+  s->bytes += 2 * n * sizeof *in;
+  return status;
+}
+
+/* ---- sums to the last bit ---- */
+
+/* A sum, or a mean, of numbers that no order of adding makes easy. */
+static tutti_status act_exact(soak *s, uint64_t u) {
+  enum { ROW = 4 * SUMS_KINDS };
+  static const tutti_type reals[] = {TUTTI_FP16, TUTTI_BF16, TUTTI_FLOAT, TUTTI_DOUBLE};
+  const tutti_type real = reals[u >> 40 & 3];
+  const bool mean = u >> 42 & 1;
+  tutti_comm *comm = pick(s, u);
+  if (!comm) return TUTTI_OK;
+  const int me = tutti_comm_rank(comm), P = tutti_comm_size(comm);
+  const size_t n = length(u), from = (size_t)(u >> 44) / ROW * ROW;
+  void *in = s->flight->in[0], *out = s->flight->out[0];
+  snprintf(s->act, sizeof s->act, "an exact %s of %zu %s, %llu", mean ? "mean" : "sum", n,
+           tutti_type_name(real), (unsigned long long)u);
+  for (size_t i = 0; i < n; i++) sums_put(real, in, i, sums_number(real, from + i % ROW, me, P));
+  tutti_comm_set_helpers(comm, 0);
+  const tutti_status status =
+      soak_note(s, tutti_allreduce(comm, in, out, n, real, mean ? TUTTI_AVG : TUTTI_SUM));
+  for (size_t i = 0; i < n && i < ROW && !status; i++) {
+    uint64_t all[SOAK_RANKS];
+    for (int r = 0; r < P; r++) all[r] = sums_number(real, from + i, r, P);
+    const uint64_t want = sums_exact(real, all, P, mean ? P : 1);
+    for (size_t k = i; k < n; k += ROW)
+      if (sums_get(real, out, k) != want) soak_wrong(s, "a sum", "it is not the exact one");
+  }
+  s->calls++;
+  s->bytes += n * tutti_type_size(real);
   return status;
 }
 
@@ -199,6 +254,7 @@ static tutti_status act_mismatch(soak *s, uint64_t u) {
 tutti_status soak_act(soak *s, uint64_t u) {
   const int lot = (int)(u >> 58), most = s->calm ? 64 : 60;
   u = cover_mix(u);
+  if (lot < 19 && s->base->contract == TUTTI_CONTRACT_EXACT) return act_exact(s, u);
   if (lot >= most || lot < 38) return act_case(s, u);
   if (lot < 44) return act_burst(s, u);
   if (lot < 50) return act_message(s, u);

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int file_of_all = -1, teller;
+static _Thread_local int file_of_all = -1, teller;
 
 uint64_t tell_ns(void) {
   struct timespec t;
