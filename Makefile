@@ -209,6 +209,7 @@ $(TESTOBJ): TTFLAGS += -Itests
 .SECONDARY: $(TESTOBJ)
 $(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file bounce cli)
 $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
+$(BUILD)/tests/test_starved: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
 $(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a

@@ -129,12 +129,31 @@ static void a_room_that_others_may_be_in_stays(void **state) {
   sit_down(seats);
   tt_heap *heap = seats[0].heap;
   const uint64_t room = tt_shm_room(heap, 3, false);
-  tt_shm_room_leave(heap, room);
+  tt_shm_room_leave(heap, room, TUTTI_ERR_PEER_LOST, "somebody died");
   for (int i = 0; i < 4; i++) assert_int_not_equal(tt_shm_room(heap, 3, false), room);
   const uint64_t another = tt_shm_room(heap, 3, false);
   tt_shm_room_fewer(heap, room, 2); /* as they leave */
-  tt_shm_room_leave(heap, another);
+  tt_shm_room_leave(heap, another, TUTTI_ERR_PEER_LOST, "somebody died");
   assert_int_equal(tt_shm_room(heap, 3, false), room);
+  get_up(seats);
+}
+
+/* ... and those who did, and come into theirs, hear why it does not come. */
+static void who_stands_hears_who_does_not(void **state) {
+  (void)state;
+  const int members[RANKS] = {0, 1};
+  char why[200] = "";
+  seat seats[RANKS];
+  uint64_t rooms[RANKS];
+  tt_wire *a;
+  sit_down(seats);
+  for (int r = 0; r < RANKS; r++) rooms[r] = tt_shm_room(seats[r].heap, RANKS, r == 0);
+  assert_int_equal(tt_shm_wire(seats[0].heap, 0, RANKS, members, rooms, &a), TUTTI_OK);
+  assert_int_equal(a->ops->aborted(a, why, sizeof why), TUTTI_OK);
+  tt_shm_room_leave(seats[1].heap, rooms[1], TUTTI_ERR_PEER_LOST, "somebody died");
+  assert_int_equal(a->ops->aborted(a, why, sizeof why), TUTTI_ERR_PEER_LOST);
+  assert_string_equal(why, "somebody died");
+  a->ops->close(a);
   get_up(seats);
 }
 
@@ -144,6 +163,7 @@ int main(void) {
       cmocka_unit_test(who_is_stopped_inside_writes_to_nobody),
       cmocka_unit_test(who_is_seen_to_be_stopped_is_not_waited_for),
       cmocka_unit_test(a_room_that_others_may_be_in_stays),
+      cmocka_unit_test(who_stands_hears_who_does_not),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,13 @@ void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (tell && !before) comm->wire->ops->abort(comm->wire, status, comm->why);
 }
 
+tutti_status tt_blame_memory(tutti_comm *comm, tutti_status status) {
+  if (status != TUTTI_ERR_MEMORY || comm->broken) return status;
+  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
+  return tt_fail(comm->broken, "%s", comm->why);
+}
+
 /* The earliest operation up to `seq` that some peer recorded otherwise than this
  * rank did, as far back as records reach. */
 static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *theirs, int *peer) {
@@ -72,7 +79,8 @@ bool tt_comm_differs(tutti_comm *comm) {
 /* "died, killed by SIGKILL"; or as a network has it. */
 static void fate_of(const tutti_comm *comm, int peer, char *words, size_t size) {
   const tt_where *w = &comm->where[peer];
-  const bool near = w->index >= 0 && comm->heap && w->site.node == comm->where[comm->rank].site.node;
+  const bool near =
+      w->index >= 0 && comm->heap && w->site.node == comm->where[comm->rank].site.node;
   const int n = snprintf(words, size, "died");
   if (near)
     tt_fate_words(tt_heap_head(tt_heap_segment(comm->heap), w->index), words + n, size - (size_t)n);

@@ -101,7 +101,7 @@ static tutti_status take(tutti_buckets *b, const tutti_tensor *tensors) {
   if (!made || (floats && !b->residual))
     return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for %zu tensors", WHO, b->n);
   b->bytes = b->config.bytes ? b->config.bytes : tt_bucket_bytes(b->comm, total);
-  return TUTTI_OK;
+  return b->bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for prices", WHO);
 }
 
 /* ---- making and forgetting ---- */

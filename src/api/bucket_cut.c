@@ -19,6 +19,7 @@ size_t tt_bucket_bytes(tutti_comm *comm, uint64_t total) {
   uint64_t best = total;
   for (uint64_t k = 1; total / k >= 64; k += 1 + k / 4) {
     const double all = (double)(k + 1) * tt_seconds_of(chooser, TUTTI_ALLREDUCE, total / k);
+    if (all < 0) return 0;
     if (k == 1 || all < least) best = total / k, least = all;
     if (k > 1 && all > 2 * least) break; /* it only gets longer */
   }

@@ -322,6 +322,9 @@ enum { TT_RECALL = 15 }; /* how many operations back records are looked for */
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* Break it with what the operation failed with. */
 void tt_blame_operation(tutti_comm *comm, const tt_operation *o);
+/* The status of a step of this rank alone, while its peers call the same or soon will: if it is
+ * TUTTI_ERR_MEMORY, which they can not know, it is broken, so that they hear of it and do not wait. */
+tutti_status tt_blame_memory(tutti_comm *comm, tutti_status status);
 /* Break it with what its messages failed with. */
 void tt_blame_message(tutti_comm *comm, tutti_status status);
 /* Did some peer make another call than this rank, lately? */

@@ -337,12 +337,8 @@ tutti_request *tt_exact_next(tutti_request *whole) {
   part->call = x->begun ? summing(comm, x, place) : measuring(x);
   part->call.said = &x->said;
   part->call.also = x->said.also;
-  const tutti_status status = tt_plan_for(comm, &part->call, in_place(comm, &part->call), &plan);
-  if (status) {
-    snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
-    tt_comm_break(comm, status, true);
+  if (tt_blame_memory(comm, tt_plan_for(comm, &part->call, in_place(comm, &part->call), &plan)))
     return NULL;
-  }
   part->kept = *plan;
   x->begun = true;
   x->left++;

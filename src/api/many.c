@@ -33,12 +33,14 @@ void tt_many_unpack(const tutti_request *part) {
 
 /* ---- cutting the list in parts ---- */
 
-/* From how many bytes on an operation of its own is cheaper than a share of a window. */
+/* From how many bytes on an operation of its own is cheaper than a share of a window; 0: there is no
+ * memory to find out. */
 static size_t alone_from(tutti_comm *comm) {
   tt_chooser *chooser = comm->helpers ? comm->helped : comm->chooser;
   const size_t window = tt_window_bytes(comm);
-  const double share = tt_seconds_of(chooser, TUTTI_ALLREDUCE, window) / (double)window +
-                       tt_seconds_to_pack(chooser);
+  const double whole = tt_seconds_of(chooser, TUTTI_ALLREDUCE, window);
+  if (whole < 0) return 0;
+  const double share = whole / (double)window + tt_seconds_to_pack(chooser);
   size_t bytes = comm->alone_from ? comm->alone_from : 64;
   while (!comm->alone_from && bytes < window &&
          tt_seconds_of(chooser, TUTTI_ALLREDUCE, bytes) > share * (double)bytes)
@@ -143,7 +145,7 @@ static tutti_status out_of_memory(const char *function, const tt_list *list) {
                  list->n);
 }
 
-tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *what,
+static tutti_status make(tutti_comm *comm, const char *function, const void *what,
                          tutti_request **whole) {
   const tt_list *list = what;
   tutti_status status = tt_list_check(comm, function, list);
@@ -164,7 +166,7 @@ tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *wha
   if (!comm->windows) comm->windows = comm->wire->ops->alloc(comm->wire, TT_WINDOW * c.room);
   if (many) many->parts = malloc(most_parts(&c) * sizeof *many->parts);
   if (many) many->packed = malloc((list->n + 1) * sizeof *many->packed);
-  const bool made = r && many && many->parts && many->packed && comm->windows;
+  const bool made = c.alone && r && many && many->parts && many->packed && comm->windows;
   status = made ? cut(&c) : out_of_memory(function, list);
   if (status) {
     tt_many_free(many);
@@ -177,6 +179,11 @@ tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *wha
   for (size_t i = 0; i < many->nparts; i++) many->parts[i].whole = r;
   *whole = r;
   return TUTTI_OK;
+}
+
+tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *what,
+                         tutti_request **whole) {
+  return tt_blame_memory(comm, make(comm, function, what, whole));
 }
 
 /* ---- the calls ---- */

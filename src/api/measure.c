@@ -112,6 +112,8 @@ static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, i
       const tt_choice choice = {.name = o.name, .slices = o.slices};
       status = add_runner(s, &choice, o.seconds);
     }
+  if (!status && tt_chooser_starved(c))
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for what is to be measured");
   return status;
 }
 
@@ -197,7 +199,7 @@ static tutti_status talk(session *s, tutti_coll coll, void *at, size_t n) {
                         .everyone = true,
                         .said = s->asked};
   const tt_plan *plan;
-  tutti_status status = tt_plan_for(s->comm, &call, true, &plan);
+  tutti_status status = tt_blame_memory(s->comm, tt_plan_for(s->comm, &call, true, &plan));
   return status ? status : tt_call_run(s->comm, &call, plan);
 }
 
@@ -368,12 +370,15 @@ static tutti_status measure(tutti_comm *comm, const tt_call *asked, tutti_measur
   s->problem = tt_problem_of(comm, asked);
   s->problem.wisdom = NULL;
   const tutti_status mine = find_runners(s);
+  char why[TT_WHY]; /* the talk may have others */
+  snprintf(why, sizeof why, "%s", tutti_error());
   if (mine)
     lacks = FAILED - (double)mine;
   else if (s->n > 1 && !lacks && !take(s))
     lacks = 1;
   tutti_status status = talk(s, TUTTI_ALLREDUCE, &lacks, 1);
-  if (!status && lacks > FAILED) status = mine ? mine : another_failed(FAILED - lacks);
+  if (!status && lacks > FAILED)
+    status = mine ? tt_fail(mine, "%s", why) : another_failed(FAILED - lacks);
   if (!status && s->n > 1 && lacks == 0) status = race(s, &won);
   give(s);
   if (!status && lacks < 2) status = learn(s, won);

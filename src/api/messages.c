@@ -18,8 +18,9 @@ static tutti_status address(tutti_comm *comm, const char *function, tt_parcel *m
                    comm->ranks - 1);
   if (!comm->mail) comm->mail = tt_mail_new(comm->wire);
   if (!comm->mail)
-    return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for messages of %d ranks", function,
-                   comm->ranks);
+    return tt_blame_memory(
+        comm, tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for messages of %d ranks", function,
+                      comm->ranks));
   m->bytes = m->count * tutti_type_size(m->type);
   return TUTTI_OK;
 }
@@ -30,7 +31,9 @@ static tutti_status ready(tutti_comm *comm, const char *function, const void *wh
   tutti_status status = address(comm, function, &m);
   if (status) return status;
   tutti_request *r = malloc(sizeof *r);
-  if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
+  if (!r)
+    return tt_blame_memory(comm,
+                           tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function));
   *r = (tutti_request){.comm = comm, .is_message = true, .message = m};
   r->message.owner = r;
   *request = r;

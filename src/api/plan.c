@@ -37,10 +37,9 @@ static uint64_t key_of(const tutti_comm *comm, const tt_call *c, bool in_place) 
 static uint32_t hash_of(const tutti_comm *comm, const tt_call *c, const tt_program *program,
                         int slices) {
   const tt_sched *sched = program->sched;
-  uint64_t h =
-      tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)tt_op_kind(c->op) << 16 |
-             (uint64_t)(program->order != NULL) << 30 | (uint64_t)c->varied << 31 |
-             (uint64_t)(uint32_t)c->root << 32);
+  uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
+                      (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(program->order != NULL) << 30 |
+                      (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32);
   h = tt_mix(h ^ size_of(comm, c));
   h = tt_mix(h ^ (uint64_t)sched->data);
   for (const char *name = sched->name; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
@@ -67,19 +66,26 @@ static tutti_status verify(const tt_ask *ask, const char *name, int slices) {
   return status;
 }
 
+static tutti_status unknown_shape(const char *name) {
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory to see whether %s has a loop", name);
+}
+
 /* The loop that all ranks can run, in place or not, for one may be what another is
  * not: the same answer on all of them. */
 static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape) {
   const char *engine = tt_env("TUTTI_ENGINE");
   *shape = engine && strcmp(engine, "generic") == 0 ? TT_SHAPE_NONE : tt_shape_of(&mine, 1);
+  if (*shape == TT_SHAPE_COUNT) return unknown_shape(mine->name);
   for (int in_place = 0; in_place < 2 && *shape; in_place++) {
     tt_ask other = *ask;
     tt_sched **all;
     other.in_place = false;
     tutti_status status = tt_algo_build_all(mine->name, &other, &all);
     if (status) return status;
-    if (tt_shape_of(all, ask->ranks) != *shape) *shape = TT_SHAPE_NONE;
+    const tt_shape theirs = tt_shape_of(all, ask->ranks);
     tt_sched_free_all(all, ask->ranks);
+    if (theirs == TT_SHAPE_COUNT) return unknown_shape(mine->name);
+    if (theirs != *shape) *shape = TT_SHAPE_NONE;
   }
   return TUTTI_OK;
 }
@@ -174,9 +180,12 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   if (status) return status;
   const tt_program *program = plan->how.program = plan->prepared->program;
   plan->how.if_lent = program->shape;
+  bool two_shot = false;
   if (program->shape == TT_SHAPE_ONE_SHOT && !choice->wished &&
-      !tt_wish_forbids(&comm->wish, "two-shot", bytes) && tt_two_shot_if_lent(comm->chooser, bytes))
-    plan->how.if_lent = TT_SHAPE_TWO_SHOT;
+      !tt_wish_forbids(&comm->wish, "two-shot", bytes))
+    status = tt_two_shot_if_lent(comm->chooser, bytes, &two_shot);
+  if (status) return status;
+  if (two_shot) plan->how.if_lent = TT_SHAPE_TWO_SHOT;
   plan->hash = hash_of(comm, c, program, plan->how.slices);
   plan->wise = choice->wise ? choice->wise->took : 0;
   return TUTTI_OK;

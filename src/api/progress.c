@@ -79,6 +79,7 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
   begin(comm, place, call, plan);
+  if (o->status) return false; /* nothing was sent, and nobody knows yet */
   const bool crowded = comm->crowd > 1;
   const uint32_t looks = crowded ? TURNS : comm->spins;
   for (uint32_t look = 0; o->loop && look < looks; look++) {

@@ -7,9 +7,9 @@
 #include "exact.h"
 #include "wise.h"
 
-/* Checks, plans, and makes a request. The comm is entered. */
-static tutti_status ready(tutti_comm *comm, const char *function, const void *what,
-                          tutti_request **request) {
+/* Checks, plans, and makes a request. */
+static tutti_status make(tutti_comm *comm, const char *function, const void *what,
+                         tutti_request **request) {
   const tt_call *call = what;
   bool in_place;
   const tt_plan *plan;
@@ -24,6 +24,12 @@ static tutti_status ready(tutti_comm *comm, const char *function, const void *wh
   if (table) r->kept.how.table = memcpy(r->table, plan->table, table);
   *request = r;
   return TUTTI_OK;
+}
+
+/* The same; what this rank lacks memory for, the others hear. The comm is entered. */
+static tutti_status ready(tutti_comm *comm, const char *function, const void *what,
+                          tutti_request **request) {
+  return tt_blame_memory(comm, make(comm, function, what, request));
 }
 
 /* The same for one that is run again and again: it may be measured before. */
@@ -71,7 +77,7 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   if (!again) {
     status = tt_call_check(comm, function, call, &in_place);
     if (!status && comm->measures) status = tt_measure_first(comm, call);
-    if (!status) status = tt_plan_for(comm, call, in_place, &plan);
+    if (!status) status = tt_blame_memory(comm, tt_plan_for(comm, call, in_place, &plan));
     /* a user's op may be freed meanwhile, and counts may change */
     if (!status && call->op < TUTTI_OP_USER && !call->varied && !call->said) {
       comm->last = *call;

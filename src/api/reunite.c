@@ -119,8 +119,10 @@ static tutti_status stand(tutti_comm *comm, const tt_machine *machine) {
   }
   if (!status)
     status = tt_comm_stand(comm, comm->net, rooms);
+  else if (brings.room && brings.room != NO_ROOM && told)
+    tt_shm_room_leave(comm->heap, brings.room, told, tutti_error());
   else if (brings.room && brings.room != NO_ROOM)
-    (told ? tt_shm_room_leave : tt_shm_room_free)(comm->heap, brings.room);
+    tt_shm_room_free(comm->heap, brings.room);
   if (!status) status = tt_comm_settle(comm, machine);
   if (!status) status = tt_comm_seat(comm, NULL);
   if (!status) status = tt_wise_share(comm, (uint32_t)all[0].wise);

@@ -135,8 +135,11 @@ static tutti_status prepare(parting *p, bool *again) {
       status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
                        p->members[i].old);
   }
-  if (p->comm && (status || told || *again) && p->brings.room < AGAIN && p->brings.room)
-    (told ? tt_shm_room_leave : tt_shm_room_free)(p->comm->heap, p->brings.room);
+  const bool has_room = p->comm && p->brings.room && p->brings.room < AGAIN;
+  if (has_room && told) /* others may have heard all */
+    tt_shm_room_leave(p->comm->heap, p->brings.room, told, tutti_error());
+  else if (has_room && (status || *again))
+    tt_shm_room_free(p->comm->heap, p->brings.room);
   return status ? status : told;
 }
 
@@ -149,7 +152,7 @@ static tutti_status stand(parting *p) {
   if (!status) status = tt_comm_seat(comm, NULL);
   if (!status) status = tt_wise_share(comm, (uint32_t)p->all[p->members[0].old].wise);
   if (!status) tt_trace_child(comm, old, old->seq, p->color);
-  return status;
+  return comm->wire ? tt_blame_memory(comm, status) : status;
 }
 
 static void drop(parting *p) {

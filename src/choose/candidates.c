@@ -59,10 +59,16 @@ static tutti_status build_rest(const char *name, const tt_ask *ask, double most,
   return status;
 }
 
-static bool has_loop(const tt_chooser *c, const char *name, const tt_ask *ask, tt_sched **all) {
+static tutti_status find_loop(const tt_chooser *c, const char *name, const tt_ask *ask,
+                              tt_sched **all, bool *has) {
   const tt_setting *s = &c->setting;
-  if (!s->has_loop || !s->has_loop(all, 1)) return false;
-  return !build_rest(name, ask, HUGE_VAL, all) && s->has_loop(all, ask->ranks);
+  *has = false;
+  tutti_status status = s->has_loop ? s->has_loop(all, 1, has) : TUTTI_OK;
+  if (status || !*has) return status;
+  status = build_rest(name, ask, HUGE_VAL, all);
+  *has = false;
+  if (!status) status = s->has_loop(all, ask->ranks, has);
+  return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
 static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
@@ -76,8 +82,9 @@ static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll
   tutti_status status = build(name, ask, 0, &all[0]);
   if (!status)
     status = uniform ? build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
+  bool loop = lent;
+  if (!status && !lent) status = find_loop(c, name, &ask, all, &loop);
   if (!status) {
-    const bool loop = lent || has_loop(c, name, &ask, all);
     const tt_profile *profile = lent ? &c->lent : loop ? &c->loop : &c->profile;
     *play = tt_play_new(all, s->ranks, uniform, profile);
     if (!*play)
@@ -101,17 +108,20 @@ tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices
 /* ---- the list ---- */
 
 /* A plan, and behind it the same one in slices: how many. */
-static int price(const tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, double most) {
+static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, double most) {
   tt_play *whole;
   int n = 1;
   while (n < left && x[n].slices > 1) n++;
-  if (play_whole(c, x->name, coll, 0, false, most, &whole)) return n;
+  const tutti_status status = play_whole(c, x->name, coll, 0, false, most, &whole);
+  c->starved |= status == TUTTI_ERR_MEMORY;
+  if (status) return n;
   x->possible = tt_price_curve(whole, &x->curve);
   for (int i = 1; i < n; i++) {
     tt_play *play = tt_play_slices(whole, x[i].slices, c->setting.flight);
     x[i].possible = play && tt_price_curve(play, &x[i].curve);
     tt_play_free(play);
   }
+  for (int i = 0; i < n; i++) c->starved |= !x[i].possible; /* what can be built can be played */
   tt_play_free(whole);
   return n;
 }
@@ -119,12 +129,14 @@ static int price(const tt_chooser *c, tt_candidate *x, int left, tutti_coll coll
 /* Slices help where links of several levels, or the processor and a link, can be busy at
  * once, and there are few messages, for there will be that many times as many; of many ranks
  * fewer plans are priced, so they may have more. */
-static bool slices_help(const tt_chooser *c, const char *name, tutti_coll coll) {
+static bool slices_help(tt_chooser *c, const char *name, tutti_coll coll) {
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   tt_sched *s;
   if (c->setting.crowd > 0 || tt_coll_owned(coll) || coll == TUTTI_BARRIER) return false;
   if (!tt_algo_uniform(name, &ask, c->levels ? &c->profile.tree : NULL)) return false;
-  if (tt_algo_build(name, &ask, &s)) return false;
+  const tutti_status status = tt_algo_build(name, &ask, &s);
+  c->starved |= status == TUTTI_ERR_MEMORY;
+  if (status) return false;
   int messages = 0;
   for (uint32_t i = 0; i < s->nsteps; i++) messages += s->steps[i].peers.count;
   tt_sched_free(s);
@@ -143,8 +155,7 @@ static bool add(tt_candidates *list, const char *name, int slices) {
   return true;
 }
 
-static bool add_sliced(const tt_chooser *c, tutti_coll coll, tt_candidates *list,
-                       const char *name) {
+static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *name) {
   const size_t ways = slices_help(c, name, coll) ? sizeof slicings / sizeof *slicings : 0;
   if (!add(list, name, 1)) return false;
   for (size_t k = 0; k < ways; k++)
@@ -153,7 +164,7 @@ static bool add_sliced(const tt_chooser *c, tutti_coll coll, tt_candidates *list
 }
 
 /* All that are proposed; or those of one family; or one plan, proposed or not. */
-static bool list_all(const tt_chooser *c, tutti_coll coll, tt_candidates *list) {
+static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
   const size_t n = strlen(s->only);
   char name[TT_NAME];
@@ -174,6 +185,7 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight
   if (c->of[coll][weight]) return c->of[coll][weight];
   tt_chooser_weigh(c, weight);
   tt_candidates *list = calloc(1, sizeof *list);
+  c->starved = false;
   if (!list || !list_all(c, coll, list)) {
     tt_candidates_free(list);
     return NULL;
@@ -189,6 +201,10 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight
       n = cheap || pass ? price(c, x, list->n - i, coll, most) : 1;
       some |= x->possible;
     }
+  }
+  if (c->starved) {
+    tt_candidates_free(list);
+    return NULL;
   }
   return c->of[coll][weight] = list;
 }

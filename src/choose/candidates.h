@@ -37,6 +37,7 @@ struct tt_chooser {
   char wished[TT_NAME]; /* the plan that these are about */
   tt_finding *wished_found[TUTTI_COLL_COUNT];
   char refusal[400];
+  bool starved; /* memory ran out while it looked: what it found is not what others find */
 };
 
 static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {

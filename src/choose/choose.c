@@ -99,28 +99,38 @@ static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs, double m
   if (needs == TT_NEED_SAME && tt_summed_once(all, ranks)) return needs;
   if (work_of(all, ranks) > most) return TT_NOT_ASKED;
   tutti_report report = {.size = sizeof report};
-  if (tt_prove(all, ranks, &report) || !report.proven) return 0;
+  const tutti_status status = tt_prove(all, ranks, &report);
+  if (status == TUTTI_ERR_MEMORY) return TT_STARVED;
+  if (status || !report.proven) return 0;
   return needs &
          ((report.rank_order ? TT_NEED_ORDER : 0u) | (report.same_grouping ? TT_NEED_SAME : 0u));
 }
 
+static unsigned unanswered(tutti_status status) {
+  return status == TUTTI_ERR_MEMORY ? TT_STARVED : 0;
+}
+
 /* The same glance at one rank, where it stands for all: then nobody has to build them. */
-static bool one_sums_once(const char *name, const tt_ask *ask) {
+static unsigned met_by_one(const char *name, const tt_ask *ask) {
   tt_sched *s;
-  if (!tt_algo_uniform(name, ask, NULL) || tt_algo_build(name, ask, &s)) return false;
+  if (!tt_algo_uniform(name, ask, NULL)) return 0;
+  const tutti_status status = tt_algo_build(name, ask, &s);
+  if (status) return unanswered(status);
   const bool once = tt_completed(s) * (uint64_t)s->ranks <= s->blocks;
   tt_sched_free(s);
-  return once;
+  return once ? TT_NEED_SAME : 0;
 }
 
 unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most) {
   tt_ask ask = *asked;
-  if (needs == TT_NEED_SAME && one_sums_once(name, asked)) return needs;
+  const unsigned glance = needs == TT_NEED_SAME ? met_by_one(name, asked) : 0;
+  if (glance) return glance;
   if (ask.ranks > TT_MOST_PROVEN) return TT_NOT_ASKED;
-  for (int in_place = 0; in_place < 2 && needs && needs != TT_NOT_ASKED; in_place++) {
+  for (int in_place = 0; in_place < 2 && needs && needs < TT_NOT_ASKED; in_place++) {
     tt_sched **all;
     ask.in_place = in_place;
-    if (tt_algo_build_all(name, &ask, &all)) return 0;
+    const tutti_status status = tt_algo_build_all(name, &ask, &all);
+    if (status) return unanswered(status);
     needs = met_by(all, ask.ranks, needs, most);
     tt_sched_free_all(all, ask.ranks);
   }
@@ -129,15 +139,19 @@ unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double 
 
 /* What of `needs` the plan does not meet, or is not known to (TT_NOT_ASKED). Each question is
  * asked once: the prover sees all ranks, which takes time, `most` blocks' at most. */
-static unsigned lacking(const tt_chooser *c, tt_finding **found, const char *name,
-                        const tt_problem *p, double most) {
+static unsigned lacking(tt_chooser *c, tt_finding **found, const char *name, const tt_problem *p,
+                        double most) {
   const bool rooted = tt_coll_rooted(p->coll);
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   if (!*found) *found = calloc(rooted ? (size_t)ask.ranks : 1, sizeof **found);
-  if (!*found) return p->needs & ~tt_meets(name, &ask, p->needs, most);
-  tt_finding *here = &(*found)[rooted ? p->root : 0];
-  unsigned open = p->needs & ~here->asked;
-  if (open) here->met |= tt_meets(name, &ask, open, most);
+  tt_finding once = {0}, *here = *found ? &(*found)[rooted ? p->root : 0] : &once;
+  const unsigned open = p->needs & ~here->asked;
+  const unsigned met = open ? tt_meets(name, &ask, open, most) : 0;
+  if (met & TT_STARVED) {
+    c->starved = true;
+    return p->needs;
+  }
+  here->met |= met;
   here->asked |= open;
   const unsigned lacks = p->needs & ~here->met;
   return lacks ? lacks | (here->met & TT_NOT_ASKED) : 0;
@@ -148,7 +162,9 @@ static unsigned lacking(const tt_chooser *c, tt_finding **found, const char *nam
 static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   tt_sched *s;
-  if (tt_algo_build(name, &ask, &s)) {
+  const tutti_status status = tt_algo_build(name, &ask, &s);
+  c->starved |= status == TUTTI_ERR_MEMORY;
+  if (status) {
     snprintf(c->refusal, sizeof c->refusal, "%s", tutti_error());
     return false;
   }
@@ -222,7 +238,8 @@ double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
   const tt_wish none = {0};
   const tt_problem p = {.coll = coll, .bytes = bytes};
   const tt_candidates *list = tt_candidates_of(c, coll, 0);
-  const tt_candidate *best = list ? cheapest(list, &p, &none, NULL) : NULL;
+  if (!list) return -1;
+  const tt_candidate *best = cheapest(list, &p, &none, NULL);
   return best ? tt_curve_at(&best->curve, (double)bytes) : 0;
 }
 
@@ -230,23 +247,34 @@ double tt_seconds_to_pack(const tt_chooser *c) {
   return 4 * c->profile.copy; /* read and written, twice */
 }
 
+static tutti_status starved(void) {
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
+}
+
+bool tt_chooser_starved(const tt_chooser *c) {
+  return c->starved;
+}
+
 tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, tt_choice *choice) {
   const char *wished = tt_wish_for(wish, p->bytes);
+  c->starved = false;
   *choice = (tt_choice){.name = wished, .slices = 1, .wished = wished};
   if (wished) {
     const bool granted = try_wished(c, p, wished);
     choice->name = c->wished;
     if (granted) return TUTTI_OK;
+    if (c->starved) return starved();
     *choice = (tt_choice){.refusal = c->refusal};
   }
   const tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
-  if (!list) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice of a plan");
+  if (!list) return starved();
   if (try_wise(c, list, p, wish, choice)) return TUTTI_OK;
-  for (tt_candidate *x = NULL; (x = cheapest(list, p, wish, x));) {
+  for (tt_candidate *x = NULL; !c->starved && (x = cheapest(list, p, wish, x));) {
     choice->name = x->name;
     choice->slices = x->slices;
     if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK)) return TUTTI_OK;
   }
+  if (c->starved) return starved();
   char helpers[60] = "";
   if (c->setting.data)
     snprintf(helpers, sizeof helpers, ", %d of which only help (tutti_comm_set_helpers)",
@@ -257,19 +285,20 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, 
                  wish->n ? ", or what can is ruled out" : "");
 }
 
-bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes) {
+tutti_status tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes, bool *is) {
   static const char *const names[] = {"one-shot", "two-shot"};
-  bool ok = true;
+  tutti_status status = TUTTI_OK;
   tt_chooser_weigh(c, 0);
-  for (int i = 0; i < 2 && !c->lent_priced; i++) {
-    tt_play *play;
-    ok = ok && !tt_candidate_play(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, &play);
-    ok = ok && tt_price_curve(play, &c->lent_curve[i]);
-    if (ok) tt_play_free(play);
+  for (int i = 0; i < 2 && !c->lent_priced && !status; i++) {
+    tt_play *play = NULL;
+    status = tt_candidate_play(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, &play);
+    if (!status && !tt_price_curve(play, &c->lent_curve[i])) status = starved();
+    tt_play_free(play);
   }
-  c->lent_priced = ok;
-  return ok && tt_curve_at(&c->lent_curve[1], (double)bytes) <
-                   tt_curve_at(&c->lent_curve[0], (double)bytes);
+  c->lent_priced = !status;
+  *is = !status && tt_curve_at(&c->lent_curve[1], (double)bytes) <
+                       tt_curve_at(&c->lent_curve[0], (double)bytes);
+  return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
 /* ---- offers ---- */

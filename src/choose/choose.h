@@ -4,7 +4,8 @@
  *            collective, a few lines in the size, made when it is first asked for; a new
  *            size only compares them.
  * Invariant  a pure function of the problem, the machine, wisdom and figures that all ranks
- *            share, so all ranks choose alike. An op that does not commute gets only plans
+ *            share, so all ranks choose alike. Where memory runs out on the way a choice fails: it
+ *            is never made among what was left, for other ranks have all. An op that does not commute gets only plans
  *            that the prover has shown to keep the ranks' order; one that rounds, only
  *            plans that it has shown to group alike on all ranks, unless told otherwise.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -18,8 +19,8 @@
 
 typedef struct tt_chooser tt_chooser;
 
-/* Has the engine a loop for these n ranks' schedules? It is cheaper then. */
-typedef bool tt_has_loop_fn(tt_sched *const *scheds, int n);
+/* Has the engine a loop for these n ranks' schedules? It is cheaper then. TUTTI_ERR_MEMORY. */
+typedef tutti_status tt_has_loop_fn(tt_sched *const *scheds, int n, bool *has);
 
 /* Where it is to run. */
 typedef struct tt_setting {
@@ -46,7 +47,8 @@ const tt_profile *tt_chooser_profile(const tt_chooser *c);
 typedef enum tt_need {
   TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
   TT_NEED_SAME = 2,  /* the op rounds, or may: the same grouping, so the same bits, everywhere */
-  TT_NOT_ASKED = 4   /* no need, but an answer: nobody asked the prover, for it would take too long */
+  TT_NOT_ASKED = 4,  /* no need, but an answer: nobody asked the prover, for it would take too long */
+  TT_STARVED = 8     /* another: memory ran out before there was one */
 } tt_need;
 
 /* The tt_needs of a collective with this type and op. */
@@ -77,15 +79,16 @@ typedef struct tt_choice {
 
 /* The plan. Where a wish names one that is possible, that; where it is not, the refusal
  * says why and the choice is tutti's own: what wisdom names, if it is a candidate and
- * admissible; else the cheapest. TUTTI_ERR_UNSUPPORTED: nothing can do it. */
+ * admissible; else the cheapest. TUTTI_ERR_UNSUPPORTED: nothing can do it. TUTTI_ERR_MEMORY. */
 tutti_status tt_choose(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
                        tt_choice *choice);
 
-/* Where one-shot was chosen for an allreduce: is two-shot cheaper if the ranks' vectors
- * need not be copied? */
-bool tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes);
+/* Where one-shot was chosen for an allreduce: *is: two-shot is cheaper if the ranks' vectors
+ * need not be copied. TUTTI_ERR_MEMORY. */
+tutti_status tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes, bool *is);
 
-/* What the cheapest plan for so many bytes costs, s; and to copy one byte there and back. */
+/* What the cheapest plan for so many bytes costs, s (-1: out of memory); and to copy one byte there
+ * and back. */
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes);
 double tt_seconds_to_pack(const tt_chooser *c);
 
@@ -93,7 +96,7 @@ double tt_seconds_to_pack(const tt_chooser *c);
  * named, where it would follow more blocks through all steps of all ranks: half a second's. */
 enum { TT_MOST_PROVEN = 4096, TT_MOST_WORK = 1 << 20 };
 /* Those of `needs` that a plan is shown to meet, in place and not; or TT_NOT_ASKED, if the
- * prover would have to follow more than `most` blocks. */
+ * prover would have to follow more than `most` blocks; or TT_STARVED. */
 unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most);
 
 /* ---- the candidates, for those who explain ---- */
@@ -112,6 +115,8 @@ typedef struct tt_offer {
  * known about it yet. */
 bool tt_offer_at(tt_chooser *c, const tt_problem *problem, const tt_wish *wish, int i, bool ask,
                  tt_offer *offer);
+/* Has memory run out since the last choice? Then offers may be less than they are elsewhere. */
+bool tt_chooser_starved(const tt_chooser *c);
 /* Where the time of a plan goes, at this size. TUTTI_ERR_UNSUPPORTED with the reason if it
  * is not possible. */
 tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, const tt_problem *problem,

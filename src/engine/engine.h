@@ -23,13 +23,14 @@ typedef enum tt_shape {
   TT_SHAPE_ONE_SHOT, /* everyone shows its vector, sums everybody's in rank order */
   TT_SHAPE_TWO_SHOT, /* everyone sums its own block so, then copies the others' */
   TT_SHAPE_NAIVE,    /* rank 0 sums everybody's so, the others copy it */
-  TT_SHAPE_COUNT
+  TT_SHAPE_COUNT,    /* nobody knows: memory ran out */
 } tt_shape;
 
 /* The shape whose schedules are the same as these n ranks', step for step. All ranks
  * of a communicator run a loop, or none. */
 tt_shape tt_shape_of(tt_sched *const *scheds, int n);
-bool tt_has_loop(tt_sched *const *scheds, int n); /* they have a shape */
+/* *has: they have a shape. TUTTI_ERR_MEMORY. */
+tutti_status tt_has_loop(tt_sched *const *scheds, int n, bool *has);
 /* The schedule that the loop for `shape` carries out, written down again: NULL if
  * the shape is none, or out of memory. */
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like);
@@ -75,8 +76,8 @@ typedef struct tt_call { /* what a collective was called with */
   bool everyone; /* brings data, helpers too: a call of tutti's own */
   bool varied;   /* counts[r] elements for rank r, instead of count each; the call copies them */
   const size_t *counts;
-  uint32_t buffers; /* 1 + how long the list is that it is a part of; 0: it is whole */
-  uint32_t also;    /* a hash of what else is to be the same on all ranks */
+  uint32_t buffers;           /* 1 + how long the list is that it is a part of; 0: it is whole */
+  uint32_t also;              /* a hash of what else is to be the same on all ranks */
   const struct tt_call *said; /* what was called, if this is tutti's way to do it; or NULL */
 } tt_call;
 
@@ -194,9 +195,9 @@ struct tt_run {
   uintptr_t base[TT_BUF_COUNT]; /* address of block 0, real or imagined */
   uint64_t layer;               /* bytes of a layer of tmp */
   tt_partition partition;
-  uint32_t left;            /* steps that have not ended */
-  uint32_t sent;            /* messages before this one are over, if it sends them; where they are paced */
-  uint32_t *waits;          /* per step */
+  uint32_t left;   /* steps that have not ended */
+  uint32_t sent;   /* messages before this one are over, if it sends them; where they are paced */
+  uint32_t *waits; /* per step */
   uint32_t *open, nopen;    /* steps that have started */
   struct tt_moving *moving; /* per transfer */
   tt_cursor *own;           /* per step: the own operand */

@@ -43,13 +43,17 @@ static void lift_naive(tt_builder *b, const tt_sched *like) {
 static const struct {
   void (*lift)(tt_builder *b, const tt_sched *like);
   bool blocks; /* one per rank */
-} shapes[] = {
-    [TT_SHAPE_ONE_SHOT] = {lift_one_shot, false}, [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true},
-    [TT_SHAPE_NAIVE] = {lift_naive, false}};
+} shapes[] = {[TT_SHAPE_ONE_SHOT] = {lift_one_shot, false},
+              [TT_SHAPE_TWO_SHOT] = {lift_two_shot, true},
+              [TT_SHAPE_NAIVE] = {lift_naive, false}};
+
+static bool has_loop_for(tt_shape shape, const tt_sched *like) {
+  const bool line = shape == TT_SHAPE_ONE_SHOT && like->coll == TUTTI_BARRIER;
+  return shape != TT_SHAPE_NONE && (like->coll == TUTTI_ALLREDUCE || line);
+}
 
 tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
-  const bool line = shape == TT_SHAPE_ONE_SHOT && like->coll == TUTTI_BARRIER;
-  if (shape == TT_SHAPE_NONE || (like->coll != TUTTI_ALLREDUCE && !line)) return NULL;
+  if (!has_loop_for(shape, like)) return NULL;
   tt_builder b;
   tt_build_begin(&b, like->name, like->coll, like->ranks, like->rank, like->root, like->in_place,
                  shapes[shape].blocks ? (uint32_t)like->ranks : 1);
@@ -57,10 +61,12 @@ tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
   return tt_build_end(&b);
 }
 
-static bool same(tt_shape shape, tt_sched *const *scheds, int n) {
+/* False, too, if memory runs out: then *starved. */
+static bool same(tt_shape shape, tt_sched *const *scheds, int n, bool *starved) {
   bool same = true;
   for (int i = 0; i < n && same; i++) {
-    tt_sched *lifted = tt_shape_lift(shape, scheds[i]);
+    tt_sched *lifted = has_loop_for(shape, scheds[i]) ? tt_shape_lift(shape, scheds[i]) : NULL;
+    *starved |= !lifted && has_loop_for(shape, scheds[i]);
     same = lifted && tt_sched_equal(lifted, scheds[i]);
     tt_sched_free(lifted);
   }
@@ -68,11 +74,17 @@ static bool same(tt_shape shape, tt_sched *const *scheds, int n) {
 }
 
 tt_shape tt_shape_of(tt_sched *const *scheds, int n) {
+  bool starved = false;
   for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT && scheds[0]->ranks > 1; shape++)
-    if (same((tt_shape)shape, scheds, n)) return (tt_shape)shape;
-  return TT_SHAPE_NONE;
+    if (same((tt_shape)shape, scheds, n, &starved)) return (tt_shape)shape;
+  return starved ? TT_SHAPE_COUNT : TT_SHAPE_NONE;
 }
 
-bool tt_has_loop(tt_sched *const *scheds, int n) {
-  return tt_shape_of(scheds, n) != TT_SHAPE_NONE;
+tutti_status tt_has_loop(tt_sched *const *scheds, int n, bool *has) {
+  const tt_shape shape = tt_shape_of(scheds, n);
+  *has = shape != TT_SHAPE_NONE;
+  return shape != TT_SHAPE_COUNT
+             ? TUTTI_OK
+             : tt_fail(TUTTI_ERR_MEMORY, "out of memory to see whether %s has a loop",
+                       scheds[0]->name);
 }

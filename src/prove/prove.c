@@ -35,8 +35,7 @@ static bool same_wanted(const tt_wanted *a, const tt_wanted *b) {
 
 /* Every block that the collective asks for, on every rank. `known` says, per value, what
  * it was found right for last, so that little is looked at twice. */
-static bool results_right(tt_graph *g, const tt_values *v, const tt_memory *m,
-                          tutti_report *report) {
+static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_report *report) {
   bool ordered = true, same = true;
   char text[200];
   const char *wrong = NULL;

@@ -36,8 +36,9 @@ bool tt_values_failed(const tt_values *v);
 uint32_t tt_values_count(const tt_values *v); /* every value is below */
 /* NULL if `value` holds the wanted inputs once each and, if it is to be marked and they
  * are several, is marked as complete at its root alone; else what is wrong (in `text`).
- * *ordered is cleared if the ranks stand in another order than they are numbered. */
-const char *tt_value_wrong(const tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
+ * *ordered is cleared if the ranks stand in another order than they are numbered. Where there is no
+ * memory to look it says that, and so does tt_values_failed. */
+const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
                            bool *ordered, char *text, size_t size);
 /* Sets seen[r] for every rank r whose input `value` holds; how many were not set before. */
 uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen);

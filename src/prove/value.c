@@ -178,11 +178,12 @@ static const char *look(walk *w, tt_value value, bool root) {
   return NULL;
 }
 
-const char *tt_value_wrong(const tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
+const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
                            bool *ordered, char *text, size_t size) {
   const int n = wanted->end - wanted->first;
   if (!value) return "nothing was written there";
   walk w = {v, wanted, 0, calloc((size_t)n, 1), true, text, size};
+  v->failed |= !w.seen;
   if (!w.seen) return "there is not enough memory to look at it";
   const char *wrong = look(&w, value, true);
   for (int i = 0; !wrong && i < n; i++)

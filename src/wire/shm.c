@@ -323,9 +323,21 @@ static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   }
 }
 
+/* Who came no further than to make its room has told nobody but that. */
+static void hear_leavers(const tt_shm *s, tt_room *room) {
+  char why[TT_REASON];
+  tutti_status status;
+  for (int peer = 0; peer < s->wire.ranks && !tt_room_aborted(room, NULL, 0); peer++)
+    if ((status = tt_room_aborted(s->rooms[peer], why, sizeof why)))
+      tt_room_abort(room, status, why);
+}
+
 static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
   tt_room *room = tt_shm_of(w)->rooms[w->rank];
-  if (reason) tt_room_retell(room);
+  if (reason) {
+    tt_room_retell(room);
+    hear_leavers(tt_shm_of(w), room);
+  }
   return tt_room_aborted(room, reason, size);
 }
 

@@ -171,9 +171,9 @@ uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first);
 void tt_shm_room_free(tt_heap *heap, uint64_t room);
 /* So many fewer ranks than it was made for come into it. */
 void tt_shm_room_fewer(tt_heap *heap, uint64_t room, int by);
-/* A room of this rank's that others may be in: it does not come in, and the room is freed when all
- * have left who do. */
-void tt_shm_room_leave(tt_heap *heap, uint64_t room);
+/* A room of this rank's that others may be in: it does not come in, which they hear there, and why;
+ * and the room is freed when all have left who do. */
+void tt_shm_room_leave(tt_heap *heap, uint64_t room, tutti_status status, const char *why);
 /* From now on, and no more, the room can be found from outside. */
 void tt_shm_show(tt_head *head, uint64_t room);
 void tt_shm_hide(tt_head *head, uint64_t room);

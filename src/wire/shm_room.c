@@ -48,9 +48,10 @@ void tt_shm_room_free(tt_heap *heap, uint64_t room) {
   if (room) tt_heap_free(heap, tt_heap_segment(heap)->base + room);
 }
 
-void tt_shm_room_leave(tt_heap *heap, uint64_t room) {
+void tt_shm_room_leave(tt_heap *heap, uint64_t room, tutti_status status, const char *why) {
   tt_room *at = (tt_room *)(void *)(tt_heap_segment(heap)->base + room);
   void *memory = at;
+  tt_room_abort(at, status, why);
   atomic_fetch_sub(&at->guests, 1);
   tt_heap_free_later(heap, &at->guests, &memory, 1);
 }
