@@ -365,17 +365,17 @@ coverage:
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets overlap kernels price building scale exact_sums)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets overlap kernels price building recording scale exact_sums)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
-FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall)
+FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 PYTHON   = PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
 # kernels.c looks at single kernels; the others see what everybody sees.
 $(BUILD)/bench/%.o: TTFLAGS = $(BASE)
-$(BUILD)/bench/price.o $(BUILD)/bench/building.o $(BUILD)/bench/scale.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
+$(BUILD)/bench/price.o $(BUILD)/bench/building.o $(BUILD)/bench/recording.o $(BUILD)/bench/scale.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
 $(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
 $(BENCHBIN): %: %.o $(BUILD)/libtutti.a
 	$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@

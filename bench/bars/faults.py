@@ -1,5 +1,6 @@
 # faults.py - the bars of failures: ranks that are killed, that call something else, that stop. What
-# small messages cost with all of it on is shm.py's to say: make bars ONLY=shm.
+# small messages cost with all of it on is shm.py's to say (make bars ONLY=shm), what of it is the record
+# and the hash of each call, this.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import random
@@ -14,6 +15,7 @@ from verdict import Bar, at_most, limit
 TITLE = "what goes wrong is heard by all, soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
 KILLS, MISMATCHES, STOPS = 500, 200, 100
 WITHIN = 2  # s
+RECORDED = 3  # % of a call of 4 B that its record and its hash may take
 FAILED_STARTS = 5  # in a row; then no job can start here
 TIMEOUT = 0.5  # s, of tests/mp_stall.c
 
@@ -84,6 +86,13 @@ def rounds(build, program, wanted, seed):
     return named, all_of_them, times
 
 
+def recording(build, quick):
+    """ns: a call of 4 B on 2 ranks, the same without its record, and a record and its hash alone."""
+    words = output([os.path.join(build, "tutti"), "run", "-n", "2", os.path.join(build, "bench", "recording"),
+                    "5" if quick else "101"], 120).split()
+    return [float(w) for w in words] if len(words) == 3 else (None, None, None)
+
+
 def so_many(name, wanted, got):
     return Bar(name, "%d" % wanted, "%d" % got, got == wanted)
 
@@ -108,3 +117,8 @@ def bars(build, quick):
     yield so_many("stopped, TUTTI_TIMEOUT=%g: who is late, and in which call, is named" % TIMEOUT, n, named)
     yield limit("stopped: until all know, s, median", median(times) / 1000 if times else None)
     yield at_most("stopped: until all know, s, worst", WITHIN, max(times) / 1000 if times else None)
+    call, silent, alone = recording(build, quick)
+    yield limit("P=2, 4 B: a call, ns", call)
+    yield limit("P=2, 4 B: a call of which nothing is published, ns", silent)
+    yield limit("a call's record and hash, ns", alone)
+    yield at_most("a call's record and hash, % of a call of 4 B on 2 ranks", RECORDED, call and 100 * alone / call)

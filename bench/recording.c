@@ -1,0 +1,84 @@
+/* recording.c - what it costs that every call is published and compared: the record that peers and
+ * `tutti doctor` read, and the hash that stands beside the data.
+ *
+ *   tutti run -n 2 recording [ROUNDS]   prints, in ns, medians of rounds that take turns: an allreduce
+ *                                       of 4 B; the same with nothing published; and a record and its
+ *                                       hash by themselves
+ *
+ * Idea       a record goes through the wire's table of functions, so a copy of the table in which that
+ *            does nothing is the same program without. The hash stays, for it is in the flag that
+ *            ranks wait for: it is timed with the record, alone.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "comm.h"
+#include "timing.h"
+
+enum { CALLS = 20000, WARM = 2000, MOST = 201 };
+
+static void publish_nothing(tt_wire *w, const tt_record *record, uint32_t oldest) {
+  (void)w, (void)record, (void)oldest;
+}
+
+static int failed(void) {
+  fprintf(stderr, "recording: %s\n", tutti_error());
+  return 1;
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *x, int n) {
+  qsort(x, (size_t)n, sizeof *x, ascending);
+  return x[n / 2];
+}
+
+/* ns of a call, or -1. */
+static double time_calls(tutti_comm *comm) {
+  float x = 0;
+  for (int i = 0; i < WARM; i++)
+    if (tutti_allreduce(comm, &x, &x, 1, TUTTI_FLOAT, TUTTI_SUM)) return -1;
+  const double from = timing_now();
+  for (int i = 0; i < CALLS; i++)
+    if (tutti_allreduce(comm, &x, &x, 1, TUTTI_FLOAT, TUTTI_SUM)) return -1;
+  return 1e9 * (timing_now() - from) / CALLS;
+}
+
+/* What progress.c does for each call, in a communicator in which nothing else is called. */
+static double time_records(tutti_comm *comm) {
+  volatile uint32_t hash = 12345; /* of a plan */
+  uint32_t chain = 1;
+  const double from = timing_now();
+  for (uint32_t seq = 1; seq <= CALLS; seq++) {
+    chain = (uint32_t)tt_mix((uint64_t)chain << 32 | hash);
+    const tt_record record = {{seq, chain}, TUTTI_ALLREDUCE, TUTTI_FLOAT, TUTTI_SUM, 0, 1};
+    comm->wire->ops->record(comm->wire, &record, seq - 1);
+  }
+  return 1e9 * (timing_now() - from) / CALLS;
+}
+
+int main(int argc, char **argv) {
+  const int asked = argc > 1 ? atoi(argv[1]) : 31, rounds = asked < 1      ? 1
+                                                            : asked > MOST ? MOST
+                                                                           : asked;
+  double with[MOST], without[MOST], alone[MOST];
+  tutti_comm *comm, *other;
+  if (tutti_comm_from_env(&comm) || tutti_comm_dup(comm, &other)) return failed();
+  const tt_wire_ops *usual = comm->wire->ops;
+  tt_wire_ops silent = *usual;
+  silent.record = publish_nothing;
+  for (int i = 0; i < rounds; i++) {
+    comm->wire->ops = usual;
+    with[i] = time_calls(comm);
+    comm->wire->ops = &silent;
+    without[i] = time_calls(comm);
+    alone[i] = time_records(other);
+    if (with[i] < 0 || without[i] < 0) return failed();
+  }
+  comm->wire->ops = usual;
+  if (tutti_comm_rank(comm) == 0)
+    printf("%.1f %.1f %.2f\n", median(with, rounds), median(without, rounds),
+           median(alone, rounds));
+  if (tutti_comm_free(other) || tutti_comm_free(comm)) return failed();
+  return tutti_finalize() ? failed() : 0;
+}
