@@ -27,7 +27,6 @@ KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi 
 MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends"}
 MPIS = ("ompi", "mpich")
 ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory as on UCX
-CORES = len(os.sched_getaffinity(0))
 LONG = (0, 16, 29)  # of 40: a minute, to see what grows
 SETTINGS = ({"TUTTI_COPIES": "private"}, {"TUTTI_COPIES": "none"}, {"TUTTI_COPIES": "all"}, {"TUTTI_ENGINE": "generic"},
             {"TUTTI_PROGRESS_THREAD": "1"}, {"TUTTI_CONTRACT": "any"}, {"TUTTI_CONTRACT": "run"},
@@ -91,8 +90,6 @@ class Plan:
         for setting in SETTINGS:
             if lot.random() < 0.12:
                 self.env.update(setting)
-        if self.ranks > CORES:  # then huge pages can take the kernel seconds, each (docs/reliability.md)
-            self.env.pop("TUTTI_PROGRESS_THREAD", None)
         if self.seconds > 8:  # the file grows with each communicator
             self.env.pop("TUTTI_TRACE", None)
         some = sorted((lot.randint(1, max(1, self.ranks - 1)), lot.randint(1, max(1, self.ranks - 1))))

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "shm.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -122,8 +123,26 @@ static bool available(size_t bytes) {
   return enough;
 }
 
-/* The system first asks all cores to give back what they hold: where they are busy that can take
- * seconds, which no pages are worth. So once it did, this process asks no more. */
+/* More ranks than cores, of those that have come, and threads of tutti's beside them, so that a core
+ * is never idle? */
+static bool crowded(const tt_segment *s) {
+  cpu_set_t all;
+  int ranks = 0;
+  CPU_ZERO(&all);
+  if (!tt_process.wants_thread && !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0)) return false;
+  for (int r = 0; r < s->founders; r++) {
+    const tt_head *head = tt_heap_head(s, r);
+    if (!atomic_load(&head->ready)) continue;
+    CPU_OR(&all, &all, &head->cores);
+    ranks++;
+  }
+  return ranks > CPU_COUNT(&all);
+}
+
+/* The system first asks all cores to give back what they hold, one asker after another, and a worker
+ * of its own has to run on each: where ranks and their threads keep every core busy that can take
+ * seconds, in which this rank hears of nothing, and which no pages are worth. So there they are not
+ * made; and once it was slow elsewhere, this process asks no more. */
 static void make_huge(tt_heap *h, size_t at, size_t bytes) {
   const double since = tt_seconds();
   tt_huge_make(base_of(h) + at, bytes);
@@ -137,7 +156,7 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
   if (!available(bytes)) return false;
   tt_huge_advise(base_of(h) + at, bytes);
   if (madvise(base_of(h) + lo, size, MADV_POPULATE_WRITE) == 0) {
-    if (!h->segment->shuns_huge) make_huge(h, at, bytes);
+    if (!h->segment->shuns_huge && !crowded(h->segment)) make_huge(h, at, bytes);
     return true;
   }
   return errno != ENOMEM && errno != EFAULT; /* an old kernel can not say */
