@@ -119,8 +119,12 @@ static int parse(run_options *o, int argc, char **argv) {
 
 /* ---- the front ---- */
 
-static const int passed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+void run_passed_on(sigset_t *set) {
+  static const int signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
+  sigemptyset(set);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(set, signals[i]);
+}
 
 /* 0, 1 and 2 are open from here on, so that no pipe becomes one of them. */
 static void open_standard(void) {
@@ -144,8 +148,8 @@ static int keeper_status(int status, bool reaper) {
 }
 
 /* Pass signals on until the keeper ends; its wait status. `interrupted` is set
- * if a SIGINT came. */
-static int attend(pid_t keeper, int orders, const sigset_t *set, bool *interrupted) {
+ * if a SIGINT came. A part of a job goes on hearing what comes over its leash. */
+static int attend(pid_t keeper, int orders, const sigset_t *set, bool part, bool *interrupted) {
   for (;;) {
     int status;
     pid_t got = waitpid(keeper, &status, WNOHANG);
@@ -156,7 +160,7 @@ static int attend(pid_t keeper, int orders, const sigset_t *set, bool *interrupt
     if (s == SIGINT) *interrupted = true;
     run_order order = {(unsigned char)s, info.si_code != SI_KERNEL};
     if (write(orders, &order, sizeof order) < 0) continue; /* the guard is ending */
-    if (s == SIGTSTP) raise(SIGSTOP);
+    if (s == SIGTSTP && !part) raise(SIGSTOP);
   }
 }
 
@@ -165,10 +169,9 @@ static int front(const run_options *o, char **argv) {
   signal(SIGCHLD, SIG_DFL);
   bool reaper = !has_children() && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
   sigset_t set;
-  sigemptyset(&set);
+  run_passed_on(&set);
   sigaddset(&set, SIGCHLD);
   sigaddset(&set, SIGPIPE); /* blocked, so that a write says EPIPE */
-  for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) sigaddset(&set, passed_on[i]);
   run_origin origin = {.group = getpgrp()};
   sigprocmask(SIG_BLOCK, &set, &origin.mask);
   int orders[2];
@@ -184,7 +187,7 @@ static int front(const run_options *o, char **argv) {
   int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) dup2(null, 0); /* only rank 0 reads our input */
   bool interrupted = false;
-  int status = keeper_status(attend(keeper, orders[1], &set, &interrupted), reaper);
+  int status = keeper_status(attend(keeper, orders[1], &set, o->leash, &interrupted), reaper);
   if (interrupted && status == 128 + SIGINT) { /* end so that a calling shell stops too */
     signal(SIGINT, SIG_DFL);
     raise(SIGINT);

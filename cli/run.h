@@ -65,6 +65,9 @@ typedef struct run_order {
   unsigned char deliver; /* 0: the ranks have it already, from the terminal */
 } run_order;
 
+/* The signals that the front passes on (cmd_run.c). */
+void run_passed_on(sigset_t *set);
+
 /* ---- starting one rank (run_spawn.c) ---- */
 
 typedef enum run_stage { STAGE_EXEC, STAGE_BIND, STAGE_FILES } run_stage;

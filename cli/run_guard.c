@@ -236,9 +236,15 @@ static void reap(guard *g) {
 
 /* ---- orders and time ---- */
 
+/* A carrier knows by the kind that it is to pass it on. */
 static void deliver(guard *g, int signal) {
-  for (int r = 0; r < g->o->ranks; r++)
-    if (g->ranks[r].alive) kill(g->ranks[r].pid, signal);
+  for (int r = 0; r < g->o->ranks; r++) {
+    if (!g->ranks[r].alive) continue;
+    if (g->o->hosts)
+      sigqueue(g->ranks[r].pid, signal, (union sigval){0});
+    else
+      kill(g->ranks[r].pid, signal);
+  }
 }
 
 static void obey(guard *g, run_order order) {

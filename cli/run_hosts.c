@@ -4,7 +4,9 @@
  *            --agent), which starts `tutti run --part` there: so each host's ranks have a guard
  *            of their own, and what this one does with ranks it does with hosts.
  * Leash      the agent's input is a pipe that only the carrier holds. On it goes the id of the
- *            rendezvous, which is in this process; and when it ends, what runs there ends.
+ *            rendezvous, which is in this process; then signals, a byte each, for the ranks there;
+ *            and when it ends, what runs there ends. The agent is in a process group of its own:
+ *            what the terminal sends goes over the leash too.
  * Invariant  no key stands in a command line, where others can read it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -108,8 +110,8 @@ static void add_quoted(text *t, const char *word) {
 /* Settings of tutti's and UCX's, and how to find libraries, go along. */
 static bool travels(const char *entry) {
   static const char *const names[] = {"TUTTI_", "UCX_", "LD_LIBRARY_PATH=", "OMP_NUM_THREADS="};
-  static const char *const stay[] = {"TUTTI_RANK=", "TUTTI_SIZE=", "TUTTI_SHM_FD=", "TUTTI_ID=",
-                                     "TUTTI_KEY="};
+  static const char *const stay[] = {
+      "TUTTI_RANK=", "TUTTI_SIZE=", "TUTTI_SHM_FD=", "TUTTI_ID=", "TUTTI_KEY="};
   for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
     if (strncmp(entry, stay[i], strlen(stay[i])) == 0) return false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -163,16 +165,36 @@ static void call_agent(const run_options *o, const run_host *h, const char *line
   _exit(CLI_NOT_FOUND);
 }
 
+/* Until the agent ends: its status. What the guard sends to all of the job ends this one; what it
+ * delivers, or the terminal sends, is for the ranks. */
+static int pass_on(pid_t agent, int leash, const sigset_t *set) {
+  for (int status;;) {
+    siginfo_t info;
+    if (waitpid(agent, &status, WNOHANG) == agent) return status;
+    const int s = sigwaitinfo(set, &info);
+    const unsigned char byte = (unsigned char)s;
+    if (s <= 0 || s == SIGCHLD) continue;
+    if (s == SIGTERM && info.si_code == SI_USER) _exit(128 + SIGTERM);
+    if (leash >= 0 && write(leash, &byte, 1) < 0) continue; /* the agent is ending */
+  }
+}
+
 /* In place of a rank's program: returns an exit status. */
 int run_carry(const run_options *o, int host) {
   const run_host *h = &o->hosts[host];
   text line = {NULL, 0, 0};
-  int leash[2], status = 0;
+  int leash[2], status;
   write_line(&line, o, h);
   const pid_t me = getpid();
+  sigset_t set, before;
   if (pipe2(leash, O_CLOEXEC)) return CLI_FAILED;
+  run_passed_on(&set);
+  sigaddset(&set, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &set, &before);
   const pid_t agent = fork();
   if (agent == 0) {
+    setpgid(0, 0);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != me) _exit(1);
     call_agent(o, h, line.at, leash[0]);
@@ -185,7 +207,7 @@ int run_carry(const run_options *o, int host) {
               write(leash[1], "\n", 1) == 1;
   if (agent < 0) return cli_fail(CLI_FAILED, "run", "fork: %s", strerror(errno));
   if (!told) close(leash[1]);
-  while (waitpid(agent, &status, 0) < 0 && errno == EINTR) continue;
+  status = pass_on(agent, told ? leash[1] : -1, &set);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -193,7 +215,7 @@ int run_carry(const run_options *o, int host) {
 
 const char *run_hosts_open(void) {
   tutti_id id;
-  if (tutti_unique_id(&id)) return tutti_error();
+  if (tutti_unique_id_lasting(&id)) return tutti_error();
   return setenv("TUTTI_ID", id.text, 1) ? "out of memory" : NULL;
 }
 
@@ -215,14 +237,16 @@ int run_part_begin(run_options *o) {
   return 0;
 }
 
-/* It is let go of when the carrier ends, however it does. Then this process, the front, is killed,
- * and so is all that it has started. */
+/* What comes is for this process, the front, which passes it on. The leash is let go of when the
+ * carrier ends, however it does: then the front is killed, and so is all that it has started. */
 static void *hold(void *options) {
   const run_options *o = options;
-  char rest[64];
+  unsigned char byte;
   ssize_t n;
-  do n = read(o->leash, rest, sizeof rest);
-  while (n > 0 || (n < 0 && errno == EINTR));
+  sigset_t set;
+  run_passed_on(&set);
+  while ((n = read(o->leash, &byte, 1)) > 0 || (n < 0 && errno == EINTR))
+    if (n > 0 && sigismember(&set, byte) == 1) kill(getpid(), byte);
   kill(getpid(), SIGKILL);
   return NULL;
 }

@@ -33,6 +33,10 @@ typedef struct tutti_config {
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is taken, ...). */
 TUTTI_API tutti_status tutti_unique_id(tutti_id *id);
 
+/** As tutti_unique_id, for one communicator after another of the same ranks, as long as this
+ *  process lives: for launchers, whose ranks may run several programs in turn. */
+TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
+
 /** A communicator of `nranks` ranks, each of which calls this with the same id and its own
  *  rank. Collective. config: may be NULL; looked at during the call only.
  *  Returns, on all ranks that reach the rendezvous alike: TUTTI_OK; TUTTI_ERR_ARG;

@@ -51,6 +51,13 @@ background run --hosts localhost:1,localhost:2 sh -c 'echo ready; exec sleep 987
 lines 3 ready && kill -TERM "$job"
 wait_job
 check "SIGTERM reaches the ranks of all hosts" all "within 5000" gone
+background run --hosts localhost:1,localhost:2 sh -c 'trap "echo usr1" USR1; trap "echo term; exit 3" TERM
+  echo ready; while :; do sleep 0.05; done'
+lines 3 ready && kill -USR1 "$job" && lines 3 usr1 && kill -TERM "$job"
+wait_job
+check "signals reach the ranks of all hosts, which may handle them" all "status 3" '[ "$(grep -c term "$work/out")" = 3 ]' gone
+job run --hosts localhost:2,localhost:1 sh -c '"$0" && "$0" && "$0"' "$BUILD/examples/hello"
+check "one program after the other" all "status 0" '[ "$(grep -c "sum is 3$" "$work/out")" = 9 ]' "within 10000"
 job run --hosts localhost:1,localhost:1 sh -c 'echo "${TUTTI_ID##*:}"; sleep 0.2
   [ $TUTTI_RANK = 1 ] || cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\0" " " |
     K=${TUTTI_ID##*:} awk "index(\$0, ENVIRON[\"K\"]) {n++} END {print n + 0}"'

@@ -197,7 +197,7 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
   if (status || *base) return status;
   if (l.by) {
     pthread_t thread;
-    if (l.serves && (status = tt_rendezvous_serve(&l.at, &thread))) return status;
+    if (l.serves && (status = tt_rendezvous_serve(&l.at, false, &thread))) return status;
     status = tt_meet_visit(&l.at, l.rank, l.ranks, tt_create_limit(NULL), &m);
     if (!status) status = tt_create(&m, NULL, base);
     if (l.serves) (status ? tt_rendezvous_end : tt_rendezvous_leave)(thread);

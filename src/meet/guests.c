@@ -1,7 +1,8 @@
 /* guests.c - what the guests of a rendezvous say, and what they are told.
  *
  * Idea       first a hello: key, rank, how many ranks. Then in each round a number of bytes and
- *            these bytes; when all have brought theirs, all are told all.
+ *            these bytes; when all have brought theirs, all are told all. Who comes again, while
+ *            the others have not left yet, waits until they have.
  * Invariant  who does not know the key hears nothing. Who says what can not be so hears why, and
  *            only it does, unless the job can not come about without it.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "guests.h"
 
@@ -42,6 +44,7 @@ void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...
   s->before = s->answer; /* some may still be hearing it */
   s->answer = sentence(status, text, &s->answer_bytes);
   s->over = true;
+  s->failed = status == TUTTI_ERR_TIMEOUT ? 0 : tt_seconds(); /* else nobody is expected */
   for (int i = 0; i < s->nguests; i++) {
     tt_guest *g = &s->guests[i];
     if (g->fd < 0 || g->rank < 0) continue;
@@ -82,43 +85,88 @@ static bool expect(tt_service *s, tt_guest *g, size_t bytes) {
 static bool is_first(tt_service *s, const tt_hello *h) {
   s->guest_of = malloc(h->ranks * sizeof *s->guest_of);
   if (!s->guest_of) return false;
-  for (uint32_t r = 0; r < h->ranks; r++) s->guest_of[r] = -1;
+  for (uint32_t r = 0; r < h->ranks; r++) s->guest_of[r] = TT_ABSENT;
   s->ranks = (int)h->ranks;
   s->first = tt_seconds();
   s->limit = h->patience / 1e3;
   return true;
 }
 
-static void take_hello(tt_service *s, tt_guest *g) {
-  tt_hello *h = &g->hello;
-  memcpy(h, g->in, sizeof *h);
-  h->who[sizeof h->who - 1] = 0;
-  if (memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) != 0 || memcmp(h->key, s->key, TT_KEY) != 0)
-    tt_guest_close(s, g);
-  else if (h->protocol != TT_MEET_PROTOCOL)
-    refuse(g,
-           "rank %u (%s) speaks version %u of the rendezvous, and this is %d: is it another "
-           "version of tutti?",
-           h->rank, h->who, h->protocol, TT_MEET_PROTOCOL);
-  else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
-    refuse(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
-  else if (s->over)
+/* From now on it is one of those that meet; or hears why they do not. */
+static void sit_down(tt_service *s, tt_guest *g) {
+  const tt_hello *h = &g->hello;
+  if (!expect(s, g, sizeof(uint32_t))) return;
+  g->rank = (int)h->rank;
+  s->guest_of[g->rank] = (int)(g - s->guests);
+  s->known++;
+  if (s->over) {
+    if (s->answer) say(g, s->answer, s->answer_bytes);
+    g->leaves = true;
+  } else if (h->protocol != TT_MEET_PROTOCOL) {
+    tt_service_fail(s, TUTTI_ERR_SYSTEM,
+                    "rank %u (%s) speaks version %u of the rendezvous, which is of version %d: all "
+                    "ranks need one version of tutti",
+                    h->rank, h->who, h->protocol, TT_MEET_PROTOCOL);
+  }
+}
+
+static void seat(tt_service *s, tt_guest *g) {
+  const tt_hello *h = &g->hello;
+  const bool fits = h->ranks == (uint32_t)s->ranks;
+  const int place = fits ? s->guest_of[h->rank] : TT_ABSENT;
+  if (s->lasting && s->ranks && place == TT_LEFT)
+    g->waits = true;
+  else if (s->over && !(s->failed > 0 && fits && place == TT_ABSENT))
     refuse(g, "rank %u (%s) comes too late: the job of this id has begun, or has failed", h->rank,
            h->who);
-  else if (s->ranks && h->ranks != (uint32_t)s->ranks)
+  else if (s->ranks && !fits)
     refuse(g,
            "rank %u (%s) says that there are %u ranks, and those that came before it, %d: are "
            "there two jobs with one id?",
            h->rank, h->who, h->ranks, s->ranks);
-  else if (s->ranks && s->guest_of[h->rank] >= 0)
+  else if (s->ranks && place >= 0)
     refuse(g, "rank %u (%s) is there already (%s): are there two jobs with one id?", h->rank,
-           h->who, s->guests[s->guest_of[h->rank]].hello.who);
+           h->who, s->guests[place].hello.who);
   else if (!s->ranks && !is_first(s, h))
     refuse(g, "the rendezvous is out of memory");
-  else if (expect(s, g, sizeof(uint32_t))) {
-    g->rank = (int)h->rank;
-    s->guest_of[g->rank] = (int)(g - s->guests);
-    s->known++;
+  else
+    sit_down(s, g);
+}
+
+static void take_hello(tt_service *s, tt_guest *g) {
+  tt_hello *h = &g->hello;
+  memcpy(h, g->in, sizeof *h);
+  h->who[sizeof h->who - 1] = 0;
+  g->have = g->want = 0;
+  const bool knows =
+      memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) == 0 && memcmp(h->key, s->key, TT_KEY) == 0;
+  /* a greeting is the first that goes out: there is room for it */
+  if (!knows || (h->protocol == TT_MEET_PROTOCOL &&
+                 send(g->fd, TT_MEET_MAGIC, sizeof h->magic, MSG_NOSIGNAL) != sizeof h->magic))
+    tt_guest_close(s, g);
+  else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
+    refuse(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
+  else
+    seat(s, g);
+}
+
+void tt_service_renew(tt_service *s) {
+  for (int i = 0; i < s->nguests; i++)
+    if (s->guests[i].rank >= 0) tt_guest_close(s, &s->guests[i]);
+  free(s->guest_of);
+  free(s->answer);
+  free(s->before);
+  s->guest_of = NULL;
+  s->answer = s->before = NULL;
+  s->ranks = s->known = s->round = s->brought = s->gone = 0;
+  s->bytes = 0;
+  s->failed = 0;
+  s->over = false;
+  for (int i = 0; i < s->nguests; i++) {
+    tt_guest *g = &s->guests[i];
+    if (!g->waits) continue;
+    g->waits = false;
+    seat(s, g);
   }
 }
 
@@ -191,7 +239,7 @@ void tt_guest_said(tt_service *s, tt_guest *g) {
 void tt_guest_left(tt_service *s, tt_guest *g) {
   const int rank = g->rank;
   const bool early = rank >= 0 && !s->over && (s->round == 0 || s->brought || g->have);
-  if (rank >= 0) s->guest_of[rank] = -1;
+  if (rank >= 0) s->guest_of[rank] = TT_LEFT;
   if (rank >= 0 && !s->gone) snprintf(s->left, sizeof s->left, "rank %d (%s)", rank, g->hello.who);
   tt_guest_close(s, g);
   if (rank >= 0 && !s->over && ++s->gone == s->ranks) s->over = true;

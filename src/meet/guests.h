@@ -18,22 +18,27 @@ typedef struct tt_guest { /* a connection */
   const char *out; /* what it is told: `told` of `tell` bytes */
   size_t told, tell;
   bool leaves; /* after that */
+  bool waits;  /* for this meeting to be over, and the next one to begin */
   tt_hello hello;
 } tt_guest;
 
+enum { TT_ABSENT = -1, TT_LEFT = -2 };
+
 typedef struct tt_service {
   int listener;
+  bool lasting;
   char key[TT_KEY];
   tt_guest *guests;
   int nguests, known;
-  int ranks, *guest_of;     /* ranks: the first one's, 0: nobody came; by rank, -1: not here */
+  int ranks, *guest_of;     /* ranks: the first one's, 0: nobody came; by rank, or one of these: */
   double first, limit;      /* s: when the first came; how long it waits for the others */
   uint32_t bytes;           /* of each in this round; 0: nobody has said */
   int round, brought, gone; /* gone: between rounds; */
   char left[128];           /* ... the first of them */
   char *answer, *before; /* to the last round, or why it is over; with its head. The one before */
   size_t answer_bytes;
-  bool over; /* all was said; it ends when all was told */
+  bool over;     /* all was said; it ends when all was told */
+  double failed; /* s, since when those that come late may hear why; 0: they need not */
 } tt_service;
 
 /* Say the same to all that are known, and it is over. */
@@ -43,5 +48,7 @@ void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...
 void tt_guest_said(tt_service *s, tt_guest *g);
 void tt_guest_left(tt_service *s, tt_guest *g);
 void tt_guest_close(tt_service *s, tt_guest *g);
+/* A meeting is over; the next one begins with those that wait for it. */
+void tt_service_renew(tt_service *s);
 
 #endif

@@ -101,14 +101,22 @@ tutti_status tt_rendezvous_name(tt_rendezvous *r) {
   return TUTTI_OK;
 }
 
-tutti_status tutti_unique_id(tutti_id *id) {
+static tutti_status open_one(const char *function, bool lasting, tutti_id *id) {
   tutti_status status = tt_alive();
   if (status) return status;
-  if (!id) return tt_fail(TUTTI_ERR_ARG, "tutti_unique_id: id is NULL");
+  if (!id) return tt_fail(TUTTI_ERR_ARG, "%s: id is NULL", function);
   tt_rendezvous r = {.port = (int)tt_env_int("TUTTI_PORT", 0, 65535, 0)};
   pthread_t thread;
-  if ((status = tt_rendezvous_serve(&r, &thread))) return status;
+  if ((status = tt_rendezvous_serve(&r, lasting, &thread))) return status;
   tt_rendezvous_leave(thread);
   tt_rendezvous_write(&r, id);
   return TUTTI_OK;
+}
+
+tutti_status tutti_unique_id(tutti_id *id) {
+  return open_one("tutti_unique_id", false, id);
+}
+
+tutti_status tutti_unique_id_lasting(tutti_id *id) {
+  return open_one("tutti_unique_id_lasting", true, id);
 }

@@ -38,9 +38,9 @@ typedef struct tt_rendezvous {
 /* TUTTI_ERR_ARG: what is wrong with it. */
 tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
 /* Opens one: a thread that serves it until all have met, or the process ends. port 0: any that is
- * free, which is then in *r; its key and hosts, if there are any, stay. *thread: to be given to
- * one of the next two. */
-tutti_status tt_rendezvous_serve(tt_rendezvous *r, pthread_t *thread);
+ * free, which is then in *r; its key and hosts, if there are any, stay. lasting: when all have met
+ * and left, they may meet again. *thread: to be given to one of the next two. */
+tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread);
 void tt_rendezvous_leave(pthread_t thread); /* it goes on by itself */
 void tt_rendezvous_end(pthread_t thread);   /* when all have heard why it failed, or after 5 s */
 void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id);
@@ -65,7 +65,10 @@ tutti_status tt_launch_find(tt_launch *l);
 
 /* ---- between visit.c and rendezvous.c: what goes over the line ---- */
 
-enum { TT_MEET_PROTOCOL = 1 };
+/* First a hello; who has the key is greeted with the magic alone, or hears a reply: why not. Then in
+ * each round a number of bytes and these bytes; a reply, and the bytes of all. A hello is the same
+ * in all versions. */
+enum { TT_MEET_PROTOCOL = 2 };
 #define TT_MEET_MAGIC "tutti\r\n"
 
 typedef struct tt_hello { /* what a visitor says first */
@@ -79,5 +82,6 @@ typedef struct tt_reply { /* before the bytes of all, or a sentence */
   int32_t status;
   uint32_t bytes;
 } tt_reply;
+_Static_assert(sizeof(tt_reply) == sizeof TT_MEET_MAGIC, "who is not greeted has read a reply");
 
 #endif

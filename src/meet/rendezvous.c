@@ -46,7 +46,7 @@ static void welcome(tt_service *s) {
   tt_guest *oldest = NULL;
   for (int i = 0; i < s->nguests; i++) {
     tt_guest *g = &s->guests[i];
-    if (g->fd < 0 || g->rank >= 0) continue;
+    if (g->fd < 0 || g->rank >= 0 || g->waits) continue;
     strangers++;
     if (!oldest || g->since < oldest->since) oldest = g;
   }
@@ -136,11 +136,12 @@ static void look_at_clock(tt_service *s) {
   const double now = tt_seconds();
   for (int i = 0; i < s->nguests; i++) {
     tt_guest *g = &s->guests[i];
-    if (g->fd >= 0 && g->rank < 0 && now - g->since > STRANGER) tt_guest_close(s, g);
+    if (g->fd >= 0 && g->rank < 0 && !g->waits && now - g->since > STRANGER) tt_guest_close(s, g);
   }
   if (!s->over && s->ranks && now - s->first > s->limit) name_missing(s);
   if (s->over && now - s->first > s->limit + FAREWELL)
-    for (int i = 0; i < s->nguests; i++) tt_guest_close(s, &s->guests[i]);
+    for (int i = 0; i < s->nguests; i++)
+      if (s->guests[i].rank >= 0) tt_guest_close(s, &s->guests[i]);
 }
 
 /* ---- the service ---- */
@@ -149,6 +150,9 @@ static bool go_on(const tt_service *s) {
   if (!s->over) return true;
   for (int i = 0; i < s->nguests; i++)
     if (s->guests[i].fd >= 0 && s->guests[i].rank >= 0) return true;
+  if (s->failed <= 0 || tt_seconds() - s->failed > FAREWELL) return false;
+  for (int r = 0; r < s->ranks; r++)
+    if (s->guest_of[r] == TT_ABSENT) return true; /* it is to hear why, too */
   return false;
 }
 
@@ -159,14 +163,16 @@ static void wait_for_words(tt_service *s) {
     return;
   }
   const int n = s->nguests;
+  bool quiet = !s->ranks; /* nobody is here, nor expected */
   for (int i = 0; i < n; i++) {
     const tt_guest *g = &s->guests[i];
+    quiet &= g->fd < 0;
     fds[i].fd = g->fd;
     fds[i].events = (short)((g->leaves || g->want > g->have ? POLLIN : POLLRDHUP) |
                             (g->told < g->tell ? POLLOUT : 0));
   }
   fds[n] = (struct pollfd){.fd = s->listener, .events = POLLIN};
-  if (poll(fds, (nfds_t)n + 1, 200) > 0) {
+  if (poll(fds, (nfds_t)n + 1, quiet ? -1 : 200) > 0) {
     for (int i = 0; i < n; i++) {
       if (fds[i].fd != s->guests[i].fd || fds[i].fd < 0 || !fds[i].revents) continue;
       const bool hung_up = fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR);
@@ -180,10 +186,11 @@ static void wait_for_words(tt_service *s) {
 
 static void *serve(void *service) {
   tt_service *s = service;
-  while (go_on(s)) {
+  do {
+    if (!go_on(s)) tt_service_renew(s);
     wait_for_words(s);
     look_at_clock(s);
-  }
+  } while (s->lasting || go_on(s));
   for (int i = 0; i < s->nguests; i++) tt_guest_close(s, &s->guests[i]);
   close(s->listener);
   free(s->guests);
@@ -218,13 +225,14 @@ static int listen_on(int *port) {
   return fd;
 }
 
-tutti_status tt_rendezvous_serve(tt_rendezvous *r, pthread_t *thread) {
+tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread) {
   sigset_t all, before;
   tutti_status status = tt_rendezvous_name(r);
   if (status) return status;
   tt_service *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
   memcpy(s->key, r->key, TT_KEY);
+  s->lasting = lasting;
   s->listener = listen_on(&r->port);
   if (s->listener < 0) {
     status = tt_fail(TUTTI_ERR_SYSTEM, "no rendezvous at port %d: %s%s", r->port, strerror(errno),

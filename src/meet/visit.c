@@ -15,14 +15,14 @@
 
 #include "meet.h"
 
-static const double ONE_TRY = 2, GRACE = 5; /* s */
+static const double ONE_TRY = 2, GRACE = 5, GREETING = 20; /* s */
 
 typedef struct visit {
   int fd;
   double until;
   char at[100]; /* for sentences */
   tt_hello hello;
-  bool said_hello;
+  bool said_hello, greeted;
 } visit;
 
 /* ---- to the door ---- */
@@ -118,12 +118,21 @@ static tutti_status write_all(visit *v, const void *bytes, size_t n) {
   return TUTTI_OK;
 }
 
-static tutti_status read_all(visit *v, void *bytes, size_t n) {
+static tutti_status unheard(const visit *v, bool silent) {
+  return tt_fail(silent ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
+                 "rank %u: who listens at %s %s: is it another job's rendezvous, or another "
+                 "program? TUTTI_PORT names another port",
+                 v->hello.rank, v->at,
+                 silent ? "does not answer as a rendezvous does" : "has closed the connection");
+}
+
+static tutti_status read_all(visit *v, void *bytes, size_t n, double until) {
   for (char *at = bytes; n;) {
     const ssize_t part = read(v->fd, at, n);
     if (part > 0) at += part, n -= (size_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
-    if (part < 0 && errno == EAGAIN && ready(v->fd, POLLIN, v->until + GRACE)) continue;
+    if (part < 0 && errno == EAGAIN && ready(v->fd, POLLIN, until)) continue;
+    if (!v->greeted) return unheard(v, part < 0 && errno == ETIMEDOUT);
     if (part < 0 && errno == ETIMEDOUT) return broken(v, "does not answer");
     errno = 0;
     return broken(v,
@@ -134,20 +143,31 @@ static tutti_status read_all(visit *v, void *bytes, size_t n) {
 }
 
 static tutti_status hear(visit *v, void *all, size_t bytes) {
+  const double now = tt_seconds(), until = v->until + GRACE;
   tt_reply reply;
   char text[400];
-  tutti_status status = read_all(v, &reply, sizeof reply);
+  tutti_status status = TUTTI_OK;
+  if (!v->greeted) {
+    status =
+        read_all(v, &reply, sizeof reply, tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING)));
+    v->greeted = !status && memcmp(&reply, TT_MEET_MAGIC, sizeof reply) == 0;
+    if (v->greeted) status = read_all(v, &reply, sizeof reply, until);
+  } else {
+    status = read_all(v, &reply, sizeof reply, until);
+  }
   if (status) return status;
   const bool is_known = reply.status < 0 && reply.status >= TUTTI_ERR_UNSUPPORTED;
   if (reply.status && is_known && reply.bytes && reply.bytes <= sizeof text) {
-    if ((status = read_all(v, text, reply.bytes))) return status;
+    if ((status = read_all(v, text, reply.bytes, until))) return status;
     text[reply.bytes - 1] = 0;
     return tt_fail((tutti_status)reply.status, "%s", text);
   }
-  if (!reply.status && reply.bytes == bytes) return read_all(v, all, bytes);
-  return tt_fail(TUTTI_ERR_SYSTEM,
-                 "rank %u: what answers at %s is no rendezvous of this version of tutti",
-                 v->hello.rank, v->at);
+  if (!reply.status && reply.bytes == bytes) return read_all(v, all, bytes, until);
+  return tt_fail(
+      TUTTI_ERR_SYSTEM,
+      "rank %u: what answers at %s is no rendezvous of this version of tutti: is it another "
+      "program? TUTTI_PORT names another port",
+      v->hello.rank, v->at);
 }
 
 static tutti_status gather(tt_meeting *m, const void *mine, void *all, size_t bytes) {
