@@ -13,6 +13,7 @@
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
+#   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
 #   make bench-faults    500 deaths, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
@@ -365,7 +366,7 @@ coverage:
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late buckets overlap kernels price building recording scale exact_sums)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late meeting buckets overlap kernels price building recording scale exact_sums)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
@@ -413,6 +414,8 @@ bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
 bench-hosts: bench-programs
 	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
+bench-meeting: all $(UCXLIB) $(BUILD)/bench/meeting
+	@$(PYTHON) bench/meeting.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(MORE)
 bench-dropin: bench-programs
 	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)
 # After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
@@ -523,6 +526,6 @@ format:
 
 .PHONY: all mpi ucx examples programs check check-dropin check-python with-mpi check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers soak models \
         install uninstall clean format demo demo-hosts demo-faults demo-torch torch with-torch with-ucx with-nothing check-torch check-torch-asan bench-torch bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
-        bench-kernels bench-wait bench-many bench-price bench-schedules bench-scale sim figures
+        bench-kernels bench-meeting bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \
          $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

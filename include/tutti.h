@@ -67,7 +67,7 @@ TUTTI_API const char *tutti_error(void);
 TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 
 /** Where warnings go (a rank that is late, a setting that makes no sense).
- *  `fn` is called with `ctx`, a level (0 warning, 1 information) and one line
+ *  `fn` is called with `ctx`, a level (0 warning, 1 information, 2 more of it) and one line
  *  without newline; NULL (the default) drops them. Set it before any thread
  *  uses the library. */
 typedef void tutti_log_fn(void *ctx, int level, const char *line);

@@ -6,8 +6,9 @@ import importlib.util
 import os
 
 from hosts import LAST, LAYOUTS, Failed, Network, Skipped, layout_of
-from measure import KI, bytes_name, geomean
-from verdict import at_least
+import meeting
+from measure import KI, bytes_name, geomean, median
+from verdict import at_least, at_most
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 spec = importlib.util.spec_from_file_location("bars_hosts", os.path.join(HERE, "hosts.py"))
@@ -71,3 +72,9 @@ def bars(build, quick):
         yield one(layout, first, to, want, ("gloo",))
     gloo = [r["gloo"] for rows in found.values() for r in rows.values() if r.get("gloo")]
     yield at_least("gloo / tutti over UCX, all sizes and layouts, the mean", 3, geomean(gloo) if gloo else None, reason)
+    both, reason = None, "no figures"
+    try:
+        both = median([r[3] for r in meeting.rows(build, 8, 5 if quick else 15)])
+    except (Skipped, Failed) as e:
+        reason = str(e)
+    yield at_most("8 hosts: meeting and exchange of addresses, ms", 100, both, reason)

@@ -171,11 +171,10 @@ static tutti_status over_network(creation *c, tutti_comm **out) {
   if (status) return status;
   net.site.node = c->node_of[c->m->rank];
   net.id = c->all[0].id;
-  if (c->m->rank == 0)
-    tt_log(1,
-           "%d ranks met in %.3g ms; %s was opened in %.3g ms; addresses were exchanged in %.3g ms",
-           c->m->ranks, 1e3 * c->met, end.maker.name, 1e3 * c->opened,
-           1e3 * (tt_seconds() - began - c->opened));
+  tt_log(c->m->rank ? 2 : 1,
+         "%d ranks met in %.3g ms; %s was opened in %.3g ms; addresses were exchanged in %.3g ms",
+         c->m->ranks, 1e3 * c->met, end.maker.name, 1e3 * c->opened,
+         1e3 * (tt_seconds() - began - c->opened));
   return tutti_comm_from_net(&net, out);
 }
 

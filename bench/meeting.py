@@ -1,0 +1,55 @@
+# meeting.py - how long ranks on 2 to 32 hosts take to find each other, and how that grows; `make
+# bench-meeting`, as root.
+#
+#   meeting.py [--build DIR] [--hosts 2,4,8,16,32] [--times N]
+#
+# Hosts are network namespaces of this machine (netns.sh), with a rank each. Prints medians, and
+# the greatest sum. Ends with 77, and says why, where hosts can not be made.
+# SPDX-License-Identifier: BSD-3-Clause
+import argparse
+import os
+import sys
+
+from hosts import HERE, Failed, Skipped, lines
+from measure import median
+
+HOSTS = "2,4,8,16,32"
+RATE = "1gbit"
+
+
+def rows(build, hosts, times):
+    """ms, of each time: met, opened, exchanged, met and exchanged."""
+    program = os.path.abspath(os.path.join(build, "bench", "meeting"))
+    if not os.path.exists(os.path.join(build, "libtutti_ucx.so")) or not os.path.exists(program):
+        raise Skipped("there is no libtutti_ucx.so, or no bench/meeting")
+    argv = ["setpriv", "--pdeathsig", "KILL", "bash", os.path.join(HERE, "netns.sh"), "tutti", str(hosts), "1", RATE]
+    env = {"TUTTI": os.path.abspath(os.path.join(build, "tutti"))}
+    return [[float(x) for x in line.split()[1:]] for line in lines(argv + [program, str(times)], 60 + 10 * hosts, env)
+            if line[:1].isdigit()]
+
+
+def columns(each):
+    """Medians, and the greatest sum."""
+    return [median([r[i] for r in each]) for i in range(4)] + [max(r[3] for r in each)]
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default="build")
+    p.add_argument("--hosts", default=HOSTS)
+    p.add_argument("--times", type=int, default=15)
+    args = p.parse_args()
+    print("%6s %10s %12s %12s %12s %12s   ms, medians of %d" %
+          ("hosts", "meeting", "exchange", "both", "at most", "UCX opens", args.times))
+    for hosts in args.hosts.split(","):
+        try:
+            met, opened, exchanged, both, most = columns(rows(args.build, int(hosts), args.times))
+            print("%6s %10.2f %12.2f %12.2f %12.2f %12.1f" % (hosts, met, exchanged, both, most, opened), flush=True)
+        except (Skipped, Failed) as e:
+            print("meeting.py: %s hosts: %s" % (hosts, e), file=sys.stderr)
+            return 77 if isinstance(e, Skipped) else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
