@@ -150,6 +150,15 @@ static tutti_status join(creation *c, tt_net_end *end, size_t stride, offer *all
   return status;
 }
 
+/* This rank's, by the cores that it is bound to. */
+static tutti_net_site site_of(int node) {
+  tutti_net_site site = {.node = node};
+  cpu_set_t cores;
+  tt_cores_mine(&cores);
+  tt_cores_within(NULL, &cores, &site.package, &site.cache);
+  return site;
+}
+
 static tutti_status over_network(creation *c, tutti_comm **out) {
   const double began = tt_seconds();
   tt_net_end end = {.end = NULL};
@@ -169,7 +178,7 @@ static tutti_status over_network(creation *c, tutti_comm **out) {
   if (status) tt_net_drop(&end);
   free(all);
   if (status) return status;
-  net.site.node = c->node_of[c->m->rank];
+  net.site = site_of(c->node_of[c->m->rank]);
   net.id = c->all[0].id;
   tt_log(c->m->rank ? 2 : 1,
          "%d ranks met in %.3g ms; %s was opened in %.3g ms; addresses were exchanged in %.3g ms",

@@ -9,6 +9,10 @@
 
 /* Cores this process may run on; one if the system does not say. */
 void tt_cores_mine(cpu_set_t *cores);
+/* The package, and the last level cache (without a third level: the memory), that all of these cores
+ * sit in: numbers that mean the same in all processes of a node; 0: in more than one, or nobody
+ * knows. system: the folder that says so; NULL: /sys/devices/system. */
+void tt_cores_within(const char *system, const cpu_set_t *cores, int *package, int *cache);
 /* Cores' worth of time its control group grants, or a large number. */
 double tt_cores_quota(void);
 /* Bytes of this core's second level cache; a default if the system does not say. */
