@@ -105,16 +105,25 @@ static bool stopped(tutti_comm *comm, int peer) {
   return here && pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
-/* Of all ranks the one to blame; `peer` if nothing speaks against another one. One that has not
- * called yet may be waiting elsewhere for one that is stopped. */
+/* How much speaks against a rank. One that has not called yet may be waiting elsewhere, for one that
+ * has not either: it says so, or answers. */
+static int suspicion(tutti_comm *comm, int r, uint32_t seq) {
+  tt_record none;
+  const tt_wire_ops *ops = comm->wire->ops;
+  const int known = ops->read_record(comm->wire, r, seq, &none);
+  const tt_shown *s = ops->shown(comm->wire, r);
+  const bool silent = ops->silent && ops->silent(comm->wire, r, seq);
+  const bool waits = s ? atomic_load_explicit(&s->since, memory_order_acquire) : !silent;
+  const bool absent = known == 0 || known == TT_UNKNOWN;
+  return (absent ? waits ? 1 : 2 : silent) + 4 * stopped(comm, r);
+}
+
+/* Of all ranks the one to blame; `peer` if nothing speaks against another one. */
 static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
   int worst = 0;
   for (int r = 0; r < comm->ranks; r++) {
-    tt_record none;
     if (r == comm->rank) continue;
-    const int known = comm->wire->ops->read_record(comm->wire, r, seq, &none);
-    const bool absent = known == 0 || known == TT_UNKNOWN;
-    const int bad = absent + 2 * stopped(comm, r);
+    const int bad = suspicion(comm, r, seq);
     if (bad > worst || (bad == worst && r == peer)) {
       worst = bad;
       peer = r;

@@ -112,6 +112,11 @@ static void hybrid_inquire(tt_wire *w, uint32_t seq) {
   of(w)->far->ops->inquire(of(w)->far, seq);
 }
 
+static bool hybrid_silent(tt_wire *w, int peer, uint32_t seq) {
+  tt_wire *to = way(w, &peer);
+  return to->ops->silent && to->ops->silent(to, peer, seq);
+}
+
 /* Where the network has descriptors that wake, it is on these that a rank sleeps, and at its door,
  * where its peers on this host knock. Else messages must be looked for: it naps. */
 static uint32_t hybrid_doze_begin(tt_wire *w) {
@@ -189,6 +194,7 @@ static const tt_wire_ops table = {
     .read_record = hybrid_read_record,
     .ask = hybrid_ask,
     .inquire = hybrid_inquire,
+    .silent = hybrid_silent,
     .doze_begin = hybrid_doze_begin,
     .doze = hybrid_doze,
     .doze_end = hybrid_doze_end,

@@ -271,10 +271,12 @@ static bool mpi_drained(tt_wire *w) {
 
 /* ---- the rest of the table ---- */
 
-/* The communicator is over: nothing comes into the callers' memory any more. What is
- * on its way out of it gets a moment, once. */
+/* The communicator is over: nothing comes into the callers' memory any more, neither what is on its
+ * way nor what comes later. What is on its way out of it gets a moment, once. */
 static bool mpi_settle(tt_wire *w) {
   tt_mpi *m = tt_mpi_of(w);
+  for (int i = 0; i < w->ranks * TT_LANES; i++)
+    if (m->in[i]) m->in[i]->room = 0;
   for (int i = 0; i < m->top && !m->failed; i++)
     if (m->slots[i].kind == BYTES_IN && m->net.cancel(m->net.self, i) == 0) tt_slot_give(m, i);
   bool moved = false;
@@ -399,6 +401,7 @@ static void mpi_close(tt_wire *w) {
   free(m->spare);
   free(m->theirs);
   free(m->told);
+  free(m->answered);
   free(m->lost);
   free(m->pids);
   free(m);
@@ -422,6 +425,7 @@ static const tt_wire_ops table = {
     .read_record = tt_mpi_read_record,
     .ask = tt_mpi_ask,
     .inquire = tt_mpi_inquire,
+    .silent = tt_mpi_silent,
     .doze_begin = mpi_doze_begin,
     .doze = mpi_doze,
     .doze_end = mpi_doze_end,
@@ -450,8 +454,9 @@ tutti_status tt_mpi_wire(const tutti_net *net, tt_wire **wire) {
   m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));
   m->theirs = calloc(ranks * RECORDS, sizeof *m->theirs);
   m->told = calloc(ranks, sizeof *m->told);
+  m->answered = calloc(ranks, sizeof *m->answered);
   m->lost = calloc(ranks, sizeof *m->lost);
-  if (!m->in || !m->out || !m->theirs || !m->told || !m->lost)
+  if (!m->in || !m->out || !m->theirs || !m->told || !m->answered || !m->lost)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
   if (!status) status = tt_mpi_hear(m);
   if (status)

@@ -48,7 +48,8 @@ static inline tt_record tt_heading_record(const tt_heading *h) {
 typedef struct tt_control {
   uint64_t net;
   int32_t status; /* the communicator is over; or 0: records ... */
-  uint32_t about; /* ... that hold this operation's, and are asked for; 0: an answer */
+  uint32_t about;  /* ... that hold this operation's, and are asked for; 0: an answer ... */
+  uint32_t answer; /* ... to who asked about this one, which may not have been called yet */
   union {
     tt_record records[RECORDS];
     char reason[320];
@@ -139,7 +140,7 @@ typedef struct tt_mpi {
   void *landings;                   /* spare, linked through their first word */
   int sending;                      /* sends under way, but of TT_MAIL and control */
   tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
-  uint32_t *told;                   /* per peer: about which operation it was last asked */
+  uint32_t *told, *answered; /* per peer: about which operation it was last asked; answered */
   uint32_t splits;                  /* so far */
   int answers;                      /* to the last inquiry */
   tt_control hears;
@@ -203,6 +204,7 @@ void tt_mpi_record(tt_wire *w, const tt_record *record, uint32_t oldest);
 int tt_mpi_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
 void tt_mpi_ask(tt_wire *w, int peer, uint32_t seq);
 void tt_mpi_inquire(tt_wire *w, uint32_t seq);
+bool tt_mpi_silent(tt_wire *w, int peer, uint32_t seq);
 const tt_shown *tt_mpi_shown(tt_wire *w, int peer);
 void tt_mpi_abort(tt_wire *w, tutti_status status, const char *reason);
 tutti_status tt_mpi_aborted(tt_wire *w, char *reason, size_t size);

@@ -31,7 +31,8 @@ int tt_mpi_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
   const tt_record *known = tt_mpi_record_of(tt_mpi_of(w), peer, seq);
   *record = *known;
   if (known->stamp.seq == seq && seq) return 1;
-  return (int32_t)(known->stamp.seq - seq) > 0 ? -1 : peer == w->rank ? 0 : TT_UNKNOWN;
+  if ((int32_t)(known->stamp.seq - seq) > 0) return -1;
+  return tt_mpi_silent(w, peer, seq) ? TT_UNKNOWN : 0;
 }
 
 /* What it says of itself it says only when it is asked. */
@@ -82,8 +83,8 @@ tutti_status tt_mpi_aborted(tt_wire *w, char *reason, size_t size) {
   return m->aborted;
 }
 
-static void send_records(tt_mpi *m, int peer, uint32_t about) {
-  tt_control c = {.about = about};
+static void send_records(tt_mpi *m, int peer, uint32_t about, uint32_t answer) {
+  tt_control c = {.about = about, .answer = answer};
   memcpy(c.records, m->mine, sizeof c.records);
   send_control(m, peer, &c);
 }
@@ -93,7 +94,7 @@ static void ask(tt_mpi *m, int peer, uint32_t seq) {
   const tt_record *mine = tt_mpi_record_of(m, m->wire.rank, seq);
   if (m->failed || peer == m->wire.rank || mine->stamp.seq != seq) return;
   m->told[peer] = seq;
-  send_records(m, peer, seq);
+  send_records(m, peer, seq, 0);
 }
 
 void tt_mpi_ask(tt_wire *w, int peer, uint32_t seq) {
@@ -109,10 +110,17 @@ void tt_mpi_heard(tt_mpi *m, int peer) {
   }
   for (int i = 0; i < RECORDS; i++)
     if (c->records[i].stamp.seq) tt_mpi_learn(m, peer, &c->records[i]);
-  if (!c->about)
-    m->answers++;
-  else if ((int32_t)(tt_mpi_record_of(m, m->wire.rank, c->about)->stamp.seq - c->about) >= 0)
-    send_records(m, peer, 0);
+  if (c->about) {
+    send_records(m, peer, 0, c->about);
+    return;
+  }
+  tt_record called;
+  m->answered[peer] = c->answer;
+  m->answers += tt_mpi_read_record(&m->wire, peer, c->answer, &called) != 0; /* else it may yet */
+}
+
+bool tt_mpi_silent(tt_wire *w, int peer, uint32_t seq) {
+  return peer != w->rank && tt_mpi_of(w)->answered[peer] != seq;
 }
 
 void tt_mpi_inquire(tt_wire *w, uint32_t seq) {
