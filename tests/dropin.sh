@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 . "${BASH_SOURCE%/*}/mpi.bash"
-n=0
+n=0 over=
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
 report=$work/report.json
 mkdir "$work/alone"
@@ -46,7 +46,7 @@ beside() {
   cp "$work/alone/out" "$work/plain"
   work=$work/alone ok "$mpi: $* on $ranks ranks" all 'status 0' 'grep -q ^ok "$work/out"' '! grep -q "^not ok" "$work/out"'
   rc=$with
-  ok "$mpi: $* on $ranks ranks, with tutti" all 'status 0' 'same' "serves $functions"
+  ok "$mpi: $* on $ranks ranks, with tutti$over" all 'status 0' 'same' "serves $functions"
   n=$((n + 2))
 }
 
@@ -68,6 +68,17 @@ rest() { # MPI RANKS
   beside "$1" "$2" "Allreduce Bcast" drop_large
   beside "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
   for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do beside "$1" "$2" "$fortran" $f; done
+}
+# MPI only lets the ranks find each other.
+over_ucx() { # MPI RANKS
+  [ -e "$BUILD/libtutti_ucx.so" ] || { skip "$1: the drop-in over UCX" "there is no libtutti_ucx.so"; n=$((n + 1)); return; }
+  local -x TUTTI_NET TUTTI_NODES=0,1
+  TUTTI_NET=$(readlink -f "$BUILD")/libtutti_ucx.so
+  over=" over UCX"
+  beside "$1" "$2" "$reductions" drop_ops
+  beside "$1" 2 "Allreduce Reduce Bcast Barrier" drop_traffic
+  beside "$1" 2 "Allreduce Bcast Barrier" drop_threads multiple
+  over=
 }
 levels() { # MPI
   local level
@@ -118,6 +129,7 @@ for mpi in ompi mpich; do
     beside mpich 3 "$some_reductions Bcast Allgather Barrier" drop_comms
   fi
   levels $mpi
+  over_ucx $mpi $([ $mpi = ompi ] && echo 3 || echo 2)
   counts $mpi
   dies $mpi
 done
