@@ -32,6 +32,7 @@ struct ucx_net {
   int *processes;
   ucx_slot **chunks;
   int nchunks, busy, losses; /* busy: requests that UCX has; losses of the world: that it knows */
+  unsigned skips;                            /* polls that found something without looking */
   atomic_int out;            /* of the busy ones, what is sent */
   int closed;
   char *told;                   /* per rank: its loss was reported */
