@@ -15,9 +15,11 @@
 #include "net.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BY_NAME(name) .name = PMPI_##name,
 const mpi_calls mpi_by_name = {MPI_CALLS(BY_NAME)};
@@ -39,6 +41,7 @@ typedef struct self {
   int threads;       /* MPI's word */
   int over;          /* MPI is */
   int unclean;       /* there are messages that nobody receives */
+  double cancels;    /* s: since when one that has begun to come is waited for; 0: none is */
   struct self *next; /* of all that are open */
   char error[MPI_MAX_ERROR_STRING + 256];
 } self;
@@ -173,16 +176,40 @@ static int net_wait(void *self_, int slots, tutti_net_done *done, int most, int 
   return look(self_, 1, slots, done, most, n);
 }
 
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* One whose message has begun to come ends when its sender goes on: for all such a second, and then
+ * *r stays. */
+static int take_back(self *s, MPI_Request *r) {
+  MPI_Status status;
+  int n = 0, index = 0, error = MPI_SUCCESS;
+  if (*r != MPI_REQUEST_NULL) error = s->mpi->Cancel(r);
+  if (simulated && !error) return s->mpi->Wait(r, &status);
+  while (!error && !n) {
+    error = s->mpi->Testsome(1, r, &n, &index, &status);
+    if (n || error) break;
+    if (s->cancels <= 0) s->cancels = seconds();
+    if (seconds() - s->cancels > 1) return MPI_SUCCESS;
+    sched_yield();
+  }
+  if (*r == MPI_REQUEST_NULL) s->cancels = 0;
+  return error;
+}
+
 static int net_cancel(void *self_, int slot) {
   self *s = self_;
-  MPI_Status status;
   if (s->over) return 0;
   if (begin(s, slot, 1)) return 1;
-  int error = MPI_SUCCESS;
-  if (s->requests[slot] != MPI_REQUEST_NULL) error = s->mpi->Cancel(&s->requests[slot]);
-  if (error == MPI_SUCCESS) error = s->mpi->Wait(&s->requests[slot], &status);
+  const int error = take_back(s, &s->requests[slot]);
   leave(s);
-  return result(s, error);
+  if (result(s, error)) return 1;
+  if (s->requests[slot] == MPI_REQUEST_NULL) return 0;
+  snprintf(s->error, sizeof s->error, "a message that has begun does not end");
+  return 1;
 }
 
 static int net_split(void *self_, int color, int key, tutti_net *net) {
@@ -211,12 +238,10 @@ static const char *net_error(void *self_) {
  * that. Receives are cancelled. While messages are on their way the communicator is kept:
  * MPI would give its number, and so them, to another one. */
 static void give_back(self *s) {
-  MPI_Status status;
   int busy = 0;
   for (int i = 0; i < s->room; i++) {
     MPI_Request *r = &s->requests[i];
-    if (*r != MPI_REQUEST_NULL && s->receives[i] && s->mpi->Cancel(r) == MPI_SUCCESS)
-      s->mpi->Wait(r, &status);
+    if (*r != MPI_REQUEST_NULL && s->receives[i]) take_back(s, r);
     busy |= *r != MPI_REQUEST_NULL;
   }
   if (!busy && !s->unclean) s->mpi->Comm_free(&s->comm);

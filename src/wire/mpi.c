@@ -158,7 +158,8 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
     case BYTES_OUT:
       tt_bytes_left(s->out, s->ticket);
       m->sending -= s->out->lane != TT_MAIL;
-      free(s->what);
+      if (m->net.simulated) free(s->what);
+      if (!m->net.simulated) tt_landing_give(m, s->what);
       return TUTTI_OK;
     case CONTROL_OUT:
     case PARLEY_OUT: free(s->what); return TUTTI_OK;

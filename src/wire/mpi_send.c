@@ -2,6 +2,8 @@
  *
  * Queues     a message that is followed by others asks for a receipt; how long that takes says
  *            how many may be on their way, so that they do not queue up in the network.
+ * Copies     go out, not the caller's memory: a message can not be taken back, and a peer that stood
+ *            still asks for its bytes when the call has long failed here, and its memory is freed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -53,9 +55,13 @@ size_t tt_mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
   }
   const bool more = n > PIECE;
   n = tt_min(n, PIECE);
-  if ((*status = tt_paper_send(m, e, stamp, NULL, 0, n))) return 0;
-  const tt_slot s = {.kind = BYTES_OUT, .sure = more, .out = e, .ticket = e->sent};
-  *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, (void *)(uintptr_t)bytes, n, NULL);
+  const tt_slot s = {
+      .kind = BYTES_OUT, .sure = more, .out = e, .ticket = e->sent, .what = tt_landing_take(m, n)};
+  if (!s.what) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", peer);
+  if (!*status) *status = tt_paper_send(m, e, stamp, NULL, 0, n);
+  if (!*status) memcpy(s.what, bytes, n);
+  if (!*status) *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, s.what, n, NULL);
+  if (*status) tt_landing_give(m, s.what);
   if (*status) return 0;
   e->flight[e->sent % OUT].done = false;
   e->flight[e->sent % OUT].since = more ? tt_seconds() : 0;
