@@ -7,7 +7,7 @@
 #
 # Hosts are network namespaces with shaped links (netns.sh), raised for each run and gone
 # after it. For each layout (hosts x ranks on each) figures of the network are fitted
-# first; with them tutti chooses its plans. Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores hosts.json,
+# first, three times; with them tutti chooses its plans. Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores hosts.json,
 # hosts.txt and the profiles. Ends with 77, and says why, where hosts can not be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -20,13 +20,14 @@ import tempfile
 import threading
 
 import measure
-from measure import KI, MI, Failed, bytes_name, geomean
+from measure import KI, MI, Failed, bytes_name, geomean, median
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo"}
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3"
 LAST = 4 * MI
+FITS = 3
 
 
 class Skipped(Exception):
@@ -96,13 +97,20 @@ class Network:
             pass
 
     def fit(self, layout):
-        """A file for TUTTI_PROFILE, and the figures in it."""
-        text = list(self.start(layout, ["fit"]))
+        """A file for TUTTI_PROFILE, and the figures in it: medians, for one time in some is far off."""
+        found, comments = {}, {}
+        for _ in range(FITS):
+            for line in self.start(layout, ["fit"]):
+                figure, _, comment = line.partition("#")
+                key, _, value = figure.partition("=")
+                if value:
+                    found.setdefault(key.strip(), []).append(float(value))
+                    comments[key.strip()] = comment
+        figures = {key: median(values) for key, values in found.items()}
         path = os.path.join(self.out, "hosts-%s-%s.profile" % (self.mpi, layout))
         with open(path, "w") as f:
-            f.write("\n".join(text) + "\n")
-        pairs = [l.split("#")[0].split("=") for l in text if "=" in l.split("#")[0]]
-        return path, {k.strip(): float(v) for k, v in pairs}
+            f.writelines("%s = %.9g  #%s\n" % (key, value, comments[key]) for key, value in figures.items())
+        return path, figures
 
     def floor(self, layout, size):
         """us in which the links carry what they must: 2 (P-1)/P of the vector, P hosts."""
