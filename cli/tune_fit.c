@@ -2,10 +2,12 @@
  *
  * Idea      the price itself is the model: each figure in turn is made larger or smaller, as long
  *           as that brings prices and measured times together, in smaller and smaller steps.
- * Distance  of a price and a time: the absolute logarithm of their ratio, at most MOST_OFF, for
- *           what the price does not know must not bend the rest. Plans that are slow at their size
- *           count less: nobody runs them. As much as all that counts how much slower than the best
- *           those are that would be chosen. A little is asked for being far from where it began.
+ * Distance  of a price and a time: the absolute logarithm of their ratio; what is beyond MOST_OFF
+ *           counts a BEYOND-th, for what the price does not know must not bend the rest, and yet
+ *           figures that are far from where they begin must be found. Plans that are slow at their size
+ *           count less: nobody runs them. When all that is found, as much again counts how much slower
+ *           than the best those are that would be chosen: from the beginning it would hold figures
+ *           where they are, for it jumps. A little is asked for being far from where it began.
  * Cost      a few hundred times all prices of a few communicators: about a second. On a machine
  *           where it is more the figures stay where they are when the time is over, which is said.
  * Source    coordinate descent; least absolute deviations.
@@ -54,7 +56,8 @@ enum {
   ROUNDS = 60,
   TEXT = 4096
 };
-#define MOST_OFF   1.2   /* of a logarithm: 3.3 times */
+#define MOST_OFF   1.2 /* of a logarithm: 3.3 times */
+#define BEYOND     4
 #define PULL       0.004 /* for each factor of e that a figure is away from its start */
 #define FIRST_STEP 1.6   /* a factor */
 #define LAST_STEP  1.02
@@ -68,7 +71,8 @@ typedef struct fit {
   int *mine, n;
   int *offer; /* of each: its number in the list of prices */
   double *weight, *price;
-  bool late; /* the time was over */
+  bool chooses; /* what would be chosen counts */
+  bool late;    /* the time was over */
 } fit;
 
 /* ---- prices ---- */
@@ -147,11 +151,11 @@ static double distance(fit *f) {
   for (int i = 0; i < f->n; i++) {
     if (f->price[i] <= 0) continue;
     const double off = fabs(log(f->price[i] / f->all->at[f->mine[i]].seconds));
-    sum += f->weight[i] * (off < MOST_OFF ? off : MOST_OFF);
+    sum += f->weight[i] * (off < MOST_OFF ? off : MOST_OFF + (off - MOST_OFF) / BEYOND);
     weights += f->weight[i];
   }
   for (int i = 0; i < f->unknowns; i++) pull += fabs(log(f->value[i] / f->what[i].start));
-  return weights > 0 ? sum / weights + regret(f) + PULL * pull : 0;
+  return weights > 0 ? sum / weights + (f->chooses ? regret(f) : 0) + PULL * pull : 0;
 }
 
 /* ---- descent ---- */
@@ -257,6 +261,8 @@ void tune_fit(const tune_points *points, bool crowd, double until, tune_result *
     at += (size_t)snprintf(f.fixed + at, sizeof f.fixed - at, "%s=%.9g\n", r->figure[i].name,
                            r->figure[i].value);
   if (take_points(&f, points, crowd)) {
+    descend(&f, (cli_now() + until) / 2);
+    f.chooses = true;
     descend(&f, until);
     for (int i = 0; i < f.unknowns; i++)
       tune_add(r, f.what[i].name, f.value[i], "%s", f.what[i].meaning);
