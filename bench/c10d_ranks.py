@@ -5,7 +5,8 @@
 #   c10d_ranks.py steps MODEL ROUNDS         a step of DistributedDataParallel: mlp, conv, transformer
 #
 # Time of a round: the median of its calls, of the slowest rank; printed: the median of the rounds,
-# us, and of the rounds' ratios. A line of JSON per size, or one. SPDX-License-Identifier: BSD-3-Clause
+# us, of the rounds' ratios, and, of steps, of what a round's took more than that without sums. A line of
+# JSON per size, or one. SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import json
 import os
@@ -43,7 +44,7 @@ def slowest(times):
 
 
 def in_turn(sides, rounds, once):
-    """{side: median us}, {side: median of the rounds' gloo over it}; once(side): s"""
+    """{side: s of each round}; once(side): s"""
     found = {s: [] for s in sides}
     for r in range(rounds + 1):
         order = sides[r % len(sides):] + sides[:r % len(sides)]
@@ -51,8 +52,15 @@ def in_turn(sides, rounds, once):
         for s, t in zip(sides, slowest([times[s] for s in sides])):
             if r:  # the first warms
                 found[s].append(t)
-    return ({s: 1e6 * median(v) for s, v in found.items()},
-            {s: median([g / t for g, t in zip(found["gloo"], v)]) for s, v in found.items()})
+    return found
+
+
+def in_us(found):
+    return {s: 1e6 * median(v) for s, v in found.items()}
+
+
+def gloo_over(found):
+    return {s: median([g / t for g, t in zip(found["gloo"], v)]) for s, v in found.items()}
 
 
 def sums(groups, first, last, rounds):
@@ -71,9 +79,9 @@ def sums(groups, first, last, rounds):
                 times.append(time.perf_counter() - since)
             return median(times)
 
-        us, over = in_turn(["gloo", "tutti", "in Python", "nothing"], rounds, once)
+        found = in_turn(["gloo", "tutti", "in Python", "nothing"], rounds, once)
         if dist.get_rank() == 0:
-            print(json.dumps({"bytes": size, "us": us, "gloo_over": over}), flush=True)
+            print(json.dumps({"bytes": size, "us": in_us(found), "gloo_over": gloo_over(found)}), flush=True)
         size *= 4
 
 
@@ -138,10 +146,12 @@ def steps(groups, name, rounds):
             times.append(time.perf_counter() - since)
         return median(times)
 
-    us, over = in_turn(list(models), rounds, once)
+    found = in_turn(list(models), rounds, once)
+    exposed = {s: 1e6 * median([t - f for t, f in zip(found[s], found["no sum"])]) for s in ("gloo", "tutti")}
     bytes = sum(4 * p.numel() for p in models["gloo"][0].parameters())
     if dist.get_rank() == 0:
-        print(json.dumps({"model": name, "bytes": bytes, "us": us, "gloo_over": over}), flush=True)
+        print(json.dumps({"model": name, "bytes": bytes, "us": in_us(found), "gloo_over": gloo_over(found),
+                          "exposed": exposed}), flush=True)
 
 
 def main():

@@ -59,6 +59,12 @@ static void call_out(place *p, measured_size *row) {
   p->duel[1].slices = best->slices;
 }
 
+/* Is that what is chosen, whatever is said of it besides ("one-shot, measured 31 us")? */
+static bool is_chosen(const char *plan, const char *chosen) {
+  const size_t n = strlen(plan);
+  return n && strncmp(plan, chosen, n) == 0 && (!chosen[n] || chosen[n] == ',');
+}
+
 static void judge(const place *p, measured_size *row) {
   const survey_plan *both = p->duel;
   char best[CLI_PLAN] = "";
@@ -66,7 +72,7 @@ static void judge(const place *p, measured_size *row) {
   const double noise = survey_ratio(&both[0], &both[2]);
   row->noise = noise < 1 ? 1 / noise : noise;
   row->seconds = (both[0].median + both[2].median) / 2;
-  row->ratio = strcmp(best, row->chosen) == 0 || !both[1].runs
+  row->ratio = is_chosen(best, row->chosen) || !both[1].runs
                    ? 1
                    : sqrt(survey_ratio(&both[0], &both[1]) * survey_ratio(&both[2], &both[1]));
 }

@@ -82,10 +82,19 @@ int survey_keep(survey_plan *plans, int n, double wanted) {
   return least;
 }
 
+/* Calls of the next round: what the budget has time for, if they take as long as those of the last.
+ * The first ones may not: ranks that share cores take a while to settle into turns. */
+static long calls_after(const survey_plan *p, double last, double budget) {
+  const double fit = budget / last;
+  const long least = p->calls > 1 ? p->calls / 2 : 1;
+  const long most = p->calls < MOST_CALLS / 4 ? 4 * p->calls : MOST_CALLS;
+  return fit < (double)least ? least : fit > (double)most ? most : (long)fit;
+}
+
 /* Who takes so much longer than the best, twice while the cores stay, sits out. What is added up here
  * is the same on all ranks. */
-static tutti_status end_round(const bench_job *job, survey_plan *plans, int n, double far,
-                              double patience) {
+static tutti_status end_round(const bench_job *job, const bench_options *o, survey_plan *plans,
+                              int n, double far, double patience) {
   double best = 0;
   for (int i = 0; i < n; i++) {
     survey_plan *p = &plans[i];
@@ -95,6 +104,7 @@ static tutti_status end_round(const bench_job *job, survey_plan *plans, int n, d
     if (status) return status;
     if (*last < 1e-9) *last = 1e-9; /* less than the same without the call */
     p->far[p->rounds++] = far;
+    if (!o->iterations) p->calls = calls_after(p, *last, o->budget);
     if (best <= 0 || *last < best) best = *last;
   }
   for (int i = 0; i < n; i++) {
@@ -130,6 +140,20 @@ static tutti_status settle(const bench_job *job, const bench_options *o, const b
   return status;
 }
 
+/* How many places further each next one of a round is: all have their turn, and each comes after another
+ * one every round, for what was slow before may leave ranks apart. */
+static int stride(int n, int round) {
+  for (int k = 1 + 2 * round % n;; k++) {
+    int a = n, b = k;
+    while (b) {
+      const int rest = a % b;
+      a = b;
+      b = rest;
+    }
+    if (a == 1) return k;
+  }
+}
+
 tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
                          const char *wish, survey_plan *plans, int n, bool looks, double patience) {
   tutti_status status = TUTTI_OK;
@@ -144,8 +168,9 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
   }
   double begin = 0, end = 0;
   if (!status && looks) status = look(job, &begin);
+  const int further = n ? stride(n, before) : 0;
   for (int k = 0; k < n && !status; k++) {
-    survey_plan *p = &plans[(k + before) % n];
+    survey_plan *p = &plans[(k * further + before) % n];
     if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
     status = choose(job, p, wish);
     if (!status && p->calls > 1)
@@ -154,7 +179,7 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
   }
   if (!status && looks) status = look(job, &end);
   if (!status)
-    status = end_round(job, plans, n,
+    status = end_round(job, o, plans, n,
                        end == begin || cli_bounce_near(end, begin) ? end : SURVEY_MOVED, patience);
   for (int i = 0; i < n; i++) sum_up(&plans[i]);
   const survey_plan own = {.name = ""};

@@ -60,6 +60,7 @@ enum {
 #define BEYOND     4
 #define PULL       0.004 /* for each factor of e that a figure is away from its start */
 #define FIRST_STEP 1.6   /* a factor */
+#define BYTES_STEP 4     /* as that of a size, for a size four times as large was measured next */
 #define LAST_STEP  1.02
 
 typedef struct fit {
@@ -174,8 +175,8 @@ static double try_figure(fit *f, int i, double *step, double best) {
 }
 
 static void descend(fit *f, double until) {
-  double step[UNKNOWNS], best = distance(f), widest = FIRST_STEP;
-  for (int i = 0; i < f->unknowns; i++) step[i] = FIRST_STEP;
+  double step[UNKNOWNS], best = distance(f), widest = BYTES_STEP;
+  for (int i = 0; i < f->unknowns; i++) step[i] = f->what[i].start > 1 ? BYTES_STEP : FIRST_STEP;
   for (int r = 0; r < ROUNDS && widest > LAST_STEP; r++) {
     widest = 0;
     for (int i = 0; i < f->unknowns; i++) {

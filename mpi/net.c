@@ -41,7 +41,7 @@ typedef struct self {
   int threads;       /* MPI's word */
   int over;          /* MPI is */
   int unclean;       /* there are messages that nobody receives */
-  double cancels;    /* s: since when one that has begun to come is waited for; 0: none is */
+  double cancels;    /* s: when one that had begun to come was first waited for; 0: never */
   struct self *next; /* of all that are open */
   char error[MPI_MAX_ERROR_STRING + 256];
 } self;
@@ -196,7 +196,6 @@ static int take_back(self *s, MPI_Request *r) {
     if (seconds() - s->cancels > 1) return MPI_SUCCESS;
     sched_yield();
   }
-  if (*r == MPI_REQUEST_NULL) s->cancels = 0;
   return error;
 }
 

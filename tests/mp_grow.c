@@ -55,13 +55,26 @@ typedef struct place {
   int64_t epoch, step;
 } place;
 
+/* Who was there when this process last looked, as far as they live, comes first and in the same order;
+ * then those that have joined since. */
+static void in_their_order(const int32_t *who, int n) {
+  static int32_t before[64];
+  static int nbefore;
+  int r = 0;
+  for (int i = 0; i < nbefore; i++) r += r < n && who[r] == before[i];
+  for (; nbefore && r < n; r++)
+    for (int i = 0; i < nbefore; i++)
+      if (who[r] == before[i]) wrong("the order of ranks", "");
+  memcpy(before, who, (size_t)n * sizeof *who);
+  nbefore = n;
+}
+
 /* From where the first rank is, all go on. */
 static tutti_status share(tutti_comm *comm, place *at) {
   tutti_status status = tutti_broadcast(comm, at, at, 2, TUTTI_INT64, 0);
   int32_t who[64], mine = newcomer ? P + newcomer : number("TUTTI_RANK");
   if (!status) status = tutti_all_gather(comm, &mine, who, 1, TUTTI_INT32);
-  for (int r = 1; !status && r < tutti_comm_size(comm); r++)
-    if (who[r] <= who[r - 1]) wrong("the order of ranks", "");
+  if (!status) in_their_order(who, tutti_comm_size(comm));
   return status;
 }
 

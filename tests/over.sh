@@ -61,6 +61,7 @@ open_mpi() {
   over ompi 2 $apart mpi_beside funneled
   over ompi 3 $apart mp_exact
   over ompi 3 $apart mp_wrong
+  over ompi 3 $apart mp_wrong 1 556609466 # two meet in a later call before they hear of the first
   over ompi 4 0,0,1 mp_wrong
   over ompi 3 - mp_wrong
   over ompi 3 - mp_stall 1

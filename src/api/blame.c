@@ -44,12 +44,19 @@ static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *
   return false;
 }
 
-/* Did some rank call something else? Then say who, what. */
+/* Did some rank call something else? Then say who, what. Where records have to be asked for, a later
+ * difference may be known before the first. */
 static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
+  const tt_wire_ops *ops = comm->wire->ops;
   tt_record mine, theirs;
   char ours[100], other[100];
   int peer;
-  if (differs(comm, o->stamp.seq, &mine, &theirs, &peer)) {
+  bool found = differs(comm, o->stamp.seq, &mine, &theirs, &peer);
+  if ((found || certain) && ops->inquire) {
+    ops->inquire(comm->wire, o->stamp.seq);
+    found = differs(comm, o->stamp.seq, &mine, &theirs, &peer);
+  }
+  if (found) {
     tt_record_words(&mine, ours, sizeof ours);
     tt_record_words(&theirs, other, sizeof other);
     const bool list = mine.coll == TUTTI_ALLREDUCE && mine.root;
@@ -150,9 +157,7 @@ static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
 }
 
 void tt_blame_operation(tutti_comm *comm, const tt_operation *o) {
-  const tt_wire_ops *ops = comm->wire->ops;
   if (o->status == TUTTI_ERR_PEER_LOST && says_who_died(comm, o)) return;
-  if (o->status == TUTTI_ERR_MISMATCH && ops->inquire) ops->inquire(comm->wire, o->stamp.seq);
   if (o->status == TUTTI_ERR_MISMATCH)
     find_mismatch(comm, o, true);
   else

@@ -3,6 +3,8 @@
  * Idea       the price's own choice runs against the next best, on scratch memory, in rounds that
  *            alternate; what the slowest rank took counts. What is clearly slower drops out. The
  *            fastest wins if it beats the own choice by more than rounds differ.
+ * Cycle      as in a program, a vector is written before each call, and the result read after it, in
+ *            place where the caller's is; what that takes without the call is taken off.
  * Cost       up to BUDGET seconds for a kind and size of call, 2 LEAST_ROUNDS calls of each plan at
  *            least, and twice the vector in memory meanwhile.
  * Invariant  every rank goes through the same calls, and decides from times that all have bit by
@@ -16,9 +18,18 @@
 #include "collective.h"
 #include "wise.h"
 
-enum { MOST = 6, MOST_SLOW = 3, LEAST = 3, FAMILY = 2, ROUNDS = 7, LEAST_ROUNDS = 3, MOST_CALLS = 32 };
+enum {
+  MOST = 6,
+  MOST_SLOW = 3,
+  LEAST = 3,
+  FAMILY = 2,
+  ROUNDS = 7,
+  LEAST_ROUNDS = 3,
+  MOST_CALLS = 32
+};
 static const uint64_t MOST_BYTES = 64 << 20, SMALL = 1 << 20;
-static const double WITHIN = 2, AT_ALL = 8, BUDGET = 0.25, SLOW = 0.02 /* s */, LEAST_GAIN = 0.02;
+static const double WITHIN = 2, AT_ALL = 8, BUDGET = 0.25, SLOW = 0.02 /* s */, LEAST_GAIN = 0.02,
+                    LEAST_TIME = 1e-9;
 
 typedef struct runner {
   const char *name;
@@ -38,7 +49,9 @@ typedef struct session {
   runner at[MOST]; /* the first is what the price would run */
   int n, calls;    /* calls: in each round */
   char *memory;
-  bool lent; /* it is of the kind that peers can look into, as the caller's */
+  size_t writes, reads; /* bytes of the vectors */
+  double touch;         /* s, to write and read them */
+  bool lent;            /* it is of the kind that peers can look into, as the caller's */
 } session;
 
 /* Why nothing is measured for such a call; NULL: it can be. The same on all ranks. */
@@ -161,6 +174,28 @@ static bool is_lent(const tutti_comm *comm, const void *at) {
   return ops->writable(comm->wire, ops->lend(comm->wire, at, 1)) != NULL;
 }
 
+/* Source and result within the vectors at `memory` and `memory + second`, which are one in place. */
+static void lay_out(session *s, size_t second) {
+  const tt_call *c = s->asked;
+  const int ranks = s->comm->ranks;
+  const tt_sched like = {.coll = c->coll,
+                         .ranks = ranks,
+                         .rank = s->comm->rank,
+                         .root = c->root,
+                         .data = tt_call_data(s->comm, c),
+                         .blocks = tt_coll_owned(c->coll) ? (uint32_t)ranks : 1};
+  const size_t block = s->problem.bytes / like.blocks;
+  uint32_t from, to, first, last;
+  tt_coll_src(&like, &from, &to);
+  tt_coll_dst(&like, &first, &last);
+  s->writes = (to - from) * block;
+  s->reads = (last - first) * block;
+  const bool in_place = s->writes && s->reads &&
+                        (uintptr_t)c->src - from * block == (uintptr_t)c->dst - first * block;
+  s->call.src = s->memory + from * block;
+  s->call.dst = s->memory + (in_place ? 0 : second) + first * block;
+}
+
 static bool take(session *s) {
   const size_t part = tt_round_up(s->problem.bytes, 4096);
   const void *at = s->asked->src ? s->asked->src : s->asked->dst;
@@ -174,8 +209,7 @@ static bool take(session *s) {
   s->memory = s->lent ? w->ops->alloc(w, 2 * part) : tt_scratch_take(2 * part);
   if (!s->memory) return false;
   memset(s->memory, 0, 2 * part);
-  s->call.src = s->memory;
-  s->call.dst = s->memory + part;
+  lay_out(s, part);
   return true;
 }
 
@@ -203,6 +237,30 @@ static tutti_status talk(session *s, tutti_coll coll, void *at, size_t n) {
   return status ? status : tt_call_run(s->comm, &call, plan);
 }
 
+static void write_vector(const session *s) {
+  if (s->writes) memset((void *)(uintptr_t)s->call.src, 0, s->writes);
+}
+
+static void read_result(const session *s) {
+  const char *at = s->call.dst;
+  uint64_t sum = 0, word;
+  for (size_t i = 0; i + sizeof word <= s->reads; i += sizeof word) {
+    memcpy(&word, at + i, sizeof word);
+    sum += word;
+  }
+  __asm__ volatile("" ::"r"(sum)); /* somebody wants it */
+}
+
+/* What a cycle takes without its call, as a round begins. */
+static void time_touch(session *s, int calls) {
+  const double from = tt_seconds();
+  for (int i = 0; i < calls; i++) {
+    write_vector(s);
+    read_result(s);
+  }
+  s->touch = (tt_seconds() - from) / calls;
+}
+
 /* The first call does not count: what the plan before it left behind, cold caches or a network's
  * burst that is spent, is not its own. Until the last rank is through: one that only sends is soon
  * done, and one that came late may find all there. */
@@ -210,15 +268,21 @@ static tutti_status time_one(session *s, const runner *x, int calls, double *sec
   tutti_status status = tt_call_run(s->comm, &s->call, &x->plan);
   if (!status) status = talk(s, TUTTI_BARRIER, s->comm->token, 1);
   const double from = tt_seconds();
-  for (int i = 0; i < calls && !status; i++) status = tt_call_run(s->comm, &s->call, &x->plan);
+  for (int i = 0; i < calls && !status; i++) {
+    write_vector(s);
+    status = tt_call_run(s->comm, &s->call, &x->plan);
+    read_result(s);
+  }
   if (!status) status = talk(s, TUTTI_BARRIER, s->comm->token, 1);
-  *seconds = (tt_seconds() - from) / calls;
+  *seconds = (tt_seconds() - from) / calls - s->touch;
+  if (*seconds < LEAST_TIME) *seconds = LEAST_TIME;
   return status;
 }
 
 /* Once each, in turn; then what the slowest rank took. */
 static tutti_status one_round(session *s, int calls, double *seconds) {
   tutti_status status = TUTTI_OK;
+  time_touch(s, calls);
   for (int i = 0; i < s->n && !status; i++) {
     seconds[i] = 0;
     if (!s->at[i].out) status = time_one(s, &s->at[i], calls, &seconds[i]);

@@ -150,7 +150,7 @@ static bool open_letter(tt_wire *w, tt_parcel *m, bool *moved, tutti_status *sta
 static void expect(tt_wire *w, const tt_parcel *m) {
   const size_t left = m->bytes - m->moved;
   if (left && w->ops->expect)
-    w->ops->expect(w, m->peer, TT_MAIL, stamp_of(m), (char *)m->at + m->moved, left, left);
+    w->ops->expect(w, m->peer, TT_MAIL, (char *)m->at + m->moved, left, left);
 }
 
 /* True once all of it has come. */

@@ -174,7 +174,7 @@ static void expect(tt_run *r, const tt_step *step, const tt_transfer *t, tt_movi
   char *to = NULL;
   size_t n = m->left;
   if (step->kind == TT_RECV) n = tt_min(n, contiguous(r, &step->dst, &m->cursor, &to));
-  o->wire->ops->expect(o->wire, t->peer, r->lane, o->stamp, to, n, m->left);
+  o->wire->ops->expect(o->wire, t->peer, r->lane, to, n, m->left);
 }
 
 static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,

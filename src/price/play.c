@@ -14,6 +14,7 @@
 #include "play.h"
 
 #define NOTHING UINT32_MAX
+enum { FEW = 32 }; /* ranks */
 
 typedef struct server {
   double free;
@@ -27,6 +28,8 @@ typedef struct stage {
   tt_moment *moment;
   tt_event *heap;
   uint32_t waiting, ended;
+  uint32_t
+      cores; /* that players share: each goes on with who came first; 0: each player has its own */
   server *processor, *out, *in, *slice;
 } stage;
 
@@ -198,7 +201,11 @@ static void work(stage *s, double at, uint32_t step) {
   tt_moment *m = &s->moment[step];
   const double takes =
       play->idle ? 0 : job->processor + s->moved * job->copying + s->bytes * job->reducing;
-  server *cpu = &s->processor[job->player];
+  server *cpu = &s->processor[s->cores ? job->player % s->cores : job->player];
+  if (takes > 0 && s->cores && cpu->free > at) {
+    m->cause = cpu->last;
+    at = cpu->free;
+  }
   if (takes > 0 && !is_free(s, cpu, at, step, m)) return;
   m->end = at + takes;
   if (m->floor > m->end)
@@ -221,11 +228,22 @@ static void work(stage *s, double at, uint32_t step) {
 
 /* ---- the whole ---- */
 
+/* Of very many ranks it only counts what all have to do (share_cores), which takes less time to say. */
+static uint32_t shared_cores(const tt_play *play) {
+  const double cores = play->profile.cores;
+  const uint32_t whole = cores > 1 ? (uint32_t)cores : 1;
+  return cores > 0 && whole < (uint32_t)play->players && play->players <= FEW ? whole : 0;
+}
+
 static bool set_up(stage *s, tt_play *play, double bytes) {
   const size_t n = (size_t)play->steps + 2 * (size_t)play->deals, players = (size_t)play->players;
   const tt_profile *p = &play->profile;
   const size_t ports = players * (size_t)(most_ports(p) * (p->apart ? p->levels : 1));
-  *s = (stage){.play = play, .bytes = bytes, .moment = play->moment, .heap = play->event};
+  *s = (stage){.play = play,
+               .bytes = bytes,
+               .moment = play->moment,
+               .heap = play->event,
+               .cores = shared_cores(play)};
   const bool spills = p->cache > 0 && bytes > p->cache;
   s->per_byte = spills ? p->beyond : 1;
   s->spilt = spills ? p->cache * (1 - p->beyond) : 0;

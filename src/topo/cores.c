@@ -11,12 +11,12 @@ void tt_cores_mine(cpu_set_t *cores) {
   if (sched_getaffinity(0, sizeof *cores, cores) != 0) CPU_SET(0, cores);
 }
 
-static bool read_words(const char *path, char *text, size_t size) {
+bool tt_line_of(const char *path, char *line, size_t size) {
   FILE *file = fopen(path, "re");
   if (!file) return false;
-  bool ok = fgets(text, (int)size, file) != NULL;
+  const bool there = fgets(line, (int)size, file) != NULL;
   fclose(file);
-  return ok;
+  return there;
 }
 
 /* "max 100000" or "150000 100000" of cgroup v2. */
@@ -24,7 +24,7 @@ static double quota_in(const char *folder) {
   char path[600], text[64];
   double quota, period;
   snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", folder);
-  if (!read_words(path, text, sizeof text) || sscanf(text, "%lf %lf", &quota, &period) != 2)
+  if (!tt_line_of(path, text, sizeof text) || sscanf(text, "%lf %lf", &quota, &period) != 2)
     return 1e9;
   return period > 0 ? quota / period : 1e9;
 }
@@ -32,10 +32,10 @@ static double quota_in(const char *folder) {
 static double quota_v1(void) {
   char text[64];
   double quota, period;
-  if (!read_words("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", text, sizeof text) ||
+  if (!tt_line_of("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", text, sizeof text) ||
       sscanf(text, "%lf", &quota) != 1 || quota <= 0)
     return 1e9;
-  if (!read_words("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text) ||
+  if (!tt_line_of("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text) ||
       sscanf(text, "%lf", &period) != 1 || period <= 0)
     return 1e9;
   return quota / period;
@@ -68,7 +68,7 @@ size_t tt_cache_l2(void) {
 
 uint64_t tt_kernel_id(void) {
   char text[64] = "";
-  if (!read_words("/proc/sys/kernel/random/boot_id", text, sizeof text)) text[0] = 0;
+  if (!tt_line_of("/proc/sys/kernel/random/boot_id", text, sizeof text)) text[0] = 0;
   uint64_t h = 1;
   for (const char *c = text; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
   return h;

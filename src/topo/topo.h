@@ -7,6 +7,8 @@
 
 #include "core.h"
 
+/* The first line of a file, as far as it fits; false: there is none. */
+bool tt_line_of(const char *path, char *line, size_t size);
 /* Cores this process may run on; one if the system does not say. */
 void tt_cores_mine(cpu_set_t *cores);
 /* The package, and the last level cache (without a third level: the memory), that all of these cores

@@ -12,15 +12,6 @@
 
 enum { INDEXES = 16, NODES = 1024 };
 
-/* The line of a file, as long as it is not too long; false: there is none. */
-static bool line_of(const char *path, char *line, size_t size) {
-  FILE *file = fopen(path, "re");
-  if (!file) return false;
-  const bool there = fgets(line, (int)size, file) != NULL;
-  fclose(file);
-  return there;
-}
-
 /* 1 + the first of "0-3,8" if all these cores are among them; else 0. */
 static int first_if_all(const char *list, const cpu_set_t *cores) {
   cpu_set_t among, both;
@@ -41,7 +32,7 @@ static int package_of(const char *system, int core, const cpu_set_t *cores) {
   char path[300], list[4096];
   for (int i = 0; i < 2; i++) {
     snprintf(path, sizeof path, "%.200s/cpu/cpu%d/topology/%s", system, core, names[i]);
-    if (line_of(path, list, sizeof list)) return first_if_all(list, cores);
+    if (tt_line_of(path, list, sizeof list)) return first_if_all(list, cores);
   }
   return 0;
 }
@@ -52,7 +43,7 @@ static int memory_of(const char *system, const cpu_set_t *cores) {
   int first = 0;
   for (int n = 0; n < NODES && !first; n++) {
     snprintf(path, sizeof path, "%.200s/node/node%d/cpulist", system, n);
-    if (line_of(path, list, sizeof list)) first = first_if_all(list, cores);
+    if (tt_line_of(path, list, sizeof list)) first = first_if_all(list, cores);
   }
   return first;
 }
@@ -61,10 +52,10 @@ static int cache_of(const char *system, int core, const cpu_set_t *cores) {
   char path[300], list[4096];
   for (int i = 0; i < INDEXES; i++) {
     snprintf(path, sizeof path, "%.200s/cpu/cpu%d/cache/index%d/level", system, core, i);
-    if (!line_of(path, list, sizeof list)) break;
+    if (!tt_line_of(path, list, sizeof list)) break;
     if (atoi(list) != 3) continue;
     snprintf(path, sizeof path, "%.200s/cpu/cpu%d/cache/index%d/shared_cpu_list", system, core, i);
-    return line_of(path, list, sizeof list) ? first_if_all(list, cores) : 0;
+    return tt_line_of(path, list, sizeof list) ? first_if_all(list, cores) : 0;
   }
   return memory_of(system, cores);
 }

@@ -45,10 +45,9 @@ static size_t hybrid_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   return from->ops->head(from, peer, lane, stamp);
 }
 
-static void hybrid_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n,
-                          size_t left) {
+static void hybrid_expect(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left) {
   tt_wire *from = way(w, &peer);
-  if (from->ops->expect) from->ops->expect(from, peer, lane, stamp, to, n, left);
+  if (from->ops->expect) from->ops->expect(from, peer, lane, to, n, left);
 }
 
 static const void *hybrid_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {

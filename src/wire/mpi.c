@@ -1,10 +1,12 @@
 /* mpi.c - the wire over messages between processes: MPI's, called through a table.
  *
  * Idea       a piece is a paper, which says to which operation it belongs, and bytes: few
- *            stand on the paper itself, more follow as a message of their own, straight
- *            out of the sender's memory and into the reader's, where the reader has
- *            said what it expects. The reader asks for the next paper when it waits for
- *            one; papers and bytes have tags of their own per lane, in order.
+ *            stand on the paper itself, more follow as a message of their own. The reader
+ *            asks for the next paper when it waits for one; papers and bytes have tags of
+ *            their own per lane, in order.
+ * Landings   bytes go out of copies, and come into memory of the wire's own, for neither can
+ *            be taken back: a peer that stood still goes on when the call has long failed,
+ *            and its memory is something else. (Simulated ranks do not: mpi_whole.c.)
  * Control    one more tag tells all ranks that a communicator is over, and who waits too
  *            long what the others have called.
  * Invariant  all that the network does happens in tt_mpi_poll. Memory for papers and
@@ -37,19 +39,6 @@ static void listen(tt_mpi *m, tt_in_end *e) {
     e->paper = NULL;
     e->listens = -1;
   }
-}
-
-/* Where so many bytes are to come: where they are expected, or a place to look at them. */
-static bool land(tt_mpi *m, tt_in_end *e, tt_piece *p, tt_stamp stamp) {
-  uint64_t ahead = 0;
-  for (uint32_t i = 0; i + 1 < e->n; i++) ahead += e->queue[(e->first + i) % IN].bytes;
-  ahead -= e->used;
-  p->landing = NULL;
-  p->at = e->to + ahead;
-  if (e->room >= ahead + p->bytes && e->stamp.seq == stamp.seq && e->stamp.hash == stamp.hash)
-    return true;
-  p->at = p->landing = tt_landing_take(m, p->bytes);
-  return p->at != NULL;
 }
 
 static tutti_status strange(const tt_mpi *m, int peer) {
@@ -86,8 +75,8 @@ static tutti_status paper_came(tt_mpi *m, tt_in_end *e, size_t bytes) {
   e->paper = NULL;
   if (!behind) return TUTTI_OK;
   p->bytes = behind;
-  if (!land(m, e, p, record.stamp))
-    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
+  p->at = p->landing = tt_landing_take(m, behind);
+  if (!p->at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
   const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
   return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, p->bytes, &p->slot);
 }
@@ -104,16 +93,12 @@ static size_t mpi_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   return (size_t)(p->bytes - e->used);
 }
 
-static void mpi_expect(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n,
-                       size_t left) {
-  tt_in_end *e = in_of(tt_mpi_of(w), peer, lane);
+static void mpi_expect(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left) {
+  tt_mpi *m = tt_mpi_of(w);
+  tt_in_end *e = m->net.simulated ? in_of(m, peer, lane) : NULL;
   if (!e) return;
-  e->stamp = stamp;
-  e->to = to;
-  e->room = to ? n : 0;
-  if (!tt_mpi_of(w)->net.simulated) return;
-  listen(tt_mpi_of(w), e);
-  tt_whole_expect(tt_mpi_of(w), e, left);
+  listen(m, e);
+  tt_whole_expect(m, e, to && n >= left ? to : NULL, left);
 }
 
 static const void *mpi_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
@@ -127,8 +112,6 @@ static void mpi_release(tt_wire *w, int peer, int lane, size_t n) {
   tt_in_end *e = in_of(m, peer, lane);
   tt_piece *p = &e->queue[e->first];
   e->used += n;
-  e->to += tt_min(n, e->room);
-  e->room -= tt_min(n, e->room);
   if (e->used < p->bytes) return;
   tt_paper_give(m, p->paper);
   tt_landing_give(m, p->landing);
@@ -158,8 +141,7 @@ static tutti_status arrived(tt_mpi *m, const tt_slot *s, const tutti_net_done *d
     case BYTES_OUT:
       tt_bytes_left(s->out, s->ticket);
       m->sending -= s->out->lane != TT_MAIL;
-      if (m->net.simulated) free(s->what);
-      if (!m->net.simulated) tt_landing_give(m, s->what);
+      tt_landing_give(m, s->what);
       return TUTTI_OK;
     case CONTROL_OUT:
     case PARLEY_OUT: free(s->what); return TUTTI_OK;
@@ -272,14 +254,9 @@ static bool mpi_drained(tt_wire *w) {
 
 /* ---- the rest of the table ---- */
 
-/* The communicator is over: nothing comes into the callers' memory any more, neither what is on its
- * way nor what comes later. What is on its way out of it gets a moment, once. */
+/* The communicator is over: what is on its way out gets a moment, once. */
 static bool mpi_settle(tt_wire *w) {
   tt_mpi *m = tt_mpi_of(w);
-  for (int i = 0; i < w->ranks * TT_LANES; i++)
-    if (m->in[i]) m->in[i]->room = 0;
-  for (int i = 0; i < m->top && !m->failed; i++)
-    if (m->slots[i].kind == BYTES_IN && m->net.cancel(m->net.self, i) == 0) tt_slot_give(m, i);
   bool moved = false;
   if (m->settles <= 0) m->settles = tt_seconds();
   while (m->sending && !m->failed && tt_seconds() - m->settles < 1)
@@ -357,11 +334,17 @@ tutti_status tt_mpi_split(tt_wire *w, const tt_split *s, tutti_net *net, bool *t
   return TUTTI_OK;
 }
 
-/* Receives are cancelled; what could not be sent keeps its memory. */
+/* Receives are cancelled. Bytes that come in spite of that, or could not be sent, keep their memory;
+ * what is smaller has come as a whole, or not at all. */
 static void end_requests(tt_mpi *m) {
+  const bool calls = !m->failed;
   for (int i = 0; i < m->top; i++) {
     const tt_slot *s = &m->slots[i];
-    if (s->kind >= PAPER_IN && !m->failed && m->net.cancel(m->net.self, i)) m->failed = true;
+    if (s->kind < PAPER_IN) continue;
+    const bool over = calls && m->net.cancel(m->net.self, i) == 0;
+    if (!over && s->kind == BYTES_IN) ((tt_piece *)s->what)->landing = NULL;
+    if (over && s->kind == STALE_IN) tt_landing_give(m, s->what);
+    m->failed |= !over;
   }
 }
 

@@ -75,11 +75,8 @@ typedef struct tt_in_end {
   uint32_t first, n;
   int listens; /* slot of the receive of a paper, or -1 */
   tt_paper *paper;
-  uint64_t used;  /* bytes of the first piece */
-  tt_stamp stamp; /* what is expected next: of this operation, so many bytes, there */
-  char *to;
-  uint64_t room;
-  bool early; /* the bytes of the next piece, the first, are received before its paper */
+  uint64_t used; /* bytes of the first piece */
+  bool early;    /* the bytes of the next piece, the first, are received before its paper */
 } tt_in_end;
 
 typedef struct tt_out_end {
@@ -116,7 +113,7 @@ typedef struct tt_slot {
     tt_in_end *in;
     tt_out_end *out;
   };
-  void *what;      /* paper, piece, or control; memory that was packed */
+  void *what;      /* paper, piece, or control; the landing that bytes go out of */
   uint32_t ticket; /* of bytes that go out */
 } tt_slot;
 
@@ -189,7 +186,7 @@ bool tt_mpi_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 
 size_t tt_whole_push(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                      size_t left, uint32_t *ticket, tutti_status *status);
-void tt_whole_expect(tt_mpi *m, tt_in_end *e, size_t left);
+void tt_whole_expect(tt_mpi *m, tt_in_end *e, void *to, size_t left); /* to: NULL if not there */
 /* A paper has come, whose bytes may be here before it. */
 tutti_status tt_whole_came(tt_mpi *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind);
 

@@ -61,8 +61,10 @@ size_t tt_mpi_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *b
   if (!*status) *status = tt_paper_send(m, e, stamp, NULL, 0, n);
   if (!*status) memcpy(s.what, bytes, n);
   if (!*status) *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, s.what, n, NULL);
-  if (*status) tt_landing_give(m, s.what);
-  if (*status) return 0;
+  if (*status) {
+    tt_landing_give(m, s.what);
+    return 0;
+  }
   e->flight[e->sent % OUT].done = false;
   e->flight[e->sent % OUT].since = more ? tt_seconds() : 0;
   m->sending += lane != TT_MAIL;

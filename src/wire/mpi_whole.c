@@ -14,7 +14,7 @@
 
 /* ---- sending ---- */
 
-/* One at a time, so no receipt is asked for. packed: freed when they have gone, or NULL. */
+/* One at a time, so no receipt is asked for. packed: given back when they have gone, or NULL. */
 static tutti_status send(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                          void *packed) {
   const size_t inside = n <= SMALL ? n : 0;
@@ -24,7 +24,7 @@ static tutti_status send(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *b
     status = tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, (void *)(uintptr_t)bytes, n, NULL);
     m->sending += !status && e->lane != TT_MAIL;
   }
-  if (status || inside) free(packed);
+  if (status || inside) tt_landing_give(m, packed);
   e->flight[e->sent % OUT].done = false;
   e->flight[e->sent++ % OUT].since = 0;
   return status;
@@ -33,7 +33,7 @@ static tutti_status send(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *b
 size_t tt_whole_push(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                      size_t left, uint32_t *ticket, tutti_status *status) {
   const bool alone = !e->have && n == left;
-  if (!e->have && !alone && !(e->packed = malloc(left))) {
+  if (!e->have && !alone && !(e->packed = tt_landing_take(m, left))) {
     *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", e->peer);
     return 0;
   }
@@ -51,11 +51,11 @@ size_t tt_whole_push(tt_mpi *m, tt_out_end *e, tt_stamp stamp, const void *bytes
 
 /* ---- receiving ---- */
 
-void tt_whole_expect(tt_mpi *m, tt_in_end *e, size_t left) {
+void tt_whole_expect(tt_mpi *m, tt_in_end *e, void *to, size_t left) {
   if (left <= SMALL || e->n || e->early || e->listens < 0) return;
   tt_piece *p = &e->queue[e->first];
-  *p = (tt_piece){.bytes = left, .at = e->to, .slot = -1};
-  if (e->room < left) p->at = p->landing = tt_landing_take(m, left);
+  *p = (tt_piece){.bytes = left, .at = to, .slot = -1};
+  if (!to) p->at = p->landing = tt_landing_take(m, left);
   const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
   /* what fails is seen by the next poll */
   e->early = p->at && !tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, left, &p->slot);

@@ -68,7 +68,7 @@ typedef struct tt_wire_ops {
   /* What comes next from `peer` for this operation will be pulled to `to`, n bytes of it,
    * of a message of which `left` are to come; to == NULL: it will be looked at. NULL: the
    * wire has no use for that. */
-  void (*expect)(tt_wire *w, int peer, int lane, tt_stamp stamp, void *to, size_t n, size_t left);
+  void (*expect)(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left);
   /* Move n bytes from the head to `to` and release them: as view, but straight. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
   /* True once everything that was pushed, but on TT_MAIL, has been consumed. */
