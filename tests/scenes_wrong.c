@@ -333,8 +333,8 @@ bool scene_tests_again(tutti_comm *base, uint64_t seed) {
   ok = ok && CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r)) &&
        CHECK(!tutti_request_test(&r, &done)) && CHECK(!tutti_request_wait(&r)) &&
        CHECK(!tutti_barrier(base));
-  usleep(me ? 1300000 : 1100000);
-  if (me == 0) setenv("TUTTI_TIMEOUT", "1", 1); /* of threads, for all */
+  usleep(me ? 3300000 : 3100000);
+  if (me == 0) setenv("TUTTI_TIMEOUT", "3", 1); /* of threads, for all */
   ok = ok && CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));
   for (done = 0; ok && !done;) ok = CHECK(!tutti_request_test(&r, &done));
   setenv("TUTTI_TIMEOUT", "100", 1);

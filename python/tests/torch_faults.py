@@ -33,7 +33,13 @@ def loop():
         dist.all_reduce(x)
 
 
+def started():
+    """The store is in rank 0: it is not gone before all have read there that all have come."""
+    dist.barrier()
+
+
 def killed():
+    started()
     if dist.get_rank() == 1:
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -41,6 +47,7 @@ def killed():
 
 
 def raises():
+    started()
     if dist.get_rank() == 1:
         raise ValueError("bad batch")
     heard(loop)
@@ -60,6 +67,7 @@ def heard_of(source, group=None):
 
 
 def recv_dead():
+    started()
     if dist.get_rank() == 1:
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -125,6 +133,7 @@ def under_way():
 def from_anyone():
     """Rank 0 takes a message from anyone, and leaves; 1 and 2 go on."""
     x, rank = torch.ones(4), dist.get_rank()
+    started()
     if rank == 0:
         dist.recv(x)
     elif rank == 1:
