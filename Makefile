@@ -153,7 +153,7 @@ HAS_TORCH:= $(wildcard /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp
 PYSUFFIX := $(if $(HAS_TORCH),$(shell /usr/bin/python3 -c 'import sysconfig as s; print(s.get_config_var("EXT_SUFFIX"))'))
 C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/_c10d$(PYSUFFIX))
 NOTHING   = $(if $(HAS_TORCH),$(BUILD)/bench/nothing.so)
-C10DFLAGS = -std=c++17 -O2 -g -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP \
+C10DFLAGS = -std=c++17 -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP \
             $(shell /usr/bin/python3-config --includes 2>/dev/null)
 TORCHLIBS = -ltorch_python -ltorch -ltorch_cpu -lc10
 $(BUILD)/c10d/%.o: c10d/%.cpp Makefile

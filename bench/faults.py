@@ -168,6 +168,10 @@ class Job:
         if wire == "ucx":
             environment["UCX_TLS"] = "tcp,self"
             del environment["UCX_LOG_LEVEL"]
+        self.segments = None
+        if wire == "ompi":  # Open MPI's shared memory, apart from that of other programs
+            self.segments = tempfile.mkdtemp(prefix="tts-", dir="/dev/shm")
+            environment["OMPI_MCA_btl_vader_backing_directory"] = self.segments
         environment.update(env or {})
         self.files = {k: os.path.join(self.folder, environment[k]) for k in FILES if k in environment}
         environment.update(self.files)
@@ -322,15 +326,22 @@ class Job:
         for pid in left:
             self.complain("process %d is left" % pid)
             os.kill(pid, signal.SIGKILL)
-        for name in shared_files() - self.before:
-            path = os.path.join("/dev/shm", name)
-            an_mpis = "vader" in name or "mpich" in name
-            if held(path) or not os.path.exists(path) or an_mpis and self.wire in ("shm", "ucx"):
-                continue  # another job's
-            if self.spoilt and an_mpis:
+        for path in self.left_files():
+            if self.spoilt and ("vader" in path or "mpich" in path):
                 os.unlink(path)  # the MPI's own, which has ended in the middle
             else:
                 self.complain("%s is left" % path)
+
+    def left_files(self):
+        """What is left in shared memory of this job's own, as far as names tell."""
+        names = sorted(shared_files() - self.before)
+        if self.segments:
+            names += [os.path.join(self.segments, name) for name in os.listdir(self.segments)]
+        for path in (os.path.join("/dev/shm", name) for name in names):
+            others = os.path.isdir(path) or os.path.dirname(path) == "/dev/shm" and (
+                "vader" in path or "mpich" in path and self.wire != "mpich")
+            if not others and os.path.exists(path) and not held(path):
+                yield path
 
     def judge_ranks(self):
         alive = self.alive()
@@ -382,7 +393,8 @@ class Job:
 
     def forget(self):
         self.out.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in filter(None, (self.folder, self.segments)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Growth(Job):

@@ -32,7 +32,7 @@ sleepers=0
 beside() {
   sleepers=$((sleepers + 1))
   mkdir "$work/$sleepers"
-  (work=$work/$sleepers && "$@" >"$work/said") &
+  (work=$work/$sleepers && OMPI_MCA_orte_tmpdir_base=$work "$@" >"$work/said") &
 }
 told() {
   wait

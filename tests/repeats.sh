@@ -1,5 +1,5 @@
 # repeats.sh - the contract `run`: the same bits from run to run, whatever is measured on the way:
-# who comes late, how busy the machine is, what memory can be read, how a plan is carried out.
+# who comes late, how busy the machine is, what memory can be read, how a plan is carried out. Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 program=$BUILD/tests/mp_exact

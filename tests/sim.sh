@@ -1,5 +1,5 @@
 # sim.sh - the real library under SimGrid's SMPI (make sim): right, in the time that the price
-# says, never faster than one message at a time allows, and without deadlocks.
+# says, never faster than one message at a time allows, and without deadlocks. Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 python=/usr/bin/python3

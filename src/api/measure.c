@@ -2,7 +2,7 @@
  *
  * Idea       the price's own choice runs against the next best, on scratch memory, in rounds that
  *            alternate; what the slowest rank took counts. What is clearly slower drops out. The
- *            fastest wins if it beats the own choice by more than rounds differ.
+ *            fastest wins if it beats the own choice in nearly all rounds.
  * Cycle      as in a program, a vector is written before each call, and the result read after it, in
  *            place where the caller's is; what that takes without the call is taken off.
  * Cost       up to BUDGET seconds for a kind and size of call, 2 LEAST_ROUNDS calls of each plan at
@@ -25,7 +25,7 @@ enum {
   FAMILY = 2,
   ROUNDS = 7,
   LEAST_ROUNDS = 3,
-  MOST_CALLS = 32
+  MOST_CALLS = 128
 };
 static const uint64_t MOST_BYTES = 64 << 20, SMALL = 1 << 20;
 static const double WITHIN = 2, AT_ALL = 8, BUDGET = 0.25, SLOW = 0.02 /* s */, LEAST_GAIN = 0.02,
@@ -38,7 +38,7 @@ typedef struct runner {
   tt_plan plan;
   bool out; /* it is clearly not the fastest */
   int rounds;
-  double times[ROUNDS], median, noise; /* s; sorted at the end */
+  double times[ROUNDS], median, noise; /* s */
 } runner;
 
 typedef struct session {
@@ -352,13 +352,20 @@ static bool drop_losers(session *s) {
   return in > 1;
 }
 
-/* The price's own choice stays unless another one is better by more than what is seen to vary. */
+/* In three rounds of four at least? What changes from round to round they have in common. */
+static bool mostly_beats(const runner *x, const runner *own) {
+  int won = 0;
+  for (int r = 0; r < own->rounds; r++) won += x->times[r] < own->times[r];
+  return 4 * won >= 3 * own->rounds;
+}
+
+/* The price's own choice stays unless another one is better by more than chance. */
 static int winner(session *s) {
   const int best = fastest(s);
   const runner *own = &s->at[0], *x = &s->at[best];
-  if (best == 0 || !own->rounds) return best;
-  const double gain = own->median - x->median, noise = own->out ? 0 : (own->noise + x->noise) / 2;
-  return gain > noise && gain > LEAST_GAIN * own->median ? best : 0;
+  if (best == 0 || !own->rounds || own->out) return best;
+  const bool clear = own->median - x->median > LEAST_GAIN * own->median;
+  return clear && mostly_beats(x, own) ? best : 0;
 }
 
 static tutti_status race(session *s, int *won) {
