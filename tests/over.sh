@@ -47,9 +47,9 @@ layouts="- $apart 0,0,1 0,1 0,1,1,0,2"
 
 open_mpi() {
   local p nodes level
-  for p in 1 2 3 4 5 6 7 8 9; do
+  for p in 1 2 3 4 5 7 9; do
     over ompi $p $apart mp_cover
-    case $p in 1 | 6 | 8) ;; *) over ompi $p 0,0,1 mp_cover ;; esac
+    [ $p = 1 ] || over ompi $p 0,0,1 mp_cover
     [ $((p % 4)) != 1 ] || over ompi $p - mp_cover
   done
   over ompi 5 0,1 mp_cover

@@ -47,7 +47,7 @@ static void prove_name(const char *name, int P) {
 static void every_parameter_up_to_64_ranks(void **state) {
   (void)state;
   for (int P = 1; P <= 64; P += full() ? 1 : 1 + P / 8) {
-    names list = names_for(P, full() ? -1 : 10, 3 * P);
+    names list = names_for(P, full() ? -1 : 6, 3 * P);
     char what[40];
     snprintf(what, sizeof what, "%d ranks", P);
     for (int a = 0; a < list.n; a++) {
