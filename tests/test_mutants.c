@@ -197,6 +197,7 @@ static void every_mutant_is_refused_or_right(void **state) {
   for (int P = 2; P <= (thorough ? 8 : 6); P++)
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
       for (int in_place = 0; in_place < 2 && coll != TUTTI_BARRIER; in_place++) {
+        if (!thorough && in_place != (P + coll) % 2 && coll != TUTTI_BARRIER) continue;
         tt_ask ask = {.coll = (tutti_coll)coll,
                       .ranks = P,
                       .root = tt_coll_rooted((tutti_coll)coll) ? P - 1 : 0,
