@@ -85,8 +85,10 @@ bool Task::try_for(double seconds, Outcome *outcome) {
   }
 }
 
+// What the profiler records ends first: who waits may then end the profiler, and this thread must not be the last to
+// hold what is left of it.
 void Task::settle(Outcome outcome) {
-  exception_ = outcome;
+  finish(outcome);
   settled_.store(true, std::memory_order_release);
 }
 
@@ -95,7 +97,6 @@ bool Task::settled() const {
 }
 
 void Task::announce() {
-  finish(exception_);
   if (exception_)
     future_->setError(exception_);
   else

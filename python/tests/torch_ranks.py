@@ -7,6 +7,7 @@ import copy
 import datetime
 import os
 import sys
+import time
 
 import warnings
 
@@ -219,6 +220,24 @@ def futures():
     return "" if x.item() == fellows else f"a group of {fellows}: {x}"
 
 
+def profiled():
+    """what the profiler records of an operation ends with it, and before who waits goes on"""
+    late, r, why = 5e-3, dist.get_rank(), ""
+    for i in range(24 if tutti.torch.COMPILED and dist.get_world_size() > 1 else 0):
+        dist.barrier()
+        with torch.autograd.profiler.profile() as p:
+            if r == 0:
+                time.sleep(late)
+            work = dist.all_reduce(torch.ones(1 << 16), async_op=True)
+            work.wait(datetime.timedelta(seconds=30 * (i % 2)))  # done by a thread of the group's, or by this one
+        seen = [e for e in p.function_events if e.name == "tutti:all_reduce"]
+        if len(seen) != 1 or not seen[0].is_async:
+            why = f"operation {i}: {[e.name for e in p.function_events]}"
+        elif r and seen[0].time_range.elapsed_us() < 1e6 * late / 2:
+            why = f"operation {i}: {seen[0].time_range.elapsed_us()} us"
+    return why
+
+
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -347,7 +366,7 @@ def main():
     dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=60))
     if dist.get_rank() == 0:
         print(f"# {'compiled' if tutti.torch.COMPILED else 'in Python: ' + tutti.torch.WHY_PLAIN}", flush=True)
-    for function in (sums, copies, uneven, messages, futures, training, optimizer, wrong, given_back, words):
+    for function in (sums, copies, uneven, messages, futures, profiled, training, optimizer, wrong, given_back, words):
         test(function)
     if dist.get_rank() == 0:
         print(f"1..{tests}")
