@@ -408,7 +408,7 @@ bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(BENCHBIN) $(FAULTBIN) $(C10DLIB) $(NOTHING)
-	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
+	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) $(RANKED) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
 	@if tools/deps.sh sim; then $(MAKE) $(JOBS) --no-print-directory $(SIM); fi || echo "tutti: no simulator; it is skipped"
 bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))

@@ -6,8 +6,8 @@
 #            [--sides mpi,ucx,gloo] [--pml ob1,ucx]
 #
 # Hosts are network namespaces with shaped links (netns.sh), raised for each run and gone
-# after it. For each layout (hosts x ranks on each) figures of the network are fitted
-# first, three times; with them tutti chooses its plans. Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores hosts.json,
+# after it. For each layout (hosts x ranks on each) and each network that tutti goes over, `tutti tune` finds
+# the network's figures first, three times; with their medians tutti chooses its plans. Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores hosts.json,
 # hosts.txt and the profiles. Ends with 77, and says why, where hosts can not be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -27,7 +27,7 @@ NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo"}
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3"
 LAST = 4 * MI
-FITS = 3
+TUNES = 3
 
 
 class Skipped(Exception):
@@ -77,6 +77,7 @@ class Network:
     def __init__(self, build, out, mpi, rate=200, rounds=7, budget=0.1, cycle=True, last=LAST, patience=600,
                  sides=("mpi",), pml="ob1"):
         self.program = os.path.abspath(os.path.join(build, "bench", "hosts_" + mpi))
+        self.tutti = os.path.abspath(os.path.join(build, "tutti"))
         self.out, self.mpi, self.rate, self.patience = os.path.abspath(out), mpi, rate, patience
         self.plan = ["cycle" if cycle else "loop", "4", str(last), str(budget), str(rounds)]
         self.sides, self.pml = sides, pml
@@ -96,20 +97,31 @@ class Network:
         for _ in lines(self.netns(1, 1) + ["echo", "done"], 60):
             pass
 
-    def fit(self, layout):
+    def settings(self):
+        env = {"OMPI_MCA_pml": self.pml}
+        if self.pml == "ucx":
+            env.update(OMPI_MCA_opal_common_ucx_tls="any", OMPI_MCA_opal_common_ucx_devices="any")
+        return env
+
+    def tune(self, layout, side):
         """A file for TUTTI_PROFILE, and the figures in it: medians, for one time in some is far off."""
-        found, comments = {}, {}
-        for _ in range(FITS):
-            for line in self.start(layout, ["fit"]):
-                figure, _, comment = line.partition("#")
-                key, _, value = figure.partition("=")
-                if value:
-                    found.setdefault(key.strip(), []).append(float(value))
-                    comments[key.strip()] = comment
+        path = os.path.join(self.out, "hosts-%s-%s-%s.profile" % (self.mpi, side, layout))
+        env = dict(self.settings(), TUTTI_PROFILE="none", **({"TUTTI_NET": "ucx"} if side == "ucx" else {}))
+        found, lines_of = {}, {}
+        for _ in range(TUNES):
+            if os.path.exists(path):
+                os.unlink(path)
+            measure.run(self.netns(*layout.split("x")) + [self.tutti, "tune", "-o", path], self.patience, env)
+            with open(path) as f:
+                for line in f:
+                    key, value = line.partition("#")[0].partition("=")[::2]
+                    lines_of[key.strip()] = line
+                    if value and all(c in "0123456789.e+- \n" for c in value):
+                        found.setdefault(key.strip(), []).append(float(value))
         figures = {key: median(values) for key, values in found.items()}
-        path = os.path.join(self.out, "hosts-%s-%s.profile" % (self.mpi, layout))
         with open(path, "w") as f:
-            f.writelines("%s = %.9g  #%s\n" % (key, value, comments[key]) for key, value in figures.items())
+            f.writelines("%s = %.9g\n" % (key, figures[key]) if key in figures else line
+                         for key, line in lines_of.items())
         return path, figures
 
     def floor(self, layout, size):
@@ -117,11 +129,11 @@ class Network:
         hosts = int(layout.split("x")[0])
         return 2 * (hosts - 1) / hosts * size * 8 / self.rate
 
-    def rows(self, layout, profile):
+    def rows(self, layout, profiles):
         """bytes, {native, tutti, ratio, plan, floor}, as they come."""
-        env = {"TUTTI_PROFILE": profile, "OMPI_MCA_pml": self.pml}
-        if self.pml == "ucx":
-            env.update(OMPI_MCA_opal_common_ucx_tls="any", OMPI_MCA_opal_common_ucx_devices="any")
+        env = dict(self.settings(), TUTTI_PROFILE=profiles.get("mpi", "none"))
+        if "ucx" in profiles:
+            env["HOSTS_UCX_PROFILE"] = profiles["ucx"]
         for line in self.start(layout, self.plan + [",".join(self.sides)], env):
             own, *beside = line.split(" | ")
             size, native = own.split()
@@ -133,9 +145,11 @@ class Network:
 
 
 def head(net, layout, figures):
-    first = ("\n%s ranks per host: %s, %g Mbit/s, %s; fitted: delay %.1f us, beta %.1f ns/B; us; ratio: %s over it" %
-             (layout.replace("x", " hosts, "), net.name, net.rate, net.plan[0], 1e6 * figures["delay"],
-              1e9 * figures["beta"], net.name))
+    first = "\n%s ranks per host: %s, %g Mbit/s, %s; us; ratio: %s over it" % (
+        layout.replace("x", " hosts, "), net.name, net.rate, net.plan[0], net.name)
+    for side, f in figures.items():
+        first += "\n%s, tuned: delay %.1f us, a message %.1f us of a core, %.1f ns/B, burst %d B" % (
+            TITLES[side], 1e6 * f["delay"], 1e6 * f["processor"], 1e9 * f["beta"], f["burst"])
     columns = ["%8s %12s %12s" % ("bytes", net.name[:12], "floor")]
     for side in net.sides:
         columns.append("%12s %6s" % (TITLES[side], "ratio") + ("" if side == "gloo" else " %7s  %-24s" % ("/floor", "plan")))
@@ -160,9 +174,10 @@ def layout_of(net, layout, say):
     """What was found for a layout, with `failed`: why it is not all."""
     found = {"rows": {}}
     try:
-        profile, found["fitted"] = net.fit(layout)
-        say(head(net, layout, found["fitted"]))
-        for size, r in net.rows(layout, profile):
+        tuned = {side: net.tune(layout, side) for side in net.sides if side != "gloo"}
+        found["figures"] = {side: figures for side, (_, figures) in tuned.items()}
+        say(head(net, layout, found["figures"]))
+        for size, r in net.rows(layout, {side: path for side, (path, _) in tuned.items()}):
             found["rows"][size] = r
             say(row(size, r))
         for side in net.sides:

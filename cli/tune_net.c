@@ -1,10 +1,11 @@
 /* tune_net.c - the figures of a network, from messages between ranks that share no memory.
  *
  * Idea      a message to the next host, while one comes from the host before, is what a step of a
- *           schedule is. One to every other host at once takes longer by what a message more
- *           takes: of a port, alpha; or, where hosts share processors, of a core at either end,
- *           processor, which is seen by two hosts that play alone, the others asleep. What the
- *           first takes besides is delay: the way, and turns of the scheduler. A stream gives
+ *           schedule is: a round of a ring. One to every other host at once (one-shot) takes longer
+ *           by what a message more takes: of a port, alpha; or, where hosts share processors, of a
+ *           core at either end, again. That they do is seen by two hosts that play alone, the
+ *           others asleep: what all take longer than these is work of processors, processor. What a
+ *           round takes besides is delay: the way. A stream gives
  *           beta; after a rest a shaped link lets more through: burst. Two streams at once that
  *           are as fast as one are ports; a stream that slows down when one comes back, half.
  * Levels    one host of each thing, within one thing of the next level, plays for all.
@@ -17,7 +18,7 @@
 
 #include "tune.h"
 
-enum { SMALL = 4, PIECE = 32768, WINDOW = 4, PIECES = 32, MOST = 64, PORTS = 4 };
+enum { PIECE = 32768, WINDOW = 4, PIECES = 32, PORTS = 4 };
 enum { LEAST = 7, REPEATS = 41, RESTS = 50000 /* us */ };
 #define BUDGET 0.05 /* s for each repeat */
 #define ENOUGH 1.5  /* s for all of a game */
@@ -32,7 +33,7 @@ typedef struct score { /* of the games of a level */
 typedef struct line { /* ranks that play */
   tutti_comm *comm;
   int at, of;
-  char *out, *in; /* MOST pieces */
+  char *out, *in; /* WINDOW pieces */
   score *score;
 } line;
 
@@ -70,26 +71,26 @@ static tutti_status stream(const line *l, int hosts, int ways) {
   return status;
 }
 
-/* A small message to each of the next hosts. */
-static tutti_status exchange(const line *l, int hosts) {
-  tutti_request *r[MOST][2];
-  tutti_status status = TUTTI_OK;
-  int n = 0;
-  for (; n < hosts && !status; n++) status = begin(l, n + 1, n, SMALL, 3, r[n]);
-  for (int k = 0; k < n && !status; k++) status = end(r[k]);
-  return status;
-}
+/* By which plans ROUNDS and EACH are played: of an int32 for each host, and of one. */
+#define PLANS "one-shot:0-5;fold(ring):5-"
 
 typedef struct game {
-  int small, streams, ways; /* hosts of an exchange, or of a stream; 1 receives, 2 sends */
+  enum { STREAM, ROUNDS, EACH } kind;
+  int streams, ways; /* of a stream: to so many hosts; 1 receives, 2 sends */
 } game;
 
+static tutti_status once(const line *l, const game *g) {
+  if (g->kind == STREAM) return stream(l, g->streams, g->ways);
+  const size_t n = g->kind == ROUNDS ? (size_t)l->of : 1;
+  return tutti_allreduce(l->comm, l->in, l->in, n, TUTTI_INT32, TUTTI_MAX);
+}
+
+/* Seconds of a stream, a round, or a message to each. */
 static tutti_status play(const line *l, const game *g, long n, double *seconds) {
   tutti_status status = tutti_barrier(l->comm);
   const double from = cli_now();
-  for (long i = 0; i < n && !status; i++)
-    status = g->small ? exchange(l, g->small) : stream(l, g->streams, g->ways);
-  *seconds = (cli_now() - from) / (double)n;
+  for (long i = 0; i < n && !status; i++) status = once(l, g);
+  *seconds = (cli_now() - from) / (double)n / (g->kind == ROUNDS ? 2 * (l->of - 1) : 1);
   if (!status) status = tutti_allreduce(l->comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
   return status;
 }
@@ -143,7 +144,7 @@ static tutti_status alone(const line *l, double *seconds) {
   tutti_status status = tutti_comm_split(l->comm, l->at < 2 ? 0 : -1, l->at, &two.comm);
   two.of = 2;
   if (!status && l->at < 2) {
-    status = median(&two, (game){.small = 1}, false, seconds);
+    status = median(&two, (game){.kind = ROUNDS}, false, seconds);
     tutti_comm_free(two.comm);
   }
   return status;
@@ -162,14 +163,13 @@ static tutti_status sleep_until_all(tutti_comm *comm) {
 }
 
 static tutti_status measure(const line *l, found *f) {
-  const int others = l->of - 1 < MOST ? l->of - 1 : MOST;
   tutti_status status = alone(l, &f->alone);
   if (!status) status = sleep_until_all(l->comm);
-  if (!status) status = median(l, (game){.small = 1}, false, &f->one);
-  if (!status) status = median(l, (game){.small = others}, false, &f->all);
+  if (!status) status = median(l, (game){.kind = ROUNDS}, false, &f->one);
+  if (!status) status = median(l, (game){.kind = EACH}, false, &f->all);
   if (!status) status = median(l, (game){.streams = 1, .ways = 3}, false, &f->many);
   if (!status) status = median(l, (game){.streams = 1, .ways = 3}, true, &f->rested);
-  for (int p = 2; p <= PORTS && p <= others && !status; p++)
+  for (int p = 2; p <= PORTS && p < l->of && !status; p++)
     status = median(l, (game){.streams = p, .ways = 3}, false, &f->streams[p]);
   /* one way: even hosts send to odd ones */
   const game way = {.streams = 1, .ways = l->at % 2 ? 1 : l->at + 1 < l->of ? 2 : 0};
@@ -183,8 +183,12 @@ static double above(double a, double b) {
 
 static void figures_of(const line *l, const found *f, const char *level, tune_result *r) {
   const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN), bytes = (double)PIECES * PIECE;
-  const bool shared = f->one > 1.5 * f->alone; /* the hosts share processors */
+  const bool shared = f->one > 1.5 * f->alone; /* the hosts share processors, so many each: */
+  const double crowd = l->of > cores ? l->of / cores : 1;
   const double more = l->of > 2 ? above(f->all, f->one) / (l->of - 2) : f->one;
+  /* all that a round takes more than two hosts alone is done on processors */
+  const double all_work = crowd > 1 ? (f->one - f->alone) * crowd / (crowd - 1) : f->one;
+  const double work = shared ? (all_work < f->one ? all_work : f->one) : 0;
   const double burst = above(bytes, f->rested * bytes / f->many);
   int ports = 1;
   for (int p = 2; p <= PORTS; p++)
@@ -196,9 +200,11 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
     const char *meaning;
   } all[] = {
       {"alpha", shared ? 0 : more, "s: of a port, for a message more at once"},
-      {"processor", shared ? more * cores / (2 * l->of) : 0,
+      {"processor", work / (2 * crowd),
        "s: of a core, for one at either end, where hosts share them"},
-      {"delay", above(f->one, more), "s: what a message takes besides"},
+      {"again", shared ? (more < work ? more : work) / (2 * crowd) : 0,
+       "s: of a core, for each further one at once"},
+      {"delay", above(f->one, shared ? work : more), "s: what a message takes besides"},
       {"beta", f->many / bytes, "s/B: through the link, both ways at once"},
       {"burst", burst >= PIECE ? (double)(long)burst : 0, "B: what a link had saved after a rest"},
       {"ports", ports, "streams to different hosts that are as fast together"},
@@ -241,7 +247,7 @@ static int levels_of(tutti_comm *comm) {
 static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *r) {
   const char *level = "";
   score s = {.from = (double)(levels - k) / levels, .part = 1.0 / levels};
-  line l = {.out = calloc(MOST + 1, PIECE), .in = calloc(MOST + 1, PIECE), .score = &s};
+  line l = {.out = calloc(WINDOW, PIECE), .in = calloc(WINDOW, PIECE), .score = &s};
   found f = {0};
   const bool is = plays(comm, k, &level);
   tutti_status status = l.out && l.in ? TUTTI_OK : TUTTI_ERR_MEMORY;
@@ -249,7 +255,8 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
   if (!status && is) {
     l.at = tutti_comm_rank(l.comm);
     l.of = tutti_comm_size(l.comm);
-    if (l.of > 1) status = measure(&l, &f);
+    if (l.of > 1) status = tutti_comm_set_algo(l.comm, PLANS);
+    if (!status && l.of > 1) status = measure(&l, &f);
     if (!status && l.of > 1 && l.at == 0) figures_of(&l, &f, levels > 1 ? level : "", r);
     if (!status && l.of > 1 && l.at == 0 && k == 1)
       tune_add(r, "half", f.many > 1.7 * f.way, "1: a stream that comes slows down one that goes");

@@ -8,6 +8,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,32 @@ static void figures_read_back(void **state) {
   assert_true(m.net.alpha == again.net.alpha && m.level[1].is.beta == again.level[1].is.beta);
   assert_true(m.gamma == 3e-11 && m.gamma_of[TUTTI_BF16] == 4e-11 && m.crowd.copy == 1e-10);
   assert_string_equal(m.of, "2 x A Processor (R)");
+}
+
+/* A further message costs what is said of it, at that level or of the network, or what one does. */
+static void further_messages_cost_what_is_said(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    double processor, again;
+  } cases[] = {{"processor=2us", 2e-6, 2e-6},
+               {"processor=2us,again=1us", 2e-6, 1e-6},
+               {"processor=2us,again=1us,node.alpha=1us", 2e-6, 1e-6},
+               {"processor=2us,again=1us,node.processor=3us", 3e-6, 3e-6},
+               {"processor=2us,again=1us,node.again=0", 2e-6, 0},
+               {"again=1us", 0, 1e-6}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tt_machine m;
+    tt_profile p;
+    tt_tree tree = {.levels = 1, .ranks = 3, .even = true};
+    snprintf(tree.level[0].name, sizeof tree.level[0].name, "node");
+    tree.level[0].each = tree.level[0].most = 3;
+    tt_machine_net(&m);
+    assert_int_equal(tt_machine_parse(&m, cases[i].text, "test"), TUTTI_OK);
+    tt_profile_net(&m, 3, &tree, &p);
+    if (p.reach[0].processor != cases[i].processor || p.reach[0].again != cases[i].again)
+      fail_msg("%s: %g and %g s", cases[i].text, p.reach[0].processor, p.reach[0].again);
+  }
 }
 
 /* What is said of shared cores holds there, and only there. */
@@ -156,6 +183,7 @@ static void wrong_figures_say_where(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(figures_read_back),
+      cmocka_unit_test(further_messages_cost_what_is_said),
       cmocka_unit_test(shared_cores_have_figures_of_their_own),
       cmocka_unit_test(copies_have_another_figure_beyond_the_cache),
       cmocka_unit_test(wrong_figures_say_where),

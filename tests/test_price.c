@@ -338,7 +338,7 @@ static void curves_follow_the_play(void **state) {
       tt_profile p = flat(P);
       tt_sched **all;
       p.reach[0].burst = i % 2 ? 1e5 : 0;
-      if (slices > 1) p.reach[0] = (tt_reach){.beta = 4e-8, .processor = 1e-4};
+      if (slices > 1) p.reach[0] = (tt_reach){.beta = 4e-8, .processor = 1e-4, .again = 1e-4};
       tt_curve curve;
       tt_terms t;
       if (tt_algo_build_all(name, &ask, &all)) continue;
@@ -420,7 +420,8 @@ static void figures_move_the_time_their_way(void **state) {
   q = p;
   q.message = 1e-6;
   about("messages", 12, 0, time_of("fold(ring)", &q, 0) - time_of("fold(ring)", &p, 0), 22 * 2e-6);
-  q = p;
+  q.reach[0] = (tt_reach){.processor = 2e-6, .again = 1e-6}, q.message = 0;
+  about("processors", 12, 0, time_of("two-shot", &q, 0), 2 * 2 * (2e-6 + 10 * 1e-6));
   q.reach[0] = (tt_reach){0};
   q.copy = 1e-9;
   const double apart = time_of("tree(chain)", &q, 1e6); /* copied in and out, rank after rank */

@@ -114,6 +114,12 @@ static void free_post(post *p) {
   free(p->others);
 }
 
+/* A message more of a step. */
+static void handle(tt_job *job, const tt_reach *reach) {
+  job->processor += job->messages ? reach->again : reach->processor;
+  job->messages = true;
+}
+
 bool tt_play_deals(tt_play *play, tt_sched *const *all, const uint32_t *first) {
   post p;
   uint32_t taken = 0;
@@ -301,8 +307,8 @@ bool tt_play_links(tt_play *play) {
   for (uint32_t i = 0; i < play->deals; i++) {
     tt_deal *d = &play->deal[i];
     d->way = way_of(profile, d);
-    play->job[d->from].processor += profile->reach[d->level].processor;
-    play->job[d->to].processor += profile->reach[d->level].processor;
+    handle(&play->job[d->from], &profile->reach[d->level]);
+    handle(&play->job[d->to], &profile->reach[d->level]);
   }
   for (uint32_t i = 0; play->players == 1 && i < play->deals; i++)
     play->deal[i].sender = play->deal[i].reader = 0;

@@ -29,6 +29,7 @@ static const figure of_level[] = {
     {"beta", PER_BYTE, offsetof(tt_figures, beta), "a byte through the link"},
     {"processor", SECONDS, offsetof(tt_figures, processor),
      "of a core, for a message at either end"},
+    {"again", SECONDS, offsetof(tt_figures, again), "of a core, for each further one at once"},
     {"burst", BYTES, offsetof(tt_figures, burst),
      "that a link lets through at once, having rested"},
     {"ports", COUNT, offsetof(tt_figures, ports),
@@ -80,7 +81,7 @@ void tt_machine_shm(tt_machine *machine) {
 /* The network is that of paper 001, table 2. */
 void tt_machine_net(tt_machine *machine) {
   *machine = (tt_machine){
-      .net = {.alpha = 3e-5, .beta = 1e-8, .ports = 1},
+      .net = {.alpha = 3e-5, .beta = 1e-8, .again = -1, .ports = 1},
       .gamma = 2e-10,
       .shm = {.wait = 0.1e-6,
               .message = 0.25e-6,
@@ -205,7 +206,7 @@ static tt_figures *level_of(tt_machine *m, const char *name, size_t length) {
       return &m->level[i].is;
   if (m->levels == TT_NAMED_LEVELS || length >= sizeof m->level[0].name || !length) return NULL;
   snprintf(m->level[m->levels].name, sizeof m->level[0].name, "%.*s", (int)length, name);
-  m->level[m->levels].is = (tt_figures){-1, -1, -1, -1, -1, -1};
+  m->level[m->levels].is = (tt_figures){-1, -1, -1, -1, -1, -1, -1};
   return &m->level[m->levels++].is;
 }
 
@@ -257,7 +258,7 @@ static tutti_status read_entry(reader *r, tt_machine *m) {
   if ((!f || !of) && !machine && !network)
     return expected(
         r, key,
-        "a figure: alpha, delay, beta, burst, processor or ports, also of a level as in "
+        "a figure: alpha, delay, beta, burst, processor, again or ports, also of a level as in "
         "node.alpha; "
         "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, one of shm, "
         "machine or network");
@@ -352,11 +353,18 @@ static tt_reach reach_of(const tt_machine *m, const char *name, tt_figures f) {
     if (own->alpha >= 0) f.alpha = own->alpha;
     if (own->delay >= 0) f.delay = own->delay;
     if (own->beta >= 0) f.beta = own->beta;
+    if (own->processor >= 0 || own->again >= 0) f.again = own->again;
     if (own->processor >= 0) f.processor = own->processor;
     if (own->burst >= 0) f.burst = own->burst;
     if (own->ports >= 0) f.ports = own->ports;
   }
-  return (tt_reach){f.alpha, f.delay, f.beta, f.processor, f.burst, f.ports};
+  return (tt_reach){.alpha = f.alpha,
+                    .delay = f.delay,
+                    .beta = f.beta,
+                    .processor = f.processor,
+                    .again = f.again < 0 ? f.processor : f.again,
+                    .burst = f.burst,
+                    .ports = f.ports};
 }
 
 void tt_profile_net(const tt_machine *m, int ranks, const tt_tree *tree, tt_profile *p) {
@@ -396,7 +404,7 @@ static tt_shm_figures shm_of(const tt_machine *m, double crowd) {
 /* A rank's processor is the port of its messages: it writes them, and reads them. */
 void tt_profile_inside(const tt_machine *m, int levels, double crowd, tt_profile *p) {
   const tt_shm_figures f = shm_of(m, crowd);
-  const tt_figures shm = {2 * f.message, f.wait, 2 * f.copy, 0, 0, 1};
+  const tt_figures shm = {2 * f.message, f.wait, 2 * f.copy, .again = -1, .ports = 1};
   for (int l = p->levels - levels; l < p->levels; l++)
     p->reach[l] = reach_of(m, p->tree.level[l].name, shm);
 }

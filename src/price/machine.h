@@ -19,6 +19,7 @@
 /* Of one wire, or between things of one level. */
 typedef struct tt_figures {
   double alpha, delay, beta, processor, burst;
+  double again; /* < 0: as processor */
   int ports; /* messages that a rank sends, or receives, at once */
 } tt_figures;
 

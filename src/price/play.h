@@ -22,7 +22,8 @@ typedef struct tt_job {
   uint32_t player, turn; /* whose, and in which place of its list */
   uint32_t needs;        /* messages and steps that must have come */
   bool receives;
-  bool alone; /* it waits for no other step */
+  bool alone;    /* it waits for no other step */
+  bool messages; /* it has some that take time of a processor */
   double processor, copying, reducing;
 } tt_job;
 

@@ -30,7 +30,8 @@ typedef struct tt_reach {
   double alpha;     /* s that a port is busy with it, whatever its size */
   double delay;     /* s on top until its reader can go on; no port is busy */
   double beta;      /* s/B over the link that leaves a thing of this level */
-  double processor; /* s of the processor at either end */
+  double processor; /* s of the processor at either end, ... */
+  double again;     /* ... and for each further one of the same step */
   double burst;     /* B that the link lets through at once when it has rested */
   int ports;        /* such messages that a rank sends, or receives, at once; 0 is 1 */
 } tt_reach;

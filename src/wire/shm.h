@@ -29,8 +29,8 @@ enum {
   TT_PAIR = 128,  /* two cache lines: what one flag has to itself */
   TT_DEPTH = 4,   /* pieces in flight per channel */
   TT_INLINE = 96, /* bytes that travel beside the flag */
-  TT_FIGURES = 1152,
-  TT_LAYOUT = 6, /* of the segment; changes with every change of it */
+  TT_FIGURES = 1280,
+  TT_LAYOUT = 7, /* of the segment; changes with every change of it */
   TT_ROOMS = 64, /* communicators of a rank that can be seen from outside */
   TT_PLATE_WORDS = 5,
   TT_HUGE = 2 << 20 /* a huge page, where there are any */
