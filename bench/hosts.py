@@ -6,8 +6,9 @@
 #            [--sides mpi,ucx,gloo] [--pml ob1,ucx]
 #
 # Hosts are network namespaces with shaped links (netns.sh), raised for each run and gone
-# after it. For each layout (hosts x ranks on each) and each network that tutti goes over, `tutti tune` finds
-# the network's figures first, three times; with their medians tutti chooses its plans. Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores hosts.json,
+# after it. For each layout (hosts x ranks on each) and network that tutti goes over, the network's figures are found
+# first, three times, over MPI by messages of its own, over UCX by `tutti tune`; with them tutti chooses its plans.
+# Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores hosts.json,
 # hosts.txt and the profiles. Ends with 77, and says why, where hosts can not be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -27,7 +28,7 @@ NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo"}
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3"
 LAST = 4 * MI
-TUNES = 3
+FITS = 3
 
 
 class Skipped(Exception):
@@ -103,25 +104,33 @@ class Network:
             env.update(OMPI_MCA_opal_common_ucx_tls="any", OMPI_MCA_opal_common_ucx_devices="any")
         return env
 
-    def tune(self, layout, side):
-        """A file for TUTTI_PROFILE, and the figures in it: medians, for one time in some is far off."""
-        path = os.path.join(self.out, "hosts-%s-%s-%s.profile" % (self.mpi, side, layout))
-        env = dict(self.settings(), TUTTI_PROFILE="none", **({"TUTTI_NET": "ucx"} if side == "ucx" else {}))
-        found, lines_of = {}, {}
-        for _ in range(TUNES):
-            if os.path.exists(path):
-                os.unlink(path)
-            measure.run(self.netns(*layout.split("x")) + [self.tutti, "tune", "-o", path], self.patience, env)
+    def fitted(self, layout):
+        """Lines as a profile has them, from messages of MPI."""
+        return list(self.start(layout, ["fit"]))
+
+    def tuned(self, layout):
+        """The same of UCX, from `tutti tune`."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "profile")
+            measure.run(self.netns(*layout.split("x")) + [self.tutti, "tune", "-o", path], self.patience,
+                        dict(self.settings(), TUTTI_PROFILE="none", TUTTI_NET="ucx"))
             with open(path) as f:
-                for line in f:
-                    key, value = line.partition("#")[0].partition("=")[::2]
-                    lines_of[key.strip()] = line
-                    if value and all(c in "0123456789.e+- \n" for c in value):
-                        found.setdefault(key.strip(), []).append(float(value))
+                return f.readlines()
+
+    def figures(self, layout, side):
+        """A file for TUTTI_PROFILE, and the figures in it: medians, for one time in some is far off."""
+        found, comments = {}, {}
+        for _ in range(FITS):
+            for line in self.tuned(layout) if side == "ucx" else self.fitted(layout):
+                figure, _, comment = line.partition("#")
+                key, _, value = map(str.strip, figure.partition("="))
+                if value and key not in ("machine", "network"):
+                    found.setdefault(key, []).append(float(value))
+                    comments[key] = comment.strip()
         figures = {key: median(values) for key, values in found.items()}
+        path = os.path.join(self.out, "hosts-%s-%s-%s.profile" % (self.mpi, side, layout))
         with open(path, "w") as f:
-            f.writelines("%s = %.9g\n" % (key, figures[key]) if key in figures else line
-                         for key, line in lines_of.items())
+            f.writelines("%s = %.9g  # %s\n" % (key, value, comments[key]) for key, value in figures.items())
         return path, figures
 
     def floor(self, layout, size):
@@ -148,7 +157,7 @@ def head(net, layout, figures):
     first = "\n%s ranks per host: %s, %g Mbit/s, %s; us; ratio: %s over it" % (
         layout.replace("x", " hosts, "), net.name, net.rate, net.plan[0], net.name)
     for side, f in figures.items():
-        first += "\n%s, tuned: delay %.1f us, a message %.1f us of a core, %.1f ns/B, burst %d B" % (
+        first += "\n%s: delay %.1f us, a message %.1f us of a core, %.1f ns/B, burst %d B" % (
             TITLES[side], 1e6 * f["delay"], 1e6 * f["processor"], 1e9 * f["beta"], f["burst"])
     columns = ["%8s %12s %12s" % ("bytes", net.name[:12], "floor")]
     for side in net.sides:
@@ -174,10 +183,10 @@ def layout_of(net, layout, say):
     """What was found for a layout, with `failed`: why it is not all."""
     found = {"rows": {}}
     try:
-        tuned = {side: net.tune(layout, side) for side in net.sides if side != "gloo"}
-        found["figures"] = {side: figures for side, (_, figures) in tuned.items()}
+        sides = {side: net.figures(layout, side) for side in net.sides if side != "gloo"}
+        found["figures"] = {side: figures for side, (_, figures) in sides.items()}
         say(head(net, layout, found["figures"]))
-        for size, r in net.rows(layout, {side: path for side, (path, _) in tuned.items()}):
+        for size, r in net.rows(layout, {side: path for side, (path, _) in sides.items()}):
             found["rows"][size] = r
             say(row(size, r))
         for side in net.sides:

@@ -4,9 +4,9 @@
  *           schedule is: a round of a ring. One to every other host at once (one-shot) takes longer
  *           by what a message more takes: of a port, alpha; or, where hosts share processors, of a
  *           core at either end, again. That they do is seen by two hosts that play alone, the
- *           others asleep: what all take longer than these is work of processors, processor. What a
- *           round takes besides is delay: the way. A stream gives
- *           beta; after a rest a shaped link lets more through: burst. Two streams at once that
+ *           others asleep; what all take longer than two while all others wait for them, as in a
+ *           call, is work of processors, processor. What a round takes besides is delay: the way,
+ *           and turns of those who look for messages while they wait. A stream gives beta; after a rest a shaped link lets more through: burst. Two streams at once that
  *           are as fast as one are ports; a stream that slows down when one comes back, half.
  * Levels    one host of each thing, within one thing of the next level, plays for all.
  * Repeats   of a game go on until the middle half of them is narrow, or for ENOUGH seconds, as all
@@ -31,7 +31,7 @@ typedef struct score { /* of the games of a level */
 } score;
 
 typedef struct line { /* ranks that play */
-  tutti_comm *comm;
+  tutti_comm *comm, *all; /* these, and all ranks */
   int at, of;
   char *out, *in; /* WINDOW pieces */
   score *score;
@@ -98,7 +98,7 @@ static tutti_status play(const line *l, const game *g, long n, double *seconds) 
 /* That a level has: with as many streams as there are hosts to send to. */
 static int games_of(const line *l) {
   const int others = l->of - 1;
-  return 5 + (others < PORTS ? others : PORTS);
+  return 6 + (others < PORTS ? others : PORTS);
 }
 
 /* The median of so many, and what is said of them in the end. */
@@ -134,21 +134,11 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
 /* ---- one level ---- */
 
 typedef struct found {
-  double alone, one, all, many, rested, way; /* s: exchanges of 2 hosts, to 1, to all; streams */
+  double alone, pair; /* s: a round of 2 hosts, the others asleep, or waiting */
+  double one, all, many, rested, way; /* of all; a message to each; streams */
   double streams[PORTS + 1];                 /* to so many hosts at once */
 } found;
 
-/* Of two hosts, while the others are still. */
-static tutti_status alone(const line *l, double *seconds) {
-  line two = *l;
-  tutti_status status = tutti_comm_split(l->comm, l->at < 2 ? 0 : -1, l->at, &two.comm);
-  two.of = 2;
-  if (!status && l->at < 2) {
-    status = median(&two, (game){.kind = ROUNDS}, false, seconds);
-    tutti_comm_free(two.comm);
-  }
-  return status;
-}
 
 /* Until all are here, asleep. */
 static tutti_status sleep_until_all(tutti_comm *comm) {
@@ -162,9 +152,21 @@ static tutti_status sleep_until_all(tutti_comm *comm) {
   return status;
 }
 
+/* Rounds of two hosts, until which the others sleep, or wait as in a call. */
+static tutti_status two_of(const line *l, tutti_status (*until)(tutti_comm *), double *seconds) {
+  line two = *l;
+  tutti_status status = tutti_comm_split(l->comm, l->at < 2 ? 0 : -1, l->at, &two.comm);
+  two.of = 2;
+  if (!status && l->at < 2) {
+    status = median(&two, (game){.kind = ROUNDS}, false, seconds);
+    tutti_comm_free(two.comm);
+  }
+  return status ? status : until(l->all);
+}
+
 static tutti_status measure(const line *l, found *f) {
-  tutti_status status = alone(l, &f->alone);
-  if (!status) status = sleep_until_all(l->comm);
+  tutti_status status = two_of(l, sleep_until_all, &f->alone);
+  if (!status) status = two_of(l, tutti_barrier, &f->pair);
   if (!status) status = median(l, (game){.kind = ROUNDS}, false, &f->one);
   if (!status) status = median(l, (game){.kind = EACH}, false, &f->all);
   if (!status) status = median(l, (game){.streams = 1, .ways = 3}, false, &f->many);
@@ -186,9 +188,9 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
   const bool shared = f->one > 1.5 * f->alone; /* the hosts share processors, so many each: */
   const double crowd = l->of > cores ? l->of / cores : 1;
   const double more = l->of > 2 ? above(f->all, f->one) / (l->of - 2) : f->one;
-  /* all that a round takes more than two hosts alone is done on processors */
-  const double all_work = crowd > 1 ? (f->one - f->alone) * crowd / (crowd - 1) : f->one;
-  const double work = shared ? (all_work < f->one ? all_work : f->one) : 0;
+  const double most = above(f->one, above(f->pair, f->alone));
+  const double grown = crowd > 1 ? above(f->one, f->pair) * crowd / (crowd - 1) : most;
+  const double work = shared ? (grown < most ? grown : most) : 0;
   const double burst = above(bytes, f->rested * bytes / f->many);
   int ports = 1;
   for (int p = 2; p <= PORTS; p++)
@@ -214,9 +216,10 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
     tune_add(r, name, all[i].value, "%s", all[i].meaning);
   }
   tune_note(r,
-            "%s%s%d hosts: a message %.3g us; all one each %.3g; one to each other %.3g; %.4g MB/s",
-            level, *level ? ", " : "", l->of, 1e6 * f->alone, 1e6 * f->one, 1e6 * f->all,
-            1e-6 * bytes / f->many);
+            "%s%s%d hosts: a message %.3g us, while others wait %.3g; all one each %.3g; "
+            "one to each other %.3g; %.4g MB/s",
+            level, *level ? ", " : "", l->of, 1e6 * f->alone, 1e6 * f->pair, 1e6 * f->one,
+            1e6 * f->all, 1e-6 * bytes / f->many);
   tune_note(r, "%s%srepeats of a game differ by %.0f %% in the mean%s", level, *level ? ": " : "",
             100 * l->score->spread / l->score->games,
             l->score->wide * 4 > l->score->games ? TUNE_NOISY : "");
@@ -247,21 +250,24 @@ static int levels_of(tutti_comm *comm) {
 static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *r) {
   const char *level = "";
   score s = {.from = (double)(levels - k) / levels, .part = 1.0 / levels};
-  line l = {.out = calloc(WINDOW, PIECE), .in = calloc(WINDOW, PIECE), .score = &s};
+  line l = {.all = comm, .out = calloc(WINDOW, PIECE), .in = calloc(WINDOW, PIECE), .score = &s};
   found f = {0};
-  const bool is = plays(comm, k, &level);
+  bool is = plays(comm, k, &level);
   tutti_status status = l.out && l.in ? TUTTI_OK : TUTTI_ERR_MEMORY;
   if (!status) status = tutti_comm_split(comm, is ? 0 : -1, tutti_comm_rank(comm), &l.comm);
   if (!status && is) {
     l.at = tutti_comm_rank(l.comm);
     l.of = tutti_comm_size(l.comm);
-    if (l.of > 1) status = tutti_comm_set_algo(l.comm, PLANS);
-    if (!status && l.of > 1) status = measure(&l, &f);
-    if (!status && l.of > 1 && l.at == 0) figures_of(&l, &f, levels > 1 ? level : "", r);
-    if (!status && l.of > 1 && l.at == 0 && k == 1)
+    status = tutti_comm_set_algo(l.comm, PLANS);
+    if (!status) status = measure(&l, &f);
+    if (!status && l.at == 0) figures_of(&l, &f, levels > 1 ? level : "", r);
+    if (!status && l.at == 0 && k == 1)
       tune_add(r, "half", f.many > 1.7 * f.way, "1: a stream that comes slows down one that goes");
-    tutti_comm_free(l.comm);
+  } else if (!status) {
+    status = sleep_until_all(comm);
+    if (!status) status = tutti_barrier(comm);
   }
+  tutti_comm_free(l.comm);
   free(l.out);
   free(l.in);
   return status ? status : sleep_until_all(comm);
