@@ -1,13 +1,15 @@
 /* tune_net.c - the figures of a network, from messages between ranks that share no memory.
  *
- * Idea      a message to the next host, while one comes from the host before, is what a step of a
- *           schedule is: a round of a ring. One to every other host at once (one-shot) takes longer
- *           by what a message more takes: of a port, alpha; or, where hosts share processors, of a
- *           core at either end, again. That they do is seen by two hosts that play alone, the
- *           others asleep; what all take longer than two while all others wait for them, as in a
- *           call, is work of processors, processor. What a round takes besides is delay: the way,
- *           and turns of those who look for messages while they wait. A stream gives beta; after a rest a shaped link lets more through: burst. Two streams at once that
- *           are as fast as one are ports; a stream that slows down when one comes back, half.
+ * Idea      a message to the next host, while one comes from the host before, is what a step
+ *           of a schedule is: a round of a ring. One to every other host at once (one-shot)
+ *           takes longer by what a message more takes: of a port, alpha; or, where hosts share
+ *           processors, of a core at either end, again. That they do is seen by two hosts that
+ *           play alone, the others asleep; what all take longer than two while all others wait
+ *           for them, as in a call, is work of processors, processor. What a round takes
+ *           besides is delay: the way, and turns of those who look for messages while they
+ *           wait. A stream gives beta; after a rest a shaped link lets more through: burst.
+ *           Two streams at once that are as fast as one are ports; a stream that slows down
+ *           when one comes back, half.
  * Levels    one host of each thing, within one thing of the next level, plays for all.
  * Repeats   of a game go on until the middle half of them is narrow, or for ENOUGH seconds, as all
  *           ranks add them up from times that are the same on all; the median counts.
@@ -134,11 +136,10 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
 /* ---- one level ---- */
 
 typedef struct found {
-  double alone, pair; /* s: a round of 2 hosts, the others asleep, or waiting */
+  double alone, pair;                 /* s: a round of 2 hosts, the others asleep, or waiting */
   double one, all, many, rested, way; /* of all; a message to each; streams */
-  double streams[PORTS + 1];                 /* to so many hosts at once */
+  double streams[PORTS + 1];          /* to so many hosts at once */
 } found;
-
 
 /* Until all are here, asleep. */
 static tutti_status sleep_until_all(tutti_comm *comm) {
