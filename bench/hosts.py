@@ -6,10 +6,10 @@
 #            [--sides mpi,ucx,gloo] [--pml ob1,ucx]
 #
 # Hosts are network namespaces with shaped links (netns.sh), raised for each run and gone
-# after it. For each layout (hosts x ranks on each) and network that tutti goes over, the network's figures are found
-# first, three times, over MPI by messages of its own, over UCX by `tutti tune`; with them tutti chooses its plans.
-# Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores hosts.json,
-# hosts.txt and the profiles. Ends with 77, and says why, where hosts can not be made.
+# after it. For each layout (hosts x ranks on each) and network that tutti goes over, `tutti
+# tune` finds the network's figures first, three times; by their medians tutti chooses its plans.
+# Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores
+# hosts.json, hosts.txt and the profiles. Ends with 77, and says why, where hosts can not be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -28,7 +28,7 @@ NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo"}
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3"
 LAST = 4 * MI
-FITS = 3
+TUNES = 3
 
 
 class Skipped(Exception):
@@ -104,24 +104,20 @@ class Network:
             env.update(OMPI_MCA_opal_common_ucx_tls="any", OMPI_MCA_opal_common_ucx_devices="any")
         return env
 
-    def fitted(self, layout):
-        """Lines as a profile has them, from messages of MPI."""
-        return list(self.start(layout, ["fit"]))
-
-    def tuned(self, layout):
-        """The same of UCX, from `tutti tune`."""
+    def tuned(self, layout, side):
+        """Lines as a profile has them."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "profile")
             measure.run(self.netns(*layout.split("x")) + [self.tutti, "tune", "-o", path], self.patience,
-                        dict(self.settings(), TUTTI_PROFILE="none", TUTTI_NET="ucx"))
+                        dict(self.settings(), TUTTI_PROFILE="none", **({"TUTTI_NET": "ucx"} if side == "ucx" else {})))
             with open(path) as f:
                 return f.readlines()
 
     def figures(self, layout, side):
         """A file for TUTTI_PROFILE, and the figures in it: medians, for one time in some is far off."""
         found, comments = {}, {}
-        for _ in range(FITS):
-            for line in self.tuned(layout) if side == "ucx" else self.fitted(layout):
+        for _ in range(TUNES):
+            for line in self.tuned(layout, side):
                 figure, _, comment = line.partition("#")
                 key, _, value = map(str.strip, figure.partition("="))
                 if value and key not in ("machine", "network"):

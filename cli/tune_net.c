@@ -3,13 +3,11 @@
  * Idea      a message to the next host, while one comes from the host before, is what a step
  *           of a schedule is: a round of a ring. One to every other host at once (one-shot)
  *           takes longer by what a message more takes: of a port, alpha; or, where hosts share
- *           processors, of a core at either end, again. That they do is seen by two hosts that
- *           play alone, the others asleep; what all take longer than two while all others wait
- *           for them, as in a call, is work of processors, processor. What a round takes
- *           besides is delay: the way, and turns of those who look for messages while they
- *           wait. A stream gives beta; after a rest a shaped link lets more through: burst.
- *           Two streams at once that are as fast as one are ports; a stream that slows down
- *           when one comes back, half.
+ *           processors, of a core at either end, processor. That they do is seen by two hosts
+ *           that play alone, the others asleep. What a round takes besides is delay: the way,
+ *           and turns of those who look for messages while they wait. A stream gives beta;
+ *           after a rest a shaped link lets more through: burst. Two streams at once that are
+ *           as fast as one are ports; a stream that slows down when one comes back, half.
  * Levels    one host of each thing, within one thing of the next level, plays for all.
  * Repeats   of a game go on until the middle half of them is narrow, or for ENOUGH seconds, as all
  *           ranks add them up from times that are the same on all; the median counts.
@@ -100,7 +98,7 @@ static tutti_status play(const line *l, const game *g, long n, double *seconds) 
 /* That a level has: with as many streams as there are hosts to send to. */
 static int games_of(const line *l) {
   const int others = l->of - 1;
-  return 6 + (others < PORTS ? others : PORTS);
+  return 5 + (others < PORTS ? others : PORTS);
 }
 
 /* The median of so many, and what is said of them in the end. */
@@ -136,9 +134,9 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
 /* ---- one level ---- */
 
 typedef struct found {
-  double alone, pair;                 /* s: a round of 2 hosts, the others asleep, or waiting */
-  double one, all, many, rested, way; /* of all; a message to each; streams */
-  double streams[PORTS + 1];          /* to so many hosts at once */
+  double alone, one, all; /* s: a round of 2 hosts, the others asleep; of all; a message to each */
+  double many, rested, way;  /* streams */
+  double streams[PORTS + 1]; /* to so many hosts at once */
 } found;
 
 /* Until all are here, asleep. */
@@ -153,8 +151,8 @@ static tutti_status sleep_until_all(tutti_comm *comm) {
   return status;
 }
 
-/* Rounds of two hosts, until which the others sleep, or wait as in a call. */
-static tutti_status two_of(const line *l, tutti_status (*until)(tutti_comm *), double *seconds) {
+/* Rounds of two hosts, while the others sleep. */
+static tutti_status two_alone(const line *l, double *seconds) {
   line two = *l;
   tutti_status status = tutti_comm_split(l->comm, l->at < 2 ? 0 : -1, l->at, &two.comm);
   two.of = 2;
@@ -162,12 +160,11 @@ static tutti_status two_of(const line *l, tutti_status (*until)(tutti_comm *), d
     status = median(&two, (game){.kind = ROUNDS}, false, seconds);
     tutti_comm_free(two.comm);
   }
-  return status ? status : until(l->all);
+  return status ? status : sleep_until_all(l->all);
 }
 
 static tutti_status measure(const line *l, found *f) {
-  tutti_status status = two_of(l, sleep_until_all, &f->alone);
-  if (!status) status = two_of(l, tutti_barrier, &f->pair);
+  tutti_status status = two_alone(l, &f->alone);
   if (!status) status = median(l, (game){.kind = ROUNDS}, false, &f->one);
   if (!status) status = median(l, (game){.kind = EACH}, false, &f->all);
   if (!status) status = median(l, (game){.streams = 1, .ways = 3}, false, &f->many);
@@ -188,10 +185,8 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
   const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN), bytes = (double)PIECES * PIECE;
   const bool shared = f->one > 1.5 * f->alone; /* the hosts share processors, so many each: */
   const double crowd = l->of > cores ? l->of / cores : 1;
-  const double more = l->of > 2 ? above(f->all, f->one) / (l->of - 2) : f->one;
-  const double most = above(f->one, above(f->pair, f->alone));
-  const double grown = crowd > 1 ? above(f->one, f->pair) * crowd / (crowd - 1) : most;
-  const double work = shared ? (grown < most ? grown : most) : 0;
+  const double another = l->of > 2 ? above(f->all, f->one) / (l->of - 2) : f->one;
+  const double more = another < f->one ? another : f->one;
   const double burst = above(bytes, f->rested * bytes / f->many);
   int ports = 1;
   for (int p = 2; p <= PORTS; p++)
@@ -203,11 +198,9 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
     const char *meaning;
   } all[] = {
       {"alpha", shared ? 0 : more, "s: of a port, for a message more at once"},
-      {"processor", work / (2 * crowd),
+      {"processor", shared ? more / (2 * crowd) : 0,
        "s: of a core, for one at either end, where hosts share them"},
-      {"again", shared ? (more < work ? more : work) / (2 * crowd) : 0,
-       "s: of a core, for each further one at once"},
-      {"delay", above(f->one, shared ? work : more), "s: what a message takes besides"},
+      {"delay", f->one - more, "s: what a message takes besides"},
       {"beta", f->many / bytes, "s/B: through the link, both ways at once"},
       {"burst", burst >= PIECE ? (double)(long)burst : 0, "B: what a link had saved after a rest"},
       {"ports", ports, "streams to different hosts that are as fast together"},
@@ -217,10 +210,9 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
     tune_add(r, name, all[i].value, "%s", all[i].meaning);
   }
   tune_note(r,
-            "%s%s%d hosts: a message %.3g us, while others wait %.3g; all one each %.3g; "
-            "one to each other %.3g; %.4g MB/s",
-            level, *level ? ", " : "", l->of, 1e6 * f->alone, 1e6 * f->pair, 1e6 * f->one,
-            1e6 * f->all, 1e-6 * bytes / f->many);
+            "%s%s%d hosts: a message %.3g us; all one each %.3g; one to each other %.3g; %.4g MB/s",
+            level, *level ? ", " : "", l->of, 1e6 * f->alone, 1e6 * f->one, 1e6 * f->all,
+            1e-6 * bytes / f->many);
   tune_note(r, "%s%srepeats of a game differ by %.0f %% in the mean%s", level, *level ? ": " : "",
             100 * l->score->spread / l->score->games,
             l->score->wide * 4 > l->score->games ? TUNE_NOISY : "");
@@ -266,7 +258,6 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
       tune_add(r, "half", f.many > 1.7 * f.way, "1: a stream that comes slows down one that goes");
   } else if (!status) {
     status = sleep_until_all(comm);
-    if (!status) status = tutti_barrier(comm);
   }
   tutti_comm_free(l.comm);
   free(l.out);

@@ -1,4 +1,4 @@
-/* The price of ranks that share cores: whose turn it is.
+/* The price of ranks that share cores: whose turn it is, and that no core is idle while there is work.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -11,17 +11,23 @@
 #include "names.h"
 #include "price.h"
 
-static double time_of(const char *name, const tt_profile *profile, double bytes) {
-  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = profile->ranks};
-  tt_sched **all;
+static tt_terms terms_of(const char *name, tt_sched *const *all, const tt_profile *profile,
+                         double bytes) {
   tt_terms terms;
-  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
   tt_play *play = tt_play_new(all, profile->ranks, false, profile);
   if (!play || !tt_play_at(play, bytes, &terms))
     fail_msg("%s on %d ranks can not be played", name, profile->ranks);
   tt_play_free(play);
+  return terms;
+}
+
+static double time_of(const char *name, const tt_profile *profile, double bytes) {
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = profile->ranks};
+  tt_sched **all;
+  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  const double time = terms_of(name, all, profile, bytes).time;
   tt_sched_free_all(all, profile->ranks);
-  return terms.time;
+  return time;
 }
 
 /* What one rank does for all keeps the other cores idle: the sum of naive is its root's, then all read it, a
@@ -44,7 +50,72 @@ static void on_shared_cores_work_takes_turns(void **state) {
     }
 }
 
+static int messages_of(tt_sched *const *all) {
+  int n = 0;
+  for (int r = 0; r < all[0]->ranks; r++)
+    for (uint32_t i = 0; i < all[r]->nsteps; i++) {
+      const tt_step *step = &all[r]->steps[i];
+      for (int k = 0; step->kind == TT_SEND && k < step->peers.count; k++)
+        n += tt_peer_rank(&step->peers, k, all[r]->ranks) != r;
+    }
+  return n;
+}
+
+/* With nothing to wait for one core has all the work, at either end of each message, one after the
+ * other; several are not idle while there is some: they take no longer than an even share and the
+ * longest chain, which is no longer than the whole where each rank has its own (Graham 1969). */
+static void ranks_that_roam_leave_no_core_idle(void **state) {
+  (void)state;
+  const double once = 2e-6;
+  for (size_t i = 0; tt_algo_at(i); i++)
+    for (int P = 2; P <= 13; P++) {
+      const char *name = tt_algo_at(i)->name;
+      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
+      tt_sched **all;
+      if (tt_algo_build_all(name, &ask, &all)) continue;
+      const double work = 2 * once * messages_of(all);
+      tt_profile p;
+      tt_profile_flat(&p, P);
+      p.roam = true;
+      p.reach[0] = (tt_reach){.processor = once, .again = once};
+      const double own = terms_of(name, all, &p, 0).time;
+      for (int cores = 1; cores < P && cores < 5; cores++) {
+        p.cores = cores;
+        const tt_terms t = terms_of(name, all, &p, 0);
+        if (t.time < work / cores * (1 - 1e-9) ||
+            t.time > (work / cores + own * (cores - 1) / cores) * (1 + 1e-9))
+          fail_msg("%s, %d ranks on %d cores: %g s of %g s of work; %g s on as many cores as ranks",
+                   name, P, cores, t.time, work, own);
+        if (fabs(t.processor - t.time) > 1e-9 * t.time || fabs(t.fixed - t.time) > 1e-9 * t.time)
+          fail_msg("%s, %d ranks on %d cores: %g s, of which %g s are work", name, P, cores, t.time,
+                   t.processor);
+      }
+      tt_sched_free_all(all, P);
+    }
+}
+
+/* naive: the root is done when all that was sent to it has left and come, on any core; then it sends to
+ * all, in turn, and the last one's comes. */
+static void of_naive_others_work_for_the_root(void **state) {
+  (void)state;
+  const double once = 2e-6;
+  for (int P = 3; P <= 30; P++)
+    for (int cores = 2; cores < P && cores < 6; cores++) {
+      tt_profile p;
+      tt_profile_flat(&p, P);
+      p.roam = true;
+      p.cores = cores;
+      p.reach[0] = (tt_reach){.processor = once, .again = once};
+      const double both = 2. * (P - 1) / cores, least = (both + P) * once;
+      const double most = (ceil(both) + 2 + P) * once, time = time_of("naive", &p, 0);
+      if (time < least * (1 - 1e-9) || time > most * (1 + 1e-9))
+        fail_msg("naive, %d ranks on %d cores: %g s, not %g to %g s", P, cores, time, least, most);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(on_shared_cores_work_takes_turns)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(on_shared_cores_work_takes_turns),
+                                     cmocka_unit_test(ranks_that_roam_leave_no_core_idle),
+                                     cmocka_unit_test(of_naive_others_work_for_the_root)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

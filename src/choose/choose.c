@@ -30,7 +30,8 @@ static tutti_status set_profiles(tt_chooser *c) {
   if (status) return status;
   tt_profile_net(&s->machine, s->ranks, *s->levels ? &tree : NULL, &c->profile);
   tt_profile_inside(&s->machine, s->inside, s->inside_crowd, &c->profile);
-  if (s->kernel_crowd > 1) c->profile.cores = s->ranks / s->kernel_crowd;
+  c->profile.roam = s->kernel_crowd > 1;
+  if (c->profile.roam) c->profile.cores = s->ranks / s->kernel_crowd;
   c->levels = c->profile.levels > 1;
   c->loop = c->lent = c->profile;
   return TUTTI_OK;

@@ -79,7 +79,8 @@ static bool list_jobs(tt_play *play, tt_sched *const *all, uint32_t *first) {
 
 bool tt_play_room(tt_play *play) {
   const size_t events = (size_t)play->steps + play->deals;
-  play->moment = malloc((events + play->deals + 1) * sizeof *play->moment);
+  const size_t more = play->profile.roam ? 2 * (size_t)play->deals : play->deals;
+  play->moment = malloc((events + more + 1) * sizeof *play->moment);
   play->event = malloc((events + 1) * sizeof *play->event);
   return play->moment && play->event;
 }

@@ -114,10 +114,34 @@ static void free_post(post *p) {
   free(p->others);
 }
 
-/* A message more of a step. */
-static void handle(tt_job *job, const tt_reach *reach) {
-  job->processor += job->messages ? reach->again : reach->processor;
+/* What a message more of a step takes of a core. */
+static double handling(tt_job *job, const tt_reach *reach) {
+  const double takes = job->messages ? reach->again : reach->processor;
   job->messages = true;
+  return takes;
+}
+
+/* At either end a core handles it: with the rest of its step; or, where ranks roam, one message
+ * leaves before the next one is handled, and all but one are as they come. */
+static void handle(tt_play *play, uint32_t d) {
+  tt_deal *deal = &play->deal[d];
+  tt_job *from = &play->job[deal->from], *to = &play->job[deal->to];
+  const tt_reach *reach = &play->profile.reach[deal->level];
+  const bool apart = play->profile.roam && to->messages;
+  const double out = handling(from, reach), in = handling(to, reach);
+  from->processor += out;
+  *(apart ? &deal->again : &to->processor) += in;
+  deal->early = out;
+}
+
+/* From what each takes to what those after it take. */
+static void send_in_turn(tt_play *play, uint32_t step) {
+  double after = 0;
+  for (uint32_t d = play->deal_at[step + 1]; d-- > play->deal_at[step];) {
+    const double own = play->deal[d].early;
+    play->deal[d].early = after;
+    after += own;
+  }
 }
 
 bool tt_play_deals(tt_play *play, tt_sched *const *all, const uint32_t *first) {
@@ -307,9 +331,9 @@ bool tt_play_links(tt_play *play) {
   for (uint32_t i = 0; i < play->deals; i++) {
     tt_deal *d = &play->deal[i];
     d->way = way_of(profile, d);
-    handle(&play->job[d->from], &profile->reach[d->level]);
-    handle(&play->job[d->to], &profile->reach[d->level]);
+    handle(play, i);
   }
+  for (uint32_t i = 0; i < play->steps; i++) send_in_turn(play, i);
   for (uint32_t i = 0; play->players == 1 && i < play->deals; i++)
     play->deal[i].sender = play->deal[i].reader = 0;
   free(things);

@@ -4,6 +4,8 @@
  *            messages that want a port. Each remembers what it waited for last, so the
  *            critical path is a walk back from what ended last. Where several wait for
  *            a port, the one that is written first has it first.
+ * Cores      that ranks share, up to FEW of them: each rank has one, and takes its turn there; or,
+ *            where they `roam`, as the kernel moves those that it wakes, the one that is free first.
  * Cost       O(n log n) for n steps and messages.
  * Invariant  the time is the sum of what lies on that walk. Ties go by number, so every
  *            rank that plays the same sees the same.
@@ -51,8 +53,7 @@ static bool before(const tt_event *a, const tt_event *b) {
 static void push(stage *s, double at, uint32_t what) {
   const tt_play *play = s->play;
   uint32_t i = s->waiting++, d = what;
-  if (d >= play->steps) d -= play->steps;
-  if (what >= play->steps && d >= play->deals) d -= play->deals;
+  if (what >= play->steps) d = (what - play->steps) % play->deals;
   const uint64_t message = what >= play->steps;
   const uint32_t turn = play->job[message ? play->deal[d].from : what].turn;
   const tt_event e = {at, message << 63 | (uint64_t)turn << 32 | what};
@@ -146,6 +147,29 @@ static double charged(const stage *s, const tt_deal *d) {
   return s->bytes > saved ? s->bytes - saved : 0;
 }
 
+/* The core of a player, or the one that is free first. */
+static server *core_of(stage *s, uint32_t player) {
+  server *best = &s->processor[s->cores ? player % s->cores : player];
+  for (uint32_t i = 0; i < s->cores && s->play->profile.roam; i++)
+    if (s->processor[i].free < best->free) best = &s->processor[i];
+  return best;
+}
+
+/* A message that has come is handled before its reader's step. */
+static void take_in(stage *s, double at, uint32_t d) {
+  const tt_play *play = s->play;
+  const tt_deal *deal = &play->deal[d];
+  const uint32_t came = play->steps + play->deals + d, what = came + play->deals;
+  const double there = at + play->profile.reach[deal->level].delay;
+  server *cpu = core_of(s, deal->reader);
+  const bool waits = cpu->free > at;
+  tt_moment *m = &s->moment[what];
+  m->cause = waits ? cpu->last : came;
+  m->end = (waits ? cpu->free : at) + deal->again;
+  *cpu = (server){m->end, what};
+  come(s, deal->to, m->end > there ? m->end : there, m->end > there ? what : came);
+}
+
 /* A message comes through a port of its reader. */
 static void enter(stage *s, double at, uint32_t d) {
   const tt_play *play = s->play;
@@ -158,8 +182,23 @@ static void enter(stage *s, double at, uint32_t d) {
   m->end = at + p->reach[deal->level].alpha + deal->way + charged(s, deal) * deal->slope;
   *in = (server){m->end, what};
   if (p->piece > 0) lag(s, d);
-  come(s, deal->to, m->end + p->reach[deal->level].delay, what);
+  if (deal->again > 0 && !play->idle)
+    push(s, m->end, what + play->deals);
+  else
+    come(s, deal->to, m->end + p->reach[deal->level].delay, what);
   if (!buffered(p) && --from->needs == 0) end_step(s, deal->from, m->end, what);
+}
+
+/* The next one of a step wants a port when this one has left, and it is handled. */
+static void begin_next(stage *s, double at, uint32_t d) {
+  const tt_play *play = s->play;
+  const uint32_t what = play->steps + d;
+  const double early = play->idle ? 0 : play->deal[d + 1].early;
+  const double ready = s->moment[play->deal[d].from].end - early;
+  const bool later = play->profile.roam && ready > at;
+  s->moment[what + 1].cause = later ? play->deal[d].from : s->moment[what].cause;
+  s->moment[what + 1].rest = later ? early : s->moment[what].rest;
+  push(s, later ? ready : at, what + 1);
 }
 
 /* It leaves through one of its sender, and begins to come at once; half duplex ports
@@ -182,11 +221,7 @@ static void leave(stage *s, double at, uint32_t d) {
   s->moment[what].end = out->free;
   s->moment[what + play->deals].cause = s->moment[what].cause;
   s->moment[what + play->deals].rest = s->moment[what].rest;
-  if (d + 1 < play->deal_at[deal->from + 1]) {
-    s->moment[what + 1].cause = s->moment[what].cause;
-    s->moment[what + 1].rest = s->moment[what].rest;
-    push(s, at, what + 1);
-  }
+  if (d + 1 < play->deal_at[deal->from + 1]) begin_next(s, at, d);
   const server *in = earliest(p, s->in, deal->reader, deal->level);
   if (!p->half && tt_ports(&p->reach[deal->level]) == 1 && in->free <= at)
     enter(s, at, d);
@@ -201,7 +236,7 @@ static void work(stage *s, double at, uint32_t step) {
   tt_moment *m = &s->moment[step];
   const double takes =
       play->idle ? 0 : job->processor + s->moved * job->copying + s->bytes * job->reducing;
-  server *cpu = &s->processor[s->cores ? job->player % s->cores : job->player];
+  server *cpu = core_of(s, job->player);
   if (takes > 0 && s->cores && cpu->free > at) {
     m->cause = cpu->last;
     at = cpu->free;
@@ -220,8 +255,10 @@ static void work(stage *s, double at, uint32_t step) {
   if (lo == hi) return;
   s->moment[play->steps + lo].cause = step;
   const double bytes = s->bytes * play->deal[lo].share, piece = play->profile.piece;
-  const double early =
-      piece > 0 && bytes > piece ? s->moved * job->copying * (1 - piece / bytes) : 0;
+  const double early = play->idle                   ? 0
+                       : play->profile.roam         ? play->deal[lo].early
+                       : piece > 0 && bytes > piece ? s->moved * job->copying * (1 - piece / bytes)
+                                                    : 0;
   s->moment[play->steps + lo].rest = early; /* it leaves before its step ends */
   push(s, m->end - early, play->steps + lo);
 }
@@ -236,8 +273,9 @@ static uint32_t shared_cores(const tt_play *play) {
 }
 
 static bool set_up(stage *s, tt_play *play, double bytes) {
-  const size_t n = (size_t)play->steps + 2 * (size_t)play->deals, players = (size_t)play->players;
   const tt_profile *p = &play->profile;
+  const size_t n = (size_t)play->steps + (p->roam ? 3 : 2) * (size_t)play->deals;
+  const size_t players = (size_t)play->players;
   const size_t ports = players * (size_t)(most_ports(p) * (p->apart ? p->levels : 1));
   *s = (stage){.play = play,
                .bytes = bytes,
@@ -274,13 +312,19 @@ static void walk_back(const stage *s, uint32_t what, tt_terms *t) {
       t->fixed += m->rest;
     } else if (what < play->steps) {
       const tt_job *job = &play->job[what];
-      const double copying = s->moved * job->copying - early;
-      t->processor += job->processor;
+      const bool roam = play->profile.roam, before = early > 0 && !roam;
+      const double processor = job->processor - (roam ? early : 0);
+      const double copying = s->moved * job->copying - (roam ? 0 : early);
+      t->processor += processor;
       t->copying += copying;
       t->reducing += s->bytes * job->reducing;
-      t->fixed += job->processor + (early > 0 ? copying : s->spilt * job->copying);
-      t->slope += early > 0 ? 0 : s->per_byte * job->copying + job->reducing;
+      t->fixed += processor + (before ? copying : s->spilt * job->copying);
+      t->slope += before ? 0 : s->per_byte * job->copying + job->reducing;
       early = 0;
+    } else if (what >= play->steps + 2 * play->deals) { /* handled as it came */
+      const double processor = play->deal[what - play->steps - 2 * play->deals].again;
+      t->processor += processor;
+      t->fixed += processor;
     } else {
       const tt_deal *d = &play->deal[(what - play->steps) % play->deals];
       const tt_reach *reach = &play->profile.reach[d->level];
@@ -330,6 +374,7 @@ static void share_cores(const stage *s, tt_terms *t) {
     all.fixed += times * s->spilt * job->copying;
     all.slope += times * (s->per_byte * job->copying + job->reducing);
   }
+  for (uint32_t i = 0; i < play->deals; i++) all.processor += times * play->deal[i].again;
   const int last = p->levels - 1;
   all.latency[last] = most * p->reach[last].delay;
   all.fixed += all.processor + all.latency[last];
@@ -348,8 +393,10 @@ bool tt_play_unbound(tt_play *play, double bytes, tt_terms *terms) {
       work(&s, e.at, what);
     else if (what < play->steps + play->deals)
       leave(&s, e.at, what - play->steps);
-    else
+    else if (what < play->steps + 2 * play->deals)
       enter(&s, e.at, what - play->steps - play->deals);
+    else
+      take_in(&s, e.at, what - play->steps - 2 * play->deals);
   }
   free(s.processor);
   if (s.ended < play->steps) return false;

@@ -15,6 +15,8 @@ typedef struct tt_deal {
   double share;            /* of the vector */
   double slope;            /* s/B of the whole vector through that link */
   double way;              /* s for the nodes of a torus on the way */
+  double early;            /* s before the end of its step's work that it leaves */
+  double again;            /* s of a core as it comes, before its reader's step */
 } tt_deal;
 
 /* What a step asks of its rank's processor: seconds, and s/B of the whole vector. */

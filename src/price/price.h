@@ -56,6 +56,7 @@ typedef struct tt_profile {
   bool published; /* what goes to several readers is copied once */
   bool lent;      /* the readers find it where it is */
   double cores;   /* that all ranks share; 0: each has its own */
+  bool roam;      /* ranks go on where a core is free; or each has one, for good */
 } tt_profile;
 
 static inline int tt_ports(const tt_reach *reach) {
