@@ -63,7 +63,8 @@ static int messages_of(tt_sched *const *all) {
 
 /* With nothing to wait for one core has all the work, at either end of each message, one after the
  * other; several are not idle while there is some: they take no longer than an even share and the
- * longest chain, which is no longer than the whole where each rank has its own (Graham 1969). */
+ * longest chain, which is no longer than the whole where each rank has its own (Graham 1969). Whatever else
+ * takes time, the parts are the whole. */
 static void ranks_that_roam_leave_no_core_idle(void **state) {
   (void)state;
   const double once = 2e-6;
@@ -89,6 +90,18 @@ static void ranks_that_roam_leave_no_core_idle(void **state) {
         if (fabs(t.processor - t.time) > 1e-9 * t.time || fabs(t.fixed - t.time) > 1e-9 * t.time)
           fail_msg("%s, %d ranks on %d cores: %g s, of which %g s are work", name, P, cores, t.time,
                    t.processor);
+      }
+      p.reach[0] = (tt_reach){
+          .alpha = 1e-6, .delay = 5e-6, .beta = 1e-9, .processor = once, .again = once / 2};
+      p.gamma = 1e-10;
+      p.cores = 2;
+      for (double bytes = 4; P > 2 && bytes < 1e6; bytes *= 32) {
+        const tt_terms t = terms_of(name, all, &p, bytes);
+        const double sum = t.latency[0] + t.transfer[0] + t.processor + t.copying + t.reducing;
+        if (fabs(sum - t.time) > 1e-9 * t.time ||
+            fabs(t.fixed + t.slope * bytes - t.time) > 1e-9 * t.time)
+          fail_msg("%s, %d ranks on 2 cores, %g B: %g s, but its parts are %g s", name, P, bytes,
+                   t.time, sum);
       }
       tt_sched_free_all(all, P);
     }
