@@ -76,7 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       need(report.proven || *report.witness);
     }
     if (report.proven) {
-      for (uint64_t seed = 1; seed <= 2; seed++) need(simulate(all, ranks, seed) == RIGHT);
+      for (uint64_t seed = 0; seed < DELIVERIES; seed++)
+        need(simulate(all, ranks, (delivery)seed, seed + 1) == RIGHT);
       sliced_is_proven(all, ranks);
       is_drawn(text);
     }

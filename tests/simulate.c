@@ -2,8 +2,8 @@
  *
  * Idea       memory is one 64-bit number per block; inputs are random, so a sum
  *            that lacks an input or has one twice is wrong but for a chance of
- *            2^-64. A receive moves each block at a moment of its own, reading what
- *            the sender's memory holds at that moment.
+ *            2^-64. Each block moves at a moment of its own. Wires come in three
+ *            kinds, as src/prove/SEMANTICS.md has them: whole, per message, buffered.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "simulate.h"
 
@@ -12,10 +12,13 @@
 
 typedef struct sim {
   tt_graph g;
+  delivery delivery;
   tt_sched *const *all;
   uint64_t **memory; /* [rank * 3 + buf][block] */
   unsigned char *started, *ended, **moved;
-  uint32_t *left; /* blocks still to move, per receiving or local step */
+  uint32_t *left;    /* blocks still to move, per receiving or local step */
+  uint32_t *coming;  /* per message: its blocks that are still to move */
+  uint64_t **copies; /* per message, buffered: its blocks when the send started; else NULL */
   uint64_t random;
 } sim;
 
@@ -44,23 +47,44 @@ static const tt_message *bringing(sim *s, uint32_t id, uint32_t i, uint32_t k) {
   return NULL; /* the rank's own part of a split */
 }
 
-/* A message can move if both ends have started and the pair's earlier one is over. */
-static bool ready(sim *s, const tt_message *m) {
-  if (!s->started[m->from]) return false;
-  for (uint32_t i = 0; i < s->g.nmessages; i++) {
-    const tt_message *before = &s->g.messages[i];
-    if (before->next != UINT32_MAX && &s->g.messages[before->next] == m)
-      return s->ended[before->to];
-  }
-  return true;
+static uint32_t index_of(const sim *s, const tt_message *m) {
+  return (uint32_t)(m - s->g.messages);
+}
+
+/* A message can move if both ends have started and the pair's earlier one has landed. */
+static bool ready(const sim *s, const tt_message *m) {
+  const uint32_t before = s->g.before[index_of(s, m)];
+  return s->started[m->from] && (before == UINT32_MAX || s->coming[before] == 0);
+}
+
+/* Whole: a receive begins only when all its messages can move. */
+static bool all_ready(const sim *s, uint32_t id) {
+  bool ok = true;
+  for (uint32_t k = s->g.in_at[id]; ok && k < s->g.in_at[id + 1]; k++)
+    ok = ready(s, &s->g.messages[s->g.in[k]]);
+  return ok;
 }
 
 static uint64_t brought(sim *s, const tt_message *m, uint32_t to_i) {
   const tt_step *send = tt_graph_step(&s->g, m->from), *recv = tt_graph_step(&s->g, m->to);
   uint32_t lo, hi, to_lo, to_hi;
+  const uint64_t *copy = s->copies[index_of(s, m)];
   tt_part_of(send, (int)m->entry_from, &lo, &hi);
   tt_part_of(recv, (int)m->entry_to, &to_lo, &to_hi);
-  return *at(s, m->sender, &send->own, lo + to_i - to_lo);
+  s->coming[index_of(s, m)]--;
+  return copy ? copy[to_i - to_lo] : *at(s, m->sender, &send->own, lo + to_i - to_lo);
+}
+
+/* Buffered: the bytes are copied when the send starts. */
+static void copy_messages(sim *s, uint32_t id) {
+  const tt_step *send = tt_graph_step(&s->g, id);
+  for (uint32_t k = s->g.out_at[id]; k < s->g.out_at[id + 1]; k++) {
+    const tt_message *m = &s->g.messages[k];
+    uint32_t lo, hi;
+    tt_part_of(send, (int)m->entry_from, &lo, &hi);
+    s->copies[k] = calloc(hi - lo + 1, sizeof **s->copies);
+    for (uint32_t i = lo; i < hi; i++) s->copies[k][i - lo] = *at(s, m->sender, &send->own, i);
+  }
 }
 
 static bool move_block(sim *s, uint32_t id, uint32_t i) {
@@ -68,6 +92,7 @@ static bool move_block(sim *s, uint32_t id, uint32_t i) {
   int rank = s->g.rank_of[id];
   uint32_t messages = s->g.in_at[id + 1] - s->g.in_at[id];
   uint64_t value = step->kind == TT_RECV ? 0 : *at(s, rank, &step->own, i);
+  if (s->delivery == WHOLE && !all_ready(s, id)) return false;
   if (step->kind == TT_RECV) {
     const tt_message *m = bringing(s, id, i, 0);
     if (m && !ready(s, m)) return false;
@@ -96,26 +121,41 @@ static bool can_start(sim *s, uint32_t id) {
   return true;
 }
 
-/* Try one event of step `id`; true if something happened. */
-static bool act(sim *s, uint32_t id) {
-  const tt_step *step = tt_graph_step(&s->g, id);
-  if (s->ended[id]) return false;
-  if (!s->started[id]) {
-    s->started[id] = can_start(s, id);
-    return s->started[id];
+static bool start(sim *s, uint32_t id) {
+  if (!can_start(s, id)) return false;
+  s->started[id] = 1;
+  if (s->delivery == BUFFERED) copy_messages(s, id);
+  return true;
+}
+
+static bool end_send(sim *s, uint32_t id) {
+  for (uint32_t k = s->g.out_at[id]; k < s->g.out_at[id + 1]; k++) {
+    if (s->delivery == WHOLE && !s->ended[s->g.messages[k].to]) return false;
+    if (s->delivery == PER_MESSAGE && s->coming[k]) return false;
   }
-  if (step->kind == TT_SEND) {
-    for (uint32_t k = s->g.out_at[id]; k < s->g.out_at[id + 1]; k++)
-      if (!s->ended[s->g.messages[k].to]) return false;
-    s->ended[id] = 1;
+  s->ended[id] = 1;
+  return true;
+}
+
+/* A block that can move, tried from a random one on; without one, false. */
+static bool move_one(sim *s, uint32_t id) {
+  const uint32_t n = tt_span_size(&tt_graph_step(&s->g, id)->dst);
+  const uint32_t first = (uint32_t)(next_random(s) % n);
+  for (uint32_t k = 0; k < n; k++) {
+    const uint32_t i = (first + k) % n;
+    if (s->moved[id][i] || !move_block(s, id, i)) continue;
+    s->moved[id][i] = 1;
+    if (--s->left[id] == 0) s->ended[id] = 1;
     return true;
   }
-  uint32_t n = tt_span_size(&step->dst), i = (uint32_t)(next_random(s) % n);
-  while (s->moved[id][i]) i = (i + 1) % n;
-  if (!move_block(s, id, i)) return false;
-  s->moved[id][i] = 1;
-  if (--s->left[id] == 0) s->ended[id] = 1;
-  return true;
+  return false;
+}
+
+/* Try one event of step `id`; true if something happened. */
+static bool act(sim *s, uint32_t id) {
+  if (s->ended[id]) return false;
+  if (!s->started[id]) return start(s, id);
+  return tt_graph_step(&s->g, id)->kind == TT_SEND ? end_send(s, id) : move_one(s, id);
 }
 
 static bool prepare(sim *s, int ranks) {
@@ -124,6 +164,14 @@ static bool prepare(sim *s, int ranks) {
   s->ended = calloc(s->g.nsteps + 1, 1);
   s->left = calloc(s->g.nsteps + 1, sizeof *s->left);
   s->moved = calloc(s->g.nsteps + 1, sizeof *s->moved);
+  s->coming = calloc(s->g.nmessages + 1, sizeof *s->coming);
+  s->copies = calloc(s->g.nmessages + 1, sizeof *s->copies);
+  for (uint32_t k = 0; k < s->g.nmessages; k++) {
+    uint32_t lo, hi;
+    tt_part_of(tt_graph_step(&s->g, s->g.messages[k].from), (int)s->g.messages[k].entry_from, &lo,
+               &hi);
+    s->coming[k] = hi - lo;
+  }
   for (int r = 0; r < ranks; r++) {
     const tt_sched *sched = s->all[r];
     for (int b = 0; b < TT_BUF_COUNT; b++) {
@@ -169,9 +217,9 @@ static outcome judge(sim *s, int ranks) {
   return RIGHT;
 }
 
-outcome simulate(tt_sched *const *all, int ranks, uint64_t seed) {
+outcome simulate(tt_sched *const *all, int ranks, delivery how, uint64_t seed) {
   char witness[400];
-  sim s = {.all = all, .random = seed};
+  sim s = {.all = all, .delivery = how, .random = seed};
   if (!tt_graph_build(&s.g, all, ranks, witness, sizeof witness)) {
     tt_graph_free(&s.g);
     return NONSENSE;
@@ -188,6 +236,9 @@ outcome simulate(tt_sched *const *all, int ranks, uint64_t seed) {
   outcome result = stuck ? STUCK : judge(&s, ranks);
   for (int i = 0; i < ranks * TT_BUF_COUNT; i++) free(s.memory[i]);
   for (uint32_t id = 0; id < s.g.nsteps; id++) free(s.moved[id]);
+  for (uint32_t k = 0; k < s.g.nmessages; k++) free(s.copies[k]);
+  free(s.coming);
+  free(s.copies);
   free(s.memory);
   free(s.started);
   free(s.ended);

@@ -8,9 +8,12 @@
 
 typedef enum outcome { RIGHT, WRONG, STUCK, NONSENSE } outcome;
 
+/* What wires do (src/prove/SEMANTICS.md, "Events"). */
+typedef enum delivery { WHOLE, PER_MESSAGE, BUFFERED, DELIVERIES } delivery;
+
 /* One order of events, chosen by `seed`: blocks move one by one, at any time that
  * the schedule leaves open. RIGHT if every result is the sum it should be. */
-outcome simulate(tt_sched *const *all, int ranks, uint64_t seed);
+outcome simulate(tt_sched *const *all, int ranks, delivery how, uint64_t seed);
 
 /* A deep copy. */
 tt_sched *clone_schedule(const tt_sched *s);

@@ -360,6 +360,58 @@ static const struct {
     {"tutti-schedule 1 scatter x P=2 derive\n"
      "rank 0\n 0 send ->1 src[0..1]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[0..1]\n",
      "it writes outside what this rank may write"},
+    {/* the parts of a split receive land one by one: rank 2's may come before the copy is over */
+     "tutti-schedule 1 reduce x P=3 blocks=1\n"
+     "rank 0\n 0 copy tmp[1] = src[0]\n 1 send ->1 tmp[1] after 0\n"
+     " 2 recv_split <-1..2 tmp[0..1]\n 3 reduce dst[0] = tmp[0] op tmp[1] last after 2\n"
+     "rank 1\n 0 recv_reduce <-0 tmp[0] = src[0] op in\n 1 send ->0 tmp[0] after 0\n"
+     "rank 2\n 0 send ->0 src[0]\n",
+     "rank 0 step 2 (recv_split  <-1..2 tmp[0..1]): it must wait for step 0, whose blocks may "
+     "still be in use: tmp[1]"},
+    {/* a message has landed, and the other part of its split receive has not */
+     "tutti-schedule 1 reduce x P=4 blocks=1\n"
+     "rank 0\n 0 recv_split <-1..2 tmp[0..1]\n 1 recv_reduce <-3 tmp[2] = tmp[1] op in\n"
+     " 2 reduce dst[0] = src[0] op tmp[0] op tmp[2] last after 0 1\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 send ->3 src[0] after 0\n"
+     "rank 2\n 0 send ->0 src[0]\n"
+     "rank 3\n 0 recv <-1 tmp[0]\n 1 send ->0 tmp[0] after 0\n",
+     "rank 0 step 1 (recv_reduce <-3 tmp[2] = tmp[1] op in): it must wait for step 0"},
+    {/* a send that was buffered ends before its readers have read */
+     "tutti-schedule 1 allreduce x P=3 blocks=1\n"
+     "rank 0\n 0 send ->1..2 src[0]\n 1 recv_reduce <-0..2 tmp[0] = in op src[0] op in last\n"
+     " 2 copy dst[0] = tmp[0] after 0\n"
+     "rank 1\n 0 send ->0..2:2 src[0]\n 1 recv_reduce <-0..2 dst[0] = in op src[0] op in last "
+     "after "
+     "0\n"
+     "rank 2\n 0 send ->0..1 src[0]\n 1 recv_reduce <-0..2 dst[0] = in op src[0] op in last\n",
+     "rank 0 step 2 (copy        dst[0] = tmp[0]  after 0): it must wait for step 1"},
+    {/* the engine copies in pieces, in an order of its own */
+     "tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 copy tmp[1] = src[0]\n 1 recv <-1 tmp[0]\n 2 copy tmp[1..2] = tmp[0..1]\n"
+     " 3 reduce dst[0] = tmp[2] op tmp[1] last\nrank 1\n 0 send ->0 src[0]\n",
+     "it reads tmp[1] at position 1 and writes it at position 0"},
+    {"tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 copy tmp[0] = src[0]\n 1 recv_reduce <-1 tmp[1..2] = tmp[0..1] op in\n"
+     " 2 copy dst[0] = tmp[1]\nrank 1\n 0 copy tmp[0] = src[0]\n 1 copy tmp[1] = src[0]\n"
+     " 2 send ->0 tmp[0..1]\n",
+     "it reads tmp[1] at position 1 and writes it at position 0"},
+    {/* block 1 is the signal that block 0 was read: a vector of one element has no block 1 */
+     "tutti-schedule 1 allreduce x P=2 blocks=2\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 tmp[1]\n"
+     " 2 recv_reduce <-1 dst[0] = dst[0] op in last after 1\n 3 send ->1 dst[1]\n"
+     " 4 reduce dst[1] = dst[1] op tmp[1] last after 1 3\n"
+     "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0] last\n 1 send ->0 src[1] after 0\n"
+     " 2 send ->0 src[0]\n 3 recv_reduce <-0 dst[1] = in op src[1] last\n",
+     "rank 0 step 2 (recv_reduce <-1 dst[0] = dst[0] op in  last after 1): it must wait for step "
+     "0"},
+    {/* block 0 is never the emptier one */
+     "tutti-schedule 1 allreduce x P=2 blocks=2\n"
+     "rank 0 inplace\n 0 send ->1 dst[1]\n 1 recv <-1 tmp[0]\n"
+     " 2 recv_reduce <-1 dst[1] = dst[1] op in last after 1\n 3 send ->1 dst[0]\n"
+     " 4 reduce dst[0] = dst[0] op tmp[0] last after 1 3\n"
+     "rank 1\n 0 recv_reduce <-0 dst[1] = in op src[1] last\n 1 send ->0 src[0] after 0\n"
+     " 2 send ->0 src[1]\n 3 recv_reduce <-0 dst[0] = in op src[0] last\n",
+     NULL},
     {/* ordered through the other rank alone: right */
      "tutti-schedule 1 broadcast x P=2 blocks=1\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 dst[0]\n"

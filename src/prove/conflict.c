@@ -1,122 +1,304 @@
 /* conflict.c - accesses to a block that conflict must be ordered, on every rank.
  *
- * Idea       derive, from the steps alone, which step must wait for which; each
- *            such pair must be ordered by the schedule: by the rank's own `after`
- *            lists, or, failing that, by a chain of events across ranks (what a
- *            send's readers have consumed, and what was sent after).
- * Invariant  derived pairs generate all conflicts, so ordering them orders all.
+ * Idea       list who touches each block, in the order of the steps. Every access must be
+ *            over before the next one that conflicts with it begins: by the rank's own
+ *            `after` lists, or by a chain of events across ranks.
+ * Cost       linear in the blocks that the steps touch, and nsteps^2 bits per rank. Only a
+ *            pair that `after` leaves open costs a walk through all events.
+ * Invariant  it derives the conflicts itself, block by block: the builder's order
+ *            (sched/order.c) is judged here, so nothing of it is used.
+ * Source     SEMANTICS.md, "Events" and "Accesses".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "prove.h"
 
-/* Events: a step's start, and its end (a receive's end is when data moved). */
-static uint32_t start_of(uint32_t id) {
-  return 2 * id;
+enum { NONE = UINT32_MAX };
+
+/* ---- events ---- */
+
+/* A step's start, its end, and the moment when a message has landed. */
+static uint32_t start_of(uint32_t step) {
+  return 2 * step;
 }
-static uint32_t end_of(uint32_t id) {
-  return 2 * id + 1;
+static uint32_t end_of(uint32_t step) {
+  return 2 * step + 1;
+}
+
+/* The inputs of a recv_reduce land together: the first one's number stands for all. */
+static uint32_t landing_of(const tt_graph *g, uint32_t message) {
+  const uint32_t to = g->messages[message].to;
+  const bool together = tt_graph_step(g, to)->kind == TT_RECV_REDUCE;
+  return 2 * g->nsteps + (together ? g->in[g->in_at[to]] : message);
 }
 
 typedef struct search {
-  const tt_graph *g;
+  tt_graph *g;
+  uint32_t block; /* of the conflict: it is not empty, so neither are some others */
   unsigned char *seen;
-  uint32_t *queue;
+  uint32_t *queue, tail;
 } search;
 
-static void reach(search *s, uint32_t event, uint32_t *tail) {
+static void reach(search *s, uint32_t event) {
   if (s->seen[event]) return;
   s->seen[event] = 1;
-  s->queue[(*tail)++] = event;
+  s->queue[s->tail++] = event;
 }
 
-/* Mark every event that happens after `from`. */
-static void flood(search *s, uint32_t from) {
-  const tt_graph *g = s->g;
-  uint32_t head = 0, tail = 0;
-  memset(s->seen, 0, 2 * (size_t)g->nsteps);
-  reach(s, from, &tail);
-  while (head < tail) {
-    uint32_t event = s->queue[head++], id = event / 2;
-    if (event == start_of(id)) {
-      reach(s, end_of(id), &tail);
-      for (uint32_t k = g->out_at[id]; k < g->out_at[id + 1]; k++)
-        reach(s, end_of(g->messages[k].to), &tail);
-      continue;
-    }
-    for (uint32_t k = g->deps_at[id]; k < g->deps_at[id + 1]; k++)
-      reach(s, start_of(g->deps[k]), &tail);
-    for (uint32_t k = g->in_at[id]; k < g->in_at[id + 1]; k++) {
-      const tt_message *m = &g->messages[g->in[k]];
-      reach(s, end_of(m->from), &tail);
-      if (m->next != UINT32_MAX) reach(s, end_of(g->messages[m->next].to), &tail);
-    }
-  }
+/* Is `other` as little empty as the block of the conflict, in every partition? */
+static bool never_emptier(const search *s, uint32_t other) {
+  const tt_sched *all = s->g->all[0];
+  const uint32_t a = other % all->blocks, b = s->block % all->blocks;
+  return tt_coll_alike(all->coll) || (tt_coll_owned(all->coll) ? a == b : a <= b);
 }
 
-/* The accesses of y begin after its start, and after its senders' starts. */
-static bool begins_after(const search *s, uint32_t y) {
-  if (s->seen[start_of(y)]) return true;
-  for (uint32_t k = s->g->in_at[y]; k < s->g->in_at[y + 1]; k++)
-    if (s->seen[start_of(s->g->messages[s->g->in[k]].from)]) return true;
+/* A message without bytes is passed over: nobody waits for its sender. */
+static bool has_bytes(const search *s, const tt_message *m) {
+  const tt_step *send = tt_graph_step(s->g, m->from);
+  uint32_t lo, hi;
+  tt_part_of(send, (int)m->entry_from, &lo, &hi);
+  for (; lo < hi; lo++)
+    if (never_emptier(s, tt_span_block(&send->own, lo))) return true;
   return false;
 }
 
-static bool ordered_across(tt_graph *g, uint32_t x, uint32_t y) {
-  search s = {g, malloc(2 * (size_t)g->nsteps + 1), malloc((2 * (size_t)g->nsteps + 1) * 4)};
-  bool ok = s.seen && s.queue;
-  if (!ok) g->failed = true;
-  if (ok) flood(&s, end_of(x));
-  if (ok && !begins_after(&s, y)) {
-    ok = g->out_at[x + 1] > g->out_at[x]; /* a send is over when its readers are */
-    for (uint32_t k = g->out_at[x]; ok && k < g->out_at[x + 1]; k++) {
-      flood(&s, end_of(g->messages[k].to));
-      ok = begins_after(&s, y);
-    }
+static void after_start(search *s, uint32_t step) {
+  const tt_graph *g = s->g;
+  reach(s, end_of(step));
+  for (uint32_t k = g->out_at[step]; k < g->out_at[step + 1]; k++)
+    if (has_bytes(s, &g->messages[k])) reach(s, landing_of(g, k));
+  for (uint32_t k = g->in_at[step]; k < g->in_at[step + 1]; k++) reach(s, landing_of(g, g->in[k]));
+}
+
+static void after_landing(search *s, uint32_t message) {
+  const tt_graph *g = s->g;
+  const uint32_t to = g->messages[message].to;
+  const bool together = tt_graph_step(g, to)->kind == TT_RECV_REDUCE;
+  const uint32_t first = g->in_at[to], end = together ? g->in_at[to + 1] : first + 1;
+  reach(s, end_of(to));
+  for (uint32_t k = first; k < end; k++) {
+    const uint32_t next = g->messages[together ? g->in[k] : message].next;
+    if (next != NONE) reach(s, landing_of(g, next));
   }
-  free(s.seen);
-  free(s.queue);
+}
+
+/* Mark all that happens after what is in the queue, in every run. */
+static void flood(search *s) {
+  const tt_graph *g = s->g;
+  for (uint32_t head = 0; head < s->tail; head++) {
+    const uint32_t event = s->queue[head], step = event / 2;
+    if (event >= 2 * g->nsteps)
+      after_landing(s, event - 2 * g->nsteps);
+    else if (event == start_of(step))
+      after_start(s, step);
+    else
+      for (uint32_t k = g->deps_at[step]; k < g->deps_at[step + 1]; k++)
+        reach(s, start_of(g->deps[k]));
+  }
+}
+
+/* ---- accesses: a step's, or one message's part of it ---- */
+
+/* Does message k of the step carry the block, on the step's own side? */
+static bool touches(const tt_graph *g, uint32_t k, bool sender, uint32_t buf, uint32_t block) {
+  const tt_message *m = &g->messages[k];
+  const tt_step *step = tt_graph_step(g, sender ? m->from : m->to);
+  const tt_span *cargo = tt_step_cargo(step);
+  uint32_t lo, hi;
+  tt_part_of(step, (int)(sender ? m->entry_from : m->entry_to), &lo, &hi);
+  for (; cargo->buf == buf && lo < hi; lo++)
+    if (tt_span_block(cargo, lo) == block) return true;
+  return false;
+}
+
+/* The access of `step` to a block; `message`: through which it goes, or NONE. */
+typedef struct access {
+  uint32_t step, message;
+} access;
+
+/* It is over when the step has ended; or, if it goes through messages, when they have landed. */
+static void flood_from(search *s, access a) {
+  const tt_graph *g = s->g;
+  memset(s->seen, 0, 2 * (size_t)g->nsteps + g->nmessages);
+  s->tail = 0;
+  reach(s, end_of(a.step));
+  if (a.message != NONE) reach(s, landing_of(g, a.message));
+  flood(s);
+}
+
+static bool seen_before_message(const search *s, uint32_t message) {
+  const tt_graph *g = s->g;
+  const uint32_t before = g->before[message];
+  return s->seen[start_of(g->messages[message].from)] ||
+         (before != NONE && s->seen[landing_of(g, before)]);
+}
+
+/* Does it begin after an event that was marked? */
+static bool begins_later(const search *s, access a) {
+  const tt_graph *g = s->g;
+  const tt_kind kind = (tt_kind)tt_graph_step(g, a.step)->kind;
+  if (s->seen[start_of(a.step)]) return true;
+  if (kind == TT_RECV) return seen_before_message(s, a.message);
+  for (uint32_t k = g->in_at[a.step]; k < g->in_at[a.step + 1]; k++)
+    if (seen_before_message(s, g->in[k])) return true;
+  return false;
+}
+
+/* The step's next access to the block behind `a`, whose message is NONE at first. */
+static bool next_access(const tt_graph *g, access *a, uint32_t *at, uint32_t buf, uint32_t block) {
+  const tt_step *step = tt_graph_step(g, a->step);
+  const bool sends = step->kind == TT_SEND;
+  if (tt_step_local(step) || step->kind == TT_RECV_REDUCE) {
+    a->message = tt_step_local(step) ? NONE : g->in[g->in_at[a->step]];
+    return (*at)++ == 0;
+  }
+  const uint32_t first = sends ? g->out_at[a->step] : g->in_at[a->step];
+  const uint32_t end = sends ? g->out_at[a->step + 1] : g->in_at[a->step + 1];
+  while (first + *at < end) {
+    const uint32_t k = first + (*at)++;
+    a->message = sends ? k : g->in[k];
+    if (touches(g, a->message, sends, buf, block)) return true;
+  }
+  return false;
+}
+
+/* Every access of step x to the block is over before any of step y begins. */
+static bool ordered_across(search *s, uint32_t x, uint32_t y, uint32_t buf, uint32_t block) {
+  access a = {x, NONE}, b = {y, NONE};
+  bool ok = true;
+  s->block = block;
+  for (uint32_t at = 0; ok && next_access(s->g, &a, &at, buf, block);) {
+    flood_from(s, a);
+    for (uint32_t bt = 0; ok && next_access(s->g, &b, &bt, buf, block);) ok = begins_later(s, b);
+  }
   return ok;
 }
 
-/* Per step, the set of steps that end before it starts, by `after` alone. */
-static uint64_t *ancestors(const tt_sched *s, size_t words) {
-  uint64_t *sets = calloc(s->nsteps * words + 1, sizeof *sets);
-  for (uint32_t i = 0; sets && i < s->nsteps; i++)
-    for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) {
-      uint32_t before = s->after[k];
-      for (size_t w = 0; w < words; w++) sets[i * words + w] |= sets[before * words + w];
-      sets[i * words + before / 64] |= 1ull << (before % 64);
-    }
-  return sets;
+/* ---- who touched a block last ---- */
+
+typedef struct reader {
+  uint32_t step, next;
+} reader;
+
+typedef struct ledger {
+  search *across;
+  int rank;
+  const tt_sched *s;
+  uint64_t *before; /* per step, the set of steps that end before it starts, by `after` */
+  size_t words;
+  uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per block; NONE */
+  reader *pool;
+  uint32_t used, room;
+} ledger;
+
+static bool ordered(ledger *l, uint32_t x, uint32_t y, uint32_t buf, uint32_t block) {
+  static const char *const names[TT_BUF_COUNT] = {"src", "dst", "tmp"};
+  tt_graph *g = l->across->g;
+  if (x == NONE || x == y) return true;
+  if (l->before[y * l->words + x / 64] >> (x % 64) & 1) return true;
+  if (ordered_across(l->across, g->base[l->rank] + x, g->base[l->rank] + y, buf, block))
+    return true;
+  return tt_graph_refuse(g, g->base[l->rank] + y,
+                         "it must wait for step %u, whose blocks may still be in use: %s[%u]", x,
+                         names[buf], block);
 }
 
-static bool rank_ordered(tt_graph *g, int rank) {
-  const tt_sched *s = g->all[rank];
-  tt_sched derived = *s; /* same steps; the order they need */
-  derived.after_at = NULL;
-  derived.after = NULL;
-  size_t words = s->nsteps / 64 + 1;
-  uint64_t *sets = ancestors(s, words);
-  if (!sets || tt_derive_order(&derived)) g->failed = true;
-  for (uint32_t i = 0; !g->failed && !g->refused && i < s->nsteps; i++)
-    for (uint32_t k = derived.after_at[i]; k < derived.after_at[i + 1]; k++) {
-      uint32_t before = derived.after[k];
-      if (sets[i * words + before / 64] >> (before % 64) & 1) continue;
-      if (!ordered_across(g, g->base[rank] + before, g->base[rank] + i) && !g->failed)
-        tt_graph_refuse(g, g->base[rank] + i,
-                        "it must wait for step %u, whose blocks may still be in use", before);
-      if (g->failed || g->refused) break;
+static bool reads(ledger *l, uint32_t step, uint32_t buf, uint32_t block) {
+  if (!ordered(l, l->writer[buf][block], step, buf, block)) return false;
+  uint32_t *head = &l->readers[buf][block];
+  if (*head != NONE && l->pool[*head].step == step) return true;
+  if (l->used == l->room) {
+    const uint32_t room = l->room ? 2 * l->room : 256;
+    reader *more = realloc(l->pool, room * sizeof *more);
+    if (!more) l->across->g->failed = true;
+    if (!more) return false;
+    l->pool = more;
+    l->room = room;
+  }
+  l->pool[l->used] = (reader){step, *head};
+  *head = l->used++;
+  return true;
+}
+
+static bool writes(ledger *l, uint32_t step, uint32_t buf, uint32_t block) {
+  bool ok = ordered(l, l->writer[buf][block], step, buf, block);
+  for (uint32_t r = l->readers[buf][block]; ok && r != NONE; r = l->pool[r].next)
+    ok = ordered(l, l->pool[r].step, step, buf, block);
+  l->readers[buf][block] = NONE;
+  l->writer[buf][block] = step;
+  return ok;
+}
+
+typedef bool touch(ledger *l, uint32_t step, uint32_t buf, uint32_t block);
+
+static bool each_block(ledger *l, uint32_t step, const tt_span *span, tt_gap skip, touch *how) {
+  for (uint32_t i = 0; i < tt_span_size(span); i++)
+    if ((i < skip.lo || i >= skip.hi) && !how(l, step, span->buf, tt_span_block(span, i)))
+      return false;
+  return true;
+}
+
+static bool step_ordered(ledger *l, uint32_t i) {
+  const tt_step *step = &l->s->steps[i];
+  const tt_gap skip = tt_self_part(l->s, step), none = {0, 0};
+  if (step->kind == TT_SEND) return each_block(l, i, &step->own, skip, reads);
+  if (step->kind != TT_RECV && !each_block(l, i, &step->own, none, reads)) return false;
+  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
+    tt_span in = step->in;
+    in.base += k * step->in_step;
+    if (!each_block(l, i, &in, none, reads)) return false;
+  }
+  return each_block(l, i, &step->dst, skip, writes);
+}
+
+static bool find_ancestors(ledger *l) {
+  const tt_sched *s = l->s;
+  l->words = s->nsteps / 64 + 1;
+  l->before = calloc(s->nsteps * l->words + 1, sizeof *l->before);
+  for (uint32_t i = 0; l->before && i < s->nsteps; i++)
+    for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) {
+      const uint32_t x = s->after[k];
+      uint64_t *mine = l->before + i * l->words, *its = l->before + x * l->words;
+      for (size_t w = 0; w <= x / 64; w++) mine[w] |= its[w];
+      mine[x / 64] |= 1ull << (x % 64);
     }
-  free(sets);
-  free(derived.after_at);
-  free(derived.after);
-  return !g->failed && !g->refused;
+  return l->before != NULL;
+}
+
+static bool begin(ledger *l) {
+  for (int b = 0; b < TT_BUF_COUNT; b++) {
+    const size_t blocks = (b == TT_TMP ? l->s->tmp_blocks : l->s->blocks) + (size_t)1;
+    l->writer[b] = malloc(blocks * sizeof *l->writer[b]);
+    l->readers[b] = malloc(blocks * sizeof *l->readers[b]);
+    if (!l->writer[b] || !l->readers[b]) return false;
+    memset(l->writer[b], 0xff, blocks * sizeof *l->writer[b]);
+    memset(l->readers[b], 0xff, blocks * sizeof *l->readers[b]);
+  }
+  return find_ancestors(l);
+}
+
+static bool rank_ordered(search *across, int rank) {
+  ledger l = {.across = across, .rank = rank, .s = across->g->all[rank]};
+  bool ok = begin(&l);
+  if (!ok) across->g->failed = true;
+  for (uint32_t i = 0; ok && i < l.s->nsteps; i++) ok = step_ordered(&l, i);
+  for (int b = 0; b < TT_BUF_COUNT; b++) {
+    free(l.writer[b]);
+    free(l.readers[b]);
+  }
+  free(l.before);
+  free(l.pool);
+  return ok;
 }
 
 bool tt_conflicts_ordered(tt_graph *g) {
-  for (int rank = 0; rank < g->ranks; rank++)
-    if (!rank_ordered(g, rank)) return false;
-  return true;
+  const size_t events = 2 * (size_t)g->nsteps + g->nmessages + 1;
+  search across = {.g = g, .seen = malloc(events), .queue = malloc(events * 4)};
+  bool ok = across.seen && across.queue;
+  if (!ok) g->failed = true;
+  for (int rank = 0; ok && rank < g->ranks; rank++) ok = rank_ordered(&across, rank);
+  free(across.seen);
+  free(across.queue);
+  return ok;
 }

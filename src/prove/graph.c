@@ -29,62 +29,6 @@ bool tt_graph_refuse(tt_graph *g, uint32_t step, const char *format, ...) {
   return false;
 }
 
-static bool inside(const tt_span *span, uint32_t lo, uint32_t hi, tt_gap skip) {
-  for (uint32_t i = 0; i < tt_span_size(span); i++) {
-    if (i >= skip.lo && i < skip.hi) continue;
-    uint32_t block = tt_span_block(span, i);
-    if (block < lo || block >= hi) return false;
-  }
-  return true;
-}
-
-static bool readable(const tt_sched *s, const tt_span *span, tt_gap skip) {
-  uint32_t lo = 0, hi = s->tmp_blocks;
-  if (span->buf == TT_SRC) tt_coll_src(s, &lo, &hi);
-  if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
-  if (s->in_place && span->buf == TT_DST) hi = s->blocks, lo = 0;
-  if (s->in_place && span->buf == TT_SRC) return false; /* the one buffer is called dst */
-  return inside(span, lo, hi, skip);
-}
-
-static bool writable(const tt_sched *s, const tt_span *span, tt_gap skip) {
-  uint32_t lo = 0, hi = s->tmp_blocks;
-  if (span->buf == TT_SRC) return false;
-  if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
-  return inside(span, lo, hi, skip);
-}
-
-/* Neighbouring operands must be of the same block sizes, whatever the partition. */
-static bool same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_span *b,
-                       uint32_t b_lo, uint32_t n) {
-  for (uint32_t i = 0; i < n && !tt_coll_alike(s->coll); i++)
-    if (tt_span_block(a, a_lo + i) % s->blocks != tt_span_block(b, b_lo + i) % s->blocks)
-      return false;
-  return true;
-}
-
-static bool check_operands(tt_graph *g, uint32_t id, const tt_sched *s, const tt_step *step,
-                           tt_gap skip) {
-  const tt_gap none = {0, 0};
-  if (step->kind != TT_SEND && !writable(s, &step->dst, skip))
-    return tt_graph_refuse(g, id, "it writes outside what this rank may write");
-  if (step->kind != TT_RECV && !readable(s, &step->own, step->kind == TT_SEND ? skip : none))
-    return tt_graph_refuse(g, id, "it reads outside what this rank has");
-  if (step->kind == TT_SEND || step->kind == TT_RECV) return true;
-  uint32_t n = tt_span_size(&step->dst);
-  if (tt_span_size(&step->own) != n || !same_shape(s, &step->dst, 0, &step->own, 0, n))
-    return tt_graph_refuse(g, id, "its operands are of different blocks");
-  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
-    if (!readable(s, &in, none))
-      return tt_graph_refuse(g, id, "it reads outside what this rank has");
-    if (tt_span_size(&in) != n || !same_shape(s, &step->dst, 0, &in, 0, n))
-      return tt_graph_refuse(g, id, "its operands are of different blocks");
-  }
-  return true;
-}
-
 static bool check_peers(tt_graph *g, uint32_t id, const tt_sched *s, const tt_step *step) {
   if (tt_step_local(step)) return true;
   const tt_peers *p = &step->peers;
@@ -105,6 +49,8 @@ static bool check_peers(tt_graph *g, uint32_t id, const tt_sched *s, const tt_st
     return tt_graph_refuse(g, id, "its peers include itself");
   if (p->count > 1 && step->kind == TT_RECV && !step->split)
     return tt_graph_refuse(g, id, "several peers would write the same blocks");
+  if (step->split && step->kind == TT_RECV_REDUCE)
+    return tt_graph_refuse(g, id, "a receive that reduces takes the whole span from each peer");
   if (step->split && tt_span_size(tt_step_cargo(step)) % (uint32_t)p->count != 0)
     return tt_graph_refuse(g, id, "its span does not split into %d parts", p->count);
   return true;
@@ -123,7 +69,7 @@ static bool check_step(tt_graph *g, uint32_t id) {
     return tt_graph_refuse(g, id, "no sum of %s is complete", tutti_coll_name(s->coll));
   for (uint32_t k = s->after_at[local]; k < s->after_at[local + 1]; k++)
     if (s->after[k] >= local) return tt_graph_refuse(g, id, "it waits for a later step");
-  return check_operands(g, id, s, step, tt_self_part(s, step));
+  return tt_operands_right(g, id);
 }
 
 static bool number_steps(tt_graph *g) {
@@ -132,7 +78,10 @@ static bool number_steps(tt_graph *g) {
   for (int r = 0; r < g->ranks; r++) g->base[r + 1] = g->base[r] + g->all[r]->nsteps;
   g->nsteps = g->base[g->ranks];
   g->rank_of = malloc((g->nsteps + 1) * sizeof *g->rank_of);
-  if (!g->rank_of) return false;
+  for (int r = 0; r < g->ranks; r++)
+    g->nplaces = (uint32_t)tt_max(g->nplaces, tt_max(g->all[r]->blocks, g->all[r]->tmp_blocks));
+  g->places = calloc((size_t)g->nplaces + 1, sizeof *g->places);
+  if (!g->rank_of || !g->places) return false;
   for (int r = 0; r < g->ranks; r++)
     for (uint32_t i = g->base[r]; i < g->base[r + 1]; i++) g->rank_of[i] = r;
   return true;
@@ -184,7 +133,7 @@ static bool meet(tt_graph *g, const ending *out, const ending *in, uint32_t n_ou
     tt_part_of(send, (int)x->entry, &lo, &hi);
     tt_part_of(recv, (int)y->entry, &to_lo, &to_hi);
     if (hi - lo != to_hi - to_lo ||
-        !same_shape(g->all[0], tt_step_cargo(send), lo, tt_step_cargo(recv), to_lo, hi - lo))
+        !tt_same_shape(g->all[0], tt_step_cargo(send), lo, tt_step_cargo(recv), to_lo, hi - lo))
       return tt_graph_refuse(g, x->step, "rank %d step %u expects other blocks of it", y->reader,
                              y->step - g->base[y->reader]);
     g->messages[i] =
@@ -218,9 +167,12 @@ static bool link_messages(tt_graph *g) {
       const tt_message *at = bsearch(&old[i], g->messages, n, sizeof *old, by_sender);
       where[i] = (uint32_t)(at - g->messages);
     }
+    memset(g->before, 0xff, n * sizeof *g->before);
     for (uint32_t i = 0; i + 1 < n; i++)
-      if (old[i].sender == old[i + 1].sender && old[i].reader == old[i + 1].reader)
+      if (old[i].sender == old[i + 1].sender && old[i].reader == old[i + 1].reader) {
         g->messages[where[i]].next = where[i + 1];
+        g->before[where[i + 1]] = where[i];
+      }
   }
   free(old);
   free(where);
@@ -233,7 +185,8 @@ static bool index_messages(tt_graph *g) {
   g->out_at = calloc(g->nsteps + 2, sizeof *g->out_at);
   g->in_at = calloc(g->nsteps + 2, sizeof *g->in_at);
   g->in = malloc((n + 1) * sizeof *g->in);
-  bool ok = sorted && g->out_at && g->in_at && g->in && link_messages(g);
+  g->before = malloc((n + 1) * sizeof *g->before);
+  bool ok = sorted && g->out_at && g->in_at && g->in && g->before && link_messages(g);
   for (uint32_t i = 0; ok && i < n; i++) {
     sorted[i] = &g->messages[i];
     g->out_at[g->messages[i].from + 1]++;
@@ -311,6 +264,8 @@ void tt_graph_free(tt_graph *g) {
   free(g->out_at);
   free(g->in_at);
   free(g->in);
+  free(g->before);
+  free(g->places);
   free(g->deps_at);
   free(g->deps);
 }

@@ -1,11 +1,14 @@
 /* prove.h - is a set of schedules right, and what can it do?
  *
- * Idea       run all ranks symbolically, with no buffering at all: values are
- *            hash-consed n-ary expressions (value.c), order is the graph of what
- *            must happen before what (graph.c), accesses to a block that conflict
- *            must be ordered by it (conflict.c), who leaves a barrier must have heard
- *            of all (barrier.c), results are looked at leaf by leaf (prove.c).
- * Invariant  it never sees an algorithm: it derives everything from the steps.
+ * Idea       check every step by itself (operands.c) and match the messages (graph.c);
+ *            run all ranks symbolically in one order, with no buffering at all
+ *            (symbolic.c), on values that are hash-consed n-ary expressions (value.c);
+ *            show that every other order gives the same, because accesses that conflict
+ *            are ordered (conflict.c); look at the results leaf by leaf (prove.c); and
+ *            see that a rank that leaves a barrier has heard of all (barrier.c).
+ * Invariant  it never sees an algorithm, nor the builder's order: it derives everything
+ *            from the steps.
+ * Source     SEMANTICS.md, which says what a schedule means.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PROVE_H
 #define TT_PROVE_H
@@ -60,7 +63,10 @@ typedef struct tt_graph {
   tt_message *messages;     /* those of one step lie together on the sender's side */
   uint32_t *out_at;         /* per step, offsets into messages (sends) */
   uint32_t *in_at, *in;     /* per step, its incoming messages in entry order */
+  uint32_t *before;         /* per message, the pair's message before it, or UINT32_MAX */
   uint32_t *deps_at, *deps; /* per step, who waits for it on its own rank */
+  uint32_t *places;         /* per block of a buffer: a note of operands.c, 0 between steps */
+  uint32_t nplaces;         /* blocks of the largest buffer */
   char *witness;            /* where a complaint goes */
   size_t witness_size;
   bool failed, refused;
@@ -76,6 +82,12 @@ static inline const tt_step *tt_graph_step(const tt_graph *g, uint32_t step) {
 /* Refuse, once: "rank 2 step 5 (send ->3 dst[1]): " and the reason. */
 bool tt_graph_refuse(tt_graph *g, uint32_t step, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* operands.c: the step's operands lie in bounds, are of one shape, and do not overlap. */
+bool tt_operands_right(tt_graph *g, uint32_t step);
+/* n blocks of each span, from a position on, have the same sizes, whatever the partition. */
+bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_span *b,
+                   uint32_t b_lo, uint32_t n);
 
 /* symbolic.c: execute in dependency order; values at the end per rank, buffer, block. */
 typedef struct tt_memory {

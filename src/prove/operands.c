@@ -1,0 +1,107 @@
+/* operands.c - what one step reads and writes: within bounds, of one shape, and apart.
+ *
+ * Idea       position i of a step's result is made from position i of its operands. The
+ *            engine works through the positions in pieces, in an order of its own, so a
+ *            block that the step writes may be an operand at the same position only.
+ * Cost       linear in the blocks that the step names.
+ * Source     SEMANTICS.md, "Inside a step".
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "prove.h"
+
+static const char *const buffers[TT_BUF_COUNT] = {"src", "dst", "tmp"};
+
+static bool skipped(tt_gap skip, uint32_t i) {
+  return i >= skip.lo && i < skip.hi;
+}
+
+static bool inside(const tt_span *span, uint32_t lo, uint32_t hi, tt_gap skip) {
+  for (uint32_t i = 0; i < tt_span_size(span); i++) {
+    const uint32_t block = tt_span_block(span, i);
+    if (!skipped(skip, i) && (block < lo || block >= hi)) return false;
+  }
+  return true;
+}
+
+static bool readable(const tt_sched *s, const tt_span *span, tt_gap skip) {
+  uint32_t lo = 0, hi = s->tmp_blocks;
+  if (span->buf == TT_SRC) tt_coll_src(s, &lo, &hi);
+  if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
+  if (s->in_place && span->buf == TT_DST) hi = s->blocks, lo = 0;
+  if (s->in_place && span->buf == TT_SRC) return false; /* the one buffer is called dst */
+  return inside(span, lo, hi, skip);
+}
+
+static bool writable(const tt_sched *s, const tt_span *span, tt_gap skip) {
+  uint32_t lo = 0, hi = s->tmp_blocks;
+  if (span->buf == TT_SRC) return false;
+  if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
+  return inside(span, lo, hi, skip);
+}
+
+bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_span *b,
+                   uint32_t b_lo, uint32_t n) {
+  for (uint32_t i = 0; i < n && !tt_coll_alike(s->coll); i++)
+    if (tt_span_block(a, a_lo + i) % s->blocks != tt_span_block(b, b_lo + i) % s->blocks)
+      return false;
+  return true;
+}
+
+/* Number the positions that the step writes, from 1, by block; false: one is written twice. */
+static bool mark(tt_graph *g, uint32_t id, const tt_span *dst, tt_gap skip) {
+  for (uint32_t i = 0; i < tt_span_size(dst); i++) {
+    if (skipped(skip, i)) continue;
+    uint32_t *place = &g->places[tt_span_block(dst, i)];
+    if (*place)
+      return tt_graph_refuse(g, id, "it writes %s[%u] twice, at positions %u and %u",
+                             buffers[dst->buf], tt_span_block(dst, i), *place - 1, i);
+    *place = i + 1;
+  }
+  return true;
+}
+
+static void unmark(tt_graph *g, const tt_span *dst) {
+  for (uint32_t i = 0; i < tt_span_size(dst); i++)
+    if (tt_span_block(dst, i) < g->nplaces) g->places[tt_span_block(dst, i)] = 0;
+}
+
+/* No operand is what the step writes at another position. */
+static bool apart(tt_graph *g, uint32_t id, const tt_span *dst, const tt_span *operand) {
+  for (uint32_t i = 0; dst->buf == operand->buf && i < tt_span_size(operand); i++) {
+    const uint32_t block = tt_span_block(operand, i), place = g->places[block];
+    if (place && place != i + 1)
+      return tt_graph_refuse(g, id, "it reads %s[%u] at position %u and writes it at position %u",
+                             buffers[dst->buf], block, i, place - 1);
+  }
+  return true;
+}
+
+static bool operand_right(tt_graph *g, uint32_t id, const tt_span *operand) {
+  const tt_sched *s = g->all[g->rank_of[id]];
+  const tt_step *step = tt_graph_step(g, id);
+  const uint32_t n = tt_span_size(&step->dst);
+  if (!readable(s, operand, (tt_gap){0, 0}))
+    return tt_graph_refuse(g, id, "it reads outside what this rank has");
+  if (tt_span_size(operand) != n || !tt_same_shape(s, &step->dst, 0, operand, 0, n))
+    return tt_graph_refuse(g, id, "its operands are of different blocks");
+  return apart(g, id, &step->dst, operand);
+}
+
+bool tt_operands_right(tt_graph *g, uint32_t id) {
+  const tt_sched *s = g->all[g->rank_of[id]];
+  const tt_step *step = tt_graph_step(g, id);
+  const tt_gap skip = tt_self_part(s, step);
+  if (step->kind == TT_SEND)
+    return readable(s, &step->own, skip) ||
+           tt_graph_refuse(g, id, "it reads outside what this rank has");
+  if (!writable(s, &step->dst, skip))
+    return tt_graph_refuse(g, id, "it writes outside what this rank may write");
+  bool ok = mark(g, id, &step->dst, skip);
+  if (ok && step->kind != TT_RECV) ok = operand_right(g, id, &step->own);
+  for (uint32_t k = 0; ok && step->kind == TT_REDUCE && k < step->inputs; k++) {
+    tt_span in = step->in;
+    in.base += k * step->in_step;
+    ok = operand_right(g, id, &in);
+  }
+  unmark(g, &step->dst);
+  return ok;
+}
