@@ -402,8 +402,7 @@ static const struct {
      " 4 reduce dst[1] = dst[1] op tmp[1] last after 1 3\n"
      "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0] last\n 1 send ->0 src[1] after 0\n"
      " 2 send ->0 src[0]\n 3 recv_reduce <-0 dst[1] = in op src[1] last\n",
-     "rank 0 step 2 (recv_reduce <-1 dst[0] = dst[0] op in  last after 1): it must wait for step "
-     "0"},
+     "it must wait for step 0, whose blocks may still be in use: dst[0]"},
     {/* block 0 is never the emptier one */
      "tutti-schedule 1 allreduce x P=2 blocks=2\n"
      "rank 0 inplace\n 0 send ->1 dst[1]\n 1 recv <-1 tmp[0]\n"
