@@ -147,6 +147,13 @@ static int keeper_status(int status, bool reaper) {
   return 128 + WTERMSIG(status);
 }
 
+/* Has the terminal sent this signal to the ranks, too? Ctrl-C and its like go to the whole process
+ * group. When a terminal goes away, the kernel tells the first process of its session alone. */
+static bool ranks_have(int signal, int code) {
+  const bool first = getsid(0) == getpid();
+  return code == SI_KERNEL && !(first && (signal == SIGHUP || signal == SIGCONT));
+}
+
 /* Pass signals on until the keeper ends; its wait status. `interrupted` is set
  * if a SIGINT came. A part of a job goes on hearing what comes over its leash. */
 static int attend(pid_t keeper, int orders, const sigset_t *set, bool part, bool *interrupted) {
@@ -158,7 +165,7 @@ static int attend(pid_t keeper, int orders, const sigset_t *set, bool part, bool
     int s = sigwaitinfo(set, &info);
     if (s <= 0 || s == SIGCHLD || s == SIGPIPE) continue;
     if (s == SIGINT) *interrupted = true;
-    run_order order = {(unsigned char)s, info.si_code != SI_KERNEL};
+    run_order order = {(unsigned char)s, !ranks_have(s, info.si_code)};
     if (write(orders, &order, sizeof order) < 0) continue; /* the guard is ending */
     if (s == SIGTSTP && !part) raise(SIGSTOP);
   }

@@ -124,7 +124,10 @@ static tutti_status own(tt_segment *segment, int index, int rank) {
 static tutti_status job_segment(int *index, tt_segment **segment) {
   const char *fd = tt_env("TUTTI_SHM_FD");
   *index = 0;
-  if (!fd && !tt_env("TUTTI_SIZE")) return tt_segment_anonymous(1, segment);
+  if (!fd && !tt_env("TUTTI_SIZE")) {
+    const tutti_status status = tt_launch_alone();
+    return status ? status : tt_segment_anonymous(1, segment);
+  }
   const int ranks = (int)tt_env_int("TUTTI_SIZE", 1, 1 << 16, -1);
   const int rank = (int)tt_env_int("TUTTI_RANK", 0, (1 << 16) - 1, -1);
   const int newcomer = (int)tt_env_int("TUTTI_NEWCOMER", 0, 1 << 16, 0);
@@ -161,6 +164,12 @@ tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
   return status;
 }
 
+/* A launcher with PMIx has started one rank only, and says so. */
+static bool one_is_all(void) {
+  return tt_env_int("OMPI_COMM_WORLD_SIZE", 1, 1 << 20, 0) == 1 ||
+         tt_env_int("SLURM_STEP_NUM_TASKS", 1, 1 << 20, 0) == 1;
+}
+
 /* Of mpirun, prun or srun with PMIx, and a program that knows no MPI. *base stays NULL if tutti's
  * library for PMIx is not here. only: nobody else says who this rank is. */
 static tutti_status from_pmix(tutti_comm **base, bool only) {
@@ -171,12 +180,13 @@ static tutti_status from_pmix(tutti_comm **base, bool only) {
   snprintf(late, sizeof late,
            "not all ranks that PMIx knows of came within %.3g s (TUTTI_CONNECT_TIMEOUT)", limit);
   tutti_status status = tt_launcher_open("pmix", limit, &l);
-  if (status == TUTTI_ERR_UNSUPPORTED && !only) return TUTTI_OK;
-  if (status == TUTTI_ERR_UNSUPPORTED) {
-    tt_log(0, "PMIX_RANK says that there are other ranks, but this one is alone: %.200s",
-           tutti_error());
-    return TUTTI_OK;
-  }
+  if (status == TUTTI_ERR_UNSUPPORTED && (!only || one_is_all())) return TUTTI_OK;
+  if (status == TUTTI_ERR_UNSUPPORTED)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "PMIX_RANK says that a launcher started this process as one of several ranks, "
+                   "and they cannot meet: %.200s; or call MPI_Init and "
+                   "tutti_comm_from_mpi(MPI_COMM_WORLD, &comm), or start them with `tutti run`",
+                   tutti_error());
   if (!status)
     status = tt_meet_gather(l.gather, l.ctx, l.rank, l.ranks, TUTTI_ERR_TIMEOUT, late, &m);
   if (!status) status = tt_create(&m, NULL, base);

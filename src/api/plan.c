@@ -73,8 +73,8 @@ static tutti_status unknown_shape(const char *name) {
 /* The loop that all ranks can run, in place or not, for one may be what another is
  * not: the same answer on all of them. */
 static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape) {
-  const char *engine = tt_env("TUTTI_ENGINE");
-  *shape = engine && strcmp(engine, "generic") == 0 ? TT_SHAPE_NONE : tt_shape_of(&mine, 1);
+  const bool generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
+  *shape = generic ? TT_SHAPE_NONE : tt_shape_of(&mine, 1);
   if (*shape == TT_SHAPE_COUNT) return unknown_shape(mine->name);
   for (int in_place = 0; in_place < 2 && *shape; in_place++) {
     tt_ask other = *ask;

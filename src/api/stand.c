@@ -65,7 +65,8 @@ static tutti_status make_near(tutti_comm *comm, const uint64_t *rooms, int *near
     at[near[r]] = rooms[r];
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
-  if (!status && n == comm->ranks) comm->crowd = tt_shm_crowd(tt_heap_segment(comm->heap), members, n);
+  if (!status && n == comm->ranks)
+    comm->crowd = tt_shm_crowd(tt_heap_segment(comm->heap), members, n);
   free(members);
   free(at);
   return status;
@@ -96,13 +97,20 @@ tutti_status tt_comm_stand(tutti_comm *comm, tt_wire *net, const uint64_t *rooms
     if (!status) comm->wire->shown->ranks = (uint32_t)comm->ranks;
     if (!status) comm->wire->shown->rank = (uint32_t)comm->rank;
   }
-  if (!status)
-    atomic_store_explicit(&comm->wire->shown->over, comm->oldest, memory_order_relaxed);
+  if (!status) atomic_store_explicit(&comm->wire->shown->over, comm->oldest, memory_order_relaxed);
   free(near);
   return status;
 }
 
 /* ---- settings ---- */
+
+/* Those that are read later warn now, when the user looks. */
+static void look_at_settings(void) {
+  tt_env_seconds("TUTTI_TIMEOUT");
+  tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
+  tt_env_int("TUTTI_MEASURE", 0, 1, 0);
+  tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL});
+}
 
 tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine) {
   const bool shares = !tt_over_net(comm);
@@ -112,6 +120,7 @@ tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine) {
                                .has_loop = shares ? tt_has_loop : NULL,
                                .machine = *machine,
                                .flight = TT_FLIGHT};
+  look_at_settings();
   comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
   comm->explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
   tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), comm->ranks, &comm->contract);

@@ -17,7 +17,8 @@ tutti_status tt_fail(tutti_status status, const char *format, ...)
 /* TUTTI_OK, or TUTTI_ERR_ARG: a struct of the caller's has the size of another version. */
 tutti_status tt_size_check(const char *function, const char *what, size_t size, size_t want);
 
-/* One line to the log callback, if there is one. Level 0 warns, 1 informs. */
+/* One line to the log callback, and where TUTTI_LOG says (log.c). Level 0 warns, 1 informs. */
+bool tt_log_heard(int level); /* by anybody */
 void tt_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A thread's own small buffer for a string that outlives the call (tutti_info). */
@@ -41,6 +42,9 @@ long tt_env_int(const char *name, long lo, long hi, long otherwise);
 /* Seconds from the environment, a positive number; 0 if unset, or, after a warning that
  * is said once, if it is none. */
 double tt_env_seconds(const char *name);
+/* Which of these words (NULL ends them) the variable is; -1: it is not set, or another word, and a
+ * warning says so. */
+int tt_env_word(const char *name, const char *const *words);
 
 /* A size as people write it: 9KB, 64k, 1.5MiB, 4096; k is 1024 with and without an i.
  * Where it ends; NULL if it is none. */

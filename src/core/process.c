@@ -3,7 +3,9 @@
 #include "process.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "tutti_net.h"
@@ -40,11 +42,6 @@ tutti_status tt_alive(void) {
   return TUTTI_OK;
 }
 
-void tutti_log_set(tutti_log_fn *fn, void *ctx) {
-  tt_process.log = fn;
-  tt_process.log_ctx = ctx;
-}
-
 void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory)) {
   tt_process.take = give ? take : NULL;
   tt_process.give = take ? give : NULL;
@@ -72,9 +69,15 @@ const char *tt_env(const char *name) {
   return value && *value ? value : NULL;
 }
 
+/* All ranks of a job have the same settings: on the terminal one line is enough. */
+static bool rank_0_says_it(void) {
+  const char *rank = tt_env("TUTTI_RANK");
+  return !tt_process.log && !tt_env("TUTTI_LOG") && rank && strcmp(rank, "0") != 0;
+}
+
 bool tt_news(const char *name, const char *value) {
   uint64_t h = 1;
-  if (!tt_process.log) return false; /* nobody would hear it */
+  if (!tt_log_heard(0) || rank_0_says_it()) return false;
   for (const char *p = name; *p; p++) h = tt_mix(h ^ (unsigned char)*p);
   for (const char *p = value; *p; p++) h = tt_mix(h ^ (unsigned char)*p);
   for (int i = 0; i < TT_WARNINGS; i++) {
@@ -108,4 +111,18 @@ double tt_env_seconds(const char *name) {
     tt_log(0, "%s='%s' is not a positive number of seconds; it is as if it were not set", name,
            value);
   return 0;
+}
+
+int tt_env_word(const char *name, const char *const *words) {
+  const char *value = tt_env(name);
+  char list[100] = "";
+  if (!value) return -1;
+  for (int i = 0; words[i]; i++) {
+    const size_t n = strlen(list);
+    if (strcmp(value, words[i]) == 0) return i;
+    snprintf(list + n, sizeof list - n, "%s%s", i ? " or " : "", words[i]);
+  }
+  if (tt_news(name, value))
+    tt_log(0, "%s='%s' is not %s; it is as if it were not set", name, value, list);
+  return -1;
 }

@@ -27,17 +27,6 @@ tutti_status tt_size_check(const char *function, const char *what, size_t size, 
                  function, what, size, want);
 }
 
-void tt_log(int level, const char *format, ...) {
-  tutti_log_fn *fn = tt_process.log;
-  if (!fn) return;
-  char line[600];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(line, sizeof line, format, args);
-  va_end(args);
-  fn(tt_process.log_ctx, level, line);
-}
-
 char *tt_thread_text(size_t *size) {
   *size = sizeof text;
   return text;

@@ -93,6 +93,35 @@ static const launcher launchers[] = {
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", find_slurm},
 };
 
+/* Launchers that tutti_comm_from_env cannot ask, or not with what they have said: by the variable
+ * that holds the number of ranks, and what to do instead. */
+static const struct {
+  const char *size, *by, *instead;
+} others[] = {
+    {"PMI_SIZE", "MPICH's mpirun", "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
+    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun",
+     "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
+    {"MV2_COMM_WORLD_SIZE", "MVAPICH's mpirun",
+     "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
+    {"PALS_SIZE", "PALS", "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
+    {"FLUX_JOB_SIZE", "Flux", "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
+    {"WORLD_SIZE", "torchrun, or a program like it,",
+     "set RANK, MASTER_ADDR and MASTER_PORT, as torchrun does"},
+    {"SLURM_STEP_NUM_TASKS", "srun", "set SLURM_PROCID and SLURM_STEP_NODELIST, as srun does"},
+};
+
+tutti_status tt_launch_alone(void) {
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    const char *value = tt_env(others[i].size);
+    if (!value || strtol(value, NULL, 10) < 2) continue;
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "%s=%.20s says that %s started this process as one of several ranks, and "
+                   "tutti_comm_from_env cannot find the others: %s; or start them with `tutti run`",
+                   others[i].size, value, others[i].by, others[i].instead);
+  }
+  return TUTTI_OK;
+}
+
 tutti_status tt_launch_find(tt_launch *l) {
   *l = (tt_launch){.by = NULL};
   for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {

@@ -62,6 +62,9 @@ typedef struct tt_launch {
   tt_rendezvous at;
 } tt_launch;
 tutti_status tt_launch_find(tt_launch *l);
+/* TUTTI_ERR_SYSTEM if a launcher's variables say that there are other ranks: without a way to meet
+ * them, a communicator of one rank would give wrong answers. */
+tutti_status tt_launch_alone(void);
 
 /* ---- between visit.c and rendezvous.c: what goes over the line ---- */
 

@@ -28,13 +28,9 @@ bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes) {
 }
 
 tt_copies tt_copies_wanted(void) {
-  static const char *const words[] = {"cheapest", "none", "private", "all"};
-  const char *value = tt_env("TUTTI_COPIES");
-  if (!value) return TT_COPIES_CHEAPEST;
-  for (int k = 0; k < (int)(sizeof words / sizeof *words); k++)
-    if (strcmp(value, words[k]) == 0) return (tt_copies)k;
-  tt_log(0, "TUTTI_COPIES='%s' is none of cheapest, none, private, all; using cheapest", value);
-  return TT_COPIES_CHEAPEST;
+  static const char *const words[] = {"cheapest", "none", "private", "all", NULL};
+  const int k = tt_env_word("TUTTI_COPIES", words);
+  return k < 0 ? TT_COPIES_CHEAPEST : (tt_copies)k;
 }
 
 /* The better of three runs: copy n bytes by the processor, or by the system. */
