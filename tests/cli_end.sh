@@ -66,8 +66,18 @@ if command -v script >/dev/null; then
   (sleep 1 && echo hello && sleep 1) | SHELL=/bin/bash TOKEN=$token timeout 20 script -qec \
     "stty -echo; $TUTTI run -n 2 sh -c 'read x; echo \$TUTTI_RANK has \$x.'" /dev/null >"$work/out" 2>"$work/err"
   ok "rank 0 reads from a terminal" '[' "$(tr -d '\r' <"$work/out" | sort | xargs)" = "0 has hello. 1 has ." ']'
+  # as `ssh -t host tutti run ...` does: the first process of the terminal
+  sleep 20 | SHELL=/bin/bash TOKEN=$token script -qc "exec $TUTTI run -n 2 sh -c 'echo ready; exec sleep 50'" \
+    /dev/null >"$work/out" 2>"$work/err" &
+  lines 2 ready
+  for p in $(alive); do
+    case $(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null) in script\ *) kill -9 "$p" ;; esac
+  done
+  ended() { local p; for p in $(alive); do case $(ps_line "$p") in *tutti*run*|*sleep\ 50*) return 1 ;; esac; done; }
+  for i in $(seq 100); do ended && break; sleep 0.05; done
+  ok "a terminal that goes away ends the job that was first on it" ended
 else
-  skip "Ctrl-C on a terminal" "no script(1)"
+  skip "Ctrl-C on a terminal, and its end" "no script(1)"
 fi
 
 # ---- one dies, the rest end ----

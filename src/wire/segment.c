@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,13 +19,38 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
+/* Address space per rank, at least: one that has less cannot even begin. */
+static const size_t LEAST = (size_t)1 << 25;
+
+/* The address space that this process may have (ulimit -v). */
+static size_t space(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return (size_t)limit.rlim_cur;
+}
+
+/* Each rank maps all: half of what it may have is the program's. */
+static size_t within_limit(size_t stride, int n) {
+  while (stride > LEAST && stride * (size_t)n > space() / 2) stride /= 2;
+  return stride;
+}
+
 /* Address space per rank: as much as the machine has memory, within 16 TiB for
  * the whole job (an address space has 128). */
 static size_t stride_for(int n) {
   size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   size_t stride = (size_t)1 << 30;
   while (stride < memory && 2 * stride * (size_t)n <= (size_t)1 << 44) stride *= 2;
-  return stride;
+  return within_limit(stride, n);
+}
+
+static tutti_status say_no_map(size_t stride, int n, int why) {
+  char limit[120] = "";
+  if (space() != SIZE_MAX)
+    snprintf(limit, sizeof limit, "; this process may have %zu MiB of addresses: raise `ulimit -v`",
+             space() >> 20);
+  return tt_fail(TUTTI_ERR_MEMORY, "cannot map %zu MiB of shared memory for each of %d ranks: %s%s",
+                 stride >> 20, n, strerror(why), limit);
 }
 
 /* Mapped where huge pages begin, so that all ranks can see the same ones. */
@@ -74,9 +100,7 @@ tutti_status tt_segment_create_for(int n, int newcomers, long launcher, int *fd)
 
 static tutti_status wrap(void *base, size_t stride, int n, int founders, bool threads,
                          tt_segment **segment) {
-  if (base == MAP_FAILED)
-    return tt_fail(TUTTI_ERR_MEMORY, "can not map %d times %zu bytes of shared memory: %s", n,
-                   stride, strerror(errno));
+  if (base == MAP_FAILED) return say_no_map(stride, n, errno);
   tt_segment *s = calloc(1, sizeof *s);
   atomic_int *doors = calloc((size_t)n, sizeof *doors);
   if (!s || !doors) {
@@ -129,8 +153,8 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
                    fd);
   const uint32_t heaps = (uint32_t)plate[1];
   const size_t stride = heaps ? (size_t)st.st_size / heaps : 0;
-  if (plate[2] != (uint64_t)n || heaps < (uint32_t)n || heaps > 1 << 17 ||
-      stride < (size_t)1 << 30 || stride * heaps != (size_t)st.st_size)
+  if (plate[2] != (uint64_t)n || heaps < (uint32_t)n || heaps > 1 << 17 || stride < LEAST ||
+      stride * heaps != (size_t)st.st_size)
     return tt_fail(TUTTI_ERR_SYSTEM, "descriptor %d holds a job of another size than %d ranks", fd,
                    n);
   tutti_status status = wrap(map(stride * heaps, 0, fd), stride, (int)heaps, n, false, segment);
@@ -163,6 +187,7 @@ bool tt_segment_orphaned(const tt_segment *s, long *pid) {
 tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
   size_t stride = (size_t)1 << 32;
   while (stride * (size_t)n > (size_t)1 << 39 && stride > (size_t)1 << 26) stride /= 2;
+  stride = within_limit(stride, n);
   return wrap(map(stride * (size_t)n, MAP_ANONYMOUS, -1), stride, n, n, true, segment);
 }
 
