@@ -1,10 +1,11 @@
 /* guests.c - what the guests of a rendezvous say, and what they are told.
  *
- * Idea       first a hello: key, rank, how many ranks. Then in each round a number of bytes and
- *            these bytes; when all have brought theirs, all are told all. Who comes again, while
- *            the others have not left yet, waits until they have.
- * Invariant  who does not know the key hears nothing. Who says what can not be so hears why, and
- *            only it does, unless the job can not come about without it.
+ * Idea       first a hello: rank, how many ranks; both sides prove that they know the key
+ *            (proof.c). Then in each round a number of bytes and these bytes; when all have
+ *            brought theirs, all are told all. A guest that comes again, while the others have
+ *            not left yet, waits until they have.
+ * Invariant  a guest without the key takes no part, and hears nothing of the job. A guest that says
+ *            what cannot be so hears why, and only it does, unless the job cannot do without it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
@@ -133,16 +134,48 @@ static void seat(tt_service *s, tt_guest *g) {
     sit_down(s, g);
 }
 
+/* There is room for it: until now nothing has gone out but a challenge. */
+static bool send_now(tt_guest *g, const void *bytes, size_t n) {
+  return send(g->fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+static void challenge(tt_service *s, tt_guest *g) {
+  tt_challenge c = {.magic = TT_MEET_MAGIC};
+  if (tt_nonce(g->nonce)) {
+    tt_guest_close(s, g);
+    return;
+  }
+  memcpy(c.nonce, g->nonce, sizeof c.nonce);
+  tt_prove_key(TT_RENDEZVOUS, s->key, &g->hello, g->nonce, c.proof);
+  g->challenged = true;
+  g->have = 0;
+  g->want = TT_DIGEST;
+  if (!send_now(g, &c, sizeof c)) tt_guest_close(s, g);
+}
+
 static void take_hello(tt_service *s, tt_guest *g) {
   tt_hello *h = &g->hello;
   memcpy(h, g->in, sizeof *h);
-  h->who[sizeof h->who - 1] = 0;
+  if (memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) != 0)
+    tt_guest_close(s, g);
+  else if (h->protocol < TT_MEET_PROVES)
+    refuse(g,
+           "this rank speaks version %u of the rendezvous, which is of version %d: all ranks need "
+           "one version of tutti",
+           h->protocol, TT_MEET_PROTOCOL);
+  else
+    challenge(s, g);
+}
+
+static void take_proof(tt_service *s, tt_guest *g) {
+  tt_hello *h = &g->hello;
+  unsigned char proof[TT_DIGEST];
+  tt_prove_key(TT_VISITOR, s->key, h, g->nonce, proof);
+  const bool knows = tt_digest_same(proof, (const unsigned char *)g->in);
   g->have = g->want = 0;
-  const bool knows =
-      memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) == 0 && memcmp(h->key, s->key, TT_KEY) == 0;
-  /* a greeting is the first that goes out: there is room for it */
-  if (!knows || (h->protocol == TT_MEET_PROTOCOL &&
-                 send(g->fd, TT_MEET_MAGIC, sizeof h->magic, MSG_NOSIGNAL) != sizeof h->magic))
+  h->who[sizeof h->who - 1] = 0;
+  const bool greet = h->protocol == TT_MEET_PROTOCOL;
+  if (!knows || (greet && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
     tt_guest_close(s, g);
   else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
     refuse(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
@@ -230,7 +263,7 @@ static void take_part(tt_service *s, tt_guest *g) {
 
 void tt_guest_said(tt_service *s, tt_guest *g) {
   if (g->rank < 0)
-    take_hello(s, g);
+    (g->challenged ? take_proof : take_hello)(s, g);
   else if (!s->over)
     take_part(s, g);
 }

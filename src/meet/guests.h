@@ -17,9 +17,11 @@ typedef struct tt_guest { /* a connection */
   bool brought;    /* its part of this round is all there */
   const char *out; /* what it is told: `told` of `tell` bytes */
   size_t told, tell;
-  bool leaves; /* after that */
-  bool waits;  /* for this meeting to be over, and the next one to begin */
+  bool leaves;     /* after that */
+  bool waits;      /* for this meeting to be over, and the next one to begin */
+  bool challenged; /* it has said hello, and is to prove that it knows the key */
   tt_hello hello;
+  unsigned char nonce[TT_DIGEST]; /* that it was challenged with */
 } tt_guest;
 
 enum { TT_ABSENT = -1, TT_LEFT = -2 };

@@ -4,7 +4,7 @@
  *            the rendezvous itself and hands out its id; under the others the first rank opens
  *            one, at a port that all can work out.
  * Keys       of other launchers are made of the job's number, which keeps jobs apart, and of
- *            TUTTI_KEY, which keeps out who does not know it. Ports are not made of this one.
+ *            TUTTI_KEY, which keeps out processes that do not know it. Ports are not made of it.
  * Source     torch.distributed.run's and srun's manuals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -25,18 +25,17 @@ static tutti_status bad(const char *name) {
                  value ? "=" : " is not set", value ? value : "");
 }
 
-/* A key for whoever knows these words. */
+/* A key for all that know these words, and nothing that leads back to them. */
 static void make_key(tt_rendezvous *r, const char *const *names, int n) {
-  uint64_t a = 1, b = 2;
+  unsigned char digest[TT_DIGEST];
+  tt_sha256 s;
+  tt_sha256_begin(&s);
   for (int i = 0; i < n; i++) {
     const char *value = tt_env(names[i]);
-    for (const char *c = value ? value : ""; *c; c++) {
-      a = tt_mix(a ^ (unsigned char)*c);
-      b = tt_mix(b + a);
-    }
-    a = tt_mix(a + 257);
+    tt_sha256_add(&s, value ? value : "", value ? strlen(value) + 1 : 1);
   }
-  snprintf(r->key, sizeof r->key, "%016llx%016llx", (unsigned long long)a, (unsigned long long)b);
+  tt_sha256_end(&s, digest);
+  for (int i = 0; i < TT_KEY / 2; i++) snprintf(r->key + 2 * i, 3, "%02x", digest[i]);
 }
 
 /* ---- tutti run --hosts, or whoever hands out an id ---- */

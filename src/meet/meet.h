@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "core.h"
+#include "hmac.h"
 #include "tutti_create.h"
 
 enum {
@@ -68,23 +69,39 @@ tutti_status tt_launch_alone(void);
 
 /* ---- between visit.c and rendezvous.c: what goes over the line ---- */
 
-/* First a hello; who has the key is greeted with the magic alone, or hears a reply: why not. Then in
- * each round a number of bytes and these bytes; a reply, and the bytes of all. A hello is the same
- * in all versions. */
-enum { TT_MEET_PROTOCOL = 2 };
+/* A visitor says hello; the rendezvous proves that it knows the key; then the visitor does. Neither
+ * sends the key, nor anything that helps in another meeting: a proof is a keyed digest of the hello
+ * and of both sides' nonces. The visitor is greeted with the magic alone, or hears a reply: why not.
+ * Then in each round a number of bytes and these bytes; a reply, and the bytes of all. A hello is
+ * the same in all versions; challenge and proof are, since version 3, before which the key went in
+ * clear. */
+enum { TT_MEET_PROTOCOL = 3, TT_MEET_PROVES = 3 };
 #define TT_MEET_MAGIC "tutti\r\n"
 
 typedef struct tt_hello { /* what a visitor says first */
   char magic[8];
   uint32_t protocol, rank, ranks;
-  uint32_t patience;         /* ms */
-  char key[TT_KEY], who[96]; /* "host, pid 123" */
+  uint32_t patience; /* ms */
+  unsigned char nonce[TT_DIGEST];
+  char who[96]; /* "host, pid 123" */
 } tt_hello;
+
+typedef struct tt_challenge { /* what the rendezvous answers */
+  char magic[8];
+  unsigned char nonce[TT_DIGEST], proof[TT_DIGEST];
+} tt_challenge;
 
 typedef struct tt_reply { /* before the bytes of all, or a sentence */
   int32_t status;
   uint32_t bytes;
 } tt_reply;
-_Static_assert(sizeof(tt_reply) == sizeof TT_MEET_MAGIC, "who is not greeted has read a reply");
+_Static_assert(sizeof(tt_reply) == sizeof TT_MEET_MAGIC, "a visitor reads either");
+
+/* proof.c: TUTTI_ERR_SYSTEM: no random numbers. */
+tutti_status tt_nonce(unsigned char nonce[TT_DIGEST]);
+/* What only a side that knows the key can say, of this hello and this nonce. */
+typedef enum tt_side_of { TT_RENDEZVOUS, TT_VISITOR } tt_side_of;
+void tt_prove_key(tt_side_of side, const char key[TT_KEY], const tt_hello *hello,
+                  const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);
 
 #endif

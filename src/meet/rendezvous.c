@@ -3,8 +3,8 @@
  * Idea       each round every guest brings as many bytes, and when all have, each gets all of
  *            them. What guests say and hear is in guests.c; here are sockets and clocks.
  * Cost       P connections to one process; P times the bytes of all go out of it in each round.
- * Invariant  who does not know the key is read no more than a hello of, for no more than
- *            STRANGER seconds, and STRANGERS at a time: it can neither join nor stall a job.
+ * Invariant  of a guest that does not know the key no more than a hello and a proof is read, for no
+ *            more than STRANGER seconds, and STRANGERS at a time: it can neither join nor stall a job.
  *            When a rank is missing after the first one's patience, all hear which.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>

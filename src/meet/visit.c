@@ -22,7 +22,8 @@ typedef struct visit {
   double until;
   char at[100]; /* for sentences */
   tt_hello hello;
-  bool said_hello, greeted;
+  char key[TT_KEY];
+  bool met, greeted; /* both know the key; the rendezvous says so, too */
 } visit;
 
 /* ---- to the door ---- */
@@ -142,27 +143,7 @@ static tutti_status read_all(visit *v, void *bytes, size_t n, double until) {
   return TUTTI_OK;
 }
 
-static tutti_status hear(visit *v, void *all, size_t bytes) {
-  const double now = tt_seconds(), until = v->until + GRACE;
-  tt_reply reply;
-  char text[400];
-  tutti_status status = TUTTI_OK;
-  if (!v->greeted) {
-    status =
-        read_all(v, &reply, sizeof reply, tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING)));
-    v->greeted = !status && memcmp(&reply, TT_MEET_MAGIC, sizeof reply) == 0;
-    if (v->greeted) status = read_all(v, &reply, sizeof reply, until);
-  } else {
-    status = read_all(v, &reply, sizeof reply, until);
-  }
-  if (status) return status;
-  const bool is_known = reply.status < 0 && reply.status >= TUTTI_ERR_UNSUPPORTED;
-  if (reply.status && is_known && reply.bytes && reply.bytes <= sizeof text) {
-    if ((status = read_all(v, text, reply.bytes, until))) return status;
-    text[reply.bytes - 1] = 0;
-    return tt_fail((tutti_status)reply.status, "%s", text);
-  }
-  if (!reply.status && reply.bytes == bytes) return read_all(v, all, bytes, until);
+static tutti_status foreign(const visit *v) {
   return tt_fail(
       TUTTI_ERR_SYSTEM,
       "rank %u: what answers at %s is no rendezvous of this version of tutti: is it another "
@@ -170,11 +151,65 @@ static tutti_status hear(visit *v, void *all, size_t bytes) {
       v->hello.rank, v->at);
 }
 
+/* What a reply says that bears a status: it becomes this rank's. */
+static tutti_status take_sentence(visit *v, const tt_reply *reply, double until) {
+  char text[400];
+  const bool is_known = reply->status < 0 && reply->status >= TUTTI_ERR_UNSUPPORTED;
+  if (!is_known || !reply->bytes || reply->bytes > sizeof text) return foreign(v);
+  const tutti_status status = read_all(v, text, reply->bytes, until);
+  if (status) return status;
+  text[reply->bytes - 1] = 0;
+  return tt_fail((tutti_status)reply->status, "%s", text);
+}
+
+/* The magic, or a reply that says why not. */
+static tutti_status read_magic(visit *v, double until) {
+  tt_reply reply;
+  const tutti_status status = read_all(v, &reply, sizeof reply, until);
+  if (status || memcmp(&reply, TT_MEET_MAGIC, sizeof reply) == 0) return status;
+  return take_sentence(v, &reply, until);
+}
+
+/* Each side shows the other that it knows the key; this one only after the other has. */
+static tutti_status meet(visit *v) {
+  const double now = tt_seconds();
+  const double until = tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING));
+  tt_challenge c;
+  unsigned char proof[TT_DIGEST];
+  write_all(v, &v->hello, sizeof v->hello); /* if it has hung up, it says why first */
+  tutti_status status = read_magic(v, until);
+  if (!status) status = read_all(v, c.nonce, sizeof c - sizeof c.magic, until);
+  if (status) return status;
+  tt_prove_key(TT_RENDEZVOUS, v->key, &v->hello, c.nonce, proof);
+  if (!tt_digest_same(proof, c.proof))
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "rank %u: the process that listens at %s does not know this job's key: it is "
+                   "another job's rendezvous, or somebody has taken the port; TUTTI_PORT names "
+                   "another port, and TUTTI_KEY has to be the same on all ranks",
+                   v->hello.rank, v->at);
+  tt_prove_key(TT_VISITOR, v->key, &v->hello, c.nonce, proof);
+  v->met = true;
+  write_all(v, proof, sizeof proof);
+  return TUTTI_OK;
+}
+
+static tutti_status hear(visit *v, void *all, size_t bytes) {
+  const double now = tt_seconds(), until = v->until + GRACE;
+  tt_reply reply;
+  tutti_status status = TUTTI_OK;
+  if (!v->greeted) status = read_magic(v, tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING)));
+  v->greeted = !status;
+  if (!status) status = read_all(v, &reply, sizeof reply, until);
+  if (status) return status;
+  if (reply.status) return take_sentence(v, &reply, until);
+  return reply.bytes == bytes ? read_all(v, all, bytes, until) : foreign(v);
+}
+
 static tutti_status gather(tt_meeting *m, const void *mine, void *all, size_t bytes) {
   visit *v = m->self;
   const uint32_t n = (uint32_t)bytes;
-  if (!v->said_hello) write_all(v, &v->hello, sizeof v->hello);
-  v->said_hello = true;
+  const tutti_status status = v->met ? TUTTI_OK : meet(v);
+  if (status) return status;
   if (!write_all(v, &n, sizeof n)) write_all(v, mine, bytes);
   return hear(v, all, bytes * (size_t)m->ranks); /* if it has hung up, it says why first */
 }
@@ -202,8 +237,9 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, int rank, int ranks, double l
   char host[65] = "";
   gethostname(host, sizeof host - 1);
   snprintf(v->hello.who, sizeof v->hello.who, "%s, pid %ld", host, (long)getpid());
-  memcpy(v->hello.key, r->key, TT_KEY);
-  const tutti_status status = go(v, r);
+  memcpy(v->key, r->key, TT_KEY);
+  tutti_status status = tt_nonce(v->hello.nonce);
+  if (!status) status = go(v, r);
   if (status) end(m);
   return status;
 }

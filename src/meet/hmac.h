@@ -1,0 +1,33 @@
+/* hmac.h - who knows a key, without saying it: HMAC-SHA-256.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_HMAC_H
+#define TT_HMAC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TT_DIGEST = 32 }; /* bytes */
+
+typedef struct tt_sha256 {
+  uint32_t state[8];
+  uint64_t bytes; /* so far */
+  unsigned char block[64];
+} tt_sha256;
+
+void tt_sha256_begin(tt_sha256 *s);
+void tt_sha256_add(tt_sha256 *s, const void *bytes, size_t n);
+void tt_sha256_end(tt_sha256 *s, unsigned char digest[TT_DIGEST]);
+
+/* Of the key and `n` pieces, one after another. */
+typedef struct tt_piece {
+  const void *bytes;
+  size_t size;
+} tt_piece;
+void tt_hmac(const void *key, size_t size, const tt_piece *pieces, int n,
+             unsigned char digest[TT_DIGEST]);
+
+/* In a time that does not tell where they differ. */
+bool tt_digest_same(const unsigned char a[TT_DIGEST], const unsigned char b[TT_DIGEST]);
+
+#endif
