@@ -97,11 +97,15 @@ static void print_people(const info *i) {
            1e9 * i->bounce);
 }
 
+/* A value that is a number is one in JSON, too. */
 static void json_member(const char *name, int length, const char *value) {
   printf("  ");
   cli_json_string(name, length);
   printf(": ");
-  cli_json_string(value, 1000);
+  if (*value && strspn(value, "0123456789") == strlen(value))
+    printf("%s", value);
+  else
+    cli_json_string(value, 1000);
   printf(",\n");
 }
 
@@ -111,7 +115,7 @@ static void print_json(const info *i) {
   json_member("build", 20, COMPILER SANITIZER);
   json_member("system", 20, i->system.sysname);
   json_member("release", 20, i->system.release);
-  json_member("machine", 20, i->system.machine);
+  json_member("architecture", 20, i->system.machine);
   const char *line;
   for (int k = 0; (line = tutti_info(k)); k++) json_member(line, name_length(line), value_of(line));
   if (i->bounce > 0) printf("  \"between_cores_s\": %.9g,\n", i->bounce);
@@ -133,7 +137,8 @@ static int run(int argc, char **argv) {
   info i = {0};
   collect(&i);
   char *text = NULL;
-  if (profile && tutti_profile_text(&text)) return cli_fail(CLI_FAILED, "info", "%s", tutti_error());
+  if (profile && tutti_profile_text(&text))
+    return cli_fail(CLI_FAILED, "info", "%s", tutti_error());
   if (profile)
     fputs(text, stdout);
   else if (json)

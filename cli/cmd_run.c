@@ -60,6 +60,8 @@ static int take_option(run_options *o, int c, char **argv) {
   long n;
   switch (c) {
     case 'n':
+      if (strcmp(optarg, "p") == 0)
+        return cli_fail(CLI_USAGE, "run", "mpirun's -np is -n here: tutti run -n N PROGRAM");
       if (!cli_int(optarg, 1, MOST_RANKS, &n))
         return cli_fail(CLI_USAGE, "run", "-n '%s' is not a number of ranks from 1 to %d", optarg,
                         MOST_RANKS);

@@ -41,10 +41,24 @@ static int columns(const plan_options *o) {
   return 0;
 }
 
-static bool colored(const plan_options *o) {
+/* What the user's locale says of the characters that the terminal shows. */
+static bool shows_utf8(void) {
+  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = getenv(names[i]);
+    if (value && *value) return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+  }
+  return false;
+}
+
+/* As tutti_drawing has it: colours and UTF-8 are two questions. */
+static int colored(const plan_options *o) {
   if (o->plain || o->color) return o->color;
   const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
-  return !o->out && isatty(1) && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
+  const bool colors =
+      !o->out && isatty(1) && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
+  const bool utf8 = !o->out && isatty(1) && shows_utf8();
+  return colors ? (utf8 ? 1 : 3) : (utf8 ? 2 : 0);
 }
 
 static char *picture_of(const char *text, const plan_options *o, tutti_picture kind) {

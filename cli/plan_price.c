@@ -67,11 +67,15 @@ static void print_table(const price_options *o, const tutti_offer *offers, int n
     const tutti_offer *x = &offers[i];
     if (!x->possible) continue;
     refused += !x->admissible;
-    printf("%c %-*s %9s %6d %9d %10s  %s\n", same(x, chosen) ? '*' : x->admissible ? ' ' : '!',
+    printf("%c %-*s %9s %6d %9d %10s  %s\n",
+           same(x, chosen) ? '*'
+           : x->admissible ? ' '
+                           : '!',
            width, full_name(x, name), price_time(x->seconds, time), x->steps, x->messages,
            price_size(x->vectors * (double)o->bytes, size), x->bound);
   }
-  printf("\nSteps: messages on the critical path. Messages and bytes: what the busiest rank sends.\n");
+  printf(
+      "\nSteps: messages on the critical path. Messages and bytes: what the busiest rank sends.\n");
   for (int i = 0, first = 1; i < n && refused; i++) {
     if (!offers[i].possible || offers[i].admissible || offers[i].slices > 1) continue;
     if (first) printf("\n");
@@ -113,11 +117,10 @@ static int open_prices(const char *command, const price_options *o, tutti_prices
 }
 
 static int plot(tutti_prices *prices, const price_options *o) {
-  price_picture picture = {
-      .command = "plan", .path = o->plot, .first = 4, .last = 1 << 28};
+  price_picture picture = {.command = "plan", .path = o->plot, .first = 4, .last = 1 << 28};
   snprintf(picture.title, sizeof picture.title,
-           "%s on %d ranks, predicted: families of plans, and what would run", tutti_coll_name(o->q.coll),
-           o->q.ranks);
+           "%s on %d ranks, predicted: families of plans, and what would run",
+           tutti_coll_name(o->q.coll), o->q.ranks);
   return price_plot(prices, &picture);
 }
 
@@ -163,6 +166,19 @@ static const char explain_usage[] =
     "what it runs, once per kind of call, with TUTTI_EXPLAIN=1.\n"
     "\n" PRICE_OPTIONS EXPLAIN_MEASURED;
 
+/* What the prices were made of: the profile's lines, without its words. */
+static void print_figures(const price_options *o) {
+  char *all = NULL;
+  if (!o->here || o->json || tutti_profile_text(&all)) return;
+  const char *from = strstr(all, "Profile: "), *end = from ? strchr(from, '\n') : NULL;
+  printf("On this machine, by these figures");
+  if (from && end) printf(" (%.*s)", (int)(end - from - (end[-1] == '.')), from);
+  printf(":\n");
+  for (char *line = strtok(all, "\n"); line; line = strtok(NULL, "\n"))
+    if (strncmp(line, "shm.", 4) == 0 || strncmp(line, "gamma", 5) == 0) printf("  %s\n", line);
+  tutti_text_free(all);
+}
+
 static int explain(int argc, char **argv) {
   for (int i = 1; i < argc; i++) /* then it is another command */
     if (strcmp(argv[i], "--measured") == 0) return explain_measured(argc, argv, i);
@@ -179,6 +195,7 @@ static int explain(int argc, char **argv) {
   if (!status && tutti_prices_explain(prices, o.bytes, o.json, &text))
     status = cli_fail(CLI_FAILED, "explain", "%s", tutti_error());
   if (!status) fputs(text, stdout);
+  if (!status) print_figures(&o);
   tutti_text_free(text);
   tutti_prices_free(prices);
   price_options_free(&o);

@@ -158,6 +158,8 @@ int price_options_read(const char *command, int argc, char **argv, price_options
   if (!status) o->what = argv[optind];
   if (!status && o->q.coll == TUTTI_BARRIER) o->bytes = 1;
   if (!status && o->q.crowd > 0 && !o->profile) status = figures_of_here(command, o);
+  o->here = !o->figures && !o->q.crowd && !o->q.topo;
+  if (o->here) o->q.crowd = TUTTI_CROWD_HERE;
   o->q.net = o->figures;
   return status;
 }

@@ -11,12 +11,14 @@ typedef struct price_options {
   char *figures; /* of --profile and --net, one after another: free it */
   const char *plot;
   bool json, profile; /* profile: a file was given */
+  bool here;          /* no machine was named: this one */
   const char *what; /* the argument; NULL: none */
 } price_options;
 
 /* Also the description of the options, for the usage pages. */
 #define PRICE_OPTIONS                                                                    \
-  "  -P, --ranks N          how many ranks\n"                                            \
+  "  -P, --ranks N          how many ranks; they share this machine's memory, as under\n" \
+  "                         `tutti run`, if --net, --topo, --shm and --profile say nothing\n" \
   "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"           \
   "  -n, --net FIGURES      alpha=30us,beta=1e-8,gamma=2e-10: a message, a byte sent, a\n" \
   "                         byte added; beta may be a rate as 10Gbit/s; with levels also\n" \

@@ -96,7 +96,7 @@ typedef struct tutti_drawing {
   tutti_picture picture;
   int rank;  /* of words and JSON: only this rank; -1 for all */
   int width; /* of a terminal, in columns; 0 for as many as it takes */
-  int color; /* of a terminal: 1 for UTF-8 and colours, 0 for plain ASCII */
+  int color; /* of a terminal: 0 plain ASCII, 1 UTF-8 and colours, 2 UTF-8, 3 ASCII and colours */
 } tutti_drawing;
 
 /** Draw the schedule that `text` holds (all ranks, as for tutti_schedule_check).
@@ -123,8 +123,11 @@ typedef struct tutti_question {
   const char *topo; /* how ranks sit: "rack:3 node:16 core:4"; NULL or "": all alike */
   const char *algo; /* as for tutti_comm_set_algo; NULL: tutti's choice */
   const char *only; /* one plan, or one family: no others are priced; NULL: all */
-  double crowd;     /* ranks per core that share memory; 0: they are on a network */
+  double crowd;     /* ranks per core that share memory; 0: they are on a network; or ... */
 } tutti_question;
+
+/* ... all on this machine: its cores, and the figures that a job here would go by. */
+#define TUTTI_CROWD_HERE (-1.0)
 
 /* What one plan would take, for one size. */
 typedef struct tutti_offer {

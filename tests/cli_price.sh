@@ -16,6 +16,14 @@ job plan price all -P 127 --size 9KB --net $cluster --type int32
 ok "price: and runs for integers" all "status 0" "has '^\* generalized\(r=3\)'"
 job plan price all -P 127 --size 9KB --net $cluster --contract any
 ok "price: or where ranks may differ" all "status 0" "has '^\* generalized\(r=3\)'"
+job explain -P 2 --size 1MiB
+cp "$work/out" "$work/here"
+ok "without a machine it is this one: shared memory, and its figures are printed" all "status 0" \
+  'grep -q "copying" "$work/here"' 'grep -q "^On this machine, by these figures" "$work/here"' 'grep -q "^  shm.message" "$work/here"'
+job explain -P 2 --size 1MiB --net alpha=30us
+ok "with --net it is a network" all "status 0" '! grep -q "On this machine" "$work/out"' 'grep -q transfer "$work/out"'
+job plan price all -P 2 --size 1MiB
+ok "plan price: the same machine" all "status 0" 'grep -q "^\* *$(head -1 "$work/here" | sed "s/.*: //") " "$work/out"'
 job explain -P 127 --size 9KB --net $cluster --contract exact
 ok "explain: exact sums are of integers, by any plan" all "status 0" \
   "has '^Exact: a float of 4 bytes becomes integers of 8'" "has '^allreduce of 18 KiB on 127 ranks: generalized'"

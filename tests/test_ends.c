@@ -180,7 +180,7 @@ static void environments(void **state) {
       {"TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", file, "-11", "is not the shared memory"},
       {"TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", plain, "-11", "is not the shared memory"},
       {"TUTTI_RANK=0 TUTTI_SIZE=7 TUTTI_SHM_FD=%d", fd, "-11", "another size than 7"},
-      {"TUTTI_ALGO=nonsense%d", 1, "-1", "TUTTI_ALGO|'nonsense1'|did you mean"},
+      {"TUTTI_ALGO=nonsense%d", 1, "-1", "TUTTI_ALGO|'nonsense1'|tutti plan list"},
       {"TUTTI_ALGO=fold(ring,x=%d", 1, "-1", "TUTTI_ALGO|parenthes"},
       {"TUTTI_CONNECT_TIMEOUT=1 TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", fd, "-8",
        "rank 1 of 2 did not call|TUTTI_CONNECT_TIMEOUT"},

@@ -65,6 +65,8 @@ class _Drawing(ctypes.Structure):
                 ("color", ctypes.c_int)]
 
 
+_HERE = -1.0  # TUTTI_CROWD_HERE: the ranks share this machine's memory
+
 _FLAGS = {"possible", "admissible", "proven", "rank_order", "same_grouping", "transitive"}
 
 
@@ -134,10 +136,12 @@ class _Prices:
     """Prices of all plans for a question, while a `with` block lasts."""
 
     def __init__(self, coll: str, code: int, op: str, ranks: int, root: int, contract: str, net: Optional[str],
-                 topo: Optional[str], algo: Optional[str], only: Optional[str], shm: float) -> None:
+                 topo: Optional[str], algo: Optional[str], only: Optional[str], shm: Optional[float]) -> None:
         if contract not in _CONTRACTS:
             raise ArgumentError(f"there is no contract {contract!r}; there are {', '.join(_CONTRACTS)}")
-        figures = [profile()] if shm else []
+        if shm is None:
+            shm = 0.0 if net or topo else _HERE
+        figures = [profile()] if shm > 0 else []
         figures += [net] if net else []
         question = _Question(ctypes.sizeof(_Question), _coll(coll), ranks, root, code, number_of(op, None, "explain"),
                              _CONTRACTS.index(contract), _bytes("\n".join(figures) or None), _bytes(topo),
@@ -154,14 +158,14 @@ class _Prices:
 
 def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optional[str] = None,
             ranks: Optional[int] = None, root: int = 0, contract: str = "same", net: Optional[str] = None,
-            topo: Optional[str] = None, algo: Optional[str] = None, shm: float = 0, as_dict: bool = False) -> Any:
+            topo: Optional[str] = None, algo: Optional[str] = None, shm: Optional[float] = None, as_dict: bool = False) -> Any:
     """Which plan runs for a call, how long it should take and why, what comes next, what was refused.
 
     what     the array that the call would be given; or bytes of the whole vector: 428, '64k', '1MiB'.
     dtype    of bytes: 'float', if nothing is said.
-    ranks    None: on the communicator of `tutti.init()`, as it would run now. Else on a machine of so
-             many, of which root, contract and the rest say more:
-    net      figures of its network ('alpha=30us,beta=1e-8'), topo: how ranks sit ('node:16 core:4'),
+    ranks    None: on the communicator of `tutti.init()`, as it would run now. Else so many ranks on this
+             machine, as `tutti run` would start them; or elsewhere:
+    net      figures of a network ('alpha=30us,beta=1e-8'), topo: how ranks sit ('node:16 core:4'),
     algo     which plans may run, shm: ranks per core that share this machine's memory.
     as_dict  the same as a dictionary, times in seconds.
 
@@ -183,7 +187,7 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
 
 def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", dtype: Optional[str] = None,
            root: int = 0, contract: str = "same", net: Optional[str] = None, topo: Optional[str] = None,
-           algo: Optional[str] = None, only: Optional[str] = None, shm: float = 0) -> list[dict[str, Any]]:
+           algo: Optional[str] = None, only: Optional[str] = None, shm: Optional[float] = None) -> list[dict[str, Any]]:
     """What every plan would take, the fastest first: see `explain`. Those that cannot do it come last,
     and say `why`. only: one plan, or one family.
 

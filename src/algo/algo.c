@@ -148,13 +148,6 @@ static size_t family_length(const char *name) {
   return strcspn(name, "(");
 }
 
-/* Letters that two names have in common at the front, less what is left over. */
-static int likeness(const char *a, const char *b) {
-  int same = 0;
-  while (a[same] && a[same] == b[same]) same++;
-  return 4 * same - abs((int)strlen(a) - (int)strlen(b));
-}
-
 /* What the field calls some of them. */
 static const struct {
   const char *name, *full;
@@ -181,12 +174,37 @@ static const tt_algo *find(const char *name) {
   return NULL;
 }
 
+/* Letters to insert, leave out or replace, or neighbours to swap, to make one family's name of the
+ * other's; no more than MOST_LETTERS of each count. */
+enum { MOST_LETTERS = 40 };
+static int edits(const char *a, const char *b) {
+  const int n = (int)tt_min(family_length(a), MOST_LETTERS);
+  const int m = (int)tt_min(family_length(b), MOST_LETTERS);
+  int d[MOST_LETTERS + 1][MOST_LETTERS + 1];
+  for (int i = 0; i <= n; i++)
+    for (int j = 0; j <= m; j++) {
+      d[i][j] = i ? j ? d[i - 1][j - 1] + (a[i - 1] != b[j - 1]) : i : j;
+      if (!i || !j) continue;
+      d[i][j] = (int)tt_min(d[i][j], tt_min(d[i - 1][j], d[i][j - 1]) + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = (int)tt_min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[n][m];
+}
+
+/* A name is suggested if it is near. */
 static tutti_status unknown(const char *name) {
-  const tt_algo *best = &table[0];
-  for (int i = 1; i < COUNT; i++)
-    if (likeness(table[i].name, name) > likeness(best->name, name)) best = &table[i];
-  return tt_fail(TUTTI_ERR_ARG, "no algorithm is called '%.60s'; did you mean '%s'?", name,
-                 best->name);
+  const char *best = NULL;
+  int least = 3;
+  for (int i = 0; i < COUNT + (int)(sizeof shorts / sizeof *shorts); i++) {
+    const char *other = i < COUNT ? table[i].name : shorts[i - COUNT].name;
+    const int e = edits(name, other);
+    if (e < least && e < (int)family_length(other)) best = other, least = e;
+  }
+  if (!best)
+    return tt_fail(TUTTI_ERR_ARG, "no algorithm is called '%.60s'; `tutti plan list` has them all",
+                   name);
+  return tt_fail(TUTTI_ERR_ARG, "no algorithm is called '%.60s'; did you mean '%s'?", name, best);
 }
 
 /* The algorithm, and its parameters copied into the ask. */
@@ -292,7 +310,8 @@ tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sch
                    tutti_coll_name(ask.coll), ask.ranks, reason);
   tt_builder b;
   uint32_t blocks = ask.ranks == 1 ? 1 : algo->blocks(&ask);
-  tt_build_begin(&b, full_name(name), ask.coll, ask.ranks, ask.rank, ask.root, ask.in_place, blocks);
+  tt_build_begin(&b, full_name(name), ask.coll, ask.ranks, ask.rank, ask.root, ask.in_place,
+                 blocks);
   if (!b.status && ask.ranks == 1)
     build_alone(&b);
   else if (!b.status)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exact.h"
+#include "topo.h"
 #include "why.h"
 
 struct tutti_prices {
@@ -39,12 +40,12 @@ static tutti_status check(const tutti_question *q, tutti_prices **prices) {
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
                    "tutti_prices_make: the contract 'exact' has no products of %s",
                    tutti_type_name(q->type));
-  if (!(q->crowd >= 0 && q->crowd < 1e6))
+  if (!((q->crowd >= 0 && q->crowd < 1e6) || q->crowd == TUTTI_CROWD_HERE))
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %g ranks per core", q->crowd);
   if (q->topo && strlen(q->topo) >= TT_NAME)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: the topology is longer than %d characters",
                    TT_NAME - 1);
-  if (q->crowd > 0 && q->topo && *q->topo)
+  if (q->crowd != 0 && q->topo && *q->topo)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: shared memory has no levels yet");
   return TUTTI_OK;
 }
@@ -58,15 +59,35 @@ static tutti_status only_these(const tutti_question *q, tt_setting *where) {
                                   : tt_algo_exists(where->only);
 }
 
+/* As the ranks of a job on this machine would find it (tt_shm_crowd). */
+static double crowd_here(int ranks) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  tt_cores_mine(&mine);
+  const double all = CPU_COUNT(&mine), quota = tt_cores_quota();
+  const double cores = quota < all ? quota : all;
+  return ranks / (cores > 0 ? cores : 1);
+}
+
+/* The ranks per core, and the figures under those of the question. */
+static void place_ranks(const tutti_question *q, tt_setting *where) {
+  where->crowd = q->crowd;
+  if (q->crowd == TUTTI_CROWD_HERE) where->crowd = crowd_here(q->ranks);
+  if (where->crowd > 0) where->has_loop = tt_has_loop;
+  if (q->crowd == TUTTI_CROWD_HERE)
+    tt_machine_here(&where->machine);
+  else
+    (q->crowd > 0 ? tt_machine_shm : tt_machine_net)(&where->machine);
+}
+
 tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   tutti_status status = tt_alive();
   if (!status) status = check(q, prices);
   if (status) return status;
   tutti_prices *p = calloc(1, sizeof *p);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "tutti_prices_make: out of memory");
-  tt_setting where = {.ranks = q->ranks, .crowd = q->crowd, .flight = TT_FLIGHT};
-  if (q->crowd > 0) where.has_loop = tt_has_loop;
-  (q->crowd > 0 ? tt_machine_shm : tt_machine_net)(&where.machine);
+  tt_setting where = {.ranks = q->ranks, .flight = TT_FLIGHT};
+  place_ranks(q, &where);
   snprintf(where.levels, sizeof where.levels, "%s", q->topo ? q->topo : "");
   tt_call call = {.coll = q->coll, .type = q->type, .op = q->op};
   tt_call_check_kind("tutti_prices_make", &call); /* what a barrier exchanges */
@@ -138,8 +159,7 @@ static tutti_status add_detail(tutti_prices *p, tutti_offer *offer, const tt_pro
   const tt_profile *profile = tt_chooser_profile(p->chooser);
   tt_terms t;
   tt_sends sends;
-  tutti_status status =
-      tt_offer_terms(p->chooser, offer->name, offer->slices, problem, &t, &sends);
+  tutti_status status = tt_offer_terms(p->chooser, offer->name, offer->slices, problem, &t, &sends);
   if (status) return status;
   offer->messages = sends.messages;
   offer->vectors = sends.vectors;
@@ -293,7 +313,8 @@ tutti_status tutti_profile_text(char **text) {
   tt_text t = {0};
   char path[400];
   tt_machine_here(&machine);
-  tt_text_add(&t, "# What prices are made of here. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
+  tt_text_add(&t,
+              "# What prices are made of here. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
               tt_profile_here(path, sizeof path));
   tt_machine_print(&t, &machine);
   return hand_over(&t, text);

@@ -24,7 +24,7 @@ static const char *const fine_glyphs[] = {" ", "│", "┊", "─", "╌", "├"
 typedef struct screen {
   tt_text *t;
   tt_picture *p;
-  bool color;
+  bool color, utf8;
   int column, width; /* per rank; of all columns, the margin not counted */
   int limit;         /* of every line */
   unsigned char *glyphs;
@@ -64,7 +64,7 @@ static void flush(const screen *s, uint32_t round) {
     if (s->text[x])
       tt_text_add(s->t, "%c", s->text[x]);
     else
-      tt_text_add(s->t, "%s", (s->color ? fine_glyphs : plain_glyphs)[s->glyphs[x]]);
+      tt_text_add(s->t, "%s", (s->utf8 ? fine_glyphs : plain_glyphs)[s->glyphs[x]]);
   }
   tt_text_add(s->t, s->color && painted != UINT32_MAX ? "\033[0m\n" : "\n");
 }
@@ -137,7 +137,7 @@ static void amount(const screen *s, uint32_t has, uint64_t full, uint32_t block)
   uint32_t eighths = has == 0 ? 0 : has >= full ? 8 : 1 + (uint32_t)(7 * (uint64_t)has / full);
   eighths = has < full && eighths > 7 ? 7 : eighths;
   if (s->color && block != UINT32_MAX) paint(s, block);
-  tt_text_add(s->t, "%s", (s->color ? fine : plain)[eighths]);
+  tt_text_add(s->t, "%s", (s->utf8 ? fine : plain)[eighths]);
   if (s->color && block != UINT32_MAX) tt_text_add(s->t, "\033[0m");
 }
 
@@ -207,10 +207,10 @@ static void head(const screen *s) {
 
 static void foot(const screen *s) {
   tt_text_add(s->t, "\n");
-  wrap(s, s->color ? "── added where it arrives, ╌╌ kept as it is;"
-                   : "-- added where it arrives, .. kept as it is;");
-  wrap(s, s->color ? "· nothing, ▁▄▇ a part of the sum, █ all of it"
-                   : ". nothing, 1 to 7 eighths of the sum, # all of it");
+  wrap(s, s->utf8 ? "── added where it arrives, ╌╌ kept as it is;"
+                  : "-- added where it arrives, .. kept as it is;");
+  wrap(s, s->utf8 ? "· nothing, ▁▄▇ a part of the sum, █ all of it"
+                  : ". nothing, 1 to 7 eighths of the sum, # all of it");
 }
 
 static void draw(const screen *s) {
@@ -231,13 +231,17 @@ static void draw(const screen *s) {
   tt_moment_free(&now);
 }
 
-tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, bool color) {
+tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, int color) {
   int column = width > 0 ? (width - MARGIN) / p->ranks : COLUMN;
   if (column < 1)
     return tt_fail(TUTTI_ERR_ARG,
                    "%d ranks need %d columns, there are %d: ask for more, or for a .svg", p->ranks,
                    p->ranks + MARGIN, width);
-  screen s = {.t = t, .p = p, .color = color, .column = column < COLUMN ? column : COLUMN};
+  screen s = {.t = t,
+              .p = p,
+              .color = color == 1 || color == 3,
+              .utf8 = color == 1 || color == 2,
+              .column = column < COLUMN ? column : COLUMN};
   s.width = s.column * p->ranks;
   s.limit = width > 0 ? width : s.width + MARGIN > 80 ? s.width + MARGIN : 80;
   s.glyphs = malloc((size_t)s.width);

@@ -98,6 +98,6 @@ void tt_draw_json(tt_text *t, tt_picture *p, int rank, bool steps);
 void tt_draw_svg(tt_text *t, tt_picture *p);
 void tt_draw_html(tt_text *t, tt_picture *p);
 /* TUTTI_ERR_ARG if the ranks do not fit in so many columns; 0: as many as it takes. */
-tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, bool color);
+tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, int color);
 
 #endif
