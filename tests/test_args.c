@@ -435,6 +435,25 @@ static void a_wrong_setting_is_said_once(void **state) {
   unsetenv("TUTTI_TIMEOUT");
 }
 
+/* What tutti tried and dropped on the way to a success is nobody's error. */
+static void a_success_leaves_no_sentence(void **state) {
+  float x = 1;
+  tutti_comm *pair[2], *copy;
+  (void)state;
+  assert_int_equal(tutti_comm_from_threads(0, pair), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_comm_from_threads(1, pair), TUTTI_OK);
+  assert_string_equal(tutti_error(), "no error");
+  for (int coll = 0; coll < 3; coll++) { /* each makes a plan, and refuses some */
+    assert_int_equal(tutti_comm_from_threads(-1, pair + 1), TUTTI_ERR_ARG);
+    if (coll == 0) assert_int_equal(tutti_allreduce(pair[0], &x, &x, 1, TUTTI_FLOAT, TUTTI_SUM), 0);
+    if (coll == 1) assert_int_equal(tutti_broadcast(pair[0], &x, &x, 1, TUTTI_FLOAT, 0), 0);
+    if (coll == 2) assert_int_equal(tutti_comm_dup(pair[0], &copy), 0);
+    assert_string_equal(tutti_error(), "no error");
+  }
+  tutti_comm_free(copy);
+  tutti_comm_free(pair[0]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(null_pointers, make, drop),
@@ -449,6 +468,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(scaled_sums, make, drop),
       cmocka_unit_test(too_many_ops),
       cmocka_unit_test(a_wrong_setting_is_said_once),
+      cmocka_unit_test(a_success_leaves_no_sentence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

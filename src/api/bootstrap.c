@@ -243,7 +243,7 @@ tutti_status tutti_comm_from_env(tutti_comm **comm) {
     return tt_fail(TUTTI_ERR_STATE,
                    "tutti_comm_from_env: this process has joined its job before; "
                    "tutti_comm_dup what it joined");
-  return base ? tutti_comm_dup(base, comm) : tt_newcomer_join(segment, index, comm);
+  return tt_ended(base ? tutti_comm_dup(base, comm) : tt_newcomer_join(segment, index, comm));
 }
 
 /* ---- for threads ---- */
@@ -277,7 +277,7 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
   for (int r = 0; heaps && r < opened; r++) tt_heap_close(heaps[r]);
   free(heaps);
   free(rooms);
-  return status;
+  return tt_ended(status);
 }
 
 /* ---- the end ---- */

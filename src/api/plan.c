@@ -235,7 +235,7 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
   tutti_status status = make_table(comm, call, p);
   if (!status) status = make(comm, call, in_place, p);
   if (!status) p->key = key;
-  return status;
+  return tt_ended(status);
 }
 
 void tt_plans_forget(tutti_comm *comm) {

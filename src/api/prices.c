@@ -106,7 +106,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
     tutti_prices_free(p);
   else
     *prices = p;
-  return status;
+  return tt_ended(status);
 }
 
 void tutti_prices_free(tutti_prices *p) {

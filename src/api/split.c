@@ -197,7 +197,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
   if (!comm || !out)
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_split: %s is NULL", comm ? "out" : "comm");
   *out = NULL;
-  return split(comm, color, key, out);
+  return tt_ended(split(comm, color, key, out));
 }
 
 tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {

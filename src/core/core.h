@@ -14,6 +14,10 @@
 tutti_status tt_fail(tutti_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The status of a call that tried several ways: after TUTTI_OK there is no sentence of one that
+ * was refused. */
+tutti_status tt_ended(tutti_status status);
+
 /* TUTTI_OK, or TUTTI_ERR_ARG: a struct of the caller's has the size of another version. */
 tutti_status tt_size_check(const char *function, const char *what, size_t size, size_t want);
 

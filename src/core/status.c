@@ -20,6 +20,11 @@ tutti_status tt_fail(tutti_status status, const char *format, ...) {
   return status;
 }
 
+tutti_status tt_ended(tutti_status status) {
+  if (!status) sentence[0] = 0;
+  return status;
+}
+
 tutti_status tt_size_check(const char *function, const char *what, size_t size, size_t want) {
   if (size == want) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_ARG,
