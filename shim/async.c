@@ -9,17 +9,21 @@
  * Order      what is called on a communicator comes after what was begun on it before; so it
  *            is on all ranks. Each communicator has a thread of its own, for ranks may
  *            begin on two of them in different orders.
+ * Arrays     of counts and displacements are copied, as the MPIs do: bindings such as mpi4py's
+ *            free theirs before the request is complete.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "async.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct job {
   struct job *next;
   shim_function function;
-  async_call call;
-  state as; /* the communicator's, with scratch and counts of its own */
+  async_call call; /* its arrays are the job's */
+  state as;        /* the communicator's, with scratch and counts of its own */
   MPI_Request request;
   int *outcome; /* what its end tells the program; freed with the request */
 } job;
@@ -49,6 +53,10 @@ void async_begin(void) {
   int level = MPI_THREAD_SINGLE;
   next()->net.Query_thread(&level);
   possible = level == MPI_THREAD_MULTIPLE;
+}
+
+bool async_under_way(void) {
+  return atomic_load_explicit(&under_way, memory_order_relaxed) > 0;
 }
 
 /* May anything that was begun or prepared need what the program frees? */
@@ -145,7 +153,28 @@ static void finish(job *j) {
   next()->Grequest_complete(j->request);
 }
 
+/* The program's array becomes one of the shim's. */
+static bool copy_numbers(numbers *n, int ranks) {
+  if (!n->at) return true; /* the collective has none, or the MPI refuses it */
+  const size_t bytes = (size_t)ranks * (n->wide ? sizeof(MPI_Aint) : sizeof(int));
+  void *copy = malloc(bytes);
+  if (copy) memcpy(copy, n->at, bytes);
+  n->at = copy;
+  return copy;
+}
+
+static bool copy_arrays(async_call *c, int ranks) {
+  const bool counts = copy_numbers(&c->counts, ranks);
+  return copy_numbers(&c->displs, ranks) && counts;
+}
+
+static void free_arrays(async_call *c) {
+  free((void *)(uintptr_t)c->counts.at);
+  free((void *)(uintptr_t)c->displs.at);
+}
+
 static void free_job(job *j) {
+  free_arrays(&j->call);
   free(j->as.counts);
   free(j->as.scratch);
   free(j);
@@ -161,7 +190,8 @@ static job *new_job(shim_function function, const async_call *call, const state 
   j->as.room = 0;
   j->as.counts = malloc((size_t)s->ranks * sizeof *j->as.counts);
   j->outcome = calloc(1, sizeof *j->outcome);
-  if (j->as.counts && j->outcome) return j;
+  const bool copied = copy_arrays(&j->call, s->ranks);
+  if (j->as.counts && j->outcome && copied) return j;
   free(j->outcome);
   free_job(j);
   return NULL;
@@ -321,13 +351,14 @@ answer async_init(shim_function function, const async_call *call, MPI_Request *r
   persistent *p = calloc(1, sizeof *p);
   answer a = j && p ? run(j, true) : serve_fail(s, "out of memory for a persistent collective");
   if (j && p && a.why == WHY_SERVED) {
-    *p = (persistent){.function = function, .call = *call, .as = j->as};
+    *p = (persistent){.function = function, .call = j->call, .as = j->as};
+    j->call.counts.at = j->call.displs.at = NULL; /* p's from now on */
     p->as.counts = NULL;
     p->as.form = 2;
     p->active = MPI_REQUEST_NULL;
     a = prepare(p, s, request);
   }
-  if (a.why != WHY_SERVED || a.code != MPI_SUCCESS) free(p);
+  if (p && (a.why != WHY_SERVED || a.code != MPI_SUCCESS)) free_arrays(&p->call), free(p);
   if (j) free(j->outcome);
   if (j) free_job(j);
   return a;
@@ -357,6 +388,7 @@ void async_free(MPI_Request request) {
   async_stop(&p->as);
   tutti_comm_free(p->as.comm);
   next()->Request_free(&p->token);
+  free_arrays(&p->call);
   free(p);
   if (!needed()) free_kept();
 }

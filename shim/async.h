@@ -34,6 +34,8 @@ answer async_init(shim_function function, const async_call *call, MPI_Request *r
 MPI_Request *async_active(MPI_Request request);
 /* Is there any? */
 extern atomic_int async_persistent;
+/* Is anything that was begun not over, on any communicator? */
+bool async_under_way(void);
 /* Start it again; free it. */
 int async_restart(MPI_Request request);
 void async_free(MPI_Request request);

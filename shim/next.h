@@ -36,7 +36,7 @@
   N(Op_free) N(Send_init) N(Grequest_start) N(Grequest_complete) N(Status_set_elements) \
   N(Status_set_cancelled) N(Start) N(Startall) N(Request_free) N(Request_get_status) N(Waitall) \
   N(Waitany) N(Waitsome) N(Test) N(Testall) N(Testany) N(Comm_group) N(Group_free) \
-  N(Group_translate_ranks)
+  N(Group_translate_ranks) N(Win_test)
 /* clang-format on */
 
 typedef struct next_calls {
