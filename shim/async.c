@@ -19,11 +19,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is begun or prepared, and needs its op and its types until it is over. */
+typedef struct user {
+  struct user *next;
+  const async_call *call;
+} user;
+
 typedef struct job {
   struct job *next;
   shim_function function;
   async_call call; /* its arrays are the job's */
-  state as;        /* the communicator's, with scratch and counts of its own */
+  user uses;
+  state as; /* the communicator's, with scratch and counts of its own */
   MPI_Request request;
   int *outcome; /* what its end tells the program; freed with the request */
 } job;
@@ -46,8 +53,10 @@ typedef struct kept {
   MPI_Op op;
   MPI_Datatype type;
 } kept;
+
+static user *users;
 static kept *to_free;
-static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* of both */
 
 void async_begin(void) {
   int level = MPI_THREAD_SINGLE;
@@ -59,20 +68,24 @@ bool async_under_way(void) {
   return atomic_load_explicit(&under_way, memory_order_relaxed) > 0;
 }
 
-/* May anything that was begun or prepared need what the program frees? */
-static bool needed(void) {
-  return atomic_load(&under_way) || atomic_load(&async_persistent);
+static bool used(MPI_Op op, MPI_Datatype type) {
+  for (const user *u = users; u; u = u->next)
+    if (op != MPI_OP_NULL ? u->call->op == op : u->call->type == type || u->call->srctype == type)
+      return true;
+  return false;
 }
 
+/* Without memory to remember it, it is never freed. */
 static bool keep(MPI_Op op, MPI_Datatype type) {
-  if (!needed()) return false;
-  kept *k = malloc(sizeof *k);
-  if (!k) return false;
   pthread_mutex_lock(&keeping);
-  *k = (kept){to_free, op, type};
-  to_free = k;
+  const bool is_used = used(op, type);
+  kept *k = is_used ? malloc(sizeof *k) : NULL;
+  if (k) {
+    *k = (kept){to_free, op, type};
+    to_free = k;
+  }
   pthread_mutex_unlock(&keeping);
-  return true;
+  return is_used;
 }
 
 bool async_keeps_op(MPI_Op *op) {
@@ -87,13 +100,33 @@ bool async_keeps_type(MPI_Datatype *type) {
   return true;
 }
 
-static void free_kept(void) {
+static void begin_use(user *u, const async_call *call) {
+  u->call = call;
   pthread_mutex_lock(&keeping);
-  kept *all = to_free;
-  to_free = NULL;
+  u->next = users;
+  users = u;
   pthread_mutex_unlock(&keeping);
-  for (kept *k; (k = all); free(k)) {
-    all = k->next;
+}
+
+/* What was freed and is used no more goes; outside the lock, for a program may hear of it. */
+static void end_use(user *u) {
+  kept *unused = NULL;
+  user **at = &users;
+  pthread_mutex_lock(&keeping);
+  while (*at != u) at = &(*at)->next;
+  *at = u->next;
+  for (kept **k = &to_free, *one; (one = *k);) {
+    if (used(one->op, one->type)) {
+      k = &one->next;
+      continue;
+    }
+    *k = one->next;
+    one->next = unused;
+    unused = one;
+  }
+  pthread_mutex_unlock(&keeping);
+  for (kept *k; (k = unused); free(k)) {
+    unused = k->next;
     if (k->op != MPI_OP_NULL) next()->Op_free(&k->op);
     if (k->type != MPI_DATATYPE_NULL) next()->Type_free(&k->type);
   }
@@ -149,7 +182,12 @@ static answer run(job *j, bool only_asks) {
 
 static void finish(job *j) {
   const answer a = run(j, false);
-  *j->outcome = a.why == WHY_SERVED ? a.code : MPI_ERR_OTHER;
+  *j->outcome = a.why == WHY_SERVED
+                    ? a.code
+                    : serve_fail(&j->as,
+                                 "tutti has begun a non-blocking collective and cannot "
+                                 "do it: no plan is left, or its arguments have changed")
+                          .code;
   next()->Grequest_complete(j->request);
 }
 
@@ -211,9 +249,9 @@ static void *work_off(void *of) {
     a->running = 1;
     pthread_mutex_unlock(&a->lock);
     finish(j);
+    end_use(&j->uses);
     free_job(j);
     atomic_fetch_sub(&under_way, 1);
-    if (!needed()) free_kept();
     pthread_mutex_lock(&a->lock);
     a->running = 0;
     pthread_cond_broadcast(&a->changed);
@@ -282,6 +320,7 @@ static answer begin(shim_function function, const async_call *call, state *s,
   }
   *request = j->request;
   atomic_fetch_add(&under_way, 1);
+  begin_use(&j->uses, &j->call);
   enqueue(s->async, j);
   return can;
 }
@@ -307,6 +346,7 @@ typedef struct persistent {
   struct persistent *next;
   shim_function function;
   async_call call;
+  user uses;
   state as;
   MPI_Request token, active; /* what the program has; what MPI knows while it is active */
 } persistent;
@@ -339,6 +379,7 @@ static answer prepare(persistent *p, state *s, MPI_Request *request) {
   p->next = prepared;
   prepared = p;
   pthread_mutex_unlock(&preparing);
+  begin_use(&p->uses, &p->call);
   atomic_fetch_add(&async_persistent, 1);
   return (answer){WHY_SERVED, MPI_SUCCESS};
 }
@@ -388,9 +429,9 @@ void async_free(MPI_Request request) {
   async_stop(&p->as);
   tutti_comm_free(p->as.comm);
   next()->Request_free(&p->token);
+  end_use(&p->uses);
   free_arrays(&p->call);
   free(p);
-  if (!needed()) free_kept();
 }
 
 /* ---- the end ---- */
@@ -398,5 +439,4 @@ void async_free(MPI_Request request) {
 void async_end(void) {
   while (prepared) async_free(prepared->token);
   possible = 0;
-  free_kept();
 }

@@ -3,15 +3,16 @@
  * Idea       what the program has of such a request never changes; behind it stands, while it
  *            is active, a request that MPI knows. These calls put that in its place, let MPI
  *            do what it does, and look whether it is complete.
- * MPICH      4.0 asserts in MPI_Waitall that a generalized request is complete if another one is
- *            MPI_REQUEST_NULL: it never sees the two together.
- * Cost       none but a look, as long as there is no persistent collective, and, for MPI_Waitall,
- *            none that is under way.
+ * Waiting    while a collective is under way is testing, and yielding the core: its thread may
+ *            need that core, and MPICH spins. (Also, MPI_Waitall of MPICH 4.0 asserts that a
+ *            generalized request is complete if another request is MPI_REQUEST_NULL.)
+ * Cost       none but a look, as long as no collective is persistent or under way.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "async.h"
@@ -26,18 +27,15 @@ typedef struct stand_in {
   MPI_Request *theirs, *known, few[32];
 } stand_in;
 
-/* What MPI knows for what the program has. */
-static MPI_Request known_for(MPI_Request theirs) {
-  const MPI_Request *active = async_active(theirs);
-  return active ? *active : theirs;
-}
-
 static bool put_in(stand_in *s, int n, MPI_Request *theirs) {
   s->n = n > 0 && theirs ? n : 0;
   s->theirs = theirs;
   s->known = s->n <= 32 ? s->few : malloc((size_t)s->n * sizeof *s->known);
   if (!s->known) return false;
-  for (int i = 0; i < s->n; i++) s->known[i] = known_for(theirs[i]);
+  for (int i = 0; i < s->n; i++) {
+    const MPI_Request *active = async_active(theirs[i]);
+    s->known[i] = active ? *active : theirs[i];
+  }
   return true;
 }
 
@@ -55,68 +53,74 @@ static int take_out(stand_in *s, int code) {
   return code;
 }
 
-/* MPI_name(parameters), where `n` requests are those at `array`. */
-#define COMPLETES(name, member, parameters, plain, n, array, with) \
-  int MPI_##name parameters {                                      \
-    stand_in s;                                                    \
-    if (!any()) return next()->member plain;                       \
-    if (!put_in(&s, n, array)) return no_memory();                 \
-    MPI_Request *known = s.known;                                  \
-    return take_out(&s, next()->member with);                      \
-  }                                                                \
+/* ---- waiting ---- */
+
+/* MPI's own `call`; or `test` again and again until `done`. */
+#define WAIT(call, test, done)              \
+  int code;                                 \
+  if (!async_under_way()) return call;      \
+  while (!(code = test) && !(done)) sched_yield(); \
+  return code
+
+static int wait_one(MPI_Request *requests, MPI_Status *status) {
+  int done = 0;
+  WAIT(next()->net.Wait(requests, status), next()->Test(requests, &done, status), done);
+}
+
+static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses) {
+  int done = 0;
+  WAIT(next()->Waitall(n, requests, statuses), next()->Testall(n, requests, &done, statuses), done);
+}
+
+static int wait_any(int n, MPI_Request *requests, int *which, MPI_Status *status) {
+  int done = 0;
+  WAIT(next()->Waitany(n, requests, which, status),
+       next()->Testany(n, requests, which, &done, status), done);
+}
+
+static int wait_some(int n, MPI_Request *requests, int *done, int *which, MPI_Status *statuses) {
+  WAIT(next()->Waitsome(n, requests, done, which, statuses),
+       next()->net.Testsome(n, requests, done, which, statuses), *done);
+}
+
+/* ---- MPI's names ---- */
+
+/* MPI_name(parameters) is `call`, where `n` requests are those at `array`. */
+#define COMPLETES(name, call, parameters, plain, n, array, with) \
+  int MPI_##name parameters {                                    \
+    stand_in s;                                                  \
+    if (!any()) return call plain;                               \
+    if (!put_in(&s, n, array)) return no_memory();               \
+    MPI_Request *known = s.known;                                \
+    return take_out(&s, call with);                              \
+  }                                                              \
   ALSO_PMPI(name)
 
 /* clang-format off */
-COMPLETES(Wait, net.Wait, (MPI_Request *requests, MPI_Status *status),
+COMPLETES(Wait, wait_one, (MPI_Request *requests, MPI_Status *status),
           (requests, status), 1, requests, (known, status))
-COMPLETES(Waitany, Waitany, (int n, MPI_Request *requests, int *which, MPI_Status *status),
+COMPLETES(Waitall, wait_all, (int n, MPI_Request *requests, MPI_Status *statuses),
+          (n, requests, statuses), n, requests, (n, known, statuses))
+COMPLETES(Waitany, wait_any, (int n, MPI_Request *requests, int *which, MPI_Status *status),
           (n, requests, which, status), n, requests, (n, known, which, status))
-COMPLETES(Waitsome, Waitsome,
+COMPLETES(Waitsome, wait_some,
           (int n, MPI_Request *requests, int *done, int *which, MPI_Status *statuses),
           (n, requests, done, which, statuses), n, requests, (n, known, done, which, statuses))
-COMPLETES(Test, Test, (MPI_Request *requests, int *done, MPI_Status *status),
+COMPLETES(Test, next()->Test, (MPI_Request *requests, int *done, MPI_Status *status),
           (requests, done, status), 1, requests, (known, done, status))
-COMPLETES(Testall, Testall, (int n, MPI_Request *requests, int *done, MPI_Status *statuses),
+COMPLETES(Testall, next()->Testall, (int n, MPI_Request *requests, int *done, MPI_Status *statuses),
           (n, requests, done, statuses), n, requests, (n, known, done, statuses))
-COMPLETES(Testany, Testany,
+COMPLETES(Testany, next()->Testany,
           (int n, MPI_Request *requests, int *which, int *done, MPI_Status *status),
           (n, requests, which, done, status), n, requests, (n, known, which, done, status))
-COMPLETES(Testsome, net.Testsome,
+COMPLETES(Testsome, next()->net.Testsome,
           (int n, MPI_Request *requests, int *done, int *which, MPI_Status *statuses),
           (n, requests, done, which, statuses), n, requests, (n, known, done, which, statuses))
 /* clang-format on */
 
-/* Waits for those that are not MPI_REQUEST_NULL, moved to the front; then all go back. */
-static int wait_for_all(stand_in *s, MPI_Status *statuses) {
-  int live = 0;
-  const bool told = statuses != MPI_STATUSES_IGNORE;
-  for (int i = 0; i < s->n; i++)
-    if (s->known[i] != MPI_REQUEST_NULL) s->known[live++] = s->known[i];
-  const int code = next()->Waitall(live, s->known, statuses);
-  if (live == s->n) return code;
-  for (int i = s->n - 1; i >= 0; i--) {
-    const bool was = known_for(s->theirs[i]) != MPI_REQUEST_NULL;
-    s->known[i] = was ? s->known[--live] : MPI_REQUEST_NULL;
-    if (told && was) statuses[i] = statuses[live];
-    if (!told || was) continue;
-    MPI_Request none = MPI_REQUEST_NULL;
-    next()->net.Wait(&none, &statuses[i]);
-    statuses[i].MPI_ERROR = MPI_SUCCESS;
-  }
-  return code;
-}
-
-int MPI_Waitall(int n, MPI_Request *requests, MPI_Status *statuses) {
-  stand_in s;
-  if (n <= 0 || !requests || (!any() && !async_under_way()))
-    return next()->Waitall(n, requests, statuses);
-  if (!put_in(&s, n, requests)) return no_memory();
-  return take_out(&s, wait_for_all(&s, statuses));
-}
-ALSO_PMPI(Waitall)
-
 int MPI_Request_get_status(MPI_Request request, int *done, MPI_Status *status) {
-  return next()->Request_get_status(any() ? known_for(request) : request, done, status);
+  const MPI_Request *active = any() ? async_active(request) : NULL;
+  return next()->Request_get_status(active ? *active : request, done, status);
 }
 ALSO_PMPI(Request_get_status)
 
