@@ -9,16 +9,27 @@
  * Order      what is called on a communicator comes after what was begun on it before; so it
  *            is on all ranks. Each communicator has a thread of its own, for ranks may
  *            begin on two of them in different orders.
+ * Arrays     of counts and displacements are copied, as the MPIs do: bindings such as mpi4py's
+ *            free theirs before the request is complete.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "async.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* What is begun or prepared, and needs its op and its types until it is over. */
+typedef struct user {
+  struct user *next;
+  const async_call *call;
+} user;
 
 typedef struct job {
   struct job *next;
   shim_function function;
-  async_call call;
+  async_call call; /* its arrays are the job's */
+  user uses;
   state as; /* the communicator's, with scratch and counts of its own */
   MPI_Request request;
   int *outcome; /* what its end tells the program; freed with the request */
@@ -42,8 +53,10 @@ typedef struct kept {
   MPI_Op op;
   MPI_Datatype type;
 } kept;
+
+static user *users;
 static kept *to_free;
-static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* of both */
 
 void async_begin(void) {
   int level = MPI_THREAD_SINGLE;
@@ -51,20 +64,28 @@ void async_begin(void) {
   possible = level == MPI_THREAD_MULTIPLE;
 }
 
-/* May anything that was begun or prepared need what the program frees? */
-static bool needed(void) {
-  return atomic_load(&under_way) || atomic_load(&async_persistent);
+bool async_under_way(void) {
+  return atomic_load_explicit(&under_way, memory_order_relaxed) > 0;
 }
 
+static bool used(MPI_Op op, MPI_Datatype type) {
+  for (const user *u = users; u; u = u->next)
+    if (op != MPI_OP_NULL ? u->call->op == op : u->call->type == type || u->call->srctype == type)
+      return true;
+  return false;
+}
+
+/* Without memory to remember it, it is never freed. */
 static bool keep(MPI_Op op, MPI_Datatype type) {
-  if (!needed()) return false;
-  kept *k = malloc(sizeof *k);
-  if (!k) return false;
   pthread_mutex_lock(&keeping);
-  *k = (kept){to_free, op, type};
-  to_free = k;
+  const bool is_used = used(op, type);
+  kept *k = is_used ? malloc(sizeof *k) : NULL;
+  if (k) {
+    *k = (kept){to_free, op, type};
+    to_free = k;
+  }
   pthread_mutex_unlock(&keeping);
-  return true;
+  return is_used;
 }
 
 bool async_keeps_op(MPI_Op *op) {
@@ -79,13 +100,33 @@ bool async_keeps_type(MPI_Datatype *type) {
   return true;
 }
 
-static void free_kept(void) {
+static void begin_use(user *u, const async_call *call) {
+  u->call = call;
   pthread_mutex_lock(&keeping);
-  kept *all = to_free;
-  to_free = NULL;
+  u->next = users;
+  users = u;
   pthread_mutex_unlock(&keeping);
-  for (kept *k; (k = all); free(k)) {
-    all = k->next;
+}
+
+/* What was freed and is used no more goes; outside the lock, for a program may hear of it. */
+static void end_use(user *u) {
+  kept *unused = NULL;
+  user **at = &users;
+  pthread_mutex_lock(&keeping);
+  while (*at != u) at = &(*at)->next;
+  *at = u->next;
+  for (kept **k = &to_free, *one; (one = *k);) {
+    if (used(one->op, one->type)) {
+      k = &one->next;
+      continue;
+    }
+    *k = one->next;
+    one->next = unused;
+    unused = one;
+  }
+  pthread_mutex_unlock(&keeping);
+  for (kept *k; (k = unused); free(k)) {
+    unused = k->next;
     if (k->op != MPI_OP_NULL) next()->Op_free(&k->op);
     if (k->type != MPI_DATATYPE_NULL) next()->Type_free(&k->type);
   }
@@ -141,11 +182,37 @@ static answer run(job *j, bool only_asks) {
 
 static void finish(job *j) {
   const answer a = run(j, false);
-  *j->outcome = a.why == WHY_SERVED ? a.code : MPI_ERR_OTHER;
+  *j->outcome = a.why == WHY_SERVED
+                    ? a.code
+                    : serve_fail(&j->as,
+                                 "tutti has begun a non-blocking collective and cannot "
+                                 "do it: no plan is left, or its arguments have changed")
+                          .code;
   next()->Grequest_complete(j->request);
 }
 
+/* The program's array becomes one of the shim's. */
+static bool copy_numbers(numbers *n, int ranks) {
+  if (!n->at) return true; /* the collective has none, or the MPI refuses it */
+  const size_t bytes = (size_t)ranks * (n->wide ? sizeof(MPI_Aint) : sizeof(int));
+  void *copy = malloc(bytes);
+  if (copy) memcpy(copy, n->at, bytes);
+  n->at = copy;
+  return copy;
+}
+
+static bool copy_arrays(async_call *c, int ranks) {
+  const bool counts = copy_numbers(&c->counts, ranks);
+  return copy_numbers(&c->displs, ranks) && counts;
+}
+
+static void free_arrays(async_call *c) {
+  free((void *)(uintptr_t)c->counts.at);
+  free((void *)(uintptr_t)c->displs.at);
+}
+
 static void free_job(job *j) {
+  free_arrays(&j->call);
   free(j->as.counts);
   free(j->as.scratch);
   free(j);
@@ -161,7 +228,8 @@ static job *new_job(shim_function function, const async_call *call, const state 
   j->as.room = 0;
   j->as.counts = malloc((size_t)s->ranks * sizeof *j->as.counts);
   j->outcome = calloc(1, sizeof *j->outcome);
-  if (j->as.counts && j->outcome) return j;
+  const bool copied = copy_arrays(&j->call, s->ranks);
+  if (j->as.counts && j->outcome && copied) return j;
   free(j->outcome);
   free_job(j);
   return NULL;
@@ -181,9 +249,9 @@ static void *work_off(void *of) {
     a->running = 1;
     pthread_mutex_unlock(&a->lock);
     finish(j);
+    end_use(&j->uses);
     free_job(j);
     atomic_fetch_sub(&under_way, 1);
-    if (!needed()) free_kept();
     pthread_mutex_lock(&a->lock);
     a->running = 0;
     pthread_cond_broadcast(&a->changed);
@@ -252,6 +320,7 @@ static answer begin(shim_function function, const async_call *call, state *s,
   }
   *request = j->request;
   atomic_fetch_add(&under_way, 1);
+  begin_use(&j->uses, &j->call);
   enqueue(s->async, j);
   return can;
 }
@@ -277,6 +346,7 @@ typedef struct persistent {
   struct persistent *next;
   shim_function function;
   async_call call;
+  user uses;
   state as;
   MPI_Request token, active; /* what the program has; what MPI knows while it is active */
 } persistent;
@@ -309,6 +379,7 @@ static answer prepare(persistent *p, state *s, MPI_Request *request) {
   p->next = prepared;
   prepared = p;
   pthread_mutex_unlock(&preparing);
+  begin_use(&p->uses, &p->call);
   atomic_fetch_add(&async_persistent, 1);
   return (answer){WHY_SERVED, MPI_SUCCESS};
 }
@@ -321,13 +392,14 @@ answer async_init(shim_function function, const async_call *call, MPI_Request *r
   persistent *p = calloc(1, sizeof *p);
   answer a = j && p ? run(j, true) : serve_fail(s, "out of memory for a persistent collective");
   if (j && p && a.why == WHY_SERVED) {
-    *p = (persistent){.function = function, .call = *call, .as = j->as};
+    *p = (persistent){.function = function, .call = j->call, .as = j->as};
+    j->call.counts.at = j->call.displs.at = NULL; /* p's from now on */
     p->as.counts = NULL;
     p->as.form = 2;
     p->active = MPI_REQUEST_NULL;
     a = prepare(p, s, request);
   }
-  if (a.why != WHY_SERVED || a.code != MPI_SUCCESS) free(p);
+  if (p && (a.why != WHY_SERVED || a.code != MPI_SUCCESS)) free_arrays(&p->call), free(p);
   if (j) free(j->outcome);
   if (j) free_job(j);
   return a;
@@ -357,8 +429,9 @@ void async_free(MPI_Request request) {
   async_stop(&p->as);
   tutti_comm_free(p->as.comm);
   next()->Request_free(&p->token);
+  end_use(&p->uses);
+  free_arrays(&p->call);
   free(p);
-  if (!needed()) free_kept();
 }
 
 /* ---- the end ---- */
@@ -366,5 +439,4 @@ void async_free(MPI_Request request) {
 void async_end(void) {
   while (prepared) async_free(prepared->token);
   possible = 0;
-  free_kept();
 }

@@ -23,8 +23,8 @@ void async_end(void);
 /* Begin, as `function` (SHIM_Iallreduce ...). *request is one of MPI's own, complete when
  * this is. If not WHY_SERVED, nothing has happened, on no rank. */
 answer async_start(shim_function function, const async_call *call, MPI_Request *request);
-/* An op or a type that the program frees while anything is under way, or prepared, is freed
- * later. */
+/* An op or a type that the program frees while something that is under way, or prepared, needs
+ * it is freed later. */
 bool async_keeps_op(MPI_Op *op);
 bool async_keeps_type(MPI_Datatype *type);
 /* The same once more for every start, until it is freed: a persistent request. */
@@ -34,6 +34,8 @@ answer async_init(shim_function function, const async_call *call, MPI_Request *r
 MPI_Request *async_active(MPI_Request request);
 /* Is there any? */
 extern atomic_int async_persistent;
+/* Is anything that was begun not over, on any communicator? */
+bool async_under_way(void);
 /* Start it again; free it. */
 int async_restart(MPI_Request request);
 void async_free(MPI_Request request);

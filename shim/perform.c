@@ -39,18 +39,22 @@ static tutti_status call_with_copies(state *s, const work *w) {
   return status;
 }
 
-/* An error class of the shim's own, whose text is the last sentence. */
+/* An error code, of a class, of the shim's own; the code's text is the last sentence. */
 static int error_code(const char *sentence) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static int class = MPI_ERR_OTHER;
+  static int code = MPI_ERR_OTHER;
   char text[MPI_MAX_ERROR_STRING];
+  int class;
   snprintf(text, sizeof text, "tutti: %.230s", sentence);
   pthread_mutex_lock(&lock);
-  if (class == MPI_ERR_OTHER && next()->Add_error_class(&class)) class = MPI_ERR_OTHER;
-  if (class != MPI_ERR_OTHER) next()->Add_error_string(class, text);
-  const int code = class;
+  if (code == MPI_ERR_OTHER && next()->Add_error_class(&class) == MPI_SUCCESS) {
+    next()->Add_error_string(class, "tutti: a collective failed");
+    if (next()->Add_error_code(class, &code)) code = MPI_ERR_OTHER;
+  }
+  if (code != MPI_ERR_OTHER) next()->Add_error_string(code, text);
+  const int of_text = code;
   pthread_mutex_unlock(&lock);
-  return code;
+  return of_text;
 }
 
 answer serve_fail(state *s, const char *sentence) {

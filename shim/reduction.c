@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduction.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Which classes of types an op of MPI's takes (MPI-3.1, 5.9.2). */
@@ -25,8 +26,9 @@ enum {
   O(SUM, NUMBERS)                                                                         \
   O(PROD, NUMBERS)                                                                        \
   O(MIN, ORDERED)                                                                         \
-  O(MAX, ORDERED) O(BAND, BITS) O(BOR, BITS) O(BXOR, BITS) O(LAND, TRUTHS) O(LOR, TRUTHS) \
-      O(LXOR, TRUTHS) O(MINLOC, PAIRS) O(MAXLOC, PAIRS)
+  O(MAX, ORDERED)                                                                         \
+  O(BAND, BITS) O(BOR, BITS) O(BXOR, BITS) O(LAND, TRUTHS) O(LOR, TRUTHS) O(LXOR, TRUTHS) \
+      O(MINLOC, PAIRS) O(MAXLOC, PAIRS)
 
 typedef struct named_op {
   MPI_Op handle;
@@ -38,6 +40,7 @@ enum { MOST_OPS = 16, CHUNK = 4096 };
 static named_op ops[MOST_OPS];
 static int nops;
 static tutti_op by_mpi[2]; /* does not commute, commutes */
+static bool exact;         /* TUTTI_CONTRACT=exact: tutti has no plans for what is no sum */
 
 static _Thread_local struct {
   MPI_Op op;
@@ -84,6 +87,8 @@ static void in_any_order(const void *a, const void *b, void *dst, size_t count, 
 void reduction_begin(void) {
 #define O(name, set) ops[nops++] = (named_op){MPI_##name, TUTTI_##name, set};
   OPS(O)
+  const char *contract = getenv("TUTTI_CONTRACT");
+  exact = contract && strcmp(contract, "exact") == 0;
   if (tutti_op_create(in_order, NULL, 0, &by_mpi[0])) by_mpi[0] = TUTTI_OP_COUNT;
   if (tutti_op_create(in_any_order, NULL, 1, &by_mpi[1])) by_mpi[1] = TUTTI_OP_COUNT;
 }
@@ -113,6 +118,7 @@ static tutti_type carrier(size_t size) {
 static reduction computed_by_mpi(MPI_Datatype type, MPI_Op op, int commutes) {
   layout l;
   if (!datatype_layout(type, &l)) return refused(WHY_REFUSED);
+  if (exact) return refused(WHY_NO_PLAN);
   const reduction r = {carrier(l.size), by_mpi[commutes], l.size, WHY_SERVED};
   if (!l.dense || l.lower) return refused(WHY_HOLES);
   if (r.type == TUTTI_TYPE_COUNT) return refused(WHY_SIZE);
@@ -122,6 +128,8 @@ static reduction computed_by_mpi(MPI_Datatype type, MPI_Op op, int commutes) {
   return r;
 }
 
+/* A non-blocking call must know before it begins whether there is a plan, and cannot ask tutti
+ * while another one is under way: so what the contract rules out is told here. */
 reduction reduction_of(MPI_Datatype type, MPI_Op op) {
   if (op == MPI_OP_NULL || type == MPI_DATATYPE_NULL) return refused(WHY_REFUSED);
   const named_op *known = find_op(op);
@@ -129,6 +137,9 @@ reduction reduction_of(MPI_Datatype type, MPI_Op op) {
     const named_type *t = datatype_named(type);
     if (!t || !(known->classes & 1 << t->class)) return refused(WHY_PAIR);
     if (t->type == TUTTI_TYPE_COUNT) return computed_by_mpi(type, op, 1);
+    if (exact && known->op == TUTTI_PROD &&
+        (t->class == CLASS_FLOATING || t->class == CLASS_COMPLEX))
+      return refused(WHY_NO_PLAN);
     return (reduction){t->type, known->op, tutti_type_size(t->type), WHY_SERVED};
   }
   int commutes = 0;

@@ -3,12 +3,16 @@
  * Idea       what the program has of such a request never changes; behind it stands, while it
  *            is active, a request that MPI knows. These calls put that in its place, let MPI
  *            do what it does, and look whether it is complete.
- * Cost       none but a look, as long as there is no persistent collective.
+ * Waiting    while a collective is under way is testing, and yielding the core: its thread may
+ *            need that core, and MPICH spins. (Also, MPI_Waitall of MPICH 4.0 asserts that a
+ *            generalized request is complete if another request is MPI_REQUEST_NULL.)
+ * Cost       none but a look, as long as no collective is persistent or under way.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "async.h"
@@ -35,6 +39,11 @@ static bool put_in(stand_in *s, int n, MPI_Request *theirs) {
   return true;
 }
 
+static int no_memory(void) {
+  next()->Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+  return MPI_ERR_NO_MEM;
+}
+
 static int take_out(stand_in *s, int code) {
   for (int i = 0; i < s->n; i++) {
     MPI_Request *active = async_active(s->theirs[i]);
@@ -44,35 +53,67 @@ static int take_out(stand_in *s, int code) {
   return code;
 }
 
-/* MPI_name(parameters), where `n` requests are those at `array`. */
-#define COMPLETES(name, member, parameters, plain, n, array, with) \
-  int MPI_##name parameters {                                      \
-    stand_in s;                                                    \
-    if (!any()) return next()->member plain;                       \
-    if (!put_in(&s, n, array)) return MPI_ERR_NO_MEM;              \
-    MPI_Request *known = s.known;                                  \
-    return take_out(&s, next()->member with);                      \
-  }                                                                \
+/* ---- waiting ---- */
+
+/* MPI's own `call`; or `test` again and again until `done`. */
+#define WAIT(call, test, done)              \
+  int code;                                 \
+  if (!async_under_way()) return call;      \
+  while (!(code = test) && !(done)) sched_yield(); \
+  return code
+
+static int wait_one(MPI_Request *requests, MPI_Status *status) {
+  int done = 0;
+  WAIT(next()->net.Wait(requests, status), next()->Test(requests, &done, status), done);
+}
+
+static int wait_all(int n, MPI_Request *requests, MPI_Status *statuses) {
+  int done = 0;
+  WAIT(next()->Waitall(n, requests, statuses), next()->Testall(n, requests, &done, statuses), done);
+}
+
+static int wait_any(int n, MPI_Request *requests, int *which, MPI_Status *status) {
+  int done = 0;
+  WAIT(next()->Waitany(n, requests, which, status),
+       next()->Testany(n, requests, which, &done, status), done);
+}
+
+static int wait_some(int n, MPI_Request *requests, int *done, int *which, MPI_Status *statuses) {
+  WAIT(next()->Waitsome(n, requests, done, which, statuses),
+       next()->net.Testsome(n, requests, done, which, statuses), *done);
+}
+
+/* ---- MPI's names ---- */
+
+/* MPI_name(parameters) is `call`, where `n` requests are those at `array`. */
+#define COMPLETES(name, call, parameters, plain, n, array, with) \
+  int MPI_##name parameters {                                    \
+    stand_in s;                                                  \
+    if (!any()) return call plain;                               \
+    if (!put_in(&s, n, array)) return no_memory();               \
+    MPI_Request *known = s.known;                                \
+    return take_out(&s, call with);                              \
+  }                                                              \
   ALSO_PMPI(name)
 
 /* clang-format off */
-COMPLETES(Wait, net.Wait, (MPI_Request *requests, MPI_Status *status),
+COMPLETES(Wait, wait_one, (MPI_Request *requests, MPI_Status *status),
           (requests, status), 1, requests, (known, status))
-COMPLETES(Waitall, Waitall, (int n, MPI_Request *requests, MPI_Status *statuses),
+COMPLETES(Waitall, wait_all, (int n, MPI_Request *requests, MPI_Status *statuses),
           (n, requests, statuses), n, requests, (n, known, statuses))
-COMPLETES(Waitany, Waitany, (int n, MPI_Request *requests, int *which, MPI_Status *status),
+COMPLETES(Waitany, wait_any, (int n, MPI_Request *requests, int *which, MPI_Status *status),
           (n, requests, which, status), n, requests, (n, known, which, status))
-COMPLETES(Waitsome, Waitsome,
+COMPLETES(Waitsome, wait_some,
           (int n, MPI_Request *requests, int *done, int *which, MPI_Status *statuses),
           (n, requests, done, which, statuses), n, requests, (n, known, done, which, statuses))
-COMPLETES(Test, Test, (MPI_Request *requests, int *done, MPI_Status *status),
+COMPLETES(Test, next()->Test, (MPI_Request *requests, int *done, MPI_Status *status),
           (requests, done, status), 1, requests, (known, done, status))
-COMPLETES(Testall, Testall, (int n, MPI_Request *requests, int *done, MPI_Status *statuses),
+COMPLETES(Testall, next()->Testall, (int n, MPI_Request *requests, int *done, MPI_Status *statuses),
           (n, requests, done, statuses), n, requests, (n, known, done, statuses))
-COMPLETES(Testany, Testany,
+COMPLETES(Testany, next()->Testany,
           (int n, MPI_Request *requests, int *which, int *done, MPI_Status *status),
           (n, requests, which, done, status), n, requests, (n, known, which, done, status))
-COMPLETES(Testsome, net.Testsome,
+COMPLETES(Testsome, next()->net.Testsome,
           (int n, MPI_Request *requests, int *done, int *which, MPI_Status *statuses),
           (n, requests, done, which, statuses), n, requests, (n, known, done, which, statuses))
 /* clang-format on */
@@ -104,3 +145,11 @@ int MPI_Request_free(MPI_Request *request) {
   return MPI_SUCCESS;
 }
 ALSO_PMPI(Request_free)
+
+/* MPICH looks first, and then takes in what came; MPI's own collectives take it in, but tutti's
+ * need not. So what MPI_Win_complete has sent before one of these may be seen by the second look. */
+int MPI_Win_test(MPI_Win win, int *done) {
+  const int code = next()->Win_test(win, done);
+  return code == MPI_SUCCESS && !*done ? next()->Win_test(win, done) : code;
+}
+ALSO_PMPI(Win_test)

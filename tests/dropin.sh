@@ -85,6 +85,24 @@ levels() { # MPI
   for level in single funneled serialized; do beside "$1" 2 "Allreduce Bcast Barrier" drop_threads $level; done
 }
 
+# Many non-blocking ones at a time, of all kinds; under a contract that rules some out, too.
+pending() { # MPI RANKS
+  beside "$1" "$2" "$([ "$2" = 1 ] || echo Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier)" drop_pending
+}
+exact() { # MPI
+  local -x TUTTI_CONTRACT=exact
+  over=", exact sums"
+  beside "$1" 2 "Iallreduce" drop_pending
+  ok "$1: ops that this contract does not have are left to the MPI" [ "$(handed MPI_Iallreduce)" -gt 0 ]
+  n=$((n + 1)) over=
+}
+# An error of tutti's own is one that MPI_Error_string and MPI_Error_class know.
+apart() { # MPI
+  run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart"
+  ok "$1: ranks that begin different collectives hear why" all 'status 0' 'grep -q "^ok" "$work/out"'
+  n=$((n + 1))
+}
+
 # What the report says is what was called: the Fortran program calls MPI_Allreduce 14 times.
 # TUTTI_DROPIN=0 serves nothing, and says so.
 counts() { # MPI
@@ -128,6 +146,9 @@ for mpi in ompi mpich; do
     rest mpich 2
     beside mpich 3 "$some_reductions Bcast Allgather Barrier" drop_comms
   fi
+  for p in 1 2 3 5; do pending $mpi $p; done
+  exact $mpi
+  apart $mpi
   levels $mpi
   over_ucx $mpi $([ $mpi = ompi ] && echo 3 || echo 2)
   counts $mpi

@@ -1,0 +1,23 @@
+/* drop_apart.c - ranks that begin different collectives, which no MPI need notice: tutti does, and
+ * what MPI_Wait says is an error with a sentence, on all ranks. Only ever run with tutti.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "drop.h"
+
+int main(int argc, char **argv) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int x[3] = {1, 2, 3}, y[3], n = 0, class = MPI_SUCCESS;
+  MPI_Request q;
+  drop_start(&argc, &argv, MPI_THREAD_MULTIPLE);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  bool good = DROP_CALL(
+      MPI_Iallreduce(x, y, drop_rank ? 3 : 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &q));
+  const int code = MPI_Wait(&q, MPI_STATUS_IGNORE);
+  good &= DROP_CHECK(code != MPI_SUCCESS) && DROP_CALL(MPI_Error_string(code, text, &n));
+  good &= DROP_CALL(MPI_Error_class(code, &class)) && DROP_CHECK(class != MPI_ERR_UNKNOWN);
+  good &= DROP_CHECK(strstr(text, "tutti: ") != NULL);
+  if (!good) printf("# rank %d: error %d, class %d: %s\n", drop_rank, code, class, text);
+  drop_tell("an error with a sentence", good);
+  return drop_end();
+}
