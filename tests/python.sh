@@ -39,6 +39,23 @@ for n in 1 2 3; do
 done
 [ -z "$all" ] || TUTTI_PROGRESS_THREAD=1 program 2 scenes.py
 
+program 2 interrupts.py
+at_a_terminal() { # NAME PROGRAM ARGS...: of two ranks that wait; ended within 2 s of Ctrl-C
+  local name=$1
+  shift
+  rc=0
+  TOKEN=$token timeout -k 5 60 $python "$here/terminal.py" 2 "$TUTTI" run -n 2 $python "$@" >"$work/out" 2>"$work/err" || rc=$?
+  ok "$name" all 'status 0' 'grep -qE "^ended 1?[0-9]{1,3} ms after Ctrl-C, status (-2|130)$" "$work/out"' \
+    'grep -q "KeyboardInterrupt$" "$work/out"' '! grep -q "Exception ignored" "$work/out"'
+}
+at_a_terminal "Ctrl-C at a terminal, ranks that wait for each other" "$here/interrupts.py" dead
+job run --keep-going -n 2 $python "$here/interrupts.py" init
+ok "Ctrl-C in init, and the other rank hears of it" all 'status 0' '[ "$(grep -c ": good$" "$work/out")" = 2 ]'
+background run -n 2 $python "$here/interrupts.py" ended
+for _ in $(seq 200); do [ "$(grep -c waits "$work/out")" = 2 ] || sleep 0.05; done
+kill -TERM "$job"
+wait_job
+ok "SIGTERM's handler runs in a wait" all '[ "$(grep -c "ended in order$" "$work/err")" = 2 ]'
 rc=0
 TOKEN=$token timeout -k 5 100 $python "$here/processes.py" >"$work/out" 2>"$work/err" || rc=$?
 cat "$work/out"

@@ -58,7 +58,12 @@ def _made(kind: Any, which: int, name: str, doc: str, like: Any) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         functions, arguments, result, keep = prepare(self, *args, **kwargs)
         handle = ctypes.c_void_p()
-        status = functions[which](self._handle, *arguments, ctypes.byref(handle))
+        try:
+            status = functions[which](self._handle, *arguments, ctypes.byref(handle))
+        except BaseException:  # of a signal's handler, after it was started: the library knows the buffers
+            if handle.value:
+                kind(self, handle, result, keep)
+            raise
         if status:
             raise self._problem(status, keep)
         return kind(self, handle, result, keep)
@@ -104,7 +109,7 @@ class Collectives:
     size: int
     _running: set[Request]
 
-    def _problem(self, status: int, keep: Any = ()) -> Optional[TuttiError]:
+    def _problem(self, status: int, keep: Any = ()) -> Optional[BaseException]:
         """What to raise after a call on this communicator; None: nothing."""
         raised = raised_in(keep) if RAISED else None
         if not status and raised is None:
@@ -113,8 +118,11 @@ class Collectives:
             problem = failure(status)
         else:  # the others hear of it, and this rank as well
             problem = failure(_barrier_status(self))
-        if raised is not None:
-            problem.__cause__ = raised
+        if raised is None:
+            return problem
+        if not isinstance(raised, Exception):
+            return raised  # KeyboardInterrupt, SystemExit
+        problem.__cause__ = raised
         return problem
 
     def _all(self, name: str, array: Any, op: OpLike, out: Any, dtype: Optional[str]) -> Ready:

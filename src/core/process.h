@@ -32,6 +32,9 @@ typedef struct tt_process_context {
   void *(*take)(size_t bytes); /* scratch; NULL: aligned_alloc and free */
   void (*give)(void *memory);
   void (*_Atomic idle)(void); /* what goes on while a rank waits; or NULL */
+  tutti_interrupt_fn *_Atomic interrupt; /* asked by one thread that waits; or NULL */
+  void *interrupt_ctx;
+  pthread_t interrupted_thread; /* that one */
   struct tt_wisdom *wisdom;       /* all that is known, of any place (wise.c); or NULL */
   bool wisdom_read, wisdom_new;   /* TUTTI_WISDOM was; something was measured */
   pthread_mutex_t trace_lock; /* of the next two; may be taken inside `lock` */
