@@ -16,7 +16,8 @@ typedef struct tt_process_context {
   tutti_log_fn *log;    /* set before threads use the library */
   void *log_ctx;
   atomic_int finalized;
-  atomic_int forked;     /* set in a child made by fork() */
+  atomic_bool communicates; /* it has made a communicator, or began to */
+  atomic_int forked;     /* set in a child made by fork() of a process that did */
   atomic_int hooked;     /* the fork hook is installed */
   atomic_bool usable;    /* it is, and neither of the others: tt_alive has nothing to say */
   tt_user_op *user_ops;  /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
