@@ -36,6 +36,7 @@ for n in 1 2 3; do
   program $n scenes.py
   program $n buffers.py
   program $n buffers.py --plain
+  program $n objects.py
 done
 [ -z "$all" ] || TUTTI_PROGRESS_THREAD=1 program 2 scenes.py
 

@@ -11,8 +11,9 @@ import weakref
 from typing import Any, Iterator, Optional
 
 from . import _explain
-from ._collectives import Collectives, OpLike
+from ._collectives import Collectives
 from ._errors import ArgumentError, StateError, TuttiError
+from ._kinds import OpLike
 from ._lib import INTERRUPTS, failure, lib
 from ._request import Persistent, Request
 from ._types import code_of_name, numpy_dtype

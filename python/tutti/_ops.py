@@ -44,7 +44,8 @@ class MadeOp(Op):
 
     def __init__(self, code: int, name: str, function: Any = None) -> None:
         super().__init__(code, name)
-        self._function = function  # kept alive
+        self._for_c = function  # kept alive
+        self.function: Optional[Callable[[Any, Any], Any]] = None  # of two arrays, or objects
         self._free = lib.tutti_op_free  # still there when modules go
 
     def free(self) -> None:
@@ -147,6 +148,7 @@ def op(function: Callable[[Any, Any], Any], commutative: bool = True) -> Op:
     code = ctypes.c_int()
     check(lib.tutti_op_create(function_of_c, None, int(commutative), ctypes.byref(code)))
     made = MadeOp(code.value, f"op({getattr(function, '__name__', function)!s})", function_of_c)
+    made.function = function
     mine.append(weakref.ref(made))
     return made
 
