@@ -14,8 +14,7 @@
  *               error in flight `src` is as it was and `dst` is undefined
  *               (in place: the buffer is undefined), and the communicator
  *               refuses further work. The library never prints, exits, aborts.
- * Threads       one call at a time per communicator; different communicators
- *               may be used by different threads at the same time.
+ * Threads       one call at a time per communicator; several may be used by several threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_H
 #define TUTTI_H
@@ -53,7 +52,8 @@ typedef enum tutti_status {
   TUTTI_ERR_STATE = -10,      /* after finalize or fork, or the object is busy */
   TUTTI_ERR_SYSTEM = -11,     /* the operating system refused */
   TUTTI_ERR_SCHEDULE = -12,   /* a schedule is malformed, or the prover refuses it */
-  TUTTI_ERR_UNSUPPORTED = -13 /* legal, but no plan can do it */
+  TUTTI_ERR_UNSUPPORTED = -13, /* legal, but no plan can do it */
+  TUTTI_ERR_INTERRUPTED = -14 /* tutti_interrupt_set: the caller waits no longer */
 } tutti_status;
 
 /** A status in a few words; never NULL, also for numbers that are no status. */
@@ -494,6 +494,7 @@ TUTTI_API const char *tutti_info(int i);
 
 #include "tutti_bucket.h"  /* gradients, summed while the next are computed */
 #include "tutti_fault.h"   /* going on after a failure */
+#include "tutti_interrupt.h" /* waits that end early */
 #include "tutti_message.h" /* from one rank to another */
 #include "tutti_plan.h"    /* plans, for people */
 #endif

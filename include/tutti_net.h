@@ -131,7 +131,8 @@ typedef struct tutti_net_maker {
 
 /* Ranks that a launcher has started, which knows how they find each other. A library
  * libtutti_pmix.so that has `int tutti_launcher_of(tutti_launcher *l, double seconds, char *why,
- * size_t size)` is asked where the environment has PMIX_RANK: 0, or 1 and `why`. */
+ * size_t size)` is asked where the environment has PMIX_RANK: 0, or 1 and `why`. It finds `interrupted`
+ * set (tutti_interrupted of tutti_interrupt.h): once that says 1, `gather` waits no longer. */
 typedef struct tutti_launcher {
   size_t size; /* of this struct */
   int rank, ranks;
@@ -139,6 +140,7 @@ typedef struct tutti_launcher {
   /* As tutti_gather_fn of tutti_create.h; not 0 also if ranks are missing after `seconds`. */
   int (*gather)(void *ctx, const void *mine, size_t bytes, void *all);
   void (*end)(void *ctx);
+  int (*interrupted)(void);
 } tutti_launcher;
 
 /* What else should go on while a rank waits, such as messages of the program's that go another

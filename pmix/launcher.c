@@ -25,8 +25,17 @@ typedef struct self {
   pmix_proc_t me;
   uint32_t ranks;
   double seconds;
+  int (*interrupted)(void);
   int round;
 } self;
+
+static const double SLICE = 0.02; /* s, after which it asks whether it is to go on */
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static void fence_over(pmix_status_t status, void *data) {
   fence *f = data;
@@ -44,15 +53,11 @@ static int meet(const self *s) {
   fence *f = calloc(1, sizeof *f);
   pmix_proc_t all;
   pmix_info_t collect;
-  struct timespec until;
   bool yes = true;
   if (!f) return 1;
   pthread_mutex_init(&f->lock, NULL);
   pthread_cond_init(&f->over, NULL);
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += (time_t)s->seconds;
-  until.tv_nsec += (long)(1e9 * (s->seconds - (double)(time_t)s->seconds));
-  if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+  const double until = now() + s->seconds;
   PMIX_PROC_LOAD(&all, s->me.nspace, PMIX_RANK_WILDCARD);
   PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
   pmix_status_t status = PMIx_Fence_nb(&all, 1, &collect, 1, fence_over, f);
@@ -61,7 +66,11 @@ static int meet(const self *s) {
     return status != PMIX_OPERATION_SUCCEEDED;
   }
   pthread_mutex_lock(&f->lock);
-  while (!f->done && !pthread_cond_timedwait(&f->over, &f->lock, &until)) continue;
+  for (double next; !f->done && (next = now()) < until && !s->interrupted();) {
+    next = next + SLICE < until ? next + SLICE : until;
+    const struct timespec slice = {(time_t)next, (long)(1e9 * (next - (double)(time_t)next))};
+    pthread_cond_timedwait(&f->over, &f->lock, &slice);
+  }
   const int done = f->done;
   status = f->status;
   f->left = !done;
@@ -115,6 +124,7 @@ int tutti_launcher_of(tutti_launcher *l, double seconds, char *why, size_t size)
     return 1;
   }
   s->seconds = seconds;
+  s->interrupted = l->interrupted;
   pmix_status_t status = PMIx_Init(&s->me, NULL, 0);
   if (status == PMIX_SUCCESS) {
     PMIX_PROC_LOAD(&job, s->me.nspace, PMIX_RANK_WILDCARD);

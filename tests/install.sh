@@ -11,7 +11,7 @@ quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="$BUILD" CC
 config() { PKG_CONFIG_PATH=$there/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest pkg-config "$@"; }
 
 ok "make install" quiet_make install PREFIX=$prefix DESTDIR="$dest"
-files="bin/tutti include/tutti.h include/tutti_bucket.h include/tutti_fault.h include/tutti_message.h
+files="bin/tutti include/tutti.h include/tutti_bucket.h include/tutti_fault.h include/tutti_interrupt.h include/tutti_message.h
   include/tutti_mpi.h include/tutti_net.h include/tutti_plan.h lib/libtutti.a lib/libtutti.so lib/pkgconfig/tutti.pc
   lib/cmake/tutti/tutti-config.cmake lib/cmake/tutti/tutti-config-version.cmake
   share/man/man1/tutti.1 share/man/man3/tutti.3"

@@ -36,9 +36,27 @@ for n in 1 2 3; do
   program $n scenes.py
   program $n buffers.py
   program $n buffers.py --plain
+  program $n objects.py
 done
 [ -z "$all" ] || TUTTI_PROGRESS_THREAD=1 program 2 scenes.py
 
+program 2 interrupts.py
+at_a_terminal() { # NAME PROGRAM ARGS...: of two ranks that wait; ended within 2 s of Ctrl-C
+  local name=$1
+  shift
+  rc=0
+  TOKEN=$token timeout -k 5 60 $python "$here/terminal.py" 2 "$TUTTI" run -n 2 $python "$@" >"$work/out" 2>"$work/err" || rc=$?
+  ok "$name" all 'status 0' 'grep -qE "^ended 1?[0-9]{1,3} ms after Ctrl-C, status (-2|130)$" "$work/out"' \
+    'grep -q "KeyboardInterrupt$" "$work/out"' '! grep -q "Exception ignored" "$work/out"'
+}
+at_a_terminal "Ctrl-C at a terminal, ranks that wait for each other" "$here/interrupts.py" dead
+job run --keep-going -n 2 $python "$here/interrupts.py" init
+ok "Ctrl-C in init, and the other rank hears of it" all 'status 0' '[ "$(grep -c ": good$" "$work/out")" = 2 ]'
+background run -n 2 $python "$here/interrupts.py" ended
+for _ in $(seq 200); do [ "$(grep -c waits "$work/out")" = 2 ] || sleep 0.05; done
+kill -TERM "$job"
+wait_job
+ok "SIGTERM's handler runs in a wait" all '[ "$(grep -c "ended in order$" "$work/err")" = 2 ]'
 rc=0
 TOKEN=$token timeout -k 5 100 $python "$here/processes.py" >"$work/out" 2>"$work/err" || rc=$?
 cat "$work/out"
@@ -137,6 +155,21 @@ fi
 quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="${BUILD#"$PWD"/}" "$@" >"$work/out" 2>"$work/err"; }
 plainly() { (cd / && env -u TUTTI_LIBRARY -u PYTHONPATH -u PYTHONDONTWRITEBYTECODE "$@") >"$work/out" 2>"$work/err"; }
 sums='import tutti, numpy; print(tutti.allreduce(numpy.ones(2), op="max"), tutti.size(), tutti.__file__)'
+# by_pip NAME ARGS...: into an environment that has only pip; then the package and the command are there, and go with it.
+by_pip() {
+  local name=$1 venv=$work/bare
+  shift
+  rm -rf "$venv"
+  plainly $python -m venv "$venv" || { ok "a bare virtual environment" false && return; }
+  rc=0 && "$venv/bin/pip" install --no-index "$@" >"$work/out" 2>"$work/err" || rc=$?
+  ok "$name" status 0
+  plainly "$venv/bin/tutti" run -n 2 "$venv/bin/python3" -c 'import tutti; print(tutti.allreduce(2.5), tutti.size())'
+  ok "$name: the package, by the command" all '[ "$(grep -cx "5.0 2" "$work/out")" = 2 ]' quiet
+  plainly "$venv/bin/python3" -m tutti --version
+  ok "$name: python3 -m tutti" all 'out_is "tutti $version"' quiet
+  ok "$name: and it goes" all '"$venv/bin/pip" uninstall -qy tutti >"$work/out" 2>&1' '! [ -e "$venv/bin/tutti" ]' \
+    '[ -z "$(find "$venv" -name "*tutti*")" ]'
+}
 installed() {
   local dest=$work/dest prefix=/opt/tutti folder venv=$work/venv
   ok "make install" quiet_make install PREFIX=$prefix DESTDIR="$dest"
@@ -146,11 +179,19 @@ installed() {
   ok "and it is that one" all '[ "$(grep -cF "2 $folder/tutti/__init__.py" "$work/out")" = 2 ]' quiet
   quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
   ok "make uninstall leaves nothing" '[' -z "$(find "$dest" ! -type d)" ']'
-  if ! $python -c 'import venv, ensurepip, setuptools, wheel' 2>/dev/null; then
-    skip "pip install" "no python3-venv, python3-setuptools or python3-wheel here"
+  if ! $python -c 'import venv, ensurepip' 2>/dev/null; then
+    skip "pip install" "no python3-venv here"
     return
   fi
-  ok "a virtual environment" plainly $python -m venv --system-site-packages "$venv"
+  by_pip "pip install ." .
+  by_pip "pip install --no-build-isolation ." --no-build-isolation .
+  by_pip "pip install -e ." -e .
+  rc=0
+  (cd python && $python -c 'import backend, sys; backend.build_sdist(sys.argv[1])' "$work") >"$work/out" 2>"$work/err" || rc=$?
+  tar -xzf "$work/tutti-$version.tar.gz" -C "$work" 2>>"$work/err"
+  ok "a source package has all that git has" all 'status 0' \
+    '[ -z "$(git ls-files | while read -r f; do [ -e "$work/tutti-$version/$f" ] || echo "$f"; done)" ]'
+  ok "a virtual environment that sees the system's packages" plainly $python -m venv --system-site-packages "$venv"
   ok "pip install --no-build-isolation ." eval \
     '"$venv/bin/pip" install --no-index --no-build-isolation . >"$work/out" 2>"$work/err"'
   ok "python3 there has it, with a library of its own" plainly "$TUTTI" run -n 2 "$venv/bin/python3" -c "$sums"
@@ -166,8 +207,7 @@ installed() {
 typed() {
   $python -m mypy --version >/dev/null 2>&1 || { skip "types" "no mypy here" && return; }
   ok "mypy finds the types right, and what is wrong with a program" eval \
-    '$python -m mypy --cache-dir "$work/mypy" --ignore-missing-imports --check-untyped-defs --warn-unused-ignores \
-    python/tutti $here/typed.py >"$work/out" 2>"$work/err"'
+    '$python -m mypy --strict --cache-dir "$work/mypy" python/tutti python/backend.py $here/typed.py >"$work/out" 2>"$work/err"'
 }
 if [ "$all" ]; then
   typed

@@ -1,5 +1,5 @@
-"""processes.py - ranks that multiprocessing has started, forked or not, find each other by an id; they end without
-finalize, or one of them raises. Prints TAP.
+"""processes.py - ranks that multiprocessing has started, forked or not, find each other by an id that their parent has
+made, which uses tutti in other ways, too; they end without finalize, or one of them raises. Prints TAP.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -7,14 +7,8 @@ import array
 import multiprocessing
 import os
 import sys
-import time
 
 import tutti
-
-
-def serve(names):
-    names.put(tutti.unique_id())
-    time.sleep(60)
 
 
 def rank(me, ranks, name, raises):
@@ -22,6 +16,7 @@ def rank(me, ranks, name, raises):
     x = array.array("d", [me] * 1000)
     for _ in range(20):
         comm.allreduce(x)
+    assert comm.allreduce(x, op=made_before)[0] == 0 + 1 + 2
     comm.broadcast(x, root=0)
     if not raises:
         comm.iallreduce(x)  # and ends
@@ -35,27 +30,39 @@ def rank(me, ranks, name, raises):
         sys.exit(7 if "rank 1 " in str(why) else 8)
 
 
+made_before = tutti.op(lambda a, b: [p + q for p, q in zip(a, b)])
+
+
+def pool(names):
+    """As programs do it that know nothing of ranks: a pool's worker is one."""
+    with multiprocessing.get_context("fork").Pool(2) as workers:
+        return workers.starmap(in_pool, [(name, 2, r) for name in names for r in range(2)], chunksize=1)
+
+
+def in_pool(name, ranks, me):
+    with tutti.create(name, ranks, me, timeout=30) as comm:
+        return comm.allreduce(array.array("i", [me + 1]))[0]
+
+
 def main():
     bad = 0
-    for method in ("fork", "spawn"):
+    tutti.info()
+    for method in ("fork", "spawn", "forkserver"):
         context = multiprocessing.get_context(method)
         for raises, want in (False, [0, 0, 0]), (True, [7, 1, 7]):
-            names = context.Queue()
-            meeting = context.Process(target=serve, args=(names,))
-            meeting.start()
-            name = names.get()
+            name = tutti.unique_id()
             processes = [context.Process(target=rank, args=(i, 3, name, raises)) for i in range(3)]
             for p in processes:
                 p.start()
             for p in processes:
                 p.join()
-            meeting.terminate()
-            meeting.join()
             ended = [p.exitcode for p in processes]
             bad += ended != want
             print(f"{'ok' if ended == want else 'not ok'} - processes of multiprocessing as ranks, by {method}, "
                   f"{'one raises' if raises else 'to the end'}: they end with {ended}", flush=True)
-    sys.exit(bad != 0)
+    sums = pool([tutti.unique_id()])
+    print(f"{'ok' if sums == [3, 3] else 'not ok'} - ranks in a pool of forked processes: {sums}", flush=True)
+    sys.exit(bad != 0 or sums != [3, 3])
 
 
 if __name__ == "__main__":

@@ -39,3 +39,17 @@ SUM, PROD, MIN, MAX, AVG = (_BUILT_IN[word] for word in ("sum", "prod", "min", "
 BAND, BOR, BXOR, LAND, LOR, LXOR = (_BUILT_IN[word] for word in ("band", "bor", "bxor", "land", "lor", "lxor"))
 MINLOC, MAXLOC = _BUILT_IN["minloc"], _BUILT_IN["maxloc"]
 
+__all__ = [
+    "AVG", "Aborted", "ArgumentError", "BAND", "BOR", "BXOR", "Buckets", "Comm", "DtypeError", "LAND", "LOR",
+    "LXOR", "MAX", "MAXLOC", "MIN", "MINLOC", "Mismatch", "Op", "OpError", "OutOfMemory", "OverlapError", "PROD",
+    "PeerLost", "Persistent", "Request", "SUM", "ScheduleError", "StateError", "SystemRefused", "TimeoutError",
+    "TuttiError", "Unsupported", "__version__", "all_gather", "all_gather_init", "all_to_all", "all_to_all_init",
+    "allreduce", "allreduce_init", "allreduce_many", "allreduce_many_init", "barrier", "barrier_init", "broadcast",
+    "broadcast_init", "create", "doctor", "draw", "explain", "exscan", "exscan_init", "finalize", "from_env",
+    "from_gather", "from_mpi", "from_store", "from_threads", "gather", "gather_init", "iall_gather", "iall_to_all",
+    "iallreduce", "iallreduce_many", "ibarrier", "ibroadcast", "iexscan", "igather", "info", "init", "irecv",
+    "ireduce", "ireduce_scatter", "iscan", "iscatter", "isend", "newcomer", "op", "plans", "prices", "profile",
+    "prove", "rank", "recv", "recv_init", "reduce", "reduce_init", "reduce_scatter", "reduce_scatter_init",
+    "scaled", "scan", "scan_init", "scatter", "scatter_init", "schedule", "send", "send_init", "size", "unique_id",
+    "wait_all", "wisdom_export", "wisdom_forget", "wisdom_import",
+]

@@ -12,7 +12,7 @@ import sys
 from typing import Any, NamedTuple, Optional
 
 from . import _dlpack
-from ._errors import ArgumentError, DtypeError
+from ._errors import ArgumentError, DtypeError, NotAnArray
 from ._types import (BOOL, SIZES, UINT8, code_of_format, code_of_name, code_of_numpy, name_of)
 
 # Something to hold a buffer by: it is locked and alive while this is, and C takes it for a pointer.
@@ -94,8 +94,8 @@ def _look(what: Any, name: str) -> View:
         if hasattr(what, "__dlpack__"):
             return View(*_dlpack.look(what, name))
         kind = type(what).__name__
-        raise ArgumentError(f"{name} is of class {kind}, which has neither a buffer nor __dlpack__; "
-                            f"hand in a numpy array, an array.array or the like ({why})") from None
+        raise NotAnArray(f"{name} is of class {kind}, which has neither a buffer nor __dlpack__; "
+                         f"hand in a numpy array, an array.array or the like ({why})", what) from None
     return _of_memory(view, name, code_of_format(view.format, view.itemsize), view.format)
 
 

@@ -11,12 +11,15 @@ import ctypes
 import functools
 import inspect
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, TypeVar, cast
 
+from . import _kinds
 from ._buffers import new_like, same, vector, zero
-from ._errors import ArgumentError, DtypeError, TuttiError
+from ._errors import ArgumentError, DtypeError, NotAnArray
+from ._kinds import OpLike
 from ._lib import failure, triple
-from ._ops import RAISED, Op, fit_for_bools, number_of, raised_in
+from ._objects import of_objects
+from ._ops import RAISED, fit_for_bools, number_of, raised_in
 from ._request import Persistent, Request
 from ._types import name_of
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 Self = TypeVar("Self", bound="Collectives")
-OpLike = Union[str, Op]
+K = TypeVar("K")
 # The C functions, the arguments behind the communicator, the result, what keeps the buffers.
 Ready = tuple[Any, tuple[Any, ...], Any, Any]
 
@@ -35,13 +38,18 @@ def _dressed(call: Any, like: Any, name: str, doc: str, returns: Any) -> Any:
     call.__name__, call.__doc__ = name, doc
     call.__qualname__ = f"Comm.{name}"
     call.__signature__ = inspect.signature(like).replace(return_annotation=returns)
-    call.prepare = like
     return call
 
 
-def _blocking(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Any]":
+def _blocking(prepare: Callable[..., Ready], _kind: type[K]) -> K:
+    name = prepare.__name__[1:]
+    named = tuple(inspect.signature(prepare).parameters)[1:]
+
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        functions, arguments, result, keep = prepare(self, *args, **kwargs)
+        try:
+            functions, arguments, result, keep = prepare(self, *args, **kwargs)
+        except NotAnArray as why:
+            return of_objects(self, name, why, {**dict(zip(named, args)), **kwargs})
         status = functions[0](self._handle, *arguments)
         if status or RAISED:
             problem = self._problem(status, keep)
@@ -49,16 +57,22 @@ def _blocking(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Con
                 raise problem
         return result
 
-    return _dressed(call, prepare, prepare.__name__, prepare.__doc__ or "", "Any")
+    return cast("K", _dressed(call, prepare, name, prepare.__doc__ or "", "Any"))
 
 
-def _made(kind: Any, which: int, name: str, doc: str, like: Any) -> Any:
-    prepare = like.prepare
-
+def _made(kind: Any, which: int, name: str, doc: str, prepare: Any) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        functions, arguments, result, keep = prepare(self, *args, **kwargs)
+        try:
+            functions, arguments, result, keep = prepare(self, *args, **kwargs)
+        except NotAnArray as why:
+            raise ArgumentError(f"{why}; objects have the blocking form only") from None
         handle = ctypes.c_void_p()
-        status = functions[which](self._handle, *arguments, ctypes.byref(handle))
+        try:
+            status = functions[which](self._handle, *arguments, ctypes.byref(handle))
+        except BaseException:  # of a signal's handler, after it was started: the library knows the buffers
+            if handle.value:
+                kind(self, handle, result, keep)
+            raise
         if status:
             raise self._problem(status, keep)
         return kind(self, handle, result, keep)
@@ -66,15 +80,19 @@ def _made(kind: Any, which: int, name: str, doc: str, like: Any) -> Any:
     return _dressed(call, prepare, name, doc, kind.__name__)
 
 
-def _started(like: "Callable[Concatenate[Self, P], Any]") -> "Callable[Concatenate[Self, P], Request]":
-    name = like.__name__
-    return _made(Request, 1, "i" + name, f"`{name}`, started: its arguments, and a Request.", like)
+def _started(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Request]":
+    name = prepare.__name__[1:]
+    made: "Callable[Concatenate[Self, P], Request]" = _made(
+        Request, 1, "i" + name, f"`{name}`, started: its arguments, and a Request.", prepare)
+    return made
 
 
-def _persistent(like: "Callable[Concatenate[Self, P], Any]") -> "Callable[Concatenate[Self, P], Persistent]":
-    name = like.__name__
-    return _made(Persistent, 2, name + "_init",
-                 f"`{name}`, to be run again and again: its arguments, and a Persistent request.", like)
+def _persistent(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[Concatenate[Self, P], Persistent]":
+    name = prepare.__name__[1:]
+    made: "Callable[Concatenate[Self, P], Persistent]" = _made(
+        Persistent, 2, name + "_init",
+        f"`{name}`, to be run again and again: its arguments, and a Persistent request.", prepare)
+    return made
 
 
 _ALLREDUCE, _MANY, _REDUCE, _SCAN, _EXSCAN = map(triple, ("allreduce", "allreduce_many", "reduce", "scan", "exscan"))
@@ -104,7 +122,7 @@ class Collectives:
     size: int
     _running: set[Request]
 
-    def _problem(self, status: int, keep: Any = ()) -> Optional[TuttiError]:
+    def _problem(self, status: int, keep: Any = ()) -> Optional[BaseException]:
         """What to raise after a call on this communicator; None: nothing."""
         raised = raised_in(keep) if RAISED else None
         if not status and raised is None:
@@ -113,8 +131,11 @@ class Collectives:
             problem = failure(status)
         else:  # the others hear of it, and this rank as well
             problem = failure(_barrier_status(self))
-        if raised is not None:
-            problem.__cause__ = raised
+        if raised is None:
+            return problem
+        if not isinstance(raised, Exception):
+            return raised  # KeyboardInterrupt, SystemExit
+        problem.__cause__ = raised
         return problem
 
     def _all(self, name: str, array: Any, op: OpLike, out: Any, dtype: Optional[str]) -> Ready:
@@ -134,8 +155,7 @@ class Collectives:
             code = fit_for_bools(code, number, name)
         return None, (src, dst, count, code, number), out, (keep, kept, op)
 
-    @_blocking
-    def allreduce(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _allreduce(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """The sum (or minimum, ...) of all ranks' arrays, on every rank.
 
         >>> import tutti, numpy
@@ -151,12 +171,12 @@ class Collectives:
         _, arguments, out, keep = self._all("allreduce", array, op, out, dtype)
         return _ALLREDUCE, arguments, out, keep
 
-    iallreduce = _started(allreduce)
-    allreduce_init = _persistent(allreduce)
+    allreduce = _blocking(_allreduce, _kinds.Same)
+    iallreduce = _started(_allreduce)
+    allreduce_init = _persistent(_allreduce)
 
-    @_blocking
-    def allreduce_many(self, arrays: Sequence[Any], op: OpLike = "sum", outs: Optional[Sequence[Any]] = None, *,
-                       dtype: Optional[str] = None) -> Ready:
+    def _allreduce_many(self, arrays: Sequence[Any], op: OpLike = "sum", outs: Optional[Sequence[Any]] = None, *,
+                        dtype: Optional[str] = None) -> Ready:
         """`allreduce` of a list of arrays of one type, such as gradients, as one operation.
 
         outs  as many, of the same lengths; None: in place.
@@ -191,12 +211,12 @@ class Collectives:
         pointers, sizes = ctypes.c_void_p * len(given), ctypes.c_size_t * len(given)
         return _MANY, (len(given), pointers(*srcs), pointers(*dsts), sizes(*counts), code, number), into, keep
 
-    iallreduce_many = _started(allreduce_many)
-    allreduce_many_init = _persistent(allreduce_many)
+    allreduce_many = _blocking(_allreduce_many, _kinds.Many)
+    iallreduce_many = _started(_allreduce_many)
+    allreduce_many_init = _persistent(_allreduce_many)
 
-    @_blocking
-    def reduce(self, array: Any, op: OpLike = "sum", root: int = 0, out: Any = None, *,
-               dtype: Optional[str] = None) -> Ready:
+    def _reduce(self, array: Any, op: OpLike = "sum", root: int = 0, out: Any = None, *,
+                dtype: Optional[str] = None) -> Ready:
         """As `allreduce`, but only `root` gets the result; the others get None.
 
         >>> import tutti, numpy
@@ -215,11 +235,11 @@ class Collectives:
                 code = fit_for_bools(code, number, "reduce")
         return _REDUCE, (src, dst, count, code, number, root), out, keep
 
-    ireduce = _started(reduce)
-    reduce_init = _persistent(reduce)
+    reduce = _blocking(_reduce, _kinds.ToRoot)
+    ireduce = _started(_reduce)
+    reduce_init = _persistent(_reduce)
 
-    @_blocking
-    def scan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _scan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """On rank r the sum (or minimum, ...) of ranks 0 to r. There is no 'avg'.
 
         >>> import tutti, numpy
@@ -229,11 +249,11 @@ class Collectives:
         _, arguments, out, keep = self._all("scan", array, op, out, dtype)
         return _SCAN, arguments, out, keep
 
-    iscan = _started(scan)
-    scan_init = _persistent(scan)
+    scan = _blocking(_scan, _kinds.Same)
+    iscan = _started(_scan)
+    scan_init = _persistent(_scan)
 
-    @_blocking
-    def exscan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _exscan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """On rank r the sum (or minimum, ...) of ranks 0 to r-1. On rank 0 `out` is left as it is;
         without `out` it gets zeros.
 
@@ -247,12 +267,12 @@ class Collectives:
             zero(arguments[1], arguments[2], arguments[3])
         return _EXSCAN, arguments, out, keep
 
-    iexscan = _started(exscan)
-    exscan_init = _persistent(exscan)
+    exscan = _blocking(_exscan, _kinds.Before)
+    iexscan = _started(_exscan)
+    exscan_init = _persistent(_exscan)
 
-    @_blocking
-    def reduce_scatter(self, array: Any, op: OpLike = "sum", out: Any = None, *,
-                       counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None) -> Ready:
+    def _reduce_scatter(self, array: Any, op: OpLike = "sum", out: Any = None, *,
+                        counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None) -> Ready:
         """Of the sum (or minimum, ...) of all ranks' arrays rank r gets the r-th part.
 
         counts  so many elements for each rank; None: as many for each. The same on all ranks.
@@ -276,12 +296,12 @@ class Collectives:
         functions = _REDUCE_SCATTER if counts is None else _REDUCE_SCATTER_V
         return functions, (src, dst, sizes, code, number), out, (keep, kept, op, sizes)
 
-    ireduce_scatter = _started(reduce_scatter)
-    reduce_scatter_init = _persistent(reduce_scatter)
+    reduce_scatter = _blocking(_reduce_scatter, _kinds.Part)
+    ireduce_scatter = _started(_reduce_scatter)
+    reduce_scatter_init = _persistent(_reduce_scatter)
 
-    @_blocking
-    def all_gather(self, array: Any, out: Any = None, *, counts: Optional[Sequence[int]] = None,
-                   dtype: Optional[str] = None) -> Ready:
+    def _all_gather(self, array: Any, out: Any = None, *, counts: Optional[Sequence[int]] = None,
+                    dtype: Optional[str] = None) -> Ready:
         """All ranks' arrays, one behind another in rank order, on every rank: joined along the first axis.
 
         counts  so many elements of each rank; None: as many of each. The same on all ranks.
@@ -307,11 +327,11 @@ class Collectives:
         functions = _ALL_GATHER if counts is None else _ALL_GATHER_V
         return functions, (src, dst, sizes, code & 255), out, (keep, kept, sizes)
 
-    iall_gather = _started(all_gather)
-    all_gather_init = _persistent(all_gather)
+    all_gather = _blocking(_all_gather, _kinds.Joined)
+    iall_gather = _started(_all_gather)
+    all_gather_init = _persistent(_all_gather)
 
-    @_blocking
-    def broadcast(self, array: Any, root: int = 0, *, dtype: Optional[str] = None) -> Ready:
+    def _broadcast(self, array: Any, root: int = 0, *, dtype: Optional[str] = None) -> Ready:
         """What `root` has in `array` into every rank's `array`, which is also the result.
 
         >>> import tutti, numpy
@@ -322,11 +342,11 @@ class Collectives:
         at, count, code, keep = vector(array, "broadcast", "array", dtype, self.rank != root, True)
         return _BROADCAST, (at, at, count, code & 255, root), array, keep
 
-    ibroadcast = _started(broadcast)
-    broadcast_init = _persistent(broadcast)
+    broadcast = _blocking(_broadcast, _kinds.FromRoot)
+    ibroadcast = _started(_broadcast)
+    broadcast_init = _persistent(_broadcast)
 
-    @_blocking
-    def gather(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _gather(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """All ranks' arrays, joined along the first axis, on `root`; the others get None.
 
         >>> import tutti, numpy
@@ -346,11 +366,11 @@ class Collectives:
             same(name, n, count * self.size, kind, code)
         return _GATHER, (src, dst, count, code & 255, root), out, (keep, kept)
 
-    igather = _started(gather)
-    gather_init = _persistent(gather)
+    gather = _blocking(_gather, _kinds.JoinedAtRoot)
+    igather = _started(_gather)
+    gather_init = _persistent(_gather)
 
-    @_blocking
-    def scatter(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _scatter(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """The r-th part of what `root` has for rank r.
 
         array  looked at on the root only, elsewhere it may be None.
@@ -369,6 +389,8 @@ class Collectives:
             mine = self._cut(name, total, None)[1]
             if out is None:
                 out = new_like(array, mine, total)
+        elif out is None and array is None:
+            raise NotAnArray(f"{name}: rank {self.rank}, which is not the root, needs an out for its part of an array", None)
         elif out is None:
             raise ArgumentError(f"{name}: rank {self.rank}, which is not the root, needs an out")
         dst, n, kind, kept = vector(out, name, "out", dtype, True, True)
@@ -376,11 +398,11 @@ class Collectives:
             same(name, n, mine, kind, code)
         return _SCATTER, (src, dst, n, kind & 255, root), out, (keep, kept)
 
-    iscatter = _started(scatter)
-    scatter_init = _persistent(scatter)
+    scatter = _blocking(_scatter, _kinds.Dealt)
+    iscatter = _started(_scatter)
+    scatter_init = _persistent(_scatter)
 
-    @_blocking
-    def all_to_all(self, array: Any, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
+    def _all_to_all(self, array: Any, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
         """The r-th part of `array` for rank r; the r-th part of `out` is from rank r.
 
         >>> import tutti, numpy
@@ -399,11 +421,11 @@ class Collectives:
             same(name, n, count, kind, code)
         return _ALL_TO_ALL, (src, dst, mine, code & 255), out, (keep, kept)
 
-    iall_to_all = _started(all_to_all)
-    all_to_all_init = _persistent(all_to_all)
+    all_to_all = _blocking(_all_to_all, _kinds.Swapped)
+    iall_to_all = _started(_all_to_all)
+    all_to_all_init = _persistent(_all_to_all)
 
-    @_blocking
-    def barrier(self) -> Ready:
+    def _barrier(self) -> Ready:
         """Returns on no rank before it was called on all.
 
         >>> import tutti
@@ -411,11 +433,11 @@ class Collectives:
         """
         return _BARRIER, (), None, ()
 
-    ibarrier = _started(barrier)
-    barrier_init = _persistent(barrier)
+    barrier = _blocking(_barrier, _kinds.Nothing)
+    ibarrier = _started(_barrier)
+    barrier_init = _persistent(_barrier)
 
-    @_blocking
-    def send(self, array: Any, to: int, *, dtype: Optional[str] = None) -> Ready:
+    def _send(self, array: Any, to: int, *, dtype: Optional[str] = None) -> Ready:
         """`array` to rank `to`, which receives it by `recv`. There are no tags: the k-th message to a
         rank meets the k-th that it receives from this one. It may wait for its receive; two that both
         send first may wait for ever: start one with `isend`.
@@ -431,18 +453,26 @@ class Collectives:
         src, count, code, keep = vector(array, "send", "array", dtype, False, True)
         return _SEND, (src, count, code & 255, to), None, keep
 
-    isend = _started(send)
-    send_init = _persistent(send)
+    send = _blocking(_send, _kinds.Sent)
+    isend = _started(_send)
+    send_init = _persistent(_send)
 
-    @_blocking
-    def recv(self, out: Any, source: int, *, dtype: Optional[str] = None) -> Ready:
-        """What rank `source` sends, into `out`, which is also the result: see `send`."""
+    def _recv(self, out: Any = None, source: int = -1, *, dtype: Optional[str] = None) -> Ready:
+        """What rank `source` sends, into `out`, which is also the result: see `send`. Without `out` an object is
+        received, which is the result.
+
+        >>> import tutti
+        >>> comm = tutti.init()
+        >>> if comm.size > 1 and comm.rank < 2:
+        ...     _ = comm.send({"loss": 0.5}, 1) if comm.rank == 0 else comm.recv(source=0)
+        """
         source = self._rank("recv", "source", source)
         dst, count, code, keep = vector(out, "recv", "out", dtype, True, True)
         return _RECV, (dst, count, code & 255, source), out, keep
 
-    irecv = _started(recv)
-    recv_init = _persistent(recv)
+    recv = _blocking(_recv, _kinds.Received)
+    irecv = _started(_recv)
+    recv_init = _persistent(_recv)
 
     def _rank(self, name: str, what: str, rank: int) -> int:
         rank = operator.index(rank)

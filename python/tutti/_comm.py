@@ -11,9 +11,10 @@ import weakref
 from typing import Any, Iterator, Optional
 
 from . import _explain
-from ._collectives import Collectives, OpLike
+from ._collectives import Collectives
 from ._errors import ArgumentError, StateError, TuttiError
-from ._lib import check, failure, lib
+from ._kinds import OpLike
+from ._lib import INTERRUPTS, failure, lib
 from ._request import Persistent, Request
 from ._types import code_of_name, numpy_dtype
 
@@ -46,19 +47,24 @@ class Comm(Collectives):
     def __repr__(self) -> str:
         return f"<tutti.Comm, freed>" if self._handle is None else f"<tutti.Comm, rank {self.rank} of {self.size}>"
 
-    def _problem(self, status: int, keep: Any = ()) -> Optional[TuttiError]:
+    def _problem(self, status: int, keep: Any = ()) -> Optional[BaseException]:
         if self._handle is None:
             return StateError("this communicator was freed before")
         return super()._problem(status, keep)
 
     def _check(self, status: int) -> None:
-        if status:
+        if status or INTERRUPTS:
             raise self._problem(status) or failure(status)
 
     def _another(self, function: Any, *arguments: Any) -> Optional["Comm"]:
         out = ctypes.c_void_p()
-        self._check(function(self._handle, *arguments, ctypes.byref(out)))
-        return Comm(out.value) if out.value else None
+        status, made = 0, None
+        try:
+            status = function(self._handle, *arguments, ctypes.byref(out))
+        finally:  # also if a handler of a signal raises now
+            made = Comm(out.value) if out.value else None
+        self._check(status)
+        return made
 
     # ---- others, made of this one ----
 

@@ -13,6 +13,7 @@ from . import _lib
 from ._comm import Comm
 from ._errors import ArgumentError, StateError, Unsupported
 from ._lib import check, lib
+from ._signals import callback, watch
 
 _ID_BYTES = 512
 
@@ -27,9 +28,15 @@ def _config(net: Optional[str], timeout: float) -> Any:
 
 
 def _made(function: Any, *arguments: Any) -> Comm:
-    comm = ctypes.c_void_p()
-    check(function(ctypes.byref(comm), *arguments))
-    return Comm(comm.value)
+    watch()
+    out = ctypes.c_void_p()
+    status, made = 0, None
+    try:
+        status = function(ctypes.byref(out), *arguments)
+    finally:  # also if a handler of a signal raises now
+        made = Comm(out.value) if out.value else None
+    check(status)
+    return made  # type: ignore[return-value]
 
 
 def from_env() -> Comm:
@@ -159,6 +166,8 @@ def _with_trouble(trouble: list[BaseException], function: Any, *arguments: Any) 
     try:
         return _made(function, *arguments)
     except Exception as why:
+        if trouble and not isinstance(trouble[0], Exception):
+            raise trouble[0]  # such as KeyboardInterrupt
         if trouble:
             raise why from trouble[0]
         raise
@@ -189,7 +198,7 @@ def from_store(put: Callable[[str, bytes], None], get: Callable[[str, float], by
 
         return _guarded(trouble, work)
 
-    functions = _PUT(put_it), _GET(get_it)
+    functions = callback(_PUT, put_it), callback(_GET, get_it)
     store = _Store(ctypes.sizeof(_Store), None, *(ctypes.cast(f, ctypes.c_void_p).value for f in functions))
     return _with_trouble(trouble, lib.tutti_comm_create_store, ctypes.byref(store), ranks, rank, _config(net, timeout))
 
@@ -213,7 +222,7 @@ def from_gather(gather: Callable[[bytes], bytes], ranks: int, rank: int, *, net:
 
         return _guarded(trouble, work)
 
-    return _with_trouble(trouble, lib.tutti_comm_create_gather, _GATHER(gather_it), None, ranks, rank,
+    return _with_trouble(trouble, lib.tutti_comm_create_gather, callback(_GATHER, gather_it), None, ranks, rank,
                          _config(net, timeout))
 
 

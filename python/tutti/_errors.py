@@ -22,6 +22,14 @@ class ArgumentError(TuttiError, ValueError):
     status = -1
 
 
+class NotAnArray(ArgumentError):
+    """It is `what`, an object: collectives of objects take it, or ArgumentError is raised."""
+
+    def __init__(self, sentence: str, what: object) -> None:
+        super().__init__(sentence)
+        self.what = what
+
+
 class DtypeError(TuttiError, TypeError):
     """An element type that tutti does not have, or not the same one everywhere."""
 
@@ -96,7 +104,7 @@ class Unsupported(TuttiError, NotImplementedError):
 
 for _kind in (TuttiError, *TuttiError.__subclasses__()):
     _kind.__module__ = "tutti"  # what tracebacks call them
-_BY_STATUS = {kind.status: kind for kind in TuttiError.__subclasses__()}
+_BY_STATUS: dict[int, type[TuttiError]] = {kind.status: kind for kind in TuttiError.__subclasses__()}
 
 
 def error_of(status: int, sentence: str) -> TuttiError:

@@ -17,18 +17,21 @@ from typing import Any, Optional
 from ._comm import LIVE, raised
 from ._errors import StateError, TuttiError
 from ._lib import check, lib
+from ._signals import callback, unwatch
 
 _log = logging.getLogger("tutti")
 _over = False
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
 def _line(_ctx: Any, level: int, line: bytes) -> None:
     _log.log(logging.INFO if level else logging.WARNING, "%s", line.decode(errors="replace"))
 
 
+_said = callback(ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p), _line)
+
+
 def _listen() -> None:
-    lib.tutti_log_set(_line, None)
+    lib.tutti_log_set(_said, None)
     if os.environ.get("TUTTI_EXPLAIN", "0") not in ("", "0") and not _log.handlers:
         _log.addHandler(logging.StreamHandler())
         _log.setLevel(logging.INFO)
@@ -71,6 +74,7 @@ def _at_exit() -> None:
     except TuttiError:
         pass
     lib.tutti_log_set(None, None)
+    unwatch()
 
 
 _listen()

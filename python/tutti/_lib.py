@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from ctypes import c_char_p, c_double, c_int, c_long, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Iterator, Optional
@@ -48,7 +49,7 @@ _OTHERS = {
     "comm_prices": "piiiip", "prices_offer": "puiip", "prices_chosen": "pup",
     "prices_explain": "puip", "comm_explain": "piniiip", "profile_text": "p",
     "wisdom_export": "p", "wisdom_import": "s", "wisdom_forget": "", "job_report": "lip",
-    "trace_mark": "psdd:-", "buckets_create": "pnppp", "bucket_ready": "pn", "bucket_wait": "pn",
+    "trace_mark": "psdd:-", "interrupt_set": "pp:-", "python_guard": "pp:p", "buckets_create": "pnppp", "bucket_ready": "pn", "bucket_wait": "pn",
     "bucket_test": "pnp", "buckets_wait": "p", "buckets_free": "p", "buckets_count": "p:n",
 }
 
@@ -112,14 +113,20 @@ for _name, _args in _COLLECTIVES.items():
     _declare(_name + "_init", _args + "p")
 
 
-def failure(status: int) -> TuttiError:
-    """The exception of a status, with the sentence of this thread's last error."""
+# What handlers of signals have raised while the main thread waited in C: its call ended, and raises it.
+INTERRUPTS: list[BaseException] = []
+
+
+def failure(status: int) -> BaseException:
+    """The exception of a status, with the sentence of this thread's last error; or what a handler of a signal raised."""
+    if INTERRUPTS and threading.current_thread() is threading.main_thread():
+        return INTERRUPTS.pop()
     return error_of(status, lib.tutti_error().decode(errors="replace"))
 
 
 def check(status: int) -> None:
     """Raise what a status stands for."""
-    if status:
+    if status or INTERRUPTS:
         raise failure(status)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, Union
 
 from ._errors import OpError, StateError
 from ._lib import check, lib
+from ._signals import callback
 from ._types import NAMES, SIZES, numpy_dtype
 
 _USER = 1000  # C's numbers of ops that were made begin here
@@ -41,9 +42,10 @@ class Op:
 class MadeOp(Op):
     """One that was made: freed when nobody has it any more, or by `free`."""
 
-    def __init__(self, code: int, name: str, callback: Any = None) -> None:
+    def __init__(self, code: int, name: str, function: Any = None) -> None:
         super().__init__(code, name)
-        self._callback = callback
+        self._for_c = function  # kept alive
+        self.function: Optional[Callable[[Any, Any], Any]] = None  # of two arrays, or objects
         self._free = lib.tutti_op_free  # still there when modules go
 
     def free(self) -> None:
@@ -142,10 +144,11 @@ def op(function: Callable[[Any, Any], Any], commutative: bool = True) -> Op:
             if self is not None:
                 _tell(self, why)
 
-    callback = _FUNCTION(call)
+    function_of_c = callback(_FUNCTION, call)
     code = ctypes.c_int()
-    check(lib.tutti_op_create(callback, None, int(commutative), ctypes.byref(code)))
-    made = MadeOp(code.value, f"op({getattr(function, '__name__', function)!s})", callback)
+    check(lib.tutti_op_create(function_of_c, None, int(commutative), ctypes.byref(code)))
+    made = MadeOp(code.value, f"op({getattr(function, '__name__', function)!s})", function_of_c)
+    made.function = function
     mine.append(weakref.ref(made))
     return made
 

@@ -15,7 +15,8 @@ from ._lib import failure, lib
 if TYPE_CHECKING:
     from ._comm import Comm
 
-_BUSY = StateError.status
+_INTERRUPTED = -14
+_GOES_ON = StateError.status, _INTERRUPTED  # somebody else is in a call; a handler of a signal raised
 
 
 class Request:
@@ -30,7 +31,7 @@ class Request:
 
     def __init__(self, comm: "Comm", handle: ctypes.c_void_p, result: Any, keep: Any) -> None:
         self._comm, self._handle, self._result, self._keep = comm, handle, result, keep
-        self._failure: Optional[TuttiError] = None
+        self._failure: Optional[BaseException] = None
         comm._running.add(self)
 
     @property
@@ -40,8 +41,8 @@ class Request:
 
     def _settled(self, status: int) -> bool:
         """Is it over? Raises what came of it."""
-        if status == _BUSY and self._handle.value:
-            raise failure(status)  # somebody else is in a call: it goes on
+        if status in _GOES_ON and self._handle.value:
+            raise failure(status)
         self._comm._running.discard(self)
         self._failure = self._comm._problem(status, self._keep)
         return self._outcome()

@@ -6,19 +6,25 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar, overload
 
 from . import _create
 from ._comm import Comm
+from ._kinds import Kind
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec
 
     P = ParamSpec("P")
 R = TypeVar("R")
+K = TypeVar("K", bound=Kind)
 
 
-def _of_all(method: "Callable[Concatenate[Comm, P], R]") -> "Callable[P, R]":
+@overload
+def _of_all(method: K) -> K: ...
+@overload
+def _of_all(method: "Callable[Concatenate[Comm, P], R]") -> "Callable[P, R]": ...
+def _of_all(method: Any) -> Any:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         comm = _create._world

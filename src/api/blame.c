@@ -165,6 +165,13 @@ void tt_blame_operation(tutti_comm *comm, const tt_operation *o) {
   tt_comm_break(comm, o->status, true);
 }
 
+void tt_blame_interrupt(tutti_comm *comm, const char *name) {
+  if (comm->broken) return;
+  snprintf(comm->why, sizeof comm->why, "rank %d aborted: it was interrupted while it waited in %s",
+           comm->rank, name);
+  tt_comm_break(comm, TUTTI_ERR_ABORTED, true);
+}
+
 void tt_blame_message(tutti_comm *comm, tutti_status status) {
   const tt_parcel *m;
   for (int look = 0; status == TUTTI_ERR_PEER_LOST && look < LOOKS; look++, usleep(1000))

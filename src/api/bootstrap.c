@@ -49,6 +49,7 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
 static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
   const double limit = (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120);
   const double since = tt_seconds();
+  double asked = 0;
   for (int r = 0; r < segment->founders; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     unsigned ready;
@@ -60,6 +61,8 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
         sched_yield();
       else
         usleep(200);
+      if (look % 64 == 0 && tt_interrupted(&asked))
+        return tt_say_interrupted("tutti_comm_from_env");
       if (look % 64 == 0 && atomic_load(&head->ended)) {
         tt_fate_words(head, words, sizeof words);
         return tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s", r,
@@ -156,7 +159,9 @@ tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
   if (!status) status = tt_heap_open(segment, rank, &heap);
   if (status) tt_segment_release(segment);
   if (!status) status = introduce(heap, ranks, &room);
-  if (!status) status = meet(segment, rooms);
+  if (!status && (status = meet(segment, rooms))) /* others may have met it, and wait for it */
+    tt_shm_room_leave(heap, room, status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
+                      tutti_error());
   if (!status) tt_remote_probe(segment, rank);
   if (!status) status = make(heap, rank, rooms, base);
   tt_heap_close(heap);

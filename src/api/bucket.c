@@ -31,7 +31,7 @@ static tutti_status enter_at(const tutti_buckets *b, const char *function, size_
 
 /* The step has failed for good, if it has. */
 static tutti_status verdict(tutti_buckets *b, tutti_status status) {
-  if (status && !b->failed) {
+  if (status && status != TUTTI_ERR_INTERRUPTED && !b->failed) {
     b->failed = status;
     snprintf(b->why, sizeof b->why, "%s", tutti_error());
   }
@@ -83,14 +83,15 @@ static tutti_status drive(tutti_buckets *b, size_t at) {
 
 static tutti_status finish(tutti_buckets *b, size_t at) {
   tutti_status status = TUTTI_OK;
-  for (; !status && b->gathered <= at; b->gathered++) {
+  for (; b->gathered <= at; b->gathered++) {
     tt_bucket *k = &b->buckets[b->gathered];
     if (!k->gather || k->state != TT_FIRST) continue;
     status = tutti_request_wait(&k->sum);
     if (!status) status = second_half(b, k);
+    if (status) return status;
   }
   tt_bucket *k = &b->buckets[at];
-  if (status || k->state == TT_SUMMED) return status;
+  if (k->state == TT_SUMMED) return TUTTI_OK;
   status = tutti_request_wait(k->gather ? &k->gather : &k->sum);
   if (!status) summed(b, k);
   return status;

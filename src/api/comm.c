@@ -57,20 +57,24 @@ static bool near_and_gone(const tutti_comm *comm, int r) {
   return near && !comm->wire->ops->alive(comm->wire, r);
 }
 
-/* Peers may still be reading staged pieces of operations that are over here. */
-static void drain(tutti_comm *comm) {
+/* Peers may still be reading staged pieces of operations that are over here. False: the caller is to
+ * wait no longer. */
+static bool drain(tutti_comm *comm) {
+  double asked = 0;
   for (int look = 0; !comm->broken && !comm->wire->ops->drained(comm->wire); look++) {
-    if (tt_wire_is_over(comm->wire)) return;
+    if (tt_wire_is_over(comm->wire)) break;
+    if (tt_interrupted(&asked)) return false;
     if (look % 16 == 0) tt_idle();
     if (look < 1000) {
       sched_yield();
       continue;
     }
     usleep(1000);
-    if (look % 100 == 0 && tt_comm_differs(comm)) return; /* nobody will take it */
+    if (look % 100 == 0 && tt_comm_differs(comm)) break; /* nobody will take it */
     for (int r = 0; look % 100 == 0 && r < comm->ranks; r++)
-      if (near_and_gone(comm, r)) return;
+      if (near_and_gone(comm, r)) return true;
   }
+  return true;
 }
 
 tutti_status tutti_comm_free(tutti_comm *comm) {
@@ -88,7 +92,10 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
                    "tutti_comm_free: %d request%s of this communicator %s not waited for or freed",
                    n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
   }
-  drain(comm);
+  if (!drain(comm)) {
+    tt_comm_leave(comm);
+    return tt_say_interrupted("tutti_comm_free");
+  }
   tt_comm_list(comm, false);
   tt_comm_destroy(comm);
   return TUTTI_OK;

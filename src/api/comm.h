@@ -291,8 +291,13 @@ static inline void tt_relax(void) {
   __asm__ volatile("yield");
 #endif
 }
-/* Until the request is complete; its status. The comm is entered. */
+/* Until the request is complete; its status. If the caller is to wait no longer, TUTTI_ERR_INTERRUPTED,
+ * and the communicator is broken for all. The comm is entered. */
 tutti_status tt_request_finish(tutti_request *request);
+/* The same, of one that was started, and given back. The comm is not entered. */
+tutti_status tt_request_end(tutti_request **request);
+/* As tt_request_finish, but false if the caller is to wait no longer: then the request goes on. */
+bool tt_request_await(tutti_request *request);
 /* One pass, by one who tests: looks after its peers now and then. */
 void tt_progress_polled(tutti_comm *comm);
 /* Something moves, whoever drives it: those who test have not waited. The comm is held. */
@@ -325,6 +330,8 @@ void tt_blame_operation(tutti_comm *comm, const tt_operation *o);
 /* The status of a step of this rank alone, while its peers call the same or soon will: if it is
  * TUTTI_ERR_MEMORY, which they can not know, it is broken, so that they hear of it and do not wait. */
 tutti_status tt_blame_memory(tutti_comm *comm, tutti_status status);
+/* Break it: this rank waits no longer in a call of that name. */
+void tt_blame_interrupt(tutti_comm *comm, const char *name);
 /* Break it with what its messages failed with. */
 void tt_blame_message(tutti_comm *comm, tutti_status status);
 /* Did some peer make another call than this rank, lately? */

@@ -166,11 +166,13 @@ static bool leads(gathering *g) {
 }
 
 static void agree(gathering *g, tt_decision *d) {
+  double asked = 0;
   for (int look = 0; !tt_council_decided(g->comm->wire, g->round, d); look++) {
     if (look % LOOK_EVERY == 0 && leads(g)) continue;
     if (look % LOOK_EVERY == 0) complain(g);
     tt_progress(g->comm); /* others may wait for what is in flight here */
     tt_idle();
+    if (tt_interrupted(&asked)) tt_council_give_up(g->comm->wire, g->round, g->comm->rank);
     if (look < YIELDS)
       sched_yield();
     else
@@ -196,6 +198,9 @@ static tutti_status take_part(gathering *g, tt_pact *t, uint64_t mine, int most,
 
 tutti_status tt_gave_up(const tutti_comm *comm, const char *name, tutti_status status, int by,
                         int awaited) {
+  if (by == awaited)
+    return tt_fail(by == comm->rank ? TUTTI_ERR_INTERRUPTED : TUTTI_ERR_ABORTED,
+                   "%s: rank %d was interrupted while it waited for the others", name, by);
   return tt_fail(status,
                  "%s: rank %d gave up waiting for rank %d (pid %ld): its time limit "
                  "(TUTTI_TIMEOUT)",

@@ -24,7 +24,8 @@ tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_
 /* The same over messages, of comm->net; the comm is entered (reunite.c). */
 tutti_status tt_comm_reunite(tutti_comm *comm, const char *name, int least, tutti_comm **out);
 
-/* What both say of `peer`, which lives and has not called `name`; and of the end of waiting. */
+/* What both say of `peer`, which lives and has not called `name`; and of the end of waiting. by == awaited:
+ * that rank was interrupted. */
 void tt_warn_of_late(const tutti_comm *comm, const char *name, int peer, double waited);
 tutti_status tt_gave_up(const tutti_comm *comm, const char *name, tutti_status status, int by,
                         int awaited);

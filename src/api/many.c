@@ -199,7 +199,7 @@ tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const 
   const tt_list list = {n, srcs, dsts, counts, type, op};
   tutti_request *request;
   tutti_status status = start(comm, "tutti_allreduce_many", &list, &request);
-  return status ? status : tutti_request_wait(&request);
+  return status ? status : tt_request_end(&request);
 }
 
 tutti_status tutti_allreduce_many_start(tutti_comm *comm, size_t n, const void *const *srcs,

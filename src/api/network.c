@@ -106,6 +106,7 @@ tutti_status tt_launcher_open(const char *name, double seconds, tutti_launcher *
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
                    "the library of the launcher '%.60s' can not be loaded: %.200s", name,
                    library ? "it lacks tutti_launcher_of" : dlerror());
+  l->interrupted = tutti_interrupted;
   if (open(l, seconds, why, sizeof why)) return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);
   if (l->size == sizeof *l) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_SYSTEM,

@@ -45,11 +45,14 @@ static tutti_status look_around(const tt_segment *segment, int index, double wai
 
 static tutti_status wait_for_terms(const tt_segment *segment, int index, const tt_pact **terms) {
   const double since = tt_seconds();
+  double asked = 0;
   bool warned = false;
   for (int look = 0;; look++) {
     tutti_status status = tt_newcomer_invited(segment, index, terms);
     if (!status && !*terms && look % LOOK_EVERY == 0)
       status = look_around(segment, index, tt_seconds() - since, &warned);
+    if (!status && !*terms && tt_interrupted(&asked))
+      status = tt_say_interrupted("tutti_comm_from_env");
     if (status || *terms) return status;
     usleep(look < EAGER ? EAGER_US : PATIENT_US);
   }

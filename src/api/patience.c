@@ -16,7 +16,8 @@ enum {
   DOZE_US = 1000,       /* then sleeps, at first for at most so long */
   DOZE_MOST_US = 32000, /* and twice as long each time, up to this ... */
   DOZE_NET_US = 1000,   /* ... or this: the network must go on, for the caller's messages too */
-  LOOK_US = 100000      /* how often it looks after its peers */
+  LOOK_US = 100000,     /* how often it looks after its peers */
+  ASK_TURNS = 64        /* and, while it does not sleep, asks whether to go on */
 };
 
 static uint64_t now_us(void) {
@@ -101,11 +102,14 @@ void tt_progress_polled(tutti_comm *comm) {
   }
 }
 
-tutti_status tt_request_finish(tutti_request *r) {
+/* Until it is complete; false: the caller is to wait no longer. `deaf`: he waits all the same. */
+static bool await(tutti_request *r, bool deaf) {
   tutti_comm *comm = r->comm;
   tt_patience p = {.by = r};
+  double asked = 0;
+  bool waits = true;
   comm->waits = comm->wire == comm->net && tt_mpi_waits(comm->net);
-  for (;;) {
+  for (uint32_t turn = 1; waits; turn++) {
     bool moved = tt_progress(comm);
     if (p.looks > 0 && p.looks < comm->spins && (moved || r->state == TT_COMPLETE))
       spun(comm, true);
@@ -114,8 +118,25 @@ tutti_status tt_request_finish(tutti_request *r) {
       start_anew(comm, &p);
     else
       pause_a_while(comm, &p);
+    if (!deaf && (p.doze || turn % ASK_TURNS == 0)) waits = !tt_interrupted(&asked);
   }
   if (p.shown) tt_show_moves(comm);
   comm->waits = false;
-  return r->status ? tt_fail(r->status, "%s", comm->why) : TUTTI_OK;
+  return waits;
+}
+
+bool tt_request_await(tutti_request *r) {
+  return await(r, false);
+}
+
+tutti_status tt_request_finish(tutti_request *r) {
+  tutti_comm *comm = r->comm;
+  const bool waited = await(r, false);
+  if (!waited) { /* the others may count on it: it cannot be taken back */
+    tt_blame_interrupt(
+        comm, r->is_message ? r->message.sends ? "send" : "recv" : tutti_coll_name(r->call.coll));
+    await(r, true);
+  }
+  if (!r->status) return TUTTI_OK;
+  return tt_fail(waited ? r->status : TUTTI_ERR_INTERRUPTED, "%s", comm->why);
 }

@@ -171,8 +171,9 @@ static tutti_status enter(tutti_request *r, const char *function) {
   return TUTTI_OK;
 }
 
-tutti_status tutti_request_wait(tutti_request **request) {
-  tutti_status status = tt_alive();
+/* again: if the caller is to wait no longer the request goes on, and may be waited for again. */
+static tutti_status wait_for(tutti_request **request, bool again) {
+  tutti_status status = tt_alive(), ended = TUTTI_OK;
   if (status) return status;
   if (!request) return tt_fail(TUTTI_ERR_ARG, "tutti_request_wait: request is NULL");
   tutti_request *r = *request;
@@ -187,11 +188,21 @@ tutti_status tutti_request_wait(tutti_request **request) {
                    comm->rank, r->message.sends ? "sends to" : "receives from");
   }
   tt_trace_in(comm->trace, true);
-  if (r->state == TT_QUEUED || r->state == TT_RUNNING) tt_request_finish(r);
+  const bool running = r->state == TT_QUEUED || r->state == TT_RUNNING;
+  if (running && !again) ended = tt_request_finish(r);
+  if (running && again && !tt_request_await(r)) status = tt_say_interrupted("tutti_request_wait");
   tt_trace_out(comm->trace, TT_EVENT_WAITS);
   if (r->state == TT_COMPLETE) status = settle(request);
   tt_comm_leave(comm);
-  return status;
+  return ended ? ended : status;
+}
+
+tutti_status tutti_request_wait(tutti_request **request) {
+  return wait_for(request, true);
+}
+
+tutti_status tt_request_end(tutti_request **request) {
+  return wait_for(request, false);
 }
 
 tutti_status tutti_request_test(tutti_request **request, int *done) {

@@ -51,6 +51,7 @@ static tutti_status out_of_patience(const tutti_comm *comm, const char *name, do
 }
 
 static tutti_status agree(tutti_comm *comm, const char *name, int least, const tt_treaty **terms) {
+  double asked = 0;
   const double since = tt_seconds();
   bool warned = false;
   tutti_status status = tt_parley_enter(comm->net, ++comm->shrinks, least);
@@ -61,6 +62,7 @@ static tutti_status agree(tutti_comm *comm, const char *name, int least, const t
     status = out_of_patience(comm, name, since);
     if (!comm->broken) tt_progress(comm); /* others may wait for what is in flight here */
     tt_idle();
+    if (tt_interrupted(&asked)) tt_parley_quit(comm->net, comm->rank);
     if (look < YIELDS)
       sched_yield();
     else

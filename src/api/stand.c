@@ -10,6 +10,7 @@
 #include "tracing.h"
 
 tutti_comm *tt_comm_new(int rank, int ranks) {
+  atomic_store(&tt_process.communicates, true);
   tutti_comm *comm = calloc(1, sizeof *comm);
   if (comm) comm->where = calloc((size_t)ranks, sizeof *comm->where);
   if (!comm || !comm->where) {

@@ -21,6 +21,12 @@ tutti_status tt_ended(tutti_status status);
 /* TUTTI_OK, or TUTTI_ERR_ARG: a struct of the caller's has the size of another version. */
 tutti_status tt_size_check(const char *function, const char *what, size_t size, size_t want);
 
+/* Is a wait of this thread to end (tutti_interrupt_set)? Asked now and then: *asked is when, 0 at first.
+ * tt_may_be_interrupted: would anybody be asked? tt_say_interrupted: TUTTI_ERR_INTERRUPTED of `what`. */
+bool tt_interrupted(double *asked);
+bool tt_may_be_interrupted(void);
+tutti_status tt_say_interrupted(const char *what);
+
 /* One line to the log callback, and where TUTTI_LOG says (log.c). Level 0 warns, 1 informs. */
 bool tt_log_heard(int level); /* by anybody */
 void tt_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));

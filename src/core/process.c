@@ -22,7 +22,13 @@ static void __attribute__((constructor)) at_load(void) {
   tt_process.loaded_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+/* What its parent has not used may be used here: rendezvous stay with the parent. Locks that another
+ * thread of the parent's held nobody would give back. */
 static void in_child(void) {
+  pthread_mutex_init(&tt_process.starting, NULL);
+  pthread_mutex_init(&tt_process.lock, NULL);
+  pthread_mutex_init(&tt_process.trace_lock, NULL);
+  if (!atomic_load(&tt_process.communicates)) return;
   atomic_store(&tt_process.forked, 1);
   atomic_store(&tt_process.usable, false);
 }
@@ -30,8 +36,8 @@ static void in_child(void) {
 tutti_status tt_alive(void) {
   if (atomic_load_explicit(&tt_process.forked, memory_order_relaxed))
     return tt_fail(TUTTI_ERR_STATE,
-                   "this process was forked from one that uses tutti; "
-                   "start ranks with `tutti run`, or call exec after fork");
+                   "this process was forked from one that uses tutti: it had made a communicator; "
+                   "fork before any is made, start ranks with `tutti run`, or call exec after fork");
   if (atomic_load_explicit(&tt_process.finalized, memory_order_relaxed))
     return tt_fail(TUTTI_ERR_STATE, "tutti_finalize was called before; make it the last call");
   if (!atomic_load_explicit(&tt_process.hooked, memory_order_acquire) &&

@@ -16,7 +16,8 @@ typedef struct tt_process_context {
   tutti_log_fn *log;    /* set before threads use the library */
   void *log_ctx;
   atomic_int finalized;
-  atomic_int forked;     /* set in a child made by fork() */
+  atomic_bool communicates; /* it has made a communicator, or began to */
+  atomic_int forked;     /* set in a child made by fork() of a process that did */
   atomic_int hooked;     /* the fork hook is installed */
   atomic_bool usable;    /* it is, and neither of the others: tt_alive has nothing to say */
   tt_user_op *user_ops;  /* TUTTI_OP_USER_END - TUTTI_OP_USER of them, or NULL */
@@ -32,6 +33,9 @@ typedef struct tt_process_context {
   void *(*take)(size_t bytes); /* scratch; NULL: aligned_alloc and free */
   void (*give)(void *memory);
   void (*_Atomic idle)(void); /* what goes on while a rank waits; or NULL */
+  tutti_interrupt_fn *_Atomic interrupt; /* asked by one thread that waits; or NULL */
+  void *interrupt_ctx;
+  pthread_t interrupted_thread; /* that one */
   struct tt_wisdom *wisdom;       /* all that is known, of any place (wise.c); or NULL */
   bool wisdom_read, wisdom_new;   /* TUTTI_WISDOM was; something was measured */
   pthread_mutex_t trace_lock; /* of the next two; may be taken inside `lock` */

@@ -57,6 +57,7 @@ const char *tutti_strerror(tutti_status status) {
     case TUTTI_ERR_SYSTEM: return "the operating system refused";
     case TUTTI_ERR_SCHEDULE: return "not a right schedule";
     case TUTTI_ERR_UNSUPPORTED: return "no plan can do this";
+    case TUTTI_ERR_INTERRUPTED: return "interrupted";
   }
   return "unknown status";
 }

@@ -15,6 +15,8 @@
 
 #include "meet.h"
 
+enum { SLICE_MS = 20 };
+static const char WHO[] = "tutti_comm_create";
 static const double ONE_TRY = 2, GRACE = 5, GREETING = 20; /* s */
 
 typedef struct visit {
@@ -28,15 +30,21 @@ typedef struct visit {
 
 /* ---- to the door ---- */
 
-/* False, and errno: it is not ready in time. */
+/* False, and errno: it is not ready in time; ECANCELED: the caller is to wait no longer. */
 static bool ready(int fd, short events, double until) {
+  const double most = tt_may_be_interrupted() ? SLICE_MS : 2e9;
+  double asked = 0;
   for (;;) {
     struct pollfd p = {.fd = fd, .events = events};
     const double left = until - tt_seconds();
-    const int n = poll(&p, 1, left <= 0 ? 0 : (int)tt_min(1e3 * left, 2e9) + 1);
+    const int n = poll(&p, 1, left <= 0 ? 0 : (int)tt_min(1e3 * left, most) + 1);
     if (n > 0) return true;
+    if (tt_interrupted(&asked)) {
+      errno = ECANCELED;
+      return false;
+    }
     if (n == 0 && tt_seconds() >= until) errno = ETIMEDOUT;
-    if (n == 0 && errno == ETIMEDOUT) return false;
+    if (n == 0 && errno == ETIMEDOUT && tt_seconds() >= until) return false;
     if (n < 0 && errno != EINTR) return false;
   }
 }
@@ -85,6 +93,7 @@ static int try_host(const char *host, int port, double until, char *why, size_t 
 
 /* Until one of its addresses answers, or it is too late: it may not have opened yet. */
 static tutti_status go(visit *v, const tt_rendezvous *r) {
+  double asked = 0;
   char why[100] = "";
   for (useconds_t pause = 2000;; pause = pause < 50000 ? 2 * pause : 100000) {
     for (int i = 0; i < r->hosts && v->fd < 0; i++) {
@@ -92,6 +101,7 @@ static tutti_status go(visit *v, const tt_rendezvous *r) {
       if (v->fd >= 0 || i == 0) snprintf(v->at, sizeof v->at, "%s:%d", r->host[i], r->port);
     }
     if (v->fd >= 0) return TUTTI_OK;
+    if (errno == ECANCELED || tt_interrupted(&asked)) return tt_say_interrupted(WHO);
     if (tt_seconds() + 1e-6 * pause > v->until) break;
     usleep(pause);
   }
@@ -133,6 +143,7 @@ static tutti_status read_all(visit *v, void *bytes, size_t n, double until) {
     if (part > 0) at += part, n -= (size_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
     if (part < 0 && errno == EAGAIN && ready(v->fd, POLLIN, until)) continue;
+    if (part < 0 && errno == ECANCELED) return tt_say_interrupted(WHO);
     if (!v->greeted) return unheard(v, part < 0 && errno == ETIMEDOUT);
     if (part < 0 && errno == ETIMEDOUT) return broken(v, "does not answer");
     errno = 0;

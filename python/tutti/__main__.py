@@ -1,0 +1,38 @@
+"""python3 -m tutti: the command `tutti` that belongs to this package. Nothing of the package is imported here: the
+installed command runs this file by itself.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Iterator
+
+_HERE = Path(__file__).resolve().parent
+
+
+def _places() -> Iterator[Path]:
+    yield _HERE / "bin" / "tutti"  # pip's
+    yield _HERE.parents[1] / "build" / "tutti"  # of the tree: python/tutti
+    if len(_HERE.parents) > 3:
+        yield _HERE.parents[3] / "bin" / "tutti"  # PREFIX/bin, of PREFIX/lib/python3.x/site-packages/tutti
+
+
+def main() -> None:
+    """Becomes that program."""
+    found = [str(place) for place in _places() if os.access(place, os.X_OK)] or [shutil.which("tutti")]
+    program = found[0]
+    if program is None or os.path.realpath(program) == os.path.realpath(sys.argv[0]):
+        sys.exit(f"tutti: the command is not here: neither {', nor '.join(str(place) for place in _places())}; "
+                 "`make install` or `pip install .` installs it")
+    for number in signal.SIGPIPE, signal.SIGXFSZ:  # which Python ignores
+        signal.signal(number, signal.SIG_DFL)
+    os.execv(program, ["tutti", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

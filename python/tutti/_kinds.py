@@ -1,0 +1,194 @@
+"""What collectives take and give, for type checkers: an array gives one of its class, an object what objects give.
+
+At run time a collective is a function; nothing here is called.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import array as arrays
+from typing import TYPE_CHECKING, Any, List, Optional, Protocol, Sequence, TypeVar, Union, overload
+
+from ._ops import Op
+
+OpLike = Union[str, Op]
+
+
+class Shaped(Protocol):
+    """An array of numpy, PyTorch, ..."""
+
+    @property
+    def dtype(self) -> Any: ...
+
+    @property
+    def shape(self) -> Any: ...
+
+
+if TYPE_CHECKING:
+    Array = Union[Shaped, bytearray, memoryview, arrays.array[Any]]
+else:
+    Array = Any
+T = TypeVar("T")
+U = TypeVar("U")
+A = TypeVar("A", bound=Array)
+
+
+class Kind:
+    """A blocking collective."""
+
+
+class Same(Kind):
+    """allreduce, scan"""
+
+    @overload
+    def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...) -> T: ...
+    @overload
+    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ...) -> U: ...
+    @overload
+    def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
+class Before(Kind):
+    """exscan: rank 0 has nothing before it"""
+
+    @overload
+    def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, dtype: Optional[str] = ...) -> A: ...
+    @overload
+    def __call__(self, array: T, op: OpLike = ..., out: None = ..., *, dtype: None = ...) -> Optional[T]: ...
+    @overload
+    def __call__(self, array: Any, op: OpLike, out: U, *, dtype: Optional[str] = ...) -> U: ...
+    @overload
+    def __call__(self, array: Any, op: OpLike = ..., *, out: U, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
+class Many(Kind):
+    """allreduce_many"""
+
+    @overload
+    def __call__(self, arrays: Sequence[A], op: OpLike = ..., outs: None = ..., *,
+                 dtype: Optional[str] = ...) -> List[A]: ...
+    @overload
+    def __call__(self, arrays: Sequence[Any], op: OpLike, outs: Sequence[U], *, dtype: Optional[str] = ...) -> List[U]: ...
+    @overload
+    def __call__(self, arrays: Sequence[Any], op: OpLike = ..., *, outs: Sequence[U],
+                 dtype: Optional[str] = ...) -> List[U]: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
+class ToRoot(Kind):
+    """reduce"""
+
+    def __call__(self, array: T, op: OpLike = "sum", root: int = 0, out: Any = None, *,
+                 dtype: Optional[str] = None) -> Optional[T]:
+        raise NotImplementedError
+
+
+class Part(Kind):
+    """reduce_scatter"""
+
+    @overload
+    def __call__(self, array: A, op: OpLike = ..., out: None = ..., *, counts: Optional[Sequence[int]] = ...,
+                 dtype: Optional[str] = ...) -> A: ...
+    @overload
+    def __call__(self, array: Array, op: OpLike, out: U, *, counts: Optional[Sequence[int]] = ...,
+                 dtype: Optional[str] = ...) -> U: ...
+    @overload
+    def __call__(self, array: Array, op: OpLike = ..., *, out: U, counts: Optional[Sequence[int]] = ...,
+                 dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
+class Joined(Kind):
+    """all_gather"""
+
+    @overload
+    def __call__(self, array: A, out: None = ..., *, counts: Optional[Sequence[int]] = ...,  # type: ignore[misc]
+                 dtype: Optional[str] = ...) -> A: ...
+    @overload
+    def __call__(self, array: bytes, out: None = ..., *, counts: Optional[Sequence[int]] = ...,  # type: ignore[misc]
+                 dtype: Optional[str] = ...) -> bytearray: ...
+    @overload
+    def __call__(self, array: T, out: None = ...) -> List[T]: ...  # type: ignore[misc]
+    @overload
+    def __call__(self, array: Any, out: U, *, counts: Optional[Sequence[int]] = ..., dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
+class FromRoot(Kind):
+    """broadcast"""
+
+    def __call__(self, array: T, root: int = 0, *, dtype: Optional[str] = None) -> T:
+        raise NotImplementedError
+
+
+class JoinedAtRoot(Kind):
+    """gather"""
+
+    @overload
+    def __call__(self, array: A, root: int = ..., out: Any = ..., *, dtype: Optional[str] = ...) -> Optional[A]: ...  # type: ignore[misc]
+    @overload
+    def __call__(self, array: bytes, root: int = ..., out: Any = ..., *,  # type: ignore[misc]
+                 dtype: Optional[str] = ...) -> Optional[bytearray]: ...
+    @overload
+    def __call__(self, array: T, root: int = ...) -> Optional[List[T]]: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
+class Dealt(Kind):
+    """scatter"""
+
+    @overload
+    def __call__(self, array: Any, root: int = ..., *, out: U, dtype: Optional[str] = ...) -> U: ...
+    @overload
+    def __call__(self, array: Any, root: int, out: U, *, dtype: Optional[str] = ...) -> U: ...
+    @overload
+    def __call__(self, array: A, root: int = ..., out: None = ..., *, dtype: Optional[str] = ...) -> A: ...
+    @overload
+    def __call__(self, array: Optional[Sequence[T]], root: int = ...) -> T: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
+class Swapped(Kind):
+    """all_to_all"""
+
+    @overload
+    def __call__(self, array: A, out: None = ..., *, dtype: Optional[str] = ...) -> A: ...  # type: ignore[misc]
+    @overload
+    def __call__(self, array: Sequence[T], out: None = ...) -> List[T]: ...  # type: ignore[misc]
+    @overload
+    def __call__(self, array: Any, out: U, *, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError
+
+
+class Nothing(Kind):
+    """barrier"""
+
+    def __call__(self) -> None:
+        raise NotImplementedError
+
+
+class Sent(Kind):
+    """send"""
+
+    def __call__(self, array: Any, to: int, *, dtype: Optional[str] = None) -> None:
+        raise NotImplementedError
+
+
+class Received(Kind):
+    """recv"""
+
+    @overload
+    def __call__(self, out: None = ..., *, source: int) -> Any: ...
+    @overload
+    def __call__(self, out: U, source: int, *, dtype: Optional[str] = ...) -> U: ...
+    def __call__(self, *_args: Any, **_named: Any) -> Any:
+        raise NotImplementedError

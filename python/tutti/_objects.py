@@ -1,0 +1,245 @@
+"""Collectives of Python's objects: numbers, dictionaries, anything that can be pickled.
+
+Every rank's object is pickled into bytes; of these the first go in slots of one size, and the rest, if any rank has
+more, in a second collective, whose size all know from the slots. Sums are made by Python, in the order of the ranks,
+so that they are the same on all ranks.
+Pickles are programs: whoever can send one can run what it likes. The ranks of a job trust each other.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import functools
+import operator
+import pickle
+import struct
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence
+
+from ._errors import ArgumentError, NotAnArray, OpError
+from ._kinds import OpLike
+from ._ops import MadeOp
+
+if TYPE_CHECKING:
+    from ._comm import Comm
+
+_SLOT = 256
+_HEAD = struct.Struct("<4sIQQ")  # mark, 0, bytes of this object, of the sender's longest
+_MARK = b"\xf7obj"
+_ROOM = _SLOT - _HEAD.size
+
+
+# ---- bytes ----
+
+
+def _packed(thing: Any) -> bytes:
+    return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
+
+
+def _slot(data: bytes, longest: int) -> bytes:
+    return (_HEAD.pack(_MARK, 0, len(data), longest) + data[:_ROOM]).ljust(_SLOT, b"\0")
+
+
+class _Slot:
+    """One that came, and the rest of it."""
+
+    def __init__(self, slot: memoryview, call: str) -> None:
+        mark: bytes
+        self.bytes: int
+        self.longest: int
+        mark, _, self.bytes, self.longest = _HEAD.unpack_from(slot)
+        if mark != _MARK:
+            raise ArgumentError(f"{call}: here an object is wanted, and another rank brought an array; hand in the same kind "
+                                "on all ranks")
+        self._first = slot[_HEAD.size:_HEAD.size + min(self.bytes, _ROOM)]
+
+    @property
+    def rest(self) -> int:
+        return max(self.bytes - _ROOM, 0)
+
+    def thing(self, rest: Any = b"") -> Any:
+        return pickle.loads(bytes(self._first) + bytes(rest))
+
+
+def _slots(whole: bytearray, call: str) -> list[_Slot]:
+    view = memoryview(whole)
+    return [_Slot(view[at:at + _SLOT], call) for at in range(0, len(whole), _SLOT)]
+
+
+def _rest(data: bytes, size: int) -> bytes:
+    return data[_ROOM:].ljust(size, b"\0")
+
+
+def _longest(slots: Iterable[_Slot]) -> int:
+    return max(max(s.longest for s in slots) - _ROOM, 0)
+
+
+def _things(slots: Sequence[_Slot], whole: Any, size: int) -> list[Any]:
+    view = memoryview(whole)
+    return [s.thing(view[i * size:i * size + s.rest]) for i, s in enumerate(slots)]
+
+
+# ---- copies ----
+
+
+def _broadcast(comm: "Comm", thing: Any, root: int = 0) -> Any:
+    data = _packed(thing) if comm.rank == root else b""
+    slot = bytearray(_slot(data, len(data)) if comm.rank == root else _SLOT)
+    comm.broadcast(slot, root)
+    head = _Slot(memoryview(slot), "broadcast")
+    rest = bytearray(data[_ROOM:] if comm.rank == root else head.rest)
+    if head.rest:
+        comm.broadcast(rest, root)
+    return thing if comm.rank == root else head.thing(rest)
+
+
+def _all_gather(comm: "Comm", thing: Any, call: str = "all_gather") -> list[Any]:
+    data = _packed(thing)
+    whole = bytearray(_SLOT * comm.size)
+    comm.all_gather(_slot(data, len(data)), out=whole)
+    slots = _slots(whole, call)
+    counts = [s.rest for s in slots]
+    rest = bytearray(sum(counts))
+    if rest:
+        comm.all_gather(data[_ROOM:], out=rest, counts=counts)
+    view, things, at = memoryview(rest), [], 0
+    for slot in slots:
+        things.append(slot.thing(view[at:at + slot.rest]))
+        at += slot.rest
+    return things
+
+
+def _gather(comm: "Comm", thing: Any, root: int = 0, call: str = "gather") -> Optional[list[Any]]:
+    data = _packed(thing)
+    whole = bytearray(_SLOT * comm.size)
+    comm.all_gather(_slot(data, len(data)), out=whole)  # all learn how long the longest is
+    slots = _slots(whole, call)
+    size = _longest(slots)
+    here = comm.rank == root
+    rest = bytearray(size * comm.size) if here else None
+    if size:
+        comm.gather(_rest(data, size), root, out=rest)
+    return _things(slots, rest, size) if rest is not None else None
+
+
+def _scatter(comm: "Comm", things: Any, root: int = 0) -> Any:
+    here = comm.rank == root
+    parts = [_packed(thing) for thing in _one_per_rank(comm, things, "scatter")] if here else []
+    size = max(map(len, parts), default=0)
+    slot = bytearray(_SLOT)
+    comm.scatter(b"".join(_slot(part, size) for part in parts) if here else None, root, out=slot)
+    mine = _Slot(memoryview(slot), "scatter")
+    size = _longest([mine])
+    rest = bytearray(size)
+    if size:
+        comm.scatter(b"".join(_rest(part, size) for part in parts) if here else None, root, out=rest)
+    return mine.thing(memoryview(rest)[:mine.rest])
+
+
+def _all_to_all(comm: "Comm", things: Any) -> list[Any]:
+    parts = [_packed(thing) for thing in _one_per_rank(comm, things, "all_to_all")]
+    longest = max(map(len, parts))
+    whole = bytearray(_SLOT * comm.size)
+    comm.all_to_all(b"".join(_slot(part, longest) for part in parts), out=whole)
+    slots = _slots(whole, "all_to_all")
+    size = _longest(slots)
+    rest = bytearray(size * comm.size)
+    if size:
+        comm.all_to_all(b"".join(_rest(part, size) for part in parts), out=rest)
+    return _things(slots, rest, size)
+
+
+def _one_per_rank(comm: "Comm", things: Any, call: str) -> Sequence[Any]:
+    if not isinstance(things, (list, tuple)) or len(things) != comm.size:
+        raise ArgumentError(f"{call}: an array is wanted, or a list of {comm.size} objects, one for each rank, not "
+                            f"{f'{len(things)} of them' if isinstance(things, (list, tuple)) else type(things).__name__}")
+    return things
+
+
+# ---- messages ----
+
+
+def _send(comm: "Comm", thing: Any, to: int) -> None:
+    data = _packed(thing)
+    comm.send(_slot(data, len(data)), to)
+    if len(data) > _ROOM:
+        comm.send(data[_ROOM:], to)
+
+
+def _recv(comm: "Comm", _nothing: None, source: int) -> Any:
+    slot = bytearray(_SLOT)
+    comm.recv(slot, source)
+    head = _Slot(memoryview(slot), "recv")
+    rest = bytearray(head.rest)
+    if rest:
+        comm.recv(rest, source)
+    return head.thing(rest)
+
+
+# ---- sums ----
+
+_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": operator.add, "avg": operator.add, "mean": operator.add, "prod": operator.mul,
+    "min": lambda a, b: b if b < a else a, "max": lambda a, b: b if a < b else a,
+    "band": operator.and_, "bor": operator.or_, "bxor": operator.xor,
+    "land": lambda a, b: bool(a) and bool(b), "lor": lambda a, b: bool(a) or bool(b),
+    "lxor": lambda a, b: bool(a) != bool(b),
+    "minloc": lambda a, b: b if (b[0], b[1]) < (a[0], a[1]) else a,
+    "maxloc": lambda a, b: b if a[0] < b[0] or (a[0] == b[0] and b[1] < a[1]) else a,
+}
+
+
+def _folded(things: Sequence[Any], op: OpLike, call: str) -> Any:
+    name = op if isinstance(op, str) else op.name.lower()
+    if isinstance(op, MadeOp):
+        if op.function is None:
+            raise OpError(f"{call}: {op!r} is for arrays of numbers; multiply the object before")
+        return functools.reduce(op.function, things)
+    function = _FUNCTIONS.get(name)
+    if function is None:
+        raise OpError(f"{call}: there is no op {op!r}; there are {', '.join(_FUNCTIONS)} and tutti.op(function)")
+    if name in ("land", "lor", "lxor"):
+        things = [bool(thing) for thing in things]
+    total = functools.reduce(function, things)
+    return total / len(things) if name in ("avg", "mean") else total
+
+
+def _allreduce(comm: "Comm", thing: Any, op: OpLike = "sum") -> Any:
+    return _folded(_all_gather(comm, thing, "allreduce"), op, "allreduce")
+
+
+def _reduce(comm: "Comm", thing: Any, op: OpLike = "sum", root: int = 0) -> Any:
+    things = _gather(comm, thing, root, "reduce")
+    return None if things is None else _folded(things, op, "reduce")
+
+
+def _scan(comm: "Comm", thing: Any, op: OpLike = "sum") -> Any:
+    return _folded(_all_gather(comm, thing, "scan")[:comm.rank + 1], _no_average("scan", op), "scan")
+
+
+def _exscan(comm: "Comm", thing: Any, op: OpLike = "sum") -> Any:
+    before = _all_gather(comm, thing, "exscan")[:comm.rank]
+    return _folded(before, _no_average("exscan", op), "exscan") if before else None
+
+
+def _no_average(call: str, op: OpLike) -> OpLike:
+    if op in ("avg", "mean") or getattr(op, "name", "") == "AVG":
+        raise OpError(f"{call}: there is no avg over some of the ranks; ask for the sum, and divide")
+    return op
+
+
+FORMS: dict[str, Callable[..., Any]] = {
+    "allreduce": _allreduce, "reduce": _reduce, "scan": _scan, "exscan": _exscan, "broadcast": _broadcast,
+    "all_gather": _all_gather, "gather": _gather, "scatter": _scatter, "all_to_all": _all_to_all, "send": _send,
+    "recv": _recv}
+
+
+def of_objects(comm: Any, name: str, why: NotAnArray, given: dict[str, Any]) -> Any:
+    """The collective of that name with these arguments, of which the array is none; why: what is to be said of an
+    argument that is neither."""
+    form = FORMS.get(name)
+    thing = given.pop("array", None)
+    if form is None or why.what is not thing:
+        raise ArgumentError(str(why)) from None
+    for word in ("out", "dtype", "counts"):
+        if given.pop(word, None) is not None:
+            raise ArgumentError(f"{why}; {word}= is for arrays") from None
+    return form(comm, thing, **given)

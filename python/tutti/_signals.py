@@ -1,0 +1,60 @@
+"""What C calls in Python, and handlers of signals while C waits.
+
+Python runs a handler between two of its instructions, and there are none while C waits. So the main thread asks
+for them some 50 times a second as long as it waits; what a handler raises (KeyboardInterrupt, on Ctrl-C) ends the
+wait, and the call raises it. In a callback a handler may raise before the first line, where ctypes would print the
+exception and go on: `callback` keeps it.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from typing import Any, Callable, Optional
+
+from ._lib import INTERRUPTS, lib
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p)]
+
+
+_VARARGS = 1
+_GUARD = _Method(b"guarded", ctypes.cast(lib.tutti_python_guard, ctypes.c_void_p).value, _VARARGS, None)
+_new = ctypes.pythonapi.PyCFunction_NewEx
+_new.argtypes = [ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p]
+_new.restype = ctypes.py_object
+_run_handlers = ctypes.pythonapi.PyErr_CheckSignals
+
+
+def callback(kind: Any, function: Callable[..., Any], keep: Optional[list[BaseException]] = None) -> Any:
+    """A function for C, of this ctypes type. What it raises goes to `keep`, and C gets 1; None: it is called once
+    more, for what a handler of a signal raises is not its own, and the main thread raises that when C is done."""
+    return kind(_new(ctypes.byref(_GUARD), (function, keep), None))
+
+
+def _ask(_ctx: Any) -> int:
+    _run_handlers()
+    return 0
+
+
+_asked = callback(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p), _ask, INTERRUPTS)
+
+
+def watch() -> None:
+    """From now on the main thread, if this is it, looks at signals while it waits."""
+    if threading.current_thread() is threading.main_thread():
+        lib.tutti_interrupt_set(_asked, None)
+
+
+def unwatch() -> None:
+    """At the end."""
+    lib.tutti_interrupt_set(None, None)
+
+
+watch()
+os.register_at_fork(after_in_child=watch)

@@ -1,0 +1,96 @@
+/* python.c - callbacks of Python that lose no exception.
+ *
+ * Idea       a handler of a signal runs, and may raise, at the first instruction of whatever Python
+ *            function comes next: in a callback that is before any `try`, and ctypes prints and drops
+ *            it. So C calls the function, and keeps what it raises. Only Python calls this, so its
+ *            functions are in the process: they are looked up by name, and nothing is linked.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core.h"
+
+typedef struct python {
+  void *(*call)(void *function, void *args);
+  void *(*item)(void *tuple, ssize_t i);
+  void *(*number)(long n);
+  void *(*type_of)(void *object);
+  void (*fetch)(void **type, void **value, void **trace);
+  void (*normal)(void **type, void **value, void **trace);
+  void (*raise)(void *type, void *value);
+  int (*set_trace)(void *value, void *trace);
+  int (*append)(void *list, void *value);
+  int (*later)(int (*function)(void *), void *arg);
+  void (*drop)(void *object);
+  void *none;
+} python;
+
+/* The first `n`: two are enough to call a function. */
+enum { TO_CALL = 2, ALL = 12 };
+
+static bool find(python *p, size_t n) {
+  const struct {
+    const char *name;
+    void *at;
+  } all[] = {{"PyObject_CallObject", &p->call}, {"PyTuple_GetItem", &p->item},
+             {"PyLong_FromLong", &p->number},   {"PyObject_Type", &p->type_of},
+             {"PyErr_Fetch", &p->fetch},        {"PyErr_NormalizeException", &p->normal},
+             {"PyErr_SetObject", &p->raise},    {"PyException_SetTraceback", &p->set_trace},
+             {"PyList_Append", &p->append},     {"Py_AddPendingCall", &p->later},
+             {"Py_DecRef", &p->drop},           {"_Py_NoneStruct", &p->none}};
+  _Static_assert(sizeof all / sizeof *all == ALL, "the table has them all");
+  for (size_t i = 0; i < n; i++) {
+    void *const symbol = dlsym(RTLD_DEFAULT, all[i].name);
+    if (!symbol) return false;
+    *(void **)all[i].at = symbol;
+  }
+  return true;
+}
+
+/* The exception that is raised now, with its trace; it is raised no more. */
+static void *take(const python *p) {
+  void *type = NULL, *value = NULL, *trace = NULL;
+  p->fetch(&type, &value, &trace);
+  p->normal(&type, &value, &trace);
+  if (value && trace) p->set_trace(value, trace);
+  p->drop(type);
+  p->drop(trace);
+  return value;
+}
+
+/* In the main thread, between two of Python's instructions. */
+static int raise_it(void *value) {
+  python p;
+  if (!find(&p, ALL)) return 0;
+  void *const type = p.type_of(value);
+  p.raise(type, value);
+  p.drop(type);
+  p.drop(value);
+  return -1;
+}
+
+void *tutti_python_guard(void *self, void *args) {
+  python p;
+  if (!find(&p, TO_CALL)) return NULL;
+  void *const function = p.item(self, 0), *const list = p.item(self, 1);
+  void *result = p.call(function, args);
+  if (result || !find(&p, ALL)) return result;
+  void *value = take(&p);
+  if (list != p.none) {
+    p.append(list, value);
+    p.drop(value);
+    return p.number(1);
+  }
+  const bool is_main = syscall(SYS_gettid) == getpid(); /* only there handlers run */
+  if (is_main && !(result = p.call(function, args))) p.drop(take(&p));
+  if (!is_main || p.later(raise_it, value)) { /* too many wait to be raised: this one is printed */
+    void *const type = p.type_of(value);
+    p.drop(result);
+    p.raise(type, value);
+    p.drop(type);
+    p.drop(value);
+    return NULL;
+  }
+  return result ? result : p.number(1);
+}

@@ -1,0 +1,40 @@
+/* interrupt.c - waits that somebody may end (tutti_interrupt_set).
+ *
+ * Idea       a thread that waits asks now and then whether it is to go on. Only the thread that said
+ *            so asks: it is the one whose interpreter runs the handlers of signals.
+ * Cost       one load of an atomic per look while nobody is to be asked; else a look at the clock.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "process.h"
+
+static const double PAUSE = 0.02; /* s between two questions */
+
+void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx) {
+  atomic_store(&tt_process.interrupt, NULL);
+  tt_process.interrupt_ctx = ctx;
+  tt_process.interrupted_thread = pthread_self();
+  atomic_store(&tt_process.interrupt, fn);
+}
+
+bool tt_may_be_interrupted(void) {
+  return atomic_load_explicit(&tt_process.interrupt, memory_order_acquire) &&
+         pthread_equal(pthread_self(), tt_process.interrupted_thread);
+}
+
+int tutti_interrupted(void) {
+  if (!tt_may_be_interrupted()) return 0;
+  tutti_interrupt_fn *fn = atomic_load(&tt_process.interrupt);
+  return fn && fn(tt_process.interrupt_ctx);
+}
+
+bool tt_interrupted(double *asked) {
+  if (!tt_may_be_interrupted()) return false;
+  const double now = tt_seconds();
+  const bool first = *asked <= 0;
+  if (!first && now - *asked < PAUSE) return false;
+  *asked = now;
+  return !first && tutti_interrupted();
+}
+
+tutti_status tt_say_interrupted(const char *what) {
+  return tt_fail(TUTTI_ERR_INTERRUPTED, "%s was interrupted while it waited for other ranks", what);
+}
