@@ -321,7 +321,7 @@ soak:
 	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
 # PyTorch on tutti in full: as many ranks as the table says, and PyTorch's own tests.
 check-torch: torch
-	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=5400 tests/run tests/torch.sh
+	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=10000 tests/run tests/torch.sh
 # The backend under the sanitizers, in a Python and a PyTorch without them.
 check-torch-asan:
 	@tools/deps.sh build torch
@@ -350,12 +350,12 @@ check-python:
 	@tools/deps.sh build python
 	@$(MAKE) $(JOBS) --no-print-directory with-mpi
 	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) tests/run tests/python.sh
-# Programs that nobody here wrote, without and with the drop-in.
+# Programs that nobody here wrote, without and with the drop-in; mpi4py's own tests (MPI4PY=FOLDER: its sources).
 check-dropin:
 	@tools/deps.sh build check
 	@tools/deps.sh programs || echo "tutti: going on without; what is not there is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
-	@BUILD=$(BUILD) TEST_SECONDS=900 tests/run tests/programs.sh
+	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) TEST_SECONDS=10000 tests/run tests/programs.sh tests/mpi4py.sh
 coverage:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs

@@ -18,7 +18,7 @@ packages() {
     hosts) echo "libucx-dev iproute2 util-linux" ;;
     bench) echo "g++ libopenmpi-dev openmpi-bin libmpich-dev mpich libgloo-dev libucx-dev python3 gnuplot-nox iproute2" ;;
     sim) echo "gcc g++ libc6-dev make binutils libsimgrid-dev libhwloc-dev python3 gnuplot-nox time" ;;
-    programs) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3 lammps hpcc python3-mpi4py python3-numpy mumps-test scalapack-mpi-test" ;;
+    programs) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich python3 lammps hpcc python3-mpi4py python3-numpy mumps-test scalapack-mpi-test cython3 python3-dev dpkg-dev" ;;
     soak) echo "libopenmpi-dev openmpi-bin libmpich-dev mpich libhwloc-dev python3" ;;
     fuzz) echo "clang libclang-rt-dev make binutils" ;;
     models) echo "gcc libc6-dev spin" ;;
