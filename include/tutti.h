@@ -67,9 +67,8 @@ TUTTI_API const char *tutti_error(void);
 TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 
 /** Where warnings go (a rank that is late, a setting that makes no sense).
- *  `fn` is called with `ctx`, a level (0 warning, 1 information, 2 more of it) and one line
- *  without newline. Lines also go where TUTTI_LOG says (README.md); with neither (fn is NULL by
- *  default), to stderr under `tutti run` or TUTTI_EXPLAIN=1. Set it before threads use the library. */
+ *  `fn` gets `ctx`, a level (0 warning, 1 information, 2 more of it) and a line without newline.
+ *  NULL (the default): see TUTTI_LOG in README.md. Set it before threads use the library. */
 typedef void tutti_log_fn(void *ctx, int level, const char *line);
 TUTTI_API void tutti_log_set(tutti_log_fn *fn, void *ctx);
 
