@@ -123,10 +123,10 @@ typedef struct tutti_question {
   const char *topo; /* how ranks sit: "rack:3 node:16 core:4"; NULL or "": all alike */
   const char *algo; /* as for tutti_comm_set_algo; NULL: tutti's choice */
   const char *only; /* one plan, or one family: no others are priced; NULL: all */
-  double crowd;     /* ranks per core that share memory; 0: they are on a network; or ... */
+  double crowd;     /* ranks per core that share memory; 0: a network; or TUTTI_CROWD_HERE */
 } tutti_question;
 
-/* ... all on this machine: its cores, and the figures that a job here would go by. */
+/* All ranks on this machine: its cores, and the figures that a job here would go by. */
 #define TUTTI_CROWD_HERE (-1.0)
 
 /* What one plan would take, for one size. */

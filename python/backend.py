@@ -145,7 +145,7 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def _tracked() -> list[str]:
-    """What git has of the tree; without git, all but what is built."""
+    """The files that git has of the tree; without git, all but the built ones."""
     try:
         out = subprocess.run(["git", "ls-files", "-z"], cwd=HERE, check=True, capture_output=True).stdout
         return [name for name in out.decode().split("\0") if name and (HERE / name).is_file()]

@@ -83,9 +83,9 @@ ok "... and can be summed up" all "status 0" quiet "grep -qa 'that some rank say
 job run -n 2 "$player" leaves
 check "the next job begins anew" 'assert {l["pid"] for l in lanes} == {0, 1} and len(of("call")) == 2 * 7'
 TUTTI_TRACE=/dev/full job run -n 2 "$player" splits
-ok "a file that can not be had: the job runs" all "status 0" quiet
+ok "a file that cannot be written: the job runs, and warns" all "status 0" "says 'TUTTI_TRACE: .*the trace is not written'"
 TUTTI_TRACE=$work/none/x.json job run -n 2 "$player" splits
-ok "a folder that does not exist: the job runs" all "status 0" quiet
+ok "a folder that does not exist: the job runs, and warns" all "status 0" "says 'TUTTI_TRACE: .*the trace is not written'"
 unset TUTTI_TRACE
 rm -f "$x"
 job run -n 2 "$player" splits

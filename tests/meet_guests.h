@@ -13,7 +13,7 @@ typedef struct guest {
   pthread_t thread;
   tt_rendezvous at;
   const tutti_store *store;
-  int rank, ranks, rounds; /* it leaves after so many */
+  int rank, ranks, rounds; /* it leaves after that many */
   double limit, took;
   bool stays; /* a while, before it leaves */
   tutti_status status;

@@ -7,7 +7,7 @@ hello=$PWD/$BUILD/examples/hello
 log=$work/log
 
 # ---- TUTTI_LOG: hello has no callback ----
-alone() { # alone VARIABLE=value ...: hello, as one rank that nobody has started
+alone() { # alone VARIABLE=value ...: hello, as one rank without a launcher
   rc=0
   TOKEN=$token timeout 20 env "$@" "$hello" >"$work/out" 2>"$work/err" || rc=$?
 }
@@ -29,7 +29,7 @@ ok "a file that cannot be written: said, and the line is not lost" all "status 0
   "says '/no/such/folder/log. cannot be written: No such file'" "says 'TUTTI_TIMEOUT=.soon'"
 mkfifo "$work/pipe"
 alone TUTTI_LOG="$work/pipe" TUTTI_TIMEOUT=soon
-ok "nobody waits for the reader of a pipe" all "status 0" "says 'TUTTI_TIMEOUT=.soon'"
+ok "a pipe without a reader does not stall the program" all "status 0" "says 'TUTTI_TIMEOUT=.soon'"
 for setting in TUTTI_TIMEOUT=soon TUTTI_EXPLAIN=very TUTTI_SLICES=many TUTTI_ENGINE=fast TUTTI_COPIES=often \
   TUTTI_PROGRESS_THREAD=yes TUTTI_MEASURE=2; do
   job run -n 3 env "$setting" "$hello"

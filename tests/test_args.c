@@ -435,7 +435,7 @@ static void a_wrong_setting_is_said_once(void **state) {
   unsetenv("TUTTI_TIMEOUT");
 }
 
-/* What tutti tried and dropped on the way to a success is nobody's error. */
+/* After a success there is no sentence of a way that tutti tried and dropped. */
 static void a_success_leaves_no_sentence(void **state) {
   float x = 1;
   tutti_comm *pair[2], *copy;

@@ -167,7 +167,7 @@ static void no_rendezvous_is_said(void **state) {
              .ranks = 2,
              .limit = 0.3};
   memset(g.at.key, 'a', TT_KEY);
-  meeting_begin(&g); /* nobody listens */
+  meeting_begin(&g); /* no process listens */
   meeting_finish(&g);
   meeting_expect(&g, TUTTI_ERR_TIMEOUT,
                  "rank 0 could not reach|Connection refused|is the id right");

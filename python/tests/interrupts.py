@@ -1,5 +1,5 @@
 """interrupts.py - rank 1 of two waits for rank 0, in each way there is, and gets a SIGINT: it raises KeyboardInterrupt
-at once, rank 0 does not hang, and whoever can go on does. Prints TAP; `tutti run -n 2 python3 interrupts.py`.
+at once, rank 0 does not hang, and the ranks that can go on do. Prints TAP; `tutti run -n 2 python3 interrupts.py`.
 
     interrupts.py NAME    only that, without TAP: for waits that need a job of their own, or a terminal
 
@@ -50,7 +50,7 @@ def until_raised(comm):
     comm.recv(x[:], 1)
 
 
-# ---- calls that can not be taken back: the communicator is aborted ----
+# ---- calls that cannot be taken back: the communicator is aborted ----
 
 WAITS = {
     "recv": (lambda c: c.recv(x, 0), "in recv"),
@@ -200,7 +200,7 @@ def a_callback(comm):
     if comm.rank == 0:
         time.sleep(2 * AFTER)  # by then it has come
         return "" if comm.allreduce(x, op=op)[0] == 2 else "another sum"
-    _signals.unwatch()  # so that nobody looks before
+    _signals.unwatch()  # so that no rank looks before
     soon()
     got, why = x[:], "nothing was raised"
     try:
@@ -213,7 +213,7 @@ def a_callback(comm):
 
 
 OTHERS = {"a request's wait goes on after it": a_request, "a persistent request's": a_persistent_request,
-          "buckets' wait": buckets, "create, nobody else comes": a_rendezvous, "create, nobody answers": no_rendezvous,
+          "buckets' wait": buckets, "create, no other rank comes": a_rendezvous, "create, nobody answers": no_rendezvous,
           "from_store": a_store, "ranks that are threads": between_threads, "a wait in another thread": in_a_thread,
           "other handlers": a_handler, "a callback loses nothing": a_callback}
 

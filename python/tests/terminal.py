@@ -1,4 +1,4 @@
-"""terminal.py - runs a command at a terminal of its own, and types Ctrl-C when it has said so many times that it waits.
+"""terminal.py - runs a command at a terminal of its own, and types Ctrl-C once it has said that many times that it waits.
 
     terminal.py TIMES COMMAND...    prints what it printed, then: ended N ms after Ctrl-C, status S
 
@@ -18,7 +18,7 @@ def main():
     while True:
         try:
             some = os.read(terminal, 4096)
-        except OSError:  # nobody is there any more
+        except OSError:  # no process is left
             some = b""
         if not some:
             break

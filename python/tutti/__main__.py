@@ -24,8 +24,8 @@ def _places() -> Iterator[Path]:
 
 def main() -> None:
     """Becomes that program."""
-    found = [str(place) for place in _places() if os.access(place, os.X_OK)] or [shutil.which("tutti")]
-    program = found[0]
+    found = [str(place) for place in _places() if os.access(place, os.X_OK)]
+    program = found[0] if found else shutil.which("tutti")
     if program is None or os.path.realpath(program) == os.path.realpath(sys.argv[0]):
         sys.exit(f"tutti: the command is not here: neither {', nor '.join(str(place) for place in _places())}; "
                  "`make install` or `pip install .` installs it")

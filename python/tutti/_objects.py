@@ -3,7 +3,7 @@
 Every rank's object is pickled into bytes; of these the first go in slots of one size, and the rest, if any rank has
 more, in a second collective, whose size all know from the slots. Sums are made by Python, in the order of the ranks,
 so that they are the same on all ranks.
-Pickles are programs: whoever can send one can run what it likes. The ranks of a job trust each other.
+Pickles are programs: a rank that sends one can run any code on its receiver. The ranks of a job trust each other.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What C calls in Python, and handlers of signals while C waits.
 
-Python runs a handler between two of its instructions, and there are none while C waits. So the main thread asks
+Python runs a handler between two of its instructions, and none of these run while C waits. So the main thread asks
 for them some 50 times a second as long as it waits; what a handler raises (KeyboardInterrupt, on Ctrl-C) ends the
 wait, and the call raises it. In a callback a handler may raise before the first line, where ctypes would print the
 exception and go on: `callback` keeps it.

@@ -70,7 +70,7 @@ static bool drain(tutti_comm *comm) {
       continue;
     }
     usleep(1000);
-    if (look % 100 == 0 && tt_comm_differs(comm)) break; /* nobody will take it */
+    if (look % 100 == 0 && tt_comm_differs(comm)) break; /* no request will take it */
     for (int r = 0; look % 100 == 0 && r < comm->ranks; r++)
       if (near_and_gone(comm, r)) return true;
   }

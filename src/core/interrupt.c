@@ -2,7 +2,7 @@
  *
  * Idea       a thread that waits asks now and then whether it is to go on. Only the thread that said
  *            so asks: it is the one whose interpreter runs the handlers of signals.
- * Cost       one load of an atomic per look while nobody is to be asked; else a look at the clock.
+ * Cost       one load of an atomic per look while no function is set; else a look at the clock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "process.h"
 

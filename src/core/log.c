@@ -61,7 +61,7 @@ static place find_place(void) {
   return p;
 }
 
-/* stderr's descriptor, or the file's. Nobody waits for the reader of a pipe. */
+/* stderr's descriptor, or the file's. A pipe without a reader is an error, not a wait. */
 static int open_place(const place *p) {
   if (!*p->file) return STDERR_FILENO;
   const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
@@ -71,7 +71,7 @@ static int open_place(const place *p) {
 static void put(int fd, const char *line) {
   char text[700];
   const int n = snprintf(text, sizeof text, "tutti[%ld]: %s\n", (long)getpid(), line);
-  if (write(fd, text, tt_min((size_t)n, sizeof text - 1)) < 0) return; /* there is nobody to tell */
+  if (write(fd, text, tt_min((size_t)n, sizeof text - 1)) < 0) return; /* the line is lost */
 }
 
 static void put_at(const place *p, const char *line) {

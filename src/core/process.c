@@ -23,7 +23,7 @@ static void __attribute__((constructor)) at_load(void) {
 }
 
 /* What its parent has not used may be used here: rendezvous stay with the parent. Locks that another
- * thread of the parent's held nobody would give back. */
+ * thread of the parent's held would stay locked. */
 static void in_child(void) {
   pthread_mutex_init(&tt_process.starting, NULL);
   pthread_mutex_init(&tt_process.lock, NULL);

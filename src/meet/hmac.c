@@ -1,6 +1,6 @@
 /* hmac.c - SHA-256, and a keyed digest made of it.
  *
- * Idea       whoever can compute the digest of a fresh nonce knows the key; a listener learns
+ * Idea       a side that can compute the digest of a fresh nonce knows the key; a listener learns
  *            nothing that helps it with the next nonce. It is here, and not a library's, because
  *            libtutti needs libc only, and the kernel's AF_ALG is not on every machine.
  * Source     FIPS 180-4 (SHA-256); RFC 2104 (HMAC); tests/test_hmac.c has the vectors of RFC 4231.

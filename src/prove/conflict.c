@@ -1,12 +1,12 @@
 /* conflict.c - accesses to a block that conflict must be ordered, on every rank.
  *
- * Idea       list who touches each block, in the order of the steps. Every access must be
+ * Idea       list the steps that touch each block, in their order. Every access must be
  *            over before the next one that conflicts with it begins: by the rank's own
  *            `after` lists, or by a chain of events across ranks.
  * Cost       linear in the blocks that the steps touch, and nsteps^2 bits per rank. Only a
  *            pair that `after` leaves open costs a walk through all events.
  * Invariant  it derives the conflicts itself, block by block: the builder's order
- *            (sched/order.c) is judged here, so nothing of it is used.
+ *            (sched/order.c) is judged here, so this file uses none of it.
  * Source     SEMANTICS.md, "Events" and "Accesses".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static bool never_emptier(const search *s, uint32_t other) {
   return tt_coll_alike(all->coll) || (tt_coll_owned(all->coll) ? a == b : a <= b);
 }
 
-/* A message without bytes is passed over: nobody waits for its sender. */
+/* A message without bytes is passed over: its reader does not wait for its sender. */
 static bool has_bytes(const search *s, const tt_message *m) {
   const tt_step *send = tt_graph_step(s->g, m->from);
   uint32_t lo, hi;
