@@ -82,11 +82,11 @@ static int after_fork(void) {
 }
 
 static int little_memory(void) {
-  struct rlimit limit = {64 << 20, 64 << 20};
+  struct rlimit limit = {24 << 20, 24 << 20};
   tutti_comm *c, *many[64];
   setrlimit(RLIMIT_AS, &limit);
-  return BAD(tutti_comm_from_env(&c), TUTTI_ERR_MEMORY, "map|bytes") +
-         BAD(tutti_comm_from_threads(64, many), TUTTI_ERR_MEMORY, "map|64 times");
+  return BAD(tutti_comm_from_env(&c), TUTTI_ERR_MEMORY, "map|each of 1 ranks|24 MiB of addresses|ulimit -v") +
+         BAD(tutti_comm_from_threads(64, many), TUTTI_ERR_MEMORY, "map|each of 64 ranks");
 }
 
 static int few_descriptors(void) {
