@@ -36,7 +36,7 @@ static void wrong_questions(void **state) {
   WRONG(root, 7, TUTTI_ERR_ARG, "root 7 is none of 0..6");
   WRONG(type, (tutti_type)99, TUTTI_ERR_TYPE, "type 99");
   WRONG(op, TUTTI_BAND, TUTTI_ERR_OP, "has no op band");
-  WRONG(crowd, -1, TUTTI_ERR_ARG, "ranks per core");
+  WRONG(crowd, -2, TUTTI_ERR_ARG, "ranks per core");
   WRONG(crowd, NAN, TUTTI_ERR_ARG, "ranks per core");
   WRONG(net, "alpha=1u", TUTTI_ERR_ARG, "line 1, column 7");
   WRONG(net, "node.alpha=1us", TUTTI_ERR_ARG, "no such level");
