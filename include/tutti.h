@@ -13,7 +13,7 @@
  *               is a sentence that says what, where, and what to do. After an
  *               error in flight `src` is as it was and `dst` is undefined
  *               (in place: the buffer is undefined), and the communicator
- *               refuses further work. The library never prints, exits, aborts.
+ *               refuses further work. The library never exits, aborts; it prints its log only.
  * Threads       one call at a time per communicator; several may be used by several threads.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_H

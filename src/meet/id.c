@@ -61,6 +61,10 @@ void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id) {
 
 /* ---- what the own one says ---- */
 
+void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]) {
+  for (int i = 0; i < TT_KEY / 2; i++) snprintf(r->key + 2 * i, 3, "%02x", bits[i]);
+}
+
 static void take_names(const char *names, tt_rendezvous *r) {
   for (const char *end; *names && r->hosts < TT_HOSTS; names = *end ? end + 1 : end) {
     end = names + strcspn(names, ",");
@@ -97,7 +101,7 @@ tutti_status tt_rendezvous_name(tt_rendezvous *r) {
   unsigned char bits[TT_KEY / 2];
   if (getrandom(bits, sizeof bits, 0) != sizeof bits)
     return tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for the key of a rendezvous");
-  for (int i = 0; i < TT_KEY / 2; i++) snprintf(r->key + 2 * i, 3, "%02x", bits[i]);
+  tt_rendezvous_key(r, bits);
   return TUTTI_OK;
 }
 

@@ -35,7 +35,7 @@ static void make_key(tt_rendezvous *r, const char *const *names, int n) {
     tt_sha256_add(&s, value ? value : "", value ? strlen(value) + 1 : 1);
   }
   tt_sha256_end(&s, digest);
-  for (int i = 0; i < TT_KEY / 2; i++) snprintf(r->key + 2 * i, 3, "%02x", digest[i]);
+  tt_rendezvous_key(r, digest);
 }
 
 /* ---- tutti run --hosts, or whoever hands out an id ---- */

@@ -44,6 +44,8 @@ tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
 tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread);
 void tt_rendezvous_leave(pthread_t thread); /* it goes on by itself */
 void tt_rendezvous_end(pthread_t thread);   /* when all have heard why it failed, or after 5 s */
+/* Its key, in hexadecimal digits: these bits. */
+void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]);
 void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id);
 
 /* Meetings; freed by `end`. */
