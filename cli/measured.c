@@ -2,7 +2,7 @@
  *
  * Idea      at each size all plans that may run are timed in turn (survey.h). Then the best of
  *           them, what is chosen, and that again are timed in turn once more: the best of many is
- *           partly the luckiest, and that must not count.
+ *           partly the luckiest, and that must not count. What is shown of the best is from there.
  * Rounds    of all sizes go one after another, so a size's rounds are spread over the whole time.
  * Cores     of a virtual machine move. Where the profile says how far they were from each other when
  *           it was measured, rounds in which they are as far count, and there are more rounds until
@@ -72,9 +72,10 @@ static void judge(const place *p, measured_size *row) {
   const double noise = survey_ratio(&both[0], &both[2]);
   row->noise = noise < 1 ? 1 / noise : noise;
   row->seconds = (both[0].median + both[2].median) / 2;
-  row->ratio = is_chosen(best, row->chosen) || !both[1].runs
-                   ? 1
-                   : sqrt(survey_ratio(&both[0], &both[1]) * survey_ratio(&both[2], &both[1]));
+  const bool same = is_chosen(best, row->chosen) || !both[1].runs;
+  row->best_seconds = same ? row->seconds : both[1].median;
+  row->ratio =
+      same ? 1 : sqrt(survey_ratio(&both[0], &both[1]) * survey_ratio(&both[2], &both[1]));
 }
 
 /* ---- all sizes ---- */
@@ -170,7 +171,7 @@ static void show_row(const measured_size *r) {
   printf("%8s  %-26s %9s %9s %6.2f  %-26s %9s %7.2f %6.2f\n", price_size((double)r->bytes, size),
          r->chosen, r->predicted > 0 ? price_time(r->predicted, a) : "-", price_time(r->seconds, b),
          r->predicted / r->seconds, best,
-         r->best >= 0 ? price_time(r->plan[r->best].median, c) : "-", r->ratio, r->noise);
+         r->best >= 0 ? price_time(r->best_seconds, c) : "-", r->ratio, r->noise);
 }
 
 static void show_foot(const measured_size *rows, size_t n) {

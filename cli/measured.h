@@ -14,8 +14,9 @@ typedef struct measured_size {
   double predicted, seconds; /* of what is chosen; predicted 0: it has no price */
   double noise;              /* that much apart is the same plan from itself: 1 or more */
   survey_plan plan[MEASURED_PLANS];
-  int plans, best;  /* best: -1: none ran */
-  double ratio;     /* chosen over best, in turn with each other */
+  int plans, best;     /* best: -1: none ran */
+  double best_seconds; /* in turn with the chosen one: `seconds` where it is that one itself */
+  double ratio;        /* chosen over best: the median over rounds, each with both in turn */
   int kept, rounds; /* of these so many with the cores as when the profile was measured */
 } measured_size;
 

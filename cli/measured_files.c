@@ -24,7 +24,7 @@ static void json_size(FILE *f, const measured_size *r, bool last) {
           "\"best\": \"%s\", \"best_s\": %.6g, \"chosen_over_best\": %.4f, \"noise\": %.4f,\n"
           "     \"plans\": [",
           r->bytes, r->chosen, r->predicted, r->seconds, best,
-          r->best >= 0 ? r->plan[r->best].median : 0, r->ratio, r->noise);
+          r->best >= 0 ? r->best_seconds : 0, r->ratio, r->noise);
   for (int i = 0; i < r->plans; i++) json_plan(f, &r->plan[i], i == 0);
   fprintf(f, "]}%s\n", last ? "" : ",");
 }

@@ -24,6 +24,11 @@ enum { MOST_ROWS = 512, RANGES = 33, SENTENCE = 400 };
 
 int report_wanted;
 _Atomic uint64_t report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
+/* Communicators by why they are left to the MPI (WHY_SERVED: they are not), and the first's name. */
+static struct {
+  unsigned long n;
+  char first[48];
+} communicators[SHIM_WHY_COUNT];
 static const char *file; /* NULL: to stderr */
 static int my_rank;
 static row rows[MOST_ROWS + 1]; /* the last one for all that have no other */
@@ -99,6 +104,19 @@ void report_served(tutti_comm *comm, last_row *last, const served_call *c, uint6
   atomic_fetch_add_explicit(&last->row->ns, ns, memory_order_relaxed);
 }
 
+void report_communicator(const char *name, shim_why why) {
+  pthread_mutex_lock(&lock);
+  if (!communicators[why].n++)
+    snprintf(communicators[why].first, sizeof communicators[why].first, "%s", name);
+  pthread_mutex_unlock(&lock);
+}
+
+static unsigned long left_to_mpi(void) {
+  unsigned long n = 0;
+  for (int w = WHY_SERVED + 1; w < SHIM_WHY_COUNT; w++) n += communicators[w].n;
+  return n;
+}
+
 void report_failure(const char *sentence) {
   pthread_mutex_lock(&lock);
   if (!failures++) snprintf(failure, sizeof failure, "%s", sentence);
@@ -151,9 +169,22 @@ static void print_handed(FILE *out) {
     }
 }
 
-static void print(FILE *out, unsigned long served, unsigned long others) {
-  fprintf(out, "tutti %s: %lu communicator%s served, %lu handed on (as rank 0 saw it)\n",
-          tutti_version(NULL, NULL, NULL), served, served == 1 ? "" : "s", others);
+static void print_left(FILE *out) {
+  for (int w = WHY_SERVED + 1; w < SHIM_WHY_COUNT; w++) {
+    const unsigned long n = communicators[w].n;
+    if (n > 1)
+      fprintf(out, "  left to the MPI: %lu communicators, the first is %s (%s)\n", n,
+              communicators[w].first, whys[w]);
+    else if (n)
+      fprintf(out, "  left to the MPI: %s (%s)\n", communicators[w].first, whys[w]);
+  }
+}
+
+static void print(FILE *out) {
+  const unsigned long served = communicators[WHY_SERVED].n;
+  fprintf(out, "tutti %s: %lu communicator%s served, %lu left to the MPI (as rank 0 saw it)\n",
+          tutti_version(NULL, NULL, NULL), served, served == 1 ? "" : "s", left_to_mpi());
+  print_left(out);
   print_rows(out);
   print_handed(out);
   if (failures) fprintf(out, "  failed %" PRIu64 " times; first: %s\n", failures, failure);
@@ -170,10 +201,26 @@ static void quote(FILE *out, const char *text) {
   fputc('"', out);
 }
 
-static void print_json(FILE *out, unsigned long served, unsigned long others) {
+static void json_communicators(FILE *out) {
   const char *comma = "";
-  fprintf(out, "{\"tutti\": \"%s\",\n \"communicators\": {\"served\": %lu, \"handed_on\": %lu},\n",
-          tutti_version(NULL, NULL, NULL), served, others);
+  fprintf(out, " \"communicators\": {\"served\": %lu, \"handed_on\": %lu, \"why\": [",
+          communicators[WHY_SERVED].n, left_to_mpi());
+  for (int w = WHY_SERVED + 1; w < SHIM_WHY_COUNT; w++) {
+    if (!communicators[w].n) continue;
+    fprintf(out, "%s\n  {\"communicators\": %lu, \"first\": ", comma, communicators[w].n);
+    quote(out, communicators[w].first);
+    fprintf(out, ", \"why\": ");
+    quote(out, whys[w]);
+    fputc('}', out);
+    comma = ",";
+  }
+  fprintf(out, "]},\n");
+}
+
+static void print_json(FILE *out) {
+  const char *comma = "";
+  fprintf(out, "{\"tutti\": \"%s\",\n", tutti_version(NULL, NULL, NULL));
+  json_communicators(out);
   fprintf(out, " \"served\": [");
   for (int i = 0; i < nrows; i++, comma = ",") {
     const row *r = &rows[i];
@@ -202,14 +249,14 @@ static void print_json(FILE *out, unsigned long served, unsigned long others) {
   fprintf(out, "}}\n");
 }
 
-void report_end(unsigned long served, unsigned long others) {
+void report_end(void) {
   if (!report_wanted || my_rank != 0) return;
   qsort(rows, (size_t)nrows, sizeof rows[0], by_place);
   if (!file) {
-    print(stderr, served, others);
+    print(stderr);
     return;
   }
   FILE *out = fopen(file, "w");
-  if (out) print_json(out, served, others);
+  if (out) print_json(out);
   if (!out || fclose(out)) fprintf(stderr, "tutti: the report can not be written to %s\n", file);
 }

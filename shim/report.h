@@ -67,11 +67,13 @@ typedef struct served_call {
 } served_call;
 
 void report_begin(int rank);
+/* A communicator was made that tutti serves (WHY_SERVED), or leaves to the MPI. */
+void report_communicator(const char *name, shim_why why);
 uint64_t report_now(void); /* ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
 /* A sentence to remember: why something failed. */
 void report_failure(const char *sentence);
 /* The report, on rank 0, if it is wanted. */
-void report_end(unsigned long served, unsigned long others);
+void report_end(void);
 
 #endif

@@ -35,7 +35,6 @@ static atomic_uint version;
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 static int on;
 static shim_why off_because = WHY_BEFORE;
-static unsigned long nserved, nothers;
 
 static size_t slot_of(uintptr_t key, const table *t) {
   return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & t->mask;
@@ -222,6 +221,20 @@ static void split(state *old, MPI_Comm comm, state *s) {
   settle(s);
 }
 
+/* For the report. */
+static void tell_report(const state *s) {
+  char name[40];
+  if (s->mpi == MPI_COMM_WORLD)
+    snprintf(name, sizeof name, "MPI_COMM_WORLD");
+  else if (s->mpi == MPI_COMM_SELF)
+    snprintf(name, sizeof name, "MPI_COMM_SELF");
+  else if (s->ranks > 0)
+    snprintf(name, sizeof name, "one of %d rank%s", s->ranks, s->ranks == 1 ? "" : "s");
+  else
+    snprintf(name, sizeof name, "one that the program made");
+  report_communicator(name, s->comm ? WHY_SERVED : s->why);
+}
+
 void state_add(MPI_Comm old, MPI_Comm comm) {
   shim_why unused;
   state *s = NULL, none = {.mpi = comm};
@@ -240,7 +253,7 @@ void state_add(MPI_Comm old, MPI_Comm comm) {
     if (comm != MPI_COMM_NULL && none.why == WHY_SERVED && !has_others(&none)) all_agree(comm, 0);
     return;
   }
-  __atomic_fetch_add(s->comm ? &nserved : &nothers, 1, __ATOMIC_RELAXED);
+  tell_report(s);
   release(replace(comm, s));
 }
 
@@ -298,11 +311,6 @@ void state_end(void) {
     older = t->older;
     free(t);
   }
-}
-
-void state_tally(unsigned long *served, unsigned long *others) {
-  *served = nserved;
-  *others = nothers;
 }
 
 char *state_scratch(state *s, size_t bytes) {

@@ -51,7 +51,5 @@ void state_act_as(state *s, bool only_asks);
 bool state_only_asks(void);
 /* Scratch of so many bytes; NULL: out of memory. */
 char *state_scratch(state *s, size_t bytes);
-/* How many communicators were served, and handed on, so far. */
-void state_tally(unsigned long *served, unsigned long *others);
 
 #endif

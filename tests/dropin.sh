@@ -116,7 +116,8 @@ counts() { # MPI
   ok "$1: TUTTI_DROPIN=0 leaves them to the MPI" all 'status 0' '[ "$(served MPI_Allreduce)" = 0 ]' \
     '[ "$(handed MPI_Allreduce)" = 14 ]'
   run_mpi "$TUTTI" mpi --report "$(starter "$1")" -n 2 "$program"
-  ok "$1: the report for people" all 'status 0' 'says MPI_Allreduce' 'says "communicators? served"'
+  ok "$1: the report for people" all 'status 0' 'says MPI_Allreduce' 'says "communicators? served"' \
+    'says "left to the MPI: MPI_COMM_SELF .a communicator of one rank."'
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 2 "$program"
   ok "$1: no report unless one is wanted" all 'status 0' '! says MPI_Allreduce'
   n=$((n + 4))
