@@ -8,13 +8,15 @@
 #include "trace_data.h"
 
 static const char usage[] =
-    "usage: tutti trace FILE [FILE ...] [--json | --draw[=FROM+LENGTH]]\n"
+    "usage: tutti trace FILE [FILE ...] [--all | --json | --draw[=FROM+LENGTH]]\n"
     "\n"
     "Where the time of a job went that ran with TUTTI_TRACE=FILE: arithmetic, copying,\n"
-    "waiting, per rank; who came late; per kind of call how many, the median and the\n"
-    "worst; and the critical paths of the median and of the slowest call. Several files\n"
-    "are parts of one job, from machines that share no folder.\n"
+    "waiting, per rank; which rank came late; per kind of call how many, the median and\n"
+    "the worst; and the critical paths of the median and of the slowest call, of the kind\n"
+    "that took most time. Several files are parts of one job, from machines that share no\n"
+    "folder.\n"
     "\n"
+    "  -a, --all      all ranks, all kinds of calls, their critical paths whole\n"
     "  -j, --json     the same as one JSON object, with the paths of all kinds of calls\n"
     "  -d, --draw[=FROM+LENGTH]\n"
     "                 LENGTH ms from FROM ms on as lines of letters, one to three per rank;\n"
@@ -22,11 +24,13 @@ static const char usage[] =
     "\n"
     "The file itself opens in ui.perfetto.dev and chrome://tracing; see docs/trace.md.\n";
 
-static const struct option long_options[] = {
-    {"json", no_argument, NULL, 'j'}, {"draw", optional_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
+static const struct option long_options[] = {{"all", no_argument, NULL, 'a'},
+                                             {"json", no_argument, NULL, 'j'},
+                                             {"draw", optional_argument, NULL, 'd'},
+                                             {NULL, 0, NULL, 0}};
 
 typedef struct wanted {
-  bool json, draw;
+  bool all, json, draw;
   double from, length; /* ms */
 } wanted;
 
@@ -44,7 +48,7 @@ static int show(const trace_data *d, const wanted *w) {
   if (trace_sum(d, &s) && w->draw)
     status = trace_draw(d, &s, w->from, w->length);
   else if (s.sorts)
-    (w->json ? trace_show_json : trace_show)(d, &s);
+    w->json ? trace_show_json(d, &s) : trace_show(d, &s, w->all);
   else
     status = cli_fail(CLI_FAILED, "trace", "out of memory for %zu events", d->nevents);
   trace_sums_free(&s);
@@ -54,9 +58,9 @@ static int show(const trace_data *d, const wanted *w) {
 static int run(int argc, char **argv) {
   wanted w = {.json = false};
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":jd::", long_options, NULL)) != -1;) {
-    if (c != 'j' && c != 'd') return cli_bad_option("trace", c, argv, long_options);
-    *(c == 'j' ? &w.json : &w.draw) = true;
+  for (int c; (c = getopt_long(argc, argv, ":ajd::", long_options, NULL)) != -1;) {
+    if (!strchr("ajd", c)) return cli_bad_option("trace", c, argv, long_options);
+    *(c == 'a' ? &w.all : c == 'j' ? &w.json : &w.draw) = true;
     if (c == 'd' && optarg && !take_span(optarg, &w))
       return cli_fail(CLI_USAGE, "trace", "--draw=%s is not of the form FROM+LENGTH, in ms",
                       optarg);
@@ -72,4 +76,5 @@ static int run(int argc, char **argv) {
   return status;
 }
 
-const cli_command cmd_trace = {"trace", "where the time went, from a TUTTI_TRACE", usage, run, false};
+const cli_command cmd_trace = {"trace", "where the time went, from a TUTTI_TRACE", usage, run,
+                               false};

@@ -134,7 +134,7 @@ int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
 
 /* ---- trace_show.c ---- */
 
-void trace_show(const trace_data *d, const trace_sums *s);
+void trace_show(const trace_data *d, const trace_sums *s, bool all);
 void trace_show_json(const trace_data *d, const trace_sums *s);
 
 /* ---- trace_draw.c ---- */

@@ -1,12 +1,20 @@
 /* trace_show.c - what `tutti trace` says, for people and as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "trace_data.h"
 
-enum { SHOWN = 3 }; /* kinds of calls whose critical paths are shown */
+/* At most, but with --all: ranks, kinds of calls, kinds whose critical paths are shown, and a path's
+ * first and last hops. */
+typedef struct most {
+  size_t ranks, kinds, paths;
+  int hops;
+} most;
+static const most brief = {8, 6, 1, 4}, whole = {SIZE_MAX, SIZE_MAX, SIZE_MAX, TRACE_HOPS};
 
 static double ms(int64_t ns) {
   return (double)ns / 1e6;
@@ -61,7 +69,11 @@ static void show_rank(const trace_rank *r) {
   printf("\n");
 }
 
-static void show_ranks(const trace_sums *s) {
+static void show_more(size_t all, size_t shown, const char *what) {
+  if (all > shown) printf("  ... and %zu more %s: --all\n", all - shown, what);
+}
+
+static void show_ranks(const trace_sums *s, const most *m) {
   const trace_rank all = all_ranks(s);
   printf(
       "\nWhere the time went, ms (waiting: in a call, for a peer; else: in tutti, none of "
@@ -69,7 +81,8 @@ static void show_ranks(const trace_sums *s) {
   printf(
       "   rank       span    arithmetic  copying, sent       waiting          else  marked by you"
       "       outside\n");
-  for (size_t i = 0; i < s->nranks; i++) show_rank(&s->ranks[i]);
+  for (size_t i = 0; i < s->nranks && i < m->ranks; i++) show_rank(&s->ranks[i]);
+  show_more(s->nranks, m->ranks, "ranks");
   if (s->nranks > 1) show_rank(&all);
   if (all.flight)
     printf(
@@ -78,22 +91,34 @@ static void show_ranks(const trace_sums *s) {
         ms(all.flight), ms(all.flight_wait), 100.0 * (double)all.flight_wait / (double)all.flight);
 }
 
-static void show_late(const trace_sums *s) {
-  printf("\nWho came last, and how far behind the median of the others, us\n");
+static int by_last(const void *a, const void *b) {
+  const trace_rank *x = *(const trace_rank *const *)a, *y = *(const trace_rank *const *)b;
+  if (x->last != y->last) return x->last > y->last ? -1 : 1;
+  return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static void show_late(const trace_sums *s, const most *m) {
+  const trace_rank **late = malloc(s->nranks * sizeof *late);
+  size_t n = 0;
+  for (size_t i = 0; late && i < s->nranks; i++)
+    if (s->ranks[i].calls) late[n++] = &s->ranks[i];
+  if (n) qsort(late, n, sizeof *late, by_last);
+  printf("\nWhich rank came last, and how far behind the median of the others, us\n");
   printf("   rank      calls  came last          mean      worst\n");
-  for (size_t i = 0; i < s->nranks; i++) {
-    const trace_rank *r = &s->ranks[i];
-    if (!r->calls) continue;
+  for (size_t i = 0; i < n && i < m->ranks; i++) {
+    const trace_rank *r = late[i];
     printf("  %5d %10" PRIu64 " %10" PRIu64 " %3.0f %% %9.2f %10.2f\n", r->pid, r->calls, r->last,
            100.0 * (double)r->last / (double)r->calls,
            r->last ? us(r->behind) / (double)r->last : 0, us(r->worst));
   }
+  show_more(n, m->ranks, "ranks, each last less often");
+  free(late);
 }
 
-static void show_sorts(const trace_data *d, const trace_sums *s) {
+static void show_sorts(const trace_data *d, const trace_sums *s, const most *m) {
   printf("\nCalls, us of the rank that was in them longest; after: from when all had come\n");
   printf("     calls     median      worst      after  what\n");
-  for (size_t i = 0; i < s->nsorts; i++) {
+  for (size_t i = 0; i < s->nsorts && i < m->kinds; i++) {
     const trace_sort *k = &s->sorts[i];
     const trace_op *ops = &s->ops[k->from];
     char text[160];
@@ -101,34 +126,44 @@ static void show_sorts(const trace_data *d, const trace_sums *s) {
     printf("  %8zu %10.2f %10.2f %10.2f  %s\n", k->n, us(ops[k->n / 2].longest),
            us(ops[k->n - 1].longest), us(k->median_after), text);
   }
+  show_more(s->nsorts, m->kinds, "kinds of calls, each of less time in all");
+}
+
+static void show_hop(const trace_hop *h, int64_t zero) {
+  char size[32];
+  printf("    %10.2f  rank %d ", us(h->begin - zero), h->rank);
+  if (h->kind == TRACE_CALL)
+    printf("comes");
+  else if (h->peer >= 0)
+    printf("%s %s %d, step %u, %s, %.2f us", trace_kind_names[h->kind],
+           h->kind == TRACE_SEND ? "to" : "from", h->peer, h->step, size_text(size, h->bytes),
+           us(h->end - h->begin));
+  else
+    printf("%s, step %u, %s, %.2f us", trace_kind_names[h->kind], h->step,
+           size_text(size, h->bytes), us(h->end - h->begin));
+  if (h->gap > 0)
+    printf("%s%.2f us until the next", h->kind == TRACE_CALL ? ", " : "; ", us(h->gap));
+  printf("\n");
 }
 
 static void show_path(const trace_data *d, const trace_sums *s, const trace_op *op,
-                      const char *which) {
+                      const char *which, const most *m) {
   trace_hop hops[TRACE_HOPS];
   const int n = trace_path(d, s, op, hops);
-  const int64_t zero = n ? hops[n - 1].begin : 0;
   printf("  the %s, %.2f us:\n", which, us(op->longest));
   for (int i = n; i-- > 0;) {
-    const trace_hop *h = &hops[i];
-    char size[32];
-    printf("    %10.2f  rank %d ", us(h->begin - zero), h->rank);
-    if (h->kind == TRACE_CALL)
-      printf("comes");
-    else if (h->peer >= 0)
-      printf("%s %s %d, step %u, %s, %.2f us", trace_kind_names[h->kind],
-             h->kind == TRACE_SEND ? "to" : "from", h->peer, h->step, size_text(size, h->bytes),
-             us(h->end - h->begin));
-    else
-      printf("%s, step %u, %s, %.2f us", trace_kind_names[h->kind], h->step,
-             size_text(size, h->bytes), us(h->end - h->begin));
-    if (h->gap > 0)
-      printf("%s%.2f us until the next", h->kind == TRACE_CALL ? ", " : "; ", us(h->gap));
-    printf("\n");
+    const int skipped = i - m->hops + 1; /* of which the last ones are shown again */
+    if (n - i <= m->hops || skipped <= 0 || n <= 2 * m->hops + 1) {
+      show_hop(&hops[i], hops[n - 1].begin);
+      continue;
+    }
+    printf("    %10s  %d steps more: --all\n", "...", skipped);
+    i -= skipped - 1;
   }
 }
 
-void trace_show(const trace_data *d, const trace_sums *s) {
+void trace_show(const trace_data *d, const trace_sums *s, bool all) {
+  const most *m = all ? &whole : &brief;
   uint64_t dropped = 0;
   double error = 0;
   for (size_t i = 0; i < d->nlanes; i++) {
@@ -142,17 +177,18 @@ void trace_show(const trace_data *d, const trace_sums *s) {
     printf("%" PRIu64 " events were dropped: tapes were full (TUTTI_TRACE_EVENTS)\n", dropped);
   if (error > 0)
     printf("Clocks of several machines: times between them may be wrong by %.1f us\n", error);
-  show_ranks(s);
-  if (s->nops) show_late(s);
-  if (s->nops) show_sorts(d, s);
-  for (size_t i = 0; i < s->nsorts && i < SHOWN; i++) {
+  show_ranks(s, m);
+  if (s->nops) show_late(s, m);
+  if (s->nops) show_sorts(d, s, m);
+  for (size_t i = 0; i < s->nsorts && i < m->paths; i++) {
     const trace_sort *k = &s->sorts[i];
     char text[160];
     call_text(text, &d->calls[k->what]);
     printf("\nCritical path of %s\n", text);
-    show_path(d, s, &s->ops[k->from + k->n / 2], "median call");
-    if (k->n > 1) show_path(d, s, &s->ops[k->from + k->n - 1], "slowest");
+    show_path(d, s, &s->ops[k->from + k->n / 2], "median call", m);
+    if (k->n > 1) show_path(d, s, &s->ops[k->from + k->n - 1], "slowest", m);
   }
+  if (s->nsorts > m->paths) printf("\nCritical paths of the other kinds of calls: --all\n");
 }
 
 /* ---- as JSON ---- */

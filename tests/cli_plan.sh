@@ -5,7 +5,6 @@
 python=/usr/bin/python3
 tab=$'\t'
 
-has() { grep -qaE -e "$1" "$work/out"; }
 lines_within() { # no line of the output is longer, colours not counted
   sed 's/\x1b\[[0-9;]*m//g' "$work/out" | LC_ALL=C.UTF-8 awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }'
 }

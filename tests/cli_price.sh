@@ -4,7 +4,6 @@
 . "${BASH_SOURCE%/*}/tap.bash"
 python=/usr/bin/python3
 
-has() { grep -qaE -e "$1" "$work/out"; }
 cluster=alpha=30us,beta=1e-8,gamma=2e-10
 
 # ---- price ----

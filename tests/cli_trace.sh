@@ -119,8 +119,16 @@ fi
 job run -n 4 "$player" splits
 job trace "$x"
 ok "for people" all "status 0" quiet "grep -qa '^4 ranks, .* 71 collectives$' '$work/out'" \
-  "grep -qa 'Where the time went' '$work/out'" "grep -qa 'Who came last' '$work/out'" \
+  "grep -qa 'Where the time went' '$work/out'" "grep -qa 'Which rank came last' '$work/out'" \
   "grep -qa 'Critical path of allreduce' '$work/out'" "grep -qaE 'rank [0-3] comes' '$work/out'"
+TUTTI_ALGO=ring TUTTI_TRACE=$x job run -n 12 "$TUTTI" bench -b 64K -e 64K --repeats 1 -n 3
+job trace "$x"
+ok "a ring's long paths and many ranks: a page" all "status 0" '[ "$(wc -l <"$work/out")" -le 60 ]' \
+  "has '^  ... and 4 more ranks: --all'" "has '^ +[.]{3}  [0-9]+ steps more: --all'"
+job trace --all "$x"
+ok "--all: every rank, and paths whole" all "status 0" "! has ' more ranks'" "! has 'steps more'" \
+  '[ "$(wc -l <"$work/out")" -gt 100 ]'
+job run -n 4 "$player" splits
 job trace --json "$x"
 ok "--json" all "status 0" quiet
 if [ -x $python ]; then

@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 python=/usr/bin/python3
-has() { grep -qaE -e "$1" "$work/out"; }
 err() { grep -qaE -e "$1" "$work/err"; }
 profile=$work/profile
 machine=$("$TUTTI" info | sed -n 's/^machine  *//p')

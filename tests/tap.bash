@@ -77,6 +77,7 @@ lines() {
 }
 status() { [ "$rc" = "$1" ]; }
 says() { grep -qaE "$1" "$work/err"; }
+has() { grep -qaE -e "$1" "$work/out"; }
 quiet() { [ ! -s "$work/err" ]; }
 one_line() { [ "$(wc -l <"$work/err")" = 1 ]; }
 out_is() { [ "$(cat "$work/out")" = "$1" ]; }
