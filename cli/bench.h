@@ -24,7 +24,7 @@ typedef struct bench_options {
   long iterations; /* per repeat; 0: what fits into `budget` seconds */
   double budget;
   long warmup, repeats;
-  bool check, alloc, cycle;
+  bool check, alloc, cycle, spread;
   bool side[2];            /* out of place, in place */
   const char *json, *plot; /* files, or NULL */
 } bench_options;
@@ -47,10 +47,11 @@ typedef struct bench_call {
   void *src, *dst;             /* as they are passed */
 } bench_call;
 
-/* What came of it; seconds per call, of the slowest rank. The three are taken
+/* What came of it; seconds per call, of the slowest rank. The first four are taken
  * over the repeats, each of which is a mean. */
 typedef struct bench_side {
-  double least, median, p99;
+  double least, median, most;
+  double p99; /* 0: there are fewer than 100 repeats */
   double algbw, busbw; /* GB/s, from the median */
   int64_t wrong;       /* elements, of all ranks; -1: not checked */
   bool measured;

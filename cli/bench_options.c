@@ -26,8 +26,9 @@ const char bench_usage[] =
     "      --helpers N       the last N ranks bring no data, but sum for the others (0)\n"
     "  -n, --iters N         calls per repeat (as many as fit into --budget)\n"
     "      --budget S        seconds per repeat (0.02)\n"
-    "      --repeats N       repeats (11): least, median and 99th percentile of their\n"
-    "                        means are shown\n"
+    "      --repeats N       repeats (11): the median of their means is shown\n"
+    "      --spread          their least and greatest, too, and from 100 repeats on their\n"
+    "                        99th percentile\n"
     "  -w, --warmup N        calls before (5)\n"
     "  -c, --check 0|1       count wrong results (1)\n"
     "      --loop            call after call on the same buffer (default)\n"
@@ -47,7 +48,7 @@ const char bench_usage[] =
 /* Whose options they are; `tutti explain --measured` has the same. */
 static const char *command = "bench";
 
-enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE, HELPERS, ALGO };
+enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE, HELPERS, ALGO, SPREAD };
 
 static const struct option long_options[] = {
     {"minbytes", required_argument, NULL, 'b'},  {"maxbytes", required_argument, NULL, 'e'},
@@ -60,7 +61,7 @@ static const struct option long_options[] = {
     {"alloc", no_argument, NULL, ALLOC},         {"json", required_argument, NULL, 'J'},
     {"plot", required_argument, NULL, PLOT},     {"ranks", required_argument, NULL, 'P'},
     {"side", required_argument, NULL, SIDE},     {"helpers", required_argument, NULL, HELPERS},
-    {"algo", required_argument, NULL, ALGO},
+    {"algo", required_argument, NULL, ALGO},      {"spread", no_argument, NULL, SPREAD},
     {NULL, 0, NULL, 0},
 };
 
@@ -143,6 +144,7 @@ static int take_option(bench_options *o, int c, char **argv) {
     case ALGO: o->algo = optarg; return 0;
     case LOOP: o->cycle = false; return 0;
     case CYCLE: o->cycle = true; return 0;
+    case SPREAD: o->spread = true; return 0;
     case ALLOC: o->alloc = true; return 0;
     case 'J': return take_file(&o->json);
     case PLOT: return take_file(&o->plot);

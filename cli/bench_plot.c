@@ -28,10 +28,14 @@ static void json_side(FILE *f, const char *name, const bench_side *s) {
     fprintf(f, "     \"%s\": null", name);
     return;
   }
-  fprintf(f,
-          "     \"%s\": {\"us_min\": %.4f, \"us_median\": %.4f, \"us_p99\": %.4f, "
-          "\"algbw_GBps\": %.4f, \"busbw_GBps\": %.4f, \"iterations\": %ld, \"wrong\": ",
-          name, 1e6 * s->least, 1e6 * s->median, 1e6 * s->p99, s->algbw, s->busbw, s->iterations);
+  fprintf(f, "     \"%s\": {\"us_min\": %.4f, \"us_median\": %.4f, \"us_max\": %.4f, \"us_p99\": ",
+          name, 1e6 * s->least, 1e6 * s->median, 1e6 * s->most);
+  if (s->p99 > 0)
+    fprintf(f, "%.4f", 1e6 * s->p99);
+  else
+    fprintf(f, "null");
+  fprintf(f, ", \"algbw_GBps\": %.4f, \"busbw_GBps\": %.4f, \"iterations\": %ld, \"wrong\": ",
+          s->algbw, s->busbw, s->iterations);
   if (s->wrong < 0)
     fprintf(f, "null}");
   else
@@ -81,7 +85,7 @@ static void plot_data(FILE *p, const bench_row *rows, size_t n) {
     for (size_t i = 0; i < n; i++) {
       const bench_side *s = &rows[i].side[k];
       if (s->least > 0)
-        fprintf(p, "%zu %g %g %g\n", rows[i].bytes, 1e6 * s->median, 1e6 * s->least, 1e6 * s->p99);
+        fprintf(p, "%zu %g %g %g\n", rows[i].bytes, 1e6 * s->median, 1e6 * s->least, 1e6 * s->most);
     }
     fprintf(p, "EOD\n");
   }
@@ -94,7 +98,7 @@ int bench_plot(const bench_job *job, const bench_options *o, const bench_row *ro
   fprintf(p,
           "set title '%s of %s, %d ranks, %s, %s buffers' noenhanced\n"
           "set logscale xy\nset grid\nset key left top\nset xlabel 'bytes'\n"
-          "set ylabel 'time (us): median; min to p99 of the repeats'\n"
+          "set ylabel 'time (us): median; least to greatest of the repeats'\n"
           "set format x '%%.0b %%B'\nset xtics 4\n"
           "plot $side0 using 1:2 with linespoints lw 2 lc rgb '#1f5fa8' title 'out of place', \\\n"
           "  $side0 using 1:2:3:4 with yerrorbars lc rgb '#1f5fa8' notitle, \\\n"

@@ -15,13 +15,13 @@ void bench_show_head(const bench_job *job, const bench_options *o) {
          o->cycle ? "cycle (write, call, read, less the same without the call)" : "loop");
   if (job->size == 1)
     printf("# one rank: nothing travels; for more: tutti run -n N tutti bench, or -P N\n");
-  printf("#\n#%50s%-34s%-34s%-23s%-23s\n", "", "         out-of-place", "         in-place",
-         "  out-of-place (us)", "  in-place (us)");
-  printf("#%11s %11s %9s %7s %7s", "size", "count", "type", "redop", "root");
-  for (int i = 0; i < 2; i++) printf(" %9s %8s %7s %6s", "time", "algbw", "busbw", "#wrong");
-  for (int i = 0; i < 2; i++) printf(" %10s %10s", "min", "p99");
-  printf("  plan\n#%11s %11s %9s %7s %7s", "(B)", "(elements)", "", "", "");
-  for (int i = 0; i < 2; i++) printf(" %9s %8s %7s %6s", "(us)", "(GB/s)", "(GB/s)", "");
+  printf("#\n#%39s  %-31s  %s", "", "out of place", "in place");
+  if (o->spread) printf("%25s%-31s  %s", "", "out of place (us)", "in place (us)");
+  printf("\n#%9s %10s %6s %6s %4s", "size", "count", "type", "redop", "root");
+  for (int i = 0; i < 2; i++) printf(" %9s %7s %7s %6s", "time", "algbw", "busbw", "#wrong");
+  for (int i = 0; i < 2 && o->spread; i++) printf(" %10s %10s %10s", "min", "p99", "max");
+  printf("  plan\n#%9s %10s %6s %6s %4s", "(B)", "(elements)", "", "", "");
+  for (int i = 0; i < 2; i++) printf(" %9s %7s %7s %6s", "(us)", "(GB/s)", "(GB/s)", "");
   printf("\n");
   fflush(stdout);
 }
@@ -33,29 +33,29 @@ static void show_us(double seconds, int width) {
 }
 
 void bench_show_row(const bench_options *o, const bench_row *row) {
-  printf("%12zu %11zu %9s %7s %7ld", o->coll == TUTTI_BARRIER ? 0 : row->bytes, row->count,
+  printf("%10zu %10zu %6s %6s %4ld", o->coll == TUTTI_BARRIER ? 0 : row->bytes, row->count,
          tutti_type_name(o->type), bench_reduces(o->coll) ? tutti_op_name(o->op) : "none",
          bench_rooted(o->coll) ? o->root : -1);
   for (int i = 0; i < 2; i++) {
     const bench_side *s = &row->side[i];
     if (!s->measured) {
-      printf(" %9s %8s %7s %6s", "-", "-", "-", "-");
+      printf(" %9s %7s %7s %6s", "-", "-", "-", "-");
       continue;
     }
     show_us(s->median, 9);
-    printf(" %8.3f %7.3f ", s->algbw, s->busbw);
+    printf(" %7.3f %7.3f ", s->algbw, s->busbw);
     if (s->wrong < 0)
       printf("%6s", "N/A");
     else
       printf("%6lld", (long long)s->wrong);
   }
-  for (int i = 0; i < 2; i++) {
-    if (!row->side[i].measured) {
-      printf(" %10s %10s", "-", "-");
-      continue;
-    }
-    show_us(row->side[i].least, 10);
-    show_us(row->side[i].p99, 10);
+  for (int i = 0; i < 2 && o->spread; i++) {
+    const double of[] = {row->side[i].least, row->side[i].p99, row->side[i].most};
+    for (int k = 0; k < 3; k++)
+      if (of[k] > 0)
+        show_us(of[k], 10);
+      else
+        printf(" %10s", "-");
   }
   printf("  %s\n", row->plan);
   fflush(stdout);
@@ -73,8 +73,8 @@ void bench_show_foot(const bench_options *o, const bench_row *rows, size_t n) {
   if (o->check && o->coll != TUTTI_BARRIER)
     printf("# Out of bounds values : %lld %s\n", wrong, wrong ? "FAILED" : "OK");
   printf("# Avg bus bandwidth    : %g\n#\n", sum / (double)((size_t)(o->side[0] + o->side[1]) * n));
-  printf("# time is the median of %ld repeats, min their least, p99 their 99th percentile%s;\n",
-         o->repeats, o->repeats < 100 ? " (the greatest)" : "");
+  printf("# time is the median of %ld repeats%s;\n", o->repeats,
+         o->spread ? "" : " (--spread shows the others)");
   if (o->iterations)
     printf("# a repeat is the mean of %ld calls, of the slowest rank.\n", o->iterations);
   else

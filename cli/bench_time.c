@@ -125,7 +125,8 @@ tutti_status bench_time(const bench_job *job, const bench_options *o, const benc
   tutti_status status = TUTTI_OK;
   for (long i = 0; i < o->warmup && !status; i++) status = bench_run(job, call);
   if (!status) status = bench_iterations(job, o, call, &n);
-  for (long k = 0; k < o->repeats && !status; k++) status = bench_repeat(job, o, call, n, &seconds[k]);
+  for (long k = 0; k < o->repeats && !status; k++)
+    status = bench_repeat(job, o, call, n, &seconds[k]);
   if (!status)
     status =
         tutti_allreduce(job->talk, seconds, seconds, (size_t)o->repeats, TUTTI_DOUBLE, TUTTI_MAX);
@@ -133,7 +134,8 @@ tutti_status bench_time(const bench_job *job, const bench_options *o, const benc
   cli_sort(seconds, (size_t)o->repeats);
   side->least = seconds[0];
   side->median = seconds[o->repeats / 2];
-  side->p99 = seconds[(o->repeats * 99 + 99) / 100 - 1];
+  side->most = seconds[o->repeats - 1];
+  side->p99 = o->repeats < 100 ? 0 : seconds[(o->repeats * 99 + 99) / 100 - 1];
   side->iterations = n;
   return TUTTI_OK;
 }
