@@ -48,7 +48,8 @@ static const struct option long_options[] = {
     {"env", required_argument, NULL, 'e'},     {"keep-going", no_argument, NULL, 'k'},
     {"respawn", required_argument, NULL, 'r'}, {"verbose", no_argument, NULL, 'v'},
     {"hosts", required_argument, NULL, 'H'},   {"agent", required_argument, NULL, 'a'},
-    {"part", required_argument, NULL, 'P'},    {NULL, 0, NULL, 0},
+    {"part", required_argument, NULL, 'P'},    {"for", required_argument, NULL, 'F'},
+    {NULL, 0, NULL, 0},
 };
 
 static int bad_env(const char *entry) {
@@ -90,6 +91,9 @@ static int take_option(run_options *o, int c, char **argv) {
     case 'H': return run_hosts_read(o, optarg);
     case 'a': o->agent = optarg; return 0;
     case 'P': return run_part_read(o, optarg);
+    case 'F': /* ranked.c: the command that starts its own ranks so */
+      o->command = optarg;
+      return 0;
     default: return cli_bad_option("run", c, argv, long_options);
   }
 }
@@ -206,7 +210,7 @@ static int front(const run_options *o, char **argv) {
 }
 
 static int run(int argc, char **argv) {
-  run_options o = {.env = calloc((size_t)argc + 1, sizeof *o.env)};
+  run_options o = {.command = "run", .env = calloc((size_t)argc + 1, sizeof *o.env)};
   if (!o.env) return cli_fail(CLI_FAILED, "run", "out of memory");
   int status = parse(&o, argc, argv);
   if (status == 0) status = front(&o, argv);

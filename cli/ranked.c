@@ -42,7 +42,7 @@ int job_start(const char *command, long ranks, int argc, char **argv) {
   char number[16], self[PATH_MAX];
   if (!own_path(self)) return cli_fail(CLI_FAILED, command, "/proc/self/exe: %s", strerror(errno));
   snprintf(number, sizeof number, "%ld", ranks);
-  char *front[] = {"tutti", "run", "-n", number, self};
+  char *front[] = {"tutti", "run", "--for", (char *)command, "-n", number, self};
   enum { FRONT = sizeof front / sizeof *front };
   char **args = calloc(FRONT + (size_t)argc + 1, sizeof *args);
   if (!args) return cli_fail(CLI_FAILED, command, "out of memory");

@@ -25,12 +25,15 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "tutti.h"
+
 typedef struct run_host {
   char name[256];
   int ranks, first; /* first: of its ranks, among all */
 } run_host;
 
 typedef struct run_options {
+  const char *command; /* of tutti's, that starts ranks: "run", or what started that */
   int ranks;          /* processes that this guard starts: of hosts, one each */
   bool bind, label, verbose, keep_going;
   int respawns;   /* so many ranks that die are started again */
@@ -90,6 +93,9 @@ typedef struct run_spawn {
   int report;   /* close-on-exec pipe for a run_refusal */
 } run_spawn;
 
+/* A rank's entries of the environment, NULL-terminated; NULL: out of memory. newcomer -1: none. */
+char **run_job_env(const run_options *o, tutti_job *job, int rank, int newcomer);
+void run_free_env(char **env);
 /* The pid, or -1 with errno. */
 pid_t run_spawn_rank(const run_spawn *spawn);
 

@@ -27,6 +27,9 @@ static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick
 /* Before a rank is started again: at first, at most; and after it ran so long, as at first. */
 static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
+/* For the front to pass on what it was sent. */
+enum { front_ms = 50 };
+
 typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;
 
 typedef struct rank_state {
@@ -53,11 +56,13 @@ typedef struct guard {
   bool children_gone; /* nothing below us */
   bool lost_output;   /* and that has been said */
   bool gave_up;       /* something cannot be killed */
+  bool said_interrupted;
   phase phase;
   double deadline;  /* when the phase ends; 0: never */
   double time_over; /* of --timeout; 0: never */
   double impatient; /* since when interrupts are counted */
   int interrupts;
+  uint64_t asked; /* signals of which the front was told, as bits */
   struct rlimit files;
   int orders, signals, report[2]; /* -1: closed */
   run_pids told;                  /* have been sent SIGTERM */
@@ -67,7 +72,7 @@ typedef struct guard {
 
 __attribute__((format(printf, 2, 3))) static void say(guard *g, const char *format, ...) {
   char line[1024];
-  size_t n = (size_t)snprintf(line, sizeof line, "tutti run: ");
+  size_t n = (size_t)snprintf(line, sizeof line, "tutti %s: ", g->o->command);
   va_list args;
   va_start(args, format);
   vsnprintf(line + n, sizeof line - n, format, args);
@@ -204,6 +209,27 @@ static void forget_again(guard *g) {
   }
 }
 
+static void read_orders(guard *g);
+
+/* Did the rank end by a signal that the whole job was sent, as by Ctrl-C? The front may have heard
+ * of it later than the rank. */
+static bool interrupted(guard *g, int status) {
+  const int s = status_of(status) - 128;
+  if (s != SIGINT && s != SIGTERM && s != SIGHUP && s != SIGQUIT) return false;
+  struct pollfd front = {.fd = g->orders, .events = POLLIN};
+  if (!(g->asked >> s & 1) && poll(&front, 1, front_ms) > 0) read_orders(g);
+  return g->asked >> s & 1;
+}
+
+static void explain_end(guard *g, int rank, pid_t pid, int status) {
+  if (g->said_interrupted) return;
+  g->said_interrupted = interrupted(g, status);
+  if (g->said_interrupted)
+    say(g, "interrupted by SIG%s", sigabbrev_np(status_of(status) - 128));
+  else
+    explain_death(g, rank, pid, status);
+}
+
 /* Reap all that is dead. Of several found at once the killed one is the cause:
  * the others may have failed because they missed it. */
 static void reap(guard *g) {
@@ -226,7 +252,7 @@ static void reap(guard *g) {
   }
   g->children_gone = pid < 0 && errno == ECHILD;
   if (culprit >= 0 && g->phase < PHASE_TERM) {
-    if (!g->failed || g->o->keep_going) explain_death(g, culprit, culprit_pid, why);
+    if (!g->failed || g->o->keep_going) explain_end(g, culprit, culprit_pid, why);
     fail(g, status_of(why));
     if (!g->o->keep_going) enter(g, PHASE_TERM);
   }
@@ -249,6 +275,7 @@ static void deliver(guard *g, int signal) {
 
 static void obey(guard *g, run_order order) {
   int s = order.signal;
+  if (s < 64) g->asked |= UINT64_C(1) << s;
   if (order.deliver) deliver(g, s);
   if (s != SIGINT && s != SIGTERM) return;
   if (cli_now() - g->impatient > 2) {
@@ -360,31 +387,6 @@ static void watch(guard *g) {
 
 /* ---- start ---- */
 
-/* This rank's environment entries, NULL-terminated; NULL without memory. */
-static char **job_env(const guard *g, int rank, int newcomer) {
-  enum { MOST = 16 };
-  char **env = calloc(MOST + 1, sizeof *env);
-  if (env && g->o->total) {
-    if (asprintf(&env[0], "TUTTI_RANK=%d", g->o->first + rank) < 0 ||
-        asprintf(&env[1], "TUTTI_SIZE=%d", g->o->total) < 0 || !(env[2] = strdup("TUTTI_SHM_FD=")))
-      return NULL;
-    return env;
-  }
-  for (int i = 0; env && i < MOST; i++) {
-    const char *entry = newcomer < 0 ? tutti_job_env(g->job, rank, i)
-                                     : tutti_job_newcomer_env(g->job, rank, newcomer, i);
-    if (!entry) break;
-    env[i] = strdup(entry);
-    if (!env[i]) return NULL; /* the guard is about to end */
-  }
-  return env;
-}
-
-static void free_env(char **env) {
-  for (char **e = env; e && *e; e++) free(*e);
-  free(env);
-}
-
 static void cannot_start(guard *g, int rank, const char *what) {
   int error = errno;
   const char *hint = error == EAGAIN   ? "; no more processes are allowed, see `ulimit -u`"
@@ -400,7 +402,7 @@ static void start_rank(guard *g, int rank, int cpu, int newcomer) {
   run_spawn spawn = {.options = g->o, .origin = g->origin, .files = g->files, .rank = rank};
   spawn.cpu = cpu;
   spawn.report = g->report[1];
-  spawn.job_env = job_env(g, rank, newcomer);
+  spawn.job_env = run_job_env(g->o, g->job, rank, newcomer);
   g->ranks[rank] = (rank_state){
       .cpu = cpu, .newcomer = newcomer, .began = cli_now(), .pause = g->ranks[rank].pause};
   bool piped = !g->o->label || (pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0);
@@ -415,7 +417,7 @@ static void start_rank(guard *g, int rank, int cpu, int newcomer) {
   g->alive += pid > 0;
   if (out[1] >= 0) close(out[1]);
   if (err[1] >= 0) close(err[1]);
-  free_env(spawn.job_env);
+  run_free_env(spawn.job_env);
   char core[32] = "", number[32] = "", name[272];
   if (cpu >= 0) snprintf(core, sizeof core, " on core %d", cpu);
   if (newcomer >= 0) snprintf(number, sizeof number, ", newcomer %d", newcomer + 1);

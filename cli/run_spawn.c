@@ -7,12 +7,37 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "run.h"
+
+char **run_job_env(const run_options *o, tutti_job *job, int rank, int newcomer) {
+  enum { MOST = 16 };
+  char **env = calloc(MOST + 1, sizeof *env);
+  if (env && o->total) {
+    if (asprintf(&env[0], "TUTTI_RANK=%d", o->first + rank) < 0 ||
+        asprintf(&env[1], "TUTTI_SIZE=%d", o->total) < 0 || !(env[2] = strdup("TUTTI_SHM_FD=")))
+      return NULL;
+    return env;
+  }
+  for (int i = 0; env && i < MOST; i++) {
+    const char *entry = newcomer < 0 ? tutti_job_env(job, rank, i)
+                                     : tutti_job_newcomer_env(job, rank, newcomer, i);
+    if (!entry) break;
+    env[i] = strdup(entry);
+    if (!env[i]) return NULL; /* the guard is about to end */
+  }
+  return env;
+}
+
+void run_free_env(char **env) {
+  for (char **e = env; e && *e; e++) free(*e);
+  free(env);
+}
 
 static void refuse(const run_spawn *s, run_stage stage, int status) {
   run_refusal refusal = {s->rank, stage, errno};

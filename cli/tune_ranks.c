@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,11 +179,11 @@ static int read_points(const char *file, int ranks, int cores, tune_points *poin
 }
 
 int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
-  char file[] = "/tmp/tutti-tune-XXXXXX", n[16], t[32], limit[16];
+  char file[48], n[16], t[32], limit[16];
   int status = 0;
-  const int fd = mkstemp(file);
-  if (fd < 0) return cli_fail(CLI_FAILED, "tune", "no file in /tmp: %s", strerror(errno));
-  close(fd);
+  const int fd = memfd_create("tutti-tune", MFD_CLOEXEC); /* it ends with this process */
+  if (fd < 0) return cli_fail(CLI_FAILED, "tune", "no file in memory: %s", strerror(errno));
+  snprintf(file, sizeof file, "/proc/%d/fd/%d", (int)getpid(), fd);
   snprintf(n, sizeof n, "%d", ranks);
   snprintf(t, sizeof t, "%g", seconds);
   snprintf(limit, sizeof limit, "%.0f", 60 + 4 * seconds);
@@ -194,8 +195,8 @@ int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
                                         "TUTTI_EXPLAIN", "TUTTI_TRACE",  "TUTTI_WISDOM",
                                         "TUTTI_MEASURE", "TUTTI_VERIFY"};
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) unsetenv(unset[i]);
-    char *args[14] = {"tutti", "run", "-n", n, "-t", limit};
-    int k = 6;
+    char *args[16] = {"tutti", "run", "--for", "tune", "-n", n, "-t", limit};
+    int k = 8;
     if (ranks <= cores) args[k++] = "--bind";
     args[k++] = "/proc/self/exe";
     args[k++] = "tune";
@@ -208,6 +209,6 @@ int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
   if (child < 0 || waitpid(child, &status, 0) != child || status ||
       !read_points(file, ranks, cores, points))
     status = cli_fail(CLI_FAILED, "tune", "%d ranks could not be measured", ranks);
-  unlink(file);
+  close(fd);
   return status;
 }

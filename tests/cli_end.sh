@@ -33,7 +33,15 @@ done
 background run -n 2 bash -c 'echo ready; exec sleep 50'
 lines 2 ready && kill -TERM "$job"
 wait_job
-ok "SIGTERM ends ordinary ranks: 143" all "status 143" "says 'was killed by SIGTERM'" gone
+ok "SIGTERM ends ordinary ranks: 143" all "status 143" "says '^tutti run: interrupted by SIGTERM$'" one_line gone
+background bench -P 2 -e 4 --repeats 1000
+sleep 0.5
+kill -INT "$job"
+wait_job
+ok "SIGINT in a command that starts its own ranks: it is named, no rank is blamed" all \
+  "says '^tutti bench: interrupted by SIGINT$'" one_line gone
+job run -n 2 bash -c '[ "$TUTTI_RANK" = 0 ] || kill -TERM $$; sleep 50'
+ok "a rank that is sent SIGTERM alone is named" all "status 143" "says 'rank 1 .* was killed by SIGTERM'" gone
 state() { sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null; }
 stopped() { # stopped N: in 5 s, so many processes of the job are stopped
   local end=$((SECONDS + 5)) n p
