@@ -477,6 +477,7 @@ BINDIR  := $(PREFIX)/bin
 LIBDIR  := $(PREFIX)/lib
 INCDIR  := $(PREFIX)/include
 MANDIR  := $(PREFIX)/share/man
+COMPDIR := $(PREFIX)/share/bash-completion/completions
 MANPAGES:= $(sort $(wildcard docs/man/*.[13]))
 HEADERS := $(sort $(wildcard include/*.h))
 PYFILES := $(sort $(wildcard python/tutti/*.py python/tutti/py.typed python/tutti/*/*.py))
@@ -485,7 +486,7 @@ FILL     = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(VERSION)|g' -e 's|@
            -e 's|@HWLOC@|$(MPILINK)|g'
 PACKAGE  = $(LIBDIR)/pkgconfig/tutti.pc $(LIBDIR)/cmake/tutti/tutti-config.cmake \
            $(LIBDIR)/cmake/tutti/tutti-config-version.cmake
-INSTALLED= $(BINDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/libtutti.so.$(SOMAJOR) \
+INSTALLED= $(BINDIR)/tutti $(COMPDIR)/tutti $(LIBDIR)/libtutti.a $(LIBDIR)/libtutti.so $(LIBDIR)/libtutti.so.$(SOMAJOR) \
            $(LIBDIR)/libtutti.so.$(VERSION) $(HEADERS:include/%=$(INCDIR)/%) $(PACKAGE) \
            $(foreach m,$(MANPAGES),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
            $(foreach m,ompi mpich,$(LIBDIR)/pkgconfig/tutti-$(m).pc \
@@ -503,6 +504,7 @@ install: all $(MPILIBS) $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(SHIMS) $(RANKED)
 	for l in $(if $(UCXLIB),ucx) $(if $(PMIXLIB),pmix); do install -m 755 $(BUILD)/libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR) && \
 	  ln -sf libtutti_$$l.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libtutti_$$l.so.$(SOMAJOR) || exit 1; done
 	install -m 644 $(HEADERS) $(DESTDIR)$(INCDIR)
+	install -m 644 cli/complete.bash $(DESTDIR)$(COMPDIR)/tutti
 	for f in $(PACKAGE); do $(FILL) tools/$${f##*/}.in > $(DESTDIR)$$f && chmod 644 $(DESTDIR)$$f || exit 1; done
 	for m in $(MANPAGES); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.} || exit 1; done
 	for m in $(MPIS); do lib=libtutti_mpi_$$m; to=$(DESTDIR)$(LIBDIR); \

@@ -27,6 +27,10 @@ static uint32_t mixed(uint32_t rank, uint32_t i) {
   return h ^ (h >> 13);
 }
 
+static bool is_logical(tutti_op op) {
+  return op == TUTTI_LAND || op == TUTTI_LOR || op == TUTTI_LXOR;
+}
+
 /* What rank r brings at place i. Sums stay below ADDING, products below
  * 1 << DOUBLING, whatever the number of ranks. */
 static value brought(const bench_call *c, int ranks, int rank, size_t i) {
@@ -37,7 +41,7 @@ static value brought(const bench_call *c, int ranks, int rank, size_t i) {
     x.v = rank < ADDING ? h % (most + 1) : 0;
   } else if (c->op == TUTTI_PROD) {
     x.v = rank < DOUBLING ? 1 + (h & 1) : 1;
-  } else if (c->op == TUTTI_LAND || c->op == TUTTI_LOR || c->op == TUTTI_LXOR) {
+  } else if (is_logical(c->op)) {
     x.v = h % (uint32_t)(ranks + 1) == 0 ? 0 : 3;
   }
   if (is_complex(c->type)) x.w = c->op == TUTTI_PROD ? 0 : x.v / 2;
@@ -122,12 +126,15 @@ static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
   }
 }
 
-/* One period of what ranks first to end - 1 bring, folded. */
-static void make_period(const bench_call *c, int ranks, int first, int end, unsigned char *period) {
+/* One period of what ranks first to end - 1 bring, folded; `reduced`: by a collective that reduces,
+ * so a logical op makes 0 or 1 of one rank's value, too. */
+static void make_period(const bench_call *c, int ranks, int first, int end, bool reduced,
+                        unsigned char *period) {
   size_t size = tutti_type_size(c->type);
   for (size_t i = 0; i < PERIOD; i++) {
     value x = brought(c, ranks, first, i);
     for (int r = first + 1; r < end; r++) x = fold(c->op, x, brought(c, ranks, r, i));
+    if (reduced && is_logical(c->op)) x.v = x.v != 0;
     encode(c->type, x, c->op == TUTTI_AVG ? end - first : 1, period + i * size);
   }
 }
@@ -159,7 +166,7 @@ static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t fr
   size_t size = tutti_type_size(c->type), part = c->count * size;
   int64_t wrong = 0;
   for (int r = 0; r < job->data; r++) {
-    make_period(c, job->data, r, r + 1, period);
+    make_period(c, job->data, r, r + 1, false, period);
     wrong += differ(period, size, from, (unsigned char *)c->dst + (size_t)r * part, c->count);
   }
   return wrong;
@@ -185,7 +192,7 @@ static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *p
     default: return 0;
   }
   if (first == end) return 0;
-  make_period(c, job->data, first, end, period);
+  make_period(c, job->data, first, end, bench_reduces(c->coll), period);
   return differ(period, tutti_type_size(c->type), from, c->dst, c->count);
 }
 
@@ -197,7 +204,7 @@ tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *
     return TUTTI_ERR_MEMORY;
   }
   if (call->dst_bytes) memset(call->dst, 0xa5, call->dst_bytes);
-  make_period(call, job->data, job->rank, job->rank + 1, period);
+  make_period(call, job->data, job->rank, job->rank + 1, false, period);
   if (call->src_bytes) fill(period, size, call->src, call->src_bytes / size);
   tutti_status status = bench_run(job, call);
   if (!status) {

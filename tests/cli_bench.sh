@@ -28,10 +28,14 @@ for coll in reduce_scatter all_gather broadcast reduce scan exscan gather scatte
 done
 job bench -P 2 --coll barrier $quick
 ok "barrier: one row, nothing to check" all "status 0" '[ "$(rows)" = 1 ]' "grep -qa 'N/A' '$work/out'"
+for op in land lor lxor; do
+  job bench -b 64 -e 64 $quick -d int8 -o $op
+  ok "one rank, $op: 0 or 1 is right" all "status 0" footer
+done
 job bench -b 1K -e 1K $quick
 ok "one rank, no job" all "status 0" quiet sound '[ "$(awk "!/^#/ {print \$8}" "$work/out")" = 0.000 ]'
 for what in "-d bf16 -o max" "-d half" "-d int8 -o bxor" "-d complex_double -o prod" "-d double_int -o minloc" \
-  "-d uint64 -o avg" "--alloc" "--cycle" "--cycle --alloc -d fp16"; do
+  "-d uint64 -o avg" "-d int32 -o lxor" "--alloc" "--cycle" "--cycle --alloc -d fp16"; do
   job bench -P 2 -b 4K -e 64K $what $quick
   ok "$what" all "status 0" footer
 done
