@@ -57,6 +57,13 @@ $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS) $(PLAIN) -c $< -o $@
 
+# The style of pictures, as strings.
+$(BUILD)/cli/gnuplot.o: $(BUILD)/cli/style.h
+$(BUILD)/cli/gnuplot.o: TTFLAGS = $(BASE) -I$(BUILD)/cli
+$(BUILD)/cli/style.h: cli/style.gp cli/style.css Makefile
+	@mkdir -p $(@D)
+	for f in gp css; do echo "static const char style_$$f[] ="; sed 's/[\\"]/\\&/g; s/.*/  "&\\n"/' cli/style.$$f; echo ';'; done >$@
+
 # Plain C stays plain: what the other sets of kernels are compared with.
 $(BUILD)/src/kernel/kernel_c.o: PLAIN = -fno-tree-vectorize -fno-tree-slp-vectorize
 

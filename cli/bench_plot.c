@@ -97,13 +97,11 @@ int bench_plot(const bench_job *job, const bench_options *o, const bench_row *ro
   plot_data(p, rows, n);
   fprintf(p,
           "set title '%s of %s, %d ranks, %s, %s buffers' noenhanced\n"
-          "set logscale xy\nset grid\nset key left top\nset xlabel 'bytes'\n"
-          "set ylabel 'time (us): median; least to greatest of the repeats'\n"
-          "set format x '%%.0b %%B'\nset xtics 4\n"
-          "plot $side0 using 1:2 with linespoints lw 2 lc rgb '#1f5fa8' title 'out of place', \\\n"
-          "  $side0 using 1:2:3:4 with yerrorbars lc rgb '#1f5fa8' notitle, \\\n"
-          "  $side1 using 1:2 with linespoints lw 2 lc rgb '#e07b00' title 'in place', \\\n"
-          "  $side1 using 1:2:3:4 with yerrorbars lc rgb '#e07b00' notitle\n",
+          "set logscale xy\n@BYTES\n@TIMES\nset xlabel 'vector'\n"
+          "set ylabel 'time: median; least to greatest of the repeats'\n"
+          "plot $side0 using 1:2:3:4 with yerrorbars lt 1 ps 0.2 notitle, \\\n"
+          "  $side1 using 1:2:3:4 with yerrorbars lt 2 ps 0.2 notitle, \\\n"
+          "  $side0 using 1:2 lt 1 title 'out of place', $side1 using 1:2 lt 2 title 'in place'\n",
           tutti_coll_name(o->coll), tutti_type_name(o->type), job->size,
           o->cycle ? "cycle" : "loop", o->alloc ? "tutti_mem_alloc" : "malloc");
   return cli_gnuplot_close("bench", p, o->plot);

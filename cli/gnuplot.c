@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "style.h" /* style_gp, style_css: those files, as strings */
 
 static bool have_gnuplot(void) {
   const char *path = getenv("PATH");
@@ -45,13 +46,31 @@ FILE *cli_gnuplot(const char *command, const char *path) {
     cli_fail(0, command, "gnuplot: %s", strerror(errno));
     return NULL;
   }
-  fprintf(p, "set terminal %s\nset output '%s'\n",
-          ends(path, ".svg") ? "svg size 900,600 background '#ffffff'" : "pngcairo size 1200,800",
-          path);
+  const bool dark = ends(path, "-dark.svg") || ends(path, "-dark.png");
+  fprintf(p, "set terminal %s font 'sans,12' background '%s'\nset output '%s'\ndark = %d\n%s",
+          ends(path, ".svg") ? "svg size 900,520" : "pngcairo size 1200,700",
+          dark ? "#14181d" : "#ffffff", path, dark, style_gp);
   return p;
 }
 
+/* Puts style.css before the picture's first definition; false if the file cannot be written. */
+static bool adapt(const char *path) {
+  static const char before[] = "<defs>";
+  FILE *f = fopen(path, "r+e");
+  char *text = NULL, *at;
+  size_t n = 0;
+  if (!f) return false;
+  const bool read = getdelim(&text, &n, 0, f) > 0;
+  bool written = read;
+  if (read && (at = strstr(text, before))) {
+    rewind(f);
+    written = fprintf(f, "%.*s<style>\n%s</style>\n%s", (int)(at - text), text, style_css, at) > 0;
+  }
+  free(text);
+  return fclose(f) == 0 && written;
+}
+
 int cli_gnuplot_close(const char *command, FILE *p, const char *path) {
-  if (pclose(p) == 0) return 0;
+  if (pclose(p) == 0 && (!ends(path, ".svg") || ends(path, "-dark.svg") || adapt(path))) return 0;
   return cli_fail(CLI_FAILED, command, "gnuplot could not draw '%s'", path);
 }

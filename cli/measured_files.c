@@ -83,8 +83,8 @@ int measured_plot(const bench_job *job, const bench_options *o, const measured_s
       .data = data,
       .ctx = &of,
       .lines =
-          "$measured using 1:2 with points pt 7 ps 0.4 lc rgb '#8a8f99' title 'all plans, "
-          "measured', $ran using 1:2 with points pt 6 ps 1.6 lw 2 lc rgb '#000000' title "
+          "$measured using 1:2 with points pt 7 ps 0.4 lc rgb GREY title 'all plans, "
+          "measured', $ran using 1:2 with points pt 6 ps 1.6 lw 2 lc rgb INK title "
           "'what is chosen, measured'"};
   snprintf(picture.title, sizeof picture.title, "%s of %s on %d ranks, predicted and measured",
            tutti_coll_name(o->coll), tutti_type_name(o->type), job->size);

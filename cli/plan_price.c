@@ -14,7 +14,8 @@ const char plan_price_usage[] =
     "network, or on one machine (--shm). * marks the one that would run, ! those that the\n"
     "op, the contract or --algo rule out.\n"
     "\n" PRICE_OPTIONS
-    "      --plot FILE        time against size, all plans, as .svg or .png (needs gnuplot)\n";
+    "      --plot FILE        time against size, all plans, as .svg or .png (needs gnuplot);\n"
+    "                         on a dark page an SVG adapts itself; NAME-dark.png is dark\n";
 
 static int by_time(const void *a, const void *b) {
   const tutti_offer *x = a, *y = b;

@@ -1,5 +1,6 @@
 /* price_plot.c - time against size, drawn by gnuplot: of each family of plans the cheapest, thin;
- * those that would run thick, in their family's colour, each where it does.
+ * those that would run thick, in their family's colour, each where it does. A family that is chosen,
+ * or that comes near the best somewhere, has a colour of its own; the others are grey.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -9,12 +10,14 @@
 #include "pricing.h"
 
 static const double step = 1.4142135623730951; /* from point to point */
-enum { NAMES = 4096, FAMILIES = 48, POINTS = 256 };
+enum { NAMES = 4096, FAMILIES = 48, POINTS = 256, COLOURS = 10, GREY = 0 };
 
 typedef struct families {
   int n;
   char name[FAMILIES][40];
   double best[FAMILIES][POINTS]; /* s; HUGE_VAL: none of it can run */
+  int points;
+  int line[FAMILIES]; /* its linetype, from 1 on; GREY */
 } families;
 
 /* Which family "fold(ring), 2 slices" is of; a new one has no points. More than there is room for
@@ -38,6 +41,7 @@ static void data_of_families(FILE *p, tutti_prices *prices, const price_picture 
       const int at = o.possible ? family_of(f, o.name) : -1;
       if (at >= 0) f->best[at][k] = fmin(f->best[at][k], o.seconds);
     }
+  f->points = k;
   fprintf(p, "$families << EOD\n");
   for (int i = 0; i < f->n; i++) {
     double b = pic->first;
@@ -72,42 +76,76 @@ static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pi
   return n;
 }
 
-/* Of a family: colours, then the same dashed. */
-static const char *look(int family, char text[40]) {
-  static const char *const colours[] = {"#1f5fa8", "#e07b00", "#2e8b57", "#a8325e",
-                                        "#6a51a3", "#8c6d1f", "#17a2b8", "#d64545",
-                                        "#5b8c00", "#c35bb0", "#4d5666", "#00897b"};
-  const int n = (int)(sizeof colours / sizeof *colours);
-  snprintf(text, 40, "lc rgb '%s' dt %d", colours[family % n], 1 + family / n % 4);
-  return text;
+/* How near the best of all families one comes, somewhere: 1 where it is the best. */
+static double nearness(const families *f, int family) {
+  double nearest = HUGE_VAL;
+  for (int k = 0; k < f->points; k++) {
+    double best = HUGE_VAL;
+    for (int i = 0; i < f->n; i++) best = fmin(best, f->best[i][k]);
+    nearest = fmin(nearest, f->best[family][k] / best);
+  }
+  return nearest;
+}
+
+/* The family of each that is chosen has a colour, then those that come nearest the best, until
+ * there are no more colours. */
+static void give_colours(families *f, const char *chosen) {
+  int given = 0;
+  for (; *chosen; chosen += strcspn(chosen, "\n"), chosen += *chosen == '\n') {
+    const int family = family_of(f, chosen);
+    if (family >= 0 && f->line[family] == GREY && given < COLOURS) f->line[family] = ++given;
+  }
+  while (given < COLOURS) {
+    int next = -1;
+    for (int i = 0; i < f->n; i++)
+      if (f->line[i] == GREY && (next < 0 || nearness(f, i) < nearness(f, next))) next = i;
+    if (next < 0 || !(nearness(f, next) < HUGE_VAL)) return;
+    f->line[next] = ++given;
+  }
+}
+
+/* The plot's lines: grey families first, so that they lie below. */
+static void draw_families(FILE *p, const families *f, bool grey) {
+  bool titled = false;
+  for (int i = 0; i < f->n; i++) {
+    if ((f->line[i] == GREY) != grey) continue;
+    fprintf(p, "$families index %d using 1:2 with lines lw %g ", i, grey ? 1.0 : 1.5);
+    if (grey)
+      fprintf(p, "lc rgb GREY %s, \\\n  ", titled ? "notitle" : "title 'other families'");
+    else
+      fprintf(p, "lt %d title '%s', \\\n  ", f->line[i], f->name[i]);
+    titled = true;
+  }
+}
+
+static void draw_chosen(FILE *p, families *f, int chosen, const char *name) {
+  for (int i = 0; i < chosen && *name; i++) {
+    const int length = (int)strcspn(name, "\n"), family = family_of(f, name);
+    char line[24] = "lc rgb INK";
+    if (family >= 0 && f->line[family]) snprintf(line, sizeof line, "lt %d", f->line[family]);
+    fprintf(p, "$chosen index %d using 1:2 with lines %s lw 5 title 'runs: %.*s', \\\n  ", i, line,
+            length, name);
+    name += length + (name[length] == '\n');
+  }
 }
 
 int price_plot(tutti_prices *prices, const price_picture *pic) {
-  char names[NAMES], text[40];
+  char names[NAMES];
   FILE *p = cli_gnuplot(pic->command, pic->path);
   families *f = p ? calloc(1, sizeof *f) : NULL;
   if (!f) return p ? cli_fail(CLI_FAILED, pic->command, "out of memory") : CLI_FAILED;
   data_of_families(p, prices, pic, f);
   const int chosen = data_of_chosen(p, prices, pic, names);
   if (pic->data) pic->data(p, pic->ctx);
+  give_colours(f, names);
   fprintf(p,
-          "set title '%s' noenhanced\n"
-          "set logscale xy\nset grid\nset key left top noenhanced\nset xlabel 'bytes'\n"
-          "set ylabel 'time (us)'\nset xrange [%g:%g]\nset format x '%%.0b %%B'\nset xtics 4,16\n"
-          "plot ",
+          "set title '%s'\nset logscale xy\n@BYTES\n@TIMES\nset xlabel 'vector'\n"
+          "set ylabel 'time'\nset xrange [%g:%g]\nplot ",
           pic->title, pic->first, pic->last);
-  const char *name = names;
-  for (int i = 0; i < chosen && *name; i++) {
-    const int length = (int)strcspn(name, "\n"), family = family_of(f, name);
-    fprintf(p, "$chosen index %d using 1:2 with lines lw 5 %s title 'runs: %.*s', \\\n  ", i,
-            look(family < 0 ? 0 : family, text), length, name);
-    name += length + (name[length] == '\n');
-  }
-  for (int i = 0; i < f->n; i++)
-    fprintf(p, "%s$families index %d using 1:2 with lines lw 1.5 %s title '%s'",
-            i ? ", \\\n  " : "", i, look(i, text), f->name[i]);
-  if (pic->lines) fprintf(p, ", \\\n  %s", pic->lines);
-  fprintf(p, "\n");
+  draw_families(p, f, true);
+  draw_families(p, f, false);
+  draw_chosen(p, f, chosen, names);
+  fprintf(p, "%s\n", pic->lines ? pic->lines : "NaN notitle");
   free(f);
   return cli_gnuplot_close(pic->command, p, pic->path);
 }

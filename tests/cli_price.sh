@@ -56,6 +56,20 @@ if command -v gnuplot >/dev/null; then
   job plan price all -P 13 --plot "$work/x.svg" --net $cluster
   ok "price --plot" all "status 0" quiet "grep -q '<svg' $work/x.svg" "grep -q 'runs: fold(halving)' $work/x.svg" \
     "grep -q '>doubling<' $work/x.svg" "grep -q '>tree<' $work/x.svg"
+  # Every colour that style.css changes on a dark page is one that the picture has.
+  adapts() {
+    local css=${BASH_SOURCE%/*}/../cli/style.css value
+    for value in $(grep -o '="[^"]*"' "$css" | sort -u | tr -d ' ="'); do
+      tr -d ' ' <"$work/x.svg" | grep -qF "=\"$value\"" || { echo "# no $value" && return 1; }
+    done
+    grep -q prefers-color-scheme "$work/x.svg"
+  }
+  ok "price --plot adapts itself to a dark page" adapts
+  ok "price --plot: times and sizes have units" all "grep -q '>10 ms<' $work/x.svg" "grep -q '>64 KiB<' $work/x.svg || grep -q '>16 KiB<' $work/x.svg"
+  colours() { grep -oE "^\s*<path stroke='rgb\([^)]*\)'" "$work/x.svg" | sort -u | wc -l; }
+  ok "price --plot: each named family has a colour of its own" '[' "$(colours)" -ge 10 ']'
+  job plan price all -P 13 --plot "$work/x-dark.png" --net $cluster
+  ok "price --plot, dark" all "status 0" '[ -s "$work/x-dark.png" ]'
 else
   skip "price --plot" "no gnuplot"
 fi
