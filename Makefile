@@ -49,7 +49,7 @@ CMOCKA   = -lcmocka
 LIBSRC  := $(foreach r,$(ROOMS),$(sort $(wildcard src/$(r)/*.c)))
 LIBOBJ  := $(LIBSRC:%.c=$(BUILD)/%.o)
 CLISRC  := $(filter-out cli/meet_mpi.c,$(sort $(wildcard cli/*.c)))
-CLIOBJ  := $(CLISRC:%.c=$(BUILD)/%.o)
+CLIOBJ  := $(CLISRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/style.o
 
 all: $(BUILD)/libtutti.so $(BUILD)/libtutti.a $(BUILD)/tutti
 
@@ -58,11 +58,11 @@ $(BUILD)/%.o: %.c Makefile
 	$(CC) $(TTFLAGS) $(CFLAGS) $(CPPFLAGS) $(PLAIN) -c $< -o $@
 
 # The style of pictures, as strings.
-$(BUILD)/cli/gnuplot.o: $(BUILD)/cli/style.h
-$(BUILD)/cli/gnuplot.o: TTFLAGS = $(BASE) -I$(BUILD)/cli
-$(BUILD)/cli/style.h: cli/style.gp cli/style.css Makefile
+$(BUILD)/cli/style.o: $(BUILD)/cli/style.c
+	$(CC) $(BASE) $(CFLAGS) $(CPPFLAGS) -include cli/cli.h -c $< -o $@
+$(BUILD)/cli/style.c: cli/style.gp cli/style.css Makefile
 	@mkdir -p $(@D)
-	for f in gp css; do echo "static const char style_$$f[] ="; sed 's/[\\"]/\\&/g; s/.*/  "&\\n"/' cli/style.$$f; echo ';'; done >$@
+	for f in gp css; do echo "const char style_$$f[] ="; sed 's/[\\"]/\\&/g; s/.*/  "&\\n"/' cli/style.$$f; echo ';'; done >$@
 
 # Plain C stays plain: what the other sets of kernels are compared with.
 $(BUILD)/src/kernel/kernel_c.o: PLAIN = -fno-tree-vectorize -fno-tree-slp-vectorize

@@ -78,6 +78,7 @@ double cli_bounce(void);
 /* Do these two come of cores that stood alike? 0 is like nothing. */
 bool cli_bounce_near(double one, double other);
 
+extern const char style_gp[], style_css[]; /* style.gp and style.css, made strings */
 /* A picture that gnuplot draws, .svg or .png: can it be written? 0, or an exit status after
  * a complaint; begun, with terminal and output set (NULL after a complaint); and drawn. */
 int cli_plot_ready(const char *command, const char *path);

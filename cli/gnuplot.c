@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "style.h" /* style_gp, style_css: those files, as strings */
 
 static bool have_gnuplot(void) {
   const char *path = getenv("PATH");
