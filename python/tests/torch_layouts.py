@@ -79,6 +79,12 @@ def all_gather_into_tensor(s):
     return [(to, want)]
 
 
+def all_gather_coalesced(s):
+    to = [[s.empty(), s.empty()] for _ in range(s.P)]
+    s.call(dist.all_gather_coalesced, to, [s.mine, s.make(s.all_of[s.r] + 1)])
+    return [(t, v + i) for of, v in zip(to, s.all_of) for i, t in enumerate(of)]
+
+
 def gather(s):
     to = [s.empty() for _ in range(s.P)] if s.r == 0 else None
     s.call(dist.gather, s.mine, to)
@@ -129,8 +135,8 @@ def messages(s):
     return [(to, s.all_of[left])]
 
 
-COLLECTIVES = (all_reduce, all_reduce_coalesced, reduce, broadcast, all_gather, all_gather_into_tensor, gather, scatter,
-               reduce_scatter, reduce_scatter_tensor, all_to_all, all_to_all_single, messages)
+COLLECTIVES = (all_reduce, all_reduce_coalesced, reduce, broadcast, all_gather, all_gather_into_tensor, all_gather_coalesced, gather,
+               scatter, reduce_scatter, reduce_scatter_tensor, all_to_all, all_to_all_single, messages)
 
 
 def every_layout():

@@ -1,4 +1,4 @@
-"""What PyTorch's process groups do on "tutti", on any number of ranks; `tutti run -n N python3 torch_ranks.py`.
+"""What PyTorch's process groups do on "tutti", on any number of ranks; `tutti run -n N python3 torch_ranks.py [TEST...]`.
 
 Tables: every collective with every type and op against what it should be; then messages, futures, groups, training
 beside gloo, and what is wrong. Rank 0 prints TAP. SPDX-License-Identifier: BSD-3-Clause
@@ -368,7 +368,8 @@ def main():
         print(f"# {'compiled' if tutti.torch.COMPILED else 'in Python: ' + tutti.torch.WHY_PLAIN}", flush=True)
     for function in (sums, copies, every_layout, shared_memory, uneven, messages, futures, profiled, training, optimizer,
                      wrong, given_back, words):
-        test(function)
+        if function.__name__ in sys.argv[1:] or not sys.argv[1:]:
+            test(function)
     if dist.get_rank() == 0:
         print(f"1..{tests}")
     dist.destroy_process_group()
