@@ -78,7 +78,7 @@ bool Queue::wait(Task &task, std::chrono::milliseconds limit) {
   Lock lock(mutex_);
   waiting_++;
   while (!task.settled() && (!limited || Clock::now() < until)) {
-    if (limited || driven_ || tasks_.empty())  // the worker drives it: what is driven can not be left
+    if (limited || driven_ || tasks_.empty())  // the worker drives it: an operation that is driven cannot be left
       listen(lock, until);
     else
       drive(lock);

@@ -33,7 +33,7 @@ class Queue {
   void add(c10::intrusive_ptr<Task> task, bool brief);
   // Until it is done, or for so many ms (0: without a limit). False: it is not done.
   bool wait(Task &task, std::chrono::milliseconds limit);
-  // What is under way fails, here and on the other ranks, which hear the reason.
+  // All operations fail, here and on the other ranks, which hear the reason.
   void abort(const std::string &reason);
   // Until all are done; after so many seconds the rest is aborted. The worker ends.
   void drain(double seconds);

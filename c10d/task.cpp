@@ -78,7 +78,7 @@ bool Task::try_for(double seconds, Outcome *outcome) {
   using Clock = std::chrono::steady_clock;
   begin();
   const auto until = Clock::now() + std::chrono::duration<double>(seconds);
-  size_t over = 0;  // so many requests are
+  size_t over = 0;  // the number of requests that are complete
   for (int turn = 0;; turn++) {
     int done = 1;
     for (; over < requests_.size(); over++) {

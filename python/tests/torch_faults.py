@@ -50,7 +50,7 @@ def raises():
 
 
 def raises_in_flight():
-    """What rank 1 has started nobody else will: it does not wait for that at its end."""
+    """Rank 1 waits for a message that rank 0 does not send, and does not wait for it at its end."""
     if dist.get_rank() == 1:
         dist.irecv(torch.ones(3), 0)
     raises()

@@ -235,7 +235,7 @@ class Mail:
             self._turn()
 
     def abort(self, reason: str) -> None:
-        """What is under way fails, here and on the other ranks, which hear the reason."""
+        """All messages fail, here and on the other ranks, which hear the reason."""
         self._comm._give_up(reason)
 
     def drain(self, seconds: float) -> None:

@@ -294,7 +294,7 @@ def explain(group: Any, bytes: int) -> str:
 
 
 def abort(reason: str) -> None:
-    """What is under way in any group fails, here and on the other ranks, which hear the reason."""
+    """All operations of all groups fail, here and on the other ranks, which hear the reason."""
     for group in _GROUPS:
         if group.process == os.getpid():
             group.comm._give_up(reason)
