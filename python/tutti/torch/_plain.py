@@ -68,9 +68,8 @@ def _list(call: str, tensors: Tensors, n: int, like: torch.Tensor) -> Tensors:
 
 def _op(call: str, opts: Any, t: torch.Tensor) -> str:
     kind = getattr(opts, "reduceOp", ReduceOp.SUM)
-    none: _Words = (None, None)
-    words = _BY_HASH.get(hash(kind)) or next((w for known, w in _OPS.items() if kind == known), none)
-    found = words[t.dtype == torch.bool]
+    words: Optional[_Words] = _BY_HASH.get(hash(kind)) or next((w for known, w in _OPS.items() if kind == known), None)
+    found = words[t.dtype == torch.bool] if words is not None else None
     if found:
         return found
     raise ValueError(f"tutti: {call}: {t.dtype} has no such op; there are SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR and BXOR")
