@@ -3,16 +3,16 @@
 #include <numeric>
 
 #include "group.hpp"
+#include "layout.hpp"
 #include "tensors.hpp"
 
 namespace tutti_c10d {
 
 namespace {
 
-// Every pair's two messages at once; the own block is copied.
-tutti_status swap_all(tutti_comm *comm, const Tensors &to, const Tensors &from) {
+// Every pair's two messages at once.
+tutti_status swap_all(tutti_comm *comm, const Tensors &to, const Tensors &from, Requests &requests) {
   const int ranks = tutti_comm_size(comm), me = tutti_comm_rank(comm);
-  std::vector<tutti_request *> requests;
   tutti_status status = TUTTI_OK;
   for (int i = 0; i < 2 * ranks && !status; i++) {  // what is received is started first
     const bool in = i < ranks;
@@ -25,14 +25,6 @@ tutti_status swap_all(tutti_comm *comm, const Tensors &to, const Tensors &from) 
     if (!status) requests.push_back(r);
   }
   if (status) tutti_comm_abort(comm, tutti_error());  // the others wait for this one
-  for (auto &r : requests) {
-    const tutti_status ended = tutti_request_wait(&r);
-    if (!status) status = ended;
-  }
-  const auto own = static_cast<size_t>(me);
-  const at::NoGradGuard unseen;
-  at::Tensor mine = to[own];
-  if (!status && mine.numel()) mine.view({mine.numel()}).copy_(from[own].view({mine.numel()}));
   return status;
 }
 
@@ -59,9 +51,12 @@ Group::Done Group::exchange(Tensors to, Tensors from) {
   const auto me = static_cast<size_t>(getRank());
   if (to[me].numel() != from[me].numel() || to[me].scalar_type() != from[me].scalar_type())
     refuse("all_to_all", "what a rank keeps must have one type and size in both lists");
-  auto w = task(c10d::OpType::ALLTOALL, "tutti:all_to_all", from, to);
+  Tensors dst = room(to), src = in_order(from);
+  dst[me] = src[me];  // which needs no message
+  auto w = task(c10d::OpType::ALLTOALL, "tutti:all_to_all", src, to);
   tutti_comm *comm = queue_->comm();
-  w->run = [=] { return swap_all(comm, to, from); };
+  w->start_several = [=](Requests &requests) { return swap_all(comm, dst, src, requests); };
+  bring_back(*w, "all_to_all", to, dst);
   queue_->add(w, false);
   return w;
 }
@@ -77,14 +72,15 @@ Group::Done Group::alltoall_base(at::Tensor &to, at::Tensor &from, std::vector<i
     return exchange(parts(call, to, to_sizes, ranks()), parts(call, from, from_sizes, ranks()));
   if (to.numel() != from.numel() || to.numel() % getSize())
     refuse(call, "input and output must have one size, a multiple of the number of ranks");
-  const at::Tensor src = from, dst = to;
+  const at::Tensor src = in_order(from), dst = room(to);
   const tutti_type type = type_of(call, src);
-  auto w = task(c10d::OpType::ALLTOALL_BASE, "tutti:all_to_all", {src}, {dst});
+  auto w = task(c10d::OpType::ALLTOALL_BASE, "tutti:all_to_all", {src}, {to});
   tutti_comm *comm = queue_->comm();
   const size_t n = static_cast<size_t>(src.numel()) / ranks();
   w->start = [=](tutti_request **r) {
     return tutti_all_to_all_start(comm, src.data_ptr(), dst.data_ptr(), n, type, r);
   };
+  bring_back(*w, call, to, dst);
   return add(std::move(w), src.nbytes());
 }
 

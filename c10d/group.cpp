@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "layout.hpp"
 #include "meeting.hpp"
 #include "tensors.hpp"
 
@@ -82,6 +83,11 @@ std::string Group::explain(int64_t bytes) const {
   return words;
 }
 
+void Group::abort(const std::string &reason) {
+  if (queue_) queue_->abort(reason);
+  if (mail_) mail_->abort(reason);
+}
+
 void Group::drain(double seconds) {
   if (queue_) queue_->drain(seconds);
   if (mail_) mail_->drain(seconds);
@@ -107,14 +113,15 @@ void Group::check_root(const char *call, int64_t root) const {
 // ---- sums ----
 
 Group::Done Group::allreduce(Tensors &tensors, const c10d::AllreduceOptions &o) {
-  const at::Tensor t = only("all_reduce", tensors);
+  const at::Tensor mine = only("all_reduce", tensors), t = in_order(mine);
   const tutti_type type = type_of("all_reduce", t);
   const tutti_op op = op_of("all_reduce", o.reduceOp, t);
-  auto w = task(OpType::ALLREDUCE, "tutti:all_reduce", {t}, {t});
+  auto w = task(OpType::ALLREDUCE, "tutti:all_reduce", {t}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](tutti_request **r) {
     return tutti_allreduce_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, op, r);
   };
+  bring_back(*w, "all_reduce", mine, t);
   return add(std::move(w), t.nbytes());
 }
 
@@ -127,10 +134,10 @@ Group::Done Group::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCo
     if (t.scalar_type() != tensors[0].scalar_type()) refuse(call, "tensors must have one type");
     bytes += t.nbytes();
   }
-  const Tensors all = tensors;
+  const Tensors mine = tensors, all = in_order(mine);
   const tutti_type type = type_of(call, all[0]);
   const tutti_op op = op_of(call, o.reduceOp, all[0]);
-  auto w = task(OpType::ALLREDUCE_COALESCED, "tutti:all_reduce_coalesced", all, all);
+  auto w = task(OpType::ALLREDUCE_COALESCED, "tutti:all_reduce_coalesced", all, mine);
   tutti_comm *comm = queue_->comm();
   w->start = [=](tutti_request **r) {
     std::vector<void *> at;
@@ -138,20 +145,22 @@ Group::Done Group::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCo
     for (const auto &t : all) at.push_back(t.data_ptr()), counts.push_back(count(t));
     return tutti_allreduce_many_start(comm, all.size(), at.data(), at.data(), counts.data(), type, op, r);
   };
+  bring_back(*w, call, mine, all);
   return add(std::move(w), bytes);
 }
 
 Group::Done Group::reduce(Tensors &tensors, const c10d::ReduceOptions &o) {
-  const at::Tensor t = only("reduce", tensors);
+  const at::Tensor mine = only("reduce", tensors), t = in_order(mine);
   check_root("reduce", o.rootRank);
   const tutti_type type = type_of("reduce", t);
   const tutti_op op = op_of("reduce", o.reduceOp, t);
   const int root = static_cast<int>(o.rootRank);
-  auto w = task(OpType::REDUCE, "tutti:reduce", {t}, {t});
+  auto w = task(OpType::REDUCE, "tutti:reduce", {t}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](tutti_request **r) {
     return tutti_reduce_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, op, root, r);
   };
+  if (root == getRank()) bring_back(*w, "reduce", mine, t);
   return add(std::move(w), t.nbytes());
 }
 
@@ -161,14 +170,15 @@ Group::Done Group::_reduce_scatter_base(at::Tensor &to, at::Tensor &from, const 
   check(call, from);
   if (from.numel() != to.numel() * getSize() || from.scalar_type() != to.scalar_type())
     refuse(call, "the input must have the output's type and, of each rank, as many elements");
-  const at::Tensor src = from, dst = to;
+  const at::Tensor src = in_order(from), mine = to, dst = room(to);
   const tutti_type type = type_of(call, to);
   const tutti_op op = op_of(call, o.reduceOp, to);
-  auto w = task(OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {src}, {dst});
+  auto w = task(OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {src}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](tutti_request **r) {
     return tutti_reduce_scatter_start(comm, src.data_ptr(), dst.data_ptr(), count(dst), type, op, r);
   };
+  bring_back(*w, call, mine, dst);
   return add(std::move(w), src.nbytes());
 }
 
@@ -184,15 +194,18 @@ Group::Done Group::reduce_scatter(Tensors &to, std::vector<Tensors> &from, const
 // ---- copies ----
 
 Group::Done Group::broadcast(Tensors &tensors, const c10d::BroadcastOptions &o) {
-  const at::Tensor t = only("broadcast", tensors);
+  const at::Tensor mine = only("broadcast", tensors);
   check_root("broadcast", o.rootRank);
+  const bool gets = o.rootRank != getRank();
+  const at::Tensor t = gets ? room(mine) : in_order(mine);
   const tutti_type type = type_of("broadcast", t);
   const int root = static_cast<int>(o.rootRank);
-  auto w = task(OpType::BROADCAST, "tutti:broadcast", {t}, {t});
+  auto w = task(OpType::BROADCAST, "tutti:broadcast", {t}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](tutti_request **r) {
     return tutti_broadcast_start(comm, t.data_ptr(), t.data_ptr(), count(t), type, root, r);
   };
+  if (gets) bring_back(*w, "broadcast", mine, t);
   return add(std::move(w), t.nbytes());
 }
 
@@ -202,19 +215,20 @@ Group::Done Group::_allgather_base(at::Tensor &to, at::Tensor &from, const c10d:
   check(call, from);
   if (to.numel() != from.numel() * getSize() || from.scalar_type() != to.scalar_type())
     refuse(call, "the output must have the input's type and, for each rank, as many elements");
-  const at::Tensor src = from, dst = to;
+  const at::Tensor src = in_order(from), mine = to, dst = room(to);
   const tutti_type type = type_of(call, from);
-  auto w = task(OpType::_ALLGATHER_BASE, "tutti:all_gather", {src}, {dst});
+  auto w = task(OpType::_ALLGATHER_BASE, "tutti:all_gather", {src}, {mine});
   tutti_comm *comm = queue_->comm();
   w->start = [=](tutti_request **r) {
     return tutti_all_gather_start(comm, src.data_ptr(), dst.data_ptr(), count(src), type, r);
   };
+  bring_back(*w, call, mine, dst);
   return add(std::move(w), dst.nbytes());
 }
 
 Group::Done Group::allgather(std::vector<Tensors> &to, Tensors &from, const c10d::AllgatherOptions &) {
   const char *call = "all_gather";
-  const at::Tensor src = only(call, from);
+  const at::Tensor src = in_order(only(call, from));
   if (to.size() != 1) refuse(call, "one list of tensors per process is wanted");
   check_list(call, to[0], ranks(), src);
   Tensors list = to[0];
@@ -225,7 +239,7 @@ Group::Done Group::allgather(std::vector<Tensors> &to, Tensors &from, const c10d
   w->start = [=](tutti_request **r) {
     return tutti_all_gather_start(comm, src.data_ptr(), all.all.data_ptr(), count(src), type, r);
   };
-  if (all.copied) w->after = [=]() mutable { spread(all.all, list); };
+  if (all.copied) w->after = [=] { spread(call, all.all, list); };
   return add(std::move(w), all.all.nbytes());
 }
 
@@ -247,7 +261,7 @@ Group::Done Group::allgather_coalesced(std::vector<Tensors> &to, Tensors &from, 
 
 Group::Done Group::gather(std::vector<Tensors> &to, Tensors &from, const c10d::GatherOptions &o) {
   const char *call = "gather";
-  const at::Tensor src = only(call, from);
+  const at::Tensor src = in_order(only(call, from));
   check_root(call, o.rootRank);
   const int root = static_cast<int>(o.rootRank);
   const bool here = root == getRank();
@@ -266,13 +280,13 @@ Group::Done Group::gather(std::vector<Tensors> &to, Tensors &from, const c10d::G
   w->start = [=](tutti_request **r) {
     return tutti_gather_start(comm, src.data_ptr(), here ? all.all.data_ptr() : nullptr, count(src), type, root, r);
   };
-  if (all.copied) w->after = [=]() mutable { spread(all.all, list); };
+  if (all.copied) w->after = [=] { spread(call, all.all, list); };
   return add(std::move(w), src.nbytes() * ranks());
 }
 
 Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::ScatterOptions &o) {
   const char *call = "scatter";
-  const at::Tensor dst = only(call, to);
+  const at::Tensor mine = only(call, to), dst = room(mine);
   check_root(call, o.rootRank);
   const int root = static_cast<int>(o.rootRank);
   const bool here = root == getRank();
@@ -285,12 +299,13 @@ Group::Done Group::scatter(Tensors &to, std::vector<Tensors> &from, const c10d::
     if (all.copied) join(from[0], all.all);
   }
   const tutti_type type = type_of(call, dst);
-  auto w = task(OpType::SCATTER, "tutti:scatter", here ? from[0] : Tensors(), {dst});
+  auto w = task(OpType::SCATTER, "tutti:scatter", here ? from[0] : Tensors(), {mine});
   if (here) w->holds = {all.all};
   tutti_comm *comm = queue_->comm();
   w->start = [=](tutti_request **r) {
     return tutti_scatter_start(comm, here ? all.all.data_ptr() : nullptr, dst.data_ptr(), count(dst), type, root, r);
   };
+  bring_back(*w, call, mine, dst);
   return add(std::move(w), dst.nbytes() * ranks());
 }
 
@@ -304,23 +319,24 @@ Group::Done Group::barrier(const c10d::BarrierOptions &) {
 // ---- messages ----
 
 Group::Done Group::send(Tensors &tensors, int to, int tag) {
-  const at::Tensor t = only("send", tensors);
+  const at::Tensor mine = only("send", tensors), t = in_order(mine);
   check_root("send", to);
   if (to == getRank()) refuse("send", "a rank can not send to itself");
   Mail *mail = mail_.get();
   auto w = c10::make_intrusive<Task>(
-      OpType::SEND, "tutti:send", Tensors{t}, Tensors{t},
+      OpType::SEND, "tutti:send", Tensors{t}, Tensors{mine},
       [mail](Task &task, std::chrono::milliseconds limit) { return mail->wait(task, limit); });
   mail->send(w, to, tag, t.data_ptr(), t.nbytes());
   return w;
 }
 
 Group::Done Group::receive(Tensors &tensors, int from, int tag, OpType type) {
-  const at::Tensor t = only("recv", tensors);
+  const at::Tensor mine = only("recv", tensors), t = room(mine);
   Mail *mail = mail_.get();
   auto w = c10::make_intrusive<Task>(
-      type, "tutti:recv", Tensors{t}, Tensors{t},
+      type, "tutti:recv", Tensors{t}, Tensors{mine},
       [mail](Task &task, std::chrono::milliseconds limit) { return mail->wait(task, limit); });
+  bring_back(*w, "recv", mine, t);
   mail->receive(w, from, tag, t.data_ptr(), t.nbytes());
   return w;
 }

@@ -26,6 +26,7 @@ class Group : public c10d::ProcessGroup {
   const std::string getBackendName() const override { return "tutti"; }
   // What would run, and why, in words.
   std::string explain(int64_t bytes) const;
+  void abort(const std::string &reason);
   void drain(double seconds);
 
   Done allreduce(Tensors &tensors, const c10d::AllreduceOptions &o) override;

@@ -31,6 +31,16 @@ void born(const c10::intrusive_ptr<Group> &group) {
   all.emplace_back(group);
 }
 
+void abort_all(const std::string &reason) {
+  Groups all;
+  {
+    std::lock_guard<std::mutex> lock(mutex());
+    all = groups();
+  }
+  for (const auto &one : all)
+    if (const auto group = one.lock()) group->abort(reason);
+}
+
 static Groups take() {
   std::lock_guard<std::mutex> lock(mutex());
   return std::exchange(groups(), {});

@@ -5,11 +5,15 @@
 
 #include <c10/util/intrusive_ptr.h>
 
+#include <string>
+
 namespace tutti_c10d {
 
 class Group;
 
 void born(const c10::intrusive_ptr<Group> &group);
+// All operations of all of them fail, here and on the other ranks, which hear the reason.
+void abort_all(const std::string &reason);
 // Wait until nothing is under way in any of them; then none takes anything more. Callbacks of what is
 // under way may make and drop groups meanwhile: no lock is held.
 void drain_all(double seconds);

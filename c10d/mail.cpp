@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "interrupt.hpp"
+
 namespace tutti_c10d {
 
 Mail::Mail(tutti_comm *comm)
@@ -24,7 +26,7 @@ Mail::~Mail() {
 
 void Mail::over(Letter &letter, Outcome outcome, int source) {
   letter.task->source = source;
-  letter.task->settle(outcome);
+  letter.task->settle(outcome ? outcome : letter.task->ended());
   settled_.push_back(std::move(letter.task));
 }
 
@@ -213,13 +215,19 @@ void Mail::receive(c10::intrusive_ptr<Task> task, int peer, int tag, void *bytes
 
 bool Mail::wait(Task &task, std::chrono::milliseconds limit) {
   const auto since = std::chrono::steady_clock::now();
+  auto asked = since;
   Lock lock(mutex_);
   for (int vain = 0; !task.settled();) {
     vain = advance() ? 0 : vain + 1;
     announce(lock);
     if (task.settled()) break;
-    if (limit.count() > 0 && std::chrono::steady_clock::now() - since > limit) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (limit.count() > 0 && now - since > limit) return false;
     lock.unlock();
+    if (now - asked > LOOK) {
+      asked = now;
+      if (tutti_interrupted()) give_up(comm_);
+    }
     if (vain < 100)
       std::this_thread::yield();
     else
@@ -240,6 +248,10 @@ void Mail::work() {
     std::this_thread::sleep_for(std::chrono::microseconds(std::min(20 + 10 * vain, 1000)));
     lock.lock();
   }
+}
+
+void Mail::abort(const std::string &reason) {
+  if (process_ == getpid()) tutti_comm_abort(comm_, reason.c_str());
 }
 
 void Mail::drain(double seconds) {

@@ -16,6 +16,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "task.hpp"
@@ -33,6 +34,8 @@ class Mail {
   // peer < 0: from anyone.
   void receive(c10::intrusive_ptr<Task> task, int peer, int tag, void *bytes, size_t n);
   bool wait(Task &task, std::chrono::milliseconds limit);
+  // As of Queue.
+  void abort(const std::string &reason);
   void drain(double seconds);
   bool works_here() const { return worker_ && worker_->get_id() == std::this_thread::get_id(); }
 

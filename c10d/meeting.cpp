@@ -6,7 +6,9 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
+#include "interrupt.hpp"
 #include "tutti_create.h"
 
 namespace tutti_c10d {
@@ -27,7 +29,11 @@ int get(void *store, const char *key, void *bytes, size_t size, size_t *n, doubl
   try {
     auto *s = static_cast<c10d::Store *>(store);
     const auto limit = std::chrono::milliseconds(std::max<int64_t>(1, static_cast<int64_t>(seconds * 1e3)));
-    s->wait({key}, limit);
+    const auto until = std::chrono::steady_clock::now() + limit;
+    for (auto pause = std::chrono::milliseconds(1); !s->check({key}); pause = std::min(2 * pause, LOOK)) {
+      if (tutti_interrupted() || std::chrono::steady_clock::now() > until) return 1;
+      std::this_thread::sleep_for(pause);
+    }
     const std::vector<uint8_t> found = s->get(key);
     *n = found.size();
     std::memcpy(bytes, found.data(), std::min(size, found.size()));
@@ -47,6 +53,7 @@ tutti_comm *meet(const c10::intrusive_ptr<c10d::Store> &store, int rank, int siz
   config.timeout = static_cast<double>(timeout.count()) / 1e3;
   tutti_comm *comm = nullptr;
   const tutti_status status = tutti_comm_create_store(&comm, &by, size, rank, &config);
+  if (status) raise_kept();
   if (status) throw std::runtime_error(std::string("tutti: init_process_group: ") + tutti_error());
   return comm;
 }

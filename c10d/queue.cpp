@@ -4,6 +4,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "interrupt.hpp"
+
 namespace tutti_c10d {
 
 namespace {
@@ -34,7 +38,7 @@ void Queue::drive(Lock &lock) {
   const auto task = tasks_.front();
   driven_ = true;
   lock.unlock();
-  const Outcome outcome = task->carry_out();
+  const Outcome outcome = task->carry_out(comm_);
   lock.lock();
   done(lock, outcome);
 }
@@ -69,20 +73,26 @@ void Queue::add(c10::intrusive_ptr<Task> task, bool brief) {
 }
 
 bool Queue::wait(Task &task, std::chrono::milliseconds limit) {
-  const auto until = std::chrono::steady_clock::now() + limit;
+  const bool limited = limit.count() > 0;
+  const auto until = limited ? Clock::now() + limit : Clock::time_point::max();
   Lock lock(mutex_);
   waiting_++;
-  while (!task.settled()) {
-    if (limit.count() > 0) {  // the worker drives it: what is driven can not be left
-      if (changed_.wait_until(lock, until) == std::cv_status::timeout) break;
-    } else if (!driven_ && !tasks_.empty()) {
+  while (!task.settled() && (!limited || Clock::now() < until)) {
+    if (limited || driven_ || tasks_.empty())  // the worker drives it: an operation that is driven cannot be left
+      listen(lock, until);
+    else
       drive(lock);
-    } else {
-      changed_.wait(lock);
-    }
   }
   waiting_--;
   return task.settled();
+}
+
+// Until something changes, or handlers of signals are to be asked for, which take Python's lock.
+void Queue::listen(Lock &lock, Clock::time_point until) {
+  if (changed_.wait_until(lock, std::min(until, Clock::now() + LOOK)) == std::cv_status::no_timeout) return;
+  lock.unlock();
+  if (tutti_interrupted()) give_up(comm_);
+  lock.lock();
 }
 
 void Queue::work() {
@@ -92,6 +102,10 @@ void Queue::work() {
     if (tasks_.empty()) return;
     drive(lock);
   }
+}
+
+void Queue::abort(const std::string &reason) {
+  if (process_ == getpid()) tutti_comm_abort(comm_, reason.c_str());
 }
 
 void Queue::drain(double seconds) {

@@ -10,10 +10,12 @@
 #ifndef TUTTI_C10D_QUEUE_HPP
 #define TUTTI_C10D_QUEUE_HPP
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "task.hpp"
@@ -31,15 +33,19 @@ class Queue {
   void add(c10::intrusive_ptr<Task> task, bool brief);
   // Until it is done, or for so many ms (0: without a limit). False: it is not done.
   bool wait(Task &task, std::chrono::milliseconds limit);
+  // All operations fail, here and on the other ranks, which hear the reason.
+  void abort(const std::string &reason);
   // Until all are done; after so many seconds the rest is aborted. The worker ends.
   void drain(double seconds);
   bool works_here() const { return worker_ && worker_->get_id() == std::this_thread::get_id(); }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  using Clock = std::chrono::steady_clock;
   void drive(Lock &lock);  // the first, whole
   bool tried(Lock &lock);  // the first, for a moment; whether it is done
   void done(Lock &lock, Outcome outcome);
+  void listen(Lock &lock, Clock::time_point until);
   void work();
 
   tutti_comm *comm_;

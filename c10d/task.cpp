@@ -7,6 +7,9 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "interrupt.hpp"
 
 namespace tutti_c10d {
 
@@ -33,49 +36,58 @@ Task::Task(c10d::OpType type, const char *title, Tensors inputs, Tensors result,
 
 // ---- for who drives it ----
 
-Outcome Task::begin() {
-  if (request_ || !start) return nullptr;
-  auto how = std::move(start);
-  start = nullptr;
+void Task::note(tutti_status status) {
+  if (status && !failed_) failed_ = outcome_of(status);
+}
+
+void Task::begin() {
+  const auto one = std::exchange(start, nullptr);
+  const auto several = std::exchange(start_several, nullptr);
   try {
-    return outcome_of(how(&request_));
+    if (one) {
+      requests_.push_back(nullptr);
+      note(one(&requests_[0]));
+    } else if (several) {
+      note(several(requests_));
+    }
   } catch (...) {
-    return std::current_exception();
+    failed_ = std::current_exception();
   }
 }
 
-Outcome Task::end(tutti_status status) {
+Outcome Task::ended() {
   try {
-    if (!status && after) after();
-    return outcome_of(status);
+    if (!failed_ && after) after();
   } catch (...) {
-    return std::current_exception();
+    failed_ = std::current_exception();
   }
+  return failed_;
 }
 
-Outcome Task::carry_out() {
-  if (run) return run_it();
-  if (Outcome failed = begin()) return failed;
-  return end(tutti_request_wait(&request_));
-}
-
-Outcome Task::run_it() {
-  try {
-    return end(run());
-  } catch (...) {
-    return std::current_exception();
+Outcome Task::carry_out(tutti_comm *comm) {
+  begin();
+  for (auto &request : requests_) {
+    tutti_status status;
+    while ((status = tutti_request_wait(&request)) == TUTTI_ERR_INTERRUPTED) give_up(comm);
+    note(status);
   }
+  return ended();
 }
 
 bool Task::try_for(double seconds, Outcome *outcome) {
   using Clock = std::chrono::steady_clock;
-  if ((*outcome = begin())) return true;
+  begin();
   const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+  size_t over = 0;  // the number of requests that are complete
   for (int turn = 0;; turn++) {
-    int done = 0;
-    const tutti_status status = tutti_request_test(&request_, &done);
-    if (status || done) {
-      *outcome = end(status);
+    int done = 1;
+    for (; over < requests_.size(); over++) {
+      const tutti_status status = tutti_request_test(&requests_[over], &done);
+      if (!status && !done) break;
+      note(status);
+    }
+    if (over == requests_.size()) {
+      *outcome = ended();
       return true;
     }
     if (turn % 16 == 15) {
@@ -124,6 +136,7 @@ bool Task::wait(std::chrono::milliseconds timeout) {
   if (!settled() && !waiter_(*this, timeout))
     throw std::runtime_error("tutti: the operation was not done after " +
                              std::to_string(timeout.count()) + " ms; it goes on");
+  if (exception_ || kept()) raise_kept();
   if (exception_) std::rethrow_exception(exception_);
   return true;
 }

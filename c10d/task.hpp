@@ -16,6 +16,7 @@ namespace tutti_c10d {
 
 using Outcome = std::exception_ptr;  // null: it went well
 using Tensors = std::vector<at::Tensor>;
+using Requests = std::vector<tutti_request *>;
 
 // The exception for a status of this thread's last call; null for TUTTI_OK.
 Outcome outcome_of(tutti_status status);
@@ -31,15 +32,18 @@ class Task : public c10d::Work {
   // inputs: for the profiler. result: what the future holds. All of them live until the task is done.
   Task(c10d::OpType type, const char *title, Tensors inputs, Tensors result, Waiter waiter);
 
-  std::function<tutti_status(tutti_request **)> start;  // null: nothing is to be started
-  std::function<tutti_status()> run;                    // or this, which waits; null: there is none
-  std::function<void()> after;                          // null: nothing is to be done with what came
-  Tensors holds;                                        // further memory that it uses
+  std::function<tutti_status(tutti_request **)> start;    // null: nothing is to be started
+  std::function<tutti_status(Requests &)> start_several;  // or these; what was started before a failure is waited for
+  std::function<void()> after;                            // null: nothing is to be done with what came
+  Tensors holds;                                          // further memory that it uses
 
-  // By the one who drives it: starts it unless that was done, and waits. Throws nothing.
-  Outcome carry_out();
+  // By the one who drives it: starts it unless that was done, and waits. Throws nothing. If a handler of a signal
+  // raises meanwhile, the communicator is aborted.
+  Outcome carry_out(tutti_comm *comm);
   // The same, but for a moment only. False: it is under way.
   bool try_for(double seconds, Outcome *outcome);
+  // What came of it, once its requests are done: does what is to be done after.
+  Outcome ended();
   // At last: `settle` while others are kept out, then, without any lock, `announce`.
   void settle(Outcome outcome);
   void announce();
@@ -55,13 +59,13 @@ class Task : public c10d::Work {
   int source = -1;
 
  private:
-  Outcome begin();
-  Outcome run_it();
-  Outcome end(tutti_status status);
+  void begin();
+  void note(tutti_status status);
 
   Waiter waiter_;
   Tensors inputs_, result_;
-  tutti_request *request_ = nullptr;
+  Requests requests_;
+  Outcome failed_;  // the first failure
   std::atomic<bool> settled_{false};
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };

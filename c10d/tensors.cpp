@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "layout.hpp"
+
 namespace tutti_c10d {
 
 void refuse(const char *call, const std::string &why) {
@@ -17,8 +19,6 @@ void check(const char *call, const at::Tensor &t) {
     refuse(call, "the tensor is on " + t.device().str() + ", and tutti sums on the CPU; move it (.cpu()) first");
   if (t.is_conj() || t.is_neg())
     refuse(call, "the tensor is a view with another sign; call .resolve_conj() or .resolve_neg() first");
-  if (!t.is_contiguous())
-    refuse(call, "the tensor is not contiguous; call .contiguous() first, and copy the result back");
 }
 
 at::Tensor &only(const char *call, Tensors &list) {
@@ -77,10 +77,10 @@ Flat flat(Tensors &list) {
   const at::Tensor &first = list[0];
   const auto bytes = static_cast<ptrdiff_t>(first.nbytes());
   const auto *at = static_cast<const char *>(first.data_ptr());
-  bool apart = !first.has_storage();
+  bool apart = !first.has_storage() || !first.is_contiguous();
   for (size_t i = 1; i < list.size(); i++) {
     apart |= static_cast<const char *>(list[i].data_ptr()) != at + bytes * static_cast<ptrdiff_t>(i);
-    apart |= !list[i].is_alias_of(first);
+    apart |= !list[i].is_alias_of(first) || !list[i].is_contiguous();
   }
   const int64_t n = first.numel(), all = n * static_cast<int64_t>(list.size());
   if (apart) return {at::empty({all}, first.options()), true};
@@ -91,14 +91,13 @@ void join(Tensors &list, const at::Tensor &all) {
   const at::NoGradGuard unseen;
   const int64_t n = list[0].numel();
   for (size_t i = 0; i < list.size(); i++)
-    all.narrow(0, static_cast<int64_t>(i) * n, n).copy_(list[i].view({n}));
+    all.narrow(0, static_cast<int64_t>(i) * n, n).view(list[i].sizes()).copy_(list[i]);
 }
 
-void spread(const at::Tensor &all, Tensors &list) {
-  const at::NoGradGuard unseen;
+void spread(const char *call, const at::Tensor &all, const Tensors &list) {
   const int64_t n = list[0].numel();
   for (size_t i = 0; i < list.size(); i++)
-    list[i].view({n}).copy_(all.narrow(0, static_cast<int64_t>(i) * n, n));
+    put_back(call, list[i], all.narrow(0, static_cast<int64_t>(i) * n, n));
 }
 
 }  // namespace tutti_c10d

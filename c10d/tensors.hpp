@@ -9,7 +9,7 @@
 
 namespace tutti_c10d {
 
-// Dense, contiguous, in this machine's memory.
+// Dense (of any strides), in this machine's memory.
 void check(const char *call, const at::Tensor &t);
 // The one tensor of a list.
 at::Tensor &only(const char *call, Tensors &list);
@@ -19,7 +19,7 @@ tutti_type type_of(const char *call, const at::Tensor &t);
 // Bool is summed as or, and multiplied as and.
 tutti_op op_of(const char *call, const c10d::ReduceOp &op, const at::Tensor &t);
 
-// All of a list in one piece: where they lie, if that is one behind another, or new memory.
+// All of a list in one piece: where they lie, if that is in order and one behind another, or new memory.
 struct Flat {
   at::Tensor all;  // n * size of one
   bool copied;
@@ -27,7 +27,7 @@ struct Flat {
 Flat flat(Tensors &list);
 // From a list into such a piece, and back. Autograd sees none of it.
 void join(Tensors &list, const at::Tensor &all);
-void spread(const at::Tensor &all, Tensors &list);
+void spread(const char *call, const at::Tensor &all, const Tensors &list);
 
 [[noreturn]] void refuse(const char *call, const std::string &why);
 

@@ -30,14 +30,15 @@ here=python/tests
 if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
 
 # ---- on several ranks: a program that prints TAP itself ----
-program() { # KIND RANKS
+program() { # KIND RANKS TEST...: all without any
   rc=0
-  TUTTI_TORCH=${1#compiled} TOKEN=$token timeout -k 5 150 "$TUTTI" run -n "$2" $python $here/torch_ranks.py >"$work/out" 2>"$work/err" || rc=$?
+  TUTTI_TORCH=${1#compiled} TOKEN=$token timeout -k 5 150 "$TUTTI" run -n "$2" $python $here/torch_ranks.py "${@:3}" >"$work/out" 2>"$work/err" || rc=$?
   sed "s/^ok - /&$1, $2 ranks: /; s/^not ok - /&$1, $2 ranks: /" "$work/out"
   status 0 || { echo "not ok - torch_ranks.py ended with status $rc" && bad=1 && sed 's/^/# /' "$work/err" | head -30; }
 }
 for kind in $kinds; do
   for n in $([ "$all" ] && echo 1 2 3 4 || echo 2); do program "$kind" "$n"; done
+  [ "$all" ] || program "$kind" 3 every_layout shared_memory
 done
 
 # ---- ends: what each rank hears ----
@@ -55,10 +56,20 @@ fault() {
   done
   ok "$kind: $name" all "[ '$good' ]" "status $want"
 }
+abort='rank 1 aborted: it raised ValueError: bad batch$'
 for kind in $kinds; do
   export TUTTI_TORCH=${kind#compiled}
   fault "a rank is killed" killed 137 'rank 0: .*rank 1 .*died' 'rank 2: .*rank 1 .*died'
-  fault "a rank raises" raises 1 'rank 0: .*rank 1 ' 'rank 2: .*rank 1 ' '^ValueError: bad batch'
+  fault "a rank raises" raises 1 "rank 0: .*$abort" "rank 2: .*$abort" '^ValueError: bad batch' \
+    'rank 0: heard after [01]\.' 'rank 2: heard after [01]\.'
+  fault "a rank raises with work under way" raises_in_flight 1 "rank 0: .*$abort" "rank 2: .*$abort" '^ValueError: bad batch' \
+    'rank 0: heard after [01]\.' 'rank 2: heard after [01]\.'
+  for how in dead dead_messages dead_async dead_meeting; do
+    rc=0
+    TOKEN=$token timeout -k 5 60 $python "$here/terminal.py" 2 "$TUTTI" run -n 2 $python $here/torch_faults.py $how >"$work/out" 2>"$work/err" || rc=$?
+    ok "$kind: Ctrl-C at a terminal, $how" all 'status 0' 'grep -qE "^ended [1-9]?[0-9]{1,3} ms after Ctrl-C, status (-2|130)$" "$work/out"' \
+      'grep -q "^KeyboardInterrupt" "$work/out"' '! grep -qE "Exception ignored|Fatal Python|terminate called" "$work/out"'
+  done
   fault "a DataLoader's workers touch the group" workers 0 'rank 0: worker 0: .*forked' 'rank 2: worker 1: .*forked' '!rror'
   fault "an end without destroy_process_group, work under way" under_way 0 '!.'
   [ "$all" ] || [ "$kind" = "${kinds%% *}" ] || continue # the other way, where there are two, is of the same parts

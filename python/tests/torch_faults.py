@@ -42,8 +42,53 @@ def killed():
 
 def raises():
     if dist.get_rank() == 1:
+        time.sleep(0.3)
         raise ValueError("bad batch")
+    begin = time.monotonic()
     heard(loop)
+    say(f"heard after {time.monotonic() - begin:.1f} s")
+
+
+def raises_in_flight():
+    """Rank 1 waits for a message that rank 0 does not send, and does not wait for it at its end."""
+    if dist.get_rank() == 1:
+        dist.irecv(torch.ones(3), 0)
+    raises()
+
+
+def dead():
+    """Rank 0 waits for a sum, rank 1 for another one."""
+    groups = [dist.new_group(), dist.new_group()]
+    mine = groups[dist.get_rank()]
+    dist.all_reduce(torch.ones(1), group=dist.group.WORLD)
+    os.write(1, f"rank {dist.get_rank()} waits\n".encode())
+    dist.all_reduce(torch.ones(1 << 18), group=mine)
+
+
+def dead_messages():
+    """Both wait for a message of the other."""
+    dist.barrier()
+    os.write(1, f"rank {dist.get_rank()} waits\n".encode())
+    dist.recv(torch.ones(1), 1 - dist.get_rank())
+
+
+def dead_async():
+    """The same as dead, but a thread of the backend drives it; and what is caught is cleaned up after."""
+    groups = [dist.new_group(), dist.new_group()]
+    os.write(1, f"rank {dist.get_rank()} waits\n".encode())
+    try:
+        work = dist.all_reduce(torch.ones(1 << 18), group=groups[dist.get_rank()], async_op=True)
+        work.wait(datetime.timedelta(seconds=30))
+    finally:
+        dist.destroy_process_group()
+
+
+def dead_meeting():
+    """Each makes a group of both that the other does not make."""
+    store = dist.distributed_c10d._get_default_store()
+    os.write(1, f"rank {dist.get_rank()} waits\n".encode())
+    create = tutti.torch._c10d.create
+    create(dist.PrefixStore(f"of {dist.get_rank()}", store), dist.get_rank(), 2, datetime.timedelta(seconds=30))
 
 
 def heard_of(source, group=None):
@@ -177,5 +222,6 @@ def all_started():
 
 dist.init_process_group("tutti", timeout=datetime.timedelta(seconds=40))
 all_started()
-{f.__name__: f for f in (killed, raises, recv_dead, recv_silent, from_anyone, sizes, forks, workers, quiet, under_way,
+{f.__name__: f for f in (killed, raises, raises_in_flight, dead, dead_messages, dead_async, dead_meeting, recv_dead,
+                             recv_silent, from_anyone, sizes, forks, workers, quiet, under_way,
                              callback_at_end, train)}[sys.argv[1]]()

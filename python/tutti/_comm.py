@@ -217,12 +217,12 @@ class Comm(Collectives):
     def abort(self, reason: str = "") -> None:
         """Every pending and later call on this communicator, on all ranks, raises Aborted with `reason`
         (cut at 100 bytes). Any thread may call it at any time."""
-        self._check(lib.tutti_comm_abort(self._handle, _short(reason) if reason else None))
+        self._check(lib.tutti_comm_abort(self._handle, short(reason) if reason else None))
 
     def _give_up(self, reason: str) -> None:
         """The same, quietly, if there is still anything to abort."""
         if self._handle is not None:
-            lib.tutti_comm_abort(self._handle, _short(reason))
+            lib.tutti_comm_abort(self._handle, short(reason))
 
     def free(self) -> None:
         """Give it back; once is enough. StateError while requests run. Persistent requests go with it."""
@@ -267,7 +267,7 @@ def raised(why: BaseException) -> str:
     return f"it raised {type(why).__name__}" + (f": {text}" if text else "")
 
 
-def _short(reason: str) -> bytes:
+def short(reason: str) -> bytes:
     """At most 100 bytes, which C keeps of a reason, with no character cut in two."""
     text = reason.replace("\0", " ").encode()
     return text if len(text) <= 100 else text[:97].decode(errors="ignore").encode() + b"..."

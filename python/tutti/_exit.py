@@ -38,8 +38,8 @@ def _listen() -> None:
         _log.propagate = False
 
 
-def _fatal() -> Optional[BaseException]:
-    """What has ended the program; None: nothing, or somebody types it in."""
+def fatal() -> Optional[BaseException]:
+    """The exception that has ended the program; None: none has, or somebody types it in."""
     if hasattr(sys, "ps1") or sys.flags.interactive:
         return None
     return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
@@ -66,7 +66,7 @@ def _close() -> bool:
 
 
 def _at_exit() -> None:
-    why = _fatal()
+    why = fatal()
     for comm in list(LIVE) if why is not None else ():
         comm._give_up(raised(why))  # type: ignore[arg-type]
     try:

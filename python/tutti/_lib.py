@@ -117,16 +117,28 @@ for _name, _args in _COLLECTIVES.items():
 INTERRUPTS: list[BaseException] = []
 
 
+def on_main_thread() -> bool:
+    """Where handlers of signals run."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def raise_kept() -> None:
+    """What a handler of a signal has raised."""
+    if INTERRUPTS and on_main_thread():
+        raise INTERRUPTS.pop()
+
+
 def failure(status: int) -> BaseException:
     """The exception of a status, with the sentence of this thread's last error; or what a handler of a signal raised."""
-    if INTERRUPTS and threading.current_thread() is threading.main_thread():
+    if INTERRUPTS and on_main_thread():
         return INTERRUPTS.pop()
     return error_of(status, lib.tutti_error().decode(errors="replace"))
 
 
 def check(status: int) -> None:
     """Raise what a status stands for."""
-    if status or INTERRUPTS:
+    raise_kept()
+    if status:
         raise failure(status)
 
 

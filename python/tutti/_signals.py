@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from typing import Any, Callable, Optional
 
-from ._lib import INTERRUPTS, lib
+from ._lib import INTERRUPTS, lib, on_main_thread
 
 
 class _Method(ctypes.Structure):
@@ -47,7 +46,7 @@ _asked = callback(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p), _ask, INTERRU
 
 def watch() -> None:
     """From now on the main thread, if this is it, looks at signals while it waits."""
-    if threading.current_thread() is threading.main_thread():
+    if on_main_thread():
         lib.tutti_interrupt_set(_asked, None)
 
 

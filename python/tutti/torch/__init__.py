@@ -16,6 +16,8 @@ from typing import Any
 
 import torch.distributed as _dist
 
+from tutti._comm import raised as _raised, short as _short
+from tutti._exit import fatal as _fatal
 from tutti._lib import folder as _folder
 
 from . import _launch
@@ -35,6 +37,7 @@ else:
     COMPILED = True
     WHY_PLAIN = ""
 
+from ._stubs import default_group as _default_group, register_backend as _register_backend
 from .hooks import average_hook
 
 __all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain"]
@@ -42,11 +45,18 @@ __all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain"]
 
 def explain(bytes: int, group: Any = None) -> str:
     """Which plan an all_reduce of so many bytes of float runs in this process group, and why."""
-    group = group if group is not None else _dist.distributed_c10d._get_default_group()
-    return _c10d.explain(group, bytes)
+    return str(_c10d.explain(_default_group() if group is None else group, bytes))
+
+
+def _at_exit() -> None:
+    """Ranks that wait for this one hear which exception has ended it; then what is under way is waited for."""
+    why = _fatal()
+    if why is not None:
+        _c10d.abort(_short(_raised(why)).decode())
+    _c10d.drain(10)
 
 
 if not hasattr(_dist.Backend, "TUTTI"):
-    _dist.Backend.register_backend("tutti", _c10d.create)
+    _register_backend("tutti", _c10d.create)
     _launch.prepare()
-    atexit.register(_c10d.drain, 10)
+    atexit.register(_at_exit)

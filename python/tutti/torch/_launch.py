@@ -40,4 +40,4 @@ def _free_port() -> int:
     """Free now; PyTorch's store takes it a moment later."""
     with socket.socket() as s:
         s.bind(("", 0))
-        return s.getsockname()[1]
+        return int(s.getsockname()[1])

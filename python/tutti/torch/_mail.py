@@ -18,9 +18,11 @@ import torch
 import tutti
 from tutti._comm import LIVE
 
+from ._layout import put_back, room
+from ._stubs import NO_LIMIT, Tensors, WorkBase, set_exception
+
 ANYONE = -1
 _HEADER = struct.Struct("qq")  # tag, bytes
-_NO_LIMIT = datetime.timedelta(0)
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -29,19 +31,25 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
     return plain.reshape(-1).view(torch.uint8)
 
 
-class Message(torch._C._distributed_c10d.Work):
+class Message(WorkBase):
     """One that goes or comes; what came of it is what `wait`, `exception` and `is_success` say."""
 
-    def __init__(self, mail: "Mail", tensor: torch.Tensor, result: list, peer: int, tag: int) -> None:
+    def __init__(self, mail: "Mail", tensor: torch.Tensor, result: Tensors, peer: int, tag: int) -> None:
         super().__init__()
-        self.peer, self.tag, self.place = peer, tag, _flat(tensor)
+        self._home, self._room = tensor, room(tensor)
+        self.peer, self.tag, self.place = peer, tag, _flat(self._room)
         self.requests: list[tutti.Request] = []  # of one that goes
         self._mail, self._result, self._source = mail, result, ANYONE
         self._over = threading.Event()
         self._why: Optional[Exception] = None
-        self._future: torch.futures.Future = torch.futures.Future()
+        self._future: torch.futures.Future[Tensors] = torch.futures.Future()
 
     def settle(self, why: Optional[Exception], source: int = ANYONE) -> None:
+        if why is None:
+            try:
+                put_back("recv", self._home, self._room)
+            except ValueError as differs:
+                why = differs
         self._why, self._source = why, source
         self._over.set()
 
@@ -50,12 +58,17 @@ class Message(torch._C._distributed_c10d.Work):
         if self._why is None:
             self._future.set_result(self._result)
         else:
-            self._future.set_exception(self._why)
+            set_exception(self._future, self._why)
 
-    def wait(self, timeout: datetime.timedelta = _NO_LIMIT) -> bool:
+    def wait(self, timeout: datetime.timedelta = NO_LIMIT) -> bool:
         limit = timeout.total_seconds()
         self._mail.drive(self._over)
-        if not self._over.wait(limit if limit > 0 else None):
+        try:
+            over = self._over.wait(limit if limit > 0 else None)
+        except BaseException:  # of a handler of a signal
+            self._mail.abort("it was interrupted while it waited")
+            raise
+        if not over:
             raise RuntimeError(f"tutti: the operation was not done after {limit:g} s; it goes on")
         if self._why is not None:
             raise self._why
@@ -70,10 +83,10 @@ class Message(torch._C._distributed_c10d.Work):
     def exception(self) -> Optional[Exception]:
         return self._why
 
-    def get_future(self) -> torch.futures.Future:
+    def get_future(self) -> torch.futures.Future[Tensors]:
         return self._future
 
-    def result(self) -> list:
+    def result(self) -> Tensors:
         return self._result
 
     def source_rank(self) -> int:
@@ -98,10 +111,10 @@ class Mail:
         self._over = False
         self._thread: Optional[threading.Thread] = None
 
-    def send(self, tensor: torch.Tensor, result: list, to: int, tag: int) -> Message:
+    def send(self, tensor: torch.Tensor, result: Tensors, to: int, tag: int) -> Message:
         return self._add(self._out, Message(self, tensor, result, to, tag))
 
-    def receive(self, tensor: torch.Tensor, result: list, source: int, tag: int) -> Message:
+    def receive(self, tensor: torch.Tensor, result: Tensors, source: int, tag: int) -> Message:
         return self._add(self._wanted, Message(self, tensor, result, source, tag))
 
     def _add(self, line: list[Message], message: Message) -> Message:
@@ -220,6 +233,10 @@ class Mail:
         """In a callback, which waits for a message: nobody else would drive it."""
         while threading.current_thread() is self._thread and not over.is_set():
             self._turn()
+
+    def abort(self, reason: str) -> None:
+        """All messages fail, here and on the other ranks, which hear the reason."""
+        self._comm._give_up(reason)
 
     def drain(self, seconds: float) -> None:
         """Wait for what is under way; what is not done by then is given up."""

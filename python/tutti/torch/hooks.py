@@ -5,18 +5,19 @@
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-# mypy: disable-error-code="attr-defined"
-# PyTorch's stubs lack some of what it has.
 import torch
-import torch.distributed as dist
+from torch._C._distributed_c10d import GradBucket, ProcessGroup
+
+from ._stubs import AVG, Tensors, all_reduce
 
 
-def average_hook(state: dist.ProcessGroup, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:  # PyTorch reads these annotations
+def average_hook(state: ProcessGroup, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:  # PyTorch reads these annotations
     """The bucket's average over the process group `state`, of backend "tutti"; the division is part of the
     last addition."""
-    work = dist.all_reduce(bucket.buffer(), op=dist.ReduceOp.AVG, group=state, async_op=True)
-    return work.get_future().then(_only)
+    work = all_reduce(bucket.buffer(), op=AVG, group=state, async_op=True)
+    future: torch.futures.Future[Tensors] = work.get_future()
+    return future.then(_only)
 
 
-def _only(future: torch.futures.Future) -> torch.Tensor:
+def _only(future: torch.futures.Future[Tensors]) -> torch.Tensor:
     return future.value()[0]

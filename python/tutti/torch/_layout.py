@@ -1,0 +1,49 @@
+"""Tensors whose elements do not lie in order, in the way of c10d/layout.cpp: transposed, channels_last, sliced, expanded.
+
+tutti sums element by element, in the order of the indices, so that ranks may differ in how theirs lie. A tensor in that
+order is used where it is; of any other one a copy is, which is brought back at the end. Several elements of an expanded
+tensor share memory: they take the first one's result, if the others' is the same but for rounding.
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import torch
+
+
+def room(t: torch.Tensor) -> torch.Tensor:
+    """The tensor, or room for as many elements in order."""
+    return t if t.is_contiguous() else torch.empty(t.shape, dtype=t.dtype)
+
+
+def put_back(call: str, to: torch.Tensor, source: torch.Tensor) -> None:
+    """Elements into a tensor of as many, where they do not lie there already."""
+    if to.data_ptr() == source.data_ptr():
+        return
+    to = to.detach()
+    every = source.detach().view(to.shape)
+    first, place = every, to
+    for d in range(to.dim()):
+        if to.stride(d) == 0 and to.size(d) > 1:
+            first, place = first.narrow(d, 0, 1), place.narrow(d, 0, 1)
+    place.copy_(first)
+    if _shares(to) and not _alike(to, every):
+        raise ValueError(f"tutti: {call}: elements of the tensor share memory (it is expanded, or its parts overlap), and "
+                         "their results differ; call .clone() first, and pass that")
+
+
+def _shares(t: torch.Tensor) -> bool:
+    """May two elements share memory? No, if each step of a dimension is longer than all that lies within it."""
+    last = 0
+    for step, extent in sorted((t.stride(d), t.size(d)) for d in range(t.dim()) if t.size(d) > 1):
+        if step <= last:
+            return True
+        last += step * (extent - 1)
+    return False
+
+
+def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """The same, or as near as sums are that were rounded in another order."""
+    if not (a.is_floating_point() or a.is_complex()):
+        return torch.equal(a, b)
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    return torch.allclose(a.to(wide), b.to(wide), rtol=torch.finfo(a.dtype).eps ** 0.5, atol=0, equal_nan=True)

@@ -1,0 +1,49 @@
+"""PyTorch's process groups as its type stubs should have them: what is missing or wrong there has its type here.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d
+
+NO_LIMIT = datetime.timedelta(0)
+
+if TYPE_CHECKING:
+    Tensors = list[torch.Tensor]
+
+    class GroupBase:
+        """A process group in Python."""
+
+        def __init__(self, rank: int, size: int) -> None: ...
+
+    class WorkBase:
+        """An operation in Python."""
+
+    class Store:
+        def set(self, key: str, value: bytes) -> None: ...
+        def get(self, key: str) -> bytes: ...
+        def wait(self, keys: list[str], timeout: datetime.timedelta) -> None: ...
+
+else:
+    Tensors, GroupBase, WorkBase, Store = list, c10d.ProcessGroup, c10d.Work, c10d.Store
+
+AVG: Any = getattr(c10d.ReduceOp, "AVG")
+register_backend: Callable[[str, Callable[..., Any]], None] = dist.Backend.register_backend
+default_group: Callable[[], Any] = getattr(dist.distributed_c10d, "_get_default_group")
+all_reduce: Callable[..., Any] = dist.all_reduce
+
+
+set_exception: Callable[[Any, Exception], None] = torch.futures.Future.set_exception
+_work_of: Callable[[Any], Any] = getattr(c10d, "_create_work_from_future")
+
+
+def work_done(result: Tensors) -> Any:
+    """An operation that is over."""
+    future = torch._C.Future([])  # torch.futures' own does the same in Python, for 3 us
+    future.set_result(result)
+    return _work_of(future)
