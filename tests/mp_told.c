@@ -2,8 +2,8 @@
  * interrupted, or is stopped, while the others send long vectors to each other.
  *
  * Usage      mp_told MANNER ROUNDS: abort, interrupt, or stop; without: all, in turn
- * Idea       each round is a communicator of its own. What counts is the slowest rank's time, in
- *            the median round: one round may meet a busy machine.
+ * Idea       each round is a communicator of its own. The slowest rank's time counts, in the
+ *            median round: one round may meet a busy machine.
  * Ranks: 3 SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>

@@ -176,7 +176,7 @@ static void lose(tt_mpi *m, const tt_slot *s, const tutti_net_done *d) {
   }
 }
 
-/* An answer about calls brings no operation on: who waits goes on to wait. */
+/* An answer about calls brings no operation on: it does not end a wait, or begin one anew. */
 static bool moves(const tt_mpi *m, tt_slot_kind kind) {
   return kind != CONTROL_OUT && (kind != CONTROL_IN || m->aborted);
 }
@@ -262,7 +262,7 @@ static bool mpi_drained(tt_wire *w) {
 static const double moment = 0.1; /* s */
 
 /* The communicator is over: what is to leave this process, the reason among it, gets a moment, once.
- * Nobody waits for receipts: the peers, for whom it is over too, begin no more receives. */
+ * Receipts are not waited for: it is over for the peers too, and they begin no more receives. */
 static bool mpi_settle(tt_wire *w) {
   tt_mpi *m = tt_mpi_of(w);
   bool moved = false;
