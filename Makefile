@@ -355,7 +355,7 @@ check-dropin:
 	@tools/deps.sh build check
 	@tools/deps.sh programs || echo "tutti: going on without; what is not there is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
-	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) TEST_SECONDS=10000 tests/run tests/programs.sh tests/mpi4py.sh
+	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) WHOLE=1 TEST_SECONDS=10000 tests/run tests/programs.sh tests/mpi4py.sh
 coverage:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
