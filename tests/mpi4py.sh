@@ -32,7 +32,7 @@ fetched() {
   (cd "$work" && timeout 120 apt-get "$@" update && timeout 120 apt-get "$@" source mpi4py && mv mpi4py-*/ sources) \
     >"$work/out" 2>"$work/err" </dev/null
 }
-# A copy of the sources, in $sources: the module is built there. Else why there are none, in $why.
+# A copy of the sources, in $sources: the module is built there. $why: the reason if they are missing.
 find_sources() {
   sources=$work/sources why="MPI4PY=FOLDER says where mpi4py's sources are"
   if [ -n "${MPI4PY:-}" ]; then
