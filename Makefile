@@ -15,7 +15,7 @@
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
 #   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
 #   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
-#   make bench-faults    500 deaths, 200 mismatches, 100 stops: named, and how soon (part of make bars)
+#   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
 #   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
 #   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-schedules
 #   make sim             hundreds of ranks under SimGrid, beside all that is built in there (docs/simulation.md)
@@ -362,7 +362,7 @@ check-dropin:
 	@tools/deps.sh build check
 	@tools/deps.sh programs || echo "tutti: going on without; what is not there is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
-	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) TEST_SECONDS=10000 tests/run tests/programs.sh tests/mpi4py.sh
+	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) WHOLE=1 TEST_SECONDS=10000 tests/run tests/programs.sh tests/mpi4py.sh
 coverage:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
@@ -433,7 +433,7 @@ bench-torch: torch
 	@$(MAKE) --no-print-directory with-nothing
 	@$(PYTHON) bench/c10d.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT)) $(MORE)
 with-nothing: $(NOTHING)
-bench-faults: all $(FAULTBIN)
+bench-faults: all $(UCXLIB) $(FAULTBIN)
 	@$(PYTHON) bench/bars.py --build $(BUILD) --only faults $(MORE)
 bars: bench-programs
 	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)

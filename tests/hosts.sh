@@ -137,6 +137,7 @@ else
   over 4 0,0,1 mp_wrong
   over 4 0,1 mp_scenes
   over 3 $apart mp_parting
+  for nodes in $apart 0,0,1; do over 3 $nodes mp_told; done
   for nodes in $apart 0,0,1,1,2; do over 5 $nodes mp_asleep; done
   for nodes in $apart 0,0,1; do over 3 $nodes mp_stall $((${everything:-0} ? 3 : 1)); done
   over 3 $apart mp_stall 1 1795384486308 # its calls never let rank 0 wait

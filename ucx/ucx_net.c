@@ -249,8 +249,13 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
   return failed;
 }
 
+static int is_lost(const ucx_slot *s) {
+  return s->peer >= 0 && s->net->world->peers[ucx_process(s->net, s->peer)].lost;
+}
+
 /* A message of which a part is here can not be taken back: what is missing gets a second, once for
- * all that then stay. If it has not come, its sender is dead or stopped, and the slot stays. */
+ * all that then stay, unless its sender is lost. If it has not come, that is dead or stopped, and
+ * the slot stays. */
 static int net_cancel(void *self, int number) {
   ucx_net *n = self;
   pthread_mutex_lock(&n->world->lock);
@@ -258,7 +263,8 @@ static int net_cancel(void *self, int number) {
   s->taken = 0;
   withdraw(s);
   if (s->busy && n->cancels <= 0) n->cancels = ucx_seconds();
-  while (s->busy && ucx_seconds() - n->cancels < 1) ucp_worker_progress(n->world->worker);
+  while (s->busy && ucx_seconds() - n->cancels < 1)
+    if (!ucp_worker_progress(n->world->worker) && is_lost(s)) break;
   const int stays = s->busy;
   if (stays) snprintf(n->error, sizeof n->error, "a message that has begun does not end");
   leave_line(&n->first, &n->end, s);

@@ -8,12 +8,14 @@ import re
 import subprocess
 import time
 
-from faults import LOST, Job, heed_signals
+from faults import LOST, Job, heed_signals, wires
 from measure import Failed, finish, median
 from verdict import Bar, at_most, limit
 
 TITLE = "what goes wrong is heard by all, soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
-KILLS, MISMATCHES, STOPS = 500, 200, 100
+KILLS, FAR_KILLS, MISMATCHES, STOPS = 500, 100, 200, 100
+NODES = ("0,1,2,3,4", "0,0,1", "0,1,1,0,2")  # where ranks are, over UCX
+SOON = 0.8  # s, over UCX
 WITHIN = 2  # s
 RECORDED = 5  # % of a call of 4 B, in the quickest round, that its record and its hash may take
 FAILED_STARTS = 5  # in a row; then no job can start here
@@ -21,17 +23,18 @@ TIMEOUT = 0.5  # s, of tests/mp_stall.c
 
 
 class Kills:
-    """Jobs of 2 to 8 ranks, all but one of which are killed, one after another: of each communicator of 8
-    to 2 ranks one, at any instant of calls of 4 B to 8 MiB."""
+    """Jobs of 2 to 8 ranks, over UCX to 5. The ranks but one are killed, one after another: of each communicator
+    of 8 to 2 ranks one, at any instant of calls of 4 B to 8 MiB."""
 
-    def __init__(self, build, wanted, seed):
+    def __init__(self, build, wire, wanted, seed):
         self.kills = self.clean = self.hangs = self.wrong = self.left = 0
         self.seconds, lot = [], random.Random(seed)
         failed = 0
         while self.kills < wanted and failed < FAILED_STARTS:
-            ranks = lot.randint(2, 8)
+            ranks = lot.randint(2, 5 if wire == "ucx" else 8)
             deaths = min(ranks - 1, wanted - self.kills)
-            job = Job(build, "shm", ranks, lot.getrandbits(60), 0, deaths, "alone")
+            nodes = {"TUTTI_NODES": lot.choice(NODES)} if wire == "ucx" else {}
+            job = Job(build, wire, ranks, lot.getrandbits(60), 0, deaths, "alone", nodes)
             failed = 0 if job.started() else failed + 1
             if not failed:
                 self.kill(job, deaths, lot)
@@ -97,18 +100,30 @@ def so_many(name, wanted, got):
     return Bar(name, "%d" % wanted, "%d" % got, got == wanted)
 
 
+def far_bars(build, kills, seed):
+    name = "kills over UCX: every survivor has an error that names the dead, within %d s" % WITHIN
+    if "ucx" not in wires(build):
+        yield Bar(name, "%d" % kills, "-", "no UCX here (make ucx)")
+        return
+    k = Kills(build, "ucx", kills, seed)
+    yield so_many(name, kills, k.clean)
+    yield limit("kills over UCX: until the slowest survivor knows, s, median", median(k.seconds) if k.seconds else None)
+    yield at_most("kills over UCX: until the slowest survivor knows, s, worst", SOON, max(k.seconds, default=None))
+
+
 def bars(build, quick):
     seed = random.SystemRandom().randrange(10 ** 6)
     heed_signals()
     print("# seed %d" % seed, flush=True)
     kills = 25 if quick else KILLS
-    k = Kills(build, kills, seed)
+    k = Kills(build, "shm", kills, seed)
     yield so_many("kills: every survivor has an error that names the dead, within %d s" % WITHIN, kills, k.clean)
     yield limit("kills: until the slowest survivor knows, s, median", median(k.seconds) if k.seconds else None)
     yield at_most("kills: until the slowest survivor knows, s, worst", WITHIN, max(k.seconds, default=None))
     yield so_many("kills: hangs", 0, k.hangs)
     yield so_many("kills: jobs with a wrong sum", 0, k.wrong)
     yield so_many("kills: processes and files left behind", 0, k.left)
+    yield from far_bars(build, 10 if quick else FAR_KILLS, seed)
     named, n, times = rounds(build, "mp_wrong", 14 if quick else MISMATCHES, seed)
     yield so_many("another collective, count, type, op, root, order: two ranks and both calls are named", n, named)
     yield limit("another call: until all know, ms, median", median(times) if times else None)

@@ -11,7 +11,10 @@
 
 #include "comm.h"
 
-enum { ASK_US = 500000 }; /* when it asks those it waits for what they called */
+enum {
+  ASK_US = 500000, /* when it asks those it waits for what they called */
+  CALLS_S = 1      /* so long it waits for the calls of all, before it names one that differs */
+};
 
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (comm->broken) return;
@@ -53,7 +56,7 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
   int peer;
   bool found = differs(comm, o->stamp.seq, &mine, &theirs, &peer);
   if ((found || certain) && ops->inquire) {
-    ops->inquire(comm->wire, o->stamp.seq);
+    ops->inquire(comm->wire, o->stamp.seq, CALLS_S);
     found = differs(comm, o->stamp.seq, &mine, &theirs, &peer);
   }
   if (found) {

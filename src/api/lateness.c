@@ -13,7 +13,11 @@
 
 #include "comm.h"
 
-enum { WARN_S = 10 }; /* when a waiter says that it still waits */
+enum {
+  WARN_S = 10,      /* when a waiter says that it still waits */
+  AHEAD_US = 500000 /* so long before the time limit it asks all what they called */
+};
+static const double answers_s = 0.2; /* so long it waits for what has not been answered by then */
 
 /* ---- what is shown ---- */
 
@@ -171,12 +175,29 @@ static void say_time(uint64_t waited, char *text, size_t size) {
   snprintf(text, size, waited < 9950000 ? "%.1f" : "%.0f", (double)waited / 1e6);
 }
 
+/* Ranks of a busy machine take their time to answer: the limit is not to wait for them. */
+static void ask_ahead(tutti_comm *comm, uint64_t waited, uint32_t seq) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  if (!ops->ask || seq != comm->oldest || limit_reached(comm, waited + AHEAD_US) <= 0) return;
+  for (int r = 0; r < comm->ranks; r++)
+    if (r != comm->rank) ops->ask(comm->wire, r, seq);
+}
+
+/* Whatever others answer, one that is stopped is blamed before them. */
+static bool some_stopped(tutti_comm *comm) {
+  for (int r = 0; r < comm->ranks; r++)
+    if (stopped(comm, r)) return true;
+  return false;
+}
+
 void tt_say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer, const tt_operation *o,
                  uint32_t step) {
   char text[400], where[160], time[16], words[100];
   tt_record mine;
+  ask_ahead(comm, waited, o->stamp.seq);
   if (!complains(comm, p, waited)) return;
-  if (comm->wire->ops->inquire) comm->wire->ops->inquire(comm->wire, o->stamp.seq);
+  if (comm->wire->ops->inquire && !some_stopped(comm))
+    comm->wire->ops->inquire(comm->wire, o->stamp.seq, answers_s);
   peer = culprit(comm, o->stamp.seq, peer);
   say_time(waited, time, sizeof time);
   say_where(comm, peer, o->stamp.seq, step, where, sizeof where);

@@ -107,8 +107,8 @@ static void hybrid_ask(tt_wire *w, int peer, uint32_t seq) {
   if (to->ops->ask) to->ops->ask(to, peer, seq);
 }
 
-static void hybrid_inquire(tt_wire *w, uint32_t seq) {
-  of(w)->far->ops->inquire(of(w)->far, seq);
+static void hybrid_inquire(tt_wire *w, uint32_t seq, double most) {
+  of(w)->far->ops->inquire(of(w)->far, seq, most);
 }
 
 static bool hybrid_silent(tt_wire *w, int peer, uint32_t seq) {

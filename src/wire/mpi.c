@@ -176,6 +176,11 @@ static void lose(tt_mpi *m, const tt_slot *s, const tutti_net_done *d) {
   }
 }
 
+/* An answer about calls brings no operation on: it does not end a wait, or begin one anew. */
+static bool moves(const tt_mpi *m, tt_slot_kind kind) {
+  return kind != CONTROL_OUT && (kind != CONTROL_IN || m->aborted);
+}
+
 typedef int look_fn(void *self, int slots, tutti_net_done *done, int most, int *n);
 
 static tutti_status look(tt_mpi *m, look_fn *first, bool *moved) {
@@ -189,9 +194,8 @@ static tutti_status look(tt_mpi *m, look_fn *first, bool *moved) {
     n = 0;
     if (take(m->net.self, m->top, done, DONE, &n)) return tt_mpi_failed(m, "go on", -1);
     for (int i = 0; i < n; i++) {
-      *moved = true;
       if (done[i].slot < 0) { /* not of a request */
-        m->lost[done[i].peer] = true;
+        m->lost[done[i].peer] = *moved = true;
         continue;
       }
       const tt_slot s = m->slots[done[i].slot];
@@ -204,6 +208,7 @@ static tutti_status look(tt_mpi *m, look_fn *first, bool *moved) {
       if (done[i].failed && done[i].failed != TUTTI_NET_LOST)
         here =
             tt_mpi_failed(m, "complete a message with", s.kind == CONTROL_IN ? -1 : done[i].peer);
+      *moved |= moves(m, s.kind);
       if (!status) status = here;
     }
   }
@@ -254,12 +259,16 @@ static bool mpi_drained(tt_wire *w) {
 
 /* ---- the rest of the table ---- */
 
-/* The communicator is over: what is on its way out gets a moment, once. */
+static const double moment = 0.1; /* s */
+
+/* The communicator is over: what is to leave this process, the reason among it, gets a moment, once.
+ * Receipts are not waited for: it is over for the peers too, and they begin no more receives. */
 static bool mpi_settle(tt_wire *w) {
   tt_mpi *m = tt_mpi_of(w);
   bool moved = false;
   if (m->settles <= 0) m->settles = tt_seconds();
-  while (m->sending && !m->failed && tt_seconds() - m->settles < 1)
+  while ((m->net.leaving ? tt_mpi_leaving(w) : m->sending > 0) && !m->failed &&
+         tt_seconds() - m->settles < moment)
     if (tt_mpi_poll(w, &moved)) break;
   return true;
 }

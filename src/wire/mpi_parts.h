@@ -200,7 +200,7 @@ void tt_mpi_heard(tt_mpi *m, int peer);
 void tt_mpi_record(tt_wire *w, const tt_record *record, uint32_t oldest);
 int tt_mpi_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
 void tt_mpi_ask(tt_wire *w, int peer, uint32_t seq);
-void tt_mpi_inquire(tt_wire *w, uint32_t seq);
+void tt_mpi_inquire(tt_wire *w, uint32_t seq, double most);
 bool tt_mpi_silent(tt_wire *w, int peer, uint32_t seq);
 const tt_shown *tt_mpi_shown(tt_wire *w, int peer);
 void tt_mpi_abort(tt_wire *w, tutti_status status, const char *reason);

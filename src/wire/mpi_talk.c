@@ -123,14 +123,21 @@ bool tt_mpi_silent(tt_wire *w, int peer, uint32_t seq) {
   return peer != w->rank && tt_mpi_of(w)->answered[peer] != seq;
 }
 
-void tt_mpi_inquire(tt_wire *w, uint32_t seq) {
+static int living_peers(const tt_mpi *m) {
+  int n = -1;
+  for (int r = 0; r < m->wire.ranks; r++) n += !m->lost[r];
+  return n;
+}
+
+void tt_mpi_inquire(tt_wire *w, uint32_t seq, double most) {
   tt_mpi *m = tt_mpi_of(w);
   bool moved = false;
   char kept[512];
   snprintf(kept, sizeof kept, "%s", tutti_error());
   m->answers = 0;
   for (int peer = 0; peer < w->ranks; peer++) ask(m, peer, seq);
-  for (const double since = tt_seconds(); m->answers < w->ranks - 1 && tt_seconds() - since < 1;)
+  const double since = tt_seconds();
+  while (m->answers < living_peers(m) && tt_seconds() - since < most)
     if (m->aborted || tt_mpi_poll(w, &moved)) break;
   tt_fail(TUTTI_ERR_MISMATCH, "%s", kept);
 }

@@ -112,11 +112,11 @@ typedef struct tt_wire_ops {
   /* Publish this rank's record; read a peer's of operation `seq`. read: 1 there,
    * 0 not yet published, -1 the peer is already far beyond, TT_UNKNOWN it has not said.
    * ask: it is to say, and is told this rank's. inquire: ask all, and wait for their
-   * answers for a moment. silent: it has not answered that. NULL: records are always known. */
+   * answers for `most` seconds. silent: it has not answered that. NULL: records are always known. */
   void (*record)(tt_wire *w, const tt_record *record, uint32_t oldest);
   int (*read_record)(tt_wire *w, int peer, uint32_t seq, tt_record *record);
   void (*ask)(tt_wire *w, int peer, uint32_t seq);
-  void (*inquire)(tt_wire *w, uint32_t seq);
+  void (*inquire)(tt_wire *w, uint32_t seq, double most);
   bool (*silent)(tt_wire *w, int peer, uint32_t seq);
 
   /* Sleep protocol: doze_begin; poll once more; doze(w, bell, limit) sleeps until
