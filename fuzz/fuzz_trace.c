@@ -41,7 +41,8 @@ static void show(const trace_data *d) {
   trace_sums s;
   need(trace_sum(d, &s));
   const int kept = hush();
-  trace_show(d, &s);
+  trace_show(d, &s, true);
+  trace_show(d, &s, false);
   trace_show_json(d, &s);
   need(trace_draw(d, &s, 0, 0) == 0);
   need(trace_draw(d, &s, 1, 1000) == 0);
