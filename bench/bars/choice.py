@@ -23,6 +23,7 @@ def model(lab):
     yield at_most("127 ranks: the coefficients of all plans, ms", 20, figures["build127"])
     yield at_most("127 ranks: a new size, all plans, us", 50, figures["evaluate"])
     yield at_most("the next call of the same kind, ns", 50, figures["again"])
+    yield at_most("8 ranks: a plan's proof at its first use, at worst, ms", 5, figures["prove8"])
     yield at_most("100,000 ranks, fold(halving): priced in, s", 1, figures["huge_halving"] / 1e3)
     yield at_most("100,000 ranks, fold(ring): priced in, s", 1, figures["huge_ring"] / 1e3)
     yield at_most("127 ranks, the paper's network: the choice over the cheapest of all", 1.000001, figures["brute"])

@@ -238,6 +238,12 @@ void tt_comm_say_why(tutti_comm *comm, const tt_call *call);
 /* Makes a plan of a choice, in no table; what it prepares stays. */
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
                           const tt_choice *choice, tt_plan *plan);
+/* proof_table.c: what these ranks will run is proven, or too large for that (choose/proven.c); or
+ * TUTTI_ERR_SCHEDULE and the prover's sentence. */
+tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices);
+/* Has this process an answer already? */
+bool tt_proof_known(const tt_ask *ask, const char *name, int slices);
+tt_verify tt_proof_setting(void); /* TUTTI_VERIFY */
 void tt_plans_forget(tutti_comm *comm); /* choose anew; what is prepared stays */
 void tt_plans_forget_coll(tutti_comm *comm, tutti_coll coll);
 void tt_plans_drop(tutti_comm *comm);   /* when the communicator goes */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "exact.h"
-#include "prove.h"
 #include "wise.h"
 
 /* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the
@@ -46,26 +45,6 @@ static uint32_t hash_of(const tutti_comm *comm, const tt_call *c, const tt_progr
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)program->shape << 32);
 }
 
-static tutti_status verify(const tt_ask *ask, const char *name, int slices) {
-  tt_sched **all;
-  tutti_status status = tt_algo_build_all(name, ask, &all);
-  if (status) return status;
-  for (int r = 0; slices > 1 && r < ask->ranks && !status; r++) {
-    tt_sched *sliced = tt_sched_sliced(all[r], slices < 5 ? slices : 5, TT_FLIGHT);
-    if (!sliced) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while verifying %s", name);
-    if (!sliced) break;
-    tt_sched_free(all[r]);
-    all[r] = sliced;
-  }
-  tutti_report report = {.size = sizeof report};
-  if (!status) status = tt_prove(all, ask->ranks, &report);
-  if (!status && !report.proven)
-    status = tt_fail(TUTTI_ERR_SCHEDULE, "the prover refuses %s on %d ranks: %s", name, ask->ranks,
-                     report.witness);
-  tt_sched_free_all(all, ask->ranks);
-  return status;
-}
-
 static tutti_status unknown_shape(const char *name) {
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory to see whether %s has a loop", name);
 }
@@ -79,7 +58,7 @@ static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape)
   for (int in_place = 0; in_place < 2 && *shape; in_place++) {
     tt_ask other = *ask;
     tt_sched **all;
-    other.in_place = false;
+    other.in_place = in_place;
     tutti_status status = tt_algo_build_all(mine->name, &other, &all);
     if (status) return status;
     const tt_shape theirs = tt_shape_of(all, ask->ranks);
@@ -91,7 +70,7 @@ static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape)
 }
 
 static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const int *order, const char *name,
-                            int slices, tt_prepared **out) {
+                            tt_prepared **out) {
   for (tt_prepared *p = comm->prepared; p; p = p->next)
     if (p->sched->coll == ask->coll && p->sched->root == ask->root && p->sched->data == ask->data &&
         p->program->in_place_asked == ask->in_place && p->program->order == order &&
@@ -99,10 +78,6 @@ static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const int *orde
       *out = p;
       return TUTTI_OK;
     }
-  if (tt_env_int("TUTTI_VERIFY", 0, 1, 0)) {
-    tutti_status status = verify(ask, name, slices);
-    if (status) return status;
-  }
   tt_prepared *p = calloc(1, sizeof *p);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
   tutti_status status = tt_algo_build(name, ask, &p->sched);
@@ -176,7 +151,8 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   tutti_status status = TUTTI_OK;
   if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
   if (status) return status;
-  status = prepare(comm, &ask, order, choice->name, plan->how.slices, &plan->prepared);
+  status = tt_proof_ask(comm, &ask, choice->name, plan->how.slices);
+  if (!status) status = prepare(comm, &ask, order, choice->name, &plan->prepared);
   if (status) return status;
   const tt_program *program = plan->how.program = plan->prepared->program;
   plan->how.if_lent = program->shape;

@@ -86,7 +86,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   if (status) return status;
   tutti_prices *p = calloc(1, sizeof *p);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "tutti_prices_make: out of memory");
-  tt_setting where = {.ranks = q->ranks, .flight = TT_FLIGHT};
+  tt_setting where = {.ranks = q->ranks, .flight = TT_FLIGHT, .verify = tt_proof_setting()};
   place_ranks(q, &where);
   snprintf(where.levels, sizeof where.levels, "%s", q->topo ? q->topo : "");
   tt_call call = {.coll = q->coll, .type = q->type, .op = q->op};

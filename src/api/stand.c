@@ -120,7 +120,8 @@ tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine) {
                                .kernel_crowd = shares ? 0 : comm->kernel_crowd,
                                .has_loop = shares ? tt_has_loop : NULL,
                                .machine = *machine,
-                               .flight = TT_FLIGHT};
+                               .flight = TT_FLIGHT,
+                               .verify = tt_proof_setting()};
   look_at_settings();
   comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
   comm->explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);

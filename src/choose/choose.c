@@ -85,8 +85,7 @@ unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
   return (tt_op_commutative(op) ? 0 : TT_NEED_ORDER) | (tt_op_rounds(type, op) ? TT_NEED_SAME : 0);
 }
 
-/* Blocks that the prover has to follow, step by step. */
-static double work_of(tt_sched *const *all, int ranks) {
+double tt_work_of(tt_sched *const *all, int ranks) {
   double work = 0;
   for (int r = 0; r < ranks; r++)
     for (uint32_t i = 0; i < all[r]->nsteps; i++)
@@ -95,10 +94,11 @@ static double work_of(tt_sched *const *all, int ranks) {
 }
 
 /* What of `needs` these schedules meet. Where every block is summed up in one place,
- * the bits are the same everywhere: that is seen at a glance, so look there first. */
+ * the bits are the same everywhere: that is seen at a glance, so look there first. The glance holds
+ * for schedules that are right, and that is proven before they run (proven.c). */
 static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs, double most) {
   if (needs == TT_NEED_SAME && tt_summed_once(all, ranks)) return needs;
-  if (work_of(all, ranks) > most) return TT_NOT_ASKED;
+  if (tt_work_of(all, ranks) > most) return TT_NOT_ASKED;
   tutti_report report = {.size = sizeof report};
   const tutti_status status = tt_prove(all, ranks, &report);
   if (status == TUTTI_ERR_MEMORY) return TT_STARVED;
@@ -111,10 +111,11 @@ static unsigned unanswered(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? TT_STARVED : 0;
 }
 
-/* The same glance at one rank, where it stands for all: then nobody has to build them. */
+/* The same glance at one rank, where it stands for all: then nobody has to build them. That it does
+ * is its family's word (test_price.c samples it), which counts only where ranks are too many. */
 static unsigned met_by_one(const char *name, const tt_ask *ask) {
   tt_sched *s;
-  if (!tt_algo_uniform(name, ask, NULL)) return 0;
+  if (ask->ranks <= TT_PROVEN_RANKS || !tt_algo_uniform(name, ask, NULL)) return 0;
   const tutti_status status = tt_algo_build(name, ask, &s);
   if (status) return unanswered(status);
   const bool once = tt_completed(s) * (uint64_t)s->ranks <= s->blocks;

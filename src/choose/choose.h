@@ -23,6 +23,9 @@ typedef struct tt_chooser tt_chooser;
 typedef tutti_status tt_has_loop_fn(tt_sched *const *scheds, int n, bool *has);
 
 /* Where it is to run. */
+/* TUTTI_VERIFY: unset, 0, 1. */
+typedef enum tt_verify { TT_VERIFY_SOME, TT_VERIFY_NONE, TT_VERIFY_ALL } tt_verify;
+
 typedef struct tt_setting {
   int ranks;
   int data; /* the first ranks, that bring data; the others help. 0: all */
@@ -34,6 +37,7 @@ typedef struct tt_setting {
   double inside_crowd;      /* ... shared memory, with so many ranks per core */
   double kernel_crowd;      /* of a network: ranks per core where several share a machine */
   int flight;               /* slices that run at once */
+  tt_verify verify;         /* which plans are proven before they run */
   char only[TT_NAME];       /* if not empty: no other plan is a candidate; or family */
 } tt_setting;
 
@@ -98,6 +102,24 @@ enum { TT_MOST_PROVEN = 4096, TT_MOST_WORK = 1 << 20 };
 /* Those of `needs` that a plan is shown to meet, in place and not; or TT_NOT_ASKED, if the
  * prover would have to follow more than `most` blocks; or TT_STARVED. */
 unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most);
+
+/* Blocks that the prover has to follow through these schedules. */
+double tt_work_of(tt_sched *const *all, int ranks);
+
+/* ---- what runs is proven (proven.c) ---- */
+
+enum { TT_PROVEN_RANKS = 64 };
+typedef enum tt_proven {
+  TT_PROVEN,
+  TT_PROVEN_TOO_LARGE, /* nobody was asked: see the limit in proven.c */
+  TT_PROVEN_OFF        /* nor here: TUTTI_VERIFY is 0 */
+} tt_proven;
+/* In place and not: both are one question. TUTTI_ERR_SCHEDULE, with the prover's sentence, if it
+ * refuses; TUTTI_ERR_MEMORY. */
+tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, const tt_setting *how,
+                            tt_proven *is);
+/* A number of the question, a multiple of 4 and not 0. */
+uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);
 
 /* ---- the candidates, for those who explain ---- */
 

@@ -3,8 +3,8 @@
  * Idea       the choice is asked at a row of sizes; where it changes, halving finds from
  *            which byte on.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "candidates.h"
 #include "why.h"
+#include "candidates.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,10 +113,13 @@ static void find_spans(tt_chooser *c, const tt_wish *wish, tt_why *why) {
 tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
                          tt_why *why) {
   *why = (tt_why){.problem = *problem};
+  const tt_ask ask = tt_ask_of(&c->setting, problem->coll, problem->root);
   tutti_status status = tt_choose(c, problem, wish, &why->choice);
   if (!status)
-    status = tt_offer_terms(c, why->choice.name, why->choice.slices, problem,
-                            &why->terms, &why->sends);
+    status = tt_proven_find(&ask, why->choice.name, why->choice.slices, &c->setting, &why->proven);
+  if (!status)
+    status =
+        tt_offer_terms(c, why->choice.name, why->choice.slices, problem, &why->terms, &why->sends);
   if (!status) status = sort_out(c, wish, why);
   if (!status) find_spans(c, wish, why);
   return status;

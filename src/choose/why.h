@@ -16,6 +16,7 @@ typedef struct tt_reason {
 typedef struct tt_why {
   tt_problem problem;
   tt_choice choice;
+  tt_proven proven; /* what is chosen */
   tt_terms terms;
   tt_sends sends; /* most that one rank sends */
   int next;       /* the next best that are admissible */

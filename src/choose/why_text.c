@@ -115,6 +115,14 @@ static void say_refused(tt_text *t, const tt_why *w) {
   }
 }
 
+static const char *proof_of(const tt_why *w) {
+  switch (w->proven) {
+    case TT_PROVEN: return "every rank's steps, in place and not";
+    case TT_PROVEN_OFF: return "no: TUTTI_VERIFY is 0";
+    default: return "not while it runs, it would take long (TUTTI_VERIFY=1; `tutti plan check`)";
+  }
+}
+
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   const tt_profile *p = tt_chooser_profile(c);
   char text[24], size[24], bound[64], where[40];
@@ -126,6 +134,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   tt_text_add(t, w->choice.wished ? ", as asked for\n" : "\n");
   if (w->choice.wise) say_wise(t, w->choice.wise);
   if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
+  tt_text_add(t, "Proven: %s\n", proof_of(w));
   tt_why_bound(p, &w->terms, bound, sizeof bound);
   tt_text_add(t, "Predicted: %s, most of it %s; the busiest rank sends %d message%s, %s\n",
               tt_time_words(w->terms.time, text), bound, w->sends.messages,
@@ -197,6 +206,8 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
     tt_text_add(t, ", \"measured\": {\"bytes\": %llu, \"seconds\": %.9g, \"own_seconds\": %.9g}",
                 (unsigned long long)w->choice.wise->bytes, 1e-9 * (double)w->choice.wise->took,
                 1e-9 * (double)w->choice.wise->own);
+  tt_text_add(t, ",\n \"proven\": ");
+  json_string(t, proof_of(w));
   tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ", w->terms.time,
               w->sends.messages,
               w->sends.vectors);

@@ -8,7 +8,7 @@
 
 #include "core.h"
 
-enum { TT_WARNINGS = 32 };
+enum { TT_WARNINGS = 32, TT_REMEMBERED = 1024 };
 
 typedef struct tt_process_context {
   pthread_mutex_t starting; /* held while `base` comes about; taken before `lock` */
@@ -16,6 +16,7 @@ typedef struct tt_process_context {
   tutti_log_fn *log;    /* set before threads use the library */
   void *log_ctx;
   atomic_int finalized;
+  atomic_ullong proven[TT_REMEMBERED]; /* keys of plans, each where the last one came (proof_table.c) */
   atomic_bool communicates; /* it has made a communicator, or began to */
   atomic_int forked;     /* set in a child made by fork() of a process that did */
   atomic_int hooked;     /* the fork hook is installed */

@@ -219,6 +219,7 @@ tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, t
       .wire = {.ops = &table, .rank = far->rank, .ranks = far->ranks}, .far = far, .near = near};
   h->wire.beside = tt_min(far->beside, near->beside);
   h->wire.shown = near->shown;
+  h->wire.proofs = near->proofs;
   memcpy(h->near_rank, near_rank, bytes);
   *wire = &h->wire;
   return TUTTI_OK;

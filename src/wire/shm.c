@@ -487,6 +487,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->posts = tt_room_posts(s->rooms[0], ranks);
   s->dozing = &tt_heap_head(s->segment, 0)->dozing;
   s->wire.over = &s->rooms[rank]->aborted;
+  s->wire.proofs = s->rooms[0]->proofs;
   show(s);
   *wire = &s->wire;
   return TUTTI_OK;

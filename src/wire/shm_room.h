@@ -34,6 +34,7 @@ typedef struct tt_room {
   alignas(TT_PAIR) atomic_uint inside; /* of a peer's memory (shm_guard.c) */
   alignas(TT_PAIR) atomic_ullong decided; /* the first room's: who survives (shm_council.c) */
   atomic_ullong given_up;                 /* ... who gave up that, and for whom it waited */
+  alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* the first room's: api/proof_table.c */
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char board[TT_RECORDS][TT_BOARD]; /* of posts that are longer */

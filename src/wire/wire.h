@@ -155,6 +155,7 @@ struct tt_wire {
   const uint8_t *level;   /* messages are paced (engine/pace.c): at which level each peer and this
                            rank part; or NULL */
   tt_shown *shown;        /* of this rank; never NULL */
+  atomic_ullong *proofs;  /* TT_PROOFS words, shared by ranks of one node, for api/proof_table.c; or NULL */
   const atomic_int *over; /* while it is 0 `aborted` has nothing to say; or NULL: ask */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
@@ -165,7 +166,7 @@ static inline bool tt_wire_is_over(tt_wire *w) {
   return w->ops->aborted(w, NULL, 0);
 }
 
-enum { TT_UNKNOWN = 2 };
+enum { TT_UNKNOWN = 2, TT_PROOFS = 64 };
 /* TT_MAIL: the lane of messages between two ranks, which no operation uses. */
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_MAIL = TT_WINDOW * TT_FLIGHT, TT_LANES };
 

@@ -1,0 +1,72 @@
+/* proof_table.c - a plan is proven once for the ranks that share memory.
+ *
+ * Idea       they keep a table of words: the first rank that comes claims one and asks the prover
+ *            (choose/proven.c), and the others read its verdict. A process remembers what is proven.
+ * Invariant  a rank waits for another's verdict for a second at most, and then proves by itself, for
+ *            the other may have died. Only "proven" is taken over: a rank that finds a refusal asks
+ *            the prover, and has its sentence.
+ * Order      a verdict is released by its prover and acquired by its readers, who read nothing else
+ *            of it: the word alone would do.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <time.h>
+
+#include "comm.h"
+
+/* A word of the table: a plan's key, and in its lowest bits how far its proof is. */
+enum { PROVES = 1, PROVEN = 2, REFUSED = 3, STATE = 3, PLACES = 4 };
+static const double patience = 1; /* s */
+
+/* The word of this key, claimed by this rank (*claimed) or by another; NULL: there is no room. */
+static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claimed) {
+  for (int i = 0; i < PLACES; i++) {
+    atomic_ullong *word = &words[(key / 4 + (uint64_t)i) % TT_PROOFS];
+    unsigned long long is = 0;
+    *claimed = atomic_compare_exchange_strong(word, &is, key | PROVES);
+    if (*claimed || (is & ~(unsigned long long)STATE) == key) return word;
+  }
+  return NULL;
+}
+
+/* What its prover finds; PROVES: nothing yet. */
+static int await_verdict(const atomic_ullong *word) {
+  const struct timespec nap = {0, 50000};
+  const double until = tt_seconds() + patience;
+  int state;
+  while ((state = atomic_load_explicit(word, memory_order_acquire) & STATE) == PROVES &&
+         tt_seconds() < until)
+    nanosleep(&nap, NULL);
+  return state;
+}
+
+/* ---- what this process remembers ---- */
+
+static atomic_ullong *place_of(uint64_t key) {
+  return &tt_process.proven[key / 4 % TT_REMEMBERED];
+}
+
+bool tt_proof_known(const tt_ask *ask, const char *name, int slices) {
+  const uint64_t key = tt_proven_key(ask, name, slices);
+  return atomic_load_explicit(place_of(key), memory_order_relaxed) == key;
+}
+
+tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices) {
+  atomic_ullong *words = comm->wire->proofs;
+  bool claimed = false;
+  if (comm->setting.verify == TT_VERIFY_NONE || tt_proof_known(ask, name, slices)) return TUTTI_OK;
+  const uint64_t key = tt_proven_key(ask, name, slices);
+  atomic_ullong *word = words ? find_word(words, key, &claimed) : NULL;
+  tutti_status status = TUTTI_OK;
+  tt_proven is = TT_PROVEN;
+  if (!word || claimed || await_verdict(word) != PROVEN)
+    status = tt_proven_find(ask, name, slices, &comm->setting, &is);
+  const bool open = !status && is != TT_PROVEN; /* too large: each sees that by itself */
+  if (claimed)
+    atomic_store_explicit(word, open ? 0 : key | (status ? REFUSED : PROVEN), memory_order_release);
+  if (!status && !open) atomic_store_explicit(place_of(key), key, memory_order_relaxed);
+  return status;
+}
+
+tt_verify tt_proof_setting(void) {
+  const long verify = tt_env_int("TUTTI_VERIFY", 0, 1, -1);
+  return verify < 0 ? TT_VERIFY_SOME : verify ? TT_VERIFY_ALL : TT_VERIFY_NONE;
+}

@@ -1,0 +1,92 @@
+/* proven.c - is a plan proven that is about to run? The prover's word.
+ *
+ * Idea       the schedules of all ranks are built and proven (prove.h) four times: all ranks in
+ *            place, none, and every other one, for ranks need not agree on that.
+ * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers it
+ *            (api/proof_table.c).
+ * Limit      up to TT_PROVEN_RANKS ranks everything is; beyond, what takes half a second or so.
+ *            TUTTI_VERIFY=1 knows no limit, with 0 nothing is proven.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "choose.h"
+#include "prove.h"
+
+enum { MOST_SLICES = 5 };
+
+/* More than five slices are as five: so many are under way at most that touch each other. */
+uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices) {
+  uint64_t h = tt_mix((uint64_t)ask->coll | (uint64_t)(uint32_t)ask->root << 8);
+  h = tt_mix(h ^ (uint64_t)(uint32_t)ask->ranks << 32 ^ (uint64_t)(uint32_t)ask->data);
+  for (; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
+  h = tt_mix(h ^ (uint64_t)tt_min(slices, MOST_SLICES)) & ~UINT64_C(3);
+  return h ? h : ~UINT64_C(3);
+}
+
+enum { AWAY, HERE, ODD_HERE, EVEN_HERE, MIXES }; /* which ranks work in place */
+
+static bool is_here(int mix, int rank) {
+  return mix == HERE || (mix == ODD_HERE && rank % 2) || (mix == EVEN_HERE && rank % 2 == 0);
+}
+
+/* `all` becomes what each rank runs in so many slices: more than five are as five. */
+static tutti_status slice(tt_sched **all, int ranks, int slices, int flight, const char *name) {
+  for (int r = 0; slices > 1 && r < ranks; r++) {
+    tt_sched *sliced = tt_sched_sliced(all[r], slices, flight);
+    if (!sliced) return tt_fail(TUTTI_ERR_MEMORY, "out of memory while proving %s", name);
+    tt_sched_free(all[r]);
+    all[r] = sliced;
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status prove_mix(tt_sched **of[2], tt_sched **mixed, int ranks, int mix) {
+  for (int r = 0; r < ranks; r++) mixed[r] = of[is_here(mix, r)][r];
+  tutti_report report = {.size = sizeof report};
+  const tutti_status status = tt_prove(mixed, ranks, &report);
+  if (status || report.proven) return status;
+  return tt_fail(TUTTI_ERR_SCHEDULE, "the prover refuses %s on %d ranks: %s", mixed[0]->name, ranks,
+                 report.witness);
+}
+
+static tutti_status prove(const tt_ask *asked, const char *name, int slices, int flight) {
+  tt_sched **of[2] = {NULL, NULL}, **mixed = calloc((size_t)asked->ranks, sizeof *mixed);
+  tt_ask ask = *asked;
+  tutti_status status = TUTTI_OK;
+  if (!mixed) return tt_fail(TUTTI_ERR_MEMORY, "out of memory while proving %s", name);
+  for (int here = 0; here < 2 && !status; here++) {
+    ask.in_place = here;
+    status = tt_algo_build_all(name, &ask, &of[here]);
+    if (status) of[here] = NULL;
+    if (!status) status = slice(of[here], ask.ranks, slices, flight, name);
+  }
+  for (int mix = 0; mix < MIXES && !status; mix++) status = prove_mix(of, mixed, ask.ranks, mix);
+  for (int here = 0; here < 2; here++)
+    if (of[here]) tt_sched_free_all(of[here], ask.ranks);
+  free(mixed);
+  return status;
+}
+
+/* By this rank's own part, so that nobody builds what is too large to be proven. */
+static tutti_status is_too_large(const tt_ask *ask, const char *name, int slices, bool *is) {
+  tt_sched *mine;
+  const tutti_status status = tt_algo_build(name, ask, &mine);
+  if (status) return status;
+  *is = tt_work_of(&mine, 1) * ask->ranks * slices * MIXES > TT_MOST_WORK;
+  tt_sched_free(mine);
+  return TUTTI_OK;
+}
+
+tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, const tt_setting *how,
+                            tt_proven *is) {
+  bool too_large = false;
+  tutti_status status = TUTTI_OK;
+  *is = TT_PROVEN_OFF;
+  if (how->verify == TT_VERIFY_NONE) return TUTTI_OK;
+  slices = tt_min(slices, MOST_SLICES);
+  if (ask->ranks > TT_PROVEN_RANKS && how->verify != TT_VERIFY_ALL)
+    status = is_too_large(ask, name, slices, &too_large);
+  if (!status && !too_large) status = prove(ask, name, slices, how->flight);
+  *is = too_large ? TT_PROVEN_TOO_LARGE : TT_PROVEN;
+  return status;
+}

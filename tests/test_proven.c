@@ -1,0 +1,148 @@
+/* test_proven.c - what runs is proven at its first use: every plan, in place, not, and mixed; up to
+ * which size; and once for the ranks that share memory, though one dies while it proves.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants those above */
+#include <cmocka.h>
+
+#include "comm.h"
+#include "names.h"
+
+static void every_plan(void **state) {
+  static const int ranks[] = {1, 2, 3, 5, 8, 12};
+  const tt_setting how = {.flight = TT_FLIGHT};
+  int plans = 0;
+  (void)state;
+  for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+    names list = names_for(ranks[i], 4, ranks[i]);
+    for (int a = 0; a < list.n; a++)
+      for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+        for (int slices = 1; slices < 8; slices += tt_coll_owned((tutti_coll)coll) ? 8 : 3) {
+          const tt_ask ask = {.coll = (tutti_coll)coll, .ranks = ranks[i]};
+          tt_proven is;
+          const tutti_status status = tt_proven_find(&ask, list.at[a], slices, &how, &is);
+          if (status == TUTTI_ERR_UNSUPPORTED) continue;
+          if (status || is != TT_PROVEN)
+            fail_msg("%s, %s, %d ranks: %s", list.at[a], tutti_coll_name(ask.coll), ranks[i],
+                     status ? tutti_error() : "not proven");
+          plans++;
+        }
+    names_free(&list);
+  }
+  assert_true(plans > 1000);
+}
+
+static void limits(void **state) {
+  static const struct {
+    tt_verify verify;
+    const char *name;
+    int ranks;
+    tt_proven is;
+  } cases[] = {
+      {TT_VERIFY_SOME, "fold(ring)", 64, TT_PROVEN},
+      {TT_VERIFY_SOME, "naive", 200, TT_PROVEN},
+      {TT_VERIFY_SOME, "fold(ring)", 520, TT_PROVEN_TOO_LARGE},
+      {TT_VERIFY_SOME, "two-shot", 100000, TT_PROVEN_TOO_LARGE},
+      {TT_VERIFY_NONE, "fold(ring)", 7, TT_PROVEN_OFF},
+      {TT_VERIFY_ALL, "naive", 1500, TT_PROVEN},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = cases[i].ranks};
+    const tt_setting how = {.flight = TT_FLIGHT, .verify = cases[i].verify};
+    tt_proven is;
+    assert_int_equal(tt_proven_find(&ask, cases[i].name, 1, &how, &is), TUTTI_OK);
+    if (is != cases[i].is)
+      fail_msg("%s on %d ranks: %d, not %d", cases[i].name, cases[i].ranks, is, cases[i].is);
+  }
+}
+
+static void variable(void **state) {
+  static const struct {
+    const char *value;
+    tt_verify is;
+  } cases[] = {{NULL, TT_VERIFY_SOME}, {"0", TT_VERIFY_NONE}, {"1", TT_VERIFY_ALL}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tutti_comm *comm;
+    unsetenv("TUTTI_VERIFY");
+    if (cases[i].value) setenv("TUTTI_VERIFY", cases[i].value, 1);
+    assert_int_equal(tutti_comm_from_threads(1, &comm), TUTTI_OK);
+    assert_int_equal(comm->setting.verify, cases[i].is);
+    assert_int_equal(tutti_comm_free(comm), TUTTI_OK);
+  }
+  unsetenv("TUTTI_VERIFY");
+}
+
+/* The plan of this name does not exist, so an answer says whether the prover's room was asked. */
+static void others_verdicts(void **state) {
+  enum { PROVES = 1, PROVEN = 2, REFUSED = 3, FULL = -1 };
+  static const struct {
+    int word; /* that another rank has left */
+    bool asked, waits;
+    int after;
+  } cases[] = {{0, true, false, REFUSED},
+               {PROVES, true, true, PROVES},
+               {PROVEN, false, false, PROVEN},
+               {REFUSED, true, false, REFUSED},
+               {FULL, true, false, FULL}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    atomic_ullong words[TT_PROOFS] = {0};
+    tt_wire wire = {.proofs = words};
+    tutti_comm comm = {.wire = &wire};
+    char name[40];
+    const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 4};
+    snprintf(name, sizeof name, "no-such-plan-%zu", i);
+    const uint64_t key = tt_proven_key(&ask, name, 1);
+    for (size_t k = 0; k < TT_PROOFS && cases[i].word == FULL; k++) words[k] = (4 * k + 4) | PROVEN;
+    atomic_ullong *word = &words[key / 4 % TT_PROOFS];
+    if (cases[i].word > 0) *word = key | (unsigned)cases[i].word;
+    const unsigned long long before = *word;
+    const double from = tt_seconds();
+    const tutti_status status = tt_proof_ask(&comm, &ask, name, 1);
+    const double took = tt_seconds() - from;
+    assert_int_equal(status != TUTTI_OK, cases[i].asked);
+    assert_int_equal(took > 0.9, cases[i].waits);
+    assert_true(took < 5);
+    if (cases[i].after == FULL)
+      assert_true(*word == before);
+    else
+      assert_true(*word == (key | (unsigned)cases[i].after));
+    assert_int_equal(tt_proof_known(&ask, name, 1), !cases[i].asked);
+  }
+}
+
+static void keys_differ(void **state) {
+  const tt_ask of[] = {{.coll = TUTTI_ALLREDUCE, .ranks = 4},
+                       {.coll = TUTTI_BROADCAST, .ranks = 4},
+                       {.coll = TUTTI_BROADCAST, .ranks = 4, .root = 1},
+                       {.coll = TUTTI_ALLREDUCE, .ranks = 5},
+                       {.coll = TUTTI_ALLREDUCE, .ranks = 4, .data = 3}};
+  enum { ASKS = sizeof of / sizeof *of, NAMES = 2, SLICES = 6 };
+  static const char *const name[NAMES] = {"naive", "fold(ring)"};
+  uint64_t keys[ASKS * NAMES * SLICES];
+  int n = 0;
+  (void)state;
+  for (int a = 0; a < ASKS; a++)
+    for (int k = 0; k < NAMES; k++)
+      for (int s = 1; s < SLICES; s++) keys[n++] = tt_proven_key(&of[a], name[k], s);
+  for (int i = 0; i < n; i++) {
+    assert_true(keys[i] && keys[i] % 4 == 0);
+    for (int k = 0; k < i; k++) assert_true(keys[i] != keys[k]);
+  }
+  assert_true(tt_proven_key(&of[0], "naive", 5) == tt_proven_key(&of[0], "naive", 500));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_plan), cmocka_unit_test(limits),
+                                     cmocka_unit_test(variable), cmocka_unit_test(others_verdicts),
+                                     cmocka_unit_test(keys_differ)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
