@@ -106,7 +106,9 @@ def draw(result, kind, note, path):
             names += [name] if name not in names else []
             s += ["$d%s_%d << EOD" % (ranks, i)] + ["%d %g" % p for p in points] + ["EOD"]
         s += ["set title '%s ranks on %d cores'" % (ranks, result["machine"]["cores"]), "set logscale xy", "@BYTES", "set xlabel 'vector'"]
-        s += ["@TIMES", "set ylabel 'time'"] if kind == "time" else ["set ylabel 'time over that of tutti'"]
+        s += ["@TIMES", "set ylabel 'time'"] if kind == "time" else [
+            "set ylabel 'time over that of tutti'",
+            "set yrange [%g:*]" % min([0.6] + [0.8 * y for _, points in lines for _, y in points])]
         plots = ["1 with lines lc rgb GREY lw 1.5"] if kind == "ratio" else []
         plots += ["$d%s_%d %s ps 0.5" % (ranks, i, picture.line(name)) for i, (name, _) in enumerate(lines)]
         panels.append(s + ["plot " + ", ".join(plots)])

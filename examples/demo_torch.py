@@ -37,16 +37,16 @@ def data(name, rows):
 
 losses = data("gloo", ["%g" % loss for loss in gloo["losses"]]) + data("tutti", ["%g" % loss for loss in tutti["losses"]]) + [
     "set xlabel 'step'", "set ylabel 'loss'", "set logscale y",
-    "plot $gloo with lines lc rgb GREY lw 4, $tutti with lines %s lw 1" % picture.line("tutti")]
+    "plot $gloo with lines lc rgb FAINT lw 7, $tutti with lines %s lw 1.2" % picture.line("tutti")]
 steps = []
-for row in ("whole {at} {ms:g} '{name}'", "rest {at} {rest:g}", "words {at} {ms:g} '{ms:.1f} ms, {share:.0%}'"):
+for row in ('whole {at} {ms:g} "{name}"', "rest {at} {rest:g}", 'words {at} {ms:g} "{ms:.1f} ms, {share:.0%}"'):
     steps += data(row.split()[0], [row.split(" ", 1)[1].format(at=at, name=name, ms=r["ms"], rest=min(r["ms"], without["ms"]),
                                                                share=share[name]) for at, (name, r) in enumerate(sides)])
 steps += ["set ylabel 'ms a step, and how much of it is communication'", "set yrange [0:%g]" % (1.15 * max(r["ms"] for _, r in sides)),
           "set xrange [-0.6:2.6]", "set boxwidth 0.6", "set grid nox",
           "plot $whole using 1:2:xtic(3) with boxes lt 2, $rest using 1:2 with boxes lc rgb GREY, "
           "$words using 1:2:3 with labels offset 0,0.7 tc rgb INK noenhanced"]
-entries = [("lines lc rgb GREY lw 4", "loss on gloo"), ("lines %s lw 1" % picture.line("tutti"), "loss on tutti"),
+entries = [("lines lc rgb FAINT lw 7", "loss on gloo"), ("lines %s lw 1.2" % picture.line("tutti"), "loss on tutti"),
            ("boxes lt 2", "communication"), ("boxes lc rgb GREY", "the rest of the step")]
 try:
     picture.page(drawing, "Fashion-MNIST, DistributedDataParallel on %d ranks" % tutti["ranks"], [losses, steps], 2, 500, 400, entries)

@@ -50,7 +50,7 @@ def figure_1(prices, table, few):
         )
     sim = simulated(table)
     mine = dict(sim.proposed(P))
-    left.points("%d ranks, simulated" % P, [(x, t / mine[x]) for x, t in sim.best(P) if x in mine], 8)
+    left.points("%d, simulated" % P, [(x, t / mine[x]) for x, t in sim.best(P) if x in mine], 8)
     left.label(
         "paper: the gain is biggest in between,\\nnegligible for very large vectors; two\\n"
         "kinks a curve: doubling to halving,\\nand halving to ring",
@@ -79,8 +79,8 @@ def against_size(prices, table, title, xs, unit, few, y="time", **more):
     low, high = [x for x in xs if x < OPEN_MPI_RING], [x for x in xs if x >= OPEN_MPI_RING]
     if low:
         low, high = low + [OPEN_MPI_RING - 4], [OPEN_MPI_RING] + high
-    left.line("doubling (Open MPI, below 10 KB)", unit(curve(lambda m: prices.plan("doubling", P, m), low)), DOUBLING)
-    left.line("ring (Open MPI, from 10 KB on)", unit(curve(lambda m: prices.plan("fold(ring)", P, m), high)), RING)
+    left.line("doubling (Open MPI < 10 KB)", unit(curve(lambda m: prices.plan("doubling", P, m), low)), DOUBLING)
+    left.line("ring (Open MPI from 10 KB on)", unit(curve(lambda m: prices.plan("fold(ring)", P, m), high)), RING)
     left.line("recursive halving", unit(curve(lambda m: prices.plan("rabenseifner", P, m), xs)), RABENSEIFNER)
     left.line(
         "proposed, steps by equation 37",
@@ -121,10 +121,10 @@ def figure_7(prices, table, few):
         sizes(64, 32 * KI, 1 if few else 4),
         us,
         few,
-        yrange="150:10000",
+        yrange="150:12000",
     )
     panels[0].upright(OPEN_MPI_RING)
-    panels[0].label("paper: Open MPI slows down at\\n10 KB, where it takes a ring", 9e3, 4.6, "right")
+    panels[0].label("paper: Open MPI slows down at\\n10 KB, where it takes a ring", 9e3, 4600, "right")
     panels[1].yrange = ""
     panels[1].upright(OPEN_MPI_RING)
     return title, note, panels
@@ -138,7 +138,6 @@ def figure_9(prices, table, few):
         sizes(16 * KI, 1 * MI, 1 if few else 4),
         us,
         few,
-        yrange="400:50000",
     )
     gap = 1e3 * (prices.plan("rabenseifner", P, MI) - prices.plan("fold(halving)", P, MI))
     panels[0].label(
@@ -164,7 +163,7 @@ def figure_8(prices, table, few):
         few,
         y="ms per MiB",
         log="x",
-        yrange="15:60",
+        yrange="15:45",
     )
     panels[0].label(
         "paper: the ring wins in the end, by its caches,\\nwhich neither model nor simulation has",
@@ -172,7 +171,7 @@ def figure_8(prices, table, few):
         "graph 0.10",
         "right",
     )
-    panels[1].yrange = "0:1.9"
+    panels[1].yrange = "0:*"
     panels[1].xrange = "1048576:16777216"
     return title, note, panels
 
@@ -312,7 +311,7 @@ def figure_11(prices, table, few):
 
 def figure_12(prices, table, few):
     title, note, panels = against_ranks(
-        prices, table, "Paper 001, Figure 12: 9 KB against the ranks", MIDDLE, few, 1750
+        prices, table, "Paper 001, Figure 12: 9 KB against the ranks", MIDDLE, few, 1200
     )
     panels[0].label("paper: with many ranks it wins at powers of two, too", 133, 80, "right")
     return title, note, panels

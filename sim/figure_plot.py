@@ -34,8 +34,8 @@ class Panel:
             self.plots.append((how, title))
 
     def line(self, title, points, what, width=2.5):
-        """Of a linetype, or of INK or GREY: thin and dotted."""
-        look = "lc rgb %s dt 3" % what if isinstance(what, str) else "lt %d" % what
+        """Of a linetype, or GREY, or INK, which is dotted."""
+        look = "lc rgb %s" % what + (" dt 3" if what == INK else "") if isinstance(what, str) else "lt %d" % what
         self.add(title, points, "lines %s lw %g" % (look, width))
 
     def points(self, title, points, what, shape=7, size=0.8):
@@ -70,16 +70,17 @@ class Panel:
     def key(self):
         """What the lines are, above them: as few rows as their words allow."""
         words = [title for _, title in self.plots if title]
-        columns = 3 if max(map(len, words), default=0) < 21 and len(words) > 4 else 2
+        columns = 3 if max(map(len, words), default=0) < 19 and len(words) > 4 else 2
         return columns, -(-len(words) // columns)
 
     def script(self, number, x, y):
-        """x, y: of the page, where the key is."""
+        """x, y(pixels): of the page, the middle and so much below the top."""
         columns, rows = self.key()
         s = [
-            "set title %s offset 0,%g" % (picture.quoted(self.title), 1.5 * rows),
-            "set key at screen %g, screen %g center top horizontal maxcols %d maxrows %d font 'sans,11'"
-            % (x, y, columns, rows),
+            "set label %s at screen %g, screen %g center font 'sans,13' tc rgb INK noenhanced"
+            % (picture.quoted(self.title), x, y(14)),
+            "set key at screen %g, screen %g center top horizontal maxcols %d maxrows %d font 'sans,10.5' samplen 1.3"
+            % (x, y(26), columns, rows),
             "set xlabel '%s'" % self.x,
             "set ylabel '%s'" % self.y,
         ]
@@ -95,8 +96,9 @@ class Panel:
         if self.xrange:
             low, high = (float(x) for x in self.xrange.split(":"))
             s.append("set xrange [%.9g:%.9g]" % (low, high * (1.005 if self.units else 1)))
-        if self.yrange:
-            s.append("set yrange [%s]" % self.yrange)
+        ys = [y for points in self.data for _, y in points]
+        if self.yrange or "y" in self.log:
+            s.append("set yrange [%s]" % (self.yrange or "%g:%g" % (0.8 * min(ys), 1.25 * max(ys))))
         s += self.marks
         for i, points in enumerate(self.data):
             s += ["$d%d_%d << EOD" % (number, i)] + ["%.9g %.9g" % tuple(p) for p in points] + ["EOD"]
@@ -110,8 +112,8 @@ class Panel:
         return s
 
 
-def draw(path, title, note, panels, width=600, height=500):
+def draw(path, title, note, panels, width=640, height=500):
     """The panels that show something side by side, under one title, over one note."""
     panels = [p for p in panels if p.data]
     rows = max(p.key()[1] for p in panels)
-    picture.page(path, title, [p.script for p in panels], len(panels), width, height + 19 * rows, note=note, above=19 * rows)
+    picture.page(path, title, [p.script for p in panels], len(panels), width, height + 19 * rows, note=note, above=19 * rows + 2)

@@ -127,7 +127,7 @@ def figure_5(prices, table, few):
                 COLOURS[scheme],
             )
         p.line(
-            "BlueConnect, its levels overlapping",
+            "BlueConnect, overlapping",
             [
                 (x, 1e3 * t)
                 for x, t in curve(
@@ -151,7 +151,7 @@ def figure_5(prices, table, few):
                 1.2,
             )
         ring = 1e3 * equations([4, 2], 8e8, widths, LATENCY)["Ring"]
-        p.line("paper: BlueConnect 1.6 times as fast", [(0, 0), (200, ring / 1.6)], GREY, 2.5)
+        p.line("paper: 1.6 times as fast", [(0, 0), (200, ring / 1.6)], GREY, 2.5)
         panels.append(p)
     return "Paper 002, Figure 5: all-reduce on two systems", NOTE, panels
 

@@ -61,7 +61,7 @@ def draw(path, script, width=900, height=520):
     if not path.endswith((".svg", ".png")) or "'" in path or "\n" in path:
         raise Failed("'%s' is no name of a .svg or .png file" % path)
     svg, dark = path.endswith(".svg"), path[:-4].endswith("-dark")
-    terminal = "svg size %d,%d" % (width, height) if svg else "pngcairo size %d,%d fontscale 1.33" % (width * 4 // 3, height * 4 // 3)
+    terminal = "svg size %d,%d" % (width, height) if svg else "pngcairo size %d,%d" % (width * 4 // 3, height * 4 // 3)
     head = "set terminal %s font 'sans,12' background '%s'\nset output '%s'\ndark = %d\n" % (
         terminal, "#14181d" if dark else "#ffffff", path, dark)  # fmt: skip
     try:
@@ -88,22 +88,23 @@ def key(entries, x, y, columns):
 def page(path, title, panels, columns, width=460, height=400, entries=(), note="", above=0):
     """Panels in rows of `columns`, each a list of lines of which the last plots, below one title and
     one key of `entries` (as in `key`), over one note. A panel with a key of its own is a function of
-    its number and of the place for the key, which is `above` pixels high."""
+    its number and of where in the page its head is, which is `above` pixels higher than another's."""
     rows = -(-len(panels) // columns)
-    across = max(1, min(len(entries), width * columns // 150))
-    head = 40 + 19 * -(-len(entries) // across)
+    longest = max((len(title) for _, title in entries), default=0)
+    across = max(1, min(len(entries), width * columns // (8 * longest + 90)))
+    head = 44 + 20 * -(-len(entries) // across)
     wide, tall = width * columns, head + height * rows + (24 if note else 4)
     out = ["set multiplot"]
     for i, panel in enumerate(panels):
         x, top = width * (i % columns), head + height * (i // columns)
         out += [fresh(), "unset key"] if entries else [fresh()]
         out += [
-            "set lmargin at screen %g" % ((x + 76) / wide),
+            "set lmargin at screen %g" % ((x + 92) / wide),
             "set rmargin at screen %g" % ((x + width - 22) / wide),
             "set tmargin at screen %g" % (1 - (top + 32 + above) / tall),
-            "set bmargin at screen %g" % (1 - (top + height - 54) / tall),
+            "set bmargin at screen %g" % (1 - (top + height - 72) / tall),
         ]
-        out += panel(i, (x + (width + 54) / 2) / wide, 1 - (top + 28) / tall) if callable(panel) else panel
+        out += panel(i, (x + (width + 70) / 2) / wide, lambda down, top=top: 1 - (top + down) / tall) if callable(panel) else panel
     out += [fresh(), "unset border", "unset tics", "unset grid", "set margins 0, 0, 0, 0"]
     out.append("set label %s at screen 0.5, screen %g center font 'sans,15' tc rgb INK noenhanced" % (quoted(title), 1 - 18 / tall))
     if note:
