@@ -12,6 +12,7 @@ set xrange [0:end]
 set yrange [ranks:-0.02]
 set grid noy
 set lmargin 10
+set bmargin 8
 set rmargin 3
 set key below center horizontal maxrows 3 samplen 2
 unset ytics
