@@ -42,7 +42,7 @@ steps = []
 for row in ('whole {at} {ms:g} "{name}"', "rest {at} {rest:g}", 'words {at} {ms:g} "{ms:.1f} ms, {share:.0%}"'):
     steps += data(row.split()[0], [row.split(" ", 1)[1].format(at=at, name=name, ms=r["ms"], rest=min(r["ms"], without["ms"]),
                                                                share=share[name]) for at, (name, r) in enumerate(sides)])
-steps += ["set ylabel 'ms a step, and how much of it is communication'", "set yrange [0:%g]" % (1.15 * max(r["ms"] for _, r in sides)),
+steps += ["set ylabel 'ms a step, with the share of communication'", "set yrange [0:%g]" % (1.15 * max(r["ms"] for _, r in sides)),
           "set xrange [-0.6:2.6]", "set boxwidth 0.6", "set grid nox",
           "plot $whole using 1:2:xtic(3) with boxes lt 2, $rest using 1:2 with boxes lc rgb GREY, "
           "$words using 1:2:3 with labels offset 0,0.7 tc rgb INK noenhanced"]

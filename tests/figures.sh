@@ -94,7 +94,7 @@ for name in ("sim-flat", "sim-tree", "peers-time", "peers-ratio", "c10d"):
     good("%s/%s.svg" % (work, name))
 assert "100 us" in drawn(work + "/peers-time.svg") and "256 KiB" in drawn(work + "/peers-time.svg")
 PY
-  looks "tools/picture.py: SVG and PNG, for a dark page too; what it can not draw it names" <<'PY'
+  looks "tools/picture.py: SVG and PNG, for a dark page too; it names what it cannot draw" <<'PY'
 work = sys.argv[1]
 for name in ("a.svg", "a-dark.svg", "a.png"):
     picture.draw(os.path.join(work, name), "plot x lt 1")
