@@ -15,6 +15,9 @@ import sys
 import measure
 from measure import Failed, bytes_name, geomean
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import picture  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BLAS = {"OpenBLAS": "openblas-pthread", "reference BLAS": "blas"}
 MODELS = ("mlp", "conv", "transformer")
@@ -79,16 +82,15 @@ def over_gloo(rows, first, last):
 
 
 def plot(found, path):
-    s = ["set terminal svg size 800,500 font 'sans,11' background 'white'", "set output '%s'" % path,
-         "set logscale xy", "set format x '%.0b%B'", "set xlabel 'bytes of the tensor'", "set ylabel 'us'",
-         "set key left top", "set grid", "set title 'torch.distributed.all\\_reduce of float'"]
-    lines, data = [], []
-    for ranks, rows in found.items():
-        for side, style in (("gloo", "dashtype 2"), ("tutti", ""), ("nothing", "dashtype 3")):
-            lines.append("'-' using 1:2 with linespoints %s title '%s, %s ranks'" % (style, side, ranks))
-            data += ["%d %g" % (r["bytes"], r["us"][side]) for r in rows] + ["e"]
-    s += ["plot " + ", ".join(lines)] + data
-    subprocess.run(["gnuplot"], input="\n".join(s) + "\n", text=True, timeout=60, check=True)
+    """A colour per number of ranks, a dash per backend."""
+    s = ["set logscale xy", "@BYTES", "@TIMES", "set xlabel 'tensor'", "set ylabel 'time'",
+         "set title 'torch.distributed.all_reduce of float'"]
+    lines = []
+    for i, (ranks, rows) in enumerate(found.items()):
+        for dash, side in enumerate(("tutti", "gloo", "nothing")):
+            s += ["$%s%s << E" % (side, ranks)] + ["%d %g" % (r["bytes"], r["us"][side]) for r in rows] + ["E"]
+            lines.append("$%s%s lt %d title '%s, %s ranks'" % (side, ranks, 10 * dash + i + 1, side, ranks))
+    picture.draw(path, "\n".join(s + ["plot " + ", ".join(lines)]), 900, 500)
 
 
 def main():
@@ -126,8 +128,8 @@ def main():
         f.write("\n".join(text) + "\n")
     try:
         plot(sums, os.path.join(out, "c10d.svg"))
-    except (OSError, subprocess.SubprocessError) as e:
-        say("no picture: %s" % e)
+    except picture.Failed as e:
+        say(str(e))
     print("\nstored in %s: c10d.json, c10d.txt, c10d.svg" % out)
     return 0
 

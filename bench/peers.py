@@ -9,16 +9,15 @@
 import argparse
 import json
 import os
-import shutil
-import subprocess
 import sys
 
 import measure
 from measure import CORES, KI, MI, SIZES, Lab, Rounds, bytes_name, geomean
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import picture  # noqa: E402
+
 PEERS = ["Open MPI", "MPICH", "gloo"]
-COLOURS = {"tutti": "#1f5fa8", "tutti --alloc": "#3fa7d6", "Open MPI": "#e07b00", "MPICH": "#b03060",
-           "gloo": "#777777", "two-shot floor": "#2e8b57", "exchange floor": "#2e8b57"}
 
 
 def jobs(ranks, last):
@@ -88,44 +87,35 @@ def as_json(args, all_rounds):
     return result
 
 
-def curves(rounds, kind):
-    """(title, colour, [(x, y)]) of each line of a picture."""
-    for n in rounds.times:
-        if kind == "time":
-            points = [(b, rounds.time(n, b)) for b in SIZES]
-        elif n in PEERS:
-            points = [(b, rounds.ratio([n], "tutti", b)) for b in SIZES]
-        else:
-            continue
-        points = [(x, y) for x, y in points if y]
+def curves(entry, kind):
+    """(name, [(bytes, microseconds or ratio)]) of each line of a picture; `entry` is of as_json."""
+    for name, of in entry["us" if kind == "time" else "ratio"].items():
+        points = sorted((int(b), y) for b, y in of.items() if y)
         if points:
-            yield n, COLOURS[n], points
+            yield name, points
 
 
-def draw(all_rounds, kind, note, path):
-    columns = min(3, len(all_rounds))
-    rows = -(-len(all_rounds) // columns)
-    s = ["set terminal svg size %d,%d background '#ffffff' font 'sans,12'" % (480 * columns, 400 * rows + 40),
-         "set output '%s'" % path, "set multiplot layout %d,%d title '%s'" % (rows, columns, note),
-         "set logscale xy", "set grid lc rgb '#dddddd'", "set key left top reverse Left samplen 2", "set format x '%.0b %B'",
-         "set xtics 4,64", "set xlabel 'bytes'",
-         "set ylabel '%s'" % ("microseconds" if kind == "time" else "time over that of tutti")]
-    for r in all_rounds:
-        lines = list(curves(r, kind))
+def draw(result, kind, note, path):
+    panels, names = [], []
+    for ranks, entry in result["ranks"].items():
+        lines = list(curves(entry, kind))
         if not lines:
             continue
-        for i, (_, _, points) in enumerate(lines):
-            s += ["$d%d << EOD" % i] + ["%d %g" % p for p in points] + ["EOD"]
-        s.append("set title '%d ranks on %d cores'" % (r.ranks, CORES))
-        plots = ["$d%d with linespoints pt 7 ps 0.5 lw 2 lc rgb '%s' title '%s'" % (i, c, n)
-                 for i, (n, c, _) in enumerate(lines)]
-        if kind == "ratio":
-            plots.append("1 lc rgb '#000000' dt 2 title 'as fast'")
-        s.append("plot " + ", ".join(plots))
-    done = subprocess.run(["gnuplot"], input="\n".join(s) + "\nunset multiplot\n", text=True, timeout=60,
-                          capture_output=True)
-    if done.returncode:
-        print("peers.py: gnuplot could not draw %s: %s" % (path, done.stderr.strip()), file=sys.stderr)
+        s = []
+        for i, (name, points) in enumerate(lines):
+            names += [name] if name not in names else []
+            s += ["$d%s_%d << EOD" % (ranks, i)] + ["%d %g" % p for p in points] + ["EOD"]
+        s += ["set title '%s ranks on %d cores'" % (ranks, result["machine"]["cores"]), "set logscale xy", "@BYTES", "set xlabel 'vector'"]
+        s += ["@TIMES", "set ylabel 'time'"] if kind == "time" else [
+            "set ylabel 'time over that of tutti'",
+            "set yrange [%g:*]" % min([0.6] + [0.8 * y for _, points in lines for _, y in points])]
+        plots = ["1 with lines lc rgb GREY lw 1.5"] if kind == "ratio" else []
+        plots += ["$d%s_%d %s ps 0.5" % (ranks, i, picture.line(name)) for i, (name, _) in enumerate(lines)]
+        panels.append(s + ["plot " + ", ".join(plots)])
+    entries = [("linespoints " + picture.line(n), n) for n in names]
+    entries += [("lines lc rgb GREY lw 1.5", "as fast as tutti")] if kind == "ratio" else []
+    if panels:
+        picture.page(path, note, panels, min(2, len(panels)), entries=entries)
 
 
 def options():
@@ -157,9 +147,11 @@ def main():
             f.write("\n")
     m = result["machine"]
     note = "allreduce of floats, %s, %s, %d cores, %s" % (result["measure"], m["processor"], m["cores"], m["date"])
-    if shutil.which("gnuplot"):
+    try:
         for kind in ("time", "ratio"):
-            draw(all_rounds, kind, note, os.path.join(out, "peers-%s.svg" % kind))
+            draw(result, kind, note, os.path.join(out, "peers-%s.svg" % kind))
+    except picture.Failed as e:
+        print("peers.py: %s" % e, file=sys.stderr)
     print("\n%s\nstored in %s: peers.json, peers-time.svg, peers-ratio.svg" % (note, out))
 
 

@@ -13,7 +13,9 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import picture  # noqa: E402
 
 RANKS = [1000, 10000, 100000]
 SIZES = [8 << i for i in range(28)]
@@ -261,9 +263,9 @@ def setup():
 
 # ---- plots ----
 
-CLASSES = [("log2 P steps, whole vectors", "#4c72b0"), ("BlueConnect: halving on all levels", "#55a868"),
-           ("BlueConnect: halving and rings", "#dd8452"), ("BlueConnect: rings on all levels", "#c44e52"),
-           ("others", "#8c8c8c")]
+CLASSES = [("log2 P steps, whole vectors", "doubling"), ("BlueConnect: halving on all levels", "halving"),
+           ("BlueConnect: halving and rings", "blueconnect"), ("BlueConnect: rings on all levels", "ring"),
+           ("others", "two-level")]
 
 
 def class_of(name):
@@ -274,22 +276,16 @@ def class_of(name):
     return 0 if re.match(r"doubling|elimination\(short\)|generalized|consistent|multiplying", name) else 4
 
 
-def gnuplot(name, script):
-    with tempfile.NamedTemporaryFile("w", suffix=".gp") as f:
-        f.write(f"set terminal svg size 1000,{640 if 'winner' in name else 420} font 'sans,12' "
-                f"background '#ffffff'\nset output '{args.doc.rsplit('/', 1)[0]}/figures/{name}.svg'\n" +
-                script)
-        f.flush()
-        subprocess.run(["gnuplot", f.name], check=True)
+def place(name):
+    return os.path.join(os.path.dirname(args.doc), "figures", name + ".svg")
 
 
 def plot_winners(won):
-    out = ["set logscale x 2", f"set xrange [{SIZES[0] / 2 ** .5}:{SIZES[-1] * 2 ** .5}]",
-           "set yrange [-0.6:10.9]", "set format x ''", "set key above maxrows 2 samplen 1.5",
-           "set title 'What would run, by the size of the vector (x2: in 2 slices)'",
-           "set lmargin 20", "set style fill solid 1 noborder", "set border 1", "set ytics nomirror",
-           "set xtics nomirror"]
-    out.append("set xtics (" + ", ".join(f"'{size(b)}' {b}" for b in SIZES[::3]) + ")")
+    first, last = SIZES[0] / 2 ** .5, SIZES[-1] * 2 ** .5
+    out = ["set logscale x 2", "@BYTES", f"set xrange [{first}:{last}]", "set yrange [-0.6:10.9]",
+           "set key tmargin center horizontal maxrows 2 nobox", "set xlabel 'vector'",
+           "set title 'What would run, by the size of the vector (x2: in 2 slices)'", "set grid noy",
+           "set lmargin 20", "set style fill solid 1 noborder", "set border 1", "set ytics scale 0"]
     y, tics = 10, []
     for net in NETWORKS:
         for P in RANKS:
@@ -298,47 +294,43 @@ def plot_winners(won):
             for b in SIZES:
                 _, name, slices, _ = won[net, P][b]
                 out.append(f"set object rect from {b / 2 ** .5},{y - .38} to {b * 2 ** .5},{y + .38} "
-                           f"fc rgb '{CLASSES[class_of(name)][1]}' fs solid noborder")
+                           f"fc {picture.line(CLASSES[class_of(name)][1])} fs solid noborder")
                 again = won[net, P].get(2 * b, [0, name, slices])[1:3]
                 if (name, slices) != before:
                     text = short(name, slices).replace("BC ", "").split("(")[0]
-                    out.append(f"set arrow from {b / 2 ** .5},{y - .38} to {b / 2 ** .5},{y + .38} "
-                               "nohead lc rgb 'white' front")
+                    if before:
+                        out.append(f"set arrow from {b / 2 ** .5},{y - .38} to {b / 2 ** .5},{y + .38} "
+                                   "nohead lc rgb PAPER lw 2 front")
                     if tuple(again) == (name, slices): # else there is no room for it
-                        out.append(f"set label '{text}' at {b / 2 ** .5 * 1.1},{y} font ',8' "
+                        out.append(f"set label '{text}' at {b / 2 ** .5 * 1.1},{y} font ',10' "
                                    "tc rgb 'white' front")
                 before = (name, slices)
             y -= 1
         y -= .6
     out.append("set ytics (" + ", ".join(tics) + ")")
     used = {class_of(w[b][1]) for w in won.values() for b in SIZES}
-    out.append("plot " + ", ".join(f"NaN with boxes lc rgb '{c}' title '{t}'"
-                                   for i, (t, c) in enumerate(CLASSES) if i in used))
-    gnuplot("scale-winners", "\n".join(out) + "\n")
+    out.append("plot " + ", ".join(f"NaN with boxes {picture.line(of)} title '{t}'"
+                                   for i, (t, of) in enumerate(CLASSES) if i in used))
+    picture.draw(place("scale-winners"), "\n".join(out), 1000, 640)
 
 
 def plot_times(won, times):
-    colors = ["#c44e52", "#4c72b0", "#55a868", "#8172b2", "#dd8452"]
+    lines = [f"linespoints {picture.line(p.split('(')[0] if p != 'fold(ring)' else 'ring')} lw 1.5 ps 0.5"
+             for p in PRACTICE] + [f"linespoints {picture.line('tutti')} lw 4 ps 0.8"]
     for net in NETWORKS:
-        out = ["set multiplot layout 1,3 title 'Time of an allreduce against the number of ranks: "
-               f"{net}'", "set logscale xy", "set xtics (1000,10000,100000)", "set format x '%.0f'",
-               "set xrange [800:125000]", "set grid", "set xlabel 'ranks'", "set ylabel 's'",
-               "set format y '10^{%T}'"]
+        panels = []
         for b in (8, 1 << 20, 1 << 30):
-            out.append(f"set title '{size(b)}'")
-            out.append("set key top left samplen 1 font ',9'" if b == 8 else "unset key")
-            lines, data = [], []
-            for i, plan in enumerate(PRACTICE):
-                data += [f"{P} {times[net, P, plan][b]}" for P in RANKS] + ["e"]
-                lines.append(f"'-' with linespoints lw 1.5 pt 7 ps .5 lc rgb '{colors[i]}' title '{plan}'")
-            data += [f"{P} {won[net, P][b][0]}" for P in RANKS] + ["e"]
-            lines.append("'-' with linespoints lw 4 pt 7 ps .8 lc rgb 'black' title 'chosen'")
-            top = max(max(times[net, P, p][b] for p in PRACTICE) for P in RANKS)
-            low = min(won[net, P][b][0] for P in RANKS)
-            out.append(f"set yrange [{low / 2}:{top * (60 if b == 8 else 2)}]")
-            out.append("plot " + ", ".join(lines))
-            out += data
-        gnuplot("scale-time-" + net.replace(" ", "-"), "\n".join(out) + "\nunset multiplot\n")
+            out = [f"set title '{size(b)}'", "set logscale xy", "set xtics ('1,000' 1e3, '10,000' 1e4, '100,000' 1e5)",
+                   "set xrange [800:125000]", "set xlabel 'ranks'", "set ylabel 'time'", "@TIMES_NEAR"]
+            curves = [[times[net, P, plan][b] for P in RANKS] for plan in PRACTICE]
+            curves.append([won[net, P][b][0] for P in RANKS])
+            low, top = min(map(min, curves)), max(map(max, curves))
+            out += [f"set yrange [{1e6 * low / 1.5}:{1e6 * top * 1.5}]"] + (["@TIMES"] if top / low > 300 else [])
+            for i, curve in enumerate(curves):
+                out += [f"$d{i} << E"] + [f"{P} {1e6 * t}" for P, t in zip(RANKS, curve)] + ["E"]
+            panels.append(out + ["plot " + ", ".join(f"$d{i} with {how}" for i, how in enumerate(lines))])
+        picture.page(place("scale-time-" + net.replace(" ", "-")), f"Time of an allreduce against the number of ranks: {net}",
+                     panels, 3, 360, 380, list(zip(lines, PRACTICE + ["chosen"])))
 
 
 def main():
@@ -362,4 +354,5 @@ def main():
     print(file=sys.stderr)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -28,14 +28,22 @@ set key outside right top Left reverse samplen 1.8 spacing 1.15 tc rgb INK noenh
 set style fill solid 0.9 noborder
 set style data linespoints
 units = "B KiB MiB GiB TiB PiB"
-bytes = ""
+bytes = ""; near = ""
 do for [i = 0:24] { # every other power of 4 has a name
-  bytes = bytes . sprintf(i % 2 == 0 ? "%s'' %.0f 1" : "%s'%d %s' %.0f", i ? ", " : "", \
-                          i % 2 == 0 ? 4.0**i : 4**(i % 5), word(units, i / 5 + 1), 4.0**i)
+  name = sprintf("%s'%d %s' %.0f", i ? ", " : "", 4**(i % 5), word(units, i / 5 + 1), 4.0**i)
+  bytes = bytes . (i % 2 ? name : sprintf("%s'' %.0f 1", i ? ", " : "", 4.0**i))
+  near = near . name
 }
 BYTES = "set xtics (" . bytes . ")"
-times = ""
+BYTES_NEAR = "set xtics (" . near . ")" # on an axis of few of them all have
+times = ""; near = ""
 do for [i = -3:8] { # powers of 10 of a microsecond
-  times = times . sprintf("%s'%d %s' 1e%d", i > -3 ? ", " : "", 10**((i + 3) % 3), word("ns us ms s", (i + 3) / 3 + 1), i)
+  do for [k in "1 2 5"] {
+    name = sprintf("%s'%d %s' %se%d", i > -3 || k > 1 ? ", " : "", k * 10**((i + 3) % 3), \
+                   word("ns us ms s", (i + 3) / 3 + 1), k, i)
+    near = near . name
+    if (k == 1) { times = times . name }
+  }
 }
 TIMES = "set ytics (" . times . ")"
+TIMES_NEAR = "set ytics (" . near . ")"

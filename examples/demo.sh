@@ -57,11 +57,15 @@ compare() {
       }'
 }
 
-# draw WHAT ARGUMENT: examples/fashion_WHAT.gp on the files of this run.
+# draw FILE WIDTHxHEIGHT WHAT NAME=VALUE...: examples/fashion_WHAT.gp on the files of this run.
 draw() {
-  if gnuplot -e "dir='$out'; argument=$2" "examples/fashion_$1.gp" 2>"$out/gnuplot.log"; then return; fi
-  cat "$out/gnuplot.log" >&2
-  failed="$failed $1.png"
+  file=$1 size=$2 what=$3
+  shift 3
+  if "${PYTHON3:-/usr/bin/python3}" tools/picture.py "$out/$file" "$size" "examples/fashion_$what.gp" dir="$out" "$@"; then
+    echo "$out/$file"
+  else
+    failed="$failed $file"
+  fi
 }
 
 begin=$(clock)
@@ -95,9 +99,9 @@ END
 title "4. Pictures"
 "$tutti" run -t 300 -n 2 ${trace:+-e "TUTTI_TRACE=$trace"} "$fashion" --steps 310 --timeline "$out/timeline-2.tsv" >/dev/null
 [ -z "$trace" ] || "$tutti" trace "$trace"
-draw loss "$tolerance"
-draw timeline 2
-draw timeline 4
+draw loss.png 900x680 loss tolerance="$tolerance"
+draw timeline-2.png 1125x440 timeline ranks=2
+draw timeline-4.png 1125x730 timeline ranks=4
 
 [ -z "$failed" ] && verdict=PASS || verdict="FAIL:$failed"
 printf '\ndemo: %s in %d s\n' "$verdict" $(($(clock) - begin))

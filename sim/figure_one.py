@@ -14,16 +14,12 @@ from figure_model import (
     tau_optimal_bytes,
     tau_proposed,
 )
-from figure_plot import BLACK, BLUE, GREEN, ORANGE, RED, VIOLET, Panel
+from figure_plot import DASHED, DOUBLING, HALVING, INK, PROPOSED, RABENSEIFNER, RING, TUTTI, Panel
 from figure_source import FEW, HERE, KI, MI, MIDDLE, OPEN_MPI_RING, P, RANKS, SMALL, measured, simulated
 
-NOTE = "lines: tutti plan price with the paper's Table 2; points: SimGrid SMPI; what the paper states: black"
-BYTES = "vector (bytes)"
-RATIO_RANKS = [(9, ORANGE), (23, GREEN), (37, BLUE), (127, RED), (255, VIOLET)]
-
-
-def ms(points):
-    return [(x, 1e3 * t) for x, t in points]
+NOTE = "lines: tutti plan price with the paper's Table 2; points: SimGrid SMPI; what the paper states: in words"
+BYTES = "vector"
+RATIO_RANKS = [(9, 2), (23, 3), (37, 1), (127, 8), (255, 5)]
 
 
 def us(points):
@@ -42,7 +38,6 @@ def figure_1(prices, table, few):
         log="x",
         xrange="64:67108864",
         yrange="0.9:2.15",
-        key="right top",
     )
     for ranks, colour in RATIO_RANKS[1:4:2] if few else RATIO_RANKS:
         points = curve(lambda m: prices.best(ranks, m) / prices.proposed(ranks, m), xs)
@@ -50,13 +45,12 @@ def figure_1(prices, table, few):
         left.line(
             "equations" if ranks == P else "",
             [(m, tau_best(ranks, m) / tau_proposed(ranks, m)) for m in sizes(64, 64 * MI, 8)],
-            BLACK,
-            1,
-            3,
+            INK,
+            1.2,
         )
     sim = simulated(table)
     mine = dict(sim.proposed(P))
-    left.points("%d ranks, simulated" % P, [(x, t / mine[x]) for x, t in sim.best(P) if x in mine], RED)
+    left.points("%d, simulated" % P, [(x, t / mine[x]) for x, t in sim.best(P) if x in mine], 8)
     left.label(
         "paper: the gain is biggest in between,\\nnegligible for very large vectors; two\\n"
         "kinks a curve: doubling to halving,\\nand halving to ring",
@@ -67,38 +61,36 @@ def figure_1(prices, table, few):
         HERE.replace("%d", "5 to 7"), BYTES, "times as fast", log="x", xrange="64:16777216", yrange="0.4:2.15"
     )
     here = measured(table)
-    for ranks, colour in ((5, ORANGE), (6, GREEN), (7, BLUE)):
+    for ranks, colour in ((5, 2), (6, 3), (7, 1)):
         mine = dict(here.proposed(ranks))
         right.joined("%d ranks" % ranks, [(x, t / mine[x]) for x, t in here.best(ranks) if x in mine], colour)
     if right.data:
-        right.line("as fast", [(64, 1), (16777216, 1)], BLACK, 1.2, 2)
+        right.line("as fast", [(64, 1), (16777216, 1)], INK, 1.2)
     return "Paper 001, Figure 1: what the proposed algorithm gains", NOTE, [left, right]
 
 
 # ---- Figures 7, 8 and 9: against the size ----
 
 
-def against_size(prices, table, title, xs, unit, few, y="time (ms)", **more):
+def against_size(prices, table, title, xs, unit, few, y="time", **more):
     """Both panels; `unit` turns [(bytes, seconds)] into what is drawn."""
     span = "%d:%d" % (xs[0], xs[-1])
     left = Panel("%d ranks on the paper's cluster" % P, BYTES, y, xrange=span, **more)
     low, high = [x for x in xs if x < OPEN_MPI_RING], [x for x in xs if x >= OPEN_MPI_RING]
     if low:
         low, high = low + [OPEN_MPI_RING - 4], [OPEN_MPI_RING] + high
-    rule = curve(lambda m: prices.plan("doubling", P, m), low) + curve(
-        lambda m: prices.plan("fold(ring)", P, m), high
-    )
-    left.line("Open MPI: doubling, ring from 10 KB" if low else "ring (Open MPI)", unit(rule), ORANGE)
-    left.line("recursive halving", unit(curve(lambda m: prices.plan("rabenseifner", P, m), xs)), VIOLET)
+    left.line("doubling (Open MPI < 10 KB)", unit(curve(lambda m: prices.plan("doubling", P, m), low)), DOUBLING)
+    left.line("ring (Open MPI from 10 KB on)", unit(curve(lambda m: prices.plan("fold(ring)", P, m), high)), RING)
+    left.line("recursive halving", unit(curve(lambda m: prices.plan("rabenseifner", P, m), xs)), RABENSEIFNER)
     left.line(
         "proposed, steps by equation 37",
         unit(curve(lambda m: prices.plan(proposed_plan(P, steps_removed(P, m)), P, m), xs)),
-        GREEN,
+        PROPOSED,
     )
-    left.line("proposed, best number of steps", unit(curve(lambda m: prices.proposed(P, m), xs)), RED, 1.8, 2)
+    left.line("proposed, best number of steps", unit(curve(lambda m: prices.proposed(P, m), xs)), PROPOSED + DASHED)
     if not few:
         left.line(
-            "tutti's choice for floats", unit(curve(lambda m: prices.choice(P, m)[0], xs)), BLUE, 1.8, 4
+            "tutti's choice for floats", unit(curve(lambda m: prices.choice(P, m)[0], xs)), TUTTI + DASHED
         )
     right = Panel(HERE % FEW, BYTES, y, xrange=span, **more)
     for panel, source, ranks, add in (
@@ -109,20 +101,15 @@ def against_size(prices, table, title, xs, unit, few, y="time (ms)", **more):
         def inside(points):
             return unit([p for p in points if xs[0] <= p[0] <= xs[-1]])
 
-        names = (
-            ["", "", "", ""]
-            if panel is left
-            else [
-                "doubling, ring from 10 KB" if low else "ring",
-                "recursive halving",
-                "proposed, best number of steps",
-                "tutti's choice",
-            ]
-        )
-        add(names[0], inside(source.open_mpi(ranks)), ORANGE)
-        add(names[1], inside(source.size(ranks, "halving")), VIOLET)
-        add(names[2], inside(source.proposed(ranks, steps_removed if panel is left else None)), GREEN)
-        add(names[3], inside(source.size(ranks, "tutti")), BLUE)
+        whole = inside(source.open_mpi(ranks))
+        names = ["doubling, below 10 KB", "ring, from 10 KB on", "recursive halving", "proposed, best number of steps", "tutti's choice"]
+        if panel is left:
+            names = [""] * 5
+        add(names[0], [p for p in whole if p[0] < OPEN_MPI_RING], DOUBLING)
+        add(names[1], [p for p in whole if p[0] >= OPEN_MPI_RING], RING)
+        add(names[2], inside(source.size(ranks, "halving")), RABENSEIFNER)
+        add(names[3], inside(source.proposed(ranks, steps_removed if panel is left else None)), PROPOSED)
+        add(names[4], inside(source.size(ranks, "tutti")), TUTTI)
     return title, NOTE, [left, right]
 
 
@@ -132,12 +119,12 @@ def figure_7(prices, table, few):
         table,
         "Paper 001, Figure 7: small vectors",
         sizes(64, 32 * KI, 1 if few else 4),
-        ms,
+        us,
         few,
-        yrange="0.15:60",
+        yrange="150:12000",
     )
     panels[0].upright(OPEN_MPI_RING)
-    panels[0].label("paper: Open MPI slows down at\\n10 KB, where it takes a ring", 9e3, 4.6, "right")
+    panels[0].label("paper: Open MPI slows down at\\n10 KB, where it takes a ring", 9e3, 4600, "right")
     panels[1].yrange = ""
     panels[1].upright(OPEN_MPI_RING)
     return title, note, panels
@@ -149,9 +136,8 @@ def figure_9(prices, table, few):
         table,
         "Paper 001, Figure 9: medium vectors",
         sizes(16 * KI, 1 * MI, 1 if few else 4),
-        ms,
+        us,
         few,
-        yrange="0.4:120",
     )
     gap = 1e3 * (prices.plan("rabenseifner", P, MI) - prices.plan("fold(halving)", P, MI))
     panels[0].label(
@@ -177,8 +163,7 @@ def figure_8(prices, table, few):
         few,
         y="ms per MiB",
         log="x",
-        yrange="15:60",
-        key="right top",
+        yrange="15:45",
     )
     panels[0].label(
         "paper: the ring wins in the end, by its caches,\\nwhich neither model nor simulation has",
@@ -186,7 +171,7 @@ def figure_8(prices, table, few):
         "graph 0.10",
         "right",
     )
-    panels[1].yrange = "0:1.9"
+    panels[1].yrange = "0:*"
     panels[1].xrange = "1048576:16777216"
     return title, note, panels
 
@@ -208,17 +193,17 @@ def crossing():
 def figure_10(prices, table, few):
     xs = sizes(256, 64 * KI, 1 if few else 6)
     left = Panel(
-        "%d ranks on the paper's cluster" % P, BYTES, "time (ms)", xrange="256:65536", yrange="0.13:9"
+        "%d ranks on the paper's cluster" % P, BYTES, "time", xrange="256:65536", yrange="130:9000"
     )
-    left.line("fewest bytes, 14 steps", ms(curve(lambda m: prices.plan("fold(halving)", P, m), xs)), BLUE)
-    left.line("fewest steps, 7", ms(curve(lambda m: prices.plan("generalized(latency)", P, m), xs)), RED)
-    left.line("best number of steps", ms(curve(lambda m: prices.proposed(P, m), xs)), GREEN, 3)
+    left.line("fewest bytes, 14 steps", us(curve(lambda m: prices.plan("fold(halving)", P, m), xs)), HALVING)
+    left.line("fewest steps, 7", us(curve(lambda m: prices.plan("generalized(latency)", P, m), xs)), PROPOSED + DASHED)
+    left.line("best number of steps", us(curve(lambda m: prices.proposed(P, m), xs)), PROPOSED, 3)
     m = crossing()
     gain = tau_optimal_bytes(P, m) / tau_proposed(P, m)
     left.star(
         "paper: at the crossing (%.0f B) the steps\\nin between gain most: %.2f times as fast" % (m, gain),
         m,
-        1e3 * tau_optimal_bytes(P, m),
+        1e6 * tau_optimal_bytes(P, m),
         "right",
         "-1,3",
     )
@@ -230,10 +215,10 @@ def figure_10(prices, table, few):
                 min((span[0] * span[-1]) ** 0.5, 56 * KI),
                 "graph 0.04",
                 "center",
-                colour=GREEN,
+                colour="lt %d" % PROPOSED,
             )
-    left.label("best number of steps, by equation 37:", "graph 0.03", "graph 0.085", colour=GREEN)
-    right = Panel(HERE % FEW, BYTES, "time (ms)", xrange="256:65536")
+    left.label("best number of steps, by equation 37:", "graph 0.03", "graph 0.085", colour="lt %d" % PROPOSED)
+    right = Panel(HERE % FEW, BYTES, "time", xrange="256:65536")
     for source, ranks, add, names in (
         (simulated(table), P, left.points, [""] * 3),
         (
@@ -245,11 +230,11 @@ def figure_10(prices, table, few):
     ):
 
         def inside(points):
-            return ms([p for p in points if 256 <= p[0] <= 64 * KI])
+            return us([p for p in points if 256 <= p[0] <= 64 * KI])
 
-        add(names[0], inside(source.size(ranks, "tutti:fold(halving)")), BLUE)
-        add(names[1], inside(source.size(ranks, "tutti:generalized(latency)", "int32")), RED)
-        add(names[2], inside(source.proposed(ranks)), GREEN, size=0.45)
+        add(names[0], inside(source.size(ranks, "tutti:fold(halving)")), HALVING)
+        add(names[1], inside(source.size(ranks, "tutti:generalized(latency)", "int32")), PROPOSED + DASHED, 6)
+        add(names[2], inside(source.proposed(ranks)), PROPOSED, size=0.45)
     return "Paper 001, Figure 10: versions of the proposed algorithm", NOTE, [left, right]
 
 
@@ -265,29 +250,27 @@ def against_ranks(prices, table, title, size, few, top):
         log="",
         xrange="0:134",
         yrange="0:%d" % top,
-        bytes_axis=False,
+        units=False,
         xtics="(2, 8, 16, 32, 64, 96, 127)",
     )
     left.line(
-        "recursive doubling (Open MPI)", us(curve(lambda p: prices.plan("doubling", p, size), ranks)), ORANGE
+        "recursive doubling (Open MPI)", us(curve(lambda p: prices.plan("doubling", p, size), ranks)), DOUBLING
     )
-    left.line("recursive halving", us(curve(lambda p: prices.plan("rabenseifner", p, size), ranks)), VIOLET)
+    left.line("recursive halving", us(curve(lambda p: prices.plan("rabenseifner", p, size), ranks)), RABENSEIFNER)
     left.line(
         "proposed, fewest steps",
         us(curve(lambda p: prices.plan(proposed_plan(p, log2_up(p)), p, size), ranks)),
-        RED,
-        2,
-        2,
+        PROPOSED + DASHED,
     )
     if size != SMALL:
         left.line(
             "proposed, steps by equation 37",
             us(curve(lambda p: prices.plan(proposed_plan(p, steps_removed(p, size)), p, size), ranks)),
-            GREEN,
+            PROPOSED,
         )
     if not few:
         left.line(
-            "tutti's choice for floats", us(curve(lambda p: prices.choice(p, size)[0], ranks)), BLUE, 1.8, 4
+            "tutti's choice for floats", us(curve(lambda p: prices.choice(p, size)[0], ranks)), TUTTI + DASHED
         )
     right = Panel(
         HERE.replace("%d", "2 to 8"),
@@ -296,21 +279,20 @@ def against_ranks(prices, table, title, size, few, top):
         log="",
         xrange="1.5:8.5",
         yrange="0:*",
-        bytes_axis=False,
+        units=False,
         xtics="1",
     )
     named = ["recursive doubling", "recursive halving", "proposed, fewest steps", "tutti's choice"]
     sim = simulated(table)
     for source, add, names in ((sim, left.points, [""] * 4), (measured(table), right.joined, named)):
-        add(names[0], us(source.ranks("doubling", size)), ORANGE)
-        add(names[1], us(source.ranks("halving", size)), VIOLET)
-        add(names[2], us(source.ranks("tutti:generalized(latency)", size, "int32")), RED)
-        add(names[3], us(source.ranks("tutti", size)), BLUE)
+        add(names[0], us(source.ranks("doubling", size)), DOUBLING)
+        add(names[1], us(source.ranks("halving", size)), RABENSEIFNER)
+        add(names[2], us(source.ranks("tutti:generalized(latency)", size, "int32")), PROPOSED + DASHED, 6)
+        add(names[3], us(source.ranks("tutti", size)), TUTTI)
     if size != SMALL:
-        left.points("", us([(p, sim.estimated(p, size)) for p in RANKS if sim.estimated(p, size)]), GREEN)
+        left.points("", us([(p, sim.estimated(p, size)) for p in RANKS if sim.estimated(p, size)]), PROPOSED)
     for p in (4, 8, 16, 32, 64, 128):
         left.upright(p)
-    left.marks = [m.replace("lw 1.4 dt 2", "lw 0.8 dt 3") for m in left.marks]
     return title, NOTE, [left, right]
 
 
@@ -329,7 +311,7 @@ def figure_11(prices, table, few):
 
 def figure_12(prices, table, few):
     title, note, panels = against_ranks(
-        prices, table, "Paper 001, Figure 12: 9 KB against the ranks", MIDDLE, few, 1750
+        prices, table, "Paper 001, Figure 12: 9 KB against the ranks", MIDDLE, few, 1200
     )
     panels[0].label("paper: with many ranks it wins at powers of two, too", 133, 80, "right")
     return title, note, panels

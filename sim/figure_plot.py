@@ -1,41 +1,30 @@
 # figure_plot.py - a picture: panels side by side, lines, points and what a paper states, as
 # SVG drawn by gnuplot.
 # SPDX-License-Identifier: BSD-3-Clause
-import subprocess
+import os
+import sys
 
-# One colour per algorithm, in all figures.
-BLUE, ORANGE, GREEN, RED, VIOLET, GREY, BLACK = (
-    "#1f5fa8",
-    "#e07b00",
-    "#2e8b57",
-    "#c0275a",
-    "#7b52ab",
-    "#8a8f98",
-    "#222222",
-)
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import picture  # noqa: E402
+from picture import LINES  # noqa: E402
 
-BYTE_TICS = ", ".join(
-    "'%s' %d" % (t, n)
-    for t, n in [("64", 64), ("256", 256)]
-    + [
-        ("%d %s" % (k, u), k * n)
-        for u, n in (("KiB", 1 << 10), ("MiB", 1 << 20))
-        for k in (1, 4, 16, 64, 256)
-        if k * n <= 1 << 26
-    ]
+# What a line is of; its dashed form is DASHED further.
+TUTTI, RING, PROPOSED, DOUBLING, RABENSEIFNER, TWO_LEVEL, HALVING, BLUECONNECT = (
+    LINES[n]
+    for n in ("tutti", "ring", "generalized", "doubling", "rabenseifner", "two-level", "halving", "blueconnect")
 )
-TIME_TICS = ", ".join("%g" % (k * 10**e) for e in range(-3, 4) for k in (1, 2, 3, 5))
+DASHED = 10
+INK, GREY = "INK", "GREY"
 
 
 class Panel:
     """One pair of axes. Lines are models, points are simulated or measured, marks are the
     paper's words."""
 
-    def __init__(
-        self, title, x, y, log="xy", xrange="", yrange="", key="left top", xtics=None, bytes_axis=True
-    ):
-        self.title, self.x, self.y, self.log, self.key = title, x, y, log, key
-        self.xrange, self.yrange, self.xtics, self.bytes_axis = xrange, yrange, xtics, bytes_axis
+    def __init__(self, title, x, y, log="xy", xrange="", yrange="", xtics=None, units=True):
+        """With units x is bytes and, if it is logarithmic, y microseconds."""
+        self.title, self.x, self.y, self.log, self.units = title, x, y, log, units
+        self.xrange, self.yrange, self.xtics = xrange, yrange, xtics
         self.data, self.plots, self.marks = [], [], []
 
     def add(self, title, points, how):
@@ -44,107 +33,87 @@ class Panel:
             self.data.append(points)
             self.plots.append((how, title))
 
-    def line(self, title, points, colour, width=2.5, dash=1):
-        self.add(title, points, "lines lw %g dt %d lc rgb '%s'" % (width, dash, colour))
+    def line(self, title, points, what, width=2.5):
+        """Of a linetype, or GREY, or INK, which is dotted."""
+        look = "lc rgb %s" % what + (" dt 3" if what == INK else "") if isinstance(what, str) else "lt %d" % what
+        self.add(title, points, "lines %s lw %g" % (look, width))
 
-    def points(self, title, points, colour, shape=7, size=0.8):
-        self.add(title, points, "points pt %d ps %g lw 1.6 lc rgb '%s'" % (shape, size, colour))
+    def points(self, title, points, what, shape=7, size=0.8):
+        self.add(title, points, "points lt %d pt %d ps %g" % (what, shape, size))
 
-    def joined(self, title, points, colour, shape=7, size=0.6):
-        self.add(title, points, "linespoints pt %d ps %g lw 1.8 lc rgb '%s'" % (shape, size, colour))
+    def joined(self, title, points, what, shape=7, size=0.6):
+        self.add(title, points, "linespoints lt %d pt %d ps %g lw 1.8" % (what, shape, size))
 
     def upright(self, x):
         self.marks.append(
-            "set arrow from first %g, graph 0 to first %g, graph 1 nohead lw 1.4 dt 2 lc rgb '%s' back"
-            % (x, x, BLACK)
+            "set arrow from first %g, graph 0 to first %g, graph 1 nohead lw 1 dt 3 lc rgb GREY back" % (x, x)
         )
 
-    def label(self, text, x, y, align="left", turn=0, colour=BLACK):
+    def label(self, text, x, y, align="left", colour="rgb INK"):
         """At x, y of the axes; a value that starts with 'graph' is a part of the panel."""
 
         def at(v):
             return v if isinstance(v, str) else "first %g" % v
 
         self.marks.append(
-            "set label \"%s\" at %s, %s %s %s tc rgb '%s' font 'sans,10.5' noenhanced front"
-            % (text.replace('"', "'"), at(x), at(y), align, "rotate by %d" % turn if turn else "", colour)
+            "set label %s at %s, %s %s tc %s font 'sans,10.5' noenhanced front"
+            % (picture.quoted(text), at(x), at(y), align, colour)
         )
 
     def star(self, text, x, y, align="left", shift="1,0"):
         """What a paper states, where it belongs."""
         self.marks.append(
-            "set label \"%s\" at first %g, first %g %s offset %s point pt 3 ps 1.3 lw 1.8 lc rgb '%s' "
-            "tc rgb '%s' font 'sans,10.5' noenhanced front" % (text, x, y, align, shift, BLACK, BLACK)
+            "set label %s at first %g, first %g %s offset %s point pt 3 ps 1.3 lw 1.8 lc rgb INK "
+            "tc rgb INK font 'sans,10.5' noenhanced front" % (picture.quoted(text), x, y, align, shift)
         )
 
-    def room(self):
-        """A range that leaves room for the names above the lines, on a logarithmic axis."""
-        ys = [y for points in self.data for _, y in points] or [1, 10]
-        return "%g:%g" % (0.8 * min(ys), max(ys) * (max(ys) / min(ys)) ** 0.3)
+    def key(self):
+        """What the lines are, above them: as few rows as their words allow."""
+        words = [title for _, title in self.plots if title]
+        columns = 3 if max(map(len, words), default=0) < 19 and len(words) > 4 else 2
+        return columns, -(-len(words) // columns)
 
-    def script(self, number):
+    def script(self, number, x, y):
+        """x, y(pixels): of the page, the middle and so much below the top."""
+        columns, rows = self.key()
         s = [
-            "reset",
-            "set grid lc rgb '#dddddd' lw 0.7",
-            "set border lc rgb '#555555'",
-            "set tics textcolor rgb '#222222'",
-            "set title \"%s\" font 'sans,13' offset 0,-0.4 noenhanced" % self.title,
-            "set xlabel '%s' offset 0,0.3" % self.x,
-            "set ylabel '%s' offset 1,0" % self.y,
-            "set key %s reverse Left samplen 1.8 spacing 1.05 font 'sans,11' noenhanced opaque" % self.key,
+            "set label %s at screen %g, screen %g center font 'sans,13' tc rgb INK noenhanced"
+            % (picture.quoted(self.title), x, y(14)),
+            "set key at screen %g, screen %g center top horizontal maxcols %d maxrows %d font 'sans,10.5' samplen 1.3"
+            % (x, y(26), columns, rows),
+            "set xlabel '%s'" % self.x,
+            "set ylabel '%s'" % self.y,
         ]
         if self.log:
             s.append("set logscale %s" % self.log)
-        if self.bytes_axis:
-            s += ["set logscale x 2", "set xtics (%s)" % BYTE_TICS]
-        if "y" in self.log:
-            s.append("set ytics (%s)" % TIME_TICS)
+        if self.units:
+            few = self.xrange and float(self.xrange.split(":")[1]) / float(self.xrange.split(":")[0]) < 2000
+            s += ["set logscale x 2", "@BYTES_NEAR" if few else "@BYTES"]
+            if "y" in self.log:
+                s.append("@TIMES_NEAR")
         if self.xtics:
             s.append("set xtics %s" % self.xtics)
         if self.xrange:
             low, high = (float(x) for x in self.xrange.split(":"))
-            s.append("set xrange [%.9g:%.9g]" % (low, high * (1.005 if self.bytes_axis else 1)))
-        span = self.yrange or ("y" in self.log and self.room())
-        if span:
-            s.append("set yrange [%s]" % span)
+            s.append("set xrange [%.9g:%.9g]" % (low, high * (1.005 if self.units else 1)))
+        ys = [y for points in self.data for _, y in points]
+        if self.yrange or "y" in self.log:
+            s.append("set yrange [%s]" % (self.yrange or "%g:%g" % (0.8 * min(ys), 1.25 * max(ys))))
         s += self.marks
         for i, points in enumerate(self.data):
             s += ["$d%d_%d << EOD" % (number, i)] + ["%.9g %.9g" % tuple(p) for p in points] + ["EOD"]
         s.append(
             "plot "
             + ", ".join(
-                "$d%d_%d with %s %s" % (number, i, how, 'title "%s"' % title if title else "notitle")
+                "$d%d_%d with %s %s" % (number, i, how, "title %s" % picture.quoted(title) if title else "notitle")
                 for i, (how, title) in enumerate(self.plots)
             )
         )
         return s
 
 
-def draw(path, title, note, panels, width=600, height=500):
+def draw(path, title, note, panels, width=640, height=500):
     """The panels that show something side by side, under one title, over one note."""
     panels = [p for p in panels if p.data]
-    n = len(panels)
-    tall = height + 60
-    s = [
-        "set terminal svg size %d,%d dynamic background '#ffffff' font 'sans,12'" % (width * n, tall),
-        "set output '%s'" % path,
-        "set multiplot title \"%s\" font 'sans,15' offset 0,0.3" % title,
-    ]
-    under = (
-        "set label 1 \"%s\" at screen 0.5, screen %g center font 'sans,10.5' tc rgb '#444444' noenhanced"
-        % (note, 13 / tall)
-    )
-    for i, p in enumerate(panels):
-        lines = p.script(i)
-        edge = [
-            "set lmargin at screen %g" % (i / n + 70 / (width * n)),
-            "set rmargin at screen %g" % ((i + 1) / n - 24 / (width * n)),
-            "set bmargin at screen %g" % (72 / tall),
-            "set tmargin at screen %g" % (1 - 62 / tall),
-        ]
-        s += lines[:1] + edge + ([under] if i == 0 else []) + lines[1:]
-    done = subprocess.run(
-        ["gnuplot"], input="\n".join(s) + "\nunset multiplot\n", text=True, timeout=60, capture_output=True
-    )
-    if done.returncode or done.stderr.strip():
-        raise SystemExit("figures: gnuplot could not draw %s: %s" % (path, done.stderr.strip()))
+    rows = max(p.key()[1] for p in panels)
+    picture.page(path, title, [p.script for p in panels], len(panels), width, height + 19 * rows, note=note, above=19 * rows + 2)

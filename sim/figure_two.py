@@ -7,7 +7,7 @@
 # Source     Cho, Finkler, Kung, Hunter, BlueConnect, SysML 2019, equations 6, 7, 9.
 # SPDX-License-Identifier: BSD-3-Clause
 from figure_model import curve, t_blueconnect, t_one_level, t_ring, t_two_level
-from figure_plot import BLACK, BLUE, GREEN, GREY, ORANGE, VIOLET, Panel
+from figure_plot import BLUECONNECT, DASHED, GREY, INK, RING, TWO_LEVEL, Panel
 
 PCIE = 16e9  # gen3, 16 lanes: nominal; the paper gives none
 NVLINK = 32e9  # "around 32GB/s per lane"
@@ -36,9 +36,9 @@ NAMES = ["core", "node", "rack"]
 # What the ring's overhead on 192 GPUs leaves for 382 messages.
 LATENCY = (1e-3 * (RING_THROUGHPUT - JITTER) - 2 * t_ring(192, GRADIENT, 0, INFINIBAND)) / (2 * 191)
 NOTE = (
-    "dotted: the paper's equations; lines: tutti plan price; points: simulated; what the paper states: black"
+    "dotted: the paper's equations; lines: tutti plan price; points: simulated; what the paper states: stars"
 )
-COLOURS = {"Ring": ORANGE, "GLOO": VIOLET, "BLC": BLUE}
+COLOURS = {"Ring": RING, "GLOO": TWO_LEVEL, "BLC": BLUECONNECT}
 
 
 def net(sizes, widths, latency):
@@ -110,7 +110,7 @@ def figure_5(prices, table, few):
             log="",
             xrange="0:205",
             yrange="0:%d" % top,
-            bytes_axis=False,
+            units=False,
         )
         xs = [1, 100, 200] if few else [1] + list(range(10, 201, 10))
         where, figures = topo([4, 2]), net([4, 2], widths, LATENCY)
@@ -127,34 +127,31 @@ def figure_5(prices, table, few):
                 COLOURS[scheme],
             )
         p.line(
-            "BlueConnect, its levels overlapping",
+            "BlueConnect, overlapping",
             [
                 (x, 1e3 * t)
                 for x, t in curve(
                     lambda x: prices.sliced(plans([4, 2])["BLC"], 8, 4e6 * x, figures + ",ports=2", where), xs
                 )
             ],
-            GREEN,
-            2,
-            4,
+            BLUECONNECT + DASHED,
         )
         for plan, colour, shape in (
             (plans([4, 2])["Ring"] + "@1", COLOURS["Ring"], 7),
             (plans([4, 2])["BLC"] + "@1", COLOURS["BLC"], 7),
-            (plans([4, 2])["BLC"], GREEN, 5),
+            (plans([4, 2])["BLC"], BLUECONNECT + DASHED, 6),
         ):
             points = [(s / 4e6, 1e3 * t) for s, t in simulated(table, system, 8, plan)]
-            p.points("simulated" if shape == 5 else "", points, colour, shape)
+            p.points("simulated" if shape == 6 else "", points, colour, shape)
         for scheme in titles:
             p.line(
                 "by the equations" if scheme == "BLC" else "",
                 [(x, 1e3 * equations([4, 2], 4e6 * x, widths, LATENCY)[scheme]) for x in (1, 200)],
-                BLACK,
+                INK,
                 1.2,
-                3,
             )
         ring = 1e3 * equations([4, 2], 8e8, widths, LATENCY)["Ring"]
-        p.line("paper: BlueConnect 1.6 times as fast", [(0, 0), (200, ring / 1.6)], BLACK, 1.6, 2)
+        p.line("paper: 1.6 times as fast", [(0, 0), (200, ring / 1.6)], GREY, 2.5)
         panels.append(p)
     return "Paper 002, Figure 5: all-reduce on two systems", NOTE, panels
 
@@ -169,7 +166,7 @@ def figure_6(prices, table, few):
         log="",
         xrange="0:246",
         yrange="0:170",
-        bytes_axis=False,
+        units=False,
         xtics="(4, 16, 32, 48, 64, 96, 128, 192)",
     )
     right = Panel(
@@ -179,7 +176,7 @@ def figure_6(prices, table, few):
         log="",
         xrange="0:246",
         yrange="0:200",
-        bytes_axis=False,
+        units=False,
         xtics="(32, 64, 96, 128, 160, 192)",
     )
     right.line("ideal", [(0, 0), (192, 192)], GREY, 1.2)
@@ -198,9 +195,8 @@ def figure_6(prices, table, few):
             panel.line(
                 "by the equations" if scheme == "BLC" else "",
                 [(g, what(g, equations(s, size, WIDTHS, LATENCY)[scheme])) for g, s in GPUS.items()],
-                BLACK,
+                INK,
                 1.2,
-                3,
             )
     for scheme in COLOURS:
         ran = {g: dict(simulated(table, "002 nvlink", g, plans(GPUS[g])[scheme] + "@1")) for g in SIMULATED_GPUS}

@@ -4,11 +4,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import math
 import os
-import shutil
-import subprocess
+import sys
 
 import smpi
 from results import RIGHT
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import picture  # noqa: E402
 
 RANKS, SIZES = (127, 96, 37, 16, 255), (428, 9216, 102400, 1 << 20, 10 << 20)
 POOLED = (127, 96, 37, 255)  # powers of two are where the others are best
@@ -101,50 +103,52 @@ def write(results):
     out += ["## 1,000 ranks", ""] + full_table(results, "flat", "sync", LARGE, SIZES[:3]) + [""]
     with open(TABLES, "w") as file:
         file.write("\n".join(out))
-    if shutil.which("gnuplot"):
+    if picture.ready():
         draw_flat(results)
         draw_tree(results)
 
 
-STYLE = """set terminal svg size 860,430 font 'sans,13' background '#ffffff'
-set border 3 lc rgb '#888888'; set tics nomirror; set grid ytics lc rgb '#dddddd'
-set style fill solid 0.85 noborder
-"""
-
-
-def plot(name, script):
+def plot(name, script, height):
     os.makedirs(PICTURES, exist_ok=True)
-    path = os.path.join(PICTURES, name)
-    subprocess.run(["gnuplot"], input=STYLE + "set output '%s'\n" % path + script, text=True, check=True)
+    picture.draw(os.path.join(PICTURES, name), script, 900, height)
 
 
 def draw_flat(results):
-    colours = {127: "#1b6ca8", 96: "#e08214", 37: "#35978f", 16: "#999999", 255: "#b2182b"}
     lines, data = [], ""
-    for p in RANKS:
-        for kind, look in (("float", "lt 1 pt 7"), ("int32", "dt 2 lt 1 pt 6")):
+    for i, p in enumerate(RANKS):
+        for kind, look in (("float", "lt %d pt 7" % (i + 1)), ("int32", "lt %d pt 6" % (i + 11))):
             rows = [(s, row_of(results, "sync", p, kind, s)) for s in SIZES]
             block = "".join("%d %.4f\n" % (s, r[0]) for s, r in rows if r)
             if block:
                 data += "$d%d%s << E\n%sE\n" % (p, kind, block)
-                lines.append("$d%d%s using 1:2 with linespoints %s lw 2 lc rgb '%s' title '%d, %s'" % (p, kind, look, colours[p], p, kind))
+                lines.append("$d%d%s using 1:2 %s title '%d, %s'" % (p, kind, look, p, kind))
     if lines:
-        plot("sim-flat.svg", data + "set title 'Best built-in over tutti, simulated (alpha 30 us, 100 MB/s)'\nset logscale x; set format x '%.0s %cB'; set xrange [300:20e6]; set yrange [0.9:2]\nset ylabel 'times faster'; set xlabel 'vector (bytes)'; set key outside right title 'ranks'\nplot 1 lc rgb '#444444' notitle, " + ", ".join(lines) + "\n")
+        plot("sim-flat.svg", data + "set title 'Best built-in over tutti, simulated (alpha 30 us, 100 MB/s)'\nset logscale x\n@BYTES\nset xrange [300:20e6]; set yrange [0.9:2]\nset ylabel 'times faster'; set xlabel 'vector'; set key title 'ranks, type' left textcolor rgb INK\nplot 1 with lines lc rgb GREY notitle, " + ", ".join(lines) + "\n", 430)
+
+
+TOP = 3  # a longer bar is cut there, and says how long it is
 
 
 def draw_tree(results):
-    rows, lines = "", []
+    """A row per algorithm: the longest names stand beside their bars."""
     wanted = [w for w in names(results, TREE, "sync", TREE_RANKS) if all((results.get(TREE, "sync", TREE_RANKS, w, "float", s) or smpi.Run(None, "", "", None)).seconds for s in MIB)]
     order = sorted(wanted, key=lambda w: results.get(TREE, "sync", TREE_RANKS, w, "float", MIB[1]).seconds)
     order = [w for w in order if results.get(TREE, "sync", TREE_RANKS, w, "float", MIB[1]).seconds < 8 * node_bound(MIB[1])]
-    for w in order:
-        label = w.replace("tutti:", "tutti, ").replace("(" + TREE, "(").replace("(,", "(").replace("_", "\\\\_").replace("@1", ", unsliced")
-        cells = ["%.3f" % (results.get(TREE, "sync", TREE_RANKS, w, "float", s).seconds / node_bound(s)) for s in MIB]
-        rows += '"%s" %s\n' % (label, " ".join(cells))
-    for i, size in enumerate(MIB):
-        lines.append("$t using %d:xtic(1) title '%d MiB' lc rgb '%s'" % (i + 2, size >> 20, ("#9ecae1", "#4292c6", "#084594")[i]))
-    if rows:
-        plot("sim-tree.svg", "$t << E\n" + rows + "E\nset title '192 ranks, 3 racks of 16 nodes of 4: time over the bound of a node link'\nset style data histogram; set style histogram clustered gap 1; set yrange [0:3]; set xtics rotate by -30 font ',10'; set bmargin 9; set rmargin 12\nset ylabel 'times the bound'; set key top left\nplot 1 lc rgb '#444444' notitle, " + ", ".join(lines) + "\n")
+    script, tics, plots = "", [], []
+    for k, size in enumerate(MIB):
+        rows = []
+        for i, w in enumerate(order):
+            times, y = results.get(TREE, "sync", TREE_RANKS, w, "float", size).seconds / node_bound(size), i + 0.27 * (k - 1)
+            rows.append("%g %.3f %.3f %.3f" % (y, min(times, TOP), y - 0.13, y + 0.13))
+            if times > TOP:
+                script += "set label '%.1f' at %g, %g left offset 0.5,0 font ',9' tc rgb INK\n" % (times, TOP, y)
+        script += "$b%d << E\n%s\nE\n" % (k, "\n".join(rows))
+        plots.append("$b%d using 2:1:(0):2:3:4 with boxxyerror lt %d title '%d MiB'" % (k, k + 1, size >> 20))
+    for i, w in enumerate(order):
+        label = w.replace("tutti:", "tutti, ").replace("(" + TREE, "(").replace("(,", "(").replace("@1", ", unsliced")
+        tics.append("'%s' %d" % (label, i))
+    if order:
+        plot("sim-tree.svg", script + "set title '192 ranks, 3 racks of 16 nodes of 4: time over the bound of a node link'\nset lmargin at screen 0.36; set xrange [0:%g]; set yrange [%g:-0.6]; set xtics 0,0.5,%g; set ytics scale 0 noenhanced (%s); set grid noy\nset xlabel 'times the bound (a longer bar is cut, and says how long it is)'\nset arrow from 1,graph 0 to 1,graph 1 nohead lw 1.5 lc rgb INK front\nplot " % (TOP, len(order) - 0.4, TOP, ", ".join(tics)) + ", ".join(plots) + "\n", 620)
 
 
 def summary(results):

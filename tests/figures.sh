@@ -1,5 +1,6 @@
-# figures.sh - the papers' figures (make figures): every one is drawn, from prices alone, and
-# what the papers state comes out where docs/papers.md says that it does.
+# figures.sh - the pictures that scripts draw: all in one style, for a dark page too. The papers'
+# figures (make figures): every one is drawn, from prices alone, and what the papers state comes out
+# where docs/papers.md says that it does.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 python=/usr/bin/python3
@@ -29,12 +30,91 @@ assert [f.split("/")[-1][:-4] for f in files] == sorted(
 for f in files:
     words = "".join(tree.parse(f).getroot().itertext())
     assert "paper:" in words and "Figure %s:" % f.split("-")[-1][:-4] in words, f
-    assert "vector (bytes)" in words or "ranks" in words or "GPUs" in words, f
+    assert "vector" in words or "ranks" in words or "GPUs" in words, f
 PY
   draw --quick --only 001-figure-13
   ok "figures: one that does not exist is refused by name" all "status 1" "grep -q \"no figure '001-figure-13'\" $work/err"
 else
   skip "figures are drawn" "no gnuplot"
+fi
+
+# picture.py has no tests of its own, but these: gnuplot's SVG, looked at.
+cat >"$work/looks.py" <<'PY'
+import glob, os, re, sys
+sys.path[:0] = ["tools", "sim", "bench"]
+import picture
+def drawn(path):
+    with open(path) as f:
+        return f.read()
+def good(path):
+    """It adapts to a dark page, no text or line is plainly black, no two lines of a panel look the same."""
+    svg, panels = drawn(path), {}
+    assert svg.count("<style>\n" + picture.text("style.css") + "</style>") == 1, (path, "no style.css")
+    for black in ('fill="black"', "fill='black'", "rgb(0,0,0)", "rgb(  0,   0,   0)", "#000000"):
+        assert black not in svg, (path, black)
+    for number, panel, body in re.findall(r'<g id="gnuplot_plot_(\d+)([a-z]*)"(.*?)(?=<g id="gnuplot_plot|$)', svg, re.S):
+        title, line = re.search("<title>(.*?)</title>", body), re.search("<path[^>]*?stroke='([^']*)'[^>]*", body)
+        if line and not title[1].startswith("gnuplot_plot"):
+            dash = re.search("stroke-dasharray='([^']*)'", line[0])
+            panels.setdefault(panel, []).append((line[1], dash and dash[1]))
+    for panel, lines in panels.items():
+        assert len(set(lines)) == len(lines), (path, panel, lines)
+PY
+# looks NAME: a program on stdin that sees this.
+looks() {
+  { cat "$work/looks.py"; cat; } >"$work/look.py"
+  ok "$1" $python "$work/look.py" "$work"
+}
+
+looks "pictures of docs/: each adapts to a dark page, no two lines of a panel look the same" <<'PY'
+of_gnuplot = [f for f in glob.glob("docs/**/*.svg", recursive=True) if "gnuplot_plot" in drawn(f)]
+assert len(of_gnuplot) >= 17, of_gnuplot
+for f in of_gnuplot:
+    good(f)
+PY
+if command -v gnuplot >/dev/null; then
+  looks "scripts draw what is stored: simulations, peers, PyTorch; a bar that is cut says how long it is" <<'PY'
+import json
+import c10d, peers, results, tables
+work = sys.argv[1]
+tables.PICTURES = work
+found = results.Results()
+tables.draw_flat(found)
+tables.draw_tree(found)
+longest = max(found.get(tables.TREE, "sync", tables.TREE_RANKS, w, "float", tables.MIB[0]).seconds / tables.node_bound(tables.MIB[0])
+              for w in ("lr", "smp_rsag"))
+assert longest > tables.TOP and ">%.1f<" % longest in drawn(work + "/sim-tree.svg"), longest
+with open("docs/bench/peers.json") as f:
+    stored = json.load(f)
+for kind in ("time", "ratio"):
+    peers.draw(stored, kind, kind, work + "/peers-%s.svg" % kind)
+c10d.plot({n: [{"bytes": 4 << i, "us": {"gloo": 9 + i, "tutti": 3 + i, "nothing": 1 + i}} for i in range(9)] for n in (2, 4)},
+          work + "/c10d.svg")
+for name in ("sim-flat", "sim-tree", "peers-time", "peers-ratio", "c10d"):
+    good("%s/%s.svg" % (work, name))
+assert "100 us" in drawn(work + "/peers-time.svg") and "256 KiB" in drawn(work + "/peers-time.svg")
+PY
+  looks "tools/picture.py: SVG and PNG, for a dark page too; it names what it cannot draw" <<'PY'
+work = sys.argv[1]
+for name in ("a.svg", "a-dark.svg", "a.png"):
+    picture.draw(os.path.join(work, name), "plot x lt 1")
+good(work + "/a.svg")
+assert "#14181d" in drawn(work + "/a-dark.svg") and "<style>" not in drawn(work + "/a-dark.svg")
+with open(work + "/a.png", "rb") as f:
+    assert f.read(4) == b"\x89PNG"
+for name, script, said in (("a.gif", "plot x", "a.gif"), ("b.svg", "plot nothing_of_that_name", "b.svg"), ("none/b.svg", "plot x", "none/b.svg")):
+    try:
+        picture.draw(os.path.join(work, name), script)
+        assert False, name
+    except picture.Failed as e:
+        assert said in str(e), e
+PY
+  printf '0 %s\n' prepare\ 0\ 0\ 0\ 1 forward\ 1\ 0\ 1\ 2 flight\ 1\ 0\ 1\ 2 prepare\ 0\ 0\ 3\ 4 >"$work/timeline-1.tsv"
+  rc=0
+  $python tools/picture.py "$work/t.png" 900x400 examples/fashion_timeline.gp dir="$work" ranks=1 >"$work/out" 2>"$work/err" || rc=$?
+  ok "... of a script with what it is given" all "status 0" quiet "[ -s $work/t.png ]"
+else
+  skip "pictures of scripts" "no gnuplot"
 fi
 
 # holds NAME: a program on stdin that sees the models and tutti's prices.

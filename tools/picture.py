@@ -1,0 +1,133 @@
+# picture.py - pictures that gnuplot draws for scripts, in the style that the command's have (cli/style.gp).
+#
+#   picture.py FILE WIDTHxHEIGHT SCRIPT [NAME=VALUE...]     the names are the script's variables
+#
+# FILE ends in .svg or .png; -dark.svg and -dark.png are drawn for a dark page. Any other SVG adapts
+# itself to the page that shows it. A line's colour says what it is of: `line` has the names.
+# SPDX-License-Identifier: BSD-3-Clause
+import os
+import shutil
+import subprocess
+import sys
+
+CLI = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli")
+
+# A name's linetype in style.gp, in all pictures: ten colours, 11 to 20 the same dashed.
+LINES = {
+    "tutti": 1, "ring": 2, "generalized": 3, "doubling": 4, "rabenseifner": 5, "two-level": 6, "halving": 7,
+    "blueconnect": 8, "tree": 9,
+    "tutti --alloc": 11, "Open MPI": 2, "MPICH": 4, "gloo": 10, "nothing": 13, "in Python": 7,
+    "two-shot floor": 3, "exchange floor": 7,
+}  # fmt: skip
+
+
+class Failed(Exception):
+    """There is no picture; says why."""
+
+
+def ready():
+    return shutil.which("gnuplot") is not None
+
+
+def line(name):
+    return "lt %d" % LINES[name]
+
+
+def text(name):
+    with open(os.path.join(CLI, name)) as f:
+        return f.read()
+
+
+def fresh():
+    """What a panel starts with: nothing of the panel before it."""
+    return "reset\n" + text("style.gp")
+
+
+def quoted(words):
+    """A text for gnuplot, in which \\n begins a line."""
+    return '"%s"' % words.replace('"', "'")
+
+
+def adapt(path):
+    """Puts style.css before the picture's first definition, so that a dark page shows a dark one."""
+    with open(path) as f:
+        picture = f.read()
+    with open(path, "w") as f:
+        f.write(picture.replace("<defs>", "<style>\n%s</style>\n<defs>" % text("style.css"), 1))
+
+
+def draw(path, script, width=900, height=520):
+    """The sizes are an SVG's pixels; a PNG has a third more."""
+    if not path.endswith((".svg", ".png")) or "'" in path or "\n" in path:
+        raise Failed("'%s' is no name of a .svg or .png file" % path)
+    svg, dark = path.endswith(".svg"), path[:-4].endswith("-dark")
+    terminal = "svg size %d,%d" % (width, height) if svg else "pngcairo size %d,%d" % (width * 4 // 3, height * 4 // 3)
+    head = "set terminal %s font 'sans,12' background '%s'\nset output '%s'\ndark = %d\n" % (
+        terminal, "#14181d" if dark else "#ffffff", path, dark)  # fmt: skip
+    try:
+        done = subprocess.run(["gnuplot"], input=head + fresh() + script + "\n", text=True, timeout=60, capture_output=True)
+    except (OSError, subprocess.SubprocessError) as e:
+        raise Failed("no picture %s: %s" % (path, e)) from e
+    if done.returncode or (done.stderr.strip() and "adjusting to" not in done.stderr):
+        raise Failed("gnuplot could not draw %s: %s" % (path, done.stderr.strip()))
+    if svg and not dark:
+        adapt(path)
+    return done.stdout
+
+
+def key(entries, x, y, columns):
+    """The key's place, in rows below x, y of the page, and what it shows: [(how, title)]."""
+    return [
+        "set key at screen %g, screen %g center top horizontal maxcols %d maxrows %d width 1"
+        % (x, y, columns, -(-len(entries) // columns))
+    ] + [
+        "plot [0:1] [0:1] " + ", ".join("NaN with %s title %s" % (how, quoted(title)) for how, title in entries)
+    ]
+
+
+def page(path, title, panels, columns, width=460, height=400, entries=(), note="", above=0):
+    """Panels in rows of `columns`, each a list of lines of which the last plots, below one title and
+    one key of `entries` (as in `key`), over one note. A panel with a key of its own is a function of
+    its number and of where in the page its head is, which is `above` pixels higher than another's."""
+    rows = -(-len(panels) // columns)
+    longest = max((len(title) for _, title in entries), default=0)
+    across = max(1, min(len(entries), width * columns // (8 * longest + 90)))
+    head = 44 + 20 * -(-len(entries) // across)
+    wide, tall = width * columns, head + height * rows + (24 if note else 4)
+    out = ["set multiplot"]
+    for i, panel in enumerate(panels):
+        x, top = width * (i % columns), head + height * (i // columns)
+        out += [fresh(), "unset key"] if entries else [fresh()]
+        out += [
+            "set lmargin at screen %g" % ((x + 92) / wide),
+            "set rmargin at screen %g" % ((x + width - 22) / wide),
+            "set tmargin at screen %g" % (1 - (top + 32 + above) / tall),
+            "set bmargin at screen %g" % (1 - (top + height - 72) / tall),
+        ]
+        out += panel(i, (x + (width + 70) / 2) / wide, lambda down, top=top: 1 - (top + down) / tall) if callable(panel) else panel
+    out += [fresh(), "unset border", "unset tics", "unset grid", "set margins 0, 0, 0, 0"]
+    out.append("set label %s at screen 0.5, screen %g center font 'sans,15' tc rgb INK noenhanced" % (quoted(title), 1 - 18 / tall))
+    if note:
+        out.append("set label %s at screen 0.5, screen %g center font 'sans,10.5' tc rgb INK noenhanced" % (quoted(note), 14 / tall))
+    out += key(entries, 0.5, 1 - 34 / tall, across) if entries else ["unset key", "plot [0:1] [0:1] NaN notitle"]
+    draw(path, "\n".join(out) + "\nunset multiplot", wide, tall)
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit("usage: picture.py FILE WIDTHxHEIGHT SCRIPT [NAME=VALUE...]")
+    width, height = (int(n) for n in sys.argv[2].split("x"))
+    with open(sys.argv[3]) as f:
+        script = f.read()
+    given = []
+    for word in sys.argv[4:]:
+        name, _, value = word.partition("=")
+        given.append("%s = '%s'" % (name, value.replace("'", "''")))
+    try:
+        print(draw(sys.argv[1], "\n".join(given + [script]), width, height), end="")
+    except Failed as e:
+        sys.exit("picture.py: %s" % e)
+
+
+if __name__ == "__main__":
+    main()
