@@ -206,6 +206,7 @@ class Play:
 
     def __init__(self, game, wires, bytes_of, blocks):
         self.g, self.wires, self.bytes_of, self.blocks = game, wires, bytes_of, blocks
+        self.copied_at_start = wires in ("buffered", "mixed")  # of mixed runs, the one where all are copied
         n = len(game.steps)
         self.landing, at = [0] * len(game.messages), 2 * n
         self.of_step = [0] * n
@@ -328,7 +329,7 @@ class Play:
                     self.combine(id)
         elif e % 2 and not step.peers:
             self.combine(id)
-        elif e % 2 == 0 and step.kind == "send" and self.wires == "buffered":
+        elif e % 2 == 0 and step.kind == "send" and self.copied_at_start:
             for m in g.outgoing[id]:
                 self.copies[m.number] = [memory.get(p, NOTHING) for p in m.out]
 

@@ -15,6 +15,7 @@ class Walk:
     def __init__(self, play):
         self.p, self.mixed = play, play.wires == "mixed"
         g = play.g
+        play.copied_at_start &= not self.mixed
         play.start_memory()
         places = {a.place for a in play.accesses} | set(play.memory) | {p for m in g.messages for p in m.out + m.into}
         for id in range(len(g.steps)):
