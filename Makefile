@@ -6,6 +6,7 @@
 #   make check           the tests, under 10 minutes (installs what is missing)
 #   make check-all       the full product of the covering table and the long proofs
 #   make prove           every parameter of every algorithm, with a bar
+#   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
 #   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
 #   make fuzz TIME=600   texts from outside, made up by the fuzzers of fuzz/ (ONLY=profile; docs/reliability.md)
 #   make soak TIME=1h    anything at random while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
@@ -238,6 +239,10 @@ $(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.
 $(FUZZERS): %: %.o $(FUZZMORE)
 	$(CC) -fsanitize=fuzzer $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 .SECONDARY: $(FUZZERS:%=%.o) $(BUILD)/fuzz/replay.o
+# The prover's verdicts on many texts.
+VERDICTS = $(BUILD)/fuzz/verdicts
+$(VERDICTS): $(BUILD)/fuzz/verdicts.o $(BUILD)/libtutti.a
+	$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 
 # The same programs of several ranks, started by an MPI.
 OVEROBJ  = $(filter-out %/start.o,$(HELPOBJ))
@@ -278,7 +283,7 @@ OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_sc
 
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-programs: all examples $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
+programs: all examples $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
 RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
 
 check:
@@ -292,6 +297,12 @@ prove:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
 	@TUTTI_PROVE=1 $(BUILD)/tests/test_product
+# The prover beside a judge that walks through all runs; SEED and COUNT, or TIME in seconds (60).
+prove-fuzz:
+	@tools/deps.sh build
+	@$(MAKE) $(JOBS) --no-print-directory all $(VERDICTS)
+	@$(PYTHON) models/prove_fuzz.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(COUNT),--count $(COUNT)) $(MORE)
 laws: all
 	@$(RUN) tests/laws.sh
 
