@@ -4,7 +4,6 @@
  * Idea       it asks the function that `tutti plan check` asks, without a process for each text
  *            (models/prove_fuzz.py).
  * SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
