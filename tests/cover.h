@@ -50,6 +50,22 @@ void cover_print(const cover_case *c, char *line, size_t size);
 bool cover_parse(const char *line, cover_case *c);
 bool cover_has_op(tutti_type type, int op);
 
+/* ---- which plan ran (cover_forced.c) ---- */
+
+enum { COVER_INTEGERS, COVER_FLOATS };
+/* A case that names this entry of the table and that it can do, with helpers where it needs them;
+ * false: there is none on so many ranks. */
+bool cover_force(cover_case *c, int entry, int kind);
+/* Before the call, and after it: false, and why, if another plan ran than the one that is named,
+ * though that can do it. */
+void cover_watch(tutti_comm *comm);
+bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op, char *why,
+                        size_t size);
+/* How many entries never ran, with floats or with integers; and the first of them. On fewer than
+ * COVER_ENOUGH ranks an entry that can do nothing is excused. */
+enum { COVER_ENOUGH = 6 };
+int cover_never_ran(int ranks, char *why, size_t size);
+
 /* ---- what a rank has (cover_part.c) ---- */
 
 typedef struct cover_part { /* of the vector, in elements */
@@ -94,6 +110,9 @@ void cover_user_op(const void *a, const void *b, void *dst, size_t n, tutti_type
 void cover_ordered_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx);
 
 /* ---- running (cover_run.c) ---- */
+
+/* The op of a case. */
+tutti_op cover_handle(const cover_ops *ops, const cover_case *c);
 
 /* This rank's part of a case. True if all is well; else `why` says what is not,
  * and *over that the communicator is broken. `side` is another communicator of

@@ -45,22 +45,32 @@ bool cover_has_op(tutti_type type, int op) {
 
 enum { MORE = 3 }; /* of every family */
 
+static int table_size(void) {
+  int n = 0;
+  while (tutti_algo_name(n, NULL)) n++;
+  return n;
+}
+
 static int algos(void) {
-  int n = 1;
-  while (tutti_algo_name(n - 1, NULL)) n++;
+  int n = table_size() + 1;
   for (int f = 0; tt_algo_family(f); f++) n += MORE;
   return n;
 }
 
 static void set_algo(cover_case *c, int i, uint64_t u) {
-  int table = 0, samples = 0;
-  while (tutti_algo_name(table, NULL)) table++;
+  const int table = table_size();
+  int samples = 0;
   const int family = (i - table - 1) / MORE;
   snprintf(c->algo, sizeof c->algo, "%s", i < table ? tutti_algo_name(i, NULL) : "auto");
   while (i > table && tt_algo_sample(family, c->ranks, samples, c->algo, sizeof c->algo)) samples++;
   if (samples)
     tt_algo_sample(family, c->ranks, (int)(u % (uint64_t)samples), c->algo, sizeof c->algo);
   if (tt_algo_known(c->algo, c->ranks)) snprintf(c->algo, sizeof c->algo, "auto");
+}
+
+/* First of all the cases: each entry of the table is forced, with integers and with floats. */
+static size_t forced(void) {
+  return 2 * (size_t)table_size();
 }
 
 /* ---- counts ---- */
@@ -235,18 +245,22 @@ static size_t tables(void) {
 }
 
 size_t cover_cases(int ranks) {
-  if (ranks >= MANY && !cover_all()) return 2 * (size_t)algos() + SAMPLE;
-  return tables() + (cover_all() ? product() : 0);
+  if (ranks >= MANY && !cover_all()) return forced() + 2 * (size_t)algos() + SAMPLE;
+  return forced() + tables() + (cover_all() ? product() : 0);
 }
 
 cover_case cover_case_at(int ranks, uint64_t seed, size_t n) {
   cover_case c = {.ranks = ranks};
   uint64_t state = cover_mix(seed ^ cover_mix((uint64_t)ranks << 40 ^ n));
   draw(&c, &state);
-  if (ranks >= MANY && !cover_all())
-    from_few(&c, n);
-  else if (!from_tables(&c, n))
-    from_product(&c, n - tables());
+  if (n < forced()) {
+    const cover_case any = c;
+    if (!cover_force(&c, (int)(n / 2), (int)(n % 2))) c = any;
+  } else if (ranks >= MANY && !cover_all()) {
+    from_few(&c, n - forced());
+  } else if (!from_tables(&c, n - forced())) {
+    from_product(&c, n - forced() - tables());
+  }
   if (cover_prefix(c.coll) && c.op == TUTTI_AVG) c.op = TUTTI_SUM;
   return c;
 }

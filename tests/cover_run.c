@@ -127,7 +127,7 @@ static void tear_down(bench *b) {
 
 /* ---- the call ---- */
 
-static tutti_op handle(const cover_ops *ops, const cover_case *c) {
+tutti_op cover_handle(const cover_ops *ops, const cover_case *c) {
   if (c->op == COVER_USER) return ops->user;
   if (c->op == COVER_SCALED) return ops->scaled[c->rough != 0];
   return c->op == COVER_ORDERED ? ops->ordered : (tutti_op)c->op;
@@ -152,7 +152,7 @@ static tutti_status block_varied(tutti_comm *m, tutti_op op, const cover_case *c
 
 static tutti_status block(tutti_comm *m, const cover_ops *ops, const cover_case *c, const void *src,
                           void *dst) {
-  const tutti_op op = handle(ops, c);
+  const tutti_op op = cover_handle(ops, c);
   if (cover_varied(c)) return block_varied(m, op, c, src, dst);
   switch (c->coll) {
     case TUTTI_ALLREDUCE: return tutti_allreduce(m, src, dst, c->count, c->type, op);
@@ -188,7 +188,7 @@ static tutti_status start_varied(tutti_comm *m, tutti_op op, const cover_case *c
 
 tutti_status cover_start(tutti_comm *m, const cover_ops *ops, const cover_case *c, const void *src,
                          void *dst, tutti_request **r) {
-  const tutti_op op = handle(ops, c);
+  const tutti_op op = cover_handle(ops, c);
   const bool keep = c->manner == COVER_PERSISTENT;
 #define START(name, ...) \
   return (keep ? tutti_##name##_init : tutti_##name##_start)(m, src, dst, __VA_ARGS__, r)
@@ -313,6 +313,7 @@ bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const c
     status = tutti_comm_set_algo(comm, strcmp(c->algo, "auto") == 0 ? NULL : c->algo);
     if (!status) status = tutti_comm_set_helpers(comm, c->helpers);
     if (!status) status = tutti_comm_set_slices(comm, c->slices);
+    if (!status) cover_watch(comm);
     if (!status) status = call(comm, ops, b);
     if (!status) status = same_everywhere(b, side, &same);
     if (status) snprintf(why, size, "%s: %s", tutti_strerror(status), tutti_error());
@@ -329,6 +330,7 @@ bool cover_run(tutti_comm *comm, tutti_comm *side, const cover_ops *ops, const c
     snprintf(why, size, "src is not as it was");
     good = false;
   }
+  if (good) good = cover_ran_as_named(comm, c, cover_handle(ops, c), why, size);
   tear_down(b);
   free(b);
   return good;

@@ -52,6 +52,10 @@ int main(void) {
     if (!only) c = cover_case_at(ranks, seed, i);
     failed += (uint64_t)run(&c, &over);
   }
+  char why[200];
+  const int never = only || over ? 0 : cover_never_ran(ranks, why, sizeof why);
+  if (never && rank == 0) printf("# %s; %d such\n", why, never);
+  failed += (uint64_t)never;
   if (!over && tutti_allreduce(side, &failed, &failed, 1, TUTTI_UINT64, TUTTI_SUM)) over = true;
   if (rank == 0) {
     printf("# seed %llu\n", (unsigned long long)seed);

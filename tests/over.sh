@@ -79,6 +79,7 @@ mpich() {
     over mpich 2 "$nodes" mpi_wrong
   done
   over mpich 1 - mp_cover
+  over mpich 6 $apart mp_cover # enough for every algorithm
   over mpich 1 - mpi_wrong
   for p in 3 5 8; do
     for nodes in - $apart 0,0,1; do over mpich $p "$nodes" mpi_few; done

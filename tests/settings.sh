@@ -54,7 +54,7 @@ alone PMIX_RANK=0 PMIX_NAMESPACE=x LD_LIBRARY_PATH=/no TUTTI_CONNECT_TIMEOUT=1
 ok "PMIx without a server: refused" '[' "$rc" != 0 ']'
 if command -v mpirun.mpich >/dev/null; then
   rc=0
-  TOKEN=$token timeout 20 mpirun.mpich -n 2 "$hello" >"$work/out" 2>"$work/err" || rc=$?
+  TOKEN=$token timeout 20 mpirun.mpich -n 2 "$hello" </dev/null >"$work/out" 2>"$work/err" || rc=$?
   ok "ranks of MPICH's mpirun without MPI are refused" refused "tutti_comm_from_mpi"
 else
   skip "ranks of MPICH's mpirun without MPI are refused" "no mpirun.mpich"

@@ -1,0 +1,123 @@
+/* cover_forced.c - which plan ran? A case that names an algorithm must run it, and at the end every
+ * entry of the table that can do anything on so many ranks has run, with floats and with integers.
+ *
+ * Idea       what the communicator remembers of plans is forgotten before the call, so that what it
+ *            remembers afterwards is what the call ran.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "comm.h"
+#include "cover.h"
+
+enum { ENTRIES = 200 };
+static atomic_uint ran[ENTRIES][2]; /* by entries of the table; integers, floats */
+
+static int kind_of(tutti_type type) {
+  return type >= TUTTI_FP16 && type <= TUTTI_COMPLEX_DOUBLE ? COVER_FLOATS
+         : type <= TUTTI_UINT64                             ? COVER_INTEGERS
+                                                            : -1;
+}
+
+/* The entry of a name; one without parameters stands for those that the table does not show. */
+static int entry_of(const char *name) {
+  int family = -1;
+  for (int i = 0; i < ENTRIES && tutti_algo_name(i, NULL); i++) {
+    const char *is = tutti_algo_name(i, NULL);
+    if (strcmp(is, name) == 0) return i;
+    if (strlen(is) == strcspn(name, "(") && strncmp(is, name, strlen(is)) == 0) family = i;
+  }
+  return family;
+}
+
+/* ---- may it run? ---- */
+
+static tt_ask ask_of(const cover_case *c) {
+  return (tt_ask){.coll = c->coll,
+                  .ranks = c->ranks,
+                  .root = tt_coll_rooted(c->coll) ? c->root : 0,
+                  .data = c->ranks - c->helpers};
+}
+
+static bool can_do(const cover_case *c, tutti_op op) {
+  const tt_ask ask = ask_of(c);
+  const unsigned needs = tt_needs_of(c->coll, c->type, op);
+  tt_sched *s;
+  if (tt_algo_build(c->algo, &ask, &s)) return false;
+  tt_sched_free(s);
+  return !needs || tt_meets(c->algo, &ask, needs, 1e18) == needs;
+}
+
+/* The n-th name to try for an entry: its own, then those of its family with other parameters, such
+ * as the levels of a machine that blueconnect asks for. */
+static bool name_at(const cover_case *c, int entry, int n, char *name, size_t size) {
+  const char *own = tutti_algo_name(entry, NULL);
+  const size_t length = strcspn(own, "(");
+  snprintf(name, size, "%s", own);
+  for (int f = 0; n > 0 && tt_algo_family(f); f++)
+    if (strlen(tt_algo_family(f)) == length && strncmp(tt_algo_family(f), own, length) == 0)
+      return strcmp(own, tt_algo_family(f)) == 0 && tt_algo_sample(f, c->ranks, n - 1, name, size);
+  return n == 0;
+}
+
+/* A collective, an op and a number of helpers with which the named algorithm can do it. */
+static bool find_use(cover_case *c) {
+  static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX}; /* some do no op that rounds */
+  const int root = c->root;
+  for (c->helpers = 0; c->helpers < c->ranks; c->helpers++)
+    for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
+      for (int i = 0; i < 2; i++) {
+        c->root = root % (c->ranks - c->helpers);
+        c->coll = (tutti_coll)coll;
+        c->op = (int)ops[i];
+        if (c->coll != TUTTI_BARRIER && can_do(c, ops[i])) return true;
+      }
+  return false;
+}
+
+bool cover_force(cover_case *c, int entry, int kind) {
+  c->type = kind == COVER_FLOATS ? TUTTI_FLOAT : TUTTI_INT32;
+  c->count = 1 + c->seed % 200;
+  c->spread = COVER_EVEN;
+  for (int n = 0; name_at(c, entry, n, c->algo, sizeof c->algo); n++)
+    if (find_use(c)) return true;
+  return false;
+}
+
+/* ---- did it? ---- */
+
+void cover_watch(tutti_comm *comm) {
+  tt_plans_forget(comm);
+}
+
+bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op, char *why,
+                        size_t size) {
+  const int entry = entry_of(c->algo), kind = kind_of(c->type);
+  if (strcmp(c->algo, "auto") == 0 || cover_whole(c) == 0 || !can_do(c, op)) return true;
+  bool any = false;
+  for (int i = 0; i < TT_PLANS; i++) {
+    if (!comm->plans[i].key) continue;
+    const char *is = comm->plans[i].prepared->sched->name;
+    any = true;
+    if (strcmp(is, c->algo) == 0) continue;
+    snprintf(why, size, "%s was named and can do it, but %s ran", c->algo, is);
+    return false;
+  }
+  if (!any && c->ranks > 1) snprintf(why, size, "no plan ran");
+  if (any && entry >= 0 && kind >= 0) atomic_fetch_add(&ran[entry][kind], 1);
+  return any || c->ranks == 1;
+}
+
+int cover_never_ran(int ranks, char *why, size_t size) {
+  static const char *const kinds[] = {[COVER_INTEGERS] = "integers", [COVER_FLOATS] = "floats"};
+  int never = tutti_algo_name(ENTRIES, NULL) != NULL; /* more than are counted */
+  if (never) snprintf(why, size, "some of more than %d algorithms never ran", ENTRIES);
+  for (int i = 0; i < ENTRIES && tutti_algo_name(i, NULL) && ranks > 1; i++)
+    for (int kind = 0; kind < 2; kind++) {
+      cover_case c = {.ranks = ranks};
+      if (ran[i][kind] || (ranks < COVER_ENOUGH && !cover_force(&c, i, kind))) continue;
+      if (!never++)
+        snprintf(why, size, "%s never ran with %s", tutti_algo_name(i, NULL), kinds[kind]);
+    }
+  return never;
+}
