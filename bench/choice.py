@@ -41,7 +41,7 @@ class Bench:
                               stderr=subprocess.PIPE, text=True, start_new_session=True) as p:
             out, err = measure.finish(p, patience)
         if p.returncode == 77:
-            raise hosts.Skipped((err.strip() or "netns.sh can not").splitlines()[-1])
+            raise hosts.Skipped((err.strip() or "netns.sh cannot").splitlines()[-1])
         if p.returncode:
             raise Failed("%s: %s" % (" ".join(command[-6:]), (err.strip() or out.strip() or "failed").splitlines()[-1]))
         return out

@@ -156,7 +156,7 @@ static void open_gloo(void) {
   snprintf(folder, sizeof folder, "%s/gloo.XXXXXX", temporary ? temporary : "/tmp");
   if (rank == 0) check(mkdtemp(folder) != NULL, "mkdtemp", folder);
   MPI_Bcast(folder, sizeof folder, MPI_BYTE, 0, MPI_COMM_WORLD);
-  check(!hosts_gloo_open(rank, ranks, folder, interface ? interface : "eth0"), "gloo", "it can not be opened");
+  check(!hosts_gloo_open(rank, ranks, folder, interface ? interface : "eth0"), "gloo", "it cannot be opened");
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) nftw(folder, forget, 16, FTW_DEPTH | FTW_PHYS);
 #else

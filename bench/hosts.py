@@ -9,7 +9,7 @@
 # after it. For each layout (hosts x ranks on each) and network that tutti goes over, `tutti
 # tune` finds the network's figures first, three times; by their medians tutti chooses its plans.
 # Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores
-# hosts.json, hosts.txt and the profiles. Ends with 77, and says why, where hosts can not be made.
+# hosts.json, hosts.txt and the profiles. Ends with 77, and says why, where hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -32,7 +32,7 @@ TUNES = 3
 
 
 class Skipped(Exception):
-    """This machine can not do it; the text says why."""
+    """This machine cannot do it; the text says why."""
 
 
 def terminated(*_):

@@ -4,7 +4,7 @@
 #   meeting.py [--build DIR] [--hosts 2,4,8,16,32] [--times N]
 #
 # Hosts are network namespaces of this machine (netns.sh), with a rank each. Prints medians, and
-# the greatest sum. Ends with 77, and says why, where hosts can not be made.
+# the greatest sum. Ends with 77, and says why, where hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os

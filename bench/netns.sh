@@ -8,7 +8,7 @@
 #            them for machines.
 # Invariant  nothing outlives a run, however it ends: the bridge, the links, the names and
 #            the processes live in namespaces of the run alone, and end with their first process.
-# Needs root, iproute2, util-linux. Ends with 77, and says why, where it can not be done.
+# Needs root, iproute2, util-linux. Ends with 77, and says why, where it cannot be done.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 self=$(readlink -f "$0")

@@ -321,7 +321,7 @@ Group::Done Group::barrier(const c10d::BarrierOptions &) {
 Group::Done Group::send(Tensors &tensors, int to, int tag) {
   const at::Tensor mine = only("send", tensors), t = in_order(mine);
   check_root("send", to);
-  if (to == getRank()) refuse("send", "a rank can not send to itself");
+  if (to == getRank()) refuse("send", "a rank cannot send to itself");
   Mail *mail = mail_.get();
   auto w = c10::make_intrusive<Task>(
       OpType::SEND, "tutti:send", Tensors{t}, Tensors{mine},
@@ -343,7 +343,7 @@ Group::Done Group::receive(Tensors &tensors, int from, int tag, OpType type) {
 
 Group::Done Group::recv(Tensors &tensors, int from, int tag) {
   check_root("recv", from);
-  if (from == getRank()) refuse("recv", "a rank can not recv from itself");
+  if (from == getRank()) refuse("recv", "a rank cannot recv from itself");
   return receive(tensors, from, tag, OpType::RECV);
 }
 

@@ -4,7 +4,7 @@
 //            header with tag and size, then the bytes. One header per peer is listened for while
 //            somebody wants a message from it; one with a tag that nobody wants yet is kept.
 // The end    what the program asked for is waited for, and aborted if it does not come. A header that
-//            is listened for, because somebody had wanted a message from anyone, can not be taken
+//            is listened for, because somebody had wanted a message from anyone, cannot be taken
 //            back: it stays, with the communicator, till the process ends.
 // Invariant  who waits drives all messages; a worker does while nobody waits and there are any. It
 //            looks, and sleeps a little longer each time that nothing has come.

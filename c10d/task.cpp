@@ -22,7 +22,7 @@ Outcome outcome_of(tutti_status status) {
 void check_process(pid_t made_in) {
   if (made_in != getpid())
     throw std::runtime_error(
-        "tutti: this process was forked from a rank, and can not use its process groups; "
+        "tutti: this process was forked from a rank, and cannot use its process groups; "
         "a DataLoader's worker must not call torch.distributed");
 }
 

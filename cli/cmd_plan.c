@@ -115,7 +115,7 @@ static char *read_all(const char *path) {
     text = more;
   }
   if (!text || ferror(f)) {
-    cli_fail(0, "plan", "'%s' can not be read: %s", path, strerror(errno ? errno : ENOMEM));
+    cli_fail(0, "plan", "'%s' cannot be read: %s", path, strerror(errno ? errno : ENOMEM));
     free(text);
     text = NULL;
   } else {
@@ -132,7 +132,7 @@ static char *schedules(const char *what, const plan_options *o) {
   if (file) return read_all(what);
   if (o->ranks) return text_of(what, o, -1);
   cli_fail(0, "plan",
-           "'%s' can not be read: %s; if it is an algorithm, say for how many ranks: -P N", what,
+           "'%s' cannot be read: %s; if it is an algorithm, say for how many ranks: -P N", what,
            strerror(errno));
   return NULL;
 }

@@ -185,7 +185,7 @@ static void say(void *ctx, int level, const char *line) {
   fprintf(stderr, "%s%s\n", level == 0 ? "tutti wisdom: " : "# ", line);
 }
 
-/* In a job. The file is looked at first: what can not be read is not written to. */
+/* In a job. The file is looked at first: what cannot be read is not written to. */
 static int measure(const wanted *w, int rank) {
   tutti_comm *comm;
   int status = rank == 0 && w->file ? wisdom_file_read(w->file, true) : 0;

@@ -9,7 +9,7 @@
 typedef struct entry {
   const char *name, *sentence, *source;
   bool can[TUTTI_COLL_COUNT];
-  char why[300]; /* it can not do what is asked */
+  char why[300]; /* it cannot do what is asked */
   tutti_report report;
 } entry;
 
@@ -35,7 +35,7 @@ static const char *reason(void) {
   return at ? at + strlen(" ranks: ") : tutti_error();
 }
 
-/* What can be said about the i-th algorithm; false and a complaint if the prover can not. */
+/* What can be said about the i-th algorithm; false and a complaint if the prover cannot. */
 static bool look(int i, const plan_options *o, entry *e) {
   char *text;
   memset(e, 0, sizeof *e);

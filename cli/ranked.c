@@ -63,7 +63,7 @@ int job_hand_over(const char *command, char **argv) {
   snprintf(other, sizeof other, "%s-%s", self, family);
   execv(other, argv);
   if (job_rank() == 0)
-    cli_fail(0, command, "an MPI started this, but %s can not be run (%s); `make mpi` builds it",
+    cli_fail(0, command, "an MPI started this, but %s cannot be run (%s); `make mpi` builds it",
              other, strerror(errno));
   return CLI_FAILED;
 }

@@ -104,7 +104,7 @@ pid_t run_spawn_rank(const run_spawn *spawn);
 /* Options: 0, or an exit status after a complaint. */
 int run_hosts_read(run_options *o, const char *list);
 int run_part_read(run_options *o, const char *text);
-/* Opens the rendezvous, in this process; NULL, or why it can not. */
+/* Opens the rendezvous, in this process; NULL, or why it cannot. */
 const char *run_hosts_open(void);
 /* The life of the process that stands for a host here; an exit status. */
 int run_carry(const run_options *o, int host);

@@ -22,7 +22,7 @@ typedef struct survey_plan {
   int slices;
   double predicted;            /* s; <= 0: not known */
   bool known;                  /* whether it runs */
-  bool runs;                   /* else it can not, or sat out */
+  bool runs;                   /* else it cannot, or sat out */
   double round[SURVEY_ROUNDS]; /* s */
   double far[SURVEY_ROUNDS];   /* s between the cores in it; 0: not known, SURVEY_MOVED */
   int rounds, behind;          /* in so many it took much longer than the best */

@@ -41,7 +41,7 @@ typedef struct reader {
 
 static bool refuse(reader *r, const char *why) {
   if (!r->status && ferror(r->file))
-    r->status = cli_fail(CLI_FAILED, "trace", "%s can not be read: %s", r->path, strerror(errno));
+    r->status = cli_fail(CLI_FAILED, "trace", "%s cannot be read: %s", r->path, strerror(errno));
   if (!r->status)
     r->status = cli_fail(1, "trace", "%s:%ld:%ld: %s", r->path, r->line, r->column,
                          r->next == EOF ? "the file ends here, before it is whole" : why);

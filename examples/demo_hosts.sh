@@ -4,7 +4,7 @@
 #
 # The hosts are network namespaces of this machine, each with a link of its own (bench/netns.sh);
 # as root. HOSTS=3 PER_HOST=2 RATE=1gbit. Exit status 0 only if the accuracy is good; 77 where
-# such hosts can not be made. SPDX-License-Identifier: BSD-3-Clause
+# such hosts cannot be made. SPDX-License-Identifier: BSD-3-Clause
 set -eu
 LC_ALL=C OPENBLAS_NUM_THREADS=1 # the ranks are the parallelism
 export LC_ALL OPENBLAS_NUM_THREADS

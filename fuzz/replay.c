@@ -21,7 +21,7 @@ static double processor_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The seconds it took; < 0: it can not be read. */
+/* The seconds it took; < 0: it cannot be read. */
 static double play(const char *path) {
   FILE *f = fopen(path, "re");
   uint8_t *bytes = NULL;

@@ -206,7 +206,7 @@ TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
  *  some, or none of what is named, apart by semicolons:
  *    "consistent(i=2):0-64k;fold(ring):64k-"    sizes in bytes of the vector
  *    "^ring;^tree"                              no ring, and no tree at all
- *  NULL leaves it to tutti. What can not run is said through the log callback, with
+ *  NULL leaves it to tutti. What cannot run is said through the log callback, with
  *  the reason, and tutti chooses instead. Must be the same on all ranks. The
  *  environment variable TUTTI_ALGO sets it for every communicator.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG (no such algorithm or sizes; the sentence

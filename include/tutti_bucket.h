@@ -7,7 +7,7 @@
  *               the first tensor that is ready, and ends with tutti_buckets_wait.
  * Order         Buckets are started in the registered order on all ranks: each as soon as all its
  *               tensors are ready and those before it were started. So ranks may be ready in
- *               different orders, need not talk about it, and can not deadlock; register the
+ *               different orders, need not talk about it, and cannot deadlock; register the
  *               tensor that is ready first, first.
  * Progress      Sums advance inside these calls, and inside any other wait; with config.thread in a
  *               thread, which sleeps while nothing is in flight.

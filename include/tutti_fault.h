@@ -31,7 +31,7 @@ TUTTI_API tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds);
  *          of no use to the others, who hear it there); TUTTI_ERR_TIMEOUT (on all ranks, and of
  *          each later call for comm: one that lives did not call it within TUTTI_TIMEOUT;
  *          without that, there is a warning after 10 s); TUTTI_ERR_UNSUPPORTED (over an MPI, or a network
- *          that can not make one of those who live: tutti_net.h, `pick`). Over UCX besides: TUTTI_ERR_PEER_LOST: the
+ *          that cannot make one of those who live: tutti_net.h, `pick`). Over UCX besides: TUTTI_ERR_PEER_LOST: the
  *          others have lost this rank, and go on without it; TUTTI_ERR_STATE: another thread made a communicator meanwhile. */
 TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
 
@@ -48,7 +48,7 @@ TUTTI_API tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out);
  *  Collective over the ranks of comm that live, all or none: what is decided, or that nothing comes of
  *  it, is the same on all of them, though ranks or newcomers die meanwhile. A newcomer comes with
  *  nothing: send it what it needs (tutti_broadcast). Not over an MPI; over UCX nobody joins.
- *  Returns as tutti_comm_shrink; and TUTTI_ERR_TIMEOUT: too few newcomers came; TUTTI_ERR_STATE: so many can not
+ *  Returns as tutti_comm_shrink; and TUTTI_ERR_TIMEOUT: too few newcomers came; TUTTI_ERR_STATE: so many cannot
  *          come any more; TUTTI_ERR_UNSUPPORTED: nor ever could (no --respawn). comm is then as it was. */
 TUTTI_API tutti_status tutti_comm_grow(tutti_comm *comm, int least, tutti_comm **out);
 

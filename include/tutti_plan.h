@@ -195,7 +195,7 @@ TUTTI_API tutti_status tutti_wisdom_import(const char *text);
 /** Adds all that this process has to a file, or makes it. Whoever saves to it at the same time
  *  waits, so nothing is lost: the file is locked, read, and replaced as a whole, in its mode.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG: no path, or there is something that is no wisdom, or not to
- *  be read: it stays; TUTTI_ERR_SYSTEM: it can not be written; TUTTI_ERR_MEMORY. */
+ *  be read: it stays; TUTTI_ERR_SYSTEM: it cannot be written; TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_wisdom_save(const char *path);
 /** This process has none then, and does not read TUTTI_WISDOM any more. Communicators keep
  *  theirs. */

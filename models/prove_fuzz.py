@@ -61,7 +61,7 @@ class Tally:
         try:
             s = read(text)
         except Unreadable as e:
-            return self.fail("the judge can not read what was written: %s" % e, text, says, None)
+            return self.fail("the judge cannot read what was written: %s" % e, text, says, None)
         if says.startswith("unreadable"):
             self.pairs["no schedule"] += 1
             return None

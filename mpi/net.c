@@ -342,7 +342,7 @@ static int yields(int threads) {
 tutti_status mpi_failed(const mpi_calls *mpi, const char *what, int error) {
   char text[MPI_MAX_ERROR_STRING] = "", sentence[MPI_MAX_ERROR_STRING + 100];
   read_error(mpi, error, text);
-  snprintf(sentence, sizeof sentence, "MPI can not %s: %s", what, text);
+  snprintf(sentence, sizeof sentence, "MPI cannot %s: %s", what, text);
   return tutti_net_refuse(TUTTI_ERR_SYSTEM, sentence);
 }
 

@@ -71,7 +71,7 @@ answer serve_fail_mpi(state *s, int error) {
   char text[MPI_MAX_ERROR_STRING] = "", sentence[MPI_MAX_ERROR_STRING + 60];
   int length;
   next()->net.Error_string(error, text, &length);
-  snprintf(sentence, sizeof sentence, "the MPI can not pack or unpack: %s", text);
+  snprintf(sentence, sizeof sentence, "the MPI cannot pack or unpack: %s", text);
   return serve_fail(s, sentence);
 }
 

@@ -10,7 +10,7 @@ typedef struct reduction {
   tutti_type type;
   tutti_op op;
   size_t element; /* bytes, also between one and the next */
-  shim_why why;   /* not WHY_SERVED: it can not be done so, on no rank */
+  shim_why why;   /* not WHY_SERVED: it cannot be done so, on no rank */
 } reduction;
 
 /* Fills the tables; before anything else. */

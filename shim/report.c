@@ -258,5 +258,5 @@ void report_end(void) {
   }
   FILE *out = fopen(file, "w");
   if (out) print_json(out);
-  if (!out || fclose(out)) fprintf(stderr, "tutti: the report can not be written to %s\n", file);
+  if (!out || fclose(out)) fprintf(stderr, "tutti: the report cannot be written to %s\n", file);
 }

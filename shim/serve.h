@@ -88,7 +88,7 @@ typedef struct work {
 /* Done, or failed; then the program's error handler has been called. WHY_NO_PLAN: nothing
  * has happened, on no rank. */
 answer serve_run(state *s, const work *w);
-/* This rank can not do its part; so no rank can. */
+/* This rank cannot do its part; so no rank can. */
 answer serve_fail(state *s, const char *sentence);
 /* The MPI has refused to pack or unpack. */
 answer serve_fail_mpi(state *s, int error);

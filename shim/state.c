@@ -150,7 +150,7 @@ static int all_agree(MPI_Comm comm, int yes) {
   return next()->Allreduce(&yes, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
 }
 
-/* Why the communicator can not be served, whatever this rank has; WHY_SERVED: it can. */
+/* Why the communicator cannot be served, whatever this rank has; WHY_SERVED: it can. */
 static shim_why unfit(state *s) {
   const mpi_calls *mpi = &next()->net;
   int inter = 0;

@@ -24,7 +24,7 @@ typedef struct state {
   shim_why why;     /* ... this is why */
   int rank, ranks;
   size_t *counts; /* room for one per rank */
-  char *scratch;  /* for what can not stay where the program has it */
+  char *scratch;  /* for what cannot stay where the program has it */
   size_t room;
   last_row last[SHIM_FUNCTIONS]; /* for the report */
   async *async;                  /* NULL until a non-blocking collective was begun */

@@ -42,7 +42,7 @@ ok "tune: the user's own folder, made if need be" all "status 0" '[ -s "$work/a/
 job tune --seconds 1 -o -
 ok "tune: to stdout" all "status 0" quiet "has '^gamma  *= '"
 job tune --seconds 1 -o "$work/none/x/../../profile/x"
-ok "tune: a file that can not be" all "status 125" one_line "err 'cannot write'"
+ok "tune: a file that cannot be" all "status 125" one_line "err 'cannot write'"
 HOME='' XDG_CONFIG_HOME='' job tune
 ok "tune: no home" all "status 2" one_line "err 'say -o FILE'"
 for words in "--seconds x" "--seconds 0" "-x" "one" "-o"; do
@@ -141,14 +141,14 @@ shm.wake = 7ms\ngamma\0 = x|line 2, column 6: expected text, found a NUL byte
 END
 head -c 100000 /dev/zero | tr '\0' '#' >"$work/bad"
 TUTTI_PROFILE=$work/bad seen
-ok "a profile that is too long" all "status 0" "err 'can not be read: File too large; the built-in'"
+ok "a profile that is too long" all "status 0" "err 'cannot be read: File too large; the built-in'"
 TUTTI_PROFILE=$work seen
-ok "a profile that is a folder" all "status 0" "err 'can not be read: Is a directory; the built-in'"
+ok "a profile that is a folder" all "status 0" "err 'cannot be read: Is a directory; the built-in'"
 mkfifo "$work/pipe"
 TUTTI_PROFILE=$work/pipe seen
-ok "a profile that is a pipe: nobody waits for who may write it" all "status 0" "err 'pipe. can not be read: it is no regular file; the built-in'"
+ok "a profile that is a pipe: nobody waits for who may write it" all "status 0" "err 'pipe. cannot be read: it is no regular file; the built-in'"
 TUTTI_PROFILE=$work/nothing seen
-ok "a profile that is not there" all "status 0" "err 'can not be read: No such file or directory; the built-in'"
+ok "a profile that is not there" all "status 0" "err 'cannot be read: No such file or directory; the built-in'"
 export TUTTI_PROFILE=none
 
 # ---- between hosts, which ranks of an MPI pretend to be ----

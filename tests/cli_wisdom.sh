@@ -78,7 +78,7 @@ printf '%s\non 0000000a: x\n\0one\n' "$head" >"$work/nul.txt"
 refused "a file that is torn" 'nul.txt: line 3, column 1: expected text, found a NUL byte' 125 wisdom "$work/nul.txt"
 mkfifo "$work/none"
 refused "a pipe, whose other end may never come" 'none: it is no regular file' 125 wisdom "$work/none"
-refused "... nor to be added to" 'none. can not be read' 125 wisdom --merge "$work/old.txt" -w "$work/none"
+refused "... nor to be added to" 'none. cannot be read' 125 wisdom --merge "$work/old.txt" -w "$work/none"
 rm "$work/none"
 refused "merged with what is wrong" 'torn.txt: the wisdom, line 3' 125 wisdom --merge "$w" "$work/torn.txt" -w "$work/old.txt"
 refused "written over what is wrong" 'wisdom .*bad.txt., line 1' 125 wisdom --merge "$w" -w "$work/bad.txt"
@@ -139,7 +139,7 @@ for wrong in 'hello\n' '\0hello\n' '\0' "$head\n\0\n"; do
     'says "what was measured is not kept"' 'cmp -s "$work/bad.txt" "$work/m.txt"' tidy
 done
 TUTTI_MEASURE=1 TUTTI_WISDOM=$work/none/m.txt job $bench -P 3
-ok "a folder that there is not: a warning" all 'status 0' 'says "none/m.txt. can not be written: No such file"'
+ok "a folder that there is not: a warning" all 'status 0' 'says "none/m.txt. cannot be written: No such file"'
 job run --keep-going -n 3 sh -c '[ $TUTTI_RANK = 2 ] && exec timeout -s KILL 1 "$@"; exec "$@"' sh "$TUTTI" wisdom -b 4 -e 4M -f 1.01
 ok "a rank that dies while it measures is named" all '[ "$rc" != 0 ]' 'within 20000' 'says "rank 2 .pid [0-9]+. died"' gone
 exit $bad

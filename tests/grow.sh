@@ -64,7 +64,7 @@ done <<<"$scenes"
 result other
 check "a newcomer with other settings" all 'status 0' 'count out "^fine" 3'
 result bad
-check "a newcomer whose settings can not be read says so" all 'status 1' 'grep -q "TUTTI_ALGO: .*nonsense" "$work/out"' 'count out "^fine" 2'
+check "a newcomer whose settings cannot be read says so" all 'status 1' 'grep -q "TUTTI_ALGO: .*nonsense" "$work/out"' 'count out "^fine" 2'
 result always
 check "one that always fails is started again so often, and less and less quickly" all 'status 6' \
   'says "^tutti run: rank 1 .pid [0-9]+. exited with status 6; starting it again in 0.1 s, 1 of 3; the other 1 run on"' \

@@ -56,7 +56,7 @@ while IFS='|' read -r name script; do
       got="$got $p:$(echo "$said" | head -c 60 | tr -c '[:print:]' ?)"
     fi
   done
-  check "a neighbour can not $name" all "[ -z '$got' ]" '[ "$(alive | wc -l)" = $count ]'
+  check "a neighbour cannot $name" all "[ -z '$got' ]" '[ "$(alive | wc -l)" = $count ]'
 done <<'EOT'
 open a descriptor of it|for f in $(seq 0 40); do { head -c 1 "/proc/$p/fd/$f" || dd of="/proc/$p/fd/$f" if=/dev/zero bs=1 count=1 conv=notrunc; } 2>/dev/null && exit 0; done; exit 1
 list what it has open|ls "/proc/$p/fd" "/proc/$p/map_files"
@@ -82,9 +82,9 @@ while IFS='|' read -r name setting words; do
   rc=$?
   check "$name: said, and the job goes on" all 'status 0' '[ "$(grep -c "^fine" "$work/out")" = 2 ]' "grep -qE '$words' \"\$work/out\""
 done <<EOT
-a pipe as trace|TUTTI_TRACE=$place/fifo|TUTTI_TRACE: .*fifo (is no regular file|can not be opened)
-a link to one|TUTTI_TRACE=$place/link|TUTTI_TRACE: .*link (is no regular file|can not be opened)
-a file of its own as trace|TUTTI_TRACE=$place/theirs|TUTTI_TRACE: .*theirs can not be opened
+a pipe as trace|TUTTI_TRACE=$place/fifo|TUTTI_TRACE: .*fifo (is no regular file|cannot be opened)
+a link to one|TUTTI_TRACE=$place/link|TUTTI_TRACE: .*link (is no regular file|cannot be opened)
+a file of its own as trace|TUTTI_TRACE=$place/theirs|TUTTI_TRACE: .*theirs cannot be opened
 a pipe as wisdom|TUTTI_WISDOM=$place/fifo|fifo
 EOT
 if command -v flock >/dev/null; then
@@ -95,7 +95,7 @@ if command -v flock >/dev/null; then
     "$place/tutti" run -n 2 "$place/mp_grow" once >"$work/out" 2>"$work/err"
   rc=$?
   check "a lock on the wisdom: said, and the job ends" all 'status 0' '[ "$(grep -c "^fine" "$work/out")" = 2 ]' \
-    'grep -q "wisdom. can not be written" "$work/out"'
+    'grep -q "wisdom. cannot be written" "$work/out"'
 else
   tests=$((tests + 1)) && skip "a lock on the wisdom" "no flock"
 fi

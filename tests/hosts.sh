@@ -128,7 +128,7 @@ if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
   skip "over UCX" "it is not installed, or was not built (make ucx)"
   n=$((n + 1))
   TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
-  check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "can not be loaded" "$work/err")" = 2 ]'
+  check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
 else
   for p in 1 2 3 4 5 6 ${everything:+7 8 9}; do over $p $apart mp_cover; done
   for nodes in 0,0,1 0,1 0,1,1,0,2; do over 5 $nodes mp_cover; done
@@ -155,7 +155,7 @@ else
         all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'
     done
   done
-  # messages in several parts, some of which never come: on 1.13 a receive of one can not be taken back
+  # messages in several parts, some of which never come: on 1.13 a receive of one cannot be taken back
   UCX_TCP_TX_SEG_SIZE=8k TUTTI_NODES=$apart job run -k --hosts "$(list 5)" "$BUILD/tests/mp_deaths" 165074234 4 far
   check "4 of 5 ranks die amid messages in parts" all '[ "$(grep -c "^survived" "$work/out")" = 1 ]'
   for each in UCX_TLS=nonsense UCX_TLS=self UCX_TLS=sm,self UCX_NET_DEVICES=nosuch0; do
@@ -165,9 +165,9 @@ else
   done
   UCX_TLS=tcp,self TUTTI_NODES=0,1,2 job run -k --hosts "$(list 3)" sh -c '[ $TUTTI_RANK = 1 ] && export UCX_TLS=self; exec "$0"' "$BUILD/examples/hello"
   check "one of three hosts without a device: a sentence on all" all "status 1" \
-    '[ "$(grep -c "rank 0 .* has no network to the other hosts: UCX .* can not reach rank 1 on .*: Destination is unreachable" "$work/err")" = 3 ]'
+    '[ "$(grep -c "rank 0 .* has no network to the other hosts: UCX .* cannot reach rank 1 on .*: Destination is unreachable" "$work/err")" = 3 ]'
   TUTTI_NET=no/such TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
-  check "a network that is not there: a sentence on all" all "status 1" '[ "$(grep -c "can not be loaded" "$work/err")" = 2 ]'
+  check "a network that is not there: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
   for mpi in ompi mpich; do
     . "${BASH_SOURCE%/*}/mpi.bash"
     [ -x "$BUILD/tests/$mpi/mp_cover" ] && has_starter $mpi || continue

@@ -138,7 +138,7 @@ static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
     wrong("a later call", tutti_error());
 }
 
-/* Who is in it are those who live, in order; a status if that can not be seen any more. */
+/* Who is in it are those who live, in order; a status if that cannot be seen any more. */
 static tutti_status check_members(tutti_comm *comm) {
   int32_t ranks[MOST], mine = me;
   const int n = tutti_comm_size(comm);

@@ -15,7 +15,7 @@ leave() {
 }
 [ -x "$python" ] || leave "no $python here"
 $python -c 'import numpy' 2>/dev/null || leave "no numpy here; make check-python installs it"
-nm -D "$TUTTI_LIBRARY" | grep -qE '__(asan|tsan)_init' && leave "the library is built with a sanitizer that a Python without it can not load"
+nm -D "$TUTTI_LIBRARY" | grep -qE '__(asan|tsan)_init' && leave "the library is built with a sanitizer that a Python without it cannot load"
 here=python/tests
 
 version=$(sed -n 's/^VERSION = "\(.*\)"/\1/p' python/tutti/_lib.py)
@@ -122,7 +122,7 @@ fault "finalize is the last call" ends_early "" 0 "$(heard 0 StateError '.*final
   "$(heard 0 StateError 'this communicator was freed before')"
 
 rc=0 && TUTTI_LIBRARY=/nowhere/libtutti.so.0 $python -c 'import tutti' >"$work/out" 2>"$work/err" || rc=$?
-ok "no library: a sentence" says 'ImportError: tutti: the library can not be loaded \(TUTTI_LIBRARY\).*/nowhere'
+ok "no library: a sentence" says 'ImportError: tutti: the library cannot be loaded \(TUTTI_LIBRARY\).*/nowhere'
 rc=0 && TUTTI_ALGO=nonsense $python -c 'import tutti; tutti.init()' >"$work/out" 2>"$work/err" || rc=$?
 ok "a warning is heard" says "nonsense"
 rc=0 && TUTTI_EXPLAIN=1 $python -c 'import tutti; tutti.allreduce(bytearray(9))' >"$work/out" 2>"$work/err" || rc=$?

@@ -22,7 +22,7 @@ typedef struct soak {
   uint64_t calls, bytes, mismatches;
 } soak;
 
-/* The process's user-defined ops, SOAK_RANKS of each; NULL: it can not be. */
+/* The process's user-defined ops, SOAK_RANKS of each; NULL: it cannot be. */
 const cover_ops *soak_make_ops(void);
 bool soak_drop_ops(void);
 /* What a rank needs besides, until it ends; false: there is no memory. */

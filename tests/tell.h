@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 uint64_t tell_ns(void);
-/* By this thread, from now on. False: it can not be written. */
+/* By this thread, from now on. False: it cannot be written. */
 bool tell_to(const char *file, int rank);
 /* Nothing before tell_to. */
 __attribute__((format(printf, 1, 2))) void tell(const char *format, ...);

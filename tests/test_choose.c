@@ -1,5 +1,5 @@
 /* What is chosen: an op that rounds gets the same bits everywhere, one that does not
- * commute its order, and who asks for a plan that can not gives is told why.
+ * commute its order, and who asks for a plan that cannot gives is told why.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>

@@ -16,7 +16,7 @@ static tt_terms terms_of(const char *name, tt_sched *const *all, const tt_profil
   tt_terms terms;
   tt_play *play = tt_play_new(all, profile->ranks, false, profile);
   if (!play || !tt_play_at(play, bytes, &terms))
-    fail_msg("%s on %d ranks can not be played", name, profile->ranks);
+    fail_msg("%s on %d ranks cannot be played", name, profile->ranks);
   tt_play_free(play);
   return terms;
 }

@@ -34,7 +34,7 @@ static void who_is_not_reaped_is_gone(void **state) {
   assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
 #ifdef SYS_pidfd_open
   const int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-  if (fd >= 0) assert_false(tt_process_alive((int)child)); /* else the system can not say */
+  if (fd >= 0) assert_false(tt_process_alive((int)child)); /* else the system cannot say */
   close(fd);
 #endif
   assert_int_equal(waitpid(child, NULL, 0), child);

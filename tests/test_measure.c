@@ -1,4 +1,4 @@
-/* test_measure.c - a rank that can not make a plan that is to be measured: all hear of it, so all
+/* test_measure.c - a rank that cannot make a plan that is to be measured: all hear of it, so all
  * fail alike, and what they call next is right.
  *
  * Idea       what measure.c calls to make plans comes by here (ld's --wrap), and fails on one rank.

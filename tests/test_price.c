@@ -53,7 +53,7 @@ static tt_terms terms_of(const char *name, tutti_coll coll, const tt_profile *pr
     fail_msg("%s", tutti_error());
   tt_play *play = tt_play_new(all, profile->ranks, uniform, profile);
   if (!play || !tt_play_at(play, bytes, &terms))
-    fail_msg("%s on %d ranks can not be played", name, profile->ranks);
+    fail_msg("%s on %d ranks cannot be played", name, profile->ranks);
   tt_play_free(play);
   tt_sched_free_all(all, profile->ranks);
   return terms;

@@ -228,7 +228,7 @@ static void files_are_told_from_levels(void **state) {
   for (int i = 0; i < 3; i++) {
     static const char *const none[] = {"/no:4", "./no:4", "nothing"};
     assert_int_equal(tt_topology_read(none[i], &text, name, sizeof name), TUTTI_ERR_ARG);
-    assert_non_null(strstr(tutti_error(), "can not be read: No such file"));
+    assert_non_null(strstr(tutti_error(), "cannot be read: No such file"));
   }
 }
 

@@ -24,7 +24,7 @@ if nm -D "$TUTTI_LIBRARY" | grep -q __asan_; then
   python="env LD_PRELOAD=$(g++ -print-file-name=libasan.so):$(g++ -print-file-name=libstdc++.so.6) \
     ASAN_OPTIONS=detect_leaks=0:log_path=$work/report UBSAN_OPTIONS=print_stacktrace=1:log_path=$work/report $python"
 elif nm -D "$TUTTI_LIBRARY" | grep -qE '__(tsan|ubsan)_'; then
-  leave "the library is built with a sanitizer that a Python without it can not load"
+  leave "the library is built with a sanitizer that a Python without it cannot load"
 fi
 here=python/tests
 if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi

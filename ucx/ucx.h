@@ -66,7 +66,7 @@ int ucx_world_join(ucx_world *w, int rank, int ranks, const void *addresses, siz
 ucp_ep_h ucx_world_end(ucx_world *w, int process);
 /* Is there a way to a process on another host? 1, or 0: why not. */
 int ucx_world_reaches(ucx_world *w, char *why, size_t size);
-/* Why UCX can not do that, with the settings that may have to do with it. */
+/* Why UCX cannot do that, with the settings that may have to do with it. */
 void ucx_why(const char *what, ucs_status_t status, char *why, size_t size);
 /* Nothing more comes from it, nor goes to it. */
 void ucx_world_lose(ucx_peer *p, ucs_status_t status);

@@ -253,7 +253,7 @@ static int is_lost(const ucx_slot *s) {
   return s->peer >= 0 && s->net->world->peers[ucx_process(s->net, s->peer)].lost;
 }
 
-/* A message of which a part is here can not be taken back: what is missing gets a second, once for
+/* A message of which a part is here cannot be taken back: what is missing gets a second, once for
  * all that then stay, unless its sender is lost. If it has not come, that is dead or stopped, and
  * the slot stays. */
 static int net_cancel(void *self, int number) {
@@ -354,7 +354,7 @@ static int net_fate(void *self, int peer, char *words, size_t size) {
   const ucx_net *n = self;
   const ucx_peer *p = &n->world->peers[ucx_process(n, peer)];
   if (p->apart)
-    snprintf(words, size, "can not be reached by UCX: %s", ucs_status_string(p->lost));
+    snprintf(words, size, "cannot be reached by UCX: %s", ucs_status_string(p->lost));
   else if (p->silent)
     snprintf(words, size, "is lost: its host, %s, has been silent for %d s (TUTTI_SILENCE)",
              p->beacon.host, n->world->watch.silence);

@@ -83,7 +83,7 @@ static ucp_config_t *configuration(void) {
 
 void ucx_why(const char *what, ucs_status_t status, char *why, size_t size) {
   const char *tls = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
-  snprintf(why, size, "%s can not %s: %s (UCX_TLS=%.60s, UCX_NET_DEVICES=%.60s)", ucx_name(), what,
+  snprintf(why, size, "%s cannot %s: %s (UCX_TLS=%.60s, UCX_NET_DEVICES=%.60s)", ucx_name(), what,
            ucs_status_string(status), tls ? tls : "", devices ? devices : "");
 }
 

@@ -78,7 +78,7 @@ def tensors():
              ("not contiguous", (Tensor(x, 2, 32, (2, 2), (1, 2)), "sum", x)),
              ("DLPack 2.0 is unknown", (Tensor(x, 2, 32, (4,), major=2), "sum", x)),
              ("whole bytes", (Tensor(x, 0, 4, (4,)), "sum", x)),
-             ("float128.*can not compute", (Tensor(array.array("d", [0] * 4), 2, 128, (2,)), "sum", x))]
+             ("float128.*cannot compute", (Tensor(array.array("d", [0] * 4), 2, 128, (2,)), "sum", x))]
     for pattern, args in table:
         why = tap.refused(tutti.TuttiError, pattern, comm.allreduce, *args)
         if why:
@@ -132,7 +132,7 @@ def own_op_plainly():
 
 
 def locked():
-    """What is in flight can not be resized away."""
+    """What is in flight cannot be resized away."""
     x = bytearray(8)
     request = comm.iallreduce(x, out=x)
     try:
@@ -210,14 +210,14 @@ def refusals():
         (tutti.DtypeError, "out is of type float, not double", reduce, (x, "sum", x.astype("f4"))),
         (tutti.DtypeError, "Python objects", reduce, (np.array([None]),)),
         (tutti.DtypeError, "Python objects", gather, (np.array([None]),)),
-        (tutti.DtypeError, "type datetime64.*can not compute", reduce, (np.array(["2020"], "M8[Y]"),)),
+        (tutti.DtypeError, "type datetime64.*cannot compute", reduce, (np.array(["2020"], "M8[Y]"),)),
         (tutti.DtypeError, "float128|longdouble", reduce, (np.ones(2, "g"),)),
         (tutti.DtypeError, ">f4", reduce, (np.ones(2, ">f4"),)),
         (tutti.OpError, "no op 'add'; there are sum", reduce, (x, "add")),
         (tutti.OpError, "type double has no op band", reduce, (x, "band")),
         (tutti.OpError, "bools have no sum.*'lor'", reduce, (x > 0,)),
         (tutti.OverlapError, "overlap", reduce, (np.ones(6)[:3], "sum", None), "overlap"),
-        (bad, "elements can not be cut in", comm.reduce_scatter, (np.ones(3 * P + 1),)) if P > 1 else None,
+        (bad, "elements cannot be cut in", comm.reduce_scatter, (np.ones(3 * P + 1),)) if P > 1 else None,
         (bad, "root 7 is no rank of", comm.broadcast, (x, 7)),
         (bad, "to -1 is no rank of", comm.send, (x, -1)),
         (bad, "on CUDA device 1;.*CPU", reduce, (Lent(three, (2, 1)),)),

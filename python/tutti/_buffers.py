@@ -79,7 +79,7 @@ def _type_of(view: View, name: str, dtype: Optional[str], moves: bool) -> tuple[
         return view.code, view.itemsize
     if moves:
         return UINT8, 1
-    raise DtypeError(f"{name} is of type {view.kind}, which tutti can not compute with; convert it, "
+    raise DtypeError(f"{name} is of type {view.kind}, which tutti cannot compute with; convert it, "
                      "or say what its bytes are with dtype='...'")
 
 
@@ -122,7 +122,7 @@ def _of_memory(view: memoryview, name: str, code: Optional[int], kind: str) -> V
         return View(pointer, view.nbytes, view.itemsize, code, False, pointer, kind)
     export = _Export()
     if _get(view, ctypes.addressof(export), 0):  # it raises by itself
-        raise ArgumentError(f"{name} can not be read")
+        raise ArgumentError(f"{name} cannot be read")
     pointer = export.buf
     _release(ctypes.addressof(export))  # the view holds it, too
     return View(pointer, view.nbytes, view.itemsize, code, True, view, kind)

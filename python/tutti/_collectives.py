@@ -484,7 +484,7 @@ class Collectives:
         """Parts for all ranks of so many elements: what C is told, and how many are this rank's."""
         if counts is None:
             if count % self.size:
-                raise ArgumentError(f"{name}: {count} elements can not be cut in {self.size} equal parts, one for "
+                raise ArgumentError(f"{name}: {count} elements cannot be cut in {self.size} equal parts, one for "
                                     "each rank")
             return count // self.size, count // self.size
         table, total = self._table(name, counts)

@@ -90,7 +90,7 @@ def _library_for(tag: str, family: str) -> Any:
         try:
             library = ctypes.CDLL(str(beside) if beside and beside.exists() else name)
         except OSError as why:
-            raise Unsupported(f"from_mpi: mpi4py uses {family}, and tutti's library for it can not be loaded "
+            raise Unsupported(f"from_mpi: mpi4py uses {family}, and tutti's library for it cannot be loaded "
                               f"({why}); `make mpi` builds it where {family} is") from None
         function = library.tutti_comm_from_mpi_of
         function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]

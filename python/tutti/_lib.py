@@ -77,7 +77,7 @@ def _load() -> tuple[ctypes.CDLL, Optional[Path]]:
         return ctypes.CDLL(str(places[0])), places[0].resolve().parent
     except OSError as why:
         hint = " (TUTTI_LIBRARY)" if named else ""
-        raise ImportError(f"tutti: the library can not be loaded{hint}: {why}") from None
+        raise ImportError(f"tutti: the library cannot be loaded{hint}: {why}") from None
 
 
 def _declare(name: str, letters: str) -> None:

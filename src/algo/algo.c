@@ -306,7 +306,7 @@ tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sch
   if (status) return status;
   const char *reason = refuse(algo, &ask);
   if (reason)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s can not do %s on %d ranks: %s", name,
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s cannot do %s on %d ranks: %s", name,
                    tutti_coll_name(ask.coll), ask.ranks, reason);
   tt_builder b;
   uint32_t blocks = ask.ranks == 1 ? 1 : algo->blocks(&ask);

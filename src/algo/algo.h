@@ -26,7 +26,7 @@ typedef struct tt_algo {
   const char *source; /* a paper, in short */
   bool candidate;     /* tutti may choose it; else it runs only when it is named */
   unsigned does;      /* bit c: collective c; it is asked for no other */
-  /* NULL, or why it can not do this ("needs a power of two"). */
+  /* NULL, or why it cannot do this ("needs a power of two"). */
   const char *(*refuse)(const tt_ask *ask);
   /* Blocks of its cut. */
   uint32_t (*blocks)(const tt_ask *ask);

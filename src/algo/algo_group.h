@@ -77,7 +77,7 @@ const char *tt_how_refuse(const tt_how *how, int levels, int i, int size);
 /* The numbers of live vectors of that level, N0 .. 1, in `live`, and how many: at most
  * its size. */
 int tt_how_sequence(const tt_how *how, int levels, int i, int size, int *live);
-/* NULL, or why the levels of the group can not be folded so. */
+/* NULL, or why the levels of the group cannot be folded so. */
 const char *tt_fold_refuse_how(const tt_how *how, const tt_group *g, bool inner_first);
 /* Every level down, and back: allreduce, or what of it the collective asks for. */
 void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_how *how,

@@ -114,7 +114,7 @@ static tutti_status own(tt_segment *segment, int index, int rank) {
   if (tt_heap_own(tt_heap_head(segment, index), &owner)) return TUTTI_OK;
   if (owner == (int)getpid())
     return tt_fail(TUTTI_ERR_STATE,
-                   "this process could not join its job before, and can not try again: "
+                   "this process could not join its job before, and cannot try again: "
                    "the others have seen what is left of that");
   return tt_fail(
       TUTTI_ERR_STATE,

@@ -181,19 +181,19 @@ tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t
 void tt_heap_introduce(tt_heap *heap);
 
 /* The figures of this machine: of the profile that is found (setting.c), or built-in, with a
- * warning where there is one that can not be used. And its path, or why there is none. */
+ * warning where there is one that cannot be used. And its path, or why there is none. */
 void tt_machine_here(tt_machine *machine);
 /* Its figures of a network hold over the one of that name; else, after a warning that is said once,
  * they are the built-in ones. */
 void tt_machine_over(tt_machine *machine, const char *network);
 const char *tt_profile_here(char *text, size_t size);
 /* "same", "any", "run" or "exact"; NULL: same. TUTTI_ERR_ARG: it is another word, or so many
- * ranks can not have it. */
+ * ranks cannot have it. */
 tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract);
 tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks);
 /* The text of a topology (sites.h): the value itself, or the file it names if it begins with
  * '/' or '.', or has no ':'; freed by the caller. `name` is what sentences call it, of up to
- * 170 characters. TUTTI_ERR_ARG: it can not be read. */
+ * 170 characters. TUTTI_ERR_ARG: it cannot be read. */
 tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size);
 
 /* ---- entering and leaving ---- */
@@ -334,7 +334,7 @@ void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* Break it with what the operation failed with. */
 void tt_blame_operation(tutti_comm *comm, const tt_operation *o);
 /* The status of a step of this rank alone, while its peers call the same or soon will: if it is
- * TUTTI_ERR_MEMORY, which they can not know, it is broken, so that they hear of it and do not wait. */
+ * TUTTI_ERR_MEMORY, which they cannot know, it is broken, so that they hear of it and do not wait. */
 tutti_status tt_blame_memory(tutti_comm *comm, tutti_status status);
 /* Break it: this rank waits no longer in a call of that name. */
 void tt_blame_interrupt(tutti_comm *comm, const char *name);

@@ -89,7 +89,7 @@ static void find_nodes(creation *c) {
 
 /* ---- on one node ---- */
 
-/* *out stays NULL if some rank can not share memory. */
+/* *out stays NULL if some rank cannot share memory. */
 static tutti_status on_one_node(creation *c, tutti_comm **out) {
   tt_segment *segment = NULL;
   if (tt_segment_open((long)c->all[0].pid, c->all[0].fd, c->m->ranks, &segment)) segment = NULL;
@@ -130,7 +130,7 @@ static tutti_status compare_offers(const creation *c, const offer *all, size_t *
   return TUTTI_OK;
 }
 
-/* Addresses to all, and a network of them; if one rank can not join, none has. */
+/* Addresses to all, and a network of them; if one rank cannot join, none has. */
 static tutti_status join(creation *c, tt_net_end *end, size_t stride, offer *all, tutti_net *net) {
   char *mine = calloc(1, stride), *addresses = malloc(stride * (size_t)c->m->ranks);
   tutti_status status = TUTTI_OK, joined = TUTTI_ERR_STATE;

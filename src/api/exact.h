@@ -10,7 +10,7 @@
 bool tt_exact_concerns(const tutti_comm *comm, const tt_call *call);
 /* TUTTI_OK, or TUTTI_ERR_UNSUPPORTED: the op rounds, and is no sum. */
 tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const tt_call *call);
-/* The same: so many ranks can not have it. */
+/* The same: so many ranks cannot have it. */
 tutti_status tt_exact_ranks(const char *who, int ranks);
 /* The problem of summing such numbers becomes that of summing their words, where the exponents
  * of a block span 32. For another type or op it stays. */

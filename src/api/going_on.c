@@ -185,7 +185,7 @@ static void agree(gathering *g, tt_decision *d) {
 static int seat_of(const tutti_comm *comm, const tt_pact *t) {
   for (int i = 0; i < t->ranks; i++)
     if (t->seat[i].index == comm->where[comm->rank].index) return i;
-  return -1; /* can not be: who lives is in it */
+  return -1; /* cannot be: who lives is in it */
 }
 
 /* mine: its room, unless it is the first one; most: for how many ranks that was made. */

@@ -150,7 +150,7 @@ static void say_job(tt_text *t, const tt_job_view *v) {
   tt_text_add(t, "rank       pid  process\n");
   for (int r = 0; r < v->look.ranks; r++) {
     say_rank(t, v, r);
-    if (v->look.rank[r].hides) tt_text_add(t, "     (and communicators that can not be seen)\n");
+    if (v->look.rank[r].hides) tt_text_add(t, "     (and communicators that cannot be seen)\n");
   }
   tt_text_add(t, "\n");
   tt_verdict(t, v);

@@ -23,7 +23,7 @@ typedef struct member {
   tt_site site;
   int32_t fd; /* of a segment, for the ranks of its node; or -1 */
   int64_t pid;
-  uint64_t kernel; /* ranks with another one can not share a core */
+  uint64_t kernel; /* ranks with another one cannot share a core */
   double cores;    /* that it may use */
   uint64_t room, cookie;
   int32_t index; /* of its heap; -1: it has none */
@@ -89,7 +89,7 @@ static bool right_heaps(const tutti_comm *comm, const member *all) {
   return true;
 }
 
-/* Opens what ranks of a node share, or says on all of them that it can not be had. */
+/* Opens what ranks of a node share, or says on all of them that it cannot be had. */
 static tutti_status share(tutti_comm *comm, bool can, member *all) {
   int index = 0, first, fd = -1;
   const int n = can ? on_node(all, comm->ranks, comm->rank, &index, &first) : 1;
@@ -108,7 +108,7 @@ static tutti_status share(tutti_comm *comm, bool can, member *all) {
   if (shared) {
     tt_remote_probe(tt_heap_segment(comm->heap), index);
   } else if (index == 0) {
-    tt_log(0, "the ranks of %s can not share memory; they use the network", mine.site.host);
+    tt_log(0, "the ranks of %s cannot share memory; they use the network", mine.site.host);
   }
   return TUTTI_OK;
 }

@@ -53,7 +53,7 @@ static tutti_status find_maker(const char *net, tutti_net_maker *maker) {
   void *library = load(net);
   if (!library)
     return tt_fail(TUTTI_ERR_SYSTEM,
-                   "the library of the network '%.60s' can not be loaded: %.160s%s", net, dlerror(),
+                   "the library of the network '%.60s' cannot be loaded: %.160s%s", net, dlerror(),
                    strcmp(net, "ucx") ? "" : " (Debian's package libucx0 and `make ucx`)");
   maker_fn *make;
   void *symbol = dlsym(library, "tutti_net_maker_of");
@@ -104,7 +104,7 @@ tutti_status tt_launcher_open(const char *name, double seconds, tutti_launcher *
   memcpy(&open, &symbol, sizeof open);
   if (!open)
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                   "the library of the launcher '%.60s' can not be loaded: %.200s", name,
+                   "the library of the launcher '%.60s' cannot be loaded: %.200s", name,
                    library ? "it lacks tutti_launcher_of" : dlerror());
   l->interrupted = tutti_interrupted;
   if (open(l, seconds, why, sizeof why)) return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);

@@ -241,7 +241,7 @@ static bool drive_operations(tutti_comm *comm) {
 /* One who only sends never has to wait, and would not hear that it is over. */
 enum { LOOK_EVERY = 16 };
 
-/* One pass over a communicator's operations, in start order; if they can not go on, or now and then,
+/* One pass over a communicator's operations, in start order; if they cannot go on, or now and then,
  * one over its network, which may yield. */
 static bool drive(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->abort, memory_order_relaxed) == 2) tt_comm_tell_abort(comm);

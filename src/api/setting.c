@@ -40,7 +40,7 @@ static tutti_status read_file(const char *path, const char *what, const char *hi
   if (!why && (got < 0 || n == MOST)) why = strerror(errno);
   if (fd >= 0) close(fd);
   tutti_status status = TUTTI_OK;
-  if (why) status = tt_fail(TUTTI_ERR_ARG, "%s can not be read: %s%s", what, why, hint);
+  if (why) status = tt_fail(TUTTI_ERR_ARG, "%s cannot be read: %s%s", what, why, hint);
   if (!status && strlen(*text) < n) status = torn(what, *text, *text + strlen(*text));
   if (status) free(*text), *text = NULL;
   return status;

@@ -45,7 +45,7 @@ static int open_locked(const char *path, struct stat *s) {
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   if (fd < 0) {
     char why[120];
-    snprintf(why, sizeof why, "can not be opened (%s)", strerrordesc_np(errno));
+    snprintf(why, sizeof why, "cannot be opened (%s)", strerrordesc_np(errno));
     warn(path, why);
     return -1;
   }
@@ -106,7 +106,7 @@ bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
     char text[400];
     const int n = snprintf(text, sizeof text, HEAD HEAD_REST "%s", job, real_us(), origin, TAIL);
     good = ftruncate(fd, 0) == 0 && put(fd, text, (size_t)n, 0);
-    if (!good) warn(path, "can not be written");
+    if (!good) warn(path, "cannot be written");
   }
   close(fd);
   return good;
@@ -332,7 +332,7 @@ void tt_trace_write(const char *path, const tt_trace *trace) {
   bool good = !w.failed && ftruncate(w.fd, w.at) == 0;
   if (!good) { /* as it was */
     good = ftruncate(w.fd, end) == 0 && put(w.fd, TAIL, TAIL_BYTES, end);
-    warn(path, good ? "can not be written" : "can not be written, and is not whole");
+    warn(path, good ? "cannot be written" : "cannot be written, and is not whole");
   }
   close(w.fd);
 }

@@ -5,7 +5,7 @@
 
 #include "comm.h"
 
-/* ---- tapes (tracing.c): none if TUTTI_TRACE is not set, or can not be had ---- */
+/* ---- tapes (tracing.c): none if TUTTI_TRACE is not set, or cannot be had ---- */
 
 /* Of a communicator that comes out of no other. `job` and `path` are the same on all ranks;
  * path NULL: what TUTTI_TRACE says. */

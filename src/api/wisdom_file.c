@@ -44,7 +44,7 @@ static char *read_all(int fd, size_t *length) {
 }
 
 static tutti_status unreadable(const char *path) {
-  return tt_fail(TUTTI_ERR_ARG, "the wisdom '%.200s' can not be read: %s", path, strerror(errno));
+  return tt_fail(TUTTI_ERR_ARG, "the wisdom '%.200s' cannot be read: %s", path, strerror(errno));
 }
 
 /* An empty file is one that somebody is about to write. */
@@ -123,7 +123,7 @@ static bool replace(const char *path, mode_t mode, const char *text, size_t n) {
 }
 
 static tutti_status unwritable(const char *path) {
-  return tt_fail(TUTTI_ERR_SYSTEM, "the wisdom '%.200s' can not be written: %s", path,
+  return tt_fail(TUTTI_ERR_SYSTEM, "the wisdom '%.200s' cannot be written: %s", path,
                  strerror(errno));
 }
 

@@ -41,10 +41,10 @@ void tt_wise_end(void);
 
 /* ---- files (wisdom_file.c) ---- */
 
-/* TUTTI_ERR_ARG, with a sentence: it can not be read, or is no wisdom. None there: empty. */
+/* TUTTI_ERR_ARG, with a sentence: it cannot be read, or is no wisdom. None there: empty. */
 tutti_status tt_wisdom_load(const char *path, tt_wisdom *w);
 /* Merges into what is there, under the file's lock, and replaces it whole, or not at all.
- * TUTTI_ERR_ARG: there is something that is no wisdom; TUTTI_ERR_SYSTEM: it can not be written. */
+ * TUTTI_ERR_ARG: there is something that is no wisdom; TUTTI_ERR_SYSTEM: it cannot be written. */
 tutti_status tt_wisdom_save(const char *path, const tt_wisdom *w);
 
 /* ---- measuring (measure.c) ---- */

@@ -88,7 +88,7 @@ static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll
     const tt_profile *profile = lent ? &c->lent : loop ? &c->loop : &c->profile;
     *play = tt_play_new(all, s->ranks, uniform, profile);
     if (!*play)
-      status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks can not be priced: out of memory", name,
+      status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory", name,
                        s->ranks);
   }
   tt_sched_free_all(all, s->ranks);

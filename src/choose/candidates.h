@@ -49,7 +49,7 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight
 void tt_candidates_free(tt_candidates *list);
 /* From now on plays are of numbers of that weight. */
 void tt_chooser_weigh(tt_chooser *c, int weight);
-/* Make a plan ready to play: TUTTI_ERR_UNSUPPORTED or _MEMORY if it can not be. */
+/* Make a plan ready to play: TUTTI_ERR_UNSUPPORTED or _MEMORY if it cannot be. */
 tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                                int root, bool lent, tt_play **play);
 

@@ -181,10 +181,10 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
              name, TT_MOST_PROVEN);
   else if (lacks & TT_NEED_ORDER)
     snprintf(c->refusal, sizeof c->refusal,
-             "%s can not do a non-commutative op: it does not keep the ranks' order", name);
+             "%s cannot do a non-commutative op: it does not keep the ranks' order", name);
   else if (lacks)
     snprintf(c->refusal, sizeof c->refusal,
-             "%s can not do an op that rounds: it groups the operands differently on some ranks, "
+             "%s cannot do an op that rounds: it groups the operands differently on some ranks, "
              "so their last bits would differ; integers, min and max it can do",
              name);
   return !lacks;
@@ -325,7 +325,7 @@ tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, const t
   tutti_status status = tt_candidate_play(c, name, slices, p->coll, p->root, false, &play);
   if (status) return status;
   if (!tt_play_at(play, (double)p->bytes, terms))
-    status = tt_fail(TUTTI_ERR_MEMORY, "%s can not be priced: out of memory", name);
+    status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);
   *sends = tt_play_busiest(play);
   tt_play_free(play);
   return status;

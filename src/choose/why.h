@@ -27,7 +27,7 @@ typedef struct tt_why {
     const char *name;
     int slices;
   } span[TT_SPANS];
-  int refused; /* cheapest first; those that can not do it at all last */
+  int refused; /* cheapest first; those that cannot do it at all last */
   tt_reason *reasons;
 } tt_why;
 

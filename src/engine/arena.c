@@ -30,7 +30,7 @@ static bool owned(const tt_operation *o) {
   return o->pieces.shape != TT_SHAPE_ONE_SHOT;
 }
 
-/* Is a rank's src read out of its arena? One-shot can not write to a dst that is an src
+/* Is a rank's src read out of its arena? One-shot cannot write to a dst that is an src
  * which peers still read. */
 static bool from_arena(const tt_operation *o, const tt_names *names) {
   return !names->src || (names->in_place && !owned(o));

@@ -16,7 +16,7 @@
 enum { USER_CHUNK = 4096 }; /* bytes of partial results of a user's op */
 
 #if defined(__x86_64__)
-/* Older compilers can not ask for it by name. */
+/* Older compilers cannot ask for it by name. */
 static bool has_f16c(void) {
   unsigned a, b, c, d;
   return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);

@@ -293,7 +293,7 @@ INLINE magnitude sum_of(const int64_t *words, size_t k, int width, int low) {
   return x;
 }
 
-/* What is below the window can not make the quotient of the window one more. */
+/* What is below the window cannot make the quotient of the window one more. */
 static void divide(magnitude *x, int ranks) {
   if (!x->top) return;
   const u128 quotient = x->top / (unsigned)ranks;

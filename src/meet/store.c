@@ -48,7 +48,7 @@ static tutti_status collect(tt_meeting *m, shop *s, const void *mine, char *all,
 }
 
 static tutti_status cannot(const char *what, const char *key) {
-  return tt_fail(TUTTI_ERR_SYSTEM, "the store can not %s '%s'", what, key);
+  return tt_fail(TUTTI_ERR_SYSTEM, "the store cannot %s '%s'", what, key);
 }
 
 static tutti_status lead(tt_meeting *m, shop *s, const void *mine, char *all, size_t bytes) {

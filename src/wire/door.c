@@ -6,7 +6,7 @@
  * Invariant  no knock is lost, for the reason why no ring is (doze.c): who acts publishes, then
  *            looks whether somebody is at the door; who sleeps says that he is, then looks once
  *            more; both sequentially consistent. Old knocks are taken in before that look.
- * Else       one thread stands at a door at a time, others nap. Who can not open it shuts it, for
+ * Else       one thread stands at a door at a time, others nap. Who cannot open it shuts it, for
  *            good: its owner naps, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>

@@ -159,7 +159,7 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
     if (!h->segment->shuns_huge && !crowded(h->segment)) make_huge(h, at, bytes);
     return true;
   }
-  return errno != ENOMEM && errno != EFAULT; /* an old kernel can not say */
+  return errno != ENOMEM && errno != EFAULT; /* an old kernel cannot say */
 }
 
 /* Cut `bytes` on `align` out of a free extent; SIZE_MAX if none is large enough. */

@@ -60,7 +60,7 @@ bool tt_huge_here(char *why, size_t size) {
   tt_segment_release(one);
   if (here && !blind) return true;
   if (blind) {
-    snprintf(why, size, "an emulator that can not say");
+    snprintf(why, size, "an emulator that cannot say");
     return false;
   }
   if (!setting(word, sizeof word)) {

@@ -98,7 +98,7 @@ tutti_status tt_job_find(long pid, int *fds, int most, int *n) {
   free(all);
   if (*n) return TUTTI_OK;
   if (!may)
-    return tt_fail(TUTTI_ERR_SYSTEM, "process %ld can not be looked into: %s", pid, strerror(why));
+    return tt_fail(TUTTI_ERR_SYSTEM, "process %ld cannot be looked into: %s", pid, strerror(why));
   return tt_fail(TUTTI_ERR_SYSTEM,
                  "process %ld shares no memory with ranks of a tutti job, nor does one that it has "
                  "started",

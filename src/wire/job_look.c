@@ -133,7 +133,7 @@ static tutti_status read_plate(reader *r) {
   if (r->ranks < 1 || r->ranks > 1 << 17 || r->founders < 1 || r->founders > r->ranks ||
       size % (uint64_t)r->ranks || size / (uint64_t)r->ranks % 4096 ||
       size / (uint64_t)r->ranks < 1 << 20)
-    return tt_fail(TUTTI_ERR_SYSTEM, "its shared memory says things that can not be");
+    return tt_fail(TUTTI_ERR_SYSTEM, "its shared memory says things that cannot be");
   r->stride = size / (uint64_t)r->ranks;
   return TUTTI_OK;
 }

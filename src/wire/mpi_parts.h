@@ -157,7 +157,7 @@ static inline tt_mpi *tt_mpi_of(tt_wire *w) {
 
 /* ---- requests, and memory for them (mpi_slots.c) ---- */
 
-/* The network is not called any more; tutti_error(): what it can not, and why. */
+/* The network is not called any more; tutti_error(): what it cannot, and why. */
 tutti_status tt_mpi_failed(tt_mpi *m, const char *what, int peer);
 /* Start what the slot says. *number, if wanted: of the slot. */
 tutti_status tt_slot_start(tt_mpi *m, tt_slot what, int peer, int tag, void *bytes, size_t n,

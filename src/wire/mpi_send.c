@@ -2,7 +2,7 @@
  *
  * Queues     a message that is followed by others asks for a receipt; how long that takes says
  *            how many may be on their way, so that they do not queue up in the network.
- * Copies     go out, not the caller's memory: a message can not be taken back, and a peer that stood
+ * Copies     go out, not the caller's memory: a message cannot be taken back, and a peer that stood
  *            still asks for its bytes when the call has long failed here, and its memory is freed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

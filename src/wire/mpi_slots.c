@@ -13,7 +13,7 @@ tutti_status tt_mpi_failed(tt_mpi *m, const char *what, int peer) {
   m->failed = true;
   char who[40] = "";
   if (peer >= 0) snprintf(who, sizeof who, " rank %d", peer);
-  return tt_fail(TUTTI_ERR_SYSTEM, "%s can not %s%s: %.200s", m->net.name, what, who,
+  return tt_fail(TUTTI_ERR_SYSTEM, "%s cannot %s%s: %.200s", m->net.name, what, who,
                  m->net.error(m->net.self));
 }
 

@@ -84,7 +84,7 @@ tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n) {
     ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
     if (got <= 0)
       return tt_fail(errno == ESRCH ? TUTTI_ERR_PEER_LOST : TUTTI_ERR_SYSTEM,
-                     "process %d's memory can not be read: %s", pid, strerror(errno));
+                     "process %d's memory cannot be read: %s", pid, strerror(errno));
     done += (size_t)got;
   }
   return TUTTI_OK;

@@ -169,7 +169,7 @@ tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment) {
   snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
   const int mine = fd < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (mine < 0)
-    return tt_fail(TUTTI_ERR_SYSTEM, "process %ld's shared memory can not be opened", pid);
+    return tt_fail(TUTTI_ERR_SYSTEM, "process %ld's shared memory cannot be opened", pid);
   const tutti_status status = tt_segment_map(mine, n, segment);
   if (status)
     close(mine);

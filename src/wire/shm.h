@@ -53,7 +53,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint sleepers;        /* how many threads of this rank doze */
   alignas(TT_PAIR) atomic_uint bell;            /* rung by peers */
   alignas(TT_PAIR) atomic_int door;   /* a thread sleeps at this descriptor, one higher; 0: none
-                                       does; < 0: peers can not reach it */
+                                       does; < 0: peers cannot reach it */
   uint64_t door_inode;                /* what it is */
   alignas(TT_PAIR) atomic_uint ended; /* by the launcher (fate.c): how; 0: not yet */
   alignas(TT_PAIR) uint64_t plate[TT_PLATE_WORDS]; /* of the first heap, by who makes the segment:
@@ -66,7 +66,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint owner; /* the process whose heap it is; 0: nobody has come yet */
   uint32_t version;                   /* of its tutti (newcomers.c) */
   atomic_ullong claimed; /* a newcomer: the communicator that means to take it in ... */
-  atomic_ullong invited; /* ... the terms on which it is in; or 1: it can not be */
+  atomic_ullong invited; /* ... the terms on which it is in; or 1: it cannot be */
 } tt_head;
 
 #define TT_PLATE 0x626f6a2d69747475u /* "utti-job" */
@@ -245,7 +245,7 @@ void tt_newcomers_release(const tt_segment *segment, uint64_t by, const tt_pact 
 void tt_newcomers_invite(const tt_segment *segment, const tt_pact *terms);
 /* One of them, before it is ready: this heap is its own, unless another process came first. */
 bool tt_heap_own(tt_head *head, int *owner);
-/* One that is ready. NULL: not yet; TUTTI_ERR_SYSTEM: it can not be taken in. */
+/* One that is ready. NULL: not yet; TUTTI_ERR_SYSTEM: it cannot be taken in. */
 tutti_status tt_newcomer_invited(const tt_segment *segment, int index, const tt_pact **terms);
 /* Does any rank live that could take it in? */
 bool tt_newcomer_hopes(const tt_segment *segment, int index);

@@ -1,7 +1,7 @@
 /* shm_show.c - which rooms of a rank can be found from outside: a row of places in its head.
  *
  * Invariant  a place holds a room that is complete, or 0; threads of a rank take places at once.
- *            Where there are more rooms than places the last ones can not be found.
+ *            Where there are more rooms than places the last ones cannot be found.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm.h"
 

@@ -61,7 +61,7 @@ typedef struct tt_wire_ops {
   /* How many bytes are at the head of the stream from `peer` (0: none yet). */
   size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
   /* A view of the first bytes at the head, *n of them at most and at least one;
-   * NULL (a status in *status) if the peer's memory can not be read after all. */
+   * NULL (a status in *status) if the peer's memory cannot be read after all. */
   const void *(*view)(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status);
   /* Done with the first n bytes at the head. */
   void (*release)(tt_wire *w, int peer, int lane, size_t n);

@@ -89,7 +89,7 @@ class Group(GroupBase):
 
     def _mine(self) -> tutti.Comm:
         if os.getpid() != self.process:
-            raise RuntimeError("tutti: this process was forked from a rank, and can not use its process groups; a "
+            raise RuntimeError("tutti: this process was forked from a rank, and cannot use its process groups; a "
                                "DataLoader's worker must not call torch.distributed")
         return self.comm
 
@@ -239,7 +239,7 @@ class Group(GroupBase):
         if not 0 <= peer < self.comm.size:
             raise ValueError(f"tutti: {call}: rank {peer} is not in the group of {self.comm.size}")
         if peer == self.comm.rank:
-            raise ValueError(f"tutti: {call}: a rank can not {call} {'to' if call == 'send' else 'from'} itself")
+            raise ValueError(f"tutti: {call}: a rank cannot {call} {'to' if call == 'send' else 'from'} itself")
         return peer
 
     def send(self, tensors: Tensors, to: int, tag: int = 0) -> Any:
