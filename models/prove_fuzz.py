@@ -2,6 +2,8 @@
 #
 #   /usr/bin/python3 models/prove_fuzz.py [--time 60 | --count N] [--seed N] [--build build]
 #
+# First come tutti's own plans, which are right, and models/refused, where each schedule is wrong in
+# a way of its own; then schedules made of both by changes, and others made from nothing.
 # Idea       what the prover accepts must be right with every kind of wire: else it is a hole. What
 #            it refuses although it is right, it must refuse for a reason that stands in
 #            src/prove/SEMANTICS.md, "Where the prover is stricter than it must be". One schedule
@@ -9,6 +11,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import collections
+import os
 import random
 import re
 import subprocess
@@ -113,6 +116,18 @@ def own_plans(build, tally):
     return all_
 
 
+def wrong_ones(build, tally, folder="models/refused"):
+    """Schedules that the prover must refuse: the judge finds them wrong with some kind of wire. Returns their texts."""
+    all_ = [(name, open(os.path.join(folder, name)).read()) for name in sorted(os.listdir(folder))]
+    for (name, text), says in zip(all_, ask(build, [text for _, text in all_])):
+        verdicts = judge(read(text))
+        if says == "proven" or says.startswith("unreadable"):
+            tally.fail("HOLE: %s is not refused" % name, text, says, verdicts)
+        elif {v[0] for v in verdicts.values()} == {"right"}:
+            tally.fail("JUDGE: %s is right with every kind of wire" % name, text, says, verdicts)
+    return all_
+
+
 def fuzz(args, tally, own, start):
     seen = set()
     for number in range(10 ** 9):
@@ -147,7 +162,9 @@ def main():
     tally, start = Tally(stricter_rules()), time.monotonic()
     all_ = own_plans(args.build, tally)
     print("%d plans of tutti's own: %s" % (len(all_), "all right with every kind of wire" if not tally.failures else "NOT all right"))
-    fuzz(args, tally, small(all_, args.steps), start)
+    wrong = wrong_ones(args.build, tally)
+    print("%d wrong ones: %s" % (len(wrong), "all refused" if not tally.failures else "see above"))
+    fuzz(args, tally, small(all_ + wrong, args.steps), start)
     tally.show(args.seed, time.monotonic() - start)
     sys.exit(bool(tally.failures))
 

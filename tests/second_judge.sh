@@ -1,0 +1,19 @@
+# second_judge.sh - the prover beside the second judge (models/judge.py): tutti's own plans, schedules
+# that are wrong in a known way, and some thousand that are made at random, the same ones each time.
+# `make prove-fuzz` takes others, for as long as one likes. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/tap.bash"
+python=/usr/bin/python3
+export PYTHONDONTWRITEBYTECODE=1
+
+if [ ! -x $python ]; then
+  skip "the second judge" "no python3"
+  exit 0
+fi
+rc=0
+timeout -k 5 300 $python models/prove_fuzz.py --build "$BUILD" --count 1600 --seed 20 >"$work/out" 2>"$work/err" || rc=$?
+# field NAME: a number of the tally
+field() { sed -n "s/^  prover and judge:.*$1 \([0-9]*\).*/\1/p" "$work/out"; }
+ok "tutti's own plans are right with every kind of wire, and proven" has "^[1-9][0-9]* plans of tutti's own: all right"
+ok "schedules that are wrong in a known way are refused" has "^[1-9][0-9]* wrong ones: all refused"
+ok "prover and judge agree on schedules made at random" all "status 0" '[ "$(field "both accept")" -gt 500 ]' \
+  '[ "$(field "both refuse")" -gt 300 ]'
