@@ -388,9 +388,20 @@ def say(inputs):
 
 def deaf(g):
     """In a barrier, a rank that leaves without having heard of another: (rank, other), or None."""
-    heard = [{r} for r in g.rank_of]
-    tells = [(a, id) for id, after in enumerate(g.after) for a in after]
-    tells += [(m.send, m.recv) for m in g.messages if any(b % g.s.B == 0 for _, _, b in m.out)]
+    n = len(g.steps)  # events: starts, ends, and the messages' landings
+    tells = [(n + a, id) for id, after in enumerate(g.after) for a in after]
+    for id, step in enumerate(g.steps):
+        landings = [2 * n + m.number for m in g.messages if m.recv == id]
+        tells += [(id, n + id)] + [(x, n + id) for x in landings]
+        if step.kind == "recv_reduce":
+            tells += [(x, y) for x in landings for y in landings if x != y]
+    for m in g.messages:
+        tells.append((m.recv, 2 * n + m.number))
+        if any(b % g.s.B == 0 for _, _, b in m.out):
+            tells.append((m.send, 2 * n + m.number))
+        if m.before is not None:
+            tells.append((2 * n + m.before.number, 2 * n + m.number))
+    heard = [{r} for r in g.rank_of] + [set() for _ in range(n + len(g.messages))]
     grown = True
     while grown:
         grown = False
@@ -398,7 +409,7 @@ def deaf(g):
             grown |= not heard[a] <= heard[b]
             heard[b] |= heard[a]
     for r in range(g.s.P):
-        all_ = set().union(*[h for h, x in zip(heard, g.rank_of) if x == r])
+        all_ = {r}.union(*[heard[n + id] for id, x in enumerate(g.rank_of) if x == r])
         for other in range(g.s.P):
             if other not in all_:
                 return r, other
