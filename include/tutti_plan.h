@@ -34,7 +34,8 @@ TUTTI_API const char *tutti_algo_name(int i, const char **sentence);
 /** Where the i-th algorithm comes from: a paper, in short; NULL past the end. */
 TUTTI_API const char *tutti_algo_source(int i);
 
-/** Which plan this communicator runs for such a call: "fold(halving)", ...
+/** Which plan this communicator runs for such a call: "fold(halving)", ... It is proven before its
+ *  first use; else ", not proven" follows: it is too large for that, or TUTTI_VERIFY is 0.
  *  Writes at most `size` bytes, always terminated. */
 TUTTI_API tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count,
                                        tutti_type type, tutti_op op, char *name, size_t size);

@@ -67,7 +67,10 @@ static void variable(void **state) {
   static const struct {
     const char *value;
     tt_verify is;
-  } cases[] = {{NULL, TT_VERIFY_SOME}, {"0", TT_VERIFY_NONE}, {"1", TT_VERIFY_ALL}};
+    bool proven; /* nothing before this test has asked for such a plan */
+  } cases[] = {
+      {"0", TT_VERIFY_NONE, false}, {NULL, TT_VERIFY_SOME, true}, {"1", TT_VERIFY_ALL, true}};
+  char plan[160];
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tutti_comm *comm;
@@ -75,6 +78,10 @@ static void variable(void **state) {
     if (cases[i].value) setenv("TUTTI_VERIFY", cases[i].value, 1);
     assert_int_equal(tutti_comm_from_threads(1, &comm), TUTTI_OK);
     assert_int_equal(comm->setting.verify, cases[i].is);
+    assert_int_equal(
+        tutti_comm_plan(comm, TUTTI_ALLREDUCE, 1000, TUTTI_FLOAT, TUTTI_SUM, plan, sizeof plan),
+        TUTTI_OK);
+    if (!strstr(plan, ", not proven") != cases[i].proven) fail_msg("%s: %s", cases[i].value, plan);
     assert_int_equal(tutti_comm_free(comm), TUTTI_OK);
   }
   unsetenv("TUTTI_VERIFY");

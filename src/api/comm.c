@@ -239,7 +239,9 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
       n += snprintf(name + n, size - (size_t)n, ", measured %s",
                     tt_time_words(1e-9 * (double)plan->wise, time));
     if (plan->how.if_lent != plan->how.program->shape && n >= 0 && (size_t)n < size)
-      snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
+      n += snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
+    if (!plan->proven && n >= 0 && (size_t)n < size)
+      snprintf(name + n, size - (size_t)n, ", not proven");
   }
   tt_comm_leave(comm);
   return status;

@@ -34,6 +34,7 @@ typedef struct tt_plan {
   uint32_t hash;   /* of the call and the plan: the same on all ranks */
   uint32_t counts; /* of a varied call: a number made of its counts, not 0 */
   uint64_t wise;   /* ns that wisdom says it takes; 0: its price chose it, or somebody */
+  bool proven;     /* before it ran */
   uint64_t *table; /* ... and how's table */
 } tt_plan;
 
