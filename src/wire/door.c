@@ -56,6 +56,7 @@ int tt_door_stand(tt_segment *segment, int index) {
       !atomic_compare_exchange_strong(&tt_heap_head(segment, index)->door, &nobody, fd + 1))
     return -1;
   while (read(fd, knocks, sizeof knocks) == (ssize_t)sizeof knocks) continue;
+  /* model: doze:fence */
   atomic_thread_fence(memory_order_seq_cst);
   return fd;
 }
@@ -79,6 +80,7 @@ static int of_peer(tt_segment *segment, int index, int there) {
 
 void tt_door_knock(tt_segment *segment, int index) {
   atomic_int *door = &tt_heap_head(segment, index)->door;
+  /* model: doze:sleepers-look */
   const int there = atomic_load(door);
   if (there <= 0) return;
   const int have = atomic_load(&segment->doors[index]);

@@ -289,6 +289,7 @@ static void free_ready(tt_heap *h) {
   pthread_mutex_lock(&h->lock);
   for (later **link = &h->waiting; *link;) {
     later *x = *link;
+    /* model: guests:gone */
     if (atomic_load_explicit(x->guests, memory_order_acquire)) {
       link = &x->next;
       continue;
