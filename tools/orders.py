@@ -27,7 +27,7 @@ COMMENT = re.compile(r"/\* (?:each ([\w, ]+): )?(model|order): (.+?) \*/")
 TAG = re.compile(r"/\* tag ([\w-]+): ((?:src/[\w/.]+,? )+)(load|store|add|swap|fence|any) (\w+) \*/")
 KINDS = {"LD": ("load", "relaxed"), "LDA": ("load", "acquire"), "LDS": ("load", "seq_cst"),
          "ST": ("store", "relaxed"), "STR": ("store", "release"), "STS": ("store", "seq_cst"),
-         "ADD": ("add", "seq_cst"), "ADDX": ("add", "relaxed"), "SWAP": ("swap", "seq_cst"),
+         "ADD": ("add", "seq_cst"), "ADDX": ("add", "relaxed"), "SWAP": ("swap", "seq_cst"), "CLAIM": ("swap", "seq_cst"),
          "fence": ("fence", "seq_cst")}
 KIND = re.compile(r"\b(%s)\b" % "|".join(KINDS))
 STRENGTH = {"relaxed": 0, "acquire": 1, "release": 1, "acq_rel": 2, "seq_cst": 3}

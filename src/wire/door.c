@@ -19,6 +19,8 @@
 enum { SHUT = -1 };
 
 /* Descriptors are kept one higher, for 0 is none yet. Another thread may have been first. */
+/* each door, doors, SHUT: order: seq_cst as sleepers in models/doze.pml */
+
 static int keep(atomic_int *door, int fd) {
   int before = 0;
   if (fd >= 0 && atomic_compare_exchange_strong(door, &before, fd + 1)) return fd;

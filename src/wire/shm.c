@@ -61,7 +61,7 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   if (!c) return false;
   e->at = c;
   tt_room *room = s->rooms[s->wire.rank];
-  /* model: channel:open */
+  /* model: publish:set */
   atomic_store_explicit(&room->directory[peer * TT_LANES + lane],
                         (unsigned long long)((char *)c - s->segment->base), memory_order_release);
   return true;
@@ -204,7 +204,7 @@ static bool shm_drained(tt_wire *w) {
 
 static bool find_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   tt_room *room = s->rooms[peer];
-  /* model: channel:find */
+  /* model: publish:find */
   unsigned long long at =
       atomic_load_explicit(&room->directory[s->wire.rank * TT_LANES + lane], memory_order_acquire);
   if (at) e->at = (channel *)(void *)(s->segment->base + at);
