@@ -16,18 +16,21 @@
 proctype teller(byte p) {
   if
   :: m == 3 -> load(p, LDS, TELLING, 0); known(p, 0); store(p, STS, TELLING, 1)
+  /* tag first: src/wire/shm_room.c swap seq_cst */
   :: else -> issue(p, SWAP, TELLING, 1, 0)
   fi;
   known(p, 0);
   if
   :: R(p, 0) == 0 ->
     store(p, ST, REASON, p);
+    /* tag status: src/wire/shm_room.c store seq_cst */
     store(p, unless(1, STS, ST), ABORTED, p)
   :: else -> skip
   fi
 }
 
 proctype hearer() {
+  /* tag hear: src/wire/shm_room.c, src/wire/wire.h load acquire */
   load(0, unless(2, LDA, LD), ABORTED, 0);
   load(0, LD, REASON, 1);
   known(0, 0);

@@ -28,14 +28,20 @@ proctype sleeper() {
   :: !over ->
     if
     :: m == 4 -> skip
+    /* tag bell: src/wire/doze.c load seq_cst */
     :: else -> load(0, LDS, BELL, 1)
     fi;
+    /* tag dozing: src/wire/shm.c add seq_cst */
     store(0, ADD, DOZING, 1);
+    /* tag sleepers: src/wire/doze.c add seq_cst */
     store(0, ADD, SLEEPERS, 1);
     if
     :: m == 1 -> skip
+    /* tag fence: src/wire/doze.c, src/wire/door.c fence seq_cst */
     :: else -> fence(0)
     fi;
+    /* tag last: src/wire/shm_arena.c, src/wire/shm_board.c, src/wire/shm.c load acquire */
+    /* tag last: src/wire/wire.h, src/wire/shm_room.c load acquire */
     load(0, LDA, FLAG, 0);
     if
     :: m == 4 -> known(0, 0); load(0, LDS, BELL, 1)
@@ -48,7 +54,9 @@ proctype sleeper() {
       !asleep
     :: else -> skip
     fi;
+    /* tag up: src/wire/doze.c add seq_cst */
     store(0, ADD, SLEEPERS, ONE_LESS);
+    /* tag dozing-less: src/wire/shm.c add seq_cst */
     store(0, ADD, DOZING, ONE_LESS);
     load(0, LDA, FLAG, 0);
     atomic { known(0, 0) -> over = (R(0, 0) != 0) }
@@ -57,17 +65,21 @@ proctype sleeper() {
 }
 
 proctype waker() {
+  /* tag publish: src/wire/shm_arena.c, src/wire/shm_board.c, src/wire/shm.c, src/wire/shm_room.c store seq_cst */
   store(1, unless(2, STS, STR), FLAG, 1);
+  /* tag look: src/wire/shm_arena.c, src/wire/shm_board.c, src/wire/shm_wire.h load seq_cst */
   load(1, unless(3, LDS, LDA), DOZING, 0);
   known(1, 0);
   if
   :: R(1, 0) != 0 ->
+    /* tag sleepers-look: src/wire/doze.c, src/wire/door.c load seq_cst */
     load(1, unless(3, LDS, LDA), SLEEPERS, 0);
     known(1, 0);
     if
     :: R(1, 0) != 0 ->
       if
       :: m == 6 -> skip
+      /* tag ring: src/wire/doze.c add seq_cst */
       :: else -> store(1, ADD, BELL, 1)
       fi;
       atomic { drained(1) -> asleep = false } /* FUTEX_WAKE */

@@ -21,7 +21,9 @@ proctype worker() {
   byte turns = 0;
   do
   :: turns < 2 ->
+    /* tag inside: src/wire/shm_guard.c store seq_cst */
     store(0, unless(1, STS, STR), INSIDE, 1);
+    /* tag look: src/wire/shm_guard.c load seq_cst */
     load(0, unless(2, LDS, LDA), TELLING, 0);
     known(0, 0);
     if
@@ -30,6 +32,7 @@ proctype worker() {
       turns++
     :: else -> turns = 2
     fi;
+    /* tag leave: src/wire/shm_guard.c store release */
     store(0, unless(3, STR, ST), INSIDE, 0)
   :: else -> break
   od
@@ -38,10 +41,16 @@ proctype worker() {
 proctype owner() {
   if
   :: m == 4 -> store(1, STR, TELLING, 1)
-  :: else -> issue(1, SWAP, TELLING, 1, 1); fence(1)
+  :: else ->
+    /* tag over: src/wire/shm_room.c swap seq_cst */
+    issue(1, SWAP, TELLING, 1, 1);
+    /* tag fence: src/wire/shm_guard.c fence seq_cst */
+    fence(1)
   fi;
   do
-  :: load(1, unless(4, LDS, LDA), INSIDE, 0);
+  ::
+    /* tag settle: src/wire/shm_guard.c load seq_cst */
+    load(1, unless(4, LDS, LDA), INSIDE, 0);
     known(1, 0);
     if
     :: R(1, 0) == 0 -> break

@@ -14,6 +14,7 @@
 
 proctype guest() {
   load(0, LD, BYTES, 1);
+  /* tag leave: src/wire/shm.c, src/wire/shm_room.c add seq_cst */
   store(0, unless(1, ADD, ADDX), GUESTS, 255);
   atomic { known(0, 1) -> assert(R(0, 1) == 0) }
 }
@@ -22,6 +23,7 @@ proctype owner() {
   do
   :: m == 2 -> break
   :: else ->
+    /* tag gone: src/wire/heap.c load acquire */
     load(1, LDA, GUESTS, 0);
     known(1, 0);
     if

@@ -21,6 +21,7 @@ byte at_round[N];
 byte room[N];
 byte members[N];         /* terms, by who writes them: who is in, ... */
 bool stale[N];           /* ... some with a room of another round */
+/* tag words: src/wire/shm_council.c any seq_cst */
 byte decided, by;         /* one word: the round, who decided, ... */
 bool closed;              /* ... no other decision comes */
 byte seen[ROUNDS + 1];    /* what the first reader of a round read; 0: nobody yet */

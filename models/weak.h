@@ -30,6 +30,7 @@ c_decl { \#include <stdlib.h> };
 #define SWAP 7
 #define ADDX 8 /* relaxed */
 #define FENCE 9
+#define CLAIM 10 /* a SWAP where 0 is found, else a load; seq_cst */
 
 typedef op { byte kind; byte addr; byte val; byte reg };
 
@@ -45,8 +46,8 @@ byte pending[PROCS];
 /* Does e, issued before l, forbid that l is performed first? */
 #define FORBIDS(e, l) \
   (e.kind == FENCE || l.kind == FENCE || e.addr == l.addr || e.kind == LDA || e.kind == LDS || \
-   l.kind == STR || l.kind == STS || l.kind == ADD || l.kind == SWAP || \
-   ((e.kind == ADD || e.kind == SWAP) && l.kind != LD && l.kind != LDA) || \
+   l.kind == STR || l.kind == STS || l.kind == ADD || l.kind == SWAP || l.kind == CLAIM || \
+   ((e.kind == ADD || e.kind == SWAP || e.kind == CLAIM) && l.kind != LD && l.kind != LDA) || \
    (e.kind == STS && l.kind == LDS))
 
 #define READY0(p) (pending[p] > 0)
@@ -63,6 +64,9 @@ inline perform(p, i) {
     :: E(p, i).kind >= ST && E(p, i).kind <= STS -> mem[E(p, i).addr] = E(p, i).val
     :: E(p, i).kind == ADD || E(p, i).kind == ADDX ->
       mem[E(p, i).addr] = mem[E(p, i).addr] + E(p, i).val
+    :: E(p, i).kind == CLAIM ->
+      R(p, E(p, i).reg) = mem[E(p, i).addr];
+      mem[E(p, i).addr] = (mem[E(p, i).addr] -> mem[E(p, i).addr] : E(p, i).val)
     :: E(p, i).kind == SWAP ->
       R(p, E(p, i).reg) = mem[E(p, i).addr];
       mem[E(p, i).addr] = E(p, i).val
@@ -100,7 +104,7 @@ inline issue(who, what, where, value, into) {
     E(who, pending[who]).kind = what; E(who, pending[who]).addr = where;
     E(who, pending[who]).val = value; E(who, pending[who]).reg = into;
     if
-    :: what <= LDS || what == SWAP -> R(who, into) = NONE
+    :: what <= LDS || what == SWAP || what == CLAIM -> R(who, into) = NONE
     :: else -> skip
     fi;
     pending[who]++

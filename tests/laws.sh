@@ -94,6 +94,9 @@ for dir in mpi cli examples bench sim shim python c10d; do
   done
 done | law "cli/, examples/ and the like include public headers only"
 
+# Every atomic access that is more than relaxed: its order is its model's, or has a reason.
+"${PYTHON:-python3}" tools/orders.py 2>&1 | law "memory orders are those of the models"
+
 # ---- what the library calls, holds and exports ----
 lib=$BUILD/libtutti.a so=$BUILD/libtutti.so
 if [ ! -e "$lib" ] || [ ! -e "$so" ]; then

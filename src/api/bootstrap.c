@@ -36,12 +36,15 @@ void tt_heap_introduce(tt_heap *heap) {
   memcpy(head->figures, &machine, sizeof machine);
 }
 
+/* each ended, users, finalized, usable: order: a flag or a count, set alone */
+
 static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
   *room = tt_shm_room(heap, ranks, tt_heap_index(heap) == 0);
   if (!*room) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   tt_heap_introduce(heap);
   atomic_store_explicit(&head->world, *room, memory_order_relaxed);
+  /* model: publish:set */
   atomic_store_explicit(&head->ready, 1 + TT_LAYOUT, memory_order_release);
   return TUTTI_OK;
 }
@@ -55,6 +58,7 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
     unsigned ready;
     long launcher;
     char words[64];
+    /* model: publish:find */
     for (int look = 0; !(ready = atomic_load_explicit(&head->ready, memory_order_acquire));
          look++) {
       if (look < 100)

@@ -50,6 +50,8 @@ int tutti_comm_size(const tutti_comm *comm) {
 }
 
 /* Does it share memory with this rank, and is gone? What goes to others leaves, or fails. */
+/* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
+
 static bool near_and_gone(const tutti_comm *comm, int r) {
   const bool near =
       !tt_over_net(comm) ||

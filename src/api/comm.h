@@ -203,6 +203,7 @@ tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function);
 /* Nobody drives a communicator that is not listed (and over a network tells of an abort), so a
  * store will do; two threads that use one at once are not always caught. */
 static inline tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
+  /* order: acquire, of the lock that its last holder released (check-tsan) */
   const bool simple = atomic_load_explicit(&tt_process.usable, memory_order_relaxed) && comm &&
                       !comm->net && !comm->broken && !comm->listed &&
                       atomic_load_explicit(&comm->busy, memory_order_acquire) == 0;
@@ -215,6 +216,7 @@ static inline void tt_comm_leave(tutti_comm *comm) {
   if (comm->net)
     tt_comm_leave_net(comm);
   else
+    /* order: releases the lock (check-tsan) */
     atomic_store_explicit(&comm->busy, 0, memory_order_release);
 }
 /* Tells the other ranks of an abort, if one was asked for. `busy` is held. */

@@ -16,6 +16,8 @@
 
 #include "wise.h"
 
+/* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
+
 static const uint64_t NO_ROOM = UINT64_MAX;
 
 enum { YIELDS = 200, PAUSE_US = 200, LOOK_EVERY = 16, WARN_S = 10 };

@@ -17,6 +17,8 @@ enum {
   WARN_S = 10,      /* when a waiter says that it still waits */
   AHEAD_US = 500000 /* so long before the time limit it asks all what they called */
 };
+/* each since, over: order: shown to people, and looked at twice */
+
 static const double answers_s = 0.2; /* so long it waits for what has not been answered by then */
 
 /* ---- what is shown ---- */

@@ -13,6 +13,8 @@
 
 /* ---- starting ---- */
 
+/* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
+
 static void complete(tutti_comm *comm, tutti_request *r, tutti_status status) {
   tutti_request *whole = r->whole;
   if (!status && r->npacked) tt_many_unpack(r);

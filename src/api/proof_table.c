@@ -21,6 +21,7 @@ static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claime
   for (int i = 0; i < PLACES; i++) {
     atomic_ullong *word = &words[(key / 4 + (uint64_t)i) % TT_PROOFS];
     unsigned long long is = 0;
+    /* model: publish:claim */
     *claimed = atomic_compare_exchange_strong(word, &is, key | PROVES);
     if (*claimed || (is & ~(unsigned long long)STATE) == key) return word;
   }
@@ -32,6 +33,7 @@ static int await_verdict(const atomic_ullong *word) {
   const struct timespec nap = {0, 50000};
   const double until = tt_seconds() + patience;
   int state;
+  /* model: publish:await */
   while ((state = atomic_load_explicit(word, memory_order_acquire) & STATE) == PROVES &&
          tt_seconds() < until)
     nanosleep(&nap, NULL);
@@ -60,6 +62,7 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
   if (!word || claimed || await_verdict(word) != PROVEN)
     status = tt_proven_find(ask, name, slices, &comm->setting, &is);
   const bool open = !status && is != TT_PROVEN; /* too large: each sees that by itself */
+  /* model: publish:verdict */
   if (claimed)
     atomic_store_explicit(word, open ? 0 : key | (status ? REFUSED : PROVEN), memory_order_release);
   if (!status && !open) atomic_store_explicit(place_of(key), key, memory_order_relaxed);

@@ -8,6 +8,8 @@
 #include "wise.h"
 
 /* Checks, plans, and makes a request. */
+/* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
+
 static tutti_status make(tutti_comm *comm, const char *function, const void *what,
                          tutti_request **request) {
   const tt_call *call = what;

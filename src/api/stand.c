@@ -37,6 +37,8 @@ int tt_comm_near(const tutti_comm *comm, int *near) {
   return n;
 }
 
+/* each communicates: order: a flag of this process */
+
 static bool is_first(const tutti_comm *comm) {
   const tt_where *w = comm->where;
   for (int r = 0; r < comm->rank; r++)

@@ -24,6 +24,10 @@
 #define HEAD \
   "[\n{\"name\":\"tutti_trace\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"version\":1,"
 #define HEAD_REST "\"job\":\"%016" PRIx64 "\",\"claimed\":%" PRIu64 ",\"origin\":%" PRIu64 "}}"
+/* each n: model: publish:find */
+
+/* each trace_warned: order: a flag, said once */
+
 static const char TAIL[] = "\n]\n";
 enum { TAIL_BYTES = 3, LOCK_S = 30 };
 

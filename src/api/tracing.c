@@ -20,6 +20,8 @@
 #endif
 
 /* Does the processor count evenly, whatever it does? */
+/* each trace_lanes, forked: order: a number of its own, a flag */
+
 static bool has_counter(void) {
 #if defined(__x86_64__)
   unsigned a, b, c, d;

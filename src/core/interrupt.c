@@ -8,6 +8,8 @@
 
 static const double PAUSE = 0.02; /* s between two questions */
 
+/* each interrupt: order: a function, which has no data */
+
 void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx) {
   atomic_store(&tt_process.interrupt, NULL);
   tt_process.interrupt_ctx = ctx;

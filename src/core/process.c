@@ -16,6 +16,8 @@ tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
                                  .trace_lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Before that no rank of this job can have written a file. */
+/* each communicates, forked, usable, hooked, idle, warned: order: flags of this process */
+
 static void __attribute__((constructor)) at_load(void) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);

@@ -14,6 +14,7 @@ void tt_trace_add(tt_tape *tape, const tt_event *event) {
     return;
   }
   tape->events[n] = *event;
+  /* model: publish:set */
   atomic_store_explicit(&tape->n, n + 1, memory_order_release);
 }
 

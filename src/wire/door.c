@@ -19,6 +19,8 @@
 enum { SHUT = -1 };
 
 /* Descriptors are kept one higher, for 0 is none yet. Another thread may have been first. */
+/* each door, doors, SHUT: order: seq_cst as sleepers in models/doze.pml */
+
 static int keep(atomic_int *door, int fd) {
   int before = 0;
   if (fd >= 0 && atomic_compare_exchange_strong(door, &before, fd + 1)) return fd;
@@ -56,6 +58,7 @@ int tt_door_stand(tt_segment *segment, int index) {
       !atomic_compare_exchange_strong(&tt_heap_head(segment, index)->door, &nobody, fd + 1))
     return -1;
   while (read(fd, knocks, sizeof knocks) == (ssize_t)sizeof knocks) continue;
+  /* model: doze:fence */
   atomic_thread_fence(memory_order_seq_cst);
   return fd;
 }
@@ -79,6 +82,7 @@ static int of_peer(tt_segment *segment, int index, int there) {
 
 void tt_door_knock(tt_segment *segment, int index) {
   atomic_int *door = &tt_heap_head(segment, index)->door;
+  /* model: doze:sleepers-look */
   const int there = atomic_load(door);
   if (there <= 0) return;
   const int have = atomic_load(&segment->doors[index]);

@@ -17,14 +17,19 @@
 #include "shm_room.h"
 
 void tt_ring(tt_head *head) {
+  /* model: doze:sleepers-look */
   if (atomic_load(&head->sleepers) == 0) return;
+  /* model: doze:ring */
   atomic_fetch_add(&head->bell, 1);
   syscall(SYS_futex, &head->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 uint32_t tt_lie_down(tt_head *head) {
+  /* model: doze:bell */
   uint32_t bell = atomic_load(&head->bell);
+  /* model: doze:sleepers */
   atomic_fetch_add(&head->sleepers, 1);
+  /* model: doze:fence */
   atomic_thread_fence(memory_order_seq_cst);
   return bell;
 }
@@ -35,5 +40,6 @@ void tt_sleep(tt_head *head, uint32_t bell, uint32_t limit_us) {
 }
 
 void tt_get_up(tt_head *head) {
+  /* model: doze:up */
   atomic_fetch_sub(&head->sleepers, 1);
 }

@@ -18,6 +18,8 @@
 
 #include "shm.h"
 
+/* each ended: order: one word says all */
+
 enum { ENDED = 1 << 16, MOMENT_MS = 200 };
 
 void tt_fate_tell(tt_head *head, int status) {

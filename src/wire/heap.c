@@ -59,6 +59,10 @@ int tt_heap_index(const tt_heap *heap) {
   return heap->index;
 }
 
+/* each users: order: a count, the last one frees */
+
+/* each ready, unsure: order: a flag, nothing is read behind it that is not looked at again */
+
 static char *base_of(const tt_heap *heap) {
   return heap->segment->base + heap->segment->stride * (size_t)heap->index;
 }
@@ -289,6 +293,7 @@ static void free_ready(tt_heap *h) {
   pthread_mutex_lock(&h->lock);
   for (later **link = &h->waiting; *link;) {
     later *x = *link;
+    /* model: guests:gone */
     if (atomic_load_explicit(x->guests, memory_order_acquire)) {
       link = &x->next;
       continue;

@@ -30,6 +30,8 @@ bool tt_heap_own(tt_head *head, int *owner) {
 
 /* ---- by those that are in ---- */
 
+/* each ready, claimed, invited, owner, world, ended, guests: model: grow:words */
+
 static bool lies_in_heap(const tt_segment *s, int index, uint64_t room) {
   const uint64_t lo = s->stride * (uint64_t)index;
   return room % TT_PAIR == 0 && room > lo + sizeof(tt_head) &&

@@ -19,6 +19,8 @@ enum { TRIAL = 1 << 20, SMALL = 4096 };
 /* What a byte costs on each path, in times of a plain copy by the processor or the
  * system: staged bytes are written, moved between caches and read; remote ones are
  * read once more after they have landed. Measured as ratios on two machines. */
+/* each reads: order: a flag, nothing is read behind it */
+
 static const double staged_copies = 2.7, remote_reads = 1.5;
 
 bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes) {

@@ -20,6 +20,8 @@
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 /* Address space per rank, at least: one that has less cannot even begin. */
+/* each users: order: a count, the last one frees */
+
 static const size_t LEAST = (size_t)1 << 25;
 
 /* The address space that this process may have (ulimit -v). */

@@ -61,6 +61,7 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   if (!c) return false;
   e->at = c;
   tt_room *room = s->rooms[s->wire.rank];
+  /* model: publish:set */
   atomic_store_explicit(&room->directory[peer * TT_LANES + lane],
                         (unsigned long long)((char *)c - s->segment->base), memory_order_release);
   return true;
@@ -68,6 +69,7 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
 
 /* Take back the blocks of pieces that the reader is done with. */
 static void reclaim(tt_shm *s, tt_end *e) {
+  /* model: channel:reclaim, doze:last */
   e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
   for (; e->reclaimed != e->known; e->reclaimed++) {
     char **block = &e->block[e->reclaimed % TT_DEPTH];
@@ -171,6 +173,7 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   d->bytes = taken;
   e->count++;
   /* sequentially consistent, against the sleeper's word that tt_ring reads next */
+  /* model: channel:flag, doze:publish */
   atomic_store(&d->flag, e->count);
   tt_shm_wake(s, peer);
   *ticket = d->kind == POINTED || d->kind == REMOTE ? e->count : 0;
@@ -180,6 +183,7 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
 static bool shm_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
   tt_end *e = out_end(tt_shm_of(w), peer, lane);
   if ((int32_t)(e->known - ticket) >= 0) return true;
+  /* model: channel:reclaim, doze:last */
   e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
   return (int32_t)(e->known - ticket) >= 0;
 }
@@ -188,6 +192,7 @@ static bool shm_drained(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   for (int i = 0; i < w->ranks * TT_LANES; i++) {
     const tt_end *e = &s->out[i];
+    /* model: channel:reclaim, doze:last */
     if (i % TT_LANES != TT_MAIL && e->at &&
         atomic_load_explicit(&e->at->consumed, memory_order_acquire) != e->count)
       return false;
@@ -199,6 +204,7 @@ static bool shm_drained(tt_wire *w) {
 
 static bool find_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   tt_room *room = s->rooms[peer];
+  /* model: publish:find */
   unsigned long long at =
       atomic_load_explicit(&room->directory[s->wire.rank * TT_LANES + lane], memory_order_acquire);
   if (at) e->at = (channel *)(void *)(s->segment->base + at);
@@ -214,6 +220,7 @@ static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   tt_end *e = in_end(s, peer, lane);
   if (!e->at && !find_channel(s, e, peer, lane)) return 0;
   const descriptor *d = current(e);
+  /* model: channel:look, doze:last */
   if (atomic_load_explicit(&d->flag, memory_order_acquire) != e->count + 1) return 0;
   *stamp = d->stamp;
   return (size_t)(d->bytes - e->used);
@@ -260,6 +267,7 @@ static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
   if (e->used < current(e)->bytes) return;
   e->used = e->landed = 0;
   e->count++;
+  /* model: channel:consumed, doze:publish */
   atomic_store(&e->at->consumed, e->count);
   tt_shm_wake(s, peer);
 }
@@ -279,6 +287,7 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
 /* ---- the rest of the table ---- */
 
 static uint32_t shm_doze_begin(tt_wire *w) {
+  /* model: doze:dozing */
   atomic_fetch_add(tt_shm_of(w)->dozing, 1);
   tt_head *head = tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap));
   return tt_lie_down(head);
@@ -289,14 +298,17 @@ static void shm_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
 }
 
 static void shm_doze_end(tt_wire *w) {
+  /* model: doze:dozing-less */
   atomic_fetch_sub(tt_shm_of(w)->dozing, 1);
   tt_get_up(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
 }
 
 static int shm_stand(tt_wire *w) {
   const tt_shm *s = tt_shm_of(w);
+  /* model: doze:dozing */
   atomic_fetch_add(s->dozing, 1);
   const int door = tt_door_stand(s->segment, tt_heap_index(s->heap));
+  /* model: doze:dozing-less */
   if (door < 0) atomic_fetch_sub(s->dozing, 1);
   return door;
 }
@@ -304,6 +316,7 @@ static int shm_stand(tt_wire *w) {
 static void shm_step_aside(tt_wire *w, int door) {
   const tt_shm *s = tt_shm_of(w);
   tt_door_leave(s->segment, tt_heap_index(s->heap), door);
+  /* model: doze:dozing-less */
   atomic_fetch_sub(s->dozing, 1);
 }
 
@@ -384,6 +397,7 @@ static void leave(tt_shm *s) {
   size_t n = 0;
   tt_room *mine_here = s->rooms[s->wire.rank];
   tt_shm_hide(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine_here));
+  /* model: guests:leave */
   for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->rooms[r]->guests, 1);
   for (int i = 0; memory && i < ends; i++)
     if (s->out[i].at) memory[n++] = s->out[i].at;

@@ -87,11 +87,14 @@ const void *tt_arena_reach(tt_wire *w, int peer, uint64_t name, size_t from, siz
 
 void tt_arena_tell(tt_wire *w, tt_tally tally, uint32_t value) {
   tt_shm *s = tt_shm_of(w);
+  /* model: arena:told, doze:publish */
   atomic_store(&s->tallies[w->rank].of[tally], value);
+  /* model: doze:look */
   for (int r = 0; atomic_load(s->dozing) && r < w->ranks; r++)
     if (r != w->rank) tt_shm_wake(s, r);
 }
 
 uint32_t tt_arena_told(tt_wire *w, int peer, tt_tally tally) {
+  /* model: arena:look, doze:last */
   return atomic_load_explicit(&tt_shm_of(w)->tallies[peer].of[tally], memory_order_acquire);
 }

@@ -29,6 +29,7 @@ void *tt_board_slot(tt_wire *w, uint32_t seq, size_t n) {
   if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
     s->over_everywhere = least_over(s);
     for (int r = 0; (int32_t)(s->over_everywhere - before) < 0 && r < w->ranks; r++)
+      /* model: board:oldest-look */
       s->over[r] = atomic_load_explicit(&s->rooms[r]->oldest, memory_order_acquire);
     s->over_everywhere = least_over(s);
     if ((int32_t)(s->over_everywhere - before) < 0) return NULL;
@@ -40,7 +41,9 @@ void tt_board_post(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
   tt_shm *s = tt_shm_of(w);
   tt_post *post = post_of(s, w->rank, stamp.seq);
   post->oldest = oldest;
+  /* model: board:stamp, doze:publish */
   atomic_store(&post->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash);
+  /* model: doze:look */
   for (int r = 0; atomic_load(s->dozing) && r < w->ranks; r++)
     if (r != w->rank) tt_shm_wake(s, r);
 }
@@ -48,6 +51,7 @@ void tt_board_post(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
 const void *tt_board_posted(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
   tt_shm *s = tt_shm_of(w);
   const tt_post *post = post_of(s, peer, seq);
+  /* model: board:look, doze:last */
   unsigned long long stamp = atomic_load_explicit(&post->stamp, memory_order_acquire);
   if ((uint32_t)(stamp >> 32) != seq) return NULL;
   *hash = (uint32_t)stamp;

@@ -20,6 +20,8 @@
 
 enum { CLOSED = 1 << 30 }; /* behind the last decision: there will be no other */
 
+/* each round, room, asks, terms, guests, decided, given_up: model: shrink:words */
+
 static tt_ballot *ballot_of(tt_wire *w, int rank) {
   return tt_room_ballot(tt_shm_of(w)->rooms[rank], w->ranks);
 }

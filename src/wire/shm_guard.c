@@ -20,13 +20,16 @@ static const double patience = 2, between_looks = 0.02; /* s */
 
 bool tt_guard_enter(tt_wire *w) {
   tt_room *room = tt_shm_of(w)->rooms[w->rank];
+  /* model: guard:inside */
   atomic_store(&room->inside, 1);
+  /* model: guard:look */
   if (!atomic_load(&room->telling)) return true;
   tt_guard_leave(w);
   return false;
 }
 
 void tt_guard_leave(tt_wire *w) {
+  /* model: guard:leave */
   atomic_store_explicit(&tt_shm_of(w)->rooms[w->rank]->inside, 0, memory_order_release);
 }
 
@@ -40,10 +43,12 @@ bool tt_guard_settle(tt_wire *w) {
   char reason[TT_REASON];
   const tutti_status status = tt_room_aborted(s->rooms[w->rank], reason, sizeof reason);
   for (int r = 0; status && r < w->ranks; r++) tt_room_abort(s->rooms[r], status, reason);
+  /* model: guard:fence */
   atomic_thread_fence(memory_order_seq_cst);
   double now = tt_seconds(), look = now + between_looks;
   const double until = now + patience;
   for (int r = 0; r < w->ranks; r++)
+    /* model: guard:settle */
     while (r != w->rank && atomic_load(&s->rooms[r]->inside)) {
       if (!w->ops->alive(w, r)) break;
       if ((now = tt_seconds()) > until) return false;

@@ -37,6 +37,7 @@ static inline tt_head *tt_shm_head(const tt_shm *s, int peer) {
 
 /* To be called after a sequentially consistent store of what the peer waits for. */
 static inline void tt_shm_wake(tt_shm *s, int peer) {
+  /* model: doze:look */
   if (!atomic_load(s->dozing)) return;
   tt_ring(tt_shm_head(s, peer));
   tt_door_knock(s->segment, s->members[peer]);

@@ -162,6 +162,7 @@ struct tt_wire {
 
 /* Was this rank told that the communicator is over? */
 static inline bool tt_wire_is_over(tt_wire *w) {
+  /* model: abort:hear, doze:last */
   if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
   return w->ops->aborted(w, NULL, 0);
 }

@@ -1,0 +1,64 @@
+/* publish.pml - who claims a word first does the work, and publishes it by that word.
+ *
+ * Mirrors    src/api/proof_table.c: find_word, await_verdict and tt_prove_once: a rank claims a
+ *            plan's word, proves, and stores the verdict; others wait for it, but not for ever.
+ *            A channel that is opened (src/wire/shm.c), a heap that is ready (src/api/bootstrap.c)
+ *            and a tape of events (src/engine/trace.c) are published in the same way, without
+ *            a claim.
+ * Holds      who finds the work published finds it whole; one does it, or who waited too
+ *            long; nobody waits for ever, though the claimer may die.
+ * Mutants    1 it is published without release   2 it is looked at without acquire
+ *            3 a wait has no bound   4 a claim is a load and a store
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define ADDRESSES 2
+#define PROCS 2
+#include "weak.h"
+
+#define WORD 0
+#define WORK 1
+#define CLAIMED 1
+#define READY 2
+#define LOOKS 2
+
+byte claims = 0;
+
+proctype rank(byte p) {
+  byte looks = 0;
+  if
+  :: m == 4 -> load(p, LDS, WORD, 0); known(p, 0); store(p, STS, WORD, CLAIMED)
+  /* tag claim: src/api/proof_table.c swap seq_cst */
+  :: else -> issue(p, CLAIM, WORD, CLAIMED, 0); known(p, 0)
+  fi;
+  if
+  :: R(p, 0) == 0 ->
+    claims++;
+    assert(claims == 1);
+    if
+    :: true /* it dies */
+    :: store(p, ST, WORK, 7);
+      /* tag set: src/wire/shm.c, src/api/bootstrap.c, src/engine/trace.c store release */
+      /* tag verdict: src/api/proof_table.c store release */
+      store(p, unless(1, STR, ST), WORD, READY)
+    fi
+  :: else ->
+    do
+    :: looks < LOOKS ->
+      /* tag find: src/wire/shm.c, src/api/bootstrap.c, src/api/trace_file.c load acquire */
+      /* tag await: src/api/proof_table.c load acquire */
+      load(p, unless(2, LDA, LD), WORD, 0);
+      load(p, LD, WORK, 1);
+      known(p, 0);
+      known(p, 1);
+      if
+      :: R(p, 0) == READY -> assert(R(p, 1) == 7); break
+      :: else -> looks = (looks < LOOKS -> looks + 1 : looks)
+      fi
+    :: looks == LOOKS && m == 3 -> mem[WORD] == READY; looks = 0
+    :: looks == LOOKS && m != 3 -> break /* it proves alone */
+    od
+  fi
+}
+
+init {
+  atomic { begin(); run machine(0); run machine(1); run rank(0); run rank(1) }
+}
