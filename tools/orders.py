@@ -144,7 +144,7 @@ def main():
     for label, specs in tags.items():
         for files, _, _ in specs:
             offences.extend(f"models: nothing in {f} has tag {label}" for f in files if (label, f) not in met)
-    sys.exit("\n".join(dict.fromkeys(offences)))
+    sys.exit("\n".join(dict.fromkeys(offences)) or 0)
 
 
 main()
