@@ -144,8 +144,7 @@ def main():
     for label, specs in tags.items():
         for files, _, _ in specs:
             offences.extend(f"models: nothing in {f} has tag {label}" for f in files if (label, f) not in met)
-    print("\n".join(dict.fromkeys(offences)), end="\n" if offences else "")
-    return 1 if offences else 0
+    sys.exit("\n".join(dict.fromkeys(offences)) or 0)
 
 
-sys.exit(main())
+main()
