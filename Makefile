@@ -10,6 +10,7 @@
 #   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
 #   make fuzz TIME=600   texts from outside, made up by the fuzzers of fuzz/ (ONLY=profile; docs/reliability.md)
 #   make soak TIME=1h    anything at random while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
+#   make mutants          one line of the sources changed at a time: does a test notice? (ONLY=WORD SAMPLE=8 SEED=n)
 #   make models          hand-overs between ranks, on a machine that keeps no order (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
@@ -292,11 +293,15 @@ check:
 	@$(RUN) $(SHTESTS) $(TESTBIN) $(REPLAYS) $(MPBIN)
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory mutants SAMPLE=8
 # Every group, split and number of steps, for every P up to 64 and samples to 4096.
 prove:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
 	@TUTTI_PROVE=1 $(BUILD)/tests/test_product
+# One line changed at a time, in a copy of the tree; each change must fail a test (tools/mutants.tsv).
+mutants: all
+	@/usr/bin/python3 tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 # The prover beside a judge that walks through all runs; SEED and COUNT, or TIME in seconds (60).
 prove-fuzz:
 	@tools/deps.sh build
@@ -544,7 +549,7 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-.PHONY: all mpi ucx examples programs check check-dropin check-python with-mpi check-all prove laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers soak models \
+.PHONY: all mpi ucx examples programs check check-dropin check-python with-mpi check-all prove mutants laws check-asan check-ubsan check-tsan check-arm coverage fuzz fuzzers soak models \
         install uninstall clean format demo demo-hosts demo-faults demo-torch torch with-torch with-ucx with-nothing check-torch check-torch-asan bench-torch bench-programs bench-peers bench-hosts bench-dropin bench-choice bench-faults bars bench-engine \
         bench-kernels bench-meeting bench-wait bench-many bench-price bench-schedules bench-scale sim figures
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d $(BENCHBIN:%=%.d) \

@@ -186,4 +186,5 @@ grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"
+/usr/bin/python3 tools/mutants.py --check | law "the table of mutants fits the sources"
 exit $bad
