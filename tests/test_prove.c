@@ -360,6 +360,12 @@ static const struct {
     {"tutti-schedule 1 scatter x P=2 derive\n"
      "rank 0\n 0 send ->1 src[0..1]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[0..1]\n",
      "it writes outside what this rank may write"},
+    {/* an average would divide twice */
+     "tutti-schedule 1 reduce x P=3 blocks=1\n"
+     "rank 0\n 0 recv_reduce <-1 tmp[0] = src[0] op in last\n"
+     " 1 recv_reduce <-2 dst[0] = tmp[0] op in last after 0\n"
+     "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
+     "rank 0, at the end, dst[0]: it holds a sum that was already complete"},
     {/* the parts of a split receive land one by one: rank 2's may come before the copy is over */
      "tutti-schedule 1 reduce x P=3 blocks=1\n"
      "rank 0\n 0 copy tmp[1] = src[0]\n 1 send ->1 tmp[1] after 0\n"

@@ -61,7 +61,7 @@ int tt_heap_index(const tt_heap *heap) {
 
 /* each users: order: a count, the last one frees */
 
-/* each ready, unsure: order: a flag, nothing is read behind it that is not looked at again */
+/* each unsure: order: a flag, nothing is read behind it that is not looked at again */
 
 static char *base_of(const tt_heap *heap) {
   return heap->segment->base + heap->segment->stride * (size_t)heap->index;
@@ -136,7 +136,8 @@ static bool crowded(const tt_segment *s) {
   if (!tt_process.wants_thread && !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0)) return false;
   for (int r = 0; r < s->founders; r++) {
     const tt_head *head = tt_heap_head(s, r);
-    if (!atomic_load(&head->ready)) continue;
+    /* model: publish:find */
+    if (!atomic_load_explicit(&head->ready, memory_order_acquire)) continue;
     CPU_OR(&all, &all, &head->cores);
     ranks++;
   }

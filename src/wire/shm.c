@@ -1,13 +1,12 @@
 /* shm.c - the shared-memory wire: channels of pieces between ranks' heaps.
  *
- * Idea       a piece is announced in a descriptor whose flag is its number. Small
- *            pieces travel in the descriptor itself; what lies in shared memory
- *            (or in this address space, for threads) is pointed at; private memory
- *            is either copied into a block of the stage or read by the reader straight
- *            out of the sender (process_vm_readv), whichever costs less. The reader
- *            counts what it has consumed in a flag of its own.
- * Invariant  the sender writes descriptors and staged bytes, the reader only the
- *            acknowledgement; a slot is reused once its piece is acknowledged.
+ * Idea       a piece is announced in a descriptor whose flag is its number. Small pieces travel in the
+ *            descriptor itself; what lies in shared memory (or in this address space, for threads)
+ *            is pointed at; private memory is either copied into a block of the stage or read by
+ *            the reader straight out of the sender (process_vm_readv), whichever costs less. The
+ *            reader counts what it has consumed in a flag of its own.
+ * Invariant  the sender writes descriptors and staged bytes, the reader only the acknowledgement;
+ *            a slot is reused once its piece is acknowledged.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm.h"
 
@@ -173,8 +172,7 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   d->bytes = taken;
   e->count++;
   /* sequentially consistent, against the sleeper's word that tt_ring reads next */
-  /* model: channel:flag, doze:publish */
-  atomic_store(&d->flag, e->count);
+  atomic_store(&d->flag, e->count); /* model: channel:flag, doze:publish */
   tt_shm_wake(s, peer);
   *ticket = d->kind == POINTED || d->kind == REMOTE ? e->count : 0;
   return taken;
@@ -267,8 +265,7 @@ static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
   if (e->used < current(e)->bytes) return;
   e->used = e->landed = 0;
   e->count++;
-  /* model: channel:consumed, doze:publish */
-  atomic_store(&e->at->consumed, e->count);
+  atomic_store(&e->at->consumed, e->count); /* model: channel:consumed, doze:publish */
   tt_shm_wake(s, peer);
 }
 
@@ -287,10 +284,8 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
 /* ---- the rest of the table ---- */
 
 static uint32_t shm_doze_begin(tt_wire *w) {
-  /* model: doze:dozing */
-  atomic_fetch_add(tt_shm_of(w)->dozing, 1);
-  tt_head *head = tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap));
-  return tt_lie_down(head);
+  atomic_fetch_add(tt_shm_of(w)->dozing, 1); /* model: doze:dozing */
+  return tt_lie_down(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
 }
 
 static void shm_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
@@ -298,26 +293,22 @@ static void shm_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
 }
 
 static void shm_doze_end(tt_wire *w) {
-  /* model: doze:dozing-less */
-  atomic_fetch_sub(tt_shm_of(w)->dozing, 1);
+  atomic_fetch_sub(tt_shm_of(w)->dozing, 1); /* model: doze:dozing-less */
   tt_get_up(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
 }
 
 static int shm_stand(tt_wire *w) {
   const tt_shm *s = tt_shm_of(w);
-  /* model: doze:dozing */
-  atomic_fetch_add(s->dozing, 1);
+  atomic_fetch_add(s->dozing, 1); /* model: doze:dozing */
   const int door = tt_door_stand(s->segment, tt_heap_index(s->heap));
-  /* model: doze:dozing-less */
-  if (door < 0) atomic_fetch_sub(s->dozing, 1);
+  if (door < 0) atomic_fetch_sub(s->dozing, 1); /* model: doze:dozing-less */
   return door;
 }
 
 static void shm_step_aside(tt_wire *w, int door) {
   const tt_shm *s = tt_shm_of(w);
   tt_door_leave(s->segment, tt_heap_index(s->heap), door);
-  /* model: doze:dozing-less */
-  atomic_fetch_sub(s->dozing, 1);
+  atomic_fetch_sub(s->dozing, 1); /* model: doze:dozing-less */
 }
 
 static void shm_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
