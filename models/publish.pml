@@ -5,8 +5,8 @@
  *            A channel that is opened (src/wire/shm.c), a heap that is ready (src/api/bootstrap.c)
  *            and a tape of events (src/engine/trace.c) are published in the same way, without
  *            a claim.
- * Holds      who finds the work published finds it whole; one does it, or who waited too
- *            long; nobody waits for ever, though the claimer may die.
+ * Holds      a rank that finds the work published finds it whole; one rank does it, or a rank that
+ *            waited too long; no rank waits for ever, though the claimer may die.
  * Mutants    1 it is published without release   2 it is looked at without acquire
  *            3 a wait has no bound   4 a claim is a load and a store
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -54,7 +54,7 @@ bool cover_has_op(tutti_type type, int op);
 
 enum { COVER_INTEGERS, COVER_FLOATS };
 /* A case that names this entry of the table and that it can do, with helpers where it needs them;
- * false: there is none on so many ranks. */
+ * false: it can do no case on that number of ranks. */
 bool cover_force(cover_case *c, int entry, int kind);
 /* Before the call, and after it: false, and why, if another plan ran than the one that is named,
  * though that can do it. */

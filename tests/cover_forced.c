@@ -1,5 +1,5 @@
-/* cover_forced.c - which plan ran? A case that names an algorithm must run it, and at the end every
- * entry of the table that can do anything on so many ranks has run, with floats and with integers.
+/* cover_forced.c - which plan ran? A case that names an algorithm must run it. At the end every entry
+ * of the table has run, with floats and with integers, if it can do anything on this number of ranks.
  *
  * Idea       what the communicator remembers of plans is forgotten before the call, so that what it
  *            remembers afterwards is what the call ran.

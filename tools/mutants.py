@@ -35,9 +35,9 @@ class Mutant:
         self.tests = [w for w in words if w not in self.settings]
 
     def wrong(self):
-        """What is wrong with the entry, or None."""
+        """The fault of the entry, or None."""
         if not os.path.isfile(os.path.join(ROOT, self.file)):
-            return "there is no such file"
+            return "no such file"
         with open(os.path.join(ROOT, self.file)) as f:
             times = f.read().count(self.old)
         if times != 1:
@@ -99,7 +99,7 @@ def run(command, where, seconds):
 
 
 def large(folder, names):
-    """What is linked anew if it is needed, and what no mutant needs."""
+    """Files that are linked anew when a test needs them, and files that no mutant needs."""
     if folder.endswith("build/tests"):
         return [n for n in names if not n.endswith((".o", ".d"))]
     return [n for n in names if folder.endswith("build") and n in ("fuzz", "bench", "mpi_ompi")]

@@ -23,7 +23,7 @@ typedef struct reader {
   tt_room *first, *second; /* copies of AHEAD bytes */
 } reader;
 
-/* each rooms: order: who looks from outside checks it */
+/* each rooms: order: the command that looks from outside checks it */
 
 static bool take(const reader *r, uint64_t at, void *to, size_t n) {
   return pread(r->fd, to, n, (off_t)at) == (ssize_t)n;

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm.h"
 
-/* each rooms, rooms_made: order: who looks from outside checks it */
+/* each rooms, rooms_made: order: the command that looks from outside checks it */
 
 static bool swap(tt_head *head, uint64_t from, uint64_t to) {
   for (int i = 0; i < TT_ROOMS; i++) {
