@@ -96,6 +96,9 @@ def run(command, where, seconds):
             os.killpg(p.pid, signal.SIGKILL)
             out = p.communicate()[0]
         return out, None
+    except BaseException:  # this program is ended: its child must not outlive it
+        os.killpg(p.pid, signal.SIGKILL)
+        raise
 
 
 def large(folder, names):
@@ -184,6 +187,7 @@ def main():
     parser.add_argument("--seed", type=int, help="of the sample")
     parser.add_argument("--only", help="only entries with this word")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the copy of the tree is removed
     mutants, errors = read_table()
     for error in errors:
         print(error)
