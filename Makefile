@@ -300,11 +300,12 @@ prove:
 	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
 	@TUTTI_PROVE=1 $(BUILD)/tests/test_product
 # One line changed at a time, in a copy of the tree; each change must fail a test (tools/mutants.tsv).
-mutants: all
-	@/usr/bin/python3 tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
+mutants:
+	@tools/deps.sh build check
+	@$(PYTHON) tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 # The prover beside a judge that walks through all runs; SEED and COUNT, or TIME in seconds (60).
 prove-fuzz:
-	@tools/deps.sh build
+	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory all $(VERDICTS)
 	@$(PYTHON) models/prove_fuzz.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(COUNT),--count $(COUNT)) $(MORE)

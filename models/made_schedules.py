@@ -201,7 +201,7 @@ def merge_receives(s, random):
 
 
 def signal(s, random):
-    """One more message: of any block, into tmp that nobody else uses, or that somebody does."""
+    """One more message: of any block, into tmp that no other step uses, or into tmp that another step does use."""
     a, b = random.sample(range(s.P), 2)
     block = random.randrange(s.B)
     top = max([s.ranks[b].tmp] + [x + 1 for step in s.ranks[b].steps for y in step.spans() if y.buf == "tmp" for x in y.blocks])

@@ -1,7 +1,7 @@
 # schedule_text.py - schedules as text (docs/schedules.md), read and written without the library.
 #
 # Idea       a span is a buffer and the list of its blocks, a peer range the list of its ranks:
-#            whoever reads or changes a schedule needs no other form of them.
+#            a program that reads or changes a schedule needs no other form of them.
 # SPDX-License-Identifier: BSD-3-Clause
 import re
 

@@ -2,18 +2,13 @@
 # form, people's own schedules, a wrong command line.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
-python=/usr/bin/python3
 tab=$'\t'
 
 lines_within() { # no line of the output is longer, colours not counted
   sed 's/\x1b\[[0-9;]*m//g' "$work/out" | LC_ALL=C.UTF-8 awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }'
 }
 valid_xml() {
-  if [ -x $python ]; then
-    $python -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$1"
-  else
-    ! command -v xmllint >/dev/null || xmllint --noout "$1"
-  fi
+  $python -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$1"
 }
 
 # ---- list ----
@@ -22,17 +17,13 @@ ok "list: an algorithm, its source, what it does" all "status 0" quiet "lines_wi
   "has '^fold\(halving\) +6 +6 +1.71'" "has 'Kolmakov and Zhang 2020; for allreduce, reduce_scatter, all_gather, barrier$'" \
   "has 'not here: it needs the levels of the machine'"
 job plan list -P 5 --json
-if [ -x $python ]; then
-  ok "list --json" $python - "$work/out" <<'END'
+ok "list --json" $python - "$work/out" <<'END'
 import json, sys
 d = json.load(open(sys.argv[1]))
 fold = next(a for a in d["algorithms"] if a["name"] == "fold(ring)")
 assert d["ranks"] == 5 and fold["rounds"] == 8 and "allreduce" in fold["collectives"], fold
 assert all(a["source"] and ("proven" in a) != ("refuses" in a) for a in d["algorithms"])
 END
-else
-  skip "list --json" "no python3"
-fi
 
 # ---- every algorithm in every form ----
 # What can be drawn on 6 ranks; those that the table only names get parameters.
@@ -73,11 +64,7 @@ while read -r name; do
   done
   ok "draw $name: in each form" all "status 0" quiet '[ -s "$work/x.svg" ] && [ -s "$work/x.txt" ]'
   ok "draw $name: the .svg is XML" valid_xml "$work/x.svg"
-  if [ -x $python ]; then
-    ok "draw $name: all forms agree" agree
-  else
-    skip "draw $name: all forms agree" "no python3"
-  fi
+  ok "draw $name: all forms agree" agree
   job plan draw "$name" -P 6 -w 60
   ok "draw $name: on 60 columns" all "status 0" quiet "lines_within 60"
   job plan show "$name" -P 6
@@ -130,7 +117,7 @@ for kind in svg html json; do
   ok "a person's schedule as .$kind" all "status 0" quiet
 done
 ok "a name with brackets and quotes does no harm" all 'valid_xml "$work/x.svg"' "! grep -q '<b>' '$work/x.html'"
-[ -x $python ] && ok "nor to the JSON" agree
+ok "nor to the JSON" agree
 sed -i '/reduce dst.*tmp.*op dst/d' "$work/mine.txt"
 job plan check "$work/mine.txt"
 ok "check refuses with a witness" all "status 1" "has 'refused'" "has 'rank 1, at the end'"

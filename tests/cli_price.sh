@@ -2,7 +2,6 @@
 # the figures, and what is wrong is said with its place.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
-python=/usr/bin/python3
 
 cluster=alpha=30us,beta=1e-8,gamma=2e-10
 
@@ -35,8 +34,7 @@ ok "price: one that is not proposed" all "status 0" "has '^\* fold\(group=5x2,in
 job plan price 'fold(halving)' -P 100000 --size 1k --net $cluster
 ok "price: 100,000 ranks" all "status 0" "has '^\* fold\(halving\) +1.04 ms +34 '"
 job plan price all -P 12 --size 3MiB --topo "rack:2 node:2 core:3" --net core.beta=1e-9,node.beta=4e-9,rack.beta=8e-9 --json
-if [ -x $python ]; then
-  ok "price --json: sorted, parts add up, what runs is the best that may" $python - "$work/out" <<'END'
+ok "price --json: sorted, parts add up, what runs is the best that may" $python - "$work/out" <<'END'
 import json, sys
 d = json.load(open(sys.argv[1]))
 can = [p for p in d["plans"] if p["possible"]]
@@ -49,9 +47,6 @@ runs = next(p for p in can if (p["plan"], p["slices"]) == (d["chosen"], d["slice
 assert runs["seconds"] <= best["seconds"] * (1 + 1e-6), (runs, best)
 assert any("blueconnect(rack:2 node:2 core:3" in p["plan"] for p in can)
 END
-else
-  skip "price --json" "no python3"
-fi
 if command -v gnuplot >/dev/null; then
   job plan price all -P 13 --plot "$work/x.svg" --net $cluster
   ok "price --plot" all "status 0" quiet "grep -q '<svg' $work/x.svg" "grep -q 'runs: fold(halving)' $work/x.svg" \
@@ -90,8 +85,7 @@ ok "explain: a wish" all "status 0" "has ': fold\(ring\), as asked for$'"
 job explain -P 8 --size 64k --algo '^fold;^bruck;^rabenseifner;^halving-doubling' --net $cluster
 ok "explain: ruled out" all "status 0" "has 'fold\(halving\): it is ruled out by name'"
 job explain -P 8 --size 8 --net $cluster --json
-if [ -x $python ]; then
-  ok "explain --json" $python - "$work/out" <<'END'
+ok "explain --json" $python - "$work/out" <<'END'
 import json, sys
 d = json.load(open(sys.argv[1]))
 level = d["levels"][0]
@@ -99,9 +93,6 @@ assert abs(level["latency_s"] + level["transfer_s"] + d["arithmetic_s"] - d["sec
 assert d["by_size"][0]["from"] == 0 and len(d["by_size"]) > 1 and len(d["next"]) == 3
 assert all(r["why"] for r in d["refused"])
 END
-else
-  skip "explain --json" "no python3"
-fi
 
 job explain -P 13 --coll barrier
 ok "explain: a barrier has no size" all "status 0" quiet "has '^barrier on 13 ranks: '"

@@ -2,7 +2,6 @@
 # numbers that add up; files that are none, torn or hostile.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
-python=/usr/bin/python3
 player=$BUILD/tests/test_trace
 x=$work/x.json
 export TUTTI_TRACE=$x
@@ -11,10 +10,6 @@ unset TUTTI_TRACE_EVENTS
 # check CODE: the file is JSON, in which CODE holds: e all events, lanes those of ranks, of(...)
 # the events of a category.
 check() {
-  if [ ! -x $python ]; then
-    skip "$1" "no python3"
-    return
-  fi
   ok "$1" $python - "$x" "$2" <<'END'
 import json, sys
 e = json.load(open(sys.argv[1]))
@@ -99,7 +94,7 @@ cat >"$work/far" <<'END'
 mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec unshare -T -f --monotonic 1000 "$@"
 END
 tr 0-9 9876543210 </proc/sys/kernel/random/boot_id >"$work/boot_id"
-if [ -x "$hello" ] && has_starter ompi && [ -x $python ] &&
+if [ -x "$hello" ] && has_starter ompi &&
   unshare -m bash "$work/far" "$work/boot_id" true 2>/dev/null; then
   rc=0
   TUTTI_NODES=0,1,1 timeout -k 5 60 "$(starter ompi)" -n 1 "$hello" : \
@@ -131,8 +126,7 @@ ok "--all: every rank, and paths whole" all "status 0" "! has ' more ranks'" "! 
 job run -n 4 "$player" splits
 job trace --json "$x"
 ok "--json" all "status 0" quiet
-if [ -x $python ]; then
-  ok "the numbers add up" $python - "$work/out" "$x" <<'END'
+ok "the numbers add up" $python - "$work/out" "$x" <<'END'
 import json, sys
 d, e = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))
 assert [r["rank"] for r in d["ranks"]] == [0, 1, 2, 3] and d["torn"] == 0
@@ -153,9 +147,6 @@ for c in d["calls"]:
         at = [h["at_us"] for h in p]
         assert at == sorted(at) and all(h["us"] >= 0 and h["gap_us"] >= 0 for h in p), p
 END
-else
-  skip "the numbers add up" "no python3"
-fi
 cp "$x" "$work/a.json"
 job trace --draw "$x"
 ok "--draw: lines of 100 columns, three per rank" all "status 0" quiet '[ "$(grep -acE "^  .{16}[|].{100}[|]$" "$work/out")" = 12 ]'

@@ -3,7 +3,6 @@
 # --measured`.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
-python=/usr/bin/python3
 err() { grep -qaE -e "$1" "$work/err"; }
 profile=$work/profile
 machine=$("$TUTTI" info | sed -n 's/^machine  *//p')
@@ -146,7 +145,7 @@ TUTTI_PROFILE=$work seen
 ok "a profile that is a folder" all "status 0" "err 'cannot be read: Is a directory; the built-in'"
 mkfifo "$work/pipe"
 TUTTI_PROFILE=$work/pipe seen
-ok "a profile that is a pipe: nobody waits for who may write it" all "status 0" "err 'pipe. cannot be read: it is no regular file; the built-in'"
+ok "a profile that is a pipe: tune does not wait for a writer" all "status 0" "err 'pipe. cannot be read: it is no regular file; the built-in'"
 TUTTI_PROFILE=$work/nothing seen
 ok "a profile that is not there" all "status 0" "err 'cannot be read: No such file or directory; the built-in'"
 export TUTTI_PROFILE=none
@@ -188,8 +187,7 @@ done
 job explain --measured -P 3 -b 4 -e 4K -f 32 --repeats 2 -J "$work/m.json"
 ok "explain --measured: a line per size" all "status 0" quiet "has '^ +4 B  [a-z]'" "has '^ +128 B  '" "has '^ +4 KiB  '" \
   "has '^Chosen over best: [0-9.]+ in the geometric mean'" "has 'Predicted within 1.3 of measured: [0-3] of 3'"
-if [ -x $python ]; then
-  ok "explain --measured: and all as JSON" $python - "$work/m.json" <<'END'
+ok "explain --measured: and all as JSON" $python - "$work/m.json" <<'END'
 import json, sys
 d = json.load(open(sys.argv[1]))
 assert d["ranks"] == 3 and [r["bytes"] for r in d["rows"]] == [4, 128, 4096]
@@ -202,7 +200,6 @@ for r in d["rows"]:
     same = r["chosen"].split(",")[0] == r["best"]
     assert r["best_s"] == r["measured_s"] and r["chosen_over_best"] == 1 if same else r["best_s"] > 0, r
 END
-fi
 if [ "$(nproc)" -gt 1 ]; then
   echo "shm.between = 0.001ns" >"$work/near"
   TUTTI_PROFILE=$work/near job explain --measured -P 2 -b 64 -e 64 --repeats 1 -J "$work/n.json"

@@ -3,13 +3,6 @@
 # where docs/papers.md says that it does.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
-python=/usr/bin/python3
-export PYTHONDONTWRITEBYTECODE=1
-
-if [ ! -x $python ]; then
-  skip "figures" "no python3"
-  exit 0
-fi
 
 # draw ARGS...: figures.py into $work, without what is stored.
 draw() {

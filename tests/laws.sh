@@ -5,6 +5,8 @@ set -u
 BUILD=${BUILD:-build}
 CC=${CC:-gcc}
 CXX=${CXX:-g++}
+python=/usr/bin/python3
+export PYTHONDONTWRITEBYTECODE=1
 bad=0
 
 # Room, and the rooms whose headers it may include besides its own and core's.
@@ -95,7 +97,7 @@ for dir in mpi cli examples bench sim shim python c10d; do
 done | law "cli/, examples/ and the like include public headers only"
 
 # Every atomic access that is more than relaxed: its order is its model's, or has a reason.
-"${PYTHON:-python3}" tools/orders.py 2>&1 | law "memory orders are those of the models"
+$python tools/orders.py 2>&1 | law "memory orders are those of the models"
 
 # ---- what the library calls, holds and exports ----
 lib=$BUILD/libtutti.a so=$BUILD/libtutti.so
@@ -186,5 +188,5 @@ grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"
-/usr/bin/python3 tools/mutants.py --check | law "the table of mutants fits the sources"
+$python tools/mutants.py --check 2>&1 | law "the table of mutants fits the sources"
 exit $bad

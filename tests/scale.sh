@@ -2,8 +2,6 @@
 # forms (docs/scale.md), and one rank's set-up beside what it may take.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
-python=/usr/bin/python3
-[ -x $python ] || { skip "prices at 100,000 ranks" "no python3" && exit 0; }
 
 # form PLAN FORMULA TOPO FIGURES: of 1 MiB on 100,000 ranks; P, L, m, u are known.
 form() {

@@ -4,6 +4,8 @@
 set -u
 BUILD=${BUILD:-build}
 TUTTI=${TUTTI:-$BUILD/tutti}
+python=/usr/bin/python3
+export PYTHONDONTWRITEBYTECODE=1
 case $TUTTI in /*) ;; *) TUTTI=$PWD/$TUTTI ;; esac
 work=$(mktemp -d) || exit 1
 token="tutti-test-$$-$RANDOM$RANDOM"

@@ -1,7 +1,7 @@
 /* bucket_cut.c - which tensors make a bucket, how long one is, and its requests.
  *
  * Idea       a tensor joins the open bucket of its type, which is closed when it is long enough;
- *            a bucket's turn is that of its last tensor, for it cannot start before.
+ *            a bucket's turn is that of its last tensor, since it cannot start before.
  * Length     with k buckets of t seconds each, all must run, and the last one runs when there is
  *            nothing left to compute: k t are work that may be hidden, t is waited for. The k that
  *            makes (k + 1) t(total / k) least weighs latency against overlap, and needs no
