@@ -362,7 +362,7 @@ check-tsan:
 	  setarch "$$(uname -m)" -R tests/run $(TSANBIN)
 # For another processor, under an emulator of it: the kernels, the schedules, and ranks
 # that are threads and processes. Linked statically, for there are none of its libraries.
-ARMTESTS = $(patsubst %,build-arm/tests/%,test_kernel test_schedule test_shape test_prove test_threads mp_cover mp_scenes)
+ARMTESTS = $(patsubst %,build-arm/tests/%,test_kernel test_schedule test_shape test_prove test_refused test_threads mp_cover mp_scenes)
 ARMMAKE  = BUILD=build-arm CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar LDFLAGS=-static CPPFLAGS=-Itests/arm CMOCKA=
 check-arm:
 	@tools/deps.sh build arm

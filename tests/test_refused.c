@@ -1,0 +1,206 @@
+/* The prover refuses a wrong schedule, and its witness names the rank, the step and what is wrong
+ * there; the right schedule beside it is proven. Wrong ones as files: models/refused.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "core.h"
+
+static const struct {
+  const char *text, *witness; /* NULL: it is right */
+} cases[] = {
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0] last\n",
+     NULL},
+    {/* the sum goes where its own send still reads */
+     "tutti-schedule 1 allreduce x P=2 blocks=1\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv_reduce <-1 dst[0] = dst[0] op in last\n"
+     "rank 1 inplace\n 0 send ->0 dst[0]\n 1 recv_reduce <-0 dst[0] = in op dst[0] last\n",
+     "rank 0 step 1 (recv_reduce <-1 dst[0] = dst[0] op in  last): it must wait for step 0"},
+    {/* with the order derived it waits for ever */
+     "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv_reduce <-1 dst[0] = dst[0] op in last\n"
+     "rank 1 inplace\n 0 send ->0 dst[0]\n 1 recv_reduce <-0 dst[0] = in op dst[0] last\n",
+     "deadlock: it waits for rank 1 step 1, which waits for rank 1 step 0"},
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n",
+     "rank 1 receives it nowhere"},
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\nrank 1\n 0 recv <-0 dst[0]\n",
+     "rank 0 sends nothing for it"},
+    {"tutti-schedule 1 allreduce x P=2 blocks=2 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[1]\n",
+     "rank 1 step 0 expects other blocks of it"},
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 recv <-1 src[0]\nrank 1\n 0 send ->0 src[0]\n",
+     "it writes outside what this rank may write"},
+    {/* each helper answers at once: neither has heard of the other */
+     "tutti-schedule 1 barrier x P=3 blocks=1 data=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 send ->2 src[0]\n 2 recv <-1 dst[0]\n 3 recv <-2 dst[0]\n"
+     "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->0 tmp[0]\n"
+     "rank 2\n 0 recv <-0 tmp[0]\n 1 send ->0 tmp[0]\n",
+     "rank 2 step 1 (send        ->0 tmp[0]  after 0): its rank leaves the barrier without rank 1"},
+    {"tutti-schedule 1 barrier x P=2 blocks=1 data=1 derive\n"
+     "rank 0\n 0 copy dst[0] = src[0]\nrank 1\n",
+     "rank 1 does nothing in this barrier"},
+    {/* the second block of a byte is empty */
+     "tutti-schedule 1 barrier x P=2 blocks=2 data=1 derive\n"
+     "rank 0\n 0 copy dst[0] = src[0]\n 1 send ->1 src[1]\n 2 recv <-1 dst[1]\n"
+     "rank 1\n 0 recv <-0 tmp[1]\n 1 send ->0 tmp[1]\n",
+     "rank 1 step 1 (send        ->0 tmp[1]  after 0): its rank leaves the barrier without rank 0"},
+    {"tutti-schedule 1 broadcast x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 tmp[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     "it sends a block that nothing was written to"},
+    {"tutti-schedule 1 broadcast x P=2 blocks=1 root=1 derive\n"
+     "rank 0\n 0 recv <-1 dst[0]\nrank 1\n 0 send ->0 src[0]\n",
+     "rank 1, at the end, dst[0]: nothing was written there"},
+    {"tutti-schedule 1 all_gather x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[1]\nrank 1\n 0 recv <-0 dst[1]\n",
+     "it reads outside what this rank has"},
+    {"tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 recv_reduce <-1 dst[0] = src[0] op in\nrank 1\n 0 send ->0 src[0]\n",
+     "not marked last"},
+    {"tutti-schedule 1 reduce x P=3 blocks=1 derive\n"
+     "rank 0\n 0 recv_reduce <-1 dst[0] = src[0] op in last\nrank 1\n 0 send ->0 src[0]\nrank 2\n",
+     "it lacks rank 2's input for block 0"},
+    {"tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 recv_reduce <-1 tmp[0] = src[0] op in\n 1 reduce dst[0] = tmp[0] op src[0] last\n"
+     "rank 1\n 0 send ->0 src[0]\n",
+     "it holds rank 0's input for block 0 twice"},
+    {"tutti-schedule 1 broadcast x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv_reduce <-0 dst[0] = "
+     "dst[0] op in\n",
+     "broadcast has no op"},
+    {"tutti-schedule 1 scan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n"
+     "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0]\n",
+     NULL},
+    {"tutti-schedule 1 scan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n"
+     "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0] last\n",
+     "no sum of scan is complete"},
+    {/* an allreduce is none */
+     "tutti-schedule 1 scan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0]\n",
+     "rank 0, at the end, dst[0]: it holds rank 1's block 0, which belongs elsewhere"},
+    {"tutti-schedule 1 scan x P=3 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n"
+     "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0]\n 1 send ->2 src[0]\n"
+     "rank 2\n 0 recv_reduce <-1 dst[0] = in op src[0]\n",
+     "rank 2, at the end, dst[0]: it lacks rank 0's input"},
+    {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     NULL},
+    {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     "it writes outside what this rank may write"},
+    {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv_reduce <-0 dst[0] = in op src[0]\n",
+     "it holds rank 1's block 0, which belongs elsewhere"},
+    {"tutti-schedule 1 all_to_all x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[1]\n 1 copy dst[0] = src[0]\n 2 recv <-1 dst[1]\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 copy dst[1] = src[1]\n 2 recv <-0 dst[0]\n",
+     NULL},
+    {"tutti-schedule 1 all_to_all x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n 2 recv <-1 dst[1]\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 copy dst[1] = src[1]\n 2 recv <-0 dst[0]\n",
+     "rank 1, at the end, dst[0]: it holds rank 0's block 0, which belongs elsewhere"},
+    {"tutti-schedule 1 gather x P=2 derive\n"
+     "rank 0\n 0 copy dst[0] = src[0]\n 1 recv <-1 dst[0]\nrank 1\n 0 send ->0 src[1]\n",
+     "rank 0 step 1 expects other blocks of it"},
+    {"tutti-schedule 1 gather x P=2 root=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     "rank 1, at the end, dst[1]: nothing was written there"},
+    {"tutti-schedule 1 scatter x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[1]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[1]\n",
+     NULL},
+    {"tutti-schedule 1 scatter x P=2 derive\n"
+     "rank 0\n 0 send ->1 src[0..1]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[0..1]\n",
+     "it writes outside what this rank may write"},
+    {/* an average would divide twice */
+     "tutti-schedule 1 reduce x P=3 blocks=1\n"
+     "rank 0\n 0 recv_reduce <-1 tmp[0] = src[0] op in last\n"
+     " 1 recv_reduce <-2 dst[0] = tmp[0] op in last after 0\n"
+     "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
+     "rank 0, at the end, dst[0]: it holds a sum that was already complete"},
+    {/* the parts of a split receive land one by one: rank 2's may come before the copy is over */
+     "tutti-schedule 1 reduce x P=3 blocks=1\n"
+     "rank 0\n 0 copy tmp[1] = src[0]\n 1 send ->1 tmp[1] after 0\n"
+     " 2 recv_split <-1..2 tmp[0..1]\n 3 reduce dst[0] = tmp[0] op tmp[1] last after 2\n"
+     "rank 1\n 0 recv_reduce <-0 tmp[0] = src[0] op in\n 1 send ->0 tmp[0] after 0\n"
+     "rank 2\n 0 send ->0 src[0]\n",
+     "rank 0 step 2 (recv_split  <-1..2 tmp[0..1]): it must wait for step 0, whose blocks may "
+     "still be in use: tmp[1]"},
+    {/* a message has landed, and the other part of its split receive has not */
+     "tutti-schedule 1 reduce x P=4 blocks=1\n"
+     "rank 0\n 0 recv_split <-1..2 tmp[0..1]\n 1 recv_reduce <-3 tmp[2] = tmp[1] op in\n"
+     " 2 reduce dst[0] = src[0] op tmp[0] op tmp[2] last after 0 1\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 send ->3 src[0] after 0\n"
+     "rank 2\n 0 send ->0 src[0]\n"
+     "rank 3\n 0 recv <-1 tmp[0]\n 1 send ->0 tmp[0] after 0\n",
+     "rank 0 step 1 (recv_reduce <-3 tmp[2] = tmp[1] op in): it must wait for step 0"},
+    {/* a send that was buffered ends before its readers have read */
+     "tutti-schedule 1 allreduce x P=3 blocks=1\n"
+     "rank 0\n 0 send ->1..2 src[0]\n 1 recv_reduce <-0..2 tmp[0] = in op src[0] op in last\n"
+     " 2 copy dst[0] = tmp[0] after 0\n"
+     "rank 1\n 0 send ->0..2:2 src[0]\n 1 recv_reduce <-0..2 dst[0] = in op src[0] op in last "
+     "after "
+     "0\n"
+     "rank 2\n 0 send ->0..1 src[0]\n 1 recv_reduce <-0..2 dst[0] = in op src[0] op in last\n",
+     "rank 0 step 2 (copy        dst[0] = tmp[0]  after 0): it must wait for step 1"},
+    {/* the engine copies in pieces, in an order of its own */
+     "tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 copy tmp[1] = src[0]\n 1 recv <-1 tmp[0]\n 2 copy tmp[1..2] = tmp[0..1]\n"
+     " 3 reduce dst[0] = tmp[2] op tmp[1] last\nrank 1\n 0 send ->0 src[0]\n",
+     "it reads tmp[1] at position 1 and writes it at position 0"},
+    {"tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 copy tmp[0] = src[0]\n 1 recv_reduce <-1 tmp[1..2] = tmp[0..1] op in\n"
+     " 2 copy dst[0] = tmp[1]\nrank 1\n 0 copy tmp[0] = src[0]\n 1 copy tmp[1] = src[0]\n"
+     " 2 send ->0 tmp[0..1]\n",
+     "it reads tmp[1] at position 1 and writes it at position 0"},
+    {/* block 1 is the signal that block 0 was read: a vector of one element has no block 1 */
+     "tutti-schedule 1 allreduce x P=2 blocks=2\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 tmp[1]\n"
+     " 2 recv_reduce <-1 dst[0] = dst[0] op in last after 1\n 3 send ->1 dst[1]\n"
+     " 4 reduce dst[1] = dst[1] op tmp[1] last after 1 3\n"
+     "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0] last\n 1 send ->0 src[1] after 0\n"
+     " 2 send ->0 src[0]\n 3 recv_reduce <-0 dst[1] = in op src[1] last\n",
+     "it must wait for step 0, whose blocks may still be in use: dst[0]"},
+    {/* block 0 is never the emptier one */
+     "tutti-schedule 1 allreduce x P=2 blocks=2\n"
+     "rank 0 inplace\n 0 send ->1 dst[1]\n 1 recv <-1 tmp[0]\n"
+     " 2 recv_reduce <-1 dst[1] = dst[1] op in last after 1\n 3 send ->1 dst[0]\n"
+     " 4 reduce dst[0] = dst[0] op tmp[0] last after 1 3\n"
+     "rank 1\n 0 recv_reduce <-0 dst[1] = in op src[1] last\n 1 send ->0 src[0] after 0\n"
+     " 2 send ->0 src[1]\n 3 recv_reduce <-0 dst[0] = in op src[0] last\n",
+     NULL},
+    {/* ordered through the other rank alone: right */
+     "tutti-schedule 1 broadcast x P=2 blocks=1\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 dst[0]\n"
+     "rank 1\n 0 recv <-0 dst[0]\n 1 send ->0 dst[0] after 0\n",
+     NULL},
+};
+
+static void wrong_schedules_are_refused_in_words(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tutti_report report = {.size = sizeof report};
+    if (tutti_schedule_check(cases[i].text, &report)) fail_msg("%s", tutti_error());
+    if (!cases[i].witness && !report.proven) fail_msg("case %zu: %s", i, report.witness);
+    if (cases[i].witness && (report.proven || !strstr(report.witness, cases[i].witness)))
+      fail_msg("case %zu: wanted '%s', got '%s'", i, cases[i].witness, report.witness);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_schedules_are_refused_in_words)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
