@@ -10,7 +10,8 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
-#include "core.h"
+#include "algo.h"
+#include "prove.h"
 
 static const struct {
   const char *text, *witness; /* NULL: it is right */
@@ -187,6 +188,79 @@ static const struct {
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 dst[0]\n"
      "rank 1\n 0 recv <-0 dst[0]\n 1 send ->0 dst[0] after 0\n",
      NULL},
+    {/* rank 1's part lands in tmp[0] at any time: rank 2's second message does not wait for it */
+     "tutti-schedule 1 reduce x P=3 blocks=1\n"
+     "rank 0\n 0 recv_split <-1..2 tmp[0..1]\n 1 recv <-2 tmp[0]\n"
+     " 2 reduce dst[0] = src[0] op tmp[0] last after 0 1\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 send ->2 src[0]\n"
+     "rank 2\n 0 send ->0 src[0]\n 1 recv_reduce <-1 tmp[0] = in op src[0]\n"
+     " 2 send ->0 tmp[0] after 1\n",
+     "rank 0 step 1 (recv        <-2 tmp[0]): it must wait for step 0"},
+    {/* the inputs of a receive that reduces land together, and rank 2's next message after them */
+     "tutti-schedule 1 allreduce x P=3 blocks=1\n"
+     "rank 0 inplace\n 0 send ->1..2 dst[0]\n 1 recv_reduce <-1..2 tmp[0] = dst[0] op in\n"
+     " 2 recv <-2 dst[0]\n"
+     "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->2 src[0]\n 2 send ->0 src[0] after 0\n"
+     " 3 recv <-2 dst[0]\n"
+     "rank 2\n 0 recv <-0 tmp[0]\n 1 recv <-1 tmp[1]\n 2 send ->0 src[0]\n"
+     " 3 reduce dst[0] = src[0] op tmp[0] op tmp[1] last after 0 1\n 4 send ->0..1 dst[0] after "
+     "3\n",
+     NULL},
+    {/* a caller may give block 0 no bytes, and then it signals nothing about block 1 */
+     "tutti-schedule 1 all_gather x P=2\n"
+     "rank 0\n 0 recv <-1 tmp[1]\n 1 send ->1 tmp[1] after 0\n 2 copy dst[0] = src[0]\n"
+     " 3 send ->1 src[0]\n 4 recv <-1 tmp[0]\n 5 recv <-1 tmp[1] after 4\n"
+     " 6 copy dst[1] = tmp[1] after 5\n"
+     "rank 1\n 0 send ->0 src[1]\n 1 recv <-0 tmp[1]\n 2 recv <-0 dst[0]\n"
+     " 3 send ->0 dst[0] after 1 2\n 4 send ->0 src[1]\n 5 copy dst[1] = src[1]\n",
+     "rank 0 step 5 (recv        <-1 tmp[1]  after 4): it must wait for step 1"},
+    {/* of two readers the writer waits for one */
+     "tutti-schedule 1 reduce x P=2 blocks=1\n"
+     "rank 0\n 0 copy tmp[0] = src[0]\n 1 send ->1 tmp[0] after 0\n 2 copy tmp[1] = tmp[0] after "
+     "0\n"
+     " 3 recv <-1 tmp[0] after 2\n 4 reduce dst[0] = tmp[1] op tmp[0] last after 2 3\n"
+     "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->0 src[0]\n",
+     "rank 0 step 3 (recv        <-1 tmp[0]  after 2): it must wait for step 1"},
+    {/* the part that would come from the rank itself is not written */
+     "tutti-schedule 1 all_gather x P=2\n"
+     "rank 0\n 0 copy dst[0] = src[0]\n 1 recv_split <-0..1 dst[0..1]\n 2 send ->1 src[0]\n"
+     "rank 1\n 0 copy dst[1] = src[1]\n 1 recv_split <-0..1 dst[0..1]\n 2 send ->0 src[1]\n",
+     NULL},
+    {/* of three operands the sum waits for two */
+     "tutti-schedule 1 reduce x P=3 blocks=1\n"
+     "rank 0\n 0 recv <-1 tmp[0]\n 1 recv <-2 tmp[1]\n"
+     " 2 reduce dst[0] = src[0] op tmp[0] op tmp[1] last after 1\n"
+     "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
+     "it must wait for step 0, whose blocks may still be in use: tmp[0]"},
+    {/* in place there is one buffer, by either name */
+     "tutti-schedule 1 broadcast x P=2 blocks=1\n"
+     "rank 0 inplace\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
+     NULL},
+    {"tutti-schedule 1 broadcast x P=2 blocks=2\n"
+     "rank 0\n 0 copy dst[0] = src[0..1]\n 1 send ->1 src[0..1]\nrank 1\n 0 recv <-0 dst[0..1]\n",
+     "its operands are of different blocks"},
+    {/* a message of one block meets a receive of two */
+     "tutti-schedule 1 broadcast x P=2 blocks=2\n"
+     "rank 0 inplace\n 0 send ->1 dst[0]\n 1 send ->1 dst[1]\n"
+     "rank 1\n 0 recv <-0 dst[0..1]\n 1 recv <-0 dst[1] after 0\n",
+     "rank 1 step 0 expects other blocks of it"},
+    {"tutti-schedule 1 reduce x P=2 blocks=1\n"
+     "rank 0\n 0 send ->0 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
+     "rank 1\n 0 send ->0 src[0]\n",
+     "it talks to nobody"},
+    {"tutti-schedule 1 reduce x P=3 blocks=1\n"
+     "rank 0\n 0 recv_reduce <-1..2 dst[0] = in op src[0] op in last\n"
+     "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
+     "its own operand has no place among the peers"},
+    {"tutti-schedule 1 reduce x P=3 blocks=1\n"
+     "rank 0\n 0 recv <-1..2 tmp[0]\n 1 reduce dst[0] = src[0] op tmp[0] last after 0\n"
+     "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
+     "several peers would write the same blocks"},
+    {/* the same sum as rank 0's, which is marked */
+     "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0]\n",
+     "rank 1, at the end, dst[0]: the step that completes this sum is not marked last"},
 };
 
 static void wrong_schedules_are_refused_in_words(void **state) {
@@ -200,7 +274,72 @@ static void wrong_schedules_are_refused_in_words(void **state) {
   }
 }
 
+/* The properties that a call relies on follow from the values. */
+static const struct {
+  const char *text;
+  bool rank_order, same_grouping, transitive;
+} properties[] = {
+    {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0] last\n",
+     true, true, false},
+    {/* each rank begins with its own input */
+     "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
+     "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = src[0] op in last\n",
+     false, false, true},
+    {/* (0 + 1) + 2 and 0 + (1 + 2) */
+     "tutti-schedule 1 allreduce x P=3 blocks=1 derive\n"
+     "rank 0\n 0 send ->2 src[0]\n 1 recv_reduce <-1 tmp[0] = src[0] op in\n"
+     " 2 recv_reduce <-2 dst[0] = tmp[0] op in last\n"
+     "rank 1\n 0 send ->0 src[0]\n 1 send ->2 src[0]\n 2 recv <-2 dst[0]\n"
+     "rank 2\n 0 send ->0 src[0]\n 1 recv_reduce <-1 tmp[0] = in op src[0]\n"
+     " 2 recv_reduce <-0 dst[0] = in op tmp[0] last\n 3 send ->1 dst[0]\n",
+     true, false, false},
+    {/* rank 2 does what rank 1 does, not what rank 1 does shifted by one */
+     "tutti-schedule 1 all_gather x P=3 derive\n"
+     "rank 0\n 0 copy dst[0] = src[0]\n 1 send ->1 src[0]\n 2 recv <-2 dst[2]\n"
+     " 3 send ->1 dst[2]\n 4 recv <-2 dst[1]\n"
+     "rank 1\n 0 copy dst[1] = src[1]\n 1 send ->2 src[1]\n 2 recv <-0 dst[0]\n"
+     " 3 send ->2 dst[0]\n 4 recv <-0 dst[2]\n"
+     "rank 2\n 0 copy dst[2] = src[2]\n 1 send ->0 src[2]\n 2 recv <-1 dst[1]\n"
+     " 3 send ->0 dst[1]\n 4 recv <-1 dst[0]\n",
+     true, true, true},
+};
+
+static void properties_follow_from_the_values(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
+    tutti_report report = {.size = sizeof report};
+    assert_int_equal(tutti_schedule_check(properties[i].text, &report), TUTTI_OK);
+    if (!report.proven) fail_msg("schedule %zu: %s", i, report.witness);
+    if (report.rank_order != properties[i].rank_order ||
+        report.same_grouping != properties[i].same_grouping ||
+        report.transitive != properties[i].transitive)
+      fail_msg("schedule %zu: rank order %d, same grouping %d, transitive %d", i, report.rank_order,
+               report.same_grouping, report.transitive);
+  }
+}
+
+/* Each block summed on one rank only; by doubling every rank sums every block. */
+static void a_sum_is_made_once_or_on_every_rank(void **state) {
+  static const struct {
+    const char *name;
+    bool once;
+  } sums[] = {{"fold(ring)", true}, {"two-shot", true}, {"doubling", false}, {"one-shot", false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+    tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 4};
+    tt_sched **all;
+    assert_int_equal(tt_algo_build_all(sums[i].name, &ask, &all), TUTTI_OK);
+    if (tt_summed_once(all, 4) != sums[i].once) fail_msg("%s", sums[i].name);
+    tt_sched_free_all(all, 4);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_schedules_are_refused_in_words)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_schedules_are_refused_in_words),
+                                     cmocka_unit_test(properties_follow_from_the_values),
+                                     cmocka_unit_test(a_sum_is_made_once_or_on_every_rank)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ uint32_t tt_values_count(const tt_values *v) {
 }
 
 static uint64_t hash_of(const node *x, const tt_value *in) {
-  uint64_t h = tt_mix(((uint64_t)x->n << 33) ^ ((uint64_t)x->last << 32) ^ (uint32_t)x->rank);
+  uint64_t h = tt_mix(((uint64_t)x->n << 32) ^ (uint32_t)x->rank);
   if (x->n == 0) return tt_mix(h ^ x->first);
   for (uint32_t i = 0; i < x->n; i++) h = tt_mix(h * 31 + in[i]);
   return h;
