@@ -1,0 +1,284 @@
+/* Papers and bytes of the wire over messages (mpi.c, mpi_send.c), with a network that is made up here:
+ * what a peer that runs something else might send is refused with a sentence, what was sent over a network
+ * that is closed is dropped, and bytes that are lent are over in the order in which they were sent,
+ * whatever the order in which the network says so.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "mpi_parts.h"
+
+enum { PEER = 1, LANE = 2, SLOTS = 128, ID = 77, LARGE = SMALL + 100 };
+
+/* What the wire has asked of the network and not been told the end of, by slot. */
+static struct {
+  bool begun, sends;
+  int tag;
+  void *bytes;
+  size_t n;
+} asked[SLOTS];
+static tutti_net_done done[SLOTS];
+static int ndone;
+static tt_wire *wire;
+
+/* ---- the network ---- */
+
+static int begin(int slot, bool sends, int tag, void *bytes, size_t n) {
+  assert_true(slot >= 0 && slot < SLOTS && !asked[slot].begun);
+  asked[slot].begun = true;
+  asked[slot].sends = sends;
+  asked[slot].tag = tag;
+  asked[slot].bytes = bytes;
+  asked[slot].n = n;
+  return 0;
+}
+
+static int net_send(void *self, int slot, int peer, int tag, const void *bytes, size_t n,
+                    int sure) {
+  (void)self, (void)peer, (void)sure;
+  return begin(slot, true, tag, (void *)(uintptr_t)bytes, n);
+}
+
+static int net_recv(void *self, int slot, int peer, int tag, void *bytes, size_t n) {
+  (void)self, (void)peer;
+  return begin(slot, false, tag, bytes, n);
+}
+
+static int net_poll(void *self, int slots, tutti_net_done *out, int most, int *n) {
+  (void)self;
+  for (int i = 0; i < SLOTS; i++) assert_true(!asked[i].begun || i < slots); /* it looks at all */
+  *n = ndone < most ? ndone : most;
+  memcpy(out, done, (size_t)*n * sizeof *out);
+  ndone -= *n;
+  memmove(done, done + *n, (size_t)ndone * sizeof *done);
+  return 0;
+}
+
+static int net_cancel(void *self, int slot) {
+  (void)self;
+  asked[slot].begun = false;
+  return 0;
+}
+static void net_close(void *self, int clean) {
+  (void)self, (void)clean;
+}
+static const char *net_error(void *self) {
+  (void)self;
+  return "";
+}
+
+/* ---- what the tests do ---- */
+
+static int open_wire(void **state) {
+  const tutti_net net = {.size = sizeof net,
+                         .name = "made up",
+                         .id = ID,
+                         .ranks = 2,
+                         .send = net_send,
+                         .recv = net_recv,
+                         .poll = net_poll,
+                         .cancel = net_cancel,
+                         .close = net_close,
+                         .error = net_error};
+  (void)state;
+  memset(asked, 0, sizeof asked);
+  ndone = 0;
+  return tt_mpi_wire(&net, &wire) != TUTTI_OK;
+}
+
+static int close_wire(void **state) {
+  (void)state;
+  wire->ops->close(wire);
+  return 0;
+}
+
+static int slot_of(bool sends, int tag) {
+  for (int i = 0; i < SLOTS; i++)
+    if (asked[i].begun && asked[i].sends == sends && asked[i].tag == tag) return i;
+  return -1;
+}
+
+static void end(int slot, size_t bytes) {
+  assert_true(slot >= 0);
+  asked[slot].begun = false;
+  done[ndone++] = (tutti_net_done){.slot = slot, .peer = PEER, .bytes = bytes};
+}
+
+static tutti_status poll(void) {
+  bool moved = false;
+  return tt_mpi_poll(wire, &moved);
+}
+
+/* A message of n bytes comes for the receive with this tag, which must be there. */
+static void come(int tag, const void *bytes, size_t n) {
+  const int slot = slot_of(false, tag);
+  assert_true(slot >= 0 && n <= asked[slot].n);
+  memcpy(asked[slot].bytes, bytes, n);
+  end(slot, n);
+}
+
+static size_t here(tt_stamp *stamp) {
+  return wire->ops->head(wire, PEER, LANE, stamp);
+}
+
+static tt_paper paper;
+static char body[2 * PIECE];
+
+static void come_paper(uint32_t net, size_t inside, size_t behind, size_t cut) {
+  paper.head =
+      (tt_heading){.net = net, .seq = 5, .hash = 6, .behind = (uint32_t)behind, .coll = NO_RECORD};
+  come(LANE, &paper.head, sizeof paper.head + inside - cut);
+}
+
+/* ---- what comes ---- */
+
+static const struct {
+  const char *what;
+  size_t inside, behind, cut, body;
+  bool strange;
+} papers[] = {
+    {"bytes on the paper", 100, 0, 0, 0, false},
+    {"as many as it holds", SMALL, 0, 0, 0, false},
+    {"bytes behind it", 0, LARGE, 0, LARGE, false},
+    {"as many as a message holds", 0, PIECE, 0, PIECE, false},
+    {"a paper that ends within its heading", 0, 0, 1, 0, true},
+    {"a paper without bytes", 0, 0, 0, 0, true},
+    {"bytes on the paper and behind it", 100, LARGE, 0, 0, true},
+    {"more behind it than a message holds", 0, PIECE + 1, 0, 0, true},
+    {"fewer bytes behind it than it says", 0, LARGE, 0, LARGE - 1, true},
+    {"none behind it", 0, LARGE, 0, 0, true},
+};
+
+static void what_comes_is_taken_or_refused(void **state) {
+  for (size_t i = 0; i < sizeof papers / sizeof *papers; i++) {
+    tt_stamp stamp = {0, 0};
+    tutti_status status;
+    assert_int_equal(open_wire(state), 0);
+    assert_int_equal(here(&stamp), 0); /* it listens */
+    come_paper(ID, papers[i].inside, papers[i].behind, papers[i].cut);
+    status = poll();
+    if (!status && papers[i].behind) {
+      assert_int_equal(here(&stamp), 0);
+      come(TAG_BYTES + LANE, body, papers[i].body);
+      status = poll();
+    }
+    if (papers[i].strange != (status != TUTTI_OK))
+      fail_msg("%s: status %d", papers[i].what, status);
+    if (status && !strstr(tutti_error(), "from rank 1 what tutti has not sent"))
+      fail_msg("%s: %s", papers[i].what, tutti_error());
+    if (!status) {
+      assert_int_equal(here(&stamp), papers[i].inside + papers[i].behind);
+      assert_true(stamp.seq == 5 && stamp.hash == 6);
+    }
+    close_wire(state);
+  }
+}
+
+static void pieces_come_in_order_and_in_part(void **state) {
+  tt_stamp stamp;
+  char to[300];
+  tutti_status status = TUTTI_OK;
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(here(&stamp), 0);
+    memset(paper.bytes, 'a' + i, sizeof paper.bytes);
+    come_paper(ID, 100 + (size_t)i, 0, 0);
+    assert_int_equal(poll(), TUTTI_OK);
+    for (size_t left = 100 + (size_t)i, n; left; left -= n) {
+      assert_int_equal(here(&stamp), left);
+      n = left < 60 ? left : 60;
+      assert_true(wire->ops->pull(wire, PEER, LANE, to, n, &status) && !status);
+      for (size_t k = 0; k < n; k++) assert_int_equal(to[k], 'a' + i);
+    }
+  }
+}
+
+/* Its number says so; the bytes behind it are received and thrown away. */
+static void what_another_network_sent_is_dropped(void **state) {
+  tt_stamp stamp;
+  (void)state;
+  for (int behind = 0; behind < 2; behind++) {
+    assert_int_equal(here(&stamp), 0);
+    come_paper(ID + 1, behind ? 0 : 100, behind ? LARGE : 0, 0);
+    assert_int_equal(poll(), TUTTI_OK);
+    assert_int_equal(slot_of(false, TAG_BYTES + LANE) >= 0, behind);
+    if (behind) come(TAG_BYTES + LANE, body, LARGE);
+    assert_int_equal(poll(), TUTTI_OK);
+    assert_int_equal(here(&stamp), 0);
+  }
+  come_paper(ID, 100, 0, 0);
+  assert_int_equal(poll(), TUTTI_OK);
+  assert_int_equal(here(&stamp), 100);
+}
+
+static void a_word_of_another_size_is_refused(void **state) {
+  (void)state;
+  come(TAG_CONTROL, body, sizeof(tt_control) - 1);
+  assert_int_equal(poll(), TUTTI_ERR_SYSTEM);
+}
+
+/* ---- what goes ---- */
+
+static uint32_t push(size_t n, size_t taken) {
+  const tt_stamp stamp = {1, 2};
+  uint32_t ticket;
+  tutti_status status = TUTTI_OK;
+  assert_int_equal(wire->ops->push(wire, PEER, LANE, stamp, body, n, n, &ticket, &status), taken);
+  assert_int_equal(status, TUTTI_OK);
+  return ticket;
+}
+
+static bool over(uint32_t ticket) {
+  return wire->ops->consumed(wire, PEER, LANE, ticket);
+}
+
+/* Tickets count on beyond the largest number. */
+static void lent_bytes_are_over_in_their_order(void **state) {
+  tt_out_end *e = tt_mpi_out(tt_mpi_of(wire), PEER, LANE);
+  uint32_t ticket[4];
+  int slot[4];
+  (void)state;
+  e->sent = e->over = UINT32_MAX - 1;
+  e->window = OUT;
+  for (int i = 0; i < 4; i++) {
+    ticket[i] = push(LARGE, LARGE);
+    slot[i] = slot_of(true, TAG_BYTES + LANE);
+    asked[slot[i]].tag = -1; /* found */
+  }
+  const int order[] = {2, 1, 0, 3}, then[] = {0, 0, 3, 4};
+  for (int i = 0; i < 4; i++) {
+    end(slot[order[i]], LARGE);
+    assert_int_equal(poll(), TUTTI_OK);
+    for (int k = 0; k < 4; k++)
+      if (over(ticket[k]) != (k < then[i])) fail_msg("message %d after %d ends", k, i + 1);
+  }
+}
+
+static void a_full_window_takes_nothing(void **state) {
+  (void)state;
+  push(LARGE, LARGE); /* the window is one at first */
+  push(LARGE, 0);
+  push(100, 0); /* nor what is small: it would overtake */
+  end(slot_of(true, TAG_BYTES + LANE), LARGE);
+  assert_int_equal(poll(), TUTTI_OK);
+  push(100, 100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_comes_is_taken_or_refused),
+      cmocka_unit_test_setup_teardown(pieces_come_in_order_and_in_part, open_wire, close_wire),
+      cmocka_unit_test_setup_teardown(what_another_network_sent_is_dropped, open_wire, close_wire),
+      cmocka_unit_test_setup_teardown(a_word_of_another_size_is_refused, open_wire, close_wire),
+      cmocka_unit_test_setup_teardown(lent_bytes_are_over_in_their_order, open_wire, close_wire),
+      cmocka_unit_test_setup_teardown(a_full_window_takes_nothing, open_wire, close_wire),
+  };
+  return cmocka_run_group_tests_name("papers and bytes", tests, NULL, NULL);
+}
