@@ -294,11 +294,12 @@ check:
 check-all:
 	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory mutants SAMPLE=8
-# Every group, split and number of steps, for every P up to 64 and samples to 4096.
+# Every group, split and number of steps, for every P up to 64 and samples to 4096; and src/choose/forms.def.
 prove:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
-	@TUTTI_PROVE=1 $(BUILD)/tests/test_product
+	@TUTTI_PROVE=1 TUTTI_FORMS=$(BUILD)/forms.def TUTTI_STAMP=$$(tools/stamp.sh) $(BUILD)/tests/test_product
+	@cmp -s $(BUILD)/forms.def src/choose/forms.def || { cp $(BUILD)/forms.def src/choose/forms.def; echo "prove: src/choose/forms.def is new"; }
 # One line changed at a time, in a copy of the tree; each change must fail a test (tools/mutants.tsv).
 mutants:
 	@tools/deps.sh build check

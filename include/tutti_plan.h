@@ -35,7 +35,9 @@ TUTTI_API const char *tutti_algo_name(int i, const char **sentence);
 TUTTI_API const char *tutti_algo_source(int i);
 
 /** Which plan this communicator runs for such a call: "fold(halving)", ... It is proven before its
- *  first use; else ", not proven" follows: it is too large for that, or TUTTI_VERIFY is 0.
+ *  first use. Where that would take more than half a second, on more than 64 ranks, ", proven by its
+ *  form" follows: plans of that name, with such parameters, were proven on other numbers of ranks when
+ *  this version was made. With TUTTI_VERIFY=0 ", not proven" follows.
  *  Writes at most `size` bytes, always terminated. */
 TUTTI_API tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count,
                                        tutti_type type, tutti_op op, char *name, size_t size);

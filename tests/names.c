@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void add(names *list, const char *name) {
   list->at = realloc(list->at, ((size_t)list->n + 1) * sizeof *list->at);
@@ -39,6 +40,15 @@ names names_for(int ranks, int most, int turn) {
     }
   }
   return list;
+}
+
+void names_add_plans(names *list, int ranks, const char *levels) {
+  char name[TT_NAME];
+  for (int i = 0; tt_algo_plan(ranks, levels, i, name, sizeof name); i++) {
+    bool is_new = true;
+    for (int k = 0; k < list->n && is_new; k++) is_new = strcmp(list->at[k], name) != 0;
+    if (is_new) add(list, name);
+  }
 }
 
 void names_free(names *list) {

@@ -17,6 +17,9 @@ typedef struct names {
 names names_for(int ranks, int most, int turn);
 void names_free(names *list);
 
+/* The same, and what is proposed for a machine of these levels ("": of none). */
+void names_add_plans(names *list, int ranks, const char *levels);
+
 /* Build and prove; false if it is refused, with the reason in report->witness. */
 bool names_prove(const char *name, const tt_ask *ask, tutti_report *report);
 

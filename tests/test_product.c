@@ -1,8 +1,10 @@
 /* Every family with every parameter it proposes: every group, level and number of
  * steps, for every P up to 64 and samples to 1000, the short ones to 4096. That takes
- * long: `make prove` does it, with a bar; `make check` a part of it.
+ * long: `make prove` does it, with a bar, and writes down of each form what held in all
+ * of its proofs (src/choose/forms.def); `make check` does a part of it.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
+#include "choose.h"
 #include "names.h"
 
 static bool full(void) {
@@ -27,51 +30,143 @@ static void bar(const char *what, int done, int all) {
   fflush(stderr);
 }
 
+/* ---- the forms, and what held in all proofs of each ---- */
+
+typedef struct row {
+  char form[TT_NAME];
+  int coll, most;
+  bool order, same;
+} row;
+
+static row *rows;
+static int nrows;
+
+static row *row_of(const char *name, int coll) {
+  char form[TT_NAME];
+  tt_form_name(name, form);
+  for (int i = 0; i < nrows; i++)
+    if (rows[i].coll == coll && strcmp(rows[i].form, form) == 0) return &rows[i];
+  rows = realloc(rows, (size_t)(nrows + 1) * sizeof *rows);
+  assert_non_null(rows);
+  row *r = &rows[nrows++];
+  *r = (row){.coll = coll, .order = true, .same = true};
+  memcpy(r->form, form, sizeof form);
+  return r;
+}
+
+static void note(const char *name, const tt_ask *ask, const tutti_report *report) {
+  row *r = row_of(name, ask->coll);
+  r->most = (int)tt_max(r->most, ask->ranks);
+  r->order &= report->rank_order != 0;
+  r->same &= report->same_grouping != 0;
+}
+
+static int by_form(const void *a, const void *b) {
+  const row *x = a, *y = b;
+  const int order = strcmp(x->form, y->form);
+  return order ? order : x->coll - y->coll;
+}
+
+static int write_forms(void **state) {
+  const char *path = getenv("TUTTI_FORMS"), *stamp = getenv("TUTTI_STAMP");
+  FILE *f = path && stamp && full() ? fopen(path, "w") : NULL;
+  (void)state;
+  if (rows) qsort(rows, (size_t)nrows, sizeof *rows, by_form);
+  if (f)
+    fprintf(f,
+            "/* forms.def - made by `make prove`, of these sources (tools/stamp.sh). Form, "
+            "collective,\n"
+            " * operands in rank order, same grouping on all ranks, most ranks in a proof.\n"
+            " * SPDX-License-Identifier: BSD-3-Clause */\nSOURCES(\"%s\")\n",
+            stamp);
+  for (int i = 0; f && i < nrows; i++) {
+    const char *coll = tutti_coll_name((tutti_coll)rows[i].coll);
+    fprintf(f, "FORM(\"%s\", ", rows[i].form);
+    for (; *coll; coll++) fputc(toupper(*coll), f);
+    fprintf(f, ", %d, %d, %d)\n", rows[i].order, rows[i].same, rows[i].most);
+  }
+  free(rows);
+  return f && fclose(f);
+}
+
+/* ---- the proofs ---- */
+
+/* What the proof costs: steps to play, blocks to follow, and leaves to look at where sums are
+ * grouped differently from rank to rank. */
+static double cost_of(tt_sched *s) {
+  const double P = s->ranks;
+  uint32_t results = 0;
+  for (uint32_t i = 0; i < s->nsteps; i++)
+    if (s->steps[i].last) results += tt_span_size(&s->steps[i].dst);
+  return P * (300.0 * s->nsteps + 10 * tt_work_of(&s, 1) + P * results);
+}
+
 static long proofs;
 
-static void prove_name(const char *name, int P) {
+static void prove_one(const char *name, const tt_ask *ask) {
+  tutti_report r;
+  if (!names_prove(name, ask, &r))
+    fail_msg("%s\n  tutti plan check '%s' --coll %s -P %d --root %d%s", r.witness, name,
+             tutti_coll_name(ask->coll), ask->ranks, ask->root, ask->in_place ? " --in-place" : "");
+  note(name, ask, &r);
+  proofs++;
+}
+
+/* So many slices as can touch each other, on the ranks where that takes no minutes. */
+static void prove_slices(const char *name, const tt_ask *ask) {
+  const tt_setting how = {.flight = 3};
+  tt_proven is;
+  if (ask->ranks > 16 || ask->in_place || tt_coll_owned(ask->coll)) return;
+  if (tt_proven_find(ask, name, 5, &how, &is)) fail_msg("%s in slices: %s", name, tutti_error());
+}
+
+/* Every collective that it does, in place and not, where it costs at most so much. */
+static void prove_name(const char *name, int P, double most) {
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
     for (int in_place = 0; in_place < 2; in_place++) {
       tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
-      tutti_report r;
       tt_sched *s;
       if (tt_algo_build(name, &ask, &s)) continue;
+      const int data = s->data;
+      const double cost = cost_of(s);
       tt_sched_free(s);
-      if (!names_prove(name, &ask, &r))
-        fail_msg("%s\n  tutti plan check '%s' --coll %s -P %d%s", r.witness, name,
-                 tutti_coll_name(ask.coll), P, in_place ? " --in-place" : "");
-      proofs++;
+      if (cost > most) continue;
+      prove_one(name, &ask);
+      ask.root = data - 1;
+      if (tt_coll_rooted(ask.coll) && data > 1) prove_one(name, &ask);
+      if (full() && most == HUGE_VAL) prove_slices(name, &ask);
     }
+}
+
+/* What is proposed for this number of ranks, flat and on machines of two and three levels. */
+static void add_plans(names *list, int P) {
+  char levels[60];
+  names_add_plans(list, P, "");
+  for (int core = 2; core < P; core++) {
+    const int node = P / core;
+    if (P % core || (P > 64 && core != 8 && node != 8)) continue;
+    snprintf(levels, sizeof levels, "node:%d core:%d", node, core);
+    names_add_plans(list, P, levels);
+    snprintf(levels, sizeof levels, "rack:2 node:%d core:%d", node / 2, core);
+    if (node > 2 && node % 2 == 0) names_add_plans(list, P, levels);
+  }
 }
 
 static void every_parameter_up_to_64_ranks(void **state) {
   (void)state;
   for (int P = 1; P <= 64; P += full() ? 1 : 1 + P / 8) {
     names list = names_for(P, full() ? -1 : 6, 3 * P);
+    if (full()) add_plans(&list, P);
     char what[40];
     snprintf(what, sizeof what, "%d ranks", P);
     for (int a = 0; a < list.n; a++) {
       bar(what, a, list.n);
-      prove_name(list.at[a], P);
+      prove_name(list.at[a], P, HUGE_VAL);
     }
     bar(what, list.n, list.n);
     names_free(&list);
   }
   print_message("# %ld schedules proven\n", proofs);
-}
-
-/* What the proof costs: steps to play, and leaves to look at where sums are grouped
- * differently from rank to rank. */
-static double cost_of(const char *name, int P) {
-  tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
-  tt_sched *s;
-  uint32_t results = 0;
-  if (tt_algo_build(name, &ask, &s)) return INFINITY; /* it does no allreduce here */
-  for (uint32_t i = 0; i < s->nsteps; i++)
-    if (s->steps[i].last) results += tt_span_size(&s->steps[i].dst);
-  double cost = (double)P * (300.0 * s->nsteps + (double)P * results);
-  tt_sched_free(s);
-  return cost;
 }
 
 static void samples_to_1000_ranks(void **state) {
@@ -80,14 +175,9 @@ static void samples_to_1000_ranks(void **state) {
   (void)state;
   for (int i = 0; i < n; i++) {
     names list = names_for(samples[i], full() ? 12 : 1, i);
+    if (full()) add_plans(&list, samples[i]);
     bar("samples to 1000 ranks", i, n);
-    for (int a = 0; a < list.n; a++) {
-      tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = samples[i], .in_place = i % 2};
-      tutti_report r;
-      if (cost_of(list.at[a], samples[i]) < (full() ? 1e8 : 4e6) &&
-          !names_prove(list.at[a], &ask, &r))
-        fail_msg("%s on %d ranks: %s", list.at[a], samples[i], r.witness);
-    }
+    for (int a = 0; a < list.n; a++) prove_name(list.at[a], samples[i], full() ? 1e8 : 4e6);
     names_free(&list);
   }
   bar("samples to 1000 ranks", n, n);
@@ -112,6 +202,7 @@ static void logarithmic_ones_to_4096_ranks(void **state) {
     bar("samples to 4096 ranks", i, n);
     if (!names_prove(cases[i].name, &ask, &r))
       fail_msg("%s on %d ranks: %s", cases[i].name, cases[i].ranks, r.witness);
+    note(cases[i].name, &ask, &r);
     assert_true(r.steps <= 2 * tt_ceil_log2((uint64_t)ask.ranks) + 2);
   }
   bar("samples to 4096 ranks", n, n);
@@ -123,5 +214,5 @@ int main(void) {
       cmocka_unit_test(samples_to_1000_ranks),
       cmocka_unit_test(logarithmic_ones_to_4096_ranks),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, NULL, write_forms);
 }

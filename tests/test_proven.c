@@ -38,6 +38,9 @@ static void every_plan(void **state) {
   assert_true(plans > 1000);
 }
 
+/* Of a form that no family proposes, so `make prove` has proven none. */
+#define UNKNOWN "fold(halving,stride=3)"
+
 static void limits(void **state) {
   static const struct {
     tt_verify verify;
@@ -47,8 +50,10 @@ static void limits(void **state) {
   } cases[] = {
       {TT_VERIFY_SOME, "fold(ring)", 64, TT_PROVEN},
       {TT_VERIFY_SOME, "naive", 200, TT_PROVEN},
-      {TT_VERIFY_SOME, "fold(ring)", 520, TT_PROVEN_TOO_LARGE},
-      {TT_VERIFY_SOME, "two-shot", 100000, TT_PROVEN_TOO_LARGE},
+      {TT_VERIFY_SOME, "fold(ring)", 520, TT_PROVEN_FORM},
+      {TT_VERIFY_SOME, "two-shot", 100000, TT_PROVEN_FORM},
+      {TT_VERIFY_SOME, UNKNOWN, 520, TT_PROVEN_TOO_LARGE},
+      {TT_VERIFY_NONE, UNKNOWN, 520, TT_PROVEN_OFF},
       {TT_VERIFY_NONE, "fold(ring)", 7, TT_PROVEN_OFF},
       {TT_VERIFY_ALL, "naive", 1500, TT_PROVEN},
   };
@@ -60,7 +65,84 @@ static void limits(void **state) {
     assert_int_equal(tt_proven_find(&ask, cases[i].name, 1, &how, &is), TUTTI_OK);
     if (is != cases[i].is)
       fail_msg("%s on %d ranks: %d, not %d", cases[i].name, cases[i].ranks, is, cases[i].is);
+    bool can = true;
+    assert_int_equal(tt_proven_can(&ask, cases[i].name, &how, &can), TUTTI_OK);
+    assert_int_equal(can, cases[i].is != TT_PROVEN_TOO_LARGE);
   }
+}
+
+/* What nobody has proven does not run, named or not, unless nobody wants a proof. */
+static void what_is_not_proven_is_not_chosen(void **state) {
+  (void)state;
+  for (int verify = TT_VERIFY_SOME; verify <= TT_VERIFY_NONE; verify++) {
+    tt_setting setting = {
+        .ranks = 520, .verify = (tt_verify)verify, .flight = TT_FLIGHT, .only = UNKNOWN};
+    tt_machine_net(&setting.machine);
+    const tt_problem problem = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 20};
+    const tt_wish none = {0};
+    tt_wish wish = {0};
+    tt_choice choice;
+    tt_chooser *c;
+    tt_offer offer;
+    assert_int_equal(tt_chooser_new(&setting, &c), TUTTI_OK);
+    assert_true(tt_offer_at(c, &problem, &none, 0, true, &offer));
+    assert_string_equal(offer.name, UNKNOWN);
+    assert_int_equal(offer.possible, verify == TT_VERIFY_NONE);
+    tt_chooser_free(c);
+    tt_setting any = setting;
+    any.only[0] = '\0';
+    assert_int_equal(tt_chooser_new(&any, &c), TUTTI_OK);
+    assert_int_equal(tt_wish_parse(UNKNOWN, 520, &wish), TUTTI_OK);
+    assert_int_equal(tt_choose(c, &problem, &wish, &choice), TUTTI_OK);
+    assert_int_equal(strcmp(choice.name, UNKNOWN) == 0, verify == TT_VERIFY_NONE);
+    if (verify == TT_VERIFY_SOME)
+      assert_non_null(strstr(choice.refusal, "no plan of the form fold(halving,stride=); "));
+    tt_chooser_free(c);
+  }
+}
+
+static void forms_are_names_without_numbers(void **state) {
+  static const char *const cases[][2] = {
+      {"naive", "naive"},
+      {"fold(ring)", "fold(ring)"},
+      {"fold(group=3x2x2,inner)", "fold(group=,inner)"},
+      {"generalized(r=3)", "generalized(r=)"},
+      {"blueconnect(rack:3 node:2 core:4)", "blueconnect(levels)"},
+      {"two-level(node:(4,3),halving)", "two-level(levels,halving)"},
+      {"tree(radix=4,segments=8,node:(4,3))", "tree(radix=,segments=,levels)"},
+      {"fold(seq=ring/2.1/2.1)", "fold(seq=)"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char form[TT_NAME];
+    tt_form_name(cases[i][0], form);
+    assert_string_equal(form, cases[i][1]);
+  }
+}
+
+/* Whatever is proposed for many ranks is small enough to be proven there, or of a form that `make prove`
+ * has proven, on more than 64 ranks, too: else nobody could have it. */
+static void every_proposal_can_be_chosen(void **state) {
+  static const struct {
+    int ranks;
+    const char *levels;
+  } cases[] = {{128, ""}, {1000, ""}, {256, "node:16 core:16"}, {1536, "rack:3 node:16 core:32"}};
+  const tt_setting how = {.flight = TT_FLIGHT};
+  char name[TT_NAME];
+  int forms = 0, missing = 0;
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int k = 0; tt_algo_plan(cases[i].ranks, cases[i].levels, k, name, sizeof name); k++)
+      for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
+        const tt_ask ask = {.coll = (tutti_coll)coll, .ranks = cases[i].ranks};
+        bool can = true;
+        if (!tt_algo_does(name, ask.coll) || tt_proven_can(&ask, name, &how, &can)) continue;
+        const tt_form *f = tt_form_of(name, ask.coll);
+        forms += f && f->ranks > 64;
+        missing += !can;
+        if (!can) print_error("%s, %s on %d ranks\n", name, tutti_coll_name(ask.coll), ask.ranks);
+      }
+  assert_true(forms > 100 && missing == 0);
 }
 
 static void variable(void **state) {
@@ -113,7 +195,8 @@ static void others_verdicts(void **state) {
     if (cases[i].word > 0) *word = key | (unsigned)cases[i].word;
     const unsigned long long before = *word;
     const double from = tt_seconds();
-    const tutti_status status = tt_proof_ask(&comm, &ask, name, 1);
+    tt_proven is;
+    const tutti_status status = tt_proof_ask(&comm, &ask, name, 1, &is);
     const double took = tt_seconds() - from;
     assert_int_equal(status != TUTTI_OK, cases[i].asked);
     assert_int_equal(took > 0.9, cases[i].waits);
@@ -148,8 +231,14 @@ static void keys_differ(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_plan), cmocka_unit_test(limits),
-                                     cmocka_unit_test(variable), cmocka_unit_test(others_verdicts),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_plan),
+                                     cmocka_unit_test(limits),
+                                     cmocka_unit_test(what_is_not_proven_is_not_chosen),
+                                     cmocka_unit_test(forms_are_names_without_numbers),
+                                     cmocka_unit_test(every_proposal_can_be_chosen),
+
+                                     cmocka_unit_test(variable),
+                                     cmocka_unit_test(others_verdicts),
                                      cmocka_unit_test(keys_differ)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

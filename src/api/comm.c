@@ -242,8 +242,9 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
                     tt_time_words(1e-9 * (double)plan->wise, time));
     if (plan->how.if_lent != plan->how.program->shape && n >= 0 && (size_t)n < size)
       n += snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
-    if (!plan->proven && n >= 0 && (size_t)n < size)
-      snprintf(name + n, size - (size_t)n, ", not proven");
+    if (plan->proven != TT_PROVEN && n >= 0 && (size_t)n < size)
+      snprintf(name + n, size - (size_t)n,
+               plan->proven == TT_PROVEN_FORM ? ", proven by its form" : ", not proven");
   }
   tt_comm_leave(comm);
   return status;

@@ -34,7 +34,7 @@ typedef struct tt_plan {
   uint32_t hash;   /* of the call and the plan: the same on all ranks */
   uint32_t counts; /* of a varied call: a number made of its counts, not 0 */
   uint64_t wise;   /* ns that wisdom says it takes; 0: its price chose it, or somebody */
-  bool proven;     /* before it ran */
+  tt_proven proven; /* before it ran, or what else is known */
   uint64_t *table; /* ... and how's table */
 } tt_plan;
 
@@ -242,8 +242,9 @@ void tt_comm_say_why(tutti_comm *comm, const tt_call *call);
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
                           const tt_choice *choice, tt_plan *plan);
 /* proof_table.c: what these ranks will run is proven, or too large for that (choose/proven.c); or
- * TUTTI_ERR_SCHEDULE and the prover's sentence. */
-tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices);
+ * TUTTI_ERR_SCHEDULE and the prover's sentence. *is: what was found. */
+tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
+                          tt_proven *is);
 /* Has this process an answer already? */
 bool tt_proof_known(const tt_ask *ask, const char *name, int slices);
 tt_verify tt_proof_setting(void); /* TUTTI_VERIFY */

@@ -151,8 +151,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   tutti_status status = TUTTI_OK;
   if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
   if (status) return status;
-  status = tt_proof_ask(comm, &ask, choice->name, plan->how.slices);
-  plan->proven = tt_proof_known(&ask, choice->name, plan->how.slices);
+  status = tt_proof_ask(comm, &ask, choice->name, plan->how.slices, &plan->proven);
   if (!status) status = prepare(comm, &ask, order, choice->name, &plan->prepared);
   if (status) return status;
   const tt_program *program = plan->how.program = plan->prepared->program;
@@ -161,7 +160,8 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   if (program->shape == TT_SHAPE_ONE_SHOT && !choice->wished &&
       !tt_wish_forbids(&comm->wish, "two-shot", bytes))
     status = tt_two_shot_if_lent(comm->chooser, bytes, &two_shot);
-  if (!status && two_shot) status = tt_proof_ask(comm, &ask, "two-shot", plan->how.slices);
+  tt_proven other;
+  if (!status && two_shot) status = tt_proof_ask(comm, &ask, "two-shot", plan->how.slices, &other);
   if (status) return status;
   if (two_shot) plan->how.if_lent = TT_SHAPE_TWO_SHOT;
   plan->hash = hash_of(comm, c, program, plan->how.slices);

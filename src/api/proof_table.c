@@ -51,17 +51,20 @@ bool tt_proof_known(const tt_ask *ask, const char *name, int slices) {
   return atomic_load_explicit(place_of(key), memory_order_relaxed) == key;
 }
 
-tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices) {
+tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
+                          tt_proven *is) {
   atomic_ullong *words = comm->wire->proofs;
   bool claimed = false;
-  if (comm->setting.verify == TT_VERIFY_NONE || tt_proof_known(ask, name, slices)) return TUTTI_OK;
+  const bool known = tt_proof_known(ask, name, slices);
+  *is = known ? TT_PROVEN : TT_PROVEN_OFF;
+  if (known || comm->setting.verify == TT_VERIFY_NONE) return TUTTI_OK;
   const uint64_t key = tt_proven_key(ask, name, slices);
   atomic_ullong *word = words ? find_word(words, key, &claimed) : NULL;
   tutti_status status = TUTTI_OK;
-  tt_proven is = TT_PROVEN;
+  *is = TT_PROVEN;
   if (!word || claimed || await_verdict(word) != PROVEN)
-    status = tt_proven_find(ask, name, slices, &comm->setting, &is);
-  const bool open = !status && is != TT_PROVEN; /* too large: each sees that by itself */
+    status = tt_proven_find(ask, name, slices, &comm->setting, is);
+  const bool open = !status && *is != TT_PROVEN; /* too large: each sees that by itself */
   /* model: publish:verdict */
   if (claimed)
     atomic_store_explicit(word, open ? 0 : key | (status ? REFUSED : PROVEN), memory_order_release);

@@ -111,22 +111,16 @@ static unsigned unanswered(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? TT_STARVED : 0;
 }
 
-/* The same glance at one rank, where it stands for all: then nobody has to build them. That it does
- * is its family's word (test_price.c samples it), which counts only where ranks are too many. */
-static unsigned met_by_one(const char *name, const tt_ask *ask) {
-  tt_sched *s;
-  if (ask->ranks <= TT_PROVEN_RANKS || !tt_algo_uniform(name, ask, NULL)) return 0;
-  const tutti_status status = tt_algo_build(name, ask, &s);
-  if (status) return unanswered(status);
-  const bool once = tt_completed(s) * (uint64_t)s->ranks <= s->blocks;
-  tt_sched_free(s);
-  return once ? TT_NEED_SAME : 0;
+/* What held in every proof of its form that `make prove` made (forms.c): on many ranks nobody has to
+ * build their schedules then. */
+static unsigned met_by_form(const char *name, const tt_ask *ask) {
+  const tt_form *f = ask->ranks > TT_PROVEN_RANKS ? tt_form_of(name, ask->coll) : NULL;
+  return f ? (f->order ? TT_NEED_ORDER : 0u) | (f->same ? TT_NEED_SAME : 0u) : 0;
 }
 
 unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most) {
   tt_ask ask = *asked;
-  const unsigned glance = needs == TT_NEED_SAME ? met_by_one(name, asked) : 0;
-  if (glance) return glance;
+  if (!(needs & ~met_by_form(name, asked))) return needs;
   if (ask.ranks > TT_MOST_PROVEN) return TT_NOT_ASKED;
   for (int in_place = 0; in_place < 2 && needs && needs < TT_NOT_ASKED; in_place++) {
     tt_sched **all;
@@ -171,6 +165,12 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
     return false;
   }
   tt_sched_free(s);
+  bool can = true;
+  c->starved |= tt_proven_can(&ask, name, &c->setting, &can) == TUTTI_ERR_MEMORY;
+  if (!can || c->starved) {
+    tt_unproven_words(name, ask.ranks, c->refusal, sizeof c->refusal);
+    return false;
+  }
   if (strcmp(c->wished, name) != 0) {
     snprintf(c->wished, sizeof c->wished, "%s", name);
     forget_wished(c);

@@ -51,8 +51,9 @@ const tt_profile *tt_chooser_profile(const tt_chooser *c);
 typedef enum tt_need {
   TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
   TT_NEED_SAME = 2,  /* the op rounds, or may: the same grouping, so the same bits, everywhere */
-  TT_NOT_ASKED = 4,  /* no need, but an answer: nobody asked the prover, for it would take too long */
-  TT_STARVED = 8     /* another: memory ran out before there was one */
+  TT_NOT_ASKED =
+      4,         /* no need, but an answer: nobody asked the prover, for it would take too long */
+  TT_STARVED = 8 /* another: memory ran out before there was one */
 } tt_need;
 
 /* The tt_needs of a collective with this type and op. */
@@ -63,7 +64,7 @@ typedef struct tt_problem {
   uint64_t bytes; /* of the whole vector */
   unsigned needs; /* of tt_need */
   int root;
-  int weight; /* of its numbers (tt_weight_of) */
+  int weight;              /* of its numbers (tt_weight_of) */
   const tt_wisdom *wisdom; /* what was measured of it, under this key; NULL: nothing counts */
   tt_wise_key key;
 } tt_problem;
@@ -111,13 +112,31 @@ double tt_work_of(tt_sched *const *all, int ranks);
 enum { TT_PROVEN_RANKS = 64 };
 typedef enum tt_proven {
   TT_PROVEN,
-  TT_PROVEN_TOO_LARGE, /* nobody was asked: see the limit in proven.c */
-  TT_PROVEN_OFF        /* nor here: TUTTI_VERIFY is 0 */
+  TT_PROVEN_FORM,      /* not on these ranks, but `make prove` has proven its form (forms.c) */
+  TT_PROVEN_TOO_LARGE, /* neither: no such plan is chosen */
+  TT_PROVEN_OFF        /* TUTTI_VERIFY is 0 */
 } tt_proven;
 /* In place and not: both are one question. TUTTI_ERR_SCHEDULE, with the prover's sentence, if it
  * refuses; TUTTI_ERR_MEMORY. */
 tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, const tt_setting *how,
                             tt_proven *is);
+/* Will one of the first two be the answer, in however many slices? Else the plan is not chosen, nor run
+ * if it is named. An error is that of a plan that cannot be built. */
+tutti_status tt_proven_can(const tt_ask *ask, const char *name, const tt_setting *how, bool *can);
+/* Why that plan does not run. */
+void tt_unproven_words(const char *name, int ranks, char *words, size_t size);
+/* Of all proofs of this form that `make prove` made (forms.c): did operands stand in rank order,
+ * were they grouped alike on all ranks, and how many ranks were the most? */
+typedef struct tt_form {
+  const char *name;
+  tutti_coll coll;
+  bool order, same;
+  int ranks;
+} tt_form;
+/* NULL: it has proven none of this plan's form. */
+const tt_form *tt_form_of(const char *name, tutti_coll coll);
+/* The plan's name without its numbers. */
+void tt_form_name(const char *name, char form[TT_NAME]);
 /* A number of the question, a multiple of 4 and not 0. */
 uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);
 
@@ -127,9 +146,9 @@ uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);
 typedef struct tt_offer {
   const char *name;
   int slices;
-  bool possible;   /* it can do the collective on so many ranks */
-  unsigned lacks;  /* of the needs */
-  bool unwished;   /* the wish rules it out */
+  bool possible;  /* it can do the collective on so many ranks */
+  unsigned lacks; /* of the needs */
+  bool unwished;  /* the wish rules it out */
   double seconds;
 } tt_offer;
 

@@ -5,8 +5,10 @@
  * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers it
  *            (api/proof_table.c).
  * Limit      up to TT_PROVEN_RANKS ranks everything is; beyond, what takes half a second or so.
- *            TUTTI_VERIFY=1 knows no limit, with 0 nothing is proven.
+ *            A plan that takes longer must be of a form that `make prove` has proven (forms.c), or it
+ *            is not chosen. TUTTI_VERIFY=1 knows no limit, with 0 nothing is proven.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "choose.h"
@@ -77,6 +79,26 @@ static tutti_status is_too_large(const tt_ask *ask, const char *name, int slices
   return TUTTI_OK;
 }
 
+tutti_status tt_proven_can(const tt_ask *ask, const char *name, const tt_setting *how, bool *can) {
+  bool too_large = false;
+  tutti_status status = TUTTI_OK;
+  if (how->verify == TT_VERIFY_SOME && ask->ranks > TT_PROVEN_RANKS && !tt_form_of(name, ask->coll))
+    status = is_too_large(ask, name, tt_coll_owned(ask->coll) ? 1 : MOST_SLICES, &too_large);
+  *can = !too_large;
+  return status;
+}
+
+void tt_unproven_words(const char *name, int ranks, char *words, size_t size) {
+  char form[TT_NAME];
+  tt_form_name(name, form);
+  snprintf(
+      words, size,
+      "%.80s takes too long to prove on %d ranks while it runs, and `make prove` knows no plan of "
+      "the form %.80s; TUTTI_VERIFY=1 proves it all the same, and with TUTTI_VERIFY=0 it runs "
+      "unproven",
+      name, ranks, form);
+}
+
 tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, const tt_setting *how,
                             tt_proven *is) {
   bool too_large = false;
@@ -87,6 +109,6 @@ tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, con
   if (ask->ranks > TT_PROVEN_RANKS && how->verify != TT_VERIFY_ALL)
     status = is_too_large(ask, name, slices, &too_large);
   if (!status && !too_large) status = prove(ask, name, slices, how->flight);
-  *is = too_large ? TT_PROVEN_TOO_LARGE : TT_PROVEN;
+  *is = !too_large ? TT_PROVEN : tt_form_of(name, ask->coll) ? TT_PROVEN_FORM : TT_PROVEN_TOO_LARGE;
   return status;
 }

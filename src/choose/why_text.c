@@ -8,8 +8,11 @@
 const char *tt_time_words(double s, char text[24]) {
   const char *unit = s >= 1 ? "s" : s >= 1e-3 ? "ms" : s >= 1e-6 ? "us" : "ns";
   const double scale = s >= 1 ? 1 : s >= 1e-3 ? 1e3 : s >= 1e-6 ? 1e6 : 1e9;
-  snprintf(text, 24, "%.*f %s", s * scale >= 99.95 ? 0 : s * scale >= 9.995 ? 1 : 2, s * scale,
-           unit);
+  snprintf(text, 24, "%.*f %s",
+           s * scale >= 99.95   ? 0
+           : s * scale >= 9.995 ? 1
+                                : 2,
+           s * scale, unit);
   return text;
 }
 
@@ -115,17 +118,22 @@ static void say_refused(tt_text *t, const tt_why *w) {
   }
 }
 
-static const char *proof_of(const tt_why *w) {
-  switch (w->proven) {
-    case TT_PROVEN: return "every rank's steps, in place and not";
-    case TT_PROVEN_OFF: return "no: TUTTI_VERIFY is 0";
-    default: return "not while it runs, it would take long (TUTTI_VERIFY=1; `tutti plan check`)";
-  }
+static const char *proof_of(const tt_why *w, char text[400]) {
+  const tt_form *f = tt_form_of(w->choice.name, w->problem.coll);
+  if (w->proven == TT_PROVEN) return "every rank's steps, in place and not";
+  if (w->proven == TT_PROVEN_OFF) return "no: TUTTI_VERIFY is 0";
+  if (!f) return "no: it would take long (TUTTI_VERIFY=1; `tutti plan check`)";
+  snprintf(
+      text, 400,
+      "its form, %.200s, on up to %d ranks when tutti was made; not on so many while it runs, it "
+      "would take long (TUTTI_VERIFY=1; `tutti plan check`)",
+      f->name, f->ranks);
+  return text;
 }
 
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   const tt_profile *p = tt_chooser_profile(c);
-  char text[24], size[24], bound[64], where[40];
+  char text[24], size[24], bound[64], where[40], proof[400];
   tt_text_add(t, "%s", tutti_coll_name(w->problem.coll));
   if (w->problem.coll != TUTTI_BARRIER)
     tt_text_add(t, " of %s", tt_size_words((double)w->problem.bytes, size));
@@ -134,7 +142,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   tt_text_add(t, w->choice.wished ? ", as asked for\n" : "\n");
   if (w->choice.wise) say_wise(t, w->choice.wise);
   if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
-  tt_text_add(t, "Proven: %s\n", proof_of(w));
+  tt_text_add(t, "Proven: %s\n", proof_of(w, proof));
   tt_why_bound(p, &w->terms, bound, sizeof bound);
   tt_text_add(t, "Predicted: %s, most of it %s; the busiest rank sends %d message%s, %s\n",
               tt_time_words(w->terms.time, text), bound, w->sends.messages,
@@ -183,7 +191,8 @@ static void json_parts(tt_text *t, const tt_profile *p, const tt_why *w) {
   for (int l = 0; l < p->levels; l++) {
     tt_text_add(t, "%s{\"name\": ", l ? ", " : "");
     json_string(t, p->levels > 1 ? p->tree.level[l].name : "");
-    tt_text_add(t, ", \"messages\": %d, \"latency_s\": %.9g, \"transfer_s\": %.9g, \"vectors\": %.6g}",
+    tt_text_add(t,
+                ", \"messages\": %d, \"latency_s\": %.9g, \"transfer_s\": %.9g, \"vectors\": %.6g}",
                 x->messages[l], x->latency[l], x->transfer[l], w->sends.level[l]);
   }
   tt_text_add(t,
@@ -193,6 +202,7 @@ static void json_parts(tt_text *t, const tt_profile *p, const tt_why *w) {
 }
 
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
+  char proof[400];
   const tt_profile *p = tt_chooser_profile(c);
   tt_text_add(t, "{\"collective\": \"%s\", \"ranks\": %d, \"bytes\": %llu,\n ",
               tutti_coll_name(w->problem.coll), p->ranks, (unsigned long long)w->problem.bytes);
@@ -207,10 +217,9 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
                 (unsigned long long)w->choice.wise->bytes, 1e-9 * (double)w->choice.wise->took,
                 1e-9 * (double)w->choice.wise->own);
   tt_text_add(t, ",\n \"proven\": ");
-  json_string(t, proof_of(w));
+  json_string(t, proof_of(w, proof));
   tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ", w->terms.time,
-              w->sends.messages,
-              w->sends.vectors);
+              w->sends.messages, w->sends.vectors);
   json_parts(t, p, w);
   tt_text_add(t, ",\n \"next\": [");
   for (int i = 0; i < w->next; i++) {

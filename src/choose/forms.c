@@ -1,0 +1,56 @@
+/* forms.c - what `make prove` has proven of a plan whose own proof would take long.
+ *
+ * Idea       a plan's form is its name without its numbers: fold(group=16x16,inner) is of the form
+ *            fold(group=,inner). `make prove` proves every form, with all parameters that its family
+ *            proposes, on every number of ranks up to 64, and on samples beyond, as far as that takes
+ *            minutes; and it writes down what held in each proof (forms.def). The library takes that
+ *            for more than 64 ranks, where it cannot prove the plan itself in half a second (proven.c).
+ * Invariant  forms.def is of the sources that it was made of (tests/laws.sh).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "choose.h"
+
+static const tt_form forms[] = {
+#define FORM(name, coll, order, same, ranks) {name, TUTTI_##coll, order, same, ranks},
+#define SOURCES(stamp)
+#include "forms.def"
+    {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
+
+/* The end of a parameter: a comma that stands in no other parentheses, or the last one. */
+static const char *end_of(const char *param) {
+  int depth = 0;
+  for (; *param && !(depth == 0 && (*param == ',' || *param == ')')); param++)
+    depth += (*param == '(') - (*param == ')');
+  return param;
+}
+
+void tt_form_name(const char *name, char form[TT_NAME]) {
+  const size_t family = strcspn(name, "(");
+  size_t n = 0;
+  for (const char *at = name; at < name + family && n < TT_NAME - 1; at++) form[n++] = *at;
+  const char *param = name + family, *end;
+  for (char mark = '('; *param && param[1]; param = end, mark = ',') {
+    param++; /* the mark before it */
+    end = end_of(param);
+    const char *equals = memchr(param, '=', (size_t)(end - param));
+    const char *colon = memchr(param, ':', (size_t)(end - param));
+    const char *text = !equals && colon ? "levels" : param;
+    const size_t size = equals  ? (size_t)(equals + 1 - param)
+                        : colon ? strlen(text)
+                                : (size_t)(end - param);
+    if (n < TT_NAME - 1) form[n++] = mark;
+    for (size_t i = 0; i < size && n < TT_NAME - 1; i++) form[n++] = text[i];
+    if (*end == ')') break;
+  }
+  if (*param && n < TT_NAME - 1) form[n++] = ')';
+  form[n] = '\0';
+}
+
+const tt_form *tt_form_of(const char *name, tutti_coll coll) {
+  char form[TT_NAME];
+  tt_form_name(name, form);
+  for (const tt_form *f = forms; f->name; f++)
+    if (f->coll == coll && strcmp(f->name, form) == 0) return f;
+  return NULL;
+}
