@@ -218,6 +218,7 @@ SHTESTS := $(filter-out tests/programs.sh,$(sort $(wildcard tests/*.sh)))
 $(TESTOBJ): TTFLAGS += -Itests
 .SECONDARY: $(TESTOBJ)
 $(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file bounce cli)
+$(BUILD)/tests/test_proven: LDFLAGS += -Wl,--wrap=tt_prove
 $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
 $(BUILD)/tests/test_starved: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a

@@ -257,6 +257,10 @@ static void lists(void **state) {
   REFUSES(MANY(3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_OVERLAP, "buffer 1: src and dst");
   srcs[1] = (char *)x + 1;
   REFUSES(MANY(3, srcs, dsts, counts, t, TUTTI_SUM), TUTTI_ERR_ARG, "buffer 1: src is not aligned");
+  srcs[1] = y + 10; /* right behind a dst, and right before another */
+  dsts[1] = y + 14;
+  assert_int_equal(tutti_allreduce_many_init(c, 3, srcs, dsts, counts, t, TUTTI_SUM, &r), TUTTI_OK);
+  assert_int_equal(tutti_request_free(&r), TUTTI_OK);
   REFUSES(tutti_allreduce_many_start(c, 3, srcs, dsts, counts, t, TUTTI_SUM, NULL), TUTTI_ERR_ARG,
           "tutti_allreduce_many_start: request is NULL");
   REFUSES(tutti_allreduce_many_init(c, 3, NULL, dsts, counts, t, TUTTI_SUM, &r), TUTTI_ERR_ARG,

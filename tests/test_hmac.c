@@ -60,6 +60,10 @@ static void keyed_digests_of_the_rfc(void **state) {
   memset(data, 0xdd, 50);
   tt_hmac(bytes, 20, &(tt_piece){data, 50}, 1, digest);
   is(digest, "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
+  /* a key of one block, which is not hashed: by Python's hmac */
+  tt_hmac(memset(bytes, 0xaa, 64), 64, &(tt_piece){data, 50}, 1, digest);
+  is(digest, "e3b73eef0fe1ad930dfbe27c108d925234e64a5d9a8c6cf1a87abddc9511c42b");
+  memset(bytes, 0xaa, 131);
   tt_hmac(bytes, 131, &(tt_piece){"Test Using Larger Than Block-Size Key - Hash Key First", 54}, 1,
           digest);
   is(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");

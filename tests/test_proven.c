@@ -14,6 +14,34 @@
 #include "comm.h"
 #include "names.h"
 
+/* Which ranks worked in place in what the prover was asked: bit r. */
+static unsigned asked[8];
+static int nasked;
+tutti_status __real_tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
+tutti_status __wrap_tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
+tutti_status __wrap_tt_prove(tt_sched *const *all, int ranks, tutti_report *report) {
+  unsigned here = 0;
+  for (int r = 0; r < ranks && r < 32; r++) here |= (unsigned)all[r]->in_place << r;
+  asked[nasked++ % 8] = here;
+  return __real_tt_prove(all, ranks, report);
+}
+
+static void in_place_and_not_and_mixed(void **state) {
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 5};
+  const tt_setting how = {.flight = TT_FLIGHT};
+  tt_proven is;
+  (void)state;
+  nasked = 0;
+  assert_int_equal(tt_proven_find(&ask, "fold(ring)", 1, &how, &is), TUTTI_OK);
+  const unsigned wanted[] = {0, 0x1f, 0xa, 0x15};
+  assert_int_equal(nasked, 4);
+  for (int i = 0; i < 4; i++) {
+    bool is_there = false;
+    for (int k = 0; k < 4; k++) is_there |= asked[k] == wanted[i];
+    assert_true(is_there);
+  }
+}
+
 static void every_plan(void **state) {
   static const int ranks[] = {1, 2, 3, 5, 8, 12};
   const tt_setting how = {.flight = TT_FLIGHT};
@@ -232,6 +260,7 @@ static void keys_differ(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_plan),
+                                     cmocka_unit_test(in_place_and_not_and_mixed),
                                      cmocka_unit_test(limits),
                                      cmocka_unit_test(what_is_not_proven_is_not_chosen),
                                      cmocka_unit_test(forms_are_names_without_numbers),

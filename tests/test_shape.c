@@ -48,6 +48,25 @@ static void shapes_are_recognised_and_lift_back(void **state) {
         }
 }
 
+/* Nor a set of schedules of which one rank's is of another plan. */
+static void what_one_rank_does_otherwise_is_not_recognised(void **state) {
+  static const char *const names[] = {"one-shot", "two-shot", "naive"};
+  (void)state;
+  for (int a = 0; a < 3; a++)
+    for (int other = 0; other < 4; other++) {
+      tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 4};
+      tt_sched **all, *one;
+      assert_int_equal(tt_algo_build_all(names[a], &ask, &all), TUTTI_OK);
+      assert_int_not_equal(tt_shape_of(all, 4), TT_SHAPE_NONE);
+      ask.rank = other;
+      assert_int_equal(tt_algo_build("fold(ring)", &ask, &one), TUTTI_OK);
+      tt_sched_free(all[other]);
+      all[other] = one;
+      assert_int_equal(tt_shape_of(all, 4), TT_SHAPE_NONE);
+      tt_sched_free_all(all, 4);
+    }
+}
+
 /* A schedule that differs in anything has no loop. */
 static void what_differs_is_not_recognised(void **state) {
   (void)state;
@@ -174,6 +193,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_are_recognised_and_lift_back),
       cmocka_unit_test(what_differs_is_not_recognised),
+      cmocka_unit_test(what_one_rank_does_otherwise_is_not_recognised),
       cmocka_unit_test(both_engines_give_the_same_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

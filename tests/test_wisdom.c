@@ -318,15 +318,16 @@ static void nearby_sizes(void **state) {
       {(1 << 25) + 1, 1 << 28}, /* by 64, and the same won */
       {1 << 28, 1 << 28},
       {1 << 29, 1 << 28},
-      {(1 << 29) + 1, 0},
+      {(1 << 29) + 1, 0}, /* by 64, and another number of slices won */
       {UINT64_MAX, 0},
   };
   const tt_wise entries[] = {measured(1024, "naive", 1), measured(4096, "one-shot", 1),
                              measured(65536, "two-shot", 1), measured(1 << 22, "fold(ring)", 2),
-                             measured(1 << 28, "fold(ring)", 2)};
+                             measured(1 << 28, "fold(ring)", 2),
+                             measured((uint64_t)1 << 34, "fold(ring)", 3)};
   tt_wisdom w = {.at = NULL};
   (void)state;
-  for (int i = 4; i >= 0; i--) assert_true(tt_wisdom_add(&w, &entries[i]));
+  for (int i = 5; i >= 0; i--) assert_true(tt_wisdom_add(&w, &entries[i]));
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     const tt_wise *e = tt_wisdom_find(&w, &entries[0].key, table[i].bytes);
     if ((e ? e->bytes : 0) != table[i].by)

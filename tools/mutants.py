@@ -23,7 +23,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE = "tools/mutants.tsv"
 LEAST = 19  # entries of the table
-BUILD_S, TEST_S = 300, 60
+BUILD_S, TEST_S, SHELL_S = 300, 60, 300
 
 
 class Mutant:
@@ -55,7 +55,7 @@ class Mutant:
     def targets(self):
         programs = [t for t in self.tests if not t.endswith(".sh")]
         if any(t.endswith(".sh") for t in self.tests):
-            programs.append("all")
+            programs.append("all" if self.file.startswith("src/") else "programs")
         if any("/mp_" in t for t in self.tests):
             programs.append("build/tutti")
         return programs
@@ -134,9 +134,10 @@ def verdict_of(tree, mutant):
     out, status = make(tree, mutant.targets())
     if status != 0:
         return "does not compile: " + next((s for s in out.splitlines() if "error" in s), "?")
-    settings = [f"TEST_SECONDS={TEST_S}", "TEST_BESIDE=1"] + mutant.settings
     for test in mutant.tests:
-        out, status = run(["env"] + settings + ["tests/run", test], tree, 4 * TEST_S)
+        seconds = SHELL_S if test.endswith(".sh") else TEST_S
+        settings = [f"TEST_SECONDS={seconds}", "TEST_BESIDE=1"] + mutant.settings
+        out, status = run(["env"] + settings + ["tests/run", test], tree, 4 * seconds)
         if status is None or "ran longer than" in out:
             return f"killed by {os.path.basename(test)} (it hung)"
         if status != 0:
