@@ -188,5 +188,10 @@ grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"
+# What the library takes for proven on many ranks was proven of these sources.
+stamp=$(tools/stamp.sh)
+{ grep -qxF "SOURCES(\"$stamp\")" src/choose/forms.def ||
+  echo "src/choose/forms.def is of other sources than $stamp; 'make prove' makes it anew"; } |
+  law "make prove has proven these sources"
 $python tools/mutants.py --check 2>&1 | law "the table of mutants fits the sources"
 exit $bad

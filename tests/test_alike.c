@@ -17,7 +17,7 @@
 #include "tutti_fault.h"
 #include "tutti_message.h"
 
-enum { MOST = 3, LONG = 1 << 18 };
+enum { MOST = 3, MANY = 60000, LONG = 1 << 18 };
 static tutti_comm *comms[MOST];
 
 static void open_comms(int n) {
@@ -94,25 +94,26 @@ static void ranks_run_the_same_plan(void **state) {
 
 static void in_place_is_not_apart(void **state) {
   static const char *const algos[] = {"one-shot", "fold(halving)", "doubling", "tree(binomial)"};
-  static int64_t src[MOST][100], dst[MOST][100];
+  static int64_t src[MOST][MANY], dst[MOST][MANY];
   (void)state;
   setenv("TUTTI_ENGINE", "generic", 1);
   for (size_t a = 0; a < sizeof algos / sizeof *algos; a++)
     for (int first = 0; first < 2; first++) {
       open_comms(MOST);
+      for (int r = 0; r < MOST; r++)
+        assert_int_equal(tutti_comm_set_algo(comms[r], algos[a]), TUTTI_OK);
       for (int call = 0; call < 2; call++) {
         const int in_place = call ? !first : first;
         tutti_request *requests[MOST];
         for (int r = 0; r < MOST; r++) {
-          for (int k = 0; k < 100; k++) src[r][k] = dst[r][k] = 1000 * r + k;
-          tutti_comm_set_algo(comms[r], algos[a]);
-          assert_int_equal(tutti_allreduce_start(comms[r], in_place ? dst[r] : src[r], dst[r], 100,
+          for (int k = 0; k < MANY; k++) src[r][k] = dst[r][k] = 1000 * r + k;
+          assert_int_equal(tutti_allreduce_start(comms[r], in_place ? dst[r] : src[r], dst[r], MANY,
                                                  TUTTI_INT64, TUTTI_SUM, &requests[r]),
                            TUTTI_OK);
         }
         assert_int_equal(finish(requests, MOST), TUTTI_OK);
         for (int r = 0; r < MOST; r++)
-          for (int k = 0; k < 100; k++)
+          for (int k = 0; k < MANY; k++)
             if (dst[r][k] != 3000 + 3 * k || src[r][k] != 1000 * r + k)
               fail_msg("%s, call %d, rank %d: dst[%d] is %lld", algos[a], call, r, k,
                        (long long)dst[r][k]);

@@ -56,7 +56,7 @@ static void bad_ids_are_refused(void **state) {
       {"h1:8x:0123456789abcdef0123456789abcdef", "port"},
       {"h1:80:0123", "key"},
       {"h1:80:0123456789abcdef0123456789abcdef0", "key"},
-      {"a-name-that-has-one-more-letter-than-the-sixty-three-of-a-label-x:80:"
+      {"a-name-that-has-one-more-letter-than-the-sixty-three-of-a-labels:80:"
        "0123456789abcdef0123456789abcdef",
        "without a name"},
       {"h1,:80:0123456789abcdef0123456789abcdef", "without a name"},

@@ -3,7 +3,7 @@
  * A new one is a file in this room with two functions and a line in algos.def.
  * It sees no clock, environment, address or wire, and claims nothing of its schedules: the
  * prover derives what they can do. That all ranks do alike (tt_algo_uniform) a family may say,
- * for prices, and for choices on more ranks than are proven before they run.
+ * for prices.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_H
 #define TT_ALGO_H
