@@ -69,9 +69,11 @@ static void print_does(const entry *e) {
 static void print_entry(const entry *e) {
   const tutti_report *r = &e->report;
   if (*e->why)
-    printf("%-30s     -        -       -       -  -     -\n", e->name);
+    printf("%-30s     -        -       -       -  -     -    -\n", e->name);
+  else if (!r->proven)
+    printf("%-30s     -        -       -       -  -     -    no: %s\n", e->name, r->witness);
   else
-    printf("%-30s %5d %8d %7.2f %7.2f  %-5s %s\n", e->name, r->steps, r->messages,
+    printf("%-30s %5d %8d %7.2f %7.2f  %-5s %-4s yes\n", e->name, r->steps, r->messages,
            (double)r->sent_blocks / r->blocks, (double)r->scratch_blocks / r->blocks,
            r->rank_order ? "kept" : "lost", r->same_grouping ? "yes" : "no");
   printf("    %s\n    %s", e->sentence, e->source);
@@ -110,7 +112,7 @@ int plan_list(const plan_options *o) {
     printf("{\"collective\": \"%s\", \"ranks\": %ld, \"algorithms\": [", tutti_coll_name(o->coll),
            o->ranks);
   else
-    printf("%-30s %5s %8s %7s %7s  %-5s %s\n", "algorithm", "steps", "messages", "vectors",
+    printf("%-30s %5s %8s %7s %7s  %-5s %-4s proven\n", "algorithm", "steps", "messages", "vectors",
            "scratch", "order", "same");
   for (int i = 0; tutti_algo_name(i, NULL); i++) {
     if (!look(i, o, &e)) return CLI_FAILED;
@@ -126,7 +128,8 @@ int plan_list(const plan_options *o) {
     printf(
         "\n%s on %ld ranks. Steps: messages on the longest chain. Messages, vectors sent and\n"
         "scratch (in vectors): of the busiest rank. Order kept: fit for ops that do not\n"
-        "commute. Same: the same bits on all ranks. All derived by the prover.\n",
+        "commute. Same: the same bits on all ranks. Proven: just now, on all of these ranks; the\n"
+        "rest follows from that proof.\n",
         tutti_coll_name(o->coll), o->ranks);
   return fflush(stdout) ? CLI_FAILED : 0;
 }
