@@ -34,6 +34,7 @@ proctype sleeper() {
     /* tag dozing: src/wire/shm.c add seq_cst */
     store(0, ADD, DOZING, 1);
     /* tag sleepers: src/wire/doze.c add seq_cst */
+    /* tag door: src/wire/door.c any seq_cst */
     store(0, ADD, SLEEPERS, 1);
     if
     :: m == 1 -> skip

@@ -17,7 +17,7 @@ c_decl { \#include <stdlib.h> };
 byte m;
 bool dead[RANKS], over[RANKS];
 bool ready;             /* the newcomer's words, ... */
-/* tag words: src/wire/newcomers.c any seq_cst */
+/* tag words: src/wire/newcomers.c, src/api/newcomer.c any seq_cst */
 byte claimed, invited;  /* ... a communicator; whose terms, plus 1 */
 bool in_terms[RANKS];   /* is it in what this rank wrote? */
 byte decided[3];        /* per communicator: whose terms, plus 1 */

@@ -12,7 +12,7 @@
 enum { EAGER = 5000, EAGER_US = 200, PATIENT_US = 2000, LOOK_EVERY = 64, WARN_S = 10 };
 
 /* What its own environment says wrong, before it is anybody else's trouble. */
-/* each world, ready: order: seq_cst as in models/grow.pml */
+/* each world, ready: model: grow:words */
 
 static tutti_status check_settings(int ranks) {
   tutti_contract contract;

@@ -19,7 +19,7 @@
 enum { SHUT = -1 };
 
 /* Descriptors are kept one higher, for 0 is none yet. Another thread may have been first. */
-/* each door, doors, SHUT: order: seq_cst as sleepers in models/doze.pml */
+/* each door, doors, SHUT: model: doze:door */
 
 static int keep(atomic_int *door, int fd) {
   int before = 0;
