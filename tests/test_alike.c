@@ -209,5 +209,5 @@ int main(void) {
       cmocka_unit_test(a_freed_op_is_no_other_one), cmocka_unit_test(a_sent_message_is_the_readers),
       cmocka_unit_test(own_messages_agree),
   };
-  return cmocka_run_group_tests_name("what ranks have in common", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("calls of two ranks", tests, NULL, NULL);
 }

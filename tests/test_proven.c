@@ -99,7 +99,7 @@ static void limits(void **state) {
   }
 }
 
-/* What nobody has proven does not run, named or not, unless nobody wants a proof. */
+/* A plan without a proof does not run, named or not, unless TUTTI_VERIFY=0 says so. */
 static void what_is_not_proven_is_not_chosen(void **state) {
   (void)state;
   for (int verify = TT_VERIFY_SOME; verify <= TT_VERIFY_NONE; verify++) {
@@ -149,7 +149,7 @@ static void forms_are_names_without_numbers(void **state) {
 }
 
 /* Whatever is proposed for many ranks is small enough to be proven there, or of a form that `make prove`
- * has proven, on more than 64 ranks, too: else nobody could have it. */
+ * has proven, on more than 64 ranks, too: else no rank could run it. */
 static void every_proposal_can_be_chosen(void **state) {
   static const struct {
     int ranks;

@@ -111,8 +111,8 @@ static unsigned unanswered(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? TT_STARVED : 0;
 }
 
-/* What held in every proof of its form that `make prove` made (forms.c): on many ranks nobody has to
- * build their schedules then. */
+/* What held in every proof of its form that `make prove` made (forms.c): then no rank has to build
+ * the schedules of many. */
 static unsigned met_by_form(const char *name, const tt_ask *ask) {
   const tt_form *f = ask->ranks > TT_PROVEN_RANKS ? tt_form_of(name, ask->coll) : NULL;
   return f ? (f->order ? TT_NEED_ORDER : 0u) | (f->same ? TT_NEED_SAME : 0u) : 0;

@@ -52,7 +52,7 @@ typedef enum tt_need {
   TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
   TT_NEED_SAME = 2,  /* the op rounds, or may: the same grouping, so the same bits, everywhere */
   TT_NOT_ASKED =
-      4,         /* no need, but an answer: nobody asked the prover, for it would take too long */
+      4,         /* no need, but an answer: to ask the prover would take too long */
   TT_STARVED = 8 /* another: memory ran out before there was one */
 } tt_need;
 
@@ -146,7 +146,7 @@ uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);
 typedef struct tt_offer {
   const char *name;
   int slices;
-  bool possible;  /* it can do the collective on so many ranks */
+  bool possible;  /* it can do the collective on this number of ranks */
   unsigned lacks; /* of the needs */
   bool unwished;  /* the wish rules it out */
   double seconds;

@@ -123,11 +123,10 @@ static const char *proof_of(const tt_why *w, char text[400]) {
   if (w->proven == TT_PROVEN) return "every rank's steps, in place and not";
   if (w->proven == TT_PROVEN_OFF) return "no: TUTTI_VERIFY is 0";
   if (!f) return "no: it would take long (TUTTI_VERIFY=1; `tutti plan check`)";
-  snprintf(
-      text, 400,
-      "its form, %.200s, on up to %d ranks when tutti was made; not on so many while it runs, it "
-      "would take long (TUTTI_VERIFY=1; `tutti plan check`)",
-      f->name, f->ranks);
+  snprintf(text, 400,
+           "its form, %.200s, on up to %d ranks when tutti was made; not on this number, which "
+           "would take long while it runs (TUTTI_VERIFY=1; `tutti plan check`)",
+           f->name, f->ranks);
   return text;
 }
 
