@@ -197,6 +197,28 @@ static void variable(void **state) {
   unsetenv("TUTTI_VERIFY");
 }
 
+/* On many ranks tutti_comm_plan says which proof it is. */
+static void plans_say_how_they_are_proven(void **state) {
+  static const struct {
+    const char *algo, *wanted;
+  } cases[] = {{"naive", "naive"},
+               {"fold(ring)", "fold(ring), proven by its form"},
+               {"fold(halving)", "fold(halving), proven by its form"}};
+  enum { RANKS = 520 };
+  static tutti_comm *comms[RANKS];
+  char plan[160];
+  (void)state;
+  assert_int_equal(tutti_comm_from_threads(RANKS, comms), TUTTI_OK);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(tutti_comm_set_algo(comms[0], cases[i].algo), TUTTI_OK);
+    assert_int_equal(
+        tutti_comm_plan(comms[0], TUTTI_ALLREDUCE, 9, TUTTI_INT32, TUTTI_SUM, plan, sizeof plan),
+        TUTTI_OK);
+    assert_string_equal(plan, cases[i].wanted);
+  }
+  for (int r = 0; r < RANKS; r++) tutti_comm_free(comms[r]);
+}
+
 /* The plan of this name does not exist, so an answer says whether the prover's room was asked. */
 static void others_verdicts(void **state) {
   enum { PROVES = 1, PROVEN = 2, REFUSED = 3, FULL = -1 };
@@ -267,6 +289,7 @@ int main(void) {
                                      cmocka_unit_test(every_proposal_can_be_chosen),
 
                                      cmocka_unit_test(variable),
+                                     cmocka_unit_test(plans_say_how_they_are_proven),
                                      cmocka_unit_test(others_verdicts),
                                      cmocka_unit_test(keys_differ)};
   return cmocka_run_group_tests(tests, NULL, NULL);
