@@ -40,9 +40,9 @@ job explain -P 1000 --size 8 --net $flat
 ok "and without levels, in $ms ms" all "status 0" "within 15000"
 
 # What the prover is not asked is said so.
-job plan price 'consistent(i=3)' -P 1000 --size 8 --net $flat
+job plan price 'generalized(r=3)' -P 1000 --size 8 --net $flat
 ok "no proof of what nobody named" all "status 0" \
-  "grep -q '^! consistent(i=3): on 1000 ranks the prover is not asked whether it gives the same bits' $work/out"
-job explain -P 5000 --size 8 --net $flat --algo doubling
+  "grep -q '^! generalized(r=3): on 1000 ranks the prover is not asked whether it gives the same bits' $work/out"
+job explain -P 5000 --size 8 --net $flat --algo 'generalized(r=3)'
 ok "nor beyond 4096 ranks of what somebody did" all "status 0" \
-  "grep -q 'doubling: on more than 4096 ranks the prover is not asked' $work/out"
+  "grep -q 'generalized(r=3): on more than 4096 ranks the prover is not asked' $work/out"

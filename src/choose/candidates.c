@@ -112,11 +112,7 @@ static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, doub
   tt_play *whole;
   int n = 1;
   while (n < left && x[n].slices > 1) n++;
-  const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
-  bool can = true;
-  tutti_status status = tt_proven_can(&ask, x->name, &c->setting, &can);
-  if (!status && !can) return n;
-  if (!status) status = play_whole(c, x->name, coll, 0, false, most, &whole);
+  const tutti_status status = play_whole(c, x->name, coll, 0, false, most, &whole);
   c->starved |= status == TUTTI_ERR_MEMORY;
   if (status) return n;
   x->possible = tt_price_curve(whole, &x->curve);

@@ -133,6 +133,12 @@ unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double 
   return needs;
 }
 
+static unsigned can_be_proven(const tt_chooser *c, const char *name, const tt_ask *ask) {
+  bool can = false;
+  const tutti_status status = tt_proven_can(ask, name, &c->setting, &can);
+  return status ? unanswered(status) : can ? TT_NEED_PROOF : 0;
+}
+
 /* What of `needs` the plan does not meet, or is not known to (TT_NOT_ASKED). Each question is
  * asked once: the prover sees all ranks, which takes time, `most` blocks' at most. */
 static unsigned lacking(tt_chooser *c, tt_finding **found, const char *name, const tt_problem *p,
@@ -141,15 +147,17 @@ static unsigned lacking(tt_chooser *c, tt_finding **found, const char *name, con
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   if (!*found) *found = calloc(rooted ? (size_t)ask.ranks : 1, sizeof **found);
   tt_finding once = {0}, *here = *found ? &(*found)[rooted ? p->root : 0] : &once;
-  const unsigned open = p->needs & ~here->asked;
-  const unsigned met = open ? tt_meets(name, &ask, open, most) : 0;
+  const unsigned needs = p->needs | TT_NEED_PROOF, open = needs & ~here->asked;
+  const unsigned of_op = open & ~(unsigned)TT_NEED_PROOF;
+  const unsigned met = (of_op ? tt_meets(name, &ask, of_op, most) : 0) |
+                       (open & TT_NEED_PROOF ? can_be_proven(c, name, &ask) : 0);
   if (met & TT_STARVED) {
     c->starved = true;
-    return p->needs;
+    return needs;
   }
   here->met |= met;
   here->asked |= open;
-  const unsigned lacks = p->needs & ~here->met;
+  const unsigned lacks = needs & ~here->met;
   return lacks ? lacks | (here->met & TT_NOT_ASKED) : 0;
 }
 
@@ -165,18 +173,14 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
     return false;
   }
   tt_sched_free(s);
-  bool can = true;
-  c->starved |= tt_proven_can(&ask, name, &c->setting, &can) == TUTTI_ERR_MEMORY;
-  if (!can || c->starved) {
-    tt_unproven_words(name, ask.ranks, c->refusal, sizeof c->refusal);
-    return false;
-  }
   if (strcmp(c->wished, name) != 0) {
     snprintf(c->wished, sizeof c->wished, "%s", name);
     forget_wished(c);
   }
   unsigned lacks = lacking(c, &c->wished_found[p->coll], name, p, HUGE_VAL);
-  if (lacks & TT_NOT_ASKED)
+  if (lacks & TT_NEED_PROOF)
+    tt_unproven_words(name, ask.ranks, c->refusal, sizeof c->refusal);
+  else if (lacks & TT_NOT_ASKED)
     snprintf(c->refusal, sizeof c->refusal, "%s: on more than %d ranks the prover is not asked",
              name, TT_MOST_PROVEN);
   else if (lacks & TT_NEED_ORDER)

@@ -51,9 +51,9 @@ const tt_profile *tt_chooser_profile(const tt_chooser *c);
 typedef enum tt_need {
   TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
   TT_NEED_SAME = 2,  /* the op rounds, or may: the same grouping, so the same bits, everywhere */
-  TT_NOT_ASKED =
-      4,         /* no need, but an answer: to ask the prover would take too long */
-  TT_STARVED = 8 /* another: memory ran out before there was one */
+  TT_NOT_ASKED = 4,  /* no need, but an answer: to ask the prover would take too long */
+  TT_STARVED = 8,    /* another: memory ran out before there was one */
+  TT_NEED_PROOF = 16 /* every plan must be proven before it runs, or its form (tt_proven_can) */
 } tt_need;
 
 /* The tt_needs of a collective with this type and op. */

@@ -23,9 +23,8 @@ void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_offer *o, cha
     }
     tt_sched_free(s);
     snprintf(why, size, "%s", at);
-    bool can = true;
-    if (s && !tt_proven_can(&ask, o->name, &c->setting, &can) && !can)
-      tt_unproven_words(o->name, ask.ranks, why, size);
+  } else if (o->lacks & TT_NEED_PROOF) {
+    tt_unproven_words(o->name, ask.ranks, why, size);
   } else if (o->lacks & TT_NOT_ASKED) {
     snprintf(why, size, "on %d ranks the prover is not asked whether it %s", ask.ranks,
              o->lacks & TT_NEED_ORDER ? "keeps the ranks' order" : "gives the same bits to all");
