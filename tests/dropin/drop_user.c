@@ -59,6 +59,13 @@ static void sum(void *in, void *inout, int *n, MPI_Datatype *type) {
   for (int i = 0; i < *n; i++) ((int *)inout)[i] += ((int *)in)[i];
 }
 
+/* Every second int is an element, and has a hole behind it. */
+static void sum_apart(void *in, void *inout, int *n, MPI_Datatype *type) {
+  (void)type;
+  called++;
+  for (int i = 0; i < *n; i++) ((int *)inout)[2 * i] += ((int *)in)[2 * i];
+}
+
 static map of(int rank, size_t i) {
   return (map){(int)(drop_mix((unsigned)rank, (unsigned)i, 1) % 1000) + 2,
                (int)(drop_mix((unsigned)rank, (unsigned)i, 2) % 1000)};
@@ -111,6 +118,23 @@ static bool with_holes(MPI_Op op, size_t n) {
     const map want = composed(i), is = {got[i].a, got[i].b};
     good &= drop_same("a type with holes", &is.a, &want.a, 2);
     good &= DROP_CHECK(got[i].hole == -7); /* nobody's */
+  }
+  return good;
+}
+
+/* The elements themselves have no holes, but there is one between two. */
+static bool apart(MPI_Op op, MPI_Datatype type, size_t n) {
+  static int mine[2 * MOST], got[2 * MOST];
+  bool good = true;
+  for (size_t i = 0; i < n; i++) {
+    mine[2 * i] = drop_rank + (int)i;
+    mine[2 * i + 1] = -1;
+    got[2 * i + 1] = -7;
+  }
+  good &= DROP_CALL(MPI_Allreduce(mine, got, (int)n, type, op, MPI_COMM_WORLD));
+  for (size_t i = 0; i < n && good; i++) {
+    const int want[2] = {drop_ranks * (int)i + drop_ranks * (drop_ranks - 1) / 2, -7};
+    good &= drop_same("ints that stand apart", &got[2 * i], want, 2);
   }
   return good;
 }
@@ -177,11 +201,11 @@ static bool alike(void) {
 }
 
 int main(int argc, char **argv) {
-  MPI_Op ordered, ordered_gappy, any;
+  MPI_Op ordered, ordered_gappy, any, spaced;
   const int lengths[] = {1, 1};
   const MPI_Aint places[] = {offsetof(gappy, a), offsetof(gappy, b)};
   const MPI_Datatype types[] = {MPI_INT, MPI_INT};
-  MPI_Datatype bare;
+  MPI_Datatype bare, second;
   static const size_t sizes[] = {1, 7, 300, MOST};
   bool good[4] = {true, true, true, true};
   drop_start(&argc, &argv, MPI_THREAD_SINGLE);
@@ -190,25 +214,30 @@ int main(int argc, char **argv) {
   MPI_Type_create_struct(2, lengths, places, types, &bare);
   MPI_Type_create_resized(bare, 0, sizeof(gappy), &holes);
   MPI_Type_commit(&holes);
+  MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &second);
+  MPI_Type_commit(&second);
+  MPI_Op_create(sum_apart, 1, &spaced);
   MPI_Op_create(compose, 0, &ordered);
   MPI_Op_create(compose_gappy, 0, &ordered_gappy);
   MPI_Op_create(add_typed, 1, &any);
   for (int s = 0; s < 4; s++) {
     good[0] &= in_order(ordered, sizes[s]);
-    good[1] &= with_holes(ordered_gappy, sizes[s]);
+    good[1] &= with_holes(ordered_gappy, sizes[s]) && apart(spaced, second, sizes[s]);
     good[2] &= contiguous(any, 1 + s, sizes[s]);
   }
   good[3] &= short_lives() && alike();
   drop_tell("an op whose order matters, on a contiguous type", good[0]);
-  drop_tell("an op whose order matters, on a type with holes", good[1]);
+  drop_tell("ops on types with holes, in and between the elements", good[1]);
   drop_tell("a commutative op on contiguous types", good[2]);
   drop_tell("ops that do not live long, and the same bits on all ranks", good[3]);
   drop_tell("the program's functions were called", DROP_CHECK(called > 0 || drop_ranks == 1));
   MPI_Op_free(&ordered);
   MPI_Op_free(&ordered_gappy);
   MPI_Op_free(&any);
+  MPI_Op_free(&spaced);
   MPI_Type_free(&pair);
   MPI_Type_free(&holes);
   MPI_Type_free(&bare);
+  MPI_Type_free(&second);
   return drop_end();
 }
