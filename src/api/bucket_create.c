@@ -109,7 +109,7 @@ static tutti_status take(tutti_buckets *b, const tutti_tensor *tensors) {
 static void want_thread(tutti_buckets *b, bool on) {
   if (!on && !b->has_thread) return;
   pthread_mutex_lock(&tt_process.lock);
-  tt_process.wants_thread += on ? 1 : -1;
+  atomic_fetch_add_explicit(&tt_process.wants_thread, on ? 1 : -1, memory_order_relaxed);
   b->has_thread = on;
   pthread_mutex_unlock(&tt_process.lock);
 }

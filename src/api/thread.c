@@ -26,7 +26,8 @@ static void *drive(void *unused) {
 }
 
 void tt_thread_wake(void) {
-  const bool wanted = tt_process.wants_thread || tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
+  const bool wanted = atomic_load_explicit(&tt_process.wants_thread, memory_order_relaxed) ||
+                      tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
   if (!tt_process.has_thread && !wanted) return;
   if (!tt_process.has_thread)
     tt_process.has_thread = pthread_create(&tt_process.thread, NULL, drive, NULL) == 0;

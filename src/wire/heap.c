@@ -133,7 +133,9 @@ static bool crowded(const tt_segment *s) {
   cpu_set_t all;
   int ranks = 0;
   CPU_ZERO(&all);
-  if (!tt_process.wants_thread && !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0)) return false;
+  if (!atomic_load_explicit(&tt_process.wants_thread, memory_order_relaxed) &&
+      !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0))
+    return false;
   for (int r = 0; r < s->founders; r++) {
     const tt_head *head = tt_heap_head(s, r);
     /* model: publish:find */
