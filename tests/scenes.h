@@ -46,6 +46,6 @@ scene_fn scene_shrink, scene_shrink_late;
 scene_fn scene_measure, scene_measure_ops, scene_wisdom;
 /* scenes_wrong.c */
 scene_fn scene_refusals, scene_abort, scene_mismatch, scene_timeout, scene_tests_again, scene_busy,
-    scene_ops, scene_verify, scene_freed;
+    scene_ops, scene_freed;
 
 #endif

@@ -94,9 +94,9 @@ bool scene_shrink_late(tutti_comm *base, uint64_t seed) {
   if (me == late)
     usleep(3500000); /* over messages, where it would lead, the others give up after 2 s */
   else
-    setenv("TUTTI_TIMEOUT", "1", 1); /* all threads set the same */
+    ok = CHECK(!tutti_comm_set_timeout(comm, 1)) && ok;
   ok = ERROR(tutti_comm_shrink(comm, &out), TUTTI_ERR_TIMEOUT, words) && CHECK(!out) && ok;
-  setenv("TUTTI_TIMEOUT", "100", 1);
+  ok = CHECK(!tutti_comm_set_timeout(comm, 0)) && ok;
   ok = CHECK(!tutti_barrier(base)) && ok; /* comm itself is in order */
   ok = in_order(comm, base) && ERROR(tutti_comm_shrink(comm, &out), TUTTI_ERR_TIMEOUT, words) && ok;
   return CHECK(!tutti_comm_free(comm)) && ok;

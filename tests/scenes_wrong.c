@@ -16,7 +16,6 @@ const scene scenes[] = {
     {"three threads of each rank, a communicator each", scene_threads},
     {"what may not be freed or started", scene_refusals},
     {"a user op's handle used again for another op", scene_ops},
-    {"TUTTI_VERIFY=1", scene_verify},
     {"two threads on one communicator", scene_busy},
     {"an abort ends all who wait", scene_abort},
     {"different calls are named", scene_mismatch},
@@ -135,26 +134,6 @@ bool scene_ops(tutti_comm *base, uint64_t seed) {
   if (!status) status = tutti_request_wait(&r);
   return ok && ERROR(status, TUTTI_ERR_OP, "op") && CHECK(!tutti_request_free(&r)) &&
          CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm));
-}
-
-bool scene_verify(tutti_comm *base, uint64_t seed) {
-  const int P = tutti_comm_size(base);
-  tutti_comm *comm;
-  bool ok = CHECK(!tutti_barrier(base)), over = false;
-  static const cover_ops ops = {.user = TUTTI_SUM, .ordered = TUTTI_SUM};
-  char why[500];
-  setenv("TUTTI_VERIFY", "1", 1);
-  ok = ok && CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_dup(base, &comm));
-  for (size_t i = 0; i < 40 && ok && !over; i++) {
-    cover_case c = cover_case_at(P, seed, 400 + i);
-    if (c.op >= COVER_USER || !cover_has_op(c.type, c.op)) continue;
-    if (!cover_run(comm, base, &ops, &c, &over, why, sizeof why)) {
-      cover_print(&c, why + strlen(why), sizeof why - strlen(why));
-      ok = scene_check(false, __FILE__, __LINE__, why);
-    }
-  }
-  ok = ok && CHECK(!tutti_barrier(base));
-  return CHECK(!tutti_comm_free(comm)) && ok;
 }
 
 /* ---- two threads on one communicator ---- */
@@ -306,13 +285,12 @@ bool scene_timeout(tutti_comm *base, uint64_t seed) {
   (void)seed;
   if (P == 1) return true;
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
-  snprintf(words, sizeof words, "for rank %d (pid|in allreduce|TUTTI_TIMEOUT=1", P - 1);
+  snprintf(words, sizeof words, "for rank %d (pid|in allreduce|the limit is 1 s", P - 1);
   if (me == P - 1)
     usleep(2500000);
   else {
-    setenv("TUTTI_TIMEOUT", "1", 1); /* all threads set the same */
-    ok = ERROR(tutti_allreduce(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM), TUTTI_ERR_TIMEOUT, words);
-    setenv("TUTTI_TIMEOUT", "100", 1);
+    ok = CHECK(!tutti_comm_set_timeout(comm, 1)) &&
+         ERROR(tutti_allreduce(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM), TUTTI_ERR_TIMEOUT, words);
   }
   if (me == P - 1) ok = ERROR(tutti_barrier(comm), TUTTI_ERR_TIMEOUT, words) && ok;
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
@@ -334,10 +312,9 @@ bool scene_tests_again(tutti_comm *base, uint64_t seed) {
        CHECK(!tutti_request_test(&r, &done)) && CHECK(!tutti_request_wait(&r)) &&
        CHECK(!tutti_barrier(base));
   usleep(me ? 3300000 : 3100000);
-  if (me == 0) setenv("TUTTI_TIMEOUT", "3", 1); /* of threads, for all */
-  ok = ok && CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));
+  ok = ok && CHECK(!tutti_comm_set_timeout(comm, 3)) &&
+       CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r));
   for (done = 0; ok && !done;) ok = CHECK(!tutti_request_test(&r, &done));
-  setenv("TUTTI_TIMEOUT", "100", 1);
   return CHECK(y == (uint32_t)P) && CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) &&
          ok;
 }

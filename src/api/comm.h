@@ -31,11 +31,11 @@ typedef struct tt_plan {
   uint64_t key; /* of the call; 0: free */
   tt_prepared *prepared;
   tt_how how;
-  uint32_t hash;   /* of the call and the plan: the same on all ranks */
-  uint32_t counts; /* of a varied call: a number made of its counts, not 0 */
-  uint64_t wise;   /* ns that wisdom says it takes; 0: its price chose it, or somebody */
+  uint32_t hash;    /* of the call and the plan: the same on all ranks */
+  uint32_t counts;  /* of a varied call: a number made of its counts, not 0 */
+  uint64_t wise;    /* ns that wisdom says it takes; 0: its price chose it, or somebody */
   tt_proven proven; /* before it ran, or what else is known */
-  uint64_t *table; /* ... and how's table */
+  uint64_t *table;  /* ... and how's table */
 } tt_plan;
 
 typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
@@ -80,7 +80,7 @@ typedef struct tt_place {
   tt_operation operation;
   tutti_request *by; /* NULL: free */
   bool begun;        /* by tt_finish_at_once, for the request that comes next */
-  uint32_t holds;    /* what its operation is filled in for: comm->last, so many changes ago; or 0 */
+  uint32_t holds; /* what its operation is filled in for: comm->last, so many changes ago; or 0 */
 } tt_place;
 
 typedef struct tt_patience { /* of one who waits and sees nothing move */
@@ -88,7 +88,7 @@ typedef struct tt_patience { /* of one who waits and sees nothing move */
   uint64_t since, looked; /* us */
   uint32_t doze;          /* us */
   bool warned;
-  bool shown; /* that it waits */
+  bool shown;              /* that it waits */
   const tutti_request *by; /* what is waited for, by one who does not just test */
 } tt_patience;
 
@@ -102,11 +102,11 @@ typedef struct tt_where {
 struct tutti_comm {
   int rank, ranks;
   tt_wire *wire;
-  tt_wire *net;                 /* over messages: all of it or a part of it, or beside it to
+  tt_wire *net; /* over messages: all of it or a part of it, or beside it to
                                    make communicators and progress; NULL: there is none */
-  bool beside;                  /* it stands beside */
-  bool stuck;                   /* nothing can move before something comes */
-  bool waits;                   /* its caller waits for it, in a network that can */
+  bool beside;  /* it stands beside */
+  bool stuck;   /* nothing can move before something comes */
+  bool waits;   /* its caller waits for it, in a network that can */
   tt_heap *heap;
   tt_where *where;              /* per rank */
   double crowd;                 /* ranks per core, where all share memory */
@@ -143,14 +143,14 @@ struct tutti_comm {
   uint32_t warned; /* collectives whose forced algorithm was refused */
   tutti_status broken;
   char why[TT_WHY];
-  tt_trace *trace;    /* NULL: nobody wants to know (tracing.h) */
-  tt_mail *mail;      /* NULL until there is a message */
-  uint8_t token[1];   /* what barriers exchange */
-  char *windows;      /* a window per place, for what is packed; NULL until there is any */
-  char *sums;         /* the same for exact sums */
-  size_t alone_from;  /* bytes that are worth an operation of their own; 0: not known yet */
-  atomic_int busy;    /* 0 free, 1 its caller, 2 driven from elsewhere */
-  atomic_int abort;   /* over messages: 0, 1 being written, 2 to be told by who is inside, 3 told */
+  tt_trace *trace;   /* NULL: nobody wants to know (tracing.h) */
+  tt_mail *mail;     /* NULL until there is a message */
+  uint8_t token[1];  /* what barriers exchange */
+  char *windows;     /* a window per place, for what is packed; NULL until there is any */
+  char *sums;        /* the same for exact sums */
+  size_t alone_from; /* bytes that are worth an operation of their own; 0: not known yet */
+  atomic_int busy;   /* 0 free, 1 its caller, 2 driven from elsewhere */
+  atomic_int abort;  /* over messages: 0, 1 being written, 2 to be told by who is inside, 3 told */
   char abort_why[120];
   atomic_bool listed; /* others may drive it: it has requests in flight */
   tutti_comm *next_listed;
@@ -199,17 +199,25 @@ tutti_status tt_topology_read(const char *value, char **text, char *name, size_t
 
 /* ---- entering and leaving ---- */
 
-tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function);
+/* failed: a communicator that has failed will do. */
+tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function, bool failed);
 /* Nobody drives a communicator that is not listed (and over a network tells of an abort), so a
  * store will do; two threads that use one at once are not always caught. */
-static inline tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
+static inline bool tt_comm_enter_simply(tutti_comm *comm) {
   /* order: acquire, of the lock that its last holder released (check-tsan) */
   const bool simple = atomic_load_explicit(&tt_process.usable, memory_order_relaxed) && comm &&
-                      !comm->net && !comm->broken && !comm->listed &&
-                      atomic_load_explicit(&comm->busy, memory_order_acquire) == 0;
-  if (!simple) return tt_comm_enter_with_care(comm, function);
-  atomic_store_explicit(&comm->busy, 1, memory_order_relaxed);
-  return TUTTI_OK;
+                      !comm->net && !comm->listed &&
+                      atomic_load_explicit(&comm->busy, memory_order_acquire) == 0 &&
+                      !comm->broken; /* last: a thread that drives it may be breaking it */
+  if (simple) atomic_store_explicit(&comm->busy, 1, memory_order_relaxed);
+  return simple;
+}
+static inline tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
+  return tt_comm_enter_simply(comm) ? TUTTI_OK : tt_comm_enter_with_care(comm, function, false);
+}
+/* The same, but one that has failed will do. */
+static inline tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function) {
+  return tt_comm_enter_simply(comm) ? TUTTI_OK : tt_comm_enter_with_care(comm, function, true);
 }
 void tt_comm_leave_net(tutti_comm *comm);
 static inline void tt_comm_leave(tutti_comm *comm) {
@@ -247,10 +255,10 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
                           tt_proven *is);
 /* Has this process an answer already? */
 bool tt_proof_known(const tt_ask *ask, const char *name, int slices);
-tt_verify tt_proof_setting(void); /* TUTTI_VERIFY */
+tt_verify tt_proof_setting(void);       /* TUTTI_VERIFY */
 void tt_plans_forget(tutti_comm *comm); /* choose anew; what is prepared stays */
 void tt_plans_forget_coll(tutti_comm *comm, tutti_coll coll);
-void tt_plans_drop(tutti_comm *comm);   /* when the communicator goes */
+void tt_plans_drop(tutti_comm *comm); /* when the communicator goes */
 
 /* ---- starting and driving (progress.c) ---- */
 

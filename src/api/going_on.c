@@ -16,8 +16,6 @@
 
 #include "wise.h"
 
-/* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
-
 static const uint64_t NO_ROOM = UINT64_MAX;
 
 enum { YIELDS = 200, PAUSE_US = 200, LOOK_EVERY = 16, WARN_S = 10 };
@@ -235,15 +233,6 @@ static tutti_status gather(gathering *g, tutti_comm **out) {
   return status;
 }
 
-/* As tt_comm_enter, but one that has failed will do. */
-static tutti_status enter(tutti_comm *comm, const char *name) {
-  tutti_status status = tt_comm_enter(comm, name);
-  if (!status || !comm->broken || status != comm->broken) return status;
-  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0)
-    if (is_free == 1) return status;
-  return TUTTI_OK;
-}
-
 tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_comm **out) {
   tutti_status status = tt_alive();
   if (status) return status;
@@ -257,7 +246,7 @@ tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_
                    least == TT_NO_NEWCOMERS
                        ? " left (after MPIX_Comm_shrink, tutti_comm_from_mpi)"
                        : " (after MPI_Comm_spawn and a merge, tutti_comm_from_mpi)");
-  status = enter(comm, name);
+  status = tt_comm_enter_failed_too(comm, name);
   if (status) return status;
   if (comm->net) {
     status = tt_comm_reunite(comm, name, least, out);

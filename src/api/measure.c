@@ -18,15 +18,8 @@
 #include "collective.h"
 #include "wise.h"
 
-enum {
-  MOST = 6,
-  MOST_SLOW = 3,
-  LEAST = 3,
-  FAMILY = 2,
-  ROUNDS = 7,
-  LEAST_ROUNDS = 3,
-  MOST_CALLS = 128
-};
+enum { MOST = 6, MOST_SLOW = 3, LEAST = 3, FAMILY = 2 };
+enum { ROUNDS = 7, LEAST_ROUNDS = 3, MOST_CALLS = 128 };
 static const uint64_t MOST_BYTES = 64 << 20, SMALL = 1 << 20;
 static const double WITHIN = 2, AT_ALL = 8, BUDGET = 0.25, SLOW = 0.02 /* s */, LEAST_GAIN = 0.02,
                     LEAST_TIME = 1e-9;
@@ -50,6 +43,8 @@ typedef struct session {
   int n, calls;    /* calls: in each round */
   char *memory;
   size_t writes, reads; /* bytes of the vectors */
+  size_t from, first;   /* where they begin within the vector of all blocks, bytes */
+  bool in_place;        /* as the caller's */
   double touch;         /* s, to write and read them */
   bool lent;            /* it is of the kind that peers can look into, as the caller's */
 } session;
@@ -78,7 +73,7 @@ static tutti_op stand_in(const tt_call *c) {
 static tutti_status add_runner(session *s, const tt_choice *choice, double price) {
   runner *x = &s->at[s->n];
   *x = (runner){.name = choice->name, .slices = choice->slices, .price = price};
-  tutti_status status = tt_plan_make(s->comm, s->asked, false, choice, &x->plan);
+  tutti_status status = tt_plan_make(s->comm, s->asked, s->in_place, choice, &x->plan);
   if (status) return status;
   const tutti_op op = stand_in(s->asked);
   if (op != s->asked->op) status = tt_reducer_init(&x->plan.how.reducer, s->asked->type, op);
@@ -174,8 +169,8 @@ static bool is_lent(const tutti_comm *comm, const void *at) {
   return ops->writable(comm->wire, ops->lend(comm->wire, at, 1)) != NULL;
 }
 
-/* Source and result within the vectors at `memory` and `memory + second`, which are one in place. */
-static void lay_out(session *s, size_t second) {
+/* Which blocks the call reads and writes, and whether in place. */
+static void lay_out(session *s) {
   const tt_call *c = s->asked;
   const int ranks = s->comm->ranks;
   const tt_sched like = {.coll = c->coll,
@@ -190,11 +185,13 @@ static void lay_out(session *s, size_t second) {
   tt_coll_dst(&like, &first, &last);
   s->writes = (to - from) * block;
   s->reads = (last - first) * block;
-  const bool in_place = s->writes && s->reads &&
-                        (uintptr_t)c->src - from * block == (uintptr_t)c->dst - first * block;
-  s->call.src = s->memory + from * block;
-  s->call.dst = s->memory + (in_place ? 0 : second) + first * block;
+  s->from = from * block;
+  s->first = first * block;
+  s->in_place =
+      s->writes && s->reads && (uintptr_t)c->src - s->from == (uintptr_t)c->dst - s->first;
 }
+
+/* Source and result, in one vector or in two. */
 
 static bool take(session *s) {
   const size_t part = tt_round_up(s->problem.bytes, 4096);
@@ -209,7 +206,8 @@ static bool take(session *s) {
   s->memory = s->lent ? w->ops->alloc(w, 2 * part) : tt_scratch_take(2 * part);
   if (!s->memory) return false;
   memset(s->memory, 0, 2 * part);
-  lay_out(s, part);
+  s->call.src = s->memory + s->from;
+  s->call.dst = s->memory + (s->in_place ? 0 : part) + s->first;
   return true;
 }
 
@@ -440,6 +438,7 @@ static tutti_status measure(tutti_comm *comm, const tt_call *asked, tutti_measur
   s->asked = asked;
   s->problem = tt_problem_of(comm, asked);
   s->problem.wisdom = NULL;
+  lay_out(s);
   const tutti_status mine = find_runners(s);
   char why[TT_WHY]; /* the talk may have others */
   snprintf(why, sizeof why, "%s", tutti_error());

@@ -140,12 +140,14 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
                           const tt_choice *choice, tt_plan *plan) {
   const uint64_t bytes = tt_problem_of(comm, c).bytes;
   const int *order = tt_call_arranged(comm, c) ? comm->order : NULL;
+  /* what is multiplied before is read from another place than where the sum goes */
+  const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
   tt_ask ask = {.coll = c->coll,
                 .ranks = comm->ranks,
                 .rank = order ? comm->place[comm->rank] : comm->rank,
                 .root = order ? comm->place[c->root] : c->root,
                 .data = tt_call_data(comm, c),
-                .in_place = in_place};
+                .in_place = in_place && !apart};
   plan->how.slices = slices_for(comm, c, choice->slices);
   plan->how.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
   tutti_status status = TUTTI_OK;
@@ -202,8 +204,6 @@ static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan) {
-  /* what is multiplied before is read from another place than where the sum goes */
-  if (tt_coll_reduces(call->coll) && tt_op_factor(call->op) != 1) in_place = false;
   uint64_t key = key_of(comm, call, in_place);
   tt_plan *p = &comm->plans[key % TT_PLANS];
   *plan = p;

@@ -8,8 +8,6 @@
 #include "wise.h"
 
 /* Checks, plans, and makes a request. */
-/* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
-
 static tutti_status make(tutti_comm *comm, const char *function, const void *what,
                          tutti_request **request) {
   const tt_call *call = what;
@@ -164,15 +162,6 @@ static tutti_status settle(tutti_request **request) {
   return status;
 }
 
-/* As tt_comm_enter, but a broken communicator still settles its requests. */
-static tutti_status enter(tutti_request *r, const char *function) {
-  tutti_status status = tt_comm_enter(r->comm, function);
-  if (!status || !r->comm->broken || status != r->comm->broken) return status;
-  for (int is_free = 0; !atomic_compare_exchange_weak(&r->comm->busy, &is_free, 1); is_free = 0)
-    if (is_free == 1) return status;
-  return TUTTI_OK;
-}
-
 /* again: if the caller is to wait no longer the request goes on, and may be waited for again. */
 static tutti_status wait_for(tutti_request **request, bool again) {
   tutti_status status = tt_alive(), ended = TUTTI_OK;
@@ -180,7 +169,7 @@ static tutti_status wait_for(tutti_request **request, bool again) {
   if (!request) return tt_fail(TUTTI_ERR_ARG, "tutti_request_wait: request is NULL");
   tutti_request *r = *request;
   if (!r) return TUTTI_OK;
-  if ((status = enter(r, "tutti_request_wait"))) return status;
+  if ((status = tt_comm_enter_failed_too(r->comm, "tutti_request_wait"))) return status;
   tutti_comm *comm = r->comm;
   if (r->state == TT_RUNNING && r->is_message && tt_mail_is_alone(comm->mail, &r->message)) {
     tt_comm_leave(comm);
@@ -215,7 +204,7 @@ tutti_status tutti_request_test(tutti_request **request, int *done) {
   tutti_request *r = *request;
   *done = 1;
   if (!r || r->state == TT_IDLE) return TUTTI_OK;
-  if ((status = enter(r, "tutti_request_test"))) return status;
+  if ((status = tt_comm_enter_failed_too(r->comm, "tutti_request_test"))) return status;
   tutti_comm *comm = r->comm;
   tt_trace_in(comm->trace, false);
   if (r->state != TT_COMPLETE) tt_progress_polled(comm);
@@ -233,7 +222,7 @@ tutti_status tutti_request_free(tutti_request **request) {
   if (status) return status;
   if (!request || !*request) return TUTTI_OK;
   tutti_request *r = *request;
-  if ((status = enter(r, "tutti_request_free"))) return status;
+  if ((status = tt_comm_enter_failed_too(r->comm, "tutti_request_free"))) return status;
   tutti_comm *comm = r->comm;
   if (r->state == TT_QUEUED || r->state == TT_RUNNING) {
     status = tt_fail(TUTTI_ERR_STATE, "tutti_request_free: it is running; wait for it first");
