@@ -72,8 +72,8 @@ static void evaluating(void) {
   tt_setting where = {.ranks = 127, .flight = TT_FLIGHT};
   tt_chooser *c;
   tt_choice choice;
-  const tt_wish none = {0};
-  tt_machine_net(&where.machine);
+  const tt_override none = {0};
+  tt_profile_net(&where.profile);
   check(tt_chooser_new(&where, &c));
   tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 9216, .needs = TT_NEED_SAME};
   check(tt_choose(c, &p, &none, &choice));
@@ -87,10 +87,10 @@ static void evaluating(void) {
     }
     took[pass] = now() - start;
   }
-  say("evaluate", "127 ranks: a new size, all plans evaluated and one chosen", 1e6 * took[1] / TIMES,
-      "us");
-  say("proofs", "127 ranks: proofs of what is cheapest at some size, once", 1e3 * (took[0] - took[1]),
-      "ms");
+  say("evaluate", "127 ranks: a new size, all plans evaluated and one chosen",
+      1e6 * took[1] / TIMES, "us");
+  say("proofs", "127 ranks: proofs of what is cheapest at some size, once",
+      1e3 * (took[0] - took[1]), "ms");
   tt_chooser_free(c);
 }
 
@@ -120,7 +120,8 @@ static void proving(void) {
   tutti_comm *comm;
   check(tutti_comm_from_threads(1, &comm));
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
-    const tutti_question q = {.size = sizeof q, .ranks = RANKS, .coll = (tutti_coll)coll, .net = cluster};
+    const tutti_question q = {
+        .size = sizeof q, .ranks = RANKS, .coll = (tutti_coll)coll, .net = cluster};
     tutti_offer o = {.size = sizeof o};
     tutti_prices *p;
     if (tutti_prices_make(&q, &p)) continue;
@@ -175,7 +176,8 @@ static void brute_force(void) {
     tutti_prices_free(p);
   }
   char what[100];
-  snprintf(what, sizeof what, "127 ranks, %d sizes: the choice over the cheapest of all, at worst", sizes);
+  snprintf(what, sizeof what, "127 ranks, %d sizes: the choice over the cheapest of all, at worst",
+           sizes);
   say("brute", what, worst, "times");
 }
 

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "comm.h"
-#include "sites.h"
+#include "placement.h"
 
 /* ---- malloc, counted: glibc's own, under its other names ---- */
 
@@ -152,7 +152,7 @@ static void plan_of(tutti_comm *comm, size_t count, tutti_type type, const char 
   const step s = begin();
   check(tt_plan_for(comm, &call, false, &plan));
   end(s, what);
-  printf("runs %s\n", plan->how.program->sched->name);
+  printf("runs %s\n", plan->exec.program->sched->name);
 }
 
 static void gather_of(tutti_comm *comm) {
@@ -162,7 +162,7 @@ static void gather_of(tutti_comm *comm) {
   const step s = begin();
   check(tt_plan_for(comm, &call, false, &plan));
   end(s, "exchange");
-  printf("runs %s\n", plan->how.program->sched->name);
+  printf("runs %s\n", plan->exec.program->sched->name);
 }
 
 /* As tutti_comm_from_net does, but for what ranks tell each other: `per_host` ranks in a row
@@ -182,35 +182,36 @@ static void setup(int ranks, char **argv) {
                          .split = no_split,
                          .close = no_close,
                          .error = no_error};
-  tt_machine machine;
-  tt_machine_net(&machine);
+  tt_profile machine;
+  tt_profile_net(&machine);
   const step all = begin();
   step s = begin();
   tutti_comm *comm = tt_comm_new(net.rank, ranks);
   if (!comm) check(TUTTI_ERR_MEMORY);
-  check(tt_mpi_wire(&net, &comm->wire));
+  check(tt_net_wire(&net, &comm->wire));
   comm->net = comm->wire;
   for (int r = 0; r < ranks; r++)
-    comm->where[r] = (tt_where){.index = -1, .site = {.node = r / per_host}};
+    comm->info[r] = (tt_rank_info){.index = -1, .placement = {.node = r / per_host}};
   end(s, "tables");
   s = begin();
-  check(tt_comm_settle(comm, &machine));
+  check(tt_comm_configure(comm, &machine));
   end(s, "alone");
   gather_of(comm);
   comm->cores = 1;
-  check(tt_machine_parse(&machine, argv[1], "the figures"));
+  check(tt_profile_parse(&machine, argv[1], "the figures"));
   s = begin();
-  tt_seats seats = {.order = malloc((size_t)ranks * sizeof *seats.order),
-                    .node_of = malloc((size_t)ranks * sizeof *seats.node_of)};
-  tt_site *sites = malloc((size_t)ranks * sizeof *sites);
-  if (!seats.order || !seats.node_of || !sites) exit(1);
-  for (int r = 0; r < ranks; r++) sites[r] = comm->where[r].site;
-  check(tt_sites_arrange(sites, ranks, *argv[0] ? argv[0] : NULL, "the topology", &seats));
-  check(tt_comm_settle(comm, &machine));
-  check(tt_comm_seat(comm, &seats));
-  free(seats.order);
-  free(seats.node_of);
-  free(sites);
+  tt_layout layout = {.order = malloc((size_t)ranks * sizeof *layout.order),
+                      .node_of = malloc((size_t)ranks * sizeof *layout.node_of)};
+  tt_placement *placements = malloc((size_t)ranks * sizeof *placements);
+  if (!layout.order || !layout.node_of || !placements) exit(1);
+  for (int r = 0; r < ranks; r++) placements[r] = comm->info[r].placement;
+  check(
+      tt_placement_arrange(placements, ranks, *argv[0] ? argv[0] : NULL, "the topology", &layout));
+  check(tt_comm_configure(comm, &machine));
+  check(tt_comm_place(comm, &layout));
+  free(layout.order);
+  free(layout.node_of);
+  free(placements);
   end(s, "places");
   plan_of(comm, 2, TUTTI_FLOAT, "first");
   plan_of(comm, 1 << 18, TUTTI_FLOAT, "second");

@@ -40,8 +40,8 @@ int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int mo
 
 /* ---- timing ---- */
 
-static tutti_status choose(const bench_job *job, const survey_plan *p, const char *wish) {
-  tutti_status status = tutti_comm_set_algo(job->comm, *p->name ? p->name : wish);
+static tutti_status choose(const bench_job *job, const survey_plan *p, const char *override) {
+  tutti_status status = tutti_comm_set_algo(job->comm, *p->name ? p->name : override);
   return status ? status : tutti_comm_set_slices(job->comm, *p->name ? p->slices : 0);
 }
 
@@ -155,14 +155,15 @@ static int stride(int n, int round) {
 }
 
 tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
-                         const char *wish, survey_plan *plans, int n, bool looks, double patience) {
+                         const char *override, survey_plan *plans, int n, bool looks,
+                         double patience) {
   tutti_status status = TUTTI_OK;
   int before = 0;
   for (int i = 0; i < n && !status; i++) {
     if (plans[i].rounds > before) before = plans[i].rounds;
     if (plans[i].known) continue;
     plans[i].known = true;
-    status = choose(job, &plans[i], wish);
+    status = choose(job, &plans[i], override);
     plans[i].runs = !status && is_run(job, call, &plans[i]);
     if (!status && plans[i].runs) status = settle(job, o, call, &plans[i].calls);
   }
@@ -172,7 +173,7 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
   for (int k = 0; k < n && !status; k++) {
     survey_plan *p = &plans[(k * further + before) % n];
     if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
-    status = choose(job, p, wish);
+    status = choose(job, p, override);
     if (!status && p->calls > 1)
       status = bench_run(job, call); /* so long a one needs no other first */
     if (!status) status = bench_repeat(job, o, call, p->calls, &p->round[p->rounds]);
@@ -183,7 +184,7 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
                        end == begin || cli_bounce_near(end, begin) ? end : SURVEY_MOVED, patience);
   for (int i = 0; i < n; i++) sum_up(&plans[i]);
   const survey_plan own = {.name = ""};
-  return status ? status : choose(job, &own, wish);
+  return status ? status : choose(job, &own, override);
 }
 
 const survey_plan *survey_best(const survey_plan *plans, int n) {

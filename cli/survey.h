@@ -41,7 +41,8 @@ int survey_list(tutti_prices *prices, uint64_t bytes, survey_plan *plans, int mo
  * all do. `wish`: what the communicator wishes else. `looks`: it is marked how far the cores are.
  * All ranks do this together, and find the same. */
 tutti_status survey_time(const bench_job *job, const bench_options *o, const bench_call *call,
-                         const char *wish, survey_plan *plans, int n, bool looks, double patience);
+                         const char *override, survey_plan *plans, int n, bool looks,
+                         double patience);
 
 /* From now on rounds at that distance count, and so many there are, at the plan that has the least. */
 int survey_keep(survey_plan *plans, int n, double wanted);

@@ -6,21 +6,21 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "machine.h"
+#include "profile.h"
 #include "tutti_plan.h"
 
-static char *written(const tt_machine *machine) {
+static char *written(const tt_profile *machine) {
   tt_text t = {0};
-  tt_machine_print(&t, machine);
+  tt_profile_print(&t, machine);
   need(t.at && !t.failed);
   return t.at;
 }
 
-static void reads_back(const tt_machine *machine) {
-  tt_machine again;
+static void reads_back(const tt_profile *machine) {
+  tt_profile again;
   char *text = written(machine);
-  tt_machine_net(&again);
-  need(tt_machine_parse(&again, text, "what was written") == TUTTI_OK);
+  tt_profile_net(&again);
+  need(tt_profile_parse(&again, text, "what was written") == TUTTI_OK);
   char *twice = written(&again);
   need(strcmp(text, twice) == 0);
   free(text);
@@ -47,9 +47,9 @@ static void is_priced(const char *text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_text(data, size);
-  tt_machine machine;
-  tt_machine_net(&machine);
-  if (tt_machine_parse(&machine, text, "profile 'x'") == TUTTI_OK) {
+  tt_profile machine;
+  tt_profile_net(&machine);
+  if (tt_profile_parse(&machine, text, "profile 'x'") == TUTTI_OK) {
     reads_back(&machine);
     is_priced(text);
   } else {

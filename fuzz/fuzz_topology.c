@@ -5,38 +5,39 @@
  *            is found out about the seats reads back, and says as much without the topology.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz.h"
-#include "sites.h"
+#include "placement.h"
 
 enum { RANKS = 12, MOST = 4096 };
 
 /* Every level of the tree counts up to the things of the next. */
 static void nests(const tt_tree *t) {
-  int64_t things = 1;
+  int64_t domains = 1;
   need(t->levels >= 1 && t->levels <= TT_TREE_LEVELS && t->ranks >= 1);
   for (int l = 0; l < t->levels; l++) {
     int64_t next = 0;
-    for (int64_t g = 0; g < things; g++) {
+    for (int64_t g = 0; g < domains; g++) {
       const int n = tt_tree_count(t, l, (int)g);
       need(n >= 1 && n <= t->level[l].most);
       next += n;
     }
-    need(tt_tree_first(t, l, (int)things - 1) + tt_tree_count(t, l, (int)things - 1) == next);
-    things = next;
+    need(tt_tree_first(t, l, (int)domains - 1) + tt_tree_count(t, l, (int)domains - 1) == next);
+    domains = next;
   }
-  need(things == t->ranks);
+  need(domains == t->ranks);
 }
 
-static void sites_of(tt_site *sites, int ranks, bool nodes) {
+static void placements_of(tt_placement *placements, int ranks, bool nodes) {
   for (int r = 0; r < ranks; r++) {
-    sites[r] = (tt_site){.node = nodes ? r / 3 : 0, .cache = r % 2};
-    snprintf(sites[r].host, sizeof sites[r].host, "n%02d", r / 3);
+    placements[r] = (tt_placement){.node = nodes ? r / 3 : 0, .cache = r % 2};
+    snprintf(placements[r].host, sizeof placements[r].host, "n%02d", r / 3);
   }
   /* what patterns can meet in so many ways that nobody lives to see the end */
-  snprintf(sites[0].host, sizeof sites[0].host, "n11111111111111111111111111111111111111111");
+  snprintf(placements[0].host, sizeof placements[0].host,
+           "n11111111111111111111111111111111111111111");
 }
 
 /* Everybody has a place of his own, and a node. */
-static void seated(const tt_seats *s, int ranks) {
+static void placed(const tt_layout *s, int ranks) {
   unsigned char *there = calloc(2, (size_t)ranks);
   need(there && s->nodes >= 1 && s->nodes <= ranks && s->inside >= 0);
   for (int r = 0; r < ranks; r++) {
@@ -49,29 +50,29 @@ static void seated(const tt_seats *s, int ranks) {
 }
 
 static void arrange(const char *text, int ranks, bool nodes) {
-  tt_site *sites = calloc((size_t)ranks, sizeof *sites);
+  tt_placement *placements = calloc((size_t)ranks, sizeof *placements);
   int *places = calloc(2, (size_t)ranks * sizeof *places);
-  tt_seats seats = {.order = places, .node_of = places + ranks};
-  need(sites && places);
-  sites_of(sites, ranks, nodes);
-  if (tt_sites_arrange(sites, ranks, text, "topology 'x'", &seats) == TUTTI_OK) {
+  tt_layout layout = {.order = places, .node_of = places + ranks};
+  need(placements && places);
+  placements_of(placements, ranks, nodes);
+  if (tt_placement_arrange(placements, ranks, text, "topology 'x'", &layout) == TUTTI_OK) {
     tt_tree tree = {.ranks = ranks};
-    seated(&seats, ranks);
-    if (*seats.levels) need(tt_tree_parse(seats.levels, &tree) == TUTTI_OK);
-    need(tree.ranks == ranks && seats.inside <= tree.levels);
-    need(tt_sites_color(&seats, ranks, sites) == TUTTI_OK);
+    placed(&layout, ranks);
+    if (*layout.levels) need(tt_tree_parse(layout.levels, &tree) == TUTTI_OK);
+    need(tree.ranks == ranks && layout.inside <= tree.levels);
+    need(tt_placement_color(&layout, ranks, placements) == TUTTI_OK);
   } else {
     need(*tutti_error());
   }
-  free(sites);
+  free(placements);
   free(places);
 }
 
 static void fake(const char *text) {
-  tt_site sites[RANKS];
-  sites_of(sites, RANKS, true);
-  if (tt_sites_fake(text, RANKS, sites)) return;
-  for (int r = 0; r < RANKS; r++) need(sites[r].node >= 0 && sites[r].node <= r);
+  tt_placement placements[RANKS];
+  placements_of(placements, RANKS, true);
+  if (tt_placement_fake(text, RANKS, placements)) return;
+  for (int r = 0; r < RANKS; r++) need(placements[r].node >= 0 && placements[r].node <= r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

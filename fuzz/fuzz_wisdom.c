@@ -27,16 +27,16 @@ static void reads_back(const tt_wisdom *w) {
 
 /* On four ranks, as if all had been measured there. */
 static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
-  const tt_wish none = {0};
+  const tt_override none = {0};
   for (int i = 0; i < w->n && i < 8; i++) {
-    const tt_wise *e = &w->at[i];
+    const tt_wisdom_entry *e = &w->at[i];
     tt_problem p = {.coll = e->key.coll, .bytes = e->bytes, .wisdom = w, .key = e->key};
     tt_choice choice;
-    tt_offer o;
+    tt_quote o;
     need(tt_wisdom_find(w, &e->key, e->bytes));
     need(tt_choose(c, &p, &none, &choice) == TUTTI_OK);
     bool possible = false;
-    for (int k = 0; tt_offer_at(c, &p, &none, k, false, &o); k++)
+    for (int k = 0; tt_quote_at(c, &p, &none, k, false, &o); k++)
       possible |= o.possible && strcmp(o.name, choice.name) == 0;
     need(possible);
   }
@@ -44,10 +44,10 @@ static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static tt_chooser *chooser; /* it keeps what it has priced */
-  tt_setting where = {.ranks = 4, .crowd = 2, .flight = 3};
+  tt_setting where = {.ranks = 4, .ranks_per_core = 2, .flight = 3};
   char *text = fuzz_text(data, size);
   tt_wisdom w = {.at = NULL};
-  tt_machine_shm(&where.machine);
+  tt_profile_shm(&where.profile);
   if (!chooser) need(tt_chooser_new(&where, &chooser) == TUTTI_OK);
   if (tt_wisdom_parse(&w, text, "wisdom 'x'") == TUTTI_OK) {
     reads_back(&w);

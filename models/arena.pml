@@ -1,7 +1,7 @@
 /* arena.pml - pieces of a vector through the arena, sums written into the peer's vector.
  *
  * Mirrors    src/engine/arena.c: try_put (slot_is_free), try_sum (hand_out), try_get, with
- *            tt_arena_tell and tt_arena_told of src/wire/shm_arena.c. Rank 0 puts pieces and
+ *            tt_arena_publish and tt_arena_published of src/wire/shm_arena.c. Rank 0 puts pieces and
  *            gets sums, rank 1 sums them into rank 0's dst.
  * Holds      what is summed is the piece, and what is got, its sum.
  * Mutants    1 a tally is told without release   2 it is looked at without acquire

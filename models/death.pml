@@ -1,6 +1,6 @@
 /* death.pml - a peer dies at any moment: before it publishes, or before it rings.
  *
- * Mirrors    pause_a_while and tt_look_after (src/api/patience.c, blame.c): a sleep has a bound,
+ * Mirrors    pause_a_while and tt_look_after (src/api/wait.c, diagnose.c): a sleep has a bound,
  *            and who wakes by himself looks whether the peer lives, and if not, once more at what
  *            he waits for.
  * Holds      the sleeper does not sleep for ever, and gives nobody up who did his work before

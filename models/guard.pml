@@ -1,7 +1,7 @@
 /* guard.pml - a rank takes its memory back while peers may write to it.
  *
  * Mirrors    src/wire/shm_guard.c: tt_guard_enter and leave around what try_sum and try_get of
- *            engine/arena.c do in a peer's memory; tt_room_abort and tt_guard_settle, after
+ *            engine/arena.c do in a peer's memory; tt_ctrl_abort and tt_guard_quiesce, after
  *            which the memory is its owner's.
  * Holds      nothing is written by a peer once the owner has settled.
  * Mutants    1 `inside` is stored with release only   2 whether it is over is looked at with
@@ -42,7 +42,7 @@ proctype owner() {
   if
   :: m == 4 -> store(1, STR, TELLING, 1)
   :: else ->
-    /* tag over: src/wire/shm_room.c swap seq_cst */
+    /* tag over: src/wire/shm_ctrl.c swap seq_cst */
     issue(1, SWAP, TELLING, 1, 1);
     /* tag fence: src/wire/shm_guard.c fence seq_cst */
     fence(1)

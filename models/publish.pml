@@ -1,6 +1,6 @@
 /* publish.pml - who claims a word first does the work, and publishes it by that word.
  *
- * Mirrors    src/api/proof_table.c: find_word, await_verdict and tt_proof_ask: a rank claims a
+ * Mirrors    src/api/proof_table.c: find_word, await_answer and tt_proof_ask: a rank claims a
  *            plan's word, proves, and stores the verdict; others wait for it, but not for ever.
  *            A channel that is opened (src/wire/shm.c), a heap that is ready (src/api/bootstrap.c)
  *            and a tape of events (src/engine/trace.c) are published in the same way, without

@@ -18,9 +18,9 @@ static void idle(void) {
   const mpi_calls *mpi = calls;
   int is = 0;
   mpi->Finalized(&is);
-  if (is || !mpi_enter(mpi, level, 0)) return;
+  if (is || !net_enter(mpi, level, 0)) return;
   mpi->Iprobe(world, NOBODYS, MPI_COMM_WORLD, &is, MPI_STATUS_IGNORE);
-  mpi_leave(level);
+  net_leave(level);
 }
 
 tutti_status mpi_goes_on(const mpi_calls *mpi) {

@@ -48,7 +48,7 @@ typedef struct self {
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
-int mpi_enter(const mpi_calls *mpi, int threads, int waits) {
+int net_enter(const mpi_calls *mpi, int threads, int waits) {
   int main_thread = 1;
   if (threads < MPI_THREAD_SERIALIZED && !simulated) mpi->Is_thread_main(&main_thread);
   if (!main_thread) return 0;
@@ -56,12 +56,12 @@ int mpi_enter(const mpi_calls *mpi, int threads, int waits) {
   return (waits ? pthread_mutex_lock : pthread_mutex_trylock)(&one_at_a_time) == 0;
 }
 
-void mpi_leave(int threads) {
+void net_leave(int threads) {
   if (threads == MPI_THREAD_SERIALIZED) pthread_mutex_unlock(&one_at_a_time);
 }
 
 static int enter(const self *s) {
-  return mpi_enter(s->mpi, s->threads, 1);
+  return net_enter(s->mpi, s->threads, 1);
 }
 
 /* Enter, or say why not. */
@@ -74,7 +74,7 @@ static int admitted(self *s) {
 }
 
 static void leave(const self *s) {
-  mpi_leave(s->threads);
+  net_leave(s->threads);
 }
 
 static void read_error(const mpi_calls *mpi, int error, char *text) {

@@ -13,9 +13,9 @@ tutti_status mpi_net(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net);
 tutti_status mpi_comm_from(const mpi_calls *mpi, const char *family, const void *mpi_comm,
                            size_t size, tutti_comm **comm);
 /* May this thread call MPI, which was initialized for such `threads`? Then nobody else of this
- * library does until mpi_leave, unless all may. 0: it may not; or, if it does not wait, somebody does. */
-int mpi_enter(const mpi_calls *mpi, int threads, int waits);
-void mpi_leave(int threads);
+ * library does until net_leave, unless all may. 0: it may not; or, if it does not wait, somebody does. */
+int net_enter(const mpi_calls *mpi, int threads, int waits);
+void net_leave(int threads);
 /* From now on ranks that wait in tutti, of whatever communicator, move MPI's messages. */
 tutti_status mpi_goes_on(const mpi_calls *mpi);
 /* tutti_error(): what could not be done, and MPI's reason. */

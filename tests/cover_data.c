@@ -123,19 +123,19 @@ void cover_fill(const cover_case *c, int rank, void *to, size_t n) {
 
 /* ---- user-defined ops: on each half of an element as an unsigned number ---- */
 
-typedef struct halves {
+typedef struct halving {
   uint64_t x, y;
-} halves;
+} halving;
 
-static halves get_halves(size_t size, const void *p) {
-  halves h = {0, 0};
+static halving get_halves(size_t size, const void *p) {
+  halving h = {0, 0};
   memcpy(&h.x, p, size / 2);
   memcpy(&h.y, (const char *)p + size / 2, size / 2);
   if (size == 1) memcpy(&h.x, p, 1), h.y = h.x & 15, h.x >>= 4;
   return h;
 }
 
-static void put_halves(size_t size, void *p, halves h) {
+static void put_halves(size_t size, void *p, halving h) {
   unsigned char one_byte = (unsigned char)((h.x & 15) << 4 | (h.y & 15));
   memcpy(p, &h.x, size / 2);
   memcpy((char *)p + size / 2, &h.y, size / 2);
@@ -146,10 +146,10 @@ void cover_user_op(const void *a, const void *b, void *dst, size_t n, tutti_type
   const size_t size = tutti_type_size(t);
   (void)ctx;
   for (size_t i = 0; i < n; i++) {
-    halves l = get_halves(size, (const char *)a + i * size);
-    halves r = get_halves(size, (const char *)b + i * size);
+    halving l = get_halves(size, (const char *)a + i * size);
+    halving r = get_halves(size, (const char *)b + i * size);
     put_halves(size, (char *)dst + i * size,
-               (halves){l.x + r.x + 2 * l.x * r.x, l.y + r.y + 2 * l.y * r.y});
+               (halving){l.x + r.x + 2 * l.x * r.x, l.y + r.y + 2 * l.y * r.y});
   }
 }
 
@@ -157,9 +157,9 @@ void cover_ordered_op(const void *a, const void *b, void *dst, size_t n, tutti_t
   const size_t size = tutti_type_size(t);
   (void)ctx;
   for (size_t i = 0; i < n; i++) {
-    halves l = get_halves(size, (const char *)a + i * size);
-    halves r = get_halves(size, (const char *)b + i * size);
-    put_halves(size, (char *)dst + i * size, (halves){l.x * r.x, l.x * r.y + l.y});
+    halving l = get_halves(size, (const char *)a + i * size);
+    halving r = get_halves(size, (const char *)b + i * size);
+    put_halves(size, (char *)dst + i * size, (halving){l.x * r.x, l.x * r.y + l.y});
   }
 }
 

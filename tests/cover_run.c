@@ -14,7 +14,7 @@ enum { GUARD = 64, PAINT = 0xa5 };
 
 typedef struct buffer {
   tutti_comm *comm; /* whose memory it is, or NULL */
-  unsigned char *room, *at;
+  unsigned char *capacity, *at;
   size_t bytes; /* from `at` on */
 } buffer;
 
@@ -35,7 +35,7 @@ typedef struct bench { /* one rank's part of a case */
 
 static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint64_t u, buffer *x) {
   const size_t align = cover_align(b->c->type);
-  void *room = NULL;
+  void *capacity = NULL;
   x->bytes = elements * b->size;
   size_t all = GUARD + GUARD + x->bytes + GUARD;
   const bool mine = (b->c->memory == COVER_EACH ? u >> 6 : (uint64_t)tutti_comm_rank(comm)) & 1;
@@ -43,27 +43,27 @@ static bool make_buffer(const bench *b, tutti_comm *comm, size_t elements, uint6
                 ? comm
                 : NULL;
   if (x->comm)
-    tutti_mem_alloc(comm, all, &room);
+    tutti_mem_alloc(comm, all, &capacity);
   else
-    room = malloc(all);
-  if (!room) return false;
-  x->room = room;
-  x->at = x->room + GUARD + u % (GUARD / align) * align;
-  memset(x->room, PAINT, all);
+    capacity = malloc(all);
+  if (!capacity) return false;
+  x->capacity = capacity;
+  x->at = x->capacity + GUARD + u % (GUARD / align) * align;
+  memset(x->capacity, PAINT, all);
   return true;
 }
 
 static void drop_buffer(buffer *x) {
-  if (!x->room) return;
+  if (!x->capacity) return;
   if (x->comm)
-    tutti_mem_free(x->comm, x->room);
+    tutti_mem_free(x->comm, x->capacity);
   else
-    free(x->room);
+    free(x->capacity);
 }
 
 static bool guarded(const buffer *x) {
-  if (!x->room) return true;
-  for (const unsigned char *p = x->room; p < x->at; p++)
+  if (!x->capacity) return true;
+  for (const unsigned char *p = x->capacity; p < x->at; p++)
     if (*p != PAINT) return false;
   for (const unsigned char *p = x->at + x->bytes; p < x->at + x->bytes + GUARD; p++)
     if (*p != PAINT) return false;

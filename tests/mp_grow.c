@@ -23,8 +23,8 @@
 
 enum { EPOCHS = 4, STEPS = 60, LONG = 30000 };
 
-static int P;        /* in the beginning */
-static int newcomer; /* its number, from 1; 0: a founder */
+static int P;      /* in the beginning */
+static int joiner; /* its number, from 1; 0: a founder */
 
 static int wrong(const char *what, const char *more) {
   printf("# wrong: %s: %s\n", what, more);
@@ -72,7 +72,7 @@ static void in_their_order(const int32_t *who, int n) {
 /* From where the first rank is, all go on. */
 static tutti_status share(tutti_comm *comm, place *at) {
   tutti_status status = tutti_broadcast(comm, at, at, 2, TUTTI_INT64, 0);
-  int32_t who[64], mine = newcomer ? P + newcomer : number("TUTTI_RANK");
+  int32_t who[64], mine = joiner ? P + joiner : number("TUTTI_RANK");
   if (!status) status = tutti_all_gather(comm, &mine, who, 1, TUTTI_INT32);
   if (!status) in_their_order(who, tutti_comm_size(comm));
   return status;
@@ -88,7 +88,7 @@ static void strike(int signal_number) {
 /* Of the processes that may ever come some are to die, at most `deaths`; founder 0 + seed % P
  * never. */
 static void draw(uint64_t seed, int deaths) {
-  const int mine = newcomer ? P - 1 + newcomer : number("TUTTI_RANK"), all = P + deaths;
+  const int mine = joiner ? P - 1 + joiner : number("TUTTI_RANK"), all = P + deaths;
   int marked = 0;
   bool dies = false;
   for (int i = 0; i < 4 * all && marked < deaths; i++) {
@@ -203,15 +203,15 @@ static void all_used_up(tutti_comm **comm) {
 }
 
 static void joined(tutti_comm **comm) {
-  if (!newcomer) lose_one(comm), grown(comm, P);
-  if (newcomer) in_order(*comm, P);
-  if (newcomer && tutti_comm_rank(*comm) != P - 1) wrong("its place", "");
+  if (!joiner) lose_one(comm), grown(comm, P);
+  if (joiner) in_order(*comm, P);
+  if (joiner && tutti_comm_rank(*comm) != P - 1) wrong("its place", "");
 }
 
 /* Some have not noticed a death, and grow while the others shrink; helpers stay the last. */
 static void mixed(tutti_comm **comm) {
   tutti_comm *out;
-  if (newcomer) {
+  if (joiner) {
     if (tutti_comm_rank(*comm) != P - 2 || tutti_comm_helpers(*comm) != 1) wrong("its place", "");
     return in_order(*comm, P);
   }
@@ -266,7 +266,7 @@ static int left_out(const char *words) {
 /* A process of the job that does not behave: what stands in its head. */
 static int forge(int kind) {
   tt_segment *s;
-  const int index = P + newcomer - 1;
+  const int index = P + joiner - 1;
   if (tt_segment_map(number("TUTTI_SHM_FD"), P, &s)) return 1;
   tt_head *head = tt_heap_head(s, index);
   head->pid = getpid();
@@ -281,7 +281,7 @@ static int forge(int kind) {
   return 3;
 }
 
-static int newcomer_of(const char *name) {
+static int joiner_of(const char *name) {
   if (strcmp(name, "ignored") == 0) return left_out("no rank lives that could take it in");
   if (strcmp(name, "ignored-long") == 0) return left_out("within 1 s (TUTTI_CONNECT_TIMEOUT)");
   if (strcmp(name, "used-up") == 0 && !getenv("TUTTI_ALGO")) return 5;
@@ -308,7 +308,7 @@ static const struct {
 static int play(const char *name) {
   tutti_comm *comm;
   tutti_log_set(say, NULL);
-  const int early = newcomer ? newcomer_of(name) : -1;
+  const int early = joiner ? joiner_of(name) : -1;
   if (early >= 0) return early;
   if (start_comm(&comm)) return printf("# %s\n", tutti_error()), 1;
   size_t i = 0;
@@ -323,16 +323,16 @@ int main(int argc, char **argv) {
   tutti_comm *comm;
   lifetime(50);
   if (argc < 2) return printf("ok - nothing to do\n1..1\n") < 0;
-  newcomer = number("TUTTI_NEWCOMER");
+  joiner = number("TUTTI_NEWCOMER");
   P = number("TUTTI_SIZE");
   const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
   const int deaths = argc > 3 ? atoi(argv[3]) : 0;
-  if ((newcomer != 0) != tutti_newcomer()) return 1;
+  if ((joiner != 0) != tutti_newcomer()) return 1;
   const bool lot = strcmp(argv[1], "lot") == 0;
   if (!lot) return play(argv[1]);
-  if (newcomer) draw(seed, deaths);
+  if (joiner) draw(seed, deaths);
   if (start_comm(&comm)) return 1;
-  if (!newcomer) draw(seed, deaths);
+  if (!joiner) draw(seed, deaths);
   go_on(comm, seed);
   return start_end() ? 9 : 0;
 }

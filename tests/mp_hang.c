@@ -46,7 +46,7 @@ static tutti_status crossed(void) {
   return reduce_all(me == last ? second : comm);
 }
 
-static tutti_status letter(void) {
+static tutti_status header(void) {
   return me == last ? tutti_recv(comm, x, 7, TUTTI_DOUBLE, 0) : reduce_all(comm);
 }
 
@@ -88,7 +88,7 @@ static const struct manner {
   tutti_status (*play)(void);
 } manners[] = {
     {"computes", compute},     {"works", at_work}, {"stopped", stopped}, {"elsewhere", elsewhere},
-    {"crossed", crossed},      {"letter", letter}, {"differs", differs}, {"dies", dies},
+    {"crossed", crossed},      {"letter", header}, {"differs", differs}, {"dies", dies},
     {"awaited", dies_awaited}, {"leaves", leaves}, {"tests", tests},
 };
 

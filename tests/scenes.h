@@ -39,7 +39,8 @@ scene_fn scene_late_helpers, scene_shared_helpers, scene_wrong_helpers;
 /* scenes_list.c */
 scene_fn scene_lists, scene_list_types, scene_list_mismatch;
 /* scenes_message.c */
-scene_fn scene_ring, scene_crowd, scene_letters, scene_oneself, scene_wrong_messages;
+scene_fn scene_ring, scene_many_messages, scene_messages_of_one, scene_oneself,
+    scene_wrong_messages;
 /* scenes_shrink.c */
 scene_fn scene_shrink, scene_shrink_late;
 /* scenes_wisdom.c */

@@ -286,10 +286,10 @@ static bool refusals(tutti_comm *base) {
        CHECK(!tutti_buckets_free(NULL)) &&
        ERROR(tutti_bucket_ready(NULL, 0), TUTTI_ERR_ARG, "buckets is NULL");
   tutti_comm *comm;
-  tutti_buckets_config halves = {sizeof halves, 0, 0, 0, 1, 0};
+  tutti_buckets_config halving = {sizeof halving, 0, 0, 0, 1, 0};
   ok = ok && CHECK(!tutti_comm_dup(base, &comm)) &&
        CHECK(!tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT)) &&
-       ERROR(tutti_buckets_create(comm, 3, t, &halves, &b), TUTTI_ERR_UNSUPPORTED, "no bf16");
+       ERROR(tutti_buckets_create(comm, 3, t, &halving, &b), TUTTI_ERR_UNSUPPORTED, "no bf16");
   return CHECK(!tutti_comm_free(comm)) && ok;
 }
 

@@ -15,22 +15,22 @@ static uint32_t value(uint64_t seed, int from, int to, int k, size_t i) {
   return (uint32_t)cover_mix(seed + (uint64_t)((from * 64 + to) * 256 + k) + (uint64_t)i * 0x10001);
 }
 
-typedef struct parcel {
+typedef struct sent_message {
   tutti_comm *comm;
   tutti_request *request;
   int peer, k;
-  bool sends, lent; /* lent: memory of tutti_mem_alloc */
+  bool sends, exported; /* lent: memory of tutti_mem_alloc */
   size_t n;
   uint32_t *x;
-} parcel;
+} sent_message;
 
-static bool make(parcel *p, tutti_comm *comm, uint64_t seed, int peer, int k, size_t n,
+static bool make(sent_message *p, tutti_comm *comm, uint64_t seed, int peer, int k, size_t n,
                  bool sends) {
   const int me = tutti_comm_rank(comm);
   void *memory = NULL;
-  *p = (parcel){.comm = comm, .peer = peer, .k = k, .sends = sends, .n = n};
-  p->lent = cover_mix(seed + (uint64_t)k) & 1;
-  if (p->lent)
+  *p = (sent_message){.comm = comm, .peer = peer, .k = k, .sends = sends, .n = n};
+  p->exported = cover_mix(seed + (uint64_t)k) & 1;
+  if (p->exported)
     tutti_mem_alloc(comm, (n + 1) * sizeof *p->x, &memory);
   else
     memory = malloc((n + 1) * sizeof *p->x);
@@ -41,14 +41,14 @@ static bool make(parcel *p, tutti_comm *comm, uint64_t seed, int peer, int k, si
   return true;
 }
 
-static bool start(parcel *p) {
+static bool start(sent_message *p) {
   return CHECK(!(p->sends
                      ? tutti_send_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, &p->request)
                      : tutti_recv_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, &p->request)));
 }
 
 /* Waited for, or tested until it is there; what it holds is right; its memory goes. */
-static bool finish(parcel *p, uint64_t seed, bool test) {
+static bool finish(sent_message *p, uint64_t seed, bool test) {
   const int me = tutti_comm_rank(p->comm);
   int done = 0;
   bool ok = true;
@@ -57,7 +57,7 @@ static bool finish(parcel *p, uint64_t seed, bool test) {
   const int from = p->sends ? me : p->peer, to = p->sends ? p->peer : me;
   for (size_t i = 0; ok && i < p->n; i++) ok = CHECK(p->x[i] == value(seed, from, to, p->k, i));
   ok = ok && CHECK(p->x[p->n] == 0xeeeeeeee);
-  if (p->lent)
+  if (p->exported)
     tutti_mem_free(p->comm, p->x);
   else
     free(p->x);
@@ -75,7 +75,7 @@ bool scene_ring(tutti_comm *base, uint64_t seed) {
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
   for (int k = 0; k < SIZES && ok; k++) {
     const int right = (me + 1) % P, left = (me + P - 1) % P, second = P > 2 ? 0 : SIZES;
-    parcel p[4];
+    sent_message p[4];
     ok = make(&p[0], comm, seed, left, k, sizes[k], false) &&
          make(&p[1], comm, seed, right, k, sizes[k], true) &&
          make(&p[2], comm, seed, right, k + second, sizes[SIZES - 1 - k], false) &&
@@ -85,12 +85,12 @@ bool scene_ring(tutti_comm *base, uint64_t seed) {
   }
   for (int k = 0; k < SIZES && ok && P > 1; k++) {
     const int peer = me ^ 1;
-    parcel p[2];
+    sent_message p[2];
     if (peer >= P) break;
     ok = make(&p[0], comm, seed, peer, k, sizes[k], me % 2 == 0) &&
          make(&p[1], comm, seed, peer, k, sizes[k], me % 2 == 1);
     for (int i = 0; i < 2 && ok; i++) {
-      const parcel *q = &p[i];
+      const sent_message *q = &p[i];
       ok = CHECK(!(q->sends ? tutti_send(comm, q->x, q->n, TUTTI_UINT32, peer)
                             : tutti_recv(comm, q->x, q->n, TUTTI_UINT32, peer))) &&
            finish(&p[i], seed, false);
@@ -101,10 +101,10 @@ bool scene_ring(tutti_comm *base, uint64_t seed) {
 
 /* Many to each, oneself too, and collectives between them, all in flight; completed in an
  * order of each rank's own. */
-bool scene_crowd(tutti_comm *base, uint64_t seed) {
+bool scene_many_messages(tutti_comm *base, uint64_t seed) {
   enum { EACH = 12, COLLS = 10 };
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base), n = 2 * EACH * P;
-  parcel *p = calloc((size_t)n, sizeof *p);
+  sent_message *p = calloc((size_t)n, sizeof *p);
   tutti_request *r[COLLS];
   uint32_t x[COLLS], y[COLLS];
   tutti_comm *comm;
@@ -140,7 +140,7 @@ bool scene_crowd(tutti_comm *base, uint64_t seed) {
 }
 
 /* Persistent ones, and a sender that is gone before its message is looked at. */
-bool scene_letters(tutti_comm *base, uint64_t seed) {
+bool scene_messages_of_one(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   const int right = (me + 1) % P, left = (me + P - 1) % P;
   uint32_t out[8], in[8] = {0};

@@ -155,7 +155,7 @@ static bool place_of(tutti_comm *side, char on[300]) {
 }
 
 /* A new communicator of these ranks runs this plan; it says who chose it, or NULL: not wisdom. */
-static bool runs(tutti_comm *base, int key, const char *plan, bool wise) {
+static bool runs(tutti_comm *base, int key, const char *plan, bool wisdom) {
   const cover_case c = {.coll = TUTTI_ALLREDUCE, .count = 1000, .type = TUTTI_INT32};
   int32_t x[1000], y[1000];
   char name[160], *text = NULL;
@@ -164,9 +164,9 @@ static bool runs(tutti_comm *base, int key, const char *plan, bool wise) {
       CHECK(!tutti_comm_split(base, 0, key, &comm)) && same_plan(comm, base, &c, TUTTI_SUM, name);
   if (ok && plan && strncmp(name, plan, strlen(plan)) != 0)
     ok = scene_check(false, __FILE__, __LINE__, name);
-  ok = ok && CHECK((strstr(name, "measured 7.25 us") != NULL) == wise);
+  ok = ok && CHECK((strstr(name, "measured 7.25 us") != NULL) == wisdom);
   ok = ok && CHECK(!tutti_comm_explain(comm, c.coll, 1000, c.type, TUTTI_SUM, 0, &text)) &&
-       CHECK((strstr(text, "By wisdom: measured at 3.91 KiB it took 7.25 us") != NULL) == wise);
+       CHECK((strstr(text, "By wisdom: measured at 3.91 KiB it took 7.25 us") != NULL) == wisdom);
   tutti_text_free(text);
   for (int i = 0; i < 1000; i++) x[i] = i;
   ok = ok && CHECK(!tutti_allreduce(comm, x, y, 1000, TUTTI_INT32, TUTTI_SUM)) &&

@@ -229,11 +229,11 @@ static tutti_status act_delay(soak *s, uint64_t u) {
 
 static tutti_status act_scene(soak *s, uint64_t u) {
   static const scene list[] = {
-      {"a storm", scene_storm},      {"persistent ones", scene_persistent},
-      {"polling", scene_polling},    {"lists", scene_lists},
-      {"types", scene_list_types},   {"a ring of messages", scene_ring},
-      {"a crowd", scene_crowd},      {"letters", scene_letters},
-      {"to oneself", scene_oneself}, {"threads", scene_threads},
+      {"a storm", scene_storm},         {"persistent ones", scene_persistent},
+      {"polling", scene_polling},       {"lists", scene_lists},
+      {"types", scene_list_types},      {"a ring of messages", scene_ring},
+      {"a crowd", scene_many_messages}, {"letters", scene_messages_of_one},
+      {"to oneself", scene_oneself},    {"threads", scene_threads},
   };
   const scene *play = &list[u % (sizeof list / sizeof *list)];
   snprintf(s->act, sizeof s->act, "%s, %llu", play->name, (unsigned long long)u);

@@ -149,12 +149,12 @@ bool sums_by_all_plans(tutti_comm *c) {
 
 /* ---- every call ---- */
 
-typedef struct call_room {
+typedef struct call_capacity {
   double x[16 * 2 * REALS], got[16 * 2 * REALS], want[16 * 2 * REALS];
-} call_room;
+} call_capacity;
 
 /* Scan and exscan: of ranks up to this one. */
-static bool prefixes(tutti_comm *c, call_room *m, int t) {
+static bool prefixes(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   const job j = make_job(t, REALS, SUM, P, 1);
   fill(&j, rank, P, m->x);
@@ -170,7 +170,7 @@ static bool prefixes(tutti_comm *c, call_room *m, int t) {
          same(&j, m->got, m->want, "exscan", c) && well;
 }
 
-static bool to_root(tutti_comm *c, call_room *m, int t) {
+static bool to_root(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c), root = t % P;
   const job j = make_job(t, REALS, AVG, P - P / 3, 2);
   void *dst = rank == root ? m->x : NULL;
@@ -181,7 +181,7 @@ static bool to_root(tutti_comm *c, call_room *m, int t) {
 }
 
 /* Blocks of one size, and of many; the rest of src stays as it was. */
-static bool scattered(tutti_comm *c, call_room *m, int t, bool varied) {
+static bool scattered(tutti_comm *c, call_capacity *m, int t, bool varied) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   size_t counts[SUMS_MOST], before = 0, all = 0;
   for (int r = 0; r < P; r++) {
@@ -204,7 +204,7 @@ static bool scattered(tutti_comm *c, call_room *m, int t, bool varied) {
 }
 
 /* A list of buffers, started while others are under way, and run again. */
-static bool listed(tutti_comm *c, call_room *m, int t) {
+static bool listed(tutti_comm *c, call_capacity *m, int t) {
   enum { N = 5 };
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   const size_t counts[N] = {1, 0, 70, 3, 60};
@@ -221,7 +221,7 @@ static bool listed(tutti_comm *c, call_room *m, int t) {
   }
   j.reals = at * j.each;
   expect(&j, P, P, m->want);
-  float half = 0.5f, halves = 0;
+  float half = 0.5f, halving = 0;
   bool well =
       fine(tutti_allreduce_many_init(c, N, srcs, dsts, counts, j.type, TUTTI_SUM, &list), "list");
   bool right = true;
@@ -230,7 +230,7 @@ static bool listed(tutti_comm *c, call_room *m, int t) {
     j.turn = again;
     fill(&j, rank, P, m->x);
     well =
-        fine(tutti_allreduce_start(c, &half, &halves, 1, TUTTI_FLOAT, TUTTI_SUM, &before), "1") &&
+        fine(tutti_allreduce_start(c, &half, &halving, 1, TUTTI_FLOAT, TUTTI_SUM, &before), "1") &&
         fine(tutti_request_start(list), "2") &&
         fine(tutti_allreduce_start(c, &ones, &ranks, 1, TUTTI_INT32, TUTTI_SUM, &between), "3");
     if (!well) return false;
@@ -242,13 +242,13 @@ static bool listed(tutti_comm *c, call_room *m, int t) {
            fine(tutti_request_wait(&before), "before");
     if (!well) return false;
     right &= same(&j, m->got, m->want, "a list, persistent", c);
-    if (well && (ranks != P || halves != 0.5f * (float)P)) well = fine(TUTTI_ERR_STATE, "others");
+    if (well && (ranks != P || halving != 0.5f * (float)P)) well = fine(TUTTI_ERR_STATE, "others");
   }
   return well && fine(tutti_request_free(&list), "free") && right;
 }
 
 /* Many at once, completed in another order; and nothing at all. */
-static bool at_once(tutti_comm *c, call_room *m, int t) {
+static bool at_once(tutti_comm *c, call_capacity *m, int t) {
   enum { N = 12 };
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   const job j = make_job(t, 40, AVG, P, 1);
@@ -268,7 +268,7 @@ static bool at_once(tutti_comm *c, call_room *m, int t) {
 }
 
 /* The last ranks bring nothing, and sum. */
-static bool helped(tutti_comm *c, call_room *m, int t) {
+static bool helped(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c), data = P - 1;
   const job j = make_job(t, REALS, AVG, data, 0);
   if (P < 3) return true;
@@ -283,7 +283,7 @@ static bool helped(tutti_comm *c, call_room *m, int t) {
 }
 
 bool sums_by_all_calls(tutti_comm *c) {
-  call_room *m = malloc(sizeof *m);
+  call_capacity *m = malloc(sizeof *m);
   bool well = m != NULL;
   for (int t = 0; m && t < TYPES; t++) {
     well &= prefixes(c, m, t);

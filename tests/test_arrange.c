@@ -18,7 +18,7 @@
 #include "algo.h"
 #include "comm.h"
 #include "cover.h"
-#include "sites.h"
+#include "placement.h"
 
 enum { MOST = 12 };
 
@@ -39,22 +39,22 @@ static cover_ops ops;
 
 typedef struct shape {
   int ranks, order[MOST], node_of[MOST];
-  tt_seats seats;
+  tt_layout layout;
 } shape;
 
 static void read_shape(const char *words, shape *s) {
-  tt_site sites[MOST] = {{0}};
+  tt_placement placements[MOST] = {{0}};
   s->ranks = 0;
   for (; *words; words += words[2] ? 3 : 2)
-    sites[s->ranks++] = (tt_site){.rack = words[0], .node = words[1]};
-  s->seats = (tt_seats){.order = s->order, .node_of = s->node_of};
-  assert_int_equal(tt_sites_arrange(sites, s->ranks, NULL, "", &s->seats), TUTTI_OK);
+    placements[s->ranks++] = (tt_placement){.rack = words[0], .node = words[1]};
+  s->layout = (tt_layout){.order = s->order, .node_of = s->node_of};
+  assert_int_equal(tt_placement_arrange(placements, s->ranks, NULL, "", &s->layout), TUTTI_OK);
 }
 
 static void make(const shape *s, tutti_comm **comms) {
   assert_int_equal(tutti_comm_from_threads(s->ranks, comms), TUTTI_OK);
   for (int r = 0; r < s->ranks; r++)
-    assert_int_equal(tt_comm_arrange(comms[r], &s->seats, 1), TUTTI_OK);
+    assert_int_equal(tt_comm_arrange(comms[r], &s->layout, 1), TUTTI_OK);
 }
 
 static void drop(tutti_comm **comms, int ranks) {
@@ -75,7 +75,7 @@ static bool plan_at(const shape *s, int i, char *name) {
   int proposed = 0;
   snprintf(name, TT_NAME, "auto");
   if (i-- == 0) return true;
-  while (proposed <= i && tt_algo_plan(s->ranks, s->seats.levels, proposed, name, TT_NAME))
+  while (proposed <= i && tt_algo_plan(s->ranks, s->layout.levels, proposed, name, TT_NAME))
     proposed++;
   if (proposed > i) return true;
   const char *listed = tutti_algo_name(i - proposed, NULL);
@@ -105,7 +105,7 @@ static void *live(void *arg) {
       if (cover_run(me->comm, me->side, &mine, &c, &over, why, sizeof why)) continue;
       me->failed++;
       cover_print(&c, line, sizeof line);
-      print_error("rank %d of '%s': %s\n%s\n", tutti_comm_rank(me->comm), me->shape->seats.levels,
+      print_error("rank %d of '%s': %s\n%s\n", tutti_comm_rank(me->comm), me->shape->layout.levels,
                   why, line);
     }
   cover_drop_scaled(&mine);
@@ -160,12 +160,12 @@ static void leaders_speak_for_their_nodes(void **state) {
     char name[TT_NAME + 20];
     int crossing = 0;
     read_shape(shapes[k], &s);
-    if (!strstr(s.seats.levels, "core:")) continue; /* every rank leads */
+    if (!strstr(s.layout.levels, "core:")) continue; /* every rank leads */
     make(&s, comms);
-    snprintf(name, sizeof name, "two-level(%s,doubling)", s.seats.levels);
+    snprintf(name, sizeof name, "two-level(%s,doubling)", s.layout.levels);
     for (int r = 0; r < s.ranks; r++) {
       assert_int_equal(tutti_comm_set_algo(comms[r], name), TUTTI_OK);
-      const tt_program *p = planned(comms[r], TUTTI_ALLREDUCE, TUTTI_SUM, 0)->how.program;
+      const tt_program *p = planned(comms[r], TUTTI_ALLREDUCE, TUTTI_SUM, 0)->exec.program;
       assert_string_equal(p->sched->name, name);
       for (uint32_t i = 0; i < p->ntransfers; i++) {
         const int peer = p->transfers[i].peer;
@@ -209,25 +209,25 @@ static void only_what_may_is_arranged(void **state) {
   for (int helpers = 0; helpers < 2; helpers++) {
     assert_int_equal(tutti_comm_set_helpers(comms[1], helpers), TUTTI_OK);
     assert_int_equal(tutti_comm_set_helpers(plain[1], helpers), TUTTI_OK);
-    if (helpers) assert_int_equal(tt_chooser_profile(comms[1]->helped)->levels, 1);
+    if (helpers) assert_int_equal(tt_chooser_model(comms[1]->helped)->levels, 1);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
       const tutti_coll coll = cases[k].coll;
       if (helpers && (cases[k].ordered || (coll != TUTTI_ALLREDUCE && coll != TUTTI_BROADCAST)))
         continue;
       const bool arranged = cases[k].arranged && !helpers;
-      const char *wish =
+      const char *override =
           coll == TUTTI_ALLREDUCE && !cases[k].ordered && !helpers ? "fold(ring)" : NULL;
-      assert_int_equal(tutti_comm_set_algo(comms[1], wish), TUTTI_OK);
-      assert_int_equal(tutti_comm_set_algo(plain[1], wish), TUTTI_OK);
+      assert_int_equal(tutti_comm_set_algo(comms[1], override), TUTTI_OK);
+      assert_int_equal(tutti_comm_set_algo(plain[1], override), TUTTI_OK);
       const tutti_op its = cases[k].ordered ? op : TUTTI_SUM;
       const tt_plan *mine = planned(comms[1], coll, its, 4),
                     *other = planned(plain[1], coll, its, 4);
-      assert_true((mine->how.program->order != NULL) == arranged);
-      assert_int_equal(mine->how.program->sched->rank, arranged ? 3 : 1);
-      if (arranged && tt_coll_rooted(coll)) assert_int_equal(mine->how.program->sched->root, 2);
-      if (!arranged && tt_coll_rooted(coll)) assert_int_equal(mine->how.program->sched->root, 4);
+      assert_true((mine->exec.program->order != NULL) == arranged);
+      assert_int_equal(mine->exec.program->sched->rank, arranged ? 3 : 1);
+      if (arranged && tt_coll_rooted(coll)) assert_int_equal(mine->exec.program->sched->root, 2);
+      if (!arranged && tt_coll_rooted(coll)) assert_int_equal(mine->exec.program->sched->root, 4);
       if (arranged) assert_true(mine->hash != other->hash);
-      if (!arranged) assert_null(strchr(mine->how.program->sched->name, ':'));
+      if (!arranged) assert_null(strchr(mine->exec.program->sched->name, ':'));
     }
   }
   /* a loop of shared memory goes by ranks */
@@ -235,7 +235,7 @@ static void only_what_may_is_arranged(void **state) {
     tutti_comm *comm = i ? comms[0] : plain[0];
     assert_int_equal(tutti_comm_set_helpers(comm, 0), TUTTI_OK);
     assert_int_equal(tutti_comm_set_algo(comm, "one-shot"), TUTTI_OK);
-    assert_true((planned(comm, TUTTI_ALLREDUCE, TUTTI_SUM, 0)->how.program->shape ==
+    assert_true((planned(comm, TUTTI_ALLREDUCE, TUTTI_SUM, 0)->exec.program->shape ==
                  TT_SHAPE_ONE_SHOT) == (i == 0));
   }
   tutti_op_free(op);
@@ -254,9 +254,9 @@ static void who_sits_well_stays(void **state) {
   assert_null(comms[0]->flat);
   assert_string_equal(comms[0]->setting.levels, "node:2 core:3");
   assert_int_equal(comms[0]->setting.inside, 1);
-  const tt_profile *p = tt_chooser_profile(comms[0]->chooser);
-  const tt_machine *m = &comms[0]->setting.machine;
-  assert_true(p->reach[0].alpha == m->net.alpha && p->reach[1].alpha == 2 * m->shm.message);
+  const tt_cost_model *p = tt_chooser_model(comms[0]->chooser);
+  const tt_profile *m = &comms[0]->setting.profile;
+  assert_true(p->link[0].alpha == m->net.alpha && p->link[1].alpha == 2 * m->shm.message);
   drop(comms, s.ranks);
 }
 
@@ -264,30 +264,30 @@ static void who_sits_well_stays(void **state) {
 
 /* Within a node a level costs what shared memory does, but for what is said of it. */
 static void levels_within_a_node_are_shared_memory(void **state) {
-  tt_machine m;
+  tt_profile m;
   tt_tree tree;
-  tt_profile net, p;
+  tt_cost_model net, p;
   (void)state;
-  tt_machine_shm(&m);
+  tt_profile_shm(&m);
   assert_int_equal(
-      tt_machine_parse(&m,
+      tt_profile_parse(&m,
                        "alpha=30us,beta=1e-9,node.beta=5e-10,core.beta=3e-11,x.alpha=1,"
                        "shm.message=1us,shm.wake=2us,shm.turn=3us,shm.copy=1e-10",
                        "test"),
       TUTTI_OK);
   assert_int_equal(tt_tree_parse("rack:2 node:3 cache:2 core:4", &tree), TUTTI_OK);
-  tt_profile_net(&m, 48, &tree, &net);
+  tt_cost_net(&m, 48, &tree, &net);
   p = net;
-  tt_profile_inside(&m, 0, 1, &p);
+  tt_cost_inside(&m, 0, 1, &p);
   assert_memory_equal(&p, &net, sizeof p);
-  for (int crowd = 1; crowd < 3; crowd++) {
+  for (int ranks_per_core = 1; ranks_per_core < 3; ranks_per_core++) {
     p = net;
-    tt_profile_inside(&m, 2, crowd, &p);
-    assert_memory_equal(p.reach, net.reach, 2 * sizeof *p.reach);
-    assert_true(fabs(p.reach[1].alpha - 30e-6) < 1e-12 && p.reach[1].beta == 5e-10);
-    assert_true(fabs(p.reach[2].alpha - 2e-6) < 1e-12 && p.reach[2].beta == 2e-10);
-    assert_true(fabs(p.reach[2].delay - (crowd > 1 ? 3e-6 : 2e-6)) < 1e-12);
-    assert_true(p.reach[3].alpha == p.reach[2].alpha && p.reach[3].beta == 3e-11);
+    tt_cost_inside(&m, 2, ranks_per_core, &p);
+    assert_memory_equal(p.link, net.link, 2 * sizeof *p.link);
+    assert_true(fabs(p.link[1].alpha - 30e-6) < 1e-12 && p.link[1].beta == 5e-10);
+    assert_true(fabs(p.link[2].alpha - 2e-6) < 1e-12 && p.link[2].beta == 2e-10);
+    assert_true(fabs(p.link[2].L - (ranks_per_core > 1 ? 3e-6 : 2e-6)) < 1e-12);
+    assert_true(p.link[3].alpha == p.link[2].alpha && p.link[3].beta == 3e-11);
   }
   assert_int_equal(tt_figures_known(&m, &net), TUTTI_ERR_ARG);
   assert_non_null(strstr(tutti_error(), "the level 'x'"));

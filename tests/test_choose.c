@@ -41,9 +41,10 @@ static void ops_say_what_they_need(void **state) {
 }
 
 static tt_chooser *chooser_for(int ranks, double crowd) {
-  tt_setting where = {.ranks = ranks, .crowd = crowd, .has_loop = tt_has_loop, .flight = TT_FLIGHT};
+  tt_setting where = {
+      .ranks = ranks, .ranks_per_core = crowd, .has_loop = tt_has_loop, .flight = TT_FLIGHT};
   tt_chooser *c;
-  tt_machine_shm(&where.machine);
+  tt_profile_shm(&where.profile);
   assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
   return c;
 }
@@ -51,14 +52,14 @@ static tt_chooser *chooser_for(int ranks, double crowd) {
 static tt_choice choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned needs, int root,
                         const char *text) {
   const tt_problem p = {.coll = coll, .bytes = bytes, .needs = needs, .root = root};
-  const int ranks = tt_chooser_profile(c)->ranks;
-  tt_wish wish;
+  const int ranks = tt_chooser_model(c)->ranks;
+  tt_override override;
   tt_choice choice;
-  if (tt_wish_parse(text, ranks, &wish)) { /* the wish of somebody who did not check it */
-    wish = (tt_wish){.n = 1, .item[0].to = UINT64_MAX};
-    snprintf(wish.item[0].name, TT_NAME, "%s", text);
+  if (tt_override_parse(text, ranks, &override)) { /* the wish of somebody who did not check it */
+    override = (tt_override){.n = 1, .item[0].to = UINT64_MAX};
+    snprintf(override.item[0].name, TT_NAME, "%s", text);
   }
-  if (tt_choose(c, &p, &wish, &choice)) fail_msg("%s", tutti_error());
+  if (tt_choose(c, &p, &override, &choice)) fail_msg("%s", tutti_error());
   return choice;
 }
 
@@ -72,28 +73,28 @@ static void slow_numbers_weigh_more(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tt_setting where = {.ranks = 6, .flight = TT_FLIGHT};
     tt_chooser *c;
-    tt_machine_net(&where.machine);
-    where.machine.gamma_of[TUTTI_BF16] = cases[i].times * where.machine.gamma;
+    tt_profile_net(&where.profile);
+    where.profile.gamma_of[TUTTI_BF16] = cases[i].times * where.profile.gamma;
     assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
     const int weight = tt_weight_of(c, TUTTI_BF16);
     assert_int_equal(weight, cases[i].weight);
     assert_int_equal(tt_weight_of(c, TUTTI_FLOAT), 0);
     tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 20};
-    tt_terms light, heavy;
+    tt_breakdown light, heavy;
     tt_sends sends;
     for (int turn = 0; turn < 2; turn++) { /* one does not change the other */
       p.weight = 0;
-      assert_int_equal(tt_offer_terms(c, "fold(ring)", 1, &p, &light, &sends), TUTTI_OK);
+      assert_int_equal(tt_quote_breakdown(c, "fold(ring)", 1, &p, &light, &sends), TUTTI_OK);
       p.weight = weight;
-      assert_int_equal(tt_offer_terms(c, "fold(ring)", 1, &p, &heavy, &sends), TUTTI_OK);
+      assert_int_equal(tt_quote_breakdown(c, "fold(ring)", 1, &p, &heavy, &sends), TUTTI_OK);
       assert_true(light.reducing > 0);
       const double times = 1 << weight;
       assert_float_equal(heavy.reducing / light.reducing, times, 1e-6);
-      tt_offer o[2];
-      const tt_wish none = {0};
-      for (int k = 0; tt_offer_at(c, &p, &none, k, false, &o[1]); k++) {
+      tt_quote o[2];
+      const tt_override none = {0};
+      for (int k = 0; tt_quote_at(c, &p, &none, k, false, &o[1]); k++) {
         p.weight = 0;
-        assert_true(tt_offer_at(c, &p, &none, k, false, &o[0]));
+        assert_true(tt_quote_at(c, &p, &none, k, false, &o[0]));
         p.weight = weight;
         assert_string_equal(o[0].name, o[1].name);
         assert_true(o[1].seconds >= o[0].seconds && (weight || o[1].seconds == o[0].seconds));
@@ -111,11 +112,11 @@ static void long_messages_come_from_few(void **state) {
     for (int burst = 0; burst < 2; burst++) {
       tt_setting where = {.ranks = ranks, .flight = TT_FLIGHT};
       tt_chooser *c;
-      tt_machine_net(&where.machine);
-      where.machine.net.alpha = 2e-5;
-      where.machine.net.delay = 3e-5;
-      where.machine.net.beta = 4.2e-8;
-      where.machine.net.burst = burst ? 65536 : 0;
+      tt_profile_net(&where.profile);
+      where.profile.net.alpha = 2e-5;
+      where.profile.net.L = 3e-5;
+      where.profile.net.beta = 4.2e-8;
+      where.profile.net.burst = burst ? 65536 : 0;
       assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
       const char *few = choose(c, TUTTI_ALLREDUCE, 64 << 10, TT_NEED_SAME, 0, NULL).name;
       assert_true(strncmp(few, "fold(ring", 9) != 0);
@@ -152,17 +153,17 @@ static void nothing_admissible_is_cheaper(void **state) {
       tt_chooser *c = chooser_for(P, net ? 0 : 2);
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
         for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 32) {
-          const tt_problem p = {.coll = (tutti_coll)coll, .bytes = bytes, .needs = bytes % 3 == 2 ? TT_NEED_SAME : 0};
-          const tt_wish none = {0};
+          const tt_problem p = {
+              .coll = (tutti_coll)coll, .bytes = bytes, .needs = bytes % 3 == 2 ? TT_NEED_SAME : 0};
+          const tt_override none = {0};
           tt_choice choice;
-          tt_terms terms;
-          tt_offer o;
+          tt_breakdown terms;
+          tt_quote o;
           tt_sends sends;
           assert_int_equal(tt_choose(c, &p, &none, &choice), TUTTI_OK);
-          assert_int_equal(tt_offer_terms(c, choice.name, choice.slices, &p,
-                                          &terms, &sends),
+          assert_int_equal(tt_quote_breakdown(c, choice.name, choice.slices, &p, &terms, &sends),
                            TUTTI_OK);
-          for (int i = 0; tt_offer_at(c, &p, &none, i, true, &o); i++)
+          for (int i = 0; tt_quote_at(c, &p, &none, i, true, &o); i++)
             if (o.possible && !o.lacks && o.seconds < terms.time * (net ? 1 - 1e-6 : 0.98))
               fail_msg("%s on %d ranks, %d bytes: %s takes %g s, %s only %g s",
                        tutti_coll_name(p.coll), P, (int)bytes, choice.name, terms.time, o.name,
@@ -172,7 +173,7 @@ static void nothing_admissible_is_cheaper(void **state) {
     }
 }
 
-static void a_wish_is_refused_in_words(void **state) {
+static void an_override_is_refused_in_words(void **state) {
   static const struct {
     const char *name, *says; /* NULL: it is granted */
     unsigned needs;
@@ -232,21 +233,24 @@ static void helpers_are_asked_for(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const int P = cases[i].data + cases[i].helpers;
-    tt_setting where = {
-        .ranks = P, .data = cases[i].data, .crowd = 1, .has_loop = tt_has_loop, .flight = TT_FLIGHT};
+    tt_setting where = {.ranks = P,
+                        .data = cases[i].data,
+                        .ranks_per_core = 1,
+                        .has_loop = tt_has_loop,
+                        .flight = TT_FLIGHT};
     tt_chooser *c;
-    tt_machine_shm(&where.machine);
+    tt_profile_shm(&where.profile);
     assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
       for (uint64_t bytes = 8; bytes < 1u << 28; bytes *= 128) {
         tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .data = cases[i].data};
-        tt_wish wish;
+        tt_override override;
         tt_choice choice;
         const unsigned needs = ask.coll == TUTTI_BARRIER ? 0 : TT_NEED_ORDER | TT_NEED_SAME;
         tutti_report r;
         const tt_problem p = {.coll = ask.coll, .bytes = bytes, .needs = needs};
-        assert_int_equal(tt_wish_parse(cases[i].name, P, &wish), TUTTI_OK);
-        tutti_status status = tt_choose(c, &p, &wish, &choice);
+        assert_int_equal(tt_override_parse(cases[i].name, P, &override), TUTTI_OK);
+        tutti_status status = tt_choose(c, &p, &override, &choice);
         const char *refusal = choice.refusal;
         if (tt_coll_owned(ask.coll) || tt_coll_prefix(ask.coll)) {
           assert_int_equal(status, TUTTI_ERR_UNSUPPORTED);
@@ -298,14 +302,19 @@ static void wishes_are_for_sizes(void **state) {
   static const struct {
     const char *text, *says;
   } wrong[] = {
-      {"rign", "did you mean"},         {"naive:64k", "sizes such as"},
-      {"naive:64k-32k", "character 7"}, {"naive:a-b", "character 7"},
-      {"^rign", "did you mean"},        {"naive:0-1;;fold(ring", "parenthes"},
-      {"fold(group=5x2)", "product"},   {"naive:0-1x", "character 7"},
-      {"tree;a;b", "'a'"},              {"1;2;3", "no algorithm"},
+      {"rign", "did you mean"},
+      {"naive:64k", "sizes such as"},
+      {"naive:64k-32k", "character 7"},
+      {"naive:a-b", "character 7"},
+      {"^rign", "did you mean"},
+      {"naive:0-1;;fold(ring", "parenthes"},
+      {"fold(group=5x2)", "product"},
+      {"naive:0-1x", "character 7"},
+      {"tree;a;b", "'a'"},
+      {"1;2;3", "no algorithm"},
   };
   tt_chooser *c = chooser_for(6, 1);
-  tt_wish wish;
+  tt_override override;
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tt_choice choice = choose(c, TUTTI_ALLREDUCE, cases[i].bytes, 0, 0, cases[i].text);
@@ -316,9 +325,8 @@ static void wishes_are_for_sizes(void **state) {
       assert_null(strstr(cases[i].text, choice.name));
   }
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    assert_int_equal(tt_wish_parse(wrong[i].text, 6, &wish), TUTTI_ERR_ARG);
-    if (!strstr(tutti_error(), wrong[i].says))
-      fail_msg("%s: %s", wrong[i].text, tutti_error());
+    assert_int_equal(tt_override_parse(wrong[i].text, 6, &override), TUTTI_ERR_ARG);
+    if (!strstr(tutti_error(), wrong[i].says)) fail_msg("%s: %s", wrong[i].text, tutti_error());
   }
   tt_chooser_free(c);
 }
@@ -332,7 +340,7 @@ int main(void) {
       cmocka_unit_test(nothing_admissible_is_cheaper),
       cmocka_unit_test(what_is_found_is_of_one_root),
       cmocka_unit_test(helpers_are_asked_for),
-      cmocka_unit_test(a_wish_is_refused_in_words),
+      cmocka_unit_test(an_override_is_refused_in_words),
       cmocka_unit_test(wishes_are_for_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

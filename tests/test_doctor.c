@@ -69,44 +69,44 @@ static int report(int json) {
 }
 
 /* A room that could be one, or nearly. */
-static void make_room(uint64_t *seed, tt_segment *s, uint64_t at) {
-  tt_room *room = (tt_room *)(void *)(s->base + at);
-  scribble(seed, room, offsetof(tt_room, board));
+static void reserve(uint64_t *seed, tt_segment *s, uint64_t at) {
+  tt_ctrl *ctrl = (tt_ctrl *)(void *)(s->base + at);
+  scribble(seed, ctrl, offsetof(tt_ctrl, flags));
   const uint64_t lot = draw(seed);
-  if (lot % 8) atomic_store(&room->aborted, 0);
+  if (lot % 8) atomic_store(&ctrl->aborted, 0);
   if (lot % 16 == 1) return;
-  room->shown.ranks = 1 + (uint32_t)(lot / 16 % RANKS);
-  room->shown.rank = (uint32_t)(lot / 256 % room->shown.ranks);
-  room->shown.home = lot / 4096 % 3;
-  atomic_store(&room->shown.waits_for, (unsigned)(lot / 65536 % RANKS));
-  atomic_store(&room->shown.waits_near, (unsigned)(lot / 1048576 % (RANKS + 1)));
-  atomic_store(&room->shown.since, lot % 3 ? 1 : 0);
-  atomic_store(&room->shown.message, (unsigned)(lot >> 32 & 3));
-  atomic_store(&room->shown.seen, lot >> 40 & 1 ? UINT64_MAX / 2 : draw(seed));
-  atomic_store(&room->newest, (unsigned)(lot >> 42 & 63));
-  atomic_store(&room->shown.over, (unsigned)(lot >> 48 & 63));
+  ctrl->shown.ranks = 1 + (uint32_t)(lot / 16 % RANKS);
+  ctrl->shown.rank = (uint32_t)(lot / 256 % ctrl->shown.ranks);
+  ctrl->shown.home = lot / 4096 % 3;
+  atomic_store(&ctrl->shown.waits_for, (unsigned)(lot / 65536 % RANKS));
+  atomic_store(&ctrl->shown.waits_near, (unsigned)(lot / 1048576 % (RANKS + 1)));
+  atomic_store(&ctrl->shown.since, lot % 3 ? 1 : 0);
+  atomic_store(&ctrl->shown.message, (unsigned)(lot >> 32 & 3));
+  atomic_store(&ctrl->shown.seen, lot >> 40 & 1 ? UINT64_MAX / 2 : draw(seed));
+  atomic_store(&ctrl->newest, (unsigned)(lot >> 42 & 63));
+  atomic_store(&ctrl->shown.over, (unsigned)(lot >> 48 & 63));
   for (unsigned seq = 0; seq < 64; seq++)
-    if (draw(seed) % 2) atomic_store(&room->records[seq % TT_RECORDS].seq, seq);
+    if (draw(seed) % 2) atomic_store(&ctrl->records[seq % TT_RECORDS].seq, seq);
 }
 
 static void make_rank(uint64_t *seed, tt_segment *s, int rank) {
   tt_head *head = tt_heap_head(s, rank);
   const uint64_t low = s->stride * (uint64_t)rank;
-  uint64_t plate[TT_PLATE_WORDS];
-  memcpy(plate, head->plate, sizeof plate);
+  uint64_t job_header[TT_JOB_WORDS];
+  memcpy(job_header, head->job_header, sizeof job_header);
   scribble(seed, head, sizeof *head);
-  memcpy(head->plate, plate, sizeof plate);
+  memcpy(head->job_header, job_header, sizeof job_header);
   head->pid = draw(seed) % 8 ? (int)getpid() : (int)(draw(seed) % 40000);
   if (draw(seed) % 8) tt_process_state(head->pid, &head->started);
-  for (int i = 0; i < TT_ROOMS; i++) {
+  for (int i = 0; i < TT_CTRLS; i++) {
     const uint64_t lot = draw(seed), at = low + (1 + lot / 16 % 64) * 131072;
     if (lot % 4) {
-      atomic_store(&head->rooms[i], 0);
+      atomic_store(&head->ctrls[i], 0);
     } else if (lot % 16 == 4) {
-      atomic_store(&head->rooms[i], low + s->stride - lot / 16 % 65536 * 128);
+      atomic_store(&head->ctrls[i], low + s->stride - lot / 16 % 65536 * 128);
     } else if (lot % 16) {
-      make_room(seed, s, at);
-      atomic_store(&head->rooms[i], at);
+      reserve(seed, s, at);
+      atomic_store(&head->ctrls[i], at);
     } /* else what stands there */
   }
 }
@@ -119,15 +119,15 @@ static void what_stands_in_memory(void **state) {
   print_message("# seed %llu\n", (unsigned long long)seed);
   assert_int_equal(tt_segment_create_for(RANKS - 1, 1, 0, &fd), TUTTI_OK);
   assert_int_equal(tt_segment_map(fd, RANKS - 1, &s), TUTTI_OK);
-  uint64_t plate[TT_PLATE_WORDS];
-  memcpy(plate, tt_heap_head(s, 0)->plate, sizeof plate);
-  assert_int_equal(plate[0], TT_PLATE);
+  uint64_t job_header[TT_JOB_WORDS];
+  memcpy(job_header, tt_heap_head(s, 0)->job_header, sizeof job_header);
+  assert_int_equal(job_header[0], TT_JOB_MAGIC);
   assert_int_equal(report(0), 1); /* nobody has come yet */
   for (int round = 0; round < ROUNDS; round++) {
-    memcpy(tt_heap_head(s, 0)->plate, plate, sizeof plate);
+    memcpy(tt_heap_head(s, 0)->job_header, job_header, sizeof job_header);
     for (int r = 0; r < RANKS; r++) make_rank(&seed, s, r);
-    if (round % 8 == 7) tt_heap_head(s, 0)->plate[1] = plate[1] ^ draw(&seed) % 64;
-    if (round % 8 == 6) tt_heap_head(s, 0)->plate[2] = draw(&seed) % 64;
+    if (round % 8 == 7) tt_heap_head(s, 0)->job_header[1] = job_header[1] ^ draw(&seed) % 64;
+    if (round % 8 == 6) tt_heap_head(s, 0)->job_header[2] = draw(&seed) % 64;
     said += report(round & 1);
   }
   assert_true(said > ROUNDS / 2);
@@ -137,21 +137,23 @@ static void what_stands_in_memory(void **state) {
 
 static void what_is_no_job(void **state) {
   (void)state;
-  const uint64_t plates[][TT_PLATE_WORDS] = {{0, 0},
-                                             {TT_PLATE, (uint64_t)(TT_LAYOUT + 1) << 32 | 1, 1},
-                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32, 1},
-                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | 3, 3},
-                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | 1, 0},
-                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | 1, 2},
-                                             {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | UINT32_MAX, 1}};
+  const uint64_t job_headers[][TT_JOB_WORDS] = {
+      {0, 0},
+      {TT_JOB_MAGIC, (uint64_t)(TT_LAYOUT + 1) << 32 | 1, 1},
+      {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32, 1},
+      {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32 | 3, 3},
+      {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32 | 1, 0},
+      {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32 | 1, 2},
+      {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32 | UINT32_MAX, 1}};
   const long sizes[] = {0, 10, 4096, 1 << 20, (1 << 20) + 1};
-  for (size_t p = 0; p < sizeof plates / sizeof *plates; p++)
+  for (size_t p = 0; p < sizeof job_headers / sizeof *job_headers; p++)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
       const int fd = memfd_create("tutti", 0);
       assert_true(fd >= 0);
       if (sizes[i] >= 4096)
-        assert_int_equal(pwrite(fd, plates[p], sizeof plates[p], offsetof(tt_head, plate)),
-                         sizeof plates[p]);
+        assert_int_equal(
+            pwrite(fd, job_headers[p], sizeof job_headers[p], offsetof(tt_head, job_header)),
+            sizeof job_headers[p]);
       assert_int_equal(ftruncate(fd, sizes[i]), 0);
       assert_int_equal(report(0), 0);
       close(fd);

@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include "profile.h"
 
 static void figures_read_back(void **state) {
-  tt_machine m, again;
+  tt_profile m, again;
   tt_text t = {0}, twice = {0};
   (void)state;
-  tt_machine_shm(&m);
+  tt_profile_shm(&m);
   assert_int_equal(
-      tt_machine_parse(&m,
+      tt_profile_parse(&m,
                        "node.alpha=1.5us, node.beta = 10Gbit/s\n# x\n gamma=3e-11 "
                        "# y\nports=2,half=1,apart=1,rack.beta=1GiB/s,rack.ports=4,burst=128KiB\n"
                        "shm.crowd.copy=1e-10,gamma.bf16 = 4e-11\n"
@@ -29,27 +29,28 @@ static void figures_read_back(void **state) {
       TUTTI_OK);
   assert_true(m.level[0].is.alpha == 1.5e-6 && m.level[0].is.beta == 8 / 10e9 && m.net.ports == 2);
   assert_true(m.level[1].is.beta == 1 / 1073741824.0 && m.level[1].is.alpha < 0);
-  assert_true(m.crowd.copy == 1e-10 && m.crowd.again < 0 && m.shm.copy != 1e-10);
+  assert_true(m.oversubscribed.copy == 1e-10 && m.oversubscribed.o_next < 0 && m.shm.copy != 1e-10);
   assert_true(m.gamma_of[TUTTI_BF16] == 4e-11 && m.gamma_of[TUTTI_FLOAT] == 0);
   assert_string_equal(m.of, "2 x A Processor (R)");
   assert_string_equal(m.over, "A Net 1.2");
   int column;
-  assert_true(tt_machine_said("a=1\n# machine\n  machine = x", &column) == 3 && column == 3);
-  assert_true(tt_machine_said("a=1\nmachines = x", &column) == 0);
+  assert_true(tt_profile_said("a=1\n# machine\n  machine = x", &column) == 3 && column == 3);
+  assert_true(tt_profile_said("a=1\nmachines = x", &column) == 0);
   assert_true(m.net.burst == 131072 && m.level[0].is.burst < 0);
-  tt_machine_print(&t, &m);
-  tt_machine_net(&again);
+  tt_profile_print(&t, &m);
+  tt_profile_net(&again);
   again.levels = 0;
-  assert_int_equal(tt_machine_parse(&again, t.at, "test"), TUTTI_OK);
-  tt_machine_print(&twice, &again);
+  assert_int_equal(tt_profile_parse(&again, t.at, "test"), TUTTI_OK);
+  tt_profile_print(&twice, &again);
   assert_string_equal(t.at, twice.at);
   assert_true(again.level[1].is.ports == 4 && again.level[0].is.ports < 0);
   free(t.at), free(twice.at);
-  tt_machine_shm(&again); /* of the network nothing is left, and of the rest all */
-  tt_machine_forget_net(&m);
+  tt_profile_shm(&again); /* of the network nothing is left, and of the rest all */
+  tt_profile_forget_net(&m);
   assert_true(m.levels == 0 && m.net.ports == 1 && !m.half && !*m.over && m.net.burst == 0);
   assert_true(m.net.alpha == again.net.alpha && m.level[1].is.beta == again.level[1].is.beta);
-  assert_true(m.gamma == 3e-11 && m.gamma_of[TUTTI_BF16] == 4e-11 && m.crowd.copy == 1e-10);
+  assert_true(m.gamma == 3e-11 && m.gamma_of[TUTTI_BF16] == 4e-11 &&
+              m.oversubscribed.copy == 1e-10);
   assert_string_equal(m.of, "2 x A Processor (R)");
 }
 
@@ -58,7 +59,7 @@ static void further_messages_cost_what_is_said(void **state) {
   (void)state;
   static const struct {
     const char *text;
-    double processor, again;
+    double o, o_next;
   } cases[] = {{"processor=2us", 2e-6, 2e-6},
                {"processor=2us,again=1us", 2e-6, 1e-6},
                {"processor=2us,again=1us,node.alpha=1us", 2e-6, 1e-6},
@@ -66,16 +67,16 @@ static void further_messages_cost_what_is_said(void **state) {
                {"processor=2us,again=1us,node.again=0", 2e-6, 0},
                {"again=1us", 0, 1e-6}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    tt_machine m;
-    tt_profile p;
+    tt_profile m;
+    tt_cost_model p;
     tt_tree tree = {.levels = 1, .ranks = 3, .even = true};
     snprintf(tree.level[0].name, sizeof tree.level[0].name, "node");
     tree.level[0].each = tree.level[0].most = 3;
-    tt_machine_net(&m);
-    assert_int_equal(tt_machine_parse(&m, cases[i].text, "test"), TUTTI_OK);
-    tt_profile_net(&m, 3, &tree, &p);
-    if (p.reach[0].processor != cases[i].processor || p.reach[0].again != cases[i].again)
-      fail_msg("%s: %g and %g s", cases[i].text, p.reach[0].processor, p.reach[0].again);
+    tt_profile_net(&m);
+    assert_int_equal(tt_profile_parse(&m, cases[i].text, "test"), TUTTI_OK);
+    tt_cost_net(&m, 3, &tree, &p);
+    if (p.link[0].o != cases[i].o || p.link[0].o_next != cases[i].o_next)
+      fail_msg("%s: %g and %g s", cases[i].text, p.link[0].o, p.link[0].o_next);
   }
 }
 
@@ -84,24 +85,24 @@ static void shared_cores_have_figures_of_their_own(void **state) {
   (void)state;
   for (int loop = 0; loop < 2; loop++)
     for (int said = 0; said < 2; said++) {
-      tt_machine m;
-      tt_profile alone, shared;
-      tt_machine_shm(&m);
+      tt_profile m;
+      tt_cost_model alone, shared;
+      tt_profile_shm(&m);
       const char *text =
           "shm.turn=3us,shm.crowd.message=5e-6,shm.crowd.again=6e-6,shm.crowd.copy=7e-9,"
           "shm.crowd.loop.message=8e-6,shm.crowd.loop.again=9e-6,shm.crowd.loop.copy=1e-8";
-      if (said) assert_int_equal(tt_machine_parse(&m, text, "test"), TUTTI_OK);
-      tt_profile_shm(&m, 8, 1, loop, &alone);
-      tt_profile_shm(&m, 8, 4, loop, &shared);
+      if (said) assert_int_equal(tt_profile_parse(&m, text, "test"), TUTTI_OK);
+      tt_cost_shm(&m, 8, 1, loop, &alone);
+      tt_cost_shm(&m, 8, 4, loop, &shared);
       assert_true(alone.message == (loop ? m.shm.loop_message : m.shm.message));
-      assert_true(alone.reach[0].delay == m.shm.wait && shared.reach[0].delay == 3 * m.crowd.wait);
+      assert_true(alone.link[0].L == m.shm.wait && shared.link[0].L == 3 * m.oversubscribed.wait);
       assert_true(shared.piece == 0 && (loop ? 0 : m.shm.piece) == alone.piece);
       if (!said) {
-        assert_true(shared.message == alone.message && shared.again == alone.again &&
+        assert_true(shared.message == alone.message && shared.o_next == alone.o_next &&
                     shared.copy == alone.copy);
         continue;
       }
-      assert_true(shared.message == (loop ? 8e-6 : 5e-6) && shared.again == (loop ? 9e-6 : 6e-6));
+      assert_true(shared.message == (loop ? 8e-6 : 5e-6) && shared.o_next == (loop ? 9e-6 : 6e-6));
       assert_true(shared.copy == (loop ? 1e-8 : 7e-9));
     }
 }
@@ -122,16 +123,16 @@ static void copies_have_another_figure_beyond_the_cache(void **state) {
   };
   for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
     const int loop = i % 2;
-    tt_machine m;
-    tt_profile p[2];
-    tt_machine_shm(&m);
-    assert_int_equal(tt_machine_parse(&m, cases[i / 2].text, "test"), TUTTI_OK);
-    assert_int_equal(tt_machine_parse(&m, "shm.cache=512KiB", "test"), TUTTI_OK);
+    tt_profile m;
+    tt_cost_model p[2];
+    tt_profile_shm(&m);
+    assert_int_equal(tt_profile_parse(&m, cases[i / 2].text, "test"), TUTTI_OK);
+    assert_int_equal(tt_profile_parse(&m, "shm.cache=512KiB", "test"), TUTTI_OK);
     for (int crowd = 0; crowd < 2; crowd++) {
-      tt_profile_shm(&m, 8, crowd ? 4 : 1, loop, &p[crowd]);
+      tt_cost_shm(&m, 8, crowd ? 4 : 1, loop, &p[crowd]);
       const double far = crowd ? cases[i / 2].shared[loop] : cases[i / 2].alone[loop];
       assert_true(p[crowd].cache == (far > 0 ? crowd ? 131072 : 524288 : 0));
-      if (far > 0) assert_true(fabs(p[crowd].beyond * p[crowd].copy - far) < 1e-6 * far);
+      if (far > 0) assert_true(fabs(p[crowd].far_ratio * p[crowd].copy - far) < 1e-6 * far);
     }
   }
 }
@@ -171,10 +172,10 @@ static void wrong_figures_say_where(void **state) {
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    tt_machine m, same;
-    tt_machine_net(&m);
+    tt_profile m, same;
+    tt_profile_net(&m);
     same = m;
-    assert_int_equal(tt_machine_parse(&m, cases[i].text, "test"), TUTTI_ERR_ARG);
+    assert_int_equal(tt_profile_parse(&m, cases[i].text, "test"), TUTTI_ERR_ARG);
     if (!strstr(tutti_error(), cases[i].says)) fail_msg("%s: %s", cases[i].text, tutti_error());
     assert_memory_equal(&m, &same, sizeof m);
   }

@@ -21,7 +21,7 @@
 #include "seconds.h"
 #include "tutti.h"
 
-enum { ROOM = 1 << 16 };
+enum { CAPACITY = 1 << 16 };
 
 static uint64_t state;
 static size_t below(size_t n) {
@@ -38,7 +38,7 @@ static void original(char *text) {
                              -1, (int)below((size_t)P), (int)below(2), &printed))
     continue;
   names_free(&list);
-  snprintf(text, ROOM, "%s", printed);
+  snprintf(text, CAPACITY, "%s", printed);
   tutti_text_free(printed);
 }
 
@@ -48,11 +48,11 @@ static void another_number(char *text) {
       "0",          "1",          "2",    "7",     "65535",
       "65537",      "16777215",   "-1",   "1e9",   "4294967295",
       "4294967296", "2147483648", "0x10", "00001", "99999999999999999999999"};
-  char *at = text + below(strlen(text)), rest[ROOM];
+  char *at = text + below(strlen(text)), rest[CAPACITY];
   while (*at && !isdigit((unsigned char)*at)) at++;
   size_t n = strspn(at, "0123456789");
   snprintf(rest, sizeof rest, "%s%s", numbers[below(sizeof numbers / sizeof *numbers)], at + n);
-  snprintf(at, (size_t)(text + ROOM - at), "%s", rest);
+  snprintf(at, (size_t)(text + CAPACITY - at), "%s", rest);
 }
 
 static void mutate(char *text) {
@@ -63,7 +63,8 @@ static void mutate(char *text) {
     case 1: text[at] = 0; break;
     case 2: memmove(text + at, text + at + (at < n), n - at + (at == n)); break;
     case 3:
-      if (n + many + 1 < ROOM && at + many <= n) memmove(text + at + many, text + at, n - at + 1);
+      if (n + many + 1 < CAPACITY && at + many <= n)
+        memmove(text + at + many, text + at, n - at + 1);
       break;
     case 4: text[at] = at < n ? text[other < n ? other : 0] : 0; break;
     case 5: text[at] = at < n ? (char)(text[at] ^ 1 << below(8)) : 0; break;
@@ -164,7 +165,7 @@ static void drawn(const char *text, int kind) {
 }
 
 static void mutated(void **unused) {
-  static char text[ROOM], before[ROOM];
+  static char text[CAPACITY], before[CAPACITY];
   const int rounds = cover_all() ? 200000 : 8000;
   int refused = 0, proven = 0;
   double longest = 0;

@@ -14,10 +14,10 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
-#include "machine.h"
-#include "sites.h"
+#include "override.h"
+#include "placement.h"
+#include "profile.h"
 #include "tutti_plan.h"
-#include "wish.h"
 
 enum { LENGTH = 64 << 10, RANKS = 1024 };
 
@@ -35,26 +35,26 @@ static void schedule(const char *text) {
 }
 
 static void profile(const char *text) {
-  tt_machine machine;
-  tt_machine_net(&machine);
-  tt_machine_parse(&machine, text, "x");
+  tt_profile machine;
+  tt_profile_net(&machine);
+  tt_profile_parse(&machine, text, "x");
 }
 
 static void topology(const char *text) {
-  static tt_site sites[RANKS];
+  static tt_placement placements[RANKS];
   static int order[RANKS], node_of[RANKS];
-  tt_seats seats = {.order = order, .node_of = node_of};
+  tt_layout layout = {.order = order, .node_of = node_of};
   for (int r = 0; r < RANKS; r++) {
-    sites[r] = (tt_site){.node = r / 4};
-    snprintf(sites[r].host, sizeof sites[r].host, "n%012d", r / 4);
+    placements[r] = (tt_placement){.node = r / 4};
+    snprintf(placements[r].host, sizeof placements[r].host, "n%012d", r / 4);
   }
-  tt_sites_arrange(sites, RANKS, text, "x", &seats);
-  tt_sites_fake(text, RANKS, sites);
+  tt_placement_arrange(placements, RANKS, text, "x", &layout);
+  tt_placement_fake(text, RANKS, placements);
 }
 
-static void wish(const char *text) {
-  tt_wish wanted;
-  tt_wish_parse(text, 1000, &wanted);
+static void override(const char *text) {
+  tt_override wanted;
+  tt_override_parse(text, 1000, &wanted);
 }
 
 /* ---- what ---- */
@@ -112,9 +112,9 @@ static const struct {
     {"levels of a tree", topology, "", "node:1 ", "", LENGTH},
     {"a list", topology, "node:(", "1,", "1)", LENGTH},
     {"nodes", topology, "0", ",1", "", LENGTH},
-    {"wishes", wish, "", "ring;", "", LENGTH},
-    {"a wish with parentheses", wish, "fold", "(", "", LENGTH},
-    {"a plan with steps", wish, "generalized(steps=", "1,", ")", LENGTH},
+    {"wishes", override, "", "ring;", "", LENGTH},
+    {"a wish with parentheses", override, "fold", "(", "", LENGTH},
+    {"a plan with steps", override, "generalized(steps=", "1,", ")", LENGTH},
 };
 
 /* The head, lines until it is full, the tail. */

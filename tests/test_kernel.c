@@ -114,9 +114,9 @@ static void fill(tutti_type t, unsigned char *p, size_t count, int mode) {
 
 /* ---- the product of everything ---- */
 
-enum { ROOM = 2 * GUARD + WIDEST * MOST_COUNT + GUARD };
-static _Alignas(64) unsigned char inputs[MOST_INPUTS][ROOM], before[MOST_INPUTS][ROOM];
-static _Alignas(64) unsigned char target[ROOM], expected[WIDEST * MOST_COUNT];
+enum { CAPACITY = 2 * GUARD + WIDEST * MOST_COUNT + GUARD };
+static _Alignas(64) unsigned char inputs[MOST_INPUTS][CAPACITY], before[MOST_INPUTS][CAPACITY];
+static _Alignas(64) unsigned char target[CAPACITY], expected[WIDEST * MOST_COUNT];
 
 typedef struct problem {
   const tt_kernel_set *set; /* NULL: through tt_reduce */
@@ -202,12 +202,12 @@ static void check_problem(tutti_type t, tutti_op op, int n, reference_fn *refere
       for (int j = 0; j < n; j++) in[j] = (const char *)p.in[j] + k * size;
       reference(t, op, expected + k * size, in, n);
     }
-    memcpy(before, inputs, (size_t)n * ROOM);
+    memcpy(before, inputs, (size_t)n * CAPACITY);
     for (int s = 0; op < TUTTI_OP_COUNT && (p.set = tt_kernel_set_at(s)); s++)
       check_counts(&p, most);
     p.set = NULL;
     check_counts(&p, most);
-    assert_memory_equal(before, inputs, (size_t)n * ROOM);
+    assert_memory_equal(before, inputs, (size_t)n * CAPACITY);
   }
 }
 

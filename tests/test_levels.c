@@ -42,7 +42,7 @@ static void blueconnect_is_figure_4(void **state) {
       const int level = peer / 3 == rank / 3 ? 0 : apart == 3 ? 1 : 2;
       if (step->kind == TT_RECV) break; /* the way back */
       assert_true(level == 0 || (level == 1 && peer / 6 == rank / 6) || apart == 6);
-      if (step->kind == TT_SEND && (!sum || !sum->last)) {
+      if (step->kind == TT_SEND && (!sum || !sum->completes)) {
         sent[level] += (int)tt_span_size(&step->own);
         steps[level]++;
       }

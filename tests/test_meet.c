@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "meet_guests.h"
+#include "meet_peers_play.h"
 
 enum { MOST = 16 };
 
@@ -78,9 +78,9 @@ static void bad_ids_are_refused(void **state) {
 static void all_meet(void **state) {
   (void)state;
   for (int ranks = 1; ranks <= MOST; ranks++) {
-    guest g[MOST] = {{.rank = 0}};
+    peer g[MOST] = {{.rank = 0}};
     const tt_rendezvous at = meeting_serve();
-    for (int r = 0; r < ranks; r++) g[r] = (guest){.at = at, .rank = r, .ranks = ranks};
+    for (int r = 0; r < ranks; r++) g[r] = (peer){.at = at, .rank = r, .ranks = ranks};
     for (int r = ranks - 1; r >= 0; r--) meeting_begin(&g[r]);
     for (int r = 0; r < ranks; r++) meeting_finish(&g[r]);
     for (int r = 0; r < ranks; r++) meeting_expect(&g[r], TUTTI_OK, "");
@@ -109,17 +109,17 @@ static void one_is_wrong(void **state) {
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    guest g[4] = {{.rank = 0}};
+    peer g[4] = {{.rank = 0}};
     const tt_rendezvous at = meeting_serve();
     const int good = cases[i].in_place_of_one ? 2 : 3;
     const double limit = cases[i].theirs == TUTTI_ERR_TIMEOUT ? 0.5 : 10;
-    g[3] = (guest){.at = at,
-                   .rank = cases[i].rank,
-                   .ranks = cases[i].ranks,
-                   .rounds = cases[i].rounds,
-                   .limit = limit};
+    g[3] = (peer){.at = at,
+                  .rank = cases[i].rank,
+                  .ranks = cases[i].ranks,
+                  .rounds = cases[i].rounds,
+                  .limit = limit};
     if (cases[i].other_key) g[3].at.key[5] ^= 1;
-    for (int r = 0; r < good; r++) g[r] = (guest){.at = at, .rank = r, .ranks = 3, .limit = limit};
+    for (int r = 0; r < good; r++) g[r] = (peer){.at = at, .rank = r, .ranks = 3, .limit = limit};
     for (int r = 0; r < good - !cases[i].in_place_of_one; r++) meeting_begin(&g[r]);
     usleep(200000);
     meeting_begin(&g[3]);
@@ -167,9 +167,9 @@ static void no_rendezvous_is_said(void **state) {
   int listener = socket(AF_INET, SOCK_STREAM, 0);
   assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
   getsockname(listener, (struct sockaddr *)&at, &n);
-  guest g = {.at = {.hosts = 1, .host = {"127.0.0.1"}, .port = ntohs(at.sin_port)},
-             .ranks = 2,
-             .limit = 0.3};
+  peer g = {.at = {.hosts = 1, .host = {"127.0.0.1"}, .port = ntohs(at.sin_port)},
+            .ranks = 2,
+            .limit = 0.3};
   memset(g.at.key, 'a', TT_KEY);
   meeting_begin(&g); /* no process listens */
   meeting_finish(&g);
@@ -205,7 +205,7 @@ static void another_version_is_told_to_all(void **state) {
                       .protocol = 7,
                       .ranks = 3,
                       .rank = 1,
-                      .patience = 9000,
+                      .limit_ms = 9000,
                       .who = "elsewhere, pid 5"};
     struct {
       tt_reply head;
@@ -213,7 +213,7 @@ static void another_version_is_told_to_all(void **state) {
     } heard = {{0}, ""};
     tt_challenge challenge;
     unsigned char proof[TT_DIGEST];
-    guest g[2] = {{.at = at, .rank = 0, .ranks = 3}, {.at = at, .rank = 2, .ranks = 3}};
+    peer g[2] = {{.at = at, .rank = 0, .ranks = 3}, {.at = at, .rank = 2, .ranks = 3}};
     for (int r = 0; r < when; r++) meeting_begin(&g[r]);
     usleep(100000);
     const int fd = meeting_call(at.port);
@@ -238,8 +238,8 @@ static void another_version_is_told_to_all(void **state) {
 enum { TIMES = 6 };
 static void *visit_in_turn(void *guests) {
   for (int t = 0; t < TIMES; t++) {
-    meeting_visit((guest *)guests + t);
-    if (((guest *)guests)[t].status) break;
+    meeting_visit((peer *)guests + t);
+    if (((peer *)guests)[t].status) break;
   }
   return NULL;
 }
@@ -250,11 +250,11 @@ static void a_lasting_rendezvous_serves_in_turn(void **state) {
   for (int lasting = 0; lasting < 2; lasting++) {
     const tt_rendezvous at = meeting_serve_for(lasting);
     pthread_t thread[3];
-    guest g[3][TIMES];
+    peer g[3][TIMES];
     memset(g, 0, sizeof g);
     for (int r = 0; r < 3; r++) {
       for (int t = 0; t < TIMES; t++)
-        g[r][t] = (guest){
+        g[r][t] = (peer){
             .at = at, .rank = r, .ranks = 3, .rounds = ROUNDS, .limit = 1, .stays = r == t % 3};
       assert_int_equal(pthread_create(&thread[r], NULL, visit_in_turn, g[r]), 0);
     }
@@ -332,9 +332,9 @@ static void stores_serve_too(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     shelf s = {.lock = PTHREAD_MUTEX_INITIALIZER, .fails = cases[i].fails};
     const tutti_store store = {.size = sizeof store, .ctx = &s, .put = put, .get = get};
-    guest g[5] = {{.rank = 0}};
+    peer g[5] = {{.rank = 0}};
     for (int r = 0; r < cases[i].comes; r++) {
-      g[r] = (guest){.store = &store, .rank = r, .ranks = 5, .limit = cases[i].status ? 0.3 : 10};
+      g[r] = (peer){.store = &store, .rank = r, .ranks = 5, .limit = cases[i].status ? 0.3 : 10};
       meeting_begin(&g[r]);
     }
     for (int r = 0; r < cases[i].comes; r++) meeting_finish(&g[r]);

@@ -13,13 +13,13 @@
 /* cmocka wants four of these first */
 #include <cmocka.h>
 
-#include "meet_guests.h"
+#include "meet_peers_play.h"
 
 static void strangers_do_not_stall(void **state) {
   enum { STRANGERS = 200 };
   static int fds[STRANGERS];
   const tt_rendezvous at = meeting_serve();
-  guest g[3] = {{.rank = 0}};
+  peer g[3] = {{.rank = 0}};
   tt_hello forged = {.magic = TT_MEET_MAGIC, .protocol = TT_MEET_PROTOCOL, .ranks = 3, .rank = 1};
   unsigned seed = 7;
   (void)state;
@@ -41,11 +41,11 @@ static void strangers_do_not_stall(void **state) {
     }
     if (i == STRANGERS / 2)
       for (int r = 0; r < 2; r++) {
-        g[r] = (guest){.at = at, .rank = r, .ranks = 3};
+        g[r] = (peer){.at = at, .rank = r, .ranks = 3};
         meeting_begin(&g[r]);
       }
   }
-  g[2] = (guest){.at = at, .rank = 2, .ranks = 3};
+  g[2] = (peer){.at = at, .rank = 2, .ranks = 3};
   meeting_begin(&g[2]);
   for (int r = 0; r < 3; r++) meeting_finish(&g[r]);
   for (int r = 0; r < 3; r++) {
@@ -63,7 +63,7 @@ static void versions_that_told_the_key_are_refused(void **state) {
     tt_reply head;
     char text[400];
   } heard = {{0}, ""};
-  guest g[2] = {{.at = at, .rank = 0, .ranks = 2}, {.at = at, .rank = 1, .ranks = 2}};
+  peer g[2] = {{.at = at, .rank = 0, .ranks = 2}, {.at = at, .rank = 1, .ranks = 2}};
   (void)state;
   const int fd = meeting_call(at.port);
   assert_int_equal(send(fd, &old, sizeof old, 0), sizeof old);
@@ -121,7 +121,7 @@ static void a_thief_of_the_port_learns_nothing(void **state) {
       assert_int_equal(send(fd, &probe, sizeof probe, 0), sizeof probe);
       assert_int_equal(recv(fd, &challenge, sizeof challenge, MSG_WAITALL), sizeof challenge);
     }
-    guest g = {.at = real, .rank = 1, .ranks = 2, .limit = 3};
+    peer g = {.at = real, .rank = 1, .ranks = 2, .limit = 3};
     g.at.port = ntohs(at.sin_port);
     pthread_create(&thread, NULL, steal, &t);
     meeting_begin(&g);
@@ -142,7 +142,7 @@ static void a_proof_works_once(void **state) {
                     .protocol = TT_MEET_PROTOCOL,
                     .ranks = 2,
                     .rank = 1,
-                    .patience = 9000};
+                    .limit_ms = 9000};
   unsigned char first[TT_DIGEST], byte;
   (void)state;
   for (int i = 0; i < 4;

@@ -124,7 +124,7 @@ static bool mutate(tt_sched *s, uint32_t i, mutation m) {
       step->kind = step->kind == TT_RECV ? TT_RECV_REDUCE : TT_RECV;
       step->own = step->dst;
       return true;
-    case OTHER_SIDE: step->last = !step->last; return step->kind != TT_SEND;
+    case OTHER_SIDE: step->completes = !step->completes; return step->kind != TT_SEND;
     case UNORDER:
     case FORGET:
       if (s->after_at[i] == s->after_at[i + 1]) return false;

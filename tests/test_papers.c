@@ -1,4 +1,4 @@
-/* Papers and bytes of the wire over messages (mpi.c, mpi_send.c), with a network that is made up here:
+/* Papers and bytes of the wire over messages (net_recv.c, net_send.c), with a network that is made up here:
  * what a peer that runs something else might send is refused with a sentence, what was sent over a network
  * that is closed is dropped, and bytes that are lent are over in the order in which they were sent,
  * whatever the order in which the network says so.
@@ -13,7 +13,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
-#include "mpi_parts.h"
+#include "net_parts.h"
 
 enum { PEER = 1, LANE = 2, SLOTS = 128, ID = 77, LARGE = SMALL + 100 };
 
@@ -90,7 +90,7 @@ static int open_wire(void **state) {
   (void)state;
   memset(asked, 0, sizeof asked);
   ndone = 0;
-  return tt_mpi_wire(&net, &wire) != TUTTI_OK;
+  return tt_net_wire(&net, &wire) != TUTTI_OK;
 }
 
 static int close_wire(void **state) {
@@ -113,7 +113,7 @@ static void end(int slot, size_t bytes) {
 
 static tutti_status poll(void) {
   bool moved = false;
-  return tt_mpi_poll(wire, &moved);
+  return tt_net_poll(wire, &moved);
 }
 
 /* A message of n bytes comes for the receive with this tag, which must be there. */
@@ -128,13 +128,13 @@ static size_t here(tt_stamp *stamp) {
   return wire->ops->head(wire, PEER, LANE, stamp);
 }
 
-static tt_paper paper;
+static tt_packet packet;
 static char body[2 * PIECE];
 
-static void come_paper(uint32_t net, size_t inside, size_t behind, size_t cut) {
-  paper.head =
+static void come_packet(uint32_t net, size_t inside, size_t behind, size_t cut) {
+  packet.head =
       (tt_heading){.net = net, .seq = 5, .hash = 6, .behind = (uint32_t)behind, .coll = NO_RECORD};
-  come(LANE, &paper.head, sizeof paper.head + inside - cut);
+  come(LANE, &packet.head, sizeof packet.head + inside - cut);
 }
 
 /* ---- what comes ---- */
@@ -143,7 +143,7 @@ static const struct {
   const char *what;
   size_t inside, behind, cut, body;
   bool strange;
-} papers[] = {
+} packets[] = {
     {"bytes on the paper", 100, 0, 0, 0, false},
     {"as many as it holds", SMALL, 0, 0, 0, false},
     {"bytes behind it", 0, LARGE, 0, LARGE, false},
@@ -157,25 +157,26 @@ static const struct {
 };
 
 static void what_comes_is_taken_or_refused(void **state) {
-  for (size_t i = 0; i < sizeof papers / sizeof *papers; i++) {
+  for (size_t i = 0; i < sizeof packets / sizeof *packets; i++) {
     tt_stamp stamp = {0, 0};
     tutti_status status;
     assert_int_equal(open_wire(state), 0);
     assert_int_equal(here(&stamp), 0); /* it listens */
-    come_paper(ID, papers[i].inside, papers[i].behind, papers[i].cut);
+    come_packet(ID, packets[i].inside, packets[i].behind, packets[i].cut);
     status = poll();
-    if (!status && papers[i].strange && !papers[i].body) fail_msg("%s: is taken", papers[i].what);
-    if (!status && papers[i].behind) {
+    if (!status && packets[i].strange && !packets[i].body)
+      fail_msg("%s: is taken", packets[i].what);
+    if (!status && packets[i].behind) {
       assert_int_equal(here(&stamp), 0);
-      come(TAG_BYTES + LANE, body, papers[i].body);
+      come(TAG_BYTES + LANE, body, packets[i].body);
       status = poll();
     }
-    if (papers[i].strange != (status != TUTTI_OK))
-      fail_msg("%s: status %d", papers[i].what, status);
+    if (packets[i].strange != (status != TUTTI_OK))
+      fail_msg("%s: status %d", packets[i].what, status);
     if (status && !strstr(tutti_error(), "from rank 1 what tutti has not sent"))
-      fail_msg("%s: %s", papers[i].what, tutti_error());
+      fail_msg("%s: %s", packets[i].what, tutti_error());
     if (!status) {
-      assert_int_equal(here(&stamp), papers[i].inside + papers[i].behind);
+      assert_int_equal(here(&stamp), packets[i].inside + packets[i].behind);
       assert_true(stamp.seq == 5 && stamp.hash == 6);
     }
     close_wire(state);
@@ -189,8 +190,8 @@ static void pieces_come_in_order_and_in_part(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) {
     assert_int_equal(here(&stamp), 0);
-    memset(paper.bytes, 'a' + i, sizeof paper.bytes);
-    come_paper(ID, 100 + (size_t)i, 0, 0);
+    memset(packet.bytes, 'a' + i, sizeof packet.bytes);
+    come_packet(ID, 100 + (size_t)i, 0, 0);
     assert_int_equal(poll(), TUTTI_OK);
     for (size_t left = 100 + (size_t)i, n; left; left -= n) {
       assert_int_equal(here(&stamp), left);
@@ -207,21 +208,21 @@ static void what_another_network_sent_is_dropped(void **state) {
   (void)state;
   for (int behind = 0; behind < 2; behind++) {
     assert_int_equal(here(&stamp), 0);
-    come_paper(ID + 1, behind ? 0 : 100, behind ? LARGE : 0, 0);
+    come_packet(ID + 1, behind ? 0 : 100, behind ? LARGE : 0, 0);
     assert_int_equal(poll(), TUTTI_OK);
     assert_int_equal(slot_of(false, TAG_BYTES + LANE) >= 0, behind);
     if (behind) come(TAG_BYTES + LANE, body, LARGE);
     assert_int_equal(poll(), TUTTI_OK);
     assert_int_equal(here(&stamp), 0);
   }
-  come_paper(ID, 100, 0, 0);
+  come_packet(ID, 100, 0, 0);
   assert_int_equal(poll(), TUTTI_OK);
   assert_int_equal(here(&stamp), 100);
 }
 
 static void a_word_of_another_size_is_refused(void **state) {
   (void)state;
-  come(TAG_CONTROL, body, sizeof(tt_control) - 1);
+  come(TAG_CONTROL, body, sizeof(tt_net_control) - 1);
   assert_int_equal(poll(), TUTTI_ERR_SYSTEM);
 }
 
@@ -241,8 +242,8 @@ static bool over(uint32_t ticket) {
 }
 
 /* Tickets count on beyond the largest number. */
-static void lent_bytes_are_over_in_their_order(void **state) {
-  tt_out_end *e = tt_mpi_out(tt_mpi_of(wire), PEER, LANE);
+static void exported_bytes_are_over_in_their_order(void **state) {
+  tt_out_end *e = tt_net_out(tt_net_of(wire), PEER, LANE);
   uint32_t ticket[4];
   int slot[4];
   (void)state;
@@ -278,7 +279,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(pieces_come_in_order_and_in_part, open_wire, close_wire),
       cmocka_unit_test_setup_teardown(what_another_network_sent_is_dropped, open_wire, close_wire),
       cmocka_unit_test_setup_teardown(a_word_of_another_size_is_refused, open_wire, close_wire),
-      cmocka_unit_test_setup_teardown(lent_bytes_are_over_in_their_order, open_wire, close_wire),
+      cmocka_unit_test_setup_teardown(exported_bytes_are_over_in_their_order, open_wire,
+                                      close_wire),
       cmocka_unit_test_setup_teardown(a_full_window_takes_nothing, open_wire, close_wire),
   };
   return cmocka_run_group_tests_name("papers and bytes", tests, NULL, NULL);

@@ -16,10 +16,10 @@
 
 static const double alpha = 3e-5, beta = 1e-8, gamma_ = 2e-10;
 
-static tt_profile flat(int P) {
-  tt_profile p;
-  tt_profile_flat(&p, P);
-  p.reach[0] = (tt_reach){.alpha = alpha, .beta = beta};
+static tt_cost_model flat(int P) {
+  tt_cost_model p;
+  tt_cost_flat(&p, P);
+  p.link[0] = (tt_link){.alpha = alpha, .beta = beta};
   p.gamma = gamma_;
   return p;
 }
@@ -42,24 +42,24 @@ static void build_few(const char *name, tt_ask ask, tt_sched **all) {
 }
 
 /* The time of an algorithm, all ranks played, or one for all. */
-static tt_terms terms_of(const char *name, tutti_coll coll, const tt_profile *profile, bool uniform,
-                         double bytes) {
+static tt_breakdown terms_of(const char *name, tutti_coll coll, const tt_cost_model *profile,
+                             bool uniform, double bytes) {
   const tt_ask ask = {.coll = coll, .ranks = profile->ranks};
   tt_sched **all = uniform ? calloc((size_t)ask.ranks, sizeof *all) : NULL;
-  tt_terms terms;
+  tt_breakdown terms;
   if (uniform)
     build_few(name, ask, all);
   else if (tt_algo_build_all(name, &ask, &all))
     fail_msg("%s", tutti_error());
-  tt_play *play = tt_play_new(all, profile->ranks, uniform, profile);
-  if (!play || !tt_play_at(play, bytes, &terms))
+  tt_sim *play = tt_sim_new(all, profile->ranks, uniform, profile);
+  if (!play || !tt_sim_run(play, bytes, &terms))
     fail_msg("%s on %d ranks cannot be played", name, profile->ranks);
-  tt_play_free(play);
+  tt_sim_free(play);
   tt_sched_free_all(all, profile->ranks);
   return terms;
 }
 
-static double time_of(const char *name, const tt_profile *profile, double bytes) {
+static double time_of(const char *name, const tt_cost_model *profile, double bytes) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = profile->ranks};
   const bool uniform = tt_algo_uniform(name, &ask, profile->levels > 1 ? &profile->tree : NULL);
   return terms_of(name, TUTTI_ALLREDUCE, profile, uniform, bytes).time;
@@ -75,7 +75,7 @@ static void equations_15_25_and_44(void **state) {
   (void)state;
   for (int P = 2; P <= 300; P++)
     for (double m = 4; m < 1e9; m *= 1000) {
-      const tt_profile p = flat(P);
+      const tt_cost_model p = flat(P);
       const double u = m / P, L = log_of(P);
       about("15", P, m, time_of("fold(ring)", &p, m),
             2 * (P - 1) * alpha + 2 * (P - 1) * u * beta + (P - 1) * u * gamma_);
@@ -98,7 +98,7 @@ static void equation_36(void **state) {
   (void)state;
   for (int P = 3; P <= 300; P++)
     for (int r = 0; r < log_of(P); r++) {
-      const tt_profile p = flat(P);
+      const tt_cost_model p = flat(P);
       const double m = 1e5, u = m / P, L = log_of(P);
       int rho = P, n = P, sent = 0, reduced = 0;
       for (int k = 0; k < (int)L - r; k++) rho = (rho + 1) / 2;
@@ -122,7 +122,7 @@ static void equation_36(void **state) {
 }
 
 /* The paper's figures for r steps less: 36, and 44 for the last one. */
-static double paper(int P, int r, double m) {
+static double packet(int P, int r, double m) {
   const double u = m / P, L = log_of(P), more = (1 << r) - 1;
   if (r == (int)L) return L * alpha + P * L * u * beta + P * (2 * L - 2) * u * gamma_;
   return (2 * L - r) * alpha + (2 * (P - 1) + more * (L - 1)) * u * beta +
@@ -136,30 +136,32 @@ static void the_optimal_number_of_steps_comes_out(void **state) {
   for (int P = 8; P <= 128; P *= 2) {
     tt_setting where = {.ranks = P, .flight = 3};
     tt_chooser *c;
-    tt_machine_net(&where.machine);
+    tt_profile_net(&where.profile);
     assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
     const int L = log_of(P);
     for (double m = 500; m < 3e5; m *= 1.3) {
-      tt_wish wish; /* of this family */
+      tt_override override; /* of this family */
       tt_choice choice;
-      tt_offer o;
+      tt_quote o;
       const tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = (uint64_t)m};
-      assert_int_equal(tt_wish_parse("^consistent;^tree;^bruck;^multiplying;^elimination;^doubling;"
-                                     "^rabenseifner;^halving-doubling;^naive;^one-shot;^two-shot",
-                                     P, &wish),
-                       TUTTI_OK);
-      assert_int_equal(tt_choose(c, &p, &wish, &choice), TUTTI_OK);
+      assert_int_equal(
+          tt_override_parse("^consistent;^tree;^bruck;^multiplying;^elimination;^doubling;"
+                            "^rabenseifner;^halving-doubling;^naive;^one-shot;^two-shot",
+                            P, &override),
+          TUTTI_OK);
+      assert_int_equal(tt_choose(c, &p, &override, &choice), TUTTI_OK);
       int r = strcmp(choice.name, "fold(halving)") == 0 ? 0 : L;
       sscanf(choice.name, "generalized(r=%d)", &r);
       const double formula =
           log2(alpha / (m * (beta + 2 * gamma_))) + log2(P / ((log2(P) - 1) * log(2)));
       const double nearest = fmin(fmax(formula, 0), L);
-      const bool all_of_them = r == L && paper(P, L, m) < 1.02 * paper(P, (int)(nearest + 0.5), m);
+      const bool all_of_them =
+          r == L && packet(P, L, m) < 1.02 * packet(P, (int)(nearest + 0.5), m);
       if (choice.slices == 1 && fabs(r - nearest) > 1.01 && !all_of_them)
         fail_msg("P = %d, %g bytes: %s; equation 37 says %g", P, m, choice.name, formula);
       double chosen = 0, best = 1e9;
-      for (int i = 0; tt_offer_at(c, &p, &wish, i, false, &o); i++) {
-        if (!o.possible || o.unwished) continue;
+      for (int i = 0; tt_quote_at(c, &p, &override, i, false, &o); i++) {
+        if (!o.possible || o.ruled_out) continue;
         if (o.seconds < best) best = o.seconds;
         if (o.slices == choice.slices && !strcmp(o.name, choice.name)) chosen = o.seconds;
       }
@@ -171,15 +173,15 @@ static void the_optimal_number_of_steps_comes_out(void **state) {
 
 /* ---- paper 002 ---- */
 
-static tt_profile levels(const char *text, const double *width, bool torus) {
-  tt_profile p;
+static tt_cost_model levels(const char *text, const double *width, bool torus) {
+  tt_cost_model p;
   tt_tree tree;
   assert_int_equal(tt_tree_parse(text, &tree), TUTTI_OK);
-  tt_profile_flat(&p, tree.ranks);
+  tt_cost_flat(&p, tree.ranks);
   p.tree = tree;
   p.levels = tree.levels;
   p.torus = torus;
-  for (int l = 0; l < p.levels; l++) p.reach[l] = (tt_reach){.alpha = alpha, .beta = 1 / width[l]};
+  for (int l = 0; l < p.levels; l++) p.link[l] = (tt_link){.alpha = alpha, .beta = 1 / width[l]};
   return p;
 }
 
@@ -205,7 +207,7 @@ enum { MACHINES = sizeof machines / sizeof *machines };
 static void equations_5_and_6(void **state) {
   (void)state;
   for (int i = 0; i < MACHINES; i++) {
-    const tt_profile p = levels(machines[i].text, machines[i].width, false);
+    const tt_cost_model p = levels(machines[i].text, machines[i].width, false);
     const double *w = machines[i].width, m = 1e6 * p.ranks;
     const double least = fmin(w[0], fmin(w[1], w[2]));
     const double formula = 2 * ring_time(p.ranks, m, least);
@@ -224,11 +226,11 @@ static void equation_7(void **state) {
       char text[40], name[80];
       snprintf(text, sizeof text, "node:%d core:%d", nodes, size);
       snprintf(name, sizeof name, "two-level(%s,scatter)", text);
-      const tt_profile p = levels(text, width, false);
+      const tt_cost_model p = levels(text, width, false);
       const double m = 3e6;
-      tt_profile inner = flat(size), outer = flat(nodes);
-      inner.reach[0] = p.reach[1];
-      outer.reach[0] = p.reach[0];
+      tt_cost_model inner = flat(size), outer = flat(nodes);
+      inner.link[0] = p.link[1];
+      outer.link[0] = p.link[0];
       inner.gamma = outer.gamma = 0;
       const double halving = terms_of("fold(halving)", TUTTI_REDUCE_SCATTER, &inner, false, m).time;
       const double ring = terms_of("fold(ring)", TUTTI_REDUCE_SCATTER, &inner, false, m).time;
@@ -252,7 +254,7 @@ static void equations_8_to_10(void **state) {
       const char *text = machines[i / 2].text;
       const double *width = machines[i / 2].width;
       const bool ring = i % 2;
-      const tt_profile p = levels(text, width, torus);
+      const tt_cost_model p = levels(text, width, torus);
       double formula = 0, m = 5e6, n = m, below = 1, least = 1e99;
       assert_int_equal(p.tree.level[0].each * p.tree.level[1].each * p.tree.level[2].each,
                        p.ranks); /* 8 */
@@ -283,9 +285,9 @@ static void one_rank_stands_for_all(void **state) {
     for (int i = 0; i < list.n; i++)
       for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
         const tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P};
-        tt_profile p = flat(P);
+        tt_cost_model p = flat(P);
         if (!tt_algo_uniform(list.at[i], &ask, NULL)) continue;
-        if (P % 3 == 0) p.message = 1e-6, p.again = 3e-7, p.copy = 1e-10;
+        if (P % 3 == 0) p.message = 1e-6, p.o_next = 3e-7, p.copy = 1e-10;
         if (P % 4 == 1) p.half = true;
         said++;
         for (double m = 10; m < 1e8; m *= 1e5)
@@ -308,19 +310,18 @@ static void parts_add_up_to_the_time(void **state) {
       tt_sched *s;
       if (tt_algo_build(name, &ask, &s)) continue;
       tt_sched_free(s);
-      tt_profile p = flat(P);
+      tt_cost_model p = flat(P);
       p.message = 1e-6;
       p.copy = P % 2 ? 1e-10 : 0;
-      p.reach[0].delay = 1e-6;
+      p.link[0].L = 1e-6;
       p.half = P % 3 == 0;
-      p.reach[0].ports = 1 + P % 2;
+      p.link[0].ports = 1 + P % 2;
       p.piece = P % 5 ? 0 : 1000;
       p.cache = P % 3 ? 0 : 5e4;
-      p.beyond = 3;
+      p.far_ratio = 3;
       for (double m = 1; m < 1e9; m *= 1000) {
-        const tt_terms t = terms_of(name, TUTTI_ALLREDUCE, &p, false, m);
-        about(name, P, m, t.time,
-              t.latency[0] + t.transfer[0] + t.processor + t.copying + t.reducing);
+        const tt_breakdown t = terms_of(name, TUTTI_ALLREDUCE, &p, false, m);
+        about(name, P, m, t.time, t.latency[0] + t.transfer[0] + t.o + t.copying + t.reducing);
         about(name, P, m, t.time, t.fixed + t.slope * m);
       }
     }
@@ -335,24 +336,24 @@ static void curves_follow_the_play(void **state) {
       const char *name = tt_algo_at(i / 4)->name;
       const int slices = i % 4 > 1 && P < 10 ? 4 : 1; /* long plays are played less often */
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
-      tt_profile p = flat(P);
+      tt_cost_model p = flat(P);
       tt_sched **all;
-      p.reach[0].burst = i % 2 ? 1e5 : 0;
-      if (slices > 1) p.reach[0] = (tt_reach){.beta = 4e-8, .processor = 1e-4, .again = 1e-4};
+      p.link[0].burst = i % 2 ? 1e5 : 0;
+      if (slices > 1) p.link[0] = (tt_link){.beta = 4e-8, .o = 1e-4, .o_next = 1e-4};
       tt_curve curve;
-      tt_terms t;
+      tt_breakdown t;
       if (tt_algo_build_all(name, &ask, &all)) continue;
-      tt_play *whole = tt_play_new(all, P, false, &p);
-      tt_play *play = slices > 1 && whole ? tt_play_slices(whole, slices, 3) : whole;
-      if (play != whole) tt_play_free(whole);
+      tt_sim *whole = tt_sim_new(all, P, false, &p);
+      tt_sim *play = slices > 1 && whole ? tt_sim_slices(whole, slices, 3) : whole;
+      if (play != whole) tt_sim_free(whole);
       assert_true(play && tt_price_curve(play, &curve));
       for (double m = 1; m < 1e10; m *= 3.7) {
-        assert_true(tt_play_at(play, m, &t));
+        assert_true(tt_sim_run(play, m, &t));
         if (fabs(tt_curve_at(&curve, m) - t.time) > 0.15 * t.time)
           fail_msg("%s in %d slices, P = %d, %g bytes: %g s, not %g s", name, slices, P, m,
                    tt_curve_at(&curve, m), t.time);
       }
-      tt_play_free(play);
+      tt_sim_free(play);
       tt_sched_free_all(all, P);
     }
 }
@@ -364,15 +365,15 @@ static void bytes_beyond_the_cache_cost_more(void **state) {
   static const char *const plans[] = {"two-shot", "fold(ring)", "doubling", "naive"};
   for (size_t i = 0; i < 4 * sizeof plans / sizeof *plans; i++) {
     const char *name = plans[i / 4];
-    tt_profile near = {.ranks = 4, .levels = 1, .copy = 1e-10};
+    tt_cost_model near = {.ranks = 4, .levels = 1, .copy = 1e-10};
     near.tree = flat(4).tree;
     near.piece = i % 2 ? 1e4 : 0;
     near.cores = i % 4 < 2 ? 0 : 2;
-    tt_profile far = near;
+    tt_cost_model far = near;
     far.cache = 1e5;
-    far.beyond = 2.5;
+    far.far_ratio = 2.5;
     for (double m = 1e3; m < 1e8; m *= 1.7) {
-      const double as = m < far.cache ? m : far.cache + far.beyond * (m - far.cache);
+      const double as = m < far.cache ? m : far.cache + far.far_ratio * (m - far.cache);
       const double time = terms_of(name, TUTTI_ALLREDUCE, &far, false, m).time;
       const double least = terms_of(name, TUTTI_ALLREDUCE, &near, false, m).time;
       if (near.piece <= 0)
@@ -391,16 +392,16 @@ static void a_burst_is_owed(void **state) {
   for (size_t i = 0; i < sizeof some_of / sizeof *some_of; i++)
     for (int uniform = 0; uniform < (i < 3 ? 2 : 1); uniform++)
       for (double m = 64; m < 1e9; m *= 16) {
-        tt_profile p = flat(12);
+        tt_cost_model p = flat(12);
         p.gamma = 0;
         const double plain = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m).time;
         const double latency = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, 0).time;
-        p.reach[0].burst = 1e12;
-        const tt_terms t = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m);
+        p.link[0].burst = 1e12;
+        const tt_breakdown t = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m);
         const double sent = i < 3 ? 2 * 11. / 12 : i == 3 ? 4 : 11; /* vectors, by the busiest */
         about(some_of[i], 12, m, t.time, tt_made_up(sent * m * beta, latency));
         about("as a line", 12, m, t.fixed + t.slope * m, t.time);
-        p.reach[0].burst = 1e5;
+        p.link[0].burst = 1e5;
         const double some = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m).time;
         assert_true(some <= plain * 1.25 && some >= 0.999999 * sent * m * beta);
         if (m > 1e8) assert_true(fabs(some - plain) < 0.01 * plain);
@@ -409,20 +410,20 @@ static void a_burst_is_owed(void **state) {
 
 /* Ports, half duplex, the processor: each moves the time the way it must. */
 static void figures_move_the_time_their_way(void **state) {
-  tt_profile p = flat(12), q = p;
+  tt_cost_model p = flat(12), q = p;
   (void)state;
   q.half = true;
   about("half duplex", 12, 1e6, time_of("fold(ring)", &q, 1e6) - 11 * 1e6 / 12 * gamma_,
         2 * (time_of("fold(ring)", &p, 1e6) - 11 * 1e6 / 12 * gamma_));
   q = p;
-  q.reach[0].ports = 11;
+  q.link[0].ports = 11;
   about("ports", 12, 0, time_of("two-shot", &p, 0), 11 * time_of("two-shot", &q, 0));
   q = p;
   q.message = 1e-6;
   about("messages", 12, 0, time_of("fold(ring)", &q, 0) - time_of("fold(ring)", &p, 0), 22 * 2e-6);
-  q.reach[0] = (tt_reach){.processor = 2e-6, .again = 1e-6}, q.message = 0;
+  q.link[0] = (tt_link){.o = 2e-6, .o_next = 1e-6}, q.message = 0;
   about("processors", 12, 0, time_of("two-shot", &q, 0), 2 * 2 * (2e-6 + 10 * 1e-6));
-  q.reach[0] = (tt_reach){0};
+  q.link[0] = (tt_link){0};
   q.copy = 1e-9;
   const double apart = time_of("tree(chain)", &q, 1e6); /* copied in and out, rank after rank */
   q.piece = 1e4;
@@ -434,14 +435,14 @@ static void figures_move_the_time_their_way(void **state) {
         2 * 4 * (alpha + 1e6 * beta) + 4 * 1e6 * gamma_ - 1e6 * gamma_);
 }
 
-static double in_slices(const char *name, const tt_profile *p, int slices, double bytes) {
+static double in_slices(const char *name, const tt_cost_model *p, int slices, double bytes) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks, .data = p->ranks};
   tt_sched **all = NULL;
-  tt_terms t;
+  tt_breakdown t;
   tt_algo_build_all(name, &ask, &all);
-  tt_play *whole = tt_play_new(all, p->ranks, false, p), *play = tt_play_slices(whole, slices, 3);
-  assert_true(tt_play_at(play, bytes, &t));
-  tt_play_free(whole), tt_play_free(play);
+  tt_sim *whole = tt_sim_new(all, p->ranks, false, p), *play = tt_sim_slices(whole, slices, 3);
+  assert_true(tt_sim_run(play, bytes, &t));
+  tt_sim_free(whole), tt_sim_free(play);
   tt_sched_free_all(all, p->ranks);
   return t.time;
 }
@@ -449,7 +450,7 @@ static double in_slices(const char *name, const tt_profile *p, int slices, doubl
 /* With ports for each level slices are sent at the same time, but no more than a link carries. */
 static void ports_apart_let_levels_overlap(void **state) {
   static const char plan[] = "blueconnect(rack:2 node:2 core:3,seq=ring/ring/ring)";
-  tt_profile p = levels("rack:2 node:2 core:3", (double[]){3e9, 2e9, 1.2e9}, false);
+  tt_cost_model p = levels("rack:2 node:2 core:3", (double[]){3e9, 2e9, 1.2e9}, false);
   const double whole = in_slices(plan, &p, 8, 1e9);
   p.apart = true;
   const double overlapped = in_slices(plan, &p, 8, 1e9);
@@ -467,10 +468,10 @@ static void ports_are_of_a_level(void **state) {
                {"node:6 core:1", {1, 5}, 10}, {"node:1 core:6", {5, 1}, 10},
                {"node:1 core:6", {1, 5}, 2},  {"node:2 core:3", {5, 5}, 2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    tt_profile p = levels(cases[i].topology, (double[]){2e9, 2e9}, false);
+    tt_cost_model p = levels(cases[i].topology, (double[]){2e9, 2e9}, false);
     for (int l = 0; l < 2; l++) {
-      p.reach[l].alpha = 1e-6;
-      p.reach[l].ports = cases[i].ports[l];
+      p.link[l].alpha = 1e-6;
+      p.link[l].ports = cases[i].ports[l];
     }
     about(cases[i].topology, 6, cases[i].ports[0], time_of("two-shot", &p, 0),
           1e-6 * cases[i].alphas);

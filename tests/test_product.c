@@ -97,7 +97,7 @@ static double cost_of(tt_sched *s) {
   const double P = s->ranks;
   uint32_t results = 0;
   for (uint32_t i = 0; i < s->nsteps; i++)
-    if (s->steps[i].last) results += tt_span_size(&s->steps[i].dst);
+    if (s->steps[i].completes) results += tt_span_size(&s->steps[i].dst);
   return P * (300.0 * s->nsteps + 10 * tt_work_of(&s, 1) + P * results);
 }
 

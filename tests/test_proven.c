@@ -105,24 +105,24 @@ static void what_is_not_proven_is_not_chosen(void **state) {
   for (int verify = TT_VERIFY_SOME; verify <= TT_VERIFY_NONE; verify++) {
     tt_setting setting = {
         .ranks = 520, .verify = (tt_verify)verify, .flight = TT_FLIGHT, .only = UNKNOWN};
-    tt_machine_net(&setting.machine);
+    tt_profile_net(&setting.profile);
     const tt_problem problem = {.coll = TUTTI_ALLREDUCE, .bytes = 1 << 20};
-    const tt_wish none = {0};
-    tt_wish wish = {0};
+    const tt_override none = {0};
+    tt_override override = {0};
     tt_choice choice;
     tt_chooser *c;
-    tt_offer offer;
+    tt_quote quote;
     assert_int_equal(tt_chooser_new(&setting, &c), TUTTI_OK);
-    assert_true(tt_offer_at(c, &problem, &none, 0, true, &offer));
-    assert_string_equal(offer.name, UNKNOWN);
-    assert_true(offer.possible); /* it has a price */
-    assert_int_equal(offer.lacks, verify == TT_VERIFY_NONE ? 0 : TT_NEED_PROOF);
+    assert_true(tt_quote_at(c, &problem, &none, 0, true, &quote));
+    assert_string_equal(quote.name, UNKNOWN);
+    assert_true(quote.possible); /* it has a price */
+    assert_int_equal(quote.lacks, verify == TT_VERIFY_NONE ? 0 : TT_NEED_PROOF);
     tt_chooser_free(c);
     tt_setting any = setting;
     any.only[0] = '\0';
     assert_int_equal(tt_chooser_new(&any, &c), TUTTI_OK);
-    assert_int_equal(tt_wish_parse(UNKNOWN, 520, &wish), TUTTI_OK);
-    assert_int_equal(tt_choose(c, &problem, &wish, &choice), TUTTI_OK);
+    assert_int_equal(tt_override_parse(UNKNOWN, 520, &override), TUTTI_OK);
+    assert_int_equal(tt_choose(c, &problem, &override, &choice), TUTTI_OK);
     assert_int_equal(strcmp(choice.name, UNKNOWN) == 0, verify == TT_VERIFY_NONE);
     if (verify == TT_VERIFY_SOME)
       assert_non_null(strstr(choice.refusal, "no plan of the form fold(halving,stride=); "));

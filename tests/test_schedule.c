@@ -127,7 +127,7 @@ static void the_whole_language_parses_back(void **state) {
     step.dst = random_span(&random);
     step.own = step.in = step.dst;
     step.in.buf = TT_TMP;
-    step.last = trial % 2;
+    step.completes = trial % 2;
     tt_build_step(&b, &step);
     tt_send_all(&b, (tt_peers){5, 1 + trial % 6, 3}, random_span(&random));
     tt_send_split(&b, (tt_peers){4, 2, -1}, random_span(&random));

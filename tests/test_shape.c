@@ -81,7 +81,7 @@ static void what_differs_is_not_recognised(void **state) {
     s->steps[i].peers.count--;
     assert_int_equal(tt_shape_of(&s, 1), TT_SHAPE_NONE);
     s->steps[i] = kept;
-    s->steps[i].last ^= 1;
+    s->steps[i].completes ^= 1;
     assert_int_equal(tt_shape_of(&s, 1), TT_SHAPE_NONE);
     s->steps[i] = kept;
     s->steps[i].side ^= 1;

@@ -15,26 +15,26 @@
 
 static const double alpha = 3e-5, beta = 1e-9, hop = 2e-7, bytes = 5e6;
 
-static tt_profile torus_of(const char *text, double each_hop) {
-  tt_profile p;
+static tt_cost_model torus_of(const char *text, double each_hop) {
+  tt_cost_model p;
   tt_tree tree;
   assert_int_equal(tt_tree_parse(text, &tree), TUTTI_OK);
-  const tt_machine m = {
+  const tt_profile m = {
       .net = {.alpha = alpha, .beta = beta, .ports = 1}, .torus = 1, .hop = each_hop};
-  tt_profile_net(&m, tree.ranks, &tree, &p);
+  tt_cost_net(&m, tree.ranks, &tree, &p);
   return p;
 }
 
 /* All ranks played, or one for all. */
-static double time_of(const char *name, const tt_profile *p, bool uniform) {
+static double time_of(const char *name, const tt_cost_model *p, bool uniform) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
   tt_sched **all;
-  tt_terms t;
+  tt_breakdown t;
   if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
   assert_true(!uniform || tt_algo_uniform(name, &ask, &p->tree));
-  tt_play *play = tt_play_new(all, p->ranks, uniform, p);
-  assert_true(play && tt_play_at(play, bytes, &t));
-  tt_play_free(play);
+  tt_sim *play = tt_sim_new(all, p->ranks, uniform, p);
+  assert_true(play && tt_sim_run(play, bytes, &t));
+  tt_sim_free(play);
   tt_sched_free_all(all, p->ranks);
   return t.time;
 }
@@ -49,7 +49,7 @@ static const char *const tori[] = {"z:5 y:4 x:6 node:1", "z:2 y:9 x:3 node:1",
 enum { TORI = sizeof tori / sizeof *tori };
 
 /* A fold per dimension: each step by as many places as vectors move. */
-static double formula_of(const tt_profile *p, bool ring) {
+static double formula_of(const tt_cost_model *p, bool ring) {
   double time = 0, left = bytes;
   for (int l = 2; l >= 0; l--) {
     const int size = p->tree.level[l].each;
@@ -67,7 +67,7 @@ static void messages_take_all_links_on_the_way(void **state) {
   (void)state;
   for (int i = 0; i < 2 * TORI; i++) {
     const bool ring = i % 2;
-    const tt_profile p = torus_of(tori[i / 2], hop), everywhere = torus_of(tori[i / 2], 0);
+    const tt_cost_model p = torus_of(tori[i / 2], hop), everywhere = torus_of(tori[i / 2], 0);
     char name[100];
     snprintf(name, sizeof name, "blueconnect(%s,%s)", tori[i / 2], ring ? "ring" : "halving");
     about(name, time_of(name, &p, true), formula_of(&p, ring));
@@ -80,18 +80,18 @@ static void messages_take_all_links_on_the_way(void **state) {
 /* The longest of it is told apart as before. */
 static void parts_add_up(void **state) {
   (void)state;
-  const tt_profile p = torus_of(tori[0], hop);
+  const tt_cost_model p = torus_of(tori[0], hop);
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p.ranks};
   tt_sched **all;
-  tt_terms t;
+  tt_breakdown t;
   assert_int_equal(tt_algo_build_all("doubling", &ask, &all), TUTTI_OK);
-  tt_play *play = tt_play_new(all, p.ranks, false, &p);
-  assert_true(play && tt_play_at(play, bytes, &t));
-  double sum = t.processor + t.copying + t.reducing;
+  tt_sim *play = tt_sim_new(all, p.ranks, false, &p);
+  assert_true(play && tt_sim_run(play, bytes, &t));
+  double sum = t.o + t.copying + t.reducing;
   for (int l = 0; l < p.levels; l++) sum += t.latency[l] + t.transfer[l];
   about("parts", sum, t.time);
   about("as a line", t.fixed + t.slope * bytes, t.time);
-  tt_play_free(play);
+  tt_sim_free(play);
   tt_sched_free_all(all, p.ranks);
 }
 

@@ -29,18 +29,18 @@ static char *printed(const tt_wisdom *w) {
 }
 
 /* Any entry that there can be, of so many places, kinds and sizes. */
-static tt_wise any_entry(uint64_t seed) {
+static tt_wisdom_entry any_entry(uint64_t seed) {
   static const char *const plans[] = {"one-shot", "fold(ring)", "tree(double,segments=4)",
                                       "blueconnect(node:(4,3) core:2)", "consistent(i=2)"};
   const uint64_t u = cover_mix(seed);
   const tutti_coll coll = (tutti_coll)(u % TUTTI_COLL_COUNT);
   tutti_type type = (tutti_type)((u >> 8) % TUTTI_TYPE_COUNT);
   tutti_op op = (tutti_op)((u >> 16) % TUTTI_OP_COUNT);
-  tt_wise e = {.stamp = (uint32_t)(u >> 60) * 0x1234567u,
-               .bytes = 1 + (u >> 20) % ((uint64_t)1 << (u >> 25) % 40)};
-  snprintf(e.where, sizeof e.where, "%d ranks; a \"machine\" # 3 of %d", (int)(u >> 60),
+  tt_wisdom_entry e = {.stamp = (uint32_t)(u >> 60) * 0x1234567u,
+                       .bytes = 1 + (u >> 20) % ((uint64_t)1 << (u >> 25) % 40)};
+  snprintf(e.placement, sizeof e.placement, "%d ranks; a \"machine\" # 3 of %d", (int)(u >> 60),
            (int)(u >> 62));
-  tt_wise_key_set(&e.key, coll, type, op, (unsigned)(u >> 30) % 4, (int)(u >> 33) % 3);
+  tt_wisdom_key_set(&e.key, coll, type, op, (unsigned)(u >> 30) % 4, (int)(u >> 33) % 3);
   snprintf(e.plan, sizeof e.plan, "%s", plans[(u >> 36) % 5]);
   e.slices = 1 + (int)((u >> 40) % 8);
   e.took = 1 + (u >> 12) % 1000000007;
@@ -57,7 +57,7 @@ static void what_is_written_reads_back(void **state) {
   for (int n = 0; n < 400; n = 2 * n + 1) {
     tt_wisdom w = {.at = NULL}, again = {.at = NULL};
     for (int i = 0; i < n; i++) {
-      const tt_wise e = any_entry((uint64_t)(1000 * n + i));
+      const tt_wisdom_entry e = any_entry((uint64_t)(1000 * n + i));
       assert_true(tt_wisdom_add(&w, &e));
     }
     char *first = printed(&w);
@@ -70,7 +70,7 @@ static void what_is_written_reads_back(void **state) {
       assert_int_equal(again.at[i].bytes, w.at[i].bytes);
       assert_int_equal(again.at[i].stamp, w.at[i].stamp);
       assert_string_equal(again.at[i].plan, w.at[i].plan);
-      assert_string_equal(again.at[i].where, w.at[i].where);
+      assert_string_equal(again.at[i].placement, w.at[i].placement);
     }
     free(first);
     free(second);
@@ -176,7 +176,7 @@ static void torn_texts(void **state) {
   (void)state;
   tt_wisdom w = {.at = NULL};
   for (uint64_t i = 0; i < 12; i++) {
-    const tt_wise e = any_entry(i);
+    const tt_wisdom_entry e = any_entry(i);
     assert_true(tt_wisdom_add(&w, &e));
   }
   char *good = printed(&w);
@@ -283,9 +283,9 @@ static void the_newer_entry_stays(void **state) {
 
 /* ---- looking up ---- */
 
-static tt_wise measured(uint64_t bytes, const char *plan, int slices) {
-  tt_wise e = {.bytes = bytes, .slices = slices, .took = 1000, .own = 2000};
-  tt_wise_key_set(&e.key, TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_SUM, 0, 0);
+static tt_wisdom_entry measured(uint64_t bytes, const char *plan, int slices) {
+  tt_wisdom_entry e = {.bytes = bytes, .slices = slices, .took = 1000, .own = 2000};
+  tt_wisdom_key_set(&e.key, TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_SUM, 0, 0);
   snprintf(e.plan, sizeof e.plan, "%s", plan);
   return e;
 }
@@ -321,24 +321,24 @@ static void nearby_sizes(void **state) {
       {(1 << 29) + 1, 0}, /* by 64, and another number of slices won */
       {UINT64_MAX, 0},
   };
-  const tt_wise entries[] = {measured(1024, "naive", 1), measured(4096, "one-shot", 1),
-                             measured(65536, "two-shot", 1), measured(1 << 22, "fold(ring)", 2),
-                             measured(1 << 28, "fold(ring)", 2),
-                             measured((uint64_t)1 << 34, "fold(ring)", 3)};
+  const tt_wisdom_entry entries[] = {
+      measured(1024, "naive", 1),         measured(4096, "one-shot", 1),
+      measured(65536, "two-shot", 1),     measured(1 << 22, "fold(ring)", 2),
+      measured(1 << 28, "fold(ring)", 2), measured((uint64_t)1 << 34, "fold(ring)", 3)};
   tt_wisdom w = {.at = NULL};
   (void)state;
   for (int i = 5; i >= 0; i--) assert_true(tt_wisdom_add(&w, &entries[i]));
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    const tt_wise *e = tt_wisdom_find(&w, &entries[0].key, table[i].bytes);
+    const tt_wisdom_entry *e = tt_wisdom_find(&w, &entries[0].key, table[i].bytes);
     if ((e ? e->bytes : 0) != table[i].by)
       fail_msg("%llu bytes: by %llu, not %llu", (unsigned long long)table[i].bytes,
                (unsigned long long)(e ? e->bytes : 0), (unsigned long long)table[i].by);
   }
-  tt_wise_key other[4];
-  tt_wise_key_set(&other[0], TUTTI_REDUCE, TUTTI_INT32, TUTTI_SUM, 0, 0);
-  tt_wise_key_set(&other[1], TUTTI_ALLREDUCE, TUTTI_INT64, TUTTI_SUM, 0, 0);
-  tt_wise_key_set(&other[2], TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_MAX, 0, 0);
-  tt_wise_key_set(&other[3], TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_SUM, 0, 1);
+  tt_wisdom_key other[4];
+  tt_wisdom_key_set(&other[0], TUTTI_REDUCE, TUTTI_INT32, TUTTI_SUM, 0, 0);
+  tt_wisdom_key_set(&other[1], TUTTI_ALLREDUCE, TUTTI_INT64, TUTTI_SUM, 0, 0);
+  tt_wisdom_key_set(&other[2], TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_MAX, 0, 0);
+  tt_wisdom_key_set(&other[3], TUTTI_ALLREDUCE, TUTTI_INT32, TUTTI_SUM, 0, 1);
   for (int i = 0; i < 4; i++) assert_null(tt_wisdom_find(&w, &other[i], 1024));
   tt_wisdom_clear(&w);
 }
@@ -347,7 +347,7 @@ static void nearby_sizes(void **state) {
 
 static void wisdom_chooses_what_may_run(void **state) {
   static const struct {
-    const char *plan, *wish;
+    const char *plan, *override;
     unsigned needs;
     bool runs;
   } table[] = {
@@ -367,29 +367,30 @@ static void wisdom_chooses_what_may_run(void **state) {
       {"scan", "", 0, false},            /* of another collective */
   };
   (void)state;
-  tt_setting where = {.ranks = 7, .crowd = 3.5, .has_loop = tt_has_loop, .flight = TT_FLIGHT};
+  tt_setting where = {
+      .ranks = 7, .ranks_per_core = 3.5, .has_loop = tt_has_loop, .flight = TT_FLIGHT};
   tt_chooser *c;
-  tt_machine_shm(&where.machine);
+  tt_profile_shm(&where.profile);
   assert_int_equal(tt_chooser_new(&where, &c), TUTTI_OK);
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    tt_wise e = measured(4096, table[i].plan, 1);
+    tt_wisdom_entry e = measured(4096, table[i].plan, 1);
     tt_wisdom w = {.at = NULL};
-    tt_wish wish;
+    tt_override override;
     tt_choice with, without;
     tt_problem p = {.coll = TUTTI_ALLREDUCE, .bytes = 5000, .needs = table[i].needs};
     p.key = e.key;
     assert_true(tt_wisdom_add(&w, &e));
-    assert_int_equal(tt_wish_parse(table[i].wish, 7, &wish), TUTTI_OK);
-    assert_int_equal(tt_choose(c, &p, &wish, &without), TUTTI_OK);
+    assert_int_equal(tt_override_parse(table[i].override, 7, &override), TUTTI_OK);
+    assert_int_equal(tt_choose(c, &p, &override, &without), TUTTI_OK);
     p.wisdom = &w;
-    assert_int_equal(tt_choose(c, &p, &wish, &with), TUTTI_OK);
-    if (table[i].runs != (with.wise != NULL))
-      fail_msg("%s with '%s'", table[i].plan, table[i].wish);
+    assert_int_equal(tt_choose(c, &p, &override, &with), TUTTI_OK);
+    if (table[i].runs != (with.wisdom != NULL))
+      fail_msg("%s with '%s'", table[i].plan, table[i].override);
     assert_string_equal(with.name, table[i].runs ? table[i].plan : without.name);
-    assert_null(without.wise);
+    assert_null(without.wisdom);
     p.bytes = 1 << 20; /* nobody measured that */
-    assert_int_equal(tt_choose(c, &p, &wish, &with), TUTTI_OK);
-    assert_null(with.wise);
+    assert_int_equal(tt_choose(c, &p, &override, &with), TUTTI_OK);
+    assert_null(with.wisdom);
     tt_wisdom_clear(&w);
   }
   tt_chooser_free(c);

@@ -60,7 +60,7 @@ static int least_arity(const shape *s, int helpers) {
 }
 
 /* What is not said follows from how many helpers there are. */
-static void complete(shape *s, int helpers) {
+static void fill_shape_defaults(shape *s, int helpers) {
   if (s->fit) s->arity = least_arity(s, helpers);
   if (!s->arity) s->arity = (int)tt_max(2, (size_t)s->data);
   s->each = switches(s->data, s->arity);
@@ -68,7 +68,7 @@ static void complete(shape *s, int helpers) {
 }
 
 /* NULL, or what is wrong with the parameters. */
-static const char *shape_of(const tt_ask *ask, shape *s) {
+static const char *parse_tree_shape(const tt_ask *ask, shape *s) {
   const int known = ask->data < ask->ranks ? ask->data : 0;
   *s = (shape){0};
   if (!tt_param_int(ask, "data", 1, ask->ranks - 1, known, &s->data) || s->data == 0)
@@ -77,14 +77,14 @@ static const char *shape_of(const tt_ask *ask, shape *s) {
   if (!tt_param_int(ask, "trees", 1, MOST, 0, &s->trees)) return "trees go from 1 to 65536";
   s->striped = tt_param_word(ask, "striped");
   s->fit = !s->arity && (s->striped || tt_param_word(ask, "tree"));
-  complete(s, ask->ranks - s->data);
+  fill_shape_defaults(s, ask->ranks - s->data);
   return NULL;
 }
 
 const char *tt_aggregate_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "data= arity= tree trees= striped");
   shape s;
-  if (!wrong) wrong = shape_of(ask, &s);
+  if (!wrong) wrong = parse_tree_shape(ask, &s);
   if (wrong) return wrong;
   size_t size;
   char *text = tt_thread_text(&size);
@@ -104,7 +104,7 @@ const char *tt_aggregate_refuse(const tt_ask *ask) {
 
 uint32_t tt_aggregate_blocks(const tt_ask *ask) {
   shape s;
-  return shape_of(ask, &s) || ask->coll == TUTTI_BARRIER ? 1 : (uint32_t)s.trees;
+  return parse_tree_shape(ask, &s) || ask->coll == TUTTI_BARRIER ? 1 : (uint32_t)s.trees;
 }
 
 /* ---- one tree: members 0 .. D-1 are ranks with data, then come its switches ---- */
@@ -137,7 +137,7 @@ static spot spot_of(const shape *s, int member) {
   return x;
 }
 
-static int rank_of(const shape *s, int tree, int member) {
+static int rank_in_tree(const shape *s, int tree, int member) {
   const int place = member - s->data;
   if (place < 0) return member;
   return s->data + (s->striped ? (place + tree) % s->each : tree * s->each + place);
@@ -171,10 +171,10 @@ static bool gets(const shape *s, const tt_ask *ask, int member) {
 typedef bool act_fn(const shape *s, const tt_ask *ask, int member);
 static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
                        act_fn *act, bool *is) {
-  tt_peers run = {rank_of(s, tree, x->below + i), 1, 1};
+  tt_peers run = {rank_in_tree(s, tree, x->below + i), 1, 1};
   *is = act(s, ask, x->below + i);
   while (i + run.count < x->count && act(s, ask, x->below + i + run.count) == *is &&
-         rank_of(s, tree, x->below + i + run.count) == run.first + run.count)
+         rank_in_tree(s, tree, x->below + i + run.count) == run.first + run.count)
     run.count++;
   return run;
 }
@@ -182,7 +182,7 @@ static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *
 static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree, int member,
                       tt_span sum) {
   const spot x = spot_of(s, member);
-  const int up = x.above < 0 ? -1 : rank_of(s, tree, x.above);
+  const int up = x.above < 0 ? -1 : rank_in_tree(s, tree, x.above);
   bool is, first = true, summed = false;
   tt_peers run;
   for (int i = 0; i < x.count; i += run.count) {
@@ -197,7 +197,7 @@ static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree
     summed = !first;
     first = false;
   }
-  if (up < 0 && summed) tt_mark_last(b);
+  if (up < 0 && summed) tt_mark_completes(b);
   if (up >= 0 && gives(s, ask, member)) tt_send(b, up, sum);
   if (up >= 0 && gets(s, ask, member)) tt_recv(b, up, sum);
   for (int i = 0; i < x.count; i += run.count) {
@@ -207,7 +207,7 @@ static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree
 }
 
 /* All trees as one, over all switches. */
-static void join(shape *s) {
+static void merge_trees(shape *s) {
   s->relays = s->trees > 1 && !s->striped;
   if (s->relays) s->each *= s->trees;
   s->trees = 1;
@@ -216,18 +216,18 @@ static void join(shape *s) {
 void tt_aggregate_build(tt_builder *b, const tt_ask *ask) {
   const int me = ask->rank;
   shape s;
-  if (shape_of(ask, &s)) return;
-  if (ask->coll == TUTTI_BARRIER) join(&s);
+  if (parse_tree_shape(ask, &s)) return;
+  if (ask->coll == TUTTI_BARRIER) merge_trees(&s);
   tt_build_data(b, s.data);
   for (int t = 0; t < s.trees && me < s.data && gives(&s, ask, me); t++)
-    tt_send(b, rank_of(&s, t, spot_of(&s, me).above), tt_block(TT_SRC, (uint32_t)t));
+    tt_send(b, rank_in_tree(&s, t, spot_of(&s, me).above), tt_block(TT_SRC, (uint32_t)t));
   for (int t = 0; t < s.trees; t++) {
     const uint32_t part = (uint32_t)t;
     const int member = member_of(&s, t, me);
     if (member >= s.data)
       be_switch(b, &s, ask, t, member, tt_block(TT_TMP, part));
     else if (member >= 0 && gets(&s, ask, me))
-      tt_recv(b, rank_of(&s, t, spot_of(&s, me).above), tt_block(TT_DST, part));
+      tt_recv(b, rank_in_tree(&s, t, spot_of(&s, me).above), tt_block(TT_DST, part));
     else if (member >= 0 && ask->coll == TUTTI_BROADCAST)
       tt_copy(b, tt_block(TT_DST, part), tt_block(TT_SRC, part));
   }

@@ -167,7 +167,7 @@ void tt_algo_full_name(char *name) {
   if (full != name) snprintf(name, TT_NAME, "%s", full);
 }
 
-static const tt_algo *find(const char *name) {
+static const tt_algo *find_algo(const char *name) {
   size_t n = family_length(name);
   for (int i = 0; i < COUNT; i++)
     if (family_length(table[i].name) == n && strncmp(table[i].name, name, n) == 0) return &table[i];
@@ -175,12 +175,12 @@ static const tt_algo *find(const char *name) {
 }
 
 /* Letters to insert, leave out or replace, or neighbours to swap, to make one family's name of the
- * other's; no more than MOST_LETTERS of each count. */
-enum { MOST_LETTERS = 40 };
+ * other's; no more than MOST_HEADERS of each count. */
+enum { MOST_HEADERS = 40 };
 static int edits(const char *a, const char *b) {
-  const int n = (int)tt_min(family_length(a), MOST_LETTERS);
-  const int m = (int)tt_min(family_length(b), MOST_LETTERS);
-  int d[MOST_LETTERS + 1][MOST_LETTERS + 1];
+  const int n = (int)tt_min(family_length(a), MOST_HEADERS);
+  const int m = (int)tt_min(family_length(b), MOST_HEADERS);
+  int d[MOST_HEADERS + 1][MOST_HEADERS + 1];
   for (int i = 0; i <= n; i++)
     for (int j = 0; j <= m; j++) {
       d[i][j] = i ? j ? d[i - 1][j - 1] + (a[i - 1] != b[j - 1]) : i : j;
@@ -208,9 +208,9 @@ static tutti_status unknown(const char *name) {
 }
 
 /* The algorithm, and its parameters copied into the ask. */
-static tutti_status resolve(const char *name, tt_ask *ask, const tt_algo **algo) {
+static tutti_status resolve_algo(const char *name, tt_ask *ask, const tt_algo **algo) {
   name = full_name(name);
-  *algo = find(name);
+  *algo = find_algo(name);
   if (!*algo) return unknown(name);
   size_t n = family_length(name), all = strlen(name);
   ask->params[0] = 0;
@@ -250,7 +250,7 @@ static const char *not_done(tutti_coll coll) {
 }
 
 /* NULL, or why not. */
-static const char *refuse(const tt_algo *algo, const tt_ask *ask) {
+static const char *algo_refusal(const tt_algo *algo, const tt_ask *ask) {
   return algo->does >> ask->coll & 1 ? algo->refuse(ask) : not_done(ask->coll);
 }
 
@@ -258,7 +258,7 @@ tutti_status tt_algo_known(const char *name, int ranks) {
   tt_ask ask = {.ranks = ranks};
   const tt_algo *algo;
   const char *reason = NULL;
-  tutti_status status = resolve(name, &ask, &algo);
+  tutti_status status = resolve_algo(name, &ask, &algo);
   if (status) return status;
   for (ask.data = 1; ask.data <= ranks; ask.data++)
     for (int coll = TUTTI_COLL_COUNT - 1; coll >= 0; coll--) {
@@ -271,12 +271,12 @@ tutti_status tt_algo_known(const char *name, int ranks) {
 }
 
 bool tt_algo_does(const char *name, tutti_coll coll) {
-  const tt_algo *algo = find(full_name(name));
+  const tt_algo *algo = find_algo(full_name(name));
   return algo && algo->does >> coll & 1;
 }
 
 tutti_status tt_algo_exists(const char *name) {
-  return find(full_name(name)) ? TUTTI_OK : unknown(name);
+  return find_algo(full_name(name)) ? TUTTI_OK : unknown(name);
 }
 
 static void build_alone(tt_builder *b) {
@@ -284,7 +284,7 @@ static void build_alone(tt_builder *b) {
   tt_coll_dst(b->s, &lo, &hi);
   if (lo == hi) return;
   tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
-  if (tt_coll_reduces(b->s->coll)) tt_mark_last(b);
+  if (tt_coll_reduces(b->s->coll)) tt_mark_completes(b);
 }
 
 /* Do as many ranks bring data as was asked for? */
@@ -302,9 +302,9 @@ static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
 tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sched) {
   tt_ask ask = *asked;
   const tt_algo *algo;
-  tutti_status status = resolve(name, &ask, &algo);
+  tutti_status status = resolve_algo(name, &ask, &algo);
   if (status) return status;
-  const char *reason = refuse(algo, &ask);
+  const char *reason = algo_refusal(algo, &ask);
   if (reason)
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%.60s cannot do %s on %d ranks: %s", name,
                    tutti_coll_name(ask.coll), ask.ranks, reason);
@@ -325,7 +325,7 @@ tutti_status tt_algo_build(const char *name, const tt_ask *asked, tt_sched **sch
 bool tt_algo_uniform(const char *name, const tt_ask *asked, const tt_tree *tree) {
   tt_ask ask = *asked;
   const tt_algo *algo;
-  if (ask.ranks < 2 || resolve(name, &ask, &algo) || refuse(algo, &ask)) return false;
+  if (ask.ranks < 2 || resolve_algo(name, &ask, &algo) || algo_refusal(algo, &ask)) return false;
   for (int i = 0; i < UNIFORMS; i++)
     if (uniforms[i].refuse == algo->refuse)
       return !tt_coll_rooted(ask.coll) && uniforms[i].uniform(&ask, tree);

@@ -66,21 +66,21 @@ tt_buf tt_fold_gather(tt_fold *f, int level, int lo, int hi);
 
 /* "ring", "halving" or a sequence "7.4.2.1", for all levels or, with slashes
  * between, for each, outermost first. */
-typedef struct tt_how {
+typedef struct tt_fold_spec {
   char text[TT_NAME];
-} tt_how;
+} tt_fold_spec;
 
 /* From the parameters: ring, halving (if nothing is said), seq=. */
-tt_how tt_how_of(const tt_ask *ask);
+tt_fold_spec tt_fold_spec_of(const tt_ask *ask);
 /* NULL, or why it says nothing legal for the i-th of `levels` levels, of this size. */
-const char *tt_how_refuse(const tt_how *how, int levels, int i, int size);
+const char *tt_fold_spec_refuse(const tt_fold_spec *how, int levels, int i, int size);
 /* The numbers of live vectors of that level, N0 .. 1, in `live`, and how many: at most
  * its size. */
-int tt_how_sequence(const tt_how *how, int levels, int i, int size, int *live);
+int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, int *live);
 /* NULL, or why the levels of the group cannot be folded so. */
-const char *tt_fold_refuse_how(const tt_how *how, const tt_group *g, bool inner_first);
+const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g, bool inner_first);
 /* Every level down, and back: allreduce, or what of it the collective asks for. */
-void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_how *how,
+void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how,
                    bool inner_first);
 
 #endif

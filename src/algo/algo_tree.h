@@ -11,18 +11,18 @@
 
 enum { TT_RADIX = 16, TT_DOWN = 96 }; /* most children of a level; groups of a knot */
 
-typedef struct tt_knot {
+typedef struct tt_tree_node {
   int up; /* -1: the root */
   int n;
   tt_peers down[TT_DOWN];
-} tt_knot;
+} tt_tree_node;
 
 /* Member p of a tree of n members, whose root is member 0. */
-tt_knot tt_knot_chain(int p, int n);
+tt_tree_node tt_tree_chain(int p, int n);
 /* k-nomial: p's children are p + j * radix^i, j < radix. A subtree is neighbours. */
-tt_knot tt_knot_nomial(int p, int n, int radix);
+tt_tree_node tt_tree_knomial(int p, int n, int radix);
 /* Binary, in order: odd members are leaves, a subtree is neighbours. */
-tt_knot tt_knot_binary(int p, int n);
-void tt_knot_add(tt_knot *k, tt_peers group);
+tt_tree_node tt_tree_binary(int p, int n);
+void tt_tree_node_add(tt_tree_node *k, tt_peers group);
 
 #endif

@@ -6,8 +6,9 @@
 #include "algo_group.h"
 #include "topo_tree.h"
 
-const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *tree, const tt_how *how);
+const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *tree, const tt_fold_spec *how);
 uint32_t tt_uneven_blocks(const tt_tree *tree);
-void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree, const tt_how *how);
+void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree,
+                     const tt_fold_spec *how);
 
 #endif

@@ -40,7 +40,7 @@ typedef struct member {
 } member;
 
 /* The blocks of `count` members from p on. */
-static tt_span blocks(const member *m, int p, int count) {
+static tt_span subtree_blocks(const member *m, int p, int count) {
   const int P = m->ask->ranks;
   return tt_range(m->buf, (uint32_t)((m->ask->root + p) % P), (uint32_t)count, (uint32_t)P);
 }
@@ -57,29 +57,29 @@ static void pass(const member *m, const tt_peers *group, bool get) {
   const tt_peers whole = ranks(m, (tt_peers){group->first, group->count - (rest > 0), unit});
   const int peer = ranks(m, tt_peer(last)).first;
   if (whole.count) {
-    const tt_span span = blocks(m, group->first, whole.count * unit);
+    const tt_span span = subtree_blocks(m, group->first, whole.count * unit);
     (get ? tt_recv_split : tt_send_split)(m->b, whole, span);
   }
-  if (rest) (get ? tt_recv : tt_send)(m->b, peer, blocks(m, last, rest));
+  if (rest) (get ? tt_recv : tt_send)(m->b, peer, subtree_blocks(m, last, rest));
 }
 
 /* How many members are in the subtree of p. */
-static int size_of(const tt_ask *ask, int p, int radix) {
+static int subtree_size(const tt_ask *ask, int p, int radix) {
   int64_t unit = 1;
   while (unit < ask->ranks && p / unit % radix == 0) unit *= radix;
   return unit < ask->ranks - p ? (int)unit : ask->ranks - p;
 }
 
-static void gather(const member *m, const tt_knot *k, int up, int size) {
+static void binomial_gather(const member *m, const tt_tree_node *k, int up, int size) {
   const uint32_t own = (uint32_t)m->ask->rank;
   if (size > 1 || up < 0) tt_copy(m->b, tt_block(m->buf, own), tt_block(TT_SRC, own));
   for (int i = 0; i < k->n; i++) pass(m, &k->down[i], true);
-  if (up >= 0) tt_send(m->b, up, size > 1 ? blocks(m, m->p, size) : tt_block(TT_SRC, own));
+  if (up >= 0) tt_send(m->b, up, size > 1 ? subtree_blocks(m, m->p, size) : tt_block(TT_SRC, own));
 }
 
-static void scatter(const member *m, const tt_knot *k, int up, int size) {
+static void binomial_scatter(const member *m, const tt_tree_node *k, int up, int size) {
   const uint32_t own = (uint32_t)m->ask->rank;
-  if (up >= 0) tt_recv(m->b, up, size > 1 ? blocks(m, m->p, size) : tt_block(TT_DST, own));
+  if (up >= 0) tt_recv(m->b, up, size > 1 ? subtree_blocks(m, m->p, size) : tt_block(TT_DST, own));
   for (int i = k->n - 1; i >= 0; i--) pass(m, &k->down[i], false);
   if (size > 1 || up < 0) tt_copy(m->b, tt_block(TT_DST, own), tt_block(m->buf, own));
 }
@@ -88,12 +88,12 @@ void tt_binomial_build(tt_builder *b, const tt_ask *ask) {
   member m = {b, ask, tt_mod((int64_t)ask->rank - ask->root, ask->ranks), TT_TMP};
   int radix;
   tt_param_int(ask, "radix", 2, TT_RADIX, 2, &radix);
-  const tt_knot k = tt_knot_nomial(m.p, ask->ranks, radix);
-  const int size = size_of(ask, m.p, radix);
+  const tt_tree_node k = tt_tree_knomial(m.p, ask->ranks, radix);
+  const int size = subtree_size(ask, m.p, radix);
   const int up = k.up < 0 ? -1 : ranks(&m, tt_peer(k.up)).first;
   const bool gathers = ask->coll == TUTTI_GATHER;
   if (up < 0) m.buf = gathers ? TT_DST : TT_SRC;
-  (gathers ? gather : scatter)(&m, &k, up, size);
+  (gathers ? binomial_gather : binomial_scatter)(&m, &k, up, size);
 }
 
 bool tt_binomial_samples(int ranks, int i, char *params, size_t size) {

@@ -47,7 +47,7 @@ static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
   return text;
 }
 
-static tt_group group_of(const tt_ask *ask, const tt_tree *tree) {
+static tt_group group_of_levels(const tt_ask *ask, const tt_tree *tree) {
   int sizes[TT_LEVELS] = {1}, n = 0;
   for (int i = 0; i < tree->levels; i++)
     if (tree->level[i].each > 1) sizes[n++] = tree->level[i].each;
@@ -59,10 +59,10 @@ const char *tt_blueconnect_refuse(const tt_ask *ask) {
   tt_tree tree;
   if (!wrong) wrong = tree_of(ask, &tree);
   if (wrong) return wrong;
-  const tt_how how = tt_how_of(ask);
+  const tt_fold_spec how = tt_fold_spec_of(ask);
   if (!tree.even) return tt_uneven_refuse(ask, &tree, &how);
-  const tt_group g = group_of(ask, &tree);
-  return tt_fold_refuse_how(&how, &g, true);
+  const tt_group g = group_of_levels(ask, &tree);
+  return tt_fold_spec_refuse_all(&how, &g, true);
 }
 
 uint32_t tt_blueconnect_blocks(const tt_ask *ask) {
@@ -73,10 +73,10 @@ uint32_t tt_blueconnect_blocks(const tt_ask *ask) {
 
 void tt_blueconnect_build(tt_builder *b, const tt_ask *ask) {
   tt_tree tree;
-  const tt_how how = tt_how_of(ask);
+  const tt_fold_spec how = tt_fold_spec_of(ask);
   if (tree_of(ask, &tree)) return;
   if (tree.even) {
-    const tt_group g = group_of(ask, &tree);
+    const tt_group g = group_of_levels(ask, &tree);
     tt_fold_whole(b, ask, &g, &how, true);
   } else {
     tt_uneven_build(b, ask, &tree, &how);

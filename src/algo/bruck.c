@@ -49,40 +49,44 @@ static stage stage_of(const tt_ask *ask, int h, int radix) {
 }
 
 /* Blocks `from`.. of rank r's own count. */
-static tt_span blocks(const stage *s, tt_buf buf, int from, int count) {
+static tt_span blocks_after_rank(const stage *s, tt_buf buf, int from, int count) {
   return tt_range(buf, (uint32_t)tt_mod((int64_t)s->rank + from, s->P), (uint32_t)count,
                   (uint32_t)s->P);
 }
 
-static tt_peers at(const stage *s, int step, int count) {
+static tt_peers peers_at_distance(const stage *s, int step, int count) {
   return (tt_peers){tt_mod((int64_t)s->rank + step, s->P), count, step};
 }
 
-static void scatter(tt_builder *b, const stage *s, tt_buf have, tt_buf sum) {
+static void bruck_reduce_scatter(tt_builder *b, const stage *s, tt_buf have, tt_buf sum) {
   const int h = s->h, beyond = (s->full + 1) * h;
-  if (s->full) tt_send_split(b, at(s, h, s->full), blocks(s, have, h, s->full * h));
-  if (s->rest) tt_send(b, tt_mod(s->rank + beyond, s->P), blocks(s, have, beyond, s->rest));
+  if (s->full)
+    tt_send_split(b, peers_at_distance(s, h, s->full), blocks_after_rank(s, have, h, s->full * h));
+  if (s->rest)
+    tt_send(b, tt_mod(s->rank + beyond, s->P), blocks_after_rank(s, have, beyond, s->rest));
   if (s->full) {
-    tt_recv_reduce_all(b, at(s, -h, s->full), blocks(s, sum, 0, h), blocks(s, have, 0, h),
-                       TT_OWN_FIRST);
+    tt_recv_reduce_all(b, peers_at_distance(s, -h, s->full), blocks_after_rank(s, sum, 0, h),
+                       blocks_after_rank(s, have, 0, h), TT_OWN_FIRST);
     have = sum;
   }
   if (!s->rest) return;
-  tt_recv_reduce(b, tt_mod(s->rank - beyond, s->P), blocks(s, sum, 0, s->rest),
-                 blocks(s, have, 0, s->rest), TT_OWN_FIRST);
+  tt_recv_reduce(b, tt_mod(s->rank - beyond, s->P), blocks_after_rank(s, sum, 0, s->rest),
+                 blocks_after_rank(s, have, 0, s->rest), TT_OWN_FIRST);
   if (!s->full)
-    tt_copy(b, blocks(s, sum, s->rest, h - s->rest), blocks(s, have, s->rest, h - s->rest));
+    tt_copy(b, blocks_after_rank(s, sum, s->rest, h - s->rest),
+            blocks_after_rank(s, have, s->rest, h - s->rest));
 }
 
-static void gather(tt_builder *b, const stage *s, tt_buf have) {
+static void bruck_allgather(tt_builder *b, const stage *s, tt_buf have) {
   const int h = s->h, beyond = (s->full + 1) * h;
   if (s->full) {
-    tt_send_all(b, at(s, -h, s->full), blocks(s, have, 0, h));
-    tt_recv_split(b, at(s, h, s->full), blocks(s, TT_DST, h, s->full * h));
+    tt_send_all(b, peers_at_distance(s, -h, s->full), blocks_after_rank(s, have, 0, h));
+    tt_recv_split(b, peers_at_distance(s, h, s->full),
+                  blocks_after_rank(s, TT_DST, h, s->full * h));
   }
   if (!s->rest) return;
-  tt_send(b, tt_mod(s->rank - beyond, s->P), blocks(s, have, 0, s->rest));
-  tt_recv(b, tt_mod(s->rank + beyond, s->P), blocks(s, TT_DST, beyond, s->rest));
+  tt_send(b, tt_mod(s->rank - beyond, s->P), blocks_after_rank(s, have, 0, s->rest));
+  tt_recv(b, tt_mod(s->rank + beyond, s->P), blocks_after_rank(s, TT_DST, beyond, s->rest));
 }
 
 void tt_bruck_build(tt_builder *b, const tt_ask *ask) {
@@ -97,16 +101,16 @@ void tt_bruck_build(tt_builder *b, const tt_ask *ask) {
   while ((int64_t)h * radix < ask->ranks) h *= radix;
   for (int down = h; down && ask->coll != TUTTI_ALL_GATHER; down /= radix) {
     const stage s = stage_of(ask, down, radix);
-    scatter(b, &s, have, down == 1 ? TT_DST : work);
+    bruck_reduce_scatter(b, &s, have, down == 1 ? TT_DST : work);
     have = work;
   }
-  if (ask->coll != TUTTI_ALL_GATHER) tt_mark_last(b);
+  if (ask->coll != TUTTI_ALL_GATHER) tt_mark_completes(b);
   if (ask->coll == TUTTI_REDUCE_SCATTER) return;
   if (ask->coll == TUTTI_ALL_GATHER)
     tt_copy(b, tt_block(TT_DST, (uint32_t)ask->rank), tt_block(TT_SRC, (uint32_t)ask->rank));
   for (int up = 1; up <= h; up *= radix) {
     const stage s = stage_of(ask, up, radix);
-    gather(b, &s, up == 1 && ask->coll == TUTTI_ALL_GATHER ? TT_SRC : TT_DST);
+    bruck_allgather(b, &s, up == 1 && ask->coll == TUTTI_ALL_GATHER ? TT_SRC : TT_DST);
   }
 }
 

@@ -45,7 +45,7 @@ static bool power_of_two(int n) {
 }
 
 /* Everybody has the whole vector all along: no need to cut it. */
-static bool whole(const tt_ask *ask) {
+static bool keeps_whole_vector(const tt_ask *ask) {
   return tt_param_word(ask, "rank-order") || (folds_of(ask) == 0 && power_of_two(ask->ranks));
 }
 
@@ -65,7 +65,7 @@ bool tt_consistent_samples(int ranks, int i, char *params, size_t size) {
 }
 
 uint32_t tt_consistent_blocks(const tt_ask *ask) {
-  return whole(ask) ? 1 : (uint32_t)ask->ranks;
+  return keeps_whole_vector(ask) ? 1 : (uint32_t)ask->ranks;
 }
 
 /* ---- P blocks ---- */
@@ -94,7 +94,7 @@ typedef struct pass {
   tt_side side;
 } pass;
 
-static void exchange(cube *c, const pass *p, int n, region here, region there) {
+static void exchange_passes(cube *c, const pass *p, int n, region here, region there) {
   const tt_group *g = &c->f.g;
   for (int i = 0; i < n; i++)
     tt_send(c->f.b, tt_group_peer(g, 0, -p[i].from),
@@ -103,7 +103,7 @@ static void exchange(cube *c, const pass *p, int n, region here, region there) {
     tt_recv_reduce(c->f.b, tt_group_peer(g, 0, p[i].from),
                    members(c, there, p[i].lo, p[i].run, p[i].times),
                    members(c, here, p[i].lo, p[i].run, p[i].times), p[i].side);
-    if (there == OUT) tt_mark_last(c->f.b);
+    if (there == OUT) tt_mark_completes(c->f.b);
   }
 }
 
@@ -131,7 +131,7 @@ static void go_through_the_cube(cube *c) {
     if (more > 0)
       p[n++] = (pass){rest, (int)tt_min((size_t)more, (size_t)bit), 1, bit - c->H, TT_OWN_FIRST};
     if (more > bit) p[n++] = (pass){rest + bit, more - bit, 1, -bit - c->H, TT_OWN_LAST};
-    exchange(c, p, n, here, there);
+    exchange_passes(c, p, n, here, there);
     here = there;
   }
 }
@@ -157,7 +157,7 @@ static void build_blocks(tt_builder *b, const tt_ask *ask) {
       fold_into_the_cube(&c, n);
     else
       tt_fold_down(&c.f, 0, n, m, tt_group_vectors(&c.f.g, TT_DST, 0, 2 * m - n, m));
-    if (m == 1) tt_mark_last(b);
+    if (m == 1) tt_mark_completes(b);
   }
   if (c.H < c.N) pair_up(&c);
   go_through_the_cube(&c);
@@ -180,22 +180,23 @@ static bool lives(const line *x, int member, int bit) {
   return (member & ~(bit - 1)) < x->P;
 }
 
-static tt_span tmp(uint32_t layer) {
+static tt_span layer_in_tmp(uint32_t layer) {
   return tt_layer(tt_block(TT_TMP, 0), layer, 1);
 }
 
-static tt_span other(tt_span here, uint32_t layer) {
-  return here.buf == TT_TMP && tt_span_block(&here, 0) == layer ? tmp(layer + 1) : tmp(layer);
+static tt_span alternate_layer(tt_span here, uint32_t layer) {
+  return here.buf == TT_TMP && tt_span_block(&here, 0) == layer ? layer_in_tmp(layer + 1)
+                                                                : layer_in_tmp(layer);
 }
 
 /* Members of this rank meet their partners of one bit; at[i] is where i's sum is. */
-static void meet(const line *x, const int *member, int n, int bit, tt_span *at) {
+static void exchange_with_partners(const line *x, const int *member, int n, int bit, tt_span *at) {
   for (int i = 0; i < n; i++)
     if (lives(x, member[i], bit)) tt_send(x->b, host(x, member[i] ^ bit), at[i]);
   for (int i = 0; i < n; i++) {
     const int partner = member[i] ^ bit;
     if (!lives(x, partner, bit)) continue;
-    tt_span to = bit == x->half ? tt_block(TT_DST, 0) : other(at[i], 2 * (uint32_t)i);
+    tt_span to = bit == x->half ? tt_block(TT_DST, 0) : alternate_layer(at[i], 2 * (uint32_t)i);
     if (lives(x, member[i], bit))
       tt_recv_reduce(x->b, host(x, partner), to, at[i],
                      partner < member[i] ? TT_OWN_LAST : TT_OWN_FIRST);
@@ -209,17 +210,18 @@ static void build_line(tt_builder *b, const tt_ask *ask) {
   line x = {b, ask->ranks, 1 << (tt_ceil_log2((uint64_t)ask->ranks) - 1)};
   const int member[2] = {ask->rank, ask->rank + x.half};
   const bool two = ask->rank < x.half && member[1] >= x.P;
-  tt_span at[2] = {tt_block(TT_SRC, 0), tmp(2)};
-  for (int bit = 1; bit < x.half; bit *= 2) meet(&x, member, two ? 2 : 1, bit, at);
+  tt_span at[2] = {tt_block(TT_SRC, 0), layer_in_tmp(2)};
+  for (int bit = 1; bit < x.half; bit *= 2)
+    exchange_with_partners(&x, member, two ? 2 : 1, bit, at);
   if (two)
     tt_reduce_local(b, tt_block(TT_DST, 0), at[0], at[1]);
   else
-    meet(&x, member, 1, x.half, at);
-  tt_mark_last(b);
+    exchange_with_partners(&x, member, 1, x.half, at);
+  tt_mark_completes(b);
 }
 
 void tt_consistent_build(tt_builder *b, const tt_ask *ask) {
-  if (!whole(ask))
+  if (!keeps_whole_vector(ask))
     build_blocks(b, ask);
   else if (power_of_two(ask->ranks))
     tt_doubling_build(b, ask);
@@ -235,5 +237,5 @@ bool tt_consistent_plans(int ranks, const char *levels, int i, char *params, siz
 
 /* In rank order members are missing for some ranks and not for others. */
 bool tt_consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
-  return !tree && (!whole(ask) || power_of_two(ask->ranks));
+  return !tree && (!keeps_whole_vector(ask) || power_of_two(ask->ranks));
 }

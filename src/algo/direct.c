@@ -57,7 +57,7 @@ void tt_oneshot_build(tt_builder *b, const tt_ask *ask) {
   tt_span sum = ask->in_place ? tt_block(TT_TMP, 0) : dst;
   tt_send_all(b, everyone(ask), src);
   tt_recv_reduce_all(b, everyone(ask), sum, src, TT_OWN_AMONG);
-  tt_mark_last(b);
+  tt_mark_completes(b);
   if (ask->in_place) tt_copy(b, dst, sum);
 }
 
@@ -74,7 +74,7 @@ void tt_twoshot_build(tt_builder *b, const tt_ask *ask) {
   tt_span sum = tt_block(TT_DST, (uint32_t)ask->rank);
   tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
   tt_recv_reduce_all(b, everyone(ask), sum, own, TT_OWN_AMONG);
-  tt_mark_last(b);
+  tt_mark_completes(b);
   if (ask->coll == TUTTI_REDUCE_SCATTER) return;
   tt_send_all(b, everyone(ask), sum);
   tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
@@ -104,7 +104,7 @@ static tt_span own_block(const tt_ask *ask, tt_buf buf) {
   return tt_block(buf, (uint32_t)ask->rank);
 }
 
-static void gather(tt_builder *b, const tt_ask *ask) {
+static void direct_gather(tt_builder *b, const tt_ask *ask) {
   if (ask->rank != ask->root) {
     tt_send(b, ask->root, own_block(ask, TT_SRC));
     return;
@@ -113,7 +113,7 @@ static void gather(tt_builder *b, const tt_ask *ask) {
   tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
 }
 
-static void scatter(tt_builder *b, const tt_ask *ask) {
+static void direct_scatter(tt_builder *b, const tt_ask *ask) {
   if (ask->rank != ask->root) {
     tt_recv(b, ask->root, own_block(ask, TT_DST));
     return;
@@ -122,7 +122,7 @@ static void scatter(tt_builder *b, const tt_ask *ask) {
   tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
 }
 
-static void exchange(tt_builder *b, const tt_ask *ask) {
+static void direct_alltoall(tt_builder *b, const tt_ask *ask) {
   tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
   tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
   tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
@@ -142,13 +142,13 @@ static void exchange_in_place(tt_builder *b, const tt_ask *ask) {
 
 void tt_direct_build(tt_builder *b, const tt_ask *ask) {
   if (ask->coll == TUTTI_GATHER)
-    gather(b, ask);
+    direct_gather(b, ask);
   else if (ask->coll == TUTTI_SCATTER)
-    scatter(b, ask);
+    direct_scatter(b, ask);
   else if (ask->in_place)
     exchange_in_place(b, ask);
   else
-    exchange(b, ask);
+    direct_alltoall(b, ask);
 }
 
 bool tt_direct_uniform(const tt_ask *ask, const tt_tree *tree) {

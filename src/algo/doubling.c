@@ -10,7 +10,7 @@
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw doubling -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_turns.h"
+#include "algo_pingpong.h"
 
 const char *tt_doubling_refuse(const tt_ask *ask);
 uint32_t tt_doubling_blocks(const tt_ask *ask);
@@ -37,12 +37,12 @@ void tt_doubling_build(tt_builder *b, const tt_ask *ask) {
     return;
   }
   const int id = folded ? r / 2 : r - extra;
-  tt_turns t = tt_turns_begin(b, ask, n + folded);
-  if (folded) tt_turn(&t, tt_peer(r - 1), TT_OWN_LAST);
+  tt_pingpong t = tt_pingpong_begin(b, ask, n + folded);
+  if (folded) tt_pingpong_add(&t, tt_peer(r - 1), TT_OWN_LAST);
   for (int i = 0; i < n; i++) {
     const int other = id ^ 1 << i, peer = other < extra ? 2 * other + 1 : other + extra;
-    tt_turn_send(&t, tt_peer(peer));
-    tt_turn(&t, tt_peer(peer), other < id ? TT_OWN_LAST : TT_OWN_FIRST);
+    tt_pingpong_send(&t, tt_peer(peer));
+    tt_pingpong_add(&t, tt_peer(peer), other < id ? TT_OWN_LAST : TT_OWN_FIRST);
   }
   if (folded) tt_send(b, r - 1, tt_block(TT_DST, 0));
 }

@@ -18,7 +18,7 @@
  * Source     Rabenseifner and Traeff, EuroPVM/MPI 2004, LNCS 3241.
  * See        tutti plan draw elimination -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_turns.h"
+#include "algo_pingpong.h"
 
 const char *tt_elimination_refuse(const tt_ask *ask);
 uint32_t tt_elimination_blocks(const tt_ask *ask);
@@ -29,7 +29,7 @@ const char *tt_elimination_refuse(const tt_ask *ask) {
   return tt_param_refuse(ask, "short");
 }
 
-static bool whole(const tt_ask *ask) {
+static bool swaps_whole_vectors(const tt_ask *ask) {
   return tt_param_word(ask, "short");
 }
 
@@ -40,7 +40,7 @@ static int steps_of(int ranks) {
 }
 
 uint32_t tt_elimination_blocks(const tt_ask *ask) {
-  return whole(ask) ? 1 : 1u << steps_of(ask->ranks);
+  return swaps_whole_vectors(ask) ? 1 : 1u << steps_of(ask->ranks);
 }
 
 /* ---- who meets whom ---- */
@@ -86,12 +86,13 @@ static int meetings_of(const tt_ask *ask, meeting *list, int *part) {
 
 /* ---- halves ---- */
 
-static tt_span part(const tt_ask *ask, tt_buf buf, int k, int step) {
+static tt_span elimination_span(const tt_ask *ask, tt_buf buf, int k, int step) {
   const uint32_t all = tt_elimination_blocks(ask), each = all >> step;
   return tt_range(buf, (uint32_t)k * each, each, all);
 }
 
-static void join(tt_builder *b, const meeting *m, tt_buf have, tt_span low, tt_span high) {
+static void elimination_reduce(tt_builder *b, const meeting *m, tt_buf have, tt_span low,
+                               tt_span high) {
   tt_span low_sum = low, high_sum = high;
   low_sum.buf = high_sum.buf = TT_DST;
   low.buf = high.buf = have;
@@ -122,15 +123,15 @@ static void put_together(tt_builder *b, const meeting *m, tt_span low, tt_span h
 
 /* ---- whole vectors ---- */
 
-static void exchange(tt_turns *t, const meeting *m) {
+static void exchange_vectors(tt_pingpong *t, const meeting *m) {
   if (m->me == THIRD) {
-    tt_turn_send(t, tt_peer(m->rank[SECOND]));
+    tt_pingpong_send(t, tt_peer(m->rank[SECOND]));
     return;
   }
-  if (m->me == SECOND && m->three) tt_turn(t, tt_peer(m->rank[THIRD]), TT_OWN_FIRST);
+  if (m->me == SECOND && m->three) tt_pingpong_add(t, tt_peer(m->rank[THIRD]), TT_OWN_FIRST);
   const int other = m->rank[m->me == FIRST ? SECOND : FIRST];
-  tt_turn_send(t, tt_peer(other));
-  tt_turn(t, tt_peer(other), m->me == FIRST ? TT_OWN_FIRST : TT_OWN_LAST);
+  tt_pingpong_send(t, tt_peer(other));
+  tt_pingpong_add(t, tt_peer(other), m->me == FIRST ? TT_OWN_FIRST : TT_OWN_LAST);
 }
 
 static void build_short(tt_builder *b, const tt_ask *ask, const meeting *list, int n) {
@@ -138,8 +139,8 @@ static void build_short(tt_builder *b, const tt_ask *ask, const meeting *list, i
   int turns = 0;
   for (int i = 0; i < n; i++)
     turns += list[i].me == THIRD ? 0 : 1 + (list[i].me == SECOND && list[i].three);
-  tt_turns t = tt_turns_begin(b, ask, sits_out ? turns + 1 : turns);
-  for (int i = 0; i < n; i++) exchange(&t, &list[i]);
+  tt_pingpong t = tt_pingpong_begin(b, ask, sits_out ? turns + 1 : turns);
+  for (int i = 0; i < n; i++) exchange_vectors(&t, &list[i]);
   for (int i = n - 1; i >= 0; i--) {
     if (list[i].me == THIRD) tt_recv(b, list[i].rank[SECOND], tt_block(TT_DST, 0));
     if (list[i].me == SECOND && list[i].three) tt_send(b, list[i].rank[THIRD], tt_block(TT_DST, 0));
@@ -150,17 +151,18 @@ void tt_elimination_build(tt_builder *b, const tt_ask *ask) {
   meeting list[32];
   int k[32];
   const int n = meetings_of(ask, list, k);
-  if (whole(ask)) {
+  if (swaps_whole_vectors(ask)) {
     build_short(b, ask, list, n);
     return;
   }
   for (int i = 0; i < n; i++)
-    join(b, &list[i], i ? TT_DST : TT_SRC, part(ask, TT_DST, 2 * k[i], i + 1),
-         part(ask, TT_DST, 2 * k[i] + 1, i + 1));
-  if (list[n - 1].me != THIRD) tt_mark_last(b);
+    elimination_reduce(b, &list[i], i ? TT_DST : TT_SRC,
+                       elimination_span(ask, TT_DST, 2 * k[i], i + 1),
+                       elimination_span(ask, TT_DST, 2 * k[i] + 1, i + 1));
+  if (list[n - 1].me != THIRD) tt_mark_completes(b);
   for (int i = n - 1; i >= 0; i--)
-    put_together(b, &list[i], part(ask, TT_DST, 2 * k[i], i + 1),
-                 part(ask, TT_DST, 2 * k[i] + 1, i + 1));
+    put_together(b, &list[i], elimination_span(ask, TT_DST, 2 * k[i], i + 1),
+                 elimination_span(ask, TT_DST, 2 * k[i] + 1, i + 1));
 }
 
 /* With no rank to fold in. */

@@ -43,8 +43,8 @@ static int stride_of(const tt_ask *ask) {
   return tt_param_int(ask, "stride", -MOST, MOST, 1, &stride) ? stride : 0;
 }
 
-static int gcd(int a, int b) {
-  return b ? gcd(b, a % b) : a;
+static int ring_gcd(int a, int b) {
+  return b ? ring_gcd(b, a % b) : a;
 }
 
 static int rings_of(const tt_ask *ask) {
@@ -54,19 +54,19 @@ static int rings_of(const tt_ask *ask) {
 
 /* Where the i-th ring at once goes: 1, -1, and so on with what generates the circle;
  * from the beginning when there is no more. */
-static int way_of(int ranks, int i) {
+static int ring_generator(int ranks, int i) {
   for (int s = 1;; s = 2 * (s + 1) < ranks ? s + 1 : 1) {
-    if (gcd(s, ranks) != 1) continue;
+    if (ring_gcd(s, ranks) != 1) continue;
     if (i < 2) return i ? -s : s;
     i -= 2;
   }
 }
 
-static tt_group group_of(const tt_ask *ask, int ring) {
+static tt_group group_of_ring(const tt_ask *ask, int ring) {
   char value[TT_NAME];
   int sizes[TT_LEVELS];
   if (!tt_param_value(ask, "group", value, sizeof value)) {
-    const int64_t stride = (int64_t)stride_of(ask) * way_of(ask->ranks, ring);
+    const int64_t stride = (int64_t)stride_of(ask) * ring_generator(ask->ranks, ring);
     tt_group g = tt_group_cyclic(ask, tt_mod(stride, ask->ranks));
     g.base = (uint32_t)(ring * ask->ranks);
     return g;
@@ -82,7 +82,7 @@ const char *tt_fold_refuse(const tt_ask *ask) {
   int stride = stride_of(ask), sizes[TT_LEVELS];
   bool cyclic = !tt_param_value(ask, "group", group, sizeof group);
   const int rings = rings_of(ask);
-  if (stride == 0 || gcd(abs(stride), ask->ranks) != 1)
+  if (stride == 0 || ring_gcd(abs(stride), ask->ranks) != 1)
     return "stride must have no common factor with P";
   if (rings < 0) return "rings go from 1 to 16";
   if ((stride != 1 || rings > 1) && tt_coll_owned(ask->coll))
@@ -90,9 +90,9 @@ const char *tt_fold_refuse(const tt_ask *ask) {
   if ((stride != 1 || rings > 1) && !cyclic) return "stride and rings go without a group";
   if (!cyclic && !tt_group_sizes(group, ask->ranks, sizes))
     return "group must be sizes as 3x2x2 whose product is P";
-  const tt_group g = group_of(ask, 0);
-  const tt_how how = tt_how_of(ask);
-  return tt_fold_refuse_how(&how, &g, tt_param_word(ask, "inner"));
+  const tt_group g = group_of_ring(ask, 0);
+  const tt_fold_spec how = tt_fold_spec_of(ask);
+  return tt_fold_spec_refuse_all(&how, &g, tt_param_word(ask, "inner"));
 }
 
 uint32_t tt_fold_blocks(const tt_ask *ask) {
@@ -100,9 +100,9 @@ uint32_t tt_fold_blocks(const tt_ask *ask) {
 }
 
 void tt_fold_build(tt_builder *b, const tt_ask *ask) {
-  const tt_how how = tt_how_of(ask);
+  const tt_fold_spec how = tt_fold_spec_of(ask);
   for (int ring = 0; ring < rings_of(ask); ring++) {
-    const tt_group g = group_of(ask, ring);
+    const tt_group g = group_of_ring(ask, ring);
     tt_fold_whole(b, ask, &g, &how, tt_param_word(ask, "inner"));
   }
 }
@@ -123,7 +123,7 @@ bool tt_fold_samples(int ranks, int i, char *params, size_t size) {
   if (i < CYCLIC) { /* a sequence and a generator of the circle */
     uint64_t u = tt_mix((uint64_t)ranks * 64 + (uint64_t)i);
     int stride = 1 + (int)(tt_mix(u) % (uint64_t)ranks);
-    while (gcd(stride, ranks) != 1) stride = stride % ranks + 1;
+    while (ring_gcd(stride, ranks) != 1) stride = stride % ranks + 1;
     any_sequence(ranks, u, text, sizeof text);
     if (strlen(text) > 100 || ranks == 1) snprintf(text, sizeof text, "halving");
     snprintf(params, size, "seq=%.100s", text);
@@ -147,7 +147,7 @@ bool tt_fold_plans(int ranks, const char *levels, int i, char *params, size_t si
   }
   if (i == 1) {
     size_t at = 0;
-    for (int n = ranks; at < sizeof text - 12; n -= n > 4 ? n / 4 : 1) {
+    for (int n = ranks; at<sizeof text - 12; n -= n> 4 ? n / 4 : 1) {
       at += (size_t)snprintf(text + at, sizeof text - at, "%s%d", at ? "." : "seq=", n);
       if (n == 1) break;
     }

@@ -10,8 +10,8 @@
 
 #include "algo_group.h"
 
-tt_how tt_how_of(const tt_ask *ask) {
-  tt_how how;
+tt_fold_spec tt_fold_spec_of(const tt_ask *ask) {
+  tt_fold_spec how;
   char seq[TT_NAME];
   const char *word = tt_param_word(ask, "ring") ? "ring" : "halving";
   snprintf(how.text, sizeof how.text, "%s",
@@ -20,7 +20,7 @@ tt_how tt_how_of(const tt_ask *ask) {
 }
 
 /* The part of `how` that is for a level. */
-static bool item_of(const tt_how *how, int levels, int i, char *item, size_t size) {
+static bool item_of(const tt_fold_spec *how, int levels, int i, char *item, size_t size) {
   const char *at = how->text;
   int items = 1;
   for (const char *p = at; *p; p++) items += *p == '/';
@@ -45,7 +45,7 @@ static int next_live(const char *item, int n) {
   return 0;
 }
 
-const char *tt_how_refuse(const tt_how *how, int levels, int i, int size) {
+const char *tt_fold_spec_refuse(const tt_fold_spec *how, int levels, int i, int size) {
   char item[TT_NAME];
   if (!item_of(how, levels, i, item, sizeof item))
     return "seq must be one sequence, or one per level with slashes between";
@@ -58,7 +58,7 @@ const char *tt_how_refuse(const tt_how *how, int levels, int i, int size) {
                        "the one before";
 }
 
-int tt_how_sequence(const tt_how *how, int levels, int i, int size, int *live) {
+int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, int *live) {
   char item[TT_NAME];
   int length = 0;
   if (!item_of(how, levels, i, item, sizeof item)) return 0;
@@ -66,20 +66,21 @@ int tt_how_sequence(const tt_how *how, int levels, int i, int size, int *live) {
   return length;
 }
 
-static int sequence(const tt_how *how, const tt_group *g, bool inner_first, int level, int *live) {
+static int sequence(const tt_fold_spec *how, const tt_group *g, bool inner_first, int level,
+                    int *live) {
   int i = inner_first ? g->levels - 1 - level : level;
-  return tt_how_sequence(how, g->levels, i, g->size[level], live);
+  return tt_fold_spec_sequence(how, g->levels, i, g->size[level], live);
 }
 
-const char *tt_fold_refuse_how(const tt_how *how, const tt_group *g, bool inner_first) {
+const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g, bool inner_first) {
   const char *wrong = NULL;
   for (int level = 0; level < g->levels && !wrong; level++)
-    wrong =
-        tt_how_refuse(how, g->levels, inner_first ? g->levels - 1 - level : level, g->size[level]);
+    wrong = tt_fold_spec_refuse(how, g->levels, inner_first ? g->levels - 1 - level : level,
+                                g->size[level]);
   return wrong;
 }
 
-void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_how *how,
+void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how,
                    bool inner_first) {
   tt_fold f = {b, *g, ask->coll == TUTTI_REDUCE_SCATTER ? TT_TMP : TT_DST, g->size[0]};
   const int last = g->levels - 1;
@@ -92,7 +93,7 @@ void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt
       tt_fold_down(&f, level, live[i], live[i + 1],
                    tt_group_vectors(g, ends ? TT_DST : f.work, level, 2 * live[i + 1] - live[i],
                                     live[i + 1]));
-      if (ends) tt_mark_last(b);
+      if (ends) tt_mark_completes(b);
     }
     f.touched = 0;
   }

@@ -34,7 +34,7 @@ bool tt_generalized_samples(int ranks, int i, char *params, size_t size);
 bool tt_generalized_plans(int ranks, const char *levels, int i, char *params, size_t size);
 bool tt_generalized_uniform(const tt_ask *ask, const tt_tree *tree);
 
-static tt_group group_of(const tt_ask *ask) {
+static tt_group group_from_params(const tt_ask *ask) {
   char value[TT_NAME];
   int sizes[TT_LEVELS];
   if (!tt_param_value(ask, "group", value, sizeof value)) return tt_group_cyclic(ask, 1);
@@ -67,7 +67,7 @@ const char *tt_generalized_refuse(const tt_ask *ask) {
     return "group must be sizes as 3x2x2 whose product is P";
   if (tt_param_word(ask, "latency") && tt_param_value(ask, "r", r, sizeof r))
     return "latency is r = L: give one of them";
-  const tt_group g = group_of(ask);
+  const tt_group g = group_from_params(ask);
   const int skipped = skipped_of(ask, &g);
   if (skipped < 0 || skipped > steps_down(&g))
     return "r goes from 0 to the number of halvings, ceil(log2 P) on one circle";
@@ -75,13 +75,13 @@ const char *tt_generalized_refuse(const tt_ask *ask) {
 }
 
 /* With no way back every step is about all positions: no need to cut the vector. */
-static bool whole(const tt_ask *ask) {
-  const tt_group g = group_of(ask);
+static bool needs_no_partition(const tt_ask *ask) {
+  const tt_group g = group_from_params(ask);
   return skipped_of(ask, &g) == steps_down(&g);
 }
 
 uint32_t tt_generalized_blocks(const tt_ask *ask) {
-  return whole(ask) ? 1 : (uint32_t)ask->ranks;
+  return needs_no_partition(ask) ? 1 : (uint32_t)ask->ranks;
 }
 
 /* ---- the way down with rho results ---- */
@@ -104,7 +104,7 @@ typedef struct wide {
 
 /* Positions lo..hi-1 on the circle of the step, with all that rides along. Behind the
  * level of the cut that is all of every circle. */
-static tt_span set(const wide *w, const halving *h, place at, int lo, int hi) {
+static tt_span span_of_positions(const wide *w, const halving *h, place at, int lo, int hi) {
   const int level = w->step[w->cut].level;
   const tt_buf buf = at == SOURCE ? TT_SRC : at == RESULT ? TT_DST : TT_TMP;
   tt_span span = tt_block(buf, 0);
@@ -121,16 +121,18 @@ static place fresh(place a, place b) {
 }
 
 /* Sum what comes for positions lo..hi-1 and what is there already. */
-static void add(const wide *w, const halving *h, place to, place own, int lo, int hi) {
-  tt_recv_reduce(w->f.b, tt_group_peer(&w->f.g, h->level, h->n - h->m), set(w, h, to, lo, hi),
-                 set(w, h, own, lo, hi), tt_group_side(&w->f.g, h->level));
+static void add_received(const wide *w, const halving *h, place to, place own, int lo, int hi) {
+  tt_recv_reduce(w->f.b, tt_group_peer(&w->f.g, h->level, h->n - h->m),
+                 span_of_positions(w, h, to, lo, hi), span_of_positions(w, h, own, lo, hi),
+                 tt_group_side(&w->f.g, h->level));
 }
 
 static void add_local(const wide *w, const halving *h, place to, place own, place in, int lo,
                       int hi) {
-  tt_span mine = set(w, h, own, lo, hi), other = set(w, h, in, lo, hi);
+  tt_span mine = span_of_positions(w, h, own, lo, hi), other = span_of_positions(w, h, in, lo, hi);
   bool first = tt_group_side(&w->f.g, h->level) == TT_OWN_FIRST;
-  tt_reduce_local(w->f.b, set(w, h, to, lo, hi), first ? mine : other, first ? other : mine);
+  tt_reduce_local(w->f.b, span_of_positions(w, h, to, lo, hi), first ? mine : other,
+                  first ? other : mine);
 }
 
 /* How many steps from `from` on halve an even number. */
@@ -145,34 +147,34 @@ static void together(wide *w, int i, int hi) {
   const halving *h = &w->step[i];
   if (h->n % 2) { /* vector 0 sits out */
     w->prime = fresh(w->star, w->star);
-    add(w, h, w->prime, w->star, 1, hi);
+    add_received(w, h, w->prime, w->star, 1, hi);
     return;
   }
   const bool here = w->star == RESULT;
   place to = even_run(w, i) % 2 && !here ? RESULT : fresh(w->star, w->star);
   if (here && i + 1 == w->steps) { /* nowhere to go but back */
-    tt_recv(w->f.b, tt_group_peer(&w->f.g, h->level, h->m), set(w, h, to, 0, hi));
+    tt_recv(w->f.b, tt_group_peer(&w->f.g, h->level, h->m), span_of_positions(w, h, to, 0, hi));
     add_local(w, h, RESULT, RESULT, to, 0, hi);
     to = RESULT;
   } else {
-    add(w, h, to, w->star, 0, hi);
+    add_received(w, h, to, w->star, 0, hi);
   }
   w->star = w->prime = to;
 }
 
 /* Stars and primes; both need what comes in an even step. */
-static void apart(wide *w, int i, int rho, int hi) {
+static void fold_star_and_prime(wide *w, int i, int rho, int hi) {
   const halving *h = &w->step[i];
   const place in = fresh(w->star, w->prime);
   const place home = w->star == SOURCE || i + 1 == w->steps ? RESULT : w->star;
   if (h->n % 2) {
-    add(w, h, in, w->prime, 1, hi);
+    add_received(w, h, in, w->prime, 1, hi);
     w->prime = in;
   } else if (h->m == 1) { /* the end of the level: no primes any more */
-    add(w, h, home, w->star, 0, rho);
+    add_received(w, h, home, w->star, 0, rho);
     w->star = w->prime = home;
   } else {
-    tt_recv(w->f.b, tt_group_peer(&w->f.g, h->level, h->m), set(w, h, in, 0, hi));
+    tt_recv(w->f.b, tt_group_peer(&w->f.g, h->level, h->m), span_of_positions(w, h, in, 0, hi));
     add_local(w, h, home, w->star, in, 0, rho);
     add_local(w, h, in, w->prime, in, 1, hi);
     w->star = home;
@@ -185,16 +187,16 @@ static void widen(wide *w, int i) {
   const int level = w->step[w->cut].level;
   const int rho = h->level == level ? w->rho : w->f.g.size[h->level];
   tt_send(w->f.b, tt_group_peer(&w->f.g, h->level, h->m - h->n),
-          set(w, h, w->prime, h->m, h->n + rho - 1));
+          span_of_positions(w, h, w->prime, h->m, h->n + rho - 1));
   if (w->star == w->prime)
     together(w, i, h->m + rho - 1);
   else
-    apart(w, i, rho, h->m + rho - 1);
-  if (i + 1 == w->steps) tt_mark_last(w->f.b);
+    fold_star_and_prime(w, i, rho, h->m + rho - 1);
+  if (i + 1 == w->steps) tt_mark_completes(w->f.b);
 }
 
 void tt_generalized_build(tt_builder *b, const tt_ask *ask) {
-  wide w = {.f = {b, group_of(ask), TT_DST, 0}, .rho = 1};
+  wide w = {.f = {b, group_from_params(ask), TT_DST, 0}, .rho = 1};
   const tt_group *g = &w.f.g;
   for (int level = 0; level < g->levels; level++)
     for (int n = g->size[level]; n > 1; n = (n + 1) / 2)
@@ -208,7 +210,7 @@ void tt_generalized_build(tt_builder *b, const tt_ask *ask) {
     if (h->level < plain) {
       tt_fold_down(&w.f, h->level, h->n, h->m,
                    tt_group_vectors(g, TT_DST, h->level, 2 * h->m - h->n, h->m));
-      if (i + 1 == w.steps) tt_mark_last(b);
+      if (i + 1 == w.steps) tt_mark_completes(b);
       if (h->m == 1) w.f.touched = 0;
       w.star = w.prime = RESULT;
     } else {
@@ -223,17 +225,17 @@ void tt_generalized_build(tt_builder *b, const tt_ask *ask) {
 /* Every r on the circle, then every split of P, both ways, with every r. */
 bool tt_generalized_samples(int ranks, int i, char *params, size_t size) {
   const int log = tt_ceil_log2((uint64_t)ranks);
-  const int room = log + 3; /* numbers of steps that a split may have; more: again from 0 */
+  const int variants = log + 3; /* numbers of steps that a split may have; more: again from 0 */
   char text[100];
   if (i <= log) {
     snprintf(params, size, "r=%d", i);
     return true;
   }
   i -= log + 1;
-  if (!tt_group_split(ranks, i / (2 * room), text, sizeof text)) return false;
+  if (!tt_group_split(ranks, i / (2 * variants), text, sizeof text)) return false;
   tt_group g = {.ranks = ranks};
   g.levels = tt_group_sizes(text, ranks, g.size);
-  snprintf(params, size, "group=%s,r=%d%s", text, i / 2 % room % (steps_down(&g) + 1),
+  snprintf(params, size, "group=%s,r=%d%s", text, i / 2 % variants % (steps_down(&g) + 1),
            i % 2 ? ",inner" : "");
   return true;
 }
@@ -246,7 +248,7 @@ bool tt_generalized_plans(int ranks, const char *levels, int i, char *params, si
 }
 
 bool tt_generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
-  const tt_group g = group_of(ask);
+  const tt_group g = group_from_params(ask);
   int sizes[TT_LEVELS];
   const bool inner = tt_param_word(ask, "inner");
   for (int i = 0; i < g.levels; i++) sizes[i] = g.size[inner ? g.levels - 1 - i : i];

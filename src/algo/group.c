@@ -54,31 +54,31 @@ int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]) {
 }
 
 bool tt_group_fits(const int *sizes, int n, const tt_tree *tree) {
-  int64_t thing = 1, circles = 1;
+  int64_t domain = 1, circles = 1;
   if (!tree) return true;
   for (int l = tree->levels - 1, i = n; l > 0; l--) {
     if (!tree->even) return false;
-    thing *= tree->level[l].each;
-    while (circles < thing && i > 0) circles *= sizes[--i];
-    if (circles != thing) return false;
+    domain *= tree->level[l].each;
+    while (circles < domain && i > 0) circles *= sizes[--i];
+    if (circles != domain) return false;
   }
   return true;
 }
 
 /* Count down *left splits of `ranks` into at least `least` factors; true at the one. */
-static bool split(int ranks, int least, int *left, char *text, size_t size) {
+static bool nth_factorization(int ranks, int least, int *left, char *text, size_t size) {
   if (ranks == 1) return least <= 0 && (*left)-- == 0;
   for (int factor = 2; factor <= ranks; factor++) {
     if (ranks % factor) continue;
     int n = snprintf(text, size, "%d%s", factor, factor < ranks ? "x" : "");
     if ((size_t)n >= size) return false;
-    if (split(ranks / factor, least - 1, left, text + n, size - (size_t)n)) return true;
+    if (nth_factorization(ranks / factor, least - 1, left, text + n, size - (size_t)n)) return true;
   }
   return false;
 }
 
 bool tt_group_split(int ranks, int i, char *text, size_t size) {
-  return ranks > 1 && split(ranks, 2, &i, text, size);
+  return ranks > 1 && nth_factorization(ranks, 2, &i, text, size);
 }
 
 int tt_group_peer(const tt_group *g, int level, int by) {

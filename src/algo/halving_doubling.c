@@ -14,7 +14,7 @@
  *            2005; Goyal et al., Accurate, Large Minibatch SGD, 2017.
  * See        tutti plan draw halving-doubling -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_halves.h"
+#include "algo_halving.h"
 
 const char *tt_halvingdoubling_refuse(const tt_ask *ask);
 uint32_t tt_halvingdoubling_blocks(const tt_ask *ask);
@@ -40,7 +40,7 @@ typedef struct group {
   int first, size;
 } group;
 
-static int rank_of(const void *of, int member) {
+static int rank_in_group(const void *of, int member) {
   return ((const group *)of)->first + member;
 }
 
@@ -57,22 +57,27 @@ void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
     mine = next_group(ask->ranks, mine);
   }
   const group smaller = next_group(ask->ranks, mine);
-  const tt_halves halves = {
-      b, tt_ceil_log2((uint64_t)mine.size), ask->rank - mine.first, blocks, rank_of, &mine, TT_DST,
-      -1};
-  const tt_span part = tt_part_span(TT_DST, tt_halves_part(blocks, halves.member, halves.n));
-  const int below = smaller.size ? smaller.first + halves.member % smaller.size : -1;
+  const tt_halving halving = {b,
+                              tt_ceil_log2((uint64_t)mine.size),
+                              ask->rank - mine.first,
+                              blocks,
+                              rank_in_group,
+                              &mine,
+                              TT_DST,
+                              -1};
+  const tt_span part = tt_part_span(TT_DST, tt_halving_part(blocks, halving.member, halving.n));
+  const int below = smaller.size ? smaller.first + halving.member % smaller.size : -1;
   tt_buf have = mine.size > 1 ? TT_DST : TT_SRC;
-  tt_halves_scatter(&halves, TT_SRC);
+  tt_halving_scatter(&halving, TT_SRC);
   if (below >= 0) tt_recv_reduce(b, below, part, part, TT_OWN_FIRST);
-  if (larger.size == 0) tt_mark_last(b);
+  if (larger.size == 0) tt_mark_completes(b);
   const int steps = tt_ceil_log2((uint64_t)(larger.size ? larger.size : 1));
-  for (int m = halves.member; m < larger.size; m += mine.size)
-    tt_send(b, larger.first + m, tt_part_span(have, tt_halves_part(blocks, m, steps)));
-  for (int m = halves.member; m < larger.size; m += mine.size)
-    tt_recv(b, larger.first + m, tt_part_span(TT_DST, tt_halves_part(blocks, m, steps)));
+  for (int m = halving.member; m < larger.size; m += mine.size)
+    tt_send(b, larger.first + m, tt_part_span(have, tt_halving_part(blocks, m, steps)));
+  for (int m = halving.member; m < larger.size; m += mine.size)
+    tt_recv(b, larger.first + m, tt_part_span(TT_DST, tt_halving_part(blocks, m, steps)));
   if (below >= 0) tt_send(b, below, part);
-  tt_halves_gather(&halves);
+  tt_halving_gather(&halving);
 }
 
 /* With no rank to fold in. */

@@ -18,7 +18,7 @@ void tt_bruck_index(tt_builder *b, const tt_ask *ask, int radix);
 
 /* The places up to P whose digit is j, where a digit weighs `unit`: those of whole periods
  * in one span, the rest in another; how many spans there are. */
-static int places(const tt_ask *ask, int radix, int unit, int j, tt_span spans[2]) {
+static int spans_with_digit(const tt_ask *ask, int radix, int unit, int j, tt_span spans[2]) {
   const int P = ask->ranks, period = radix * unit, from = j * unit, whole = P / period;
   const int rest = P - whole * period - from;
   int n = 0;
@@ -39,13 +39,13 @@ static void round_of(tt_builder *b, const tt_ask *ask, int radix, int unit) {
   const int P = ask->ranks, r = ask->rank;
   tt_span spans[2];
   for (int j = 1; j < radix && j * unit < P; j++)
-    for (int i = 0, n = places(ask, radix, unit, j, spans); i < n; i++) {
+    for (int i = 0, n = spans_with_digit(ask, radix, unit, j, spans); i < n; i++) {
       const tt_span packed = tt_layer(spans[i], 1, (uint32_t)P);
       tt_copy(b, packed, spans[i]);
       tt_send(b, tt_mod((int64_t)r + j * unit, P), packed);
     }
   for (int j = 1; j < radix && j * unit < P; j++)
-    for (int i = 0, n = places(ask, radix, unit, j, spans); i < n; i++)
+    for (int i = 0, n = spans_with_digit(ask, radix, unit, j, spans); i < n; i++)
       tt_recv(b, tt_mod((int64_t)r - j * unit, P), spans[i]);
 }
 

@@ -16,7 +16,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo_turns.h"
+#include "algo_pingpong.h"
 
 const char *tt_multiplying_refuse(const tt_ask *ask);
 uint32_t tt_multiplying_blocks(const tt_ask *ask);
@@ -55,21 +55,21 @@ void tt_multiplying_build(tt_builder *b, const tt_ask *ask) {
   const int n = factors_of(ask->ranks, radix, factor);
   for (int i = 0; i < n; i++) power *= factor[i];
   const int home = ask->rank % power;
-  const tt_peers guests = {home, (ask->ranks - 1 - home) / power + 1, power};
+  const tt_peers extras = {home, (ask->ranks - 1 - home) / power + 1, power};
   if (home != ask->rank) {
     tt_send(b, home, tt_block(TT_SRC, 0));
     tt_recv(b, home, tt_block(TT_DST, 0));
     return;
   }
-  tt_turns t = tt_turns_begin(b, ask, n + (guests.count > 1));
-  if (guests.count > 1) tt_turn(&t, guests, TT_OWN_AMONG);
+  tt_pingpong t = tt_pingpong_begin(b, ask, n + (extras.count > 1));
+  if (extras.count > 1) tt_pingpong_add(&t, extras, TT_OWN_AMONG);
   for (int i = 0, apart = 1; i < n; apart *= factor[i++]) {
     const int digit = ask->rank / apart % factor[i];
     const tt_peers group = {ask->rank - digit * apart, factor[i], apart};
-    tt_turn_send(&t, group);
-    tt_turn(&t, group, TT_OWN_AMONG);
+    tt_pingpong_send(&t, group);
+    tt_pingpong_add(&t, group, TT_OWN_AMONG);
   }
-  if (guests.count > 1) tt_send_all(b, guests, tt_block(TT_DST, 0));
+  if (extras.count > 1) tt_send_all(b, extras, tt_block(TT_DST, 0));
 }
 
 bool tt_multiplying_samples(int ranks, int i, char *params, size_t size) {

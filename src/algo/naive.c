@@ -32,7 +32,7 @@ void tt_naive_build(tt_builder *b, const tt_ask *ask) {
       tt_recv_reduce_all(b, all, dst, src, TT_OWN_AMONG);
     else
       tt_send(b, ask->root, src);
-    if (root) tt_mark_last(b);
+    if (root) tt_mark_completes(b);
   }
   if (ask->coll == TUTTI_REDUCE) return;
   tt_span result = ask->coll == TUTTI_BROADCAST ? src : dst;

@@ -13,7 +13,7 @@
  *            19(1), 2005; broadcast: Barnett et al., SHPCC 1994.
  * See        tutti plan draw rabenseifner -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_halves.h"
+#include "algo_halving.h"
 
 const char *tt_rabenseifner_refuse(const tt_ask *ask);
 uint32_t tt_rabenseifner_blocks(const tt_ask *ask);
@@ -39,38 +39,39 @@ typedef struct folding {
   int extra, root; /* -1: there is none */
 } folding;
 
-static int rank_of(const void *of, int member) {
+static int rank_after_fold(const void *of, int member) {
   const folding *f = of;
   if (member >= f->extra) return member + f->extra;
   return f->root == 2 * member ? f->root : 2 * member + 1;
 }
 
 /* Who does not take part: hands its vector in, and gets the result. */
-static void stand_by(tt_builder *b, const tt_ask *ask, int peer, tt_span src, tt_span dst) {
+static void build_folded_rank(tt_builder *b, const tt_ask *ask, int peer, tt_span src,
+                              tt_span dst) {
   if (tt_coll_reduces(ask->coll)) tt_send(b, peer, src);
   if (ask->coll != TUTTI_REDUCE) tt_recv(b, peer, dst);
 }
 
-static void take_part(tt_builder *b, const tt_ask *ask, tt_halves *h, int folded, tt_span src) {
+static void build_member(tt_builder *b, const tt_ask *ask, tt_halving *h, int folded, tt_span src) {
   const bool root = h->member == h->root;
   tt_span all = src;
   if (ask->coll == TUTTI_BROADCAST) {
     h->buf = root ? TT_SRC : TT_DST;
-    tt_halves_spread(h);
+    tt_halving_spread(h);
   } else {
     h->buf = ask->coll == TUTTI_REDUCE && !root ? TT_TMP : TT_DST;
     all.buf = h->buf;
     if (folded >= 0)
       tt_recv_reduce(b, folded, all, src, folded < ask->rank ? TT_OWN_LAST : TT_OWN_FIRST);
-    tt_halves_scatter(h, folded >= 0 ? h->buf : TT_SRC);
-    tt_mark_last(b);
+    tt_halving_scatter(h, folded >= 0 ? h->buf : TT_SRC);
+    tt_mark_completes(b);
   }
   all.buf = h->buf;
   if (ask->coll == TUTTI_REDUCE) {
-    tt_halves_collect(h);
+    tt_halving_collect(h);
     return;
   }
-  tt_halves_gather(h);
+  tt_halving_gather(h);
   if (folded >= 0) tt_send(b, folded, all);
   all.buf = TT_DST;
   if (h->buf == TT_SRC) tt_copy(b, all, src);
@@ -85,11 +86,11 @@ void tt_rabenseifner_build(tt_builder *b, const tt_ask *ask) {
   const int member = folded ? r / 2 : r - extra;
   int root = f.root;
   if (root >= 0) root = root < 2 * extra ? root / 2 : root - extra;
-  tt_halves halves = {b, n, member, Q, rank_of, &f, TT_DST, root};
-  if (rank_of(&f, member) != r)
-    stand_by(b, ask, r ^ 1, src, dst);
+  tt_halving halving = {b, n, member, Q, rank_after_fold, &f, TT_DST, root};
+  if (rank_after_fold(&f, member) != r)
+    build_folded_rank(b, ask, r ^ 1, src, dst);
   else
-    take_part(b, ask, &halves, folded ? r ^ 1 : -1, src);
+    build_member(b, ask, &halving, folded ? r ^ 1 : -1, src);
 }
 
 /* With no rank to fold in. */

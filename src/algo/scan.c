@@ -18,7 +18,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo_turns.h"
+#include "algo_pingpong.h"
 
 const char *tt_scan_refuse(const tt_ask *ask);
 uint32_t tt_scan_blocks(const tt_ask *ask);
@@ -28,7 +28,7 @@ bool tt_scan_plans(int ranks, const char *levels, int i, char *params, size_t si
 
 enum { SEGMENTS = 256 };
 
-static int segments(const tt_ask *ask) {
+static int scan_segments(const tt_ask *ask) {
   int value;
   return tt_param_int(ask, "segments", 1, SEGMENTS, 1, &value) ? value : -1;
 }
@@ -36,17 +36,17 @@ static int segments(const tt_ask *ask) {
 const char *tt_scan_refuse(const tt_ask *ask) {
   const char *wrong = tt_param_refuse(ask, "chain segments=");
   if (wrong) return wrong;
-  if (segments(ask) < 0) return "segments go from 1 to 256";
-  if (segments(ask) > 1 && !tt_param_word(ask, "chain"))
+  if (scan_segments(ask) < 0) return "segments go from 1 to 256";
+  if (scan_segments(ask) > 1 && !tt_param_word(ask, "chain"))
     return "segments follow each other in a chain";
   return NULL;
 }
 
 uint32_t tt_scan_blocks(const tt_ask *ask) {
-  return (uint32_t)segments(ask);
+  return (uint32_t)scan_segments(ask);
 }
 
-static tt_span tmp(uint32_t layer, uint32_t block, uint32_t blocks) {
+static tt_span block_in_tmp(uint32_t layer, uint32_t block, uint32_t blocks) {
   return tt_layer(tt_block(TT_TMP, block), layer, blocks);
 }
 
@@ -54,10 +54,10 @@ static tt_span tmp(uint32_t layer, uint32_t block, uint32_t blocks) {
 
 static void inclusive(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks, r = ask->rank;
-  tt_turns t = tt_turns_begin(b, ask, tt_ceil_log2((uint64_t)r + 1));
+  tt_pingpong t = tt_pingpong_begin(b, ask, tt_ceil_log2((uint64_t)r + 1));
   for (int d = 1; d < P; d *= 2) {
-    if (r + d < P) tt_turn_send(&t, tt_peer(r + d));
-    if (r >= d) tt_turn(&t, tt_peer(r - d), TT_OWN_LAST);
+    if (r + d < P) tt_pingpong_send(&t, tt_peer(r + d));
+    if (r >= d) tt_pingpong_add(&t, tt_peer(r - d), TT_OWN_LAST);
   }
   if (r == 0) tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
 }
@@ -66,7 +66,7 @@ static void inclusive(tt_builder *b, const tt_ask *ask) {
 static void exclusive(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks, r = ask->rank;
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
-  tt_span with = src, before = ask->in_place ? tmp(2, 0, 1) : dst;
+  tt_span with = src, before = ask->in_place ? block_in_tmp(2, 0, 1) : dst;
   for (int d = 1; d < P; d *= 2) {
     const bool more = r + 2 * d < P, ends = r < 2 * d;
     const tt_span to = ends && !more ? dst : before;
@@ -77,7 +77,7 @@ static void exclusive(tt_builder *b, const tt_ask *ask) {
     else
       tt_recv_reduce(b, r - d, to, before, TT_OWN_LAST);
     if (!more) continue;
-    with = tmp(with.buf == TT_TMP && tt_span_block(&with, 0) == 0, 0, 1);
+    with = block_in_tmp(with.buf == TT_TMP && tt_span_block(&with, 0) == 0, 0, 1);
     tt_reduce_local(b, with, to, src);
     if (ends) tt_copy(b, dst, to);
   }
@@ -89,11 +89,12 @@ static void link(tt_builder *b, const tt_ask *ask, uint32_t block, uint32_t bloc
   const bool first = ask->rank == 0, last = ask->rank == ask->ranks - 1;
   const bool without = ask->coll == TUTTI_EXSCAN;
   const tt_span src = tt_block(TT_SRC, block), dst = tt_block(TT_DST, block);
-  tt_span with = dst, before = without && ask->in_place && !last ? tmp(1, block, blocks) : dst;
+  tt_span with = dst,
+          before = without && ask->in_place && !last ? block_in_tmp(1, block, blocks) : dst;
   if (first) {
     with = src;
   } else if (without) {
-    with = tmp(0, block, blocks);
+    with = block_in_tmp(0, block, blocks);
     tt_recv(b, ask->rank - 1, before);
     if (!last) tt_reduce_local(b, with, before, src);
   } else {

@@ -35,7 +35,7 @@ bool tt_tree_plans(int ranks, const char *levels, int i, char *params, size_t si
 
 enum { SEGMENTS = 256 };
 
-static int number(const tt_ask *ask, const char *key, int lo, int hi, int otherwise) {
+static int read_int_param(const tt_ask *ask, const char *key, int lo, int hi, int otherwise) {
   int value;
   return tt_param_int(ask, key, lo, hi, otherwise, &value) ? value : -1;
 }
@@ -45,11 +45,11 @@ static int trees(const tt_ask *ask) {
 }
 
 static int radix(const tt_ask *ask) {
-  return number(ask, "radix", 2, TT_RADIX, 2);
+  return read_int_param(ask, "radix", 2, TT_RADIX, 2);
 }
 
-static int segments(const tt_ask *ask) {
-  return number(ask, "segments", 1, SEGMENTS, 1);
+static int tree_segments(const tt_ask *ask) {
+  return read_int_param(ask, "segments", 1, SEGMENTS, 1);
 }
 
 const char *tt_tree_refuse(const tt_ask *ask) {
@@ -62,12 +62,12 @@ const char *tt_tree_refuse(const tt_ask *ask) {
       1)
     return "binomial, radix=, chain, binary and double exclude each other";
   if (radix(ask) < 0) return "radix goes from 2 to 16";
-  if (segments(ask) < 0) return "segments go from 1 to 256";
+  if (tree_segments(ask) < 0) return "segments go from 1 to 256";
   return tt_nodes_refuse(ask);
 }
 
 uint32_t tt_tree_blocks(const tt_ask *ask) {
-  return (uint32_t)(trees(ask) * segments(ask));
+  return (uint32_t)(trees(ask) * tree_segments(ask));
 }
 
 /* ---- nodes in a tree: numbered from the root's node on ---- */
@@ -80,7 +80,7 @@ typedef struct layout {
   int root, root_in; /* the root's node, and how many ranks of it are before the root */
 } layout;
 
-static int size_of(const layout *x, int node) {
+static int node_rank_count(const layout *x, int node) {
   return tt_node_first(&x->nodes, node + 1) - tt_node_first(&x->nodes, node);
 }
 
@@ -91,71 +91,71 @@ static layout layout_of(const tt_ask *ask, int tree) {
   x.root_in = root - tt_node_first(&x.nodes, x.root);
   x.node = tt_node_at(&x.nodes, ask->rank);
   x.behind = ask->rank - tt_node_first(&x.nodes, x.node);
-  if (x.node == x.root) x.behind = tt_mod(x.behind - x.root_in, size_of(&x, x.node));
+  if (x.node == x.root) x.behind = tt_mod(x.behind - x.root_in, node_rank_count(&x, x.node));
   return x;
 }
 
 /* Member p of the tree over `n` nodes, as a member of the second tree. */
-static int other(const layout *x, int p, int n, int by) {
+static int second_tree_member(const layout *x, int p, int n, int by) {
   if (x->tree == 0 || p < 0) return p;
   return n % 2 ? tt_mod(p + by, n) : n - 1 - p;
 }
 
 /* One of two trees: the root's node, if there is a root, is above the two. */
-static tt_knot one_of_two(const layout *x, int p) {
+static tt_tree_node one_of_two(const layout *x, int p) {
   const int top = tt_coll_rooted(x->ask->coll), n = x->nodes.count - top;
-  tt_knot k = {.up = -1}, inner;
+  tt_tree_node k = {.up = -1}, inner;
   if (top && p == 0) {
-    if (n > 0) tt_knot_add(&k, tt_peer(top + other(x, 0, n, 1)));
+    if (n > 0) tt_tree_node_add(&k, tt_peer(top + second_tree_member(x, 0, n, 1)));
     return k;
   }
-  inner = tt_knot_binary(other(x, p - top, n, -1), n);
-  k.up = inner.up < 0 ? top - 1 : top + other(x, inner.up, n, 1);
+  inner = tt_tree_binary(second_tree_member(x, p - top, n, -1), n);
+  k.up = inner.up < 0 ? top - 1 : top + second_tree_member(x, inner.up, n, 1);
   for (int i = 0; i < inner.n; i++)
-    tt_knot_add(&k, tt_peer(top + other(x, inner.down[i].first, n, 1)));
+    tt_tree_node_add(&k, tt_peer(top + second_tree_member(x, inner.down[i].first, n, 1)));
   return k;
 }
 
-static tt_knot among_nodes(const layout *x) {
+static tt_tree_node among_nodes(const layout *x) {
   const int n = x->nodes.count, p = tt_mod(x->node - x->root, n);
   if (trees(x->ask) == 2) return one_of_two(x, p);
-  if (tt_param_word(x->ask, "chain")) return tt_knot_chain(p, n);
-  if (tt_param_word(x->ask, "binary")) return tt_knot_binary(p, n);
-  return tt_knot_nomial(p, n, radix(x->ask));
+  if (tt_param_word(x->ask, "chain")) return tt_tree_chain(p, n);
+  if (tt_param_word(x->ask, "binary")) return tt_tree_binary(p, n);
+  return tt_tree_knomial(p, n, radix(x->ask));
 }
 
 /* The rank with so many before it in the p-th node from the root's on; the last if
  * there are not so many. */
 static int rank_at(const layout *x, int p, int behind) {
-  const int node = tt_mod(p + x->root, x->nodes.count), size = size_of(x, node);
+  const int node = tt_mod(p + x->root, x->nodes.count), size = node_rank_count(x, node);
   if (behind >= size) behind = size - 1;
   return tt_node_first(&x->nodes, node) + (behind + (node == x->root ? x->root_in : 0)) % size;
 }
 
 /* This rank in the tree of all ranks: a chain in its node, and the tree around it. */
-static tt_knot knot_of(const layout *x) {
-  const int p = tt_mod(x->node - x->root, x->nodes.count), size = size_of(x, x->node);
-  const tt_knot around = among_nodes(x);
-  tt_knot k = {.up = -1};
+static tt_tree_node node_of_member(const layout *x) {
+  const int p = tt_mod(x->node - x->root, x->nodes.count), size = node_rank_count(x, x->node);
+  const tt_tree_node around = among_nodes(x);
+  tt_tree_node k = {.up = -1};
   if (x->behind > 0)
     k.up = rank_at(x, p, x->behind - 1);
   else if (around.up >= 0)
     k.up = rank_at(x, around.up, 1);
-  if (x->behind + 1 < size) tt_knot_add(&k, tt_peer(rank_at(x, p, x->behind + 1)));
+  if (x->behind + 1 < size) tt_tree_node_add(&k, tt_peer(rank_at(x, p, x->behind + 1)));
   if (x->behind != (size > 1)) return k; /* neither the second nor alone */
   const bool flat = x->nodes.count == x->nodes.ranks;
   for (int i = 0; i < around.n; i++) {
     const tt_peers *d = &around.down[i];
-    if (flat) tt_knot_add(&k, (tt_peers){rank_at(x, d->first, 0), d->count, d->stride});
+    if (flat) tt_tree_node_add(&k, (tt_peers){rank_at(x, d->first, 0), d->count, d->stride});
     for (int j = 0; !flat && j < d->count; j++)
-      tt_knot_add(&k, tt_peer(rank_at(x, d->first + j * d->stride, 0)));
+      tt_tree_node_add(&k, tt_peer(rank_at(x, d->first + j * d->stride, 0)));
   }
   return k;
 }
 
 /* ---- one segment ---- */
 
-static void up(tt_builder *b, const tt_ask *ask, const tt_knot *k, uint32_t block) {
+static void reduce_up(tt_builder *b, const tt_ask *ask, const tt_tree_node *k, uint32_t block) {
   const bool scratch = ask->coll == TUTTI_REDUCE && k->up >= 0;
   const tt_span sum = tt_block(scratch ? TT_TMP : TT_DST, block);
   tt_span have = tt_block(TT_SRC, block);
@@ -165,12 +165,13 @@ static void up(tt_builder *b, const tt_ask *ask, const tt_knot *k, uint32_t bloc
     have = sum;
   }
   if (k->up < 0)
-    tt_mark_last(b);
+    tt_mark_completes(b);
   else
     tt_send(b, k->up, have);
 }
 
-static void down(tt_builder *b, const tt_ask *ask, const tt_knot *k, uint32_t block) {
+static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node *k,
+                           uint32_t block) {
   const bool input = k->up < 0 && ask->coll == TUTTI_BROADCAST;
   const tt_span dst = tt_block(TT_DST, block), from = input ? tt_block(TT_SRC, block) : dst;
   if (k->up >= 0) tt_recv(b, k->up, dst);
@@ -181,17 +182,17 @@ static void down(tt_builder *b, const tt_ask *ask, const tt_knot *k, uint32_t bl
 /* All that goes up comes before all that goes down: where two trees use the same pair
  * of ranks, no sum waits for a result. */
 void tt_tree_build(tt_builder *b, const tt_ask *ask) {
-  const uint32_t S = (uint32_t)segments(ask);
-  tt_knot knot[2];
+  const uint32_t S = (uint32_t)tree_segments(ask);
+  tt_tree_node node[2];
   for (int t = 0; t < trees(ask); t++) {
     const layout x = layout_of(ask, t);
-    knot[t] = knot_of(&x);
+    node[t] = node_of_member(&x);
   }
   for (int way = 0; way < 2; way++)
     for (uint32_t s = 0; s < S; s++)
       for (uint32_t t = 0; t < (uint32_t)trees(ask); t++) {
-        if (way == 0 && tt_coll_reduces(ask->coll)) up(b, ask, &knot[t], t * S + s);
-        if (way == 1 && ask->coll != TUTTI_REDUCE) down(b, ask, &knot[t], t * S + s);
+        if (way == 0 && tt_coll_reduces(ask->coll)) reduce_up(b, ask, &node[t], t * S + s);
+        if (way == 1 && ask->coll != TUTTI_REDUCE) broadcast_down(b, ask, &node[t], t * S + s);
       }
 }
 
@@ -209,8 +210,7 @@ bool tt_tree_samples(int ranks, int i, char *params, size_t size) {
 }
 
 bool tt_tree_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  static const char *const plans[] = {"radix=4", "chain,segments=8", "double",
-                                      "double,segments=4"};
+  static const char *const plans[] = {"radix=4", "chain,segments=8", "double", "double,segments=4"};
   enum { PLANS = sizeof plans / sizeof *plans };
   const bool flat = i < PLANS;
   (void)ranks;

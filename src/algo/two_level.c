@@ -59,8 +59,9 @@ static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, in
   const uint32_t times = b->s->blocks / s->blocks;
   for (uint32_t i = lo; i < hi; i++) {
     tt_step step = s->steps[i];
-    step.peers.first = leaders ? tt_node_first(leaders, step.peers.first) : first + step.peers.first;
-    step.last = step.last && (leaders || s->ranks == b->s->ranks);
+    step.peers.first =
+        leaders ? tt_node_first(leaders, step.peers.first) : first + step.peers.first;
+    step.completes = step.completes && (leaders || s->ranks == b->s->ranks);
     step.dst = finer(step.dst, times);
     step.own = finer(step.own, times);
     step.in = finer(step.in, times);
@@ -89,14 +90,16 @@ static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *node
 /* Down a fold in the node, its parts to the leader; and from there up again. */
 static void scattered(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, int leader) {
   const uint32_t each = b->s->blocks / (uint32_t)nodes->each;
-  const tt_ask node = {.coll = TUTTI_ALLREDUCE, .ranks = nodes->each, .rank = ask->rank - leader,
+  const tt_ask node = {.coll = TUTTI_ALLREDUCE,
+                       .ranks = nodes->each,
+                       .rank = ask->rank - leader,
                        .in_place = ask->in_place};
   const tt_span own = finer(tt_block(TT_DST, (uint32_t)node.rank), each);
   tt_sched *s;
   uint32_t down = 0;
   b->status = tt_algo_build("fold(halving)", &node, &s);
   if (b->status) return;
-  while (!s->steps[down].last) down++;
+  while (!s->steps[down].completes) down++;
   embed(b, s, 0, ++down, leader, NULL);
   if (node.rank) tt_send(b, leader, own);
   for (int i = 1; i < nodes->each && !node.rank; i++)
@@ -130,7 +133,7 @@ void tt_twolevel_build(tt_builder *b, const tt_ask *ask) {
   if (nodes.count > 1)
     among_leaders(b, ask, &nodes, size == 1);
   else
-    tt_mark_last(b);
+    tt_mark_completes(b);
   if (size > 1) tt_send_all(b, node, dst);
 }
 

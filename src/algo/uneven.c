@@ -42,8 +42,8 @@ typedef struct uneven {
   int touched; /* members' vectors from here on are sums in dst, those below only input */
 } uneven;
 
-static int gcd(int a, int b) {
-  return b ? gcd(b, a % b) : a;
+static int column_gcd(int a, int b) {
+  return b ? column_gcd(b, a % b) : a;
 }
 
 /* The most things a level has in one thing of the level above. */
@@ -52,7 +52,7 @@ static int columns_of(const tt_tree *t, int level) {
   int all = t->level[level].each ? most : 1;
   for (int i = 0; i < t->level[level].n && all <= 4 * most; i++) {
     const int n = t->list[t->level[level].at + i];
-    all *= n / gcd(all, n);
+    all *= n / column_gcd(all, n);
   }
   return all <= 4 * most ? all : 4 * most;
 }
@@ -64,29 +64,30 @@ uint32_t tt_uneven_blocks(const tt_tree *t) {
   return (uint32_t)blocks;
 }
 
-const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *t, const tt_how *how) {
+const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *t, const tt_fold_spec *how) {
   const char *wrong = NULL;
   if (tt_coll_owned(ask->coll))
     return "with uneven levels no rank owns one block: allreduce and barrier only";
   if (tt_uneven_blocks(t) > 1u << 22) return "its levels are too uneven: too many blocks";
   for (int level = 0; level < t->levels && !wrong; level++) {
-    if (t->level[level].each) wrong = tt_how_refuse(how, t->levels, level, t->level[level].each);
+    if (t->level[level].each)
+      wrong = tt_fold_spec_refuse(how, t->levels, level, t->level[level].each);
     for (int i = 0; i < t->level[level].n && !wrong; i++)
-      wrong = tt_how_refuse(how, t->levels, level, t->list[t->level[level].at + i]);
+      wrong = tt_fold_spec_refuse(how, t->levels, level, t->list[t->level[level].at + i]);
   }
   return wrong;
 }
 
 /* The paths of all ranks below a thing, which begin as `p`; returns the rank behind. */
 static int walk(uneven *u, int level, int group, int rank, path p) {
-  const int thing = tt_tree_first(u->tree, level, group), C = u->columns[level];
+  const int domain = tt_tree_first(u->tree, level, group), C = u->columns[level];
   p.of[level] = tt_tree_count(u->tree, level, group);
   p.first[level] = rank;
   for (int a = 0; a < p.of[level]; a++) {
     p.member[level] = a;
     p.owns[level] = (run){a * C / p.of[level], (a + 1) * C / p.of[level]};
     if (level + 1 < u->tree->levels)
-      rank = walk(u, level + 1, thing + a, rank, p);
+      rank = walk(u, level + 1, domain + a, rank, p);
     else
       u->all[rank++] = p;
   }
@@ -106,7 +107,7 @@ static int spans_of(const uneven *u, const set *s) {
   return n;
 }
 
-static tt_span span_of(const uneven *u, const set *s, tt_buf buf, int which) {
+static tt_span span_of_set(const uneven *u, const set *s, tt_buf buf, int which) {
   const int l = s->level, C = u->columns[l], n = u->me.of[l], a = u->me.member[l];
   int base = 0, repeat = 1;
   for (int i = u->tree->levels - 1; i > l + 1; i--) {
@@ -149,40 +150,41 @@ static void trade(uneven *u, deed what, int level, int by, int lo, int hi, tt_bu
     if (with->first[level] != me->first[level] || with->member[level] > member) break;
     if (with->member[level] < member || !meets(u, with, &s)) continue;
     for (int i = 0; i < spans_of(u, &s); i++) {
-      tt_span here = span_of(u, &s, buf, i), to = span_of(u, &s, TT_DST, i);
+      tt_span here = span_of_set(u, &s, buf, i), to = span_of_set(u, &s, TT_DST, i);
       if (what == SEND) tt_send(u->b, r, here);
       if (what == RECEIVE) tt_recv(u->b, r, to);
       if (what == ADD) tt_recv_reduce(u->b, r, to, here, TT_OWN_FIRST);
-      if (what == ADD && last) tt_mark_last(u->b);
+      if (what == ADD && last) tt_mark_completes(u->b);
     }
   }
 }
 
 /* Where vectors lo..hi-1 stand, after making them stand in one buffer. */
-static tt_buf gather(uneven *u, int level, int lo, int hi) {
+static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
   if (u->touched >= hi) return TT_SRC;
   if (u->touched <= lo) return TT_DST;
   set s = {.level = level, .lo = lo, .hi = u->touched};
   memcpy(s.inner, u->me.owns, sizeof s.inner);
   for (int i = 0; i < spans_of(u, &s); i++)
-    tt_copy(u->b, span_of(u, &s, TT_DST, i), span_of(u, &s, TT_SRC, i));
+    tt_copy(u->b, span_of_set(u, &s, TT_DST, i), span_of_set(u, &s, TT_SRC, i));
   u->touched = lo;
   return TT_DST;
 }
 
-static void down(uneven *u, int level, const int *live, int length) {
+static void reduce_scatter_level(uneven *u, int level, const int *live, int length) {
   bool last = true; /* no level further out folds */
   for (int i = 0; i < level; i++) last = last && u->me.of[i] == 1;
   for (int i = 0; i + 1 < length; i++) {
     const int n = live[i], m = live[i + 1], d = n - m;
-    tt_buf from = gather(u, level, m, n), own = gather(u, level, m - d, m);
+    tt_buf from = collect_in_one_buffer(u, level, m, n),
+           own = collect_in_one_buffer(u, level, m - d, m);
     trade(u, SEND, level, -d, m, n, from, false);
     trade(u, ADD, level, d, m - d, m, own, last && m == 1);
     if (u->touched > m - d) u->touched = m - d;
   }
 }
 
-static void up(uneven *u, int level, const int *live, int length) {
+static void allgather_level(uneven *u, int level, const int *live, int length) {
   for (int i = length - 2; i >= 0; i--) {
     const int n = live[i], m = live[i + 1], d = n - m;
     trade(u, SEND, level, d, m - d, m, TT_DST, false);
@@ -190,7 +192,7 @@ static void up(uneven *u, int level, const int *live, int length) {
   }
 }
 
-void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *t, const tt_how *how) {
+void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *t, const tt_fold_spec *how) {
   uneven u = {.b = b, .tree = t, .all = malloc((size_t)ask->ranks * sizeof *u.all)};
   int width = 1, *live = malloc(((size_t)ask->ranks + 1) * sizeof *live);
   if (!live || !u.all) {
@@ -210,11 +212,12 @@ void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *t, const t
   for (int level = t->levels - 1; level >= 0; level--) {
     const int n = u.me.of[level];
     u.touched = summed ? 0 : n;
-    down(&u, level, live, tt_how_sequence(how, t->levels, level, n, live));
+    reduce_scatter_level(&u, level, live, tt_fold_spec_sequence(how, t->levels, level, n, live));
     summed = summed || n > 1;
   }
   for (int level = 0; level < t->levels; level++)
-    up(&u, level, live, tt_how_sequence(how, t->levels, level, u.me.of[level], live));
+    allgather_level(&u, level, live,
+                    tt_fold_spec_sequence(how, t->levels, level, u.me.of[level], live));
   free(u.all);
   free(live);
 }

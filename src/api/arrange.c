@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "comm.h"
-#include "sites.h"
+#include "placement.h"
 
 bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
   if (!comm->order || tt_call_data(comm, call) < comm->ranks) return false;
@@ -42,18 +42,18 @@ static tutti_status keep_order(tutti_comm *comm, const int *order) {
   return TUTTI_OK;
 }
 
-tutti_status tt_comm_arrange(tutti_comm *comm, const tt_seats *seats, double crowd) {
+tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core) {
   tt_setting setting = comm->setting;
   tt_chooser *flat = NULL, *chooser;
-  _Static_assert(sizeof seats->levels <= sizeof setting.levels, "room for the levels");
-  setting.crowd = 0;
+  _Static_assert(sizeof layout->levels <= sizeof setting.levels, "room for the levels");
+  setting.ranks_per_core = 0;
   setting.has_loop = NULL; /* loops are for ranks that all share memory */
   tutti_status status = tt_chooser_new(&setting, &flat);
-  memcpy(setting.levels, seats->levels, sizeof seats->levels);
-  setting.inside = seats->inside;
-  setting.inside_crowd = crowd;
+  memcpy(setting.levels, layout->levels, sizeof layout->levels);
+  setting.inside = layout->inside;
+  setting.node_ranks_per_core = ranks_per_core;
   if (!status) status = tt_chooser_new(&setting, &chooser);
-  if (!status && (status = keep_order(comm, seats->order))) tt_chooser_free(chooser);
+  if (!status && (status = keep_order(comm, layout->order))) tt_chooser_free(chooser);
   if (status) {
     tt_chooser_free(flat);
     return status;
@@ -68,7 +68,7 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_seats *seats, double cro
 }
 
 const char *tutti_comm_network(const tutti_comm *comm) {
-  return comm && comm->net ? tt_mpi_name(comm->net) : NULL;
+  return comm && comm->net ? tt_net_name(comm->net) : NULL;
 }
 
 /* In levels of the machine, from the innermost over a network on. */
@@ -76,12 +76,12 @@ int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
   if (level) *level = "";
   if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;
   if (a == b || !tt_over_net(comm)) return 0;
-  const tt_profile *p = tt_chooser_profile(comm->chooser);
+  const tt_cost_model *p = tt_chooser_model(comm->chooser);
   if (p->levels == 1) return 1;
-  uint32_t *things = tt_profile_things(p);
+  uint32_t *things = tt_cost_domains(p);
   if (!things) return -1;
   const int *place = comm->place;
-  const int at = tt_profile_parts(p, things, place ? place[a] : a, place ? place[b] : b);
+  const int at = tt_cost_level(p, things, place ? place[a] : a, place ? place[b] : b);
   const int apart = p->levels - comm->setting.inside - at;
   free(things);
   if (level && apart > 0) *level = p->tree.level[at].name;

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "collective.h"
+#include "comm_wisdom.h"
 #include "create.h"
-#include "going_on.h"
+#include "shrink.h"
 #include "topo.h"
 #include "tracing.h"
-#include "wise.h"
 
 /* ---- meeting ---- */
 
@@ -30,26 +30,26 @@ void tt_heap_introduce(tt_heap *heap) {
   tt_cores_mine(&head->cores);
   head->quota = tt_cores_quota();
   head->l2 = tt_cache_l2();
-  tt_machine machine = {0}; /* the first rank's hold for all */
-  if (tt_heap_index(heap) == 0) tt_machine_here(&machine);
-  _Static_assert(sizeof machine <= sizeof head->figures, "room for the figures");
-  memcpy(head->figures, &machine, sizeof machine);
+  tt_profile profile = {0}; /* the first rank's hold for all */
+  if (tt_heap_index(heap) == 0) tt_profile_here(&profile);
+  _Static_assert(sizeof profile <= sizeof head->figures, "room for the figures");
+  memcpy(head->figures, &profile, sizeof profile);
 }
 
 /* each ended, users, finalized, usable: order: a flag or a count, set alone */
 
-static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *room) {
+static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *ctrl) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
-  *room = tt_shm_room(heap, ranks, tt_heap_index(heap) == 0);
-  if (!*room) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
+  *ctrl = tt_shm_ctrl_new(heap, ranks, tt_heap_index(heap) == 0);
+  if (!*ctrl) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   tt_heap_introduce(heap);
-  atomic_store_explicit(&head->world, *room, memory_order_relaxed);
+  atomic_store_explicit(&head->world, *ctrl, memory_order_relaxed);
   /* model: publish:set */
   atomic_store_explicit(&head->ready, 1 + TT_LAYOUT, memory_order_release);
   return TUTTI_OK;
 }
 
-static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
+static tutti_status await_founders(const tt_segment *segment, uint64_t *ctrls) {
   const double limit = (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120);
   const double since = tt_seconds();
   double asked = 0;
@@ -68,7 +68,7 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
       if (look % 64 == 0 && tt_interrupted(&asked))
         return tt_say_interrupted("tutti_comm_from_env");
       if (look % 64 == 0 && atomic_load(&head->ended)) {
-        tt_fate_words(head, words, sizeof words);
+        tt_exit_words(head, words, sizeof words);
         return tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s", r,
                        segment->founders, words);
       }
@@ -83,7 +83,7 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
     }
     if (ready != 1 + TT_LAYOUT)
       return tt_fail(TUTTI_ERR_SYSTEM, "rank %d uses another version of tutti than this one", r);
-    rooms[r] = atomic_load_explicit(&head->world, memory_order_relaxed);
+    ctrls[r] = atomic_load_explicit(&head->world, memory_order_relaxed);
   }
   return TUTTI_OK;
 }
@@ -91,17 +91,18 @@ static tutti_status meet(const tt_segment *segment, uint64_t *rooms) {
 /* ---- making one ---- */
 
 /* Of all ranks of a segment, which have made their rooms. */
-static tutti_status make(tt_heap *heap, int rank, const uint64_t *rooms, tutti_comm **out) {
+static tutti_status create_base_comm(tt_heap *heap, int rank, const uint64_t *ctrls,
+                                     tutti_comm **out) {
   tt_segment *segment = tt_heap_segment(heap);
   tutti_comm *comm = tt_comm_new(rank, segment->founders);
   if (!comm) return TUTTI_ERR_MEMORY;
   comm->heap = tt_heap_hold(heap);
   for (int r = 0; r < comm->ranks; r++)
-    comm->where[r] = (tt_where){.index = r, .pid = tt_heap_head(segment, r)->pid};
-  tt_machine machine;
-  memcpy(&machine, tt_heap_head(segment, 0)->figures, sizeof machine);
-  tutti_status status = tt_comm_stand(comm, NULL, rooms);
-  if (!status) status = tt_comm_settle(comm, &machine);
+    comm->info[r] = (tt_rank_info){.index = r, .pid = tt_heap_head(segment, r)->pid};
+  tt_profile profile;
+  memcpy(&profile, tt_heap_head(segment, 0)->figures, sizeof profile);
+  tutti_status status = tt_comm_attach(comm, NULL, ctrls);
+  if (!status) status = tt_comm_configure(comm, &profile);
   if (!status) tt_trace_root(comm, NULL, tt_heap_head(segment, 0)->cookie, 0, 0);
   if (status)
     tt_comm_destroy(comm);
@@ -113,7 +114,7 @@ static tutti_status make(tt_heap *heap, int rank, const uint64_t *rooms, tutti_c
 /* ---- from the environment ---- */
 
 /* One process per heap: a second one would write over what the first shows. */
-static tutti_status own(tt_segment *segment, int index, int rank) {
+static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
   int owner;
   if (tt_heap_own(tt_heap_head(segment, index), &owner)) return TUTTI_OK;
   if (owner == (int)getpid())
@@ -137,7 +138,7 @@ static tutti_status job_segment(int *index, tt_segment **segment) {
   }
   const int ranks = (int)tt_env_int("TUTTI_SIZE", 1, 1 << 16, -1);
   const int rank = (int)tt_env_int("TUTTI_RANK", 0, (1 << 16) - 1, -1);
-  const int newcomer = (int)tt_env_int("TUTTI_NEWCOMER", 0, 1 << 16, 0);
+  const int joiner = (int)tt_env_int("TUTTI_NEWCOMER", 0, 1 << 16, 0);
   const int number = (int)tt_env_int("TUTTI_SHM_FD", 0, 1 << 20, -1);
   if (ranks < 1 || rank < 0 || rank >= ranks || number < 0)
     return tt_fail(TUTTI_ERR_SYSTEM,
@@ -145,31 +146,32 @@ static tutti_status job_segment(int *index, tt_segment **segment) {
                    "start ranks with `tutti run -n N program`");
   tutti_status status = tt_segment_map(number, ranks, segment);
   if (status) return status;
-  *index = newcomer ? ranks + newcomer - 1 : rank;
+  *index = joiner ? ranks + joiner - 1 : rank;
   if (*index >= (*segment)->ranks)
-    status = tt_fail(TUTTI_ERR_SYSTEM, "TUTTI_NEWCOMER=%d: this job has room for %d", newcomer,
+    status = tt_fail(TUTTI_ERR_SYSTEM, "TUTTI_NEWCOMER=%d: this job has room for %d", joiner,
                      (*segment)->ranks - ranks);
-  if (!status) status = own(*segment, *index, rank);
+  if (!status) status = claim_heap(*segment, *index, rank);
   if (status) tt_segment_release(*segment);
   return status;
 }
 
 tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
   const int ranks = segment->founders;
-  uint64_t *rooms = malloc((size_t)ranks * sizeof *rooms), room;
+  uint64_t *ctrls = malloc((size_t)ranks * sizeof *ctrls), ctrl;
   tt_heap *heap = NULL;
   tutti_status status = TUTTI_OK;
-  if (!rooms) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", ranks);
+  if (!ctrls) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", ranks);
   if (!status) status = tt_heap_open(segment, rank, &heap);
   if (status) tt_segment_release(segment);
-  if (!status) status = introduce(heap, ranks, &room);
-  if (!status && (status = meet(segment, rooms))) /* others may have met it, and wait for it */
-    tt_shm_room_leave(heap, room, status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
-                      tutti_error());
+  if (!status) status = introduce(heap, ranks, &ctrl);
+  if (!status &&
+      (status = await_founders(segment, ctrls))) /* others may have met it, and wait for it */
+    tt_shm_ctrl_abandon(heap, ctrl, status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
+                        tutti_error());
   if (!status) tt_remote_probe(segment, rank);
-  if (!status) status = make(heap, rank, rooms, base);
+  if (!status) status = create_base_comm(heap, rank, ctrls, base);
   tt_heap_close(heap);
-  free(rooms);
+  free(ctrls);
   return status;
 }
 
@@ -252,7 +254,7 @@ tutti_status tutti_comm_from_env(tutti_comm **comm) {
     return tt_fail(TUTTI_ERR_STATE,
                    "tutti_comm_from_env: this process has joined its job before; "
                    "tutti_comm_dup what it joined");
-  return tt_ended(base ? tutti_comm_dup(base, comm) : tt_newcomer_join(segment, index, comm));
+  return tt_ended(base ? tutti_comm_dup(base, comm) : tt_joiner_join(segment, index, comm));
 }
 
 /* ---- for threads ---- */
@@ -268,24 +270,24 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
   if ((status = tt_segment_anonymous(n, &segment))) return status;
   atomic_store(&segment->users, n);
   tt_heap **heaps = calloc((size_t)n, sizeof *heaps);
-  uint64_t *rooms = calloc((size_t)n, sizeof *rooms);
+  uint64_t *ctrls = calloc((size_t)n, sizeof *ctrls);
   int opened = 0;
-  if (!heaps || !rooms) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory");
+  if (!heaps || !ctrls) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory");
   for (; !status && opened < n; opened++) {
     status = tt_heap_open(segment, opened, &heaps[opened]);
     if (status) break;
-    status = introduce(heaps[opened], n, &rooms[opened]);
+    status = introduce(heaps[opened], n, &ctrls[opened]);
   }
   for (int r = opened; r < n; r++) tt_segment_release(segment); /* uses nobody took over */
-  for (int r = 0; !status && r < n; r++) status = make(heaps[r], r, rooms, &comms[r]);
-  if (!status) status = tt_wise_give(comms, n);
+  for (int r = 0; !status && r < n; r++) status = create_base_comm(heaps[r], r, ctrls, &comms[r]);
+  if (!status) status = tt_wisdom_share_threads(comms, n);
   for (int r = 0; status && r < n; r++) {
     tt_comm_destroy(comms[r]);
     comms[r] = NULL;
   }
   for (int r = 0; heaps && r < opened; r++) tt_heap_close(heaps[r]);
   free(heaps);
-  free(rooms);
+  free(ctrls);
   return tt_ended(status);
 }
 
@@ -300,7 +302,7 @@ tutti_status tutti_finalize(void) {
   pthread_mutex_unlock(&tt_process.lock);
   tt_thread_end();
   tt_comm_destroy(base);
-  tt_wise_end();
+  tt_wisdom_end();
   tt_trace_end();
   free(tt_process.user_ops);
   tt_process.user_ops = NULL;

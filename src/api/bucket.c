@@ -15,7 +15,7 @@
 
 /* ---- entering and failing ---- */
 
-static tutti_status enter(const tutti_buckets *b, const char *function) {
+static tutti_status enter_buckets(const tutti_buckets *b, const char *function) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!b) return tt_fail(TUTTI_ERR_ARG, "%s: buckets is NULL", function);
@@ -23,14 +23,14 @@ static tutti_status enter(const tutti_buckets *b, const char *function) {
 }
 
 static tutti_status enter_at(const tutti_buckets *b, const char *function, size_t i) {
-  tutti_status status = enter(b, function);
+  tutti_status status = enter_buckets(b, function);
   if (status || i < b->n) return status;
   return tt_fail(TUTTI_ERR_ARG, "%s: there is no tensor %zu; %zu were registered", function, i,
                  b->n);
 }
 
 /* The step has failed for good, if it has. */
-static tutti_status verdict(tutti_buckets *b, tutti_status status) {
+static tutti_status fail_buckets(tutti_buckets *b, tutti_status status) {
   if (status && status != TUTTI_ERR_INTERRUPTED && !b->failed) {
     b->failed = status;
     snprintf(b->why, sizeof b->why, "%s", tutti_error());
@@ -64,7 +64,7 @@ static void summed(tutti_buckets *b, tt_bucket *k) {
 }
 
 /* Once, without blocking: the second halves whose turn it is, and bucket `at` if it is started. */
-static tutti_status drive(tutti_buckets *b, size_t at) {
+static tutti_status poll_bucket(tutti_buckets *b, size_t at) {
   tutti_status status = TUTTI_OK;
   int done = 1;
   for (; !status && done && b->gathered < b->started; b->gathered += done != 0) {
@@ -81,7 +81,7 @@ static tutti_status drive(tutti_buckets *b, size_t at) {
   return status;
 }
 
-static tutti_status finish(tutti_buckets *b, size_t at) {
+static tutti_status wait_for_bucket(tutti_buckets *b, size_t at) {
   tutti_status status = TUTTI_OK;
   for (; b->gathered <= at; b->gathered++) {
     tt_bucket *k = &b->buckets[b->gathered];
@@ -113,8 +113,8 @@ tutti_status tutti_bucket_ready(tutti_buckets *b, size_t i) {
   const size_t before = b->started;
   status = start_what_is_ready(b);
   /* A start drives them all; but second halves are begun here. */
-  if (!status && (b->results || b->started == before)) status = drive(b, b->nbuckets);
-  return verdict(b, status);
+  if (!status && (b->results || b->started == before)) status = poll_bucket(b, b->nbuckets);
+  return fail_buckets(b, status);
 }
 
 /* The first bucket not started, and its first tensor that is not ready. */
@@ -132,7 +132,7 @@ tutti_status tutti_bucket_wait(tutti_buckets *b, size_t i) {
   tutti_status status = enter_at(b, "tutti_bucket_wait", i);
   if (status || (!b->nready && b->started == 0)) return status;
   if (b->of[i] >= b->started) return never(b, "tutti_bucket_wait");
-  return verdict(b, finish(b, b->of[i]));
+  return fail_buckets(b, wait_for_bucket(b, b->of[i]));
 }
 
 tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
@@ -140,13 +140,13 @@ tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
   if (!status && !done) status = tt_fail(TUTTI_ERR_ARG, "tutti_bucket_test: done is NULL");
   if (status) return status;
   *done = 0;
-  status = verdict(b, drive(b, b->of[i]));
+  status = fail_buckets(b, poll_bucket(b, b->of[i]));
   *done = !status && (!b->nready || b->buckets[b->of[i]].state == TT_SUMMED);
   return status;
 }
 
 /* Rank 0's order of this step, for all to come. */
-static tutti_status learn(tutti_buckets *b) {
+static tutti_status learn_ready_order(tutti_buckets *b) {
   b->learned = true;
   tutti_status status =
       tt_broadcast(b->comm, "tutti_buckets_wait", b->seen, b->n * sizeof *b->seen);
@@ -160,12 +160,12 @@ static tutti_status learn(tutti_buckets *b) {
 }
 
 tutti_status tutti_buckets_wait(tutti_buckets *b) {
-  tutti_status status = enter(b, "tutti_buckets_wait");
+  tutti_status status = enter_buckets(b, "tutti_buckets_wait");
   if (status || !b->nready) return status;
   if (b->started < b->nbuckets) return never(b, "tutti_buckets_wait");
-  for (size_t k = 0; k < b->nbuckets && !status; k++) status = finish(b, k);
-  if (!status && b->config.learn && !b->learned) status = learn(b);
-  if (status) return verdict(b, status);
+  for (size_t k = 0; k < b->nbuckets && !status; k++) status = wait_for_bucket(b, k);
+  if (!status && b->config.learn && !b->learned) status = learn_ready_order(b);
+  if (status) return fail_buckets(b, status);
   for (size_t k = 0; k < b->nbuckets; k++) {
     b->buckets[k].state = TT_WAITING;
     b->buckets[k].left = b->buckets[k].n;

@@ -54,7 +54,7 @@ tutti_status tt_bucket_requests(tutti_buckets *b);
 void tt_bucket_drop(tutti_buckets *b);
 
 /* Is it one that travels as bf16? */
-static inline bool tt_bucket_halves(const tutti_buckets *b, const tt_bucket *k) {
+static inline bool tt_bucket_is_bf16(const tutti_buckets *b, const tt_bucket *k) {
   return b->config.bf16 && k->type == TUTTI_FLOAT && k->elements;
 }
 tutti_status tt_half_open(tutti_buckets *b, tt_bucket *k);

@@ -28,7 +28,7 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
 }
 
 /* This rank's status, or that another was refused, or has something else. */
-static tutti_status agree(tutti_buckets *b, tutti_status mine) {
+static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
   const int P = b->comm->ranks;
   const pledge own = pledge_of(b, mine);
   char why[TT_WHY];
@@ -57,7 +57,7 @@ static tutti_status agree(tutti_buckets *b, tutti_status mine) {
 
 /* ---- what one rank looks at by itself ---- */
 
-static tutti_status check(const tutti_buckets *b, const tutti_tensor *tensors) {
+static tutti_status check_tensors(const tutti_buckets *b, const tutti_tensor *tensors) {
   const bool helps = b->comm->rank >= b->comm->ranks - b->comm->helpers;
   if (b->n && !tensors) return tt_fail(TUTTI_ERR_ARG, "%s: tensors is NULL", WHO);
   for (size_t i = 0; i < b->n; i++) {
@@ -77,7 +77,7 @@ static tutti_status check(const tutti_buckets *b, const tutti_tensor *tensors) {
   return TUTTI_OK;
 }
 
-static tutti_status take(tutti_buckets *b, const tutti_tensor *tensors) {
+static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tensors) {
   const size_t n = b->n + 1;
   uint64_t total = 0;
   size_t floats = 0;
@@ -130,16 +130,16 @@ static void forget(tutti_buckets *b) {
   free(b);
 }
 
-static tutti_status make(tutti_buckets *b, const tutti_tensor *tensors) {
-  tutti_status status = check(b, tensors);
-  if (!status) status = take(b, tensors);
-  status = agree(b, status);
+static tutti_status create_buckets(tutti_buckets *b, const tutti_tensor *tensors) {
+  tutti_status status = check_tensors(b, tensors);
+  if (!status) status = register_tensors(b, tensors);
+  status = agree_on_buckets(b, status);
   if (status) return status;
   if (b->config.bf16) status = tutti_comm_dup(b->comm, &b->results);
   if (status) return status;
   status = tt_bucket_cut(b);
   if (!status) status = tt_bucket_requests(b);
-  return agree(b, status);
+  return agree_on_buckets(b, status);
 }
 
 tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor *tensors,
@@ -158,7 +158,7 @@ tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor
   b->n = n;
   if (config) b->config = *config;
   status = tutti_comm_dup(comm, &b->comm);
-  if (!status) status = make(b, tensors);
+  if (!status) status = create_buckets(b, tensors);
   if (status) {
     char why[TT_WHY];
     snprintf(why, sizeof why, "%s", tutti_error());
@@ -177,7 +177,7 @@ static void give_up(const tutti_buckets *b, tutti_comm *comm) {
 }
 
 /* After a failure: no sum may be in flight. */
-static void settle(tutti_buckets *b) {
+static void quiesce_buckets(tutti_buckets *b) {
   give_up(b, b->comm);
   give_up(b, b->results);
   for (size_t k = 0; b->buckets && k < b->nbuckets; k++) {
@@ -193,7 +193,7 @@ tutti_status tutti_buckets_free(tutti_buckets *b) {
     if (b->buckets[k].state != TT_SUMMED)
       return tt_fail(TUTTI_ERR_STATE,
                      "tutti_buckets_free: sums are in flight; wait for the step to end");
-  if (b->failed) settle(b);
+  if (b->failed) quiesce_buckets(b);
   forget(b);
   return TUTTI_OK;
 }

@@ -105,8 +105,8 @@ static tutti_status in_one_go(tutti_buckets *b, tt_bucket *k) {
 tutti_status tt_bucket_requests(tutti_buckets *b) {
   tutti_status status = TUTTI_OK;
   for (size_t k = 0; k < b->nbuckets && !status; k++)
-    status = tt_bucket_halves(b, &b->buckets[k]) ? tt_half_open(b, &b->buckets[k])
-                                                 : in_one_go(b, &b->buckets[k]);
+    status = tt_bucket_is_bf16(b, &b->buckets[k]) ? tt_half_open(b, &b->buckets[k])
+                                                  : in_one_go(b, &b->buckets[k]);
   return status;
 }
 

@@ -10,7 +10,7 @@ typedef struct extent {
   uintptr_t base; /* where the whole vector would begin */
 } extent;
 
-static bool overlap(extent a, extent b) {
+static bool extents_overlap(extent a, extent b) {
   return a.bytes && b.bytes && a.at < b.at + b.bytes && b.at < a.at + a.bytes;
 }
 
@@ -84,8 +84,8 @@ static tutti_status measure_varied(const tutti_comm *comm, const char *function,
   return TUTTI_OK;
 }
 
-static tutti_status measure(const tutti_comm *comm, const char *function, const tt_call *c,
-                            vector *v) {
+static tutti_status call_vector_size(const tutti_comm *comm, const char *function, const tt_call *c,
+                                     vector *v) {
   const size_t most = PTRDIFF_MAX / tutti_type_size(c->type);
   if (c->varied) return measure_varied(comm, function, c, most, v);
   const size_t blocks = tt_coll_owned(c->coll) ? (size_t)comm->ranks : 1;
@@ -122,7 +122,7 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
     return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d%s", function, c->root, data - 1,
                    data < comm->ranks ? "; the others bring no data" : "");
   vector v = {0, 0, 0};
-  if ((status = measure(comm, function, c, &v))) return status;
+  if ((status = call_vector_size(comm, function, c, &v))) return status;
   const tt_sched like = {.coll = c->coll,
                          .ranks = comm->ranks,
                          .rank = comm->rank,
@@ -138,7 +138,7 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
   if ((status = check_buffer(function, "src", src, align))) return status;
   if ((status = check_buffer(function, "dst", dst, align))) return status;
   *in_place = src.bytes && dst.bytes && src.base == dst.base;
-  if (!*in_place && overlap(src, dst))
+  if (!*in_place && extents_overlap(src, dst))
     return tt_fail(TUTTI_ERR_OVERLAP,
                    "%s: src and dst overlap; make them equal (in place) or apart", function);
   return TUTTI_OK;

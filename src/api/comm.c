@@ -25,7 +25,7 @@ tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function, boo
   return status;
 }
 
-void tt_comm_tell_abort(tutti_comm *comm) {
+void tt_comm_send_abort(tutti_comm *comm) {
   int asked = 2;
   if (atomic_compare_exchange_strong(&comm->abort, &asked, 3))
     comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, comm->abort_why);
@@ -35,7 +35,7 @@ void tt_comm_tell_abort(tutti_comm *comm) {
  * just after that comes in itself, or is seen here. */
 void tt_comm_leave_net(tutti_comm *comm) {
   for (int is_free = 0; !is_free;) {
-    tt_comm_tell_abort(comm);
+    tt_comm_send_abort(comm);
     atomic_store(&comm->busy, 0);
     if (atomic_load(&comm->abort) != 2) return;
     if (!atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) return;
@@ -54,8 +54,8 @@ int tutti_comm_size(const tutti_comm *comm) {
 
 static bool near_and_gone(const tutti_comm *comm, int r) {
   const bool near =
-      !tt_over_net(comm) ||
-      (comm->where[r].index >= 0 && comm->where[r].site.node == comm->where[comm->rank].site.node);
+      !tt_over_net(comm) || (comm->info[r].index >= 0 &&
+                             comm->info[r].placement.node == comm->info[comm->rank].placement.node);
   return near && !comm->wire->ops->alive(comm->wire, r);
 }
 
@@ -131,12 +131,12 @@ static tutti_status nothing_runs(const tutti_comm *comm, const char *function) {
 tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_algo");
   if (status) return status;
-  tt_wish wish;
-  status = tt_wish_parse(algo, comm->ranks, &wish);
+  tt_override override;
+  status = tt_override_parse(algo, comm->ranks, &override);
   if (status) status = tt_fail(status, "tutti_comm_set_algo: %.300s", tutti_error());
   if (!status) status = nothing_runs(comm, "tutti_comm_set_algo");
   if (!status) {
-    comm->wish = wish;
+    comm->override = override;
     tt_plans_forget(comm);
   }
   tt_comm_leave(comm);
@@ -182,7 +182,7 @@ tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds) {
 }
 
 void tt_comm_take_after(tutti_comm *comm, const tutti_comm *old) {
-  comm->wish = old->wish;
+  comm->override = old->override;
   comm->slices = old->slices;
   comm->timeout = old->timeout;
   comm->contract = old->contract;
@@ -235,12 +235,12 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
   if (!status) {
     int n = snprintf(name, size, "%s%s", tt_exact_concerns(comm, &call) ? "exact, " : "",
                      plan->prepared->sched->name);
-    if (plan->how.slices > 1 && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->how.slices);
-    if (plan->wise && n >= 0 && (size_t)n < size)
+    if (plan->exec.slices > 1 && n >= 0 && (size_t)n < size)
+      n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->exec.slices);
+    if (plan->wisdom && n >= 0 && (size_t)n < size)
       n += snprintf(name + n, size - (size_t)n, ", measured %s",
-                    tt_time_words(1e-9 * (double)plan->wise, time));
-    if (plan->how.if_lent != plan->how.program->shape && n >= 0 && (size_t)n < size)
+                    tt_time_words(1e-9 * (double)plan->wisdom, time));
+    if (plan->exec.if_exported != plan->exec.program->shape && n >= 0 && (size_t)n < size)
       n += snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
     if (plan->proven != TT_PROVEN && n >= 0 && (size_t)n < size)
       snprintf(name + n, size - (size_t)n,

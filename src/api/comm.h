@@ -11,11 +11,11 @@
 
 #include "choose.h"
 #include "engine.h"
-#include "mail.h"
-#include "mpi_wire.h"
+#include "net_wire.h"
+#include "p2p.h"
+#include "placement.h"
 #include "process.h"
 #include "shm.h"
-#include "sites.h"
 
 enum { TT_PLANS = 64, TT_WHY = 320 };
 
@@ -30,10 +30,10 @@ typedef struct tt_prepared {
 typedef struct tt_plan {
   uint64_t key; /* of the call; 0: free */
   tt_prepared *prepared;
-  tt_how how;
+  tt_execution exec;
   uint32_t hash;    /* of the call and the plan: the same on all ranks */
   uint32_t counts;  /* of a varied call: a number made of its counts, not 0 */
-  uint64_t wise;    /* ns that wisdom says it takes; 0: its price chose it, or somebody */
+  uint64_t wisdom;  /* ns that wisdom says it takes; 0: its price chose it, or somebody */
   tt_proven proven; /* before it ran, or what else is known */
   uint64_t *table;  /* ... and how's table */
 } tt_plan;
@@ -72,7 +72,7 @@ struct tutti_request {
   const tt_buffer *packed;    /* a part: the buffers that are packed ... */
   size_t npacked;             /* ... so many */
   bool is_message;            /* then that is all there is */
-  tt_parcel message;
+  tt_p2p_message message;
   uint64_t table[]; /* a copy too, of what `kept` says */
 };
 
@@ -83,21 +83,21 @@ typedef struct tt_place {
   uint32_t holds; /* what its operation is filled in for: comm->last, so many changes ago; or 0 */
 } tt_place;
 
-typedef struct tt_patience { /* of one who waits and sees nothing move */
+typedef struct tt_wait_policy { /* of one who waits and sees nothing move */
   uint32_t looks;
   uint64_t since, looked; /* us */
-  uint32_t doze;          /* us */
+  uint32_t sleep;         /* us */
   bool warned;
   bool shown;              /* that it waits */
   const tutti_request *by; /* what is waited for, by one who does not just test */
-} tt_patience;
+} tt_wait_policy;
 
 /* Where a rank is. */
-typedef struct tt_where {
+typedef struct tt_rank_info {
   int32_t index; /* of its heap among those of its node, which share memory; -1: it has none */
-  tt_site site;
+  tt_placement placement;
   int64_t pid;
-} tt_where;
+} tt_rank_info;
 
 struct tutti_comm {
   int rank, ranks;
@@ -108,10 +108,10 @@ struct tutti_comm {
   bool stuck;   /* nothing can move before something comes */
   bool waits;   /* its caller waits for it, in a network that can */
   tt_heap *heap;
-  tt_where *where;              /* per rank */
-  double crowd;                 /* ranks per core, where all share memory */
+  tt_rank_info *info;           /* per rank */
+  double ranks_per_core;        /* ranks per core, where all share memory */
   double cores;                 /* of a node, the first rank's; 0: one node */
-  double kernel_crowd;          /* of the fullest machine, its ranks per core */
+  double host_ranks_per_core;   /* of the fullest machine, its ranks per core */
   uint32_t spins;               /* looks before the first yield: more while that helps */
   int helpers;                  /* ranks, the last ones, that bring no data */
   tt_setting setting;           /* what the price knows of the machine */
@@ -119,18 +119,18 @@ struct tutti_comm {
   int *order, *place;           /* the rank at a place of the levels' tree, a rank's place; NULL:
                                    ranks stand as the tree does */
   tt_chooser *flat;             /* then: without levels, for what must go by ranks */
-  tt_wish wish;
-  tt_wisdom wisdom; /* of this communicator, the same on all ranks (wise.c) */
+  tt_override override;
+  tt_wisdom wisdom; /* of this communicator, the same on all ranks (comm_wisdom.c) */
   bool measures;    /* what wisdom does not cover, before it first runs (measure.c) */
   tutti_contract contract;
   int slices;
-  double timeout;       /* s; 0: TUTTI_TIMEOUT's */
-  bool explains;        /* says once per kind of call what runs, and why */
-  uint32_t seq, oldest; /* next number; the oldest that may still run */
-  uint32_t chain;       /* hash of all calls so far */
-  uint32_t shrinks;     /* that were called, and calls to grow (going_on.c) */
-  int newcomers;        /* ranks that joined when it was made */
-  tt_patience patience; /* of those who test */
+  double timeout;             /* s; 0: TUTTI_TIMEOUT's */
+  bool explains;              /* says once per kind of call what runs, and why */
+  uint32_t seq, oldest;       /* next number; the oldest that may still run */
+  uint32_t chain;             /* hash of all calls so far */
+  uint32_t shrinks;           /* that were called, and calls to grow (shrink_shm.c) */
+  int joiners;                /* ranks that joined when it was made */
+  tt_wait_policy wait_policy; /* of those who test */
   tt_place places[TT_WINDOW];
   tutti_request *queue, *queue_end;
   int unfinished;           /* requests queued or running */
@@ -144,7 +144,7 @@ struct tutti_comm {
   tutti_status broken;
   char why[TT_WHY];
   tt_trace *trace;   /* NULL: nobody wants to know (tracing.h) */
-  tt_mail *mail;     /* NULL until there is a message */
+  tt_p2p *p2p;       /* NULL until there is a message */
   uint8_t token[1];  /* what barriers exchange */
   char *windows;     /* a window per place, for what is packed; NULL until there is any */
   char *sums;        /* the same for exact sums */
@@ -156,7 +156,7 @@ struct tutti_comm {
   tutti_comm *next_listed;
 };
 
-/* ---- making (stand.c) ---- */
+/* ---- making (attach.c) ---- */
 
 /* Not yet complete: it lacks `where`, its wires, and what is set. NULL: out of memory. */
 tutti_comm *tt_comm_new(int rank, int ranks);
@@ -165,14 +165,14 @@ tutti_comm *tt_comm_new(int rank, int ranks);
 int tt_comm_near(const tutti_comm *comm, int *near);
 /* This rank's room in shared memory, which it needs where it shares any, or there is no
  * network; else 0. */
-tutti_status tt_comm_room(tutti_comm *comm, bool has_net, uint64_t *room);
+tutti_status tt_comm_ctrl_new(tutti_comm *comm, bool has_net, uint64_t *ctrl);
 /* Makes the wires, of the network's, which it takes over (or NULL), and of all ranks' rooms. */
-tutti_status tt_comm_stand(tutti_comm *comm, tt_wire *net, const uint64_t *rooms);
+tutti_status tt_comm_attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrls);
 /* Reads what the environment sets, and makes the chooser. */
-tutti_status tt_comm_settle(tutti_comm *comm, const tt_machine *machine);
+tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile);
 /* Of several nodes: by where its ranks are, in levels. `seats`: how they sit, or NULL to be
  * found out. */
-tutti_status tt_comm_seat(tutti_comm *comm, const tt_seats *seats);
+tutti_status tt_comm_place(tutti_comm *comm, const tt_layout *layout);
 void tt_comm_destroy(tutti_comm *comm);
 /* Every rank's bytes, to all; helpers' too. */
 tutti_status tt_gather(tutti_comm *comm, const void *src, void *dst, size_t bytes);
@@ -181,18 +181,18 @@ tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t
 /* Say in the head of a rank's heap what it is. */
 void tt_heap_introduce(tt_heap *heap);
 
-/* The figures of this machine: of the profile that is found (setting.c), or built-in, with a
+/* The figures of this machine: of the profile that is found (settings.c), or built-in, with a
  * warning where there is one that cannot be used. And its path, or why there is none. */
-void tt_machine_here(tt_machine *machine);
+void tt_profile_here(tt_profile *profile);
 /* Its figures of a network hold over the one of that name; else, after a warning that is said once,
  * they are the built-in ones. */
-void tt_machine_over(tt_machine *machine, const char *network);
-const char *tt_profile_here(char *text, size_t size);
+void tt_profile_over(tt_profile *profile, const char *network);
+const char *tt_profile_path(char *text, size_t size);
 /* "same", "any", "run" or "exact"; NULL: same. TUTTI_ERR_ARG: it is another word, or so many
  * ranks cannot have it. */
 tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract);
 tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks);
-/* The text of a topology (sites.h): the value itself, or the file it names if it begins with
+/* The text of a topology (placement.h): the value itself, or the file it names if it begins with
  * '/' or '.', or has no ':'; freed by the caller. `name` is what sentences call it, of up to
  * 170 characters. TUTTI_ERR_ARG: it cannot be read. */
 tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size);
@@ -228,12 +228,13 @@ static inline void tt_comm_leave(tutti_comm *comm) {
     atomic_store_explicit(&comm->busy, 0, memory_order_release);
 }
 /* Tells the other ranks of an abort, if one was asked for. `busy` is held. */
-void tt_comm_tell_abort(tutti_comm *comm);
+void tt_comm_send_abort(tutti_comm *comm);
 
 /* How the ranks of several nodes sit, whose cores have so many ranks each, at most; the same on
  * all ranks. Once, before anything runs (arrange.c). */
-struct tt_seats;
-tutti_status tt_comm_arrange(tutti_comm *comm, const struct tt_seats *seats, double crowd);
+struct tt_layout;
+tutti_status tt_comm_arrange(tutti_comm *comm, const struct tt_layout *layout,
+                             double ranks_per_core);
 /* Is the plan of a call made for places? */
 bool tt_call_arranged(const tutti_comm *comm, const tt_call *call);
 
@@ -298,7 +299,7 @@ static inline size_t tt_window_bytes(const tutti_comm *comm) {
 void tt_many_pack(tutti_request *part, char *window);
 void tt_many_unpack(const tutti_request *part);
 
-/* ---- waiting (patience.c) ---- */
+/* ---- waiting (wait.c) ---- */
 
 /* Looks before the first yield, one rank per core: at most, at least. */
 enum { TT_SPINS = 4000, TT_SPINS_LEAST = 125 };
@@ -321,10 +322,10 @@ void tt_progress_polled(tutti_comm *comm);
 /* Something moves, whoever drives it: those who test have not waited. The comm is held. */
 void tt_polled_anew(tutti_comm *comm);
 
-/* ---- who is late (lateness.c) ---- */
+/* ---- who is late (straggler.c) ---- */
 
 /* Show peers, and who looks from outside, for whom this rank waits; or that it does not any more. */
-void tt_show_wait(tutti_comm *comm, tt_patience *p);
+void tt_show_wait(tutti_comm *comm, tt_wait_policy *p);
 void tt_show_moves(tutti_comm *comm);
 /* What was set on the old one, but for its helpers. */
 void tt_comm_take_after(tutti_comm *comm, const tutti_comm *old);
@@ -332,26 +333,27 @@ void tt_comm_take_after(tutti_comm *comm, const tutti_comm *old);
 double tt_comm_timeout(const tutti_comm *comm);
 /* An operation has waited so long (us) for `peer` in this step; a message so long. If it is time
  * to: warn, once, or break the communicator (TUTTI_TIMEOUT), with a sentence about who is late. */
-void tt_say_late(tutti_comm *comm, tt_patience *p, uint64_t waited, int peer, const tt_operation *o,
-                 uint32_t step);
-void tt_say_message_late(tutti_comm *comm, tt_patience *p, uint64_t waited, const tt_parcel *m);
+void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
+                         const tt_operation *o, uint32_t step);
+void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
+                            const tt_p2p_message *m);
 /* A call in words: "allreduce of 10 int64, sum". */
 int tt_record_words(const tt_record *r, char *text, size_t size);
 enum { TT_RECALL = 15 }; /* how many operations back records are looked for */
 
-/* ---- what went wrong (blame.c) ---- */
+/* ---- what went wrong (diagnose.c) ---- */
 
 /* From now on everything fails with this status and comm->why. */
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
 /* Break it with what the operation failed with. */
-void tt_blame_operation(tutti_comm *comm, const tt_operation *o);
+void tt_break_operation(tutti_comm *comm, const tt_operation *o);
 /* The status of a step of this rank alone, while its peers call the same or soon will: if it is
  * TUTTI_ERR_MEMORY, which they cannot know, it is broken, so that they hear of it and do not wait. */
-tutti_status tt_blame_memory(tutti_comm *comm, tutti_status status);
+tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status);
 /* Break it: this rank waits no longer in a call of that name. */
-void tt_blame_interrupt(tutti_comm *comm, const char *name);
+void tt_break_interrupted(tutti_comm *comm, const char *name);
 /* Break it with what its messages failed with. */
-void tt_blame_message(tutti_comm *comm, tutti_status status);
+void tt_break_messages(tutti_comm *comm, tutti_status status);
 /* Did some peer make another call than this rank, lately? */
 bool tt_comm_differs(tutti_comm *comm);
 /* Who started the ranks ends them; if that is gone they do it themselves: breaks it then. */
@@ -359,7 +361,7 @@ enum { TT_LOOK_FOR_LAUNCHER = 1024 }; /* once in so many operations, at least */
 void tt_look_for_launcher(tutti_comm *comm);
 /* Do those that operations wait for still live, did they call the same, and since
  * when have we waited? */
-void tt_look_after(tutti_comm *comm, tt_patience *p, uint64_t now);
+void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now);
 
 /* ---- calls (call.c) ---- */
 

@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #include "collective.h"
+#include "comm_wisdom.h"
 #include "create.h"
 #include "topo.h"
-#include "wise.h"
 
 /* What a rank says of itself first; of any version, for its size is what is looked at then. */
 typedef struct card {
-  uint32_t layout, lends; /* lends: it may let others look into its shared memory */
+  uint32_t layout, near; /* lends: it may let others look into its shared memory */
   char version[24], host[64];
   uint64_t place; /* ranks with the same one are on one node */
   int64_t pid;
@@ -30,10 +30,10 @@ typedef struct card {
 } card;
 
 /* What it says of its network. */
-typedef struct offer {
+typedef struct ability {
   int32_t bytes; /* of its address; < 0: it has none, and why */
   char name[48], why[240];
-} offer;
+} ability;
 
 typedef struct creation {
   tt_meeting *m;
@@ -55,7 +55,7 @@ static uint64_t place_here(const char *host) {
   return h;
 }
 
-static tutti_status describe(creation *c) {
+static tutti_status describe_process(creation *c) {
   card *me = &c->mine;
   *me = (card){.layout = TT_LAYOUT, .pid = getpid(), .fd = -1};
   snprintf(me->version, sizeof me->version, "%s", tutti_version(NULL, NULL, NULL));
@@ -66,7 +66,7 @@ static tutti_status describe(creation *c) {
   return c->m->rank ? TUTTI_OK : tt_segment_create(c->m->ranks, &me->fd);
 }
 
-static tutti_status compare(const creation *c) {
+static tutti_status compare_versions(const creation *c) {
   for (int r = 0; r < c->m->ranks; r++) {
     const card *x = &c->all[r], *first = c->all;
     if (x->layout != first->layout || strcmp(x->version, first->version) != 0)
@@ -93,19 +93,19 @@ static void find_nodes(creation *c) {
 static tutti_status on_one_node(creation *c, tutti_comm **out) {
   tt_segment *segment = NULL;
   if (tt_segment_open((long)c->all[0].pid, c->all[0].fd, c->m->ranks, &segment)) segment = NULL;
-  c->mine.lends = segment != NULL;
+  c->mine.near = segment != NULL;
   tutti_status status = c->m->gather(c->m, &c->mine, c->all, sizeof c->mine);
   for (int r = 0; !status && r < c->m->ranks; r++)
-    if (!c->all[r].lends) c->one_node = false;
+    if (!c->all[r].near) c->one_node = false;
   if (status || !c->one_node) {
     tt_segment_release(segment);
     return status;
   }
-  uint32_t wise = c->m->rank ? 0 : tt_wise_say();
+  uint32_t wisdom = c->m->rank ? 0 : tt_wisdom_announce();
   tutti_comm *comm = NULL;
   status = tt_segment_comm(segment, c->m->rank, &comm);
-  if (!status) status = tt_broadcast(comm, "tutti_comm_create", &wise, sizeof wise);
-  if (!status) status = tt_wise_share(comm, wise);
+  if (!status) status = tt_broadcast(comm, "tutti_comm_create", &wisdom, sizeof wisdom);
+  if (!status) status = tt_wisdom_share(comm, wisdom);
   if (status)
     tt_comm_destroy(comm);
   else
@@ -115,7 +115,7 @@ static tutti_status on_one_node(creation *c, tutti_comm **out) {
 
 /* ---- between nodes ---- */
 
-static tutti_status compare_offers(const creation *c, const offer *all, size_t *stride) {
+static tutti_status compare_abilities(const creation *c, const ability *all, size_t *stride) {
   *stride = 0;
   for (int r = 0; r < c->m->ranks; r++) {
     if (all[r].bytes < 0)
@@ -131,10 +131,11 @@ static tutti_status compare_offers(const creation *c, const offer *all, size_t *
 }
 
 /* Addresses to all, and a network of them; if one rank cannot join, none has. */
-static tutti_status join(creation *c, tt_net_end *end, size_t stride, offer *all, tutti_net *net) {
+static tutti_status join_network(creation *c, tt_net_end *end, size_t stride, ability *all,
+                                 tutti_net *net) {
   char *mine = calloc(1, stride), *addresses = malloc(stride * (size_t)c->m->ranks);
   tutti_status status = TUTTI_OK, joined = TUTTI_ERR_STATE;
-  offer can = {.bytes = 0};
+  ability can = {.bytes = 0};
   if (!mine || !addresses)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d addresses", c->m->ranks);
   else
@@ -143,7 +144,7 @@ static tutti_status join(creation *c, tt_net_end *end, size_t stride, offer *all
   if (!status) joined = tt_net_join(end, c->m->rank, c->m->ranks, addresses, stride, net);
   if (joined) can.bytes = -1, snprintf(can.why, sizeof can.why, "%.239s", tutti_error());
   if (!status) status = c->m->gather(c->m, &can, all, sizeof can);
-  if (!status) status = compare_offers(c, all, &stride);
+  if (!status) status = compare_abilities(c, all, &stride);
   if (status && !joined) net->close(net->self, 1);
   free(mine);
   free(addresses);
@@ -162,7 +163,7 @@ static tutti_net_site site_of(int node) {
 static tutti_status over_network(creation *c, tutti_comm **out) {
   const double began = tt_seconds();
   tt_net_end end = {.end = NULL};
-  offer mine = {.bytes = -1}, *all = calloc((size_t)c->m->ranks, sizeof *all);
+  ability mine = {.bytes = -1}, *all = calloc((size_t)c->m->ranks, sizeof *all);
   tutti_net net;
   size_t stride = 0;
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", c->m->ranks);
@@ -173,8 +174,8 @@ static tutti_status over_network(creation *c, tutti_comm **out) {
   snprintf(mine.name, sizeof mine.name, "%s", end.maker.name ? end.maker.name : "");
   c->opened = tt_seconds() - began;
   tutti_status status = c->m->gather(c->m, &mine, all, sizeof mine);
-  if (!status) status = compare_offers(c, all, &stride);
-  if (!status) status = join(c, &end, stride, all, &net);
+  if (!status) status = compare_abilities(c, all, &stride);
+  if (!status) status = join_network(c, &end, stride, all, &net);
   if (status) tt_net_drop(&end);
   free(all);
   if (status) return status;
@@ -196,10 +197,10 @@ static tutti_status come_together(creation *c, tutti_comm **out) {
   c->node_of = calloc(n, sizeof *c->node_of);
   if (!c->all || !c->node_of)
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", c->m->ranks);
-  tutti_status status = describe(c);
+  tutti_status status = describe_process(c);
   if (!status) status = c->m->gather(c->m, &c->mine, c->all, sizeof c->mine);
   c->met = tt_seconds() - began;
-  if (!status) status = compare(c);
+  if (!status) status = compare_versions(c);
   if (!status) find_nodes(c);
   if (!status && c->one_node) status = on_one_node(c, out);
   if (!status && !*out) status = over_network(c, out);
@@ -224,8 +225,8 @@ double tt_create_limit(const tutti_config *config) {
 
 /* ---- the functions ---- */
 
-static tutti_status check(const char *function, tutti_comm **comm, int nranks, int rank,
-                          const tutti_config *config) {
+static tutti_status check_create_args(const char *function, tutti_comm **comm, int nranks, int rank,
+                                      const tutti_config *config) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
@@ -242,7 +243,7 @@ tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, int nranks
                                const tutti_config *config) {
   tt_rendezvous r;
   tt_meeting m;
-  tutti_status status = check("tutti_comm_create", comm, nranks, rank, config);
+  tutti_status status = check_create_args("tutti_comm_create", comm, nranks, rank, config);
   if (!status && !id) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_create: id is NULL");
   if (!status && !memchr(id->text, 0, sizeof id->text))
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_create: the id has no end");
@@ -255,7 +256,7 @@ tutti_status tutti_comm_create_store(tutti_comm **comm, const tutti_store *store
                                      int rank, const tutti_config *config) {
   static const char me[] = "tutti_comm_create_store";
   tt_meeting m;
-  tutti_status status = check(me, comm, nranks, rank, config);
+  tutti_status status = check_create_args(me, comm, nranks, rank, config);
   if (!status && (!store || !store->put || !store->get))
     status = tt_fail(TUTTI_ERR_ARG, "%s: store, its put or its get is NULL", me);
   if (!status) status = tt_size_check(me, "store", store->size, sizeof *store);
@@ -266,7 +267,7 @@ tutti_status tutti_comm_create_store(tutti_comm **comm, const tutti_store *store
 tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_fn *gather, void *ctx,
                                       int nranks, int rank, const tutti_config *config) {
   tt_meeting m;
-  tutti_status status = check("tutti_comm_create_gather", comm, nranks, rank, config);
+  tutti_status status = check_create_args("tutti_comm_create_gather", comm, nranks, rank, config);
   if (!status && !gather)
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_create_gather: gather is NULL");
   if (!status)

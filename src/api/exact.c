@@ -103,7 +103,7 @@ static size_t blocks_of(size_t reals) {
 }
 
 /* Bytes of a window: what stays in the cache, or what the longest words of a block need. */
-static size_t room_of(const tutti_comm *comm) {
+static size_t capacity_of(const tutti_comm *comm) {
   return tt_max(tt_window_bytes(comm), sizeof(int64_t) * TT_BLOCK * TT_EXACT_WORDS);
 }
 
@@ -130,20 +130,20 @@ static tt_exact *new_exact(tutti_comm *comm, const tt_call *call, size_t stretch
 }
 
 /* What is the same on all ranks, beside the plans of the parts. */
-static uint32_t hash_of(const tt_call *c, uint64_t counts) {
+static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
                       (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(uint32_t)c->root << 32);
   return (uint32_t)tt_mix(tt_mix(h ^ c->count) ^ counts);
 }
 
 /* The stretches are there: makes the request, or gives the exact one back. */
-static tutti_status finish(tutti_comm *comm, const char *function, tt_exact *x,
-                           tutti_request **whole) {
+static tutti_status create_exact_request(tutti_comm *comm, const char *function, tt_exact *x,
+                                         tutti_request **whole) {
   tutti_request *r = calloc(1, sizeof *r);
   for (size_t i = 0; x && i < x->stretches; i++) x->blocks += blocks_of(x->stretch[i].reals);
   if (x) x->breadth = malloc(tt_max(1, x->blocks) * sizeof *x->breadth);
   if (x) x->parts = malloc(TT_WINDOW * sizeof *x->parts);
-  if (!comm->sums) comm->sums = comm->wire->ops->alloc(comm->wire, TT_WINDOW * room_of(comm));
+  if (!comm->sums) comm->sums = comm->wire->ops->alloc(comm->wire, TT_WINDOW * capacity_of(comm));
   tutti_status status = TUTTI_OK;
   if (!r || !x || !x->breadth || !x->parts || !comm->sums)
     status = tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for an exact sum", function);
@@ -190,13 +190,13 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
   if (status) return status;
   tt_exact *x = new_exact(comm, c, owned ? (size_t)comm->ranks : 1);
   if (x && owned) {
-    x->said.also = hash_of(c, add_owned(comm, c, x));
+    x->said.also = hash_exact_call(c, add_owned(comm, c, x));
   } else if (x) {
     x->stretch[0] =
         (stretch){helps ? NULL : c->src, helps || !gets ? NULL : c->dst, c->count * x->each};
-    x->said.also = hash_of(c, 0);
+    x->said.also = hash_exact_call(c, 0);
   }
-  return finish(comm, function, x, whole);
+  return create_exact_request(comm, function, x, whole);
 }
 
 tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list *list,
@@ -207,18 +207,18 @@ tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list
                .buffers = (uint32_t)tt_min(list->n + 1, UINT32_MAX)};
   const bool helps = comm->rank >= tt_call_data(comm, &c);
   for (size_t i = 0; i < list->n; i++) c.count += list->counts[i];
-  c.also = hash_of(&c, also);
+  c.also = hash_exact_call(&c, also);
   tt_exact *x = new_exact(comm, &c, list->n);
   for (size_t i = 0; x && i < list->n; i++)
     x->stretch[i] = (stretch){helps ? NULL : list->srcs[i], helps ? NULL : list->dsts[i],
                               list->counts[i] * x->each};
-  return finish(comm, function, x, whole);
+  return create_exact_request(comm, function, x, whole);
 }
 
 /* ---- blocks ---- */
 
 /* Where the next block that is not empty begins. */
-static void settle(const tt_exact *x, spot *s) {
+static void skip_empty_stretches(const tt_exact *x, spot *s) {
   while (s->stretch < x->stretches && s->at >= x->stretch[s->stretch].reals) {
     s->stretch++;
     s->at = 0;
@@ -232,7 +232,7 @@ static size_t reals_at(const tt_exact *x, const spot *s) {
 static void step(const tt_exact *x, spot *s) {
   s->at += reals_at(x, s);
   s->block++;
-  settle(x, s);
+  skip_empty_stretches(x, s);
 }
 
 static size_t words_at(const tt_exact *x, const spot *s) {
@@ -240,12 +240,12 @@ static size_t words_at(const tt_exact *x, const spot *s) {
 }
 
 /* The numbers of a block, multiplied if the op says so; NULL: this rank brings none. */
-static const void *numbers_at(const tt_exact *x, const spot *s, double room[TT_BLOCK]) {
+static const void *numbers_at(const tt_exact *x, const spot *s, double capacity[TT_BLOCK]) {
   const stretch *v = &x->stretch[s->stretch];
   const char *src = v->src ? v->src + s->at * x->bytes : NULL;
   if (!src || !x->reducer.times) return src;
-  tt_times(&x->reducer, room, src, reals_at(x, s) / x->each);
-  return room;
+  tt_times(&x->reducer, capacity, src, reals_at(x, s) / x->each);
+  return capacity;
 }
 
 void tt_exact_rewind(tutti_request *whole) {
@@ -253,7 +253,7 @@ void tt_exact_rewind(tutti_request *whole) {
   x->begun = x->measured = false;
   x->left = 0;
   x->next = (spot){0, 0, 0};
-  settle(x, &x->next);
+  skip_empty_stretches(x, &x->next);
 }
 
 bool tt_exact_is_out(const tutti_request *whole) {
@@ -264,9 +264,9 @@ bool tt_exact_is_out(const tutti_request *whole) {
 /* ---- parts ---- */
 
 static tt_call measuring(tt_exact *x) {
-  double room[TT_BLOCK];
+  double capacity[TT_BLOCK];
   for (spot s = x->next; s.block < x->blocks; step(x, &s)) {
-    const void *numbers = numbers_at(x, &s, room);
+    const void *numbers = numbers_at(x, &s, capacity);
     x->breadth[s.block] =
         numbers ? tt_exact_measure(x->real, numbers, reals_at(x, &s)) : tt_breadth_none();
   }
@@ -281,15 +281,15 @@ static tt_call measuring(tt_exact *x) {
 
 /* As many blocks as fit in the window, at least one, as words. */
 static tt_call summing(tutti_comm *comm, tt_exact *x, size_t place) {
-  const size_t room = room_of(comm) / sizeof(int64_t);
-  int64_t *window = (int64_t *)comm->sums + place * room;
+  const size_t capacity = capacity_of(comm) / sizeof(int64_t);
+  int64_t *window = (int64_t *)comm->sums + place * capacity;
   const bool helps = comm->rank >= comm->ranks - comm->helpers;
   double numbers[TT_BLOCK];
   size_t words = 0;
   x->from[place] = x->next;
   for (x->count[place] = 0; x->next.block < x->blocks; x->count[place]++) {
     const size_t more = words_at(x, &x->next);
-    if (words + more > room) break;
+    if (words + more > capacity) break;
     const void *from = more ? numbers_at(x, &x->next, numbers) : NULL;
     if (from)
       tt_exact_spread(x->real, &x->breadth[x->next.block], x->width, from, reals_at(x, &x->next),
@@ -337,7 +337,7 @@ tutti_request *tt_exact_next(tutti_request *whole) {
   part->call = x->begun ? summing(comm, x, place) : measuring(x);
   part->call.said = &x->said;
   part->call.also = x->said.also;
-  if (tt_blame_memory(comm, tt_plan_for(comm, &part->call, in_place(comm, &part->call), &plan)))
+  if (tt_break_if_memory(comm, tt_plan_for(comm, &part->call, in_place(comm, &part->call), &plan)))
     return NULL;
   part->kept = *plan;
   x->begun = true;

@@ -48,8 +48,8 @@ static void say_ucx(char *text, size_t size) {
 
 /* NULL: the profile does not say. */
 static const char *say_between(char *text, size_t size) {
-  tt_machine m;
-  tt_machine_here(&m);
+  tt_profile m;
+  tt_profile_here(&m);
   if (m.between <= 0) return NULL;
   snprintf(text, size, "profile's cores: %.3g ns there and back for a cache line", 1e9 * m.between);
   return text;
@@ -78,7 +78,7 @@ const char *tutti_info(int i) {
     case 5: say_vm_readv(text, size); break;
     case 6: say_huge(text, size); break;
     case 7: snprintf(text, size, "wire mpi: in a library for each MPI (libtutti_mpi_*)"); break;
-    case 8: snprintf(text, size, "profile: %s", tt_profile_here(sets, sizeof sets)); break;
+    case 8: snprintf(text, size, "profile: %s", tt_profile_path(sets, sizeof sets)); break;
     case 9: say_ucx(text, size); break;
     case 10: return say_between(text, size);
     default: return NULL;

@@ -7,24 +7,25 @@
 #include "shm.h"
 
 struct tutti_job {
-  int ranks, newcomers, fd;
+  int ranks, joiners, fd;
   tt_segment *segment; /* NULL until a rank has ended */
   char text[64];
 };
 
-static tutti_status make(const char *name, int n, int newcomers, long launcher, tutti_job **job) {
+static tutti_status create_for_launcher(const char *name, int n, int joiners, long launcher,
+                                        tutti_job **job) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!job) return tt_fail(TUTTI_ERR_ARG, "%s: job is NULL", name);
-  if (n < 1 || n > 65536 || newcomers < 0 || newcomers > 65536)
+  if (n < 1 || n > 65536 || joiners < 0 || joiners > 65536)
     return tt_fail(TUTTI_ERR_ARG, "%s: %d %s; %d to 65536 are possible", name,
-                   n < 1 || n > 65536 ? n : newcomers, n < 1 || n > 65536 ? "ranks" : "newcomers",
+                   n < 1 || n > 65536 ? n : joiners, n < 1 || n > 65536 ? "ranks" : "newcomers",
                    n < 1 || n > 65536);
   tutti_job *j = calloc(1, sizeof *j);
   if (!j) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory", name);
   j->ranks = n;
-  j->newcomers = newcomers;
-  if ((status = tt_segment_create_for(n, newcomers, launcher, &j->fd))) {
+  j->joiners = joiners;
+  if ((status = tt_segment_create_for(n, joiners, launcher, &j->fd))) {
     free(j);
     return status;
   }
@@ -33,19 +34,19 @@ static tutti_status make(const char *name, int n, int newcomers, long launcher, 
 }
 
 tutti_status tutti_job_create(int n, tutti_job **job) {
-  return make("tutti_job_create", n, 0, 0, job);
+  return create_for_launcher("tutti_job_create", n, 0, 0, job);
 }
 
-tutti_status tutti_job_create_watched(int n, int newcomers, tutti_job **job) {
-  return make("tutti_job_create_watched", n, newcomers, (long)getpid(), job);
+tutti_status tutti_job_create_watched(int n, int joiners, tutti_job **job) {
+  return create_for_launcher("tutti_job_create_watched", n, joiners, (long)getpid(), job);
 }
 
-static const char *entry(tutti_job *job, int rank, int newcomer, int i) {
+static const char *entry(tutti_job *job, int rank, int joiner, int i) {
   switch (i) {
     case 0: snprintf(job->text, sizeof job->text, "TUTTI_RANK=%d", rank); break;
     case 1: snprintf(job->text, sizeof job->text, "TUTTI_SIZE=%d", job->ranks); break;
     case 2: snprintf(job->text, sizeof job->text, "TUTTI_SHM_FD=%d", job->fd); break;
-    case 3: snprintf(job->text, sizeof job->text, "TUTTI_NEWCOMER=%d", newcomer); break;
+    case 3: snprintf(job->text, sizeof job->text, "TUTTI_NEWCOMER=%d", joiner); break;
     default: return NULL;
   }
   return job->text;
@@ -55,10 +56,9 @@ const char *tutti_job_env(tutti_job *job, int rank, int i) {
   return job && rank >= 0 && rank < job->ranks ? entry(job, rank, 0, i) : NULL;
 }
 
-const char *tutti_job_newcomer_env(tutti_job *job, int rank, int newcomer, int i) {
-  if (!job || rank < 0 || rank >= job->ranks || newcomer < 0 || newcomer >= job->newcomers)
-    return NULL;
-  return entry(job, rank, newcomer + 1, i);
+const char *tutti_job_newcomer_env(tutti_job *job, int rank, int joiner, int i) {
+  if (!job || rank < 0 || rank >= job->ranks || joiner < 0 || joiner >= job->joiners) return NULL;
+  return entry(job, rank, joiner + 1, i);
 }
 
 int tutti_job_fd(const tutti_job *job) {
@@ -66,10 +66,10 @@ int tutti_job_fd(const tutti_job *job) {
 }
 
 tutti_status tutti_job_ended(tutti_job *job, int rank, int status) {
-  if (!job || rank < 0 || rank >= job->ranks + job->newcomers)
+  if (!job || rank < 0 || rank >= job->ranks + job->joiners)
     return tt_fail(TUTTI_ERR_ARG, "tutti_job_ended: %s", job ? "no such rank" : "job is NULL");
   tutti_status made = job->segment ? TUTTI_OK : tt_segment_map(job->fd, job->ranks, &job->segment);
-  if (!made) tt_fate_tell(tt_heap_head(job->segment, rank), status);
+  if (!made) tt_exit_publish(tt_heap_head(job->segment, rank), status);
   return made;
 }
 

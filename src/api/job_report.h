@@ -29,18 +29,18 @@ bool tt_view_stopped(const tt_job_view *v, int rank);
 /* It has given back all that it had: it needs nobody, and nobody needs it. */
 bool tt_view_left(const tt_job_view *v, int rank);
 /* Where it waits, the longest if it does so in several threads; NULL: nowhere, or not for long. */
-const tt_look_room *tt_view_wait(const tt_job_view *v, int rank);
-static inline uint64_t tt_view_waited(const tt_job_view *v, const tt_look_room *room) {
-  return v->now > room->since ? v->now - room->since : 0;
+const tt_look_comm *tt_view_wait(const tt_job_view *v, int rank);
+static inline uint64_t tt_view_waited(const tt_job_view *v, const tt_look_comm *comm) {
+  return v->now > comm->since ? v->now - comm->since : 0;
 }
-bool tt_view_waits(const tt_job_view *v, int rank, const tt_look_room *room);
+bool tt_view_waits(const tt_job_view *v, int rank, const tt_look_comm *comm);
 /* "allreduce of 10 int64, sum (operation 5)", or "operation 5". */
-void tt_view_call(tt_text *t, const tt_look_room *room, uint32_t seq);
+void tt_view_call(tt_text *t, const tt_look_comm *comm, uint32_t seq);
 /* Where it waits: the same of its operation, or "to receive message 3 (10 double)". */
-void tt_view_waiting(tt_text *t, const tt_look_room *room);
+void tt_view_waiting(tt_text *t, const tt_look_comm *comm);
 
-/* ---- what is wrong, a sentence a line (verdict.c) ---- */
+/* ---- what is wrong, a sentence a line (findings.c) ---- */
 
-void tt_verdict(tt_text *t, const tt_job_view *v);
+void tt_findings(tt_text *t, const tt_job_view *v);
 
 #endif

@@ -13,19 +13,19 @@
 #include <unistd.h>
 
 #include "collective.h"
-#include "sites.h"
+#include "comm_wisdom.h"
+#include "placement.h"
 #include "topo.h"
 #include "tracing.h"
-#include "wise.h"
 
 /* What a rank says of itself. */
 typedef struct member {
-  tt_site site;
+  tt_placement placement;
   int32_t fd; /* of a segment, for the ranks of its node; or -1 */
   int64_t pid;
   uint64_t kernel; /* ranks with another one cannot share a core */
   double cores;    /* that it may use */
-  uint64_t room, cookie;
+  uint64_t ctrl, cookie;
   int32_t index; /* of its heap; -1: it has none */
 } member;
 
@@ -35,16 +35,16 @@ static double cores_here(void) {
   return cores > 0 ? cores : 1;
 }
 
-static void describe(member *m, const tutti_net *net) {
+static void describe_member(member *m, const tutti_net *net) {
   const tutti_net_site *s = &net->site;
-  *m = (member){.site = {s->rack, s->node, s->package, s->cache, ""},
+  *m = (member){.placement = {s->rack, s->node, s->package, s->cache, ""},
                 .fd = -1,
                 .pid = getpid(),
                 .kernel = tt_kernel_id(),
                 .cores = cores_here(),
                 .index = -1};
   if (net->simulated) m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* no core is shared */
-  gethostname(m->site.host, sizeof m->site.host - 1);
+  gethostname(m->placement.host, sizeof m->placement.host - 1);
 }
 
 /* ---- shared memory ---- */
@@ -54,7 +54,7 @@ static int on_node(const member *all, int ranks, int rank, int *index, int *firs
   int n = 0;
   *first = -1;
   for (int r = 0; r < ranks; r++) {
-    if (all[r].site.node != all[rank].site.node) continue;
+    if (all[r].placement.node != all[rank].placement.node) continue;
     if (*first < 0) *first = r;
     if (r == rank) *index = n;
     n++;
@@ -70,8 +70,8 @@ static tutti_status open_heap(tutti_comm *comm, member *mine, const member *firs
   status = tt_heap_open(segment, index, &comm->heap);
   if (status) tt_segment_release(segment);
   if (status) return status;
-  mine->room = tt_shm_room(comm->heap, n, index == 0);
-  if (!mine->room) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
+  mine->ctrl = tt_shm_ctrl_new(comm->heap, n, index == 0);
+  if (!mine->ctrl) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   tt_heap_introduce(comm->heap);
   mine->cookie = *tt_heap_cookie(comm->heap);
   mine->index = index;
@@ -82,7 +82,7 @@ static tutti_status open_heap(tutti_comm *comm, member *mine, const member *firs
 static bool right_heaps(const tutti_comm *comm, const member *all) {
   const member *mine = &all[comm->rank];
   for (int r = 0; r < comm->ranks; r++)
-    if (all[r].site.node == mine->site.node &&
+    if (all[r].placement.node == mine->placement.node &&
         (all[r].index < 0 ||
          tt_heap_head(tt_heap_segment(comm->heap), all[r].index)->cookie != all[r].cookie))
       return false;
@@ -104,11 +104,11 @@ static tutti_status share(tutti_comm *comm, bool can, member *all) {
   if (status || n == 1) return status;
   bool shared = true;
   for (int r = 0; r < comm->ranks; r++)
-    shared &= all[r].site.node != mine.site.node || all[r].index >= 0;
+    shared &= all[r].placement.node != mine.placement.node || all[r].index >= 0;
   if (shared) {
     tt_remote_probe(tt_heap_segment(comm->heap), index);
   } else if (index == 0) {
-    tt_log(0, "the ranks of %s cannot share memory; they use the network", mine.site.host);
+    tt_log(0, "the ranks of %s cannot share memory; they use the network", mine.placement.host);
   }
   return TUTTI_OK;
 }
@@ -126,7 +126,7 @@ static int by_kernel(const void *a, const void *b) {
 }
 
 /* Ranks per core on the fullest machine. */
-static tutti_status find_crowd(tutti_comm *comm, const member *all) {
+static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
   const int P = comm->ranks;
   machine_of *m = malloc((size_t)P * sizeof *m);
   if (!m) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the machines of %d ranks", P);
@@ -136,7 +136,8 @@ static tutti_status find_crowd(tutti_comm *comm, const member *all) {
     double cores = m[from].cores;
     for (r = from; r < P && m[r].kernel == m[from].kernel; r++)
       if (m[r].cores < cores) cores = m[r].cores;
-    if ((r - from) / cores > comm->kernel_crowd) comm->kernel_crowd = (r - from) / cores;
+    if ((r - from) / cores > comm->host_ranks_per_core)
+      comm->host_ranks_per_core = (r - from) / cores;
   }
   free(m);
   return TUTTI_OK;
@@ -149,7 +150,8 @@ static tutti_status place(tutti_comm *comm, const member *all, const int *node_o
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", comm->ranks);
   for (int r = 0; r < comm->ranks; r++) lacks[node_of[r]] |= all[r].index < 0;
   for (int r = 0; r < comm->ranks; r++)
-    comm->where[r] = (tt_where){lacks[node_of[r]] ? -1 : all[r].index, all[r].site, all[r].pid};
+    comm->info[r] =
+        (tt_rank_info){lacks[node_of[r]] ? -1 : all[r].index, all[r].placement, all[r].pid};
   free(lacks);
   return TUTTI_OK;
 }
@@ -157,9 +159,9 @@ static tutti_status place(tutti_comm *comm, const member *all, const int *node_o
 /* ---- what holds for all: the first rank's ---- */
 
 typedef struct common {
-  tt_machine machine;
+  tt_profile profile;
   int32_t status;       /* not TUTTI_OK: the text is the sentence */
-  uint32_t wise;        /* of wise.h */
+  uint32_t wisdom;      /* of comm_wisdom.h */
   uint32_t nodes, topo; /* lengths of texts, with their ends; 0: there is none */
   char trace[256];      /* the path of a trace, or "" */
   char topo_name[180];  /* what sentences call the topology */
@@ -168,9 +170,9 @@ typedef struct common {
 
 /* On the first rank. */
 static void read_common(common *c, const tutti_net *net) {
-  tt_machine_here(&c->machine);
-  if (!net->simulated) tt_machine_over(&c->machine, net->name);
-  c->wise = tt_wise_say();
+  tt_profile_here(&c->profile);
+  if (!net->simulated) tt_profile_over(&c->profile, net->name);
+  c->wisdom = tt_wisdom_announce();
   const char *nodes = tt_env("TUTTI_NODES"), *trace = tt_env("TUTTI_TRACE");
   if (trace) snprintf(c->trace, sizeof c->trace, "%s", trace);
   const char *value = tt_env("TUTTI_TOPO");
@@ -208,72 +210,72 @@ static tutti_status share_common(tutti_comm *comm, common *c, const tutti_net *n
 
 /* What the sites say, or TUTTI_NODES and TUTTI_TOPO. Simulated nodes are what is said they are,
  * and share no memory. */
-static tutti_status arrange(tutti_comm *comm, const common *c, bool simulated, member *all,
-                            tt_seats *seats) {
+static tutti_status compute_placement(tutti_comm *comm, const common *c, bool simulated,
+                                      member *all, tt_layout *layout) {
   const size_t n = (size_t)comm->ranks;
-  tt_site *sites = malloc(n * sizeof *sites);
+  tt_placement *placements = malloc(n * sizeof *placements);
   tutti_status status = TUTTI_OK;
-  seats->order = malloc(n * sizeof *seats->order);
-  seats->node_of = malloc(n * sizeof *seats->node_of);
-  if (!sites || !seats->order || !seats->node_of)
+  layout->order = malloc(n * sizeof *layout->order);
+  layout->node_of = malloc(n * sizeof *layout->node_of);
+  if (!placements || !layout->order || !layout->node_of)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
   for (size_t r = 0; !status && r < n; r++) {
-    sites[r] = all[r].site;
-    if (simulated && c->topo) sites[r].node = 0;
+    placements[r] = all[r].placement;
+    if (simulated && c->topo) placements[r].node = 0;
   }
-  if (!status && c->nodes) status = tt_sites_fake(c->text, comm->ranks, sites);
+  if (!status && c->nodes) status = tt_placement_fake(c->text, comm->ranks, placements);
   if (!status)
-    status = tt_sites_arrange(sites, comm->ranks, c->topo ? c->text + c->nodes : NULL, c->topo_name,
-                              seats);
-  if (simulated) seats->inside = 0;
-  if (!status) status = tt_sites_color(seats, comm->ranks, sites);
-  for (size_t r = 0; !status && r < n; r++) all[r].site = sites[r];
-  free(sites);
+    status = tt_placement_arrange(placements, comm->ranks, c->topo ? c->text + c->nodes : NULL,
+                                  c->topo_name, layout);
+  if (simulated) layout->inside = 0;
+  if (!status) status = tt_placement_color(layout, comm->ranks, placements);
+  for (size_t r = 0; !status && r < n; r++) all[r].placement = placements[r];
+  free(placements);
   return status;
 }
 
 /* From the network alone to all that there is. */
 static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   common c;
-  tt_seats seats = {.order = NULL};
+  tt_layout layout = {.order = NULL};
   member *all = malloc((size_t)comm->ranks * sizeof *all), mine;
-  uint64_t *rooms = calloc((size_t)comm->ranks, sizeof *rooms);
+  uint64_t *ctrls = calloc((size_t)comm->ranks, sizeof *ctrls);
   int64_t *pids = malloc((size_t)comm->ranks * sizeof *pids);
   tutti_status status = TUTTI_OK;
-  if (!all || !rooms || !pids)
+  if (!all || !ctrls || !pids)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", comm->ranks);
-  describe(&mine, net);
+  describe_member(&mine, net);
   c.text = NULL;
   if (!status) status = share_common(comm, &c, net);
   if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
-  if (!status) status = arrange(comm, &c, net->simulated, all, &seats);
+  if (!status) status = compute_placement(comm, &c, net->simulated, all, &layout);
   if (!status) status = share(comm, !net->simulated, all);
   for (int r = 0; !status && r < comm->ranks; r++) {
-    rooms[r] = all[r].room;
+    ctrls[r] = all[r].ctrl;
     pids[r] = all[r].pid;
   }
-  if (!status) status = tt_mpi_pids(comm->net, pids);
-  if (!status) status = place(comm, all, seats.node_of);
-  if (!status) status = find_crowd(comm, all);
+  if (!status) status = tt_net_pids(comm->net, pids);
+  if (!status) status = place(comm, all, layout.node_of);
+  if (!status) status = find_ranks_per_core(comm, all);
   if (!status) {
-    if (tt_comm_near(comm, NULL) == 1) rooms[comm->rank] = 0;
+    if (tt_comm_near(comm, NULL) == 1) ctrls[comm->rank] = 0;
     comm->cores = all[0].cores;
-    status = tt_comm_stand(comm, comm->net, rooms);
+    status = tt_comm_attach(comm, comm->net, ctrls);
   }
-  if (!status) status = tt_comm_settle(comm, &c.machine);
-  if (!status) status = tt_comm_seat(comm, &seats);
-  if (!status) status = tt_wise_share(comm, c.wise);
+  if (!status) status = tt_comm_configure(comm, &c.profile);
+  if (!status) status = tt_comm_place(comm, &layout);
+  if (!status) status = tt_wisdom_share(comm, c.wisdom);
   if (!status) status = tt_trace_join(comm, c.trace, all[comm->rank].kernel == all[0].kernel);
-  free(seats.order);
-  free(seats.node_of);
+  free(layout.order);
+  free(layout.node_of);
   free(c.text);
   free(all);
-  free(rooms);
+  free(ctrls);
   free(pids);
   return status;
 }
 
-static tutti_status check(const tutti_net *net) {
+static tutti_status check_net_table(const tutti_net *net) {
   if (net->size != sizeof *net)
     return tt_fail(TUTTI_ERR_ARG,
                    "tutti_comm_from_net: the table has %zu bytes, not %zu: it was "
@@ -285,7 +287,7 @@ static tutti_status check(const tutti_net *net) {
 }
 
 /* The others, who wait for this rank, hear that it could not. */
-static tutti_status tell(tutti_comm *comm, tutti_status status) {
+static tutti_status report_join_failure(tutti_comm *comm, tutti_status status) {
   if (!status || !comm->wire) return status;
   snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
   tt_comm_break(comm, status, true);
@@ -296,26 +298,27 @@ tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
   tutti_status status = tt_alive();
   if (!status && (!net || !out))
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: %s is NULL", net ? "comm" : "net");
-  if (!status) status = check(net);
+  if (!status) status = check_net_table(net);
   if (status) {
     if (net) net->close(net->self, 1);
     return status;
   }
   *out = NULL;
-  tt_machine machine;
-  tt_machine_net(&machine);
+  tt_profile profile;
+  tt_profile_net(&profile);
   tt_wire *wire = NULL;
   tutti_comm *comm = tt_comm_new(net->rank, net->ranks);
   if (!comm) {
     net->close(net->self, 1);
     return TUTTI_ERR_MEMORY;
   }
-  status = tt_mpi_wire(net, &wire);
-  for (int r = 0; r < comm->ranks; r++) comm->where[r].index = -1;
+  status = tt_net_wire(net, &wire);
+  for (int r = 0; r < comm->ranks; r++) comm->info[r].index = -1;
   comm->net = comm->wire = wire;
-  if (!status) status = tell(comm, tt_comm_settle(comm, &machine));
+  if (!status) status = report_join_failure(comm, tt_comm_configure(comm, &profile));
   if (!status) status = rise(comm, net);
-  if (status != TUTTI_ERR_ARG) tell(comm, status); /* else it is what rank 0 said to all */
+  if (status != TUTTI_ERR_ARG)
+    report_join_failure(comm, status); /* else it is what rank 0 said to all */
   if (status)
     tt_comm_destroy(comm);
   else

@@ -51,7 +51,7 @@ static size_t alone_from(tutti_comm *comm) {
 typedef struct cutter {
   tutti_comm *comm;
   const tt_list *list;
-  size_t element, alone, room; /* bytes */
+  size_t element, alone, capacity; /* bytes */
   bool helps;
   uint32_t also;
   tt_many *many;
@@ -90,7 +90,7 @@ static tutti_status add_window(cutter *c, size_t i, size_t *next) {
   for (; i < c->list->n; i++) {
     const size_t bytes = c->list->counts[i] * c->element;
     if (!bytes || bytes >= c->alone) continue;
-    if (used + bytes > c->room) break;
+    if (used + bytes > c->capacity) break;
     c->many->packed[c->npacked + n++] =
         (tt_buffer){c->helps ? NULL : c->list->srcs[i], c->helps ? NULL : c->list->dsts[i], bytes};
     used += bytes;
@@ -99,7 +99,7 @@ static tutti_status add_window(cutter *c, size_t i, size_t *next) {
   return n == 1 ? add_alone(c, first) : add_part(c, used / c->element, NULL, NULL, n);
 }
 
-static tutti_status cut(cutter *c) {
+static tutti_status partition_buffers(cutter *c) {
   tutti_status status = TUTTI_OK;
   size_t looked = 0; /* short ones before it stand in windows */
   for (size_t i = 0; i < c->list->n && !status; i++) {
@@ -124,10 +124,10 @@ static size_t most_parts(const cutter *c) {
     else
       packed += bytes;
   }
-  return alone + 2 * (packed / c->room) + 2;
+  return alone + 2 * (packed / c->capacity) + 2;
 }
 
-static uint32_t hash_of(const tt_list *list) {
+static uint32_t hash_buffer_counts(const tt_list *list) {
   uint64_t h = tt_mix(list->n + 1);
   for (size_t i = 0; i < list->n; i++) h = tt_mix(h ^ list->counts[i]);
   return (uint32_t)h;
@@ -145,29 +145,29 @@ static tutti_status out_of_memory(const char *function, const tt_list *list) {
                  list->n);
 }
 
-static tutti_status make(tutti_comm *comm, const char *function, const void *what,
-                         tutti_request **whole) {
+static tutti_status create_many_request(tutti_comm *comm, const char *function, const void *what,
+                                        tutti_request **whole) {
   const tt_list *list = what;
   tutti_status status = tt_list_check(comm, function, list);
   if (status) return status;
   const tt_call like = {.coll = TUTTI_ALLREDUCE, .type = list->type, .op = list->op};
   if (tt_exact_concerns(comm, &like))
-    return tt_exact_list(comm, function, list, hash_of(list), whole);
+    return tt_exact_list(comm, function, list, hash_buffer_counts(list), whole);
   tutti_request *r = calloc(1, sizeof *r);
   tt_many *many = calloc(1, sizeof *many);
   cutter c = {.comm = comm,
               .list = list,
               .element = tutti_type_size(list->type),
               .alone = alone_from(comm),
-              .room = tt_window_bytes(comm),
+              .capacity = tt_window_bytes(comm),
               .helps = comm->rank >= comm->ranks - comm->helpers,
-              .also = hash_of(list),
+              .also = hash_buffer_counts(list),
               .many = many};
-  if (!comm->windows) comm->windows = comm->wire->ops->alloc(comm->wire, TT_WINDOW * c.room);
+  if (!comm->windows) comm->windows = comm->wire->ops->alloc(comm->wire, TT_WINDOW * c.capacity);
   if (many) many->parts = malloc(most_parts(&c) * sizeof *many->parts);
   if (many) many->packed = malloc((list->n + 1) * sizeof *many->packed);
   const bool made = c.alone && r && many && many->parts && many->packed && comm->windows;
-  status = made ? cut(&c) : out_of_memory(function, list);
+  status = made ? partition_buffers(&c) : out_of_memory(function, list);
   if (status) {
     tt_many_free(many);
     free(r);
@@ -183,13 +183,13 @@ static tutti_status make(tutti_comm *comm, const char *function, const void *wha
 
 tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *what,
                          tutti_request **whole) {
-  return tt_blame_memory(comm, make(comm, function, what, whole));
+  return tt_break_if_memory(comm, create_many_request(comm, function, what, whole));
 }
 
 /* ---- the calls ---- */
 
-static tutti_status start(tutti_comm *comm, const char *function, const tt_list *list,
-                          tutti_request **request) {
+static tutti_status start_many_request(tutti_comm *comm, const char *function, const tt_list *list,
+                                       tutti_request **request) {
   return tt_request_make(comm, function, tt_many_new, list, false, request);
 }
 
@@ -198,7 +198,7 @@ tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const 
                                   tutti_op op) {
   const tt_list list = {n, srcs, dsts, counts, type, op};
   tutti_request *request;
-  tutti_status status = start(comm, "tutti_allreduce_many", &list, &request);
+  tutti_status status = start_many_request(comm, "tutti_allreduce_many", &list, &request);
   return status ? status : tt_request_end(&request);
 }
 
@@ -206,7 +206,7 @@ tutti_status tutti_allreduce_many_start(tutti_comm *comm, size_t n, const void *
                                         void *const *dsts, const size_t *counts, tutti_type type,
                                         tutti_op op, tutti_request **request) {
   const tt_list list = {n, srcs, dsts, counts, type, op};
-  return start(comm, "tutti_allreduce_many_start", &list, request);
+  return start_many_request(comm, "tutti_allreduce_many_start", &list, request);
 }
 
 tutti_status tutti_allreduce_many_init(tutti_comm *comm, size_t n, const void *const *srcs,

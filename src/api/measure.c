@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "collective.h"
-#include "wise.h"
+#include "comm_wisdom.h"
 
 enum { MOST = 6, MOST_SLOW = 3, LEAST = 3, FAMILY = 2 };
 enum { ROUNDS = 7, LEAST_ROUNDS = 3, MOST_CALLS = 128 };
@@ -46,16 +46,16 @@ typedef struct session {
   size_t from, first;   /* where they begin within the vector of all blocks, bytes */
   bool in_place;        /* as the caller's */
   double touch;         /* s, to write and read them */
-  bool lent;            /* it is of the kind that peers can look into, as the caller's */
+  bool exportable;      /* it is of the kind that peers can look into, as the caller's */
 } session;
 
 /* Why nothing is measured for such a call; NULL: it can be. The same on all ranks. */
 static const char *why_not(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {
   if (comm->ranks < 2) return "there is one rank";
-  if (comm->net && tt_mpi_simulated(comm->net)) return "ranks are simulated";
+  if (comm->net && tt_net_simulated(comm->net)) return "ranks are simulated";
   if (c->varied) return "counts vary";
-  if (!tt_wise_concerns(comm, c)) return "the contract says that nothing that is measured decides";
-  if (tt_wish_for(&comm->wish, bytes)) return "a plan is asked for by name";
+  if (!tt_wisdom_applies(comm, c)) return "the contract says that nothing that is measured decides";
+  if (tt_override_for(&comm->override, bytes)) return "a plan is asked for by name";
   if (comm->slices) return "the number of slices is set";
   if (!bytes) return "there are no bytes";
   return bytes > MOST_BYTES ? "it is longer than 64 MiB" : NULL;
@@ -76,10 +76,10 @@ static tutti_status add_runner(session *s, const tt_choice *choice, double price
   tutti_status status = tt_plan_make(s->comm, s->asked, s->in_place, choice, &x->plan);
   if (status) return status;
   const tutti_op op = stand_in(s->asked);
-  if (op != s->asked->op) status = tt_reducer_init(&x->plan.how.reducer, s->asked->type, op);
+  if (op != s->asked->op) status = tt_reducer_init(&x->plan.exec.reducer, s->asked->type, op);
   for (int i = 0; i < s->n; i++) /* the same one in more slices than the vector has */
     if (s->at[i].plan.prepared == x->plan.prepared &&
-        s->at[i].plan.how.slices == x->plan.how.slices)
+        s->at[i].plan.exec.slices == x->plan.exec.slices)
       return status;
   s->n++;
   return status;
@@ -90,7 +90,7 @@ typedef struct rival {
   double price;
 } rival;
 
-static int by_price(const void *a, const void *b) {
+static int rivals_by_price(const void *a, const void *b) {
   const rival *x = a, *y = b;
   if (x->price != y->price) return x->price < y->price ? -1 : 1;
   return (x->i > y->i) - (x->i < y->i);
@@ -110,10 +110,10 @@ static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, i
   const int most = s->at[0].price > SLOW ? MOST_SLOW : MOST;
   for (int pass = 0; pass < 2; pass++)
     for (int i = 0; i < n && s->n < most && !status; i++) {
-      tt_offer o;
+      tt_quote o;
       bool here = false;
       if (rivals[i].price > (s->n < LEAST ? AT_ALL : WITHIN) * s->at[0].price) break;
-      tt_offer_at(c, &s->problem, &s->comm->wish, rivals[i].i, true, &o);
+      tt_quote_at(c, &s->problem, &s->comm->override, rivals[i].i, true, &o);
       for (int k = 0; k < s->n; k++)
         here |= s->at[k].slices == o.slices && strcmp(s->at[k].name, o.name) == 0;
       if (here || o.lacks || (!pass && of_family(s, o.name) >= FAMILY)) continue;
@@ -127,22 +127,22 @@ static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, i
 
 static tutti_status find_runners(session *s) {
   tt_chooser *c = tt_chooser_for(s->comm, s->asked);
-  const tt_wish *wish = &s->comm->wish;
+  const tt_override *override = &s->comm->override;
   tt_choice own;
-  tt_offer o;
+  tt_quote o;
   int all = 0, n = 0;
   double price = 0;
-  tutti_status status = tt_choose(c, &s->problem, wish, &own);
+  tutti_status status = tt_choose(c, &s->problem, override, &own);
   if (status) return status;
-  while (tt_offer_at(c, &s->problem, wish, all, false, &o)) all++;
+  while (tt_quote_at(c, &s->problem, override, all, false, &o)) all++;
   rival *rivals = malloc((size_t)(all + 1) * sizeof *rivals);
   if (!rivals) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what is to be measured");
   for (int i = 0; i < all; i++) {
-    tt_offer_at(c, &s->problem, wish, i, false, &o);
-    if (o.possible && !o.unwished) rivals[n++] = (rival){i, o.seconds};
+    tt_quote_at(c, &s->problem, override, i, false, &o);
+    if (o.possible && !o.ruled_out) rivals[n++] = (rival){i, o.seconds};
     if (strcmp(o.name, own.name) == 0 && o.slices == own.slices) price = o.seconds;
   }
-  qsort(rivals, (size_t)n, sizeof *rivals, by_price);
+  qsort(rivals, (size_t)n, sizeof *rivals, rivals_by_price);
   status = add_runner(s, &own, price);
   if (!status) status = add_rivals(s, c, rivals, n);
   free(rivals);
@@ -152,7 +152,7 @@ static tutti_status find_runners(session *s) {
 /* ---- memory ---- */
 
 /* Is there room for that on every rank of this node, twice over? */
-static bool is_room(const tutti_comm *comm, size_t bytes) {
+static bool memory_suffices(const tutti_comm *comm, size_t bytes) {
   unsigned long long kib = 0;
   char line[120];
   FILE *f = bytes < SMALL ? NULL : fopen("/proc/meminfo", "re");
@@ -163,14 +163,14 @@ static bool is_room(const tutti_comm *comm, size_t bytes) {
 }
 
 /* Can peers look into the caller's memory, and write to it? */
-static bool is_lent(const tutti_comm *comm, const void *at) {
+static bool is_exportable(const tutti_comm *comm, const void *at) {
   const tt_wire_ops *ops = comm->wire->ops;
-  if (!at || !ops->lend || !ops->writable) return false;
-  return ops->writable(comm->wire, ops->lend(comm->wire, at, 1)) != NULL;
+  if (!at || !ops->export || !ops->writable) return false;
+  return ops->writable(comm->wire, ops->export(comm->wire, at, 1)) != NULL;
 }
 
 /* Which blocks the call reads and writes, and whether in place. */
-static void lay_out(session *s) {
+static void lay_out_vectors(session *s) {
   const tt_call *c = s->asked;
   const int ranks = s->comm->ranks;
   const tt_sched like = {.coll = c->coll,
@@ -193,7 +193,7 @@ static void lay_out(session *s) {
 
 /* Source and result, in one vector or in two. */
 
-static bool take(session *s) {
+static bool alloc_trial_vectors(session *s) {
   const size_t part = tt_round_up(s->problem.bytes, 4096);
   const void *at = s->asked->src ? s->asked->src : s->asked->dst;
   s->call = *s->asked;
@@ -201,9 +201,9 @@ static bool take(session *s) {
   s->call.op = stand_in(s->asked);
   if (s->call.coll == TUTTI_BARRIER) return true;
   tt_wire *w = s->comm->wire;
-  s->lent = is_lent(s->comm, at);
-  if (!is_room(s->comm, 2 * part)) return false;
-  s->memory = s->lent ? w->ops->alloc(w, 2 * part) : tt_scratch_take(2 * part);
+  s->exportable = is_exportable(s->comm, at);
+  if (!memory_suffices(s->comm, 2 * part)) return false;
+  s->memory = s->exportable ? w->ops->alloc(w, 2 * part) : tt_scratch_take(2 * part);
   if (!s->memory) return false;
   memset(s->memory, 0, 2 * part);
   s->call.src = s->memory + s->from;
@@ -212,7 +212,7 @@ static bool take(session *s) {
 }
 
 static void give(session *s) {
-  if (s->memory && s->lent)
+  if (s->memory && s->exportable)
     s->comm->wire->ops->free(s->comm->wire, s->memory);
   else if (s->memory)
     tt_scratch_give(s->memory);
@@ -231,7 +231,7 @@ static tutti_status talk(session *s, tutti_coll coll, void *at, size_t n) {
                         .everyone = true,
                         .said = s->asked};
   const tt_plan *plan;
-  tutti_status status = tt_blame_memory(s->comm, tt_plan_for(s->comm, &call, true, &plan));
+  tutti_status status = tt_break_if_memory(s->comm, tt_plan_for(s->comm, &call, true, &plan));
   return status ? status : tt_call_run(s->comm, &call, plan);
 }
 
@@ -305,7 +305,7 @@ static tutti_status warm_up(session *s, int *rounds) {
 
 /* ---- judging ---- */
 
-static int ascending(const void *a, const void *b) {
+static int compare_doubles(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
@@ -316,7 +316,7 @@ static void judge(runner *x) {
   double sorted[ROUNDS];
   if (!n) return;
   memcpy(sorted, x->times, sizeof sorted);
-  qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+  qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
   x->median = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
   x->noise = n < 5 ? sorted[n - 1] - sorted[0] : sorted[n - 1 - n / 4] - sorted[n / 4];
 }
@@ -387,8 +387,8 @@ static uint64_t ns(double seconds) {
 }
 
 /* won < 0: nothing could be measured, and it is not to be tried again. */
-static tutti_status learn(session *s, int won) {
-  tt_wise e = {.key = s->problem.key, .bytes = s->problem.bytes, .slices = 1};
+static tutti_status record_winner(session *s, int won) {
+  tt_wisdom_entry e = {.key = s->problem.key, .bytes = s->problem.bytes, .slices = 1};
   if (won >= 0) {
     const runner *x = &s->at[won];
     snprintf(e.plan, sizeof e.plan, "%s", x->name);
@@ -398,10 +398,10 @@ static tutti_status learn(session *s, int won) {
     e.predicted = ns(x->price);
     e.spread = x->median > 0 ? (int)tt_min((size_t)(100 * x->noise / x->median + 0.5), 9999) : 0;
   }
-  return tt_wise_learn(s->comm, &e);
+  return tt_wisdom_learn(s->comm, &e);
 }
 
-static void report(const session *s, int won, double began, tutti_measured *m) {
+static void report_measured(const session *s, int won, double began, tutti_measured *m) {
   const runner *x = &s->at[won < 0 ? 0 : won];
   snprintf(m->own, sizeof m->own, "%.127s", s->at[0].name);
   snprintf(m->plan, sizeof m->plan, "%.127s", x->name);
@@ -424,7 +424,7 @@ static tutti_status another_failed(double status) {
                  tutti_strerror(s));
 }
 
-static tutti_status measure(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
+static tutti_status measure_plans(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
   session *s = calloc(1, sizeof *s);
   const double began = tt_seconds();
   int won = -1;
@@ -438,21 +438,21 @@ static tutti_status measure(tutti_comm *comm, const tt_call *asked, tutti_measur
   s->asked = asked;
   s->problem = tt_problem_of(comm, asked);
   s->problem.wisdom = NULL;
-  lay_out(s);
+  lay_out_vectors(s);
   const tutti_status mine = find_runners(s);
   char why[TT_WHY]; /* the talk may have others */
   snprintf(why, sizeof why, "%s", tutti_error());
   if (mine)
     lacks = FAILED - (double)mine;
-  else if (s->n > 1 && !lacks && !take(s))
+  else if (s->n > 1 && !lacks && !alloc_trial_vectors(s))
     lacks = 1;
   tutti_status status = talk(s, TUTTI_ALLREDUCE, &lacks, 1);
   if (!status && lacks > FAILED)
     status = mine ? tt_fail(mine, "%s", why) : another_failed(FAILED - lacks);
   if (!status && s->n > 1 && lacks == 0) status = race(s, &won);
   give(s);
-  if (!status && lacks < 2) status = learn(s, won);
-  if (!status && m) report(s, won, began, m);
+  if (!status && lacks < 2) status = record_winner(s, won);
+  if (!status && m) report_measured(s, won, began, m);
   if (m && won < 0)
     snprintf(m->why, sizeof m->why, "%s",
              lacks > 0 ? "there is not enough memory"
@@ -465,7 +465,7 @@ tutti_status tt_measure_first(tutti_comm *comm, const tt_call *call) {
   const tt_problem p = tt_problem_of(comm, call);
   if (why_not(comm, call, p.bytes) || tt_wisdom_find(&comm->wisdom, &p.key, p.bytes))
     return TUTTI_OK;
-  return measure(comm, call, NULL);
+  return measure_plans(comm, call, NULL);
 }
 
 tutti_status tutti_comm_set_measure(tutti_comm *comm, int on) {
@@ -491,7 +491,7 @@ tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count,
   if (coll == TUTTI_BARRIER && !status) call.src = call.dst = comm->token;
   const char *why = status ? NULL : why_not(comm, &call, tt_problem_of(comm, &call).bytes);
   if (!status && why && measured) snprintf(measured->why, sizeof measured->why, "%s", why);
-  if (!status && !why) status = measure(comm, &call, measured);
+  if (!status && !why) status = measure_plans(comm, &call, measured);
   tt_comm_leave(comm);
   return status;
 }

@@ -2,51 +2,52 @@
  *
  * Idea       a message is a request like any other: started, driven along with what else is in
  *            flight, waited for; but it has no place in the communicator's order, for only
- *            two ranks know of it. Its order is that of its pair (engine/mail.h).
+ *            two ranks know of it. Its order is that of its pair (engine/p2p.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "collective.h"
 
 /* What it is called with; the rest of the message is filled in. The comm is entered. */
-static tutti_status address(tutti_comm *comm, const char *function, tt_parcel *m) {
+static tutti_status check_p2p_args(tutti_comm *comm, const char *function, tt_p2p_message *m) {
   tutti_status status =
       tt_vector_check(function, m->sends ? "src" : "dst", m->at, m->count, m->type);
   if (status) return status;
   if (m->peer < 0 || m->peer >= comm->ranks)
     return tt_fail(TUTTI_ERR_ARG, "%s: peer %d is no rank of 0..%d", function, m->peer,
                    comm->ranks - 1);
-  if (!comm->mail) comm->mail = tt_mail_new(comm->wire);
-  if (!comm->mail)
-    return tt_blame_memory(
+  if (!comm->p2p) comm->p2p = tt_p2p_new(comm->wire);
+  if (!comm->p2p)
+    return tt_break_if_memory(
         comm, tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for messages of %d ranks", function,
                       comm->ranks));
   m->bytes = m->count * tutti_type_size(m->type);
   return TUTTI_OK;
 }
 
-static tutti_status ready(tutti_comm *comm, const char *function, const void *what,
-                          tutti_request **request) {
-  tt_parcel m = *(const tt_parcel *)what;
-  tutti_status status = address(comm, function, &m);
+static tutti_status create_p2p_request(tutti_comm *comm, const char *function, const void *what,
+                                       tutti_request **request) {
+  tt_p2p_message m = *(const tt_p2p_message *)what;
+  tutti_status status = check_p2p_args(comm, function, &m);
   if (status) return status;
   tutti_request *r = malloc(sizeof *r);
   if (!r)
-    return tt_blame_memory(comm,
-                           tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function));
+    return tt_break_if_memory(
+        comm, tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function));
   *r = (tutti_request){.comm = comm, .is_message = true, .message = m};
   r->message.owner = r;
   *request = r;
   return TUTTI_OK;
 }
 
-static tutti_status finish(tutti_comm *comm, const char *function, const tt_parcel *what) {
+static tutti_status run_blocking_p2p(tutti_comm *comm, const char *function,
+                                     const tt_p2p_message *what) {
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
   tutti_request r = {.comm = comm, .is_message = true, .message = *what};
   r.message.owner = &r;
-  status = address(comm, function, &r.message);
-  if (!status && tt_mail_is_alone(comm->mail, &r.message))
+  status = check_p2p_args(comm, function, &r.message);
+  if (!status && tt_p2p_is_alone(comm->p2p, &r.message))
     status = tt_fail(TUTTI_ERR_STATE,
                      "%s: peer is this rank itself, and the other half has not been started: it "
                      "would wait for ever",
@@ -55,52 +56,52 @@ static tutti_status finish(tutti_comm *comm, const char *function, const tt_parc
     tt_trace_in(comm->trace, true);
     tt_request_issue(&r);
     status = tt_request_finish(&r);
-    tt_trace_out(comm->trace, TT_EVENT_MAIL);
+    tt_trace_out(comm->trace, TT_EVENT_P2P);
   }
   tt_comm_leave(comm);
   return status;
 }
 
-static tt_parcel sent(const void *src, size_t count, tutti_type type, int peer) {
-  return (tt_parcel){
+static tt_p2p_message sent(const void *src, size_t count, tutti_type type, int peer) {
+  return (tt_p2p_message){
       .peer = peer, .sends = true, .type = type, .count = count, .at = (void *)(uintptr_t)src};
 }
 
-static tt_parcel received(void *dst, size_t count, tutti_type type, int peer) {
-  return (tt_parcel){.peer = peer, .type = type, .count = count, .at = dst};
+static tt_p2p_message received(void *dst, size_t count, tutti_type type, int peer) {
+  return (tt_p2p_message){.peer = peer, .type = type, .count = count, .at = dst};
 }
 
 tutti_status tutti_send(tutti_comm *comm, const void *src, size_t count, tutti_type type,
                         int peer) {
-  const tt_parcel m = sent(src, count, type, peer);
-  return finish(comm, "tutti_send", &m);
+  const tt_p2p_message m = sent(src, count, type, peer);
+  return run_blocking_p2p(comm, "tutti_send", &m);
 }
 
 tutti_status tutti_recv(tutti_comm *comm, void *dst, size_t count, tutti_type type, int peer) {
-  const tt_parcel m = received(dst, count, type, peer);
-  return finish(comm, "tutti_recv", &m);
+  const tt_p2p_message m = received(dst, count, type, peer);
+  return run_blocking_p2p(comm, "tutti_recv", &m);
 }
 
 tutti_status tutti_send_start(tutti_comm *comm, const void *src, size_t count, tutti_type type,
                               int peer, tutti_request **request) {
-  const tt_parcel m = sent(src, count, type, peer);
-  return tt_request_make(comm, "tutti_send_start", ready, &m, false, request);
+  const tt_p2p_message m = sent(src, count, type, peer);
+  return tt_request_make(comm, "tutti_send_start", create_p2p_request, &m, false, request);
 }
 
 tutti_status tutti_recv_start(tutti_comm *comm, void *dst, size_t count, tutti_type type, int peer,
                               tutti_request **request) {
-  const tt_parcel m = received(dst, count, type, peer);
-  return tt_request_make(comm, "tutti_recv_start", ready, &m, false, request);
+  const tt_p2p_message m = received(dst, count, type, peer);
+  return tt_request_make(comm, "tutti_recv_start", create_p2p_request, &m, false, request);
 }
 
 tutti_status tutti_send_init(tutti_comm *comm, const void *src, size_t count, tutti_type type,
                              int peer, tutti_request **request) {
-  const tt_parcel m = sent(src, count, type, peer);
-  return tt_request_make(comm, "tutti_send_init", ready, &m, true, request);
+  const tt_p2p_message m = sent(src, count, type, peer);
+  return tt_request_make(comm, "tutti_send_init", create_p2p_request, &m, true, request);
 }
 
 tutti_status tutti_recv_init(tutti_comm *comm, void *dst, size_t count, tutti_type type, int peer,
                              tutti_request **request) {
-  const tt_parcel m = received(dst, count, type, peer);
-  return tt_request_make(comm, "tutti_recv_init", ready, &m, true, request);
+  const tt_p2p_message m = received(dst, count, type, peer);
+  return tt_request_make(comm, "tutti_recv_init", create_p2p_request, &m, true, request);
 }

@@ -27,7 +27,8 @@ static void sort(extent *list, size_t n) {
 }
 
 /* Does an extent that is written overlap one that is read, or another that is written? */
-static bool overlap(const extent *read, size_t nread, const extent *written, size_t nwritten) {
+static bool any_extents_overlap(const extent *read, size_t nread, const extent *written,
+                                size_t nwritten) {
   size_t r = 0;
   for (size_t w = 0; w < nwritten; w++) {
     if (w > 0 && written[w].from < written[w - 1].to) return true;
@@ -52,7 +53,7 @@ static tutti_status check_apart(const char *function, const tt_list *list) {
   }
   sort(read, nread);
   sort(written, nwritten);
-  const bool wrong = overlap(read, nread, written, nwritten);
+  const bool wrong = any_extents_overlap(read, nread, written, nwritten);
   free(read);
   if (!wrong) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_OVERLAP,
@@ -60,7 +61,7 @@ static tutti_status check_apart(const char *function, const tt_list *list) {
                  function);
 }
 
-static tt_call call_of(const tt_list *list, size_t i) {
+static tt_call call_of_buffer(const tt_list *list, size_t i) {
   return (tt_call){.coll = TUTTI_ALLREDUCE,
                    .src = i < list->n && list->srcs ? list->srcs[i] : NULL,
                    .dst = i < list->n && list->dsts ? list->dsts[i] : NULL,
@@ -70,14 +71,14 @@ static tt_call call_of(const tt_list *list, size_t i) {
 }
 
 /* Seen at a glance; who does not pass is looked at closely, for a sentence. */
-static bool plain(uintptr_t src, uintptr_t dst, size_t bytes, size_t align) {
+static bool passes_quick_check(uintptr_t src, uintptr_t dst, size_t bytes, size_t align) {
   const uintptr_t gap = src < dst ? dst - src : src - dst;
   return src && dst && (src | dst) % align == 0 && (gap == 0 || gap >= bytes) &&
          src + bytes >= src && dst + bytes >= dst;
 }
 
 tutti_status tt_list_check(const tutti_comm *comm, const char *function, const tt_list *list) {
-  const tt_call nothing = call_of(list, list->n);
+  const tt_call nothing = call_of_buffer(list, list->n);
   const bool helps = comm->rank >= tt_call_data(comm, &nothing);
   size_t left = PTRDIFF_MAX;
   bool in_place;
@@ -93,12 +94,13 @@ tutti_status tt_list_check(const tutti_comm *comm, const char *function, const t
   if (null) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, null);
   const size_t element = tutti_type_size(list->type), align = tt_type_align(list->type);
   for (size_t i = 0; i < list->n; i++) {
-    const tt_call call = call_of(list, i);
+    const tt_call call = call_of_buffer(list, i);
     if (call.count > left / element && call.count <= PTRDIFF_MAX / element)
       return tt_fail(TUTTI_ERR_ARG, "%s: buffers 0 to %zu are larger than any memory", function, i);
     if (call.count > left / element ||
         (call.count && !helps &&
-         !plain((uintptr_t)call.src, (uintptr_t)call.dst, call.count * element, align))) {
+         !passes_quick_check((uintptr_t)call.src, (uintptr_t)call.dst, call.count * element,
+                             align))) {
       char name[80];
       snprintf(name, sizeof name, "%s: buffer %zu", function, i);
       status = tt_call_check(comm, name, &call, &in_place);

@@ -6,40 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm_wisdom.h"
 #include "exact.h"
-#include "wise.h"
 
 /* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the
  * vector: those that need more are cut in slices of so many. */
 enum { SLICE_BYTES = 8 << 20 };
 
 /* The count, or a mix of all counts. */
-static uint64_t size_of(const tutti_comm *comm, const tt_call *c) {
+static uint64_t counts_key(const tutti_comm *comm, const tt_call *c) {
   uint64_t h = 1;
   for (int r = 0; c->varied && r < comm->ranks; r++)
     h = tt_mix(h + c->counts[r] + 0x9e3779b97f4a7c15u);
   return c->varied ? h : c->count;
 }
 
-static uint64_t key_of(const tutti_comm *comm, const tt_call *c, bool in_place) {
+static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place) {
   uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
                   (uint64_t)in_place << 28 | (uint64_t)c->everyone << 30 |
                   (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32;
   /* a freed handle may come back for another op */
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (user) what = tt_mix(what) ^ user->serial;
-  uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ size_of(comm, c));
+  uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ counts_key(comm, c));
   return key ? key : 1;
 }
 
 /* All that must be the same on all ranks; handles of user ops may differ. */
-static uint32_t hash_of(const tutti_comm *comm, const tt_call *c, const tt_program *program,
-                        int slices) {
+static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_program *program,
+                          int slices) {
   const tt_sched *sched = program->sched;
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
                       (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(program->order != NULL) << 30 |
                       (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32);
-  h = tt_mix(h ^ size_of(comm, c));
+  h = tt_mix(h ^ counts_key(comm, c));
   h = tt_mix(h ^ (uint64_t)sched->data);
   for (const char *name = sched->name; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)program->shape << 32);
@@ -51,7 +51,7 @@ static tutti_status unknown_shape(const char *name) {
 
 /* The loop that all ranks can run, in place or not, for one may be what another is
  * not: the same answer on all of them. */
-static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape) {
+static tutti_status shape_for_all_ranks(const tt_ask *ask, tt_sched *mine, tt_shape *shape) {
   const bool generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
   *shape = generic ? TT_SHAPE_NONE : tt_shape_of(&mine, 1);
   if (*shape == TT_SHAPE_COUNT) return unknown_shape(mine->name);
@@ -69,8 +69,8 @@ static tutti_status shape_of(const tt_ask *ask, tt_sched *mine, tt_shape *shape)
   return TUTTI_OK;
 }
 
-static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const int *order, const char *name,
-                            tt_prepared **out) {
+static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const int *order,
+                                    const char *name, tt_prepared **out) {
   for (tt_prepared *p = comm->prepared; p; p = p->next)
     if (p->sched->coll == ask->coll && p->sched->root == ask->root && p->sched->data == ask->data &&
         p->program->in_place_asked == ask->in_place && p->program->order == order &&
@@ -82,7 +82,7 @@ static tutti_status prepare(tutti_comm *comm, const tt_ask *ask, const int *orde
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan");
   tutti_status status = tt_algo_build(name, ask, &p->sched);
   tt_shape shape = TT_SHAPE_NONE;
-  if (!status && !order) status = shape_of(ask, p->sched, &shape);
+  if (!status && !order) status = shape_for_all_ranks(ask, p->sched, &shape);
   if (!status && !(p->program = tt_program_new(p->sched, order, shape)))
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %u steps", p->sched->nsteps);
   if (status) {
@@ -131,8 +131,8 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   if (comm->contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
   if (tt_coll_reduces(c->coll)) p.weight = tt_weight_of(tt_chooser_for(comm, c), c->type);
   if (tt_exact_concerns(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
-  tt_wise_key_set(&p.key, c->coll, c->type, c->op, p.needs, comm->ranks - tt_call_data(comm, c));
-  if (tt_wise_concerns(comm, c)) p.wisdom = &comm->wisdom;
+  tt_wisdom_key_set(&p.key, c->coll, c->type, c->op, p.needs, comm->ranks - tt_call_data(comm, c));
+  if (tt_wisdom_applies(comm, c)) p.wisdom = &comm->wisdom;
   return p;
 }
 
@@ -148,33 +148,34 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
                 .root = order ? comm->place[c->root] : c->root,
                 .data = tt_call_data(comm, c),
                 .in_place = in_place && !apart};
-  plan->how.slices = slices_for(comm, c, choice->slices);
-  plan->how.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
+  plan->exec.slices = slices_for(comm, c, choice->slices);
+  plan->exec.reducer = (tt_reducer){.type = c->type, .element = tutti_type_size(c->type)};
   tutti_status status = TUTTI_OK;
-  if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->how.reducer, c->type, c->op);
+  if (tt_coll_reduces(c->coll)) status = tt_reducer_init(&plan->exec.reducer, c->type, c->op);
   if (status) return status;
-  status = tt_proof_ask(comm, &ask, choice->name, plan->how.slices, &plan->proven);
-  if (!status) status = prepare(comm, &ask, order, choice->name, &plan->prepared);
+  status = tt_proof_ask(comm, &ask, choice->name, plan->exec.slices, &plan->proven);
+  if (!status) status = find_or_prepare(comm, &ask, order, choice->name, &plan->prepared);
   if (status) return status;
-  const tt_program *program = plan->how.program = plan->prepared->program;
-  plan->how.if_lent = program->shape;
+  const tt_program *program = plan->exec.program = plan->prepared->program;
+  plan->exec.if_exported = program->shape;
   bool two_shot = false;
-  if (program->shape == TT_SHAPE_ONE_SHOT && !choice->wished &&
-      !tt_wish_forbids(&comm->wish, "two-shot", bytes))
-    status = tt_two_shot_if_lent(comm->chooser, bytes, &two_shot);
+  if (program->shape == TT_SHAPE_ONE_SHOT && !choice->overridden &&
+      !tt_override_forbids(&comm->override, "two-shot", bytes))
+    status = tt_two_shot_if_exported(comm->chooser, bytes, &two_shot);
   tt_proven other;
-  if (!status && two_shot) status = tt_proof_ask(comm, &ask, "two-shot", plan->how.slices, &other);
+  if (!status && two_shot) status = tt_proof_ask(comm, &ask, "two-shot", plan->exec.slices, &other);
   if (status) return status;
-  if (two_shot) plan->how.if_lent = TT_SHAPE_TWO_SHOT;
-  plan->hash = hash_of(comm, c, program, plan->how.slices);
-  plan->wise = choice->wise ? choice->wise->took : 0;
+  if (two_shot) plan->exec.if_exported = TT_SHAPE_TWO_SHOT;
+  plan->hash = hash_plan(comm, c, program, plan->exec.slices);
+  plan->wisdom = choice->wisdom ? choice->wisdom->took : 0;
   return TUTTI_OK;
 }
 
-static tutti_status make(tutti_comm *comm, const tt_call *c, bool in_place, tt_plan *plan) {
+static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, bool in_place,
+                                         tt_plan *plan) {
   tt_choice choice;
   const tt_problem problem = tt_problem_of(comm, c);
-  tutti_status status = tt_choose(tt_chooser_for(comm, c), &problem, &comm->wish, &choice);
+  tutti_status status = tt_choose(tt_chooser_for(comm, c), &problem, &comm->override, &choice);
   if (status) return status;
   if (choice.refusal) warn_refused(comm, c->coll, choice.refusal, choice.name);
   status = tt_plan_make(comm, c, in_place, &choice, plan);
@@ -191,27 +192,27 @@ static bool same_counts(const tutti_comm *comm, const tt_call *c, const tt_plan 
 
 static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan *plan) {
   free(plan->table);
-  plan->how.table = plan->table = NULL;
+  plan->exec.table = plan->table = NULL;
   if (!c->varied) return TUTTI_OK;
   uint64_t *table = malloc(((size_t)comm->ranks + 1) * sizeof *table);
   if (!table) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a plan of %d ranks", comm->ranks);
   table[0] = 0;
   for (int r = 0; r < comm->ranks; r++) table[r + 1] = table[r] + c->counts[r];
-  plan->how.table = plan->table = table;
-  plan->counts = (uint32_t)size_of(comm, c) | 1;
+  plan->exec.table = plan->table = table;
+  plan->counts = (uint32_t)counts_key(comm, c) | 1;
   return TUTTI_OK;
 }
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan) {
-  uint64_t key = key_of(comm, call, in_place);
+  uint64_t key = plan_key(comm, call, in_place);
   tt_plan *p = &comm->plans[key % TT_PLANS];
   *plan = p;
   if (p->key == key && same_counts(comm, call, p)) return TUTTI_OK;
   p->key = 0;
   comm->last_plan = NULL;
   tutti_status status = make_table(comm, call, p);
-  if (!status) status = make(comm, call, in_place, p);
+  if (!status) status = choose_and_make_plan(comm, call, in_place, p);
   if (!status) p->key = key;
   return tt_ended(status);
 }

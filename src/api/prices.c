@@ -13,10 +13,10 @@ struct tutti_prices {
   bool borrowed;      /* it is a communicator's */
   tt_problem problem; /* but for the bytes */
   int exact;          /* 1 + the type of numbers that are summed exactly; 0: none are */
-  tt_wish wish;
+  tt_override override;
 };
 
-static tutti_status check(const tutti_question *q, tutti_prices **prices) {
+static tutti_status check_question(const tutti_question *q, tutti_prices **prices) {
   if (!q || !prices)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: %s is NULL", q ? "prices" : "question");
   tutti_status status = tt_size_check("tutti_prices_make", "question", q->size, sizeof *q);
@@ -50,17 +50,17 @@ static tutti_status check(const tutti_question *q, tutti_prices **prices) {
   return TUTTI_OK;
 }
 
-static tutti_status only_these(const tutti_question *q, tt_setting *where) {
+static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
   if (strlen(q->only) >= TT_NAME)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_make: '%.40s...' is no plan", q->only);
-  snprintf(where->only, sizeof where->only, "%s", q->only);
-  tt_algo_full_name(where->only);
-  return strchr(where->only, '(') ? tt_algo_known(where->only, q->ranks)
-                                  : tt_algo_exists(where->only);
+  snprintf(setting->only, sizeof setting->only, "%s", q->only);
+  tt_algo_full_name(setting->only);
+  return strchr(setting->only, '(') ? tt_algo_known(setting->only, q->ranks)
+                                    : tt_algo_exists(setting->only);
 }
 
-/* As the ranks of a job on this machine would find it (tt_shm_crowd). */
-static double crowd_here(int ranks) {
+/* As the ranks of a job on this machine would find it (tt_shm_ranks_per_core). */
+static double ranks_per_core_here(int ranks) {
   cpu_set_t mine;
   CPU_ZERO(&mine);
   tt_cores_mine(&mine);
@@ -70,38 +70,38 @@ static double crowd_here(int ranks) {
 }
 
 /* The ranks per core, and the figures under those of the question. */
-static void place_ranks(const tutti_question *q, tt_setting *where) {
-  where->crowd = q->crowd;
-  if (q->crowd == TUTTI_CROWD_HERE) where->crowd = crowd_here(q->ranks);
-  if (where->crowd > 0) where->has_loop = tt_has_loop;
+static void place_ranks(const tutti_question *q, tt_setting *setting) {
+  setting->ranks_per_core = q->crowd;
+  if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = ranks_per_core_here(q->ranks);
+  if (setting->ranks_per_core > 0) setting->has_loop = tt_has_loop;
   if (q->crowd == TUTTI_CROWD_HERE)
-    tt_machine_here(&where->machine);
+    tt_profile_here(&setting->profile);
   else
-    (q->crowd > 0 ? tt_machine_shm : tt_machine_net)(&where->machine);
+    (q->crowd > 0 ? tt_profile_shm : tt_profile_net)(&setting->profile);
 }
 
 tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   tutti_status status = tt_alive();
-  if (!status) status = check(q, prices);
+  if (!status) status = check_question(q, prices);
   if (status) return status;
   tutti_prices *p = calloc(1, sizeof *p);
   if (!p) return tt_fail(TUTTI_ERR_MEMORY, "tutti_prices_make: out of memory");
-  tt_setting where = {.ranks = q->ranks, .flight = TT_FLIGHT, .verify = tt_proof_setting()};
-  place_ranks(q, &where);
-  snprintf(where.levels, sizeof where.levels, "%s", q->topo ? q->topo : "");
+  tt_setting setting = {.ranks = q->ranks, .flight = TT_FLIGHT, .verify = tt_proof_setting()};
+  place_ranks(q, &setting);
+  snprintf(setting.levels, sizeof setting.levels, "%s", q->topo ? q->topo : "");
   tt_call call = {.coll = q->coll, .type = q->type, .op = q->op};
   tt_call_check_kind("tutti_prices_make", &call); /* what a barrier exchanges */
   p->problem = (tt_problem){
       .coll = q->coll, .root = q->root, .needs = tt_needs_of(q->coll, call.type, call.op)};
   if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
   if (q->contract == TUTTI_CONTRACT_EXACT && p->problem.needs) p->exact = 1 + (int)q->type;
-  if (q->only && *q->only) status = only_these(q, &where);
-  if (!status && q->net) status = tt_machine_parse(&where.machine, q->net, "the figures");
-  if (!status) status = tt_wish_parse(q->algo, q->ranks, &p->wish);
-  if (!status) status = tt_chooser_new(&where, &p->chooser);
+  if (q->only && *q->only) status = only_these(q, &setting);
+  if (!status && q->net) status = tt_profile_parse(&setting.profile, q->net, "the figures");
+  if (!status) status = tt_override_parse(q->algo, q->ranks, &p->override);
+  if (!status) status = tt_chooser_new(&setting, &p->chooser);
   if (!status && tt_coll_reduces(q->coll)) p->problem.weight = tt_weight_of(p->chooser, q->type);
-  if (!status && !where.crowd)
-    status = tt_figures_known(&where.machine, tt_chooser_profile(p->chooser));
+  if (!status && !setting.ranks_per_core)
+    status = tt_figures_known(&setting.profile, tt_chooser_model(p->chooser));
   if (status)
     tutti_prices_free(p);
   else
@@ -122,7 +122,7 @@ static tutti_status borrow(tutti_comm *comm, const tt_call *call, tutti_prices *
                       .borrowed = true,
                       .problem = tt_problem_of(comm, call),
                       .exact = tt_exact_concerns(comm, call) ? 1 + (int)call->type : 0,
-                      .wish = comm->wish};
+                      .override = comm->override};
   *prices = p;
   return TUTTI_OK;
 }
@@ -149,76 +149,77 @@ static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   if (problem.coll == TUTTI_BARRIER) *bytes = 1;
   problem.bytes = *bytes;
   if (p->exact)
-    tt_exact_problem((tutti_type)(p->exact - 1), tt_chooser_profile(p->chooser)->ranks, &problem);
+    tt_exact_problem((tutti_type)(p->exact - 1), tt_chooser_model(p->chooser)->ranks, &problem);
   *bytes = problem.bytes;
   return problem;
 }
 
 /* Where the time of the offer goes. */
-static tutti_status add_detail(tutti_prices *p, tutti_offer *offer, const tt_problem *problem) {
-  const tt_profile *profile = tt_chooser_profile(p->chooser);
-  tt_terms t;
+static tutti_status add_detail(tutti_prices *p, tutti_offer *quote, const tt_problem *problem) {
+  const tt_cost_model *model = tt_chooser_model(p->chooser);
+  tt_breakdown t;
   tt_sends sends;
-  tutti_status status = tt_offer_terms(p->chooser, offer->name, offer->slices, problem, &t, &sends);
+  tutti_status status =
+      tt_quote_breakdown(p->chooser, quote->name, quote->slices, problem, &t, &sends);
   if (status) return status;
-  offer->messages = sends.messages;
-  offer->vectors = sends.vectors;
-  offer->seconds = t.time;
-  for (int l = 0; l < profile->levels; l++) {
-    offer->latency += t.latency[l];
-    offer->transfer += t.transfer[l];
-    offer->steps += t.messages[l];
+  quote->messages = sends.messages;
+  quote->vectors = sends.vectors;
+  quote->seconds = t.time;
+  for (int l = 0; l < model->levels; l++) {
+    quote->latency += t.latency[l];
+    quote->transfer += t.transfer[l];
+    quote->steps += t.messages[l];
   }
-  offer->arithmetic = t.reducing;
-  offer->processor = t.processor;
-  offer->copying = t.copying;
-  tt_why_bound(profile, &t, offer->bound, sizeof offer->bound);
+  quote->arithmetic = t.reducing;
+  quote->processor = t.o;
+  quote->copying = t.copying;
+  tt_why_bound(model, &t, quote->bound, sizeof quote->bound);
   return TUTTI_OK;
 }
 
-static tutti_status begin(const char *function, const tutti_prices *p, tutti_offer *offer) {
-  if (!p || !offer)
+static tutti_status begin_prices(const char *function, const tutti_prices *p, tutti_offer *quote) {
+  if (!p || !quote)
     return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, p ? "offer" : "prices");
-  tutti_status status = tt_size_check(function, "offer", offer->size, sizeof *offer);
+  tutti_status status = tt_size_check(function, "offer", quote->size, sizeof *quote);
   if (status) return status;
-  *offer = (tutti_offer){.size = sizeof *offer};
+  *quote = (tutti_offer){.size = sizeof *quote};
   return tt_alive();
 }
 
 tutti_status tutti_prices_offer(tutti_prices *p, uint64_t bytes, int i, int detail,
-                                tutti_offer *offer) {
-  tutti_status status = begin("tutti_prices_offer", p, offer);
+                                tutti_offer *quote) {
+  tutti_status status = begin_prices("tutti_prices_offer", p, quote);
   if (status) return status;
   const tt_problem problem = of_size(p, &bytes);
-  tt_offer o;
-  if (i < 0 || !tt_offer_at(p->chooser, &problem, &p->wish, i, detail, &o))
+  tt_quote o;
+  if (i < 0 || !tt_quote_at(p->chooser, &problem, &p->override, i, detail, &o))
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_offer: there is no plan %d", i);
-  snprintf(offer->name, sizeof offer->name, "%s", o.name);
-  offer->slices = o.slices;
-  offer->possible = o.possible;
-  offer->seconds = o.seconds;
+  snprintf(quote->name, sizeof quote->name, "%s", o.name);
+  quote->slices = o.slices;
+  quote->possible = o.possible;
+  quote->seconds = o.seconds;
   if (!detail) return TUTTI_OK;
-  offer->admissible = o.possible && !o.lacks && !o.unwished;
-  tt_why_not(p->chooser, &problem, &o, offer->why, sizeof offer->why);
-  return o.possible ? add_detail(p, offer, &problem) : TUTTI_OK;
+  quote->admissible = o.possible && !o.lacks && !o.ruled_out;
+  tt_why_not(p->chooser, &problem, &o, quote->why, sizeof quote->why);
+  return o.possible ? add_detail(p, quote, &problem) : TUTTI_OK;
 }
 
-tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *offer) {
-  tutti_status status = begin("tutti_prices_chosen", p, offer);
+tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *quote) {
+  tutti_status status = begin_prices("tutti_prices_chosen", p, quote);
   if (status) return status;
   const tt_problem problem = of_size(p, &bytes);
   tt_choice choice;
-  status = tt_choose(p->chooser, &problem, &p->wish, &choice);
+  status = tt_choose(p->chooser, &problem, &p->override, &choice);
   if (status) return status;
-  snprintf(offer->name, sizeof offer->name, "%s", choice.name);
-  offer->slices = choice.slices;
-  offer->possible = offer->admissible = 1;
-  return add_detail(p, offer, &problem);
+  snprintf(quote->name, sizeof quote->name, "%s", choice.name);
+  quote->slices = choice.slices;
+  quote->possible = quote->admissible = 1;
+  return add_detail(p, quote, &problem);
 }
 
 /* ---- explanations ---- */
 
-static tutti_status hand_over(tt_text *t, char **text) {
+static tutti_status hand_over_text(tt_text *t, char **text) {
   if (!t->failed && t->at) {
     *text = t->at;
     return TUTTI_OK;
@@ -228,16 +229,15 @@ static tutti_status hand_over(tt_text *t, char **text) {
 }
 
 /* exact: 1 + the type of numbers that are summed exactly; 0: none are. */
-static tutti_status explain(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
+static tutti_status explain(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                             int exact, int json, char **text) {
   tt_why why;
   tt_text t = {0};
-  tutti_status status = tt_why_find(c, problem, wish, &why);
+  tutti_status status = tt_why_find(c, problem, override, &why);
   if (!status) {
-    if (exact && !json)
-      tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_profile(c)->ranks);
+    if (exact && !json) tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_model(c)->ranks);
     (json ? tt_why_json : tt_why_words)(&t, c, &why);
-    status = hand_over(&t, text);
+    status = hand_over_text(&t, text);
   }
   tt_why_free(&why);
   return status;
@@ -249,14 +249,14 @@ tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, cha
   if (!p || !text)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_explain: %s is NULL", p ? "text" : "prices");
   const tt_problem problem = of_size(p, &bytes);
-  return explain(p->chooser, &problem, &p->wish, p->exact, json, text);
+  return explain(p->chooser, &problem, &p->override, p->exact, json, text);
 }
 
 /* For a call on a communicator. */
 static tutti_status explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
   const tt_problem problem = tt_problem_of(comm, call);
   const int exact = tt_exact_concerns(comm, call) ? 1 + (int)call->type : 0;
-  return explain(tt_chooser_for(comm, call), &problem, &comm->wish, exact, json, text);
+  return explain(tt_chooser_for(comm, call), &problem, &comm->override, exact, json, text);
 }
 
 tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
@@ -278,17 +278,17 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   if (status) return status;
   tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
   const tt_plan *plan;
-  tt_terms terms;
+  tt_breakdown breakdown;
   tt_sends sends;
   if (!seconds) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_price: seconds is NULL");
   if (!status) status = tt_call_check_kind("tutti_comm_price", &call);
   if (!status) status = tt_plan_for(comm, &call, false, &plan);
   if (!status) {
     const tt_problem problem = tt_problem_of(comm, &call);
-    status = tt_offer_terms(tt_chooser_for(comm, &call), plan->prepared->sched->name,
-                            plan->how.slices, &problem, &terms, &sends);
+    status = tt_quote_breakdown(tt_chooser_for(comm, &call), plan->prepared->sched->name,
+                                plan->exec.slices, &problem, &breakdown, &sends);
   }
-  if (!status) *seconds = terms.time;
+  if (!status) *seconds = breakdown.time;
   tt_comm_leave(comm);
   return status;
 }
@@ -309,13 +309,13 @@ tutti_status tutti_profile_text(char **text) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_profile_text: text is NULL");
-  tt_machine machine;
+  tt_profile profile;
   tt_text t = {0};
   char path[400];
-  tt_machine_here(&machine);
+  tt_profile_here(&profile);
   tt_text_add(&t,
               "# What prices are made of here. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
-              tt_profile_here(path, sizeof path));
-  tt_machine_print(&t, &machine);
-  return hand_over(&t, text);
+              tt_profile_path(path, sizeof path));
+  tt_profile_print(&t, &profile);
+  return hand_over_text(&t, text);
 }

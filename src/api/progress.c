@@ -15,7 +15,7 @@
 
 /* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
 
-static void complete(tutti_comm *comm, tutti_request *r, tutti_status status) {
+static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status status) {
   tutti_request *whole = r->whole;
   if (!status && r->npacked) tt_many_unpack(r);
   r->status = status;
@@ -24,16 +24,17 @@ static void complete(tutti_comm *comm, tutti_request *r, tutti_status status) {
   if (whole && whole->many && --whole->many->left == 0) whole->state = TT_COMPLETE;
   const bool over = whole && whole->exact && tt_exact_over(r, status);
   if (--comm->unfinished == 0) tt_comm_list(comm, false);
-  if (over) complete(comm, whole, whole->status);
+  if (over) complete_request(comm, whole, whole->status);
 }
 
 /* Publish what is called as operation comm->seq, and begin it in its place. */
-static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan) {
+static void publish_and_begin(tutti_comm *comm, tt_place *place, const tt_call *call,
+                              const tt_plan *plan) {
   const tt_call *said = call->said ? call->said : call;
   /* Over all calls so far: one message tells whether two ranks always agreed. */
   comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | (plan->hash ^ call->also));
   const tt_stamp stamp = {comm->seq, comm->chain};
-  const uint64_t *table = plan->how.table;
+  const uint64_t *table = plan->exec.table;
   const tt_record record = {stamp,
                             (uint32_t)said->coll,
                             (uint32_t)said->type,
@@ -50,22 +51,22 @@ static void begin(tutti_comm *comm, tt_place *place, const tt_call *call, const 
   if (last && last == place->holds) {
     tt_operation_begin_again(o, stamp, comm->oldest);
   } else {
-    tt_operation_begin(o, comm->wire, &plan->how, call, stamp, comm->oldest);
+    tt_operation_begin(o, comm->wire, &plan->exec, call, stamp, comm->oldest);
     place->holds = o->loop ? last : 0;
   }
 }
 
-static void start(tutti_comm *comm, tutti_request *r) {
+static void start_request(tutti_comm *comm, tutti_request *r) {
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   r->state = TT_RUNNING;
   comm->stuck = false;
   place->by = r;
   if (!place->begun && r->npacked)
     tt_many_pack(r, comm->windows + comm->seq % TT_WINDOW * tt_window_bytes(comm));
-  if (!place->begun) begin(comm, place, &r->call, &r->kept);
+  if (!place->begun) publish_and_begin(comm, place, &r->call, &r->kept);
   place->begun = false;
   r->seq = comm->seq++;
-  if (place->operation.status) tt_blame_operation(comm, &place->operation);
+  if (place->operation.status) tt_break_operation(comm, &place->operation);
 }
 
 static void show_over(tutti_comm *comm) {
@@ -80,10 +81,10 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
   if (tt_wire_is_over(comm->wire)) return false; /* post nothing more */
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
-  begin(comm, place, call, plan);
+  publish_and_begin(comm, place, call, plan);
   if (o->status) return false; /* nothing was sent, and nobody knows yet */
-  const bool crowded = comm->crowd > 1;
-  const uint32_t looks = crowded ? TURNS : comm->spins;
+  const bool oversubscribed = comm->ranks_per_core > 1;
+  const uint32_t looks = oversubscribed ? TURNS : comm->spins;
   for (uint32_t look = 0; o->loop && look < looks; look++) {
     tt_operation_progress(o);
     if (o->status) return false;
@@ -94,7 +95,7 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
       comm->spins = tt_min(comm->spins + look, (uint32_t)TT_SPINS);
       return true;
     }
-    if (crowded)
+    if (oversubscribed)
       sched_yield();
     else if (look > 64)
       tt_relax();
@@ -109,7 +110,7 @@ static void start_queued(tutti_comm *comm) {
     if (part == r || tt_exact_is_out(r)) comm->queue = r->next;
     if (!comm->queue) comm->queue_end = NULL;
     if (part != r) comm->unfinished++;
-    start(comm, part);
+    start_request(comm, part);
   }
 }
 
@@ -132,7 +133,7 @@ void tt_request_issue(tutti_request *r) {
   if (r->is_message) {
     r->state = TT_RUNNING;
     comm->stuck = false;
-    tt_mail_post(comm->mail, &r->message);
+    tt_p2p_post(comm->p2p, &r->message);
     return;
   }
   if (comm->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
@@ -151,41 +152,41 @@ void tt_request_issue(tutti_request *r) {
 /* The callers get their vectors back: nobody may look at them or write to them. Only
  * where a loop runs, which takes whole vectors, is dst written to by others. */
 static void take_back(tutti_comm *comm) {
-  bool settled = comm->wire->ops->settle(comm->wire);
-  for (int i = 0; i < TT_WINDOW && !settled; i++)
+  bool quiet = comm->wire->ops->quiesce(comm->wire);
+  for (int i = 0; i < TT_WINDOW && !quiet; i++)
     if (comm->places[i].by && comm->places[i].operation.loop) {
       const tt_call *call = &comm->places[i].by->call;
-      comm->wire->ops->withdraw(comm->wire, call->dst, call->count * tutti_type_size(call->type));
+      comm->wire->ops->revoke(comm->wire, call->dst, call->count * tutti_type_size(call->type));
     }
 }
 
-static void complete_messages(tutti_comm *comm, tt_parcel *over, tutti_status status) {
-  for (tt_parcel *m = over, *next; m; m = next) {
+static void complete_messages(tutti_comm *comm, tt_p2p_message *over, tutti_status status) {
+  for (tt_p2p_message *m = over, *next; m; m = next) {
     next = m->next;
-    complete(comm, m->owner, status);
+    complete_request(comm, m->owner, status);
   }
 }
 
 bool tt_messages_progress(tutti_comm *comm) {
   bool moved = false;
   tutti_status status = TUTTI_OK;
-  tt_parcel *over = tt_mail_progress(comm->mail, &moved, &status);
-  if (status) tt_blame_message(comm, status);
+  tt_p2p_message *over = tt_p2p_progress(comm->p2p, &moved, &status);
+  if (status) tt_break_messages(comm, status);
   complete_messages(comm, over, TUTTI_OK);
   return moved;
 }
 
 static void fail_all(tutti_comm *comm) {
   take_back(comm);
-  if (comm->mail) complete_messages(comm, tt_mail_drop(comm->mail), comm->broken);
+  if (comm->p2p) complete_messages(comm, tt_p2p_drop(comm->p2p), comm->broken);
   for (int i = 0; i < TT_WINDOW; i++) {
     tutti_request *r = comm->places[i].by;
     comm->places[i].by = NULL;
-    if (r) complete(comm, r, comm->broken);
+    if (r) complete_request(comm, r, comm->broken);
   }
   for (tutti_request *r = comm->queue; r;) {
     tutti_request *next = r->next;
-    complete(comm, r, comm->broken);
+    complete_request(comm, r, comm->broken);
     r = next;
   }
   comm->queue = comm->queue_end = NULL;
@@ -208,13 +209,13 @@ static bool others_in_flight(const tutti_comm *mine) {
 void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (comm->broken) return;
   const bool wait = comm->waits && !others_in_flight(comm);
-  const tutti_status status = (wait ? tt_mpi_wait : tt_mpi_poll)(comm->net, moved);
-  if (status) tt_blame_message(comm, status);
+  const tutti_status status = (wait ? tt_net_wait : tt_net_poll)(comm->net, moved);
+  if (status) tt_break_messages(comm, status);
 }
 
 /* Peers may wait for what has not left yet, and this rank may not come back for long. */
 static bool is_leaving(const tutti_comm *comm) {
-  return tt_over_net(comm) && tt_mpi_leaving(comm->net);
+  return tt_over_net(comm) && tt_net_has_unsent(comm->net);
 }
 
 static bool drive_operations(tutti_comm *comm) {
@@ -224,19 +225,19 @@ static bool drive_operations(tutti_comm *comm) {
     if (!place->by || place->by->seq != seq) continue;
     if (tt_operation_progress(&place->operation)) moved = true;
     if (place->operation.status) {
-      tt_blame_operation(comm, &place->operation);
+      tt_break_operation(comm, &place->operation);
     } else if (tt_operation_done(&place->operation) && !is_leaving(comm)) {
       tutti_request *r = place->by;
       place->by = NULL;
       if (place->operation.trace) tt_trace_over(comm->trace, seq);
-      complete(comm, r, TUTTI_OK);
+      complete_request(comm, r, TUTTI_OK);
     }
   }
   if (comm->oldest != comm->seq) {
     while (comm->oldest != comm->seq && !comm->places[comm->oldest % TT_WINDOW].by) comm->oldest++;
     show_over(comm);
   }
-  if (comm->mail && !comm->broken && tt_messages_progress(comm)) moved = true;
+  if (comm->p2p && !comm->broken && tt_messages_progress(comm)) moved = true;
   return moved;
 }
 
@@ -245,8 +246,8 @@ enum { LOOK_EVERY = 16 };
 
 /* One pass over a communicator's operations, in start order; if they cannot go on, or now and then,
  * one over its network, which may yield. */
-static bool drive(tutti_comm *comm) {
-  if (atomic_load_explicit(&comm->abort, memory_order_relaxed) == 2) tt_comm_tell_abort(comm);
+static bool progress_comm(tutti_comm *comm) {
+  if (atomic_load_explicit(&comm->abort, memory_order_relaxed) == 2) tt_comm_send_abort(comm);
   if (tt_wire_is_over(comm->wire)) hear_abort(comm);
   bool moved = !comm->stuck && drive_operations(comm);
   const bool leaving = is_leaving(comm);
@@ -258,7 +259,7 @@ static bool drive(tutti_comm *comm) {
   else if (comm->queue)
     start_queued(comm);
   moved |= comm->broken != TUTTI_OK;
-  if (moved && comm->patience.looks) tt_polled_anew(comm);
+  if (moved && comm->wait_policy.looks) tt_polled_anew(comm);
   return moved;
 }
 
@@ -271,7 +272,7 @@ void tt_comm_list(tutti_comm *comm, bool on) {
     *link = comm;
     comm->next_listed = NULL;
     atomic_fetch_add(&tt_process.in_flight_count, 1);
-    if (!tt_over_net(comm) || tt_mpi_threads(comm->net)) tt_thread_wake();
+    if (!tt_over_net(comm) || tt_net_any_thread(comm->net)) tt_thread_wake();
   } else {
     *link = comm->next_listed;
     atomic_fetch_sub(&tt_process.in_flight_count, 1);
@@ -287,19 +288,19 @@ bool tt_progress_others(const tutti_comm *mine) {
   int n = 0;
   for (tutti_comm *c = tt_process.in_flight; c && n < 16; c = c->next_listed) {
     int is_free = 0;
-    if (tt_over_net(c) && !(mine && mine->net) && !tt_mpi_threads(c->net)) continue;
+    if (tt_over_net(c) && !(mine && mine->net) && !tt_net_any_thread(c->net)) continue;
     if (c != mine && atomic_compare_exchange_strong(&c->busy, &is_free, 2)) held[n++] = c;
   }
   pthread_mutex_unlock(&tt_process.lock);
   bool moved = false;
   for (int i = 0; i < n; i++) {
-    if (drive(held[i])) moved = true;
+    if (progress_comm(held[i])) moved = true;
     tt_comm_leave(held[i]);
   }
   return moved;
 }
 
 bool tt_progress(tutti_comm *comm) {
-  bool moved = drive(comm);
+  bool moved = progress_comm(comm);
   return tt_progress_others(comm) || moved;
 }

@@ -14,7 +14,7 @@
 
 /* A word of the table: a plan's key, and in its lowest bits how far its proof is. */
 enum { PROVES = 1, PROVEN = 2, REFUSED = 3, STATE = 3, PLACES = 4 };
-static const double patience = 1; /* s */
+static const double wait_policy = 1; /* s */
 
 /* The word of this key, claimed by this rank (*claimed) or by another; NULL: there is no room. */
 static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claimed) {
@@ -29,9 +29,9 @@ static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claime
 }
 
 /* What its prover finds; PROVES: nothing yet. */
-static int await_verdict(const atomic_ullong *word) {
+static int await_answer(const atomic_ullong *word) {
   const struct timespec nap = {0, 50000};
-  const double until = tt_seconds() + patience;
+  const double until = tt_seconds() + wait_policy;
   int state;
   /* model: publish:await */
   while ((state = atomic_load_explicit(word, memory_order_acquire) & STATE) == PROVES &&
@@ -42,13 +42,13 @@ static int await_verdict(const atomic_ullong *word) {
 
 /* ---- what this process remembers ---- */
 
-static atomic_ullong *place_of(uint64_t key) {
+static atomic_ullong *proven_slot_of(uint64_t key) {
   return &tt_process.proven[key / 4 % TT_REMEMBERED];
 }
 
 bool tt_proof_known(const tt_ask *ask, const char *name, int slices) {
   const uint64_t key = tt_proven_key(ask, name, slices);
-  return atomic_load_explicit(place_of(key), memory_order_relaxed) == key;
+  return atomic_load_explicit(proven_slot_of(key), memory_order_relaxed) == key;
 }
 
 tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
@@ -62,13 +62,13 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
   atomic_ullong *word = words ? find_word(words, key, &claimed) : NULL;
   tutti_status status = TUTTI_OK;
   *is = TT_PROVEN;
-  if (!word || claimed || await_verdict(word) != PROVEN)
+  if (!word || claimed || await_answer(word) != PROVEN)
     status = tt_proven_find(ask, name, slices, &comm->setting, is);
   const bool open = !status && *is != TT_PROVEN; /* too large: each sees that by itself */
   /* model: publish:verdict */
   if (claimed)
     atomic_store_explicit(word, open ? 0 : key | (status ? REFUSED : PROVEN), memory_order_release);
-  if (!status && !open) atomic_store_explicit(place_of(key), key, memory_order_relaxed);
+  if (!status && !open) atomic_store_explicit(proven_slot_of(key), key, memory_order_relaxed);
   return status;
 }
 

@@ -29,7 +29,7 @@ typedef struct python {
 /* The first `n`: two are enough to call a function. */
 enum { TO_CALL = 2, ALL = 12 };
 
-static bool find(python *p, size_t n) {
+static bool load_python_symbols(python *p, size_t n) {
   const struct {
     const char *name;
     void *at;
@@ -49,7 +49,7 @@ static bool find(python *p, size_t n) {
 }
 
 /* The exception that is raised now, with its trace; it is raised no more. */
-static void *take(const python *p) {
+static void *take_exception(const python *p) {
   void *type = NULL, *value = NULL, *trace = NULL;
   p->fetch(&type, &value, &trace);
   p->normal(&type, &value, &trace);
@@ -62,7 +62,7 @@ static void *take(const python *p) {
 /* In the main thread, between two of Python's instructions. */
 static int raise_it(void *value) {
   python p;
-  if (!find(&p, ALL)) return 0;
+  if (!load_python_symbols(&p, ALL)) return 0;
   void *const type = p.type_of(value);
   p.raise(type, value);
   p.drop(type);
@@ -72,18 +72,18 @@ static int raise_it(void *value) {
 
 void *tutti_python_guard(void *self, void *args) {
   python p;
-  if (!find(&p, TO_CALL)) return NULL;
+  if (!load_python_symbols(&p, TO_CALL)) return NULL;
   void *const function = p.item(self, 0), *const list = p.item(self, 1);
   void *result = p.call(function, args);
-  if (result || !find(&p, ALL)) return result;
-  void *value = take(&p);
+  if (result || !load_python_symbols(&p, ALL)) return result;
+  void *value = take_exception(&p);
   if (list != p.none) {
     p.append(list, value);
     p.drop(value);
     return p.number(1);
   }
   const bool is_main = syscall(SYS_gettid) == getpid(); /* only there handlers run */
-  if (is_main && !(result = p.call(function, args))) p.drop(take(&p));
+  if (is_main && !(result = p.call(function, args))) p.drop(take_exception(&p));
   if (!is_main || p.later(raise_it, value)) { /* too many wait to be raised: this one is printed */
     void *const type = p.type_of(value);
     p.drop(result);

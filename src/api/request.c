@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "collective.h"
+#include "comm_wisdom.h"
 #include "exact.h"
-#include "wise.h"
 
 /* Checks, plans, and makes a request. */
-static tutti_status make(tutti_comm *comm, const char *function, const void *what,
-                         tutti_request **request) {
+static tutti_status plan_request(tutti_comm *comm, const char *function, const void *what,
+                                 tutti_request **request) {
   const tt_call *call = what;
   bool in_place;
   const tt_plan *plan;
@@ -21,15 +21,15 @@ static tutti_status make(tutti_comm *comm, const char *function, const void *wha
   tutti_request *r = malloc(sizeof *r + table);
   if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
   *r = (tutti_request){.comm = comm, .call = *call, .kept = *plan};
-  if (table) r->kept.how.table = memcpy(r->table, plan->table, table);
+  if (table) r->kept.exec.table = memcpy(r->table, plan->table, table);
   *request = r;
   return TUTTI_OK;
 }
 
 /* The same; what this rank lacks memory for, the others hear. The comm is entered. */
-static tutti_status ready(tutti_comm *comm, const char *function, const void *what,
-                          tutti_request **request) {
-  return tt_blame_memory(comm, make(comm, function, what, request));
+static tutti_status plan_or_report_memory(tutti_comm *comm, const char *function, const void *what,
+                                          tutti_request **request) {
+  return tt_break_if_memory(comm, plan_request(comm, function, what, request));
 }
 
 /* The same for one that is run again and again: it may be measured before. */
@@ -38,13 +38,13 @@ static tutti_status ready_to_last(tutti_comm *comm, const char *function, const 
   bool in_place;
   tutti_status status = tt_call_check(comm, function, what, &in_place);
   if (!status && comm->measures) status = tt_measure_first(comm, what);
-  return status ? status : ready(comm, function, what, request);
+  return status ? status : plan_or_report_memory(comm, function, what, request);
 }
 
 /* One that needs a request, though it is waited for at once. The comm is entered. */
 static tutti_status finish_exact(tutti_comm *comm, const char *function, const tt_call *call) {
   tutti_request *r;
-  tutti_status status = ready(comm, function, call, &r);
+  tutti_status status = plan_or_report_memory(comm, function, call, &r);
   if (status) return status;
   tt_request_issue(r);
   status = tt_request_finish(r);
@@ -77,7 +77,7 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   if (!again) {
     status = tt_call_check(comm, function, call, &in_place);
     if (!status && comm->measures) status = tt_measure_first(comm, call);
-    if (!status) status = tt_blame_memory(comm, tt_plan_for(comm, call, in_place, &plan));
+    if (!status) status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
     /* a user's op may be freed meanwhile, and counts may change */
     if (!status && call->op < TUTTI_OP_USER && !call->varied && !call->said) {
       comm->last = *call;
@@ -117,7 +117,7 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
 
 tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
                                  tutti_request **request) {
-  return tt_request_make(comm, function, ready, call, false, request);
+  return tt_request_make(comm, function, plan_or_report_memory, call, false, request);
 }
 
 tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
@@ -143,7 +143,7 @@ tutti_status tutti_request_start(tutti_request *r) {
   return status;
 }
 
-static void drop(tutti_request **request) {
+static void free_request(tutti_request **request) {
   tutti_request *r = *request;
   r->comm->requests--;
   tt_many_free(r->many);
@@ -153,17 +153,17 @@ static void drop(tutti_request **request) {
 }
 
 /* The request is complete: hand over its status, and free it or make it idle. */
-static tutti_status settle(tutti_request **request) {
+static tutti_status retire_request(tutti_request **request) {
   tutti_request *r = *request;
   tutti_status status = r->status ? tt_fail(r->status, "%s", r->comm->why) : TUTTI_OK;
   r->state = TT_IDLE;
   if (r->persistent) return status;
-  drop(request);
+  free_request(request);
   return status;
 }
 
 /* again: if the caller is to wait no longer the request goes on, and may be waited for again. */
-static tutti_status wait_for(tutti_request **request, bool again) {
+static tutti_status wait_and_retire(tutti_request **request, bool again) {
   tutti_status status = tt_alive(), ended = TUTTI_OK;
   if (status) return status;
   if (!request) return tt_fail(TUTTI_ERR_ARG, "tutti_request_wait: request is NULL");
@@ -171,7 +171,7 @@ static tutti_status wait_for(tutti_request **request, bool again) {
   if (!r) return TUTTI_OK;
   if ((status = tt_comm_enter_failed_too(r->comm, "tutti_request_wait"))) return status;
   tutti_comm *comm = r->comm;
-  if (r->state == TT_RUNNING && r->is_message && tt_mail_is_alone(comm->mail, &r->message)) {
+  if (r->state == TT_RUNNING && r->is_message && tt_p2p_is_alone(comm->p2p, &r->message)) {
     tt_comm_leave(comm);
     return tt_fail(TUTTI_ERR_STATE,
                    "tutti_request_wait: rank %d %s itself, and has not started the other half of "
@@ -183,17 +183,17 @@ static tutti_status wait_for(tutti_request **request, bool again) {
   if (running && !again) ended = tt_request_finish(r);
   if (running && again && !tt_request_await(r)) status = tt_say_interrupted("tutti_request_wait");
   tt_trace_out(comm->trace, TT_EVENT_WAITS);
-  if (r->state == TT_COMPLETE) status = settle(request);
+  if (r->state == TT_COMPLETE) status = retire_request(request);
   tt_comm_leave(comm);
   return ended ? ended : status;
 }
 
 tutti_status tutti_request_wait(tutti_request **request) {
-  return wait_for(request, true);
+  return wait_and_retire(request, true);
 }
 
 tutti_status tt_request_end(tutti_request **request) {
-  return wait_for(request, false);
+  return wait_and_retire(request, false);
 }
 
 tutti_status tutti_request_test(tutti_request **request, int *done) {
@@ -210,7 +210,7 @@ tutti_status tutti_request_test(tutti_request **request, int *done) {
   if (r->state != TT_COMPLETE) tt_progress_polled(comm);
   tt_trace_out(comm->trace, TT_EVENT_TEST);
   if (r->state == TT_COMPLETE)
-    status = settle(request);
+    status = retire_request(request);
   else
     *done = 0;
   tt_comm_leave(comm);
@@ -227,7 +227,7 @@ tutti_status tutti_request_free(tutti_request **request) {
   if (r->state == TT_QUEUED || r->state == TT_RUNNING) {
     status = tt_fail(TUTTI_ERR_STATE, "tutti_request_free: it is running; wait for it first");
   } else {
-    drop(request);
+    free_request(request);
   }
   tt_comm_leave(comm);
   return status;

@@ -78,7 +78,7 @@ static tutti_status check_drawing(const char *text, const tutti_drawing *d, char
   return TUTTI_OK;
 }
 
-static tutti_status draw(tt_text *t, tt_picture *p, const tutti_drawing *d) {
+static tutti_status draw_picture(tt_text *t, tt_picture *p, const tutti_drawing *d) {
   if (d->rank < -1 || d->rank >= p->ranks)
     return tt_fail(TUTTI_ERR_ARG, "there is no rank %d; the ranks are 0 to %d", d->rank,
                    p->ranks - 1);
@@ -103,7 +103,7 @@ tutti_status tutti_schedule_draw(const char *text, const tutti_drawing *drawing,
   tt_picture p;
   tt_text t = {0};
   status = tt_picture_make(&p, all, ranks);
-  if (!status) status = draw(&t, &p, drawing);
+  if (!status) status = draw_picture(&t, &p, drawing);
   if (status)
     free(t.at);
   else

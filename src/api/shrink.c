@@ -1,13 +1,13 @@
 /* shrink.c - tutti_comm_shrink and tutti_comm_grow: who lives goes on, and who is new may join.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "going_on.h"
+#include "shrink.h"
 
 tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out) {
-  return tt_comm_go_on(comm, "tutti_comm_shrink", TT_NO_NEWCOMERS, out);
+  return tt_comm_go_on(comm, "tutti_comm_shrink", TT_NO_JOINERS, out);
 }
 
 int tutti_comm_newcomers(const tutti_comm *comm) {
-  return comm ? comm->newcomers : -1;
+  return comm ? comm->joiners : -1;
 }
 
 tutti_status tutti_comm_grow(tutti_comm *comm, int least, tutti_comm **out) {

@@ -11,16 +11,16 @@
 #include <string.h>
 
 #include "collective.h"
+#include "comm_wisdom.h"
 #include "tracing.h"
-#include "wise.h"
 
-typedef struct wish {
+typedef struct override {
   int64_t color, key;
   uint64_t fresh; /* a number for a network */
-} wish;
+} override;
 
-typedef struct share { /* what a rank brings in */
-  uint64_t room, wise; /* in shared memory; of wise.h */
+typedef struct share {   /* what a rank brings in */
+  uint64_t ctrl, wisdom; /* in shared memory; of comm_wisdom.h */
 } share;
 
 typedef struct member { /* of my color, by its rank in the new communicator */
@@ -28,16 +28,16 @@ typedef struct member { /* of my color, by its rank in the new communicator */
   int old;
 } member;
 
-static const uint64_t NO_ROOM = UINT64_MAX, AGAIN = UINT64_MAX - 1; /* rooms that are none */
+static const uint64_t NO_CTRL = UINT64_MAX, AGAIN = UINT64_MAX - 1; /* rooms that are none */
 
 typedef struct parting {  /* one call, as one rank sees it; arrays are of the old one's ranks */
   tutti_comm *old, *comm; /* comm: NULL: this rank is in none, or it failed */
   int color, key, mine, n;
-  wish *wishes;
+  override *intents;
   member *members;
   int *list; /* of members, by old ranks */
   share brings, *all;
-  uint64_t *rooms;
+  uint64_t *ctrls;
   tt_wire *net;
 } parting;
 
@@ -68,10 +68,10 @@ tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t
 }
 
 /* The ranks of my color, ordered; *mine: this one's among them. */
-static int choose_members(const wish *wishes, int ranks, int me, member *members, int *mine) {
+static int choose_members(const override *intents, int ranks, int me, member *members, int *mine) {
   int n = 0;
   for (int r = 0; r < ranks; r++)
-    if (wishes[r].color == wishes[me].color) members[n++] = (member){wishes[r].key, r};
+    if (intents[r].color == intents[me].color) members[n++] = (member){intents[r].key, r};
   qsort(members, (size_t)n, sizeof *members, by_key);
   for (int i = 0; i < n; i++)
     if (members[i].old == me) *mine = i;
@@ -79,13 +79,14 @@ static int choose_members(const wish *wishes, int ranks, int me, member *members
 }
 
 /* Without wires; NULL if out of memory. */
-static tutti_comm *begin(const tutti_comm *old, const member *members, int n, int mine) {
+static tutti_comm *create_unwired_comm(const tutti_comm *old, const member *members, int n,
+                                       int mine) {
   tutti_comm *comm = tt_comm_new(mine, n);
   if (!comm) return NULL;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
   comm->cores = old->cores;
-  comm->kernel_crowd = old->kernel_crowd * n / old->ranks; /* about */
-  for (int i = 0; i < n; i++) comm->where[i] = old->where[members[i].old];
+  comm->host_ranks_per_core = old->host_ranks_per_core * n / old->ranks; /* about */
+  for (int i = 0; i < n; i++) comm->info[i] = old->info[members[i].old];
   return comm;
 }
 
@@ -95,99 +96,100 @@ static tutti_status begin_net(parting *p) {
   tt_split s = {.color = p->color, .key = p->mine, .members = p->list, .n = p->n};
   bool taken;
   if (!p->old->net) return TUTTI_OK;
-  for (int r = 0; r < p->old->ranks; r++) s.number = (uint32_t)tt_max(s.number, p->wishes[r].fresh);
+  for (int r = 0; r < p->old->ranks; r++)
+    s.number = (uint32_t)tt_max(s.number, p->intents[r].fresh);
   for (int i = 0; i < p->n; i++) p->list[i] = p->members[i].old;
-  tutti_status status = tt_mpi_split(p->old->net, &s, &made, &taken);
-  if (!status && taken) p->brings.room = AGAIN;
-  if (!status && !taken && p->n) status = tt_mpi_wire(&made, &p->net);
+  tutti_status status = tt_net_split(p->old->net, &s, &made, &taken);
+  if (!status && taken) p->brings.ctrl = AGAIN;
+  if (!status && !taken && p->n) status = tt_net_wire(&made, &p->net);
   tutti_comm *comm = p->comm;
   int64_t *pids = !p->net || !comm ? NULL : malloc((size_t)comm->ranks * sizeof *pids);
-  for (int r = 0; pids && r < comm->ranks; r++) pids[r] = comm->where[r].pid;
-  if (pids) status = tt_mpi_pids(p->net, pids);
+  for (int r = 0; pids && r < comm->ranks; r++) pids[r] = comm->info[r].pid;
+  if (pids) status = tt_net_pids(p->net, pids);
   free(pids);
   return status;
 }
 
 /* All hear what all want, make it, and hear who could. *again: there is nothing yet. */
-static tutti_status prepare(parting *p, bool *again) {
+static tutti_status prepare_split(parting *p, bool *again) {
   tutti_comm *old = p->old;
-  const wish my = {p->color, p->key, old->net ? tt_mpi_fresh(old->net) : 0};
-  tutti_status status = tt_gather(old, &my, p->wishes, sizeof my);
+  const override my = {p->color, p->key, old->net ? tt_net_fresh_number(old->net) : 0};
+  tutti_status status = tt_gather(old, &my, p->intents, sizeof my);
   *again = false;
   p->brings = (share){0, 0};
   if (status) return status;
   if (p->color >= 0) {
-    p->n = choose_members(p->wishes, old->ranks, old->rank, p->members, &p->mine);
-    p->comm = begin(old, p->members, p->n, p->mine);
+    p->n = choose_members(p->intents, old->ranks, old->rank, p->members, &p->mine);
+    p->comm = create_unwired_comm(old, p->members, p->n, p->mine);
     if (!p->comm) status = TUTTI_ERR_MEMORY;
   }
   const tutti_status made = begin_net(p);
   if (!status) status = made;
-  if (!status && p->comm && p->brings.room != AGAIN)
-    status = tt_comm_room(p->comm, p->net != NULL, &p->brings.room);
-  if (status) p->brings.room = NO_ROOM;
-  if (p->comm && p->mine == 0) p->brings.wise = tt_wise_say();
-  const tutti_status told = tt_gather(old, &p->brings, p->all, sizeof p->brings);
-  for (int r = 0; !told && r < old->ranks; r++) *again |= p->all[r].room == AGAIN;
-  for (int i = 0; !status && !told && i < p->n; i++) {
-    p->rooms[i] = p->all[p->members[i].old].room;
-    if (p->rooms[i] == NO_ROOM)
+  if (!status && p->comm && p->brings.ctrl != AGAIN)
+    status = tt_comm_ctrl_new(p->comm, p->net != NULL, &p->brings.ctrl);
+  if (status) p->brings.ctrl = NO_CTRL;
+  if (p->comm && p->mine == 0) p->brings.wisdom = tt_wisdom_announce();
+  const tutti_status gathered = tt_gather(old, &p->brings, p->all, sizeof p->brings);
+  for (int r = 0; !gathered && r < old->ranks; r++) *again |= p->all[r].ctrl == AGAIN;
+  for (int i = 0; !status && !gathered && i < p->n; i++) {
+    p->ctrls[i] = p->all[p->members[i].old].ctrl;
+    if (p->ctrls[i] == NO_CTRL)
       status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
                        p->members[i].old);
   }
-  const bool has_room = p->comm && p->brings.room && p->brings.room < AGAIN;
-  if (has_room && told) /* others may have heard all */
-    tt_shm_room_leave(p->comm->heap, p->brings.room, told, tutti_error());
-  else if (has_room && (status || *again))
-    tt_shm_room_free(p->comm->heap, p->brings.room);
-  return status ? status : told;
+  const bool has_ctrl = p->comm && p->brings.ctrl && p->brings.ctrl < AGAIN;
+  if (has_ctrl && gathered) /* others may have heard all */
+    tt_shm_ctrl_abandon(p->comm->heap, p->brings.ctrl, gathered, tutti_error());
+  else if (has_ctrl && (status || *again))
+    tt_shm_ctrl_free(p->comm->heap, p->brings.ctrl);
+  return status ? status : gathered;
 }
 
-static tutti_status stand(parting *p) {
+static tutti_status attach_split_comm(parting *p) {
   tutti_comm *comm = p->comm, *old = p->old;
   if (!comm) return TUTTI_OK;
-  tutti_status status = tt_comm_stand(comm, p->net, p->rooms);
+  tutti_status status = tt_comm_attach(comm, p->net, p->ctrls);
   p->net = NULL;
-  if (!status) status = tt_comm_settle(comm, &old->setting.machine);
-  if (!status) status = tt_comm_seat(comm, NULL);
-  if (!status) status = tt_wise_share(comm, (uint32_t)p->all[p->members[0].old].wise);
+  if (!status) status = tt_comm_configure(comm, &old->setting.profile);
+  if (!status) status = tt_comm_place(comm, NULL);
+  if (!status) status = tt_wisdom_share(comm, (uint32_t)p->all[p->members[0].old].wisdom);
   if (!status) tt_trace_child(comm, old, old->seq, p->color);
-  return comm->wire ? tt_blame_memory(comm, status) : status;
+  return comm->wire ? tt_break_if_memory(comm, status) : status;
 }
 
-static void drop(parting *p) {
+static void discard_split(parting *p) {
   if (p->net) p->net->ops->close(p->net);
   tt_comm_destroy(p->comm);
   p->net = NULL;
   p->comm = NULL;
 }
 
-static tutti_status split(tutti_comm *old, int color, int key, tutti_comm **out) {
+static tutti_status split_comm(tutti_comm *old, int color, int key, tutti_comm **out) {
   const size_t P = (size_t)old->ranks;
   parting p = {.old = old,
                .color = color < 0 ? -1 : color,
                .key = key,
-               .wishes = malloc(P * sizeof *p.wishes),
+               .intents = malloc(P * sizeof *p.intents),
                .members = malloc(P * sizeof *p.members),
                .list = malloc(P * sizeof *p.list),
                .all = malloc(P * sizeof *p.all),
-               .rooms = malloc(P * sizeof *p.rooms)};
+               .ctrls = malloc(P * sizeof *p.ctrls)};
   bool again = true;
   tutti_status status = TUTTI_OK;
-  if (!p.wishes || !p.members || !p.list || !p.all || !p.rooms)
+  if (!p.intents || !p.members || !p.list || !p.all || !p.ctrls)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", old->ranks);
   while (!status && again) {
-    status = prepare(&p, &again);
-    if (again) drop(&p);
+    status = prepare_split(&p, &again);
+    if (again) discard_split(&p);
   }
-  if (!status) status = stand(&p);
-  if (status) drop(&p);
+  if (!status) status = attach_split_comm(&p);
+  if (status) discard_split(&p);
   *out = p.comm;
-  free(p.wishes);
+  free(p.intents);
   free(p.members);
   free(p.list);
   free(p.all);
-  free(p.rooms);
+  free(p.ctrls);
   return status;
 }
 
@@ -197,7 +199,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
   if (!comm || !out)
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_split: %s is NULL", comm ? "out" : "comm");
   *out = NULL;
-  return tt_ended(split(comm, color, key, out));
+  return tt_ended(split_comm(comm, color, key, out));
 }
 
 tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {

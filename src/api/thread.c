@@ -11,7 +11,7 @@
 
 enum { NAP_NS = 20000 };
 
-static void *drive(void *unused) {
+static void *run_progress_thread(void *unused) {
   (void)unused;
   for (;;) {
     pthread_mutex_lock(&tt_process.lock);
@@ -30,7 +30,8 @@ void tt_thread_wake(void) {
                       tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
   if (!tt_process.has_thread && !wanted) return;
   if (!tt_process.has_thread)
-    tt_process.has_thread = pthread_create(&tt_process.thread, NULL, drive, NULL) == 0;
+    tt_process.has_thread =
+        pthread_create(&tt_process.thread, NULL, run_progress_thread, NULL) == 0;
   pthread_cond_signal(&tt_process.work);
 }
 

@@ -13,12 +13,12 @@
 
 enum { ROUNDS = 16 };
 
-typedef struct offer { /* of a rank */
+typedef struct clock_sample { /* of a rank */
   uint64_t job;
   uint8_t far;
-} offer;
+} clock_sample;
 
-static tutti_status ask(tutti_comm *comm, int64_t *offset, int64_t *error) {
+static tutti_status measure_clock_offset(tutti_comm *comm, int64_t *offset, int64_t *error) {
   *error = INT64_MAX;
   for (int i = 0; i < ROUNDS; i++) {
     uint64_t theirs = 0;
@@ -34,7 +34,7 @@ static tutti_status ask(tutti_comm *comm, int64_t *offset, int64_t *error) {
   return TUTTI_OK;
 }
 
-static tutti_status answer(tutti_comm *comm, int rank) {
+static tutti_status answer_clock_queries(tutti_comm *comm, int rank) {
   tutti_status status = TUTTI_OK;
   for (int i = 0; i < ROUNDS && !status; i++) {
     uint64_t mine;
@@ -47,15 +47,15 @@ static tutti_status answer(tutti_comm *comm, int rank) {
 
 tutti_status tt_trace_join(tutti_comm *comm, const char *path, bool near) {
   if (!path || !*path) return TUTTI_OK;
-  offer *all = malloc((size_t)comm->ranks * sizeof *all);
-  const offer mine = {.job = tt_mix(tt_trace_ns() ^ (uintptr_t)comm), .far = !near};
+  clock_sample *all = malloc((size_t)comm->ranks * sizeof *all);
+  const clock_sample mine = {.job = tt_mix(tt_trace_ns() ^ (uintptr_t)comm), .far = !near};
   int64_t offset = 0, error = 0;
   tutti_status status =
       all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d clocks", comm->ranks);
   if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
-  if (!status && !near) status = ask(comm, &offset, &error);
+  if (!status && !near) status = measure_clock_offset(comm, &offset, &error);
   for (int r = 1; comm->rank == 0 && r < comm->ranks && !status; r++)
-    if (all[r].far) status = answer(comm, r);
+    if (all[r].far) status = answer_clock_queries(comm, r);
   if (!status) tt_trace_root(comm, path, all[0].job, offset, error);
   free(all);
   return status;

@@ -45,7 +45,7 @@ static uint64_t real_us(void) {
 }
 
 /* Read and write, locked; -1 after a warning. */
-static int open_locked(const char *path, struct stat *s) {
+static int open_trace_locked(const char *path, struct stat *s) {
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   if (fd < 0) {
     char why[120];
@@ -76,7 +76,7 @@ typedef struct head {
 } head;
 
 /* What an existing file says of itself; false: it is no trace. */
-static bool read_head(int fd, head *h) {
+static bool read_trace_header(int fd, head *h) {
   char text[256];
   const ssize_t n = pread(fd, text, sizeof text - 1, 0);
   text[n > 0 ? n : 0] = 0;
@@ -86,7 +86,7 @@ static bool read_head(int fd, head *h) {
                 &h->job, &h->claimed, &h->origin) == 3;
 }
 
-static bool put(int fd, const char *bytes, size_t n, off_t at) {
+static bool pwrite_all(int fd, const char *bytes, size_t n, off_t at) {
   while (n > 0) {
     const ssize_t k = pwrite(fd, bytes, n, at);
     if (k < 0 && errno == EINTR) continue;
@@ -99,17 +99,17 @@ static bool put(int fd, const char *bytes, size_t n, off_t at) {
 bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
   struct stat s;
   head h;
-  const int fd = open_locked(path, &s);
+  const int fd = open_trace_locked(path, &s);
   if (fd < 0) return false;
   bool good = true;
-  const bool trace = read_head(fd, &h);
+  const bool trace = read_trace_header(fd, &h);
   if (s.st_size && !trace) {
     warn(path, "exists and is no trace of tutti's");
     good = false;
   } else if (!trace || (h.job != job && h.claimed < tt_process.loaded_us)) {
     char text[400];
     const int n = snprintf(text, sizeof text, HEAD HEAD_REST "%s", job, real_us(), origin, TAIL);
-    good = ftruncate(fd, 0) == 0 && put(fd, text, (size_t)n, 0);
+    good = ftruncate(fd, 0) == 0 && pwrite_all(fd, text, (size_t)n, 0);
     if (!good) warn(path, "cannot be written");
   }
   close(fd);
@@ -129,14 +129,14 @@ typedef struct writer {
   char text[64 << 10];
 } writer;
 
-static void flush(writer *w) {
-  if (!w->failed && !put(w->fd, w->text, w->n, w->at)) w->failed = true;
+static void flush_writer(writer *w) {
+  if (!w->failed && !pwrite_all(w->fd, w->text, w->n, w->at)) w->failed = true;
   w->at += (off_t)w->n;
   w->n = 0;
 }
 
-static void __attribute__((format(printf, 2, 3))) say(writer *w, const char *format, ...) {
-  if (sizeof w->text - w->n < 2048) flush(w);
+static void __attribute__((format(printf, 2, 3))) printf_event(writer *w, const char *format, ...) {
+  if (sizeof w->text - w->n < 2048) flush_writer(w);
   va_list args;
   va_start(args, format);
   const int k = vsnprintf(w->text + w->n, 2048, format, args);
@@ -145,7 +145,7 @@ static void __attribute__((format(printf, 2, 3))) say(writer *w, const char *for
 }
 
 /* A string, without what JSON would want escaped. */
-static const char *plain(char *to, size_t size, const char *from) {
+static const char *copy_json_safe(char *to, size_t size, const char *from) {
   size_t n = 0;
   for (; *from && n + 1 < size; from++) {
     const unsigned char c = (unsigned char)*from;
@@ -163,27 +163,29 @@ static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
   const tt_trace *t = w->trace;
   char host[64] = "", safe[64];
   gethostname(host, sizeof host - 1);
-  say(w,
+  printf_event(
+      w,
       ",\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
       "\"rank %d\"}}",
-      t->seat, tid, t->seat);
-  say(w,
-      ",\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
-      "\"sort_index\":%d}}",
-      t->seat, tid, t->seat);
-  say(w,
-      ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
-      "\"rank %d%s",
-      t->seat, tid, t->seat, of);
-  if (!t->whole) say(w, ", as rank %d of %d", t->rank, t->ranks);
-  say(w, "\"}}");
-  say(w,
-      ",\n{\"name\":\"tutti_lane\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"comm\":"
-      "\"%016" PRIx64 "\",\"rank\":%d,\"ranks\":%d,\"events\":%u,\"dropped\":%" PRIu64
-      ",\"offset_ns\":%" PRId64 ",\"error_ns\":%" PRId64 ",\"process\":%d,\"host\":\"%s\"}}",
-      t->seat, tid, t->comm, t->rank, t->ranks,
-      atomic_load_explicit(&tape->n, memory_order_acquire), tape->dropped, t->offset, t->error,
-      (int)getpid(), plain(safe, sizeof safe, host));
+      t->job_rank, tid, t->job_rank);
+  printf_event(w,
+               ",\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
+               "\"sort_index\":%d}}",
+               t->job_rank, tid, t->job_rank);
+  printf_event(w,
+               ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
+               "\"rank %d%s",
+               t->job_rank, tid, t->job_rank, of);
+  if (!t->whole) printf_event(w, ", as rank %d of %d", t->rank, t->ranks);
+  printf_event(w, "\"}}");
+  printf_event(w,
+               ",\n{\"name\":\"tutti_lane\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"comm\":"
+               "\"%016" PRIx64 "\",\"rank\":%d,\"ranks\":%d,\"events\":%u,\"dropped\":%" PRIu64
+               ",\"offset_ns\":%" PRId64 ",\"error_ns\":%" PRId64
+               ",\"process\":%d,\"host\":\"%s\"}}",
+               t->job_rank, tid, t->comm, t->rank, t->ranks,
+               atomic_load_explicit(&tape->n, memory_order_acquire), tape->dropped, t->offset,
+               t->error, (int)getpid(), copy_json_safe(safe, sizeof safe, host));
 }
 
 typedef struct look { /* of a kind of event */
@@ -194,7 +196,7 @@ static const look looks[TT_EVENT_KINDS] = {
     [TT_EVENT_START] = {"start ", "start", "thread_state_runnable"},
     [TT_EVENT_WAITS] = {"request_wait", "request_wait", "thread_state_sleeping"},
     [TT_EVENT_TEST] = {"request_test", "request_test", "thread_state_sleeping"},
-    [TT_EVENT_MAIL] = {"message", "message", "thread_state_runnable"},
+    [TT_EVENT_P2P] = {"message", "message", "thread_state_runnable"},
     [TT_EVENT_FLIGHT] = {"", "flight", "grey"},
     [TT_EVENT_MARK] = {"", "mark", "rail_idle"},
     [TT_EVENT_IDLE] = {"wait for", "wait", "terrible"},
@@ -204,26 +206,26 @@ static const look looks[TT_EVENT_KINDS] = {
     [TT_EVENT_RECEIVE] = {"receive from", "receive", "rail_response"},
 };
 
-static void say_time(writer *w, uint64_t tick) {
+static void print_timestamp(writer *w, uint64_t tick) {
   const int64_t ns = w->ns0 + (int64_t)(w->scale * (double)((int64_t)tick - w->tick0));
-  say(w, "%s%" PRId64 ".%03d", ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
-      (int)((ns < 0 ? -ns : ns) % 1000));
+  printf_event(w, "%s%" PRId64 ".%03d", ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
+               (int)((ns < 0 ? -ns : ns) % 1000));
 }
 
 static void say_call(writer *w, const tt_traced_call *c) {
   char plan[88];
   if (!c->key) {
-    say(w, "\"plan\":\"?\"");
+    printf_event(w, "\"plan\":\"?\"");
     return;
   }
-  say(w,
-      "\"coll\":\"%s\",\"plan\":\"%s\",\"count\":%" PRIu64
-      ",\"type\":\"%s\",\"op\":\"%s\","
-      "\"bytes\":%" PRIu64 ",\"slices\":%u",
-      tutti_coll_name((tutti_coll)c->coll), plain(plan, sizeof plan, c->plan), c->count,
-      tutti_type_name((tutti_type)c->type),
-      tt_coll_reduces((tutti_coll)c->coll) ? tutti_op_name((tutti_op)c->op) : "", c->bytes,
-      c->slices);
+  printf_event(w,
+               "\"coll\":\"%s\",\"plan\":\"%s\",\"count\":%" PRIu64
+               ",\"type\":\"%s\",\"op\":\"%s\","
+               "\"bytes\":%" PRIu64 ",\"slices\":%u",
+               tutti_coll_name((tutti_coll)c->coll), copy_json_safe(plan, sizeof plan, c->plan),
+               c->count, tutti_type_name((tutti_type)c->type),
+               tt_coll_reduces((tutti_coll)c->coll) ? tutti_op_name((tutti_op)c->op) : "", c->bytes,
+               c->slices);
 }
 
 static void say_name(writer *w, const tt_event *e) {
@@ -231,28 +233,29 @@ static void say_name(writer *w, const tt_event *e) {
   char name[48];
   const look *l = &looks[e->kind];
   if (e->kind == TT_EVENT_MARK)
-    say(w, ",\n{\"name\":\"%s\"", plain(name, sizeof name, w->trace->names[e->what]));
+    printf_event(w, ",\n{\"name\":\"%s\"",
+                 copy_json_safe(name, sizeof name, w->trace->names[e->what]));
   else if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START || e->kind == TT_EVENT_FLIGHT)
-    say(w, ",\n{\"name\":\"%s%s %" PRIu64 " B\"", l->name,
-        c->key ? tutti_coll_name((tutti_coll)c->coll) : "collective", c->bytes);
+    printf_event(w, ",\n{\"name\":\"%s%s %" PRIu64 " B\"", l->name,
+                 c->key ? tutti_coll_name((tutti_coll)c->coll) : "collective", c->bytes);
   else if (e->peer >= 0)
-    say(w, ",\n{\"name\":\"%s %d\"", l->name, e->peer);
+    printf_event(w, ",\n{\"name\":\"%s %d\"", l->name, e->peer);
   else
-    say(w, ",\n{\"name\":\"%s\"", l->category);
-  say(w, ",\"cat\":\"%s\"", l->category);
+    printf_event(w, ",\n{\"name\":\"%s\"", l->category);
+  printf_event(w, ",\"cat\":\"%s\"", l->category);
 }
 
 /* Begin and end of what is in flight are two lines: they overlap. */
 static void say_flight(writer *w, const tt_event *e, int tid) {
   for (int end = 0; end < 2; end++) {
     say_name(w, e);
-    say(w, ",\"ph\":\"%c\",\"id\":\"%d.%d.%u\",\"ts\":", end ? 'e' : 'b', w->trace->seat,
-        w->trace->lane, e->seq);
-    say_time(w, end ? e->end : e->begin);
-    say(w, ",\"pid\":%d,\"tid\":%d,\"args\":{\"seq\":%u", w->trace->seat, tid, e->seq);
-    if (!end) say(w, ",");
+    printf_event(w, ",\"ph\":\"%c\",\"id\":\"%d.%d.%u\",\"ts\":", end ? 'e' : 'b',
+                 w->trace->job_rank, w->trace->lane, e->seq);
+    print_timestamp(w, end ? e->end : e->begin);
+    printf_event(w, ",\"pid\":%d,\"tid\":%d,\"args\":{\"seq\":%u", w->trace->job_rank, tid, e->seq);
+    if (!end) printf_event(w, ",");
     if (!end) say_call(w, &w->trace->calls[e->what]);
-    say(w, "}}");
+    printf_event(w, "}}");
   }
 }
 
@@ -263,24 +266,25 @@ static void say_event(writer *w, const tt_event *e, int tid) {
   }
   const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
   say_name(w, e);
-  say(w, ",\"ph\":\"X\",\"ts\":");
-  say_time(w, e->begin);
-  say(w, ",\"dur\":%" PRIu64 ".%03d,\"pid\":%d,\"tid\":%d,\"cname\":\"%s\",\"args\":{\"seq\":%u",
-      ns / 1000, (int)(ns % 1000), w->trace->seat, tid, looks[e->kind].color, e->seq);
+  printf_event(w, ",\"ph\":\"X\",\"ts\":");
+  print_timestamp(w, e->begin);
+  printf_event(
+      w, ",\"dur\":%" PRIu64 ".%03d,\"pid\":%d,\"tid\":%d,\"cname\":\"%s\",\"args\":{\"seq\":%u",
+      ns / 1000, (int)(ns % 1000), w->trace->job_rank, tid, looks[e->kind].color, e->seq);
   if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START) {
-    say(w, ",");
+    printf_event(w, ",");
     say_call(w, &w->trace->calls[e->what]);
   } else if (e->kind == TT_EVENT_IDLE) {
-    say(w, ",\"peer\":%d", e->peer);
+    printf_event(w, ",\"peer\":%d", e->peer);
   } else if (e->kind > TT_EVENT_IDLE) {
-    say(w, ",\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->step, e->peer, e->bytes);
+    printf_event(w, ",\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->step, e->peer, e->bytes);
   }
-  say(w, "}}");
+  printf_event(w, "}}");
 }
 
 /* Where the last whole event ends: at the closing bracket, or before what a rank that was
  * killed has left. */
-static off_t end_of(int fd, off_t size) {
+static off_t find_events_end(int fd, off_t size) {
   char text[8 << 10];
   const off_t from = size > (off_t)sizeof text ? size - (off_t)sizeof text : 0;
   ssize_t n = pread(fd, text, sizeof text, from);
@@ -317,9 +321,9 @@ void tt_trace_write(const char *path, const tt_trace *trace) {
   struct stat s;
   head h;
   if (!any(&trace->steps) && !any(&trace->marks)) return;
-  writer w = {.trace = trace, .fd = open_locked(path, &s)};
+  writer w = {.trace = trace, .fd = open_trace_locked(path, &s)};
   if (w.fd < 0) return;
-  const off_t end = read_head(w.fd, &h) ? end_of(w.fd, s.st_size) : -1;
+  const off_t end = read_trace_header(w.fd, &h) ? find_events_end(w.fd, s.st_size) : -1;
   if (end < 0) {
     warn(path, "is no trace any more");
     close(w.fd);
@@ -331,11 +335,11 @@ void tt_trace_write(const char *path, const tt_trace *trace) {
   w.scale = 1; /* marks are on the clock */
   w.tick0 = (int64_t)trace->ns0;
   say_tape(&w, &trace->marks, steps_lane(trace) - 1, ": program");
-  say(&w, "%s", TAIL);
-  flush(&w);
+  printf_event(&w, "%s", TAIL);
+  flush_writer(&w);
   bool good = !w.failed && ftruncate(w.fd, w.at) == 0;
   if (!good) { /* as it was */
-    good = ftruncate(w.fd, end) == 0 && put(w.fd, TAIL, TAIL_BYTES, end);
+    good = ftruncate(w.fd, end) == 0 && pwrite_all(w.fd, TAIL, TAIL_BYTES, end);
     warn(path, good ? "cannot be written" : "cannot be written, and is not whole");
   }
   close(w.fd);

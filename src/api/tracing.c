@@ -34,27 +34,27 @@ static bool has_counter(void) {
 /* ---- tapes ---- */
 
 /* `touch`: now, for later that would take time. */
-static bool make_tape(tt_tape *tape, uint32_t room, bool touch) {
-  void *events = mmap(NULL, room * sizeof *tape->events, PROT_READ | PROT_WRITE,
+static bool make_tape(tt_tape *tape, uint32_t capacity, bool touch) {
+  void *events = mmap(NULL, capacity * sizeof *tape->events, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
   if (events == MAP_FAILED) return false;
-  *tape = (tt_tape){.events = events, .room = room};
+  *tape = (tt_tape){.events = events, .capacity = capacity};
   return true;
 }
 
 static void free_trace(tt_trace *t) {
   if (!t) return;
-  if (t->steps.events) munmap(t->steps.events, t->steps.room * sizeof *t->steps.events);
-  if (t->marks.events) munmap(t->marks.events, t->marks.room * sizeof *t->marks.events);
+  if (t->steps.events) munmap(t->steps.events, t->steps.capacity * sizeof *t->steps.events);
+  if (t->marks.events) munmap(t->marks.events, t->marks.capacity * sizeof *t->marks.events);
   free(t);
 }
 
 static tt_trace *new_trace(const tutti_comm *comm) {
   tt_trace *t = calloc(1, sizeof *t);
-  const uint32_t room = (uint32_t)tt_env_int("TUTTI_TRACE_EVENTS", 16, 1 << 26, 100000);
-  if (!t || !make_tape(&t->steps, room, true) || !make_tape(&t->marks, room, false)) {
+  const uint32_t capacity = (uint32_t)tt_env_int("TUTTI_TRACE_EVENTS", 16, 1 << 26, 100000);
+  if (!t || !make_tape(&t->steps, capacity, true) || !make_tape(&t->marks, capacity, false)) {
     free_trace(t);
-    tt_log(0, "no memory for a trace of %u events; rank %d writes none", room, comm->rank);
+    tt_log(0, "no memory for a trace of %u events; rank %d writes none", capacity, comm->rank);
     return NULL;
   }
   t->rank = comm->rank;
@@ -86,7 +86,7 @@ static long number_of(const char *name) {
 }
 
 /* This rank's place in the job, which may have more ranks than the communicator. */
-static int seat_of(const tutti_comm *comm) {
+static int world_rank_of(const tutti_comm *comm) {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
   for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++)
     if (number_of(names[i]) >= 0) return (int)number_of(names[i]);
@@ -119,7 +119,7 @@ void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t off
   tt_trace *t = comm->trace = new_trace(comm);
   if (!t) return;
   t->comm = t->job = job;
-  t->seat = seat_of(comm);
+  t->job_rank = world_rank_of(comm);
   t->whole = true;
   t->offset = offset;
   t->error = error;
@@ -132,7 +132,7 @@ void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int co
   if (!t) return;
   t->job = from->job;
   t->comm = tt_mix(tt_mix(from->comm + at) ^ (uint64_t)color);
-  t->seat = from->seat;
+  t->job_rank = from->job_rank;
   t->whole = from->whole && comm->ranks == old->ranks && comm->rank == old->rank;
   t->offset = from->offset;
   t->error = from->error;
@@ -156,7 +156,7 @@ void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64
   if (!t) return;
   t->job = job;
   t->comm = id;
-  t->seat = from ? from->seat : comm->where[comm->rank].index;
+  t->job_rank = from ? from->job_rank : comm->info[comm->rank].index;
   t->whole = from && from->whole && same;
   t->offset = from ? from->offset : 0;
   t->error = from ? from->error : 0;
@@ -166,23 +166,23 @@ void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64
 /* ---- operations ---- */
 
 /* Its place in the table of calls; 0 if that is full. */
-static uint16_t call_of(const tutti_comm *comm, tt_trace *t, const tt_call *c,
-                        const tt_plan *plan) {
+static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_call *c,
+                                 const tt_plan *plan) {
   const tt_sched *sched = plan->prepared->sched;
-  const uint64_t key = tt_mix(plan->key ^ (uintptr_t)sched) ^ (uint64_t)plan->how.slices;
+  const uint64_t key = tt_mix(plan->key ^ (uintptr_t)sched) ^ (uint64_t)plan->exec.slices;
   const uint16_t last = t->open[t->seq % TT_WINDOW].what; /* as a rule the same again */
   if (t->calls[last].key == key) return last;
   for (uint32_t i = t->ncalls; i-- > 1;)
     if (t->calls[i].key == key) return (uint16_t)i;
   if (t->ncalls == TT_TRACE_CALLS) return 0;
-  const uint64_t count = plan->how.table ? plan->how.table[comm->ranks] : c->count;
-  const size_t blocks = tt_coll_owned(c->coll) && !plan->how.table ? (size_t)comm->ranks : 1;
+  const uint64_t count = plan->exec.table ? plan->exec.table[comm->ranks] : c->count;
+  const size_t blocks = tt_coll_owned(c->coll) && !plan->exec.table ? (size_t)comm->ranks : 1;
   tt_traced_call *call = &t->calls[t->ncalls];
   *call = (tt_traced_call){key,
                            (uint32_t)c->coll,
                            (uint32_t)c->type,
                            (uint32_t)c->op,
-                           (uint32_t)plan->how.slices,
+                           (uint32_t)plan->exec.slices,
                            count,
                            0,
                            ""};
@@ -194,7 +194,7 @@ static uint16_t call_of(const tutti_comm *comm, tt_trace *t, const tt_call *c,
 tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   tt_trace *t = comm->trace;
   if (call->everyone) return NULL;
-  const uint16_t what = call_of(comm, t, call, plan);
+  const uint16_t what = trace_call_index(comm, t, call, plan);
   const bool known = t->blocking && !t->begun && what && what == t->again; /* nothing was planned */
   const uint64_t now = known ? t->entered : tt_trace_cut(t);
   t->again = what;
@@ -219,7 +219,7 @@ void tt_trace_over(tt_trace *t, uint32_t seq) {
 
 /* ---- marks ---- */
 
-static uint16_t name_of(tt_trace *t, const char *name) {
+static uint16_t mark_name_index(tt_trace *t, const char *name) {
   for (uint32_t i = 0; i < t->nnames; i++)
     if (strncmp(t->names[i], name, sizeof t->names[i] - 1) == 0) return (uint16_t)i;
   if (t->nnames == TT_TRACE_NAMES) return 0;
@@ -234,7 +234,7 @@ void tutti_trace_mark(tutti_comm *comm, const char *name, double begin, double e
                       .end = (uint64_t)(end * 1e9),
                       .peer = -1,
                       .kind = TT_EVENT_MARK,
-                      .what = name_of(t, name)};
+                      .what = mark_name_index(t, name)};
   tt_trace_add(&t->marks, &e);
 }
 

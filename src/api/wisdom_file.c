@@ -13,23 +13,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "wise.h"
+#include "comm_wisdom.h"
 
 enum { MOST = 4 << 20 /* bytes */, LOCK_MS = 3000 };
 
 /* All of it, and a NUL behind its `length` bytes; NULL, and errno says why. */
-static char *read_all(int fd, size_t *length) {
-  size_t n = 0, room = 1 << 16;
-  char *text = malloc(room + 1);
+static char *read_whole_file(int fd, size_t *length) {
+  size_t n = 0, capacity = 1 << 16;
+  char *text = malloc(capacity + 1);
   for (ssize_t got = 1; text && got > 0; n += got > 0 ? (size_t)got : 0) {
-    if (n == room) {
-      char *more = room < MOST ? realloc(text, 2 * room + 1) : NULL;
+    if (n == capacity) {
+      char *more = capacity < MOST ? realloc(text, 2 * capacity + 1) : NULL;
       if (!more) free(text);
-      if (!more && room >= MOST) errno = EFBIG;
+      if (!more && capacity >= MOST) errno = EFBIG;
       if (!(text = more)) return NULL;
-      room *= 2;
+      capacity *= 2;
     }
-    do got = read(fd, text + n, room - n);
+    do got = read(fd, text + n, capacity - n);
     while (got < 0 && errno == EINTR);
     if (got < 0) {
       const int why = errno;
@@ -51,7 +51,7 @@ static tutti_status unreadable(const char *path) {
 static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
   char what[260];
   size_t n = 0;
-  char *text = read_all(fd, &n);
+  char *text = read_whole_file(fd, &n);
   tutti_status status = TUTTI_OK;
   if (!text) return unreadable(path);
   snprintf(what, sizeof what, "wisdom '%.200s'", path);
@@ -81,7 +81,7 @@ static bool lock(int fd) {
 }
 
 /* The file itself, locked; it may have been replaced while the lock was waited for. */
-static int open_locked(const char *path) {
+static int open_wisdom_locked(const char *path) {
   for (int look = 0; look < 100; look++) {
     struct stat mine, there;
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
@@ -97,7 +97,7 @@ static int open_locked(const char *path) {
   return -1;
 }
 
-static bool write_all(int fd, const char *text, size_t n) {
+static bool write_fully(int fd, const char *text, size_t n) {
   while (n) {
     const ssize_t k = write(fd, text, n);
     if (k < 0 && errno != EINTR) return false;
@@ -112,7 +112,7 @@ static bool replace(const char *path, mode_t mode, const char *text, size_t n) {
   if (!beside) return false;
   snprintf(beside, strlen(path) + 40, "%s.%ld", path, (long)getpid());
   const int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
-  bool ok = fd >= 0 && fchmod(fd, mode & 0777) == 0 && write_all(fd, text, n);
+  bool ok = fd >= 0 && fchmod(fd, mode & 0777) == 0 && write_fully(fd, text, n);
   if (fd >= 0) ok = close(fd) == 0 && ok;
   ok = ok && rename(beside, path) == 0;
   const int why = errno;
@@ -131,7 +131,7 @@ tutti_status tt_wisdom_save(const char *path, const tt_wisdom *w) {
   tt_wisdom all = {.at = NULL};
   tt_text t = {.at = NULL};
   struct stat is = {.st_mode = 0};
-  const int fd = open_locked(path);
+  const int fd = open_wisdom_locked(path);
   tutti_status status =
       fd >= 0 && fstat(fd, &is) == 0 ? parse_file(fd, path, &all) : unwritable(path);
   if (!status) {

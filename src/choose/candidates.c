@@ -40,7 +40,7 @@ static tutti_status build_senders(const char *name, const tt_ask *ask, tt_sched 
   return status;
 }
 
-static double messages_of(const tt_sched *s) {
+static double count_sends(const tt_sched *s) {
   double n = 0;
   for (uint32_t i = 0; i < s->nsteps; i++)
     if (s->steps[i].kind == TT_SEND) n += s->steps[i].peers.count;
@@ -52,7 +52,7 @@ static tutti_status build_rest(const char *name, const tt_ask *ask, double most,
   double messages = 0;
   for (int r = 0; r < ask->ranks && !status; r++) {
     if (!all[r]) status = build(name, *ask, r, &all[r]);
-    if (!status && (messages += messages_of(all[r])) > most)
+    if (!status && (messages += count_sends(all[r])) > most)
       status = tt_fail(TUTTI_ERR_UNSUPPORTED, "%s on %d ranks: too many messages to price", name,
                        ask->ranks);
   }
@@ -71,23 +71,23 @@ static tutti_status find_loop(const tt_chooser *c, const char *name, const tt_as
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
-                               bool lent, double most, tt_play **play) {
+static tutti_status sim_whole(const tt_chooser *c, const char *name, tutti_coll coll, int root,
+                              bool exported, double most, tt_sim **sim) {
   const tt_setting *s = &c->setting;
   const tt_ask ask = tt_ask_of(s, coll, root);
-  const bool uniform = tt_algo_uniform(name, &ask, c->levels ? &c->profile.tree : NULL);
+  const bool uniform = tt_algo_uniform(name, &ask, c->levels ? &c->model.tree : NULL);
   tt_sched **all = calloc((size_t)s->ranks, sizeof *all);
-  *play = NULL;
+  *sim = NULL;
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d schedules", s->ranks);
   tutti_status status = build(name, ask, 0, &all[0]);
   if (!status)
     status = uniform ? build_senders(name, &ask, all) : build_rest(name, &ask, most, all);
-  bool loop = lent;
-  if (!status && !lent) status = find_loop(c, name, &ask, all, &loop);
+  bool loop = exported;
+  if (!status && !exported) status = find_loop(c, name, &ask, all, &loop);
   if (!status) {
-    const tt_profile *profile = lent ? &c->lent : loop ? &c->loop : &c->profile;
-    *play = tt_play_new(all, s->ranks, uniform, profile);
-    if (!*play)
+    const tt_cost_model *model = exported ? &c->exported : loop ? &c->loop : &c->model;
+    *sim = tt_sim_new(all, s->ranks, uniform, model);
+    if (!*sim)
       status = tt_fail(TUTTI_ERR_MEMORY, "%s on %d ranks cannot be priced: out of memory", name,
                        s->ranks);
   }
@@ -95,34 +95,34 @@ static tutti_status play_whole(const tt_chooser *c, const char *name, tutti_coll
   return status;
 }
 
-tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                               int root, bool lent, tt_play **play) {
-  tutti_status status = play_whole(c, name, coll, root, lent, HUGE_VAL, play);
+tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+                              int root, bool exported, tt_sim **sim) {
+  tutti_status status = sim_whole(c, name, coll, root, exported, HUGE_VAL, sim);
   if (status || slices <= 1) return status;
-  tt_play *whole = *play;
-  *play = tt_play_slices(whole, slices, c->setting.flight);
-  tt_play_free(whole);
-  return *play ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", name);
+  tt_sim *whole = *sim;
+  *sim = tt_sim_slices(whole, slices, c->setting.flight);
+  tt_sim_free(whole);
+  return *sim ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for slices of %s", name);
 }
 
 /* ---- the list ---- */
 
 /* A plan, and behind it the same one in slices: how many. */
 static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, double most) {
-  tt_play *whole;
+  tt_sim *whole;
   int n = 1;
   while (n < left && x[n].slices > 1) n++;
-  const tutti_status status = play_whole(c, x->name, coll, 0, false, most, &whole);
+  const tutti_status status = sim_whole(c, x->name, coll, 0, false, most, &whole);
   c->starved |= status == TUTTI_ERR_MEMORY;
   if (status) return n;
   x->possible = tt_price_curve(whole, &x->curve);
   for (int i = 1; i < n; i++) {
-    tt_play *play = tt_play_slices(whole, x[i].slices, c->setting.flight);
-    x[i].possible = play && tt_price_curve(play, &x[i].curve);
-    tt_play_free(play);
+    tt_sim *sim = tt_sim_slices(whole, x[i].slices, c->setting.flight);
+    x[i].possible = sim && tt_price_curve(sim, &x[i].curve);
+    tt_sim_free(sim);
   }
   for (int i = 0; i < n; i++) c->starved |= !x[i].possible; /* what can be built can be played */
-  tt_play_free(whole);
+  tt_sim_free(whole);
   return n;
 }
 
@@ -132,8 +132,8 @@ static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, doub
 static bool slices_help(tt_chooser *c, const char *name, tutti_coll coll) {
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   tt_sched *s;
-  if (c->setting.crowd > 0 || tt_coll_owned(coll) || coll == TUTTI_BARRIER) return false;
-  if (!tt_algo_uniform(name, &ask, c->levels ? &c->profile.tree : NULL)) return false;
+  if (c->setting.ranks_per_core > 0 || tt_coll_owned(coll) || coll == TUTTI_BARRIER) return false;
+  if (!tt_algo_uniform(name, &ask, c->levels ? &c->model.tree : NULL)) return false;
   const tutti_status status = tt_algo_build(name, &ask, &s);
   c->starved |= status == TUTTI_ERR_MEMORY;
   if (status) return false;
@@ -143,7 +143,7 @@ static bool slices_help(tt_chooser *c, const char *name, tutti_coll coll) {
   return messages <= (ask.ranks > MOST_PLAYED ? 2 * MOST_SLICED : MOST_SLICED);
 }
 
-static bool add(tt_candidates *list, const char *name, int slices) {
+static bool add_candidate(tt_candidates *list, const char *name, int slices) {
   if ((list->n & (list->n - 1)) == 0) {
     tt_candidate *more = realloc(list->at, (size_t)(list->n ? 2 * list->n : 1) * sizeof *more);
     if (!more) return false;
@@ -157,9 +157,9 @@ static bool add(tt_candidates *list, const char *name, int slices) {
 
 static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, const char *name) {
   const size_t ways = slices_help(c, name, coll) ? sizeof slicings / sizeof *slicings : 0;
-  if (!add(list, name, 1)) return false;
+  if (!add_candidate(list, name, 1)) return false;
   for (size_t k = 0; k < ways; k++)
-    if (!add(list, name, slicings[k])) return false;
+    if (!add_candidate(list, name, slicings[k])) return false;
   return true;
 }
 
@@ -178,7 +178,7 @@ static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
 }
 
 void tt_chooser_weigh(tt_chooser *c, int weight) {
-  c->profile.gamma = c->loop.gamma = c->lent.gamma = c->setting.machine.gamma * (1 << weight);
+  c->model.gamma = c->loop.gamma = c->exported.gamma = c->setting.profile.gamma * (1 << weight);
 }
 
 const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight) {
@@ -197,7 +197,7 @@ const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight
     for (int i = 0, n; i < list->n; i += n) {
       tt_candidate *x = &list->at[i];
       const bool cheap = ask.ranks <= MOST_PLAYED ||
-                         tt_algo_uniform(x->name, &ask, c->levels ? &c->profile.tree : NULL);
+                         tt_algo_uniform(x->name, &ask, c->levels ? &c->model.tree : NULL);
       n = cheap || pass ? price(c, x, list->n - i, coll, most) : 1;
       some |= x->possible;
     }

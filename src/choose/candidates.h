@@ -29,19 +29,20 @@ typedef struct tt_candidates {
 
 struct tt_chooser {
   tt_setting setting;
-  tt_profile profile, loop, lent; /* of steps, of loops, of loops that copy nothing */
-  bool levels;                    /* the profile has more than one */
+  tt_cost_model model, loop, exported; /* of steps, of loops, of loops that copy nothing */
+  bool levels;                         /* the profile has more than one */
   tt_candidates *of[TUTTI_COLL_COUNT][TT_WEIGHTS];
-  tt_curve lent_curve[2]; /* one-shot that copies, two-shot that does not */
-  bool lent_priced;
-  char wished[TT_NAME]; /* the plan that these are about */
-  tt_finding *wished_found[TUTTI_COLL_COUNT];
+  tt_curve exported_curve[2]; /* one-shot that copies, two-shot that does not */
+  bool exported_priced;
+  char overridden[TT_NAME]; /* the plan that these are about */
+  tt_finding *named_found[TUTTI_COLL_COUNT];
   char refusal[400];
   bool starved; /* memory ran out while it looked: what it found is not what others find */
 };
 
 static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
-  return (tt_ask){.coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};
+  return (tt_ask){
+      .coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};
 }
 /* All candidates of a collective, priced for numbers of that weight; NULL: out of memory. Kept by
  * the chooser. */
@@ -50,7 +51,7 @@ void tt_candidates_free(tt_candidates *list);
 /* From now on plays are of numbers of that weight. */
 void tt_chooser_weigh(tt_chooser *c, int weight);
 /* Make a plan ready to play: TUTTI_ERR_UNSUPPORTED or _MEMORY if it cannot be. */
-tutti_status tt_candidate_play(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
-                               int root, bool lent, tt_play **play);
+tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
+                              int root, bool exported, tt_sim **sim);
 
 #endif

@@ -13,14 +13,14 @@
 
 /* ---- making ---- */
 
-static tutti_status set_profiles(tt_chooser *c) {
+static tutti_status set_models(tt_chooser *c) {
   const tt_setting *s = &c->setting;
   tt_tree tree;
-  if (s->crowd > 0) {
-    tt_profile_shm(&s->machine, s->ranks, s->crowd, false, &c->profile);
-    tt_profile_shm(&s->machine, s->ranks, s->crowd, true, &c->loop);
-    c->lent = c->loop;
-    c->lent.lent = true;
+  if (s->ranks_per_core > 0) {
+    tt_cost_shm(&s->profile, s->ranks, s->ranks_per_core, false, &c->model);
+    tt_cost_shm(&s->profile, s->ranks, s->ranks_per_core, true, &c->loop);
+    c->exported = c->loop;
+    c->exported.exported = true;
     return TUTTI_OK;
   }
   tutti_status status = *s->levels ? tt_tree_parse(s->levels, &tree) : TUTTI_OK;
@@ -28,12 +28,12 @@ static tutti_status set_profiles(tt_chooser *c) {
     status = tt_fail(TUTTI_ERR_ARG, "the topology '%s' holds %d ranks, not %d", s->levels,
                      tree.ranks, s->ranks);
   if (status) return status;
-  tt_profile_net(&s->machine, s->ranks, *s->levels ? &tree : NULL, &c->profile);
-  tt_profile_inside(&s->machine, s->inside, s->inside_crowd, &c->profile);
-  c->profile.roam = s->kernel_crowd > 1;
-  if (c->profile.roam) c->profile.cores = s->ranks / s->kernel_crowd;
-  c->levels = c->profile.levels > 1;
-  c->loop = c->lent = c->profile;
+  tt_cost_net(&s->profile, s->ranks, *s->levels ? &tree : NULL, &c->model);
+  tt_cost_inside(&s->profile, s->inside, s->node_ranks_per_core, &c->model);
+  c->model.migrates = s->host_ranks_per_core > 1;
+  if (c->model.migrates) c->model.cores = s->ranks / s->host_ranks_per_core;
+  c->levels = c->model.levels > 1;
+  c->loop = c->exported = c->model;
   return TUTTI_OK;
 }
 
@@ -43,7 +43,7 @@ tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser) {
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the choice among plans of %d ranks",
                    setting->ranks);
   c->setting = *setting;
-  tutti_status status = set_profiles(c);
+  tutti_status status = set_models(c);
   if (status)
     free(c);
   else
@@ -53,8 +53,8 @@ tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser) {
 
 static void forget_wished(tt_chooser *c) {
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++) {
-    free(c->wished_found[coll]);
-    c->wished_found[coll] = NULL;
+    free(c->named_found[coll]);
+    c->named_found[coll] = NULL;
   }
 }
 
@@ -66,12 +66,12 @@ void tt_chooser_free(tt_chooser *c) {
   free(c);
 }
 
-const tt_profile *tt_chooser_profile(const tt_chooser *c) {
-  return &c->profile;
+const tt_cost_model *tt_chooser_model(const tt_chooser *c) {
+  return &c->model;
 }
 
 int tt_weight_of(const tt_chooser *c, tutti_type type) {
-  const tt_machine *m = &c->setting.machine;
+  const tt_profile *m = &c->setting.profile;
   int weight = 0;
   if (!tt_type_valid(type) || m->gamma <= 0) return 0;
   while (weight < TT_WEIGHTS - 1 && m->gamma_of[type] > 1.4142 * m->gamma * (1 << weight)) weight++;
@@ -163,7 +163,7 @@ static unsigned lacking(tt_chooser *c, tt_finding **found, const char *name, con
 
 /* ---- what is wished ---- */
 
-static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
+static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   tt_sched *s;
   const tutti_status status = tt_algo_build(name, &ask, &s);
@@ -173,11 +173,11 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
     return false;
   }
   tt_sched_free(s);
-  if (strcmp(c->wished, name) != 0) {
-    snprintf(c->wished, sizeof c->wished, "%s", name);
+  if (strcmp(c->overridden, name) != 0) {
+    snprintf(c->overridden, sizeof c->overridden, "%s", name);
     forget_wished(c);
   }
-  unsigned lacks = lacking(c, &c->wished_found[p->coll], name, p, HUGE_VAL);
+  unsigned lacks = lacking(c, &c->named_found[p->coll], name, p, HUGE_VAL);
   if (lacks & TT_NEED_PROOF)
     tt_unproven_words(name, ask.ranks, c->refusal, sizeof c->refusal);
   else if (lacks & TT_NOT_ASKED)
@@ -203,45 +203,45 @@ static bool try_wished(tt_chooser *c, const tt_problem *p, const char *name) {
 static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
   if (a != b) return a < b;
-  const bool swamped =
-      x->curve.saves && y->curve.saves && bytes > x->curve.swamp && bytes > y->curve.swamp;
+  const bool swamped = x->curve.saves && y->curve.saves && bytes > x->curve.burst_limit &&
+                       bytes > y->curve.burst_limit;
   if (swamped && x->curve.senders != y->curve.senders) return x->curve.senders < y->curve.senders;
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 
 /* The cheapest candidate that comes after `passed`, which may be NULL; NULL if there is none. */
-static tt_candidate *cheapest(const tt_candidates *list, const tt_problem *p, const tt_wish *wish,
-                              const tt_candidate *passed) {
+static tt_candidate *cheapest(const tt_candidates *list, const tt_problem *p,
+                              const tt_override *override, const tt_candidate *passed) {
   const double bytes = (double)p->bytes;
   tt_candidate *best = NULL;
   for (int i = 0; i < list->n; i++) {
     tt_candidate *x = &list->at[i];
     if (!x->possible || (passed && !cheaper(passed, x, bytes))) continue;
     if (best && !cheaper(x, best, bytes)) continue;
-    if (wish->n && tt_wish_forbids(wish, x->name, p->bytes)) continue;
+    if (override->n && tt_override_forbids(override, x->name, p->bytes)) continue;
     best = x;
   }
   return best;
 }
 
 /* What wisdom names, as a choice, if it may run. */
-static bool try_wise(tt_chooser *c, const tt_candidates *list, const tt_problem *p,
-                     const tt_wish *wish, tt_choice *choice) {
-  const tt_wise *wise = p->wisdom ? tt_wisdom_find(p->wisdom, &p->key, p->bytes) : NULL;
-  if (!wise || !*wise->plan) return false;
+static bool try_wisdom(tt_chooser *c, const tt_candidates *list, const tt_problem *p,
+                       const tt_override *override, tt_choice *choice) {
+  const tt_wisdom_entry *wisdom = p->wisdom ? tt_wisdom_find(p->wisdom, &p->key, p->bytes) : NULL;
+  if (!wisdom || !*wisdom->plan) return false;
   tt_candidate *x = NULL;
   for (int i = 0; i < list->n && !x; i++)
-    if (strcmp(list->at[i].name, wise->plan) == 0) x = &list->at[i];
-  if (!x || !x->possible || tt_wish_forbids(wish, x->name, p->bytes)) return false;
+    if (strcmp(list->at[i].name, wisdom->plan) == 0) x = &list->at[i];
+  if (!x || !x->possible || tt_override_forbids(override, x->name, p->bytes)) return false;
   if (lacking(c, &x->found, x->name, p, TT_MOST_WORK)) return false;
   choice->name = x->name;
-  choice->slices = wise->slices;
-  choice->wise = wise;
+  choice->slices = wisdom->slices;
+  choice->wisdom = wisdom;
   return true;
 }
 
 double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
-  const tt_wish none = {0};
+  const tt_override none = {0};
   const tt_problem p = {.coll = coll, .bytes = bytes};
   const tt_candidates *list = tt_candidates_of(c, coll, 0);
   if (!list) return -1;
@@ -250,7 +250,7 @@ double tt_seconds_of(tt_chooser *c, tutti_coll coll, uint64_t bytes) {
 }
 
 double tt_seconds_to_pack(const tt_chooser *c) {
-  return 4 * c->profile.copy; /* read and written, twice */
+  return 4 * c->model.copy; /* read and written, twice */
 }
 
 static tutti_status starved(void) {
@@ -261,21 +261,22 @@ bool tt_chooser_starved(const tt_chooser *c) {
   return c->starved;
 }
 
-tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, tt_choice *choice) {
-  const char *wished = tt_wish_for(wish, p->bytes);
+tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *override,
+                       tt_choice *choice) {
+  const char *overridden = tt_override_for(override, p->bytes);
   c->starved = false;
-  *choice = (tt_choice){.name = wished, .slices = 1, .wished = wished};
-  if (wished) {
-    const bool granted = try_wished(c, p, wished);
-    choice->name = c->wished;
+  *choice = (tt_choice){.name = overridden, .slices = 1, .overridden = overridden};
+  if (overridden) {
+    const bool granted = try_override(c, p, overridden);
+    choice->name = c->overridden;
     if (granted) return TUTTI_OK;
     if (c->starved) return starved();
     *choice = (tt_choice){.refusal = c->refusal};
   }
   const tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list) return starved();
-  if (try_wise(c, list, p, wish, choice)) return TUTTI_OK;
-  for (tt_candidate *x = NULL; !c->starved && (x = cheapest(list, p, wish, x));) {
+  if (try_wisdom(c, list, p, override, choice)) return TUTTI_OK;
+  for (tt_candidate *x = NULL; !c->starved && (x = cheapest(list, p, override, x));) {
     choice->name = x->name;
     choice->slices = x->slices;
     if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK)) return TUTTI_OK;
@@ -288,49 +289,49 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_wish *wish, 
   return tt_fail(TUTTI_ERR_UNSUPPORTED, "no plan can do %s on %d ranks%s%s%s",
                  tutti_coll_name(p->coll), c->setting.ranks, helpers,
                  p->needs & TT_NEED_ORDER ? ", with an op that does not commute" : "",
-                 wish->n ? ", or what can is ruled out" : "");
+                 override->n ? ", or what can is ruled out" : "");
 }
 
-tutti_status tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes, bool *is) {
+tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is) {
   static const char *const names[] = {"one-shot", "two-shot"};
   tutti_status status = TUTTI_OK;
   tt_chooser_weigh(c, 0);
-  for (int i = 0; i < 2 && !c->lent_priced && !status; i++) {
-    tt_play *play = NULL;
-    status = tt_candidate_play(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, &play);
-    if (!status && !tt_price_curve(play, &c->lent_curve[i])) status = starved();
-    tt_play_free(play);
+  for (int i = 0; i < 2 && !c->exported_priced && !status; i++) {
+    tt_sim *sim = NULL;
+    status = tt_candidate_sim(c, names[i], 1, TUTTI_ALLREDUCE, 0, i == 1, &sim);
+    if (!status && !tt_price_curve(sim, &c->exported_curve[i])) status = starved();
+    tt_sim_free(sim);
   }
-  c->lent_priced = !status;
-  *is = !status && tt_curve_at(&c->lent_curve[1], (double)bytes) <
-                       tt_curve_at(&c->lent_curve[0], (double)bytes);
+  c->exported_priced = !status;
+  *is = !status && tt_curve_at(&c->exported_curve[1], (double)bytes) <
+                       tt_curve_at(&c->exported_curve[0], (double)bytes);
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
 /* ---- offers ---- */
 
-bool tt_offer_at(tt_chooser *c, const tt_problem *p, const tt_wish *wish, int i, bool ask,
-                 tt_offer *offer) {
+bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i, bool ask,
+                 tt_quote *quote) {
   const tt_candidates *list = tt_candidates_of(c, p->coll, p->weight);
   if (!list || i >= list->n) return false;
   tt_candidate *x = &list->at[i];
-  *offer = (tt_offer){.name = x->name, .slices = x->slices, .possible = x->possible};
+  *quote = (tt_quote){.name = x->name, .slices = x->slices, .possible = x->possible};
   if (!x->possible) return true;
-  offer->seconds = tt_curve_at(&x->curve, (double)p->bytes);
-  offer->unwished = wish->n && tt_wish_forbids(wish, x->name, p->bytes);
-  if (ask) offer->lacks = lacking(c, &x->found, x->name, p, TT_MOST_WORK);
+  quote->seconds = tt_curve_at(&x->curve, (double)p->bytes);
+  quote->ruled_out = override->n && tt_override_forbids(override, x->name, p->bytes);
+  if (ask) quote->lacks = lacking(c, &x->found, x->name, p, TT_MOST_WORK);
   return true;
 }
 
-tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, const tt_problem *p,
-                            tt_terms *terms, tt_sends *sends) {
-  tt_play *play;
+tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices, const tt_problem *p,
+                                tt_breakdown *breakdown, tt_sends *sends) {
+  tt_sim *sim;
   tt_chooser_weigh(c, p->weight);
-  tutti_status status = tt_candidate_play(c, name, slices, p->coll, p->root, false, &play);
+  tutti_status status = tt_candidate_sim(c, name, slices, p->coll, p->root, false, &sim);
   if (status) return status;
-  if (!tt_play_at(play, (double)p->bytes, terms))
+  if (!tt_sim_run(sim, (double)p->bytes, breakdown))
     status = tt_fail(TUTTI_ERR_MEMORY, "%s cannot be priced: out of memory", name);
-  *sends = tt_play_busiest(play);
-  tt_play_free(play);
+  *sends = tt_sim_busiest(sim);
+  tt_sim_free(sim);
   return status;
 }

@@ -13,9 +13,9 @@
 #define TT_CHOOSE_H
 
 #include "algo.h"
-#include "machine.h"
+#include "override.h"
+#include "profile.h"
 #include "wisdom.h"
-#include "wish.h"
 
 typedef struct tt_chooser tt_chooser;
 
@@ -29,23 +29,23 @@ typedef enum tt_verify { TT_VERIFY_SOME, TT_VERIFY_NONE, TT_VERIFY_ALL } tt_veri
 typedef struct tt_setting {
   int ranks;
   int data; /* the first ranks, that bring data; the others help. 0: all */
-  tt_machine machine;
-  double crowd;             /* shared memory: ranks per core; 0: a network */
-  tt_has_loop_fn *has_loop; /* of shared memory; may be NULL */
-  char levels[TT_NAME];     /* of a network, as "rack:3 node:16 core:4"; or empty */
-  int inside;               /* so many of them, the innermost, are within a node ... */
-  double inside_crowd;      /* ... shared memory, with so many ranks per core */
-  double kernel_crowd;      /* of a network: ranks per core where several share a machine */
-  int flight;               /* slices that run at once */
-  tt_verify verify;         /* which plans are proven before they run */
-  char only[TT_NAME];       /* if not empty: no other plan is a candidate; or family */
+  tt_profile profile;
+  double ranks_per_core;      /* shared memory: ranks per core; 0: a network */
+  tt_has_loop_fn *has_loop;   /* of shared memory; may be NULL */
+  char levels[TT_NAME];       /* of a network, as "rack:3 node:16 core:4"; or empty */
+  int inside;                 /* so many of them, the innermost, are within a node ... */
+  double node_ranks_per_core; /* ... shared memory, with so many ranks per core */
+  double host_ranks_per_core; /* of a network: ranks per core where several share a machine */
+  int flight;                 /* slices that run at once */
+  tt_verify verify;           /* which plans are proven before they run */
+  char only[TT_NAME];         /* if not empty: no other plan is a candidate; or family */
 } tt_setting;
 
 /* TUTTI_ERR_ARG: levels and ranks do not fit; the sentence says. */
 tutti_status tt_chooser_new(const tt_setting *setting, tt_chooser **chooser);
 void tt_chooser_free(tt_chooser *c);
 /* Between which ranks messages go, and what they cost. Not of loops. */
-const tt_profile *tt_chooser_profile(const tt_chooser *c);
+const tt_cost_model *tt_chooser_model(const tt_chooser *c);
 
 /* What a plan must do for an op. */
 typedef enum tt_need {
@@ -66,7 +66,7 @@ typedef struct tt_problem {
   int root;
   int weight;              /* of its numbers (tt_weight_of) */
   const tt_wisdom *wisdom; /* what was measured of it, under this key; NULL: nothing counts */
-  tt_wise_key key;
+  tt_wisdom_key key;
 } tt_problem;
 
 /* Numbers of some types take longer to add: 2^weight times as long as gamma says, rounded, up to
@@ -78,19 +78,19 @@ typedef struct tt_choice {
   const char *name; /* valid until the chooser is freed */
   int slices;
   const char *refusal; /* why a wish could not be granted; NULL: it was, or there was none */
-  bool wished;
-  const tt_wise *wise; /* that chose it, of the problem's wisdom; NULL: its price did */
+  bool overridden;
+  const tt_wisdom_entry *wisdom; /* that chose it, of the problem's wisdom; NULL: its price did */
 } tt_choice;
 
 /* The plan. Where a wish names one that is possible, that; where it is not, the refusal
  * says why and the choice is tutti's own: what wisdom names, if it is a candidate and
  * admissible; else the cheapest. TUTTI_ERR_UNSUPPORTED: nothing can do it. TUTTI_ERR_MEMORY. */
-tutti_status tt_choose(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
+tutti_status tt_choose(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                        tt_choice *choice);
 
 /* Where one-shot was chosen for an allreduce: *is: two-shot is cheaper if the ranks' vectors
  * need not be copied. TUTTI_ERR_MEMORY. */
-tutti_status tt_two_shot_if_lent(tt_chooser *c, uint64_t bytes, bool *is);
+tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is);
 
 /* What the cheapest plan for so many bytes costs, s (-1: out of memory); and to copy one byte there
  * and back. */
@@ -143,24 +143,25 @@ uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices);
 /* ---- the candidates, for those who explain ---- */
 
 /* What one candidate would take. */
-typedef struct tt_offer {
+typedef struct tt_quote {
   const char *name;
   int slices;
   bool possible;  /* it can do the collective on this number of ranks */
   unsigned lacks; /* of the needs */
-  bool unwished;  /* the wish rules it out */
+  bool ruled_out; /* the wish rules it out */
   double seconds;
-} tt_offer;
+} tt_quote;
 
 /* The i-th candidate; false past the end. With `ask`, the prover is asked for what is not
  * known about it yet. */
-bool tt_offer_at(tt_chooser *c, const tt_problem *problem, const tt_wish *wish, int i, bool ask,
-                 tt_offer *offer);
+bool tt_quote_at(tt_chooser *c, const tt_problem *problem, const tt_override *override, int i,
+                 bool ask, tt_quote *quote);
 /* Has memory run out since the last choice? Then offers may be less than they are elsewhere. */
 bool tt_chooser_starved(const tt_chooser *c);
 /* Where the time of a plan goes, at this size. TUTTI_ERR_UNSUPPORTED with the reason if it
  * is not possible. */
-tutti_status tt_offer_terms(tt_chooser *c, const char *name, int slices, const tt_problem *problem,
-                            tt_terms *terms, tt_sends *sends);
+tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices,
+                                const tt_problem *problem, tt_breakdown *breakdown,
+                                tt_sends *sends);
 
 #endif

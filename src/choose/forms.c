@@ -18,7 +18,7 @@ static const tt_form forms[] = {
     {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
 
 /* The end of a parameter: a comma that stands in no other parentheses, or the last one. */
-static const char *end_of(const char *param) {
+static const char *param_end(const char *param) {
   int depth = 0;
   for (; *param && !(depth == 0 && (*param == ',' || *param == ')')); param++)
     depth += (*param == '(') - (*param == ')');
@@ -32,7 +32,7 @@ void tt_form_name(const char *name, char form[TT_NAME]) {
   const char *param = name + family, *end;
   for (char mark = '('; *param && param[1]; param = end, mark = ',') {
     param++; /* the mark before it */
-    end = end_of(param);
+    end = param_end(param);
     const char *equals = memchr(param, '=', (size_t)(end - param));
     const char *colon = memchr(param, ':', (size_t)(end - param));
     const char *text = !equals && colon ? "levels" : param;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_offer *o, char *why,
+void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_quote *o, char *why,
                 size_t size) {
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   why[0] = 0;
@@ -32,45 +32,45 @@ void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_offer *o, cha
     snprintf(why, size, "the op does not commute, and it does not keep the ranks' order");
   } else if (o->lacks) {
     snprintf(why, size, "the op rounds, and ranks would differ in their last bits");
-  } else if (o->unwished) {
+  } else if (o->ruled_out) {
     snprintf(why, size, "it is ruled out by name");
   }
 }
 
-static int by_price(const void *a, const void *b) {
+static int reasons_by_price(const void *a, const void *b) {
   const tt_reason *x = a, *y = b;
-  if (x->offer.possible != y->offer.possible) return x->offer.possible ? -1 : 1;
-  if (x->offer.seconds != y->offer.seconds) return x->offer.seconds < y->offer.seconds ? -1 : 1;
-  return strcmp(x->offer.name, y->offer.name);
+  if (x->quote.possible != y->quote.possible) return x->quote.possible ? -1 : 1;
+  if (x->quote.seconds != y->quote.seconds) return x->quote.seconds < y->quote.seconds ? -1 : 1;
+  return strcmp(x->quote.name, y->quote.name);
 }
 
-static bool is_chosen(const tt_why *why, const tt_offer *o) {
+static bool is_chosen(const tt_why *why, const tt_quote *o) {
   return strcmp(o->name, why->choice.name) == 0 && o->slices == why->choice.slices;
 }
 
 /* Candidates in the order of their prices: the next best are asked about until there are
  * enough, and all that are cheaper than the choice. */
-static tutti_status sort_out(tt_chooser *c, const tt_wish *wish, tt_why *why) {
-  tt_offer o;
+static tutti_status sort_out(tt_chooser *c, const tt_override *override, tt_why *why) {
+  tt_quote o;
   int n = 0;
-  while (tt_offer_at(c, &why->problem, wish, n, false, &o)) n++;
+  while (tt_quote_at(c, &why->problem, override, n, false, &o)) n++;
   tt_reason *all = calloc((size_t)n + 1, sizeof *all);
   if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for an explanation");
   for (int i = 0; i < n; i++) {
-    tt_offer_at(c, &why->problem, wish, i, false, &all[i].offer);
+    tt_quote_at(c, &why->problem, override, i, false, &all[i].quote);
     all[i].i = i;
   }
-  qsort(all, (size_t)n, sizeof *all, by_price);
+  qsort(all, (size_t)n, sizeof *all, reasons_by_price);
   for (int i = 0; i < n; i++) {
     tt_reason *x = &all[i];
-    const bool cheaper = x->offer.seconds < why->terms.time;
-    if (x->offer.possible && (cheaper || why->next < TT_NEXT))
-      tt_offer_at(c, &why->problem, wish, x->i, true, &o);
+    const bool cheaper = x->quote.seconds < why->breakdown.time;
+    if (x->quote.possible && (cheaper || why->next < TT_NEXT))
+      tt_quote_at(c, &why->problem, override, x->i, true, &o);
     else
-      o = x->offer;
-    x->offer = o;
+      o = x->quote;
+    x->quote = o;
     tt_why_not(c, &why->problem, &o, x->why, sizeof x->why);
-    const bool fine = o.possible && !o.lacks && !o.unwished;
+    const bool fine = o.possible && !o.lacks && !o.ruled_out;
     if (fine && !is_chosen(why, &o) && why->next < TT_NEXT) why->others[why->next++] = o;
     if (!fine && o.slices == 1) all[why->refused++] = *x;
   }
@@ -83,13 +83,13 @@ static bool same_choice(const tt_choice *a, const tt_choice *b) {
 }
 
 /* From which size in (lo, hi] on another plan is chosen. */
-static void find_spans(tt_chooser *c, const tt_wish *wish, tt_why *why) {
+static void find_spans(tt_chooser *c, const tt_override *override, tt_why *why) {
   tt_problem p = why->problem;
   tt_choice last = {0}, next, between;
   if (p.coll == TUTTI_BARRIER) return;
   for (uint64_t lo = 0, bytes = 1; bytes <= (uint64_t)1 << 36; bytes += bytes < 4 ? 1 : bytes / 4) {
     p.bytes = bytes;
-    if (tt_choose(c, &p, wish, &next)) return;
+    if (tt_choose(c, &p, override, &next)) return;
     if (why->spans && same_choice(&last, &next)) {
       lo = bytes;
       continue;
@@ -97,7 +97,7 @@ static void find_spans(tt_chooser *c, const tt_wish *wish, tt_why *why) {
     uint64_t hi = bytes;
     while (why->spans && hi - lo > 1) {
       p.bytes = lo + (hi - lo) / 2;
-      if (tt_choose(c, &p, wish, &between)) return;
+      if (tt_choose(c, &p, override, &between)) return;
       if (same_choice(&last, &between))
         lo = p.bytes;
       else
@@ -112,18 +112,18 @@ static void find_spans(tt_chooser *c, const tt_wish *wish, tt_why *why) {
   }
 }
 
-tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
+tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                          tt_why *why) {
   *why = (tt_why){.problem = *problem};
   const tt_ask ask = tt_ask_of(&c->setting, problem->coll, problem->root);
-  tutti_status status = tt_choose(c, problem, wish, &why->choice);
+  tutti_status status = tt_choose(c, problem, override, &why->choice);
   if (!status)
     status = tt_proven_find(&ask, why->choice.name, why->choice.slices, &c->setting, &why->proven);
   if (!status)
-    status =
-        tt_offer_terms(c, why->choice.name, why->choice.slices, problem, &why->terms, &why->sends);
-  if (!status) status = sort_out(c, wish, why);
-  if (!status) find_spans(c, wish, why);
+    status = tt_quote_breakdown(c, why->choice.name, why->choice.slices, problem, &why->breakdown,
+                                &why->sends);
+  if (!status) status = sort_out(c, override, why);
+  if (!status) find_spans(c, override, why);
   return status;
 }
 

@@ -8,7 +8,7 @@
 enum { TT_NEXT = 3, TT_SPANS = 24 };
 
 typedef struct tt_reason {
-  tt_offer offer;
+  tt_quote quote;
   int i; /* among the candidates */
   char why[300];
 } tt_reason;
@@ -17,10 +17,10 @@ typedef struct tt_why {
   tt_problem problem;
   tt_choice choice;
   tt_proven proven; /* what is chosen */
-  tt_terms terms;
+  tt_breakdown breakdown;
   tt_sends sends; /* most that one rank sends */
   int next;       /* the next best that are admissible */
-  tt_offer others[TT_NEXT];
+  tt_quote others[TT_NEXT];
   int spans; /* what is chosen from `from` bytes on */
   struct {
     uint64_t from;
@@ -32,16 +32,17 @@ typedef struct tt_why {
 } tt_why;
 
 /* Free with tt_why_free. Errors as tt_choose. */
-tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_wish *wish,
+tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                          tt_why *why);
 void tt_why_free(tt_why *why);
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *why);
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *why);
 /* Why a candidate is not admissible. */
-void tt_why_not(const tt_chooser *c, const tt_problem *problem, const tt_offer *offer, char *why,
+void tt_why_not(const tt_chooser *c, const tt_problem *problem, const tt_quote *quote, char *why,
                 size_t size);
 /* The largest part of a time: "latency", "transfer between nodes", ... */
-void tt_why_bound(const tt_profile *profile, const tt_terms *terms, char *text, size_t size);
+void tt_why_bound(const tt_cost_model *model, const tt_breakdown *breakdown, char *text,
+                  size_t size);
 /* 1.5 us, 20 ms; 4 B, 9 KiB. */
 const char *tt_time_words(double seconds, char text[24]);
 const char *tt_size_words(double bytes, char text[24]);

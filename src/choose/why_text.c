@@ -26,7 +26,7 @@ const char *tt_size_words(double bytes, char text[24]) {
 }
 
 /* ", between racks" of one level of several. */
-static const char *between(const tt_profile *p, int level, char text[40]) {
+static const char *level_phrase(const tt_cost_model *p, int level, char text[40]) {
   const char *name = p->tree.level[level].name;
   text[0] = 0;
   if (p->levels > 1 && *name)
@@ -34,21 +34,21 @@ static const char *between(const tt_profile *p, int level, char text[40]) {
   return text;
 }
 
-void tt_why_bound(const tt_profile *p, const tt_terms *t, char *text, size_t size) {
+void tt_why_bound(const tt_cost_model *p, const tt_breakdown *t, char *text, size_t size) {
   double most = 0;
   char where[40];
   snprintf(text, size, "nothing");
   for (int l = 0; l < p->levels; l++) {
     if (t->latency[l] > most) {
       most = t->latency[l];
-      snprintf(text, size, "latency%s", between(p, l, where));
+      snprintf(text, size, "latency%s", level_phrase(p, l, where));
     }
     if (t->transfer[l] > most) {
       most = t->transfer[l];
-      snprintf(text, size, "transfer%s", between(p, l, where));
+      snprintf(text, size, "transfer%s", level_phrase(p, l, where));
     }
   }
-  const double parts[] = {t->processor, t->copying, t->reducing};
+  const double parts[] = {t->o, t->copying, t->reducing};
   static const char *const names[] = {"handling messages", "copying", "arithmetic"};
   for (int i = 0; i < 3; i++) {
     if (parts[i] <= most) continue;
@@ -64,7 +64,7 @@ static void say_plan(tt_text *t, const char *name, int slices) {
   if (slices > 1) tt_text_add(t, " in %d slices", slices);
 }
 
-static void say_wise(tt_text *t, const tt_wise *e) {
+static void say_wisdom(tt_text *t, const tt_wisdom_entry *e) {
   char time[24], own[24], size[24];
   tt_text_add(t,
               "By wisdom: measured at %s it took %s, give or take %d %%, and what its price would "
@@ -83,14 +83,14 @@ static void say_part(tt_text *t, const char *what, const char *where, double sec
   tt_text_add(t, "\n");
 }
 
-static void say_parts(tt_text *t, const tt_profile *p, const tt_terms *x) {
+static void say_parts(tt_text *t, const tt_cost_model *p, const tt_breakdown *x) {
   char where[40];
   for (int l = 0; l < p->levels; l++) {
-    say_part(t, "latency", between(p, l, where), x->latency[l], x->time, x->messages[l]);
+    say_part(t, "latency", level_phrase(p, l, where), x->latency[l], x->time, x->messages[l]);
     say_part(t, "transfer", where, x->transfer[l], x->time, 0);
   }
   const char *shared = x->shared_cores ? ", of all ranks on the cores they share" : "";
-  say_part(t, "handling messages", shared, x->processor, x->time, 0);
+  say_part(t, "handling messages", shared, x->o, x->time, 0);
   say_part(t, "copying", shared, x->copying, x->time, 0);
   say_part(t, "arithmetic", shared, x->reducing, x->time, 0);
 }
@@ -113,7 +113,7 @@ static void say_refused(tt_text *t, const tt_why *w) {
   for (int i = 0; i < w->refused; i++) {
     const tt_reason *r = &w->reasons[i];
     tt_text_add(t, "  %9s  %s: %s\n",
-                r->offer.possible ? tt_time_words(r->offer.seconds, time) : "-", r->offer.name,
+                r->quote.possible ? tt_time_words(r->quote.seconds, time) : "-", r->quote.name,
                 r->why);
   }
 }
@@ -131,31 +131,31 @@ static const char *proof_of(const tt_why *w, char text[400]) {
 }
 
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
-  const tt_profile *p = tt_chooser_profile(c);
+  const tt_cost_model *p = tt_chooser_model(c);
   char text[24], size[24], bound[64], where[40], proof[400];
   tt_text_add(t, "%s", tutti_coll_name(w->problem.coll));
   if (w->problem.coll != TUTTI_BARRIER)
     tt_text_add(t, " of %s", tt_size_words((double)w->problem.bytes, size));
   tt_text_add(t, " on %d ranks: ", p->ranks);
   say_plan(t, w->choice.name, w->choice.slices);
-  tt_text_add(t, w->choice.wished ? ", as asked for\n" : "\n");
-  if (w->choice.wise) say_wise(t, w->choice.wise);
+  tt_text_add(t, w->choice.overridden ? ", as asked for\n" : "\n");
+  if (w->choice.wisdom) say_wisdom(t, w->choice.wisdom);
   if (w->choice.refusal) tt_text_add(t, "Not what was asked for: %s\n", w->choice.refusal);
   tt_text_add(t, "Proven: %s\n", proof_of(w, proof));
-  tt_why_bound(p, &w->terms, bound, sizeof bound);
+  tt_why_bound(p, &w->breakdown, bound, sizeof bound);
   tt_text_add(t, "Predicted: %s, most of it %s; the busiest rank sends %d message%s, %s\n",
-              tt_time_words(w->terms.time, text), bound, w->sends.messages,
+              tt_time_words(w->breakdown.time, text), bound, w->sends.messages,
               w->sends.messages == 1 ? "" : "s",
               tt_size_words(w->sends.vectors * (double)w->problem.bytes, size));
   for (int l = 0; l < p->levels && p->levels > 1; l++)
     tt_text_add(t, "%s%s%s", l ? ", " : "  at most ",
                 tt_size_words(w->sends.level[l] * (double)w->problem.bytes, size),
-                between(p, l, where));
+                level_phrase(p, l, where));
   if (p->levels > 1) tt_text_add(t, "\n");
-  say_parts(t, p, &w->terms);
+  say_parts(t, p, &w->breakdown);
   if (w->next) tt_text_add(t, "Next best:\n");
   for (int i = 0; i < w->next; i++) {
-    const double more = w->others[i].seconds / w->terms.time - 1;
+    const double more = w->others[i].seconds / w->breakdown.time - 1;
     tt_text_add(t, "  %9s  ", tt_time_words(w->others[i].seconds, text));
     say_plan(t, w->others[i].name, w->others[i].slices);
     if (more < 1e-6 && more > -1e-6)
@@ -184,8 +184,8 @@ static void json_plan(tt_text *t, const char *name, int slices) {
   tt_text_add(t, ", \"slices\": %d", slices);
 }
 
-static void json_parts(tt_text *t, const tt_profile *p, const tt_why *w) {
-  const tt_terms *x = &w->terms;
+static void json_parts(tt_text *t, const tt_cost_model *p, const tt_why *w) {
+  const tt_breakdown *x = &w->breakdown;
   tt_text_add(t, "\"levels\": [");
   for (int l = 0; l < p->levels; l++) {
     tt_text_add(t, "%s{\"name\": ", l ? ", " : "");
@@ -197,28 +197,28 @@ static void json_parts(tt_text *t, const tt_profile *p, const tt_why *w) {
   tt_text_add(t,
               "], \"processor_s\": %.9g, \"copying_s\": %.9g, \"arithmetic_s\": %.9g, "
               "\"shared_cores\": %s",
-              x->processor, x->copying, x->reducing, x->shared_cores ? "true" : "false");
+              x->o, x->copying, x->reducing, x->shared_cores ? "true" : "false");
 }
 
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
   char proof[400];
-  const tt_profile *p = tt_chooser_profile(c);
+  const tt_cost_model *p = tt_chooser_model(c);
   tt_text_add(t, "{\"collective\": \"%s\", \"ranks\": %d, \"bytes\": %llu,\n ",
               tutti_coll_name(w->problem.coll), p->ranks, (unsigned long long)w->problem.bytes);
   json_plan(t, w->choice.name, w->choice.slices);
-  tt_text_add(t, ", \"wished\": %s, \"refusal\": ", w->choice.wished ? "true" : "false");
+  tt_text_add(t, ", \"wished\": %s, \"refusal\": ", w->choice.overridden ? "true" : "false");
   if (w->choice.refusal)
     json_string(t, w->choice.refusal);
   else
     tt_text_add(t, "null");
-  if (w->choice.wise)
+  if (w->choice.wisdom)
     tt_text_add(t, ", \"measured\": {\"bytes\": %llu, \"seconds\": %.9g, \"own_seconds\": %.9g}",
-                (unsigned long long)w->choice.wise->bytes, 1e-9 * (double)w->choice.wise->took,
-                1e-9 * (double)w->choice.wise->own);
+                (unsigned long long)w->choice.wisdom->bytes, 1e-9 * (double)w->choice.wisdom->took,
+                1e-9 * (double)w->choice.wisdom->own);
   tt_text_add(t, ",\n \"proven\": ");
   json_string(t, proof_of(w, proof));
-  tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ", w->terms.time,
-              w->sends.messages, w->sends.vectors);
+  tt_text_add(t, ",\n \"seconds\": %.9g, \"messages\": %d, \"vectors\": %.6g,\n ",
+              w->breakdown.time, w->sends.messages, w->sends.vectors);
   json_parts(t, p, w);
   tt_text_add(t, ",\n \"next\": [");
   for (int i = 0; i < w->next; i++) {
@@ -235,11 +235,11 @@ void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *w) {
   tt_text_add(t, "],\n \"refused\": [");
   for (int i = 0; i < w->refused; i++) {
     tt_text_add(t, "%s\n  {", i ? "," : "");
-    json_plan(t, w->reasons[i].offer.name, w->reasons[i].offer.slices);
+    json_plan(t, w->reasons[i].quote.name, w->reasons[i].quote.slices);
     tt_text_add(t, ", \"why\": ");
     json_string(t, w->reasons[i].why);
-    if (w->reasons[i].offer.possible)
-      tt_text_add(t, ", \"seconds\": %.9g", w->reasons[i].offer.seconds);
+    if (w->reasons[i].quote.possible)
+      tt_text_add(t, ", \"seconds\": %.9g", w->reasons[i].quote.seconds);
     tt_text_add(t, "}");
   }
   tt_text_add(t, "]}\n");

@@ -14,7 +14,7 @@ static int order(uint64_t a, uint64_t b) {
   return (a > b) - (a < b);
 }
 
-static int key_order(const tt_wise_key *a, const tt_wise_key *b) {
+static int key_order(const tt_wisdom_key *a, const tt_wisdom_key *b) {
   int o = order(a->coll, b->coll);
   if (!o) o = (a->type > b->type) - (a->type < b->type);
   if (!o) o = strcmp(a->op, b->op);
@@ -23,21 +23,22 @@ static int key_order(const tt_wise_key *a, const tt_wise_key *b) {
 }
 
 /* Places are apart; in one, calls; of one, sizes. */
-static int entry_order(const tt_wise *a, const tt_wise *b) {
-  int o = strcmp(a->where, b->where);
+static int entry_order(const tt_wisdom_entry *a, const tt_wisdom_entry *b) {
+  int o = strcmp(a->placement, b->placement);
   if (!o) o = order(a->stamp, b->stamp);
   if (!o) o = key_order(&a->key, &b->key);
   return o ? o : order(a->bytes, b->bytes);
 }
 
-static bool same_winner(const tt_wise *a, const tt_wise *b) {
+static bool same_winner(const tt_wisdom_entry *a, const tt_wisdom_entry *b) {
   return a->slices == b->slices && strcmp(a->plan, b->plan) == 0;
 }
 
-const tt_wise *tt_wisdom_find(const tt_wisdom *w, const tt_wise_key *key, uint64_t bytes) {
-  const tt_wise *lo = NULL, *hi = NULL;
+const tt_wisdom_entry *tt_wisdom_find(const tt_wisdom *w, const tt_wisdom_key *key,
+                                      uint64_t bytes) {
+  const tt_wisdom_entry *lo = NULL, *hi = NULL;
   for (int i = 0; i < w->n; i++) {
-    const tt_wise *e = &w->at[i];
+    const tt_wisdom_entry *e = &w->at[i];
     if (key_order(&e->key, key)) continue;
     if (e->bytes <= bytes && (!lo || e->bytes > lo->bytes)) lo = e;
     if (e->bytes >= bytes && (!hi || e->bytes < hi->bytes)) hi = e;
@@ -54,7 +55,7 @@ const tt_wise *tt_wisdom_find(const tt_wisdom *w, const tt_wise_key *key, uint64
 }
 
 /* The first that is not before `e`. */
-static int place_of(const tt_wisdom *w, const tt_wise *e) {
+static int find_entry_index(const tt_wisdom *w, const tt_wisdom_entry *e) {
   int lo = 0, hi = w->n;
   while (lo < hi) {
     const int mid = lo + (hi - lo) / 2;
@@ -68,17 +69,17 @@ static int place_of(const tt_wisdom *w, const tt_wise *e) {
 
 bool tt_wisdom_reserve(tt_wisdom *w, int more) {
   if (more > TT_WISDOM_MOST - w->n) return false;
-  const int n = w->n + more, room = n < 2 * w->room ? 2 * w->room : n;
-  if (n <= w->room) return true;
-  tt_wise *at = realloc(w->at, (size_t)room * sizeof *at);
+  const int n = w->n + more, capacity = n < 2 * w->capacity ? 2 * w->capacity : n;
+  if (n <= w->capacity) return true;
+  tt_wisdom_entry *at = realloc(w->at, (size_t)capacity * sizeof *at);
   if (!at) return false;
   w->at = at;
-  w->room = room;
+  w->capacity = capacity;
   return true;
 }
 
-static bool put(tt_wisdom *w, const tt_wise *entry, bool newer) {
-  const int i = place_of(w, entry);
+static bool insert_entry(tt_wisdom *w, const tt_wisdom_entry *entry, bool newer) {
+  const int i = find_entry_index(w, entry);
   if (i < w->n && entry_order(&w->at[i], entry) == 0) {
     if (!newer || strcmp(entry->when, w->at[i].when) >= 0) w->at[i] = *entry;
     return true;
@@ -90,18 +91,18 @@ static bool put(tt_wisdom *w, const tt_wise *entry, bool newer) {
   return true;
 }
 
-bool tt_wisdom_add(tt_wisdom *w, const tt_wise *entry) {
-  return put(w, entry, true);
+bool tt_wisdom_add(tt_wisdom *w, const tt_wisdom_entry *entry) {
+  return insert_entry(w, entry, true);
 }
 
-bool tt_wisdom_set(tt_wisdom *w, const tt_wise *entry) {
-  return put(w, entry, false);
+bool tt_wisdom_set(tt_wisdom *w, const tt_wisdom_entry *entry) {
+  return insert_entry(w, entry, false);
 }
 
 bool tt_wisdom_merge(tt_wisdom *into, const tt_wisdom *from) {
   int more = 0;
   for (int i = 0; i < from->n; i++) {
-    const int at = place_of(into, &from->at[i]);
+    const int at = find_entry_index(into, &from->at[i]);
     more += at == into->n || entry_order(&into->at[at], &from->at[i]) != 0;
   }
   if (!tt_wisdom_reserve(into, more)) return false;

@@ -19,10 +19,10 @@
 static const char *const needs_words[] = {"any", "order", "same", "order+same"};
 enum { FORMAT = 1, NEEDS = sizeof needs_words / sizeof *needs_words, MOST_SHIFT = 50 };
 
-void tt_wise_key_set(tt_wise_key *key, tutti_coll coll, tutti_type type, tutti_op op,
-                     unsigned needs, int helpers) {
+void tt_wisdom_key_set(tt_wisdom_key *key, tutti_coll coll, tutti_type type, tutti_op op,
+                       unsigned needs, int helpers) {
   const bool reduces = tt_coll_reduces(coll) && coll != TUTTI_BARRIER;
-  *key = (tt_wise_key){coll, reduces ? (int)type : -1, "-", needs, helpers};
+  *key = (tt_wisdom_key){coll, reduces ? (int)type : -1, "-", needs, helpers};
   if (reduces) snprintf(key->op, sizeof key->op, "%s", tt_op_kind_name(tt_op_kind(op)));
 }
 
@@ -35,7 +35,7 @@ static void print_us(tt_text *t, int width, uint64_t ns) {
   tt_text_add(t, " %*s", width, text);
 }
 
-static void print_entry(tt_text *t, const tt_wise *e) {
+static void print_entry(tt_text *t, const tt_wisdom_entry *e) {
   tt_text_add(t, "%-14s %-8s %-6s %-10s %3d %10llu %-20s %2d", tutti_coll_name(e->key.coll),
               e->key.type < 0 ? "-" : tutti_type_name((tutti_type)e->key.type), e->key.op,
               needs_words[e->key.needs % NEEDS], e->key.helpers, (unsigned long long)e->bytes,
@@ -50,13 +50,13 @@ static void print_entry(tt_text *t, const tt_wise *e) {
 void tt_wisdom_print(tt_text *t, const tt_wisdom *w) {
   tt_text_add(t, "tutti-wisdom %d, tutti %s\n", FORMAT, tutti_version(NULL, NULL, NULL));
   for (int i = 0; i < w->n; i++) {
-    const tt_wise *e = &w->at[i], *before = i ? e - 1 : NULL;
-    if (!before || e->stamp != before->stamp || strcmp(e->where, before->where) != 0)
+    const tt_wisdom_entry *e = &w->at[i], *before = i ? e - 1 : NULL;
+    if (!before || e->stamp != before->stamp || strcmp(e->placement, before->placement) != 0)
       tt_text_add(t,
                   "\non %08x: %s\n"
                   "# collective   type     op     needs  helpers      bytes plan             slices"
                   "    took us   +-     own us   price us when\n",
-                  (unsigned)e->stamp, e->where);
+                  (unsigned)e->stamp, e->placement);
     print_entry(t, e);
   }
 }
@@ -67,19 +67,19 @@ typedef struct reader {
   const char *what, *text, *at;
 } reader;
 
-static tutti_status refuse(const reader *r, const char *at, const char *sentence) {
+static tutti_status wisdom_error(const reader *r, const char *at, const char *sentence) {
   int line = 1, column = 1;
   for (const char *p = r->text; p < at; p++, column++)
     if (*p == '\n') line++, column = 0;
   return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: %s", r->what, line, column, sentence);
 }
 
-static tutti_status expected(const reader *r, const char *at, const char *what) {
+static tutti_status wisdom_syntax_error(const reader *r, const char *at, const char *what) {
   char sentence[300];
   const int n = (int)tt_min(strcspn(at, "\r\n"), 40);
   snprintf(sentence, sizeof sentence, n ? "expected %s, found '%.*s'" : "expected %s%.*s", what, n,
            at);
-  return refuse(r, at, sentence);
+  return wisdom_error(r, at, sentence);
 }
 
 static void skip_blanks(reader *r) {
@@ -87,7 +87,7 @@ static void skip_blanks(reader *r) {
 }
 
 /* To the next line that says something; false: there is none. */
-static bool next_line(reader *r) {
+static bool next_wisdom_line(reader *r) {
   for (;;) {
     r->at += strspn(r->at, " \t\r\n");
     if (*r->at != '#') return *r->at;
@@ -97,7 +97,7 @@ static bool next_line(reader *r) {
 
 /* A word, up to a blank that is in no parentheses; where it is. "": none, or none that is so
  * long, or it does not close them. */
-static const char *word(reader *r, char *to, size_t size) {
+static const char *read_word(reader *r, char *to, size_t size) {
   skip_blanks(r);
   const char *at = r->at;
   size_t n = 0;
@@ -113,7 +113,7 @@ static const char *word(reader *r, char *to, size_t size) {
 }
 
 /* A whole number, all of the word. */
-static bool number(const char *text, uint64_t most, uint64_t *value) {
+static bool parse_whole_number(const char *text, uint64_t most, uint64_t *value) {
   uint64_t n = 0;
   const char *p = text;
   for (; *p >= '0' && *p <= '9' && n <= most; p++) n = 10 * n + (uint64_t)(*p - '0');
@@ -124,24 +124,26 @@ static bool number(const char *text, uint64_t most, uint64_t *value) {
 static tutti_status read_number(reader *r, uint64_t least, uint64_t most, const char *what,
                                 uint64_t *value) {
   char text[40];
-  const char *at = word(r, text, sizeof text);
-  return number(text, most, value) && *value >= least ? TUTTI_OK : expected(r, at, what);
+  const char *at = read_word(r, text, sizeof text);
+  return parse_whole_number(text, most, value) && *value >= least
+             ? TUTTI_OK
+             : wisdom_syntax_error(r, at, what);
 }
 
 static tutti_status read_us(reader *r, const char *what, uint64_t *ns) {
   char text[40];
-  const char *at = word(r, text, sizeof text);
+  const char *at = read_word(r, text, sizeof text);
   char *dot = strchr(text, '.');
   uint64_t whole, part = 0;
   bool ok = true;
   if (dot) {
     const size_t digits = strlen(dot + 1);
     *dot = 0;
-    ok = digits <= 3 && number(dot + 1, 999, &part);
+    ok = digits <= 3 && parse_whole_number(dot + 1, 999, &part);
     for (size_t i = digits; i < 3; i++) part *= 10;
   }
-  ok = ok && number(text, (uint64_t)1 << MOST_SHIFT, &whole);
-  if (!ok) return expected(r, at, what);
+  ok = ok && parse_whole_number(text, (uint64_t)1 << MOST_SHIFT, &whole);
+  if (!ok) return wisdom_syntax_error(r, at, what);
   *ns = 1000 * whole + part;
   return TUTTI_OK;
 }
@@ -165,26 +167,26 @@ static const char *needs_name(int i) {
   return needs_words[i];
 }
 
-static tutti_status read_key(reader *r, tt_wise_key *key) {
+static tutti_status read_key(reader *r, tt_wisdom_key *key) {
   char text[40];
   uint64_t helpers;
-  const char *at = word(r, text, sizeof text);
+  const char *at = read_word(r, text, sizeof text);
   const int coll = among(text, coll_name, TUTTI_COLL_COUNT);
-  if (coll < 0) return expected(r, at, "a collective, or 'on' with a stamp");
+  if (coll < 0) return wisdom_syntax_error(r, at, "a collective, or 'on' with a stamp");
   key->coll = (tutti_coll)coll;
   const bool reduces = tt_coll_reduces(key->coll) && coll != TUTTI_BARRIER;
-  at = word(r, text, sizeof text);
+  at = read_word(r, text, sizeof text);
   key->type = reduces ? among(text, type_name, TUTTI_TYPE_COUNT) : -1;
   if (reduces ? key->type < 0 : strcmp(text, "-") != 0)
-    return expected(r, at, reduces ? "a type" : "'-', for nothing is reduced");
-  at = word(r, key->op, sizeof key->op);
+    return wisdom_syntax_error(r, at, reduces ? "a type" : "'-', for nothing is reduced");
+  at = read_word(r, key->op, sizeof key->op);
   const bool known = among(key->op, op_name, TUTTI_OP_COUNT) >= 0 || strcmp(key->op, "user") == 0 ||
                      strcmp(key->op, "scaled") == 0;
   if (reduces ? !known : strcmp(key->op, "-") != 0)
-    return expected(r, at, reduces ? "an op" : "'-', for nothing is reduced");
-  at = word(r, text, sizeof text);
+    return wisdom_syntax_error(r, at, reduces ? "an op" : "'-', for nothing is reduced");
+  at = read_word(r, text, sizeof text);
   const int needs = among(text, needs_name, NEEDS);
-  if (needs < 0) return expected(r, at, "any, order, same or order+same");
+  if (needs < 0) return wisdom_syntax_error(r, at, "any, order, same or order+same");
   key->needs = (unsigned)needs;
   tutti_status status = read_number(r, 0, 1 << 20, "a number of helpers", &helpers);
   key->helpers = (int)helpers;
@@ -193,30 +195,31 @@ static tutti_status read_key(reader *r, tt_wise_key *key) {
 
 static tutti_status read_when(reader *r, char when[24]) {
   static const char form[] = "0000-00-00T00:00:00Z";
-  const char *at = word(r, when, 24);
+  const char *at = read_word(r, when, 24);
   bool ok = strlen(when) == sizeof form - 1;
   for (size_t i = 0; ok && form[i]; i++)
     ok = form[i] == '0' ? when[i] >= '0' && when[i] <= '9' : when[i] == form[i];
-  return ok ? TUTTI_OK : expected(r, at, "a time such as 2026-11-22T01:24:22Z");
+  return ok ? TUTTI_OK : wisdom_syntax_error(r, at, "a time such as 2026-11-22T01:24:22Z");
 }
 
-static tutti_status read_entry(reader *r, tt_wise *e) {
+static tutti_status read_wisdom_entry(reader *r, tt_wisdom_entry *e) {
   char percent[16];
   uint64_t slices = 0, spread;
   tutti_status status = read_key(r, &e->key);
   if (!status)
     status = read_number(r, 1, (uint64_t)1 << MOST_SHIFT, "a number of bytes", &e->bytes);
   if (status) return status;
-  const char *at = word(r, e->plan, sizeof e->plan);
-  if (tt_algo_exists(e->plan)) return expected(r, at, "a plan such as fold(ring)");
+  const char *at = read_word(r, e->plan, sizeof e->plan);
+  if (tt_algo_exists(e->plan)) return wisdom_syntax_error(r, at, "a plan such as fold(ring)");
   status = read_number(r, 1, 1 << 20, "a number of slices", &slices);
   e->slices = (int)slices;
   if (!status) status = read_us(r, "what it took, in us", &e->took);
   if (status) return status;
-  at = word(r, percent, sizeof percent);
+  at = read_word(r, percent, sizeof percent);
   char *end = strchr(percent, '%');
   if (end && !end[1]) *end = 0;
-  if (!end || !number(percent, 100000, &spread)) return expected(r, at, "a spread such as 4%");
+  if (!end || !parse_whole_number(percent, 100000, &spread))
+    return wisdom_syntax_error(r, at, "a spread such as 4%");
   e->spread = (int)spread;
   status = read_us(r, "what the price's own choice took, in us", &e->own);
   if (!status) status = read_us(r, "the price, in us", &e->predicted);
@@ -224,60 +227,63 @@ static tutti_status read_entry(reader *r, tt_wise *e) {
 }
 
 /* "on 8f3c21aa: words" */
-static tutti_status read_place(reader *r, tt_wise *place) {
+static tutti_status read_place(reader *r, tt_wisdom_entry *place) {
   char text[24];
-  const char *at = word(r, text, sizeof text);
+  const char *at = read_word(r, text, sizeof text);
   char *end = text;
   const unsigned long stamp = strspn(text, "0123456789abcdef") == 8 ? strtoul(text, &end, 16) : 0;
-  if (end == text || strcmp(end, ":") != 0) return expected(r, at, "a stamp such as 8f3c21aa:");
+  if (end == text || strcmp(end, ":") != 0)
+    return wisdom_syntax_error(r, at, "a stamp such as 8f3c21aa:");
   skip_blanks(r);
   size_t n = strcspn(r->at, "\r\n");
   for (size_t i = 0; i < n; i++)
     if ((unsigned char)r->at[i] < ' ' || r->at[i] == 127)
-      return refuse(r, r->at + i, "this is no text");
-  if (n >= TT_WHERE) return refuse(r, r->at + TT_WHERE, "the words are too long");
+      return wisdom_error(r, r->at + i, "this is no text");
+  if (n >= TT_PLACEMENT_TEXT)
+    return wisdom_error(r, r->at + TT_PLACEMENT_TEXT, "the words are too long");
   place->stamp = (uint32_t)stamp;
-  snprintf(place->where, sizeof place->where, "%.*s", (int)n, r->at);
+  snprintf(place->placement, sizeof place->placement, "%.*s", (int)n, r->at);
   r->at += n;
   return TUTTI_OK;
 }
 
 /* "tutti-wisdom 1, tutti 0.1.0" */
-static tutti_status read_head(reader *r) {
+static tutti_status read_wisdom_header(reader *r) {
   char text[24], sentence[160];
   const char *version = tutti_version(NULL, NULL, NULL);
-  next_line(r);
-  const char *at = word(r, text, sizeof text);
+  next_wisdom_line(r);
+  const char *at = read_word(r, text, sizeof text);
   if (strcmp(text, "tutti-wisdom") != 0)
-    return expected(r, at, "'tutti-wisdom 1' at the beginning");
-  at = word(r, text, sizeof text);
+    return wisdom_syntax_error(r, at, "'tutti-wisdom 1' at the beginning");
+  at = read_word(r, text, sizeof text);
   if (strcmp(text, "1,") != 0) {
     snprintf(sentence, sizeof sentence, "the format is '%.20s'; tutti %s reads format %d", text,
              version, FORMAT);
-    return refuse(r, at, sentence);
+    return wisdom_error(r, at, sentence);
   }
-  at = word(r, text, sizeof text);
-  if (strcmp(text, "tutti") != 0) return expected(r, at, "'tutti' and its version");
-  at = word(r, text, sizeof text);
+  at = read_word(r, text, sizeof text);
+  if (strcmp(text, "tutti") != 0) return wisdom_syntax_error(r, at, "'tutti' and its version");
+  at = read_word(r, text, sizeof text);
   if (strcmp(text, version) == 0) return TUTTI_OK;
   snprintf(sentence, sizeof sentence,
            "it was measured with tutti '%.20s', and this is %s, whose plans may be others; measure "
            "again",
            text, version);
-  return refuse(r, at, sentence);
+  return wisdom_error(r, at, sentence);
 }
 
 static tutti_status end_line(reader *r) {
   skip_blanks(r);
-  return !*r->at || strchr("\r\n#", *r->at) ? TUTTI_OK : expected(r, r->at, "the end of the line");
+  return !*r->at || strchr("\r\n#", *r->at) ? TUTTI_OK
+                                            : wisdom_syntax_error(r, r->at, "the end of the line");
 }
 
-static tutti_status read_all(reader *r, tt_wisdom *w) {
-  tt_wise place = {.stamp = 0}, e;
+static tutti_status read_wisdom_text(reader *r, tt_wisdom *w) {
+  tt_wisdom_entry place = {.stamp = 0}, e;
   bool has_place = false;
-  tutti_status status = read_head(r);
+  tutti_status status = read_wisdom_header(r);
   if (!status) status = end_line(r);
-  while (!status && next_line(r)) {
+  while (!status && next_wisdom_line(r)) {
     const char *line = r->at;
     if (strncmp(line, "on", 2) == 0 && strchr(" \t", line[2]) && line[2]) {
       r->at += 2;
@@ -286,11 +292,12 @@ static tutti_status read_all(reader *r, tt_wisdom *w) {
       continue;
     }
     e = place;
-    status = read_entry(r, &e);
+    status = read_wisdom_entry(r, &e);
     if (!status) status = end_line(r);
     if (!status && !has_place)
-      status = expected(r, line, "'on' with a stamp before the first entry");
-    if (!status && w->n == TT_WISDOM_MOST) status = refuse(r, line, "there are too many entries");
+      status = wisdom_syntax_error(r, line, "'on' with a stamp before the first entry");
+    if (!status && w->n == TT_WISDOM_MOST)
+      status = wisdom_error(r, line, "there are too many entries");
     if (!status && !tt_wisdom_add(w, &e))
       status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %s", r->what);
   }
@@ -299,7 +306,7 @@ static tutti_status read_all(reader *r, tt_wisdom *w) {
 
 tutti_status tt_wisdom_parse(tt_wisdom *w, const char *text, const char *what) {
   reader r = {what, text, text};
-  tutti_status status = read_all(&r, w);
+  tutti_status status = read_wisdom_text(&r, w);
   if (status) tt_wisdom_clear(w);
   return status;
 }

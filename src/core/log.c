@@ -25,33 +25,34 @@ typedef struct place {
   char file[4096]; /* "": stderr */
 } place;
 
-static bool is(const char *word, size_t n, const char *name) {
+static bool word_is(const char *word, size_t n, const char *name) {
   return strlen(name) == n && strncmp(word, name, n) == 0;
 }
 
 static void take_word(place *p, const char *word, size_t n) {
   static const char *const levels[] = {[WARN] = "warn", [INFO] = "info", [DEBUG] = "debug"};
   for (int i = WARN; i <= DEBUG; i++)
-    if (is(word, n, levels[i])) {
+    if (word_is(word, n, levels[i])) {
       p->level = i;
       return;
     }
-  if (is(word, n, "off"))
+  if (word_is(word, n, "off"))
     p->level = OFF;
-  else if (is(word, n, "stderr"))
+  else if (word_is(word, n, "stderr"))
     *p->file = 0;
   else if (n < sizeof p->file)
     snprintf(p->file, sizeof p->file, "%.*s", (int)n, word);
 }
 
-static bool set(const char *name) {
+static bool env_is_set(const char *name) {
   const char *value = tt_env(name);
   return value && strcmp(value, "0") != 0;
 }
 
 static place find_place(void) {
   const char *said = tt_env("TUTTI_LOG");
-  const bool explains = set("TUTTI_EXPLAIN"), run = tt_env("TUTTI_SHM_FD") || tt_env("TUTTI_ID");
+  const bool explains = env_is_set("TUTTI_EXPLAIN"),
+             run = tt_env("TUTTI_SHM_FD") || tt_env("TUTTI_ID");
   place p = {.level = explains ? INFO : said || run ? WARN : OFF, .chosen = said != NULL};
   while (said && *said) {
     const size_t n = strcspn(said, ",");
@@ -68,7 +69,7 @@ static int open_place(const place *p) {
   return open(p->file, flags, 0666);
 }
 
-static void put(int fd, const char *line) {
+static void write_log_line(int fd, const char *line) {
   char text[700];
   const int n = snprintf(text, sizeof text, "tutti[%ld]: %s\n", (long)getpid(), line);
   if (write(fd, text, tt_min((size_t)n, sizeof text - 1)) < 0) return; /* the line is lost */
@@ -80,11 +81,11 @@ static void put_at(const place *p, const char *line) {
     char why[4400];
     snprintf(why, sizeof why, "TUTTI_LOG: '%.200s' cannot be written: %s; lines go to stderr",
              p->file, strerror(errno));
-    if (tt_news("TUTTI_LOG", p->file)) put(STDERR_FILENO, why);
-    put(STDERR_FILENO, line);
+    if (tt_news("TUTTI_LOG", p->file)) write_log_line(STDERR_FILENO, why);
+    write_log_line(STDERR_FILENO, line);
     return;
   }
-  put(fd, line);
+  write_log_line(fd, line);
   if (fd != STDERR_FILENO) close(fd);
 }
 

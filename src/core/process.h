@@ -38,7 +38,7 @@ typedef struct tt_process_context {
   tutti_interrupt_fn *_Atomic interrupt; /* asked by one thread that waits; or NULL */
   void *interrupt_ctx;
   pthread_t interrupted_thread; /* that one */
-  struct tt_wisdom *wisdom;     /* all that is known, of any place (wise.c); or NULL */
+  struct tt_wisdom *wisdom;     /* all that is known, of any place (comm_wisdom.c); or NULL */
   bool wisdom_read, wisdom_new; /* TUTTI_WISDOM was; something was measured */
   pthread_mutex_t trace_lock;   /* of the next two; may be taken inside `lock` */
   struct tt_trace *traces;      /* of communicators that were not freed, linked (tracing.c) */

@@ -150,9 +150,10 @@ int tutti_type_has_op(tutti_type type, tutti_op op) {
 }
 
 static tutti_op claim(const tt_user_op *op) {
-  const int room = TUTTI_OP_USER_END - TUTTI_OP_USER;
-  if (!tt_process.user_ops) tt_process.user_ops = calloc((size_t)room, sizeof *tt_process.user_ops);
-  for (int i = 0; tt_process.user_ops && i < room; i++) {
+  const int capacity = TUTTI_OP_USER_END - TUTTI_OP_USER;
+  if (!tt_process.user_ops)
+    tt_process.user_ops = calloc((size_t)capacity, sizeof *tt_process.user_ops);
+  for (int i = 0; tt_process.user_ops && i < capacity; i++) {
     if (tt_process.user_ops[i].used) continue;
     tt_process.user_ops[i] = *op;
     tt_process.user_ops[i].used = true;

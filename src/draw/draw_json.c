@@ -12,7 +12,7 @@
 
 #include "picture.h"
 
-static void put(tt_text *t, const char *text) {
+static void put_json_string(tt_text *t, const char *text) {
   tt_text_add(t, "\"");
   tt_label_escaped(t, text, TT_ESCAPE_JSON);
   tt_text_add(t, "\"");
@@ -22,7 +22,7 @@ static void header(tt_text *t, const tt_picture *p) {
   const tt_sched *s = p->all[0];
   const tutti_report *r = &p->report;
   tt_text_add(t, "{\"algorithm\": ");
-  put(t, s->name);
+  put_json_string(t, s->name);
   tt_text_add(t, ", \"collective\": \"%s\",\n", tutti_coll_name(s->coll));
   tt_text_add(t, " \"ranks\": %d, \"data\": %d, \"blocks\": %u, \"root\": %d, \"rounds\": %u,\n",
               p->ranks, s->data, s->blocks, s->root, p->rounds);
@@ -68,7 +68,7 @@ static void list_steps(tt_text *t, const tt_picture *p, int rank) {
         step, p->began[id] + !tt_step_local(tt_graph_step(&p->graph, id)), p->ended[id]);
     if (line.failed) t->failed = true;
     if (line.at) line.at[strcspn(line.at, "\n")] = 0;
-    put(t, line.at ? line.at + strspn(line.at, " 0123456789") : "");
+    put_json_string(t, line.at ? line.at + strspn(line.at, " 0123456789") : "");
     tt_text_add(t, "}");
     free(line.at);
     comma = ",";

@@ -29,7 +29,7 @@ typedef struct canvas {
   uint32_t *sent; /* per rank: arrows drawn in this round */
 } canvas;
 
-static int center(const canvas *c, int rank) {
+static int rank_center_x(const canvas *c, int rank) {
   return LEFT + c->column * rank + c->column / 2;
 }
 /* Where the strip after round `round` begins; its band lies above. */
@@ -44,7 +44,7 @@ static int total_width(const canvas *c) {
   return width < c->text ? c->text : width;
 }
 
-static void lay_out(canvas *c) {
+static void lay_out_canvas(canvas *c) {
   const tt_picture *p = c->p;
   uint64_t cells = (uint64_t)p->ranks * p->blocks * (p->rounds + 1);
   int across = p->blocks < ACROSS ? (int)p->blocks : ACROSS;
@@ -81,7 +81,7 @@ static void style(const canvas *c) {
   tt_text_add(c->t, "</style>\n");
 }
 
-static void head(canvas *c) {
+static void draw_svg_head(canvas *c) {
   tt_text line = {0};
   tt_label_title(&line, c->p);
   c->text = (int)tt_max(720, 11 * line.length + 32);
@@ -114,7 +114,7 @@ static void grid(const canvas *c) {
   int every = c->labels ? 1 : 8;
   for (int r = 0; r < c->p->ranks; r++) {
     bool helps = r >= c->p->data;
-    int x = center(c, r);
+    int x = rank_center_x(c, r);
     tt_text_add(c->t, "<path class=\"g\" %sd=\"M%d %dV%d\"/>",
                 helps ? "stroke-dasharray=\"2 3\" " : "", x, TOP, bottom(c));
     if (c->labels)
@@ -134,8 +134,8 @@ static void label(const canvas *c, const tt_message *m) {
   tt_text line = {0};
   tt_label_message(&line, c->p, m);
   if (line.failed) c->t->failed = true;
-  int x0 = center(c, m->sender), y0 = strip_top(c, tt_picture_leaves(c->p, m)) - c->band;
-  int x1 = center(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
+  int x0 = rank_center_x(c, m->sender), y0 = strip_top(c, tt_picture_leaves(c->p, m)) - c->band;
+  int x1 = rank_center_x(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
   /* In hundredths of the way: not at one height with those of the other direction. */
   int at = (m->reader > m->sender ? 20 : 35) + 13 * (int)(c->sent[m->sender]++ % 4);
   tt_text_add(c->t, "<text class=\"l\" x=\"%d\" y=\"%d\">%.*s%s</text>\n",
@@ -144,10 +144,10 @@ static void label(const canvas *c, const tt_message *m) {
   free(line.at);
 }
 
-static void arrow(const canvas *c, const tt_message *m) {
+static void draw_svg_arrow(const canvas *c, const tt_message *m) {
   uint32_t single = tt_label_single(c->p, m), leaves = tt_picture_leaves(c->p, m);
-  int x0 = center(c, m->sender), y0 = strip_top(c, leaves) - c->band;
-  int x1 = center(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
+  int x0 = rank_center_x(c, m->sender), y0 = strip_top(c, leaves) - c->band;
+  int x1 = rank_center_x(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
   tt_text_add(c->t, "<path class=\"a%s", tt_picture_sums(c->p, m) ? "" : " k");
   if (single < 1024 && c->p->blocks <= 1024 && c->p->blocks > 1)
     tt_text_add(c->t, " e%u", single);
@@ -176,7 +176,7 @@ static void arrows(const canvas *c) {
   const tt_picture *p = c->p;
   uint32_t n = p->graph.nmessages;
   tt_text_add(c->t, "<g id=\"arrows\">\n");
-  for (uint32_t i = 0; i < n; i++) arrow(c, &p->graph.messages[p->order[i]]);
+  for (uint32_t i = 0; i < n; i++) draw_svg_arrow(c, &p->graph.messages[p->order[i]]);
   tt_text_add(c->t, "</g>\n");
   for (uint32_t i = 0, end; c->labels && p->blocks > 1 && i < n; i = end) {
     uint32_t round = tt_picture_arrives(p, &p->graph.messages[p->order[i]]);
@@ -193,7 +193,7 @@ static bool dark(const canvas *c, uint32_t block, int height) {
   return light < 1250 && 2 * height > CELL;
 }
 
-static void cell(const canvas *c, tt_value held, uint32_t block, int x, int y) {
+static void draw_svg_cell(const canvas *c, tt_value held, uint32_t block, int x, int y) {
   uint32_t full = tt_picture_full(c->p), has = c->p->inputs[held];
   int height = (int)(has * (CELL - 2) / full);
   if (held && height == 0) height = 1;
@@ -223,48 +223,48 @@ static void cell(const canvas *c, tt_value held, uint32_t block, int x, int y) {
 }
 
 static void strips(const canvas *c) {
-  tt_moment now;
+  tt_snapshot now;
   const tt_picture *p = c->p;
   int across = p->blocks < ACROSS ? (int)p->blocks : ACROSS;
-  if (!tt_moment_begin(&now, p)) c->t->failed = true;
+  if (!tt_snapshot_begin(&now, p)) c->t->failed = true;
   for (uint32_t round = 0; !c->t->failed && round <= p->rounds; round++) {
-    tt_moment_advance(&now, round);
+    tt_snapshot_advance(&now, round);
     for (int r = 0; r < p->ranks; r++) {
-      int x = center(c, r) - across * c->cell / 2, y = strip_top(c, round) + 6;
+      int x = rank_center_x(c, r) - across * c->cell / 2, y = strip_top(c, round) + 6;
       tt_text_add(c->t,
                   "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\" "
                   "stroke=\"%s\" stroke-width=\".7\"/>\n",
                   x - 1, y - 1, across * c->cell + 2, c->strip - 10,
                   r < p->data ? "#999" : "#9b4da8");
       for (uint32_t b = 0; b < p->blocks; b++)
-        cell(c, tt_moment_best(&now, r, b), b, x + (int)(b % ACROSS) * c->cell,
-             y + (int)(b / ACROSS) * CELL);
+        draw_svg_cell(c, tt_snapshot_best(&now, r, b), b, x + (int)(b % ACROSS) * c->cell,
+                      y + (int)(b / ACROSS) * CELL);
     }
   }
-  tt_moment_free(&now);
+  tt_snapshot_free(&now);
 }
 
 /* Where cells would be too small: a bar per rank, for all of its blocks together. */
 static void bars(const canvas *c) {
-  tt_moment now;
+  tt_snapshot now;
   const tt_picture *p = c->p;
   uint64_t full = (uint64_t)tt_picture_full(p) * p->blocks;
-  if (!tt_moment_begin(&now, p)) c->t->failed = true;
+  if (!tt_snapshot_begin(&now, p)) c->t->failed = true;
   for (uint32_t round = 0; !c->t->failed && round <= p->rounds; round++) {
-    tt_moment_advance(&now, round);
+    tt_snapshot_advance(&now, round);
     for (int r = 0; r < p->ranks; r++) {
       uint64_t has = 0;
-      for (uint32_t b = 0; b < p->blocks; b++) has += p->inputs[tt_moment_best(&now, r, b)];
+      for (uint32_t b = 0; b < p->blocks; b++) has += p->inputs[tt_snapshot_best(&now, r, b)];
       int height = (int)(has * (uint64_t)(c->strip - 2) / full);
       int width = c->labels ? 30 : c->column - 2, y = strip_top(c, round) + 1;
-      tt_text_add(c->t, "<path d=\"M%d %dh%dv%dh-%dz\" class=\"p\"/>\n", center(c, r) - width / 2,
-                  y, width, c->strip - 2, width);
+      tt_text_add(c->t, "<path d=\"M%d %dh%dv%dh-%dz\" class=\"p\"/>\n",
+                  rank_center_x(c, r) - width / 2, y, width, c->strip - 2, width);
       if (height)
         tt_text_add(c->t, "<path d=\"M%d %dh%dv-%dh-%dz\" class=\"q\"/>\n",
-                    center(c, r) - width / 2, y + c->strip - 2, width, height, width);
+                    rank_center_x(c, r) - width / 2, y + c->strip - 2, width, height, width);
     }
   }
-  tt_moment_free(&now);
+  tt_snapshot_free(&now);
 }
 
 static void legend(const canvas *c) {
@@ -292,8 +292,8 @@ void tt_draw_svg(tt_text *t, tt_picture *p) {
     t->failed = true;
     return;
   }
-  lay_out(&c);
-  head(&c);
+  lay_out_canvas(&c);
+  draw_svg_head(&c);
   grid(&c);
   arrows(&c);
   if (c.cell) strips(&c);

@@ -33,7 +33,7 @@ typedef struct screen {
   int *reach;       /* per line of the round: its first free column */
 } screen;
 
-static int center(const screen *s, int rank) {
+static int rank_center_column(const screen *s, int rank) {
   return rank * s->column + s->column / 2;
 }
 
@@ -46,11 +46,12 @@ static void clear(const screen *s) {
   memset(s->glyphs, NONE, (size_t)s->width);
   memset(s->text, 0, (size_t)s->width);
   memset(s->blocks, 255, (size_t)s->width * sizeof *s->blocks);
-  for (int r = 0; r < s->p->ranks; r++) s->glyphs[center(s, r)] = r < s->p->data ? DOWN : HELP;
+  for (int r = 0; r < s->p->ranks; r++)
+    s->glyphs[rank_center_column(s, r)] = r < s->p->data ? DOWN : HELP;
 }
 
 /* The line in hand, up to its last glyph. */
-static void flush(const screen *s, uint32_t round) {
+static void flush_screen_line(const screen *s, uint32_t round) {
   int end = s->width;
   uint32_t painted = UINT32_MAX;
   while (end && s->glyphs[end - 1] == NONE && !s->text[end - 1]) end--;
@@ -69,16 +70,16 @@ static void flush(const screen *s, uint32_t round) {
   tt_text_add(s->t, s->color && painted != UINT32_MAX ? "\033[0m\n" : "\n");
 }
 
-static void span_of(const screen *s, const tt_message *m, int *lo, int *hi) {
-  int a = center(s, m->sender), b = center(s, m->reader);
+static void arrow_columns(const screen *s, const tt_message *m, int *lo, int *hi) {
+  int a = rank_center_column(s, m->sender), b = rank_center_column(s, m->reader);
   *lo = a < b ? a : b;
   *hi = a < b ? b : a;
 }
 
-static void arrow(const screen *s, const tt_message *m) {
+static void draw_text_arrow(const screen *s, const tt_message *m) {
   bool right = m->sender < m->reader;
   int lo, hi;
-  span_of(s, m, &lo, &hi);
+  arrow_columns(s, m, &lo, &hi);
   uint32_t single = tt_label_single(s->p, m);
   for (int x = lo; x <= hi; x++) {
     s->glyphs[x] = tt_picture_sums(s->p, m) ? ACROSS : DOTS;
@@ -110,7 +111,7 @@ static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t 
   }
   for (uint32_t i = from; i < to; i++) {
     int lo, hi, k = 0;
-    span_of(s, &p->graph.messages[p->order[i]], &lo, &hi);
+    arrow_columns(s, &p->graph.messages[p->order[i]], &lo, &hi);
     while (k < lines && s->reach[k] > lo) k++;
     if (k == lines) lines++;
     s->reach[k] = hi + 1;
@@ -121,10 +122,10 @@ static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t 
     clear(s);
     for (uint32_t i = from; i < to; i++) {
       if (line[i - from] != k) continue;
-      arrow(s, &p->graph.messages[p->order[i]]);
+      draw_text_arrow(s, &p->graph.messages[p->order[i]]);
       left--;
     }
-    flush(s, k ? 0 : round);
+    flush_screen_line(s, k ? 0 : round);
   }
   if (left) tt_text_add(s->t, "     and %u more\n", left);
   free(line);
@@ -141,19 +142,19 @@ static void amount(const screen *s, uint32_t has, uint64_t full, uint32_t block)
   if (s->color && block != UINT32_MAX) tt_text_add(s->t, "\033[0m");
 }
 
-static void draw_cells(const screen *s, const tt_moment *now) {
+static void draw_cells(const screen *s, const tt_snapshot *now) {
   const tt_picture *p = s->p;
   uint32_t full = tt_picture_full(p);
   bool each = (int)p->blocks < s->column;
   int wide = each ? (int)p->blocks : 1, at = 0;
   tt_text_add(s->t, "     ");
   for (int r = 0; r < p->ranks; r++) {
-    int x = center(s, r) - wide / 2;
+    int x = rank_center_column(s, r) - wide / 2;
     tt_text_add(s->t, "%*s", x - at, "");
     at = x + wide;
     uint64_t sum = 0;
     for (uint32_t b = 0; b < p->blocks; b++) {
-      uint32_t has = p->inputs[tt_moment_best(now, r, b)];
+      uint32_t has = p->inputs[tt_snapshot_best(now, r, b)];
       if (each) amount(s, has, full, b);
       sum += has;
     }
@@ -163,7 +164,7 @@ static void draw_cells(const screen *s, const tt_moment *now) {
 }
 
 /* Text in lines no longer than asked. */
-static void wrap(const screen *s, const char *text) {
+static void wrap_text(const screen *s, const char *text) {
   int at = 0;
   for (size_t n; *text; text += n) {
     n = strcspn(text, " ");
@@ -179,17 +180,17 @@ static void wrap(const screen *s, const char *text) {
   tt_text_add(s->t, "\n");
 }
 
-static void say(const screen *s, void (*what)(tt_text *, const tt_picture *)) {
+static void write_wrapped(const screen *s, void (*what)(tt_text *, const tt_picture *)) {
   tt_text line = {0};
   what(&line, s->p);
   if (line.failed || !line.at) s->t->failed = true;
-  if (line.at) wrap(s, line.at);
+  if (line.at) wrap_text(s, line.at);
   free(line.at);
 }
 
-static void head(const screen *s) {
-  say(s, tt_label_title);
-  say(s, tt_label_facts);
+static void draw_text_head(const screen *s) {
+  write_wrapped(s, tt_label_title);
+  write_wrapped(s, tt_label_facts);
   tt_text_add(s->t, "\n");
   int digits = s->p->ranks > 100 ? 3 : s->p->ranks > 10 ? 2 : 1, at = 0;
   int every = 1;
@@ -197,7 +198,7 @@ static void head(const screen *s) {
   tt_text_add(s->t, "rank ");
   for (int r = 0; r < s->p->ranks; r += every) {
     char number[16];
-    int n = snprintf(number, sizeof number, "%d", r), x = center(s, r) - (n - 1) / 2;
+    int n = snprintf(number, sizeof number, "%d", r), x = rank_center_column(s, r) - (n - 1) / 2;
     if (x < at || x + n > s->width) continue;
     tt_text_add(s->t, "%*s%s", x - at, "", number);
     at = x + n;
@@ -207,28 +208,28 @@ static void head(const screen *s) {
 
 static void foot(const screen *s) {
   tt_text_add(s->t, "\n");
-  wrap(s, s->utf8 ? "── added where it arrives, ╌╌ kept as it is;"
-                  : "-- added where it arrives, .. kept as it is;");
-  wrap(s, s->utf8 ? "· nothing, ▁▄▇ a part of the sum, █ all of it"
-                  : ". nothing, 1 to 7 eighths of the sum, # all of it");
+  wrap_text(s, s->utf8 ? "── added where it arrives, ╌╌ kept as it is;"
+                       : "-- added where it arrives, .. kept as it is;");
+  wrap_text(s, s->utf8 ? "· nothing, ▁▄▇ a part of the sum, █ all of it"
+                       : ". nothing, 1 to 7 eighths of the sum, # all of it");
 }
 
-static void draw(const screen *s) {
+static void draw_screen(const screen *s) {
   const tt_picture *p = s->p;
-  tt_moment now;
-  if (!tt_moment_begin(&now, p)) s->t->failed = true;
-  head(s);
+  tt_snapshot now;
+  if (!tt_snapshot_begin(&now, p)) s->t->failed = true;
+  draw_text_head(s);
   for (uint32_t round = 0, i = 0; !s->t->failed && round <= p->rounds; round++) {
     uint32_t from = i;
     while (i < p->graph.nmessages &&
            tt_picture_arrives(p, &p->graph.messages[p->order[i]]) == round)
       i++;
     if (i > from) draw_round(s, round, from, i);
-    tt_moment_advance(&now, round);
+    tt_snapshot_advance(&now, round);
     draw_cells(s, &now);
   }
   foot(s);
-  tt_moment_free(&now);
+  tt_snapshot_free(&now);
 }
 
 tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, int color) {
@@ -249,7 +250,7 @@ tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, int color) {
   s.blocks = malloc((size_t)s.width * sizeof *s.blocks);
   s.reach = calloc(p->graph.nmessages + 1, sizeof *s.reach);
   if (s.glyphs && s.text && s.blocks && s.reach)
-    draw(&s);
+    draw_screen(&s);
   else
     t->failed = true;
   free(s.glyphs);

@@ -58,7 +58,7 @@ static void say_local(tt_text *t, tt_picture *p, const tt_step *step) {
   say_place(t, step);
 }
 
-static void say_rank(tt_text *t, tt_picture *p, int rank) {
+static void write_rank_steps(tt_text *t, tt_picture *p, int rank) {
   uint32_t said = UINT32_MAX;
   tt_text_add(t, "\nrank %d%s\n", rank, rank < p->data ? "" : ", which only helps");
   for (uint32_t id = p->graph.base[rank]; id < p->graph.base[rank + 1]; id++) {
@@ -77,7 +77,7 @@ static void say_rank(tt_text *t, tt_picture *p, int rank) {
       say_local(t, p, step);
     else
       say_receive(t, p, step, rank);
-    tt_text_add(t, step->last ? ": complete\n" : "\n");
+    tt_text_add(t, step->completes ? ": complete\n" : "\n");
   }
 }
 
@@ -87,5 +87,5 @@ void tt_draw_words(tt_text *t, tt_picture *p, int rank) {
   tt_label_facts(t, p);
   tt_text_add(t, "\n");
   for (int r = 0; r < p->ranks; r++)
-    if (rank < 0 || rank == r) say_rank(t, p, r);
+    if (rank < 0 || rank == r) write_rank_steps(t, p, r);
 }

@@ -12,20 +12,20 @@ enum {
 
 static void note(tt_picture *p, uint32_t round, int rank, uint32_t buf, uint32_t block,
                  tt_value value) {
-  if (p->nchanges == p->room) {
-    uint32_t room = p->room ? 2 * p->room : 1024;
-    tt_change *more = p->failed ? NULL : realloc(p->changes, room * sizeof *more);
+  if (p->nchanges == p->capacity) {
+    uint32_t capacity = p->capacity ? 2 * p->capacity : 1024;
+    tt_change *more = p->failed ? NULL : realloc(p->changes, capacity * sizeof *more);
     if (!more) {
       p->failed = true;
       return;
     }
     p->changes = more;
-    p->room = room;
+    p->capacity = capacity;
   }
   p->changes[p->nchanges++] = (tt_change){round, block, value, rank, buf};
 }
 
-static void begins(void *ctx, uint32_t id, uint32_t depth) {
+static void note_step_begun(void *ctx, uint32_t id, uint32_t depth) {
   tt_picture *p = ctx;
   p->began[id] = depth;
 }
@@ -108,7 +108,7 @@ static bool count_inputs(tt_picture *p) {
 
 static bool run(tt_picture *p) {
   char witness[64]; /* the schedule is proven: there will be none */
-  const tt_watch watch = {p, begins, happens};
+  const tt_watch watch = {p, note_step_begun, happens};
   tutti_report again = {.size = sizeof again};
   size_t most = tt_max(p->blocks, (size_t)p->ranks);
   p->values = tt_values_new();
@@ -124,7 +124,7 @@ static bool run(tt_picture *p) {
   return sort_changes(p) && sort_messages(p) && count_inputs(p);
 }
 
-static uint64_t messages_of(tt_sched *const *all, int ranks) {
+static uint64_t total_messages(tt_sched *const *all, int ranks) {
   uint64_t n = 0;
   for (int r = 0; r < ranks; r++)
     for (uint32_t i = 0; i < all[r]->nsteps; i++)
@@ -138,7 +138,7 @@ tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks) {
   if (status) return status;
   if (!p->report.proven)
     return tt_fail(TUTTI_ERR_SCHEDULE, "the schedule is refused: %s", p->report.witness);
-  uint64_t messages = messages_of(all, ranks), blocks = (uint64_t)ranks * all[0]->blocks;
+  uint64_t messages = total_messages(all, ranks), blocks = (uint64_t)ranks * all[0]->blocks;
   if (messages > MOST_MESSAGES || blocks > MOST_BLOCKS)
     return tt_fail(
         TUTTI_ERR_ARG,
@@ -165,9 +165,9 @@ void tt_picture_free(tt_picture *p) {
 
 /* ---- moments ---- */
 
-bool tt_moment_begin(tt_moment *m, const tt_picture *p) {
+bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p) {
   size_t n = (size_t)p->ranks * TT_BUF_COUNT;
-  *m = (tt_moment){.p = p, .at = calloc(n, sizeof *m->at)};
+  *m = (tt_snapshot){.p = p, .at = calloc(n, sizeof *m->at)};
   for (size_t i = 0; m->at && i < n; i++) {
     size_t blocks = i % TT_BUF_COUNT == TT_TMP ? p->all[i / TT_BUF_COUNT]->tmp_blocks : p->blocks;
     m->at[i] = calloc(blocks + 1, sizeof **m->at);
@@ -176,19 +176,19 @@ bool tt_moment_begin(tt_moment *m, const tt_picture *p) {
   return m->at != NULL;
 }
 
-void tt_moment_advance(tt_moment *m, uint32_t round) {
+void tt_snapshot_advance(tt_snapshot *m, uint32_t round) {
   for (; m->next < m->p->nchanges && m->p->changes[m->next].round <= round; m->next++) {
     const tt_change *c = &m->p->changes[m->next];
     m->at[(uint32_t)c->rank * TT_BUF_COUNT + c->buf][c->block] = c->value;
   }
 }
 
-void tt_moment_free(tt_moment *m) {
+void tt_snapshot_free(tt_snapshot *m) {
   for (size_t i = 0; m->at && i < (size_t)m->p->ranks * TT_BUF_COUNT; i++) free(m->at[i]);
   free(m->at);
 }
 
-tt_value tt_moment_best(const tt_moment *m, int rank, uint32_t block) {
+tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block) {
   const tt_picture *p = m->p;
   tt_value best = 0;
   for (uint32_t buf = 0; buf < TT_BUF_COUNT; buf++) {

@@ -30,7 +30,7 @@ typedef struct tt_picture {
   tt_memory memory;
   uint32_t *began, *ended; /* per step: rounds before it; rounds until its end */
   tt_change *changes;      /* by round, and in a block's order */
-  uint32_t nchanges, room;
+  uint32_t nchanges, capacity;
   uint32_t *inputs;     /* per value: how many ranks' inputs it holds */
   uint32_t *order;      /* messages by the round they arrive in, then by sender */
   unsigned char *marks; /* scratch of the labels: one per block or rank, all 0 */
@@ -60,18 +60,18 @@ static inline uint32_t tt_picture_full(const tt_picture *p) {
 
 /* ---- what blocks hold, round by round ---- */
 
-typedef struct tt_moment {
+typedef struct tt_snapshot {
   const tt_picture *p;
   tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
   uint32_t next; /* change */
-} tt_moment;
+} tt_snapshot;
 
 /* Before any change; false if out of memory. Free in each case. */
-bool tt_moment_begin(tt_moment *m, const tt_picture *p);
-void tt_moment_advance(tt_moment *m, uint32_t round); /* to the end of that round */
-void tt_moment_free(tt_moment *m);
+bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p);
+void tt_snapshot_advance(tt_snapshot *m, uint32_t round); /* to the end of that round */
+void tt_snapshot_free(tt_snapshot *m);
 /* The fullest of what a rank has for a block, in any of its buffers; 0 for nothing. */
-tt_value tt_moment_best(const tt_moment *m, int rank, uint32_t block);
+tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block);
 
 /* ---- labels (label.c): lists as "0-2,5", and words safe in each format ---- */
 

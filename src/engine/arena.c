@@ -20,7 +20,7 @@
 #include "engine.h"
 
 enum {
-  CHUNK = 8 << 10,     /* bytes that are summed at once, and copied while they are in L1 */
+  CHUNK = 8 << 10,      /* bytes that are summed at once, and copied while they are in L1 */
   TOGETHER = 256 << 10, /* bytes that are taken together where nothing goes through an arena */
   MOST = 1 << 20        /* bytes moved by one call of progress, about */
 };
@@ -36,17 +36,17 @@ static bool from_arena(const tt_operation *o, const tt_names *names) {
   return !names->src || (names->in_place && !owned(o));
 }
 
-static bool fits(const tt_operation *o) {
+static bool arena_fits(const tt_operation *o) {
   return o->program->shape != TT_SHAPE_NONE && o->program->sched->coll == TUTTI_ALLREDUCE &&
          o->wire->piece >= 4096;
 }
 
-static tutti_status begin(tt_operation *o) {
+static tutti_status arena_begin(tt_operation *o) {
   tt_wire *w = o->wire;
   tt_pieces *p = &o->pieces;
   const size_t element = o->reducer.element, bytes = o->call.count * element;
   const uint64_t most = (w->piece - 2 * 64) / element; /* boundaries are moved to lines */
-  tutti_status status = tt_posts_begin(o);
+  tutti_status status = tt_flags_begin(o);
   if (status) return status;
   *p = (tt_pieces){.put_by_all = UINT32_MAX, .shape = o->program->shape, .at_once = 1};
   if (bytes == 0) return TUTTI_OK;
@@ -57,12 +57,12 @@ static tutti_status begin(tt_operation *o) {
   /* the input multiplied stands in the arena, or in dst, as if it had been there */
   const bool times = o->reducer.times;
   p->mine.in_place = times || o->call.src == o->call.dst;
-  p->mine.src = w->ops->lend(w, times ? o->call.dst : o->call.src, bytes);
-  if (owned(o) || o->if_lent != p->shape) p->mine.dst = w->ops->lend(w, o->call.dst, bytes);
+  p->mine.src = w->ops->export(w, times ? o->call.dst : o->call.src, bytes);
+  if (owned(o) || o->if_exported != p->shape) p->mine.dst = w->ops->export(w, o->call.dst, bytes);
   if (from_arena(o, &p->mine) || (owned(o) && !p->mine.dst)) {
     void *arena = w->ops->arena(w);
     if (!arena) return o->status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for an arena");
-    p->mine.arena = w->ops->lend(w, arena, 1);
+    p->mine.arena = w->ops->export(w, arena, 1);
   }
   return TUTTI_OK;
 }
@@ -74,20 +74,20 @@ typedef struct extent { /* of bytes */
 } extent;
 
 /* Where the pieces that are taken together with piece k end. */
-static uint32_t end_of(const tt_operation *o, uint32_t k) {
+static uint32_t batch_end(const tt_operation *o, uint32_t k) {
   return tt_min(k + o->pieces.at_once, o->pieces.count);
 }
 
-static extent piece_at(const tt_operation *o, uint32_t k) {
+static extent piece_extent(const tt_operation *o, uint32_t k) {
   const size_t element = o->reducer.element;
   return (extent){tt_partition_at(&o->pieces.cut, k) * element,
-                  tt_partition_at(&o->pieces.cut, end_of(o, k)) * element};
+                  tt_partition_at(&o->pieces.cut, batch_end(o, k)) * element};
 }
 
 /* What rank r sums, or shows all others, of piece k; behind the piece's begin. */
 static extent block_of(const tt_operation *o, uint32_t k, int r) {
   const size_t element = o->reducer.element;
-  const extent piece = piece_at(o, k);
+  const extent piece = piece_extent(o, k);
   tt_partition blocks;
   if (o->pieces.shape == TT_SHAPE_NAIVE && r > 0) return (extent){0, 0};
   if (o->pieces.shape != TT_SHAPE_TWO_SHOT) return (extent){0, piece.to - piece.from};
@@ -101,9 +101,9 @@ static size_t slot_of(const tt_operation *o, uint32_t k) {
 }
 
 /* The name of a vector, and how far behind it piece k begins: there, or in the arena. */
-static uint64_t name_of(const tt_operation *o, uint64_t vector, uint64_t arena, uint32_t k,
-                        size_t *from) {
-  *from = vector ? piece_at(o, k).from : slot_of(o, k);
+static uint64_t vector_name_at(const tt_operation *o, uint64_t vector, uint64_t arena, uint32_t k,
+                               size_t *from) {
+  *from = vector ? piece_extent(o, k).from : slot_of(o, k);
   return vector ? vector : arena;
 }
 
@@ -113,47 +113,48 @@ static char *slot(const tt_operation *o, uint32_t k) {
 
 /* Where piece k of what this rank brings stands, once it is put. */
 static char *own_of(const tt_operation *o, uint32_t k) {
-  if (!o->reducer.times) return (char *)(uintptr_t)o->call.src + piece_at(o, k).from;
-  return from_arena(o, &o->pieces.mine) ? slot(o, k) : (char *)o->call.dst + piece_at(o, k).from;
+  if (!o->reducer.times) return (char *)(uintptr_t)o->call.src + piece_extent(o, k).from;
+  return from_arena(o, &o->pieces.mine) ? slot(o, k)
+                                        : (char *)o->call.dst + piece_extent(o, k).from;
 }
 
 /* ---- who is how far ---- */
 
 /* Have all peers told at least so much? */
-static bool all_told(tt_operation *o, tt_tally tally, uint32_t target) {
+static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
   tt_wire *w = o->wire;
-  if (o->pieces.seen[tally].target != target) {
-    o->pieces.seen[tally].target = target;
-    o->pieces.seen[tally].next = 0;
+  if (o->pieces.seen[counter].target != target) {
+    o->pieces.seen[counter].target = target;
+    o->pieces.seen[counter].next = 0;
   }
-  int *next = &o->pieces.seen[tally].next;
+  int *next = &o->pieces.seen[counter].next;
   for (; *next < w->ranks; ++*next)
-    if (*next != w->rank && (int32_t)(w->ops->told(w, *next, tally) - target) < 0)
+    if (*next != w->rank && (int32_t)(w->ops->published(w, *next, counter) - target) < 0)
       return tt_trace_missed(o->trace, *next);
   return true;
 }
 
 /* The first pieces were put before their rank posted. */
 static bool all_put(tt_operation *o, uint32_t k) {
-  const uint32_t end = end_of(o, k);
-  return end <= o->pieces.put_by_all || all_told(o, TT_PUT, o->pieces.first + end);
+  const uint32_t end = batch_end(o, k);
+  return end <= o->pieces.put_by_all || all_gathered(o, TT_PUT, o->pieces.first + end);
 }
 
 static bool slot_is_free(tt_operation *o, uint32_t k) {
-  return all_told(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
+  return all_gathered(o, TT_GOT, o->pieces.first + k + 1 - o->wire->slots);
 }
 
-static void tell(tt_operation *o, tt_tally tally, uint32_t pieces) {
-  o->pieces.done[tally] = pieces;
-  o->wire->ops->tell(o->wire, tally, o->pieces.first + pieces);
+static void publish_piece_count(tt_operation *o, tt_counter counter, uint32_t pieces) {
+  o->pieces.done[counter] = pieces;
+  o->wire->ops->publish(o->wire, counter, o->pieces.first + pieces);
 }
 
 /* ---- what is done with a piece ---- */
 
 /* Where block `at` of piece k of peer r's dst is, if this rank may write to it. */
 static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
-  char *dst = o->wire->ops->writable(o->wire, ((const tt_names *)o->posts[r])->dst);
-  return dst ? dst + piece_at(o, k).from + at : NULL;
+  char *dst = o->wire->ops->writable(o->wire, ((const tt_names *)o->slots[r])->dst);
+  return dst ? dst + piece_extent(o, k).from + at : NULL;
 }
 
 /* A sum of n bytes at `to`, to all who wait for it. */
@@ -165,19 +166,20 @@ static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *to, siz
 }
 
 /* Sum bytes `at` of piece k out of all ranks' memory. */
-static bool sum(tt_operation *o, uint32_t k, extent at) {
+static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
   tt_wire *w = o->wire;
   const size_t element = o->reducer.element;
   const char *src = own_of(o, k);
-  char *to = (char *)o->call.dst + piece_at(o, k).from;
+  char *to = (char *)o->call.dst + piece_extent(o, k).from;
   for (size_t n, begin = at.from; begin < at.to; begin += n) {
     n = tt_min(at.to - begin, (size_t)CHUNK);
     for (int r = 0; r < w->ranks; r++) {
-      const tt_names *names = o->posts[r];
+      const tt_names *names = o->slots[r];
       size_t from;
       if (r == w->rank) continue;
-      uint64_t name = name_of(o, from_arena(o, names) ? 0 : names->src, names->arena, k, &from);
-      o->inputs[r] = w->ops->reach(w, r, name, from + begin, &n, &o->status);
+      uint64_t name =
+          vector_name_at(o, from_arena(o, names) ? 0 : names->src, names->arena, k, &from);
+      o->inputs[r] = w->ops->map(w, r, name, from + begin, &n, &o->status);
       if (!o->inputs[r]) return false;
     }
     o->inputs[w->rank] = src + begin;
@@ -190,7 +192,7 @@ static bool sum(tt_operation *o, uint32_t k, extent at) {
 
 /* The pieces from k on are where peers find them. */
 static void put_piece(tt_operation *o, uint32_t k) {
-  const extent piece = piece_at(o, k);
+  const extent piece = piece_extent(o, k);
   const size_t all = piece.to - piece.from;
   const char *src = (const char *)o->call.src + piece.from;
   /* its own block nobody reads; its sum will stand there */
@@ -205,15 +207,15 @@ static void put_piece(tt_operation *o, uint32_t k) {
 
 static bool get_piece(tt_operation *o, uint32_t k) {
   tt_wire *w = o->wire;
-  char *dst = (char *)o->call.dst + piece_at(o, k).from;
-  if (!owned(o)) return sum(o, k, block_of(o, k, w->rank));
+  char *dst = (char *)o->call.dst + piece_extent(o, k).from;
+  if (!owned(o)) return sum_piece(o, k, block_of(o, k, w->rank));
   for (int i = 1; i < w->ranks && !o->pieces.given; i++) {
     const int r = (w->rank + i) % w->ranks;
-    const tt_names *names = o->posts[r];
+    const tt_names *names = o->slots[r];
     const extent block = block_of(o, k, r);
     size_t from;
     if (block.from == block.to) continue;
-    uint64_t name = name_of(o, names->dst, names->arena, k, &from);
+    uint64_t name = vector_name_at(o, names->dst, names->arena, k, &from);
     if (!w->ops->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
                        &o->status))
       return false;
@@ -224,21 +226,21 @@ static bool get_piece(tt_operation *o, uint32_t k) {
 static bool try_put(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_PUT];
   if (k == o->pieces.count) return false;
-  const bool lent = !from_arena(o, &o->pieces.mine);
-  if (lent && !o->reducer.times) {
-    tell(o, TT_PUT, o->pieces.count);
+  const bool exported = !from_arena(o, &o->pieces.mine);
+  if (exported && !o->reducer.times) {
+    publish_piece_count(o, TT_PUT, o->pieces.count);
     return true;
   }
-  if (!lent && !slot_is_free(o, k)) return false;
+  if (!exported && !slot_is_free(o, k)) return false;
   put_piece(o, k);
-  tell(o, TT_PUT, end_of(o, k));
+  publish_piece_count(o, TT_PUT, batch_end(o, k));
   return true;
 }
 
 /* Are there pieces from k on, and is this rank so far with all that are taken together? The
  * first ones may have been put one by one, before it was known how many are. */
-static bool done_before(const tt_operation *o, tt_tally tally, uint32_t k) {
-  return k < o->pieces.count && o->pieces.done[tally] >= end_of(o, k);
+static bool done_before(const tt_operation *o, tt_counter counter, uint32_t k) {
+  return k < o->pieces.count && o->pieces.done[counter] >= batch_end(o, k);
 }
 
 static bool try_sum(tt_operation *o) {
@@ -246,54 +248,55 @@ static bool try_sum(tt_operation *o) {
   if (!owned(o) || !done_before(o, TT_PUT, k)) return false;
   const extent own = block_of(o, k, o->wire->rank);
   if (own.from == own.to) {
-    tell(o, TT_SUM, end_of(o, k));
+    publish_piece_count(o, TT_SUM, batch_end(o, k));
     return true;
   }
   if (!all_put(o, k)) return false;
   if (o->pieces.shows && !from_arena(o, &o->pieces.mine) && !slot_is_free(o, k)) return false;
   if (!o->wire->ops->enter(o->wire)) return false;
-  const bool summed = sum(o, k, own);
+  const bool summed = sum_piece(o, k, own);
   o->wire->ops->leave(o->wire);
-  if (summed) tell(o, TT_SUM, end_of(o, k));
+  if (summed) publish_piece_count(o, TT_SUM, batch_end(o, k));
   return summed;
 }
 
 static bool try_get(tt_operation *o) {
   const uint32_t k = o->pieces.done[TT_GOT];
-  const tt_tally before = owned(o) ? TT_SUM : TT_PUT;
+  const tt_counter before = owned(o) ? TT_SUM : TT_PUT;
   if (!done_before(o, before, k)) return false;
-  if (owned(o) ? !all_told(o, TT_SUM, o->pieces.first + end_of(o, k)) : !all_put(o, k)) return false;
+  if (owned(o) ? !all_gathered(o, TT_SUM, o->pieces.first + batch_end(o, k)) : !all_put(o, k))
+    return false;
   if (!o->wire->ops->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
   o->wire->ops->leave(o->wire);
-  if (got) tell(o, TT_GOT, end_of(o, k));
+  if (got) publish_piece_count(o, TT_GOT, batch_end(o, k));
   return got;
 }
 
 /* ---- the loop ---- */
 
 /* The schedule's step that puts, sums, shows the sum or gets. */
-static uint32_t step_of(const tt_operation *o, tt_tally what) {
+static uint32_t step_of(const tt_operation *o, tt_counter what) {
   if (o->pieces.shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
   return what == TT_PUT ? 0 : what == TT_SUM || !owned(o) ? 1 : 3;
 }
 
 /* Bytes that are moved or summed to be so far with the pieces taken together with piece k; a
  * rank's block of them is an even share, for where exactly it ends takes too long to find out. */
-static size_t work_of(const tt_operation *o, tt_tally what, uint32_t k) {
-  const bool lent = !from_arena(o, &o->pieces.mine) && !o->reducer.times;
-  const extent piece = piece_at(o, k);
+static size_t work_of(const tt_operation *o, tt_counter what, uint32_t k) {
+  const bool exported = !from_arena(o, &o->pieces.mine) && !o->reducer.times;
+  const extent piece = piece_extent(o, k);
   const size_t all = piece.to - piece.from;
   const size_t mine = o->pieces.shape == TT_SHAPE_TWO_SHOT
                           ? (uint32_t)all / (uint32_t)o->wire->ranks
                       : o->pieces.shape == TT_SHAPE_NAIVE && o->wire->rank ? 0
                                                                            : all;
-  if (what == TT_PUT) return lent ? 0 : owned(o) && !o->reducer.times ? all - mine : all;
+  if (what == TT_PUT) return exported ? 0 : owned(o) && !o->reducer.times ? all - mine : all;
   return what == TT_SUM ? mine : !owned(o) ? all : o->pieces.given ? 0 : all - mine;
 }
 
 /* A part, written down if somebody wants to know. */
-static bool traced(tt_operation *o, tt_tally what, bool (*part)(tt_operation *)) {
+static bool arena_traced(tt_operation *o, tt_counter what, bool (*part)(tt_operation *)) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint32_t k = o->pieces.done[what];
   const uint64_t begin = tt_trace_mark(o->trace);
@@ -304,16 +307,16 @@ static bool traced(tt_operation *o, tt_tally what, bool (*part)(tt_operation *))
   return true;
 }
 
-static bool post(tt_operation *o) {
-  void *place = o->wire->ops->board_slot(o->wire, o->stamp.seq, sizeof(tt_names));
+static bool arena_publish(tt_operation *o) {
+  void *place = o->wire->ops->flag_slot(o->wire, o->stamp.seq, sizeof(tt_names));
   if (!place) return false;
   /* if nobody copies, the loop may be another one */
-  const bool unsure = o->if_lent != o->pieces.shape && o->pieces.mine.src;
-  if (o->wire->pieces_over == o->pieces.first && !unsure) traced(o, TT_PUT, try_put);
+  const bool unsure = o->if_exported != o->pieces.shape && o->pieces.mine.src;
+  if (o->wire->pieces_over == o->pieces.first && !unsure) arena_traced(o, TT_PUT, try_put);
   o->pieces.mine.put = o->pieces.done[TT_PUT];
   memcpy(place, &o->pieces.mine, sizeof o->pieces.mine);
-  o->wire->ops->post(o->wire, o->stamp, o->oldest);
-  return o->posted = true;
+  o->wire->ops->flag_set(o->wire, o->stamp, o->oldest);
+  return o->flag_get = true;
 }
 
 /* All have posted: what follows from it, the same on all ranks. If nothing has to go
@@ -323,46 +326,46 @@ static void choose(tt_operation *o) {
   tt_wire *w = o->wire;
   bool all = true, none = true;
   for (int r = 0; r < w->ranks; r++) {
-    const tt_names *names = r == w->rank ? &p->mine : o->posts[r];
+    const tt_names *names = r == w->rank ? &p->mine : o->slots[r];
     if (r != w->rank) p->put_by_all = tt_min(p->put_by_all, names->put);
     all = all && names->src && w->ops->writable(w, names->dst);
     none = none && !from_arena(o, names) && !owned(o);
   }
-  if (all) p->shape = o->if_lent;
+  if (all) p->shape = o->if_exported;
   if ((all && owned(o)) || none) p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
 }
 
 /* Whose dst can be written to gets nothing by itself; the others get the sums from dst,
  * if it is lent, or from the arena. */
-static void meet(tt_operation *o) {
+static void arena_decide_access(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
   bool getters = false;
   choose(o);
   for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && !w->ops->writable(w, ((const tt_names *)o->posts[r])->dst)) getters = true;
+    if (r != w->rank && !w->ops->writable(w, ((const tt_names *)o->slots[r])->dst)) getters = true;
   const bool sums = p->shape != TT_SHAPE_NAIVE || w->rank == 0;
   p->given = w->ops->writable(w, p->mine.dst);
   p->shows = owned(o) && getters && sums && !p->mine.dst;
   p->looked_at = owned(o) ? getters && sums && p->mine.dst : !from_arena(o, &p->mine);
 }
 
-static bool progress(tt_operation *o) {
+static bool arena_progress(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
   bool moved = false;
   if (o->finished) return false;
   if (p->count > 0) {
-    if (!o->posted && !(moved = post(o))) return false;
+    if (!o->flag_get && !(moved = arena_publish(o))) return false;
     if (p->put_by_all == UINT32_MAX) {
-      if (!tt_posts_are_there(o, sizeof(tt_names), &moved)) return moved || o->status;
-      meet(o);
+      if (!tt_flags_ready(o, sizeof(tt_names), &moved)) return moved || o->status;
+      arena_decide_access(o);
     }
     if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* others are before it */
     for (size_t k = 0; p->done[TT_GOT] < p->count && k * w->piece < MOST; k++) {
-      bool more = traced(o, TT_SUM, try_sum);
-      more |= !o->status && traced(o, TT_GOT, try_get);
-      more |= !o->status && traced(o, TT_PUT, try_put);
+      bool more = arena_traced(o, TT_SUM, try_sum);
+      more |= !o->status && arena_traced(o, TT_GOT, try_get);
+      more |= !o->status && arena_traced(o, TT_PUT, try_put);
       if (o->status) return true;
       if (!more) return moved;
       moved = true;
@@ -370,7 +373,7 @@ static bool progress(tt_operation *o) {
     }
     if (p->done[TT_GOT] < p->count) return moved;
     /* a vector that peers look at is its caller's again when they have seen it all */
-    if (p->looked_at && !all_told(o, TT_GOT, p->first + p->count)) return moved;
+    if (p->looked_at && !all_gathered(o, TT_GOT, p->first + p->count)) return moved;
   }
   o->finished = o->slices;
   return true;
@@ -378,19 +381,20 @@ static bool progress(tt_operation *o) {
 
 /* ---- who is waited for ---- */
 
-static bool show_behind(const tt_operation *o, tt_tally tally, uint32_t target, uint32_t step,
+static bool show_behind(const tt_operation *o, tt_counter counter, uint32_t target, uint32_t step,
                         tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && (int32_t)(w->ops->told(w, r, tally) - target) < 0 && show(ctx, r, step))
+    if (r != w->rank && (int32_t)(w->ops->published(w, r, counter) - target) < 0 &&
+        show(ctx, r, step))
       return true;
   return false;
 }
 
-static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
+static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   const tt_pieces *p = &o->pieces;
   if (tt_operation_done(o) || p->count == 0) return false;
-  if (tt_posts_await(o, sizeof(tt_names), show, ctx)) return true;
+  if (tt_flags_await(o, sizeof(tt_names), show, ctx)) return true;
   if ((int32_t)(o->wire->pieces_over - p->first) < 0) return false;
   const uint32_t at = p->first + 1;
   if (p->done[TT_GOT] == p->count)
@@ -398,9 +402,9 @@ static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   if (p->done[TT_PUT] < p->count && from_arena(o, &p->mine) &&
       show_behind(o, TT_GOT, at + p->done[TT_PUT] - o->wire->slots, step_of(o, TT_PUT), show, ctx))
     return true;
-  const tt_tally before = owned(o) ? TT_SUM : TT_GOT;
+  const tt_counter before = owned(o) ? TT_SUM : TT_GOT;
   if (show_behind(o, TT_PUT, at + p->done[before], step_of(o, TT_SUM), show, ctx)) return true;
   return owned(o) && show_behind(o, TT_SUM, at + p->done[TT_GOT], step_of(o, TT_GOT), show, ctx);
 }
 
-const tt_loop tt_arena_loop = {fits, begin, progress, awaits};
+const tt_loop tt_arena_loop = {arena_fits, arena_begin, arena_progress, arena_awaits};

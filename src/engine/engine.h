@@ -111,7 +111,7 @@ typedef struct tt_pieces {
   tt_partition cut; /* of the vector */
   uint32_t at_once; /* so many are taken together: one, if any goes through an arena */
   uint32_t first, count;
-  uint32_t done[TT_TALLIES];
+  uint32_t done[TT_COUNTERS];
   uint32_t put_by_all; /* as all posted; UINT32_MAX until they have */
   bool given;          /* the peers write their sums into dst */
   bool shows;          /* its sums go through the arena */
@@ -120,14 +120,14 @@ typedef struct tt_pieces {
   struct {
     uint32_t target;
     int next; /* peers before it have told that much */
-  } seen[TT_TALLIES];
+  } seen[TT_COUNTERS];
 } tt_pieces;
 
 struct tt_operation {
   tt_wire *wire;
   tt_trace *trace; /* where its steps are written down; NULL: nowhere */
   const tt_program *program;
-  tt_shape if_lent;
+  tt_shape if_exported;
   tt_call call;
   const uint64_t *table;
   tt_reducer reducer;
@@ -135,12 +135,12 @@ struct tt_operation {
   int window;          /* which of TT_WINDOW places */
   uint32_t oldest;     /* operations before it are over on this rank */
   const tt_loop *loop; /* that runs, not the program's steps; or NULL */
-  bool posted;         /* ... and this rank's post is on the board */
+  bool flag_get;       /* ... and this rank's post is on the board */
   const void *own;     /* ... what it sums of its own */
   int next;            /* ... and this peer's post is awaited */
-  const void **posts;  /* ... what each rank posted; kept for reuse */
+  const void **slots;  /* ... what each rank posted; kept for reuse */
   const void **inputs; /* ... and room for as many */
-  int inputs_room;
+  int inputs_capacity;
   tt_pieces pieces;
   int slices, finished;
   tt_partition slicing; /* the vector in slices, in elements */
@@ -149,19 +149,19 @@ struct tt_operation {
 };
 
 /* How a kind of call is run. */
-typedef struct tt_how {
+typedef struct tt_execution {
   const tt_program *program;
   tt_reducer reducer; /* of the call's type and op */
   int slices;
-  tt_shape if_lent;      /* the program's, or what is cheaper if no memory has to be copied; the
+  tt_shape if_exported;  /* the program's, or what is cheaper if no memory has to be copied; the
                             same sums in the same order */
   const uint64_t *table; /* of a varied call: where each block begins, and the end; or NULL */
-} tt_how;
+} tt_execution;
 
 /* Takes place stamp.seq mod TT_WINDOW in the lanes; operations before `oldest` are
  * over on this rank. Memory of earlier operations is reused.
  * Fails with TUTTI_ERR_MEMORY before anything is sent. */
-tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *how,
+tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_execution *how,
                                 const tt_call *call, tt_stamp stamp, uint32_t oldest);
 /* The same call by the same plan in the same place again, of one that was begun there and has a
  * loop. */
@@ -177,9 +177,9 @@ void tt_operation_release(tt_operation *o); /* frees what it kept for reuse */
 
 /* For the loops (line.c): room for posts and inputs; this rank's post, and those of
  * its peers, of n bytes; true once all are there. */
-tutti_status tt_posts_begin(tt_operation *o);
-bool tt_posts_are_there(tt_operation *o, size_t n, bool *moved);
-bool tt_posts_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx);
+tutti_status tt_flags_begin(tt_operation *o);
+bool tt_flags_ready(tt_operation *o, size_t n, bool *moved);
+bool tt_flags_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx);
 
 /* ---- inside the room (run.c) ---- */
 
@@ -205,7 +205,7 @@ struct tt_run {
   const void **inputs;      /* room for the widest reduction */
   void *scratch;
   size_t scratch_bytes;
-  size_t room; /* bytes behind `waits` */
+  size_t capacity; /* bytes behind `waits` */
   bool active;
 };
 

@@ -13,26 +13,26 @@
 
 /* ---- posts, for both loops ---- */
 
-tutti_status tt_posts_begin(tt_operation *o) {
+tutti_status tt_flags_begin(tt_operation *o) {
   const size_t ranks = (size_t)o->wire->ranks;
-  o->posted = false;
+  o->flag_get = false;
   o->next = o->wire->rank == 0;
-  if (o->inputs_room >= o->wire->ranks) return TUTTI_OK;
-  const void **more = realloc(o->posts, 2 * ranks * sizeof *more);
+  if (o->inputs_capacity >= o->wire->ranks) return TUTTI_OK;
+  const void **more = realloc(o->slots, 2 * ranks * sizeof *more);
   if (!more) return o->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for an operation");
-  o->posts = more;
+  o->slots = more;
   o->inputs = more + ranks;
-  o->inputs_room = o->wire->ranks;
+  o->inputs_capacity = o->wire->ranks;
   return TUTTI_OK;
 }
 
-bool tt_posts_are_there(tt_operation *o, size_t n, bool *moved) {
+bool tt_flags_ready(tt_operation *o, size_t n, bool *moved) {
   tt_wire *w = o->wire;
   for (; o->next < w->ranks; o->next++) {
     uint32_t hash = 0;
     if (o->next == w->rank) continue;
-    o->posts[o->next] = w->ops->posted(w, o->next, o->stamp.seq, n, &hash);
-    if (!o->posts[o->next]) return tt_trace_missed(o->trace, o->next);
+    o->slots[o->next] = w->ops->flag_get(w, o->next, o->stamp.seq, n, &hash);
+    if (!o->slots[o->next]) return tt_trace_missed(o->trace, o->next);
     *moved = true;
     if (hash != o->stamp.hash) {
       o->status = TUTTI_ERR_MISMATCH; /* the communicator's progress says who called what */
@@ -43,24 +43,24 @@ bool tt_posts_are_there(tt_operation *o, size_t n, bool *moved) {
 }
 
 /* Who has not posted yet; the step is the one that receives. */
-bool tt_posts_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx) {
+bool tt_flags_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   uint32_t hash;
   for (int peer = 0; peer < w->ranks; peer++)
-    if (peer != w->rank && !w->ops->posted(w, peer, o->stamp.seq, n, &hash) && show(ctx, peer, 1))
+    if (peer != w->rank && !w->ops->flag_get(w, peer, o->stamp.seq, n, &hash) && show(ctx, peer, 1))
       return true;
   return false;
 }
 
 /* ---- the loop ---- */
 
-static size_t bytes_of(const tt_operation *o) {
+static size_t line_bytes(const tt_operation *o) {
   return o->call.count * o->reducer.element;
 }
 
-static bool fits(const tt_operation *o) {
+static bool line_fits(const tt_operation *o) {
   return o->program->shape == TT_SHAPE_ONE_SHOT && o->slices == 1 &&
-         o->call.count <= o->wire->board && bytes_of(o) <= o->wire->board;
+         o->call.count <= o->wire->flag_bytes && line_bytes(o) <= o->wire->flag_bytes;
 }
 
 /* What is as long as a number is copied as one. */
@@ -73,9 +73,9 @@ static void copy(void *to, const void *from, size_t n) {
     memcpy(to, from, n);
 }
 
-static bool post(tt_operation *o) {
-  const size_t n = bytes_of(o);
-  void *place = o->wire->ops->board_slot(o->wire, o->stamp.seq, n);
+static bool line_publish(tt_operation *o) {
+  const size_t n = line_bytes(o);
+  void *place = o->wire->ops->flag_slot(o->wire, o->stamp.seq, n);
   if (!place) return false;
   o->own = o->call.src;
   if (o->reducer.times) {
@@ -84,41 +84,41 @@ static bool post(tt_operation *o) {
   } else {
     copy(place, o->call.src, n);
   }
-  o->wire->ops->post(o->wire, o->stamp, o->oldest);
-  return o->posted = true;
+  o->wire->ops->flag_set(o->wire, o->stamp, o->oldest);
+  return o->flag_get = true;
 }
 
-static bool sum(tt_operation *o) {
-  o->posts[o->wire->rank] = o->own;
-  tt_reduce(&o->reducer, o->call.dst, o->posts, o->wire->ranks, o->call.count);
+static bool line_sum(tt_operation *o) {
+  o->slots[o->wire->rank] = o->own;
+  tt_reduce(&o->reducer, o->call.dst, o->slots, o->wire->ranks, o->call.count);
   if (o->call.op == TUTTI_AVG) tt_scale(o->call.type, o->call.dst, o->call.count, o->wire->ranks);
   return true;
 }
 
 /* A part, written down if somebody wants to know: step 0 posts, step 1 sums. */
-static bool traced(tt_operation *o, bool (*part)(tt_operation *), uint32_t step) {
+static bool line_traced(tt_operation *o, bool (*part)(tt_operation *), uint32_t step) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint64_t begin = tt_trace_mark(o->trace);
   if (!part(o)) return false;
   tt_trace_step(o->trace, step ? TT_EVENT_REDUCE : TT_EVENT_COPY, begin, o->stamp.seq, -1,
-                bytes_of(o), step);
+                line_bytes(o), step);
   return true;
 }
 
-static bool progress(tt_operation *o) {
+static bool line_progress(tt_operation *o) {
   bool moved = false;
   if (o->finished) return false;
   if (o->call.count > 0) {
-    if (!o->posted && !(moved = traced(o, post, 0))) return false;
-    if (!tt_posts_are_there(o, bytes_of(o), &moved)) return moved || o->status;
-    traced(o, sum, 1);
+    if (!o->flag_get && !(moved = line_traced(o, line_publish, 0))) return false;
+    if (!tt_flags_ready(o, line_bytes(o), &moved)) return moved || o->status;
+    line_traced(o, line_sum, 1);
   }
   o->finished = 1;
   return true;
 }
 
-static bool awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
-  return !tt_operation_done(o) && tt_posts_await(o, bytes_of(o), show, ctx);
+static bool line_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
+  return !tt_operation_done(o) && tt_flags_await(o, line_bytes(o), show, ctx);
 }
 
-const tt_loop tt_line_loop = {fits, tt_posts_begin, progress, awaits};
+const tt_loop tt_line_loop = {line_fits, tt_flags_begin, line_progress, line_awaits};

@@ -21,11 +21,11 @@ static tutti_status start_slice(tt_operation *o, int slice) {
   return tt_run_begin(r, slice);
 }
 
-tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_how *how,
+tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_execution *how,
                                 const tt_call *call, tt_stamp stamp, uint32_t oldest) {
   o->wire = wire;
   o->program = how->program;
-  o->if_lent = how->if_lent;
+  o->if_exported = how->if_exported;
   o->call = *call;
   o->table = how->table;
   o->stamp = stamp;
@@ -106,7 +106,7 @@ void tt_operation_release(tt_operation *o) {
     tt_run_free(o->runs[i], o->wire);
     o->runs[i] = NULL;
   }
-  free(o->posts); /* and the inputs behind them */
-  o->posts = NULL;
-  o->inputs_room = 0;
+  free(o->slots); /* and the inputs behind them */
+  o->slots = NULL;
+  o->inputs_capacity = 0;
 }

@@ -14,7 +14,7 @@ static bool sends(const tt_program *p, uint32_t k) {
 }
 
 /* No two are equal: the earlier slice first. */
-static uint64_t number(const tt_program *p, int slice, uint32_t k) {
+static uint64_t send_priority(const tt_program *p, int slice, uint32_t k) {
   const uint64_t step = p->alike ? (p->ntransfers + TT_FLIGHT - 1) / TT_FLIGHT : p->ntransfers;
   return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;
 }
@@ -28,7 +28,7 @@ static uint32_t first_to(const tt_wire *wire, const tt_program *p, uint32_t k, u
 /* What a slice still has to send there comes later, or there is nothing. */
 static bool later(const tt_operation *o, int slice, uint32_t from, uint8_t level, uint64_t than) {
   const uint32_t k = first_to(o->wire, o->program, from, level);
-  return k == o->program->ntransfers || number(o->program, slice, k) > than;
+  return k == o->program->ntransfers || send_priority(o->program, slice, k) > than;
 }
 
 void tt_pace_over(tt_run *r) {
@@ -41,7 +41,7 @@ bool tt_pace_allows(const tt_run *r, uint32_t k) {
   const tt_operation *o = r->o;
   if (r->sent != k) return false;
   const uint8_t level = o->wire->level[r->program->transfers[k].peer];
-  const uint64_t mine = number(r->program, r->slice, k);
+  const uint64_t mine = send_priority(r->program, r->slice, k);
   int begun = r->slice;
   for (int i = 0; i < TT_FLIGHT; i++) {
     const tt_run *other = o->runs[i];
@@ -49,7 +49,7 @@ bool tt_pace_allows(const tt_run *r, uint32_t k) {
     if (!later(o, other->slice, other->sent, level, mine)) return false;
     if (other->slice > begun) begun = other->slice;
   }
-  for (int s = begun + 1; s < o->slices && number(r->program, s, 0) < mine; s++)
+  for (int s = begun + 1; s < o->slices && send_priority(r->program, s, 0) < mine; s++)
     if (!later(o, s, 0, level, mine)) return false;
   return true;
 }

@@ -18,7 +18,7 @@ typedef struct tt_moving {
   tt_cursor cursor;
   uint64_t left;   /* bytes that are still to move */
   uint32_t ticket; /* of the last bytes that were lent, or 0 */
-  bool lent, over;
+  bool exported, over;
 } tt_moving;
 
 /* So that one call of progress does not take for ever. */
@@ -65,7 +65,7 @@ static tt_cursor whole_span(const tt_span *span) {
 
 static void finish_sum(const tt_run *r, const tt_step *step, void *dst, size_t elements) {
   const int data = r->program->sched->data;
-  if (step->last && r->o->call.op == TUTTI_AVG && data != 1)
+  if (step->completes && r->o->call.op == TUTTI_AVG && data != 1)
     tt_scale(r->o->call.type, dst, elements, data);
 }
 
@@ -110,8 +110,8 @@ static bool my_turn(const tt_run *r, const tt_transfer *t) {
 }
 
 /* Push what the wire takes; true if anything moved. */
-static bool push(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m,
-                 tutti_status *status) {
+static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m,
+                          tutti_status *status) {
   const tt_operation *o = r->o;
   bool moved = false;
   if (o->wire->level && !tt_pace_allows(r, (uint32_t)(m - r->moving))) return false;
@@ -123,7 +123,7 @@ static bool push(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving
         o->wire->ops->push(o->wire, t->peer, r->lane, o->stamp, from, n, m->left, &ticket, status);
     if (!taken) return moved;
     if (ticket) {
-      m->lent = true;
+      m->exported = true;
       m->ticket = ticket;
     }
     m->cursor.used += taken;
@@ -142,10 +142,10 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
     const tt_transfer *t = &p->transfers[k];
     tt_moving *m = &r->moving[k];
     if (m->over) continue;
-    if (push(r, step, t, m, status)) moved = true;
+    if (push_transfer(r, step, t, m, status)) moved = true;
     if (m->left == 0 && my_turn(r, t)) r->turn[t->pair]++;
     bool out = r->turn[t->pair] > t->turn;
-    if (out && (!m->lent || r->o->wire->ops->consumed(r->o->wire, t->peer, r->lane, m->ticket)))
+    if (out && (!m->exported || r->o->wire->ops->consumed(r->o->wire, t->peer, r->lane, m->ticket)))
       m->over = moved = true;
     else
       *ended = false;
@@ -155,7 +155,7 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
 }
 
 /* Bytes at the head of the stream that belong to transfer t; 0 if none have come. */
-static size_t arrived(tt_run *r, const tt_transfer *t, tutti_status *status) {
+static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *status) {
   if (!my_turn(r, t)) return 0;
   const tt_operation *o = r->o;
   tt_stamp stamp;
@@ -168,7 +168,7 @@ static size_t arrived(tt_run *r, const tt_transfer *t, tutti_status *status) {
 }
 
 /* Nothing is there: say where it is to go. What is reduced is only looked at. */
-static void expect(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
+static void announce_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
   const tt_operation *o = r->o;
   if (!o->wire->ops->expect || !my_turn(r, t)) return;
   char *to = NULL;
@@ -187,7 +187,7 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
     tt_moving *m = &r->moving[k];
     char *to;
     size_t budget = GULP;
-    for (size_t n; m->left && budget && (n = arrived(r, t, status)) > 0;) {
+    for (size_t n; m->left && budget && (n = arrived_bytes(r, t, status)) > 0;) {
       n = tt_min(tt_min(n, budget), contiguous(r, &step->dst, &m->cursor, &to));
       if (!r->o->wire->ops->pull(r->o->wire, t->peer, r->lane, to, n, status)) return moved;
       m->cursor.used += n;
@@ -195,7 +195,7 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
       budget -= n;
       moved = true;
     }
-    if (m->left && budget) expect(r, step, t, m);
+    if (m->left && budget) announce_transfer(r, step, t, m);
     if (m->left == 0 && !m->over && my_turn(r, t)) {
       r->turn[t->pair]++;
       m->over = moved = true;
@@ -213,7 +213,7 @@ static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *o
   uint32_t k = p->at[id];
   int n = 0;
   for (uint32_t m = k; m < p->at[id + 1]; m++) {
-    size_t here = arrived(r, &p->transfers[m], status);
+    size_t here = arrived_bytes(r, &p->transfers[m], status);
     if (!here) return 0;
     all = tt_min(all, here);
   }
@@ -246,7 +246,7 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
     n = tt_min(n, contiguous(r, &step->own, &r->own[id], &own));
     n = line_up(r, step, id, own, tt_min(n, budget), &count, status);
     if (!n) {
-      for (uint32_t k = first; k < end; k++) expect(r, step, &p->transfers[k], m);
+      for (uint32_t k = first; k < end; k++) announce_transfer(r, step, &p->transfers[k], m);
       break;
     }
     tt_reduce(&o->reducer, to, r->inputs, count, n / o->reducer.element);
@@ -304,7 +304,7 @@ static uint64_t left_of(const tt_run *r, uint32_t id) {
 }
 
 /* The first peer of a step that is not ready; -1: all are. */
-static int missing(const tt_run *r, uint32_t id) {
+static int unready_peer(const tt_run *r, uint32_t id) {
   const tt_program *p = r->program;
   for (uint32_t k = p->at[id]; k < p->at[id + 1]; k++) {
     tt_stamp stamp;
@@ -339,7 +339,7 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
   if (moved)
     tt_trace_step(trace, event_of(step), begin, r->o->stamp.seq,
                   one ? p->transfers[p->at[id]].peer : -1, bytes, id);
-  const int peer = *ended ? -1 : missing(r, id);
+  const int peer = *ended ? -1 : unready_peer(r, id);
   const bool second = !local && step->kind == TT_SEND && trace->awaits >= 0;
   if (peer >= 0 && !second) tt_trace_missed(trace, peer);
   return moved;
@@ -397,11 +397,11 @@ static bool make_tables(tt_run *r) {
   size_t n = p->sched->nsteps + 1, wide = widest(p->sched);
   size_t bytes = n * (2 * sizeof(uint32_t) + sizeof(tt_cursor)) + p->npairs * sizeof(uint32_t) +
                  (p->ntransfers + 1) * sizeof(tt_moving) + wide * sizeof(void *) + 64;
-  if (bytes > r->room) {
+  if (bytes > r->capacity) {
     char *more = realloc(r->inputs, bytes);
     if (!more) return false;
     r->inputs = (const void **)(void *)more;
-    r->room = bytes;
+    r->capacity = bytes;
   }
   r->moving = (tt_moving *)(void *)(r->inputs + wide);
   r->own = (tt_cursor *)(void *)(r->moving + p->ntransfers + 1);

@@ -13,7 +13,7 @@ static void lift_one_shot(tt_builder *b, const tt_sched *like) {
   const tt_span sum = like->in_place ? tt_block(TT_TMP, 0) : dst;
   tt_send_all(b, all, src);
   tt_recv_reduce_all(b, all, sum, src, TT_OWN_AMONG);
-  tt_mark_last(b);
+  tt_mark_completes(b);
   if (like->in_place) tt_copy(b, dst, sum); /* the board is this tmp */
 }
 
@@ -22,7 +22,7 @@ static void lift_two_shot(tt_builder *b, const tt_sched *like) {
   const tt_peers all = {0, like->ranks, 1};
   tt_send_split(b, all, tt_range(TT_SRC, 0, P, P));
   tt_recv_reduce_all(b, all, tt_block(TT_DST, own), tt_block(TT_SRC, own), TT_OWN_AMONG);
-  tt_mark_last(b);
+  tt_mark_completes(b);
   tt_send_all(b, all, tt_block(TT_DST, own));
   tt_recv_split(b, all, tt_range(TT_DST, 0, P, P));
 }
@@ -32,7 +32,7 @@ static void lift_naive(tt_builder *b, const tt_sched *like) {
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
   if (like->rank == 0) {
     tt_recv_reduce_all(b, all, dst, src, TT_OWN_AMONG);
-    tt_mark_last(b);
+    tt_mark_completes(b);
     tt_send_all(b, all, dst);
   } else {
     tt_send(b, 0, src);
@@ -62,7 +62,7 @@ tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
 }
 
 /* False, too, if memory runs out: then *starved. */
-static bool same(tt_shape shape, tt_sched *const *scheds, int n, bool *starved) {
+static bool all_have_shape(tt_shape shape, tt_sched *const *scheds, int n, bool *starved) {
   bool same = true;
   for (int i = 0; i < n && same; i++) {
     tt_sched *lifted = has_loop_for(shape, scheds[i]) ? tt_shape_lift(shape, scheds[i]) : NULL;
@@ -76,7 +76,7 @@ static bool same(tt_shape shape, tt_sched *const *scheds, int n, bool *starved) 
 tt_shape tt_shape_of(tt_sched *const *scheds, int n) {
   bool starved = false;
   for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT && scheds[0]->ranks > 1; shape++)
-    if (same((tt_shape)shape, scheds, n, &starved)) return (tt_shape)shape;
+    if (all_have_shape((tt_shape)shape, scheds, n, &starved)) return (tt_shape)shape;
   return starved ? TT_SHAPE_COUNT : TT_SHAPE_NONE;
 }
 

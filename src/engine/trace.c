@@ -9,7 +9,7 @@ enum { GAP = 250 }; /* ticks, about a tenth of a microsecond: below that nobody 
 
 void tt_trace_add(tt_tape *tape, const tt_event *event) {
   const uint32_t n = atomic_load_explicit(&tape->n, memory_order_relaxed);
-  if (n == tape->room) {
+  if (n == tape->capacity) {
     tape->dropped++;
     return;
   }

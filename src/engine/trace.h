@@ -23,7 +23,7 @@ typedef enum tt_event_kind {
   TT_EVENT_START,  /* ... one was started */
   TT_EVENT_WAITS,  /* ... tutti_request_wait */
   TT_EVENT_TEST,   /* ... tutti_request_test, if it did anything */
-  TT_EVENT_MAIL,   /* ... a message to or from one rank */
+  TT_EVENT_P2P,    /* ... a message to or from one rank */
   TT_EVENT_FLIGHT, /* from the start of an operation to its end */
   TT_EVENT_MARK,   /* the program's own */
   TT_EVENT_IDLE,   /* steps: waiting for a peer */
@@ -45,7 +45,7 @@ typedef struct tt_event {
 
 typedef struct tt_tape {
   tt_event *events;
-  uint32_t room;
+  uint32_t capacity;
   atomic_uint n;
   uint64_t dropped;
 } tt_tape;
@@ -82,11 +82,11 @@ typedef struct tt_trace {
   tt_traced_call calls[TT_TRACE_CALLS];
   char names[TT_TRACE_NAMES][48]; /* of marks */
   /* who it is */
-  uint64_t comm, job;    /* numbers of the communicator, of the job: the same on all ranks */
-  int rank, ranks, seat; /* seat: the rank's in the job */
-  bool whole;            /* all ranks of the job are in it */
-  int lane;              /* in this process, from 1 on */
-  int64_t offset, error; /* ns: to the first rank's clock, and how wrong that may be */
+  uint64_t comm, job;        /* numbers of the communicator, of the job: the same on all ranks */
+  int rank, ranks, job_rank; /* seat: the rank's in the job */
+  bool whole;                /* all ranks of the job are in it */
+  int lane;                  /* in this process, from 1 on */
+  int64_t offset, error;     /* ns: to the first rank's clock, and how wrong that may be */
   struct tt_trace *next;
 } tt_trace;
 

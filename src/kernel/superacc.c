@@ -131,7 +131,7 @@ tt_breadth tt_exact_measure(tutti_type real, const void *x, size_t n) {
   BY_FORMAT(real, MEASURE)
 }
 
-static size_t places(const tt_breadth *b, int width) {
+static size_t digits_needed(const tt_breadth *b, int width) {
   return b->top == INT16_MIN ? 0 : (size_t)((b->top + b->low + width - 1) / width);
 }
 
@@ -140,7 +140,7 @@ static size_t rare(const tt_breadth *b) {
 }
 
 size_t tt_exact_words(const tt_breadth *b, int width) {
-  return places(b, width) + rare(b);
+  return digits_needed(b, width) + rare(b);
 }
 
 size_t tt_exact_usual(tutti_type real, int width) {
@@ -204,7 +204,7 @@ INLINE void spread_all(format f, const tt_breadth *b, int width, const void *x, 
 }
 
 INLINE void spread(format f, const tt_breadth *b, int width, const void *x, size_t n, int64_t *to) {
-  const size_t k = places(b, width);
+  const size_t k = digits_needed(b, width);
   if (k == 1)
     spread_all(f, b, width, x, n, 1, to);
   else if (k == 2)
@@ -246,7 +246,7 @@ INLINE magnitude normal(u128 v, int low) {
 }
 
 /* The digits below the k-th, which is not 0, as one number. */
-static magnitude gather(const uint64_t *digit, size_t k, int width, int low) {
+static magnitude gather_magnitude(const uint64_t *digit, size_t k, int width, int low) {
   int bits = 64 - __builtin_clzll(digit[k]);
   magnitude x = {.top = digit[k], .at = low + (int)k * width + bits - 1};
   while (k-- > 0) {
@@ -260,7 +260,7 @@ static magnitude gather(const uint64_t *digit, size_t k, int width, int low) {
 }
 
 /* Any number of words: resolves the carries, takes the sign off. */
-static magnitude resolve(const int64_t *words, size_t k, int width, int low) {
+static magnitude resolve_carries(const int64_t *words, size_t k, int width, int low) {
   const uint64_t mask = ((uint64_t)1 << width) - 1;
   uint64_t digit[TT_EXACT_WORDS + 1];
   int64_t carry = 0;
@@ -279,13 +279,13 @@ static magnitude resolve(const int64_t *words, size_t k, int width, int low) {
   digit[k] = negative ? ~(uint64_t)carry + one : (uint64_t)carry;
   while (k > 0 && !digit[k]) k--;
   magnitude x = {0};
-  if (digit[k]) x = gather(digit, k, width, low);
+  if (digit[k]) x = gather_magnitude(digit, k, width, low);
   x.negative = negative;
   return x;
 }
 
 INLINE magnitude sum_of(const int64_t *words, size_t k, int width, int low) {
-  if (k > 2) return resolve(words, k, width, low);
+  if (k > 2) return resolve_carries(words, k, width, low);
   i128 v = k > 0 ? words[0] : 0;
   if (k > 1) v += (i128)((u128)(i128)words[1] << width);
   magnitude x = normal(v < 0 ? -(u128)v : (u128)v, low);
@@ -347,7 +347,7 @@ INLINE void round_all(format f, const tt_breadth *b, int width, const int64_t *w
 
 INLINE void round_some(format f, const tt_breadth *b, int width, const int64_t *words, size_t n,
                        int summands, int ranks, void *dst) {
-  const size_t k = places(b, width);
+  const size_t k = digits_needed(b, width);
   if (k == 1)
     round_all(f, b, width, words, n, 1, summands, ranks, dst);
   else if (k == 2)

@@ -23,7 +23,7 @@ static uint32_t turn(uint32_t x, int n) {
   return x >> n | x << (32 - n);
 }
 
-static void take_block(tt_sha256 *s) {
+static void sha256_compress(tt_sha256 *s) {
   uint32_t w[64], v[8];
   for (int i = 0; i < 16; i++) {
     const unsigned char *b = s->block + 4 * i;
@@ -58,7 +58,7 @@ void tt_sha256_begin(tt_sha256 *s) {
 void tt_sha256_add(tt_sha256 *s, const void *bytes, size_t n) {
   for (const unsigned char *at = bytes; n; n--) {
     s->block[s->bytes++ % 64] = *at++;
-    if (s->bytes % 64 == 0) take_block(s);
+    if (s->bytes % 64 == 0) sha256_compress(s);
   }
 }
 

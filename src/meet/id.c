@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "guests.h"
 #include "meet.h"
+#include "meet_peers.h"
 
-static tutti_status bad(const char *text, const char *why) {
+static tutti_status id_syntax_error(const char *text, const char *why) {
   return tt_fail(TUTTI_ERR_ARG, "'%.80s' is no id of a rendezvous (HOST:PORT:KEY): %s", text, why);
 }
 
@@ -32,18 +32,18 @@ static const char *read_host(const char *at, const char *end, char *host) {
 tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r) {
   const char *key = strrchr(text, ':'), *port = key;
   while (port > text && *--port != ':') continue;
-  if (!key || port == text) return bad(text, "it lacks a part");
+  if (!key || port == text) return id_syntax_error(text, "it lacks a part");
   char *end;
   const long number = strtol(port + 1, &end, 10);
   *r = (tt_rendezvous){.port = (int)number};
   if (end != key || number < 1 || number > 65535)
-    return bad(text, "the port is no number from 1 to 65535");
-  if (strlen(key + 1) != TT_KEY) return bad(text, "the key has not 32 characters");
+    return id_syntax_error(text, "the port is no number from 1 to 65535");
+  if (strlen(key + 1) != TT_KEY) return id_syntax_error(text, "the key has not 32 characters");
   memcpy(r->key, key + 1, TT_KEY);
   for (const char *at = text - 1; at < port;) {
-    if (r->hosts == TT_HOSTS) return bad(text, "there are more than 8 hosts");
+    if (r->hosts == TT_HOSTS) return id_syntax_error(text, "there are more than 8 hosts");
     at = read_host(at + 1, port, r->host[r->hosts++]);
-    if (!at) return bad(text, "there is a host without a name");
+    if (!at) return id_syntax_error(text, "there is a host without a name");
   }
   return TUTTI_OK;
 }
@@ -105,7 +105,7 @@ tutti_status tt_rendezvous_name(tt_rendezvous *r) {
   return TUTTI_OK;
 }
 
-static tutti_status open_one(const char *function, bool lasting, tutti_id *id) {
+static tutti_status open_rendezvous(const char *function, bool lasting, tutti_id *id) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!id) return tt_fail(TUTTI_ERR_ARG, "%s: id is NULL", function);
@@ -118,9 +118,9 @@ static tutti_status open_one(const char *function, bool lasting, tutti_id *id) {
 }
 
 tutti_status tutti_unique_id(tutti_id *id) {
-  return open_one("tutti_unique_id", false, id);
+  return open_rendezvous("tutti_unique_id", false, id);
 }
 
 tutti_status tutti_unique_id_lasting(tutti_id *id) {
-  return open_one("tutti_unique_id_lasting", true, id);
+  return open_rendezvous("tutti_unique_id_lasting", true, id);
 }

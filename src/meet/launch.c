@@ -19,7 +19,7 @@ typedef struct launcher {
   tutti_status (*find)(tt_launch *l);
 } launcher;
 
-static tutti_status bad(const char *name) {
+static tutti_status launcher_env_error(const char *name) {
   const char *value = tt_env(name);
   return tt_fail(TUTTI_ERR_SYSTEM, "%s%s%.60s: that is not what the launcher should say", name,
                  value ? "=" : " is not set", value ? value : "");
@@ -51,8 +51,8 @@ static tutti_status find_torch(tt_launch *l) {
   static const char *const words[] = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
                                       "TORCHELASTIC_RESTART_COUNT", "TUTTI_KEY"};
   const long port = tt_env_int("MASTER_PORT", 1, 65534, 0);
-  if (!port) return bad("MASTER_PORT");
-  if (!tt_env("MASTER_ADDR")) return bad("MASTER_ADDR");
+  if (!port) return launcher_env_error("MASTER_PORT");
+  if (!tt_env("MASTER_ADDR")) return launcher_env_error("MASTER_ADDR");
   l->at.hosts = 1;
   snprintf(l->at.host[0], sizeof l->at.host[0], "%s", tt_env("MASTER_ADDR"));
   l->at.port = (int)tt_env_int("TUTTI_PORT", 1, 65535, port + 1);
@@ -76,7 +76,7 @@ static tutti_status find_slurm(tt_launch *l) {
   static const char *const words[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NODELIST",
                                       "TUTTI_KEY"};
   if (!first_host(tt_env("SLURM_STEP_NODELIST"), l->at.host[0], sizeof l->at.host[0]))
-    return bad("SLURM_STEP_NODELIST");
+    return launcher_env_error("SLURM_STEP_NODELIST");
   l->at.hosts = 1;
   make_key(&l->at, words, 3);
   const long port = 15000 + (long)(strtoul(l->at.key + TT_KEY - 8, NULL, 16) % 16000);
@@ -129,8 +129,8 @@ tutti_status tt_launch_find(tt_launch *l) {
     l->by = x->name;
     l->ranks = (int)tt_env_int(x->size, 1, 1 << 20, -1);
     l->rank = (int)tt_env_int(x->rank, 0, (1 << 20) - 1, -1);
-    if (l->ranks < 1) return bad(x->size);
-    if (l->rank < 0 || l->rank >= l->ranks) return bad(x->rank);
+    if (l->ranks < 1) return launcher_env_error(x->size);
+    if (l->rank < 0 || l->rank >= l->ranks) return launcher_env_error(x->rank);
     l->serves = l->rank == 0 && x->find != find_own;
     return x->find(l);
   }

@@ -83,7 +83,7 @@ enum { TT_MEET_PROTOCOL = 3, TT_MEET_PROVES = 3 };
 typedef struct tt_hello { /* what a visitor says first */
   char magic[8];
   uint32_t protocol, rank, ranks;
-  uint32_t patience; /* ms */
+  uint32_t limit_ms; /* ms */
   unsigned char nonce[TT_DIGEST];
   char who[96]; /* "host, pid 123" */
 } tt_hello;

@@ -1,7 +1,7 @@
 /* rendezvous.c - where ranks meet: a thread that takes connections, reads and writes.
  *
  * Idea       each round every guest brings as many bytes, and when all have, each gets all of
- *            them. What guests say and hear is in guests.c; here are sockets and clocks.
+ *            them. What guests say and hear is in meet_peers.c; here are sockets and clocks.
  * Cost       P connections to one process; P times the bytes of all go out of it in each round.
  * Invariant  of a guest that does not know the key no more than a hello and a proof is read, for no
  *            more than STRANGER seconds, and STRANGERS at a time: it can neither join nor stall a job.
@@ -20,22 +20,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "guests.h"
+#include "meet_peers.h"
 
 enum { STRANGERS = 64 };
 static const double STRANGER = 5, FAREWELL = 5; /* s */
 
 /* ---- guests come and go ---- */
 
-static tt_guest *free_guest(tt_service *s) {
-  for (int i = 0; i < s->nguests; i++)
-    if (s->guests[i].fd < 0) return &s->guests[i];
-  const int before = s->nguests, n = 2 * before + 16;
-  tt_guest *more = realloc(s->guests, (size_t)n * sizeof *more);
+static tt_meet_peer *free_peer(tt_service *s) {
+  for (int i = 0; i < s->npeers; i++)
+    if (s->peers[i].fd < 0) return &s->peers[i];
+  const int before = s->npeers, n = 2 * before + 16;
+  tt_meet_peer *more = realloc(s->peers, (size_t)n * sizeof *more);
   if (!more) return NULL;
-  s->guests = more;
-  for (int i = before; i < n; i++) more[i] = (tt_guest){.fd = -1, .rank = -1};
-  s->nguests = n;
+  s->peers = more;
+  for (int i = before; i < n; i++) more[i] = (tt_meet_peer){.fd = -1, .rank = -1};
+  s->npeers = n;
   return &more[before];
 }
 
@@ -43,72 +43,72 @@ static void welcome(tt_service *s) {
   const int fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), one = 1;
   if (fd < 0) return;
   int strangers = 0;
-  tt_guest *oldest = NULL;
-  for (int i = 0; i < s->nguests; i++) {
-    tt_guest *g = &s->guests[i];
+  tt_meet_peer *oldest = NULL;
+  for (int i = 0; i < s->npeers; i++) {
+    tt_meet_peer *g = &s->peers[i];
     if (g->fd < 0 || g->rank >= 0 || g->waits) continue;
     strangers++;
     if (!oldest || g->since < oldest->since) oldest = g;
   }
-  if (strangers >= STRANGERS) tt_guest_close(s, oldest);
-  tt_guest *g = free_guest(s);
+  if (strangers >= STRANGERS) tt_meet_peer_close(s, oldest);
+  tt_meet_peer *g = free_peer(s);
   if (!g) {
     close(fd);
     return;
   }
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-  *g = (tt_guest){.fd = fd, .rank = -1, .since = tt_seconds(), .want = sizeof(tt_hello)};
+  *g = (tt_meet_peer){.fd = fd, .rank = -1, .since = tt_seconds(), .want = sizeof(tt_hello)};
   g->in = malloc(g->want);
-  if (!g->in) tt_guest_close(s, g);
+  if (!g->in) tt_meet_peer_close(s, g);
 }
 
-void tt_guest_close(tt_service *s, tt_guest *g) {
+void tt_meet_peer_close(tt_service *s, tt_meet_peer *g) {
   if (g->fd < 0) return;
   close(g->fd);
   free(g->in);
   if (g->rank >= 0) s->known--;
-  *g = (tt_guest){.fd = -1, .rank = -1};
+  *g = (tt_meet_peer){.fd = -1, .rank = -1};
 }
 
 /* ---- reading, writing ---- */
 
 /* One who is to leave is heard out, or what it has been told might not arrive. */
-static void hear_out(tt_service *s, tt_guest *g) {
+static void hear_out(tt_service *s, tt_meet_peer *g) {
   char words[4096];
   ssize_t n;
   do n = read(g->fd, words, sizeof words);
   while (n > 0);
-  if (n == 0 || (errno != EAGAIN && errno != EINTR)) tt_guest_left(s, g);
+  if (n == 0 || (errno != EAGAIN && errno != EINTR)) tt_meet_peer_left(s, g);
 }
 
-static void hear(tt_service *s, tt_guest *g, bool hung_up) {
+static void read_peer(tt_service *s, tt_meet_peer *g, bool hung_up) {
   if (g->leaves) {
     hear_out(s, g);
     return;
   }
-  if (g->want == g->have && hung_up) tt_guest_left(s, g);
+  if (g->want == g->have && hung_up) tt_meet_peer_left(s, g);
   while (g->fd >= 0 && g->want > g->have) {
     const ssize_t n = read(g->fd, g->in + g->have, g->want - g->have);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-      tt_guest_left(s, g);
+      tt_meet_peer_left(s, g);
       return;
     }
     g->have += (size_t)n;
-    if (g->have == g->want) tt_guest_said(s, g);
+    if (g->have == g->want) tt_meet_peer_said(s, g);
   }
 }
 
-static void tell(tt_service *s, tt_guest *g) {
-  while (g->fd >= 0 && g->told < g->tell) {
-    const ssize_t n = send(g->fd, g->out + g->told, g->tell - g->told, MSG_NOSIGNAL);
+static void write_peer(tt_service *s, tt_meet_peer *g) {
+  while (g->fd >= 0 && g->sent < g->to_send) {
+    const ssize_t n = send(g->fd, g->out + g->sent, g->to_send - g->sent, MSG_NOSIGNAL);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n < 0) {
-      tt_guest_left(s, g);
+      tt_meet_peer_left(s, g);
       return;
     }
-    g->told += (size_t)n;
+    g->sent += (size_t)n;
   }
   if (g->fd >= 0 && g->leaves) shutdown(g->fd, SHUT_WR);
 }
@@ -120,8 +120,8 @@ static void name_missing(tt_service *s) {
   size_t n = 0;
   int missing = 0;
   for (int r = 0; r < s->ranks; r++) {
-    const int g = s->guest_of[r];
-    if (g >= 0 && (s->round == 0 || s->guests[g].brought)) continue;
+    const int g = s->peer_of[r];
+    if (g >= 0 && (s->round == 0 || s->peers[g].brought)) continue;
     if (missing++ < 10 && n < sizeof who - 16)
       n += (size_t)snprintf(who + n, sizeof who - n, "%s%d", missing > 1 ? ", " : "", r);
   }
@@ -134,54 +134,55 @@ static void name_missing(tt_service *s) {
 
 static void look_at_clock(tt_service *s) {
   const double now = tt_seconds();
-  for (int i = 0; i < s->nguests; i++) {
-    tt_guest *g = &s->guests[i];
-    if (g->fd >= 0 && g->rank < 0 && !g->waits && now - g->since > STRANGER) tt_guest_close(s, g);
+  for (int i = 0; i < s->npeers; i++) {
+    tt_meet_peer *g = &s->peers[i];
+    if (g->fd >= 0 && g->rank < 0 && !g->waits && now - g->since > STRANGER)
+      tt_meet_peer_close(s, g);
   }
   if (!s->over && s->ranks && now - s->first > s->limit) name_missing(s);
   if (s->over && now - s->first > s->limit + FAREWELL)
-    for (int i = 0; i < s->nguests; i++)
-      if (s->guests[i].rank >= 0) tt_guest_close(s, &s->guests[i]);
+    for (int i = 0; i < s->npeers; i++)
+      if (s->peers[i].rank >= 0) tt_meet_peer_close(s, &s->peers[i]);
 }
 
 /* ---- the service ---- */
 
 static bool go_on(const tt_service *s) {
   if (!s->over) return true;
-  for (int i = 0; i < s->nguests; i++)
-    if (s->guests[i].fd >= 0 && s->guests[i].rank >= 0) return true;
+  for (int i = 0; i < s->npeers; i++)
+    if (s->peers[i].fd >= 0 && s->peers[i].rank >= 0) return true;
   if (s->failed <= 0 || tt_seconds() - s->failed > FAREWELL) return false;
   for (int r = 0; r < s->ranks; r++)
-    if (s->guest_of[r] == TT_ABSENT) return true; /* it is to hear why, too */
+    if (s->peer_of[r] == TT_ABSENT) return true; /* it is to hear why, too */
   return false;
 }
 
 static void wait_for_words(tt_service *s) {
-  struct pollfd *fds = calloc((size_t)s->nguests + 1, sizeof *fds);
+  struct pollfd *fds = calloc((size_t)s->npeers + 1, sizeof *fds);
   if (!fds) {
     usleep(1000);
     return;
   }
-  const int n = s->nguests;
+  const int n = s->npeers;
   bool quiet = !s->ranks; /* nobody is here, nor expected */
   for (int i = 0; i < n; i++) {
-    const tt_guest *g = &s->guests[i];
+    const tt_meet_peer *g = &s->peers[i];
     quiet &= g->fd < 0;
     fds[i].fd = g->fd;
     fds[i].events = (short)((g->leaves || g->want > g->have ? POLLIN : POLLRDHUP) |
-                            (g->told < g->tell ? POLLOUT : 0));
+                            (g->sent < g->to_send ? POLLOUT : 0));
   }
   fds[n] = (struct pollfd){.fd = s->listener, .events = POLLIN};
   if (poll(fds, (nfds_t)n + 1, quiet ? -1 : 200) > 0) {
     for (int i = 0; i < n; i++) {
-      if (fds[i].fd != s->guests[i].fd || fds[i].fd < 0 || !fds[i].revents) continue;
+      if (fds[i].fd != s->peers[i].fd || fds[i].fd < 0 || !fds[i].revents) continue;
       const bool hung_up = fds[i].revents & (POLLRDHUP | POLLHUP | POLLERR);
-      if (hung_up || fds[i].revents & POLLIN) hear(s, &s->guests[i], hung_up);
+      if (hung_up || fds[i].revents & POLLIN) read_peer(s, &s->peers[i], hung_up);
     }
     if (fds[n].revents) welcome(s);
   }
   free(fds);
-  for (int i = 0; i < s->nguests; i++) tell(s, &s->guests[i]);
+  for (int i = 0; i < s->npeers; i++) write_peer(s, &s->peers[i]);
 }
 
 static void *serve(void *service) {
@@ -191,10 +192,10 @@ static void *serve(void *service) {
     wait_for_words(s);
     look_at_clock(s);
   } while (s->lasting || go_on(s));
-  for (int i = 0; i < s->nguests; i++) tt_guest_close(s, &s->guests[i]);
+  for (int i = 0; i < s->npeers; i++) tt_meet_peer_close(s, &s->peers[i]);
   close(s->listener);
-  free(s->guests);
-  free(s->guest_of);
+  free(s->peers);
+  free(s->peer_of);
   free(s->answer);
   free(s->before);
   free(s);

@@ -19,7 +19,7 @@ typedef struct shop {
   double until;
 } shop;
 
-static void key_of(const shop *s, const char *what, int rank, char *key, size_t size) {
+static void format_store_key(const shop *s, const char *what, int rank, char *key, size_t size) {
   if (rank < 0)
     snprintf(key, size, "tutti/%d/%s", s->round, what);
   else
@@ -33,7 +33,7 @@ static tutti_status collect(tt_meeting *m, shop *s, const void *mine, char *all,
   for (int r = 1; r < m->ranks; r++) {
     size_t n = 0;
     const double left = s->until - tt_seconds();
-    key_of(s, "rank", r, key, sizeof key);
+    format_store_key(s, "rank", r, key, sizeof key);
     if (s->store.get(s->store.ctx, key, all + (size_t)r * bytes, bytes, &n, left > 0 ? left : 0))
       return tt_fail(TUTTI_ERR_TIMEOUT,
                      "rank %d of %d did not put '%s' into the store within %.3g s "
@@ -51,20 +51,21 @@ static tutti_status cannot(const char *what, const char *key) {
   return tt_fail(TUTTI_ERR_SYSTEM, "the store cannot %s '%s'", what, key);
 }
 
-static tutti_status lead(tt_meeting *m, shop *s, const void *mine, char *all, size_t bytes) {
+static tutti_status collect_and_answer(tt_meeting *m, shop *s, const void *mine, char *all,
+                                       size_t bytes) {
   char key[48];
   const size_t n = bytes * (size_t)m->ranks, most = tt_max(n, WORDS);
   char *answer = calloc(1, sizeof(int32_t) + most);
   if (!answer) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
   tutti_status status = collect(m, s, mine, all, bytes);
-  const int32_t verdict = (int32_t)status;
-  memcpy(answer, &verdict, sizeof verdict);
+  const int32_t outcome = (int32_t)status;
+  memcpy(answer, &outcome, sizeof outcome);
   if (status)
-    snprintf(answer + sizeof verdict, WORDS, "%s", tutti_error());
+    snprintf(answer + sizeof outcome, WORDS, "%s", tutti_error());
   else
-    memcpy(answer + sizeof verdict, all, n);
-  key_of(s, "all", -1, key, sizeof key);
-  const int failed = s->store.put(s->store.ctx, key, answer, sizeof verdict + (status ? WORDS : n));
+    memcpy(answer + sizeof outcome, all, n);
+  format_store_key(s, "all", -1, key, sizeof key);
+  const int failed = s->store.put(s->store.ctx, key, answer, sizeof outcome + (status ? WORDS : n));
   free(answer);
   return failed && !status ? cannot("put", key) : status;
 }
@@ -73,27 +74,27 @@ static tutti_status follow(tt_meeting *m, shop *s, const void *mine, char *all, 
   char key[48];
   const size_t n = bytes * (size_t)m->ranks, most = tt_max(n, WORDS);
   size_t got = 0;
-  int32_t verdict;
-  key_of(s, "rank", m->rank, key, sizeof key);
+  int32_t outcome;
+  format_store_key(s, "rank", m->rank, key, sizeof key);
   if (s->store.put(s->store.ctx, key, mine, bytes)) return cannot("put", key);
-  char *answer = calloc(1, sizeof verdict + most);
+  char *answer = calloc(1, sizeof outcome + most);
   if (!answer) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
-  key_of(s, "all", -1, key, sizeof key);
+  format_store_key(s, "all", -1, key, sizeof key);
   const double left = s->until - tt_seconds(), grace = m->limit < GRACE ? m->limit : GRACE;
   tutti_status status = TUTTI_OK;
-  if (s->store.get(s->store.ctx, key, answer, sizeof verdict + most, &got,
+  if (s->store.get(s->store.ctx, key, answer, sizeof outcome + most, &got,
                    (left > 0 ? left : 0) + grace))
     status = tt_fail(TUTTI_ERR_TIMEOUT,
                      "rank 0 did not put '%s' into the store within %.3g s (TUTTI_CONNECT_TIMEOUT)",
                      key, m->limit);
-  memcpy(&verdict, answer, sizeof verdict);
-  if (!status && verdict)
-    status = tt_fail((tutti_status)verdict, "%.*s", WORDS - 1, answer + sizeof verdict);
-  if (!status && got != sizeof verdict + n)
+  memcpy(&outcome, answer, sizeof outcome);
+  if (!status && outcome)
+    status = tt_fail((tutti_status)outcome, "%.*s", WORDS - 1, answer + sizeof outcome);
+  if (!status && got != sizeof outcome + n)
     status = tt_fail(TUTTI_ERR_SYSTEM,
                      "rank 0 put %zu bytes under '%s', not %zu: is it another version of tutti?",
-                     got, key, sizeof verdict + n);
-  if (!status) memcpy(all, answer + sizeof verdict, n);
+                     got, key, sizeof outcome + n);
+  if (!status) memcpy(all, answer + sizeof outcome, n);
   free(answer);
   return status;
 }
@@ -101,10 +102,10 @@ static tutti_status follow(tt_meeting *m, shop *s, const void *mine, char *all, 
 static tutti_status gather_store(tt_meeting *m, const void *mine, void *all, size_t bytes) {
   shop *s = m->self;
   s->round++;
-  return (m->rank == 0 ? lead : follow)(m, s, mine, all, bytes);
+  return (m->rank == 0 ? collect_and_answer : follow)(m, s, mine, all, bytes);
 }
 
-static void end(tt_meeting *m) {
+static void free_meeting(tt_meeting *m) {
   free(m->self);
   m->self = NULL;
 }
@@ -114,8 +115,12 @@ tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double
   shop *s = malloc(sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a store");
   *s = (shop){.store = *store, .until = tt_seconds() + limit};
-  *m = (tt_meeting){
-      .rank = rank, .ranks = ranks, .limit = limit, .gather = gather_store, .end = end, .self = s};
+  *m = (tt_meeting){.rank = rank,
+                    .ranks = ranks,
+                    .limit = limit,
+                    .gather = gather_store,
+                    .end = free_meeting,
+                    .self = s};
   return TUTTI_OK;
 }
 
@@ -138,6 +143,7 @@ tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ra
   own *o = malloc(sizeof *o);
   if (!o) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a gather");
   *o = (own){gather, ctx, fails, why};
-  *m = (tt_meeting){.rank = rank, .ranks = ranks, .gather = gather_own, .end = end, .self = o};
+  *m = (tt_meeting){
+      .rank = rank, .ranks = ranks, .gather = gather_own, .end = free_meeting, .self = o};
   return TUTTI_OK;
 }

@@ -31,7 +31,7 @@ typedef struct visit {
 /* ---- to the door ---- */
 
 /* False, and errno: it is not ready in time; ECANCELED: the caller is to wait no longer. */
-static bool ready(int fd, short events, double until) {
+static bool poll_until_ready(int fd, short events, double until) {
   const double most = tt_may_be_interrupted() ? SLICE_MS : 2e9;
   double asked = 0;
   for (;;) {
@@ -58,7 +58,7 @@ static int try_address(const struct addrinfo *a, double until) {
   if (connect(fd, a->ai_addr, a->ai_addrlen)) error = errno;
   if (error == EINPROGRESS) {
     error = 0;
-    if (!ready(fd, POLLOUT, until))
+    if (!poll_until_ready(fd, POLLOUT, until))
       error = errno;
     else
       getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
@@ -118,11 +118,11 @@ static tutti_status broken(const visit *v, const char *what) {
                  "rank %u: the rendezvous at %s %s", v->hello.rank, v->at, what);
 }
 
-static tutti_status write_all(visit *v, const void *bytes, size_t n) {
+static tutti_status send_fully(visit *v, const void *bytes, size_t n) {
   for (const char *at = bytes; n;) {
     const ssize_t part = send(v->fd, at, n, MSG_NOSIGNAL);
     if (part > 0) at += part, n -= (size_t)part;
-    if (part < 0 && errno == EAGAIN && ready(v->fd, POLLOUT, v->until + GRACE)) continue;
+    if (part < 0 && errno == EAGAIN && poll_until_ready(v->fd, POLLOUT, v->until + GRACE)) continue;
     if (part < 0 && errno == EINTR) continue;
     if (part < 0) return TUTTI_ERR_SYSTEM; /* it may have said why */
   }
@@ -137,12 +137,12 @@ static tutti_status unheard(const visit *v, bool silent) {
                  silent ? "does not answer as a rendezvous does" : "has closed the connection");
 }
 
-static tutti_status read_all(visit *v, void *bytes, size_t n, double until) {
+static tutti_status recv_fully(visit *v, void *bytes, size_t n, double until) {
   for (char *at = bytes; n;) {
     const ssize_t part = read(v->fd, at, n);
     if (part > 0) at += part, n -= (size_t)part;
     if (part > 0 || (part < 0 && errno == EINTR)) continue;
-    if (part < 0 && errno == EAGAIN && ready(v->fd, POLLIN, until)) continue;
+    if (part < 0 && errno == EAGAIN && poll_until_ready(v->fd, POLLIN, until)) continue;
     if (part < 0 && errno == ECANCELED) return tt_say_interrupted(WHO);
     if (!v->greeted) return unheard(v, part < 0 && errno == ETIMEDOUT);
     if (part < 0 && errno == ETIMEDOUT) return broken(v, "does not answer");
@@ -167,7 +167,7 @@ static tutti_status take_sentence(visit *v, const tt_reply *reply, double until)
   char text[400];
   const bool is_known = reply->status < 0 && reply->status >= TUTTI_ERR_UNSUPPORTED;
   if (!is_known || !reply->bytes || reply->bytes > sizeof text) return foreign(v);
-  const tutti_status status = read_all(v, text, reply->bytes, until);
+  const tutti_status status = recv_fully(v, text, reply->bytes, until);
   if (status) return status;
   text[reply->bytes - 1] = 0;
   return tt_fail((tutti_status)reply->status, "%s", text);
@@ -176,20 +176,20 @@ static tutti_status take_sentence(visit *v, const tt_reply *reply, double until)
 /* The magic, or a reply that says why not. */
 static tutti_status read_magic(visit *v, double until) {
   tt_reply reply;
-  const tutti_status status = read_all(v, &reply, sizeof reply, until);
+  const tutti_status status = recv_fully(v, &reply, sizeof reply, until);
   if (status || memcmp(&reply, TT_MEET_MAGIC, sizeof reply) == 0) return status;
   return take_sentence(v, &reply, until);
 }
 
 /* Each side shows the other that it knows the key; this one only after the other has. */
-static tutti_status meet(visit *v) {
+static tutti_status mutual_handshake(visit *v) {
   const double now = tt_seconds();
   const double until = tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING));
   tt_challenge c;
   unsigned char proof[TT_DIGEST];
-  write_all(v, &v->hello, sizeof v->hello); /* if it has hung up, it says why first */
+  send_fully(v, &v->hello, sizeof v->hello); /* if it has hung up, it says why first */
   tutti_status status = read_magic(v, until);
-  if (!status) status = read_all(v, c.nonce, sizeof c - sizeof c.magic, until);
+  if (!status) status = recv_fully(v, c.nonce, sizeof c - sizeof c.magic, until);
   if (status) return status;
   tt_prove_key(TT_RENDEZVOUS, v->key, &v->hello, c.nonce, proof);
   if (!tt_digest_same(proof, c.proof))
@@ -200,32 +200,33 @@ static tutti_status meet(visit *v) {
                    v->hello.rank, v->at);
   tt_prove_key(TT_VISITOR, v->key, &v->hello, c.nonce, proof);
   v->met = true;
-  write_all(v, proof, sizeof proof);
+  send_fully(v, proof, sizeof proof);
   return TUTTI_OK;
 }
 
-static tutti_status hear(visit *v, void *all, size_t bytes) {
+static tutti_status receive_gathered(visit *v, void *all, size_t bytes) {
   const double now = tt_seconds(), until = v->until + GRACE;
   tt_reply reply;
   tutti_status status = TUTTI_OK;
   if (!v->greeted) status = read_magic(v, tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING)));
   v->greeted = !status;
-  if (!status) status = read_all(v, &reply, sizeof reply, until);
+  if (!status) status = recv_fully(v, &reply, sizeof reply, until);
   if (status) return status;
   if (reply.status) return take_sentence(v, &reply, until);
-  return reply.bytes == bytes ? read_all(v, all, bytes, until) : foreign(v);
+  return reply.bytes == bytes ? recv_fully(v, all, bytes, until) : foreign(v);
 }
 
-static tutti_status gather(tt_meeting *m, const void *mine, void *all, size_t bytes) {
+static tutti_status gather_at_rendezvous(tt_meeting *m, const void *mine, void *all, size_t bytes) {
   visit *v = m->self;
   const uint32_t n = (uint32_t)bytes;
-  const tutti_status status = v->met ? TUTTI_OK : meet(v);
+  const tutti_status status = v->met ? TUTTI_OK : mutual_handshake(v);
   if (status) return status;
-  if (!write_all(v, &n, sizeof n)) write_all(v, mine, bytes);
-  return hear(v, all, bytes * (size_t)m->ranks); /* if it has hung up, it says why first */
+  if (!send_fully(v, &n, sizeof n)) send_fully(v, mine, bytes);
+  return receive_gathered(v, all,
+                          bytes * (size_t)m->ranks); /* if it has hung up, it says why first */
 }
 
-static void end(tt_meeting *m) {
+static void end_visit(tt_meeting *m) {
   visit *v = m->self;
   if (v && v->fd >= 0) close(v->fd);
   free(v);
@@ -236,21 +237,25 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, int rank, int ranks, double l
                            tt_meeting *m) {
   visit *v = calloc(1, sizeof *v);
   if (!v) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a rendezvous");
-  *m = (tt_meeting){
-      .rank = rank, .ranks = ranks, .limit = limit, .gather = gather, .end = end, .self = v};
+  *m = (tt_meeting){.rank = rank,
+                    .ranks = ranks,
+                    .limit = limit,
+                    .gather = gather_at_rendezvous,
+                    .end = end_visit,
+                    .self = v};
   *v = (visit){.fd = -1,
                .until = tt_seconds() + limit,
                .hello = {.magic = TT_MEET_MAGIC,
                          .protocol = TT_MEET_PROTOCOL,
                          .rank = (uint32_t)rank,
                          .ranks = (uint32_t)ranks,
-                         .patience = (uint32_t)tt_min(1e3 * limit, 4e9)}};
+                         .limit_ms = (uint32_t)tt_min(1e3 * limit, 4e9)}};
   char host[65] = "";
   gethostname(host, sizeof host - 1);
   snprintf(v->hello.who, sizeof v->hello.who, "%s, pid %ld", host, (long)getpid());
   memcpy(v->key, r->key, TT_KEY);
   tutti_status status = tt_nonce(v->hello.nonce);
   if (!status) status = go(v, r);
-  if (status) end(m);
+  if (status) end_visit(m);
   return status;
 }

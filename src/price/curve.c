@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
-#include "play.h"
+#include "sim.h"
 
 /* Bytes. Without any, all that is ready is ready at once, and goes in no natural order. */
 static const double shortest = 1, longest = (double)((int64_t)1 << 42);
@@ -19,11 +19,11 @@ typedef struct line {
   double fixed, slope;
 } line;
 
-static double at(line l, double bytes) {
+static double time_at(line l, double bytes) {
   return l.fixed + l.slope * bytes;
 }
 
-static bool same(double a, double b) {
+static bool nearly_equal(double a, double b) {
   return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b));
 }
 
@@ -39,16 +39,16 @@ static bool near(double a, double b) {
   return a - b <= 0.01 * a && b - a <= 0.01 * b;
 }
 
-static bool line_at(tt_play *play, double bytes, line *l) {
-  tt_terms terms;
-  if (!tt_play_unbound(play, bytes, &terms)) return false;
-  *l = (line){terms.fixed, terms.slope};
+static bool line_at(tt_sim *sim, double bytes, line *l) {
+  tt_breakdown breakdown;
+  if (!tt_sim_unbound(sim, bytes, &breakdown)) return false;
+  *l = (line){breakdown.fixed, breakdown.slope};
   return true;
 }
 
 /* The line that holds from one size to the next one nearest to it goes; the one before it holds there,
  * too. */
-static void make_room(tt_curve *c, double end) {
+static void drop_shortest_line(tt_curve *c, double end) {
   int least = 1;
   for (int i = 1; i < c->n; i++) {
     const double to = i + 1 < c->n ? c->from[i + 1] : end;
@@ -63,55 +63,61 @@ static void make_room(tt_curve *c, double end) {
   }
 }
 
-static void add(tt_curve *c, double from, line l) {
-  if (c->n && same(c->fixed[c->n - 1], l.fixed) && same(c->slope[c->n - 1], l.slope)) return;
-  if (c->n == TT_CURVE) make_room(c, from);
+static void add_line(tt_curve *c, double from, line l) {
+  if (c->n && nearly_equal(c->fixed[c->n - 1], l.fixed) &&
+      nearly_equal(c->slope[c->n - 1], l.slope))
+    return;
+  if (c->n == TT_CURVE) drop_shortest_line(c, from);
   c->from[c->n] = from;
   c->fixed[c->n] = l.fixed;
   c->slope[c->n++] = l.slope;
 }
 
-static bool between(tt_play *play, tt_curve *c, double lo, line a, double hi, line b, int deep);
+static bool refine_between(tt_sim *sim, tt_curve *c, double lo, line a, double hi, line b,
+                           int deep);
 
 /* From lo on a line is thought to hold up to hi: look once, about in the middle. */
-static bool look_between(tt_play *play, tt_curve *c, double lo, double hi, line l, int deep) {
+static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, line l, int deep) {
   const double mid = halfway(lo, hi);
   line m;
   if (deep < 2) return true;
-  if (!line_at(play, mid, &m)) return false;
-  if (near(at(m, mid), at(l, mid))) return true;
-  return between(play, c, lo, l, mid, m, deep - 2) && between(play, c, mid, m, hi, l, deep - 2);
+  if (!line_at(sim, mid, &m)) return false;
+  if (near(time_at(m, mid), time_at(l, mid))) return true;
+  return refine_between(sim, c, lo, l, mid, m, deep - 2) &&
+         refine_between(sim, c, mid, m, hi, l, deep - 2);
 }
 
 /* What lies between two sizes whose lines are known; the first one is in the curve. */
-static bool between(tt_play *play, tt_curve *c, double lo, line a, double hi, line b, int deep) {
-  if (same(at(a, hi), at(b, hi)) && same(at(a, lo), at(b, lo)))
-    return look_between(play, c, lo, hi, a, deep);
+static bool refine_between(tt_sim *sim, tt_curve *c, double lo, line a, double hi, line b,
+                           int deep) {
+  if (nearly_equal(time_at(a, hi), time_at(b, hi)) && nearly_equal(time_at(a, lo), time_at(b, lo)))
+    return look_between(sim, c, lo, hi, a, deep);
   double mid = a.slope == b.slope ? -1 : (a.fixed - b.fixed) / (b.slope - a.slope);
   const bool crosses = mid > lo && mid < hi;
   if (!crosses) mid = halfway(lo, hi); /* no greatest of lines */
   line m;
-  if (!line_at(play, mid, &m)) return false;
-  if (deep == 0 || (crosses && same(at(m, mid), at(a, mid)))) {
-    if (!look_between(play, c, lo, mid, a, deep)) return false;
-    add(c, mid, b);
-    return look_between(play, c, mid, hi, b, deep);
+  if (!line_at(sim, mid, &m)) return false;
+  if (deep == 0 || (crosses && nearly_equal(time_at(m, mid), time_at(a, mid)))) {
+    if (!look_between(sim, c, lo, mid, a, deep)) return false;
+    add_line(c, mid, b);
+    return look_between(sim, c, mid, hi, b, deep);
   }
-  if (!between(play, c, lo, a, mid, m, deep - 1)) return false;
-  return between(play, c, mid, m, hi, b, deep - 1);
+  if (!refine_between(sim, c, lo, a, mid, m, deep - 1)) return false;
+  return refine_between(sim, c, mid, m, hi, b, deep - 1);
 }
 
-bool tt_price_curve(tt_play *play, tt_curve *curve) {
+bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
   line a, b;
-  const tt_sends sends = tt_play_busiest(play);
-  const double burst = tt_play_burst(play);
-  *curve = (tt_curve){.link = play->link_slope,
-                      .saves = burst > 0,
-                      .messages = sends.messages,
-                      .senders = play->senders,
-                      .swamp = burst * sends.messages / (sends.vectors > 0 ? sends.vectors : 1)};
-  if (!line_at(play, shortest, &a) || !line_at(play, longest, &b)) return false;
-  add(curve, 0, a);
-  const uint32_t events = tt_play_events(play);
-  return between(play, curve, shortest, a, longest, b, events < 1000 ? 6 : 1);
+  const tt_sends sends = tt_sim_busiest(sim);
+  const double burst = tt_sim_burst(sim);
+  *curve =
+      (tt_curve){.link = sim->link_slope,
+                 .saves = burst > 0,
+                 .messages = sends.messages,
+                 .senders = sim->senders,
+                 .burst_limit = burst * sends.messages / (sends.vectors > 0 ? sends.vectors : 1)};
+  if (!line_at(sim, shortest, &a) || !line_at(sim, longest, &b)) return false;
+  add_line(curve, 0, a);
+  const uint32_t events = tt_sim_events(sim);
+  return refine_between(sim, curve, shortest, a, longest, b, events < 1000 ? 6 : 1);
 }

@@ -26,83 +26,83 @@
 #include "topo_tree.h"
 
 /* What a message between things of one level costs. */
-typedef struct tt_reach {
-  double alpha;     /* s that a port is busy with it, whatever its size */
-  double delay;     /* s on top until its reader can go on; no port is busy */
-  double beta;      /* s/B over the link that leaves a thing of this level */
-  double processor; /* s of the processor at either end, ... */
-  double again;     /* ... and for each further one of the same step */
-  double burst;     /* B that the link lets through at once when it has rested */
-  int ports;        /* such messages that a rank sends, or receives, at once; 0 is 1 */
-} tt_reach;
+typedef struct tt_link {
+  double alpha;  /* s that a port is busy with it, whatever its size */
+  double L;      /* s on top until its reader can go on; no port is busy */
+  double beta;   /* s/B over the link that leaves a thing of this level */
+  double o;      /* s of the processor at either end, ... */
+  double o_next; /* ... and for each further one of the same step */
+  double burst;  /* B that the link lets through at once when it has rested */
+  int ports;     /* such messages that a rank sends, or receives, at once; 0 is 1 */
+} tt_link;
 
-typedef struct tt_profile {
-  int ranks, levels;              /* levels >= 1 */
-  tt_tree tree;                   /* as many levels, outermost first */
-  tt_reach reach[TT_TREE_LEVELS]; /* of messages whose ends part at this level */
-  bool half;                      /* a port does not send and receive at once */
-  bool apart;                     /* each level has ports of its own */
-  bool torus;                     /* links are a node's own, not shared further up */
-  double hop;                     /* s for each further link of a torus that a message crosses;
+typedef struct tt_cost_model {
+  int ranks, levels;            /* levels >= 1 */
+  tt_tree tree;                 /* as many levels, outermost first */
+  tt_link link[TT_TREE_LEVELS]; /* of messages whose ends part at this level */
+  bool half;                    /* a port does not send and receive at once */
+  bool apart;                   /* each level has ports of its own */
+  bool torus;                   /* links are a node's own, not shared further up */
+  double hop;                   /* s for each further link of a torus that a message crosses;
                                      0: none leads through other nodes */
-  double gamma;                   /* s/B reduced */
-  double message;                 /* s of the processor to send or receive one */
-  double again;                   /* s for each further peer of the same step */
-  double copy;                    /* s/B that the processor moves at either end */
-  double piece;                   /* B after which a reader begins to copy; 0: after all */
-  double spared;  /* s/B of it for each further input that a step adds in one pass */
-  double cache;   /* B of a vector that lie near the processors; 0: all of them */
-  double beyond;  /* as many times as much it costs to move one of the rest */
-  bool published; /* what goes to several readers is copied once */
-  bool lent;      /* the readers find it where it is */
-  double cores;   /* that all ranks share; 0: each has its own */
-  bool roam;      /* ranks go on where a core is free; or each has one, for good */
-} tt_profile;
+  double gamma;                 /* s/B reduced */
+  double message;               /* s of the processor to send or receive one */
+  double o_next;                /* s for each further peer of the same step */
+  double copy;                  /* s/B that the processor moves at either end */
+  double piece;                 /* B after which a reader begins to copy; 0: after all */
+  double saved_per_input;       /* s/B of it for each further input that a step adds in one pass */
+  double cache;                 /* B of a vector that lie near the processors; 0: all of them */
+  double far_ratio;             /* as many times as much it costs to move one of the rest */
+  bool published;               /* what goes to several readers is copied once */
+  bool exported;                /* the readers find it where it is */
+  double cores;                 /* that all ranks share; 0: each has its own */
+  bool migrates;                /* ranks go on where a core is free; or each has one, for good */
+} tt_cost_model;
 
-static inline int tt_ports(const tt_reach *reach) {
-  return reach->ports > 1 ? reach->ports : 1;
+static inline int tt_ports(const tt_link *link) {
+  return link->ports > 1 ? link->ports : 1;
 }
 
 /* One level, and nothing costs anything. */
-void tt_profile_flat(tt_profile *profile, int ranks);
+void tt_cost_flat(tt_cost_model *model, int ranks);
 
 /* The thing of each level that each rank is in, [level * ranks + rank]; the caller frees it.
  * NULL: out of memory. And the level at which two ranks part. */
-uint32_t *tt_profile_things(const tt_profile *profile);
-int tt_profile_parts(const tt_profile *profile, const uint32_t *things, int a, int b);
+uint32_t *tt_cost_domains(const tt_cost_model *model);
+int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, int b);
 
 /* Where a time goes: sums along the critical path, in seconds. */
-typedef struct tt_terms {
+typedef struct tt_breakdown {
   double time;                     /* the sum of the rest */
   double fixed, slope;             /* the same as a line: s, s/B of the vector */
   double latency[TT_TREE_LEVELS];  /* alpha and delay, per level */
   double transfer[TT_TREE_LEVELS]; /* by the level of the link that is the narrowest */
-  double processor, copying, reducing;
+  double o, copying, reducing;
   int messages[TT_TREE_LEVELS]; /* on the path */
   bool shared_cores;            /* what binds is all ranks' work on the cores */
-} tt_terms;
+} tt_breakdown;
 
-typedef struct tt_play tt_play;
+typedef struct tt_sim tt_sim;
 
 /* Make ready to play: of all `n` ranks' schedules; or, if `uniform`, of the first one,
  * which may then be alone in the list but for those that it receives from. NULL: out of
  * memory, or a receive without its send. The schedules are not looked at any more. */
-tt_play *tt_play_new(tt_sched *const *all, int n, bool uniform, const tt_profile *profile);
+tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model);
 /* The same in slices, at most `flight` at once, each a part of the vector. NULL: out of memory. */
-tt_play *tt_play_slices(const tt_play *whole, int slices, int flight);
+tt_sim *tt_sim_slices(const tt_sim *whole, int slices, int flight);
 /* How long it takes with a vector of so many bytes. False: out of memory, or the
  * schedules wait for each other. */
-bool tt_play_at(tt_play *play, double bytes, tt_terms *terms);
+bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown);
 /* Steps and messages. */
-uint32_t tt_play_events(const tt_play *play);
+uint32_t tt_sim_events(const tt_sim *sim);
 /* What the busiest rank sends: messages, and how many times the vector; and the same of
  * the busiest one at each level. */
 typedef struct tt_sends {
   int messages;
   double vectors, level[TT_TREE_LEVELS];
 } tt_sends;
-tt_sends tt_play_busiest(const tt_play *play);
-void tt_play_free(tt_play *play);
+tt_sends tt_sim_busiest(const tt_sim *sim);
+void tt_sim_free(tt_sim *sim);
 
 /* ---- the time as a function of the size ---- */
 
@@ -115,11 +115,12 @@ typedef struct tt_curve {
   bool saves;   /* ... and some of it may be let through at once */
   int messages; /* that the busiest rank sends */
   int senders;  /* from which rank 0 receives */
-  double swamp; /* B of the vector from which on a message is longer than what is let through */
+  double
+      burst_limit; /* B of the vector from which on a message is longer than what is let through */
   double from[TT_CURVE], fixed[TT_CURVE], slope[TT_CURVE];
 } tt_curve;
 
-bool tt_price_curve(tt_play *play, tt_curve *curve);
+bool tt_price_curve(tt_sim *sim, tt_curve *curve);
 /* What a link owes it makes up for while ranks wait for other things, but not for all of it
  * where both take about as long: seconds of the two together. */
 static inline double tt_made_up(double link, double other) {

@@ -18,7 +18,7 @@ typedef struct rumour {
   uint32_t *queue, head, tail;
 } rumour;
 
-static void tell(rumour *r, uint32_t step) {
+static void mark_step_heard(rumour *r, uint32_t step) {
   if (r->heard[step]) return;
   r->heard[step] = 1;
   r->queue[r->tail++] = step;
@@ -37,12 +37,13 @@ static void spread(rumour *r, int rank) {
   const tt_graph *g = r->g;
   memset(r->heard, 0, g->nsteps);
   r->head = r->tail = 0;
-  for (uint32_t step = g->base[rank]; step < g->base[rank + 1]; step++) tell(r, step);
+  for (uint32_t step = g->base[rank]; step < g->base[rank + 1]; step++) mark_step_heard(r, step);
   while (r->head < r->tail) {
     const uint32_t step = r->queue[r->head++];
-    for (uint32_t k = g->deps_at[step]; k < g->deps_at[step + 1]; k++) tell(r, g->deps[k]);
+    for (uint32_t k = g->deps_at[step]; k < g->deps_at[step + 1]; k++)
+      mark_step_heard(r, g->deps[k]);
     for (uint32_t k = g->out_at[step]; k < g->out_at[step + 1]; k++)
-      if (has_byte(g, &g->messages[k])) tell(r, g->messages[k].to);
+      if (has_byte(g, &g->messages[k])) mark_step_heard(r, g->messages[k].to);
   }
 }
 

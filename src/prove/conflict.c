@@ -22,12 +22,12 @@ enum { NONE = UINT32_MAX };
 static uint32_t start_of(uint32_t step) {
   return 2 * step;
 }
-static uint32_t end_of(uint32_t step) {
+static uint32_t end_event_of(uint32_t step) {
   return 2 * step + 1;
 }
 
 /* The inputs of a recv_reduce land together: the first one's number stands for all. */
-static uint32_t landing_of(const tt_graph *g, uint32_t message) {
+static uint32_t arrival_of(const tt_graph *g, uint32_t message) {
   const uint32_t to = g->messages[message].to;
   const bool together = tt_graph_step(g, to)->kind == TT_RECV_REDUCE;
   return 2 * g->nsteps + (together ? g->in[g->in_at[to]] : message);
@@ -65,21 +65,21 @@ static bool has_bytes(const search *s, const tt_message *m) {
 
 static void after_start(search *s, uint32_t step) {
   const tt_graph *g = s->g;
-  reach(s, end_of(step));
+  reach(s, end_event_of(step));
   for (uint32_t k = g->out_at[step]; k < g->out_at[step + 1]; k++)
-    if (has_bytes(s, &g->messages[k])) reach(s, landing_of(g, k));
-  for (uint32_t k = g->in_at[step]; k < g->in_at[step + 1]; k++) reach(s, landing_of(g, g->in[k]));
+    if (has_bytes(s, &g->messages[k])) reach(s, arrival_of(g, k));
+  for (uint32_t k = g->in_at[step]; k < g->in_at[step + 1]; k++) reach(s, arrival_of(g, g->in[k]));
 }
 
-static void after_landing(search *s, uint32_t message) {
+static void after_arrival(search *s, uint32_t message) {
   const tt_graph *g = s->g;
   const uint32_t to = g->messages[message].to;
   const bool together = tt_graph_step(g, to)->kind == TT_RECV_REDUCE;
   const uint32_t first = g->in_at[to], end = together ? g->in_at[to + 1] : first + 1;
-  reach(s, end_of(to));
+  reach(s, end_event_of(to));
   for (uint32_t k = first; k < end; k++) {
     const uint32_t next = g->messages[together ? g->in[k] : message].next;
-    if (next != NONE) reach(s, landing_of(g, next));
+    if (next != NONE) reach(s, arrival_of(g, next));
   }
 }
 
@@ -89,7 +89,7 @@ static void flood(search *s) {
   for (uint32_t head = 0; head < s->tail; head++) {
     const uint32_t event = s->queue[head], step = event / 2;
     if (event >= 2 * g->nsteps)
-      after_landing(s, event - 2 * g->nsteps);
+      after_arrival(s, event - 2 * g->nsteps);
     else if (event == start_of(step))
       after_start(s, step);
     else
@@ -122,8 +122,8 @@ static void flood_from(search *s, access a) {
   const tt_graph *g = s->g;
   memset(s->seen, 0, 2 * (size_t)g->nsteps + g->nmessages);
   s->tail = 0;
-  reach(s, end_of(a.step));
-  if (a.message != NONE) reach(s, landing_of(g, a.message));
+  reach(s, end_event_of(a.step));
+  if (a.message != NONE) reach(s, arrival_of(g, a.message));
   flood(s);
 }
 
@@ -131,7 +131,7 @@ static bool seen_before_message(const search *s, uint32_t message) {
   const tt_graph *g = s->g;
   const uint32_t before = g->before[message];
   return s->seen[start_of(g->messages[message].from)] ||
-         (before != NONE && s->seen[landing_of(g, before)]);
+         (before != NONE && s->seen[arrival_of(g, before)]);
 }
 
 /* Does it begin after an event that was marked? */
@@ -189,7 +189,7 @@ typedef struct ledger {
   size_t words;
   uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per block; NONE */
   reader *pool;
-  uint32_t used, room;
+  uint32_t used, capacity;
 } ledger;
 
 static bool ordered(ledger *l, uint32_t x, uint32_t y, uint32_t buf, uint32_t block) {
@@ -208,13 +208,13 @@ static bool reads(ledger *l, uint32_t step, uint32_t buf, uint32_t block) {
   if (!ordered(l, l->writer[buf][block], step, buf, block)) return false;
   uint32_t *head = &l->readers[buf][block];
   if (*head != NONE && l->pool[*head].step == step) return true;
-  if (l->used == l->room) {
-    const uint32_t room = l->room ? 2 * l->room : 256;
-    reader *more = realloc(l->pool, room * sizeof *more);
+  if (l->used == l->capacity) {
+    const uint32_t capacity = l->capacity ? 2 * l->capacity : 256;
+    reader *more = realloc(l->pool, capacity * sizeof *more);
     if (!more) l->across->g->failed = true;
     if (!more) return false;
     l->pool = more;
-    l->room = room;
+    l->capacity = capacity;
   }
   l->pool[l->used] = (reader){step, *head};
   *head = l->used++;
@@ -266,7 +266,7 @@ static bool find_ancestors(ledger *l) {
   return l->before != NULL;
 }
 
-static bool begin(ledger *l) {
+static bool begin_ledger(ledger *l) {
   for (int b = 0; b < TT_BUF_COUNT; b++) {
     const size_t blocks = (b == TT_TMP ? l->s->tmp_blocks : l->s->blocks) + (size_t)1;
     l->writer[b] = malloc(blocks * sizeof *l->writer[b]);
@@ -280,7 +280,7 @@ static bool begin(ledger *l) {
 
 static bool rank_ordered(search *across, int rank) {
   ledger l = {.across = across, .rank = rank, .s = across->g->all[rank]};
-  bool ok = begin(&l);
+  bool ok = begin_ledger(&l);
   if (!ok) across->g->failed = true;
   for (uint32_t i = 0; ok && i < l.s->nsteps; i++) ok = step_ordered(&l, i);
   for (int b = 0; b < TT_BUF_COUNT; b++) {

@@ -65,7 +65,7 @@ static bool check_step(tt_graph *g, uint32_t id) {
   if (!check_peers(g, id, s, step)) return false;
   if (!tt_coll_reduces(s->coll) && (step->kind == TT_REDUCE || step->kind == TT_RECV_REDUCE))
     return tt_graph_refuse(g, id, "%s has no op", tutti_coll_name(s->coll));
-  if (step->last && tt_coll_prefix(s->coll))
+  if (step->completes && tt_coll_prefix(s->coll))
     return tt_graph_refuse(g, id, "no sum of %s is complete", tutti_coll_name(s->coll));
   for (uint32_t k = s->after_at[local]; k < s->after_at[local + 1]; k++)
     if (s->after[k] >= local) return tt_graph_refuse(g, id, "it waits for a later step");
@@ -116,7 +116,8 @@ static uint32_t list_endings(const tt_graph *g, bool sends, ending *out) {
   return n;
 }
 
-static bool meet(tt_graph *g, const ending *out, const ending *in, uint32_t n_out, uint32_t n_in) {
+static bool match_messages(tt_graph *g, const ending *out, const ending *in, uint32_t n_out,
+                           uint32_t n_in) {
   uint32_t n = (uint32_t)tt_max(n_out, n_in);
   for (uint32_t i = 0; i < n; i++) {
     const ending *x = i < n_out ? &out[i] : NULL, *y = i < n_in ? &in[i] : NULL;
@@ -236,7 +237,7 @@ static bool match(tt_graph *g) {
     list_endings(g, false, in);
     qsort(out, n_out, sizeof *out, by_pair);
     qsort(in, n_in, sizeof *in, by_pair);
-    ok = meet(g, out, in, n_out, n_in);
+    ok = match_messages(g, out, in, n_out, n_in);
     g->nmessages = n_out;
   }
   free(out);

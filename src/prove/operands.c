@@ -65,7 +65,8 @@ static void unmark(tt_graph *g, const tt_span *dst) {
 }
 
 /* No operand is what the step writes at another position. */
-static bool apart(tt_graph *g, uint32_t id, const tt_span *dst, const tt_span *operand) {
+static bool operand_is_disjoint(tt_graph *g, uint32_t id, const tt_span *dst,
+                                const tt_span *operand) {
   for (uint32_t i = 0; dst->buf == operand->buf && i < tt_span_size(operand); i++) {
     const uint32_t block = tt_span_block(operand, i), place = g->places[block];
     if (place && place != i + 1)
@@ -83,7 +84,7 @@ static bool operand_right(tt_graph *g, uint32_t id, const tt_span *operand) {
     return tt_graph_refuse(g, id, "it reads outside what this rank has");
   if (tt_span_size(operand) != n || !tt_same_shape(s, &step->dst, 0, operand, 0, n))
     return tt_graph_refuse(g, id, "its operands are of different blocks");
-  return apart(g, id, &step->dst, operand);
+  return operand_is_disjoint(g, id, &step->dst, operand);
 }
 
 bool tt_operands_right(tt_graph *g, uint32_t id) {

@@ -68,7 +68,7 @@ static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_r
 uint64_t tt_completed(const tt_sched *s) {
   uint64_t completed = 0;
   for (uint32_t i = 0; i < s->nsteps; i++)
-    if (s->steps[i].last) completed += tt_span_size(&s->steps[i].dst);
+    if (s->steps[i].completes) completed += tt_span_size(&s->steps[i].dst);
   return completed;
 }
 

@@ -34,7 +34,7 @@ tt_values *tt_values_new(void);
 void tt_values_free(tt_values *v);
 tt_value tt_value_input(tt_values *v, int rank, uint32_t block);
 /* in[0] op in[1] op ...; `last` marks the complete sum (avg divides here). */
-tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool last);
+tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool completes);
 bool tt_values_failed(const tt_values *v);
 uint32_t tt_values_count(const tt_values *v); /* every value is below */
 /* NULL if `value` holds the wanted inputs once each and, if it is to be marked and they

@@ -24,7 +24,7 @@ typedef struct runner {
   tt_value *operands;
 } runner;
 
-static tt_value *cell(tt_memory *m, int rank, uint32_t buf, uint32_t block) {
+static tt_value *memory_cell(tt_memory *m, int rank, uint32_t buf, uint32_t block) {
   return &m->at[(uint32_t)rank * TT_BUF_COUNT + buf][block];
 }
 
@@ -37,20 +37,20 @@ static tt_value arriving(runner *r, const tt_message *msg, uint32_t n) {
   const tt_step *send = tt_graph_step(r->g, msg->from);
   uint32_t lo, hi;
   tt_part_of(send, (int)msg->entry_from, &lo, &hi);
-  tt_value v = *cell(r->m, msg->sender, send->own.buf, tt_span_block(&send->own, lo + n));
+  tt_value v = *memory_cell(r->m, msg->sender, send->own.buf, tt_span_block(&send->own, lo + n));
   if (!v) tt_graph_refuse(r->g, msg->from, "it sends a block that nothing was written to");
   return v;
 }
 
 static tt_value local(runner *r, uint32_t id, const tt_span *span, uint32_t i) {
-  tt_value v = *cell(r->m, r->g->rank_of[id], span->buf, tt_span_block(span, i));
+  tt_value v = *memory_cell(r->m, r->g->rank_of[id], span->buf, tt_span_block(span, i));
   if (!v) tt_graph_refuse(r->g, id, "it reads a block that nothing was written to");
   return v;
 }
 
 static void store(runner *r, uint32_t id, uint32_t i, tt_value v) {
   const tt_span *dst = &tt_graph_step(r->g, id)->dst;
-  *cell(r->m, r->g->rank_of[id], dst->buf, tt_span_block(dst, i)) = v;
+  *memory_cell(r->m, r->g->rank_of[id], dst->buf, tt_span_block(dst, i)) = v;
 }
 
 static void do_recv(runner *r, uint32_t id) {
@@ -76,7 +76,7 @@ static void do_recv_reduce(runner *r, uint32_t id) {
       k += !self;
     }
     if (step->side == TT_OWN_LAST) r->operands[n++] = own;
-    if (k == inputs) store(r, id, i, tt_value_sum(r->v, r->operands, n, step->last));
+    if (k == inputs) store(r, id, i, tt_value_sum(r->v, r->operands, n, step->completes));
   }
 }
 
@@ -95,7 +95,8 @@ static void do_local(runner *r, uint32_t id) {
       span.base += k * step->in_step;
       in[k + 1] = local(r, id, &span, i);
     }
-    if (step->kind == TT_REDUCE) results[i] = tt_value_sum(r->v, in, step->inputs + 1, step->last);
+    if (step->kind == TT_REDUCE)
+      results[i] = tt_value_sum(r->v, in, step->inputs + 1, step->completes);
   }
   for (uint32_t i = 0; i < size; i++) store(r, id, i, results[i]);
   free(results);
@@ -105,7 +106,7 @@ static void deepen(runner *r, uint32_t id, uint32_t depth) {
   if (r->depth[id] < depth) r->depth[id] = depth;
 }
 
-static void start(runner *r, uint32_t id) {
+static void start_step(runner *r, uint32_t id) {
   r->started[id] = 1;
   if (r->watch) r->watch->begins(r->watch->ctx, id, r->depth[id]);
   for (uint32_t k = r->g->out_at[id]; k < r->g->out_at[id + 1]; k++) {
@@ -116,12 +117,12 @@ static void start(runner *r, uint32_t id) {
   if (tt_graph_step(r->g, id)->kind != TT_SEND && --r->pending[id] == 0) r->queue[r->tail++] = id;
 }
 
-static void finish(runner *r, uint32_t id) {
+static void finish_step(runner *r, uint32_t id) {
   r->ended[id] = 1;
   for (uint32_t k = r->g->deps_at[id]; k < r->g->deps_at[id + 1]; k++) {
     uint32_t next = r->g->deps[k];
     deepen(r, next, r->depth[id]);
-    if (--r->waits[next] == 0) start(r, next);
+    if (--r->waits[next] == 0) start_step(r, next);
   }
 }
 
@@ -142,12 +143,12 @@ static void happen(runner *r, uint32_t id) {
       if (--r->pending[to] == 0) r->queue[r->tail++] = to;
     }
     deepen(r, msg->from, r->depth[id]);
-    if (--r->pending[msg->from] == 0) finish(r, msg->from);
+    if (--r->pending[msg->from] == 0) finish_step(r, msg->from);
   }
-  finish(r, id);
+  finish_step(r, id);
 }
 
-static bool prepare(runner *r) {
+static bool prepare_runner(runner *r) {
   const tt_graph *g = r->g;
   size_t n = g->nsteps + 1, widest = (size_t)g->ranks + 1;
   r->waits = calloc(n, sizeof *r->waits);
@@ -190,7 +191,8 @@ static bool prepare_memory(runner *r) {
     uint32_t lo, hi;
     tt_coll_src(s, &lo, &hi);
     for (uint32_t block = lo; block < hi; block++)
-      *cell(m, rank, s->in_place ? TT_DST : TT_SRC, block) = tt_value_input(r->v, rank, block);
+      *memory_cell(m, rank, s->in_place ? TT_DST : TT_SRC, block) =
+          tt_value_input(r->v, rank, block);
   }
   return m->at != NULL;
 }
@@ -221,7 +223,7 @@ static uint32_t waits_for(const runner *r, uint32_t id) {
   return id;
 }
 
-static void tell_deadlock(runner *r) {
+static void say_deadlock(runner *r) {
   uint32_t id = 0;
   while (r->ended[id]) id++;
   uint32_t first = id;
@@ -240,7 +242,7 @@ static void tell_deadlock(runner *r) {
   tt_graph_refuse(r->g, id, "deadlock: it waits for %s%s", chain, at == first ? "" : ", ...");
 }
 
-static void count(const runner *r, tutti_report *report) {
+static void count_costs(const runner *r, tutti_report *report) {
   const tt_graph *g = r->g;
   for (int rank = 0; rank < g->ranks; rank++) {
     int64_t messages = 0, sent = 0, reduced = 0, copied = 0;
@@ -266,14 +268,14 @@ static void count(const runner *r, tutti_report *report) {
 bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *watch,
                      tutti_report *report) {
   runner r = {.g = g, .v = v, .m = m, .watch = watch};
-  if (!prepare(&r) || !prepare_memory(&r)) g->failed = true;
+  if (!prepare_runner(&r) || !prepare_memory(&r)) g->failed = true;
   for (uint32_t id = 0; id < g->nsteps && !g->failed; id++)
-    if (r.waits[id] == 0 && !r.started[id]) start(&r, id);
+    if (r.waits[id] == 0 && !r.started[id]) start_step(&r, id);
   while (r.head < r.tail && !g->failed && !g->refused) happen(&r, r.queue[r.head++]);
   uint32_t ended = 0;
   for (uint32_t id = 0; id < g->nsteps && !g->failed; id++) ended += r.ended[id];
-  if (!g->failed && !g->refused && ended < g->nsteps) tell_deadlock(&r);
-  if (!g->failed && !g->refused) count(&r, report);
+  if (!g->failed && !g->refused && ended < g->nsteps) say_deadlock(&r);
+  if (!g->failed && !g->refused) count_costs(&r, report);
   if (tt_values_failed(v)) g->failed = true;
   free(r.waits);
   free(r.pending);

@@ -15,24 +15,24 @@
 typedef struct node {
   uint32_t first, n; /* operands in the pool; n == 0: an input, first its block */
   int rank;          /* of an input */
-  bool last;
+  bool completes;
 } node;
 
 struct tt_values {
   node *nodes;
   tt_value *pool;
   uint32_t *slots; /* hash table of values */
-  uint32_t count, room, used, pool_room, mask;
+  uint32_t count, capacity, used, pool_capacity, mask;
   bool failed;
 };
 
 tt_values *tt_values_new(void) {
   tt_values *v = calloc(1, sizeof *v);
   if (!v) return NULL;
-  v->room = v->pool_room = 1024;
+  v->capacity = v->pool_capacity = 1024;
   v->mask = 4095;
-  v->nodes = malloc(v->room * sizeof *v->nodes);
-  v->pool = malloc(v->pool_room * sizeof *v->pool);
+  v->nodes = malloc(v->capacity * sizeof *v->nodes);
+  v->pool = malloc(v->pool_capacity * sizeof *v->pool);
   v->slots = calloc(v->mask + 1, sizeof *v->slots);
   v->count = 1; /* 0 is nothing */
   v->failed = !v->nodes || !v->pool || !v->slots;
@@ -55,16 +55,16 @@ uint32_t tt_values_count(const tt_values *v) {
   return v->count;
 }
 
-static uint64_t hash_of(const node *x, const tt_value *in) {
+static uint64_t hash_node(const node *x, const tt_value *in) {
   uint64_t h = tt_mix(((uint64_t)x->n << 32) ^ (uint32_t)x->rank);
   if (x->n == 0) return tt_mix(h ^ x->first);
   for (uint32_t i = 0; i < x->n; i++) h = tt_mix(h * 31 + in[i]);
   return h;
 }
 
-static bool same(const tt_values *v, tt_value at, const node *x, const tt_value *in) {
+static bool node_equals(const tt_values *v, tt_value at, const node *x, const tt_value *in) {
   const node *y = &v->nodes[at];
-  if (y->n != x->n || y->rank != x->rank || y->last != x->last) return false;
+  if (y->n != x->n || y->rank != x->rank || y->completes != x->completes) return false;
   if (x->n == 0) return y->first == x->first;
   return memcmp(v->pool + y->first, in, x->n * sizeof *in) == 0;
 }
@@ -77,7 +77,7 @@ static void rehash(tt_values *v) {
     return;
   }
   for (uint32_t i = 1; i < v->count; i++) {
-    uint64_t h = hash_of(&v->nodes[i], v->pool + v->nodes[i].first);
+    uint64_t h = hash_node(&v->nodes[i], v->pool + v->nodes[i].first);
     while (slots[h & mask]) h++;
     slots[h & mask] = i;
   }
@@ -86,18 +86,18 @@ static void rehash(tt_values *v) {
   v->mask = mask;
 }
 
-static bool make_room(tt_values *v, uint32_t operands) {
-  if (v->count == v->room) {
-    node *more = realloc(v->nodes, 2 * (size_t)v->room * sizeof *more);
+static bool grow_values(tt_values *v, uint32_t operands) {
+  if (v->count == v->capacity) {
+    node *more = realloc(v->nodes, 2 * (size_t)v->capacity * sizeof *more);
     if (more) v->nodes = more;
     v->failed |= !more;
-    if (more) v->room *= 2;
+    if (more) v->capacity *= 2;
   }
-  while (!v->failed && v->used + operands > v->pool_room) {
-    tt_value *more = realloc(v->pool, 2 * (size_t)v->pool_room * sizeof *more);
+  while (!v->failed && v->used + operands > v->pool_capacity) {
+    tt_value *more = realloc(v->pool, 2 * (size_t)v->pool_capacity * sizeof *more);
     if (more) v->pool = more;
     v->failed |= !more;
-    if (more) v->pool_room *= 2;
+    if (more) v->pool_capacity *= 2;
   }
   if (!v->failed && v->count > v->mask / 2) rehash(v);
   return !v->failed;
@@ -105,17 +105,17 @@ static bool make_room(tt_values *v, uint32_t operands) {
 
 static tt_value intern(tt_values *v, node x, const tt_value *in) {
   if (v->failed) return 0;
-  uint64_t h = hash_of(&x, in);
+  uint64_t h = hash_node(&x, in);
   for (; v->slots[h & v->mask]; h++)
-    if (same(v, v->slots[h & v->mask], &x, in)) return v->slots[h & v->mask];
-  if (!make_room(v, x.n)) return 0;
+    if (node_equals(v, v->slots[h & v->mask], &x, in)) return v->slots[h & v->mask];
+  if (!grow_values(v, x.n)) return 0;
   if (x.n) {
     memcpy(v->pool + v->used, in, x.n * sizeof *in);
     x.first = v->used;
     v->used += x.n;
   }
   v->nodes[v->count] = x;
-  for (h = hash_of(&x, in); v->slots[h & v->mask];) h++;
+  for (h = hash_node(&x, in); v->slots[h & v->mask];) h++;
   return v->slots[h & v->mask] = v->count++;
 }
 
@@ -123,8 +123,8 @@ tt_value tt_value_input(tt_values *v, int rank, uint32_t block) {
   return intern(v, (node){.first = block, .rank = rank}, NULL);
 }
 
-tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool last) {
-  return intern(v, (node){.n = n, .rank = -1, .last = last}, in);
+tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool completes) {
+  return intern(v, (node){.n = n, .rank = -1, .completes = completes}, in);
 }
 
 uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen) {
@@ -153,26 +153,27 @@ typedef struct walk {
   size_t size;
 } walk;
 
-static const char *say(walk *w, const char *format, int rank, uint32_t block) {
+static const char *format_mistake(walk *w, const char *format, int rank, uint32_t block) {
   snprintf(w->text, w->size, format, rank, block);
   return w->text;
 }
 
-static const char *look(walk *w, tt_value value, bool root) {
+static const char *find_mistake(walk *w, tt_value value, bool root) {
   const node *x = &w->v->nodes[value];
-  if (x->last && !root) return "it holds a sum that was already complete";
+  if (x->completes && !root) return "it holds a sum that was already complete";
   if (x->n == 0) {
     const int place = x->rank - w->wanted->first;
     if (x->first != w->wanted->block || place < 0 || x->rank >= w->wanted->end)
-      return say(w, "it holds rank %d's block %u, which belongs elsewhere", x->rank, x->first);
+      return format_mistake(w, "it holds rank %d's block %u, which belongs elsewhere", x->rank,
+                            x->first);
     if (w->seen[place])
-      return say(w, "it holds rank %d's input for block %u twice", x->rank, x->first);
+      return format_mistake(w, "it holds rank %d's input for block %u twice", x->rank, x->first);
     w->seen[place] = 1;
     if (place != w->leaves++) w->ordered = false;
     return NULL;
   }
   for (uint32_t i = 0; i < x->n; i++) {
-    const char *wrong = look(w, w->v->pool[x->first + i], false);
+    const char *wrong = find_mistake(w, w->v->pool[x->first + i], false);
     if (wrong) return wrong;
   }
   return NULL;
@@ -185,11 +186,12 @@ const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted
   walk w = {v, wanted, 0, calloc((size_t)n, 1), true, text, size};
   v->failed |= !w.seen;
   if (!w.seen) return "there is not enough memory to look at it";
-  const char *wrong = look(&w, value, true);
+  const char *wrong = find_mistake(&w, value, true);
   for (int i = 0; !wrong && i < n; i++)
     if (!w.seen[i])
-      wrong = say(&w, "it lacks rank %d's input for block %u", wanted->first + i, wanted->block);
-  if (!wrong && marked && !v->nodes[value].last && n > 1)
+      wrong = format_mistake(&w, "it lacks rank %d's input for block %u", wanted->first + i,
+                             wanted->block);
+  if (!wrong && marked && !v->nodes[value].completes && n > 1)
     wrong = "the step that completes this sum is not marked last";
   if (!w.ordered) *ordered = false;
   free(w.seen);

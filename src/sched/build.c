@@ -78,7 +78,7 @@ static void forget_unused(tt_step *step) {
   step->inputs = step->in_step = 0;
 }
 
-static void settle(const tt_sched *s, tt_span *span, bool used) {
+static void normalize_span(const tt_sched *s, tt_span *span, bool used) {
   if (used && s->in_place && span->buf == TT_SRC) span->buf = TT_DST;
   if (used) tt_span_tidy(span);
 }
@@ -93,22 +93,22 @@ static bool same_blocks(const tt_span *a, const tt_span *b) {
 void tt_build_step(tt_builder *b, const tt_step *step) {
   if (b->status) return;
   tt_sched *s = b->s;
-  if (s->nsteps == b->room) {
-    uint32_t room = b->room ? 2 * b->room : 16;
-    tt_step *more = realloc(s->steps, room * sizeof *more);
+  if (s->nsteps == b->capacity) {
+    uint32_t capacity = b->capacity ? 2 * b->capacity : 16;
+    tt_step *more = realloc(s->steps, capacity * sizeof *more);
     if (!more) {
       b->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while building a schedule");
       return;
     }
     s->steps = more;
-    b->room = room;
+    b->capacity = capacity;
   }
   tt_step *new = &s->steps[s->nsteps];
   *new = *step;
   forget_unused(new);
-  settle(s, &new->dst, step->kind != TT_SEND);
-  settle(s, &new->own, step->kind != TT_RECV);
-  settle(s, &new->in, step->kind == TT_REDUCE);
+  normalize_span(s, &new->dst, step->kind != TT_SEND);
+  normalize_span(s, &new->own, step->kind != TT_RECV);
+  normalize_span(s, &new->in, step->kind == TT_REDUCE);
   if (new->kind == TT_COPY && same_blocks(&new->dst, &new->own)) return;
   claim_tmp(s, &new->dst, 0);
   claim_tmp(s, &new->own, 0);
@@ -182,9 +182,9 @@ void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right) {
   tt_build_step(b, &step);
 }
 
-void tt_mark_last(tt_builder *b) {
+void tt_mark_completes(tt_builder *b) {
   if (b->status || !b->s->nsteps || tt_coll_prefix(b->s->coll)) return;
-  b->s->steps[b->s->nsteps - 1].last = 1;
+  b->s->steps[b->s->nsteps - 1].completes = 1;
 }
 
 static bool same_span(const tt_span *a, const tt_span *b) {
@@ -193,11 +193,11 @@ static bool same_span(const tt_span *a, const tt_span *b) {
 }
 
 static bool same_step(const tt_step *a, const tt_step *b) {
-  return a->kind == b->kind && a->side == b->side && a->split == b->split && a->last == b->last &&
-         a->peers.first == b->peers.first && a->peers.count == b->peers.count &&
-         a->peers.stride == b->peers.stride && same_span(&a->dst, &b->dst) &&
-         same_span(&a->own, &b->own) && same_span(&a->in, &b->in) && a->inputs == b->inputs &&
-         a->in_step == b->in_step;
+  return a->kind == b->kind && a->side == b->side && a->split == b->split &&
+         a->completes == b->completes && a->peers.first == b->peers.first &&
+         a->peers.count == b->peers.count && a->peers.stride == b->peers.stride &&
+         same_span(&a->dst, &b->dst) && same_span(&a->own, &b->own) && same_span(&a->in, &b->in) &&
+         a->inputs == b->inputs && a->in_step == b->in_step;
 }
 
 bool tt_sched_equal(const tt_sched *a, const tt_sched *b) {

@@ -46,18 +46,18 @@ bool tt_coll_alike(tutti_coll coll) {
   return coll == TUTTI_ALL_TO_ALL;
 }
 
-static void part(const tt_sched *s, int what, uint32_t *lo, uint32_t *hi) {
+static void block_range(const tt_sched *s, int what, uint32_t *lo, uint32_t *hi) {
   *lo = what == OWN ? (uint32_t)s->rank : 0;
   *hi = what == OWN ? *lo + 1 : s->blocks;
   if ((what == AT_ROOT && s->rank != s->root) || s->rank >= s->data) *lo = *hi = 0;
 }
 
 void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
-  part(s, table[s->coll].src, lo, hi);
+  block_range(s, table[s->coll].src, lo, hi);
 }
 
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
-  part(s, table[s->coll].dst, lo, hi);
+  block_range(s, table[s->coll].dst, lo, hi);
   if (table[s->coll].sums == BELOW && s->rank == 0) *lo = *hi = 0;
 }
 

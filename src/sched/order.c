@@ -23,10 +23,10 @@ typedef enum use { READS, WRITES, CUTS } use;
 
 typedef struct tracker {
   uint32_t *cut[TT_BUF_COUNT]; /* where pieces begin, ascending; NULL: at every block */
-  uint32_t pieces[TT_BUF_COUNT], cuts_room[TT_BUF_COUNT];
+  uint32_t pieces[TT_BUF_COUNT], cuts_capacity[TT_BUF_COUNT];
   uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per piece */
   reader *pool;
-  uint32_t used, room;
+  uint32_t used, pool_capacity;
   uint32_t *seen;  /* per step: the step that last listed it */
   uint32_t *after; /* all lists so far */
   uint32_t length, capacity;
@@ -34,16 +34,16 @@ typedef struct tracker {
   bool failed;
 } tracker;
 
-static bool grow(void **array, uint32_t *room, size_t size) {
-  uint32_t more = *room ? 2 * *room : 64;
+static bool grow(void **array, uint32_t *pool_capacity, size_t size) {
+  uint32_t more = *pool_capacity ? 2 * *pool_capacity : 64;
   void *moved = realloc(*array, more * size);
   if (!moved) return false;
   *array = moved;
-  *room = more;
+  *pool_capacity = more;
   return true;
 }
 
-static inline void wait_for(tracker *t, uint32_t step, uint32_t earlier) {
+static inline void depend_on_step(tracker *t, uint32_t step, uint32_t earlier) {
   if (earlier == NONE || earlier == step || t->seen[earlier] == step) return;
   if (t->length == t->capacity && !grow((void **)&t->after, &t->capacity, sizeof *t->after)) {
     t->failed = true;
@@ -55,8 +55,8 @@ static inline void wait_for(tracker *t, uint32_t step, uint32_t earlier) {
 
 static void read_piece(tracker *t, uint32_t step, uint32_t buf, uint32_t piece) {
   uint32_t *readers = t->readers[buf];
-  wait_for(t, step, t->writer[buf][piece]);
-  if (t->used == t->room && !grow((void **)&t->pool, &t->room, sizeof *t->pool)) {
+  depend_on_step(t, step, t->writer[buf][piece]);
+  if (t->used == t->pool_capacity && !grow((void **)&t->pool, &t->pool_capacity, sizeof *t->pool)) {
     t->failed = true;
     return;
   }
@@ -65,32 +65,32 @@ static void read_piece(tracker *t, uint32_t step, uint32_t buf, uint32_t piece) 
 }
 
 static void write_piece(tracker *t, uint32_t step, uint32_t buf, uint32_t piece) {
-  wait_for(t, step, t->writer[buf][piece]);
+  depend_on_step(t, step, t->writer[buf][piece]);
   for (uint32_t r = t->readers[buf][piece]; r != NONE; r = t->pool[r].next)
-    wait_for(t, step, t->pool[r].step);
+    depend_on_step(t, step, t->pool[r].step);
   t->readers[buf][piece] = NONE;
   t->writer[buf][piece] = step;
 }
 
 /* ---- pieces ---- */
 
-static int ascending(const void *a, const void *b) {
+static int compare_uint32(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return (x > y) - (x < y);
 }
 
 /* A run of blocks begins and ends here; too many of them: every block is a piece. */
 static void add_cuts(tracker *t, uint32_t buf, uint32_t block, uint32_t end) {
-  if (t->pieces[buf] + 2 > t->cuts_room[buf]) return;
+  if (t->pieces[buf] + 2 > t->cuts_capacity[buf]) return;
   t->cut[buf][t->pieces[buf]++] = block;
   t->cut[buf][t->pieces[buf]++] = end;
 }
 
 /* The piece that begins at this block. */
-static uint32_t piece_at(const tracker *t, uint32_t buf, uint32_t block) {
+static uint32_t piece_index(const tracker *t, uint32_t buf, uint32_t block) {
   const uint32_t *cut = t->cut[buf], *at;
   if (!cut) return block;
-  at = bsearch(&block, cut, t->pieces[buf], sizeof *cut, ascending);
+  at = bsearch(&block, cut, t->pieces[buf], sizeof *cut, compare_uint32);
   return (uint32_t)(at - cut);
 }
 
@@ -100,8 +100,8 @@ static void use_run(tracker *t, uint32_t step, uint32_t buf, uint32_t block, uin
     add_cuts(t, buf, block, end);
     return;
   }
-  const uint32_t last = piece_at(t, buf, end);
-  for (uint32_t p = piece_at(t, buf, block); p < last && !t->failed; p++)
+  const uint32_t last = piece_index(t, buf, end);
+  for (uint32_t p = piece_index(t, buf, block); p < last && !t->failed; p++)
     (how == READS ? read_piece : write_piece)(t, step, buf, p);
 }
 
@@ -121,12 +121,12 @@ static void prune(tracker *t, const uint32_t *after_at) {
   const uint32_t n = t->length - t->from;
   if (n < 2) return;
   uint32_t *list = t->after + t->from, kept = 0;
-  qsort(list, n, sizeof *list, ascending);
+  qsort(list, n, sizeof *list, compare_uint32);
   for (uint32_t i = 0; i < n; i++) {
     bool implied = false;
     for (uint32_t j = i + 1; j < n && !implied; j++) {
       uint32_t lo = after_at[list[j]], hi = after_at[list[j] + 1];
-      implied = hi > lo && bsearch(&list[i], t->after + lo, hi - lo, sizeof *list, ascending);
+      implied = hi > lo && bsearch(&list[i], t->after + lo, hi - lo, sizeof *list, compare_uint32);
     }
     if (!implied) list[kept++] = list[i];
   }
@@ -154,24 +154,24 @@ static void forget_cuts(tracker *t, int b) {
 }
 
 /* Sort the cuts, each once. Where there are about as many as blocks, blocks are the pieces. */
-static bool cut(tracker *t, const tt_sched *s, const uint32_t blocks[TT_BUF_COUNT]) {
+static bool cut_into_pieces(tracker *t, const tt_sched *s, const uint32_t blocks[TT_BUF_COUNT]) {
   for (int b = 0; b < TT_BUF_COUNT; b++) t->pieces[b] = blocks[b];
   if (blocks[TT_DST] < FEW) return true;
   for (int b = 0; b < TT_BUF_COUNT; b++) {
     t->pieces[b] = 0;
-    t->cuts_room[b] = blocks[b] / 4;
-    t->cut[b] = malloc((t->cuts_room[b] + 1) * sizeof *t->cut[b]);
+    t->cuts_capacity[b] = blocks[b] / 4;
+    t->cut[b] = malloc((t->cuts_capacity[b] + 1) * sizeof *t->cut[b]);
     if (!t->cut[b]) return false;
   }
   for (uint32_t i = 0; i < s->nsteps; i++) visit(t, s, i, true);
   for (int b = 0; b < TT_BUF_COUNT; b++) {
     uint32_t n = t->pieces[b], kept = 0;
     t->pieces[b] = blocks[b];
-    if (n + 2 > t->cuts_room[b]) {
+    if (n + 2 > t->cuts_capacity[b]) {
       forget_cuts(t, b);
       continue;
     }
-    qsort(t->cut[b], n, sizeof *t->cut[b], ascending);
+    qsort(t->cut[b], n, sizeof *t->cut[b], compare_uint32);
     for (uint32_t i = 0; i < n; i++)
       if (!i || t->cut[b][i] != t->cut[b][i - 1]) t->cut[b][kept++] = t->cut[b][i];
     t->pieces[b] = kept;
@@ -179,9 +179,9 @@ static bool cut(tracker *t, const tt_sched *s, const uint32_t blocks[TT_BUF_COUN
   return true;
 }
 
-static bool begin(tracker *t, const tt_sched *s) {
+static bool tracker_begin(tracker *t, const tt_sched *s) {
   const uint32_t blocks[TT_BUF_COUNT] = {s->blocks, s->blocks, s->tmp_blocks};
-  if (!cut(t, s, blocks)) return false;
+  if (!cut_into_pieces(t, s, blocks)) return false;
   for (int b = 0; b < TT_BUF_COUNT; b++) {
     const size_t pieces = (size_t)t->pieces[b] + 1;
     t->writer[b] = malloc(pieces * sizeof **t->writer);
@@ -195,7 +195,7 @@ static bool begin(tracker *t, const tt_sched *s) {
   return t->seen != NULL;
 }
 
-static void end(tracker *t) {
+static void tracker_end(tracker *t) {
   for (int b = 0; b < TT_BUF_COUNT; b++) {
     forget_cuts(t, b);
     free(t->writer[b]);
@@ -211,7 +211,7 @@ tutti_status tt_derive_order(tt_sched *s) {
   free(s->after);
   s->after = NULL;
   s->after_at = malloc((s->nsteps + 1) * sizeof *s->after_at);
-  t.failed = !s->after_at || !begin(&t, s);
+  t.failed = !s->after_at || !tracker_begin(&t, s);
   for (uint32_t i = 0; i < s->nsteps && !t.failed; i++) {
     s->after_at[i] = t.from = t.length;
     visit(&t, s, i, false);
@@ -219,7 +219,7 @@ tutti_status tt_derive_order(tt_sched *s) {
     s->after_at[i + 1] = t.length;
   }
   if (s->after_at && s->nsteps == 0) s->after_at[0] = 0;
-  end(&t);
+  tracker_end(&t);
   s->after = t.after;
   if (!t.failed) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory while ordering a schedule of %u steps",

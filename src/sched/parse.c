@@ -35,7 +35,7 @@ typedef struct header {
   size_t length; /* of the text */
 } header;
 
-static tutti_status complain(cursor *c, const char *expected) {
+static tutti_status schedule_syntax_error(cursor *c, const char *expected) {
   if (c->status) return c->status;
   int line = 1, column = 1;
   for (const char *p = c->text; p < c->at; p++) {
@@ -55,7 +55,7 @@ static void blanks(cursor *c) {
     while (*c->at && *c->at != '\n') c->at++;
 }
 
-static bool take(cursor *c, const char *token) {
+static bool accept_token(cursor *c, const char *token) {
   blanks(c);
   size_t n = strlen(token);
   if (c->status || strncmp(c->at, token, n) != 0) return false;
@@ -71,11 +71,11 @@ static bool digit_next(cursor *c) {
   return isdigit((unsigned char)*c->at);
 }
 
-static uint32_t number(cursor *c, uint32_t most, const char *what) {
+static uint32_t parse_number(cursor *c, uint32_t most, const char *what) {
   blanks(c);
   if (c->status) return 0;
   if (!isdigit((unsigned char)*c->at)) {
-    complain(c, what);
+    schedule_syntax_error(c, what);
     return 0;
   }
   char *end;
@@ -83,7 +83,7 @@ static uint32_t number(cursor *c, uint32_t most, const char *what) {
   if (n > most) {
     char text[96];
     snprintf(text, sizeof text, "%s of at most %u", what, most);
-    complain(c, text);
+    schedule_syntax_error(c, text);
     return 0;
   }
   c->at = end;
@@ -92,11 +92,11 @@ static uint32_t number(cursor *c, uint32_t most, const char *what) {
 
 static void line_end(cursor *c) {
   blanks(c);
-  if (*c->at && *c->at != '\n') complain(c, "the end of the line");
+  if (*c->at && *c->at != '\n') schedule_syntax_error(c, "the end of the line");
 }
 
 /* To the next line with something on it; false at the end of the text. */
-static bool next_line(cursor *c) {
+static bool next_schedule_line(cursor *c) {
   do {
     blanks(c);
     if (*c->at != '\n') return *c->at != 0;
@@ -123,18 +123,18 @@ static tt_span span(cursor *c, const header *h) {
   blanks(c);
   const char *start = c->at;
   if (!buffer(c, &buf)) {
-    complain(c, "a span such as src[0] or dst[2..5]");
+    schedule_syntax_error(c, "a span such as src[0] or dst[2..5]");
     return s;
   }
-  uint32_t first = number(c, MAX_BLOCKS, "a block number"), last = first;
-  if (take(c, "..")) last = number(c, MAX_BLOCKS, "a block number");
+  uint32_t first = parse_number(c, MAX_BLOCKS, "a block number"), last = first;
+  if (accept_token(c, "..")) last = parse_number(c, MAX_BLOCKS, "a block number");
   uint32_t ring = (uint32_t)tt_max(first, last) + 1;
-  if (take(c, "%")) ring = number(c, MAX_BLOCKS, "a ring size");
+  if (accept_token(c, "%")) ring = parse_number(c, MAX_BLOCKS, "a ring size");
   s = (tt_span){buf, 0, first, 0, ring, 1, 1};
-  if (take(c, "*")) s.stride = number(c, MAX_BLOCKS, "a stride");
-  if (take(c, "+")) s.base = number(c, MAX_BLOCKS, "a base");
-  if (take(c, "x")) s.repeat = number(c, MAX_BLOCKS, "a repeat");
-  if (!c->status && !take(c, "]")) complain(c, "']'");
+  if (accept_token(c, "*")) s.stride = parse_number(c, MAX_BLOCKS, "a stride");
+  if (accept_token(c, "+")) s.base = parse_number(c, MAX_BLOCKS, "a base");
+  if (accept_token(c, "x")) s.repeat = parse_number(c, MAX_BLOCKS, "a repeat");
+  if (!c->status && !accept_token(c, "]")) schedule_syntax_error(c, "']'");
   s.count = last >= first ? last - first + 1 : last + ring - first + 1;
   const uint64_t before = (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks of the last ring */
   const uint64_t top = s.base + s.stride * (before + tt_min((uint64_t)first + s.count, ring) - 1);
@@ -143,7 +143,7 @@ static tt_span span(cursor *c, const header *h) {
                     before < MAX_BLOCKS && top < most;
   if (!c->status && !fits) {
     c->at = start;
-    complain(c, "a span inside its buffer");
+    schedule_syntax_error(c, "a span inside its buffer");
   }
   if (c->status) return tt_block(TT_SRC, 0);
   c->moved += tt_span_size(&s);
@@ -153,22 +153,22 @@ static tt_span span(cursor *c, const header *h) {
 
 static tt_peers peers(cursor *c, const header *h) {
   uint32_t most = (uint32_t)h->ranks - 1;
-  tt_peers p = {(int)number(c, most, "a rank"), 1, 1};
-  if (!take(c, "..")) return p;
-  int last = (int)number(c, most, "a rank");
-  if (take(c, ":")) {
-    int sign = take(c, "-") ? -1 : 1;
-    p.stride = sign * (int)number(c, most, "a stride");
+  tt_peers p = {(int)parse_number(c, most, "a rank"), 1, 1};
+  if (!accept_token(c, "..")) return p;
+  int last = (int)parse_number(c, most, "a rank");
+  if (accept_token(c, ":")) {
+    int sign = accept_token(c, "-") ? -1 : 1;
+    p.stride = sign * (int)parse_number(c, most, "a stride");
   }
   while (p.count < h->ranks && tt_peer_rank(&p, p.count - 1, h->ranks) != last) p.count++;
   c->moved += (uint32_t)p.count;
   if (tt_peer_rank(&p, p.count - 1, h->ranks) != last)
-    complain(c, "a peer range whose stride reaches its end");
+    schedule_syntax_error(c, "a peer range whose stride reaches its end");
   return p;
 }
 
 /* Is every block of b so far behind that of a? */
-static bool apart(const tt_span *a, const tt_span *b, uint32_t gap) {
+static bool spans_are_shifted(const tt_span *a, const tt_span *b, uint32_t gap) {
   if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
   for (uint32_t i = 0; i < tt_span_size(a); i++)
     if (tt_span_block(b, i) - tt_span_block(a, i) != gap) return false;
@@ -180,14 +180,14 @@ static void local_inputs(cursor *c, const header *h, tt_step *step) {
   uint32_t n = 0;
   do {
     if (n == 64) {
-      complain(c, "at most 64 operands");
+      schedule_syntax_error(c, "at most 64 operands");
       return;
     }
     items[n++] = span(c, h);
-  } while (!c->status && take(c, "op"));
+  } while (!c->status && accept_token(c, "op"));
   if (c->status) return;
   if (n < 2) {
-    complain(c, "'op' and another operand");
+    schedule_syntax_error(c, "'op' and another operand");
     return;
   }
   step->side = TT_OWN_FIRST;
@@ -197,23 +197,23 @@ static void local_inputs(cursor *c, const header *h, tt_step *step) {
   for (uint32_t k = 2; k < n; k++) {
     uint32_t gap = tt_span_block(&items[k], 0) - tt_span_block(&items[k - 1], 0);
     if (k == 2) step->in_step = gap;
-    if (!apart(&items[k - 1], &items[k], step->in_step))
-      complain(c, "inputs that are evenly spaced");
+    if (!spans_are_shifted(&items[k - 1], &items[k], step->in_step))
+      schedule_syntax_error(c, "inputs that are evenly spaced");
   }
 }
 
 static void operands(cursor *c, const header *h, tt_step *step) {
   if (step->kind == TT_SEND || step->kind == TT_RECV) return;
-  if (!take(c, "=")) complain(c, "'='");
+  if (!accept_token(c, "=")) schedule_syntax_error(c, "'='");
   if (step->kind == TT_COPY) step->own = span(c, h);
   if (step->kind == TT_REDUCE) local_inputs(c, h, step);
   if (step->kind != TT_RECV_REDUCE) return;
-  bool before = take(c, "in");
-  if (before && !take(c, "op")) complain(c, "'op'");
+  bool before = accept_token(c, "in");
+  if (before && !accept_token(c, "op")) schedule_syntax_error(c, "'op'");
   step->own = span(c, h);
-  bool after = take(c, "op");
-  if (after && !take(c, "in")) complain(c, "'in'");
-  if (!before && !after) complain(c, "'op in'");
+  bool after = accept_token(c, "op");
+  if (after && !accept_token(c, "in")) schedule_syntax_error(c, "'in'");
+  if (!before && !after) schedule_syntax_error(c, "'op in'");
   step->side = before && after ? TT_OWN_AMONG : before ? TT_OWN_LAST : TT_OWN_FIRST;
 }
 
@@ -227,32 +227,33 @@ static bool kind_word(cursor *c, tt_step *step) {
                {"recv", TT_RECV, 0},       {"copy", TT_COPY, 0},
                {"reduce", TT_REDUCE, 0}};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (!take(c, words[i].word)) continue;
+    if (!accept_token(c, words[i].word)) continue;
     step->kind = (uint8_t)words[i].kind;
     step->split = (uint8_t)words[i].split;
     return true;
   }
-  complain(c, "send, recv, recv_reduce, copy, reduce, send_split or recv_split");
+  schedule_syntax_error(c, "send, recv, recv_reduce, copy, reduce, send_split or recv_split");
   return false;
 }
 
 /* One step; its `after` numbers go to `after`, their count to *n. */
 static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uint32_t **after,
-                      uint32_t *n, uint32_t *room) {
+                      uint32_t *n, uint32_t *capacity) {
   memset(step, 0, sizeof *step);
   step->dst = step->own = step->in = tt_block(TT_SRC, 0);
   step->peers.stride = 1;
   const char *start = c->at;
-  if (number(c, MAX_STEPS, "a step number") != i && !c->status) {
+  if (parse_number(c, MAX_STEPS, "a step number") != i && !c->status) {
     char text[48];
     snprintf(text, sizeof text, "step number %u", i);
     c->at = start;
-    complain(c, text);
+    schedule_syntax_error(c, text);
   }
   if (c->status || !kind_word(c, step)) return;
   if (!tt_step_local(step)) {
     const char *arrow = step->kind == TT_SEND ? "->" : "<-";
-    if (!take(c, arrow)) complain(c, step->kind == TT_SEND ? "'->' and a rank" : "'<-' and a rank");
+    if (!accept_token(c, arrow))
+      schedule_syntax_error(c, step->kind == TT_SEND ? "'->' and a rank" : "'<-' and a rank");
     step->peers = peers(c, h);
   }
   if (step->kind == TT_SEND)
@@ -260,18 +261,18 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
   else
     step->dst = span(c, h);
   operands(c, h, step);
-  step->last = take(c, "last");
-  if (take(c, "after"))
+  step->completes = accept_token(c, "last");
+  if (accept_token(c, "after"))
     while (!c->status && digit_next(c)) {
-      if (*n == *room) {
-        *room = *room ? 2 * *room : 64;
-        uint32_t *more = realloc(*after, *room * sizeof *more);
+      if (*n == *capacity) {
+        *capacity = *capacity ? 2 * *capacity : 64;
+        uint32_t *more = realloc(*after, *capacity * sizeof *more);
         if (!more) c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
         if (!more) return;
         *after = more;
       }
-      (*after)[(*n)++] = number(c, i ? i - 1 : 0, "an earlier step");
-      if (i == 0) complain(c, "no 'after' on the first step");
+      (*after)[(*n)++] = parse_number(c, i ? i - 1 : 0, "an earlier step");
+      if (i == 0) schedule_syntax_error(c, "no 'after' on the first step");
     }
   line_end(c);
 }
@@ -279,9 +280,9 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
 /* Neither blocks nor moves of few bytes take the prover long; `more` blocks may be. */
 static void bounded(cursor *c, const header *h, uint64_t more) {
   if (c->blocks + more > tt_min(MAX_ALL, FREE + BLOCKS * (uint64_t)h->length))
-    complain(c, "fewer blocks on all ranks together, in a text of this length");
+    schedule_syntax_error(c, "fewer blocks on all ranks together, in a text of this length");
   if (c->moved > FREE + MOVED * (uint64_t)h->length)
-    complain(c, "steps that move fewer blocks, in a text of this length");
+    schedule_syntax_error(c, "steps that move fewer blocks, in a text of this length");
 }
 
 static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, uint32_t tmp) {
@@ -293,13 +294,14 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
   }
   tt_sched *s = b.s;
   tt_build_data(&b, h->data);
-  uint32_t *after = NULL, n = 0, room = 0, *at = calloc(1, sizeof *at), steps = 0;
-  while (!c->status && at && next_line(c) && isdigit((unsigned char)*c->at)) {
+  uint32_t *after = NULL, n = 0, capacity = 0, *at = calloc(1, sizeof *at), steps = 0;
+  while (!c->status && at && next_schedule_line(c) && isdigit((unsigned char)*c->at)) {
     tt_step step;
-    step_line(c, h, steps, &step, &after, &n, &room);
+    step_line(c, h, steps, &step, &after, &n, &capacity);
     if (!c->status) tt_build_step(&b, &step);
     bounded(c, h, s->tmp_blocks);
-    if (!c->status && s->nsteps != steps + 1) complain(c, "a copy that copies something");
+    if (!c->status && s->nsteps != steps + 1)
+      schedule_syntax_error(c, "a copy that copies something");
     uint32_t *more = realloc(at, (steps + 2) * sizeof *at);
     if (!more) break;
     at = more;
@@ -318,11 +320,12 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
 }
 
 static void header_line(cursor *c, header *h) {
-  next_line(c);
-  if (!take(c, "tutti-schedule") || !take(c, "1")) complain(c, "'tutti-schedule 1'");
+  next_schedule_line(c);
+  if (!accept_token(c, "tutti-schedule") || !accept_token(c, "1"))
+    schedule_syntax_error(c, "'tutti-schedule 1'");
   int coll = 0;
-  while (coll < TUTTI_COLL_COUNT && !take(c, tutti_coll_name((tutti_coll)coll))) coll++;
-  if (coll == TUTTI_COLL_COUNT) complain(c, "a collective such as allreduce");
+  while (coll < TUTTI_COLL_COUNT && !accept_token(c, tutti_coll_name((tutti_coll)coll))) coll++;
+  if (coll == TUTTI_COLL_COUNT) schedule_syntax_error(c, "a collective such as allreduce");
   h->coll = (tutti_coll)coll;
   blanks(c);
   size_t n = 0;
@@ -330,34 +333,34 @@ static void header_line(cursor *c, header *h) {
     depth += (c->at[n] == '(') - (c->at[n] == ')');
     if (depth <= 0 && isspace((unsigned char)c->at[n])) break;
   }
-  if (n == 0 || n >= sizeof h->name) complain(c, "a name of at most 255 characters");
+  if (n == 0 || n >= sizeof h->name) schedule_syntax_error(c, "a name of at most 255 characters");
   if (c->status) return;
   memcpy(h->name, c->at, n);
   h->name[n] = 0;
   c->at += n;
-  if (!take(c, "P=")) complain(c, "P=");
-  h->ranks = (int)number(c, MAX_RANKS, "a number of ranks");
-  if (!c->status && h->ranks < 1) complain(c, "at least one rank");
+  if (!accept_token(c, "P=")) schedule_syntax_error(c, "P=");
+  h->ranks = (int)parse_number(c, MAX_RANKS, "a number of ranks");
+  if (!c->status && h->ranks < 1) schedule_syntax_error(c, "at least one rank");
   h->blocks = (uint32_t)h->ranks;
   h->data = h->ranks;
   while (!c->status) {
-    if (take(c, "blocks="))
-      h->blocks = number(c, MAX_BLOCKS, "a number of blocks");
-    else if (take(c, "root="))
-      h->root = (int)number(c, (uint32_t)h->ranks - 1, "a rank");
-    else if (take(c, "data="))
-      h->data = (int)number(c, (uint32_t)h->ranks, "a number of ranks");
-    else if (take(c, "derive"))
+    if (accept_token(c, "blocks="))
+      h->blocks = parse_number(c, MAX_BLOCKS, "a number of blocks");
+    else if (accept_token(c, "root="))
+      h->root = (int)parse_number(c, (uint32_t)h->ranks - 1, "a rank");
+    else if (accept_token(c, "data="))
+      h->data = (int)parse_number(c, (uint32_t)h->ranks, "a number of ranks");
+    else if (accept_token(c, "derive"))
       h->derive = true;
     else
       break;
   }
   if (!tt_coll_rooted(h->coll)) h->root = 0;
-  if (!c->status && h->blocks < 1) complain(c, "at least one block");
+  if (!c->status && h->blocks < 1) schedule_syntax_error(c, "at least one block");
   if (!c->status && (h->data < 1 || h->root >= h->data))
-    complain(c, "data on at least one rank, and on the root");
+    schedule_syntax_error(c, "data on at least one rank, and on the root");
   if (!c->status && tt_coll_owned(h->coll) && h->blocks != (uint32_t)h->ranks)
-    complain(c, "blocks=P for this collective");
+    schedule_syntax_error(c, "blocks=P for this collective");
   line_end(c);
 }
 
@@ -373,19 +376,20 @@ tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks) {
   tt_sched **list = c.status ? NULL : calloc((size_t)h.ranks, sizeof *list);
   if (!c.status && !list) c.status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
   int found = 0;
-  while (!c.status && next_line(&c)) {
-    if (!take(&c, "rank")) complain(&c, "'rank'");
-    int rank = (int)number(&c, (uint32_t)h.ranks - 1, "a rank");
-    bool in_place = take(&c, "inplace");
-    uint32_t tmp = take(&c, "tmp=") ? number(&c, MAX_BLOCKS, "a number of blocks") : 0;
-    if (!c.status && list[rank]) complain(&c, "each rank once");
+  while (!c.status && next_schedule_line(&c)) {
+    if (!accept_token(&c, "rank")) schedule_syntax_error(&c, "'rank'");
+    int rank = (int)parse_number(&c, (uint32_t)h.ranks - 1, "a rank");
+    bool in_place = accept_token(&c, "inplace");
+    uint32_t tmp =
+        accept_token(&c, "tmp=") ? parse_number(&c, MAX_BLOCKS, "a number of blocks") : 0;
+    if (!c.status && list[rank]) schedule_syntax_error(&c, "each rank once");
     c.blocks += h.blocks;
     bounded(&c, &h, tmp);
     line_end(&c);
     if (!c.status) list[rank] = rank_body(&c, &h, rank, in_place, tmp);
     found++;
   }
-  if (!c.status && !found) complain(&c, "'rank 0'");
+  if (!c.status && !found) schedule_syntax_error(&c, "'rank 0'");
   if (c.status) {
     tt_sched_free_all(list, h.ranks);
     return c.status;

@@ -51,10 +51,10 @@ typedef struct tt_peers {
 } tt_peers;
 
 typedef struct tt_step {
-  uint8_t kind;  /* tt_kind */
-  uint8_t side;  /* tt_side, for TT_RECV_REDUCE */
-  uint8_t split; /* each peer has its own part */
-  uint8_t last;  /* the result is the complete sum: avg divides here */
+  uint8_t kind;      /* tt_kind */
+  uint8_t side;      /* tt_side, for TT_RECV_REDUCE */
+  uint8_t split;     /* each peer has its own part */
+  uint8_t completes; /* the result is the complete sum: avg divides here */
   tt_peers peers;
   tt_span dst;      /* written; unused by sends */
   tt_span own;      /* read: a send's span, a copy's source, the own operand */
@@ -92,7 +92,8 @@ static inline uint32_t tt_span_size(const tt_span *s) {
   return s->count * s->repeat;
 }
 static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
-  const uint32_t ring = s->repeat == 1 ? 0 : i / s->count; /* divisions are slow, and rarely needed */
+  const uint32_t ring =
+      s->repeat == 1 ? 0 : i / s->count; /* divisions are slow, and rarely needed */
   uint32_t k = s->first + i - ring * s->count;
   if (k >= s->ring) k -= s->ring;
   return s->base + s->stride * (k + s->ring * ring);
@@ -134,7 +135,7 @@ static inline bool tt_step_local(const tt_step *step) {
 
 typedef struct tt_builder {
   tt_sched *s;
-  uint32_t room;
+  uint32_t capacity;
   tutti_status status; /* sticky */
 } tt_builder;
 
@@ -156,7 +157,7 @@ void tt_recv_reduce_all(tt_builder *b, tt_peers from, tt_span dst, tt_span own, 
 void tt_copy(tt_builder *b, tt_span dst, tt_span from);
 void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
 /* The step written last yields complete sums, where the collective has such. */
-void tt_mark_last(tt_builder *b);
+void tt_mark_completes(tt_builder *b);
 /* A step as it stands (the parser, mutants). */
 void tt_build_step(tt_builder *b, const tt_step *step);
 
@@ -189,7 +190,7 @@ bool tt_coll_alike(tutti_coll coll);
 
 typedef struct tt_text { /* growing string */
   char *at;
-  size_t length, room;
+  size_t length, capacity;
   bool failed;
 } tt_text;
 void tt_text_add(tt_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -21,21 +21,21 @@ void tt_text_add(tt_text *t, const char *format, ...) {
   for (;;) {
     va_list args;
     va_start(args, format);
-    size_t left = t->room - t->length;
+    size_t left = t->capacity - t->length;
     int n = vsnprintf(t->at ? t->at + t->length : NULL, left, format, args);
     va_end(args);
     if (n >= 0 && (size_t)n < left) {
       t->length += (size_t)n;
       return;
     }
-    size_t room = 2 * t->room + (size_t)(n < 0 ? 0 : n) + 256;
-    char *more = n < 0 ? NULL : realloc(t->at, room);
+    size_t capacity = 2 * t->capacity + (size_t)(n < 0 ? 0 : n) + 256;
+    char *more = n < 0 ? NULL : realloc(t->at, capacity);
     if (!more) {
       t->failed = true;
       return;
     }
     t->at = more;
-    t->room = room;
+    t->capacity = capacity;
   }
 }
 
@@ -90,7 +90,7 @@ void tt_step_print(tt_text *t, const tt_sched *s, uint32_t i) {
     tt_text_add(t, " = ");
     operands_print(t, step);
   }
-  if (step->last) tt_text_add(t, "  last");
+  if (step->completes) tt_text_add(t, "  last");
   for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++)
     tt_text_add(t, k == s->after_at[i] ? "  after %u" : " %u", s->after[k]);
   tt_text_add(t, "\n");

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sites.h"
+#include "placement.h"
 
-_Static_assert(sizeof((tt_site *)0)->host < 64, "a bit for every character of a host");
+_Static_assert(sizeof((tt_placement *)0)->host < 64, "a bit for every character of a host");
 
 #define BLANKS " \t\r"
 #define DIGITS "0123456789"
@@ -25,7 +25,7 @@ typedef struct part {
   const char *at, *end;
 } part;
 
-static tutti_status expected(const reader *r, const char *at, const char *sentence) {
+static tutti_status racks_syntax_error(const reader *r, const char *at, const char *sentence) {
   return tt_fail(TUTTI_ERR_ARG, "%.200s, line %d, column %d: expected %s, found '%.*s'", r->name,
                  r->number, (int)(at - r->line) + 1, sentence,
                  (int)tt_min(strcspn(at, BLANKS "\n#"), 40), at);
@@ -110,7 +110,7 @@ static bool matches(part p, const char *host) {
 /* ---- lines ---- */
 
 /* To the next line that says something. */
-static bool next_line(reader *r) {
+static bool next_rack_line(reader *r) {
   while (*r->at) {
     r->line = r->at;
     r->number++;
@@ -126,8 +126,8 @@ static bool next_line(reader *r) {
 static tutti_status read_rack(reader *r, part *rack) {
   const char *colon = r->at + strcspn(r->at, ":" BLANKS "\n#");
   if (colon == r->at || *colon != ':')
-    return expected(r, r->at, "a rack and its hosts, such as 'rack-a: n1 n2'");
-  if (!strchr(BLANKS "\n#", colon[1])) return expected(r, colon + 1, "a blank");
+    return racks_syntax_error(r, r->at, "a rack and its hosts, such as 'rack-a: n1 n2'");
+  if (!strchr(BLANKS "\n#", colon[1])) return racks_syntax_error(r, colon + 1, "a blank");
   *rack = (part){r->at, colon};
   r->at = colon + 1;
   return TUTTI_OK;
@@ -143,52 +143,52 @@ static bool next_host(reader *r, part *host) {
   return false;
 }
 
-static bool same(part a, part b) {
+static bool parts_equal(part a, part b) {
   return a.end - a.at == b.end - b.at && memcmp(a.at, b.at, (size_t)(a.end - a.at)) == 0;
 }
 
 /* Those whose host it is stand in this rack, and did not in another one. */
-static tutti_status put(const reader *r, part host, part rack, const tt_site *sites, int ranks,
-                        part *of) {
+static tutti_status assign_rack(const reader *r, part host, part rack,
+                                const tt_placement *placements, int ranks, part *of) {
   for (int i = 0; i < ranks; i++) {
-    if (!matches(host, sites[i].host)) continue;
-    if (of[i].at && !same(of[i], rack))
+    if (!matches(host, placements[i].host)) continue;
+    if (of[i].at && !parts_equal(of[i], rack))
       return tt_fail(TUTTI_ERR_ARG,
                      "%.200s, line %d, column %d: host '%s' is in rack '%.*s' already", r->name,
-                     r->number, (int)(host.at - r->line) + 1, sites[i].host,
+                     r->number, (int)(host.at - r->line) + 1, placements[i].host,
                      (int)tt_min((size_t)(of[i].end - of[i].at), 40), of[i].at);
     if (!of[i].at) of[i] = rack;
   }
   return TUTTI_OK;
 }
 
-static tutti_status read_lines(const char *text, const char *name, const tt_site *sites, int ranks,
-                               part *of) {
+static tutti_status read_lines(const char *text, const char *name, const tt_placement *placements,
+                               int ranks, part *of) {
   reader r = {.name = name, .at = text};
   part rack = {0}, host = {0};
-  while (next_line(&r)) {
+  while (next_rack_line(&r)) {
     tutti_status status = read_rack(&r, &rack);
     while (!status && next_host(&r, &host)) {
       const char *wrong = mistake(host);
-      if (wrong) return expected(&r, wrong, "hosts such as n7 or n[01-16,20]");
-      status = put(&r, host, rack, sites, ranks, of);
+      if (wrong) return racks_syntax_error(&r, wrong, "hosts such as n7 or n[01-16,20]");
+      status = assign_rack(&r, host, rack, placements, ranks, of);
     }
     if (status) return status;
   }
   return TUTTI_OK;
 }
 
-tutti_status tt_racks_read(const char *text, const char *name, const tt_site *sites, int ranks,
-                           int32_t *rack) {
+tutti_status tt_racks_read(const char *text, const char *name, const tt_placement *placements,
+                           int ranks, int32_t *rack) {
   part *of = calloc((size_t)ranks, sizeof *of);
   if (!of) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the racks of %d ranks", ranks);
-  tutti_status status = read_lines(text, name, sites, ranks, of);
+  tutti_status status = read_lines(text, name, placements, ranks, of);
   for (int i = 0; !status && i < ranks; i++) {
     if (!of[i].at)
       status = tt_fail(TUTTI_ERR_ARG, "%.200s: host '%s', of rank %d, is in none of its racks",
-                       name, sites[i].host, i);
+                       name, placements[i].host, i);
     rack[i] = 0;
-    while (rack[i] < i && !status && !same(of[rack[i]], of[i])) rack[i]++;
+    while (rack[i] < i && !status && !parts_equal(of[rack[i]], of[i])) rack[i]++;
   }
   free(of);
   return status;

@@ -15,12 +15,12 @@
 
 enum { MOST_RANKS = 1 << 20 };
 
-static tutti_status complain(const char *text, const char *at, const char *expected) {
+static tutti_status topology_error(const char *text, const char *at, const char *expected) {
   return tt_fail(TUTTI_ERR_ARG, "topology '%.80s', character %d: expected %s", text,
                  (int)(at - text) + 1, expected);
 }
 
-static bool number(const char **at, int *n) {
+static bool parse_count(const char **at, int *n) {
   char *end;
   if (!isdigit((unsigned char)**at)) return false;
   long value = strtol(*at, &end, 10);
@@ -31,12 +31,12 @@ static bool number(const char **at, int *n) {
 
 /* "(4,3,4)" into the level's list. */
 static bool read_list(tt_tree *t, int level, const char **at) {
-  const int room = t->level[level].at;
+  const int first = t->level[level].at;
   do {
     ++*at;
-    if (room + t->level[level].n == TT_TREE_LIST) return false;
-    int *n = &t->list[room + t->level[level].n++];
-    if (!number(at, n)) return false;
+    if (first + t->level[level].n == TT_TREE_LIST) return false;
+    int *n = &t->list[first + t->level[level].n++];
+    if (!parse_count(at, n)) return false;
     t->level[level].most = (int)tt_max((size_t)t->level[level].most, (size_t)*n);
   } while (**at == ',');
   t->even = false;
@@ -55,7 +55,7 @@ static void list_of_ranks(tt_tree *t, int times) {
 
 tutti_status tt_tree_parse(const char *text, tt_tree *t) {
   const char *at = text;
-  int64_t things = 1;
+  int64_t domains = 1;
   memset(t, 0, sizeof *t);
   t->even = true;
   for (;;) {
@@ -63,31 +63,32 @@ tutti_status tt_tree_parse(const char *text, tt_tree *t) {
     if (!*at && t->levels) break;
     const int level = t->levels;
     size_t name = strcspn(at, ": (),");
-    if (!name || at[name] != ':') return complain(text, at, "a level such as node:4");
-    if (level + 2 > TT_TREE_LEVELS) return complain(text, at, "at most 11 levels");
+    if (!name || at[name] != ':') return topology_error(text, at, "a level such as node:4");
+    if (level + 2 > TT_TREE_LEVELS) return topology_error(text, at, "at most 11 levels");
     snprintf(t->level[level].name, sizeof t->level[level].name, "%.*s", (int)name, at);
     if (level) t->level[level].at = t->level[level - 1].at + t->level[level - 1].n;
     at += name + 1;
     t->levels++;
     if (*at != '(') {
-      if (!number(&at, &t->level[level].each)) return complain(text, at, "a number of at least 1");
+      if (!parse_count(&at, &t->level[level].each))
+        return topology_error(text, at, "a number of at least 1");
       t->level[level].most = t->level[level].each;
-      things *= t->level[level].each;
+      domains *= t->level[level].each;
     } else {
-      if (!read_list(t, level, &at)) return complain(text, at, "a list such as (4,3,4)");
+      if (!read_list(t, level, &at)) return topology_error(text, at, "a list such as (4,3,4)");
       const int n = t->level[level].n;
-      if (n != things) {
-        if (n % things || at[strspn(at, " ")])
-          return complain(text, at, "a number in the list for each thing of the level above");
-        list_of_ranks(t, n / (int)things);
+      if (n != domains) {
+        if (n % domains || at[strspn(at, " ")])
+          return topology_error(text, at, "a number in the list for each thing of the level above");
+        list_of_ranks(t, n / (int)domains);
       }
-      things = 0;
-      for (int i = 0; i < n; i++) things += t->list[t->level[t->levels - 1].at + i];
+      domains = 0;
+      for (int i = 0; i < n; i++) domains += t->list[t->level[t->levels - 1].at + i];
     }
-    if (things > MOST_RANKS) return complain(text, at, "at most 1048576 ranks");
-    if (*at && *at != ' ') return complain(text, at, "a blank");
+    if (domains > MOST_RANKS) return topology_error(text, at, "at most 1048576 ranks");
+    if (*at && *at != ' ') return topology_error(text, at, "a blank");
   }
-  t->ranks = (int)things;
+  t->ranks = (int)domains;
   return TUTTI_OK;
 }
 

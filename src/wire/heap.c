@@ -28,7 +28,7 @@ typedef struct extent {
 
 typedef struct later { /* memory that waits for its guests to leave */
   struct later *next;
-  atomic_uint *guests;
+  atomic_uint *refs;
   size_t n;
   void *memory[];
 } later;
@@ -129,7 +129,7 @@ static bool available(size_t bytes) {
 
 /* More ranks than cores, of those that have come, and threads of tutti's beside them, so that a core
  * is never idle? */
-static bool crowded(const tt_segment *s) {
+static bool oversubscribed(const tt_segment *s) {
   cpu_set_t all;
   int ranks = 0;
   CPU_ZERO(&all);
@@ -163,14 +163,14 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
   if (!available(bytes)) return false;
   tt_huge_advise(base_of(h) + at, bytes);
   if (madvise(base_of(h) + lo, size, MADV_POPULATE_WRITE) == 0) {
-    if (!h->segment->shuns_huge && !crowded(h->segment)) make_huge(h, at, bytes);
+    if (!h->segment->shuns_huge && !oversubscribed(h->segment)) make_huge(h, at, bytes);
     return true;
   }
   return errno != ENOMEM && errno != EFAULT; /* an old kernel cannot say */
 }
 
 /* Cut `bytes` on `align` out of a free extent; SIZE_MAX if none is large enough. */
-static size_t cut(tt_heap *h, size_t bytes, size_t align) {
+static size_t cut_extent(tt_heap *h, size_t bytes, size_t align) {
   for (extent **link = &h->free_list; *link; link = &(*link)->next) {
     extent *e = *link;
     size_t at = tt_round_up(e->at, align), end = e->at + e->bytes;
@@ -214,8 +214,8 @@ static void put_back_range(tt_heap *h, size_t at, size_t bytes) {
 }
 
 /* Offset of committed, zeroed bytes; SIZE_MAX if there are none. */
-static size_t take(tt_heap *h, size_t bytes, size_t align) {
-  size_t at = cut(h, bytes, align);
+static size_t alloc_zeroed(tt_heap *h, size_t bytes, size_t align) {
+  size_t at = cut_extent(h, bytes, align);
   if (at != SIZE_MAX) {
     if (commit(h, at, bytes)) {
       memset(base_of(h) + at, 0, bytes);
@@ -238,7 +238,7 @@ void *tt_heap_alloc(tt_heap *h, size_t bytes, size_t align) {
   extent *used = malloc(sizeof *used);
   if (!used) return NULL;
   pthread_mutex_lock(&h->lock);
-  size_t at = take(h, bytes, tt_max(align, UNIT));
+  size_t at = alloc_zeroed(h, bytes, tt_max(align, UNIT));
   if (at != SIZE_MAX) {
     *used = (extent){at, bytes, h->used_list};
     h->used_list = used;
@@ -249,7 +249,7 @@ void *tt_heap_alloc(tt_heap *h, size_t bytes, size_t align) {
   return NULL;
 }
 
-void tt_heap_withdraw(tt_heap *h, void *memory, size_t bytes) {
+void tt_heap_revoke(tt_heap *h, void *memory, size_t bytes) {
   extent *e = malloc(sizeof *e);
   if (!e) {
     atomic_store(&h->unsure, true);
@@ -261,7 +261,7 @@ void tt_heap_withdraw(tt_heap *h, void *memory, size_t bytes) {
   pthread_mutex_unlock(&h->lock);
 }
 
-bool tt_heap_withdrawn(tt_heap *h, const void *memory, size_t bytes) {
+bool tt_heap_revoked(tt_heap *h, const void *memory, size_t bytes) {
   const size_t at = (size_t)((const char *)memory - h->segment->base);
   for (const extent *e = h->withdrawn; e; e = e->next) /* it only grows, at its head */
     if (at < e->at + e->bytes && e->at < at + bytes) return true;
@@ -277,7 +277,7 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   while (*link && (*link)->at != offset) link = &(*link)->next;
   extent *e = *link;
   if (e) *link = e->next;
-  if (e && tt_heap_withdrawn(h, memory, e->bytes)) {
+  if (e && tt_heap_revoked(h, memory, e->bytes)) {
     free(e); /* and that range is lost */
   } else if (e) {
     if (e->bytes >= GIVE_BACK) {
@@ -296,8 +296,8 @@ static void free_ready(tt_heap *h) {
   pthread_mutex_lock(&h->lock);
   for (later **link = &h->waiting; *link;) {
     later *x = *link;
-    /* model: guests:gone */
-    if (atomic_load_explicit(x->guests, memory_order_acquire)) {
+    /* model: refs:gone */
+    if (atomic_load_explicit(x->refs, memory_order_acquire)) {
       link = &x->next;
       continue;
     }
@@ -313,11 +313,11 @@ static void free_ready(tt_heap *h) {
   }
 }
 
-void tt_heap_free_later(tt_heap *h, atomic_uint *guests, void *const *memory, size_t n) {
+void tt_heap_free_later(tt_heap *h, atomic_uint *refs, void *const *memory, size_t n) {
   later *l = malloc(sizeof *l + n * sizeof *l->memory);
   if (l) { /* else that memory is lost, no more */
     pthread_mutex_lock(&h->lock);
-    *l = (later){h->waiting, guests, n};
+    *l = (later){h->waiting, refs, n};
     memcpy(l->memory, memory, n * sizeof *memory);
     h->waiting = l;
     pthread_mutex_unlock(&h->lock);

@@ -18,19 +18,19 @@
 #endif
 
 /* The whole huge pages in [*at, *at + bytes); their bytes. */
-static size_t whole(char **at, size_t bytes) {
+static size_t trim_to_huge_pages(char **at, size_t bytes) {
   const size_t before = tt_round_up((uintptr_t)*at, TT_HUGE) - (uintptr_t)*at;
   *at += before;
   return bytes < before ? 0 : (bytes - before) / TT_HUGE * TT_HUGE;
 }
 
 void tt_huge_advise(char *at, size_t bytes) {
-  const size_t size = whole(&at, bytes);
+  const size_t size = trim_to_huge_pages(&at, bytes);
   if (size) madvise(at, size, MADV_HUGEPAGE);
 }
 
 bool tt_huge_make(char *at, size_t bytes) {
-  const size_t size = whole(&at, bytes);
+  const size_t size = trim_to_huge_pages(&at, bytes);
   return size && madvise(at, size, MADV_COLLAPSE) == 0;
 }
 

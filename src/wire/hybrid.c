@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi_wire.h"
+#include "net_wire.h"
 
 typedef struct hybrid {
   tt_wire wire;
   tt_wire *far, *near;
-  int door;        /* of who dozes; -1: it has none */
+  int wake_fd;     /* of who dozes; -1: it has none */
   int near_rank[]; /* < 0: it is far */
 } hybrid;
 
@@ -83,13 +83,13 @@ static void hybrid_leave(tt_wire *w) {
   of(w)->far->ops->leave(of(w)->far);
 }
 
-static bool hybrid_settle(tt_wire *w) {
-  const bool far = of(w)->far->ops->settle(of(w)->far);
-  return of(w)->near->ops->settle(of(w)->near) && far;
+static bool hybrid_quiesce(tt_wire *w) {
+  const bool far = of(w)->far->ops->quiesce(of(w)->far);
+  return of(w)->near->ops->quiesce(of(w)->near) && far;
 }
 
-static void hybrid_withdraw(tt_wire *w, void *memory, size_t bytes) {
-  of(w)->near->ops->withdraw(of(w)->near, memory, bytes);
+static void hybrid_revoke(tt_wire *w, void *memory, size_t bytes) {
+  of(w)->near->ops->revoke(of(w)->near, memory, bytes);
 }
 
 static void hybrid_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
@@ -118,24 +118,24 @@ static bool hybrid_silent(tt_wire *w, int peer, uint32_t seq) {
 
 /* Where the network has descriptors that wake, it is on these that a rank sleeps, and at its door,
  * where its peers on this host knock. Else messages must be looked for: it naps. */
-static uint32_t hybrid_doze_begin(tt_wire *w) {
+static uint32_t hybrid_sleep_begin(tt_wire *w) {
   hybrid *h = of(w);
-  h->door = tt_mpi_wakes(h->far) ? h->near->ops->stand(h->near) : -1;
-  return h->door < 0 ? h->near->ops->doze_begin(h->near) : 0;
+  h->wake_fd = tt_net_wakes(h->far) ? h->near->ops->wake_fd_open(h->near) : -1;
+  return h->wake_fd < 0 ? h->near->ops->sleep_begin(h->near) : 0;
 }
-static void hybrid_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
+static void hybrid_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   hybrid *h = of(w);
-  if (h->door >= 0)
-    tt_mpi_doze(h->far, h->door, limit_us);
+  if (h->wake_fd >= 0)
+    tt_net_sleep(h->far, h->wake_fd, limit_us);
   else
-    h->near->ops->doze(h->near, bell, (uint32_t)tt_min(limit_us, TT_NAP_US));
+    h->near->ops->sleep(h->near, futex, (uint32_t)tt_min(limit_us, TT_NAP_US));
 }
-static void hybrid_doze_end(tt_wire *w) {
+static void hybrid_sleep_end(tt_wire *w) {
   hybrid *h = of(w);
-  if (h->door >= 0)
-    h->near->ops->step_aside(h->near, h->door);
+  if (h->wake_fd >= 0)
+    h->near->ops->wake_fd_close(h->near, h->wake_fd);
   else
-    h->near->ops->doze_end(h->near);
+    h->near->ops->sleep_end(h->near);
 }
 
 static void hybrid_abort(tt_wire *w, tutti_status status, const char *reason) {
@@ -187,16 +187,16 @@ static const tt_wire_ops table = {
     .drained = hybrid_drained,
     .enter = hybrid_enter,
     .leave = hybrid_leave,
-    .settle = hybrid_settle,
-    .withdraw = hybrid_withdraw,
+    .quiesce = hybrid_quiesce,
+    .revoke = hybrid_revoke,
     .record = hybrid_record,
     .read_record = hybrid_read_record,
     .ask = hybrid_ask,
     .inquire = hybrid_inquire,
     .silent = hybrid_silent,
-    .doze_begin = hybrid_doze_begin,
-    .doze = hybrid_doze,
-    .doze_end = hybrid_doze_end,
+    .sleep_begin = hybrid_sleep_begin,
+    .sleep = hybrid_sleep,
+    .sleep_end = hybrid_sleep_end,
     .abort = hybrid_abort,
     .aborted = hybrid_aborted,
     .alive = hybrid_alive,

@@ -27,7 +27,7 @@ static bool known(const int *fds, int n, int fd) {
   return false;
 }
 
-static void open_one(const char *path, int *fds, int most, int *n) {
+static void add_segment_fd(const char *path, int *fds, int most, int *n) {
   char to[64];
   struct stat st;
   const ssize_t length = readlink(path, to, sizeof to - 1);
@@ -51,7 +51,7 @@ static bool look_at_process(long pid, int *fds, int most, int *n) {
   if (!dir) return false;
   for (struct dirent *e; (e = readdir(dir));) {
     const int length = snprintf(path, sizeof path, "/proc/%ld/fd/%.16s", pid, e->d_name);
-    if (e->d_name[0] != '.' && length < (int)sizeof path) open_one(path, fds, most, n);
+    if (e->d_name[0] != '.' && length < (int)sizeof path) add_segment_fd(path, fds, most, n);
   }
   closedir(dir);
   return true;

@@ -3,10 +3,10 @@
 #ifndef TT_JOB_LOOK_H
 #define TT_JOB_LOOK_H
 
-#include "shm_room.h"
+#include "shm_ctrl.h"
 
 /* A rank in one communicator. */
-typedef struct tt_look_room {
+typedef struct tt_look_comm {
   uint64_t home; /* the same for all of its ranks here */
   int ranks, rank;
   uint32_t newest, over; /* operations before these were called; are over */
@@ -17,15 +17,15 @@ typedef struct tt_look_room {
   bool waits; /* the rest: if so */
   uint32_t waits_in, waits_at, waits_for, waits_near, message, type;
   uint64_t count, since, seen;
-} tt_look_room;
+} tt_look_comm;
 
 typedef struct tt_look_rank {
   int pid;    /* 0: it has not come yet */
   char state; /* of its process */
-  int nrooms;
+  int ncomms;
   bool hides; /* there may be more */
   bool met;   /* it has had some */
-  tt_look_room *rooms;
+  tt_look_comm *comms;
 } tt_look_rank;
 
 typedef struct tt_look {
@@ -42,6 +42,6 @@ tutti_status tt_job_find(long pid, int *fds, int most, int *n);
 tutti_status tt_job_look(int fd, tt_look *look);
 void tt_look_free(tt_look *look);
 /* What a rank called as operation `seq` of a communicator, as far as its records reach. */
-const tt_record *tt_look_call(const tt_look_room *room, uint32_t seq);
+const tt_record *tt_look_call(const tt_look_comm *comm, uint32_t seq);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "shm_room.h"
+#include "shm_ctrl.h"
 
 /* Bytes of the trial copies: more than a second level cache holds of both sides. */
 enum { TRIAL = 1 << 20, SMALL = 4096 };
@@ -53,7 +53,7 @@ static double trial(char *to, const char *from, size_t n, bool remote) {
 
 /* This machine's figures for the two paths, tried on the spot (a fraction of a
  * millisecond). A disturbed trial costs speed, never a right result. */
-static void measure(tt_head *head) {
+static void measure_copy_paths(tt_head *head) {
   char *from = malloc(TRIAL), *to = malloc(TRIAL);
   head->remote_call = 1; /* never */
   if (from && to) {
@@ -98,11 +98,11 @@ void tt_remote_probe(const tt_segment *segment, int index) {
   for (int r = 0; all && r < segment->ranks; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     uint64_t word = 0;
-    if (r == index || !head->pid || !tt_fate_alive(head)) continue; /* not yet come; or gone */
+    if (r == index || !head->pid || !tt_rank_alive(head)) continue; /* not yet come; or gone */
     all = head->cookie_at && tt_remote_read(head->pid, head->cookie_at, &word, sizeof word) == 0 &&
           word == head->cookie;
   }
-  if (all && wanted == TT_COPIES_CHEAPEST) measure(tt_heap_head(segment, index));
+  if (all && wanted == TT_COPIES_CHEAPEST) measure_copy_paths(tt_heap_head(segment, index));
   /* else its figures are 0: it is the cheapest */
   atomic_store(&tt_heap_head(segment, index)->reads, all);
 }

@@ -57,18 +57,18 @@ static tutti_status say_no_map(size_t stride, int n, int why) {
 
 /* Mapped where huge pages begin, so that all ranks can see the same ones. */
 static void *map(size_t size, int flags, int fd) {
-  const size_t room = size + TT_HUGE;
-  char *free = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const size_t capacity = size + TT_HUGE;
+  char *free = mmap(NULL, capacity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (free == MAP_FAILED) return MAP_FAILED;
   const size_t before = tt_round_up((uintptr_t)free, TT_HUGE) - (uintptr_t)free;
   void *base = mmap(free + before, size, PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_NORESERVE | MAP_FIXED | flags, fd, 0);
   const int why = errno;
   if (base == MAP_FAILED) {
-    munmap(free, room);
+    munmap(free, capacity);
   } else {
     if (before) munmap(free, before);
-    munmap(free + before + size, room - before - size);
+    munmap(free + before + size, capacity - before - size);
   }
   errno = why;
   return base;
@@ -78,18 +78,19 @@ tutti_status tt_segment_create(int n, int *fd) {
   return tt_segment_create_for(n, 0, 0, fd);
 }
 
-tutti_status tt_segment_create_for(int n, int newcomers, long launcher, int *fd) {
-  const int heaps = n + newcomers;
+tutti_status tt_segment_create_for(int n, int joiners, long launcher, int *fd) {
+  const int heaps = n + joiners;
   int made = memfd_create("tutti", MFD_ALLOW_SEALING);
   if (made < 0)
     return tt_fail(TUTTI_ERR_SYSTEM, "no shared memory for %d ranks: memfd_create: %s", n,
                    strerror(errno));
   off_t size = (off_t)(stride_for(heaps) * (size_t)heaps);
-  uint64_t plate[TT_PLATE_WORDS] = {TT_PLATE, (uint64_t)TT_LAYOUT << 32 | (uint32_t)heaps,
-                                    (uint64_t)n, (uint64_t)launcher};
-  if (launcher) tt_process_state(launcher, &plate[4]);
+  uint64_t job_header[TT_JOB_WORDS] = {TT_JOB_MAGIC, (uint64_t)TT_LAYOUT << 32 | (uint32_t)heaps,
+                                       (uint64_t)n, (uint64_t)launcher};
+  if (launcher) tt_process_state(launcher, &job_header[4]);
   if (ftruncate(made, size) != 0 ||
-      pwrite(made, plate, sizeof plate, offsetof(tt_head, plate)) != sizeof plate ||
+      pwrite(made, job_header, sizeof job_header, offsetof(tt_head, job_header)) !=
+          sizeof job_header ||
       fcntl(made, F_ADD_SEALS, SEALS) != 0) {
     int why = errno;
     close(made);
@@ -100,19 +101,19 @@ tutti_status tt_segment_create_for(int n, int newcomers, long launcher, int *fd)
   return TUTTI_OK;
 }
 
-static tutti_status wrap(void *base, size_t stride, int n, int founders, bool threads,
-                         tt_segment **segment) {
+static tutti_status wrap_mapping(void *base, size_t stride, int n, int founders, bool threads,
+                                 tt_segment **segment) {
   if (base == MAP_FAILED) return say_no_map(stride, n, errno);
   tt_segment *s = calloc(1, sizeof *s);
-  atomic_int *doors = calloc((size_t)n, sizeof *doors);
-  if (!s || !doors) {
+  atomic_int *wake_fds = calloc((size_t)n, sizeof *wake_fds);
+  if (!s || !wake_fds) {
     free(s);
-    free(doors);
+    free(wake_fds);
     munmap(base, stride * (size_t)n);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a segment of %d ranks", n);
   }
   s->base = base;
-  s->doors = doors;
+  s->wake_fds = wake_fds;
   s->stride = stride;
   s->ranks = n;
   s->founders = founders;
@@ -125,13 +126,13 @@ static tutti_status wrap(void *base, size_t stride, int n, int founders, bool th
 
 /* The launcher that the plate names; not one that is known by another number here, nor another
  * process that has its number. */
-static void find_launcher(tt_segment *s, const uint64_t *plate) {
+static void find_launcher(tt_segment *s, const uint64_t *job_header) {
 #ifdef SYS_pidfd_open
   uint64_t since;
-  const int fd = plate[3] ? (int)syscall(SYS_pidfd_open, (pid_t)plate[3], 0) : -1;
+  const int fd = job_header[3] ? (int)syscall(SYS_pidfd_open, (pid_t)job_header[3], 0) : -1;
   if (fd < 0) return;
-  if (tt_process_state((long)plate[3], &since) && since == plate[4]) {
-    s->launcher = (long)plate[3];
+  if (tt_process_state((long)job_header[3], &since) && since == job_header[4]) {
+    s->launcher = (long)job_header[3];
     s->launcher_fd = fd;
   } else {
     close(fd);
@@ -147,21 +148,23 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
                    "descriptor %d is not the shared memory of a tutti job; was it closed by a "
                    "program between `tutti run` and this one?",
                    fd);
-  uint64_t plate[TT_PLATE_WORDS];
-  if (pread(fd, plate, sizeof plate, offsetof(tt_head, plate)) != sizeof plate ||
-      plate[0] != TT_PLATE || plate[1] >> 32 != TT_LAYOUT)
+  uint64_t job_header[TT_JOB_WORDS];
+  if (pread(fd, job_header, sizeof job_header, offsetof(tt_head, job_header)) !=
+          sizeof job_header ||
+      job_header[0] != TT_JOB_MAGIC || job_header[1] >> 32 != TT_LAYOUT)
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "descriptor %d holds no job, or one of another version of tutti than this one",
                    fd);
-  const uint32_t heaps = (uint32_t)plate[1];
+  const uint32_t heaps = (uint32_t)job_header[1];
   const size_t stride = heaps ? (size_t)st.st_size / heaps : 0;
-  if (plate[2] != (uint64_t)n || heaps < (uint32_t)n || heaps > 1 << 17 || stride < LEAST ||
+  if (job_header[2] != (uint64_t)n || heaps < (uint32_t)n || heaps > 1 << 17 || stride < LEAST ||
       stride * heaps != (size_t)st.st_size)
     return tt_fail(TUTTI_ERR_SYSTEM, "descriptor %d holds a job of another size than %d ranks", fd,
                    n);
-  tutti_status status = wrap(map(stride * heaps, 0, fd), stride, (int)heaps, n, false, segment);
+  tutti_status status =
+      wrap_mapping(map(stride * heaps, 0, fd), stride, (int)heaps, n, false, segment);
   if (status) return status;
-  find_launcher(*segment, plate);
+  find_launcher(*segment, job_header);
   return TUTTI_OK;
 }
 
@@ -190,15 +193,15 @@ tutti_status tt_segment_anonymous(int n, tt_segment **segment) {
   size_t stride = (size_t)1 << 32;
   while (stride * (size_t)n > (size_t)1 << 39 && stride > (size_t)1 << 26) stride /= 2;
   stride = within_limit(stride, n);
-  return wrap(map(stride * (size_t)n, MAP_ANONYMOUS, -1), stride, n, n, true, segment);
+  return wrap_mapping(map(stride * (size_t)n, MAP_ANONYMOUS, -1), stride, n, n, true, segment);
 }
 
 void tt_segment_release(tt_segment *s) {
   if (!s || atomic_fetch_sub(&s->users, 1) != 1) return;
   munmap(s->base, s->stride * (size_t)s->ranks);
   for (int r = 0; r < s->ranks; r++)
-    if (s->doors[r] > 0) close(s->doors[r] - 1);
-  free(s->doors);
+    if (s->wake_fds[r] > 0) close(s->wake_fds[r] - 1);
+  free(s->wake_fds);
   if (s->fd >= 0) close(s->fd);
   if (s->launcher_fd >= 0) close(s->launcher_fd);
   free(s);

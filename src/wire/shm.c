@@ -39,10 +39,10 @@ struct tt_end {
   uint32_t reclaimed;         /* sender: pieces whose blocks have come back */
   uint32_t starved;           /* sender: how often there was no block */
   char *block[TT_DEPTH];      /* sender: that a piece was copied into, or NULL */
-  tt_end *next_lender;        /* sender: another that has blocks out */
-  bool lends;                 /* sender: it is in that list */
+  tt_end *next_holder;        /* sender: another that has blocks out */
+  bool holds;                 /* sender: it is in that list */
   uint64_t used;              /* reader: bytes of the current piece already released */
-  char *landing;              /* reader: where remote bytes are put to be looked at ... */
+  char *bounce;               /* reader: where remote bytes are put to be looked at ... */
   uint64_t landed_at, landed; /* ... which bytes of the current piece are there */
 };
 
@@ -59,16 +59,16 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   channel *c = tt_heap_alloc(s->heap, sizeof *c, TT_PAIR);
   if (!c) return false;
   e->at = c;
-  tt_room *room = s->rooms[s->wire.rank];
+  tt_ctrl *ctrl = s->ctrls[s->wire.rank];
   /* model: publish:set */
-  atomic_store_explicit(&room->directory[peer * TT_LANES + lane],
+  atomic_store_explicit(&ctrl->directory[peer * TT_LANES + lane],
                         (unsigned long long)((char *)c - s->segment->base), memory_order_release);
   return true;
 }
 
 /* Take back the blocks of pieces that the reader is done with. */
 static void reclaim(tt_shm *s, tt_end *e) {
-  /* model: channel:reclaim, doze:last */
+  /* model: channel:reclaim, wake:last */
   e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
   for (; e->reclaimed != e->known; e->reclaimed++) {
     char **block = &e->block[e->reclaimed % TT_DEPTH];
@@ -78,25 +78,25 @@ static void reclaim(tt_shm *s, tt_end *e) {
 }
 
 static void reclaim_all(tt_shm *s) {
-  for (tt_end **link = &s->lenders; *link;) {
+  for (tt_end **link = &s->holders; *link;) {
     tt_end *e = *link;
     reclaim(s, e);
     if (e->reclaimed == e->count) {
-      *link = e->next_lender;
-      e->lends = false;
+      *link = e->next_holder;
+      e->holds = false;
     } else {
-      link = &e->next_lender;
+      link = &e->next_holder;
     }
   }
 }
 
-static char *take_block(tt_shm *s, tt_end *e) {
+static char *take_stage_block(tt_shm *s, tt_end *e) {
   if (!s->stage.spares) reclaim_all(s);
   char *block = tt_stage_take(&s->stage);
-  if (block && !e->lends) {
-    e->lends = true;
-    e->next_lender = s->lenders;
-    s->lenders = e;
+  if (block && !e->holds) {
+    e->holds = true;
+    e->next_holder = s->holders;
+    s->holders = e;
   }
   return block;
 }
@@ -115,7 +115,7 @@ static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const v
     *status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory left for messages to rank %d", peer);
     return 0;
   }
-  char *block = take_block(s, e);
+  char *block = take_stage_block(s, e);
   if (!block && ++e->starved < LOOKS) return 0;
   if (!block) {
     put_inline(d, bytes, TT_INLINE);
@@ -171,8 +171,8 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   d->stamp = stamp;
   d->bytes = taken;
   e->count++;
-  /* sequentially consistent, against the sleeper's word that tt_ring reads next */
-  atomic_store(&d->flag, e->count); /* model: channel:flag, doze:publish */
+  /* sequentially consistent, against the sleeper's word that tt_futex_wake reads next */
+  atomic_store(&d->flag, e->count); /* model: channel:flag, wake:publish */
   tt_shm_wake(s, peer);
   *ticket = d->kind == POINTED || d->kind == REMOTE ? e->count : 0;
   return taken;
@@ -181,7 +181,7 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
 static bool shm_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
   tt_end *e = out_end(tt_shm_of(w), peer, lane);
   if ((int32_t)(e->known - ticket) >= 0) return true;
-  /* model: channel:reclaim, doze:last */
+  /* model: channel:reclaim, wake:last */
   e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
   return (int32_t)(e->known - ticket) >= 0;
 }
@@ -190,8 +190,8 @@ static bool shm_drained(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   for (int i = 0; i < w->ranks * TT_LANES; i++) {
     const tt_end *e = &s->out[i];
-    /* model: channel:reclaim, doze:last */
-    if (i % TT_LANES != TT_MAIL && e->at &&
+    /* model: channel:reclaim, wake:last */
+    if (i % TT_LANES != TT_LANE_P2P && e->at &&
         atomic_load_explicit(&e->at->consumed, memory_order_acquire) != e->count)
       return false;
   }
@@ -201,10 +201,10 @@ static bool shm_drained(tt_wire *w) {
 /* ---- receiving ---- */
 
 static bool find_channel(tt_shm *s, tt_end *e, int peer, int lane) {
-  tt_room *room = s->rooms[peer];
+  tt_ctrl *ctrl = s->ctrls[peer];
   /* model: publish:find */
   unsigned long long at =
-      atomic_load_explicit(&room->directory[s->wire.rank * TT_LANES + lane], memory_order_acquire);
+      atomic_load_explicit(&ctrl->directory[s->wire.rank * TT_LANES + lane], memory_order_acquire);
   if (at) e->at = (channel *)(void *)(s->segment->base + at);
   return at != 0;
 }
@@ -218,14 +218,14 @@ static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   tt_end *e = in_end(s, peer, lane);
   if (!e->at && !find_channel(s, e, peer, lane)) return 0;
   const descriptor *d = current(e);
-  /* model: channel:look, doze:last */
+  /* model: channel:look, wake:last */
   if (atomic_load_explicit(&d->flag, memory_order_acquire) != e->count + 1) return 0;
   *stamp = d->stamp;
   return (size_t)(d->bytes - e->used);
 }
 
 /* Where the bytes of a piece that this rank can address begin. */
-static const char *address(const tt_shm *s, const descriptor *d) {
+static const char *piece_address(const tt_shm *s, const descriptor *d) {
   if (d->kind == INLINE) return d->payload;
   if (d->kind == POINTED && s->segment->threads) return (const char *)(uintptr_t)d->at;
   return s->segment->base + d->at;
@@ -242,20 +242,20 @@ static const void *shm_view(tt_wire *w, int peer, int lane, size_t *n, tutti_sta
   tt_shm *s = tt_shm_of(w);
   tt_end *e = in_end(s, peer, lane);
   const descriptor *d = current(e);
-  if (d->kind != REMOTE) return address(s, d) + e->used;
+  if (d->kind != REMOTE) return piece_address(s, d) + e->used;
   if (e->landed == 0 || e->used >= e->landed_at + e->landed) {
-    if (!e->landing) e->landing = aligned_alloc(64, s->gulp);
-    if (!e->landing) {
+    if (!e->bounce) e->bounce = aligned_alloc(64, s->gulp);
+    if (!e->bounce) {
       *status = tt_fail(TUTTI_ERR_MEMORY, "no memory to read rank %d's bytes into", peer);
       return NULL;
     }
     size_t size = tt_min(s->gulp, (size_t)(d->bytes - e->used));
-    if (!read_remote(s, peer, d, e->used, e->landing, size, status)) return NULL;
+    if (!read_remote(s, peer, d, e->used, e->bounce, size, status)) return NULL;
     e->landed_at = e->used;
     e->landed = size;
   }
   *n = tt_min(*n, (size_t)(e->landed_at + e->landed - e->used));
-  return e->landing + (e->used - e->landed_at);
+  return e->bounce + (e->used - e->landed_at);
 }
 
 static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
@@ -265,7 +265,7 @@ static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
   if (e->used < current(e)->bytes) return;
   e->used = e->landed = 0;
   e->count++;
-  atomic_store(&e->at->consumed, e->count); /* model: channel:consumed, doze:publish */
+  atomic_store(&e->at->consumed, e->count); /* model: channel:consumed, wake:publish */
   tt_shm_wake(s, peer);
 }
 
@@ -274,7 +274,7 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
   tt_end *e = in_end(s, peer, lane);
   const descriptor *d = current(e);
   if (d->kind != REMOTE)
-    memcpy(to, address(s, d) + e->used, n);
+    memcpy(to, piece_address(s, d) + e->used, n);
   else if (!read_remote(s, peer, d, e->used, to, n, status))
     return false;
   shm_release(w, peer, lane, n);
@@ -283,71 +283,73 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
 
 /* ---- the rest of the table ---- */
 
-static uint32_t shm_doze_begin(tt_wire *w) {
-  atomic_fetch_add(tt_shm_of(w)->dozing, 1); /* model: doze:dozing */
-  return tt_lie_down(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
+static uint32_t shm_sleep_begin(tt_wire *w) {
+  atomic_fetch_add(tt_shm_of(w)->sleepers_anywhere, 1); /* model: wake:dozing */
+  return tt_futex_wait_begin(
+      tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
 }
 
-static void shm_doze(tt_wire *w, uint32_t bell, uint32_t limit_us) {
-  tt_sleep(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)), bell, limit_us);
+static void shm_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
+  tt_futex_wait(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)), futex,
+                limit_us);
 }
 
-static void shm_doze_end(tt_wire *w) {
-  atomic_fetch_sub(tt_shm_of(w)->dozing, 1); /* model: doze:dozing-less */
-  tt_get_up(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
+static void shm_sleep_end(tt_wire *w) {
+  atomic_fetch_sub(tt_shm_of(w)->sleepers_anywhere, 1); /* model: wake:dozing-less */
+  tt_futex_wait_end(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
 }
 
-static int shm_stand(tt_wire *w) {
+static int shm_wake_fd_open(tt_wire *w) {
   const tt_shm *s = tt_shm_of(w);
-  atomic_fetch_add(s->dozing, 1); /* model: doze:dozing */
-  const int door = tt_door_stand(s->segment, tt_heap_index(s->heap));
-  if (door < 0) atomic_fetch_sub(s->dozing, 1); /* model: doze:dozing-less */
-  return door;
+  atomic_fetch_add(s->sleepers_anywhere, 1); /* model: wake:dozing */
+  const int wake_fd = tt_wake_fd_open(s->segment, tt_heap_index(s->heap));
+  if (wake_fd < 0) atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
+  return wake_fd;
 }
 
-static void shm_step_aside(tt_wire *w, int door) {
+static void shm_wake_fd_close(tt_wire *w, int wake_fd) {
   const tt_shm *s = tt_shm_of(w);
-  tt_door_leave(s->segment, tt_heap_index(s->heap), door);
-  atomic_fetch_sub(s->dozing, 1); /* model: doze:dozing-less */
+  tt_wake_fd_close(s->segment, tt_heap_index(s->heap), wake_fd);
+  atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
 }
 
 static void shm_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
-  tt_room_record(tt_shm_of(w)->rooms[w->rank], record, oldest);
+  tt_ctrl_record(tt_shm_of(w)->ctrls[w->rank], record, oldest);
 }
 
 static int shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
-  return tt_room_read_record(tt_shm_of(w)->rooms[peer], seq, record);
+  return tt_ctrl_read_record(tt_shm_of(w)->ctrls[peer], seq, record);
 }
 
 static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_shm *s = tt_shm_of(w);
   for (int peer = 0; peer < w->ranks; peer++) {
-    tt_room_abort(s->rooms[peer], status, reason);
+    tt_ctrl_abort(s->ctrls[peer], status, reason);
     tt_shm_wake(s, peer);
   }
 }
 
 /* Who came no further than to make its room has told nobody but that. */
-static void hear_leavers(const tt_shm *s, tt_room *room) {
+static void hear_leavers(const tt_shm *s, tt_ctrl *ctrl) {
   char why[TT_REASON];
   tutti_status status;
-  for (int peer = 0; peer < s->wire.ranks && !tt_room_aborted(room, NULL, 0); peer++)
-    if ((status = tt_room_aborted(s->rooms[peer], why, sizeof why)))
-      tt_room_abort(room, status, why);
+  for (int peer = 0; peer < s->wire.ranks && !tt_ctrl_aborted(ctrl, NULL, 0); peer++)
+    if ((status = tt_ctrl_aborted(s->ctrls[peer], why, sizeof why)))
+      tt_ctrl_abort(ctrl, status, why);
 }
 
 static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
-  tt_room *room = tt_shm_of(w)->rooms[w->rank];
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   if (reason) {
-    tt_room_retell(room);
-    hear_leavers(tt_shm_of(w), room);
+    tt_ctrl_finish_abort(ctrl);
+    hear_leavers(tt_shm_of(w), ctrl);
   }
-  return tt_room_aborted(room, reason, size);
+  return tt_ctrl_aborted(ctrl, reason, size);
 }
 
 static bool shm_alive(tt_wire *w, int peer) {
   tt_shm *s = tt_shm_of(w);
-  return s->segment->threads || tt_fate_alive(tt_shm_head(s, peer));
+  return s->segment->threads || tt_rank_alive(tt_shm_head(s, peer));
 }
 
 static long shm_pid(tt_wire *w, int peer) {
@@ -355,7 +357,7 @@ static long shm_pid(tt_wire *w, int peer) {
 }
 
 static const tt_shown *shm_shown(tt_wire *w, int peer) {
-  return &tt_shm_of(w)->rooms[peer]->shown;
+  return &tt_shm_of(w)->ctrls[peer]->shown;
 }
 
 /* In whole pages, so that nothing else is in those that are withdrawn. */
@@ -367,50 +369,50 @@ static bool shm_free(tt_wire *w, void *memory) {
   return tt_heap_free(tt_shm_of(w)->heap, memory);
 }
 
-static uint64_t offset_of(const tt_shm *s, const tt_room *room) {
-  return (uint64_t)((const char *)room - s->segment->base);
+static uint64_t offset_of(const tt_shm *s, const tt_ctrl *ctrl) {
+  return (uint64_t)((const char *)ctrl - s->segment->base);
 }
 
-static void show(tt_shm *s) {
-  tt_room *mine = s->rooms[s->wire.rank];
+static void publish_own_state(tt_shm *s) {
+  tt_ctrl *mine = s->ctrls[s->wire.rank];
   s->wire.shown = &mine->shown;
   mine->shown.ranks = (uint32_t)s->wire.ranks;
   mine->shown.rank = (uint32_t)s->wire.rank;
-  mine->shown.home = offset_of(s, s->rooms[0]);
+  mine->shown.home = offset_of(s, s->ctrls[0]);
   atomic_store_explicit(&mine->shown.over, 1, memory_order_relaxed); /* the first is 1 */
   tt_shm_show(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine));
 }
 
 /* Leave all rooms; what peers may still look at is freed when they have left. */
-static void leave(tt_shm *s) {
+static void drop_peer_refs(tt_shm *s) {
   const int ranks = s->wire.ranks, ends = ranks * TT_LANES;
   void **memory = malloc(((size_t)ends + 3) * sizeof *memory);
   size_t n = 0;
-  tt_room *mine_here = s->rooms[s->wire.rank];
+  tt_ctrl *mine_here = s->ctrls[s->wire.rank];
   tt_shm_hide(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine_here));
-  /* model: guests:leave */
-  for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->rooms[r]->guests, 1);
+  /* model: refs:leave */
+  for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->ctrls[r]->refs, 1);
   for (int i = 0; memory && i < ends; i++)
     if (s->out[i].at) memory[n++] = s->out[i].at;
   if (memory && s->stage.memory) memory[n++] = s->stage.memory;
   if (memory && s->arena) memory[n++] = s->arena;
   if (memory) memory[n++] = mine_here;
-  if (memory) tt_heap_free_later(s->heap, &mine_here->guests, memory, n);
+  if (memory) tt_heap_free_later(s->heap, &mine_here->refs, memory, n);
   free(memory);
 }
 
 static void shm_close(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
-  for (int i = 0; s->in && i < w->ranks * TT_LANES; i++) free(s->in[i].landing);
-  if (s->rooms && s->rooms[w->rank]) leave(s);
-  for (int r = 0; s->landing && r < w->ranks; r++) free(s->landing[r]);
-  free(s->landing);
+  for (int i = 0; s->in && i < w->ranks * TT_LANES; i++) free(s->in[i].bounce);
+  if (s->ctrls && s->ctrls[w->rank]) drop_peer_refs(s);
+  for (int r = 0; s->bounce && r < w->ranks; r++) free(s->bounce[r]);
+  free(s->bounce);
   free(s->stage.spare);
   free(s->out);
   free(s->in);
   free(s->over);
   free(s->members);
-  free(s->rooms);
+  free(s->ctrls);
   free(s);
 }
 
@@ -423,27 +425,27 @@ static const tt_wire_ops table = {
     .release = shm_release,
     .pull = shm_pull,
     .drained = shm_drained,
-    .board_slot = tt_board_slot,
-    .post = tt_board_post,
-    .posted = tt_board_posted,
+    .flag_slot = tt_flags_slot,
+    .flag_set = tt_flags_set,
+    .flag_get = tt_flags_get,
     .arena = tt_arena_own,
-    .lend = tt_arena_lend,
-    .reach = tt_arena_reach,
+    .export = tt_arena_export,
+    .map = tt_arena_map,
     .fetch = tt_arena_fetch,
     .writable = tt_arena_writable,
-    .tell = tt_arena_tell,
-    .told = tt_arena_told,
+    .publish = tt_arena_publish,
+    .published = tt_arena_published,
     .enter = tt_guard_enter,
     .leave = tt_guard_leave,
-    .settle = tt_guard_settle,
-    .withdraw = tt_guard_withdraw,
+    .quiesce = tt_guard_quiesce,
+    .revoke = tt_guard_revoke,
     .record = shm_record,
     .read_record = shm_read_record,
-    .doze_begin = shm_doze_begin,
-    .doze = shm_doze,
-    .doze_end = shm_doze_end,
-    .stand = shm_stand,
-    .step_aside = shm_step_aside,
+    .sleep_begin = shm_sleep_begin,
+    .sleep = shm_sleep,
+    .sleep_end = shm_sleep_end,
+    .wake_fd_open = shm_wake_fd_open,
+    .wake_fd_close = shm_wake_fd_close,
     .abort = shm_abort,
     .aborted = shm_aborted,
     .alive = shm_alive,
@@ -454,7 +456,7 @@ static const tt_wire_ops table = {
     .close = shm_close,
 };
 
-double tt_shm_crowd(const tt_segment *segment, const int *members, int ranks) {
+double tt_shm_ranks_per_core(const tt_segment *segment, const int *members, int ranks) {
   cpu_set_t all;
   CPU_ZERO(&all);
   for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
@@ -464,11 +466,14 @@ double tt_shm_crowd(const tt_segment *segment, const int *members, int ranks) {
 }
 
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *rooms, tt_wire **wire) {
+                         const uint64_t *ctrls, tt_wire **wire) {
   tt_shm *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  s->wire = (tt_wire){
-      .ops = &table, .rank = rank, .ranks = ranks, .board = TT_BOARD, .beside = TT_INLINE};
+  s->wire = (tt_wire){.ops = &table,
+                      .rank = rank,
+                      .ranks = ranks,
+                      .flag_bytes = TT_FLAG_BYTES,
+                      .beside = TT_INLINE};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
   s->gulp = tt_remote_gulp(ranks);
@@ -478,22 +483,23 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->in = calloc(ends, sizeof *s->in);
   s->over = calloc((size_t)ranks, sizeof *s->over);
   s->members = calloc((size_t)ranks, sizeof *s->members);
-  s->rooms = calloc((size_t)ranks, sizeof *s->rooms);
-  if (!s->out || !s->in || !s->over || !s->members || !s->rooms) {
+  s->ctrls = calloc((size_t)ranks, sizeof *s->ctrls);
+  if (!s->out || !s->in || !s->over || !s->members || !s->ctrls) {
     shm_close(&s->wire);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
   }
   for (int r = 0; r < ranks; r++) {
     s->members[r] = members[r];
-    s->rooms[r] = (tt_room *)(void *)(s->segment->base + rooms[r]);
+    s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
   }
-  tt_arena_measure(&s->wire, tt_shm_head(s, 0)->l2, tt_shm_crowd(s->segment, members, ranks));
-  s->tallies = tt_room_tallies(s->rooms[0], ranks);
-  s->posts = tt_room_posts(s->rooms[0], ranks);
-  s->dozing = &tt_heap_head(s->segment, 0)->dozing;
-  s->wire.over = &s->rooms[rank]->aborted;
-  s->wire.proofs = s->rooms[0]->proofs;
-  show(s);
+  tt_arena_measure(&s->wire, tt_shm_head(s, 0)->l2,
+                   tt_shm_ranks_per_core(s->segment, members, ranks));
+  s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
+  s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
+  s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;
+  s->wire.over = &s->ctrls[rank]->aborted;
+  s->wire.proofs = s->ctrls[0]->proofs;
+  publish_own_state(s);
   *wire = &s->wire;
   return TUTTI_OK;
 }

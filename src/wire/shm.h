@@ -31,8 +31,8 @@ enum {
   TT_INLINE = 96, /* bytes that travel beside the flag */
   TT_FIGURES = 1280,
   TT_LAYOUT = 7, /* of the segment; changes with every change of it */
-  TT_ROOMS = 64, /* communicators of a rank that can be seen from outside */
-  TT_PLATE_WORDS = 5,
+  TT_CTRLS = 64, /* communicators of a rank that can be seen from outside */
+  TT_JOB_WORDS = 5,
   TT_HUGE = 2 << 20 /* a huge page, where there are any */
 };
 
@@ -45,31 +45,32 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   uint64_t cookie_at, cookie;         /* a word of its private memory, to try reading */
   double quota;                       /* cores worth of time it may use */
   size_t l2;                          /* bytes of its core's second level cache */
-  char figures[TT_FIGURES];           /* of the machine, as it knows them: tt_machine */
+  char figures[TT_FIGURES];           /* of the machine, as it knows them: tt_profile */
   alignas(TT_PAIR) atomic_uint reads; /* 1: it has read the private memory of all others */
-  double remote_call, remote_byte, staged_byte; /* s and s/B, for its own use */
-  alignas(TT_PAIR) atomic_ullong world;         /* offset of the first room, 0 until made */
-  alignas(TT_PAIR) atomic_uint dozing;          /* in the first heap: sleepers of the whole job */
-  alignas(TT_PAIR) atomic_uint sleepers;        /* how many threads of this rank doze */
-  alignas(TT_PAIR) atomic_uint bell;            /* rung by peers */
-  alignas(TT_PAIR) atomic_int door;   /* a thread sleeps at this descriptor, one higher; 0: none
+  double remote_call, remote_byte, staged_byte;   /* s and s/B, for its own use */
+  alignas(TT_PAIR) atomic_ullong world;           /* offset of the first room, 0 until made */
+  alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* in the first heap: sleepers of the whole job */
+  alignas(TT_PAIR) atomic_uint sleepers;          /* how many threads of this rank doze */
+  alignas(TT_PAIR) atomic_uint futex;             /* rung by peers */
+  alignas(TT_PAIR) atomic_int wake_fd; /* a thread sleeps at this descriptor, one higher; 0: none
                                        does; < 0: peers cannot reach it */
-  uint64_t door_inode;                /* what it is */
-  alignas(TT_PAIR) atomic_uint ended; /* by the launcher (fate.c): how; 0: not yet */
-  alignas(TT_PAIR) uint64_t plate[TT_PLATE_WORDS]; /* of the first heap, by who makes the segment:
+  uint64_t wake_inode;                 /* what it is */
+  alignas(TT_PAIR) atomic_uint ended;  /* by the launcher (exit_status.c): how; 0: not yet */
+  alignas(TT_PAIR) uint64_t
+      job_header[TT_JOB_WORDS];       /* of the first heap, by who makes the segment:
                                                    what it is; TT_LAYOUT and how many heaps it has;
                                                    how many of them are founders'; its launcher, and
                                                    since when that runs (0: none) */
-  uint64_t started;                                /* when the process began, as /proc has it */
-  atomic_ullong rooms[TT_ROOMS];                   /* offsets of its rooms; 0: free */
-  atomic_uint rooms_made;                          /* so far */
+  uint64_t started;                   /* when the process began, as /proc has it */
+  atomic_ullong ctrls[TT_CTRLS];      /* offsets of its rooms; 0: free */
+  atomic_uint ctrls_made;             /* so far */
   alignas(TT_PAIR) atomic_uint owner; /* the process whose heap it is; 0: nobody has come yet */
-  uint32_t version;                   /* of its tutti (newcomers.c) */
+  uint32_t version;                   /* of its tutti (joiners.c) */
   atomic_ullong claimed; /* a newcomer: the communicator that means to take it in ... */
   atomic_ullong invited; /* ... the terms on which it is in; or 1: it cannot be */
 } tt_head;
 
-#define TT_PLATE 0x626f6a2d69747475u /* "utti-job" */
+#define TT_JOB_MAGIC 0x626f6a2d69747475u /* "utti-job" */
 
 typedef struct tt_segment {
   char *base;
@@ -82,7 +83,8 @@ typedef struct tt_segment {
                   */
   int launcher_fd; /* that is seen here */
   int fd;          /* kept open, so that it can be found from outside, and closed with it; or -1 */
-  atomic_int *doors; /* per heap: this process's descriptor of it, one higher; 0: none yet; < 0: it
+  atomic_int
+      *wake_fds; /* per heap: this process's descriptor of it, one higher; 0: none yet; < 0: it
                         has none */
   atomic_int users;
 } tt_segment;
@@ -90,7 +92,7 @@ typedef struct tt_segment {
 /* A memfd for n ranks, and so many that may join them later; sealed against growing and shrinking,
  * with its plate, which says who waits for the ranks (pid; 0: nobody). */
 tutti_status tt_segment_create(int n, int *fd);
-tutti_status tt_segment_create_for(int n, int newcomers, long launcher, int *fd);
+tutti_status tt_segment_create_for(int n, int joiners, long launcher, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
 /* Another process's, by its descriptor there; *segment holds one of its own. */
 tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment);
@@ -126,11 +128,11 @@ void *tt_heap_alloc(tt_heap *heap, size_t bytes, size_t align);
 bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
 /* These bytes are no longer what peers see: they are never lent again, nor handed out
  * when they are freed. */
-void tt_heap_withdraw(tt_heap *heap, void *memory, size_t bytes);
-bool tt_heap_withdrawn(tt_heap *heap, const void *memory, size_t bytes);
+void tt_heap_revoke(tt_heap *heap, void *memory, size_t bytes);
+bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
 /* Frees n pieces of memory once *guests is 0, which is looked at when this is called
  * again: a peer that is slower may still look at a communicator that is over here. */
-void tt_heap_free_later(tt_heap *heap, atomic_uint *guests, void *const *memory, size_t n);
+void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, size_t n);
 /* Bytes that are handed out, and not free nor about to be. */
 size_t tt_heap_used(tt_heap *heap);
 
@@ -152,105 +154,105 @@ void tt_remote_probe(const tt_segment *segment, int index);
 /* A word of this process's own memory that they try; not zero. */
 const uint64_t *tt_heap_cookie(tt_heap *heap);
 
-/* ---- what became of a rank's process (fate.c) ---- */
+/* ---- what became of a rank's process (exit_status.c) ---- */
 
 /* The launcher says that it has ended, with this status of waitpid. */
-void tt_fate_tell(tt_head *head, int status);
+void tt_exit_publish(tt_head *head, int status);
 /* False if it is known to be gone. */
-bool tt_fate_alive(const tt_head *head);
+bool tt_rank_alive(const tt_head *head);
 bool tt_process_alive(int pid);
 /* Of one that is gone, as a part of a sentence: ", killed by SIGKILL", or "" if nobody knows;
  * gives the launcher a moment to say. */
-void tt_fate_words(const tt_head *head, char *words, size_t size);
+void tt_exit_words(const tt_head *head, char *words, size_t size);
 
 /* ---- the wire (shm.c) ---- */
 
 /* This rank's room for a communicator of `ranks`; the first rank's holds what is
  * common to all. 0 if out of memory. */
-uint64_t tt_shm_room(tt_heap *heap, int ranks, bool first);
-void tt_shm_room_free(tt_heap *heap, uint64_t room);
+uint64_t tt_shm_ctrl_new(tt_heap *heap, int ranks, bool first);
+void tt_shm_ctrl_free(tt_heap *heap, uint64_t ctrl);
 /* So many fewer ranks than it was made for come into it. */
-void tt_shm_room_fewer(tt_heap *heap, uint64_t room, int by);
+void tt_shm_ctrl_drop_refs(tt_heap *heap, uint64_t ctrl, int by);
 /* A room of this rank's that others may be in: it does not come in, which they hear there, and why;
  * and the room is freed when all have left who do. */
-void tt_shm_room_leave(tt_heap *heap, uint64_t room, tutti_status status, const char *why);
+void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, const char *why);
 /* From now on, and no more, the room can be found from outside. */
-void tt_shm_show(tt_head *head, uint64_t room);
-void tt_shm_hide(tt_head *head, uint64_t room);
+void tt_shm_show(tt_head *head, uint64_t ctrl);
+void tt_shm_hide(tt_head *head, uint64_t ctrl);
 /* Those ranks per core they may use; figures that all ranks see alike. */
-double tt_shm_crowd(const tt_segment *segment, const int *members, int ranks);
+double tt_shm_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
 /* members[r], rooms[r]: heap index and room offset of rank r. Copies both. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *rooms, tt_wire **wire);
+                         const uint64_t *ctrls, tt_wire **wire);
 
-/* ---- who goes on (shm_council.c): of such a wire, though its communicator failed ---- */
+/* ---- who goes on (shm_agree.c): of such a wire, though its communicator failed ---- */
 
 /* What is decided, written by who decides it, in its heap. Those that go on come first; newcomers
  * before helpers, which stay the last ones. */
-enum { TT_SETTINGS = 8192, TT_PACT_WHY = 240 };
-typedef struct tt_seat {
-  int32_t index;    /* of its heap */
-  int32_t newcomer; /* 1: it is one */
-  uint64_t room;
-} tt_seat;
-typedef struct tt_pact {
-  alignas(TT_PAIR) atomic_uint guests; /* ranks that may still look here */
-  int32_t status;                      /* TUTTI_OK; or nothing comes of it, and why: */
-  char why[TT_PACT_WHY];
+enum { TT_SETTINGS = 8192, TT_PROPOSAL_WHY = 240 };
+typedef struct tt_member {
+  int32_t index;  /* of its heap */
+  int32_t joiner; /* 1: it is one */
+  uint64_t ctrl;
+} tt_member;
+typedef struct tt_proposal {
+  alignas(TT_PAIR) atomic_uint refs; /* ranks that may still look here */
+  int32_t status;                    /* TUTTI_OK; or nothing comes of it, and why: */
+  char why[TT_PROPOSAL_WHY];
   uint32_t bytes;             /* of settings */
   int32_t ranks;              /* seats */
-  uint64_t wise;              /* the first one's word */
+  uint64_t wisdom;            /* the first one's word */
   char settings[TT_SETTINGS]; /* of the communicator to be */
-  tt_seat seat[];
-} tt_pact;
+  tt_member member[];
+} tt_proposal;
 
 typedef struct tt_decision {
   uint32_t round;
-  int by;         /* rank, the first that lives; or who gave up, for good */
-  int awaited;    /* >= 0: by gave up, and waited for this one */
-  tt_pact *terms; /* NULL: who decided had no memory for them */
+  int by;                /* rank, the first that lives; or who gave up, for good */
+  int awaited;           /* >= 0: by gave up, and waited for this one */
+  tt_proposal *proposal; /* NULL: who decided had no memory for them */
 } tt_decision;
 
 /* This rank is there: with a room (of any rank but the first; UINT64_MAX: it has none), and with
  * what it asks for. */
-void tt_council_come(tt_wire *w, uint32_t round, uint64_t room, uint64_t asks);
+void tt_shm_agree_come(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks);
 /* One that lives and is not there; -1: none. */
-int tt_council_awaited(tt_wire *w, uint32_t round);
+int tt_shm_agree_awaited(tt_wire *w, uint32_t round);
 /* The first rank that lives: once nobody is awaited, it writes terms, with those that live, in
  * order, as their first ranks; has them completed; and decides it. */
-int tt_council_first(tt_wire *w);
-tt_pact *tt_council_list(tt_wire *w, uint32_t round, int more);
-void tt_council_decide(tt_wire *w, uint32_t round, tt_pact *terms);
-void tt_council_give_up(tt_wire *w, uint32_t round, int awaited);
+int tt_shm_agree_leader(tt_wire *w);
+tt_proposal *tt_shm_agree_propose(tt_wire *w, uint32_t round, int more);
+void tt_shm_agree_decide(tt_wire *w, uint32_t round, tt_proposal *proposal);
+void tt_shm_agree_give_up(tt_wire *w, uint32_t round, int awaited);
 /* Is there a decision? */
-bool tt_council_decided(tt_wire *w, uint32_t round, tt_decision *d);
+bool tt_shm_agree_decided(tt_wire *w, uint32_t round, tt_decision *d);
 /* What a rank asks for. */
-uint64_t tt_council_asks(tt_wire *w, int rank);
+uint64_t tt_shm_agree_asks(tt_wire *w, int rank);
 /* To those in these seats: what was to be made is over before it began. */
-void tt_council_refuse(tt_segment *segment, const tt_pact *terms, tutti_status status,
-                       const char *reason);
+void tt_shm_agree_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_status status,
+                         const char *reason);
 
-/* ---- newcomers (newcomers.c): processes that join while the job runs ---- */
+/* ---- newcomers (joiners.c): processes that join while the job runs ---- */
 
 /* Those that stand ready now, are like the others, and belong to nobody else than `by`: how many.
  */
-int tt_newcomers_there(const tt_segment *segment, uint64_t by);
+int tt_joiners_ready(const tt_segment *segment, uint64_t by);
 /* How many can still come, those that are there too: nobody says that they will. */
-int tt_newcomers_possible(const tt_segment *segment);
+int tt_joiners_possible(const tt_segment *segment);
 /* Claims up to `most` of those that are there, and puts them into seats; how many. */
-int tt_newcomers_claim(const tt_segment *segment, uint64_t by, tt_seat *seats, int most);
+int tt_joiners_claim(const tt_segment *segment, uint64_t by, tt_member *members, int most);
 /* Those that are claimed by this one, and not in these terms, may be taken by others. */
-void tt_newcomers_release(const tt_segment *segment, uint64_t by, const tt_pact *terms);
+void tt_joiners_release(const tt_segment *segment, uint64_t by, const tt_proposal *proposal);
 /* All that are in the terms hear of it. */
-void tt_newcomers_invite(const tt_segment *segment, const tt_pact *terms);
+void tt_joiners_admit(const tt_segment *segment, const tt_proposal *proposal);
 /* One of them, before it is ready: this heap is its own, unless another process came first. */
 bool tt_heap_own(tt_head *head, int *owner);
 /* One that is ready. NULL: not yet; TUTTI_ERR_SYSTEM: it cannot be taken in. */
-tutti_status tt_newcomer_invited(const tt_segment *segment, int index, const tt_pact **terms);
+tutti_status tt_joiner_admitted(const tt_segment *segment, int index, const tt_proposal **proposal);
 /* Does any rank live that could take it in? */
-bool tt_newcomer_hopes(const tt_segment *segment, int index);
+bool tt_joiner_has_host(const tt_segment *segment, int index);
 /* It will look there no more. */
-void tt_pact_leave(const tt_pact *terms);
+void tt_proposal_release(const tt_proposal *proposal);
 /* Of this library, for heads. */
 uint32_t tt_version_number(void);
 

@@ -22,11 +22,11 @@ enum { FEWEST = 4, LIVE = 8 }; /* pieces: of src, dst, the arena, and the peers'
 
 /* What a rank keeps live in its turn, the vector's own pieces among it, fits in half
  * of its core's second level cache. */
-void tt_arena_measure(tt_wire *w, size_t l2, double crowd) {
+void tt_arena_measure(tt_wire *w, size_t l2, double ranks_per_core) {
   const size_t share = l2 / 2 / LIVE, bound = ((size_t)16 << 20) / FEWEST / (size_t)w->ranks;
   w->piece = tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);
   w->slots = FEWEST;
-  while (w->slots < 2 * LIVE && 2 * w->slots * crowd <= 2 * LIVE) w->slots *= 2;
+  while (w->slots < 2 * LIVE && 2 * w->slots * ranks_per_core <= 2 * LIVE) w->slots *= 2;
 }
 
 void *tt_arena_own(tt_wire *w) {
@@ -42,7 +42,7 @@ static bool cheaper_for_all(const tt_shm *s, size_t n) {
   return true;
 }
 
-uint64_t tt_arena_lend(tt_wire *w, const void *bytes, size_t n) {
+uint64_t tt_arena_export(tt_wire *w, const void *bytes, size_t n) {
   tt_shm *s = tt_shm_of(w);
   const uint64_t at = (uint64_t)(uintptr_t)bytes;
   if (tt_shm_shared(s, bytes, n))
@@ -50,7 +50,7 @@ uint64_t tt_arena_lend(tt_wire *w, const void *bytes, size_t n) {
   return at < remote && cheaper_for_all(s, n) ? at | remote : 0;
 }
 
-static const char *address(const tt_shm *s, uint64_t name) {
+static const char *address_of_name(const tt_shm *s, uint64_t name) {
   return s->segment->threads ? (const char *)(uintptr_t)name : s->segment->base + name;
 }
 
@@ -66,35 +66,34 @@ bool tt_arena_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to, 
   if (name & remote)
     *status = tt_remote_read(tt_shm_head(s, peer)->pid, (name & ~remote) + from, to, n);
   else
-    memcpy(to, address(s, name) + from, n);
+    memcpy(to, address_of_name(s, name) + from, n);
   return *status == TUTTI_OK;
 }
 
-const void *tt_arena_reach(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
-                           tutti_status *status) {
+const void *tt_arena_map(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
+                         tutti_status *status) {
   tt_shm *s = tt_shm_of(w);
-  if (!(name & remote)) return address(s, name) + from;
-  if (!s->landing) s->landing = calloc((size_t)w->ranks, sizeof *s->landing);
-  if (s->landing && !s->landing[peer]) s->landing[peer] = aligned_alloc(64, s->gulp);
-  if (!s->landing || !s->landing[peer]) {
+  if (!(name & remote)) return address_of_name(s, name) + from;
+  if (!s->bounce) s->bounce = calloc((size_t)w->ranks, sizeof *s->bounce);
+  if (s->bounce && !s->bounce[peer]) s->bounce[peer] = aligned_alloc(64, s->gulp);
+  if (!s->bounce || !s->bounce[peer]) {
     *status = tt_fail(TUTTI_ERR_MEMORY, "no memory to read rank %d's bytes into", peer);
     return NULL;
   }
   *n = tt_min(*n, s->gulp);
-  return tt_arena_fetch(w, peer, name, from, s->landing[peer], *n, status) ? s->landing[peer]
-                                                                           : NULL;
+  return tt_arena_fetch(w, peer, name, from, s->bounce[peer], *n, status) ? s->bounce[peer] : NULL;
 }
 
-void tt_arena_tell(tt_wire *w, tt_tally tally, uint32_t value) {
+void tt_arena_publish(tt_wire *w, tt_counter counter, uint32_t value) {
   tt_shm *s = tt_shm_of(w);
-  /* model: arena:told, doze:publish */
-  atomic_store(&s->tallies[w->rank].of[tally], value);
-  /* model: doze:look */
-  for (int r = 0; atomic_load(s->dozing) && r < w->ranks; r++)
+  /* model: arena:told, wake:publish */
+  atomic_store(&s->counters[w->rank].of[counter], value);
+  /* model: wake:look */
+  for (int r = 0; atomic_load(s->sleepers_anywhere) && r < w->ranks; r++)
     if (r != w->rank) tt_shm_wake(s, r);
 }
 
-uint32_t tt_arena_told(tt_wire *w, int peer, tt_tally tally) {
-  /* model: arena:look, doze:last */
-  return atomic_load_explicit(&tt_shm_of(w)->tallies[peer].of[tally], memory_order_acquire);
+uint32_t tt_arena_published(tt_wire *w, int peer, tt_counter counter) {
+  /* model: arena:look, wake:last */
+  return atomic_load_explicit(&tt_shm_of(w)->counters[peer].of[counter], memory_order_acquire);
 }

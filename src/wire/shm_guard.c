@@ -16,44 +16,43 @@
 
 #include "shm_wire.h"
 
-static const double patience = 2, between_looks = 0.02; /* s */
+static const double limit = 2, between_looks = 0.02; /* s */
 
 bool tt_guard_enter(tt_wire *w) {
-  tt_room *room = tt_shm_of(w)->rooms[w->rank];
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   /* model: guard:inside */
-  atomic_store(&room->inside, 1);
+  atomic_store(&ctrl->inside, 1);
   /* model: guard:look */
-  if (!atomic_load(&room->telling)) return true;
+  if (!atomic_load(&ctrl->aborting_by)) return true;
   tt_guard_leave(w);
   return false;
 }
 
 void tt_guard_leave(tt_wire *w) {
   /* model: guard:leave */
-  atomic_store_explicit(&tt_shm_of(w)->rooms[w->rank]->inside, 0, memory_order_release);
+  atomic_store_explicit(&tt_shm_of(w)->ctrls[w->rank]->inside, 0, memory_order_release);
 }
 
-static bool stopped(tt_wire *w, int rank) {
+static bool is_process_stopped(tt_wire *w, int rank) {
   const long pid = w->ops->pid(w, rank);
   return pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
-bool tt_guard_settle(tt_wire *w) {
+bool tt_guard_quiesce(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   char reason[TT_REASON];
-  const tutti_status status = tt_room_aborted(s->rooms[w->rank], reason, sizeof reason);
-  for (int r = 0; status && r < w->ranks; r++) tt_room_abort(s->rooms[r], status, reason);
+  const tutti_status status = tt_ctrl_aborted(s->ctrls[w->rank], reason, sizeof reason);
+  for (int r = 0; status && r < w->ranks; r++) tt_ctrl_abort(s->ctrls[r], status, reason);
   /* model: guard:fence */
   atomic_thread_fence(memory_order_seq_cst);
   double now = tt_seconds(), look = now + between_looks;
-  const double until = now + patience;
-  for (int r = 0; r < w->ranks; r++)
-    /* model: guard:settle */
-    while (r != w->rank && atomic_load(&s->rooms[r]->inside)) {
+  const double until = now + limit;
+  for (int r = 0; r < w->ranks; r++) /* model: guard:settle */
+    while (r != w->rank && atomic_load(&s->ctrls[r]->inside)) {
       if (!w->ops->alive(w, r)) break;
       if ((now = tt_seconds()) > until) return false;
       if (now > look) {
-        if (stopped(w, r)) return false;
+        if (is_process_stopped(w, r)) return false;
         look = now + between_looks;
       }
       sched_yield();
@@ -61,7 +60,7 @@ bool tt_guard_settle(tt_wire *w) {
   return true;
 }
 
-void tt_guard_withdraw(tt_wire *w, void *memory, size_t bytes) {
+void tt_guard_revoke(tt_wire *w, void *memory, size_t bytes) {
   tt_shm *s = tt_shm_of(w);
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *at = (char *)((uintptr_t)memory / page * page);
@@ -70,6 +69,6 @@ void tt_guard_withdraw(tt_wire *w, void *memory, size_t bytes) {
   void *own = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (own == MAP_FAILED) return;
   memcpy(own, at, size);
-  tt_heap_withdraw(s->heap, at, size);
+  tt_heap_revoke(s->heap, at, size);
   if (mremap(own, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) munmap(own, size);
 }

@@ -5,21 +5,21 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm.h"
 
-/* each rooms, rooms_made: order: the command that looks from outside checks it */
+/* each ctrls, ctrls_made: order: the command that looks from outside checks it */
 
 static bool swap(tt_head *head, uint64_t from, uint64_t to) {
-  for (int i = 0; i < TT_ROOMS; i++) {
+  for (int i = 0; i < TT_CTRLS; i++) {
     unsigned long long was = from;
-    if (atomic_compare_exchange_strong(&head->rooms[i], &was, to)) return true;
+    if (atomic_compare_exchange_strong(&head->ctrls[i], &was, to)) return true;
   }
   return false;
 }
 
-void tt_shm_show(tt_head *head, uint64_t room) {
-  swap(head, 0, room);
-  atomic_fetch_add(&head->rooms_made, 1);
+void tt_shm_show(tt_head *head, uint64_t ctrl) {
+  swap(head, 0, ctrl);
+  atomic_fetch_add(&head->ctrls_made, 1);
 }
 
-void tt_shm_hide(tt_head *head, uint64_t room) {
-  swap(head, room, 0);
+void tt_shm_hide(tt_head *head, uint64_t ctrl) {
+  swap(head, ctrl, 0);
 }

@@ -3,7 +3,7 @@
 #ifndef TT_SHM_WIRE_H
 #define TT_SHM_WIRE_H
 
-#include "shm_room.h"
+#include "shm_ctrl.h"
 
 typedef struct tt_end tt_end; /* of a channel (shm.c) */
 
@@ -12,19 +12,19 @@ typedef struct tt_shm {
   tt_heap *heap;
   tt_segment *segment;
   int *members;
-  tt_room **rooms;
-  tt_end *out, *in;    /* [peer * lanes + lane] */
-  tt_post *posts;      /* [place * ranks + rank] */
-  tt_tallies *tallies; /* [rank] */
-  atomic_uint *dozing; /* of the whole job: nobody is rung for while it is 0 */
-  uint32_t *over;      /* per peer: operations before this are over there, as far as known */
+  tt_ctrl **ctrls;
+  tt_end *out, *in;               /* [peer * lanes + lane] */
+  tt_flag_slot *slots;            /* [place * ranks + rank] */
+  tt_counters *counters;          /* [rank] */
+  atomic_uint *sleepers_anywhere; /* of the whole job: nobody is rung for while it is 0 */
+  uint32_t *over; /* per peer: operations before this are over there, as far as known */
   uint32_t over_everywhere;
   tt_stage stage;  /* blocks for private bytes */
-  tt_end *lenders; /* ends that have blocks out */
+  tt_end *holders; /* ends that have blocks out */
   size_t gulp;     /* bytes of a landing place */
   bool copies;     /* no memory is lent: all of it is copied */
   char *arena;     /* of this rank (heap); NULL until it is used */
-  char **landing;  /* per peer: where its private bytes are put to be looked at */
+  char **bounce;   /* per peer: where its private bytes are put to be looked at */
 } tt_shm;
 
 static inline tt_shm *tt_shm_of(tt_wire *w) {
@@ -37,10 +37,10 @@ static inline tt_head *tt_shm_head(const tt_shm *s, int peer) {
 
 /* To be called after a sequentially consistent store of what the peer waits for. */
 static inline void tt_shm_wake(tt_shm *s, int peer) {
-  /* model: doze:look */
-  if (!atomic_load(s->dozing)) return;
-  tt_ring(tt_shm_head(s, peer));
-  tt_door_knock(s->segment, s->members[peer]);
+  /* model: wake:look */
+  if (!atomic_load(s->sleepers_anywhere)) return;
+  tt_futex_wake(tt_shm_head(s, peer));
+  tt_wake_fd_signal(s->segment, s->members[peer]);
 }
 
 /* May every rank address these bytes? */
@@ -50,26 +50,26 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
   return s->segment->threads ||
          (at >= s->segment->base &&
           at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks &&
-          !tt_heap_withdrawn(s->heap, bytes, n));
+          !tt_heap_revoked(s->heap, bytes, n));
 }
 
-/* shm_board.c, shm_arena.c, shm_guard.c: parts of the wire's table. */
-void *tt_board_slot(tt_wire *w, uint32_t seq, size_t n);
-void tt_board_post(tt_wire *w, tt_stamp stamp, uint32_t oldest);
-const void *tt_board_posted(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
-void tt_arena_measure(tt_wire *w, size_t l2, double crowd); /* ranks per core */
+/* shm_flags.c, shm_arena.c, shm_guard.c: parts of the wire's table. */
+void *tt_flags_slot(tt_wire *w, uint32_t seq, size_t n);
+void tt_flags_set(tt_wire *w, tt_stamp stamp, uint32_t oldest);
+const void *tt_flags_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
+void tt_arena_measure(tt_wire *w, size_t l2, double ranks_per_core); /* ranks per core */
 void *tt_arena_own(tt_wire *w);
-uint64_t tt_arena_lend(tt_wire *w, const void *bytes, size_t n);
-const void *tt_arena_reach(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
-                           tutti_status *status);
+uint64_t tt_arena_export(tt_wire *w, const void *bytes, size_t n);
+const void *tt_arena_map(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
+                         tutti_status *status);
 bool tt_arena_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
                     tutti_status *status);
 void *tt_arena_writable(tt_wire *w, uint64_t name);
-void tt_arena_tell(tt_wire *w, tt_tally tally, uint32_t value);
-uint32_t tt_arena_told(tt_wire *w, int peer, tt_tally tally);
+void tt_arena_publish(tt_wire *w, tt_counter counter, uint32_t value);
+uint32_t tt_arena_published(tt_wire *w, int peer, tt_counter counter);
 bool tt_guard_enter(tt_wire *w);
 void tt_guard_leave(tt_wire *w);
-bool tt_guard_settle(tt_wire *w);
-void tt_guard_withdraw(tt_wire *w, void *memory, size_t bytes);
+bool tt_guard_quiesce(tt_wire *w);
+void tt_guard_revoke(tt_wire *w, void *memory, size_t bytes);
 
 #endif

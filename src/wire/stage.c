@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "shm_room.h"
+#include "shm_ctrl.h"
 
 enum { KIB = 1024 };
 

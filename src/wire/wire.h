@@ -45,7 +45,7 @@ typedef struct tt_shown {
 
 /* How far a rank is with the pieces that go through its arena, counted over all
  * operations: put in, block summed, all that it needed got. */
-typedef enum tt_tally { TT_PUT, TT_SUM, TT_GOT, TT_TALLIES } tt_tally;
+typedef enum tt_counter { TT_PUT, TT_SUM, TT_GOT, TT_COUNTERS } tt_counter;
 
 typedef struct tt_wire tt_wire;
 
@@ -71,17 +71,17 @@ typedef struct tt_wire_ops {
   void (*expect)(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left);
   /* Move n bytes from the head to `to` and release them: as view, but straight. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
-  /* True once everything that was pushed, but on TT_MAIL, has been consumed. */
+  /* True once everything that was pushed, but on TT_LANE_P2P, has been consumed. */
   bool (*drained)(tt_wire *w);
 
-  /* The board: bytes that every rank may look at, posted at once. board_slot: where
+  /* The board: bytes that every rank may look at, posted at once. flag_slot: where
    * to write the bytes of operation `seq`, NULL while a peer may still look at the
    * operation that had the place before. post: publish them; `oldest` says that all
    * earlier operations are over here. posted: the bytes of a peer, NULL if it has not
    * posted them yet. Valid until this rank says that `seq` is over. */
-  void *(*board_slot)(tt_wire *w, uint32_t seq, size_t bytes);
-  void (*post)(tt_wire *w, tt_stamp stamp, uint32_t oldest);
-  const void *(*posted)(tt_wire *w, int peer, uint32_t seq, size_t bytes, uint32_t *hash);
+  void *(*flag_slot)(tt_wire *w, uint32_t seq, size_t bytes);
+  void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t oldest);
+  const void *(*flag_get)(tt_wire *w, int peer, uint32_t seq, size_t bytes, uint32_t *hash);
 
   /* Memory that peers look into. arena: this rank's, `slots` places of `piece` bytes,
    * NULL if there is none. lend: the name under which every peer finds n bytes of this
@@ -89,16 +89,16 @@ typedef struct tt_wire_ops {
    * `from` behind the name, *n of them at most; or NULL and a status. fetch: copy
    * them. tell, told: this rank's tally, a peer's. */
   void *(*arena)(tt_wire *w);
-  uint64_t (*lend)(tt_wire *w, const void *bytes, size_t n);
-  const void *(*reach)(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
-                       tutti_status *status);
+  uint64_t (*export)(tt_wire *w, const void *bytes, size_t n);
+  const void *(*map)(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
+                     tutti_status *status);
   bool (*fetch)(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
                 tutti_status *status);
   /* writable: where a peer's bytes behind a name are, if this rank may write to them;
    * else NULL. */
   void *(*writable)(tt_wire *w, uint64_t name);
-  void (*tell)(tt_wire *w, tt_tally tally, uint32_t value);
-  uint32_t (*told)(tt_wire *w, int peer, tt_tally tally);
+  void (*publish)(tt_wire *w, tt_counter counter, uint32_t value);
+  uint32_t (*published)(tt_wire *w, int peer, tt_counter counter);
 
   /* Only between enter and leave does a rank look into its peers' memory, or write to
    * it; enter says no once the communicator is over. settle: it is over; wait until
@@ -106,8 +106,8 @@ typedef struct tt_wire_ops {
    * write: then withdraw what it may write to, and it never will. */
   bool (*enter)(tt_wire *w);
   void (*leave)(tt_wire *w);
-  bool (*settle)(tt_wire *w);
-  void (*withdraw)(tt_wire *w, void *memory, size_t bytes);
+  bool (*quiesce)(tt_wire *w);
+  void (*revoke)(tt_wire *w, void *memory, size_t bytes);
 
   /* Publish this rank's record; read a peer's of operation `seq`. read: 1 there,
    * 0 not yet published, -1 the peer is already far beyond, TT_UNKNOWN it has not said.
@@ -119,15 +119,15 @@ typedef struct tt_wire_ops {
   void (*inquire)(tt_wire *w, uint32_t seq, double most);
   bool (*silent)(tt_wire *w, int peer, uint32_t seq);
 
-  /* Sleep protocol: doze_begin; poll once more; doze(w, bell, limit) sleeps until
-   * a peer acts or `limit_us` passed; doze_end. */
-  uint32_t (*doze_begin)(tt_wire *w);
-  void (*doze)(tt_wire *w, uint32_t bell, uint32_t limit_us);
-  void (*doze_end)(tt_wire *w);
-  /* In place of doze_begin, for who sleeps on descriptors: one that becomes readable when a peer
-   * acts; -1: there is none now. In place of doze_end: step_aside. NULL: there is no such. */
-  int (*stand)(tt_wire *w);
-  void (*step_aside)(tt_wire *w, int door);
+  /* Sleep protocol: sleep_begin; poll once more; doze(w, bell, limit) sleeps until
+   * a peer acts or `limit_us` passed; sleep_end. */
+  uint32_t (*sleep_begin)(tt_wire *w);
+  void (*sleep)(tt_wire *w, uint32_t futex, uint32_t limit_us);
+  void (*sleep_end)(tt_wire *w);
+  /* In place of sleep_begin, for who sleeps on descriptors: one that becomes readable when a peer
+   * acts; -1: there is none now. In place of sleep_end: wake_fd_close. NULL: there is no such. */
+  int (*wake_fd_open)(tt_wire *w);
+  void (*wake_fd_close)(tt_wire *w, int wake_fd);
 
   /* Tell all ranks that the communicator is over; what a rank was told (TUTTI_OK
    * if nothing), with the reason: who wants that hears also of one who died over telling. */
@@ -148,27 +148,28 @@ typedef struct tt_wire_ops {
 struct tt_wire {
   const tt_wire_ops *ops;
   int rank, ranks;
-  size_t board;   /* most bytes that can be posted at once; 0: there is no board */
-  size_t piece;   /* bytes of a place of the arena, the same on all ranks; 0: there is none */
+  size_t flag_bytes; /* most bytes that can be posted at once; 0: there is no board */
+  size_t piece;      /* bytes of a place of the arena, the same on all ranks; 0: there is none */
   uint32_t slots; /* places, the same on all ranks; a power of two, for pieces are counted round */
   size_t beside;  /* bytes that `push` takes whole or not at all, and copies */
-  const uint8_t *level;   /* messages are paced (engine/pace.c): at which level each peer and this
+  const uint8_t *level; /* messages are paced (engine/pace.c): at which level each peer and this
                            rank part; or NULL */
-  tt_shown *shown;        /* of this rank; never NULL */
-  atomic_ullong *proofs;  /* TT_PROOFS words, shared by ranks of one node, for api/proof_table.c; or NULL */
-  const atomic_int *over; /* while it is 0 `aborted` has nothing to say; or NULL: ask */
+  tt_shown *shown;      /* of this rank; never NULL */
+  atomic_ullong
+      *proofs; /* TT_PROOFS words, shared by ranks of one node, for api/proof_table.c; or NULL */
+  const atomic_int *over;             /* while it is 0 `aborted` has nothing to say; or NULL: ask */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
 
 /* Was this rank told that the communicator is over? */
 static inline bool tt_wire_is_over(tt_wire *w) {
-  /* model: abort:hear, doze:last */
+  /* model: abort:hear, wake:last */
   if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
   return w->ops->aborted(w, NULL, 0);
 }
 
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64 };
-/* TT_MAIL: the lane of messages between two ranks, which no operation uses. */
-enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_MAIL = TT_WINDOW * TT_FLIGHT, TT_LANES };
+/* TT_LANE_P2P: the lane of messages between two ranks, which no operation uses. */
+enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANES };
 
 #endif

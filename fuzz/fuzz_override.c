@@ -1,0 +1,49 @@
+/* fuzz_override.c - which plan somebody wants (TUTTI_ALGO), and the parameters in its name.
+ *
+ * Invariant  it is refused with a sentence, or what is wished for can be looked up; a plan
+ *            of that name is built and proven, or refused with a sentence.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "fuzz.h"
+#include "override.h"
+#include "prove.h"
+
+static const int ranks_of[] = {1, 4, 7};
+
+static void is_built(const char *name, int ranks, tutti_coll coll) {
+  const tt_ask ask = {.coll = coll, .ranks = ranks, .root = ranks - 1};
+  tutti_report report = {.size = sizeof report};
+  tt_sched **all;
+  if (tt_algo_build_all(name, &ask, &all)) {
+    need(*tutti_error());
+    return;
+  }
+  need(tt_prove(all, ranks, &report) == TUTTI_OK && report.proven);
+  tt_sched_free_all(all, ranks);
+}
+
+static void look_up(const tt_override *override, int ranks) {
+  for (uint64_t bytes = 0; bytes < (uint64_t)1 << 40; bytes = 3 * bytes + 1) {
+    const char *name = tt_override_for(override, bytes);
+    if (name) need(tt_algo_exists(name) == TUTTI_OK);
+    tt_override_forbids(override, "fold(ring)", bytes);
+  }
+  for (int i = 0; i < override->n; i++) {
+    need(override->item[i].from < override->item[i].to && strlen(override->item[i].name) < TT_NAME);
+    if (override->item[i].never || i >= 2) continue; /* two are enough for one input */
+    is_built(override->item[i].name, ranks, TUTTI_ALLREDUCE);
+    is_built(override->item[i].name, ranks, TUTTI_REDUCE_SCATTER);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char *text = fuzz_text(data, size);
+  for (size_t i = 0; i < sizeof ranks_of / sizeof *ranks_of; i++) {
+    tt_override override;
+    if (tt_override_parse(text, ranks_of[i], &override) == TUTTI_OK)
+      look_up(&override, ranks_of[i]);
+    else
+      need(*tutti_error());
+  }
+  free(text);
+  return 0;
+}

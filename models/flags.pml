@@ -1,0 +1,52 @@
+/* flags.pml - posts that come round again: two ranks, operations that overlap.
+ *
+ * Mirrors    src/wire/shm_flags.c: tt_flags_slot, tt_flags_set, tt_flags_get;
+ *            tt_ctrl_record says `oldest` before the next post. There, places are twice the
+ *            window, and the wait is rare; here they are as many, so that it matters.
+ * Holds      what a rank finds in a post is what was posted for this operation.
+ * Mutants    1 the stamp is no release   2 it is looked at without acquire
+ *            3 `oldest` of the room is no release   4 nobody waits for a place
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define ADDRESSES 10
+#define PROCS 2
+#include "weak.h"
+
+#define AHEAD 2 /* TT_WINDOW */
+#define PLACES 2
+#define LAST 3
+#define STAMP(p, n) ((p) * 5 + (n) % PLACES)
+#define BYTES(p, n) ((p) * 5 + PLACES + (n) % PLACES)
+#define OLDEST(p) ((p) * 5 + 4)
+
+proctype rank(byte p) {
+  byte next = 1, old = 1, over = 1; /* over: of the peer's operations, all before this one */
+  do
+  :: old > LAST -> break
+  :: next <= LAST && next < old + AHEAD && (next < over + PLACES || m == 4) ->
+    store(p, ST, BYTES(p, next), next);
+    /* tag stamp: src/wire/shm_flags.c store seq_cst */
+    store(p, unless(1, STS, ST), STAMP(p, next), next);
+    next++
+  :: next <= LAST && next < old + AHEAD && next >= over + PLACES ->
+    /* tag oldest-look: src/wire/shm_flags.c load acquire */
+    load(p, LDA, OLDEST(1 - p), 0);
+    atomic { known(p, 0) -> over = (R(p, 0) > over -> R(p, 0) : over) }
+  :: old < next ->
+    /* tag look: src/wire/shm_flags.c load acquire */
+    load(p, unless(2, LDA, LD), STAMP(1 - p, old), 0);
+    load(p, LD, BYTES(1 - p, old), 1);
+    known(p, 0);
+    if
+    :: R(p, 0) == old -> /* over here, and said; the bytes may be looked at later */
+      /* tag oldest: src/wire/shm_ctrl.c store release */
+      store(p, unless(3, STR, ST), OLDEST(p), old + 1);
+      atomic { known(p, 1) -> assert(R(p, 1) == old) };
+      old++
+    :: else -> known(p, 1)
+    fi
+  od
+}
+
+init {
+  atomic { begin(); run machine(0); run machine(1); run rank(0); run rank(1) }
+}

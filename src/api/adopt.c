@@ -1,0 +1,101 @@
+/* adopt.c - a communicator made by the terms that were decided, with what was set on the old one.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm_wisdom.h"
+#include "shrink.h"
+#include "tracing.h"
+
+_Static_assert(sizeof(tt_heritage) <= TT_SETTINGS, "room for what is inherited");
+
+/* Of its helpers, the last ranks, those that live. */
+static int helpers_of(const tutti_comm *old, const tt_proposal *t) {
+  int n = 0;
+  for (int r = old->ranks - old->helpers; r < old->ranks; r++)
+    for (int i = 0; i < t->ranks; i++) n += t->member[i].index == old->info[r].index;
+  return n;
+}
+
+void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal *t) {
+  tt_heritage *h = (tt_heritage *)(void *)t->settings;
+  *h = (tt_heritage){
+      .profile = old->setting.profile,
+      .override = old->override,
+      .cores = old->cores,
+      .host_ranks_per_core = old->host_ranks_per_core * t->ranks / old->ranks, /* about */
+      .timeout = old->timeout,
+      .slices = old->slices,
+      .contract = (int32_t)old->contract,
+      .helpers = helpers_of(old, t),
+      .measures = old->measures};
+  tt_trace_names(old, d->round, ~d->by, &h->job, &h->trace); /* no color is negative */
+  t->bytes = sizeof *h;
+}
+
+static void take_places(tutti_comm *comm, const tt_proposal *t, tt_segment *segment,
+                        const tutti_comm *old) {
+  for (int i = 0; i < t->ranks; i++) {
+    tt_rank_info *w = &comm->info[i];
+    *w = (tt_rank_info){.index = t->member[i].index,
+                        .pid = tt_heap_head(segment, t->member[i].index)->pid};
+    for (int r = 0; old && r < old->ranks; r++)
+      if (old->info[r].index == w->index) *w = old->info[r];
+  }
+}
+
+static bool same_ranks(const tutti_comm *comm, const tutti_comm *old) {
+  bool same = old && old->ranks == comm->ranks && old->rank == comm->rank;
+  for (int r = 0; same && r < comm->ranks; r++) same = comm->info[r].index == old->info[r].index;
+  return same;
+}
+
+static tutti_status inherit_settings(tutti_comm *comm, const tt_heritage *h) {
+  comm->override = h->override;
+  comm->slices = h->slices;
+  comm->timeout = h->timeout;
+  comm->contract = (tutti_contract)h->contract;
+  comm->measures |= h->measures;
+  const int helpers = h->helpers;
+  return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
+}
+
+/* Without wires; NULL if out of memory. */
+static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int member,
+                                        const tutti_comm *old, uint64_t *ctrls) {
+  const tt_heritage *h = (const tt_heritage *)(const void *)t->settings;
+  tutti_comm *comm = tt_comm_new(member, t->ranks);
+  if (!comm) return NULL;
+  comm->heap = tt_heap_hold(heap);
+  comm->cores = h->cores;
+  comm->host_ranks_per_core = h->host_ranks_per_core;
+  take_places(comm, t, tt_heap_segment(heap), old);
+  for (int i = 0; i < t->ranks; i++) ctrls[i] = t->member[i].ctrl;
+  for (int i = 0; i < t->ranks; i++) comm->joiners += t->member[i].joiner;
+  return comm;
+}
+
+tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, const tutti_comm *old,
+                             tutti_comm **out) {
+  const tt_heritage *h = (const tt_heritage *)(const void *)t->settings;
+  char why[TT_WHY];
+  uint64_t *ctrls = malloc((size_t)t->ranks * sizeof *ctrls);
+  tutti_comm *comm = ctrls ? inherit_unwired_comm(heap, t, member, old, ctrls) : NULL;
+  tutti_status status =
+      comm ? tt_comm_attach(comm, NULL, ctrls)
+           : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", t->ranks);
+  if (!status) status = tt_comm_configure(comm, &h->profile);
+  if (!status) tt_trace_heir(comm, old, h->job, h->trace, same_ranks(comm, old));
+  if (!status) status = tt_wisdom_share(comm, (uint32_t)t->wisdom);
+  if (!status) status = inherit_settings(comm, h);
+  free(ctrls);
+  if (!status) {
+    *out = comm; /* if a peer is lost again, the next call says so */
+    return TUTTI_OK;
+  }
+  snprintf(why, sizeof why, "rank %d: %.300s", member, tutti_error());
+  tt_shm_agree_refuse(tt_heap_segment(heap), t, status, why);
+  tt_comm_destroy(comm);
+  return status;
+}

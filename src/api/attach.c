@@ -1,0 +1,217 @@
+/* attach.c - makes a communicator of what its ranks have: shared memory, a network, both.
+ *
+ * Idea       where its ranks are says which of them share memory. All of them: that is
+ *            its wire, and a network only stands by. Some: both wires, as one. None: the
+ *            network.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracing.h"
+
+tutti_comm *tt_comm_new(int rank, int ranks) {
+  atomic_store(&tt_process.communicates, true);
+  tutti_comm *comm = calloc(1, sizeof *comm);
+  if (comm) comm->info = calloc((size_t)ranks, sizeof *comm->info);
+  if (!comm || !comm->info) {
+    free(comm);
+    tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
+    return NULL;
+  }
+  comm->rank = rank;
+  comm->ranks = ranks;
+  comm->seq = comm->oldest = 1; /* 0 is what an empty board says */
+  comm->spins = TT_SPINS;
+  return comm;
+}
+
+int tt_comm_near(const tutti_comm *comm, int *near) {
+  const tt_rank_info *w = comm->info, *mine = &w[comm->rank];
+  int n = 0;
+  for (int r = 0; r < comm->ranks; r++) {
+    const bool shares = r == comm->rank || (mine->index >= 0 && w[r].index >= 0 &&
+                                            w[r].placement.node == mine->placement.node);
+    if (near) near[r] = shares ? n : -1;
+    n += shares;
+  }
+  return n;
+}
+
+/* each communicates: order: a flag of this process */
+
+static bool is_first_on_node(const tutti_comm *comm) {
+  const tt_rank_info *w = comm->info;
+  for (int r = 0; r < comm->rank; r++)
+    if (w[r].index >= 0 && w[r].placement.node == w[comm->rank].placement.node) return false;
+  return true;
+}
+
+tutti_status tt_comm_ctrl_new(tutti_comm *comm, bool has_net, uint64_t *ctrl) {
+  const int n = tt_comm_near(comm, NULL);
+  *ctrl = 0;
+  if (n == 1 && has_net) return TUTTI_OK;
+  *ctrl = tt_shm_ctrl_new(comm->heap, n, is_first_on_node(comm));
+  return *ctrl ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
+}
+
+/* ---- wires ---- */
+
+static tutti_status make_near(tutti_comm *comm, const uint64_t *ctrls, int *near, tt_wire **wire) {
+  const int n = tt_comm_near(comm, near);
+  int *members = malloc((size_t)n * sizeof *members);
+  uint64_t *at = malloc((size_t)n * sizeof *at);
+  tutti_status status = TUTTI_OK;
+  if (!members || !at) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", n);
+  for (int r = 0; !status && r < comm->ranks; r++) {
+    if (near[r] < 0) continue;
+    members[near[r]] = comm->info[r].index;
+    at[near[r]] = ctrls[r];
+  }
+  if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
+  if (!status && n == comm->ranks)
+    comm->ranks_per_core = tt_shm_ranks_per_core(tt_heap_segment(comm->heap), members, n);
+  free(members);
+  free(at);
+  return status;
+}
+
+/* What operations keep for reuse is the wire's. */
+static void release(tutti_comm *comm) {
+  for (int i = 0; i < TT_WINDOW; i++)
+    if (comm->wire) tt_operation_release(&comm->places[i].operation);
+}
+
+tutti_status tt_comm_attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrls) {
+  int *near = malloc((size_t)comm->ranks * sizeof *near);
+  tt_wire *shm = NULL;
+  release(comm);
+  tutti_status status = TUTTI_OK;
+  comm->net = comm->wire = net; /* destroyed with it */
+  if (!near) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  const int n = status ? 0 : tt_comm_near(comm, near);
+  if (!status && ctrls[comm->rank]) status = make_near(comm, ctrls, near, &shm);
+  if (shm && n == comm->ranks) {
+    comm->wire = shm;
+    comm->beside = net != NULL;
+  } else if (shm) {
+    comm->wire = comm->net = NULL;
+    status = tt_hybrid_wire(net, shm, near, &comm->wire);
+    comm->net = status ? NULL : net;
+    if (!status) comm->wire->shown->ranks = (uint32_t)comm->ranks;
+    if (!status) comm->wire->shown->rank = (uint32_t)comm->rank;
+  }
+  if (!status) atomic_store_explicit(&comm->wire->shown->over, comm->oldest, memory_order_relaxed);
+  free(near);
+  return status;
+}
+
+/* ---- settings ---- */
+
+/* Those that are read later warn now, when the user looks. */
+static void look_at_settings(void) {
+  tt_env_seconds("TUTTI_TIMEOUT");
+  tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
+  tt_env_int("TUTTI_MEASURE", 0, 1, 0);
+  tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL});
+}
+
+tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
+  const bool shares = !tt_over_net(comm);
+  comm->setting = (tt_setting){.ranks = comm->ranks,
+                               .ranks_per_core = shares ? comm->ranks_per_core : 0,
+                               .host_ranks_per_core = shares ? 0 : comm->host_ranks_per_core,
+                               .has_loop = shares ? tt_has_loop : NULL,
+                               .profile = *profile,
+                               .flight = TT_FLIGHT,
+                               .verify = tt_proof_setting()};
+  look_at_settings();
+  comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
+  comm->explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
+  tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), comm->ranks, &comm->contract);
+  if (status) return status;
+  status = tt_override_parse(tt_env("TUTTI_ALGO"), comm->ranks, &comm->override);
+  if (status) return tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error());
+  tt_plans_drop(comm);
+  tt_chooser_free(comm->chooser);
+  comm->chooser = NULL;
+  return tt_chooser_new(&comm->setting, &comm->chooser);
+}
+
+/* ---- seats ---- */
+
+/* The most ranks of one node; 0: out of memory. */
+static int most_of_a_node(const tt_layout *layout, int ranks) {
+  int *n = calloc((size_t)ranks, sizeof *n), most = 0;
+  for (int r = 0; n && r < ranks; r++)
+    if (++n[layout->node_of[r]] > most) most = n[layout->node_of[r]];
+  free(n);
+  return most;
+}
+
+static tutti_status find_layout(const tutti_comm *comm, tt_layout *layout) {
+  const size_t n = (size_t)comm->ranks;
+  tt_placement *placements = malloc(n * sizeof *placements);
+  layout->order = malloc(n * sizeof *layout->order);
+  layout->node_of = malloc(n * sizeof *layout->node_of);
+  tutti_status status = TUTTI_OK;
+  if (!placements || !layout->order || !layout->node_of)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
+  for (size_t r = 0; !status && r < n; r++) placements[r] = comm->info[r].placement;
+  if (!status) status = tt_placement_arrange(placements, comm->ranks, NULL, "", layout);
+  free(placements);
+  return status;
+}
+
+/* Where each rank parts from this one. */
+static tutti_status set_levels(tutti_comm *comm) {
+  const tt_cost_model *p = tt_chooser_model(comm->chooser);
+  const int *place = comm->place, mine = place ? place[comm->rank] : comm->rank;
+  uint8_t *level = malloc((size_t)comm->ranks);
+  uint32_t *things = tt_cost_domains(p);
+  tutti_status status = TUTTI_OK;
+  if (!level || !things)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  for (int r = 0; !status && r < comm->ranks; r++)
+    level[r] = (uint8_t)tt_cost_level(p, things, mine, place ? place[r] : r);
+  if (!status) status = tt_net_levels(comm->net, level);
+  free(level);
+  free(things);
+  return status;
+}
+
+tutti_status tt_comm_place(tutti_comm *comm, const tt_layout *layout) {
+  tt_layout found = {.order = NULL};
+  if (!tt_over_net(comm)) return TUTTI_OK;
+  tutti_status status = layout ? TUTTI_OK : find_layout(comm, &found);
+  const int most = status ? 0 : most_of_a_node(layout ? layout : &found, comm->ranks);
+  /* all ranks count the same: cores are thought to be as many as here */
+  const double ranks_per_core = comm->cores > 0 ? most / comm->cores : 1;
+  if (!status && !most)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
+  if (!status) status = tt_comm_arrange(comm, layout ? layout : &found, ranks_per_core);
+  if (!status && tt_net_simulated(comm->net)) status = set_levels(comm);
+  free(found.order);
+  free(found.node_of);
+  return status;
+}
+
+void tt_comm_destroy(tutti_comm *comm) {
+  if (!comm) return;
+  tt_trace_close(comm);
+  release(comm);
+  tt_plans_drop(comm);
+  tt_p2p_free(comm->p2p);
+  if (comm->windows) comm->wire->ops->free(comm->wire, comm->windows);
+  if (comm->sums) comm->wire->ops->free(comm->wire, comm->sums);
+  tt_wisdom_clear(&comm->wisdom);
+  tt_chooser_free(comm->chooser);
+  tt_chooser_free(comm->helped);
+  tt_chooser_free(comm->flat);
+  free(comm->order);
+  free(comm->place);
+  if (comm->beside) comm->net->ops->close(comm->net);
+  if (comm->wire) comm->wire->ops->close(comm->wire);
+  tt_heap_close(comm->heap);
+  free(comm->info);
+  free(comm);
+}

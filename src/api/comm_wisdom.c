@@ -1,0 +1,218 @@
+/* comm_wisdom.c - the wisdom of the process, of communicators, and how they come by it.
+ *
+ * Idea       the process keeps all entries, whatever machine they are of. When a communicator is
+ *            made its first rank picks those that were measured where its ranks sit, and the
+ *            others get them: so all choose alike, whatever their own files say. What is measured
+ *            later is added on all ranks, and to the first one's process.
+ * Cost       nothing is sent where the first rank has no wisdom: it says so in what is sent anyhow.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "comm_wisdom.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collective.h"
+
+bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call) {
+  return !call->everyone && !call->varied &&
+         (comm->contract == TUTTI_CONTRACT_SAME || comm->contract == TUTTI_CONTRACT_ANY);
+}
+
+/* ---- the process's; its lock is held ---- */
+
+static bool add_all(const tt_wisdom *more) {
+  if (!tt_process.wisdom) tt_process.wisdom = calloc(1, sizeof *tt_process.wisdom);
+  return tt_process.wisdom && tt_wisdom_merge(tt_process.wisdom, more);
+}
+
+static tutti_status add_or_complain(const char *what, const tt_wisdom *more) {
+  if (add_all(more)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_MEMORY, "%s: there is no room for %d more entries", what, more->n);
+}
+
+static tutti_status read_once(void) {
+  const char *path = tt_env("TUTTI_WISDOM");
+  tt_wisdom w = {.at = NULL};
+  if (tt_process.wisdom_read || !path) return TUTTI_OK;
+  tt_process.wisdom_read = true;
+  tutti_status status = tt_wisdom_load(path, &w);
+  if (!status) status = add_or_complain("TUTTI_WISDOM", &w);
+  tt_wisdom_clear(&w);
+  return status;
+}
+
+uint32_t tt_wisdom_announce(void) {
+  pthread_mutex_lock(&tt_process.lock);
+  tutti_status status = read_once();
+  const bool has = tt_process.wisdom && tt_process.wisdom->n;
+  pthread_mutex_unlock(&tt_process.lock);
+  if (status) tt_log(0, "%s; it is not used", tutti_error());
+  return (tt_env_int("TUTTI_MEASURE", 0, 1, 0) ? TT_WISDOM_MEASURES : 0u) |
+         (has ? TT_WISDOM_EXISTS : 0u);
+}
+
+/* ---- a communicator's ---- */
+
+/* Those of its place. Out of memory: none. */
+static void pick(tutti_comm *comm) {
+  char words[TT_PLACEMENT_TEXT];
+  const uint32_t stamp = tt_comm_fingerprint(comm, words);
+  bool ok = true;
+  pthread_mutex_lock(&tt_process.lock);
+  const tt_wisdom *all = tt_process.wisdom;
+  for (int i = 0; all && i < all->n && ok; i++) {
+    tt_wisdom_entry e = all->at[i];
+    if (e.stamp != stamp) continue;
+    e.stamp = 0; /* as what is measured by the communicator itself ... */
+    memset(e.placement, 0, sizeof e.placement);
+    ok = tt_wisdom_add(&comm->wisdom, &e);
+  }
+  pthread_mutex_unlock(&tt_process.lock);
+  if (!ok) tt_wisdom_clear(&comm->wisdom);
+}
+
+/* Of the first rank. A communicator that fails meanwhile, for others use it already, says so in
+ * the caller's first call, as it would without wisdom. */
+static bool broadcast(tutti_comm *comm, void *bytes, size_t n) {
+  return tt_broadcast(comm, "the wisdom of a communicator", bytes, n) == TUTTI_OK;
+}
+
+static bool can_use(const tutti_comm *comm) {
+  return comm->ranks > 1 && !(comm->net && tt_net_simulated(comm->net));
+}
+
+tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
+  if (!can_use(comm)) return TUTTI_OK;
+  comm->measures = said & TT_WISDOM_MEASURES;
+  if (!(said & TT_WISDOM_EXISTS)) return TUTTI_OK;
+  if (comm->rank == 0) pick(comm);
+  int32_t n = comm->wisdom.n;
+  if (!broadcast(comm, &n, sizeof n) || !n) return TUTTI_OK;
+  if (comm->rank != 0 && !tt_wisdom_reserve(&comm->wisdom, n)) {
+    snprintf(comm->why, sizeof comm->why, "rank %d: out of memory for wisdom of %d entries",
+             comm->rank, n);
+    tt_comm_break(comm, TUTTI_ERR_MEMORY, true);
+    return tt_fail(TUTTI_ERR_MEMORY, "%s", comm->why);
+  }
+  if (broadcast(comm, comm->wisdom.at, (size_t)n * sizeof *comm->wisdom.at)) comm->wisdom.n = n;
+  return TUTTI_OK;
+}
+
+tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n) {
+  const uint32_t said = tt_wisdom_announce();
+  if (!can_use(comms[0])) return TUTTI_OK;
+  if (said & TT_WISDOM_EXISTS) pick(comms[0]);
+  for (int r = 0; r < n; r++) {
+    comms[r]->measures = said & TT_WISDOM_MEASURES;
+    if (r && !tt_wisdom_merge(&comms[r]->wisdom, &comms[0]->wisdom))
+      return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the wisdom of %d ranks", n);
+  }
+  return TUTTI_OK;
+}
+
+/* ---- what was measured ---- */
+
+static void say_when(char when[24]) {
+  struct tm utc;
+  const time_t now = time(NULL);
+  snprintf(when, 24, "1970-01-01T00:00:00Z");
+  if (gmtime_r(&now, &utc)) strftime(when, 24, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+tutti_status tt_wisdom_learn(tutti_comm *comm, tt_wisdom_entry *entry) {
+  say_when(entry->when);
+  if (!tt_wisdom_set(&comm->wisdom, entry))
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what was measured");
+  tt_plans_forget_coll(comm, entry->key.coll);
+  if (comm->rank != 0 || !*entry->plan) return TUTTI_OK;
+  tt_wisdom_entry mine = *entry;
+  mine.stamp = tt_comm_fingerprint(comm, mine.placement);
+  const tt_wisdom none = {.n = 0};
+  pthread_mutex_lock(&tt_process.lock);
+  const bool kept = add_all(&none) && tt_wisdom_set(tt_process.wisdom, &mine);
+  tt_process.wisdom_new |= kept;
+  pthread_mutex_unlock(&tt_process.lock);
+  if (!kept) tt_log(0, "there is no room for what was measured; it is not kept");
+  return TUTTI_OK;
+}
+
+void tt_wisdom_end(void) {
+  const char *path = tt_env("TUTTI_WISDOM");
+  pthread_mutex_lock(&tt_process.lock);
+  tt_wisdom *w = tt_process.wisdom;
+  const bool measured = tt_process.wisdom_new;
+  tt_process.wisdom = NULL;
+  pthread_mutex_unlock(&tt_process.lock);
+  if (w && measured && path && tt_env_int("TUTTI_MEASURE", 0, 1, 0) && tt_wisdom_save(path, w))
+    tt_log(0, "%s; what was measured is not kept", tutti_error());
+  if (w) tt_wisdom_clear(w);
+  free(w);
+}
+
+/* ---- the caller's ---- */
+
+tutti_status tutti_wisdom_export(char **text) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_export: text is NULL");
+  const tt_wisdom none = {.at = NULL};
+  tt_text t = {.at = NULL};
+  pthread_mutex_lock(&tt_process.lock);
+  tt_wisdom_print(&t, tt_process.wisdom ? tt_process.wisdom : &none);
+  pthread_mutex_unlock(&tt_process.lock);
+  *text = t.failed ? NULL : t.at;
+  if (*text) return TUTTI_OK;
+  free(t.at);
+  return tt_fail(TUTTI_ERR_MEMORY, "tutti_wisdom_export: out of memory");
+}
+
+tutti_status tutti_wisdom_import(const char *text) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_import: text is NULL");
+  tt_wisdom w = {.at = NULL};
+  status = tt_wisdom_parse(&w, text, "the wisdom");
+  pthread_mutex_lock(&tt_process.lock);
+  if (!status) status = add_or_complain("tutti_wisdom_import", &w);
+  pthread_mutex_unlock(&tt_process.lock);
+  tt_wisdom_clear(&w);
+  return status;
+}
+
+tutti_status tutti_wisdom_save(const char *path) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!path || !*path) return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_save: no path");
+  tt_wisdom mine = {.at = NULL};
+  pthread_mutex_lock(&tt_process.lock);
+  const bool ok = !tt_process.wisdom || tt_wisdom_merge(&mine, tt_process.wisdom);
+  pthread_mutex_unlock(&tt_process.lock);
+  status = ok ? tt_wisdom_save(path, &mine)
+              : tt_fail(TUTTI_ERR_MEMORY, "tutti_wisdom_save: out of memory");
+  tt_wisdom_clear(&mine);
+  return status;
+}
+
+tutti_status tutti_wisdom_forget(void) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  pthread_mutex_lock(&tt_process.lock);
+  if (tt_process.wisdom) tt_wisdom_clear(tt_process.wisdom);
+  tt_process.wisdom_read = true;
+  tt_process.wisdom_new = false;
+  pthread_mutex_unlock(&tt_process.lock);
+  return TUTTI_OK;
+}
+
+tutti_status tutti_wisdom_here(int ranks, char *text, size_t size) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (ranks < 1 || !text || !size)
+    return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_here: %s", ranks < 1 ? "no ranks" : "no room");
+  char words[TT_PLACEMENT_TEXT];
+  const uint32_t stamp = tt_here_fingerprint(ranks, words);
+  snprintf(text, size, "%08x: %s", (unsigned)stamp, words);
+  return TUTTI_OK;
+}

@@ -1,0 +1,234 @@
+/* diagnose.c - says what went wrong: who called something else, or died; straggler.c says who is late.
+ *
+ * Idea       every rank records its calls where all can read them; a waiter compares
+ *            records, looks whether those it waits for live, and how long it waits.
+ * Invariant  what it finds breaks the communicator, with one sentence for all ranks:
+ *            the first that any of them said.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm.h"
+
+enum {
+  ASK_US = 500000, /* when it asks those it waits for what they called */
+  CALLS_S = 1      /* so long it waits for the calls of all, before it names one that differs */
+};
+
+void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
+  if (comm->broken) return;
+  char reason[TT_WHY]; /* what another rank said before comes first: it may be the cause */
+  tutti_status before =
+      tell ? comm->wire->ops->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
+  if (before) snprintf(comm->why, sizeof comm->why, "%s", reason);
+  comm->broken = before ? before : status;
+  if (tell && !before) comm->wire->ops->abort(comm->wire, status, comm->why);
+}
+
+tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status) {
+  if (status != TUTTI_ERR_MEMORY || comm->broken) return status;
+  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
+  return tt_fail(comm->broken, "%s", comm->why);
+}
+
+/* The earliest operation up to `seq` that some peer recorded otherwise than this
+ * rank did, as far back as records reach. */
+static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *theirs, int *peer) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  for (uint32_t back = (uint32_t)tt_min(seq, TT_RECALL) + 1; back-- > 0;) {
+    if (ops->read_record(comm->wire, comm->rank, seq - back, mine) != 1) continue;
+    for (*peer = 0; *peer < comm->ranks; ++*peer)
+      if (ops->read_record(comm->wire, *peer, seq - back, theirs) == 1 &&
+          theirs->stamp.hash != mine->stamp.hash)
+        return true;
+  }
+  return false;
+}
+
+/* Did some rank call something else? Then say who, what. Where records have to be asked for, a later
+ * difference may be known before the first. */
+static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  tt_record mine, theirs;
+  char ours[100], other[100];
+  int peer;
+  bool found = differs(comm, o->stamp.seq, &mine, &theirs, &peer);
+  if ((found || certain) && ops->inquire) {
+    ops->inquire(comm->wire, o->stamp.seq, CALLS_S);
+    found = differs(comm, o->stamp.seq, &mine, &theirs, &peer);
+  }
+  if (found) {
+    tt_record_words(&mine, ours, sizeof ours);
+    tt_record_words(&theirs, other, sizeof other);
+    const bool list = mine.coll == TUTTI_ALLREDUCE && mine.root;
+    const char *hint = strcmp(ours, other) ? ""
+                       : list || mine.root != theirs.root
+                           ? " (with other counts)"
+                           : " (with another plan: are TUTTI_ALGO and "
+                             "tutti_comm_set_helpers the same?)";
+    snprintf(comm->why, sizeof comm->why,
+             "operation %u: rank %d called %s, but rank %d called %s%s", mine.stamp.seq, peer,
+             other, comm->rank, ours, hint);
+    return true;
+  }
+  if (certain)
+    snprintf(comm->why, sizeof comm->why,
+             "operation %u, %s, or one before: another rank made another call than rank %d",
+             o->stamp.seq, tutti_coll_name(o->call.coll), comm->rank);
+  return certain;
+}
+
+bool tt_comm_differs(tutti_comm *comm) {
+  tt_record mine, theirs;
+  int peer;
+  return comm->seq && differs(comm, comm->seq - 1, &mine, &theirs, &peer);
+}
+
+/* "died, killed by SIGKILL"; or as a network has it. */
+static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) {
+  const tt_rank_info *w = &comm->info[peer];
+  const bool near =
+      w->index >= 0 && comm->heap && w->placement.node == comm->info[comm->rank].placement.node;
+  const int n = snprintf(words, size, "died");
+  if (near)
+    tt_exit_words(tt_heap_head(tt_heap_segment(comm->heap), w->index), words + n, size - (size_t)n);
+  else if (comm->net)
+    tt_net_exit_words(comm->net, peer, words, size);
+}
+
+static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
+  char how[128];
+  exit_of(comm, peer, how, sizeof how);
+  snprintf(comm->why, sizeof comm->why,
+           "rank %d (pid %ld) %s; rank %d waited for it in %s, operation %u, step %u", peer,
+           comm->wire->ops->pid(comm->wire, peer), how, comm->rank, tutti_coll_name(o->call.coll),
+           o->stamp.seq, step);
+  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
+static void say_message_lost(tutti_comm *comm, const tt_p2p_message *m) {
+  char how[128];
+  exit_of(comm, m->peer, how, sizeof how);
+  snprintf(comm->why, sizeof comm->why,
+           "rank %d (pid %ld) %s; rank %d waited for it to %s message %u", m->peer,
+           comm->wire->ops->pid(comm->wire, m->peer), how, comm->rank,
+           m->sends ? "receive" : "send", m->number);
+  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
+/* Of the peers an operation waits for: one that is gone, else the first. */
+typedef struct awaited {
+  tutti_comm *comm;
+  uint32_t seq, step;
+  int peer; /* -1: none */
+  bool dead, beyond;
+  bool asks; /* what they called */
+} awaited;
+
+static bool worst(void *ctx, int peer, uint32_t step) {
+  awaited *a = ctx;
+  tt_record theirs; /* who is far beyond will send nothing more for this one */
+  if (a->asks) a->comm->wire->ops->ask(a->comm->wire, peer, a->seq);
+  bool beyond = a->comm->wire->ops->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
+  bool dead = !a->comm->wire->ops->alive(a->comm->wire, peer);
+  if (a->peer >= 0 && !beyond && !dead) return false;
+  a->peer = peer;
+  a->step = step;
+  a->beyond = beyond;
+  a->dead = dead;
+  return beyond || dead;
+}
+
+/* A peer's memory was gone just when it was read: its process ends, or has ended. */
+enum { LOOKS = 200 };
+
+static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
+  for (int look = 0; look < LOOKS; look++) {
+    awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
+    tt_operation_awaits(o, worst, &a);
+    int dead = a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* it may wait for others */
+    while (dead >= 0 && comm->wire->ops->alive(comm->wire, dead)) dead--;
+    if (dead >= 0) {
+      say_lost(comm, dead, o, a.step);
+      return true;
+    }
+    usleep(1000);
+  }
+  return false;
+}
+
+void tt_break_operation(tutti_comm *comm, const tt_operation *o) {
+  if (o->status == TUTTI_ERR_PEER_LOST && says_who_died(comm, o)) return;
+  if (o->status == TUTTI_ERR_MISMATCH)
+    find_mismatch(comm, o, true);
+  else
+    snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
+  tt_comm_break(comm, o->status, true);
+}
+
+void tt_break_interrupted(tutti_comm *comm, const char *name) {
+  if (comm->broken) return;
+  snprintf(comm->why, sizeof comm->why, "rank %d aborted: it was interrupted while it waited in %s",
+           comm->rank, name);
+  tt_comm_break(comm, TUTTI_ERR_ABORTED, true);
+}
+
+void tt_break_messages(tutti_comm *comm, tutti_status status) {
+  const tt_p2p_message *m;
+  for (int look = 0; status == TUTTI_ERR_PEER_LOST && look < LOOKS; look++, usleep(1000))
+    for (int i = 0; (m = tt_p2p_first(comm->p2p, i)); i++)
+      if (!comm->wire->ops->alive(comm->wire, m->peer)) {
+        say_message_lost(comm, m);
+        return;
+      }
+  snprintf(comm->why, sizeof comm->why, "%s", tutti_error());
+  tt_comm_break(comm, status, true);
+}
+
+/* As for operations below; but a message that nobody waits for may take its time. */
+static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
+  const tt_p2p_message *m, *late = p->by ? &p->by->message : tt_p2p_first(comm->p2p, 0);
+  for (int i = 0; (m = tt_p2p_first(comm->p2p, i)) && !comm->broken; i++) {
+    if (comm->wire->ops->alive(comm->wire, m->peer)) continue;
+    if (tt_messages_progress(comm)) return;
+    say_message_lost(comm, m);
+  }
+  if (comm->broken || !late || (p->by && !p->by->is_message)) return;
+  tt_report_late_message(comm, p, now - p->since, late);
+}
+
+void tt_look_for_launcher(tutti_comm *comm) {
+  long launcher;
+  if (!comm->heap || comm->broken || !tt_segment_orphaned(tt_heap_segment(comm->heap), &launcher))
+    return;
+  snprintf(comm->why, sizeof comm->why, "the job is over: its launcher (pid %ld) is gone",
+           launcher);
+  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
+}
+
+/* Now and then, while nothing moves: do the peers we wait for still live, and did
+ * they call the same? What one sent before it died, or went far ahead, is seen by a
+ * look after that was seen. */
+void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
+  char reason[TT_WHY]; /* who told this rank may have died over it */
+  comm->wire->ops->aborted(comm->wire, reason, sizeof reason);
+  tt_look_for_launcher(comm);
+  for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
+    tt_place *place = &comm->places[seq % TT_WINDOW];
+    awaited a = {.comm = comm, .seq = seq, .peer = -1};
+    a.asks = comm->wire->ops->ask && now - p->since >= ASK_US;
+    if (!place->by) continue;
+    tt_operation_awaits(&place->operation, worst, &a);
+    if (a.peer < 0) continue;
+    if ((a.beyond || a.dead) && tt_operation_progress(&place->operation)) continue;
+    if (find_mismatch(comm, &place->operation, a.beyond))
+      tt_comm_break(comm, TUTTI_ERR_MISMATCH, true);
+    else if (a.dead)
+      say_lost(comm, a.peer, &place->operation, a.step);
+    else
+      tt_report_straggler(comm, p, now - p->since, a.peer, &place->operation, a.step);
+  }
+  if (comm->p2p && !comm->broken) look_after_messages(comm, p, now);
+}

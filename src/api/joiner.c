@@ -1,0 +1,90 @@
+/* joiner.c - a process joins a job that runs: it says that it is ready, and waits to be taken in.
+ *
+ * Idea       it takes a heap that nobody had, makes a room in it for any number of ranks, and waits
+ *            until it is invited (joiners.c); then it makes what all the others make (adopt.c).
+ * Invariant  it waits only while somebody lives who can take it in, and its launcher.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "shrink.h"
+
+enum { EAGER = 5000, EAGER_US = 200, PATIENT_US = 2000, LOOK_EVERY = 64, WARN_S = 10 };
+
+/* What its own environment says wrong, before it is anybody else's trouble. */
+/* each world, ready: model: grow:words */
+
+static tutti_status check_settings(int ranks) {
+  tutti_contract contract;
+  tt_override override;
+  tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), ranks, &contract);
+  if (status) return status;
+  status = tt_override_parse(tt_env("TUTTI_ALGO"), ranks, &override);
+  return status ? tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error()) : TUTTI_OK;
+}
+
+static tutti_status look_around(const tt_segment *segment, int index, double waited, bool *warned) {
+  const double limit = tt_env("TUTTI_CONNECT_TIMEOUT")
+                           ? (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120)
+                           : 0;
+  long launcher;
+  if (tt_segment_orphaned(segment, &launcher))
+    return tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone",
+                   launcher);
+  if (!tt_joiner_has_host(segment, index))
+    return tt_fail(TUTTI_ERR_PEER_LOST,
+                   "this process is a newcomer, and no rank lives that could take it in");
+  if (limit > 0 && waited >= limit)
+    return tt_fail(TUTTI_ERR_TIMEOUT,
+                   "this process is a newcomer, and was not taken in (tutti_comm_grow) within "
+                   "%g s (TUTTI_CONNECT_TIMEOUT)",
+                   limit);
+  if (waited >= WARN_S && !*warned)
+    tt_log(0, "a newcomer has waited %.0f s to be taken in: tutti_comm_grow", waited);
+  *warned |= waited >= WARN_S;
+  return TUTTI_OK;
+}
+
+static tutti_status wait_for_admission(const tt_segment *segment, int index,
+                                       const tt_proposal **proposal) {
+  const double since = tt_seconds();
+  double asked = 0;
+  bool warned = false;
+  for (int look = 0;; look++) {
+    tutti_status status = tt_joiner_admitted(segment, index, proposal);
+    if (!status && !*proposal && look % LOOK_EVERY == 0)
+      status = look_around(segment, index, tt_seconds() - since, &warned);
+    if (!status && !*proposal && tt_interrupted(&asked))
+      status = tt_say_interrupted("tutti_comm_from_env");
+    if (status || *proposal) return status;
+    usleep(look < EAGER ? EAGER_US : PATIENT_US);
+  }
+}
+
+tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out) {
+  tt_head *head = tt_heap_head(segment, index);
+  const tt_proposal *proposal = NULL;
+  tt_heap *heap = NULL;
+  int member = 0;
+  tutti_status status = check_settings(segment->founders);
+  if (!status) status = tt_heap_open(segment, index, &heap);
+  if (status) tt_segment_release(segment);
+  if (status) return status;
+  const uint64_t ctrl = tt_shm_ctrl_new(heap, segment->ranks, false);
+  if (!ctrl) status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
+  if (!status) {
+    tt_heap_introduce(heap);
+    tt_remote_probe(segment, index);
+    atomic_store(&head->world, ctrl);
+    atomic_store(&head->ready, 1 + TT_LAYOUT);
+    status = wait_for_admission(segment, index, &proposal);
+  }
+  if (!status) {
+    while (member < proposal->ranks && proposal->member[member].index != index) member++;
+    tt_shm_ctrl_drop_refs(heap, ctrl, segment->ranks - proposal->ranks);
+    status = tt_comm_inherit(heap, proposal, member, NULL, out);
+    tt_proposal_release(proposal);
+  }
+  tt_heap_close(heap);
+  return status;
+}

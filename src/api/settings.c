@@ -1,0 +1,147 @@
+/* settings.c - what the user says of this machine: its figures, as `tutti tune` found them, or
+ * those that are built in; the contract; how ranks sit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exact.h"
+#include "topo.h"
+
+enum { MOST = 1 << 16 }; /* bytes of a file */
+
+/* The line and column of a place in a text. */
+static tutti_status torn(const char *what, const char *text, const char *at) {
+  int line = 1, column = 1;
+  for (; text < at; text++, column++)
+    if (*text == '\n') line++, column = 0;
+  return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: expected text, found a NUL byte", what,
+                 line, column);
+}
+
+/* The text of a small file, freed by the caller. Of a regular one: of a pipe the other end may never
+ * come, and nobody waits for it here. `what` begins sentences; `hint` ends them. */
+static tutti_status read_file(const char *path, const char *what, const char *hint, char **text) {
+  struct stat is;
+  const char *why = NULL;
+  size_t n = 0;
+  ssize_t got = -1;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  *text = fd < 0 ? NULL : calloc(1, MOST + 1);
+  if (*text && fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
+    why = "it is no regular file";
+  else if (*text)
+    while ((got = read(fd, *text + n, MOST - n)) > 0) n += (size_t)got;
+  if (n == MOST) errno = EFBIG;
+  if (!why && (got < 0 || n == MOST)) why = strerror(errno);
+  if (fd >= 0) close(fd);
+  tutti_status status = TUTTI_OK;
+  if (why) status = tt_fail(TUTTI_ERR_ARG, "%s cannot be read: %s%s", what, why, hint);
+  if (!status && strlen(*text) < n) status = torn(what, *text, *text + strlen(*text));
+  if (status) free(*text), *text = NULL;
+  return status;
+}
+
+/* ---- profiles ---- */
+
+/* The user's folder for settings; false: none is said. */
+static bool user_folder(char *path, size_t size, const char *file) {
+  const char *config = tt_env("XDG_CONFIG_HOME"), *home = tt_env("HOME");
+  if (config && *config == '/')
+    return (size_t)snprintf(path, size, "%s/tutti/%s", config, file) < size;
+  if (!home || *home != '/') return false;
+  return (size_t)snprintf(path, size, "%s/.config/tutti/%s", home, file) < size;
+}
+
+/* TUTTI_PROFILE's file, which has to be there; else the user's, else the system's, if there is
+ * one. "none": none. False: there is none. */
+static bool find_profile(char *path, size_t size) {
+  const char *said = tt_env("TUTTI_PROFILE");
+  if (said) return strcmp(said, "none") != 0 && (size_t)snprintf(path, size, "%s", said) < size;
+  if (user_folder(path, size, "profile") && access(path, F_OK) == 0) return true;
+  return (size_t)snprintf(path, size, "/etc/tutti/profile") < size && access(path, F_OK) == 0;
+}
+
+const char *tt_profile_path(char *text, size_t size) {
+  if (!find_profile(text, size))
+    snprintf(text, size, "none, so the built-in figures (`tutti tune` measures this machine)");
+  return text;
+}
+
+/* Figures of another machine are worse than none. */
+static tutti_status check_machine(const char *path, const char *text, const tt_profile *m) {
+  char here[TT_STAMP];
+  int column;
+  if (!*m->of || strcmp(m->of, tt_machine_name(here, sizeof here)) == 0) return TUTTI_OK;
+  const int line = tt_profile_said(text, &column);
+  return tt_fail(TUTTI_ERR_ARG,
+                 "profile '%.250s', line %d, column %d: its figures are of '%s', and this machine "
+                 "is '%s'; measure it with `tutti tune`, or take the line out",
+                 path, line, column, m->of, here);
+}
+
+static tutti_status read_profile(const char *path, tt_profile *profile) {
+  char what[300], *text;
+  snprintf(what, sizeof what, "profile '%.250s'", path);
+  tutti_status status = read_file(path, what, "", &text);
+  tt_profile m = *profile;
+  if (!status) status = tt_profile_parse(&m, text, what);
+  if (!status) status = check_machine(path, text, &m);
+  if (!status) *profile = m;
+  free(text);
+  return status;
+}
+
+void tt_profile_here(tt_profile *profile) {
+  char path[4096];
+  tt_profile_shm(profile);
+  if (find_profile(path, sizeof path) && read_profile(path, profile))
+    tt_log(0, "%s; the built-in figures are used", tutti_error());
+}
+
+void tt_profile_over(tt_profile *profile, const char *network) {
+  char path[400];
+  if (!*profile->over || strcmp(profile->over, network) == 0) return;
+  if (tt_news(profile->over, network))
+    tt_log(
+        0,
+        "profile '%.250s': its figures of the network are of '%s', and this one is '%s'; the "
+        "built-in ones are used; measure it with `tutti tune` (docs/prices.md), or take the line "
+        "`network =` out",
+        tt_profile_path(path, sizeof path), profile->over, network);
+  tt_profile_forget_net(profile);
+}
+
+tutti_status tt_contract_check(const char *who, tutti_contract contract, int ranks) {
+  if ((unsigned)contract > TUTTI_CONTRACT_EXACT)
+    return tt_fail(TUTTI_ERR_ARG, "%s: there is no contract %d", who, (int)contract);
+  return contract == TUTTI_CONTRACT_EXACT ? tt_exact_ranks(who, ranks) : TUTTI_OK;
+}
+
+tutti_status tt_contract_read(const char *word, int ranks, tutti_contract *contract) {
+  static const char *const words[] = {[TUTTI_CONTRACT_SAME] = "same",
+                                      [TUTTI_CONTRACT_ANY] = "any",
+                                      [TUTTI_CONTRACT_RUN] = "run",
+                                      [TUTTI_CONTRACT_EXACT] = "exact"};
+  *contract = TUTTI_CONTRACT_SAME;
+  if (!word) return TUTTI_OK;
+  for (int i = 0; i <= TUTTI_CONTRACT_EXACT; i++)
+    if (strcmp(word, words[i]) == 0) {
+      *contract = (tutti_contract)i;
+      return tt_contract_check("TUTTI_CONTRACT", *contract, ranks);
+    }
+  return tt_fail(TUTTI_ERR_ARG, "TUTTI_CONTRACT is '%.40s'; it can be same, any, run or exact",
+                 word);
+}
+
+tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size) {
+  const bool file = *value == '/' || *value == '.' || !strchr(value, ':');
+  snprintf(name, size, file ? "topology '%.150s'" : "TUTTI_TOPO", value);
+  if (file) return read_file(value, name, "; it is a file, or levels such as node:4 core:8", text);
+  *text = strdup(value);
+  return *text ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for the topology");
+}

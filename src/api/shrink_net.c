@@ -1,0 +1,177 @@
+/* shrink_net.c - tutti_comm_shrink over messages: a network of those who live, and all that a
+ * communicator needs over it.
+ *
+ * Idea       they agree on who they are (net_agree.c), and pick a network of themselves. Over
+ *            this one they tell each other what they bring in shared memory, as in split.c.
+ * Invariant  once it is agreed, all that live have the communicator. If another one dies while
+ *            they tell, it has failed when they get it, on some at once and on the others when
+ *            they hear of it; what it is made of is enough to shrink it in turn.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "comm_wisdom.h"
+#include "shrink.h"
+#include "tracing.h"
+
+enum { YIELDS = 200, PAUSE_US = 200, WARN_S = 10, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
+
+typedef struct share { /* what a rank brings in */
+  uint64_t ctrl, wisdom;
+} share;
+
+static const uint64_t NO_CTRL = UINT64_MAX;
+
+/* ---- who goes on ---- */
+
+/* Warn once; give up when it has been too long: who leads first, for it knows who is missing. */
+static void warn_or_quit_agreement(const tutti_comm *comm, const char *name, double since,
+                                   bool *warned) {
+  const double waited = tt_seconds() - since, limit = tt_comm_timeout(comm);
+  const int peer = tt_net_agree_awaited(comm->net);
+  if (peer < 0) return;
+  if (limit > 0 && waited >= limit + (tt_net_agree_leads(comm->net) ? 0 : LATER_S))
+    tt_net_agree_quit(comm->net, peer);
+  if (*warned || waited < WARN_S) return;
+  tt_warn_straggler(comm, name, peer, waited);
+  *warned = true;
+}
+
+/* Where a link breaks while ranks give each other up, one may hear nothing more. With a time limit
+ * it does not wait for ever: it leaves alone, and is lost to the others. */
+static tutti_status wait_too_long(const tutti_comm *comm, const char *name, double since) {
+  const double waited = tt_seconds() - since, limit = tt_comm_timeout(comm);
+  if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
+  return tt_fail(
+      TUTTI_ERR_TIMEOUT,
+      "%s: rank %d has heard of no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
+      "be broken; the others may have gone on without it",
+      name, comm->rank, waited, limit);
+}
+
+static tutti_status agree_on_survivors(tutti_comm *comm, const char *name, int least,
+                                       const tt_net_decision **decision) {
+  double asked = 0;
+  const double since = tt_seconds();
+  bool warned = false;
+  tutti_status status = tt_net_agree_enter(comm->net, ++comm->shrinks, least);
+  for (int look = 0; !status; look++) {
+    status = tt_net_agree_step(comm->net, decision);
+    if (status || *decision) break;
+    warn_or_quit_agreement(comm, name, since, &warned);
+    status = wait_too_long(comm, name, since);
+    if (!comm->broken) tt_progress(comm); /* others may wait for what is in flight here */
+    tt_idle();
+    if (tt_interrupted(&asked)) tt_net_agree_quit(comm->net, comm->rank);
+    if (look < YIELDS)
+      sched_yield();
+    else
+      usleep(PAUSE_US);
+  }
+  const tt_net_decision *t = *decision;
+  if (!status && !t->status && t->asks > 0)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: newcomers join ranks of one host only", name);
+  if (status || !t->status) return status;
+  return tt_gave_up(comm, name, (tutti_status)t->status, t->quitter, t->awaited);
+}
+
+/* ---- what they have ---- */
+
+/* Over the network alone, which it takes over. */
+static tutti_status create_survivors_comm(const tutti_comm *old, const int *list, int n, int mine,
+                                          const tutti_net *net, tutti_comm **out) {
+  tutti_comm *comm = *out = tt_comm_new(mine, n);
+  int64_t *pids = malloc((size_t)n * sizeof *pids);
+  tt_wire *wire = NULL;
+  tutti_status status = TUTTI_OK;
+  if (!comm || !pids) {
+    net->close(net->self, 1);
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", n);
+  }
+  if (!status) status = tt_net_wire(net, &wire);
+  for (int r = 0; !status && r < n; r++) {
+    comm->info[r] = old->info[list[r]];
+    pids[r] = comm->info[r].pid;
+  }
+  if (comm) comm->net = comm->wire = wire;
+  if (!status) status = tt_net_pids(wire, pids);
+  free(pids);
+  if (status) return status;
+  comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
+  comm->cores = old->cores;
+  comm->host_ranks_per_core = old->host_ranks_per_core * n / old->ranks; /* about */
+  return tt_comm_configure(comm, &old->setting.profile);
+}
+
+/* Rooms are told, and the wires made. */
+static tutti_status attach_survivors_comm(tutti_comm *comm, const tt_profile *profile) {
+  const size_t n = (size_t)comm->ranks;
+  share brings = {NO_CTRL, comm->rank ? 0 : tt_wisdom_announce()}, *all = malloc(n * sizeof *all);
+  uint64_t *ctrls = malloc(n * sizeof *ctrls);
+  tutti_status status = TUTTI_OK;
+  if (!all || !ctrls) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", n);
+  if (!status) status = tt_comm_ctrl_new(comm, true, &brings.ctrl);
+  if (status) brings.ctrl = NO_CTRL;
+  const tutti_status gathered = all ? tt_gather(comm, &brings, all, sizeof brings) : status;
+  if (!status) status = gathered;
+  for (size_t r = 0; !status && r < n; r++) {
+    ctrls[r] = all[r].ctrl;
+    if (ctrls[r] == NO_CTRL)
+      status = tt_fail(TUTTI_ERR_MEMORY, "rank %zu could not make its part of a communicator", r);
+  }
+  if (!status)
+    status = tt_comm_attach(comm, comm->net, ctrls);
+  else if (brings.ctrl && brings.ctrl != NO_CTRL && gathered)
+    tt_shm_ctrl_abandon(comm->heap, brings.ctrl, gathered, tutti_error());
+  else if (brings.ctrl && brings.ctrl != NO_CTRL)
+    tt_shm_ctrl_free(comm->heap, brings.ctrl);
+  if (!status) status = tt_comm_configure(comm, profile);
+  if (!status) status = tt_comm_place(comm, NULL);
+  if (!status) status = tt_wisdom_share(comm, (uint32_t)all[0].wisdom);
+  free(all);
+  free(ctrls);
+  return status;
+}
+
+/* What was set on the old one. */
+static tutti_status inherit(tutti_comm *comm, const tutti_comm *old, const tt_net_decision *t,
+                            const int *list) {
+  int helpers = 0;
+  uint64_t job, trace;
+  for (int r = old->ranks - old->helpers; r < old->ranks; r++) helpers += t->member[r];
+  tt_comm_take_after(comm, old);
+  tt_trace_names(old, t->round, ~list[0], &job, &trace);
+  tt_trace_heir(comm, old, job, trace, comm->ranks == old->ranks);
+  return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
+}
+
+/* It has failed with this; the others hear why. */
+static tutti_status spoil(tutti_comm *comm, tutti_status status) {
+  if (comm->broken) return comm->broken;
+  snprintf(comm->why, sizeof comm->why, "rank %d: %.300s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
+  return status;
+}
+
+tutti_status tt_comm_reunite(tutti_comm *old, const char *name, int least, tutti_comm **out) {
+  const tt_net_decision *decision = NULL;
+  int *list = malloc((size_t)old->ranks * sizeof *list), mine = 0, n = 0;
+  tutti_comm *comm = NULL;
+  tutti_net net;
+  tutti_status status =
+      list ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", old->ranks);
+  if (!status) status = agree_on_survivors(old, name, least, &decision);
+  if (!status) status = tt_net_agree_network(old->net, decision, list, &mine, &net);
+  for (int r = 0; !status && r < old->ranks; r++) n += decision->member[r];
+  if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
+  if (!status) status = attach_survivors_comm(comm, &old->setting.profile);
+  if (!status) status = inherit(comm, old, decision, list);
+  if (status && comm && comm->wire) status = spoil(comm, status);
+  free(list);
+  if (status == TUTTI_ERR_PEER_LOST && comm) status = TUTTI_OK; /* the next call says so */
+  if (status) tt_comm_destroy(comm);
+  if (!status) *out = comm;
+  return status;
+}

@@ -1,0 +1,269 @@
+/* shrink_shm.c - a communicator of those who live, and of newcomers, out of one that may have failed.
+ *
+ * Idea       each rank brings a room and says that it is there; the first that lives writes
+ *            down who is in, with what, and decides it (shm_agree.c). What was decided then
+ *            stands, whoever dies: who made it may be lost to the new communicator like any
+ *            peer. All that go on invite the newcomers.
+ * Invariant  after the decision nothing is waited for. Who still fails, for want of memory,
+ *            tells the others in their rooms, so that they do not wait for it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "shrink.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm_wisdom.h"
+
+static const uint64_t NO_CTRL = UINT64_MAX;
+
+enum { YIELDS = 200, PAUSE_US = 200, LOOK_EVERY = 16, WARN_S = 10 };
+
+typedef struct gathering { /* one call, as one rank sees it */
+  tutti_comm *comm;
+  tt_segment *segment;
+  const char *name;
+  int least; /* newcomers; or TT_NO_JOINERS */
+  uint32_t round;
+  uint64_t home;         /* what newcomers are claimed for */
+  tt_proposal *proposal; /* that this rank wrote */
+  double since;          /* it was called */
+  double complete;       /* all were there; 0: not yet */
+  double limit;          /* s: how long newcomers are waited for */
+  bool warned, claims;   /* newcomers were claimed here */
+} gathering;
+
+static void drop_proposal(gathering *g) {
+  if (!g->proposal) return;
+  if (!g->proposal->status && g->proposal->member[0].ctrl != NO_CTRL)
+    tt_shm_ctrl_free(g->comm->heap, g->proposal->member[0].ctrl);
+  tt_heap_free(g->comm->heap, g->proposal);
+  g->proposal = NULL;
+}
+
+/* ---- the first one decides ---- */
+
+static void record_refusal(tt_proposal *t, tutti_status status, const char *words) {
+  if (t->status) return;
+  t->status = (int32_t)status;
+  snprintf(t->why, sizeof t->why, "%s", words);
+}
+
+/* Of what the ranks ask for the least: who calls tutti_comm_shrink has seen a death that others may
+ * not have seen yet. All are there. */
+static int asked_by_all(const gathering *g) {
+  const tutti_comm *comm = g->comm;
+  int least = g->least;
+  for (int r = 0; r < comm->ranks; r++) {
+    const int theirs = (int)tt_shm_agree_asks(comm->wire, r) - 1;
+    if (theirs < least && comm->wire->ops->alive(comm->wire, r)) least = theirs;
+  }
+  return least;
+}
+
+/* Newcomers go before the helpers that live, which stay the last ones; how many. */
+static int add_joiners(gathering *g, tt_proposal *t) {
+  const tutti_comm *comm = g->comm;
+  const int most = g->segment->ranks - g->segment->founders, before = t->ranks;
+  int helpers = 0;
+  for (int i = 0; i < before; i++) /* of a rank that was among the last ones */
+    for (int r = comm->ranks - comm->helpers; r < comm->ranks; r++)
+      helpers += comm->info[r].index == t->member[i].index;
+  const int n = tt_joiners_claim(g->segment, g->home, t->member + before, most);
+  g->claims = true;
+  for (int k = 0; k < n && helpers; k++) { /* one after the other, in front of them */
+    const tt_member member = t->member[before + k];
+    memmove(&t->member[before + k - helpers + 1], &t->member[before + k - helpers],
+            (size_t)helpers * sizeof member);
+    t->member[before + k - helpers] = member;
+  }
+  t->ranks += n;
+  return n;
+}
+
+/* Why so few have come, when no more are waited for. */
+static void say_missing(const gathering *g, tt_proposal *t, int least, int there) {
+  const int possible = tt_joiners_possible(g->segment);
+  const int free_heaps = g->segment->ranks - g->segment->founders;
+  char words[TT_PROPOSAL_WHY];
+  if (!free_heaps) {
+    record_refusal(t, TUTTI_ERR_UNSUPPORTED,
+                   g->segment->threads ? "ranks that are threads take in no newcomers"
+                                       : "this job takes in no newcomers: it was started without "
+                                         "tutti run --respawn");
+  } else if (possible < least) {
+    snprintf(words, sizeof words,
+             "%d newcomer%s asked for, and %d can still come: of the %d of tutti run --respawn the "
+             "others are in, have ended, or are of another version of tutti",
+             least, least == 1 ? " is" : "s are", possible, free_heaps);
+    record_refusal(t, TUTTI_ERR_STATE, words);
+  } else {
+    snprintf(words, sizeof words, "%d of %d newcomers came within %g s (TUTTI_CONNECT_TIMEOUT)",
+             there, least, g->limit);
+    record_refusal(t, TUTTI_ERR_TIMEOUT, words);
+  }
+}
+
+/* All that live are there, and this rank is the first of them. */
+static void decide_members(gathering *g, int least) {
+  const int more = g->segment->ranks - g->segment->founders;
+  drop_proposal(g); /* of an earlier list, which nobody has seen */
+  tt_proposal *t = g->proposal = tt_shm_agree_propose(g->comm->wire, g->round, more);
+  const tt_decision d = {.round = g->round, .by = g->comm->rank};
+  if (t) {
+    t->member[0].ctrl = NO_CTRL;
+    const int there = least >= 0 && !t->status ? add_joiners(g, t) : 0;
+    if (there < least && !t->status) say_missing(g, t, least, there);
+    if (!t->status && !(t->member[0].ctrl = tt_shm_ctrl_new(g->comm->heap, t->ranks, true)))
+      record_refusal(t, TUTTI_ERR_MEMORY,
+                     "the first rank could not make its part of a communicator");
+    if (t->status) t->ranks -= there; /* these need not leave what they never saw */
+    t->wisdom = tt_wisdom_announce();
+    tt_heritage_write(g->comm, &d, t);
+  }
+  tt_shm_agree_decide(g->comm->wire, g->round, t);
+}
+
+/* ---- until it is decided ---- */
+
+void tt_warn_straggler(const tutti_comm *comm, const char *name, int peer, double waited) {
+  tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
+         comm->wire->ops->pid(comm->wire, peer), name);
+}
+
+/* Warn once; give up when it has been too long. */
+static void warn_or_give_up(gathering *g) {
+  const tutti_comm *comm = g->comm;
+  const double waited = tt_seconds() - g->since;
+  double limit = tt_comm_timeout(comm);
+  int peer = tt_shm_agree_awaited(comm->wire, g->round);
+  const bool for_joiners = peer < 0 && g->least > 0;
+  if (limit > 0 && for_joiners) limit += g->limit; /* the first one waits for them so long */
+  const bool over = limit > 0 && waited >= limit;
+  if (!over && (g->warned || waited < WARN_S)) return;
+  if (peer < 0) peer = tt_shm_agree_leader(comm->wire); /* who is to decide, and does not */
+  if (over)
+    tt_shm_agree_give_up(comm->wire, g->round, peer);
+  else if (for_joiners)
+    tt_log(0, "rank %d has waited %.0f s for newcomers in %s", comm->rank, waited, g->name);
+  else
+    tt_warn_straggler(comm, g->name, peer, waited);
+  g->warned = true;
+}
+
+/* One look, by one that waits. */
+static bool leads(gathering *g) {
+  if (tt_shm_agree_leader(g->comm->wire) != g->comm->rank ||
+      tt_shm_agree_awaited(g->comm->wire, g->round) >= 0)
+    return false;
+  if (g->complete <= 0) g->complete = tt_seconds();
+  const int least = asked_by_all(g);
+  if (least > 0 && tt_joiners_ready(g->segment, g->home) < least &&
+      tt_joiners_possible(g->segment) >= least && tt_seconds() - g->complete < g->limit)
+    return false; /* more are worth waiting for */
+  decide_members(g, least);
+  return true;
+}
+
+static void await_decision(gathering *g, tt_decision *d) {
+  double asked = 0;
+  for (int look = 0; !tt_shm_agree_decided(g->comm->wire, g->round, d); look++) {
+    if (look % LOOK_EVERY == 0 && leads(g)) continue;
+    if (look % LOOK_EVERY == 0) warn_or_give_up(g);
+    tt_progress(g->comm); /* others may wait for what is in flight here */
+    tt_idle();
+    if (tt_interrupted(&asked)) tt_shm_agree_give_up(g->comm->wire, g->round, g->comm->rank);
+    if (look < YIELDS)
+      sched_yield();
+    else
+      usleep(PAUSE_US);
+  }
+}
+
+/* ---- what was decided ---- */
+
+static int new_rank_of(const tutti_comm *comm, const tt_proposal *t) {
+  for (int i = 0; i < t->ranks; i++)
+    if (t->member[i].index == comm->info[comm->rank].index) return i;
+  return -1; /* cannot be: who lives is in it */
+}
+
+/* mine: its room, unless it is the first one; most: for how many ranks that was made. */
+static tutti_status join_new_comm(gathering *g, tt_proposal *t, uint64_t mine, int most,
+                                  tutti_comm **out) {
+  const int member = new_rank_of(g->comm, t);
+  if (member) tt_shm_ctrl_drop_refs(g->comm->heap, mine, most - t->ranks);
+  tt_joiners_admit(g->segment, t);
+  return tt_comm_inherit(g->comm->heap, t, member, g->comm, out);
+}
+
+tutti_status tt_gave_up(const tutti_comm *comm, const char *name, tutti_status status, int by,
+                        int awaited) {
+  if (by == awaited)
+    return tt_fail(by == comm->rank ? TUTTI_ERR_INTERRUPTED : TUTTI_ERR_ABORTED,
+                   "%s: rank %d was interrupted while it waited for the others", name, by);
+  return tt_fail(status,
+                 "%s: rank %d gave up waiting for rank %d (pid %ld): its time limit "
+                 "(TUTTI_TIMEOUT)",
+                 name, by, awaited, comm->wire->ops->pid(comm->wire, awaited));
+}
+
+static tutti_status fail(const gathering *g, const tt_decision *d) {
+  const tt_proposal *t = d->proposal;
+  if (d->awaited >= 0) return tt_gave_up(g->comm, g->name, TUTTI_ERR_TIMEOUT, d->by, d->awaited);
+  if (!t)
+    return tt_fail(TUTTI_ERR_MEMORY, "%s: rank %d had no memory to decide it", g->name, d->by);
+  return tt_fail((tutti_status)t->status, "%s: %.230s", g->name, t->why);
+}
+
+static tutti_status agree_and_build_comm(gathering *g, tutti_comm **out) {
+  tutti_comm *comm = g->comm;
+  const int most = comm->ranks + g->segment->ranks - g->segment->founders;
+  const uint64_t ctrl = tt_shm_ctrl_new(comm->heap, most, false);
+  tt_decision d;
+  tt_shm_agree_come(comm->wire, g->round, ctrl ? ctrl : NO_CTRL, (uint64_t)(g->least + 1));
+  await_decision(g, &d);
+  tt_proposal *t = d.proposal;
+  const bool stands = t && !t->status, first = t && t == g->proposal;
+  if (g->claims) tt_joiners_release(g->segment, g->home, t);
+  if (!first) drop_proposal(g);
+  if (!stands || first) tt_shm_ctrl_free(comm->heap, ctrl);
+  const tutti_status status = stands ? join_new_comm(g, t, ctrl, most, out) : fail(g, &d);
+  if (t) tt_proposal_release(t);
+  if (first) tt_heap_free_later(comm->heap, &t->refs, (void *const[]){t}, 1);
+  return status;
+}
+
+tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_comm **out) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!comm || !out) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", name, comm ? "out" : "comm");
+  *out = NULL;
+  if (comm->net && !tt_net_agree_possible(comm->net))
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "%s: ranks of an MPI, or of another network, live and die as it says; make a "
+                   "communicator of what it has%s",
+                   name,
+                   least == TT_NO_JOINERS
+                       ? " left (after MPIX_Comm_shrink, tutti_comm_from_mpi)"
+                       : " (after MPI_Comm_spawn and a merge, tutti_comm_from_mpi)");
+  status = tt_comm_enter_failed_too(comm, name);
+  if (status) return status;
+  if (comm->net) {
+    status = tt_comm_reunite(comm, name, least, out);
+    tt_comm_leave(comm);
+    return status;
+  }
+  gathering g = {.comm = comm,
+                 .segment = tt_heap_segment(comm->heap),
+                 .name = name,
+                 .least = least,
+                 .round = ++comm->shrinks,
+                 .home = comm->wire->shown->home,
+                 .since = tt_seconds(),
+                 .limit = (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120)};
+  status = agree_and_build_comm(&g, out);
+  tt_comm_leave(comm);
+  return status;
+}

@@ -1,0 +1,229 @@
+/* straggler.c - who is late: what a waiter shows while it waits, and what it says when that takes long.
+ *
+ * Idea       who waits longer than some 100 us writes down for whom, in which step of what, since
+ *            when: for its peers and for `tutti doctor`. After 10 s, or TUTTI_TIMEOUT, it says
+ *            who is late, whether that process is stopped, and what it last did.
+ * Cost       nothing for who does not wait.
+ * Invariant  a rank that has not called is blamed before one that has, and of those one that is
+ *            stopped before one that runs.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm.h"
+
+enum {
+  WARN_S = 10,      /* when a waiter says that it still waits */
+  AHEAD_US = 500000 /* so long before the time limit it asks all what they called */
+};
+/* each since, over: order: shown to people, and looked at twice */
+
+static const double answers_s = 0.2; /* so long it waits for what has not been answered by then */
+
+/* ---- what is shown ---- */
+
+#define STORE(at, value) atomic_store_explicit(&(at), (value), memory_order_relaxed)
+
+static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
+  tt_shown *s = comm->wire->shown;
+  const tt_rank_info *w = comm->info;
+  const bool near = w[peer].index >= 0 && w[peer].placement.node == w[comm->rank].placement.node;
+  STORE(s->waits_for, (uint32_t)peer);
+  STORE(s->waits_near, near ? (uint32_t)w[peer].index : UINT32_MAX);
+  STORE(s->seen, p->looked);
+  atomic_store_explicit(&s->since, p->since, memory_order_release);
+  p->shown = true;
+}
+
+static void show_message(tutti_comm *comm, tt_wait_policy *p, const tt_p2p_message *m) {
+  tt_shown *s = comm->wire->shown;
+  STORE(s->message, m->sends ? 2 : 1);
+  STORE(s->waits_in, m->number);
+  STORE(s->type, (uint32_t)m->type);
+  STORE(s->count, m->count);
+  publish_wait(comm, p, m->peer);
+}
+
+typedef struct awaited {
+  int peer;
+  uint32_t step;
+} awaited;
+
+static bool first(void *ctx, int peer, uint32_t step) {
+  *(awaited *)ctx = (awaited){peer, step};
+  return true;
+}
+
+void tt_show_wait(tutti_comm *comm, tt_wait_policy *p) {
+  tt_shown *s = comm->wire->shown;
+  const tt_p2p_message *m = p->by && p->by->is_message ? &p->by->message : NULL;
+  for (uint32_t seq = comm->oldest; !m && seq != comm->seq; seq++) {
+    const tt_place *place = &comm->places[seq % TT_WINDOW];
+    awaited a = {-1, 0};
+    if (!place->by || !tt_operation_awaits(&place->operation, first, &a) || a.peer < 0) continue;
+    STORE(s->message, 0);
+    STORE(s->waits_in, seq);
+    STORE(s->waits_at, a.step);
+    publish_wait(comm, p, a.peer);
+    return;
+  }
+  if (!m && comm->p2p) m = tt_p2p_first(comm->p2p, 0);
+  if (m) show_message(comm, p, m);
+}
+
+void tt_show_moves(tutti_comm *comm) {
+  atomic_store_explicit(&comm->wire->shown->since, 0, memory_order_release);
+}
+
+/* ---- when it is time to say so ---- */
+
+/* The time limit, s, if it has been reached; or 0. */
+static double limit_reached(const tutti_comm *comm, uint64_t waited) {
+  const double limit = tt_comm_timeout(comm);
+  return (double)waited >= limit * 1e6 ? limit : 0;
+}
+
+static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t waited) {
+  return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
+}
+
+/* Warn once, or break it if it has been too long. */
+static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
+                             const char *text) {
+  const double limit = limit_reached(comm, waited);
+  if (limit > 0) {
+    snprintf(comm->why, sizeof comm->why, "%.270s: %s%g%s", text,
+             comm->timeout > 0 ? "the limit is " : "TUTTI_TIMEOUT=", limit,
+             comm->timeout > 0 ? " s" : "");
+    tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
+  } else if (complains(comm, p, waited)) {
+    p->warned = true;
+    tt_log(0, "%s", text);
+  }
+}
+
+/* ---- who, and what it does ---- */
+
+static bool is_peer_stopped(tutti_comm *comm, int peer) {
+  const tt_rank_info *w = comm->info;
+  const bool here = !comm->net || strcmp(w[peer].placement.host, w[comm->rank].placement.host) == 0;
+  const long pid = comm->wire->ops->pid(comm->wire, peer);
+  return here && pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
+}
+
+/* How much speaks against a rank. One that has not called yet may be waiting elsewhere, for one that
+ * has not either: it says so, or answers. */
+static int suspicion(tutti_comm *comm, int r, uint32_t seq) {
+  tt_record none;
+  const tt_wire_ops *ops = comm->wire->ops;
+  const int known = ops->read_record(comm->wire, r, seq, &none);
+  const tt_shown *s = ops->shown(comm->wire, r);
+  const bool silent = ops->silent && ops->silent(comm->wire, r, seq);
+  const bool waits = s ? atomic_load_explicit(&s->since, memory_order_acquire) : !silent;
+  const bool absent = known == 0 || known == TT_UNKNOWN;
+  return (absent ? waits ? 1 : 2 : silent) + 4 * is_peer_stopped(comm, r);
+}
+
+/* Of all ranks the one to blame; `peer` if nothing speaks against another one. */
+static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
+  int worst = 0;
+  for (int r = 0; r < comm->ranks; r++) {
+    if (r == comm->rank) continue;
+    const int bad = suspicion(comm, r, seq);
+    if (bad > worst || (bad == worst && r == peer)) {
+      worst = bad;
+      peer = r;
+    }
+  }
+  return peer;
+}
+
+/* What `peer` called before operation `seq`; false: nothing is known of it. */
+static bool last_call(tutti_comm *comm, int peer, uint32_t seq, tt_record *last) {
+  for (uint32_t back = 1; back <= TT_RECALL && back < seq; back++)
+    if (comm->wire->ops->read_record(comm->wire, peer, seq - back, last) == 1) return true;
+  return false;
+}
+
+/* Why it does not come: it is elsewhere, or where, as far as can be seen. */
+static void say_where(tutti_comm *comm, int peer, uint32_t seq, uint32_t step, char *text,
+                      size_t size) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  const tt_shown *s = ops->shown(comm->wire, peer);
+  tt_record r;
+  char words[100];
+  const int known = ops->read_record(comm->wire, peer, seq, &r);
+  if (known != 0 && known != TT_UNKNOWN) {
+    const int n = snprintf(text, size, ", step %u", step);
+    if (s && atomic_load_explicit(&s->since, memory_order_acquire) && s->waits_in == seq &&
+        !s->message)
+      snprintf(text + n, size - (size_t)n, "; it waits there for rank %u", s->waits_for);
+    return;
+  }
+  const int n =
+      snprintf(text, size, known ? "; it does not answer" : ", which it has not called yet");
+  if (!last_call(comm, peer, seq, &r)) return;
+  tt_record_words(&r, words, sizeof words);
+  const bool over = s && (int32_t)(atomic_load(&s->over) - r.stamp.seq) > 0;
+  snprintf(text + n, size - (size_t)n, "; %s operation %u, %s",
+           over ? "it last finished"
+           : s  ? "it is still in"
+                : "the last that is known of it is",
+           r.stamp.seq, words);
+}
+
+/* "3 s", but "0.5 s". */
+static void format_seconds(uint64_t waited, char *text, size_t size) {
+  snprintf(text, size, waited < 9950000 ? "%.1f" : "%.0f", (double)waited / 1e6);
+}
+
+/* Ranks of a busy machine take their time to answer: the limit is not to wait for them. */
+static void ask_ahead(tutti_comm *comm, uint64_t waited, uint32_t seq) {
+  const tt_wire_ops *ops = comm->wire->ops;
+  if (!ops->ask || seq != comm->oldest || limit_reached(comm, waited + AHEAD_US) <= 0) return;
+  for (int r = 0; r < comm->ranks; r++)
+    if (r != comm->rank) ops->ask(comm->wire, r, seq);
+}
+
+/* Whatever others answer, one that is stopped is blamed before them. */
+static bool some_stopped(tutti_comm *comm) {
+  for (int r = 0; r < comm->ranks; r++)
+    if (is_peer_stopped(comm, r)) return true;
+  return false;
+}
+
+void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
+                         const tt_operation *o, uint32_t step) {
+  char text[400], where[160], time[16], words[100];
+  tt_record mine;
+  ask_ahead(comm, waited, o->stamp.seq);
+  if (!complains(comm, p, waited)) return;
+  if (comm->wire->ops->inquire && !some_stopped(comm))
+    comm->wire->ops->inquire(comm->wire, o->stamp.seq, answers_s);
+  peer = culprit(comm, o->stamp.seq, peer);
+  format_seconds(waited, time, sizeof time);
+  say_where(comm, peer, o->stamp.seq, step, where, sizeof where);
+  if (comm->wire->ops->read_record(comm->wire, comm->rank, o->stamp.seq, &mine) == 1)
+    tt_record_words(&mine, words, sizeof words);
+  else
+    snprintf(words, sizeof words, "%s", tutti_coll_name(o->call.coll));
+  snprintf(text, sizeof text,
+           "rank %d has waited %s s for rank %d (pid %ld%s) in %s, operation %u%s", comm->rank,
+           time, peer, comm->wire->ops->pid(comm->wire, peer),
+           is_peer_stopped(comm, peer) ? ", stopped" : "", words, o->stamp.seq, where);
+  warn_or_time_out(comm, p, waited, text);
+}
+
+void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
+                            const tt_p2p_message *m) {
+  char text[400], time[16];
+  if (!complains(comm, p, waited)) return;
+  format_seconds(waited, time, sizeof time);
+  snprintf(text, sizeof text,
+           "rank %d has waited %s s for rank %d (pid %ld%s), to %s message %u, %llu %s", comm->rank,
+           time, m->peer, comm->wire->ops->pid(comm->wire, m->peer),
+           is_peer_stopped(comm, m->peer) ? ", stopped" : "", m->sends ? "receive" : "send",
+           m->number, (unsigned long long)m->count, tutti_type_name(m->type));
+  warn_or_time_out(comm, p, waited, text);
+}

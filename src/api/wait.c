@@ -1,0 +1,142 @@
+/* wait.c - waiting without wasting.
+ *
+ * Idea       with nothing to do a waiter spins (if every rank has a core, and no
+ *            network is in it), then yields, then sleeps until a peer rings; now and
+ *            then it looks after those it waits for, and shows that it waits.
+ * Invariant  it never waits for ever for one who died, aborted or called something
+ *            else; sleeps are bounded.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <time.h>
+
+#include "comm.h"
+
+enum {
+  YIELD_US = 500,        /* how long it yields, ... */
+  YIELD_NET_US = 50,     /* ... or over a network that wakes it */
+  SLEEP_US = 1000,       /* then sleeps, at first for at most so long */
+  SLEEP_MOST_US = 32000, /* and twice as long each time, up to this ... */
+  SLEEP_NET_US = 1000,   /* ... or this: the network must go on, for the caller's messages too */
+  LOOK_US = 100000,      /* how often it looks after its peers */
+  ASK_TURNS = 64         /* and, while it does not sleep, asks whether to go on */
+};
+
+static uint64_t now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Spinning helped, or not: others may be using the cores. */
+static void spun(tutti_comm *comm, bool helped) {
+  comm->spins = helped ? tt_min(2 * comm->spins, (uint32_t)TT_SPINS)
+                       : tt_max(comm->spins / 2, (uint32_t)TT_SPINS_LEAST);
+}
+
+/* The caller's own messages move, now and then: those of a network that stands beside, ... */
+static void progress_other_work(tutti_comm *comm, const tt_wait_policy *p) {
+  bool moved = false;
+  if (p->looks % 16) return;
+  if (comm->beside) tt_net_progress(comm, &moved);
+  tt_idle(); /* ... and what else it has */
+}
+
+static uint64_t yield_us(const tutti_comm *comm) {
+  return comm->wire == comm->net && tt_net_wakes(comm->net) ? YIELD_NET_US : YIELD_US;
+}
+
+static void start_anew(tutti_comm *comm, tt_wait_policy *p) {
+  if (p->shown) tt_show_moves(comm);
+  *p = (tt_wait_policy){.by = p->by};
+}
+
+/* Nothing moved: spin, yield, or sleep. */
+static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
+  p->looks++;
+  if (comm->waits) return;
+  progress_other_work(comm, p);
+  if (comm->ranks_per_core <= 1 && p->looks < comm->spins && !tt_over_net(comm)) {
+    tt_relax();
+    return;
+  }
+  if (p->looks == comm->spins) spun(comm, false);
+  uint64_t now = p->looks % 16 ? 0 : now_us();
+  if (now && !p->since) p->since = p->looked = now;
+  if (now && now - p->looked >= LOOK_US) {
+    p->looked = now;
+    tt_look_after(comm, p, now);
+    tt_show_wait(comm, p);
+  }
+  if (!now || now - p->since < yield_us(comm)) {
+    if (!tt_over_net(comm) || !tt_net_yields(comm->net)) sched_yield();
+    return;
+  }
+  if (!p->shown) tt_show_wait(comm, p);
+  uint32_t futex = comm->wire->ops->sleep_begin(comm->wire);
+  p->sleep = p->sleep ? (uint32_t)tt_min(2 * p->sleep, comm->net ? SLEEP_NET_US : SLEEP_MOST_US)
+                      : SLEEP_US;
+  const bool moved = tt_progress(comm);
+  if (!moved) comm->wire->ops->sleep(comm->wire, futex, p->sleep);
+  comm->wire->ops->sleep_end(comm->wire);
+  p->looks |= 15; /* look at the clock next time */
+  if (moved) start_anew(comm, p);
+}
+
+void tt_polled_anew(tutti_comm *comm) {
+  start_anew(comm, &comm->wait_policy);
+}
+
+void tt_progress_polled(tutti_comm *comm) {
+  tt_wait_policy *p = &comm->wait_policy;
+  if (tt_progress(comm)) {
+    start_anew(comm, p);
+    return;
+  }
+  progress_other_work(comm, p);
+  if (p->looks++ % 64 == 0) {
+    uint64_t now = now_us();
+    if (!p->since) p->since = p->looked = now;
+    if (now - p->looked < LOOK_US) return;
+    p->looked = now;
+    tt_look_after(comm, p, now);
+    tt_show_wait(comm, p);
+  }
+}
+
+/* Until it is complete; false: the caller is to wait no longer. `deaf`: he waits all the same. */
+static bool await(tutti_request *r, bool deaf) {
+  tutti_comm *comm = r->comm;
+  tt_wait_policy p = {.by = r};
+  double asked = 0;
+  bool waits = true;
+  comm->waits = comm->wire == comm->net && tt_net_can_wait(comm->net);
+  for (uint32_t turn = 1; waits; turn++) {
+    bool moved = tt_progress(comm);
+    if (p.looks > 0 && p.looks < comm->spins && (moved || r->state == TT_COMPLETE))
+      spun(comm, true);
+    if (r->state == TT_COMPLETE) break;
+    if (moved)
+      start_anew(comm, &p);
+    else
+      pause_a_while(comm, &p);
+    if (!deaf && (p.sleep || turn % ASK_TURNS == 0)) waits = !tt_interrupted(&asked);
+  }
+  if (p.shown) tt_show_moves(comm);
+  comm->waits = false;
+  return waits;
+}
+
+bool tt_request_await(tutti_request *r) {
+  return await(r, false);
+}
+
+tutti_status tt_request_finish(tutti_request *r) {
+  tutti_comm *comm = r->comm;
+  const bool waited = await(r, false);
+  if (!waited) { /* the others may count on it: it cannot be taken back */
+    tt_break_interrupted(
+        comm, r->is_message ? r->message.sends ? "send" : "recv" : tutti_coll_name(r->call.coll));
+    await(r, true);
+  }
+  if (!r->status) return TUTTI_OK;
+  return tt_fail(waited ? r->status : TUTTI_ERR_INTERRUPTED, "%s", comm->why);
+}

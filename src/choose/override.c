@@ -1,0 +1,83 @@
+/* override.c - reads what somebody wants.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "override.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static tutti_status override_error(const char *text, const char *at, const char *expected) {
+  return tt_fail(TUTTI_ERR_ARG, "'%.200s', character %d: expected %s", text, (int)(at - text) + 1,
+                 expected);
+}
+
+/* To the colon of the sizes or the end of the item: neither counts in parentheses. */
+static size_t name_length(const char *at) {
+  size_t n = 0;
+  for (int depth = 0; at[n] && (depth > 0 || !strchr(":;", at[n])); n++)
+    depth += (at[n] == '(') - (at[n] == ')');
+  return n;
+}
+
+/* "0-64k", "64k-" or "-64k". */
+static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
+  *from = 0;
+  *to = UINT64_MAX;
+  if (*at != '-' && !(at = tt_size_read(at, from))) return NULL;
+  if (*at++ != '-') return NULL;
+  if (*at >= '0' && *at <= '9') at = tt_size_read(at, to);
+  return at && *from < *to ? at : NULL;
+}
+
+tutti_status tt_override_parse(const char *text, int ranks, tt_override *override) {
+  const char *at = text ? text : "";
+  *override = (tt_override){0};
+  for (;;) {
+    at += strspn(at, "; ");
+    if (!*at) return TUTTI_OK;
+    if (override->n == TT_OVERRIDES) return override_error(text, at, "at most 16 wishes");
+    const bool never = *at == '^';
+    at += never;
+    size_t n = name_length(at), bare = n;
+    while (bare && at[bare - 1] == ' ') bare--;
+    if (n >= TT_NAME) return override_error(text, at, "a name of less than 256 characters");
+    char *name = override->item[override->n].name;
+    snprintf(name, TT_NAME, "%.*s", (int)bare, at);
+    tutti_status status = never ? tt_algo_exists(name) : tt_algo_known(name, ranks);
+    if (status) return status;
+    tt_algo_full_name(name);
+    override->item[override->n].never = never;
+    override->item[override->n].to = UINT64_MAX;
+    at += n;
+    if (*at == ':') {
+      const char *end =
+          read_sizes(at + 1, &override->item[override->n].from, &override->item[override->n].to);
+      if (end) end += strspn(end, " ");
+      if (!end || (*end && *end != ';'))
+        return override_error(text, at + 1, "sizes such as 0-64k, 64k- or 1MiB-4MiB");
+      at = end;
+    }
+    override->n++;
+  }
+}
+
+static bool applies(const tt_override *override, int i, uint64_t bytes) {
+  return bytes >= override->item[i].from &&
+         (bytes < override->item[i].to || override->item[i].to == UINT64_MAX);
+}
+
+const char *tt_override_for(const tt_override *override, uint64_t bytes) {
+  for (int i = 0; override && i < override->n; i++)
+    if (!override->item[i].never && applies(override, i, bytes)) return override->item[i].name;
+  return NULL;
+}
+
+bool tt_override_forbids(const tt_override *override, const char *name, uint64_t bytes) {
+  for (int i = 0; override && i < override->n; i++) {
+    if (!override->item[i].never || !applies(override, i, bytes)) continue;
+    const char *never = override->item[i].name;
+    const size_t n = strlen(never);
+    if (strcmp(never, name) == 0) return true;
+    if (!strchr(never, '(') && strncmp(never, name, n) == 0 && name[n] == '(') return true;
+  }
+  return false;
+}

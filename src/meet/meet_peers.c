@@ -1,0 +1,281 @@
+/* meet_peers.c - what the guests of a rendezvous say, and what they are told.
+ *
+ * Idea       first a hello: rank, how many ranks; both sides prove that they know the key
+ *            (proof.c). Then in each round a number of bytes and these bytes; when all have
+ *            brought theirs, all are told all. A guest that comes again, while the others have
+ *            not left yet, waits until they have.
+ * Invariant  a guest without the key takes no part, and hears nothing of the job. A guest that says
+ *            what cannot be so hears why, and only it does, unless the job cannot do without it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "meet_peers.h"
+
+/* ---- telling ---- */
+
+static void queue_reply(tt_meet_peer *g, const char *bytes, size_t n) {
+  g->out = bytes;
+  g->sent = 0;
+  g->to_send = n;
+}
+
+/* A new text, and its length with its head; NULL: out of memory. */
+static char *sentence(tutti_status status, const char *text, size_t *bytes) {
+  const tt_reply head = {.status = (int32_t)status, .bytes = (uint32_t)strlen(text) + 1};
+  char *all = malloc(sizeof head + head.bytes);
+  *bytes = sizeof head + head.bytes;
+  if (!all) return NULL;
+  memcpy(all, &head, sizeof head);
+  memcpy(all + sizeof head, text, head.bytes);
+  return all;
+}
+
+void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...) {
+  char text[400];
+  va_list ap;
+  if (s->over) return;
+  va_start(ap, format);
+  vsnprintf(text, sizeof text, format, ap);
+  va_end(ap);
+  free(s->before);
+  s->before = s->answer; /* some may still be hearing it */
+  s->answer = sentence(status, text, &s->answer_bytes);
+  s->over = true;
+  s->failed = status == TUTTI_ERR_TIMEOUT ? 0 : tt_seconds(); /* else nobody is expected */
+  for (int i = 0; i < s->npeers; i++) {
+    tt_meet_peer *g = &s->peers[i];
+    if (g->fd < 0 || g->rank < 0) continue;
+    if (s->answer && g->sent == g->to_send) queue_reply(g, s->answer, s->answer_bytes);
+    g->leaves = true;
+  }
+}
+
+/* Only this one hears it; its words are its own, and freed with it. */
+static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
+  char text[300];
+  size_t n;
+  va_list ap;
+  va_start(ap, format);
+  vsnprintf(text, sizeof text, format, ap);
+  va_end(ap);
+  free(g->in);
+  g->in = sentence(TUTTI_ERR_SYSTEM, text, &n);
+  g->have = g->want = 0;
+  if (g->in) queue_reply(g, g->in, n);
+  g->leaves = true;
+}
+
+/* ---- who comes ---- */
+
+static bool expect_input(tt_service *s, tt_meet_peer *g, size_t bytes) {
+  char *in = realloc(g->in, bytes);
+  if (!in) {
+    tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
+    return false;
+  }
+  g->in = in;
+  g->have = 0;
+  g->want = bytes;
+  return true;
+}
+
+static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
+  s->peer_of = malloc(h->ranks * sizeof *s->peer_of);
+  if (!s->peer_of) return false;
+  for (uint32_t r = 0; r < h->ranks; r++) s->peer_of[r] = TT_ABSENT;
+  s->ranks = (int)h->ranks;
+  s->first = tt_seconds();
+  s->limit = h->limit_ms / 1e3;
+  return true;
+}
+
+/* From now on it is one of those that meet; or hears why they do not. */
+static void sit_down(tt_service *s, tt_meet_peer *g) {
+  const tt_hello *h = &g->hello;
+  if (!expect_input(s, g, sizeof(uint32_t))) return;
+  g->rank = (int)h->rank;
+  s->peer_of[g->rank] = (int)(g - s->peers);
+  s->known++;
+  if (s->over) {
+    if (s->answer) queue_reply(g, s->answer, s->answer_bytes);
+    g->leaves = true;
+  } else if (h->protocol != TT_MEET_PROTOCOL) {
+    tt_service_fail(s, TUTTI_ERR_SYSTEM,
+                    "rank %u (%s) speaks version %u of the rendezvous, which is of version %d: all "
+                    "ranks need one version of tutti",
+                    h->rank, h->who, h->protocol, TT_MEET_PROTOCOL);
+  }
+}
+
+static void seat(tt_service *s, tt_meet_peer *g) {
+  const tt_hello *h = &g->hello;
+  const bool fits = h->ranks == (uint32_t)s->ranks;
+  const int place = fits ? s->peer_of[h->rank] : TT_ABSENT;
+  if (s->lasting && s->ranks && place == TT_LEFT)
+    g->waits = true;
+  else if (s->over && !(s->failed > 0 && fits && place == TT_ABSENT))
+    refuse_peer(g, "rank %u (%s) comes too late: the job of this id has begun, or has failed",
+                h->rank, h->who);
+  else if (s->ranks && !fits)
+    refuse_peer(g,
+                "rank %u (%s) says that there are %u ranks, and those that came before it, %d: are "
+                "there two jobs with one id?",
+                h->rank, h->who, h->ranks, s->ranks);
+  else if (s->ranks && place >= 0)
+    refuse_peer(g, "rank %u (%s) is there already (%s): are there two jobs with one id?", h->rank,
+                h->who, s->peers[place].hello.who);
+  else if (!s->ranks && !init_from_first_hello(s, h))
+    refuse_peer(g, "the rendezvous is out of memory");
+  else
+    sit_down(s, g);
+}
+
+/* There is room for it: until now nothing has gone out but a challenge. */
+static bool send_now(tt_meet_peer *g, const void *bytes, size_t n) {
+  return send(g->fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+static void challenge(tt_service *s, tt_meet_peer *g) {
+  tt_challenge c = {.magic = TT_MEET_MAGIC};
+  if (tt_nonce(g->nonce)) {
+    tt_meet_peer_close(s, g);
+    return;
+  }
+  memcpy(c.nonce, g->nonce, sizeof c.nonce);
+  tt_prove_key(TT_RENDEZVOUS, s->key, &g->hello, g->nonce, c.proof);
+  g->challenged = true;
+  g->have = 0;
+  g->want = TT_DIGEST;
+  if (!send_now(g, &c, sizeof c)) tt_meet_peer_close(s, g);
+}
+
+static void take_hello(tt_service *s, tt_meet_peer *g) {
+  tt_hello *h = &g->hello;
+  memcpy(h, g->in, sizeof *h);
+  if (memcmp(h->magic, TT_MEET_MAGIC, sizeof h->magic) != 0)
+    tt_meet_peer_close(s, g);
+  else if (h->protocol < TT_MEET_PROVES)
+    refuse_peer(
+        g,
+        "this rank speaks version %u of the rendezvous, which is of version %d: all ranks need "
+        "one version of tutti",
+        h->protocol, TT_MEET_PROTOCOL);
+  else
+    challenge(s, g);
+}
+
+static void take_proof(tt_service *s, tt_meet_peer *g) {
+  tt_hello *h = &g->hello;
+  unsigned char proof[TT_DIGEST];
+  tt_prove_key(TT_VISITOR, s->key, h, g->nonce, proof);
+  const bool knows = tt_digest_same(proof, (const unsigned char *)g->in);
+  g->have = g->want = 0;
+  h->who[sizeof h->who - 1] = 0;
+  const bool greet = h->protocol == TT_MEET_PROTOCOL;
+  if (!knows || (greet && !send_now(g, TT_MEET_MAGIC, sizeof h->magic)))
+    tt_meet_peer_close(s, g);
+  else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
+    refuse_peer(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
+  else
+    seat(s, g);
+}
+
+void tt_service_renew(tt_service *s) {
+  for (int i = 0; i < s->npeers; i++)
+    if (s->peers[i].rank >= 0) tt_meet_peer_close(s, &s->peers[i]);
+  free(s->peer_of);
+  free(s->answer);
+  free(s->before);
+  s->peer_of = NULL;
+  s->answer = s->before = NULL;
+  s->ranks = s->known = s->round = s->brought = s->gone = 0;
+  s->bytes = 0;
+  s->failed = 0;
+  s->over = false;
+  for (int i = 0; i < s->npeers; i++) {
+    tt_meet_peer *g = &s->peers[i];
+    if (!g->waits) continue;
+    g->waits = false;
+    seat(s, g);
+  }
+}
+
+/* ---- rounds ---- */
+
+/* All have brought theirs. */
+static void answer_round(tt_service *s) {
+  const uint64_t all = (uint64_t)s->bytes * (uint64_t)s->ranks;
+  const tt_reply head = {.bytes = (uint32_t)all};
+  char *text = all >> 32 ? NULL : malloc(sizeof head + (size_t)all);
+  if (!text) {
+    tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory for %d times %u bytes",
+                    s->ranks, s->bytes);
+    return;
+  }
+  memcpy(text, &head, sizeof head);
+  for (int r = 0; r < s->ranks; r++)
+    memcpy(text + sizeof head + (size_t)r * s->bytes, s->peers[s->peer_of[r]].in + sizeof(uint32_t),
+           s->bytes);
+  free(s->answer); /* the one before: who has brought something has heard it */
+  s->answer = text;
+  s->answer_bytes = sizeof head + (size_t)all;
+  s->round++;
+  s->brought = 0;
+  s->bytes = 0;
+  for (int r = 0; r < s->ranks; r++) {
+    tt_meet_peer *g = &s->peers[s->peer_of[r]];
+    g->brought = false;
+    queue_reply(g, s->answer, s->answer_bytes);
+    if (!expect_input(s, g, sizeof(uint32_t))) return;
+  }
+}
+
+static void accept_contribution(tt_service *s, tt_meet_peer *g) {
+  uint32_t bytes;
+  memcpy(&bytes, g->in, sizeof bytes);
+  if (g->want == sizeof bytes) { /* how many */
+    if (bytes < 1 || bytes > TT_MEET_MOST || (s->bytes && bytes != s->bytes)) {
+      tt_service_fail(
+          s, TUTTI_ERR_SYSTEM,
+          "rank %d (%s) brings %u bytes, where others bring %u: is it another version of tutti?",
+          g->rank, g->hello.who, bytes, s->bytes);
+      return;
+    }
+    s->bytes = bytes;
+    char *in = realloc(g->in, sizeof bytes + bytes);
+    if (in) {
+      g->in = in;
+      g->want += bytes;
+    } else {
+      tt_service_fail(s, TUTTI_ERR_MEMORY, "the rendezvous is out of memory");
+    }
+    return;
+  }
+  g->brought = true;
+  if (++s->brought == s->ranks)
+    answer_round(s);
+  else if (s->gone)
+    tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met", s->left);
+}
+
+void tt_meet_peer_said(tt_service *s, tt_meet_peer *g) {
+  if (g->rank < 0)
+    (g->challenged ? take_proof : take_hello)(s, g);
+  else if (!s->over)
+    accept_contribution(s, g);
+}
+
+/* Between rounds all may leave: then it is over, and well. */
+void tt_meet_peer_left(tt_service *s, tt_meet_peer *g) {
+  const int rank = g->rank;
+  const bool early = rank >= 0 && !s->over && (s->round == 0 || s->brought || g->have);
+  if (rank >= 0) s->peer_of[rank] = TT_LEFT;
+  if (rank >= 0 && !s->gone) snprintf(s->left, sizeof s->left, "rank %d (%s)", rank, g->hello.who);
+  tt_meet_peer_close(s, g);
+  if (rank >= 0 && !s->over && ++s->gone == s->ranks) s->over = true;
+  if (early) tt_service_fail(s, TUTTI_ERR_PEER_LOST, "%s left before all ranks had met", s->left);
+}

@@ -1,0 +1,446 @@
+/* profile.c - reads and writes the figures of a machine, and makes profiles of them.
+ *
+ * Idea       one table has every figure's name, kind, place and meaning; reading and
+ *            writing only walk it.
+ * Invariant  what is written reads back to the same figures, bit by bit.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "profile.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 1e6 /* s, or s/B; sums of such figures are still numbers */
+
+typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, YES } kind;
+
+typedef struct figure {
+  const char *name;
+  kind kind;
+  size_t at; /* in the machine; of a level: in its figures */
+  const char *meaning;
+} figure;
+
+static const figure of_level[] = {
+    {"alpha", SECONDS, offsetof(tt_figures, alpha), "a message, whatever its size"},
+    {"delay", SECONDS, offsetof(tt_figures, L), "on top, while the port is free again"},
+    {"beta", PER_BYTE, offsetof(tt_figures, beta), "a byte through the link"},
+    {"processor", SECONDS, offsetof(tt_figures, o), "of a core, for a message at either end"},
+    {"again", SECONDS, offsetof(tt_figures, o_next), "of a core, for each further one at once"},
+    {"burst", BYTES, offsetof(tt_figures, burst),
+     "that a link lets through at once, having rested"},
+    {"ports", COUNT, offsetof(tt_figures, ports),
+     "messages that a rank sends, or receives, at once"},
+};
+enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
+
+#define AT(member) offsetof(tt_profile, member)
+static const figure of_all[] = {
+    {"gamma", PER_BYTE, AT(gamma), "a byte added"},
+    {"half", YES, AT(half), "a port does not send and receive at once"},
+    {"apart", YES, AT(apart), "a rank has ports of its own for each level"},
+    {"torus", YES, AT(torus), "each node has links of its own to its neighbours"},
+    {"hop", SECONDS, AT(hop), "each further link of a torus on the way; 0: links lead everywhere"},
+    {"shm.wake", SECONDS, AT(shm.wait), "until a rank on a core of its own sees a message"},
+    {"shm.message", SECONDS, AT(shm.message), "to send one, or to receive one"},
+    {"shm.again", SECONDS, AT(shm.o_next), "each further one of the same step"},
+    {"shm.copy", PER_BYTE, AT(shm.copy), "a byte in, or out"},
+    {"shm.piece", BYTES, AT(shm.piece), "after which a reader on a core of its own begins to copy"},
+    {"shm.loop.message", SECONDS, AT(shm.loop_message), "to send one from a loop of its own"},
+    {"shm.loop.again", SECONDS, AT(shm.loop_o_next), "each further one"},
+    {"shm.loop.copy", PER_BYTE, AT(shm.loop_copy), "a byte in, or out"},
+    {"shm.loop.further", PER_BYTE, AT(shm.loop_next_input),
+     "of each further input added in one pass"},
+    {"shm.cache", BYTES, AT(shm.cache), "of a vector; the rest lies further from its core"},
+    {"shm.far", PER_BYTE, AT(shm.far), "as shm.copy, of the bytes of a vector after shm.cache"},
+    {"shm.loop.far", PER_BYTE, AT(shm.loop_far), "as shm.loop.copy, of those"},
+    {"shm.turn", SECONDS, AT(oversubscribed.wait),
+     "as shm.wake where ranks share a core, for each other one"},
+    {"shm.crowd.message", SECONDS, AT(oversubscribed.message),
+     "as shm.message where ranks share a core"},
+    {"shm.crowd.again", SECONDS, AT(oversubscribed.o_next), "as shm.again there"},
+    {"shm.crowd.copy", PER_BYTE, AT(oversubscribed.copy), "as shm.copy there"},
+    {"shm.crowd.loop.message", SECONDS, AT(oversubscribed.loop_message),
+     "as shm.loop.message there"},
+    {"shm.crowd.loop.again", SECONDS, AT(oversubscribed.loop_o_next), "as shm.loop.again there"},
+    {"shm.crowd.loop.copy", PER_BYTE, AT(oversubscribed.loop_copy), "as shm.loop.copy there"},
+    {"shm.crowd.loop.further", PER_BYTE, AT(oversubscribed.loop_next_input),
+     "as shm.loop.further there"},
+    {"shm.crowd.far", PER_BYTE, AT(oversubscribed.far), "as shm.far there"},
+    {"shm.crowd.loop.far", PER_BYTE, AT(oversubscribed.loop_far), "as shm.loop.far there"},
+    {"shm.between", SECONDS, AT(between),
+     "a cache line to another core and back, when these were measured; in no price"},
+};
+enum { OF_ALL = sizeof of_all / sizeof *of_all };
+
+/* With more ranks than cores, a round is a turn of the scheduler for each other rank of a core. */
+void tt_profile_shm(tt_profile *profile) {
+  tt_profile_net(profile);
+  profile->gamma = 0.01e-9;
+}
+
+/* The network is that of paper 001, table 2. */
+void tt_profile_net(tt_profile *profile) {
+  *profile = (tt_profile){
+      .net = {.alpha = 3e-5, .beta = 1e-8, .o_next = -1, .ports = 1},
+      .gamma = 2e-10,
+      .shm = {.wait = 0.1e-6,
+              .message = 0.25e-6,
+              .o_next = 0.25e-6,
+              .copy = 0.03e-9,
+              .piece = 65536,
+              .loop_message = 0.08e-6,
+              .loop_o_next = 0.02e-6,
+              .loop_copy = 0.0145e-9,
+              .loop_next_input = -1,
+              .far = -1,
+              .loop_far = -1,
+              .cache = 524288},
+      .between = -1,
+      .oversubscribed = {1e-6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+  };
+}
+
+void tt_profile_forget_net(tt_profile *profile) {
+  tt_profile m;
+  tt_profile_net(&m);
+  m.gamma = profile->gamma;
+  memcpy(m.gamma_of, profile->gamma_of, sizeof m.gamma_of);
+  m.shm = profile->shm;
+  m.oversubscribed = profile->oversubscribed;
+  m.between = profile->between;
+  memcpy(m.of, profile->of, sizeof m.of);
+  *profile = m;
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+  const char *what, *text, *at;
+} reader;
+
+static tutti_status machine_syntax_error(const reader *r, const char *at, const char *sentence) {
+  int line = 1, column = 1;
+  for (const char *p = r->text; p < at; p++, column++)
+    if (*p == '\n') line++, column = 0;
+  return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: expected %s, found '%.*s'", r->what, line,
+                 column, sentence, (int)tt_min(strcspn(at, ",\n#"), 40), at);
+}
+
+static bool ends(const char *end) {
+  end += strspn(end, " \t\r");
+  return !*end || strchr(",\n#", *end);
+}
+
+static bool unit(const char *at, const char *name) {
+  return strncmp(at, name, strlen(name)) == 0 && ends(at + strlen(name));
+}
+
+/* "30us": seconds; -1 if it is none. */
+static double seconds(const char *at) {
+  static const struct {
+    const char *name;
+    double is;
+  } units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"", 1}};
+  char *end;
+  double value = strtod(at, &end);
+  if (end == at || !(value >= 0) || isinf(value)) return -1;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (unit(end, units[i].name)) return value * units[i].is;
+  return -1;
+}
+
+/* "10Gbit/s": seconds per byte; -1 if it is none. */
+static double per_byte(const char *at) {
+  static const char prefix[] = "kMGT";
+  char *end;
+  double value = strtod(at, &end), times = 1;
+  if (end == at || !(value > 0) || isinf(value)) return seconds(at);
+  const char *found = *end ? strchr(prefix, *end) : NULL;
+  if (found) {
+    const double step = end[1] == 'i' ? 1024 : 1000;
+    for (const char *p = prefix; p <= found; p++) times *= step;
+    end += end[1] == 'i' ? 2 : 1;
+  }
+  if (unit(end, "B/s")) return 1 / (value * times);
+  if (unit(end, "bit/s")) return 8 / (value * times);
+  return seconds(at);
+}
+
+static tutti_status read_value(const reader *r, const char *at, const figure *f, void *of) {
+  char *end;
+  if (f->kind == COUNT || f->kind == YES) {
+    const long value = strtol(at, &end, 10);
+    const long lo = f->kind == YES ? 0 : 1, hi = f->kind == YES ? 1 : 16;
+    if (end == at || !ends(end) || value < lo || value > hi)
+      return machine_syntax_error(r, at, f->kind == YES ? "0 or 1" : "a number from 1 to 16");
+    *(int *)((char *)of + f->at) = (int)value;
+    return TUTTI_OK;
+  }
+  double value = f->kind == SECONDS ? seconds(at) : f->kind == BYTES ? -1 : per_byte(at);
+  if (f->kind == BYTES) {
+    uint64_t bytes;
+    const char *stop = tt_size_read(at, &bytes);
+    if (!stop || !ends(stop)) return machine_syntax_error(r, at, "a size such as 64KiB");
+    value = (double)bytes;
+  }
+  if (!(value >= 0 && value < (f->kind == BYTES ? 1e19 : MOST)))
+    return machine_syntax_error(r, at,
+                                f->kind == SECONDS
+                                    ? "a time such as 30us"
+                                    : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
+  *(double *)((char *)of + f->at) = value;
+  return TUTTI_OK;
+}
+
+static const figure *find_figure(const figure *table, int n, const char *name, size_t length) {
+  for (int i = 0; i < n; i++)
+    if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0)
+      return &table[i];
+  return NULL;
+}
+
+/* The figures of the level that is called so; NULL if there is no room for one more. */
+static tt_figures *level_of(tt_profile *m, const char *name, size_t length) {
+  for (int i = 0; i < m->levels; i++)
+    if (strlen(m->level[i].name) == length && memcmp(m->level[i].name, name, length) == 0)
+      return &m->level[i].is;
+  if (m->levels == TT_NAMED_LEVELS || length >= sizeof m->level[0].name || !length) return NULL;
+  snprintf(m->level[m->levels].name, sizeof m->level[0].name, "%.*s", (int)length, name);
+  m->level[m->levels].is = (tt_figures){-1, -1, -1, -1, -1, -1, -1};
+  return &m->level[m->levels++].is;
+}
+
+static bool key_is(const char *key, size_t length, const char *word) {
+  return length == strlen(word) && memcmp(key, word, length) == 0;
+}
+
+/* The name of a machine, or of a network, to the end of the entry. */
+static tutti_status read_stamp(const reader *r, const char *at, const char *what,
+                               char stamp[TT_STAMP]) {
+  size_t length = strcspn(at, ",\n#");
+  while (length && strchr(" \t\r", at[length - 1])) length--;
+  if (!length || length >= TT_STAMP) return machine_syntax_error(r, at, what);
+  for (size_t i = 0; i < length; i++)
+    if ((unsigned char)at[i] < ' ') return machine_syntax_error(r, at, what);
+  memset(stamp, 0, TT_STAMP);
+  memcpy(stamp, at, length);
+  return TUTTI_OK;
+}
+
+/* "gamma.bf16": that type's place; NULL if it is none. */
+static const figure *gamma_of(const char *key, size_t length, tt_profile *m, void **of) {
+  static const figure one = {"gamma", PER_BYTE, 0, "a byte added"};
+  if (length < 7 || memcmp(key, "gamma.", 6) != 0) return NULL;
+  for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
+    const char *name = tutti_type_name((tutti_type)t);
+    if (strlen(name) != length - 6 || memcmp(name, key + 6, length - 6) != 0) continue;
+    *of = &m->gamma_of[t];
+    return &one;
+  }
+  return NULL;
+}
+
+static tutti_status read_machine_entry(reader *r, tt_profile *m) {
+  const char *key = r->at;
+  const size_t length = strcspn(key, "= \t\r,\n#");
+  const char *at = key + length + strspn(key + length, " \t"), *dot = NULL;
+  void *of = m;
+  const figure *f = find_figure(of_all, OF_ALL, key, length);
+  for (size_t i = 0; i < length; i++)
+    if (key[i] == '.') dot = key + i;
+  if (!f) f = gamma_of(key, length, m, &of);
+  if (!f && !dot) f = find_figure(of_level, OF_LEVEL, key, length), of = &m->net;
+  if (!f && dot && strncmp(key, "shm.", 4) != 0) {
+    f = find_figure(of_level, OF_LEVEL, dot + 1, length - (size_t)(dot + 1 - key));
+    of = f ? level_of(m, key, (size_t)(dot - key)) : NULL;
+  }
+  const bool profile = key_is(key, length, "machine"), network = key_is(key, length, "network");
+  if ((!f || !of) && !profile && !network)
+    return machine_syntax_error(
+        r, key,
+        "a figure: alpha, delay, beta, burst, processor, again or ports, also of a level as in "
+        "node.alpha; "
+        "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, one of shm, "
+        "machine or network");
+  if (*at != '=') return machine_syntax_error(r, at, "=");
+  at += 1 + strspn(at + 1, " \t");
+  r->at = at + strcspn(at, ",\n#");
+  if (profile) return read_stamp(r, at, "the name of a machine", m->of);
+  if (network) return read_stamp(r, at, "the name of a network", m->over);
+  return read_value(r, at, f, of);
+}
+
+tutti_status tt_profile_parse(tt_profile *profile, const char *text, const char *what) {
+  reader r = {what, text, text};
+  tt_profile m = *profile;
+  for (;;) {
+    r.at += strspn(r.at, " \t\r\n,");
+    if (*r.at == '#') r.at += strcspn(r.at, "\n");
+    if (!*r.at) break;
+    if (*r.at == '\n') continue;
+    tutti_status status = read_machine_entry(&r, &m);
+    if (status) return status;
+  }
+  *profile = m;
+  return TUTTI_OK;
+}
+
+int tt_profile_said(const char *text, int *column) {
+  int line = 1;
+  for (const char *at = text; at; line++) {
+    const char *key = at + strspn(at, " \t");
+    *column = (int)(key - at) + 1;
+    if (key_is(key, strcspn(key, "= \t\r,\n#"), "machine")) return line;
+    at = strchr(at, '\n');
+    if (at) at++;
+  }
+  return 0;
+}
+
+/* ---- writing ---- */
+
+/* A number that reads back to the same. */
+static void print_number(double number, char value[40]) {
+  for (int digits = 4; digits <= 17; digits++) {
+    snprintf(value, 40, "%.*g", digits, number);
+    if (strtod(value, NULL) == number) break;
+  }
+}
+
+static void print_table(tt_text *t, const char *level, const figure *table, int n, const void *of) {
+  for (int i = 0; i < n; i++) {
+    const char *at = (const char *)of + table[i].at;
+    char name[64], value[40];
+    const bool number = table[i].kind == COUNT || table[i].kind == YES;
+    if (number ? *(const int *)at < 0 : *(const double *)at < 0) continue;
+    snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", table[i].name);
+    if (number)
+      snprintf(value, sizeof value, "%d", *(const int *)at);
+    else
+      print_number(*(const double *)at, value);
+    tt_text_add(t, "%-17s = %-9s  # %s%s\n", name, value,
+                table[i].kind == SECONDS    ? "s: "
+                : table[i].kind == PER_BYTE ? "s/B: "
+                : table[i].kind == BYTES    ? "B: "
+                                            : "",
+                table[i].meaning);
+  }
+}
+
+void tt_profile_print(tt_text *text, const tt_profile *m) {
+  print_table(text, "", of_level, OF_LEVEL, &m->net);
+  for (int i = 0; i < m->levels; i++)
+    print_table(text, m->level[i].name, of_level, OF_LEVEL, &m->level[i].is);
+  print_table(text, "", of_all, OF_ALL, m);
+  for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
+    char name[40], value[40];
+    if (m->gamma_of[t] <= 0) continue;
+    snprintf(name, sizeof name, "gamma.%s", tutti_type_name((tutti_type)t));
+    print_number(m->gamma_of[t], value);
+    tt_text_add(text, "%-17s = %-9s  # s/B: a byte of this type added\n", name, value);
+  }
+  if (*m->of) tt_text_add(text, "%-17s = %s\n", "machine", m->of);
+  if (*m->over) tt_text_add(text, "%-17s = %s\n", "network", m->over);
+}
+
+/* ---- profiles ---- */
+
+/* Of the level that is called so; what is not said of it is as in f. */
+static tt_link link_of(const tt_profile *m, const char *name, tt_figures f) {
+  for (int i = 0; i < m->levels; i++) {
+    if (strcmp(m->level[i].name, name) != 0) continue;
+    const tt_figures *own = &m->level[i].is;
+    if (own->alpha >= 0) f.alpha = own->alpha;
+    if (own->L >= 0) f.L = own->L;
+    if (own->beta >= 0) f.beta = own->beta;
+    if (own->o >= 0 || own->o_next >= 0) f.o_next = own->o_next;
+    if (own->o >= 0) f.o = own->o;
+    if (own->burst >= 0) f.burst = own->burst;
+    if (own->ports >= 0) f.ports = own->ports;
+  }
+  return (tt_link){.alpha = f.alpha,
+                   .L = f.L,
+                   .beta = f.beta,
+                   .o = f.o,
+                   .o_next = f.o_next < 0 ? f.o : f.o_next,
+                   .burst = f.burst,
+                   .ports = f.ports};
+}
+
+void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_model *p) {
+  tt_cost_flat(p, ranks);
+  if (tree) {
+    p->tree = *tree;
+    p->levels = tree->levels;
+  }
+  for (int l = 0; l < p->levels; l++) p->link[l] = link_of(m, p->tree.level[l].name, m->net);
+  p->half = m->half;
+  p->apart = m->apart;
+  p->torus = m->torus;
+  p->hop = m->torus ? m->hop : 0;
+  p->gamma = m->gamma;
+}
+
+/* With so many ranks per core; where only some cores have two, the others need not wait as long. */
+static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
+  tt_shm_figures f = m->shm;
+  const tt_shm_figures *c = &m->oversubscribed;
+  if (ranks_per_core <= 1) return f;
+  f.wait = c->wait * (ranks_per_core > 1.5 ? ranks_per_core - 1 : 0.5);
+  f.piece = 0;
+  f.cache /= ranks_per_core;
+  if (c->copy >= 0 || c->far >= 0) f.far = c->far;
+  if (c->loop_copy >= 0 || c->loop_far >= 0) f.loop_far = c->loop_far;
+  if (c->message >= 0) f.message = c->message;
+  if (c->o_next >= 0) f.o_next = c->o_next;
+  if (c->copy >= 0) f.copy = c->copy;
+  if (c->loop_message >= 0) f.loop_message = c->loop_message;
+  if (c->loop_o_next >= 0) f.loop_o_next = c->loop_o_next;
+  if (c->loop_copy >= 0) f.loop_copy = c->loop_copy;
+  if (c->loop_copy >= 0 || c->loop_next_input >= 0) f.loop_next_input = c->loop_next_input;
+  return f;
+}
+
+/* A rank's processor is the port of its messages: it writes them, and reads them. */
+void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
+  const tt_shm_figures f = shm_of(m, ranks_per_core);
+  const tt_figures shm = {2 * f.message, f.wait, 2 * f.copy, .o_next = -1, .ports = 1};
+  for (int l = p->levels - levels; l < p->levels; l++)
+    p->link[l] = link_of(m, p->tree.level[l].name, shm);
+}
+
+tutti_status tt_figures_known(const tt_profile *m, const tt_cost_model *p) {
+  for (int i = 0; i < m->levels; i++) {
+    bool known = false;
+    for (int l = 0; l < p->levels; l++)
+      known |= strcmp(p->tree.level[l].name, m->level[i].name) == 0;
+    if (!known)
+      return tt_fail(TUTTI_ERR_ARG,
+                     "there are figures for the level '%s', and the topology has no such level",
+                     m->level[i].name);
+  }
+  return TUTTI_OK;
+}
+
+void tt_cost_shm(const tt_profile *m, int ranks, double ranks_per_core, bool loop,
+                 tt_cost_model *p) {
+  const tt_shm_figures f = shm_of(m, ranks_per_core);
+  tt_cost_flat(p, ranks);
+  p->link[0].L = f.wait;
+  p->gamma = m->gamma;
+  p->message = loop ? f.loop_message : f.message;
+  p->o_next = loop ? f.loop_o_next : f.o_next;
+  p->copy = loop ? f.loop_copy : f.copy;
+  p->saved_per_input = loop && f.loop_next_input >= 0 ? p->copy - f.loop_next_input : 0;
+  const double far = loop ? f.loop_far : f.far;
+  if (far >= 0 && p->copy > 0) {
+    p->cache = f.cache;
+    p->far_ratio = far / p->copy;
+  }
+  p->published = loop;
+  p->piece = loop ? 0 : f.piece;
+  p->cores = ranks_per_core > 1 ? ranks / ranks_per_core : ranks;
+}

@@ -1,0 +1,438 @@
+/* sim.c - plays schedules against a clock, greedily: what is ready first goes first.
+ *
+ * Idea       a heap holds what is ready and when: steps that want their processor,
+ *            messages that want a port. Each remembers what it waited for last, so the
+ *            critical path is a walk back from what ended last. Where several wait for
+ *            a port, the one that is written first has it first.
+ * Cores      that ranks share, up to FEW of them: each rank has one, and takes its turn there; or,
+ *            where they `roam`, as the kernel moves those that it wakes, the one that is free first.
+ * Cost       O(n log n) for n steps and messages.
+ * Invariant  the time is the sum of what lies on that walk. Ties go by number, so every
+ *            rank that plays the same sees the same.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define NOTHING UINT32_MAX
+enum { FEW = 32 }; /* ranks */
+
+typedef struct server {
+  double free;
+  uint32_t last; /* who had it last */
+} server;
+
+typedef struct stage {
+  const tt_sim *sim;
+  double bytes, moved; /* of the vector; and as many in the cache would cost as much to move: ... */
+  double spilt, per_byte; /* ... this line */
+  tt_sim_timing *timing;
+  tt_sim_event *heap;
+  uint32_t waiting, ended;
+  uint32_t
+      cores; /* that players share: each goes on with who came first; 0: each player has its own */
+  server *o, *out, *in, *slice;
+} stage;
+
+/* ---- the heap: earliest first; then steps before messages, what is written first ---- */
+
+__extension__ typedef unsigned __int128 place;
+
+/* Without a branch: the bits of times, which are not negative, sort as they do. */
+static place event_order_key(const tt_sim_event *e) {
+  uint64_t at;
+  memcpy(&at, &e->at, sizeof at);
+  return (place)at << 64 | e->order;
+}
+
+static bool before(const tt_sim_event *a, const tt_sim_event *b) {
+  return event_order_key(a) < event_order_key(b);
+}
+
+static void heap_push(stage *s, double at, uint32_t what) {
+  const tt_sim *sim = s->sim;
+  uint32_t i = s->waiting++, d = what;
+  if (what >= sim->steps) d = (what - sim->steps) % sim->messages;
+  const uint64_t message = what >= sim->steps;
+  const uint32_t turn = sim->task[message ? sim->message[d].from : what].turn;
+  const tt_sim_event e = {at, message << 63 | (uint64_t)turn << 32 | what};
+  for (; i > 0 && before(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+    s->heap[i] = s->heap[(i - 1) / 2];
+  s->heap[i] = e;
+}
+
+static tt_sim_event pop(stage *s) {
+  const tt_sim_event top = s->heap[0], e = s->heap[--s->waiting];
+  uint32_t i = 0;
+  for (uint32_t k = 1; k < s->waiting; k = 2 * i + 1) {
+    k += k + 1 < s->waiting && before(&s->heap[k + 1], &s->heap[k]);
+    if (before(&e, &s->heap[k])) break;
+    s->heap[i] = s->heap[k];
+    i = k;
+  }
+  s->heap[i] = e;
+  return top;
+}
+
+/* ---- what happens ---- */
+
+/* One of what a step waited for is there. */
+static void come(stage *s, uint32_t step, double at, uint32_t cause) {
+  tt_sim_timing *m = &s->timing[step];
+  if (m->cause == NOTHING || at > m->ready) {
+    m->ready = at;
+    m->cause = cause;
+  }
+  if (--m->needs == 0) heap_push(s, m->ready, step);
+}
+
+static void end_step(stage *s, uint32_t step, double at, uint32_t cause) {
+  tt_sim_timing *m = &s->timing[step];
+  if (at >= m->end) m->end = at;
+  for (uint32_t i = s->sim->then_at[step]; i < s->sim->then_at[step + 1]; i++)
+    come(s, s->sim->then[i], m->end, cause);
+}
+
+/* Of any level; where they are not apart, those of the others are the first of these. */
+static int most_ports(const tt_cost_model *p) {
+  int most = 1;
+  for (int l = 0; l < p->levels; l++)
+    if (p->link[l].ports > most) most = p->link[l].ports;
+  return most;
+}
+
+/* The port of a player for messages of a level that is free first. */
+static server *earliest(const tt_cost_model *p, server *all, uint32_t sim_rank, int level) {
+  const int first = p->apart ? (int)sim_rank * p->levels + level : (int)sim_rank;
+  server *ports = all + first * most_ports(p), *best = ports;
+  for (int i = 1; i < tt_ports(&p->link[level]); i++)
+    if (ports[i].free < best->free) best = &ports[i];
+  return best;
+}
+
+static bool buffered(const tt_cost_model *p) {
+  return p->copy > 0 && !p->exported;
+}
+
+/* Is the server free? If not, `what` comes again when it is: then those that wait go by
+ * the order in which they are written. */
+static bool is_free(stage *s, const server *x, double at, uint32_t what, tt_sim_timing *m) {
+  if (x->free <= at) return true;
+  m->cause = x->last;
+  heap_push(s, x->free, what);
+  return false;
+}
+
+/* A message that is read as it is written: its reader is not done before its last piece,
+ * which it copies when its writer is done. */
+static void lag(stage *s, uint32_t d) {
+  const tt_sim *sim = s->sim;
+  const tt_sim_message *message = &sim->message[d];
+  const tt_sim_task *to = &sim->task[message->to];
+  tt_sim_timing *m = &s->timing[message->to];
+  const double all = s->moved * to->copying + s->bytes * to->reducing;
+  const double bytes = s->bytes * message->share;
+  const double rest = bytes > sim->model.piece ? all * sim->model.piece / bytes : all;
+  const double floor = s->timing[message->from].end + sim->model.link[message->level].L + rest;
+  if (floor <= m->floor) return;
+  m->floor = floor;
+  m->rest = floor - s->timing[message->from].end;
+  m->writer = message->from;
+}
+
+/* B of the vector that take their time on a message's link. */
+static double charged(const stage *s, const tt_sim_message *d) {
+  const double saved = s->sim->saved[d->narrowest];
+  return s->bytes > saved ? s->bytes - saved : 0;
+}
+
+/* The core of a player, or the one that is free first. */
+static server *core_of(stage *s, uint32_t sim_rank) {
+  server *best = &s->o[s->cores ? sim_rank % s->cores : sim_rank];
+  for (uint32_t i = 0; i < s->cores && s->sim->model.migrates; i++)
+    if (s->o[i].free < best->free) best = &s->o[i];
+  return best;
+}
+
+/* A message that has come is handled before its reader's step. */
+static void take_in(stage *s, double at, uint32_t d) {
+  const tt_sim *sim = s->sim;
+  const tt_sim_message *message = &sim->message[d];
+  const uint32_t came = sim->steps + sim->messages + d, what = came + sim->messages;
+  const double there = at + sim->model.link[message->level].L;
+  server *cpu = core_of(s, message->reader);
+  const bool waits = cpu->free > at;
+  tt_sim_timing *m = &s->timing[what];
+  m->cause = waits ? cpu->last : came;
+  m->end = (waits ? cpu->free : at) + message->o_next;
+  *cpu = (server){m->end, what};
+  come(s, message->to, m->end > there ? m->end : there, m->end > there ? what : came);
+}
+
+/* A message comes through a port of its reader. */
+static void occupy_reader_port(stage *s, double at, uint32_t d) {
+  const tt_sim *sim = s->sim;
+  const tt_cost_model *p = &sim->model;
+  const tt_sim_message *message = &sim->message[d];
+  const uint32_t what = sim->steps + sim->messages + d;
+  tt_sim_timing *m = &s->timing[what], *from = &s->timing[message->from];
+  server *in = earliest(p, p->half ? s->out : s->in, message->reader, message->level);
+  if (!is_free(s, in, at, what, m)) return;
+  m->end = at + p->link[message->level].alpha + message->way + charged(s, message) * message->slope;
+  *in = (server){m->end, what};
+  if (p->piece > 0) lag(s, d);
+  if (message->o_next > 0 && !sim->idle)
+    heap_push(s, m->end, what + sim->messages);
+  else
+    come(s, message->to, m->end + p->link[message->level].L, what);
+  if (!buffered(p) && --from->needs == 0) end_step(s, message->from, m->end, what);
+}
+
+/* The next one of a step wants a port when this one has left, and it is handled. */
+static void begin_next(stage *s, double at, uint32_t d) {
+  const tt_sim *sim = s->sim;
+  const uint32_t what = sim->steps + d;
+  const double early = sim->idle ? 0 : sim->message[d + 1].early;
+  const double ready = s->timing[sim->message[d].from].end - early;
+  const bool later = sim->model.migrates && ready > at;
+  s->timing[what + 1].cause = later ? sim->message[d].from : s->timing[what].cause;
+  s->timing[what + 1].rest = later ? early : s->timing[what].rest;
+  heap_push(s, later ? ready : at, what + 1);
+}
+
+/* It leaves through one of its sender, and begins to come at once; half duplex ports
+ * rather send first. The next one of its step wants a port too. */
+static void occupy_sender_port(stage *s, double at, uint32_t d) {
+  const tt_sim *sim = s->sim;
+  const tt_cost_model *p = &sim->model;
+  const tt_sim_message *message = &sim->message[d];
+  const uint32_t what = sim->steps + d;
+  server *out = earliest(p, s->out, message->sender, message->level);
+  if (!is_free(s, out, at, what, &s->timing[what])) return;
+  const server busy = {
+      at + p->link[message->level].alpha + message->way + charged(s, message) * message->slope,
+      what};
+  if (p->apart) { /* still, of a slice one message at a time */
+    server *mine = &s->slice[message->sender * sim->slices + d / (sim->messages / sim->slices)];
+    if (!is_free(s, mine, at, what, &s->timing[what])) return;
+    *mine = busy;
+  }
+  *out = busy;
+  s->timing[what].end = out->free;
+  s->timing[what + sim->messages].cause = s->timing[what].cause;
+  s->timing[what + sim->messages].rest = s->timing[what].rest;
+  if (d + 1 < sim->message_at[message->from + 1]) begin_next(s, at, d);
+  const server *in = earliest(p, s->in, message->reader, message->level);
+  if (!p->half && tt_ports(&p->link[message->level]) == 1 && in->free <= at)
+    occupy_reader_port(s, at, d);
+  else /* others may be waiting there */
+    heap_push(s, at, what + sim->messages);
+}
+
+/* A step has its turn on its processor. */
+static void run_step(stage *s, double at, uint32_t step) {
+  const tt_sim *sim = s->sim;
+  const tt_sim_task *task = &sim->task[step];
+  tt_sim_timing *m = &s->timing[step];
+  const double takes =
+      sim->idle ? 0 : task->o + s->moved * task->copying + s->bytes * task->reducing;
+  server *cpu = core_of(s, task->sim_rank);
+  if (takes > 0 && s->cores && cpu->free > at) {
+    m->cause = cpu->last;
+    at = cpu->free;
+  }
+  if (takes > 0 && !is_free(s, cpu, at, step, m)) return;
+  m->end = at + takes;
+  if (m->floor > m->end)
+    m->end = m->floor;
+  else
+    m->rest = 0;
+  if (takes > 0) *cpu = (server){m->end, step};
+  s->ended++;
+  const uint32_t lo = sim->message_at[step], hi = sim->message_at[step + 1];
+  m->needs = hi - lo;
+  if (lo == hi || buffered(&sim->model)) end_step(s, step, m->end, step);
+  if (lo == hi) return;
+  s->timing[sim->steps + lo].cause = step;
+  const double bytes = s->bytes * sim->message[lo].share, piece = sim->model.piece;
+  const double early = sim->idle                    ? 0
+                       : sim->model.migrates        ? sim->message[lo].early
+                       : piece > 0 && bytes > piece ? s->moved * task->copying * (1 - piece / bytes)
+                                                    : 0;
+  s->timing[sim->steps + lo].rest = early; /* it leaves before its step ends */
+  heap_push(s, m->end - early, sim->steps + lo);
+}
+
+/* ---- the whole ---- */
+
+/* Of very many ranks it only counts what all have to do (share_cores), which takes less time to say. */
+static uint32_t shared_cores(const tt_sim *sim) {
+  const double cores = sim->model.cores;
+  const uint32_t whole = cores > 1 ? (uint32_t)cores : 1;
+  return cores > 0 && whole < (uint32_t)sim->sim_ranks && sim->sim_ranks <= FEW ? whole : 0;
+}
+
+static bool set_up_simulation(stage *s, tt_sim *sim, double bytes) {
+  const tt_cost_model *p = &sim->model;
+  const size_t n = (size_t)sim->steps + (p->migrates ? 3 : 2) * (size_t)sim->messages;
+  const size_t sim_ranks = (size_t)sim->sim_ranks;
+  const size_t ports = sim_ranks * (size_t)(most_ports(p) * (p->apart ? p->levels : 1));
+  *s = (stage){.sim = sim,
+               .bytes = bytes,
+               .timing = sim->timing,
+               .heap = sim->event,
+               .cores = shared_cores(sim)};
+  const bool spills = p->cache > 0 && bytes > p->cache;
+  s->per_byte = spills ? p->far_ratio : 1;
+  s->spilt = spills ? p->cache * (1 - p->far_ratio) : 0;
+  s->moved = s->spilt + s->per_byte * bytes;
+  s->o = calloc(sim_ranks + 2 * ports + sim_ranks * sim->slices, sizeof *s->o);
+  if (!s->o) return false;
+  s->out = s->o + sim_ranks;
+  s->in = s->out + ports;
+  s->slice = s->in + ports;
+  for (size_t i = 0; i < n; i++)
+    s->timing[i] =
+        (tt_sim_timing){.cause = NOTHING, .needs = i < sim->steps ? sim->task[i].needs : 0};
+  for (uint32_t i = 0; i < sim->steps; i++)
+    if (!sim->task[i].needs) heap_push(s, 0, i);
+  return true;
+}
+
+/* Add up what lies on the way back from `what`. */
+static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
+  const tt_sim *sim = s->sim;
+  uint32_t next = NOTHING;
+  double early = 0; /* how long before the end of the step its message left */
+  while (what != NOTHING) {
+    const tt_sim_timing *m = &s->timing[what];
+    if (what < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
+      const int last = sim->model.levels - 1;
+      t->latency[last] += sim->model.link[last].L;
+      t->copying += m->rest - sim->model.link[last].L;
+      t->fixed += m->rest;
+    } else if (what < sim->steps) {
+      const tt_sim_task *task = &sim->task[what];
+      const bool migrates = sim->model.migrates, before = early > 0 && !migrates;
+      const double o = task->o - (migrates ? early : 0);
+      const double copying = s->moved * task->copying - (migrates ? 0 : early);
+      t->o += o;
+      t->copying += copying;
+      t->reducing += s->bytes * task->reducing;
+      t->fixed += o + (before ? copying : s->spilt * task->copying);
+      t->slope += before ? 0 : s->per_byte * task->copying + task->reducing;
+      early = 0;
+    } else if (what >= sim->steps + 2 * sim->messages) { /* handled as it came */
+      const double o = sim->message[what - sim->steps - 2 * sim->messages].o_next;
+      t->o += o;
+      t->fixed += o;
+    } else {
+      const tt_sim_message *d = &sim->message[(what - sim->steps) % sim->messages];
+      const tt_link *link = &sim->model.link[d->level];
+      const double latency = link->alpha + d->way + (d->to == next ? link->L : 0);
+      t->latency[d->level] += latency;
+      const double bytes = charged(s, d);
+      t->transfer[d->narrowest] += bytes * d->slope;
+      t->messages[d->level]++;
+      t->fixed += latency - (bytes > 0 ? s->sim->saved[d->narrowest] * d->slope : 0);
+      t->slope += bytes > 0 ? d->slope : 0;
+      if (m->cause < sim->steps) early = m->rest;
+    }
+    next = what;
+    what = what < sim->steps && m->rest > 0 ? m->writer : m->cause;
+  }
+}
+
+/* The link that carries most is busy all the time: rounds do not tell what else does when
+ * messages that cross no link take less time than others. */
+static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
+  const double takes = bytes * sim->link_slope;
+  tt_breakdown first = {0};
+  const bool saves = tt_sim_burst(sim) > 0;
+  if (saves && !tt_sim_unbound(sim, 1, &first)) return false;
+  const double rest = saves ? tt_made_up(takes, first.fixed) - takes : 0;
+  if (takes + rest <= t->time) return true;
+  *t = (tt_breakdown){.time = takes + rest, .fixed = rest, .slope = sim->link_slope};
+  t->transfer[sim->link_level] = takes;
+  t->latency[sim->link_level] = rest;
+  return true;
+}
+
+/* All ranks' work, spread over the cores, and the rounds that the busiest waits. */
+static void share_cores(const stage *s, tt_breakdown *t) {
+  const tt_sim *sim = s->sim;
+  const tt_cost_model *p = &sim->model;
+  const double times = (double)p->ranks / sim->sim_ranks / p->cores;
+  tt_breakdown all = {.shared_cores = true};
+  uint32_t rounds = 0, most = 0;
+  for (uint32_t i = 0; i < sim->steps; i++) {
+    const tt_sim_task *task = &sim->task[i];
+    if (i && task->sim_rank != task[-1].sim_rank) rounds = 0;
+    if (task->receives && ++rounds > most) most = rounds;
+    all.o += times * task->o;
+    all.copying += times * s->moved * task->copying;
+    all.reducing += times * s->bytes * task->reducing;
+    all.fixed += times * s->spilt * task->copying;
+    all.slope += times * (s->per_byte * task->copying + task->reducing);
+  }
+  for (uint32_t i = 0; i < sim->messages; i++) all.o += times * sim->message[i].o_next;
+  const int last = p->levels - 1;
+  all.latency[last] = most * p->link[last].L;
+  all.fixed += all.o + all.latency[last];
+  all.time = all.fixed + s->bytes * all.slope;
+  if (all.time > t->time) *t = all;
+}
+
+bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
+  stage s;
+  memset(breakdown, 0, sizeof *breakdown);
+  if (!set_up_simulation(&s, sim, bytes)) return false;
+  while (s.waiting) {
+    const tt_sim_event e = pop(&s);
+    const uint32_t what = (uint32_t)e.order;
+    if (what < sim->steps)
+      run_step(&s, e.at, what);
+    else if (what < sim->steps + sim->messages)
+      occupy_sender_port(&s, e.at, what - sim->steps);
+    else if (what < sim->steps + 2 * sim->messages)
+      occupy_reader_port(&s, e.at, what - sim->steps - sim->messages);
+    else
+      take_in(&s, e.at, what - sim->steps - 2 * sim->messages);
+  }
+  free(s.o);
+  if (s.ended < sim->steps) return false;
+  uint32_t last = NOTHING;
+  for (uint32_t i = 0; i < sim->steps; i++)
+    if (last == NOTHING || s.timing[i].end > s.timing[last].end) last = i;
+  if (last != NOTHING && sim->message_at[last] < sim->message_at[last + 1] &&
+      !buffered(&sim->model)) { /* a send ends with its last message */
+    uint32_t d = sim->steps + sim->messages + sim->message_at[last];
+    for (uint32_t i = d; i < sim->steps + sim->messages + sim->message_at[last + 1]; i++)
+      if (s.timing[i].end > s.timing[d].end) d = i;
+    last = d;
+  }
+  if (last != NOTHING) breakdown->time = s.timing[last].end;
+  walk_back(&s, last, breakdown);
+  if (sim->model.cores > 0) share_cores(&s, breakdown);
+  return true;
+}
+
+bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown) {
+  return tt_sim_unbound(sim, bytes, breakdown) && fill_link(sim, bytes, breakdown);
+}
+
+bool tt_sim_rounds(tt_sim *sim, uint32_t *round) {
+  const tt_cost_model model = sim->model;
+  tt_breakdown breakdown;
+  for (int l = 0; l < model.levels; l++) sim->model.link[l] = (tt_link){.alpha = 1};
+  sim->model.half = false;
+  sim->model.cores = 0;
+  sim->idle = true;
+  const bool ok = tt_sim_unbound(sim, 0, &breakdown);
+  sim->idle = false;
+  for (uint32_t i = 0; ok && i < sim->messages; i++)
+    round[i] = (uint32_t)(sim->timing[sim->steps + sim->messages + i].end - 0.5);
+  sim->model = model;
+  return ok;
+}

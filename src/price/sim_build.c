@@ -1,0 +1,150 @@
+/* sim_build.c - makes schedules ready to be played: what each step asks of its processor, what
+ * waits for what, and room for what will happen.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+enum { PORTS = 16 };
+
+void tt_cost_flat(tt_cost_model *model, int ranks) {
+  memset(model, 0, sizeof *model);
+  model->ranks = ranks;
+  model->levels = model->tree.levels = 1;
+  model->tree.even = true;
+  model->tree.ranks = model->tree.level[0].each = model->tree.level[0].most = ranks;
+}
+
+/* What the step's rank does for it, in the profile's figures. */
+static tt_sim_task job_of(const tt_sched *s, const tt_step *step, const tt_cost_model *p,
+                          uint32_t sim_rank) {
+  tt_sim_task task = {.sim_rank = sim_rank, .receives = tt_step_receives(step)};
+  const double share = tt_step_share(s, step);
+  int others = 0;
+  if (tt_step_local(step)) {
+    task.copying = 2 * share * p->copy;
+    task.reducing = share * step->inputs * p->gamma;
+    return task;
+  }
+  for (int i = 0; i < step->peers.count; i++)
+    others += tt_peer_rank(&step->peers, i, s->ranks) != s->rank;
+  if (!others) return task;
+  if (step->kind == TT_SEND) {
+    task.o = p->message + (others - 1) * p->o_next;
+    if (!p->exported) task.copying = share * p->copy * (p->published && !step->split ? 1 : others);
+    return task;
+  }
+  task.o = others * (step->peers.count > 1 ? p->o_next : p->message);
+  task.copying = others * share * p->copy;
+  if (step->kind == TT_RECV_REDUCE)
+    task.copying = share * (others * p->copy - (others - 1) * p->saved_per_input);
+  if (step->kind == TT_RECV_REDUCE) task.reducing = others * share * p->gamma;
+  return task;
+}
+
+static bool list_jobs(tt_sim *sim, tt_sched *const *all, uint32_t *first) {
+  uint32_t steps = 0, edges = 0;
+  for (int r = 0; r < sim->sim_ranks; r++) {
+    first[r] = steps;
+    steps += all[r]->nsteps;
+    edges += all[r]->nsteps ? all[r]->after_at[all[r]->nsteps] : 0;
+  }
+  first[sim->sim_ranks] = sim->steps = steps;
+  sim->task = malloc(((size_t)steps + 1) * sizeof *sim->task);
+  sim->then_at = calloc((size_t)steps + 2, sizeof *sim->then_at);
+  sim->then = malloc(((size_t)edges + 1) * sizeof *sim->then);
+  if (!sim->task || !sim->then_at || !sim->then) return false;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int r = 0; r < sim->sim_ranks; r++)
+      for (uint32_t i = 0; i < all[r]->nsteps; i++) {
+        const tt_sched *s = all[r];
+        if (!pass) {
+          sim->task[first[r] + i] = job_of(s, &s->steps[i], &sim->model, (uint32_t)r);
+          sim->task[first[r] + i].turn = i;
+          sim->task[first[r] + i].needs = s->after_at[i + 1] - s->after_at[i];
+          sim->task[first[r] + i].alone = !sim->task[first[r] + i].needs;
+        }
+        for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) {
+          uint32_t *at = &sim->then_at[first[r] + s->after[k] + 1];
+          if (pass)
+            sim->then[at[0]++] = first[r] + i;
+          else
+            at[1]++;
+        }
+      }
+    for (uint32_t i = 1; !pass && i <= steps; i++) sim->then_at[i + 1] += sim->then_at[i];
+  }
+  return true;
+}
+
+bool tt_sim_reserve(tt_sim *sim) {
+  const size_t events = (size_t)sim->steps + sim->messages;
+  const size_t more = sim->model.migrates ? 2 * (size_t)sim->messages : sim->messages;
+  sim->timing = malloc((events + more + 1) * sizeof *sim->timing);
+  sim->event = malloc((events + 1) * sizeof *sim->event);
+  return sim->timing && sim->event;
+}
+
+/* From how many ranks one receives; false: out of memory. */
+static bool count_senders(const tt_sched *s, int ranks, int *n) {
+  bool *seen = calloc((size_t)ranks, sizeof *seen);
+  for (uint32_t i = 0; seen && i < s->nsteps; i++)
+    for (int k = 0; tt_step_receives(&s->steps[i]) && k < s->steps[i].peers.count; k++) {
+      bool *here = &seen[tt_peer_rank(&s->steps[i].peers, k, ranks)];
+      *n += !*here;
+      *here = true;
+    }
+  const bool counted = seen;
+  free(seen);
+  return counted;
+}
+
+tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_model *model) {
+  tt_sim *sim = calloc(1, sizeof *sim);
+  uint32_t *first = sim ? malloc(((size_t)n + 1) * sizeof *first) : NULL;
+  bool ok = first && n == model->ranks;
+  for (int l = 0; l < model->levels; l++) ok = ok && model->link[l].ports <= PORTS;
+  if (ok) {
+    sim->model = *model;
+    sim->sim_ranks = uniform ? 1 : n;
+    sim->slices = 1;
+    ok = list_jobs(sim, all, first) && tt_sim_match(sim, all, first) &&
+         count_senders(all[0], n, &sim->senders);
+  }
+  ok = ok && tt_sim_reserve(sim) && tt_sim_links(sim);
+  free(first);
+  if (ok) return sim;
+  tt_sim_free(sim);
+  return NULL;
+}
+
+uint32_t tt_sim_events(const tt_sim *sim) {
+  return sim->steps + sim->messages;
+}
+
+tt_sends tt_sim_busiest(const tt_sim *sim) {
+  tt_sends most = {0}, rank = {0};
+  for (uint32_t i = 0; i < sim->messages; i++) { /* a rank's stand together */
+    const tt_sim_message *d = &sim->message[i];
+    if (i && d->sender != d[-1].sender) rank = (tt_sends){0};
+    rank.vectors += d->share;
+    rank.level[d->level] += d->share;
+    if (++rank.messages > most.messages) most.messages = rank.messages;
+    if (rank.vectors > most.vectors) most.vectors = rank.vectors;
+    if (rank.level[d->level] > most.level[d->level]) most.level[d->level] = rank.level[d->level];
+  }
+  return most;
+}
+
+void tt_sim_free(tt_sim *sim) {
+  if (!sim) return;
+  free(sim->task);
+  free(sim->then_at);
+  free(sim->then);
+  free(sim->message_at);
+  free(sim->message);
+  free(sim->timing);
+  free(sim->event);
+  free(sim);
+}

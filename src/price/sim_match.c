@@ -1,0 +1,338 @@
+/* sim_match.c - the messages between schedules, and the links that they share.
+ *
+ * Idea       sends are sorted by reader; each receive takes the next one of its sender.
+ *            A link that leaves a thing, or enters it, carries at the same time what its
+ *            ranks send in the same round: that is told by a play in which every message
+ *            takes one unit of time.
+ * Invariant  where one rank is played for all, the step that sends what it receives has
+ *            the same number in its own schedule: it is looked up in its sender's.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+double tt_step_share(const tt_sched *s, const tt_step *step) {
+  const double blocks = tt_span_size(tt_step_cargo(step));
+  return blocks / (step->split ? step->peers.count : 1) / s->blocks;
+}
+
+/* ---- matching ---- */
+
+typedef struct sent {
+  int sender, reader;
+  uint32_t slot; /* among the deals */
+} sent;
+
+typedef struct matcher {
+  sent *sent;       /* by reader, then by sender, then in order */
+  uint32_t *box;    /* the first of each reader, and the end */
+  uint32_t *next;   /* of each sender, for one reader */
+  uint32_t *others; /* peers but the rank itself, of each played step, added up */
+} matcher;
+
+/* Calls for each message of a schedule that some player reads: count it in its box, or
+ * put it there. */
+static void sort_sends(const tt_sim *sim, const tt_sched *s, const uint32_t *first, matcher *p,
+                       bool put) {
+  const uint32_t base = sim->sim_ranks == 1 ? 0 : first[s->rank];
+  for (uint32_t i = 0; i < s->nsteps; i++) {
+    uint32_t other = 0;
+    for (int k = 0; s->steps[i].kind == TT_SEND && k < s->steps[i].peers.count; k++) {
+      const int turn = tt_send_turn(s, &s->steps[i], k);
+      const int peer = tt_peer_rank(&s->steps[i].peers, turn, s->ranks);
+      if (peer == s->rank) continue;
+      const uint32_t step = base + i, slot = (step < sim->steps ? p->others[step] : 0) + other++;
+      if (peer >= sim->sim_ranks) continue;
+      if (put)
+        p->sent[p->box[peer]++] = (sent){s->rank, peer, slot};
+      else
+        p->box[peer]++;
+    }
+  }
+}
+
+static bool matcher_new(tt_sim *sim, tt_sched *const *all, const uint32_t *first, matcher *p) {
+  const int ranks = all[0]->ranks;
+  uint32_t sum = 0, others = 0;
+  *p = (matcher){.box = calloc((size_t)sim->sim_ranks + 2, sizeof *p->box),
+                 .next = calloc((size_t)ranks, sizeof *p->next),
+                 .others = calloc((size_t)sim->steps + 1, sizeof *p->others)};
+  if (!p->box || !p->next || !p->others) return false;
+  for (int r = 0, at = 0; r < sim->sim_ranks; r++)
+    for (uint32_t i = 0; i < all[r]->nsteps; i++, at++) {
+      p->others[at] = others;
+      for (int k = 0; all[r]->steps[i].kind == TT_SEND && k < all[r]->steps[i].peers.count; k++)
+        others += tt_peer_rank(&all[r]->steps[i].peers, k, ranks) != r;
+    }
+  p->others[sim->steps] = sim->messages = others;
+  for (int r = 0; r < ranks; r++)
+    if (all[r]) sort_sends(sim, all[r], first, p, false);
+  for (int r = 0; r <= sim->sim_ranks; r++) {
+    const uint32_t n = p->box[r];
+    p->box[r] = sum;
+    sum += n;
+  }
+  p->sent = malloc((sum + 1) * sizeof *p->sent);
+  if (!p->sent || sum != others) return false;
+  for (int r = 0; r < ranks; r++)
+    if (all[r]) sort_sends(sim, all[r], first, p, true);
+  memmove(p->box + 1, p->box, (size_t)sim->sim_ranks * sizeof *p->box);
+  p->box[0] = 0;
+  return true;
+}
+
+/* The receives of one rank take what is in its box, sender by sender. */
+static bool empty_box(tt_sim *sim, const tt_sched *s, uint32_t base, matcher *p, uint32_t *taken) {
+  const int sim_rank = sim->sim_ranks == 1 ? 0 : s->rank;
+  const uint32_t lo = p->box[sim_rank], hi = p->box[sim_rank + 1];
+  for (uint32_t i = hi; i > lo; i--) p->next[p->sent[i - 1].sender] = i - 1;
+  for (uint32_t i = 0; i < s->nsteps; i++) {
+    const tt_step *step = &s->steps[i];
+    for (int k = 0; tt_step_receives(step) && k < step->peers.count; k++) {
+      const int peer = tt_peer_rank(&step->peers, k, s->ranks);
+      if (peer == s->rank) continue;
+      const uint32_t at = p->next[peer]++;
+      if (at < lo || at >= hi || p->sent[at].sender != peer) return false;
+      const uint32_t slot = p->sent[at].slot;
+      if (slot >= sim->messages || sim->message[slot].share != 0) return false;
+      sim->message[slot] = (tt_sim_message){.to = base + i,
+                                            .sender = (uint32_t)peer,
+                                            .reader = (uint32_t)s->rank,
+                                            .share = tt_step_share(s, step)};
+      ++*taken;
+      sim->task[base + i].needs++;
+    }
+  }
+  return true;
+}
+
+static void matcher_free(matcher *p) {
+  free(p->sent);
+  free(p->box);
+  free(p->next);
+  free(p->others);
+}
+
+/* What a message more of a step takes of a core. */
+static double handling(tt_sim_task *task, const tt_link *link) {
+  const double takes = task->messages ? link->o_next : link->o;
+  task->messages = true;
+  return takes;
+}
+
+/* At either end a core handles it: with the rest of its step; or, where ranks roam, one message
+ * leaves before the next one is handled, and all but one are as they come. */
+static void handle(tt_sim *sim, uint32_t d) {
+  tt_sim_message *message = &sim->message[d];
+  tt_sim_task *from = &sim->task[message->from], *to = &sim->task[message->to];
+  const tt_link *link = &sim->model.link[message->level];
+  const bool apart = sim->model.migrates && to->messages;
+  const double out = handling(from, link), in = handling(to, link);
+  from->o += out;
+  *(apart ? &message->o_next : &to->o) += in;
+  message->early = out;
+}
+
+/* From what each takes to what those after it take. */
+static void send_in_turn(tt_sim *sim, uint32_t step) {
+  double after = 0;
+  for (uint32_t d = sim->message_at[step + 1]; d-- > sim->message_at[step];) {
+    const double own = sim->message[d].early;
+    sim->message[d].early = after;
+    after += own;
+  }
+}
+
+bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first) {
+  matcher p;
+  uint32_t taken = 0;
+  bool ok = matcher_new(sim, all, first, &p);
+  if (ok) {
+    sim->message = calloc((size_t)sim->messages + 1, sizeof *sim->message);
+    ok = sim->message;
+  }
+  for (int r = 0; ok && r < sim->sim_ranks; r++) ok = empty_box(sim, all[r], first[r], &p, &taken);
+  ok = ok && taken == sim->messages;
+  for (uint32_t i = 0, d = 0; ok && i < sim->steps; i++)
+    for (; d < p.others[i + 1]; d++) sim->message[d].from = i;
+  sim->message_at = p.others;
+  p.others = NULL;
+  matcher_free(&p);
+  return ok;
+}
+
+/* ---- links ---- */
+
+uint32_t *tt_cost_domains(const tt_cost_model *model) {
+  const size_t ranks = (size_t)model->ranks;
+  uint32_t *domain = malloc((size_t)model->levels * ranks * sizeof *domain);
+  if (!domain) return NULL;
+  for (int l = model->levels - 1; l >= 0; l--) {
+    uint32_t parent = 0;
+    int end = l < model->levels - 1 ? tt_tree_count(&model->tree, l + 1, 0) : 0;
+    for (size_t r = 0; r < ranks; r++) {
+      if (l == model->levels - 1) {
+        domain[(size_t)l * ranks + r] = (uint32_t)r;
+        continue;
+      }
+      while ((int)domain[(size_t)(l + 1) * ranks + r] >= end)
+        end += tt_tree_count(&model->tree, l + 1, (int)++parent);
+      domain[(size_t)l * ranks + r] = parent;
+    }
+  }
+  return domain;
+}
+
+/* Whose link it is: the thing's; a torus has one of every level for each node. */
+static int owner(const tt_cost_model *model, int level) {
+  const int node = model->levels - 2;
+  return model->torus && level < node ? node : level;
+}
+
+static void narrow(tt_sim_message *d, double beta, int level, double carried) {
+  if (beta * carried <= d->slope) return;
+  d->slope = beta * carried;
+  d->narrowest = (uint8_t)level;
+}
+
+/* Ranks that share a link of a level, all alike. */
+static double sharers(const tt_cost_model *model, int level) {
+  double ranks = 1;
+  for (int l = owner(model, level) + 1; l < model->levels; l++) ranks *= model->tree.level[l].most;
+  return ranks;
+}
+
+/* Links of a level that a message takes: one; on a torus as many as its ends are apart. */
+static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
+  if (model->hop <= 0 || level >= model->levels - 1 || !model->tree.even) return 1;
+  uint32_t below = 1;
+  for (int l = level + 1; l < model->levels; l++) below *= (uint32_t)model->tree.level[l].each;
+  const uint32_t n = (uint32_t)model->tree.level[level].each;
+  const uint32_t apart = (d->sender / below % n + n - d->reader / below % n) % n;
+  return apart < n - apart ? apart : n - apart;
+}
+
+/* The nodes on the way take their time, too. */
+static double transit_time(const tt_cost_model *model, const tt_sim_message *d) {
+  double links = 0;
+  for (int l = d->level; model->hop > 0 && l < model->levels - 1; l++)
+    links += links_of(model, l, d);
+  return links > 1 ? (links - 1) * model->hop : 0;
+}
+
+/* The links of one level, outwards or inwards: in a first pass what crosses together is
+ * added up, in a second one it is known. */
+static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *round, int level,
+                        bool inward) {
+  const tt_cost_model *model = &sim->model;
+  const size_t ranks = (size_t)model->ranks;
+  const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
+  size_t rounds = 1;
+  for (uint32_t i = 0; i < sim->messages; i++)
+    if (round[i] >= rounds) rounds = round[i] + 1;
+  double *sum = calloc((domain[ranks - 1] + 1) * rounds, sizeof *sum);
+  for (int pass = 0; pass < 2 && sum; pass++)
+    for (uint32_t i = 0; i < sim->messages; i++) {
+      tt_sim_message *d = &sim->message[i];
+      if (d->level > level) continue;
+      double *together = &sum[domain[inward ? d->reader : d->sender] * rounds + round[i]];
+      if (pass == 0)
+        *together += d->share * links_of(model, level, d);
+      else
+        narrow(d, model->link[level].beta, level, *together);
+    }
+  free(sum);
+  return sum;
+}
+
+static void bound_by(tt_sim *sim, double carried, int level) {
+  const tt_cost_model *model = &sim->model;
+  const tt_link *link = &model->link[level];
+  if (level == model->levels - 1) carried /= tt_ports(link);
+  if (carried > 0) sim->saved[level] = link->burst / carried;
+  const double slope = carried * link->beta;
+  if (slope <= sim->link_slope) return;
+  sim->link_slope = slope;
+  sim->link_level = (uint8_t)level;
+}
+
+/* The link of a level that carries most, in or out, over all rounds: none is done before. */
+static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
+  const tt_cost_model *model = &sim->model;
+  const size_t ranks = (size_t)model->ranks;
+  const uint32_t *domain = domains + (size_t)owner(model, level) * ranks;
+  const size_t n = domain[ranks - 1] + 1;
+  const size_t inwards = model->half && level == model->levels - 1 ? 0 : n;
+  double *sum = calloc(2 * n, sizeof *sum), most = 0;
+  if (!sum) return false;
+  for (uint32_t i = 0; i < sim->messages; i++) {
+    const tt_sim_message *d = &sim->message[i];
+    if (d->level > level) continue;
+    const double share = d->share * links_of(model, level, d);
+    sum[domain[d->sender]] += share;
+    sum[inwards + domain[d->reader]] += share;
+  }
+  for (size_t k = 0; k < 2 * n; k++)
+    if (sum[k] > most) most = sum[k];
+  free(sum);
+  bound_by(sim, most, level);
+  return true;
+}
+
+/* The same where one rank is played for all. */
+static void bound_by_own(tt_sim *sim, int level) {
+  double sum = 0;
+  for (uint32_t i = 0; i < sim->messages; i++)
+    if (sim->message[i].level <= level)
+      sum += sim->message[i].share * links_of(&sim->model, level, &sim->message[i]);
+  if (sim->model.half && level == sim->model.levels - 1) sum *= 2;
+  bound_by(sim, sum * sharers(&sim->model, level), level);
+}
+
+int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, int b) {
+  const size_t ranks = (size_t)model->ranks;
+  int l = 0;
+  while (l < model->levels - 1 &&
+         domains[(size_t)l * ranks + (size_t)a] == domains[(size_t)l * ranks + (size_t)b])
+    l++;
+  return l;
+}
+
+/* One rank played for all: all that share a link cross it at once. A rank's own link is its
+ * ports, which are busy all the time that it needs, unless it lets bytes through at once. */
+bool tt_sim_links(tt_sim *sim) {
+  const tt_cost_model *model = &sim->model;
+  const int last = model->levels - 1, bounds = last + (model->link[last].burst > 0 || model->apart);
+  uint32_t *domains = bounds ? tt_cost_domains(model) : NULL;
+  uint32_t *round = last ? malloc(((size_t)sim->messages + 1) * sizeof *round) : NULL;
+  bool ok = (domains || !bounds) && (round || !last);
+  for (uint32_t i = 0; ok && i < sim->messages; i++) {
+    tt_sim_message *d = &sim->message[i];
+    d->level = last ? (uint8_t)tt_cost_level(model, domains, (int)d->sender, (int)d->reader) : 0;
+    d->narrowest = (uint8_t)last;
+    d->slope = model->link[last].beta * d->share;
+    for (int l = last - 1; sim->sim_ranks == 1 && l >= d->level; l--)
+      narrow(d, model->link[l].beta, l, d->share * sharers(model, l) * links_of(model, l, d));
+  }
+  if (ok && last && sim->sim_ranks > 1) ok = tt_sim_rounds(sim, round);
+  for (int l = last - 1; sim->sim_ranks > 1 && l >= 0 && ok; l--)
+    ok = share_links(sim, domains, round, l, false) && share_links(sim, domains, round, l, true);
+  for (int l = bounds - 1; l >= 0 && ok; l--) {
+    if (sim->sim_ranks > 1)
+      ok = bound_by_links(sim, domains, l);
+    else
+      bound_by_own(sim, l);
+  }
+  for (uint32_t i = 0; i < sim->messages; i++) {
+    tt_sim_message *d = &sim->message[i];
+    d->way = transit_time(model, d);
+    handle(sim, i);
+  }
+  for (uint32_t i = 0; i < sim->steps; i++) send_in_turn(sim, i);
+  for (uint32_t i = 0; sim->sim_ranks == 1 && i < sim->messages; i++)
+    sim->message[i].sender = sim->message[i].reader = 0;
+  free(domains);
+  free(round);
+  return ok;
+}

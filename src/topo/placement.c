@@ -1,0 +1,291 @@
+/* placement.c - arranges ranks: what sits together stands together.
+ *
+ * Idea       a rank is led, at each level, by the first rank of its thing; sorted by
+ *            their leaders, ranks of a thing stand together, things in the order in
+ *            which they first appear. Where the leaders change, things end.
+ * Invariant  the order is the identity where ranks stand so already. Things of a level
+ *            lie within those of the level above.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "placement.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  RACK,
+  NODE,
+  PACKAGE,
+  CACHE,
+  LEVELS,
+  FOR_NAMES = 56 /* of a text: "blueconnect(,seq=halving/halving/halving/halving)" */
+};
+static const char *const names[LEVELS] = {"rack", "node", "package", "cache"};
+
+typedef struct position {
+  int lead[LEVELS], rank;
+} position;
+
+/* ---- order ---- */
+
+static int by_leaders(const void *a, const void *b) {
+  const position *x = a, *y = b;
+  for (int l = 0; l < LEVELS; l++)
+    if (x->lead[l] != y->lead[l]) return x->lead[l] < y->lead[l] ? -1 : 1;
+  return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Level by level colours become leaders, from the outermost on. */
+static void assign_leaders(const tt_placement *placements, const int32_t *rack, int ranks,
+                           position *positions) {
+  for (int r = 0; r < ranks; r++) positions[r] = (position){.rank = r};
+  for (int l = 0; l < LEVELS; l++) {
+    for (int i = 0; i < ranks; i++) {
+      const tt_placement *s = &placements[positions[i].rank];
+      const int32_t color[LEVELS] = {rack ? rack[positions[i].rank] : s->rack, s->node, s->package,
+                                     s->cache};
+      positions[i].lead[l] = color[l];
+    }
+    qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
+    for (int i = 0, first = 0, color = 0; i < ranks; i++) {
+      const bool begins = i == 0 || positions[i].lead[l] != color ||
+                          (l > 0 && positions[i].lead[l - 1] != positions[i - 1].lead[l - 1]);
+      color = positions[i].lead[l];
+      if (begins) first = positions[i].rank;
+      positions[i].lead[l] = first;
+    }
+  }
+  qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
+}
+
+/* Does a thing of the level begin at this place? Those of level LEVELS are ranks; one
+ * of level -1 is all. */
+static bool begins_domain(const position *positions, int level, int i) {
+  return i == 0 || level == LEVELS ||
+         (level >= 0 && positions[i].lead[level] != positions[i - 1].lead[level]);
+}
+
+static int count_domains(const position *positions, int ranks, int level) {
+  int n = 0;
+  for (int i = 0; i < ranks; i++) n += begins_domain(positions, level, i);
+  return n;
+}
+
+/* ---- levels ---- */
+
+static void append_text(char *text, size_t *at, const char *more) {
+  const size_t n = strlen(more);
+  if (*at + n < TT_TREE_TEXT) memcpy(text + *at, more, n + 1);
+  *at += n;
+}
+
+/* How many things of a level each one of the outer has; returns of how many. */
+static int children(const position *positions, int ranks, int outer, int level, int *each) {
+  int n = 0;
+  for (int i = 0; i < ranks; i++) {
+    if (begins_domain(positions, outer, i)) each[n++] = 0;
+    each[n - 1] += begins_domain(positions, level, i);
+  }
+  return n;
+}
+
+/* " core:4", or " core:(3,1,2)". */
+static void add_level(char *text, size_t *at, const char *name, const int *each, int n) {
+  bool even = true;
+  char word[40];
+  for (int i = 1; i < n; i++) even &= each[i] == each[0];
+  snprintf(word, sizeof word, "%s%s:%s", *at ? " " : "", name, even ? "" : "(");
+  append_text(text, at, word);
+  for (int i = 0; i < (even ? 1 : n); i++) {
+    snprintf(word, sizeof word, "%s%d", i ? "," : "", each[i]);
+    append_text(text, at, word);
+  }
+  if (!even) append_text(text, at, ")");
+}
+
+/* Does a level say something? Of two that say the same, a rack and its only node, or a
+ * package in a node, the node remains. */
+static bool says(const position *positions, int ranks, int level) {
+  const int n = count_domains(positions, ranks, level);
+  if (n == 1 || n == ranks) return false;
+  return n != count_domains(positions, ranks, level == RACK ? NODE : level - 1) ||
+         (level == NODE && n == count_domains(positions, ranks, RACK));
+}
+
+static void write_levels(const position *positions, int ranks, int *each, char *text) {
+  for (int deepest = LEVELS; deepest--;) {
+    size_t at = 0;
+    int outer = -1;
+    *text = 0;
+    for (int l = 0; l <= deepest; l++) {
+      if (!says(positions, ranks, l)) continue;
+      add_level(text, &at, names[l], each, children(positions, ranks, outer, l, each));
+      outer = l;
+    }
+    if (outer < 0) return;
+    const bool alone = count_domains(positions, ranks, NODE) == ranks,
+               one = count_domains(positions, ranks, NODE) == 1;
+    add_level(text, &at,
+              alone                  ? "node"
+              : outer >= NODE || one ? "core"
+                                     : "rank",
+              each, children(positions, ranks, outer, LEVELS, each));
+    if (at < TT_TREE_TEXT - FOR_NAMES) return;
+  }
+  *text = 0;
+}
+
+/* ---- nodes ---- */
+
+static void number_nodes(const position *positions, int ranks, tt_layout *out) {
+  out->nodes = 0;
+  for (int i = 0; i < ranks; i++) out->node_of[positions[i].rank] = positions[i].lead[NODE];
+  for (int r = 0; r < ranks; r++) /* leaders have the least number, so they come first */
+    out->node_of[r] = out->node_of[r] == r ? out->nodes++ : out->node_of[out->node_of[r]];
+}
+
+/* Where the things of a level begin, in ranks, and the end; how many there are. */
+static int bounds(const tt_tree *t, int level, int *at) {
+  int n = t->ranks;
+  for (int i = 0; i <= n; i++) at[i] = i;
+  for (int l = t->levels - 1; l > level; l--) {
+    int domains = 0;
+    for (int child = 0; child < n; domains++) {
+      const int next = child + tt_tree_count(t, l, domains);
+      at[domains] = at[child];
+      child = next;
+    }
+    at[domains] = at[n];
+    n = domains;
+  }
+  return n;
+}
+
+/* So many of the innermost levels are within a node. */
+static void find_inside(const tt_tree *t, int *at, tt_layout *out) {
+  for (out->inside = 0; out->inside < t->levels; out->inside++) {
+    const int n = bounds(t, t->levels - 2 - out->inside, at);
+    for (int g = 0; g < n; g++)
+      for (int i = at[g]; i < at[g + 1]; i++)
+        if (out->node_of[out->order[i]] != out->node_of[out->order[at[g]]]) return;
+  }
+}
+
+/* ---- a topology ---- */
+
+/* The tree says which ranks share a node, if it has nodes; they must be able to. */
+static tutti_status nodes_of_tree(const tt_tree *t, const tt_placement *placements,
+                                  const char *name, int *at, tt_layout *out) {
+  int level = t->levels - 1;
+  while (level >= 0 && strcmp(t->level[level].name, "node") != 0) level--;
+  if (level < 0) return TUTTI_OK;
+  out->nodes = bounds(t, level, at);
+  for (int g = 0; g < out->nodes; g++)
+    for (int r = at[g]; r < at[g + 1]; r++) {
+      if (out->node_of[r] != out->node_of[at[g]])
+        return tt_fail(TUTTI_ERR_ARG,
+                       "%.200s: ranks %d (host '%s') and %d (host '%s') sit on one node there, "
+                       "but share no memory",
+                       name, at[g], placements[at[g]].host, r, placements[r].host);
+    }
+  for (int g = 0; g < out->nodes; g++)
+    for (int r = at[g]; r < at[g + 1]; r++) out->node_of[r] = g;
+  return TUTTI_OK;
+}
+
+static tutti_status read_tree(const char *text, const char *name, int ranks, tt_tree *tree,
+                              tt_layout *out) {
+  size_t n = strcspn(text, "\r\n#");
+  if (text[n + strspn(text + n, "\r\n")] && text[n] != '#')
+    return tt_fail(TUTTI_ERR_ARG, "%.200s: there is more than one line of levels", name);
+  while (n && (text[n - 1] == ' ' || text[n - 1] == '\t')) n--;
+  if (n >= sizeof out->levels)
+    return tt_fail(TUTTI_ERR_ARG, "%.200s: levels are longer than %d characters", name,
+                   (int)sizeof out->levels - 1);
+  memcpy(out->levels, text, n);
+  out->levels[n] = 0;
+  tutti_status status = tt_tree_parse(out->levels, tree);
+  if (status) {
+    char why[300];
+    snprintf(why, sizeof why, "%s", tutti_error());
+    return tt_fail(status, "%.200s: %s", name, why);
+  }
+  if (tree->ranks == ranks) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_ARG, "%.200s: the topology '%s' holds %d ranks, not %d", name,
+                 out->levels, tree->ranks, ranks);
+}
+
+/* Behind the first lines that say nothing. */
+static const char *what_it_says(const char *text) {
+  for (text += strspn(text, " \t\r\n"); *text == '#'; text += strspn(text, " \t\r\n"))
+    text += strcspn(text, "\n");
+  return text;
+}
+
+static bool is_tree(const char *text) {
+  const char *colon = strpbrk(text, ":\n");
+  return colon && *colon == ':' && (isdigit((unsigned char)colon[1]) || colon[1] == '(');
+}
+
+/* ---- all of it ---- */
+
+static tutti_status arrange_all(const tt_placement *placements, int ranks, const char *topology,
+                                const char *name, position *positions, int *at, tt_layout *out) {
+  int32_t *rack = NULL;
+  tt_tree tree;
+  tutti_status status = TUTTI_OK;
+  const bool given = topology && is_tree(what_it_says(topology));
+  if (topology && !given) status = tt_racks_read(topology, name, placements, ranks, rack = at);
+  if (status) return status;
+  assign_leaders(placements, rack, ranks, positions);
+  number_nodes(positions, ranks, out);
+  for (int i = 0; i < ranks; i++) out->order[i] = given ? i : positions[i].rank;
+  out->inside = 0;
+  if (given) {
+    status = read_tree(what_it_says(topology), name, ranks, &tree, out);
+    if (!status) status = nodes_of_tree(&tree, placements, name, at, out);
+  } else {
+    write_levels(positions, ranks, at, out->levels);
+    if (!*out->levels) return TUTTI_OK;
+    status = tt_tree_parse(out->levels, &tree);
+  }
+  if (!status) find_inside(&tree, at, out);
+  return status;
+}
+
+tutti_status tt_placement_arrange(const tt_placement *placements, int ranks, const char *topology,
+                                  const char *name, tt_layout *out) {
+  position *positions = malloc((size_t)ranks * sizeof *positions);
+  int *at = malloc(((size_t)ranks + 1) * sizeof *at);
+  tutti_status status = TUTTI_OK;
+  if (!positions || !at)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", ranks);
+  if (!status) status = arrange_all(placements, ranks, topology, name, positions, at, out);
+  free(positions);
+  free(at);
+  return status;
+}
+
+tutti_status tt_placement_color(const tt_layout *positions, int ranks, tt_placement *placements) {
+  tt_tree tree = {.levels = 0};
+  tutti_status status = *positions->levels ? tt_tree_parse(positions->levels, &tree) : TUTTI_OK;
+  int *at = malloc(((size_t)ranks + 1) * sizeof *at);
+  if (!at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", ranks);
+  for (int r = 0; r < ranks; r++) {
+    placements[r].node = positions->node_of[r];
+    placements[r].rack = placements[r].package = placements[r].cache = 0;
+  }
+  for (int k = -1; k <= 2 && !status; k++) { /* the last level is that of ranks */
+    const int level = tree.levels - 1 - positions->inside + k;
+    if (k == 0 || level < 0 || level >= tree.levels - 1) continue;
+    const int n = bounds(&tree, level, at);
+    for (int g = 0; g < n; g++)
+      for (int i = at[g]; i < at[g + 1]; i++) {
+        tt_placement *s = &placements[positions->order[i]];
+        *(k < 0 ? &s->rack : k == 1 ? &s->package : &s->cache) = g;
+      }
+  }
+  free(at);
+  return status;
+}

@@ -1,0 +1,131 @@
+/* joiners.c - processes that join a job while it runs: what stands in the heads of their heaps.
+ *
+ * Idea       a newcomer takes a heap that nobody had, makes a room, and says that it is ready.
+ *            Who decides what comes next (shm_agree.c) claims those that are ready for its
+ *            communicator, and names them in the terms; all that go on then invite them to
+ *            these. So they come in though who decided dies; and as long as they are not
+ *            invited they belong to nobody.
+ * Invariant  a newcomer is claimed by one communicator at a time, and invited once, to terms
+ *            that were decided (models/grow.pml). A heap has one owner, ever.
+ * Cost       a few loads per heap that was kept for newcomers, when one is asked for.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <unistd.h>
+
+#include "shm_ctrl.h"
+
+enum { NOT_LIKE_US = 1 }; /* in place of an invitation */
+
+uint32_t tt_version_number(void) {
+  uint64_t h = TT_LAYOUT;
+  for (const char *c = tutti_version(NULL, NULL, NULL); *c; c++) h = tt_mix(h ^ (unsigned char)*c);
+  return (uint32_t)h | 1;
+}
+
+bool tt_heap_own(tt_head *head, int *owner) {
+  unsigned nobody = 0;
+  const bool free = atomic_compare_exchange_strong(&head->owner, &nobody, (unsigned)getpid());
+  *owner = (int)nobody;
+  return free;
+}
+
+/* ---- by those that are in ---- */
+
+/* each ready, claimed, invited, owner, world, ended, refs: model: grow:words */
+
+static bool lies_in_heap(const tt_segment *s, int index, uint64_t ctrl) {
+  const uint64_t lo = s->stride * (uint64_t)index;
+  return ctrl % TT_PAIR == 0 && ctrl > lo + sizeof(tt_head) &&
+         ctrl < lo + s->stride - sizeof(tt_ctrl);
+}
+
+/* Ready, alive, like us, and free or claimed by this one. */
+static bool stands_there(const tt_segment *s, int index, uint64_t by) {
+  tt_head *head = tt_heap_head(s, index);
+  if (!atomic_load(&head->ready) || atomic_load(&head->invited) || !tt_rank_alive(head))
+    return false;
+  if (atomic_load(&head->ready) != 1 + TT_LAYOUT || head->version != tt_version_number() ||
+      !lies_in_heap(s, index, atomic_load(&head->world))) {
+    atomic_store(&head->invited, NOT_LIKE_US);
+    return false;
+  }
+  const uint64_t whose = atomic_load(&head->claimed);
+  return !whose || whose == by;
+}
+
+int tt_joiners_ready(const tt_segment *s, uint64_t by) {
+  int n = 0;
+  for (int i = s->founders; i < s->ranks; i++) n += stands_there(s, i, by);
+  return n;
+}
+
+int tt_joiners_possible(const tt_segment *s) {
+  int n = 0;
+  for (int i = s->founders; i < s->ranks; i++) {
+    const tt_head *head = tt_heap_head(s, i);
+    n += !atomic_load(&head->invited) &&
+         (head->pid ? tt_rank_alive(head) : !atomic_load(&head->ended));
+  }
+  return n;
+}
+
+int tt_joiners_claim(const tt_segment *s, uint64_t by, tt_member *members, int most) {
+  int n = 0;
+  for (int i = s->founders; i < s->ranks && n < most; i++) {
+    tt_head *head = tt_heap_head(s, i);
+    unsigned long long whose = 0;
+    if (!stands_there(s, i, by)) continue;
+    if (!atomic_compare_exchange_strong(&head->claimed, &whose, by) && whose != by) continue;
+    members[n++] = (tt_member){.index = i, .joiner = 1, .ctrl = atomic_load(&head->world)};
+  }
+  return n;
+}
+
+static bool is_in(const tt_proposal *proposal, int index) {
+  for (int i = 0; proposal && !proposal->status && i < proposal->ranks; i++)
+    if (proposal->member[i].index == index) return true;
+  return false;
+}
+
+void tt_joiners_release(const tt_segment *s, uint64_t by, const tt_proposal *proposal) {
+  for (int i = s->founders; i < s->ranks; i++) {
+    unsigned long long whose = by;
+    if (!is_in(proposal, i))
+      atomic_compare_exchange_strong(&tt_heap_head(s, i)->claimed, &whose, 0);
+  }
+}
+
+void tt_joiners_admit(const tt_segment *s, const tt_proposal *proposal) {
+  for (int i = 0; i < proposal->ranks; i++) {
+    unsigned long long nobody = 0;
+    if (proposal->member[i].joiner)
+      atomic_compare_exchange_strong(&tt_heap_head(s, proposal->member[i].index)->invited, &nobody,
+                                     (unsigned long long)((const char *)proposal - s->base));
+  }
+}
+
+/* ---- by one that would join ---- */
+
+tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposal **proposal) {
+  const uint64_t at = atomic_load(&tt_heap_head(s, index)->invited);
+  *proposal = NULL;
+  if (!at) return TUTTI_OK;
+  if (at == NOT_LIKE_US)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "the ranks of this job use another version of tutti than this one");
+  *proposal = (const tt_proposal *)(const void *)(s->base + at);
+  return TUTTI_OK;
+}
+
+/* A founder that has not come yet may still come; a newcomer that was invited is in. */
+bool tt_joiner_has_host(const tt_segment *s, int index) {
+  for (int i = 0; i < s->ranks; i++) {
+    const tt_head *head = tt_heap_head(s, i);
+    if (i == index || (i >= s->founders && atomic_load(&head->invited) <= NOT_LIKE_US)) continue;
+    if (head->pid ? tt_rank_alive(head) : !atomic_load(&head->ended)) return true;
+  }
+  return false;
+}
+
+void tt_proposal_release(const tt_proposal *proposal) {
+  atomic_fetch_sub(&((tt_proposal *)(uintptr_t)proposal)->refs, 1);
+}

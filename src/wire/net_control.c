@@ -1,0 +1,143 @@
+/* net_control.c - what ranks without common memory tell each other besides their messages:
+ * that a communicator is over, and what they have called lately.
+ *
+ * Idea       every paper carries the record of its operation; who waits too long asks,
+ *            and is answered by those who are inside tutti.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_parts.h"
+
+/* ---- records ---- */
+
+tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq) {
+  tt_record *all = peer == m->wire.rank ? m->mine : m->theirs + (size_t)peer * RECORDS;
+  return &all[seq % RECORDS];
+}
+
+void tt_net_learn_record(tt_net *m, int peer, const tt_record *r) {
+  tt_record *known = tt_net_record_of(m, peer, r->stamp.seq);
+  if (r->coll != NO_RECORD && (int32_t)(r->stamp.seq - known->stamp.seq) >= 0) *known = *r;
+}
+
+void tt_net_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
+  (void)oldest;
+  *tt_net_record_of(tt_net_of(w), w->rank, record->stamp.seq) = *record;
+}
+
+int tt_net_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
+  const tt_record *known = tt_net_record_of(tt_net_of(w), peer, seq);
+  *record = *known;
+  if (known->stamp.seq == seq && seq) return 1;
+  if ((int32_t)(known->stamp.seq - seq) > 0) return -1;
+  return tt_net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
+}
+
+/* What it says of itself it says only when it is asked. */
+const tt_shown *tt_net_shown(tt_wire *w, int peer) {
+  return peer == w->rank ? w->shown : NULL;
+}
+
+/* ---- control ---- */
+
+static tutti_status send_control(tt_net *m, int peer, const tt_net_control *text) {
+  tt_net_control *copy = malloc(sizeof *copy);
+  if (!copy) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", peer);
+  *copy = *text;
+  copy->net = m->net.id;
+  const tt_slot s = {.kind = CONTROL_OUT, .sure = true, .what = copy};
+  const tutti_status status = tt_slot_start(m, s, peer, TAG_CONTROL, copy, sizeof *copy, NULL);
+  if (status) free(copy);
+  return status;
+}
+
+tutti_status tt_net_listen(tt_net *m) {
+  const tt_slot s = {.kind = CONTROL_IN};
+  return tt_slot_start(m, s, TUTTI_NET_ANY, TAG_CONTROL, &m->hears, sizeof m->hears, NULL);
+}
+
+/* The first reason counts. */
+static void be_over(tt_net *m, const tt_net_control *c) {
+  if (m->aborted) return;
+  snprintf(m->reason, sizeof m->reason, "%.*s", (int)sizeof c->reason - 1, c->reason);
+  m->aborted = (tutti_status)c->status;
+}
+
+void tt_net_abort(tt_wire *w, tutti_status status, const char *reason) {
+  tt_net *m = tt_net_of(w);
+  tt_net_control c = {.status = (int32_t)status};
+  snprintf(c.reason, sizeof c.reason, "%s", reason);
+  char kept[512];
+  snprintf(kept, sizeof kept, "%s", tutti_error()); /* what is told may fail, too */
+  be_over(m, &c);
+  for (int r = 0; r < w->ranks; r++)
+    if (r != w->rank && !m->failed) send_control(m, r, &c);
+  tt_fail(status, "%s", kept);
+}
+
+tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size) {
+  tt_net *m = tt_net_of(w);
+  if (m->aborted && size) snprintf(reason, size, "%s", m->reason);
+  return m->aborted;
+}
+
+static void send_records(tt_net *m, int peer, uint32_t about, uint32_t answer) {
+  tt_net_control c = {.about = about, .answer = answer};
+  memcpy(c.records, m->mine, sizeof c.records);
+  send_control(m, peer, &c);
+}
+
+/* Tell a peer what this rank called lately; it answers with the same. */
+static void ask_for_records(tt_net *m, int peer, uint32_t seq) {
+  const tt_record *mine = tt_net_record_of(m, m->wire.rank, seq);
+  if (m->failed || peer == m->wire.rank || mine->stamp.seq != seq) return;
+  m->asked[peer] = seq;
+  send_records(m, peer, seq, 0);
+}
+
+void tt_net_ask(tt_wire *w, int peer, uint32_t seq) {
+  if (tt_net_of(w)->asked[peer] != seq) ask_for_records(tt_net_of(w), peer, seq);
+}
+
+void tt_net_control_came(tt_net *m, int peer) {
+  const tt_net_control *c = &m->hears;
+  if (c->net != m->net.id) return;
+  if (c->status) {
+    be_over(m, c);
+    return;
+  }
+  for (int i = 0; i < RECORDS; i++)
+    if (c->records[i].stamp.seq) tt_net_learn_record(m, peer, &c->records[i]);
+  if (c->about) {
+    send_records(m, peer, 0, c->about);
+    return;
+  }
+  tt_record called;
+  m->answered[peer] = c->answer;
+  m->answers += tt_net_read_record(&m->wire, peer, c->answer, &called) != 0; /* else it may yet */
+}
+
+bool tt_net_silent(tt_wire *w, int peer, uint32_t seq) {
+  return peer != w->rank && tt_net_of(w)->answered[peer] != seq;
+}
+
+static int living_peers(const tt_net *m) {
+  int n = -1;
+  for (int r = 0; r < m->wire.ranks; r++) n += !m->lost[r];
+  return n;
+}
+
+void tt_net_inquire(tt_wire *w, uint32_t seq, double most) {
+  tt_net *m = tt_net_of(w);
+  bool moved = false;
+  char kept[512];
+  snprintf(kept, sizeof kept, "%s", tutti_error());
+  m->answers = 0;
+  for (int peer = 0; peer < w->ranks; peer++) ask_for_records(m, peer, seq);
+  const double since = tt_seconds();
+  while (m->answers < living_peers(m) && tt_seconds() - since < most)
+    if (m->aborted || tt_net_poll(w, &moved)) break;
+  tt_fail(TUTTI_ERR_MISMATCH, "%s", kept);
+}

@@ -1,0 +1,215 @@
+/* net_parts.h - inside the wire over messages: what its files share.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_NET_PARTS_H
+#define TT_NET_PARTS_H
+
+#include <limits.h>
+
+#include "net_wire.h"
+
+enum {
+  SMALL = 8 << 10,  /* bytes that fit on a paper */
+  PIECE = 32 << 10, /* bytes of a message behind one: MPIs need no handshake for so few */
+  OUT = 8,
+  IN = 4, /* messages under way per pair and lane: out; in */
+  RECORDS = 2 * TT_WINDOW,
+  DONE = 32, /* completions taken at once */
+  TAG_BYTES = TT_LANES,
+  TAG_CONTROL = 2 * TT_LANES,
+  TAG_AGREE
+};
+_Static_assert((int)TAG_AGREE < (int)TUTTI_NET_TAGS, "tags");
+
+/* What stands first on a paper: the network's id, shortened; the record of the operation (of a
+ * message between two ranks only its stamp, and NO_RECORD); how many bytes follow as a message
+ * of their own: none, if there are any behind this. */
+typedef struct tt_heading {
+  uint32_t net, seq, hash, root;
+  uint64_t count;
+  uint32_t behind;
+  uint16_t op;
+  uint8_t coll, type;
+} tt_heading;
+_Static_assert(sizeof(tt_heading) == 32, "every message carries it");
+
+enum { NO_RECORD = UINT8_MAX, NEVER = INT_MAX /* a slot: of a message that will not come */ };
+
+static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
+  h->root = r->root;
+  h->count = r->count;
+  h->op = (uint16_t)r->op;
+  h->coll = (uint8_t)r->coll;
+  h->type = (uint8_t)r->type;
+}
+static inline tt_record tt_heading_record(const tt_heading *h) {
+  return (tt_record){{h->seq, h->hash}, h->coll, h->type, h->op, h->root, h->count};
+}
+
+typedef struct tt_net_control {
+  uint64_t net;
+  int32_t status;  /* the communicator is over; or 0: records ... */
+  uint32_t about;  /* ... that hold this operation's, and are asked for; 0: an answer ... */
+  uint32_t answer; /* ... to who asked about this one, which may not have been called yet */
+  union {
+    tt_record records[RECORDS];
+    char reason[320];
+  };
+} tt_net_control;
+
+typedef struct tt_packet {
+  struct tt_packet *next; /* of the spare ones */
+  tt_heading head;
+  char bytes[SMALL];
+} tt_packet;
+
+typedef struct tt_piece { /* on its way in, or there */
+  tt_packet *packet;
+  char *at, *bounce; /* landing: what was taken to put the bytes into, or NULL */
+  uint64_t bytes;
+  int slot; /* of the bytes' receive, or -1: they are here */
+} tt_piece;
+
+typedef struct tt_in_end {
+  int peer, lane;
+  tt_piece queue[IN];
+  uint32_t first, n;
+  int listens; /* slot of the receive of a paper, or -1 */
+  tt_packet *packet;
+  uint64_t used; /* bytes of the first piece */
+  bool early;    /* the bytes of the next piece, the first, are received before its paper */
+} tt_in_end;
+
+typedef struct tt_out_end {
+  int peer, lane;
+  uint32_t packets;    /* under way */
+  uint32_t sent, over; /* messages of bytes: begun; all before this are over */
+  uint32_t window;     /* so many at once, 1 to OUT */
+  double shortest;     /* s from the beginning of one to its receipt */
+  struct {
+    bool done;
+    double since; /* 0: no receipt is asked for */
+  } flight[OUT];
+  char *packed; /* parts of a message that is not all there yet (net_simulated.c) */
+  size_t have;
+} tt_out_end;
+
+typedef enum kind {
+  FREE,
+  PACKET_OUT,
+  BYTES_OUT,
+  CONTROL_OUT,
+  AGREE_OUT,
+  PACKET_IN,
+  BYTES_IN,
+  STALE_IN,
+  CONTROL_IN,
+  AGREE_IN
+} tt_slot_kind;
+
+typedef struct tt_slot {
+  tt_slot_kind kind;
+  bool sure; /* the message is not over before its receive has begun */
+  union {
+    tt_in_end *in;
+    tt_out_end *out;
+  };
+  void *what;      /* paper, piece, or control; the landing that bytes go out of */
+  uint32_t ticket; /* of bytes that go out */
+} tt_slot;
+
+typedef struct tt_given { /* handed out by alloc */
+  struct tt_given *next;
+  void *at;
+} tt_given;
+
+typedef struct tt_net_agreement tt_net_agreement;
+
+typedef struct tt_net {
+  tt_wire wire;
+  tutti_net net;
+  bool failed; /* the network is not called any more */
+  bool *lost;  /* per peer: the network says that it is gone */
+  tt_slot *slots;
+  int *spare, nspare, nslots, top; /* slots: free ones; from top on all are */
+  tt_in_end **in;                  /* [peer * lanes + lane], made at first use */
+  tt_out_end **out;
+  tt_packet *packets;               /* spare */
+  void *bounces;                    /* spare, linked through their first word */
+  int sending;                      /* sends under way, but of TT_LANE_P2P and control */
+  tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
+  uint32_t *asked, *answered; /* per peer: about which operation it was last asked; answered */
+  uint32_t splits;            /* so far */
+  int answers;                /* to the last inquiry */
+  tt_net_control hears;
+  tutti_status aborted;
+  double draining_since; /* since when what is on its way out is waited for; 0: it is not */
+  char reason[sizeof((tt_net_control *)0)->reason];
+  tt_net_agreement *agreement; /* NULL: there was none yet */
+  tt_given *given;
+  int64_t *pids;
+  uint8_t *level; /* the wire's */
+  tt_shown shown;
+} tt_net;
+
+static inline tt_net *tt_net_of(tt_wire *w) {
+  return (tt_net *)w;
+}
+
+/* ---- requests, and memory for them (net_slots.c) ---- */
+
+/* The network is not called any more; tutti_error(): what it cannot, and why. */
+tutti_status tt_net_failed(tt_net *m, const char *what, int peer);
+/* Start what the slot says. *number, if wanted: of the slot. */
+tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *bytes, size_t n,
+                           int *number);
+void tt_slot_give(tt_net *m, int s);
+tt_packet *tt_packet_get(tt_net *m); /* NULL: out of memory */
+void tt_packet_put(tt_net *m, tt_packet *p);
+char *tt_bounce_get(tt_net *m, size_t bytes); /* PIECE, unless simulated; NULL: out of memory */
+void tt_bounce_put(tt_net *m, void *at);
+void *tt_net_alloc(tt_wire *w, size_t bytes); /* for the table (wire.h) */
+bool tt_net_free(tt_wire *w, void *at);
+
+/* ---- messages out (net_send.c) ---- */
+
+tt_out_end *tt_net_out(tt_net *m, int peer, int lane); /* NULL: out of memory */
+tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
+                            size_t inside, size_t behind);
+/* A message of bytes that had this ticket has left, or has been received. */
+void tt_bytes_left(tt_out_end *e, uint32_t ticket);
+/* For the table (wire.h). */
+size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
+                   size_t left, uint32_t *ticket, tutti_status *status);
+bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
+
+/* ---- of a simulated network (net_simulated.c) ---- */
+
+size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
+                         size_t left, uint32_t *ticket, tutti_status *status);
+void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,
+                         size_t left); /* to: NULL if not there */
+/* A paper has come, whose bytes may be here before it. */
+tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind);
+
+/* ---- what ranks tell each other besides (net_control.c) ---- */
+
+tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq);
+void tt_net_learn_record(tt_net *m, int peer, const tt_record *r);
+tutti_status tt_net_listen(tt_net *m); /* from now on, from anyone */
+void tt_net_control_came(tt_net *m, int peer);
+/* For the table (wire.h). */
+void tt_net_record(tt_wire *w, const tt_record *record, uint32_t oldest);
+int tt_net_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
+void tt_net_ask(tt_wire *w, int peer, uint32_t seq);
+void tt_net_inquire(tt_wire *w, uint32_t seq, double most);
+bool tt_net_silent(tt_wire *w, int peer, uint32_t seq);
+const tt_shown *tt_net_shown(tt_wire *w, int peer);
+void tt_net_abort(tt_wire *w, tutti_status status, const char *reason);
+tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size);
+
+/* ---- who goes on (net_agree.c) ---- */
+
+tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes);
+void tt_net_agree_free(tt_net *m);
+
+#endif

@@ -1,0 +1,461 @@
+/* net_recv.c - the wire over messages between processes: MPI's, called through a table.
+ *
+ * Idea       a piece is a paper, which says to which operation it belongs, and bytes: few
+ *            stand on the paper itself, more follow as a message of their own. The reader
+ *            asks for the next paper when it waits for one; papers and bytes have tags of
+ *            their own per lane, in order.
+ * Landings   bytes go out of copies, and come into memory of the wire's own, for neither can
+ *            be taken back: a peer that stood still goes on when the call has long failed,
+ *            and its memory is something else. (Simulated ranks do not: net_simulated.c.)
+ * Control    one more tag tells all ranks that a communicator is over, and who waits too
+ *            long what the others have called.
+ * Invariant  all that the network does happens in tt_net_poll. Memory for papers and
+ *            bytes is bounded by the peers that are talked to at once.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "net_parts.h"
+
+/* ---- receiving ---- */
+
+static tt_in_end *in_of(tt_net *m, int peer, int lane) {
+  tt_in_end **e = &m->in[peer * TT_LANES + lane];
+  if (!*e && (*e = calloc(1, sizeof **e)))
+    **e = (tt_in_end){.peer = peer, .lane = lane, .listens = -1};
+  return *e;
+}
+
+/* Ask for the next paper. What fails is seen by the next poll. */
+static void request_next_packet(tt_net *m, tt_in_end *e) {
+  if (e->listens >= 0 || e->n == IN || m->failed) return;
+  e->packet = tt_packet_get(m);
+  const tt_slot s = {.kind = PACKET_IN, .in = e};
+  if (!e->packet || tt_slot_start(m, s, e->peer, e->lane, &e->packet->head,
+                                  sizeof(tt_heading) + SMALL, &e->listens)) {
+    tt_packet_put(m, e->packet);
+    e->packet = NULL;
+    e->listens = -1;
+  }
+}
+
+static tutti_status strange(const tt_net *m, int peer) {
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "rank %d received from rank %d what tutti has not sent: do both run the same "
+                 "version of it?",
+                 m->wire.rank, peer);
+}
+
+/* Sent over a network that was closed before it came. */
+static tutti_status discard_stale_packet(tt_net *m, tt_in_end *e) {
+  const size_t behind = e->packet->head.behind;
+  tt_packet_put(m, e->packet);
+  e->packet = NULL;
+  if (!behind) return TUTTI_OK;
+  const tt_slot s = {.kind = STALE_IN, .in = e, .what = tt_bounce_get(m, behind)};
+  if (!s.what) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
+  return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, s.what, behind, NULL);
+}
+
+static tutti_status packet_came(tt_net *m, tt_in_end *e, size_t bytes) {
+  const tt_heading *head = &e->packet->head;
+  e->listens = -1;
+  const size_t inside = bytes - sizeof *head, behind = bytes < sizeof *head ? 0 : head->behind;
+  if (bytes < sizeof *head || (inside != 0) == (behind != 0) ||
+      (behind > PIECE && !m->net.simulated))
+    return strange(m, e->peer);
+  if (head->net != (uint32_t)m->net.id) return discard_stale_packet(m, e);
+  const tt_record record = tt_heading_record(head);
+  tt_net_learn_record(m, e->peer, &record);
+  tt_piece *p = &e->queue[(e->first + e->n++) % IN];
+  if (e->early) return tt_simulated_came(m, e, p, inside, behind);
+  *p = (tt_piece){e->packet, e->packet->bytes, NULL, inside, -1};
+  e->packet = NULL;
+  if (!behind) return TUTTI_OK;
+  p->bytes = behind;
+  p->at = p->bounce = tt_bounce_get(m, behind);
+  if (!p->at) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what rank %d sends", e->peer);
+  const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
+  return tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, p->bytes, &p->slot);
+}
+
+static size_t net_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
+  tt_in_end *e = in_of(tt_net_of(w), peer, lane);
+  if (!e) return 0;
+  const tt_piece *p = &e->queue[e->first];
+  if (!e->n || p->slot >= 0) {
+    request_next_packet(tt_net_of(w), e);
+    return 0;
+  }
+  *stamp = (tt_stamp){p->packet->head.seq, p->packet->head.hash};
+  return (size_t)(p->bytes - e->used);
+}
+
+static void net_expect(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left) {
+  tt_net *m = tt_net_of(w);
+  tt_in_end *e = m->net.simulated ? in_of(m, peer, lane) : NULL;
+  if (!e) return;
+  request_next_packet(m, e);
+  tt_simulated_expect(m, e, to && n >= left ? to : NULL, left);
+}
+
+static const void *net_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
+  const tt_in_end *e = in_of(tt_net_of(w), peer, lane);
+  (void)n, (void)status;
+  return e->queue[e->first].at + e->used;
+}
+
+static void net_release(tt_wire *w, int peer, int lane, size_t n) {
+  tt_net *m = tt_net_of(w);
+  tt_in_end *e = in_of(m, peer, lane);
+  tt_piece *p = &e->queue[e->first];
+  e->used += n;
+  if (e->used < p->bytes) return;
+  tt_packet_put(m, p->packet);
+  tt_bounce_put(m, p->bounce);
+  e->used = 0;
+  e->first = (e->first + 1) % IN;
+  e->n--;
+}
+
+static bool net_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status) {
+  const void *from = net_view(w, peer, lane, &n, status);
+  if (from != to) memmove(to, from, n);
+  net_release(w, peer, lane, n);
+  return true;
+}
+
+/* ---- progress ---- */
+
+static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
+  tt_piece *p = s->what;
+  switch (s->kind) {
+    case PACKET_OUT:
+      if (m->net.simulated && !((tt_packet *)s->what)->head.behind)
+        tt_bytes_left(s->out, s->ticket);
+      tt_packet_put(m, s->what);
+      s->out->packets--;
+      m->sending -= s->out->lane != TT_LANE_P2P;
+      return TUTTI_OK;
+    case BYTES_OUT:
+      tt_bytes_left(s->out, s->ticket);
+      m->sending -= s->out->lane != TT_LANE_P2P;
+      tt_bounce_put(m, s->what);
+      return TUTTI_OK;
+    case CONTROL_OUT:
+    case AGREE_OUT: free(s->what); return TUTTI_OK;
+    case AGREE_IN: return tt_net_agree_heard(m, d->peer, d->bytes);
+    case CONTROL_IN:
+      if (d->bytes != sizeof m->hears) return strange(m, d->peer);
+      tt_net_control_came(m, d->peer);
+      return tt_net_listen(m);
+    case PACKET_IN: return packet_came(m, s->in, d->bytes);
+    case BYTES_IN:
+      p->slot = -1;
+      if (!p->packet) p->bytes = d->bytes; /* which says how many it should be */
+      return d->bytes == p->bytes ? TUTTI_OK : strange(m, s->in->peer);
+    case STALE_IN: tt_bounce_put(m, s->what); return TUTTI_OK;
+    default: return TUTTI_OK;
+  }
+}
+
+/* The peer is gone, and what was on its way to or from it: that is waited for in vain, until
+ * somebody looks after the peer. */
+static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
+  if (d->peer >= 0) m->lost[d->peer] = true;
+  switch (s->kind) {
+    case PACKET_IN:
+      tt_packet_put(m, s->in->packet);
+      s->in->packet = NULL;
+      s->in->listens = NEVER;
+      break;
+    case BYTES_IN: ((tt_piece *)s->what)->slot = NEVER; break;
+    case CONTROL_IN: tt_net_listen(m); break;
+    default: complete_slot(m, s, d); /* what has been sent, or was not wanted */
+  }
+}
+
+/* An answer about calls brings no operation on: it does not end a wait, or begin one anew. */
+static bool moves(const tt_net *m, tt_slot_kind kind) {
+  return kind != CONTROL_OUT && (kind != CONTROL_IN || m->aborted);
+}
+
+typedef int look_fn(void *self, int slots, tutti_net_done *done, int most, int *n);
+
+static tutti_status poll_network(tt_net *m, look_fn *first, bool *moved) {
+  tutti_net_done done[DONE];
+  int n = DONE;
+  tutti_status status = TUTTI_OK;
+  for (look_fn *take = first; n == DONE && !status; take = m->net.poll) {
+    if (m->failed)
+      return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed: %.200s", m->net.name,
+                     m->net.error(m->net.self));
+    n = 0;
+    if (take(m->net.self, m->top, done, DONE, &n)) return tt_net_failed(m, "go on", -1);
+    for (int i = 0; i < n; i++) {
+      if (done[i].slot < 0) { /* not of a request */
+        m->lost[done[i].peer] = *moved = true;
+        continue;
+      }
+      const tt_slot s = m->slots[done[i].slot];
+      tt_slot_give(m, done[i].slot);
+      tutti_status here = TUTTI_OK;
+      if (done[i].failed == TUTTI_NET_LOST)
+        lose(m, &s, &done[i]);
+      else
+        here = complete_slot(m, &s, &done[i]);
+      if (done[i].failed && done[i].failed != TUTTI_NET_LOST)
+        here =
+            tt_net_failed(m, "complete a message with", s.kind == CONTROL_IN ? -1 : done[i].peer);
+      *moved |= moves(m, s.kind);
+      if (!status) status = here;
+    }
+  }
+  return status;
+}
+
+tutti_status tt_net_poll(tt_wire *w, bool *moved) {
+  return poll_network(tt_net_of(w), tt_net_of(w)->net.poll, moved);
+}
+
+tutti_status tt_net_wait(tt_wire *w, bool *moved) {
+  return poll_network(tt_net_of(w), tt_net_of(w)->net.wait, moved);
+}
+
+bool tt_net_can_wait(const tt_wire *w) {
+  return ((const tt_net *)w)->net.wait;
+}
+
+bool tt_net_simulated(const tt_wire *w) {
+  return ((const tt_net *)w)->net.simulated;
+}
+
+const char *tt_net_name(const tt_wire *w) {
+  return ((const tt_net *)w)->net.name;
+}
+
+bool tt_net_has_unsent(const tt_wire *w) {
+  const tt_net *m = (const tt_net *)w;
+  return m->net.leaving && !m->failed && m->net.leaving(m->net.self) > 0;
+}
+
+bool tt_net_wakes(const tt_wire *w) {
+  return ((const tt_net *)w)->net.doze;
+}
+
+bool tt_net_yields(const tt_wire *w) {
+  return ((const tt_net *)w)->net.yields;
+}
+
+bool tt_net_any_thread(const tt_wire *w) {
+  return ((const tt_net *)w)->net.threads;
+}
+
+static bool net_drained(tt_wire *w) {
+  bool moved = false;
+  return tt_net_poll(w, &moved) || tt_net_of(w)->sending == 0;
+}
+
+/* ---- the rest of the table ---- */
+
+static const double moment = 0.1; /* s */
+
+/* The communicator is over: what is to leave this process, the reason among it, gets a moment, once.
+ * Receipts are not waited for: it is over for the peers too, and they begin no more receives. */
+static bool net_quiesce(tt_wire *w) {
+  tt_net *m = tt_net_of(w);
+  bool moved = false;
+  if (m->draining_since <= 0) m->draining_since = tt_seconds();
+  while ((m->net.leaving ? tt_net_has_unsent(w) : m->sending > 0) && !m->failed &&
+         tt_seconds() - m->draining_since < moment)
+    if (tt_net_poll(w, &moved)) break;
+  return true;
+}
+
+static bool net_enter(tt_wire *w) {
+  return !tt_net_of(w)->aborted;
+}
+static void net_leave(tt_wire *w) {
+  (void)w;
+}
+static void net_revoke(tt_wire *w, void *memory, size_t bytes) {
+  (void)w, (void)memory, (void)bytes;
+}
+
+static uint32_t net_sleep_begin(tt_wire *w) {
+  (void)w;
+  return 0;
+}
+void tt_net_sleep(const tt_wire *w, int also, uint32_t limit_us) {
+  const tutti_net *net = &((const tt_net *)w)->net;
+  if (net->doze) {
+    net->doze(net->self, also, (int)limit_us);
+    return;
+  }
+  const struct timespec t = {0, 1000 * (long)tt_min(limit_us, TT_NAP_US)};
+  nanosleep(&t, NULL);
+}
+static void net_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
+  (void)futex;
+  tt_net_sleep(w, -1, limit_us);
+}
+static void net_sleep_end(tt_wire *w) {
+  (void)w;
+}
+
+static bool net_alive(tt_wire *w, int peer) {
+  return !tt_net_of(w)->lost[peer]; /* as far as the network knows */
+}
+
+void tt_net_exit_words(tt_wire *w, int peer, char *words, size_t size) {
+  tt_net *m = tt_net_of(w);
+  if (!m->net.fate || !m->net.fate(m->net.self, peer, words, size)) snprintf(words, size, "died");
+}
+
+static long net_pid(tt_wire *w, int peer) {
+  return tt_net_of(w)->pids ? (long)tt_net_of(w)->pids[peer] : 0;
+}
+
+tutti_status tt_net_pids(tt_wire *w, const int64_t *pids) {
+  tt_net *m = tt_net_of(w);
+  const size_t bytes = (size_t)w->ranks * sizeof *pids;
+  m->pids = malloc(bytes);
+  if (!m->pids) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);
+  memcpy(m->pids, pids, bytes);
+  return TUTTI_OK;
+}
+
+uint32_t tt_net_fresh_number(const tt_wire *w) {
+  const tt_net *m = (const tt_net *)w;
+  return m->net.fresh ? m->net.fresh(m->net.self) : 0;
+}
+
+tutti_status tt_net_split(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken) {
+  tt_net *m = tt_net_of(w);
+  if (m->failed) return tt_net_failed(m, "make another communicator", -1);
+  const int failed = m->net.pick ? m->net.pick(m->net.self, s->number, s->members, s->n, net)
+                                 : m->net.split(m->net.self, s->color, s->key, net);
+  *taken = failed == TUTTI_NET_TAKEN;
+  if (failed && !*taken) return tt_net_failed(m, "make another communicator", -1);
+  m->splits++;
+  if (s->n && !failed) net->id = tt_mix(m->net.id ^ tt_mix((uint64_t)s->color << 32 | m->splits));
+  return TUTTI_OK;
+}
+
+/* Receives are cancelled. Bytes that come in spite of that, or could not be sent, keep their memory;
+ * what is smaller has come as a whole, or not at all. */
+static void end_requests(tt_net *m) {
+  const bool calls = !m->failed;
+  for (int i = 0; i < m->top; i++) {
+    const tt_slot *s = &m->slots[i];
+    if (s->kind < PACKET_IN) continue;
+    const bool over = calls && m->net.cancel(m->net.self, i) == 0;
+    if (!over && s->kind == BYTES_IN) ((tt_piece *)s->what)->bounce = NULL;
+    if (over && s->kind == STALE_IN) tt_bounce_put(m, s->what);
+    m->failed |= !over;
+  }
+}
+
+static void free_end(tt_net *m, tt_in_end *e) {
+  if (!e) return;
+  for (uint32_t i = 0; i < e->n; i++) {
+    tt_piece *p = &e->queue[(e->first + i) % IN];
+    tt_packet_put(m, p->packet);
+    tt_bounce_put(m, p->bounce);
+  }
+  if (e->early) tt_bounce_put(m, e->queue[e->first].bounce);
+  tt_packet_put(m, e->packet);
+  free(e);
+}
+
+static void net_wire_close(tt_wire *w) {
+  tt_net *m = tt_net_of(w);
+  bool moved = false;
+  if (!m->failed) tt_net_poll(w, &moved);
+  end_requests(m);
+  m->net.close(m->net.self, !m->aborted && !m->failed);
+  for (int i = 0; m->in && i < w->ranks * TT_LANES; i++) free_end(m, m->in[i]);
+  for (int i = 0; m->out && i < w->ranks * TT_LANES; i++) free(m->out[i]);
+  free(m->level);
+  for (tt_packet *p = m->packets, *next; p; p = next) {
+    next = p->next;
+    free(p);
+  }
+  for (void *at; (at = m->bounces);) {
+    tt_bounce_get(m, PIECE);
+    free(at);
+  }
+  while (m->given) tt_net_free(w, m->given->at);
+  tt_net_agree_free(m);
+  free(m->in);
+  free(m->out);
+  free(m->slots);
+  free(m->spare);
+  free(m->theirs);
+  free(m->asked);
+  free(m->answered);
+  free(m->lost);
+  free(m->pids);
+  free(m);
+}
+
+static const tt_wire_ops table = {
+    .name = "mpi",
+    .push = tt_net_push,
+    .consumed = tt_net_consumed,
+    .head = net_head,
+    .expect = net_expect,
+    .view = net_view,
+    .release = net_release,
+    .pull = net_pull,
+    .drained = net_drained,
+    .enter = net_enter,
+    .leave = net_leave,
+    .quiesce = net_quiesce,
+    .revoke = net_revoke,
+    .record = tt_net_record,
+    .read_record = tt_net_read_record,
+    .ask = tt_net_ask,
+    .inquire = tt_net_inquire,
+    .silent = tt_net_silent,
+    .sleep_begin = net_sleep_begin,
+    .sleep = net_sleep,
+    .sleep_end = net_sleep_end,
+    .abort = tt_net_abort,
+    .aborted = tt_net_aborted,
+    .alive = net_alive,
+    .pid = net_pid,
+    .shown = tt_net_shown,
+    .alloc = tt_net_alloc,
+    .free = tt_net_free,
+    .close = net_wire_close,
+};
+
+tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
+  tt_net *m = calloc(1, sizeof *m);
+  const size_t ranks = (size_t)net->ranks;
+  tutti_status status = TUTTI_OK;
+  if (!m) {
+    net->close(net->self, 1);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
+  }
+  m->wire = (tt_wire){
+      .ops = &table, .rank = net->rank, .ranks = net->ranks, .beside = SMALL, .shown = &m->shown};
+  m->net = *net;
+  m->in = calloc(ranks * TT_LANES, sizeof(tt_in_end *));
+  m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));
+  m->theirs = calloc(ranks * RECORDS, sizeof *m->theirs);
+  m->asked = calloc(ranks, sizeof *m->asked);
+  m->answered = calloc(ranks, sizeof *m->answered);
+  m->lost = calloc(ranks, sizeof *m->lost);
+  if (!m->in || !m->out || !m->theirs || !m->asked || !m->answered || !m->lost)
+    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
+  if (!status) status = tt_net_listen(m);
+  if (status)
+    net_wire_close(&m->wire);
+  else
+    *wire = &m->wire;
+  return status;
+}

@@ -1,0 +1,96 @@
+/* net_send.c - the wire over messages: what goes out.
+ *
+ * Queues     a message that is followed by others asks for a receipt; how long that takes says
+ *            how many may be on their way, so that they do not queue up in the network.
+ * Copies     go out, not the caller's memory: a message cannot be taken back, and a peer that stood
+ *            still asks for its bytes when the call has long failed here, and its memory is freed.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_parts.h"
+
+tt_out_end *tt_net_out(tt_net *m, int peer, int lane) {
+  tt_out_end **e = &m->out[peer * TT_LANES + lane];
+  if (!*e && (*e = calloc(1, sizeof **e)))
+    **e = (tt_out_end){.peer = peer, .lane = lane, .window = 1};
+  return *e;
+}
+
+tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
+                            size_t inside, size_t behind) {
+  tt_packet *p = tt_packet_get(m);
+  if (!p) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", e->peer);
+  p->head = (tt_heading){.net = (uint32_t)m->net.id,
+                         .seq = stamp.seq,
+                         .hash = stamp.hash,
+                         .behind = (uint32_t)behind,
+                         .coll = NO_RECORD};
+  const tt_record *mine = tt_net_record_of(m, m->wire.rank, stamp.seq);
+  if (e->lane != TT_LANE_P2P && mine->stamp.seq == stamp.seq) tt_heading_fill(&p->head, mine);
+  if (inside) memcpy(p->bytes, bytes, inside);
+  const tt_slot s = {.kind = PACKET_OUT, .out = e, .what = p, .ticket = e->sent};
+  const tutti_status status =
+      tt_slot_start(m, s, e->peer, e->lane, &p->head, sizeof p->head + inside, NULL);
+  if (status) {
+    tt_packet_put(m, p);
+  } else {
+    e->packets++;
+    m->sending += e->lane != TT_LANE_P2P;
+  }
+  return status;
+}
+
+size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
+                   size_t left, uint32_t *ticket, tutti_status *status) {
+  tt_net *m = tt_net_of(w);
+  tt_out_end *e = tt_net_out(m, peer, lane);
+  *ticket = 0;
+  if (!e) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
+  if (!e || e->packets >= OUT || e->sent - e->over >= e->window) return 0;
+  if (m->net.simulated) return tt_simulated_push(m, e, stamp, bytes, n, left, ticket, status);
+  if (n <= SMALL) {
+    *status = tt_packet_send(m, e, stamp, bytes, n, 0);
+    return *status ? 0 : n;
+  }
+  const bool more = n > PIECE;
+  n = tt_min(n, PIECE);
+  const tt_slot s = {
+      .kind = BYTES_OUT, .sure = more, .out = e, .ticket = e->sent, .what = tt_bounce_get(m, n)};
+  if (!s.what) *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", peer);
+  if (!*status) *status = tt_packet_send(m, e, stamp, NULL, 0, n);
+  if (!*status) memcpy(s.what, bytes, n);
+  if (!*status) *status = tt_slot_start(m, s, peer, TAG_BYTES + lane, s.what, n, NULL);
+  if (*status) {
+    tt_bounce_put(m, s.what);
+    return 0;
+  }
+  e->flight[e->sent % OUT].done = false;
+  e->flight[e->sent % OUT].since = more ? tt_seconds() : 0;
+  m->sending += lane != TT_LANE_P2P;
+  *ticket = ++e->sent;
+  return n;
+}
+
+bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
+  const tt_out_end *e = tt_net_out(tt_net_of(w), peer, lane);
+  return (int32_t)(e->over - ticket) >= 0;
+}
+
+/* A receipt that took long says that messages queue up somewhere; and receipts stand in the
+ * queue of the other direction, so that on a slow link the two take turns. */
+static void adjust_window(tt_out_end *e, double took) {
+  const double longer = e->shortest * (1 + 1. / 64); /* what was once may never be again */
+  e->shortest = e->shortest == 0 || took < longer ? took : longer;
+  if (took <= 2 * e->shortest)
+    e->window += e->window < OUT;
+  else
+    e->window -= e->window > 1;
+}
+
+void tt_bytes_left(tt_out_end *e, uint32_t ticket) {
+  e->flight[ticket % OUT].done = true;
+  const double since = e->flight[ticket % OUT].since;
+  if (since > 0) adjust_window(e, tt_seconds() - since);
+  while (e->over != e->sent && e->flight[e->over % OUT].done) e->over++;
+}

@@ -1,0 +1,86 @@
+/* net_simulated.c - the wire over messages of a simulated network: each message of a schedule is
+ * one message there, and goes when the price says that it does.
+ *
+ * Idea       bytes that do not fit on a paper follow it at the same time, and their receive
+ *            begins with the paper's: together they take as long as one message. What lies
+ *            in several places is packed first. A rank has one message of each slice on its
+ *            way, and one to the peers that it parts from at each level.
+ * Source     docs/simulation.md.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_parts.h"
+
+/* ---- sending ---- */
+
+/* One at a time, so no receipt is asked for. packed: given back when they have gone, or NULL. */
+static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
+                                       size_t n, void *packed) {
+  const size_t inside = n <= SMALL ? n : 0;
+  tutti_status status = tt_packet_send(m, e, stamp, bytes, inside, n - inside);
+  if (!status && !inside) {
+    const tt_slot s = {.kind = BYTES_OUT, .out = e, .ticket = e->sent, .what = packed};
+    status = tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, (void *)(uintptr_t)bytes, n, NULL);
+    m->sending += !status && e->lane != TT_LANE_P2P;
+  }
+  if (status || inside) tt_bounce_put(m, packed);
+  e->flight[e->sent % OUT].done = false;
+  e->flight[e->sent++ % OUT].since = 0;
+  return status;
+}
+
+size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
+                         size_t left, uint32_t *ticket, tutti_status *status) {
+  const bool alone = !e->have && n == left;
+  if (!e->have && !alone && !(e->packed = tt_bounce_get(m, left))) {
+    *status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a message to rank %d", e->peer);
+    return 0;
+  }
+  if (!alone) {
+    memcpy(e->packed + e->have, bytes, n);
+    e->have += n;
+  }
+  if (n < left) return n;
+  *status = send_whole_message(m, e, stamp, alone ? bytes : e->packed, alone ? n : e->have,
+                               alone ? NULL : e->packed);
+  e->have = 0;
+  *ticket = e->sent;
+  return *status ? 0 : n;
+}
+
+/* ---- receiving ---- */
+
+void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to, size_t left) {
+  if (left <= SMALL || e->n || e->early || e->listens < 0) return;
+  tt_piece *p = &e->queue[e->first];
+  *p = (tt_piece){.bytes = left, .at = to, .slot = -1};
+  if (!to) p->at = p->bounce = tt_bounce_get(m, left);
+  const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
+  /* what fails is seen by the next poll */
+  e->early = p->at && !tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, left, &p->slot);
+  if (!e->early) tt_bounce_put(m, p->bounce);
+}
+
+tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind) {
+  e->early = false;
+  p->packet = e->packet;
+  e->packet = NULL;
+  if (behind) {
+    if (p->slot >= 0) p->bytes = behind;
+    return TUTTI_OK;
+  }
+  /* the ranks call something else: no bytes follow */
+  if (p->slot >= 0 && !m->net.cancel(m->net.self, p->slot)) tt_slot_give(m, p->slot);
+  tt_bounce_put(m, p->bounce);
+  *p = (tt_piece){p->packet, p->packet->bytes, NULL, inside, -1};
+  return TUTTI_OK;
+}
+
+tutti_status tt_net_levels(tt_wire *w, const uint8_t *level) {
+  tt_net *m = tt_net_of(w);
+  if (!m->level) w->level = m->level = malloc((size_t)w->ranks);
+  if (!m->level) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);
+  memcpy(m->level, level, (size_t)w->ranks);
+  return TUTTI_OK;
+}

@@ -1,0 +1,116 @@
+/* net_slots.c - requests of a network by number, spare memory for what they carry, and memory
+ * that is handed out.
+ *
+ * Invariant  numbers are low: from m->top on all are free.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_parts.h"
+
+tutti_status tt_net_failed(tt_net *m, const char *what, int peer) {
+  m->failed = true;
+  char who[40] = "";
+  if (peer >= 0) snprintf(who, sizeof who, " rank %d", peer);
+  return tt_fail(TUTTI_ERR_SYSTEM, "%s cannot %s%s: %.200s", m->net.name, what, who,
+                 m->net.error(m->net.self));
+}
+
+static int take_slot(tt_net *m) {
+  if (!m->nspare) {
+    const int n = m->nslots ? 2 * m->nslots : 32;
+    tt_slot *slots = realloc(m->slots, (size_t)n * sizeof *slots);
+    if (slots) m->slots = slots;
+    int *spare = slots ? realloc(m->spare, (size_t)n * sizeof *spare) : NULL;
+    if (!spare) return -1;
+    m->spare = spare;
+    for (int i = n; i > m->nslots; i--) {
+      m->slots[i - 1].kind = FREE;
+      m->spare[m->nspare++] = i - 1;
+    }
+    m->nslots = n;
+  }
+  const int s = m->spare[--m->nspare];
+  if (s >= m->top) m->top = s + 1;
+  return s;
+}
+
+void tt_slot_give(tt_net *m, int s) {
+  m->slots[s].kind = FREE;
+  m->spare[m->nspare++] = s;
+  while (m->top && m->slots[m->top - 1].kind == FREE) m->top--;
+}
+
+tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *bytes, size_t n,
+                           int *number) {
+  const bool sends = what.kind < PACKET_IN;
+  if (m->failed) return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed", m->net.name);
+  const int s = take_slot(m);
+  if (s < 0) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
+  m->slots[s] = what;
+  if (number) *number = s;
+  const bool sure = what.sure && !m->aborted; /* then it is over anyway */
+  const int failed = sends ? m->net.send(m->net.self, s, peer, tag, bytes, n, sure)
+                           : m->net.recv(m->net.self, s, peer, tag, bytes, n);
+  if (!failed) return TUTTI_OK;
+  tt_slot_give(m, s);
+  return tt_net_failed(m, sends ? "send to" : "receive from", peer);
+}
+
+tt_packet *tt_packet_get(tt_net *m) {
+  tt_packet *p = m->packets;
+  if (!p) return malloc(sizeof *p);
+  m->packets = p->next;
+  return p;
+}
+
+void tt_packet_put(tt_net *m, tt_packet *p) {
+  if (!p) return;
+  p->next = m->packets;
+  m->packets = p;
+}
+
+char *tt_bounce_get(tt_net *m, size_t bytes) {
+  void *at = m->bounces;
+  if (m->net.simulated) return tt_scratch_take(bytes);
+  if (!at) return aligned_alloc(64, PIECE);
+  memcpy(&m->bounces, at, sizeof m->bounces);
+  return at;
+}
+
+void tt_bounce_put(tt_net *m, void *at) {
+  if (!at) return;
+  if (m->net.simulated) {
+    tt_scratch_give(at);
+    return;
+  }
+  memcpy(at, &m->bounces, sizeof m->bounces);
+  m->bounces = at;
+}
+
+void *tt_net_alloc(tt_wire *w, size_t bytes) {
+  tt_net *m = tt_net_of(w);
+  tt_given *entry = bytes > PTRDIFF_MAX - 4096 ? NULL : malloc(sizeof *entry);
+  void *at = entry ? tt_scratch_take(tt_round_up(tt_max(bytes, 1), 4096)) : NULL;
+  if (!at) {
+    free(entry);
+    return NULL;
+  }
+  memset(at, 0, bytes);
+  *entry = (tt_given){m->given, at};
+  m->given = entry;
+  return at;
+}
+
+bool tt_net_free(tt_wire *w, void *at) {
+  for (tt_given **link = &tt_net_of(w)->given; *link; link = &(*link)->next) {
+    tt_given *entry = *link;
+    if (entry->at != at) continue;
+    *link = entry->next;
+    tt_scratch_give(at);
+    free(entry);
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,111 @@
+/* shm_agree.c - who goes on: those that live agree on it, though more die meanwhile.
+ *
+ * Idea       in a round every rank that lives says that it is there, and where its room in what
+ *            comes next is. The first rank that lives waits until all others are there or dead,
+ *            writes terms (who goes on, with what), and decides them: by one exchange of a word in
+ *            the first room. If it dies before, the next rank is the first that lives; if it dies
+ *            later, what it wrote stands in its memory, which stays. Who has waited too long closes
+ *            the council: the last decision stays in the word, for those who have yet to read it,
+ *            and no other comes.
+ * Invariant  one decision per round. Nobody is in a round before it has read the last one's
+ *            decision, and none is made before all that live are in it: so what a decision
+ *            refers to stays until all have read it (models/shm_agree.pml).
+ * Cost       a few loads per rank, and a look whether it lives.
+ * Source     consensus by compare-and-swap: Herlihy, ACM TOPLAS 13(1), 1991; a failure detector
+ *            that does not err: Chandra and Toueg, J. ACM 43(2), 1996.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "shm_wire.h"
+
+enum { CLOSED = 1 << 30 }; /* behind the last decision: there will be no other */
+
+/* each round, ctrl, asks, proposal, refs, decided, given_up: model: shm_agree:words */
+
+static tt_vote *vote_of(tt_wire *w, int rank) {
+  return tt_ctrl_vote(tt_shm_of(w)->ctrls[rank], w->ranks);
+}
+
+static bool is_there(tt_wire *w, int rank, uint32_t round) {
+  return (int32_t)(atomic_load(&vote_of(w, rank)->round) - round) >= 0;
+}
+
+void tt_shm_agree_come(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks) {
+  tt_vote *mine = vote_of(w, w->rank);
+  atomic_store(&mine->ctrl, ctrl);
+  atomic_store(&mine->asks, asks);
+  atomic_store(&mine->round, round);
+}
+
+int tt_shm_agree_awaited(tt_wire *w, uint32_t round) {
+  for (int r = 0; r < w->ranks; r++)
+    if (!is_there(w, r, round) && w->ops->alive(w, r)) return r;
+  return -1;
+}
+
+int tt_shm_agree_leader(tt_wire *w) {
+  int r = 0;
+  while (r < w->rank && !w->ops->alive(w, r)) r++;
+  return r;
+}
+
+uint64_t tt_shm_agree_asks(tt_wire *w, int rank) {
+  return atomic_load(&vote_of(w, rank)->asks);
+}
+
+tt_proposal *tt_shm_agree_propose(tt_wire *w, uint32_t round, int more) {
+  tt_shm *s = tt_shm_of(w);
+  const size_t most = (size_t)(w->ranks + more);
+  tt_proposal *t = tt_heap_alloc(s->heap, sizeof *t + most * sizeof *t->member, TT_PAIR);
+  if (!t) return NULL;
+  for (int r = 0; r < w->ranks; r++) {
+    if (!is_there(w, r, round) || !w->ops->alive(w, r)) continue;
+    const uint64_t ctrl = atomic_load(&vote_of(w, r)->ctrl);
+    t->member[t->ranks++] = (tt_member){.index = s->members[r], .ctrl = ctrl};
+    if (ctrl != UINT64_MAX || t->status) continue;
+    t->status = TUTTI_ERR_MEMORY;
+    snprintf(t->why, sizeof t->why, "rank %d could not make its part of a communicator", r);
+  }
+  return t;
+}
+
+void tt_shm_agree_decide(tt_wire *w, uint32_t round, tt_proposal *proposal) {
+  tt_shm *s = tt_shm_of(w);
+  atomic_ullong *decided = &s->ctrls[0]->decided;
+  unsigned long long last = atomic_load(decided);
+  if ((uint32_t)(last >> 32) == round || last & CLOSED) return; /* somebody was first */
+  if (proposal) atomic_store(&proposal->refs, (unsigned)proposal->ranks);
+  atomic_store(&vote_of(w, w->rank)->proposal,
+               proposal ? (unsigned long long)((char *)proposal - s->segment->base) : 0);
+  atomic_compare_exchange_strong(decided, &last,
+                                 (unsigned long long)round << 32 | (unsigned)w->rank);
+}
+
+void tt_shm_agree_give_up(tt_wire *w, uint32_t round, int awaited) {
+  tt_ctrl *first = tt_shm_of(w)->ctrls[0];
+  unsigned long long last = atomic_load(&first->decided);
+  if ((uint32_t)(last >> 32) == round || last & CLOSED) return;
+  atomic_store(&first->given_up, (unsigned long long)w->rank << 32 | (unsigned)awaited);
+  atomic_compare_exchange_strong(&first->decided, &last, last | CLOSED);
+}
+
+bool tt_shm_agree_decided(tt_wire *w, uint32_t round, tt_decision *d) {
+  tt_shm *s = tt_shm_of(w);
+  const unsigned long long word = atomic_load(&s->ctrls[0]->decided);
+  if ((uint32_t)(word >> 32) == round) {
+    *d = (tt_decision){.round = round, .by = (int)(word & (CLOSED - 1)), .awaited = -1};
+    const uint64_t at = atomic_load(&vote_of(w, d->by)->proposal);
+    d->proposal = at ? (tt_proposal *)(void *)(s->segment->base + at) : NULL;
+    return true;
+  }
+  if (!(word & CLOSED)) return false;
+  const unsigned long long who = atomic_load(&s->ctrls[0]->given_up);
+  *d = (tt_decision){.round = round, .by = (int)(who >> 32), .awaited = (int)(uint32_t)who};
+  return true;
+}
+
+void tt_shm_agree_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_status status,
+                         const char *reason) {
+  for (int i = 0; i < proposal->ranks; i++)
+    tt_ctrl_abort((tt_ctrl *)(void *)(segment->base + proposal->member[i].ctrl), status, reason);
+}

@@ -1,0 +1,136 @@
+/* shm_ctrl.c - a rank's room in a communicator: its abort word, what it called,
+ * and the directory of its channels.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "shm_ctrl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static size_t vote_at(int ranks) {
+  size_t bytes = sizeof(tt_ctrl) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);
+  return tt_round_up(bytes, TT_PAIR);
+}
+
+tt_vote *tt_ctrl_vote(tt_ctrl *ctrl, int ranks) {
+  return (tt_vote *)(void *)((char *)ctrl + vote_at(ranks));
+}
+
+static size_t slots_at(int ranks) {
+  return tt_round_up(vote_at(ranks) + sizeof(tt_vote), 4096);
+}
+
+tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks) {
+  return (tt_flag_slot *)(void *)((char *)ctrl + slots_at(ranks));
+}
+
+static size_t counters_at(int ranks) {
+  return slots_at(ranks) + (size_t)ranks * TT_RECORDS * sizeof(tt_flag_slot);
+}
+
+tt_counters *tt_ctrl_counters(tt_ctrl *ctrl, int ranks) {
+  return (tt_counters *)(void *)((char *)ctrl + counters_at(ranks));
+}
+
+uint64_t tt_shm_ctrl_new(tt_heap *heap, int ranks, bool first) {
+  size_t all = first ? counters_at(ranks) + (size_t)ranks * sizeof(tt_counters) : slots_at(ranks);
+  tt_ctrl *ctrl = tt_heap_alloc(heap, all, 4096);
+  if (ctrl) atomic_store_explicit(&ctrl->refs, (unsigned)ranks, memory_order_relaxed);
+  return ctrl ? (uint64_t)((char *)ctrl - tt_heap_segment(heap)->base) : 0;
+}
+
+void tt_shm_ctrl_drop_refs(tt_heap *heap, uint64_t ctrl, int by) {
+  tt_ctrl *at = (tt_ctrl *)(void *)(tt_heap_segment(heap)->base + ctrl);
+  /* model: refs:leave */
+  if (by) atomic_fetch_sub(&at->refs, (unsigned)by);
+}
+
+void tt_shm_ctrl_free(tt_heap *heap, uint64_t ctrl) {
+  if (ctrl) tt_heap_free(heap, tt_heap_segment(heap)->base + ctrl);
+}
+
+void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, const char *why) {
+  tt_ctrl *at = (tt_ctrl *)(void *)(tt_heap_segment(heap)->base + ctrl);
+  void *memory = at;
+  tt_ctrl_abort(at, status, why);
+  /* model: refs:leave */
+  atomic_fetch_sub(&at->refs, 1);
+  tt_heap_free_later(heap, &at->refs, &memory, 1);
+}
+
+void tt_ctrl_record(tt_ctrl *ctrl, const tt_record *r, uint32_t oldest) {
+  tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
+  /* Each store releases the one that marks the record as being written. */
+  /* model: record:writing */
+  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed);
+  /* model: record:field */
+  atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->kind, r->coll << 24 | r->type << 16 | r->op, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->root, r->root, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->count, r->count, memory_order_release);
+  /* model: record:number */
+  atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
+  /* model: flags:oldest */
+  atomic_store_explicit(&ctrl->oldest, oldest, memory_order_release);
+  /* model: record:newest */
+  atomic_store_explicit(&ctrl->newest, r->stamp.seq + 1, memory_order_release);
+}
+
+int tt_ctrl_read_record(tt_ctrl *ctrl, uint32_t seq, tt_record *r) {
+  /* model: record:newest-look */
+  uint32_t newest = atomic_load_explicit(&ctrl->newest, memory_order_acquire);
+  if ((int32_t)(newest - seq) <= 0) return 0;
+  if (newest - seq > TT_RECORDS) return -1;
+  tt_call_record *at = &ctrl->records[seq % TT_RECORDS];
+  /* model: record:look */
+  if (atomic_load_explicit(&at->seq, memory_order_acquire) != seq) return -1;
+  /* model: record:fields */
+  uint32_t kind = atomic_load_explicit(&at->kind, memory_order_acquire);
+  /* model: record:fields */
+  *r = (tt_record){.stamp = {seq, atomic_load_explicit(&at->hash, memory_order_acquire)},
+                   .coll = kind >> 24,
+                   .type = kind >> 16 & 0xff,
+                   .op = kind & 0xffff,
+                   .root = atomic_load_explicit(&at->root, memory_order_acquire),
+                   .count = atomic_load_explicit(&at->count, memory_order_acquire)};
+  /* model: record:again */
+  return atomic_load_explicit(&at->seq, memory_order_acquire) == seq ? 1 : -1;
+}
+
+/* `telling` is this process's already. */
+static void publish_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
+  snprintf(ctrl->reason, sizeof ctrl->reason, "%s", reason ? reason : "");
+  /* model: abort:status, wake:publish */
+  atomic_store(&ctrl->aborted, (int)status);
+}
+
+void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
+  int nobody = 0; /* else somebody was first */
+  /* model: abort:first, guard:over */
+  if (atomic_compare_exchange_strong(&ctrl->aborting_by, &nobody, (int)getpid()))
+    publish_abort(ctrl, status, reason);
+}
+
+void tt_ctrl_finish_abort(tt_ctrl *ctrl) {
+  char reason[80];
+  /* order: a process that died; whether it told is asked next, in this order */
+  int aborter = atomic_load(&ctrl->aborting_by);
+  /* order: seq_cst, so that the look after the death sees what the teller did before */
+  if (!aborter || atomic_load(&ctrl->aborted) || tt_process_alive(aborter)) return;
+  /* order: as above */
+  if (atomic_load(&ctrl->aborted)) return; /* he did, and died then */
+  snprintf(reason, sizeof reason, "process %d died, while it told why it is over", aborter);
+  /* model: abort:first */
+  if (atomic_compare_exchange_strong(&ctrl->aborting_by, &aborter, (int)getpid()))
+    publish_abort(ctrl, TUTTI_ERR_PEER_LOST, reason);
+}
+
+tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size) {
+  /* model: abort:hear, wake:last */
+  int status = atomic_load_explicit(&ctrl->aborted, memory_order_acquire);
+  if (status && reason) snprintf(reason, size, "%s", ctrl->reason);
+  return (tutti_status)status;
+}

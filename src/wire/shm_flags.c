@@ -1,0 +1,60 @@
+/* shm_flags.c - the board of the shared-memory wire: few bytes that all ranks see.
+ *
+ * Idea       a post is a flag with its bytes right behind it; more bytes stand in
+ *            the rank's room. 2 * TT_WINDOW places, used in turn.
+ * Invariant  a place is written again only when the operation that had it is over
+ *            on every rank, which every post says in passing.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "shm_wire.h"
+
+static uint32_t least_over(tt_shm *s) {
+  uint32_t least = s->over[s->wire.rank ? 0 : s->wire.ranks - 1];
+  for (int r = 0; r < s->wire.ranks; r++)
+    if (r != s->wire.rank && (int32_t)(s->over[r] - least) < 0) least = s->over[r];
+  return least;
+}
+
+static tt_flag_slot *flag_slot_of(const tt_shm *s, int rank, uint32_t seq) {
+  return &s->slots[seq % TT_RECORDS * (uint32_t)s->wire.ranks + (uint32_t)rank];
+}
+
+static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, size_t n) {
+  if (n <= TT_BESIDE) return flag_slot_of(s, rank, seq)->beside;
+  return s->ctrls[rank]->flags[seq % TT_RECORDS];
+}
+
+void *tt_flags_slot(tt_wire *w, uint32_t seq, size_t n) {
+  tt_shm *s = tt_shm_of(w);
+  uint32_t before = seq - TT_RECORDS + 1; /* must be over: what this place held */
+  if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
+    s->over_everywhere = least_over(s);
+    for (int r = 0; (int32_t)(s->over_everywhere - before) < 0 && r < w->ranks; r++)
+      /* model: flags:oldest-look */
+      s->over[r] = atomic_load_explicit(&s->ctrls[r]->oldest, memory_order_acquire);
+    s->over_everywhere = least_over(s);
+    if ((int32_t)(s->over_everywhere - before) < 0) return NULL;
+  }
+  return slot_payload(s, w->rank, seq, n);
+}
+
+void tt_flags_set(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
+  tt_shm *s = tt_shm_of(w);
+  tt_flag_slot *slot = flag_slot_of(s, w->rank, stamp.seq);
+  slot->oldest = oldest;
+  /* model: flags:stamp, wake:publish */
+  atomic_store(&slot->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash);
+  /* model: wake:look */
+  for (int r = 0; atomic_load(s->sleepers_anywhere) && r < w->ranks; r++)
+    if (r != w->rank) tt_shm_wake(s, r);
+}
+
+const void *tt_flags_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
+  tt_shm *s = tt_shm_of(w);
+  const tt_flag_slot *slot = flag_slot_of(s, peer, seq);
+  /* model: flags:look, wake:last */
+  unsigned long long stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+  if ((uint32_t)(stamp >> 32) != seq) return NULL;
+  *hash = (uint32_t)stamp;
+  s->over[peer] = slot->oldest;
+  return slot_payload(s, peer, seq, n);
+}

@@ -1,0 +1,123 @@
+/* test_cpu_domains.c - which package and cache cores sit in, of machines that are made up in a folder.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+/* cmocka wants the three above first */
+#include <cmocka.h>
+
+#include "topo.h"
+
+enum { CORES = 8 };
+
+/* Things of so many cores, one after the other; 0: there are none. As "0-3", as "0,4" with a stride, or
+ * with an old kernel's names. */
+typedef struct machine {
+  int package, l3, node;
+  bool scattered, old;
+} machine;
+
+static void put(const char *folder, const char *name, const char *text) {
+  char path[400];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
+    *slash = 0;
+    mkdir(path, 0700);
+    *slash = '/';
+  }
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fprintf(file, "%s\n", text);
+  fclose(file);
+}
+
+/* Those that share a thing with a core. */
+static void members(const machine *m, int size, int core, char *list, size_t room) {
+  const int domains = CORES / size;
+  size_t n = 0;
+  list[0] = 0;
+  if (!m->scattered)
+    snprintf(list, room, "%d-%d", core / size * size, core / size * size + size - 1);
+  for (int c = core % domains; c < CORES && m->scattered; c += domains)
+    n += (size_t)snprintf(list + n, room - n, "%s%d", n ? "," : "", c);
+}
+
+static void make(const machine *m, const char *folder) {
+  char name[100], list[100];
+  for (int c = 0; c < CORES; c++) {
+    for (int level = 0; level < (m->l3 ? 3 : 2); level++) {
+      snprintf(name, sizeof name, "cpu/cpu%d/cache/index%d/level", c, level);
+      snprintf(list, sizeof list, "%d", level + 1);
+      put(folder, name, list);
+      members(m, level < 2 ? 1 : m->l3, c, list, sizeof list);
+      snprintf(name, sizeof name, "cpu/cpu%d/cache/index%d/shared_cpu_list", c, level);
+      put(folder, name, list);
+    }
+    if (!m->package) continue;
+    members(m, m->package, c, list, sizeof list);
+    snprintf(name, sizeof name, "cpu/cpu%d/topology/%s", c,
+             m->old ? "core_siblings_list" : "package_cpus_list");
+    put(folder, name, list);
+  }
+  for (int n = 0; m->node && n < CORES / m->node; n++) {
+    members(m, m->node, n * (m->scattered ? 1 : m->node), list, sizeof list);
+    snprintf(name, sizeof name, "node/node%d/cpulist", n);
+    put(folder, name, list);
+  }
+}
+
+static void cores_are_placed(void **state) {
+  static const struct {
+    machine m;
+    const char *cores;
+    int package, cache;
+  } cases[] = {{{4, 2, 8, 0, 0}, "10000000", 1, 1}, {{4, 2, 8, 0, 0}, "11000000", 1, 1},
+               {{4, 2, 8, 0, 0}, "00010000", 1, 3}, {{4, 2, 8, 0, 0}, "01100000", 1, 0},
+               {{4, 2, 8, 0, 0}, "00001100", 5, 5}, {{4, 2, 8, 0, 0}, "00000011", 5, 7},
+               {{4, 2, 8, 0, 0}, "10000001", 0, 0}, {{4, 2, 8, 0, 0}, "11111111", 0, 0},
+               {{4, 2, 8, 0, 1}, "00000011", 5, 7}, {{4, 0, 2, 0, 0}, "00110000", 1, 3},
+               {{4, 0, 2, 0, 0}, "00110010", 0, 0}, {{8, 8, 0, 0, 0}, "11111111", 1, 1},
+               {{0, 0, 8, 0, 0}, "01100000", 0, 1}, {{0, 0, 0, 0, 0}, "01100000", 0, 0},
+               {{4, 2, 8, 1, 0}, "01000100", 2, 2}, {{4, 2, 8, 1, 0}, "01000001", 2, 0},
+               {{4, 2, 8, 0, 0}, "00000000", 0, 0}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char folder[] = "/tmp/tutti-within-XXXXXX", command[100];
+    int package, cache;
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    for (int c = 0; c < CORES; c++)
+      if (cases[i].cores[c] == '1') CPU_SET((size_t)c, &cores);
+    assert_non_null(mkdtemp(folder));
+    make(&cases[i].m, folder);
+    tt_cores_within(folder, &cores, &package, &cache);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    if (package != cases[i].package || cache != cases[i].cache)
+      fail_msg("case %zu, %s: %d %d", i, cases[i].cores, package, cache);
+  }
+}
+
+static void this_machine_says_something(void **state) {
+  (void)state;
+  int package, cache;
+  cpu_set_t one;
+  tt_cores_mine(&one);
+  for (int c = CPU_SETSIZE - 1, n = CPU_COUNT(&one); c >= 0; c--)
+    if (CPU_ISSET((size_t)c, &one) && n-- > 1) CPU_CLR((size_t)c, &one);
+  tt_cores_within(NULL, &one, &package, &cache);
+  assert_true(package >= 0 && cache >= 0);
+  if (access("/sys/devices/system/cpu/cpu0/topology/package_cpus_list", R_OK) == 0)
+    assert_true(package > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cores_are_placed),
+                                     cmocka_unit_test(this_machine_says_something)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

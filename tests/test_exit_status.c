@@ -1,0 +1,117 @@
+/* What became of a rank's process: one that nobody has reaped is gone, words for how it ended, and
+ * one that died while it told why a communicator is over does not leave its peer waiting.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "shm_ctrl.h"
+#include "tutti.h"
+
+static void who_is_not_reaped_is_gone(void **state) {
+  (void)state;
+  int ends[2];
+  siginfo_t info;
+  assert_int_equal(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char c;
+    close(ends[1]);
+    if (read(ends[0], &c, 1) < 0) _exit(1);
+    _exit(0);
+  }
+  assert_true(tt_process_alive((int)child));
+  assert_true(tt_process_alive((int)getpid()));
+  close(ends[0]);
+  close(ends[1]); /* now it ends */
+  assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+#ifdef SYS_pidfd_open
+  const int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+  if (fd >= 0) assert_false(tt_process_alive((int)child)); /* else the system cannot say */
+  close(fd);
+#endif
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  assert_false(tt_process_alive((int)child));
+}
+
+static void how_it_ended_in_words(void **state) {
+  (void)state;
+  static const struct {
+    int status;
+    const char *words;
+  } table[] = {{0, ", it exited with status 0"},
+               {7 << 8, ", it exited with status 7"},
+               {255 << 8, ", it exited with status 255"},
+               {9, ", killed by SIGKILL"},
+               {11, ", killed by SIGSEGV"},
+               {11 | 0x80, ", killed by SIGSEGV"},
+               {15, ", killed by SIGTERM"},
+               {40, ", killed by SIGRT"}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    tt_head head = {.pid = (int)getpid()};
+    char words[64];
+    assert_true(tt_rank_alive(&head));
+    tt_exit_publish(&head, table[i].status);
+    assert_false(tt_rank_alive(&head));
+    tt_exit_words(&head, words, sizeof words);
+    assert_string_equal(words, table[i].words);
+  }
+  tt_head nobody = {.pid = (int)getpid()};
+  char words[64] = "?";
+  tt_exit_words(&nobody, words, sizeof words);
+  assert_string_equal(words, "");
+}
+
+static void who_dies_telling_is_told_of(void **state) {
+  (void)state;
+  static tt_ctrl room;
+  char reason[TT_REASON] = "", want[80];
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  room.aborting_by = (int)getpid(); /* who tells, and lives, is waited for */
+  tt_ctrl_finish_abort(&room);
+  assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_OK);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  room.aborting_by = (int)child;
+  tt_ctrl_abort(&room, TUTTI_ERR_ABORTED, "he was first");
+  assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_OK);
+  tt_ctrl_finish_abort(&room);
+  assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_ERR_PEER_LOST);
+  snprintf(want, sizeof want, "process %d died, while it told why it is over", (int)child);
+  assert_string_equal(reason, want);
+  tt_ctrl_finish_abort(&room); /* once */
+  assert_int_equal(room.aborting_by, (int)getpid());
+}
+
+static void launchers_say_which(void **state) {
+  (void)state;
+  tutti_job *job;
+  assert_int_equal(tutti_job_create(2, &job), TUTTI_OK);
+  assert_int_equal(tutti_job_ended(NULL, 0, 0), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_job_ended(job, 2, 0), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_job_ended(job, -1, 0), TUTTI_ERR_ARG);
+  assert_int_equal(tutti_job_ended(job, 1, 9), TUTTI_OK);
+  tt_segment *segment;
+  assert_int_equal(tt_segment_map(tutti_job_fd(job), 2, &segment), TUTTI_OK);
+  assert_true(tt_heap_head(segment, 1)->ended);
+  assert_false(tt_heap_head(segment, 0)->ended);
+  tt_segment_release(segment);
+  tutti_job_free(job);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(who_is_not_reaped_is_gone),
+      cmocka_unit_test(how_it_ended_in_words),
+      cmocka_unit_test(who_dies_telling_is_told_of),
+      cmocka_unit_test(launchers_say_which),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

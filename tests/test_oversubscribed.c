@@ -1,0 +1,133 @@
+/* The price of ranks that share cores: whose turn it is, and that no core is idle while there is work.
+ * Alone: no
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "names.h"
+#include "price.h"
+
+static tt_breakdown terms_of(const char *name, tt_sched *const *all, const tt_cost_model *profile,
+                             double bytes) {
+  tt_breakdown terms;
+  tt_sim *play = tt_sim_new(all, profile->ranks, false, profile);
+  if (!play || !tt_sim_run(play, bytes, &terms))
+    fail_msg("%s on %d ranks cannot be played", name, profile->ranks);
+  tt_sim_free(play);
+  return terms;
+}
+
+static double time_of(const char *name, const tt_cost_model *profile, double bytes) {
+  const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = profile->ranks};
+  tt_sched **all;
+  if (tt_algo_build_all(name, &ask, &all)) fail_msg("%s", tutti_error());
+  const double time = terms_of(name, all, profile, bytes).time;
+  tt_sched_free_all(all, profile->ranks);
+  return time;
+}
+
+/* What one rank does for all keeps the other cores idle: the sum of naive is its root's, then all read it, a
+ * core's ranks one after the other. Of very many ranks the work is thought to be spread evenly. */
+static void on_shared_cores_work_takes_turns(void **state) {
+  (void)state;
+  for (int P = 2; P <= 40; P++)
+    for (int cores = 1; cores < P && cores < 6; cores++) {
+      tt_cost_model p;
+      tt_cost_flat(&p, P);
+      p.copy = 1e-10;
+      p.exported = true;
+      p.cores = cores;
+      const double m = 1e6, once = m * p.copy, reads = P - 1, root = reads * once;
+      const double turns = root + ceil(reads / cores) * once;
+      const double even = fmax(2 * reads * once / cores, root + once);
+      const double time = time_of("naive", &p, m), expected = P <= 32 ? turns : even;
+      if (fabs(time - expected) > 1e-9 * expected)
+        fail_msg("naive, %d ranks on %d cores: %g s, not %g s", P, cores, time, expected);
+    }
+}
+
+static int messages_of(tt_sched *const *all) {
+  int n = 0;
+  for (int r = 0; r < all[0]->ranks; r++)
+    for (uint32_t i = 0; i < all[r]->nsteps; i++) {
+      const tt_step *step = &all[r]->steps[i];
+      for (int k = 0; step->kind == TT_SEND && k < step->peers.count; k++)
+        n += tt_peer_rank(&step->peers, k, all[r]->ranks) != r;
+    }
+  return n;
+}
+
+/* With nothing to wait for one core has all the work, at either end of each message, one after the
+ * other; several are not idle while there is some: they take no longer than an even share and the
+ * longest chain, which is no longer than the whole where each rank has its own (Graham 1969). Whatever else
+ * takes time, the parts are the whole. */
+static void ranks_that_migrate_leave_no_core_idle(void **state) {
+  (void)state;
+  const double once = 2e-6;
+  for (size_t i = 0; tt_algo_at(i); i++)
+    for (int P = 2; P <= 13; P++) {
+      const char *name = tt_algo_at(i)->name;
+      const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
+      tt_sched **all;
+      if (tt_algo_build_all(name, &ask, &all)) continue;
+      const double work = 2 * once * messages_of(all);
+      tt_cost_model p;
+      tt_cost_flat(&p, P);
+      p.migrates = true;
+      p.link[0] = (tt_link){.o = once, .o_next = once};
+      const double own = terms_of(name, all, &p, 0).time;
+      for (int cores = 1; cores < P && cores < 5; cores++) {
+        p.cores = cores;
+        const tt_breakdown t = terms_of(name, all, &p, 0);
+        if (t.time < work / cores * (1 - 1e-9) ||
+            t.time > (work / cores + own * (cores - 1) / cores) * (1 + 1e-9))
+          fail_msg("%s, %d ranks on %d cores: %g s of %g s of work; %g s on as many cores as ranks",
+                   name, P, cores, t.time, work, own);
+        if (fabs(t.o - t.time) > 1e-9 * t.time || fabs(t.fixed - t.time) > 1e-9 * t.time)
+          fail_msg("%s, %d ranks on %d cores: %g s, of which %g s are work", name, P, cores, t.time,
+                   t.o);
+      }
+      p.link[0] = (tt_link){.alpha = 1e-6, .L = 5e-6, .beta = 1e-9, .o = once, .o_next = once / 2};
+      p.gamma = 1e-10;
+      p.cores = 2;
+      for (double bytes = 4; P > 2 && bytes < 1e6; bytes *= 32) {
+        const tt_breakdown t = terms_of(name, all, &p, bytes);
+        const double sum = t.latency[0] + t.transfer[0] + t.o + t.copying + t.reducing;
+        if (fabs(sum - t.time) > 1e-9 * t.time ||
+            fabs(t.fixed + t.slope * bytes - t.time) > 1e-9 * t.time)
+          fail_msg("%s, %d ranks on 2 cores, %g B: %g s, but its parts are %g s", name, P, bytes,
+                   t.time, sum);
+      }
+      tt_sched_free_all(all, P);
+    }
+}
+
+/* naive: the root is done when all that was sent to it has left and come, on any core; then it sends to
+ * all, in turn, and the last one's comes. */
+static void of_naive_others_work_for_the_root(void **state) {
+  (void)state;
+  const double once = 2e-6;
+  for (int P = 3; P <= 30; P++)
+    for (int cores = 2; cores < P && cores < 6; cores++) {
+      tt_cost_model p;
+      tt_cost_flat(&p, P);
+      p.migrates = true;
+      p.cores = cores;
+      p.link[0] = (tt_link){.o = once, .o_next = once};
+      const double both = 2. * (P - 1) / cores, least = (both + P) * once;
+      const double most = (ceil(both) + 2 + P) * once, time = time_of("naive", &p, 0);
+      if (time < least * (1 - 1e-9) || time > most * (1 + 1e-9))
+        fail_msg("naive, %d ranks on %d cores: %g s, not %g to %g s", P, cores, time, least, most);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(on_shared_cores_work_takes_turns),
+                                     cmocka_unit_test(ranks_that_migrate_leave_no_core_idle),
+                                     cmocka_unit_test(of_naive_others_work_for_the_root)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
