@@ -113,4 +113,33 @@ over mpich mpich
 
 ok "make uninstall" quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
 ok "leaves no file" '[' -z "$(find "$dest" ! -type d)" ']'
+
+# As a distribution does it: folders of its own, nothing that is looked for by luck, nothing installed.
+where="PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu INCDIR=/usr/include/tutti-0"
+# shellcheck disable=SC2086
+ok "a distribution has its own folders" quiet_make install $where DESTDIR="$dest"
+lib=$dest/usr/lib/x86_64-linux-gnu
+ok "pkg-config gives them" all '[ "$(pkg-config --variable=libdir "$lib/pkgconfig/tutti.pc")" = /usr/lib/x86_64-linux-gnu ]' \
+  'pkg-config --cflags "$lib/pkgconfig/tutti.pc" | grep -qF -- -I/usr/include/tutti-0'
+if command -v cmake >/dev/null; then
+  mkdir "$work/folders" && cp "$work/sum.c" "$work/folders" && cp "$work/cmake/CMakeLists.txt" "$work/folders"
+  ok "CMake finds them, and builds" eval '(cd "$work/folders" && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS sh -c \
+    "cmake -Dtutti_DIR=\"$lib/cmake/tutti\" . && make") >"$work/out" 2>"$work/err"'
+else
+  skip "CMake, folders of its own" "no cmake here"
+fi
+# shellcheck disable=SC2086
+ok "and takes all of it away" all 'quiet_make uninstall $where DESTDIR="$dest"' '[ -z "$(find "$dest" ! -type d)" ]'
+ok "OMPI=no MPICH=no UCX=no PMIX=no TORCH=no leave them out" all \
+  'quiet_make -n install OMPI=no MPICH=no UCX=no PMIX=no TORCH=no PREFIX=$prefix' \
+  '! grep -qE "libtutti_(mpi|pmpi|ucx|pmix)|_c10d" "$work/out"'
+ok "UCX=yes without UCX is an error that says so" all '! quiet_make -n UCX=yes UCX_HEADER=/no/such/ucp.h' \
+  'grep -q "UCX=yes, but libucx-dev is not installed" "$work/err"'
+mkdir "$work/bin" && printf '#!/bin/sh\n' >"$work/bin/dpkg-query" && printf '#!/bin/sh\ntouch "%s"\n' "$work/asked" >"$work/bin/apt-get"
+chmod +x "$work/bin/dpkg-query" "$work/bin/apt-get"
+for how in DEPS=no DEB_HOST_ARCH=amd64 RPM_BUILD_ROOT=/tmp NIX_BUILD_TOP=/tmp; do
+  ok "$how: nothing is installed, and what is missing is said" all \
+    'env "$how" PATH="$work/bin:$PATH" tools/deps.sh models >"$work/out" 2>"$work/err"' \
+    'grep -q "going on without these packages:.* spin" "$work/err"' '[ ! -e "$work/asked" ]'
+done
 exit $bad

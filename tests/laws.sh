@@ -181,10 +181,10 @@ sources | while read -r f; do
     /;$/ && !body { first = 0 }' "$f"
 done | law "functions have fewer than 60 lines"
 
-grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench examples tools python tests c10d shim Makefile |
+grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench examples tools python tests c10d shim Makefile mk |
   grep -vE '^(cli/gnuplot\.c|tools/picture\.py|tests/laws\.sh):' | law "only cli/gnuplot.c and tools/picture.py run gnuplot"
 
-{ sources; find src tests tools fuzz models -name '*.sh' -o -name '*.bash' -o -name '*.html'; ls tests/run Makefile; } | while read -r f; do
+{ sources; find src tests tools fuzz models -name '*.sh' -o -name '*.bash' -o -name '*.html'; ls tests/run Makefile mk/*.mk; } | while read -r f; do
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"

@@ -186,6 +186,15 @@ static void buffers(void **state) {
           "overlap"); /* rank 1's place is x + 4 */
   REFUSES(tutti_scatter(c, x, x, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_OVERLAP, "overlap");
   REFUSES(tutti_all_to_all(c, x, x + 11, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
+  const int side_by_side[][2] = {{0, 4}, {4, 0}};
+  for (int i = 0; i < 2; i++) { /* side by side is not overlapping */
+    const double *src = x + side_by_side[i][0];
+    tutti_request *r;
+    assert_int_equal(
+        tutti_allreduce_init(c, src, x + side_by_side[i][1], 4, TUTTI_DOUBLE, TUTTI_SUM, &r),
+        TUTTI_OK);
+    assert_int_equal(tutti_request_free(&r), TUTTI_OK);
+  }
   REFUSES(tutti_allreduce(c, room + 1, room + 400, 4, TUTTI_DOUBLE, TUTTI_SUM), TUTTI_ERR_ARG,
           "src|aligned on 8");
   REFUSES(tutti_allreduce(c, room, room + 402, 4, TUTTI_FLOAT, TUTTI_SUM), TUTTI_ERR_ARG,

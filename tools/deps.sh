@@ -3,7 +3,8 @@
 #
 #   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak arm fuzz models programs
 #
-# Prints nothing and does nothing if all are there. Works as root or with sudo.
+# Prints nothing and does nothing if all are there. Works as root or with sudo. With DEPS=no, or where a
+# package is being built (dpkg, rpm, nix), it installs nothing and says what is missing.
 # Elsewhere than on Debian and its relatives it only looks for the commands that
 # are needed. SPDX-License-Identifier: BSD-3-Clause
 set -eu
@@ -75,6 +76,13 @@ for p in $want; do
   installed "$p" || case " $missing " in *" $p "*) ;; *) missing="$missing $p" ;; esac
 done
 [ -z "$missing" ] && exit 0
+
+# A build of a package installs what it needs in its own way.
+for sign in "${DEPS-}" ${DEB_HOST_ARCH+no} ${RPM_BUILD_ROOT+no} ${NIX_BUILD_TOP+no}; do
+  [ "$sign" = no ] || continue
+  echo "tutti: going on without these packages:$missing" >&2
+  exit 0
+done
 
 if [ "$(id -u)" = 0 ]; then
   root=

@@ -1,0 +1,116 @@
+# bench.mk - benchmarks: tutti's own, and tutti beside its peers. SPDX-License-Identifier: BSD-3-Clause
+#   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
+#   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
+#   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
+#   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
+#   make bench-dropin    what the drop-in adds to a call that it hands on, and to one that it serves
+#   make bench-faults    500 deaths, 100 over UCX, 200 mismatches, 100 stops: named, and how soon (part of make bars)
+#   make bench-torch     the PyTorch backend beside gloo
+#   make bench-engine | bench-kernels | bench-wait | bench-many | bench-buckets | bench-exact | bench-price | bench-schedules | bench-scale
+
+# ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
+# ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
+# HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late meeting buckets overlap kernels price building recording scale exact_sums)
+PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
+HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
+FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
+INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
+PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
+BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
+# kernels.c looks at single kernels; the others see what everybody sees.
+$(BUILD)/bench/%.o: TTFLAGS = $(BASE)
+$(BUILD)/bench/price.o $(BUILD)/bench/building.o $(BUILD)/bench/recording.o $(BUILD)/bench/scale.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
+$(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
+# Those that need tutti alone are built by `make check`: what they call may change.
+programs: $(BENCHBIN)
+$(BENCHBIN): %: %.o $(BUILD)/libtutti.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+.SECONDARY: $(BENCHBIN:%=%.o)
+$(BUILD)/bench/peer_openmpi $(BUILD)/bench/peer_mpich: $(BUILD)/bench/peer_%: bench/peer_mpi.c bench/timing.h mk/bench.mk
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* -std=c17 -D_GNU_SOURCE $(PEERFLAGS) $< -o $@
+$(BUILD)/bench/peer_gloo: bench/peer_gloo.cc bench/timing.h mk/bench.mk
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CXX) -std=c++14 $(PEERFLAGS) $< -lgloo -o $@
+$(BUILD)/bench/hosts_openmpi $(BUILD)/bench/dropin_openmpi: $(BUILD)/libtutti_mpi_ompi.a
+$(BUILD)/bench/hosts_mpich $(BUILD)/bench/dropin_mpich: $(BUILD)/libtutti_mpi_mpich.a
+$(HOSTBIN): $(BUILD)/bench/hosts_%: bench/hosts.c
+$(INBIN): $(BUILD)/bench/dropin_%: bench/dropin.c
+# Beside gloo, where that is.
+HAS_GLOO = $(wildcard /usr/include/gloo/allreduce.h)
+$(BUILD)/bench/hosts_gloo.o: bench/hosts_gloo.cc bench/hosts_gloo.h mk/bench.mk
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)
+	$(Q)$(CXX) -std=c++14 $(PEERFLAGS) -c $< -o $@
+$(HOSTBIN): bench/hosts_gloo.h $(if $(HAS_GLOO),$(BUILD)/bench/hosts_gloo.o)
+$(HOSTBIN): WITH = $(if $(HAS_GLOO),-DWITH_GLOO $(BUILD)/bench/hosts_gloo.o -lgloo -lstdc++)
+$(HOSTBIN) $(INBIN): bench/timing.h $(BUILD)/libtutti.a mk/bench.mk
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(lastword $(subst _, ,$@)) -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $(filter %.c,$^) $(WITH) \
+	  $(BUILD)/libtutti_mpi_$(subst openmpi,ompi,$(lastword $(subst _, ,$@))).a $(BUILD)/libtutti.a $(MPILINK) -lm $(LDLIBS) -o $@
+
+# What cannot be installed or built is left out, and said.
+bench-programs:
+	@tools/deps.sh build
+	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
+	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(BENCHBIN) $(FAULTBIN) $(C10DLIB) $(NOTHING)
+	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) $(RANKED) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
+	@if tools/deps.sh sim; then $(MAKE) $(JOBS) --no-print-directory $(SIM); fi || echo "tutti: no simulator; it is skipped"
+bench-peers: bench-programs
+	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))
+bench-hosts: bench-programs
+	@$(PYTHON) bench/hosts.py $(BENCHARG) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(MPI),--mpi $(MPI)) $(if $(OUT),--out $(OUT))
+bench-meeting: all $(UCXLIB) $(BUILD)/bench/meeting
+	@$(PYTHON) bench/meeting.py --build $(BUILD) $(if $(HOSTS),--hosts $(HOSTS)) $(MORE)
+bench-dropin: bench-programs
+	@$(PYTHON) bench/dropin.py --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(MORE)
+# After tutti tune, and with TUTTI_MEASURE=1: RANKS=2,3,4,7,8 HOSTS=5x1,6x1,7x1 MORE="--launches 3"
+bench-choice: bench-programs
+	@$(PYTHON) bench/choice.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(HOSTS),--hosts $(HOSTS)) $(if $(OUT),--out $(OUT)) $(MORE)
+bench-torch: torch
+	@tools/deps.sh demo
+	@$(MAKE) --no-print-directory with-nothing
+	@$(PYTHON) bench/c10d.py --build $(BUILD) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT)) $(MORE)
+with-nothing: $(NOTHING)
+bench-faults: all $(UCXLIB) $(FAULTBIN)
+	@$(PYTHON) bench/bars.py --build $(BUILD) --only faults $(MORE)
+bars: bench-programs
+	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
+bench-engine: all $(BENCHBIN)
+	@$(PYTHON) bench/engine.py $(BENCHARG)
+bench-kernels: $(BUILD)/bench/kernels
+	@$(BUILD)/bench/kernels
+bench-price: $(BUILD)/bench/price
+	@$(BUILD)/bench/price
+bench-schedules: $(BUILD)/bench/building
+	@$(BUILD)/bench/building
+# The tables and plots of docs/scale.md, anew: about ten minutes, and 2 GB of memory.
+bench-scale: all $(BUILD)/bench/scale
+	@$(PYTHON) bench/scale.py --build $(BUILD) $(if $(ONLY),--only $(ONLY))
+bench-wait: all $(BUILD)/bench/late
+	@echo "rank 0 comes a second late to an allreduce; processor time (user + system), us"
+	@printf '%6s %17s %12s %16s\n' ranks "greatest waiter" "mean waiter" "returned after"
+	@for n in 2 4 8 16; do \
+	  set -- $$(timeout 60 $(BUILD)/tutti run -n $$n $(BUILD)/bench/late) && [ $$# = 4 ] || exit 1; \
+	  printf '%6s %17s %12s %16s\n' "$$@"; done
+
+bench-many: all $(BUILD)/bench/buckets
+	@for n in 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/buckets || exit 1; done
+
+# A step of training: gradients summed at the end, one by one, in buckets; over TCP too.
+bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
+	@for how in "4 0" "1 4"; do for n in 2 4; do \
+	  timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/overlap $$how || exit 1; done; \
+	  [ -z "$(UCXLIB)" ] || { echo "on two hosts that are this one, over TCP:"; UCX_TLS=tcp,self TUTTI_NODES=0,1 \
+	  timeout 300 $(BUILD)/tutti run --hosts localhost:1,localhost:1 $(BUILD)/bench/overlap $$how; } || exit 1; done
+
+bench-exact: all $(BUILD)/bench/exact_sums
+	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
+.PHONY: bench-programs bench-peers bench-hosts bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars \
+        bench-engine bench-kernels bench-price bench-schedules bench-scale bench-wait bench-many bench-buckets bench-exact
+-include $(BENCHBIN:%=%.d)

@@ -1,0 +1,79 @@
+# mpi.mk - tutti over an MPI: a library for each MPI that is installed, the drop-in for unmodified programs, the
+# command whose ranks an MPI starts, and the simulator's. SPDX-License-Identifier: BSD-3-Clause
+#   make mpi             all of them (MPICC_ompi=mpicc where it is so called)
+#   make sim             hundreds of ranks under SimGrid, beside all that is built in there (docs/simulation.md)
+#   make figures         the papers' figures again, from prices, SimGrid and this machine (docs/papers.md)
+
+# ---- over MPI: a library per MPI that is there, of mpi/*.c, which sees public headers only ----
+MPICC_ompi  = mpicc.openmpi
+MPICC_mpich = mpicc.mpich
+MPICC_smpi  = smpicc
+MPIS    := $(if $(call with,OMPI,$(shell command -v $(MPICC_ompi)),$(MPICC_ompi)),ompi) \
+           $(if $(call with,MPICH,$(shell command -v $(MPICC_mpich)),$(MPICC_mpich)),mpich)
+MPILIBS  = $(MPIS:%=$(BUILD)/libtutti_mpi_%.so) $(MPIS:%=$(BUILD)/libtutti_mpi_%.a)
+MPISRC  := $(sort $(wildcard mpi/*.c))
+# What stands between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.
+SHIMSRC := $(sort $(wildcard shim/*.c))
+SHIMS    = $(MPIS:%=$(BUILD)/libtutti_pmpi_%.so)
+# The command again, whose ranks an MPI starts.
+RANKED   = $(MPIS:%=$(BUILD)/tutti-%)
+MPICC    = OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC_$(1))
+# Open MPI's headers use what C17 calls old.
+MPIFLAGS = $(BASE) -Impi
+MPILINK := $(if $(wildcard /usr/include/hwloc.h),-lhwloc)
+with-mpi: all $(MPILIBS)
+mpi: all $(MPILIBS) $(SHIMS) $(RANKED) $(MPIS:%=$(BUILD)/examples/hello_mpi_%)
+
+define MPI_RULES
+$(BUILD)/mpi_$(1)/%.o: %.c mk/mpi.mk
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$<)
+	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Itests $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
+# MPI_STATUS_IGNORE is a number that gcc takes for a place without room.
+$(BUILD)/mpi_$(1)/tests/dropin/%.o: MPIFLAGS += -Wno-stringop-overflow -Wno-stringop-overread
+$(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
+$(BUILD)/libtutti_mpi_$(1).so.$(VERSION): $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o) $(BUILD)/libtutti.so
+	$$(call say,LD,$$@)
+	$$(Q)$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_mpi_$(1).so.$(SOMAJOR) -Wl,--version-script=src/tutti.map \
+	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o,$$^) -L$(BUILD) -ltutti $(MPILINK) $(LDLIBS) -o $$@
+$(BUILD)/libtutti_mpi_$(1).so: $(BUILD)/libtutti_mpi_$(1).so.$(VERSION)
+	$$(Q)ln -sf $$(<F) $(BUILD)/libtutti_mpi_$(1).so.$(SOMAJOR) && ln -sf $$(<F) $$@
+$(BUILD)/libtutti_pmpi_$(1).so: $(patsubst %.c,$(BUILD)/mpi_$(1)/%.o,$(SHIMSRC) $(MPISRC)) $(BUILD)/libtutti.a shim/shim.map
+	$$(call say,LD,$$@)
+	$$(Q)$(call MPICC,$(1)) -shared -Wl,-soname,libtutti_pmpi_$(1).so -Wl,--version-script=shim/shim.map \
+	  -Wl,--no-undefined $(SAN) $(LDFLAGS) $$(filter %.o %.a,$$^) $(MPILINK) -ldl $(LDLIBS) -o $$@
+$(BUILD)/tutti-$(1): $(filter-out %/meet.o,$(CLIOBJ)) $(BUILD)/mpi_$(1)/cli/meet_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	$$(call say,LD,$$@)
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
+$(BUILD)/examples/hello_mpi_$(1): $(BUILD)/mpi_$(1)/examples/hello_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) $(LDLIBS) -o $$@
+endef
+
+$(foreach m,$(MPIS),$(eval $(call MPI_RULES,$(m))))
+
+# ---- simulation: the same library over SimGrid's MPI (sim/) ----
+SIM      = $(BUILD)/sim/allreduce
+$(eval $(call MPI_RULES,smpi))
+# The simulator looks for main in what it loads.
+$(BUILD)/mpi_smpi/sim/%.o: MPIFLAGS += -fvisibility=default
+$(SIM): $(BUILD)/mpi_smpi/sim/allreduce.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/libtutti.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)smpicc -s $(SAN) $(LDFLAGS) $^ $(MPILINK) -lm $(LDLIBS) -o $@ # it is copied for every rank
+
+# ONLY=flat,loggp,tree,large MORE=--missing
+sim:
+	@tools/deps.sh build sim
+	@$(MAKE) $(JOBS) --no-print-directory all $(SIM)
+	@$(PYTHON) sim/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
+# The papers' figures; MORE=--simulate or --measure makes what is stored anew.
+figures:
+	@tools/deps.sh build sim
+	@$(MAKE) $(JOBS) --no-print-directory all $(SIM)
+	@$(PYTHON) sim/figures.py --build $(BUILD) $(if $(OUT),--out $(OUT)) $(MORE)
+.PHONY: mpi with-mpi sim figures
+-include $(wildcard $(BUILD)/mpi_*/*/*.d $(BUILD)/mpi_*/*/*/*.d)

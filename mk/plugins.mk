@@ -1,0 +1,63 @@
+# plugins.mk - libraries that libtutti or PyTorch load where they are. SPDX-License-Identifier: BSD-3-Clause
+#   make ucx             libtutti_ucx.so, for ranks on several hosts without MPI (docs/hosts.md)
+#   make torch           the backend "tutti" of PyTorch (docs/torch.md); demo-torch trains with it
+
+# ---- over UCX, which needs no MPI: a library that libtutti loads, of ucx/*.c, which sees public
+#      headers only; where UCX is ----
+UCXSRC  := $(sort $(wildcard ucx/*.c))
+UCX_HEADER ?= /usr/include/ucp/api/ucp.h
+HAS_UCX := $(call with,UCX,$(wildcard $(UCX_HEADER)),libucx-dev)
+UCXLIB   = $(if $(HAS_UCX),$(BUILD)/libtutti_ucx.so)
+$(BUILD)/ucx/%.o: TTFLAGS = $(BASE)
+$(BUILD)/libtutti_ucx.so.$(VERSION): $(UCXSRC:%.c=$(BUILD)/%.o)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libtutti_ucx.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
+	  $(SAN) $(LDFLAGS) $^ -lucp -lucs $(LDLIBS) -o $@
+$(BUILD)/libtutti_ucx.so: $(BUILD)/libtutti_ucx.so.$(VERSION)
+	$(Q)ln -sf $(<F) $(BUILD)/libtutti_ucx.so.$(SOMAJOR) && ln -sf $(<F) $@
+ucx: all $(UCXLIB) $(PMIXLIB)
+
+# ---- ranks that a launcher with PMIx has started: a library that libtutti loads; where PMIx is ----
+HAS_PMIX := $(call with,PMIX,$(shell pkg-config --exists pmix 2>/dev/null && echo yes),libpmix-dev)
+PMIXLIB   = $(if $(HAS_PMIX),$(BUILD)/libtutti_pmix.so)
+$(BUILD)/pmix/%.o: TTFLAGS = $(BASE) $(shell pkg-config --cflags pmix)
+$(BUILD)/libtutti_pmix.so.$(VERSION): $(BUILD)/pmix/launcher.o
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libtutti_pmix.so.$(SOMAJOR) -Wl,--version-script=src/tutti.map -Wl,--no-undefined \
+	  $(SAN) $(LDFLAGS) $^ $(shell pkg-config --libs pmix) $(LDLIBS) -o $@
+$(BUILD)/libtutti_pmix.so: $(BUILD)/libtutti_pmix.so.$(VERSION)
+	$(Q)ln -sf $(<F) $(BUILD)/libtutti_pmix.so.$(SOMAJOR) && ln -sf $(<F) $@
+
+# ---- PyTorch's process groups: an extension of Python, of c10d/*.cpp, which see public headers
+#      only; where PyTorch's headers are. It is of this Python and this PyTorch. ----
+C10DSRC  := $(sort $(wildcard c10d/*.cpp))
+HAS_TORCH:= $(call with,TORCH,$(wildcard /usr/include/torch/csrc/distributed/c10d/ProcessGroup.hpp),libtorch-dev)
+PYSUFFIX := $(if $(HAS_TORCH),$(shell /usr/bin/python3 -c 'import sysconfig as s; print(s.get_config_var("EXT_SUFFIX"))'))
+C10DLIB   = $(if $(HAS_TORCH),$(BUILD)/c10d/_c10d$(PYSUFFIX))
+NOTHING   = $(if $(HAS_TORCH),$(BUILD)/bench/nothing.so)
+C10DFLAGS = -std=c++17 -O2 -g1 -fPIC -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter -Iinclude -MMD -MP \
+            $(shell /usr/bin/python3-config --includes 2>/dev/null)
+TORCHLIBS = -ltorch_python -ltorch -ltorch_cpu -lc10
+$(BUILD)/c10d/%.o: c10d/%.cpp mk/plugins.mk
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)
+	$(Q)$(CXX) $(C10DFLAGS) -DTORCH_EXTENSION_NAME=_c10d $(SAN) -c $< -o $@
+$(BUILD)/c10d/_c10d%: $(C10DSRC:%.cpp=$(BUILD)/%.o) $(BUILD)/libtutti.so
+	$(call say,LD,$@)
+	$(Q)$(CXX) -shared $(SAN) $(LDFLAGS) $(filter %.o,$^) -L$(BUILD) -ltutti $(TORCHLIBS) -o $@
+$(BUILD)/bench/nothing.so: bench/nothing.cpp mk/plugins.mk
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(C10DFLAGS) -DTORCH_EXTENSION_NAME=nothing -shared $< $(TORCHLIBS) -o $@
+torch:
+	@tools/deps.sh build torch
+	@$(MAKE) $(JOBS) --no-print-directory all with-ucx with-torch
+demo-torch: torch
+	@tools/deps.sh demo
+	@BUILD=$(BUILD) PYTHON="$(PYTHON)" examples/demo_torch.sh
+.SECONDARY: $(C10DSRC:%.cpp=$(BUILD)/%.o)
+with-torch: $(C10DLIB)
+with-ucx: $(UCXLIB) $(PMIXLIB)
+-include $(wildcard $(BUILD)/c10d/*.d)
+.PHONY: ucx torch with-torch with-ucx demo-torch
+-include $(wildcard $(BUILD)/ucx/*.d $(BUILD)/pmix/*.d)

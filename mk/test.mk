@@ -1,0 +1,199 @@
+# test.mk - tests, laws, models, proofs, fuzzers, sanitizers. SPDX-License-Identifier: BSD-3-Clause
+#   make check           the tests, in about ten minutes (installs what is missing)
+#   make check-all       the full product of the covering table, the long proofs, a sample of the mutants
+#   make prove           every parameter of every algorithm, with a bar
+#   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
+#   make mutants         one line of the sources changed at a time: does a test notice? (ONLY=WORD SAMPLE=8 SEED=n)
+#   make models          hand-overs between ranks, on a machine that keeps no order (docs/reliability.md)
+#   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
+#   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
+#   make check-python    all tests of the Python package (docs/python.md)
+#   make check-torch | check-torch-asan    all tests of the PyTorch backend (docs/torch.md)
+#   make fuzz TIME=600   texts from outside, made up by the fuzzers of fuzz/ (ONLY=profile; docs/reliability.md)
+#   make soak TIME=1h    anything at random while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
+CMOCKA   = -lcmocka
+
+# ---- tests: tests/test_*.c (cmocka), tests/mp_*.c (several ranks), tests/*.sh;
+#      any other tests/*.c is linked into all of them ----
+TESTSRC := $(sort $(wildcard tests/test_*.c))
+MPSRC   := $(sort $(wildcard tests/mp_*.c))
+HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TESTSRC) $(MPSRC),$(sort $(wildcard tests/*.c))))
+TESTBIN := $(TESTSRC:%.c=$(BUILD)/%)
+MPBIN   := $(MPSRC:%.c=$(BUILD)/%)
+TESTOBJ := $(TESTBIN:%=%.o) $(MPBIN:%=%.o) $(HELPOBJ)
+SHTESTS := $(filter-out tests/programs.sh,$(sort $(wildcard tests/*.sh)))
+$(TESTOBJ): TTFLAGS += -Itests
+.SECONDARY: $(TESTOBJ)
+$(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file bounce cli)
+$(BUILD)/tests/test_proven: LDFLAGS += -Wl,--wrap=tt_prove
+$(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
+$(BUILD)/tests/test_starved: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+$(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
+$(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
+
+# Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME; with a
+# fuzzer (make fuzz) also with what nobody thought of.
+FUZZSRC := $(sort $(wildcard fuzz/fuzz_*.c))
+REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
+FUZZERS := $(FUZZSRC:%.c=$(BUILD)/%)
+FUZZMORE = $(BUILD)/fuzz/more.a $(BUILD)/libtutti.a
+$(BUILD)/fuzz/more.a: $(BUILD)/tests/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw)
+	@mkdir -p $(@D)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/fuzz/%.o: TTFLAGS += -Itests -Icli
+$(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+$(FUZZERS): %: %.o $(FUZZMORE)
+	$(call say,LD,$@)
+	$(Q)$(CC) -fsanitize=fuzzer $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+.SECONDARY: $(FUZZERS:%=%.o) $(BUILD)/fuzz/replay.o
+# The prover's verdicts on many texts.
+VERDICTS = $(BUILD)/fuzz/verdicts
+$(VERDICTS): $(BUILD)/fuzz/verdicts.o $(BUILD)/libtutti.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
+
+# The same programs of several ranks, started by an MPI.
+OVEROBJ  = $(filter-out %/start.o,$(HELPOBJ))
+define OVER_RULES
+$(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
+$(BUILD)/tests/$(1)/mpi_%: $(BUILD)/mpi_$(1)/tests/over/mpi_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
+# Programs that know MPI only, for the drop-in: C, and Fortran where its compiler is.
+$(BUILD)/tests/$(1)/drop_%: $(BUILD)/mpi_$(1)/tests/dropin/drop_%.o $(BUILD)/mpi_$(1)/tests/dropin/drop.o $(BUILD)/mpi_$(1)/tests/dropin/drop_kinds.o
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$(sort $$^) $(LDLIBS) -o $$@
+$(DROPFORT:%=$(BUILD)/tests/$(1)/%): $(BUILD)/tests/$(1)/%: tests/dropin/%
+	@mkdir -p $$(@D) $(BUILD)/mpi_$(1)/modules
+	$$(call say,FC,$$<)
+	$$(Q)$(MPIFORT_$(1)) -J $(BUILD)/mpi_$(1)/modules $(FORTFLAGS) $$< -o $$@
+endef
+# In Fortran it is common to hand one procedure this and that; some mpifort say so themselves.
+FORTFLAGS = -O1 -w -fallow-argument-mismatch
+DROPSRC := $(patsubst tests/dropin/%.c,%,$(filter-out %/drop_kinds.c,$(sort $(wildcard tests/dropin/drop_*.c))))
+DROPFORT:= $(patsubst tests/dropin/%,%,$(sort $(wildcard tests/dropin/drop_*.f tests/dropin/drop_*.f90)))
+MPIFORT_ompi  = mpifort.openmpi
+MPIFORT_mpich = mpifort.mpich
+FORTS   := $(foreach m,$(MPIS),$(if $(shell command -v $(MPIFORT_$(m))),$(m)))
+$(foreach m,$(MPIS),$(eval $(call OVER_RULES,$(m))))
+DROPBIN  = $(foreach m,$(MPIS),$(DROPSRC:%=$(BUILD)/tests/$(m)/%)) $(foreach m,$(FORTS),$(DROPFORT:%=$(BUILD)/tests/$(m)/%))
+OVERSRC := $(patsubst tests/over/%.c,%,$(sort $(wildcard tests/over/mpi_*.c)))
+OVERBIN := $(foreach m,$(MPIS),$(patsubst %,$(BUILD)/tests/$(m)/%,mp_cover mp_scenes mp_exact mp_large mp_wrong mp_stall mp_hang mp_soak $(OVERSRC)))
+
+programs: all examples $(UCXLIB) $(PMIXLIB) $(C10DLIB) $(MPIS:%=$(BUILD)/examples/hello_mpi_%) $(TESTBIN) $(MPBIN) $(REPLAYS) $(VERDICTS) $(OVERBIN) $(SHIMS) $(RANKED) $(DROPBIN)
+RUN      = BUILD=$(BUILD) CC="$(CC)" CXX="$(CXX)" tests/run
+
+check:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory programs
+	@$(RUN) $(SHTESTS) $(TESTBIN) $(REPLAYS) $(MPBIN)
+check-all:
+	@TUTTI_TEST_ALL=1 $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory mutants SAMPLE=8
+# Every group, split and number of steps, for every P up to 64 and samples to 4096; and src/choose/forms.def.
+prove:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory $(BUILD)/tests/test_product
+	@TUTTI_PROVE=1 TUTTI_FORMS=$(BUILD)/forms.def TUTTI_STAMP=$$(tools/stamp.sh) $(BUILD)/tests/test_product
+	@cmp -s $(BUILD)/forms.def src/choose/forms.def || { cp $(BUILD)/forms.def src/choose/forms.def; echo "prove: src/choose/forms.def is new"; }
+# One line changed at a time, in a copy of the tree; each change must fail a test (tools/mutants.tsv).
+mutants:
+	@tools/deps.sh build check
+	@$(PYTHON) tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only '$(ONLY)')
+# The prover beside a judge that walks through all runs; SEED and COUNT, or TIME in seconds (60).
+prove-fuzz:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory all $(VERDICTS)
+	@$(PYTHON) models/prove_fuzz.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(COUNT),--count $(COUNT)) $(MORE)
+laws: all
+	@$(RUN) tests/laws.sh
+
+models:
+	@tools/deps.sh build models
+	@CC="$(CC)" models/check.sh $(ONLY)
+
+# The sanitizers build apart, and the first report ends a program with a failure.
+SANFLAGS = CFLAGS="-O1 -g -fno-omit-frame-pointer"
+check-asan:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
+	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 TEST_SECONDS=1200 \
+	  BUILD=build-asan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(REPLAYS:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
+check-ubsan:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
+	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
+	  BUILD=build-ubsan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(REPLAYS:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
+# TIME: seconds for each, two at a time; KEEP=1: what is new and small goes into the corpus.
+FUZZFLAGS= BUILD=build-fuzz CC=clang SAN="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" $(SANFLAGS)
+fuzz:
+	@tools/deps.sh build fuzz
+	@$(MAKE) $(JOBS) --no-print-directory $(FUZZFLAGS) fuzzers
+	@TIME=$(TIME) KEEP=$(KEEP) fuzz/run.sh build-fuzz/fuzz $(if $(ONLY),$(ONLY),$(FUZZSRC:fuzz/fuzz_%.c=%))
+fuzzers: $(FUZZERS)
+# TIME: of it all; SEED and MORE="--job 12" repeat what failed.
+SOAKBIN  = $(BUILD)/tests/mp_soak $(BUILD)/tests/mp_grow $(UCXLIB) $(MPIS:%=$(BUILD)/tests/%/mp_soak)
+soak:
+	@tools/deps.sh build soak
+	@$(MAKE) $(JOBS) --no-print-directory all $(SOAKBIN)
+	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
+# PyTorch on tutti in full: as many ranks as the table says, and PyTorch's own tests.
+check-torch: torch
+	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=10000 tests/run tests/torch.sh
+# The backend under the sanitizers, in a Python and a PyTorch without them.
+check-torch-asan:
+	@tools/deps.sh build torch
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-torch-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" \
+	  $(SANFLAGS) all with-ucx with-torch
+	@BUILD=build-torch-asan TEST_SECONDS=1800 tests/run tests/torch.sh
+# Programs with threads: what the thread sanitizer can see. It wants addresses
+# that are not randomised far.
+TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
+check-tsan:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TSANBIN)
+	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
+	  setarch "$$(uname -m)" -R tests/run $(TSANBIN)
+# For another processor, under an emulator of it: the kernels, the schedules, and ranks
+# that are threads and processes. Linked statically, for there are none of its libraries.
+ARMTESTS = $(patsubst %,build-arm/tests/%,test_kernel test_schedule test_shape test_prove test_refused test_threads mp_cover mp_scenes)
+ARMMAKE  = BUILD=build-arm CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar LDFLAGS=-static CPPFLAGS=-Itests/arm CMOCKA=
+check-arm:
+	@tools/deps.sh build arm
+	@$(MAKE) $(JOBS) --no-print-directory $(ARMMAKE) build-arm/tutti $(ARMTESTS)
+	@TEST_SECONDS=1200 TEST_RANKS="2 4" UNDER=qemu-aarch64 BUILD=build-arm tests/run $(ARMTESTS)
+# The Python package in full: every type and op, faults, mpi4py, types, how it is installed.
+check-python:
+	@tools/deps.sh build python
+	@$(MAKE) $(JOBS) --no-print-directory with-mpi
+	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) tests/run tests/python.sh
+# Programs that nobody here wrote, without and with the drop-in; mpi4py's own tests (MPI4PY=FOLDER: its sources).
+check-dropin:
+	@tools/deps.sh build check
+	@tools/deps.sh programs || echo "tutti: going on without; what is not there is skipped"
+	@$(MAKE) $(JOBS) --no-print-directory mpi
+	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) WHOLE=1 TEST_SECONDS=10000 tests/run tests/programs.sh tests/mpi4py.sh
+coverage:
+	@tools/deps.sh build check
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
+	@find build-cov -name '*.gcda' -delete
+	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
+.PHONY: programs check check-all check-dropin check-python prove prove-fuzz mutants laws models check-asan check-ubsan check-tsan check-arm \
+        coverage fuzz fuzzers soak check-torch check-torch-asan
+-include $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d)
