@@ -150,8 +150,7 @@ struct tutti_comm {
   char *sums;        /* the same for exact sums */
   size_t alone_from; /* size (bytes) from which on a buffer is an operation; 0: not known yet */
   atomic_int busy;   /* 0 free, 1 held by its caller, 2 driven by another thread */
-  atomic_int
-      abort; /* with a network: 0, 1 being written, 2 for the thread inside to send, 3 sent */
+  atomic_int abort;  /* with a network: 0, 1 being written, 2 to be sent, 3 sent */
   char abort_why[120];
   atomic_bool listed; /* in flight: other threads may drive it */
   tutti_comm *next_listed;

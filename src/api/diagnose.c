@@ -18,8 +18,7 @@ enum {
 
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (comm->broken) return;
-  char
-      reason[TT_WHY]; /* an earlier message of another rank takes precedence: it may be the cause */
+  char reason[TT_WHY]; /* an earlier message of another rank may name the cause */
   tutti_status before =
       tell ? comm->wire->ops->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
   if (before) snprintf(comm->why, sizeof comm->why, "%s", reason);
