@@ -1,7 +1,7 @@
 /* consistent.c - the generalized allreduce, with the same grouping on all ranks.
  *
  * Idea       fold by halving i times (fold.c). Now every block has N = N(i) holders,
- *            members 0..N-1, who complete the sum by recursive doubling. With H the largest
+ *            members 0..N-1, which complete the sum by recursive doubling. With H the largest
  *            power of two in N, members v and v + H first add as a pair; then both go through
  *            the cube of H, where partners differ in one bit. A member v + H whose partner
  *            would be beyond N asks member (v with that bit changed) instead, which has the
@@ -9,7 +9,7 @@
  *            block each.
  *            rank-order: no fold, one block, member = rank, and bits from the lowest
  *            on, so that sums are of neighbours. Of V = 2^ceil(log2 P) members those from P
- *            on are played by the rank V/2 below, and the last exchange is local.
+ *            on are on the rank V/2 below, and the last exchange is local.
  * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P). Sent are 2(P-N) blocks for
  *            the fold, 2(N-H) and N log2 H for the rest, in at most 4 messages a step.
  *            rank-order: at most 2 messages, each the vector, a step.

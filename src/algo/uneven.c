@@ -27,7 +27,7 @@ typedef struct run { /* of columns */
   int lo, hi;
 } run;
 
-/* A rank's way down the tree. */
+/* A rank's path down the tree. */
 typedef struct path {
   int member[TT_TREE_LEVELS],
       of[TT_TREE_LEVELS];    /* its index, and the size of its group, per level */

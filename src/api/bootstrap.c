@@ -17,7 +17,7 @@
 #include "topo.h"
 #include "tracing.h"
 
-/* ---- meeting ---- */
+/* ---- the ranks of a job meet ---- */
 
 void tt_heap_introduce(tt_heap *heap) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
@@ -292,7 +292,7 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
   return tt_ended(status);
 }
 
-/* ---- the end ---- */
+/* ---- finalizing ---- */
 
 tutti_status tutti_finalize(void) {
   tutti_status status = tt_alive();

@@ -1,4 +1,4 @@
-/* collective.h - inside the API: a call made blocking, started, or persistent.
+/* collective.h - inside the API: blocking, nonblocking and persistent calls.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_COLLECTIVE_H
 #define TT_COLLECTIVE_H

@@ -29,7 +29,7 @@ enum { TT_WISDOM_MEASURES = 1, TT_WISDOM_EXISTS = 2 };
 uint32_t tt_wisdom_announce(void);
 /* Adopts the first rank's wisdom on a new communicator; `said`: its announcement. Collective. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said);
-/* The same for all ranks of one process, by one thread. */
+/* The same for all ranks of one process, called by one thread. */
 tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n);
 
 /* ---- adding entries (comm_wisdom.c) ---- */

@@ -210,8 +210,8 @@ void tt_look_for_launcher(tutti_comm *comm) {
 }
 
 /* Called now and then while nothing moves: are the awaited peers alive, and did they make the same
- * calls? Before a dead or far-ahead peer is blamed, the operation is tried again: it may find data
- * that the peer sent before. */
+ * calls? Before a dead or far-ahead peer is reported, the operation is tried again: it may find
+ * data that the peer sent before. */
 void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   char reason[TT_WHY]; /* the rank that reported a failure may have died since */
   comm->wire->ops->aborted(comm->wire, reason, sizeof reason);

@@ -25,7 +25,7 @@ static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place
   uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
                   (uint64_t)in_place << 28 | (uint64_t)c->everyone << 30 |
                   (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32;
-  /* a freed handle may come back for another op */
+  /* a freed handle may be reused for another op */
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (user) what = tt_mix(what) ^ user->serial;
   uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ counts_key(comm, c));

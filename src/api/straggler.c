@@ -5,8 +5,8 @@
  *            TUTTI_TIMEOUT, it reports which rank is late, whether that process is stopped, and
  *            what it last did.
  * Cost       nothing for ranks that do not wait.
- * Invariant  a rank that has not made the call is blamed before one that has, and of the former a
- *            stopped one before a running one.
+ * Invariant  a rank that has not made the call is reported before one that has, and of the former
+ *            a stopped one before a running one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -187,7 +187,7 @@ static void ask_ahead(tutti_comm *comm, uint64_t waited, uint32_t seq) {
     if (r != comm->rank) ops->ask(comm->wire, r, seq);
 }
 
-/* Is any rank stopped? It is blamed first, whatever others answer. */
+/* Is any rank stopped? It is reported first, whatever others answer. */
 static bool some_stopped(tutti_comm *comm) {
   for (int r = 0; r < comm->ranks; r++)
     if (is_peer_stopped(comm, r)) return true;

@@ -125,7 +125,7 @@ typedef struct writer {
   bool failed;
   const tt_trace *trace;
   double scale;       /* ns per tick */
-  int64_t tick0, ns0; /* from ticks to ns since the file's origin */
+  int64_t tick0, ns0; /* converts ticks to ns since the file's origin */
   char text[64 << 10];
 } writer;
 

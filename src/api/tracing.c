@@ -239,7 +239,7 @@ void tutti_trace_mark(tutti_comm *comm, const char *name, double begin, double e
   tt_trace_add(&t->marks, &e);
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 void tt_trace_close(tutti_comm *comm) {
   tt_trace *t = comm->trace;

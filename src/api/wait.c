@@ -33,7 +33,7 @@ static void spun(tutti_comm *comm, bool helped) {
                        : tt_max(comm->spins / 2, (uint32_t)TT_SPINS_LEAST);
 }
 
-/* Now and then progresses a network beside the wire, which has the caller's p2p messages. */
+/* Now and then progresses a network beside the wire, for the caller's own messages over it. */
 static void progress_other_work(tutti_comm *comm, const tt_wait_policy *p) {
   bool moved = false;
   if (p->looks % 16) return;

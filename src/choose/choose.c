@@ -78,7 +78,7 @@ int tt_weight_of(const tt_chooser *c, tutti_type type) {
   return weight;
 }
 
-/* ---- what is admissible ---- */
+/* ---- admissible plans ---- */
 
 unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
   if (!tt_coll_reduces(coll)) return 0;

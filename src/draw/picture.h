@@ -49,7 +49,7 @@ static inline uint32_t tt_picture_leaves(const tt_picture *p, const tt_message *
 static inline uint32_t tt_picture_arrives(const tt_picture *p, const tt_message *m) {
   return p->ended[m->to];
 }
-/* Is it summed where it arrives, or just kept? */
+/* Is the message summed on arrival, or just stored? */
 static inline bool tt_picture_sums(const tt_picture *p, const tt_message *m) {
   return tt_graph_step(&p->graph, m->to)->kind == TT_RECV_REDUCE;
 }
