@@ -75,9 +75,8 @@ uint32_t tt_tree_blocks(const tt_ask *ask) {
 typedef struct layout {
   const tt_ask *ask;
   tt_nodes nodes;
-  int tree; /* 0: the first; 1: the second */
-  int node,
-      behind; /* this rank's node, and its index there (in the root's node from the root on) */
+  int tree;          /* 0: the first; 1: the second */
+  int node, behind;  /* this rank's node; its index there (from the root on, if there) */
   int root, root_in; /* the root's node, and its index there */
 } layout;
 

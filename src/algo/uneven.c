@@ -29,9 +29,8 @@ typedef struct run { /* of columns */
 
 /* A rank's path down the tree. */
 typedef struct path {
-  int member[TT_TREE_LEVELS],
-      of[TT_TREE_LEVELS];    /* its index, and the size of its group, per level */
-  int first[TT_TREE_LEVELS]; /* first rank of that group */
+  int member[TT_TREE_LEVELS], of[TT_TREE_LEVELS]; /* index in its group; group's size */
+  int first[TT_TREE_LEVELS];                      /* first rank of that group */
   run owns[TT_TREE_LEVELS];
 } path;
 

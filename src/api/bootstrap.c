@@ -89,7 +89,7 @@ static tutti_status await_founders(const tt_segment *segment, uint64_t *ctrls) {
 
 /* ---- creating a communicator ---- */
 
-/* Contains all ranks of a segment; their control blocks exist. */
+/* Creates the communicator of all ranks of a segment; their control blocks exist. */
 static tutti_status create_base_comm(tt_heap *heap, int rank, const uint64_t *ctrls,
                                      tutti_comm **out) {
   tt_segment *segment = tt_heap_segment(heap);
@@ -127,7 +127,7 @@ static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
       owner, rank);
 }
 
-/* *index: of this process's heap. */
+/* Maps the job's segment; *index: of this process's heap. */
 static tutti_status job_segment(int *index, tt_segment **segment) {
   const char *fd = tt_env("TUTTI_SHM_FD");
   *index = 0;
@@ -163,8 +163,8 @@ tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
   if (!status) status = tt_heap_open(segment, rank, &heap);
   if (status) tt_segment_release(segment);
   if (!status) status = introduce(heap, ranks, &ctrl);
-  if (!status && (status = await_founders(
-                      segment, ctrls))) /* others may have seen this rank, and wait for it */
+  if (!status &&
+      (status = await_founders(segment, ctrls))) /* others may wait for this rank already */
     tt_shm_ctrl_abandon(heap, ctrl, status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
                         tutti_error());
   if (!status) tt_remote_probe(segment, rank);
@@ -180,8 +180,9 @@ static bool one_is_all(void) {
          tt_env_int("SLURM_STEP_NUM_TASKS", 1, 1 << 20, 0) == 1;
 }
 
-/* Ranks that mpirun, prun or srun started with PMIx, in a program without MPI. *base stays NULL if
- * tutti's PMIx library is missing. only: nothing but PMIx says which rank this is. */
+/* Creates the communicator of ranks that mpirun, prun or srun started with PMIx, in a program
+ * without MPI. *base stays NULL if tutti's PMIx library is missing. only: nothing but PMIx says
+ * which rank this is. */
 static tutti_status from_pmix(tutti_comm **base, bool only) {
   const double limit = tt_create_limit(NULL);
   tutti_launcher l = {.end = NULL};
@@ -236,8 +237,7 @@ tutti_status tutti_comm_from_env(tutti_comm **comm) {
   tt_segment *segment = NULL;
   tutti_comm *made = NULL;
   int index = 0;
-  pthread_mutex_lock(
-      &tt_process.starting); /* one thread at a time; the call below waits for other ranks */
+  pthread_mutex_lock(&tt_process.starting); /* one at a time: it waits for other ranks */
   pthread_mutex_lock(&tt_process.lock);
   tutti_comm *base = tt_process.base;
   const bool again = tt_process.joined;
@@ -278,8 +278,7 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
     if (status) break;
     status = introduce(heaps[opened], n, &ctrls[opened]);
   }
-  for (int r = opened; r < n; r++)
-    tt_segment_release(segment); /* references that no heap took over */
+  for (int r = opened; r < n; r++) tt_segment_release(segment); /* not taken over */
   for (int r = 0; !status && r < n; r++) status = create_base_comm(heaps[r], r, ctrls, &comms[r]);
   if (!status) status = tt_wisdom_share_threads(comms, n);
   for (int r = 0; status && r < n; r++) {

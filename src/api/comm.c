@@ -114,8 +114,7 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
     return TUTTI_OK;
   }
   int is_free = 0, none = 0;
-  if (!atomic_compare_exchange_strong(&comm->abort, &none, 1))
-    return TUTTI_OK; /* already requested */
+  if (!atomic_compare_exchange_strong(&comm->abort, &none, 1)) return TUTTI_OK; /* requested */
   memcpy(comm->abort_why, text, sizeof text);
   atomic_store(&comm->abort, 2);
   if (atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) tt_comm_leave(comm);

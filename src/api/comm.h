@@ -88,7 +88,7 @@ typedef struct tt_wait_policy { /* of a waiting caller, while nothing moves */
   uint64_t since, looked; /* us */
   uint32_t sleep;         /* us */
   bool warned;
-  bool shown;              /* that it waits is visible to peers */
+  bool shown;              /* its wait is published */
   const tutti_request *by; /* what is waited for; NULL: the caller only tests */
 } tt_wait_policy;
 

@@ -148,8 +148,7 @@ static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
   for (int look = 0; look < LOOKS; look++) {
     awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
     tt_operation_awaits(o, worst, &a);
-    int dead =
-        a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* the peer may wait for a dead one */
+    int dead = a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* else `peer` may wait for it */
     while (dead >= 0 && comm->wire->ops->alive(comm->wire, dead)) dead--;
     if (dead >= 0) {
       say_lost(comm, dead, o, a.step);

@@ -186,8 +186,7 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
   const bool owned = tt_coll_owned(c->coll), helps = comm->rank >= tt_call_data(comm, c);
   const bool gets = !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
                     !(c->coll == TUTTI_EXSCAN && comm->rank == 0);
-  const tt_plan
-      *plan; /* not used, but it must exist: helpers cannot take part in every collective */
+  const tt_plan *plan; /* unused, but must exist: helpers cannot take part in all */
   tutti_status status = tt_plan_for(comm, c, false, &plan);
   if (status) return status;
   tt_exact *x = new_exact(comm, c, owned ? (size_t)comm->ranks : 1);

@@ -42,8 +42,7 @@ static void describe_member(member *m, const tutti_net *net) {
                 .kernel = tt_kernel_id(),
                 .cores = cores_here(),
                 .index = -1};
-  if (net->simulated)
-    m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* simulated ranks share no core */
+  if (net->simulated) m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* shares no core */
   gethostname(m->placement.host, sizeof m->placement.host - 1);
 }
 

@@ -254,8 +254,7 @@ static bool progress_comm(tutti_comm *comm) {
   const bool leaving = is_leaving(comm);
   const bool looks = !moved || (!comm->waits && comm->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
-  comm->stuck =
-      !moved && !leaving && comm->wire == comm->net; /* only the network brings anything new */
+  comm->stuck = !moved && !leaving && comm->wire == comm->net; /* nothing comes elsewhere */
   if (comm->broken)
     fail_all(comm);
   else if (comm->queue)

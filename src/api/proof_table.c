@@ -66,8 +66,7 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
   *is = TT_PROVEN;
   if (!word || claimed || await_answer(word) != PROVEN)
     status = tt_proven_find(ask, name, slices, &comm->setting, is);
-  const bool open =
-      !status && *is != TT_PROVEN; /* too large to prove: each rank finds that itself */
+  const bool open = !status && *is != TT_PROVEN; /* too large: each rank finds that */
   /* model: publish:verdict */
   if (claimed)
     atomic_store_explicit(word, open ? 0 : key | (status ? REFUSED : PROVEN), memory_order_release);

@@ -195,8 +195,7 @@ tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *p
   tt_trace *t = comm->trace;
   if (call->everyone) return NULL;
   const uint16_t what = trace_call_index(comm, t, call, plan);
-  const bool known =
-      t->blocking && !t->begun && what && what == t->again; /* no planning took place */
+  const bool known = t->blocking && !t->begun && what && what == t->again; /* no planning */
   const uint64_t now = known ? t->entered : tt_trace_cut(t);
   t->again = what;
   t->seq = comm->seq;

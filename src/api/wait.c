@@ -15,10 +15,9 @@ enum {
   YIELD_NET_US = 50,     /* the same over a network that can wake it */
   SLEEP_US = 1000,       /* the limit of its first sleep */
   SLEEP_MOST_US = 32000, /* each sleep is twice as long, up to this */
-  SLEEP_NET_US =
-      1000, /* the limit with a network, which must progress, for the caller's messages too */
-  LOOK_US = 100000, /* how often it checks its peers */
-  ASK_TURNS = 64    /* how often, while awake, it asks whether it was interrupted */
+  SLEEP_NET_US = 1000,   /* the limit with a network, which also carries the caller's messages */
+  LOOK_US = 100000,      /* how often it checks its peers */
+  ASK_TURNS = 64         /* how often, while awake, it asks whether it was interrupted */
 };
 
 static uint64_t now_us(void) {

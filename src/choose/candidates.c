@@ -121,8 +121,7 @@ static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, doub
     x[i].possible = sim && tt_price_curve(sim, &x[i].curve);
     tt_sim_free(sim);
   }
-  for (int i = 0; i < n; i++)
-    c->starved |= !x[i].possible; /* whatever can be built can be simulated */
+  for (int i = 0; i < n; i++) c->starved |= !x[i].possible; /* all that is built can run */
   tt_sim_free(whole);
   return n;
 }

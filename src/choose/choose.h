@@ -79,8 +79,7 @@ typedef struct tt_choice {
   int slices;
   const char *refusal; /* why an override was refused; NULL: no override, or not refused */
   bool overridden;
-  const tt_wisdom_entry
-      *wisdom; /* the entry that decided, owned by the problem's wisdom; NULL: the price did */
+  const tt_wisdom_entry *wisdom; /* its entry, of the problem's wisdom; NULL: the price decided */
 } tt_choice;
 
 /* Chooses a plan. An override that names a possible plan decides; if the plan is not possible,

@@ -137,8 +137,7 @@ static tt_span span(cursor *c, const header *h) {
   if (accept_token(c, "x")) s.repeat = parse_number(c, MAX_BLOCKS, "a repeat");
   if (!c->status && !accept_token(c, "]")) schedule_syntax_error(c, "']'");
   s.count = last >= first ? last - first + 1 : last + ring - first + 1;
-  const uint64_t before =
-      (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks before the last ring */
+  const uint64_t before = (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks before last ring */
   const uint64_t top = s.base + s.stride * (before + tt_min((uint64_t)first + s.count, ring) - 1);
   const uint64_t most = buf == TT_TMP ? MAX_BLOCKS : h->blocks;
   const bool fits = s.stride && s.repeat && first < ring && last < ring && s.count <= ring &&
