@@ -187,7 +187,8 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
   tt_comm_break(comm, status, true);
 }
 
-/* As for operations below; but a message that the caller does not wait for may take its time. */
+/* Checks messages as tt_look_after checks operations; but one that the caller does not wait for may
+ * take its time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   const tt_p2p_message *m, *late = p->by ? &p->by->message : tt_p2p_first(comm->p2p, 0);
   for (int i = 0; (m = tt_p2p_first(comm->p2p, i)) && !comm->broken; i++) {

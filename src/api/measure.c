@@ -47,7 +47,7 @@ typedef struct session {
   size_t from, first;   /* their offsets within the vector of all blocks, bytes */
   bool in_place;        /* as the caller's vectors */
   double touch;         /* s, for writing and reading them */
-  bool exportable;      /* peers can access the memory directly, as the caller's */
+  bool exportable;      /* peers can access the memory directly, as they can the caller's */
 } session;
 
 /* Why such a call is not measured; NULL: it can be. The same on all ranks. */

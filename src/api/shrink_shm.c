@@ -139,7 +139,7 @@ static void warn_or_give_up(gathering *g) {
   double limit = tt_comm_timeout(comm);
   int peer = tt_shm_agree_awaited(comm->wire, g->round);
   const bool for_joiners = peer < 0 && g->least > 0;
-  if (limit > 0 && for_joiners) limit += g->limit; /* the leader waits so long */
+  if (limit > 0 && for_joiners) limit += g->limit; /* the leader waits that long for joiners */
   const bool over = limit > 0 && waited >= limit;
   if (!over && (g->warned || waited < WARN_S)) return;
   if (peer < 0) peer = tt_shm_agree_leader(comm->wire); /* it should decide, and does not */

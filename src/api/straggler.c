@@ -147,7 +147,7 @@ static bool last_call(tutti_comm *comm, int peer, uint32_t seq, tt_record *last)
   return false;
 }
 
-/* Says where the peer is instead, as far as known. */
+/* Says where the peer is, or that it is elsewhere, as far as known. */
 static void say_where(tutti_comm *comm, int peer, uint32_t seq, uint32_t step, char *text,
                       size_t size) {
   const tt_wire_ops *ops = comm->wire->ops;
