@@ -1,19 +1,20 @@
-/* aggregate.c - switches that sum: extra ranks without data stand in a tree above the rest.
+/* aggregate.c - switches that sum: extra ranks without data form a tree above the others.
  *
- * Idea       every rank with data sends its vector once, to the switch that it hangs on,
- *            and gets the result once; a switch sums what up to K below it send, and
- *            passes it on; the top one sends the result down. Switches stand row by
- *            row, the lowest first, behind the ranks with data. Several trees at once
- *            have a part of the vector each, and switches of their own; striped, the same
- *            ones, each of which has another place in every tree, so that the load
- *            spreads. A reduce comes down, and a broadcast goes up, only where the root is.
- * Cost       2 ceil(log_K D) steps, for D ranks with data, one of which sends 1 vector
+ * Idea       every rank with data sends its vector once, to the switch that it is connected
+ *            to, and receives the result once. A switch sums what up to K members below it
+ *            send and passes the sum up; the top one sends the result down. Switches are
+ *            numbered row by row after the ranks with data, the lowest row first. Several
+ *            trees have a part of the vector each, and their own switches; or `striped`, the
+ *            same switches, each at another place in every tree, so that the load spreads. In
+ *            a reduce only the path to the root goes down; in a broadcast only the path from
+ *            the root goes up.
+ * Cost       2 ceil(log_K D) steps, for D ranks with data, each of which sends 1 vector
  *            and receives 1; a switch sends up to K+1 and keeps 1, of its trees' parts.
  * Scratch    on switches, up to a vector.
- * Invariant  those below a switch are neighbours, added in their order. A barrier is one
- *            tree over all switches: where trees have their own, the last one sums what the
- *            ranks send, and all other switches stand on the way there.
- * Parameters data=D, where it is not known; arity=K, by default D, a row of switches that
+ * Invariant  the members below a switch are neighbours, added in their order. A barrier is
+ *            one tree over all switches: if trees have their own, the last switch sums what
+ *            the ranks send, and all other switches are on the way there.
+ * Parameters data=D, if it is not known; arity=K, by default D: a row of switches that
  *            are a tree each; `tree`: the least arity that fits; trees=T, by default as
  *            many as fit; `striped`. A tree has ceil(D/K) switches in its first row, and so
  *            on to one; P is D and all switches.
@@ -38,7 +39,7 @@ typedef struct shape {
   bool relays;       /* all switches but the last have one member below */
 } shape;
 
-/* ---- which trees ---- */
+/* ---- the shape of the trees ---- */
 
 static int row_above(int members, int arity) {
   return (members + arity - 1) / arity;
@@ -50,7 +51,7 @@ static int switches(int data, int arity) {
   return all;
 }
 
-/* The least arity whose trees use all helpers; 0 if none does. */
+/* The least arity whose trees use all helpers; 0: none. */
 static int least_arity(const shape *s, int helpers) {
   for (int arity = 2; arity <= s->data || arity == 2; arity++) {
     const int each = switches(s->data, arity);
@@ -59,7 +60,7 @@ static int least_arity(const shape *s, int helpers) {
   return 0;
 }
 
-/* What is not said follows from how many helpers there are. */
+/* Derives the parameters not given from the number of helpers. */
 static void fill_shape_defaults(shape *s, int helpers) {
   if (s->fit) s->arity = least_arity(s, helpers);
   if (!s->arity) s->arity = (int)tt_max(2, (size_t)s->data);
@@ -67,7 +68,7 @@ static void fill_shape_defaults(shape *s, int helpers) {
   if (!s->trees) s->trees = s->striped ? helpers : (int)tt_max(1, (size_t)(helpers / s->each));
 }
 
-/* NULL, or what is wrong with the parameters. */
+/* NULL, or an error about the parameters. */
 static const char *parse_tree_shape(const tt_ask *ask, shape *s) {
   const int known = ask->data < ask->ranks ? ask->data : 0;
   *s = (shape){0};
@@ -107,11 +108,11 @@ uint32_t tt_aggregate_blocks(const tt_ask *ask) {
   return parse_tree_shape(ask, &s) || ask->coll == TUTTI_BARRIER ? 1 : (uint32_t)s.trees;
 }
 
-/* ---- one tree: members 0 .. D-1 are ranks with data, then come its switches ---- */
+/* ---- one tree: members 0 .. D-1 are the ranks with data, then its switches follow ---- */
 
 typedef struct spot {
-  int below, count; /* the members below, the first and how many: none below data */
-  int above;        /* -1 on top */
+  int below, count; /* the first member below, and their number; 0 for ranks with data */
+  int above;        /* -1: at the top */
 } spot;
 
 static spot relay_of(const shape *s, int member) {
@@ -143,7 +144,7 @@ static int rank_in_tree(const shape *s, int tree, int member) {
   return s->data + (s->striped ? (place + tree) % s->each : tree * s->each + place);
 }
 
-/* -1: it has no place in this tree. */
+/* -1: the rank is not in this tree. */
 static int member_of(const shape *s, int tree, int rank) {
   const int at = rank - s->data - (s->striped ? tree : tree * s->each);
   if (rank < s->data) return rank;
@@ -157,7 +158,7 @@ static bool holds_root(const shape *s, const tt_ask *ask, int member) {
   return m == member;
 }
 
-/* Does a member send to the one above, does it get something from it? */
+/* Does a member send to the one above? Does it receive from it? */
 static bool gives(const shape *s, const tt_ask *ask, int member) {
   return tt_coll_reduces(ask->coll) || holds_root(s, ask, member);
 }
@@ -166,8 +167,8 @@ static bool gets(const shape *s, const tt_ask *ask, int member) {
   return holds_root(s, ask, member) == tt_coll_reduces(ask->coll);
 }
 
-/* The ranks of the members from the i-th below on, as far as they are neighbours that all
- * do, or do not, `act`; *is says which. */
+/* The ranks of the members below x from the i-th on, as far as they are consecutive and agree on
+ * `act`. *is: whether they act. */
 typedef bool act_fn(const shape *s, const tt_ask *ask, int member);
 static tt_peers run_of(const shape *s, const tt_ask *ask, int tree, const spot *x, int i,
                        act_fn *act, bool *is) {
@@ -206,7 +207,7 @@ static void be_switch(tt_builder *b, const shape *s, const tt_ask *ask, int tree
   }
 }
 
-/* All trees as one, over all switches. */
+/* Makes one tree of all, over all switches. */
 static void merge_trees(shape *s) {
   s->relays = s->trees > 1 && !s->striped;
   if (s->relays) s->each *= s->trees;
@@ -233,7 +234,7 @@ void tt_aggregate_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* All that come out at this number of ranks. */
+/* All shapes that have this number of ranks. */
 bool tt_aggregate_samples(int ranks, int i, char *params, size_t size) {
   for (int striped = 0; striped < 2; striped++)
     for (int trees = 1; trees <= 3; trees++)

@@ -23,7 +23,7 @@
 #undef TT_PLANS
 #undef TT_UNIFORM
 
-/* What an algorithm does, in the table: sets of collectives. */
+/* What an algorithm can do: sets of collectives. */
 enum {
 #define ONE(coll) 1u << TUTTI_##coll
   TO_ALL = ONE(ALLREDUCE) | ONE(BARRIER),
@@ -88,7 +88,7 @@ enum { PLANNERS = sizeof planners / sizeof *planners };
 #define TT_PLANS(prefix, family)
 #undef TT_UNIFORM
 static const struct {
-  const char *(*refuse)(const tt_ask *ask); /* whose it is */
+  const char *(*refuse)(const tt_ask *ask); /* identifies the algorithm */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
 } uniforms[] = {
 #define TT_UNIFORM(prefix) {tt_##prefix##_refuse, tt_##prefix##_uniform},
@@ -148,7 +148,7 @@ static size_t family_length(const char *name) {
   return strcspn(name, "(");
 }
 
-/* What the field calls some of them. */
+/* Common names of some algorithms. */
 static const struct {
   const char *name, *full;
 } shorts[] = {{"ring", "fold(ring)"},
@@ -174,8 +174,8 @@ static const tt_algo *find_algo(const char *name) {
   return NULL;
 }
 
-/* Letters to insert, leave out or replace, or neighbours to swap, to make one family's name of the
- * other's; no more than MOST_HEADERS of each count. */
+/* The edit distance of two families' names, counting a swap of neighbours as one; only the first
+ * MOST_HEADERS characters count. */
 enum { MOST_HEADERS = 40 };
 static int edits(const char *a, const char *b) {
   const int n = (int)tt_min(family_length(a), MOST_HEADERS);
@@ -192,7 +192,7 @@ static int edits(const char *a, const char *b) {
   return d[n][m];
 }
 
-/* A name is suggested if it is near. */
+/* Suggests a name if it is similar. */
 static tutti_status unknown(const char *name) {
   const char *best = NULL;
   int least = 3;
@@ -207,7 +207,7 @@ static tutti_status unknown(const char *name) {
   return tt_fail(TUTTI_ERR_ARG, "no algorithm is called '%.60s'; did you mean '%s'?", name, best);
 }
 
-/* The algorithm, and its parameters copied into the ask. */
+/* Finds the algorithm, and copies its parameters into the ask. */
 static tutti_status resolve_algo(const char *name, tt_ask *ask, const tt_algo **algo) {
   name = full_name(name);
   *algo = find_algo(name);
@@ -223,12 +223,12 @@ static tutti_status resolve_algo(const char *name, tt_ask *ask, const tt_algo **
   return TUTTI_OK;
 }
 
-/* Is it the first of its family in the table, and does it do that? */
+/* Is it the first entry of its family, and does it do the collective? */
 static bool does(const tt_algo *algo, tutti_coll coll) {
   return algo->does >> coll & 1 && (algo == table || algo->refuse != algo[-1].refuse);
 }
 
-/* "naive, fold and tree do that", or "naive, fold and 9 others do that". */
+/* Formats "naive, fold and tree do that", or "naive, fold and 9 others do that". */
 static const char *not_done(tutti_coll coll) {
   enum { NAMED = 5 };
   size_t size, n = 0;
@@ -249,7 +249,7 @@ static const char *not_done(tutti_coll coll) {
   return text;
 }
 
-/* NULL, or why not. */
+/* NULL, or the reason. */
 static const char *algo_refusal(const tt_algo *algo, const tt_ask *ask) {
   return algo->does >> ask->coll & 1 ? algo->refuse(ask) : not_done(ask->coll);
 }
@@ -287,7 +287,7 @@ static void build_alone(tt_builder *b) {
   if (tt_coll_reduces(b->s->coll)) tt_mark_completes(b);
 }
 
-/* Do as many ranks bring data as was asked for? */
+/* Does the schedule take data from as many ranks as was asked for? */
 static tutti_status fits_data(const tt_ask *ask, tt_sched **sched) {
   const int takes = (*sched)->data;
   if (!ask->data || ask->data == takes) return TUTTI_OK;
@@ -346,7 +346,7 @@ tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched *
   return status;
 }
 
-/* To the next comma that is not in parentheses. */
+/* The length up to the next comma outside parentheses. */
 static size_t item_length(const char *item) {
   size_t n = 0;
   for (int depth = 0; item[n] && (item[n] != ',' || depth > 0); n++)

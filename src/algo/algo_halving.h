@@ -1,9 +1,10 @@
-/* algo_halving.h - 2^n ranks halve a vector of 2^n blocks among them, and put it back.
+/* algo_halving.h - 2^n ranks halve a vector of 2^n blocks among them, and reassemble it.
  *
- * Idea       in step i partners 2^i apart, each with the same part of the vector, take
+ * Idea       in step i, partners 2^i apart, which have the same part of the vector, take
  *            half of it each: the lower rank the lower half. So member m's part after i
- *            steps depends on its lowest i bits only. With a root the same steps are a
- *            tree: who differs from it in bit i and no higher one gets its part in step i.
+ *            steps depends only on its lowest i bits. With a root the same steps are a
+ *            tree: a member whose highest bit that differs from the root's is bit i gets its
+ *            part in step i.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_HALVING_H
 #define TT_ALGO_HALVING_H
@@ -16,24 +17,24 @@ typedef struct tt_part {
 
 typedef struct tt_halving {
   tt_builder *b;
-  int n, member;                  /* 2^n members, and this one */
+  int n, member;                  /* 2^n members; this one's number */
   uint32_t blocks;                /* of the vector: a multiple of 2^n */
-  int (*rank)(const void *, int); /* of a member */
+  int (*rank)(const void *, int); /* the rank of a member */
   const void *of;
-  tt_buf buf; /* where its part stands */
-  int root;   /* the member that has all, or gets all; -1: there is none */
+  tt_buf buf; /* where its part is */
+  int root;   /* the member that has all, or gets all; -1: none */
 } tt_halving;
 
-/* What member m has after i steps. */
+/* The part of member m after i steps. */
 tt_part tt_halving_part(uint32_t blocks, int m, int i);
 tt_span tt_part_span(tt_buf buf, tt_part part);
-/* Sums: from all of `have` to the member's part. */
+/* Reduce-scatter: from the whole vector in `have` to the member's part. */
 void tt_halving_scatter(const tt_halving *h, tt_buf have);
-/* And back; what was spread is not sent again to those who had it. */
+/* All-gather; parts that a member got from a spread are not sent to it again. */
 void tt_halving_gather(const tt_halving *h);
-/* All parts to the root. */
+/* Gathers all parts at the root. */
 void tt_halving_collect(const tt_halving *h);
-/* From the root to all their parts, and some have more on the way. */
+/* Scatters the root's vector; inner members get more than their own part on the way. */
 void tt_halving_spread(const tt_halving *h);
 
 #endif

@@ -1,11 +1,11 @@
 /* binomial.c - gather and scatter over a tree: blocks of a subtree travel together.
  *
- * Idea       ranks are counted from the root on; a subtree of a k-nomial tree is
- *            neighbours, so its blocks are one span, which wraps at P. gather: a member
+ * Idea       ranks are counted from the root on. A subtree of a k-nomial tree is a range of
+ *            them, so its blocks are one span, which wraps at P. gather: a member
  *            puts its own block among those of its children and sends all up. scatter: it
  *            passes on those of its children and keeps its own.
- * Cost       at most ceil(log_K P) messages one after another, and as many times K-1 at the
- *            root, whose vector it is once; a block goes as often as its member is deep.
+ * Cost       at most ceil(log_K P) messages in sequence, and K-1 times that at the root, which
+ *            moves the vector once; a block is sent once per level of its member's depth.
  * Scratch    the vector inside the tree, of which a member uses its subtree's blocks.
  * Parameters radix=2..16 (2).
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
@@ -35,8 +35,8 @@ uint32_t tt_binomial_blocks(const tt_ask *ask) {
 typedef struct member {
   tt_builder *b;
   const tt_ask *ask;
-  int p;      /* from the root on */
-  tt_buf buf; /* where its subtree's blocks stand */
+  int p;      /* counted from the root */
+  tt_buf buf; /* where its subtree's blocks are */
 } member;
 
 /* The blocks of `count` members from p on. */
@@ -50,7 +50,7 @@ static tt_peers ranks(const member *m, tt_peers members) {
   return members;
 }
 
-/* Get, or give, what belongs to a group of children, of which the last one may have less. */
+/* Receives or sends the blocks of a group of children; the last child may have fewer. */
 static void pass(const member *m, const tt_peers *group, bool get) {
   const int unit = group->stride, last = group->first + (group->count - 1) * unit;
   const int rest = m->ask->ranks - last < unit ? m->ask->ranks - last : 0;
@@ -63,7 +63,7 @@ static void pass(const member *m, const tt_peers *group, bool get) {
   if (rest) (get ? tt_recv : tt_send)(m->b, peer, subtree_blocks(m, last, rest));
 }
 
-/* How many members are in the subtree of p. */
+/* The number of members in the subtree of p. */
 static int subtree_size(const tt_ask *ask, int p, int radix) {
   int64_t unit = 1;
   while (unit < ask->ranks && p / unit % radix == 0) unit *= radix;

@@ -1,10 +1,9 @@
-/* blueconnect.c - a fold level by level of the machine, from within.
+/* blueconnect.c - a fold level by level of the machine, from the innermost outwards.
  *
- * Idea       reduce-scatter among the ranks of a core's node, then what is left, a
- *            part of the vector each, among the nodes of a rack, then among racks;
- *            and all the way back. So the wire of a level carries only what must
- *            cross it. That is a fold on the product of circles, one per level, in
- *            the order from the innermost on: any sizes, and any fold sequence each.
+ * Idea       reduce-scatter among the ranks of a node, then of the remaining part among the
+ *            nodes of a rack, then among racks; and all the way back. So the wire of a level
+ *            carries only what must cross it. That is a fold on the product of circles, one
+ *            per level, starting with the innermost: of any sizes, and any fold sequence each.
  *            Levels whose groups differ in size are in uneven.c.
  * Cost       one message a step, 2(P-1)/P of the vector in all; across the level
  *            with p groups, each of q ranks, 2(p-1)/p of a vector per group. In slices
@@ -31,7 +30,7 @@ bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size);
 bool tt_blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size);
 bool tt_blueconnect_uniform(const tt_ask *ask, const tt_tree *tree);
 
-/* NULL and the tree, or what is wrong with the levels. */
+/* Fills in the tree and returns NULL, or returns an error about the levels. */
 static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
   char levels[TT_NAME];
   if (!tt_param_levels(ask, levels, sizeof levels))
@@ -83,7 +82,7 @@ void tt_blueconnect_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* "3x2x2" as levels. */
+/* Formats "3x2x2" as levels. */
 static void levels_of(const char *split, char *text, size_t size) {
   static const char *const names[] = {"room", "rack", "node", "chip", "core", "unit"};
   size_t at = 0;
@@ -129,7 +128,7 @@ bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
-/* Every level by halving or as a ring. */
+/* Every combination of halving and ring per level. */
 bool tt_blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   char seq[TT_NAME] = "";
   tt_tree tree;

@@ -1,14 +1,14 @@
-/* bruck.c - Bruck's all-gather, its mirror the reduce-scatter, and both in a row. His
+/* bruck.c - Bruck's all-gather, its mirror the reduce-scatter, and both in sequence. The
  * all-to-all is in index.c.
  *
- * Idea       all-gather: with h blocks from its own on, rank r gets the next h from
+ * Idea       all-gather: with h blocks from its own on, rank r receives the next h from
  *            each of r + h, r + 2h ..., up to K-1 at once, and has K times as many. The
  *            mirror sends back what a rank has beyond its first h, and adds. Blocks
- *            are counted from the own one on and wrap; nothing is turned afterwards.
+ *            are counted from the own one on and wrap, so no final rotation is needed.
  * Cost       ceil(log_K P) steps each way, of up to K-1 messages; P-1 blocks. For K = 2 that
  *            is a fold by seq = P, ..., 8, 4, 2, 1.
  * Scratch    none; reduce-scatter: the vector.
- * Invariant  a block's sum is made up on its owner alone.
+ * Invariant  a block's sum is completed on its owner alone.
  * Parameters radix=2..16 (2).
  * Source     Bruck et al., IEEE Trans. Par. Distrib. Syst. 8(11), 1997.
  * See        tutti plan draw bruck -P 7
@@ -36,8 +36,8 @@ uint32_t tt_bruck_blocks(const tt_ask *ask) {
   return (uint32_t)ask->ranks;
 }
 
-/* From h blocks to at most `radix` times as many: so many ranks have h to give each,
- * and one has the rest. */
+/* From h blocks to at most `radix` times as many: `full` ranks have h to give each, and one more
+ * has the rest. */
 typedef struct stage {
   int P, rank, h, full, rest;
 } stage;
@@ -48,7 +48,7 @@ static stage stage_of(const tt_ask *ask, int h, int radix) {
   return s;
 }
 
-/* Blocks `from`.. of rank r's own count. */
+/* `count` blocks, from number `from` as rank r counts. */
 static tt_span blocks_after_rank(const stage *s, tt_buf buf, int from, int count) {
   return tt_range(buf, (uint32_t)tt_mod((int64_t)s->rank + from, s->P), (uint32_t)count,
                   (uint32_t)s->P);

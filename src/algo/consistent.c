@@ -1,20 +1,20 @@
 /* consistent.c - the generalized allreduce, with the same grouping on all ranks.
  *
  * Idea       fold by halving i times (fold.c). Now every block has N = N(i) holders,
- *            members 0..N-1, who end the sum among themselves by recursive doubling:
- *            with H the largest power of two in N, members v and v + H first make
- *            their pair; then both go through the cube of H, where partners differ
- *            in one bit. A member v + H whose partner would be beyond N asks member
- *            (v less H, and that bit changed), who knows the same sum. Then the way
- *            back of the fold. Every rank is every member, of another block each.
+ *            members 0..N-1, which complete the sum by recursive doubling. With H the largest
+ *            power of two in N, members v and v + H first add as a pair; then both go through
+ *            the cube of H, where partners differ in one bit. A member v + H whose partner
+ *            would be beyond N asks member (v with that bit changed) instead, which has the
+ *            same sum. Then the way back of the fold. Every rank is every member, of another
+ *            block each.
  *            rank-order: no fold, one block, member = rank, and bits from the lowest
- *            on, so that sums are of neighbours; of V = 2^ceil(log2 P) members those
- *            from P on live on the rank V/2 below, and the last exchange is local.
+ *            on, so that sums are of neighbours. Of V = 2^ceil(log2 P) members those from P
+ *            on are on the rank V/2 below, and the last exchange is local.
  * Cost       i + ceil(log2 P) steps, i = 0 .. ceil(log2 P). Sent are 2(P-N) blocks for
  *            the fold, 2(N-H) and N log2 H for the rest, in at most 4 messages a step.
  *            rank-order: at most 2 messages, each the vector, a step.
  * Scratch    up to 3 vectors less a block; rank-order: 2, on some ranks 4.
- * Invariant  what the holders of a block add up, they add up in the same order.
+ * Invariant  all holders of a block add in the same order.
  * Parameters i=I, or rank-order.
  * Source     ours; the fold is Kolmakov and Zhang's, 2020.
  * See        tutti plan draw 'consistent(i=1)' -P 7
@@ -31,7 +31,7 @@ void tt_consistent_build(tt_builder *b, const tt_ask *ask);
 bool tt_consistent_samples(int ranks, int i, char *params, size_t size);
 bool tt_consistent_plans(int ranks, const char *levels, int i, char *params, size_t size);
 bool tt_consistent_uniform(const tt_ask *ask, const tt_tree *tree);
-void tt_doubling_build(tt_builder *b, const tt_ask *ask); /* what it is for powers of two */
+void tt_doubling_build(tt_builder *b, const tt_ask *ask); /* the same plan for powers of two */
 
 static int folds_of(const tt_ask *ask) {
   char value[8], *end;
@@ -44,7 +44,7 @@ static bool power_of_two(int n) {
   return (n & (n - 1)) == 0;
 }
 
-/* Everybody has the whole vector all along: no need to cut it. */
+/* Does every rank have the whole vector all along? Then it need not be cut. */
 static bool keeps_whole_vector(const tt_ask *ask) {
   return tt_param_word(ask, "rank-order") || (folds_of(ask) == 0 && power_of_two(ask->ranks));
 }
@@ -70,8 +70,8 @@ uint32_t tt_consistent_blocks(const tt_ask *ask) {
 
 /* ---- P blocks ---- */
 
-/* Where members' sums stand: two regions of tmp, unrolled so that member k of this
- * rank is k below its top and nothing wraps; or dst. */
+/* Where members' sums are: in two regions of tmp, unrolled so that member k of this rank is k below
+ * its top and nothing wraps; or in dst. */
 typedef enum region { LEFT, RIGHT, OUT } region;
 
 typedef struct cube {
@@ -87,8 +87,8 @@ static tt_span members(const cube *c, region at, int lo, int run, int times) {
   return (tt_span){TT_TMP, (uint32_t)base, 0, (uint32_t)run, 2 * (uint32_t)run, 1, (uint32_t)times};
 }
 
-/* Members lo..lo+run-1, and `times` such runs, each two runs from the last, get what
- * the member `from` above has. */
+/* Members lo..lo+run-1, and `times` such runs, each two run lengths after the last, receive the sum
+ * of the member `from` above. */
 typedef struct pass {
   int lo, run, times, from;
   tt_side side;
@@ -107,7 +107,7 @@ static void exchange_passes(cube *c, const pass *p, int n, region here, region t
   }
 }
 
-/* Members v and v + H make their pair; those without one just move. */
+/* Members v and v + H add as a pair; those without a partner just move. */
 static void pair_up(cube *c) {
   const int H = c->H, pairs = c->N - H;
   const tt_group *g = &c->f.g;
@@ -136,7 +136,7 @@ static void go_through_the_cube(cube *c) {
   }
 }
 
-/* The last fold, where no pairs follow, hands over to the cube in tmp. */
+/* The last fold, if no pairs follow: stores its vectors where the cube expects them, in tmp. */
 static void fold_into_the_cube(cube *c, int n) {
   const int m = c->N, kept = 2 * m - n;
   tt_fold_down(&c->f, 0, n, m, members(c, LEFT, kept, n - m, 1));
@@ -175,7 +175,7 @@ static int host(const line *x, int member) {
   return member < x->P ? member : member - x->half;
 }
 
-/* Is there anybody in the member's subtree of `bit` members? */
+/* Is there a rank in the member's subtree of `bit` members? */
 static bool lives(const line *x, int member, int bit) {
   return (member & ~(bit - 1)) < x->P;
 }
@@ -189,7 +189,8 @@ static tt_span alternate_layer(tt_span here, uint32_t layer) {
                                                                 : layer_in_tmp(layer);
 }
 
-/* Members of this rank meet their partners of one bit; at[i] is where i's sum is. */
+/* Members of this rank exchange with their partners in one bit; at[i]: where the sum of member i
+ * is. */
 static void exchange_with_partners(const line *x, const int *member, int n, int bit, tt_span *at) {
   for (int i = 0; i < n; i++)
     if (lives(x, member[i], bit)) tt_send(x->b, host(x, member[i] ^ bit), at[i]);
@@ -235,7 +236,7 @@ bool tt_consistent_plans(int ranks, const char *levels, int i, char *params, siz
   return i < tt_ceil_log2((uint64_t)ranks);
 }
 
-/* In rank order members are missing for some ranks and not for others. */
+/* In rank order some ranks lack partners and others do not. */
 bool tt_consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (!keeps_whole_vector(ask) || power_of_two(ask->ranks));
 }

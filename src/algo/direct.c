@@ -1,16 +1,16 @@
-/* direct.c - no hops: every rank reads what it needs from where it is.
+/* direct.c - no intermediate ranks: every rank reads what it needs from where it is.
  *
- * Idea       one-shot: everyone publishes its vector and sums everybody's.
- *            two-shot: everyone sums its own block out of all vectors in one
- *            pass, publishes it, and reads the others' blocks. direct: everyone
- *            gets the blocks that are for it, each from where it is.
+ * Idea       one-shot: every rank publishes its vector and sums all vectors.
+ *            two-shot: every rank sums its own block of all vectors in one
+ *            pass, publishes it, and reads the others' blocks. direct: every rank
+ *            reads the blocks that are for it, each from where it is.
  * Cost       one-shot 1 step, (P-1) vectors read; two-shot 2 steps, 2(P-1)/P of
  *            a vector read; direct 1 step. Each in P-1 messages a step: for shared
  *            memory.
  * Scratch    one-shot in place one vector, all-to-all in place less than one, else none.
- * Invariant  operands in rank order, the same on all ranks. All-to-all in place: the
- *            lower of two ranks gets its block back where its own one was, which the
- *            other has by then taken into scratch; so none waits for itself.
+ * Invariant  operands in rank order, the same on all ranks. All-to-all in place: the lower
+ *            of two ranks receives its block where its own one was, which the other has
+ *            by then copied to scratch; so no rank waits for itself.
  * Source     the switch reduction of NVLink SHARP, done by the readers.
  * See        tutti plan draw two-shot -P 4
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,12 +1,12 @@
 /* doubling.c - recursive doubling: in step i ranks 2^i apart exchange sums.
  *
- * Idea       the partner's half joins mine until all ranks are in; ranks beyond
- *            the largest power of two hand their vector to a neighbour first and
+ * Idea       each rank adds its partner's sum to its own until all ranks are included. Ranks
+ *            beyond the largest power of two send their vector to a neighbour first and
  *            get the result last.
  * Cost       ceil(log2 P) steps and vectors, two more if P is no power of two.
  * Scratch    one vector, two in place for odd logarithms.
- * Invariant  a rank's sum covers neighbouring ranks, in rank order; a sum goes to
- *            and fro between dst and tmp, since what is being sent stays as it is.
+ * Invariant  a rank's sum covers neighbouring ranks, in rank order. Sums alternate between
+ *            dst and tmp, since a vector that is being sent must stay unchanged.
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw doubling -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -31,7 +31,7 @@ void tt_doubling_build(tt_builder *b, const tt_ask *ask) {
   while (ask->ranks >> (n + 1)) n++;
   const int extra = ask->ranks - (1 << n), r = ask->rank;
   const bool folded = r < 2 * extra;
-  if (folded && r % 2 == 0) { /* handed in and out */
+  if (folded && r % 2 == 0) { /* sends its vector, gets the result */
     tt_send(b, r + 1, tt_block(TT_SRC, 0));
     tt_recv(b, r + 1, tt_block(TT_DST, 0));
     return;
@@ -47,7 +47,7 @@ void tt_doubling_build(tt_builder *b, const tt_ask *ask) {
   if (folded) tt_send(b, r - 1, tt_block(TT_DST, 0));
 }
 
-/* With no rank to fold in. */
+/* If no rank is folded in. */
 bool tt_doubling_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }

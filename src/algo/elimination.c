@@ -1,13 +1,13 @@
 /* elimination.c - 3-2 elimination: halving and doubling where threes become twos.
  *
- * Idea       ranks are groups of one; in every step neighbouring groups join in pairs,
- *            and if they are odd in number the first three join: so after floor(log2 P)
- *            steps there is one group. Members of a pair halve what they have among
- *            them. Of three members a, b, c, first b and c halve their sum, then c
- *            gives its half to a, a gives b the other half of its own, and c has
- *            nothing left. Its round more delays the first group only, which is a of
- *            the next three and is not needed before. short: whole vectors instead of
- *            halves; c gets the result from b at the end.
+ * Idea       ranks begin as groups of one. In every step neighbouring groups join in pairs,
+ *            and if their number is odd the first three join; so after floor(log2 P)
+ *            steps there is one group. Members of a pair halve what they have between
+ *            them. Of three members a, b, c, first b and c halve their sum, then c gives its
+ *            half to a, a gives b the other half of its own, and c has nothing left. The
+ *            additional round delays only the first group, which is `a` of the next three
+ *            and is not needed earlier. short: whole vectors instead of halves; c gets the
+ *            result from b at the end.
  * Cost       ceil(log2 P) + floor(log2 P) steps, less than 3 vectors sent and 1.5 added
  *            by the busiest rank; short: at most ceil(log2 P) steps, one more if P is no
  *            power of two, and floor(log2 P) vectors, one more then too.
@@ -43,11 +43,11 @@ uint32_t tt_elimination_blocks(const tt_ask *ask) {
   return swaps_whole_vectors(ask) ? 1 : 1u << steps_of(ask->ranks);
 }
 
-/* ---- who meets whom ---- */
+/* ---- pairs and threes ---- */
 
 typedef enum role { FIRST, SECOND, THIRD } role;
 
-/* A rank in one step: which of a pair or of three, and the ranks that it meets there. */
+/* One step of a rank: its role in a pair or three, and the ranks that meet. */
 typedef struct meeting {
   role me;
   bool three;
@@ -59,13 +59,13 @@ static int joined_from(int g, int count) {
   return 2 * g + (count % 2 && g > 0);
 }
 
-/* Holder k of group g, whole vectors: of its first group's first and second parts. */
+/* The rank that is holder k of group g; with whole vectors, ranks of its first subgroups. */
 static int holder(int ranks, int step, int g, int k) {
   for (; step > 0; step--, k >>= 1) g = joined_from(g, ranks >> (step - 1)) + (k & 1);
   return g;
 }
 
-/* All meetings of a rank, and how many: those after the last it sits out. */
+/* Lists the steps of a rank and returns their number; it is idle after the last. */
 static int meetings_of(const tt_ask *ask, meeting *list, int *part) {
   const int n = steps_of(ask->ranks);
   int g = ask->rank, k = 0;
@@ -96,7 +96,7 @@ static void elimination_reduce(tt_builder *b, const meeting *m, tt_buf have, tt_
   tt_span low_sum = low, high_sum = high;
   low_sum.buf = high_sum.buf = TT_DST;
   low.buf = high.buf = have;
-  const int last = m->three ? THIRD : SECOND; /* whose half goes to the first */
+  const int last = m->three ? THIRD : SECOND; /* sends a half to the first */
   if (m->me == FIRST) {
     tt_send(b, m->rank[SECOND], high);
     tt_recv_reduce(b, m->rank[last], low_sum, low, TT_OWN_FIRST);
@@ -165,7 +165,7 @@ void tt_elimination_build(tt_builder *b, const tt_ask *ask) {
                  elimination_span(ask, TT_DST, 2 * k[i] + 1, i + 1));
 }
 
-/* With no rank to fold in. */
+/* If no rank is folded in. */
 bool tt_elimination_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }

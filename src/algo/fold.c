@@ -3,20 +3,20 @@
  * Idea       on a circle, rank g holds block g-k as its vector k. A fold sequence
  *            P = N0 > N1 > ... > 1, N(i+1) >= N(i)/2, says how many vectors are
  *            live: every rank sends vectors N(i+1)..N(i)-1 a distance
- *            d = N(i)-N(i+1) down the circle, where they are summed into vectors
- *            N(i+1)-d..N(i+1)-1. At the end rank g owns block g; run backwards
- *            it shares the sums. N falls by one: the ring. N halves: the
- *            bandwidth-optimal generalized allreduce. All between is legal. A product
- *            of circles is folded one by one: 2x2x2 is recursive halving and doubling.
+ *            d = N(i)-N(i+1) down the circle, where they are added to vectors
+ *            N(i+1)-d..N(i+1)-1. At the end rank g owns block g; run backwards, the
+ *            sequence shares the sums. If N falls by one: the ring. If N halves: the
+ *            bandwidth-optimal generalized allreduce. Sequences between are valid too. A
+ *            product of circles is folded one by one: 2x2x2 is recursive halving and doubling.
  * Cost       one message a step each way; 2(P-1)/P of the vector in all.
  * Scratch    none for allreduce and all-gather; partial sums for reduce-scatter.
  * Invariant  vectors from `touched` on are partial sums in the work buffer, those
- *            below are still only the input. Where one message needs both, the
+ *            below are still only the input. If one message needs both, the
  *            few inputs are copied next to the sums first.
  * Parameters ring | halving | seq=7.4.2.1 (with a group one for all levels, or one
  *            each: seq=ring/4.2.1); group=3x2x2, outermost level first, folded in
  *            that order, or, with inner, from the last level on; or stride=S: rank
- *            S*p stands at position p (no common factor with P; -1: the other way
+ *            S*p has position p (no common factor with P; -1: the other way
  *            round); rings=R: circles 1, -1, 2, -2 ... ranks a step, a part each.
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation,
  *            2020; ring: Patarasuk and Yuan, J. Par. Distrib. Comput. 69(2), 2009;
@@ -52,8 +52,8 @@ static int rings_of(const tt_ask *ask) {
   return tt_param_int(ask, "rings", 1, RINGS, 1, &rings) ? rings : -1;
 }
 
-/* Where the i-th ring at once goes: 1, -1, and so on with what generates the circle;
- * from the beginning when there is no more. */
+/* The stride of the i-th simultaneous ring: 1, -1, and on with the generators of the circle; starts
+ * again after the last. */
 static int ring_generator(int ranks, int i) {
   for (int s = 1;; s = 2 * (s + 1) < ranks ? s + 1 : 1) {
     if (ring_gcd(s, ranks) != 1) continue;
@@ -107,7 +107,7 @@ void tt_fold_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-/* A sequence that falls as `u` has it. */
+/* A pseudorandom sequence determined by `u`. */
 static void any_sequence(int n, uint64_t u, char *text, size_t size) {
   size_t at = (size_t)snprintf(text, size, "%d", n);
   for (; n > 1 && at < size; u = tt_mix(u + 1)) {
@@ -159,7 +159,7 @@ bool tt_fold_plans(int ranks, const char *levels, int i, char *params, size_t si
   return true;
 }
 
-/* A ring with any stride, or several, is the same from everywhere. */
+/* A ring with any stride, or several, looks the same from every rank. */
 bool tt_fold_uniform(const tt_ask *ask, const tt_tree *tree) {
   char group[TT_NAME];
   int sizes[TT_LEVELS] = {ask->ranks}, n = 1;

@@ -1,8 +1,8 @@
 /* fold_levels.c - a whole fold: every level of a group down, and all the way back.
  *
- * Idea       a level after the other by its own sequence of live vectors; the way
+ * Idea       one level after the other, by its own sequence of live vectors; the way
  *            back is the way down reversed, without sums.
- * Invariant  the first level starts from the input; behind it all is partial sums.
+ * Invariant  the first level starts from the input; after it all vectors are partial sums.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ tt_fold_spec tt_fold_spec_of(const tt_ask *ask) {
   return how;
 }
 
-/* The part of `how` that is for a level. */
+/* Copies the part of `how` for a level; false: the number of parts does not fit. */
 static bool item_of(const tt_fold_spec *how, int levels, int i, char *item, size_t size) {
   const char *at = how->text;
   int items = 1;
@@ -30,7 +30,7 @@ static bool item_of(const tt_fold_spec *how, int levels, int i, char *item, size
   return true;
 }
 
-/* How many vectors stay of n; 0: none that is legal. */
+/* How many of n vectors stay; 0: no valid number. */
 static int next_live(const char *item, int n) {
   if (strcmp(item, "ring") == 0) return n - 1;
   if (strcmp(item, "halving") == 0) return (n + 1) / 2;

@@ -1,20 +1,20 @@
 /* generalized.c - the generalized allreduce with fewer steps than a fold there and back.
  *
- * Idea       fold by halving (fold.c), but keep rho results instead of one, and the
- *            first r steps of the way back are not needed; r = L keeps all of them,
- *            so there is no way back: the latency-optimal allreduce, and on circles
- *            of two, recursive doubling. Result x is the sum for block 0 shifted by
- *            x, so it needs the same partial sums, shifted: those that met a partner
- *            in every step so far, the primes, and those of vector 0, the stars,
- *            which sat out where the number of vectors was odd. Until it first was,
- *            they are the same and made once; an odd step leaves the stars alone.
+ * Idea       fold by halving (fold.c), but keep rho results instead of one; then the first r
+ *            steps of the way back are not needed. r = L keeps all of them, so there is no
+ *            way back: the latency-optimal allreduce, and on circles of two, recursive
+ *            doubling. Result x is the sum for block 0 shifted by x, so it needs the same
+ *            partial sums, shifted. There are two kinds: primes, the sums that met a partner
+ *            in every step so far, and stars, those of vector 0, which was left out whenever
+ *            the number of vectors was odd. Until it is odd for the first time both are the
+ *            same and are computed once; an odd step leaves the stars unchanged.
  * Cost       2L - r steps of one message, L = ceil(log2 P) on one circle. A step that
  *            halves n sends floor(n/2) + rho - 1 blocks, at most P; rho is the number
  *            of vectors that the last skipped step would have made. With r = L the
  *            vector is one block.
  * Scratch    up to 3 vectors.
- * Invariant  primes never stand in dst, so the last step can put the results there.
- * Same       the sum is grouped differently on different ranks, but on circles of two:
+ * Invariant  primes are never in dst, so the last step can put the results there.
+ * Same       the sum is grouped differently on different ranks, except on circles of two:
  *            for integers, min and max (the prover finds out).
  * Parameters r=R or latency (r = L); group=3x2x2 and inner as in fold.c.
  * Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation, 2020,
@@ -48,7 +48,7 @@ static int steps_down(const tt_group *g) {
   return steps;
 }
 
-/* -1 if it is no number. */
+/* -1: not a valid number. */
 static int skipped_of(const tt_ask *ask, const tt_group *g) {
   char value[8], *end;
   if (tt_param_word(ask, "latency")) return steps_down(g);
@@ -74,7 +74,7 @@ const char *tt_generalized_refuse(const tt_ask *ask) {
   return NULL;
 }
 
-/* With no way back every step is about all positions: no need to cut the vector. */
+/* Without a way back every step uses all positions, so the vector need not be cut. */
 static bool needs_no_partition(const tt_ask *ask) {
   const tt_group g = group_from_params(ask);
   return skipped_of(ask, &g) == steps_down(&g);
@@ -89,7 +89,7 @@ uint32_t tt_generalized_blocks(const tt_ask *ask) {
 enum { MOST_STEPS = 64 };
 
 typedef struct halving {
-  int level, n, m; /* of n vectors of a level m stay */
+  int level, n, m; /* of n vectors of a level, m stay */
 } halving;
 
 typedef enum place { SOURCE, RESULT, TMP0, TMP1, TMP2 } place;
@@ -102,8 +102,8 @@ typedef struct wide {
   place star, prime; /* the same until a number is odd */
 } wide;
 
-/* Positions lo..hi-1 on the circle of the step, with all that rides along. Behind the
- * level of the cut that is all of every circle. */
+/* Positions lo..hi-1 on the circle of the step, with all blocks that go along. After the level of
+ * the cut these are all of every circle. */
 static tt_span span_of_positions(const wide *w, const halving *h, place at, int lo, int hi) {
   const int level = w->step[w->cut].level;
   const tt_buf buf = at == SOURCE ? TT_SRC : at == RESULT ? TT_DST : TT_TMP;
@@ -120,7 +120,7 @@ static place fresh(place a, place b) {
   return at;
 }
 
-/* Sum what comes for positions lo..hi-1 and what is there already. */
+/* Adds what is received for positions lo..hi-1 to what is there already. */
 static void add_received(const wide *w, const halving *h, place to, place own, int lo, int hi) {
   tt_recv_reduce(w->f.b, tt_group_peer(&w->f.g, h->level, h->n - h->m),
                  span_of_positions(w, h, to, lo, hi), span_of_positions(w, h, own, lo, hi),
@@ -135,24 +135,25 @@ static void add_local(const wide *w, const halving *h, place to, place own, plac
                   first ? other : mine);
 }
 
-/* How many steps from `from` on halve an even number. */
+/* The number of consecutive steps, from `from` on, that halve an even number. */
 static int even_run(const wide *w, int from) {
   int i = from;
   while (i < w->steps && w->step[i].n % 2 == 0) i++;
   return i - from;
 }
 
-/* One kind of sums: to and fro, so that the last of the run goes to dst. */
+/* While stars and primes are the same: alternates buffers so that the last sum of the run is in
+ * dst. */
 static void together(wide *w, int i, int hi) {
   const halving *h = &w->step[i];
-  if (h->n % 2) { /* vector 0 sits out */
+  if (h->n % 2) { /* vector 0 is left out */
     w->prime = fresh(w->star, w->star);
     add_received(w, h, w->prime, w->star, 1, hi);
     return;
   }
   const bool here = w->star == RESULT;
   place to = even_run(w, i) % 2 && !here ? RESULT : fresh(w->star, w->star);
-  if (here && i + 1 == w->steps) { /* nowhere to go but back */
+  if (here && i + 1 == w->steps) { /* no free buffer: adds in place */
     tt_recv(w->f.b, tt_group_peer(&w->f.g, h->level, h->m), span_of_positions(w, h, to, 0, hi));
     add_local(w, h, RESULT, RESULT, to, 0, hi);
     to = RESULT;
@@ -162,7 +163,7 @@ static void together(wide *w, int i, int hi) {
   w->star = w->prime = to;
 }
 
-/* Stars and primes; both need what comes in an even step. */
+/* Stars and primes differ: an even step adds the received vectors to both. */
 static void fold_star_and_prime(wide *w, int i, int rho, int hi) {
   const halving *h = &w->step[i];
   const place in = fresh(w->star, w->prime);
@@ -170,7 +171,7 @@ static void fold_star_and_prime(wide *w, int i, int rho, int hi) {
   if (h->n % 2) {
     add_received(w, h, in, w->prime, 1, hi);
     w->prime = in;
-  } else if (h->m == 1) { /* the end of the level: no primes any more */
+  } else if (h->m == 1) { /* the end of the level: no more primes */
     add_received(w, h, home, w->star, 0, rho);
     w->star = w->prime = home;
   } else {
@@ -225,7 +226,7 @@ void tt_generalized_build(tt_builder *b, const tt_ask *ask) {
 /* Every r on the circle, then every split of P, both ways, with every r. */
 bool tt_generalized_samples(int ranks, int i, char *params, size_t size) {
   const int log = tt_ceil_log2((uint64_t)ranks);
-  const int variants = log + 3; /* numbers of steps that a split may have; more: again from 0 */
+  const int variants = log + 3; /* exceeds the number of steps of a split; larger r wrap */
   char text[100];
   if (i <= log) {
     snprintf(params, size, "r=%d", i);

@@ -1,9 +1,9 @@
 /* group.c - ranks as an abelian group, and one step of a fold on it.
  *
- * Idea       all there is to a group is whose rank is how far up which circle, and
- *            which blocks stand where; algorithms on it need not know more.
- * Invariant  a set of vectors is one span: nested, it is a run of blocks with at most
- *            one wrap; else a run of digits, repeated for the levels behind.
+ * Idea       a group only says which rank is how far up which circle, and which blocks are
+ *            where; algorithms on it need to know nothing more.
+ * Invariant  a set of vectors is one span: if nested, a run of blocks with at most one wrap;
+ *            else a run of digits, repeated for the inner levels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,8 @@ bool tt_group_fits(const int *sizes, int n, const tt_tree *tree) {
   return true;
 }
 
-/* Count down *left splits of `ranks` into at least `least` factors; true at the one. */
+/* Counts down *left splits of `ranks` into at least `least` factors; true when it reaches the
+ * wanted one. */
 static bool nth_factorization(int ranks, int least, int *left, char *text, size_t size) {
   if (ranks == 1) return least <= 0 && (*left)-- == 0;
   for (int factor = 2; factor <= ranks; factor++) {

@@ -2,13 +2,13 @@
  *
  * Idea       P is a sum of powers of two; the ranks form groups of these sizes, the
  *            largest first. Every group halves the vector among its members. Then the
- *            smallest hands its sums to the next one, whose members have the same part
- *            in smaller pieces, and so on to the largest; the results come down the
- *            same way, and every group puts the vector together.
+ *            smallest sends its sums to the next one, whose members have the same part
+ *            in smaller pieces, and so on to the largest. The results come back the
+ *            same way, and every group reassembles the vector.
  * Cost       2 floor(log2 P) steps; the busiest rank sends 2 vectors, in up to
  *            P_i / P_(i+1) messages a step from a group to the next.
  * Scratch    none.
- * Invariant  a group's ranks stand before those of the smaller ones, and partners' sums
+ * Invariant  a group's ranks come before those of smaller groups, and partners' sums
  *            are of neighbours: rank order is kept.
  * Source     binary blocks: Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1),
  *            2005; Goyal et al., Accurate, Large Minibatch SGD, 2017.
@@ -35,7 +35,7 @@ uint32_t tt_halvingdoubling_blocks(const tt_ask *ask) {
   return (uint32_t)top_bit(ask->ranks);
 }
 
-/* Groups next to each other in the ranks; size 0: there is none. */
+/* A group of consecutive ranks; size 0: none. */
 typedef struct group {
   int first, size;
 } group;
@@ -80,7 +80,7 @@ void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
   tt_halving_gather(&halving);
 }
 
-/* With no rank to fold in. */
+/* If no rank is folded in. */
 bool tt_halvingdoubling_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }

@@ -1,10 +1,10 @@
 /* index.c - Bruck's all-to-all: blocks travel in few hops, many in one message.
  *
- * Idea       a block that has k ranks to go stands in place k. To base K, for each digit of
- *            k: those with digit j there go j * K^i ranks up together, into the same
- *            places. At the end what stands in place k comes from k ranks below. What is
- *            sent is packed first, for what comes in goes where it was.
- * Cost       ceil(log_K P) rounds of K-1 messages, or twice as many where P is no power of
+ * Idea       a block that must move up k ranks is in place k. To base K, for each digit of
+ *            k: all blocks with digit j move j * K^i ranks up together, into the same
+ *            places. At the end, the block in place k comes from the rank k below. Blocks to be
+ *            sent are packed first, because those received take their places.
+ * Cost       ceil(log_K P) rounds of K-1 messages, or twice that if P is no power of
  *            K; about (K-1)/K of the vector sent a round, and copied as often; two copies
  *            of the vector.
  * Scratch    two vectors.
@@ -16,8 +16,8 @@
 
 void tt_bruck_index(tt_builder *b, const tt_ask *ask, int radix);
 
-/* The places up to P whose digit is j, where a digit weighs `unit`: those of whole periods
- * in one span, the rest in another; how many spans there are. */
+/* The places below P whose digit is j, where a digit weighs `unit`: those of whole periods in one
+ * span, the rest in another. Returns the number of spans. */
 static int spans_with_digit(const tt_ask *ask, int radix, int unit, int j, tt_span spans[2]) {
   const int P = ask->ranks, period = radix * unit, from = j * unit, whole = P / period;
   const int rest = P - whole * period - from;

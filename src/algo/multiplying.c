@@ -2,13 +2,13 @@
  *
  * Idea       recursive doubling with K ports: in a step, K ranks that differ in one
  *            digit send each other their sums, and each adds all in one pass. If P is
- *            a product of factors up to K, these are the steps. Else as many ranks as
- *            the largest power of K take part; the others, p, p + power ..., hand their
+ *            a product of factors up to K, these are the steps. Else only the largest
+ *            power of K ranks take part; the others, p, p + power ..., send their
  *            vector to one of these first and get the result last.
  * Cost       a step per factor, with factor - 1 messages; or floor(log_K P) steps and
  *            two more. All messages are whole vectors.
  * Scratch    one vector, two in place for some numbers of steps.
- * Invariant  the operands of a step stand in the same order on all ranks of the group.
+ * Invariant  the operands of a step are in the same order on all ranks of the group.
  * Parameters radix=2..16 (4).
  * Source     Ruefenacht, Bull, Booth, Parallel Computing 69, 2017; k-ported: as in
  *            MPICH's recursive exchange.
@@ -39,7 +39,7 @@ uint32_t tt_multiplying_blocks(const tt_ask *ask) {
   return 1;
 }
 
-/* The factors of the steps; their product is how many ranks take part. */
+/* The factors of the steps; their product is the number of ranks that take part. */
 static int factors_of(int ranks, int radix, int *factor) {
   int n = 0, left = ranks;
   for (int f = radix; f >= 2; f--)

@@ -1,4 +1,4 @@
-/* nodes.c - reads which ranks sit together.
+/* nodes.c - parses which ranks share a node.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_nodes.h"
 

@@ -1,4 +1,4 @@
-/* pingpong.c - where each sum of a growing vector goes.
+/* pingpong.c - chooses the buffer of each sum of a growing vector.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pingpong.h"
 
@@ -21,7 +21,7 @@ void tt_pingpong_add(tt_pingpong *t, tt_peers from, tt_side side) {
   if (in_dst && to.buf == TT_DST) to = pingpong_layer(last ? 0 : 1);
   tt_recv_reduce_all(t->b, from, to, t->have, side);
   if (last) tt_mark_completes(t->b);
-  if (last && in_dst) tt_copy(t->b, tt_block(TT_DST, 0), to); /* nowhere to go but back */
+  if (last && in_dst) tt_copy(t->b, tt_block(TT_DST, 0), to); /* dst was in use */
   t->have = to;
   t->held = false;
 }

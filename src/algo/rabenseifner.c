@@ -1,10 +1,10 @@
 /* rabenseifner.c - halve the vector, double the distance; then back. Extra ranks folded.
  *
  * Idea       a reduce-scatter by recursive halving and an all-gather by recursive
- *            doubling among the largest power of two of ranks, Q; each of the others
- *            hands its vector to its neighbour first and gets the result last. reduce: the
- *            parts go to the root up a binomial tree instead. broadcast: they come from it
- *            down that tree, then the all-gather, which is van de Geijn's.
+ *            doubling among the largest power of two of ranks, Q. Each of the others
+ *            sends its vector to its neighbour first and gets the result last. reduce: the
+ *            parts go to the root up a binomial tree instead. broadcast: they go down
+ *            that tree from the root, then the all-gather, which is van de Geijn's.
  * Cost       2 log2 Q steps and 2(Q-1)/Q vectors; if P is no power of two, 2 steps and a
  *            vector more each way (reduce and broadcast: 1, one way).
  * Scratch    none; reduce: the vector.
@@ -34,9 +34,9 @@ uint32_t tt_rabenseifner_blocks(const tt_ask *ask) {
   return 1u << log_of(ask->ranks);
 }
 
-/* The first 2 * extra ranks are pairs, of which one takes part: the root, or the odd one. */
+/* The first 2 * extra ranks are pairs; one of each takes part: the root, or else the odd one. */
 typedef struct folding {
-  int extra, root; /* -1: there is none */
+  int extra, root; /* -1: none */
 } folding;
 
 static int rank_after_fold(const void *of, int member) {
@@ -45,7 +45,7 @@ static int rank_after_fold(const void *of, int member) {
   return f->root == 2 * member ? f->root : 2 * member + 1;
 }
 
-/* Who does not take part: hands its vector in, and gets the result. */
+/* A rank that does not take part: sends its vector, and receives the result. */
 static void build_folded_rank(tt_builder *b, const tt_ask *ask, int peer, tt_span src,
                               tt_span dst) {
   if (tt_coll_reduces(ask->coll)) tt_send(b, peer, src);
@@ -93,7 +93,7 @@ void tt_rabenseifner_build(tt_builder *b, const tt_ask *ask) {
     build_member(b, ask, &halving, folded ? r ^ 1 : -1, src);
 }
 
-/* With no rank to fold in. */
+/* If no rank is folded in. */
 bool tt_rabenseifner_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
 }

@@ -30,7 +30,7 @@ void tt_halving_scatter(const tt_halving *h, tt_buf have) {
   }
 }
 
-/* Has the member, after a spread, its part of step i? */
+/* Does the member have its part of step i after a spread? */
 static bool has(const tt_halving *h, int member, int i) {
   return h->root >= 0 && (member ^ h->root) >> i == 0;
 }

@@ -1,13 +1,13 @@
-/* scan.c - sums over the ranks up to each: of all before and itself, or only before.
+/* scan.c - prefix sums: over all ranks before and including each, or only before.
  *
- * Idea       in round d = 1, 2, 4 ... a rank sends what it has, the sum of the last d
- *            ranks up to itself, d ranks up; what comes from d ranks below stands in
- *            front of its own, and it has 2d. exscan: it keeps the sum without itself,
- *            too, and what it sends next is that one with its own vector behind.
- *            chain: the sum of all before comes from the rank below and goes on upwards
- *            with the own vector behind; in segments, which follow each other.
- * Cost       ceil(log2 P) rounds; the busiest rank sends as many vectors and adds as
- *            many, exscan at most twice as many. chain: P-1 rounds (and a round for each
+ * Idea       in round d = 1, 2, 4 ... a rank sends its sum, of the last d ranks up to
+ *            itself, d ranks up. It puts the sum from d ranks below before its own, which
+ *            then covers 2d. exscan: it also keeps the sum without itself; the next sum it
+ *            sends is that one followed by its own vector.
+ *            chain: the sum of all before comes from the rank below and goes up with the
+ *            own vector added at the end; in segments, which follow each other.
+ * Cost       ceil(log2 P) rounds; the busiest rank sends and adds as many vectors,
+ *            in an exscan it adds at most twice that. chain: P-1 rounds (and a round for each
  *            segment but one), a vector sent and added.
  * Scratch    a vector, for some ranks two in place; exscan: two, three in place; chain:
  *            none, exscan one, in place two.
@@ -62,7 +62,7 @@ static void inclusive(tt_builder *b, const tt_ask *ask) {
   if (r == 0) tt_copy(b, tt_block(TT_DST, 0), tt_block(TT_SRC, 0));
 }
 
-/* In place, src is needed until the last sum to be sent is made of it. */
+/* In place, src is needed until the last sum to be sent is computed from it. */
 static void exclusive(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks, r = ask->rank;
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);

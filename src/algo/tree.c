@@ -2,20 +2,20 @@
  *
  * Idea       every member adds its children's sums to its own and sends that up; the
  *            root sends the result down. In segments, which follow each other through
- *            the tree. double: two trees of which every member is a leaf of one, each
- *            with half of the vector; the second is the first mirrored, or shifted by
- *            one if the members are odd in number. Nodes: a chain inside each node
+ *            the tree. double: two trees, each with half of the vector, such that every
+ *            member is a leaf of one; the second is the first mirrored, or shifted by
+ *            one if the number of members is odd. Nodes: a chain inside each node
  *            and the tree between the nodes; a node's first rank sends up, its second
- *            takes in what comes from other nodes, so that no rank does both.
- *            Broadcast and reduce turn the ranks until the root comes first; with two
- *            trees the root stands above both.
- * Cost       allreduce twice, else once: binomial floor(log2 P) messages one after
- *            another, radix=K the most digits 1 of a number below P to base K, chain
+ *            receives from other nodes, so that no rank does both.
+ *            Broadcast and reduce rotate the ranks until the root comes first; with two
+ *            trees the root is above both.
+ * Cost       allreduce twice, else once: binomial floor(log2 P) messages in sequence,
+ *            radix=K the most digits 1 of a number below P to base K, chain
  *            P-1, double ceil(log2 P), one more below a root. The busiest rank sends
  *            binomial ceil(log2 P) vectors, binary and nodes 3, chain and double 2.
  * Scratch    none; reduce: one vector inside the tree.
- * Invariant  a subtree is neighbours and is added in their order; but for what turning
- *            and shifting break, rank order is kept.
+ * Invariant  a subtree is a range of ranks and is added in their order; so rank order is kept
+ *            except where rotating or shifting breaks it.
  * Parameters binomial | radix=2..16 | chain | binary | double; segments=S;
  *            the nodes, as in algo_nodes.h.
  * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with
@@ -75,9 +75,9 @@ uint32_t tt_tree_blocks(const tt_ask *ask) {
 typedef struct layout {
   const tt_ask *ask;
   tt_nodes nodes;
-  int tree;          /* the first or the second */
-  int node, behind;  /* this rank's node, and how many ranks of it stand before it */
-  int root, root_in; /* the root's node, and how many ranks of it are before the root */
+  int tree;          /* 0: the first; 1: the second */
+  int node, behind;  /* this rank's node; its index there (from the root on, if there) */
+  int root, root_in; /* the root's node, and its index there */
 } layout;
 
 static int node_rank_count(const layout *x, int node) {
@@ -95,13 +95,13 @@ static layout layout_of(const tt_ask *ask, int tree) {
   return x;
 }
 
-/* Member p of the tree over `n` nodes, as a member of the second tree. */
+/* Maps member p of the tree over `n` nodes to a member of the second tree. */
 static int second_tree_member(const layout *x, int p, int n, int by) {
   if (x->tree == 0 || p < 0) return p;
   return n % 2 ? tt_mod(p + by, n) : n - 1 - p;
 }
 
-/* One of two trees: the root's node, if there is a root, is above the two. */
+/* The node in one of two trees; the root's node, if there is a root, is above both. */
 static tt_tree_node one_of_two(const layout *x, int p) {
   const int top = tt_coll_rooted(x->ask->coll), n = x->nodes.count - top;
   tt_tree_node k = {.up = -1}, inner;
@@ -124,8 +124,8 @@ static tt_tree_node among_nodes(const layout *x) {
   return tt_tree_knomial(p, n, radix(x->ask));
 }
 
-/* The rank with so many before it in the p-th node from the root's on; the last if
- * there are not so many. */
+/* The rank with index `behind` in the p-th node from the root's on; the last if the node has
+ * fewer. */
 static int rank_at(const layout *x, int p, int behind) {
   const int node = tt_mod(p + x->root, x->nodes.count), size = node_rank_count(x, node);
   if (behind >= size) behind = size - 1;
@@ -179,8 +179,8 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
   if (input) tt_copy(b, dst, from);
 }
 
-/* All that goes up comes before all that goes down: where two trees use the same pair
- * of ranks, no sum waits for a result. */
+/* All that goes up comes before all that goes down: if two trees use the same pair of ranks, no sum
+ * waits for a result. */
 void tt_tree_build(tt_builder *b, const tt_ask *ask) {
   const uint32_t S = (uint32_t)tree_segments(ask);
   tt_tree_node node[2];

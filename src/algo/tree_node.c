@@ -1,9 +1,9 @@
 /* tree_node.c - the trees: chain, k-nomial and binary.
  *
- * Idea       all by the digits of a member's number. k-nomial: the parent lacks the
- *            lowest digit that is not 0. Binary: with h the lowest bit of p, its
- *            children are p - h/2 and p + h/2, or where that is beyond the last
- *            member, the nearest below that is not; the root, 0, has one child.
+ * Idea       all follow from the digits of a member's number. k-nomial: the parent lacks the
+ *            lowest nonzero digit. Binary: with h the lowest bit of p, its children are
+ *            p - h/2 and p + h/2; if the latter is beyond the last member, the nearest valid
+ *            one below takes its place. The root, 0, has one child.
  * Cost       depth n-1; ceil(log_radix n); ceil(log2 n).
  * Source     binary: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009, as in
  *            NCCL.

@@ -1,15 +1,15 @@
-/* two_level.c - leaders: a node adds up, the nodes' first ranks allreduce, and tell.
+/* two_level.c - leaders: each node sums, the nodes' first ranks allreduce, and distribute.
  *
- * Idea       the ranks of a node send their vectors to its first rank, the leader, who
- *            sums them in one pass; the leaders run a ring (or another algorithm)
+ * Idea       the ranks of a node send their vectors to its first rank, the leader, which
+ *            sums them in one pass. The leaders run a ring (or another algorithm)
  *            among themselves; each sends the result to its node. Nodes may differ in
- *            size: 4 ranks here, 3 there. With scatter a node's ranks add up a part
- *            each, by a fold, and hand it to the leader; and the same way back.
- * Cost       2 steps, and those among the leaders; that of N ranks moves N-1 vectors
- *            each way in its node, and what the leaders' algorithm moves between.
+ *            size: 4 ranks here, 3 there. With scatter each rank of a node sums a part,
+ *            by a fold, and sends it to the leader; and the same way back.
+ * Cost       2 steps, and those among the leaders; a leader of N ranks moves N-1 vectors
+ *            each way in its node, and what the leaders' algorithm moves between nodes.
  * Scratch    the leaders' algorithm's.
- * Invariant  what the leaders run, they run in place on dst, where a node's sum is.
- * Parameters the nodes, as in algo_nodes.h; ring (if nothing is said) | halving |
+ * Invariant  the leaders run their algorithm in place on dst, where a node's sum is.
+ * Parameters the nodes, as in algo_nodes.h; ring (the default) | halving |
  *            doubling: the leaders'; scatter: in nodes of one size.
  * Source     Jia et al., Highly Scalable Deep Learning Training System with
  *            Mixed-Precision, 2018.
@@ -37,14 +37,14 @@ const char *tt_twolevel_refuse(const tt_ask *ask) {
   return nodes.each && ask->ranks % nodes.each == 0 ? NULL : "scatter wants nodes of one size";
 }
 
-/* The parts that the nodes' ranks have, times those that the leaders have. */
+/* The number of parts among a node's ranks, times those among the leaders. */
 uint32_t tt_twolevel_blocks(const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
   return (uint32_t)((tt_param_word(ask, "scatter") ? nodes.each : 1) *
                     (tt_param_word(ask, "doubling") ? 1 : nodes.count));
 }
 
-/* A span of an algorithm whose blocks are each `times` of ours. */
+/* Converts a span of an algorithm each of whose blocks is `times` of ours. */
 static tt_span finer(tt_span span, uint32_t times) {
   span.base *= times;
   span.first *= times;
@@ -53,7 +53,8 @@ static tt_span finer(tt_span span, uint32_t times) {
   return span;
 }
 
-/* Steps [lo, hi) of a schedule for a few ranks, who are ours from `first` on, or leaders. */
+/* Inserts steps [lo, hi) of a schedule for fewer ranks: our ranks from `first` on, or the
+ * leaders. */
 static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, int first,
                   const tt_nodes *leaders) {
   const uint32_t times = b->s->blocks / s->blocks;
@@ -70,8 +71,8 @@ static void embed(tt_builder *b, const tt_sched *s, uint32_t lo, uint32_t hi, in
   }
 }
 
-/* The steps that the leaders take: of an algorithm that speaks with one rank at a time.
- * Alone in its node, a leader still has its vector in src. */
+/* The leaders' steps, of an algorithm with one peer per step. A leader alone in its node still has
+ * its vector in src. */
 static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, bool alone) {
   const char *name = tt_param_word(ask, "doubling")  ? "doubling"
                      : tt_param_word(ask, "halving") ? "fold(halving)"
@@ -87,7 +88,7 @@ static void among_leaders(tt_builder *b, const tt_ask *ask, const tt_nodes *node
   tt_sched_free(s);
 }
 
-/* Down a fold in the node, its parts to the leader; and from there up again. */
+/* Folds down in the node, sends the parts to the leader, and goes up again. */
 static void scattered(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, int leader) {
   const uint32_t each = b->s->blocks / (uint32_t)nodes->each;
   const tt_ask node = {.coll = TUTTI_ALLREDUCE,

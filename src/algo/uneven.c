@@ -1,17 +1,17 @@
 /* uneven.c - a fold level by level where groups differ in size: 4 ranks here, 3 there.
  *
- * Idea       a level is a row of columns, as many as can be dealt out fairly to its
- *            largest and to its smallest group; member a of n owns columns a*C/n to
- *            (a+1)*C/n. A block is one column of every level. A group folds its level
- *            as a circle of n members, whose vectors are those runs of columns; what
- *            a rank has settled further in is a run of columns of every inner level,
- *            and its partners in the next group are all whose runs meet its own. So
- *            the ranks of a small group own more, and every group sends across its
- *            level what a group of any size must: 2(n-1)/n of a vector.
- * Cost       bytes between groups: the least there is. A rank owns at most a quarter
+ * Idea       a level is a row of C columns, enough to be divided fairly among its largest and
+ *            its smallest group; member a of n owns columns a*C/n to (a+1)*C/n. A block is
+ *            one column of every level. A group folds its level as a circle of n members,
+ *            whose vectors are those runs of columns. At each inner level, which is folded
+ *            already, a rank has a run of columns; its partners in the next group are all
+ *            ranks whose runs overlap its own. So the ranks of a small group own more, and
+ *            every group sends across its level what a group of any size must: 2(n-1)/n of
+ *            a vector.
+ * Cost       bytes between groups: the minimum. A rank owns at most a quarter
  *            more than its share (C is the least common multiple of the sizes, or four
  *            times the largest if that is less). A step is a message to each partner
- *            whose columns meet: one where groups are alike, seldom more than
+ *            whose columns overlap: one if groups are alike, seldom more than
  *            ceil(largest / smallest) + 1; more if levels are uneven inside uneven ones.
  * Scratch    none.
  * Invariant  the ranks of a group own every block of the vector exactly once.
@@ -27,17 +27,17 @@ typedef struct run { /* of columns */
   int lo, hi;
 } run;
 
-/* A rank's way down the tree. */
+/* A rank's path down the tree. */
 typedef struct path {
-  int member[TT_TREE_LEVELS], of[TT_TREE_LEVELS]; /* which one of how many, per level */
-  int first[TT_TREE_LEVELS];                      /* rank of that group */
+  int member[TT_TREE_LEVELS], of[TT_TREE_LEVELS]; /* index in its group; group's size */
+  int first[TT_TREE_LEVELS];                      /* first rank of that group */
   run owns[TT_TREE_LEVELS];
 } path;
 
 typedef struct uneven {
   tt_builder *b;
   const tt_tree *tree;
-  int columns[TT_TREE_LEVELS], width[TT_TREE_LEVELS]; /* blocks from one to the next */
+  int columns[TT_TREE_LEVELS], width[TT_TREE_LEVELS]; /* width: blocks from a column to the next */
   path *all, me;                                      /* of all ranks, and this one's */
   int touched; /* members' vectors from here on are sums in dst, those below only input */
 } uneven;
@@ -46,7 +46,7 @@ static int column_gcd(int a, int b) {
   return b ? column_gcd(b, a % b) : a;
 }
 
-/* The most things a level has in one thing of the level above. */
+/* The number of columns of a level. */
 static int columns_of(const tt_tree *t, int level) {
   const int most = t->level[level].most;
   int all = t->level[level].each ? most : 1;
@@ -78,7 +78,8 @@ const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *t, const tt_fold_
   return wrong;
 }
 
-/* The paths of all ranks below a thing, which begin as `p`; returns the rank behind. */
+/* Fills in the paths of all ranks below a domain, starting from `p`; returns the rank after the
+ * last. */
 static int walk(uneven *u, int level, int group, int rank, path p) {
   const int domain = tt_tree_first(u->tree, level, group), C = u->columns[level];
   p.of[level] = tt_tree_count(u->tree, level, group);
@@ -94,8 +95,8 @@ static int walk(uneven *u, int level, int group, int rank, path p) {
   return rank;
 }
 
-/* Vectors lo..hi-1 of this rank's circle at a level, in every inner column of `inner`:
- * one span for each combination of the columns further in than the next level. */
+/* Vectors lo..hi-1 of this rank's circle at a level, in every column of `inner`: one span for each
+ * combination of columns of the levels inside the next one. */
 typedef struct set {
   run inner[TT_TREE_LEVELS];
   int level, lo, hi;
@@ -127,7 +128,7 @@ static tt_span span_of_set(const uneven *u, const set *s, tt_buf buf, int which)
                    1,   (uint32_t)repeat};
 }
 
-/* What of the inner columns this rank shares with another; false: nothing. */
+/* Finds the inner columns that this rank shares with another; false: none. */
 static bool meets(const uneven *u, const path *other, set *s) {
   for (int i = s->level + 1; i < u->tree->levels; i++) {
     const run *x = &u->me.owns[i], *y = &other->owns[i];
@@ -140,7 +141,7 @@ static bool meets(const uneven *u, const path *other, set *s) {
 
 typedef enum deed { SEND, RECEIVE, ADD } deed;
 
-/* Vectors lo..hi-1, to or from all partners in the member `by` up the circle. */
+/* Sends or receives vectors lo..hi-1, with all partners in the member `by` up the circle. */
 static void trade(uneven *u, deed what, int level, int by, int lo, int hi, tt_buf buf, bool last) {
   const path *me = &u->me;
   const int member = tt_mod(me->member[level] + by, me->of[level]);
@@ -159,7 +160,7 @@ static void trade(uneven *u, deed what, int level, int by, int lo, int hi, tt_bu
   }
 }
 
-/* Where vectors lo..hi-1 stand, after making them stand in one buffer. */
+/* Moves vectors lo..hi-1 to one buffer if needed, and returns it. */
 static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
   if (u->touched >= hi) return TT_SRC;
   if (u->touched <= lo) return TT_DST;
@@ -172,7 +173,7 @@ static tt_buf collect_in_one_buffer(uneven *u, int level, int lo, int hi) {
 }
 
 static void reduce_scatter_level(uneven *u, int level, const int *live, int length) {
-  bool last = true; /* no level further out folds */
+  bool last = true; /* no outer level folds */
   for (int i = 0; i < level; i++) last = last && u->me.of[i] == 1;
   for (int i = 0; i + 1 < length; i++) {
     const int n = live[i], m = live[i + 1], d = n - m;

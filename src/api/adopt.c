@@ -1,4 +1,4 @@
-/* adopt.c - a communicator made by the terms that were decided, with what was set on the old one.
+/* adopt.c - builds the communicator of a decided proposal; it inherits the old one's settings.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 _Static_assert(sizeof(tt_heritage) <= TT_SETTINGS, "room for what is inherited");
 
-/* Of its helpers, the last ranks, those that live. */
+/* The number of the old communicator's helpers (its last ranks) that are still alive. */
 static int helpers_of(const tutti_comm *old, const tt_proposal *t) {
   int n = 0;
   for (int r = old->ranks - old->helpers; r < old->ranks; r++)
@@ -24,13 +24,13 @@ void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal 
       .profile = old->setting.profile,
       .override = old->override,
       .cores = old->cores,
-      .host_ranks_per_core = old->host_ranks_per_core * t->ranks / old->ranks, /* about */
+      .host_ranks_per_core = old->host_ranks_per_core * t->ranks / old->ranks, /* approximate */
       .timeout = old->timeout,
       .slices = old->slices,
       .contract = (int32_t)old->contract,
       .helpers = helpers_of(old, t),
       .measures = old->measures};
-  tt_trace_names(old, d->round, ~d->by, &h->job, &h->trace); /* no color is negative */
+  tt_trace_names(old, d->round, ~d->by, &h->job, &h->trace); /* colors are never negative */
   t->bytes = sizeof *h;
 }
 
@@ -61,7 +61,7 @@ static tutti_status inherit_settings(tutti_comm *comm, const tt_heritage *h) {
   return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
 }
 
-/* Without wires; NULL if out of memory. */
+/* Has no wires yet. Returns NULL if out of memory. */
 static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int member,
                                         const tutti_comm *old, uint64_t *ctrls) {
   const tt_heritage *h = (const tt_heritage *)(const void *)t->settings;
@@ -91,7 +91,7 @@ tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, co
   if (!status) status = inherit_settings(comm, h);
   free(ctrls);
   if (!status) {
-    *out = comm; /* if a peer is lost again, the next call says so */
+    *out = comm; /* if a peer is lost again, the next call reports it */
     return TUTTI_OK;
   }
   snprintf(why, sizeof why, "rank %d: %.300s", member, tutti_error());

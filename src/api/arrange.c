@@ -1,11 +1,11 @@
-/* arrange.c - ranks of several nodes, in the order in which they sit.
+/* arrange.c - maps the ranks of several nodes to places that follow the machine's levels.
  *
- * Idea       levels count ranks one after the other: place v of their tree is held by rank
- *            order[v]. Where it does not matter which rank is which, a plan is made for
- *            places, and its messages go to the ranks that hold them. What gives every rank
- *            a block of its own, or sums in the order of ranks, is made for ranks, as on a
- *            machine without levels.
- * Invariant  ranks that stand as they sit have no order, and nothing is mapped.
+ * Idea       levels count consecutive ranks: place v of their tree is held by rank order[v].
+ *            Where it does not matter which rank is which, a plan is made for places, and its
+ *            messages go to the ranks that hold them. A collective that gives every rank its
+ *            own block, or sums in rank order, is planned for ranks, as on a machine without
+ *            levels.
+ * Invariant  if the ranks are already in the order of the tree, there is no order and no mapping.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
   }
 }
 
-/* Both or none. */
+/* Keeps both arrays or neither. */
 static tutti_status keep_order(tutti_comm *comm, const int *order) {
   const size_t P = (size_t)comm->ranks;
   size_t same = 0;
@@ -47,7 +47,7 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
   tt_chooser *flat = NULL, *chooser;
   _Static_assert(sizeof layout->levels <= sizeof setting.levels, "room for the levels");
   setting.ranks_per_core = 0;
-  setting.has_loop = NULL; /* loops are for ranks that all share memory */
+  setting.has_loop = NULL; /* loops are only for ranks that all share memory */
   tutti_status status = tt_chooser_new(&setting, &flat);
   memcpy(setting.levels, layout->levels, sizeof layout->levels);
   setting.inside = layout->inside;
@@ -71,7 +71,7 @@ const char *tutti_comm_network(const tutti_comm *comm) {
   return comm && comm->net ? tt_net_name(comm->net) : NULL;
 }
 
-/* In levels of the machine, from the innermost over a network on. */
+/* Counts levels of the machine, starting with the innermost one over a network. */
 int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
   if (level) *level = "";
   if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;

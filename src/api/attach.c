@@ -1,8 +1,8 @@
-/* attach.c - makes a communicator of what its ranks have: shared memory, a network, both.
+/* attach.c - connects a communicator's ranks: by shared memory, a network, or both.
  *
- * Idea       where its ranks are says which of them share memory. All of them: that is
- *            its wire, and a network only stands by. Some: both wires, as one. None: the
- *            network.
+ * Idea       the placement of the ranks says which of them share memory. If all do, shared memory
+ *            is the wire, and a network is only kept beside it. If some do, one wire combines
+ *            both. If none do, the network is the wire.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ tutti_comm *tt_comm_new(int rank, int ranks) {
   }
   comm->rank = rank;
   comm->ranks = ranks;
-  comm->seq = comm->oldest = 1; /* 0 is what an empty board says */
+  comm->seq = comm->oldest = 1; /* 0: what an empty flag slot contains */
   comm->spins = TT_SPINS;
   return comm;
 }
@@ -75,7 +75,7 @@ static tutti_status make_near(tutti_comm *comm, const uint64_t *ctrls, int *near
   return status;
 }
 
-/* What operations keep for reuse is the wire's. */
+/* Gives back the memory that operations keep for reuse; it belongs to the wire. */
 static void release(tutti_comm *comm) {
   for (int i = 0; i < TT_WINDOW; i++)
     if (comm->wire) tt_operation_release(&comm->places[i].operation);
@@ -86,7 +86,7 @@ tutti_status tt_comm_attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrl
   tt_wire *shm = NULL;
   release(comm);
   tutti_status status = TUTTI_OK;
-  comm->net = comm->wire = net; /* destroyed with it */
+  comm->net = comm->wire = net; /* closed with the communicator */
   if (!near) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   const int n = status ? 0 : tt_comm_near(comm, near);
   if (!status && ctrls[comm->rank]) status = make_near(comm, ctrls, near, &shm);
@@ -107,7 +107,7 @@ tutti_status tt_comm_attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrl
 
 /* ---- settings ---- */
 
-/* Those that are read later warn now, when the user looks. */
+/* Reads the settings that are used later, so that bad values are reported now. */
 static void look_at_settings(void) {
   tt_env_seconds("TUTTI_TIMEOUT");
   tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
@@ -137,9 +137,9 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
   return tt_chooser_new(&comm->setting, &comm->chooser);
 }
 
-/* ---- seats ---- */
+/* ---- placement ---- */
 
-/* The most ranks of one node; 0: out of memory. */
+/* The largest number of ranks on one node; 0: out of memory. */
 static int most_of_a_node(const tt_layout *layout, int ranks) {
   int *n = calloc((size_t)ranks, sizeof *n), most = 0;
   for (int r = 0; n && r < ranks; r++)
@@ -162,7 +162,7 @@ static tutti_status find_layout(const tutti_comm *comm, tt_layout *layout) {
   return status;
 }
 
-/* Where each rank parts from this one. */
+/* Tells a simulated network the level at which each rank's path leaves this rank's. */
 static tutti_status set_levels(tutti_comm *comm) {
   const tt_cost_model *p = tt_chooser_model(comm->chooser);
   const int *place = comm->place, mine = place ? place[comm->rank] : comm->rank;
@@ -184,7 +184,7 @@ tutti_status tt_comm_place(tutti_comm *comm, const tt_layout *layout) {
   if (!tt_over_net(comm)) return TUTTI_OK;
   tutti_status status = layout ? TUTTI_OK : find_layout(comm, &found);
   const int most = status ? 0 : most_of_a_node(layout ? layout : &found, comm->ranks);
-  /* all ranks count the same: cores are thought to be as many as here */
+  /* the same on all ranks: assumes that every node has as many cores as the first rank's */
   const double ranks_per_core = comm->cores > 0 ? most / comm->cores : 1;
   if (!status && !most)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);

@@ -1,9 +1,8 @@
-/* bootstrap.c - how communicators come about: from the launcher's environment,
- * for threads, and out of another communicator.
+/* bootstrap.c - creates communicators from the launcher's environment and for threads.
  *
- * Idea       the job's ranks meet in the heads of their heaps: each writes what it
- *            is, then publishes its first room; when all have, the hidden base
- *            communicator stands. All others are split from one that exists (split.c).
+ * Idea       the job's ranks meet in the heads of their heaps: each writes its own data and
+ *            then publishes its first control block. When all have, the hidden base
+ *            communicator exists. All others are split from an existing one (split.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 #include "topo.h"
 #include "tracing.h"
 
-/* ---- meeting ---- */
+/* ---- the ranks of a job meet ---- */
 
 void tt_heap_introduce(tt_heap *heap) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
@@ -30,7 +29,7 @@ void tt_heap_introduce(tt_heap *heap) {
   tt_cores_mine(&head->cores);
   head->quota = tt_cores_quota();
   head->l2 = tt_cache_l2();
-  tt_profile profile = {0}; /* the first rank's hold for all */
+  tt_profile profile = {0}; /* the first rank's profile is used by all */
   if (tt_heap_index(heap) == 0) tt_profile_here(&profile);
   _Static_assert(sizeof profile <= sizeof head->figures, "room for the figures");
   memcpy(head->figures, &profile, sizeof profile);
@@ -88,9 +87,9 @@ static tutti_status await_founders(const tt_segment *segment, uint64_t *ctrls) {
   return TUTTI_OK;
 }
 
-/* ---- making one ---- */
+/* ---- creating a communicator ---- */
 
-/* Of all ranks of a segment, which have made their rooms. */
+/* Creates the communicator of all ranks of a segment; their control blocks exist. */
 static tutti_status create_base_comm(tt_heap *heap, int rank, const uint64_t *ctrls,
                                      tutti_comm **out) {
   tt_segment *segment = tt_heap_segment(heap);
@@ -113,7 +112,7 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, const uint64_t *ct
 
 /* ---- from the environment ---- */
 
-/* One process per heap: a second one would write over what the first shows. */
+/* Only one process may use a heap: a second one would overwrite what the first has published. */
 static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
   int owner;
   if (tt_heap_own(tt_heap_head(segment, index), &owner)) return TUTTI_OK;
@@ -128,7 +127,7 @@ static tutti_status claim_heap(tt_segment *segment, int index, int rank) {
       owner, rank);
 }
 
-/* *index: of the heap that is this process's. */
+/* Maps the job's segment; *index: of this process's heap. */
 static tutti_status job_segment(int *index, tt_segment **segment) {
   const char *fd = tt_env("TUTTI_SHM_FD");
   *index = 0;
@@ -165,7 +164,7 @@ tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
   if (status) tt_segment_release(segment);
   if (!status) status = introduce(heap, ranks, &ctrl);
   if (!status &&
-      (status = await_founders(segment, ctrls))) /* others may have met it, and wait for it */
+      (status = await_founders(segment, ctrls))) /* others may wait for this rank already */
     tt_shm_ctrl_abandon(heap, ctrl, status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
                         tutti_error());
   if (!status) tt_remote_probe(segment, rank);
@@ -175,14 +174,15 @@ tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
   return status;
 }
 
-/* A launcher with PMIx has started one rank only, and says so. */
+/* A launcher with PMIx says that it has started only one rank. */
 static bool one_is_all(void) {
   return tt_env_int("OMPI_COMM_WORLD_SIZE", 1, 1 << 20, 0) == 1 ||
          tt_env_int("SLURM_STEP_NUM_TASKS", 1, 1 << 20, 0) == 1;
 }
 
-/* Of mpirun, prun or srun with PMIx, and a program that knows no MPI. *base stays NULL if tutti's
- * library for PMIx is not here. only: nobody else says who this rank is. */
+/* Creates the communicator of ranks that mpirun, prun or srun started with PMIx, in a program
+ * without MPI. *base stays NULL if tutti's PMIx library is missing. only: nothing but PMIx says
+ * which rank this is. */
 static tutti_status from_pmix(tutti_comm **base, bool only) {
   const double limit = tt_create_limit(NULL);
   tutti_launcher l = {.end = NULL};
@@ -205,13 +205,13 @@ static tutti_status from_pmix(tutti_comm **base, bool only) {
   return status;
 }
 
-/* Of whoever has started ranks, `tutti run` on one host or another; or of this one alone. A
- * newcomer has no base: *segment and *index are what it joins by. */
+/* Finds the launcher: `tutti run` on one host or on several, another one, or none (one rank). A
+ * joiner gets no base: it joins by *segment and *index. */
 static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *index) {
   tt_meeting m;
   tt_launch l = {.by = NULL};
   tutti_status status = tt_env("TUTTI_SHM_FD") ? TUTTI_OK : tt_launch_find(&l);
-  /* where mpirun starts its daemons by Slurm, its ranks have the daemons' variables of Slurm */
+  /* where mpirun starts its daemons by Slurm, its ranks inherit the daemons' Slurm variables */
   const bool pmix = !tt_env("TUTTI_SHM_FD") && !tt_env("TUTTI_SIZE") && tt_env("PMIX_RANK") &&
                     tt_env("PMIX_NAMESPACE") && (!l.by || strcmp(l.by, "Slurm") == 0);
   if (!status && pmix) status = from_pmix(base, !l.by);
@@ -237,7 +237,7 @@ tutti_status tutti_comm_from_env(tutti_comm **comm) {
   tt_segment *segment = NULL;
   tutti_comm *made = NULL;
   int index = 0;
-  pthread_mutex_lock(&tt_process.starting); /* one at a time; it waits for other ranks */
+  pthread_mutex_lock(&tt_process.starting); /* one at a time: it waits for other ranks */
   pthread_mutex_lock(&tt_process.lock);
   tutti_comm *base = tt_process.base;
   const bool again = tt_process.joined;
@@ -278,7 +278,7 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
     if (status) break;
     status = introduce(heaps[opened], n, &ctrls[opened]);
   }
-  for (int r = opened; r < n; r++) tt_segment_release(segment); /* uses nobody took over */
+  for (int r = opened; r < n; r++) tt_segment_release(segment); /* not taken over */
   for (int r = 0; !status && r < n; r++) status = create_base_comm(heaps[r], r, ctrls, &comms[r]);
   if (!status) status = tt_wisdom_share_threads(comms, n);
   for (int r = 0; status && r < n; r++) {
@@ -291,7 +291,7 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
   return tt_ended(status);
 }
 
-/* ---- the end ---- */
+/* ---- finalizing ---- */
 
 tutti_status tutti_finalize(void) {
   tutti_status status = tt_alive();

@@ -1,12 +1,13 @@
-/* bucket.c - tensors that are ready in any order, summed in one.
+/* bucket.c - tensors become ready in any order and are summed in a fixed one.
  *
- * Idea       a bucket starts when its tensors are ready and those before it were started. That
- *            order is the same on all ranks without a word, and is what the communicator wants.
- * Halves     a bucket that travels as bf16 has a second operation when its pieces are summed.
- *            These have a communicator, and so an order, of their own: when they can start, no
- *            rank knows of another.
- * Invariant  before a rank waits for a bucket it has begun the second halves of all before it,
- *            so nobody waits for one who waits for him.
+ * Idea       a bucket starts when its tensors are ready and all earlier buckets have started. So
+ *            the order of starts is the same on all ranks, as a communicator demands, and needs
+ *            no messages.
+ * Halves     a bucket sent as bf16 starts a second operation once its pieces are summed. When
+ *            that can start differs between ranks, so second operations have a communicator,
+ *            and thus an order, of their own.
+ * Invariant  before a rank waits for a bucket it has started the second halves of all earlier
+ *            ones, so ranks never wait for each other in a circle.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bucket.h"
 
@@ -29,7 +30,7 @@ static tutti_status enter_at(const tutti_buckets *b, const char *function, size_
                  b->n);
 }
 
-/* The step has failed for good, if it has. */
+/* Records a failure: it is permanent, except for TUTTI_ERR_INTERRUPTED. */
 static tutti_status fail_buckets(tutti_buckets *b, tutti_status status) {
   if (status && status != TUTTI_ERR_INTERRUPTED && !b->failed) {
     b->failed = status;
@@ -38,7 +39,7 @@ static tutti_status fail_buckets(tutti_buckets *b, tutti_status status) {
   return status;
 }
 
-/* ---- starting, driving and finishing; in the order of the buckets ---- */
+/* ---- starting, driving and finishing, in the order of the buckets ---- */
 
 static tutti_status start_what_is_ready(tutti_buckets *b) {
   tutti_status status = TUTTI_OK;
@@ -51,7 +52,7 @@ static tutti_status start_what_is_ready(tutti_buckets *b) {
   return status;
 }
 
-/* The exchange of pieces is over. */
+/* The exchange of pieces has completed. */
 static tutti_status second_half(tutti_buckets *b, tt_bucket *k) {
   tt_half_sum(b, k);
   k->state = TT_SECOND;
@@ -63,7 +64,8 @@ static void summed(tutti_buckets *b, tt_bucket *k) {
   k->state = TT_SUMMED;
 }
 
-/* Once, without blocking: the second halves whose turn it is, and bucket `at` if it is started. */
+/* One pass, without blocking: starts the second halves that are next in order, and tests bucket
+ * `at` if it has started. */
 static tutti_status poll_bucket(tutti_buckets *b, size_t at) {
   tutti_status status = TUTTI_OK;
   int done = 1;
@@ -112,12 +114,12 @@ tutti_status tutti_bucket_ready(tutti_buckets *b, size_t i) {
   b->buckets[b->of[i]].left--;
   const size_t before = b->started;
   status = start_what_is_ready(b);
-  /* A start drives them all; but second halves are begun here. */
+  /* A start drives all operations, but second halves are started here. */
   if (!status && (b->results || b->started == before)) status = poll_bucket(b, b->nbuckets);
   return fail_buckets(b, status);
 }
 
-/* The first bucket not started, and its first tensor that is not ready. */
+/* Names the first bucket that has not started, and its first tensor that is not ready. */
 static tutti_status never(const tutti_buckets *b, const char *function) {
   const tt_bucket *k = &b->buckets[b->started];
   size_t m = 0;
@@ -145,7 +147,7 @@ tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
   return status;
 }
 
-/* Rank 0's order of this step, for all to come. */
+/* Adopts rank 0's order of this step for all later steps. */
 static tutti_status learn_ready_order(tutti_buckets *b) {
   b->learned = true;
   tutti_status status =
@@ -175,7 +177,7 @@ tutti_status tutti_buckets_wait(tutti_buckets *b) {
   return TUTTI_OK;
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 size_t tutti_buckets_count(const tutti_buckets *b) {
   return b ? b->nbuckets : 0;

@@ -1,7 +1,7 @@
-/* bucket_create.c - tensors are registered, on all ranks alike, and forgotten.
+/* bucket_create.c - registers tensors, identically on all ranks, and frees them.
  *
- * Idea       every rank comes to both agreements, also one whose list is refused: so nobody waits
- *            for it, and all hear of it.
+ * Idea       every rank takes part in both agreements, even if its own list is refused: no rank
+ *            waits in vain, and all learn of the refusal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 static const char WHO[] = "tutti_buckets_create";
 
-/* What ranks compare. */
+/* What ranks compare before they create buckets. */
 typedef struct pledge {
   uint64_t n, tensors, config;
   int64_t status;
@@ -27,7 +27,7 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
   return p;
 }
 
-/* This rank's status, or that another was refused, or has something else. */
+/* Returns this rank's status, or an error if another rank was refused or has different tensors. */
 static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
   const int P = b->comm->ranks;
   const pledge own = pledge_of(b, mine);
@@ -55,7 +55,7 @@ static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
   return mine && !status ? tt_fail(mine, "%s", why) : status;
 }
 
-/* ---- what one rank looks at by itself ---- */
+/* ---- local checks ---- */
 
 static tutti_status check_tensors(const tutti_buckets *b, const tutti_tensor *tensors) {
   const bool helps = b->comm->rank >= b->comm->ranks - b->comm->helpers;
@@ -104,7 +104,7 @@ static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tenso
   return b->bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for prices", WHO);
 }
 
-/* ---- making and forgetting ---- */
+/* ---- creating and freeing ---- */
 
 static void want_thread(tutti_buckets *b, bool on) {
   if (!on && !b->has_thread) return;
@@ -170,13 +170,13 @@ tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor
   return TUTTI_OK;
 }
 
-/* What is in flight here comes to nothing. Of a lost peer, and of what broke the communicator, the
- * others hear by themselves. */
+/* Aborts the operations in flight. Peers learn of a lost rank or a broken communicator by
+ * themselves. */
 static void give_up(const tutti_buckets *b, tutti_comm *comm) {
   if (comm && !comm->broken && b->failed != TUTTI_ERR_PEER_LOST) tutti_comm_abort(comm, b->why);
 }
 
-/* After a failure: no sum may be in flight. */
+/* After a failure: ends all sums in flight. */
 static void quiesce_buckets(tutti_buckets *b) {
   give_up(b, b->comm);
   give_up(b, b->results);

@@ -1,11 +1,11 @@
-/* bucket_cut.c - which tensors make a bucket, how long one is, and its requests.
+/* bucket_cut.c - which tensors make a bucket, how long a bucket is, and its requests.
  *
- * Idea       a tensor joins the open bucket of its type, which is closed when it is long enough;
- *            a bucket's turn is that of its last tensor, since it cannot start before.
- * Length     with k buckets of t seconds each, all must run, and the last one runs when there is
- *            nothing left to compute: k t are work that may be hidden, t is waited for. The k that
- *            makes (k + 1) t(total / k) least weighs latency against overlap, and needs no
- *            figure but the price.
+ * Idea       a tensor joins the open bucket of its type, which is closed when it is long enough.
+ *            Buckets are ordered by their last tensors, since none can start before that.
+ * Length     with k buckets of t seconds each, the last one runs when nothing is left to compute:
+ *            k t is work that computation may hide, t is always waited for. The k that minimizes
+ *            (k + 1) t(total / k) weighs latency against overlap, and needs only the predicted
+ *            time.
  * Invariant  the cut follows from counts, types, order and length: the same on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bucket.h"
@@ -21,7 +21,7 @@ size_t tt_bucket_bytes(tutti_comm *comm, uint64_t total) {
     const double all = (double)(k + 1) * tt_seconds_of(chooser, TUTTI_ALLREDUCE, total / k);
     if (all < 0) return 0;
     if (k == 1 || all < least) best = total / k, least = all;
-    if (k > 1 && all > 2 * least) break; /* it only gets longer */
+    if (k > 1 && all > 2 * least) break; /* more buckets only take longer */
   }
   return best ? (size_t)best : 1;
 }
@@ -30,7 +30,7 @@ size_t tt_bucket_bytes(tutti_comm *comm, uint64_t total) {
 
 enum { NONE = -1 };
 
-/* A number for every bucket, in the order of their first tensors; and its last tensor's turn. */
+/* Numbers the buckets by their first tensors; last[bucket]: the turn of its last tensor. */
 static size_t assign(tutti_buckets *b, size_t *last) {
   size_t open[TUTTI_TYPE_COUNT], bytes[TUTTI_TYPE_COUNT], nbuckets = 0;
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++) open[t] = (size_t)NONE;
@@ -51,7 +51,7 @@ tutti_status tt_bucket_cut(tutti_buckets *b) {
   if (last && turn) {
     const size_t nbuckets = assign(b, last);
     b->nbuckets = 0;
-    for (size_t at = 0; at < b->n; at++) { /* by the turns of their last tensors */
+    for (size_t at = 0; at < b->n; at++) { /* renumbered by their last tensors */
       const size_t k = b->of[b->order[at]];
       if (last[k] == at) turn[k] = b->nbuckets++;
     }

@@ -1,23 +1,23 @@
-/* bucket_half.c - a bucket of floats that travels as bf16 and is added in float.
+/* bucket_half.c - a bucket of floats that is sent as bf16 and added in float.
  *
- * Idea       a sum in bf16 would be rounded at every addition. So every rank gets one piece of
- *            everybody's bf16 numbers (all to all), adds them in float in rank order, rounds the
- *            result once, and all get all results (all-gather): for any number of ranks, and the
- *            same bits on each.
+ * Idea       a sum in bf16 would round at every addition. So every rank receives one piece of
+ *            each rank's bf16 numbers (all-to-all), adds them in float in rank order, and rounds
+ *            the result once; then all ranks gather all results (all-gather). This works for any
+ *            number of ranks and gives each the same bits.
  * Cost       2 (P-1)/P numbers of 2 bytes sent per element: half of what floats take at best.
- *            Memory: 8 bytes an element and 4 for each of the own piece.
- * Feedback   what the two roundings take from a number is added to it in the next step: the
- *            summand's here, the result's on the rank that made it. So over many steps nothing is
- *            lost but the last remainders.
- * Invariant  a remainder is finite: an infinity, a NaN, and what is rounded to one leave none. What
- *            pads the last piece is 0 at first, and so ever after.
+ *            Memory: 8 bytes per element and 4 for each element of the own piece.
+ * Feedback   the errors of the two roundings of a number are added to it in the next step: the
+ *            summand's here, the result's on the rank that made it. So over many steps only the
+ *            last remainders are lost.
+ * Invariant  a remainder is finite: an infinity, a NaN, or a number rounded to one leaves none.
+ *            The padding of the last piece is 0 at first, and stays 0.
  * Source     Seide et al., 1-bit stochastic gradient descent, Interspeech 2014 (the feedback);
  *            Tang et al., DoubleSqueeze, ICML 2019 (in both directions).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bucket.h"
 #include "kernel_bits.h"
 
-/* x as bf16; *owed: what that took. */
+/* x as bf16; *owed: the rounding error. */
 static inline uint16_t round_off(float x, float *owed) {
   const uint16_t h = tt_float_bf16(x);
   const float less = x - tt_bf16_float(h);

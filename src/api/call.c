@@ -1,4 +1,4 @@
-/* call.c - is this call one that can be made? Every refusal is a sentence.
+/* call.c - checks the arguments of a call; every refusal is a sentence.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "exact.h"
 
@@ -48,7 +48,7 @@ static tutti_status check_buffer(const char *function, const char *name, extent 
   return TUTTI_OK;
 }
 
-/* The vector in elements: all of it, this rank's own block, and what lies before that. */
+/* In elements: the whole vector, this rank's block, and what lies before that block. */
 typedef struct vector {
   size_t all, own, before;
 } vector;
@@ -94,7 +94,7 @@ static tutti_status call_vector_size(const tutti_comm *comm, const char *functio
   return TUTTI_OK;
 }
 
-/* Blocks lo..hi-1 of the vector, the first of which is at `at`. */
+/* Blocks lo..hi-1 of the vector; the first of them starts at `at`. */
 static extent extent_of(const vector *v, const void *at, uint32_t lo, uint32_t hi, uint32_t blocks,
                         size_t element) {
   extent e = {(uintptr_t)at, 0, (uintptr_t)at};

@@ -1,4 +1,4 @@
-/* call_words.c - a call in words: "allreduce of 10 int64, sum".
+/* call_words.c - formats a call as text: "allreduce of 10 int64, sum".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

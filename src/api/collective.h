@@ -1,11 +1,11 @@
-/* collective.h - inside the API: a call made blocking, started, or persistent.
+/* collective.h - inside the API: blocking, nonblocking and persistent calls.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_COLLECTIVE_H
 #define TT_COLLECTIVE_H
 
 #include "comm.h"
 
-/* A call that was found right, by its plan, until it is over. The comm is entered. */
+/* Runs a checked call by its plan until it completes. The comm is entered. */
 tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call);
 tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
@@ -13,7 +13,7 @@ tutti_status tt_collective_start(tutti_comm *comm, const char *function, const t
 tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
                                 tutti_request **request);
 
-/* A request, started or idle; `ready` checks what it is called with and makes it. */
+/* Makes a request, started or idle; `ready` checks the arguments `what` and creates it. */
 typedef tutti_status tt_ready_fn(tutti_comm *comm, const char *function, const void *what,
                                  tutti_request **request);
 tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *ready,

@@ -1,7 +1,7 @@
-/* collectives.c - the public collectives: each is a call, made in three manners.
+/* collectives.c - the public collectives: each is a call in three forms.
  *
- * Idea       a collective differs from the next only in its parameters, so each is
- *            two lists: what it takes, and the tt_call that follows from it.
+ * Idea       collectives differ only in their parameters, so each is two lists: the
+ *            parameters, and the tt_call that follows from them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "collective.h"
 
@@ -53,7 +53,7 @@ COLLECTIVE(scatter, LIST(const void *src, void *dst, size_t count, tutti_type ty
 COLLECTIVE(all_to_all, LIST(const void *src, void *dst, size_t count, tutti_type type),
            LIST(.coll = TUTTI_ALL_TO_ALL, EACH))
 
-/* A barrier is an allreduce of one byte that nobody looks at. */
+/* A barrier is an allreduce of one byte whose result is ignored. */
 static const tt_call barrier = {
     .coll = TUTTI_BARRIER, .count = 1, .type = TUTTI_UINT8, .op = TUTTI_MAX};
 

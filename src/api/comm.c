@@ -1,4 +1,4 @@
-/* comm.c - what a caller does with a communicator besides communicating.
+/* comm.c - operations on a communicator other than communication.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "exact.h"
 #include "why.h"
@@ -31,8 +31,8 @@ void tt_comm_send_abort(tutti_comm *comm) {
     comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, comm->abort_why);
 }
 
-/* A network is called by one thread at a time: who is inside tells what others ask for. Who asks
- * just after that comes in itself, or is seen here. */
+/* Only one thread at a time calls a network, so the thread inside sends the abort that another
+ * thread requested. A later request is seen here too, or its thread enters by itself. */
 void tt_comm_leave_net(tutti_comm *comm) {
   for (int is_free = 0; !is_free;) {
     tt_comm_send_abort(comm);
@@ -49,7 +49,7 @@ int tutti_comm_size(const tutti_comm *comm) {
   return comm ? comm->ranks : -1;
 }
 
-/* Does it share memory with this rank, and is gone? What goes to others leaves, or fails. */
+/* Does rank r share memory with this one, and has it died? Data to other ranks goes or fails. */
 /* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
 
 static bool near_and_gone(const tutti_comm *comm, int r) {
@@ -59,8 +59,7 @@ static bool near_and_gone(const tutti_comm *comm, int r) {
   return near && !comm->wire->ops->alive(comm->wire, r);
 }
 
-/* Peers may still be reading staged pieces of operations that are over here. False: the caller is to
- * wait no longer. */
+/* Waits while peers may still read staged pieces of completed operations. False: interrupted. */
 static bool drain(tutti_comm *comm) {
   double asked = 0;
   for (int look = 0; !comm->broken && !comm->wire->ops->drained(comm->wire); look++) {
@@ -72,7 +71,7 @@ static bool drain(tutti_comm *comm) {
       continue;
     }
     usleep(1000);
-    if (look % 100 == 0 && tt_comm_differs(comm)) break; /* no request will take it */
+    if (look % 100 == 0 && tt_comm_differs(comm)) break; /* such a peer will never read it */
     for (int r = 0; look % 100 == 0 && r < comm->ranks; r++)
       if (near_and_gone(comm, r)) return true;
   }
@@ -115,14 +114,14 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
     return TUTTI_OK;
   }
   int is_free = 0, none = 0;
-  if (!atomic_compare_exchange_strong(&comm->abort, &none, 1)) return TUTTI_OK; /* it was asked */
+  if (!atomic_compare_exchange_strong(&comm->abort, &none, 1)) return TUTTI_OK; /* requested */
   memcpy(comm->abort_why, text, sizeof text);
   atomic_store(&comm->abort, 2);
   if (atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) tt_comm_leave(comm);
   return TUTTI_OK;
 }
 
-/* What is in flight has its plan already. */
+/* Fails if requests are in flight: they have their plans already. */
 static tutti_status nothing_runs(const tutti_comm *comm, const char *function) {
   if (!comm->unfinished) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_STATE, "%s: requests are in flight; wait for them", function);

@@ -1,10 +1,11 @@
-/* comm_wisdom.c - the wisdom of the process, of communicators, and how they come by it.
+/* comm_wisdom.c - the wisdom of the process and of its communicators.
  *
- * Idea       the process keeps all entries, whatever machine they are of. When a communicator is
- *            made its first rank picks those that were measured where its ranks sit, and the
- *            others get them: so all choose alike, whatever their own files say. What is measured
- *            later is added on all ranks, and to the first one's process.
- * Cost       nothing is sent where the first rank has no wisdom: it says so in what is sent anyhow.
+ * Idea       the process keeps all entries, of any machine. When a communicator is made, its first
+ *            rank picks the entries that were measured with the same placement and sends them
+ *            to the others. So all choose alike, whatever their own files say. Entries measured
+ *            later are added on all ranks, and to the first rank's process.
+ * Cost       nothing extra is sent if the first rank has no wisdom: a flag in a message that is
+ *            sent anyway says so.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "comm_wisdom.h"
 
@@ -20,7 +21,7 @@ bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call) {
          (comm->contract == TUTTI_CONTRACT_SAME || comm->contract == TUTTI_CONTRACT_ANY);
 }
 
-/* ---- the process's; its lock is held ---- */
+/* ---- the process's wisdom; its lock is held ---- */
 
 static bool add_all(const tt_wisdom *more) {
   if (!tt_process.wisdom) tt_process.wisdom = calloc(1, sizeof *tt_process.wisdom);
@@ -53,9 +54,9 @@ uint32_t tt_wisdom_announce(void) {
          (has ? TT_WISDOM_EXISTS : 0u);
 }
 
-/* ---- a communicator's ---- */
+/* ---- a communicator's wisdom ---- */
 
-/* Those of its place. Out of memory: none. */
+/* Copies the entries with this communicator's fingerprint; none if out of memory. */
 static void pick(tutti_comm *comm) {
   char words[TT_PLACEMENT_TEXT];
   const uint32_t stamp = tt_comm_fingerprint(comm, words);
@@ -65,7 +66,7 @@ static void pick(tutti_comm *comm) {
   for (int i = 0; all && i < all->n && ok; i++) {
     tt_wisdom_entry e = all->at[i];
     if (e.stamp != stamp) continue;
-    e.stamp = 0; /* as what is measured by the communicator itself ... */
+    e.stamp = 0; /* cleared, as in entries that the communicator measured itself */
     memset(e.placement, 0, sizeof e.placement);
     ok = tt_wisdom_add(&comm->wisdom, &e);
   }
@@ -73,8 +74,8 @@ static void pick(tutti_comm *comm) {
   if (!ok) tt_wisdom_clear(&comm->wisdom);
 }
 
-/* Of the first rank. A communicator that fails meanwhile, for others use it already, says so in
- * the caller's first call, as it would without wisdom. */
+/* Broadcasts from rank 0. The communicator is in use by other ranks already, so it may fail
+ * meanwhile; then the caller's first call reports that, as it would without wisdom. */
 static bool broadcast(tutti_comm *comm, void *bytes, size_t n) {
   return tt_broadcast(comm, "the wisdom of a communicator", bytes, n) == TUTTI_OK;
 }
@@ -112,7 +113,7 @@ tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n) {
   return TUTTI_OK;
 }
 
-/* ---- what was measured ---- */
+/* ---- measurements ---- */
 
 static void say_when(char when[24]) {
   struct tm utc;
@@ -151,7 +152,7 @@ void tt_wisdom_end(void) {
   free(w);
 }
 
-/* ---- the caller's ---- */
+/* ---- the caller's interface ---- */
 
 tutti_status tutti_wisdom_export(char **text) {
   tutti_status status = tt_alive();

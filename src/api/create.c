@@ -1,11 +1,11 @@
 /* create.c - communicators of ranks that meet by themselves (tutti_create.h).
  *
- * Idea       in a meeting (meet.h) the ranks say where they are. All on one node: the first makes
- *            a segment, and they share memory, as under `tutti run`. On several: each opens an
- *            end of a network (network.c), they exchange addresses, and join.
+ * Idea       in a meeting (meet.h) the ranks exchange their placements. If all are on one node,
+ *            the first makes a segment and they share memory, as under `tutti run`. Otherwise
+ *            each opens its end of a network (network.c), they exchange addresses, and join.
  * Cost       two gathers, or four.
- * Invariant  every rank goes through the same gathers, whatever fails in between, so all see the
- *            same end.
+ * Invariant  every rank goes through the same gathers, whatever fails in between, so all return
+ *            the same result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +19,19 @@
 #include "create.h"
 #include "topo.h"
 
-/* What a rank says of itself first; of any version, for its size is what is looked at then. */
+/* What a rank publishes first. Other versions of tutti read it too: they compare its size. */
 typedef struct card {
-  uint32_t layout, near; /* lends: it may let others look into its shared memory */
+  uint32_t layout, near; /* near: it has opened the first rank's segment */
   char version[24], host[64];
   uint64_t place; /* ranks with the same one are on one node */
   int64_t pid;
-  int32_t fd; /* of a segment, the first rank's; or -1 */
+  int32_t fd; /* of the first rank's segment; or -1 */
   uint64_t id;
 } card;
 
-/* What it says of its network. */
+/* What a rank publishes about its network. */
 typedef struct ability {
-  int32_t bytes; /* of its address; < 0: it has none, and why */
+  int32_t bytes; /* of its address; < 0: no network, and `why` says why */
   char name[48], why[240];
 } ability;
 
@@ -44,9 +44,9 @@ typedef struct creation {
   double met, opened; /* s, for the log */
 } creation;
 
-/* ---- who is where ---- */
+/* ---- placement ---- */
 
-/* Of this kernel, this host's name, and those whose processes this one sees. */
+/* A hash of the kernel, the host's name and the pid namespace. */
 static uint64_t place_here(const char *host) {
   struct stat st = {0};
   uint64_t h = stat("/proc/self/ns/pid", &st) ? 1 : tt_mix(st.st_ino);
@@ -130,7 +130,7 @@ static tutti_status compare_abilities(const creation *c, const ability *all, siz
   return TUTTI_OK;
 }
 
-/* Addresses to all, and a network of them; if one rank cannot join, none has. */
+/* Exchanges addresses and joins a network; if one rank cannot join, all close theirs. */
 static tutti_status join_network(creation *c, tt_net_end *end, size_t stride, ability *all,
                                  tutti_net *net) {
   char *mine = calloc(1, stride), *addresses = malloc(stride * (size_t)c->m->ranks);
@@ -151,7 +151,7 @@ static tutti_status join_network(creation *c, tt_net_end *end, size_t stride, ab
   return status;
 }
 
-/* This rank's, by the cores that it is bound to. */
+/* This rank's placement, from the cores that it is bound to. */
 static tutti_net_site site_of(int node) {
   tutti_net_site site = {.node = node};
   cpu_set_t cores;
@@ -188,7 +188,7 @@ static tutti_status over_network(creation *c, tutti_comm **out) {
   return tutti_comm_from_net(&net, out);
 }
 
-/* ---- the whole ---- */
+/* ---- all steps ---- */
 
 static tutti_status come_together(creation *c, tutti_comm **out) {
   const size_t n = (size_t)c->m->ranks;
@@ -223,7 +223,7 @@ double tt_create_limit(const tutti_config *config) {
   return limit > 0 ? limit : 120;
 }
 
-/* ---- the functions ---- */
+/* ---- the public functions ---- */
 
 static tutti_status check_create_args(const char *function, tutti_comm **comm, int nranks, int rank,
                                       const tutti_config *config) {

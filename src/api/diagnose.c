@@ -1,9 +1,9 @@
-/* diagnose.c - says what went wrong: who called something else, or died; straggler.c says who is late.
+/* diagnose.c - finds ranks that made another call, or died; straggler.c finds stragglers.
  *
- * Idea       every rank records its calls where all can read them; a waiter compares
- *            records, looks whether those it waits for live, and how long it waits.
- * Invariant  what it finds breaks the communicator, with one sentence for all ranks:
- *            the first that any of them said.
+ * Idea       every rank records its calls where all can read them. A waiting rank compares
+ *            records, checks whether the peers it waits for are alive, and how long it waits.
+ * Invariant  a failure found breaks the communicator, with the same message on all ranks:
+ *            the first that any of them published.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 #include "comm.h"
 
 enum {
-  ASK_US = 500000, /* when it asks those it waits for what they called */
-  CALLS_S = 1      /* so long it waits for the calls of all, before it names one that differs */
+  ASK_US = 500000, /* after this time, ask awaited peers what they called */
+  CALLS_S = 1      /* wait this long for all answers before naming a rank that differs */
 };
 
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (comm->broken) return;
-  char reason[TT_WHY]; /* what another rank said before comes first: it may be the cause */
+  char reason[TT_WHY]; /* an earlier message of another rank may name the cause */
   tutti_status before =
       tell ? comm->wire->ops->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
   if (before) snprintf(comm->why, sizeof comm->why, "%s", reason);
@@ -33,8 +33,8 @@ tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status) {
   return tt_fail(comm->broken, "%s", comm->why);
 }
 
-/* The earliest operation up to `seq` that some peer recorded otherwise than this
- * rank did, as far back as records reach. */
+/* Finds the earliest operation up to `seq` that some peer recorded differently than this rank did,
+ * as far back as records reach. */
 static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *theirs, int *peer) {
   const tt_wire_ops *ops = comm->wire->ops;
   for (uint32_t back = (uint32_t)tt_min(seq, TT_RECALL) + 1; back-- > 0;) {
@@ -47,8 +47,8 @@ static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *
   return false;
 }
 
-/* Did some rank call something else? Then say who, what. Where records have to be asked for, a later
- * difference may be known before the first. */
+/* Did some rank make another call? Then reports which rank and which call. Where records must be
+ * requested, a later difference may be known before the first. */
 static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
   const tt_wire_ops *ops = comm->wire->ops;
   tt_record mine, theirs;
@@ -86,7 +86,7 @@ bool tt_comm_differs(tutti_comm *comm) {
   return comm->seq && differs(comm, comm->seq - 1, &mine, &theirs, &peer);
 }
 
-/* "died, killed by SIGKILL"; or as a network has it. */
+/* Formats "died, killed by SIGKILL"; or the network's words. */
 static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) {
   const tt_rank_info *w = &comm->info[peer];
   const bool near =
@@ -118,18 +118,18 @@ static void say_message_lost(tutti_comm *comm, const tt_p2p_message *m) {
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* Of the peers an operation waits for: one that is gone, else the first. */
+/* The peer that an operation waits for: a dead one if any, else the first. */
 typedef struct awaited {
   tutti_comm *comm;
   uint32_t seq, step;
   int peer; /* -1: none */
   bool dead, beyond;
-  bool asks; /* what they called */
+  bool asks; /* requests the records of their calls */
 } awaited;
 
 static bool worst(void *ctx, int peer, uint32_t step) {
   awaited *a = ctx;
-  tt_record theirs; /* who is far beyond will send nothing more for this one */
+  tt_record theirs; /* a peer far beyond this operation sends nothing more for it */
   if (a->asks) a->comm->wire->ops->ask(a->comm->wire, peer, a->seq);
   bool beyond = a->comm->wire->ops->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
   bool dead = !a->comm->wire->ops->alive(a->comm->wire, peer);
@@ -141,14 +141,14 @@ static bool worst(void *ctx, int peer, uint32_t step) {
   return beyond || dead;
 }
 
-/* A peer's memory was gone just when it was read: its process ends, or has ended. */
+/* A peer's memory disappeared while it was read: its process is exiting, or has exited. */
 enum { LOOKS = 200 };
 
 static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
   for (int look = 0; look < LOOKS; look++) {
     awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
     tt_operation_awaits(o, worst, &a);
-    int dead = a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* it may wait for others */
+    int dead = a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* else `peer` may wait for it */
     while (dead >= 0 && comm->wire->ops->alive(comm->wire, dead)) dead--;
     if (dead >= 0) {
       say_lost(comm, dead, o, a.step);
@@ -187,7 +187,8 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
   tt_comm_break(comm, status, true);
 }
 
-/* As for operations below; but a message that nobody waits for may take its time. */
+/* Checks messages as tt_look_after checks operations; but one that the caller does not wait for may
+ * take its time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   const tt_p2p_message *m, *late = p->by ? &p->by->message : tt_p2p_first(comm->p2p, 0);
   for (int i = 0; (m = tt_p2p_first(comm->p2p, i)) && !comm->broken; i++) {
@@ -208,11 +209,11 @@ void tt_look_for_launcher(tutti_comm *comm) {
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
-/* Now and then, while nothing moves: do the peers we wait for still live, and did
- * they call the same? What one sent before it died, or went far ahead, is seen by a
- * look after that was seen. */
+/* Called now and then while nothing moves: are the awaited peers alive, and did they make the same
+ * calls? Before a dead or far-ahead peer is reported, the operation is tried again: it may find
+ * data that the peer sent before. */
 void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
-  char reason[TT_WHY]; /* who told this rank may have died over it */
+  char reason[TT_WHY]; /* the rank that reported a failure may have died since */
   comm->wire->ops->aborted(comm->wire, reason, sizeof reason);
   tt_look_for_launcher(comm);
   for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {

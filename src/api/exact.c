@@ -1,15 +1,15 @@
 /* exact.c - a sum of floating point numbers as sums of integers.
  *
- * Idea       the vector is cut in blocks. The first part of a request is a maximum: how far
- *            the bits of each block reach, on any rank. Then all know how many words its
+ * Idea       the vector is cut in blocks. The first part of a request is a maximum: the range
+ *            of the bits of each block, over all ranks. Then all know how many words its
  *            numbers take (superacc.h), and windows full of words are summed one by one, as
- *            int64, each by whatever plan is cheapest. Numbers become words when a window
- *            starts, and the sum a number when it ends.
- * Cost       one short allreduce more, and words for numbers. Memory is TT_WINDOW windows
+ *            int64, each by the cheapest plan. Numbers become words when a window starts, and
+ *            the sums become numbers when it ends.
+ * Cost       one more short allreduce, and words instead of numbers. Memory is TT_WINDOW windows
  *            for a communicator, and 8 bytes per block of 256 numbers for a request.
- * Invariant  a request stays first in the queue until its last part has started: parts are
- *            started in one order on all ranks, though their number depends on the data.
- *            That number follows from the maximum alone, which all ranks have.
+ * Invariant  a request stays first in the queue until its last part has started: parts start
+ *            in the same order on all ranks, though their number depends on the data. That
+ *            number follows from the maximum alone, which all ranks have.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "exact.h"
 
@@ -19,38 +19,38 @@
 
 #include "superacc.h"
 
-/* Numbers that lie one behind the other; NULL: this rank brings none, or gets none. */
+/* Contiguous numbers; NULL: this rank contributes or receives none. */
 typedef struct stretch {
   const char *src;
   char *dst;
   size_t reals;
 } stretch;
 
-/* A place among the blocks. */
+/* A position among the blocks. */
 typedef struct spot {
-  size_t stretch, at; /* reals of the stretch before it */
+  size_t stretch, at; /* reals before it in its stretch */
   size_t block;
 } spot;
 
 struct tt_exact {
-  tt_call said;    /* what was called, for those who compare */
-  tutti_type real; /* what is summed */
+  tt_call said;    /* the caller's call, for comparison between ranks */
+  tutti_type real; /* type of the numbers */
   size_t each, bytes;
   tt_reducer reducer;
-  int width, summands, ranks; /* ranks: to divide by */
+  int width, summands, ranks; /* ranks: divisor of an average, else 1 */
   tt_breadth *breadth;
   size_t blocks;
   bool begun, measured;
-  size_t left; /* parts that have started and are not over */
-  spot next;   /* the first block that is in no part */
+  size_t left; /* parts that have started and not completed */
+  spot next;   /* first block not yet in a part */
   spot from[TT_WINDOW];
-  size_t count[TT_WINDOW]; /* blocks of a part; 0: it is the maximum */
-  tutti_request *parts;    /* TT_WINDOW, by place */
+  size_t count[TT_WINDOW]; /* blocks of a part; 0: the part is the maximum */
+  tutti_request *parts;    /* TT_WINDOW of them, by place */
   size_t stretches;
   stretch stretch[];
 };
 
-/* ---- what it is for ---- */
+/* ---- when it applies ---- */
 
 bool tt_exact_concerns(const tutti_comm *comm, const tt_call *c) {
   return comm->contract == TUTTI_CONTRACT_EXACT && tt_coll_reduces(c->coll) && !c->everyone &&
@@ -75,7 +75,7 @@ tutti_status tt_exact_ranks(const char *who, int ranks) {
                  TT_EXACT_RANKS);
 }
 
-/* Bytes of an element's words. */
+/* Bytes of the words of one element. */
 static uint64_t bytes_of_words(tutti_type type, int ranks) {
   size_t each;
   const tutti_type real = tt_real_of(type, &each);
@@ -84,7 +84,7 @@ static uint64_t bytes_of_words(tutti_type type, int ranks) {
 
 void tt_exact_problem(tutti_type type, int ranks, tt_problem *p) {
   p->needs = 0;
-  p->weight = 0; /* integers are added */
+  p->weight = 0; /* adding integers */
   p->bytes = p->bytes / tutti_type_size(type) * bytes_of_words(type, ranks);
 }
 
@@ -96,13 +96,14 @@ void tt_exact_words_say(tt_text *t, tutti_type type, int ranks) {
               tutti_type_name(type), size, words, TT_BLOCK, sizeof(tt_breadth), TT_BLOCK);
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static size_t blocks_of(size_t reals) {
   return (reals + TT_BLOCK - 1) / TT_BLOCK;
 }
 
-/* Bytes of a window: what stays in the cache, or what the longest words of a block need. */
+/* Bytes of a window: what stays in the cache, or the longest words of a block if these need
+ * more. */
 static size_t capacity_of(const tutti_comm *comm) {
   return tt_max(tt_window_bytes(comm), sizeof(int64_t) * TT_BLOCK * TT_EXACT_WORDS);
 }
@@ -129,14 +130,14 @@ static tt_exact *new_exact(tutti_comm *comm, const tt_call *call, size_t stretch
   return x;
 }
 
-/* What is the same on all ranks, beside the plans of the parts. */
+/* A hash of what must be the same on all ranks, besides the plans of the parts. */
 static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
   uint64_t h = tt_mix((uint64_t)c->coll | (uint64_t)c->type << 8 |
                       (uint64_t)tt_op_kind(c->op) << 16 | (uint64_t)(uint32_t)c->root << 32);
   return (uint32_t)tt_mix(tt_mix(h ^ c->count) ^ counts);
 }
 
-/* The stretches are there: makes the request, or gives the exact one back. */
+/* With its stretches set, makes the request; on failure frees x. */
 static tutti_status create_exact_request(tutti_comm *comm, const char *function, tt_exact *x,
                                          tutti_request **whole) {
   tutti_request *r = calloc(1, sizeof *r);
@@ -161,7 +162,7 @@ static tutti_status create_exact_request(tutti_comm *comm, const char *function,
   return TUTTI_OK;
 }
 
-/* Every rank's block of a reduce_scatter; only this rank's has somewhere to go. */
+/* Adds each rank's block of a reduce_scatter; only this rank's has a destination. */
 static uint64_t add_owned(tutti_comm *comm, const tt_call *c, tt_exact *x) {
   const char *src = c->src;
   uint64_t hash = 0;
@@ -185,7 +186,7 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
   const bool owned = tt_coll_owned(c->coll), helps = comm->rank >= tt_call_data(comm, c);
   const bool gets = !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
                     !(c->coll == TUTTI_EXSCAN && comm->rank == 0);
-  const tt_plan *plan; /* of no use but that there is one: helpers cannot take part in all */
+  const tt_plan *plan; /* unused, but must exist: helpers cannot take part in all */
   tutti_status status = tt_plan_for(comm, c, false, &plan);
   if (status) return status;
   tt_exact *x = new_exact(comm, c, owned ? (size_t)comm->ranks : 1);
@@ -217,7 +218,7 @@ tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list
 
 /* ---- blocks ---- */
 
-/* Where the next block that is not empty begins. */
+/* Moves on to the next stretch that is not empty. */
 static void skip_empty_stretches(const tt_exact *x, spot *s) {
   while (s->stretch < x->stretches && s->at >= x->stretch[s->stretch].reals) {
     s->stretch++;
@@ -239,7 +240,7 @@ static size_t words_at(const tt_exact *x, const spot *s) {
   return reals_at(x, s) * tt_exact_words(&x->breadth[s->block], x->width);
 }
 
-/* The numbers of a block, multiplied if the op says so; NULL: this rank brings none. */
+/* The numbers of a block, multiplied if the op demands; NULL: this rank contributes none. */
 static const void *numbers_at(const tt_exact *x, const spot *s, double capacity[TT_BLOCK]) {
   const stretch *v = &x->stretch[s->stretch];
   const char *src = v->src ? v->src + s->at * x->bytes : NULL;
@@ -279,7 +280,7 @@ static tt_call measuring(tt_exact *x) {
                    .everyone = true};
 }
 
-/* As many blocks as fit in the window, at least one, as words. */
+/* Fills a window with the words of as many blocks as fit, at least one. */
 static tt_call summing(tutti_comm *comm, tt_exact *x, size_t place) {
   const size_t capacity = capacity_of(comm) / sizeof(int64_t);
   int64_t *window = (int64_t *)comm->sums + place * capacity;
@@ -297,7 +298,7 @@ static tt_call summing(tutti_comm *comm, tt_exact *x, size_t place) {
     words += more;
     step(x, &x->next);
   }
-  if (!words) window[words++] = 0; /* all zeros: their blocks are a part all the same */
+  if (!words) window[words++] = 0; /* all zeros: these blocks are a part nevertheless */
   return (tt_call){.coll = tt_coll_owned(x->said.coll) ? TUTTI_ALLREDUCE : x->said.coll,
                    .src = helps ? NULL : window,
                    .dst = helps ? NULL : window,
@@ -307,7 +308,7 @@ static tt_call summing(tutti_comm *comm, tt_exact *x, size_t place) {
                    .root = x->said.root};
 }
 
-/* A window's sums are numbers again. */
+/* Converts a window's sums back to numbers. */
 static void take_out(const tutti_request *part, const tt_exact *x, size_t place) {
   const int64_t *words = part->call.dst;
   spot s = x->from[place];

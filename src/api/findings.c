@@ -1,10 +1,10 @@
-/* findings.c - what is wrong with a job, from what its ranks show: a sentence a line.
+/* findings.c - finds what is wrong with a job from what its ranks publish: one sentence a line.
  *
- * Idea       who waits names whom it waits for. Followed from rank to rank, that ends at one who
- *            does not wait, or cannot: stopped, dead, computing; it is to blame. Or it comes back:
- *            then they wait for each other, in calls that do not belong together. What two
- *            ranks called as the same operation of a communicator is compared besides.
- * Invariant  what is shown may be wrong, or of different moments; every walk ends.
+ * Idea       a waiting rank names the rank it waits for. This chain ends at a rank that does not
+ *            wait or cannot: stopped, dead, computing; it is the cause. Or it is a circle: then
+ *            the ranks wait for each other, in calls that do not match. Besides, the calls of
+ *            all ranks for the same operation of a communicator are compared.
+ * Invariant  published data may be wrong, or of different moments; every walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { ELSEWHERE = -1, CIRCLE = -2, NOBODY = -3 };
 
-/* "rank 3", "ranks 0, 1 and 4", of those that are marked; how many. */
+/* Appends "rank 3", or "ranks 0, 1 and 4": the marked ones. Returns their number. */
 static int add_ranks(tt_text *t, const tt_job_view *v, const bool *marked) {
   int n = 0, said = 0;
   for (int r = 0; r < v->look.ranks; r++) n += marked[r];
@@ -30,7 +30,7 @@ static int add_ranks(tt_text *t, const tt_job_view *v, const bool *marked) {
   return n;
 }
 
-/* ---- communicators that are over, and calls that differ ---- */
+/* ---- failed communicators, and calls that differ ---- */
 
 static const tt_look_comm *in_home(const tt_job_view *v, int rank, uint64_t home) {
   const tt_look_rank *l = &v->look.rank[rank];
@@ -50,7 +50,7 @@ static bool say_over(tt_text *t, const tt_job_view *v, uint64_t home) {
   return false;
 }
 
-/* Of those that called operation `seq`: how many called the same as `like`. */
+/* Marks the ranks whose call for operation `seq` has this hash; returns their number. */
 static int alike(const tt_job_view *v, uint64_t home, uint32_t seq, uint32_t hash, bool *marked) {
   int n = 0;
   for (int r = 0; r < v->look.ranks; r++) {
@@ -107,7 +107,7 @@ static bool say_differences(tt_text *t, const tt_job_view *v, uint64_t home, boo
   return false;
 }
 
-/* ---- who waits for whom ---- */
+/* ---- the waits between ranks ---- */
 
 static int next_of(const tt_job_view *v, int rank) {
   const tt_look_comm *comm = tt_view_wait(v, rank);
@@ -116,7 +116,7 @@ static int next_of(const tt_job_view *v, int rank) {
   return (int)comm->waits_near;
 }
 
-/* To whom it leads if one follows whom `rank` waits for, and whom that one waits for. */
+/* The end of the chain of waits that starts at `rank`. */
 static int root_of(const tt_job_view *v, int rank) {
   for (int steps = 0, next; steps <= v->look.ranks; steps++, rank = next) {
     next = next_of(v, rank);
@@ -154,7 +154,8 @@ static void add_state(tt_text *t, const tt_job_view *v, int root, const tt_look_
   }
 }
 
-/* One sentence about all who wait, in the end, for `root`; `roots` says for whom each does. */
+/* Appends one sentence about all ranks that wait, in the end, for `root`. roots[r]: the end of r's
+ * chain. */
 static void say_root(tt_text *t, const tt_job_view *v, int root, const int *roots, bool *marked) {
   const tt_look_comm *longest = NULL;
   for (int r = 0; r < v->look.ranks; r++) {
@@ -176,9 +177,9 @@ static void say_root(tt_text *t, const tt_job_view *v, int root, const int *root
   tt_text_add(t, " for %.1f s\n", (double)tt_view_waited(v, longest) / 1e6);
 }
 
-/* From one who waits in circles: those of the circle. */
+/* Lists the ranks of the circle that `rank`'s chain leads to. */
 static void say_circle(tt_text *t, const tt_job_view *v, int rank, const int *roots, bool *said) {
-  for (int i = 0; i < v->look.ranks; i++) rank = next_of(v, rank); /* now it is in it */
+  for (int i = 0; i < v->look.ranks; i++) rank = next_of(v, rank); /* now it is in the circle */
   if (said[rank] || roots[rank] != CIRCLE) return;
   tt_text_add(t, "ranks wait for each other: ");
   for (const char *comma = ""; !said[rank]; rank = next_of(v, rank), comma = "; ") {
@@ -208,7 +209,7 @@ static void say_waits(tt_text *t, const tt_job_view *v, int *roots, bool *marked
     if (roots[r] == CIRCLE) say_circle(t, v, r, roots, marked);
 }
 
-/* ---- when nobody waits ---- */
+/* ---- when no rank waits ---- */
 
 typedef bool is_fn(const tt_job_view *v, int rank);
 
@@ -251,7 +252,7 @@ static void say_states(tt_text *t, const tt_job_view *v, bool *marked) {
 
 void tt_findings(tt_text *t, const tt_job_view *v) {
   const size_t ranks = (size_t)v->look.ranks;
-  bool *marked = calloc(2 * ranks, sizeof *marked); /* twice: for say_waits */
+  bool *marked = calloc(2 * ranks, sizeof *marked); /* twice the ranks: for say_waits */
   int *roots = calloc(ranks, sizeof *roots);
   const size_t before = t->length;
   if (!marked || !roots) t->failed = true;

@@ -1,8 +1,8 @@
-/* fingerprint.c - where ranks sit, as a stamp: what was measured holds where it is the same.
+/* fingerprint.c - the placement of ranks as a fingerprint: measurements apply where it is equal.
  *
- * Idea       how many ranks, what carries their bytes, how many share a core, levels and nodes,
- *            the processor: whatever makes other plans win. In words, and mixed to a number, in
- *            which every rank's node is too.
+ * Idea       it covers all that makes other plans win: number of ranks, transport, ranks per core,
+ *            levels and nodes, the processor. It exists in words, and mixed to a number, which
+ *            also covers every rank's node.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEX
              one_process(comm) ? "threads" : "processes");
   format_placement(words, ranks, over ? comm->host_ranks_per_core : comm->ranks_per_core);
   uint64_t h = mix_text(mix_text(1, words), over ? comm->setting.levels : "");
-  for (int r = 0; over && r < comm->ranks; r++) { /* who sits with whom */
+  for (int r = 0; over && r < comm->ranks; r++) { /* which ranks share a node */
     int first = 0;
     while (comm->info[first].placement.node != comm->info[r].placement.node) first++;
     h = tt_mix(h ^ (uint64_t)(uint32_t)first ^ (uint64_t)(comm->info[r].index >= 0) << 32);

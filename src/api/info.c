@@ -1,4 +1,4 @@
-/* info.c - what is possible on this machine, in lines.
+/* info.c - describes the capabilities of this machine, line by line.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void say_shm(char *text, size_t size) {
   snprintf(text, size, "wire shm: yes (sealed memfd; threads as ranks too)");
 }
 
-/* Reads this process through the call that would read a peer. */
+/* Tries the system call on this process that would read a peer's memory. */
 static void say_vm_readv(char *text, size_t size) {
   int from = 42, to = 0;
   struct iovec local = {&to, sizeof to}, remote = {&from, sizeof from};
@@ -46,7 +46,7 @@ static void say_ucx(char *text, size_t size) {
   tt_net_drop(&end);
 }
 
-/* NULL: the profile does not say. */
+/* NULL: the profile does not say it. */
 static const char *say_between(char *text, size_t size) {
   tt_profile m;
   tt_profile_here(&m);

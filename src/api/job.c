@@ -1,4 +1,4 @@
-/* job.c - what a launcher needs to start ranks on this machine, and what a rank hears from it.
+/* job.c - what a launcher needs to start ranks on this machine, and how it informs them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 struct tutti_job {
   int ranks, joiners, fd;
-  tt_segment *segment; /* NULL until a rank has ended */
+  tt_segment *segment; /* NULL until a rank has exited */
   char text[64];
 };
 

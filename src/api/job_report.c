@@ -1,7 +1,7 @@
 /* job_report.c - tutti_job_report: what the ranks of a job do, for people or as JSON.
  *
- * Idea       the job's memory is found through a process, copied, and put into words: a line per
- *            rank, then what is wrong (findings.c).
+ * Idea       the job's memory is found through a process, copied, and described: a line per
+ *            rank, then the findings (findings.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "job_report.h"
 
-enum { JOBS = 16 }; /* that one process can be part of */
+enum { JOBS = 16 }; /* the most that one process can be part of */
 
 /* ---- names ---- */
 
@@ -120,7 +120,7 @@ static void say_comm(tt_text *t, const tt_job_view *v, int rank, const tt_look_c
   tt_text_add(t, "\n");
 }
 
-/* All places where it is inside, else the one where it did most. */
+/* Describes all communicators that the rank is inside a call of; else its most active one. */
 static void describe_rank(tt_text *t, const tt_job_view *v, int rank) {
   const tt_look_rank *l = &v->look.rank[rank];
   const tt_look_comm *most = NULL;
@@ -233,7 +233,7 @@ static void json_job(tt_text *t, const tt_job_view *v) {
   tt_text_add(t, "]}");
 }
 
-/* ---- the whole ---- */
+/* ---- all steps ---- */
 
 static int compare_uint64(const void *a, const void *b) {
   const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

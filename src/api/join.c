@@ -1,11 +1,10 @@
-/* join.c - a communicator over a network, with shared memory where ranks have any.
+/* join.c - a communicator over a network, with shared memory among ranks of a node.
  *
- * Idea       a plain communicator over the network alone comes first; by its own
- *            all-gathers the ranks say where they are. The first rank of each node makes
- *            a segment, the others open it through /proc; if all of a node could, they
- *            use it.
+ * Idea       first there is a plain communicator over the network alone. By its all-gathers the
+ *            ranks exchange their placements. The first rank of each node makes a segment, and
+ *            the others open it through /proc. If all ranks of a node could, they use it.
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all
- *            see the same end.
+ *            return the same result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,15 +17,15 @@
 #include "topo.h"
 #include "tracing.h"
 
-/* What a rank says of itself. */
+/* What a rank publishes about itself. */
 typedef struct member {
   tt_placement placement;
-  int32_t fd; /* of a segment, for the ranks of its node; or -1 */
+  int32_t fd; /* of a segment for its node; or -1 */
   int64_t pid;
-  uint64_t kernel; /* ranks with another one cannot share a core */
+  uint64_t kernel; /* ranks of different kernels share no core */
   double cores;    /* that it may use */
   uint64_t ctrl, cookie;
-  int32_t index; /* of its heap; -1: it has none */
+  int32_t index; /* of its heap; -1: none */
 } member;
 
 static double cores_here(void) {
@@ -43,13 +42,14 @@ static void describe_member(member *m, const tutti_net *net) {
                 .kernel = tt_kernel_id(),
                 .cores = cores_here(),
                 .index = -1};
-  if (net->simulated) m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* no core is shared */
+  if (net->simulated) m->kernel = tt_mix(m->kernel ^ (uint64_t)net->rank); /* shares no core */
   gethostname(m->placement.host, sizeof m->placement.host - 1);
 }
 
 /* ---- shared memory ---- */
 
-/* How many ranks sit on this one's node; *index: which of them it is, *first: the first one. */
+/* Returns how many ranks are on this one's node. *index: this rank's index among them; *first: the
+ * first of them. */
 static int on_node(const member *all, int ranks, int rank, int *index, int *first) {
   int n = 0;
   *first = -1;
@@ -78,7 +78,7 @@ static tutti_status open_heap(tutti_comm *comm, member *mine, const member *firs
   return TUTTI_OK;
 }
 
-/* Are the heaps of this node those of the ranks that say so? */
+/* Do the heaps of this node's segment belong to the ranks that published them? */
 static bool right_heaps(const tutti_comm *comm, const member *all) {
   const member *mine = &all[comm->rank];
   for (int r = 0; r < comm->ranks; r++)
@@ -89,14 +89,14 @@ static bool right_heaps(const tutti_comm *comm, const member *all) {
   return true;
 }
 
-/* Opens what ranks of a node share, or says on all of them that it cannot be had. */
+/* Opens the shared memory of a node, or withdraws it on all its ranks. */
 static tutti_status share(tutti_comm *comm, bool can, member *all) {
   int index = 0, first, fd = -1;
   const int n = can ? on_node(all, comm->ranks, comm->rank, &index, &first) : 1;
   member mine = all[comm->rank];
   if (n > 1 && index == 0 && !tt_segment_create(n, &fd)) mine.fd = fd;
   tutti_status status = tt_gather(comm, &mine, all, sizeof mine);
-  if (!status && n > 1) open_heap(comm, &mine, &all[first], index, n); /* or index stays -1 */
+  if (!status && n > 1) open_heap(comm, &mine, &all[first], index, n); /* else its index stays -1 */
   if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
   if (fd >= 0) close(fd);
   if (!status && mine.index >= 0 && !right_heaps(comm, all)) mine.index = -1;
@@ -113,9 +113,9 @@ static tutti_status share(tutti_comm *comm, bool can, member *all) {
   return TUTTI_OK;
 }
 
-/* ---- where all are ---- */
+/* ---- placement ---- */
 
-typedef struct machine_of { /* of a rank */
+typedef struct machine_of { /* for a rank */
   uint64_t kernel;
   double cores;
 } machine_of;
@@ -125,7 +125,7 @@ static int by_kernel(const void *a, const void *b) {
   return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-/* Ranks per core on the fullest machine. */
+/* Finds the ranks per core on the most loaded machine. */
 static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
   const int P = comm->ranks;
   machine_of *m = malloc((size_t)P * sizeof *m);
@@ -143,7 +143,7 @@ static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
   return TUTTI_OK;
 }
 
-/* A node of which some rank has no shared memory has none. */
+/* If one rank of a node has no shared memory, none of the node uses it. */
 static tutti_status place(tutti_comm *comm, const member *all, const int *node_of) {
   bool *lacks = calloc((size_t)comm->ranks, sizeof *lacks);
   if (!lacks)
@@ -156,19 +156,19 @@ static tutti_status place(tutti_comm *comm, const member *all, const int *node_o
   return TUTTI_OK;
 }
 
-/* ---- what holds for all: the first rank's ---- */
+/* ---- settings that all ranks take from the first ---- */
 
 typedef struct common {
   tt_profile profile;
-  int32_t status;       /* not TUTTI_OK: the text is the sentence */
-  uint32_t wisdom;      /* of comm_wisdom.h */
-  uint32_t nodes, topo; /* lengths of texts, with their ends; 0: there is none */
+  int32_t status;       /* not TUTTI_OK: `text` is the message */
+  uint32_t wisdom;      /* flags of comm_wisdom.h */
+  uint32_t nodes, topo; /* lengths of texts, including the NUL; 0: none */
   char trace[256];      /* the path of a trace, or "" */
-  char topo_name[180];  /* what sentences call the topology */
+  char topo_name[180];  /* the topology's name in messages */
   char *text;
 } common;
 
-/* On the first rank. */
+/* Called on the first rank. */
 static void read_common(common *c, const tutti_net *net) {
   tt_profile_here(&c->profile);
   if (!net->simulated) tt_profile_over(&c->profile, net->name);
@@ -206,10 +206,10 @@ static tutti_status share_common(tutti_comm *comm, common *c, const tutti_net *n
   return tt_fail((tutti_status)c->status, "rank 0: %.300s", n ? c->text : "out of memory");
 }
 
-/* ---- the whole ---- */
+/* ---- all steps ---- */
 
-/* What the sites say, or TUTTI_NODES and TUTTI_TOPO. Simulated nodes are what is said they are,
- * and share no memory. */
+/* Finds the layout from the placements, or from TUTTI_NODES and TUTTI_TOPO. Simulated nodes are as
+ * declared, and share no memory. */
 static tutti_status compute_placement(tutti_comm *comm, const common *c, bool simulated,
                                       member *all, tt_layout *layout) {
   const size_t n = (size_t)comm->ranks;
@@ -234,7 +234,7 @@ static tutti_status compute_placement(tutti_comm *comm, const common *c, bool si
   return status;
 }
 
-/* From the network alone to all that there is. */
+/* Adds placement and shared memory to a communicator over the network alone. */
 static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   common c;
   tt_layout layout = {.order = NULL};
@@ -286,7 +286,7 @@ static tutti_status check_net_table(const tutti_net *net) {
   return TUTTI_OK;
 }
 
-/* The others, who wait for this rank, hear that it could not. */
+/* Breaks the communicator, so that ranks that wait for this one learn that it failed. */
 static tutti_status report_join_failure(tutti_comm *comm, tutti_status status) {
   if (!status || !comm->wire) return status;
   snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
@@ -318,7 +318,7 @@ tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
   if (!status) status = report_join_failure(comm, tt_comm_configure(comm, &profile));
   if (!status) status = rise(comm, net);
   if (status != TUTTI_ERR_ARG)
-    report_join_failure(comm, status); /* else it is what rank 0 said to all */
+    report_join_failure(comm, status); /* else rank 0 sent the error to all */
   if (status)
     tt_comm_destroy(comm);
   else

@@ -1,8 +1,9 @@
-/* joiner.c - a process joins a job that runs: it says that it is ready, and waits to be taken in.
+/* joiner.c - a process joins a running job: it announces itself and waits to be admitted.
  *
- * Idea       it takes a heap that nobody had, makes a room in it for any number of ranks, and waits
- *            until it is invited (joiners.c); then it makes what all the others make (adopt.c).
- * Invariant  it waits only while somebody lives who can take it in, and its launcher.
+ * Idea       it takes a heap that was never used, makes a control block in it for any number of
+ *            ranks, and waits until it is invited (joiners.c); then it builds the same
+ *            communicator as all the others (adopt.c).
+ * Invariant  it waits only while its launcher and a rank that can admit it are alive.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 
 enum { EAGER = 5000, EAGER_US = 200, PATIENT_US = 2000, LOOK_EVERY = 64, WARN_S = 10 };
 
-/* What its own environment says wrong, before it is anybody else's trouble. */
+/* Checks this process's own environment before other ranks depend on it. */
 /* each world, ready: model: grow:words */
 
 static tutti_status check_settings(int ranks) {

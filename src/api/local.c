@@ -1,4 +1,4 @@
-/* local.c - a reduction without other ranks: the loops that all collectives run.
+/* local.c - a reduction without other ranks, by the loops that all collectives use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "comm.h"
 

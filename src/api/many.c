@@ -1,12 +1,12 @@
 /* many.c - tutti_allreduce_many: a list of buffers as one operation.
  *
- * Idea       a buffer that is worth an operation is summed by itself, where it lies; the
- *            shorter ones are packed, in their order, in windows, and each window is summed
- *            as one vector, in place. Which are worth it the prices say: a short one costs
- *            its copies into the window and back, a long one an operation.
- * Cost       nothing is copied but short buffers, into shared memory, from where nothing
- *            has to be copied again. A window per place of the communicator's window of
- *            operations, as large as the arena: they overlap, and stay in the cache.
+ * Idea       a long buffer is an operation by itself and is summed where it is. Shorter ones are
+ *            packed, in their order, in windows, and each window is summed as one vector, in
+ *            place. Predicted times set the limit: a short buffer costs copies into the window
+ *            and back, a long one costs an operation.
+ * Cost       only short buffers are copied, into shared memory, where no further copy is needed.
+ *            One window for each place of the communicator's window of operations, as large as
+ *            the arena: operations overlap, and windows stay in the cache.
  * Invariant  the parts follow from the counts alone, so they are the same on all ranks;
  *            every part's stamp hashes all counts.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -17,7 +17,7 @@
 
 #include "collective.h"
 
-/* ---- in and out of a window ---- */
+/* ---- packing and unpacking windows ---- */
 
 void tt_many_pack(tutti_request *part, char *window) {
   part->call.src = part->call.dst = window;
@@ -31,10 +31,10 @@ void tt_many_unpack(const tutti_request *part) {
     memcpy(part->packed[i].dst, window, part->packed[i].bytes);
 }
 
-/* ---- cutting the list in parts ---- */
+/* ---- cutting the list into parts ---- */
 
-/* From how many bytes on an operation of its own is cheaper than a share of a window; 0: there is no
- * memory to find out. */
+/* The length (bytes) from which on an operation of its own is cheaper than a share of a window; 0:
+ * out of memory. */
 static size_t alone_from(tutti_comm *comm) {
   tt_chooser *chooser = comm->helpers ? comm->helped : comm->chooser;
   const size_t window = tt_window_bytes(comm);
@@ -58,7 +58,7 @@ typedef struct cutter {
   size_t nparts, npacked; /* so far */
 } cutter;
 
-/* Its plan, and its place among the parts. */
+/* Appends a part, with its plan. */
 static tutti_status add_part(cutter *c, size_t count, const void *src, void *dst, size_t npacked) {
   tutti_request *part = &c->many->parts[c->nparts++];
   const tt_plan *plan;
@@ -84,7 +84,7 @@ static tutti_status add_alone(cutter *c, size_t i) {
                   c->helps ? NULL : c->list->dsts[i], 0);
 }
 
-/* Short buffers from `i` on, as many as fit; *next: those that are not looked at yet. */
+/* Packs short buffers from `i` on, as many as fit; *next: the first that is not looked at yet. */
 static tutti_status add_window(cutter *c, size_t i, size_t *next) {
   size_t used = 0, n = 0, first = i;
   for (; i < c->list->n; i++) {
@@ -101,7 +101,7 @@ static tutti_status add_window(cutter *c, size_t i, size_t *next) {
 
 static tutti_status partition_buffers(cutter *c) {
   tutti_status status = TUTTI_OK;
-  size_t looked = 0; /* short ones before it stand in windows */
+  size_t looked = 0; /* short buffers before it are in windows */
   for (size_t i = 0; i < c->list->n && !status; i++) {
     const size_t bytes = c->list->counts[i] * c->element;
     if (!bytes) continue;
@@ -114,7 +114,8 @@ static tutti_status partition_buffers(cutter *c) {
   return status;
 }
 
-/* No more parts than this: two neighbouring windows hold more than one of them has room for. */
+/* An upper bound of the number of parts: two consecutive windows hold more than the capacity of
+ * one. */
 static size_t most_parts(const cutter *c) {
   size_t alone = 0, packed = 0;
   for (size_t i = 0; i < c->list->n; i++) {
@@ -186,7 +187,7 @@ tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *wha
   return tt_break_if_memory(comm, create_many_request(comm, function, what, whole));
 }
 
-/* ---- the calls ---- */
+/* ---- the public functions ---- */
 
 static tutti_status start_many_request(tutti_comm *comm, const char *function, const tt_list *list,
                                        tutti_request **request) {

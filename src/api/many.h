@@ -1,11 +1,11 @@
-/* many.h - inside the API: a vector of buffers as one operation (many.c).
+/* many.h - inside the API: a list of buffers as one operation (many.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_MANY_H
 #define TT_MANY_H
 
 #include "comm.h"
 
-/* What tutti_allreduce_many is called with. */
+/* The arguments of tutti_allreduce_many. */
 typedef struct tt_list {
   size_t n;
   const void *const *srcs;
@@ -15,13 +15,12 @@ typedef struct tt_list {
   tutti_op op;
 } tt_list;
 
-/* Checks the list, cuts it in parts and makes the request that has them. The comm is
- * entered. */
+/* Checks the list, cuts it into parts and makes their request. The comm is entered. */
 tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *list,
                          tutti_request **whole);
 void tt_many_free(tt_many *many);
 
-/* Every buffer by itself is right, and none overlaps another (overlaps.c). */
+/* Checks every buffer, and that none overlaps another (overlaps.c). */
 tutti_status tt_list_check(const tutti_comm *comm, const char *function, const tt_list *list);
 
 #endif

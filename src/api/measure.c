@@ -1,14 +1,15 @@
-/* measure.c - times the plans that may be the fastest, and remembers which was.
+/* measure.c - times the plans that may be the fastest, and records the winner.
  *
- * Idea       the price's own choice runs against the next best, on scratch memory, in rounds that
- *            alternate; what the slowest rank took counts. What is clearly slower drops out. The
- *            fastest wins if it beats the own choice in nearly all rounds.
- * Cycle      as in a program, a vector is written before each call, and the result read after it, in
- *            place where the caller's is; what that takes without the call is taken off.
- * Cost       up to BUDGET seconds for a kind and size of call, 2 LEAST_ROUNDS calls of each plan at
- *            least, and twice the vector in memory meanwhile.
- * Invariant  every rank goes through the same calls, and decides from times that all have bit by
- *            bit. The caller's vectors, and its ops, are not touched: a built-in op stands in.
+ * Idea       the plan of least predicted time runs against the next best, on scratch memory, in
+ *            alternating rounds; the time of the slowest rank counts. Clearly slower plans drop
+ *            out. The fastest one wins if it beats the predicted one in nearly all rounds.
+ * Cycle      as in a program, the vector is written before each call and the result read after
+ *            it, in place if the caller's is; the time of doing that without the call is
+ *            subtracted.
+ * Cost       up to BUDGET seconds for a kind and size of call, but at least 2 LEAST_ROUNDS calls
+ *            of each plan; meanwhile, twice the vector in memory.
+ * Invariant  every rank makes the same calls, and decides from times that are equal bit by bit.
+ *            The caller's vectors and ops are not touched: a built-in op stands in.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ typedef struct runner {
   int slices;
   double price;
   tt_plan plan;
-  bool out; /* it is clearly not the fastest */
+  bool out; /* clearly not the fastest */
   int rounds;
   double times[ROUNDS], median, noise; /* s */
 } runner;
@@ -37,19 +38,19 @@ typedef struct runner {
 typedef struct session {
   tutti_comm *comm;
   const tt_call *asked;
-  tt_call call; /* the same on scratch memory */
+  tt_call call; /* the asked call, on scratch memory */
   tt_problem problem;
-  runner at[MOST]; /* the first is what the price would run */
+  runner at[MOST]; /* the first is the plan of least predicted time */
   int n, calls;    /* calls: in each round */
   char *memory;
   size_t writes, reads; /* bytes of the vectors */
-  size_t from, first;   /* where they begin within the vector of all blocks, bytes */
-  bool in_place;        /* as the caller's */
-  double touch;         /* s, to write and read them */
-  bool exportable;      /* it is of the kind that peers can look into, as the caller's */
+  size_t from, first;   /* their offsets within the vector of all blocks, bytes */
+  bool in_place;        /* as the caller's vectors */
+  double touch;         /* s, for writing and reading them */
+  bool exportable;      /* peers can access the memory directly, as they can the caller's */
 } session;
 
-/* Why nothing is measured for such a call; NULL: it can be. The same on all ranks. */
+/* Why such a call is not measured; NULL: it can be. The same on all ranks. */
 static const char *why_not(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {
   if (comm->ranks < 2) return "there is one rank";
   if (comm->net && tt_net_simulated(comm->net)) return "ranks are simulated";
@@ -61,9 +62,9 @@ static const char *why_not(const tutti_comm *comm, const tt_call *c, uint64_t by
   return bytes > MOST_BYTES ? "it is longer than 64 MiB" : NULL;
 }
 
-/* ---- who runs ---- */
+/* ---- the plans that run ---- */
 
-/* A built-in op that the type has, for a user's function is not called with made up numbers. */
+/* A built-in op of the type: a user's function must not see made-up numbers. */
 static tutti_op stand_in(const tt_call *c) {
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (!user || !user->fn) return c->op;
@@ -77,7 +78,7 @@ static tutti_status add_runner(session *s, const tt_choice *choice, double price
   if (status) return status;
   const tutti_op op = stand_in(s->asked);
   if (op != s->asked->op) status = tt_reducer_init(&x->plan.exec.reducer, s->asked->type, op);
-  for (int i = 0; i < s->n; i++) /* the same one in more slices than the vector has */
+  for (int i = 0; i < s->n; i++) /* the same plan, cut in more slices than the vector has */
     if (s->at[i].plan.prepared == x->plan.prepared &&
         s->at[i].plan.exec.slices == x->plan.exec.slices)
       return status;
@@ -86,7 +87,7 @@ static tutti_status add_runner(session *s, const tt_choice *choice, double price
 }
 
 typedef struct rival {
-  int i; /* among the candidates */
+  int i; /* index among the candidates */
   double price;
 } rival;
 
@@ -104,7 +105,7 @@ static int of_family(const session *s, const char *name) {
   return k;
 }
 
-/* The cheapest of `n`, a few of each family first, then whoever. */
+/* Adds the cheapest of `n`: first a few of each family, then any. */
 static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, int n) {
   tutti_status status = TUTTI_OK;
   const int most = s->at[0].price > SLOW ? MOST_SLOW : MOST;
@@ -151,7 +152,7 @@ static tutti_status find_runners(session *s) {
 
 /* ---- memory ---- */
 
-/* Is there room for that on every rank of this node, twice over? */
+/* Does memory suffice for twice that on every rank of this node? */
 static bool memory_suffices(const tutti_comm *comm, size_t bytes) {
   unsigned long long kib = 0;
   char line[120];
@@ -162,14 +163,14 @@ static bool memory_suffices(const tutti_comm *comm, size_t bytes) {
   return !kib || 2 * (uint64_t)bytes * (uint64_t)tt_comm_near(comm, NULL) <= kib * 1024;
 }
 
-/* Can peers look into the caller's memory, and write to it? */
+/* Can peers access the caller's memory directly, and write to it? */
 static bool is_exportable(const tutti_comm *comm, const void *at) {
   const tt_wire_ops *ops = comm->wire->ops;
   if (!at || !ops->export || !ops->writable) return false;
   return ops->writable(comm->wire, ops->export(comm->wire, at, 1)) != NULL;
 }
 
-/* Which blocks the call reads and writes, and whether in place. */
+/* Finds which blocks the call reads and writes, and whether it is in place. */
 static void lay_out_vectors(session *s) {
   const tt_call *c = s->asked;
   const int ranks = s->comm->ranks;
@@ -191,7 +192,7 @@ static void lay_out_vectors(session *s) {
       s->writes && s->reads && (uintptr_t)c->src - s->from == (uintptr_t)c->dst - s->first;
 }
 
-/* Source and result, in one vector or in two. */
+/* Allocates source and result, as one vector or two. */
 
 static bool alloc_trial_vectors(session *s) {
   const size_t part = tt_round_up(s->problem.bytes, 4096);
@@ -220,7 +221,7 @@ static void give(session *s) {
 
 /* ---- running ---- */
 
-/* A call of tutti's own: the largest of each, on all ranks; or a barrier. */
+/* A call of tutti's own: the maximum of each number over all ranks; or a barrier. */
 static tutti_status talk(session *s, tutti_coll coll, void *at, size_t n) {
   const tt_call call = {.coll = coll,
                         .src = at,
@@ -246,10 +247,10 @@ static void read_result(const session *s) {
     memcpy(&word, at + i, sizeof word);
     sum += word;
   }
-  __asm__ volatile("" ::"r"(sum)); /* somebody wants it */
+  __asm__ volatile("" ::"r"(sum)); /* keeps the compiler from dropping the loop */
 }
 
-/* What a cycle takes without its call, as a round begins. */
+/* Times a cycle without its call, at the start of a round. */
 static void time_touch(session *s, int calls) {
   const double from = tt_seconds();
   for (int i = 0; i < calls; i++) {
@@ -259,9 +260,9 @@ static void time_touch(session *s, int calls) {
   s->touch = (tt_seconds() - from) / calls;
 }
 
-/* The first call does not count: what the plan before it left behind, cold caches or a network's
- * burst that is spent, is not its own. Until the last rank is through: one that only sends is soon
- * done, and one that came late may find all there. */
+/* The first call does not count: it pays for what the previous plan left, such as cold caches or a
+ * network's used-up burst. The time ends when the last rank is done: a rank that only sends
+ * finishes early, and a rank that comes late may find all data there. */
 static tutti_status time_one(session *s, const runner *x, int calls, double *seconds) {
   tutti_status status = tt_call_run(s->comm, &s->call, &x->plan);
   if (!status) status = talk(s, TUTTI_BARRIER, s->comm->token, 1);
@@ -277,7 +278,7 @@ static tutti_status time_one(session *s, const runner *x, int calls, double *sec
   return status;
 }
 
-/* Once each, in turn; then what the slowest rank took. */
+/* Runs each plan, in turn; the times become those of the slowest rank. */
 static tutti_status one_round(session *s, int calls, double *seconds) {
   tutti_status status = TUTTI_OK;
   time_touch(s, calls);
@@ -288,7 +289,7 @@ static tutti_status one_round(session *s, int calls, double *seconds) {
   return status ? status : talk(s, TUTTI_ALLREDUCE, seconds, (size_t)s->n);
 }
 
-/* The first calls make channels and touch memory; how many calls there is time for. */
+/* The first calls set up channels and touch memory. Also finds how many calls fit in the budget. */
 static tutti_status warm_up(session *s, int *rounds) {
   double seconds[MOST] = {0}, all = 0, least = HUGE_VAL;
   tutti_status status = one_round(s, 1, seconds);
@@ -297,7 +298,7 @@ static tutti_status warm_up(session *s, int *rounds) {
     if (seconds[i] < least) least = seconds[i];
   }
   for (int i = 0; i < s->n; i++) s->at[i].out = least > SLOW && seconds[i] > 3 * least;
-  const double fit = all > 0 ? BUDGET / all : ROUNDS * MOST_CALLS; /* calls of each */
+  const double fit = all > 0 ? BUDGET / all : ROUNDS * MOST_CALLS; /* calls of each plan */
   s->calls = fit > ROUNDS * MOST_CALLS ? MOST_CALLS : fit < 3 * ROUNDS ? 1 : (int)fit / ROUNDS - 1;
   *rounds = fit < 2 * LEAST_ROUNDS ? LEAST_ROUNDS : fit < 2 * ROUNDS ? (int)fit / 2 : ROUNDS;
   return status;
@@ -310,7 +311,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The median, and how far apart the middle half of the rounds is; of a few, all. */
+/* Computes the median and the spread of the middle half of the rounds; of all, if they are few. */
 static void judge(runner *x) {
   const int n = x->rounds;
   double sorted[ROUNDS];
@@ -328,7 +329,7 @@ static double extreme(const runner *x, bool most) {
   return v;
 }
 
-/* The fastest so far of those that are in. */
+/* The index of the fastest plan still in. */
 static int fastest(session *s) {
   int best = -1;
   for (int i = 0; i < s->n; i++) {
@@ -338,7 +339,8 @@ static int fastest(session *s) {
   return best;
 }
 
-/* Drops whoever was slower in every round than the fastest in any; false: one is left. */
+/* Drops each plan whose best round was slower than the worst of the fastest plan; false: one is
+ * left. */
 static bool drop_losers(session *s) {
   const runner *best = &s->at[fastest(s)];
   int in = 0;
@@ -350,14 +352,14 @@ static bool drop_losers(session *s) {
   return in > 1;
 }
 
-/* In three rounds of four at least? What changes from round to round they have in common. */
+/* Did x win three rounds of four at least? Changes from round to round affect both alike. */
 static bool mostly_beats(const runner *x, const runner *own) {
   int won = 0;
   for (int r = 0; r < own->rounds; r++) won += x->times[r] < own->times[r];
   return 4 * won >= 3 * own->rounds;
 }
 
-/* The price's own choice stays unless another one is better by more than chance. */
+/* The plan of least predicted time stays unless another one is better by more than chance. */
 static int winner(session *s) {
   const int best = fastest(s);
   const runner *own = &s->at[0], *x = &s->at[best];
@@ -380,13 +382,13 @@ static tutti_status race(session *s, int *won) {
   return status;
 }
 
-/* ---- the whole ---- */
+/* ---- all steps ---- */
 
 static uint64_t ns(double seconds) {
   return seconds > 0 ? (uint64_t)(1e9 * seconds + 0.5) : 0;
 }
 
-/* won < 0: nothing could be measured, and it is not to be tried again. */
+/* won < 0: it could not be measured, and is not to be tried again. */
 static tutti_status record_winner(session *s, int won) {
   tt_wisdom_entry e = {.key = s->problem.key, .bytes = s->problem.bytes, .slices = 1};
   if (won >= 0) {
@@ -428,8 +430,7 @@ static tutti_status measure_plans(tutti_comm *comm, const tt_call *asked, tutti_
   session *s = calloc(1, sizeof *s);
   const double began = tt_seconds();
   int won = -1;
-  /* what a rank lacks all hear of: memory for the vectors, or for the entry, or, FAILED and more,
-   * that it failed */
+  /* all ranks learn if one lacks memory for the vectors or the entry; FAILED or more: it failed */
   enum { FAILED = 2 };
   double lacks = !s || !tt_wisdom_reserve(&comm->wisdom, 1) ? FAILED : 0;
   session none = {.comm = comm, .asked = asked};
@@ -440,7 +441,7 @@ static tutti_status measure_plans(tutti_comm *comm, const tt_call *asked, tutti_
   s->problem.wisdom = NULL;
   lay_out_vectors(s);
   const tutti_status mine = find_runners(s);
-  char why[TT_WHY]; /* the talk may have others */
+  char why[TT_WHY]; /* talk may overwrite the message */
   snprintf(why, sizeof why, "%s", tutti_error());
   if (mine)
     lacks = FAILED - (double)mine;

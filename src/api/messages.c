@@ -1,14 +1,15 @@
-/* messages.c - tutti_send and tutti_recv: one rank to another, apart from the collectives.
+/* messages.c - tutti_send and tutti_recv: between two ranks, apart from the collectives.
  *
- * Idea       a message is a request like any other: started, driven along with what else is in
- *            flight, waited for; but it has no place in the communicator's order, for only
- *            two ranks know of it. Its order is that of its pair (engine/p2p.h).
+ * Idea       a message is a request like any other: it is started, driven along with the other
+ *            operations in flight, and waited for. But it has no place in the communicator's
+ *            order, because only two ranks know of it. Its order is that of its pair
+ *            (engine/p2p.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
 #include "collective.h"
 
-/* What it is called with; the rest of the message is filled in. The comm is entered. */
+/* Checks the arguments and fills in the rest of the message. The comm is entered. */
 static tutti_status check_p2p_args(tutti_comm *comm, const char *function, tt_p2p_message *m) {
   tutti_status status =
       tt_vector_check(function, m->sends ? "src" : "dst", m->at, m->count, m->type);

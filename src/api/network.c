@@ -1,9 +1,9 @@
-/* network.c - finds and opens libraries that libtutti can do without: of networks that need no MPI
- * (libtutti_ucx.so), and of launchers (libtutti_pmix.so).
+/* network.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so), and
+ * launchers (libtutti_pmix.so).
  *
- * Idea       libtutti knows no network; it loads one when ranks sit on several nodes. It looks
- *            beside itself, or the program that holds it, and then where the system looks.
- * Invariant  what was loaded stays: it may have threads, and threads of the program its code.
+ * Idea       libtutti contains no network; it loads one when ranks are on several nodes. It looks
+ *            beside itself, or beside the program that contains it, then on the system's path.
+ * Invariant  a library stays loaded: it may have threads, and threads may run its code.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <limits.h>
@@ -20,7 +20,7 @@ static bool is_word(const char *net) {
   return n > 0 && n < 32 && strspn(net, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
 }
 
-/* The folder of what this code is in. */
+/* The folder of the file that contains this code. */
 static void folder_here(char *folder, size_t size) {
   Dl_info info;
   folder[0] = 0;
@@ -35,8 +35,7 @@ static void *load(const char *net) {
   if (strchr(net, '/')) return dlopen(net, RTLD_NOW | RTLD_LOCAL);
   snprintf(name, sizeof name, "libtutti_%s.so.%d", net, TUTTI_VERSION_MAJOR);
   folder_here(folder, sizeof folder);
-  static const char *const places[] = {"", "../",
-                                       "../lib/"}; /* beside it, a program of build/, bin/ */
+  static const char *const places[] = {"", "../", "../lib/"}; /* beside it; in build/, bin/ */
   for (size_t i = 0; *folder && i < sizeof places / sizeof *places; i++) {
     snprintf(path, sizeof path, "%s%s%s", folder, places[i], name);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

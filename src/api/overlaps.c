@@ -1,8 +1,8 @@
-/* overlaps.c - is a list of buffers one that can be summed at once?
+/* overlaps.c - can this list of buffers be summed at once?
  *
- * Idea       each pair has to be right by itself; and what one pair writes no other may
- *            read or write. Where the lists stand in memory order, as they mostly do, one
- *            walk along both tells; else they are sorted before.
+ * Idea       each pair must be valid by itself, and a buffer that one pair writes must not be
+ *            read or written by another. If the lists are in memory order, as they mostly are,
+ *            one walk along both checks that; else they are sorted first.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static tt_call call_of_buffer(const tt_list *list, size_t i) {
                    .op = list->op};
 }
 
-/* Seen at a glance; who does not pass is looked at closely, for a sentence. */
+/* A fast check; a buffer that fails gets the full check, which yields the message. */
 static bool passes_quick_check(uintptr_t src, uintptr_t dst, size_t bytes, size_t align) {
   const uintptr_t gap = src < dst ? dst - src : src - dst;
   return src && dst && (src | dst) % align == 0 && (gap == 0 || gap >= bytes) &&

@@ -1,7 +1,7 @@
-/* plan.c - from a call to the plan that runs, remembered.
+/* plan.c - finds or makes the plan of a call, and caches it.
  *
- * Idea       one 64-bit mix of what the call says is looked up in a small table;
- *            behind it, schedules are kept by name, collective, root and in place.
+ * Idea       a small table is indexed by a 64-bit hash of the call. Behind it, schedules are
+ *            kept by name, collective, root and whether they are in place.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "comm_wisdom.h"
 #include "exact.h"
 
-/* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the
- * vector: those that need more are cut in slices of so many. */
+/* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the vector: longer
+ * vectors are cut in slices of this size. */
 enum { SLICE_BYTES = 8 << 20 };
 
-/* The count, or a mix of all counts. */
+/* The count, or a hash of all counts. */
 static uint64_t counts_key(const tutti_comm *comm, const tt_call *c) {
   uint64_t h = 1;
   for (int r = 0; c->varied && r < comm->ranks; r++)
@@ -25,14 +25,14 @@ static uint64_t plan_key(const tutti_comm *comm, const tt_call *c, bool in_place
   uint64_t what = (uint64_t)c->coll | (uint64_t)c->type << 8 | (uint64_t)c->op << 16 |
                   (uint64_t)in_place << 28 | (uint64_t)c->everyone << 30 |
                   (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32;
-  /* a freed handle may come back for another op */
+  /* a freed handle may be reused for another op */
   const tt_user_op *user = tt_coll_reduces(c->coll) ? tt_op_user(c->op) : NULL;
   if (user) what = tt_mix(what) ^ user->serial;
   uint64_t key = tt_mix(tt_mix(what + 0x9e3779b97f4a7c15u) ^ counts_key(comm, c));
   return key ? key : 1;
 }
 
-/* All that must be the same on all ranks; handles of user ops may differ. */
+/* Hashes all that must be the same on all ranks; handles of user ops may differ. */
 static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_program *program,
                           int slices) {
   const tt_sched *sched = program->sched;
@@ -49,8 +49,8 @@ static tutti_status unknown_shape(const char *name) {
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory to see whether %s has a loop", name);
 }
 
-/* The loop that all ranks can run, in place or not, for one may be what another is
- * not: the same answer on all of them. */
+/* Finds the loop that all ranks can run, in place or not, since ranks may differ in that: the same
+ * answer on all ranks. */
 static tutti_status shape_for_all_ranks(const tt_ask *ask, tt_sched *mine, tt_shape *shape) {
   const bool generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
   *shape = generic ? TT_SHAPE_NONE : tt_shape_of(&mine, 1);
@@ -98,7 +98,7 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   return TUTTI_OK;
 }
 
-/* What was asked for; else what the price chose, or more, so that the scratch is bounded. */
+/* The number asked for; else the chosen one, or more, so that scratch is bounded. */
 static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   if (tt_coll_owned(c->coll)) return 1;
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
@@ -140,7 +140,7 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
                           const tt_choice *choice, tt_plan *plan) {
   const uint64_t bytes = tt_problem_of(comm, c).bytes;
   const int *order = tt_call_arranged(comm, c) ? comm->order : NULL;
-  /* what is multiplied before is read from another place than where the sum goes */
+  /* numbers that are multiplied first are read from another buffer than the sum's */
   const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
   tt_ask ask = {.coll = c->coll,
                 .ranks = comm->ranks,

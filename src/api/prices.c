@@ -1,4 +1,4 @@
-/* prices.c - prices and explanations for people: of any machine, and of a communicator.
+/* prices.c - predicted times and explanations for people: of any machine, or of a communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 struct tutti_prices {
   tt_chooser *chooser;
-  bool borrowed;      /* it is a communicator's */
-  tt_problem problem; /* but for the bytes */
-  int exact;          /* 1 + the type of numbers that are summed exactly; 0: none are */
+  bool borrowed;      /* the chooser belongs to a communicator */
+  tt_problem problem; /* without its bytes */
+  int exact;          /* 1 + the type of numbers that are summed exactly; 0: not exact */
   tt_override override;
 };
 
@@ -69,7 +69,7 @@ static double ranks_per_core_here(int ranks) {
   return ranks / (cores > 0 ? cores : 1);
 }
 
-/* The ranks per core, and the figures under those of the question. */
+/* Sets the ranks per core, and the figures that the question implies. */
 static void place_ranks(const tutti_question *q, tt_setting *setting) {
   setting->ranks_per_core = q->crowd;
   if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = ranks_per_core_here(q->ranks);
@@ -90,7 +90,7 @@ tutti_status tutti_prices_make(const tutti_question *q, tutti_prices **prices) {
   place_ranks(q, &setting);
   snprintf(setting.levels, sizeof setting.levels, "%s", q->topo ? q->topo : "");
   tt_call call = {.coll = q->coll, .type = q->type, .op = q->op};
-  tt_call_check_kind("tutti_prices_make", &call); /* what a barrier exchanges */
+  tt_call_check_kind("tutti_prices_make", &call); /* sets what a barrier exchanges */
   p->problem = (tt_problem){
       .coll = q->coll, .root = q->root, .needs = tt_needs_of(q->coll, call.type, call.op)};
   if (q->contract == TUTTI_CONTRACT_ANY) p->problem.needs &= ~(unsigned)TT_NEED_SAME;
@@ -143,7 +143,7 @@ tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type typ
   return status;
 }
 
-/* A barrier has one, whatever is said. */
+/* The problem for a size; a barrier's is always one byte. */
 static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   tt_problem problem = p->problem;
   if (problem.coll == TUTTI_BARRIER) *bytes = 1;
@@ -154,7 +154,7 @@ static tt_problem of_size(const tutti_prices *p, uint64_t *bytes) {
   return problem;
 }
 
-/* Where the time of the offer goes. */
+/* Adds the breakdown of the quote's time. */
 static tutti_status add_detail(tutti_prices *p, tutti_offer *quote, const tt_problem *problem) {
   const tt_cost_model *model = tt_chooser_model(p->chooser);
   tt_breakdown t;
@@ -228,7 +228,7 @@ static tutti_status hand_over_text(tt_text *t, char **text) {
   return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a text");
 }
 
-/* exact: 1 + the type of numbers that are summed exactly; 0: none are. */
+/* exact: 1 + the type of numbers that are summed exactly; 0: not exact. */
 static tutti_status explain(tt_chooser *c, const tt_problem *problem, const tt_override *override,
                             int exact, int json, char **text) {
   tt_why why;
@@ -252,7 +252,7 @@ tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, cha
   return explain(p->chooser, &problem, &p->override, p->exact, json, text);
 }
 
-/* For a call on a communicator. */
+/* Explains a call on a communicator. */
 static tutti_status explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
   const tt_problem problem = tt_problem_of(comm, call);
   const int exact = tt_exact_concerns(comm, call) ? 1 + (int)call->type : 0;
@@ -293,7 +293,7 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   return status;
 }
 
-/* Line by line to the log: once per kind of call, when its plan is made. */
+/* Logs line by line: once per kind of call, when its plan is made. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call) {
   char *text;
   if (comm->rank != 0 || explain_call(comm, call, 0, &text)) return;

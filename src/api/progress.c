@@ -1,9 +1,9 @@
-/* progress.c - starts and drives what is in flight.
+/* progress.c - starts and drives operations in flight.
  *
  * Idea       a call drives its own communicator's operations, in start order, then
- *            those of the others that are listed and not busy.
- * Invariant  an operation starts only when its place in the window is free, in the
- *            order of issue; a broken communicator fails all that it holds.
+ *            those of the other listed communicators that are not busy.
+ * Invariant  operations start in the order of issue, each when its place in the window is
+ *            free; a broken communicator fails all its requests.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
@@ -27,11 +27,11 @@ static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status st
   if (over) complete_request(comm, whole, whole->status);
 }
 
-/* Publish what is called as operation comm->seq, and begin it in its place. */
+/* Publishes the call as operation comm->seq, and begins it in its place. */
 static void publish_and_begin(tutti_comm *comm, tt_place *place, const tt_call *call,
                               const tt_plan *plan) {
   const tt_call *said = call->said ? call->said : call;
-  /* Over all calls so far: one message tells whether two ranks always agreed. */
+  /* A hash of all calls so far: one comparison tells whether two ranks always agreed. */
   comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | (plan->hash ^ call->also));
   const tt_stamp stamp = {comm->seq, comm->chain};
   const uint64_t *table = plan->exec.table;
@@ -73,16 +73,16 @@ static void show_over(tutti_comm *comm) {
   atomic_store_explicit(&comm->wire->shown->over, comm->oldest, memory_order_relaxed);
 }
 
-enum { TURNS = 16 }; /* of the scheduler, with more ranks than cores */
+enum { TURNS = 16 }; /* yields to the scheduler, with more ranks than cores */
 
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   if (comm->unfinished || !plan->prepared->program->shape) return false;
   if (comm->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
-  if (tt_wire_is_over(comm->wire)) return false; /* post nothing more */
+  if (tt_wire_is_over(comm->wire)) return false; /* publish nothing more */
   tt_place *place = &comm->places[comm->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
   publish_and_begin(comm, place, call, plan);
-  if (o->status) return false; /* nothing was sent, and nobody knows yet */
+  if (o->status) return false; /* nothing was sent, and no peer knows of it yet */
   const bool oversubscribed = comm->ranks_per_core > 1;
   const uint32_t looks = oversubscribed ? TURNS : comm->spins;
   for (uint32_t look = 0; o->loop && look < looks; look++) {
@@ -149,8 +149,8 @@ void tt_request_issue(tutti_request *r) {
 
 /* ---- driving ---- */
 
-/* The callers get their vectors back: nobody may look at them or write to them. Only
- * where a loop runs, which takes whole vectors, is dst written to by others. */
+/* Takes the callers' vectors back: peers may neither read nor write them any more. Peers write to
+ * dst only where a loop runs, which works on whole vectors. */
 static void take_back(tutti_comm *comm) {
   bool quiet = comm->wire->ops->quiesce(comm->wire);
   for (int i = 0; i < TT_WINDOW && !quiet; i++)
@@ -213,7 +213,8 @@ void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (status) tt_break_messages(comm, status);
 }
 
-/* Peers may wait for what has not left yet, and this rank may not come back for long. */
+/* Does this rank have unsent data? Peers may wait for it, and this rank may not call again for
+ * long. */
 static bool is_leaving(const tutti_comm *comm) {
   return tt_over_net(comm) && tt_net_has_unsent(comm->net);
 }
@@ -241,10 +242,10 @@ static bool drive_operations(tutti_comm *comm) {
   return moved;
 }
 
-/* One who only sends never has to wait, and would not hear that it is over. */
+/* A rank that only sends never waits, and so must look now and then whether it was aborted. */
 enum { LOOK_EVERY = 16 };
 
-/* One pass over a communicator's operations, in start order; if they cannot go on, or now and then,
+/* One pass over a communicator's operations, in start order. If none moves, or now and then, also
  * one over its network, which may yield. */
 static bool progress_comm(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->abort, memory_order_relaxed) == 2) tt_comm_send_abort(comm);
@@ -253,7 +254,7 @@ static bool progress_comm(tutti_comm *comm) {
   const bool leaving = is_leaving(comm);
   const bool looks = !moved || (!comm->waits && comm->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
-  comm->stuck = !moved && !leaving && comm->wire == comm->net; /* all that can come, comes there */
+  comm->stuck = !moved && !leaving && comm->wire == comm->net; /* nothing comes elsewhere */
   if (comm->broken)
     fail_all(comm);
   else if (comm->queue)
@@ -268,7 +269,7 @@ void tt_comm_list(tutti_comm *comm, bool on) {
   pthread_mutex_lock(&tt_process.lock);
   tutti_comm **link = &tt_process.in_flight;
   while (*link && *link != comm) link = &(*link)->next_listed;
-  if (on) { /* at the end: they are driven in the order they were listed */
+  if (on) { /* at the end: they are driven in the order of listing */
     *link = comm;
     comm->next_listed = NULL;
     atomic_fetch_add(&tt_process.in_flight_count, 1);

@@ -1,22 +1,24 @@
-/* proof_table.c - a plan is proven once for the ranks that share memory.
+/* proof_table.c - proves a plan once for all ranks that share memory.
  *
- * Idea       they keep a table of words: the first rank that comes claims one and asks the prover
- *            (choose/proven.c), and the others read its verdict. A process remembers what is proven.
- * Invariant  a rank waits for another's verdict for a second at most, and then proves by itself, for
- *            the other may have died. Only "proven" is taken over: a rank that finds a refusal asks
- *            the prover, and has its sentence.
- * Order      a verdict is released by its prover and acquired by its readers, who read nothing else
- *            of it: the word alone would do.
+ * Idea       the ranks share a table of words. The first rank that needs a proof claims a word and
+ *            asks the prover (choose/proven.c); the others read its result. A process remembers
+ *            which plans are proven.
+ * Invariant  a rank waits for another's result for at most a second and then proves the plan
+ *            itself, since the other may have died. Only "proven" is taken over: a rank that
+ *            finds a refusal asks the prover itself, to have its message.
+ * Order      a result is released by its prover and acquired by its readers, who read nothing else
+ *            from it: the word alone would do.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 
 #include "comm.h"
 
-/* A word of the table: a plan's key, and in its lowest bits how far its proof is. */
+/* A word of the table: a plan's key; its lowest bits say how far the proof is. */
 enum { PROVES = 1, PROVEN = 2, REFUSED = 3, STATE = 3, PLACES = 4 };
 static const double wait_policy = 1; /* s */
 
-/* The word of this key, claimed by this rank (*claimed) or by another; NULL: there is no room. */
+/* Finds the word of a key, claimed by this rank (*claimed) or another; NULL: the table is full
+ * there. */
 static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claimed) {
   for (int i = 0; i < PLACES; i++) {
     atomic_ullong *word = &words[(key / 4 + (uint64_t)i) % TT_PROOFS];
@@ -28,7 +30,7 @@ static atomic_ullong *find_word(atomic_ullong *words, uint64_t key, bool *claime
   return NULL;
 }
 
-/* What its prover finds; PROVES: nothing yet. */
+/* Waits for the result of the rank that proves it; PROVES: none in time. */
 static int await_answer(const atomic_ullong *word) {
   const struct timespec nap = {0, 50000};
   const double until = tt_seconds() + wait_policy;
@@ -64,7 +66,7 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
   *is = TT_PROVEN;
   if (!word || claimed || await_answer(word) != PROVEN)
     status = tt_proven_find(ask, name, slices, &comm->setting, is);
-  const bool open = !status && *is != TT_PROVEN; /* too large: each sees that by itself */
+  const bool open = !status && *is != TT_PROVEN; /* too large: each rank finds that */
   /* model: publish:verdict */
   if (claimed)
     atomic_store_explicit(word, open ? 0 : key | (status ? REFUSED : PROVEN), memory_order_release);

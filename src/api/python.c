@@ -1,9 +1,10 @@
-/* python.c - callbacks of Python that lose no exception.
+/* python.c - Python callbacks that lose no exception.
  *
- * Idea       a handler of a signal runs, and may raise, at the first instruction of whatever Python
- *            function comes next: in a callback that is before any `try`, and ctypes prints and drops
- *            it. So C calls the function, and keeps what it raises. Only Python calls this, so its
- *            functions are in the process: they are looked up by name, and nothing is linked.
+ * Idea       Python runs a signal handler, which may raise, at the first instruction of the next
+ *            Python function. In a callback that is before any `try`, so ctypes prints the
+ *            exception and drops it. So C calls the function, and keeps the exception. Only
+ *            Python calls this code, so Python's functions are in the process: they are looked up
+ *            by name, and nothing is linked.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <sys/syscall.h>
@@ -26,7 +27,7 @@ typedef struct python {
   void *none;
 } python;
 
-/* The first `n`: two are enough to call a function. */
+/* How many symbols: two are enough to call a function. */
 enum { TO_CALL = 2, ALL = 12 };
 
 static bool load_python_symbols(python *p, size_t n) {
@@ -48,7 +49,7 @@ static bool load_python_symbols(python *p, size_t n) {
   return true;
 }
 
-/* The exception that is raised now, with its trace; it is raised no more. */
+/* Takes the exception now raised, with its traceback, and clears it. */
 static void *take_exception(const python *p) {
   void *type = NULL, *value = NULL, *trace = NULL;
   p->fetch(&type, &value, &trace);
@@ -59,7 +60,7 @@ static void *take_exception(const python *p) {
   return value;
 }
 
-/* In the main thread, between two of Python's instructions. */
+/* Runs in the main thread, between two Python instructions. */
 static int raise_it(void *value) {
   python p;
   if (!load_python_symbols(&p, ALL)) return 0;
@@ -82,9 +83,9 @@ void *tutti_python_guard(void *self, void *args) {
     p.drop(value);
     return p.number(1);
   }
-  const bool is_main = syscall(SYS_gettid) == getpid(); /* only there handlers run */
+  const bool is_main = syscall(SYS_gettid) == getpid(); /* only this thread runs handlers */
   if (is_main && !(result = p.call(function, args))) p.drop(take_exception(&p));
-  if (!is_main || p.later(raise_it, value)) { /* too many wait to be raised: this one is printed */
+  if (!is_main || p.later(raise_it, value)) { /* too many are pending: print this one */
     void *const type = p.type_of(value);
     p.drop(result);
     p.raise(type, value);

@@ -1,4 +1,4 @@
-/* request.c - started and persistent collectives, waited for later.
+/* request.c - nonblocking and persistent collectives.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "comm_wisdom.h"
 #include "exact.h"
 
-/* Checks, plans, and makes a request. */
+/* Checks and plans a call, and makes its request. */
 static tutti_status plan_request(tutti_comm *comm, const char *function, const void *what,
                                  tutti_request **request) {
   const tt_call *call = what;
@@ -26,13 +26,13 @@ static tutti_status plan_request(tutti_comm *comm, const char *function, const v
   return TUTTI_OK;
 }
 
-/* The same; what this rank lacks memory for, the others hear. The comm is entered. */
+/* The same; if this rank is out of memory, the others are informed. The comm is entered. */
 static tutti_status plan_or_report_memory(tutti_comm *comm, const char *function, const void *what,
                                           tutti_request **request) {
   return tt_break_if_memory(comm, plan_request(comm, function, what, request));
 }
 
-/* The same for one that is run again and again: it may be measured before. */
+/* The same for a persistent request: its call may be measured first. */
 static tutti_status ready_to_last(tutti_comm *comm, const char *function, const void *what,
                                   tutti_request **request) {
   bool in_place;
@@ -41,7 +41,7 @@ static tutti_status ready_to_last(tutti_comm *comm, const char *function, const 
   return status ? status : plan_or_report_memory(comm, function, what, request);
 }
 
-/* One that needs a request, though it is waited for at once. The comm is entered. */
+/* A blocking exact sum, which needs a request. The comm is entered. */
 static tutti_status finish_exact(tutti_comm *comm, const char *function, const tt_call *call) {
   tutti_request *r;
   tutti_status status = plan_or_report_memory(comm, function, call, &r);
@@ -152,7 +152,7 @@ static void free_request(tutti_request **request) {
   *request = NULL;
 }
 
-/* The request is complete: hand over its status, and free it or make it idle. */
+/* Returns the status of a complete request, and frees the request or makes it idle. */
 static tutti_status retire_request(tutti_request **request) {
   tutti_request *r = *request;
   tutti_status status = r->status ? tt_fail(r->status, "%s", r->comm->why) : TUTTI_OK;
@@ -162,7 +162,7 @@ static tutti_status retire_request(tutti_request **request) {
   return status;
 }
 
-/* again: if the caller is to wait no longer the request goes on, and may be waited for again. */
+/* again: if interrupted, the request continues and may be waited for again. */
 static tutti_status wait_and_retire(tutti_request **request, bool again) {
   tutti_status status = tt_alive(), ended = TUTTI_OK;
   if (status) return status;

@@ -1,4 +1,4 @@
-/* schedules.c - schedules for people: as text, proven, and drawn.
+/* schedules.c - schedules for people: as text, proven, or drawn.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* settings.c - what the user says of this machine: its figures, as `tutti tune` found them, or
- * those that are built in; the contract; how ranks sit.
+/* settings.c - the user's settings for this machine: figures, measured by `tutti tune` or built
+ * in; the contract; the topology.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 enum { MOST = 1 << 16 }; /* bytes of a file */
 
-/* The line and column of a place in a text. */
+/* Fails with the line and column of a NUL byte in a text. */
 static tutti_status torn(const char *what, const char *text, const char *at) {
   int line = 1, column = 1;
   for (; text < at; text++, column++)
@@ -23,8 +23,8 @@ static tutti_status torn(const char *what, const char *text, const char *at) {
                  line, column);
 }
 
-/* The text of a small file, freed by the caller. Of a regular one: of a pipe the other end may never
- * come, and nobody waits for it here. `what` begins sentences; `hint` ends them. */
+/* Reads a small file into *text, which the caller frees. Only regular files: reading a pipe might
+ * block for ever. Messages begin with `what` and end with `hint`. */
 static tutti_status read_file(const char *path, const char *what, const char *hint, char **text) {
   struct stat is;
   const char *why = NULL;
@@ -48,7 +48,7 @@ static tutti_status read_file(const char *path, const char *what, const char *hi
 
 /* ---- profiles ---- */
 
-/* The user's folder for settings; false: none is said. */
+/* The path of a file in the user's configuration folder; false: the environment names none. */
 static bool user_folder(char *path, size_t size, const char *file) {
   const char *config = tt_env("XDG_CONFIG_HOME"), *home = tt_env("HOME");
   if (config && *config == '/')
@@ -57,8 +57,8 @@ static bool user_folder(char *path, size_t size, const char *file) {
   return (size_t)snprintf(path, size, "%s/.config/tutti/%s", home, file) < size;
 }
 
-/* TUTTI_PROFILE's file, which has to be there; else the user's, else the system's, if there is
- * one. "none": none. False: there is none. */
+/* Finds the profile: TUTTI_PROFILE's file, which must exist; else the user's, else the system's.
+ * False: none found, or TUTTI_PROFILE is "none". */
 static bool find_profile(char *path, size_t size) {
   const char *said = tt_env("TUTTI_PROFILE");
   if (said) return strcmp(said, "none") != 0 && (size_t)snprintf(path, size, "%s", said) < size;
@@ -72,7 +72,7 @@ const char *tt_profile_path(char *text, size_t size) {
   return text;
 }
 
-/* Figures of another machine are worse than none. */
+/* Figures of another machine are worse than the built-in ones. */
 static tutti_status check_machine(const char *path, const char *text, const tt_profile *m) {
   char here[TT_STAMP];
   int column;

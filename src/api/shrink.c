@@ -1,4 +1,4 @@
-/* shrink.c - tutti_comm_shrink and tutti_comm_grow: who lives goes on, and who is new may join.
+/* shrink.c - tutti_comm_shrink and tutti_comm_grow: survivors continue, and joiners may be added.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shrink.h"
 

@@ -1,11 +1,12 @@
-/* shrink_net.c - tutti_comm_shrink over messages: a network of those who live, and all that a
+/* shrink_net.c - tutti_comm_shrink over messages: a network of the survivors, and all that a
  * communicator needs over it.
  *
- * Idea       they agree on who they are (net_agree.c), and pick a network of themselves. Over
- *            this one they tell each other what they bring in shared memory, as in split.c.
- * Invariant  once it is agreed, all that live have the communicator. If another one dies while
- *            they tell, it has failed when they get it, on some at once and on the others when
- *            they hear of it; what it is made of is enough to shrink it in turn.
+ * Idea       the survivors agree on their list (net_agree.c), and form a network. Over it they
+ *            exchange their parts in shared memory, as in split.c.
+ * Invariant  once agreed, all survivors have the communicator. If another rank dies during the
+ *            exchange, the communicator has failed when they get it, on some ranks at once and
+ *            on others when they learn of the death; but it is complete enough to be shrunk
+ *            in turn.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
@@ -18,15 +19,16 @@
 
 enum { YIELDS = 200, PAUSE_US = 200, WARN_S = 10, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
 
-typedef struct share { /* what a rank brings in */
+typedef struct share { /* what a rank contributes */
   uint64_t ctrl, wisdom;
 } share;
 
 static const uint64_t NO_CTRL = UINT64_MAX;
 
-/* ---- who goes on ---- */
+/* ---- the agreement ---- */
 
-/* Warn once; give up when it has been too long: who leads first, for it knows who is missing. */
+/* Warns once; gives up after the time limit. The leader gives up first, because it knows which rank
+ * is missing. */
 static void warn_or_quit_agreement(const tutti_comm *comm, const char *name, double since,
                                    bool *warned) {
   const double waited = tt_seconds() - since, limit = tt_comm_timeout(comm);
@@ -39,8 +41,8 @@ static void warn_or_quit_agreement(const tutti_comm *comm, const char *name, dou
   *warned = true;
 }
 
-/* Where a link breaks while ranks give each other up, one may hear nothing more. With a time limit
- * it does not wait for ever: it leaves alone, and is lost to the others. */
+/* If a link breaks while ranks give each other up, one rank may receive nothing more. With a time
+ * limit it does not wait for ever: it leaves alone, and the others count it as lost. */
 static tutti_status wait_too_long(const tutti_comm *comm, const char *name, double since) {
   const double waited = tt_seconds() - since, limit = tt_comm_timeout(comm);
   if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
@@ -62,7 +64,7 @@ static tutti_status agree_on_survivors(tutti_comm *comm, const char *name, int l
     if (status || *decision) break;
     warn_or_quit_agreement(comm, name, since, &warned);
     status = wait_too_long(comm, name, since);
-    if (!comm->broken) tt_progress(comm); /* others may wait for what is in flight here */
+    if (!comm->broken) tt_progress(comm); /* others may wait for operations in flight here */
     tt_idle();
     if (tt_interrupted(&asked)) tt_net_agree_quit(comm->net, comm->rank);
     if (look < YIELDS)
@@ -77,9 +79,9 @@ static tutti_status agree_on_survivors(tutti_comm *comm, const char *name, int l
   return tt_gave_up(comm, name, (tutti_status)t->status, t->quitter, t->awaited);
 }
 
-/* ---- what they have ---- */
+/* ---- building the communicator ---- */
 
-/* Over the network alone, which it takes over. */
+/* Makes a communicator over the network alone, which it takes over. */
 static tutti_status create_survivors_comm(const tutti_comm *old, const int *list, int n, int mine,
                                           const tutti_net *net, tutti_comm **out) {
   tutti_comm *comm = *out = tt_comm_new(mine, n);
@@ -101,11 +103,11 @@ static tutti_status create_survivors_comm(const tutti_comm *old, const int *list
   if (status) return status;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
   comm->cores = old->cores;
-  comm->host_ranks_per_core = old->host_ranks_per_core * n / old->ranks; /* about */
+  comm->host_ranks_per_core = old->host_ranks_per_core * n / old->ranks; /* approximate */
   return tt_comm_configure(comm, &old->setting.profile);
 }
 
-/* Rooms are told, and the wires made. */
+/* Exchanges control blocks and makes the wires. */
 static tutti_status attach_survivors_comm(tutti_comm *comm, const tt_profile *profile) {
   const size_t n = (size_t)comm->ranks;
   share brings = {NO_CTRL, comm->rank ? 0 : tt_wisdom_announce()}, *all = malloc(n * sizeof *all);
@@ -135,7 +137,7 @@ static tutti_status attach_survivors_comm(tutti_comm *comm, const tt_profile *pr
   return status;
 }
 
-/* What was set on the old one. */
+/* Copies the settings of the old communicator. */
 static tutti_status inherit(tutti_comm *comm, const tutti_comm *old, const tt_net_decision *t,
                             const int *list) {
   int helpers = 0;
@@ -147,7 +149,7 @@ static tutti_status inherit(tutti_comm *comm, const tutti_comm *old, const tt_ne
   return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
 }
 
-/* It has failed with this; the others hear why. */
+/* Breaks the new communicator with this error and informs the others. */
 static tutti_status spoil(tutti_comm *comm, tutti_status status) {
   if (comm->broken) return comm->broken;
   snprintf(comm->why, sizeof comm->why, "rank %d: %.300s", comm->rank, tutti_error());
@@ -170,7 +172,7 @@ tutti_status tt_comm_reunite(tutti_comm *old, const char *name, int least, tutti
   if (!status) status = inherit(comm, old, decision, list);
   if (status && comm && comm->wire) status = spoil(comm, status);
   free(list);
-  if (status == TUTTI_ERR_PEER_LOST && comm) status = TUTTI_OK; /* the next call says so */
+  if (status == TUTTI_ERR_PEER_LOST && comm) status = TUTTI_OK; /* the next call reports it */
   if (status) tt_comm_destroy(comm);
   if (!status) *out = comm;
   return status;

@@ -1,11 +1,11 @@
-/* shrink_shm.c - a communicator of those who live, and of newcomers, out of one that may have failed.
+/* shrink_shm.c - a communicator of survivors and joiners, made from one that may have failed.
  *
- * Idea       each rank brings a room and says that it is there; the first that lives writes
- *            down who is in, with what, and decides it (shm_agree.c). What was decided then
- *            stands, whoever dies: who made it may be lost to the new communicator like any
- *            peer. All that go on invite the newcomers.
- * Invariant  after the decision nothing is waited for. Who still fails, for want of memory,
- *            tells the others in their rooms, so that they do not wait for it.
+ * Idea       each rank brings a control block and announces itself. The first survivor writes
+ *            down the members and their control blocks, and decides (shm_agree.c). A decision
+ *            holds whichever rank dies then: even its author may be lost to the new
+ *            communicator like any peer. All survivors invite the joiners.
+ * Invariant  after the decision no rank waits for another. A rank that still fails, for lack of
+ *            memory, says so in the control blocks, so that the others do not wait for it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shrink.h"
 
@@ -20,18 +20,18 @@ static const uint64_t NO_CTRL = UINT64_MAX;
 
 enum { YIELDS = 200, PAUSE_US = 200, LOOK_EVERY = 16, WARN_S = 10 };
 
-typedef struct gathering { /* one call, as one rank sees it */
+typedef struct gathering { /* one call, as seen by one rank */
   tutti_comm *comm;
   tt_segment *segment;
   const char *name;
-  int least; /* newcomers; or TT_NO_JOINERS */
+  int least; /* joiners; or TT_NO_JOINERS */
   uint32_t round;
-  uint64_t home;         /* what newcomers are claimed for */
-  tt_proposal *proposal; /* that this rank wrote */
-  double since;          /* it was called */
-  double complete;       /* all were there; 0: not yet */
-  double limit;          /* s: how long newcomers are waited for */
-  bool warned, claims;   /* newcomers were claimed here */
+  uint64_t home;         /* the communicator for which joiners are claimed */
+  tt_proposal *proposal; /* written by this rank */
+  double since;          /* time of the call */
+  double complete;       /* time when all were there; 0: not yet */
+  double limit;          /* s to wait for joiners */
+  bool warned, claims;   /* claims: joiners were claimed here */
 } gathering;
 
 static void drop_proposal(gathering *g) {
@@ -42,7 +42,7 @@ static void drop_proposal(gathering *g) {
   g->proposal = NULL;
 }
 
-/* ---- the first one decides ---- */
+/* ---- the first survivor decides ---- */
 
 static void record_refusal(tt_proposal *t, tutti_status status, const char *words) {
   if (t->status) return;
@@ -50,8 +50,8 @@ static void record_refusal(tt_proposal *t, tutti_status status, const char *word
   snprintf(t->why, sizeof t->why, "%s", words);
 }
 
-/* Of what the ranks ask for the least: who calls tutti_comm_shrink has seen a death that others may
- * not have seen yet. All are there. */
+/* The smallest number that a rank asks for: a rank that calls tutti_comm_shrink has seen a death
+ * that others may not have seen yet. All are there. */
 static int asked_by_all(const gathering *g) {
   const tutti_comm *comm = g->comm;
   int least = g->least;
@@ -62,17 +62,17 @@ static int asked_by_all(const gathering *g) {
   return least;
 }
 
-/* Newcomers go before the helpers that live, which stay the last ones; how many. */
+/* Inserts joiners before the surviving helpers, which stay last; returns their number. */
 static int add_joiners(gathering *g, tt_proposal *t) {
   const tutti_comm *comm = g->comm;
   const int most = g->segment->ranks - g->segment->founders, before = t->ranks;
   int helpers = 0;
-  for (int i = 0; i < before; i++) /* of a rank that was among the last ones */
+  for (int i = 0; i < before; i++) /* counts the old helpers */
     for (int r = comm->ranks - comm->helpers; r < comm->ranks; r++)
       helpers += comm->info[r].index == t->member[i].index;
   const int n = tt_joiners_claim(g->segment, g->home, t->member + before, most);
   g->claims = true;
-  for (int k = 0; k < n && helpers; k++) { /* one after the other, in front of them */
+  for (int k = 0; k < n && helpers; k++) { /* inserts them one by one in front of the helpers */
     const tt_member member = t->member[before + k];
     memmove(&t->member[before + k - helpers + 1], &t->member[before + k - helpers],
             (size_t)helpers * sizeof member);
@@ -82,7 +82,7 @@ static int add_joiners(gathering *g, tt_proposal *t) {
   return n;
 }
 
-/* Why so few have come, when no more are waited for. */
+/* Records why so few joiners have come, when the wait for more has ended. */
 static void say_missing(const gathering *g, tt_proposal *t, int least, int there) {
   const int possible = tt_joiners_possible(g->segment);
   const int free_heaps = g->segment->ranks - g->segment->founders;
@@ -105,10 +105,10 @@ static void say_missing(const gathering *g, tt_proposal *t, int least, int there
   }
 }
 
-/* All that live are there, and this rank is the first of them. */
+/* All survivors are there, and this rank is the first of them. */
 static void decide_members(gathering *g, int least) {
   const int more = g->segment->ranks - g->segment->founders;
-  drop_proposal(g); /* of an earlier list, which nobody has seen */
+  drop_proposal(g); /* of an earlier list, which no rank has seen */
   tt_proposal *t = g->proposal = tt_shm_agree_propose(g->comm->wire, g->round, more);
   const tt_decision d = {.round = g->round, .by = g->comm->rank};
   if (t) {
@@ -118,31 +118,31 @@ static void decide_members(gathering *g, int least) {
     if (!t->status && !(t->member[0].ctrl = tt_shm_ctrl_new(g->comm->heap, t->ranks, true)))
       record_refusal(t, TUTTI_ERR_MEMORY,
                      "the first rank could not make its part of a communicator");
-    if (t->status) t->ranks -= there; /* these need not leave what they never saw */
+    if (t->status) t->ranks -= there; /* joiners need not leave what they never saw */
     t->wisdom = tt_wisdom_announce();
     tt_heritage_write(g->comm, &d, t);
   }
   tt_shm_agree_decide(g->comm->wire, g->round, t);
 }
 
-/* ---- until it is decided ---- */
+/* ---- waiting for the decision ---- */
 
 void tt_warn_straggler(const tutti_comm *comm, const char *name, int peer, double waited) {
   tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
          comm->wire->ops->pid(comm->wire, peer), name);
 }
 
-/* Warn once; give up when it has been too long. */
+/* Warns once; gives up after the time limit. */
 static void warn_or_give_up(gathering *g) {
   const tutti_comm *comm = g->comm;
   const double waited = tt_seconds() - g->since;
   double limit = tt_comm_timeout(comm);
   int peer = tt_shm_agree_awaited(comm->wire, g->round);
   const bool for_joiners = peer < 0 && g->least > 0;
-  if (limit > 0 && for_joiners) limit += g->limit; /* the first one waits for them so long */
+  if (limit > 0 && for_joiners) limit += g->limit; /* the leader waits that long for joiners */
   const bool over = limit > 0 && waited >= limit;
   if (!over && (g->warned || waited < WARN_S)) return;
-  if (peer < 0) peer = tt_shm_agree_leader(comm->wire); /* who is to decide, and does not */
+  if (peer < 0) peer = tt_shm_agree_leader(comm->wire); /* it should decide, and does not */
   if (over)
     tt_shm_agree_give_up(comm->wire, g->round, peer);
   else if (for_joiners)
@@ -152,7 +152,8 @@ static void warn_or_give_up(gathering *g) {
   g->warned = true;
 }
 
-/* One look, by one that waits. */
+/* One look of a waiting rank: decides if this rank is the first survivor. Returns whether it
+ * did. */
 static bool leads(gathering *g) {
   if (tt_shm_agree_leader(g->comm->wire) != g->comm->rank ||
       tt_shm_agree_awaited(g->comm->wire, g->round) >= 0)
@@ -161,7 +162,7 @@ static bool leads(gathering *g) {
   const int least = asked_by_all(g);
   if (least > 0 && tt_joiners_ready(g->segment, g->home) < least &&
       tt_joiners_possible(g->segment) >= least && tt_seconds() - g->complete < g->limit)
-    return false; /* more are worth waiting for */
+    return false; /* more joiners are worth waiting for */
   decide_members(g, least);
   return true;
 }
@@ -171,7 +172,7 @@ static void await_decision(gathering *g, tt_decision *d) {
   for (int look = 0; !tt_shm_agree_decided(g->comm->wire, g->round, d); look++) {
     if (look % LOOK_EVERY == 0 && leads(g)) continue;
     if (look % LOOK_EVERY == 0) warn_or_give_up(g);
-    tt_progress(g->comm); /* others may wait for what is in flight here */
+    tt_progress(g->comm); /* others may wait for operations in flight here */
     tt_idle();
     if (tt_interrupted(&asked)) tt_shm_agree_give_up(g->comm->wire, g->round, g->comm->rank);
     if (look < YIELDS)
@@ -181,15 +182,16 @@ static void await_decision(gathering *g, tt_decision *d) {
   }
 }
 
-/* ---- what was decided ---- */
+/* ---- after the decision ---- */
 
 static int new_rank_of(const tutti_comm *comm, const tt_proposal *t) {
   for (int i = 0; i < t->ranks; i++)
     if (t->member[i].index == comm->info[comm->rank].index) return i;
-  return -1; /* cannot be: who lives is in it */
+  return -1; /* impossible: survivors are members */
 }
 
-/* mine: its room, unless it is the first one; most: for how many ranks that was made. */
+/* mine: this rank's control block, unused on the first; most: the number of ranks it was made
+ * for. */
 static tutti_status join_new_comm(gathering *g, tt_proposal *t, uint64_t mine, int most,
                                   tutti_comm **out) {
   const int member = new_rank_of(g->comm, t);

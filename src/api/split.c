@@ -1,11 +1,11 @@
-/* split.c - communicators out of another one.
+/* split.c - communicators split from another one.
  *
- * Idea       all ranks say what they want; then those of one color make what they need: a
- *            network among themselves, if there is one, and rooms in shared memory, and
- *            say where these are. Whoever could not says so, so that all know. If another thread
- *            has had the network's number meanwhile they begin again.
- * Invariant  who does not hear the others, for one has died, may have been heard: what it made is
- *            theirs as long as they use it.
+ * Idea       all ranks exchange color and key. The ranks of a color then make a network among
+ *            themselves, if the old one has a network, and control blocks in shared memory, and
+ *            exchange their addresses. A rank that failed says so, so that all know. If another
+ *            thread has taken the network's number meanwhile, they start again.
+ * Invariant  if a rank died, another may miss messages although its own were received: what it
+ *            made stays valid as long as the others use it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 
 typedef struct override {
   int64_t color, key;
-  uint64_t fresh; /* a number for a network */
+  uint64_t fresh; /* a candidate number for a network */
 } override;
 
-typedef struct share {   /* what a rank brings in */
+typedef struct share {   /* what a rank contributes */
   uint64_t ctrl, wisdom; /* in shared memory; of comm_wisdom.h */
 } share;
 
@@ -28,14 +28,14 @@ typedef struct member { /* of my color, by its rank in the new communicator */
   int old;
 } member;
 
-static const uint64_t NO_CTRL = UINT64_MAX, AGAIN = UINT64_MAX - 1; /* rooms that are none */
+static const uint64_t NO_CTRL = UINT64_MAX, AGAIN = UINT64_MAX - 1; /* instead of a control block */
 
-typedef struct parting {  /* one call, as one rank sees it; arrays are of the old one's ranks */
-  tutti_comm *old, *comm; /* comm: NULL: this rank is in none, or it failed */
+typedef struct parting {  /* one call, as seen by one rank; arrays by ranks of the old one */
+  tutti_comm *old, *comm; /* comm NULL: this rank is in none, or failed */
   int color, key, mine, n;
   override *intents;
   member *members;
-  int *list; /* of members, by old ranks */
+  int *list; /* the old ranks of the members */
   share brings, *all;
   uint64_t *ctrls;
   tt_wire *net;
@@ -67,7 +67,7 @@ tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t
   return tt_collective(comm, who, &call);
 }
 
-/* The ranks of my color, ordered; *mine: this one's among them. */
+/* Finds the ranks of my color, in order; *mine: this one's index among them. */
 static int choose_members(const override *intents, int ranks, int me, member *members, int *mine) {
   int n = 0;
   for (int r = 0; r < ranks; r++)
@@ -78,19 +78,19 @@ static int choose_members(const override *intents, int ranks, int me, member *me
   return n;
 }
 
-/* Without wires; NULL if out of memory. */
+/* Has no wires yet. Returns NULL if out of memory. */
 static tutti_comm *create_unwired_comm(const tutti_comm *old, const member *members, int n,
                                        int mine) {
   tutti_comm *comm = tt_comm_new(mine, n);
   if (!comm) return NULL;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
   comm->cores = old->cores;
-  comm->host_ranks_per_core = old->host_ranks_per_core * n / old->ranks; /* about */
+  comm->host_ranks_per_core = old->host_ranks_per_core * n / old->ranks; /* approximate */
   for (int i = 0; i < n; i++) comm->info[i] = old->info[members[i].old];
   return comm;
 }
 
-/* The network of a color, as a wire; all ranks of `old` take part. */
+/* Makes the network of a color, as a wire; all ranks of `old` take part. */
 static tutti_status begin_net(parting *p) {
   tutti_net made;
   tt_split s = {.color = p->color, .key = p->mine, .members = p->list, .n = p->n};
@@ -110,7 +110,8 @@ static tutti_status begin_net(parting *p) {
   return status;
 }
 
-/* All hear what all want, make it, and hear who could. *again: there is nothing yet. */
+/* Exchanges colors and keys, makes network and control block, and exchanges the results. *again:
+ * the network's number was taken. */
 static tutti_status prepare_split(parting *p, bool *again) {
   tutti_comm *old = p->old;
   const override my = {p->color, p->key, old->net ? tt_net_fresh_number(old->net) : 0};
@@ -138,7 +139,7 @@ static tutti_status prepare_split(parting *p, bool *again) {
                        p->members[i].old);
   }
   const bool has_ctrl = p->comm && p->brings.ctrl && p->brings.ctrl < AGAIN;
-  if (has_ctrl && gathered) /* others may have heard all */
+  if (has_ctrl && gathered) /* others may have received all of it */
     tt_shm_ctrl_abandon(p->comm->heap, p->brings.ctrl, gathered, tutti_error());
   else if (has_ctrl && (status || *again))
     tt_shm_ctrl_free(p->comm->heap, p->brings.ctrl);

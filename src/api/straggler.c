@@ -1,11 +1,12 @@
-/* straggler.c - who is late: what a waiter shows while it waits, and what it says when that takes long.
+/* straggler.c - a waiting rank publishes what it waits for, and reports stragglers.
  *
- * Idea       who waits longer than some 100 us writes down for whom, in which step of what, since
- *            when: for its peers and for `tutti doctor`. After 10 s, or TUTTI_TIMEOUT, it says
- *            who is late, whether that process is stopped, and what it last did.
- * Cost       nothing for who does not wait.
- * Invariant  a rank that has not called is blamed before one that has, and of those one that is
- *            stopped before one that runs.
+ * Idea       a rank that waits longer than some 100 us publishes for which rank, in which step of
+ *            what, and since when: for its peers and for `tutti doctor`. After 10 s, or
+ *            TUTTI_TIMEOUT, it reports which rank is late, whether that process is stopped, and
+ *            what it last did.
+ * Cost       nothing for ranks that do not wait.
+ * Invariant  a rank that has not made the call is reported before one that has, and of the former
+ *            a stopped one before a running one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +15,14 @@
 #include "comm.h"
 
 enum {
-  WARN_S = 10,      /* when a waiter says that it still waits */
-  AHEAD_US = 500000 /* so long before the time limit it asks all what they called */
+  WARN_S = 10,      /* a waiting rank warns after this time */
+  AHEAD_US = 500000 /* it asks all ranks for their calls this long before the time limit */
 };
 /* each since, over: order: shown to people, and looked at twice */
 
-static const double answers_s = 0.2; /* so long it waits for what has not been answered by then */
+static const double answers_s = 0.2; /* how long it waits for missing answers */
 
-/* ---- what is shown ---- */
+/* ---- publishing a wait ---- */
 
 #define STORE(at, value) atomic_store_explicit(&(at), (value), memory_order_relaxed)
 
@@ -76,9 +77,9 @@ void tt_show_moves(tutti_comm *comm) {
   atomic_store_explicit(&comm->wire->shown->since, 0, memory_order_release);
 }
 
-/* ---- when it is time to say so ---- */
+/* ---- warning and giving up ---- */
 
-/* The time limit, s, if it has been reached; or 0. */
+/* The time limit (s) if it has been reached; else 0. */
 static double limit_reached(const tutti_comm *comm, uint64_t waited) {
   const double limit = tt_comm_timeout(comm);
   return (double)waited >= limit * 1e6 ? limit : 0;
@@ -88,7 +89,7 @@ static bool complains(const tutti_comm *comm, const tt_wait_policy *p, uint64_t 
   return limit_reached(comm, waited) > 0 || (!p->warned && waited >= (uint64_t)WARN_S * 1000000);
 }
 
-/* Warn once, or break it if it has been too long. */
+/* Warns once, or breaks the communicator at the time limit. */
 static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                              const char *text) {
   const double limit = limit_reached(comm, waited);
@@ -103,7 +104,7 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
   }
 }
 
-/* ---- who, and what it does ---- */
+/* ---- finding the straggler ---- */
 
 static bool is_peer_stopped(tutti_comm *comm, int peer) {
   const tt_rank_info *w = comm->info;
@@ -112,8 +113,8 @@ static bool is_peer_stopped(tutti_comm *comm, int peer) {
   return here && pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
-/* How much speaks against a rank. One that has not called yet may be waiting elsewhere, for one that
- * has not either: it says so, or answers. */
+/* Rates how likely a rank is the cause. A rank that has not made the call may itself wait elsewhere
+ * for a rank that has not: it publishes that, or answers. */
 static int suspicion(tutti_comm *comm, int r, uint32_t seq) {
   tt_record none;
   const tt_wire_ops *ops = comm->wire->ops;
@@ -125,7 +126,7 @@ static int suspicion(tutti_comm *comm, int r, uint32_t seq) {
   return (absent ? waits ? 1 : 2 : silent) + 4 * is_peer_stopped(comm, r);
 }
 
-/* Of all ranks the one to blame; `peer` if nothing speaks against another one. */
+/* The rank most likely to be the cause; `peer` if none is more likely. */
 static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
   int worst = 0;
   for (int r = 0; r < comm->ranks; r++) {
@@ -139,14 +140,14 @@ static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
   return peer;
 }
 
-/* What `peer` called before operation `seq`; false: nothing is known of it. */
+/* The last call of `peer` before operation `seq`; false: not known. */
 static bool last_call(tutti_comm *comm, int peer, uint32_t seq, tt_record *last) {
   for (uint32_t back = 1; back <= TT_RECALL && back < seq; back++)
     if (comm->wire->ops->read_record(comm->wire, peer, seq - back, last) == 1) return true;
   return false;
 }
 
-/* Why it does not come: it is elsewhere, or where, as far as can be seen. */
+/* Says where the peer is, or that it is elsewhere, as far as known. */
 static void say_where(tutti_comm *comm, int peer, uint32_t seq, uint32_t step, char *text,
                       size_t size) {
   const tt_wire_ops *ops = comm->wire->ops;
@@ -178,7 +179,7 @@ static void format_seconds(uint64_t waited, char *text, size_t size) {
   snprintf(text, size, waited < 9950000 ? "%.1f" : "%.0f", (double)waited / 1e6);
 }
 
-/* Ranks of a busy machine take their time to answer: the limit is not to wait for them. */
+/* Ranks of a busy machine answer slowly: asks early, so that the limit need not wait for them. */
 static void ask_ahead(tutti_comm *comm, uint64_t waited, uint32_t seq) {
   const tt_wire_ops *ops = comm->wire->ops;
   if (!ops->ask || seq != comm->oldest || limit_reached(comm, waited + AHEAD_US) <= 0) return;
@@ -186,7 +187,7 @@ static void ask_ahead(tutti_comm *comm, uint64_t waited, uint32_t seq) {
     if (r != comm->rank) ops->ask(comm->wire, r, seq);
 }
 
-/* Whatever others answer, one that is stopped is blamed before them. */
+/* Is any rank stopped? It is reported first, whatever others answer. */
 static bool some_stopped(tutti_comm *comm) {
   for (int r = 0; r < comm->ranks; r++)
     if (is_peer_stopped(comm, r)) return true;

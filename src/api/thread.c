@@ -1,9 +1,8 @@
-/* thread.c - a thread that drives what is in flight while the callers compute.
+/* thread.c - a thread that drives operations in flight while the callers compute.
  *
- * Idea       only where it is asked for (TUTTI_PROGRESS_THREAD=1, or the config of buckets), for
- *            it takes a core's time while there is something in flight; else it sleeps. It
- *            drives what nobody uses at the moment, over networks only such that any thread
- *            may call.
+ * Idea       it runs only on request (TUTTI_PROGRESS_THREAD=1, or the config of buckets), because
+ *            it uses a core while anything is in flight; else it sleeps. It drives communicators
+ *            that no thread is using, over networks only those that any thread may call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 

@@ -1,8 +1,8 @@
-/* trace_clock.c - by how much the clocks of other machines differ from the first rank's.
+/* trace_clock.c - the difference between the first rank's clock and those of other machines.
  *
  * Idea       ranks of one machine read the same clock. The others ask the first rank for its
- *            time, some rounds each, one rank after the other; the quickest round counts, and
- *            half of it is how wrong the difference can be.
+ *            time, in some rounds each, one rank after the other. The quickest round counts; half
+ *            of it bounds the error of the difference.
  * Cost       ROUNDS round trips per rank on another machine, when a communicator over a
  *            network is made and a trace is asked for; else nothing.
  * Source     Cristian, Distributed Computing 3, 1989.

@@ -1,11 +1,11 @@
-/* trace_file.c - tapes into a file that chrome://tracing and Perfetto open.
+/* trace_file.c - writes tapes to a file that chrome://tracing and Perfetto open.
  *
- * Idea       one file for all ranks, an event per line. A rank locks it, writes its events
- *            over the closing bracket, and closes it again: so the file is whole after every
- *            rank, whoever dies, and nobody waits for anybody but for the lock.
+ * Idea       one file for all ranks, an event per line. A rank locks it, overwrites the closing
+ *            bracket with its events, and appends the bracket again. So the file is complete after
+ *            every rank, whichever dies, and ranks wait for each other only at the lock.
  * Invariant  a file that is not a trace is left alone; one of an earlier job is replaced by
- *            the first rank of the next. What a rank left half written, because it was
- *            killed, the next one cuts off. One warning per process, then silence.
+ *            the first rank of the next. If a rank was killed while writing, the next one
+ *            cuts off the incomplete part. One warning per process, then silence.
  * Source     Trace Event Format, Google (JSON array format).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -44,7 +44,7 @@ static uint64_t real_us(void) {
   return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* Read and write, locked; -1 after a warning. */
+/* Opens the file to read and write, locked; -1 after a warning. */
 static int open_trace_locked(const char *path, struct stat *s) {
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   if (fd < 0) {
@@ -75,7 +75,7 @@ typedef struct head {
   uint64_t job, claimed, origin;
 } head;
 
-/* What an existing file says of itself; false: it is no trace. */
+/* Reads an existing file's header; false: not a trace. */
 static bool read_trace_header(int fd, head *h) {
   char text[256];
   const ssize_t n = pread(fd, text, sizeof text - 1, 0);
@@ -125,7 +125,7 @@ typedef struct writer {
   bool failed;
   const tt_trace *trace;
   double scale;       /* ns per tick */
-  int64_t tick0, ns0; /* from ticks to ns since the file's origin */
+  int64_t tick0, ns0; /* converts ticks to ns since the file's origin */
   char text[64 << 10];
 } writer;
 
@@ -144,7 +144,7 @@ static void __attribute__((format(printf, 2, 3))) printf_event(writer *w, const 
   if (k > 0) w->n += tt_min((size_t)k, 2047);
 }
 
-/* A string, without what JSON would want escaped. */
+/* Copies a string, replacing what JSON would need escaped. */
 static const char *copy_json_safe(char *to, size_t size, const char *from) {
   size_t n = 0;
   for (; *from && n + 1 < size; from++) {
@@ -245,7 +245,7 @@ static void say_name(writer *w, const tt_event *e) {
   printf_event(w, ",\"cat\":\"%s\"", l->category);
 }
 
-/* Begin and end of what is in flight are two lines: they overlap. */
+/* An operation in flight is two lines, begin and end, since operations overlap. */
 static void say_flight(writer *w, const tt_event *e, int tid) {
   for (int end = 0; end < 2; end++) {
     say_name(w, e);
@@ -282,8 +282,8 @@ static void say_event(writer *w, const tt_event *e, int tid) {
   printf_event(w, "}}");
 }
 
-/* Where the last whole event ends: at the closing bracket, or before what a rank that was
- * killed has left. */
+/* Finds the end of the last whole event: at the closing bracket, or before what a killed rank has
+ * left. */
 static off_t find_events_end(int fd, off_t size) {
   char text[8 << 10];
   const off_t from = size > (off_t)sizeof text ? size - (off_t)sizeof text : 0;
@@ -296,7 +296,7 @@ static off_t find_events_end(int fd, off_t size) {
   return -1;
 }
 
-/* From ticks to the file's time: two moments are known, when the tape was made and now. */
+/* Converts ticks to the file's time from two known moments: the tape's creation and now. */
 static void set_clock(writer *w, uint64_t origin) {
   const tt_trace *t = w->trace;
   const uint64_t tick1 = tt_trace_now(t), ns1 = tt_trace_ns();
@@ -332,13 +332,13 @@ void tt_trace_write(const char *path, const tt_trace *trace) {
   w.at = end;
   set_clock(&w, h.origin);
   say_tape(&w, &trace->steps, steps_lane(trace), "");
-  w.scale = 1; /* marks are on the clock */
+  w.scale = 1; /* marks use the clock directly */
   w.tick0 = (int64_t)trace->ns0;
   say_tape(&w, &trace->marks, steps_lane(trace) - 1, ": program");
   printf_event(&w, "%s", TAIL);
   flush_writer(&w);
   bool good = !w.failed && ftruncate(w.fd, w.at) == 0;
-  if (!good) { /* as it was */
+  if (!good) { /* restore the file */
     good = ftruncate(w.fd, end) == 0 && pwrite_all(w.fd, TAIL, TAIL_BYTES, end);
     warn(path, good ? "cannot be written" : "cannot be written, and is not whole");
   }

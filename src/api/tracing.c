@@ -1,11 +1,11 @@
-/* tracing.c - which communicators are traced, and as whom; the program's marks.
+/* tracing.c - which communicators are traced, and under which names; the program's marks.
  *
- * Idea       the first communicator of a process claims the file; those that are split from
- *            it inherit who the rank is, and mix a number of their own that is the same on
- *            all of their ranks. A tape becomes a part of the file when its communicator is
- *            freed, or the process ends.
- * Invariant  no rank waits for another one because of a trace, but for the clocks of other
- *            machines, when a communicator over a network is made.
+ * Idea       the first communicator of a process claims the file. Communicators split from it
+ *            inherit the rank's identity, and mix a number of their own that is the same on all
+ *            their ranks. A tape is written to the file when its communicator is freed, or the
+ *            process ends.
+ * Invariant  no rank waits for another because of a trace, except to compare clocks with other
+ *            machines when a communicator over a network is made.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tracing.h"
 
@@ -19,7 +19,7 @@
 #include <cpuid.h>
 #endif
 
-/* Does the processor count evenly, whatever it does? */
+/* Does the processor's counter run at a constant rate? */
 /* each trace_lanes, forked: order: a number of its own, a flag */
 
 static bool has_counter(void) {
@@ -33,7 +33,7 @@ static bool has_counter(void) {
 
 /* ---- tapes ---- */
 
-/* `touch`: now, for later that would take time. */
+/* touch: touch the pages now, because that would take time later. */
 static bool make_tape(tt_tape *tape, uint32_t capacity, bool touch) {
   void *events = mmap(NULL, capacity * sizeof *tape->events, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
@@ -76,7 +76,7 @@ static void list(tt_trace *t) {
   pthread_mutex_unlock(&tt_process.trace_lock);
 }
 
-/* ---- who is traced ---- */
+/* ---- what is traced ---- */
 
 static long number_of(const char *name) {
   const char *value = tt_env(name);
@@ -85,7 +85,7 @@ static long number_of(const char *name) {
   return value && *end == 0 && n >= 0 && n < 1 << 24 ? n : -1;
 }
 
-/* This rank's place in the job, which may have more ranks than the communicator. */
+/* This rank in the job, which may have more ranks than the communicator. */
 static int world_rank_of(const tutti_comm *comm) {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
   for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++)
@@ -93,7 +93,7 @@ static int world_rank_of(const tutti_comm *comm) {
   return comm->rank;
 }
 
-/* The path, kept by the process: from the root, for the program may go elsewhere. */
+/* Keeps the path in the process, as an absolute one, since the program may change directory. */
 static bool keep_path(const char *path) {
   char folder[PATH_MAX] = "";
   if (path[0] != '/' && !getcwd(folder, sizeof folder)) return false;
@@ -165,12 +165,12 @@ void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64
 
 /* ---- operations ---- */
 
-/* Its place in the table of calls; 0 if that is full. */
+/* The call's index in the table of calls; 0 if the table is full. */
 static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_call *c,
                                  const tt_plan *plan) {
   const tt_sched *sched = plan->prepared->sched;
   const uint64_t key = tt_mix(plan->key ^ (uintptr_t)sched) ^ (uint64_t)plan->exec.slices;
-  const uint16_t last = t->open[t->seq % TT_WINDOW].what; /* as a rule the same again */
+  const uint16_t last = t->open[t->seq % TT_WINDOW].what; /* usually the same call again */
   if (t->calls[last].key == key) return last;
   for (uint32_t i = t->ncalls; i-- > 1;)
     if (t->calls[i].key == key) return (uint16_t)i;
@@ -195,7 +195,7 @@ tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *p
   tt_trace *t = comm->trace;
   if (call->everyone) return NULL;
   const uint16_t what = trace_call_index(comm, t, call, plan);
-  const bool known = t->blocking && !t->begun && what && what == t->again; /* nothing was planned */
+  const bool known = t->blocking && !t->begun && what && what == t->again; /* no planning */
   const uint64_t now = known ? t->entered : tt_trace_cut(t);
   t->again = what;
   t->seq = comm->seq;
@@ -207,7 +207,7 @@ tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *p
 }
 
 void tt_trace_over(tt_trace *t, uint32_t seq) {
-  if (t->open[seq % TT_WINDOW].blocking) return; /* the call is the same */
+  if (t->open[seq % TT_WINDOW].blocking) return; /* the event of the call covers it */
   const tt_event e = {.begin = t->open[seq % TT_WINDOW].begin,
                       .end = tt_trace_now(t),
                       .seq = seq,
@@ -238,7 +238,7 @@ void tutti_trace_mark(tutti_comm *comm, const char *name, double begin, double e
   tt_trace_add(&t->marks, &e);
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 void tt_trace_close(tutti_comm *comm) {
   tt_trace *t = comm->trace;
@@ -254,7 +254,8 @@ void tt_trace_close(tutti_comm *comm) {
   free_trace(t);
 }
 
-/* Those of communicators that nobody freed; their tapes stay, for somebody may be writing. */
+/* Writes the tapes of communicators that were not freed. The tapes stay, because another thread may
+ * be writing to them. */
 void tt_trace_end(void) {
   for (;;) {
     pthread_mutex_lock(&tt_process.trace_lock);
@@ -266,7 +267,7 @@ void tt_trace_end(void) {
   }
 }
 
-/* The process ends without tutti_finalize, or the library is unloaded. */
+/* Runs if the process ends without tutti_finalize, or the library is unloaded. */
 static void __attribute__((destructor)) at_end(void) {
   if (!tt_process.traces || atomic_load(&tt_process.forked)) return;
   tt_trace_end();

@@ -1,23 +1,23 @@
-/* wait.c - waiting without wasting.
+/* wait.c - waiting without wasting cores.
  *
- * Idea       with nothing to do a waiter spins (if every rank has a core, and no
- *            network is in it), then yields, then sleeps until a peer rings; now and
- *            then it looks after those it waits for, and shows that it waits.
- * Invariant  it never waits for ever for one who died, aborted or called something
- *            else; sleeps are bounded.
+ * Idea       while nothing moves a waiter spins (if every rank has a core and no network is
+ *            used), then yields, then sleeps until a peer wakes it. Now and then it checks
+ *            the ranks it waits for, and publishes that it waits.
+ * Invariant  it never waits for ever for a rank that died, aborted or made another call;
+ *            sleeps are bounded.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 
 #include "comm.h"
 
 enum {
-  YIELD_US = 500,        /* how long it yields, ... */
-  YIELD_NET_US = 50,     /* ... or over a network that wakes it */
-  SLEEP_US = 1000,       /* then sleeps, at first for at most so long */
-  SLEEP_MOST_US = 32000, /* and twice as long each time, up to this ... */
-  SLEEP_NET_US = 1000,   /* ... or this: the network must go on, for the caller's messages too */
-  LOOK_US = 100000,      /* how often it looks after its peers */
-  ASK_TURNS = 64         /* and, while it does not sleep, asks whether to go on */
+  YIELD_US = 500,        /* how long it yields */
+  YIELD_NET_US = 50,     /* the same over a network that can wake it */
+  SLEEP_US = 1000,       /* the limit of its first sleep */
+  SLEEP_MOST_US = 32000, /* each sleep is twice as long, up to this */
+  SLEEP_NET_US = 1000,   /* the limit with a network, which also carries the caller's messages */
+  LOOK_US = 100000,      /* how often it checks its peers */
+  ASK_TURNS = 64         /* how often, while awake, it asks whether it was interrupted */
 };
 
 static uint64_t now_us(void) {
@@ -26,18 +26,18 @@ static uint64_t now_us(void) {
   return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* Spinning helped, or not: others may be using the cores. */
+/* Adapts the number of spins: if they did not help, others may be using the cores. */
 static void spun(tutti_comm *comm, bool helped) {
   comm->spins = helped ? tt_min(2 * comm->spins, (uint32_t)TT_SPINS)
                        : tt_max(comm->spins / 2, (uint32_t)TT_SPINS_LEAST);
 }
 
-/* The caller's own messages move, now and then: those of a network that stands beside, ... */
+/* Now and then progresses a network beside the wire, for the caller's own messages over it. */
 static void progress_other_work(tutti_comm *comm, const tt_wait_policy *p) {
   bool moved = false;
   if (p->looks % 16) return;
   if (comm->beside) tt_net_progress(comm, &moved);
-  tt_idle(); /* ... and what else it has */
+  tt_idle(); /* the caller's other work */
 }
 
 static uint64_t yield_us(const tutti_comm *comm) {
@@ -49,7 +49,7 @@ static void start_anew(tutti_comm *comm, tt_wait_policy *p) {
   *p = (tt_wait_policy){.by = p->by};
 }
 
-/* Nothing moved: spin, yield, or sleep. */
+/* Nothing moved: spins, yields, or sleeps. */
 static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   p->looks++;
   if (comm->waits) return;
@@ -77,7 +77,7 @@ static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   const bool moved = tt_progress(comm);
   if (!moved) comm->wire->ops->sleep(comm->wire, futex, p->sleep);
   comm->wire->ops->sleep_end(comm->wire);
-  p->looks |= 15; /* look at the clock next time */
+  p->looks |= 15; /* read the clock next time */
   if (moved) start_anew(comm, p);
 }
 
@@ -102,7 +102,7 @@ void tt_progress_polled(tutti_comm *comm) {
   }
 }
 
-/* Until it is complete; false: the caller is to wait no longer. `deaf`: he waits all the same. */
+/* Waits until it is complete; false: interrupted. deaf: ignores interrupts. */
 static bool await(tutti_request *r, bool deaf) {
   tutti_comm *comm = r->comm;
   tt_wait_policy p = {.by = r};
@@ -132,7 +132,7 @@ bool tt_request_await(tutti_request *r) {
 tutti_status tt_request_finish(tutti_request *r) {
   tutti_comm *comm = r->comm;
   const bool waited = await(r, false);
-  if (!waited) { /* the others may count on it: it cannot be taken back */
+  if (!waited) { /* other ranks may depend on it, so it cannot be taken back */
     tt_break_interrupted(
         comm, r->is_message ? r->message.sends ? "send" : "recv" : tutti_coll_name(r->call.coll));
     await(r, true);

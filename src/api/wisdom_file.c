@@ -1,8 +1,8 @@
 /* wisdom_file.c - the file that TUTTI_WISDOM names: read whole, replaced whole.
  *
- * Idea       who writes takes a lock on the file, reads it again, adds its own, writes a new file
- *            beside it and renames that: whoever reads sees the one or the other, and of several
- *            who write none loses what another one wrote.
+ * Idea       a writer locks the file, reads it again, adds its entries, writes a new file beside
+ *            it and renames that. So readers see the old file or the new one, and of several
+ *            writers none loses another's entries.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 enum { MOST = 4 << 20 /* bytes */, LOCK_MS = 3000 };
 
-/* All of it, and a NUL behind its `length` bytes; NULL, and errno says why. */
+/* Reads all of a file and appends a NUL; *length: without the NUL. NULL: errno says why. */
 static char *read_whole_file(int fd, size_t *length) {
   size_t n = 0, capacity = 1 << 16;
   char *text = malloc(capacity + 1);
@@ -47,7 +47,7 @@ static tutti_status unreadable(const char *path) {
   return tt_fail(TUTTI_ERR_ARG, "the wisdom '%.200s' cannot be read: %s", path, strerror(errno));
 }
 
-/* An empty file is one that somebody is about to write. */
+/* An empty file is valid: a process is about to write it. */
 static tutti_status parse_file(int fd, const char *path, tt_wisdom *w) {
   char what[260];
   size_t n = 0;
@@ -71,7 +71,7 @@ tutti_status tt_wisdom_load(const char *path, tt_wisdom *w) {
   return status;
 }
 
-/* Whoever may read a file may lock it, for as long as it likes. */
+/* Waits only LOCK_MS: any process that may read the file may lock it for as long as it likes. */
 static bool lock(int fd) {
   for (int ms = 0; flock(fd, LOCK_EX | LOCK_NB); ms++) {
     if (ms == LOCK_MS || errno != EWOULDBLOCK) return false;
@@ -80,7 +80,7 @@ static bool lock(int fd) {
   return true;
 }
 
-/* The file itself, locked; it may have been replaced while the lock was waited for. */
+/* Opens the file locked; it may have been replaced while this waited for the lock. */
 static int open_wisdom_locked(const char *path) {
   for (int look = 0; look < 100; look++) {
     struct stat mine, there;
@@ -106,7 +106,7 @@ static bool write_fully(int fd, const char *text, size_t n) {
   return true;
 }
 
-/* Beside it, then in its place. */
+/* Writes a file beside it, then renames that. */
 static bool replace(const char *path, mode_t mode, const char *text, size_t n) {
   char *beside = malloc(strlen(path) + 40);
   if (!beside) return false;

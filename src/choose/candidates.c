@@ -1,4 +1,4 @@
-/* candidates.c - builds a plan's schedules, as few as its price needs, and prices them.
+/* candidates.c - builds the schedules needed to price a plan, and prices it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "candidates.h"
 
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond so many ranks, or messages of all of them, a plan that is not the same from every
- * rank is priced only where there is no other, or it was named: all ranks would have to be
- * built and played, by every one of them. */
+/* With more ranks than this, or more messages in total, a plan that differs between ranks is priced
+ * only if there is no other, or if it was named: every rank would have to build and simulate all
+ * ranks. */
 enum { MOST_PLAYED = 1024, MOST_MESSAGES = 1 << 15, MOST_SLICED = 64, MOST_LOOKS = 100000000 };
 static const int slicings[] = {2, 4, 8};
 
@@ -20,7 +20,7 @@ static tutti_status build(const char *name, tt_ask ask, int rank, tt_sched **out
   return tt_algo_build(name, &ask, out);
 }
 
-/* Those that rank 0 receives from. All that each sends is looked through. */
+/* Builds those of the ranks that rank 0 receives from; price looks at all that these send. */
 static tutti_status build_senders(const char *name, const tt_ask *ask, tt_sched **all) {
   tutti_status status = TUTTI_OK;
   double messages = 0, senders = 0;
@@ -107,7 +107,7 @@ tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices,
 
 /* ---- the list ---- */
 
-/* A plan, and behind it the same one in slices: how many. */
+/* Prices a plan and the sliced versions that follow it in the list; returns their number. */
 static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, double most) {
   tt_sim *whole;
   int n = 1;
@@ -121,14 +121,14 @@ static int price(tt_chooser *c, tt_candidate *x, int left, tutti_coll coll, doub
     x[i].possible = sim && tt_price_curve(sim, &x[i].curve);
     tt_sim_free(sim);
   }
-  for (int i = 0; i < n; i++) c->starved |= !x[i].possible; /* what can be built can be played */
+  for (int i = 0; i < n; i++) c->starved |= !x[i].possible; /* all that is built can run */
   tt_sim_free(whole);
   return n;
 }
 
-/* Slices help where links of several levels, or the processor and a link, can be busy at
- * once, and there are few messages, for there will be that many times as many; of many ranks
- * fewer plans are priced, so they may have more. */
+/* Do slices help? They do if links of several levels, or the processor and a link, can be busy at
+ * once, and messages are few, because slices multiply them. With many ranks fewer plans are priced,
+ * so they may have more messages. */
 static bool slices_help(tt_chooser *c, const char *name, tutti_coll coll) {
   const tt_ask ask = tt_ask_of(&c->setting, coll, 0);
   tt_sched *s;
@@ -163,7 +163,7 @@ static bool add_sliced(tt_chooser *c, tutti_coll coll, tt_candidates *list, cons
   return true;
 }
 
-/* All that are proposed; or those of one family; or one plan, proposed or not. */
+/* Lists all plans that are proposed; or those of one family; or one plan, proposed or not. */
 static bool list_all(tt_chooser *c, tutti_coll coll, tt_candidates *list) {
   const tt_setting *s = &c->setting;
   const size_t n = strlen(s->only);

@@ -1,15 +1,15 @@
-/* candidates.h - the plans that may be cheapest, and what each costs.
+/* candidates.h - the plans that may be fastest, and their predicted times.
  *
- * Idea       the algorithms propose names with parameters (tt_algo_plan); slices are one
- *            more parameter, where slices can overlap.
+ * Idea       the algorithms propose names with parameters (tt_algo_plan); the number of slices is
+ *            one more parameter, if slices can overlap.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CANDIDATES_H
 #define TT_CANDIDATES_H
 
 #include "choose.h"
 
-/* What the prover was asked about a plan, and what it found: one each for every root,
- * or one, where there is no root. */
+/* What the prover was asked about a plan, and its answers: one for every root, or a single one
+ * without roots. */
 typedef struct tt_finding {
   unsigned asked, met; /* of tt_need */
 } tt_finding;
@@ -29,28 +29,28 @@ typedef struct tt_candidates {
 
 struct tt_chooser {
   tt_setting setting;
-  tt_cost_model model, loop, exported; /* of steps, of loops, of loops that copy nothing */
+  tt_cost_model model, loop, exported; /* of steps; of loops; of loops that copy nothing */
   bool levels;                         /* the profile has more than one */
   tt_candidates *of[TUTTI_COLL_COUNT][TT_WEIGHTS];
-  tt_curve exported_curve[2]; /* one-shot that copies, two-shot that does not */
+  tt_curve exported_curve[2]; /* one-shot that copies; two-shot that does not */
   bool exported_priced;
-  char overridden[TT_NAME]; /* the plan that these are about */
+  char overridden[TT_NAME]; /* the plan that the following fields describe */
   tt_finding *named_found[TUTTI_COLL_COUNT];
   char refusal[400];
-  bool starved; /* memory ran out while it looked: what it found is not what others find */
+  bool starved; /* out of memory: other ranks may have found more */
 };
 
 static inline tt_ask tt_ask_of(const tt_setting *s, tutti_coll coll, int root) {
   return (tt_ask){
       .coll = coll, .ranks = s->ranks, .data = s->data ? s->data : s->ranks, .root = root};
 }
-/* All candidates of a collective, priced for numbers of that weight; NULL: out of memory. Kept by
- * the chooser. */
+/* All candidates of a collective, priced for numbers of that weight; NULL: out of memory. The
+ * chooser owns them. */
 const tt_candidates *tt_candidates_of(tt_chooser *c, tutti_coll coll, int weight);
 void tt_candidates_free(tt_candidates *list);
-/* From now on plays are of numbers of that weight. */
+/* From now on simulations are for numbers of that weight. */
 void tt_chooser_weigh(tt_chooser *c, int weight);
-/* Make a plan ready to play: TUTTI_ERR_UNSUPPORTED or _MEMORY if it cannot be. */
+/* Prepares the simulation of a plan: TUTTI_ERR_UNSUPPORTED or _MEMORY if that fails. */
 tutti_status tt_candidate_sim(const tt_chooser *c, const char *name, int slices, tutti_coll coll,
                               int root, bool exported, tt_sim **sim);
 

@@ -1,5 +1,5 @@
-/* choose.c - picks: what wisdom names; else the cheapest candidate first, and the next one if
- * the prover does not find in it what the op needs.
+/* choose.c - picks a plan: the one that wisdom names; else the fastest candidate, or the next
+ * one if the prover finds that it does not meet the needs of the op.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 
@@ -11,7 +11,7 @@
 #include "candidates.h"
 #include "prove.h"
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static tutti_status set_models(tt_chooser *c) {
   const tt_setting *s = &c->setting;
@@ -78,7 +78,7 @@ int tt_weight_of(const tt_chooser *c, tutti_type type) {
   return weight;
 }
 
-/* ---- what is admissible ---- */
+/* ---- admissible plans ---- */
 
 unsigned tt_needs_of(tutti_coll coll, tutti_type type, tutti_op op) {
   if (!tt_coll_reduces(coll)) return 0;
@@ -93,9 +93,9 @@ double tt_work_of(tt_sched *const *all, int ranks) {
   return work;
 }
 
-/* What of `needs` these schedules meet. Where every block is summed up in one place,
- * the bits are the same everywhere: that is seen at a glance, so look there first. The glance holds
- * for schedules that are right, and that is proven before they run (proven.c). */
+/* Which of `needs` these schedules meet. If every block is summed in one place, the bits are the
+ * same everywhere; that check is fast, so it comes first. It assumes correct schedules, which is
+ * proven before they run (proven.c). */
 static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs, double most) {
   if (needs == TT_NEED_SAME && tt_summed_once(all, ranks)) return needs;
   if (tt_work_of(all, ranks) > most) return TT_NOT_ASKED;
@@ -111,8 +111,8 @@ static unsigned unanswered(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? TT_STARVED : 0;
 }
 
-/* What held in every proof of its form that `make prove` made (forms.c): then no rank has to build
- * the schedules of many. */
+/* The needs that held in every proof of its form by `make prove` (forms.c). With those no rank has
+ * to build the schedules of many. */
 static unsigned met_by_form(const char *name, const tt_ask *ask) {
   const tt_form *f = ask->ranks > TT_PROVEN_RANKS ? tt_form_of(name, ask->coll) : NULL;
   return f ? (f->order ? TT_NEED_ORDER : 0u) | (f->same ? TT_NEED_SAME : 0u) : 0;
@@ -139,8 +139,8 @@ static unsigned can_be_proven(const tt_chooser *c, const char *name, const tt_as
   return status ? unanswered(status) : can ? TT_NEED_PROOF : 0;
 }
 
-/* What of `needs` the plan does not meet, or is not known to (TT_NOT_ASKED). Each question is
- * asked once: the prover sees all ranks, which takes time, `most` blocks' at most. */
+/* Which of `needs` the plan does not meet, or may not meet (TT_NOT_ASKED). Each question is asked
+ * once, because the prover needs all ranks' schedules and follows up to `most` blocks. */
 static unsigned lacking(tt_chooser *c, tt_finding **found, const char *name, const tt_problem *p,
                         double most) {
   const bool rooted = tt_coll_rooted(p->coll);
@@ -161,7 +161,7 @@ static unsigned lacking(tt_chooser *c, tt_finding **found, const char *name, con
   return lacks ? lacks | (here->met & TT_NOT_ASKED) : 0;
 }
 
-/* ---- what is wished ---- */
+/* ---- overrides ---- */
 
 static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
@@ -196,10 +196,10 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
 
 /* ---- choosing ---- */
 
-/* Is x the cheaper one? Of those that fill a link alike, to seven digits: if messages are longer
- * than what the link lets through at once, the one that receives from fewer ranks, for where one is
- * ahead two share a link, and a third stands still; then the one that sends fewer messages; then
- * what stands first. */
+/* Is x cheaper than y? If the times agree to seven digits (both saturate a link) and messages
+ * exceed the burst, the plan that receives from fewer ranks is, because a rank that runs ahead puts
+ * two messages on one link and leaves another idle. Then the plan with fewer messages is; then the
+ * one listed first. */
 static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) {
   const float a = (float)tt_curve_at(&x->curve, bytes), b = (float)tt_curve_at(&y->curve, bytes);
   if (a != b) return a < b;
@@ -209,7 +209,7 @@ static bool cheaper(const tt_candidate *x, const tt_candidate *y, double bytes) 
   return x->curve.messages != y->curve.messages ? x->curve.messages < y->curve.messages : x < y;
 }
 
-/* The cheapest candidate that comes after `passed`, which may be NULL; NULL if there is none. */
+/* The cheapest candidate after `passed` (NULL: of all); NULL: none. */
 static tt_candidate *cheapest(const tt_candidates *list, const tt_problem *p,
                               const tt_override *override, const tt_candidate *passed) {
   const double bytes = (double)p->bytes;
@@ -224,7 +224,7 @@ static tt_candidate *cheapest(const tt_candidates *list, const tt_problem *p,
   return best;
 }
 
-/* What wisdom names, as a choice, if it may run. */
+/* Tries the plan that wisdom names; false: it names none, or that plan must not run. */
 static bool try_wisdom(tt_chooser *c, const tt_candidates *list, const tt_problem *p,
                        const tt_override *override, tt_choice *choice) {
   const tt_wisdom_entry *wisdom = p->wisdom ? tt_wisdom_find(p->wisdom, &p->key, p->bytes) : NULL;
@@ -308,7 +308,7 @@ tutti_status tt_two_shot_if_exported(tt_chooser *c, uint64_t bytes, bool *is) {
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-/* ---- offers ---- */
+/* ---- quotes ---- */
 
 bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override, int i, bool ask,
                  tt_quote *quote) {

@@ -1,11 +1,11 @@
-/* forms.c - what `make prove` has proven of a plan whose own proof would take long.
+/* forms.c - what `make prove` has proven about plans whose own proofs would take long.
  *
  * Idea       a plan's form is its name without its numbers: fold(group=16x16,inner) is of the form
- *            fold(group=,inner). `make prove` proves every form, with all parameters that its family
- *            proposes, on every number of ranks up to 64, and on samples beyond, as far as that takes
- *            minutes; and it writes down what held in each proof (forms.def). The library takes that
- *            for more than 64 ranks, where it cannot prove the plan itself in half a second (proven.c).
- * Invariant  forms.def is of the sources that it was made of (tests/laws.sh).
+ *            fold(group=,inner). `make prove` proves every form, with all parameters that its
+ *            family proposes, on every number of ranks up to 64 and on samples beyond, within
+ *            minutes. It writes the results to forms.def. The library uses them for more than 64
+ *            ranks, if it cannot prove the plan itself in half a second (proven.c).
+ * Invariant  forms.def belongs to the sources from which it was made (tests/laws.sh).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const tt_form forms[] = {
 #include "forms.def"
     {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
 
-/* The end of a parameter: a comma that stands in no other parentheses, or the last one. */
+/* The end of a parameter: a comma or closing parenthesis outside inner parentheses. */
 static const char *param_end(const char *param) {
   int depth = 0;
   for (; *param && !(depth == 0 && (*param == ',' || *param == ')')); param++)
@@ -31,7 +31,7 @@ void tt_form_name(const char *name, char form[TT_NAME]) {
   for (const char *at = name; at < name + family && n < TT_NAME - 1; at++) form[n++] = *at;
   const char *param = name + family, *end;
   for (char mark = '('; *param && param[1]; param = end, mark = ',') {
-    param++; /* the mark before it */
+    param++; /* skips the '(' or ',' before it */
     end = param_end(param);
     const char *equals = memchr(param, '=', (size_t)(end - param));
     const char *colon = memchr(param, ':', (size_t)(end - param));

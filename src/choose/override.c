@@ -1,4 +1,4 @@
-/* override.c - reads what somebody wants.
+/* override.c - parses the user's choice of plans.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "override.h"
 
@@ -10,7 +10,8 @@ static tutti_status override_error(const char *text, const char *at, const char 
                  expected);
 }
 
-/* To the colon of the sizes or the end of the item: neither counts in parentheses. */
+/* The length up to the colon of the sizes or the end of the item; inside parentheses neither
+ * counts. */
 static size_t name_length(const char *at) {
   size_t n = 0;
   for (int depth = 0; at[n] && (depth > 0 || !strchr(":;", at[n])); n++)
@@ -18,7 +19,7 @@ static size_t name_length(const char *at) {
   return n;
 }
 
-/* "0-64k", "64k-" or "-64k". */
+/* Parses "0-64k", "64k-" or "-64k". */
 static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
   *from = 0;
   *to = UINT64_MAX;

@@ -1,7 +1,7 @@
-/* override.h - which plans somebody wants to run, and where.
+/* override.h - which plans the user wants to run, and for which sizes.
  *
  * consistent(i=2):0-64k;ring:64k-   the first for vectors up to 64 KiB, then the second
- * ^ring;^tree                       anything but a ring, and no tree whatever its parameters
+ * ^ring;^tree                       any plan except rings, and trees whatever their parameters
  * Sizes are bytes of the whole vector, in [from, to).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_OVERRIDE_H
@@ -20,10 +20,10 @@ typedef struct tt_override {
   } item[TT_OVERRIDES];
 } tt_override;
 
-/* NULL or "": none. TUTTI_ERR_ARG: no such algorithm, or it can do nothing on so many
- * ranks, or no such sizes; the sentence says what and where. */
+/* NULL or "": no override. TUTTI_ERR_ARG: an unknown algorithm, one that supports no collective on
+ * that many ranks, or invalid sizes; the message says what and where. */
 tutti_status tt_override_parse(const char *text, int ranks, tt_override *override);
-/* The one that is wanted for so many bytes; NULL: none. */
+/* The plan that is wanted for this size; NULL: none. */
 const char *tt_override_for(const tt_override *override, uint64_t bytes);
 /* Is this plan ruled out? */
 bool tt_override_forbids(const tt_override *override, const char *name, uint64_t bytes);

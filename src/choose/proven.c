@@ -1,12 +1,12 @@
-/* proven.c - is a plan proven that is about to run? The prover's word.
+/* proven.c - asks the prover whether a plan that is about to run is correct.
  *
  * Idea       the schedules of all ranks are built and proven (prove.h) four times: all ranks in
- *            place, none, and every other one, for ranks need not agree on that.
- * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers it
- *            (api/proof_table.c).
- * Limit      up to TT_PROVEN_RANKS ranks everything is; beyond, what takes half a second or so.
- *            A plan that takes longer must be of a form that `make prove` has proven (forms.c), or it
- *            is not chosen. TUTTI_VERIFY=1 knows no limit, with 0 nothing is proven.
+ *            place, none, and every other one twice, because ranks need not agree on that.
+ * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers the
+ *            result (api/proof_table.c).
+ * Limit      up to TT_PROVEN_RANKS ranks every plan is proven; beyond, if it takes half a second
+ *            or so. A plan that takes longer must be of a form that `make prove` has proven
+ *            (forms.c), or it is not chosen. TUTTI_VERIFY=1 has no limit; 0 proves nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 enum { MOST_SLICES = 5 };
 
-/* More than five slices are as five: so many are under way at most that touch each other. */
+/* More than five slices are as five: no more of those in flight touch each other. */
 uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices) {
   uint64_t h = tt_mix((uint64_t)ask->coll | (uint64_t)(uint32_t)ask->root << 8);
   h = tt_mix(h ^ (uint64_t)(uint32_t)ask->ranks << 32 ^ (uint64_t)(uint32_t)ask->data);
@@ -25,13 +25,13 @@ uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices) {
   return h ? h : ~UINT64_C(3);
 }
 
-enum { AWAY, HERE, ODD_HERE, EVEN_HERE, MIXES }; /* which ranks work in place */
+enum { AWAY, HERE, ODD_HERE, EVEN_HERE, MIXES }; /* which ranks are in place */
 
 static bool is_here(int mix, int rank) {
   return mix == HERE || (mix == ODD_HERE && rank % 2) || (mix == EVEN_HERE && rank % 2 == 0);
 }
 
-/* `all` becomes what each rank runs in so many slices: more than five are as five. */
+/* Cuts the schedules of all ranks in slices; more than five are as five. */
 static tutti_status slice(tt_sched **all, int ranks, int slices, int flight, const char *name) {
   for (int r = 0; slices > 1 && r < ranks; r++) {
     tt_sched *sliced = tt_sched_sliced(all[r], slices, flight);
@@ -69,7 +69,8 @@ static tutti_status prove(const tt_ask *asked, const char *name, int slices, int
   return status;
 }
 
-/* By this rank's own part, so that nobody builds what is too large to be proven. */
+/* Estimated from this rank's own schedule, so that plans too large to prove are not built for
+ * all. */
 static tutti_status is_too_large(const tt_ask *ask, const char *name, int slices, bool *is) {
   tt_sched *mine;
   const tutti_status status = tt_algo_build(name, ask, &mine);

@@ -1,7 +1,7 @@
-/* why.c - finds out why: what comes next, where others take over, what was refused.
+/* why.c - explains a choice: the next best plans, the sizes where others win, the refused ones.
  *
- * Idea       the choice is asked at a row of sizes; where it changes, halving finds from
- *            which byte on.
+ * Idea       the choice is made at a series of sizes; where it changes, bisection finds the
+ *            exact byte.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "why.h"
 #include "candidates.h"
@@ -48,8 +48,8 @@ static bool is_chosen(const tt_why *why, const tt_quote *o) {
   return strcmp(o->name, why->choice.name) == 0 && o->slices == why->choice.slices;
 }
 
-/* Candidates in the order of their prices: the next best are asked about until there are
- * enough, and all that are cheaper than the choice. */
+/* Sorts the candidates by price. Asks the prover about all that are cheaper than the choice, and
+ * about the next best until there are enough. */
 static tutti_status sort_out(tt_chooser *c, const tt_override *override, tt_why *why) {
   tt_quote o;
   int n = 0;
@@ -82,7 +82,7 @@ static bool same_choice(const tt_choice *a, const tt_choice *b) {
   return a->slices == b->slices && strcmp(a->name, b->name) == 0;
 }
 
-/* From which size in (lo, hi] on another plan is chosen. */
+/* Finds the sizes in (lo, hi] from which on another plan is chosen. */
 static void find_spans(tt_chooser *c, const tt_override *override, tt_why *why) {
   tt_problem p = why->problem;
   tt_choice last = {0}, next, between;

@@ -9,25 +9,25 @@ enum { TT_NEXT = 3, TT_SPANS = 24 };
 
 typedef struct tt_reason {
   tt_quote quote;
-  int i; /* among the candidates */
+  int i; /* index among the candidates */
   char why[300];
 } tt_reason;
 
 typedef struct tt_why {
   tt_problem problem;
   tt_choice choice;
-  tt_proven proven; /* what is chosen */
+  tt_proven proven; /* of the chosen plan */
   tt_breakdown breakdown;
-  tt_sends sends; /* most that one rank sends */
-  int next;       /* the next best that are admissible */
+  tt_sends sends; /* by the busiest rank */
+  int next;       /* number of next best admissible plans */
   tt_quote others[TT_NEXT];
-  int spans; /* what is chosen from `from` bytes on */
+  int spans; /* number of ranges; each begins at `from` bytes */
   struct {
     uint64_t from;
     const char *name;
     int slices;
   } span[TT_SPANS];
-  int refused; /* cheapest first; those that cannot do it at all last */
+  int refused; /* cheapest first; plans that are not possible last */
   tt_reason *reasons;
 } tt_why;
 
@@ -37,13 +37,13 @@ tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_over
 void tt_why_free(tt_why *why);
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *why);
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *why);
-/* Why a candidate is not admissible. */
+/* Formats why a candidate is not admissible. */
 void tt_why_not(const tt_chooser *c, const tt_problem *problem, const tt_quote *quote, char *why,
                 size_t size);
-/* The largest part of a time: "latency", "transfer between nodes", ... */
+/* The largest part of a time, such as "latency" or "transfer between nodes". */
 void tt_why_bound(const tt_cost_model *model, const tt_breakdown *breakdown, char *text,
                   size_t size);
-/* 1.5 us, 20 ms; 4 B, 9 KiB. */
+/* Formats 1.5 us, 20 ms; 4 B, 9 KiB. */
 const char *tt_time_words(double seconds, char text[24]);
 const char *tt_size_words(double bytes, char text[24]);
 

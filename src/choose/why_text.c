@@ -25,7 +25,7 @@ const char *tt_size_words(double bytes, char text[24]) {
   return text;
 }
 
-/* ", between racks" of one level of several. */
+/* Formats " between racks" if there are several levels. */
 static const char *level_phrase(const tt_cost_model *p, int level, char text[40]) {
   const char *name = p->tree.level[level].name;
   text[0] = 0;
@@ -167,7 +167,7 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
   say_refused(t, w);
 }
 
-/* ---- JSON: names and reasons hold no character that needs more than this ---- */
+/* ---- JSON: names and reasons contain no characters that need more escaping ---- */
 
 static void json_string(tt_text *t, const char *s) {
   tt_text_add(t, "\"");

@@ -1,13 +1,12 @@
-/* wisdom.c - a list of what was measured: kept in order, looked up, merged.
+/* wisdom.c - a sorted list of measurements: lookup and merging.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "wisdom.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry speaks for sizes up to NEAR times its own. Two neighbours speak for what is between
- * them if they are not further apart than FAR, or name the same plan and are not further apart
- * than AGREED. */
+/* An entry applies to sizes up to NEAR times its own. Two neighbours also apply to the sizes
+ * between them if these differ by at most a factor FAR, or AGREED if both name the same plan. */
 enum { NEAR = 2, FAR = 16, AGREED = 64 };
 
 static int order(uint64_t a, uint64_t b) {
@@ -22,7 +21,7 @@ static int key_order(const tt_wisdom_key *a, const tt_wisdom_key *b) {
   return o ? o : (a->helpers > b->helpers) - (a->helpers < b->helpers);
 }
 
-/* Places are apart; in one, calls; of one, sizes. */
+/* Sorts by placement, then by call, then by size. */
 static int entry_order(const tt_wisdom_entry *a, const tt_wisdom_entry *b) {
   int o = strcmp(a->placement, b->placement);
   if (!o) o = order(a->stamp, b->stamp);
@@ -54,7 +53,7 @@ const tt_wisdom_entry *tt_wisdom_find(const tt_wisdom *w, const tt_wisdom_key *k
   return NULL;
 }
 
-/* The first that is not before `e`. */
+/* The index of the first entry that is not before `e`. */
 static int find_entry_index(const tt_wisdom *w, const tt_wisdom_entry *e) {
   int lo = 0, hi = w->n;
   while (lo < hi) {

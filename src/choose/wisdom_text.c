@@ -5,10 +5,11 @@
  *     on 8f3c21aa: 7 processes share memory, 3.5 to a core; 2 x Intel(R) Xeon(R)
  *     allreduce float sum same 0 4096 two-shot 1 12.310 4% 14.200 10.200 2026-11-22T01:24:22Z
  *
- * Idea       the first line says which format, and whose; a line that begins with "on" says
- *            where those below it were measured: the stamp counts, the words are for people.
- *            Then a line per entry, in columns as the comment that is printed above them says.
- * Invariant  what is written reads back to the same entries.
+ * Idea       the first line has the format's number and the library's version. A line that
+ *            begins with "on" has the placement of the entries below it: the stamp counts, the
+ *            words are for people. Then each entry is a line; a comment printed above them names
+ *            the columns.
+ * Invariant  text that is written reads back to the same entries.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ static void skip_blanks(reader *r) {
   r->at += strspn(r->at, " \t");
 }
 
-/* To the next line that says something; false: there is none. */
+/* Moves to the next line with content; false: none. */
 static bool next_wisdom_line(reader *r) {
   for (;;) {
     r->at += strspn(r->at, " \t\r\n");
@@ -95,8 +96,8 @@ static bool next_wisdom_line(reader *r) {
   }
 }
 
-/* A word, up to a blank that is in no parentheses; where it is. "": none, or none that is so
- * long, or it does not close them. */
+/* Reads a word, up to a blank outside parentheses, and returns where it is. to: "" if there is
+ * none, it is too long, or its parentheses are unbalanced. */
 static const char *read_word(reader *r, char *to, size_t size) {
   skip_blanks(r);
   const char *at = r->at;
@@ -112,7 +113,7 @@ static const char *read_word(reader *r, char *to, size_t size) {
   return at;
 }
 
-/* A whole number, all of the word. */
+/* Parses a non-negative integer; it must be the whole word. */
 static bool parse_whole_number(const char *text, uint64_t most, uint64_t *value) {
   uint64_t n = 0;
   const char *p = text;
@@ -148,7 +149,7 @@ static tutti_status read_us(reader *r, const char *what, uint64_t *ns) {
   return TUTTI_OK;
 }
 
-/* What of the n names it is; -1: none. */
+/* The index of the name among n; -1: none. */
 static int among(const char *text, const char *(*name)(int), int n) {
   for (int i = 0; i < n; i++)
     if (*text && strcmp(name(i), text) == 0) return i;
@@ -226,7 +227,7 @@ static tutti_status read_wisdom_entry(reader *r, tt_wisdom_entry *e) {
   return status ? status : read_when(r, e->when);
 }
 
-/* "on 8f3c21aa: words" */
+/* Reads "on 8f3c21aa: words". */
 static tutti_status read_place(reader *r, tt_wisdom_entry *place) {
   char text[24];
   const char *at = read_word(r, text, sizeof text);
@@ -247,7 +248,7 @@ static tutti_status read_place(reader *r, tt_wisdom_entry *place) {
   return TUTTI_OK;
 }
 
-/* "tutti-wisdom 1, tutti 0.1.0" */
+/* Reads "tutti-wisdom 1, tutti 0.1.0". */
 static tutti_status read_wisdom_header(reader *r) {
   char text[24], sentence[160];
   const char *version = tutti_version(NULL, NULL, NULL);

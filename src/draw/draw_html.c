@@ -1,5 +1,5 @@
 /* draw_html.c - a page that steps through a schedule: page.html, which the Makefile turns
- * into a string, with the picture's JSON in it. It needs nothing else, not even a network.
+ * into a string, with the picture's JSON inserted. It needs nothing else, not even a network.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static const char page[] = {
 #include "page.inc"
 };
 
-/* The page up to `mark`, and what lies behind it. */
+/* Appends the page up to `mark`; returns what follows the mark. */
 static const char *until(tt_text *t, const char *from, const char *mark) {
   const char *at = strstr(from, mark);
   if (!at) return from;

@@ -1,4 +1,4 @@
-/* draw_json.c - a schedule, its rounds and what its blocks hold, as JSON: for other
+/* draw_json.c - a schedule, its rounds and the contents of its blocks, as JSON: for other
  * programs, and for the page of draw_html.c.
  *
  *   messages  from, to (ranks), leaves, arrives (rounds), blocks ("0-2,5"), sums

@@ -1,8 +1,8 @@
 /* draw_svg.c - a schedule as one drawing: ranks across, time down, a band of arrows per
- * round, and between the bands what every rank holds, a cell per block.
+ * round, and between the bands the contents of every rank, a cell per block.
  *
- * Idea       a cell is filled as far as its sum is complete. What would be too small to
- *            read is left out: cells and labels beyond some number of them.
+ * Idea       a cell is filled in proportion to its sum. Cells and labels that would be too
+ *            small to read are left out, if there are more than a limit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,8 @@ typedef struct canvas {
   tt_text *t;
   tt_picture *p;
   int column, strip, band; /* widths and heights */
-  int text;                /* width of the lines above */
-  int cell;                /* width of a cell; 0: none are drawn */
+  int text;                /* width of the title lines */
+  int cell;                /* width of a cell; 0: no cells */
   bool labels, bars;
   uint32_t *sent; /* per rank: arrows drawn in this round */
 } canvas;
@@ -32,7 +32,7 @@ typedef struct canvas {
 static int rank_center_x(const canvas *c, int rank) {
   return LEFT + c->column * rank + c->column / 2;
 }
-/* Where the strip after round `round` begins; its band lies above. */
+/* Where the strip after round `round` begins; the round's band is above it. */
 static int strip_top(const canvas *c, uint32_t round) {
   return TOP + (int)round * (c->strip + c->band);
 }
@@ -109,7 +109,7 @@ static void draw_svg_head(canvas *c) {
   free(line.at);
 }
 
-/* Numbers above the ranks, lines down, the rounds' numbers at the left. */
+/* Draws ranks' numbers on top, vertical lines, and the rounds' numbers at the left. */
 static void grid(const canvas *c) {
   int every = c->labels ? 1 : 8;
   for (int r = 0; r < c->p->ranks; r++) {
@@ -136,7 +136,7 @@ static void label(const canvas *c, const tt_message *m) {
   if (line.failed) c->t->failed = true;
   int x0 = rank_center_x(c, m->sender), y0 = strip_top(c, tt_picture_leaves(c->p, m)) - c->band;
   int x1 = rank_center_x(c, m->reader), y1 = strip_top(c, tt_picture_arrives(c->p, m));
-  /* In hundredths of the way: not at one height with those of the other direction. */
+  /* In percent of the way: at different heights for the two directions. */
   int at = (m->reader > m->sender ? 20 : 35) + 13 * (int)(c->sent[m->sender]++ % 4);
   tt_text_add(c->t, "<text class=\"l\" x=\"%d\" y=\"%d\">%.*s%s</text>\n",
               x0 + (x1 - x0) * at / 100, y0 + (y1 - y0) * at / 100 + 4, LABEL,
@@ -164,8 +164,8 @@ static void draw_svg_arrow(const canvas *c, const tt_message *m) {
   tt_text_add(c->t, "%s</title></path>\n", tt_picture_sums(c->p, m) ? ", added there" : "");
 }
 
-/* The labels of messages [from, to) of the order, all of one round, if they are so few that
- * they can be read. */
+/* Draws the labels of messages [from, to) of the order, all of one round, if they are few enough to
+ * be readable. */
 static void labels(const canvas *c, uint32_t from, uint32_t to) {
   if (to - from > 4 * (uint32_t)c->p->ranks) return;
   memset(c->sent, 0, (size_t)c->p->ranks * sizeof *c->sent);
@@ -244,7 +244,7 @@ static void strips(const canvas *c) {
   tt_snapshot_free(&now);
 }
 
-/* Where cells would be too small: a bar per rank, for all of its blocks together. */
+/* Draws a bar per rank instead, over all its blocks, if cells would be too small. */
 static void bars(const canvas *c) {
   tt_snapshot now;
   const tt_picture *p = c->p;

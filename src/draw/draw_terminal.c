@@ -1,8 +1,8 @@
 /* draw_terminal.c - the same drawing for a terminal: ranks across, time down, an arrow
- * for each message, and after each round a glyph for what each block holds.
+ * for each message, and after each round a glyph for the contents of each block.
  *
- * Idea       a round's messages are packed into lines: in one line no two of them share
- *            a column. Where a rank's column is too narrow for a glyph per block, one
+ * Idea       a round's messages are packed into lines: no two messages in a line share
+ *            a column. If a rank's column is too narrow for a glyph per block, one
  *            stands for all of them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -25,11 +25,11 @@ typedef struct screen {
   tt_text *t;
   tt_picture *p;
   bool color, utf8;
-  int column, width; /* per rank; of all columns, the margin not counted */
+  int column, width; /* per rank; of all columns, without the margin */
   int limit;         /* of every line */
   unsigned char *glyphs;
-  char *text;       /* a label's letter, where it covers the glyph */
-  uint32_t *blocks; /* what colour, or UINT32_MAX */
+  char *text;       /* a label's letter, if one covers the glyph */
+  uint32_t *blocks; /* the block whose colour is used, or UINT32_MAX */
   int *reach;       /* per line of the round: its first free column */
 } screen;
 
@@ -50,7 +50,7 @@ static void clear(const screen *s) {
     s->glyphs[rank_center_column(s, r)] = r < s->p->data ? DOWN : HELP;
 }
 
-/* The line in hand, up to its last glyph. */
+/* Prints the current line, up to its last glyph. */
 static void flush_screen_line(const screen *s, uint32_t round) {
   int end = s->width;
   uint32_t painted = UINT32_MAX;
@@ -90,7 +90,7 @@ static void draw_text_arrow(const screen *s, const tt_message *m) {
   tt_text label = {0};
   if (s->p->blocks > 1) tt_label_message(&label, s->p, m);
   if (label.failed) s->t->failed = true;
-  int length = (int)label.length; /* beside its sender, a blank before and after */
+  int length = (int)label.length; /* next to its sender, with a blank before and after */
   if (label.at && length + 2 <= hi - lo - 2) {
     int at = right ? lo + 2 : hi - 3 - length;
     memset(s->text + at, ' ', (size_t)length + 2);
@@ -101,7 +101,7 @@ static void draw_text_arrow(const screen *s, const tt_message *m) {
   free(label.at);
 }
 
-/* Messages [from, to) of the order, all of one round, on as few lines as first fit gives. */
+/* Draws messages [from, to) of the order, all of one round, in as few lines as first fit gives. */
 static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t to) {
   const tt_picture *p = s->p;
   int *line = malloc((to - from) * sizeof *line), lines = 0;
@@ -131,7 +131,7 @@ static void draw_round(const screen *s, uint32_t round, uint32_t from, uint32_t 
   free(line);
 }
 
-/* 0: nothing; 1..8: how much of the full sum. */
+/* 0: nothing; 1..8: the fraction of the full sum. */
 static void amount(const screen *s, uint32_t has, uint64_t full, uint32_t block) {
   static const char *const plain[] = {".", "1", "2", "3", "4", "5", "6", "7", "#"};
   static const char *const fine[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -163,7 +163,7 @@ static void draw_cells(const screen *s, const tt_snapshot *now) {
   tt_text_add(s->t, "\n");
 }
 
-/* Text in lines no longer than asked. */
+/* Breaks text into lines of limited length. */
 static void wrap_text(const screen *s, const char *text) {
   int at = 0;
   for (size_t n; *text; text += n) {

@@ -4,7 +4,7 @@
 
 static const char *const buffers[] = {"src", "dst", "tmp"};
 
-/* "block 3 of src", "blocks 0-2 of tmp". */
+/* Formats "block 3 of src", "blocks 0-2 of tmp". */
 static void say_span(tt_text *t, tt_picture *p, const tt_span *span) {
   tt_text_add(t, tt_span_size(span) == 1 ? "block " : "blocks ");
   tt_label_span(t, p, span);
@@ -18,7 +18,7 @@ static void say_send(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
   tt_label_peers(t, p, step, rank);
 }
 
-/* Where the result goes, if it does not stay where the own operand was. */
+/* Says where the result goes, if not to the buffer of the own operand. */
 static void say_place(tt_text *t, const tt_step *step) {
   if (step->dst.buf != step->own.buf) tt_text_add(t, ", into %s", buffers[step->dst.buf]);
 }

@@ -72,7 +72,7 @@ void tt_label_escaped(tt_text *t, const char *text, tt_escape how) {
     if (!c) return;
     if (c < 32 || c > 126)
       tt_text_add(t, "?");
-    else if (how == TT_ESCAPE_JSON) /* which sits in a script, too */
+    else if (how == TT_ESCAPE_JSON) /* which may be inside a script */
       tt_text_add(t, "\\u%04x", c);
     else
       tt_text_add(t, "&#%u;", c);
@@ -94,8 +94,8 @@ static uint32_t from_hue(uint32_t hue, uint32_t light, uint32_t saturation) {
 }
 
 uint32_t tt_label_color(uint32_t block, uint32_t blocks) {
-  /* The first 8 are Okabe and Ito's, a darker yellow; beyond, neighbours differ in hue (by
-   * the golden angle) and in lightness, which everyone sees. */
+  /* The first 8 are Okabe and Ito's, with a darker yellow. Beyond these, neighbours differ in hue
+   * (by the golden angle) and in lightness, which all readers see. */
   static const uint32_t few[8] = {0x0072b2, 0xe69f00, 0x009e73, 0xd55e00,
                                   0x56b4e9, 0xcc79a7, 0xd8c400, 0x7a7a7a};
   if (blocks <= 8) return few[block % 8];

@@ -1,4 +1,4 @@
-/* picture.c - takes notes while the prover runs a schedule.
+/* picture.c - records what happens while the prover runs a schedule.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "picture.h"
 
@@ -71,7 +71,7 @@ static bool sort_changes(tt_picture *p) {
   return ok;
 }
 
-/* Messages lie by sender; a stable sort by the round of their arrival keeps that. */
+/* Messages are sorted by sender; a stable sort by the round of their arrival keeps that. */
 static bool sort_messages(tt_picture *p) {
   uint32_t n = p->graph.nmessages;
   uint32_t *at = calloc(p->rounds + 2, sizeof *at);
@@ -107,7 +107,7 @@ static bool count_inputs(tt_picture *p) {
 }
 
 static bool run(tt_picture *p) {
-  char witness[64]; /* the schedule is proven: there will be none */
+  char witness[64]; /* unused: the schedule is proven */
   const tt_watch watch = {p, note_step_begun, happens};
   tutti_report again = {.size = sizeof again};
   size_t most = tt_max(p->blocks, (size_t)p->ranks);
@@ -163,7 +163,7 @@ void tt_picture_free(tt_picture *p) {
   free(p->marks);
 }
 
-/* ---- moments ---- */
+/* ---- snapshots ---- */
 
 bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p) {
   size_t n = (size_t)p->ranks * TT_BUF_COUNT;

@@ -1,9 +1,9 @@
-/* picture.h - what a picture of a schedule is made of: rounds, messages, and what
- * every block holds when.
+/* picture.h - the data of a schedule's picture: rounds, messages, and the contents of every block
+ * over time.
  *
- * Idea       the prover runs the schedule symbolically, and the picture keeps notes:
- *            a message belongs to the round that is its place on the longest chain of
- *            messages; a step that writes changes blocks at the end of its round.
+ * Idea       the prover runs the schedule symbolically, and the picture records it: a
+ *            message's round is its position on the longest chain of messages; a step
+ *            that writes changes blocks at the end of its round.
  * Invariant  only a proven schedule has a picture; its rounds are the report's steps.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PICTURE_H
@@ -29,75 +29,75 @@ typedef struct tt_picture {
   tt_values *values;
   tt_memory memory;
   uint32_t *began, *ended; /* per step: rounds before it; rounds until its end */
-  tt_change *changes;      /* by round, and in a block's order */
+  tt_change *changes;      /* by round; those of one block in order */
   uint32_t nchanges, capacity;
-  uint32_t *inputs;     /* per value: how many ranks' inputs it holds */
-  uint32_t *order;      /* messages by the round they arrive in, then by sender */
+  uint32_t *inputs;     /* per value: the number of ranks whose inputs it contains */
+  uint32_t *order;      /* messages by round of arrival, then by sender */
   unsigned char *marks; /* scratch of the labels: one per block or rank, all 0 */
   bool failed;
 } tt_picture;
 
-/* TUTTI_OK; TUTTI_ERR_SCHEDULE with the prover's witness; TUTTI_ERR_ARG if there is too
- * much to draw; TUTTI_ERR_MEMORY. Free with tt_picture_free in each case. */
+/* TUTTI_OK; TUTTI_ERR_SCHEDULE with the prover's message; TUTTI_ERR_ARG if there is too much to
+ * draw; TUTTI_ERR_MEMORY. Free with tt_picture_free in each case. */
 tutti_status tt_picture_make(tt_picture *p, tt_sched *const *all, int ranks);
 void tt_picture_free(tt_picture *p);
 
-/* The rounds at whose beginning a message leaves and at whose end it arrives, from 1. */
+/* The round at whose beginning a message leaves, and the one at whose end it arrives, from 1. */
 static inline uint32_t tt_picture_leaves(const tt_picture *p, const tt_message *m) {
   return p->began[m->from] + 1;
 }
 static inline uint32_t tt_picture_arrives(const tt_picture *p, const tt_message *m) {
   return p->ended[m->to];
 }
-/* Is it summed where it arrives, or just kept? */
+/* Is the message summed on arrival, or just stored? */
 static inline bool tt_picture_sums(const tt_picture *p, const tt_message *m) {
   return tt_graph_step(&p->graph, m->to)->kind == TT_RECV_REDUCE;
 }
-/* How many inputs a full result is made of. */
+/* The number of inputs of a full result. */
 static inline uint32_t tt_picture_full(const tt_picture *p) {
   return tt_coll_reduces(p->all[0]->coll) ? (uint32_t)p->data : 1;
 }
 
-/* ---- what blocks hold, round by round ---- */
+/* ---- the contents of blocks, round by round ---- */
 
 typedef struct tt_snapshot {
   const tt_picture *p;
   tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
-  uint32_t next; /* change */
+  uint32_t next; /* index of the next change */
 } tt_snapshot;
 
-/* Before any change; false if out of memory. Free in each case. */
+/* The state before any change; false if out of memory. Free in each case. */
 bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p);
 void tt_snapshot_advance(tt_snapshot *m, uint32_t round); /* to the end of that round */
 void tt_snapshot_free(tt_snapshot *m);
-/* The fullest of what a rank has for a block, in any of its buffers; 0 for nothing. */
+/* The most complete value that a rank has for a block, in any of its buffers; 0: none. */
 tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block);
 
-/* ---- labels (label.c): lists as "0-2,5", and words safe in each format ---- */
+/* ---- labels (label.c): lists as "0-2,5", and text that is safe in each format ---- */
 
 void tt_label_message(tt_text *t, tt_picture *p, const tt_message *m); /* its blocks */
 void tt_label_span(tt_text *t, tt_picture *p, const tt_span *span);
 void tt_label_value(tt_text *t, tt_picture *p, tt_value value); /* its ranks */
 void tt_label_peers(tt_text *t, tt_picture *p, const tt_step *step, int self);
-/* The blocks of a message if it is only one, else UINT32_MAX. */
+/* The block of a message that has only one, else UINT32_MAX. */
 uint32_t tt_label_single(const tt_picture *p, const tt_message *m);
-/* Safe in a format; of what is not ASCII only a question mark stays. */
+/* Escapes text for a format; each non-ASCII byte becomes a question mark. */
 typedef enum tt_escape { TT_ESCAPE_NONE, TT_ESCAPE_JSON, TT_ESCAPE_XML } tt_escape;
 void tt_label_escaped(tt_text *t, const char *text, tt_escape how);
-/* The colour of a block, 0xrrggbb: told apart also by the colour-blind up to 8. */
+/* The colour of a block, 0xrrggbb; up to 8 are distinguishable for the colour-blind. */
 uint32_t tt_label_color(uint32_t block, uint32_t blocks);
-/* "fold(ring): allreduce on 3 ranks, a vector of 3 blocks" */
+/* Appends "fold(ring): allreduce on 3 ranks, a vector of 3 blocks". */
 void tt_label_title(tt_text *t, const tt_picture *p);
-/* What the prover found out, in one sentence. */
+/* Appends what the prover found, in one sentence. */
 void tt_label_facts(tt_text *t, const tt_picture *p);
 
-/* ---- renderers: a file each ---- */
+/* ---- renderers: one file each ---- */
 
 void tt_draw_words(tt_text *t, tt_picture *p, int rank);
 void tt_draw_json(tt_text *t, tt_picture *p, int rank, bool steps);
 void tt_draw_svg(tt_text *t, tt_picture *p);
 void tt_draw_html(tt_text *t, tt_picture *p);
-/* TUTTI_ERR_ARG if the ranks do not fit in so many columns; 0: as many as it takes. */
+/* width: columns; 0: as many as needed. TUTTI_ERR_ARG if the ranks do not fit. */
 tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, int color);
 
 #endif

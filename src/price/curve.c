@@ -1,18 +1,17 @@
-/* curve.c - the time as a function of the size: the few lines of which it is made.
+/* curve.c - the predicted time as a function of the size: a few lines.
  *
- * Idea       a play at one size also gives the line that holds around it. Where the lines
- *            of two sizes cross, a third play tells whether they meet there, or another
- *            one lies between; and so on.
- * Cost       two plays more than lines, as a rule.
- *            Long plays are played less often.
- * Invariant  exact where the order of events is fixed, for then the time is the greatest
- *            of lines; else close, for it is exact at every size that was played.
+ * Idea       a simulation at one size also gives the line that is valid around it. Where the
+ *            lines of two sizes cross, a third simulation tells whether they meet there, or
+ *            another line is between them; and so on.
+ * Cost       usually two simulations more than lines. Long ones are run less often.
+ * Invariant  exact if the order of events is fixed, since then the time is the maximum of
+ *            lines; otherwise close, since it is exact at every size simulated.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "sim.h"
 
-/* Bytes. Without any, all that is ready is ready at once, and goes in no natural order. */
+/* Bytes. With 0 bytes many events would be simultaneous, and their order would be arbitrary. */
 static const double shortest = 1, longest = (double)((int64_t)1 << 42);
 
 typedef struct line {
@@ -27,8 +26,7 @@ static bool nearly_equal(double a, double b) {
   return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b));
 }
 
-/* Between two sizes, far from both: as many times the one as the other is of it, to a factor
- * of two. */
+/* A size between two others: their geometric mean, to a factor of two. */
 static double halfway(double lo, double hi) {
   double mid = lo > 1 ? lo : 1;
   while (mid * mid < (lo > 1 ? lo : 1) * hi) mid *= 2;
@@ -46,8 +44,8 @@ static bool line_at(tt_sim *sim, double bytes, line *l) {
   return true;
 }
 
-/* The line that holds from one size to the next one nearest to it goes; the one before it holds there,
- * too. */
+/* Removes the line with the shortest range (as a ratio of sizes); the one before it covers the
+ * range. */
 static void drop_shortest_line(tt_curve *c, double end) {
   int least = 1;
   for (int i = 1; i < c->n; i++) {
@@ -76,7 +74,7 @@ static void add_line(tt_curve *c, double from, line l) {
 static bool refine_between(tt_sim *sim, tt_curve *c, double lo, line a, double hi, line b,
                            int deep);
 
-/* From lo on a line is thought to hold up to hi: look once, about in the middle. */
+/* Between lo and hi, line l is assumed to be valid: checks it once, near the middle. */
 static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, line l, int deep) {
   const double mid = halfway(lo, hi);
   line m;
@@ -87,14 +85,15 @@ static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, line l,
          refine_between(sim, c, mid, m, hi, l, deep - 2);
 }
 
-/* What lies between two sizes whose lines are known; the first one is in the curve. */
+/* Adds the lines between two sizes whose lines are known; the first line is in the curve
+ * already. */
 static bool refine_between(tt_sim *sim, tt_curve *c, double lo, line a, double hi, line b,
                            int deep) {
   if (nearly_equal(time_at(a, hi), time_at(b, hi)) && nearly_equal(time_at(a, lo), time_at(b, lo)))
     return look_between(sim, c, lo, hi, a, deep);
   double mid = a.slope == b.slope ? -1 : (a.fixed - b.fixed) / (b.slope - a.slope);
   const bool crosses = mid > lo && mid < hi;
-  if (!crosses) mid = halfway(lo, hi); /* no greatest of lines */
+  if (!crosses) mid = halfway(lo, hi); /* not a maximum of lines */
   line m;
   if (!line_at(sim, mid, &m)) return false;
   if (deep == 0 || (crosses && nearly_equal(time_at(m, mid), time_at(a, mid)))) {

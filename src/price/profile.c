@@ -1,8 +1,8 @@
-/* profile.c - reads and writes the figures of a machine, and makes profiles of them.
+/* profile.c - reads and writes the profile of a machine, and makes cost models of it.
  *
  * Idea       one table has every figure's name, kind, place and meaning; reading and
  *            writing only walk it.
- * Invariant  what is written reads back to the same figures, bit by bit.
+ * Invariant  a profile that is written and read back has the same figures, bit by bit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "profile.h"
 
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 1e6 /* s, or s/B; sums of such figures are still numbers */
+#define MOST 1e6 /* s, or s/B; keeps sums of figures finite */
 
 typedef enum kind { SECONDS, PER_BYTE, BYTES, COUNT, YES } kind;
 
 typedef struct figure {
   const char *name;
   kind kind;
-  size_t at; /* in the machine; of a level: in its figures */
+  size_t at; /* in the profile; of a level: in its figures */
   const char *meaning;
 } figure;
 
@@ -75,7 +75,8 @@ static const figure of_all[] = {
 };
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
-/* With more ranks than cores, a round is a turn of the scheduler for each other rank of a core. */
+/* If several ranks share a core, a round costs a turn of the scheduler for each other rank of the
+ * core. */
 void tt_profile_shm(tt_profile *profile) {
   tt_profile_net(profile);
   profile->gamma = 0.01e-9;
@@ -138,7 +139,7 @@ static bool unit(const char *at, const char *name) {
   return strncmp(at, name, strlen(name)) == 0 && ends(at + strlen(name));
 }
 
-/* "30us": seconds; -1 if it is none. */
+/* Parses "30us" as seconds; -1: not a time. */
 static double seconds(const char *at) {
   static const struct {
     const char *name;
@@ -152,7 +153,7 @@ static double seconds(const char *at) {
   return -1;
 }
 
-/* "10Gbit/s": seconds per byte; -1 if it is none. */
+/* Parses "10Gbit/s" as seconds per byte; -1: not a rate. */
 static double per_byte(const char *at) {
   static const char prefix[] = "kMGT";
   char *end;
@@ -202,7 +203,7 @@ static const figure *find_figure(const figure *table, int n, const char *name, s
   return NULL;
 }
 
-/* The figures of the level that is called so; NULL if there is no room for one more. */
+/* Finds or adds the figures of the named level; NULL: no capacity for another. */
 static tt_figures *level_of(tt_profile *m, const char *name, size_t length) {
   for (int i = 0; i < m->levels; i++)
     if (strlen(m->level[i].name) == length && memcmp(m->level[i].name, name, length) == 0)
@@ -217,7 +218,7 @@ static bool key_is(const char *key, size_t length, const char *word) {
   return length == strlen(word) && memcmp(key, word, length) == 0;
 }
 
-/* The name of a machine, or of a network, to the end of the entry. */
+/* Reads the name of a machine or a network, up to the end of the entry. */
 static tutti_status read_stamp(const reader *r, const char *at, const char *what,
                                char stamp[TT_STAMP]) {
   size_t length = strcspn(at, ",\n#");
@@ -230,7 +231,7 @@ static tutti_status read_stamp(const reader *r, const char *at, const char *what
   return TUTTI_OK;
 }
 
-/* "gamma.bf16": that type's place; NULL if it is none. */
+/* Finds the figure "gamma.bf16" of a type; NULL: not one. */
 static const figure *gamma_of(const char *key, size_t length, tt_profile *m, void **of) {
   static const figure one = {"gamma", PER_BYTE, 0, "a byte added"};
   if (length < 7 || memcmp(key, "gamma.", 6) != 0) return NULL;
@@ -302,7 +303,7 @@ int tt_profile_said(const char *text, int *column) {
 
 /* ---- writing ---- */
 
-/* A number that reads back to the same. */
+/* Formats a number so that it reads back exactly. */
 static void print_number(double number, char value[40]) {
   for (int digits = 4; digits <= 17; digits++) {
     snprintf(value, 40, "%.*g", digits, number);
@@ -346,9 +347,9 @@ void tt_profile_print(tt_text *text, const tt_profile *m) {
   if (*m->over) tt_text_add(text, "%-17s = %s\n", "network", m->over);
 }
 
-/* ---- profiles ---- */
+/* ---- cost models ---- */
 
-/* Of the level that is called so; what is not said of it is as in f. */
+/* The link of the named level; f has the figures that are not set for it. */
 static tt_link link_of(const tt_profile *m, const char *name, tt_figures f) {
   for (int i = 0; i < m->levels; i++) {
     if (strcmp(m->level[i].name, name) != 0) continue;
@@ -384,7 +385,8 @@ void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_mo
   p->gamma = m->gamma;
 }
 
-/* With so many ranks per core; where only some cores have two, the others need not wait as long. */
+/* The figures with this many ranks per core. If only some cores have two ranks, the others wait
+ * less. */
 static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
   tt_shm_figures f = m->shm;
   const tt_shm_figures *c = &m->oversubscribed;
@@ -404,7 +406,7 @@ static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
   return f;
 }
 
-/* A rank's processor is the port of its messages: it writes them, and reads them. */
+/* Inside a node a rank's processor is also its port: it writes its messages, and reads them. */
 void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
   const tt_shm_figures f = shm_of(m, ranks_per_core);
   const tt_figures shm = {2 * f.message, f.wait, 2 * f.copy, .o_next = -1, .ports = 1};

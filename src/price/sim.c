@@ -1,14 +1,14 @@
-/* sim.c - plays schedules against a clock, greedily: what is ready first goes first.
+/* sim.c - simulates schedules greedily: the event that is ready first goes first.
  *
- * Idea       a heap holds what is ready and when: steps that want their processor,
- *            messages that want a port. Each remembers what it waited for last, so the
- *            critical path is a walk back from what ended last. Where several wait for
- *            a port, the one that is written first has it first.
- * Cores      that ranks share, up to FEW of them: each rank has one, and takes its turn there; or,
- *            where they `roam`, as the kernel moves those that it wakes, the one that is free first.
+ * Idea       a heap has the events that are ready and their times: steps that want their
+ *            processor, messages that want a port. Each remembers what it waited for last, so
+ *            the critical path is a walk back from the last event. If several messages wait
+ *            for a port, the one written first in the schedule gets it first.
+ * Cores      up to FEW ranks may share cores. Each rank has a fixed core and takes turns on it;
+ *            or ranks migrate, as the kernel places woken ones, to the core that is free first.
  * Cost       O(n log n) for n steps and messages.
- * Invariant  the time is the sum of what lies on that walk. Ties go by number, so every
- *            rank that plays the same sees the same.
+ * Invariant  the time is the sum of the parts along that walk. Ties are decided by number, so
+ *            every rank that simulates the same gets the same result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -20,26 +20,25 @@ enum { FEW = 32 }; /* ranks */
 
 typedef struct server {
   double free;
-  uint32_t last; /* who had it last */
+  uint32_t last; /* its last user */
 } server;
 
 typedef struct stage {
   const tt_sim *sim;
-  double bytes, moved; /* of the vector; and as many in the cache would cost as much to move: ... */
-  double spilt, per_byte; /* ... this line */
+  double bytes, moved;    /* of the vector; as an equivalent number of bytes in the cache */
+  double spilt, per_byte; /* `moved` as a line in `bytes` */
   tt_sim_timing *timing;
   tt_sim_event *heap;
   uint32_t waiting, ended;
-  uint32_t
-      cores; /* that players share: each goes on with who came first; 0: each player has its own */
+  uint32_t cores; /* shared by the simulated ranks; 0: each rank has its own */
   server *o, *out, *in, *slice;
 } stage;
 
-/* ---- the heap: earliest first; then steps before messages, what is written first ---- */
+/* ---- the heap: earliest first; then steps before messages; then the order in the schedule ---- */
 
 __extension__ typedef unsigned __int128 place;
 
-/* Without a branch: the bits of times, which are not negative, sort as they do. */
+/* Branch-free: the bits of times, which are not negative, sort as the times do. */
 static place event_order_key(const tt_sim_event *e) {
   uint64_t at;
   memcpy(&at, &e->at, sizeof at);
@@ -75,9 +74,9 @@ static tt_sim_event pop(stage *s) {
   return top;
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
-/* One of what a step waited for is there. */
+/* One dependency of a step has completed. */
 static void come(stage *s, uint32_t step, double at, uint32_t cause) {
   tt_sim_timing *m = &s->timing[step];
   if (m->cause == NOTHING || at > m->ready) {
@@ -94,7 +93,7 @@ static void end_step(stage *s, uint32_t step, double at, uint32_t cause) {
     come(s, s->sim->then[i], m->end, cause);
 }
 
-/* Of any level; where they are not apart, those of the others are the first of these. */
+/* The maximum over levels; levels that share ports use the first of these. */
 static int most_ports(const tt_cost_model *p) {
   int most = 1;
   for (int l = 0; l < p->levels; l++)
@@ -102,7 +101,7 @@ static int most_ports(const tt_cost_model *p) {
   return most;
 }
 
-/* The port of a player for messages of a level that is free first. */
+/* The port that is free first, for messages of a level. */
 static server *earliest(const tt_cost_model *p, server *all, uint32_t sim_rank, int level) {
   const int first = p->apart ? (int)sim_rank * p->levels + level : (int)sim_rank;
   server *ports = all + first * most_ports(p), *best = ports;
@@ -115,8 +114,8 @@ static bool buffered(const tt_cost_model *p) {
   return p->copy > 0 && !p->exported;
 }
 
-/* Is the server free? If not, `what` comes again when it is: then those that wait go by
- * the order in which they are written. */
+/* Is the server free? If not, queues `what` again for when it is: then the waiting events go by
+ * their order in the schedule. */
 static bool is_free(stage *s, const server *x, double at, uint32_t what, tt_sim_timing *m) {
   if (x->free <= at) return true;
   m->cause = x->last;
@@ -124,8 +123,8 @@ static bool is_free(stage *s, const server *x, double at, uint32_t what, tt_sim_
   return false;
 }
 
-/* A message that is read as it is written: its reader is not done before its last piece,
- * which it copies when its writer is done. */
+/* A message that is read while it is written: its reader copies the last piece after its writer is
+ * done. */
 static void lag(stage *s, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -141,13 +140,13 @@ static void lag(stage *s, uint32_t d) {
   m->writer = message->from;
 }
 
-/* B of the vector that take their time on a message's link. */
+/* B of the vector that are charged on a message's link. */
 static double charged(const stage *s, const tt_sim_message *d) {
   const double saved = s->sim->saved[d->narrowest];
   return s->bytes > saved ? s->bytes - saved : 0;
 }
 
-/* The core of a player, or the one that is free first. */
+/* The rank's core; or the one that is free first, if ranks migrate. */
 static server *core_of(stage *s, uint32_t sim_rank) {
   server *best = &s->o[s->cores ? sim_rank % s->cores : sim_rank];
   for (uint32_t i = 0; i < s->cores && s->sim->model.migrates; i++)
@@ -155,7 +154,7 @@ static server *core_of(stage *s, uint32_t sim_rank) {
   return best;
 }
 
-/* A message that has come is handled before its reader's step. */
+/* Handles an arrived message before its reader's step. */
 static void take_in(stage *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_sim_message *message = &sim->message[d];
@@ -170,7 +169,7 @@ static void take_in(stage *s, double at, uint32_t d) {
   come(s, message->to, m->end > there ? m->end : there, m->end > there ? what : came);
 }
 
-/* A message comes through a port of its reader. */
+/* A message arrives through a port of its reader. */
 static void occupy_reader_port(stage *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
@@ -189,7 +188,7 @@ static void occupy_reader_port(stage *s, double at, uint32_t d) {
   if (!buffered(p) && --from->needs == 0) end_step(s, message->from, m->end, what);
 }
 
-/* The next one of a step wants a port when this one has left, and it is handled. */
+/* When a message has left, and its overhead is done, the step's next message wants a port. */
 static void begin_next(stage *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const uint32_t what = sim->steps + d;
@@ -201,8 +200,8 @@ static void begin_next(stage *s, double at, uint32_t d) {
   heap_push(s, later ? ready : at, what + 1);
 }
 
-/* It leaves through one of its sender, and begins to come at once; half duplex ports
- * rather send first. The next one of its step wants a port too. */
+/* A message leaves through its sender's port, and begins to arrive at once; half duplex ports
+ * prefer to send. The next message of its step then wants a port too. */
 static void occupy_sender_port(stage *s, double at, uint32_t d) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;
@@ -213,7 +212,7 @@ static void occupy_sender_port(stage *s, double at, uint32_t d) {
   const server busy = {
       at + p->link[message->level].alpha + message->way + charged(s, message) * message->slope,
       what};
-  if (p->apart) { /* still, of a slice one message at a time */
+  if (p->apart) { /* within a slice, still one message at a time */
     server *mine = &s->slice[message->sender * sim->slices + d / (sim->messages / sim->slices)];
     if (!is_free(s, mine, at, what, &s->timing[what])) return;
     *mine = busy;
@@ -226,11 +225,11 @@ static void occupy_sender_port(stage *s, double at, uint32_t d) {
   const server *in = earliest(p, s->in, message->reader, message->level);
   if (!p->half && tt_ports(&p->link[message->level]) == 1 && in->free <= at)
     occupy_reader_port(s, at, d);
-  else /* others may be waiting there */
+  else /* other messages may wait there */
     heap_push(s, at, what + sim->messages);
 }
 
-/* A step has its turn on its processor. */
+/* Runs a step on its processor. */
 static void run_step(stage *s, double at, uint32_t step) {
   const tt_sim *sim = s->sim;
   const tt_sim_task *task = &sim->task[step];
@@ -260,13 +259,14 @@ static void run_step(stage *s, double at, uint32_t step) {
                        : sim->model.migrates        ? sim->message[lo].early
                        : piece > 0 && bytes > piece ? s->moved * task->copying * (1 - piece / bytes)
                                                     : 0;
-  s->timing[sim->steps + lo].rest = early; /* it leaves before its step ends */
+  s->timing[sim->steps + lo].rest = early; /* the first message leaves before its step ends */
   heap_push(s, m->end - early, sim->steps + lo);
 }
 
-/* ---- the whole ---- */
+/* ---- all steps ---- */
 
-/* Of very many ranks it only counts what all have to do (share_cores), which takes less time to say. */
+/* The number of cores to simulate. With more than FEW ranks only their total work is counted
+ * (share_cores), which is faster. */
 static uint32_t shared_cores(const tt_sim *sim) {
   const double cores = sim->model.cores;
   const uint32_t whole = cores > 1 ? (uint32_t)cores : 1;
@@ -300,11 +300,11 @@ static bool set_up_simulation(stage *s, tt_sim *sim, double bytes) {
   return true;
 }
 
-/* Add up what lies on the way back from `what`. */
+/* Adds up the parts of the path back from `what`. */
 static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   uint32_t next = NOTHING;
-  double early = 0; /* how long before the end of the step its message left */
+  double early = 0; /* how long before the end of its step the message left */
   while (what != NOTHING) {
     const tt_sim_timing *m = &s->timing[what];
     if (what < sim->steps && m->rest > 0) { /* the last piece, after its writer's end */
@@ -323,7 +323,7 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
       t->fixed += o + (before ? copying : s->spilt * task->copying);
       t->slope += before ? 0 : s->per_byte * task->copying + task->reducing;
       early = 0;
-    } else if (what >= sim->steps + 2 * sim->messages) { /* handled as it came */
+    } else if (what >= sim->steps + 2 * sim->messages) { /* its overhead on arrival */
       const double o = sim->message[what - sim->steps - 2 * sim->messages].o_next;
       t->o += o;
       t->fixed += o;
@@ -344,8 +344,8 @@ static void walk_back(const stage *s, uint32_t what, tt_breakdown *t) {
   }
 }
 
-/* The link that carries most is busy all the time: rounds do not tell what else does when
- * messages that cross no link take less time than others. */
+/* A lower bound: the busiest link works all the time. Rounds do not show that when messages that
+ * cross no link take less time than others. */
 static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   const double takes = bytes * sim->link_slope;
   tt_breakdown first = {0};
@@ -359,7 +359,7 @@ static bool fill_link(tt_sim *sim, double bytes, tt_breakdown *t) {
   return true;
 }
 
-/* All ranks' work, spread over the cores, and the rounds that the busiest waits. */
+/* A lower bound: all ranks' work, spread over the cores, and the waits of the busiest rank. */
 static void share_cores(const stage *s, tt_breakdown *t) {
   const tt_sim *sim = s->sim;
   const tt_cost_model *p = &sim->model;

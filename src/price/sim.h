@@ -1,4 +1,4 @@
-/* sim.h - what is played: the steps of all ranks, or of one that stands for all, and
+/* sim.h - the state of a simulation: the steps of all ranks, or of one that stands for all, and
  * the messages between them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SIM_H
@@ -6,80 +6,81 @@
 
 #include "price.h"
 
-/* One message. Steps are numbered over all that are played. */
+/* A message. Steps are numbered over all simulated ranks. */
 typedef struct tt_sim_message {
   uint32_t from, to;       /* the steps */
-  uint32_t sender, reader; /* players */
-  uint8_t level;           /* where its ends part */
-  uint8_t narrowest;       /* the level of the link that takes longest */
-  double share;            /* of the vector */
+  uint32_t sender, reader; /* ranks */
+  uint8_t level;           /* where their paths part */
+  uint8_t narrowest;       /* level of the slowest link */
+  double share;            /* fraction of the vector */
   double slope;            /* s/B of the whole vector through that link */
-  double way;              /* s for the nodes of a torus on the way */
-  double early;            /* s before the end of its step's work that it leaves */
-  double o_next;           /* s of a core as it comes, before its reader's step */
+  double way;              /* s for the nodes of a torus on its path */
+  double early;            /* s by which it leaves before its step's work ends */
+  double o_next;           /* s of a core on arrival, before its reader's step */
 } tt_sim_message;
 
-/* What a step asks of its rank's processor: seconds, and s/B of the whole vector. */
+/* The work of a step on its rank's processor: seconds, and s/B of the whole vector. */
 typedef struct tt_sim_task {
-  uint32_t sim_rank, turn; /* whose, and in which place of its list */
-  uint32_t needs;          /* messages and steps that must have come */
+  uint32_t sim_rank, turn; /* its rank, and its index there */
+  uint32_t needs;          /* messages and steps that it waits for */
   bool receives;
   bool alone;    /* it waits for no other step */
-  bool messages; /* it has some that take time of a processor */
+  bool messages; /* it has messages that take processor time */
   double o, copying, reducing;
 } tt_sim_task;
 
-/* When a step ended, or a message to leave, or to enter (numbered one after another), and
- * what let it begin; what follows a message may have to wait on for `delay`, a port that it
- * held is free at once. A message that enters as it leaves begins by the same cause. */
+/* The times of a step, or of a message's departure or arrival (numbered consecutively), and the
+ * cause of its start. The next user of a message's port need not wait for L: the port is free at
+ * once. A message that arrives as it leaves has the same cause for both. */
 typedef struct tt_sim_timing {
   double ready, end;
-  double floor;          /* of a step that receives: not before this ... */
-  double rest;           /* ... which is so long after ... */
-  uint32_t cause, needs; /* (or, if the floor holds, ... */
-  uint32_t writer;       /* ... this step has ended) */
+  double floor;          /* of a step that receives: the earliest end */
+  double rest;           /* time from the writer's end to the floor */
+  uint32_t cause, needs; /* cause: of its start */
+  uint32_t writer;       /* the step that determines the floor */
 } tt_sim_timing;
 
-/* What may happen next: a step; or a message that leaves; or, after all those, that enters. */
+/* An event that may happen next: a step, a departure, or an arrival (numbered in this order). */
 typedef struct tt_sim_event {
   double at;
-  uint64_t order; /* 1 bit: a message; 31: the turn of its step; 32: the number of what happens */
+  uint64_t order; /* 1 bit: is it a message; 31: index of its step; 32: event number */
 } tt_sim_event;
 
 struct tt_sim {
   tt_cost_model model;
-  bool idle;                /* steps take no time, for once */
-  int sim_ranks;            /* 1, which stands for all ranks, or all of them */
-  uint32_t steps, messages; /* how many, in all slices */
-  int senders;              /* from which rank 0 receives */
+  bool idle;                /* steps take no time (for finding rounds) */
+  int sim_ranks;            /* 1, which stands for all ranks, or all */
+  uint32_t steps, messages; /* totals over all slices */
+  int senders;              /* number of ranks from which rank 0 receives */
   uint32_t slices;
   tt_sim_task *task;            /* of each step */
-  uint32_t *then_at, *then;     /* the steps that wait for each */
-  uint32_t *message_at;         /* the first message of each step, and the end */
-  tt_sim_message *message;      /* by the step that sends it, in the order of its peers */
-  double link_slope;            /* s/B of the vector through the link that carries most, in all */
-  uint8_t link_level;           /* ... of this level */
-  double saved[TT_TREE_LEVELS]; /* B of the vector that its links let through at once */
-  tt_sim_timing *timing;        /* when each step and message was */
-  tt_sim_event *event;          /* room for what is still to come */
+  uint32_t *then_at, *then;     /* the steps that wait for each step */
+  uint32_t *message_at;         /* index of each step's first message, and the end */
+  tt_sim_message *message;      /* by sending step, in the order of its peers */
+  double link_slope;            /* s/B of the vector through the busiest link */
+  uint8_t link_level;           /* its level */
+  double saved[TT_TREE_LEVELS]; /* B of the vector that a link lets through at once */
+  tt_sim_timing *timing;        /* of each step and message */
+  tt_sim_event *event;          /* the heap's memory */
 };
 
-/* Fill in the deals, and count them into the jobs' needs. `first`: the number of step 0 of
- * each player. False: out of memory, or some send and receive do not meet. */
+/* Fills in the messages and counts them among the tasks' needs. first[rank]: the number of its step
+ * 0. False: out of memory, or sends and receives do not match. */
 bool tt_sim_match(tt_sim *sim, tt_sched *const *all, const uint32_t *first);
-/* Fill in their levels and slopes. */
+/* Fills in levels and slopes of the messages. */
 bool tt_sim_links(tt_sim *sim);
-/* In which round each message goes, from 0: played with messages that take one unit of time. */
+/* The round of each message, from 0: found by a simulation in which messages take one unit of
+ * time. */
 bool tt_sim_rounds(tt_sim *sim, uint32_t *round);
-/* As tt_sim_run, were the busiest link not busy all the time. */
+/* As tt_sim_run, but without the lower bound by the busiest link. */
 bool tt_sim_unbound(tt_sim *sim, double bytes, tt_breakdown *breakdown);
-/* B that this link lets through at once. */
+/* B that the busiest link lets through at once. */
 static inline double tt_sim_burst(const tt_sim *sim) {
   return sim->model.link[sim->link_level].burst;
 }
-/* Room for the moments and events. */
+/* Allocates timings and events. */
 bool tt_sim_reserve(tt_sim *sim);
-/* What of the vector a step moves to, or from, one peer. */
+/* The fraction of the vector that a step moves to, or from, one peer. */
 double tt_step_share(const tt_sched *s, const tt_step *step);
 
 #endif

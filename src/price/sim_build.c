@@ -1,5 +1,5 @@
-/* sim_build.c - makes schedules ready to be played: what each step asks of its processor, what
- * waits for what, and room for what will happen.
+/* sim_build.c - prepares schedules for simulation: each step's work, what it waits for, and memory
+ * for the events.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ void tt_cost_flat(tt_cost_model *model, int ranks) {
   model->tree.ranks = model->tree.level[0].each = model->tree.level[0].most = ranks;
 }
 
-/* What the step's rank does for it, in the profile's figures. */
+/* The work of the step's rank, from the model's figures. */
 static tt_sim_task job_of(const tt_sched *s, const tt_step *step, const tt_cost_model *p,
                           uint32_t sim_rank) {
   tt_sim_task task = {.sim_rank = sim_rank, .receives = tt_step_receives(step)};
@@ -86,7 +86,7 @@ bool tt_sim_reserve(tt_sim *sim) {
   return sim->timing && sim->event;
 }
 
-/* From how many ranks one receives; false: out of memory. */
+/* Adds the number of ranks that the schedule receives from; false: out of memory. */
 static bool count_senders(const tt_sched *s, int ranks, int *n) {
   bool *seen = calloc((size_t)ranks, sizeof *seen);
   for (uint32_t i = 0; seen && i < s->nsteps; i++)
@@ -125,7 +125,7 @@ uint32_t tt_sim_events(const tt_sim *sim) {
 
 tt_sends tt_sim_busiest(const tt_sim *sim) {
   tt_sends most = {0}, rank = {0};
-  for (uint32_t i = 0; i < sim->messages; i++) { /* a rank's stand together */
+  for (uint32_t i = 0; i < sim->messages; i++) { /* a rank's messages are contiguous */
     const tt_sim_message *d = &sim->message[i];
     if (i && d->sender != d[-1].sender) rank = (tt_sends){0};
     rank.vectors += d->share;

@@ -1,11 +1,11 @@
 /* sim_match.c - the messages between schedules, and the links that they share.
  *
  * Idea       sends are sorted by reader; each receive takes the next one of its sender.
- *            A link that leaves a thing, or enters it, carries at the same time what its
- *            ranks send in the same round: that is told by a play in which every message
- *            takes one unit of time.
- * Invariant  where one rank is played for all, the step that sends what it receives has
- *            the same number in its own schedule: it is looked up in its sender's.
+ *            A link that leaves or enters a domain is shared by the messages of its ranks in
+ *            the same round. Rounds come from a simulation in which every message takes one
+ *            unit of time.
+ * Invariant  if one rank is simulated for all, the step that sends what it receives has the same
+ *            number in its own schedule; it is looked up in its sender's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -21,18 +21,18 @@ double tt_step_share(const tt_sched *s, const tt_step *step) {
 
 typedef struct sent {
   int sender, reader;
-  uint32_t slot; /* among the deals */
+  uint32_t slot; /* index among the messages */
 } sent;
 
 typedef struct matcher {
   sent *sent;       /* by reader, then by sender, then in order */
-  uint32_t *box;    /* the first of each reader, and the end */
-  uint32_t *next;   /* of each sender, for one reader */
-  uint32_t *others; /* peers but the rank itself, of each played step, added up */
+  uint32_t *box;    /* index of each reader's first, and the end */
+  uint32_t *next;   /* index of each sender's next message to one reader */
+  uint32_t *others; /* prefix sum over the steps: peers other than the rank itself */
 } matcher;
 
-/* Calls for each message of a schedule that some player reads: count it in its box, or
- * put it there. */
+/* For each message of a schedule that a simulated rank reads: counts it in its box, or puts it
+ * there. */
 static void sort_sends(const tt_sim *sim, const tt_sched *s, const uint32_t *first, matcher *p,
                        bool put) {
   const uint32_t base = sim->sim_ranks == 1 ? 0 : first[s->rank];
@@ -82,7 +82,7 @@ static bool matcher_new(tt_sim *sim, tt_sched *const *all, const uint32_t *first
   return true;
 }
 
-/* The receives of one rank take what is in its box, sender by sender. */
+/* The receives of one rank take the messages in its box, sender by sender. */
 static bool empty_box(tt_sim *sim, const tt_sched *s, uint32_t base, matcher *p, uint32_t *taken) {
   const int sim_rank = sim->sim_ranks == 1 ? 0 : s->rank;
   const uint32_t lo = p->box[sim_rank], hi = p->box[sim_rank + 1];
@@ -114,15 +114,15 @@ static void matcher_free(matcher *p) {
   free(p->others);
 }
 
-/* What a message more of a step takes of a core. */
+/* The processor time of one more message of a step. */
 static double handling(tt_sim_task *task, const tt_link *link) {
   const double takes = task->messages ? link->o_next : link->o;
   task->messages = true;
   return takes;
 }
 
-/* At either end a core handles it: with the rest of its step; or, where ranks roam, one message
- * leaves before the next one is handled, and all but one are as they come. */
+/* Charges both ends for handling a message: as part of their steps; or, if ranks migrate, one
+ * message leaves before the next one is handled, and all but one are handled on arrival. */
 static void handle(tt_sim *sim, uint32_t d) {
   tt_sim_message *message = &sim->message[d];
   tt_sim_task *from = &sim->task[message->from], *to = &sim->task[message->to];
@@ -134,7 +134,7 @@ static void handle(tt_sim *sim, uint32_t d) {
   message->early = out;
 }
 
-/* From what each takes to what those after it take. */
+/* Replaces each message's own overhead by the sum of those after it. */
 static void send_in_turn(tt_sim *sim, uint32_t step) {
   double after = 0;
   for (uint32_t d = sim->message_at[step + 1]; d-- > sim->message_at[step];) {
@@ -184,7 +184,7 @@ uint32_t *tt_cost_domains(const tt_cost_model *model) {
   return domain;
 }
 
-/* Whose link it is: the thing's; a torus has one of every level for each node. */
+/* The level whose domain owns the link; on a torus each node has one of every level. */
 static int owner(const tt_cost_model *model, int level) {
   const int node = model->levels - 2;
   return model->torus && level < node ? node : level;
@@ -196,14 +196,14 @@ static void narrow(tt_sim_message *d, double beta, int level, double carried) {
   d->narrowest = (uint8_t)level;
 }
 
-/* Ranks that share a link of a level, all alike. */
+/* The number of ranks that share a link of a level, if all are alike. */
 static double sharers(const tt_cost_model *model, int level) {
   double ranks = 1;
   for (int l = owner(model, level) + 1; l < model->levels; l++) ranks *= model->tree.level[l].most;
   return ranks;
 }
 
-/* Links of a level that a message takes: one; on a torus as many as its ends are apart. */
+/* The number of a level's links on a message's path: one; on a torus the distance of its ends. */
 static double links_of(const tt_cost_model *model, int level, const tt_sim_message *d) {
   if (model->hop <= 0 || level >= model->levels - 1 || !model->tree.even) return 1;
   uint32_t below = 1;
@@ -213,7 +213,7 @@ static double links_of(const tt_cost_model *model, int level, const tt_sim_messa
   return apart < n - apart ? apart : n - apart;
 }
 
-/* The nodes on the way take their time, too. */
+/* The time in the nodes on the path. */
 static double transit_time(const tt_cost_model *model, const tt_sim_message *d) {
   double links = 0;
   for (int l = d->level; model->hop > 0 && l < model->levels - 1; l++)
@@ -221,8 +221,8 @@ static double transit_time(const tt_cost_model *model, const tt_sim_message *d) 
   return links > 1 ? (links - 1) * model->hop : 0;
 }
 
-/* The links of one level, outwards or inwards: in a first pass what crosses together is
- * added up, in a second one it is known. */
+/* Shares the links of one level, outward or inward: a first pass adds up what crosses together, a
+ * second one uses the sums. */
 static bool share_links(tt_sim *sim, const uint32_t *domains, const uint32_t *round, int level,
                         bool inward) {
   const tt_cost_model *model = &sim->model;
@@ -257,7 +257,7 @@ static void bound_by(tt_sim *sim, double carried, int level) {
   sim->link_level = (uint8_t)level;
 }
 
-/* The link of a level that carries most, in or out, over all rounds: none is done before. */
+/* Bounds the time by the link of a level that carries most, in or out, over all rounds. */
 static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   const tt_cost_model *model = &sim->model;
   const size_t ranks = (size_t)model->ranks;
@@ -280,7 +280,7 @@ static bool bound_by_links(tt_sim *sim, const uint32_t *domains, int level) {
   return true;
 }
 
-/* The same where one rank is played for all. */
+/* The same if one rank is simulated for all. */
 static void bound_by_own(tt_sim *sim, int level) {
   double sum = 0;
   for (uint32_t i = 0; i < sim->messages; i++)
@@ -299,8 +299,8 @@ int tt_cost_level(const tt_cost_model *model, const uint32_t *domains, int a, in
   return l;
 }
 
-/* One rank played for all: all that share a link cross it at once. A rank's own link is its
- * ports, which are busy all the time that it needs, unless it lets bytes through at once. */
+/* If one rank is simulated for all, all ranks that share a link cross it at once. A rank's own link
+ * is its ports, whose busy time is simulated, unless it lets bytes through at once. */
 bool tt_sim_links(tt_sim *sim) {
   const tt_cost_model *model = &sim->model;
   const int last = model->levels - 1, bounds = last + (model->link[last].burst > 0 || model->apart);

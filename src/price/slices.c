@@ -1,14 +1,14 @@
-/* slices.c - the same play, cut in slices.
+/* slices.c - the same simulation, cut in slices.
  *
- * Idea       a slice is a copy of all steps and messages, with its share of the bytes;
- *            its first steps wait for the last ones of the slice whose place it takes.
+ * Idea       a slice is a copy of all steps and messages, with its share of the bytes.
+ *            Its first steps wait for the last ones of the slice whose place it takes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
 
-/* A step of its player that waits for no other, or that no other waits for. */
+/* Does a step wait for no other (first), or does no other wait for it? */
 static bool is_edge(const tt_sim *w, uint32_t step, bool first) {
   return first ? w->task[step].alone : w->then_at[step] == w->then_at[step + 1];
 }
@@ -20,7 +20,8 @@ static uint32_t count_edges(const tt_sim *w, uint32_t sim_rank, bool first) {
   return n;
 }
 
-/* What waits for a step: its own, and if it is a last one the first ones of a later slice. */
+/* Lists what waits for each step: its own successors, and for a last step the first steps of a
+ * later slice. */
 static uint32_t list_then(const tt_sim *w, tt_sim *p, int slice, int flight, int slices,
                           const uint32_t *firsts, uint32_t n) {
   const uint32_t base = (uint32_t)slice * w->steps, later = base + (uint32_t)flight * w->steps;

@@ -1,11 +1,11 @@
-/* barrier.c - does nobody leave a barrier before all have come?
+/* barrier.c - does every rank leave a barrier only after all have come?
  *
- * Idea       from every rank, mark the steps that hear of it: its own, those that wait
- *            for one of them, those that receive from one. Every rank must have a step
- *            that hears of it. Ranks with data show in the sum; those without only here.
+ * Idea       for each rank, mark the steps that depend on it: its own, those that wait for
+ *            a marked one, those that receive from one. Every rank must have a marked
+ *            step. Ranks with data show in the sum; ranks without data only here.
  * Invariant  a barrier is an allreduce of one byte, which is in block 0: messages of
- *            other blocks are empty and tell nothing. A send that has ended tells
- *            nothing either, for a wire may have copied it.
+ *            other blocks are empty and prove nothing. A send that has ended proves
+ *            nothing either, because a wire may have copied it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 typedef struct rumour {
   tt_graph *g;
-  unsigned char *heard; /* per step */
+  unsigned char *heard; /* per step: does it depend on the rank? */
   uint32_t *queue, head, tail;
 } rumour;
 

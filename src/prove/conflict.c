@@ -1,12 +1,12 @@
-/* conflict.c - accesses to a block that conflict must be ordered, on every rank.
+/* conflict.c - conflicting accesses to a block must be ordered, on every rank.
  *
- * Idea       list the steps that touch each block, in their order. Every access must be
+ * Idea       list the steps that use each block, in their order. Every access must be
  *            over before the next one that conflicts with it begins: by the rank's own
  *            `after` lists, or by a chain of events across ranks.
- * Cost       linear in the blocks that the steps touch, and nsteps^2 bits per rank. Only a
+ * Cost       linear in the blocks that the steps use, and nsteps^2 bits per rank. Only a
  *            pair that `after` leaves open costs a walk through all events.
- * Invariant  it derives the conflicts itself, block by block: the builder's order
- *            (sched/order.c) is judged here, so this file uses none of it.
+ * Invariant  it derives the conflicts itself, block by block: it checks the builder's
+ *            order (sched/order.c), so this file uses none of it.
  * Source     SEMANTICS.md, "Events" and "Accesses".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { NONE = UINT32_MAX };
 
 /* ---- events ---- */
 
-/* A step's start, its end, and the moment when a message has landed. */
+/* A step's start, its end, and the arrival of a message. */
 static uint32_t start_of(uint32_t step) {
   return 2 * step;
 }
@@ -26,7 +26,7 @@ static uint32_t end_event_of(uint32_t step) {
   return 2 * step + 1;
 }
 
-/* The inputs of a recv_reduce land together: the first one's number stands for all. */
+/* The inputs of a recv_reduce arrive together: the first one's number stands for all. */
 static uint32_t arrival_of(const tt_graph *g, uint32_t message) {
   const uint32_t to = g->messages[message].to;
   const bool together = tt_graph_step(g, to)->kind == TT_RECV_REDUCE;
@@ -35,7 +35,7 @@ static uint32_t arrival_of(const tt_graph *g, uint32_t message) {
 
 typedef struct search {
   tt_graph *g;
-  uint32_t block; /* of the conflict: it is not empty, so neither are some others */
+  uint32_t block; /* of the conflict; not empty, so some others are not empty either */
   unsigned char *seen;
   uint32_t *queue, tail;
 } search;
@@ -46,14 +46,14 @@ static void reach(search *s, uint32_t event) {
   s->queue[s->tail++] = event;
 }
 
-/* Is `other` as little empty as the block of the conflict, in every partition? */
+/* Is `other` nonempty in every partition in which the block of the conflict is? */
 static bool never_emptier(const search *s, uint32_t other) {
   const tt_sched *all = s->g->all[0];
   const uint32_t a = other % all->blocks, b = s->block % all->blocks;
   return tt_coll_alike(all->coll) || (tt_coll_owned(all->coll) ? a == b : a <= b);
 }
 
-/* A message without bytes is passed over: its reader does not wait for its sender. */
+/* An empty message is skipped: its reader does not wait for its sender. */
 static bool has_bytes(const search *s, const tt_message *m) {
   const tt_step *send = tt_graph_step(s->g, m->from);
   uint32_t lo, hi;
@@ -83,7 +83,7 @@ static void after_arrival(search *s, uint32_t message) {
   }
 }
 
-/* Mark all that happens after what is in the queue, in every run. */
+/* Marks all events that happen after those in the queue, in every run. */
 static void flood(search *s) {
   const tt_graph *g = s->g;
   for (uint32_t head = 0; head < s->tail; head++) {
@@ -98,7 +98,7 @@ static void flood(search *s) {
   }
 }
 
-/* ---- accesses: a step's, or one message's part of it ---- */
+/* ---- accesses: by a step, or by one of its messages ---- */
 
 /* Does message k of the step carry the block, on the step's own side? */
 static bool touches(const tt_graph *g, uint32_t k, bool sender, uint32_t buf, uint32_t block) {
@@ -112,12 +112,13 @@ static bool touches(const tt_graph *g, uint32_t k, bool sender, uint32_t buf, ui
   return false;
 }
 
-/* The access of `step` to a block; `message`: through which it goes, or NONE. */
+/* An access of `step` to a block; message: the one that accesses it, or NONE. */
 typedef struct access {
   uint32_t step, message;
 } access;
 
-/* It is over when the step has ended; or, if it goes through messages, when they have landed. */
+/* Marks all that happens after an access. It is over when its step has ended, or, if it is a
+ * message's, when the message has arrived. */
 static void flood_from(search *s, access a) {
   const tt_graph *g = s->g;
   memset(s->seen, 0, 2 * (size_t)g->nsteps + g->nmessages);
@@ -134,7 +135,7 @@ static bool seen_before_message(const search *s, uint32_t message) {
          (before != NONE && s->seen[arrival_of(g, before)]);
 }
 
-/* Does it begin after an event that was marked? */
+/* Does the access begin after a marked event? */
 static bool begins_later(const search *s, access a) {
   const tt_graph *g = s->g;
   const tt_kind kind = (tt_kind)tt_graph_step(g, a.step)->kind;
@@ -145,7 +146,7 @@ static bool begins_later(const search *s, access a) {
   return false;
 }
 
-/* The step's next access to the block behind `a`, whose message is NONE at first. */
+/* Finds the step's next access to the block after `a`, whose message is NONE at first. */
 static bool next_access(const tt_graph *g, access *a, uint32_t *at, uint32_t buf, uint32_t block) {
   const tt_step *step = tt_graph_step(g, a->step);
   const bool sends = step->kind == TT_SEND;
@@ -163,7 +164,7 @@ static bool next_access(const tt_graph *g, access *a, uint32_t *at, uint32_t buf
   return false;
 }
 
-/* Every access of step x to the block is over before any of step y begins. */
+/* Is every access of step x to the block over before any of step y begins? */
 static bool ordered_across(search *s, uint32_t x, uint32_t y, uint32_t buf, uint32_t block) {
   access a = {x, NONE}, b = {y, NONE};
   bool ok = true;
@@ -175,7 +176,7 @@ static bool ordered_across(search *s, uint32_t x, uint32_t y, uint32_t buf, uint
   return ok;
 }
 
-/* ---- who touched a block last ---- */
+/* ---- the last accesses to each block ---- */
 
 typedef struct reader {
   uint32_t step, next;
@@ -185,7 +186,7 @@ typedef struct ledger {
   search *across;
   int rank;
   const tt_sched *s;
-  uint64_t *before; /* per step, the set of steps that end before it starts, by `after` */
+  uint64_t *before; /* per step, the set of steps that end before it starts, according to `after` */
   size_t words;
   uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per block; NONE */
   reader *pool;

@@ -1,7 +1,7 @@
 /* graph.c - the steps of all ranks under one numbering, with their messages.
  *
  * Idea       check shape and bounds of every step, then match: the k-th send from
- *            a to b, in step order, meets the k-th receive on b from a.
+ *            a to b, in step order, matches the k-th receive on b from a.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
@@ -122,7 +122,7 @@ static bool match_messages(tt_graph *g, const ending *out, const ending *in, uin
   for (uint32_t i = 0; i < n; i++) {
     const ending *x = i < n_out ? &out[i] : NULL, *y = i < n_in ? &in[i] : NULL;
     bool pair = x && y && x->sender == y->sender && x->reader == y->reader;
-    if (!pair) { /* the end that comes first in pair order has no counterpart */
+    if (!pair) { /* the end that is first in pair order has no counterpart */
       ending a = x ? *x : *y, b = y ? *y : *x;
       a.step = b.step = a.entry = b.entry = 0;
       if (x && (!y || by_pair(&a, &b) < 0))
@@ -155,7 +155,7 @@ static int by_reader(const void *a, const void *b) {
   return ((*x)->entry_to > (*y)->entry_to) - ((*x)->entry_to < (*y)->entry_to);
 }
 
-/* Link each pair's messages, which arrive sorted by pair, then sort by sender. */
+/* Links each pair's messages. They are sorted by pair on entry, and by sender on return. */
 static bool link_messages(tt_graph *g) {
   uint32_t n = g->nmessages;
   tt_message *old = malloc((n + 1) * sizeof *old);
@@ -164,7 +164,7 @@ static bool link_messages(tt_graph *g) {
   if (ok) {
     memcpy(old, g->messages, n * sizeof *old);
     qsort(g->messages, n, sizeof *g->messages, by_sender);
-    for (uint32_t i = 0; i < n; i++) { /* (from, entry) is unique: the new place */
+    for (uint32_t i = 0; i < n; i++) { /* (from, entry) is unique: finds the new place */
       const tt_message *at = bsearch(&old[i], g->messages, n, sizeof *old, by_sender);
       where[i] = (uint32_t)(at - g->messages);
     }

@@ -1,9 +1,9 @@
-/* operands.c - what one step reads and writes: within bounds, of one shape, and apart.
+/* operands.c - checks the operands of one step: within bounds, of one shape, and disjoint.
  *
- * Idea       position i of a step's result is made from position i of its operands. The
+ * Idea       position i of a step's result is computed from position i of its operands. The
  *            engine works through the positions in pieces, in an order of its own, so a
  *            block that the step writes may be an operand at the same position only.
- * Cost       linear in the blocks that the step names.
+ * Cost       linear in the blocks of the step.
  * Source     SEMANTICS.md, "Inside a step".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "prove.h"
@@ -27,7 +27,7 @@ static bool readable(const tt_sched *s, const tt_span *span, tt_gap skip) {
   if (span->buf == TT_SRC) tt_coll_src(s, &lo, &hi);
   if (span->buf == TT_DST) tt_coll_dst(s, &lo, &hi);
   if (s->in_place && span->buf == TT_DST) hi = s->blocks, lo = 0;
-  if (s->in_place && span->buf == TT_SRC) return false; /* the one buffer is called dst */
+  if (s->in_place && span->buf == TT_SRC) return false; /* in place both are called dst */
   return inside(span, lo, hi, skip);
 }
 
@@ -46,7 +46,7 @@ bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_
   return true;
 }
 
-/* Number the positions that the step writes, from 1, by block; false: one is written twice. */
+/* Notes the positions that the step writes, from 1, by block; false: a block is written twice. */
 static bool mark(tt_graph *g, uint32_t id, const tt_span *dst, tt_gap skip) {
   for (uint32_t i = 0; i < tt_span_size(dst); i++) {
     if (skipped(skip, i)) continue;
@@ -64,7 +64,7 @@ static void unmark(tt_graph *g, const tt_span *dst) {
     if (tt_span_block(dst, i) < g->nplaces) g->places[tt_span_block(dst, i)] = 0;
 }
 
-/* No operand is what the step writes at another position. */
+/* Checks that no operand is written by the step at another position. */
 static bool operand_is_disjoint(tt_graph *g, uint32_t id, const tt_span *dst,
                                 const tt_span *operand) {
   for (uint32_t i = 0; dst->buf == operand->buf && i < tt_span_size(operand); i++) {

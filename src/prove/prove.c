@@ -1,5 +1,5 @@
-/* prove.c - the verdict: what every rank must hold at the end, and the properties
- * that follow from how it came about.
+/* prove.c - the result of a proof: what every rank must hold at the end, and the properties
+ * that follow from how it was computed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "prove.h"
 
@@ -33,8 +33,8 @@ static bool same_wanted(const tt_wanted *a, const tt_wanted *b) {
   return a->first == b->first && a->end == b->end && a->block == b->block;
 }
 
-/* Every block that the collective asks for, on every rank. `known` says, per value, what
- * it was found right for last, so that little is looked at twice. */
+/* Checks every block that the collective yields, on every rank. known[value]: what the value was
+ * last found correct for, so that few values are checked twice. */
 static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_report *report) {
   bool ordered = true, same = true;
   char text[200];
@@ -73,7 +73,7 @@ uint64_t tt_completed(const tt_sched *s) {
 }
 
 bool tt_summed_once(tt_sched *const *all, int ranks) {
-  uint64_t completed = 0; /* at least once each: only a step marked `last` yields a result */
+  uint64_t completed = 0; /* once each at least: only a step marked `completes` yields a result */
   for (int r = 0; r < ranks; r++) completed += tt_completed(all[r]);
   return completed <= all[0]->blocks;
 }
@@ -91,7 +91,7 @@ static bool shifted_step(const tt_step *a, const tt_step *b, int by, const tt_sc
   if (a->kind != b->kind || a->split != b->split || a->side != b->side ||
       a->peers.count != b->peers.count || a->inputs != b->inputs)
     return false;
-  if (a->peers.count < s->ranks) /* a range of all ranks is the same from everywhere */
+  if (a->peers.count < s->ranks) /* a range of all ranks is the same for every rank */
     for (int i = 0; i < a->peers.count; i++)
       if (tt_peer_rank(&a->peers, i, s->ranks) + by !=
           tt_peer_rank(&b->peers, i, s->ranks) +
@@ -119,7 +119,7 @@ static bool transitive(tt_sched *const *all, int ranks) {
   return true;
 }
 
-/* Where all ranks bring data the sum says it already. */
+/* If all ranks bring data, the sum proves it already. */
 static bool barrier_waits(tt_graph *g) {
   const tt_sched *s = g->all[0];
   return s->coll != TUTTI_BARRIER || s->data == s->ranks || tt_barrier_waits(g);

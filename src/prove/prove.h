@@ -1,49 +1,50 @@
-/* prove.h - is a set of schedules right, and what can it do?
+/* prove.h - is a set of schedules correct, and what can it do?
  *
- * Idea       check every step by itself (operands.c) and match the messages (graph.c);
- *            run all ranks symbolically in one order, with no buffering at all
- *            (symbolic.c), on values that are hash-consed n-ary expressions (value.c);
- *            show that every other order gives the same, because accesses that conflict
- *            are ordered (conflict.c); look at the results leaf by leaf (prove.c); and
- *            see that a rank that leaves a barrier has heard of all (barrier.c).
+ * Idea       check every step by itself (operands.c) and match the messages (graph.c).
+ *            Run all ranks symbolically in one order, without any buffering
+ *            (symbolic.c), on values that are hash-consed n-ary expressions (value.c).
+ *            Show that every other order gives the same, because conflicting accesses
+ *            are ordered (conflict.c). Check the results leaf by leaf (prove.c), and
+ *            that a rank leaves a barrier only after all have come (barrier.c).
  * Invariant  it never sees an algorithm, nor the builder's order: it derives everything
  *            from the steps.
- * Source     SEMANTICS.md, which says what a schedule means.
+ * Source     SEMANTICS.md, which defines the meaning of a schedule.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PROVE_H
 #define TT_PROVE_H
 
 #include "schedule.h"
 
-/* TUTTI_OK and report->proven, or not proven and report->witness says why.
- * TUTTI_ERR_MEMORY. `all` holds `ranks` schedules of one collective. */
+/* Proves `all`, the schedules of one collective on `ranks` ranks. TUTTI_OK: report->proven is set,
+ * or report->witness says why not. TUTTI_ERR_MEMORY. */
 tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 
-/* Blocks whose sums this rank completes. */
+/* The number of blocks whose sums this rank completes. */
 uint64_t tt_completed(const tt_sched *s);
-/* Of schedules that are right: is every block's sum completed on one rank only, so
- * that all ranks hold the same bits? False: tt_prove knows. Quick, at any size. */
+/* For correct schedules: is every block's sum completed on one rank only, so that all ranks hold
+ * the same bits? False: only tt_prove can tell. Fast at any size. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
 
-/* ---- inside the room, and for pictures (draw/) ---- */
+/* ---- for the prover itself, and for pictures (draw/) ---- */
 
-/* value.c: 0 is "nothing was written here". */
+/* value.c: 0 means that nothing was written. */
 typedef uint32_t tt_value;
 typedef struct tt_values tt_values;
 tt_values *tt_values_new(void);
 void tt_values_free(tt_values *v);
 tt_value tt_value_input(tt_values *v, int rank, uint32_t block);
-/* in[0] op in[1] op ...; `last` marks the complete sum (avg divides here). */
+/* in[0] op in[1] op ...; completes: it is the complete sum (avg divides here). */
 tt_value tt_value_sum(tt_values *v, const tt_value *in, uint32_t n, bool completes);
 bool tt_values_failed(const tt_values *v);
-uint32_t tt_values_count(const tt_values *v); /* every value is below */
-/* NULL if `value` holds the wanted inputs once each and, if it is to be marked and they
- * are several, is marked as complete at its root alone; else what is wrong (in `text`).
- * *ordered is cleared if the ranks stand in another order than they are numbered. Where there is no
- * memory to look it says that, and so does tt_values_failed. */
+uint32_t tt_values_count(const tt_values *v); /* every value is less */
+/* NULL if `value` contains the wanted inputs once each, and, if it must be marked and there are
+ * several inputs, is marked as complete only at its root. Else what is wrong (in `text`). Clears
+ * *ordered if the inputs are not in rank order. If out of memory, says so, and tt_values_failed
+ * does too. */
 const char *tt_value_wrong(tt_values *v, tt_value value, const tt_wanted *wanted, bool marked,
                            bool *ordered, char *text, size_t size);
-/* Sets seen[r] for every rank r whose input `value` holds; how many were not set before. */
+/* Sets seen[r] for every rank r whose input `value` contains; returns how many were not set
+ * before. */
 uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen);
 
 /* graph.c: steps of all ranks under one numbering, and their messages. */
@@ -58,16 +59,16 @@ typedef struct tt_graph {
   tt_sched *const *all;
   int ranks;
   uint32_t nsteps, nmessages;
-  uint32_t *base;           /* per rank: its first step */
+  uint32_t *base;           /* per rank: the number of its first step */
   int *rank_of;             /* per step */
-  tt_message *messages;     /* those of one step lie together on the sender's side */
+  tt_message *messages;     /* sorted by sending step */
   uint32_t *out_at;         /* per step, offsets into messages (sends) */
   uint32_t *in_at, *in;     /* per step, its incoming messages in entry order */
-  uint32_t *before;         /* per message, the pair's message before it, or UINT32_MAX */
-  uint32_t *deps_at, *deps; /* per step, who waits for it on its own rank */
-  uint32_t *places;         /* per block of a buffer: a note of operands.c, 0 between steps */
+  uint32_t *before;         /* per message, the pair's previous message, or UINT32_MAX */
+  uint32_t *deps_at, *deps; /* per step, the steps of its rank that wait for it */
+  uint32_t *places;         /* per block of a buffer: used by operands.c, 0 between steps */
   uint32_t nplaces;         /* blocks of the largest buffer */
-  char *witness;            /* where a complaint goes */
+  char *witness;            /* receives the error message */
   size_t witness_size;
   bool failed, refused;
 } tt_graph;
@@ -79,24 +80,25 @@ static inline const tt_step *tt_graph_step(const tt_graph *g, uint32_t step) {
   int r = g->rank_of[step];
   return &g->all[r]->steps[step - g->base[r]];
 }
-/* Refuse, once: "rank 2 step 5 (send ->3 dst[1]): " and the reason. */
+/* Records an error, the first only: "rank 2 step 5 (send ->3 dst[1]): " and the reason. */
 bool tt_graph_refuse(tt_graph *g, uint32_t step, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* operands.c: the step's operands lie in bounds, are of one shape, and do not overlap. */
+/* operands.c: checks that the step's operands are in bounds, of one shape, and do not overlap. */
 bool tt_operands_right(tt_graph *g, uint32_t step);
-/* n blocks of each span, from a position on, have the same sizes, whatever the partition. */
+/* Do n blocks of each span, from these positions on, have the same sizes, whatever the
+ * partition? */
 bool tt_same_shape(const tt_sched *s, const tt_span *a, uint32_t a_lo, const tt_span *b,
                    uint32_t b_lo, uint32_t n);
 
-/* symbolic.c: execute in dependency order; values at the end per rank, buffer, block. */
+/* symbolic.c: executes in dependency order; the values at the end per rank, buffer, block. */
 typedef struct tt_memory {
   tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
   int ranks;
 } tt_memory;
-/* Who is told what goes on: a step begins, and (not a send) it happens, when the memory
- * holds its results. `depth` counts the messages on the longest chain to there. The
- * order of the calls is, block by block, the order of what happens to the block. */
+/* Callbacks: a step begins; a step other than a send happens, and the memory then holds its
+ * results. `depth` is the number of messages on the longest chain to that point. For each block,
+ * calls come in the order of its accesses. */
 typedef struct tt_watch {
   void *ctx;
   void (*begins)(void *ctx, uint32_t step, uint32_t depth);
@@ -106,10 +108,10 @@ bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *wa
                      tutti_report *report);
 void tt_memory_free(tt_memory *m);
 
-/* conflict.c: every two conflicting accesses are ordered. */
+/* conflict.c: are every two conflicting accesses ordered? */
 bool tt_conflicts_ordered(tt_graph *g);
 
-/* barrier.c: nobody leaves before all have come. */
+/* barrier.c: does every rank leave only after all have come? */
 bool tt_barrier_waits(tt_graph *g);
 
 #endif

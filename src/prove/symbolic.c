@@ -1,10 +1,10 @@
 /* symbolic.c - executes the schedules symbolically, in dependency order.
  *
- * Idea       a step starts when what it waits for has ended; a receive happens
+ * Idea       a step starts when all that it waits for has ended. A receive happens
  *            when it and its senders have started and the pair's earlier message
- *            is consumed; a send ends when all its readers have. If the work runs
- *            out before the steps do, they wait for each other: a deadlock.
- * Invariant  conflict.c shows that all orders give the same values, so one will do.
+ *            is consumed. A send ends when all its readers have. If no step can
+ *            proceed before all have ended, they wait for each other: a deadlock.
+ * Invariant  conflict.c shows that all orders give the same values, so one is enough.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ typedef struct runner {
   tt_values *v;
   tt_memory *m;
   const tt_watch *watch; /* or NULL */
-  uint32_t *waits;       /* per step: what it waits for before it starts */
-  uint32_t *pending;     /* per step: what it waits for, once started, to happen */
+  uint32_t *waits;       /* per step: how much it waits for before it starts */
+  uint32_t *pending;     /* per step: how much it waits for, once started, to happen */
   uint32_t *depth, *queue, head, tail;
   unsigned char *started, *ended;
   tt_value *operands;
@@ -32,7 +32,7 @@ static uint32_t incoming(const tt_graph *g, uint32_t id, uint32_t i) {
   return g->in[g->in_at[id] + i];
 }
 
-/* Where message `msg` finds its n-th block on the sender. */
+/* The n-th block of message `msg`, as it is on the sender. */
 static tt_value arriving(runner *r, const tt_message *msg, uint32_t n) {
   const tt_step *send = tt_graph_step(r->g, msg->from);
   uint32_t lo, hi;
@@ -202,7 +202,7 @@ void tt_memory_free(tt_memory *m) {
   free(m->at);
 }
 
-/* A step that `id` waits for and that has not done its part. */
+/* A step that `id` waits for and that is not finished. */
 static uint32_t waits_for(const runner *r, uint32_t id) {
   const tt_graph *g = r->g;
   int rank = g->rank_of[id];
@@ -227,7 +227,7 @@ static void say_deadlock(runner *r) {
   uint32_t id = 0;
   while (r->ended[id]) id++;
   uint32_t first = id;
-  for (uint32_t n = 0; n < r->g->nsteps; n++) id = waits_for(r, id); /* onto the circle */
+  for (uint32_t n = 0; n < r->g->nsteps; n++) id = waits_for(r, id); /* until it is in the circle */
   char chain[220] = "";
   size_t length = 0;
   uint32_t at = id;

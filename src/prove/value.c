@@ -2,9 +2,9 @@
  *
  * Idea       a table of nodes keyed by their operands: two expressions are the
  *            same (the same grouping, so the same bits) if their numbers are equal.
- * Invariant  operand order counts; a node marked `last` differs from one that is
- *            not. Looking a value over stops at the first repeated input, so it
- *            never takes more than P + 1 leaves.
+ * Invariant  operand order counts; a node marked `completes` differs from one that is
+ *            not. A check of a value stops at the first repeated input, so it never
+ *            visits more than P + 1 leaves.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "prove.h"
 
 typedef struct node {
-  uint32_t first, n; /* operands in the pool; n == 0: an input, first its block */
+  uint32_t first, n; /* operands in the pool; n == 0: an input, and first is its block */
   int rank;          /* of an input */
   bool completes;
 } node;
@@ -34,7 +34,7 @@ tt_values *tt_values_new(void) {
   v->nodes = malloc(v->capacity * sizeof *v->nodes);
   v->pool = malloc(v->pool_capacity * sizeof *v->pool);
   v->slots = calloc(v->mask + 1, sizeof *v->slots);
-  v->count = 1; /* 0 is nothing */
+  v->count = 1; /* 0 means nothing */
   v->failed = !v->nodes || !v->pool || !v->slots;
   return v;
 }
@@ -137,7 +137,7 @@ uint32_t tt_value_ranks(const tt_values *v, tt_value value, unsigned char *seen)
   }
   for (uint32_t i = 0; i < x->n; i++) {
     uint32_t more = tt_value_ranks(v, v->pool[x->first + i], seen);
-    if (!more) break; /* a repeated input: such a value is in no result */
+    if (!more) break; /* a repeated input: no result contains such a value */
     fresh += more;
   }
   return fresh;
@@ -147,7 +147,7 @@ typedef struct walk {
   const tt_values *v;
   const tt_wanted *wanted;
   int leaves;
-  unsigned char *seen; /* from the first wanted rank on */
+  unsigned char *seen; /* indexed from the first wanted rank on */
   bool ordered;
   char *text;
   size_t size;

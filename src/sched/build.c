@@ -1,7 +1,7 @@
-/* build.c - writes a schedule down step by step.
+/* build.c - writes a schedule step by step.
  *
- * Idea       algorithms call these; nobody writes dependencies (order.c derives
- *            them). In place, src becomes dst here and copies onto itself vanish.
+ * Idea       algorithms call these functions and never write dependencies (order.c derives
+ *            them). In place, src becomes dst here, and copies onto itself are dropped.
  * Errors     sticky: after a failed allocation the calls do nothing and
  *            tt_build_end returns NULL.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -66,7 +66,7 @@ static void claim_tmp(tt_sched *s, const tt_span *span, uint32_t extra) {
   s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, top + extra + 1);
 }
 
-/* What a kind of step does not use has one spelling too. */
+/* Gives the fields that a kind of step does not use fixed values. */
 static void forget_unused(tt_step *step) {
   const tt_span nothing = tt_block(TT_SRC, 0);
   if (step->kind == TT_SEND) step->dst = nothing;

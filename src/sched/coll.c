@@ -1,11 +1,11 @@
-/* coll.c - what each collective starts with and asks for, in blocks.
+/* coll.c - the input and the result of each collective, in blocks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "schedule.h"
 
-/* What a rank has of src, or of dst. */
-enum { WHOLE, OWN /* the block of its number */, AT_ROOT /* the root all, others nothing */ };
-/* What is summed up, if anything. */
-enum { NONE, ALL /* ranks */, UP_TO /* and with this one */, BELOW /* this one */ };
+/* The part of src, or of dst, that a rank has. */
+enum { WHOLE, OWN /* the block with its number */, AT_ROOT /* all at the root, none elsewhere */ };
+/* Over which ranks the sum goes, if there is one. */
+enum { NONE, ALL /* all */, UP_TO /* including this one */, BELOW /* excluding it */ };
 
 static const struct {
   const char *name;

@@ -2,9 +2,9 @@
  *
  * Idea       walk the steps once and keep, per block, its last writer and the
  *            readers since: a read waits for the writer, a write for both. Neighbours
- *            that every step names together or not at all are one piece.
- * Cost       n log n for n runs of neighbours that the steps name, and linear in the
- *            pieces that they are made of: on 100,000 ranks microseconds.
+ *            that every step uses together or not at all are one piece.
+ * Cost       n log n for n runs of neighbours in the steps, and linear in the
+ *            pieces that these consist of: on 100,000 ranks microseconds.
  * Invariant  dependencies point backwards; those that another dependency already
  *            implies directly are left out.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,7 +13,7 @@
 
 #include "schedule.h"
 
-enum { NONE = UINT32_MAX, FEW = 256 }; /* FEW: blocks that are looked at one by one */
+enum { NONE = UINT32_MAX, FEW = 256 }; /* FEW: with fewer blocks, each is a piece */
 
 typedef struct reader {
   uint32_t step, next;
@@ -27,7 +27,7 @@ typedef struct tracker {
   uint32_t *writer[TT_BUF_COUNT], *readers[TT_BUF_COUNT]; /* per piece */
   reader *pool;
   uint32_t used, pool_capacity;
-  uint32_t *seen;  /* per step: the step that last listed it */
+  uint32_t *seen;  /* per step: the last step whose list has it */
   uint32_t *after; /* all lists so far */
   uint32_t length, capacity;
   uint32_t from; /* where the current step's list begins */
@@ -79,7 +79,7 @@ static int compare_uint32(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A run of blocks begins and ends here; too many of them: every block is a piece. */
+/* Cuts at both ends of a run. If there are too many cuts, every block is a piece. */
 static void add_cuts(tracker *t, uint32_t buf, uint32_t block, uint32_t end) {
   if (t->pieces[buf] + 2 > t->cuts_capacity[buf]) return;
   t->cut[buf][t->pieces[buf]++] = block;
@@ -116,7 +116,7 @@ static void use_span(tracker *t, uint32_t step, const tt_span *span, tt_gap skip
   }
 }
 
-/* Leave out what a later dependency of the same step waits for itself. */
+/* Drops dependencies that a later dependency of the same step has itself. */
 static void prune(tracker *t, const uint32_t *after_at) {
   const uint32_t n = t->length - t->from;
   if (n < 2) return;
@@ -133,7 +133,7 @@ static void prune(tracker *t, const uint32_t *after_at) {
   t->length = t->from + kept;
 }
 
-/* What the step reads and writes; with CUTS, only where the runs begin and end. */
+/* Records what the step reads and writes; with CUTS, only where its runs begin and end. */
 static void visit(tracker *t, const tt_sched *s, uint32_t i, bool cuts) {
   const tt_step *step = &s->steps[i];
   const tt_gap skip = tt_self_part(s, step), none = {0, 0};
@@ -153,7 +153,8 @@ static void forget_cuts(tracker *t, int b) {
   t->cut[b] = NULL;
 }
 
-/* Sort the cuts, each once. Where there are about as many as blocks, blocks are the pieces. */
+/* Sorts the cuts and drops duplicates. If there are about as many as blocks, each block is a
+ * piece. */
 static bool cut_into_pieces(tracker *t, const tt_sched *s, const uint32_t blocks[TT_BUF_COUNT]) {
   for (int b = 0; b < TT_BUF_COUNT; b++) t->pieces[b] = blocks[b];
   if (blocks[TT_DST] < FEW) return true;

@@ -1,11 +1,11 @@
 /* parse.c - reads the text form of schedules (text.c shows it).
  *
- * Idea       one cursor, one token at a time; the first surprise ends it with
- *            line, column and what was expected. `#` starts a comment. The word
- *            `derive` in the header lets the builder derive the order instead of
- *            taking the `after` lists as they stand.
- * Invariant  what it hands out is within bounds: blocks, ranks, earlier steps. Time and
- *            memory are bounded by the length of the text, whatever numbers stand in it.
+ * Idea       one cursor, one token at a time; the first error ends parsing with
+ *            line, column and what was expected. `#` starts a comment. With the word
+ *            `derive` in the header, the builder derives the order and the `after`
+ *            lists are ignored.
+ * Invariant  in the result, blocks, ranks and steps are within bounds. Time and memory
+ *            are bounded by the length of the text, whatever numbers it contains.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <stdio.h>
@@ -15,15 +15,16 @@
 #include "schedule.h"
 
 enum { MAX_RANKS = 65536, MAX_BLOCKS = 1 << 24, MAX_STEPS = 1 << 20 };
-enum { MAX_ALL = 1 << 24 }; /* blocks of all ranks: more would take the prover minutes */
-/* What a text of n bytes may ask of the prover: so many blocks of all ranks, and so many that
- * move, or peers. All-to-all on 4096 ranks needs 45 and 180 for each byte. */
+enum { MAX_ALL = 1 << 24 }; /* blocks of all ranks: with more the prover would take minutes */
+/* Limits for a text of n bytes, so that the prover is not slow: FREE plus BLOCKS or MOVED per byte,
+ * for the blocks of all ranks, and for the blocks moved and peers. All-to-all on 4096 ranks needs
+ * 45 and 180 per byte. */
 enum { FREE = 1 << 20, BLOCKS = 64, MOVED = 256 };
 
 typedef struct cursor {
   const char *text, *at;
   tutti_status status;
-  uint64_t blocks, moved; /* of all ranks, so far */
+  uint64_t blocks, moved; /* totals of all ranks so far */
 } cursor;
 
 typedef struct header {
@@ -95,7 +96,7 @@ static void line_end(cursor *c) {
   if (*c->at && *c->at != '\n') schedule_syntax_error(c, "the end of the line");
 }
 
-/* To the next line with something on it; false at the end of the text. */
+/* Moves to the next line with content; false at the end of the text. */
 static bool next_schedule_line(cursor *c) {
   do {
     blanks(c);
@@ -136,7 +137,7 @@ static tt_span span(cursor *c, const header *h) {
   if (accept_token(c, "x")) s.repeat = parse_number(c, MAX_BLOCKS, "a repeat");
   if (!c->status && !accept_token(c, "]")) schedule_syntax_error(c, "']'");
   s.count = last >= first ? last - first + 1 : last + ring - first + 1;
-  const uint64_t before = (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks of the last ring */
+  const uint64_t before = (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks before last ring */
   const uint64_t top = s.base + s.stride * (before + tt_min((uint64_t)first + s.count, ring) - 1);
   const uint64_t most = buf == TT_TMP ? MAX_BLOCKS : h->blocks;
   const bool fits = s.stride && s.repeat && first < ring && last < ring && s.count <= ring &&
@@ -167,7 +168,7 @@ static tt_peers peers(cursor *c, const header *h) {
   return p;
 }
 
-/* Is every block of b so far behind that of a? */
+/* Is every block of b `gap` blocks after that of a? */
 static bool spans_are_shifted(const tt_span *a, const tt_span *b, uint32_t gap) {
   if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
   for (uint32_t i = 0; i < tt_span_size(a); i++)
@@ -236,7 +237,7 @@ static bool kind_word(cursor *c, tt_step *step) {
   return false;
 }
 
-/* One step; its `after` numbers go to `after`, their count to *n. */
+/* Parses one step; stores its `after` numbers in `after`, their count in *n. */
 static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uint32_t **after,
                       uint32_t *n, uint32_t *capacity) {
   memset(step, 0, sizeof *step);
@@ -277,7 +278,8 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
   line_end(c);
 }
 
-/* Neither blocks nor moves of few bytes take the prover long; `more` blocks may be. */
+/* Refuses a text whose blocks or moves would occupy the prover for long, for its length; more:
+ * blocks about to be added. */
 static void bounded(cursor *c, const header *h, uint64_t more) {
   if (c->blocks + more > tt_min(MAX_ALL, FREE + BLOCKS * (uint64_t)h->length))
     schedule_syntax_error(c, "fewer blocks on all ranks together, in a text of this length");
@@ -329,7 +331,7 @@ static void header_line(cursor *c, header *h) {
   h->coll = (tutti_coll)coll;
   blanks(c);
   size_t n = 0;
-  for (int depth = 0; c->at[n] && c->at[n] != '\n'; n++) { /* blanks may stand in parentheses */
+  for (int depth = 0; c->at[n] && c->at[n] != '\n'; n++) { /* parentheses may contain blanks */
     depth += (c->at[n] == '(') - (c->at[n] == ')');
     if (depth <= 0 && isspace((unsigned char)c->at[n])) break;
   }

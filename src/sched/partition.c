@@ -1,7 +1,7 @@
-/* partition.c - how a vector is cut in blocks.
+/* partition.c - how a vector is cut into blocks.
  *
- * Idea       cut in units (one element, or 64 bytes where these are a small part of a
- *            block) and deal them out evenly; the first blocks get the remainder.
+ * Idea       cut into units (one element, or 64 bytes if these are a small part of a
+ *            block) and distribute them evenly; the first blocks get the remainder.
  * Invariant  offsets ascend from 0 to total; a block may be empty.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "schedule.h"

@@ -6,14 +6,14 @@
  *              base + stride * ((first + k) mod ring + ring * repeat_index),
  *            a range with at most one wrap, repeated for product groups.
  * Buffers    src and dst have `blocks` blocks. tmp block t is as large as block
- *            t mod `blocks`, so tmp is layers of the vector's shape. In place,
- *            src is called dst throughout.
- * Peers      a range of ranks; an entry that is the rank itself is passed over.
+ *            t mod `blocks`, so tmp consists of layers of the vector's shape. In place,
+ *            src is always called dst.
+ * Peers      a range of ranks; an entry that is the rank itself is skipped.
  *            Split: the i-th entry of the range has the i-th part of the span.
  *            Not split: all have the whole span (several readers, or inputs).
  * Order      a step may start when all steps of its `after` list have ended. A
- *            send holds its span from its start until every reader consumed it.
- * Matching   the k-th send from a to b, in the order of the steps, meets the
+ *            send holds its span from its start until every reader has consumed it.
+ * Matching   the k-th send from a to b, in the order of the steps, matches the
  *            k-th receive on b from a.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SCHEDULE_H
@@ -21,7 +21,7 @@
 
 #include "core.h"
 
-enum { TT_NAME = 256 }; /* room for the name of an algorithm, with its parameters */
+enum { TT_NAME = 256 }; /* capacity for the name of an algorithm, with parameters */
 
 typedef enum tt_buf { TT_SRC, TT_DST, TT_TMP, TT_BUF_COUNT } tt_buf;
 
@@ -39,11 +39,11 @@ typedef enum tt_kind {
   TT_KIND_COUNT
 } tt_kind;
 
-/* Where the rank's own operand stands among the inputs. */
+/* The position of the rank's own operand among the inputs. */
 typedef enum tt_side {
   TT_OWN_FIRST,
   TT_OWN_LAST,
-  TT_OWN_AMONG /* at the place of the rank's own entry in the peer range */
+  TT_OWN_AMONG /* at the position of the rank's own entry in the peer range */
 } tt_side;
 
 typedef struct tt_peers {
@@ -58,22 +58,22 @@ typedef struct tt_step {
   tt_peers peers;
   tt_span dst;      /* written; unused by sends */
   tt_span own;      /* read: a send's span, a copy's source, the own operand */
-  tt_span in;       /* TT_REDUCE: the first input ... */
-  uint32_t inputs;  /* ... how many ... */
-  uint32_t in_step; /* ... and blocks from one to the next */
+  tt_span in;       /* TT_REDUCE: the first input */
+  uint32_t inputs;  /* number of inputs */
+  uint32_t in_step; /* blocks from one input to the next */
 } tt_step;
 
 typedef struct tt_sched {
   char name[TT_NAME]; /* algorithm and parameters */
   tutti_coll coll;
   int ranks, rank, root;
-  int data; /* ranks before this one bring data and get results; the others only help */
+  int data; /* lower ranks bring data and get results; the others only help */
   bool in_place;
   uint32_t blocks, tmp_blocks;
   uint32_t nsteps;
   tt_step *steps;
-  uint32_t *after_at; /* nsteps + 1 offsets into ... */
-  uint32_t *after;    /* ... the steps each waits for, ascending, all earlier */
+  uint32_t *after_at; /* nsteps + 1 offsets into `after` */
+  uint32_t *after;    /* the steps that each step waits for, ascending, all earlier */
 } tt_sched;
 
 void tt_sched_free(tt_sched *s);
@@ -84,21 +84,20 @@ bool tt_sched_equal(const tt_sched *a, const tt_sched *b);
 tt_span tt_block(tt_buf buf, uint32_t block);
 /* `count` blocks from `first`, wrapping at `ring`. */
 tt_span tt_range(tt_buf buf, uint32_t first, uint32_t count, uint32_t ring);
-/* The same blocks in layer `layer` of tmp, of `blocks` blocks a layer. */
+/* The same blocks in layer `layer` of tmp; a layer has `blocks` blocks. */
 tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks);
-/* One spelling per list of blocks: without a wrap, base 0 and ring first + count. */
+/* Normalizes a list of blocks: without a wrap, base is 0 and ring is first + count. */
 void tt_span_tidy(tt_span *span);
 static inline uint32_t tt_span_size(const tt_span *s) {
   return s->count * s->repeat;
 }
 static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
-  const uint32_t ring =
-      s->repeat == 1 ? 0 : i / s->count; /* divisions are slow, and rarely needed */
+  const uint32_t ring = s->repeat == 1 ? 0 : i / s->count; /* avoids a slow division */
   uint32_t k = s->first + i - ring * s->count;
   if (k >= s->ring) k -= s->ring;
   return s->base + s->stride * (k + s->ring * ring);
 }
-/* The longest run of neighbouring blocks from position i on, at most to `end`. */
+/* The length of the run of neighbouring blocks from position i on, at most to `end`. */
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
 
 /* ---- peers (span.c) ---- */
@@ -109,18 +108,18 @@ static inline tt_peers tt_peer(int rank) {
 static inline int tt_peer_rank(const tt_peers *p, int i, int ranks) {
   return tt_mod((int64_t)p->first + (int64_t)i * p->stride, ranks);
 }
-/* The entry that is sent to in the i-th place: a rank that is in the range itself begins
- * behind its own, so that not all begin with the same one. */
+/* The entry to which the i-th message goes: a rank that is in the range itself begins after its own
+ * entry, so that not all ranks begin with the same peer. */
 int tt_send_turn(const tt_sched *s, const tt_step *step, int i);
 /* Positions [lo, hi) of the step's message span that belong to entry i. */
 void tt_part_of(const tt_step *step, int i, uint32_t *lo, uint32_t *hi);
-/* Positions of a split step's span that belong to the rank itself: neither sent
- * nor received, neither read nor written. Empty (0, 0) if there are none. */
+/* The positions of a split step's span that belong to the rank itself: these are neither sent nor
+ * received, neither read nor written. None: (0, 0). */
 typedef struct tt_gap {
   uint32_t lo, hi;
 } tt_gap;
 tt_gap tt_self_part(const tt_sched *s, const tt_step *step);
-/* The span whose blocks travel: a send's own, a receive's dst. */
+/* The span whose blocks are sent or received: a send's own, a receive's dst. */
 static inline const tt_span *tt_step_cargo(const tt_step *step) {
   return step->kind == TT_SEND ? &step->own : &step->dst;
 }
@@ -131,7 +130,7 @@ static inline bool tt_step_local(const tt_step *step) {
   return step->kind == TT_COPY || step->kind == TT_REDUCE;
 }
 
-/* ---- builder (build.c): what an algorithm writes with ---- */
+/* ---- builder (build.c): for algorithms ---- */
 
 typedef struct tt_builder {
   tt_sched *s;
@@ -139,12 +138,12 @@ typedef struct tt_builder {
   tutti_status status; /* sticky */
 } tt_builder;
 
-/* `in_place` is dropped where a rank has only one of src and dst. */
+/* `in_place` is ignored if a rank has only one of src and dst. */
 void tt_build_begin(tt_builder *b, const char *name, tutti_coll coll, int ranks, int rank, int root,
                     bool in_place, uint32_t blocks);
-/* Ranks from `data` on only help: they have tmp alone. */
+/* Ranks from `data` on only help: they have only tmp. */
 void tt_build_data(tt_builder *b, int data);
-/* Derives the dependencies and hands over the schedule (NULL if out of memory). */
+/* Derives the dependencies and returns the schedule (NULL if out of memory). */
 tt_sched *tt_build_end(tt_builder *b);
 
 void tt_send(tt_builder *b, int peer, tt_span what);
@@ -156,22 +155,22 @@ void tt_recv_reduce(tt_builder *b, int peer, tt_span dst, tt_span own, tt_side s
 void tt_recv_reduce_all(tt_builder *b, tt_peers from, tt_span dst, tt_span own, tt_side side);
 void tt_copy(tt_builder *b, tt_span dst, tt_span from);
 void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
-/* The step written last yields complete sums, where the collective has such. */
+/* The last step written yields complete sums, if the collective has them. */
 void tt_mark_completes(tt_builder *b);
-/* A step as it stands (the parser, mutants). */
+/* Appends a step unchanged (for the parser and mutants). */
 void tt_build_step(tt_builder *b, const tt_step *step);
 
-/* Fill in after_at and after from what the steps read and write. */
+/* Fills in after_at and after from what the steps read and write. */
 tutti_status tt_derive_order(tt_sched *s);
 
-/* ---- what a collective starts with and asks for (coll.c) ---- */
+/* ---- input and result of a collective (coll.c) ---- */
 
-/* Blocks [lo, hi) of src that hold this rank's input; of dst that it may write
- * (and, at the end, must hold results). Empty as lo == hi. */
+/* Blocks [lo, hi) of src that hold this rank's input; of dst that it may write and that must hold
+ * results at the end. Empty if lo == hi. */
 void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi);
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi);
-/* What dst's block must hold at the end, where the rank asks for it: the sum of what
- * ranks first .. end - 1 have in `block` of src. */
+/* What dst's block must hold at the end, if the rank gets it: the sum of `block` of src over ranks
+ * first .. end - 1. */
 typedef struct tt_wanted {
   int first, end;
   uint32_t block;
@@ -179,11 +178,11 @@ typedef struct tt_wanted {
 tt_wanted tt_coll_wanted(const tt_sched *s, uint32_t block);
 bool tt_coll_reduces(tutti_coll coll);
 bool tt_coll_rooted(tutti_coll coll);
-/* What ranks get are sums of other ranks each: nothing is ever complete. */
+/* Each rank gets the sum over other ranks, so no sum is ever complete. */
 bool tt_coll_prefix(tutti_coll coll);
-/* There is one block for each rank (reduce-scatter, all-gather ...): blocks == ranks. */
+/* There is one block for each rank (reduce-scatter, all-gather, etc.): blocks == ranks. */
 bool tt_coll_owned(tutti_coll coll);
-/* ... and they are all of one size, so that any may stand where another stood. */
+/* All blocks have one size, so that they may trade places. */
 bool tt_coll_alike(tutti_coll coll);
 
 /* ---- text (text.c, parse.c) ---- */
@@ -196,18 +195,17 @@ typedef struct tt_text { /* growing string */
 void tt_text_add(tt_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void tt_span_print(tt_text *t, const tt_span *span);
 void tt_step_print(tt_text *t, const tt_sched *s, uint32_t i);
-/* Header line and the given ranks' steps. */
+/* A header line and the given ranks' steps. */
 void tt_sched_print(tt_text *t, const tt_sched *const *all, int n);
-/* Parse what tt_sched_print wrote, or a person: up to `ranks` schedules, NULL
- * for ranks that the text leaves out. Errors name line and column. */
+/* Parses the text of tt_sched_print or of a person: up to `ranks` schedules, NULL for ranks that
+ * are not in the text. Errors name line and column. */
 tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks);
 void tt_sched_free_all(tt_sched **all, int ranks);
 
 /* ---- slices (slice.c) ---- */
 
-/* The schedule of `slices` copies of s on parts of the vector of their own, at
- * most `flight` at once, each with its own tmp: what the engine runs, spelled
- * out so that the prover sees it. */
+/* A schedule of `slices` copies of s, each on its own part of the vector, at most `flight` at once,
+ * each with its own tmp: what the engine runs, written out for the prover. */
 tt_sched *tt_sched_sliced(const tt_sched *s, int slices, int flight);
 
 /* ---- partition (partition.c): blocks in elements ---- */
@@ -219,7 +217,7 @@ typedef struct tt_partition {
   const uint64_t *table; /* or blocks + 1 offsets */
 } tt_partition;
 
-/* Evenly, boundaries on 64 bytes once blocks are larger. */
+/* Evenly; boundaries are multiples of 64 bytes if blocks are larger. */
 void tt_partition_even(tt_partition *p, uint64_t total, size_t element, uint32_t blocks);
 /* Blocks of exactly `each` elements. */
 void tt_partition_fixed(tt_partition *p, uint64_t each, uint32_t blocks);

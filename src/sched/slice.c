@@ -1,11 +1,11 @@
 /* slice.c - one schedule on several parts of the vector at once.
  *
- * Idea       slice s is a copy whose block x is block x * slices + s, of tmp too; at
+ * Idea       slice s is a copy whose block x is block x * slices + s, of tmp too. At
  *            most `flight` run at once: a slice starts on a rank when slice
  *            s - flight has ended there.
- * Invariant  the engine runs slices in this way without spelling them out, each on
- *            neighbouring bytes; the prover proves this spelling, and to a proof it
- *            does not matter where a block lies.
+ * Invariant  the engine runs slices in this way without writing them out, each on
+ *            neighbouring bytes. The prover proves this form; the place of a block does
+ *            not matter to a proof.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void copy_steps(tt_builder *b, const tt_sched *s, uint32_t slices) {
     }
 }
 
-/* A step that waits for none of its slice waits for all of slice - flight. */
+/* A step that waits for no step of its slice waits for all steps of slice - flight. */
 static bool bound_flight(tt_sched *all, const tt_sched *s, uint32_t flight) {
   uint32_t n = s->nsteps, length = 0;
   uint32_t *at = malloc((all->nsteps + 1) * sizeof *at);

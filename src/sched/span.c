@@ -17,7 +17,7 @@ tt_span tt_layer(tt_span span, uint32_t layer, uint32_t blocks) {
 }
 
 void tt_span_tidy(tt_span *span) {
-  if (span->repeat > 1 && span->count == span->ring && span->first == 0) { /* rings in a row */
+  if (span->repeat > 1 && span->count == span->ring && span->first == 0) { /* consecutive rings */
     span->count = span->ring *= span->repeat;
     span->repeat = 1;
   }
@@ -32,7 +32,7 @@ void tt_span_tidy(tt_span *span) {
 
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end) {
   uint32_t n = 1;
-  if (s->stride == 1 && i < end) { /* to the wrap or the end of this repeat, at once */
+  if (s->stride == 1 && i < end) { /* up to the wrap or the end of this repeat */
     uint32_t k = i % s->count;
     uint32_t to_wrap = s->first + k < s->ring ? s->ring - s->first - k : s->count - k;
     n = (uint32_t)tt_min(tt_min(to_wrap, s->count - k), end - i);
@@ -42,7 +42,7 @@ uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end) {
       n++;
       continue;
     }
-    n += tt_span_run(s, i + n, end); /* whole rings one after another */
+    n += tt_span_run(s, i + n, end); /* consecutive whole rings */
   }
   return n;
 }

@@ -1,4 +1,4 @@
-/* text.c - a schedule as a person reads it; parse.c reads it back.
+/* text.c - prints a schedule for people; parse.c reads it back.
  *
  *   tutti-schedule 1  allreduce fold(ring) P=3 blocks=3
  *   rank 0
@@ -8,7 +8,7 @@
  *
  * Spans   src[3]  src[2..5]  src[5..1%7] wraps at 7; in general
  *         buf[first..last%ring*stride+base xrepeat]
- * Peers   ->1  ->0..6 (wraps at P; its own entry is passed over)  ->0..6:2 strided
+ * Peers   ->1  ->0..6 (wraps at P; its own entry is skipped)  ->0..6:2 strided
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
