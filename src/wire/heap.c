@@ -213,7 +213,7 @@ static void put_back_range(tt_heap *h, size_t at, size_t bytes) {
   put_back(h, e);
 }
 
-/* Offset of committed, zeroed bytes; SIZE_MAX if there are none. */
+/* Offset of committed, zeroed bytes; SIZE_MAX: out of memory. */
 static size_t alloc_zeroed(tt_heap *h, size_t bytes, size_t align) {
   size_t at = cut_extent(h, bytes, align);
   if (at != SIZE_MAX) {

@@ -189,7 +189,7 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                          size_t left, uint32_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,
-                         size_t left); /* to: NULL if there is none */
+                         size_t left); /* to: NULL: no buffer yet */
 /* A packet has come; its bytes may have come before it. */
 tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind);
 
