@@ -10,7 +10,7 @@
 #include "next.h"
 #include "tutti.h"
 
-/* Classes of predefined types, which decide the ops allowed on them (MPI-3.1, 5.9.2). */
+/* Classes of predefined types: they determine the ops allowed on them (MPI-3.1, 5.9.2). */
 typedef enum type_class {
   CLASS_NONE,
   CLASS_C_INTEGER,

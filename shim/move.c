@@ -104,7 +104,7 @@ typedef struct block { /* this rank's own */
   layout layout;
 } block;
 
-/* An own block that is already in place in dst, as bytes, is gathered in place. */
+/* An own block that is already at its place in dst, in its final bytes, is gathered in place. */
 static answer gather(const blocks *b, const block *mine, shim_function function, MPI_Comm comm) {
   state *s = b->s;
   if (state_only_asks()) return hand_on(WHY_SERVED);

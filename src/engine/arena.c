@@ -1,11 +1,10 @@
 /* arena.c - one-shot, two-shot and naive on large vectors, piece by piece.
  *
- * Idea       A vector is cut into pieces that fit in the cache. Each rank puts its piece where the
- *            peers see it (no copy if it already lies in shared memory); a rank sums its block
- *            straight out of all ranks' memory (two-shot: each rank its block; naive: rank 0
- *            everything); the results are fetched. A rank that sums for others writes into their
- *            vectors, if it may, while the line is in its cache; else they copy it. A rank
- *            publishes its progress in a counter; pieces overlap.
+ * Idea       A vector is cut into pieces that fit in the cache. Each piece is put where the peers
+ *            see it (not copied if it lies there already), summed straight out of all ranks' memory
+ *            (two-shot: each rank its block; naive: rank 0 everything), and fetched. A rank that
+ *            sums for others writes into their vectors, if it may, while the line is in its cache;
+ *            else they copy it. A rank publishes its progress in a counter; pieces overlap.
  * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one in the sums and
  *            (P-1)/P in the copies. Memory that the peers can map: one read, one written, no copy.
  * Invariant  The same operands in the same order as the schedule's reductions, so the same bits. A

@@ -19,15 +19,15 @@
 typedef enum tt_shape {
   TT_SHAPE_NONE,     /* the generic engine runs it */
   TT_SHAPE_ONE_SHOT, /* every rank publishes its vector and sums all vectors in rank order */
-  TT_SHAPE_TWO_SHOT, /* every rank so sums its own block, then copies the other blocks */
-  TT_SHAPE_NAIVE,    /* rank 0 so sums all vectors, the others copy the result */
+  TT_SHAPE_TWO_SHOT, /* every rank sums its own block likewise, then copies the other blocks */
+  TT_SHAPE_NAIVE,    /* rank 0 sums all vectors likewise, the others copy the result */
   TT_SHAPE_COUNT,    /* unknown: out of memory */
 } tt_shape;
 
 /* The shape whose schedules equal those of these n ranks, step for step. Either all ranks of a
  * communicator run a loop, or none. */
 tt_shape tt_shape_of(tt_sched *const *scheds, int n);
-/* *has: they have a shape. TUTTI_ERR_MEMORY. */
+/* *has: do they have a shape? TUTTI_ERR_MEMORY. */
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, bool *has);
 /* Rebuild the schedule that the loop for `shape` executes; NULL if the shape is none, or out of
  * memory. */
@@ -109,7 +109,7 @@ typedef struct tt_pieces {
   uint32_t at_once; /* pieces per batch: one, if any vector goes through an arena */
   uint32_t first, count;
   uint32_t done[TT_COUNTERS];
-  uint32_t put_by_all; /* pieces put before the flags; UINT32_MAX until all are set */
+  uint32_t put_by_all; /* pieces all put before their flags; UINT32_MAX: not known yet */
   bool given;          /* the peers write their sums into dst */
   bool shows;          /* its sums go through the arena */
   bool looked_at;      /* peers may read its vectors until they have fetched everything */
@@ -122,7 +122,7 @@ typedef struct tt_pieces {
 
 struct tt_operation {
   tt_wire *wire;
-  tt_trace *trace; /* traces its steps; NULL: no tracing */
+  tt_trace *trace; /* records its steps; NULL: no tracing */
   const tt_program *program;
   tt_shape if_exported;
   tt_call call;
@@ -142,7 +142,7 @@ struct tt_operation {
   int slices, finished;
   tt_partition slicing; /* the vector in slices, in elements */
   tt_run *runs[TT_FLIGHT];
-  tutti_status status; /* an error: failed, with the message in tutti_error */
+  tutti_status status; /* not TUTTI_OK: failed, with the message in tutti_error */
 };
 
 /* How a kind of call is executed. */

@@ -424,7 +424,7 @@ static bool place_buffers(tt_run *r) {
     tt_partition_fixed(&r->partition, o->call.count, s->blocks);
   else
     tt_partition_even(&r->partition, n, element, s->blocks);
-  uint32_t src, dst, end, none; /* the first blocks of the caller's buffers */
+  uint32_t src, dst, end, none; /* src, dst: the blocks that the caller's buffers begin with */
   tt_coll_src(s, &src, &end);
   tt_coll_dst(s, &dst, &none);
   const uint64_t src_at = tt_partition_at(&r->partition, src);

@@ -19,7 +19,7 @@
 #include "wire.h"
 
 typedef enum tt_event_kind {
-  TT_EVENT_CALL,   /* a blocking collective; the calls here contain steps */
+  TT_EVENT_CALL,   /* a blocking collective; contains steps, as the next four do */
   TT_EVENT_START,  /* a collective was started */
   TT_EVENT_WAITS,  /* tutti_request_wait */
   TT_EVENT_TEST,   /* tutti_request_test, if it did anything */
@@ -85,7 +85,7 @@ typedef struct tt_trace {
   uint64_t comm, job;        /* ids of communicator and job, the same on all ranks */
   int rank, ranks, job_rank; /* job_rank: the rank in the job */
   bool whole;                /* it contains all ranks of the job */
-  int lane;                  /* in this process, from 1 on */
+  int lane;                  /* number in this process, from 1 on */
   int64_t offset, error;     /* ns: to the first rank's clock; its uncertainty */
   struct tt_trace *next;
 } tt_trace;

@@ -32,13 +32,15 @@ typedef struct tt_service {
   char key[TT_KEY];
   tt_meet_peer *peers;
   int npeers, known;
-  int ranks, *peer_of;      /* ranks: from the first hello, 0: none; by rank, index or: */
+  /* ranks: as in the first hello; 0: none has come. peer_of, by rank: index of its peer, TT_ABSENT
+   * or TT_LEFT. */
+  int ranks, *peer_of;
   double first, limit;      /* s: time of the first hello; how long it waits for the others */
   uint32_t bytes;           /* per rank in this round; 0: not known yet */
   int round, brought, gone; /* gone: ranks that left between rounds */
   char left[128];           /* the first of them */
   /* answer: to the last round, or the reason why it is over, with its header; before: the previous
-   * answer */
+   * answer. */
   char *answer, *before;
   size_t answer_bytes;
   bool over;     /* no more answers; ends when all are sent */

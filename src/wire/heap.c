@@ -115,7 +115,7 @@ void tt_heap_close(tt_heap *h) {
   free(h);
 }
 
-/* Does the system report that many bytes available without reclaiming memory from others? */
+/* Does the system report that many bytes as available without reclaiming memory from others? */
 static bool available(size_t bytes) {
   char line[128];
   unsigned long long kib;
@@ -263,7 +263,7 @@ void tt_heap_revoke(tt_heap *h, void *memory, size_t bytes) {
 
 bool tt_heap_revoked(tt_heap *h, const void *memory, size_t bytes) {
   const size_t at = (size_t)((const char *)memory - h->segment->base);
-  for (const extent *e = h->withdrawn; e; e = e->next) /* it only grows, at its head */
+  for (const extent *e = h->withdrawn; e; e = e->next) /* the list only grows, at its head */
     if (at < e->at + e->bytes && e->at < at + bytes) return true;
   return h->unsure;
 }

@@ -13,7 +13,7 @@
 typedef struct hybrid {
   tt_wire wire;
   tt_wire *far, *near;
-  int wake_fd;     /* of a sleeping rank; -1: it has none */
+  int wake_fd;     /* of a sleeping rank; -1: none */
   int near_rank[]; /* < 0: the peer is on the far wire */
 } hybrid;
 

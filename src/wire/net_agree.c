@@ -1,5 +1,5 @@
-/* net_agree.c - agreement over messages on who goes on: the live ranks agree even if more die
- * meanwhile.
+/* net_agree.c - agreement over messages on the ranks that continue: the live ranks agree even if
+ * more die meanwhile.
  *
  * Idea       The lowest live rank leads. All others send COME to it. When each has come or is lost,
  *            it proposes (the ranks that came; a number for their network), all accept, it decides,
@@ -12,12 +12,12 @@
  * Leaving    The decider names the ranks that it lets leave. It has lost the others; a rank that
  *            has not lost them sends them the decision.
  * Invariant  A decided proposal was accepted by every rank it was proposed to, which is every rank
- *            alive then, and no rank leaves before all of these know the decision, or one that
- *            knows it has sent it to all. So a leader after a loss that knows of no decision has
- *            accepted whatever was decided, and all that have not left come to it. A rank's timeout
- *            ends the round for ranks that have accepted nothing, or a proposal that was made to
- *            that rank too: such a proposal will not be decided. Other ranks treat it as lost. So a
- *            proposal is made again, to the remaining ranks, when a rank it was made to is lost.
+ *            alive then. No rank leaves before all of these know the decision, or one that knows it
+ *            has sent it to all. So a leader after a loss that knows of no decision has accepted
+ *            whatever was decided, and all that have not left come to it. A rank's timeout ends the
+ *            round for ranks that have accepted nothing, or a proposal that was made to that rank
+ *            too: such a proposal will not be decided. Other ranks treat it as lost. So a proposal
+ *            is made again, to the remaining ranks, when a rank it was made to is lost.
  * Checked    models/net_agree.pml
  * Cost       Six messages per rank and leader, and two more per loss in between.
  * Source     Three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et al., SC 2015.
@@ -29,7 +29,7 @@
 
 typedef enum word { COME, PROPOSE, ACCEPT, DECIDE, KNOW, LEAVE } word;
 
-typedef struct peer { /* the round of the peer's last message of each kind */
+typedef struct peer { /* rounds of its last messages; fresh: its network number */
   uint32_t came, fresh, knows, gave_up;
   uint32_t tries; /* of the proposal that it accepted */
   int32_t asks, quitter, awaited;

@@ -12,7 +12,7 @@ enum {
   PIECE = 32 << 10, /* bytes of a data message after a packet: small enough that MPIs use no
                        rendezvous */
   OUT = 8,
-  IN = 4, /* messages in flight per pair and lane: out; in */
+  IN = 4, /* OUT, IN: messages in flight per pair and lane */
   RECORDS = 2 * TT_WINDOW,
   DONE = 32, /* completions taken per poll */
   TAG_BYTES = TT_LANES,
@@ -189,7 +189,7 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                          size_t left, uint32_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,
-                         size_t left); /* to: NULL: no buffer yet */
+                         size_t left); /* to: NULL: use a bounce buffer */
 /* A packet has come; its bytes may have come before it. */
 tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind);
 

@@ -162,8 +162,8 @@ static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_d
   }
 }
 
-/* The peer is gone, and with it the messages to and from it: a rank that waits for them waits until
- * it checks the peer. */
+/* The peer is gone, and with it the messages to and from it: a rank waits for them in vain until it
+ * checks whether the peer is alive. */
 static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   if (d->peer >= 0) m->lost[d->peer] = true;
   switch (s->kind) {

@@ -3,8 +3,8 @@
  * Queues     A message that others follow asks for a receipt. The time until it comes sets how many
  *            messages may be in flight, so that they do not queue up in the network.
  * Copies     Copies are sent, not the caller's memory: a message cannot be taken back, and a peer
- *            that was stopped fetches its bytes long after the call has failed here and its memory
- *            is freed.
+ *            that was stopped may fetch the bytes long after the call has failed here and the
+ *            caller has freed its memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *
  * Idea       Bytes that do not fit in a packet follow it at the same time, and their receive begins
  *            with the packet's: together they take as long as one message. Bytes in several places
- *            are packed first. A rank has in flight one message of each slice, and one per level at
- *            which it and the peers part.
+ *            are packed first. A rank has one message in flight per slice, and one per level at
+ *            which it parts from its peers.
  * Source     docs/simulation.md.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -55,18 +55,19 @@ tutti_status tt_net_split(tt_wire *wire, const tt_split *s, tutti_net *net, bool
 /* Process ids by rank, for error messages; copied. */
 tutti_status tt_net_pids(tt_wire *wire, const int64_t *pids);
 
-/* ---- agreement of live ranks on who goes on (net_agree.c) ---- */
+/* ---- agreement of the live ranks on those that continue (net_agree.c) ---- */
 
 typedef struct tt_net_decision {
   uint64_t net;
   uint32_t round;
   int32_t word, by;         /* by: the rank that decided */
-  int32_t status;           /* TUTTI_OK; else the round has no result: */
+  int32_t status;           /* TUTTI_OK; else no result, because of: */
   int32_t quitter, awaited; /* the rank that timed out; the rank it waited for */
   int32_t asks;             /* smallest request of all ranks, for tutti_comm_grow */
   uint32_t number;          /* of the network */
   uint32_t tries;           /* of the proposing rank */
-  uint8_t member[];         /* per rank: it goes on; then, per rank: the proposal was made to it */
+  uint8_t member[];         /* per rank: it continues; then, per rank: the proposal was made
+                               to it */
 } tt_net_decision;
 
 /* Can the network make new networks of the live ranks? */
@@ -81,7 +82,7 @@ int tt_net_agree_awaited(tt_wire *wire);
 bool tt_net_agree_leads(tt_wire *wire);
 /* Time out, unless this rank has accepted another rank's proposal. */
 void tt_net_agree_quit(tt_wire *wire, int awaited);
-/* The network of the ranks that go on. list: has capacity for all ranks, receives the members;
+/* The network of the ranks that continue. list: has capacity for all ranks, receives the members;
  * *mine: this rank's place in it. TUTTI_ERR_PEER_LOST: the decision excludes this rank. */
 tutti_status tt_net_agree_network(tt_wire *wire, const tt_net_decision *decision, int *list,
                                   int *mine, tutti_net *net);

@@ -184,10 +184,10 @@ double tt_shm_ranks_per_core(const tt_segment *segment, const int *members, int 
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *ctrls, tt_wire **wire);
 
-/* ---- agreement on who goes on (shm_agree.c), also after the wire's communicator failed ---- */
+/* ---- agreement on the ranks that continue (shm_agree.c), also after a failure ---- */
 
-/* The decision's contents, written by the decider in its heap. Order of members: ranks that go on,
- * joiners, then helpers, which stay last. */
+/* The decision's contents, written by the decider in its heap. Order of members: ranks that
+ * continue, joiners, then helpers, which stay last. */
 enum { TT_SETTINGS = 8192, TT_PROPOSAL_WHY = 240 };
 typedef struct tt_member {
   int32_t index;  /* of its heap */
@@ -196,11 +196,11 @@ typedef struct tt_member {
 } tt_member;
 typedef struct tt_proposal {
   alignas(TT_PAIR) atomic_uint refs; /* ranks that may still read this */
-  int32_t status;                    /* TUTTI_OK; else there is no result, for this reason: */
+  int32_t status;                    /* TUTTI_OK; else no result, see `why` */
   char why[TT_PROPOSAL_WHY];
   uint32_t bytes;             /* of settings */
   int32_t ranks;              /* members */
-  uint64_t wisdom;            /* the first one's word */
+  uint64_t wisdom;            /* the leader's wisdom flags (comm_wisdom.h) */
   char settings[TT_SETTINGS]; /* of the new communicator */
   tt_member member[];
 } tt_proposal;
@@ -212,8 +212,8 @@ typedef struct tt_decision {
   tt_proposal *proposal; /* NULL: the decider was out of memory */
 } tt_decision;
 
-/* Enter a round with a control block (offset; UINT64_MAX: allocation failed; the first rank's is
- * unused) and this rank's request. */
+/* Enter a round with a control block (offset; UINT64_MAX: allocation failed; the leader's is not
+ * used) and this rank's request. */
 void tt_shm_agree_come(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks);
 /* A live rank that has not entered the round; -1: none. */
 int tt_shm_agree_awaited(tt_wire *w, uint32_t round);
@@ -235,7 +235,7 @@ void tt_shm_agree_refuse(tt_segment *segment, const tt_proposal *proposal, tutti
 
 /* Number of joiners that are ready, of our version, and not claimed by others than `by`. */
 int tt_joiners_ready(const tt_segment *segment, uint64_t by);
-/* Number of joiners that may still come, with those already here; none of them need come. */
+/* Upper bound of the joiners that can still come, including those already here. */
 int tt_joiners_possible(const tt_segment *segment);
 /* Claim up to `most` ready joiners and write them to `members`; returns their number. */
 int tt_joiners_claim(const tt_segment *segment, uint64_t by, tt_member *members, int most);

@@ -1,4 +1,5 @@
-/* shm_agree.c - agreement on who goes on: the live ranks agree even if more die meanwhile.
+/* shm_agree.c - agreement on the ranks that continue: the live ranks agree even if more die
+ * meanwhile.
  *
  * Idea       In a round every live rank publishes that it is there, and the offset of its control
  *            block in the next communicator. The lowest live rank leads: it waits until all others

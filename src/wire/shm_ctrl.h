@@ -42,7 +42,7 @@ typedef struct tt_ctrl {
   /* then tt_vote; in the first one: tt_flag_slot [TT_RECORDS][ranks], tt_counters [ranks] */
 } tt_ctrl;
 
-/* A rank's words in an agreement on who goes on; written by that rank. */
+/* A rank's words in an agreement on the ranks that continue; written by that rank. */
 typedef struct tt_vote {
   alignas(TT_PAIR) atomic_uint round; /* the last round it takes part in; written last */
   atomic_ullong ctrl, asks;           /* in that round */
@@ -80,9 +80,9 @@ static inline void tt_stage_give(tt_stage *s, char *block) {
   s->spare[s->spares++] = block;
 }
 
-/* remote.c: reading a peer's private memory, where the system allows it. TUTTI_COPIES says what is
- * copied through shared memory: whatever is cheaper so; nothing that the system can read; all
- * private memory; all memory. */
+/* remote.c: reading a peer's private memory, where the system allows it. TUTTI_COPIES selects what
+ * is copied through shared memory: private memory for which that is cheaper; private memory that
+ * the system cannot read; all private memory; all memory. */
 typedef enum tt_copies {
   TT_COPIES_CHEAPEST,
   TT_COPIES_NONE,

@@ -109,9 +109,9 @@ typedef struct tt_wire_ops {
   void (*revoke)(tt_wire *w, void *memory, size_t bytes);
 
   /* record: publish this rank's record. read_record: a peer's of operation `seq`: 1 read, 0 not yet
-   * published, -1 already overwritten, TT_UNKNOWN not reported. ask: request a peer's records and
-   * send it this rank's. inquire: ask all and wait up to `most` seconds for answers. silent: the
-   * peer has not answered. NULL: records are always readable. */
+   * published, -1 the peer is already far ahead, TT_UNKNOWN not reported. ask: request a peer's
+   * records and send it this rank's. inquire: ask all and wait up to `most` seconds for answers.
+   * silent: the peer has not answered. NULL: records are always readable. */
   void (*record)(tt_wire *w, const tt_record *record, uint32_t oldest);
   int (*read_record)(tt_wire *w, int peer, uint32_t seq, tt_record *record);
   void (*ask)(tt_wire *w, int peer, uint32_t seq);
