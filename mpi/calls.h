@@ -1,5 +1,4 @@
-/* calls.h - MPI's functions, in a table: whoever stands between a program and its MPI
- * hands in another one.
+/* calls.h - MPI's functions as a table: a layer between a program and its MPI passes its own table.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_MPI_CALLS_H
 #define TUTTI_MPI_CALLS_H
@@ -20,7 +19,7 @@ typedef struct mpi_calls {
 #undef MPI_ENTRY
 } mpi_calls;
 
-/* By name (net.c). */
+/* MPI's functions, called by name (net.c). */
 extern const mpi_calls mpi_by_name;
 
 #endif

@@ -1,7 +1,8 @@
-/* from_mpi.c - a communicator of tutti's made of one of MPI's.
+/* from_mpi.c - makes a tutti communicator of an MPI communicator.
  *
- * Idea       is this the MPI that the library is for, is it running, is this one of its
- *            intracommunicators? Then a duplicate of it is a network for tutti.
+ * Idea       Check that this MPI is the one that the library was built for, that it is running, and
+ *            that the communicator is one of its intracommunicators. A duplicate of that
+ *            communicator is then a network for tutti.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static tutti_status refuse(tutti_status status, const char *format, const char *
   return tutti_net_refuse(status, sentence);
 }
 
-/* Is the running MPI, and the one that the program was compiled for, this library's? */
+/* Are the running MPI, and the one that the program was compiled for, this library's? */
 static tutti_status check_family(const mpi_calls *mpi, const char *family, size_t size) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length;
@@ -74,7 +75,7 @@ static int started_by_tutti(const mpi_calls *mpi, MPI_Comm comm) {
   return same == MPI_IDENT || same == MPI_CONGRUENT;
 }
 
-/* The number of this rank's node, the first of its ranks. */
+/* The number of this rank's node: its lowest rank. */
 static int find_node(const mpi_calls *mpi, MPI_Comm comm, int rank, int *first) {
   MPI_Comm node;
   int error = mpi->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
@@ -84,7 +85,7 @@ static int find_node(const mpi_calls *mpi, MPI_Comm comm, int rank, int *first) 
   return error;
 }
 
-/* Where this rank is, and the number of this network. */
+/* Set this rank's site, and the id of this network. */
 static int find_site(const mpi_calls *mpi, MPI_Comm comm, tutti_net *net) {
   struct timespec t;
   int error = MPI_SUCCESS;

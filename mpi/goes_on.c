@@ -1,18 +1,18 @@
-/* goes_on.c - MPI's own messages move while a rank waits in tutti over another network.
+/* goes_on.c - progress of MPI's own messages while a rank waits in tutti over another network.
  *
- * Idea       a program has begun to send, or its MPI keeps parts of what a collective sends for
- *            the next call (Open MPI over UCX does), and a peer waits for that before it comes
- *            to tutti. Over MPI's messages tutti's waits are calls of MPI; over another network
- *            they are none: so whoever waits there looks, now and then, for a message that nobody
- *            sends, from itself to itself. (MPICH moves nothing when it looks on MPI_COMM_SELF.)
- * Threads    as in net.c, whose lock it is: what the level that MPI was initialized for allows.
+ * Idea       A program has begun to send, or its MPI defers parts of a collective's sends to the
+ *            next call (Open MPI over UCX does), and a peer waits for them before it calls tutti.
+ *            Over MPI, tutti's waits are MPI calls; over another network they are not. So a rank
+ *            that waits there now and then probes for a message from itself to itself that is never
+ *            sent. (MPICH makes no progress when it probes on MPI_COMM_SELF.)
+ * Threads    As in net.c, with the same lock: as the level that MPI was initialized with allows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "net.h"
 
-enum { NOBODYS = 32767 }; /* a tag, the highest that every MPI has */
+enum { NOBODYS = 32767 }; /* a tag, the highest that every MPI supports */
 
 static _Atomic(const mpi_calls *) calls;
-static _Atomic int level, world; /* of threads; the own rank there */
+static _Atomic int level, world; /* MPI thread level; this rank in MPI_COMM_WORLD */
 
 static void idle(void) {
   const mpi_calls *mpi = calls;

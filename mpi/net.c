@@ -1,16 +1,15 @@
-/* net.c - an MPI communicator as a network: requests in a row, tested together.
+/* net.c - an MPI communicator as a network: an array of requests, tested together.
  *
- * Idea       request number `slot` is the slot-th of an array that MPI_Testsome looks at,
- *            which is also how MPI makes progress.
- * Threads    MPI_THREAD_MULTIPLE: as they come. SERIALIZED: one at a time. Less: only the
- *            main thread calls MPI; what others poll is not there yet.
- * Simulated  under SimGrid's SMPI, which is known when this is compiled, by its header: ranks
- *            are one process, and time passes only within MPI's calls, so tutti waits in
- *            MPI_Waitsome.
- * The end    MPI_Finalize first deletes what hangs on MPI_COMM_SELF. One attribute for all
- *            networks hangs there: they give back all that they have of MPI, and from then on
- *            every call fails. (One for each would be simpler; but MPICH spoils the list of
- *            attributes when threads change it at once.)
+ * Idea       Request number `slot` is the slot-th of an array that is passed to MPI_Testsome, which
+ *            also drives MPI's progress.
+ * Threads    MPI_THREAD_MULTIPLE: concurrent calls. SERIALIZED: one at a time. Lower levels: only
+ *            the main thread calls MPI; a poll by other threads finds nothing.
+ * Simulated  Under SimGrid's SMPI, which its header shows at compile time: ranks are one process,
+ *            and time passes only within MPI's calls, so tutti waits in MPI_Waitsome.
+ * The end    MPI_Finalize first deletes the attributes of MPI_COMM_SELF. One attribute for all
+ *            networks is attached there: its deletion makes them release all their MPI objects, and
+ *            from then on every call fails. (One per network would be simpler, but MPICH corrupts
+ *            the list of attributes when threads change it concurrently.)
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "net.h"
 
@@ -37,11 +36,11 @@ typedef struct self {
   MPI_Status *statuses;
   int *indices, room;
   char *receives;    /* is it a receive? */
-  int done, ndone;   /* of the last test: told, and all */
-  int threads;       /* MPI's word */
-  int over;          /* MPI is */
-  int unclean;       /* there are messages that nobody receives */
-  double cancels;    /* s: when one that had begun to come was first waited for; 0: never */
+  int done, ndone;   /* of the last test: reported, and all */
+  int threads;       /* MPI's thread level */
+  int over;          /* MPI has ended */
+  int unclean;       /* some messages are never received */
+  double cancels;    /* s: first wait for a message that had begun to arrive; 0: none */
   struct self *next; /* of all that are open */
   char error[MPI_MAX_ERROR_STRING + 256];
 } self;
@@ -64,7 +63,7 @@ static int enter(const self *s) {
   return net_enter(s->mpi, s->threads, 1);
 }
 
-/* Enter, or say why not. */
+/* Enter, or record the reason why not. */
 static int admitted(self *s) {
   if (enter(s)) return 1;
   snprintf(s->error, sizeof s->error,
@@ -83,7 +82,7 @@ static void read_error(const mpi_calls *mpi, int error, char *text) {
     snprintf(text, MPI_MAX_ERROR_STRING, "error %d", error);
 }
 
-/* 0, or 1 and why. */
+/* Returns 0, or 1 and records the error. */
 static int result(self *s, int error) {
   if (error != MPI_SUCCESS) read_error(s->mpi, error, s->error);
   return error != MPI_SUCCESS;
@@ -156,7 +155,7 @@ static int look(self *s, int wait, int slots, tutti_net_done *done, int most, in
   }
   for (; s->done < s->ndone && *n < most; s->done++) {
     const MPI_Status *status = &s->statuses[s->done];
-    /* without an error in any, the field is not set */
+    /* the field is set only if some request failed */
     const int failed = error == MPI_ERR_IN_STATUS && result(s, status->MPI_ERROR);
     int bytes = 0;
     s->mpi->Get_count(status, MPI_BYTE, &bytes);
@@ -182,8 +181,8 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One whose message has begun to come ends when its sender goes on: for all such a second, and then
- * *r stays. */
+/* Cancel a receive. One whose message has begun to arrive completes only when its sender continues:
+ * all such receives together get a second; then *r stays. */
 static int take_back(self *s, MPI_Request *r) {
   MPI_Status status;
   int n = 0, index = 0, error = MPI_SUCCESS;
@@ -233,9 +232,9 @@ static const char *net_error(void *self_) {
 
 /* ---- the end ---- */
 
-/* Gives back what is MPI's: when MPI is about to end, or the network is closed before
- * that. Receives are cancelled. While messages are on their way the communicator is kept:
- * MPI would give its number, and so them, to another one. */
+/* Release the MPI objects, when MPI is about to end, or the network is closed before that. Receives
+ * are cancelled. While messages are in flight the communicator is kept: MPI would reuse its context
+ * id, and another communicator would get them. */
 static void give_back(self *s) {
   int busy = 0;
   for (int i = 0; i < s->room; i++) {
@@ -248,9 +247,9 @@ static void give_back(self *s) {
 }
 
 static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
-static self *all; /* that are open */
+static self *all; /* list of open networks */
 
-/* No thread opens or closes one while MPI ends. */
+/* No thread opens or closes a network while MPI ends. */
 static int give_all_back(MPI_Comm comm, int keyval, void *attribute, void *extra) {
   (void)comm, (void)keyval, (void)attribute, (void)extra;
   for (self *s = all; s; s = s->next) give_back(s);
@@ -298,7 +297,7 @@ static void net_close(void *self_, int clean) {
   s->mpi->Finalized(&finalized);
   s->unclean = !clean;
   if (!finalized) {
-    if (!enter(s)) return; /* MPI has it until its own end */
+    if (!enter(s)) return; /* MPI may still use it until it ends */
     if (!s->over) give_back(s);
     leave(s);
   }
@@ -306,7 +305,7 @@ static void net_close(void *self_, int clean) {
   drop(s);
 }
 
-/* ---- making one ---- */
+/* ---- making a network ---- */
 
 #ifdef TUTTI_MPI_SIMULATED
 static int ask_if_it_yields(int threads) {
@@ -314,12 +313,12 @@ static int ask_if_it_yields(int threads) {
   return 1;
 }
 #else
-/* Open MPI does if it is told so, or sees more processes than cores. It takes what is asked
- * of MPI_T for threads as the whole program's level: so that is asked for. To ask takes it a
- * fifth of a second: once. */
+/* Open MPI yields if it is told to, or sees more processes than cores. It takes the thread level
+ * passed to MPI_T_init_thread as that of the whole program, so the program's level is passed. The
+ * query takes a fifth of a second, so it is done once. */
 static int ask_if_it_yields(int threads) {
   int index, n = 0;
-  char value[64] = {0}; /* of any type; it is a bool */
+  char value[64] = {0}; /* large enough for any type; it is a bool */
   MPI_T_cvar_handle handle;
   if (MPI_T_init_thread(threads, &threads) != MPI_SUCCESS) return 0;
   if (MPI_T_cvar_get_index("mpi_yield_when_idle", &index) == MPI_SUCCESS &&

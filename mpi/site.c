@@ -1,17 +1,17 @@
-/* site.c - the package, and the last level cache, that a thread is bound to, by hwloc.
+/* site.c - the package and the last level cache that a thread is bound to, by hwloc.
  *
- * Idea       a thing is called after its first core, as the system numbers cores: the same
- *            number in all processes of a node, whatever of it their control groups show.
- * Cost       a millisecond or a few, with hwloc's plugins: neither devices nor distances nor
- *            levels further in are looked for.
- * Invariant  never fails; what is not known is 0, for all alike.
+ * Idea       A domain is identified by its first core, in the system's numbering: the same number
+ *            in all processes of a node, whichever cores their control groups show.
+ * Cost       A few milliseconds, with hwloc's plugins: devices, distances and inner levels are not
+ *            searched.
+ * Invariant  Never fails; an unknown domain is 0 on all processes alike.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "site.h"
 
 #if !defined(TUTTI_NO_HWLOC) && __has_include(<hwloc.h>)
 #include <hwloc.h>
 
-/* All that is looked for, of all cores, also those that this process may not use. */
+/* Load only these types, but of all cores, even those that this process may not use. */
 static int load(hwloc_topology_t machine) {
   unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 #if HWLOC_API_VERSION >= 0x00020800
@@ -21,13 +21,13 @@ static int load(hwloc_topology_t machine) {
   return hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_NONE) ||
          hwloc_topology_set_type_filter(machine, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) ||
          hwloc_topology_set_type_filter(machine, HWLOC_OBJ_L3CACHE, HWLOC_TYPE_FILTER_KEEP_ALL) ||
-         /* a NUMA node that is part of a package hangs on a group */
+         /* a NUMA node that is part of a package is attached to a group */
          hwloc_topology_set_type_filter(machine, HWLOC_OBJ_GROUP,
                                         HWLOC_TYPE_FILTER_KEEP_STRUCTURE) ||
          hwloc_topology_set_flags(machine, flags) || hwloc_topology_load(machine);
 }
 
-/* The least thing of a type that has all these cores: 1 + its first core; 0: none has. */
+/* The smallest object of a type that contains all these cores: 1 + its first core; 0: none. */
 static int holder(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_const_cpuset_t cores) {
   hwloc_obj_t found = NULL;
   for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(machine, type, o));)

@@ -1,9 +1,9 @@
-/* launcher.c - ranks that a launcher with PMIx has started (mpirun of Open MPI, prun, srun).
+/* launcher.c - ranks started by a launcher with PMIx (mpirun of Open MPI, prun, srun).
  *
- * Idea       a gather is what PMIx calls a business card exchange: each rank puts its bytes, all
- *            fence, each gets everybody's.
- * Invariant  a fence is waited for no longer than was said; PMIx's own would wait for ever.
- * Source     the PMIx standard 4, sections on Put, Commit, Fence_nb, Get.
+ * Idea       A gather is PMIx's business card exchange: each rank puts its bytes, all fence, each
+ *            gets the bytes of all.
+ * Invariant  The wait for a fence is bounded by `seconds`; PMIx's own would be unbounded.
+ * Source     The PMIx standard 4, sections on Put, Commit, Fence_nb, Get.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pmix.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 typedef struct fence {
   pthread_mutex_t lock;
   pthread_cond_t over;
-  int done, left; /* left: nobody waits for it any more */
+  int done, left; /* left: the waiter has given up */
   pmix_status_t status;
 } fence;
 
@@ -29,7 +29,7 @@ typedef struct self {
   int round;
 } self;
 
-static const double SLICE = 0.02; /* s, after which it asks whether it is to go on */
+static const double SLICE = 0.02; /* s between two checks for an interrupt */
 
 static double now(void) {
   struct timespec t;
@@ -48,7 +48,7 @@ static void fence_over(pmix_status_t status, void *data) {
   if (left) free(f);
 }
 
-/* 0 when all ranks have come here. */
+/* A fence: 0 when all ranks have come here. */
 static int meet(const self *s) {
   fence *f = calloc(1, sizeof *f);
   pmix_proc_t all;
@@ -107,7 +107,8 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all) {
   return failed;
 }
 
-/* Launchers want it finalized; who else uses it in this process, an MPI, is counted apart. */
+/* Launchers require the finalize; PMIx counts other users in this process, such as an MPI,
+ * separately. */
 static void end(void *ctx) {
   PMIx_Finalize(NULL, 0);
   free(ctx);

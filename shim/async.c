@@ -1,16 +1,16 @@
 /* async.c - non-blocking collectives, on threads of the shim's own.
  *
- * Idea       a communicator on which something was begun has a thread, which does one after
- *            another as the blocking forms do them. The program gets a generalized request,
- *            which is MPI's own, and which the thread completes. So Wait, Test and the rest,
- *            which know nothing of this, need not be touched.
- * Progress   is the thread's: only where MPI allows all threads to call it
- *            (MPI_THREAD_MULTIPLE). Without anything begun it sleeps.
- * Order      what is called on a communicator comes after what was begun on it before; so it
- *            is on all ranks. Each communicator has a thread of its own, for ranks may
- *            begin on two of them in different orders.
- * Arrays     of counts and displacements are copied, as the MPIs do: bindings such as mpi4py's
- *            free theirs before the request is complete.
+ * Idea       A communicator with a non-blocking collective has a thread, which performs the
+ *            collectives one after another with the blocking functions. The program gets a
+ *            generalized request of MPI's own, which the thread completes. So Wait, Test and the
+ *            others work unchanged.
+ * Progress   The thread makes it, so MPI must allow all threads to call it (MPI_THREAD_MULTIPLE).
+ *            Without work the thread sleeps.
+ * Order      A call on a communicator comes after the collectives started on it before, so the
+ *            order is the same on all ranks. Each communicator has a thread of its own, because
+ *            ranks may start collectives on two of them in different orders.
+ * Arrays     Counts and displacements are copied, as the MPIs do: bindings such as mpi4py's free
+ *            theirs before the request is complete.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "async.h"
 
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is begun or prepared, and needs its op and its types until it is over. */
+/* A collective in progress or prepared, which needs its op and types until it is over. */
 typedef struct user {
   struct user *next;
   const async_call *call;
@@ -28,11 +28,11 @@ typedef struct user {
 typedef struct job {
   struct job *next;
   shim_function function;
-  async_call call; /* its arrays are the job's */
+  async_call call; /* the job owns its arrays */
   user uses;
   state as; /* the communicator's, with scratch and counts of its own */
   MPI_Request request;
-  int *outcome; /* what its end tells the program; freed with the request */
+  int *outcome; /* its result for the program; freed with the request */
 } job;
 
 struct async {
@@ -47,7 +47,7 @@ atomic_int async_persistent;
 static int possible;         /* all threads may call MPI */
 static atomic_int under_way; /* jobs, of all communicators */
 
-/* What the program has freed meanwhile. */
+/* An op or type that the program freed meanwhile. */
 typedef struct kept {
   struct kept *next;
   MPI_Op op;
@@ -56,7 +56,7 @@ typedef struct kept {
 
 static user *users;
 static kept *to_free;
-static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* of both */
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* guards both */
 
 void async_begin(void) {
   int level = MPI_THREAD_SINGLE;
@@ -75,7 +75,7 @@ static bool used(MPI_Op op, MPI_Datatype type) {
   return false;
 }
 
-/* Without memory to remember it, it is never freed. */
+/* If out of memory, it is never freed. */
 static bool keep(MPI_Op op, MPI_Datatype type) {
   pthread_mutex_lock(&keeping);
   const bool is_used = used(op, type);
@@ -108,7 +108,7 @@ static void begin_use(user *u, const async_call *call) {
   pthread_mutex_unlock(&keeping);
 }
 
-/* What was freed and is used no more goes; outside the lock, for a program may hear of it. */
+/* Free what is no longer used, outside the lock, because the program's delete callbacks may run. */
 static void end_use(user *u) {
   kept *unused = NULL;
   user **at = &users;
@@ -191,7 +191,7 @@ static void finish(job *j) {
   next()->Grequest_complete(j->request);
 }
 
-/* The program's array becomes one of the shim's. */
+/* Replace the program's array by a copy. */
 static bool copy_numbers(numbers *n, int ranks) {
   if (!n->at) return true; /* the collective has none, or the MPI refuses it */
   const size_t bytes = (size_t)ranks * (n->wide ? sizeof(MPI_Aint) : sizeof(int));
@@ -301,9 +301,9 @@ static void enqueue(async *a, job *j) {
   pthread_mutex_unlock(&a->lock);
 }
 
-/* ---- beginning ---- */
+/* ---- starting ---- */
 
-/* On the communicator's thread, which is made if need be. */
+/* Start on the communicator's thread, which is created if needed. */
 static answer begin(shim_function function, const async_call *call, state *s,
                     MPI_Request *request) {
   job *j = new_job(function, call, s);
@@ -325,7 +325,7 @@ static answer begin(shim_function function, const async_call *call, state *s,
   return can;
 }
 
-/* A served communicator, for a request of the program's. */
+/* The state of a served communicator, if a request can be made; else NULL and *why. */
 static state *served(const async_call *call, const MPI_Request *request, shim_why *why) {
   state *s = possible ? state_look(call->comm, why) : NULL;
   if (!possible) *why = WHY_NO_THREAD;
@@ -339,16 +339,16 @@ answer async_start(shim_function function, const async_call *call, MPI_Request *
   return s ? begin(function, call, s, request) : hand_on(why);
 }
 
-/* ---- again and again ---- */
+/* ---- persistent collectives ---- */
 
-/* Ranks may start them in different orders: each has a communicator of its own. */
+/* Ranks may start them in different orders, so each has a communicator of its own. */
 typedef struct persistent {
   struct persistent *next;
   shim_function function;
   async_call call;
   user uses;
   state as;
-  MPI_Request token, active; /* what the program has; what MPI knows while it is active */
+  MPI_Request token, active; /* the program's handle; the inner request, while active */
 } persistent;
 
 static persistent *prepared;
@@ -393,7 +393,7 @@ answer async_init(shim_function function, const async_call *call, MPI_Request *r
   answer a = j && p ? run(j, true) : serve_fail(s, "out of memory for a persistent collective");
   if (j && p && a.why == WHY_SERVED) {
     *p = (persistent){.function = function, .call = j->call, .as = j->as};
-    j->call.counts.at = j->call.displs.at = NULL; /* p's from now on */
+    j->call.counts.at = j->call.displs.at = NULL; /* p owns them now */
     p->as.counts = NULL;
     p->as.form = 2;
     p->active = MPI_REQUEST_NULL;

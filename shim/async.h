@@ -5,7 +5,7 @@
 
 #include "serve.h"
 
-/* A collective with its arguments; each takes those that it has. */
+/* A collective with its arguments; each collective uses its own subset. */
 typedef struct async_call {
   const void *src;
   void *dst;
@@ -17,34 +17,35 @@ typedef struct async_call {
   MPI_Comm comm;
 } async_call;
 
-/* Is there a thread that can make progress? After MPI_Init, and before MPI_Finalize. */
+/* begin: call after MPI_Init; determines whether threads can make progress. end: call before
+ * MPI_Finalize. */
 void async_begin(void);
 void async_end(void);
-/* Begin, as `function` (SHIM_Iallreduce ...). *request is one of MPI's own, complete when
- * this is. If not WHY_SERVED, nothing has happened, on no rank. */
+/* Start a collective as `function` (SHIM_Iallreduce etc.). *request is an MPI request that
+ * completes with the collective. If not WHY_SERVED, nothing has happened, on any rank. */
 answer async_start(shim_function function, const async_call *call, MPI_Request *request);
-/* An op or a type that the program frees while something that is under way, or prepared, needs
- * it is freed later. */
+/* If a collective in progress or prepared needs an op or a type that the program frees, the free is
+ * deferred: returns true. */
 bool async_keeps_op(MPI_Op *op);
 bool async_keeps_type(MPI_Datatype *type);
-/* The same once more for every start, until it is freed: a persistent request. */
+/* Prepare a collective that can be started repeatedly until it is freed: a persistent request. */
 answer async_init(shim_function function, const async_call *call, MPI_Request *request);
-/* The request that stands for it now, which is MPI_REQUEST_NULL if it is not active; NULL if it
- * is none of these. */
+/* The inner request that stands for a persistent one, MPI_REQUEST_NULL while that is not active;
+ * NULL if it is no such request. */
 MPI_Request *async_active(MPI_Request request);
-/* Is there any? */
+/* Number of persistent requests. */
 extern atomic_int async_persistent;
-/* Is anything that was begun not over, on any communicator? */
+/* Is any non-blocking collective in progress, on any communicator? */
 bool async_under_way(void);
 /* Start it again; free it. */
 int async_restart(MPI_Request request);
 void async_free(MPI_Request request);
-/* Wait until what was begun on a communicator is over. */
+/* Wait until the collectives in progress on a communicator are over. */
 void async_drain(state *s);
-/* The communicator goes: its thread ends, after what was begun. */
+/* The communicator is being freed: end its thread, after the collectives in progress. */
 void async_stop(state *s);
 
-/* What each collective's arguments are. */
+/* The arguments of each collective. */
 #define CALL_allreduce(s, d, n, t, o, c) \
   ((async_call){.src = s, .dst = d, .count = n, .type = t, .op = o, .comm = c})
 #define CALL_reduce_scatter_block CALL_allreduce

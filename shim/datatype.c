@@ -1,7 +1,7 @@
-/* datatype.c - MPI's predefined types in a table; the others are asked for.
+/* datatype.c - MPI's predefined types in a table; other types are queried.
  *
- * Idea       a row of the table says to which class a type belongs, and with which of
- *            tutti's types it agrees, if it has that type's size here.
+ * Idea       A row of the table gives the class of a type, and the tutti type it corresponds to, if
+ *            that has the same size on this machine.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "datatype.h"
 
@@ -44,14 +44,14 @@ static tutti_type complex_of(size_t size) {
   return size == 8 ? TUTTI_COMPLEX_FLOAT : size == 16 ? TUTTI_COMPLEX_DOUBLE : TUTTI_TYPE_COUNT;
 }
 
-/* How a row's type agrees with tutti's. */
+/* How a row's type corresponds to one of tutti's. */
 typedef enum alike { LIKE_NONE, LIKE_INT, LIKE_UNSIGNED, LIKE_REAL, LIKE_COMPLEX, LIKE_PAIR } alike;
 
 static void add(MPI_Datatype type, type_class class, alike like, tutti_type pair) {
   MPI_Count size = 0;
   MPI_Aint lower = 0, extent = 0;
   if (type == MPI_DATATYPE_NULL || datatype_named(type) || nnamed == MOST_TYPES) return;
-  if (next()->Type_size_x(type, &size) || size <= 0) return; /* this MPI has it not */
+  if (next()->Type_size_x(type, &size) || size <= 0) return; /* this MPI lacks the type */
   next()->Type_get_extent(type, &lower, &extent);
   named_type *t = &named[nnamed++];
   *t = (named_type){type, class, TUTTI_TYPE_COUNT, (size_t)size, extent};
@@ -70,9 +70,9 @@ void datatype_begin(void) {
 #include "datatypes.def"
 }
 
-/* ---- what is not predefined ---- */
+/* ---- types that are not predefined ---- */
 
-/* Made by a program, who must free it. */
+/* Is the type made by a program, which must free it? */
 static bool is_derived(MPI_Datatype type) {
   int ints, addresses, types, combiner = MPI_COMBINER_NAMED;
   if (next()->Type_get_envelope(type, &ints, &addresses, &types, &combiner)) return false;
@@ -80,7 +80,7 @@ static bool is_derived(MPI_Datatype type) {
          combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER;
 }
 
-/* Are its elements in the order of their addresses? Only looked at if it is dense. */
+/* Are its elements in the order of their addresses? Called only if it is dense. */
 static bool in_order(MPI_Datatype type) {
   int ints = 0, addresses = 0, types = 0, combiner = MPI_UNDEFINED, count = 0;
   MPI_Aint address = 0;
@@ -117,15 +117,15 @@ bool datatype_layout(MPI_Datatype type, layout *l) {
   return true;
 }
 
-/* ---- there and back ---- */
+/* ---- pack and unpack ---- */
 
-/* So many elements as MPI can count the bytes of; at least 1. */
+/* Number of elements whose bytes MPI can count in an int; at least 1. */
 static size_t at_once(size_t left, const layout *l) {
   const size_t most = l->size && l->size < PIECE ? PIECE / l->size : 1;
   return left < most ? left : most;
 }
 
-/* As many elements as there are, `into` bytes or out of them. */
+/* Pack all elements into `bytes`, or unpack them. */
 static int convert(bool into, void *at, size_t count, MPI_Datatype type, const layout *l,
                    char *bytes, MPI_Comm comm) {
   for (size_t n; count; count -= n) {
@@ -143,7 +143,8 @@ static int convert(bool into, void *at, size_t count, MPI_Datatype type, const l
   return MPI_SUCCESS;
 }
 
-/* MPICH's MPI_Pack refuses MPI_BOTTOM: then the same from where the type begins. */
+/* MPICH's MPI_Pack refuses MPI_BOTTOM: pass the address where the type begins, and a type moved
+ * back by as much. */
 static int convert_from_bottom(bool into, size_t count, MPI_Datatype type, const layout *l,
                                char *bytes, MPI_Comm comm) {
   const int one = 1;

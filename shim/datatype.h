@@ -10,7 +10,7 @@
 #include "next.h"
 #include "tutti.h"
 
-/* What MPI's ops may do with a predefined type (MPI-3.1, 5.9.2). */
+/* Classes of predefined types: they determine the ops allowed on them (MPI-3.1, 5.9.2). */
 typedef enum type_class {
   CLASS_NONE,
   CLASS_C_INTEGER,
@@ -26,30 +26,30 @@ typedef enum type_class {
 typedef struct named_type {
   MPI_Datatype handle;
   type_class class;
-  tutti_type type; /* that is the same; TUTTI_TYPE_COUNT: none is */
+  tutti_type type; /* the equal tutti type; TUTTI_TYPE_COUNT: none */
   size_t size;
   MPI_Aint extent;
 } named_type;
 
-/* Elements of a type: `size` bytes each, `extent` apart, the first at the buffer's address
- * plus `lower`. Plain: one behind another without holes, in the order of the type. */
+/* Elements of a type: `size` bytes each, `extent` apart, the first at the buffer's address plus
+ * `lower`. Plain: consecutive, without holes, in the order of the type. */
 typedef struct layout {
   size_t size;
   MPI_Aint lower, extent;
-  bool plain, dense; /* dense: without holes, in whatever order */
+  bool plain, dense; /* dense: without holes, in any order */
 } layout;
 
-/* Fills the table of predefined types; before anything else. */
+/* Fill the table of predefined types; call first. */
 void datatype_begin(void);
-/* NULL: it is none of the predefined types. */
+/* NULL: not a predefined type. */
 const named_type *datatype_named(MPI_Datatype type);
-/* False: it is no type. */
+/* False: not a valid type. */
 bool datatype_layout(MPI_Datatype type, layout *l);
-/* Where its bytes begin; MPI_BOTTOM is address 0. */
+/* The address of its first byte; MPI_BOTTOM is address 0. */
 static inline char *datatype_start(const void *buffer, const layout *l) {
   return (char *)((uintptr_t)buffer + (uintptr_t)l->lower);
 }
-/* `count` elements into a row of bytes, and back; MPI's error. */
+/* Pack `count` elements into consecutive bytes, and unpack them; returns MPI's error. */
 int datatype_pack(const void *from, size_t count, MPI_Datatype type, const layout *l, char *bytes,
                   MPI_Comm comm);
 int datatype_unpack(char *bytes, void *to, size_t count, MPI_Datatype type, const layout *l,

@@ -1,10 +1,10 @@
 /* entries.c - MPI's functions, as a program finds them.
  *
- * Idea       one expansion per form of a collective: served if tutti can, else handed on and
- *            counted. PMPI_X is the same as MPI_X: Open MPI's Fortran calls it.
- * Cost       of handing on: a look-up, and a count if TUTTI_REPORT is set.
+ * Idea       One expansion per form of a collective: served if tutti can, else handed on and
+ *            counted. PMPI_X is the same as MPI_X, because Open MPI's Fortran calls it.
+ * Cost       Handing on takes a look-up, and a counter if TUTTI_REPORT is set.
  * SPDX-License-Identifier: BSD-3-Clause */
-/* What mpi.h declares is seen from outside; MPICH's does not say so. */
+/* Export what mpi.h declares; MPICH's does not set the visibility. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
@@ -86,7 +86,7 @@ int MPI_Comm_disconnect(MPI_Comm *comm) {
 }
 ALSO_PMPI(Comm_disconnect)
 
-/* ---- what a collective under way may still need ---- */
+/* ---- objects that a collective in progress may still need ---- */
 
 int MPI_Op_free(MPI_Op *op) {
   return op && async_keeps_op(op) ? MPI_SUCCESS : next()->Op_free(op);
@@ -122,7 +122,7 @@ int MPI_Finalize(void) {
   state_end();
   async_end();
   report_end();
-  tutti_finalize(); /* it writes what was measured */
+  tutti_finalize(); /* it writes the measurements */
   return next()->Finalize();
 }
 ALSO_PMPI(Finalize)

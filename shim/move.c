@@ -1,8 +1,8 @@
-/* move.c - MPI's collectives that move: broadcast, allgather, barrier.
+/* move.c - MPI's collectives that move data: broadcast, allgather, barrier.
  *
- * Idea       bytes. Ranks may describe the same bytes by different types, so nothing is
- *            decided by this rank's type but where its bytes come from and go to: a type with
- *            holes, or in an order of its own, goes through a row of bytes.
+ * Idea       They move bytes. Ranks may describe the same bytes by different types, so this rank's
+ *            type determines only the source and target of its bytes: data of a type with holes, or
+ *            with an order of its own, are packed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
@@ -55,10 +55,11 @@ typedef struct blocks {
   char *dst;
   MPI_Datatype type;
   layout layout;
-  numbers counts, displs; /* .at NULL: all have `count`, one behind another */
+  numbers counts, displs; /* .at NULL: all have `count`, consecutively */
   MPI_Aint count;
   size_t all, own, before; /* bytes */
-  bool even, in_a_row;     /* blocks of one size; as tutti wants them in dst */
+  bool even, in_a_row;     /* even: blocks of one size; in_a_row: laid out in dst as tutti needs
+                              them */
 } blocks;
 
 static MPI_Aint count_of(const blocks *b, int rank) {
@@ -103,7 +104,7 @@ typedef struct block { /* this rank's own */
   layout layout;
 } block;
 
-/* What stands, as bytes, where the blocks are gathered is gathered in place. */
+/* An own block that is already at its place in dst, in its final bytes, is gathered in place. */
 static answer gather(const blocks *b, const block *mine, shim_function function, MPI_Comm comm) {
   state *s = b->s;
   if (state_only_asks()) return hand_on(WHY_SERVED);

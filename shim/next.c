@@ -10,7 +10,7 @@ atomic_int next_filled;
 
 #define FIND(member, name) *(void **)&next_table.member = dlsym(RTLD_NEXT, TEXT(name));
 
-/* A duplicate without the program's attributes, whose copy functions would be called. */
+/* Duplicate without the program's attributes, whose copy functions would be called. */
 static int duplicate(MPI_Comm comm, MPI_Comm *out) {
   return next_table.Comm_split(comm, 0, 0, out);
 }

@@ -1,7 +1,7 @@
 /* next.h - the MPI's own functions, behind those of the shim.
  *
- * Idea       the shim's functions have the names of MPI's, so it never calls one by name:
- *            all that it calls stands in a table, found by dlsym(RTLD_NEXT, "PMPI_...").
+ * Idea       The shim's functions have the names of MPI's, so it never calls one by name: all
+ *            functions that it calls are in a table, found by dlsym(RTLD_NEXT, "PMPI_...").
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
@@ -11,7 +11,7 @@
 
 #include "calls.h"
 
-/* How the MPI calls persistent collectives, and whether it has large counts. */
+/* The MPI's names of persistent collectives, and whether it has large counts. */
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define PERSISTENT(name)  MPIX_##name##_init
@@ -26,7 +26,7 @@
 #define HAS_LARGE 0
 #endif
 
-/* What the shim calls besides what it defines. */
+/* Functions that the shim calls, without those that it defines. */
 /* clang-format off */
 #define NEXT_OTHERS(N) \
   N(Init) N(Init_thread) N(Finalize) N(Comm_free) N(Comm_disconnect) N(Comm_call_errhandler) \
@@ -40,7 +40,7 @@
 /* clang-format on */
 
 typedef struct next_calls {
-  mpi_calls net; /* what tutti's network over MPI calls */
+  mpi_calls net; /* the calls of tutti's network over MPI */
 #define N(name) __typeof__(&PMPI_##name) name;
   NEXT_OTHERS(N)
 #define M(name, parameters, arguments) N(name)
@@ -59,14 +59,14 @@ typedef struct next_calls {
 
 #define TEXT_OF(name) #name
 #define TEXT(name)    TEXT_OF(name)
-/* For those who define MPI's functions: PMPI_name is the same one. */
+/* For files that define MPI's functions: PMPI_name is an alias. */
 #define ALSO_PMPI(name) __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
 
 extern next_calls next_table;
 extern atomic_int next_filled;
 void next_fill(void);
 
-/* The table, filled by whoever is first. */
+/* The table, filled at the first call. */
 static inline const next_calls *next(void) {
   if (!atomic_load_explicit(&next_filled, memory_order_acquire)) next_fill();
   return &next_table;

@@ -1,10 +1,10 @@
-/* perform.c - makes a call of tutti's, and what becomes of its failure.
+/* perform.c - calls tutti, and handles its failures.
  *
- * Idea       MPI allows what tutti refuses at once: buffers that are not aligned, or that
- *            overlap where an MPI happens not to care. Then the call is made once more, with
+ * Idea       MPI allows some calls that tutti refuses at once: with buffers that are not aligned,
+ *            or that overlap where an MPI happens not to care. Then the call is repeated with
  *            copies; the other ranks see no difference.
- * Invariant  a call that fails is never handed on: some rank may have begun. All ranks get an
- *            error, and so does every later call on the communicator.
+ * Invariant  A call that fails is never handed on, because some rank may have begun. All ranks get
+ *            an error, and so does every later call on the communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static tutti_status call_with_copies(state *s, const work *w) {
   return status;
 }
 
-/* An error code, of a class, of the shim's own; the code's text is the last sentence. */
+/* An error code of the shim's own class; its text is the last message. */
 static int error_code(const char *sentence) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static int code = MPI_ERR_OTHER;
@@ -84,7 +84,8 @@ answer serve_run(state *s, const work *w) {
   if (status) return serve_fail(s, tutti_error());
   if (report_wanted) {
     const size_t element = tutti_type_size(w->type);
-    const shim_function f = w->function + (unsigned)s->form; /* its forms stand together */
+    const shim_function f = w->function + (unsigned)s->form; /* the forms of a function are
+                                                                consecutive */
     const served_call c = {.function = f,
                            .coll = w->coll,
                            .plans = !w->counts,

@@ -1,12 +1,12 @@
 /* reduce.c - MPI's collectives that compute: allreduce, reduce, reduce_scatter.
  *
- * Idea       elements of the type that tutti takes for MPI's; in place as MPI means it.
+ * Idea       Elements of the tutti type that corresponds to MPI's; in-place semantics are MPI's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
 #include "serve.h"
 
-/* Who serves the communicator, and what computes; NULL and r->why if not both are there. */
+/* The state of the communicator and the reduction; NULL and r->why if either is unavailable. */
 static state *find_both(MPI_Comm comm, MPI_Datatype type, MPI_Op op, reduction *r) {
   state *s = state_find(comm, &r->why);
   if (s) *r = reduction_of(type, op);
@@ -58,8 +58,8 @@ answer serve_reduce(const void *src, void *dst, MPI_Aint count, MPI_Datatype typ
                               .root = root});
 }
 
-/* Blocks of any size; s->counts if they differ. In place the input stands where the result
- * is to be, and is longer: the result is made apart. */
+/* Blocks of any size; s->counts if they differ. In place, dst holds the input, which is longer than
+ * the result, so the result goes to scratch first. */
 static answer scatter(state *s, const void *src, void *dst, work w, size_t all, size_t own) {
   const bool in_place = src == MPI_IN_PLACE;
   if (state_only_asks()) return serve_run(s, &w);
@@ -74,7 +74,7 @@ static answer scatter(state *s, const void *src, void *dst, work w, size_t all, 
   return a;
 }
 
-/* Buffers that the MPI refuses. */
+/* Does the MPI refuse these buffers? */
 static bool no_buffers(const void *src, const void *dst, size_t all, size_t own) {
   if (refused_alias(src, dst, all, false)) return true;
   if (src == MPI_IN_PLACE) src = dst;

@@ -1,18 +1,18 @@
-/* reduction.c - what tutti computes itself, and what the MPI computes for it.
+/* reduction.c - decides which reductions tutti computes, and which the MPI computes for it.
  *
- * Idea       a predefined op on a type that agrees with one of tutti's is tutti's. All else
- *            that has elements of a size that tutti has, without holes, is one of two ops of
- *            one's own, that commutes or does not, and calls MPI_Reduce_local: so users' own
- *            functions are called as the MPI would call them, Fortran's, too.
- * Invariant  an op runs only on the thread that has called the collective, inside the call:
- *            that thread remembers which of MPI's ops and types is meant.
+ * Idea       A predefined op on a type that corresponds to one of tutti's is tutti's. Any other op
+ *            on elements of a size that tutti has, without holes, becomes one of two registered
+ *            ops, commutative or not, which call MPI_Reduce_local: so users' own functions are
+ *            called as the MPI would call them, including Fortran's.
+ * Invariant  An op runs only on the thread that called the collective, inside the call: that thread
+ *            remembers MPI's op and type.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduction.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Which classes of types an op of MPI's takes (MPI-3.1, 5.9.2). */
+/* The classes of types that an op of MPI's takes (MPI-3.1, 5.9.2). */
 enum {
   ORDERED =
       1 << CLASS_C_INTEGER | 1 << CLASS_FORTRAN_INTEGER | 1 << CLASS_FLOATING | 1 << CLASS_ADDRESS,
@@ -39,8 +39,9 @@ typedef struct named_op {
 enum { MOST_OPS = 16, CHUNK = 4096 };
 static named_op ops[MOST_OPS];
 static int nops;
-static tutti_op by_mpi[2]; /* does not commute, commutes */
-static bool exact;         /* TUTTI_CONTRACT=exact: tutti has no plans for what is no sum */
+static tutti_op by_mpi[2]; /* not commutative, commutative */
+static bool exact;         /* TUTTI_CONTRACT=exact: no plans for float products, nor for ops the MPI
+                              computes */
 
 static _Thread_local struct {
   MPI_Op op;
@@ -103,7 +104,7 @@ static reduction refused(shim_why why) {
   return (reduction){.why = why};
 }
 
-/* A type of tutti's whose elements are as large; those of 16 bytes must lie on 8. */
+/* A tutti type with elements of this size; those of 16 bytes must be aligned to 8. */
 static tutti_type carrier(size_t size) {
   switch (size) {
     case 1: return TUTTI_UINT8;
@@ -128,8 +129,8 @@ static reduction computed_by_mpi(MPI_Datatype type, MPI_Op op, int commutes) {
   return r;
 }
 
-/* A non-blocking call must know before it begins whether there is a plan, and cannot ask tutti
- * while another one is under way: so what the contract rules out is told here. */
+/* A non-blocking call must know whether there is a plan before it begins, and cannot ask tutti
+ * while another one is in progress: so reductions that the contract rules out are refused here. */
 reduction reduction_of(MPI_Datatype type, MPI_Op op) {
   if (op == MPI_OP_NULL || type == MPI_DATATYPE_NULL) return refused(WHY_REFUSED);
   const named_op *known = find_op(op);

@@ -1,4 +1,4 @@
-/* reduction.h - a type and an op of MPI's as those of tutti's.
+/* reduction.h - maps MPI's types and ops to tutti's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_REDUCTION_H
 #define SHIM_REDUCTION_H
@@ -9,13 +9,13 @@
 typedef struct reduction {
   tutti_type type;
   tutti_op op;
-  size_t element; /* bytes, also between one and the next */
-  shim_why why;   /* not WHY_SERVED: it cannot be done so, on no rank */
+  size_t element; /* bytes; also the extent */
+  shim_why why;   /* not WHY_SERVED: not possible, on any rank */
 } reduction;
 
-/* Fills the tables; before anything else. */
+/* Fill the tables; call first. */
 void reduction_begin(void);
-/* Of this thread's next call, for an op may be one that the MPI computes. */
+/* For this thread's next call only, because the MPI may compute the op. */
 reduction reduction_of(MPI_Datatype type, MPI_Op op);
 
 #endif

@@ -1,8 +1,8 @@
-/* report.c - TUTTI_REPORT: columns for people on stderr, or JSON in a file, by rank 0.
+/* report.c - TUTTI_REPORT: a table on stderr, or JSON in a file, by rank 0.
  *
- * Idea       a served call belongs to a row: its function, its range of sizes (powers of 4)
- *            and the plan that ran. A communicator remembers the row of its last call.
- * Cost       only if the report is wanted: two looks at the clock and three additions.
+ * Idea       A served call belongs to a row: its function, its range of sizes (powers of 4) and the
+ *            plan that ran. A communicator remembers the row of its last call.
+ * Cost       Only if the report is requested: two clock reads and three additions.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "report.h"
 
@@ -15,7 +15,7 @@
 
 struct row {
   shim_function function;
-  int range; /* sizes below 4 to this power, in bytes; 0: none */
+  int range; /* sizes in bytes below 4 to this power; 0: none */
   char plan[80];
   _Atomic uint64_t calls, bytes, ns;
 };
@@ -24,14 +24,15 @@ enum { MOST_ROWS = 512, RANGES = 33, SENTENCE = 400 };
 
 int report_wanted;
 _Atomic uint64_t report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
-/* Communicators by why they are left to the MPI (WHY_SERVED: they are not), and the first's name. */
+/* Communicators by the reason why they are left to the MPI (WHY_SERVED: served), and the first
+ * one's name. */
 static struct {
   unsigned long n;
   char first[48];
 } communicators[SHIM_WHY_COUNT];
 static const char *file; /* NULL: to stderr */
 static int my_rank;
-static row rows[MOST_ROWS + 1]; /* the last one for all that have no other */
+static row rows[MOST_ROWS + 1]; /* the last row is for calls that fit in no other */
 static int nrows;
 static uint64_t failures;
 static char failure[SENTENCE];
@@ -123,7 +124,7 @@ void report_failure(const char *sentence) {
   pthread_mutex_unlock(&lock);
 }
 
-/* ---- for people ---- */
+/* ---- as a table ---- */
 
 static int by_place(const void *a, const void *b) {
   const row *x = a, *y = b;
@@ -190,7 +191,7 @@ static void print(FILE *out) {
   if (failures) fprintf(out, "  failed %" PRIu64 " times; first: %s\n", failures, failure);
 }
 
-/* ---- for machines ---- */
+/* ---- as JSON ---- */
 
 static void quote(FILE *out, const char *text) {
   fputc('"', out);

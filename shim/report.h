@@ -1,4 +1,4 @@
-/* report.h - what was served, and what was handed on and why.
+/* report.h - counts the calls served, and those handed on with the reason.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_REPORT_H
 #define SHIM_REPORT_H
@@ -40,7 +40,7 @@ typedef enum shim_why {
       SHIM_WHY_COUNT
 } shim_why;
 
-extern int report_wanted; /* TUTTI_REPORT is set: only then is anything counted */
+extern int report_wanted; /* TUTTI_REPORT is set; otherwise nothing is counted */
 extern _Atomic uint64_t report_handed[SHIM_FUNCTIONS][SHIM_WHY_COUNT];
 
 static inline void report_hand_on(shim_function f, shim_why why) {
@@ -56,7 +56,7 @@ typedef struct last_row { /* the last call of a function on a communicator, and 
   row *row;
 } last_row;
 
-/* A call that was served. `plans`: its plan can be told by these figures. */
+/* A call that was served. `plans`: these values determine its plan. */
 typedef struct served_call {
   shim_function function;
   tutti_coll coll;
@@ -67,13 +67,13 @@ typedef struct served_call {
 } served_call;
 
 void report_begin(int rank);
-/* A communicator was made that tutti serves (WHY_SERVED), or leaves to the MPI. */
+/* Count a communicator that tutti serves (WHY_SERVED), or leaves to the MPI. */
 void report_communicator(const char *name, shim_why why);
 uint64_t report_now(void); /* ns */
 void report_served(tutti_comm *comm, last_row *last, const served_call *call, uint64_t since);
-/* A sentence to remember: why something failed. */
+/* Count a failure; the first message is kept. */
 void report_failure(const char *sentence);
-/* The report, on rank 0, if it is wanted. */
+/* Write the report on rank 0, if requested. */
 void report_end(void);
 
 #endif

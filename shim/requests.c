@@ -1,12 +1,13 @@
-/* requests.c - MPI's calls that complete requests, where some are persistent collectives.
+/* requests.c - MPI's calls that complete requests, including those of persistent collectives.
  *
- * Idea       what the program has of such a request never changes; behind it stands, while it
- *            is active, a request that MPI knows. These calls put that in its place, let MPI
- *            do what it does, and look whether it is complete.
- * Waiting    while a collective is under way is testing, and yielding the core: its thread may
- *            need that core, and MPICH spins. (Also, MPI_Waitall of MPICH 4.0 asserts that a
- *            generalized request is complete if another request is MPI_REQUEST_NULL.)
- * Cost       none but a look, as long as no collective is persistent or under way.
+ * Idea       The program's handle of such a request never changes; while the request is active, an
+ *            inner request stands for it. These calls substitute the inner requests, call MPI, and
+ *            record which are complete.
+ * Waiting    While a collective is in progress, waiting is testing and yielding the core: the
+ *            collective's thread may need that core, and MPICH spins. (Also, MPI_Waitall of MPICH
+ *            4.0 asserts that a generalized request is complete if another request is
+ *            MPI_REQUEST_NULL.)
+ * Cost       One atomic load, as long as no collective is persistent or in progress.
  * SPDX-License-Identifier: BSD-3-Clause */
 #pragma GCC visibility push(default)
 #include <mpi.h>
@@ -21,7 +22,7 @@ static bool any(void) {
   return atomic_load_explicit(&async_persistent, memory_order_relaxed) > 0;
 }
 
-/* The requests that MPI knows, in place of the program's. */
+/* The inner requests, in place of the program's. */
 typedef struct stand_in {
   int n;
   MPI_Request *theirs, *known, few[32];
@@ -55,7 +56,7 @@ static int take_out(stand_in *s, int code) {
 
 /* ---- waiting ---- */
 
-/* MPI's own `call`; or `test` again and again until `done`. */
+/* MPI's own `call`; or `test` repeated until `done`. */
 #define WAIT(call, test, done)              \
   int code;                                 \
   if (!async_under_way()) return call;      \
@@ -85,7 +86,7 @@ static int wait_some(int n, MPI_Request *requests, int *done, int *which, MPI_St
 
 /* ---- MPI's names ---- */
 
-/* MPI_name(parameters) is `call`, where `n` requests are those at `array`. */
+/* MPI_name(parameters) is `call`, with `n` requests at `array`. */
 #define COMPLETES(name, call, parameters, plain, n, array, with) \
   int MPI_##name parameters {                                    \
     stand_in s;                                                  \
@@ -146,8 +147,8 @@ int MPI_Request_free(MPI_Request *request) {
 }
 ALSO_PMPI(Request_free)
 
-/* MPICH looks first, and then takes in what came; MPI's own collectives take it in, but tutti's
- * need not. So what MPI_Win_complete has sent before one of these may be seen by the second look. */
+/* MPICH tests first and then makes progress; MPI's own collectives make progress, but tutti's need
+ * not. So the second test may see what MPI_Win_complete sent before such a collective. */
 int MPI_Win_test(MPI_Win win, int *done) {
   const int code = next()->Win_test(win, done);
   return code == MPI_SUCCESS && !*done ? next()->Win_test(win, done) : code;

@@ -1,9 +1,10 @@
 /* serve.h - MPI's collectives, done by tutti.
  *
- * Idea       each looks whether tutti can do it; if so it is done, and `code` is what the
- *            program gets; if not, `why`, and nothing has happened: the MPI does it.
- * Invariant  whether it is done follows from what MPI wants to be the same on all ranks; or a
- *            rank has arguments that the MPI refuses before it looks for the others.
+ * Idea       Each function checks whether tutti can do the call. If so, it is done, and `code` is
+ *            the program's result; if not, `why` says the reason, nothing has happened, and the MPI
+ *            does the call.
+ * Invariant  The decision depends only on values that MPI requires to be the same on all ranks; or
+ *            on arguments of a rank that the MPI refuses before it communicates.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SHIM_SERVE_H
 #define SHIM_SERVE_H
@@ -46,14 +47,14 @@ answer serve_barrier(MPI_Comm comm);
 #define serve_allgatherv(src, nsrc, srctype, dst, counts, displs, dsttype, comm) \
   serve_allgatherv_(src, nsrc, srctype, dst, NUMBERS_OF(counts), NUMBERS_OF(displs), dsttype, comm)
 
-/* ---- for those who serve (perform.c) ---- */
+/* ---- for the serving functions (perform.c) ---- */
 
 static inline answer hand_on(shim_why why) {
   return (answer){why, MPI_SUCCESS};
 }
 
-/* MPICH refuses one buffer that is both input and output and does not say MPI_IN_PLACE; Open
- * MPI only at the root of MPI_Reduce. */
+/* MPICH refuses a buffer that is both input and output unless MPI_IN_PLACE is given; Open MPI does
+ * so only at the root of MPI_Reduce. */
 static inline bool refused_alias(const void *src, const void *dst, size_t bytes, bool rooted) {
 #ifdef MPICH_VERSION
   (void)rooted;
@@ -62,7 +63,7 @@ static inline bool refused_alias(const void *src, const void *dst, size_t bytes,
   return src == dst && bytes && rooted;
 #endif
 }
-/* MPI_Allreduce's own: Open MPI looks where there is more than one element. */
+/* For MPI_Allreduce: Open MPI checks it only for more than one element. */
 static inline bool refused_alias_of_all(const void *src, const void *dst, size_t count) {
 #ifdef MPICH_VERSION
   return src == dst && count;
@@ -71,7 +72,7 @@ static inline bool refused_alias_of_all(const void *src, const void *dst, size_t
 #endif
 }
 
-/* A call of tutti's. Bytes are those that it looks at on this rank. */
+/* A call to tutti. Bytes are those that it accesses on this rank. */
 typedef struct work {
   shim_function function;
   tutti_coll coll;
@@ -85,10 +86,10 @@ typedef struct work {
   int root;
 } work;
 
-/* Done, or failed; then the program's error handler has been called. WHY_NO_PLAN: nothing
- * has happened, on no rank. */
+/* Done, or failed after calling the program's error handler. WHY_NO_PLAN: nothing has happened, on
+ * any rank. */
 answer serve_run(state *s, const work *w);
-/* This rank cannot do its part; so no rank can. */
+/* This rank cannot do its part, so no rank can. */
 answer serve_fail(state *s, const char *sentence);
 /* The MPI has refused to pack or unpack. */
 answer serve_fail_mpi(state *s, int error);

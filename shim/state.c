@@ -1,9 +1,9 @@
-/* state.c - communicators by their handles, and how one comes to be served.
+/* state.c - communicators by their handles, and the decision to serve one.
  *
- * Idea       a table that is searched without a lock: who writes makes its version odd
- *            meanwhile, and who reads looks again if the version has changed.
- * Invariant  all ranks of a communicator agree that it is served: each says whether it wants
- *            to, and afterwards whether it could (the minimum over all).
+ * Idea       A table that is searched without a lock: a writer makes the version odd during a
+ *            change, and a reader retries if the version has changed.
+ * Invariant  All ranks of a communicator agree whether it is served: each contributes whether it
+ *            wants to, and afterwards whether it could (the minimum over all).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "state.h"
 
@@ -19,11 +19,11 @@
 
 typedef struct place {
   _Atomic uintptr_t key;
-  _Atomic(state *) state; /* NULL: free, or it was taken out */
+  _Atomic(state *) state; /* NULL: free, or removed */
 } place;
 
 typedef struct table {
-  size_t mask, used; /* places that have, or had, a state */
+  size_t mask, used; /* used: places that have, or had, a state */
   struct table *older;
   place places[];
 } table;
@@ -48,7 +48,7 @@ static state *search(const table *t, uintptr_t key) {
   }
 }
 
-/* No handle is 0: MPICH's have bits that say what they are, Open MPI's are addresses. */
+/* No handle is 0: MPICH's contain type bits, Open MPI's are addresses. */
 static uintptr_t key_of(MPI_Comm comm) {
   return (uintptr_t)comm;
 }
@@ -101,7 +101,7 @@ static void put(table *t, uintptr_t key, state *s) {
   atomic_store(&t->places[i].state, s);
 }
 
-/* A table with room, of the states that there are; readers may still hold the old one. */
+/* A table with more capacity and the existing states; readers may still use the old one. */
 static table *renew(table *old) {
   size_t live = 0, places = FIRST_PLACES;
   for (size_t i = 0; old && i <= old->mask; i++) live += atomic_load(&old->places[i].state) != NULL;
@@ -116,8 +116,8 @@ static table *renew(table *old) {
   return t;
 }
 
-/* Gives the communicator this state, NULL to take it out; what it had before, or the state
- * itself if there is no memory for it. */
+/* Set the communicator's state; NULL removes it. Returns the previous state, or `s` itself if out
+ * of memory. */
 static state *replace(MPI_Comm comm, state *s) {
   pthread_mutex_lock(&writing);
   table *t = atomic_load(&current);
@@ -133,7 +133,7 @@ static state *replace(MPI_Comm comm, state *s) {
   return t ? before : s;
 }
 
-/* ---- making one ---- */
+/* ---- serving a new communicator ---- */
 
 static void release(state *s) {
   if (!s) return;
@@ -150,7 +150,8 @@ static int all_agree(MPI_Comm comm, int yes) {
   return next()->Allreduce(&yes, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all;
 }
 
-/* Why the communicator cannot be served, whatever this rank has; WHY_SERVED: it can. */
+/* The reason why the communicator cannot be served, independent of this rank's resources;
+ * WHY_SERVED: it can. */
 static shim_why unfit(state *s) {
   const mpi_calls *mpi = &next()->net;
   int inter = 0;
@@ -159,7 +160,7 @@ static shim_why unfit(state *s) {
   return mpi->Comm_rank(s->mpi, &s->rank) ? WHY_UNSEEN : WHY_SERVED;
 }
 
-/* Do all ranks have what they need? Then there is a communicator, or on no rank. */
+/* Keep the communicator if all ranks have what they need; else drop it on all ranks. */
 static void settle(state *s) {
   if (s->comm && !s->counts) s->counts = malloc((size_t)s->ranks * sizeof *s->counts);
   if (all_agree(s->mpi, s->comm && s->counts)) return;
@@ -168,7 +169,7 @@ static void settle(state *s) {
   s->why = WHY_FAILED;
 }
 
-/* Has it ranks that MPI_COMM_WORLD has not (MPI_Comm_spawn)? Nobody asks them for a word. */
+/* Does it have ranks outside MPI_COMM_WORLD (MPI_Comm_spawn)? Those are not asked to agree. */
 static int has_others(const state *s) {
   MPI_Group mine, all;
   int *ranks = malloc(2 * (size_t)s->ranks * sizeof *ranks), others = 1;
@@ -194,9 +195,9 @@ static void serve(state *s) {
   settle(s);
 }
 
-/* ---- making one of another's ranks ---- */
+/* ---- serving a communicator made from another ---- */
 
-/* The first rank of a communicator, as a rank of the one that it was made of; -1: unknown. */
+/* The first rank of a communicator, as a rank of the one that it was made from; -1: unknown. */
 static int first_of(MPI_Comm comm, MPI_Comm old) {
   MPI_Group mine, all;
   const int first = 0;
@@ -210,7 +211,7 @@ static int first_of(MPI_Comm comm, MPI_Comm old) {
   return is;
 }
 
-/* Split what serves the old one: that needs no shared memory of its own. */
+/* Split the tutti communicator of the old one: that needs no new shared memory. */
 static void split(state *old, MPI_Comm comm, state *s) {
   tutti_comm *made = NULL;
   const int color = s && s->why == WHY_SERVED ? first_of(comm, old->mpi) : -1;
@@ -221,7 +222,7 @@ static void split(state *old, MPI_Comm comm, state *s) {
   settle(s);
 }
 
-/* For the report. */
+/* Describe the communicator to the report. */
 static void tell_report(const state *s) {
   char name[40];
   if (s->mpi == MPI_COMM_WORLD)
@@ -249,7 +250,7 @@ void state_add(MPI_Comm old, MPI_Comm comm) {
     split(of, comm, s);
   else if (s && s->why == WHY_SERVED)
     serve(s);
-  if (!s) { /* the others wait for this rank's word */
+  if (!s) { /* the other ranks wait for this rank's vote */
     if (comm != MPI_COMM_NULL && none.why == WHY_SERVED && !has_others(&none)) all_agree(comm, 0);
     return;
   }
@@ -264,7 +265,7 @@ void state_remove(MPI_Comm comm) {
 
 /* ---- begin and end ---- */
 
-/* Is what runs the MPI that this library is for? If not, handles mean nothing here. */
+/* Is the running MPI the one that this library is for? If not, handles have another meaning. */
 static int is_ours(void) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length;
@@ -272,7 +273,7 @@ static int is_ours(void) {
   return strncmp(text, TUTTI_MPI_FAMILY, strlen(TUTTI_MPI_FAMILY)) == 0;
 }
 
-/* Each line once in a row: a program may make a thousand communicators. */
+/* Print repeated lines once: a program may make a thousand communicators. */
 static void to_stderr(void *unused, int level, const char *line) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char last[200];

@@ -1,4 +1,4 @@
-/* maker.c - what libtutti asks this library for: tutti_net.h says how.
+/* maker.c - the entry points that libtutti looks up in this library, as tutti_net.h defines them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* ucx.h - inside the library for UCX: a world of processes, and networks in it.
+/* ucx.h - internals of the library for UCX: a world of processes, and networks in it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_UCX_H
 #define TUTTI_UCX_H
@@ -14,34 +14,34 @@ typedef struct ucx_net ucx_net;
 
 enum { UCX_ADDRESSES = 8 };
 
-/* What stands before a process's address: where it can be watched. */
+/* Precedes a process's address: where it can be watched. */
 typedef struct ucx_beacon {
   char host[64];
-  uint32_t addresses[UCX_ADDRESSES]; /* IPv4, as on the wire; 0: no more */
-  uint16_t port, unused;             /* as on the wire; 0: nobody listens */
+  uint32_t addresses[UCX_ADDRESSES]; /* IPv4, network byte order; 0: no more */
+  uint16_t port, unused;             /* network byte order; 0: no listener */
 } ucx_beacon;
 
 typedef struct ucx_peer { /* a process */
   const ucp_address_t *address;
   ucp_ep_h end;      /* NULL: not connected yet, or lost */
-  ucs_status_t lost; /* UCS_OK: it is not */
-  int stuck;         /* at the end something is still on its way */
-  void *parting;     /* the end is being closed */
+  ucs_status_t lost; /* UCS_OK: not lost */
+  int stuck;         /* at the end, requests are still in flight */
+  void *parting;     /* request that closes the end */
   ucx_world *world;
   ucx_beacon beacon;
-  int watch;           /* descriptor; -1: it is not watched */
-  char stands, silent; /* the watch has been there; its host has gone without a word */
-  char apart;          /* UCX knows no way to it */
+  int watch;           /* descriptor; -1: not watched */
+  char stands, silent; /* the watch was established; its host is silent */
+  char apart;          /* UCX knows no route to it */
 } ucx_peer;
 
 typedef struct ucx_watch {
   int listener, events; /* descriptors; -1: none */
-  int silence;          /* s that a host may be silent; 0: for ever */
+  int silence;          /* s that a host may be silent; 0: unlimited */
   uint32_t masks[UCX_ADDRESSES];
-  ucx_beacon beacon; /* the own one */
+  ucx_beacon beacon; /* this process's */
 } ucx_watch;
 
-/* What the networks of a process have in common. All of it under `lock`. */
+/* State shared by the networks of a process, all of it under `lock`. */
 struct ucx_world {
   pthread_mutex_t lock;
   ucp_context_h context;
@@ -58,28 +58,29 @@ struct ucx_world {
   int losses, open; /* peers that were lost; networks that are not closed */
 };
 
-/* Local: the end of a process, which is told to the others by `own`. NULL: why. */
+/* Local: open this process's end; its address for the others is in `own`. NULL on failure:
+ * see why. */
 ucx_world *ucx_world_open(int silence, char *why, size_t size);
-/* All ends are known. 0, or 1: out of memory. */
+/* All addresses are known: set up the peers. 0, or 1: out of memory. */
 int ucx_world_join(ucx_world *w, int rank, int ranks, const void *addresses, size_t stride);
-/* Connected to a process, or NULL: it is lost. The lock is held. */
+/* The endpoint to a process, connected if needed; NULL: it is lost. The caller holds the lock. */
 ucp_ep_h ucx_world_end(ucx_world *w, int process);
-/* Is there a way to a process on another host? 1, or 0: why not. */
+/* Is there a route to a process on another host? 1, or 0 and why not. */
 int ucx_world_reaches(ucx_world *w, char *why, size_t size);
-/* Why UCX cannot do that, with the settings that may have to do with it. */
+/* Formats UCX's reason for a failure, with the relevant settings. */
 void ucx_why(const char *what, ucs_status_t status, char *why, size_t size);
-/* Nothing more comes from it, nor goes to it. */
+/* Mark a peer as lost: nothing more comes from it, nor goes to it. */
 void ucx_world_lose(ucx_peer *p, ucs_status_t status);
-/* Once its last network is closed. */
+/* Call after the last network is closed. */
 void ucx_world_close(ucx_world *w);
 
-/* ---- hosts that fall silent (ucx_watch.c) ---- */
+/* ---- silent hosts (ucx_watch.c) ---- */
 
 void ucx_watch_open(ucx_watch *h, int silence);
 void ucx_watch_close(ucx_watch *h);
-/* From now on, if it is on another host. */
+/* Start watching a process, if it is on another host. */
 void ucx_watch_peer(ucx_world *w, int process);
-/* Loses those that are silent. `events` becomes readable when there may be any. */
+/* Mark the processes on silent hosts as lost. `events` becomes readable when there may be any. */
 void ucx_watch_look(ucx_world *w);
 
 /* ---- networks ---- */
@@ -87,15 +88,15 @@ void ucx_watch_look(ucx_world *w);
 /* A network of some processes of a world; processes == NULL: of all. 0, or 1: out of memory. */
 int ucx_net_make(ucx_world *w, uint32_t number, const int *processes, int rank, int ranks,
                  tutti_net *net);
-/* A network may go: nothing of it is on its way. */
+/* Has the network no requests in flight, so that it can be freed? */
 int ucx_net_over(const ucx_net *n);
-/* Marks the processes that something is on its way to, or from. */
+/* Mark the processes with requests in flight. */
 void ucx_net_mark_stuck(const ucx_net *n);
 const ucx_net *ucx_net_next(const ucx_net *n);
-ucx_net *ucx_net_free(ucx_net *n); /* the next one */
+ucx_net *ucx_net_free(ucx_net *n); /* returns the next one */
 
-double ucx_seconds(void); /* that only go forward */
-/* A name for what UCX is. */
+double ucx_seconds(void); /* monotonic */
+/* UCX's name and version. */
 const char *ucx_name(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* ucx_net.c - some processes of a UCX world as a network: messages by tag.
  *
- * Idea       a UCX tag is: the network's number, a kind, tutti's tag, the sender's rank. What
- *            completes goes into a line from which poll takes.
- * Receipts   UCX has none where broken connections are told. So a message that asks for one
- *            says so by its kind, and its receiver answers with an empty message; what came
- *            first from a process with a tag is answered first.
+ * Idea       A UCX tag consists of the network's number, a kind, tutti's tag, and the sender's
+ *            rank. Completed requests go into a queue that poll drains.
+ * Receipts   UCX has no synchronous sends when it reports broken connections. So the kind marks a
+ *            message that asks for a receipt, and its receiver answers with an empty message;
+ *            messages of one process and tag are answered in their order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <poll.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "ucx_net.h"
 
-/* ---- what is complete ---- */
+/* ---- completed requests ---- */
 
 static void append(ucx_slot ***end, ucx_slot *s) {
   s->next = NULL;
@@ -35,8 +35,9 @@ static void leave_line(ucx_slot **first, ucx_slot ***end, ucx_slot *s) {
   if (*end == &s->next) *end = link;
 }
 
-/* UCX may tell the messages of a connection that broke before it tells of the connection; it
- * cancels some, which nobody here did: what is taken back here has no verdict, or is lost already. */
+/* UCX may report the messages of a broken connection before the connection itself; it reports some
+ * as cancelled, though this side did not cancel them. A request that this side cancels is not
+ * reported, or its peer is lost already. */
 static int verdict(const ucx_slot *s, ucs_status_t status) {
   if (status == UCS_OK) return 0;
   if (s->peer < 0) return 1;
@@ -76,8 +77,9 @@ static void sent(void *request, ucs_status_t status, void *data) {
   }
 }
 
-/* Sends, at once: over TCP UCX would first ask whether a piece may come, which takes longer than
- * the piece. `done` is called with `data` unless it is over already, or failed: the status says. */
+/* Send eagerly: over TCP UCX would else first ask whether a piece may come, which takes longer than
+ * the piece. `done` is called with `data` unless the send is complete already, or failed: see the
+ * status. */
 static ucs_status_t post(ucx_net *n, ucp_tag_t tag, int peer, const void *bytes, size_t size,
                          ucp_send_nbx_callback_t done, void *data) {
   const ucp_ep_h end = ucx_world_end(n->world, ucx_process(n, peer));
@@ -108,7 +110,7 @@ static ucx_slot *slot_at(ucx_net *n, int number) {
   return &n->chunks[chunk][number % CHUNK];
 }
 
-/* The slot, anew; NULL: out of memory. */
+/* Reset and return the slot; NULL: out of memory. */
 static ucx_slot *begin(ucx_net *n, int number, int peer, int tag, int receives) {
   ucx_slot *s = slot_at(n, number);
   if (s)
@@ -205,7 +207,7 @@ static void received(void *request, ucs_status_t status, const ucp_tag_recv_info
   if (s->taken) complete(s, verdict(s, status));
 }
 
-/* The slot is busy until that is over. */
+/* Post a receive; the slot is busy until it completes. */
 static ucs_status_t receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *bytes, size_t size) {
   ucx_net *n = s->net;
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -221,11 +223,11 @@ static ucs_status_t receive(ucx_slot *s, ucp_tag_t tag, ucp_tag_t mask, void *by
     n->busy--;
     return UCS_PTR_STATUS(request);
   }
-  if (s->busy) s->request = request; /* else `received` has been here */
+  if (s->busy) s->request = request; /* else `received` was called already */
   return UCS_OK;
 }
 
-/* A receive; at once. */
+/* Cancel a receive; takes effect immediately. */
 static void withdraw(ucx_slot *s) {
   if (s->busy && s->request) ucp_request_cancel(s->net->world->worker, s->request);
 }
@@ -237,13 +239,13 @@ static int net_recv(void *self, int number, int peer, int tag, void *bytes, size
   ucx_slot *s = begin(n, number, peer, tag, 1);
   int failed = !s;
   if (s) {
-    /* the connection says when its other end is gone, also to one who only listens */
+    /* connect even to receive only: the connection reports when its other end is gone */
     const int gone = !any && peer != n->rank && !ucx_world_end(n->world, ucx_process(n, peer));
     const ucs_status_t status = receive(s, ucx_tag(n, PLAIN, tag, any ? 0 : peer),
                                         ~(UCX_SURE | (any ? UCX_ALL_RANKS : 0)), bytes, size);
     note(n, status);
     failed = status != UCS_OK;
-    if (gone && !failed) withdraw(s); /* what came before it went is here already */
+    if (gone && !failed) withdraw(s); /* messages that it sent before are here already */
   }
   pthread_mutex_unlock(&n->world->lock);
   return failed;
@@ -253,9 +255,9 @@ static int is_lost(const ucx_slot *s) {
   return s->peer >= 0 && s->net->world->peers[ucx_process(s->net, s->peer)].lost;
 }
 
-/* A message of which a part is here cannot be taken back: what is missing gets a second, once for
- * all that then stay, unless its sender is lost. If it has not come, that is dead or stopped, and
- * the slot stays. */
+/* A message that has arrived in part cannot be taken back: all such messages together get a second
+ * for the rest, unless the sender is lost. If the rest has not come, the sender is dead or stopped,
+ * and the slot stays. */
 static int net_cancel(void *self, int number) {
   ucx_net *n = self;
   pthread_mutex_lock(&n->world->lock);
@@ -272,7 +274,7 @@ static int net_cancel(void *self, int number) {
   return stays;
 }
 
-/* What waits for a process that is lost fails. */
+/* Fail the requests that wait for a lost process. */
 static void lose(ucx_net *n) {
   n->untold = n->losses != n->world->losses;
   n->losses = n->world->losses;
@@ -301,7 +303,7 @@ static void advance(ucx_net *n) {
   if (n->losses != n->world->losses) lose(n);
 }
 
-/* Ranks that are lost, whoever waits for them; how many are reported. */
+/* Report lost ranks, even if no request waits for them; returns their number. */
 static int tell_losses(ucx_net *n, tutti_net_done *done, int most) {
   int count = 0;
   for (int r = 0; r < n->ranks && count < most; r++) {
@@ -318,7 +320,9 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
   (void)slots;
   *count = 0;
   pthread_mutex_lock(&n->world->lock);
-  if (!n->first || ++n->skips % SKIPS_MOST == 0) advance(n); /* what is sent at once is no news */
+  if (!n->first || ++n->skips % SKIPS_MOST == 0)
+    advance(n); /* sends that complete at once must not
+                                                                prevent polling */
   while (n->first && *count < most) {
     ucx_slot *s = n->first;
     leave_line(&n->first, &n->end, s);
@@ -365,7 +369,7 @@ static const char *net_error(void *self) {
   return ((ucx_net *)self)->error;
 }
 
-/* ---- making one, and its end ---- */
+/* ---- making a network, and its end ---- */
 
 int ucx_net_over(const ucx_net *n) {
   return n->busy == 0;
@@ -392,7 +396,7 @@ ucx_net *ucx_net_free(ucx_net *n) {
   return next;
 }
 
-/* What is closed, and of which nothing is on its way any more. */
+/* Free the closed networks with no requests in flight. */
 static void sweep(ucx_world *w) {
   for (ucx_net **link = &w->nets; *link;)
     if ((*link)->closed && ucx_net_over(*link))

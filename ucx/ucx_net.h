@@ -1,4 +1,4 @@
-/* ucx_net.h - inside a network over UCX.
+/* ucx_net.h - internals of a network over UCX.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_UCX_NET_H
 #define TUTTI_UCX_NET_H
@@ -15,9 +15,9 @@ enum { RANK_BITS = 24, TAG_AT = 24, KIND_AT = 30, NUMBER_AT = 32 };
 
 typedef struct ucx_slot {
   ucx_net *net;
-  struct ucx_slot *next; /* in the line of those that are complete, or wait for a receipt */
+  struct ucx_slot *next; /* in the queue of completed slots, or of those that await receipts */
   int number, peer, tag;
-  int busy;  /* UCX has it */
+  int busy;  /* UCX holds it */
   int taken; /* it is a request of tutti's */
   int receives, awaits, failed;
   void *request;
@@ -31,16 +31,16 @@ struct ucx_net {
   int rank, ranks;
   int *processes;
   ucx_slot **chunks;
-  int nchunks, busy, losses; /* busy: requests that UCX has; losses of the world: that it knows */
-  unsigned skips;                            /* polls that found something without looking */
-  atomic_int out;            /* of the busy ones, what is sent */
+  int nchunks, busy, losses; /* busy: requests that UCX holds; losses: the world's, as last seen */
+  unsigned skips;                            /* polls that found something without UCX progress */
+  atomic_int out;            /* busy requests that are sends */
   int closed;
   char *told;                   /* per rank: its loss was reported */
-  int untold;                   /* losses that may have to be */
-  ucx_slot *first, **end;       /* complete */
-  ucx_slot *asked, **asked_end; /* left, not yet answered: oldest first */
-  ucx_slot receipt;             /* for the next one */
-  double cancels;               /* when one first had to wait for a message's end; 0: never */
+  int untold;                   /* losses may need reporting */
+  ucx_slot *first, **end;       /* completed */
+  ucx_slot *asked, **asked_end; /* sent, receipt pending: oldest first */
+  ucx_slot receipt;             /* receive of the next receipt */
+  double cancels;               /* start of the first wait for a partial message; 0: none */
   char error[200];
 };
 

@@ -1,8 +1,8 @@
 /* ucx_pick.c - a network of some ranks of a network over UCX: a list of processes and a number,
- * without a word to anyone.
+ * without communication.
  *
- * Invariant  no two networks that share a process have the same number: each process refuses one
- *            that is below what it has had.
+ * Invariant  No two networks that share a process have the same number: each process refuses a
+ *            number lower than one that it has used.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>

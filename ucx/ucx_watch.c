@@ -1,14 +1,15 @@
-/* ucx_watch.c - hosts that fall silent: their power or their link is gone, and no word of it comes.
+/* ucx_watch.c - detects silent hosts: those that lost power or link without any notice.
  *
- * Idea       to each process on another host goes one more connection, on which nothing is ever
- *            sent. So the kernels ask each other now and then whether they are there. That of a
- *            host whose processes are stopped, or compute, answers; that of one which is gone does
- *            not. (On a connection with something on its way nobody asks: that is sent again, for
- *            a quarter of an hour.)
- * Nobody     accepts: a connection stands when the listener's kernel has it in its queue.
- * Invariant  only a connection that stood, and that the kernel has given up since, is a silent
- *            host. What never came about, or what the other side closed, says nothing.
- * Cost       a descriptor per process on another host; a probe in half of `silence`.
+ * Idea       One more connection goes to each process on another host, and nothing is ever sent on
+ *            it. So the kernels probe each other now and then (keep-alive). The kernel of a host
+ *            whose processes are stopped, or compute, answers; that of a dead host does not. (On a
+ *            connection with data in flight the kernel does not probe: it retransmits, for a
+ *            quarter of an hour.)
+ * Accept     Never called: a connection is established once the listener's kernel has queued it.
+ * Invariant  A host is silent only if a connection was established and the kernel has given it up
+ *            since. A connection that was never established, or that the peer closed, indicates
+ *            nothing.
+ * Cost       A descriptor per process on another host; a probe per half of `silence`.
  * Source     RFC 1122, 4.2.3.6 (keep-alives); RFC 5482 (user timeout).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -27,9 +28,9 @@
 
 enum { QUEUE = 4096, EVENTS = 16 };
 
-/* ---- the own end ---- */
+/* ---- this process's end ---- */
 
-/* Is the device one of UCX_NET_DEVICES? */
+/* Is the device in UCX_NET_DEVICES? */
 static int named(const char *device) {
   const char *list = getenv("UCX_NET_DEVICES");
   const size_t n = strlen(device);
@@ -40,7 +41,7 @@ static int named(const char *device) {
   return 0;
 }
 
-/* Where this host is, those that UCX is to use first. */
+/* This host's addresses, those of devices that UCX is to use first. */
 static void find_addresses(ucx_watch *h) {
   struct ifaddrs *all;
   int count = 0;
@@ -78,7 +79,7 @@ void ucx_watch_close(ucx_watch *h) {
   if (h->events >= 0) close(h->events);
 }
 
-/* ---- the others ---- */
+/* ---- the peers ---- */
 
 static int is_own(const ucx_watch *h, uint32_t address) {
   for (int i = 0; i < UCX_ADDRESSES; i++)
@@ -86,7 +87,7 @@ static int is_own(const ucx_watch *h, uint32_t address) {
   return 0;
 }
 
-/* Where it is on another host: in a network of this one's, if it is in any; 0: on none. */
+/* An address of another host, preferably in a network of this host; 0: none. */
 static uint32_t address_of(const ucx_watch *h, const ucx_beacon *b) {
   uint32_t any = 0;
   for (int i = UCX_ADDRESSES; i-- > 0;)
@@ -131,9 +132,9 @@ static int is_silence(int error) {
          error == EHOSTDOWN || error == ENETDOWN;
 }
 
-/* Something has happened to its connection. */
+/* Handle an event on the peer's connection. */
 static void hear(ucx_world *w, ucx_peer *p, uint32_t events, int process) {
-  struct epoll_event quiet = {.events = 0, .data.u32 = (uint32_t)process}; /* but for errors */
+  struct epoll_event quiet = {.events = 0, .data.u32 = (uint32_t)process}; /* report errors only */
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(p->watch, SOL_SOCKET, SO_ERROR, &error, &size);
@@ -149,7 +150,7 @@ static void hear(ucx_world *w, ucx_peer *p, uint32_t events, int process) {
                                    .flags = UCP_EP_CLOSE_FLAG_FORCE};
   p->silent = 1;
   ucx_world_lose(p, UCS_ERR_ENDPOINT_TIMEOUT);
-  if (!p->end) return; /* what is on its way to it is given up */
+  if (!p->end) return; /* abandons the messages in flight to it */
   p->parting = ucp_ep_close_nbx(p->end, &how);
   p->end = NULL;
   if (UCS_PTR_IS_ERR(p->parting)) p->parting = NULL;

@@ -1,11 +1,12 @@
-/* world.c - the processes of a job, as UCX sees them: one worker, and a connection to each
- * process at the first word to it or from it.
+/* world.c - the processes of a job in UCX: one worker, and a connection to each process at the
+ * first message to it.
  *
- * Idea       all networks of a process share the worker: whoever makes progress makes it for all.
- * Invariant  a connection that breaks is one lost process, told to every network; nothing more
- *            goes to it.
- * The end    what is on its way out gets a second. What nobody has taken by then is given up with
- *            its connection: to wait for it would be in vain, and UCX ends who does not.
+ * Idea       All networks of a process share the worker: progress made for one is made for all.
+ * Invariant  A broken connection means one lost process, reported to every network; nothing more is
+ *            sent to it.
+ * The end    Outgoing messages get a second. Messages not received by then are abandoned with their
+ *            connections: waiting for them would be in vain, and UCX terminates a process that does
+ *            not abandon them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>
@@ -19,14 +20,14 @@
 #include "ucx.h"
 
 const char *ucx_name(void) {
-  static char name[40]; /* the same, whoever writes it */
+  static char name[40]; /* any thread writes the same */
   unsigned major, minor, release;
   ucp_get_version(&major, &minor, &release);
   snprintf(name, sizeof name, "UCX %u.%u.%u", major, minor, release);
   return name;
 }
 
-/* ---- manners: a library does not print, nor catch the program's signals ---- */
+/* ---- a library neither prints nor catches the program's signals ---- */
 
 static ucs_log_func_rc_t hush(const char *file, unsigned line, const char *function,
                               ucs_log_level_t level, const ucs_log_component_config_t *config,
@@ -48,7 +49,7 @@ static void behave(void) {
   pthread_mutex_unlock(&once);
 }
 
-/* ---- the own end ---- */
+/* ---- this process's end ---- */
 
 static ucs_status_t make_worker(ucx_world *w) {
   const ucp_worker_params_t how = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
@@ -69,9 +70,9 @@ static ucs_status_t make_worker(ucx_world *w) {
   return w->own ? UCS_OK : UCS_ERR_NO_MEMORY;
 }
 
-/* Over TCP a piece of a vector, 32 KiB and a few bytes, goes to the system in one call, as one part:
- * of a message in parts that has begun to arrive, nothing can be taken back. UCX's own setting is
- * 8 KiB. The first name is that of UCX up to 1.13. What the environment says counts. */
+/* Over TCP a piece of a vector, 32 KiB and a few bytes, must go to the system in one call, as one
+ * part, because a message of several parts that has begun to arrive cannot be taken back. UCX's own
+ * setting is 8 KiB. The first name is that of UCX up to 1.13. The environment takes precedence. */
 static ucp_config_t *configuration(void) {
   ucp_config_t *c = NULL;
   if (ucp_config_read(NULL, NULL, &c)) return NULL;
@@ -135,7 +136,7 @@ void ucx_world_lose(ucx_peer *p, ucs_status_t status) {
   p->world->losses++;
 }
 
-/* Called by UCX while the lock is held: it is progress. */
+/* UCX calls this during progress, while the lock is held. */
 static void broke(void *peer, ucp_ep_h end, ucs_status_t status) {
   (void)end;
   ucx_world_lose(peer, status);
@@ -163,7 +164,7 @@ ucp_ep_h ucx_world_end(ucx_world *w, int process) {
 
 int ucx_world_reaches(ucx_world *w, char *why, size_t size) {
   int to = (w->rank + 1) % w->ranks;
-  for (int k = w->ranks - 1; k > 0; k--) { /* the next one on another host, or the next one */
+  for (int k = w->ranks - 1; k > 0; k--) { /* the next rank on another host, else the next one */
     const int r = (w->rank + k) % w->ranks;
     if (strcmp(w->peers[r].beacon.host, w->watch.beacon.host) != 0) to = r;
   }
@@ -182,8 +183,8 @@ double ucx_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Ends connections, until `limit` has passed or all are: those on which all is over, or, by force,
- * the others. */
+/* Close connections, until `limit` has passed or all are closed: the idle ones, or by force the
+ * others. */
 static void part(ucx_world *w, unsigned flags, double limit) {
   const ucp_request_param_t how = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
   const double since = ucx_seconds();

@@ -1,4 +1,4 @@
-/* clock.c - seconds, to tell how long something takes.
+/* clock.c - seconds, to measure durations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 

@@ -1,12 +1,12 @@
-/* interrupt.c - waits that somebody may end (tutti_interrupt_set).
+/* interrupt.c - interruptible waits (tutti_interrupt_set).
  *
- * Idea       a thread that waits asks now and then whether it is to go on. Only the thread that said
- *            so asks: it is the one whose interpreter runs the handlers of signals.
- * Cost       one load of an atomic per look while no function is set; else a look at the clock.
+ * Idea       A waiting thread checks now and then whether to continue. Only the thread that set the
+ *            function calls it: its interpreter runs the signal handlers.
+ * Cost       One atomic load per poll while no function is set; else one clock read.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "process.h"
 
-static const double PAUSE = 0.02; /* s between two questions */
+static const double PAUSE = 0.02; /* s between two calls */
 
 void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx) {
   /* order: threads that set a function do so one after another */

@@ -1,11 +1,11 @@
-/* log.c - where lines for the user go: to the program's callback, and where TUTTI_LOG says.
+/* log.c - log lines for the user: to the program's callback, and to the target of TUTTI_LOG.
  *
- * Idea       TUTTI_LOG holds words with commas between: a level (warn, info, debug), stderr, off, or
- *            the name of a file, to which lines are appended. Without it, lines go to the
- *            callback if there is one; else to stderr, where the user has asked for them
- *            (TUTTI_EXPLAIN) or sits before them (`tutti run`); else nowhere.
- * Cost       a line opens its file and closes it again. Lines are rare.
- * Invariant  each line is one write, so lines of several ranks do not mix.
+ * Idea       TUTTI_LOG holds words separated by commas: a level (warn, info, debug), stderr, off,
+ *            or the name of a file, to which lines are appended. Without it, lines go to the
+ *            callback if there is one; else to stderr, if the user has asked for them
+ *            (TUTTI_EXPLAIN) or runs the job by a launcher (`tutti run`); else they are dropped.
+ * Cost       Each line opens and closes its file. Lines are rare.
+ * Invariant  Each line is one write, so lines of several ranks do not mix.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,8 @@
 enum { OFF = -1, WARN, INFO, DEBUG };
 
 typedef struct place {
-  int level;       /* lines up to this one */
-  bool chosen;     /* by TUTTI_LOG: next to a callback, too */
+  int level;       /* the highest level that is logged */
+  bool chosen;     /* set by TUTTI_LOG: used beside a callback, too */
   char file[4096]; /* "": stderr */
 } place;
 
@@ -62,7 +62,8 @@ static place find_place(void) {
   return p;
 }
 
-/* stderr's descriptor, or the file's. A pipe without a reader is an error, not a wait. */
+/* stderr's descriptor, or the file's. Opening a pipe without a reader is an error, it does not
+ * block. */
 static int open_place(const place *p) {
   if (!*p->file) return STDERR_FILENO;
   const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;

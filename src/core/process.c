@@ -15,7 +15,7 @@ tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
                                  .work = PTHREAD_COND_INITIALIZER,
                                  .trace_lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Before that no rank of this job can have written a file. */
+/* No rank of this job can have written a file before this time. */
 /* each communicates, forked, usable, hooked, idle, warned: order: flags of this process */
 
 static void __attribute__((constructor)) at_load(void) {
@@ -24,8 +24,8 @@ static void __attribute__((constructor)) at_load(void) {
   tt_process.loaded_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* What its parent has not used may be used here: rendezvous stay with the parent. Locks that another
- * thread of the parent's held would stay locked. */
+/* The child of a fork may use tutti if the parent has not communicated; rendezvous stay with the
+ * parent. The locks are reset, since another thread of the parent may have held one. */
 static void in_child(void) {
   pthread_mutex_init(&tt_process.starting, NULL);
   pthread_mutex_init(&tt_process.lock, NULL);
@@ -77,7 +77,7 @@ const char *tt_env(const char *name) {
   return value && *value ? value : NULL;
 }
 
-/* All ranks of a job have the same settings: on the terminal one line is enough. */
+/* All ranks of a job have the same settings, so on a terminal only rank 0 reports them. */
 static bool rank_0_says_it(void) {
   const char *rank = tt_env("TUTTI_RANK");
   return !tt_process.log && !tt_env("TUTTI_LOG") && rank && strcmp(rank, "0") != 0;

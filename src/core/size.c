@@ -1,4 +1,4 @@
-/* size.c - sizes as people write them.
+/* size.c - parses sizes with units.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

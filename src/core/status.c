@@ -1,4 +1,4 @@
-/* status.c - a status and, per thread, the sentence that goes with it.
+/* status.c - status codes and, per thread, the message of the last error.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static _Thread_local char text[512];
 
 tutti_status tt_fail(tutti_status status, const char *format, ...) {
   va_list args;
-  char fresh[sizeof sentence]; /* the sentence before may be a part of this one */
+  char fresh[sizeof sentence]; /* the arguments may include the old message */
   va_start(args, format);
   vsnprintf(fresh, sizeof fresh, format, args);
   va_end(args);

@@ -1,18 +1,16 @@
-/* arena.c - one-shot, two-shot and naive of many bytes, piece by piece.
+/* arena.c - one-shot, two-shot and naive on large vectors, piece by piece.
  *
- * Idea       a vector is cut in pieces that stay in the cache; each is put where the
- *            peers see it (not at all, if it lies where they do), summed straight out
- *            of all ranks' memory (two-shot: each rank its block; naive: rank 0 all),
- *            and got: who sums for others writes into their vectors, where it may,
- *            while the line is its own; else they copy it. How far a rank is, it tells
- *            in a tally; pieces overlap.
- * Cost       private memory: two-shot copies (P-1)/P of a vector in, reads one in
- *            the sums and (P-1)/P in the copies. Memory that the peers reach: one read,
- *            one written, no copy.
- * Invariant  the same operands in the same order as the schedule's reductions, so
- *            the same bits. A place of the arena is written again when all ranks have got
- *            the piece it held; an operation ends when nobody looks at its vectors.
- *            Operations take their turns in the arena in the order of issue.
+ * Idea       A vector is cut into pieces that fit in the cache. Each piece is put where the peers
+ *            see it (not copied if it lies there already), summed straight out of all ranks' memory
+ *            (two-shot: each rank its block; naive: rank 0 everything), and fetched. A rank that
+ *            sums for others writes into their vectors, if it may, while the line is in its cache;
+ *            else they copy it. A rank publishes its progress in a counter; pieces overlap.
+ * Cost       Private memory: two-shot copies (P-1)/P of a vector in, reads one in the sums and
+ *            (P-1)/P in the copies. Memory that the peers can map: one read, one written, no copy.
+ * Invariant  The same operands in the same order as the schedule's reductions, so the same bits. A
+ *            slot of the arena is rewritten when all ranks have fetched the piece it held; an
+ *            operation ends when no rank reads its vectors any more. Operations use the arena in
+ *            the order of issue.
  * See        docs/shared-memory.md
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -20,18 +18,18 @@
 #include "engine.h"
 
 enum {
-  CHUNK = 8 << 10,      /* bytes that are summed at once, and copied while they are in L1 */
-  TOGETHER = 256 << 10, /* bytes that are taken together where nothing goes through an arena */
+  CHUNK = 8 << 10,      /* bytes summed at once, and copied while in L1 */
+  TOGETHER = 256 << 10, /* bytes taken together if no vector goes through an arena */
   MOST = 1 << 20        /* bytes moved by one call of progress, about */
 };
 
-/* Does somebody sum for others? Not in one-shot, where everyone sums everything. */
+/* Does a rank sum for others? Not in one-shot, where every rank sums everything. */
 static bool owned(const tt_operation *o) {
   return o->pieces.shape != TT_SHAPE_ONE_SHOT;
 }
 
-/* Is a rank's src read out of its arena? One-shot cannot write to a dst that is an src
- * which peers still read. */
+/* Is a rank's src read out of its arena? In place, one-shot cannot write to a dst while peers still
+ * read it as src. */
 static bool from_arena(const tt_operation *o, const tt_names *names) {
   return !names->src || (names->in_place && !owned(o));
 }
@@ -45,7 +43,7 @@ static tutti_status arena_begin(tt_operation *o) {
   tt_wire *w = o->wire;
   tt_pieces *p = &o->pieces;
   const size_t element = o->reducer.element, bytes = o->call.count * element;
-  const uint64_t most = (w->piece - 2 * 64) / element; /* boundaries are moved to lines */
+  const uint64_t most = (w->piece - 2 * 64) / element; /* boundaries are aligned to lines */
   tutti_status status = tt_flags_begin(o);
   if (status) return status;
   *p = (tt_pieces){.put_by_all = UINT32_MAX, .shape = o->program->shape, .at_once = 1};
@@ -54,7 +52,7 @@ static tutti_status arena_begin(tt_operation *o) {
   tt_partition_even(&p->cut, o->call.count, element, p->count);
   p->first = w->pieces_begun;
   w->pieces_begun += p->count;
-  /* the input multiplied stands in the arena, or in dst, as if it had been there */
+  /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
   const bool times = o->reducer.times;
   p->mine.in_place = times || o->call.src == o->call.dst;
   p->mine.src = w->ops->export(w, times ? o->call.dst : o->call.src, bytes);
@@ -67,13 +65,13 @@ static tutti_status arena_begin(tt_operation *o) {
   return TUTTI_OK;
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
 typedef struct extent { /* of bytes */
   size_t from, to;
 } extent;
 
-/* Where the pieces that are taken together with piece k end. */
+/* The end of the batch of pieces that starts with piece k. */
 static uint32_t batch_end(const tt_operation *o, uint32_t k) {
   return tt_min(k + o->pieces.at_once, o->pieces.count);
 }
@@ -84,7 +82,7 @@ static extent piece_extent(const tt_operation *o, uint32_t k) {
                   tt_partition_at(&o->pieces.cut, batch_end(o, k)) * element};
 }
 
-/* What rank r sums, or shows all others, of piece k; behind the piece's begin. */
+/* The block that rank r sums, or publishes to all others, relative to the start of piece k. */
 static extent block_of(const tt_operation *o, uint32_t k, int r) {
   const size_t element = o->reducer.element;
   const extent piece = piece_extent(o, k);
@@ -100,7 +98,7 @@ static size_t slot_of(const tt_operation *o, uint32_t k) {
   return (o->pieces.first + k) % o->wire->slots * o->wire->piece;
 }
 
-/* The name of a vector, and how far behind it piece k begins: there, or in the arena. */
+/* The name of a vector and the offset of piece k behind it: in the vector, or in the arena. */
 static uint64_t vector_name_at(const tt_operation *o, uint64_t vector, uint64_t arena, uint32_t k,
                                size_t *from) {
   *from = vector ? piece_extent(o, k).from : slot_of(o, k);
@@ -111,16 +109,16 @@ static char *slot(const tt_operation *o, uint32_t k) {
   return (char *)o->wire->ops->arena(o->wire) + slot_of(o, k);
 }
 
-/* Where piece k of what this rank brings stands, once it is put. */
+/* Where piece k of this rank's input is, once it is put. */
 static char *own_of(const tt_operation *o, uint32_t k) {
   if (!o->reducer.times) return (char *)(uintptr_t)o->call.src + piece_extent(o, k).from;
   return from_arena(o, &o->pieces.mine) ? slot(o, k)
                                         : (char *)o->call.dst + piece_extent(o, k).from;
 }
 
-/* ---- who is how far ---- */
+/* ---- progress of the peers ---- */
 
-/* Have all peers told at least so much? */
+/* Have all peers published at least `target`? */
 static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
   tt_wire *w = o->wire;
   if (o->pieces.seen[counter].target != target) {
@@ -134,7 +132,7 @@ static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
   return true;
 }
 
-/* The first pieces were put before their rank posted. */
+/* Some pieces may have been put before their rank set its flag. */
 static bool all_put(tt_operation *o, uint32_t k) {
   const uint32_t end = batch_end(o, k);
   return end <= o->pieces.put_by_all || all_gathered(o, TT_PUT, o->pieces.first + end);
@@ -149,15 +147,15 @@ static void publish_piece_count(tt_operation *o, tt_counter counter, uint32_t pi
   o->wire->ops->publish(o->wire, counter, o->pieces.first + pieces);
 }
 
-/* ---- what is done with a piece ---- */
+/* ---- work on one piece ---- */
 
-/* Where block `at` of piece k of peer r's dst is, if this rank may write to it. */
+/* Address of offset `at` of piece k in peer r's dst, if this rank may write to it. */
 static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
   char *dst = o->wire->ops->writable(o->wire, ((const tt_names *)o->slots[r])->dst);
   return dst ? dst + piece_extent(o, k).from + at : NULL;
 }
 
-/* A sum of n bytes at `to`, to all who wait for it. */
+/* Give a sum of n bytes at `to` to all ranks that wait for it. */
 static void hand_out(tt_operation *o, uint32_t k, size_t at, const char *to, size_t n) {
   char *dst;
   for (int r = 0; r < o->wire->ranks; r++)
@@ -190,14 +188,14 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
   return true;
 }
 
-/* The pieces from k on are where peers find them. */
+/* Put the batch that starts with piece k where peers find it. */
 static void put_piece(tt_operation *o, uint32_t k) {
   const extent piece = piece_extent(o, k);
   const size_t all = piece.to - piece.from;
   const char *src = (const char *)o->call.src + piece.from;
-  /* its own block nobody reads; its sum will stand there */
+  /* skip this rank's own block: no peer reads it, and its sum will be stored there */
   const extent own = owned(o) ? block_of(o, k, o->wire->rank) : (extent){all, all};
-  if (o->reducer.times) { /* all of it: what it was is nobody's input */
+  if (o->reducer.times) { /* scale all of it: no rank uses the unscaled input */
     tt_times(&o->reducer, own_of(o, k), src, all / o->reducer.element);
     return;
   }
@@ -237,8 +235,8 @@ static bool try_put(tt_operation *o) {
   return true;
 }
 
-/* Are there pieces from k on, and is this rank so far with all that are taken together? The
- * first ones may have been put one by one, before it was known how many are. */
+/* Are there pieces from k on, and has this rank reached that stage for the whole batch? The first
+ * pieces may have been put one by one, before the size of a batch was known. */
 static bool done_before(const tt_operation *o, tt_counter counter, uint32_t k) {
   return k < o->pieces.count && o->pieces.done[counter] >= batch_end(o, k);
 }
@@ -275,14 +273,14 @@ static bool try_get(tt_operation *o) {
 
 /* ---- the loop ---- */
 
-/* The schedule's step that puts, sums, shows the sum or gets. */
+/* The schedule's step that corresponds to a put, a sum or a get. */
 static uint32_t step_of(const tt_operation *o, tt_counter what) {
   if (o->pieces.shape == TT_SHAPE_NAIVE) return what == TT_PUT || what == TT_SUM ? 0 : 1;
   return what == TT_PUT ? 0 : what == TT_SUM || !owned(o) ? 1 : 3;
 }
 
-/* Bytes that are moved or summed to be so far with the pieces taken together with piece k; a
- * rank's block of them is an even share, for where exactly it ends takes too long to find out. */
+/* Bytes to move or sum for the batch that starts with piece k. A rank's block is counted as an even
+ * share, because computing its exact bounds takes too long. */
 static size_t work_of(const tt_operation *o, tt_counter what, uint32_t k) {
   const bool exported = !from_arena(o, &o->pieces.mine) && !o->reducer.times;
   const extent piece = piece_extent(o, k);
@@ -295,7 +293,7 @@ static size_t work_of(const tt_operation *o, tt_counter what, uint32_t k) {
   return what == TT_SUM ? mine : !owned(o) ? all : o->pieces.given ? 0 : all - mine;
 }
 
-/* A part, written down if somebody wants to know. */
+/* Run a part; trace it if tracing is on. */
 static bool arena_traced(tt_operation *o, tt_counter what, bool (*part)(tt_operation *)) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint32_t k = o->pieces.done[what];
@@ -310,7 +308,7 @@ static bool arena_traced(tt_operation *o, tt_counter what, bool (*part)(tt_opera
 static bool arena_publish(tt_operation *o) {
   void *place = o->wire->ops->flag_slot(o->wire, o->stamp.seq, sizeof(tt_names));
   if (!place) return false;
-  /* if nobody copies, the loop may be another one */
+  /* if no rank copies, another loop may be chosen later */
   const bool unsure = o->if_exported != o->pieces.shape && o->pieces.mine.src;
   if (o->wire->pieces_over == o->pieces.first && !unsure) arena_traced(o, TT_PUT, try_put);
   o->pieces.mine.put = o->pieces.done[TT_PUT];
@@ -319,8 +317,8 @@ static bool arena_publish(tt_operation *o) {
   return o->flag_get = true;
 }
 
-/* All have posted: what follows from it, the same on all ranks. If nothing has to go
- * through an arena, another loop may be cheaper, and pieces are taken together. */
+/* All ranks have set their flags: derive, equally on all ranks, what follows. If no vector goes
+ * through an arena, another loop may be cheaper, and pieces are taken in batches. */
 static void choose(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
@@ -335,8 +333,8 @@ static void choose(tt_operation *o) {
   if ((all && owned(o)) || none) p->at_once = (uint32_t)tt_max(1, TOGETHER / w->piece);
 }
 
-/* Whose dst can be written to gets nothing by itself; the others get the sums from dst,
- * if it is lent, or from the arena. */
+/* A rank whose dst peers can write to fetches nothing itself; the others fetch the sums from dst,
+ * if it is exported, or from the arena. */
 static void arena_decide_access(tt_operation *o) {
   tt_pieces *p = &o->pieces;
   tt_wire *w = o->wire;
@@ -361,7 +359,7 @@ static bool arena_progress(tt_operation *o) {
       if (!tt_flags_ready(o, sizeof(tt_names), &moved)) return moved || o->status;
       arena_decide_access(o);
     }
-    if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* others are before it */
+    if ((int32_t)(w->pieces_over - p->first) < 0) return moved; /* earlier operations come first */
     for (size_t k = 0; p->done[TT_GOT] < p->count && k * w->piece < MOST; k++) {
       bool more = arena_traced(o, TT_SUM, try_sum);
       more |= !o->status && arena_traced(o, TT_GOT, try_get);
@@ -372,14 +370,14 @@ static bool arena_progress(tt_operation *o) {
       if (p->done[TT_GOT] == p->count) w->pieces_over = p->first + p->count;
     }
     if (p->done[TT_GOT] < p->count) return moved;
-    /* a vector that peers look at is its caller's again when they have seen it all */
+    /* a vector that peers read returns to its caller when they have read all of it */
     if (p->looked_at && !all_gathered(o, TT_GOT, p->first + p->count)) return moved;
   }
   o->finished = o->slices;
   return true;
 }
 
-/* ---- who is waited for ---- */
+/* ---- awaited peers ---- */
 
 static bool show_behind(const tt_operation *o, tt_counter counter, uint32_t target, uint32_t step,
                         tt_awaits_fn *show, void *ctx) {

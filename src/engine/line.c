@@ -1,17 +1,17 @@
-/* line.c - the one-shot of few bytes: the vector stands beside its flag.
+/* line.c - one-shot on small vectors: the vector is stored beside its flag.
  *
- * Idea       write the vector next to its flag on the board, wait for everybody's
- *            flag, sum what they announce in rank order in one pass.
- * Cost       a line written, P-1 lines read; nothing allocated, divided, searched.
- * Invariant  the same operands in the same order as the schedule's reduction, so
- *            the same bits; a post stays until its place comes round again.
+ * Idea       Write the vector next to its flag in the flag slot, wait for all flags, and sum the
+ *            vectors beside them in rank order in one pass.
+ * Cost       A line written, P-1 lines read; no allocation, division or search.
+ * Invariant  The same operands in the same order as the schedule's reduction, so the same bits; a
+ *            flag's data stay until its slot is reused.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
 
-/* ---- posts, for both loops ---- */
+/* ---- flags, for both loops ---- */
 
 tutti_status tt_flags_begin(tt_operation *o) {
   const size_t ranks = (size_t)o->wire->ranks;
@@ -35,14 +35,14 @@ bool tt_flags_ready(tt_operation *o, size_t n, bool *moved) {
     if (!o->slots[o->next]) return tt_trace_missed(o->trace, o->next);
     *moved = true;
     if (hash != o->stamp.hash) {
-      o->status = TUTTI_ERR_MISMATCH; /* the communicator's progress says who called what */
+      o->status = TUTTI_ERR_MISMATCH; /* the communicator's progress reports the differing calls */
       return false;
     }
   }
   return true;
 }
 
-/* Who has not posted yet; the step is the one that receives. */
+/* Show the peers whose flags are not set; the step is the receiving one. */
 bool tt_flags_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   uint32_t hash;
@@ -63,7 +63,7 @@ static bool line_fits(const tt_operation *o) {
          o->call.count <= o->wire->flag_bytes && line_bytes(o) <= o->wire->flag_bytes;
 }
 
-/* What is as long as a number is copied as one. */
+/* Copy 4 and 8 bytes as one word. */
 static void copy(void *to, const void *from, size_t n) {
   if (n == 4)
     memcpy(to, from, 4);
@@ -95,7 +95,7 @@ static bool line_sum(tt_operation *o) {
   return true;
 }
 
-/* A part, written down if somebody wants to know: step 0 posts, step 1 sums. */
+/* Run a part; trace it if tracing is on: step 0 publishes, step 1 sums. */
 static bool line_traced(tt_operation *o, bool (*part)(tt_operation *), uint32_t step) {
   if (__builtin_expect(!o->trace, 1)) return part(o);
   const uint64_t begin = tt_trace_mark(o->trace);

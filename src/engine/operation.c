@@ -1,9 +1,8 @@
-/* operation.c - a collective under way: its vector in slices, up to TT_FLIGHT of
- * them running at once, each on a lane of its own.
+/* operation.c - a collective in progress: its vector in slices, up to TT_FLIGHT of them running
+ * concurrently, each on a lane of its own.
  *
- * Invariant  slice s runs on lane s mod TT_FLIGHT of the operation's window place,
- *            and starts when slice s - TT_FLIGHT has ended here: what slice.c
- *            spells out for the prover.
+ * Invariant  Slice s runs on lane s mod TT_FLIGHT of the operation's window place, and starts when
+ *            slice s - TT_FLIGHT has ended here; slice.c states the same for the prover.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -56,7 +55,7 @@ tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint32_t 
   return o->loop->begin(o);
 }
 
-/* Of how many ranks' values this one's result is; 0: it has none. */
+/* Number of ranks whose values enter this rank's result; 0: it has none. */
 static int summands(const tt_operation *o) {
   const tt_sched *s = o->program->sched;
   if (!tt_coll_reduces(s->coll) || s->rank >= s->data) return 0;
@@ -64,7 +63,7 @@ static int summands(const tt_operation *o) {
   return s->data;
 }
 
-/* One rank's values have met no op; where it is a logical one they are 0 or 1 nevertheless. */
+/* The result of a single rank was never reduced; a logical op must still yield 0 or 1. */
 static void finish_alone(tt_operation *o) {
   if (o->call.op < TUTTI_LAND || o->call.op > TUTTI_LXOR || summands(o) != 1) return;
   tt_truths(o->call.type, o->call.dst, o->table ? o->table[1] : o->call.count);

@@ -1,23 +1,23 @@
-/* p2p.c - moves messages: letters, and the bytes that did not fit in.
+/* p2p.c - moves p2p messages: headers, and the bytes that did not fit in them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "p2p.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PACKET = 256, GULP = 1 << 20 }; /* GULP: bytes that one pass receives, at most */
+enum { PACKET = 256, GULP = 1 << 20 }; /* GULP: most bytes received in one pass */
 
 typedef struct header {
   uint64_t count;
   uint32_t type;
-  uint32_t inside; /* bytes of the message behind this */
+  uint32_t inside; /* bytes of the message behind the header */
 } header;
 
-/* The messages of one peer and direction that are not over, in order. */
+/* The unfinished messages of one peer and direction, in order. */
 typedef struct box {
   tt_p2p_message *first, **end;
   uint32_t flag_get;
-  bool active; /* it is in the list of those that have any */
+  bool active; /* in the list of nonempty queues */
   struct box *next;
 } box;
 
@@ -58,7 +58,7 @@ bool tt_p2p_is_alone(const tt_p2p *p2p, const tt_p2p_message *m) {
   return m->peer == p2p->wire->rank && !p2p->boxes[2 * m->peer + !m->sends].first;
 }
 
-/* Take the message out of its queue: it is over. */
+/* Move a finished message from its queue to the list `over`. */
 static void dequeue_finished(tt_p2p *p2p, box *b, tt_p2p_message **link, bool *moved) {
   tt_p2p_message *m = *link;
   *link = m->next;
@@ -73,7 +73,7 @@ static tt_stamp stamp_of(const tt_p2p_message *m) {
   return (tt_stamp){m->number, 0};
 }
 
-/* What is received is not what is sent. */
+/* The receive does not match the send. */
 static tutti_status differ(const tt_p2p_message *m, int me, uint64_t count, uint32_t type) {
   return tt_fail(
       TUTTI_ERR_MISMATCH, "message %u from rank %d to rank %d: sent are %llu %s, received %llu %s",
@@ -97,7 +97,7 @@ static bool send_header(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status
   return m->opened = *moved = true;
 }
 
-/* True once all of it has gone. */
+/* True once the whole message has been sent. */
 static bool send_message(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status *status) {
   if (!m->opened && !send_header(w, m, moved, status)) return false;
   while (m->moved < m->bytes) {
@@ -119,7 +119,7 @@ static void send_all(tt_p2p *p2p, box *b, bool *moved, tutti_status *status) {
   tt_wire *w = p2p->wire;
   for (tt_p2p_message **link = &b->first; *link;) {
     tt_p2p_message *m = *link;
-    if (!send_message(w, m, moved, status)) return; /* those behind it wait */
+    if (!send_message(w, m, moved, status)) return; /* messages behind it wait */
     if (m->exported && !w->ops->consumed(w, m->peer, TT_LANE_P2P, m->ticket))
       link = &m->next;
     else
@@ -147,14 +147,14 @@ static bool read_header(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status
   return m->opened = *moved = true;
 }
 
-/* Nothing is there: say where it is to go. */
+/* No bytes are there yet: announce their destination. */
 static void announce_receive(tt_wire *w, const tt_p2p_message *m) {
   const size_t left = m->bytes - m->moved;
   if (left && w->ops->expect)
     w->ops->expect(w, m->peer, TT_LANE_P2P, (char *)m->at + m->moved, left, left);
 }
 
-/* True once all of it has come. */
+/* True once the whole message has come. */
 static bool receive(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status *status) {
   tt_stamp stamp;
   size_t n, budget = GULP;

@@ -1,11 +1,11 @@
-/* p2p.h - messages between two ranks of a communicator, apart from its collectives.
+/* p2p.h - p2p messages between two ranks of a communicator, apart from its collectives.
  *
- * Idea       for each peer and direction a queue; the k-th that one rank sends to another
- *            is the k-th that the other receives from it. What goes over the wire is a
- *            letter (the number of elements, their type, and the bytes if they fit in)
- *            and then the bytes, on a lane that no collective uses.
- * Invariant  nothing here blocks; a message is its owner's again when it is handed back.
- *            To itself a rank sends by copying, without the wire.
+ * Idea       One queue per peer and direction; the k-th message that a rank sends to another is the
+ *            k-th that the other receives from it. A message travels as a header (number and type
+ *            of elements, and the bytes if they fit) followed by the bytes, on a lane that no
+ *            collective uses.
+ * Invariant  Nothing here blocks; a message returns to its owner when it is handed back. A rank
+ *            sends to itself by copying, without the wire.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_P2P_H
 #define TT_P2P_H
@@ -13,19 +13,19 @@
 #include "wire.h"
 
 typedef struct tt_p2p_message {
-  void *owner; /* whose it is; the rest is set by who posts it */
+  void *owner; /* the caller's; the caller sets the fields up to `at` */
   int peer;
   bool sends; /* else it receives */
   tutti_type type;
   uint64_t count;
   size_t bytes;
   void *at; /* read only, if it sends */
-  /* inside */
-  bool opened; /* its letter has gone, or come */
+  /* private */
+  bool opened; /* its header has gone, or come */
   bool exported;
   uint32_t ticket;
   size_t moved;
-  uint32_t number; /* among those of its pair */
+  uint32_t number; /* within its pair */
   struct tt_p2p_message *next;
 } tt_p2p_message;
 
@@ -35,14 +35,15 @@ tt_p2p *tt_p2p_new(tt_wire *wire); /* NULL: out of memory */
 void tt_p2p_free(tt_p2p *p2p);
 
 void tt_p2p_post(tt_p2p *p2p, tt_p2p_message *message);
-/* To or from itself, before the other half is there: it waits for its own rank. */
+/* Is it to or from this rank itself, and the other half not yet posted? Then it waits for its own
+ * rank. */
 bool tt_p2p_is_alone(const tt_p2p *p2p, const tt_p2p_message *message);
-/* Moves what can be moved; a list of those that are over. TUTTI_ERR_MISMATCH and others in
- * *status, with the sentence in tutti_error. */
+/* Moves what can be moved; returns the list of finished messages. *status: TUTTI_ERR_MISMATCH or
+ * another error, with the message in tutti_error. */
 tt_p2p_message *tt_p2p_progress(tt_p2p *p2p, bool *moved, tutti_status *status);
-/* All that are not over, as a list; the mail forgets them. */
+/* Removes all unfinished messages and returns them as a list. */
 tt_p2p_message *tt_p2p_drop(tt_p2p *p2p);
-/* The i-th of those that are the first of their queue, NULL past the end. */
+/* The i-th message that is first in its queue, NULL past the end. */
 const tt_p2p_message *tt_p2p_first(const tt_p2p *p2p, int i);
 
 #endif

@@ -1,11 +1,11 @@
-/* pace.c - over a simulated network: whose turn it is to send.
+/* pace.c - order of sends over a simulated network.
  *
- * Idea       message k of slice s has the number s * D + k. Of a slice, and to the peers of
- *            a level, messages go one at a time, by their numbers. Where every rank has the
- *            same steps, a slice begins behind the end of the one whose place it takes;
- *            else behind all of the one before.
- * Invariant  a message waits only for smaller numbers, on this rank and on all others: so
- *            there is always one that can go, though none is over before it is received.
+ * Idea       Message k of slice s has the number s * D + k. Within a slice, and to the peers of a
+ *            level, messages go one at a time, in the order of their numbers. If every rank has the
+ *            same steps, a slice starts after the end of the slice whose place it takes; else after
+ *            the whole previous slice.
+ * Invariant  A message waits only for smaller numbers, on this rank and on all others: so one can
+ *            always go, though none is over before it is received.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 
@@ -19,13 +19,13 @@ static uint64_t send_priority(const tt_program *p, int slice, uint32_t k) {
   return ((uint64_t)slice * step + k) << 20 | (uint64_t)slice;
 }
 
-/* The first message from `k` on that goes to peers of a level; ntransfers: there is none. */
+/* The first message from `k` on to peers of a level; ntransfers: none. */
 static uint32_t first_to(const tt_wire *wire, const tt_program *p, uint32_t k, uint8_t level) {
   while (k < p->ntransfers && (!sends(p, k) || wire->level[p->transfers[k].peer] != level)) k++;
   return k;
 }
 
-/* What a slice still has to send there comes later, or there is nothing. */
+/* Is the slice's next message to that level after `than`, or nonexistent? */
 static bool later(const tt_operation *o, int slice, uint32_t from, uint8_t level, uint64_t than) {
   const uint32_t k = first_to(o->wire, o->program, from, level);
   return k == o->program->ntransfers || send_priority(o->program, slice, k) > than;

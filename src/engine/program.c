@@ -1,5 +1,5 @@
-/* program.c - a schedule made ready to run: messages numbered per pair, and for
- * each step those that wait for it.
+/* program.c - prepares a schedule to run: numbers its messages per pair, and lists for each step
+ * the steps that wait for it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>

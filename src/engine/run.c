@@ -1,30 +1,29 @@
 /* run.c - one run of a program on one slice: the generic engine.
  *
- * Idea       steps that have started stand in a short list; each pass tries to move
- *            every one of them: sends push bytes, receives take what has arrived,
- *            reductions take what all their inputs have. A step that has ended lets
- *            those that waited for it start.
- * Invariant  a message moves only when it is its pair's turn; a send that lent its
- *            bytes to the wire ends when they are consumed; a message of no bytes
- *            (empty blocks) is passed over on both sides.
+ * Idea       Started steps are in a short list; each pass tries to advance every one: sends push
+ *            bytes, receives take arrived bytes, reductions take as much as all their inputs have.
+ *            A step that ends lets the steps that waited for it start.
+ * Invariant  A message moves only when it is the next of its pair; a send that exported its bytes
+ *            to the wire ends when they are consumed; a message of no bytes (empty blocks) is
+ *            skipped on both sides.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
 
-/* A message under way. */
+/* A message in progress. */
 typedef struct tt_moving {
   tt_cursor cursor;
-  uint64_t left;   /* bytes that are still to move */
-  uint32_t ticket; /* of the last bytes that were lent, or 0 */
+  uint64_t left;   /* bytes still to move */
+  uint32_t ticket; /* of the last exported bytes, or 0 */
   bool exported, over;
 } tt_moving;
 
-/* So that one call of progress does not take for ever. */
+/* Bytes that bound the duration of one call of progress. */
 enum { GULP = 1 << 20 };
 
-/* ---- places in spans ---- */
+/* ---- positions in spans ---- */
 
 static uint64_t span_bytes(const tt_run *r, const tt_span *span, uint32_t lo, uint32_t hi) {
   uint64_t elements = 0;
@@ -38,7 +37,7 @@ static uint64_t span_bytes(const tt_run *r, const tt_span *span, uint32_t lo, ui
   return elements * r->o->reducer.element;
 }
 
-/* The contiguous bytes at a cursor: their address, and how many (0: at the end). */
+/* The contiguous bytes at a cursor: their address and number (0: at the end). */
 static uint64_t contiguous(const tt_run *r, const tt_span *span, tt_cursor *c, char **address) {
   const uint32_t B = r->program->sched->blocks;
   const size_t element = r->o->reducer.element;
@@ -109,7 +108,7 @@ static bool my_turn(const tt_run *r, const tt_transfer *t) {
   return r->turn[t->pair] == t->turn;
 }
 
-/* Push what the wire takes; true if anything moved. */
+/* Push as much as the wire takes; true if anything moved. */
 static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m,
                           tutti_status *status) {
   const tt_operation *o = r->o;
@@ -161,13 +160,13 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
   tt_stamp stamp;
   size_t n = o->wire->ops->head(o->wire, t->peer, r->lane, &stamp);
   if (n && (stamp.seq != o->stamp.seq || stamp.hash != o->stamp.hash)) {
-    *status = TUTTI_ERR_MISMATCH; /* the communicator's progress says who called what */
+    *status = TUTTI_ERR_MISMATCH; /* the communicator's progress reports the differing calls */
     return 0;
   }
   return n;
 }
 
-/* Nothing is there: say where it is to go. What is reduced is only looked at. */
+/* No bytes are there yet: announce their destination. Operands of a reduction are only viewed. */
 static void announce_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
   const tt_operation *o = r->o;
   if (!o->wire->ops->expect || !my_turn(r, t)) return;
@@ -205,7 +204,8 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
   return moved;
 }
 
-/* Line up what has arrived from every peer, up to `all` bytes; how many all have. */
+/* Line up the bytes that have arrived from every peer, up to `all`; returns the number that all
+ * have. */
 static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *own, size_t all,
                       int *count, tutti_status *status) {
   const tt_program *p = r->program;
@@ -237,7 +237,7 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
   const tt_program *p = r->program;
   const tt_operation *o = r->o;
   const uint32_t first = p->at[id], end = p->at[id + 1];
-  tt_moving *m = &r->moving[first]; /* stands for all: they move in step */
+  tt_moving *m = &r->moving[first]; /* stands for all: they advance together */
   bool moved = false;
   for (size_t budget = GULP; m->left && budget;) {
     char *to, *own;
@@ -291,7 +291,7 @@ static bool try_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) 
   }
 }
 
-/* ---- written down ---- */
+/* ---- tracing ---- */
 
 static uint64_t left_of(const tt_run *r, uint32_t id) {
   const tt_program *p = r->program;
@@ -325,7 +325,7 @@ static tt_event_kind event_of(const tt_step *step) {
   }
 }
 
-/* As try_step, and written down if somebody wants to know. */
+/* Like try_step; traces the step if tracing is on. */
 static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *status) {
   tt_trace *trace = r->o->trace;
   if (__builtin_expect(!trace, 1)) return try_step(r, id, ended, status);
@@ -365,8 +365,8 @@ bool tt_run_progress(tt_run *r, tutti_status *status) {
   return moved;
 }
 
-/* A message is awaited when it is its turn: what comes after it, or waits for steps
- * of this rank, says nothing about its peer. */
+/* A message is awaited once it is the next of its pair. One that comes later, or waits for steps of
+ * this rank, says nothing about its peer. */
 bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
   const tt_program *p = r->program;
   for (uint32_t i = 0; i < r->nopen; i++) {
@@ -391,7 +391,7 @@ static uint64_t widest(const tt_sched *s) {
   return n;
 }
 
-/* One allocation behind `waits` for all tables of the run. */
+/* All tables of the run share one allocation, at `inputs`. */
 static bool make_tables(tt_run *r) {
   const tt_program *p = r->program;
   size_t n = p->sched->nsteps + 1, wide = widest(p->sched);
@@ -411,7 +411,7 @@ static bool make_tables(tt_run *r) {
   return true;
 }
 
-/* Where block 0 of each buffer is, for this slice. */
+/* Compute where block 0 of each buffer is, for this slice. */
 static bool place_buffers(tt_run *r) {
   const tt_operation *o = r->o;
   const tt_sched *s = r->program->sched;
@@ -424,7 +424,7 @@ static bool place_buffers(tt_run *r) {
     tt_partition_fixed(&r->partition, o->call.count, s->blocks);
   else
     tt_partition_even(&r->partition, n, element, s->blocks);
-  uint32_t src, dst, end, none; /* the blocks that the caller's buffers begin with */
+  uint32_t src, dst, end, none; /* src, dst: the blocks that the caller's buffers begin with */
   tt_coll_src(s, &src, &end);
   tt_coll_dst(s, &dst, &none);
   const uint64_t src_at = tt_partition_at(&r->partition, src);
@@ -444,7 +444,7 @@ static bool place_buffers(tt_run *r) {
   }
   r->base[TT_TMP] = (uintptr_t)r->scratch;
   if (!times) return true;
-  char *product = (char *)r->scratch + tmp; /* the input multiplied, where peers may look */
+  char *product = (char *)r->scratch + tmp; /* the scaled input, where peers may read it */
   tt_times(&o->reducer, product, (const char *)o->call.src + from * element, times);
   r->base[TT_SRC] = (uintptr_t)product - src_at * element;
   return true;

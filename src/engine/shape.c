@@ -1,9 +1,8 @@
-/* shape.c - recognises schedules that have a straight loop of their own.
+/* shape.c - recognises schedules that have a dedicated loop.
  *
- * Idea       write down the schedule that the loop carries out, and compare: if it
- *            is the same, step for step, then what was proven of the one holds for
- *            the other. Nothing is recognised by its name. One rank's alone says
- *            little: a leaf of a tree does what all do in naive.
+ * Idea       Build the schedule that the loop executes and compare: if the two are equal, step for
+ *            step, what was proven of one holds for the other. Names are not considered. One rank's
+ *            schedule alone is not enough: a leaf of a tree has the same steps as a rank in naive.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "engine.h"
 
@@ -14,7 +13,7 @@ static void lift_one_shot(tt_builder *b, const tt_sched *like) {
   tt_send_all(b, all, src);
   tt_recv_reduce_all(b, all, sum, src, TT_OWN_AMONG);
   tt_mark_completes(b);
-  if (like->in_place) tt_copy(b, dst, sum); /* the board is this tmp */
+  if (like->in_place) tt_copy(b, dst, sum); /* a flag slot serves as this tmp */
 }
 
 static void lift_two_shot(tt_builder *b, const tt_sched *like) {
@@ -61,7 +60,7 @@ tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
   return tt_build_end(&b);
 }
 
-/* False, too, if memory runs out: then *starved. */
+/* Returns false and sets *starved, too, if out of memory. */
 static bool all_have_shape(tt_shape shape, tt_sched *const *scheds, int n, bool *starved) {
   bool same = true;
   for (int i = 0; i < n && same; i++) {

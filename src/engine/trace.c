@@ -1,11 +1,11 @@
-/* trace.c - writes down what a rank does, on its tape.
+/* trace.c - records a rank's events on its tape.
  *
- * Idea       two steps of the same kind that follow at once are one event; a wait is what
- *            lies between a rank's steps, if a look in between found a peer not ready.
+ * Idea       Two steps of the same kind that follow each other directly are one event. A wait is
+ *            the time between a rank's steps if a poll in between found a peer not ready.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trace.h"
 
-enum { GAP = 250 }; /* ticks, about a tenth of a microsecond: below that nobody waited */
+enum { GAP = 250 }; /* ticks, about a tenth of a microsecond: shorter gaps are not waits */
 
 void tt_trace_add(tt_tape *tape, const tt_event *event) {
   const uint32_t n = atomic_load_explicit(&tape->n, memory_order_relaxed);
@@ -32,7 +32,7 @@ uint64_t tt_trace_cut(tt_trace *t) {
   return t->last = now;
 }
 
-/* Does the step go on where the last event ended? */
+/* Does the step continue the last event? */
 static bool goes_on(const tt_trace *t, const tt_event *e) {
   const uint32_t n = atomic_load_explicit(&t->steps.n, memory_order_relaxed);
   if (n == t->before || !n) return false;
@@ -44,7 +44,9 @@ static bool goes_on(const tt_trace *t, const tt_event *e) {
 void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq, int peer,
                    uint64_t bytes, uint32_t step) {
   const bool takes = kind == TT_EVENT_RECEIVE || kind == TT_EVENT_REDUCE;
-  if (t->awaits >= 0 && takes && peer >= 0) t->awaits = peer; /* it was that one that came */
+  if (t->awaits >= 0 && takes && peer >= 0)
+    t->awaits = peer; /* the peer whose bytes came is the
+                                                                 one waited for */
   add_wait(t, begin, seq);
   t->awaits = -1;
   if (!bytes) return;

@@ -1,13 +1,13 @@
-/* trace.h - what a rank does in a communicator, written down as it happens.
+/* trace.h - records a rank's events in a communicator as they happen.
  *
- * Idea       a bounded tape of events of 40 bytes per communicator and rank, in memory; it
- *            is made a file at the end (trace_file.c). What is done is an event; what lies
- *            between two, inside a call that blocks, after a look that found a peer not
- *            ready, is a wait for that peer.
- * Cost       off: one branch on a pointer that is NULL. On: two looks at a counter per
- *            event, one per look that finds nothing.
- * Invariant  one thread writes a tape: who holds the communicator, or, of marks, its
- *            caller. A full tape takes no more, and counts what it did not take.
+ * Idea       A bounded tape of events of 40 bytes per communicator and rank, in memory, written to
+ *            a file at the end (trace_file.c). Each step is an event. The time between two steps,
+ *            inside a blocking call and after a poll that found a peer not ready, is a wait for
+ *            that peer.
+ * Cost       Off: one branch on a NULL pointer. On: two counter reads per event, one per poll that
+ *            finds nothing.
+ * Invariant  One thread writes a tape: the holder of the communicator, or for marks its caller. A
+ *            full tape drops events and counts them.
  * See        docs/trace.md
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TRACE_H
@@ -19,11 +19,11 @@
 #include "wire.h"
 
 typedef enum tt_event_kind {
-  TT_EVENT_CALL,   /* a blocking collective; these have steps inside them: */
-  TT_EVENT_START,  /* ... one was started */
-  TT_EVENT_WAITS,  /* ... tutti_request_wait */
-  TT_EVENT_TEST,   /* ... tutti_request_test, if it did anything */
-  TT_EVENT_P2P,    /* ... a message to or from one rank */
+  TT_EVENT_CALL,   /* a blocking collective; contains steps, as the next four do */
+  TT_EVENT_START,  /* a collective was started */
+  TT_EVENT_WAITS,  /* tutti_request_wait */
+  TT_EVENT_TEST,   /* tutti_request_test, if it did anything */
+  TT_EVENT_P2P,    /* a p2p message */
   TT_EVENT_FLIGHT, /* from the start of an operation to its end */
   TT_EVENT_MARK,   /* the program's own */
   TT_EVENT_IDLE,   /* steps: waiting for a peer */
@@ -40,7 +40,7 @@ typedef struct tt_event {
   uint32_t seq; /* of the operation */
   int32_t peer; /* -1: none, or several */
   uint32_t step;
-  uint16_t kind, what; /* what: which of the calls, or of the names of marks */
+  uint16_t kind, what; /* what: index of the call, or of the mark's name */
 } tt_event;
 
 typedef struct tt_tape {
@@ -52,7 +52,7 @@ typedef struct tt_tape {
 
 enum { TT_TRACE_CALLS = 256, TT_TRACE_NAMES = 64 };
 
-/* What was called, and what ran: events name it by its place in a table. */
+/* A call and the plan it ran; events refer to it by its index in a table. */
 typedef struct tt_traced_call {
   uint64_t key;
   uint32_t coll, type, op, slices;
@@ -62,16 +62,16 @@ typedef struct tt_traced_call {
 
 typedef struct tt_trace {
   tt_tape steps, marks;
-  bool counter;           /* ticks are the processor's, else nanoseconds */
+  bool counter;           /* ticks are the CPU's, else nanoseconds */
   bool inside;            /* a call; else another one drives it */
-  bool waits;             /* inside a call that blocks */
-  bool blocking;          /* ... that is one collective */
-  bool begun;             /* ... in which an operation began */
-  int32_t awaits;         /* who was not ready at the last look; -1: nobody was missed */
-  uint64_t last, entered; /* ticks: the end of the last event; when the call began */
-  uint32_t before;        /* events when it began */
+  bool waits;             /* inside a blocking call */
+  bool blocking;          /* the call is one collective */
+  bool begun;             /* an operation began in it */
+  int32_t awaits;         /* peer not ready at the last poll; -1: none */
+  uint64_t last, entered; /* ticks: end of the last event; start of the call */
+  uint32_t before;        /* events at the start of the call */
   uint32_t seq;           /* of the operation begun last */
-  uint64_t tick0, ns0;    /* the same moment, as ticks and on the clock */
+  uint64_t tick0, ns0;    /* one instant, as ticks and on the clock */
   struct {
     uint64_t begin;
     uint16_t what;
@@ -81,12 +81,12 @@ typedef struct tt_trace {
   uint16_t again; /* the call that began last */
   tt_traced_call calls[TT_TRACE_CALLS];
   char names[TT_TRACE_NAMES][48]; /* of marks */
-  /* who it is */
-  uint64_t comm, job;        /* numbers of the communicator, of the job: the same on all ranks */
-  int rank, ranks, job_rank; /* seat: the rank's in the job */
-  bool whole;                /* all ranks of the job are in it */
-  int lane;                  /* in this process, from 1 on */
-  int64_t offset, error;     /* ns: to the first rank's clock, and how wrong that may be */
+  /* identity */
+  uint64_t comm, job;        /* ids of communicator and job, the same on all ranks */
+  int rank, ranks, job_rank; /* job_rank: the rank in the job */
+  bool whole;                /* it contains all ranks of the job */
+  int lane;                  /* number in this process, from 1 on */
+  int64_t offset, error;     /* ns: to the first rank's clock; its uncertainty */
   struct tt_trace *next;
 } tt_trace;
 
@@ -105,24 +105,25 @@ static inline uint64_t tt_trace_now(const tt_trace *t) {
   return tt_trace_ns();
 }
 
-/* When a step begins: where the last one ended, if no look found a peer not ready since. */
+/* When a step begins: at the end of the last one, unless a poll since then found a peer not
+ * ready. */
 static inline uint64_t tt_trace_mark(const tt_trace *t) {
   return t->inside && t->awaits < 0 ? t->last : tt_trace_now(t);
 }
 
-/* A part of an operation that began at `begin` and is over. No bytes: nothing is written
- * down but the wait before it. */
+/* Record a part of an operation that began at `begin` and is over. Without bytes, only the wait
+ * before it is recorded. */
 void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq, int peer,
                    uint64_t bytes, uint32_t step);
-/* What comes now is no part of a step: the next one begins here at the earliest. */
+/* The time that follows belongs to no step: the next step begins here at the earliest. */
 uint64_t tt_trace_cut(tt_trace *t);
-/* A peer is not ready. False, for who looked. */
+/* Record that a peer is not ready. Returns false, for the polling caller. */
 static inline bool tt_trace_missed(tt_trace *t, int peer) {
   if (__builtin_expect(t != NULL, 0)) t->awaits = peer;
   return false;
 }
 
-/* Into a call, and out of it. */
+/* At the beginning and the end of a call. */
 void tt_trace_enter(tt_trace *t, bool waits);
 void tt_trace_leave(tt_trace *t, tt_event_kind kind);
 static inline void tt_trace_in(tt_trace *t, bool waits) {
@@ -131,7 +132,7 @@ static inline void tt_trace_in(tt_trace *t, bool waits) {
 static inline void tt_trace_out(tt_trace *t, tt_event_kind kind) {
   if (__builtin_expect(t != NULL, 0)) tt_trace_leave(t, kind);
 }
-/* Into a blocking collective. */
+/* At the beginning of a blocking collective. */
 static inline void tt_trace_call(tt_trace *t) {
   tt_trace_enter(t, true);
   t->blocking = true;

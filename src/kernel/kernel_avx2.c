@@ -1,8 +1,8 @@
 /* kernel_avx2.c - the kernels for x86-64 with AVX2 and F16C.
  *
- * Idea       the same C, with wider vectors. The system's headers come first, so
- *            that only what is ours is compiled for them.
- * Invariant  called only where the processor has both (kernel.c asks).
+ * Idea       The same C code, with wider vectors. The system's headers are included first, so that
+ *            only our code is compiled for these instructions.
+ * Invariant  Called only if the CPU has both (kernel.c checks).
  * SPDX-License-Identifier: BSD-3-Clause */
 #if defined(__x86_64__)
 #include <float.h>
@@ -37,5 +37,5 @@ static inline void narrow_fp16(void *p, __m256 x) {
 #pragma GCC pop_options
 #endif
 #else
-typedef int tt_no_avx2; /* C has no empty files */
+typedef int tt_no_avx2; /* a C file must not be empty */
 #endif

@@ -1,8 +1,8 @@
 /* kernel_avx512.c - the kernels for x86-64 with AVX-512 (F, BW, DQ, VL).
  *
- * Idea       the same C, with wider vectors. The system's headers come first, so
- *            that only what is ours is compiled for AVX-512.
- * Invariant  called only where the processor has these (kernel.c asks).
+ * Idea       The same C code, with wider vectors. The system's headers are included first, so that
+ *            only our code is compiled for AVX-512.
+ * Invariant  Called only if the CPU has these (kernel.c checks).
  * SPDX-License-Identifier: BSD-3-Clause */
 #if defined(__x86_64__)
 #include <float.h>
@@ -38,5 +38,5 @@ static inline void narrow_fp16(void *p, __m512 x) {
 #pragma GCC pop_options
 #endif
 #else
-typedef int tt_no_avx512; /* C has no empty files */
+typedef int tt_no_avx512; /* a C file must not be empty */
 #endif

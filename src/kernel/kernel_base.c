@@ -1,10 +1,10 @@
-/* kernel_base.c - the kernels by vectors of 16 bytes: SSE2 on x86-64, NEON on ARM.
+/* kernel_base.c - the kernels with vectors of 16 bytes: SSE2 on x86-64, NEON on ARM.
  *
- * Idea       the vectors that every processor of its kind has. Elsewhere the
- *            compiler takes what there is, or takes them apart.
- * Invariant  needs nothing but the machine's baseline. ARM's own conversions of
- *            fp16 keep denormals and round to nearest even, as long as nobody has
- *            told the processor otherwise.
+ * Idea       Every CPU of these architectures has such vectors. On others the compiler uses its
+ *            vectors, or splits them.
+ * Invariant  Needs only the architecture's baseline. ARM's own conversions of fp16 keep denormals
+ *            and round to nearest even, unless the program has changed the CPU's floating point
+ *            mode.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kernel_set.h"
 

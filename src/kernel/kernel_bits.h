@@ -1,12 +1,12 @@
-/* kernel_bits.h - floating point to the bit: canonical NaN, min and max with
- * signed zeros, fp16 and bf16 to float and back.
+/* kernel_bits.h - floating point to the bit: canonical NaN, min and max with signed zeros, fp16 and
+ * bf16 to float and back.
  *
- * Idea       no branches and no tables, only integer work and selects, so that
- *            a compiler turns a loop over these into vectors.
- * Invariant  equal bits in, equal bits out, on every machine whose float and
- *            double are IEEE 754, rounded to nearest even.
- * Source     the fp16 conversions follow F. Giesen, "Half to float done quick",
- *            2012; the lead over them is that a NaN comes out canonical.
+ * Idea       No branches and no tables, only integer operations and selects, so that a compiler can
+ *            vectorise a loop over these functions.
+ * Invariant  Equal bits in, equal bits out, on every machine whose float and double are IEEE 754,
+ *            rounded to nearest even.
+ * Source     The fp16 conversions follow F. Giesen, "Half to float done quick", 2012, but also make
+ *            a NaN canonical.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_BITS_H
 #define TT_KERNEL_BITS_H
@@ -41,7 +41,7 @@ static inline double tt_bits_double(uint64_t u) {
   return x;
 }
 
-/* Any NaN becomes the one quiet NaN; all else is handed on. */
+/* Map any NaN to the one quiet NaN; return all else unchanged. */
 static inline float tt_canon_float(float x) {
   return x == x ? x : tt_bits_float(0x7fc00000u);
 }
@@ -50,8 +50,8 @@ static inline double tt_canon_double(double x) {
   return x == x ? x : tt_bits_double(0x7ff8000000000000u);
 }
 
-/* a - b as a sum, for complex products: where differences and sums of products
- * alternate, gcc 12 makes fused instructions of them, -ffp-contract=off or not. */
+/* a - b as a sum, for complex products: where differences and sums of products alternate, gcc 12
+ * generates fused instructions despite -ffp-contract=off. */
 static inline float tt_sub_float(float a, float b) {
   return a + tt_bits_float(tt_float_bits(b) ^ 0x80000000u);
 }
@@ -60,9 +60,9 @@ static inline double tt_sub_double(double a, double b) {
   return a + tt_bits_double(tt_double_bits(b) ^ 0x8000000000000000u);
 }
 
-/* The two selects, one instruction each, differ where a and b are zeros: then
- * min keeps a minus of either, and max drops it; and where one is NaN: then one
- * select gives a, the other b, and "or" of the rest leaves a NaN, of some kind. */
+/* The two selects, one instruction each, differ if a and b are zeros: then min keeps a minus sign
+ * of either, and max drops it; and if one is NaN: then one select yields a, the other b, and "or"
+ * of the rest leaves a NaN of some kind. */
 static inline float tt_min_float(float a, float b) {
   return tt_bits_float(tt_float_bits(a < b ? a : b) | tt_float_bits(b < a ? b : a));
 }
@@ -92,12 +92,12 @@ static inline uint16_t tt_float_bf16(float x) {
   return (uint16_t)(x == x ? rounded : 0x7fc0u);
 }
 
-/* fp16: 5 bits of exponent (bias 15), 10 of fraction. A denormal is given the
- * exponent of the smallest normal, whose value is then taken away: the hardware
- * renormalises, and never sees a denormal. What is none has zero taken away, and
- * the choices are masks: a branch around an addition would keep a loop scalar. */
+/* fp16: 5 bits of exponent (bias 15), 10 of fraction. A denormal gets the exponent of the smallest
+ * normal, whose value is then subtracted: the hardware renormalises, and never sees a denormal.
+ * From other numbers zero is subtracted. The choices are masks, because a branch around an addition
+ * would keep a loop scalar. */
 static inline float tt_fp16_float(uint16_t h) {
-  const int32_t one = 1 << 23; /* of the exponent */
+  const int32_t one = 1 << 23; /* one unit of the exponent */
   int32_t u = (h & 0x7fff) << 13;
   int32_t tiny = (u - one) >> 31; /* all ones or all zeros */
   int32_t lift = u >= 0x7c00 << 13 ? (255 - 31) * one : (127 - 15) * one; /* infinity, NaN */
@@ -106,9 +106,9 @@ static inline float tt_fp16_float(uint16_t h) {
   return tt_bits_float(tt_float_bits(x) | (uint32_t)(h & 0x8000) << 16);
 }
 
-/* The same way back: 0.5 added to what becomes a denormal leaves its 10 bits,
- * rounded, at the end. The rest is rounded as an integer, into infinity and
- * beyond, hence the minimum. */
+/* The inverse, by the same method: adding 0.5 to a number that becomes a denormal leaves its 10
+ * bits, rounded, at the end. Other numbers are rounded as integers, possibly past infinity, hence
+ * the minimum. */
 static inline uint16_t tt_float_fp16(float x) {
   const int32_t one = 1 << 23, half = 126 * one;
   int32_t sign = (int32_t)(tt_float_bits(x) >> 16 & 0x8000);
@@ -123,8 +123,8 @@ static inline uint16_t tt_float_fp16(float x) {
   return (uint16_t)((~nan & (h | sign)) | (nan & 0x7e00));
 }
 
-/* Least and greatest of 16-bit floats need no float: but for the sign their bits
- * ascend as integers. Any NaN is sent to the end that wins; nothing else is there. */
+/* Min and max of 16-bit floats need no conversion: apart from the sign, their bits are ordered as
+ * integers. Any NaN is mapped to the extreme that wins, which no other value maps to. */
 static inline int16_t tt_half_key(uint16_t h, uint16_t infinity, int16_t nan) {
   const int16_t magnitude = (int16_t)(h & 0x7fff), flip = (int16_t)((int16_t)h >> 15 & 0x7fff);
   const int16_t key = (int16_t)((int16_t)h ^ flip);

@@ -1,12 +1,11 @@
-/* kernel_halves.h - sums and products of 16-bit floats, by vectors.
+/* kernel_halves.h - vectorised sums and products of 16-bit floats.
  *
- * Idea       a block is as many 16-bit floats as fit in a vector, and becomes two
- *            vectors of floats. Which of their lanes holds which element does not
- *            matter, so bf16 is never unpacked: in a block of 32-bit words one
- *            vector takes the lower halves and the other the upper ones. fp16 is
- *            converted by the processor where a set says how (TT_FP16).
- * Invariant  the bits of the conversions in kernel_bits.h. The accumulator holds
- *            whole blocks; what is left of an array goes through a padded one.
+ * Idea       A block is as many 16-bit floats as fit in a vector, and becomes two vectors of
+ *            floats. The order of the elements in their lanes does not matter, so bf16 is never
+ *            unpacked: of a block of 32-bit words one vector takes the lower halves and the other
+ *            the upper ones. The CPU converts fp16 if a set defines how (TT_FP16).
+ * Invariant  The bits of the conversions in kernel_bits.h. The accumulator holds whole blocks; the
+ *            rest of an array goes through a padded one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_HALVES_H
 #define TT_KERNEL_HALVES_H
@@ -27,7 +26,7 @@ typedef struct block {
 enum { LANES = TT_VECTOR / 2 }; /* elements of a block */
 _Static_assert(CHUNK / sizeof(float) % LANES == 0, "an accumulator is whole blocks");
 
-/* Bits of a, where `mask` is all ones, else of b. */
+/* Bits of a where `mask` is all ones, else of b. */
 #define SELECT(mask, a, b) (((vec_u32)(mask) & (a)) | (~(vec_u32)(mask) & (b)))
 
 /* ---- bf16 ---- */
@@ -125,7 +124,7 @@ INLINE void hold(float *p, block z) {
   memcpy(p, &z, sizeof z);
 }
 
-/* `step` sees i, and n: how many elements of its block there are. */
+/* `step` uses i, and n: the number of elements of the current block. */
 #define BLOCK_LOOP(name, D, inputs, step)                      \
   static void name(D *d, inputs, size_t count) {               \
     size_t i = 0;                                              \

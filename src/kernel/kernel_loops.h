@@ -1,12 +1,12 @@
-/* kernel_loops.h - the reduction loops, as templates; kernel_table.h fills them.
+/* kernel_loops.h - the reduction loops, as templates; kernel_table.h instantiates them.
  *
- * Idea       a kernel has a loop over two inputs and one over three. More inputs
- *            go through an accumulator of a few KiB, in cache-sized chunks: two
- *            or three inputs into it, then two at a time, the last two straight
- *            to dst, so dst and each input pass through memory once.
- * Invariant  operands stay in order. A chunk of dst is written after all inputs
- *            of the chunk were read, so dst may be any input. What is kept in
- *            the accumulator is not rounded: chunks do not show in the bits.
+ * Idea       A kernel has a loop over two inputs and one over three. More inputs go through an
+ *            accumulator of a few KiB, in cache-sized chunks: two or three inputs into it, then two
+ *            at a time, the last two straight to dst, so dst and each input pass through memory
+ *            once.
+ * Invariant  Operands stay in order. A chunk of dst is written after all inputs of the chunk were
+ *            read, so dst may be any input. The accumulator is not rounded, so the bits do not
+ *            depend on the chunks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_LOOPS_H
 #define TT_KERNEL_LOOPS_H
@@ -14,8 +14,8 @@
 #include "kernel_bits.h"
 #include "kernel_set.h"
 
-/* dst is an input or apart from it: no element depends on another one. Without
- * vectors the loops are for reading, and to compare the others with. */
+/* dst is an input or disjoint from it, so elements are independent. Without vectors the loops serve
+ * as readable reference for the others. */
 #if !defined(TT_VECTOR)
 #define INDEPENDENT
 #elif defined(__clang__)
@@ -41,8 +41,8 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
     for (size_t i = 0; i < count; i++) d[i] = expression;                    \
   }
 
-/* The kernel itself, over loops that exist. T lies in memory, A in the
- * accumulator; n is brought to "accumulator and two more" by how it begins. */
+/* The kernel itself, built from existing loops. T is the type in memory, A in the accumulator; the
+ * first step makes the number of remaining inputs even. */
 #define DRIVER(name, T, A, first2, first3, more, last)                            \
   static void name##_many(T *dst, const void *const *in, int n, size_t count) {   \
     _Alignas(64) A acc[CHUNK / sizeof(A)];                                        \
@@ -68,8 +68,8 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
       name##_many(dst, in, n, count);                                             \
   }
 
-/* dst = put(expression of a and b); T in memory and in the accumulator. `put`
- * makes a result canonical and changes nothing that is. */
+/* dst = put(expression of a and b); T in memory and in the accumulator. `put` makes a result
+ * canonical and leaves a canonical one unchanged. */
 #define KERNEL(name, T, put, expression)                                   \
   static inline T name##_op(T a, T b) {                                    \
     return expression;                                                     \
@@ -78,7 +78,7 @@ enum { CHUNK = 4096 }; /* bytes of accumulator */
   LOOP3(name##_3, T, T, T, T, put(name##_op(name##_op(a[i], b[i]), c[i]))) \
   DRIVER(name, T, T, name##_2, name##_3, name##_3, name##_3)
 
-/* 16-bit floats are rounded once, when all inputs are in. */
+/* 16-bit floats are rounded once, after the last input. */
 #if defined(TT_VECTOR)
 #include "kernel_halves.h"
 #else

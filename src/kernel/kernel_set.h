@@ -1,8 +1,8 @@
-/* kernel_set.h - one set of kernels per instruction set, all of the same bits.
+/* kernel_set.h - one set of kernels per instruction set, all with the same bits.
  *
- * Idea       kernel_loops.h is compiled once per set; each compilation fills
- *            one table. kernel.c takes the best table the processor can run.
- * Invariant  a set has a kernel for exactly the pairs tutti_type_has_op names.
+ * Idea       kernel_loops.h is compiled once per set; each compilation fills one table. kernel.c
+ *            takes the best table that the CPU can run.
+ * Invariant  A set has a kernel for exactly the pairs that tutti_type_has_op accepts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_KERNEL_SET_H
 #define TT_KERNEL_SET_H
@@ -15,8 +15,8 @@ typedef void tt_times_fn(void *dst, const void *src, size_t count, double factor
 typedef struct tt_kernel_set {
   const char *name;
   tt_kernel_fn *reduce[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT];
-  tt_scale_fn *scale[TUTTI_TYPE_COUNT]; /* NULL where there is no avg */
-  tt_times_fn *times[TUTTI_TYPE_COUNT]; /* NULL but for floating point */
+  tt_scale_fn *scale[TUTTI_TYPE_COUNT]; /* NULL for types without avg */
+  tt_times_fn *times[TUTTI_TYPE_COUNT]; /* NULL except for floating point */
 } tt_kernel_set;
 
 extern const tt_kernel_set tt_kernels_c, tt_kernels_base;
@@ -25,8 +25,8 @@ extern const tt_kernel_set tt_kernels_avx2;
 extern const tt_kernel_set tt_kernels_avx512;
 #endif
 
-/* The i-th set this processor can run, best first; NULL past the end. The last
- * two are always the baseline's vectors and plain C. */
+/* The i-th set this CPU can run, best first; NULL past the end. The last two are always the
+ * baseline's vectors and plain C. */
 const tt_kernel_set *tt_kernel_set_at(int i);
 
 #endif

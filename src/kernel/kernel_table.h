@@ -1,10 +1,9 @@
-/* kernel_table.h - all kernels of one instruction set, and the table of them;
- * included by one file per set, which defines TT_KERNEL_SET (the symbol) and
- * TT_KERNEL_NAME, tells the compiler what it may use, and how wide its vectors are
- * (TT_VECTOR, bytes; none for plain C).
+/* kernel_table.h - all kernels of one instruction set, and their table; included by one file per
+ * set, which defines TT_KERNEL_SET (the symbol) and TT_KERNEL_NAME, selects the instructions the
+ * compiler may use, and the width of its vectors (TT_VECTOR, bytes; none for plain C).
  *
- * Invariant  nothing here depends on the instruction set: the compiler vectorises
- *            element-wise loops, which cannot change a bit.
+ * Invariant  Nothing here depends on the instruction set: the compiler vectorises element-wise
+ *            loops, which cannot change a bit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "kernel_loops.h"
 
@@ -12,7 +11,7 @@
 #error "define TT_KERNEL_SET and TT_KERNEL_NAME before including kernel_table.h"
 #endif
 
-/* Elements as they lie in a caller's buffer, whatever C calls them there. */
+/* Elements in a caller's buffer, which may have another C type there. */
 #define ALIAS __attribute__((may_alias))
 typedef ALIAS uint8_t u8;
 typedef ALIAS uint16_t u16;
@@ -91,9 +90,9 @@ COMPLEX(c64, f64, tt_canon_double, tt_sub_double)
 
 /* ---- pairs: a value and its index; padding is written as zero ----
  *
- * The order: a NaN before any number; then the value, as < says; then the lower
+ * The order: a NaN before any number; then by value, with <; then the lower
  * index; then, of zeros with one index, -0 for minloc and +0 for maxloc. It is
- * total, so the result does not depend on how the operands were grouped. */
+ * total, so the result does not depend on the grouping of the operands. */
 
 typedef struct {
   float v;
@@ -133,7 +132,7 @@ _Static_assert(sizeof(short_int) == sizeof(struct {
                }),
                "no pad there");
 
-/* Does b go before a? `minus` says which zero is the better one. */
+/* Does b go before a? `minus`: the zero with a minus sign goes first. */
 #define INTEGER_BEFORE(less, minus) ((b.v less a.v) | ((b.v == a.v) & (b.i < a.i)))
 #define TIE_BEFORE(minus) \
   ((b.i < a.i) | ((b.i == a.i) & ((__builtin_signbit(b.v) != 0) == (minus))))
@@ -157,7 +156,7 @@ PAIR(short_int, INTEGER_BEFORE, AS_IS)
 /* ---- the division of avg ----
  *
  * Up to 32 bits, the quotient of integers as a double is never rounded up to the
- * next integer: it stays away from it by 1/ranks, at least 2^-31 of its size. */
+ * next integer: their distance is 1/ranks, at least 2^-31 of the quotient. */
 
 SCALE(scale_i8, i8, double, AS_IS, (i8))
 SCALE(scale_u8, u8, double, AS_IS, (u8))
@@ -179,7 +178,7 @@ static void scale_c64(void *dst, size_t count, int ranks) {
   scale_f64(dst, 2 * count, ranks);
 }
 
-/* ---- the product before a sum ---- */
+/* ---- scaling before a sum ---- */
 
 TIMES(times_fp16, u16, float, tt_fp16_float, tt_float_fp16)
 TIMES(times_bf16, u16, float, tt_bf16_float, tt_float_bf16)

@@ -1,11 +1,10 @@
-/* superacc.c - numbers into words, and sums of words into numbers (superacc.h).
+/* superacc.c - conversion of numbers to words, and of sums of words to numbers (superacc.h).
  *
- * Idea       all four formats are alike but for their sizes: bits below the exponent's are
- *            the fraction, and a value is a whole number of its type's lowest denormal. So
- *            one text serves them, compiled once per format.
- * Invariant  what is rounded is a normalised window of 128 bits of the exact sum, and
- *            whether there is anything below: that is all that rounding, and division by a
- *            number of ranks, has to know.
+ * Idea       The four formats differ only in their sizes: the bits below the exponent's are the
+ *            fraction, and a value is an integer multiple of its type's smallest denormal. So one
+ *            source serves them, compiled once per format.
+ * Invariant  The rounding input is a normalised window of 128 bits of the exact sum, and whether
+ *            any bit below it is set: rounding, and division by a number of ranks, need no more.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "superacc.h"
 
@@ -17,14 +16,14 @@ __extension__ typedef __int128 i128;
 
 typedef struct format {
   size_t bytes;
-  int precision; /* bits of the fraction, with the one that is not written */
+  int precision; /* bits of the fraction, with the implicit one */
   uint64_t infinity;
 } format;
 
 static const format fp16 = {2, 11, 0x7c00}, bf16 = {2, 8, 0x7f80}, f32 = {4, 24, 0x7f800000},
                     f64 = {8, 53, 0x7ff0000000000000};
 
-/* `call` sees f, a constant. */
+/* `call` gets f, a constant. */
 #define BY_FORMAT(real, call)    \
   switch (real) {                \
     case TUTTI_FP16: call(fp16); \
@@ -75,7 +74,7 @@ INLINE uint64_t sign_of(format f) {
   return (uint64_t)1 << (8 * f.bytes - 1);
 }
 
-/* A finite magnitude is *m times 2^result, in the lowest denormal. */
+/* A finite magnitude is *m times 2^result, in units of the smallest denormal. */
 INLINE int split(format f, uint64_t a, uint64_t *m) {
   const uint64_t one = (uint64_t)1 << (f.precision - 1);
   const int exponent = (int)(a >> (f.precision - 1));
@@ -83,11 +82,11 @@ INLINE int split(format f, uint64_t a, uint64_t *m) {
   return exponent ? exponent - 1 : 0;
 }
 
-/* ---- what a block needs ---- */
+/* ---- the range of a block ---- */
 
 typedef struct seen {
-  uint64_t most, least; /* magnitudes; of the least: less one, so that a zero is none */
-  uint64_t any;         /* bits that any has */
+  uint64_t most, least; /* magnitudes; least is stored minus one, so that a zero does not count */
+  uint64_t any;         /* the "or" of all magnitudes */
   bool special, minus;
 } seen;
 
@@ -121,7 +120,7 @@ INLINE tt_breadth measure(format f, const void *x, size_t n) {
   const int above = split(f, s.most, &m);
   b.top = (int16_t)(above + 64 - __builtin_clzll(m));
   const int below = split(f, s.least + 1, &m);
-  /* no fraction has a lower bit than all of them together */
+  /* the lowest bit of any fraction is that of the "or" of all */
   b.low = (int16_t) - (below + __builtin_ctzll(s.any | (uint64_t)1 << (f.precision - 1)));
   return b;
 }
@@ -149,10 +148,10 @@ size_t tt_exact_usual(tutti_type real, int width) {
   BY_FORMAT(real, BITS)
 }
 
-/* ---- into words ---- */
+/* ---- to words ---- */
 
-/* The word of what is rare counts infinities of either sign and zeros with a minus; a NaN
- * is an infinity of both signs. */
+/* The word of special values counts infinities of either sign and negative zeros; a NaN counts as
+ * an infinity of both signs. */
 enum { FIELD = 21 };
 
 INLINE int64_t rare_word(format f, uint64_t u) {
@@ -169,7 +168,7 @@ INLINE int64_t with_sign(format f, uint64_t u, uint64_t word) {
   return ((int64_t)word ^ s) - s;
 }
 
-/* m is at bit p, which may be below 0 if bits of m are there that are none. */
+/* m is at bit p. If p < 0, the low bits of m are zero. */
 INLINE void spread_one(uint64_t m, int p, int width, size_t k, format f, uint64_t u, int64_t *to) {
   const uint64_t mask = ((uint64_t)1 << width) - 1;
   if (p < 0) m >>= -p & 63;
@@ -221,10 +220,10 @@ void tt_exact_spread(tutti_type real, const tt_breadth *b, int width, const void
   BY_FORMAT(real, SPREAD)
 }
 
-/* ---- out of words ---- */
+/* ---- from words ---- */
 
-/* A magnitude: top, if not 0, with its highest bit set, which is bit `at` above the lowest
- * denormal; `more`: there is something below. */
+/* A magnitude: top, if not 0, has its highest bit set, which is bit `at` above the smallest
+ * denormal; `more`: some lower bit is set. */
 typedef struct magnitude {
   u128 top;
   int at;
@@ -245,7 +244,7 @@ INLINE magnitude normal(u128 v, int low) {
   return x;
 }
 
-/* The digits below the k-th, which is not 0, as one number. */
+/* The digits up to the k-th, which is not 0, as one number. */
 static magnitude gather_magnitude(const uint64_t *digit, size_t k, int width, int low) {
   int bits = 64 - __builtin_clzll(digit[k]);
   magnitude x = {.top = digit[k], .at = low + (int)k * width + bits - 1};
@@ -259,7 +258,7 @@ static magnitude gather_magnitude(const uint64_t *digit, size_t k, int width, in
   return x;
 }
 
-/* Any number of words: resolves the carries, takes the sign off. */
+/* Sum of any number of words: resolve the carries, separate the sign. */
 static magnitude resolve_carries(const int64_t *words, size_t k, int width, int low) {
   const uint64_t mask = ((uint64_t)1 << width) - 1;
   uint64_t digit[TT_EXACT_WORDS + 1];
@@ -293,7 +292,7 @@ INLINE magnitude sum_of(const int64_t *words, size_t k, int width, int low) {
   return x;
 }
 
-/* What is below the window cannot make the quotient of the window one more. */
+/* Bits below the window cannot increase the quotient of the window. */
 static void divide(magnitude *x, int ranks) {
   if (!x->top) return;
   const u128 quotient = x->top / (unsigned)ranks;
@@ -303,8 +302,8 @@ static void divide(magnitude *x, int ranks) {
   x->at -= s;
 }
 
-/* To nearest, ties to even. A carry out of the fraction goes where it belongs: into the
- * exponent, and from the greatest number into infinity. */
+/* To nearest, ties to even. A carry out of the fraction correctly increments the exponent, and
+ * turns the greatest number into infinity. */
 INLINE uint64_t rounded(format f, const magnitude *x) {
   const uint64_t half = (uint64_t)1 << 63, top = (uint64_t)(x->top >> 64);
   const bool more = x->more || (uint64_t)x->top;
@@ -319,7 +318,7 @@ INLINE uint64_t rounded(format f, const magnitude *x) {
   return sign | (bits < f.infinity ? bits : f.infinity);
 }
 
-/* A sum with something rare in it: true, and *bits is what it is. */
+/* If a sum contains a special value, return true and set *bits to the result. */
 INLINE bool is_rare(format f, int64_t word, int summands, bool zero, uint64_t *bits) {
   const int64_t field = ((int64_t)1 << FIELD) - 1;
   const bool plus = word & field, less = word >> FIELD & field;

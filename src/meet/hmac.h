@@ -1,4 +1,4 @@
-/* hmac.h - who knows a key, without saying it: HMAC-SHA-256.
+/* hmac.h - HMAC-SHA-256: proves knowledge of a key without revealing it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_HMAC_H
 #define TT_HMAC_H
@@ -19,7 +19,7 @@ void tt_sha256_begin(tt_sha256 *s);
 void tt_sha256_add(tt_sha256 *s, const void *bytes, size_t n);
 void tt_sha256_end(tt_sha256 *s, unsigned char digest[TT_DIGEST]);
 
-/* Of the key and `n` pieces, one after another. */
+/* Digest of the key and `n` pieces, concatenated. */
 typedef struct tt_piece {
   const void *bytes;
   size_t size;
@@ -27,7 +27,7 @@ typedef struct tt_piece {
 void tt_hmac(const void *key, size_t size, const tt_piece *pieces, int n,
              unsigned char digest[TT_DIGEST]);
 
-/* In a time that does not tell where they differ. */
+/* Compare in constant time. */
 bool tt_digest_same(const unsigned char a[TT_DIGEST], const unsigned char b[TT_DIGEST]);
 
 #endif

@@ -1,7 +1,7 @@
 /* id.c - the name of a rendezvous: "HOST[,HOST...]:PORT:KEY".
  *
- * Idea       all addresses of a host stand in it, for who reads it knows which of them can be
- *            reached; the key says that one belongs to the job.
+ * Idea       The name contains all addresses of a host, because only the reader knows which of them
+ *            it can reach; the key shows that a process belongs to the job.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -18,7 +18,7 @@ static tutti_status id_syntax_error(const char *text, const char *why) {
   return tt_fail(TUTTI_ERR_ARG, "'%.80s' is no id of a rendezvous (HOST:PORT:KEY): %s", text, why);
 }
 
-/* One host, without the brackets of an IPv6 address; where it ends, or NULL. */
+/* Read one host, without the brackets of an IPv6 address; returns its end, or NULL. */
 static const char *read_host(const char *at, const char *end, char *host) {
   const char *last = memchr(at, ',', (size_t)(end - at));
   if (!last) last = end;
@@ -59,7 +59,7 @@ void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id) {
   snprintf(id->text + n, sizeof id->text - n, ":%d:%s", r->port, r->key);
 }
 
-/* ---- what the own one says ---- */
+/* ---- this process's own id ---- */
 
 void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]) {
   for (int i = 0; i < TT_KEY / 2; i++) snprintf(r->key + 2 * i, 3, "%02x", bits[i]);
@@ -74,7 +74,7 @@ static void take_names(const char *names, tt_rendezvous *r) {
   }
 }
 
-/* Addresses that other hosts may reach; within the host, if there are none. */
+/* Addresses that other hosts may reach; loopback if there are no others. */
 static void take_addresses(tt_rendezvous *r) {
   struct ifaddrs *all = NULL;
   if (getifaddrs(&all)) all = NULL;

@@ -1,10 +1,11 @@
-/* launch.c - what a launcher's environment says: who this rank is, and where all meet.
+/* launch.c - reads a launcher's environment: this rank's identity, and where all ranks meet.
  *
- * Idea       a table of launchers, each by the names of its variables. `tutti run --hosts` opens
- *            the rendezvous itself and hands out its id; under the others the first rank opens
- *            one, at a port that all can work out.
- * Keys       of other launchers are made of the job's number, which keeps jobs apart, and of
- *            TUTTI_KEY, which keeps out processes that do not know it. Ports are not made of it.
+ * Idea       A table of launchers, each with the names of its variables. `tutti run --hosts` opens
+ *            the rendezvous itself and hands out its id; under the others rank 0 opens one, at a
+ *            port that all ranks can compute.
+ * Keys       The key for another launcher is derived from the job's number, which separates jobs,
+ *            and from TUTTI_KEY, which excludes processes that do not know it. Ports do not depend
+ *            on TUTTI_KEY.
  * Source     torch.distributed.run's and srun's manuals.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 typedef struct launcher {
   const char *name, *rank, *size; /* variables */
-  const char *needs;              /* ... without which it is not there */
+  const char *needs;              /* the launcher is absent unless this variable is set */
   tutti_status (*find)(tt_launch *l);
 } launcher;
 
@@ -25,7 +26,7 @@ static tutti_status launcher_env_error(const char *name) {
                  value ? "=" : " is not set", value ? value : "");
 }
 
-/* A key for all that know these words, and nothing that leads back to them. */
+/* Derive a key from the values of these variables by a one-way function. */
 static void make_key(tt_rendezvous *r, const char *const *names, int n) {
   unsigned char digest[TT_DIGEST];
   tt_sha256 s;
@@ -38,7 +39,7 @@ static void make_key(tt_rendezvous *r, const char *const *names, int n) {
   tt_rendezvous_key(r, digest);
 }
 
-/* ---- tutti run --hosts, or whoever hands out an id ---- */
+/* ---- tutti run --hosts, or another program that hands out an id ---- */
 
 static tutti_status find_own(tt_launch *l) {
   return tt_rendezvous_read(tt_env("TUTTI_ID"), &l->at);
@@ -46,7 +47,7 @@ static tutti_status find_own(tt_launch *l) {
 
 /* ---- torchrun ---- */
 
-/* Its own store has MASTER_PORT: the next one. */
+/* Its own store uses MASTER_PORT, so take the next one. */
 static tutti_status find_torch(tt_launch *l) {
   static const char *const words[] = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
                                       "TORCHELASTIC_RESTART_COUNT", "TUTTI_KEY"};
@@ -62,7 +63,7 @@ static tutti_status find_torch(tt_launch *l) {
 
 /* ---- Slurm ---- */
 
-/* The first of "a[01-04,7],b": "a01". False: it is not to be read. */
+/* The first host of "a[01-04,7],b": "a01". False: the list cannot be parsed. */
 static bool first_host(const char *list, char *host, size_t size) {
   const size_t name = strcspn(list, ",[");
   size_t digits = 0;
@@ -92,8 +93,8 @@ static const launcher launchers[] = {
     {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", find_slurm},
 };
 
-/* Launchers that tutti_comm_from_env cannot ask, or not with what they have said: by the variable
- * that holds the number of ranks, and what to do instead. */
+/* Launchers that tutti_comm_from_env cannot query, or whose variables are incomplete: the variable
+ * with the number of ranks, and what to do instead. */
 static const struct {
   const char *size, *by, *instead;
 } others[] = {

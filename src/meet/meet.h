@@ -1,9 +1,10 @@
 /* meet.h - how ranks find each other before they have a communicator.
  *
- * Idea       a meeting is gathers in rounds: each rank brings bytes, all get everybody's. Over
- *            TCP to a rendezvous (visit.c, rendezvous.c), over a store, or by the caller.
- * Invariant  a round ends on all ranks, with the same verdict where they can be reached at all,
- *            and within the meeting's limit.
+ * Idea       A meeting is a sequence of gather rounds: each rank contributes bytes and gets the
+ *            bytes of all ranks. It uses TCP to a rendezvous (visit.c, rendezvous.c), a store, or
+ *            the caller's gather.
+ * Invariant  A round ends on all ranks within the meeting's limit, and with the same status on all
+ *            that can be reached.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_MEET_H
 #define TT_MEET_H
@@ -28,7 +29,7 @@ typedef struct tt_meeting {
   void *self;
 } tt_meeting;
 
-/* An id, read. */
+/* A parsed id. */
 typedef struct tt_rendezvous {
   int hosts;
   char host[TT_HOSTS][64];
@@ -36,15 +37,17 @@ typedef struct tt_rendezvous {
   char key[TT_KEY + 1];
 } tt_rendezvous;
 
-/* TUTTI_ERR_ARG: what is wrong with it. */
+/* TUTTI_ERR_ARG, with the reason. */
 tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
-/* Opens one: a thread that serves it until all have met, or the process ends. port 0: any that is
- * free, which is then in *r; its key and hosts, if there are any, stay. lasting: when all have met
- * and left, they may meet again. *thread: to be given to one of the next two. */
+/* Start a rendezvous: a thread that serves it until all have met, or the process ends. port 0: any
+ * free port, which is returned in *r. A key and hosts already in *r are kept. lasting: when all
+ * have met and left, they may meet again. *thread: pass it to tt_rendezvous_leave or
+ * tt_rendezvous_end. */
 tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread);
-void tt_rendezvous_leave(pthread_t thread); /* it goes on by itself */
-void tt_rendezvous_end(pthread_t thread);   /* when all have heard why it failed, or after 5 s */
-/* Its key, in hexadecimal digits: these bits. */
+void tt_rendezvous_leave(pthread_t thread); /* the thread continues on its own */
+void tt_rendezvous_end(pthread_t thread);   /* returns when all peers were told of the failure, or
+                                               after 5 s */
+/* Set its key, in hexadecimal digits, from these bits. */
 void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]);
 void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id);
 
@@ -53,34 +56,35 @@ tutti_status tt_meet_visit(const tt_rendezvous *r, int rank, int ranks, double l
                            tt_meeting *m);
 tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double limit,
                            tt_meeting *m);
-/* fails, why: what it is when the caller's gather fails; `why` must outlive the meeting. */
+/* fails, why: the status and message when the caller's gather fails; `why` must outlive the
+ * meeting. */
 tutti_status tt_meet_gather(tutti_gather_fn *gather, void *ctx, int rank, int ranks,
                             tutti_status fails, const char *why, tt_meeting *m);
 
-/* What a launcher that is not ours says in the environment. */
+/* The environment set by another launcher than tutti run. */
 typedef struct tt_launch {
-  const char *by; /* "torchrun", ...; NULL: nobody */
+  const char *by; /* "torchrun", etc.; NULL: no launcher */
   int rank, ranks;
   bool serves; /* this rank opens the rendezvous */
   tt_rendezvous at;
 } tt_launch;
 tutti_status tt_launch_find(tt_launch *l);
-/* TUTTI_ERR_SYSTEM if a launcher's variables say that there are other ranks: without a way to meet
- * them, a communicator of one rank would give wrong answers. */
+/* TUTTI_ERR_SYSTEM if a launcher's variables indicate other ranks: without a way to meet them, a
+ * communicator of one rank would give wrong answers. */
 tutti_status tt_launch_alone(void);
 
-/* ---- between visit.c and rendezvous.c: what goes over the line ---- */
+/* ---- protocol between visit.c and rendezvous.c ---- */
 
-/* A visitor says hello; the rendezvous proves that it knows the key; then the visitor does. Neither
- * sends the key, nor anything that helps in another meeting: a proof is a keyed digest of the hello
- * and of both sides' nonces. The visitor is greeted with the magic alone, or hears a reply: why not.
- * Then in each round a number of bytes and these bytes; a reply, and the bytes of all. A hello is
- * the same in all versions; challenge and proof are, since version 3, before which the key went in
- * clear. */
+/* A visitor sends a hello; the rendezvous proves that it knows the key; then the visitor does.
+ * Neither sends the key, nor anything that helps in another meeting: a proof is a keyed digest of
+ * the hello and of both sides' nonces. The rendezvous then sends the magic alone, or a reply with
+ * the reason for a refusal. In each round follow a number of bytes and these bytes; then a reply
+ * and the bytes of all. The hello is the same in all versions; challenge and proof are since
+ * version 3. Earlier versions sent the key in clear. */
 enum { TT_MEET_PROTOCOL = 3, TT_MEET_PROVES = 3 };
 #define TT_MEET_MAGIC "tutti\r\n"
 
-typedef struct tt_hello { /* what a visitor says first */
+typedef struct tt_hello { /* a visitor's first message */
   char magic[8];
   uint32_t protocol, rank, ranks;
   uint32_t limit_ms; /* ms */
@@ -88,12 +92,12 @@ typedef struct tt_hello { /* what a visitor says first */
   char who[96]; /* "host, pid 123" */
 } tt_hello;
 
-typedef struct tt_challenge { /* what the rendezvous answers */
+typedef struct tt_challenge { /* the answer of the rendezvous */
   char magic[8];
   unsigned char nonce[TT_DIGEST], proof[TT_DIGEST];
 } tt_challenge;
 
-typedef struct tt_reply { /* before the bytes of all, or a sentence */
+typedef struct tt_reply { /* before the bytes of all, or an error message */
   int32_t status;
   uint32_t bytes;
 } tt_reply;
@@ -101,7 +105,7 @@ _Static_assert(sizeof(tt_reply) == sizeof TT_MEET_MAGIC, "a visitor reads either
 
 /* proof.c: TUTTI_ERR_SYSTEM: no random numbers. */
 tutti_status tt_nonce(unsigned char nonce[TT_DIGEST]);
-/* What only a side that knows the key can say, of this hello and this nonce. */
+/* The proof for this hello and nonce, which only a side that knows the key can compute. */
 typedef enum tt_side_of { TT_RENDEZVOUS, TT_VISITOR } tt_side_of;
 void tt_prove_key(tt_side_of side, const char key[TT_KEY], const tt_hello *hello,
                   const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]);

@@ -1,11 +1,12 @@
-/* meet_peers.c - what the guests of a rendezvous say, and what they are told.
+/* meet_peers.c - the messages between a rendezvous and its peers.
  *
- * Idea       first a hello: rank, how many ranks; both sides prove that they know the key
- *            (proof.c). Then in each round a number of bytes and these bytes; when all have
- *            brought theirs, all are told all. A guest that comes again, while the others have
- *            not left yet, waits until they have.
- * Invariant  a guest without the key takes no part, and hears nothing of the job. A guest that says
- *            what cannot be so hears why, and only it does, unless the job cannot do without it.
+ * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
+ *            they know the key (proof.c). In each round a peer sends a number of bytes and these
+ *            bytes; when all peers have sent theirs, all get the bytes of all. A peer that returns
+ *            before the others have left waits until they have.
+ * Invariant  A peer without the key takes no part and learns nothing of the job. A peer that sends
+ *            an impossible value gets an error message that no other peer gets, unless the job
+ *            cannot do without it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 #include "meet_peers.h"
 
-/* ---- telling ---- */
+/* ---- replies ---- */
 
 static void queue_reply(tt_meet_peer *g, const char *bytes, size_t n) {
   g->out = bytes;
@@ -23,7 +24,7 @@ static void queue_reply(tt_meet_peer *g, const char *bytes, size_t n) {
   g->to_send = n;
 }
 
-/* A new text, and its length with its head; NULL: out of memory. */
+/* A newly allocated message and its length with its header; NULL: out of memory. */
 static char *sentence(tutti_status status, const char *text, size_t *bytes) {
   const tt_reply head = {.status = (int32_t)status, .bytes = (uint32_t)strlen(text) + 1};
   char *all = malloc(sizeof head + head.bytes);
@@ -42,10 +43,11 @@ void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...
   vsnprintf(text, sizeof text, format, ap);
   va_end(ap);
   free(s->before);
-  s->before = s->answer; /* some may still be hearing it */
+  s->before = s->answer; /* some peers may still be receiving it */
   s->answer = sentence(status, text, &s->answer_bytes);
   s->over = true;
-  s->failed = status == TUTTI_ERR_TIMEOUT ? 0 : tt_seconds(); /* else nobody is expected */
+  s->failed = status == TUTTI_ERR_TIMEOUT ? 0 : tt_seconds(); /* after a timeout no more peers are
+                                                                 expected */
   for (int i = 0; i < s->npeers; i++) {
     tt_meet_peer *g = &s->peers[i];
     if (g->fd < 0 || g->rank < 0) continue;
@@ -54,7 +56,7 @@ void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...
   }
 }
 
-/* Only this one hears it; its words are its own, and freed with it. */
+/* Sends an error to this peer only; the peer owns the text. */
 static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
   char text[300];
   size_t n;
@@ -69,7 +71,7 @@ static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
   g->leaves = true;
 }
 
-/* ---- who comes ---- */
+/* ---- new peers ---- */
 
 static bool expect_input(tt_service *s, tt_meet_peer *g, size_t bytes) {
   char *in = realloc(g->in, bytes);
@@ -93,7 +95,7 @@ static bool init_from_first_hello(tt_service *s, const tt_hello *h) {
   return true;
 }
 
-/* From now on it is one of those that meet; or hears why they do not. */
+/* Add the peer to the meeting, or queue the reason why the meeting has failed. */
 static void sit_down(tt_service *s, tt_meet_peer *g) {
   const tt_hello *h = &g->hello;
   if (!expect_input(s, g, sizeof(uint32_t))) return;
@@ -134,7 +136,7 @@ static void seat(tt_service *s, tt_meet_peer *g) {
     sit_down(s, g);
 }
 
-/* There is room for it: until now nothing has gone out but a challenge. */
+/* Cannot block: so far nothing but a challenge has been sent. */
 static bool send_now(tt_meet_peer *g, const void *bytes, size_t n) {
   return send(g->fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
@@ -206,7 +208,7 @@ void tt_service_renew(tt_service *s) {
 
 /* ---- rounds ---- */
 
-/* All have brought theirs. */
+/* All peers have sent their contributions. */
 static void answer_round(tt_service *s) {
   const uint64_t all = (uint64_t)s->bytes * (uint64_t)s->ranks;
   const tt_reply head = {.bytes = (uint32_t)all};
@@ -220,7 +222,7 @@ static void answer_round(tt_service *s) {
   for (int r = 0; r < s->ranks; r++)
     memcpy(text + sizeof head + (size_t)r * s->bytes, s->peers[s->peer_of[r]].in + sizeof(uint32_t),
            s->bytes);
-  free(s->answer); /* the one before: who has brought something has heard it */
+  free(s->answer); /* the previous answer: a peer that has contributed has received it */
   s->answer = text;
   s->answer_bytes = sizeof head + (size_t)all;
   s->round++;
@@ -237,7 +239,7 @@ static void answer_round(tt_service *s) {
 static void accept_contribution(tt_service *s, tt_meet_peer *g) {
   uint32_t bytes;
   memcpy(&bytes, g->in, sizeof bytes);
-  if (g->want == sizeof bytes) { /* how many */
+  if (g->want == sizeof bytes) { /* the number of bytes */
     if (bytes < 1 || bytes > TT_MEET_MOST || (s->bytes && bytes != s->bytes)) {
       tt_service_fail(
           s, TUTTI_ERR_SYSTEM,
@@ -269,7 +271,7 @@ void tt_meet_peer_said(tt_service *s, tt_meet_peer *g) {
     accept_contribution(s, g);
 }
 
-/* Between rounds all may leave: then it is over, and well. */
+/* Between rounds all peers may leave: then the meeting is over without an error. */
 void tt_meet_peer_left(tt_service *s, tt_meet_peer *g) {
   const int rank = g->rank;
   const bool early = rank >= 0 && !s->over && (s->round == 0 || s->brought || g->have);

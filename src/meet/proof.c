@@ -1,9 +1,9 @@
 /* proof.c - a rendezvous and its visitors prove to each other that they know the job's key.
  *
- * Idea       challenge and response: each side digests, with the key, what both have said so far,
- *            nonces included, and a word for its own role.
- * Invariant  the rendezvous proves itself first, so a process that has taken its port learns
- *            nothing from the ranks that come; a proof is of no use for another pair of nonces, nor
+ * Idea       Challenge and response: each side computes a keyed digest of all that both sides have
+ *            sent so far, nonces included, and of a word for its own role.
+ * Invariant  The rendezvous proves itself first, so a process that has taken its port learns
+ *            nothing from the ranks that come; a proof is useless for another pair of nonces, and
  *            for the other role.
  * Source     ISO/IEC 9798-4, mutual authentication by a keyed check function in three passes.
  * SPDX-License-Identifier: BSD-3-Clause */

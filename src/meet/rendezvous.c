@@ -1,11 +1,12 @@
-/* rendezvous.c - where ranks meet: a thread that takes connections, reads and writes.
+/* rendezvous.c - the meeting point of the ranks: a thread that accepts connections, reads and
+ * writes.
  *
- * Idea       each round every guest brings as many bytes, and when all have, each gets all of
- *            them. What guests say and hear is in meet_peers.c; here are sockets and clocks.
- * Cost       P connections to one process; P times the bytes of all go out of it in each round.
- * Invariant  of a guest that does not know the key no more than a hello and a proof is read, for no
- *            more than STRANGER seconds, and STRANGERS at a time: it can neither join nor stall a job.
- *            When a rank is missing after the first one's patience, all hear which.
+ * Idea       In each round every peer sends the same number of bytes; when all have, each gets all
+ *            of them. The messages are in meet_peers.c; sockets and timeouts are here.
+ * Cost       P connections to one process, which sends P times the bytes of all in each round.
+ * Invariant  From a peer that does not know the key, only a hello and a proof are read, for at most
+ *            STRANGER seconds, from at most STRANGERS at a time: it can neither join nor stall a
+ *            job. When a rank is missing after the first one's time limit, all are told which.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,7 +26,7 @@
 enum { STRANGERS = 64 };
 static const double STRANGER = 5, FAREWELL = 5; /* s */
 
-/* ---- guests come and go ---- */
+/* ---- connections ---- */
 
 static tt_meet_peer *free_peer(tt_service *s) {
   for (int i = 0; i < s->npeers; i++)
@@ -73,7 +74,7 @@ void tt_meet_peer_close(tt_service *s, tt_meet_peer *g) {
 
 /* ---- reading, writing ---- */
 
-/* One who is to leave is heard out, or what it has been told might not arrive. */
+/* Drain the input of a peer that is to leave: closing with unread input could discard the reply. */
 static void hear_out(tt_service *s, tt_meet_peer *g) {
   char words[4096];
   ssize_t n;
@@ -113,7 +114,7 @@ static void write_peer(tt_service *s, tt_meet_peer *g) {
   if (g->fd >= 0 && g->leaves) shutdown(g->fd, SHUT_WR);
 }
 
-/* ---- clocks ---- */
+/* ---- timeouts ---- */
 
 static void name_missing(tt_service *s) {
   char who[200] = "";
@@ -153,7 +154,7 @@ static bool go_on(const tt_service *s) {
     if (s->peers[i].fd >= 0 && s->peers[i].rank >= 0) return true;
   if (s->failed <= 0 || tt_seconds() - s->failed > FAREWELL) return false;
   for (int r = 0; r < s->ranks; r++)
-    if (s->peer_of[r] == TT_ABSENT) return true; /* it is to hear why, too */
+    if (s->peer_of[r] == TT_ABSENT) return true; /* it is to get the reason, too */
   return false;
 }
 
@@ -164,7 +165,7 @@ static void wait_for_words(tt_service *s) {
     return;
   }
   const int n = s->npeers;
-  bool quiet = !s->ranks; /* nobody is here, nor expected */
+  bool quiet = !s->ranks; /* no peer is here or expected */
   for (int i = 0; i < n; i++) {
     const tt_meet_peer *g = &s->peers[i];
     quiet &= g->fd < 0;
@@ -202,7 +203,7 @@ static void *serve(void *service) {
   return NULL;
 }
 
-/* A socket that hears on all addresses; -1 and errno. */
+/* A socket that listens on all addresses; -1 and errno. */
 static int listen_on(int *port) {
   struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)*port)};
   struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = six.sin6_port};
@@ -222,7 +223,7 @@ static int listen_on(int *port) {
     errno = why;
     return -1;
   }
-  *port = ntohs(six.sin6_port); /* at the same place in both */
+  *port = ntohs(six.sin6_port); /* the same offset in both */
   return fd;
 }
 

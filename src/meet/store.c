@@ -1,8 +1,8 @@
 /* store.c - meetings without a rendezvous: over a store of the caller's, or by its gather.
  *
- * Idea       over a store each rank puts what it brings, and the first rank puts what all brought:
- *            2 P calls of `get` in all, where everybody asking everybody would be P times P.
- * Invariant  the first rank puts its verdict, too, so all end alike.
+ * Idea       Over a store each rank puts its contribution, and rank 0 puts the contributions of
+ *            all: 2 P calls of `get` in all, where all-to-all would need P times P.
+ * Invariant  Rank 0 puts the status, too, so all ranks end alike.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "meet.h"
 
 enum { WORDS = 300 };
-static const double GRACE = 5; /* s at most, for the first rank's verdict */
+static const double GRACE = 5; /* s at most, for rank 0's answer */
 
 typedef struct shop {
   tutti_store store;
@@ -26,7 +26,7 @@ static void format_store_key(const shop *s, const char *what, int rank, char *ke
     snprintf(key, size, "tutti/%d/%s%d", s->round, what, rank);
 }
 
-/* On the first rank: all[r] of every rank, or the status and why. */
+/* On rank 0: all[r] of every rank, or the status and its reason. */
 static tutti_status collect(tt_meeting *m, shop *s, const void *mine, char *all, size_t bytes) {
   char key[48];
   memcpy(all, mine, bytes);
@@ -124,7 +124,7 @@ tutti_status tt_meet_store(const tutti_store *store, int rank, int ranks, double
   return TUTTI_OK;
 }
 
-/* ---- by the caller's own ---- */
+/* ---- by the caller's gather ---- */
 
 typedef struct own {
   tutti_gather_fn *gather;

@@ -1,6 +1,7 @@
-/* visit.c - a rank at a rendezvous: the other end of rendezvous.c.
+/* visit.c - a rank at a rendezvous: the client of rendezvous.c.
  *
- * Invariant  it gives up the meeting's limit after it began, and a little for the answer.
+ * Invariant  It gives up when the meeting's limit, and a little more for the answer, has passed
+ *            since its start.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <netdb.h>
@@ -22,15 +23,15 @@ static const double ONE_TRY = 2, GRACE = 5, GREETING = 20; /* s */
 typedef struct visit {
   int fd;
   double until;
-  char at[100]; /* for sentences */
+  char at[100]; /* for error messages */
   tt_hello hello;
   char key[TT_KEY];
-  bool met, greeted; /* both know the key; the rendezvous says so, too */
+  bool met, greeted; /* both know the key; the rendezvous has confirmed it */
 } visit;
 
-/* ---- to the door ---- */
+/* ---- connecting ---- */
 
-/* False, and errno: it is not ready in time; ECANCELED: the caller is to wait no longer. */
+/* False, and errno: not ready in time; ECANCELED: the caller was interrupted. */
 static bool poll_until_ready(int fd, short events, double until) {
   const double most = tt_may_be_interrupted() ? SLICE_MS : 2e9;
   double asked = 0;
@@ -91,7 +92,7 @@ static int try_host(const char *host, int port, double until, char *why, size_t 
   return fd;
 }
 
-/* Until one of its addresses answers, or it is too late: it may not have opened yet. */
+/* Retry until one of its addresses answers or the limit passes: it may not be open yet. */
 static tutti_status go(visit *v, const tt_rendezvous *r) {
   double asked = 0;
   char why[100] = "";
@@ -111,7 +112,7 @@ static tutti_status go(visit *v, const tt_rendezvous *r) {
                  v->hello.rank, v->at, r->hosts > 1 ? " or its other addresses" : "", why);
 }
 
-/* ---- talking ---- */
+/* ---- protocol ---- */
 
 static tutti_status broken(const visit *v, const char *what) {
   return tt_fail(errno == ETIMEDOUT ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
@@ -124,7 +125,7 @@ static tutti_status send_fully(visit *v, const void *bytes, size_t n) {
     if (part > 0) at += part, n -= (size_t)part;
     if (part < 0 && errno == EAGAIN && poll_until_ready(v->fd, POLLOUT, v->until + GRACE)) continue;
     if (part < 0 && errno == EINTR) continue;
-    if (part < 0) return TUTTI_ERR_SYSTEM; /* it may have said why */
+    if (part < 0) return TUTTI_ERR_SYSTEM; /* it may have sent the reason */
   }
   return TUTTI_OK;
 }
@@ -162,7 +163,7 @@ static tutti_status foreign(const visit *v) {
       v->hello.rank, v->at);
 }
 
-/* What a reply says that bears a status: it becomes this rank's. */
+/* Read the message of a reply with an error status; both become this rank's error. */
 static tutti_status take_sentence(visit *v, const tt_reply *reply, double until) {
   char text[400];
   const bool is_known = reply->status < 0 && reply->status >= TUTTI_ERR_UNSUPPORTED;
@@ -173,7 +174,7 @@ static tutti_status take_sentence(visit *v, const tt_reply *reply, double until)
   return tt_fail((tutti_status)reply->status, "%s", text);
 }
 
-/* The magic, or a reply that says why not. */
+/* Read the magic, or a reply with the reason for a refusal. */
 static tutti_status read_magic(visit *v, double until) {
   tt_reply reply;
   const tutti_status status = recv_fully(v, &reply, sizeof reply, until);
@@ -181,13 +182,13 @@ static tutti_status read_magic(visit *v, double until) {
   return take_sentence(v, &reply, until);
 }
 
-/* Each side shows the other that it knows the key; this one only after the other has. */
+/* Each side proves that it knows the key; this side does so only after the other has. */
 static tutti_status mutual_handshake(visit *v) {
   const double now = tt_seconds();
   const double until = tt_max(now + ONE_TRY, tt_min(v->until, now + GREETING));
   tt_challenge c;
   unsigned char proof[TT_DIGEST];
-  send_fully(v, &v->hello, sizeof v->hello); /* if it has hung up, it says why first */
+  send_fully(v, &v->hello, sizeof v->hello); /* on failure, read its reason first */
   tutti_status status = read_magic(v, until);
   if (!status) status = recv_fully(v, c.nonce, sizeof c - sizeof c.magic, until);
   if (status) return status;
@@ -222,8 +223,7 @@ static tutti_status gather_at_rendezvous(tt_meeting *m, const void *mine, void *
   const tutti_status status = v->met ? TUTTI_OK : mutual_handshake(v);
   if (status) return status;
   if (!send_fully(v, &n, sizeof n)) send_fully(v, mine, bytes);
-  return receive_gathered(v, all,
-                          bytes * (size_t)m->ranks); /* if it has hung up, it says why first */
+  return receive_gathered(v, all, bytes * (size_t)m->ranks); /* on failure, read its reason first */
 }
 
 static void end_visit(tt_meeting *m) {

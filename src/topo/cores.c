@@ -1,4 +1,4 @@
-/* cores.c - how much of the machine is this process's: affinity and quota.
+/* cores.c - this process's share of the machine: affinity and quota.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ bool tt_line_of(const char *path, char *line, size_t size) {
   return there;
 }
 
-/* "max 100000" or "150000 100000" of cgroup v2. */
+/* cgroup v2: "max 100000" or "150000 100000". */
 static double quota_in(const char *folder) {
   char path[600], text[64];
   double quota, period;
@@ -49,7 +49,7 @@ double tt_cores_quota(void) {
     if (strncmp(line, "0::", 3) != 0) continue;
     char *folder = line + 3;
     folder[strcspn(folder, "\n")] = 0;
-    for (;;) { /* the group and all above it */
+    for (;;) { /* the group and its ancestors */
       double here = quota_in(strcmp(folder, "/") ? folder : "");
       if (here < least) least = here;
       char *slash = strrchr(folder, '/');
@@ -74,7 +74,7 @@ uint64_t tt_kernel_id(void) {
   return h;
 }
 
-/* The value of the first line of /proc/cpuinfo that begins so. */
+/* The value of the first line of /proc/cpuinfo that begins with `key`. */
 static bool cpuinfo(const char *key, char value[120]) {
   char line[256];
   FILE *file = fopen("/proc/cpuinfo", "re");

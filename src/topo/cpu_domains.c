@@ -1,9 +1,9 @@
-/* cpu_domains.c - the package, and the last level cache, that cores sit in, as Linux tells it.
+/* cpu_domains.c - the package and the last level cache of cores, as Linux reports them.
  *
- * Idea       a thing is called after its first core, as the system numbers cores: the same number
- *            in all processes of a node, whatever of it their control groups show. mpi/site.c asks
- *            hwloc, and calls things the same.
- * Invariant  never fails; what is not known is 0, for all alike.
+ * Idea       A domain is identified by its first core, in the system's numbering: the same number
+ *            in all processes of a node, whichever cores their control groups show. mpi/site.c asks
+ *            hwloc, and uses the same numbers.
+ * Invariant  Never fails; an unknown domain is 0 on all processes alike.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { INDEXES = 16, NODES = 1024 };
 
-/* 1 + the first of "0-3,8" if all these cores are among them; else 0. */
+/* 1 + the least core of a list like "0-3,8" if it contains all of `cores`; else 0. */
 static int first_if_all(const char *list, const cpu_set_t *cores) {
   cpu_set_t among, both;
   long least = -1;
@@ -37,7 +37,7 @@ static int package_of(const char *system, int core, const cpu_set_t *cores) {
   return 0;
 }
 
-/* Of a core without a third level: the memory that is nearest to it. */
+/* For a core without a third level cache: the NUMA node nearest to it. */
 static int memory_of(const char *system, const cpu_set_t *cores) {
   char path[300], list[4096];
   int first = 0;

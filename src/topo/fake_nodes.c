@@ -1,4 +1,4 @@
-/* fake_nodes.c - other nodes than there are, to try things out on one machine.
+/* fake_nodes.c - simulated node boundaries, for experiments on one machine.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { MOST = 1 << 20 };
 
-/* How many numbers the list has; 0: it is none. */
+/* The length of the list; 0: not a list of numbers. */
 static int length(const char *text) {
   int n = 0;
   for (const char *at = text;; at++) {
@@ -25,7 +25,7 @@ static int length(const char *text) {
   }
 }
 
-/* A node and a number in it make a new colour: that of the first rank that has both. */
+/* A node and a number in it form a new colour: that of the first rank that has both. */
 typedef struct both {
   int32_t rack, node, number;
   int rank;

@@ -1,10 +1,10 @@
-/* placement.c - arranges ranks: what sits together stands together.
+/* placement.c - orders ranks so that those of a domain are adjacent.
  *
- * Idea       a rank is led, at each level, by the first rank of its thing; sorted by
- *            their leaders, ranks of a thing stand together, things in the order in
- *            which they first appear. Where the leaders change, things end.
- * Invariant  the order is the identity where ranks stand so already. Things of a level
- *            lie within those of the level above.
+ * Idea       The leader of a rank at each level is the first rank of its domain there. Sorted by
+ *            their leaders, ranks of a domain are adjacent, and domains are in the order of their
+ *            first ranks. A domain ends where the leader changes.
+ * Invariant  The order is the identity if domains are contiguous already. Domains of a level lie
+ *            within those of the level above.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "placement.h"
 
@@ -36,7 +36,7 @@ static int by_leaders(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Level by level colours become leaders, from the outermost on. */
+/* Turn colours into leaders, level by level from the outermost on. */
 static void assign_leaders(const tt_placement *placements, const int32_t *rack, int ranks,
                            position *positions) {
   for (int r = 0; r < ranks; r++) positions[r] = (position){.rank = r};
@@ -59,8 +59,8 @@ static void assign_leaders(const tt_placement *placements, const int32_t *rack, 
   qsort(positions, (size_t)ranks, sizeof *positions, by_leaders);
 }
 
-/* Does a thing of the level begin at this place? Those of level LEVELS are ranks; one
- * of level -1 is all. */
+/* Does a domain of the level begin at this position? Domains of level LEVELS are ranks; level -1 is
+ * a single domain. */
 static bool begins_domain(const position *positions, int level, int i) {
   return i == 0 || level == LEVELS ||
          (level >= 0 && positions[i].lead[level] != positions[i - 1].lead[level]);
@@ -80,7 +80,8 @@ static void append_text(char *text, size_t *at, const char *more) {
   *at += n;
 }
 
-/* How many things of a level each one of the outer has; returns of how many. */
+/* each: per outer domain, how many domains of a level it has; returns the number of outer
+ * domains. */
 static int children(const position *positions, int ranks, int outer, int level, int *each) {
   int n = 0;
   for (int i = 0; i < ranks; i++) {
@@ -90,7 +91,7 @@ static int children(const position *positions, int ranks, int outer, int level, 
   return n;
 }
 
-/* " core:4", or " core:(3,1,2)". */
+/* Append " core:4", or " core:(3,1,2)". */
 static void add_level(char *text, size_t *at, const char *name, const int *each, int n) {
   bool even = true;
   char word[40];
@@ -104,8 +105,8 @@ static void add_level(char *text, size_t *at, const char *name, const int *each,
   if (!even) append_text(text, at, ")");
 }
 
-/* Does a level say something? Of two that say the same, a rack and its only node, or a
- * package in a node, the node remains. */
+/* Is a level informative? Of two equal levels, such as a rack and its only node, or a node and its
+ * only package, the node remains. */
 static bool says(const position *positions, int ranks, int level) {
   const int n = count_domains(positions, ranks, level);
   if (n == 1 || n == ranks) return false;
@@ -141,11 +142,11 @@ static void write_levels(const position *positions, int ranks, int *each, char *
 static void number_nodes(const position *positions, int ranks, tt_layout *out) {
   out->nodes = 0;
   for (int i = 0; i < ranks; i++) out->node_of[positions[i].rank] = positions[i].lead[NODE];
-  for (int r = 0; r < ranks; r++) /* leaders have the least number, so they come first */
+  for (int r = 0; r < ranks; r++) /* a leader has the lowest rank of its node, so it comes first */
     out->node_of[r] = out->node_of[r] == r ? out->nodes++ : out->node_of[out->node_of[r]];
 }
 
-/* Where the things of a level begin, in ranks, and the end; how many there are. */
+/* at: the first rank of each domain of a level, and the end; returns the number of domains. */
 static int bounds(const tt_tree *t, int level, int *at) {
   int n = t->ranks;
   for (int i = 0; i <= n; i++) at[i] = i;
@@ -162,7 +163,7 @@ static int bounds(const tt_tree *t, int level, int *at) {
   return n;
 }
 
-/* So many of the innermost levels are within a node. */
+/* Count the innermost levels that lie within a node. */
 static void find_inside(const tt_tree *t, int *at, tt_layout *out) {
   for (out->inside = 0; out->inside < t->levels; out->inside++) {
     const int n = bounds(t, t->levels - 2 - out->inside, at);
@@ -174,7 +175,7 @@ static void find_inside(const tt_tree *t, int *at, tt_layout *out) {
 
 /* ---- a topology ---- */
 
-/* The tree says which ranks share a node, if it has nodes; they must be able to. */
+/* If the tree has nodes, it defines which ranks share a node; they must share memory. */
 static tutti_status nodes_of_tree(const tt_tree *t, const tt_placement *placements,
                                   const char *name, int *at, tt_layout *out) {
   int level = t->levels - 1;
@@ -216,7 +217,7 @@ static tutti_status read_tree(const char *text, const char *name, int ranks, tt_
                  out->levels, tree->ranks, ranks);
 }
 
-/* Behind the first lines that say nothing. */
+/* Skip leading blank and comment lines. */
 static const char *what_it_says(const char *text) {
   for (text += strspn(text, " \t\r\n"); *text == '#'; text += strspn(text, " \t\r\n"))
     text += strcspn(text, "\n");
@@ -228,7 +229,7 @@ static bool is_tree(const char *text) {
   return colon && *colon == ':' && (isdigit((unsigned char)colon[1]) || colon[1] == '(');
 }
 
-/* ---- all of it ---- */
+/* ---- arranging ---- */
 
 static tutti_status arrange_all(const tt_placement *placements, int ranks, const char *topology,
                                 const char *name, position *positions, int *at, tt_layout *out) {

@@ -1,8 +1,8 @@
-/* racks.c - reads which hosts stand in which rack.
+/* racks.c - reads which hosts are in which rack.
  *
- * Idea       a line is a rack; each of its patterns is held against the hosts that there
- *            are, so n[0001-9999] costs no more than a host.
- * Invariant  every rank gets one rack; a mistake is found even where no host meets it.
+ * Idea       A line is a rack; each of its patterns is matched against the existing hosts, so
+ *            n[0001-9999] costs no more than one host.
+ * Invariant  Every rank gets one rack; a syntax error is found even if no host matches the pattern.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@ _Static_assert(sizeof((tt_placement *)0)->host < 64, "a bit for every character 
 
 typedef struct reader {
   const char *name, *at;
-  const char *line; /* where it begins */
+  const char *line; /* its beginning */
   int number;       /* of the line */
 } reader;
 
-/* A stretch of the text: a rack's name, a pattern. */
+/* A section of the text: a rack's name, a pattern. */
 typedef struct part {
   const char *at, *end;
 } part;
@@ -33,7 +33,7 @@ static tutti_status racks_syntax_error(const reader *r, const char *at, const ch
 
 /* ---- patterns ---- */
 
-/* "01-16" or "20", and behind it ',' or ']'. NULL: it is none. */
+/* Read "01-16" or "20", followed by ',' or ']'. NULL: it is neither. */
 static const char *read_range(const char *at, long *lo, long *hi, int *width) {
   const size_t first = strspn(at, DIGITS);
   size_t last = 0;
@@ -50,7 +50,7 @@ static const char *read_range(const char *at, long *lo, long *hi, int *width) {
   return *lo <= *hi && (*at == ',' || *at == ']') ? at : NULL;
 }
 
-/* NULL, or where the pattern goes wrong. */
+/* The position of the first error in the pattern; NULL: none. */
 static const char *mistake(part p) {
   long lo, hi;
   int width;
@@ -66,8 +66,8 @@ static const char *mistake(part p) {
   return NULL;
 }
 
-/* A bit for every n for which the host's first n digits, of so many, are one of the numbers, and
- * as wide. `at`: behind '['. */
+/* Bit n: the host's first n digits, of `digits`, are a number in the list, of the same width. `at`:
+ * after '['. */
 static uint64_t counted(const char *at, const char *host, int digits) {
   uint64_t found = 0;
   long lo = 0, hi = 0;
@@ -84,8 +84,8 @@ static uint64_t counted(const char *at, const char *host, int digits) {
   }
 }
 
-/* One of them may have a domain more. `found`: a bit for every length of the host's beginning
- * that the pattern so far can be; so several brackets in a row are no product. */
+/* Either may have a domain appended. `found`: a bit for every length of the host's prefix that the
+ * pattern so far matches; so the cost of several brackets adds up and does not multiply. */
 static bool matches(part p, const char *host) {
   uint64_t found = 1;
   while (p.at < p.end && found) {
@@ -109,7 +109,7 @@ static bool matches(part p, const char *host) {
 
 /* ---- lines ---- */
 
-/* To the next line that says something. */
+/* Go to the next line that is neither blank nor a comment. */
 static bool next_rack_line(reader *r) {
   while (*r->at) {
     r->line = r->at;
@@ -122,7 +122,7 @@ static bool next_rack_line(reader *r) {
   return false;
 }
 
-/* "rack:", and a blank or the end of the line. */
+/* Read "rack:" and a blank or the end of the line. */
 static tutti_status read_rack(reader *r, part *rack) {
   const char *colon = r->at + strcspn(r->at, ":" BLANKS "\n#");
   if (colon == r->at || *colon != ':')
@@ -133,7 +133,7 @@ static tutti_status read_rack(reader *r, part *rack) {
   return TUTTI_OK;
 }
 
-/* The next host of the line. */
+/* Read the next host of the line. */
 static bool next_host(reader *r, part *host) {
   host->at = r->at + strspn(r->at, BLANKS);
   host->end = r->at = host->at + strcspn(host->at, BLANKS "\n#");
@@ -147,7 +147,7 @@ static bool parts_equal(part a, part b) {
   return a.end - a.at == b.end - b.at && memcmp(a.at, b.at, (size_t)(a.end - a.at)) == 0;
 }
 
-/* Those whose host it is stand in this rack, and did not in another one. */
+/* Put the ranks on matching hosts into this rack; an error if one is in another rack already. */
 static tutti_status assign_rack(const reader *r, part host, part rack,
                                 const tt_placement *placements, int ranks, part *of) {
   for (int i = 0; i < ranks; i++) {

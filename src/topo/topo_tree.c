@@ -1,10 +1,9 @@
-/* topo_tree.c - reads how ranks sit in nested groups.
+/* topo_tree.c - parses a tree of nested groups of ranks.
  *
- * Idea       a level says how many of its things are in each thing of the level above:
- *            one number for all, or a list with a number each. A list at the end that
- *            is longer by a factor lists ranks: node:(4,3,4) is node:3 and a level of
- *            ranks with that list.
- * Invariant  every thing holds at least one rank, and there are fewer than 2^20.
+ * Idea       A level says how many of its domains are in each domain of the level above: one number
+ *            for all, or a list with a number each. A final list that is longer by a factor lists
+ *            ranks: node:(4,3,4) is node:3 and a level of ranks with that list.
+ * Invariant  Every domain holds at least one rank, and there are at most 2^20 ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "topo_tree.h"
 
@@ -29,7 +28,7 @@ static bool parse_count(const char **at, int *n) {
   return value >= 1 && value <= MOST_RANKS;
 }
 
-/* "(4,3,4)" into the level's list. */
+/* Read "(4,3,4)" into the level's list. */
 static bool read_list(tt_tree *t, int level, const char **at) {
   const int first = t->level[level].at;
   do {
@@ -43,7 +42,7 @@ static bool read_list(tt_tree *t, int level, const char **at) {
   return *(*at)++ == ')';
 }
 
-/* A list that is `times` as long as there are parents says how many ranks each has. */
+/* A list `times` as long as the number of parents gives the number of ranks of each domain. */
 static void list_of_ranks(tt_tree *t, int times) {
   int level = t->levels - 1;
   t->level[level + 1] = t->level[level];

@@ -1,10 +1,10 @@
-/* exit_status.c - whether a rank's process lives, and how it ended.
+/* exit_status.c - whether a rank's process is alive, and how it ended.
  *
- * Idea       the launcher, who reaps it, writes the status into the head of its heap. Without a
- *            launcher, or before it has: a descriptor of the process says that all its threads
- *            are gone, also while nobody has reaped it (then kill would still find it).
- * Invariant  who is said to be gone runs no instruction more; its part of the shared memory
- *            stays, as it left it.
+ * Idea       The launcher reaps the process and writes its status into the header of its heap.
+ *            Without a launcher, or before it has written, a pidfd shows that all threads of the
+ *            process are gone, even while the process is a zombie (kill would still find it).
+ * Invariant  A process reported as gone executes no further instruction; its part of the shared
+ *            memory stays as it left it.
  * Cost       alive: three system calls.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -37,7 +37,7 @@ bool tt_process_alive(int pid) {
     return !over;
   }
 #endif
-  return kill(pid, 0) == 0 || errno != ESRCH; /* the system may know no such descriptors */
+  return kill(pid, 0) == 0 || errno != ESRCH; /* this system may lack pidfd_open */
 }
 
 bool tt_rank_alive(const tt_head *head) {

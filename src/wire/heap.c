@@ -1,10 +1,10 @@
 /* heap.c - memory from a rank's own part of the segment.
  *
- * Idea       first fit in a list of free extents that only this process sees; what
- *            was never handed out is zero as the system gives it. Large extents
- *            give their pages back when they are freed.
- *            Its owner touches all of it first, so it lies on the owner's node.
- * Invariant  extents ascend and never touch (neighbours are joined).
+ * Idea       First fit in a list of free extents that only this process sees. Memory that was never
+ *            handed out is zero, as the system provides it. Large extents return their pages to the
+ *            system when they are freed. The owner touches all memory first, so it lies on the
+ *            owner's NUMA node.
+ * Invariant  Extents ascend and never touch (neighbours are merged).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ typedef struct extent {
   struct extent *next;
 } extent;
 
-typedef struct later { /* memory that waits for its guests to leave */
+typedef struct later { /* memory to free when its reference count reaches 0 */
   struct later *next;
   atomic_uint *refs;
   size_t n;
@@ -38,10 +38,10 @@ struct tt_heap {
   int index;
   atomic_int users;
   uint64_t cookie; /* private memory that peers try to read */
-  size_t fresh;    /* from here on nothing was ever handed out */
+  size_t fresh;    /* memory from this offset on was never handed out */
   extent *free_list, *used_list;
-  _Atomic(extent *) withdrawn; /* of the whole segment, by its offsets */
-  atomic_bool unsure;          /* there was no memory to remember one */
+  _Atomic(extent *) withdrawn; /* offsets in the whole segment */
+  atomic_bool unsure;          /* an extent could not be recorded for lack of memory */
   later *waiting;
   pthread_mutex_t lock;
 };
@@ -115,7 +115,7 @@ void tt_heap_close(tt_heap *h) {
   free(h);
 }
 
-/* What the system says it can give without taking it from somebody. */
+/* Does the system report that many bytes as available without reclaiming memory from others? */
 static bool available(size_t bytes) {
   char line[128];
   unsigned long long kib;
@@ -127,8 +127,8 @@ static bool available(size_t bytes) {
   return enough;
 }
 
-/* More ranks than cores, of those that have come, and threads of tutti's beside them, so that a core
- * is never idle? */
+/* Do the ranks that have arrived outnumber the cores while tutti's progress threads run beside
+ * them, so that no core is ever idle? */
 static bool oversubscribed(const tt_segment *s) {
   cpu_set_t all;
   int ranks = 0;
@@ -146,17 +146,17 @@ static bool oversubscribed(const tt_segment *s) {
   return ranks > CPU_COUNT(&all);
 }
 
-/* The system first asks all cores to give back what they hold, one asker after another, and a worker
- * of its own has to run on each: where ranks and their threads keep every core busy that can take
- * seconds, in which this rank hears of nothing, and which no pages are worth. So there they are not
- * made; and once it was slow elsewhere, this process asks no more. */
+/* Before it collapses pages, the kernel makes every core flush its per-core caches: one request
+ * after another, by a kernel worker on each core. If ranks and their threads keep every core busy,
+ * that can take seconds in which this rank makes no progress; huge pages are not worth that. So an
+ * oversubscribed job makes none, and a process for which it was slow once does not try again. */
 static void make_huge(tt_heap *h, size_t at, size_t bytes) {
   const double since = tt_seconds();
   tt_huge_make(base_of(h) + at, bytes);
   h->segment->shuns_huge = tt_seconds() - since > 0.05 + 1e-9 * (double)bytes;
 }
 
-/* Whole pages inside [at, at + bytes): commit them, false if there are none. */
+/* Commit the whole pages that cover [at, at + bytes); false if memory is short. */
 static bool commit(tt_heap *h, size_t at, size_t bytes) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = at / page * page;
   size_t size = tt_round_up(at + bytes, page) - lo;
@@ -166,10 +166,10 @@ static bool commit(tt_heap *h, size_t at, size_t bytes) {
     if (!h->segment->shuns_huge && !oversubscribed(h->segment)) make_huge(h, at, bytes);
     return true;
   }
-  return errno != ENOMEM && errno != EFAULT; /* an old kernel cannot say */
+  return errno != ENOMEM && errno != EFAULT; /* an old kernel does not tell */
 }
 
-/* Cut `bytes` on `align` out of a free extent; SIZE_MAX if none is large enough. */
+/* Cut `bytes`, aligned to `align`, out of a free extent; SIZE_MAX if none is large enough. */
 static size_t cut_extent(tt_heap *h, size_t bytes, size_t align) {
   for (extent **link = &h->free_list; *link; link = &(*link)->next) {
     extent *e = *link;
@@ -194,7 +194,7 @@ static void put_back(tt_heap *h, extent *e) {
   while (*link && (*link)->at < e->at) link = &(*link)->next;
   e->next = *link;
   *link = e;
-  for (extent *x = h->free_list; x && x->next;) { /* join neighbours */
+  for (extent *x = h->free_list; x && x->next;) { /* merge neighbours */
     extent *y = x->next;
     if (x->at + x->bytes != y->at) {
       x = y;
@@ -208,12 +208,12 @@ static void put_back(tt_heap *h, extent *e) {
 
 static void put_back_range(tt_heap *h, size_t at, size_t bytes) {
   extent *e = bytes ? malloc(sizeof *e) : NULL;
-  if (!e) return; /* that range is lost, no more */
+  if (!e) return; /* the range is leaked, nothing worse */
   *e = (extent){at, bytes, NULL};
   put_back(h, e);
 }
 
-/* Offset of committed, zeroed bytes; SIZE_MAX if there are none. */
+/* Offset of committed, zeroed bytes; SIZE_MAX: out of memory. */
 static size_t alloc_zeroed(tt_heap *h, size_t bytes, size_t align) {
   size_t at = cut_extent(h, bytes, align);
   if (at != SIZE_MAX) {
@@ -227,7 +227,7 @@ static size_t alloc_zeroed(tt_heap *h, size_t bytes, size_t align) {
   at = tt_round_up(h->fresh, align);
   if (at > h->segment->stride || h->segment->stride - at < bytes || !commit(h, at, bytes))
     return SIZE_MAX;
-  put_back_range(h, h->fresh, at - h->fresh); /* the gap that alignment leaves */
+  put_back_range(h, h->fresh, at - h->fresh); /* the gap left by alignment */
   h->fresh = at + bytes;
   return at;
 }
@@ -263,7 +263,7 @@ void tt_heap_revoke(tt_heap *h, void *memory, size_t bytes) {
 
 bool tt_heap_revoked(tt_heap *h, const void *memory, size_t bytes) {
   const size_t at = (size_t)((const char *)memory - h->segment->base);
-  for (const extent *e = h->withdrawn; e; e = e->next) /* it only grows, at its head */
+  for (const extent *e = h->withdrawn; e; e = e->next) /* the list only grows, at its head */
     if (at < e->at + e->bytes && e->at < at + bytes) return true;
   return h->unsure;
 }
@@ -278,7 +278,7 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   extent *e = *link;
   if (e) *link = e->next;
   if (e && tt_heap_revoked(h, memory, e->bytes)) {
-    free(e); /* and that range is lost */
+    free(e); /* and the range is leaked */
   } else if (e) {
     if (e->bytes >= GIVE_BACK) {
       size_t page = (size_t)sysconf(_SC_PAGESIZE), lo = tt_round_up(e->at, page);
@@ -290,7 +290,7 @@ bool tt_heap_free(tt_heap *h, void *memory) {
   return e != NULL;
 }
 
-/* Free what waits for no guest any more. */
+/* Free the memory whose reference count has reached 0. */
 static void free_ready(tt_heap *h) {
   later *ready = NULL;
   pthread_mutex_lock(&h->lock);
@@ -315,7 +315,7 @@ static void free_ready(tt_heap *h) {
 
 void tt_heap_free_later(tt_heap *h, atomic_uint *refs, void *const *memory, size_t n) {
   later *l = malloc(sizeof *l + n * sizeof *l->memory);
-  if (l) { /* else that memory is lost, no more */
+  if (l) { /* else the memory is leaked, nothing worse */
     pthread_mutex_lock(&h->lock);
     *l = (later){h->waiting, refs, n};
     memcpy(l->memory, memory, n * sizeof *memory);

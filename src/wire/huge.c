@@ -1,10 +1,10 @@
-/* huge.c - huge pages for shared memory, where they can be had.
+/* huge.c - huge pages for shared memory, where the system provides them.
  *
- * Idea       if the system's setting is "advise", they come when advised memory is
- *            first touched; else a kernel since 6.1 makes them of memory that is there,
- *            unless the setting is "deny". Asked for are those that lie whole in an
- *            allocation.
- * Invariant  takes no memory that was not asked for; a refusal costs nothing else.
+ * Idea       With the system setting "advise", the kernel uses huge pages when advised memory is
+ *            first touched. Otherwise a kernel since 6.1 collapses existing memory into huge pages,
+ *            unless the setting is "deny". Only huge pages that lie entirely inside the allocation
+ *            are requested.
+ * Invariant  Takes no memory beyond what was requested; a refusal has no other effect.
  * Source     madvise(2), MADV_COLLAPSE; the kernel's admin-guide/mm/transhuge.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -17,7 +17,8 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* The whole huge pages in [*at, *at + bytes); their bytes. */
+/* Round *at up to the first whole huge page in [*at, *at + bytes); returns the bytes of whole huge
+ * pages. */
 static size_t trim_to_huge_pages(char **at, size_t bytes) {
   const size_t before = tt_round_up((uintptr_t)*at, TT_HUGE) - (uintptr_t)*at;
   *at += before;
@@ -34,7 +35,7 @@ bool tt_huge_make(char *at, size_t bytes) {
   return size && madvise(at, size, MADV_COLLAPSE) == 0;
 }
 
-/* The setting is a line of words, of which one stands in brackets. */
+/* The setting is the word in brackets in a line of words. */
 static bool setting(char *word, size_t size) {
   char line[128] = "";
   FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
@@ -56,7 +57,7 @@ bool tt_huge_here(char *why, size_t size) {
   tt_huge_advise(one->base, TT_HUGE);
   one->base[0] = 0;
   const bool here = tt_huge_make(one->base, TT_HUGE);
-  const bool blind = madvise(one->base, TT_HUGE, -1) == 0; /* it says yes to everything */
+  const bool blind = madvise(one->base, TT_HUGE, -1) == 0; /* an emulator accepts any advice */
   tt_segment_release(one);
   if (here && !blind) return true;
   if (blind) {

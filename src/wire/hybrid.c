@@ -1,9 +1,9 @@
-/* hybrid.c - two wires as one: ranks that share memory use it, the others messages.
+/* hybrid.c - two wires as one: ranks that share memory use it, the others exchange messages.
  *
- * Idea       every call goes to the wire that leads to its peer; what concerns all peers
- *            goes to both. There is neither board nor arena, so the engine runs the
+ * Idea       Each call goes to the wire that leads to its peer; a call that concerns all peers goes
+ *            to both wires. There are neither flag slots nor an arena, so the engine runs the
  *            schedules step by step.
- * Invariant  memory that is handed out is shared memory, which both wires can send from.
+ * Invariant  All memory handed out is shared memory, which both wires can send from.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 typedef struct hybrid {
   tt_wire wire;
   tt_wire *far, *near;
-  int wake_fd;     /* of who dozes; -1: it has none */
-  int near_rank[]; /* < 0: it is far */
+  int wake_fd;     /* of a sleeping rank; -1: none */
+  int near_rank[]; /* < 0: the peer is on the far wire */
 } hybrid;
 
 static hybrid *of(tt_wire *w) {
   return (hybrid *)w;
 }
 
-/* The wire to a peer, and who the peer is there. */
+/* The wire to a peer; *peer becomes its rank on that wire. */
 static tt_wire *way(tt_wire *w, int *peer) {
   hybrid *h = of(w);
   if (h->near_rank[*peer] < 0) return h->far;
@@ -116,8 +116,8 @@ static bool hybrid_silent(tt_wire *w, int peer, uint32_t seq) {
   return to->ops->silent && to->ops->silent(to, peer, seq);
 }
 
-/* Where the network has descriptors that wake, it is on these that a rank sleeps, and at its door,
- * where its peers on this host knock. Else messages must be looked for: it naps. */
+/* If the network has descriptors that wake a sleeper, the rank sleeps on these and on its wake_fd,
+ * which peers on this host signal. Otherwise it must poll for messages and only naps. */
 static uint32_t hybrid_sleep_begin(tt_wire *w) {
   hybrid *h = of(w);
   h->wake_fd = tt_net_wakes(h->far) ? h->near->ops->wake_fd_open(h->near) : -1;

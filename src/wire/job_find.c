@@ -1,10 +1,10 @@
-/* job_find.c - the shared memory of the job that a process belongs to, through /proc.
+/* job_find.c - finds the shared memory of a process's job through /proc.
  *
- * Idea       a process of a job holds its memory as a descriptor: a rank, or who starts ranks.
- *            Who holds none may have started one that does (`tutti run`, mpirun): its children
- *            are looked through, and theirs.
- * Invariant  nothing is opened but what says that it is tutti's, nor of other users' processes,
- *            but by root; what was opened is a memfd, whatever the name said.
+ * Idea       Each process of a job, a rank or its launcher, holds the shared memory as a
+ *            descriptor. A process without one may have started a process that has one (`tutti
+ *            run`, mpirun), so its descendants are searched.
+ * Invariant  Opens only descriptors that are named as tutti's, and other users' processes only as
+ *            root; an opened file must be a memfd, whatever its name says.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ static void add_segment_fd(const char *path, int *fds, int most, int *n) {
     close(fd);
 }
 
-/* False, with errno, if it may not be looked at. */
+/* Collect the process's segments; false, with errno, if it may not be inspected. */
 static bool look_at_process(long pid, int *fds, int most, int *n) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd", pid);
@@ -57,7 +57,7 @@ static bool look_at_process(long pid, int *fds, int most, int *n) {
   return true;
 }
 
-/* Behind the last of `all`: those that it has started. */
+/* Append the children of `pid` to `all`. */
 static void add_children(long pid, long *all, int *n) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
@@ -89,7 +89,7 @@ tutti_status tt_job_find(long pid, int *fds, int most, int *n) {
   all[0] = pid;
   bool may = look_at_process(pid, fds, most, n);
   const int why = errno;
-  const bool own = *n > 0; /* else of those that it has started */
+  const bool own = *n > 0; /* else search its descendants */
   if (!own) add_children(pid, all, &processes);
   for (int i = 1; i < processes && !own; i++) {
     if (!may_look(all[i])) look_at_process(all[i], fds, most, n);

@@ -1,10 +1,10 @@
 /* job_look.c - reads a job's shared memory from outside.
  *
- * Idea       all is copied out of the file by pread, which neither stops the ranks nor makes pages,
- *            nor faults where the file ends; only copies are looked at.
- * Invariant  nothing in it is trusted: a number counts only if it can be meant, a place only if
- *            it lies where such a place may lie. A call record counts if two copies, taken one
- *            after the other, are alike.
+ * Idea       Copies everything out of the file by pread, which neither stops the ranks nor
+ *            allocates pages nor faults past the end of the file; only the copies are inspected.
+ * Invariant  Nothing in the memory is trusted: a number is used only if it is plausible, an offset
+ *            only if a control block may lie there. A call record counts only if two copies taken
+ *            one after the other are equal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "job_look.h"
 
@@ -15,7 +15,7 @@
 
 enum { MOST_COMMS = 1 << 14 }; /* of all ranks together */
 
-#define AHEAD offsetof(tt_ctrl, flags) /* of a room: what is looked at */
+#define AHEAD offsetof(tt_ctrl, flags) /* bytes of a control block that are read */
 
 typedef struct reader {
   int fd, ranks, founders, comms;
@@ -33,9 +33,10 @@ static uint32_t load_relaxed(const atomic_uint *at) {
   return atomic_load_explicit(at, memory_order_relaxed);
 }
 
-/* ---- a room ---- */
+/* ---- a control block ---- */
 
-/* Letters as they are, and nothing that a terminal would obey. */
+/* Copy printable characters; replace everything else, so that no escape sequence reaches a
+ * terminal. */
 static void copy_words(char *to, const char *from, size_t size) {
   size_t n = strnlen(from, size - 1);
   for (size_t i = 0; i < n; i++) to[i] = (char)(from[i] < 32 || from[i] > 126 ? '?' : from[i]);
@@ -103,7 +104,7 @@ static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
     return TUTTI_OK;
   l->pid = head->pid;
   l->state = tt_process_state(l->pid, &began);
-  if (began != head->started) l->state = 0; /* another one has its number */
+  if (began != head->started) l->state = 0; /* the pid now belongs to another process */
   for (int i = 0; i < TT_CTRLS; i++) n += atomic_load(&head->ctrls[i]) != 0;
   l->hides = n == TT_CTRLS;
   l->met = load_relaxed(&head->ctrls_made) > 0;

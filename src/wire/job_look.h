@@ -1,4 +1,4 @@
-/* job_look.h - the ranks of a job, seen from outside: copies of what stands in its shared memory.
+/* job_look.h - the ranks of a job seen from outside: copies of the state in its shared memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_JOB_LOOK_H
 #define TT_JOB_LOOK_H
@@ -7,41 +7,42 @@
 
 /* A rank in one communicator. */
 typedef struct tt_look_comm {
-  uint64_t home; /* the same for all of its ranks here */
+  uint64_t home; /* the same for all ranks of it on this node */
   int ranks, rank;
-  uint32_t newest, over; /* operations before these were called; are over */
+  uint32_t newest, over; /* operations numbered below these: were called; are over */
   tt_record calls[TT_RECORDS];
   int ncalls;
   tutti_status aborted;
   char reason[TT_REASON];
-  bool waits; /* the rest: if so */
+  bool waits; /* if false, the fields below are unused */
   uint32_t waits_in, waits_at, waits_for, waits_near, message, type;
   uint64_t count, since, seen;
 } tt_look_comm;
 
 typedef struct tt_look_rank {
-  int pid;    /* 0: it has not come yet */
-  char state; /* of its process */
+  int pid;    /* 0: it has not attached yet */
+  char state; /* of its process (tt_process_state) */
   int ncomms;
-  bool hides; /* there may be more */
-  bool met;   /* it has had some */
+  bool hides; /* it may have more communicators than these */
+  bool met;   /* it has had a communicator */
   tt_look_comm *comms;
 } tt_look_rank;
 
 typedef struct tt_look {
-  int ranks; /* heaps: founders, then newcomers that have come */
+  int ranks; /* heaps: founders, then joiners that have attached */
   tt_look_rank *rank;
 } tt_look;
 
-/* The shared memory of jobs that a process, or one that it has started, holds: descriptors,
- * which the caller closes, each of another one, at most `most`.
- * TUTTI_ERR_ARG: no such process; TUTTI_ERR_SYSTEM: another user's; or there is none. */
+/* The segments held by a process or its descendants: descriptors, one per segment, at most `most`;
+ * the caller closes them. TUTTI_ERR_ARG: no such process; TUTTI_ERR_SYSTEM: it is another user's,
+ * or it has no segment. */
 tutti_status tt_job_find(long pid, int *fds, int most, int *n);
 
-/* TUTTI_ERR_SYSTEM: it is no job's, or of another version; TUTTI_ERR_MEMORY. Freed also then. */
+/* TUTTI_ERR_SYSTEM: not a job's memory, or another version's; TUTTI_ERR_MEMORY. Call tt_look_free
+ * after errors, too. */
 tutti_status tt_job_look(int fd, tt_look *look);
 void tt_look_free(tt_look *look);
-/* What a rank called as operation `seq` of a communicator, as far as its records reach. */
+/* The call of operation `seq` of a communicator; NULL if its records do not hold it. */
 const tt_record *tt_look_call(const tt_look_comm *comm, uint32_t seq);
 
 #endif

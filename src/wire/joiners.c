@@ -1,13 +1,13 @@
-/* joiners.c - processes that join a job while it runs: what stands in the heads of their heaps.
+/* joiners.c - processes that join a running job: the protocol words in the headers of their heaps.
  *
- * Idea       a newcomer takes a heap that nobody had, makes a room, and says that it is ready.
- *            Who decides what comes next (shm_agree.c) claims those that are ready for its
- *            communicator, and names them in the terms; all that go on then invite them to
- *            these. So they come in though who decided dies; and as long as they are not
- *            invited they belong to nobody.
- * Invariant  a newcomer is claimed by one communicator at a time, and invited once, to terms
- *            that were decided (models/grow.pml). A heap has one owner, ever.
- * Cost       a few loads per heap that was kept for newcomers, when one is asked for.
+ * Idea       A joiner takes a heap that never had an owner, makes a control block and marks itself
+ *            ready. The rank that leads an agreement (shm_agree.c) claims ready joiners for its
+ *            communicator and lists them in the proposal. After the decision every member invites
+ *            them to it, so they get in even if the leader dies. Until it is invited, a joiner
+ *            belongs to no communicator.
+ * Invariant  A joiner is claimed by one communicator at a time and invited once, to a proposal that
+ *            was decided (models/grow.pml). A heap has at most one owner, ever.
+ * Cost       A few loads per heap reserved for joiners, when joiners are requested.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ bool tt_heap_own(tt_head *head, int *owner) {
   return free;
 }
 
-/* ---- by those that are in ---- */
+/* ---- called by members ---- */
 
 /* each ready, claimed, invited, owner, world, ended, refs: model: grow:words */
 
@@ -38,7 +38,7 @@ static bool lies_in_heap(const tt_segment *s, int index, uint64_t ctrl) {
          ctrl < lo + s->stride - sizeof(tt_ctrl);
 }
 
-/* Ready, alive, like us, and free or claimed by this one. */
+/* Is the joiner ready, alive, of our version, and unclaimed or claimed by `by`? */
 static bool stands_there(const tt_segment *s, int index, uint64_t by) {
   tt_head *head = tt_heap_head(s, index);
   if (!atomic_load(&head->ready) || atomic_load(&head->invited) || !tt_rank_alive(head))
@@ -103,7 +103,7 @@ void tt_joiners_admit(const tt_segment *s, const tt_proposal *proposal) {
   }
 }
 
-/* ---- by one that would join ---- */
+/* ---- called by the joiner ---- */
 
 tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposal **proposal) {
   const uint64_t at = atomic_load(&tt_heap_head(s, index)->invited);
@@ -116,7 +116,8 @@ tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposa
   return TUTTI_OK;
 }
 
-/* A founder that has not come yet may still come; a newcomer that was invited is in. */
+/* Can any rank still admit this joiner? A founder that has not attached yet may still do so; an
+ * invited joiner is a member. */
 bool tt_joiner_has_host(const tt_segment *s, int index) {
   for (int i = 0; i < s->ranks; i++) {
     const tt_head *head = tt_heap_head(s, i);

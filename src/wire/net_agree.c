@@ -1,25 +1,26 @@
-/* net_agree.c - who goes on, over messages: those that live agree on it, though more die
- * meanwhile.
+/* net_agree.c - agreement over messages on the ranks that continue: the live ranks agree even if
+ * more die meanwhile.
  *
- * Idea       the first rank that lives leads. All others come to it; when each has come or is
- *            lost it proposes terms (who has come; a number for their network), all accept
- *            them, it decides, all say that they know it, and it lets them leave. If it is
- *            lost, the next one leads, to whom all come: who had accepted terms proposes these
- *            again. Who knows the decision when the one who made it is lost tells it to all,
- *            and leaves.
- *            Who waits too long, and has accepted nothing, gives up, tells all, and leaves: if it lives
- *            nothing can be decided without it, and so nothing comes of it.
- *            Who decided says whom it lets leave. The others it has lost: who has not tells them.
- * Invariant  terms that were decided have been accepted by all to whom they were proposed, which are
- *            all that lived then, and nobody has left before all of these know the decision, or
- *            some that does has told all. So who leads after a loss and knows of no decision
- *            has accepted whatever was decided, and all that have not left come to it. Who gives
- *            up counts for those who have accepted nothing, or terms that were proposed to it as well:
- *            these will not be decided. To others it is one that is lost. So terms are proposed
- *            again, to those who are left, when one to whom they were proposed is lost.
+ * Idea       The lowest live rank leads. All others send COME to it. When each has come or is lost,
+ *            it proposes (the ranks that came; a number for their network), all accept, it decides,
+ *            all say that they know the decision, and it lets them leave. If the leader is lost,
+ *            the next one leads and all come to it; if it had accepted a proposal, it proposes that
+ *            again. If a decision's maker is lost, each rank that knows the decision sends it to
+ *            all and leaves.
+ * Timeout    A rank that has accepted no proposal may time out: it announces that and leaves.
+ *            Nothing can be decided without a live rank, so the round then ends without a result.
+ * Leaving    The decider names the ranks that it lets leave. It has lost the others; a rank that
+ *            has not lost them sends them the decision.
+ * Invariant  A decided proposal was accepted by every rank it was proposed to, which is every rank
+ *            alive then. No rank leaves before all of these know the decision, or one that knows it
+ *            has sent it to all. So a leader after a loss that knows of no decision has accepted
+ *            whatever was decided, and all that have not left come to it. A rank's timeout ends the
+ *            round for ranks that have accepted nothing, or a proposal that was made to that rank
+ *            too: such a proposal will not be decided. Other ranks treat it as lost. So a proposal
+ *            is made again, to the remaining ranks, when a rank it was made to is lost.
  * Checked    models/net_agree.pml
- * Cost       six messages per rank and leader, and two more for a loss between.
- * Source     three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et al., SC 2015.
+ * Cost       Six messages per rank and leader, and two more per loss in between.
+ * Source     Three-phase commit: Skeen, SIGMOD 1981; as in ULFM: Herault et al., SC 2015.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -28,30 +29,30 @@
 
 typedef enum word { COME, PROPOSE, ACCEPT, DECIDE, KNOW, LEAVE } word;
 
-typedef struct peer { /* what it has said last: in which round */
+typedef struct peer { /* rounds of its last messages; fresh: its network number */
   uint32_t came, fresh, knows, gave_up;
-  uint32_t tries; /* what it accepted */
+  uint32_t tries; /* of the proposal that it accepted */
   int32_t asks, quitter, awaited;
 } peer;
 
 struct tt_net_agreement {
-  uint32_t round, tries; /* tries: proposals of this rank, ever */
+  uint32_t round, tries; /* tries: proposals this rank has ever made */
   int lead, asks;
-  bool proposed, accepted, asked, released; /* accepted: another one's terms */
+  bool proposed, accepted, asked, released; /* accepted: another rank's proposal */
   peer *peers;
-  tt_net_decision *hears, *proposal; /* terms: accepted, or proposed */
-  tt_net_decision *decision, *later; /* of its round; of one that this rank has not come to */
+  tt_net_decision *hears, *proposal; /* proposal: accepted, or its own */
+  tt_net_decision *decision, *later; /* of its round; of a round this rank has not reached */
   size_t bytes;                      /* of one */
 };
 
 static bool has_word(word w) {
-  return w == PROPOSE || w == DECIDE || w == LEAVE; /* with members */
+  return w == PROPOSE || w == DECIDE || w == LEAVE; /* carries the members */
 }
 
 static void send_agree_message(tt_net *m, int to, word what, const tt_net_decision *proposal) {
   const size_t bytes = has_word(what) ? m->agreement->bytes : sizeof(tt_net_decision);
   tt_net_decision *copy = malloc(bytes);
-  if (!copy) return; /* it is missed, and named */
+  if (!copy) return; /* the receiver misses it, and this rank is named as awaited */
   memcpy(copy, proposal, bytes);
   copy->net = m->net.id;
   copy->round = m->agreement->round;
@@ -75,7 +76,7 @@ static tutti_status start_agree_recv(tt_net *m) {
                        NULL);
 }
 
-/* ---- what comes ---- */
+/* ---- incoming ---- */
 
 static void take_proposal(tt_net *m, int from) {
   tt_net_agreement *c = m->agreement;
@@ -91,7 +92,7 @@ static void take_decision(tt_net *m, int from) {
   const tt_net_decision *t = c->hears;
   peer *p = &c->peers[from];
   p->knows = t->round;
-  if (t->status) { /* perhaps before this rank calls it: that is for good */
+  if (t->status) { /* this rank may not have entered yet; final */
     p->gave_up = t->round;
     p->quitter = t->quitter;
     p->awaited = t->awaited;
@@ -132,7 +133,7 @@ static int first_alive(const tt_net *m) {
   return r;
 }
 
-/* Of those that live one that has not come, accepted, or heard the decision; -1: none. */
+/* A live rank that has not yet come, accepted, or heard the decision; -1: none. */
 static int peer_yet_to_answer(const tt_net *m, word what) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++) {
@@ -146,7 +147,7 @@ static int peer_yet_to_answer(const tt_net *m, word what) {
   return -1;
 }
 
-/* Those to whom terms were proposed; of a decision: those whom who made it lets leave. */
+/* The ranks that received the proposal; in a decision: the ranks that its maker lets leave. */
 static uint8_t *asked(const tt_net *m, tt_net_decision *t) {
   return t->member + m->wire.ranks;
 }
@@ -155,7 +156,7 @@ static void publish_to(const tt_net *m, tt_net_decision *t) {
   for (int r = 0; r < m->wire.ranks; r++) asked(m, t)[r] = !m->lost[r];
 }
 
-/* Its own terms, or those that it has accepted. */
+/* Propose its own proposal, or the one that it has accepted. */
 static void propose(tt_net *m) {
   tt_net_agreement *c = m->agreement;
   tt_net_decision *t = c->proposal;
@@ -175,7 +176,7 @@ static void propose(tt_net *m) {
   say_all(m, PROPOSE, t);
 }
 
-/* Is one of those to whom they were proposed lost? */
+/* Is a rank lost that the proposal was made to? */
 static bool lacks(const tt_net *m) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++)
@@ -202,7 +203,7 @@ static void lead_agreement(tt_net *m) {
     decide(m, TUTTI_OK, -1, -1);
 }
 
-/* One that has given up, and without which nothing can be decided; -1: none. */
+/* A rank that timed out and without which nothing can be decided; -1: none. */
 static int given_up(const tt_net *m) {
   const tt_net_agreement *c = m->agreement;
   for (int r = 0; r < m->wire.ranks; r++)
@@ -227,7 +228,7 @@ static void confer(tt_net *m) {
   if (first == m->wire.rank) lead_agreement(m);
 }
 
-/* It is decided: may this rank leave? */
+/* After the decision: may this rank leave? */
 static bool may_leave_agreement(tt_net *m) {
   tt_net_agreement *c = m->agreement;
   tt_net_decision *d = c->decision;
@@ -242,7 +243,7 @@ static bool may_leave_agreement(tt_net *m) {
   if (!c->asked && hears(m, d->by)) send_agree_message(m, d->by, KNOW, d);
   c->asked = true;
   if (!c->released && hears(m, d->by)) return false;
-  for (int r = 0; r < m->wire.ranks; r++) /* who decided it may not have told all */
+  for (int r = 0; r < m->wire.ranks; r++) /* the decider may not have sent it to all */
     if (hears(m, r) && !(c->released && asked(m, d)[r])) send_agree_message(m, r, DECIDE, d);
   return true;
 }
@@ -288,7 +289,7 @@ tutti_status tt_net_agree_enter(tt_wire *w, uint32_t round, int asks) {
   if (status) return status;
   tt_net_agreement *c = m->agreement;
   if (c->later->round == round) memcpy(c->decision, c->later, c->bytes);
-  if (c->decision->status) c->decision->round = round; /* that is for good */
+  if (c->decision->status) c->decision->round = round; /* that is final */
   c->round = round;
   c->lead = -1;
   c->asks = asks;

@@ -1,8 +1,8 @@
-/* net_control.c - what ranks without common memory tell each other besides their messages:
- * that a communicator is over, and what they have called lately.
+/* net_control.c - control messages between ranks without shared memory: that a communicator is
+ * over, and which calls a rank made lately.
  *
- * Idea       every paper carries the record of its operation; who waits too long asks,
- *            and is answered by those who are inside tutti.
+ * Idea       Every packet carries the record of its operation. A rank that has waited too long asks
+ *            its peers for theirs; peers inside a tutti call answer.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ int tt_net_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
   return tt_net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
 }
 
-/* What it says of itself it says only when it is asked. */
+/* A peer's own state is not visible here: it is sent only on request. */
 const tt_shown *tt_net_shown(tt_wire *w, int peer) {
   return peer == w->rank ? w->shown : NULL;
 }
@@ -70,7 +70,7 @@ void tt_net_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_net_control c = {.status = (int32_t)status};
   snprintf(c.reason, sizeof c.reason, "%s", reason);
   char kept[512];
-  snprintf(kept, sizeof kept, "%s", tutti_error()); /* what is told may fail, too */
+  snprintf(kept, sizeof kept, "%s", tutti_error()); /* sending it may fail, too */
   be_over(m, &c);
   for (int r = 0; r < w->ranks; r++)
     if (r != w->rank && !m->failed) send_control(m, r, &c);
@@ -89,7 +89,7 @@ static void send_records(tt_net *m, int peer, uint32_t about, uint32_t answer) {
   send_control(m, peer, &c);
 }
 
-/* Tell a peer what this rank called lately; it answers with the same. */
+/* Send a peer this rank's recent calls; the peer answers with its own. */
 static void ask_for_records(tt_net *m, int peer, uint32_t seq) {
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, seq);
   if (m->failed || peer == m->wire.rank || mine->stamp.seq != seq) return;
@@ -116,7 +116,8 @@ void tt_net_control_came(tt_net *m, int peer) {
   }
   tt_record called;
   m->answered[peer] = c->answer;
-  m->answers += tt_net_read_record(&m->wire, peer, c->answer, &called) != 0; /* else it may yet */
+  m->answers += tt_net_read_record(&m->wire, peer, c->answer, &called) != 0; /* else the peer may
+                                                                                still call it */
 }
 
 bool tt_net_silent(tt_wire *w, int peer, uint32_t seq) {

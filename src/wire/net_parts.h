@@ -1,4 +1,4 @@
-/* net_parts.h - inside the wire over messages: what its files share.
+/* net_parts.h - internals shared by the files of the message wire.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_NET_PARTS_H
 #define TT_NET_PARTS_H
@@ -8,21 +8,22 @@
 #include "net_wire.h"
 
 enum {
-  SMALL = 8 << 10,  /* bytes that fit on a paper */
-  PIECE = 32 << 10, /* bytes of a message behind one: MPIs need no handshake for so few */
+  SMALL = 8 << 10,  /* bytes that fit in a packet */
+  PIECE = 32 << 10, /* bytes of a data message after a packet: small enough that MPIs use no
+                       rendezvous */
   OUT = 8,
-  IN = 4, /* messages under way per pair and lane: out; in */
+  IN = 4, /* OUT, IN: messages in flight per pair and lane */
   RECORDS = 2 * TT_WINDOW,
-  DONE = 32, /* completions taken at once */
+  DONE = 32, /* completions taken per poll */
   TAG_BYTES = TT_LANES,
   TAG_CONTROL = 2 * TT_LANES,
   TAG_AGREE
 };
 _Static_assert((int)TAG_AGREE < (int)TUTTI_NET_TAGS, "tags");
 
-/* What stands first on a paper: the network's id, shortened; the record of the operation (of a
- * message between two ranks only its stamp, and NO_RECORD); how many bytes follow as a message
- * of their own: none, if there are any behind this. */
+/* Packet header: the network's id, truncated; the record of the operation (for a point-to-point
+ * message only its stamp, and NO_RECORD); how many bytes follow in a separate data message. If any
+ * follow, the packet itself carries none. */
 typedef struct tt_heading {
   uint32_t net, seq, hash, root;
   uint64_t count;
@@ -32,7 +33,7 @@ typedef struct tt_heading {
 } tt_heading;
 _Static_assert(sizeof(tt_heading) == 32, "every message carries it");
 
-enum { NO_RECORD = UINT8_MAX, NEVER = INT_MAX /* a slot: of a message that will not come */ };
+enum { NO_RECORD = UINT8_MAX, NEVER = INT_MAX /* a slot: its message will not come */ };
 
 static inline void tt_heading_fill(tt_heading *h, const tt_record *r) {
   h->root = r->root;
@@ -47,9 +48,9 @@ static inline tt_record tt_heading_record(const tt_heading *h) {
 
 typedef struct tt_net_control {
   uint64_t net;
-  int32_t status;  /* the communicator is over; or 0: records ... */
-  uint32_t about;  /* ... that hold this operation's, and are asked for; 0: an answer ... */
-  uint32_t answer; /* ... to who asked about this one, which may not have been called yet */
+  int32_t status;  /* the communicator is over; 0: records */
+  uint32_t about;  /* asks about this operation, which `records` hold; 0: an answer */
+  uint32_t answer; /* the operation asked about, which may not have been called yet */
   union {
     tt_record records[RECORDS];
     char reason[320];
@@ -57,39 +58,39 @@ typedef struct tt_net_control {
 } tt_net_control;
 
 typedef struct tt_packet {
-  struct tt_packet *next; /* of the spare ones */
+  struct tt_packet *next; /* in the free list */
   tt_heading head;
   char bytes[SMALL];
 } tt_packet;
 
-typedef struct tt_piece { /* on its way in, or there */
+typedef struct tt_piece { /* being received, or here */
   tt_packet *packet;
-  char *at, *bounce; /* landing: what was taken to put the bytes into, or NULL */
+  char *at, *bounce; /* bounce: buffer the bytes were received into, or NULL */
   uint64_t bytes;
-  int slot; /* of the bytes' receive, or -1: they are here */
+  int slot; /* of the bytes' receive; -1: they are here */
 } tt_piece;
 
 typedef struct tt_in_end {
   int peer, lane;
   tt_piece queue[IN];
   uint32_t first, n;
-  int listens; /* slot of the receive of a paper, or -1 */
+  int listens; /* slot of the packet receive, or -1 */
   tt_packet *packet;
   uint64_t used; /* bytes of the first piece */
-  bool early;    /* the bytes of the next piece, the first, are received before its paper */
+  bool early;    /* the first piece's bytes are being received before its packet */
 } tt_in_end;
 
 typedef struct tt_out_end {
   int peer, lane;
-  uint32_t packets;    /* under way */
-  uint32_t sent, over; /* messages of bytes: begun; all before this are over */
-  uint32_t window;     /* so many at once, 1 to OUT */
-  double shortest;     /* s from the beginning of one to its receipt */
+  uint32_t packets;    /* in flight */
+  uint32_t sent, over; /* data messages: begun; all before this are over */
+  uint32_t window;     /* data messages allowed in flight, 1 to OUT */
+  double shortest;     /* s from the start of a message to its receipt */
   struct {
     bool done;
-    double since; /* 0: no receipt is asked for */
+    double since; /* 0: no receipt requested */
   } flight[OUT];
-  char *packed; /* parts of a message that is not all there yet (net_simulated.c) */
+  char *packed; /* a message under assembly (net_simulated.c) */
   size_t have;
 } tt_out_end;
 
@@ -108,13 +109,13 @@ typedef enum kind {
 
 typedef struct tt_slot {
   tt_slot_kind kind;
-  bool sure; /* the message is not over before its receive has begun */
+  bool sure; /* the send completes only after its receive has begun */
   union {
     tt_in_end *in;
     tt_out_end *out;
   };
-  void *what;      /* paper, piece, or control; the landing that bytes go out of */
-  uint32_t ticket; /* of bytes that go out */
+  void *what;      /* packet, piece or control message; the bounce buffer of outgoing bytes */
+  uint32_t ticket; /* of outgoing bytes */
 } tt_slot;
 
 typedef struct tt_given { /* handed out by alloc */
@@ -128,23 +129,23 @@ typedef struct tt_net {
   tt_wire wire;
   tutti_net net;
   bool failed; /* the network is not called any more */
-  bool *lost;  /* per peer: the network says that it is gone */
+  bool *lost;  /* per peer: the network reports it gone */
   tt_slot *slots;
-  int *spare, nspare, nslots, top; /* slots: free ones; from top on all are */
+  int *spare, nspare, nslots, top; /* spare: free slots; all slots from top on are free */
   tt_in_end **in;                  /* [peer * lanes + lane], made at first use */
   tt_out_end **out;
-  tt_packet *packets;               /* spare */
-  void *bounces;                    /* spare, linked through their first word */
-  int sending;                      /* sends under way, but of TT_LANE_P2P and control */
+  tt_packet *packets;               /* free list */
+  void *bounces;                    /* free list, linked through the first word */
+  int sending;                      /* sends in flight, without TT_LANE_P2P and control */
   tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
-  uint32_t *asked, *answered; /* per peer: about which operation it was last asked; answered */
-  uint32_t splits;            /* so far */
-  int answers;                /* to the last inquiry */
+  uint32_t *asked, *answered;       /* per peer: last operation it was asked about; answered */
+  uint32_t splits;                  /* so far */
+  int answers;                      /* to the last inquiry */
   tt_net_control hears;
   tutti_status aborted;
-  double draining_since; /* since when what is on its way out is waited for; 0: it is not */
+  double draining_since; /* s; when waiting for outgoing messages began; 0: not waiting */
   char reason[sizeof((tt_net_control *)0)->reason];
-  tt_net_agreement *agreement; /* NULL: there was none yet */
+  tt_net_agreement *agreement; /* NULL: none so far */
   tt_given *given;
   int64_t *pids;
   uint8_t *level; /* the wire's */
@@ -157,15 +158,16 @@ static inline tt_net *tt_net_of(tt_wire *w) {
 
 /* ---- requests, and memory for them (net_slots.c) ---- */
 
-/* The network is not called any more; tutti_error(): what it cannot, and why. */
+/* Stop calling the network; tutti_error() says what it could not do, and why. */
 tutti_status tt_net_failed(tt_net *m, const char *what, int peer);
-/* Start what the slot says. *number, if wanted: of the slot. */
+/* Start the request that the slot describes. *number, unless NULL: the slot's number. */
 tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *bytes, size_t n,
                            int *number);
 void tt_slot_give(tt_net *m, int s);
 tt_packet *tt_packet_get(tt_net *m); /* NULL: out of memory */
 void tt_packet_put(tt_net *m, tt_packet *p);
-char *tt_bounce_get(tt_net *m, size_t bytes); /* PIECE, unless simulated; NULL: out of memory */
+char *tt_bounce_get(tt_net *m, size_t bytes); /* PIECE bytes, or `bytes` if simulated; NULL: out of
+                                                 memory */
 void tt_bounce_put(tt_net *m, void *at);
 void *tt_net_alloc(tt_wire *w, size_t bytes); /* for the table (wire.h) */
 bool tt_net_free(tt_wire *w, void *at);
@@ -175,27 +177,27 @@ bool tt_net_free(tt_wire *w, void *at);
 tt_out_end *tt_net_out(tt_net *m, int peer, int lane); /* NULL: out of memory */
 tutti_status tt_packet_send(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                             size_t inside, size_t behind);
-/* A message of bytes that had this ticket has left, or has been received. */
+/* The data message with this ticket has left, or has been received. */
 void tt_bytes_left(tt_out_end *e, uint32_t ticket);
 /* For the table (wire.h). */
 size_t tt_net_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                    size_t left, uint32_t *ticket, tutti_status *status);
 bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 
-/* ---- of a simulated network (net_simulated.c) ---- */
+/* ---- simulated networks (net_simulated.c) ---- */
 
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                          size_t left, uint32_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,
-                         size_t left); /* to: NULL if not there */
-/* A paper has come, whose bytes may be here before it. */
+                         size_t left); /* to: NULL: use a bounce buffer */
+/* A packet has come; its bytes may have come before it. */
 tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t inside, size_t behind);
 
-/* ---- what ranks tell each other besides (net_control.c) ---- */
+/* ---- control messages (net_control.c) ---- */
 
 tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq);
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r);
-tutti_status tt_net_listen(tt_net *m); /* from now on, from anyone */
+tutti_status tt_net_listen(tt_net *m); /* start receiving control messages, from any rank */
 void tt_net_control_came(tt_net *m, int peer);
 /* For the table (wire.h). */
 void tt_net_record(tt_wire *w, const tt_record *record, uint32_t oldest);
@@ -207,7 +209,7 @@ const tt_shown *tt_net_shown(tt_wire *w, int peer);
 void tt_net_abort(tt_wire *w, tutti_status status, const char *reason);
 tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size);
 
-/* ---- who goes on (net_agree.c) ---- */
+/* ---- agreement (net_agree.c) ---- */
 
 tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes);
 void tt_net_agree_free(tt_net *m);

@@ -1,16 +1,17 @@
 /* net_recv.c - the wire over messages between processes: MPI's, called through a table.
  *
- * Idea       a piece is a paper, which says to which operation it belongs, and bytes: few
- *            stand on the paper itself, more follow as a message of their own. The reader
- *            asks for the next paper when it waits for one; papers and bytes have tags of
- *            their own per lane, in order.
- * Landings   bytes go out of copies, and come into memory of the wire's own, for neither can
- *            be taken back: a peer that stood still goes on when the call has long failed,
- *            and its memory is something else. (Simulated ranks do not: net_simulated.c.)
- * Control    one more tag tells all ranks that a communicator is over, and who waits too
- *            long what the others have called.
- * Invariant  all that the network does happens in tt_net_poll. Memory for papers and
- *            bytes is bounded by the peers that are talked to at once.
+ * Idea       A piece is a packet, which names its operation, plus bytes. Few bytes travel in the
+ *            packet itself, more follow as a separate data message. The reader posts the receive of
+ *            the next packet when it waits for one. Packets and data have separate tags per lane
+ *            and arrive in order.
+ * Copies     Bytes are sent from copies and received into the wire's own memory, because neither
+ *            transfer can be taken back: a stopped peer may continue long after the call has
+ *            failed, when the caller's memory is used for something else. (Simulated ranks are
+ *            never stopped: net_simulated.c.)
+ * Control    One more tag carries the announcement that a communicator is over, and the call
+ *            records that a rank asks for when it has waited too long.
+ * Invariant  The network makes progress only in tt_net_poll. Memory for packets and bytes is
+ *            bounded by the number of peers in use at the same time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static tt_in_end *in_of(tt_net *m, int peer, int lane) {
   return *e;
 }
 
-/* Ask for the next paper. What fails is seen by the next poll. */
+/* Post the receive of the next packet. The next poll reports a failure. */
 static void request_next_packet(tt_net *m, tt_in_end *e) {
   if (e->listens >= 0 || e->n == IN || m->failed) return;
   e->packet = tt_packet_get(m);
@@ -48,7 +49,7 @@ static tutti_status strange(const tt_net *m, int peer) {
                  m->wire.rank, peer);
 }
 
-/* Sent over a network that was closed before it came. */
+/* Sent over a network that was closed before the packet came. */
 static tutti_status discard_stale_packet(tt_net *m, tt_in_end *e) {
   const size_t behind = e->packet->head.behind;
   tt_packet_put(m, e->packet);
@@ -154,15 +155,15 @@ static tutti_status complete_slot(tt_net *m, const tt_slot *s, const tutti_net_d
     case PACKET_IN: return packet_came(m, s->in, d->bytes);
     case BYTES_IN:
       p->slot = -1;
-      if (!p->packet) p->bytes = d->bytes; /* which says how many it should be */
+      if (!p->packet) p->bytes = d->bytes; /* the packet says how many it should be */
       return d->bytes == p->bytes ? TUTTI_OK : strange(m, s->in->peer);
     case STALE_IN: tt_bounce_put(m, s->what); return TUTTI_OK;
     default: return TUTTI_OK;
   }
 }
 
-/* The peer is gone, and what was on its way to or from it: that is waited for in vain, until
- * somebody looks after the peer. */
+/* The peer is gone, and with it the messages to and from it: a rank waits for them in vain until it
+ * checks whether the peer is alive. */
 static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
   if (d->peer >= 0) m->lost[d->peer] = true;
   switch (s->kind) {
@@ -173,11 +174,11 @@ static void lose(tt_net *m, const tt_slot *s, const tutti_net_done *d) {
       break;
     case BYTES_IN: ((tt_piece *)s->what)->slot = NEVER; break;
     case CONTROL_IN: tt_net_listen(m); break;
-    default: complete_slot(m, s, d); /* what has been sent, or was not wanted */
+    default: complete_slot(m, s, d); /* already sent, or not needed */
   }
 }
 
-/* An answer about calls brings no operation on: it does not end a wait, or begin one anew. */
+/* An answer about calls advances no operation: it neither ends a wait nor restarts one. */
 static bool moves(const tt_net *m, tt_slot_kind kind) {
   return kind != CONTROL_OUT && (kind != CONTROL_IN || m->aborted);
 }
@@ -262,8 +263,8 @@ static bool net_drained(tt_wire *w) {
 
 static const double moment = 0.1; /* s */
 
-/* The communicator is over: what is to leave this process, the reason among it, gets a moment, once.
- * Receipts are not waited for: it is over for the peers too, and they begin no more receives. */
+/* The communicator is over: outgoing messages, the reason among them, get one short time to leave
+ * this process. Receipts are not awaited: the peers are over, too, and begin no more receives. */
 static bool net_quiesce(tt_wire *w) {
   tt_net *m = tt_net_of(w);
   bool moved = false;
@@ -344,8 +345,8 @@ tutti_status tt_net_split(tt_wire *w, const tt_split *s, tutti_net *net, bool *t
   return TUTTI_OK;
 }
 
-/* Receives are cancelled. Bytes that come in spite of that, or could not be sent, keep their memory;
- * what is smaller has come as a whole, or not at all. */
+/* Cancel all receives. A data message that comes nevertheless, or could not be sent, keeps its
+ * memory; smaller ones have come whole, or not at all. */
 static void end_requests(tt_net *m) {
   const bool calls = !m->failed;
   for (int i = 0; i < m->top; i++) {

@@ -1,9 +1,10 @@
-/* net_send.c - the wire over messages: what goes out.
+/* net_send.c - the wire over messages: sending.
  *
- * Queues     a message that is followed by others asks for a receipt; how long that takes says
- *            how many may be on their way, so that they do not queue up in the network.
- * Copies     go out, not the caller's memory: a message cannot be taken back, and a peer that stood
- *            still asks for its bytes when the call has long failed here, and its memory is freed.
+ * Queues     A message that others follow asks for a receipt. The time until it comes sets how many
+ *            messages may be in flight, so that they do not queue up in the network.
+ * Copies     Copies are sent, not the caller's memory: a message cannot be taken back, and a peer
+ *            that was stopped may fetch the bytes long after the call has failed here and the
+ *            caller has freed its memory.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -77,10 +78,10 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
   return (int32_t)(e->over - ticket) >= 0;
 }
 
-/* A receipt that took long says that messages queue up somewhere; and receipts stand in the
- * queue of the other direction, so that on a slow link the two take turns. */
+/* A late receipt means that messages queue up somewhere. Receipts also wait in the queue of the
+ * opposite direction, so on a slow link the two directions alternate. */
 static void adjust_window(tt_out_end *e, double took) {
-  const double longer = e->shortest * (1 + 1. / 64); /* what was once may never be again */
+  const double longer = e->shortest * (1 + 1. / 64); /* decays: the fastest time may never recur */
   e->shortest = e->shortest == 0 || took < longer ? took : longer;
   if (took <= 2 * e->shortest)
     e->window += e->window < OUT;

@@ -1,10 +1,10 @@
-/* net_simulated.c - the wire over messages of a simulated network: each message of a schedule is
- * one message there, and goes when the price says that it does.
+/* net_simulated.c - the wire over a simulated network: each message of a schedule is one message
+ * there and leaves when the cost model says so.
  *
- * Idea       bytes that do not fit on a paper follow it at the same time, and their receive
- *            begins with the paper's: together they take as long as one message. What lies
- *            in several places is packed first. A rank has one message of each slice on its
- *            way, and one to the peers that it parts from at each level.
+ * Idea       Bytes that do not fit in a packet follow it at the same time, and their receive begins
+ *            with the packet's: together they take as long as one message. Bytes in several places
+ *            are packed first. A rank has one message in flight per slice, and one per level at
+ *            which it parts from its peers.
  * Source     docs/simulation.md.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 /* ---- sending ---- */
 
-/* One at a time, so no receipt is asked for. packed: given back when they have gone, or NULL. */
+/* Sent one at a time, so no receipt is requested. packed: released when sent, or NULL. */
 static tutti_status send_whole_message(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes,
                                        size_t n, void *packed) {
   const size_t inside = n <= SMALL ? n : 0;
@@ -57,7 +57,7 @@ void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to, size_t left) {
   *p = (tt_piece){.bytes = left, .at = to, .slot = -1};
   if (!to) p->at = p->bounce = tt_bounce_get(m, left);
   const tt_slot s = {.kind = BYTES_IN, .in = e, .what = p};
-  /* what fails is seen by the next poll */
+  /* the next poll reports a failure */
   e->early = p->at && !tt_slot_start(m, s, e->peer, TAG_BYTES + e->lane, p->at, left, &p->slot);
   if (!e->early) tt_bounce_put(m, p->bounce);
 }
@@ -70,7 +70,7 @@ tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t insi
     if (p->slot >= 0) p->bytes = behind;
     return TUTTI_OK;
   }
-  /* the ranks call something else: no bytes follow */
+  /* the ranks made different calls: no bytes follow */
   if (p->slot >= 0 && !m->net.cancel(m->net.self, p->slot)) tt_slot_give(m, p->slot);
   tt_bounce_put(m, p->bounce);
   *p = (tt_piece){p->packet, p->packet->bytes, NULL, inside, -1};

@@ -1,7 +1,7 @@
-/* net_slots.c - requests of a network by number, spare memory for what they carry, and memory
- * that is handed out.
+/* net_slots.c - numbered requests of a network, free lists of their buffers, and memory for the
+ * caller.
  *
- * Invariant  numbers are low: from m->top on all are free.
+ * Invariant  Slot numbers stay low: all slots from m->top on are free.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *byt
   if (s < 0) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
   m->slots[s] = what;
   if (number) *number = s;
-  const bool sure = what.sure && !m->aborted; /* then it is over anyway */
+  const bool sure = what.sure && !m->aborted; /* else it is over anyway */
   const int failed = sends ? m->net.send(m->net.self, s, peer, tag, bytes, n, sure)
                            : m->net.recv(m->net.self, s, peer, tag, bytes, n);
   if (!failed) return TUTTI_OK;

@@ -1,7 +1,7 @@
-/* process_state.c - does a process run, sleep, is it stopped, or dead?
+/* process_state.c - is a process running, sleeping, stopped, or dead?
  *
- * Source     proc_pid_stat(5): the name in parentheses may hold anything, so what is behind the
- *            last one counts: the state, and 19 fields later when it began.
+ * Source     proc_pid_stat(5): the name in parentheses may contain anything, so only the text after
+ *            the last parenthesis is parsed: the state, and 19 fields later the start time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>

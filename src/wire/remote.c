@@ -1,9 +1,9 @@
 /* remote.c - reading a peer's private memory with process_vm_readv.
  *
- * Idea       every byte moves twice instead of four times, at the price of a system
- *            call per piece. It can be forbidden, so each rank tries it once on a
- *            word of each other and says in its head whether it worked; a sender
- *            lends private memory only to readers who can.
+ * Idea       Every byte moves twice instead of four times, at the price of a system call per piece.
+ *            The system may forbid the call, so each rank tries it once on a word of every other
+ *            rank and publishes the result in its heap header. A sender exports private memory only
+ *            to ranks that can read it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 
 #include "shm_ctrl.h"
 
-/* Bytes of the trial copies: more than a second level cache holds of both sides. */
+/* Bytes of the trial copies: source and destination together exceed a second level cache. */
 enum { TRIAL = 1 << 20, SMALL = 4096 };
 
-/* What a byte costs on each path, in times of a plain copy by the processor or the
- * system: staged bytes are written, moved between caches and read; remote ones are
- * read once more after they have landed. Measured as ratios on two machines. */
+/* Cost per byte of each path, as a multiple of a plain copy by the CPU or the kernel: staged bytes
+ * are written, moved between caches and read; remote bytes are read once more after they have
+ * arrived. Ratios measured on two machines. */
 /* each reads: order: a flag, nothing is read behind it */
 
 static const double staged_copies = 2.7, remote_reads = 1.5;
@@ -35,7 +35,7 @@ tt_copies tt_copies_wanted(void) {
   return k < 0 ? TT_COPIES_CHEAPEST : (tt_copies)k;
 }
 
-/* The better of three runs: copy n bytes by the processor, or by the system. */
+/* Seconds of the best of three runs: copy n bytes by the CPU, or by the kernel. */
 static double trial(char *to, const char *from, size_t n, bool remote) {
   double best = 1;
   for (int k = 0; k < 3; k++) {
@@ -51,11 +51,11 @@ static double trial(char *to, const char *from, size_t n, bool remote) {
   return best;
 }
 
-/* This machine's figures for the two paths, tried on the spot (a fraction of a
- * millisecond). A disturbed trial costs speed, never a right result. */
+/* Measure this machine's costs of the two paths (a fraction of a millisecond). A disturbed trial
+ * costs speed, never correctness. */
 static void measure_copy_paths(tt_head *head) {
   char *from = malloc(TRIAL), *to = malloc(TRIAL);
-  head->remote_call = 1; /* never */
+  head->remote_call = 1; /* so remote is never cheaper */
   if (from && to) {
     memset(from, 1, TRIAL);
     memset(to, 1, TRIAL);
@@ -69,7 +69,7 @@ static void measure_copy_paths(tt_head *head) {
   free(to);
 }
 
-/* What all inputs of a reduction keep live fits in half of the second level cache. */
+/* Bytes per read, such that all inputs of a reduction fit in half of the second level cache. */
 size_t tt_remote_gulp(int ranks) {
   long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
   size_t half = (l2 > 0 ? (size_t)l2 : (size_t)1 << 20) / 2;
@@ -98,11 +98,11 @@ void tt_remote_probe(const tt_segment *segment, int index) {
   for (int r = 0; all && r < segment->ranks; r++) {
     const tt_head *head = tt_heap_head(segment, r);
     uint64_t word = 0;
-    if (r == index || !head->pid || !tt_rank_alive(head)) continue; /* not yet come; or gone */
+    if (r == index || !head->pid || !tt_rank_alive(head)) continue; /* not attached yet, or gone */
     all = head->cookie_at && tt_remote_read(head->pid, head->cookie_at, &word, sizeof word) == 0 &&
           word == head->cookie;
   }
   if (all && wanted == TT_COPIES_CHEAPEST) measure_copy_paths(tt_heap_head(segment, index));
-  /* else its figures are 0: it is the cheapest */
+  /* else its figures stay 0, so remote is always cheaper */
   atomic_store(&tt_heap_head(segment, index)->reads, all);
 }

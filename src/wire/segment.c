@@ -1,7 +1,8 @@
-/* segment.c - the job's shared memory: a memfd that nobody can name, shrink or
- * grow, or an anonymous mapping for ranks that are threads.
+/* segment.c - the job's shared memory: a memfd that has no name in the file system and cannot
+ * shrink or grow, or an anonymous mapping if the ranks are threads.
  *
- * Invariant  gone when the last process that holds it is gone, however that ends.
+ * Invariant  The memory is gone when the last process that holds it is gone, however that process
+ *            ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,26 +20,26 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* Address space per rank, at least: one that has less cannot even begin. */
+/* Address space per rank, at least: a process with less cannot even start. */
 /* each users: order: a count, the last one frees */
 
 static const size_t LEAST = (size_t)1 << 25;
 
-/* The address space that this process may have (ulimit -v). */
+/* The address space that this process may use (ulimit -v). */
 static size_t space(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
   return (size_t)limit.rlim_cur;
 }
 
-/* Each rank maps all: half of what it may have is the program's. */
+/* Each rank maps the whole segment; half of the limit is left to the program. */
 static size_t within_limit(size_t stride, int n) {
   while (stride > LEAST && stride * (size_t)n > space() / 2) stride /= 2;
   return stride;
 }
 
-/* Address space per rank: as much as the machine has memory, within 16 TiB for
- * the whole job (an address space has 128). */
+/* Address space per rank: as much as the machine has memory, within 16 TiB for the whole job (an
+ * address space has 128). */
 static size_t stride_for(int n) {
   size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   size_t stride = (size_t)1 << 30;
@@ -55,7 +56,7 @@ static tutti_status say_no_map(size_t stride, int n, int why) {
                  stride >> 20, n, strerror(why), limit);
 }
 
-/* Mapped where huge pages begin, so that all ranks can see the same ones. */
+/* Map at a huge page boundary, so that all ranks can use the same huge pages. */
 static void *map(size_t size, int flags, int fd) {
   const size_t capacity = size + TT_HUGE;
   char *free = mmap(NULL, capacity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -124,8 +125,8 @@ static tutti_status wrap_mapping(void *base, size_t stride, int n, int founders,
   return TUTTI_OK;
 }
 
-/* The launcher that the plate names; not one that is known by another number here, nor another
- * process that has its number. */
+/* Find the launcher that the job header names, unless it has another pid in this namespace, or its
+ * pid now belongs to another process. */
 static void find_launcher(tt_segment *s, const uint64_t *job_header) {
 #ifdef SYS_pidfd_open
   uint64_t since;
@@ -168,7 +169,7 @@ tutti_status tt_segment_map(int fd, int n, tt_segment **segment) {
   return TUTTI_OK;
 }
 
-/* Whatever is there, a FIFO or a terminal too: nothing waits for it. */
+/* The descriptor may be anything, even a FIFO or a terminal: opening it must not block. */
 tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);

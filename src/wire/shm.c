@@ -1,12 +1,11 @@
 /* shm.c - the shared-memory wire: channels of pieces between ranks' heaps.
  *
- * Idea       a piece is announced in a descriptor whose flag is its number. Small pieces travel in the
- *            descriptor itself; what lies in shared memory (or in this address space, for threads)
- *            is pointed at; private memory is either copied into a block of the stage or read by
- *            the reader straight out of the sender (process_vm_readv), whichever costs less. The
- *            reader counts what it has consumed in a flag of its own.
- * Invariant  the sender writes descriptors and staged bytes, the reader only the acknowledgement;
- *            a slot is reused once its piece is acknowledged.
+ * Idea       A descriptor announces a piece; its flag is the piece's number. Small pieces travel in
+ *            it. It points at bytes in shared memory (or this address space, for threads). Private
+ *            memory is copied into a block of the stage or read by the receiver (process_vm_readv),
+ *            whichever costs less.
+ * Invariant  The sender writes descriptors and staged bytes, the reader only the count of pieces it
+ *            has consumed; a slot is reused once its piece is consumed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm.h"
 
@@ -27,23 +26,22 @@ typedef struct descriptor {
 
 typedef struct channel {
   descriptor slot[TT_DEPTH];
-  alignas(TT_PAIR)
-      atomic_uint consumed; /* the reader's: number of the last piece it is done with */
+  alignas(TT_PAIR) atomic_uint consumed; /* reader: pieces finished */
 } channel;
 
 /* One end of a channel, private to the rank. */
 struct tt_end {
   channel *at;
-  uint32_t count;             /* pieces sent, or pieces seen to the tt_end */
-  uint32_t known;             /* sender: consumed, when last looked */
-  uint32_t reclaimed;         /* sender: pieces whose blocks have come back */
-  uint32_t starved;           /* sender: how often there was no block */
-  char *block[TT_DEPTH];      /* sender: that a piece was copied into, or NULL */
-  tt_end *next_holder;        /* sender: another that has blocks out */
+  uint32_t count;             /* pieces sent, or pieces fully read */
+  uint32_t known;             /* sender: last known value of consumed */
+  uint32_t reclaimed;         /* sender: pieces whose blocks were taken back */
+  uint32_t starved;           /* sender: failed attempts to get a block */
+  char *block[TT_DEPTH];      /* sender: the block a piece was copied into, or NULL */
+  tt_end *next_holder;        /* sender: next end with blocks in use */
   bool holds;                 /* sender: it is in that list */
   uint64_t used;              /* reader: bytes of the current piece already released */
-  char *bounce;               /* reader: where remote bytes are put to be looked at ... */
-  uint64_t landed_at, landed; /* ... which bytes of the current piece are there */
+  char *bounce;               /* reader: bounce buffer for remote bytes */
+  uint64_t landed_at, landed; /* the range of the current piece that is in it */
 };
 
 static tt_end *out_end(tt_shm *s, int peer, int lane) {
@@ -66,7 +64,7 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   return true;
 }
 
-/* Take back the blocks of pieces that the reader is done with. */
+/* Take back the blocks of pieces that the reader has consumed. */
 static void reclaim(tt_shm *s, tt_end *e) {
   /* model: channel:reclaim, wake:last */
   e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
@@ -106,8 +104,8 @@ static void put_inline(descriptor *d, const void *bytes, size_t n) {
   memcpy(d->payload, bytes, n);
 }
 
-/* Copy into a block. All may be out, on their way to readers who wait for just these
- * bytes: after some looks they go in small pieces. 0: not now, or a status. */
+/* Copy into a block. If all are in use, readers may wait for just these bytes: after some attempts
+ * they go in small inline pieces. 0: not now, or a status. */
 static size_t fill_staged(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *bytes,
                           size_t n, tutti_status *status) {
   enum { LOOKS = 256 };
@@ -224,7 +222,7 @@ static size_t shm_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   return (size_t)(d->bytes - e->used);
 }
 
-/* Where the bytes of a piece that this rank can address begin. */
+/* Address of the bytes of a piece that is in this rank's address space. */
 static const char *piece_address(const tt_shm *s, const descriptor *d) {
   if (d->kind == INLINE) return d->payload;
   if (d->kind == POINTED && s->segment->threads) return (const char *)(uintptr_t)d->at;
@@ -288,12 +286,10 @@ static uint32_t shm_sleep_begin(tt_wire *w) {
   return tt_futex_wait_begin(
       tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
 }
-
 static void shm_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   tt_futex_wait(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)), futex,
                 limit_us);
 }
-
 static void shm_sleep_end(tt_wire *w) {
   atomic_fetch_sub(tt_shm_of(w)->sleepers_anywhere, 1); /* model: wake:dozing-less */
   tt_futex_wait_end(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
@@ -306,7 +302,6 @@ static int shm_wake_fd_open(tt_wire *w) {
   if (wake_fd < 0) atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
   return wake_fd;
 }
-
 static void shm_wake_fd_close(tt_wire *w, int wake_fd) {
   const tt_shm *s = tt_shm_of(w);
   tt_wake_fd_close(s->segment, tt_heap_index(s->heap), wake_fd);
@@ -316,7 +311,6 @@ static void shm_wake_fd_close(tt_wire *w, int wake_fd) {
 static void shm_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
   tt_ctrl_record(tt_shm_of(w)->ctrls[w->rank], record, oldest);
 }
-
 static int shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
   return tt_ctrl_read_record(tt_shm_of(w)->ctrls[peer], seq, record);
 }
@@ -329,7 +323,7 @@ static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   }
 }
 
-/* Who came no further than to make its room has told nobody but that. */
+/* A rank that failed after making its control block told its reason only there. */
 static void hear_leavers(const tt_shm *s, tt_ctrl *ctrl) {
   char why[TT_REASON];
   tutti_status status;
@@ -351,7 +345,6 @@ static bool shm_alive(tt_wire *w, int peer) {
   tt_shm *s = tt_shm_of(w);
   return s->segment->threads || tt_rank_alive(tt_shm_head(s, peer));
 }
-
 static long shm_pid(tt_wire *w, int peer) {
   return tt_heap_head(tt_shm_of(w)->segment, tt_shm_of(w)->members[peer])->pid;
 }
@@ -360,7 +353,7 @@ static const tt_shown *shm_shown(tt_wire *w, int peer) {
   return &tt_shm_of(w)->ctrls[peer]->shown;
 }
 
-/* In whole pages, so that nothing else is in those that are withdrawn. */
+/* Whole pages, so that revoking memory affects nothing else. */
 static void *shm_alloc(tt_wire *w, size_t bytes) {
   return bytes > PTRDIFF_MAX ? NULL
                              : tt_heap_alloc(tt_shm_of(w)->heap, tt_round_up(bytes, 4096), 4096);
@@ -383,7 +376,7 @@ static void publish_own_state(tt_shm *s) {
   tt_shm_show(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine));
 }
 
-/* Leave all rooms; what peers may still look at is freed when they have left. */
+/* Drop all references; memory that peers may still read is freed when they have left. */
 static void drop_peer_refs(tt_shm *s) {
   const int ranks = s->wire.ranks, ends = ranks * TT_LANES;
   void **memory = malloc(((size_t)ends + 3) * sizeof *memory);

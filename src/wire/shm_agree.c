@@ -1,24 +1,25 @@
-/* shm_agree.c - who goes on: those that live agree on it, though more die meanwhile.
+/* shm_agree.c - agreement on the ranks that continue: the live ranks agree even if more die
+ * meanwhile.
  *
- * Idea       in a round every rank that lives says that it is there, and where its room in what
- *            comes next is. The first rank that lives waits until all others are there or dead,
- *            writes terms (who goes on, with what), and decides them: by one exchange of a word in
- *            the first room. If it dies before, the next rank is the first that lives; if it dies
- *            later, what it wrote stands in its memory, which stays. Who has waited too long closes
- *            the council: the last decision stays in the word, for those who have yet to read it,
- *            and no other comes.
- * Invariant  one decision per round. Nobody is in a round before it has read the last one's
- *            decision, and none is made before all that live are in it: so what a decision
+ * Idea       In a round every live rank publishes that it is there, and the offset of its control
+ *            block in the next communicator. The lowest live rank leads: it waits until all others
+ *            are there or dead, writes a proposal (members and settings), and decides it by one
+ *            compare-and-swap of a word in the first control block. If it dies before that, the
+ *            next rank is the lowest; if it dies later, its proposal stays in its memory. A rank
+ *            that has waited too long closes the agreement: the last decision stays in the word for
+ *            ranks that have yet to read it, and no other follows.
+ * Invariant  One decision per round. No rank enters a round before it has read the last round's
+ *            decision, and none is made before all live ranks have entered. So all that a decision
  *            refers to stays until all have read it (models/shm_agree.pml).
- * Cost       a few loads per rank, and a look whether it lives.
- * Source     consensus by compare-and-swap: Herlihy, ACM TOPLAS 13(1), 1991; a failure detector
+ * Cost       A few loads and one liveness check per rank.
+ * Source     Consensus by compare-and-swap: Herlihy, ACM TOPLAS 13(1), 1991; a failure detector
  *            that does not err: Chandra and Toueg, J. ACM 43(2), 1996.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
 #include "shm_wire.h"
 
-enum { CLOSED = 1 << 30 }; /* behind the last decision: there will be no other */
+enum { CLOSED = 1 << 30 }; /* set after the last decision: there will be no other */
 
 /* each round, ctrl, asks, proposal, refs, decided, given_up: model: shm_agree:words */
 
@@ -73,7 +74,7 @@ void tt_shm_agree_decide(tt_wire *w, uint32_t round, tt_proposal *proposal) {
   tt_shm *s = tt_shm_of(w);
   atomic_ullong *decided = &s->ctrls[0]->decided;
   unsigned long long last = atomic_load(decided);
-  if ((uint32_t)(last >> 32) == round || last & CLOSED) return; /* somebody was first */
+  if ((uint32_t)(last >> 32) == round || last & CLOSED) return; /* another rank was first */
   if (proposal) atomic_store(&proposal->refs, (unsigned)proposal->ranks);
   atomic_store(&vote_of(w, w->rank)->proposal,
                proposal ? (unsigned long long)((char *)proposal - s->segment->base) : 0);

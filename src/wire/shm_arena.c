@@ -1,15 +1,15 @@
-/* shm_arena.c - memory that the ranks look into, and how far each one is with it.
+/* shm_arena.c - memory that peers read directly, and the progress counters of the ranks.
  *
- * Idea       what lies in the segment has a name, its offset, under which every rank
- *            finds it; private memory has one if all can read it and that costs less
- *            than a copy. What has none is copied into the arena of its rank: a few
- *            places that pieces of vectors go through. Tallies count the pieces.
- * Places     as many as the second level cache holds. A line that a peer still has in its
- *            cache must be taken from it before it is written again, which takes four times
- *            as long as the copy itself; when a place comes round after that many bytes, its
- *            lines have left the peers' caches. Ranks that share a core share its cache.
- * Invariant  the arena is wire.slots * wire.piece bytes, whatever the vector, made at
- *            first use; a tally has one writer and only grows.
+ * Idea       Memory in the segment has a name, its offset, under which every rank finds it. Private
+ *            memory has one if all ranks can read it and that costs less than a copy. Other memory
+ *            is copied into its rank's arena: a few slots that the pieces of vectors pass through.
+ *            Progress counters count the pieces.
+ * Slots      As many as the second level cache holds. A line that a peer still has in its cache
+ *            must be taken from it before it is written again, which takes four times as long as
+ *            the copy itself; when a slot is reused after that many bytes, its lines have left the
+ *            peers' caches. Ranks that share a core share its cache.
+ * Invariant  The arena is wire.slots * wire.piece bytes, whatever the vector, allocated at first
+ *            use; a progress counter has one writer and only grows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of it
 
 enum { FEWEST = 4, LIVE = 8 }; /* pieces: of src, dst, the arena, and the peers', twice */
 
-/* What a rank keeps live in its turn, the vector's own pieces among it, fits in half
- * of its core's second level cache. */
+/* Size the pieces such that a rank's working set at one time, with the vector's own pieces, fits in
+ * half of its core's second level cache. */
 void tt_arena_measure(tt_wire *w, size_t l2, double ranks_per_core) {
   const size_t share = l2 / 2 / LIVE, bound = ((size_t)16 << 20) / FEWEST / (size_t)w->ranks;
   w->piece = tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);

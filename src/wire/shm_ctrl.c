@@ -1,5 +1,5 @@
-/* shm_ctrl.c - a rank's room in a communicator: its abort word, what it called,
- * and the directory of its channels.
+/* shm_ctrl.c - a rank's control block in a communicator: its abort word, its call records, and the
+ * directory of its channels.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_ctrl.h"
 
@@ -100,7 +100,7 @@ int tt_ctrl_read_record(tt_ctrl *ctrl, uint32_t seq, tt_record *r) {
   return atomic_load_explicit(&at->seq, memory_order_acquire) == seq ? 1 : -1;
 }
 
-/* `telling` is this process's already. */
+/* aborting_by must be this process already. */
 static void publish_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
   snprintf(ctrl->reason, sizeof ctrl->reason, "%s", reason ? reason : "");
   /* model: abort:status, wake:publish */
@@ -108,7 +108,7 @@ static void publish_abort(tt_ctrl *ctrl, tutti_status status, const char *reason
 }
 
 void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
-  int nobody = 0; /* else somebody was first */
+  int nobody = 0; /* else another rank was first */
   /* model: abort:first, guard:over */
   if (atomic_compare_exchange_strong(&ctrl->aborting_by, &nobody, (int)getpid()))
     publish_abort(ctrl, status, reason);
@@ -121,7 +121,7 @@ void tt_ctrl_finish_abort(tt_ctrl *ctrl) {
   /* order: seq_cst, so that the look after the death sees what the teller did before */
   if (!aborter || atomic_load(&ctrl->aborted) || tt_process_alive(aborter)) return;
   /* order: as above */
-  if (atomic_load(&ctrl->aborted)) return; /* he did, and died then */
+  if (atomic_load(&ctrl->aborted)) return; /* it did publish, and died then */
   snprintf(reason, sizeof reason, "process %d died, while it told why it is over", aborter);
   /* model: abort:first */
   if (atomic_compare_exchange_strong(&ctrl->aborting_by, &aborter, (int)getpid()))

@@ -1,11 +1,11 @@
-/* shm_ctrl.h - inside the shared-memory wire: rooms, and sleeping.
+/* shm_ctrl.h - internals of the shared-memory wire: control blocks, and sleeping.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_CTRL_H
 #define TT_SHM_CTRL_H
 
 #include "shm.h"
 
-typedef struct tt_call_record { /* written by the room's rank */
+typedef struct tt_call_record { /* written by the control block's rank */
   alignas(64) atomic_uint seq;  /* of the operation; written last */
   atomic_uint hash, kind, root;
   atomic_ullong count;
@@ -13,10 +13,10 @@ typedef struct tt_call_record { /* written by the room's rank */
 
 enum { TT_REASON = 320, TT_RECORDS = 2 * TT_WINDOW, TT_FLAG_BYTES = 4096, TT_BESIDE = 112 };
 
-/* One post: the flag, and few bytes right behind it; more stand in the rank's own
- * room. The places are used in turn; twice the window, so that what is overwritten
- * is long over in the usual case. All ranks' posts of one operation lie side by
- * side in the first rank's room, so that reading them touches one page. */
+/* One flag slot: the flag, and few bytes right behind it; longer data are in the rank's own control
+ * block. Slots are reused in turn; there are twice as many as the window, so the overwritten
+ * operation is usually long over. All ranks' slots of one operation are adjacent in the first
+ * rank's control block, so reading them touches one page. */
 typedef struct tt_flag_slot {
   alignas(TT_PAIR) atomic_ullong stamp; /* seq and hash; written last */
   uint32_t oldest;                      /* all operations before it are over here */
@@ -26,30 +26,30 @@ typedef struct tt_flag_slot {
 
 typedef struct tt_ctrl {
   alignas(TT_PAIR) atomic_int aborted; /* 0, or a status; first writer wins */
-  atomic_int aborting_by;              /* by this process, which writes the reason; 0: nobody */
+  atomic_int aborting_by;              /* pid of the process that writes the reason; 0: none */
   char reason[TT_REASON];
-  alignas(TT_PAIR) atomic_uint refs;      /* ranks that may still look here; each leaves once */
+  alignas(TT_PAIR) atomic_uint refs;      /* ranks that may still read this; each leaves once */
   alignas(TT_PAIR) atomic_uint newest;    /* highest recorded seq, plus 1 */
   atomic_uint oldest;                     /* all operations before it are over here */
-  alignas(TT_PAIR) atomic_uint inside;    /* of a peer's memory (shm_guard.c) */
-  alignas(TT_PAIR) atomic_ullong decided; /* the first room's: who survives (shm_agree.c) */
-  atomic_ullong given_up;                 /* ... who gave up that, and for whom it waited */
-  alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* the first room's: api/proof_table.c */
+  alignas(TT_PAIR) atomic_uint inside;    /* 1: inside a peer's memory (shm_guard.c) */
+  alignas(TT_PAIR) atomic_ullong decided; /* first control block's: the decision (shm_agree.c) */
+  atomic_ullong given_up;                 /* the rank that timed out, and the one it waited for */
+  alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* first control block's: api/proof_table.c */
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
-  alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* of posts that are longer */
+  alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */
   alignas(TT_PAIR) atomic_ullong directory[]; /* [reader * lanes + lane]: channel offset */
-  /* then tt_vote; in the first rank's room: tt_flag_slot [TT_RECORDS][ranks], tt_counters [ranks] */
+  /* then tt_vote; in the first one: tt_flag_slot [TT_RECORDS][ranks], tt_counters [ranks] */
 } tt_ctrl;
 
-/* What a rank says when those who live leave the others behind; written by that rank. */
+/* A rank's words in an agreement on the ranks that continue; written by that rank. */
 typedef struct tt_vote {
-  alignas(TT_PAIR) atomic_uint round; /* the last that it takes part in; written last */
+  alignas(TT_PAIR) atomic_uint round; /* the last round it takes part in; written last */
   atomic_ullong ctrl, asks;           /* in that round */
-  atomic_ullong proposal;             /* where they are, if this rank decides it */
+  atomic_ullong proposal;             /* its proposal's offset, if this rank decides */
 } tt_vote;
 
-/* How far a rank is with the pieces of the arena's loops; written by that rank. */
+/* A rank's progress with the pieces of the arena's loops; written by that rank. */
 typedef struct tt_counters {
   alignas(TT_PAIR) atomic_uint of[TT_COUNTERS];
 } tt_counters;
@@ -62,11 +62,11 @@ void tt_ctrl_record(tt_ctrl *ctrl, const tt_record *record, uint32_t oldest);
 int tt_ctrl_read_record(tt_ctrl *ctrl, uint32_t seq, tt_record *record);
 void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);
-/* With whoever tells has died over it, so that nobody would ever hear it: tells that. */
+/* If the process that aborts died before it published the reason, publish that instead. */
 void tt_ctrl_finish_abort(tt_ctrl *ctrl);
 
-/* stage.c: blocks for private bytes on their way; `memory` (of the heap) and `spare`
- * (malloc) are its owner's to free. */
+/* stage.c: blocks for private bytes being sent; the owner frees `memory` (of the heap) and `spare`
+ * (malloc). */
 typedef struct tt_stage {
   char *memory, **spare; /* NULL: not opened */
   size_t block, spares;
@@ -80,9 +80,9 @@ static inline void tt_stage_give(tt_stage *s, char *block) {
   s->spare[s->spares++] = block;
 }
 
-/* remote.c: reading a peer's private memory, where the system allows it. What is
- * copied through shared memory (TUTTI_COPIES): what costs less so; nothing that the
- * system can read; all private memory; all memory. */
+/* remote.c: reading a peer's private memory, where the system allows it. TUTTI_COPIES selects what
+ * is copied through shared memory: private memory for which that is cheaper; private memory that
+ * the system cannot read; all private memory; all memory. */
 typedef enum tt_copies {
   TT_COPIES_CHEAPEST,
   TT_COPIES_NONE,
@@ -94,15 +94,15 @@ bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
 size_t tt_remote_gulp(int ranks);
 tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);
 
-/* wake.c: a sleeper says so, looks once more, and sleeps on its bell; who acts
- * for it looks for sleepers and rings. */
+/* wake.c: a sleeper announces itself, polls once more, and sleeps on its futex word; a peer that
+ * acts for it checks for sleepers and wakes them. */
 void tt_futex_wake(tt_head *head);
 uint32_t tt_futex_wait_begin(tt_head *head);
 void tt_futex_wait(tt_head *head, uint32_t futex, uint32_t limit_us);
 void tt_futex_wait_end(tt_head *head);
 
-/* wake_fd.c: the same for who sleeps on descriptors too. stand: a descriptor that becomes readable
- * when a peer knocks; look once more before sleeping on it. -1: there is none. */
+/* wake_fd.c: the same for a rank that also sleeps on descriptors. open: a descriptor that becomes
+ * readable when a peer signals it; poll once more before sleeping on it. -1: not available. */
 int tt_wake_fd_open(tt_segment *segment, int index);
 void tt_wake_fd_close(tt_segment *segment, int index, int fd);
 void tt_wake_fd_signal(tt_segment *segment, int index);

@@ -1,9 +1,9 @@
-/* shm_flags.c - the board of the shared-memory wire: few bytes that all ranks see.
+/* shm_flags.c - flag slots of the shared-memory wire: a few bytes that all ranks see.
  *
- * Idea       a post is a flag with its bytes right behind it; more bytes stand in
- *            the rank's room. 2 * TT_WINDOW places, used in turn.
- * Invariant  a place is written again only when the operation that had it is over
- *            on every rank, which every post says in passing.
+ * Idea       A slot holds a flag with its bytes right behind it; longer data are in the rank's
+ *            control block. There are 2 * TT_WINDOW slots, used in turn.
+ * Invariant  A slot is rewritten only when the operation that used it is over on every rank, which
+ *            every flag reports along the way.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_wire.h"
 
@@ -25,7 +25,7 @@ static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, size_t n) {
 
 void *tt_flags_slot(tt_wire *w, uint32_t seq, size_t n) {
   tt_shm *s = tt_shm_of(w);
-  uint32_t before = seq - TT_RECORDS + 1; /* must be over: what this place held */
+  uint32_t before = seq - TT_RECORDS + 1; /* the slot's previous operation, which must be over */
   if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
     s->over_everywhere = least_over(s);
     for (int r = 0; (int32_t)(s->over_everywhere - before) < 0 && r < w->ranks; r++)

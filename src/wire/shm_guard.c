@@ -1,12 +1,12 @@
-/* shm_guard.c - a rank's memory is its own again when a communicator has failed.
+/* shm_guard.c - returns a rank's memory to its sole use after a communicator has failed.
  *
- * Idea       who looks into a peer's memory says so before (`inside`), and then looks
- *            whether the communicator is over; who ends it says so first, and then
- *            looks who is inside. One of the two sees the other. A peer that was
- *            stopped inside could still write when it wakes up: what it may write to is
- *            replaced by private pages with the same bytes, at the same address. Who is seen to be
- *            stopped is not waited for.
- * Cost       a store that nobody else looks at, and a load, per piece.
+ * Idea       A rank that accesses a peer's memory first sets `inside` and then checks whether the
+ *            communicator is over; a rank that ends it first publishes that and then checks
+ *            `inside` of all peers. One of the two sees the other. A peer that was stopped inside
+ *            could still write when it continues, so the memory it may write to is replaced by
+ *            private pages with the same bytes at the same address. A peer known to be stopped is
+ *            not waited for.
+ * Cost       Per piece: a store that no other rank reads in the normal case, and a load.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdint.h>

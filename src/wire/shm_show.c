@@ -1,7 +1,7 @@
-/* shm_show.c - which rooms of a rank can be found from outside: a row of places in its head.
+/* shm_show.c - which control blocks of a rank are visible from outside: a table in its heap header.
  *
- * Invariant  a place holds a room that is complete, or 0; threads of a rank take places at once.
- *            Where there are more rooms than places the last ones cannot be found.
+ * Invariant  An entry holds a complete control block, or 0; threads of a rank may claim entries
+ *            concurrently. If the table is full, further control blocks are not visible.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm.h"
 

@@ -1,4 +1,4 @@
-/* shm_wire.h - inside the shared-memory wire: what its files share.
+/* shm_wire.h - internals shared by the files of the shared-memory wire.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_WIRE_H
 #define TT_SHM_WIRE_H
@@ -14,17 +14,17 @@ typedef struct tt_shm {
   int *members;
   tt_ctrl **ctrls;
   tt_end *out, *in;               /* [peer * lanes + lane] */
-  tt_flag_slot *slots;            /* [place * ranks + rank] */
+  tt_flag_slot *slots;            /* [slot * ranks + rank] */
   tt_counters *counters;          /* [rank] */
-  atomic_uint *sleepers_anywhere; /* of the whole job: nobody is rung for while it is 0 */
+  atomic_uint *sleepers_anywhere; /* of the whole job: while it is 0, no rank is woken */
   uint32_t *over; /* per peer: operations before this are over there, as far as known */
   uint32_t over_everywhere;
   tt_stage stage;  /* blocks for private bytes */
-  tt_end *holders; /* ends that have blocks out */
-  size_t gulp;     /* bytes of a landing place */
-  bool copies;     /* no memory is lent: all of it is copied */
+  tt_end *holders; /* ends that have blocks in use */
+  size_t gulp;     /* bytes of a bounce buffer */
+  bool copies;     /* export no memory: copy all of it */
   char *arena;     /* of this rank (heap); NULL until it is used */
-  char **bounce;   /* per peer: where its private bytes are put to be looked at */
+  char **bounce;   /* per peer: bounce buffer for its private bytes */
 } tt_shm;
 
 static inline tt_shm *tt_shm_of(tt_wire *w) {
@@ -35,7 +35,7 @@ static inline tt_head *tt_shm_head(const tt_shm *s, int peer) {
   return tt_heap_head(s->segment, s->members[peer]);
 }
 
-/* To be called after a sequentially consistent store of what the peer waits for. */
+/* Call after a sequentially consistent store of the value that the peer waits for. */
 static inline void tt_shm_wake(tt_shm *s, int peer) {
   /* model: wake:look */
   if (!atomic_load(s->sleepers_anywhere)) return;
@@ -57,7 +57,7 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
 void *tt_flags_slot(tt_wire *w, uint32_t seq, size_t n);
 void tt_flags_set(tt_wire *w, tt_stamp stamp, uint32_t oldest);
 const void *tt_flags_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
-void tt_arena_measure(tt_wire *w, size_t l2, double ranks_per_core); /* ranks per core */
+void tt_arena_measure(tt_wire *w, size_t l2, double ranks_per_core);
 void *tt_arena_own(tt_wire *w);
 uint64_t tt_arena_export(tt_wire *w, const void *bytes, size_t n);
 const void *tt_arena_map(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,

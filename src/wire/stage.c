@@ -1,10 +1,9 @@
-/* stage.c - the blocks that private bytes are copied into on their way.
+/* stage.c - the blocks that private bytes are copied into for sending.
  *
- * Idea       a few blocks per rank and communicator, handed out last in, first out,
- *            so that those in use stay in the cache; a block comes back when its
- *            reader has acknowledged the piece.
- * Invariant  bounded whatever the number of peers: tt_stage_bytes of memory. Who
- *            finds none free waits, or sends what fits beside the flag.
+ * Idea       A few blocks per rank and communicator, handed out last in, first out, so that those
+ *            in use stay in the cache; a block returns when its reader has acknowledged the piece.
+ * Invariant  Bounded whatever the number of peers: tt_stage_bytes of memory. A sender that finds no
+ *            free block waits, or sends as much as fits beside the flag.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

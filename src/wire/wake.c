@@ -1,11 +1,10 @@
-/* wake.c - sleeping until a peer acts, without a system call unless somebody
- * sleeps.
+/* wake.c - sleeping until a peer acts, without system calls while no rank sleeps.
  *
- * Idea       sleeper: raise `sleepers`, look once more, sleep on `bell` as it was.
- *            waker: publish, then look at `sleepers`; if raised, change the bell and
- *            wake. Publishing and the waker's look are sequentially consistent, and a fence
- *            is before the sleeper's, which only acquires: so one of the two sees the other
- *            (models/wake.pml); sleeps are bounded all the same.
+ * Idea       Sleeper: increment `sleepers`, poll once more, sleep on the futex word's old value.
+ *            Waker: publish, then check `sleepers`; if nonzero, change the futex word and wake. The
+ *            waker's publishing and check are sequentially consistent, and a fence precedes the
+ *            sleeper's poll, which only acquires: so one of the two sees the other
+ *            (models/wake.pml). Sleeps are bounded all the same.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <limits.h>

@@ -1,13 +1,13 @@
-/* wake_fd.c - a descriptor by which ranks of one host wake one who sleeps on descriptors.
+/* wake_fd.c - a descriptor by which ranks of one host wake a rank that sleeps on descriptors.
  *
- * Idea       who waits for a network too sleeps in poll, where no futex is heard. So each process
- *            has a pipe, its door, which its peers open through /proc; who stands at it says so
- *            in its head, and who acts for it writes a byte, a knock.
- * Invariant  no knock is lost, for the reason why no ring is (wake.c): who acts publishes, then
- *            looks whether somebody is at the door; who sleeps says that he is, then looks once
- *            more; both sequentially consistent. Old knocks are taken in before that look.
- * Else       one thread stands at a door at a time, others nap. Who cannot open it shuts it, for
- *            good: its owner naps, too.
+ * Idea       A rank that also waits for a network sleeps in poll, which no futex ends. So each
+ *            process has a pipe, its wake_fd, which its peers open through /proc. A sleeper
+ *            announces the descriptor in its heap header; a peer that acts for it writes a byte.
+ * Invariant  No wake-up is lost, for the same reason as in wake.c: the waker publishes, then checks
+ *            for a sleeper; the sleeper announces itself, then polls once more; both sequentially
+ *            consistent. Old bytes are drained before that poll.
+ * Else       One thread per rank sleeps on the wake_fd at a time, others nap. A peer that cannot
+ *            open it marks it SHUT, for good: then its owner naps, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 enum { SHUT = -1 };
 
-/* Descriptors are kept one higher, for 0 is none yet. Another thread may have been first. */
+/* Descriptors are stored plus one, since 0 means none yet. Another thread may have been first. */
 /* each wake_fd, wake_fds, SHUT: model: wake:door */
 
 static int keep(atomic_int *wake_fd, int fd) {
@@ -29,7 +29,8 @@ static int keep(atomic_int *wake_fd, int fd) {
   return before > 0 ? before - 1 : -1;
 }
 
-/* To read and to write, whose it may be: it has a reader and a writer as long as it is open. */
+/* Opened for reading and writing by owner and peer, so a reader and a writer exist while it is
+ * open. */
 static int open_it(long pid, int fd) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
@@ -68,7 +69,7 @@ void tt_wake_fd_close(tt_segment *segment, int index, int fd) {
   atomic_compare_exchange_strong(&tt_heap_head(segment, index)->wake_fd, &there, 0);
 }
 
-/* The pipe that the head speaks of, not that of another process that has its number now. */
+/* Open the peer's pipe; reject a pipe of another process that now has its pid. */
 static int of_peer(tt_segment *segment, int index, int there) {
   const tt_head *head = tt_heap_head(segment, index);
   struct stat st;
@@ -90,5 +91,5 @@ void tt_wake_fd_signal(tt_segment *segment, int index) {
   if (fd < 0)
     atomic_store(wake_fd, SHUT);
   else if (write(fd, "", 1) < 0)
-    return; /* it is full of knocks */
+    return; /* it is full of wake-ups already */
 }

@@ -1,11 +1,12 @@
-/* wire.h - what carries bytes between two ranks of a communicator.
+/* wire.h - the wire: moves bytes between two ranks of a communicator.
  *
- * Idea       per ordered pair and lane a stream of pieces, first in first out. The
- *            engine pushes bytes, peeks at what arrived as a borrowed view, and
- *            releases it; lanes keep concurrent operations out of each other's way.
- * Stamp      every piece carries the number and hash of the operation it belongs
- *            to: one comparison tells that two ranks made different calls.
- * Invariant  no call blocks but `doze`; a piece is never seen before its bytes.
+ * Idea       Per ordered pair and lane, a FIFO stream of pieces. The engine pushes bytes, peeks at
+ *            arrived bytes as a borrowed view, and releases them; lanes keep concurrent operations
+ *            separate.
+ * Stamp      Every piece carries the number and hash of its operation: one comparison detects that
+ *            two ranks made different calls.
+ * Invariant  No call blocks but `sleep`, `inquire` and `quiesce`; a piece is never visible before
+ *            its bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_WIRE_H
 #define TT_WIRE_H
@@ -18,128 +19,127 @@ typedef struct tt_stamp {
   uint32_t seq, hash;
 } tt_stamp;
 
-/* What a rank published about its operation `seq` before its first step. */
+/* The record of its operation `seq` that a rank publishes before its first step. */
 typedef struct tt_record {
   tt_stamp stamp;
   uint32_t coll, type, op;
-  uint32_t root; /* without a root: 0, or a number made of the counts of the ranks */
+  uint32_t root; /* without a root: 0, or a hash of the ranks' counts */
   uint64_t count;
 } tt_record;
 
-/* What a rank shows of itself in a communicator, to its peers and to `tutti doctor`. Only the
- * rank writes it: `over` after every operation, the rest when it has waited for a while. */
+/* The state of a rank in a communicator, as its peers and `tutti doctor` see it. Only the rank
+ * writes it: `over` after every operation, the rest when it has waited for a while. */
 typedef struct tt_shown {
   atomic_uint over;       /* operations before it are over here */
-  atomic_uint waits_in;   /* it waits in this operation, or for the message of this number */
-  atomic_uint waits_at;   /* ... in this step */
-  atomic_uint waits_for;  /* ... for this rank of the communicator */
-  atomic_uint waits_near; /* ... whose heap this is; UINT32_MAX: of another node */
-  atomic_uint message;    /* ... 0: it is an operation; 1: to receive a message, 2: to send one */
-  atomic_uint type;       /* ... of such elements ... */
-  atomic_ullong count;    /* ... so many */
-  atomic_ullong seen;     /* ... and last looked, us of CLOCK_MONOTONIC */
-  atomic_ullong since;    /* ... since; written last. 0: it does not wait */
+  atomic_uint waits_in;   /* the operation it waits in, or the number of the message it waits for */
+  atomic_uint waits_at;   /* the step it waits at */
+  atomic_uint waits_for;  /* the rank of the communicator it waits for */
+  atomic_uint waits_near; /* that rank's heap; UINT32_MAX: of another node */
+  atomic_uint message;    /* 0: waits in an operation; 1: to receive a message; 2: to send one */
+  atomic_uint type;       /* element type */
+  atomic_ullong count;    /* number of elements */
+  atomic_ullong seen;     /* last poll, us of CLOCK_MONOTONIC */
+  atomic_ullong since;    /* start of the wait, written last; 0: not waiting */
   uint32_t ranks, rank;   /* of the communicator; written once */
-  uint64_t home;          /* where the first one's room is: the same for all that share memory */
+  uint64_t home;          /* offset of the first rank's control block, the same for all that share
+                             memory */
 } tt_shown;
 
-/* How far a rank is with the pieces that go through its arena, counted over all
- * operations: put in, block summed, all that it needed got. */
+/* A rank's progress with the pieces that pass through its arena, counted over all operations:
+ * pieces put in, blocks summed, results fetched. */
 typedef enum tt_counter { TT_PUT, TT_SUM, TT_GOT, TT_COUNTERS } tt_counter;
 
 typedef struct tt_wire tt_wire;
 
 typedef struct tt_wire_ops {
   const char *name;
-  /* Take up to n bytes of the stream to `peer`, of a message of which `left` are to go,
-   * these included; returns how many (0: no room now). *ticket: 0 if they were copied, else
-   * what `consumed` asks about; the bytes must then stay as they are until it says yes.
-   * *status: set if there is no memory for it. */
+  /* Take up to n bytes of the stream to `peer`, part of a message of which `left` bytes remain,
+   * these included. Returns how many were taken (0: no capacity now). *ticket: 0 if they were
+   * copied, else the ticket to pass to `consumed`; the bytes must not change until it returns true.
+   * *status: set if out of memory. */
   size_t (*push)(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes, size_t n,
                  size_t left, uint32_t *ticket, tutti_status *status);
   bool (*consumed)(tt_wire *w, int peer, int lane, uint32_t ticket);
-  /* How many bytes are at the head of the stream from `peer` (0: none yet). */
+  /* Bytes at the head of the stream from `peer` (0: none yet). */
   size_t (*head)(tt_wire *w, int peer, int lane, tt_stamp *stamp);
-  /* A view of the first bytes at the head, *n of them at most and at least one;
-   * NULL (a status in *status) if the peer's memory cannot be read after all. */
+  /* A view of the first bytes at the head, at least one and at most *n; NULL (and *status) if the
+   * peer's memory cannot be read after all. */
   const void *(*view)(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status);
-  /* Done with the first n bytes at the head. */
+  /* Release the first n bytes at the head. */
   void (*release)(tt_wire *w, int peer, int lane, size_t n);
-  /* What comes next from `peer` for this operation will be pulled to `to`, n bytes of it,
-   * of a message of which `left` are to come; to == NULL: it will be looked at. NULL: the
-   * wire has no use for that. */
+  /* Announce that the next n bytes from `peer` for this operation, part of a message of which
+   * `left` bytes remain, will be pulled to `to`; to == NULL: they will be viewed. NULL: the wire
+   * has no use for this. */
   void (*expect)(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left);
-  /* Move n bytes from the head to `to` and release them: as view, but straight. */
+  /* Move n bytes from the head to `to` and release them: like view, without an extra copy. */
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
-  /* True once everything that was pushed, but on TT_LANE_P2P, has been consumed. */
+  /* True once everything pushed, except on TT_LANE_P2P, has been consumed. */
   bool (*drained)(tt_wire *w);
 
-  /* The board: bytes that every rank may look at, posted at once. flag_slot: where
-   * to write the bytes of operation `seq`, NULL while a peer may still look at the
-   * operation that had the place before. post: publish them; `oldest` says that all
-   * earlier operations are over here. posted: the bytes of a peer, NULL if it has not
-   * posted them yet. Valid until this rank says that `seq` is over. */
+  /* Flag slots: bytes that every rank can read once they are set. flag_slot: where to write the
+   * bytes of operation `seq`; NULL while a peer may still read the slot's previous operation.
+   * flag_set: publish them; all operations before `oldest` are over here. flag_get: a peer's bytes,
+   * valid until this rank reports `seq` as over; NULL if they are not set yet. */
   void *(*flag_slot)(tt_wire *w, uint32_t seq, size_t bytes);
   void (*flag_set)(tt_wire *w, tt_stamp stamp, uint32_t oldest);
   const void *(*flag_get)(tt_wire *w, int peer, uint32_t seq, size_t bytes, uint32_t *hash);
 
-  /* Memory that peers look into. arena: this rank's, `slots` places of `piece` bytes,
-   * NULL if there is none. lend: the name under which every peer finds n bytes of this
-   * rank's, 0 if it has to go through the arena. reach: where a peer's bytes are,
-   * `from` behind the name, *n of them at most; or NULL and a status. fetch: copy
-   * them. tell, told: this rank's tally, a peer's. */
+  /* Memory that peers read. arena: this rank's, `slots` slots of `piece` bytes; NULL if out of
+   * memory. export: a name for n bytes of this rank's memory, valid on every peer; 0 if they must
+   * go through the arena. map: a view of a peer's bytes, `from` bytes past the name, at most *n;
+   * NULL and a status on errors. fetch: copy them. publish, published: this rank's progress
+   * counter, a peer's. */
   void *(*arena)(tt_wire *w);
   uint64_t (*export)(tt_wire *w, const void *bytes, size_t n);
   const void *(*map)(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
                      tutti_status *status);
   bool (*fetch)(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
                 tutti_status *status);
-  /* writable: where a peer's bytes behind a name are, if this rank may write to them;
-   * else NULL. */
+  /* writable: a peer's memory behind a name if this rank may write to it; else NULL. */
   void *(*writable)(tt_wire *w, uint64_t name);
   void (*publish)(tt_wire *w, tt_counter counter, uint32_t value);
   uint32_t (*published)(tt_wire *w, int peer, tt_counter counter);
 
-  /* Only between enter and leave does a rank look into its peers' memory, or write to
-   * it; enter says no once the communicator is over. settle: it is over; wait until
-   * nobody is inside; false if someone lives but does not leave in time, and may still
-   * write: then withdraw what it may write to, and it never will. */
+  /* A rank reads or writes its peers' memory only between enter and leave; enter returns false once
+   * the communicator is over. quiesce: after that, wait until no rank is inside; false if a live
+   * rank does not leave in time and may still write: then revoke the memory it may write to. */
   bool (*enter)(tt_wire *w);
   void (*leave)(tt_wire *w);
   bool (*quiesce)(tt_wire *w);
   void (*revoke)(tt_wire *w, void *memory, size_t bytes);
 
-  /* Publish this rank's record; read a peer's of operation `seq`. read: 1 there,
-   * 0 not yet published, -1 the peer is already far beyond, TT_UNKNOWN it has not said.
-   * ask: it is to say, and is told this rank's. inquire: ask all, and wait for their
-   * answers for `most` seconds. silent: it has not answered that. NULL: records are always known. */
+  /* record: publish this rank's record. read_record: a peer's of operation `seq`: 1 read, 0 not yet
+   * published, -1 the peer is already far ahead, TT_UNKNOWN not reported. ask: request a peer's
+   * records and send it this rank's. inquire: ask all and wait up to `most` seconds for answers.
+   * silent: the peer has not answered. NULL: records are always readable. */
   void (*record)(tt_wire *w, const tt_record *record, uint32_t oldest);
   int (*read_record)(tt_wire *w, int peer, uint32_t seq, tt_record *record);
   void (*ask)(tt_wire *w, int peer, uint32_t seq);
   void (*inquire)(tt_wire *w, uint32_t seq, double most);
   bool (*silent)(tt_wire *w, int peer, uint32_t seq);
 
-  /* Sleep protocol: sleep_begin; poll once more; doze(w, bell, limit) sleeps until
-   * a peer acts or `limit_us` passed; sleep_end. */
+  /* Sleep protocol: sleep_begin; poll once more; sleep until a peer acts or `limit_us` has passed;
+   * sleep_end. */
   uint32_t (*sleep_begin)(tt_wire *w);
   void (*sleep)(tt_wire *w, uint32_t futex, uint32_t limit_us);
   void (*sleep_end)(tt_wire *w);
-  /* In place of sleep_begin, for who sleeps on descriptors: one that becomes readable when a peer
-   * acts; -1: there is none now. In place of sleep_end: wake_fd_close. NULL: there is no such. */
+  /* Replaces sleep_begin for a rank that sleeps on descriptors: one that becomes readable when a
+   * peer acts; -1: none is available now. wake_fd_close replaces sleep_end. NULL: not supported. */
   int (*wake_fd_open)(tt_wire *w);
   void (*wake_fd_close)(tt_wire *w, int wake_fd);
 
-  /* Tell all ranks that the communicator is over; what a rank was told (TUTTI_OK
-   * if nothing), with the reason: who wants that hears also of one who died over telling. */
+  /* abort: tell all ranks that the communicator is over. aborted: the status this rank was told
+   * (TUTTI_OK if none) and, if requested, the reason; on request, also reports a rank that died
+   * while announcing the failure. */
   void (*abort)(tt_wire *w, tutti_status status, const char *reason);
   tutti_status (*aborted)(tt_wire *w, char *reason, size_t size);
   /* False if the peer's process is known to be gone. */
   bool (*alive)(tt_wire *w, int peer);
   long (*pid)(tt_wire *w, int peer);
-  /* What a peer shows; NULL: nothing of it can be seen. */
+  /* A peer's state; NULL: not visible. */
   const tt_shown *(*shown)(tt_wire *w, int peer);
 
-  /* Memory that peers read without a copy; NULL if there is none. Zeroed. */
+  /* Memory that peers read without a copy, zeroed; NULL if out of memory. */
   void *(*alloc)(tt_wire *w, size_t bytes);
   bool (*free)(tt_wire *w, void *memory);
   void (*close)(tt_wire *w);
@@ -148,16 +148,17 @@ typedef struct tt_wire_ops {
 struct tt_wire {
   const tt_wire_ops *ops;
   int rank, ranks;
-  size_t flag_bytes; /* most bytes that can be posted at once; 0: there is no board */
-  size_t piece;      /* bytes of a place of the arena, the same on all ranks; 0: there is none */
-  uint32_t slots; /* places, the same on all ranks; a power of two, for pieces are counted round */
-  size_t beside;  /* bytes that `push` takes whole or not at all, and copies */
-  const uint8_t *level; /* messages are paced (engine/pace.c): at which level each peer and this
-                           rank part; or NULL */
+  size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
+  size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */
+  uint32_t slots;       /* slots, the same on all ranks; a power of two, since piece numbers wrap
+                     around */
+  size_t beside;        /* bytes that `push` takes whole or not at all, and copies */
+  const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level at which it and
+                           this rank part; or NULL */
   tt_shown *shown;      /* of this rank; never NULL */
-  atomic_ullong
-      *proofs; /* TT_PROOFS words, shared by ranks of one node, for api/proof_table.c; or NULL */
-  const atomic_int *over;             /* while it is 0 `aborted` has nothing to say; or NULL: ask */
+  /* TT_PROOFS words shared by the ranks of one node, for api/proof_table.c; or NULL */
+  atomic_ullong *proofs;
+  const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
 };
 
@@ -169,7 +170,7 @@ static inline bool tt_wire_is_over(tt_wire *w) {
 }
 
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64 };
-/* TT_LANE_P2P: the lane of messages between two ranks, which no operation uses. */
+/* TT_LANE_P2P: the lane of point-to-point messages, which no operation uses. */
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANES };
 
 #endif
