@@ -43,10 +43,6 @@ static int stride_of(const tt_ask *ask) {
   return tt_param_int(ask, "stride", -MOST, MOST, 1, &stride) ? stride : 0;
 }
 
-static int ring_gcd(int a, int b) {
-  return b ? ring_gcd(b, a % b) : a;
-}
-
 static int rings_of(const tt_ask *ask) {
   int rings;
   return tt_param_int(ask, "rings", 1, RINGS, 1, &rings) ? rings : -1;
@@ -56,7 +52,7 @@ static int rings_of(const tt_ask *ask) {
  * again after the last. */
 static int ring_generator(int ranks, int i) {
   for (int s = 1;; s = 2 * (s + 1) < ranks ? s + 1 : 1) {
-    if (ring_gcd(s, ranks) != 1) continue;
+    if (tt_gcd(s, ranks) != 1) continue;
     if (i < 2) return i ? -s : s;
     i -= 2;
   }
@@ -82,7 +78,7 @@ const char *tt_fold_refuse(const tt_ask *ask) {
   int stride = stride_of(ask), sizes[TT_LEVELS];
   bool cyclic = !tt_param_value(ask, "group", group, sizeof group);
   const int rings = rings_of(ask);
-  if (stride == 0 || ring_gcd(abs(stride), ask->ranks) != 1)
+  if (stride == 0 || tt_gcd(abs(stride), ask->ranks) != 1)
     return "stride must have no common factor with P";
   if (rings < 0) return "rings go from 1 to 16";
   if ((stride != 1 || rings > 1) && tt_coll_owned(ask->coll))
@@ -123,7 +119,7 @@ bool tt_fold_samples(int ranks, int i, char *params, size_t size) {
   if (i < CYCLIC) { /* a sequence and a generator of the circle */
     uint64_t u = tt_mix((uint64_t)ranks * 64 + (uint64_t)i);
     int stride = 1 + (int)(tt_mix(u) % (uint64_t)ranks);
-    while (ring_gcd(stride, ranks) != 1) stride = stride % ranks + 1;
+    while (tt_gcd(stride, ranks) != 1) stride = stride % ranks + 1;
     any_sequence(ranks, u, text, sizeof text);
     if (strlen(text) > 100 || ranks == 1) snprintf(text, sizeof text, "halving");
     snprintf(params, size, "seq=%.100s", text);

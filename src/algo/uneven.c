@@ -42,17 +42,13 @@ typedef struct uneven {
   int touched; /* members' vectors from here on are sums in dst, those below only input */
 } uneven;
 
-static int column_gcd(int a, int b) {
-  return b ? column_gcd(b, a % b) : a;
-}
-
 /* The number of columns of a level. */
 static int columns_of(const tt_tree *t, int level) {
   const int most = t->level[level].most;
   int all = t->level[level].each ? most : 1;
   for (int i = 0; i < t->level[level].n && all <= 4 * most; i++) {
     const int n = t->list[t->level[level].at + i];
-    all *= n / column_gcd(all, n);
+    all *= n / tt_gcd(all, n);
   }
   return all <= 4 * most ? all : 4 * most;
 }

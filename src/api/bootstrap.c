@@ -49,7 +49,7 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *ctrl) {
 }
 
 static tutti_status await_founders(const tt_segment *segment, uint64_t *ctrls) {
-  const double limit = (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120);
+  const double limit = tt_connect_timeout(120);
   const double since = tt_seconds();
   double asked = 0;
   for (int r = 0; r < segment->founders; r++) {

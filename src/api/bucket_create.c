@@ -34,7 +34,7 @@ static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
   char why[TT_WHY];
   pledge *all = malloc((size_t)P * sizeof *all);
   snprintf(why, sizeof why, "%s", tutti_error());
-  tutti_status status = all ? tt_gather(b->comm, &own, all, sizeof own)
+  tutti_status status = all ? tt_gather(b->comm, "tutti_buckets_create", &own, all, sizeof own)
                             : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory", WHO);
   for (int r = 0; r < P && !status && mine == TUTTI_OK; r++) {
     if (all[r].status)

@@ -177,7 +177,7 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile);
 tutti_status tt_comm_place(tutti_comm *comm, const tt_layout *layout);
 void tt_comm_destroy(tutti_comm *comm);
 /* All-gather of `bytes` per rank; helpers contribute too. */
-tutti_status tt_gather(tutti_comm *comm, const void *src, void *dst, size_t bytes);
+tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst, size_t bytes);
 /* Broadcast from rank 0; `who` is the caller's name in error messages. */
 tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n);
 /* Publishes this process's data in the head of its heap. */
@@ -198,6 +198,10 @@ tutti_status tt_contract_check(const char *who, tutti_contract contract, int ran
  * '.', or has no ':'. The caller frees *text. name: what messages call it, up to 170 characters.
  * TUTTI_ERR_ARG: it cannot be read. */
 tutti_status tt_topology_read(const char *value, char **text, char *name, size_t size);
+
+/* How long ranks wait for each other at the start, and for joiners, in s: TUTTI_CONNECT_TIMEOUT, or
+ * `otherwise`. */
+double tt_connect_timeout(double otherwise);
 
 /* ---- entering and leaving ---- */
 

@@ -51,8 +51,7 @@ static uint64_t place_here(const char *host) {
   struct stat st = {0};
   uint64_t h = stat("/proc/self/ns/pid", &st) ? 1 : tt_mix(st.st_ino);
   h = tt_mix(h ^ tt_kernel_id());
-  for (const char *c = host; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
-  return h;
+  return tt_mix_text(h, host);
 }
 
 static tutti_status describe_process(creation *c) {
@@ -219,8 +218,7 @@ tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **o
 
 double tt_create_limit(const tutti_config *config) {
   if (config && config->timeout > 0) return config->timeout;
-  const double limit = tt_env_seconds("TUTTI_CONNECT_TIMEOUT");
-  return limit > 0 ? limit : 120;
+  return tt_connect_timeout(120);
 }
 
 /* ---- the public functions ---- */

@@ -20,11 +20,6 @@ static void format_placement(char words[TT_PLACEMENT_TEXT], const char *ranks,
            tt_machine_name(machine, sizeof machine));
 }
 
-static uint64_t mix_text(uint64_t h, const char *text) {
-  for (; *text; text++) h = tt_mix(h ^ (unsigned char)*text);
-  return h;
-}
-
 static bool one_process(const tutti_comm *comm) {
   for (int r = 1; r < comm->ranks; r++)
     if (comm->info[r].pid != comm->info[0].pid) return false;
@@ -41,7 +36,7 @@ uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEX
     snprintf(ranks, sizeof ranks, "%d %s share memory", comm->ranks,
              one_process(comm) ? "threads" : "processes");
   format_placement(words, ranks, over ? comm->host_ranks_per_core : comm->ranks_per_core);
-  uint64_t h = mix_text(mix_text(1, words), over ? comm->setting.levels : "");
+  uint64_t h = tt_mix_text(tt_mix_text(1, words), over ? comm->setting.levels : "");
   for (int r = 0; over && r < comm->ranks; r++) { /* which ranks share a node */
     int first = 0;
     while (comm->info[first].placement.node != comm->info[r].placement.node) first++;
@@ -58,5 +53,5 @@ uint32_t tt_here_fingerprint(int ranks, char words[TT_PLACEMENT_TEXT]) {
   const double quota = tt_cores_quota(), all = CPU_COUNT(&mine), cores = quota < all ? quota : all;
   snprintf(text, sizeof text, "%d processes share memory", ranks);
   format_placement(words, text, ranks / (cores > 0 ? cores : 1));
-  return (uint32_t)mix_text(mix_text(1, words), "");
+  return (uint32_t)tt_mix_text(tt_mix_text(1, words), "");
 }

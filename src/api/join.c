@@ -95,12 +95,12 @@ static tutti_status share(tutti_comm *comm, bool can, member *all) {
   const int n = can ? on_node(all, comm->ranks, comm->rank, &index, &first) : 1;
   member mine = all[comm->rank];
   if (n > 1 && index == 0 && !tt_segment_create(n, &fd)) mine.fd = fd;
-  tutti_status status = tt_gather(comm, &mine, all, sizeof mine);
+  tutti_status status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
   if (!status && n > 1) open_heap(comm, &mine, &all[first], index, n); /* else its index stays -1 */
-  if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
+  if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
   if (fd >= 0) close(fd);
   if (!status && mine.index >= 0 && !right_heaps(comm, all)) mine.index = -1;
-  if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
+  if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
   if (status || n == 1) return status;
   bool shared = true;
   for (int r = 0; r < comm->ranks; r++)
@@ -247,7 +247,7 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   describe_member(&mine, net);
   c.text = NULL;
   if (!status) status = share_common(comm, &c, net);
-  if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
+  if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
   if (!status) status = compute_placement(comm, &c, net->simulated, all, &layout);
   if (!status) status = share(comm, !net->simulated, all);
   for (int r = 0; !status && r < comm->ranks; r++) {

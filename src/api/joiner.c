@@ -25,9 +25,7 @@ static tutti_status check_settings(int ranks) {
 }
 
 static tutti_status look_around(const tt_segment *segment, int index, double waited, bool *warned) {
-  const double limit = tt_env("TUTTI_CONNECT_TIMEOUT")
-                           ? (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120)
-                           : 0;
+  const double limit = tt_connect_timeout(0);
   long launcher;
   if (tt_segment_orphaned(segment, &launcher))
     return tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone",

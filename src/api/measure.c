@@ -154,13 +154,8 @@ static tutti_status find_runners(session *s) {
 
 /* Does memory suffice for twice that on every rank of this node? */
 static bool memory_suffices(const tutti_comm *comm, size_t bytes) {
-  unsigned long long kib = 0;
-  char line[120];
-  FILE *f = bytes < SMALL ? NULL : fopen("/proc/meminfo", "re");
-  while (f && !kib && fgets(line, sizeof line, f))
-    if (sscanf(line, "MemAvailable: %llu", &kib) != 1) kib = 0;
-  if (f) fclose(f);
-  return !kib || 2 * (uint64_t)bytes * (uint64_t)tt_comm_near(comm, NULL) <= kib * 1024;
+  const uint64_t wanted = 2 * (uint64_t)bytes * (uint64_t)tt_comm_near(comm, NULL);
+  return bytes < SMALL || wanted <= tt_memory_available();
 }
 
 /* Can peers access the caller's memory directly, and write to it? */

@@ -41,7 +41,7 @@ static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_pro
                       (uint64_t)c->varied << 31 | (uint64_t)(uint32_t)c->root << 32);
   h = tt_mix(h ^ counts_key(comm, c));
   h = tt_mix(h ^ (uint64_t)sched->data);
-  for (const char *name = sched->name; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
+  h = tt_mix_text(h, sched->name);
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)program->shape << 32);
 }
 

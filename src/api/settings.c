@@ -145,3 +145,8 @@ tutti_status tt_topology_read(const char *value, char **text, char *name, size_t
   *text = strdup(value);
   return *text ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for the topology");
 }
+
+double tt_connect_timeout(double otherwise) {
+  const double limit = tt_env_seconds("TUTTI_CONNECT_TIMEOUT");
+  return limit > 0 ? limit : otherwise;
+}

@@ -108,7 +108,8 @@ static tutti_status create_survivors_comm(const tutti_comm *old, const int *list
 }
 
 /* Exchanges control blocks and makes the wires. */
-static tutti_status attach_survivors_comm(tutti_comm *comm, const tt_profile *profile) {
+static tutti_status attach_survivors_comm(tutti_comm *comm, const char *name,
+                                          const tt_profile *profile) {
   const size_t n = (size_t)comm->ranks;
   share brings = {NO_CTRL, comm->rank ? 0 : tt_wisdom_announce()}, *all = malloc(n * sizeof *all);
   uint64_t *ctrls = malloc(n * sizeof *ctrls);
@@ -116,7 +117,7 @@ static tutti_status attach_survivors_comm(tutti_comm *comm, const tt_profile *pr
   if (!all || !ctrls) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks", n);
   if (!status) status = tt_comm_ctrl_new(comm, true, &brings.ctrl);
   if (status) brings.ctrl = NO_CTRL;
-  const tutti_status gathered = all ? tt_gather(comm, &brings, all, sizeof brings) : status;
+  const tutti_status gathered = all ? tt_gather(comm, name, &brings, all, sizeof brings) : status;
   if (!status) status = gathered;
   for (size_t r = 0; !status && r < n; r++) {
     ctrls[r] = all[r].ctrl;
@@ -168,7 +169,7 @@ tutti_status tt_comm_reunite(tutti_comm *old, const char *name, int least, tutti
   if (!status) status = tt_net_agree_network(old->net, decision, list, &mine, &net);
   for (int r = 0; !status && r < old->ranks; r++) n += decision->member[r];
   if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
-  if (!status) status = attach_survivors_comm(comm, &old->setting.profile);
+  if (!status) status = attach_survivors_comm(comm, name, &old->setting.profile);
   if (!status) status = inherit(comm, old, decision, list);
   if (status && comm && comm->wire) status = spoil(comm, status);
   free(list);

@@ -264,7 +264,7 @@ tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_
                  .round = ++comm->shrinks,
                  .home = comm->wire->shown->home,
                  .since = tt_seconds(),
-                 .limit = (double)tt_env_int("TUTTI_CONNECT_TIMEOUT", 1, 86400, 120)};
+                 .limit = tt_connect_timeout(120)};
   status = agree_and_build_comm(&g, out);
   tt_comm_leave(comm);
   return status;

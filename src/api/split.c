@@ -47,14 +47,15 @@ static int by_key(const void *a, const void *b) {
   return (x->old > y->old) - (x->old < y->old);
 }
 
-tutti_status tt_gather(tutti_comm *comm, const void *src, void *dst, size_t bytes) {
+tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst,
+                       size_t bytes) {
   const tt_call call = {.coll = TUTTI_ALL_GATHER,
                         .src = src,
                         .dst = dst,
                         .count = bytes,
                         .type = TUTTI_UINT8,
                         .everyone = true};
-  return tt_collective(comm, "tutti_comm_split", &call);
+  return tt_collective(comm, who, &call);
 }
 
 tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n) {
@@ -115,7 +116,7 @@ static tutti_status begin_net(parting *p) {
 static tutti_status prepare_split(parting *p, bool *again) {
   tutti_comm *old = p->old;
   const override my = {p->color, p->key, old->net ? tt_net_fresh_number(old->net) : 0};
-  tutti_status status = tt_gather(old, &my, p->intents, sizeof my);
+  tutti_status status = tt_gather(old, "tutti_comm_split", &my, p->intents, sizeof my);
   *again = false;
   p->brings = (share){0, 0};
   if (status) return status;
@@ -130,7 +131,8 @@ static tutti_status prepare_split(parting *p, bool *again) {
     status = tt_comm_ctrl_new(p->comm, p->net != NULL, &p->brings.ctrl);
   if (status) p->brings.ctrl = NO_CTRL;
   if (p->comm && p->mine == 0) p->brings.wisdom = tt_wisdom_announce();
-  const tutti_status gathered = tt_gather(old, &p->brings, p->all, sizeof p->brings);
+  const tutti_status gathered =
+      tt_gather(old, "tutti_comm_split", &p->brings, p->all, sizeof p->brings);
   for (int r = 0; !gathered && r < old->ranks; r++) *again |= p->all[r].ctrl == AGAIN;
   for (int i = 0; !status && !gathered && i < p->n; i++) {
     p->ctrls[i] = p->all[p->members[i].old].ctrl;

@@ -52,7 +52,7 @@ tutti_status tt_trace_join(tutti_comm *comm, const char *path, bool near) {
   int64_t offset = 0, error = 0;
   tutti_status status =
       all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d clocks", comm->ranks);
-  if (!status) status = tt_gather(comm, &mine, all, sizeof mine);
+  if (!status) status = tt_gather(comm, "TUTTI_TRACE", &mine, all, sizeof mine);
   if (!status && !near) status = measure_clock_offset(comm, &offset, &error);
   for (int r = 1; comm->rank == 0 && r < comm->ranks && !status; r++)
     if (all[r].far) status = answer_clock_queries(comm, r);

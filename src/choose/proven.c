@@ -20,7 +20,7 @@ enum { MOST_SLICES = 5 };
 uint64_t tt_proven_key(const tt_ask *ask, const char *name, int slices) {
   uint64_t h = tt_mix((uint64_t)ask->coll | (uint64_t)(uint32_t)ask->root << 8);
   h = tt_mix(h ^ (uint64_t)(uint32_t)ask->ranks << 32 ^ (uint64_t)(uint32_t)ask->data);
-  for (; *name; name++) h = tt_mix(h ^ (unsigned char)*name);
+  h = tt_mix_text(h, name);
   h = tt_mix(h ^ (uint64_t)tt_min(slices, MOST_SLICES)) & ~UINT64_C(3);
   return h ? h : ~UINT64_C(3);
 }

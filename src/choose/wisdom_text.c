@@ -69,18 +69,13 @@ typedef struct reader {
 } reader;
 
 static tutti_status wisdom_error(const reader *r, const char *at, const char *sentence) {
-  int line = 1, column = 1;
-  for (const char *p = r->text; p < at; p++, column++)
-    if (*p == '\n') line++, column = 0;
+  int column;
+  const int line = tt_line_of_text(r->text, at, &column);
   return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: %s", r->what, line, column, sentence);
 }
 
-static tutti_status wisdom_syntax_error(const reader *r, const char *at, const char *what) {
-  char sentence[300];
-  const int n = (int)tt_min(strcspn(at, "\r\n"), 40);
-  snprintf(sentence, sizeof sentence, n ? "expected %s, found '%.*s'" : "expected %s%.*s", what, n,
-           at);
-  return wisdom_error(r, at, sentence);
+static tutti_status wisdom_syntax_error(const reader *r, const char *at, const char *expected) {
+  return tt_syntax_error(TUTTI_ERR_ARG, r->what, r->text, at, "\r\n", expected);
 }
 
 static void skip_blanks(reader *r) {

@@ -60,6 +60,18 @@ int tt_env_word(const char *name, const char *const *words);
  * size; NULL if it is not valid. */
 const char *tt_size_read(const char *text, uint64_t *bytes);
 
+/* The error of a text's reader: "WHAT, line L, column C: expected E, found 'F'". `at` is a place in
+ * `text`; F ends before the first character of `stops`, and is "the end of the line" if nothing
+ * stands there. Returns `status`. */
+tutti_status tt_syntax_error(tutti_status status, const char *what, const char *text,
+                             const char *at, const char *stops, const char *expected);
+/* Line and column of a place in a text, from 1. */
+int tt_line_of_text(const char *text, const char *at, int *column);
+
+/* Bytes that the system reports as available without reclaiming memory from others; UINT64_MAX if
+ * it does not say. */
+uint64_t tt_memory_available(void);
+
 /* ---- types and ops ---- */
 
 typedef struct tt_user_op {
@@ -121,6 +133,15 @@ static inline uint64_t tt_mix(uint64_t x) {
   x ^= x >> 27;
   x *= 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+/* `h` mixed with every character of a text. */
+static inline uint64_t tt_mix_text(uint64_t h, const char *text) {
+  for (; *text; text++) h = tt_mix(h ^ (unsigned char)*text);
+  return h;
+}
+/* Greatest common divisor of two positive numbers; gcd(a, 0) is a. */
+static inline int tt_gcd(int a, int b) {
+  return b ? tt_gcd(b, a % b) : a;
 }
 
 #endif

@@ -37,9 +37,10 @@ static void in_child(void) {
 
 tutti_status tt_alive(void) {
   if (atomic_load_explicit(&tt_process.forked, memory_order_relaxed))
-    return tt_fail(TUTTI_ERR_STATE,
-                   "this process was forked from one that uses tutti: it had made a communicator; "
-                   "fork before any is made, start ranks with `tutti run`, or call exec after fork");
+    return tt_fail(
+        TUTTI_ERR_STATE,
+        "this process was forked from one that uses tutti: it had made a communicator; "
+        "fork before any is made, start ranks with `tutti run`, or call exec after fork");
   if (atomic_load_explicit(&tt_process.finalized, memory_order_relaxed))
     return tt_fail(TUTTI_ERR_STATE, "tutti_finalize was called before; make it the last call");
   if (!atomic_load_explicit(&tt_process.hooked, memory_order_acquire) &&

@@ -122,12 +122,8 @@ typedef struct reader {
   const char *what, *text, *at;
 } reader;
 
-static tutti_status machine_syntax_error(const reader *r, const char *at, const char *sentence) {
-  int line = 1, column = 1;
-  for (const char *p = r->text; p < at; p++, column++)
-    if (*p == '\n') line++, column = 0;
-  return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: expected %s, found '%.*s'", r->what, line,
-                 column, sentence, (int)tt_min(strcspn(at, ",\n#"), 40), at);
+static tutti_status profile_error(const reader *r, const char *at, const char *expected) {
+  return tt_syntax_error(TUTTI_ERR_ARG, r->what, r->text, at, ",\n#", expected);
 }
 
 static bool ends(const char *end) {
@@ -176,7 +172,7 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
     const long value = strtol(at, &end, 10);
     const long lo = f->kind == YES ? 0 : 1, hi = f->kind == YES ? 1 : 16;
     if (end == at || !ends(end) || value < lo || value > hi)
-      return machine_syntax_error(r, at, f->kind == YES ? "0 or 1" : "a number from 1 to 16");
+      return profile_error(r, at, f->kind == YES ? "0 or 1" : "a number from 1 to 16");
     *(int *)((char *)of + f->at) = (int)value;
     return TUTTI_OK;
   }
@@ -184,14 +180,14 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
   if (f->kind == BYTES) {
     uint64_t bytes;
     const char *stop = tt_size_read(at, &bytes);
-    if (!stop || !ends(stop)) return machine_syntax_error(r, at, "a size such as 64KiB");
+    if (!stop || !ends(stop)) return profile_error(r, at, "a size such as 64KiB");
     value = (double)bytes;
   }
   if (!(value >= 0 && value < (f->kind == BYTES ? 1e19 : MOST)))
-    return machine_syntax_error(r, at,
-                                f->kind == SECONDS
-                                    ? "a time such as 30us"
-                                    : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
+    return profile_error(r, at,
+                         f->kind == SECONDS
+                             ? "a time such as 30us"
+                             : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
   *(double *)((char *)of + f->at) = value;
   return TUTTI_OK;
 }
@@ -223,9 +219,9 @@ static tutti_status read_stamp(const reader *r, const char *at, const char *what
                                char stamp[TT_STAMP]) {
   size_t length = strcspn(at, ",\n#");
   while (length && strchr(" \t\r", at[length - 1])) length--;
-  if (!length || length >= TT_STAMP) return machine_syntax_error(r, at, what);
+  if (!length || length >= TT_STAMP) return profile_error(r, at, what);
   for (size_t i = 0; i < length; i++)
-    if ((unsigned char)at[i] < ' ') return machine_syntax_error(r, at, what);
+    if ((unsigned char)at[i] < ' ') return profile_error(r, at, what);
   memset(stamp, 0, TT_STAMP);
   memcpy(stamp, at, length);
   return TUTTI_OK;
@@ -260,13 +256,13 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
   }
   const bool profile = key_is(key, length, "machine"), network = key_is(key, length, "network");
   if ((!f || !of) && !profile && !network)
-    return machine_syntax_error(
+    return profile_error(
         r, key,
         "a figure: alpha, delay, beta, burst, processor, again or ports, also of a level as in "
         "node.alpha; "
         "gamma, also of a type as in gamma.bf16; half, apart, torus, hop, one of shm, "
         "machine or network");
-  if (*at != '=') return machine_syntax_error(r, at, "=");
+  if (*at != '=') return profile_error(r, at, "=");
   at += 1 + strspn(at + 1, " \t");
   r->at = at + strcspn(at, ",\n#");
   if (profile) return read_stamp(r, at, "the name of a machine", m->of);

@@ -36,18 +36,10 @@ typedef struct header {
   size_t length; /* of the text */
 } header;
 
-static tutti_status schedule_syntax_error(cursor *c, const char *expected) {
+static tutti_status schedule_error(cursor *c, const char *expected) {
   if (c->status) return c->status;
-  int line = 1, column = 1;
-  for (const char *p = c->text; p < c->at; p++) {
-    column = *p == '\n' ? 1 : column + 1;
-    line += *p == '\n';
-  }
-  int n = 0;
-  while (n < 20 && c->at[n] && !isspace((unsigned char)c->at[n])) n++;
-  return c->status = tt_fail(
-             TUTTI_ERR_SCHEDULE, "schedule, line %d, column %d: expected %s, found %s%.*s%s", line,
-             column, expected, n ? "'" : "the end of the line", n, c->at, n ? "'" : "");
+  return c->status = tt_syntax_error(TUTTI_ERR_SCHEDULE, "schedule", c->text, c->at, " \t\r\n\v\f",
+                                     expected);
 }
 
 static void blanks(cursor *c) {
@@ -76,7 +68,7 @@ static uint32_t parse_number(cursor *c, uint32_t most, const char *what) {
   blanks(c);
   if (c->status) return 0;
   if (!isdigit((unsigned char)*c->at)) {
-    schedule_syntax_error(c, what);
+    schedule_error(c, what);
     return 0;
   }
   char *end;
@@ -84,7 +76,7 @@ static uint32_t parse_number(cursor *c, uint32_t most, const char *what) {
   if (n > most) {
     char text[96];
     snprintf(text, sizeof text, "%s of at most %u", what, most);
-    schedule_syntax_error(c, text);
+    schedule_error(c, text);
     return 0;
   }
   c->at = end;
@@ -93,7 +85,7 @@ static uint32_t parse_number(cursor *c, uint32_t most, const char *what) {
 
 static void line_end(cursor *c) {
   blanks(c);
-  if (*c->at && *c->at != '\n') schedule_syntax_error(c, "the end of the line");
+  if (*c->at && *c->at != '\n') schedule_error(c, "the end of the line");
 }
 
 /* Moves to the next line with content; false at the end of the text. */
@@ -124,7 +116,7 @@ static tt_span span(cursor *c, const header *h) {
   blanks(c);
   const char *start = c->at;
   if (!buffer(c, &buf)) {
-    schedule_syntax_error(c, "a span such as src[0] or dst[2..5]");
+    schedule_error(c, "a span such as src[0] or dst[2..5]");
     return s;
   }
   uint32_t first = parse_number(c, MAX_BLOCKS, "a block number"), last = first;
@@ -135,7 +127,7 @@ static tt_span span(cursor *c, const header *h) {
   if (accept_token(c, "*")) s.stride = parse_number(c, MAX_BLOCKS, "a stride");
   if (accept_token(c, "+")) s.base = parse_number(c, MAX_BLOCKS, "a base");
   if (accept_token(c, "x")) s.repeat = parse_number(c, MAX_BLOCKS, "a repeat");
-  if (!c->status && !accept_token(c, "]")) schedule_syntax_error(c, "']'");
+  if (!c->status && !accept_token(c, "]")) schedule_error(c, "']'");
   s.count = last >= first ? last - first + 1 : last + ring - first + 1;
   const uint64_t before = (uint64_t)ring * ((uint64_t)s.repeat - 1); /* blocks before last ring */
   const uint64_t top = s.base + s.stride * (before + tt_min((uint64_t)first + s.count, ring) - 1);
@@ -144,7 +136,7 @@ static tt_span span(cursor *c, const header *h) {
                     before < MAX_BLOCKS && top < most;
   if (!c->status && !fits) {
     c->at = start;
-    schedule_syntax_error(c, "a span inside its buffer");
+    schedule_error(c, "a span inside its buffer");
   }
   if (c->status) return tt_block(TT_SRC, 0);
   c->moved += tt_span_size(&s);
@@ -164,7 +156,7 @@ static tt_peers peers(cursor *c, const header *h) {
   while (p.count < h->ranks && tt_peer_rank(&p, p.count - 1, h->ranks) != last) p.count++;
   c->moved += (uint32_t)p.count;
   if (tt_peer_rank(&p, p.count - 1, h->ranks) != last)
-    schedule_syntax_error(c, "a peer range whose stride reaches its end");
+    schedule_error(c, "a peer range whose stride reaches its end");
   return p;
 }
 
@@ -181,14 +173,14 @@ static void local_inputs(cursor *c, const header *h, tt_step *step) {
   uint32_t n = 0;
   do {
     if (n == 64) {
-      schedule_syntax_error(c, "at most 64 operands");
+      schedule_error(c, "at most 64 operands");
       return;
     }
     items[n++] = span(c, h);
   } while (!c->status && accept_token(c, "op"));
   if (c->status) return;
   if (n < 2) {
-    schedule_syntax_error(c, "'op' and another operand");
+    schedule_error(c, "'op' and another operand");
     return;
   }
   step->side = TT_OWN_FIRST;
@@ -199,22 +191,22 @@ static void local_inputs(cursor *c, const header *h, tt_step *step) {
     uint32_t gap = tt_span_block(&items[k], 0) - tt_span_block(&items[k - 1], 0);
     if (k == 2) step->in_step = gap;
     if (!spans_are_shifted(&items[k - 1], &items[k], step->in_step))
-      schedule_syntax_error(c, "inputs that are evenly spaced");
+      schedule_error(c, "inputs that are evenly spaced");
   }
 }
 
 static void operands(cursor *c, const header *h, tt_step *step) {
   if (step->kind == TT_SEND || step->kind == TT_RECV) return;
-  if (!accept_token(c, "=")) schedule_syntax_error(c, "'='");
+  if (!accept_token(c, "=")) schedule_error(c, "'='");
   if (step->kind == TT_COPY) step->own = span(c, h);
   if (step->kind == TT_REDUCE) local_inputs(c, h, step);
   if (step->kind != TT_RECV_REDUCE) return;
   bool before = accept_token(c, "in");
-  if (before && !accept_token(c, "op")) schedule_syntax_error(c, "'op'");
+  if (before && !accept_token(c, "op")) schedule_error(c, "'op'");
   step->own = span(c, h);
   bool after = accept_token(c, "op");
-  if (after && !accept_token(c, "in")) schedule_syntax_error(c, "'in'");
-  if (!before && !after) schedule_syntax_error(c, "'op in'");
+  if (after && !accept_token(c, "in")) schedule_error(c, "'in'");
+  if (!before && !after) schedule_error(c, "'op in'");
   step->side = before && after ? TT_OWN_AMONG : before ? TT_OWN_LAST : TT_OWN_FIRST;
 }
 
@@ -233,7 +225,7 @@ static bool kind_word(cursor *c, tt_step *step) {
     step->split = (uint8_t)words[i].split;
     return true;
   }
-  schedule_syntax_error(c, "send, recv, recv_reduce, copy, reduce, send_split or recv_split");
+  schedule_error(c, "send, recv, recv_reduce, copy, reduce, send_split or recv_split");
   return false;
 }
 
@@ -248,13 +240,13 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
     char text[48];
     snprintf(text, sizeof text, "step number %u", i);
     c->at = start;
-    schedule_syntax_error(c, text);
+    schedule_error(c, text);
   }
   if (c->status || !kind_word(c, step)) return;
   if (!tt_step_local(step)) {
     const char *arrow = step->kind == TT_SEND ? "->" : "<-";
     if (!accept_token(c, arrow))
-      schedule_syntax_error(c, step->kind == TT_SEND ? "'->' and a rank" : "'<-' and a rank");
+      schedule_error(c, step->kind == TT_SEND ? "'->' and a rank" : "'<-' and a rank");
     step->peers = peers(c, h);
   }
   if (step->kind == TT_SEND)
@@ -273,7 +265,7 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
         *after = more;
       }
       (*after)[(*n)++] = parse_number(c, i ? i - 1 : 0, "an earlier step");
-      if (i == 0) schedule_syntax_error(c, "no 'after' on the first step");
+      if (i == 0) schedule_error(c, "no 'after' on the first step");
     }
   line_end(c);
 }
@@ -282,9 +274,9 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
  * blocks about to be added. */
 static void bounded(cursor *c, const header *h, uint64_t more) {
   if (c->blocks + more > tt_min(MAX_ALL, FREE + BLOCKS * (uint64_t)h->length))
-    schedule_syntax_error(c, "fewer blocks on all ranks together, in a text of this length");
+    schedule_error(c, "fewer blocks on all ranks together, in a text of this length");
   if (c->moved > FREE + MOVED * (uint64_t)h->length)
-    schedule_syntax_error(c, "steps that move fewer blocks, in a text of this length");
+    schedule_error(c, "steps that move fewer blocks, in a text of this length");
 }
 
 static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, uint32_t tmp) {
@@ -302,8 +294,7 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
     step_line(c, h, steps, &step, &after, &n, &capacity);
     if (!c->status) tt_build_step(&b, &step);
     bounded(c, h, s->tmp_blocks);
-    if (!c->status && s->nsteps != steps + 1)
-      schedule_syntax_error(c, "a copy that copies something");
+    if (!c->status && s->nsteps != steps + 1) schedule_error(c, "a copy that copies something");
     uint32_t *more = realloc(at, (steps + 2) * sizeof *at);
     if (!more) break;
     at = more;
@@ -324,10 +315,10 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
 static void header_line(cursor *c, header *h) {
   next_schedule_line(c);
   if (!accept_token(c, "tutti-schedule") || !accept_token(c, "1"))
-    schedule_syntax_error(c, "'tutti-schedule 1'");
+    schedule_error(c, "'tutti-schedule 1'");
   int coll = 0;
   while (coll < TUTTI_COLL_COUNT && !accept_token(c, tutti_coll_name((tutti_coll)coll))) coll++;
-  if (coll == TUTTI_COLL_COUNT) schedule_syntax_error(c, "a collective such as allreduce");
+  if (coll == TUTTI_COLL_COUNT) schedule_error(c, "a collective such as allreduce");
   h->coll = (tutti_coll)coll;
   blanks(c);
   size_t n = 0;
@@ -335,14 +326,14 @@ static void header_line(cursor *c, header *h) {
     depth += (c->at[n] == '(') - (c->at[n] == ')');
     if (depth <= 0 && isspace((unsigned char)c->at[n])) break;
   }
-  if (n == 0 || n >= sizeof h->name) schedule_syntax_error(c, "a name of at most 255 characters");
+  if (n == 0 || n >= sizeof h->name) schedule_error(c, "a name of at most 255 characters");
   if (c->status) return;
   memcpy(h->name, c->at, n);
   h->name[n] = 0;
   c->at += n;
-  if (!accept_token(c, "P=")) schedule_syntax_error(c, "P=");
+  if (!accept_token(c, "P=")) schedule_error(c, "P=");
   h->ranks = (int)parse_number(c, MAX_RANKS, "a number of ranks");
-  if (!c->status && h->ranks < 1) schedule_syntax_error(c, "at least one rank");
+  if (!c->status && h->ranks < 1) schedule_error(c, "at least one rank");
   h->blocks = (uint32_t)h->ranks;
   h->data = h->ranks;
   while (!c->status) {
@@ -358,11 +349,11 @@ static void header_line(cursor *c, header *h) {
       break;
   }
   if (!tt_coll_rooted(h->coll)) h->root = 0;
-  if (!c->status && h->blocks < 1) schedule_syntax_error(c, "at least one block");
+  if (!c->status && h->blocks < 1) schedule_error(c, "at least one block");
   if (!c->status && (h->data < 1 || h->root >= h->data))
-    schedule_syntax_error(c, "data on at least one rank, and on the root");
+    schedule_error(c, "data on at least one rank, and on the root");
   if (!c->status && tt_coll_owned(h->coll) && h->blocks != (uint32_t)h->ranks)
-    schedule_syntax_error(c, "blocks=P for this collective");
+    schedule_error(c, "blocks=P for this collective");
   line_end(c);
 }
 
@@ -379,19 +370,19 @@ tutti_status tt_sched_parse(const char *text, tt_sched ***all, int *ranks) {
   if (!c.status && !list) c.status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
   int found = 0;
   while (!c.status && next_schedule_line(&c)) {
-    if (!accept_token(&c, "rank")) schedule_syntax_error(&c, "'rank'");
+    if (!accept_token(&c, "rank")) schedule_error(&c, "'rank'");
     int rank = (int)parse_number(&c, (uint32_t)h.ranks - 1, "a rank");
     bool in_place = accept_token(&c, "inplace");
     uint32_t tmp =
         accept_token(&c, "tmp=") ? parse_number(&c, MAX_BLOCKS, "a number of blocks") : 0;
-    if (!c.status && list[rank]) schedule_syntax_error(&c, "each rank once");
+    if (!c.status && list[rank]) schedule_error(&c, "each rank once");
     c.blocks += h.blocks;
     bounded(&c, &h, tmp);
     line_end(&c);
     if (!c.status) list[rank] = rank_body(&c, &h, rank, in_place, tmp);
     found++;
   }
-  if (!c.status && !found) schedule_syntax_error(&c, "'rank 0'");
+  if (!c.status && !found) schedule_error(&c, "'rank 0'");
   if (c.status) {
     tt_sched_free_all(list, h.ranks);
     return c.status;

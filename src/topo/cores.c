@@ -69,9 +69,7 @@ size_t tt_cache_l2(void) {
 uint64_t tt_kernel_id(void) {
   char text[64] = "";
   if (!tt_line_of("/proc/sys/kernel/random/boot_id", text, sizeof text)) text[0] = 0;
-  uint64_t h = 1;
-  for (const char *c = text; *c; c++) h = tt_mix(h ^ (unsigned char)*c);
-  return h;
+  return tt_mix_text(1, text);
 }
 
 /* The value of the first line of /proc/cpuinfo that begins with `key`. */

@@ -15,9 +15,7 @@ _Static_assert(sizeof((tt_placement *)0)->host < 64, "a bit for every character 
 #define DIGITS "0123456789"
 
 typedef struct reader {
-  const char *name, *at;
-  const char *line; /* its beginning */
-  int number;       /* of the line */
+  const char *name, *text, *at;
 } reader;
 
 /* A section of the text: a rack's name, a pattern. */
@@ -25,10 +23,8 @@ typedef struct part {
   const char *at, *end;
 } part;
 
-static tutti_status racks_syntax_error(const reader *r, const char *at, const char *sentence) {
-  return tt_fail(TUTTI_ERR_ARG, "%.200s, line %d, column %d: expected %s, found '%.*s'", r->name,
-                 r->number, (int)(at - r->line) + 1, sentence,
-                 (int)tt_min(strcspn(at, BLANKS "\n#"), 40), at);
+static tutti_status racks_error(const reader *r, const char *at, const char *expected) {
+  return tt_syntax_error(TUTTI_ERR_ARG, r->name, r->text, at, BLANKS "\n#", expected);
 }
 
 /* ---- patterns ---- */
@@ -112,8 +108,6 @@ static bool matches(part p, const char *host) {
 /* Go to the next line that is neither blank nor a comment. */
 static bool next_rack_line(reader *r) {
   while (*r->at) {
-    r->line = r->at;
-    r->number++;
     r->at += strspn(r->at, BLANKS);
     if (*r->at && !strchr("\n#", *r->at)) return true;
     r->at += strcspn(r->at, "\n");
@@ -126,8 +120,8 @@ static bool next_rack_line(reader *r) {
 static tutti_status read_rack(reader *r, part *rack) {
   const char *colon = r->at + strcspn(r->at, ":" BLANKS "\n#");
   if (colon == r->at || *colon != ':')
-    return racks_syntax_error(r, r->at, "a rack and its hosts, such as 'rack-a: n1 n2'");
-  if (!strchr(BLANKS "\n#", colon[1])) return racks_syntax_error(r, colon + 1, "a blank");
+    return racks_error(r, r->at, "a rack and its hosts, such as 'rack-a: n1 n2'");
+  if (!strchr(BLANKS "\n#", colon[1])) return racks_error(r, colon + 1, "a blank");
   *rack = (part){r->at, colon};
   r->at = colon + 1;
   return TUTTI_OK;
@@ -152,10 +146,12 @@ static tutti_status assign_rack(const reader *r, part host, part rack,
                                 const tt_placement *placements, int ranks, part *of) {
   for (int i = 0; i < ranks; i++) {
     if (!matches(host, placements[i].host)) continue;
+    int column;
+    const int line = tt_line_of_text(r->text, host.at, &column);
     if (of[i].at && !parts_equal(of[i], rack))
       return tt_fail(TUTTI_ERR_ARG,
                      "%.200s, line %d, column %d: host '%s' is in rack '%.*s' already", r->name,
-                     r->number, (int)(host.at - r->line) + 1, placements[i].host,
+                     line, column, placements[i].host,
                      (int)tt_min((size_t)(of[i].end - of[i].at), 40), of[i].at);
     if (!of[i].at) of[i] = rack;
   }
@@ -164,13 +160,13 @@ static tutti_status assign_rack(const reader *r, part host, part rack,
 
 static tutti_status read_lines(const char *text, const char *name, const tt_placement *placements,
                                int ranks, part *of) {
-  reader r = {.name = name, .at = text};
+  reader r = {.name = name, .text = text, .at = text};
   part rack = {0}, host = {0};
   while (next_rack_line(&r)) {
     tutti_status status = read_rack(&r, &rack);
     while (!status && next_host(&r, &host)) {
       const char *wrong = mistake(host);
-      if (wrong) return racks_syntax_error(&r, wrong, "hosts such as n7 or n[01-16,20]");
+      if (wrong) return racks_error(&r, wrong, "hosts such as n7 or n[01-16,20]");
       status = assign_rack(&r, host, rack, placements, ranks, of);
     }
     if (status) return status;

@@ -117,14 +117,7 @@ void tt_heap_close(tt_heap *h) {
 
 /* Does the system report that many bytes as available without reclaiming memory from others? */
 static bool available(size_t bytes) {
-  char line[128];
-  unsigned long long kib;
-  FILE *file = bytes < LARGE ? NULL : fopen("/proc/meminfo", "re");
-  bool enough = true;
-  while (file && fgets(line, sizeof line, file))
-    if (sscanf(line, "MemAvailable: %llu", &kib) == 1) enough = bytes / 1024 < kib;
-  if (file) fclose(file);
-  return enough;
+  return bytes < LARGE || bytes < tt_memory_available();
 }
 
 /* Do the ranks that have arrived outnumber the cores while tutti's progress threads run beside
