@@ -41,6 +41,27 @@ for kind in $kinds; do
   [ "$all" ] || program "$kind" 3 every_layout shared_memory
 done
 
+# ---- without a compiler: said once, by rank 0 ----
+mkdir "$work/only_python" && cp -r python/tutti "$work/only_python"
+cat >"$work/slow.py" <<'EOP'
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch, torch.distributed as dist, tutti._lib
+tutti._lib.folder = None  # as if nothing were built here
+import tutti.torch
+dist.init_process_group("tutti")
+x = torch.ones(3)
+dist.all_reduce(x)
+dist.new_group()
+assert not tutti.torch.COMPILED and x[0] == dist.get_world_size()
+EOP
+slow() { PYTHONWARNINGS= job run -n 2 $python "$work/slow.py" "$work/only_python"; }
+slow
+ok "a user without the compiled backend is told so, once, and why" all 'status 0' \
+  '[ "$(grep -c "PyTorch backend runs in Python (.*_c10d" "$work/err")" = 1 ]' 'grep -q "make torch" "$work/err"'
+TUTTI_TORCH=python slow
+ok "but not one that asked for it" all 'status 0' '! grep -q "runs in Python" "$work/err"'
+
 # ---- ends: what each rank hears ----
 # fault NAME HOW WANTED-STATUS PATTERN...: each is on a line of the output; !PATTERN: none is.
 fault() {

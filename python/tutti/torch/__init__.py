@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import warnings
 from typing import Any
 
 import torch.distributed as _dist
@@ -40,12 +41,24 @@ else:
 from ._stubs import default_group as _default_group, register_backend as _register_backend
 from .hooks import average_hook
 
+_told = False
 __all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain"]
 
 
 def explain(bytes: int, group: Any = None) -> str:
     """Which plan an all_reduce of so many bytes of float runs in this process group, and why."""
     return str(_c10d.explain(_default_group() if group is None else group, bytes))
+
+
+def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
+    """A process group. The first one says, on rank 0, that the slower backend runs, unless the user asked for it."""
+    global _told
+    if not (COMPILED or _told or rank) and os.environ.get("TUTTI_TORCH") != "python":
+        warnings.warn(f"tutti's PyTorch backend runs in Python ({WHY_PLAIN}). It gives the same results and takes longer "
+                      "for each call, because every call passes through the interpreter. `make torch` builds the compiled "
+                      "backend; TUTTI_TORCH=python silences this.", RuntimeWarning, stacklevel=4)
+        _told = True
+    return _c10d.create(store, rank, size, timeout)
 
 
 def _at_exit() -> None:
@@ -57,6 +70,6 @@ def _at_exit() -> None:
 
 
 if not hasattr(_dist.Backend, "TUTTI"):
-    _register_backend("tutti", _c10d.create)
+    _register_backend("tutti", _c10d.create if COMPILED else _create)
     _launch.prepare()
     atexit.register(_at_exit)
