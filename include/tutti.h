@@ -1,20 +1,20 @@
-/* tutti.h - allreduce and its family for the processes of a job.
+/* tutti.h - allreduce and the other collectives, for the processes of a job.
  *
  * The nouns     A *communicator* is a group of P ranks (processes, or threads
  *               of one process). A *collective* is one operation that all of
  *               them call in the same order. A *request* is a collective that
- *               was started and not yet waited for. A *plan* is the schedule
+ *               was started and has not completed. A *plan* is the schedule
  *               that carries it out; tutti chooses it and can say which.
  * Sizes         are elements, never bytes, unless a name says bytes.
  * Buffers       belong to the caller, are aligned as their type, and may be
  *               ordinary memory. The library reads `src` and writes `dst` from
  *               the call (or the start) until it returns (or the wait does).
- * Errors        every call returns a tutti_status, 0 or negative; tutti_error()
- *               is a sentence that says what, where, and what to do. After an
- *               error in flight `src` is as it was and `dst` is undefined
- *               (in place: the buffer is undefined), and the communicator
- *               refuses further work. The library never exits, aborts; it prints its log only.
- * Threads       one call at a time per communicator; several may be used by several threads.
+ * Errors        Every call returns a tutti_status, 0 or negative. tutti_error()
+ *               is a sentence that says what failed, where, and what to do. After
+ *               an error in flight `src` is unchanged, `dst` is undefined (in
+ *               place: the buffer is undefined), and the communicator refuses
+ *               further work. The library never exits or aborts, and prints only its log.
+ * Threads       One call at a time per communicator; threads may use different ones at once.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_H
 #define TUTTI_H
@@ -53,29 +53,29 @@ typedef enum tutti_status {
   TUTTI_ERR_SYSTEM = -11,     /* the operating system refused */
   TUTTI_ERR_SCHEDULE = -12,   /* a schedule is malformed, or the prover refuses it */
   TUTTI_ERR_UNSUPPORTED = -13, /* legal, but no plan can do it */
-  TUTTI_ERR_INTERRUPTED = -14 /* tutti_interrupt_set: the caller waits no longer */
+  TUTTI_ERR_INTERRUPTED = -14 /* the function of tutti_interrupt_set ended the wait */
 } tutti_status;
 
-/** A status in a few words; never NULL, also for numbers that are no status. */
+/** A status in a few words; never NULL, even for a number that is not a status. */
 TUTTI_API const char *tutti_strerror(tutti_status status);
 
-/** The sentence that belongs to the last error of this thread: what, where,
- *  what to do. Valid until the thread's next call; never NULL. */
+/** A sentence about this thread's last error: what failed, where, and what to do.
+ *  Valid until the thread's next call; never NULL. */
 TUTTI_API const char *tutti_error(void);
 
-/** "0.1.0"; and the same as numbers, any of which may be NULL. */
+/** The version as text, "0.1.0", and as numbers; each pointer may be NULL. */
 TUTTI_API const char *tutti_version(int *major, int *minor, int *patch);
 
-/** Where warnings go (a rank that is late, a setting that makes no sense).
- *  `fn` gets `ctx`, a level (0 warning, 1 information, 2 more of it) and a line without newline.
- *  NULL (the default): see TUTTI_LOG in README.md. Set it before threads use the library. */
+/** Send the log (a rank is late, a setting makes no sense) to `fn`. It receives `ctx`, a level
+ *  (0 warning, 1 information, 2 debug) and a line without its newline. NULL, the default:
+ *  as TUTTI_LOG says (docs/manual.md). Set it before threads use the library. */
 typedef void tutti_log_fn(void *ctx, int level, const char *line);
 TUTTI_API void tutti_log_set(tutti_log_fn *fn, void *ctx);
 
-/** Where communicators over messages take memory for parts of vectors from: partial sums,
- *  messages that have come, and what tutti_mem_alloc hands out there. `take` returns NULL if
- *  there is none, and `give` takes it back. NULL (the default): malloc's. For simulators, where
- *  such memory need not be real. Set it before the first communicator is made. */
+/** Allocate scratch memory of message-passing communicators with `take` and `give`: partial
+ *  sums, received messages, and the memory that tutti_mem_alloc returns there. `take` returns NULL
+ *  if it has no memory; `give` frees. NULL, the default: malloc and free. Meant for simulators,
+ *  where such memory need not be real. Set it before the first communicator is made. */
 TUTTI_API void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory));
 
 /* ------------------------------------------------------ types and ops --- */
@@ -95,7 +95,7 @@ typedef enum tutti_type {
   TUTTI_DOUBLE,
   TUTTI_COMPLEX_FLOAT,  /* float[2]: real, imaginary */
   TUTTI_COMPLEX_DOUBLE, /* double[2] */
-  TUTTI_FLOAT_INT,      /* struct { float v; int i; }, and so on: pairs for minloc, maxloc */
+  TUTTI_FLOAT_INT,      /* struct { float v; int i; }; the pairs for minloc and maxloc */
   TUTTI_DOUBLE_INT,
   TUTTI_LONG_INT,
   TUTTI_INT_INT,
@@ -103,12 +103,12 @@ typedef enum tutti_type {
   TUTTI_TYPE_COUNT
 } tutti_type;
 
-/* Sums of integers wrap. Floating point results are the same bits on all ranks; NaN results are the
- * canonical quiet NaN; min and max hand on a NaN and order -0 below +0; fp16 and bf16 are computed
- * in float and rounded to nearest even. avg is the sum divided once by P, or by how many ranks bring
- * data (integers truncate towards zero). Logical ops give 0 or 1. minloc and maxloc prefer the lower
- * index on a tie. Values of one rank alone (the only one, the only with data, the first of a scan)
- * keep their bits, a NaN's too, but for logical ops, factors other than 1, and exact sums. */
+/* Integer sums wrap. Floating point results are the same bits on all ranks, and every NaN result is
+ * the canonical quiet NaN. min and max propagate NaN and order -0 below +0. fp16 and bf16 are
+ * computed in float and rounded to nearest even. avg is the sum divided once by the number of ranks
+ * with data (integers truncate towards zero). Logical ops give 0 or 1. minloc and maxloc prefer the
+ * lower index on a tie. A single value (P = 1, one rank with data, the first rank of a scan) keeps
+ * its bits, a NaN too, except under logical ops, factors other than 1, and exact sums. */
 typedef enum tutti_op {
   TUTTI_SUM,
   TUTTI_PROD,
@@ -124,48 +124,48 @@ typedef enum tutti_op {
   TUTTI_MINLOC,
   TUTTI_MAXLOC,
   TUTTI_OP_COUNT,
-  TUTTI_OP_USER = 1000, /* tutti_op_create hands out this and up */
+  TUTTI_OP_USER = 1000, /* tutti_op_create returns numbers from here on */
   TUTTI_OP_USER_END = 2000
 } tutti_op;
 
-/** Bytes of one element; 0 for a number that is no type. */
+/** Bytes of one element; 0 for an unknown type. */
 TUTTI_API size_t tutti_type_size(tutti_type type);
-/** "float", "bf16", ...; "?" for a number that is no type. */
+/** "float", "bf16", ...; "?" for an unknown type. */
 TUTTI_API const char *tutti_type_name(tutti_type type);
-/** "sum", "minloc", ..., "user", "scaled"; "?" for a number that is no op. */
+/** "sum", "minloc", ..., "user", "scaled"; "?" for an unknown op. */
 TUTTI_API const char *tutti_op_name(tutti_op op);
-/** 1 if `type` has `op`, else 0. Ops of tutti_op_create say 1 for every type. */
+/** 1 if `op` is defined for `type`, else 0; an op of tutti_op_create counts as defined for all. */
 TUTTI_API int tutti_type_has_op(tutti_type type, tutti_op op);
 
 /** dst[i] = a[i] op b[i] for i < count; dst may equal a or b. Must be
- *  associative. `a` comes from lower ranks than `b` if not commutative. */
+ *  associative. If it is not commutative, `a` comes from lower ranks than `b`. */
 typedef void tutti_op_fn(const void *a, const void *b, void *dst, size_t count,
                          tutti_type type, void *ctx);
 
-/** Register an op of your own, on every rank alike.
+/** Register your own op. Every rank must register it.
  *
- *  commutative  0 asks for plans that keep the ranks' order.
+ *  commutative  0: only plans that keep the ranks' order may run.
  *  op           receives the handle; free it with tutti_op_free when no call
  *               uses it any more.
  *  Returns      TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY (1000 are in use). */
 TUTTI_API tutti_status tutti_op_create(tutti_op_fn *fn, void *ctx, int commutative, tutti_op *op);
 
-/** Register an op that sums what each rank has multiplied by a factor of its own:
- *  the sum over r of factor_r * x_r, as TUTTI_SUM adds it. On every rank alike.
+/** Register a weighted sum: the sum over r of factor_r * x_r, added as by TUTTI_SUM.
+ *  Every rank must register it.
  *
- *  factor       of this rank; finite. Rounded to the type (fp16, bf16: to float),
- *               as is the product. It need not be the same on all ranks.
- *  Types        floating point and complex (both parts are multiplied); integers
- *               have no such op: TUTTI_ERR_OP.
- *  The product is made where src is copied anyhow, on its way to the peers; where
- *  they would read src itself (tutti_mem_alloc), it is one pass more, into dst.
- *  src is not written (out of place).
+ *  factor       of this rank; finite. The factor and the product are rounded to the
+ *               type (fp16, bf16: to float). Ranks may have different factors.
+ *  Types        floating point and complex (both parts are multiplied). Integers
+ *               do not have this op: TUTTI_ERR_OP.
+ *  The multiplication happens in the copy that sends src to the peers. Where peers
+ *  read src directly (tutti_mem_alloc), it takes one additional pass, into dst.
+ *  Out of place, src is not written.
  *  Returns      TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY (1000 ops are in use). */
 TUTTI_API tutti_status tutti_op_create_scaled(double factor, tutti_op *op);
 TUTTI_API tutti_status tutti_op_free(tutti_op op);
 
-/** dst[i] = a[i] op b[i], as all sums here are made (avg and scaled ops only add); dst may
- *  equal a or b. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP. */
+/** dst[i] = a[i] op b[i], with the library's own kernels (avg and scaled ops only add). dst may
+ *  equal a or b. Local. Returns TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP. */
 TUTTI_API tutti_status tutti_reduce_local(const void *a, const void *b, void *dst, size_t count,
                                           tutti_type type, tutti_op op);
 
@@ -173,97 +173,97 @@ TUTTI_API tutti_status tutti_reduce_local(const void *a, const void *b, void *ds
 
 typedef struct tutti_comm tutti_comm;
 
-/** The communicator of all ranks that `tutti run` started; without it, one of
- *  one rank. Collective: every rank calls it, and each further call makes a
- *  further, independent communicator.
+/** The communicator of all ranks that `tutti run` started; without `tutti run`, of
+ *  one rank. Collective. Each call makes another, independent communicator.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_SYSTEM (the
- *  environment says things that are not so); TUTTI_ERR_TIMEOUT. */
+ *  environment variables do not match the job); TUTTI_ERR_TIMEOUT. */
 TUTTI_API tutti_status tutti_comm_from_env(tutti_comm **comm);
 
-/** `n` communicators for `n` threads of this process: comms[r] is rank r's.
- *  Called once, by one thread; each rank's thread then uses its own. n >= 1. */
+/** Make `n` >= 1 communicators for `n` threads of this process; comms[r] is rank r's.
+ *  One thread makes this call; then each rank's thread uses its own communicator. */
 TUTTI_API tutti_status tutti_comm_from_threads(int n, tutti_comm **comms);
 
 /** Split into groups of equal `color` (>= 0), ranked by (`key`, old rank).
- *  A negative color takes part and receives NULL. Collective over `comm`. */
+ *  A rank with a negative color must call too, and receives NULL. Collective over `comm`. */
 TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **out);
-/** The same group once more, with resources of its own. Collective. */
+/** A new communicator of the same group, with its own resources. Collective. */
 TUTTI_API tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out);
 
-/** Give back a communicator; NULL is legal. Local; no request may be in flight
- *  (TUTTI_ERR_STATE). */
+/** Free a communicator; NULL is legal. Local. TUTTI_ERR_STATE if a request is
+ *  in flight. */
 TUTTI_API tutti_status tutti_comm_free(tutti_comm *comm);
 TUTTI_API int tutti_comm_rank(const tutti_comm *comm); /* -1 for NULL */
 TUTTI_API int tutti_comm_size(const tutti_comm *comm); /* -1 for NULL */
 
-/** Make every pending and later call on this communicator, on all ranks, return
- *  TUTTI_ERR_ABORTED with `reason` (may be NULL, cut at 100 bytes). May be
- *  called by any thread at any time. */
+/** Abort: every pending and later call on this communicator, on all ranks, returns
+ *  TUTTI_ERR_ABORTED with `reason` (may be NULL; cut at 100 bytes). Any thread may
+ *  call it at any time. */
 TUTTI_API tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason);
 
-/** Which plans may run on this communicator: an algorithm with parameters, as
- *  `tutti plan list` prints them ("fold(ring)", "two-shot"), for all sizes or for
- *  some, or none of what is named, apart by semicolons:
+/** Restrict which plans may run on this communicator. `algo` names algorithms with
+ *  their parameters, as `tutti plan list` prints them ("fold(ring)", "two-shot"), or
+ *  excludes them by '^'. Entries may have a range of sizes; semicolons separate them:
  *    "consistent(i=2):0-64k;fold(ring):64k-"    sizes in bytes of the vector
  *    "^ring;^tree"                              no ring, and no tree at all
- *  NULL leaves it to tutti. What cannot run is said through the log callback, with
- *  the reason, and tutti chooses instead. Must be the same on all ranks. The
- *  environment variable TUTTI_ALGO sets it for every communicator.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG (no such algorithm or sizes; the sentence
- *  suggests); TUTTI_ERR_STATE (requests are in flight). */
+ *  NULL, the default: tutti chooses. It also chooses where a named algorithm cannot
+ *  run, and logs the reason. Must be the same on all ranks. The environment variable
+ *  TUTTI_ALGO sets it for every communicator.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG (an unknown algorithm or a bad range; tutti_error()
+ *  suggests one); TUTTI_ERR_STATE (requests are in flight). */
 TUTTI_API tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo);
 
-/** What results must have in common. Must be the same on all ranks. */
+/** What results guarantee. Must be the same on all ranks. */
 typedef enum tutti_contract {
   TUTTI_CONTRACT_SAME, /* the same bits on all ranks (default) */
-  TUTTI_CONTRACT_ANY,  /* ranks may differ in how a sum was rounded: more plans can run */
-  TUTTI_CONTRACT_RUN,  /* same, and from run to run: nothing that is measured decides */
+  TUTTI_CONTRACT_ANY,  /* ranks may round a sum differently: more plans can run */
+  TUTTI_CONTRACT_RUN,  /* the same bits on all ranks and in every run: no measurement decides */
   TUTTI_CONTRACT_EXACT /* the exact sum, rounded once: the same bits for every plan, every
-                          place of the ranks, and every number of them */
+                          placement of the ranks, and every number of ranks */
 } tutti_contract;
 
 /** Set the contract of this communicator. The environment variable TUTTI_CONTRACT (same, any,
- *  run or exact) sets it for every communicator. docs/reproducible.md says what each holds,
- *  on what conditions, and what it costs.
+ *  run or exact) sets it for every communicator. docs/reproducible.md says what each contract
+ *  guarantees, on what conditions, and at what cost.
  *  Under exact, sums of floating point and complex types are exact sums, rounded once to
  *  nearest even; avg is the exact mean, rounded once; a scaled op sums the rounded products.
- *  An infinity or a NaN gives what IEEE 754 says of a sum, whatever the order; finite numbers
- *  overflow only if their exact sum does. A zero has a minus only if all summands have.
- *  prod of these types, and ops of tutti_op_create, are TUTTI_ERR_UNSUPPORTED then. All else
- *  is as under run.
+ *  Infinities and NaNs give what IEEE 754 says of a sum, in any order. Finite numbers overflow
+ *  only if their exact sum does. A zero is negative only if all summands are. prod of these
+ *  types, and ops of tutti_op_create, return TUTTI_ERR_UNSUPPORTED. Everything else is as
+ *  under run.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_STATE (requests are in flight);
  *  TUTTI_ERR_UNSUPPORTED (exact on 2097152 ranks or more). */
 TUTTI_API tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract);
 
-/** Cut vectors in `slices` parts (0: tutti's own choice), each running the same
- *  schedule, up to three in flight. Same on all ranks. allreduce, reduce,
- *  broadcast, scan and exscan only; the others ignore it. */
+/** Cut vectors into `slices` parts (0: tutti chooses). Each part runs the same
+ *  schedule, up to three at a time. Must be the same on all ranks. Applies to allreduce,
+ *  reduce, broadcast, scan and exscan; the other collectives ignore it. */
 TUTTI_API tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices);
 
-/** The last `helpers` ranks bring no data and get none: they sum for the others, as
- *  the switches of a network can (`aggregate` in docs/schedules.md). From then on
- *  allreduce and reduce are over the first P - helpers ranks, by whose number avg
- *  divides; roots are among these; P, ranks and barriers are as before. Helpers
- *  make every call that the others make, with the same count, type, op and root;
- *  buffers, which may be NULL, are not looked at. Collectives that no plan can do
- *  so, such as all_gather, return TUTTI_ERR_UNSUPPORTED. Same on all ranks; local.
+/** Make the last `helpers` ranks helpers: they bring no data and receive no result, but
+ *  sum for the others, as the switches of a network can (`aggregate` in
+ *  docs/schedules.md). From then on allreduce and reduce are over the first P - helpers
+ *  ranks; avg divides by their number, and roots must be among them. P, ranks and
+ *  barriers stay as before. Helpers make every call that the others make, with the same
+ *  count, type, op and root; their buffers are ignored and may be NULL. Collectives that
+ *  no plan supports with helpers, as all_gather, return TUTTI_ERR_UNSUPPORTED. Same on
+ *  all ranks; local.
  *
  *  helpers  from 0 (the default: all ranks bring data) to P - 1.
- *  One rank can help several groups at once: split one communicator per group off
- *  the whole, the helpers being last in each, and let them start the collectives
- *  of all groups; waiting for one drives all.
+ *  One rank can help several groups at once: split off one communicator per group, with
+ *  the helpers last in each. The helpers start the collectives of all groups; waiting
+ *  for one drives all.
  *  Returns  TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_MEMORY; TUTTI_ERR_STATE (requests
  *           are in flight). */
 TUTTI_API tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers);
 TUTTI_API int tutti_comm_helpers(const tutti_comm *comm); /* -1 for NULL */
 
-/** End of the process's use of tutti. Collective over nothing; every later call
- *  returns TUTTI_ERR_STATE. Free communicators before. */
+/** End this process's use of tutti. Local. Every later call returns TUTTI_ERR_STATE.
+ *  Free all communicators first. */
 TUTTI_API tutti_status tutti_finalize(void);
 
-/** Memory that every rank of the job on this machine can read directly: what is
- *  allocated here travels without being copied first. 64-byte aligned, owned by
- *  the caller, zeroed. `bytes` 0 gives NULL. Local. */
+/** Allocate memory that every rank of the job on this machine can read directly, so that
+ *  collectives need not copy it first. 64-byte aligned, zeroed, owned by the caller until
+ *  tutti_mem_free. `bytes` 0 gives NULL. Local. */
 TUTTI_API tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory);
 TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory);
 
@@ -271,7 +271,7 @@ TUTTI_API tutti_status tutti_mem_free(tutti_comm *comm, void *memory);
 
 typedef struct tutti_request tutti_request;
 
-/** Sum (or min, max, ...) `count` elements over all ranks; every rank gets all.
+/** Sum (or min, max, ...) `count` elements over all ranks; every rank gets the whole result.
  *
  *  src, dst  `count` elements of `type`, aligned as that type; equal pointers
  *            mean in place; partial overlap is TUTTI_ERR_OVERLAP.
@@ -283,87 +283,87 @@ typedef struct tutti_request tutti_request;
 TUTTI_API tutti_status tutti_allreduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, tutti_op op);
 
-/** As tutti_allreduce on each of `n` buffers, as one operation: what a list of short
- *  ones costs is what one call on all of them costs, and long ones are not copied.
+/** tutti_allreduce on each of `n` buffers, as one operation. Many short buffers cost as
+ *  much as one call on all of them together; long buffers are not copied.
  *
- *  srcs, dsts, counts  of n each; buffer i is counts[i] elements at srcs[i] and
+ *  srcs, dsts, counts  n entries each. Buffer i is counts[i] elements at srcs[i] and
  *            dsts[i], which may be equal (in place). No dst may overlap another buffer
- *            of the list. The lists are copied, and the caller's again at once.
- *  n, counts may be 0; all the same on all ranks. */
+ *            of the list. The lists are copied during the call.
+ *  n and counts may be 0 and must be the same on all ranks. */
 TUTTI_API tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
                                             void *const *dsts, const size_t *counts,
                                             tutti_type type, tutti_op op);
 
 /** Rank r gets elements [r*count, (r+1)*count) of the sum.
  *  src    P * count elements;  dst  count elements; in place: dst is
- *         src + rank*count, and the rest of src is left as it was. */
+ *         src + rank*count, and the rest of src is unchanged. */
 TUTTI_API tutti_status tutti_reduce_scatter(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, tutti_op op);
 
-/** Every rank's `count` elements, in rank order, on every rank.
+/** Every rank gets every rank's `count` elements, in rank order.
  *  src    count elements;  dst  P * count elements; in place: src is
  *         dst + rank*count. */
 TUTTI_API tutti_status tutti_all_gather(tutti_comm *comm, const void *src, void *dst,
                                         size_t count, tutti_type type);
 
-/** tutti_reduce_scatter and tutti_all_gather with blocks of any size: rank r's has
- *  counts[r] elements. The blocks lie one behind another, in rank order.
- *  counts   one per rank, the same on all ranks; any of them may be 0. Looked at
- *           during the call only, also by _start and _init.
- *  src      of reduce_scatter_v all blocks, of all_gather_v this rank's; dst the
- *           other way round. In place: the block is the rank's place among all
- *           blocks, counts[0] + ... + counts[rank-1] elements from the first. */
+/** tutti_reduce_scatter and tutti_all_gather with blocks of different sizes: rank r's
+ *  block has counts[r] elements. Blocks are contiguous, in rank order.
+ *  counts   one per rank, the same on all ranks; any may be 0. Read during the call
+ *           only, also by _start and _init.
+ *  src      all blocks for reduce_scatter_v, this rank's block for all_gather_v; dst
+ *           the other way round. In place: this rank's block is inside the other buffer,
+ *           counts[0] + ... + counts[rank-1] elements from its start. */
 TUTTI_API tutti_status tutti_reduce_scatter_v(tutti_comm *comm, const void *src, void *dst,
                                               const size_t *counts, tutti_type type, tutti_op op);
 TUTTI_API tutti_status tutti_all_gather_v(tutti_comm *comm, const void *src, void *dst,
                                           const size_t *counts, tutti_type type);
 
-/** `count` elements of rank `root`'s src into every rank's dst.
- *  src    looked at on the root only, where it may equal dst. */
+/** Copy `count` elements of rank `root`'s src into every rank's dst.
+ *  src    read on the root only, where it may equal dst. */
 TUTTI_API tutti_status tutti_broadcast(tutti_comm *comm, const void *src, void *dst, size_t count,
                                        tutti_type type, int root);
 
 /** As tutti_allreduce, but only rank `root` gets the result.
- *  dst    looked at on the root only, where it may equal src. */
+ *  dst    written on the root only, where it may equal src; ignored elsewhere. */
 TUTTI_API tutti_status tutti_reduce(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op, int root);
 
-/** Rank r gets the sum (or minimum, ...) over ranks 0 to r: the operands stand in rank
- *  order, also for ops of your own that do not commute.
+/** Rank r gets the sum (or minimum, ...) over ranks 0 to r. The operands are in rank
+ *  order, also for your own ops that do not commute.
  *  src, dst  as for tutti_allreduce; avg is TUTTI_ERR_OP. */
 TUTTI_API tutti_status tutti_scan(tutti_comm *comm, const void *src, void *dst, size_t count,
                                   tutti_type type, tutti_op op);
 
-/** The same over ranks 0 to r-1: nothing on rank 0.
- *  dst    left alone on rank 0, where it may be NULL. */
+/** As tutti_scan, over ranks 0 to r-1. Rank 0 gets nothing.
+ *  dst    not written on rank 0, where it may be NULL. */
 TUTTI_API tutti_status tutti_exscan(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, tutti_op op);
 
-/** Every rank's `count` elements, in rank order, on rank `root`.
- *  src    count elements;  dst  P * count elements, looked at on the root only; in
+/** Rank `root` gets every rank's `count` elements, in rank order.
+ *  src    count elements;  dst  P * count elements, ignored on other ranks; in
  *         place, on the root: src is dst + root*count. */
 TUTTI_API tutti_status tutti_gather(tutti_comm *comm, const void *src, void *dst, size_t count,
                                     tutti_type type, int root);
 
-/** Elements [r*count, (r+1)*count) of rank `root`'s src for rank r.
- *  src    P * count elements, looked at on the root only;  dst  count elements; in
+/** Rank r gets elements [r*count, (r+1)*count) of rank `root`'s src.
+ *  src    P * count elements, ignored on other ranks;  dst  count elements; in
  *         place, on the root: dst is src + root*count. */
 TUTTI_API tutti_status tutti_scatter(tutti_comm *comm, const void *src, void *dst, size_t count,
                                      tutti_type type, int root);
 
-/** `count` elements from every rank to every rank: dst's r-th block is what rank r's src
- *  has in the block of this rank's number.
+/** Every rank sends `count` elements to every rank: block r of this rank's dst is block
+ *  `rank` of rank r's src, where `rank` is this rank's number.
  *  src, dst  P * count elements; equal pointers mean in place. */
 TUTTI_API tutti_status tutti_all_to_all(tutti_comm *comm, const void *src, void *dst,
                                         size_t count, tutti_type type);
 
-/** Returns on no rank before it was called on all. */
+/** Wait until all ranks have called it. */
 TUTTI_API tutti_status tutti_barrier(tutti_comm *comm);
 
-/* Started now, finished later: arguments as above, and `request` receives what
- * tutti_request_wait or _test takes. Buffers are the library's until then. Any
- * number may be in flight, completed in any order; every rank starts them in
- * the same order per communicator. Waiting or testing for one drives them all. */
+/* Nonblocking: arguments as above. `request` receives a handle for tutti_request_wait
+ * or _test; until the request completes, the library owns the buffers. Any number of
+ * requests may be in flight and may be completed in any order. All ranks start them in
+ * the same order per communicator. Waiting for or testing one drives them all. */
 TUTTI_API tutti_status tutti_allreduce_start(tutti_comm *comm, const void *src, void *dst,
                                              size_t count, tutti_type type, tutti_op op,
                                              tutti_request **request);
@@ -406,9 +406,9 @@ TUTTI_API tutti_status tutti_all_to_all_start(tutti_comm *comm, const void *src,
                                               tutti_request **request);
 TUTTI_API tutti_status tutti_barrier_start(tutti_comm *comm, tutti_request **request);
 
-/* Persistent: arguments as above, checked once; the request is made idle and is
- * run any number of times: tutti_request_start, then _wait or _test, and so on;
- * then tutti_request_free. */
+/* Persistent: arguments as above, checked once. The new request is idle. Run it any
+ * number of times, by tutti_request_start and then _wait or _test; at the end, free it
+ * by tutti_request_free. */
 TUTTI_API tutti_status tutti_allreduce_init(tutti_comm *comm, const void *src, void *dst,
                                             size_t count, tutti_type type, tutti_op op,
                                             tutti_request **request);
@@ -453,27 +453,27 @@ TUTTI_API tutti_status tutti_barrier_init(tutti_comm *comm, tutti_request **requ
 
 /* ------------------------------------------------------------- requests --- */
 
-/** Run a persistent request once more. TUTTI_ERR_STATE if it is running. */
+/** Start a persistent request. TUTTI_ERR_STATE if it is running. */
 TUTTI_API tutti_status tutti_request_start(tutti_request *request);
 
-/** Wait until the request is done. A started request is freed and *request set
- *  to NULL, also on errors; a persistent one becomes idle. *request NULL, or an
- *  idle persistent one, returns TUTTI_OK at once. */
+/** Wait until the request completes. A nonblocking request is then freed and *request
+ *  set to NULL, also after an error; a persistent one becomes idle. Returns TUTTI_OK at
+ *  once if *request is NULL or an idle persistent request. */
 TUTTI_API tutti_status tutti_request_wait(tutti_request **request);
 
-/** Drive what is in flight once, without blocking; *done is set to 1 if this
- *  request is complete (it is then freed or idle as by wait), else to 0. */
+/** Make progress on all requests in flight, without blocking. *done becomes 1 if this
+ *  request is complete (it is then freed or idle, as after _wait), else 0. */
 TUTTI_API tutti_status tutti_request_test(tutti_request **request, int *done);
 
-/** Free an idle persistent request and set *request to NULL. TUTTI_ERR_STATE,
- *  and nothing is freed, while it runs. */
+/** Free an idle persistent request and set *request to NULL. While it runs: frees
+ *  nothing and returns TUTTI_ERR_STATE. */
 TUTTI_API tutti_status tutti_request_free(tutti_request **request);
 
 /* ------------------------------------------------------ for launchers --- */
 
 typedef struct tutti_job tutti_job;
-/** Shared memory for `n` ranks on this machine: a sealed, nameless memfd that
- *  goes when the last process that holds it goes.
+/** Shared memory for `n` ranks on this machine: a sealed, nameless memfd, which
+ *  disappears when the last process that holds it ends.
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM. */
 TUTTI_API tutti_status tutti_job_create(int n, tutti_job **job);
 /** The i-th environment entry ("NAME=value") that rank `rank` must be started
@@ -483,7 +483,7 @@ TUTTI_API const char *tutti_job_env(tutti_job *job, int rank, int i);
 TUTTI_API int tutti_job_fd(const tutti_job *job);
 TUTTI_API void tutti_job_free(tutti_job *job);
 
-/** What is possible here, a line each ("wire shm: yes"); NULL past the end.
+/** The i-th line about what this machine supports ("wire shm: yes"); NULL past the end.
  *  The string is valid until the thread's next call. */
 TUTTI_API const char *tutti_info(int i);
 
@@ -492,8 +492,8 @@ TUTTI_API const char *tutti_info(int i);
 #endif
 
 #include "tutti_bucket.h"  /* gradients, summed while the next are computed */
-#include "tutti_fault.h"   /* going on after a failure */
-#include "tutti_interrupt.h" /* waits that end early */
-#include "tutti_message.h" /* from one rank to another */
-#include "tutti_plan.h"    /* plans, for people */
+#include "tutti_fault.h"   /* recovery after a failure */
+#include "tutti_interrupt.h" /* waits that end early, as by Ctrl-C */
+#include "tutti_message.h" /* point-to-point messages */
+#include "tutti_plan.h"    /* plans: names, schedules, prices, wisdom */
 #endif

@@ -1,21 +1,21 @@
 /* tutti_bucket.h - a list of tensors, summed over all ranks while the next ones are computed.
  * A part of tutti.h, which includes it.
  *
- * The nouns     A *tensor* is a vector of this rank that is to become the mean over all ranks, as a
- *               gradient. A *bucket* is some of them, of one type, summed by one operation: short
- *               ones are fused, in the order in which they were registered. A *step* begins with
- *               the first tensor that is ready, and ends with tutti_buckets_wait.
- * Order         Buckets are started in the registered order on all ranks: each as soon as all its
- *               tensors are ready and those before it were started. So ranks may be ready in
- *               different orders, need not talk about it, and cannot deadlock; register the
- *               tensor that is ready first, first.
- * Progress      Sums advance inside these calls, and inside any other wait; with config.thread in a
- *               thread, which sleeps while nothing is in flight.
- * Threads       one call at a time per object, by any thread. The object has communicators of its
- *               own: between its calls others may use `comm`, for anything.
+ * The nouns     A *tensor* is a vector of this rank, such as a gradient, that is to become the mean
+ *               over all ranks. A *bucket* holds tensors of one type and sums them by one operation:
+ *               short tensors are fused, in the registered order. A *step* begins with the first
+ *               tensor that is ready and ends with tutti_buckets_wait.
+ * Order         All ranks start buckets in the registered order. A bucket starts once all its
+ *               tensors are ready and all earlier buckets have started. So tensors may become ready
+ *               in another order on each rank, without extra messages and without deadlock.
+ *               Register first the tensor that is ready first.
+ * Progress      Sums advance inside these calls and inside any other wait; with config.thread, in a
+ *               thread that sleeps while nothing is in flight.
+ * Threads       One call at a time per object, by any thread. The object has its own
+ *               communicators, so other threads may use `comm` for anything between its calls.
  * Failures      After an error in flight (TUTTI_ERR_PEER_LOST, ...) the tensors are undefined,
- * every call returns that status, and the object is good for tutti_buckets_free only. What is
- * refused (TUTTI_ERR_ARG, _STATE) changes nothing. SPDX-License-Identifier: BSD-3-Clause */
+ * every call returns that status, and only tutti_buckets_free is left to do. A refused call
+ * (TUTTI_ERR_ARG, _STATE) changes nothing. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_BUCKET_H
 #define TUTTI_BUCKET_H
 
@@ -31,31 +31,32 @@ typedef struct tutti_tensor {
   tutti_type type;
 } tutti_tensor;
 
-/* All 0, but for the size: means of the tensors' own type, in buckets as the prices have it. */
+/* With all fields 0 but the size: means in the tensors' own type, in buckets of the size that the
+ * prices choose. */
 typedef struct tutti_buckets_config {
   size_t size;  /* sizeof(tutti_buckets_config), set by the caller */
-  size_t bytes; /* a bucket that has so many is closed; 0: what the prices say (docs/buckets.md) */
+  size_t bytes; /* a bucket is closed at this size; 0: the prices choose it (docs/buckets.md) */
   int sum;      /* 1: sums; 0: means, divided once by the number of ranks, in the last addition */
-  int learn;    /* 1: after the first step the order in which rank 0's tensors were ready takes
-                   the registered order's place (one broadcast) */
-  int bf16;     /* 1: tensors of TUTTI_FLOAT travel as bf16, half the bytes; the summands are added
-                   in float, in rank order, and the result is rounded once to bf16, the same bits
-                   on all ranks. What rounding takes from an element is kept, here 4 bytes and a
-                   share, and added in the next step (error feedback) */
-  int thread;   /* 1: a thread of tutti's drives what is in flight, as TUTTI_PROGRESS_THREAD=1;
-                   of this rank alone, need not be the same on all */
+  int learn;    /* 1: after the first step, the order in which rank 0's tensors became ready
+                   replaces the registered order (one broadcast) */
+  int bf16;     /* 1: tensors of TUTTI_FLOAT travel as bf16, half the bytes. The summands are added
+                   in float, in rank order, and the result is rounded once to bf16: the same bits
+                   on all ranks. The rounding error of each element is kept (4 bytes and a share)
+                   and added in the next step (error feedback) */
+  int thread;   /* 1: a progress thread of tutti, as TUTTI_PROGRESS_THREAD=1; may differ between
+                   ranks */
 } tutti_buckets_config;
 
 typedef struct tutti_buckets tutti_buckets;
 
-/** Register tensors, in the order in which a step makes them.
+/** Register tensors, in the order in which a step computes them.
  *
- *  comm      of all who call; may be freed before the buckets.
- *  n         tensors; 0 is legal. The array is copied; the tensors' memory is the caller's, and
- *            must stay where it is until tutti_buckets_free. None may overlap another.
- *  config    the same on all ranks, but for `thread`; NULL: as all 0.
- *  Collective: it returns the same on all ranks, or who has made a mistake hears which, and the
- *  others that.
+ *  comm      its ranks all call this; it may be freed before the buckets.
+ *  n         tensors; 0 is legal. The array is copied. The tensors' memory belongs to the caller
+ *            and must stay where it is until tutti_buckets_free. No two may overlap.
+ *  config    the same on all ranks, except `thread`; NULL: all 0.
+ *  Collective. If one rank's arguments are refused, that rank gets the reason and the others
+ *  TUTTI_ERR_MISMATCH; all other statuses are the same on all ranks.
  *  Returns   TUTTI_OK; TUTTI_ERR_ARG, _TYPE, _OP, _OVERLAP, _MEMORY; TUTTI_ERR_MISMATCH: other
  *            ranks have other tensors, or were refused theirs; TUTTI_ERR_UNSUPPORTED (bf16 with
  *            helpers or under the contract exact); what tutti_comm_dup returns. */
@@ -63,39 +64,39 @@ TUTTI_API tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tu
                                             const tutti_buckets_config *config,
                                             tutti_buckets **buckets);
 
-/** Tensor `i` has this rank's summand: it is the library's until it was waited for. Starts what can
- *  be started, and blocks nowhere. Every tensor once in every step, in any order.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG: there is no such tensor; TUTTI_ERR_STATE: it is ready already
- *  in this step; those of a collective. */
+/** Tensor `i` holds this rank's summand. The library owns it until a wait for it returns. Starts
+ *  every bucket that can start, and never blocks. Call it once per tensor and step, in any order.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG: i is not a tensor; TUTTI_ERR_STATE: it is ready already in this
+ *  step; the statuses of a collective. */
 TUTTI_API tutti_status tutti_bucket_ready(tutti_buckets *buckets, size_t i);
 
-/** Wait until tensor `i` is summed. It is the caller's from then on; the step goes on.
- *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_STATE: it, or one that must start before it, is not
- *  ready: it would wait for ever; those of a collective. */
+/** Wait until tensor `i` is summed; then the caller owns it again. The step continues.
+ *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_STATE: this tensor, or one that must start before it,
+ *  is not ready, so that the wait would never end; the statuses of a collective. */
 TUTTI_API tutti_status tutti_bucket_wait(tutti_buckets *buckets, size_t i);
 
-/** Drive what is in flight once, without blocking; *done: tensor `i` is summed. Between steps
- *  it is, as it is for tutti_bucket_wait. */
+/** Make progress on all sums in flight, without blocking. *done becomes 1 if tensor `i` is summed.
+ *  Between steps every tensor counts as summed, also for tutti_bucket_wait. */
 TUTTI_API tutti_status tutti_bucket_test(tutti_buckets *buckets, size_t i, int *done);
 
-/** Wait until all tensors are summed; the step is over.
- *  Returns TUTTI_OK, also between steps; TUTTI_ERR_STATE: one is not ready (the sentence says
- *  which); those of a collective. */
+/** Wait until all tensors are summed; this ends the step.
+ *  Returns TUTTI_OK, also between steps; TUTTI_ERR_STATE: a tensor is not ready (tutti_error()
+ *  says which); the statuses of a collective. */
 TUTTI_API tutti_status tutti_buckets_wait(tutti_buckets *buckets);
 
-/** Free the object, and what it keeps; NULL is legal. Amid a step only if that has failed;
- *  unless a peer was lost, the others' step then ends with TUTTI_ERR_ABORTED.
+/** Free the object and its rounding errors; NULL is legal. During a step, only after the step has
+ *  failed; the step of the other ranks then ends with TUTTI_ERR_ABORTED unless a peer was lost.
  *  Returns TUTTI_OK; TUTTI_ERR_STATE: sums are in flight. */
 TUTTI_API tutti_status tutti_buckets_free(tutti_buckets *buckets);
 
-/** How many buckets there are; in which one tensor `i` is, counted in the order of starts; from
- *  how many bytes on one is closed. 0 for NULL and for what is no tensor. */
+/** The number of buckets; the bucket of tensor `i`, counted in starting order; the size in bytes
+ *  at which a bucket is closed. 0 for NULL, and if i is not a tensor. */
 TUTTI_API size_t tutti_buckets_count(const tutti_buckets *buckets);
 TUTTI_API size_t tutti_bucket_of(const tutti_buckets *buckets, size_t i);
 TUTTI_API size_t tutti_buckets_bytes(const tutti_buckets *buckets);
 
-/** The communicator that the sums are made on, the object's: for tutti_comm_abort, which ends a
- *  step on all ranks, and for tutti_comm_plan. NULL for NULL. */
+/** The object's own communicator, on which it sums; NULL for NULL. Use it for tutti_comm_abort,
+ *  which ends a step on all ranks, and for tutti_comm_plan. The object keeps ownership. */
 TUTTI_API tutti_comm *tutti_buckets_comm(const tutti_buckets *buckets);
 
 #ifdef __cplusplus

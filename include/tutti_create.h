@@ -1,9 +1,9 @@
-/* tutti_create.h - communicators of ranks that no MPI and no `tutti run` has started.
+/* tutti_create.h - communicators of ranks that neither MPI nor `tutti run` started.
  *
- * The ranks find each other at a rendezvous, by a store that they have in common, or by a
- * gather of the caller's. Ranks of one node then share memory; between nodes goes a network
- * of its own: UCX (libtutti_ucx.so; `config->net` or TUTTI_NET names another). docs/hosts.md
- * says more. SPDX-License-Identifier: BSD-3-Clause */
+ * The ranks find each other at a rendezvous, through a shared key-value store, or through an
+ * allgather that the caller provides. Ranks of one node then share memory. Nodes talk through
+ * UCX (libtutti_ucx.so) or another network that `config->net` or TUTTI_NET names. See
+ * docs/hosts.md. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_CREATE_H
 #define TUTTI_CREATE_H
 
@@ -16,39 +16,40 @@ extern "C" {
 enum { TUTTI_ID_BYTES = 512 };
 
 /** The name of a rendezvous: "HOST[,HOST...]:PORT:KEY", a line of text that may be copied.
- *  Who has it can join: it is as secret as the job. */
+ *  Any process that has it can join, so keep it as secret as the job. */
 typedef struct tutti_id {
   char text[TUTTI_ID_BYTES];
 } tutti_id;
 
 typedef struct tutti_config {
   size_t size;     /* of this struct */
-  const char *net; /* "ucx": libtutti_ucx.so; or a path with a '/'. NULL: TUTTI_NET's, or ucx */
-  double timeout;  /* s until ranks that are missing are given up; 0: TUTTI_CONNECT_TIMEOUT, 120 */
+  const char *net; /* "ucx": libtutti_ucx.so; or a path with a '/'. NULL: TUTTI_NET, else ucx */
+  double timeout;  /* s to wait for missing ranks; 0: TUTTI_CONNECT_TIMEOUT, else 120 */
 } tutti_config;
 
-/** Open a rendezvous in this process, for one communicator: any process that outlives the
- *  meeting, as a rule rank 0. It hears on all addresses of this host, or on TUTTI_ADDR (names
- *  or addresses, apart by commas) and TUTTI_PORT (0, the default: any that is free).
+/** Open a rendezvous for one communicator in this process, usually rank 0. The process must
+ *  live until the communicator is made. The rendezvous listens on all addresses of this host,
+ *  or on TUTTI_ADDR (names or addresses, separated by commas), and on TUTTI_PORT (0, the
+ *  default: any free port).
  *  Returns TUTTI_OK; TUTTI_ERR_ARG; TUTTI_ERR_SYSTEM (the port is taken, ...). */
 TUTTI_API tutti_status tutti_unique_id(tutti_id *id);
 
-/** As tutti_unique_id, for one communicator after another of the same ranks, as long as this
- *  process lives: for launchers, whose ranks may run several programs in turn. */
+/** As tutti_unique_id, for any number of communicators of the same ranks, one after another,
+ *  as long as this process lives. For launchers whose ranks run several programs in turn. */
 TUTTI_API tutti_status tutti_unique_id_lasting(tutti_id *id);
 
-/** A communicator of `nranks` ranks, each of which calls this with the same id and its own
- *  rank. Collective. config: may be NULL; looked at during the call only.
- *  Returns, on all ranks that reach the rendezvous alike: TUTTI_OK; TUTTI_ERR_ARG;
- *  TUTTI_ERR_TIMEOUT (who is missing); TUTTI_ERR_PEER_LOST; TUTTI_ERR_SYSTEM (another version,
- *  a rank that is there twice, no network, ...); TUTTI_ERR_MEMORY. */
+/** Make a communicator of `nranks` ranks. Collective: each rank calls it with the same id and
+ *  its own rank. config: may be NULL; read during the call only.
+ *  Returns the same on all ranks that reach the rendezvous: TUTTI_OK; TUTTI_ERR_ARG;
+ *  TUTTI_ERR_TIMEOUT (tutti_error() names the missing ranks); TUTTI_ERR_PEER_LOST;
+ *  TUTTI_ERR_SYSTEM (another version, one rank twice, no network, ...); TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_create(tutti_comm **comm, const tutti_id *id, int nranks,
                                          int rank, const tutti_config *config);
 
-/** A store that all ranks see. Functions return 0, or not 0 if they failed.
- *  put     so many bytes under a key ("tutti/...", a new one each time).
- *  get     what was put under a key: waits for it up to `seconds`; at most `size` bytes, *n:
- *          how many there were. */
+/** A key-value store that all ranks share. The functions return 0, or another number on failure.
+ *  put     store `n` bytes under a key ("tutti/...", a new key each time).
+ *  get     wait up to `seconds` for a key, and copy at most `size` bytes of its value;
+ *          *n: the value's size in bytes. */
 typedef struct tutti_store {
   size_t size; /* of this struct */
   void *ctx;
@@ -56,13 +57,14 @@ typedef struct tutti_store {
   int (*get)(void *ctx, const char *key, void *bytes, size_t size, size_t *n, double seconds);
 } tutti_store;
 
-/** As tutti_comm_create, by a store, which must hold no keys of an earlier communicator: give
- *  each a prefix of its own. It is not called after the return. */
+/** As tutti_comm_create, through a store. The store must hold no keys of an earlier communicator:
+ *  give each communicator its own prefix. The store is not used after the return. */
 TUTTI_API tutti_status tutti_comm_create_store(tutti_comm **comm, const tutti_store *store,
                                                int nranks, int rank, const tutti_config *config);
 
-/** As tutti_comm_create, by a gather: `all` gets `bytes` of each rank, in order; it returns 0,
- *  or not 0 if it failed. (MPI_Allgather is one.) It is not called after the return. */
+/** As tutti_comm_create, through an allgather such as MPI_Allgather: `all` receives `bytes` bytes
+ *  from each rank, in rank order. It returns 0, or another number on failure, and is not called
+ *  after the return. */
 typedef int tutti_gather_fn(void *ctx, const void *mine, size_t bytes, void *all);
 TUTTI_API tutti_status tutti_comm_create_gather(tutti_comm **comm, tutti_gather_fn *gather,
                                                 void *ctx, int nranks, int rank,

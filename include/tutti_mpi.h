@@ -1,4 +1,4 @@
-/* tutti_mpi.h - communicators made of MPI's.
+/* tutti_mpi.h - communicators made from MPI's.
  *
  *   MPI_Init(&argc, &argv);
  *   tutti_comm *comm;
@@ -7,8 +7,8 @@
  *   tutti_comm_free(comm);
  *   MPI_Finalize();
  *
- * Link with the one of libtutti_mpi_ompi and libtutti_mpi_mpich that belongs to the MPI,
- * and with libtutti: pkg-config --libs tutti-ompi, or tutti-mpich.
+ * Link with libtutti and with the library for your MPI, libtutti_mpi_ompi or
+ * libtutti_mpi_mpich: pkg-config --libs tutti-ompi, or tutti-mpich.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_MPI_H
 #define TUTTI_MPI_H
@@ -33,21 +33,21 @@ extern "C" {
 #define TUTTI_MPI_FAMILY "an unknown MPI"
 #endif
 
-/* What tutti_comm_from_mpi calls, so that a library for another MPI notices. */
+/* Called by tutti_comm_from_mpi. `family` lets a library for another MPI refuse. */
 TUTTI_API tutti_status tutti_comm_from_mpi_of(const char *family, const void *mpi_comm,
                                               size_t size, tutti_comm **comm);
 
-/* A communicator of the same ranks in the same order as an MPI intracommunicator.
+/* Make a communicator of the same ranks in the same order as an MPI intracommunicator.
  *
- * Collective over mpi_comm, between MPI_Init and MPI_Finalize, after which it can only be
- * freed. It works on a duplicate: messages of the program and of tutti never meet. Ranks
- * of one node (MPI_Comm_split_type) use shared memory, the others MPI; TUTTI_TOPO says
- * more of where ranks sit (docs/mpi.md). Started by `tutti run`, where each process is
- * MPI's only one, MPI_COMM_WORLD gives what tutti_comm_from_env does.
- * Threads: MPI_Init is enough, or MPI_THREAD_FUNNELED, if MPI's main thread alone makes, splits,
- * uses and frees communicators (where all ranks share a node, any thread may use them). For
- * other threads MPI_THREAD_SERIALIZED, if nobody else calls MPI at the same time: tutti's calls
- * of MPI are then one at a time. MPI_THREAD_MULTIPLE if the program calls MPI, too.
+ * Collective over mpi_comm, between MPI_Init and MPI_Finalize; after MPI_Finalize it can only be
+ * freed. It works on a duplicate, so messages of the program and of tutti never match. Ranks
+ * of one node (MPI_Comm_split_type) use shared memory, the others MPI; TUTTI_TOPO adds the
+ * placement that MPI does not know (docs/mpi.md). Under `tutti run`, where each process is the
+ * only one of its MPI_COMM_WORLD, that communicator gives what tutti_comm_from_env gives.
+ * Threads: MPI_Init or MPI_THREAD_FUNNELED is enough if only MPI's main thread makes, splits,
+ * uses and frees communicators (if all ranks share a node, any thread may use them). Other threads
+ * need MPI_THREAD_SERIALIZED if no other code calls MPI at the same time (tutti then calls MPI
+ * from one thread at a time), and MPI_THREAD_MULTIPLE if the program calls MPI, too.
  * comm: freed by tutti_comm_free.
  * Errors, on all ranks: TUTTI_ERR_STATE (MPI not initialized, or finalized already),
  * TUTTI_ERR_ARG (MPI_COMM_NULL, an intercommunicator, a topology that does not match, a

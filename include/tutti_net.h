@@ -1,9 +1,9 @@
-/* tutti_net.h - what tutti needs of a network that carries messages.
+/* tutti_net.h - what tutti needs from a network that carries messages.
  *
- * MPI is one (tutti_mpi.h, whose library is written against this header alone). Whoever
- * has another, and can send and receive messages with a tag between numbered ranks, gives
- * a table of seven functions and gets a communicator: all collectives, with shared memory
- * between the ranks of one node. docs/networks.md says more; mpi/net.c is an example.
+ * MPI is one such network: tutti's MPI library is written against this header alone. To add
+ * another network, which must send and receive tagged messages between numbered ranks, fill in
+ * a table of seven functions. You get a communicator with all collectives, and shared memory
+ * between the ranks of one node. See docs/networks.md; mpi/net.c is an example.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_NET_H
 #define TUTTI_NET_H
@@ -16,141 +16,139 @@ extern "C" {
 
 enum {
   TUTTI_NET_TAGS = 64,        /* tags are from 0 to 63 */
-  TUTTI_NET_MOST = 1 << 30,   /* bytes of a message, at most */
-  TUTTI_NET_ANY = -1,
-  TUTTI_NET_LOST = 2, /* of a request that failed: its peer is gone, and the rest goes on */
-  TUTTI_NET_TAKEN = 3 /* of `pick`: this process has had the number for another network */
+  TUTTI_NET_MOST = 1 << 30,   /* most bytes of one message */
+  TUTTI_NET_ANY = -1,         /* recv: from any peer */
+  TUTTI_NET_LOST = 2, /* a request failed because its peer is gone; all other requests continue */
+  TUTTI_NET_TAKEN = 3 /* from `pick`: this process has used the number for another network */
 };
 
-/* A request that is complete; its slot is free again. After one that failed, only `error`
- * and `close` are called, and the communicator is over. Not so if it is TUTTI_NET_LOST: then
- * that peer counts as dead, and the others are told through the network. A peer's loss may be
- * reported by itself, of no request. */
+/* A completed request; its slot is free again. After a failed request the communicator ends, and
+ * only `error` and `close` are called. Exception: after TUTTI_NET_LOST that peer counts as dead,
+ * and tutti tells the others through the network. A peer's loss may also be reported without a
+ * request. */
 typedef struct tutti_net_done {
-  int slot;     /* -1: of no request; `peer` is lost */
-  int peer;     /* of a receive: who sent it */
-  size_t bytes; /* of a receive */
-  int failed;   /* the message is lost; of a receive also: it was longer than n. TUTTI_NET_LOST */
+  int slot;     /* -1: no request; `peer` is lost */
+  int peer;     /* of a receive: the sender */
+  size_t bytes; /* of a receive: the message's size */
+  int failed;   /* not 0: the message is lost, or was longer than n; or TUTTI_NET_LOST */
 } tutti_net_done;
 
-/* Where a rank sits: equal numbers mean the same thing of a level (within equal outer
- * ones). An unknown level: the same number on all ranks; but `node` is always known. Ranks
- * of one node share memory where the system lets them, and else send messages. */
+/* The placement of a rank. Ranks with equal numbers are in the same domain of that level (within
+ * equal outer ones). An unknown level has the same number on all ranks; `node` is always known.
+ * Ranks of one node share memory if the system permits, and else send messages. */
 typedef struct tutti_net_site {
   int rack, node, package, cache;
 } tutti_net_site;
 
-/* Functions return 0, or not 0 if they failed; `error` then says why. None but `split` waits
- * for another rank. A network is called by one thread at a time, which need not be always
- * the same; two networks, also if one is a split of the other, by two threads at once. */
+/* Functions return 0, or another number on failure; `error` then says why. Only `split` waits
+ * for other ranks. Any thread may call a network, but only one at a time. Two networks may be
+ * called by two threads at once, even if one is a split of the other. */
 typedef struct tutti_net {
   size_t size;      /* of this struct */
   const char *name; /* "Open MPI 4.1.4" */
   int rank, ranks;
   void *self;
-  int threads;         /* any thread may call it, whatever others call; 0: only the program's */
-  int yields;          /* poll gives up the processor where nothing has come */
-  /* Ranks are simulated: they are one process and share no memory, whatever their sites say;
-   * time passes only in these functions. What a step sends to a peer is then one message,
-   * however large, and a rank has one of each slice, and one to the peers of each level, on
-   * its way: as the price has it (docs/prices.md). */
+  int threads;         /* 1: any thread may call it at any time; 0: only the program's threads */
+  int yields;          /* poll yields the processor if no message has come */
+  /* Ranks are simulated: all in one process, sharing no memory whatever their placement; time
+   * passes only inside these functions. A step then sends one message to a peer, however large,
+   * and a rank has one message per slice, and one to the peers of each level, in flight: as the
+   * price assumes (docs/prices.md). */
   int simulated;
-  tutti_net_site site; /* of this rank */
-  /* The same on all ranks; another one for each network that may receive messages of an
-   * earlier one, which was closed before they came: these are dropped by it. */
+  tutti_net_site site; /* placement of this rank */
+  /* The same on all ranks. A network that may receive late messages of an earlier, closed network
+   * needs an id of its own: tutti drops messages with another id. */
   unsigned long long id;
-  /* Start to send, or to receive, as request number `slot`, which is free; numbers are low,
-   * without a bound. Messages of a pair and tag arrive in the order in which they were sent.
-   * The bytes stay as they are until the request is complete; if it is to be sure, that is
-   * not before its receive has begun (MPI_Issend). recv: TUTTI_NET_ANY takes a message from
-   * anyone; there is room for n bytes, and a message may have fewer. */
+  /* Start a send or a receive as request `slot`, which is free; slot numbers are small, but have
+   * no bound. Messages with the same pair of ranks and tag arrive in the order sent. The bytes stay
+   * unchanged until the request completes. `sure`: the send must not complete before its receive
+   * has begun (MPI_Issend). recv: TUTTI_NET_ANY accepts any sender; the buffer has n bytes, and
+   * the message may have fewer. */
   int (*send)(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure);
   int (*recv)(void *self, int slot, int peer, int tag, void *bytes, size_t n);
-  /* Make progress; report at most `most` requests that became complete, which frees their
+  /* Make progress. Report at most `most` completed requests in done[0..*n), which frees their
    * slots. Slots from `slots` on are free. */
   int (*poll)(void *self, int slots, tutti_net_done *done, int most, int *n);
-  /* The same, but do not return before a request is complete. NULL: there is no such. */
+  /* As poll, but return only once a request is complete. May be NULL. */
   int (*wait)(void *self, int slots, tutti_net_done *done, int most, int *n);
-  /* Return after so many microseconds, or before that when there may be something to poll for, or
-   * the descriptor `also` (-1: none) is readable. NULL: there is no such, and who waits sleeps and
-   * polls in turn. */
+  /* Sleep for this many microseconds, but return early when there may be something to poll for, or
+   * when the descriptor `also` (-1: none) is readable. May be NULL: a rank that waits then sleeps
+   * and polls in turn. */
   void (*doze)(void *self, int also, int microseconds);
-  /* How many messages that were sent are still in this process, and may stay there until the
-   * next poll: an operation is not over before they have left. NULL: they leave by themselves. */
+  /* The number of sent messages that are still in this process and may stay there until the next
+   * poll; an operation does not complete before they have left. NULL: they leave by themselves. */
   int (*leaving)(void *self);
-  /* End a receive, within a second or two: 0, its slot is free, and poll does not report it; its
-   * message, if it is there already, is lost. Else its slot is not free any more. */
+  /* Cancel a receive, within a second or two. 0: its slot is free and poll does not report it; its
+   * message is lost if it was there already. On failure the slot stays in use. */
   int (*cancel)(void *self, int slot);
-  /* Collective: a network of the ranks of one color in the order of key (then of rank);
-   * color < 0: none, *net is not touched. Its messages never meet those of this one. Fills
-   * *net; site and id are not looked at. */
+  /* Collective: a network of the ranks with the same color, ordered by key, then by rank. With
+   * color < 0 a rank gets none, and *net is not touched. Messages of the two networks never match.
+   * Fills *net; site and id are ignored. */
   int (*split)(void *self, int color, int key, struct tutti_net *net);
-  /* In place of `split`, where a network can be made without a word to the others; else both are
-   * NULL. fresh: the least number, from 1, that this process has not had for a network. pick: a
-   * network of these n ranks (this one is among them) in this order, all of whom call it, with one
-   * number, which is at least as high as `fresh` is at each; or TUTTI_NET_TAKEN: another thread
-   * has had it since. n = 0: no network; the number counts as had. Fills *net as `split` does. */
+  /* In place of `split`, if a network can be made without communication; else both are NULL.
+   * fresh: the least number, from 1, that this process has not used for a network. pick: make a
+   * network of these n ranks in this order. This rank is among them, and all of them call it with
+   * the same number, at least as high as each one's `fresh`. TUTTI_NET_TAKEN: another thread has
+   * used it since. n = 0: no network, but the number counts as used. Fills *net as `split` does. */
   unsigned (*fresh)(void *self);
   int (*pick)(void *self, unsigned number, const int *ranks, int n, struct tutti_net *net);
-  /* Over, for ever: nothing else is called, and `self` may be freed. Receives were cancelled,
-   * if the network has not failed. If it is not clean, or sends are still on their way, there
-   * are messages that nobody will receive: they must not be taken for those of another
-   * network. */
+  /* The last call; `self` may be freed. Unless the network has failed, all receives were cancelled
+   * before. If `clean` is 0, or sends are still in flight, some messages will never be received:
+   * they must not be taken for messages of another network. */
   void (*close)(void *self, int clean);
-  /* Why the last function that failed did so; until the next call. */
+  /* Why the last failed function failed; valid until the next call. */
   const char *(*error)(void *self);
-  /* How a peer that is lost came to be so, in up to 120 letters that go on after "rank 3 (pid 812) ":
-   * 1; or 0, or NULL: it died. */
+  /* How a lost peer was lost, in up to 120 letters that continue "rank 3 (pid 812) "; returns 1.
+   * If it returns 0, or is NULL: the peer died. */
   int (*fate)(void *self, int peer, char *words, size_t size);
 } tutti_net;
 
-/* A communicator of all ranks of a network. Collective. The table is copied; `self` stays
- * the caller's until `close` is called: by tutti_comm_free, or at once if this fails.
- * TUTTI_TOPO and TUTTI_NODES say otherwise than the sites do (docs/mpi.md).
+/* Make a communicator of all ranks of a network. Collective. The table is copied. `self` stays
+ * the caller's until `close` is called: by tutti_comm_free, or at once if this call fails.
+ * TUTTI_TOPO and TUTTI_NODES override `site` (docs/mpi.md).
  * comm: freed by tutti_comm_free.
  * Errors, on all ranks: TUTTI_ERR_ARG, TUTTI_ERR_SYSTEM, TUTTI_ERR_MEMORY. */
 TUTTI_API tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **comm);
 
-/* How networks come about where no MPI starts the ranks. A library libtutti_NAME.so that has a
- * function `tutti_net_maker tutti_net_maker_of(void)` is what TUTTI_NET=NAME asks for
- * (tutti_create.h); libtutti_ucx.so is one. Each rank opens an end; when it knows the addresses of all ends, they are joined. */
+/* A plugin that makes networks where no MPI starts the ranks. TUTTI_NET=NAME loads the library
+ * libtutti_NAME.so (tutti_create.h), which has a function `tutti_net_maker tutti_net_maker_of(void)`;
+ * libtutti_ucx.so is one. Each rank opens an end, and joins them once it knows all ends' addresses. */
 typedef struct tutti_net_maker {
   size_t size;      /* of this struct */
   size_t table;     /* of a tutti_net */
   const char *name; /* "UCX 1.13.1" */
-  /* Local; 0, or 1 and `why`. *address: of the end, *bytes long, the end's own. silence: after so
-   * many seconds a host that does not answer counts as lost; 0: never. */
+  /* Open an end. Local. Returns 0, or 1 and `why`. *address: the end's address, *bytes long, owned
+   * by the end. silence: seconds after which a host that does not answer is lost; 0: never. */
   int (*open)(void **end, int silence, const void **address, size_t *bytes, char *why, size_t size);
-  /* `addresses`: of all ranks, `stride` bytes from one to the next; looked at during the call
-   * only. Fills *net but for site and id, whose `close` ends `end`; or 1 and `why`, and `end` is
-   * as it was. It waits for nobody. */
+  /* Make the network. `addresses`: of all ranks, one every `stride` bytes; read during the call
+   * only. Fills *net except site and id; its `close` frees `end`. Returns 0, or 1 and `why`, and
+   * `end` is unchanged. Does not wait for other ranks. */
   int (*join)(void *end, int rank, int ranks, const void *addresses, size_t stride,
               tutti_net *net, char *why, size_t size);
-  void (*drop)(void *end); /* that was not joined */
+  void (*drop)(void *end); /* free an end that was not joined */
 } tutti_net_maker;
 
-/* Ranks that a launcher has started, which knows how they find each other. A library
- * libtutti_pmix.so that has `int tutti_launcher_of(tutti_launcher *l, double seconds, char *why,
- * size_t size)` is asked where the environment has PMIX_RANK: 0, or 1 and `why`. It finds `interrupted`
- * set (tutti_interrupted of tutti_interrupt.h): once that says 1, `gather` waits no longer. */
+/* The ranks of a launcher that tells them how to find each other. Where the environment has
+ * PMIX_RANK, tutti calls `int tutti_launcher_of(tutti_launcher *l, double seconds, char *why, size_t
+ * size)` of the library libtutti_pmix.so. It fills *l and returns 0, or 1 and `why`. `interrupted` is
+ * set before (tutti_interrupted of tutti_interrupt.h): once that returns 1, `gather` must return. */
 typedef struct tutti_launcher {
   size_t size; /* of this struct */
   int rank, ranks;
   void *ctx;
-  /* As tutti_gather_fn of tutti_create.h; not 0 also if ranks are missing after `seconds`. */
+  /* As tutti_gather_fn of tutti_create.h; fails also if ranks are missing after `seconds`. */
   int (*gather)(void *ctx, const void *mine, size_t bytes, void *all);
   void (*end)(void *ctx);
   int (*interrupted)(void);
 } tutti_launcher;
 
-/* What else should go on while a rank waits, such as messages of the program's that go another
- * way: `idle` is called now and then by threads of the program's that wait in this library, by
- * several at once if several wait. It returns at once and calls nothing of this library. NULL
- * (the default): nothing. A communicator made from MPI with another network (TUTTI_NET) sets one
- * that moves MPI's messages. */
+/* Let other work progress while a rank waits, such as the program's messages on another network.
+ * The program's threads call `idle` now and then while they wait in this library, several at once
+ * if several wait. It must return at once and must not call this library. NULL: the default. A
+ * communicator made from MPI with another network (TUTTI_NET) sets one that progresses MPI. */
 TUTTI_API void tutti_idle_set(void (*idle)(void));
 
-/* For those who write networks: from now on tutti_error() says this. Returns status. */
+/* For authors of networks: make `sentence` the text of tutti_error(). Returns `status`. */
 TUTTI_API tutti_status tutti_net_refuse(tutti_status status, const char *sentence);
 
 #ifdef __cplusplus
