@@ -11,7 +11,7 @@
 typedef struct drop_kind {
   const char *name;
   char group; /* i integer, f Fortran's, m address, r real, c complex, l logical, b byte, p pair, x
-               * character */
+               * char */
   MPI_Datatype type;
   size_t size; /* bytes of an element in memory */
   void (*put)(void *at, size_t i, int value);
