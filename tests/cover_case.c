@@ -1,11 +1,11 @@
-/* cover_case.c - which cases there are.
+/* cover_case.c - the test cases.
  *
- * Idea       six tables one after another. Pairs: every (type, op) that there is; and
- *            again, with helpers. Shapes: every algorithm x collective, on two counts.
- *            Scaled: every algorithm, with what multiplies before it sums. Helped: every
- *            form of the algorithm that has helpers. Sample: anything. On many ranks only
- *            every algorithm, twice, and a sample.
- *            What a table does not fix is drawn from the seed. The full product
+ * Idea       six tables one after another. Pairs: every valid (type, op); then the
+ *            same with helpers. Shapes: every algorithm x collective, on two counts.
+ *            Scaled: every algorithm, with a premultiplied sum. Helped: every form of
+ *            the algorithm that uses helpers. Sample: random cases. On many ranks
+ *            there is only every algorithm, twice, and a sample.
+ *            The seed determines everything that a table leaves open. The full product
  *            (TUTTI_TEST_ALL=1) fixes more: pairs x algorithms x collectives x in
  *            place, and algorithms x collectives x counts x in place x slices.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -17,7 +17,7 @@
 #include "algo.h"
 #include "cover.h"
 
-enum { FORMS = 6, HELPED = FORMS * 4 * 2 }; /* x the collectives that helpers can do */
+enum { FORMS = 6, HELPED = FORMS * 4 * 2 }; /* x the collectives that can use helpers */
 enum { SAMPLE = 60, PAIRS = TUTTI_TYPE_COUNT * COVER_OPS, SLICES = 4, REDUCING = 5 };
 static const int slices[SLICES] = {0, 1, 2, 5};
 static const tutti_coll reducing[REDUCING] = {TUTTI_ALLREDUCE, TUTTI_REDUCE_SCATTER, TUTTI_REDUCE,
@@ -41,7 +41,7 @@ bool cover_has_op(tutti_type type, int op) {
   return op >= COVER_USER || tutti_type_has_op(type, (tutti_op)op);
 }
 
-/* ---- algorithms: tutti's choice, the table, and parameters that are not in it ---- */
+/* ---- algorithms: tutti's choice, the table, and other parameters than the table's ---- */
 
 enum { MORE = 3 }; /* of every family */
 
@@ -68,7 +68,7 @@ static void set_algo(cover_case *c, int i, uint64_t u) {
   if (tt_algo_known(c->algo, c->ranks)) snprintf(c->algo, sizeof c->algo, "auto");
 }
 
-/* First of all the cases: each entry of the table is forced, with integers and with floats. */
+/* The first cases force each entry of the table, with integers and with floats. */
 static size_t forced(void) {
   return 2 * (size_t)table_size();
 }
@@ -98,7 +98,7 @@ static bool form_at(int form, int ranks, uint64_t u, char *name, size_t size) {
   return samples && tt_algo_sample(family, ranks, (int)(u % (uint64_t)samples), name, size);
 }
 
-/* A number of helpers that the form can do with; false if there is none. */
+/* Sets a number of helpers that the form supports; false if there is none. */
 static bool set_helpers(cover_case *c, uint64_t u) {
   const int most = c->ranks - 1;
   tt_sched *s;
@@ -135,7 +135,7 @@ static void draw(cover_case *c, uint64_t *state) {
     c->type = (tutti_type)below(state, TUTTI_TYPE_COUNT);
     c->op = below(state, COVER_OPS);
   } while (!cover_has_op(c->type, c->op));
-  /* large counts seldom: they take long */
+  /* large counts are rare, because they take long */
   int which = below(state, COUNTS + 6);
   if (which > 22 && which < COUNTS && below(state, 3)) which = below(state, 22);
   c->count = count_at(c->ranks, which, *state);
@@ -149,7 +149,7 @@ static void draw(cover_case *c, uint64_t *state) {
   c->seed = cover_mix(*state);
 }
 
-/* False: a pair that is none, so any case. */
+/* False: type and op do not go together; the case keeps its drawn ones. */
 static bool from_pairs(cover_case *c, size_t n) {
   tutti_type type = (tutti_type)(n / COVER_OPS);
   int op = (int)(n % COVER_OPS);
@@ -160,7 +160,7 @@ static bool from_pairs(cover_case *c, size_t n) {
   return true;
 }
 
-/* The tables of `make check`; false: n is beyond them. */
+/* The tables of `make check`. Returns false if n is beyond them. */
 static bool from_tables(cover_case *c, size_t n) {
   const size_t shapes = (size_t)algos() * TUTTI_COLL_COUNT * 2;
   if (n < PAIRS) {
@@ -200,7 +200,7 @@ static bool from_tables(cover_case *c, size_t n) {
   return n - (size_t)algos() < SAMPLE;
 }
 
-/* On many ranks: every algorithm, on an allreduce and on something that it does. */
+/* On many ranks: every algorithm, on an allreduce and on another collective that it supports. */
 enum { MANY = 9 };
 static void from_few(cover_case *c, size_t n) {
   const size_t all = (size_t)algos();
@@ -265,7 +265,7 @@ cover_case cover_case_at(int ranks, uint64_t seed, size_t n) {
   return c;
 }
 
-/* ---- as a line ---- */
+/* ---- a case as a line of text ---- */
 
 static const char *op_name(int op) {
   if (op == COVER_USER) return "user";

@@ -1,7 +1,7 @@
-/* cover_data.c - inputs whose sums are the same in any order, and the plain loop.
+/* cover_data.c - inputs whose sums are the same in any order, and the reference loop.
  *
- * Idea       small integers for sums of floats, powers of two for products, any
- *            bits for integers; user-defined ops that are exact: x + y + 2xy, which
+ * Idea       small integers for sums of floats, powers of two for products, random
+ *            bits for integers. The user-defined ops are exact: x + y + 2xy, which
  *            commutes, and the composition of maps ax + b, which does not.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cover.h"
@@ -52,7 +52,7 @@ static double get_real(tutti_type t, const void *p) {
   return t == TUTTI_FLOAT ? (double)get_float(p) : get_double(p);
 }
 
-/* A real number such that the op is exact over up to 16 ranks of any order. */
+/* A real number for which the op is exact over up to 16 ranks in any order. */
 static double exact(int op, int rank, uint64_t u) {
   static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1.0, -1.0, 0x1p-14};
   if (op == TUTTI_PROD) {
@@ -73,7 +73,7 @@ static void fill_complex(const cover_case *c, int rank, uint64_t u, void *to) {
   const tutti_type part = c->type == TUTTI_COMPLEX_FLOAT ? TUTTI_FLOAT : TUTTI_DOUBLE;
   const size_t half = tutti_type_size(part);
   double re = exact(c->op, rank, u), im = exact(c->op, rank, cover_mix(u));
-  if (c->op == TUTTI_PROD) *(u >> 20 & 1 ? &re : &im) = 0; /* a power of two, turned */
+  if (c->op == TUTTI_PROD) *(u >> 20 & 1 ? &re : &im) = 0; /* a power of two, rotated */
   if (c->rough)
     re = ldexp((double)(u >> 11), -52) - 1, im = ldexp((double)(u << 20 >> 11), -52) - 1;
   put_real(part, to, re);
@@ -163,7 +163,7 @@ void cover_ordered_op(const void *a, const void *b, void *dst, size_t n, tutti_t
   }
 }
 
-/* ---- what is multiplied before it is summed ---- */
+/* ---- the premultiplier ---- */
 
 double cover_factor(int rough, int rank) {
   static const double exact_ones[] = {2, -1, 1}, rough_ones[] = {0.3, 1.7, -1, 1};
@@ -187,7 +187,7 @@ static void fill_scaled(const cover_case *c, int rank, void *to, size_t n) {
     one_times(c->type, (char *)to + i * each, cover_factor(c->rough, rank));
 }
 
-/* ---- the plain loop ---- */
+/* ---- the reference loop ---- */
 
 static double magnitude(tutti_type t, const void *p) {
   if (!is_complex(t)) return fabs(get_real(t, p));
@@ -234,7 +234,7 @@ static bool close_to(tutti_type t, const void *got, const void *want, double siz
 bool cover_same(const cover_case *c, const void *got, const void *want, double size) {
   if (memcmp(got, want, tutti_type_size(c->type)) == 0) return true;
   if (is_users(c->op) || c->type <= TUTTI_UINT64) return false;
-  if (is_pair(c->type)) { /* what lies between value and index does not count */
+  if (is_pair(c->type)) { /* padding between value and index does not count */
     pair a = get_pair(c->type, got), b = get_pair(c->type, want);
     return a.v == b.v && a.l == b.l && a.i == b.i;
   }
@@ -243,7 +243,7 @@ bool cover_same(const cover_case *c, const void *got, const void *want, double s
   const size_t half = tutti_type_size(part);
   for (size_t at = 0; at < tutti_type_size(c->type); at += half) {
     const char *x = (const char *)got + at, *y = (const char *)want + at;
-    bool signless = is_complex(c->type) && c->op == TUTTI_PROD; /* of zeros: by the order */
+    bool signless = is_complex(c->type) && c->op == TUTTI_PROD; /* the order sets the sign of 0 */
     if (c->rough ? !close_to(part, x, y, size, c->ranks)
                  : memcmp(x, y, half) != 0 &&
                        !(signless && get_real(part, x) == 0 && get_real(part, y) == 0))

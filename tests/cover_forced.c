@@ -1,8 +1,9 @@
-/* cover_forced.c - which plan ran? A case that names an algorithm must run it. At the end every entry
- * of the table has run, with floats and with integers, if it can do anything on this number of ranks.
+/* cover_forced.c - checks which plan ran. A case that names an algorithm must run it. By the end
+ * every entry of the table has run, with floats and with integers, if it supports any case on this
+ * many ranks.
  *
- * Idea       what the communicator remembers of plans is forgotten before the call, so that what it
- *            remembers afterwards is what the call ran.
+ * Idea       the communicator's plans are dropped before the call, so the plans that it has
+ *            afterwards are those that the call ran.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "cover.h"
 
 enum { ENTRIES = 200 };
-static atomic_uint ran[ENTRIES][2]; /* by entries of the table; integers, floats */
+static atomic_uint ran[ENTRIES][2]; /* by entry of the table; integers, floats */
 
 static int kind_of(tutti_type type) {
   return type >= TUTTI_FP16 && type <= TUTTI_COMPLEX_DOUBLE ? COVER_FLOATS
@@ -19,7 +20,7 @@ static int kind_of(tutti_type type) {
                                                             : -1;
 }
 
-/* The entry of a name; one without parameters stands for those that the table does not show. */
+/* The entry of a name; an entry without parameters stands for all others of its family. */
 static int entry_of(const char *name) {
   int family = -1;
   for (int i = 0; i < ENTRIES && tutti_algo_name(i, NULL); i++) {
@@ -30,7 +31,7 @@ static int entry_of(const char *name) {
   return family;
 }
 
-/* ---- may it run? ---- */
+/* ---- is it able to run? ---- */
 
 static tt_ask ask_of(const cover_case *c) {
   return (tt_ask){.coll = c->coll,
@@ -48,8 +49,8 @@ static bool can_do(const cover_case *c, tutti_op op) {
   return !needs || tt_meets(c->algo, &ask, needs, 1e18) == needs;
 }
 
-/* The n-th name to try for an entry: its own, then those of its family with other parameters, such
- * as the levels of a machine that blueconnect asks for. */
+/* The n-th name to try for an entry: first its own, then names of its family with other parameters,
+ * for example the machine levels that blueconnect needs. */
 static bool name_at(const cover_case *c, int entry, int n, char *name, size_t size) {
   const char *own = tutti_algo_name(entry, NULL);
   const size_t length = strcspn(own, "(");
@@ -60,9 +61,9 @@ static bool name_at(const cover_case *c, int entry, int n, char *name, size_t si
   return n == 0;
 }
 
-/* A collective, an op and a number of helpers with which the named algorithm can do it. */
+/* Finds a collective, an op and a number of helpers that the named algorithm supports. */
 static bool find_use(cover_case *c) {
-  static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX}; /* some do no op that rounds */
+  static const tutti_op ops[] = {TUTTI_SUM, TUTTI_MAX}; /* some algorithms do no op that rounds */
   const int root = c->root;
   for (c->helpers = 0; c->helpers < c->ranks; c->helpers++)
     for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
@@ -84,7 +85,7 @@ bool cover_force(cover_case *c, int entry, int kind) {
   return false;
 }
 
-/* ---- did it? ---- */
+/* ---- did it run? ---- */
 
 void cover_watch(tutti_comm *comm) {
   tt_plans_forget(comm);
@@ -110,7 +111,7 @@ bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op
 
 int cover_never_ran(int ranks, char *why, size_t size) {
   static const char *const kinds[] = {[COVER_INTEGERS] = "integers", [COVER_FLOATS] = "floats"};
-  int never = tutti_algo_name(ENTRIES, NULL) != NULL; /* more than are counted */
+  int never = tutti_algo_name(ENTRIES, NULL) != NULL; /* more entries than the array counts */
   if (never) snprintf(why, size, "some of more than %d algorithms never ran", ENTRIES);
   for (int i = 0; i < ENTRIES && tutti_algo_name(i, NULL) && ranks > 1; i++)
     for (int kind = 0; kind < 2; kind++) {

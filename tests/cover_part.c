@@ -1,9 +1,9 @@
-/* cover_part.c - what of the vector each rank brings and gets, said once more without
- * the library's help.
+/* cover_part.c - the part of the vector that each rank contributes and receives, written again
+ * without the library's help.
  *
- * Idea       one vector for all: rank r's src and dst are parts of it, and what is
- *            right at place i of dst is a sum over ranks at place i, or what some
- *            rank's src holds at some place.
+ * Idea       one vector for all: rank r's src and dst are parts of it. The right
+ *            value at place i of dst is either a sum over ranks at place i, or an
+ *            element of some rank's src.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cover.h"
 
@@ -12,7 +12,7 @@ bool cover_varied(const cover_case *c) {
          (c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER);
 }
 
-/* Is the vector a block for each rank? */
+/* Does the vector consist of one block per rank? */
 static bool has_blocks(const cover_case *c) {
   return !cover_prefix(c->coll) && c->coll != TUTTI_ALLREDUCE && c->coll != TUTTI_BROADCAST &&
          c->coll != TUTTI_REDUCE && c->coll != TUTTI_BARRIER;
@@ -45,7 +45,7 @@ static cover_part whole(const cover_case *c, bool there) {
   return (cover_part){0, there ? cover_whole(c) : 0, there};
 }
 
-/* Helpers bring nothing and get nothing; a barrier has no vectors. */
+/* Helpers contribute and receive nothing; a barrier has no vectors. */
 static bool has_none(const cover_case *c, int rank) {
   return rank >= c->ranks - c->helpers || c->coll == TUTTI_BARRIER;
 }

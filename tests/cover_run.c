@@ -1,7 +1,7 @@
-/* cover_run.c - one case on one rank: buffers with guards, the call, the verdict.
+/* cover_run.c - one case on one rank: buffers with guards, the call, the comparison.
  *
- * Invariant  buffers are aligned as their type and no better; 64 bytes around each
- *            are looked at afterwards; src must be as it was.
+ * Invariant  buffers have exactly the alignment of their type; the 64 bytes around
+ *            each are checked afterwards; src must be unchanged.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 enum { GUARD = 64, PAINT = 0xa5 };
 
 typedef struct buffer {
-  tutti_comm *comm; /* whose memory it is, or NULL */
+  tutti_comm *comm; /* owner of the memory, or NULL */
   unsigned char *capacity, *at;
   size_t bytes; /* from `at` on */
 } buffer;
@@ -22,11 +22,11 @@ typedef struct bench { /* one rank's part of a case */
   const cover_case *c;
   int rank;
   bool in_place;
-  size_t size, period; /* bytes an element */
-  size_t whole;        /* elements of the whole vector */
+  size_t size, period; /* bytes of an element */
+  size_t whole;        /* elements in the whole vector */
   cover_part take, give;
   buffer src, dst;
-  unsigned char *before; /* what src held */
+  unsigned char *before; /* copy of src */
   unsigned char expected[COVER_PERIOD * 16];
   double sizes[COVER_PERIOD];
 } bench;
@@ -70,7 +70,7 @@ static bool guarded(const buffer *x) {
   return true;
 }
 
-/* `n` elements of an endless vector of period `period`, from element `from`. */
+/* Writes `n` elements of an endless vector with period `period`, from element `from`. */
 static void tile(const bench *b, unsigned char *to, const unsigned char *of, size_t from,
                  size_t n) {
   for (size_t i = 0; i < n;) {
@@ -81,7 +81,8 @@ static void tile(const bench *b, unsigned char *to, const unsigned char *of, siz
   }
 }
 
-/* What the call is given: in place, both lie in one buffer for the whole vector. */
+/* The buffers that are passed to the call. In place, both lie in one buffer for the whole
+ * vector. */
 static void *src_of(const bench *b) {
   return b->in_place ? b->dst.at + b->take.from * b->size : b->src.at;
 }
@@ -133,7 +134,7 @@ tutti_op cover_handle(const cover_ops *ops, const cover_case *c) {
   return c->op == COVER_ORDERED ? ops->ordered : (tutti_op)c->op;
 }
 
-/* The counts of all ranks; the caller's to free. */
+/* The counts of all ranks; the caller frees them. */
 static size_t *counts_of(const cover_case *c) {
   size_t *counts = malloc((size_t)c->ranks * sizeof *counts);
   for (int r = 0; counts && r < c->ranks; r++) counts[r] = cover_count(c, r);
@@ -169,7 +170,7 @@ static tutti_status block(tutti_comm *m, const cover_ops *ops, const cover_case 
   }
 }
 
-/* The counts are gone when the operation runs. */
+/* Frees the counts before the operation runs. */
 static tutti_status start_varied(tutti_comm *m, tutti_op op, const cover_case *c, const void *src,
                                  void *dst, tutti_request **r) {
   const bool keep = c->manner == COVER_PERSISTENT;
@@ -216,7 +217,7 @@ static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b)
   tutti_status status = cover_start(comm, ops, c, src_of(b), dst_of(b), &r);
   if (c->manner == COVER_PERSISTENT)
     for (int again = 0; again < 2 && !status; again++) {
-      write_input(b); /* in place, the first round used it up */
+      write_input(b); /* in place, the first round overwrote it */
       status = tutti_request_start(r);
       if (!status) status = tutti_request_wait(&r);
     }
@@ -226,16 +227,16 @@ static tutti_status call(tutti_comm *comm, const cover_ops *ops, const bench *b)
     sched_yield();
   }
   if (!status && c->manner == COVER_WAIT) status = tutti_request_wait(&r);
-  if (c->manner == COVER_PERSISTENT) { /* also one that has failed */
+  if (c->manner == COVER_PERSISTENT) { /* frees a failed request, too */
     const tutti_status end = tutti_request_free(&r);
     if (!status) status = end;
   }
   return status;
 }
 
-/* ---- the verdict ---- */
+/* ---- checks ---- */
 
-/* Compares n elements of dst with those wanted; the first that is wrong, or n. */
+/* Compares n elements of dst with the expected ones. Returns the first wrong one, or n. */
 static size_t compare(const bench *b, const unsigned char *x, const unsigned char *y, size_t n,
                       const double *sizes) {
   size_t i = 0;
@@ -246,7 +247,7 @@ static size_t compare(const bench *b, const unsigned char *x, const unsigned cha
   return i;
 }
 
-/* The first element of dst that is wrong; SIZE_MAX if none is. */
+/* The first wrong element of dst; SIZE_MAX: none. */
 static size_t first_wrong(const bench *b) {
   static _Thread_local unsigned char table[COVER_PERIOD * 16];
   const bool sums = cover_summed(b->c, b->rank) > 0;
@@ -268,7 +269,7 @@ static size_t first_wrong(const bench *b) {
   return SIZE_MAX;
 }
 
-/* Is src, where dst does not cover it, as it was? */
+/* Is src unchanged where dst does not cover it? */
 static bool input_kept(const bench *b) {
   if (!b->take.there) return true;
   const unsigned char *now = src_of(b);
@@ -279,12 +280,12 @@ static bool input_kept(const bench *b) {
          memcmp(now + hi, b->before + hi, b->take.n * b->size - hi) == 0;
 }
 
-/* What holds after an error, too. */
+/* The conditions that hold even after an error. */
 static bool kept_at_least(const bench *b) {
   return guarded(&b->src) && guarded(&b->dst) && (b->in_place || input_kept(b));
 }
 
-/* Do all ranks hold the same bits? Asked over another communicator. */
+/* Do all ranks hold the same bits? Compared over another communicator. */
 static tutti_status same_everywhere(const bench *b, tutti_comm *side, bool *same) {
   uint64_t mine = 1, all[64];
   const unsigned char *got = dst_of(b);

@@ -1,8 +1,8 @@
-/* kernel_reference.h - what a reduction is, by definition, one element at a time.
+/* kernel_reference.h - the definition of a reduction, one element at a time.
  *
- * Idea       the words of tutti.h in the dullest C: 128-bit integers, one stored
- *            operation per step, 16-bit floats by ldexp and rint. Shares nothing
- *            with src/kernel.
+ * Idea       the specification of tutti.h in the simplest C: 128-bit integers, one
+ *            stored operation per step, 16-bit floats by ldexp and rint. Shares
+ *            nothing with src/kernel.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef KERNEL_REFERENCE_H
 #define KERNEL_REFERENCE_H
@@ -16,10 +16,10 @@
 
 #include "tutti.h"
 
-/* ---- 16-bit floats, slowly ---- */
+/* ---- 16-bit floats, simple and slow ---- */
 
 typedef struct format {
-  int fraction, bias; /* bits of fraction; 15 bits are fraction and exponent */
+  int fraction, bias; /* bits of the fraction; fraction and exponent have 15 bits */
   uint16_t nan;
 } format;
 static const format FP16 = {10, 15, 0x7e00}, BF16 = {7, 127, 0x7fc0};
@@ -40,7 +40,7 @@ static uint16_t encode(format f, double x) {
   x = fabs(x);
   int e = x == 0 ? 1 - f.bias : ilogb(x);
   if (e < 1 - f.bias) e = 1 - f.bias;
-  double units = rint(ldexp(x, f.fraction - e)); /* to nearest even, exactly */
+  double units = rint(ldexp(x, f.fraction - e)); /* rounds to nearest even, exactly */
   long u = (long)units + ((long)(e + f.bias - 1) << f.fraction);
   return sign | (uint16_t)(u > infinity ? infinity : u);
 }
@@ -78,7 +78,7 @@ static uint64_t int_op(tutti_op op, __int128 a, __int128 b) {
     case TUTTI_LAND: return a && b;
     case TUTTI_LOR: return a || b;
     case TUTTI_LXOR: return !a != !b;
-    default: return a == b ? 0x5555 : 0xaaaa; /* no op: equal to nothing */
+    default: return a == b ? 0x5555 : 0xaaaa; /* not an op: equal to no result */
   }
 }
 
@@ -188,7 +188,7 @@ static void one_complex_double(tutti_op op, void *out, const void *const *in, in
   put_double((char *)out + 8, im);
 }
 
-/* Where the index of a pair lies; and the value, as what it is. */
+/* The offset of a pair's index; and its value, as its own type. */
 static size_t index_at(tutti_type t) {
   return t == TUTTI_DOUBLE_INT || t == TUTTI_LONG_INT ? 8 : 4;
 }
@@ -208,7 +208,7 @@ static pair get_pair(tutti_type t, const void *p) {
   return x;
 }
 
-/* -1 if a goes before b, 1 if after. */
+/* -1 if a precedes b, 1 otherwise. */
 static int compare_pairs(tutti_op op, pair a, pair b) {
   int up = op == TUTTI_MINLOC ? 1 : -1;
   if (isnan(a.v) != isnan(b.v)) return isnan(a.v) ? -1 : 1;
@@ -253,7 +253,7 @@ static void one(tutti_type t, tutti_op op, void *out, const void *const *in, int
     one_pair(t, op, out, in, n);
 }
 
-/* ---- the product before a sum ---- */
+/* ---- the premultiplier of a sum ---- */
 
 static inline void one_times(tutti_type t, void *p, double factor) {
   volatile float by = (float)factor, x;

@@ -1,4 +1,4 @@
-/* lifetime.c - a clock of half minutes, which stands still while the process does (lifetime.h).
+/* lifetime.c - a clock that ticks every half minute, except while the process is stopped.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lifetime.h"
 

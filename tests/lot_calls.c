@@ -1,4 +1,4 @@
-/* lot_calls.c - calls that are drawn by lot, made, and named as tutti names them.
+/* lot_calls.c - random calls: drawn, made, and described as tutti describes them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "lot_calls.h"
 

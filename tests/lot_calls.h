@@ -1,4 +1,4 @@
-/* lot_calls.h - calls that are drawn by lot, made, and named as tutti names them.
+/* lot_calls.h - random calls: drawn, made, and described as tutti describes them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LOT_CALLS_H
 #define LOT_CALLS_H
@@ -19,13 +19,13 @@ typedef struct lot_call {
 
 enum { CALL_COUNT = 3000, CALL_BYTES = 16 * CALL_COUNT * 16 }; /* for up to 16 ranks */
 
-/* Any collective, any of some types and ops; the same for the same seed. */
+/* Any collective, with some of the types and ops; the same for the same seed. */
 lot_call call_drawn(uint64_t seed, int ranks);
-/* The same, but for one thing: `way` 0 count, 1 type, 2 op, 3 root, 4 the collective; what
- * it has not is not changed, but the count. */
+/* The same call with one change. `way`: 0 count, 1 type, 2 op, 3 root, 4 the collective. If the
+ * call lacks that argument, the count changes instead. */
 lot_call call_changed(lot_call call, int way, uint64_t seed, int ranks);
 bool call_equal(const lot_call *a, const lot_call *b);
-/* On CALL_BYTES each. */
+/* x and y have CALL_BYTES each. */
 tutti_status call_make(tutti_comm *comm, const lot_call *call, void *x, void *y);
 void call_words(const lot_call *call, char *text, size_t size);
 

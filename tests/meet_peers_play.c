@@ -1,4 +1,4 @@
-/* meet_peers_play.c - ranks that are threads, and meet at a rendezvous or over a store.
+/* meet_peers_play.c - ranks as threads that meet at a rendezvous or over a store.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "meet_peers_play.h"
 
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* This file is linked into tests without cmocka, too: what cannot be ends the program. */
+/* Tests without cmocka link this file, too: an impossible failure ends the program. */
 __attribute__((format(printf, 1, 2), noreturn)) static void end_with(const char *format, ...) {
   va_list args;
   va_start(args, format);

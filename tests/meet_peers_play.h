@@ -1,4 +1,4 @@
-/* meet_peers_play.h - ranks that are threads, and meet; each tells what became of it.
+/* meet_peers_play.h - ranks as threads that meet; each records how its meeting ended.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MEET_PEERS_PLAY_H
 #define MEET_PEERS_PLAY_H
@@ -13,23 +13,23 @@ typedef struct peer {
   pthread_t thread;
   tt_rendezvous at;
   const tutti_store *store;
-  int rank, ranks, rounds; /* it leaves after that many */
+  int rank, ranks, rounds; /* it leaves after `rounds` meetings */
   double limit, took;
-  bool stays; /* a while, before it leaves */
+  bool stays; /* it waits a while before it leaves */
   tutti_status status;
   bool right;
   char why[400];
 } peer;
 
-void *meeting_visit(void *peer); /* in this thread */
-void meeting_begin(peer *g);     /* in one of its own */
+void *meeting_visit(void *peer); /* in the calling thread */
+void meeting_begin(peer *g);     /* in a thread of its own */
 void meeting_finish(peer *g);
-/* Its status, and words of its sentence, with | between. */
+/* Checks the rank's status, and that its error contains the words, separated by '|'. */
 void meeting_expect(const peer *g, tutti_status status, const char *words);
-/* A rendezvous at a port of its own. */
+/* Starts a rendezvous on a port of its own. */
 tt_rendezvous meeting_serve(void);
 tt_rendezvous meeting_serve_for(bool lasting);
-/* A connection to a port of this host. */
+/* Connects to a port of this host. */
 int meeting_call(int port);
 
 #endif

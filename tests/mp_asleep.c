@@ -1,5 +1,5 @@
-/* mp_asleep.c - who waits sleeps until there is something to wake for: while rank 0 is half a second
- * late, the others wake up a thousand times at most, wherever they sit.
+/* mp_asleep.c - a rank that waits sleeps until there is work: while rank 0 is half a second late,
+ * the others wake up a thousand times at most, wherever they run.
  * Ranks: 2 5 SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <sys/resource.h>

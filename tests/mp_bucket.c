@@ -1,10 +1,10 @@
-/* mp_bucket.c - buckets on ranks that are processes: the thread that drives them takes no core
- * while nothing is in flight; and, for buckets.sh, a rank dies amid a step.
+/* mp_bucket.c - buckets on ranks that are processes: the thread that drives them uses no processor
+ * time while nothing is in flight. For buckets.sh, a rank dies during a step.
  *
  * Usage      tutti run -k -n P mp_bucket death SEED [bf16]
- * Idea       rank 1 dies at a tensor and a step of the seed. The others hear of it in whatever call
- * of buckets they are in, free these, make new ones on a communicator without rank 1, and their
- * means are right. Ranks: 2 3 SPDX-License-Identifier: BSD-3-Clause */
+ * Idea       rank 1 dies at a tensor and a step that the seed selects. The other ranks get the
+ * error from whichever bucket call they are in, free the buckets, make new ones on a communicator
+ * without rank 1, and get the right means. Ranks: 2 3 SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 enum { N = 12, LONG = 4000, STEPS = 20 };
 static float x[N][LONG];
-static int me; /* of the first communicator */
+static int me; /* in the first communicator */
 
 static void wrong(const char *what) {
   printf("not ok - rank %d: %s: %s\n", me, what, tutti_error());
@@ -36,7 +36,7 @@ static tutti_buckets *make(tutti_comm *comm, int bf16, int thread) {
   return b;
 }
 
-/* Numbers that bf16 holds: the means do too, or are rounded alike. */
+/* bf16 holds these numbers exactly, and so their means. */
 static tutti_status step(tutti_buckets *b, int s, int dies_at) {
   tutti_status status = TUTTI_OK;
   for (int k = 0; k < N && !status; k++) {
@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
   for (int s = 0; s < STEPS; s++)
     if (step(b, s, -1)) wrong("a step");
   if (tutti_barrier(comm)) wrong("a barrier");
-  struct stat threads; /* a link each, and two */
+  struct stat threads; /* nlink: one per thread, and two */
   if (stat("/proc/self/task", &threads) || threads.st_nlink < 4) wrong("there is no thread");
   double before = used();
   usleep(300000);

@@ -25,7 +25,7 @@ static int run(const cover_case *c, bool *over) {
   return 1;
 }
 
-/* Everyone's seed is rank 0's. */
+/* Returns rank 0's seed on all ranks. */
 static uint64_t agree_on_seed(void) {
   uint64_t seed = cover_seed();
   if (tutti_broadcast(side, &seed, &seed, 1, TUTTI_UINT64, 0)) return 0;

@@ -1,12 +1,12 @@
-/* mp_deaths.c - ranks die at instants that nobody chose, and the others go on; for shrink.sh,
- * run by itself it has nothing to do.
+/* mp_deaths.c - ranks die at random moments, and the others go on. Used by shrink.sh; does nothing
+ * when run by itself.
  *
  * Usage      tutti run -k -n P mp_deaths SEED DEATHS [far]
- *            far: over a network, which does not say how a rank died
- * Idea       who dies, when, and by what follows from the seed: by its own timer while it works
- *            or shrinks (SIGKILL, an exit, a crash), or by a timer of another rank. A death is
- *            set going when the one before it was noticed; so who lives is known from how many
- *            live, and each sum, each sentence, and who is in a communicator can be checked.
+ *            far: over a network, which cannot report how a rank died
+ * Idea       the seed determines which rank dies, when and how: by its own timer while it works
+ *            or shrinks (SIGKILL, an exit, a crash), or killed by another rank's timer. A death is
+ *            scheduled once the previous one was noticed. So the number of live ranks tells which
+ *            ranks live, and every sum, error sentence and communicator can be checked.
  * Ranks: 2
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
@@ -26,9 +26,9 @@ typedef enum way { KILL, EXIT, CRASH, NEIGHBOUR, WAYS } way;
 static const char *const words[WAYS] = {", killed by SIGKILL;", ", it exited with status 3;",
                                         ", killed by SIGSEGV;", ", killed by SIGKILL;"};
 typedef struct death {
-  int who, by; /* first ranks */
+  int who, by; /* numbers in the first communicator */
   way way;
-  bool shrinking; /* while the death before it is coped with */
+  bool shrinking; /* while the ranks recover from the death before */
   long us;
   bool armed; /* by this rank */
 } death;
@@ -99,7 +99,7 @@ static int wrong(const char *what, const char *more) {
   _exit(9);
 }
 
-/* One collective of some length, or three at once; its status. */
+/* Runs one collective of some length, or three at once; returns the status. */
 static tutti_status work(tutti_comm *comm, int dead, uint64_t u) {
   static uint64_t x[3][LONG], y[3][LONG];
   tutti_request *requests[3] = {NULL};
@@ -122,7 +122,7 @@ static tutti_status work(tutti_comm *comm, int dead, uint64_t u) {
   return status;
 }
 
-/* The sentence names one of the deaths that were on their way, and how it came. */
+/* Checks that the sentence names one of the scheduled deaths and its cause. */
 static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
   char said[400], again[60];
   snprintf(said, sizeof said, "%s", tutti_error());
@@ -138,7 +138,8 @@ static void check_sentence(tutti_comm *comm, tutti_status status, int dead) {
     wrong("a later call", tutti_error());
 }
 
-/* Who is in it are those who live, in order; a status if that cannot be seen any more. */
+/* Checks that the live ranks, in order, are the members. Returns an error if that cannot be
+ * seen. */
 static tutti_status check_members(tutti_comm *comm) {
   int32_t ranks[MOST], mine = me;
   const int n = tutti_comm_size(comm);

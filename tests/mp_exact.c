@@ -1,7 +1,7 @@
 /* mp_exact.c - the contracts `exact` and `run` on ranks that are processes.
  *
- * Usage      with the word `fingerprint`: what a row of ordinary sums comes to, as a number, and
- *            the plans that ran, for tests/repeats.sh.
+ * Usage      with the word `fingerprint`: prints a hash of a series of ordinary sums, and the
+ *            plans that ran, for tests/repeats.sh.
  * Ranks: 1 2 3 4 5 6 7 8 9
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

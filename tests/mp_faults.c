@@ -1,5 +1,5 @@
-/* mp_faults.c - ranks that go wrong, for faults.sh; run by itself it has nothing
- * to do.
+/* mp_faults.c - ranks that fail, for faults.sh; does nothing when run by
+ * itself.
  *
  * Ranks: 2
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -12,7 +12,7 @@
 #include "start.h"
 #include "tutti.h"
 
-/* The last rank does `what`; the others call an allreduce, or wait for a message of it. */
+/* The last rank does `what`; the others call an allreduce, or wait for a message from it. */
 static void fault(tutti_comm *comm, const char *what) {
   if (tutti_comm_rank(comm) != tutti_comm_size(comm) - 1) return;
   if (strcmp(what, "exit") == 0) _exit(7);
@@ -31,7 +31,7 @@ static void say(void *ctx, int level, const char *line) {
 
 int main(int argc, char **argv) {
   static double x[100000], y[100000];
-  tutti_comm *comm, *meeting; /* who is quick may end comm while others still meet */
+  tutti_comm *comm, *meeting; /* a fast rank may free comm while others still meet */
   tutti_request *r = NULL;
   alarm(50);
   tutti_log_set(say, NULL);
@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
   int done = 0;
   if (argc > 3 && strcmp(argv[3], "recv") == 0) {
     status = tutti_recv(comm, x, 1, TUTTI_DOUBLE, tutti_comm_size(comm) - 1);
-  } else if (argc > 3) { /* by tests alone */
+  } else if (argc > 3) { /* only test, never wait */
     status = tutti_allreduce_start(comm, x, y, 100000, TUTTI_DOUBLE, TUTTI_SUM, &r);
     while (!status && !done) status = tutti_request_test(&r, &done);
   } else {

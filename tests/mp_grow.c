@@ -1,12 +1,13 @@
-/* mp_grow.c - ranks die and others join in their place; for grow.sh, run by itself it has nothing
- * to do.
+/* mp_grow.c - ranks die and others join in their place. Used by grow.sh; does nothing when run by
+ * itself.
  *
- * Usage      tutti run -r R -n P mp_grow lot SEED       who dies when is drawn by lot, R times at
- * most tutti run -r R -n P mp_grow SCENE          one of the table below; the last rank dies Idea
- * in the lot every process (a founder, or a newcomer of some number) knows from the seed whether it
- * dies, after how long, and by what: at work, while it shrinks or grows, while it waits to be taken
- * in. The others sum, share where they are, and at the end of an epoch wait until they are as many
- * as in the beginning; all sums are checked. Ranks: 2 SPDX-License-Identifier: BSD-3-Clause */
+ * Usage      tutti run -r R -n P mp_grow lot SEED       random deaths, R at most
+ *            tutti run -r R -n P mp_grow SCENE          a scene below; the last rank dies
+ * Idea       in `lot`, every process (a founder, or a numbered joiner) derives from the seed
+ * whether it dies, and after how long: at work, while it shrinks or grows, or while it waits to
+ * join. The others sum and share their position. At the end of an epoch they wait until they are
+ * as many as in the beginning. All sums are checked.
+ * Ranks: 2 SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,8 +24,8 @@
 
 enum { EPOCHS = 4, STEPS = 60, LONG = 30000 };
 
-static int P;      /* in the beginning */
-static int joiner; /* its number, from 1; 0: a founder */
+static int P;      /* ranks in the beginning */
+static int joiner; /* number of this joiner, from 1; 0: a founder */
 
 static int wrong(const char *what, const char *more) {
   printf("# wrong: %s: %s\n", what, more);
@@ -55,8 +56,8 @@ typedef struct place {
   int64_t epoch, step;
 } place;
 
-/* Who was there when this process last looked, as far as they live, comes first and in the same order;
- * then those that have joined since. */
+/* The ranks that this process saw at its last check and that still live come first, in the same
+ * order; ranks that joined since come after them. */
 static void in_their_order(const int32_t *who, int n) {
   static int32_t before[64];
   static int nbefore;
@@ -69,7 +70,7 @@ static void in_their_order(const int32_t *who, int n) {
   nbefore = n;
 }
 
-/* From where the first rank is, all go on. */
+/* All ranks take the first rank's position. */
 static tutti_status share(tutti_comm *comm, place *at) {
   tutti_status status = tutti_broadcast(comm, at, at, 2, TUTTI_INT64, 0);
   int32_t who[64], mine = joiner ? P + joiner : number("TUTTI_RANK");
@@ -78,15 +79,15 @@ static tutti_status share(tutti_comm *comm, place *at) {
   return status;
 }
 
-/* ---- the lot ---- */
+/* ---- random deaths ---- */
 
 static void strike(int signal_number) {
   (void)signal_number;
   kill(getpid(), SIGKILL);
 }
 
-/* Of the processes that may ever come some are to die, at most `deaths`; founder 0 + seed % P
- * never. */
+/* Some of the processes that may ever run are to die, `deaths` at most; founder seed % P never
+ * dies. */
 static void draw(uint64_t seed, int deaths) {
   const int mine = joiner ? P - 1 + joiner : number("TUTTI_RANK"), all = P + deaths;
   int marked = 0;
@@ -95,7 +96,7 @@ static void draw(uint64_t seed, int deaths) {
     const int who = (int)(cover_mix(seed + (uint64_t)i) % (uint64_t)all);
     if (who == (int)(seed % (uint64_t)P)) continue;
     dies |= who == mine;
-    marked++; /* the same one twice is one death fewer */
+    marked++; /* the same one twice: one death less */
   }
   if (!dies) return;
   timer_t timer;
@@ -141,14 +142,14 @@ static void says(tutti_status status, tutti_status want, const char *words) {
     wrong("it should have said", status ? tutti_error() : words);
 }
 
-/* It is in order: as large as that, and sums. */
+/* Checks that the communicator has `ranks` ranks and sums right. */
 static void in_order(tutti_comm *comm, int ranks) {
   if (tutti_comm_size(comm) != ranks) wrong("the size", "");
   for (uint64_t i = 0; i < 20; i++)
     if (sum(comm, cover_mix(i))) wrong("in order", tutti_error());
 }
 
-/* The last rank dies, and the others have a communicator without it. */
+/* The last rank dies, and the others make a communicator without it. */
 static void lose_one(tutti_comm **comm) {
   tutti_comm *rest;
   if (tutti_comm_rank(*comm) == P - 1) kill(getpid(), SIGKILL);
@@ -158,7 +159,7 @@ static void lose_one(tutti_comm **comm) {
   *comm = rest;
 }
 
-/* No newcomer comes of it; what there was is as before. */
+/* Growing fails, no rank joins, and the old communicator still works. */
 static void can_not_grow(tutti_comm *comm, tutti_status want, const char *words) {
   tutti_comm *more = comm;
   says(tutti_comm_grow(comm, 1, &more), want, words);
@@ -208,7 +209,7 @@ static void joined(tutti_comm **comm) {
   if (joiner && tutti_comm_rank(*comm) != P - 1) wrong("its place", "");
 }
 
-/* Some have not noticed a death, and grow while the others shrink; helpers stay the last. */
+/* Some ranks have not noticed a death and grow while the others shrink; helpers stay the last. */
 static void mixed(tutti_comm **comm) {
   tutti_comm *out;
   if (joiner) {
@@ -225,13 +226,13 @@ static void mixed(tutti_comm **comm) {
   grown(comm, P);
 }
 
-/* They do not take it in, and then they are gone. */
+/* The other ranks do not admit the joiner, and then exit. */
 static void ignored(tutti_comm **comm) {
   lose_one(comm);
   usleep(1300000);
 }
 
-/* For as long as there is a launcher. */
+/* Sums until the launcher is gone. */
 static void for_ever(tutti_comm **comm) {
   tutti_status status = TUTTI_OK;
   printf("ready\n");
@@ -263,7 +264,7 @@ static int left_out(const char *words) {
   return 3;
 }
 
-/* A process of the job that does not behave: what stands in its head. */
+/* A process of the job that misbehaves: it writes a forged header. */
 static int forge(int kind) {
   tt_segment *s;
   const int index = P + joiner - 1;
@@ -275,7 +276,7 @@ static int forge(int kind) {
   const uint64_t worlds[] = {low + 65536, low + 65536,      low + 65536,          0,
                              low + 65537, UINT64_MAX - 127, low + s->stride - 128};
   atomic_store(&head->world, worlds[kind]);
-  if (kind) atomic_store(&head->ready, 1 + TT_LAYOUT + (kind == 2)); /* 0: it never says a word */
+  if (kind) atomic_store(&head->ready, 1 + TT_LAYOUT + (kind == 2)); /* 0: it never reports ready */
   for (int ms = 0; ms < 5000 && !atomic_load(&head->invited); ms++) usleep(1000);
   tt_segment_release(s);
   return 3;

@@ -1,5 +1,5 @@
-/* mp_hang.c - ranks that hang, for doctor.sh, until they are ended; run by itself it has nothing
- * to do. It prints a line per rank when that is about to hang.
+/* mp_hang.c - ranks that hang until they are killed, for doctor.sh; does nothing when run by
+ * itself. Each rank prints a line when it is about to hang.
  *
  * Ranks: 1
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -22,7 +22,7 @@ static tutti_status reduce_all(tutti_comm *on) {
 }
 
 static tutti_status compute(void) {
-  while (pause()) continue; /* as it always says */
+  while (pause()) continue; /* interrupted as always */
   return TUTTI_OK;
 }
 
@@ -32,7 +32,7 @@ static tutti_status at_work(void) {
   return status;
 }
 
-/* The last rank does something else than the others. */
+/* The last rank stops instead of the call that the others make. */
 static tutti_status stopped(void) {
   if (me == last) raise(SIGSTOP);
   return reduce_all(comm);
@@ -72,7 +72,7 @@ static tutti_status leaves(void) {
   return compute();
 }
 
-/* By tests, until one has enough; the last one does not come. */
+/* The ranks test until one gives up; the last rank does not call at all. */
 static tutti_status tests(void) {
   tutti_request *r = NULL;
   int done = 0;

@@ -13,7 +13,7 @@
 #include "start.h"
 #include "tutti.h"
 
-/* GiB that can be had, or 0 if the system does not say. */
+/* Available memory in GiB; 0: the system does not say. */
 static double available(void) {
   char line[200];
   unsigned long long kib = 0;
@@ -34,7 +34,7 @@ static void *take(size_t bytes) {
   return x == MAP_FAILED ? NULL : x;
 }
 
-/* Sum of n elements, each (rank + 1) * one of a short, prime cycle. */
+/* Sums n elements; each is (rank + 1) times a number of a short cycle of prime length. */
 static const char *sum_bytes(tutti_comm *comm, size_t n) {
   enum { CYCLE = 251 };
   const int me = tutti_comm_rank(comm) + 1;

@@ -1,6 +1,6 @@
-/* mp_lost.c - rank 1 is killed amid allreduces: the others name it, and soon.
+/* mp_lost.c - rank 1 is killed during allreduces: the others name it, and soon.
  *
- * Run by tests/hosts.sh, over networks, on three ranks; of shared memory mp_deaths sees to it.
+ * Run by tests/hosts.sh, over networks, on three ranks; mp_deaths covers shared memory.
  * Prints a line of TAP on each of the others. Ranks: 1 SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* mp_parting.c - ranks that end while something is on its way that nobody will take: after calls
- * that differ, rank 1 is late to its end. It is tests/hosts.sh that needs it, over networks.
+/* mp_parting.c - ranks that end while a message is in flight that no rank will receive: after calls
+ * that differ, rank 1 ends late. Made for tests/hosts.sh, over networks.
  *
  * Ranks: 2 SPDX-License-Identifier: BSD-3-Clause
  * Alone: no */
@@ -9,7 +9,7 @@
 #include "start.h"
 
 int main(void) {
-  enum { MOST = 20000 }; /* more than a network takes without asking the receiver */
+  enum { MOST = 20000 }; /* beyond a network's eager limit */
   static float x[MOST], y[MOST];
   tutti_comm *comm;
   if (start_comm(&comm)) return fprintf(stderr, "%s\n", tutti_error()), 1;

@@ -1,4 +1,4 @@
-/* mp_scenes.c - the scenes on ranks that are processes.
+/* mp_scenes.c - runs the scenes on ranks that are processes.
  *
  * Ranks: 1 2 3 4 7
  * Alone: no

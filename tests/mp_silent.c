@@ -1,9 +1,9 @@
-/* mp_silent.c - the host of rank 1 falls silent: the others name it, after TUTTI_SILENCE. Or rank 1
- * is stopped for longer than that: nobody is lost.
+/* mp_silent.c - the host of rank 1 falls silent: the others report it after TUTTI_SILENCE. Or
+ * rank 1 is stopped for longer than that, and no rank is lost.
  *
  * Usage      mp_silent flight|idle|stop COMMAND
- *            COMMAND cuts the link of rank 1's host, with much on its way to it, or nothing. Run by
- *            tests/silence.sh on hosts of their own; by itself it has nothing to do.
+ *            COMMAND cuts the link of rank 1's host, with much data in flight to it, or none.
+ *            Run by tests/silence.sh on separate hosts; does nothing when run by itself.
  * Prints a line of TAP on each rank. Ranks: 1 SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
@@ -23,9 +23,9 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What befalls rank 1; until it is over. */
+/* Does to rank 1 what `way` says; returns when it is over. */
 static void befall(const char *way, const char *command, int silence) {
-  if (strcmp(way, "idle") == 0) sleep(1); /* what they sent has arrived, and they wait */
+  if (strcmp(way, "idle") == 0) sleep(1); /* its messages have arrived; the others wait */
   if (strcmp(way, "stop") != 0) {
     if (system(command)) printf("not ok - %s\n", command);
     return;

@@ -1,17 +1,17 @@
-/* mp_soak.c - ranks that call anything, on communicators that come and go, and check what they
- * get, while somebody kills and stops them: bench/faults.py. Run by itself it has nothing to do.
+/* mp_soak.c - ranks that call anything, on communicators that come and go, and check the results,
+ * while bench/faults.py kills and stops them. Does nothing when run by itself.
  *
  * Usage      mp_soak FILE SEED SECONDS DEATHS MANNER [THREADS]
- *            MANNER: calm (nobody dies), deaths (DEATHS ranks will), makers (the same, and nothing
- *            is called but what makes communicators), alone (they will, and all is called on one),
- *            ends (they will, and those who live end when they have heard of it), doomed (one will,
- *            and its MPI ends the others). THREADS: this process alone, so many ranks in it.
- *            It ends when so many have died and so long has passed.
- * Idea       what is called follows from the seed and the number of the act, so ranks need not
- *            talk to agree. Each call on `base` is the same one, so whoever fails elsewhere can
- *            come there and hear who died, whatever the others do. Then those who live make a
- *            communicator of themselves, and begin anew.
- * Tells      in FILE (tell.h): at PID RANKS; error STATUS WHY, lost WHY, shrunk RANKS; wrong WHAT;
+ *            MANNER: calm (no rank dies), deaths (DEATHS ranks die), makers (the same, but ranks
+ *            only make communicators), alone (ranks die, and all calls are on one communicator),
+ *            ends (ranks die, and the others end when they have noticed), doomed (one dies,
+ *            and its MPI ends the others). THREADS: run this many ranks in this process.
+ *            It ends after DEATHS deaths and SECONDS seconds.
+ * Idea       the calls follow from the seed and the number of the step, so the ranks agree without
+ *            communication. All ranks make the same calls on `base`; a rank whose call fails
+ *            elsewhere goes there and learns which rank died, whatever the others do. Then the
+ *            live ranks make a new communicator and begin again.
+ * Writes     to FILE (tell.h): at PID RANKS; error STATUS WHY, lost WHY, shrunk RANKS; wrong WHAT;
  *            count GENERATION CALLS BYTES MISMATCHES MALLOC OWN HEAP SHARED FILES
  *            MEMBERS; done.
  * Ranks: 2
@@ -34,8 +34,8 @@
 enum { ACTS = 12, MEETINGS = 20, COUNT_NS = 20000000 };
 static const char elsewhere[] = "somebody died elsewhere";
 
-/* Of the job; of this rank, which may be a thread; members: a bit for each that lives, by its first
- * rank. */
+/* The first line is per job, the second per rank, which may be a thread. members: a bit for each
+ * live rank, by its number in the first communicator. */
 static const char *file, *manner;
 static bool doomed, makers, ends;
 static uint64_t seed, until;
@@ -44,9 +44,9 @@ static _Thread_local soak self;
 static _Thread_local uint64_t members;
 static _Thread_local int ranks, generation;
 
-/* ---- what it holds ---- */
+/* ---- resource use ---- */
 
-/* Bytes of resident pages: its own, and those it shares. */
+/* Bytes of resident pages: private and shared. */
 static void resident(unsigned long long *own, unsigned long long *shared) {
   char line[128];
   FILE *f = fopen("/proc/self/status", "r");
@@ -60,7 +60,8 @@ static void resident(unsigned long long *own, unsigned long long *shared) {
   *shared *= 1024;
 }
 
-/* How many; and the bytes of the job's shared memory that are there, whoever touched them. */
+/* Returns the number of descriptors. *there: bytes of the job's shared memory that are resident,
+ * whichever process touched them. */
 static int descriptors(unsigned long long *there) {
   struct stat st;
   char name[64];
@@ -77,14 +78,14 @@ static int descriptors(unsigned long long *there) {
   return n;
 }
 
-/* Ranks that are threads count what their process holds while none of them holds anything. */
+/* Ranks that are threads count their process's resources while none of them holds any. */
 static void threads_meet(void) {
   if (threads && tutti_barrier(self.base)) soak_wrong(&self, "a barrier", tutti_error());
 }
 
-/* Where it holds nothing that it will not hold the next time; now and then. What malloc has from
- * the system and keeps, free in pieces, is the program's pattern of calls: it is no memory of its
- * own. Shared pages come when they are touched, late perhaps: those that are there bound them. */
+/* Called now and then, where everything temporary has been freed. Memory that malloc keeps in free
+ * pieces depends on the program's pattern of calls and does not count. Shared pages appear when
+ * first touched, perhaps late, so the resident ones bound them. */
 static void tell_count(bool now) {
   static _Thread_local uint64_t last;
   unsigned long long own, shared, there;
@@ -130,15 +131,16 @@ static void drop_comms(void) {
   for (int i = 0; i < SOAK_COMMS; i++) drop(&self.comms[i]);
 }
 
-/* What a case has set on base, where it is all there is; it may have failed. */
+/* Undoes a case's settings on base if it is the only communicator; the case may have failed. */
 static void settle_base(void) {
   tutti_comm_set_algo(self.base, NULL);
   tutti_comm_set_helpers(self.base, 0);
   tutti_comm_set_slices(self.base, 0);
 }
 
-/* Who lives; is it over: for one of them it is; has a call failed somewhere: then here, too, or
- * those where it has not would use what the others do not have. */
+/* Exchanges the live ranks, whether the run is over (if it is for one rank), and whether a call
+ * failed on any rank. If one did, the call fails here, too: otherwise ranks would use communicators
+ * that others lack. */
 enum { OVER = 1, FAILED = 2 };
 static tutti_status meet(bool failed, bool *over) {
   const bool mine = ranks - tutti_comm_size(self.base) >= deaths && tell_ns() >= until;
@@ -158,9 +160,9 @@ static tutti_status meet(bool failed, bool *over) {
   return TUTTI_ERR_ABORTED;
 }
 
-/* ---- a life ---- */
+/* ---- the main loop ---- */
 
-/* Until it is over, or a call fails. */
+/* Runs until the time is over or a call fails. */
 static tutti_status go_on(void) {
   tutti_status status = TUTTI_OK;
   bool over = false, unused;
@@ -187,7 +189,7 @@ static tutti_status go_on(void) {
   return status;
 }
 
-/* A call has failed: base says who died. */
+/* After a call has failed: learns on base which rank died. */
 static void hear(tutti_status status) {
   bool over;
   tell("error %d %s", (int)status, self.why);
@@ -198,7 +200,7 @@ static void hear(tutti_status status) {
     for (int i = 0; i < SOAK_COMMS; i++)
       if (self.comms[i]) tutti_comm_abort(self.comms[i], elsewhere);
     if (self.parent) tutti_comm_abort(self.parent, elsewhere);
-    status = TUTTI_OK; /* who died may have done his part of some meeting */
+    status = TUTTI_OK; /* the dead rank may have voted before */
     for (int i = 0; i < MEETINGS && (!status || status == TUTTI_ERR_ABORTED); i++)
       status = meet(true, &over);
   }
@@ -221,7 +223,7 @@ static void shrink(void) {
   tell("shrunk %d", tutti_comm_size(next));
 }
 
-/* ---- one rank, and all of this process ---- */
+/* ---- one rank, and the whole process ---- */
 
 static bool end_process(void) {
   return soak_drop_ops() && start_end() == TUTTI_OK;
@@ -263,7 +265,7 @@ static void *live_in_thread(void *arg) {
   return NULL;
 }
 
-/* So many ranks in this process. */
+/* Runs the given number of ranks as threads of this process. */
 static bool live_in_threads(const cover_ops *ops) {
   tutti_comm *comms[SOAK_RANKS];
   life lives[SOAK_RANKS];
@@ -278,7 +280,7 @@ static bool live_in_threads(const cover_ops *ops) {
 
 int main(int argc, char **argv) {
   if (argc < 6) return printf("ok - nothing to do\n1..1\n") < 0;
-  lifetime(300 + (unsigned)atof(argv[3])); /* if nobody looks after it */
+  lifetime(300 + (unsigned)atof(argv[3])); /* if its parent is gone */
   file = argv[1];
   seed = cover_mix(strtoull(argv[2], NULL, 10));
   until = tell_ns() + (uint64_t)(1e9 * atof(argv[3]));

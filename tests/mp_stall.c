@@ -1,5 +1,6 @@
-/* mp_stall.c - a rank is stopped at any moment: after TUTTI_TIMEOUT the others fail, and name it,
- * its process, that it is stopped (on their host), and the call; it hears the same when it goes on.
+/* mp_stall.c - a rank is stopped at a random moment: after TUTTI_TIMEOUT the others fail and name
+ * the rank, its process, the call and (on its host) that it is stopped. It gets the same error
+ * when it resumes.
  *
  * Ranks: 2 4
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -27,7 +28,7 @@ static void stop(int signal) {
   raise(SIGSTOP);
 }
 
-/* In so many us. */
+/* Stops this process in `us` microseconds. */
 static void stop_soon(uint64_t us) {
   struct sigaction action = {.sa_handler = stop};
   const struct itimerval when = {.it_value = {.tv_usec = (suseconds_t)us}};
@@ -36,7 +37,7 @@ static void stop_soon(uint64_t us) {
   setitimer(ITIMER_REAL, &when, NULL);
 }
 
-/* The sentence "... in CALL, operation N...": is it what all call as operation N? */
+/* In "... in CALL, operation N...", is CALL the one that all ranks make as operation N? */
 static bool right_call(const char *sentence, const lot_call *kinds, unsigned first,
                        const char *before) {
   const char *at = strstr(sentence, before);
@@ -52,7 +53,7 @@ static bool right_call(const char *sentence, const lot_call *kinds, unsigned fir
   return false;
 }
 
-/* Calls until one fails. *ms: how long that one took. */
+/* Makes calls until one fails. *ms: duration of that call. */
 static tutti_status calls(tutti_comm *comm, uint64_t seed, const lot_call *kinds, double *ms) {
   tutti_status status = TUTTI_OK;
   uint64_t before = 0;
@@ -66,7 +67,7 @@ static tutti_status calls(tutti_comm *comm, uint64_t seed, const lot_call *kinds
   return status;
 }
 
-/* Where the sentence names the victim; NULL: it does not. Another host does not see that it is
+/* Returns where the sentence names the victim, or NULL. Ranks of another host do not see that it is
  * stopped. */
 static const char *blamed(const tutti_comm *comm, int victim, const char *sentence) {
   char who[100];
@@ -87,15 +88,15 @@ static bool play(tutti_comm *base, uint64_t seed, double *ms) {
   tutti_comm *comm;
   if (!CHECK(!tutti_comm_dup(base, &comm))) return false;
   bool ok = true;
-  for (int k = 0; k < KINDS; k++) { /* each once, so that all plans are there */
+  for (int k = 0; k < KINDS; k++) { /* each once, so that all plans exist */
     kinds[k] = call_drawn(seed * 11 + (uint64_t)k, P);
     for (int before = 0; before < k; before++)
       if (call_equal(&kinds[k], &kinds[before])) kinds[k].coll = TUTTI_BARRIER;
     ok = CHECK(!call_make(comm, &kinds[k], x, y)) && ok;
   }
   ok = CHECK(!tutti_barrier(comm)) && ok;
-  const unsigned first = KINDS + 2; /* the first operation is 1 */
-  const bool own = seed % 2;        /* its own limit, or the environment's */
+  const unsigned first = KINDS + 2; /* operations count from 1 */
+  const bool own = seed % 2;        /* from the API or the environment */
   if (own) ok = CHECK(!tutti_comm_set_timeout(comm, atof(limit))) && ok;
   if (!own) setenv("TUTTI_TIMEOUT", limit, 1);
   if (me == victim) stop_soon(1000 + cover_mix(seed + 1) % 60000);

@@ -1,9 +1,9 @@
-/* mp_told.c - how soon ranks are told that a communicator is over: the last rank aborts it, is
+/* mp_told.c - how soon ranks learn that a communicator is over: the last rank aborts it, is
  * interrupted, or is stopped, while the others send long vectors to each other.
  *
  * Usage      mp_told MANNER ROUNDS: abort, interrupt, or stop; without: all, in turn
- * Idea       each round is a communicator of its own. The slowest rank's time counts, in the
- *            median round: one round may meet a busy machine.
+ * Idea       each round has its own communicator. The time of the slowest rank in the
+ *            median round counts, because another process may delay one round.
  * Ranks: 3 SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 enum { MOST = 300000, ROUNDS = 32 };
 typedef enum manner { ABORT, INTERRUPT, STOP, MANNERS } manner;
 static const char *const words[MANNERS] = {"abort", "interrupt", "stop"};
-static const double limit = 0.8, bound = 0.7; /* s: to wait for a stopped rank; to be told */
+static const double limit = 0.8, bound = 0.7; /* s: wait for a stopped rank; to learn of it */
 static double x[MOST], y[MOST], waits_since;
 static int64_t pids[64];
 
@@ -27,7 +27,8 @@ static int is_over(void *ctx) {
   return seconds() - waits_since > 0.05;
 }
 
-/* What the last rank does while the others wait for it; their call's status, or its own. */
+/* The last rank's action while the others wait for it. Returns the status of the others' call, or
+ * of the action. */
 static tutti_status act(tutti_comm *comm, manner m) {
   const int rank = tutti_comm_rank(comm), last = tutti_comm_size(comm) - 1;
   if (rank == last && m == ABORT) {
@@ -46,7 +47,7 @@ static tutti_status act(tutti_comm *comm, manner m) {
   return tutti_allreduce(comm, x, y, MOST, TUTTI_DOUBLE, TUTTI_SUM);
 }
 
-/* How long the slowest rank took beyond what it had to wait; -1: a rank heard something else. */
+/* How long the slowest rank took beyond the required wait; -1: a rank got another error. */
 static double play(tutti_comm *base, manner m) {
   const int rank = tutti_comm_rank(base), last = tutti_comm_size(base) - 1;
   tutti_comm *comm;

@@ -1,4 +1,4 @@
-/* names.c - lists the names that a test goes through.
+/* names.c - lists the algorithm names that a test iterates over.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "names.h"
 
@@ -14,7 +14,7 @@ static void add(names *list, const char *name) {
 
 static int count(int family, int ranks) {
   char name[TT_NAME];
-  int lo = 0, hi = 1; /* sample lo is there, hi is not */
+  int lo = 0, hi = 1; /* sample lo exists, hi does not */
   if (!tt_algo_sample(family, ranks, 0, name, sizeof name)) return 0;
   while (tt_algo_sample(family, ranks, hi, name, sizeof name)) lo = hi, hi *= 2;
   while (lo + 1 < hi) {

@@ -1,4 +1,4 @@
-/* plots.c - plots, drawn by lot: another count, type, op, root, collective, or another order.
+/* plots.c - random faults: another count, type, op, root, collective, or another order.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "plots.h"
 
@@ -14,7 +14,7 @@ enum { ORDER = 5, WAYS };
 static const char *const way_names[] = {"count", "type", "op", "root", "collective", "order"};
 static const char *const algos[] = {NULL, NULL, "fold(ring)", "doubling", "two-shot"};
 
-/* The first calls of the odd one and of the others, the second ones. */
+/* The first and second calls of the faulty rank and of the others. */
 typedef struct plot {
   int odd, way;
   const char *algo;
@@ -43,7 +43,7 @@ static bool named(const plot *p, const char *sentence) {
   return both && at && strstr(sentence, who);
 }
 
-/* The calls, until one fails. */
+/* Makes the calls until one fails. */
 static tutti_status calls(tutti_comm *comm, const plot *p, double *ms) {
   char *memory = calloc(2, CALL_BYTES); /* ranks may be threads */
   if (!memory) return TUTTI_ERR_MEMORY;

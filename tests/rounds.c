@@ -1,4 +1,4 @@
-/* rounds.c - a scene in which one rank fails the others, again and again.
+/* rounds.c - repeats a scene in which one rank fails the others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "rounds.h"
 

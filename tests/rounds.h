@@ -1,4 +1,4 @@
-/* rounds.h - a scene in which one rank fails the others, again and again.
+/* rounds.h - repeats a scene in which one rank fails the others.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef ROUNDS_H
 #define ROUNDS_H
@@ -8,11 +8,12 @@
 
 #include "tutti.h"
 
-/* Collective. True if this rank heard what it should; *ms: after how long. */
+/* Collective. True if this rank got the right error; *ms: after how long. */
 typedef bool round_fn(tutti_comm *base, uint64_t seed, double *ms);
 
-/* So many rounds with a seed of their own each, drawn unless `seed` says it; rank 0 prints the seed,
- * each round's time, and one line of TAP, "N of M WHAT". How many failed on some rank. */
+/* Plays `rounds` rounds, each with its own seed, drawn unless `seed` gives it. Rank 0 prints the
+ * seed, each round's time, and one line of TAP, "N of M WHAT". Returns how many rounds failed on
+ * some rank. */
 unsigned rounds_play(tutti_comm *base, int rounds, const char *seed, const char *what,
                      round_fn *play);
 

@@ -1,9 +1,9 @@
-/* scenes.h - scenes that all ranks play together, be they threads or processes:
+/* scenes.h - scenes that all ranks play together, as threads or as processes:
  * many requests, persistent ones, and everything that goes wrong between ranks.
  *
- * Idea       a scene takes the base communicator, which it leaves in order, and
- *            makes its own; it returns true if all went as it should on this rank,
- *            and has said what did not.
+ * Idea       a scene takes the base communicator, which it leaves usable, and
+ *            makes its own. It returns true if all went well on this rank;
+ *            otherwise it has printed the failure.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SCENES_H
 #define SCENES_H
@@ -22,10 +22,10 @@ typedef struct scene {
 
 extern const scene scenes[]; /* ends with a NULL name */
 
-/* True if `ok`; else prints what was expected and where, and is false. */
+/* Returns `ok`; if false, prints the expectation and its source line. */
 bool scene_check(bool ok, const char *file, int line, const char *text);
 #define CHECK(x) scene_check((x), __FILE__, __LINE__, #x)
-/* A status and words that must be in tutti_error(), separated by '|'. */
+/* Checks a status and words that must be in tutti_error(), separated by '|'. */
 bool scene_error(tutti_status got, tutti_status want, const char *words, const char *file,
                  int line);
 #define ERROR(got, want, words) scene_error((got), (want), (words), __FILE__, __LINE__)

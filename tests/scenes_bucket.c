@@ -1,9 +1,9 @@
-/* scenes_bucket.c - tensors in buckets: any numbers, lengths and types of them, ready in another
- * order on every rank and in every step, waited for in all manners; and what is refused.
+/* scenes_bucket.c - tensors in buckets: any numbers, lengths and types of them, ready in a
+ * different order on every rank and in every step, with every way of waiting; and refused calls.
  *
- * Idea       what is right is what a plain allreduce of each tensor gives: the data are such that
- *            the order of additions does not matter, or the contract is exact, so bit for bit.
- *            What travels as bf16 is compared with a bound, and over many steps with a sharp one.
+ * Idea       the right result is that of a plain allreduce of each tensor, bit for bit: with these
+ *            data the order of additions does not matter, or the contract is exact.
+ *            Results sent as bf16 are compared with a bound, and over many steps with a tight one.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
@@ -15,17 +15,17 @@
 
 enum { MOST = 60, GUARD = 16 };
 
-typedef struct row {        /* of the table */
-  size_t n, longest, bytes; /* tensors, elements; bytes of a bucket (0: by the prices) */
-  int types;                /* so many of those below */
+typedef struct row {        /* of the table of cases */
+  size_t n, longest, bytes; /* tensors, elements; bytes of a bucket (0: by price) */
+  int types;                /* number of types used */
   int sum, learn, thread, exact;
 } row;
 
 static const row table[] = {
     {0, 1, 0, 1, 0, 0, 0, 0},           {1, 1, 0, 1, 0, 0, 0, 0},
-    {1, 50000, 0, 1, 0, 1, 0, 0},       {7, 9, 1, 1, 0, 0, 0, 0}, /* each a bucket */
+    {1, 50000, 0, 1, 0, 1, 0, 0},       {7, 9, 1, 1, 0, 0, 0, 0}, /* a bucket each */
     {40, 300, 4096, 1, 0, 0, 0, 0},     {40, 300, 0, 1, 1, 1, 0, 0},
-    {40, 300, 1 << 30, 3, 0, 0, 0, 0}, /* one per type */
+    {40, 300, 1 << 30, 3, 0, 0, 0, 0}, /* a bucket per type */
     {MOST, 3000, 8192, 6, 0, 1, 0, 0},  {MOST, 3000, 0, 6, 1, 0, 1, 0},
     {20, 40000, 100000, 2, 0, 1, 1, 0}, {12, 5000, 3000, 1, 0, 1, 0, 1},
 };
@@ -35,7 +35,7 @@ static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_DOUBLE, TUTTI_BF16,
 typedef struct model {
   size_t n;
   tutti_tensor t[MOST];
-  void *plain[MOST]; /* what a plain allreduce makes of it */
+  void *plain[MOST]; /* result of a plain allreduce */
   cover_case like;
   bool done[MOST];
 } model;
@@ -79,7 +79,7 @@ static void fill(model *m, int rank, size_t i, uint64_t seed) {
   m->done[i] = false;
 }
 
-/* It is the caller's again, and right. */
+/* The tensor belongs to the caller again and is right. */
 static bool right(model *m, size_t i) {
   const char *got = m->t[i].data;
   if (m->done[i]) return true;
@@ -90,7 +90,7 @@ static bool right(model *m, size_t i) {
   return true;
 }
 
-/* Some are waited for singly or looked at, in an order of this rank's own. */
+/* Waits for some tensors singly, or tests them, in an order of this rank's own. */
 static bool wait_some(tutti_buckets *b, model *m, uint64_t u) {
   bool ok = true;
   for (size_t k = 0; k < m->n && ok && u & 1; k++) {
@@ -105,8 +105,8 @@ static bool wait_some(tutti_buckets *b, model *m, uint64_t u) {
   return ok;
 }
 
-/* Ready in an order of this rank's and this step's own; in between another collective, on `comm`.
- */
+/* One step; the order of readiness differs by rank and step. In between, another collective runs on
+ * `comm`. */
 static bool step(tutti_comm *comm, tutti_buckets *b, model *m, uint64_t seed, bool shuffled) {
   const int me = tutti_comm_rank(comm);
   const uint64_t mine = cover_mix(seed + (uint64_t)me * 999);
@@ -138,8 +138,8 @@ static bool step(tutti_comm *comm, tutti_buckets *b, model *m, uint64_t seed, bo
   return ok;
 }
 
-/* The cut: every bucket is of one type, and long enough, but for the last of its type; they stand
- * in the order of their last tensors. */
+/* Checks the split: every bucket has one type and is long enough, except the last of its type;
+ * buckets are in the order of their last tensors. */
 static bool cut_is_right(const tutti_buckets *b, const model *m) {
   const size_t n = tutti_buckets_count(b);
   size_t bytes[MOST] = {0}, last[MOST] = {0}, open[TUTTI_TYPE_COUNT] = {0};
@@ -199,8 +199,8 @@ static float value(uint64_t seed, int rank, size_t i) {
   return ldexpf((float)(int64_t)cover_mix(seed + i * 64 + (uint64_t)rank), -63);
 }
 
-/* The same gradients in each step: the mean of the results nears the mean, as the sum of all errors
- * is but the last remainders. An infinity or a NaN is handed on, and is forgotten. */
+/* With the same gradients in each step the mean of the results approaches the mean: the errors sum
+ * up to the last remainders only. An infinity or a NaN is passed on and not remembered. */
 static bool many_steps(tutti_buckets *b, tutti_tensor *t, int *ints, int me, int P, uint64_t seed) {
   static _Thread_local double sum[ALL];
   bool ok = true;
@@ -255,7 +255,7 @@ bool scene_bucket_bf16(tutti_comm *base, uint64_t seed) {
   return ok;
 }
 
-/* ---- what is refused ---- */
+/* ---- refused calls ---- */
 
 static bool refusals(tutti_comm *base) {
   float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -293,7 +293,7 @@ static bool refusals(tutti_comm *base) {
   return CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* One rank registers something else: all hear of it, and the communicator stays in order. */
+/* One rank registers something else: all get an error, and the communicator stays usable. */
 static bool differences(tutti_comm *base, uint64_t seed) {
   static const char *const words[] = {"registers", "other counts", "other counts", "config",
                                       "was refused"};
@@ -318,7 +318,7 @@ static bool differences(tutti_comm *base, uint64_t seed) {
   return ok;
 }
 
-/* An abort ends the step everywhere; the object is freed amid it. */
+/* An abort ends the step on all ranks; the object is freed during it. */
 static bool aborted(tutti_comm *base, int bf16) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   static _Thread_local float x[2][3000];

@@ -1,5 +1,5 @@
-/* scenes_helpers.c - ranks that bring no data: they are waited for as all others are,
- * several groups share them at once, and who says otherwise is found out.
+/* scenes_helpers.c - ranks without data (helpers): all ranks wait for them as for any other,
+ * several groups share them at once, and ranks that disagree about them are detected.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static int64_t now_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Nobody is through before the one who comes late has come. */
+/* No rank leaves before the late one has entered. */
 static bool one_barrier(tutti_comm *base, tutti_comm *comm, int late) {
   const int me = tutti_comm_rank(comm);
   int64_t came = 0, through;
@@ -40,7 +40,7 @@ bool scene_late_helpers(tutti_comm *base, uint64_t seed) {
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
       ok = CHECK(!tutti_comm_set_helpers(comm, helpers)) &&
            CHECK(!tutti_comm_set_algo(comm, NULL)) && ok;
-      if (tutti_comm_set_algo(comm, forms[f])) continue; /* never on so many ranks */
+      if (tutti_comm_set_algo(comm, forms[f])) continue; /* not on this number of ranks */
       for (int late = 0; late < P && ok; late++) ok = one_barrier(base, comm, late);
     }
   return CHECK(!tutti_comm_free(comm)) && ok;
@@ -50,8 +50,8 @@ bool scene_late_helpers(tutti_comm *base, uint64_t seed) {
 
 enum { GROUPS = 2, EACH = 10 };
 
-typedef struct part { /* of one rank in one group */
-  tutti_comm *comm;   /* NULL: it has none in it */
+typedef struct part { /* one rank's part in one group */
+  tutti_comm *comm;   /* NULL: the rank is not in the group */
   tutti_request *requests[EACH];
   uint32_t *x[EACH];
 } part;
@@ -83,8 +83,8 @@ static bool right(const part *p, uint64_t seed, int group, int i, int data) {
   return true;
 }
 
-/* A helper starts all of one group, then all of the other, the second helper the
- * other way round, and waits in an order of its own. */
+/* One helper starts all operations of one group, then all of the other; the second helper the other
+ * way round; each waits in its own order. */
 static bool serve_groups(part *parts, uint64_t seed, int helpers, bool helps, uint64_t order) {
   bool ok = true;
   for (int g = 0; g < GROUPS; g++) {
@@ -125,7 +125,7 @@ bool scene_shared_helpers(tutti_comm *base, uint64_t seed) {
   return ok;
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 bool scene_wrong_helpers(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
@@ -140,7 +140,7 @@ bool scene_wrong_helpers(tutti_comm *base, uint64_t seed) {
                    TUTTI_ERR_UNSUPPORTED, "reduce_scatter|only help");
   ok = ok && ERROR(tutti_broadcast(comm, &x, &y, 1, TUTTI_UINT32, P - 1), TUTTI_ERR_ARG,
                    "root|the others bring no data");
-  /* what is made of it, and what is told of it */
+  /* communicators made of it, and its description */
   ok = ok && CHECK(!tutti_comm_dup(comm, &twin)) && CHECK(tutti_comm_helpers(twin) == 1) &&
        CHECK(!tutti_comm_split(comm, 0, 0, &other)) && CHECK(tutti_comm_helpers(other) == 0) &&
        CHECK(tutti_comm_size(other) == P) && CHECK(!tutti_comm_free(other));
@@ -153,7 +153,7 @@ bool scene_wrong_helpers(tutti_comm *base, uint64_t seed) {
        CHECK(!tutti_comm_set_helpers(twin, 0)) &&
        CHECK(!tutti_allreduce(twin, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM)) && CHECK((int)y == P) &&
        CHECK(!tutti_comm_free(twin));
-  /* some rank has other helpers than the others */
+  /* one rank has other helpers than the others */
   const int odd_one = (int)(cover_mix(seed) % (uint64_t)P);
   if (me == odd_one) ok = ok && CHECK(!tutti_comm_set_helpers(comm, 0));
   tutti_status status = tutti_allreduce(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM);

@@ -1,8 +1,8 @@
 /* scenes_list.c - lists of buffers as one operation: long ones and short ones, empty ones,
- * in place and apart, in every manner, beside other operations.
+ * in place and out of place, in every manner, beside other operations.
  *
- * Idea       what a list is like follows from a tag that all ranks know; each buffer is a
- *            case of the covering table, with its data and its plain loop.
+ * Idea       a tag that all ranks know determines the list; each buffer is a case of
+ *            the covering table, with its data and its reference loop.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static size_t bytes_of(const list *l, size_t i) {
   return l->counts[i] * tutti_type_size(l->like.type);
 }
 
-/* Some of it repeats: cover_fill does. */
+/* The data repeat, as cover_fill makes them. */
 static void fill(list *l) {
   for (size_t i = 0; i < l->n && !helps(l); i++) {
     const cover_case c = case_of(l, i);
@@ -52,7 +52,7 @@ static size_t count_at(uint64_t u) {
   return (size_t)(u >> 20) % most[u % 8];
 }
 
-/* Buffers of malloc and of tutti's own memory; every second pair is in place. */
+/* Makes buffers from malloc and from tutti's own memory; every second pair is in place. */
 static bool make(list *l, tutti_comm *comm, const cover_case *like, size_t n, bool small) {
   *l = (list){.comm = comm, .n = n, .like = *like};
   for (size_t i = 0; i < n; i++) {
@@ -129,7 +129,7 @@ static tutti_status blocking(list *l, tutti_op op) {
 
 /* ---- in every manner ---- */
 
-/* Started, with a vector of its own before and behind; waited for in another order. */
+/* Started, with another vector's operation before and after; waited for in another order. */
 static bool between(list *l) {
   const int P = l->like.ranks - l->like.helpers;
   uint32_t x = 1, y = 2;
@@ -147,7 +147,7 @@ static bool many_times(list *l) {
   memcpy(counts, l->counts, sizeof counts);
   bool ok = CHECK(!tutti_allreduce_many_init(l->comm, l->n, l->srcs, l->dsts, counts, l->like.type,
                                              (tutti_op)l->like.op, &l->request));
-  memset(counts, 0xff, sizeof counts); /* the library's is a copy */
+  memset(counts, 0xff, sizeof counts); /* the library has its own copy */
   for (int round = 0; round < 3 && ok; round++) {
     int done = 0;
     l->like.seed = cover_mix(l->like.seed); /* counts and memory stay, data change */
@@ -213,7 +213,7 @@ bool scene_list_types(tutti_comm *base, uint64_t seed) {
   return ok;
 }
 
-/* ---- what differs between ranks ---- */
+/* ---- differences between ranks ---- */
 
 static tutti_status differently(tutti_comm *comm, int way, bool other) {
   float x[3][8] = {{0}};

@@ -1,7 +1,7 @@
 /* scenes_many.c - many requests on many communicators, in any order.
  *
- * Invariant  what is started, with which data, follows from a tag that all ranks
- *            of a communicator know; the order of completion is each rank's own.
+ * Invariant  a tag that all ranks of a communicator know determines the operations
+ *            and their data; the order of completion is each rank's own.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <sched.h>
@@ -92,7 +92,7 @@ static void drop_job(job *j) {
   free(j->dst);
 }
 
-/* One of n jobs done, by wait or by a few tests; false on errors. */
+/* Completes one of n jobs, by wait or by a few tests; false on errors. */
 static bool finish_some(job *jobs, int n, uint64_t u) {
   int i = (int)(u % (uint64_t)n), done = 0;
   while (!jobs[i].request) i = (i + 1) % n;
@@ -131,7 +131,7 @@ static bool play_storm(tutti_comm **comms, uint64_t seed) {
   return ok;
 }
 
-/* 40 requests in flight on each of several communicators of different ranks. */
+/* 40 requests in flight on each of several communicators with different ranks. */
 bool scene_storm(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   tutti_comm *comms[COMMS] = {NULL};
@@ -149,8 +149,8 @@ bool scene_storm(tutti_comm *base, uint64_t seed) {
   return ok;
 }
 
-/* Persistent requests on two communicators, more than a window of them, run many
- * times with other data each time. */
+/* Persistent requests on two communicators, more than fit in a window, run many times with new data
+ * each time. */
 bool scene_persistent(tutti_comm *base, uint64_t seed) {
   enum { N = 12, ROUNDS = 30 };
   tutti_comm *comms[2];
@@ -185,8 +185,8 @@ bool scene_persistent(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_comm_free(comms[0])) && CHECK(!tutti_comm_free(comms[1])) && ok;
 }
 
-/* Work between tests: it ends though nobody waits. A wait for something else
- * drives it too. */
+/* Work between tests: the operation completes although no rank waits. A wait for another operation
+ * progresses it, too. */
 bool scene_polling(tutti_comm *base, uint64_t seed) {
   enum { N = 100000 };
   tutti_comm *comm;
@@ -208,7 +208,7 @@ bool scene_polling(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* ---- several threads of a rank, each with a communicator of its own ---- */
+/* ---- several threads of a rank, each with its own communicator ---- */
 
 typedef struct worker {
   tutti_comm *comm;
@@ -245,8 +245,7 @@ bool scene_threads(tutti_comm *base, uint64_t seed) {
   return ok;
 }
 
-/* A root far ahead of those who read: they must not take it for lost, or for one
- * that called something else. */
+/* A root far ahead of its readers: they must not report it as lost, or as in another call. */
 bool scene_runaway(tutti_comm *base, uint64_t seed) {
   tutti_comm *comm;
   bool ok = CHECK(!tutti_comm_dup(base, &comm));

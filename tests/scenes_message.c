@@ -1,7 +1,7 @@
-/* scenes_message.c - messages between two ranks: around the ring, to all at once, to oneself,
- * beside collectives; and what goes wrong with them.
+/* scenes_message.c - messages between two ranks: around the ring, to all at once, to the rank
+ * itself, beside collectives; and errors.
  *
- * Invariant  what the k-th message from a to b holds follows from (seed, a, b, k).
+ * Invariant  (seed, a, b, k) determine the content of the k-th message from a to b.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct sent_message {
   tutti_comm *comm;
   tutti_request *request;
   int peer, k;
-  bool sends, exported; /* lent: memory of tutti_mem_alloc */
+  bool sends, exported; /* exported: from tutti_mem_alloc */
   size_t n;
   uint32_t *x;
 } sent_message;
@@ -47,7 +47,7 @@ static bool start(sent_message *p) {
                      : tutti_recv_start(p->comm, p->x, p->n, TUTTI_UINT32, p->peer, &p->request)));
 }
 
-/* Waited for, or tested until it is there; what it holds is right; its memory goes. */
+/* Completes a message by wait or by tests, checks its content, and frees its memory. */
 static bool finish(sent_message *p, uint64_t seed, bool test) {
   const int me = tutti_comm_rank(p->comm);
   int done = 0;
@@ -67,8 +67,7 @@ static bool finish(sent_message *p, uint64_t seed, bool test) {
 static const size_t sizes[] = {0, 1, 19, 20, 21, 24, 25, 300, 5000, 70001, 300001};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-/* To the right and to the left at once; with blocking calls, those of odd ranks the other
- * way round. */
+/* To the right and to the left at once. With blocking calls, odd ranks use the opposite order. */
 bool scene_ring(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   tutti_comm *comm;
@@ -99,8 +98,8 @@ bool scene_ring(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* Many to each, oneself too, and collectives between them, all in flight; completed in an
- * order of each rank's own. */
+/* Many messages to each rank, including itself, and collectives between them, all in flight;
+ * completed in each rank's own order. */
 bool scene_many_messages(tutti_comm *base, uint64_t seed) {
   enum { EACH = 12, COLLS = 10 };
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base), n = 2 * EACH * P;
@@ -127,7 +126,7 @@ bool scene_many_messages(tutti_comm *base, uint64_t seed) {
                                               TUTTI_MAX, &r[colls]));
       colls++;
     }
-  for (int i = 0; i < made && ok; i++) { /* 7 and n may have a common factor: then others */
+  for (int i = 0; i < made && ok; i++) { /* 7 and n may have a common factor: then take others */
     const int at = (int)((order + (uint64_t)i) % (uint64_t)made);
     ok = finish(&p[at], seed, i % 3 == 0);
     if (i == made / 2)
@@ -139,7 +138,7 @@ bool scene_many_messages(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* Persistent ones, and a sender that is gone before its message is looked at. */
+/* Persistent messages, and a sender that exits before its message is received. */
 bool scene_messages_of_one(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   const int right = (me + 1) % P, left = (me + P - 1) % P;
@@ -164,7 +163,7 @@ bool scene_messages_of_one(tutti_comm *base, uint64_t seed) {
   return (me == 0 || CHECK(!tutti_comm_free(comm))) && ok;
 }
 
-/* To itself: whichever half comes first has to be started. */
+/* A rank sends to itself: the half that comes first must be non-blocking. */
 bool scene_oneself(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base);
   uint32_t x = (uint32_t)seed, y = 0, big[5000] = {7}, copy[5000] = {0};
@@ -190,7 +189,7 @@ bool scene_oneself(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* Other counts, other types: the receiver hears of it, and then everybody. */
+/* Other counts or types: the receiver gets the error, and then all ranks. */
 static bool one_mismatch(tutti_comm *base, int way, int from, int to) {
   static const char *const words[] = {
       "sent are 3 float, received 4 float", "sent are 3 float, received 3 int32",
@@ -204,7 +203,7 @@ static bool one_mismatch(tutti_comm *base, int way, int from, int to) {
   bool ok = CHECK(!tutti_comm_dup(base, &comm));
   if (me == from) {
     status = tutti_send_start(comm, x, sent[way], TUTTI_FLOAT, to, &r);
-    if (!status) tutti_request_wait(&r); /* it may have gone, or not */
+    if (!status) tutti_request_wait(&r); /* already sent, or not */
   }
   if (me == to) {
     status = tutti_recv(comm, y, got[way], way == 1 ? TUTTI_INT32 : TUTTI_FLOAT, from);
@@ -231,7 +230,7 @@ bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
     usleep(50000);
     ok = CHECK(!tutti_comm_abort(comm, "no post today"));
   } else if (ok) {
-    tutti_status status = TUTTI_OK; /* a slow rank may hear of the abort before it waits */
+    tutti_status status = TUTTI_OK; /* a slow rank may see the abort before it waits */
     int n = 0;
     while (n < 20 && !(status = tutti_recv_start(comm, &x[n], 1, TUTTI_UINT32, from, &r[n]))) n++;
     ok = n == 20 || ERROR(status, TUTTI_ERR_ABORTED, "no post today");
@@ -239,7 +238,7 @@ bool scene_wrong_messages(tutti_comm *base, uint64_t seed) {
       ok = ERROR(tutti_request_wait(&r[i]), TUTTI_ERR_ABORTED, "no post today") && CHECK(!r[i]);
   }
   ok = CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
-  /* who does not send is named */
+  /* the error names the rank that does not send */
   ok = ok && CHECK(!tutti_comm_dup(base, &comm));
   snprintf(words, sizeof words, "for rank %d (pid|to send message 0, 1 uint32|the limit is 1 s",
            from);

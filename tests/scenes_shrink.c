@@ -1,5 +1,5 @@
-/* scenes_shrink.c - shrinking where nobody died: out of order and in order, twice, late. Those
- * who die are in mp_deaths.c.
+/* scenes_shrink.c - shrinking although no rank died: after an abort and without, twice, late. For
+ * deaths see mp_deaths.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cover.h"
 #include "scenes.h"
 
-/* It is as large as the base, and sums. */
+/* Checks that comm is as large as the base, and sums right. */
 static bool in_order(tutti_comm *comm, tutti_comm *base) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   static const size_t counts[] = {1, 700, 50000};
@@ -26,7 +26,7 @@ static bool in_order(tutti_comm *comm, tutti_comm *base) {
   return ok;
 }
 
-/* Over a network: one sentence. Else *out is to be freed. */
+/* Over a network: one error sentence. Otherwise the caller frees *out. */
 static bool can_shrink(tutti_comm *comm, tutti_comm **out, bool *ok) {
   const tutti_status status = tutti_comm_shrink(comm, out);
   if (status == TUTTI_ERR_UNSUPPORTED)
@@ -36,7 +36,7 @@ static bool can_shrink(tutti_comm *comm, tutti_comm **out, bool *ok) {
   return !status;
 }
 
-/* Nobody can join; but growing by none is shrinking. */
+/* No rank can join; growing by none is the same as shrinking. */
 static bool grow(tutti_comm *comm, tutti_comm *base, bool can) {
   tutti_comm *out = comm;
   bool ok = ERROR(tutti_comm_grow(NULL, 0, &out), TUTTI_ERR_ARG, "tutti_comm_grow|comm is NULL") &&
@@ -72,13 +72,13 @@ bool scene_shrink(tutti_comm *base, uint64_t seed) {
   if (P > 1 && r) ok = ERROR(tutti_request_wait(&r), TUTTI_ERR_ABORTED, "on purpose") && ok;
   ok = ERROR(tutti_barrier(comm), TUTTI_ERR_ABORTED, "on purpose") && ok;
   ok = CHECK(!tutti_comm_free(comm)) && CHECK(!tutti_comm_free(once)) && ok;
-  tutti_comm_abort(twice, "once more"); /* and out of what was shrunk */
+  tutti_comm_abort(twice, "once more"); /* and out of the shrunk one */
   ok = CHECK(!tutti_comm_shrink(twice, &once)) && CHECK(!tutti_comm_free(twice)) &&
        in_order(once, base) && ok;
   return CHECK(!tutti_comm_free(once)) && CHECK(!tutti_comm_free(healthy)) && ok;
 }
 
-/* Who lives and does not come is named to all, itself too; and that is for good. */
+/* A live rank that does not come is named to all, itself too, and is out for good. */
 bool scene_shrink_late(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   const int late = (int)(seed % (uint64_t)P);
@@ -92,12 +92,12 @@ bool scene_shrink_late(tutti_comm *base, uint64_t seed) {
   snprintf(words, sizeof words, "gave up waiting for rank %d (pid|TUTTI_TIMEOUT", late);
   ok = CHECK(!tutti_comm_free(out)) && CHECK(!tutti_barrier(base)) && ok;
   if (me == late)
-    usleep(3500000); /* over messages, where it would lead, the others give up after 2 s */
+    usleep(3500000); /* over messages, if it would coordinate, the others give up after 2 s */
   else
     ok = CHECK(!tutti_comm_set_timeout(comm, 1)) && ok;
   ok = ERROR(tutti_comm_shrink(comm, &out), TUTTI_ERR_TIMEOUT, words) && CHECK(!out) && ok;
   ok = CHECK(!tutti_comm_set_timeout(comm, 0)) && ok;
-  ok = CHECK(!tutti_barrier(base)) && ok; /* comm itself is in order */
+  ok = CHECK(!tutti_barrier(base)) && ok; /* comm itself is usable */
   ok = in_order(comm, base) && ERROR(tutti_comm_shrink(comm, &out), TUTTI_ERR_TIMEOUT, words) && ok;
   return CHECK(!tutti_comm_free(comm)) && ok;
 }

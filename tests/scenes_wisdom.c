@@ -1,5 +1,5 @@
-/* scenes_wisdom.c - calls that are measured before they first run, and wisdom that some ranks
- * have and others do not: results stay right, and all ranks run the same.
+/* scenes_wisdom.c - calls that are measured before their first run, and wisdom that only some
+ * ranks have: results stay right, and all ranks run the same plan.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static bool one_process(tutti_comm *side) {
          all[tutti_comm_size(side) - 1] == mine;
 }
 
-/* What this rank's process knows; ranks that are threads leave it to the first. */
+/* Clears the wisdom of this rank's process; of ranks that are threads, only the first does. */
 static bool forget(tutti_comm *side) {
   const bool threads = one_process(side);
   bool ok = CHECK(!tutti_barrier(side));
@@ -42,8 +42,8 @@ static bool forget(tutti_comm *side) {
 
 /* ---- measuring ---- */
 
-/* Cases of the covering table, by tutti's own choice or with some plans ruled out, blocking
- * and persistent; the data, what lies around them and src are looked at there. */
+/* Runs cases of the covering table, with tutti's own choice or some plans excluded, blocking and
+ * persistent; the case checks data, guards and src. */
 static bool one_case(tutti_comm *comm, tutti_comm *side, size_t i, uint64_t seed, bool *over) {
   static const char *const algos[] = {"auto", "^fold;^one-shot", "^naive;^tree", "auto",
                                       "doubling"};
@@ -61,7 +61,7 @@ static bool one_case(tutti_comm *comm, tutti_comm *side, size_t i, uint64_t seed
   return *over || cover_varied(&c) || same_plan(comm, side, &c, (tutti_op)c.op, plan);
 }
 
-/* So many entries that the first rank's process has; the same on all ranks. */
+/* The number of entries in the first rank's process, on all ranks. */
 static int entries(tutti_comm *side) {
   int32_t n = 0;
   char *text = NULL;
@@ -84,11 +84,11 @@ bool scene_measure(tutti_comm *base, uint64_t seed) {
   return forget(base) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* ---- ops of the user's ---- */
+/* ---- user-defined ops ---- */
 
-static _Atomic int made_up; /* numbers that nobody gave it; calls of an op */
+static _Atomic int made_up; /* invalid inputs; calls of an op */
 
-/* The left one: it does not commute, and no rank has 0. */
+/* Keeps the left operand: it does not commute, and no rank's input has a 0. */
 static void left(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
   const uint32_t *x = a, *y = b;
   (void)t, (void)ctx;
@@ -131,9 +131,9 @@ bool scene_measure_ops(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_op_free(op)) && forget(base) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* ---- who knows what ---- */
+/* ---- wisdom that only some ranks have ---- */
 
-/* Wisdom of this communicator's place, that names a plan; the stamp is rank 0's word. */
+/* Imports wisdom for this communicator's placement that names a plan; `when` is rank 0's stamp. */
 static bool claim(const char *on, const char *plan, const char *when) {
   char text[1000];
   snprintf(text, sizeof text,
@@ -142,7 +142,7 @@ static bool claim(const char *on, const char *plan, const char *when) {
   return CHECK(!tutti_wisdom_import(text));
 }
 
-/* The line that begins with "on"; on all ranks. */
+/* The line that begins with "on", on all ranks. */
 static bool place_of(tutti_comm *side, char on[300]) {
   char *text = NULL;
   memset(on, 0, 300);
@@ -154,7 +154,7 @@ static bool place_of(tutti_comm *side, char on[300]) {
   return CHECK(!tutti_broadcast(side, on, on, 300, TUTTI_UINT8, 0)) && CHECK(*on);
 }
 
-/* A new communicator of these ranks runs this plan; it says who chose it, or NULL: not wisdom. */
+/* A new communicator of these ranks runs this plan, and says that wisdom chose it, or not. */
 static bool runs(tutti_comm *base, int key, const char *plan, bool wisdom) {
   const cover_case c = {.coll = TUTTI_ALLREDUCE, .count = 1000, .type = TUTTI_INT32};
   int32_t x[1000], y[1000];
@@ -189,25 +189,25 @@ bool scene_wisdom(tutti_comm *base, uint64_t seed) {
   snprintf(all, sizeof all, "%s %d %.17g %.17g %d", m.plan, m.slices, m.seconds, m.own_seconds,
            m.candidates);
   ok = ok && same_text(base, all) && CHECK(m.candidates > 1) && CHECK(m.seconds > 0);
-  /* a plan that had run before, too */
+  /* replaces a plan that has already run */
   ok = ok &&
        CHECK(!tutti_comm_plan(comm, TUTTI_ALLREDUCE, 1000, TUTTI_INT32, TUTTI_SUM, plan, 160)) &&
        CHECK(strncmp(plan, m.plan, strlen(m.plan)) == 0) &&
        CHECK(strstr(plan, ", measured ") != NULL);
   ok = CHECK(!tutti_comm_free(comm)) && ok && place_of(base, on);
   const char *mine = strcmp(m.own, "naive") ? "naive" : "two-shot", *theirs = "doubling";
-  /* only the first rank has any; then the others have other ones, which do not count */
+  /* only the first rank has wisdom; then the others have other wisdom, which does not count */
   ok = forget(base) && ok;
   if (me == 0) ok = claim(on, mine, "2026-11-22T01:24:22Z") && ok;
   ok = CHECK(!tutti_barrier(base)) && ok && runs(base, me, mine, true);
   if (me && !threads) ok = claim(on, theirs, "2026-11-22T01:24:23Z") && ok;
   ok = CHECK(!tutti_barrier(base)) && ok && runs(base, me, mine, true);
-  /* the last rank comes first: its process's counts, where the place is the same */
+  /* reverse rank order: the last rank's process counts, if the placement is the same */
   if (!strstr(on, "over")) ok = ok && runs(base, -me, threads ? mine : theirs, true);
-  /* only another one has it */
+  /* only another rank has it */
   if (me == 0) ok = CHECK(!tutti_wisdom_forget()) && ok;
   ok = CHECK(!tutti_barrier(base)) && ok && runs(base, me, NULL, false);
-  /* of another place, or a plan that is none here */
+  /* of another placement, or a plan that does not exist here */
   if (me == 0) ok = claim("on 00000001: elsewhere", mine, "2026-11-22T01:24:22Z") && ok;
   ok = CHECK(!tutti_barrier(base)) && ok && runs(base, me, NULL, false);
   if (me == 0) ok = claim(on, "fold(group=5x5)", "2026-11-22T01:24:22Z") && ok;

@@ -1,4 +1,4 @@
-/* scenes_wrong.c - what must be refused, and what must be noticed between ranks.
+/* scenes_wrong.c - calls that must be refused, and differences between ranks that must be noticed.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ bool scene_refusals(tutti_comm *base, uint64_t seed) {
        CHECK(!tutti_request_wait(&r));
   ok = ok && CHECK(!tutti_allreduce_init(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &keep)) &&
        ERROR(tutti_comm_free(comm), TUTTI_ERR_STATE, "1 request") && CHECK(!tutti_barrier(base));
-  if (me == 0) usleep(100000); /* so that it runs on the others for a while */
+  if (me == 0) usleep(100000); /* so the others are inside it for a while */
   ok = ok && CHECK(!tutti_request_start(keep));
   if (P > 1 && me > 0)
     ok = ok && ERROR(tutti_request_start(keep), TUTTI_ERR_STATE, "running") &&
@@ -91,8 +91,8 @@ bool scene_refusals(tutti_comm *base, uint64_t seed) {
          CHECK(!tutti_request_free(&keep)) && CHECK(!tutti_comm_free(comm));
 }
 
-/* A freed handle comes back for an op of another kind: plans that were remembered
- * must not. And a persistent request whose op is gone fails, and does not hang. */
+/* A freed handle is reused for an op of another kind: remembered plans must not be. And a
+ * persistent request whose op was freed fails, and does not hang. */
 bool scene_ops(tutti_comm *base, uint64_t seed) {
   enum { N = 40 };
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
@@ -184,7 +184,7 @@ bool scene_abort(tutti_comm *base, uint64_t seed) {
   char words[60];
   (void)seed;
   snprintf(words, sizeof words, "rank %d aborted|had enough", P - 1);
-  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && /* prices take their time once */
+  bool ok = CHECK(!tutti_comm_dup(base, &comm)) && /* pricing takes time once */
             CHECK(!tutti_allreduce(comm, x, y, 1, TUTTI_UINT32, TUTTI_SUM)) &&
             CHECK(!tutti_barrier(base));
   if (ok && me == P - 1) {
@@ -203,8 +203,8 @@ bool scene_abort(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* One of several ranks says that another one's block is larger, or that one has more in
- * all, or calls what has no counts. */
+/* One of several ranks passes a larger block for another rank, or a larger total, or calls a
+ * collective without counts. */
 static tutti_status varied_call(tutti_comm *comm, int way, bool other, uint64_t *x, uint64_t *y) {
   size_t counts[64], all = 0;
   for (int r = 0; r < tutti_comm_size(comm); r++) all += counts[r] = 2;
@@ -215,7 +215,7 @@ static tutti_status varied_call(tutti_comm *comm, int way, bool other, uint64_t 
   return tutti_all_gather(comm, x, y, all, TUTTI_INT64);
 }
 
-/* The call that rank `other` makes differently, in its n-th way. */
+/* The call that rank `other` makes differently, in its n-th variant. */
 static tutti_status one_call(tutti_comm *comm, int way, bool other, uint64_t *x, uint64_t *y) {
   const int root = tutti_comm_size(comm) - 1;
   switch (way) {
@@ -253,7 +253,7 @@ static const char *const their_words[] = {
 };
 enum { WAYS = sizeof their_words / sizeof *their_words };
 
-/* Some ranks may be done before they can know; then their next call says it. */
+/* Some ranks may complete before they can know; then their next call fails. */
 bool scene_mismatch(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   bool ok = true;
@@ -296,7 +296,7 @@ bool scene_timeout(tutti_comm *base, uint64_t seed) {
   return CHECK(!tutti_barrier(base)) && CHECK(!tutti_comm_free(comm)) && ok;
 }
 
-/* A test that finds nothing, then a wait; and much later a test for the next one, whose peers are
+/* A test that finds nothing, then a wait; much later a test of the next operation, whose peers are
  * not late. */
 bool scene_tests_again(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
@@ -305,7 +305,7 @@ bool scene_tests_again(tutti_comm *base, uint64_t seed) {
   uint32_t x = 1, y = 0;
   int done = 0;
   (void)seed;
-  if (P != 2) return true; /* more would say no more, in as long */
+  if (P != 2) return true; /* more ranks add nothing but time */
   bool ok = CHECK(!tutti_comm_dup(base, &comm)) && CHECK(!tutti_barrier(comm));
   if (me) usleep(20000);
   ok = ok && CHECK(!tutti_allreduce_start(comm, &x, &y, 1, TUTTI_UINT32, TUTTI_SUM, &r)) &&
@@ -319,8 +319,8 @@ bool scene_tests_again(tutti_comm *base, uint64_t seed) {
          ok;
 }
 
-/* Rank 0 leaves a communicator as soon as it may and reuses the memory, while
- * others still look at what it published. */
+/* Rank 0 leaves a communicator as soon as possible and reuses the memory while others still read
+ * what it exported. */
 bool scene_freed(tutti_comm *base, uint64_t seed) {
   const int me = tutti_comm_rank(base), P = tutti_comm_size(base);
   tutti_comm *comm;

@@ -1,4 +1,4 @@
-/* seconds.h - a clock that only goes on, for tests.
+/* seconds.h - a monotonic clock for tests.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SECONDS_H
 #define SECONDS_H

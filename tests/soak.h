@@ -1,4 +1,4 @@
-/* soak.h - a rank that calls anything, and checks what it gets.
+/* soak.h - a rank that makes random calls and checks the results.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOAK_H
 #define SOAK_H
@@ -6,34 +6,34 @@
 #include "cover.h"
 
 enum { SOAK_RANKS = 16, SOAK_COMMS = 4, SOAK_WORDS = 900 };
-typedef struct soak_flight soak_flight; /* vectors that are under way */
+typedef struct soak_flight soak_flight; /* vectors in flight */
 
 typedef struct soak {
-  int first;                     /* this rank's number when it began */
-  bool alone;                    /* base is all it has */
-  bool calm;                     /* nobody dies: what would take a death for wrong is played, too */
-  tutti_comm *base;              /* of all that live: where they agree */
-  tutti_comm *parent;            /* the same ranks once more; or base, if alone */
-  tutti_comm *comms[SOAK_COMMS]; /* which this rank is in: of all, of all backwards, of some */
-  const cover_ops *ops;          /* of whoever has this number in a communicator */
+  int first;                     /* this rank's number in the first communicator */
+  bool alone;                    /* base is its only communicator */
+  bool calm;                     /* no rank dies; plays scenes that a death would upset, too */
+  tutti_comm *base;              /* of all live ranks: where they agree */
+  tutti_comm *parent;            /* the same ranks again; or base, if alone */
+  tutti_comm *comms[SOAK_COMMS]; /* those this rank is in: all ranks, all reversed, some */
+  const cover_ops *ops;          /* indexed by the rank's number in a communicator */
   soak_flight *flight;
-  char act[SOAK_WORDS]; /* what it does, */
+  char act[SOAK_WORDS]; /* the current action, */
   char why[SOAK_WORDS]; /* and how the last call failed */
   uint64_t calls, bytes, mismatches;
 } soak;
 
-/* The process's user-defined ops, SOAK_RANKS of each; NULL: it cannot be. */
+/* The process's user-defined ops, SOAK_RANKS of each; NULL: failed. */
 const cover_ops *soak_make_ops(void);
 bool soak_drop_ops(void);
-/* What a rank needs besides, until it ends; false: there is no memory. */
+/* Allocates a rank's other resources, kept until it ends; false: out of memory. */
 bool soak_arm(soak *s);
 void soak_disarm(soak *s);
-/* What follows from the lot `u`, which all ranks of base have alike. TUTTI_OK, or how a call
- * failed, and s->why. */
+/* Runs the action that the random number `u` selects; `u` is the same on all ranks of base. Returns
+ * TUTTI_OK, or the status of a failed call, with s->why. */
 tutti_status soak_act(soak *s, uint64_t u);
-/* Keeps why a call failed; returns the status. */
+/* Records why a call failed; returns the status. */
 tutti_status soak_note(soak *s, tutti_status status);
-/* Tells what is wrong, and ends the process. */
+/* Reports an error and ends the process. */
 _Noreturn void soak_wrong(const soak *s, const char *what, const char *more);
 
 #endif

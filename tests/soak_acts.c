@@ -1,8 +1,8 @@
-/* soak_acts.c - what a rank of a soak does: calls of the covering table, several at once, messages,
- * delays, scenes, plots; and sums to the last bit, where the contract is `exact`.
+/* soak_acts.c - the actions of a soak rank: calls of the covering table, several at once, messages,
+ * delays, scenes, faults; and bit-exact sums if the contract is `exact`.
  *
- * Invariant  what is called on a communicator follows from the lot and the communicator's size, in
- *            which order it is waited for is each rank's own.
+ * Invariant  the random number and the communicator's size determine the calls on a communicator;
+ *            the order of waiting is each rank's own.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ bool soak_drop_ops(void) {
 
 /* ---- a case of the covering table ---- */
 
-/* The status that cover_run's sentence begins with; TUTTI_OK: with none. */
+/* The status that cover_run's sentence begins with; TUTTI_OK: none. */
 static tutti_status status_of(const char *why) {
   for (int s = TUTTI_ERR_ARG; s >= TUTTI_ERR_UNSUPPORTED; s--) {
     const char *words = tutti_strerror((tutti_status)s);
@@ -58,7 +58,7 @@ static tutti_status status_of(const char *why) {
   return TUTTI_OK;
 }
 
-/* A vector of 4 B to 8 MiB, of each order of magnitude as often. */
+/* A vector of 4 B to 8 MiB, each order of magnitude equally often. */
 static void resize(cover_case *c, uint64_t u) {
   const bool blocks = c->coll == TUTTI_REDUCE_SCATTER || c->coll == TUTTI_ALL_GATHER ||
                       c->coll == TUTTI_GATHER || c->coll == TUTTI_SCATTER ||
@@ -68,7 +68,7 @@ static void resize(cover_case *c, uint64_t u) {
   c->count = n ? n : 1;
 }
 
-/* In the place of what the contract `exact` refuses: products that round, ops that nobody knows. */
+/* Replaces what the contract `exact` refuses: products that round, user-defined ops. */
 static void make_exact(cover_case *c) {
   const bool rounds = c->type >= TUTTI_FP16 && c->op == TUTTI_PROD;
   if (rounds || c->op == COVER_USER || c->op == COVER_ORDERED)
@@ -84,7 +84,7 @@ static tutti_status act_case(soak *s, uint64_t u) {
   const int ranks = tutti_comm_size(comm);
   cover_case c = cover_case_at(ranks, u, (size_t)(cover_mix(u) % cover_cases(ranks)));
   if (s->alone || u % 3 == 0) resize(&c, u >> 12);
-  /* same bits: asked for on another communicator of the same ranks, where they are promised */
+  /* bits are compared on another communicator of the same ranks, if the contract promises them */
   if (of || s->alone || contract == TUTTI_CONTRACT_ANY) c.rough = 0;
   if (contract == TUTTI_CONTRACT_EXACT) make_exact(&c);
   cover_print(&c, s->act, sizeof s->act);
@@ -160,7 +160,7 @@ static tutti_status act_burst(soak *s, uint64_t u) {
   return status;
 }
 
-/* From the left, and to the right; alone in it, to oneself. */
+/* Receives from the left and sends to the right; a single rank sends to itself. */
 static tutti_status act_message(soak *s, uint64_t u) {
   tutti_comm *comm = pick(s, u);
   tutti_request *requests[2] = {NULL};
@@ -187,9 +187,9 @@ static tutti_status act_message(soak *s, uint64_t u) {
   return status;
 }
 
-/* ---- sums to the last bit ---- */
+/* ---- bit-exact sums ---- */
 
-/* A sum, or a mean, of numbers that no order of adding makes easy. */
+/* A sum, or a mean, of numbers that are hard in any order of adding. */
 static tutti_status act_exact(soak *s, uint64_t u) {
   enum { ROW = 4 * SUMS_KINDS };
   static const tutti_type reals[] = {TUTTI_FP16, TUTTI_BF16, TUTTI_FLOAT, TUTTI_DOUBLE};
@@ -218,9 +218,9 @@ static tutti_status act_exact(soak *s, uint64_t u) {
   return status;
 }
 
-/* ---- the rest ---- */
+/* ---- other actions ---- */
 
-/* Each rank its own: mostly nothing, seldom long. */
+/* A delay of each rank's own: mostly none, rarely long. */
 static tutti_status act_delay(soak *s, uint64_t u) {
   const uint64_t mine = cover_mix(u + (uint64_t)s->first);
   if (mine % 3 == 0) usleep((useconds_t)((mine >> 8) % (mine % 64 < 2 ? 30000 : 1500)));

@@ -1,4 +1,4 @@
-/* start.c - ranks of `tutti run`.
+/* start.c - starts ranks under `tutti run`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "start.h"
 

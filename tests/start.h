@@ -1,4 +1,4 @@
-/* start.h - how a program of several ranks gets its communicators: from the environment
+/* start.h - how a program with several ranks gets its communicators: from the environment
  * (start.c), or from MPI (over/start_mpi.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef START_H
@@ -6,9 +6,9 @@
 
 #include "tutti.h"
 
-/* Of all ranks, each time another one. */
+/* A communicator of all ranks, a new one at each call. */
 tutti_status start_comm(tutti_comm **comm);
-/* When all are freed. */
+/* After all communicators are freed. */
 tutti_status start_end(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* sums.c - numbers whose sums are hard, and their exact sums (sums.h).
+/* sums.c - numbers that are hard to sum, and their exact sums (sums.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sums.h"
 
@@ -7,7 +7,7 @@
 
 #include "cover.h"
 
-enum { BELOW = 96, BITS = BELOW + 2200 }; /* bits below the lowest denormal, in all */
+enum { BELOW = 96, BITS = BELOW + 2200 }; /* bits below the lowest denormal; all bits */
 
 typedef struct shape {
   int size, precision, lowest; /* the exponent of the lowest denormal */
@@ -35,9 +35,9 @@ void sums_put(tutti_type real, void *x, size_t i, uint64_t bits) {
   memcpy((char *)x + i * (size_t)size, &bits, (size_t)size);
 }
 
-/* ---- the exact sum, on paper ---- */
+/* ---- the exact sum, bit by bit ---- */
 
-/* Adds a finite number to the counts of bits. */
+/* Adds a finite number to the bit counts. */
 static void count_bits(const shape *s, uint64_t u, int *bit) {
   const int sign = u >> (8 * s->size - 1) ? -1 : 1;
   const uint64_t a = u & ~((uint64_t)1 << (8 * s->size - 1));
@@ -48,7 +48,7 @@ static void count_bits(const shape *s, uint64_t u, int *bit) {
   if (exponent) bit[at + s->precision - 1] += sign;
 }
 
-/* Every count becomes 0 or 1; is the number negative? */
+/* Reduces every count to 0 or 1; returns whether the number is negative. */
 static bool carry_bits(int *bit) {
   int carry = 0;
   bool negative = false;
@@ -66,7 +66,7 @@ static bool carry_bits(int *bit) {
   return negative;
 }
 
-/* Rounds at a bit, by what is below it and whether there is a rest. */
+/* Rounds at a bit, given the bits below it and whether there is a remainder. */
 static double as_number(const shape *s, const int *bit, bool rest) {
   int top = BITS - 1;
   while (top >= 0 && !bit[top]) top--;
@@ -123,9 +123,9 @@ uint64_t sums_exact(tutti_type real, const uint64_t *x, int n, int by) {
   return bits | (negative ? sign : 0);
 }
 
-/* ---- numbers ---- */
+/* ---- inputs ---- */
 
-/* A finite number: of this sign, exponent field, and fraction. */
+/* A finite number with this sign, exponent field and fraction. */
 static uint64_t made(const shape *s, bool minus, uint64_t exponent, uint64_t fraction) {
   const uint64_t most = (s->infinity >> (s->precision - 1)) - 1;
   const uint64_t mask = ((uint64_t)1 << (s->precision - 1)) - 1;
@@ -140,15 +140,15 @@ uint64_t sums_number(tutti_type real, size_t i, int k, int n) {
   const uint64_t one = made(&s, false, bias, 0), huge = bias + bias / 2,
                  sign = made(&s, true, 0, 0);
   switch (i % SUMS_KINDS) {
-    case 0: return made(&s, odd, bias - h % 4, h >> 8); /* alike */
+    case 0: return made(&s, odd, bias - h % 4, h >> 8); /* similar magnitudes */
     case 1: return k == 0 ? made(&s, false, huge, 1) : k == n - 1 ? made(&s, true, huge, 1) : one;
     case 2: return made(&s, odd, 0, h >> 8); /* denormals */
     case 3: return k == n - 1 ? made(&s, true, all, all) : made(&s, false, all, all); /* overflow */
-    case 4: return k == 0 ? made(&s, false, all, all) : made(&s, k % 2, all, all); /* on the way */
+    case 4: return k == 0 ? made(&s, false, all, all) : made(&s, k % 2, all, all);    /* midway */
     case 5: return k == (int)(i / SUMS_KINDS) % n ? s.infinity : made(&s, odd, bias, h);
     case 6: return k == 0 ? s.infinity : k == n - 1 ? s.infinity | sign : one;
     case 7: return k == n / 2 ? s.infinity | 1 | (odd ? sign : 0) : one; /* a NaN */
-    case 8: return sign;                                                 /* -0, all of them */
+    case 8: return sign;                                                 /* -0 only */
     case 9: return k == 0 ? 0 : sign;
     case 10: return made(&s, odd, h >> 8 & 2047, h >> 20); /* any finite number */
     case 11: return k == 0 ? one : made(&s, false, bias - (uint64_t)s.precision, k == 1); /* ties */

@@ -1,9 +1,9 @@
-/* sums_play.c - ranks sum exactly: by every plan, by every call, in many windows; and what
- * ordinary sums come to, as a number (sums.h).
+/* sums_play.c - ranks sum exactly: by every plan, by every call, in many windows; and a hash
+ * of ordinary sums (sums.h).
  *
- * Idea       every rank knows every rank's numbers, so it knows the result. Where fewer ranks
- *            have numbers than there are, the others bring zeros; which rank has which number
- *            changes from run to run: the result must not.
+ * Idea       every rank knows all ranks' numbers, and so the result. If fewer ranks have numbers
+ *            than there are, the others contribute zeros. Which rank has which number changes
+ *            from run to run; the result must not.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct job { /* of one call */
   tutti_type type, real;
   size_t each, reals;
   int op;
-  int have; /* ranks with numbers; the others bring zeros */
+  int have; /* ranks with numbers; the others contribute zeros */
   int turn; /* rank r has the numbers of (r + turn) mod P */
 } job;
 
@@ -31,7 +31,7 @@ enum { TYPES = sizeof types / sizeof *types };
 static job make_job(int t, size_t reals, int op, int have, int turn) {
   job j = {.type = types[t], .real = types[t], .each = 1, .op = op, .have = have, .turn = turn};
   if (t >= 4) j.each = 2, j.real = t == 4 ? TUTTI_FLOAT : TUTTI_DOUBLE;
-  j.reals = (reals + 1) / 2 * j.each; /* so many elements, whatever the type */
+  j.reals = (reals + 1) / 2 * j.each; /* the same number of elements for all types */
   return j;
 }
 
@@ -43,7 +43,7 @@ static int number_of(const job *j, int rank, int P) {
   return (rank + j->turn) % P;
 }
 
-/* The scaled op turns the sign of what odd ranks bring. */
+/* The scaled op negates the input of odd ranks. */
 static double factor_of(int rank) {
   return rank % 2 ? -1 : 1;
 }
@@ -114,13 +114,13 @@ static bool one_plan(tutti_comm *c, room *m, const char *name, int a, tutti_op s
               fine(tutti_comm_set_slices(c, slices[a % 3]), "slices");
   for (int t = 0; t < TYPES; t++) {
     const int op = (a + t) % OPS;
-    /* what is not scaled may stand on any rank */
+    /* without scaling, any rank may have any number */
     job j = make_job(t, REALS, op, P, op == SCALED ? 0 : a);
     const tutti_op ops[] = {TUTTI_SUM, TUTTI_AVG, scaled};
     void *src = (a + t) % 2 ? m->got : m->x;
-    if (a % 5 == 4) j.reals = j.each; /* a short one */
+    if (a % 5 == 4) j.reals = j.each; /* a short vector */
     fill(&j, rank, P, src);
-    /* whoever gets something wrong goes on, for the others would wait for ever */
+    /* a rank with a wrong result goes on, because the others would wait forever */
     well &= fine(tutti_allreduce(c, src, m->got, j.reals / j.each, j.type, ops[op]), name) &&
             same(&j, m->got, m->want[t][op], name, c);
   }
@@ -153,7 +153,7 @@ typedef struct call_capacity {
   double x[16 * 2 * REALS], got[16 * 2 * REALS], want[16 * 2 * REALS];
 } call_capacity;
 
-/* Scan and exscan: of ranks up to this one. */
+/* Scan and exscan: the sum up to this rank. */
 static bool prefixes(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   const job j = make_job(t, REALS, SUM, P, 1);
@@ -165,7 +165,7 @@ static bool prefixes(tutti_comm *c, call_capacity *m, int t) {
       same(&j, m->got, m->want, "scan", c);
   expect(&j, rank, P, m->want);
   memset(m->got, 7, bytes_of(&j));
-  if (rank == 0) memset(m->want, 7, bytes_of(&j)); /* it is left alone there */
+  if (rank == 0) memset(m->want, 7, bytes_of(&j)); /* untouched there */
   return fine(tutti_exscan(c, m->x, m->got, j.reals / j.each, j.type, TUTTI_SUM), "exscan") &&
          same(&j, m->got, m->want, "exscan", c) && well;
 }
@@ -180,7 +180,7 @@ static bool to_root(tutti_comm *c, call_capacity *m, int t) {
          (rank != root || same(&j, m->x, m->want, "reduce in place", c));
 }
 
-/* Blocks of one size, and of many; the rest of src stays as it was. */
+/* Blocks of one size, and of many; the rest of src is unchanged. */
 static bool scattered(tutti_comm *c, call_capacity *m, int t, bool varied) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
   size_t counts[SUMS_MOST], before = 0, all = 0;
@@ -203,7 +203,7 @@ static bool scattered(tutti_comm *c, call_capacity *m, int t, bool varied) {
          same(&j, varied ? (char *)m->x + from : (char *)m->got, (char *)m->want + from, what, c);
 }
 
-/* A list of buffers, started while others are under way, and run again. */
+/* A list of buffers, started while other operations are in flight, and run again. */
 static bool listed(tutti_comm *c, call_capacity *m, int t) {
   enum { N = 5 };
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
@@ -247,7 +247,7 @@ static bool listed(tutti_comm *c, call_capacity *m, int t) {
   return well && fine(tutti_request_free(&list), "free") && right;
 }
 
-/* Many at once, completed in another order; and nothing at all. */
+/* Many operations at once, completed in another order; also empty ones. */
 static bool at_once(tutti_comm *c, call_capacity *m, int t) {
   enum { N = 12 };
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
@@ -267,7 +267,7 @@ static bool at_once(tutti_comm *c, call_capacity *m, int t) {
   return fine(tutti_allreduce(c, NULL, NULL, 0, j.type, TUTTI_SUM), "nothing") && well;
 }
 
-/* The last ranks bring nothing, and sum. */
+/* The last ranks contribute no data, and sum. */
 static bool helped(tutti_comm *c, call_capacity *m, int t) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c), data = P - 1;
   const job j = make_job(t, REALS, AVG, data, 0);
@@ -298,7 +298,7 @@ bool sums_by_all_calls(tutti_comm *c) {
   return well;
 }
 
-/* ---- more words than all windows hold together ---- */
+/* ---- more words than all windows together hold ---- */
 
 bool sums_in_windows(tutti_comm *c) {
   const int P = tutti_comm_size(c), rank = tutti_comm_rank(c);
@@ -321,7 +321,7 @@ bool sums_in_windows(tutti_comm *c) {
   return well;
 }
 
-/* ---- ordinary sums, from run to run ---- */
+/* ---- ordinary sums are the same in every run ---- */
 
 static uint64_t mix_in(uint64_t h, const void *bytes, size_t n) {
   for (size_t i = 0; i < n; i++) h = cover_mix(h + ((const unsigned char *)bytes)[i] + 1);

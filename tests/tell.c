@@ -1,4 +1,4 @@
-/* tell.c - what ranks tell, in a file (tell.h).
+/* tell.c - records that ranks write to a file (tell.h).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tell.h"
 

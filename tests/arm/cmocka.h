@@ -1,8 +1,9 @@
-/* cmocka.h - as much of cmocka as the tests use, for machines that have none.
+/* cmocka.h - the part of cmocka that the tests use, for targets that have none.
  *
  * Idea       `make check-arm` compiles the tests for another processor, where there
- *            is no cmocka to link. Each test runs in turn; what fails leaves it by a
- *            jump; TAP comes out. Nothing is undone after a failure.
+ *            is no cmocka to link. The tests run one after another; a failed
+ *            assertion leaves its test by longjmp; the output is TAP. Nothing is
+ *            cleaned up after a failure.
  * Invariant  one test at a time, and only its own thread asserts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TESTS_ARM_CMOCKA_H
@@ -43,7 +44,7 @@ static inline void cmocka_say(const char *format, ...) {
   printf("\n");
 }
 
-/* `sure` is evaluated once; the words are printed if it does not hold. */
+/* Evaluates `sure` once; prints the message if it is false. */
 #define cmocka_require(sure, ...)                         \
   do {                                                    \
     if (!(sure)) {                                        \

@@ -1,4 +1,4 @@
-/* drop.c - the beginning, the end and the TAP lines of the programs of tests/dropin/.
+/* drop.c - start, end and TAP lines of the programs of tests/dropin/.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "drop.h"
 

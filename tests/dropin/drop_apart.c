@@ -1,5 +1,5 @@
-/* drop_apart.c - ranks that begin different collectives, which no MPI need notice: tutti does, and
- * what MPI_Wait says is an error with a sentence, on all ranks. Only ever run with tutti.
+/* drop_apart.c - ranks that begin different collectives. An MPI need not notice that; tutti does,
+ * and MPI_Wait returns an error with a sentence on all ranks. Only ever run with tutti.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* drop_comms.c - communicators of every make: many at once, freed in between, with other ranks
- * and another order, and those of two groups.
+/* drop_comms.c - communicators made in every way: many at once, freed in between, with other ranks
+ * or another order, and intercommunicators.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { MOST = 2000, RANKS = 16, MANY = 30 };
 
-/* All that is taken over, once, on a communicator; the ranks of it are in their order. */
+/* Runs all collectives that tutti takes over, once, on a communicator whose rank order is known. */
 static bool plays(MPI_Comm comm, int n) {
   static int x[MOST], y[MOST], all[MOST * RANKS];
   int rank, ranks, world[RANKS], sum = 0;
@@ -33,7 +33,7 @@ static bool plays(MPI_Comm comm, int n) {
   return DROP_CHECK(good);
 }
 
-/* Plays on it and frees it; MPI_COMM_NULL is no part of it. */
+/* Runs plays() on it and frees it. MPI_COMM_NULL: this rank is not a member. */
 static bool uses(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return true;
   const bool good = plays(comm, 5) && plays(comm, MOST);
@@ -101,7 +101,7 @@ static bool topologies(void) {
   return good;
 }
 
-/* Each freed only after later ones were made and used. */
+/* Each communicator is freed only after later ones were made and used. */
 static bool many(void) {
   MPI_Comm comm[MANY];
   bool good = true;
@@ -115,7 +115,7 @@ static bool many(void) {
   return good;
 }
 
-/* Two groups: what they do with each other is the MPI's alone. */
+/* An intercommunicator: its collectives stay with the MPI. */
 static bool two_groups(void) {
   MPI_Comm half, inter, merged;
   if (drop_ranks < 2) return true;
@@ -137,7 +137,7 @@ static bool two_groups(void) {
   return DROP_CALL(MPI_Comm_free(&inter)) && uses(half) && good;
 }
 
-/* A communicator that is never freed is Finalize's. */
+/* MPI_Finalize frees a communicator that the program never freed. */
 static bool left(void) {
   MPI_Comm comm;
   return DROP_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &comm)) && plays(comm, 4);

@@ -1,7 +1,7 @@
 /* drop_kinds.c - the table of predefined types: C's, Fortran's, pairs, complex numbers.
  *
  * Idea      Small whole numbers, so that every sum and product is exact in any order.
- *           Without MPI_REAL16, which Open MPI 4.1 takes for a long double.
+ *           Without MPI_REAL16, which Open MPI 4.1 treats as a long double.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "drop_kinds.h"
 
@@ -24,7 +24,7 @@
   static bool equal_##word(const void *a, const void *b, size_t i) { \
     return ((const T complex *)a)[i] == ((const T complex *)b)[i];   \
   }
-/* The index runs against the value, and values are alike often. */
+/* The index decreases as the value grows, and values are often equal. */
 #define PAIR(word, T, N)                                             \
   typedef struct word {                                              \
     T value;                                                         \
@@ -63,7 +63,7 @@ PAIR(long_double_int, long double, int)
 PAIR(two_real, float, float)
 PAIR(two_double, double, double)
 
-/* A truth is 0 or 1. */
+/* A logical is 0 or 1. */
 static void put_truth(void *at, size_t i, int value) {
   ((_Bool *)at)[i] = value & 1;
 }

@@ -1,5 +1,5 @@
-/* drop_large.c - large vectors, types that make few elements of many, and the forms with large
- * counts (_c) where the MPI has them. With an argument: beyond 2^31 bytes.
+/* drop_large.c - large vectors, types that turn many elements into few, and the large-count
+ * functions (_c) if the MPI has them. With an argument: beyond 2^31 bytes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* drop_ops.c - every predefined type with every predefined op, in every reduction.
  *
- * Idea      All ranks know all ranks' numbers, and fold them with MPI_Reduce_local. A pair
- *           that MPI_Reduce_local refuses must be refused by the collectives: the class of
- *           the error is printed, and is compared with the run that has no tutti.
+ * Idea      All ranks know all ranks' numbers and fold them with MPI_Reduce_local. If
+ *           MPI_Reduce_local refuses a pair, the collectives must refuse it: the class of
+ *           the error is printed and compared with the run without tutti.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "drop.h"
 #include "drop_kinds.h"
 
-/* Open MPI takes more pairs than the standard has, and refuses the others; MPICH 4.0 ends the
- * program with some. */
+/* Open MPI accepts more pairs than the standard has and refuses the others; MPICH 4.0 ends the
+ * program on some. */
 #ifdef OPEN_MPI
 enum { BEYOND = 1 };
 #else
@@ -21,8 +21,8 @@ enum { MOST = 700 };
 
 static const struct {
   const char *name;
-  int value;          /* of a rank's element: up to this, so that products stay exact */
-  const char *groups; /* of types that the standard defines it for */
+  int value;          /* bound of a rank's element, so that products stay exact */
+  const char *groups; /* of the types for which the standard defines it */
 } op_entries[] = {{"MAX", 50, "ifrm"},  {"MIN", 50, "ifrm"}, {"SUM", 9, "ifrcm"},
                   {"PROD", 2, "ifrcm"}, {"LAND", 1, "il"},   {"BAND", 50, "ifbm"},
                   {"LOR", 1, "il"},     {"BOR", 50, "ifbm"}, {"LXOR", 1, "il"},
@@ -89,7 +89,7 @@ static bool reduce(const bench *b, size_t n) {
   memset(b->got, 0, n * b->kind->size);
   bool good = DROP_CALL(MPI_Reduce(b->mine, b->got, (int)n, type, op, root, MPI_COMM_WORLD));
   if (drop_rank == root) good &= equal(b, "reduce", b->got, 0, n);
-  if (!BEYOND) root = 0; /* in place at another, MPICH 4.0 fails by itself */
+  if (!BEYOND) root = 0; /* with another root, MPICH 4.0 itself fails in place */
   good &= DROP_CALL(MPI_Reduce(drop_rank == root ? MPI_IN_PLACE : b->mine, b->mine, (int)n, type,
                                op, root, MPI_COMM_WORLD));
   return good && (drop_rank != root || equal(b, "reduce in place", b->mine, 0, n));
@@ -101,7 +101,7 @@ static bool scatter(const bench *b, size_t each) {
   const MPI_Datatype type = b->kind->type;
   int counts[64];
   size_t from = 0, all = 0;
-  for (int r = 0; r < drop_ranks; r++) { /* uneven, with nothing for some */
+  for (int r = 0; r < drop_ranks; r++) { /* unequal, and 0 for some */
     counts[r] = r % 3 == 1 ? 0 : (int)each / (1 + r % 2);
     if (r < drop_rank) from += (size_t)counts[r];
     all += (size_t)counts[r];
@@ -127,7 +127,7 @@ static int class_of(int error) {
   return class;
 }
 
-/* What the MPI says to a pair that it does not know. */
+/* Checks the MPI's answer to a pair that it does not know. */
 static void refused(const bench *b) {
   const int all =
       MPI_Allreduce(b->mine, b->got, 3, b->kind->type, op_number(b->op), MPI_COMM_WORLD);

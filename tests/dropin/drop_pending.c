@@ -1,10 +1,11 @@
 /* drop_pending.c - many non-blocking collectives at a time: all kinds, on several communicators,
- * completed in whatever order a rank likes.
+ * completed in any order.
  *
- * Idea      All ranks begin the same ones in the same order, each rank completes some as it likes
- *           and begins more in their places. Every kind knows what it must give. What MPI lets a
- *           program free is freed at once; so are the arrays of counts and displacements of what
- *           tutti takes over, because bindings (mpi4py's) free theirs, and both MPIs copy them.
+ * Idea      All ranks begin the same operations in the same order; each rank completes some in its
+ *           own order and begins more in their places. Every kind knows its result. Everything that
+ *           MPI lets a program free early is freed at once. So are the arrays of counts and
+ *           displacements of the operations that tutti takes over: bindings (mpi4py) free theirs,
+ *           and both MPIs copy them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ typedef struct flight {
 
 static MPI_Comm comms[COMMS];
 
-/* ---- what a rank has, and what comes out ---- */
+/* ---- a rank's data, and the results ---- */
 
 static int item(const flight *f, int rank, int i) {
   return (int)(f->seed % 1000) + 3 * rank + i;
@@ -37,13 +38,13 @@ static int sum(const flight *f, int ranks, int i) {
 static int count_of(const flight *f, int rank) {
   return (f->n + rank) % (f->n + 2);
 }
-/* The elements of the ranks before. */
+/* The number of elements of the ranks before. */
 static int before(const flight *f, int rank) {
   int all = 0;
   for (int r = 0; r < rank; r++) all += count_of(f, r);
   return all;
 }
-/* Where a rank's block is, in the reverse order of ranks and with a gap after each. */
+/* The offset of a rank's block: blocks are in reverse rank order, with a gap after each. */
 static int place_of(const flight *f, int rank) {
   return (f->ranks - 1 - rank) * (f->n + 3);
 }
@@ -81,7 +82,7 @@ static bool check_reduce(const flight *f) {
   return f->rank != f->root || sums_at(f, f->out, f->n, 0);
 }
 
-/* An op of the program's own, whose op and type it frees at once. */
+/* A user-defined op; the program frees op and type at once. */
 static void add_pairs(void *in_, void *inout_, int *n, MPI_Datatype *type) {
   const int *in = in_;
   int *inout = inout_;
@@ -164,7 +165,7 @@ static bool check_gatherv(const flight *f) {
   return good;
 }
 
-/* Every other int, by a type that is freed at once. */
+/* Every other int, described by a type that is freed at once. */
 static bool start_bcast(flight *f, MPI_Request *q) {
   MPI_Datatype apart;
   bool good = DROP_CALL(MPI_Type_vector(f->n, 1, 2, MPI_INT, &apart)) &&
@@ -187,7 +188,7 @@ static bool check_barrier(const flight *f) {
   return DROP_CHECK(f->out[0] == -1);
 }
 
-/* What tutti does not take over: in_place says which of two. */
+/* Collectives that tutti does not take over; in_place selects one of two. */
 static bool start_rooted(flight *f, MPI_Request *q) {
   if (f->in_place)
     return DROP_CALL(
@@ -232,7 +233,7 @@ static bool check_scan(const flight *f) {
 static const struct {
   bool (*start)(flight *f, MPI_Request *q);
   bool (*check)(const flight *f);
-  bool arrays_go; /* at once */
+  bool arrays_go; /* the arrays are freed at once */
 } kinds[] = {{start_allreduce, check_allreduce, true}, {start_reduce, check_reduce, true},
              {start_own, check_own, true},             {start_product, check_product, true},
              {start_scatter, check_scatter, true},     {start_block, check_block, true},
@@ -242,7 +243,7 @@ static const struct {
              {start_scan, check_scan, false}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* ---- one that is under way ---- */
+/* ---- one operation under way ---- */
 
 static void drop_arrays(flight *f) {
   const size_t bytes = (size_t)f->ranks * sizeof(int);
@@ -288,9 +289,9 @@ static bool end(flight *f) {
   return good;
 }
 
-/* ---- all ---- */
+/* ---- all operations ---- */
 
-/* Completes some, in one of the ways that MPI has: which are MPI_REQUEST_NULL then. */
+/* Completes some requests in one of MPI's ways; those become MPI_REQUEST_NULL. */
 static bool complete(int way, unsigned seed, MPI_Request *q) {
   MPI_Status status[WINDOW];
   int which[WINDOW], n = 0, done = 0;
@@ -307,7 +308,7 @@ static bool complete(int way, unsigned seed, MPI_Request *q) {
   }
 }
 
-/* Every rank completes them its own way. */
+/* Every rank completes them in its own way. */
 static bool all_ways(int first, int flights) {
   flight f[WINDOW];
   MPI_Request q[WINDOW];
@@ -328,7 +329,7 @@ static bool all_ways(int first, int flights) {
   return good;
 }
 
-/* What MPI_Waitall says of places that are empty. */
+/* MPI_Waitall with some requests MPI_REQUEST_NULL. */
 static bool holes(void) {
   flight f;
   bool good = true;

@@ -1,5 +1,5 @@
 /* drop_requests.c - non-blocking and persistent requests of collectives and messages, mixed in
- * every completion call, with ordinary collectives in between.
+ * every completion call, with blocking collectives in between.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
 #ifdef OPEN_MPI
@@ -19,7 +19,7 @@ static int sum_of(int i) {
   return sum;
 }
 
-/* MANY requests of several kinds over n ints, begun in the same order everywhere. */
+/* Begins MANY requests of several kinds over n ints, in the same order on all ranks. */
 static bool begin(MPI_Comm comm, int n, MPI_Request *q) {
   const int next = (drop_rank + 1) % drop_ranks, before = (drop_rank + drop_ranks - 1) % drop_ranks;
   for (int k = 0; k < MANY; k++)
@@ -45,7 +45,7 @@ static bool complete(const MPI_Request *q, int n) {
   return DROP_CHECK(good);
 }
 
-/* Ordinary ones, on the same communicator, while the requests are under way. */
+/* Blocking collectives on the same communicator while the requests are under way. */
 static bool between(MPI_Comm comm, int k) {
   int one = 1 + k, sum = 0;
   return DROP_CALL(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm)) &&
@@ -132,7 +132,7 @@ static bool mixed(int way, int n) {
 #define BCAST_INIT     MPI_Bcast_init
 #endif
 
-/* Persistent ones, started several times, with messages that are persistent too. */
+/* Persistent requests, started several times, together with persistent messages. */
 static bool persistent(int n) {
   const int next = (drop_rank + 1) % drop_ranks, before = (drop_rank + drop_ranks - 1) % drop_ranks;
   MPI_Request q[4];
@@ -162,7 +162,7 @@ static bool persistent(int n) {
   return good;
 }
 
-/* In place, reductions of all shapes. */
+/* In-place reductions of all shapes. */
 static bool shapes(int n) {
   MPI_Request q[3];
   static int block[MOST * RANKS];
@@ -184,7 +184,7 @@ static bool shapes(int n) {
   return DROP_CHECK(good);
 }
 
-/* Two communicators, begun on in another order by every other rank. */
+/* Two communicators; every other rank begins operations on them in the opposite order. */
 static bool crossed(int n) {
   MPI_Comm comm[2];
   MPI_Request q[2];
@@ -209,7 +209,7 @@ static void add(void *in_, void *inout_, int *n, MPI_Datatype *type) {
   for (int i = 0; i < 2 * *n; i++) to[i] += from[i];
 }
 
-/* An op and a type that are freed while a collective with them is under way, or prepared. */
+/* An op and a type that are freed while a collective that uses them is under way, or prepared. */
 static bool freed(int n, bool prepared) {
   MPI_Op op;
   MPI_Datatype pair;
@@ -247,7 +247,7 @@ int main(int argc, char **argv) {
   drop_tell("non-blocking reductions", shapes(1) && shapes(500));
   drop_tell("in another order on each rank", crossed(1) && crossed(MOST));
   drop_tell("what is freed meanwhile", freed(1, false) && freed(MOST / 2, false));
-#ifndef OPEN_MPI /* Open MPI 4.1 forgets to keep them, and crashes */
+#ifndef OPEN_MPI /* Open MPI 4.1 does not retain them, and crashes */
   drop_tell("what is freed between starts", freed(1, true) && freed(MOST / 2, true));
 #endif
   return drop_end();

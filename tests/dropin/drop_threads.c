@@ -1,5 +1,5 @@
-/* drop_threads.c - single, funneled, serialized or multiple (the argument): threads with a
- * communicator each, and messages of theirs at the same time.
+/* drop_threads.c - thread level single, funneled, serialized or multiple (the argument): each
+ * thread uses its own communicator, with messages at the same time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <string.h>
@@ -38,8 +38,8 @@ static void *work(void *arg) {
   return NULL;
 }
 
-/* All at once, or one after another: if only one may be within MPI, another rank may wait for
- * what this rank's other threads have still to do. */
+/* Runs all threads at once, or one after another: if only one thread may be within MPI, another
+ * rank may wait for work that this rank's other threads have still to do. */
 static bool threads(bool multiple) {
   worker w[THREADS];
   bool good = true;
@@ -58,7 +58,7 @@ static bool threads(bool multiple) {
   return good;
 }
 
-/* Threads that make and free communicators, each of its own. */
+/* Each thread makes and frees its own communicators. */
 static void *makes(void *arg) {
   worker *w = arg;
   for (int k = 0; k < 10 && w->good; k++) {

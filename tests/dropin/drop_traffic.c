@@ -1,5 +1,5 @@
-/* drop_traffic.c - collectives of changing sizes with messages in between: receives from anyone,
- * probes, ranks that come late, large sends under way, windows.
+/* drop_traffic.c - collectives of changing sizes with messages in between: MPI_ANY_SOURCE receives,
+ * probes, late ranks, large sends under way, windows.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool allreduce(int n) {
   return true;
 }
 
-/* Everyone sends to everyone; who receives takes what comes, from anyone, with any tag. */
+/* Every rank sends to every rank; receivers take any message, from any source, with any tag. */
 static bool anyone(int k) {
   MPI_Request q[RANKS];
   MPI_Status status;
@@ -62,8 +62,8 @@ static bool under_way(void) {
   return DROP_CHECK(good);
 }
 
-/* One sends, then enters a collective; the other enters first and receives after it. A rank that
- * waits in a collective must go on with the messages that it has begun. */
+/* Rank 0 sends, then enters a collective; rank 1 receives before it enters. A rank that waits in a
+ * collective must progress the messages that it has begun. */
 static bool first_the_other(void) {
   static int big[MOST];
   MPI_Request q = MPI_REQUEST_NULL;
@@ -76,7 +76,7 @@ static bool first_the_other(void) {
   return good && DROP_CALL(MPI_Wait(&q, MPI_STATUS_IGNORE));
 }
 
-/* What is owed to a rank that is late must not be waited for by those that owe. */
+/* The other ranks must not wait for a late rank that owes them nothing. */
 static bool late(void) {
   bool good = true;
   for (int k = 0; k < 4; k++) {
@@ -89,7 +89,7 @@ static bool late(void) {
   return good;
 }
 
-/* From the root's broadcast to a barrier: nobody leaves before all have come. */
+/* After the root's broadcast, a barrier: no rank leaves before all have entered. */
 static bool barrier(void) {
   double here, left, latest, earliest;
   if (drop_rank == drop_ranks - 1) usleep(50000);
@@ -102,7 +102,7 @@ static bool barrier(void) {
 }
 
 #ifndef OPEN_MPI /* Open MPI 4.1 has windows on some machines only */
-/* What rank 0 has told the others by MPI_Win_complete before a barrier, MPI_Win_test sees after it. */
+/* If rank 0 calls MPI_Win_complete before a barrier, MPI_Win_test sees it after the barrier. */
 static bool window(void) {
   static int memory[4];
   static const int zero = 0;

@@ -1,5 +1,5 @@
-/* drop_types.c - ranks that describe the same data by different types, MPI_BOTTOM, no elements,
- * and the places that belong to nobody.
+/* drop_types.c - ranks that describe the same data by different types, MPI_BOTTOM, zero elements,
+ * and gaps in receive buffers.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ static int value(int rank, size_t i) {
   return (int)(drop_mix((unsigned)rank, (unsigned)i, 9) % 100000);
 }
 
-/* The root sends every other int, the others receive a contiguous block: one signature. */
+/* The root sends every other int, the others receive a contiguous block: the signature is the
+ * same. */
 static bool bcast_mixed(int root, int n) {
   MPI_Datatype vector;
   bool good = true;
@@ -40,7 +41,7 @@ static bool bcast_mixed(int root, int n) {
   return good;
 }
 
-/* Pairs here, single ints there. */
+/* Pairs on some ranks, single ints on others. */
 static bool bcast_counts(int root, int n) {
   MPI_Datatype pair;
   MPI_Type_contiguous(2, MPI_INT, &pair);
@@ -56,7 +57,7 @@ static bool bcast_counts(int root, int n) {
   return good;
 }
 
-/* Each sends a vector type on odd ranks and ints on even ones; all receive ints, or pairs. */
+/* Odd ranks send a vector type and even ranks ints; all receive ints, or pairs. */
 static bool allgather_mixed(int n) {
   MPI_Datatype vector, pair;
   MPI_Type_vector(2 * n, 1, 2, MPI_INT, &vector);
@@ -76,7 +77,8 @@ static bool allgather_mixed(int n) {
   return good;
 }
 
-/* Rank r gives r % 3 + n ints, or none; received with gaps, in the order of ranks or against it. */
+/* Rank r sends r % 3 + n ints, or none. They are received with gaps, in rank order or in
+ * reverse. */
 static bool allgatherv(int n, bool backwards, bool in_place) {
   int counts[RANKS], places[RANKS], at = 1;
   for (int k = 0; k < drop_ranks; k++) {
@@ -106,7 +108,7 @@ static bool allgather_in_place(int n) {
          drop_same("allgather in place", b, want, (size_t)(n * drop_ranks));
 }
 
-/* The type holds addresses. */
+/* The type holds absolute addresses. */
 static bool bottom(int n) {
   MPI_Aint at[2];
   MPI_Datatype both;
@@ -125,7 +127,7 @@ static bool bottom(int n) {
   return DROP_CHECK(good);
 }
 
-/* A type that reaches back: its first byte is not where the buffer points to. */
+/* A type with a negative lower bound: its first byte is before the buffer's address. */
 static bool backwards(int n) {
   MPI_Datatype back, moved;
   MPI_Type_create_hvector(n, 1, -(MPI_Aint)sizeof(int), MPI_INT, &back);

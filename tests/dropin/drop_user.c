@@ -1,8 +1,8 @@
-/* drop_user.c - ops of the program's own: commutative and not, on ints, on contiguous derived
+/* drop_user.c - user-defined ops: commutative and not, on ints, on contiguous derived
  * types and on types with holes.
  *
  * Idea      Composing affine maps x -> a x + b is associative and depends on the order, so a
- *           sum in any other order than the ranks' shows.
+ *           sum in any other order than the ranks' gives another result.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@ enum { MOST = 3000 };
 typedef struct map {
   int a, b;
 } map;
-typedef struct gappy { /* only a and b are of the type */
+typedef struct gappy { /* the type describes a and b only */
   int a, hole, b, gap;
 } gappy;
 
 static MPI_Datatype pair, holes;
 static long called;
 
-/* in comes first: (in o inout) (x) = inout (in (x)). */
+/* `in` comes first: (in o inout) (x) = inout (in (x)). */
 static void compose(void *in, void *inout, int *n, MPI_Datatype *type) {
   (void)type;
   called++;
@@ -45,7 +45,7 @@ static void compose_gappy(void *in, void *inout, int *n, MPI_Datatype *type) {
   }
 }
 
-/* The type says how long an element is. */
+/* The type tells the length of an element. */
 static void add_typed(void *in, void *inout, int *n, MPI_Datatype *type) {
   int bytes;
   called++;
@@ -59,7 +59,7 @@ static void sum(void *in, void *inout, int *n, MPI_Datatype *type) {
   for (int i = 0; i < *n; i++) ((int *)inout)[i] += ((int *)in)[i];
 }
 
-/* Every second int is an element, and has a hole behind it. */
+/* Every second int is an element; a hole follows each. */
 static void sum_apart(void *in, void *inout, int *n, MPI_Datatype *type) {
   (void)type;
   called++;
@@ -117,12 +117,12 @@ static bool with_holes(MPI_Op op, size_t n) {
   for (size_t i = 0; i < n && good; i++) {
     const map want = composed(i), is = {got[i].a, got[i].b};
     good &= drop_same("a type with holes", &is.a, &want.a, 2);
-    good &= DROP_CHECK(got[i].hole == -7); /* nobody's */
+    good &= DROP_CHECK(got[i].hole == -7); /* no rank writes the hole */
   }
   return good;
 }
 
-/* The elements themselves have no holes, but there is one between two. */
+/* The elements themselves have no holes, but there is one between two elements. */
 static bool apart(MPI_Op op, MPI_Datatype type, size_t n) {
   static int mine[2 * MOST], got[2 * MOST];
   bool good = true;
@@ -139,7 +139,7 @@ static bool apart(MPI_Op op, MPI_Datatype type, size_t n) {
   return good;
 }
 
-/* The op sums up so many ints per element. */
+/* The op sums `ints` ints per element. */
 static bool contiguous(MPI_Op op, int ints, size_t n) {
   static int mine[MOST * 8], got[MOST * 8], want[MOST * 8];
   MPI_Datatype type;
@@ -175,7 +175,7 @@ static bool short_lives(void) {
   return good;
 }
 
-/* On floats a program's own sum must not come out differently on two ranks. */
+/* On floats a user-defined sum must give the same result on all ranks. */
 static void sum_floats(void *in, void *inout, int *n, MPI_Datatype *type) {
   (void)type;
   called++;

@@ -1,7 +1,7 @@
-/* drop_wrong.c - wrong calls: the MPI's own classes of error, and its own handlers.
+/* drop_wrong.c - wrong calls: the MPI's own error classes and error handlers.
  *
- * Idea      Which class it is, is the MPI's to say: it is printed, and compared with the run that
- *           has no tutti. Every wrong call is wrong on all ranks.
+ * Idea      The error class is the MPI's to choose: the program prints it, and the test compares
+ *           it with the run without tutti. Every wrong call is wrong on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
@@ -40,7 +40,7 @@ static int wrong_call(int which, MPI_Comm comm) {
     default: return -1;
   }
 }
-/* MPICH 4.0 does not look at a reduction's count: the last two would be its end. */
+/* MPICH 4.0 does not check the count of a reduction: the last two calls would end it. */
 #ifdef OPEN_MPI
 enum { WRONG = 16 };
 #else
@@ -70,7 +70,7 @@ static bool returned(MPI_Comm comm) {
   return good && right_still(comm);
 }
 
-/* The program's own handler hears of each, once, on the communicator that was meant. */
+/* The program's own handler is called at most once per error, on the right communicator. */
 static bool heard(MPI_Comm comm) {
   MPI_Errhandler own;
   bool good = true;
@@ -92,7 +92,7 @@ static bool heard(MPI_Comm comm) {
   return good && DROP_CHECK(handled > 0);
 }
 
-/* No communicator: MPI_COMM_WORLD's handler hears of it. */
+/* Without a communicator, MPI_COMM_WORLD's handler is called. */
 static bool no_comm(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -107,15 +107,15 @@ static bool no_comm(void) {
   return DROP_CHECK(a && b && c && d) && right_still(MPI_COMM_WORLD);
 }
 
-/* A call that gave up on one rank only, before it spoke to anybody, leaves the others alone. */
+/* A wrong call on one rank that fails before it communicates leaves the other ranks alone. */
 static bool one_rank(MPI_Comm comm) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   const int error = drop_rank ? MPI_SUCCESS : wrong_call(2, comm);
   return DROP_CHECK(drop_rank || error != MPI_SUCCESS) && right_still(comm);
 }
 
-/* One buffer for both, without MPI_IN_PLACE: some MPIs refuse it, some do not look. (In a
- * reduce it is the root's error alone, and nobody knows where that leaves the others.) */
+/* One buffer for both, without MPI_IN_PLACE: some MPIs refuse it, some do not check. (In a reduce
+ * it would be the root's error alone, with undefined effects on the others.) */
 static bool aliased(MPI_Comm comm) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   const int error = MPI_Allreduce(x, x, 4, MPI_INT, MPI_SUM, comm);
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
   MPI_Comm comm;
   drop_start(&argc, &argv, MPI_THREAD_SINGLE);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* some errors go there */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* some errors are reported there */
   drop_tell("MPI_ERRORS_RETURN", returned(comm));
   drop_tell("a handler of the program's", heard(comm));
   drop_tell("MPI_ERRORS_RETURN on MPI_COMM_WORLD", returned(MPI_COMM_WORLD));

@@ -1,9 +1,9 @@
-/* mpi_beside.c - a program's own MPI beside tutti: messages, communicators, computing.
+/* mpi_beside.c - a program that uses MPI and tutti at once: messages, communicators, computing.
  *
  * Usage      mpi_beside [LEVEL]   of threads, as MPI names it: single (the default),
  *            funneled, serialized, multiple.
- * Idea       neither may get what the other sent, and whoever waits in tutti lets MPI go
- *            on, too: so a program that is right without tutti stays right with it.
+ * Idea       neither may receive the other's messages, and a rank that waits in tutti lets
+ *            MPI progress: a program that is right without tutti stays right with it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <stdlib.h>
@@ -62,9 +62,9 @@ static bool job_run(tutti_comm *comm, int tag, size_t n) {
   return job_start(&j, comm, tag, n) && job_end(&j);
 }
 
-/* ---- messages of the program's ---- */
+/* ---- the program's own messages ---- */
 
-/* While tutti communicates, a look for anything finds nothing. */
+/* While tutti communicates, a probe for any message finds nothing. */
 static bool play_probe(tutti_comm *comm, uint64_t seed) {
   static const size_t sizes[] = {1, 1000, 300000};
   bool good = true;
@@ -88,7 +88,7 @@ static bool play_probe(tutti_comm *comm, uint64_t seed) {
   return good;
 }
 
-/* Receives from anyone, posted before tutti communicates, get what the program sends after. */
+/* Wildcard receives posted before tutti communicates match what the program sends afterwards. */
 static bool play_wildcards(tutti_comm *comm, uint64_t seed) {
   enum { N = 20000 };
   MPI_Comm on[2] = {MPI_COMM_WORLD, MPI_COMM_NULL};
@@ -123,11 +123,11 @@ static bool play_wildcards(tutti_comm *comm, uint64_t seed) {
   return good;
 }
 
-/* ---- waiting lets MPI go on ---- */
+/* ---- waiting in tutti lets MPI progress ---- */
 
 enum wait { ALLREDUCE, BARRIER, REQUEST, TESTS, MESSAGE, WAITS };
 
-/* Returns when the pair partner has come here, too. */
+/* Returns when the partner has called it, too. */
 static bool meet(tutti_comm *comm, enum wait how, int partner) {
   job j;
   uint32_t theirs = 0, mine = (uint32_t)me;
@@ -151,8 +151,8 @@ static bool meet(tutti_comm *comm, enum wait how, int partner) {
   }
 }
 
-/* Rank 0 begins to send much and then waits in tutti; rank 1 comes there when it has received
- * it. So do all pairs. */
+/* The lower rank of a pair begins a large send and then waits in tutti; the partner enters tutti
+ * after it has received. */
 static bool play_large(tutti_comm *comm, uint64_t seed) {
   const int partner = me ^ 1, n = 4 << 20;
   const bool sends = me < partner;
@@ -174,7 +174,8 @@ static bool play_large(tutti_comm *comm, uint64_t seed) {
   return good;
 }
 
-/* The other way round: who has begun to receive waits in tutti; who sends, in MPI. */
+/* The reverse: the receiver, which has posted its receive, waits in tutti; the sender waits in
+ * MPI. */
 static bool play_late_send(tutti_comm *comm, uint64_t seed) {
   const int partner = me ^ 1, n = 4 << 20;
   const bool receives = me < partner;
@@ -194,7 +195,7 @@ static bool play_late_send(tutti_comm *comm, uint64_t seed) {
   return good;
 }
 
-/* A large allreduce is over by and by where nobody waits for it, but computes and tests. */
+/* A large allreduce completes although no rank waits for it: all compute and test. */
 static bool play_computing(tutti_comm *comm, uint64_t seed) {
   job j;
   int done = 0;
@@ -223,7 +224,7 @@ static bool play_computing(tutti_comm *comm, uint64_t seed) {
 
 enum { MANY = 12, EACH = 3 };
 
-/* Do its ranks stand in the order of MPI's? */
+/* Are tutti's ranks in MPI's order? */
 static bool check_order(tutti_comm *comm, MPI_Comm mpi) {
   int theirs[64], ours[64];
   MPI_Allgather(&me, 1, MPI_INT, theirs, 1, MPI_INT, mpi);
@@ -247,7 +248,7 @@ static int make_many(tutti_comm *base, tutti_comm **all, bool *good) {
     *good &= ERROR(tutti_comm_from_mpi(mpi[c], &all[n]), TUTTI_OK, "");
     if (!*good) return n;
     *good &= check_order(all[n++], mpi[c]);
-    MPI_Comm_free(&mpi[c]); /* tutti has its own */
+    MPI_Comm_free(&mpi[c]); /* tutti has its own copy */
   }
   const int made = n;
   for (int c = 0; c < made && *good; c++) {
@@ -259,7 +260,7 @@ static int make_many(tutti_comm *base, tutti_comm **all, bool *good) {
   return n + *good;
 }
 
-/* Operations in flight on all of them at once, waited for in another order by each rank. */
+/* Operations in flight on all communicators at once; each rank waits for them in another order. */
 static bool play_many(tutti_comm *comm, uint64_t seed) {
   static const size_t sizes[EACH] = {3, 5000, 70000};
   tutti_comm *all[MANY];
@@ -293,7 +294,7 @@ static void *work(void *arg) {
   return NULL;
 }
 
-/* Threads of a process use a communicator each. */
+/* Each thread of a process uses its own communicator. */
 static bool play_threads(tutti_comm *comm, uint64_t seed) {
   enum { THREADS = 3 };
   worker w[THREADS];
@@ -314,7 +315,7 @@ static void *abort_soon(void *comm) {
   return NULL;
 }
 
-/* A thread aborts what another one waits in, and what nobody is inside of. */
+/* A thread aborts a communicator in which another waits, and one that no thread uses. */
 static bool play_abort(tutti_comm *comm, uint64_t seed) {
   bool good = true;
   (void)seed;
@@ -326,7 +327,7 @@ static bool play_abort(tutti_comm *comm, uint64_t seed) {
     if (me == 0 && level == MPI_THREAD_MULTIPLE) pthread_create(&thread, NULL, abort_soon, dup);
     if (me == 0 && level != MPI_THREAD_MULTIPLE) abort_soon(dup);
     if (late) usleep(200000);
-    tutti_status status = TUTTI_OK; /* what was sent before may be enough for one who is late */
+    tutti_status status = TUTTI_OK; /* a late rank may have all messages already */
     for (int k = 0; k < 1000 && !status; k++)
       status = tutti_allreduce(dup, &x, &x, 1, TUTTI_INT32, TUTTI_SUM);
     good &= ERROR(status, TUTTI_ERR_ABORTED, "rank 0 aborted: enough");

@@ -1,8 +1,8 @@
-/* mpi_few.c - every collective a few times: for MPIs whose ranks spin, and so are slow where
- * there are more of them than cores.
+/* mpi_few.c - every collective a few times: for MPIs whose ranks spin, and are slow if there
+ * are more ranks than cores.
  *
- * Idea       a rank's vector is its number, squared, and the place; what each must have
- *            is known. Sizes: on a paper, behind one, and in several pieces.
+ * Idea       a rank's vector is a function of its rank and the index, so every result is
+ *            known. Sizes: within a packet, just beyond it, and in several pieces.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ static bool few_broadcast(tutti_comm *comm, uint64_t n) {
   return good;
 }
 
-/* n is of the whole vector, here and below. */
+/* Here and below, n counts the elements of the whole vector. */
 static bool few_reduce_scatter(tutti_comm *comm, uint64_t n) {
   const size_t each = n / (size_t)ranks, first = each * (size_t)me;
   fill(n);

@@ -1,5 +1,5 @@
-/* mpi_wrong.c - what can be wrong about a communicator of MPI's: a sentence that says so, on
- * all ranks, and nobody waits.
+/* mpi_wrong.c - wrong arguments and settings of a communicator over MPI: all ranks get a
+ * sentence that says so, and no rank hangs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static int me, ranks;
 
-/* A line of TAP: is it so on all ranks? */
+/* Prints a line of TAP: is `good` true on all ranks? */
 static int tell(const char *what, bool good) {
   int bad = !good, any = 1;
   MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -43,7 +43,7 @@ static bool no_intercommunicator(void) {
   return good;
 }
 
-/* A setting of these ranks, from `first` on. */
+/* An environment variable of the ranks from `first` on. */
 typedef struct setting {
   const char *name, *value;
   int first;
@@ -59,7 +59,7 @@ static const setting wrong[] = {
     {"TUTTI_TOPO", "rack: nobody", 0, TUTTI_ERR_ARG, "TUTTI_TOPO"},
     {"TUTTI_ALGO", "no-such", 0, TUTTI_ERR_ARG, "TUTTI_ALGO|no-such"},
     {"TUTTI_CONTRACT", "maybe", 0, TUTTI_ERR_ARG, "TUTTI_CONTRACT|maybe"},
-    {"TUTTI_CONTRACT", "maybe", 1, TUTTI_ERR_ARG, "TUTTI_CONTRACT|maybe"}, /* not on all */
+    {"TUTTI_CONTRACT", "maybe", 1, TUTTI_ERR_ARG, "TUTTI_CONTRACT|maybe"}, /* not the same on all */
 };
 
 static bool refuses_setting(const setting *s) {
@@ -82,7 +82,7 @@ static bool works_still(void) {
          ERROR(tutti_comm_free(comm), TUTTI_OK, "");
 }
 
-/* One of each kind outlives MPI; another was freed before. */
+/* One object of each kind outlives MPI; another was freed before. */
 static bool outlives(tutti_comm **comm) {
   static uint32_t x[100000];
   tutti_comm *freed;
@@ -92,12 +92,12 @@ static bool outlives(tutti_comm **comm) {
          ERROR(tutti_comm_free(freed), TUTTI_OK, "");
 }
 
-/* Nothing can be done with it any more but to free it. */
+/* The communicator can only be freed. */
 static bool is_over(tutti_comm *comm) {
   static uint32_t x[100000];
   tutti_comm *other;
   bool good = true;
-  /* where nothing is sent it may still be done */
+  /* without communication it may still succeed */
   const tutti_status status = tutti_allreduce(comm, x, x, 100000, TUTTI_UINT32, TUTTI_SUM);
   if (status) good = ERROR(status, TUTTI_ERR_SYSTEM, "MPI has been finalized");
   good &= ERROR(tutti_comm_split(comm, 0, 0, &other), TUTTI_ERR_SYSTEM, "MPI has been finalized");

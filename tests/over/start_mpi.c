@@ -1,4 +1,4 @@
-/* start_mpi.c - ranks of an MPI.
+/* start_mpi.c - starts ranks under an MPI.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "start.h"
 #include "tutti_mpi.h"
