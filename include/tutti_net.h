@@ -2,8 +2,8 @@
  *
  * MPI is one such network: tutti's MPI library is written against this header alone. To add
  * another network, which must send and receive tagged messages between numbered ranks, fill in
- * a table of seven functions. You get a communicator with all collectives, and shared memory
- * between the ranks of one node. See docs/networks.md; mpi/net.c is an example.
+ * a table of seven functions, or up to thirteen. You get a communicator with all collectives, and
+ * shared memory between the ranks of one node. See docs/networks.md; mpi/net.c is an example.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TUTTI_NET_H
 #define TUTTI_NET_H

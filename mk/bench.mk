@@ -11,7 +11,7 @@
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late meeting buckets overlap kernels price building recording scale exact_sums)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late meeting buckets overlap kernels price building recording scale exact_sums one_call)
 PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
 HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording

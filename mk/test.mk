@@ -6,6 +6,7 @@
 #   make mutants         one line of the sources changed at a time: does a test notice? (ONLY=WORD SAMPLE=8 SEED=n)
 #   make models          hand-overs between ranks, on a machine that keeps no order (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
+#   make house           how easy the source is to read: sentences, names, calls, structs, the path of one call
 #   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
 #   make check-python    all tests of the Python package (docs/python.md)
 #   make check-torch | check-torch-asan    all tests of the PyTorch backend (docs/torch.md)
@@ -118,6 +119,10 @@ prove-fuzz:
 	@$(MAKE) $(JOBS) --no-print-directory all $(VERDICTS)
 	@$(PYTHON) models/prove_fuzz.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(COUNT),--count $(COUNT)) $(MORE)
+# How easy the source is to read, in figures.
+house: all
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" build-cov/tutti build-cov/bench/one_call
+	@$(PYTHON) tools/house.py --build $(BUILD) --coverage build-cov
 laws: all
 	@$(RUN) tests/laws.sh
 
@@ -194,6 +199,6 @@ coverage:
 	@find build-cov -name '*.gcda' -delete
 	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
-.PHONY: programs check check-all check-dropin check-python prove prove-fuzz mutants laws models check-asan check-ubsan check-tsan check-arm \
+.PHONY: programs check check-all check-dropin check-python prove prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
         coverage fuzz fuzzers soak check-torch check-torch-asan
 -include $(TESTOBJ:.o=.d) $(wildcard $(BUILD)/fuzz/*.d)

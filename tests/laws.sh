@@ -193,5 +193,6 @@ stamp=$(tools/stamp.sh)
 { grep -qxF "SOURCES(\"$stamp\")" src/choose/forms.def ||
   echo "src/choose/forms.def is of other sources than $stamp; 'make prove' makes it anew"; } |
   law "make prove has proven these sources"
+$python tools/rooms.py --check CONTRIBUTING.md 2>&1 | law "CONTRIBUTING.md shows the rooms as they are"
 $python tools/mutants.py --check 2>&1 | law "the table of mutants fits the sources"
 exit $bad

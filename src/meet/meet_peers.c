@@ -113,7 +113,7 @@ static void sit_down(tt_service *s, tt_meet_peer *g) {
   }
 }
 
-static void seat(tt_service *s, tt_meet_peer *g) {
+static void assign_rank(tt_service *s, tt_meet_peer *g) {
   const tt_hello *h = &g->hello;
   const bool fits = h->ranks == (uint32_t)s->ranks;
   const int place = fits ? s->peer_of[h->rank] : TT_ABSENT;
@@ -183,7 +183,7 @@ static void take_proof(tt_service *s, tt_meet_peer *g) {
   else if (h->ranks < 1 || h->ranks > 1 << 20 || h->rank >= h->ranks)
     refuse_peer(g, "rank %u of %u (%s)", h->rank, h->ranks, h->who);
   else
-    seat(s, g);
+    assign_rank(s, g);
 }
 
 void tt_service_renew(tt_service *s) {
@@ -202,7 +202,7 @@ void tt_service_renew(tt_service *s) {
     tt_meet_peer *g = &s->peers[i];
     if (!g->waits) continue;
     g->waits = false;
-    seat(s, g);
+    assign_rank(s, g);
   }
 }
 

@@ -52,13 +52,13 @@ static int open_own_wake_fd(tt_segment *segment, int index) {
 }
 
 int tt_wake_fd_open(tt_segment *segment, int index) {
-  char knocks[64];
+  char signals[64];
   int nobody = 0;
   const int fd = open_own_wake_fd(segment, index);
   if (fd < 0 ||
       !atomic_compare_exchange_strong(&tt_heap_head(segment, index)->wake_fd, &nobody, fd + 1))
     return -1;
-  while (read(fd, knocks, sizeof knocks) == (ssize_t)sizeof knocks) continue;
+  while (read(fd, signals, sizeof signals) == (ssize_t)sizeof signals) continue;
   /* model: wake:fence */
   atomic_thread_fence(memory_order_seq_cst);
   return fd;

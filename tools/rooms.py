@@ -1,0 +1,51 @@
+#!/usr/bin/python3
+"""rooms.py - prints which room of src/ includes headers of which, as the graph that CONTRIBUTING.md shows.
+
+Idea       an arrow goes from a room to each room whose headers it includes, unless the same room is reached by way
+           of another one: so every line of the graph says something.
+Usage      tools/rooms.py [--check CONTRIBUTING.md]    --check: exit status 1 if the page shows another graph
+SPDX-License-Identifier: BSD-3-Clause"""
+import os
+import re
+import sys
+
+ROOMS = sorted(d for d in os.listdir("src") if os.path.isdir(f"src/{d}"))
+HOME = {file: room for room in ROOMS for file in os.listdir(f"src/{room}") if file.endswith(".h")}
+
+
+def includes(room):
+    """The other rooms whose headers this one includes."""
+    found = set()
+    for file in os.listdir(f"src/{room}"):
+        if file.endswith((".c", ".h")):
+            with open(f"src/{room}/{file}") as text:
+                found |= {HOME[name] for name in re.findall(r'#include "([\w/.]+)"', text.read()) if name in HOME}
+    return found - {room}
+
+
+def below(direct, room):
+    """All rooms that are reached from this one."""
+    reached = set()
+    for other in direct[room]:
+        reached |= {other} | below(direct, other)
+    return reached
+
+
+def graph():
+    direct = {room: includes(room) for room in ROOMS}
+    lines = ["```mermaid", "graph TD"]
+    for room in ROOMS:
+        for other in sorted(direct[room]):
+            if not any(other in below(direct, third) for third in direct[room] - {other}):
+                lines.append(f"  {room} --> {other}")
+    return "\n".join(lines + ["```"])
+
+
+if __name__ == "__main__":
+    picture = graph()
+    if sys.argv[1:2] == ["--check"]:
+        with open(sys.argv[2]) as page:
+            if picture not in page.read():
+                sys.exit(f"{sys.argv[2]} shows an old picture of the rooms; put in what tools/rooms.py prints")
+    else:
+        print(picture)
