@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "seconds.h"
 #include "start.h"
 
 enum { N = 12, LONG = 4000, STEPS = 20 };
@@ -81,7 +82,7 @@ static double used(void) {
 
 int main(int argc, char **argv) {
   tutti_comm *comm;
-  alarm(60);
+  end_after(60);
   if (start_comm(&comm)) return 1;
   me = tutti_comm_rank(comm);
   if (argc > 2) return death(comm, strtoull(argv[2], NULL, 10), argc > 3);

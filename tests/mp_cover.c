@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "seconds.h"
 #include "start.h"
 
 static tutti_comm *comm, *side;
@@ -33,7 +34,7 @@ static uint64_t agree_on_seed(void) {
 }
 
 int main(void) {
-  alarm(cover_all() ? 3600 : 200);
+  end_after(cover_all() ? 3600 : 200);
   if (start_comm(&comm) || tutti_comm_dup(comm, &side) ||
       tutti_op_create(cover_user_op, NULL, 1, &ops.user) ||
       tutti_op_create(cover_ordered_op, NULL, 0, &ops.ordered)) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "seconds.h"
 #include "start.h"
 #include "sums.h"
 
@@ -37,7 +38,7 @@ static bool fingerprint(tutti_comm *comm) {
 
 int main(int argc, char **argv) {
   tutti_comm *comm;
-  alarm(200);
+  end_after(200);
   if (start_comm(&comm)) return printf("not ok - a communicator # %s\n", tutti_error()), 1;
   bool well = true;
   if (argc > 1 && strcmp(argv[1], "fingerprint") == 0) {

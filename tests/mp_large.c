@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "seconds.h"
 #include "start.h"
 #include "tutti.h"
 
@@ -81,7 +82,7 @@ static void say(tutti_comm *comm, const char *what, double need,
 
 int main(void) {
   tutti_comm *comm;
-  alarm(cover_all() ? 900 : 200);
+  end_after(cover_all() ? 900 : 200);
   if (start_comm(&comm)) return 1;
   if (tutti_comm_size(comm) != 2) return 77;
   say(comm, "2^31 + 7 elements of int8", 5, sum_bytes, ((size_t)1 << 31) + 7);

@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "cover.h"
-#include "start.h"
 #include "scenes.h"
+#include "seconds.h"
+#include "start.h"
 
 int main(int argc, char **argv) {
   tutti_comm *comm;
-  alarm(120);
+  end_after(120);
   if (start_comm(&comm)) return 1;
   uint64_t seed = cover_seed();
   int failed = 0, n = 0;

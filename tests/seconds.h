@@ -1,14 +1,29 @@
-/* seconds.h - a monotonic clock for tests.
+/* seconds.h - a monotonic clock for tests, and their time limit.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SECONDS_H
 #define SECONDS_H
 
 #include <time.h>
+#include <unistd.h>
 
 static inline double seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* How much longer a program takes under a sanitizer, at most. */
+#if defined __SANITIZE_THREAD__
+enum { SANITIZER = 5 };
+#elif defined __SANITIZE_ADDRESS__
+enum { SANITIZER = 2 };
+#else
+enum { SANITIZER = 1 };
+#endif
+
+/* SIGALRM ends the program if it runs longer. */
+static inline void end_after(unsigned limit) {
+  alarm(SANITIZER * limit);
 }
 
 #endif

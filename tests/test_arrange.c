@@ -19,6 +19,7 @@
 #include "comm.h"
 #include "cover.h"
 #include "placement.h"
+#include "seconds.h"
 
 enum { MOST = 12 };
 
@@ -301,7 +302,7 @@ int main(void) {
       cmocka_unit_test(who_sits_well_stays),
       cmocka_unit_test(levels_within_a_node_are_shared_memory),
   };
-  alarm(230);
+  end_after(230);
   tutti_op_create(cover_user_op, NULL, 1, &ops.user);
   tutti_op_create(cover_ordered_op, NULL, 0, &ops.ordered);
   seed = cover_seed();

@@ -20,6 +20,7 @@
 
 #include "cover.h"
 #include "refuse.h"
+#include "seconds.h"
 
 static int everything_is_refused(tutti_comm *c, tutti_request *idle, const char *words) {
   double x[4] = {0}, y[4];
@@ -85,7 +86,8 @@ static int little_memory(void) {
   struct rlimit limit = {24 << 20, 24 << 20};
   tutti_comm *c, *many[64];
   setrlimit(RLIMIT_AS, &limit);
-  return BAD(tutti_comm_from_env(&c), TUTTI_ERR_MEMORY, "map|each of 1 ranks|24 MiB of addresses|ulimit -v") +
+  return BAD(tutti_comm_from_env(&c), TUTTI_ERR_MEMORY,
+             "map|each of 1 ranks|24 MiB of addresses|ulimit -v") +
          BAD(tutti_comm_from_threads(64, many), TUTTI_ERR_MEMORY, "map|each of 64 ranks");
 }
 
@@ -141,7 +143,7 @@ static int anew(const char *scene, const char *env, const char *want, const char
     execl("/proc/self/exe", "test_ends", scene, want, words, (char *)NULL);
     _exit(99);
   }
-  alarm(60);
+  end_after(60);
   if (waitpid(child, &status, 0) != child) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }

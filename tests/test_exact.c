@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "cover.h"
+#include "seconds.h"
 #include "sums.h"
 #include "superacc.h"
 
@@ -266,7 +267,7 @@ static void the_environment_sets_it(void **state) {
 
 int main(void) {
   static int P[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  alarm(cover_all() ? 3600 : 230);
+  end_after(cover_all() ? 3600 : 230);
 #define ON(test, i) cmocka_unit_test_prestate(test, &P[i])
 #define ON_ALL(test)                                                                         \
   ON(test, 0), ON(test, 1), ON(test, 2), ON(test, 3), ON(test, 4), ON(test, 5), ON(test, 6), \

@@ -208,7 +208,7 @@ int main(void) {
   struct rlimit limit = {(rlim_t)4 << 30, (rlim_t)4 << 30}; /* nonsense may not eat the machine */
   setrlimit(RLIMIT_AS, &limit);
 #endif
-  alarm(cover_all() ? 3600 : 200);
+  end_after(cover_all() ? 3600 : 200);
   state = seed ? strtoull(seed, NULL, 10) : 20260101;
   printf("# seed %llu\n", (unsigned long long)state);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include "cover.h"
 #include "scenes.h"
+#include "seconds.h"
 
 enum { MOST = 5, SCENES = 31 };
 static uint64_t seed;
@@ -49,7 +50,7 @@ static void plays(void **state) {
 
 int main(void) {
   struct CMUnitTest tests[SCENES];
-  alarm(200);
+  end_after(200);
   seed = cover_seed();
   printf("# seed %llu\n", (unsigned long long)seed);
   for (int i = 0; i < SCENES; i++)

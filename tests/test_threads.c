@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "cover.h"
+#include "seconds.h"
 
 enum { MOST = 16 };
 
@@ -82,7 +83,7 @@ static void repeats(void **state) {
 int main(void) {
   static int P[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
   const struct CMUnitTest one[] = {cmocka_unit_test(repeats)};
-  alarm(cover_all() ? 3600 : 230);
+  end_after(cover_all() ? 3600 : 230);
   tutti_op_create(cover_user_op, NULL, 1, &ops.user);
   tutti_op_create(cover_ordered_op, NULL, 0, &ops.ordered);
   seed = cover_seed();
