@@ -1,10 +1,10 @@
 /* overlap.c - a training step whose gradients are summed: all at the end in one call, each
  * alone when it is ready, and in buckets; as floats, as bf16, and with a thread of tutti's.
  *
- * Idea       a backward pass makes the 161 gradients of ResNet-50, the last layer's first, each with
- * work in proportion to its share of the flops: passes over the rank's own memory, WORK of them
- * for each of its bytes. Rounds in turn; medians of the ratios, so that a noisy machine disturbs
- * all alike.
+ * Idea       a backward pass makes the 161 gradients of ResNet-50, the last layer's first, each
+ * with work in proportion to its share of the flops: passes over the rank's own memory, WORK of
+ * them for each of its bytes. Rounds in turn; medians of the ratios, so that a noisy machine
+ * disturbs all alike.
  *
  *   tutti run -n P overlap [WORK [SCALE]]      4; gradients of 1/SCALE of the elements (16)
  * SPDX-License-Identifier: BSD-3-Clause */
