@@ -40,7 +40,7 @@ beside() {
   [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here"; n=$((n + 1)); return; }
   rm -f "$report" "$work/alone/rc"
   (work=$work/alone; OMPI_MCA_orte_tmpdir_base=$work run_mpi "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"; echo $rc >"$work/rc") &
-  [ $mpi = ompi ] || wait # ranks that spin yield to no other process
+  [ $mpi = ompi ] || wait # ranks that spin need the cores for themselves
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"
   wait
   with=$rc rc=$(cat "$work/alone/rc" || echo none)

@@ -45,7 +45,7 @@ in_room() { find "$@" '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | s
 # file:line:header of every #include "..." or <...> in the given files.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }
 
-# ---- who may include what ----
+# ---- allowed includes ----
 rooms | while read -r room may; do
   # shellcheck disable=SC2046
   includes $(in_room "src/$room") | while IFS=: read -r file line header; do

@@ -1,4 +1,4 @@
-# repeats.sh - the contract `run`: the same bits from run to run, whatever timing affects:
+# repeats.sh - the contract `run`: the same bits from run to run, whatever differs between runs:
 # late ranks, a busy machine, readable memory, the way a plan is executed. Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"

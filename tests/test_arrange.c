@@ -183,8 +183,8 @@ static void ordered(const void *a, const void *b, void *dst, size_t n, tutti_typ
   cover_ordered_op(a, b, dst, n, t, ctx);
 }
 
-/* Collectives with blocks per rank, ordered ops and helpers go by ranks. A communicator without the
- * placement gets other plans where the first one rearranges. */
+/* Collectives with blocks per rank, ordered ops and helpers go by ranks. A rearranged plan has
+ * another hash, so ranks that rearrange and ranks that do not notice the difference. */
 static void only_what_may_is_arranged(void **state) {
   static const struct {
     tutti_coll coll;

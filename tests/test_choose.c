@@ -104,8 +104,8 @@ static void slow_numbers_weigh_more(void **state) {
   }
 }
 
-/* At any size, the prover finds in the plan what the op needs. */
-/* If plans load a link equally, few ranks send each long message, and there are few short ones. */
+/* If plans load a link equally: for long vectors the choice is a plan in which each rank receives
+ * from one other (the ring); for short ones, a plan with few messages. */
 static void long_messages_come_from_few(void **state) {
   (void)state;
   for (int ranks = 5; ranks <= 8; ranks++)
@@ -126,6 +126,7 @@ static void long_messages_come_from_few(void **state) {
     }
 }
 
+/* At any size, the prover finds in the plan what the op needs. */
 static void what_is_chosen_meets_the_needs(void **state) {
   (void)state;
   for (int P = 1; P <= 40; P += P < 9 ? 1 : 6) {

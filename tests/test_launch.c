@@ -77,7 +77,7 @@ static void launchers_are_understood(void **state) {
   }
 }
 
-/* The job's number gives the port away; the key is secret only with TUTTI_KEY. */
+/* The port follows from the job alone; the key from the job and TUTTI_KEY. */
 static void keys_are_of_the_job_and_of_tutti_key(void **state) {
   static const char *const jobs[] = {
       "RANK=3 WORLD_SIZE=8 MASTER_ADDR=n1 MASTER_PORT=29500",
