@@ -90,7 +90,7 @@ def shared_files():
 
 
 def grows(values, bound):
-    """Is all of the last quarter above all of the second?"""
+    """Are all values of the last quarter above all of the second?"""
     n = len(values)
     return n >= 6 and min(values[-(n // 4):]) > max(values[n // 4:n // 2]) + bound
 

@@ -89,8 +89,8 @@ static void rank_order_takes_the_fewest_steps(void **state) {
 
 /* Kolmakov and Zhang: 2L - r steps. A step from n to m = ceil(n/2) vectors sends n - m + rho - 1
  * blocks, at most P, and reduces m + rho - 2 primes (none at the end) and, if n is even, rho stars.
- * As long as all n were even the stars are among the primes and are made once. Equations 25, 36 and
- * 44 are bounds. */
+ * As long as all n were even, primes and stars overlap, and common ones are made once. Equations
+ * 25, 36 and 44 are bounds. */
 static void generalized_keeps_its_counts(void **state) {
   (void)state;
   for (int P = 2; P <= 160; P = next_of(P)) {
