@@ -1,4 +1,4 @@
-/* fuzz_schedule.c - a foreign schedule.
+/* fuzz_schedule.c - an untrusted schedule.
  *
  * Invariant  it is refused with line and column, or its printed text reads back to the
  *            same schedule. A schedule that the prover accepts is right in a random order of

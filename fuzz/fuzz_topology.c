@@ -1,4 +1,4 @@
-/* fuzz_topology.c - foreign descriptions of the placement: levels, a file of racks
+/* fuzz_topology.c - untrusted descriptions of the placement: levels, a file of racks
  * (TUTTI_TOPO), a list of nodes (TUTTI_NODES).
  *
  * Invariant  it is refused with a sentence, or its domains nest and hold every rank once; the
@@ -9,7 +9,7 @@
 
 enum { RANKS = 12, MOST = 4096 };
 
-/* The domains of every level of the tree contain all of the next. */
+/* The counts of every level's domains add up to the number of domains of the next level. */
 static void nests(const tt_tree *t) {
   int64_t domains = 1;
   need(t->levels >= 1 && t->levels <= TT_TREE_LEVELS && t->ranks >= 1);

@@ -1,4 +1,4 @@
-/* fuzz_trace.c - a foreign trace, read by `tutti trace`.
+/* fuzz_trace.c - an untrusted trace, read by `tutti trace`.
  *
  * Invariant  it is refused with line and column, or the whole report is printed.
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,4 +1,4 @@
-/* fuzz_wisdom.c - foreign wisdom (TUTTI_WISDOM, `tutti wisdom`).
+/* fuzz_wisdom.c - untrusted wisdom (TUTTI_WISDOM, `tutti wisdom`).
  *
  * Invariant  it is refused with line and column, and nothing of it is kept; or it is written
  *            back to the same entries, and an entry found for a call may run for that call.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# programs.sh - foreign programs, as Debian installs them, with and without tutti's library
+# programs.sh - third-party programs, as Debian installs them, with and without tutti's library
 # preloaded: the same output except for times, and the report.
 #
 # `make check-dropin`; not a part of `make check`. Programs that are not installed are skipped.

@@ -28,7 +28,7 @@ typedef struct rank {
   word line[MOST][LINE]; /* from each peer: sent[], of which got[] have arrived */
   size_t sent[MOST], got[MOST];
   bool dead, inside, apart[MOST], knows_lost[MOST]; /* apart: a link is cut */
-  int listens;                                      /* slot of its agreement receive; -1 */
+  int listens;                                      /* slot of its agreement receive, or -1 */
   void *into;
   tutti_net_done done[SLOTS];
   int ndone;

@@ -202,7 +202,7 @@ static void pieces_come_in_order_and_in_part(void **state) {
   }
 }
 
-/* The network's number tells; the bytes behind it are received and thrown away. */
+/* The network's number in the header differs; the bytes behind it are received and thrown away. */
 static void what_another_network_sent_is_dropped(void **state) {
   tt_stamp stamp;
   (void)state;

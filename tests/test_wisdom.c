@@ -356,7 +356,7 @@ static void wisdom_chooses_what_may_run(void **state) {
       {"fold(ring)", "^two-shot", 0, true},
       {"fold(ring)", "^fold(ring)", 0, false},
       {"fold(ring)", "^fold", 0, false},
-      {"fold(ring)", "^fold:64k-", 0, true}, /* on another machine */
+      {"fold(ring)", "^fold:64k-", 0, true}, /* excluded at other sizes only */
       {"fold(ring)", "naive", 0, false},     /* named explicitly */
       {"fold(ring)", "naive:64k-", 0, true},
       {"fold(ring)", "", TT_NEED_ORDER, false}, /* a ring does not keep the ranks' order */

@@ -89,7 +89,7 @@ static bool late(void) {
   return good;
 }
 
-/* After the root's broadcast, a barrier: no rank leaves before all have entered. */
+/* No rank leaves a barrier before all have entered. */
 static bool barrier(void) {
   double here, left, latest, earliest;
   if (drop_rank == drop_ranks - 1) usleep(50000);
