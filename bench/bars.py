@@ -1,12 +1,12 @@
-# bars.py - re-measures every bar that tutti has set itself; `make bars [ONLY=part]`.
+# bars.py - measures every performance bar of tutti again; `make bars [ONLY=part]`.
 #
 #   bars.py [--build DIR] [--only PART] [--quick]
 #
 # A part is a file of bench/bars/ with a sentence `TITLE` and a generator
-# `bars(lab, quick)` of Bar(name, wanted, measured, verdict), verdict True (holds),
-# False (falls short), None (no bar, but what stands in the way of one) or a text
-# (skipped, and why). A bar that falls short is no
-# error: this measures. The exit status is 1 only if a part could not be carried out.
+# `bars(lab, quick)` of Bar(name, wanted, measured, verdict). The verdict is True (met),
+# False (not met), None (not a bar, but a condition that affects one) or a text
+# (skipped, with the reason). A bar that is not met is no
+# error: this is a measurement. The exit status is 1 only if a part could not run.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import importlib.util

@@ -1,6 +1,6 @@
-/* buckets.c - a list of buffers, as gradients are: one tutti_allreduce_many beside a call
- * each, starts and waits, and one call on a buffer as long as all of them. In place,
- * buffers of malloc; medians in microseconds, of the slowest rank.
+/* buckets.c - a list of buffers, such as gradients: one tutti_allreduce_many compared with one call
+ * each, with starts and waits, and with one call on a buffer as long as all of them. In place,
+ * buffers from malloc; medians in microseconds, of the slowest rank.
  *
  *   tutti run -n P buckets [BUDGET]      seconds per way and list (0.3)
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,7 +1,7 @@
-/* building.c - how long it takes to build one rank's schedule, and to prove all of them.
+/* building.c - the time to build one rank's schedule, and to prove all ranks' schedules.
  *
- * A line per algorithm: microseconds to build that of a rank in the middle of P, the least
- * of a few; milliseconds to prove those of all ranks of 127.
+ * Prints a line per algorithm: microseconds to build the schedule of a rank in the middle of P,
+ * the least of a few; milliseconds to prove the schedules of all of 127 ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds; -1 if it refuses. */
+/* Seconds; -1: refused. */
 static double build(const char *name, int ranks) {
   double least = -1;
   for (int k = 0; k < TIMES; k++) {
@@ -60,8 +60,8 @@ int main(void) {
          "P = 16", "127", "1000", "4096", "127 proven", "microseconds", "", "", "", "", "milliseconds");
   for (int i = 0; tt_algo_plan(127, "", i, name, sizeof name); i++) {
     const double proof = prove(name, 127);
-    if (proof < 0) continue; /* it needs levels, or helpers */
-    if (strstr(name, "seq=")) continue; /* a sequence is of one P */
+    if (proof < 0) continue; /* needs levels, or helpers */
+    if (strstr(name, "seq=")) continue; /* a sequence fits one P only */
     printf("%-34s", name);
     for (int k = 0; k < SIZES; k++) cell(1e6 * build(name, sizes[k]), "%10.1f");
     printf("   ");

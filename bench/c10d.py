@@ -1,9 +1,9 @@
-# c10d.py - PyTorch's all_reduce and training steps on tutti beside gloo, and beside a backend that
+# c10d.py - PyTorch's all_reduce and training steps on tutti, compared with gloo and with a backend that
 # does nothing. `make bench-torch`; the bars are bench/bars/torch.py.
 #
 #   c10d.py [--build DIR] [--ranks 2,4] [--last 64M] [--rounds 9] [--models mlp,conv,transformer]
 #
-# The BLAS is Debian's OpenBLAS, then the reference BLAS, with which a step is so slow that sums hardly show; one
+# The BLAS is Debian's OpenBLAS, then the reference BLAS, which makes a step so slow that sums hardly count; one
 # thread per rank. Stores c10d.json, c10d.txt and, with gnuplot, c10d.svg. SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import glob
@@ -25,7 +25,7 @@ STEP_ROUNDS = {"OpenBLAS": 32, "reference BLAS": 4}
 
 
 def blas_folder(name):
-    """Of the library; None: it is not installed."""
+    """The folder of a library; None: not installed."""
     found = glob.glob("/usr/lib/*/%s/libblas.so.3" % BLAS[name])
     return os.path.dirname(found[0]) if found else None
 
@@ -36,7 +36,7 @@ class Bench:
         self.python = os.environ.get("PYTHON3", "/usr/bin/python3")
 
     def run(self, ranks, arguments, blas, patience):
-        """The lines of c10d_ranks.py."""
+        """The lines that c10d_ranks.py prints."""
         env = dict(os.environ, LC_ALL="C", TUTTI_PROFILE="none", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
                    NOTHING=os.path.join(self.build, "bench", "nothing.so"),
                    TUTTI_LIBRARY=os.path.join(self.build, "libtutti.so.0"),
@@ -82,7 +82,7 @@ def over_gloo(rows, first, last):
 
 
 def plot(found, path):
-    """A colour per number of ranks, a dash per backend."""
+    """Draws a colour per number of ranks, a dash per backend."""
     s = ["set logscale xy", "@BYTES", "@TIMES", "set xlabel 'tensor'", "set ylabel 'time'",
          "set title 'torch.distributed.all_reduce of float'"]
     lines = []

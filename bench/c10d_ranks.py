@@ -1,12 +1,12 @@
-# c10d_ranks.py - PyTorch on tutti (compiled, and in Python), on gloo and on a backend that does nothing, in turn on the
-# same ranks; bench/c10d.py starts it with `tutti run`.
+# c10d_ranks.py - PyTorch on tutti (compiled, and in Python), on gloo and on a backend that does nothing, in turn on
+# the same ranks; bench/c10d.py starts it with `tutti run`.
 #
 #   c10d_ranks.py sums FIRST LAST ROUNDS     torch.distributed.all_reduce of floats
 #   c10d_ranks.py steps MODEL ROUNDS         a step of DistributedDataParallel: mlp, conv, transformer
 #
-# Time of a round: the median of its calls, of the slowest rank; printed: the median of the rounds,
-# us, of the rounds' ratios, and, of steps, of what a round's took more than that without sums. A line of
-# JSON per size, or one. SPDX-License-Identifier: BSD-3-Clause
+# The time of a round is the median of its calls on the slowest rank. Prints the median of the rounds in us, of
+# the rounds' ratios and, for steps, of the extra time of a round over the time without sums. One line of
+# JSON per size, or a single line. SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import json
 import os
@@ -50,7 +50,7 @@ def in_turn(sides, rounds, once):
         order = sides[r % len(sides):] + sides[:r % len(sides)]
         times = {s: once(s) for s in order}
         for s, t in zip(sides, slowest([times[s] for s in sides])):
-            if r:  # the first warms
+            if r:  # the first round warms up
                 found[s].append(t)
     return found
 
@@ -71,7 +71,7 @@ def sums(groups, first, last, rounds):
 
         def once(side):
             times = []
-            # ranks that gloo has put on one core part again within milliseconds: calls of microseconds
+            # gloo puts ranks on one core, and they separate only within milliseconds: fast calls
             # have to last as long
             for _ in range(calls if side == "gloo" or size > 1 << 16 else 20 * calls):
                 since = time.perf_counter()

@@ -1,4 +1,4 @@
-# choice.py - is what is chosen about the best of all that could run, and is what was predicted
+# choice.py - is the chosen plan about the best of all possible plans, and are the predictions
 # true? `make bench-choice`.
 #
 #   choice.py [--build DIR] [--out DIR] [--ranks 2,3,4,7,8] [--hosts 5x1,6x1,7x1] [--launches N]
@@ -6,14 +6,14 @@
 #
 # Tuned      after `tutti tune`: on this machine, and on hosts that are network namespaces
 #            (netns.sh, as root). Measured: the same with TUTTI_MEASURE=1.
-# Launches   ranks that share cores settle into one of several habits, which changes the plans'
-#            times by half and their order a little: so several launches, and of each size the
-#            median of their ratios. A virtual machine's cores move, too, which changes everything by
-#            up to ten times: so they are kept awake, which makes them move less, and rounds count in
-#            which they are as far from each other as when the machine was tuned (cli/measured.c). If
-#            that is not one in ten any more it is tuned again, and the launch repeated, twice at most.
-# Noise      what is chosen beside itself in the same launch, and as much as the launches' ratios differ
-#            in the mean.
+# Launches   ranks that share cores settle into one of several patterns, which changes the plans'
+#            times by half and their order a little: so there are several launches, and for each size
+#            the median of their ratios. A virtual machine's cores move, too, which changes times up to
+#            ten times: so the script keeps them awake, which makes them move less. Rounds count if the
+#            cores are as far apart as when the machine was tuned (cli/measured.c). If less than
+#            one round in ten counts, it tunes again and repeats the launch, twice at most.
+# Noise      the chosen plan compared with itself in the same launch, and the mean deviation of the
+#            launches' ratios.
 # Stores choice.json and choice.txt. SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -76,7 +76,7 @@ class Bench:
             return json.load(f)
 
     def launch(self, where, mode):
-        """Tuned if need be, and measured"""
+        """Tunes if needed, and measures."""
         profile = where if "x" in where else "here"
         for _ in range(1 if self.quick else TRIES):
             if profile not in self.profiles:
@@ -90,7 +90,7 @@ class Bench:
         return said["rows"]
 
     def where(self, where, mode):
-        """{bytes: what the launches came to}"""
+        """{bytes: the result of the launches}"""
         launches = [self.launch(where, mode) for _ in range(1 if self.quick else self.launches)]
         found = {}
         for rows in zip(*launches):
@@ -107,14 +107,14 @@ class Bench:
 
 
 class Awake:
-    """Something runs on every core that gives way to everything else: a virtual machine's cores that
-    sleep and wake are moved all the time."""
+    """Runs a process of lowest priority on every core: a virtual machine's cores that sleep and wake are moved all
+    the time."""
 
     def __enter__(self):
         def last():
             os.setsid()
             try:
-                with open("/proc/self/autogroup", "w") as f:  # or its session would have an even share
+                with open("/proc/self/autogroup", "w") as f:  # otherwise its session would get an even share
                     f.write("19")
             except OSError:
                 pass
@@ -138,7 +138,8 @@ HEAD = "%6s %7s  %-34s %10s %8s %8s %6s  %s" % ("ranks", "bytes", "chosen", "us"
 
 
 def sum_up(found):
-    """mean, worst (the noise taken off), where, share of predictions that are near; of {where: {bytes: row}}"""
+    """mean, worst (with the noise subtracted), where, share of predictions that are close; of {where: {bytes:
+    row}}"""
     every = [(where, size, r) for where, rows in found.items() for size, r in rows.items()]
     if not every:
         return None

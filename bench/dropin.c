@@ -1,12 +1,12 @@
-/* dropin.c - what it costs to stand between a program and its MPI.
+/* dropin.c - the cost of the library between a program and its MPI.
  *
  *   mpirun ... dropin hand REPEATS                      with and without the library preloaded
  *   mpirun ... dropin shim FIRST LAST BUDGET REPEATS    MPI_Allreduce, the library preloaded
  *   mpirun ... dropin own FIRST LAST BUDGET REPEATS     tutti_allreduce, nothing preloaded
  *
- * hand: calls that are handed on, on one rank, so that the MPI's own part is short: a line each,
- * name and median ns. What handing on costs is the difference of two runs; bench/dropin.py takes
- * it. shim, own: float sum in place, call after call: bytes, median us and least, of rank 0.
+ * hand: calls that are passed on, on one rank, so that the MPI's own part is short: a line each,
+ * name and median ns. The cost of passing on is the difference of two runs, which bench/dropin.py
+ * computes. shim, own: float sum in place, call after call: bytes, median us and least, of rank 0.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
 
@@ -21,7 +21,7 @@ static void check(int good, const char *what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* ---- handed on ---- */
+/* ---- calls passed on ---- */
 
 static int in[4], out[4];
 
@@ -56,7 +56,7 @@ static const struct {
 static void hand(int repeats) {
   static double each[MOST_REPEATS];
   for (size_t h = 0; h < sizeof handed / sizeof *handed; h++) {
-    for (int k = -1; k < repeats; k++) { /* the first is not counted */
+    for (int k = -1; k < repeats; k++) { /* the first call does not count */
       const double from = timing_now();
       for (int i = 0; i < CALLS; i++) handed[h].call();
       if (k >= 0) each[k] = (timing_now() - from) / CALLS;
@@ -65,7 +65,7 @@ static void hand(int repeats) {
   }
 }
 
-/* ---- served ---- */
+/* ---- calls served ---- */
 
 static tutti_comm *comm; /* NULL: through MPI */
 
@@ -83,7 +83,7 @@ static double timed(float *x, size_t n, long iterations) {
   return (timing_now() - from) / (double)iterations;
 }
 
-/* All ranks do as many as rank 0 says. */
+/* All ranks make as many calls as rank 0 decides. */
 static long settle(const timing_plan *plan, float *x, size_t n) {
   double once = timed(x, n, LEAST_ITERATIONS);
   for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {

@@ -1,9 +1,9 @@
-# dropin.py - what the drop-in costs: a call that is handed on, and one that is served.
+# dropin.py - the cost of the drop-in: a call that is passed on, and one that is served.
 #
 #   dropin.py [--build DIR] [--rounds N] [--quick]      (make bench-dropin)
 #
-# Handed on   ns with the library preloaded, less ns without, in runs that alternate.
-# Served      us of MPI_Allreduce through the library, beside tutti's own call, on two ranks, in
+# Passed on   ns with the library preloaded, less ns without, in runs that alternate.
+# Served      us of MPI_Allreduce through the library, compared with tutti's own call, on two ranks, in
 #             runs that alternate. The figures are medians over the rounds.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -19,7 +19,7 @@ ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 
 
 class Dropin:
-    """The measuring program of one MPI."""
+    """The measuring program for one MPI."""
 
     def __init__(self, lab, mpi):
         self.lab, self.mpi = lab, mpi
@@ -39,7 +39,7 @@ class Dropin:
         return {l.split()[0]: float(l.split()[1]) for l in lines[:-1]}, share
 
     def turns(self, rounds, jobs):
-        """For each job (name, ranks, preload, arguments) its runs, which alternate."""
+        """Runs each job (name, ranks, preload, arguments), in turn."""
         found = {name: [] for name, *_ in jobs}
         for k in range(rounds):
             for name, ranks, preload, arguments in jobs[k % len(jobs):] + jobs[:k % len(jobs)]:
@@ -49,7 +49,7 @@ class Dropin:
         return found
 
     def handed_on(self, rounds, repeats):
-        """{call: (ns without, ns that handing on adds)}"""
+        """{call: (ns without, ns that passing it on adds)}"""
         found = self.turns(rounds, [("without", 1, False, ["hand", str(repeats)]),
                                     ("with", 1, True, ["hand", str(repeats)])])
         calls = found["without"][0]
@@ -66,7 +66,7 @@ class Dropin:
 
 
 def settings(quick):
-    """rounds; repeats of calls handed on; first, last, budget and repeats of those served"""
+    """rounds; repeats of calls passed on; first, last, budget and repeats of served calls"""
     return (2, 5, (8, 32 * 1024, 0.005, 5)) if quick else (9, 15, (8, 2 * MI, 0.02, 7))
 
 

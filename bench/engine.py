@@ -1,4 +1,4 @@
-# engine.py - the generic engine, the one that runs, and the hand-written floor, side
+# engine.py - the generic engine, the engine that runs, and the hand-written floor, side
 # by side at two ranks; `make bench-engine`.
 #
 #   engine.py [--build DIR] [--rounds N] [--last BYTES] [--loop] [--tries N]

@@ -1,10 +1,10 @@
-/* exact_sums.c - what exact sums cost: an allreduce under the contract `exact` beside the same
- * under `same`, in turn, so that what else the machine does is alike for both.
+/* exact_sums.c - the cost of exact sums: an allreduce under the contract `exact` compared with the
+ * same under `same`, in turn, so that other load affects both alike.
  *
  *   tutti run -n P exact_sums [SECONDS]   a line for a type, a spread and a size: medians;
- *                                         of one rank its processor time, else the time
+ *                                         on one rank of processor time, otherwise of time
  *
- * Spread     the exponents of the numbers span so many powers of two: that decides how many
+ * Spread     the exponents of the numbers span this many powers of two, which determines how many
  *            integers a number becomes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -19,7 +19,7 @@ static int failed(void) {
   return 1;
 }
 
-/* One rank waits for nobody: its processor's time is what making and rounding words takes. */
+/* On one rank nothing waits: its processor time is the time to make and round words. */
 static double now(const tutti_comm *comm) {
   struct timespec t;
   if (tutti_comm_size(comm) > 1) return timing_now();
@@ -37,7 +37,7 @@ static tutti_status repeat(tutti_comm *comm, const void *x, void *y, size_t n, t
   return status ? status : tutti_allreduce(comm, seconds, seconds, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* One way, then the other, and again. */
+/* Measures one way, then the other, in turn. */
 static tutti_status measure(tutti_comm *const *comms, const void *x, void *y, size_t n,
                             tutti_type type, double budget, double *medians) {
   double each[2][REPEATS], first;

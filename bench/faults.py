@@ -1,8 +1,8 @@
-# faults.py - jobs whose ranks are killed and stopped: starts them, does it, and judges what came of it.
+# faults.py - runs jobs, kills and stops their ranks, and checks the results.
 #
-# Idea       the ranks (tests/mp_soak.c) write what they do and hear into a file; who kills them
-#            knows when, so it knows whom every survivor must name, and how long that took. Nothing of a
-#            job may be left when it is over: no process, no file in /dev/shm.
+# Idea       the ranks (tests/mp_soak.c) write their actions and errors into a file. This program knows
+#            when it killed a rank, so it knows which rank every survivor must name, and how long that took.
+#            When a job is over it may leave nothing: no process, no file in /dev/shm.
 # SPDX-License-Identifier: BSD-3-Clause
 import atexit
 import json
@@ -16,18 +16,18 @@ import sys
 import tempfile
 import time
 
-FILES = ("TUTTI_TRACE", "TUTTI_WISDOM")  # settings that name one: it lies in the job's folder
+FILES = ("TUTTI_TRACE", "TUTTI_WISDOM")  # settings that name a file, which lies in the job's folder
 STARTERS = {"ompi": "mpirun.openmpi", "mpich": "mpirun.mpich"}
-# Ranks that are more than the cores, as root, on this machine alone.
+# More ranks than cores, as root, on this machine only.
 MPI_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm": "isolated",
            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
            "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl_base_warn_component_unused": "0",
            "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "UCX_LOG_LEVEL": "error"}
-SILENCE = 60  # s without what must come: it hangs
-LONG = 20  # s: so long it takes to tell a leak from caches
+SILENCE = 60  # s without an expected event: it hangs
+LONG = 20  # s that it takes to tell a leak from caches
 LOST = -7  # TUTTI_ERR_PEER_LOST
-STOPS = []  # when this process went on after it had been stopped, s
-RUNNING = set()  # jobs, which do not outlive this process, unless it is killed
+STOPS = []  # when this process resumed after it had been stopped, s
+RUNNING = set()  # jobs; they end with this process, unless it is killed
 
 
 @atexit.register
@@ -44,14 +44,14 @@ def heed_signals():
 
 
 def wires(build):
-    """Those whose programs and libraries are here."""
+    """The wires whose programs and libraries are installed."""
     ucx = ["ucx"] if os.path.exists(os.path.join(build, "libtutti_ucx.so")) else []
     return ["shm"] + ucx + [m for m in STARTERS
                             if shutil.which(STARTERS[m]) and os.path.exists(os.path.join(build, "tests", m, "mp_soak"))]
 
 
 def starter(build, wire, ranks, parts):
-    """The words that start so many ranks; parts: how many of them each host gets, for ucx."""
+    """The words that start this many ranks; parts: how many of them each host gets, for ucx."""
     if wire in STARTERS:
         return [STARTERS[wire], "-n", str(ranks)]
     where = ["-n", str(ranks)] if wire == "shm" else ["--hosts", ",".join("localhost:%d" % n for n in parts or [1] * ranks)]
@@ -72,7 +72,7 @@ def processes(token):
 
 
 def held(path):
-    """Does a process have it, open or mapped?"""
+    """Does a process have the file open or mapped?"""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/maps" % pid) as f:
@@ -90,20 +90,20 @@ def shared_files():
 
 
 def grows(values, bound):
-    """Is all of the last quarter above all of the second?"""
+    """Are all values of the last quarter above all of the second?"""
     n = len(values)
     return n >= 6 and min(values[-(n // 4):]) > max(values[n // 4:n // 2]) + bound
 
 
 def leaks(values, bound):
-    """Does it grow, and go on: in each quarter of the second half? A cache that is made late grows once."""
+    """Does it grow steadily: in each quarter of the second half? A cache that fills late grows once."""
     n = len(values)
     parts = [values[n * i // 8:n * (i + 1) // 8] for i in range(4, 8)]
     return n >= 8 and grows(values, bound) and all(min(b) > max(a) for a, b in zip(parts, parts[1:]))
 
 
 class Patience:
-    """So many seconds, of which those do not count in which this process itself was stopped."""
+    """A time limit in seconds, not counting time in which this process was stopped."""
 
     def __init__(self, seconds):
         self.left, self.looked = seconds, time.monotonic()
@@ -116,14 +116,14 @@ class Patience:
 
 
 class Rank:
-    """What one has told."""
+    """The records of one rank."""
 
     def __init__(self):
         self.pid = self.size = None
         self.done = False
         self.errors = []  # (ns, status, sentence), of each life
         self.lost = []
-        self.counts = []  # the last life's
+        self.counts = []  # of the last life
         self.calls = self.bytes = self.mismatches = self.members = 0
 
     def take(self, ns, word, rest):
@@ -158,7 +158,7 @@ class Job:
         self.judges_memory = manner in ("calm", "deaths") and "ASAN_OPTIONS" not in os.environ
         self.killed = {}  # rank: ns
         self.complaints, self.noticed = [], []
-        self.hung = self.spoilt = False  # spoilt: its launcher was killed, or its MPI has ended it
+        self.hung = self.spoilt = False  # spoilt: its launcher was killed, or its MPI ended it
         self.token = "SOAK_TOKEN=%d-%x" % (os.getpid(), random.getrandbits(64))
         self.before = shared_files()
         self.shrinks = manner != "ends"
@@ -169,7 +169,7 @@ class Job:
             environment["UCX_TLS"] = "tcp,self"
             del environment["UCX_LOG_LEVEL"]
         self.segments = None
-        if wire == "ompi":  # Open MPI's shared memory, apart from that of other programs
+        if wire == "ompi":  # Open MPI's shared memory, separate from other programs'
             self.segments = tempfile.mkdtemp(prefix="tts-", dir="/dev/shm")
             environment["OMPI_MCA_btl_vader_backing_directory"] = self.segments
         environment.update(env or {})
@@ -189,7 +189,7 @@ class Job:
             return words + [str(self.ranks)]
         return starter(self.build, self.wire, self.ranks, parts) + words
 
-    # ---- what it does ----
+    # ---- actions ----
 
     def read(self):
         lines = (self.rest + self.told.read()).split(b"\n")
@@ -207,7 +207,7 @@ class Job:
         return [r for r in range(self.ranks) if r not in self.killed]
 
     def until(self, condition, seconds=SILENCE):
-        """False, and a complaint, if it does not come."""
+        """Waits for the condition; False, and a complaint, if it does not hold in time."""
         patience = Patience(seconds)
         while True:
             over = self.process.poll() is not None
@@ -223,7 +223,7 @@ class Job:
             time.sleep(0.002)
 
     def hangs(self):
-        """What the doctor says of it."""
+        """The doctor's report on it."""
         self.hung = True
         try:
             doctor = subprocess.run([os.path.join(self.build, "tutti"), "doctor", str(self.process.pid)], timeout=20,
@@ -237,7 +237,7 @@ class Job:
         return self.until(lambda: all(r.pid for r in self.rank))
 
     def in_order(self):
-        """All that live are in one communicator of their own; or, where none is made, know who died."""
+        """All live ranks are in one communicator; or, if none is made, know which rank died."""
         alive = self.alive()
         if not self.shrinks:
             return self.until(lambda: all(self.rank[r].lost for r in alive))
@@ -258,11 +258,11 @@ class Job:
             time.sleep(seconds)
             os.kill(self.rank[rank].pid, signal.SIGCONT)
         except ProcessLookupError:
-            pass  # it has come to its end
+            pass  # it has ended
 
     def bury(self, *ranks, apart=0):
-        """Kills them, so many seconds apart, and waits until those who live go on; how long the slowest
-        took to hear of it, s."""
+        """Kills the ranks, `apart` seconds apart, and waits until the live ones go on; returns how long the slowest
+        took to notice, s."""
         heard = {r: len(self.rank[r].errors) for r in self.alive()}
         for r in ranks:
             time.sleep(apart if r != ranks[0] else 0)
@@ -286,10 +286,10 @@ class Job:
         if not found or (found.group(2) or found.group(3)) not in pids:
             self.complain("rank %d does not name who died: %s" % (rank, sentence))
 
-    # ---- its end ----
+    # ---- the end of a job ----
 
     def end(self, seconds=SILENCE):
-        """Waits for it; afterwards nothing of it is left, and it is judged."""
+        """Waits for it; then checks that nothing of it is left, and its records."""
         if not self.complaints:
             patience = Patience(seconds)
             while self.process.poll() is None and not self.complaints and not patience.over():
@@ -328,12 +328,12 @@ class Job:
             os.kill(pid, signal.SIGKILL)
         for path in self.left_files():
             if self.spoilt and ("vader" in path or "mpich" in path):
-                os.unlink(path)  # the MPI's own, which has ended in the middle
+                os.unlink(path)  # of the MPI, which ended in the middle
             else:
                 self.complain("%s is left" % path)
 
     def left_files(self):
-        """What is left in shared memory of this job's own, as far as names tell."""
+        """This job's files in shared memory, as far as their names tell."""
         names = sorted(shared_files() - self.before)
         if self.segments:
             names += [os.path.join(self.segments, name) for name in os.listdir(self.segments)]
@@ -361,7 +361,8 @@ class Job:
             self.complain("its status is %d" % self.process.returncode)
 
     def judge_files(self):
-        """The trace is whole, and has events of all that called anything and came to their end; there is wisdom, if any was to be had."""
+        """The trace is complete, and has events of all ranks that made calls and ended normally; there is wisdom, if
+        it was expected."""
         if "TUTTI_TRACE" in self.files:
             try:
                 with open(self.files["TUTTI_TRACE"]) as f:
@@ -377,8 +378,8 @@ class Job:
                 self.complain("the wisdom is none: %s" % done.stdout)
 
     def judge_memory(self, r, counts):
-        """What is held between cycles, from its last life: caches grow at first, leaks go on."""
-        slack = 1 if self.wire in ("shm", "threads") else 16  # an MPI, and UCX, have caches of their own
+        """Memory held between cycles of its last life: caches grow at first, leaks keep growing."""
+        slack = 1 if self.wire in ("shm", "threads") else 16  # MPIs and UCX have caches of their own
         long = counts and counts[-1][0] - counts[0][0] > LONG * 1e9
         figures = (("malloc", leaks, slack << 16), ("its own memory", leaks, slack << 19),
                    ("its heap of shared memory", leaks, 1 << 18), ("all shared memory", grows, slack * self.ranks << 23),
@@ -398,7 +399,7 @@ class Job:
 
 
 class Growth(Job):
-    """One of mp_grow, whose ranks themselves die by lot, up to `deaths` times; others come in their place."""
+    """A job of mp_grow, whose ranks die at random, up to `deaths` times; others come in their place."""
 
     def __init__(self, build, ranks, seed, deaths, env):
         Job.__init__(self, build, "shm", ranks, seed, 0, deaths, "newcomers", env)

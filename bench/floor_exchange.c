@@ -1,12 +1,12 @@
-/* floor_exchange.c - the floor of small allreduces: one line per rank, everyone
- * reads all lines.
+/* floor_exchange.c - the floor of small allreduces: one cache line per rank, all ranks
+ * read all lines.
  *
  *   floor_exchange P SPINS [REPEATS]      prints P and the median in microseconds
  *
- * Idea      a rank writes payload and number into its line, then waits for that
- *           number in every line, and adds. It looks SPINS times before it yields
- *           its core: 1000000 where every rank has a core, 0 where not. Two sets
- *           of lines take turns, so nobody overwrites what somebody still reads.
+ * Idea      a rank writes its value and a number into its line, then waits for that
+ *           number in every line, and adds. It polls SPINS times before it yields
+ *           its core: 1000000 if every rank has a core, otherwise 0. Two sets of
+ *           lines alternate, so no rank overwrites a line that another still reads.
  * Floor     no fewer cache lines can move, and no fewer turns of the scheduler.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
@@ -41,7 +41,7 @@ static inline void relax(void) {
 #endif
 }
 
-/* To the r-th processor that may be used, if there is one per rank. */
+/* Binds to the r-th available processor, if there is one per rank. */
 static void bind_rank(int r, int ranks) {
   cpu_set_t may, one;
   if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < ranks) return;
@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
   if (job.lines == MAP_FAILED) return perror("mmap"), 1;
   for (int r = 0; r < job.ranks; r++) {
     const pid_t pid = fork();
-    if (pid < 0) return perror("fork"), 1; /* the others wait for ever: the caller's timeout */
+    if (pid < 0) return perror("fork"), 1; /* the others wait until the caller's timeout */
     if (pid == 0) _exit(rank_main(&job, r));
   }
   int bad = 0;

@@ -1,10 +1,10 @@
-/* floor_two_shot.c - the floor of large allreduces of two ranks: two threads add
- * straight out of, and store straight into, each other's vectors.
+/* floor_two_shot.c - the floor of large allreduces of two ranks: two threads add directly
+ * from, and store directly into, each other's vectors.
  *
  *   floor_two_shot loop|cycle FIRST LAST BUDGET REPEATS     bytes, median us, least us
  *
  * Idea      each thread owns half: it adds the two halves and writes the sum to both
- *           vectors. Nothing is copied; two meetings, one line each way. In place,
+ *           vectors. Nothing is copied; two meetings, one cache line each way. In place,
  *           float sum.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
@@ -65,7 +65,7 @@ static double timed(int r, size_t n, long iterations, int touch, int call) {
   return (timing_now() - from) / (double)iterations;
 }
 
-/* The slower thread's figure, on both. */
+/* Returns the slower thread's figure on both. */
 static double slower(int r, double seconds) {
   seats[r].seconds = seconds;
   meet(r);
@@ -80,7 +80,7 @@ static void size(int r, size_t bytes) {
   seats[r].vector = malloc(bytes);
   if (!seats[r].vector) exit(1);
   memset(seats[r].vector, 0, bytes);
-  meet(r); /* both vectors are there */
+  meet(r); /* both vectors exist */
   double once = slower(r, timed(r, n, 3, plan.cycle, 1));
   for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
     const double again = slower(r, timed(r, n, timing_trial(plan.budget, once), plan.cycle, 1));
@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   pthread_t other;
-  /* The main thread stays free, so that both are bound alike. */
+  /* The main thread stays free, so that both threads are bound alike. */
   pthread_t first;
   if (pthread_create(&first, NULL, thread_main, &seats[0]) ||
       pthread_create(&other, NULL, thread_main, &seats[1]))

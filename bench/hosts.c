@@ -1,15 +1,16 @@
-/* hosts.c - several hosts: tutti, over MPI and over UCX, beside MPI's own allreduce and gloo's.
+/* hosts.c - several hosts: tutti, over MPI and over UCX, compared with MPI's own allreduce and
+ * gloo's.
  *
  *   mpirun ... hosts loop|cycle FIRST LAST BUDGET ROUNDS [SIDES]     SIDES: mpi,ucx,gloo
  *
- * Float sum in place, all in turn on the same ranks, the one that begins
- * changing from round to round. All results are checked, once per size. A line per size:
- * bytes, MPI's us (medians over the rounds, of the slowest rank); then, behind a bar each, of
- * tutti over this MPI (mpi), over UCX (ucx), and of gloo: its name, us, the medians of the rounds'
- * ratios of MPI's time to its, and of gloo's time to its (0: there is none), and the plan that ran.
+ * Float sum in place, all in turn on the same ranks; the first one changes
+ * from round to round. All results are checked, once per size. A line per size:
+ * bytes, MPI's us (medians over the rounds, of the slowest rank); then, after a bar each, for
+ * tutti over this MPI (mpi), over UCX (ucx), and gloo: its name, us, the medians of the rounds'
+ * ratios of MPI's time to its own, and of gloo's time to its own (0: none), and the plan that ran.
  *
- * HOSTS_UCX_PROFILE is for UCX what TUTTI_PROFILE is. The last line is `done`, before MPI_Finalize:
- * there MPICH 4.0 over UCX can hang.
+ * HOSTS_UCX_PROFILE takes TUTTI_PROFILE's role for UCX. The last line is `done`, before
+ * MPI_Finalize, in which MPICH 4.0 over UCX can hang.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ftw.h>
 #include <mpi.h>
@@ -23,7 +24,7 @@
 static int rank, ranks;
 static tutti_comm *comm, *ucx_comm; /* over this MPI; over UCX, or NULL */
 
-/* The other ranks may be waiting for this one: all end. */
+/* On an error all ranks end, because others may be waiting for this one. */
 static void check(int good, const char *what, const char *why) {
   if (good) return;
   fprintf(stderr, "hosts: rank %d: %s: %s\n", rank, what, why);
@@ -35,7 +36,7 @@ static double slowest(double seconds) {
   return seconds;
 }
 
-/* ---- side by side ---- */
+/* ---- in turn ---- */
 
 enum { NATIVE, TUTTI, UCX, GLOO, SIDES };
 static const char *const side_name[] = {"MPI_Allreduce", "mpi", "ucx", "gloo"};
@@ -52,7 +53,7 @@ static void call(int side, float *x, size_t n) {
     check(0, side_name[side], tutti_error());
 }
 
-/* Whole numbers, so that the sum is the same in any order. */
+/* Integers, so that the sum is the same in any order. */
 static void check_sum(int side, float *x, size_t n) {
   const size_t p = (size_t)ranks;
   size_t wrong = 0;
@@ -84,7 +85,7 @@ static long settle(const timing_plan *plan, int side, float *x, size_t n) {
   return timing_fit(plan->budget, once);
 }
 
-/* Of two in the middle, the one that is worse for tutti. */
+/* Of the two in the middle, the one that is worse for tutti. */
 static double lower_median(double *each, int n) {
   timing_median(each, n);
   return each[(n - 1) / 2];
@@ -92,7 +93,7 @@ static double lower_median(double *each, int n) {
 
 typedef double rounds[MOST_REPEATS];
 
-/* The median of a's times over b's, round by round; 0 if one of them does not play. */
+/* The median of a's times over b's, round by round; 0 if one of them does not run. */
 static double ratio(const rounds *each, int a, int b, int n) {
   double ratios[MOST_REPEATS];
   for (int k = 0; k < n; k++) ratios[k] = each[a][k] / each[b][k];
@@ -141,7 +142,7 @@ static void size(const timing_plan *plan, size_t bytes) {
   free(x);
 }
 
-/* A folder that all see: hosts of netns.sh have one in common. */
+/* A folder that all hosts see: the hosts of netns.sh have one in common. */
 #ifdef WITH_GLOO
 static int forget(const char *path, const struct stat *st, int type, struct FTW *at) {
   (void)st, (void)type, (void)at;

@@ -1,15 +1,15 @@
-# hosts.py - tutti, over MPI and over UCX, beside MPI's own allreduce and gloo's on several hosts;
+# hosts.py - tutti, over MPI and over UCX, compared with MPI's own allreduce and gloo's on several hosts;
 # `make bench-hosts`, as root.
 #
 #   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3]
 #            [--rounds N] [--last BYTES] [--rate MBIT] [--loop] [--budget S] [--patience S]
 #            [--sides mpi,ucx,gloo] [--pml ob1,ucx]
 #
-# Hosts are network namespaces with shaped links (netns.sh), raised for each run and gone
-# after it. For each layout (hosts x ranks on each) and network that tutti goes over, `tutti
-# tune` finds the network's figures first, three times; by their medians tutti chooses its plans.
+# Hosts are network namespaces with shaped links (netns.sh), made for each run and removed
+# after it. For each layout (hosts x ranks on each) and each network that tutti uses, `tutti
+# tune` first finds the network's figures, three times; tutti chooses its plans by their medians.
 # Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores
-# hosts.json, hosts.txt and the profiles. Ends with 77, and says why, where hosts cannot be made.
+# hosts.json, hosts.txt and the profiles. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -32,7 +32,7 @@ TUNES = 3
 
 
 class Skipped(Exception):
-    """This machine cannot do it; the text says why."""
+    """This machine cannot run it; the text says why."""
 
 
 def terminated(*_):
@@ -40,7 +40,7 @@ def terminated(*_):
 
 
 def lines(argv, patience, env=None):
-    """The lines that come before the line `done`, as they come. The program may hang after it."""
+    """Yields the lines before the line `done` as they come. The program may hang after it."""
     with tempfile.TemporaryFile("w+") as err:
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=err, stdin=subprocess.DEVNULL, text=True,
                              env=dict(os.environ, LC_ALL="C", **(env or {})), start_new_session=True)
@@ -72,8 +72,8 @@ def lines(argv, patience, env=None):
 
 
 class Network:
-    """One MPI on hosts whose links carry `rate` Mbit/s in each direction. pml: of Open MPI, ob1 or ucx.
-    sides: who plays beside it: tutti over it (mpi), tutti over UCX (ucx), gloo."""
+    """One MPI on hosts whose links carry `rate` Mbit/s in each direction. pml: Open MPI's, ob1 or ucx. sides:
+    compared with it: tutti over it (mpi), tutti over UCX (ucx), gloo."""
 
     def __init__(self, build, out, mpi, rate=200, rounds=7, budget=0.1, cycle=True, last=LAST, patience=600,
                  sides=("mpi",), pml="ob1"):
@@ -88,7 +88,7 @@ class Network:
         hosts, per = layout.split("x")
         return lines(self.netns(hosts, per) + [self.program] + arguments, self.patience, env)
 
-    def netns(self, hosts, per):  # ends with this process, even should that be killed
+    def netns(self, hosts, per):  # ends with this process, even if that is killed
         return ["setpriv", "--pdeathsig", "KILL", "bash", os.path.join(HERE, "netns.sh"), self.mpi,
                 str(hosts), str(per), "%gmbit" % self.rate]
 
@@ -105,7 +105,7 @@ class Network:
         return env
 
     def tuned(self, layout, side):
-        """Lines as a profile has them."""
+        """The lines of a tuned profile."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "profile")
             measure.run(self.netns(*layout.split("x")) + [self.tutti, "tune", "-o", path], self.patience,
@@ -114,7 +114,7 @@ class Network:
                 return f.readlines()
 
     def figures(self, layout, side):
-        """A file for TUTTI_PROFILE, and the figures in it: medians, for one time in some is far off."""
+        """A file for TUTTI_PROFILE, and its figures: medians, because a single tuning may be far off."""
         found, comments = {}, {}
         for _ in range(TUNES):
             for line in self.tuned(layout, side):
@@ -130,12 +130,12 @@ class Network:
         return path, figures
 
     def floor(self, layout, size):
-        """us in which the links carry what they must: 2 (P-1)/P of the vector, P hosts."""
+        """us that the links need for 2 (P-1)/P of the vector, P hosts."""
         hosts = int(layout.split("x")[0])
         return 2 * (hosts - 1) / hosts * size * 8 / self.rate
 
     def rows(self, layout, profiles):
-        """bytes, {native, tutti, ratio, plan, floor}, as they come."""
+        """Yields bytes, {native, tutti, ratio, plan, floor}, as they come."""
         env = dict(self.settings(), TUTTI_PROFILE=profiles.get("mpi", "none"))
         if "ucx" in profiles:
             env["HOSTS_UCX_PROFILE"] = profiles["ucx"]
@@ -162,7 +162,7 @@ def head(net, layout, figures):
 
 
 def row(size, r):
-    # below 1 KiB nothing but latency is seen
+    # below 1 KiB only latency counts
     text = "%8s %12.1f %12s" % (bytes_name(size), r["native"], "%.0f" % r["floor"] if size >= KI else "")
     for side, s in sides_of(r):
         text += " %12.1f %6.2f" % (s["us"], s["ratio"])
@@ -176,7 +176,7 @@ def sides_of(r):
 
 
 def layout_of(net, layout, say):
-    """What was found for a layout, with `failed`: why it is not all."""
+    """The results for a layout, with `failed`: why they are incomplete."""
     found = {"rows": {}}
     try:
         sides = {side: net.figures(layout, side) for side in net.sides if side != "gloo"}

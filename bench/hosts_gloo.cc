@@ -1,5 +1,5 @@
-/* hosts_gloo.cc - gloo's allreduce beside the others in hosts.c: its default, the ring, which PyTorch
- * runs, over TCP. Ranks find each other by files in a folder that all see.
+/* hosts_gloo.cc - gloo's allreduce for hosts.c: its default, the ring, which PyTorch
+ * uses, over TCP. Ranks find each other by files in a folder that all see.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <gloo/allreduce.h>
 #include <gloo/math.h>

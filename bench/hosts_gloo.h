@@ -1,4 +1,4 @@
-/* hosts_gloo.h - what hosts.c calls of gloo. SPDX-License-Identifier: BSD-3-Clause */
+/* hosts_gloo.h - the functions of gloo for hosts.c. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HOSTS_GLOO_H
 #define HOSTS_GLOO_H
 #include <stddef.h>

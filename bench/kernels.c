@@ -1,13 +1,13 @@
 /* kernels.c - GB/s of every kernel, per type, op and instruction set, against
- * memcpy, in the first level cache, in the second, and beyond.
+ * memcpy, in the first-level cache, in the second, and beyond.
  *
  *   kernels [-l] [TYPE [OP]]
  *
  * Counted   bytes read and written: a copy of n moves 2n, a reduction of two
- *           inputs into a third place 3n, into one of the inputs 3n as well.
- *           Vectors fill half of a cache; beyond, they are 32 MiB each.
- * Bound     by memory if beyond the caches it is within a tenth of the copy, by
- *           arithmetic if the caches make it no faster, by both in between.
+ *           inputs into a third vector 3n, into one of the inputs 3n as well.
+ *           Vectors fill half of a cache; beyond the caches they are 32 MiB each.
+ * Bound     by memory if its rate beyond the caches is within a tenth of the copy's, by
+ *           arithmetic if it is no faster in the caches, otherwise by both.
  * -l        no table; lines "TYPE OP apart|in-place GB/s", of the best set beyond the
  *           caches, with the copy's.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -26,7 +26,7 @@ static struct {
 } bench;
 
 typedef struct work {
-  tt_kernel_fn *kernel; /* NULL: memcpy; or the plain loops */
+  tt_kernel_fn *kernel; /* NULL: memcpy, or the plain loops */
   size_t element;
   bool in_place;
   tutti_type loop; /* with `plain` */
@@ -76,7 +76,7 @@ static void show(const char *type, const char *op, const char *set, work *w) {
   w->in_place = true;
   for (int l = 0; l < LEVELS; l++) in_place[l] = rate(w, l);
   w->in_place = false;
-  work same = {.element = 1}; /* of this moment */
+  work same = {.element = 1}; /* at this moment */
   const double apart = rate(w, LEVELS - 1), copy = rate(&same, LEVELS - 1);
   const double beyond = in_place[LEVELS - 1];
   const char *bound = beyond >= 0.9 * copy         ? "memory"

@@ -1,5 +1,5 @@
-/* late.c - what waiting costs: rank 0 comes a second late, the others wait in an
- * allreduce. Each waiter's processor time (user + system) is taken around the call.
+/* late.c - the cost of waiting: rank 0 comes a second late, the others wait in an
+ * allreduce. Each waiter measures its processor time (user + system) in the call.
  *
  *   tutti run -n P late [SECONDS]      prints P, the waiters' greatest and mean us,
  *                                      and how late the call returned (us)

@@ -1,16 +1,16 @@
-# measure.py - runs measuring programs one after another, round by round, and says
+# measure.py - runs measuring programs one after another, round by round, and reports
 # how much they were disturbed. Standard library only.
 #
-# Round      every program once, the first one moving on from round to round. The
+# Round      every program once; another one is the first in each round. The
 #            figure of a comparison is the median over the rounds of the ratio
 #            within a round: machines drift, ratios much less.
 # Disturbed  a run during which stolen time and other processes' time, together,
 #            took more than 2 % of the cores (/proc/stat, less our children). It is
 #            repeated at most three times; then the least disturbed is kept, marked.
-# Cores      of a virtual machine move: near each other for a second, ten times as far the next, and
-#            what ranks with a core each take changes as much. A run in which they moved, or stood
-#            otherwise than in the round's first one, is repeated, too; and only programs that met
-#            them alike are compared, unless there is no such round.
+# Cores      of a virtual machine move: near each other for a second, ten times as far the next, which
+#            changes times as much if each rank has a core. A run in which they moved, or were placed
+#            differently from the round's first one, is repeated, too; and only programs with the
+#            same placement are compared, unless there is no such round.
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import math
@@ -33,12 +33,12 @@ KI, MI = 1 << 10, 1 << 20
 
 
 def alike(one, other):
-    """Two figures of how far the cores are from each other; 0: not asked for, -1: they moved"""
+    """Are two core distances alike? 0: not measured, -1: the cores moved"""
     return one == other >= 0 or (min(one, other) > 0 and max(one, other) < ALIKE * min(one, other))
 
 
 class Failed(Exception):
-    """A program that could not be run, or ended badly; the text says how."""
+    """A program that could not run, or failed; the text says how."""
 
 
 def median(values):
@@ -90,8 +90,8 @@ def finish(process, timeout):
 
 
 def run(argv, timeout=300, env=None):
-    """Standard output, and the share of the cores that others took meanwhile."""
-    environment = dict(os.environ, LC_ALL="C", TUTTI_PROFILE="none")  # unless it is said
+    """Standard output, and the share of the cores that other processes took."""
+    environment = dict(os.environ, LC_ALL="C", TUTTI_PROFILE="none")  # unless given
     environment.update(env or {})
     busy, stolen = machine_time()
     own, start = children_time(), time.monotonic()
@@ -114,11 +114,11 @@ def run(argv, timeout=300, env=None):
 
 
 class Lab:
-    """Where things are, and how long each measurement takes."""
+    """The paths, and the duration of each measurement."""
 
     def __init__(self, build, budget=0.02, repeats=5, cycle=True, patience=1e9, echo=True, tries=TRIES):
         self.build, self.budget, self.repeats, self.cycle = build, budget, repeats, cycle
-        self.deadline = time.monotonic() + patience  # after it, nothing disturbed is repeated
+        self.deadline = time.monotonic() + patience  # later, disturbed runs are not repeated
         self.echo, self.tries = echo, tries
 
     def say(self, text):
@@ -184,7 +184,7 @@ class Lab:
         return json.loads(out).get("between_cores_s", 0)
 
     def calm(self, label, measure, ranks=0, wanted=None):
-        """measure(), again while it is disturbed, or the cores are not `wanted` far. (value, share, far)."""
+        """measure(), repeated while it is disturbed or the cores' distance is not `wanted`. (value, share, far)."""
         best = None
         for _ in range(self.tries):
             before = self.far(ranks)
@@ -203,8 +203,8 @@ class Lab:
 
 
 class Rounds:
-    """Programs measured in turn. times[name] is one {bytes: us} per round (empty
-    where the program failed: why[name])."""
+    """Programs measured in turn. times[name] is one {bytes: us} per round (empty if the program failed:
+    why[name])."""
 
     def __init__(self, lab, ranks, jobs, rounds):
         """jobs: {name: (first, last)}, or {name: [(first, last), ...]}"""
@@ -245,8 +245,8 @@ class Rounds:
         return median(each) if each else None
 
     def ratio(self, others, name, size):
-        """How many times faster `name` is than the fastest of `others`: the median
-        over the rounds; None if there is nothing to compare."""
+        """How many times faster `name` is than the fastest of `others`: the median over the rounds; None if there is
+        nothing to compare."""
         each, same = [], []
         for k, mine in enumerate(self.times[name]):
             of = [o for o in others if size in self.times[o][k]]

@@ -1,11 +1,11 @@
-/* meeting.c - how long ranks on several hosts take to find each other: they meet again and again at
- * the rendezvous of `tutti run --hosts`, all from the same moment on.
+/* meeting.c - the time that ranks on several hosts take to find each other: they meet repeatedly at
+ * the rendezvous of `tutti run --hosts`, all starting at the same moment.
  *
  *   tutti run --hosts LIST meeting [TIMES]
  *
- * Prints, per time, ranks and ms: until all had met (the slowest rank), to open the network (the
- * slowest rank), to exchange the addresses once the last had opened its own, and the sum of the
- * first and the last, which is what tutti takes.
+ * Prints, for each meeting, ranks and ms: until all had met (the slowest rank), to open the network
+ * (the slowest rank), to exchange the addresses once the last rank had opened its own, and the sum
+ * of the first and the last, which is tutti's share.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <tutti.h>
 #include <tutti_create.h>

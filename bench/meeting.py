@@ -1,10 +1,10 @@
-# meeting.py - how long ranks on 2 to 32 hosts take to find each other, and how that grows; `make
+# meeting.py - the time that ranks on 2 to 32 hosts take to find each other, and its growth; `make
 # bench-meeting`, as root.
 #
 #   meeting.py [--build DIR] [--hosts 2,4,8,16,32] [--times N]
 #
 # Hosts are network namespaces of this machine (netns.sh), with a rank each. Prints medians, and
-# the greatest sum. Ends with 77, and says why, where hosts cannot be made.
+# the greatest sum. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os
@@ -18,7 +18,7 @@ RATE = "1gbit"
 
 
 def rows(build, hosts, times):
-    """ms, of each time: met, opened, exchanged, met and exchanged."""
+    """ms of each meeting: met, opened, exchanged, met and exchanged."""
     program = os.path.abspath(os.path.join(build, "bench", "meeting"))
     if not os.path.exists(os.path.join(build, "libtutti_ucx.so")) or not os.path.exists(program):
         raise Skipped("there is no libtutti_ucx.so, or no bench/meeting")

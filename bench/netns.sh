@@ -4,11 +4,11 @@
 #   netns.sh openmpi|mpich|tutti HOSTS PER_HOST RATE PROGRAM ...     RATE as tc writes it: 200mbit
 #
 # Idea       network namespaces around one bridge, every link shaped by tbf in both
-#            directions; each host has a name of its own, so that launchers and MPIs take
-#            them for machines.
+#            directions; each host has its own name, so that launchers and MPIs treat
+#            it as a machine.
 # Invariant  nothing outlives a run, however it ends: the bridge, the links, the names and
-#            the processes live in namespaces of the run alone, and end with their first process.
-# Needs root, iproute2, util-linux. Ends with 77, and says why, where it cannot be done.
+#            the processes live in namespaces of the run only, and end with their first process.
+# Needs root, iproute2, util-linux. Exits with 77 and the reason if it cannot run.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 self=$(readlink -f "$0")
@@ -38,7 +38,7 @@ check() {
 raise() {
   mount -t tmpfs tmpfs /run
   mkdir /run/netns /run/tmp
-  export TMPDIR=/run/tmp # MPIs leave things there
+  export TMPDIR=/run/tmp # MPIs leave files there
   shape="root tbf rate $2 burst 128kb latency 50ms"
   ip link set lo up
   ip link add ttbr type bridge
@@ -60,13 +60,13 @@ raise() {
   chmod +x /run/agent
 }
 
-# on HOST COMMAND ...: with a name and shared memory of its own.
+# on HOST COMMAND ...: runs the command with its own host name and shared memory.
 on() {
   ip netns exec "$1" unshare --uts --ipc --mount sh -c \
     'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec "$@"' "$@"
 }
 
-# What launchers call in place of ssh: [-OPTIONS] HOST COMMAND ...
+# Launchers call this instead of ssh: [-OPTIONS] HOST COMMAND ...
 agent() {
   while [ "${1#-}" != "$1" ]; do shift; done
   host=$1 && shift
@@ -78,7 +78,7 @@ start() {
   raise "$hosts" "$4"
   shift 4
   for i in $(seq 1 "$hosts"); do where=$where${where:+,}host$i:$per; done
-  # UCX would find, and use, memory that the hosts share after all
+  # UCX would otherwise find and use memory that the hosts share
   export UCX_TLS=${UCX_TLS:-tcp,self} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0}
   if [ "$mpi" = tutti ]; then
     on host1 "$tutti" run --hosts "$where" --agent /run/agent "$@"
@@ -95,7 +95,7 @@ start() {
 
 case "${1:-}" in
 agent) shift && agent "$@" ;;
-inside) # the first process of the run: when it ends, so does all the rest
+inside) # the first process of the run: when it ends, all others end, too
   shift
   trap 'exit 143' TERM INT HUP
   start "$@" &

@@ -1,10 +1,10 @@
-/* overlap.c - a training step whose gradients are summed: all at the end in one call, each by
- * itself when it is ready, and in buckets; as floats, as bf16, and with a thread of tutti's.
+/* overlap.c - a training step whose gradients are summed: all at the end in one call, each
+ * alone when it is ready, and in buckets; as floats, as bf16, and with a thread of tutti's.
  *
- * Idea       a backward pass makes the 161 gradients of ResNet-50, the last layer's first, each by
- * as much work as its share of the flops would be: passes over memory of a rank's own, WORK of them
- * for each of its bytes. Rounds by turns; medians of the ratios, so that a noisy machine disturbs
- * all alike.
+ * Idea       a backward pass makes the 161 gradients of ResNet-50, the last layer's first, each
+ * with work in proportion to its share of the flops: passes over the rank's own memory, WORK of
+ * them for each of its bytes. Rounds in turn; medians of the ratios, so that a noisy machine
+ * disturbs all alike.
  *
  *   tutti run -n P overlap [WORK [SCALE]]      4; gradients of 1/SCALE of the elements (16)
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -41,7 +41,7 @@ static void conv(size_t k, size_t in, size_t out, size_t scale) {
   add(out, scale);
 }
 
-/* He et al. 2016, as bench/buckets.c; then turned round. */
+/* He et al. 2016, as in bench/buckets.c; then in reverse order. */
 static void resnet50(size_t scale) {
   static const int blocks[] = {3, 4, 6, 3};
   size_t in = 64;
@@ -90,7 +90,7 @@ static void compute(size_t i, long step) {
     __asm__ volatile("" ::"r"(at[i]) : "memory");
   }
   owed += 4e-9 * (double)counts[i] * sleeps;
-  if (owed < 2e-4) return; /* shorter ones take longer than they say */
+  if (owed < 2e-4) return; /* shorter sleeps take longer than requested */
   const double from = timing_now();
   nanosleep(&(struct timespec){0, (long)(1e9 * owed)}, NULL);
   owed -= timing_now() - from;
@@ -123,7 +123,7 @@ static tutti_status repeat(int way, double *seconds) {
   return status;
 }
 
-/* Of one step as bf16, and of the mean of 32, in parts of the root mean square. */
+/* Errors of one step as bf16, and of the mean of 32 steps, relative to the root mean square. */
 static tutti_status errors(double *one, double *mean) {
   double *sum = calloc(total, sizeof *sum), size = 0;
   float *right = malloc(total * sizeof *right);

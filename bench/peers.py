@@ -1,4 +1,4 @@
-# peers.py - tutti beside Open MPI, MPICH, gloo and the floors; `make bench-peers`.
+# peers.py - tutti compared with Open MPI, MPICH, gloo and the floors; `make bench-peers`.
 #
 #   peers.py [--build DIR] [--out DIR] [--ranks 2,3,4,7,8,16] [--rounds N] [--last BYTES]
 #            [--loop] [--budget S] [--repeats N] [--tries N]
@@ -21,8 +21,8 @@ PEERS = ["Open MPI", "MPICH", "gloo"]
 
 
 def jobs(ranks, last):
-    """Who runs at which sizes. MPICH spins: with more ranks than cores a call takes
-    milliseconds, so three sizes tell it all. gloo's sockets are slow in large ones."""
+    """The sizes of each program. MPICH spins: with more ranks than cores a call takes milliseconds, so three sizes
+    are enough. gloo's sockets are slow at large sizes."""
     all_sizes = (4, last)
     j = {"tutti": all_sizes, "tutti --alloc": all_sizes, "Open MPI": all_sizes}
     if ranks <= CORES:
@@ -141,7 +141,7 @@ def main():
     for ranks in (int(x) for x in args.ranks.split(",")):
         all_rounds.append(Rounds(lab, ranks, jobs(ranks, args.last), args.rounds))
         show(all_rounds[-1])
-        result = as_json(args, all_rounds)  # what there is so far, should it be stopped
+        result = as_json(args, all_rounds)  # partial results, in case it is stopped
         with open(os.path.join(out, "peers.json"), "w") as f:
             json.dump(result, f, indent=1)
             f.write("\n")

@@ -1,6 +1,6 @@
-/* price.c - what prices and choices cost, and whether the choice is right by brute force.
+/* price.c - the cost of prices and choices, and whether the choice is right by brute force.
  *
- *   price        a line each: what, how much, unit
+ *   price        a line each: name, value, unit
  *   price -l     for programs: name and number
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -19,7 +19,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* s of the processor, in this thread. */
+/* Processor seconds of this thread. */
 static double spent(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -47,7 +47,7 @@ static tutti_prices *prices_of(int ranks, tutti_type type, const char *only) {
   return p;
 }
 
-/* Milliseconds for all vectors of coefficients; the least of a few, for they are the same. */
+/* Milliseconds for all vectors of coefficients; the least of a few, because they are the same. */
 static void building(int ranks, const char *key) {
   double least = 1e9;
   char what[100];
@@ -66,8 +66,8 @@ static void building(int ranks, const char *key) {
   say(key, what, 1e3 * least, "ms");
 }
 
-/* Microseconds to price them all at another size, and to choose; and, once, to have the
- * prover look at what is cheapest somewhere. */
+/* Microseconds to price all plans at another size, and to choose; and, once, to prove the plans
+ * that are the cheapest at some size. */
 static void evaluating(void) {
   tt_setting where = {.ranks = 127, .flight = TT_FLIGHT};
   tt_chooser *c;
@@ -94,7 +94,7 @@ static void evaluating(void) {
   tt_chooser_free(c);
 }
 
-/* Nanoseconds to find the plan of a call of the same kind again. */
+/* Nanoseconds to find the plan for another call of the same kind. */
 static void again(void) {
   tutti_comm *comm;
   const tt_plan *plan;
@@ -111,8 +111,8 @@ static void again(void) {
   tutti_comm_free(comm);
 }
 
-/* Milliseconds of the processor for the proof of a plan at its first use on 8 ranks, at worst and in
- * the mean over all built-in plans of all collectives; and microseconds when it is known. */
+/* Processor milliseconds for the proof of a plan at its first use on 8 ranks, at worst and in the
+ * mean over all built-in plans of all collectives; and microseconds when it is known. */
 static void proving(void) {
   enum { RANKS = 8 };
   double worst = 0, sum = 0, again_worst = 0;
@@ -160,7 +160,7 @@ static void many_ranks(const char *name, const char *key) {
   tutti_prices_free(p);
 }
 
-/* Is there a plan that may run and is cheaper, played at that very size? */
+/* Is another admissible plan cheaper, simulated at that very size? */
 static void brute_force(void) {
   static const tutti_type types[] = {TUTTI_FLOAT, TUTTI_INT32};
   double worst = 0;

@@ -1,13 +1,13 @@
-/* recording.c - what it costs that every call is published and compared: the record that peers and
- * `tutti doctor` read, and the hash that stands beside the data.
+/* recording.c - the cost of publishing and comparing every call: the record that peers and
+ * `tutti doctor` read, and the hash next to the data.
  *
- *   tutti run -n 2 recording [ROUNDS]   prints, in ns, the least of rounds that take turns: an allreduce
- *                                       of 4 B; the same with nothing published; and a record and its
- *                                       hash by themselves
+ *   tutti run -n 2 recording [ROUNDS]   prints, in ns, the least of alternating rounds: an
+ *                                       allreduce of 4 B; the same with nothing published; and
+ *                                       a record and its hash alone
  *
- * Idea       a record goes through the wire's table of functions, so a copy of the table in which that
- *            does nothing is the same program without. The hash stays, for it is in the flag that
- *            ranks wait for: it is timed with the record, alone.
+ * Idea       a record goes through the wire's table of functions, so a copy of the table with an
+ *            empty function gives the same program without it. The hash stays, because it is in the
+ *            flag that ranks wait for: it is timed with the record, alone.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "comm.h"
 #include "timing.h"
@@ -23,14 +23,15 @@ static int failed(void) {
   return 1;
 }
 
-/* What nothing disturbed: it makes most of what is to be shown to be little. */
+/* The undisturbed time: the least favourable one, because the record is shown to be a small part of
+ * it. */
 static double least(const double *x, int n) {
   double found = x[0];
   for (int i = 1; i < n; i++) found = x[i] < found ? x[i] : found;
   return found;
 }
 
-/* ns of a call, or -1. */
+/* ns per call, or -1. */
 static double time_calls(tutti_comm *comm) {
   float x = 0;
   for (int i = 0; i < WARM; i++)
@@ -41,7 +42,7 @@ static double time_calls(tutti_comm *comm) {
   return 1e9 * (timing_now() - from) / CALLS;
 }
 
-/* What progress.c does for each call, in a communicator in which nothing else is called. */
+/* The work of progress.c for each call, in a communicator without other calls. */
 static double time_records(tutti_comm *comm) {
   volatile uint32_t hash = 12345; /* of a plan */
   uint32_t chain = 1;

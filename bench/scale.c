@@ -1,13 +1,13 @@
-/* scale.c - what plans cost on more ranks than run here, and what one of those ranks needs
- * before its first message.
+/* scale.c - the cost of plans on more ranks than run here, and the resources that one of those
+ * ranks needs before its first message.
  *
- *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   seconds of a plan, or of `all`, which is:
- *                                             of what would run; a line per size
- *   scale setup P TOPO FIGURES HOSTS          one rank's communicator over a network that
- *                                             carries nothing, and its plans
- *   scale schedule P PLAN                     one rank's schedule: built, and made ready to run
+ *   scale prices P TOPO FIGURES TYPE PLAN SIZE ...   seconds of a plan, or for `all` of the
+ *                                             plan that would run; a line per size
+ *   scale setup P TOPO FIGURES HOSTS          one rank's communicator over a network without
+ *                                             data, and its plans
+ *   scale schedule P PLAN                     one rank's schedule: built, and prepared to run
  *
- * Lines are for scale.py: a word, and numbers. Memory is what was asked of malloc.
+ * Lines are for scale.py: a word, and numbers. Memory is the amount requested from malloc.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <malloc.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "comm.h"
 #include "placement.h"
 
-/* ---- malloc, counted: glibc's own, under its other names ---- */
+/* ---- malloc with counters: glibc's own, under its other names ---- */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
@@ -55,7 +55,7 @@ void free(void *at) {
   __libc_free(at);
 }
 
-/* ---- a step: how long it took, what it keeps, and what it needed meanwhile ---- */
+/* ---- a step: its time, the memory that it keeps, and its peak ---- */
 
 typedef struct step {
   double since;
@@ -105,7 +105,7 @@ static void prices(int ranks, char **argv, int sizes) {
   end(s, "priced");
   for (int i = 0; i < sizes; i++) {
     const uint64_t bytes = strtoull(argv[4 + i], NULL, 10);
-    /* a plan: in one slice, whatever the op needs */
+    /* a named plan: in one slice, whatever the op needs */
     check(q.only ? tutti_prices_offer(p, bytes, 0, 0, &o) : tutti_prices_chosen(p, bytes, &o));
     printf("price %llu %d %.12g %d %d %.9g %s\n", (unsigned long long)bytes, o.possible, o.seconds,
            o.slices, o.messages, o.vectors, o.name);
@@ -113,7 +113,7 @@ static void prices(int ranks, char **argv, int sizes) {
   tutti_prices_free(p);
 }
 
-/* ---- a network that carries nothing ---- */
+/* ---- a network that moves no data ---- */
 
 static int no_send(void *self, int slot, int peer, int tag, const void *bytes, size_t n, int sure) {
   (void)self, (void)slot, (void)peer, (void)tag, (void)bytes, (void)n, (void)sure;
@@ -144,7 +144,7 @@ static const char *no_error(void *self) {
   return "it carries nothing";
 }
 
-/* ---- one rank of so many ---- */
+/* ---- one of many ranks ---- */
 
 static void plan_of(tutti_comm *comm, size_t count, tutti_type type, const char *what) {
   const tt_call call = {.coll = TUTTI_ALLREDUCE, .count = count, .type = type, .op = TUTTI_SUM};
@@ -165,8 +165,8 @@ static void gather_of(tutti_comm *comm) {
   printf("runs %s\n", plan->exec.program->sched->name);
 }
 
-/* As tutti_comm_from_net does, but for what ranks tell each other: `per_host` ranks in a row
- * sit on one host, and share no memory. */
+/* Like tutti_comm_from_net, without the exchange between ranks: `per_host` consecutive ranks are on
+ * one host, and share no memory. */
 static void setup(int ranks, char **argv) {
   const int per_host = atoi(argv[2]);
   const tutti_net net = {.size = sizeof net,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""scale.py - docs/scale.md: its tables and plots, from prices and from what one rank measures.
+"""scale.py - the tables and plots of docs/scale.md, from prices and from one rank's measurements.
 
   scale.py --build build [--only prices,practice,forms,setup] [--doc docs/scale.md]
 
-Tables are put between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of the page,
+Tables go between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of the page,
 plots into its folder `figures`.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
@@ -40,7 +40,7 @@ args = None
 
 
 def figures(net, P):
-    """Those of levels that this size has; a dragonfly of 1,000 has half the global links."""
+    """The figures of the levels that this size has; a dragonfly of 1,000 has half the global links."""
     levels = [l.split(":")[0] for l in NETWORKS[net][P].split()]
     said = ",".join(f for f in NETWORKS[net]["figures"]
                     if "." not in f.split("=")[0] or f.split(".")[0] in levels)
@@ -71,7 +71,7 @@ def prices(P, topo, net, plan, sizes, kind="float"):
 
 
 def two_level(net, P):
-    """Leaders of what hangs on one switch; a ring of them where it can be played."""
+    """Leaders of the ranks on one switch; a ring of leaders if it can be simulated."""
     per = {"fat tree": 40, "dragonfly": 8 if P == 1000 else 16, "torus": int(
         NETWORKS[net][P].split()[-2].split(":")[1])}[net]
     return f"two-level(node={per},{'halving' if P == 100000 else 'ring'})"
@@ -117,7 +117,7 @@ def put(name, text):
         f.write(page[:a] + "\n" + text + "\n" + page[b:])
 
 
-# ---- what would run ----
+# ---- the chosen plans ----
 
 def winners():
     won = {}
@@ -142,8 +142,8 @@ def winners():
 # ---- today's practice ----
 
 def ring_form(net, P, m):
-    """2(P-1) times its slowest hop, for the longest chain of messages stays there; where long
-    additions take more than that hop does on top of others, it goes round with them."""
+    """2(P-1) times its slowest hop, because the longest chain of messages stays there; if long additions take more
+    than the extra time of that hop, the chain goes round with them."""
     slow, fast, beta = {"fat tree": (1.5e-6 if P == 1000 else 1.8e-6, 1.2e-6, 8 / 200e9),
                         "dragonfly": (2e-6, 1.2e-6, 8 / 200e9),
                         "torus": (1.2e-6, 1e-6, 8 / 50e9)}[net]
@@ -301,7 +301,7 @@ def plot_winners(won):
                     if before:
                         out.append(f"set arrow from {b / 2 ** .5},{y - .38} to {b / 2 ** .5},{y + .38} "
                                    "nohead lc rgb PAPER lw 2 front")
-                    if tuple(again) == (name, slices): # else there is no room for it
+                    if tuple(again) == (name, slices): # otherwise it does not fit
                         out.append(f"set label '{text}' at {b / 2 ** .5 * 1.1},{y} font ',10' "
                                    "tc rgb 'white' front")
                 before = (name, slices)

@@ -1,15 +1,15 @@
-# soak.py - anything at random, while ranks are killed, stopped and late; `make soak TIME=1h`.
+# soak.py - random calls while ranks are killed, stopped and late; `make soak TIME=1h`.
 #
 #   soak.py [--build DIR] [--time 1h] [--seed N] [--job K]
 #
-# Idea       job after job, each drawn from the seed and its number: so many ranks, on this wire, with
-#            these settings, and what befalls them. All they get is checked. What fails is said, with the
+# Idea       job after job, each derived from the seed and its number: the number of ranks, the wire,
+#            the settings and the faults. All results are checked. A failure is printed with the
 #            options that repeat it; then the exit status is 1.
-# Kinds      calm: nothing befalls them. stops: ranks are stopped, and go on. deaths: ranks are killed,
-#            one or two at a time, at any instant; those who live shrink and go on. alone: the same on one
-#            communicator. makers: the same while communicators are made, and nothing else. ends: who lives
-#            names the dead, and ends. newcomers: ranks die, are started again, and join (tests/mp_grow.c).
-#            launcher: `tutti run` itself is killed. killed: a rank under an MPI is, which ends the job.
+# Kinds      calm: no faults. stops: ranks are stopped, and resume. deaths: ranks are killed,
+#            one or two at a time, at any instant; the live ranks shrink and go on. alone: the same on one
+#            communicator. makers: the same while ranks only make communicators. ends: live ranks
+#            name the dead, and end. newcomers: ranks die, are restarted, and join (tests/mp_grow.c).
+#            launcher: `tutti run` itself is killed. killed: a rank under an MPI is killed, which ends the job.
 #            threads: calm, on ranks that are threads of one process.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -26,13 +26,13 @@ KINDS = ("calm", "deaths", "stops", "alone", "mpi calm", "ends", "makers", "mpi 
          "killed", "deaths", "ucx stops", "launcher", "threads")
 MANNERS = {"deaths": "deaths", "makers": "makers", "alone": "alone", "killed": "doomed", "ends": "ends"}
 MPIS = ("ompi", "mpich")
-ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory as on UCX
-LONG = (0, 16, 29)  # of 40: a minute, to see what grows
+ANYWHERE = ("deaths", "alone", "makers", "launcher")  # kinds on shared memory and on UCX
+LONG = (0, 16, 29)  # of 40: a minute, to detect growth
 SETTINGS = ({"TUTTI_COPIES": "private"}, {"TUTTI_COPIES": "none"}, {"TUTTI_COPIES": "all"}, {"TUTTI_ENGINE": "generic"},
             {"TUTTI_PROGRESS_THREAD": "1"}, {"TUTTI_CONTRACT": "any"}, {"TUTTI_CONTRACT": "run"},
             {"TUTTI_CONTRACT": "exact"}, {"TUTTI_VERIFY": "1"}, {"TUTTI_SLICES": "3"},
             {"TUTTI_MEASURE": "1", "TUTTI_WISDOM": "wisdom"}, {"TUTTI_TRACE": "trace.json", "TUTTI_TRACE_EVENTS": "64"})
-# Ranks on which nodes: all on one, each on its own, some together.
+# The nodes of the ranks: all on one, each on its own, some together.
 NODES = ({}, {"TUTTI_NODES": "0,1,2,3,4,5,6,7"}, {"TUTTI_NODES": "0,0,1"}, {"TUTTI_NODES": "0,1,1,0,2"},
          {"TUTTI_NODES": "0,0,1,1", "TUTTI_TOPO": "node:2 core:2"})
 
@@ -43,7 +43,7 @@ def seconds_of(text):
 
 
 class Plan:
-    """One job, as the seed, its number, and how long all may take (seconds) have it."""
+    """One job, as the seed, its number, and the total duration (seconds) determine it."""
 
     def __init__(self, seed, number, limit, wires):
         self.lot = lot = random.Random("%d/%d" % (seed, number))
@@ -128,12 +128,12 @@ class Plan:
             left -= n
 
     def kill_together(self, job):
-        """Those who live end when they know of it, so there is no second time."""
+        """The live ranks end when they notice a death, so there is no second one."""
         time.sleep(self.lot.random() * self.lot.choice((0.01, 0.1, self.seconds)))
         job.bury(*self.lot.sample(range(self.ranks), self.deaths), apart=self.lot.random() * self.lot.choice((0, 0.001)))
 
     def let_grow(self, build):
-        """What the ranks themselves do, and see to."""
+        """The ranks themselves die and check."""
         job = faults.Growth(build, self.ranks, self.seed % 10 ** 9, self.deaths, self.env)
         try:
             job.end(faults.SILENCE)
@@ -153,7 +153,7 @@ class Plan:
             job.stops += 1
 
     def kill_launcher(self, job):
-        """The process in front, or one behind it."""
+        """Kills the process in front, or one behind it."""
         time.sleep(self.lot.random() * self.seconds)
         victim = job.process.pid
         for _ in range(self.lot.randrange(3)):
@@ -221,7 +221,7 @@ def main():
         stops = len(faults.STOPS)
         job = plan.carry_out(args.build)
         stopped = len(faults.STOPS) > stops
-        if job.complaints and stopped:  # by somebody who measures; one of them may have gone on before another
+        if job.complaints and stopped:  # by another process; one rank may have resumed before another
             print("all was stopped meanwhile, so once more: %s: %s" % (plan.words(), job.complaints[0]), flush=True)
             job.forget()
             number = plan.number

@@ -1,8 +1,8 @@
-/* timing.h - what the measuring programs share: a clock, the vector as a plain
- * program touches it, how many iterations fit, the median. C and C++.
+/* timing.h - shared by the measuring programs: a clock, access to the vector as in a plain
+ * program, the number of iterations that fit, the median. C and C++.
  *
  * Loop      call after call.
- * Cycle     write the whole vector, call, read it; less the same without the call.
+ * Cycle     write the whole vector, call, read it; less the time of the same without the call.
  *           `tutti bench` does the same, with the same loops.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_TIMING_H
@@ -16,7 +16,7 @@
 
 enum { MOST_REPEATS = 1000, LEAST_ITERATIONS = 3, MOST_ITERATIONS = 20000, SETTLE = 8, TRIAL = 24 };
 
-/* What every program is told: MEASURE FIRST LAST BUDGET REPEATS. */
+/* The arguments of every program: MEASURE FIRST LAST BUDGET REPEATS. */
 typedef struct timing_plan {
   int cycle;
   size_t first, last; /* bytes, by factors of 4 */
@@ -58,13 +58,13 @@ static inline int timing_ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Sorts. */
+/* Sorts `each` and returns the median. */
 static inline double timing_median(double *each, int n) {
   qsort(each, (size_t)n, sizeof *each, timing_ascending);
   return each[n / 2];
 }
 
-/* The iterations of a repeat, if one takes `once` seconds. */
+/* The number of iterations per repeat, if one takes `once` seconds. */
 static inline long timing_fit(double budget, double once) {
   double fit = once > 0 ? budget / once : (double)MOST_ITERATIONS;
   if (fit > MOST_ITERATIONS) fit = MOST_ITERATIONS;
@@ -72,8 +72,8 @@ static inline long timing_fit(double budget, double once) {
   return (long)fit;
 }
 
-/* First calls are slow. So trials are run, of so many iterations, at most SETTLE,
- * until one (`again` seconds each) is no faster than what was known (`once`). */
+/* First calls are slow. So trials of this many iterations run, at most SETTLE of them, until one
+ * (`again` seconds per iteration) is no faster than the best before (`once`). */
 static inline long timing_trial(double budget, double once) {
   const long n = timing_fit(budget, once);
   return n < TRIAL && once * TRIAL < 1 ? (long)TRIAL : n;
@@ -82,7 +82,7 @@ static inline int timing_settled(double once, double again) {
   return again > once / 1.5;
 }
 
-/* A line per size: bytes, median in microseconds, least. `each` is sorted. */
+/* Prints a line per size: bytes, median in microseconds, least. `each` is sorted. */
 static inline void timing_show(size_t bytes, const double *each, int n) {
   printf("%zu %.4f %.4f\n", bytes, 1e6 * each[n / 2], 1e6 * each[0]);
   fflush(stdout);

@@ -1,4 +1,4 @@
-# verdict.py - a bar: what was wanted, what was measured, whether it holds.
+# verdict.py - a bar: the required value, the measured value, and whether it is met.
 # SPDX-License-Identifier: BSD-3-Clause
 from collections import namedtuple
 

@@ -1,8 +1,8 @@
-/* fuzz.h - what the fuzzers share: a file from outside as a text, and what must hold.
+/* fuzz.h - shared by the fuzzers: a file from outside as a text, and assertions.
  *
  * Idea       every fuzz_NAME.c has one entry, which takes any bytes and must return in time,
  *            without a finding of the sanitizers. `make fuzz` builds it with libFuzzer;
- *            `make check` runs it over what stands in fuzz/corpus/NAME (replay.c).
+ *            `make check` runs it over the files of fuzz/corpus/NAME (replay.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What does not hold ends the process, with a sentence. */
+/* If the condition does not hold, prints a sentence and ends the process. */
 #define need(holds)                                                              \
   do {                                                                           \
     if (!(holds)) {                                                              \
@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     }                                                                            \
   } while (0)
 
-/* Just as long as it is, so that whoever reads behind its end is seen; free() it. */
+/* A copy of exactly this length, so that the sanitizer detects reads beyond its end; the caller
+ * frees it. */
 static inline char *fuzz_text(const uint8_t *data, size_t size) {
   char *text = malloc(size + 1);
   need(text);

@@ -1,6 +1,6 @@
-/* fuzz_override.c - which plan somebody wants (TUTTI_ALGO), and the parameters in its name.
+/* fuzz_override.c - overrides of the plan (TUTTI_ALGO), and the parameters in plan names.
  *
- * Invariant  it is refused with a sentence, or what is wished for can be looked up; a plan
+ * Invariant  an override is refused with a sentence, or it can be looked up; a plan
  *            of that name is built and proven, or refused with a sentence.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz.h"

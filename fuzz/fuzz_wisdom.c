@@ -1,7 +1,7 @@
-/* fuzz_wisdom.c - wisdom (TUTTI_WISDOM, `tutti wisdom`) that somebody else wrote.
+/* fuzz_wisdom.c - untrusted wisdom (TUTTI_WISDOM, `tutti wisdom`).
  *
- * Invariant  it is refused with line and column, and nothing of it is there; or it is written
- *            back to the same entries, and what is found in it for a call may run for that call.
+ * Invariant  it is refused with line and column, and nothing of it is kept; or it is written
+ *            back to the same entries, and an entry found for a call may run for that call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 #include "fuzz.h"
@@ -25,7 +25,7 @@ static void reads_back(const tt_wisdom *w) {
   tt_wisdom_clear(&again);
 }
 
-/* On four ranks, as if all had been measured there. */
+/* Looks it up on four ranks, as if it had been measured there. */
 static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
   const tt_override none = {0};
   for (int i = 0; i < w->n && i < 8; i++) {
@@ -43,7 +43,7 @@ static void is_chosen_from(const tt_wisdom *w, tt_chooser *c) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static tt_chooser *chooser; /* it keeps what it has priced */
+  static tt_chooser *chooser; /* it caches prices */
   tt_setting where = {.ranks = 4, .ranks_per_core = 2, .flight = 3};
   char *text = fuzz_text(data, size);
   tt_wisdom w = {.at = NULL};

@@ -1,8 +1,8 @@
-/* replay.c - runs one fuzzer over its corpus, without a fuzzer: build/fuzz/replay_NAME over
- * every file of fuzz/corpus/NAME, or over the files that are named.
+/* replay.c - runs one fuzz target over its corpus, without a fuzzer: build/fuzz/replay_NAME over
+ * every file of fuzz/corpus/NAME, or over the files given as arguments.
  *
- * Idea       what was once found, and what the seeds reach, is tested by every build, also
- *            by those with sanitizers. One input may take a second of the processor.
+ * Idea       every build, also with sanitizers, tests past findings and the paths that the seeds
+ *            reach. One input may take a second of processor time.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <time.h>
@@ -21,7 +21,7 @@ static double processor_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The seconds it took; < 0: it cannot be read. */
+/* Returns the seconds it took; < 0: the file cannot be read. */
 static double play(const char *path) {
   FILE *f = fopen(path, "re");
   uint8_t *bytes = NULL;
@@ -44,14 +44,14 @@ static int not_hidden(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
-/* All files of the folder; how many. */
+/* Runs all files of the folder; returns their number. */
 static int play_all(const char *folder, double *longest, char *slowest, size_t size) {
   struct dirent **list = NULL;
   const int n = scandir(folder, &list, not_hidden, alphasort);
   for (int i = 0; i < n; i++) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
-    printf("# %s\n", path); /* the last one is the culprit, if this ends here */
+    printf("# %s\n", path); /* if this ends here, the last one is the culprit */
     fflush(stdout);
     const double took = play(path);
     need(took >= 0);

@@ -3,17 +3,17 @@
 #
 #   TIME=600 KEEP= fuzz/run.sh BUILD/fuzz NAME ...
 #
-# Each starts from fuzz/corpus/NAME and from what earlier runs left in BUILD/fuzz/NAME.more,
-# for TIME seconds (60). What it finds (a sanitizer's report, a second that became five, 1 GiB of
-# memory) ends it, and lies in BUILD/fuzz/NAME.found. An input that took long is tried once more, by
-# the processor's time: if it is quick, the machine was busy, and the fuzzer goes on. KEEP=1 then takes the smallest inputs that
-# reach what the corpus does not into the corpus, as long as they have at most 2000 bytes.
+# Each starts from fuzz/corpus/NAME and from inputs that earlier runs left in BUILD/fuzz/NAME.more,
+# for TIME seconds (60). A finding (a sanitizer's report, a second that became five, 1 GiB of
+# memory) ends it, and is stored in BUILD/fuzz/NAME.found. A slow input runs once more, by
+# processor time: if it is fast, the machine was busy, and the fuzzer goes on. Then KEEP=1 adds to
+# the corpus the smallest inputs that reach new code, if they have at most 2000 bytes.
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
 seconds=${TIME:-60} at=$1 bad=0
 shift
 
-# For so many seconds.
+# Runs the fuzzer for this many seconds.
 fuzz_for() {
   local name=$1 rc=0
   nice "$at/fuzz_$name" -max_total_time="$2" -timeout=5 -rss_limit_mb=1024 -max_len=65536 \
@@ -22,7 +22,7 @@ fuzz_for() {
   return $rc
 }
 
-# False: one of what took long does so again.
+# False: one of the slow inputs is slow again.
 were_quick() {
   local f
   for f in "$at/$1.found"/*; do
@@ -45,7 +45,7 @@ fuzz() {
   return $rc
 }
 
-# A line every ten seconds, from the fuzzer's own.
+# Prints a line every ten seconds, from the fuzzer's own.
 watch() {
   local name=$1 pid=$2 from=$SECONDS line
   while kill -0 "$pid" 2>/dev/null; do
@@ -73,7 +73,7 @@ one() {
   return $rc
 }
 
-# Of what reaches places that the corpus does not, the smallest.
+# Keeps the smallest inputs that reach code that the corpus does not.
 keep() {
   local name=$1 f
   "$at/fuzz_$name" -merge=1 -max_len=2000 -use_counters=0 "fuzz/corpus/$name" "$at/$name.more" \

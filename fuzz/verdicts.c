@@ -1,7 +1,7 @@
-/* verdicts.c - the prover's verdicts on many schedules: texts on stdin, each closed by a line
- * that is `.`; on stdout a line for each: `proven`, `refused` and why, or `unreadable` and why.
+/* verdicts.c - the prover's verdicts on many schedules. stdin: texts, each closed by a line
+ * that is `.`; stdout: a line for each: `proven`, `refused` and why, or `unreadable` and why.
  *
- * Idea       it asks the function that `tutti plan check` asks, without a process for each text
+ * Idea       it calls the same function as `tutti plan check`, without a process for each text
  *            (models/prove_fuzz.py).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>

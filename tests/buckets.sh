@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# buckets.sh - a rank dies amid a step of buckets: the others hear of it in whatever call they are in,
-# and go on with new ones. SEED=n repeats one.
+# buckets.sh - a rank dies during a step of buckets: the others get an error from whichever call
+# they are in, and go on with new buckets. SEED=n repeats one run.
 # Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "$(dirname "$0")/tap.bash"

@@ -4,8 +4,8 @@
 quick="-n 2 -w 1 --repeats 3"
 
 rows() { grep -acvE '^#' "$work/out"; }
-# All rows have the fields of nccl-tests, numbers where numbers belong, #wrong 0. The last is the plan,
-# whose name has spaces where it is one of two, or in slices.
+# All rows have the fields of nccl-tests, numbers in the number columns, and #wrong 0. The last
+# field is the plan; its name has spaces if there are two, or slices.
 sound() {
   awk '{ sub(/, two-shot if nothing is copied$/, ""); sub(/ in [0-9]+ slices$/, "") }
        !/^#/ && (NF != 14 || $1 !~ /^[0-9]+$/ || $6 + 0 <= 0 || $9 != 0 || $13 != 0) { bad = 1 }
@@ -76,7 +76,7 @@ else
   skip "--plot draws" "no gnuplot"
 fi
 
-# ---- a wrong command line: one sentence, 2 ----
+# ---- wrong command lines: one sentence, status 2 ----
 while read -r sentence; do
   read -r options
   job bench $options

@@ -1,16 +1,16 @@
-# cli_end.sh - `tutti run`: signals, and that in no case anything is left behind.
+# cli_end.sh - `tutti run`: signals, and that nothing is ever left behind.
 # Every process of a test carries the token of tap.bash in its environment, so
 # /proc shows whether one is left. Alone: no.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 
-# A rank that says what it hears, once per signal, and ends on its own.
+# A rank that prints each signal it gets, and ends on its own.
 cat >"$work/listen" <<'EOS'
 for s in INT TERM HUP QUIT USR1 USR2; do trap "echo \$TUTTI_RANK $s" $s; done
 echo ready
 for ((i = 0; i < ${TIMES:-15}; i++)); do sleep 0.1; done
 EOS
-# A rank that defies everything and starts others: a child, an orphan, a daemon.
+# A rank that ignores all signals and starts other processes: a child, an orphan, a daemon.
 cat >"$work/stubborn" <<'EOS'
 trap '' TERM INT HUP QUIT
 (sleep 987 &)
@@ -21,7 +21,7 @@ echo ready
 while :; do sleep 987; done
 EOS
 
-# ---- signals pass ----
+# ---- signals are forwarded ----
 for s in INT TERM HUP QUIT USR1 USR2; do
   background run -n 3 bash "$work/listen"
   lines 3 ready && kill -$s "$job"
@@ -43,7 +43,7 @@ ok "SIGINT in a command that starts its own ranks: it is named, no rank is blame
 job run -n 2 bash -c '[ "$TUTTI_RANK" = 0 ] || kill -TERM $$; sleep 50'
 ok "a rank that is sent SIGTERM alone is named" all "status 143" "says 'rank 1 .* was killed by SIGTERM'" gone
 state() { sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null; }
-stopped() { # stopped N: in 5 s, so many processes of the job are stopped
+stopped() { # stopped N: within 5 s, N processes of the job are stopped
   local end=$((SECONDS + 5)) n p
   while :; do
     n=0
@@ -88,7 +88,7 @@ else
   skip "Ctrl-C on a terminal, and its end" "no script(1)"
 fi
 
-# ---- one dies, the rest end ----
+# ---- one rank dies, the others end ----
 job run -n 3 bash -c 'trap "echo \$TUTTI_RANK ends; exit 1" TERM; [ $TUTTI_RANK = 0 ] && { sleep 0.3; kill -9 $$; }
   sleep 50 & wait'
 ok "the others get SIGTERM and can clean up" all "status 137" "within 3000" gone \
@@ -108,11 +108,11 @@ job run -n 3 --label bash -c 'echo said; [ $TUTTI_RANK = 1 ] && exit 4; sleep 98
 ok "what was said before a failure is shown" all "status 4" 'grep -q "^\[1\] said" "$work/out"' gone
 background run -n 3 bash -c '[ $TUTTI_RANK = 0 ] || exit 0; echo ready; sleep 3'
 lines 1 ready && sleep 0.3
-child_of() { # the only one that is known by the token
+child_of() { # the only child that is found by the token
   local p
   for p in $(alive); do [ "$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$p/stat" 2>/dev/null)" = "$1" ] && echo "$p"; done
 }
-the_guard() { # front, keeper, guard: run.h
+the_guard() { # front, keeper, guard: see run.h
   child_of "$(child_of "$job")"
 }
 guard_children() { # their states
@@ -171,7 +171,7 @@ wait_job
 ok "children from before tutti run are not touched" kill -0 "$(cat "$work/other")"
 kill "$(cat "$work/other")"
 
-# ---- scarce ----
+# ---- scarce resources ----
 ( ulimit -n 20 && TOKEN=$token timeout 20 "$TUTTI" run -n 30 --label sleep 987 >"$work/out" 2>"$work/err"
   echo $? >"$work/rc" )
 rc=$(cat "$work/rc")

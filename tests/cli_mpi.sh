@@ -1,5 +1,5 @@
-# cli_mpi.sh - `tutti mpi`: whose MPI it is, which library, what the launcher is told, and what
-# is said where that cannot be known. Needs no MPI: the launchers here only say what they got.
+# cli_mpi.sh - `tutti mpi`: it finds the MPI and the library, and gives the launcher the right
+# arguments, or an error if it cannot tell. Needs no MPI: the launchers here print their arguments.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
@@ -7,7 +7,7 @@ mkdir "$work/bin" "$work/lib" "$work/with blank"
 for f in ompi mpich; do cp "$BUILD/libtutti.so" "$work/lib/libtutti_pmpi_$f.so"; done
 cp "$BUILD/libtutti.so" "$work/with blank/libtutti_pmpi_ompi.so"
 lib=$(realpath "$work/lib")
-fake() { # fake NAME VERSION: a launcher that prints its arguments, one to a line
+fake() { # fake NAME VERSION: a launcher that prints its arguments, one per line
   printf '#!/bin/sh\n[ "$1" = --version ] && { echo "%s"; exit 0; }\nprintf "%%s\\n" "$@"\necho "LD_PRELOAD is ${LD_PRELOAD:-unset}"\nexit 5\n' "$2" >"$work/bin/$1"
   chmod +x "$work/bin/$1"
 }
@@ -18,7 +18,7 @@ fake mpirun.else "something else 1.0"
 fake srun "slurm 22.05"
 export PATH=$work/bin:$PATH TUTTI_LIB=$work/lib
 
-# told LINES: these are what the launcher got, one after another.
+# told LINES: the launcher got these arguments, one after another.
 told() { printf '%s\n' "$@" | diff - "$work/out" >"$work/err"; }
 
 job mpi
@@ -69,7 +69,7 @@ refuses 125 "TUTTI_LIB says '$work/nowhere'" mpirun ./a
 export TUTTI_LIB="$work/with blank"
 refuses 125 "neither a blank nor a colon" mpirun ./a
 
-# By what the program needs: gcc writes that down for whatever is so called.
+# By the library that the program needs: gcc records the name of any library with that SONAME.
 unset TUTTI_LIB
 program_of() { # program_of SONAME
   echo 'int main(void) { return 0; }' >"$work/p.c"

@@ -1,10 +1,10 @@
 # cli_plan.sh - `tutti plan`: every algorithm listed, shown, proven and drawn in each
-# form, people's own schedules, a wrong command line.
+# form, users' own schedules, wrong command lines.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 tab=$'\t'
 
-lines_within() { # no line of the output is longer, colours not counted
+lines_within() { # no line of the output is longer, not counting colours
   sed 's/\x1b\[[0-9;]*m//g' "$work/out" | LC_ALL=C.UTF-8 awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }'
 }
 valid_xml() {
@@ -26,7 +26,7 @@ assert all(a["source"] and ("proven" in a) != ("refuses" in a) for a in d["algor
 END
 
 # ---- every algorithm in every form ----
-# What can be drawn on 6 ranks; those that the table only names get parameters.
+# Algorithms that can be drawn on 6 ranks; those that the table only names get parameters.
 names() {
   job plan list -P 6
   sed -nE 's/^([a-z][^ ]*) +[0-9]+ +[0-9]+ .*/\1/p' "$work/out"
@@ -34,7 +34,7 @@ names() {
     "aggregate(data=3,arity=2)" "aggregate(data=3,striped)" "fold(group=3x2,inner)" "tree(radix=3,segments=3)"
 }
 names >"$work/names"
-# The JSON agrees with itself: counts, rounds, the end; the page and the drawing with it.
+# The JSON is consistent: counts, rounds, the end; so are the page and the drawing.
 agree() {
   $python - "$work/x.json" "$work/x.svg" "$work/x.html" <<'END'
 import collections, json, re, sys
@@ -100,7 +100,7 @@ ok "draw 127 ranks" all "status 0" 'valid_xml "$work/x.svg"' '[ "$(grep -c "<pat
 job plan draw 'fold(halving)' -P 127 -w 132
 ok "draw 127 ranks on 132 columns" all "status 0" "lines_within 132"
 
-# ---- people's own ----
+# ---- users' own schedules ----
 cat >"$work/mine.txt" <<'END'
 tutti-schedule 1 allreduce mine</script><b>"&' P=2 blocks=1 derive
 rank 0 inplace tmp=1
@@ -126,7 +126,7 @@ ok "check --json refuses with a witness" all "status 1" "has '\"proven\": false,
 job plan draw "$work/mine.txt"
 ok "draw says why it does not draw that" all "status 2" one_line "says 'refused: rank 1, at the end'"
 
-# ---- a wrong command line: one sentence, 2 ----
+# ---- wrong command lines: one sentence, status 2 ----
 while IFS=$tab read -r sentence arguments; do
   eval "job plan $arguments"
   ok "plan $arguments: refused" all "status 2" one_line "says \"$sentence\""

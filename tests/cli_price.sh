@@ -1,5 +1,5 @@
-# cli_price.sh - `tutti plan price` and `tutti explain`: what they say is true, moves with
-# the figures, and what is wrong is said with its place.
+# cli_price.sh - `tutti plan price` and `tutti explain`: their numbers are right and change with
+# the figures, and errors name their place.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 
@@ -51,7 +51,7 @@ if command -v gnuplot >/dev/null; then
   job plan price all -P 13 --plot "$work/x.svg" --net $cluster
   ok "price --plot" all "status 0" quiet "grep -q '<svg' $work/x.svg" "grep -q 'runs: fold(halving)' $work/x.svg" \
     "grep -q '>doubling<' $work/x.svg" "grep -q '>tree<' $work/x.svg"
-  # Every colour that style.css changes on a dark page is one that the picture has.
+  # The picture has every colour that style.css changes on a dark page.
   adapts() {
     local css=${BASH_SOURCE%/*}/../cli/style.css value
     for value in $(grep -o '="[^"]*"' "$css" | sort -u | tr -d ' ="'); do
@@ -98,7 +98,7 @@ job explain -P 13 --coll barrier
 ok "explain: a barrier has no size" all "status 0" quiet "has '^barrier on 13 ranks: '"
 
 # ---- the figures ----
-# Dearer messages: fewer of them. Who edits the built-in figures sees the choice move.
+# Dearer messages: the plan has fewer. Editing the built-in figures changes the choice.
 job info --profile
 cp "$work/out" "$work/profile"
 ok "the built-in figures read back" all "status 0" "has '^shm.turn += 1e-06'"
@@ -116,7 +116,7 @@ TUTTI_PROFILE=$work/profile job run -n 2 "$TUTTI" bench -b 4 -e 4 -n 2 --repeats
 ok "a wrong profile: its line and column, and the built-in figures" all "status 0" \
   "grep -qE 'line 2, column 12: expected a time such as 30us, found .fast.; the built-in figures' $work/err"
 
-# ---- wishes on a running program ----
+# ---- overrides on a running program ----
 TUTTI_ALGO='doubling:-1k;ring:1k-' job run -n 3 "$TUTTI" bench -b 512 -e 2k -f 2 -n 2 --repeats 1
 ok "TUTTI_ALGO by size" all "status 0" "has '^ +512 .*doubling'" "has '^ +1024 .*fold\(ring\)'"
 TUTTI_ALGO='generalized(r=1)' job run -n 5 "$TUTTI" bench -b 512 -e 512 -n 2 --repeats 1

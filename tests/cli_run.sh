@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 
-# ---- what ranks are given ----
+# ---- the ranks' environment ----
 job run -n 5 sh -c 'echo $TUTTI_RANK of $TUTTI_SIZE'
 ok "five ranks know who they are" all "status 0" quiet \
   '[ "$(sort "$work/out")" = "0 of 5
@@ -44,7 +44,7 @@ job run -n 3 --keep-going sh -c '[ $TUTTI_RANK = 1 ] && exit 5; sleep 0.3; echo 
 ok "--keep-going lets the others run on" all "status 5" '[ "$(sort "$work/out" | xargs)" = "0 2" ]' \
   "says 'rank 1 .* exited with status 5; the other 2 run on'"
 
-# ---- a program that does not start ----
+# ---- programs that do not start ----
 job run -np 4 true
 ok "mpirun's -np is told what it is here" all "status 2" one_line "says '\-np is -n here'"
 job run -n 4 no-such-program
@@ -63,7 +63,7 @@ cp "$work/script" "$work/here"
 (cd "$work" && timeout 20 "$TUTTI" run -n 2 here 2>err)
 ok "a program of this folder: suggests ./" says "did you mean './here'"
 
-# ---- a wrong command line ----
+# ---- wrong command lines ----
 for n in 0 -1 4097 99999999999999999999 x 2x '' 1.5; do
   job run -n "$n" true
   ok "-n '$n' is refused" all "status 2" one_line "says \"^tutti run: -n '$n' is not a number of ranks\""

@@ -1,5 +1,5 @@
-# cli_trace.sh - TUTTI_TRACE in jobs of processes, and `tutti trace`: whole files, whoever dies;
-# numbers that add up; files that are none, torn or hostile.
+# cli_trace.sh - TUTTI_TRACE in jobs of processes, and `tutti trace`: files are complete although
+# ranks die; numbers add up; torn, hostile or unrelated files are refused.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 player=$BUILD/tests/test_trace
@@ -7,7 +7,7 @@ x=$work/x.json
 export TUTTI_TRACE=$x
 unset TUTTI_TRACE_EVENTS
 
-# check CODE: the file is JSON, in which CODE holds: e all events, lanes those of ranks, of(...)
+# check CODE: the file is JSON, for which CODE holds: e all events, lanes those of ranks, of(...)
 # the events of a category.
 check() {
   ok "$1" $python - "$x" "$2" <<'END'
@@ -87,7 +87,7 @@ job run -n 2 "$player" splits
 ok "without TUTTI_TRACE there is no file" all "status 0" '[ ! -e "$x" ]'
 export TUTTI_TRACE=$x
 
-# ---- several machines: another clock, in a namespace ----
+# ---- several machines: another clock, in a time namespace ----
 . "${BASH_SOURCE%/*}/mpi.bash"
 hello=$BUILD/examples/hello_mpi_ompi
 cat >"$work/far" <<'END'
@@ -164,7 +164,7 @@ job trace --jsno "$x"
 ok "a wrong option" all "status 2" one_line "says 'did you mean .--json'"
 job trace "$work"
 ok "a folder" all "status 125" one_line
-refused() { # NAME SENTENCE: what stands in b.json is refused so
+refused() { # NAME SENTENCE: the content of b.json is refused with that sentence
   job trace "$work/b.json"
   ok "$1" all "status 1" one_line "says '^tutti trace: .*b.json:[0-9]+:[0-9]+: $2'" '[ ! -s "$work/out" ]' 'within 5000'
 }

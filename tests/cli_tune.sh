@@ -1,5 +1,5 @@
-# cli_tune.sh - `tutti tune`: what it writes is a profile that programs find and read; what is
-# wrong with one is said with its place, and the built-in figures hold. And `tutti explain
+# cli_tune.sh - `tutti tune` writes a profile that programs find and read; errors in a profile
+# name their place, and the built-in figures apply. Also `tutti explain
 # --measured`.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
@@ -23,7 +23,7 @@ ok "tune: every figure is there, with its unit" [ -z "$lacking" ]
 ok "tune: and host, date and machine" all "grep -q '^# Measured by .* on $(uname -n), 20' '$profile'" \
   "grep -qxF 'machine                = $machine' '$profile'"
 ok "tune: no file is left" [ -z "$(ls /tmp/tutti-tune-* 2>/dev/null)" ]
-# Figures are what they are: a byte added takes less than a microsecond and more than nothing.
+# Figures are plausible: a byte more takes less than a microsecond and more than nothing.
 ok "tune: figures are possible" awk '/^[a-z].*=/ && $1 != "machine" && $1 != "network" && $1 != "shm.cache" && ($3 < 0 || $3 > 1e-3) {exit 1}' "$profile"
 
 TUTTI_PROFILE=$profile job bench -P 2 -e 4 --repeats 1
@@ -49,8 +49,8 @@ for words in "--seconds x" "--seconds 0" "-x" "one" "-o"; do
   ok "tune $words: refused" all "status 2" one_line "err '^tutti tune: '" "[ ! -s '$work/out' ]"
 done
 
-# ---- how programs find it ----
-seen() { # what a program says of the figures: its prices at 4 bytes
+# ---- how programs find the profile ----
+seen() { # the prices at 4 bytes that a program prints show which figures it uses
   TUTTI_EXPLAIN=1 job bench -P 2 -b 4 -e 4 --repeats 1
   price=$(sed -n 's/^# Predicted: \([0-9.]* [a-z]*\),.*/\1/p' "$work/err" | head -1)
 }
@@ -81,7 +81,7 @@ ok "... or only those of a file" all "status 0" "has '^Predicted: $built_in'"
 XDG_CONFIG_HOME=$work/xdg job info
 ok "info says which" all "status 0" "has '^profile +$work/xdg/tutti/profile'"
 
-# The system's, in a view of the files of this test's own; and the user's own goes before it.
+# The system's profile, in this test's own mount namespace; the user's profile takes precedence.
 mkdir -p "$work/etc/tutti" "$work/nobody"
 echo "shm.wake=5ms,shm.turn=5ms" >"$work/etc/tutti/profile"
 cp /etc/ld.so.cache "$work/etc" 2>/dev/null
@@ -101,7 +101,8 @@ else
   skip "/etc/tutti/profile is found" "only root may have a view of the files of its own"
 fi
 
-# Rank 0's holds for all, who would choose otherwise each by itself; nobody else's is looked at.
+# Rank 0's profile holds for all ranks, which would choose differently by themselves; the others'
+# are not read.
 echo "shm.copy=1us,shm.crowd.copy=1us" >"$work/of0"
 echo "shm.loop.copy=1us,shm.loop.further=1us,shm.crowd.loop.copy=1us,shm.crowd.loop.further=1us" >"$work/of1"
 echo "no profile" >"$work/of2"
@@ -119,8 +120,8 @@ for turn in "0 1 2" "1 2 0"; do
     '[ "$(chosen)" = "$first" ]'
 done
 
-# ---- what is wrong with one ----
-# text | what is said; the job goes on with the built-in figures
+# ---- errors in a profile ----
+# text | error; the job goes on with the built-in figures
 n=0
 while IFS='|' read -r text says; do
   n=$((n + 1))
@@ -150,7 +151,7 @@ TUTTI_PROFILE=$work/nothing seen
 ok "a profile that is not there" all "status 0" "err 'cannot be read: No such file or directory; the built-in'"
 export TUTTI_PROFILE=none
 
-# ---- between hosts, which ranks of an MPI pretend to be ----
+# ---- between hosts, which MPI ranks simulate ----
 . "${BASH_SOURCE%/*}/mpi.bash"
 for m in ompi mpich; do
   if [ -x "$TUTTI-$m" ] && has_starter $m; then
@@ -160,7 +161,8 @@ for m in ompi mpich; do
       "grep -qE '^beta += [0-9.e-]+ ' '$profile'" "grep -qE '^ports += [1-4] ' '$profile'" "grep -q ^shm.turn '$profile'" \
       "grep -qE '^network += [A-Z]' '$profile'" \
       "has '^3 hosts: '" "has '^repeats of a game differ by [0-9]+ % in the mean(: NOISY|$)'"
-    # over it they hold, as they would if they said nothing of it; over another the built-in ones do
+    # over this network the figures apply, as if the profile named none; over another the built-in
+    # ones do
     net=$(sed -n 's/^network *= //p' "$profile") n=
     for of in "network = $net" "network = Another 1" ""; do
       printf 'alpha=50ms\nlength.alpha=1us\nprocessor=0\n%s\n' "$of" >"$work/of"

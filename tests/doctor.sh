@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
-# doctor.sh - `tutti doctor`: what it says of jobs that run, hang, have lost a rank, or are none.
+# doctor.sh - `tutti doctor`: its report on jobs that run, hang or have lost a rank, and on
+# processes that are no job.
 # SPDX-License-Identifier: BSD-3-Clause
 . "$(dirname "$0")/tap.bash"
 . "$(dirname "$0")/mpi.bash"
 n=0
 
-# hang MANNER [OPTIONS of run]: a job of 3 ranks in the background that hangs so.
+# hang MANNER [OPTIONS of run]: starts a job of 3 ranks in the background that hangs in this manner.
 hang() {
   local manner=$1
   shift
   background run -n 3 "$@" "$BUILD/tests/mp_hang" "$manner"
   lines 1 hangs && sleep 0.7
 }
-# ask PID [OPTIONS]: the doctor's answer in $work/report, its complaint in $work/err2.
+# ask PID [OPTIONS]: puts the doctor's report in $work/report, its errors in $work/err2.
 ask() {
   rc=0
   timeout 20 "$TUTTI" doctor "$@" >"$work/report" 2>"$work/err2" || rc=$?
 }
 finds() { grep -qE "$1" "$work/report" || { sed 's/^/# report: /' "$work/report" "$work/err2"; return 1; }; }
-# kinds: the sentences that belong together in one job; then it is ended.
+# Tests one hanging job: the report has all patterns.
 test_hang() { # NAME MANNER "options" PATTERN...
   local name=$1 manner=$2 options=$3 good=1 pattern
   shift 3
@@ -96,7 +97,7 @@ end
 test_hang "a rank has not come" absent "" '^ +[02] +[0-9]+  [a-z]+ +waits for the others to come$' '^rank 1 has not called tutti_comm_from_env yet$' '^ +1 +0  - +has not come yet'
 end
 
-# ---- no job, or nobody's business ----
+# ---- no job, or another user's ----
 sleep 60 &
 other=$!
 ask $other

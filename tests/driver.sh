@@ -1,8 +1,8 @@
-# driver.sh - tests/run counts what its programs say, and what they do not live to say: table of
-# programs, each as a shell test, and of how they are counted. Alone: no
+# driver.sh - tests/run counts the results that programs print, and crashes and timeouts. The table
+# has programs, each a shell test, and their expected counts. Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
-no=no # in these lines tests/run would look for it
+no=no # otherwise tests/run would find it in these lines
 name() { printf '%s/%02d_%s.sh' "$work" "$1" "$2"; }
 
 # name | its line | passed, failed, skipped | the program
@@ -55,7 +55,7 @@ rc=0
 tests/run >"$work/out" 2>"$work/err" || rc=$?
 ok "none at all: no success" all 'status 1' '[ "$(xargs <"$work/out")" = "no test ran 0 passed, 1 failed" ]'
 
-# ---- who runs beside whom: each says how many there are at its beginning, and at its end ----
+# ---- which tests run side by side: each prints how many run at its beginning and at its end ----
 mkdir "$work/now"
 for i in 1 2 3 4 5 6 7; do
   [ $i -gt 3 ] && company="# Alone: $no" || company=

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# dropin.sh - programs that know MPI only, without and with tutti's library preloaded: both must
-# succeed and print the same, and the report must say that tutti served the calls.
+# dropin.sh - programs that know MPI only, with and without tutti's library preloaded: both runs
+# must succeed and print the same, and the report must show that tutti served the calls.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 . "${BASH_SOURCE%/*}/mpi.bash"
@@ -15,14 +15,14 @@ run_mpi() {
   { TOKEN=$token timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
   grep -a '^not ok\|^#' "$work/out" >>"$work/err"
 }
-# served FUNCTION, handed FUNCTION: how many calls, as the report says.
+# served FUNCTION, handed FUNCTION: the number of calls in the report.
 served() {
   sed -n "s/.*\"function\": \"$1\", \"bytes_from\".*\"calls\": \([0-9]*\),.*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
 }
 handed() {
   sed -n "s/.*\"function\": \"$1\", \"calls\": \([0-9]*\), \"why\".*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
 }
-# serves FUNCTION...: there is a report, and tutti served some of each.
+# serves FUNCTION...: there is a report, and tutti served at least one call of each.
 serves() {
   local f
   [ -s "$report" ] || { echo "# there is no report"; return 1; }
@@ -32,14 +32,15 @@ serves() {
 }
 same() { diff "$work/plain" "$work/out" >"$work/differ" || { sed 's/^/# /' "$work/differ" | head -5; return 1; }; }
 
-# beside MPI RANKS "FUNCTIONS" PROGRAM [ARGUMENTS]: both runs at once, for most of it is starting.
+# beside MPI RANKS "FUNCTIONS" PROGRAM [ARGUMENTS]: both runs at once, because startup takes most of
+# the time.
 beside() {
   local mpi=$1 ranks=$2 functions=$3 program=$BUILD/tests/$1/$4
   shift 3
   [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here"; n=$((n + 1)); return; }
   rm -f "$report" "$work/alone/rc"
   (work=$work/alone; OMPI_MCA_orte_tmpdir_base=$work run_mpi "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"; echo $rc >"$work/rc") &
-  [ $mpi = ompi ] || wait # ranks that spin wait for nobody
+  [ $mpi = ompi ] || wait # ranks that spin need the cores for themselves
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"
   wait
   with=$rc rc=$(cat "$work/alone/rc" || echo none)
@@ -53,7 +54,7 @@ beside() {
 reductions="Allreduce Reduce Reduce_scatter Reduce_scatter_block"
 some_reductions="Allreduce Reduce Reduce_scatter_block"
 fortran="Allreduce Reduce Bcast Allgather Barrier"
-first() { # MPI RANKS: what depends on the number of ranks
+first() { # MPI RANKS: tests that depend on the number of ranks
   beside "$1" "$2" "$reductions" drop_ops
   beside "$1" "$2" "Allreduce Reduce Reduce_scatter_block" drop_user
   beside "$1" "$2" "Allgather Allgatherv Bcast" drop_types
@@ -69,7 +70,7 @@ rest() { # MPI RANKS
   beside "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
   for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do beside "$1" "$2" "$fortran" $f; done
 }
-# MPI only lets the ranks find each other.
+# MPI is only used to let the ranks find each other.
 over_ucx() { # MPI RANKS
   [ -e "$BUILD/libtutti_ucx.so" ] || { skip "$1: the drop-in over UCX" "there is no libtutti_ucx.so"; n=$((n + 1)); return; }
   local -x TUTTI_NET TUTTI_NODES=0,1
@@ -85,7 +86,7 @@ levels() { # MPI
   for level in single funneled serialized; do beside "$1" 2 "Allreduce Bcast Barrier" drop_threads $level; done
 }
 
-# Many non-blocking ones at a time, of all kinds; under a contract that rules some out, too.
+# Many non-blocking collectives at a time, of all kinds; also with a contract that excludes some.
 pending() { # MPI RANKS
   beside "$1" "$2" "$([ "$2" = 1 ] || echo Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier)" drop_pending
 }
@@ -96,15 +97,15 @@ exact() { # MPI
   ok "$1: ops that this contract does not have are left to the MPI" [ "$(handed MPI_Iallreduce)" -gt 0 ]
   n=$((n + 1)) over=
 }
-# An error of tutti's own is one that MPI_Error_string and MPI_Error_class know.
+# MPI_Error_string and MPI_Error_class know tutti's own error.
 apart() { # MPI
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart"
   ok "$1: ranks that begin different collectives hear why" all 'status 0' 'grep -q "^ok" "$work/out"'
   n=$((n + 1))
 }
 
-# What the report says is what was called: the Fortran program calls MPI_Allreduce 14 times.
-# TUTTI_DROPIN=0 serves nothing, and says so.
+# The report counts the calls: the Fortran program calls MPI_Allreduce 14 times. TUTTI_DROPIN=0
+# serves nothing, and reports that.
 counts() { # MPI
   local program=$BUILD/tests/$1/drop_mpifh.f
   [ -e "$program" ] || return
@@ -123,7 +124,7 @@ counts() { # MPI
   n=$((n + 4))
 }
 
-# A rank that gives up while the others wait for it ends the job, with its status.
+# A rank that aborts while the others wait for it ends the job, with its status.
 dies() { # MPI
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_dies"
   ok "$1: a rank that aborts ends the job" all 'status 7' 'grep -q "^ok" "$work/out"'

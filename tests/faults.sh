@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# faults.sh - ranks that die, stall or give up: the others hear of it, everybody
-# ends, in seconds.
+# faults.sh - ranks that die, stall or abort: the others get an error, and all end, within seconds.
 # SPDX-License-Identifier: BSD-3-Clause
 . "$(dirname "$0")/tap.bash"
 prog=$BUILD/tests/mp_faults
 keep=--keep-going
 
-# Beside all the others, for it takes 11 s.
+# Runs in the background during the others, because it takes 11 s.
 TOKEN=$token-slow timeout -k 5 40 "$TUTTI" run -n 3 "$prog" slow >"$work/slow" 2>&1 &
 slow=$!
 
@@ -20,7 +19,7 @@ ok "nobody is left" gone
 ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0" job run -n 2 "$prog" segv 20
 ok "a rank that crashes" all 'status 139' 'within 20000' 'says SIGSEGV'
 
-# Without the launcher's help the library must see it.
+# Without the launcher's help the library must notice it.
 job run $keep -n 3 "$prog" kill
 ok "those who wait name the dead" all 'within 20000' 'says "a rank died: rank 2 .pid [0-9]+. died, killed by SIGKILL; rank [01] waited for it in allreduce, operation [0-9]+, step [0-9]"'
 job run $keep -n 3 "$prog" kill 0 test

@@ -1,10 +1,10 @@
 # figures.sh - the pictures that scripts draw: all in one style, for a dark page too. The papers'
-# figures (make figures): every one is drawn, from prices alone, and what the papers state comes out
-# where docs/papers.md says that it does.
+# figures (make figures): each is drawn, from prices alone, and the papers' statements hold
+# where docs/papers.md says so.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 
-# draw ARGS...: figures.py into $work, without what is stored.
+# draw ARGS...: runs figures.py into $work, without stored data.
 draw() {
   rc=0
   timeout -k 5 100 $python sim/figures.py --build "$BUILD" --out "$work/f" --table "$work/t.tsv" "$@" \
@@ -31,7 +31,7 @@ else
   skip "figures are drawn" "no gnuplot"
 fi
 
-# picture.py has no tests of its own, but these: gnuplot's SVG, looked at.
+# The tests of picture.py: the SVG that gnuplot makes.
 cat >"$work/looks.py" <<'PY'
 import glob, os, re, sys
 sys.path[:0] = ["tools", "sim", "bench"]
@@ -53,7 +53,7 @@ def good(path):
     for panel, lines in panels.items():
         assert len(set(lines)) == len(lines), (path, panel, lines)
 PY
-# looks NAME: a program on stdin that sees this.
+# looks NAME: a program on stdin that has this code.
 looks() {
   { cat "$work/looks.py"; cat; } >"$work/look.py"
   ok "$1" $python "$work/look.py" "$work"
@@ -110,7 +110,7 @@ else
   skip "pictures of scripts" "no gnuplot"
 fi
 
-# holds NAME: a program on stdin that sees the models and tutti's prices.
+# holds NAME: a program on stdin that has the models and tutti's prices.
 holds() {
   { echo "import sys; sys.path.insert(0, 'sim'); from figure_model import *; import figure_one as one, figure_two as two, figure_source as source"
     echo "prices, P, K = Prices('$BUILD'), 127, 1024"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# grow.sh - ranks that died are started again and join the others; newcomers that do not come, die,
-# are of another version, or write nonsense; whom nobody takes in. With TUTTI_TEST_ALL=1 some
-# hundred deaths. SEED=n repeats one. As most of it is waiting, the jobs run beside each other.
+# grow.sh - ranks that died are restarted and join the others; joiners that do not come, die, have
+# another version, or write nonsense; joiners that no rank admits. With TUTTI_TEST_ALL=1 some
+# hundred deaths. SEED=n repeats one run. The jobs run side by side, because most of the time is
+# waiting.
 # SPDX-License-Identifier: BSD-3-Clause
 . "$(dirname "$0")/tap.bash"
 prog=$BUILD/tests/mp_grow
@@ -13,7 +14,8 @@ echo "# seed $seed"
 check() { tests=$((tests + 1)) && ok "$@"; }
 count() { [ "$(grep -c "$2" "$work/$1")" = "$3" ]; }
 
-# beside NAME ARGS...: `tutti run ARGS`, in the background. result NAME: wait, as after job.
+# beside NAME ARGS...: `tutti run ARGS`, in the background.
+# result NAME: waits for it; then as after job.
 beside() {
   local name=$1
   shift
@@ -27,7 +29,7 @@ result() {
   rc=$(cat "$work/$1.rc") && cp "$work/$1.out" "$work/out" && cp "$work/$1.err" "$work/err"
 }
 
-# ---- scenes: name | ranks that may come | status | how many are fine | settings ----
+# ---- scenes: name | ranks that may come | status | number of successful ranks | settings ----
 scenes=$(cat <<'EOT'
 joined|1|0|3|
 mixed|1|0|3|
@@ -78,7 +80,7 @@ check "its output is a rank's, and --verbose says who it is" all 'status 0' 'gre
 job run -r 0 -n 1 true
 check "no number" all 'status 2' 'says "respawn .0. is not a number from 1"'
 
-# ---- by lot: those who die come again, until all are there ----
+# ---- random deaths: ranks that die come again until all are there ----
 for ((round = 0; round < rounds; round++)); do
   for n in 2 3 5; do
     job run -r 4 -n $n "$prog" lot $((seed + round)) 4

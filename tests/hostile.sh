@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# hostile.sh - another user's processes can neither read a job, nor join it, nor stall it; and who is
-# started twice, or with what belongs to another job, is told so.
+# hostile.sh - another user's processes can neither read a job, nor join it, nor stall it; a process
+# that is started twice, or with another job's resources, gets an error.
 #
-# Idea       a job of one user (64321) computes; a second one (65534) tries each line of a table on each
-#            of its processes, and must get nothing; the job goes on.
+# Idea       a job of one user (64321) computes; a second user (65534) tries each line of a table on
+#            each of its processes, and must get nothing; the job goes on.
 # SPDX-License-Identifier: BSD-3-Clause
 . "$(dirname "$0")/tap.bash"
 prog=$BUILD/tests/mp_grow
@@ -37,7 +37,7 @@ trap 'rm -rf "$place"; finish' EXIT
 cp "$TUTTI" "$prog" "$place" && chmod 755 "$place"/*
 export place
 
-# launch ARGS...: a job of the victim's, in the background.
+# launch ARGS...: starts a job of the victim's in the background.
 launch() {
   : >"$work/out"
   TOKEN=$token setsid $victim env "$@" >"$work/out" 2>"$work/err" </dev/null &
@@ -73,7 +73,7 @@ kill -TERM -- "-$job" 2>/dev/null || kill -TERM "$job"
 wait_job
 check "the job went on until it was ended" all 'status 143' gone
 
-# ---- what a neighbour leaves where a job writes ----
+# ---- another user's files where a job writes ----
 $neighbour mkfifo "$place/fifo"
 $neighbour ln -s "$place/fifo" "$place/link"
 $neighbour touch "$place/theirs"

@@ -1,16 +1,16 @@
 # hosts.sh - ranks on several hosts without MPI: `tutti run --hosts`, other launchers' variables, and
-# the programs of several ranks over UCX. Hosts are this one, several times; nodes are what
-# TUTTI_NODES says. Without UCX only what needs none. SPDX-License-Identifier: BSD-3-Clause
+# programs with several ranks over UCX. The hosts are all this one; TUTTI_NODES defines the nodes.
+# Without UCX only the tests that need none run. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
 export UCX_TLS=tcp,self
-# What UCX keeps to the end has no names; tutti's own leaks are looked for elsewhere.
+# UCX's leaks at exit have no symbols; other tests check tutti's own leaks.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 n=0
 check() { ok "$@" && n=$((n + 1)) || n=$((n + 1)); }
 apart=0,1,2,3,4,5,6,7,8
 
-# list N: as many hosts, of a rank each.
+# list N: N hosts, with one rank each.
 list() {
   local i l=
   for ((i = 0; i < $1; i++)); do l=$l${l:+,}localhost:1; done
@@ -71,7 +71,7 @@ done
 job run --part 0:2 -n 1 true
 check "--part is no command for people" all "status 2" "says 'tutti run --hosts'"
 
-# ---- other launchers: ranks of torchrun's variables, all on this host ----
+# ---- other launchers: torchrun's variables, all ranks on this host ----
 as_torchrun() { # RANKS COMMAND ...
   local r pids=() ranks=$1
   shift
@@ -140,7 +140,7 @@ else
   for nodes in $apart 0,0,1; do over 3 $nodes mp_told; done
   for nodes in $apart 0,0,1,1,2; do over 5 $nodes mp_asleep; done
   for nodes in $apart 0,0,1; do over 3 $nodes mp_stall $((${everything:-0} ? 3 : 1)); done
-  over 3 $apart mp_stall 1 1795384486308 # its calls never let rank 0 wait
+  over 3 $apart mp_stall 1 1795384486308 # rank 0's calls never wait
   [ ! "$everything" ] || for nodes in $apart 0,0,1; do over 3 $nodes mp_scenes; over 2 $nodes mp_large; done
   for nodes in 0,1,2 0,0,1; do
     TUTTI_NODES=$nodes job run -k --hosts "$(list 3)" "$BUILD/tests/mp_lost"
@@ -155,7 +155,7 @@ else
         all '[ "$(grep -c "^survived" "$work/out")" = $((ranks - deaths)) ]'
     done
   done
-  # messages in several parts, some of which never come: on 1.13 a receive of one cannot be taken back
+  # messages in several parts, some of which never come: UCX 1.13 cannot cancel a receive of one
   UCX_TCP_TX_SEG_SIZE=8k TUTTI_NODES=$apart job run -k --hosts "$(list 5)" "$BUILD/tests/mp_deaths" 165074234 4 far
   check "4 of 5 ranks die amid messages in parts" all '[ "$(grep -c "^survived" "$work/out")" = 1 ]'
   for each in UCX_TLS=nonsense UCX_TLS=self UCX_TLS=sm,self UCX_NET_DEVICES=nosuch0; do

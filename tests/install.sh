@@ -1,12 +1,12 @@
-# install.sh - `make install`, and what a user does with it: the README's program
-# compiled with pkg-config, shared and static, and with CMake; over each MPI that is
-# there, the example, by the same ways.
+# install.sh - `make install`, and its use: the README's program
+# compiled with pkg-config, shared and static, and with CMake; over each installed
+# MPI the example, in the same ways.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 CC=${CC:-gcc}
 dest=$work/dest prefix=/opt/tutti
 there=$dest$prefix
-# make ARGS...: quiet, and not as part of the make that runs us.
+# make ARGS...: quiet, and independent of the make that runs this test.
 quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="$BUILD" CC="$CC" "$@" >"$work/out" 2>"$work/err"; }
 config() { PKG_CONFIG_PATH=$there/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest pkg-config "$@"; }
 
@@ -27,7 +27,7 @@ awk '/^```c$/ {in_it = 1; next} /^```$/ && in_it {exit} in_it' README.md >"$work
 lines=$(grep -c . "$work/sum.c")
 ok "the README has a program of about 15 lines" '[' "$lines" -ge 10 -a "$lines" -le 16 ']'
 want="4 ranks; their numbers add up to 6"
-run_sum() { # run_sum NAME: the program prints what the README says
+run_sum() { # run_sum NAME: the program prints what the README shows
   rc=0
   TOKEN=$token LD_LIBRARY_PATH=$there/lib timeout 30 "$there/bin/tutti" run -n 4 "$work/$1" \
     >"$work/out" 2>"$work/err" || rc=$?
@@ -66,9 +66,9 @@ EOC
 else
   skip "CMake" "no cmake here"
 fi
-# Over MPI: hello_mpi.c, by the mpicc of each, started by its mpirun and by `tutti run`.
+# Over MPI: hello_mpi.c, compiled with each MPI's mpicc, started by its mpirun and by `tutti run`.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-said() { # said COMMAND ...: two ranks, each of which knows the sum
+said() { # said COMMAND ...: two ranks run, and each prints the sum
   TOKEN=$token LD_LIBRARY_PATH=$there/lib timeout 60 "$@" >"$work/out" 2>"$work/err" &&
     [ "$(grep -cE "^rank [01] of 2 on .*: the ranks' sum is 1, by " "$work/out")" = 2 ]
 }
@@ -114,7 +114,7 @@ over mpich mpich
 ok "make uninstall" quiet_make uninstall PREFIX=$prefix DESTDIR="$dest"
 ok "leaves no file" '[' -z "$(find "$dest" ! -type d)" ']'
 
-# As a distribution does it: folders of its own, nothing that is looked for by luck, nothing installed.
+# As a distribution does it: its own folders, explicit switches, nothing installed on this system.
 where="PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu INCDIR=/usr/include/tutti-0"
 # shellcheck disable=SC2086
 ok "a distribution has its own folders" quiet_make install $where DESTDIR="$dest"

@@ -1,5 +1,5 @@
-# laws.sh - the laws of the house (CONTRIBUTING.md), a TAP line each.
-# Looks at the sources, and at $BUILD/libtutti.a and .so, which must be built.
+# laws.sh - the rules for the sources (CONTRIBUTING.md), a TAP line each.
+# Checks the sources, and $BUILD/libtutti.a and .so, which must be built.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 set -u
 BUILD=${BUILD:-build}
@@ -9,7 +9,7 @@ python=/usr/bin/python3
 export PYTHONDONTWRITEBYTECODE=1
 bad=0
 
-# Room, and the rooms whose headers it may include besides its own and core's.
+# Each folder of src/, and the folders whose headers it may include besides its own and core's.
 rooms() {
   cat <<'EOR'
 core
@@ -28,7 +28,7 @@ api     sched topo kernel algo prove draw price choose wire engine meet
 EOR
 }
 
-# law NAME: the law holds if nothing comes in on stdin; what comes in are offences.
+# law NAME: passes if stdin is empty; otherwise stdin lists the violations.
 law() {
   local found
   found=$(cat)
@@ -42,15 +42,15 @@ law() {
 }
 sources() { find include src mpi ucx pmix cli examples tests fuzz bench shim sim c10d '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
 in_room() { find "$@" '(' -name '*.[ch]' -o -name '*.[ch]pp' ')' 2>/dev/null | sort; }
-# file:line:header of every #include "..." or <...> in the files given.
+# file:line:header of every #include "..." or <...> in the given files.
 includes() { [ $# = 0 ] || grep -nHoE '^ *# *include *["<][^">]+' "$@" /dev/null | sed -E 's/:[^:]*["<]/:/'; }
 
-# ---- who may include what ----
+# ---- allowed includes ----
 rooms | while read -r room may; do
   # shellcheck disable=SC2046
   includes $(in_room "src/$room") | while IFS=: read -r file line header; do
     home=$(find src -path "*/$header" 2>/dev/null | head -1)
-    [ -n "$home" ] || continue # the system's, or the public one
+    [ -n "$home" ] || continue # a system header, or the public one
     home=${home#src/} && home=${home%%/*}
     case " $room core $may " in
       *" $home "*) ;;
@@ -59,8 +59,8 @@ rooms | while read -r room may; do
   done
 done | law "rooms include only the rooms they may"
 
-# The table is closed: who may see a room may see what that room sees. So the
-# law above holds for what headers bring along, too.
+# The table is closed: a folder that may include another may include all that the other may. So the
+# law above covers indirect includes, too.
 rooms | while read -r room may; do
   for m in $may; do
     for far in $(rooms | sed -n "s/^$m \(.*\)/\1/p"); do
@@ -89,17 +89,17 @@ for dir in mpi cli examples bench sim shim python c10d; do
     name=${header#?}
     case $name in *..*) echo "$file:$line: $name leaves the folder" ;; esac
     [ -e "$dir/$name" ] || [ -e "include/$name" ] && continue
-    case $file:$name in bench/kernels.c:kernel*.h | bench/price.c:comm.h | bench/building.c:* | bench/recording.c:* | bench/scale.c:*) continue ;; # it measures them
-      shim/*:net.h | shim/*:calls.h) continue ;; esac # the network of mpi/ is in it
+    case $file:$name in bench/kernels.c:kernel*.h | bench/price.c:comm.h | bench/building.c:* | bench/recording.c:* | bench/scale.c:*) continue ;; # these measure internals
+      shim/*:net.h | shim/*:calls.h) continue ;; esac # which contains the network of mpi/
     case $header in \"*) echo "$file:$line: $name is no public header" ;; esac
     [ -z "$(find src -path "*/$name" 2>/dev/null)" ] || echo "$file:$line: $name is internal"
   done
 done | law "cli/, examples/ and the like include public headers only"
 
-# Every atomic access that is more than relaxed: its order is its model's, or has a reason.
+# Every atomic access stronger than relaxed has its model's order, or a reason.
 $python tools/orders.py 2>&1 | law "memory orders are those of the models"
 
-# ---- what the library calls, holds and exports ----
+# ---- symbols that the library uses, holds and exports ----
 lib=$BUILD/libtutti.a so=$BUILD/libtutti.so
 if [ ! -e "$lib" ] || [ ! -e "$so" ]; then
   echo "not ok - $lib and $so are built"
@@ -109,7 +109,7 @@ nm -A -u "$lib" 2>/dev/null | awk '{print $1 $NF}' | sed -E 's/^[^:]*://' |
   grep -E ':(_?_?v?f?d?printf(_chk)?|__v?f?d?printf_chk|f?puts|f?putc|putchar|fwrite|perror|stdout|stderr|psignal|v?warnx?|v?errx?|error|v?syslog|exit|_exit|_Exit|quick_exit|abort|__assert_fail|raise)(@.*)?$' |
   law "the library never prints, exits or aborts"
 
-# What comes from outside as a schedule can be proven and drawn, and nothing runs it.
+# Schedules from outside can be proven and drawn; no code runs them.
 nm -A -u "$lib" 2>/dev/null | awk '$NF == "tt_sched_parse" {split($1, at, ":"); print at[2]}' |
   grep -vx 'schedules.o' | law "only api/schedules.c reads schedules from texts ..."
 nm -A -u "$lib" 2>/dev/null | grep ':schedules.o:' | grep -E ' tt_(program|operation|wire|comm|loop|shape|request|plan)[a-z_]*$' |
@@ -170,8 +170,8 @@ sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
     [ "$n" -lt 500 ] || echo "$f has $n lines"
   done | law "files have fewer than 500 lines"
 
-# In sources as clang-format leaves them a function starts in the first column
-# and ends with a brace there.
+# In sources formatted by clang-format a function starts in the first column and ends with a brace
+# there.
 sources | while read -r f; do
   awk -v f="$f" '
     /^[A-Za-z_]/ { first = NR; name = $0 }
@@ -188,7 +188,7 @@ grep -rnIE "[\"']gnuplot[\"']|\\bgnuplot +[-<]|\| *gnuplot\\b" cli src sim bench
   head -25 "$f" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' || echo "$f: no SPDX line at its head"
   case $f in *.[ch]) head -c 2 "$f" | grep -qF '/*' || echo "$f: does not begin with a comment" ;; esac
 done | law "every file begins by saying what it is, with its licence"
-# What the library takes for proven on many ranks was proven of these sources.
+# The library treats forms as proven on many ranks; the proofs were made of these sources.
 stamp=$(tools/stamp.sh)
 { grep -qxF "SOURCES(\"$stamp\")" src/choose/forms.def ||
   echo "src/choose/forms.def is of other sources than $stamp; 'make prove' makes it anew"; } |

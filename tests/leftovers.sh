@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# leftovers.sh - however a job ends, no process of it stays, nor memory, nor a file: ends by programs,
-# each through wrappers too.
+# leftovers.sh - however a job ends, it leaves no process, memory or file: ends by programs, each
+# through wrappers too.
 #
-# Memory     is a memfd, so it goes with the last process; what is looked for is who holds one.
+# Memory     is a memfd, which goes with the last process; the test looks for its holders.
 # SPDX-License-Identifier: BSD-3-Clause
 . "$(dirname "$0")/tap.bash"
 prog=$BUILD/tests/mp_grow
@@ -10,13 +10,13 @@ export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
 tests=0
 
-# What a job could leave: names in shared memory (those of MPIs are other tests'), in /tmp, sockets. And
-# who holds its memory.
+# Everything that a job could leave: names in shared memory (other tests check the MPIs'), in /tmp,
+# sockets; and holders of its memory.
 things() {
   ls -d /dev/shm/* /tmp/*tutti* /tmp/job-keeper* "$TMPDIR"/* 2>/dev/null | grep -v -e vader_segment -e mpich
   awk 'NR > 1 && tolower($8) ~ /tutti/ {print "socket " $8}' /proc/net/unix
 }
-holders() { # of a memfd of tutti's, with the token
+holders() { # of tutti's memfds, with the token
   local p
   for p in $(alive); do ls -l /proc/"$p"/fd 2>/dev/null | grep -q 'memfd:tutti' && echo "$p"; done
 }
@@ -30,7 +30,7 @@ named() {
   for p in $(alive); do grep -q "$1" "/proc/$p/comm" 2>/dev/null && echo "$p"; done
 }
 
-# ---- who is killed, all at the same instant ----
+# ---- which processes are killed, all at the same instant ----
 victims() {
   local front=$job keeper guard
   keeper=$(child_of "$front")
@@ -69,7 +69,7 @@ before=$(things)
 for program in plain labelled wrapped deep respawned sleepers; do
   for end in front keeper guard front+keeper front+guard keeper+guard launcher launcher+wrappers by-name ranks front+ranks programs all; do
     case $program:$end in
-      sleepers:programs | sleepers:launcher*) continue ;; # none; they would stay: docs/reliability.md
+      sleepers:programs | sleepers:launcher*) continue ;; # none; these would stay: docs/reliability.md
     esac
     if [ "${TUTTI_TEST_ALL:-}" != 1 ]; then
       case $program:$end in

@@ -22,7 +22,7 @@ static tutti_status reduce_all(tutti_comm *on) {
 }
 
 static tutti_status compute(void) {
-  while (pause()) continue; /* interrupted as always */
+  while (pause()) continue; /* always true */
   return TUTTI_OK;
 }
 
@@ -32,7 +32,7 @@ static tutti_status at_work(void) {
   return status;
 }
 
-/* The last rank stops instead of the call that the others make. */
+/* From here on the last rank does something else than the others. */
 static tutti_status stopped(void) {
   if (me == last) raise(SIGSTOP);
   return reduce_all(comm);

@@ -25,7 +25,7 @@ static double now(void) {
 
 /* Does to rank 1 what `way` says; returns when it is over. */
 static void befall(const char *way, const char *command, int silence) {
-  if (strcmp(way, "idle") == 0) sleep(1); /* its messages have arrived; the others wait */
+  if (strcmp(way, "idle") == 0) sleep(1); /* the others' messages have arrived; they wait */
   if (strcmp(way, "stop") != 0) {
     if (system(command)) printf("not ok - %s\n", command);
     return;

@@ -34,8 +34,8 @@
 enum { ACTS = 12, MEETINGS = 20, COUNT_NS = 20000000 };
 static const char elsewhere[] = "somebody died elsewhere";
 
-/* The first line is per job, the second per rank, which may be a thread. members: a bit for each
- * live rank, by its number in the first communicator. */
+/* Per job; the thread-local ones per rank, which may be a thread. members: a bit for each live
+ * rank, by its number in the first communicator. */
 static const char *file, *manner;
 static bool doomed, makers, ends;
 static uint64_t seed, until;
@@ -200,7 +200,7 @@ static void hear(tutti_status status) {
     for (int i = 0; i < SOAK_COMMS; i++)
       if (self.comms[i]) tutti_comm_abort(self.comms[i], elsewhere);
     if (self.parent) tutti_comm_abort(self.parent, elsewhere);
-    status = TUTTI_OK; /* the dead rank may have voted before */
+    status = TUTTI_OK; /* the dead rank may have taken part in some meetings */
     for (int i = 0; i < MEETINGS && (!status || status == TUTTI_ERR_ABORTED); i++)
       status = meet(true, &over);
   }

@@ -1,11 +1,11 @@
-# mpi.bash - for tests that start programs with an MPI: as root, too, more ranks than cores, no
-# remote shell, quietly, and files in $work: two mpirun of Open MPI that share a folder make and
-# remove it under each other's feet. Sourced after tap.bash, never run. SPDX-License-Identifier: BSD-3-Clause
+# mpi.bash - for tests that start programs with an MPI: also as root, more ranks than cores, no
+# remote shell, quietly, and files in $work (two mpiruns of Open MPI that share a folder make and
+# remove it in conflict). Sourced after tap.bash, never run. SPDX-License-Identifier: BSD-3-Clause
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated \
   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
   OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_tmpdir_base=$work \
   OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_btl_vader_single_copy_mechanism=none \
   UCX_LOG_LEVEL=error
-# The starter of an MPI, as Debian calls it; and whether it is here.
+# starter MPI: the MPI's launcher by Debian's name. has_starter MPI: is it installed?
 starter() { case $1 in ompi) echo mpirun.openmpi ;; *) echo mpirun.mpich ;; esac; }
 has_starter() { command -v "$(starter "$1")" >/dev/null; }

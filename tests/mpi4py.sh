@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# mpi4py.sh - mpi4py's own tests with tutti's library preloaded. With WHOLE=1, as `make check-dropin` has it: all
-# classes on 1, 2, 3 and 5 ranks of each MPI. Else the non-blocking ones on 2 ranks of the MPI of the package.
+# mpi4py.sh - mpi4py's own tests with tutti's library preloaded. WHOLE=1 (as in `make
+# check-dropin`): all classes on 1, 2, 3 and 5 ranks of each MPI. Otherwise the non-blocking ones on
+# 2 ranks of the MPI of the package.
 #
-# What they found is in `make check`, too (tests/dropin/drop_pending.c).
-# They come with mpi4py's sources, not with the package: MPI4PY=FOLDER says where these are; with WHOLE=1
-# apt-get fetches them, by lists of its own, so that this machine's lists stay as they are. The test builds the
-# module for the MPI that the package does not know. A test that lacks something is skipped.
+# `make check` covers the errors that they found, too (tests/dropin/drop_pending.c).
+# The tests come with mpi4py's sources, not with the package. MPI4PY=FOLDER says where the sources
+# are; with WHOLE=1 apt-get fetches them, using separate package lists, so that this machine's lists
+# do not change. The test builds the module for the MPI that the package does not support. Tests
+# that lack a prerequisite are skipped.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 . "${BASH_SOURCE%/*}/mpi.bash"
@@ -21,7 +23,7 @@ version_of() { sed -n "s/^__version__ = '\(.*\)'/\1/p" "$1/mpi4py/__init__.py" 2
 installed() {
   /usr/bin/python3 -c 'import importlib.util as u, numpy; print(u.find_spec("mpi4py").submodule_search_locations[0])' 2>/dev/null | sed 's,/mpi4py$,,'
 }
-# The sources of the packages that this machine knows of, whether or not its lists name sources.
+# The sources of the packages that this machine knows, whether or not its lists name sources.
 fetched() {
   local apt=$work/apt
   mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache/archives/partial"
@@ -32,7 +34,8 @@ fetched() {
   (cd "$work" && timeout 120 apt-get "$@" update && timeout 120 apt-get "$@" source mpi4py && mv mpi4py-*/ sources) \
     >"$work/out" 2>"$work/err" </dev/null
 }
-# A copy of the sources, in $sources: the module is built there. $why: the reason if they are missing.
+# A copy of the sources in $sources, where the module is built. $why: the reason if they are
+# missing.
 find_sources() {
   sources=$work/sources why="MPI4PY=FOLDER says where mpi4py's sources are"
   if [ -n "${MPI4PY:-}" ]; then
@@ -51,7 +54,8 @@ built() { # MPI
   [ "$(mpi_of "${module:-/none}")" = "$1" ]
 }
 
-# play MPI RANKS [OPTIONS]: not those that start processes of their own (MPI_Comm_spawn) or meet by ports.
+# play MPI RANKS [OPTIONS]: runs the tests, except those that start processes (MPI_Comm_spawn) or
+# meet through ports.
 play() {
   local mpi=$1 ranks=$2
   shift 2

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# over.sh - the programs of several ranks over MPI: Open MPI and MPICH, ranks that share
-# memory and ranks that pretend to sit on other nodes.
+# over.sh - the programs with several ranks over MPI: Open MPI and MPICH, with ranks that share
+# memory and ranks that pretend to be on other nodes.
 #
-# With TUTTI_TEST_ALL=1 everything with everything; MPICH, whose ranks spin, is slow where
-# there are more of them than cores. SPDX-License-Identifier: BSD-3-Clause
+# TUTTI_TEST_ALL=1 runs every combination; MPICH's ranks spin, so it is slow with more ranks than
+# cores.
+# SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 . "${BASH_SOURCE%/*}/mpi.bash"
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
 n=0 seconds=${everything:+900}
-# What the MPIs keep to the end comes from plugins that are gone by then: leaks have no names. Those
-# of tutti's own are looked for where `tutti run` starts the same programs.
+# The MPIs' leaks at exit come from plugins that are already unloaded, so they have no symbols.
+# Tests of the same programs under `tutti run` check tutti's own leaks.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 
 has() { [ -x "$BUILD/tests/$1/mp_cover" ] && has_starter "$1"; }
@@ -27,7 +28,7 @@ over() {
   n=$((n + 1))
 }
 
-# beside COMMAND...: one that mostly sleeps, in the background. told: what they said.
+# beside COMMAND...: a program that mostly sleeps, in the background. told: prints their results.
 sleepers=0
 beside() {
   sleepers=$((sleepers + 1))
@@ -42,7 +43,7 @@ told() {
   done
 }
 
-apart=0,1,2,3,4,5,6,7,8 # only messages
+apart=0,1,2,3,4,5,6,7,8 # no shared memory
 layouts="- $apart 0,0,1 0,1 0,1,1,0,2"
 
 open_mpi() {
@@ -61,7 +62,7 @@ open_mpi() {
   over ompi 2 $apart mpi_beside funneled
   over ompi 3 $apart mp_exact
   over ompi 3 $apart mp_wrong
-  over ompi 3 $apart mp_wrong 1 556609466 # two meet in a later call before they hear of the first
+  over ompi 3 $apart mp_wrong 1 556609466 # two ranks meet in a later call before they learn of the first
   over ompi 4 0,0,1 mp_wrong
   over ompi 3 - mp_wrong
   over ompi 3 - mp_stall 1
@@ -79,7 +80,7 @@ mpich() {
     over mpich 2 "$nodes" mpi_wrong
   done
   over mpich 1 - mp_cover
-  over mpich 6 $apart mp_cover # enough for every algorithm
+  over mpich 6 $apart mp_cover # enough ranks for every algorithm
   over mpich 1 - mpi_wrong
   for p in 3 5 8; do
     for nodes in - $apart 0,0,1; do over mpich $p "$nodes" mpi_few; done
@@ -100,7 +101,7 @@ whole() { # MPI
   for nodes in - $apart; do over "$1" 2 "$nodes" mp_large; done
 }
 
-# The scenes, which wait for somebody who sleeps.
+# The scenes that wait for a rank that sleeps.
 scenes() { # MPI
   case $1 in
     ompi) beside over ompi 3 $apart mp_scenes && beside over ompi 4 0,1 mp_scenes ;;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# programs.sh - programs that nobody here wrote, as Debian installs them, without and with
-# tutti's library preloaded: the same output but for times, and what the report says.
+# programs.sh - third-party programs, as Debian installs them, with and without tutti's library
+# preloaded: the same output except for times, and the report.
 #
-# `make check-dropin`; not a part of `make check`. What is not installed is skipped.
+# `make check-dropin`; not a part of `make check`. Programs that are not installed are skipped.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 . "${BASH_SOURCE%/*}/mpi.bash"
@@ -12,11 +12,11 @@ here=$(cd "${BASH_SOURCE%/*}" && pwd)
 n=0 report=$work/report.json
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 
-# The MPI that a file is built with: ompi, mpich, or nothing.
+# The MPI that a file is linked to: ompi, mpich, or nothing.
 mpi_of() {
   case $(ldd "$1" 2>/dev/null) in *libmpi.so.40*) echo ompi ;; *libmpich.so.12*) echo mpich ;; esac
 }
-# started FOLDER COMMAND...: run there, from fresh input files; status in rc.
+# started FOLDER COMMAND...: runs the command there, with fresh input files; status in rc.
 started() {
   local folder=$work/in
   rm -rf "$folder" && cp -r "$1" "$folder" && shift
@@ -24,7 +24,7 @@ started() {
   { (cd "$folder" && TOKEN=$token timeout -k 5 120 "$@" >"$work/out" 2>"$work/err" <"$work/stdin") || rc=$?; } 2>/dev/null
   [ ! -e "$folder/hpccoutf.txt" ] || cat "$folder/hpccoutf.txt" >>"$work/out"
 }
-# What the report says, one comment per line.
+# Prints the report as comments, one per line.
 told() {
   awk '/"bytes_from"/ { f = $0; gsub(/.*"function": "|", .*/, "", f); c = $0; gsub(/.*"calls": |,.*/, "", c); served[f] += c }
        /"why"/ { f = $0; gsub(/.*"function": "|", .*/, "", f); c = $0; gsub(/.*"calls": |,.*/, "", c)
@@ -34,7 +34,7 @@ told() {
 }
 total() { sed -n 's/.*"bytes_from".*"calls": \([0-9]*\),.*/\1/p' "$report" | awk '{n += $1} END {print n + 0}'; }
 
-# compared NAME MPI RANKS FOLDER FILTER COMMAND...: FILTER takes out times; stdin from $work/stdin.
+# compared NAME MPI RANKS FOLDER FILTER COMMAND...: FILTER removes times; stdin is $work/stdin.
 compared() {
   local name=$1 mpi=$2 ranks=$3 folder=$4 filter=$5 start
   shift 5
@@ -83,7 +83,7 @@ EOL
   for p in 2 3 4; do compared lammps "$(mpi_of "$(command -v lmp)")" $p "$work/lammps" only_thermo lmp -in in.melt -log none; done
 }
 
-# ---- hpcc: all its parts, small; what passed and which sizes ----
+# ---- hpcc: all its parts, small; results and sizes ----
 only_verdicts() { grep -E 'PASSED|FAILED|Success|^Vector size|[Ee]rrors|^(N|NB|P|Q|PMAP) *:|tests completed|TableSize|HPL_N|PTRANS_(n|nb|nprow|npcol)|CommWorldProcs' | sed 's/ [0-9.]*e[+-][0-9]*$//; s/ [0-9.]* [0-9.e+-]* *\(\.\.\.\)/ \1/; /residue/!s/[0-9.]*[0-9]* s$//' | grep -vE '^(TEST|CPU|WALL)'; }
 hpcc_small() {
   command -v hpcc >/dev/null || { absent hpcc "no hpcc here"; return; }

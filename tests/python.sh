@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# python.sh - the Python package: its examples, every collective beside numpy, what it takes and refuses,
-# faults and ends. In full (make check-python) also mpi4py, types, and how it is installed.
+# python.sh - the Python package: its examples, every collective against numpy, accepted and refused
+# arguments, faults and exits. In full (make check-python) also mpi4py, types, and installation.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 . "${BASH_SOURCE%/*}/mpi.bash"
 python=${PYTHON3:-/usr/bin/python3}
 all=${TUTTI_TEST_ALL:-}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
-unset PYTHONUNBUFFERED # a line is written in one piece
+unset PYTHONUNBUFFERED # each line is written at once
 export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1
 leave() {
   skip "the Python package" "$1"
@@ -41,7 +41,7 @@ done
 [ -z "$all" ] || TUTTI_PROGRESS_THREAD=1 program 2 scenes.py
 
 program 2 interrupts.py
-at_a_terminal() { # NAME PROGRAM ARGS...: of two ranks that wait; ended within 2 s of Ctrl-C
+at_a_terminal() { # NAME PROGRAM ARGS...: two ranks that wait end within 2 s of Ctrl-C
   local name=$1
   shift
   rc=0
@@ -66,8 +66,9 @@ awk '/^```python$/ {in_it = 1; next} /^```$/ && in_it {exit} in_it' README.md >"
 job run -n 4 $python "$work/train.py"
 ok "the README's program" all 'status 0' 'out_is "[1.5 1.5 1.5]"' quiet
 
-# ---- faults: what each rank hears ----
-# fault NAME HOW "OPTIONS of run" STATUS PATTERN...: each is on a line of the output; !PATTERN: none is.
+# ---- faults: the errors of each rank ----
+# fault NAME HOW "OPTIONS of run" STATUS PATTERN...: each pattern is on a line of the output;
+# !PATTERN: on none.
 fault() {
   local name=$1 how=$2 options=$3 want=$4 pattern good=1 before=${EPOCHREALTIME/./}
   shift 4
@@ -151,11 +152,12 @@ else
   skip "as if mpi4py were MPICH's" "no mpirun.mpich or no libtutti_mpi_mpich.so.0 here"
 fi
 
-# ---- types, and how it is installed ----
+# ---- types, and installation ----
 quiet_make() { env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s BUILD="${BUILD#"$PWD"/}" "$@" >"$work/out" 2>"$work/err"; }
 plainly() { (cd / && env -u TUTTI_LIBRARY -u PYTHONPATH -u PYTHONDONTWRITEBYTECODE "$@") >"$work/out" 2>"$work/err"; }
 sums='import tutti, numpy; print(tutti.allreduce(numpy.ones(2), op="max"), tutti.size(), tutti.__file__)'
-# by_pip NAME ARGS...: into an environment that has only pip; then the package and the command are there, and go with it.
+# by_pip NAME ARGS...: installs into an environment that has only pip, checks the package and the
+# command, and removes them.
 by_pip() {
   local name=$1 venv=$work/bare
   shift

@@ -1,17 +1,17 @@
-# repeats.sh - the contract `run`: the same bits from run to run, whatever is measured on the way:
-# who comes late, how busy the machine is, what memory can be read, how a plan is carried out. Alone: no
+# repeats.sh - the contract `run`: the same bits from run to run, whatever differs between runs:
+# late ranks, a busy machine, readable memory, the way a plan is executed. Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 program=$BUILD/tests/mp_exact
 [ -x "$program" ] || { skip "from run to run" "no $program" && exit 0; }
 
-# same_as NAME [VARIABLE=VALUE...]: another run, with other ways to carry out the same plans.
+# same_as NAME [VARIABLE=VALUE...]: another run, which executes the same plans in another way.
 fingerprint() { env TUTTI_CONTRACT=run "$@" timeout -k 5 100 "$TUTTI" run -n "$n" "$program" fingerprint; }
 same_as() {
   local name=$1
   shift
   fingerprint "$@" >"$work/again" 2>&1
-  # where no loop may run, none is named beside the plan
+  # if no loop may run, none is named next to the plan
   sed -i 's/, two-shot if nothing is copied$//' "$work/again"
   ok "$n ranks: $name" cmp -s "$work/first" "$work/again"
 }
@@ -32,11 +32,11 @@ for n in 2 3 5; do
   wait $busy 2>/dev/null
 done
 
-# ---- over a network: each rank on a node of its own ----
+# ---- over a network: each rank on its own node ----
 . "${BASH_SOURCE%/*}/mpi.bash"
 n=3
 apart=0,1,2
-over() { # NAME COMMAND...: twice the same
+over() { # NAME COMMAND...: runs it twice; the result is the same
   local name=$1 k
   shift
   for k in first again; do

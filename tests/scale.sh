@@ -1,9 +1,10 @@
-# scale.sh - prices at 100,000 ranks stay fast, small and right: beside the papers' closed
-# forms (docs/scale.md), and one rank's set-up beside what it may take.
+# scale.sh - prices at 100,000 ranks stay fast, small and right, compared with the papers' closed
+# forms (docs/scale.md); and one rank's set-up, compared with its limits.
 # Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 
-# form PLAN FORMULA TOPO FIGURES: of 1 MiB on 100,000 ranks; P, L, m, u are known.
+# form PLAN FORMULA TOPO FIGURES: compares the price of 1 MiB on 100,000 ranks; the formula may use
+# P, L, m, u.
 form() {
   job plan price "$1" -P 100000 --size 1MiB --topo "$3" --net "$4" --json
   ok "$1${3:+ on $3}: the closed form, in $ms ms" all "status 0" "within 10000" \

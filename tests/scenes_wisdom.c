@@ -86,7 +86,7 @@ bool scene_measure(tutti_comm *base, uint64_t seed) {
 
 /* ---- user-defined ops ---- */
 
-static _Atomic int made_up; /* invalid inputs; calls of an op */
+static _Atomic int made_up; /* an op got an invalid input */
 
 /* Keeps the left operand: it does not commute, and no rank's input has a 0. */
 static void left(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {

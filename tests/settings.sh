@@ -1,4 +1,4 @@
-# settings.sh - what the environment says: the log, other launchers, little address space.
+# settings.sh - settings from outside: the log, other launchers, little address space.
 # Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
@@ -38,7 +38,7 @@ done
 job run -n 2 env TUTTI_EXPLAIN=1 "$hello"
 ok "tutti run: TUTTI_EXPLAIN is heard" all "status 0" "says 'on 2 ranks'"
 
-# ---- a rank that is not alone says so ----
+# ---- a rank of several reports an error ----
 refused() { # refused WORDS: with a sentence, and no result
   all '[ "$rc" != 0 ]' "grep -qE '$1' '$work/out' '$work/err'" "grep -q 'tutti run' '$work/out' '$work/err'"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# shrink.sh - ranks die at any instant, one after another and while the others shrink; these go
-# on, of any size down to one, with right sums. With TUTTI_TEST_ALL=1 several hundred deaths.
-# SEED=n repeats one.
+# shrink.sh - ranks die at any instant, one after another and while the others shrink. The others go
+# on, from any size down to one, with right sums. With TUTTI_TEST_ALL=1 several hundred deaths.
+# SEED=n repeats one run.
 # SPDX-License-Identifier: BSD-3-Clause
 . "$(dirname "$0")/tap.bash"
 prog=$BUILD/tests/mp_deaths

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# silence.sh - a host whose link goes down, busy or idle, is named after TUTTI_SILENCE; one whose rank is
-# stopped for longer is not. Hosts are network namespaces, which need root.
+# silence.sh - a host whose link goes down, busy or idle, is named after TUTTI_SILENCE; a host whose
+# rank is stopped for longer is not. Hosts are network namespaces, which need root.
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 export TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in hosts.sh
@@ -12,7 +12,7 @@ skips() {
   exit 0
 }
 [ -e "$BUILD/libtutti_ucx.so" ] || skips "without UCX there is nothing between hosts"
-part() { # WAY: in the background
+part() { # WAY: runs a part in the background
   TOKEN=$token TUTTI=$TUTTI timeout -k 5 60 bash bench/netns.sh tutti 3 1 1gbit -k "$BUILD/tests/mp_silent" "$1" \
     "ip link set eth0 down" >"$work/$1.out" 2>"$work/$1.err" </dev/null
   echo $? >"$work/$1.rc"

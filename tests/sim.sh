@@ -1,14 +1,14 @@
-# sim.sh - the real library under SimGrid's SMPI (make sim): right, in the time that the price
-# says, never faster than one message at a time allows, and without deadlocks. Alone: no
+# sim.sh - the real library under SimGrid's SMPI (make sim): results are right, times match the
+# price, messages are never faster than one at a time allows, and there are no deadlocks. Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
 command -v smpicc >/dev/null || { skip "simulation" "no SimGrid" && exit 0; }
-# The sanitizers do not know the simulator's stacks.
+# The sanitizers do not support the simulator's stacks.
 case $BUILD in *-?san | *-??san | *-cov) skip "simulation" "not with sanitizers" && exit 0 ;; esac
 timeout 300 make --no-print-directory BUILD="$BUILD" "$BUILD/sim/allreduce" >"$work/out" 2>"$work/err" ||
   { ok "simulation: it can be built" false && exit 1; }
 
-# sim NAME: a program on stdin, which sees smpi.py and `sim(...)`.
+# sim NAME: a program on stdin, which has smpi.py and `sim(...)`.
 sim() {
   local name=$1
   cat >"$work/program.py" <<'PY'

@@ -1,4 +1,4 @@
-# site.sh - which package and cache a process is bound to, on machines of hwloc's making.
+# site.sh - the package and cache that a process is bound to, on machines simulated by hwloc.
 # SPDX-License-Identifier: BSD-3-Clause
 . tests/tap.bash
 CC=${CC:-gcc}
@@ -25,8 +25,8 @@ if ! have; then
 fi
 ok "it compiles" build "$work/where.c" mpi/site.c -lhwloc -o "$work/where"
 
-# site MACHINE CORES WANTED: package and cache of a process that is bound to these cores of a
-# machine that hwloc makes up; so are the cores that it is bound to (preload.c).
+# site MACHINE CORES WANTED: the package and cache of a process that is bound to these cores; hwloc
+# simulates the machine, and preload.c the binding.
 cat >"$work/preload.c" <<'EOC'
 #include <sched.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ site "package:2 numa:2 core:2 pu:1" 00110010 "0 0"
 site "package:1 l3:1 core:4 pu:1" 1111 "1 1"
 site "core:4 pu:1" 0110 "0 1"
 
-# This machine, without a word about it.
+# This machine, without settings.
 got=$(timeout 20 "$work/where" 2>"$work/err")
 ok "this machine: $got" test -n "$got"
 if taskset -c 0 true 2>/dev/null; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# soak.sh - a few seconds of bench/soak.py: one job of each kind, with a lot of its own each time.
-# SEED=n repeats one; TUTTI_TEST_ALL=1: ten minutes.
+# soak.sh - a few seconds of bench/soak.py: one job of each kind, with a new seed each time. SEED=n
+# repeats one run; TUTTI_TEST_ALL=1: ten minutes.
 # SPDX-License-Identifier: BSD-3-Clause
 BUILD=${BUILD:-build}
 python=/usr/bin/python3

@@ -1,5 +1,5 @@
-# tap.bash - for shell tests: TAP lines, a token by which all processes of a
-# test are found in /proc, and little helpers. Sourced, never run.
+# tap.bash - for shell tests: TAP lines, a token that marks all processes of a
+# test in /proc, and small helpers. Sourced, never run.
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
 BUILD=${BUILD:-build}
@@ -32,7 +32,7 @@ finish() {
   rm -rf "$work"
 }
 
-# ok NAME COMMAND...: one TAP line; with not ok what the last job printed.
+# ok NAME COMMAND...: prints one TAP line; if not ok, also the output of the last job.
 ok() {
   local name=$1
   shift
@@ -69,7 +69,7 @@ wait_job() {
   kill -0 "$job" 2>/dev/null && { rc=hangs && kill -9 "$job" && return; }
   { wait "$job" || rc=$?; } 2>/dev/null
 }
-# lines N PATTERN: wait (10 s) until so many lines of the output match.
+# lines N PATTERN: waits (10 s) until N lines of the output match.
 lines() {
   local end=$((SECONDS + 10))
   until [ "$(grep -acE "$2" "$work/out")" -ge "$1" ]; do
@@ -84,7 +84,7 @@ quiet() { [ ! -s "$work/err" ]; }
 one_line() { [ "$(wc -l <"$work/err")" = 1 ]; }
 out_is() { [ "$(cat "$work/out")" = "$1" ]; }
 within() { [ "$ms" -lt "$1" ]; }
-all() { # all "cmd1" "cmd2" ...: every one is true
+all() { # all "cmd1" "cmd2" ...: all are true
   local c
   for c in "$@"; do eval "$c" || { echo "# false: $c"; return 1; }; done
 }

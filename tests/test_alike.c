@@ -1,6 +1,7 @@
-/* What ranks must have in common, and what one plan must not be taken for: a call that another rank runs
- * by another plan, loop or number of slices is told, in place is not apart, an op that was freed is no other
- * one, and a message is over when its bytes are the reader's. Both ranks stand in this thread.
+/* What ranks must have in common, and what a plan must not be confused with: a rank that runs
+ * another plan, loop or number of slices gets an error; in place differs from out of place; an op
+ * that was freed differs from its successor; and a message is over when its bytes belong to the
+ * reader. One thread runs both ranks.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "tutti.h"
@@ -29,7 +30,7 @@ static void close_comms(int n) {
   for (int r = 0; r < n; r++) tutti_comm_free(comms[r]);
 }
 
-/* All requests to their ends; the first error. */
+/* Completes all requests; returns the first error. */
 static tutti_status finish(tutti_request **requests, int n) {
   tutti_status first = TUTTI_OK;
   for (int left = n, over; left;) {
@@ -45,7 +46,7 @@ static tutti_status finish(tutti_request **requests, int n) {
   return first;
 }
 
-/* ---- ranks that run different plans are told ---- */
+/* ---- ranks that run different plans get an error ---- */
 
 static const struct {
   const char *what;
@@ -90,7 +91,7 @@ static void ranks_run_the_same_plan(void **state) {
   unsetenv("TUTTI_ENGINE");
 }
 
-/* ---- in place after apart, and the other way round ---- */
+/* ---- in place after out of place, and the reverse ---- */
 
 static void in_place_is_not_apart(void **state) {
   static const char *const algos[] = {"one-shot", "fold(halving)", "doubling", "tree(binomial)"};
@@ -123,7 +124,7 @@ static void in_place_is_not_apart(void **state) {
   unsetenv("TUTTI_ENGINE");
 }
 
-/* ---- a handle that has become another op ---- */
+/* ---- a handle that now means another op ---- */
 
 static void larger(const void *a, const void *b, void *dst, size_t n, tutti_type type, void *ctx) {
   (void)type, (void)ctx;
@@ -155,7 +156,7 @@ static void a_freed_op_is_no_other_one(void **state) {
 
 /* ---- messages ---- */
 
-/* Whatever the wire has copied: the sender may write as soon as the send is over. */
+/* Whatever the wire has copied, the sender may write as soon as the send is complete. */
 static void a_sent_message_is_the_readers(void **state) {
   static int32_t src[LONG], dst[LONG];
   (void)state;
@@ -177,7 +178,7 @@ static void a_sent_message_is_the_readers(void **state) {
   }
 }
 
-/* To itself, too, a rank sends what it receives. */
+/* A rank that sends to itself must also receive the same. */
 static void own_messages_agree(void **state) {
   static const struct {
     size_t sent, received;

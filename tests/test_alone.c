@@ -1,6 +1,6 @@
-/* test_alone.c - one rank's values meet no op: what is handed on as it is, NaNs too, and what a
- * logical op, a scaled one and an exact sum make of them, for every type, in every collective that
- * reduces.
+/* test_alone.c - on one rank no op combines values: values are passed on unchanged, NaNs too,
+ * except as a logical op, a scaled op or an exact sum changes them; for every type, in every
+ * collective that reduces.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants those above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "tutti.h"
@@ -75,7 +75,7 @@ static void fill(unsigned char *to, size_t each) {
   for (size_t i = 0; i < N; i++) memcpy(to + i * each, &said[i], each < 8 ? each : 8);
 }
 
-/* The bytes that the op makes of those. */
+/* The result of the op on these bytes. */
 static void expect(unsigned char *x, size_t each, bool logical) {
   for (size_t i = 0; logical && i < N; i++) {
     bool is = false;
@@ -113,8 +113,8 @@ static void alone(void **state) {
 
 /* ---- floating point: bits that an op would change ---- */
 
-/* A NaN with a sign and a payload, a signalling one, -0, the least denormal, -infinity; and the
- * one quiet NaN. */
+/* A NaN with a sign and a payload, a signalling NaN, -0, the least denormal, -infinity; and the one
+ * quiet NaN. */
 static const struct {
   tutti_type type;
   size_t part;
@@ -139,10 +139,10 @@ static const struct {
      0x7ff8000000000000},
 };
 
-/* What becomes of them: nothing; NaNs are the one quiet one; also all else has the other sign. */
+/* The result: unchanged; NaNs become the one quiet NaN; and everything else changes sign. */
 typedef enum { KEPT, QUIET, NEGATED } fate;
 
-/* The numbers, in each part of an element (of a pair: in the first). */
+/* Writes the numbers to each part of an element (of a pair: to the first). */
 static void fill_real(unsigned char *to, size_t f, fate what) {
   const size_t part = real[f].part, each = tutti_type_size(real[f].type);
   const size_t parts = real[f].type >= TUTTI_FLOAT_INT ? 1 : each / part;
@@ -167,7 +167,7 @@ static void check_real(tutti_comm *c, size_t k, size_t f, tutti_op op, bool in_p
              in_place ? ", in place" : "", status ? tutti_error() : "another result");
 }
 
-/* In every call: with the ops of the type, and by a factor of -1. */
+/* In every call: with the type's ops, and with a factor of -1. */
 static void check_reals(tutti_comm *c, size_t k, size_t f, tutti_op minus, bool exact) {
   const bool sums = real[f].type < TUTTI_FLOAT_INT;
   const bool scan_it = calls[k].call == scan || calls[k].call == persistent;
@@ -175,7 +175,7 @@ static void check_reals(tutti_comm *c, size_t k, size_t f, tutti_op minus, bool 
     for (tutti_op op = TUTTI_SUM; op <= TUTTI_MAXLOC; op++) {
       const bool adds = op == TUTTI_SUM || op == TUTTI_AVG;
       if (!tutti_type_has_op(real[f].type, op) || (op == TUTTI_AVG && scan_it)) continue;
-      if (exact && op == TUTTI_PROD) continue; /* there is none */
+      if (exact && op == TUTTI_PROD) continue; /* refused */
       check_real(c, k, f, op, in_place, exact && adds ? QUIET : KEPT);
     }
     const bool again = in_place && calls[k].call == persistent; /* it was started twice */

@@ -1,5 +1,5 @@
-/* test_args.c - bad input: every call that cannot be made says so, in a status and
- * a sentence that names the thing.
+/* test_args.c - bad input: every call that cannot be made fails with a status and
+ * a sentence that names the error.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -8,14 +8,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the first three above */
+/* cmocka.h needs the first three headers above */
 #include <cmocka.h>
 
 #include "core.h"
 #include "cover.h"
 #include "refuse.h"
 
-static tutti_comm *comms[3]; /* three ranks, of which one thread makes bad calls */
+static tutti_comm *comms[3]; /* three ranks; one thread makes bad calls */
 
 static int make(void **state) {
   (void)state;
@@ -187,7 +187,7 @@ static void buffers(void **state) {
   REFUSES(tutti_scatter(c, x, x, 4, TUTTI_DOUBLE, 1), TUTTI_ERR_OVERLAP, "overlap");
   REFUSES(tutti_all_to_all(c, x, x + 11, 4, TUTTI_DOUBLE), TUTTI_ERR_OVERLAP, "overlap");
   const int side_by_side[][2] = {{0, 4}, {4, 0}};
-  for (int i = 0; i < 2; i++) { /* side by side is not overlapping */
+  for (int i = 0; i < 2; i++) { /* adjacent is not overlapping */
     const double *src = x + side_by_side[i][0];
     tutti_request *r;
     assert_int_equal(
@@ -205,7 +205,7 @@ static void buffers(void **state) {
           TUTTI_ERR_ARG, "src|address space");
 }
 
-/* Counts for each rank; a thread that makes bad calls is rank 1 of 3. */
+/* Counts per rank; a thread that makes bad calls is rank 1 of 3. */
 static void counts(void **state) {
   double x[12] = {0}, y[12];
   tutti_comm *c = comms[1];
@@ -241,7 +241,7 @@ static void lists(void **state) {
   void *dsts[] = {y, y + 10, x + 20}, *over[] = {y, y + 3, x + 20}, *into[] = {y, x + 25, x + 20};
   const size_t counts[] = {10, 4, 6}, huge[] = {10, SIZE_MAX / 8, 6},
                all[] = {(size_t)1 << 59, 4, (size_t)1 << 59};
-  const void *here[] = {(void *)8, x, (void *)8}; /* nobody looks there */
+  const void *here[] = {(void *)8, x, (void *)8}; /* not accessed */
   void *there[] = {(void *)(UINTPTR_MAX / 2 + 1), y, (void *)(UINTPTR_MAX / 2 + 1)};
   tutti_request *r;
   tutti_comm *c = comms[1];
@@ -373,7 +373,7 @@ static void launchers(void **state) {
   assert_int_equal(tutti_newcomer(), 0);
 }
 
-/* ---- sums of what is multiplied before ---- */
+/* ---- premultiplied sums ---- */
 
 static void scaled_sums(void **state) {
   float x[] = {1, 2, 3}, y[] = {0, 0, 0};
@@ -393,7 +393,7 @@ static void scaled_sums(void **state) {
           "type int32 has no op scaled");
   REFUSES(tutti_reduce(comms[1], x, y, 1, TUTTI_FLOAT_INT, op, 1), TUTTI_ERR_OP,
           "float_int has no op scaled");
-  /* what remembers the op does not take another one, behind the same handle, for it */
+  /* a plan that used the op must not use another op behind the same handle */
   assert_int_equal(tutti_comm_from_threads(1, &alone), TUTTI_OK);
   assert_int_equal(tutti_allreduce(alone, x, y, 3, TUTTI_FLOAT, op), TUTTI_OK);
   assert_true(x[2] == 3 && y[2] == 6);
@@ -435,7 +435,7 @@ static void a_wrong_setting_is_said_once(void **state) {
   int lines = 0;
   (void)state;
   setenv("TUTTI_TIMEOUT", wrong[0], 1);
-  assert_true(tt_env_seconds("TUTTI_TIMEOUT") == 0); /* nobody hears it */
+  assert_true(tt_env_seconds("TUTTI_TIMEOUT") == 0); /* not logged */
   tutti_log_set(count_line, &lines);
   for (int i = 0; i < 4; i++) {
     setenv("TUTTI_TIMEOUT", wrong[i], 1);
@@ -448,7 +448,7 @@ static void a_wrong_setting_is_said_once(void **state) {
   unsetenv("TUTTI_TIMEOUT");
 }
 
-/* After a success there is no sentence of a way that tutti tried and dropped. */
+/* After a success no error sentence of a way that tutti tried and dropped is left. */
 static void a_success_leaves_no_sentence(void **state) {
   float x = 1;
   tutti_comm *pair[2], *copy;

@@ -1,5 +1,5 @@
-/* Ranks that do not stand as they sit: every collective with every plan gives the same as
- * ever, and between nodes go only the messages that the levels want.
+/* Ranks in another order than their placement: every collective with every plan gives the same
+ * result, and between nodes go only the messages that the levels require.
  *
  * Usage      TUTTI_TEST_SEED=n repeats a run.
  * Alone: no
@@ -23,7 +23,7 @@
 
 enum { MOST = 12 };
 
-/* Of each rank its rack and its node. */
+/* The rack and node of each rank. */
 static const char *const shapes[] = {
     "a0 a1 a0 a1 a0 a1",
     "a0 a1 a2 a0 a1 a2 a0",
@@ -62,7 +62,7 @@ static void drop(tutti_comm **comms, int ranks) {
   for (int r = 0; r < ranks; r++) assert_int_equal(tutti_comm_free(comms[r]), TUTTI_OK);
 }
 
-/* ---- the same as ever ---- */
+/* ---- the same results ---- */
 
 typedef struct rank {
   const shape *shape;
@@ -71,7 +71,7 @@ typedef struct rank {
   int failed;
 } rank;
 
-/* The i-th plan: tutti's choice, then what is proposed for these levels, then the table. */
+/* The i-th plan: tutti's choice, then the proposals for these levels, then the table. */
 static bool plan_at(const shape *s, int i, char *name) {
   int proposed = 0;
   snprintf(name, TT_NAME, "auto");
@@ -137,7 +137,7 @@ static void results_are_the_same(void **state) {
   }
 }
 
-/* ---- who speaks with whom ---- */
+/* ---- which ranks communicate ---- */
 
 static const tt_plan *planned(tutti_comm *comm, tutti_coll coll, tutti_op op, int root) {
   const tt_call call = {.coll = coll, .count = 64, .type = TUTTI_INT32, .op = op, .root = root};
@@ -146,7 +146,7 @@ static const tt_plan *planned(tutti_comm *comm, tutti_coll coll, tutti_op op, in
   return plan;
 }
 
-/* The least number of its node's in the order of the tree. */
+/* Is the rank its node's first in the tree's order? */
 static bool leads(const shape *s, int r) {
   for (int v = 0; v < s->ranks; v++)
     if (s->node_of[s->order[v]] == s->node_of[r]) return s->order[v] == r;
@@ -184,8 +184,8 @@ static void ordered(const void *a, const void *b, void *dst, size_t n, tutti_typ
   cover_ordered_op(a, b, dst, n, t, ctx);
 }
 
-/* What owns blocks, an op that keeps the order, and what helpers do, goes by ranks; whoever
- * knows nothing of the order notices that the others do. */
+/* Collectives with blocks per rank, ordered ops and helpers go by ranks. A rearranged plan has
+ * another hash, so ranks that rearrange and ranks that do not notice the difference. */
 static void only_what_may_is_arranged(void **state) {
   static const struct {
     tutti_coll coll;
@@ -231,7 +231,7 @@ static void only_what_may_is_arranged(void **state) {
       if (!arranged) assert_null(strchr(mine->exec.program->sched->name, ':'));
     }
   }
-  /* a loop of shared memory goes by ranks */
+  /* a shared-memory loop goes by ranks */
   for (int i = 0; i < 2; i++) {
     tutti_comm *comm = i ? comms[0] : plain[0];
     assert_int_equal(tutti_comm_set_helpers(comm, 0), TUTTI_OK);
@@ -244,7 +244,7 @@ static void only_what_may_is_arranged(void **state) {
   drop(plain, s.ranks);
 }
 
-/* Ranks that stand as they sit are mapped nowhere, and have levels all the same. */
+/* Ranks in the order of their placement are not mapped, and have levels all the same. */
 static void who_sits_well_stays(void **state) {
   tutti_comm *comms[MOST];
   shape s;
@@ -263,7 +263,7 @@ static void who_sits_well_stays(void **state) {
 
 /* ---- prices ---- */
 
-/* Within a node a level costs what shared memory does, but for what is said of it. */
+/* Within a node a level costs what shared memory does, except for figures that are given for it. */
 static void levels_within_a_node_are_shared_memory(void **state) {
   tt_profile m;
   tt_tree tree;

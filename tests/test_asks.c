@@ -1,5 +1,5 @@
-/* What people ask about plans, in C: prices, explanations, contracts. Wrong questions get a
- * sentence; right ones agree with each other and with what runs.
+/* Questions about plans in C: prices, explanations, contracts. Wrong questions get a
+ * sentence; right answers agree with each other and with the plan that runs.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "tutti.h"
@@ -66,7 +66,7 @@ static void wrong_questions(void **state) {
   tutti_prices_free(NULL);
 }
 
-/* Parts add up, the chosen one is the cheapest that may, and why not is said. */
+/* Parts add up; the chosen plan is the cheapest admissible one; refusals have a reason. */
 static void offers_agree(void **state) {
   static const char *const topos[] = {"", "node:3 core:4", "node:(5,7)"};
   (void)state;
@@ -132,7 +132,7 @@ static void what_a_communicator_says(void **state) {
   for (int i = 0; i < 3; i++) tutti_comm_free(comms[i]);
 }
 
-/* A plan that groups differently on some ranks runs for floats only by contract. */
+/* A plan that groups differently on some ranks runs for floats only if the contract allows it. */
 static void the_contract_admits(void **state) {
   tutti_comm *comms[7];
   char plan[200];
@@ -158,8 +158,8 @@ static void the_contract_admits(void **state) {
   for (int i = 0; i < 7; i++) tutti_comm_free(comms[i]);
 }
 
-/* Everyone's sum needs what all others have, and to give what they need: through the links of
- * h nodes (h - 1) / h of the vector must come and go twice, whatever the plan. */
+/* Every rank needs the others' data and must give its own: for any plan, (h - 1) / h of the vector
+ * must enter and leave the links of h nodes twice. */
 static void no_plan_is_cheaper_than_the_links(void **state) {
   (void)state;
   static const struct {

@@ -1,12 +1,12 @@
-/* Messages that nobody can take back (net_recv.c): over a network that is made up here, whatever is on its way
- * when a call has failed and the wire is closed comes afterwards, and is written neither into the
- * caller's memory nor into what was freed (which the address sanitizer sees).
+/* Messages that cannot be cancelled (net_recv.c), over a simulated network: if a call has failed
+ * and the wire is closed, data in flight arrives later. It must be written neither into the
+ * caller's memory nor into freed memory (which the address sanitizer detects).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "net_parts.h"
@@ -20,7 +20,7 @@ typedef struct message { /* or the request that waits for one */
   bool over;
 } message;
 
-typedef struct end { /* of a rank */
+typedef struct end { /* one rank's end */
   tt_wire *wire;
   message sent[MOST], wanted[MOST];
   int nsent, nwanted;
@@ -29,7 +29,7 @@ typedef struct end { /* of a rank */
 } end;
 
 static end ends[2];
-static bool holds; /* bytes do not come: who sends them stands still */
+static bool holds; /* no bytes arrive: their sender is stopped */
 static char vector[VECTOR];
 
 static bool carries_bytes(const message *m) {
@@ -53,7 +53,7 @@ static int net_recv(void *self, int slot, int peer, int tag, void *bytes, size_t
   return 0;
 }
 
-/* The first that is sent with a tag is for the first that is wanted. */
+/* The first message sent with a tag matches the first receive posted with it. */
 static void match(end *from, end *to) {
   for (int i = 0; i < from->nsent; i++) {
     message *s = &from->sent[i];
@@ -82,7 +82,7 @@ static int net_poll(void *self, int slots, tutti_net_done *done, int most, int *
   return 0;
 }
 
-/* Papers can be taken back; bytes have begun to come. */
+/* Headers can be cancelled; bytes have begun to arrive. */
 static int net_cancel(void *self, int slot) {
   end *e = self;
   for (int i = 0; i < e->nwanted; i++) {
@@ -124,8 +124,8 @@ static void close_both(void) {
   for (int r = 0; r < 2; r++) ends[r].wire->ops->close(ends[r].wire);
 }
 
-/* Rank 1 sends rank 0 a vector of ones, which it wants in `vector`: how much has come, when no more
- * does. */
+/* Rank 1 sends rank 0 a vector of ones, which rank 0 receives into `vector`. Returns how much has
+ * arrived when no more does. */
 static size_t carry(const char *ones) {
   tt_wire *from = ends[1].wire, *to = ends[0].wire;
   const tt_stamp stamp = {.seq = 1, .hash = 7};

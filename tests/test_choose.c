@@ -1,5 +1,5 @@
-/* What is chosen: an op that rounds gets the same bits everywhere, one that does not
- * commute its order, and who asks for a plan that cannot gives is told why.
+/* The choice of plans: an op that rounds gets the same bits on all ranks, an op that does not
+ * commute gets its order, and an override that cannot be met gets a reason.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "choose.h"
@@ -55,7 +55,7 @@ static tt_choice choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned
   const int ranks = tt_chooser_model(c)->ranks;
   tt_override override;
   tt_choice choice;
-  if (tt_override_parse(text, ranks, &override)) { /* the wish of somebody who did not check it */
+  if (tt_override_parse(text, ranks, &override)) { /* an override that was not checked */
     override = (tt_override){.n = 1, .item[0].to = UINT64_MAX};
     snprintf(override.item[0].name, TT_NAME, "%s", text);
   }
@@ -63,7 +63,7 @@ static tt_choice choose(tt_chooser *c, tutti_coll coll, uint64_t bytes, unsigned
   return choice;
 }
 
-/* Numbers that take longer to add make plans that add more dearer, by as much. */
+/* Types that take longer to add make plans with more additions dearer, by the same ratio. */
 static void slow_numbers_weigh_more(void **state) {
   static const struct {
     double times;
@@ -104,8 +104,8 @@ static void slow_numbers_weigh_more(void **state) {
   }
 }
 
-/* Whatever the size, the prover finds in the plan what the op needs. */
-/* Where plans fill a link alike: long messages come from one rank, short ones are few. */
+/* If plans load a link equally: for long vectors the choice is a plan in which each rank receives
+ * from one other (the ring); for short ones, a plan with few messages. */
 static void long_messages_come_from_few(void **state) {
   (void)state;
   for (int ranks = 5; ranks <= 8; ranks++)
@@ -126,6 +126,7 @@ static void long_messages_come_from_few(void **state) {
     }
 }
 
+/* At any size, the prover finds in the plan what the op needs. */
 static void what_is_chosen_meets_the_needs(void **state) {
   (void)state;
   for (int P = 1; P <= 40; P += P < 9 ? 1 : 6) {
@@ -144,8 +145,8 @@ static void what_is_chosen_meets_the_needs(void **state) {
   }
 }
 
-/* No plan that can do it, and does what it must, is cheaper: by as much as curves are near, where ranks share
- * cores, for there the order of events changes with the size (curve.c). */
+/* No admissible plan is cheaper, within the accuracy of the curves: where ranks share cores, the
+ * order of events changes with the size (curve.c). */
 static void nothing_admissible_is_cheaper(void **state) {
   (void)state;
   for (int P = 2; P <= 24; P += 3)
@@ -175,7 +176,7 @@ static void nothing_admissible_is_cheaper(void **state) {
 
 static void an_override_is_refused_in_words(void **state) {
   static const struct {
-    const char *name, *says; /* NULL: it is granted */
+    const char *name, *says; /* NULL: allowed */
     unsigned needs;
   } cases[] = {
       {"generalized(latency)", NULL, 0},
@@ -211,12 +212,12 @@ static void an_override_is_refused_in_words(void **state) {
   tt_chooser_free(c);
 }
 
-/* With helpers, only what takes data from the others: by its own name, or with what
- * follows from their number. */
+/* With helpers, only algorithms that take data from the other ranks: by their own name, or with the
+ * parameter that follows from the number of helpers. */
 static void helpers_are_asked_for(void **state) {
   static const struct {
     int data, helpers;
-    const char *name, *says; /* NULL: it is granted */
+    const char *name, *says; /* NULL: allowed */
   } cases[] = {
       {4, 3, "", NULL},
       {4, 3, "aggregate", NULL},
@@ -282,10 +283,10 @@ static void what_is_found_is_of_one_root(void **state) {
   }
 }
 
-/* Wishes for some sizes, and for none. */
+/* Overrides for some sizes, and for none. */
 static void wishes_are_for_sizes(void **state) {
   static const struct {
-    const char *text, *name; /* NULL: something else than the first of the text */
+    const char *text, *name; /* NULL: another plan than the first in the text */
     uint64_t bytes;
   } cases[] = {
       {"doubling:0-64k;ring:64k-", "doubling", 65535},
@@ -294,7 +295,7 @@ static void wishes_are_for_sizes(void **state) {
       {"consistent(i=1):-1KiB ; fold(group=3x2):1k-1MiB", "fold(group=3x2)", 5000},
       {"blueconnect(node:2 core:3):1k-", "blueconnect(node:2 core:3)", 1024},
       {"naive", "naive", 1 << 30},
-      {"^naive;naive", "naive", 7}, /* the wish is stronger */
+      {"^naive;naive", "naive", 7}, /* the override takes precedence */
       {"^one-shot", NULL, 8},
       {"^one-shot;^two-shot;^naive", NULL, 8},
       {"^naive:0-16", NULL, 8},

@@ -1,5 +1,5 @@
-/* Every family keeps its paper's promise: steps, messages, blocks sent and reductions,
- * as the prover counts them, are those of the formulas, for many P.
+/* Every family keeps its paper's promise: steps, messages, blocks sent and reductions
+ * that the prover counts match the formulas, for many P.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "algo_group.h"
@@ -25,9 +25,9 @@ static int next_of(int P) {
   return P < 40 ? P + 1 : P + 31 + P % 3;
 }
 
-/* With N members left after i folds, H the largest power of two in them: 2(P-N) blocks
- * for the folds, 2(N-H) for the pairs, N log2 H in the cube, where the members of an
- * unfinished period ask in messages of their own. */
+/* With N members left after i folds, H the largest power of two <= N: 2(P-N) blocks for the folds,
+ * 2(N-H) for the pairs, N log2 H in the cube, where the members of an unfinished period request
+ * data by separate messages. */
 static void consistent_keeps_its_counts(void **state) {
   (void)state;
   for (int P = 3; P <= 260; P = next_of(P))
@@ -50,9 +50,9 @@ static void consistent_keeps_its_counts(void **state) {
     }
 }
 
-/* What the hosted hypercube for all blocks sends, with all members missing up to the
- * power of two above taking part: ours sends as much where N is a power of two, else
- * less. From a simulation of that algorithm, i = 0, 1, 2 ... */
+/* The total that the hosted hypercube sends for all blocks, if all missing members up to the next
+ * power of two take part: ours sends as much if N is a power of two, otherwise less. From a
+ * simulation of that algorithm, i = 0, 1, 2 ... */
 static void consistent_sends_no_more_than_a_hosted_hypercube(void **state) {
   static const struct {
     int P, blocks[9];
@@ -87,10 +87,10 @@ static void rank_order_takes_the_fewest_steps(void **state) {
   }
 }
 
-/* Kolmakov and Zhang: 2L - r steps; a step from n to m = ceil(n/2) vectors sends
- * n - m + rho - 1 blocks, at most P, and reduces m + rho - 2 primes (none at the end)
- * and, where n is even, rho stars; as long as all n were even these are among each
- * other, and made once. Equations 25, 36 and 44 bound them. */
+/* Kolmakov and Zhang: 2L - r steps. A step from n to m = ceil(n/2) vectors sends n - m + rho - 1
+ * blocks, at most P, and reduces m + rho - 2 primes (none at the end) and, if n is even, rho stars.
+ * As long as all n were even, primes and stars overlap, and common ones are made once. Equations
+ * 25, 36 and 44 are bounds. */
 static void generalized_keeps_its_counts(void **state) {
   (void)state;
   for (int P = 2; P <= 160; P = next_of(P)) {
@@ -126,7 +126,7 @@ static void generalized_keeps_its_counts(void **state) {
   }
 }
 
-/* Equation 37: the number of steps to skip that takes least time, for so many bytes. */
+/* Equation 37: the number of steps to skip that takes the least time for a given size. */
 static void the_best_number_of_steps_is_the_papers(void **state) {
   const double alpha = 3e-5, beta = 1e-8, gamma = 2e-10;
   const int P = 128, L = 7;
@@ -167,8 +167,8 @@ static const char *twos(int P, const char *format, char *name, size_t size) {
   return name;
 }
 
-/* Recursive halving as published: half of what is left to the partner at half the
- * distance; then back. */
+/* Recursive halving as published: half of the remaining data to the partner at half the distance;
+ * then back. */
 static void circles_of_two_are_recursive_halving(void **state) {
   char name[100];
   (void)state;
@@ -197,7 +197,7 @@ static void circles_of_two_are_recursive_halving(void **state) {
     }
 }
 
-/* With no step back it is recursive doubling, step for step, on the whole vector. */
+/* Without steps back it is recursive doubling, step for step, on the whole vector. */
 static void circles_of_two_are_recursive_doubling(void **state) {
   char name[100];
   (void)state;

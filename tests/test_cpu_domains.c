@@ -1,4 +1,5 @@
-/* test_cpu_domains.c - which package and cache cores sit in, of machines that are made up in a folder.
+/* test_cpu_domains.c - the package and cache domain of each core, for machines simulated in a
+ * folder.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,15 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/* cmocka wants the three above first */
+/* cmocka.h needs the three headers above */
 #include <cmocka.h>
 
 #include "topo.h"
 
 enum { CORES = 8 };
 
-/* Things of so many cores, one after the other; 0: there are none. As "0-3", as "0,4" with a stride, or
- * with an old kernel's names. */
+/* Domains of this many cores, one after the other; 0: none. Written as "0-3", as "0,4" with a
+ * stride, or with an old kernel's names. */
 typedef struct machine {
   int package, l3, node;
   bool scattered, old;
@@ -36,7 +37,7 @@ static void put(const char *folder, const char *name, const char *text) {
   fclose(file);
 }
 
-/* Those that share a thing with a core. */
+/* The cores that share a domain with a core. */
 static void members(const machine *m, int size, int core, char *list, size_t room) {
   const int domains = CORES / size;
   size_t n = 0;

@@ -1,5 +1,5 @@
-/* The doctor: whatever stands in a job's memory, what is said of it are whole lines of printable
- * letters, or why nothing can be said; and what a process does is what it does.
+/* The doctor: whatever a job's memory contains, the report consists of whole lines of printable
+ * characters, or says why there is none; and it describes a process's state correctly.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "cover.h"
@@ -28,7 +28,7 @@ static void scribble(uint64_t *seed, void *to, size_t n) {
   for (size_t i = 0; i < n; i++) ((unsigned char *)to)[i] = (unsigned char)draw(seed);
 }
 
-/* JSON as far as braces and strings go. */
+/* Checks JSON's braces and strings. */
 static bool balanced(const char *text) {
   int depth = 0;
   bool inside = false;
@@ -68,7 +68,7 @@ static int report(int json) {
   return 1;
 }
 
-/* A room that could be one, or nearly. */
+/* Writes a valid or almost valid control block. */
 static void reserve(uint64_t *seed, tt_segment *s, uint64_t at) {
   tt_ctrl *ctrl = (tt_ctrl *)(void *)(s->base + at);
   scribble(seed, ctrl, offsetof(tt_ctrl, flags));
@@ -107,7 +107,7 @@ static void make_rank(uint64_t *seed, tt_segment *s, int rank) {
     } else if (lot % 16) {
       reserve(seed, s, at);
       atomic_store(&head->ctrls[i], at);
-    } /* else what stands there */
+    } /* otherwise left as it is */
   }
 }
 
@@ -122,7 +122,7 @@ static void what_stands_in_memory(void **state) {
   uint64_t job_header[TT_JOB_WORDS];
   memcpy(job_header, tt_heap_head(s, 0)->job_header, sizeof job_header);
   assert_int_equal(job_header[0], TT_JOB_MAGIC);
-  assert_int_equal(report(0), 1); /* nobody has come yet */
+  assert_int_equal(report(0), 1); /* no rank has come yet */
   for (int round = 0; round < ROUNDS; round++) {
     memcpy(tt_heap_head(s, 0)->job_header, job_header, sizeof job_header);
     for (int r = 0; r < RANKS; r++) make_rank(&seed, s, r);
@@ -165,7 +165,7 @@ static void what_is_no_job(void **state) {
   assert_int_equal(tutti_job_report((long)getpid(), 0, NULL), TUTTI_ERR_ARG);
 }
 
-/* Another state soon, or what it was. */
+/* Waits for that state, for a while; returns the last one. */
 static char state_after(pid_t pid, char want) {
   for (int look = 0; look < 500 && tt_process_state(pid, NULL) != want; look++) usleep(10000);
   return tt_process_state(pid, NULL);

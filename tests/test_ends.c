@@ -1,7 +1,7 @@
-/* test_ends.c - after finalize, in a forked child, in a strange environment, without memory
- * or descriptors: every call says so.
+/* test_ends.c - after finalize, in a forked child, in an unusual environment, without memory
+ * or descriptors: every call returns an error that says so.
  *
- * Idea       each is played by this program started anew with an argument.
+ * Idea       this program restarts itself with an argument for each scene.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/* cmocka wants some of those above */
+/* cmocka.h needs some of the headers above */
 #include <cmocka.h>
 
 #include "cover.h"
@@ -98,7 +98,7 @@ static int few_descriptors(void) {
   return BAD(tutti_job_create(2, &job), TUTTI_ERR_SYSTEM, "2 ranks|Too many open files");
 }
 
-/* Allocates until there is no more, in small limits: statuses all the way. */
+/* Allocates until memory runs out, under small limits; every call returns a status. */
 static int runs_out(void) {
   tutti_comm *c[2], *dup;
   struct rlimit limit;
@@ -117,7 +117,7 @@ static int runs_out(void) {
   return BAD(status, TUTTI_ERR_MEMORY, "memory") + (tutti_mem_alloc(c[0], 64, &memory) > 0);
 }
 
-/* argv: wanted status, words */
+/* argv: expected status, words */
 static int environment(char **argv) {
   tutti_comm *c;
   return BAD(tutti_comm_from_env(&c), (tutti_status)atoi(argv[0]), argv[1]);
@@ -132,7 +132,7 @@ static int play(char **argv) {
   return environment(argv + 2);
 }
 
-/* Start this program anew with arguments and environment; its status. */
+/* Restarts this program with arguments and environment; returns its status. */
 static int anew(const char *scene, const char *env, const char *want, const char *words) {
   char copy[300], *save = NULL;
   int status;
@@ -186,7 +186,7 @@ static void environments(void **state) {
       {"TUTTI_ALGO=fold(ring,x=%d", 1, "-1", "TUTTI_ALGO|parenthes"},
       {"TUTTI_CONNECT_TIMEOUT=1 TUTTI_RANK=0 TUTTI_SIZE=2 TUTTI_SHM_FD=%d", fd, "-8",
        "rank 1 of 2 did not call|TUTTI_CONNECT_TIMEOUT"},
-      {"TUTTI_SLICES=many TUTTI_VERIFY=%d", 7, "0", ""}, /* warned about, not fatal */
+      {"TUTTI_SLICES=many TUTTI_VERIFY=%d", 7, "0", ""}, /* a warning, not an error */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     snprintf(env, sizeof env, cases[i].format, cases[i].fd);
@@ -208,6 +208,6 @@ int main(int argc, char **argv) {
       {"few descriptors", limits, NULL, NULL, "descriptors"},
       {"memory that runs out", limits, NULL, NULL, "out"},
   };
-  if (argc > 1) _exit(play(argv) != 0); /* what it leaves behind is not looked at */
+  if (argc > 1) _exit(play(argv) != 0); /* its leaks are not checked */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

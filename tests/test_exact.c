@@ -1,5 +1,5 @@
-/* test_exact.c - the contract `exact`: words and sums of words beside a reference of its own;
- * every plan, slicing, type, op and collective on ranks that are threads; what is refused.
+/* test_exact.c - the contract `exact`: words and sums of words against an independent reference;
+ * every plan, slicing, type, op and collective on ranks that are threads; and refused calls.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
@@ -21,7 +21,7 @@ enum { MOST = 9, WORDS = TT_BLOCK * TT_EXACT_WORDS };
 
 static const tutti_type reals[] = {TUTTI_FP16, TUTTI_BF16, TUTTI_FLOAT, TUTTI_DOUBLE};
 
-/* ---- the reference itself, where the processor or the C library knows better ---- */
+/* ---- the reference against the processor or the C library ---- */
 
 static uint64_t bits_of(double x) {
   uint64_t u;
@@ -47,7 +47,7 @@ static void the_reference_is_right(void **state) {
     for (int k = 0; k < 3; k++) x[k] = bits_of(known[i].x[k]);
     assert_int_equal(sums_exact(TUTTI_DOUBLE, x, 3, 1), bits_of(known[i].sum));
   }
-  for (int i = 0; i < 100000; i++) { /* of two numbers, and a quotient, the processor's are right */
+  for (int i = 0; i < 100000; i++) { /* sums of two and quotients are right in hardware */
     const uint64_t a = cover_mix((uint64_t)i), b = cover_mix(a);
     const uint64_t x[2] = {a & ~(1ull << 62), b & ~(1ull << 62)};
     double y, z;
@@ -73,7 +73,7 @@ static tt_breadth wider(tt_breadth a, tt_breadth b) {
                       a.special | b.special, a.minus | b.minus};
 }
 
-/* n numbers for each of `count` places from `from` on, words `width` bits wide. */
+/* Checks n numbers for each of `count` places from `from` on, with words `width` bits wide. */
 static void check_words(tutti_type real, size_t from, size_t count, int n, int width, int by) {
   static double x[SUMS_MOST][TT_BLOCK], got[TT_BLOCK];
   static int64_t one[WORDS], sum[WORDS];
@@ -105,7 +105,7 @@ static void words_add_up(void **state) {
   (void)state;
   for (size_t t = 0; t < 4; t++)
     for (int n = 1; n <= SUMS_MOST; n += n < 9 ? 1 : 11) {
-      /* widths of so many ranks, and of more: they only cost */
+      /* widths for this many ranks, and for more: they only cost more */
       for (int ranks = n; ranks < TT_EXACT_RANKS; ranks *= 64) {
         const int width = tt_exact_width(ranks);
         for (size_t i = 0; i < 3 * SUMS_KINDS; i++) check_words(reals[t], i, 1, n, width, 1);
@@ -124,7 +124,7 @@ static void sizes_are_as_said(void **state) {
   assert_true(tt_exact_words(&all, tt_exact_width(TT_EXACT_RANKS - 1)) <= TT_EXACT_WORDS);
   assert_int_equal(all.top, 2098);
   assert_int_equal(all.low, 0);
-  const double few[] = {2, 1024, 0, -0.25}; /* bits that nobody has take no room */
+  const double few[] = {2, 1024, 0, -0.25}; /* bits that no number has take no space */
   const tt_breadth b = tt_exact_measure(TUTTI_DOUBLE, few, 4);
   assert_int_equal(b.top + b.low, 13);
   assert_int_equal(tt_exact_usual(TUTTI_FLOAT, 60), 1);
@@ -181,7 +181,7 @@ static void in_windows(void **state) {
   play(*(int *)*state, sums_in_windows, TUTTI_CONTRACT_EXACT);
 }
 
-/* Ranks that call something else hear who called what: as they called it. */
+/* Ranks in other calls get an error that names both calls as the user made them. */
 static bool other_counts(tutti_comm *c) {
   float x[4] = {1, 2, 3, 4};
   const size_t count = 3 + (size_t)tutti_comm_rank(c);
@@ -203,7 +203,7 @@ static void mismatches(void **state) {
   play(2, other_contracts, TUTTI_CONTRACT_EXACT);
 }
 
-/* ---- what is refused, and what is said ---- */
+/* ---- refused calls, and their errors ---- */
 
 static void user_op(const void *a, const void *b, void *dst, size_t n, tutti_type t, void *ctx) {
   (void)a, (void)b, (void)dst, (void)n, (void)t, (void)ctx;

@@ -1,5 +1,5 @@
-/* What became of a rank's process: one that nobody has reaped is gone, words for how it ended, and
- * one that died while it told why a communicator is over does not leave its peer waiting.
+/* The exit status of a rank's process: a zombie counts as gone; words for how it ended; and a rank
+ * that died while it announced why a communicator is over does not make its peer wait.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "shm_ctrl.h"
@@ -34,7 +34,7 @@ static void who_is_not_reaped_is_gone(void **state) {
   assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
 #ifdef SYS_pidfd_open
   const int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-  if (fd >= 0) assert_false(tt_process_alive((int)child)); /* else the system cannot say */
+  if (fd >= 0) assert_false(tt_process_alive((int)child)); /* without it the system cannot tell */
   close(fd);
 #endif
   assert_int_equal(waitpid(child, NULL, 0), child);
@@ -75,7 +75,7 @@ static void who_dies_telling_is_told_of(void **state) {
   char reason[TT_REASON] = "", want[80];
   const pid_t child = fork();
   if (child == 0) _exit(0);
-  room.aborting_by = (int)getpid(); /* who tells, and lives, is waited for */
+  room.aborting_by = (int)getpid(); /* a live announcer is waited for */
   tt_ctrl_finish_abort(&room);
   assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_OK);
   assert_int_equal(waitpid(child, NULL, 0), child);
@@ -86,7 +86,7 @@ static void who_dies_telling_is_told_of(void **state) {
   assert_int_equal(tt_ctrl_aborted(&room, reason, sizeof reason), TUTTI_ERR_PEER_LOST);
   snprintf(want, sizeof want, "process %d died, while it told why it is over", (int)child);
   assert_string_equal(reason, want);
-  tt_ctrl_finish_abort(&room); /* once */
+  tt_ctrl_finish_abort(&room); /* only once */
   assert_int_equal(room.aborting_by, (int)getpid());
 }
 

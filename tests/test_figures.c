@@ -1,11 +1,11 @@
-/* Figures of a machine: as text they read back, what is wrong is said with its place, and each
- * holds where it should. SPDX-License-Identifier: BSD-3-Clause */
+/* Figures of a machine: their text reads back, errors name their place, and each figure applies
+ * where it should. SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void figures_read_back(void **state) {
   assert_string_equal(t.at, twice.at);
   assert_true(again.level[1].is.ports == 4 && again.level[0].is.ports < 0);
   free(t.at), free(twice.at);
-  tt_profile_shm(&again); /* of the network nothing is left, and of the rest all */
+  tt_profile_shm(&again); /* all network figures are gone, the others stay */
   tt_profile_forget_net(&m);
   assert_true(m.levels == 0 && m.net.ports == 1 && !m.half && !*m.over && m.net.burst == 0);
   assert_true(m.net.alpha == again.net.alpha && m.level[1].is.beta == again.level[1].is.beta);
@@ -54,7 +54,8 @@ static void figures_read_back(void **state) {
   assert_string_equal(m.of, "2 x A Processor (R)");
 }
 
-/* A further message costs what is said of it, at that level or of the network, or what one does. */
+/* Each next message costs what that level's or the network's figure says, or as much as the
+ * first. */
 static void further_messages_cost_what_is_said(void **state) {
   (void)state;
   static const struct {
@@ -80,7 +81,7 @@ static void further_messages_cost_what_is_said(void **state) {
   }
 }
 
-/* What is said of shared cores holds there, and only there. */
+/* Figures for shared cores apply there, and only there. */
 static void shared_cores_have_figures_of_their_own(void **state) {
   (void)state;
   for (int loop = 0; loop < 2; loop++)
@@ -107,12 +108,13 @@ static void shared_cores_have_figures_of_their_own(void **state) {
     }
 }
 
-/* Beyond the cache copies have another figure, if one is said; ranks that share a core share it. */
+/* Copies beyond the cache have their own figure, if one is given; ranks that share a core share
+ * it. */
 static void copies_have_another_figure_beyond_the_cache(void **state) {
   (void)state;
   static const struct {
     const char *text;
-    double alone[2], shared[2]; /* the figure, step by step and in a loop; 0: the same as before */
+    double alone[2], shared[2]; /* the figure, step by step and in a loop; 0: as before */
   } cases[] = {
       {"shm.copy=1e-10", {0, 0}, {0, 0}},
       {"shm.far=4e-10,shm.loop.far=3e-10", {4e-10, 3e-10}, {4e-10, 3e-10}},

@@ -1,6 +1,6 @@
-/* The field's algorithms keep the counts that their papers publish: steps on the longest
+/* The known algorithms keep the counts that their papers publish: steps on the longest
  * chain, messages, blocks sent and added by the busiest rank, as the prover counts them,
- * for a spread of P; and they keep rank order where they are said to.
+ * for a range of P; and they keep rank order where they claim it.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "names.h"
@@ -84,7 +84,7 @@ static void counts_at_127_ranks(void **state) {
 
 /* ---- for many P ---- */
 
-/* j levels of a k-nomial tree hold the number whose j digits are all 1. */
+/* The depth of a k-nomial tree: j levels hold the number whose j digits are all 1. */
 static int nomial_depth(int P, int radix) {
   int depth = 0;
   for (int64_t ones = 1; ones < P; ones = ones * radix + 1) depth++;
@@ -121,7 +121,7 @@ static void trees_keep_their_counts(void **state) {
   }
 }
 
-/* From the end of a leaf's chain to its first rank, and two hops a level of the tree. */
+/* From the end of a leaf's chain to its first rank, and two hops per level of the tree. */
 static void chains_in_nodes_keep_theirs(void **state) {
   (void)state;
   for (int N = 2; N <= 8; N += 3)
@@ -160,8 +160,7 @@ static void halving_keeps_its_counts(void **state) {
   }
 }
 
-/* ceil(log_K P); one less where the last round passes on only what came before the one
- * before it. */
+/* ceil(log_K P); one less if the last round passes on only data from before the round before it. */
 static int bruck_depth(int P, int radix) {
   int h = 1;
   while (h * radix < P) h *= radix;
@@ -243,7 +242,7 @@ static void rings_at_once_keep_theirs(void **state) {
     }
 }
 
-/* Every rank with data sends once and receives once, whatever the tree. */
+/* Every rank with data sends once and receives once, in every tree. */
 static void aggregators_keep_theirs(void **state) {
   (void)state;
   for (int D = 1; D <= 127; D = next_of(D))
@@ -271,7 +270,8 @@ static void aggregators_keep_theirs(void **state) {
       }
 }
 
-/* With as many parts as switches, each has every place once, and all send the same. */
+/* With as many parts as switches, each switch has every place once, and all send the same
+ * amount. */
 static void stripes_share_their_switches(void **state) {
   (void)state;
   for (int D = 2; D <= 127; D = next_of(D))
@@ -294,11 +294,11 @@ static void stripes_share_their_switches(void **state) {
         assert_int_equal(sends, sent);
         tt_sched_free(s);
       }
-      assert_int_equal(sent, D + 2 * (all - 1)); /* to those below, and above */
+      assert_int_equal(sent, D + 2 * (all - 1)); /* to the members below, and above */
     }
 }
 
-/* ---- what makes no sense gets a sentence ---- */
+/* ---- parameters without meaning are refused ---- */
 
 static void wrong_parameters_are_refused_in_words(void **state) {
   static const struct {

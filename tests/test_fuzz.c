@@ -1,8 +1,8 @@
-/* test_fuzz.c - schedule text that is nonsense: a status and a sentence, never a
+/* test_fuzz.c - invalid schedule text gives a status and a sentence, never a
  * crash, in bounded time and memory.
  *
- * Idea       texts that tutti prints, with bytes changed, lost, doubled, swapped,
- *            cut off, and numbers made huge; a fixed seed (TUTTI_TEST_SEED).
+ * Idea       texts that tutti prints, with bytes changed, lost, doubled, swapped or
+ *            cut off, or numbers made huge; the seed is fixed (TUTTI_TEST_SEED).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static size_t below(size_t n) {
   return (size_t)(state >> 16) % n;
 }
 
-/* Some schedule or other, as tutti prints it. */
+/* Prints a random valid schedule. */
 static void original(char *text) {
   int P = 1 + (int)below(6);
   char *printed = NULL;
@@ -42,7 +42,7 @@ static void original(char *text) {
   tutti_text_free(printed);
 }
 
-/* Put a number in the place of one that is there. */
+/* Replaces a number in the text by another. */
 static void another_number(char *text) {
   static const char *const numbers[] = {
       "0",          "1",          "2",    "7",     "65535",
@@ -59,7 +59,7 @@ static void mutate(char *text) {
   static const char letters[] = " \n\t0123456789[].,()<->=#:+*srcdtmpafeinv\x01\xff";
   size_t n = strlen(text), at = below(n + 1), other = below(n + 1), many = below(30);
   switch (n ? below(16) : 0) {
-    case 0: text[at] = letters[below(sizeof letters)]; break; /* the last one is 0 */
+    case 0: text[at] = letters[below(sizeof letters)]; break; /* the last letter is 0 */
     case 1: text[at] = 0; break;
     case 2: memmove(text + at, text + at + (at < n), n - at + (at == n)); break;
     case 3:
@@ -153,7 +153,7 @@ static void drawings(void **unused) {
   assert_null(tutti_algo_source(-1));
 }
 
-/* What is right can be drawn, unless it is too much; and whatever it is called. */
+/* Valid text can be drawn, unless it is too large, and with any name. */
 static void drawn(const char *text, int kind) {
   const tutti_drawing how = {.size = sizeof how, .picture = (tutti_picture)kind, .rank = -1};
   char *picture = NULL;
@@ -205,7 +205,7 @@ int main(void) {
                                      cmocka_unit_test(drawings), cmocka_unit_test(mutated)};
   const char *seed = getenv("TUTTI_TEST_SEED");
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  struct rlimit limit = {(rlim_t)4 << 30, (rlim_t)4 << 30}; /* nonsense may not eat the machine */
+  struct rlimit limit = {(rlim_t)4 << 30, (rlim_t)4 << 30}; /* bounds memory use */
   setrlimit(RLIMIT_AS, &limit);
 #endif
   end_after(cover_all() ? 3600 : 200);

@@ -1,5 +1,5 @@
-/* The guard: when a communicator is over, a rank's memory is its own again, also
- * from a peer that was stopped while it wrote to it; and soon, if it can be seen that it is.
+/* The guard: when a communicator is over, a rank's memory belongs to it alone, even if
+ * a peer was stopped while it wrote there; and soon, if the stop can be seen.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "shm.h"
@@ -20,7 +20,7 @@ typedef struct member {
   tt_wire *wire;
 } member;
 
-/* Two ranks as two processes would see them: each with a mapping of its own. */
+/* Two ranks as separate processes: each with its own mapping. */
 static void sit_down(member *layout) {
   const int members[RANKS] = {0, 1};
   uint64_t ctrls[RANKS];
@@ -59,7 +59,7 @@ static void nobody_enters_what_is_over(void **state) {
   assert_true(a->ops->quiesce(a));
   assert_false(b->ops->enter(b));
   assert_false(a->ops->enter(a));
-  assert_true(b->ops->quiesce(b)); /* who was refused is not inside */
+  assert_true(b->ops->quiesce(b)); /* a refused rank is not inside */
   get_up(layout);
 }
 
@@ -84,7 +84,7 @@ static void who_is_stopped_inside_writes_to_nobody(void **state) {
   for (int i = 0; i < BYTES; i++) assert_int_equal(vector[i], 1);
   assert_int_equal(a->ops->export(a, vector, BYTES), 0); /* peers would not see it */
   assert_true(a->ops->free(a, vector));
-  for (int i = 0; i < 4; i++) { /* nor is it handed out again */
+  for (int i = 0; i < 4; i++) { /* nor is it allocated again */
     char *next = a->ops->alloc(a, BYTES);
     assert_non_null(next);
     assert_true(next + BYTES <= vector || vector + BYTES <= next);
@@ -92,7 +92,7 @@ static void who_is_stopped_inside_writes_to_nobody(void **state) {
   get_up(layout);
 }
 
-/* Seconds until rank 0 gives up waiting for rank 1, which is this process, inside. */
+/* Seconds until rank 0 gives up waiting for rank 1, played by this process, inside the guard. */
 static double waits_for(pid_t pid) {
   member layout[RANKS];
   sit_down(layout);
@@ -122,7 +122,7 @@ static void who_is_seen_to_be_stopped_is_not_waited_for(void **state) {
   waitpid(pid, &status, 0);
 }
 
-/* Who could not make a communicator does not know whether others did, in its room. */
+/* A rank that failed to make a communicator does not know whether others use its control block. */
 static void a_ctrl_that_others_may_use_stays(void **state) {
   (void)state;
   member layout[RANKS];
@@ -138,7 +138,7 @@ static void a_ctrl_that_others_may_use_stays(void **state) {
   get_up(layout);
 }
 
-/* ... and those who did, and come into theirs, hear why it does not come. */
+/* Ranks that did make it, and attach to theirs, get the reason why that rank does not come. */
 static void who_stands_hears_who_does_not(void **state) {
   (void)state;
   const int members[RANKS] = {0, 1};

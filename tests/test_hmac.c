@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "hmac.h"

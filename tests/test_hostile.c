@@ -1,8 +1,8 @@
-/* test_hostile.c - texts from outside that were made to take long: 64 KiB of them take
- * about a second of the processor at most, whatever becomes of them; five if it is a proof.
+/* test_hostile.c - hostile texts, made to take long: 64 KiB of them take about a second of
+ * processor time at most, whatever the result; five seconds if it is a proof.
  *
- * Idea       a head, and a line that comes again until the text is full, with a number of its
- *            own for each @; the fuzzers of fuzz/ look for what nobody thought of.
+ * Idea       a head, and a line that is repeated until the text is full, with a new number for
+ *            each @; the fuzzers of fuzz/ search for other such texts.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "override.h"
@@ -24,10 +24,10 @@ enum { LENGTH = 64 << 10, RANKS = 1024 };
 #ifdef __SANITIZE_ADDRESS__
 static const double slow = 20;
 #else
-static const double slow = 3; /* a busy machine, a build without -O3 */
+static const double slow = 3; /* for a busy machine, or a build without -O3 */
 #endif
 
-/* ---- who reads ---- */
+/* ---- the readers ---- */
 
 static void schedule(const char *text) {
   tutti_report report = {.size = sizeof report};
@@ -57,7 +57,7 @@ static void override(const char *text) {
   tt_override_parse(text, 1000, &wanted);
 }
 
-/* ---- what ---- */
+/* ---- the texts ---- */
 
 #define ON(ranks, blocks) "tutti-schedule 1 allreduce x P=" #ranks " blocks=" #blocks "\n"
 #define OF(ranks, blocks) ON(ranks, blocks) "rank 0\n"
@@ -66,7 +66,7 @@ static const struct {
   const char *what;
   void (*read)(const char *text);
   const char *head, *line, *tail;
-  int lines; /* at most so many */
+  int lines; /* at most this many */
 } texts[] = {
     {"all blocks", schedule, OF(1, 5000000), "@ copy dst[0..4999999] = src[0..4999999]\n", "",
      LENGTH},
@@ -117,7 +117,7 @@ static const struct {
     {"a plan with steps", override, "generalized(steps=", "1,", ")", LENGTH},
 };
 
-/* The head, lines until it is full, the tail. */
+/* The head, the line repeated until the text is full, the tail. */
 static char *grown(size_t i) {
   char *text = malloc(LENGTH + 200);
   assert_non_null(text);

@@ -1,8 +1,8 @@
 /* test_kernel.c - every kernel of every instruction set against its definition.
  *
  * Idea       a product: types x ops x numbers of inputs x counts x data, over
- *            buffers with guards, misaligned, aliased, cut in pieces; the sets
- *            of kernels agree because each, plain C too, agrees with kernel_reference.h.
+ *            buffers with guards, misaligned, aliased, cut in pieces. All sets
+ *            of kernels, plain C too, agree because each matches kernel_reference.h.
  * Usage      TUTTI_TEST_SEED=n repeats a run.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -63,7 +63,7 @@ static double moderate(void) {
   return any() & 1 ? x : -x;
 }
 
-/* mode 0: any bits; 1: moderate numbers; 2: mostly special ones. */
+/* mode 0: random bits; 1: moderate numbers; 2: mostly special ones. */
 static void fill_real(void *p, size_t size, bool bf16, int mode) {
   uint64_t u = any();
   size_t pick = below(SPECIALS);
@@ -106,13 +106,13 @@ static void fill(tutti_type t, unsigned char *p, size_t count, int mode) {
     if (t == TUTTI_COMPLEX_FLOAT) fill_real(p, 4, false, mode), fill_real(p + 4, 4, false, mode);
     if (t == TUTTI_COMPLEX_DOUBLE) fill_real(p, 8, false, mode), fill_real(p + 8, 8, false, mode);
     if (t >= TUTTI_FLOAT_INT) {
-      int index = (int)below(4) - 1; /* ties often */
+      int index = (int)below(4) - 1; /* often equal */
       memcpy(p + index_at(t), &index, sizeof index);
     }
   }
 }
 
-/* ---- the product of everything ---- */
+/* ---- the full product ---- */
 
 enum { CAPACITY = 2 * GUARD + WIDEST * MOST_COUNT + GUARD };
 static _Alignas(64) unsigned char inputs[MOST_INPUTS][CAPACITY], before[MOST_INPUTS][CAPACITY];
@@ -126,7 +126,7 @@ typedef struct problem {
   const void *in[MOST_INPUTS];
 } problem;
 
-/* A place after a guard, aligned as the type and no better. */
+/* A place after a guard, with exactly the alignment of the type. */
 static unsigned char *place(unsigned char *room, tutti_type t) {
   size_t size = tutti_type_size(t), align = size == 16 || t == TUTTI_LONG_INT ? 8 : size;
   if (size == 8 && t > TUTTI_DOUBLE) align = 4;
@@ -140,7 +140,7 @@ static void reduce(const problem *p, void *dst, const void *const *in, size_t co
     tt_reduce(&p->reducer, dst, in, p->n, count);
 }
 
-/* In at most `pieces` calls. */
+/* Reduces in at most `pieces` calls. */
 static void reduce_pieces(const problem *p, unsigned char *dst, const void *const *in, size_t count,
                           int pieces) {
   const void *part[MOST_INPUTS];
@@ -152,7 +152,7 @@ static void reduce_pieces(const problem *p, unsigned char *dst, const void *cons
   }
 }
 
-/* alias: the input that dst is, or -1. */
+/* alias: the input that is also dst, or -1. */
 static void check(const problem *p, size_t count, int alias, int pieces) {
   const void *in[MOST_INPUTS];
   const size_t size = p->reducer.element, bytes = count * size;
@@ -222,7 +222,7 @@ static void test_every_kernel(void **unused) {
         check_problem(t, op, numbers[i], one);
 }
 
-/* The table has what tutti_type_has_op promises; the rest is refused in words. */
+/* The table has the kernels that tutti_type_has_op promises; others are refused with a sentence. */
 static void test_table(void **unused) {
   (void)unused;
   const tt_kernel_set *set;
@@ -242,7 +242,7 @@ static void test_table(void **unused) {
   assert_int_equal(tt_reducer_init(&r, TUTTI_INT8, TUTTI_OP_USER), TUTTI_ERR_OP);
 }
 
-/* ---- ops of users: neither of them may be regrouped or turned round ---- */
+/* ---- user-defined ops: must not be regrouped or reordered ---- */
 
 static void hash_bytes(const void *a, const void *b, void *dst, size_t count, tutti_type type,
                        void *ctx) {
@@ -282,7 +282,7 @@ static void check_conversion(format f, float x) {
   if (h != encode(f, x)) fail_msg("%a becomes %04x, not %04x", x, h, encode(f, x));
 }
 
-/* Each of the 65536 there and back, what lies halfway to the next, and around. */
+/* Each of the 65536 values there and back, the midpoint to the next, and its neighbours. */
 static void test_conversions(void **unused) {
   (void)unused;
   for (int both = 0; both < 2; both++) {
@@ -329,7 +329,7 @@ static void test_scale(void **unused) {
     }
 }
 
-/* ---- the product of a scaled sum ---- */
+/* ---- the premultiplier of a sum ---- */
 
 static void test_times(void **unused) {
   (void)unused;

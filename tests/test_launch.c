@@ -1,4 +1,4 @@
-/* test_launch.c - what launchers say: who a rank is, and where all meet.
+/* test_launch.c - the environment of launchers: a rank's number, and where all ranks meet.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static void set(const char *words, bool on) {
 
 static void launchers_are_understood(void **state) {
   static const struct {
-    const char *env, *by, *host; /* by NULL: nobody; host NULL: refused, with these words: */
+    const char *env, *by, *host; /* by NULL: no launcher; host NULL: refused, with these words: */
     int rank, ranks, port;       /* port 0: any */
     bool serves;
     const char *words;
@@ -77,7 +77,7 @@ static void launchers_are_understood(void **state) {
   }
 }
 
-/* What the job's number makes known is the port; the key only with TUTTI_KEY. */
+/* The port follows from the job alone; the key from the job and TUTTI_KEY. */
 static void keys_are_of_the_job_and_of_tutti_key(void **state) {
   static const char *const jobs[] = {
       "RANK=3 WORLD_SIZE=8 MASTER_ADDR=n1 MASTER_PORT=29500",

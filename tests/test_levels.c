@@ -1,12 +1,12 @@
-/* Levels: topologies are read, BlueConnect is its paper's figure, and uneven groups
- * send no more between them than even ones.
+/* Levels: topologies are read, BlueConnect matches its paper's figure, and uneven groups
+ * send no more between each other than even ones.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "names.h"
@@ -26,9 +26,8 @@ static tt_sched *built(const char *name, int P, int rank) {
   return s;
 }
 
-/* Cho et al., figure 4: 12 ranks as 2 racks of 2 nodes of 3, A0 A1 A2 B0 .. D2. Among
- * the ranks of a node N is reduced and scattered, among nodes N/3, among racks N/6;
- * A0 ends with part 0, C0 with part 1, B0 with part 2. */
+/* Cho et al., figure 4: 12 ranks as 2 racks of 2 nodes of 3, A0 A1 A2 B0 .. D2. The ranks of a node
+ * reduce-scatter N, nodes N/3, racks N/6; A0 ends with part 0, C0 with part 1, B0 with part 2. */
 static void blueconnect_is_figure_4(void **state) {
   static const int parts[12] = {0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11};
   (void)state;
@@ -56,15 +55,15 @@ static void blueconnect_is_figure_4(void **state) {
   }
 }
 
-/* Which group of ranks holds rank r, by their sizes. */
+/* The group that holds rank r, by the groups' sizes. */
 static int node_of(const int *sizes, int r) {
   int node = 0;
   for (; r >= sizes[node]; node++) r -= sizes[node];
   return node;
 }
 
-/* Nodes of different sizes: each sends the others what n equal ones would, 2(n-1)/n of
- * a vector, and no rank much more than its share of that. */
+/* Nodes of different sizes: each sends the others as much as n equal nodes would, 2(n-1)/n of a
+ * vector, and no rank sends much more than its share of that. */
 static void uneven_nodes_send_the_least(void **state) {
   static const struct {
     const char *name;
@@ -137,7 +136,7 @@ static void even_levels_send_the_least(void **state) {
 
 static void topologies_are_read(void **state) {
   static const struct {
-    const char *text, *says; /* NULL: it is right */
+    const char *text, *says; /* NULL: valid */
     int ranks;
   } cases[] = {
       {"rack:3 node:16 core:4", NULL, 192},

@@ -1,7 +1,7 @@
-/* test_measure.c - a rank that cannot make a plan that is to be measured: all hear of it, so all
- * fail alike, and what they call next is right.
+/* test_measure.c - a rank cannot make a plan that is to be measured: all ranks learn it, so all
+ * fail alike, and their next call is right.
  *
- * Idea       what measure.c calls to make plans comes by here (ld's --wrap), and fails on one rank.
+ * Idea       measure.c's calls that make plans come here (ld's --wrap), and fail on one rank.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* cmocka wants those above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "comm.h"
@@ -27,7 +27,7 @@ tutti_status __real_tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_
 tutti_status __wrap_tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
                                  const tt_choice *choice, tt_plan *plan);
 
-static _Thread_local int left = -1; /* so many that are made before one is not; -1: all are */
+static _Thread_local int left = -1; /* successes before the failure; -1: no failure */
 
 tutti_status __wrap_tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
                                  const tt_choice *choice, tt_plan *plan) {
@@ -63,7 +63,7 @@ static void all_fail_alike(void **state) {
     tutti_comm *comms[RANKS];
     rank ranks[RANKS];
     pthread_t threads[RANKS];
-    alarm(20); /* they would wait */
+    alarm(20); /* ends a hang */
     assert_int_equal(tutti_comm_from_threads(RANKS, comms), TUTTI_OK);
     for (int r = 0; r < RANKS; r++) {
       ranks[r] = (rank){.comm = comms[r], .made = r == 1 ? made : -1};

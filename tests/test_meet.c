@@ -1,5 +1,5 @@
 /* test_meet.c - how ranks find each other: the rendezvous, the store. Ranks are
- * threads. Guests that are not invited: test_meet_key.c.
+ * threads. Uninvited peers: test_meet_key.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -73,7 +73,7 @@ static void bad_ids_are_refused(void **state) {
   }
 }
 
-/* ---- ranks that meet ---- */
+/* ---- a meeting ---- */
 
 static void all_meet(void **state) {
   (void)state;
@@ -87,12 +87,12 @@ static void all_meet(void **state) {
   }
 }
 
-/* One of three does not do as it should: what it hears, and what the others hear. */
+/* One of three ranks errs: what it gets, and what the others get. */
 static void one_is_wrong(void **state) {
   static const struct {
     const char *name;
     int rank, ranks, rounds;
-    bool other_key, in_place_of_one; /* rank 2 does not come, or comes too */
+    bool other_key, in_place_of_one; /* rank 2 does not come, or is one too many */
     tutti_status its, theirs;
     const char *it_hears, *they_hear;
   } cases[] = {
@@ -137,13 +137,13 @@ static void one_is_wrong(void **state) {
   }
 }
 
-/* ---- where no rendezvous is ---- */
+/* ---- no rendezvous there ---- */
 
-/* Where nothing is, or something else. */
+/* A port with nothing behind it, or with another service. */
 typedef struct stranger {
   int listener;
   bool says;
-  unsigned us; /* that it stays */
+  unsigned us; /* it stays this long */
 } stranger;
 
 static void *something_else(void *arg) {
@@ -177,7 +177,7 @@ static void no_rendezvous_is_said(void **state) {
                  "rank 0 could not reach|Connection refused|is the id right");
   assert_true(g.took < 2);
   listen(listener, 4);
-  for (int i = 0; i < 3; i++) { /* rank 0 is told that the port is taken; so the others know, too */
+  for (int i = 0; i < 3; i++) { /* rank 0 sees that the port is taken, and so do the others */
     static const char *const hears[] = {"127.0.0.1|TUTTI_PORT|is no rendezvous",
                                         "127.0.0.1|TUTTI_PORT|has closed the connection",
                                         "127.0.0.1|TUTTI_PORT|does not answer as"};
@@ -196,7 +196,7 @@ static void no_rendezvous_is_said(void **state) {
   meeting_expect(&g, TUTTI_ERR_TIMEOUT, "no.such.host.invalid");
 }
 
-/* One of three speaks another version, and comes first, amid them, or last. */
+/* One of three ranks has another version, and comes first, in between, or last. */
 static void another_version_is_told_to_all(void **state) {
   (void)state;
   for (int when = 0; when < 3; when++) {
@@ -244,7 +244,7 @@ static void *visit_in_turn(void *guests) {
   return NULL;
 }
 
-/* The same ranks meet again and again, also while some of them have not left yet; or not. */
+/* The same ranks meet again and again, before or after all have left the meeting before. */
 static void a_lasting_rendezvous_serves_in_turn(void **state) {
   (void)state;
   for (int lasting = 0; lasting < 2; lasting++) {
@@ -287,7 +287,7 @@ typedef struct shelf {
     size_t n;
   } entry[ENTRIES];
   int n;
-  int fails; /* put fails from so many on; 0: it does not */
+  int fails; /* puts before one fails; 0: none fails */
 } shelf;
 
 static int put(void *ctx, const char *key, const void *bytes, size_t n) {

@@ -1,4 +1,4 @@
-/* test_meet_key.c - guests of a rendezvous that are not invited, and attackers without the key.
+/* test_meet_key.c - uninvited peers of a rendezvous, and attackers without the key.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* cmocka wants four of these first */
+/* cmocka.h needs four of these headers first */
 #include <cmocka.h>
 
 #include "meet_peers_play.h"
@@ -28,7 +28,7 @@ static void strangers_do_not_stall(void **state) {
     for (size_t k = 0; k < sizeof words; k++) words[k] = (char)rand_r(&seed);
     fds[i] = meeting_call(at.port);
     memcpy(forged.nonce, words, TT_DIGEST);
-    switch (i % 6) { /* silent; garbage; a hello; half of one; the same and a wrong proof */
+    switch (i % 6) { /* silent; garbage; a hello; half a hello; the same and a wrong proof */
       case 1: send(fds[i], words, sizeof words, MSG_NOSIGNAL); break;
       case 2: send(fds[i], &forged, sizeof forged, MSG_NOSIGNAL); break;
       case 3: send(fds[i], &forged, sizeof forged / 2, MSG_NOSIGNAL); break;
@@ -55,7 +55,7 @@ static void strangers_do_not_stall(void **state) {
   for (int i = 0; i < STRANGERS; i++) close(fds[i]);
 }
 
-/* One of a version that sent the key in clear hears why it cannot come; the others meet. */
+/* A rank of a version that sent the key in clear is told why it is refused; the others meet. */
 static void versions_that_told_the_key_are_refused(void **state) {
   const tt_rendezvous at = meeting_serve();
   const tt_hello old = {.magic = TT_MEET_MAGIC, .protocol = 2, .ranks = 2, .who = "old, pid 5"};
@@ -78,7 +78,7 @@ static void versions_that_told_the_key_are_refused(void **state) {
 
 /* ---- an attacker without the key ---- */
 
-/* All that a rank says to a process that has taken the rendezvous's port, and how that ends. */
+/* All that a rank sends to a process that has taken the rendezvous's port, and the result. */
 typedef struct thief {
   int listener;
   const tt_challenge *says; /* or nothing */
@@ -101,7 +101,7 @@ static bool holds(const thief *t, const void *bytes, size_t n) {
   return memmem(t->heard, (size_t)t->n, bytes, n) != NULL;
 }
 
-/* It has the port, and may repeat what a true rendezvous said to it a moment ago. */
+/* The attacker has the port, and may replay what a true rendezvous just sent to it. */
 static void a_thief_of_the_port_learns_nothing(void **state) {
   (void)state;
   for (int replays = 0; replays < 2; replays++) {
@@ -135,7 +135,7 @@ static void a_thief_of_the_port_learns_nothing(void **state) {
   }
 }
 
-/* What one visitor proved is of no use to the next one. */
+/* One visitor's proof is useless to the next. */
 static void a_proof_works_once(void **state) {
   const tt_rendezvous at = meeting_serve();
   tt_hello hello = {.magic = TT_MEET_MAGIC,
@@ -160,7 +160,7 @@ static void a_proof_works_once(void **state) {
     if (i == 3) tt_prove_key(TT_VISITOR, at.key, &hello, c.nonce, proof);
     hello.rank = 1;
     assert_int_equal(send(fd, proof, sizeof proof, 0), sizeof proof);
-    assert_int_equal(recv(fd, &byte, 1, 0), i == 0); /* greeted, or hung up */
+    assert_int_equal(recv(fd, &byte, 1, 0), i == 0); /* greeted, or disconnected */
     close(fd);
   }
 }

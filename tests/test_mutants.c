@@ -1,6 +1,6 @@
-/* Mutants: every algorithm's schedules with one thing changed. Whatever the prover
- * still accepts must compute the right result in every order tried; so it refuses
- * every mutant that computes a wrong one, or hangs.
+/* Mutants: every algorithm's schedules with one change. A mutant that the prover
+ * still accepts must compute the right result in every order tried; so the prover
+ * refuses every mutant that computes a wrong one, or hangs.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "names.h"
@@ -44,7 +44,7 @@ static const char *const mutation_names[MUTATIONS] = {"drop",
 
 static struct { long made, refused, harmless, harmful_simulated; } tally;
 
-/* Take step i out, or put a copy behind it, keeping the order of the rest. */
+/* Removes step i, or inserts a copy after it; the order of the others stays. */
 static void renumber(tt_sched *s, uint32_t i, int by) {
   uint32_t n = s->nsteps, out = 0;
   uint32_t *at = calloc(n + 3, sizeof *at), *after = calloc(2 * s->after_at[n] + 8, sizeof *after);
@@ -134,7 +134,7 @@ static bool mutate(tt_sched *s, uint32_t i, mutation m) {
   }
 }
 
-/* The order can be derived only where the blocks exist (the parser sees to that). */
+/* The order can be derived only where the blocks exist (the parser ensures that). */
 static bool inside(const tt_sched *s, const tt_span *span) {
   for (uint32_t i = 0; i < tt_span_size(span); i++)
     if (tt_span_block(span, i) >= (span->buf == TT_TMP ? s->tmp_blocks : s->blocks)) return false;

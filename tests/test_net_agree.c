@@ -1,7 +1,8 @@
-/* Who goes on, over messages (net_agree.c): ranks of a network that is made up here agree twice, while by
- * lot some die, their last words are lost, some give up waiting, and everything else comes at any time that
- * it may. Those who live return the same, are in it, and nobody waits for ever: nor if a link between two
- * breaks. models/net_agree.pml goes through all orders of what this draws, but for links.
+/* Agreement over messages (net_agree.c): ranks of a simulated network agree twice, while at random
+ * some die, their last messages are lost, some time out, and everything else arrives at any allowed
+ * time. Live ranks return the same decision, are in it, and no rank waits forever, even if a link
+ * between two breaks. models/net_agree.pml covers all orders of the cases drawn here, except for
+ * links.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -10,24 +11,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "net_parts.h"
 
 enum { MOST = 5, ROUNDS = 2, JOBS = 200000, LINE = 64, SLOTS = 256, MOVES = 20000 };
 
-typedef struct word { /* on its way */
+typedef struct word { /* a message in flight */
   size_t n;
   char bytes[sizeof(tt_net_decision) + 2 * MOST];
 } word;
 
 typedef struct rank {
   tt_wire *wire;
-  word line[MOST][LINE]; /* from each peer: sent[], of which got[] have come */
+  word line[MOST][LINE]; /* from each peer: sent[], of which got[] have arrived */
   size_t sent[MOST], got[MOST];
   bool dead, inside, apart[MOST], knows_lost[MOST]; /* apart: a link is cut */
-  int listens;                                      /* slot of its receive of such words, or -1 */
+  int listens;                                      /* slot of its agreement receive, or -1 */
   void *into;
   tutti_net_done done[SLOTS];
   int ndone;
@@ -41,7 +42,7 @@ typedef struct rank {
 static rank all[MOST];
 static int ranks, deaths, quits, cuts;
 static uint64_t lot;
-static int late[MOST][MOST]; /* words, and losses, of a peer: they come so seldom */
+static int late[MOST][MOST]; /* how seldom a peer's messages, and its loss, arrive */
 
 static int draw(int n) {
   lot = lot * 6364136223846793005u + 1442695040888963407u;
@@ -72,7 +73,7 @@ static int net_send(void *self, int slot, int peer, int tag, const void *bytes, 
 static int net_recv(void *self, int slot, int peer, int tag, void *bytes, size_t n) {
   rank *me = self;
   (void)peer, (void)n;
-  if (tag != TAG_AGREE) return 0; /* nothing else is sent */
+  if (tag != TAG_AGREE) return 0; /* only agreement messages are sent */
   me->listens = slot;
   me->into = bytes;
   return 0;
@@ -107,7 +108,7 @@ static const char *net_error(void *self) {
   return "";
 }
 
-/* ---- what may happen; false: not now ---- */
+/* ---- possible events; false: not now ---- */
 
 static bool come(rank *me, int from) {
   const word *w = &me->line[from][me->got[from] % LINE];
@@ -149,7 +150,7 @@ static bool quit(rank *me) {
   return true;
 }
 
-/* Of what it said last some is lost. */
+/* Loses some of the rank's last messages. */
 static void cut_off(int from, int to) {
   rank *r = &all[to];
   if (draw(2)) r->sent[from] -= (size_t)draw((int)(r->sent[from] - r->got[from]) + 1);
@@ -163,7 +164,7 @@ static bool die(rank *me) {
   return true;
 }
 
-/* Between two that live. */
+/* Between two live ranks. */
 static bool cut(int a, int b) {
   if (!cuts || a == b || all[a].dead || all[b].dead) return false;
   cuts--;
@@ -215,7 +216,7 @@ static void begin(uint64_t seed) {
   }
 }
 
-/* Nobody else dies or gives up; all that is still to come comes. */
+/* No more deaths or timeouts; everything still in flight arrives. */
 static void go_to_the_end(void) {
   for (int moved = 1, quiet = 0; quiet < 4; quiet = moved ? 0 : quiet + 1) {
     moved = 0;
@@ -265,7 +266,7 @@ static void those_who_live_agree(void **state) {
       all[r].wire->ops->close(all[r].wire);
     }
   }
-  if (!one) assert_true(agreed > JOBS / 4 && gave_up > JOBS / 4); /* the lot is no lame one */
+  if (!one) assert_true(agreed > JOBS / 4 && gave_up > JOBS / 4); /* enough cases occur */
 }
 
 int main(void) {

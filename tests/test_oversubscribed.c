@@ -1,11 +1,11 @@
-/* The price of ranks that share cores: whose turn it is, and that no core is idle while there is work.
+/* The price of ranks that share cores: they take turns, and no core is idle while there is work.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "names.h"
@@ -30,8 +30,9 @@ static double time_of(const char *name, const tt_cost_model *profile, double byt
   return time;
 }
 
-/* What one rank does for all keeps the other cores idle: the sum of naive is its root's, then all read it, a
- * core's ranks one after the other. Of very many ranks the work is thought to be spread evenly. */
+/* Work that one rank does for all leaves the other cores idle: in naive the root sums, then all
+ * read the sum, a core's ranks one after the other. For very many ranks the work is assumed to be
+ * spread evenly. */
 static void on_shared_cores_work_takes_turns(void **state) {
   (void)state;
   for (int P = 2; P <= 40; P++)
@@ -61,10 +62,10 @@ static int messages_of(tt_sched *const *all) {
   return n;
 }
 
-/* With nothing to wait for one core has all the work, at either end of each message, one after the
- * other; several are not idle while there is some: they take no longer than an even share and the
- * longest chain, which is no longer than the whole where each rank has its own (Graham 1969). Whatever else
- * takes time, the parts are the whole. */
+/* Without latencies, one core does all the work, at either end of each message, one after the
+ * other. Several cores are not idle while there is work: they take no longer than an even share
+ * plus the longest chain, which is at most the time with a core per rank (Graham 1969). With all
+ * other costs, too, the parts add up to the whole. */
 static void ranks_that_migrate_leave_no_core_idle(void **state) {
   (void)state;
   const double once = 2e-6;
@@ -106,8 +107,8 @@ static void ranks_that_migrate_leave_no_core_idle(void **state) {
     }
 }
 
-/* naive: the root is done when all that was sent to it has left and come, on any core; then it sends to
- * all, in turn, and the last one's comes. */
+/* naive: the root is done when all messages to it were sent and received, on any core. Then it
+ * sends to all ranks in turn, and the last one receives. */
 static void of_naive_others_work_for_the_root(void **state) {
   (void)state;
   const double once = 2e-6;

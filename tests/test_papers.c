@@ -1,7 +1,7 @@
-/* Papers and bytes of the wire over messages (net_recv.c, net_send.c), with a network that is made up here:
- * what a peer that runs something else might send is refused with a sentence, what was sent over a network
- * that is closed is dropped, and bytes that are lent are over in the order in which they were sent,
- * whatever the order in which the network says so.
+/* Headers and bytes of the wire over messages (net_recv.c, net_send.c), with a simulated network:
+ * input that a peer with another version might send is refused with a sentence; messages of a
+ * closed network are dropped; and exported bytes complete in the order in which they were sent,
+ * whatever the order of the network's completions.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "net_parts.h"
 
 enum { PEER = 1, LANE = 2, SLOTS = 128, ID = 77, LARGE = SMALL + 100 };
 
-/* What the wire has asked of the network and not been told the end of, by slot. */
+/* Operations that the wire has begun on the network and that have not completed, by slot. */
 static struct {
   bool begun, sends;
   int tag;
@@ -53,7 +53,7 @@ static int net_recv(void *self, int slot, int peer, int tag, void *bytes, size_t
 
 static int net_poll(void *self, int slots, tutti_net_done *out, int most, int *n) {
   (void)self;
-  for (int i = 0; i < SLOTS; i++) assert_true(!asked[i].begun || i < slots); /* it looks at all */
+  for (int i = 0; i < SLOTS; i++) assert_true(!asked[i].begun || i < slots); /* all are polled */
   *n = ndone < most ? ndone : most;
   memcpy(out, done, (size_t)*n * sizeof *out);
   ndone -= *n;
@@ -74,7 +74,7 @@ static const char *net_error(void *self) {
   return "";
 }
 
-/* ---- what the tests do ---- */
+/* ---- helpers of the tests ---- */
 
 static int open_wire(void **state) {
   const tutti_net net = {.size = sizeof net,
@@ -116,7 +116,7 @@ static tutti_status poll(void) {
   return tt_net_poll(wire, &moved);
 }
 
-/* A message of n bytes comes for the receive with this tag, which must be there. */
+/* Delivers a message of n bytes to the receive with this tag, which must be posted. */
 static void come(int tag, const void *bytes, size_t n) {
   const int slot = slot_of(false, tag);
   assert_true(slot >= 0 && n <= asked[slot].n);
@@ -137,7 +137,7 @@ static void come_packet(uint32_t net, size_t inside, size_t behind, size_t cut) 
   come(LANE, &packet.head, sizeof packet.head + inside - cut);
 }
 
-/* ---- what comes ---- */
+/* ---- receiving ---- */
 
 static const struct {
   const char *what;
@@ -161,7 +161,7 @@ static void what_comes_is_taken_or_refused(void **state) {
     tt_stamp stamp = {0, 0};
     tutti_status status;
     assert_int_equal(open_wire(state), 0);
-    assert_int_equal(here(&stamp), 0); /* it listens */
+    assert_int_equal(here(&stamp), 0); /* a receive is posted */
     come_packet(ID, packets[i].inside, packets[i].behind, packets[i].cut);
     status = poll();
     if (!status && packets[i].strange && !packets[i].body)
@@ -202,7 +202,7 @@ static void pieces_come_in_order_and_in_part(void **state) {
   }
 }
 
-/* Its number says so; the bytes behind it are received and thrown away. */
+/* The network's number in the header differs; the bytes behind it are received and thrown away. */
 static void what_another_network_sent_is_dropped(void **state) {
   tt_stamp stamp;
   (void)state;
@@ -226,7 +226,7 @@ static void a_word_of_another_size_is_refused(void **state) {
   assert_int_equal(poll(), TUTTI_ERR_SYSTEM);
 }
 
-/* ---- what goes ---- */
+/* ---- sending ---- */
 
 static uint32_t push(size_t n, size_t taken) {
   const tt_stamp stamp = {1, 2};
@@ -267,7 +267,7 @@ static void a_full_window_takes_nothing(void **state) {
   (void)state;
   push(LARGE, LARGE); /* the window is one at first */
   push(LARGE, 0);
-  push(100, 0); /* nor what is small: it would overtake */
+  push(100, 0); /* nor small messages: they would overtake */
   end(slot_of(true, TAG_BYTES + LANE), LARGE);
   assert_int_equal(poll(), TUTTI_OK);
   push(100, 100);

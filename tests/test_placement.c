@@ -1,5 +1,5 @@
-/* Sites: how ranks sit becomes levels and an order; topologies and racks are read; and
- * whatever ranks say, what sits together stands together.
+/* Placements: where ranks run determines levels and an order; topologies and racks are read; and
+ * for any input, ranks of the same domain are adjacent.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "comm.h"
@@ -19,8 +19,8 @@ static int order[MOST], node_of[MOST];
 static tt_layout layout = {.order = order, .node_of = node_of};
 static tt_placement placements[MOST];
 
-/* A rank is a word of up to four letters, its rack, node, package and cache; it sits on a host
- * that is called after its node. */
+/* A rank is a word of up to four letters: its rack, node, package and cache; its host is named
+ * after its node. */
 static int placements_of(const char *words) {
   int ranks = 0;
   for (; *words; words += strspn(words, " ")) {
@@ -35,7 +35,7 @@ static int placements_of(const char *words) {
   return ranks;
 }
 
-/* "0 2 1" of numbers. */
+/* Formats numbers as "0 2 1". */
 static const char *listed(const int *numbers, int n) {
   static char text[16 * MOST];
   size_t at = 0;
@@ -60,11 +60,11 @@ static const struct {
     {"a0 b0 a0 b0", NULL, "node:2 core:2", "0 2 1 3", "0 1 0 1", 1},
     {"a0 a0 a1 a1 b0 b0", NULL, "rack:2 node:(2,1) core:2", "0 1 2 3 4 5", "0 0 1 1 2 2", 1},
     {"b0 a1 b1 a1 b0", NULL, "rack:2 node:(2,1) core:(2,1,2)", "0 4 2 1 3", "0 1 2 1 0", 1},
-    /* a rack of ranks that are nodes each */
+    /* racks whose nodes have one rank each */
     {"a0 b1 a2 b3", NULL, "rack:2 node:2", "0 2 1 3", "0 1 2 3", 0},
     {"a0 a1 b2", NULL, "rack:2 node:(2,1)", "0 1 2", "0 1 2", 0},
     {"a0 a0 a1 a1", NULL, "node:2 core:2", "0 1 2 3", "0 0 1 1", 1},
-    /* levels in a node; those that say nothing are left out */
+    /* levels in a node; levels that separate nothing are left out */
     {"a0p a0q a0p a0q", NULL, "package:2 core:2", "0 2 1 3", "0 0 0 0", 2},
     {"a0p a0p a1q a1q", NULL, "node:2 core:2", "0 1 2 3", "0 0 1 1", 1},
     {"a0px a0px a0py a0py a1px a1px a1py a1py", NULL, "node:2 cache:2 core:2", "0 1 2 3 4 5 6 7",
@@ -73,7 +73,7 @@ static const struct {
      "0 0 0 0 1 1 1 1", 2},
     {"a0px a0px a0py a0qx a0qx a0qx a1px a1px", NULL,
      "node:2 package:(2,1) cache:(2,1,1) core:(2,1,3,2)", "0 1 2 3 4 5 6 7", "0 0 0 0 0 0 1 1", 3},
-    /* what is said is the tree */
+    /* the given topology is the tree */
     {"a0 a1 a0 a1", " rack:2 core:2 # two", "rack:2 core:2", "0 1 2 3", "0 1 0 1", 0},
     {"a0 a0 a0 a0", "\n# so\nrack:2 node:1 core:2\n", "rack:2 node:1 core:2", "0 1 2 3", "0 0 1 1",
      2},
@@ -81,7 +81,7 @@ static const struct {
     {"a0 a0 a1 a1", "island:2 core:2", "island:2 core:2", "0 1 2 3", "0 0 1 1", 1},
     {"a0 a0 a0 a0", "island:2 core:2", "island:2 core:2", "0 1 2 3", "0 0 0 0", 2},
     {"a0 a0 a0 a0", "rack:2 node:2", "rack:2 node:2", "0 1 2 3", "0 1 2 3", 0},
-    /* racks of hosts; what ranks say of their racks does not count */
+    /* racks of hosts; the racks that ranks report do not count */
     {"a0 a1 a2 a3", "r: n0 n2\ns: n1 n3", "rack:2 node:2", "0 2 1 3", "0 1 2 3", 0},
     {"a0 b1 a0 b1 a2 a2", "r: n[0-1] # two\n\n# one\ns:\tn2.cluster.org\r\n",
      "rack:2 node:(2,1) core:2", "0 2 1 3 4 5", "0 1 0 1 2 2", 1},
@@ -184,7 +184,7 @@ static void hosts_are_counted(void **state) {
 
 static void nodes_are_faked(void **state) {
   static const struct {
-    const char *placements, *text, *node_of; /* a sentence, where it is none */
+    const char *placements, *text, *node_of; /* a sentence, if there is none */
   } cases[] = {
       {"a0 a0 a0 a0 a0", "0,1", "0 1 0 1 0"},
       {"a0 a0 a0", "5", "0 0 0"},
@@ -233,7 +233,7 @@ static void files_are_told_from_levels(void **state) {
   }
 }
 
-/* ---- whatever ranks say ---- */
+/* ---- random placements ---- */
 
 static bool together(const tt_placement *a, const tt_placement *b, const char *level) {
   const int depth = strcmp(level, "rack") == 0      ? 1
@@ -244,7 +244,7 @@ static bool together(const tt_placement *a, const tt_placement *b, const char *l
          (depth < 3 || a->package == b->package) && (depth < 4 || a->cache == b->cache);
 }
 
-/* Below the g-th thing above level l: of each place the thing of level `of` that holds it. */
+/* Below the g-th domain above level l: for each place, the domain of level `of` that holds it. */
 static void fill(const tt_tree *t, int l, int g, int of, int domain, int *domains, int *places) {
   for (int i = 0; i < tt_tree_count(t, l, g); i++) {
     const int child = tt_tree_first(t, l, g) + i, here = l == of ? child : domain;
@@ -255,7 +255,7 @@ static void fill(const tt_tree *t, int l, int g, int of, int domain, int *domain
   }
 }
 
-/* The colours that stay when a topology is forgotten do. Leaves the seats as they were. */
+/* The colours that remain of a forgotten topology give the same levels. Restores the placement. */
 static void colors_say_the_same(int ranks) {
   tt_placement *kept = malloc((size_t)ranks * sizeof *kept);
   int was[MOST];
@@ -265,7 +265,7 @@ static void colors_say_the_same(int ranks) {
   memcpy(was, node_of, (size_t)ranks * sizeof *was);
   assert_int_equal(tt_placement_color(&layout, ranks, kept), TUTTI_OK);
   assert_int_equal(tt_placement_arrange(kept, ranks, NULL, "here", &layout), TUTTI_OK);
-  if (!strstr(text, "package")) /* what is nearest to a node becomes its package */
+  if (!strstr(text, "package")) /* the level next to a node becomes its package */
     for (char *c; (c = strstr(text, "cache"));) {
       memmove(c + 7, c + 5, strlen(c + 5) + 1);
       memcpy(c, "package", 7);
@@ -312,7 +312,7 @@ static void what_sits_together_stands_together(void **state) {
                     together(&placements[order[v]], &placements[order[v - 1]], tree.level[l].name));
     }
     colors_say_the_same(ranks);
-    /* arranged once more, they stand so already */
+    /* arranging them again changes nothing */
     if (sorted) continue;
     tt_placement *again = malloc((size_t)ranks * sizeof *again);
     char levels[sizeof layout.levels];
@@ -325,7 +325,7 @@ static void what_sits_together_stands_together(void **state) {
   }
 }
 
-/* A hundred nodes of different sizes are no text that fits: racks remain. */
+/* A hundred nodes of different sizes do not fit into the text: racks remain. */
 static void a_forgotten_topology_stays_in_colors(void **state) {
   (void)state;
   static const char *const topologies[] = {"rack:2 node:2 core:2", "rack:2 node:(1,2) core:(2,3,3)",

@@ -1,5 +1,5 @@
-/* The price is the papers': their closed forms come out of schedules that are played, for
- * every number of ranks. And it is one price: of one rank for all as of all.
+/* The prices match the papers: simulated schedules give their closed forms, for every
+ * number of ranks. One rank's price for all equals the price of all ranks.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "choose.h"
@@ -29,7 +29,7 @@ static void about(const char *what, int P, double bytes, double measured, double
     fail_msg("%s, P = %d, %g bytes: %.12g s, not %.12g s", what, P, bytes, measured, formula);
 }
 
-/* Of one rank, and of those that it receives from. */
+/* Builds one rank's schedule, and those of the ranks that it receives from. */
 static void build_few(const char *name, tt_ask ask, tt_sched **all) {
   if (tt_algo_build(name, &ask, &all[0])) fail_msg("%s", tutti_error());
   for (uint32_t i = 0; i < all[0]->nsteps; i++) {
@@ -41,7 +41,7 @@ static void build_few(const char *name, tt_ask ask, tt_sched **all) {
   }
 }
 
-/* The time of an algorithm, all ranks played, or one for all. */
+/* The time of an algorithm, with all ranks simulated, or one for all. */
 static tt_breakdown terms_of(const char *name, tutti_coll coll, const tt_cost_model *profile,
                              bool uniform, double bytes) {
   const tt_ask ask = {.coll = coll, .ranks = profile->ranks};
@@ -81,8 +81,8 @@ static void equations_15_25_and_44(void **state) {
             2 * (P - 1) * alpha + 2 * (P - 1) * u * beta + (P - 1) * u * gamma_);
       about("25", P, m, time_of("fold(halving)", &p, m),
             2 * L * alpha + 2 * (P - 1) * u * beta + (P - 1) * u * gamma_);
-      /* the paper's count of additions is a bound: where primes and stars are the same, they
-       * are made once; on 2^n - 1 ranks they never are */
+      /* the paper's count of additions is a bound: primes and stars that are the same are made
+       * once, except on 2^n - 1 ranks, where none are */
       const double time = time_of("generalized(latency)", &p, m);
       const double most = L * alpha + P * L * u * beta + P * (P > 2 ? 2 * L - 2 : 1) * u * gamma_;
       const double least = L * alpha + P * L * u * beta + P * L * u * gamma_;
@@ -92,8 +92,8 @@ static void equations_15_25_and_44(void **state) {
     }
 }
 
-/* What the counts of the schedule say, which test_counts.c compares with the paper; and
- * equation 36 is a bound on it, reached in its first part. */
+/* The counts of the schedule, which test_counts.c compares with the paper; equation 36 is a bound
+ * on it, reached in its first part. */
 static void equation_36(void **state) {
   (void)state;
   for (int P = 3; P <= 300; P++)
@@ -129,8 +129,8 @@ static double packet(int P, int r, double m) {
          (P - 1 + more * (2 * L - 2)) * u * gamma_;
 }
 
-/* Equation 37, and 44 beyond its end: the number of steps that is chosen is the nearest one
- * or its neighbour, or all of them where that is cheaper; and by brute force the best. */
+/* Equation 37, and 44 beyond its end: the chosen number of steps is the nearest one or its
+ * neighbour, or all steps if that is cheaper; and brute force finds no better. */
 static void the_optimal_number_of_steps_comes_out(void **state) {
   (void)state;
   for (int P = 8; P <= 128; P *= 2) {
@@ -203,7 +203,7 @@ static const struct {
 };
 enum { MACHINES = sizeof machines / sizeof *machines };
 
-/* 5 and 6: one ring through everything goes as fast as its narrowest link. */
+/* 5 and 6: one ring through all ranks is as fast as its narrowest link. */
 static void equations_5_and_6(void **state) {
   (void)state;
   for (int i = 0; i < MACHINES; i++) {
@@ -215,9 +215,9 @@ static void equations_5_and_6(void **state) {
   }
 }
 
-/* 7: reduce in the nodes (a reduce-scatter and a gather), a ring of the leaders, and
- * broadcast in the nodes. The parts are the formula; played as one schedule they overlap a
- * little, and get into each other's way a little. */
+/* 7: reduce in the nodes (a reduce-scatter and a gather), a ring of the leaders, broadcast in the
+ * nodes. The parts match the formula; simulated together they overlap and delay each other a
+ * little. */
 static void equation_7(void **state) {
   static const double width[] = {1.25e9, 5e9};
   (void)state;
@@ -245,8 +245,8 @@ static void equation_7(void **state) {
     }
 }
 
-/* 8 and 9, and 10 on a torus: BlueConnect, each stage as wide as the narrowest link that
- * its ranks share. */
+/* 8 and 9, and 10 on a torus: BlueConnect; each stage is as wide as the narrowest link that its
+ * ranks share. */
 static void equations_8_to_10(void **state) {
   (void)state;
   for (int torus = 0; torus < 2; torus++)
@@ -275,7 +275,7 @@ static void equations_8_to_10(void **state) {
 
 /* ---- uniform ---- */
 
-/* Every family that says that its ranks are alike is priced from one rank as from all. */
+/* Every family that declares its ranks alike has the same price from one rank as from all. */
 static void one_rank_stands_for_all(void **state) {
   (void)state;
   int said = 0;
@@ -299,7 +299,7 @@ static void one_rank_stands_for_all(void **state) {
   assert_true(said > 300);
 }
 
-/* ---- the play ---- */
+/* ---- the simulation ---- */
 
 static void parts_add_up_to_the_time(void **state) {
   (void)state;
@@ -327,14 +327,14 @@ static void parts_add_up_to_the_time(void **state) {
     }
 }
 
-/* At sizes that were not played too: where the order of events changes with the size, closely. Also
- * where there are more lines than a curve has room for: in slices, on hosts that share processors. */
+/* Curves match the simulation at other sizes, closely where the order of events changes; also with
+ * more lines than a curve holds: in slices, on hosts whose ranks share cores. */
 static void curves_follow_the_play(void **state) {
   (void)state;
   for (int P = 2; P <= 30; P += 7)
     for (int i = 0; tt_algo_at(i / 4); i++) {
       const char *name = tt_algo_at(i / 4)->name;
-      const int slices = i % 4 > 1 && P < 10 ? 4 : 1; /* long plays are played less often */
+      const int slices = i % 4 > 1 && P < 10 ? 4 : 1; /* long simulations run less often */
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tt_cost_model p = flat(P);
       tt_sched **all;
@@ -358,8 +358,8 @@ static void curves_follow_the_play(void **state) {
     }
 }
 
-/* Where nothing but copies takes time, a vector takes as long as one in the cache that has more
- * bytes: `beyond` times as many of those that are not in it. */
+/* If only copies take time, a vector beyond the cache takes as long as a larger one within it,
+ * where each byte beyond counts as `beyond` bytes. */
 static void bytes_beyond_the_cache_cost_more(void **state) {
   (void)state;
   static const char *const plans[] = {"two-shot", "fold(ring)", "doubling", "naive"};
@@ -383,8 +383,8 @@ static void bytes_beyond_the_cache_cost_more(void **state) {
   }
 }
 
-/* What a link lets through at once takes no time of a message, but of all that follow each
- * other the link's, also where one rank is played for all. */
+/* A link's burst costs a single message nothing; a series of messages takes the link's time, also
+ * if one rank is simulated for all. */
 static void a_burst_is_owed(void **state) {
   static const char *const some_of[] = {"fold(ring)", "fold(halving)", "two-shot", "doubling",
                                         "naive"};
@@ -398,7 +398,7 @@ static void a_burst_is_owed(void **state) {
         const double latency = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, 0).time;
         p.link[0].burst = 1e12;
         const tt_breakdown t = terms_of(some_of[i], TUTTI_ALLREDUCE, &p, uniform, m);
-        const double sent = i < 3 ? 2 * 11. / 12 : i == 3 ? 4 : 11; /* vectors, by the busiest */
+        const double sent = i < 3 ? 2 * 11. / 12 : i == 3 ? 4 : 11; /* vectors of the busiest */
         about(some_of[i], 12, m, t.time, tt_made_up(sent * m * beta, latency));
         about("as a line", 12, m, t.fixed + t.slope * m, t.time);
         p.link[0].burst = 1e5;
@@ -408,7 +408,7 @@ static void a_burst_is_owed(void **state) {
       }
 }
 
-/* Ports, half duplex, the processor: each moves the time the way it must. */
+/* Ports, half duplex, o: each changes the time as it must. */
 static void figures_move_the_time_their_way(void **state) {
   tt_cost_model p = flat(12), q = p;
   (void)state;
@@ -429,7 +429,7 @@ static void figures_move_the_time_their_way(void **state) {
   q.piece = 1e4;
   const double overlapped = time_of("tree(chain)", &q, 1e6);
   about("copies", 12, 1e6, apart, 22 * 2 * 1e6 * 1e-9 + 11 * 1e6 * gamma_);
-  /* only what is sent at once overlaps: in and out of a hop */
+  /* only simultaneous messages overlap: in and out of a hop */
   assert_true(overlapped < 0.6 * apart && overlapped > 0.5 * apart);
   about("a tree", 12, 1e6, time_of("tree(binomial)", &p, 1e6),
         2 * 4 * (alpha + 1e6 * beta) + 4 * 1e6 * gamma_ - 1e6 * gamma_);
@@ -457,8 +457,8 @@ static void ports_apart_let_levels_overlap(void **state) {
   assert_true(!*state && overlapped < 0.8 * whole && overlapped >= 1.8332e9 / 1.2e9);
 }
 
-/* Two-shot sends each rank 5 messages in each of two rounds: at once where the level that they go
- * through has 5 ports, and not where another one has. */
+/* In two-shot each rank sends 5 messages in each of two rounds: all at once if the level that they
+ * use has 5 ports, and not if another level has them. */
 static void ports_are_of_a_level(void **state) {
   (void)state;
   static const struct {

@@ -1,7 +1,7 @@
-/* Every family with every parameter it proposes: every group, level and number of
- * steps, for every P up to 64 and samples to 1000, the short ones to 4096. That takes
- * long: `make prove` does it, with a bar, and writes down of each form what held in all
- * of its proofs (src/choose/forms.def); `make check` does a part of it.
+/* Every family with every parameter that it proposes: every group, level and number of
+ * steps, for every P up to 64 and samples to 1000, the short ones to 4096. This takes
+ * long: `make prove` does it, with a progress bar, and records for each form the properties that
+ * held in all its proofs (src/choose/forms.def); `make check` does a part of it.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "choose.h"
@@ -21,7 +21,7 @@ static bool full(void) {
   return getenv("TUTTI_PROVE") != NULL;
 }
 
-/* A line that overwrites itself, where somebody waits for it. */
+/* A progress line that overwrites itself, if a terminal shows it. */
 static void bar(const char *what, int done, int all) {
   if (!full()) return;
   fprintf(stderr, "\r  %-28s [", what);
@@ -30,7 +30,7 @@ static void bar(const char *what, int done, int all) {
   fflush(stderr);
 }
 
-/* ---- the forms, and what held in all proofs of each ---- */
+/* ---- the forms, and the properties that held in all proofs of each ---- */
 
 typedef struct row {
   char form[TT_NAME];
@@ -91,8 +91,8 @@ static int write_forms(void **state) {
 
 /* ---- the proofs ---- */
 
-/* What the proof costs: steps to play, blocks to follow, and leaves to look at where sums are
- * grouped differently from rank to rank. */
+/* The cost of the proof: steps to simulate, blocks to follow, and leaves to inspect if sums are
+ * grouped differently on some ranks. */
 static double cost_of(tt_sched *s) {
   const double P = s->ranks;
   uint32_t results = 0;
@@ -112,7 +112,7 @@ static void prove_one(const char *name, const tt_ask *ask) {
   proofs++;
 }
 
-/* So many slices as can touch each other, on the ranks where that takes no minutes. */
+/* Proves as many slices as can interact, on numbers of ranks that do not take minutes. */
 static void prove_slices(const char *name, const tt_ask *ask) {
   const tt_setting how = {.flight = 3};
   tt_proven is;
@@ -120,7 +120,7 @@ static void prove_slices(const char *name, const tt_ask *ask) {
   if (tt_proven_find(ask, name, 5, &how, &is)) fail_msg("%s in slices: %s", name, tutti_error());
 }
 
-/* Every collective that it does, in place and not, where it costs at most so much. */
+/* Proves every collective that it supports, in place and not, if that costs at most `most`. */
 static void prove_name(const char *name, int P, double most) {
   for (int coll = 0; coll < TUTTI_COLL_COUNT; coll++)
     for (int in_place = 0; in_place < 2; in_place++) {
@@ -138,7 +138,7 @@ static void prove_name(const char *name, int P, double most) {
     }
 }
 
-/* What is proposed for this number of ranks, flat and on machines of two and three levels. */
+/* Adds the proposals for this number of ranks, flat and on machines of two and three levels. */
 static void add_plans(names *list, int P) {
   char levels[60];
   names_add_plans(list, P, "");

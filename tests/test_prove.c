@@ -1,6 +1,6 @@
-/* Every algorithm is proven, for every P up to 64 and samples beyond, every
- * collective it serves, in place and not, in one to three slices at once; and
- * keeps its paper's counts.
+/* Every algorithm is proven for every P up to 64 and samples beyond, for every
+ * collective that it supports, in place and not, in one to three slices at once;
+ * and it keeps its paper's counts.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "names.h"
@@ -18,7 +18,7 @@ static bool thorough(void) {
   return getenv("TUTTI_TEST_ALL") != NULL;
 }
 
-/* Prove, or fail with the line that shows it again. */
+/* Proves, or fails with a line that repeats the case. */
 static tutti_report proven(const char *name, const tt_ask *ask, int slices, int flight) {
   tt_sched **all;
   tutti_report report = {.size = sizeof report};
@@ -38,7 +38,7 @@ static tutti_report proven(const char *name, const tt_ask *ask, int slices, int 
   return report;
 }
 
-/* How many ranks bring data; 0: it does not do this. */
+/* The number of ranks with data; 0: not supported. */
 static int serves(const char *name, const tt_ask *ask) {
   tt_sched *s;
   tutti_status status = tt_algo_build(name, ask, &s);
@@ -62,7 +62,7 @@ static void prove_one(const char *name, tt_ask ask, bool all_roots) {
   }
 }
 
-/* The table, and up to `most` names of each family. */
+/* Proves the table, and up to `most` names of each family. */
 static void prove_at(int P, int most, bool all_roots) {
   names list = names_for(P, most, P);
   for (int a = 0; a < list.n; a++)

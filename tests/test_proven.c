@@ -1,5 +1,5 @@
-/* test_proven.c - what runs is proven at its first use: every plan, in place, not, and mixed; up to
- * which size; and once for the ranks that share memory, though one dies while it proves.
+/* test_proven.c - every plan that runs is proven at its first use: in place, not, and mixed; up to
+ * a size limit; and once for the ranks that share memory, even if one dies during the proof.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants those above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "comm.h"
 #include "names.h"
 
-/* Which ranks worked in place in what the prover was asked: bit r. */
+/* The ranks that work in place in the prover's input: bit r. */
 static unsigned asked[8];
 static int nasked;
 tutti_status __real_tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
@@ -66,7 +66,7 @@ static void every_plan(void **state) {
   assert_true(plans > 1000);
 }
 
-/* Of a form that no family proposes, so `make prove` has proven none. */
+/* No family proposes this form, so `make prove` has not proven it. */
 #define UNKNOWN "fold(halving,stride=3)"
 
 static void limits(void **state) {
@@ -149,8 +149,8 @@ static void forms_are_names_without_numbers(void **state) {
   }
 }
 
-/* Whatever is proposed for many ranks is small enough to be proven there, or of a form that `make prove`
- * has proven, on more than 64 ranks, too: else no rank could run it. */
+/* Every proposal for many ranks can run: it is small enough to be proven there, or of a form that
+ * `make prove` has proven, also on more than 64 ranks. */
 static void every_proposal_can_be_chosen(void **state) {
   static const struct {
     int ranks;
@@ -178,7 +178,7 @@ static void variable(void **state) {
   static const struct {
     const char *value;
     tt_verify is;
-    bool proven; /* nothing before this test has asked for such a plan */
+    bool proven; /* no plan before this test was like it */
   } cases[] = {
       {"0", TT_VERIFY_NONE, false}, {NULL, TT_VERIFY_SOME, true}, {"1", TT_VERIFY_ALL, true}};
   char plan[160];
@@ -198,7 +198,7 @@ static void variable(void **state) {
   unsetenv("TUTTI_VERIFY");
 }
 
-/* On many ranks tutti_comm_plan says which proof it is. */
+/* On many ranks tutti_comm_plan names the proof. */
 static void plans_say_how_they_are_proven(void **state) {
   static const struct {
     const char *algo, *wanted;
@@ -220,11 +220,11 @@ static void plans_say_how_they_are_proven(void **state) {
   for (int r = 0; r < RANKS; r++) tutti_comm_free(comms[r]);
 }
 
-/* The plan of this name does not exist, so an answer says whether the prover's room was asked. */
+/* No plan has this name, so the result shows whether the shared table of proofs was asked. */
 static void others_verdicts(void **state) {
   enum { PROVES = 1, PROVEN = 2, REFUSED = 3, FULL = -1 };
   static const struct {
-    int word; /* that another rank has left */
+    int word; /* left by another rank */
     bool asked, waits;
     int after;
   } cases[] = {{0, true, false, REFUSED},

@@ -1,5 +1,5 @@
-/* The prover refuses a wrong schedule, and its witness names the rank, the step and what is wrong
- * there; the right schedule beside it is proven. Wrong ones as files: models/refused.
+/* The prover refuses a wrong schedule, and its witness names the rank, the step and the error
+ * there; a right schedule next to it is proven. Wrong schedules as files: models/refused.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "algo.h"
@@ -20,12 +20,12 @@ static const struct {
      "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
      "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0] last\n",
      NULL},
-    {/* the sum goes where its own send still reads */
+    {/* the sum goes where the rank's own send still reads */
      "tutti-schedule 1 allreduce x P=2 blocks=1\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv_reduce <-1 dst[0] = dst[0] op in last\n"
      "rank 1 inplace\n 0 send ->0 dst[0]\n 1 recv_reduce <-0 dst[0] = in op dst[0] last\n",
      "rank 0 step 1 (recv_reduce <-1 dst[0] = dst[0] op in  last): it must wait for step 0"},
-    {/* with the order derived it waits for ever */
+    {/* with the derived order it waits forever */
      "tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv_reduce <-1 dst[0] = dst[0] op in last\n"
      "rank 1 inplace\n 0 send ->0 dst[0]\n 1 recv_reduce <-0 dst[0] = in op dst[0] last\n",
@@ -42,7 +42,7 @@ static const struct {
     {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 recv <-1 src[0]\nrank 1\n 0 send ->0 src[0]\n",
      "it writes outside what this rank may write"},
-    {/* each helper answers at once: neither has heard of the other */
+    {/* each helper answers at once: neither has received from the other */
      "tutti-schedule 1 barrier x P=3 blocks=1 data=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 send ->2 src[0]\n 2 recv <-1 dst[0]\n 3 recv <-2 dst[0]\n"
      "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->0 tmp[0]\n"
@@ -87,7 +87,7 @@ static const struct {
      "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n"
      "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0] last\n",
      "no sum of scan is complete"},
-    {/* an allreduce is none */
+    {/* not an allreduce */
      "tutti-schedule 1 scan x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in\n"
      "rank 1\n 0 send ->0 src[0]\n 1 recv_reduce <-0 dst[0] = in op src[0]\n",
@@ -132,7 +132,7 @@ static const struct {
      " 1 recv_reduce <-2 dst[0] = tmp[0] op in last after 0\n"
      "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
      "rank 0, at the end, dst[0]: it holds a sum that was already complete"},
-    {/* the parts of a split receive land one by one: rank 2's may come before the copy is over */
+    {/* the parts of a split receive arrive one by one: rank 2's may come before the copy is over */
      "tutti-schedule 1 reduce x P=3 blocks=1\n"
      "rank 0\n 0 copy tmp[1] = src[0]\n 1 send ->1 tmp[1] after 0\n"
      " 2 recv_split <-1..2 tmp[0..1]\n 3 reduce dst[0] = tmp[0] op tmp[1] last after 2\n"
@@ -140,7 +140,7 @@ static const struct {
      "rank 2\n 0 send ->0 src[0]\n",
      "rank 0 step 2 (recv_split  <-1..2 tmp[0..1]): it must wait for step 0, whose blocks may "
      "still be in use: tmp[1]"},
-    {/* a message has landed, and the other part of its split receive has not */
+    {/* one message has arrived, and the other part of its split receive has not */
      "tutti-schedule 1 reduce x P=4 blocks=1\n"
      "rank 0\n 0 recv_split <-1..2 tmp[0..1]\n 1 recv_reduce <-3 tmp[2] = tmp[1] op in\n"
      " 2 reduce dst[0] = src[0] op tmp[0] op tmp[2] last after 0 1\n"
@@ -148,7 +148,7 @@ static const struct {
      "rank 2\n 0 send ->0 src[0]\n"
      "rank 3\n 0 recv <-1 tmp[0]\n 1 send ->0 tmp[0] after 0\n",
      "rank 0 step 1 (recv_reduce <-3 tmp[2] = tmp[1] op in): it must wait for step 0"},
-    {/* a send that was buffered ends before its readers have read */
+    {/* a buffered send ends before its readers have read */
      "tutti-schedule 1 allreduce x P=3 blocks=1\n"
      "rank 0\n 0 send ->1..2 src[0]\n 1 recv_reduce <-0..2 tmp[0] = in op src[0] op in last\n"
      " 2 copy dst[0] = tmp[0] after 0\n"
@@ -157,7 +157,7 @@ static const struct {
      "0\n"
      "rank 2\n 0 send ->0..1 src[0]\n 1 recv_reduce <-0..2 dst[0] = in op src[0] op in last\n",
      "rank 0 step 2 (copy        dst[0] = tmp[0]  after 0): it must wait for step 1"},
-    {/* the engine copies in pieces, in an order of its own */
+    {/* the engine copies in pieces, in its own order */
      "tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 copy tmp[1] = src[0]\n 1 recv <-1 tmp[0]\n 2 copy tmp[1..2] = tmp[0..1]\n"
      " 3 reduce dst[0] = tmp[2] op tmp[1] last\nrank 1\n 0 send ->0 src[0]\n",
@@ -167,7 +167,7 @@ static const struct {
      " 2 copy dst[0] = tmp[1]\nrank 1\n 0 copy tmp[0] = src[0]\n 1 copy tmp[1] = src[0]\n"
      " 2 send ->0 tmp[0..1]\n",
      "it reads tmp[1] at position 1 and writes it at position 0"},
-    {/* block 1 is the signal that block 0 was read: a vector of one element has no block 1 */
+    {/* block 1 signals that block 0 was read: a vector of one element has no block 1 */
      "tutti-schedule 1 allreduce x P=2 blocks=2\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 tmp[1]\n"
      " 2 recv_reduce <-1 dst[0] = dst[0] op in last after 1\n 3 send ->1 dst[1]\n"
@@ -188,7 +188,7 @@ static const struct {
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 recv <-1 dst[0]\n"
      "rank 1\n 0 recv <-0 dst[0]\n 1 send ->0 dst[0] after 0\n",
      NULL},
-    {/* rank 1's part lands in tmp[0] at any time: rank 2's second message does not wait for it */
+    {/* rank 1's part arrives in tmp[0] at any time: rank 2's second message does not wait for it */
      "tutti-schedule 1 reduce x P=3 blocks=1\n"
      "rank 0\n 0 recv_split <-1..2 tmp[0..1]\n 1 recv <-2 tmp[0]\n"
      " 2 reduce dst[0] = src[0] op tmp[0] last after 0 1\n"
@@ -196,7 +196,7 @@ static const struct {
      "rank 2\n 0 send ->0 src[0]\n 1 recv_reduce <-1 tmp[0] = in op src[0]\n"
      " 2 send ->0 tmp[0] after 1\n",
      "rank 0 step 1 (recv        <-2 tmp[0]): it must wait for step 0"},
-    {/* the inputs of a receive that reduces land together, and rank 2's next message after them */
+    {/* the inputs of a receive that reduces arrive together, then rank 2's next message */
      "tutti-schedule 1 allreduce x P=3 blocks=1\n"
      "rank 0 inplace\n 0 send ->1..2 dst[0]\n 1 recv_reduce <-1..2 tmp[0] = dst[0] op in\n"
      " 2 recv <-2 dst[0]\n"
@@ -206,7 +206,7 @@ static const struct {
      " 3 reduce dst[0] = src[0] op tmp[0] op tmp[1] last after 0 1\n 4 send ->0..1 dst[0] after "
      "3\n",
      NULL},
-    {/* a caller may give block 0 no bytes, and then it signals nothing about block 1 */
+    {/* a caller may give block 0 no bytes; then it signals nothing about block 1 */
      "tutti-schedule 1 all_gather x P=2\n"
      "rank 0\n 0 recv <-1 tmp[1]\n 1 send ->1 tmp[1] after 0\n 2 copy dst[0] = src[0]\n"
      " 3 send ->1 src[0]\n 4 recv <-1 tmp[0]\n 5 recv <-1 tmp[1] after 4\n"
@@ -214,25 +214,25 @@ static const struct {
      "rank 1\n 0 send ->0 src[1]\n 1 recv <-0 tmp[1]\n 2 recv <-0 dst[0]\n"
      " 3 send ->0 dst[0] after 1 2\n 4 send ->0 src[1]\n 5 copy dst[1] = src[1]\n",
      "rank 0 step 5 (recv        <-1 tmp[1]  after 4): it must wait for step 1"},
-    {/* of two readers the writer waits for one */
+    {/* the writer waits for one of two readers */
      "tutti-schedule 1 reduce x P=2 blocks=1\n"
      "rank 0\n 0 copy tmp[0] = src[0]\n 1 send ->1 tmp[0] after 0\n 2 copy tmp[1] = tmp[0] after "
      "0\n"
      " 3 recv <-1 tmp[0] after 2\n 4 reduce dst[0] = tmp[1] op tmp[0] last after 2 3\n"
      "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->0 src[0]\n",
      "rank 0 step 3 (recv        <-1 tmp[0]  after 2): it must wait for step 1"},
-    {/* the part that would come from the rank itself is not written */
+    {/* the rank's own part is not written */
      "tutti-schedule 1 all_gather x P=2\n"
      "rank 0\n 0 copy dst[0] = src[0]\n 1 recv_split <-0..1 dst[0..1]\n 2 send ->1 src[0]\n"
      "rank 1\n 0 copy dst[1] = src[1]\n 1 recv_split <-0..1 dst[0..1]\n 2 send ->0 src[1]\n",
      NULL},
-    {/* of three operands the sum waits for two */
+    {/* the sum waits for two of three operands */
      "tutti-schedule 1 reduce x P=3 blocks=1\n"
      "rank 0\n 0 recv <-1 tmp[0]\n 1 recv <-2 tmp[1]\n"
      " 2 reduce dst[0] = src[0] op tmp[0] op tmp[1] last after 1\n"
      "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
      "it must wait for step 0, whose blocks may still be in use: tmp[0]"},
-    {/* in place there is one buffer, by either name */
+    {/* in place there is one buffer, under both names */
      "tutti-schedule 1 broadcast x P=2 blocks=1\n"
      "rank 0 inplace\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
      NULL},
@@ -296,7 +296,7 @@ static const struct {
      "rank 2\n 0 send ->0 src[0]\n 1 recv_reduce <-1 tmp[0] = in op src[0]\n"
      " 2 recv_reduce <-0 dst[0] = in op tmp[0] last\n 3 send ->1 dst[0]\n",
      true, false, false},
-    {/* rank 2 does what rank 1 does, not what rank 1 does shifted by one */
+    {/* rank 2 does the same as rank 1, not the same shifted by one */
      "tutti-schedule 1 all_gather x P=3 derive\n"
      "rank 0\n 0 copy dst[0] = src[0]\n 1 send ->1 src[0]\n 2 recv <-2 dst[2]\n"
      " 3 send ->1 dst[2]\n 4 recv <-2 dst[1]\n"
@@ -321,7 +321,7 @@ static void properties_follow_from_the_values(void **state) {
   }
 }
 
-/* Each block summed on one rank only; by doubling every rank sums every block. */
+/* Each block is summed on one rank only; in doubling every rank sums every block. */
 static void a_sum_is_made_once_or_on_every_rank(void **state) {
   static const struct {
     const char *name;

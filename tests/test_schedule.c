@@ -1,5 +1,5 @@
-/* Schedules as data: partitions cut every vector whole, spans and their runs agree,
- * and the text form parses back to the same schedule or says line and column.
+/* Schedules as data: partitions cover every vector exactly, spans and their runs agree,
+ * and the text form parses back to the same schedule or gives an error with line and column.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "names.h"
@@ -116,7 +116,7 @@ static void text_parses_back(void **state) {
   }
 }
 
-/* Spans that no algorithm of today uses: strides, repeats, several inputs. */
+/* Spans that no current algorithm uses: strides, repeats, several inputs. */
 static void the_whole_language_parses_back(void **state) {
   (void)state;
   uint64_t random = 11;

@@ -1,5 +1,5 @@
-/* Shapes: what has a straight loop of its own is recognised from its schedule, the
- * loop lifted back is that schedule on every rank, and it gives the same bits as
+/* Shapes: schedules that have a straight-line loop are recognised, the schedule
+ * derived from the loop is the same on every rank, and the loop gives the same bits as
  * the generic engine, for every type and op.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 #include <pthread.h>
 
@@ -16,7 +16,8 @@
 #include "engine.h"
 #include "prove.h"
 
-/* Others may be the same by chance: recursive multiplying in one step is the one-shot. */
+/* Other plans may have the same schedule by chance: recursive multiplying in one step is the
+ * one-shot. */
 static bool has_loop(const char *name, tutti_coll coll) {
   if (strcmp(name, "one-shot") == 0) return coll == TUTTI_ALLREDUCE || coll == TUTTI_BARRIER;
   return (strcmp(name, "two-shot") == 0 || strcmp(name, "naive") == 0) && coll == TUTTI_ALLREDUCE;
@@ -50,7 +51,7 @@ static void shapes_are_recognised_and_lift_back(void **state) {
         }
 }
 
-/* Nor a set of schedules of which one rank's is of another plan. */
+/* A set of schedules in which one rank's belongs to another plan is not recognised. */
 static void what_one_rank_does_otherwise_is_not_recognised(void **state) {
   static const char *const names[] = {"one-shot", "two-shot", "naive"};
   (void)state;
@@ -69,7 +70,7 @@ static void what_one_rank_does_otherwise_is_not_recognised(void **state) {
     }
 }
 
-/* A schedule that differs in anything has no loop. */
+/* A schedule with any difference has no loop. */
 static void what_differs_is_not_recognised(void **state) {
   (void)state;
   tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 5, .rank = 2};
@@ -165,7 +166,7 @@ static void all_types_and_ops(const char *algo) {
         rank_run what = {.type = (tutti_type)type, .op = (tutti_op)op, .in_place = in_place};
         what.count = 37;
         compare(fast, plain, loop, generic, &what);
-        what.count = MOST; /* many pieces: one op of each type will do */
+        what.count = MOST; /* many pieces: one op of each type is enough */
         if (ops++ < 2) compare(fast, plain, loop, generic, &what);
       }
   for (int r = 0; r < RANKS; r++) {
@@ -178,8 +179,8 @@ static void all_types_and_ops(const char *algo) {
   }
 }
 
-/* The same random bits through both engines: NaNs, denormals and all; memory that
- * the peers look into, and memory that goes through the arena. */
+/* The same random bits through both engines, with NaNs and denormals; in memory that peers read
+ * directly, and in memory that goes through the arena. */
 static void both_engines_give_the_same_bits(void **state) {
   static const char *const names[TT_SHAPE_COUNT] = {"", "one-shot", "two-shot", "naive"};
   (void)state;

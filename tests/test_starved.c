@@ -1,8 +1,8 @@
-/* test_starved.c - memory runs out on one rank alone, at each place of a call where it asks for some:
- * all ranks hear of it, nobody waits, and nobody gets something else.
+/* test_starved.c - memory runs out on one rank only, at each allocation of a call:
+ * all ranks get an error, no rank waits forever, and none gets a wrong result.
  *
- * Idea       the library's malloc, calloc and realloc come by here (ld's --wrap); one rank's n-th in
- *            a call returns NULL, for n = 0, 1, 2, ... until the call asks for less.
+ * Idea       the library's malloc, calloc and realloc come here (ld's --wrap); one rank's n-th in
+ *            a call returns NULL, for n = 0, 1, 2, ... until the call allocates less often.
  * Alone: no
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* cmocka wants those above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "cover.h"
@@ -23,7 +23,7 @@
 
 enum { RANKS = 3, STARVED = 1, MOST = 1 << 16, FIRST = 60, SECONDS = 300 };
 
-/* ---- memory that ends ---- */
+/* ---- allocations that fail ---- */
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -32,7 +32,7 @@ void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *at, size_t n);
 
-static _Thread_local long left = -1; /* so many that succeed before one does not; -1: all do */
+static _Thread_local long left = -1; /* successes before the failure; -1: no failure */
 static _Thread_local bool fell;
 
 static bool none(void) {
@@ -60,7 +60,7 @@ typedef tutti_status call(tutti_comm *c, vectors *v, size_t n);
 static tutti_status allreduce(tutti_comm *c, vectors *v, size_t n) {
   return tutti_allreduce(c, v->in, v->out, n, TUTTI_DOUBLE, TUTTI_SUM);
 }
-static tutti_status reduce_all(tutti_comm *c, vectors *v, size_t n) { /* to each in turn */
+static tutti_status reduce_all(tutti_comm *c, vectors *v, size_t n) { /* to each root in turn */
   tutti_status status = TUTTI_OK;
   for (int root = 0; root < RANKS && !status; root++)
     status = tutti_reduce(c, v->in, v->out, n, TUTTI_DOUBLE, TUTTI_SUM, root);
@@ -170,9 +170,9 @@ static bool right(const rank *me, size_t n) {
   return ok;
 }
 
-/* All is well; or all have heard of it, at the latest in the next call. */
+/* All is well; or all ranks have an error, at the latest in the next call. */
 static bool alike(const rank *all, bool *failed) {
-  bool well = true, told = true, refused = true; /* refused: in time, so the next call is right */
+  bool well = true, told = true, refused = true; /* refused in time, so the next call is right */
   for (int r = 0; r < RANKS; r++) {
     well &= !all[r].status && !all[r].after && right(&all[r], all[r].row->n);
     told &= all[r].after == TUTTI_ERR_MEMORY &&
@@ -186,12 +186,12 @@ static bool alike(const rank *all, bool *failed) {
   return well || (told && all[STARVED].status && all[STARVED].fell);
 }
 
-/* Its n-th fails; false: it asks for less. */
+/* The n-th allocation fails; false: the call makes fewer. */
 static bool play(const struct row *row, long n, bool *failed) {
   static rank all[RANKS];
   tutti_comm *comms[RANKS];
   pthread_t threads[RANKS];
-  alarm(SECONDS); /* they would wait */
+  alarm(SECONDS); /* ends a hang */
   assert_int_equal(tutti_comm_from_threads(RANKS, comms), TUTTI_OK);
   for (int r = 0; r < RANKS; r++) {
     memset(&all[r], 0, sizeof all[r]);

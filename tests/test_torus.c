@@ -1,6 +1,6 @@
-/* The price on a torus whose links lead to neighbours: a ring per dimension costs what it
- * did, and what goes further takes all links on the shorter way, which all nodes' messages
- * share.
+/* The price on a torus whose links lead to neighbours: a ring per dimension costs as much as
+ * before; messages to farther nodes take all links of the shorter way, which the messages of all
+ * nodes share.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "choose.h"
@@ -25,7 +25,7 @@ static tt_cost_model torus_of(const char *text, double each_hop) {
   return p;
 }
 
-/* All ranks played, or one for all. */
+/* All ranks simulated, or one for all. */
 static double time_of(const char *name, const tt_cost_model *p, bool uniform) {
   const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = p->ranks};
   tt_sched **all;
@@ -48,7 +48,7 @@ static const char *const tori[] = {"z:5 y:4 x:6 node:1", "z:2 y:9 x:3 node:1",
                                    "z:3 y:7 x:2 node:1"};
 enum { TORI = sizeof tori / sizeof *tori };
 
-/* A fold per dimension: each step by as many places as vectors move. */
+/* A fold per dimension: each step costs as many hops as the vectors move. */
 static double formula_of(const tt_cost_model *p, bool ring) {
   double time = 0, left = bytes;
   for (int l = 2; l >= 0; l--) {
@@ -77,7 +77,7 @@ static void messages_take_all_links_on_the_way(void **state) {
   }
 }
 
-/* The longest of it is told apart as before. */
+/* The longest time is split into parts as before. */
 static void parts_add_up(void **state) {
   (void)state;
   const tt_cost_model p = torus_of(tori[0], hop);

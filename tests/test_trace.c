@@ -1,5 +1,5 @@
-/* test_trace.c - what TUTTI_TRACE writes: for ranks that are threads; with a word as its
- * argument, a rank of a job that tests/cli_trace.sh looks at.
+/* test_trace.c - the output of TUTTI_TRACE: for ranks that are threads; with a word as its
+ * argument, a rank of a job that tests/cli_trace.sh checks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-/* cmocka wants some of those above */
+/* cmocka.h needs some of the headers above */
 #include <cmocka.h>
 
 #include "tutti.h"
@@ -26,7 +26,7 @@ static double clock_now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* CALLS blocking sums, as many started ones that are in flight together, one mark. */
+/* CALLS blocking sums, as many non-blocking ones in flight together, one mark. */
 static int sums(tutti_comm *comm) {
   static const int many = CALLS;
   double *x = malloc((size_t)(many + 1) * COUNT * sizeof *x);
@@ -55,7 +55,7 @@ static int splits(tutti_comm *comm) {
          tutti_comm_free(twice) || tutti_barrier(comm);
 }
 
-/* Rank 1 is killed between two sums; the others see it, and end as one should. */
+/* Rank 1 is killed between two sums; the others notice it, and end properly. */
 static int dies(tutti_comm *comm) {
   double x = 1, y;
   if (sums(comm)) return 1;
@@ -65,7 +65,7 @@ static int dies(tutti_comm *comm) {
   return 1;
 }
 
-/* Rank 1 comes 60 ms after the others, each of three times. */
+/* Rank 1 is 60 ms late, three times. */
 static int late(tutti_comm *comm) {
   static double x[1 << 15], y[1 << 15];
   static const size_t counts[] = {4, 1 << 15, 1 << 15};
@@ -85,7 +85,7 @@ static int play(const char *what) {
   int bad = strcmp(what, "splits") == 0 ? splits(comm) : 0;
   if (strcmp(what, "dies") == 0) bad = dies(comm);
   if (strcmp(what, "late") == 0) bad = late(comm);
-  if (strcmp(what, "leaves") == 0) exit(sums(comm)); /* frees nothing, says no goodbye */
+  if (strcmp(what, "leaves") == 0) exit(sums(comm)); /* frees nothing, closes nothing */
   return bad || tutti_comm_free(comm) || tutti_finalize();
 }
 
@@ -119,7 +119,7 @@ static void hear(void *ctx, int level, const char *line) {
 
 static char path[64], *text;
 
-/* How often the file says so. */
+/* Counts the text's occurrences in the file. */
 static int count(const char *what) {
   int n = 0;
   for (const char *at = text; (at = strstr(at, what)); at++) n++;
@@ -194,7 +194,7 @@ static void a_full_tape_says_so(void **state) {
   assert_int_equal(count("\"ph\":\"X\"") + count("\"ph\":\"b\""), 2 * 16 + 2);
 }
 
-/* What a killed rank left is cut off, and the file goes on. */
+/* The half line of a killed rank is cut off, and the file goes on. */
 static void half_a_line_is_cut_off(void **state) {
   (void)state;
   assert_int_equal(threads(2), 0);

@@ -1,6 +1,6 @@
-/* Of what `tutti tune` measured with the cores at several distances, the points of one are taken; what
- * is not known to be quiet is called noisy; figures are found that are far from where the fit begins; and
- * a bounce measures, and leaves nothing behind.
+/* `tutti tune` measured with the cores at several distances and uses the points of one distance;
+ * measurements that are not known to be quiet are called noisy; the fit finds figures far from its
+ * start; and a bounce measures without side effects.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <setjmp.h>
@@ -8,29 +8,29 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "../cli/tune.h"
 
 enum { MOST = 8 };
 
-/* Distances in ns; the points of a launch stand together. */
+/* Distances in ns; the points of a launch are adjacent. */
 static void points_of_one_distance_are_taken(void **state) {
   (void)state;
   static const struct {
     struct {
       int launch, rounds, far;
     } point[MOST];
-    int far, kept[MOST]; /* what is found; whose points, by place, ended by -1 */
+    int far, kept[MOST]; /* the distance; the indices of its points, ended by -1 */
   } cases[] = {
       {{{0, 5, 100}}, 100, {0, -1}},
       {{{0, 5, 45}, {0, 3, 100}, {1, 2, 100}, {2, 9, 98}}, 100, {1, 2, 3, -1}},
-      /* ten rounds of one launch weigh less than four of each of two */
+      /* ten rounds of one launch weigh less than four each of two launches */
       {{{0, 99, 45}, {0, 4, 500}, {1, 4, 520}}, 500, {1, 2, -1}},
-      /* who has not seen it keeps what it has seen most */
+      /* a launch without that distance keeps its most frequent one */
       {{{0, 9, 45}, {1, 9, 45}, {2, 1, 100}, {2, 7, 500}}, 45, {0, 1, 3, -1}},
-      /* not known: all of it */
+      /* unknown: all points */
       {{{0, 3, 0}, {1, 3, 0}}, 0, {0, 1, -1}},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -54,12 +54,12 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
   static const char *const plans[] = {"naive", "one-shot", "doubling", "fold(ring)"};
   static const struct {
     int rounds[4], spread[4]; /* %; of four plans */
-    const char *words;        /* that end the note */
+    const char *words;        /* at the end of the note */
   } cases[] = {
       {{9, 9, 9, 9}, {4, 4, 4, 4}, "rounds of a plan, 9.0 each, differ by 4 % in the mean"},
       {{9, 9, 9, 9}, {0, 0, 0, 60}, "9.0 each, differ by 15 % in the mean"},
       {{9, 9, 9, 9}, {0, 0, 60, 60}, "differ by 30 % in the mean" TUNE_NOISY},
-      /* of one round the spread is 0, and says nothing */
+      /* the spread of one round is 0 and means nothing */
       {{1, 1, 1, 1}, {0}, "1.0 each, are too few to say how they differ" TUNE_NOISY},
       {{2, 6, 2, 6},
        {0, 10, 0, 10},
@@ -89,7 +89,7 @@ static void what_is_not_known_to_be_quiet_is_noisy(void **state) {
   }
 }
 
-/* Times that are the prices of figures far from where the fit begins: it finds such prices again. */
+/* The times are the prices of figures far from the fit's start: it finds such prices again. */
 static void figures_far_from_the_start_are_found(void **state) {
   (void)state;
   static const char *const plans[] = {"one-shot", "two-shot",   "naive",
@@ -178,7 +178,7 @@ static void a_bounce_measures_and_leaves_nothing(void **state) {
   assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
   assert_true(CPU_EQUAL(&before, &after));
   assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
-  /* bound to a core: the cores of who has started it */
+  /* bound to one core: the launcher's cores count */
   CPU_ZERO(&one);
   CPU_SET(sched_getcpu(), &one);
   assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);

@@ -1,5 +1,6 @@
-/* A door: who stands at it is woken by a knock from another process, and by none from before; it
- * is one thread's; a number that has become another pipe's is not knocked at, but shut for good.
+/* A wake_fd: another process's signal wakes the thread that sleeps on it, and earlier signals do
+ * not; it belongs to one thread; if the number now belongs to another pipe, it is not signalled but
+ * closed for good.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <poll.h>
 #include <setjmp.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/* cmocka wants the first three above first */
+/* cmocka.h needs the first three headers above */
 #include <cmocka.h>
 
 #include "shm_ctrl.h"
@@ -20,7 +21,7 @@ static int readable(int fd, int ms) {
   return poll(&p, 1, ms);
 }
 
-/* So many knocks, by a process that has nothing of this one's but what both see. */
+/* Sends `times` signals from a process that shares only the segment with this one. */
 static void peer_signals(int memory, int times, int ms_before) {
   const pid_t child = fork();
   if (child == 0) {
@@ -48,7 +49,7 @@ static void a_signal_wakes(void **state) {
   (void)state;
   tt_segment *segment;
   const int memory = begin(&segment);
-  peer_signals(memory, 3, 0); /* at nobody */
+  peer_signals(memory, 3, 0); /* no thread sleeps */
   const int wake_fd = tt_wake_fd_open(segment, MINE);
   assert_true(wake_fd >= 0);
   assert_int_equal(readable(wake_fd, 0), 0);
@@ -57,7 +58,7 @@ static void a_signal_wakes(void **state) {
   assert_int_equal(readable(wake_fd, 10000), 1);
   assert_true(wait(NULL) > 0);
   tt_wake_fd_close(segment, MINE, wake_fd);
-  for (int times = 1; times <= 1 << 17; times *= 512) { /* more than a pipe holds, too */
+  for (int times = 1; times <= 1 << 17; times *= 512) { /* even more than a pipe holds */
     assert_int_equal(tt_wake_fd_open(segment, MINE), wake_fd);
     assert_int_equal(readable(wake_fd, 0), 0);
     peer_signals(memory, times, 0);

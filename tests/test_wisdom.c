@@ -1,5 +1,5 @@
-/* test_wisdom.c - wisdom as text, as a list, and as what is chosen: what is written reads back,
- * what is stale, torn or hostile is refused whole, and what does not admit of running does not
+/* test_wisdom.c - wisdom as text, as a list, and in choices: text reads back,
+ * stale, torn or hostile text is refused as a whole, and plans that may not run do not
  * run.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
 #include "choose.h"
@@ -28,7 +28,7 @@ static char *printed(const tt_wisdom *w) {
   return t.at;
 }
 
-/* Any entry that there can be, of so many places, kinds and sizes. */
+/* A random entry of any of that many placements, kinds and sizes. */
 static tt_wisdom_entry any_entry(uint64_t seed) {
   static const char *const plans[] = {"one-shot", "fold(ring)", "tree(double,segments=4)",
                                       "blueconnect(node:(4,3) core:2)", "consistent(i=2)"};
@@ -159,7 +159,7 @@ static const struct {
      "the end of the line|more"},
 };
 
-/* Also behind entries that are right: nothing of them stays. */
+/* Also after valid entries: none of them is kept. */
 static void what_is_wrong_is_refused_whole(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -171,7 +171,7 @@ static void what_is_wrong_is_refused_whole(void **state) {
   }
 }
 
-/* A good text with a few bytes changed, cut or doubled: it is read, or refused with a place. */
+/* A valid text with a few bytes changed, cut or doubled: it is read, or refused with a place. */
 static void torn_texts(void **state) {
   (void)state;
   tt_wisdom w = {.at = NULL};
@@ -211,7 +211,7 @@ static void torn_texts(void **state) {
   tt_wisdom_clear(&w);
 }
 
-/* ---- the process's ---- */
+/* ---- the process's wisdom ---- */
 
 static char *exported(void) {
   char *text;
@@ -227,7 +227,7 @@ static void import_is_all_or_nothing(void **state) {
   char *before = exported();
   assert_non_null(strstr(before, "two-shot"));
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    char text[1000]; /* as much as can be right comes before what is wrong */
+    char text[1000]; /* as much valid text as possible before the error */
     const bool head = strncmp(wrong[i].text, HEAD ON, strlen(HEAD ON)) == 0;
     snprintf(text, sizeof text, "%s%s%s", head ? HEAD ON : "",
              head ? "all_gather - - any 0 77 naive 1" REST : "",
@@ -248,7 +248,7 @@ static void import_is_all_or_nothing(void **state) {
 
 #define AT(plan, when) \
   HEAD ON "allreduce float sum same 0 4096 " plan " 1 12 4% 14 10 " when "T00:00:00Z\n"
-/* Whichever comes first; of the same second, the one that is read later. */
+/* In either order of reading; of the same second, the entry read later. */
 static void the_newer_entry_stays(void **state) {
   static const struct {
     const char *first, *second, *stays;
@@ -268,7 +268,7 @@ static void the_newer_entry_stays(void **state) {
     assert_true((strstr(text, "one-shot") != NULL) == (strcmp(table[i].stays, "one-shot") == 0));
     tutti_text_free(text);
   }
-  /* another place, kind or size is another entry */
+  /* another placement, kind or size is another entry */
   tutti_wisdom_import(HEAD "on 8f3c21ab: x\nallreduce float sum same 0 4096 naive 1" REST
                            "allreduce float max any 0 4096 naive 1" REST
                            "allreduce float sum same 1 4096 naive 1" REST
@@ -281,7 +281,7 @@ static void the_newer_entry_stays(void **state) {
   tutti_wisdom_forget();
 }
 
-/* ---- looking up ---- */
+/* ---- lookup ---- */
 
 static tt_wisdom_entry measured(uint64_t bytes, const char *plan, int slices) {
   tt_wisdom_entry e = {.bytes = bytes, .slices = slices, .took = 1000, .own = 2000};
@@ -292,7 +292,7 @@ static tt_wisdom_entry measured(uint64_t bytes, const char *plan, int slices) {
 
 static void nearby_sizes(void **state) {
   static const struct {
-    uint64_t bytes, by; /* the size whose entry speaks; 0: none */
+    uint64_t bytes, by; /* the size whose entry applies; 0: none */
   } table[] = {
       {0, 0},
       {1, 0},
@@ -306,19 +306,19 @@ static void nearby_sizes(void **state) {
       {4096, 4096},
       {16384, 4096},
       {16385, 65536},
-      {65536, 65536}, /* apart by 16: to the middle */
+      {65536, 65536}, /* factor 16: up to the middle */
       {131072, 65536},
       {131073, 0},
-      {1 << 20, 0}, /* by 64, and others won */
+      {1 << 20, 0}, /* factor 64, and other plans won */
       {2097151, 0},
       {2097152, 1 << 22},
       {1 << 22, 1 << 22},
       {1 << 24, 1 << 22},
       {1 << 25, 1 << 22},
-      {(1 << 25) + 1, 1 << 28}, /* by 64, and the same won */
+      {(1 << 25) + 1, 1 << 28}, /* factor 64, and the same won */
       {1 << 28, 1 << 28},
       {1 << 29, 1 << 28},
-      {(1 << 29) + 1, 0}, /* by 64, and another number of slices won */
+      {(1 << 29) + 1, 0}, /* factor 64, and another number of slices won */
       {UINT64_MAX, 0},
   };
   const tt_wisdom_entry entries[] = {
@@ -356,15 +356,15 @@ static void wisdom_chooses_what_may_run(void **state) {
       {"fold(ring)", "^two-shot", 0, true},
       {"fold(ring)", "^fold(ring)", 0, false},
       {"fold(ring)", "^fold", 0, false},
-      {"fold(ring)", "^fold:64k-", 0, true}, /* elsewhere */
-      {"fold(ring)", "naive", 0, false},     /* asked for by name */
+      {"fold(ring)", "^fold:64k-", 0, true}, /* excluded at other sizes only */
+      {"fold(ring)", "naive", 0, false},     /* named explicitly */
       {"fold(ring)", "naive:64k-", 0, true},
       {"fold(ring)", "", TT_NEED_ORDER, false}, /* a ring does not keep the ranks' order */
       {"one-shot", "", TT_NEED_ORDER | TT_NEED_SAME, true},
       {"fold(ring)", "", TT_NEED_SAME, true},
-      {"aggregate", "", 0, false},       /* without helpers it is not possible */
-      {"fold(group=7x7)", "", 0, false}, /* of other numbers of ranks */
-      {"scan", "", 0, false},            /* of another collective */
+      {"aggregate", "", 0, false},       /* impossible without helpers */
+      {"fold(group=7x7)", "", 0, false}, /* for another number of ranks */
+      {"scan", "", 0, false},            /* for another collective */
   };
   (void)state;
   tt_setting where = {
@@ -388,7 +388,7 @@ static void wisdom_chooses_what_may_run(void **state) {
       fail_msg("%s with '%s'", table[i].plan, table[i].override);
     assert_string_equal(with.name, table[i].runs ? table[i].plan : without.name);
     assert_null(without.wisdom);
-    p.bytes = 1 << 20; /* nobody measured that */
+    p.bytes = 1 << 20; /* not measured */
     assert_int_equal(tt_choose(c, &p, &override, &with), TUTTI_OK);
     assert_null(with.wisdom);
     tt_wisdom_clear(&w);

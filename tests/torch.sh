@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# torch.sh - PyTorch's process groups over tutti: every collective, type and op, training beside gloo, what is
-# wrong, ends of all kinds, launchers, hosts. In full (make check-torch) on more ranks, and PyTorch's own tests.
+# torch.sh - PyTorch's process groups over tutti: every collective, type and op, training compared
+# with gloo, errors, all kinds of exits, launchers, hosts. In full (make check-torch) on more ranks,
+# and PyTorch's own tests.
 # Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/tap.bash"
@@ -16,8 +17,9 @@ leave() {
 }
 [ -x "$python" ] || leave "no $python here"
 $python -c 'import torch' 2>/dev/null || leave "no PyTorch here; make check-torch installs it"
-# A library with the address sanitizer needs its runtime before all else, and that of C++ beside it, whose throw it
-# watches. PyTorch leaks by itself. What is found goes to files, for some programs here end badly on purpose.
+# A library with the address sanitizer needs its runtime loaded first, with C++'s runtime next to
+# it, because it intercepts throw. PyTorch itself leaks. Reports go to files, because some programs
+# here fail on purpose.
 guarded=
 if nm -D "$TUTTI_LIBRARY" | grep -q __asan_; then
   guarded=1
@@ -29,8 +31,8 @@ fi
 here=python/tests
 if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
 
-# ---- on several ranks: a program that prints TAP itself ----
-program() { # KIND RANKS TEST...: all without any
+# ---- on several ranks: programs that print TAP themselves ----
+program() { # KIND RANKS TEST...: no tests: all
   rc=0
   TUTTI_TORCH=${1#compiled} TOKEN=$token timeout -k 5 150 "$TUTTI" run -n "$2" $python $here/torch_ranks.py "${@:3}" >"$work/out" 2>"$work/err" || rc=$?
   sed "s/^ok - /&$1, $2 ranks: /; s/^not ok - /&$1, $2 ranks: /" "$work/out"
@@ -62,8 +64,9 @@ ok "a user without the compiled backend is told so, once, and why" all 'status 0
 TUTTI_TORCH=python slow
 ok "but not one that asked for it" all 'status 0' '! grep -q "runs in Python" "$work/err"'
 
-# ---- ends: what each rank hears ----
-# fault NAME HOW WANTED-STATUS PATTERN...: each is on a line of the output; !PATTERN: none is.
+# ---- exits: the errors of each rank ----
+# fault NAME HOW WANTED-STATUS PATTERN...: each pattern is on a line of the output; !PATTERN: on
+# none.
 fault() {
   local name=$1 how=$2 want=$3 pattern good=1
   shift 3
@@ -93,7 +96,7 @@ for kind in $kinds; do
   done
   fault "a DataLoader's workers touch the group" workers 0 'rank 0: worker 0: .*forked' 'rank 2: worker 1: .*forked' '!rror'
   fault "an end without destroy_process_group, work under way" under_way 0 '!.'
-  [ "$all" ] || [ "$kind" = "${kinds%% *}" ] || continue # the other way, where there are two, is of the same parts
+  [ "$all" ] || [ "$kind" = "${kinds%% *}" ] || continue # a second kind would test the same code
   fault "recv from a dead rank" recv_dead 137 'rank 0: .*rank 1 .*died' 'rank 2: .*rank 1 .*died' \
     'rank 0: is_success False, 0 came' 'rank 2: is_success False, 0 came' '!heard nothing'
   fault "recv from a silent rank" recv_silent 0 'rank 0: .*rank 1' 'rank 2: .*rank 1' \
@@ -109,7 +112,7 @@ says_trained() { [ "$(grep -o 'trained on tutti, 2 ranks' "$work/out" | wc -l)" 
 job run -n 2 env TORCH_DISTRIBUTED_DEBUG=DETAIL $python $here/torch_faults.py train
 ok "TORCH_DISTRIBUTED_DEBUG=DETAIL" all 'status 0' says_trained
 
-# ---- its setting ----
+# ---- settings ----
 for value in 0 131072; do
   [ -e "$BUILD/c10d" ] || continue
   job run -n 2 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py train
@@ -144,7 +147,7 @@ else
   skip "two hosts, over UCX" "there is no libtutti_ucx.so"
 fi
 
-# ---- PyTorch's own ----
+# ---- PyTorch's own tests ----
 theirs() { # RANKS
   rc=0
   BACKEND=tutti WORLD_SIZE=$1 TEMP_DIR=$work TOKEN=$token timeout -k 5 1800 $python $here/torch_theirs.py >"$work/out" 2>"$work/err" || rc=$?
@@ -156,7 +159,7 @@ if [ "$all" ]; then
   theirs 4
 fi
 
-# ---- what the sanitizer said ----
+# ---- the sanitizer's reports ----
 if [ "$guarded" ]; then
   cat "$work"/report.* >"$work/out" 2>/dev/null
   : >"$work/err"

@@ -3,9 +3,9 @@
 #
 #   tools/deps.sh GROUP ...      groups: build check python torch demo hosts bench sim soak arm fuzz models programs
 #
-# Prints nothing and does nothing if all are there. Works as root or with sudo. With DEPS=no, or where a
-# package is being built (dpkg, rpm, nix), it installs nothing and says what is missing.
-# Elsewhere than on Debian and its relatives it only looks for the commands that
+# Prints and does nothing if all are there. Works as root or with sudo. With DEPS=no, or if a
+# package is being built (dpkg, rpm, nix), it installs nothing and prints the missing packages.
+# On systems other than Debian and its relatives it only looks for the commands that
 # are needed. SPDX-License-Identifier: BSD-3-Clause
 set -eu
 
@@ -48,7 +48,7 @@ commands() {
   esac
 }
 
-# An alternative package counts as well (pkgconf is today's pkg-config).
+# An alternative package counts as well (pkgconf replaces pkg-config).
 installed() {
   case $1 in pkg-config) set -- pkg-config pkgconf ;; esac
   for name in "$@"; do
@@ -77,7 +77,7 @@ for p in $want; do
 done
 [ -z "$missing" ] && exit 0
 
-# A build of a package installs what it needs in its own way.
+# A package build installs its dependencies in its own way.
 for sign in "${DEPS-}" ${DEB_HOST_ARCH+no} ${RPM_BUILD_ROOT+no} ${NIX_BUILD_TOP+no}; do
   [ "$sign" = no ] || continue
   echo "tutti: going on without these packages:$missing" >&2

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""mutants.py - changes one line of the sources at a time and sees whether a test notices.
+"""mutants.py - changes one line of the sources at a time and checks whether a test notices.
 
-Idea       tools/mutants.tsv lists plausible slips. Each is made in a copy of the tree, what its
-           tests need is built, and the tests run: one of them must fail. A mutant that survives
-           shows a missing test, unless the table says why no test can tell the difference.
+Idea       tools/mutants.tsv lists plausible slips. Each is made in a copy of the tree, the programs
+           that its tests need are built, and the tests run: one of them must fail. A mutant that
+           survives shows a missing test, unless the table says why no test can tell the difference.
 Usage      tools/mutants.py [--check] [--sample N] [--seed S] [--only WORD]
            --check looks only whether the table still fits the sources.
-Table      FILE, OLD, NEW, TESTS, REASON, parted by tabs. OLD occurs once in FILE. TESTS are
-           arguments of tests/run, behind settings (TEST_RANKS=2). REASON only for a survivor.
+Table      FILE, OLD, NEW, TESTS, REASON, separated by tabs. OLD occurs once in FILE. TESTS are
+           arguments of tests/run, after settings (TEST_RANKS=2). REASON only for a survivor.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import os
@@ -35,7 +35,7 @@ class Mutant:
         self.tests = [w for w in words if w not in self.settings]
 
     def wrong(self):
-        """The fault of the entry, or None."""
+        """The error in the entry, or None."""
         if not os.path.isfile(os.path.join(ROOT, self.file)):
             return "no such file"
         with open(os.path.join(ROOT, self.file)) as f:
@@ -96,20 +96,20 @@ def run(command, where, seconds):
             os.killpg(p.pid, signal.SIGKILL)
             out = p.communicate()[0]
         return out, None
-    except BaseException:  # this program is ended: its child must not outlive it
+    except BaseException:  # this program was ended: its child must not outlive it
         os.killpg(p.pid, signal.SIGKILL)
         raise
 
 
 def large(folder, names):
-    """Files that are linked anew when a test needs them, and files that no mutant needs."""
+    """Files that are linked again when a test needs them, and files that no mutant needs."""
     if folder.endswith("build/tests"):
         return [n for n in names if not n.endswith((".o", ".d"))]
     return [n for n in names if folder.endswith("build") and n in ("fuzz", "bench", "mpi_ompi")]
 
 
 def copy_tree(to):
-    """What make needs, as it is, so that little is built anew."""
+    """Copies the files that make needs, with their times, so that little is rebuilt."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     for name in listed.stdout.decode().split("\0"):
         if name and os.path.exists(os.path.join(ROOT, name)):
@@ -152,7 +152,7 @@ def verdict_of(tree, mutant):
 
 
 def check_unchanged(tree, mutants):
-    """A test that fails without any change would kill every mutant."""
+    """Checks that the tests pass without a change; otherwise they would kill every mutant."""
     tried = set()
     for mutant in mutants:
         key = tuple(mutant.settings + mutant.tests)
@@ -206,7 +206,7 @@ def main():
     parser.add_argument("--seed", type=int, help="of the sample")
     parser.add_argument("--only", help="only entries with this word")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the copy of the tree is removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy of the tree is removed
     mutants, errors = read_table()
     for error in errors:
         print(error)

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""orders.py - memory orders in src/ are those of the models in models/; prints each offence.
+"""orders.py - compares memory orders in src/ with the models in models/; prints each violation.
 
 Why        a release that becomes relaxed does no harm on x86 and breaks a hand-over on ARM. So a
-           model names what it stands for, and the two change together. No line numbers, which
-           rot: a tag is the place.
-In src/    `/* model: arena:told */` (or `arena:told, doze:flag`) where the access is. A reason
-           may stand in place of a tag if no model is needed: `/* order: a count, nothing is
-           read behind it */`. Either comment is one line; it covers the statement that it is in,
-           or the next one if it is a line of its own. `/* each NAME, NAME: model: grow:words */`
+           model names the code that it represents, and the two change together. There are no line
+           numbers, which become stale: a tag marks the place.
+In src/    `/* model: arena:told */` (or `arena:told, doze:flag`) at the access. If no model is
+           needed, a reason may replace the tag: `/* order: a count, nothing is
+           read behind it */`. Either comment is one line; it covers the statement that contains it,
+           or the next statement if it is on a line of its own. `/* each NAME, NAME: model: grow:words */`
            (or `order: ...`) covers all accesses of the file to these words.
 In models/ `/* tag told: src/wire/shm_arena.c store seq_cst */` on the line of the statement, or on
            the line before. Operations: load, store, add, swap (also compare and exchange), fence,
-           or any. Without weak.h a model keeps all orders, and stands for seq_cst only.
-Checked    a tag has a partner on the other side, in the file that the model says, with the
-           operation and the order that it says; the model's statement is no stronger; an
-           access that is more than relaxed has a tag or a reason.
+           or any. Without weak.h a model preserves all orders, and represents seq_cst only.
+Checked    a tag has a partner on the other side, in the file that the model names, with the
+           same operation and order; the model's statement is no stronger; an
+           access that is stronger than relaxed has a tag or a reason.
 SPDX-License-Identifier: BSD-3-Clause"""
 import pathlib
 import re
@@ -60,7 +60,7 @@ def accesses(path, text):
 
 
 def statement(lines, i):
-    """The lines, as indices, of the statement that line i is in, or that comes next."""
+    """The lines, as indices, of the statement that contains line i, or that comes next."""
     code = lambda k: re.sub(r"/\*.*?\*/|//.*", "", lines[k]).strip()
     ends = lambda k: not code(k) or code(k)[-1] in ";{}" or code(k)[0] == "#"
     first = i

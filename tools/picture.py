@@ -1,9 +1,9 @@
-# picture.py - pictures that gnuplot draws for scripts, in the style that the command's have (cli/style.gp).
+# picture.py - draws pictures by gnuplot for scripts, in the style of the command's pictures (cli/style.gp).
 #
 #   picture.py FILE WIDTHxHEIGHT SCRIPT [NAME=VALUE...]     the names are the script's variables
 #
-# FILE ends in .svg or .png; -dark.svg and -dark.png are drawn for a dark page. Any other SVG adapts
-# itself to the page that shows it. A line's colour says what it is of: `line` has the names.
+# FILE ends in .svg or .png; -dark.svg and -dark.png are drawn for a dark page. Other SVGs adapt
+# to the page that shows them. A line's colour identifies its subject: `line` has the names.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import shutil
@@ -12,7 +12,7 @@ import sys
 
 CLI = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli")
 
-# A name's linetype in style.gp, in all pictures: ten colours, 11 to 20 the same dashed.
+# The linetype of a name in style.gp, in all pictures: ten colours, 11 to 20 the same dashed.
 LINES = {
     "tutti": 1, "ring": 2, "generalized": 3, "doubling": 4, "rabenseifner": 5, "two-level": 6, "halving": 7,
     "blueconnect": 8, "tree": 9,
@@ -22,7 +22,7 @@ LINES = {
 
 
 class Failed(Exception):
-    """There is no picture; says why."""
+    """There is no picture; the text says why."""
 
 
 def ready():
@@ -39,7 +39,7 @@ def text(name):
 
 
 def fresh():
-    """What a panel starts with: nothing of the panel before it."""
+    """The start of a panel: resets the settings of the panel before."""
     return "reset\n" + text("style.gp")
 
 
@@ -57,7 +57,7 @@ def adapt(path):
 
 
 def draw(path, script, width=900, height=520):
-    """The sizes are an SVG's pixels; a PNG has a third more."""
+    """The sizes are an SVG's pixels; a PNG is a third larger."""
     if not path.endswith((".svg", ".png")) or "'" in path or "\n" in path:
         raise Failed("'%s' is no name of a .svg or .png file" % path)
     svg, dark = path.endswith(".svg"), path[:-4].endswith("-dark")
@@ -76,7 +76,7 @@ def draw(path, script, width=900, height=520):
 
 
 def key(entries, x, y, columns):
-    """The key's place, in rows below x, y of the page, and what it shows: [(how, title)]."""
+    """The key's place, in rows below x, y of the page, and its entries: [(how, title)]."""
     return [
         "set key at screen %g, screen %g center top horizontal maxcols %d maxrows %d width 1"
         % (x, y, columns, -(-len(entries) // columns))
@@ -86,9 +86,9 @@ def key(entries, x, y, columns):
 
 
 def page(path, title, panels, columns, width=460, height=400, entries=(), note="", above=0):
-    """Panels in rows of `columns`, each a list of lines of which the last plots, below one title and
-    one key of `entries` (as in `key`), over one note. A panel with a key of its own is a function of
-    its number and of where in the page its head is, which is `above` pixels higher than another's."""
+    """Panels in rows of `columns`, each a list of lines, the last of which plots; below one title and one key of
+    `entries` (as in `key`), above one note. A panel with its own key is a function of its number and of its head's
+    position in the page; its head is `above` pixels higher than another's."""
     rows = -(-len(panels) // columns)
     longest = max((len(title) for _, title in entries), default=0)
     across = max(1, min(len(entries), width * columns // (8 * longest + 90)))

@@ -1,6 +1,7 @@
 #!/bin/sh
-# stamp.sh - a number of the sources that `make prove` proves: schedules, algorithms, the prover.
-# Comments and layout do not count. src/choose/forms.def holds the number that it was made of.
+# stamp.sh - a hash of the sources that `make prove` proves: schedules, algorithms, the prover.
+# Comments and layout do not count. src/choose/forms.def holds the hash of the sources that it was
+# made from.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 export LC_ALL=C

@@ -1,5 +1,5 @@
-# choice.py - the bars of price and choice: is what is chosen about the best of all that could run,
-# is what was predicted true, and does the choice cost next to nothing?
+# choice.py - the bars of price and choice: is the chosen plan about the best of all possible plans,
+# are the predictions true, and is the cost of the choice negligible?
 # SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-# dropin.py - the bars of the drop-in: a call handed on, and a call served beside tutti's own.
+# dropin.py - the bars of the drop-in: a call passed on to the MPI, and a served call compared with tutti's own.
 # SPDX-License-Identifier: BSD-3-Clause
 from dropin import MPIS, TITLES, Dropin, settings
 from measure import TRIES, Failed, Lab, bytes_name
@@ -6,7 +6,7 @@ from verdict import Bar, at_most
 
 TITLE = "the library between a program and its MPI (differences of alternating runs, medians)"
 HAND_ON = 100  # ns
-PERCENT, NS = 5, 100  # a served call may take so much longer than tutti's own
+PERCENT, NS = 5, 100  # bound of the extra time of a served call over tutti's own
 
 
 def handed_on(bench, rounds, repeats):
@@ -17,7 +17,7 @@ def handed_on(bench, rounds, repeats):
 
 def served(bench, rounds, plan):
     found = bench.served(rounds, *plan)
-    # what it adds, as a share of what it may add
+    # the extra time, as a share of the allowed extra time
     share = {b: more / (own * PERCENT / 100 + NS / 1000) for b, (own, more) in found.items()}
     worst = max(share, key=share.get)
     own, more = found[worst]

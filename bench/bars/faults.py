@@ -1,6 +1,6 @@
-# faults.py - the bars of failures: ranks that are killed, that call something else, that stop. What
-# small messages cost with all of it on is shm.py's to say (make bars ONLY=shm), what of it is the record
-# and the hash of each call, this.
+# faults.py - the bars of failures: ranks that are killed, make another call, or stop. shm.py measures
+# small messages with all of this enabled (make bars ONLY=shm); this file measures the share of the record
+# and the hash of each call.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import random
@@ -14,17 +14,17 @@ from verdict import Bar, at_most, limit
 
 TITLE = "what goes wrong is heard by all, soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
 KILLS, FAR_KILLS, MISMATCHES, STOPS = 500, 100, 200, 100
-NODES = ("0,1,2,3,4", "0,0,1", "0,1,1,0,2")  # where ranks are, over UCX
+NODES = ("0,1,2,3,4", "0,0,1", "0,1,1,0,2")  # placements of the ranks, over UCX
 SOON = 0.8  # s, over UCX
 WITHIN = 2  # s
-RECORDED = 5  # % of a call of 4 B, in the quickest round, that its record and its hash may take
+RECORDED = 5  # % of a call of 4 B, in the fastest round: bound for its record and its hash
 FAILED_STARTS = 5  # in a row; then no job can start here
 TIMEOUT = 0.5  # s, of tests/mp_stall.c
 
 
 class Kills:
-    """Jobs of 2 to 8 ranks, over UCX to 5. The ranks but one are killed, one after another: of each communicator
-    of 8 to 2 ranks one, at any instant of calls of 4 B to 8 MiB."""
+    """Jobs of 2 to 8 ranks, over UCX up to 5. All ranks but one are killed, one after another: one from each
+    communicator of 8 to 2 ranks, at any instant of calls of 4 B to 8 MiB."""
 
     def __init__(self, build, wire, wanted, seed):
         self.kills = self.clean = self.hangs = self.wrong = self.left = 0
@@ -63,7 +63,7 @@ class Kills:
 
 
 def output(argv, seconds):
-    """What it prints; what it complains of, if it does not end well, is printed."""
+    """Returns the output of a program; prints its errors if it fails."""
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
                                env=dict(os.environ, TUTTI_PROFILE="none"), start_new_session=True)
     try:
@@ -77,8 +77,8 @@ def output(argv, seconds):
 
 
 def rounds(build, program, wanted, seed):
-    """(how many were named, of how many, their times in ms) of a program that plays rounds, on 2 to 8
-    ranks in turn."""
+    """(how many were named, of how many, their times in ms) of a program that plays rounds, on 2 to 8 ranks in
+    turn."""
     named, all_of_them, times = 0, 0, []
     for ranks in range(2, 9):
         n = wanted // 7 + (ranks - 2 < wanted % 7)
@@ -90,7 +90,8 @@ def rounds(build, program, wanted, seed):
 
 
 def recording(build, quick):
-    """ns, in the quickest round: a call of 4 B on 2 ranks, the same without its record, and a record and its hash alone."""
+    """ns, in the fastest round: a call of 4 B on 2 ranks, the same without its record, and a record and its hash
+    alone."""
     words = output([os.path.join(build, "tutti"), "run", "-n", "2", os.path.join(build, "bench", "recording"),
                     "5" if quick else "31"], 300).split()
     return [float(w) for w in words] if len(words) == 3 else (None, None, None)

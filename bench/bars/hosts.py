@@ -1,5 +1,5 @@
-# hosts.py - the bars of several hosts: tutti beside Open MPI's own allreduce where links
-# are slow, at numbers of hosts that are no power of two, and with ranks that share a link.
+# hosts.py - the bars of several hosts: tutti compared with Open MPI's own allreduce where links
+# are slow, on numbers of hosts that are no power of two, and with ranks that share a link.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 
@@ -8,7 +8,7 @@ from measure import KI, MI, bytes_name
 from verdict import at_least
 
 TITLE = "Open MPI / tutti on hosts that are network namespaces with links of 200 Mbit/s (needs root)"
-# layout, first and last size, the least ratio from the one to the other
+# layout, first and last size, the required ratio in between
 WANTED = [(l, *w) for l in ("5x1", "6x1", "7x1")
           for w in ((4 * KI, 4 * KI, 1.5), (16 * KI, 256 * KI, 1.7), (MI, 4 * MI, 2.4))]
 WANTED += [("8x1", 4 * MI, 4 * MI, 1.5), ("4x3", 16 * KI, 256 * KI, 2), ("4x3", MI, 4 * MI, 3)]
@@ -16,7 +16,7 @@ EVERYWHERE = 0.95
 
 
 def least(found, first, last):
-    """The least ratio and its size; None if a size of them is missing."""
+    """The least ratio and its size; None if the results of a size are missing."""
     sizes = [4 << 2 * i for i in range(20) if first <= 4 << 2 * i <= last]
     if not all(b in found["rows"] for b in sizes):
         return None, None

@@ -12,7 +12,7 @@ from verdict import Bar, at_least, at_most, limit
 
 TITLE = "float sum in place, cycle measure, medians of one run"
 MPI = ["Open MPI", "MPICH"]
-PATIENCE = 600  # seconds; after them, disturbed runs are no longer repeated
+PATIENCE = 600  # seconds; later, disturbed runs are not repeated
 
 
 def reason(rounds, names):
@@ -20,7 +20,7 @@ def reason(rounds, names):
 
 
 def ratios(rounds, others, mine, lo, hi):
-    """{size: ratio} of the sizes from lo to hi that could be compared."""
+    """{size: ratio} of the sizes from lo to hi that have a comparison."""
     found = {b: rounds.ratio(others, mine, b) for b in SIZES if lo <= b <= hi}
     return {b: r for b, r in found.items() if r is not None}
 
@@ -30,7 +30,7 @@ def mean(r):
 
 
 def extreme(pick, r):
-    """The least or greatest ratio and ' at size'."""
+    """The least or greatest ratio, and ' at size'."""
     if not r:
         return None, ""
     b = pick(r, key=r.get)
@@ -41,7 +41,7 @@ def extreme(pick, r):
 
 
 def small(lab, rounds):
-    """4 B beside the bare exchange, in close alternation."""
+    """4 B compared with the bare exchange, in close alternation."""
     r = Rounds(lab, 2, {"tutti": (4, 4), "exchange floor": (4, 4)}, rounds)
     over = r.ratio(["tutti"], "exchange floor", 4)
     yield at_most("P=2, 4 B, over a bare exchange of lines", 1.6, over, reason(r, r.times))
@@ -73,7 +73,7 @@ def shared(r):
 
 
 def halves(lab, rounds):
-    """1 Mi elements of bf16 beside as many floats."""
+    """1 Mi elements of bf16 compared with as many floats."""
     each = []
     for k in range(rounds):
         t = {}
@@ -86,7 +86,7 @@ def halves(lab, rounds):
 
 
 def traced(lab, rounds):
-    """64 KiB with a trace beside the same without, by turns."""
+    """64 KiB with a trace and without, in turn."""
     with tempfile.TemporaryDirectory() as folder:
         env = {"TUTTI_TRACE": os.path.join(folder, "x.json")}
         t = {False: [], True: []}
@@ -131,7 +131,7 @@ def yielding(lab, rounds, p):
 
 
 def kernels(lab, rounds):
-    """With the best instruction set, into one of the inputs and into a third place."""
+    """With the best instruction set, into one of the inputs and into a third vector."""
     for kind in ("float", "double"):
         for op in ("sum", "min", "max"):
             each = {}
@@ -155,7 +155,7 @@ def waiting(lab, p):
 
 
 def memory_of(pid_text):
-    """Bytes that the job's memory occupies, seen from the processes below `pid`."""
+    """Bytes of the job's shared memory, as seen by the descendants of `pid`."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/environ" % pid, "rb") as f:

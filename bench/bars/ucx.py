@@ -1,6 +1,6 @@
-# ucx.py - the bars of tutti over UCX, beside the best of Open MPI over its own TCP, Open MPI over UCX,
-# and gloo, on hosts with slow links; what must hold at larger sizes is as over MPI (hosts.py), beside
-# Open MPI's two, as there: gloo fills the links with 1 MiB, and nobody can be 2.4 times as fast.
+# ucx.py - the bars of tutti over UCX, compared with the best of Open MPI over its own TCP, Open MPI over
+# UCX, and gloo, on hosts with slow links. Bars at larger sizes are those of hosts.py, compared with Open
+# MPI's two only: gloo fills the links at 1 MiB, so no library can be 2.4 times as fast.
 # SPDX-License-Identifier: BSD-3-Clause
 import importlib.util
 import os
@@ -20,7 +20,7 @@ FLAT = ("5x1", "6x1", "7x1", "8x1")
 
 
 def measured(build, out, layouts, quick):
-    """{layout: {size: {rival: rival's time / tutti's}}}, and {layout: why it is not there}"""
+    """{layout: {size: {rival: rival's time / tutti's}}}, and {layout: why it is missing}"""
     rest = dict(rounds=2 if quick else 7, budget=0.03 if quick else 0.1, last=64 * KI if quick else LAST)
     found, why = {l: {} for l in layouts}, {}
     for pml, sides in (("ob1", ("ucx", "gloo")), ("ucx", ("ucx",))):

@@ -1,6 +1,6 @@
-"""buffers.py - what is taken, what is refused, and in which words. On any number of ranks.
+"""buffers.py - accepted and refused buffers, and the error sentences. On any number of ranks.
 
-    python3 python/tests/buffers.py [--plain]    --plain: as if there were no numpy
+    python3 python/tests/buffers.py [--plain]    --plain: without numpy
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -12,7 +12,7 @@ from multiprocessing import shared_memory
 
 PLAIN = "--plain" in sys.argv
 if PLAIN:
-    sys.modules["numpy"] = None  # import numpy raises
+    sys.modules["numpy"] = None  # so import numpy raises
 
 import tap  # noqa: E402
 
@@ -41,7 +41,7 @@ class Lent:
 
 
 class Tensor:
-    """An array that hands out a capsule of DLPack 1.x, made by hand: (kind, bits) as DLPack has them."""
+    """An array that exports a handmade capsule of DLPack 1.x: (kind, bits) as in DLPack."""
 
     def __init__(self, memory, kind, bits, shape, strides=None, offset=0, flags=0, major=1):
         axes = ctypes.c_int64 * len(shape)
@@ -87,7 +87,7 @@ def tensors():
 
 
 def plain_ones():
-    """Without numpy: each is summed in place, and into new memory."""
+    """Without numpy: sums of each kind in place, and into new memory."""
     for kind in "bBhHiIlLqQfd":
         x = array.array(kind, [1, 2, 3])
         y = comm.allreduce(x)
@@ -132,7 +132,7 @@ def own_op_plainly():
 
 
 def locked():
-    """What is in flight cannot be resized away."""
+    """A buffer in flight cannot be resized."""
     x = bytearray(8)
     request = comm.iallreduce(x, out=x)
     try:
@@ -244,7 +244,7 @@ def refusals():
         why = tap.refused(kind, pattern, call, *args, **more)
         if why:
             return f"{call.__name__}{args} {more}: {why}"
-    if comm.allreduce(x)[0] != P:  # and it goes on
+    if comm.allreduce(x)[0] != P:  # and the communicator still works
         return "after that"
     return None
 

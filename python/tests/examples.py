@@ -1,4 +1,4 @@
-"""examples.py - every example in the docstrings and in docs/python.md, run, and its output compared.
+"""examples.py - runs every example in the docstrings and in docs/python.md, and compares its output.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -26,7 +26,7 @@ def of_document():
 
 
 def documented():
-    """Whatever is public has a docstring."""
+    """Every public name has a docstring."""
     bare = [name for name in dir(tutti) if not name.startswith("_") and callable(getattr(tutti, name)) and
             not getattr(tutti, name).__doc__]
     bare += [f"Comm.{name}" for name in dir(tutti.Comm) if not name.startswith("_") and

@@ -1,4 +1,4 @@
-"""fault.py - rank 1 does something that must not happen, and says on a line what it heard of it; so do the others.
+"""fault.py - rank 1 commits an error; each rank prints its own error on a line.
 
     tutti run --keep-going -n 3 python3 python/tests/fault.py HOW
 
@@ -22,13 +22,13 @@ x = array.array("d", [1.0] * 1000)
 
 
 def say(text):
-    """A line, in one piece."""
+    """Prints a line at once."""
     sys.stdout.write(f"rank {me}: {text}\n")
     sys.stdout.flush()
 
 
 def told(function, *args, **kwargs):
-    """Calls it, and says on a line what it raised."""
+    """Calls the function, and prints on a line what it raised."""
     begin = time.monotonic()
     try:
         function(*args, **kwargs)
@@ -57,14 +57,14 @@ def raises_in_block():
     try:
         time.sleep(0.3)  # all have it
         with comm:
-            request = other.iallreduce(x)  # which the others do not call
+            request = other.iallreduce(x)  # the others do not call this one
             raise KeyError("epoch")
     except KeyError:
         say(f"goes on, {comm!r}, {request!r}")
 
 
 def raises_in_flight():
-    """With something in flight, and with a communicator of which the others know nothing."""
+    """With an operation in flight, and with a communicator that the others do not know."""
     request = comm.iallreduce(x)
     if me == 1:
         raise RuntimeError("while it is in flight")
@@ -82,13 +82,13 @@ def killed():
     if me == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     others_wait()
-    told(comm.barrier)  # it stays so
+    told(comm.barrier)  # the error stays
     with comm.shrink() as rest:
         say(f"goes on with {rest.size}, sum {rest.allreduce(x)[0]:g}")
 
 
 def respawned():
-    """One comes in its place (--respawn)."""
+    """A new rank comes in its place (--respawn)."""
     global comm
     if not new:
         if me == 1:
@@ -99,20 +99,20 @@ def respawned():
 
 
 def forks():
-    """A worker touches the group, fails, and its rank gives up."""
+    """A worker uses the group, fails, and its rank exits."""
     if me == 1:
         child = os.fork()
         if child == 0:
             told(comm.allreduce, x)
             told(tutti.from_env)
-            sys.exit(5)  # with all that is done at an end
+            sys.exit(5)  # with all exit handlers
         _, status = os.waitpid(child, 0)
         raise RuntimeError(f"worker ended with {os.waitstatus_to_exitcode(status)}")
     others_wait()
 
 
 def worker_hangs():
-    """A worker touches the group, and its rank waits for something else, for ever."""
+    """A worker uses the group while its rank waits outside of tutti."""
     if me == 1:
         worker = multiprocessing.get_context("fork").Process(target=told, args=(comm.allreduce, x))
         worker.start()
@@ -143,7 +143,7 @@ def two_threads():
 
 
 def forgets():
-    """Ends without finalize, with all kinds of things in use."""
+    """Exits without finalize, with all kinds of objects in use."""
     global kept
     kept = [comm.iallreduce(x), comm.allreduce_init(x), comm.dup(), comm.split(0), tutti.scaled(2), comm.alloc(100),
             tutti.op(lambda a, b: a), comm.isend(x, (me + 1) % P), comm.irecv(x[:], (me - 1) % P)]
@@ -154,7 +154,7 @@ def forgets():
 
 
 def forks_and_ends():
-    """A child that ends as Python does, with all that its parent had: quietly, and its parent goes on."""
+    """A child that inherits all objects exits as Python does: without a message, and its parent goes on."""
     forgets()
     child = os.fork()
     if child == 0:
@@ -164,7 +164,7 @@ def forks_and_ends():
 
 
 def daemon():
-    """Ends while a thread waits in a call for ever."""
+    """Exits while a thread waits in a call forever."""
     waits = tutti.from_threads(2)[0]
     threading.Thread(target=waits.allreduce, args=(x,), daemon=True).start()
     time.sleep(0.2)

@@ -1,7 +1,8 @@
-"""interrupts.py - rank 1 of two waits for rank 0, in each way there is, and gets a SIGINT: it raises KeyboardInterrupt
-at once, rank 0 does not hang, and the ranks that can go on do. Prints TAP; `tutti run -n 2 python3 interrupts.py`.
+"""interrupts.py - rank 1 of two waits for rank 0, in every possible way, and gets a SIGINT: it raises
+KeyboardInterrupt at once, rank 0 does not hang, and ranks that can go on do. Prints TAP;
+`tutti run -n 2 python3 interrupts.py`.
 
-    interrupts.py NAME    only that, without TAP: for waits that need a job of their own, or a terminal
+    interrupts.py NAME    only that, without TAP: for waits that need their own job, or a terminal
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -16,13 +17,13 @@ import time
 import tutti
 from tutti import _signals
 
-PROMPT, AFTER = 1.0, 0.2  # s; where cores are free a wait ends within 0.1 s of the signal
+PROMPT, AFTER = 1.0, 0.2  # s; with free cores a wait ends within 0.1 s of the signal
 x = array.array("d", [1.0] * 3)
 long = array.array("d", bytes(1 << 23))
 
 
 def soon(to=signal.SIGINT, after=AFTER):
-    """A signal, of another process, while this one is in C."""
+    """Another process sends a signal while this one is in C."""
     subprocess.Popen(["sh", "-c", f"sleep {after}; kill -{int(to)} {os.getpid()}"])
 
 
@@ -46,11 +47,11 @@ def hears(call, words):
 
 
 def until_raised(comm):
-    """Rank 1 says when it has: then rank 0 comes."""
+    """Rank 1 reports that it has raised; then rank 0 comes."""
     comm.recv(x[:], 1)
 
 
-# ---- calls that cannot be taken back: the communicator is aborted ----
+# ---- calls that cannot be resumed: the communicator is aborted ----
 
 WAITS = {
     "recv": (lambda c: c.recv(x, 0), "in recv"),
@@ -80,7 +81,7 @@ def of_a_call(comm, wait, words):
         return hears((lambda: wait(c)) if words[:3] != "in " else c.barrier, words)
 
 
-# ---- waits that can be taken up again ----
+# ---- waits that can be resumed ----
 
 
 def a_request(comm):
@@ -119,7 +120,7 @@ def buckets(comm):
         return why or ("" if all(layer[-1] == 1 for layer in layers) else "another sum")
 
 
-# ---- communicators that do not come about; threads; handlers; callbacks ----
+# ---- communicators that are never made; threads; handlers; callbacks ----
 
 
 def a_rendezvous(comm):
@@ -146,7 +147,7 @@ def between_threads(comm):
 
 
 def in_a_thread(comm):
-    """It waits there, and the main thread for it: that hears of the signal, as ever."""
+    """A thread waits in the call, and the main thread for it: the main thread gets the signal, as always."""
     with comm.dup() as c:
         if comm.rank == 0:
             until_raised(comm)
@@ -164,7 +165,7 @@ class Late(Exception):
 
 
 def a_handler(comm):
-    """One that returns ends nothing; one that raises something else is raised."""
+    """A handler that returns ends nothing; the exception of one that raises is passed on."""
     def late(_number, _frame):
         raise Late
 
@@ -189,7 +190,7 @@ def a_handler(comm):
 
 
 def a_callback(comm):
-    """The handler runs at a callback's first instruction: the op is done all the same, and nothing is lost."""
+    """The handler runs at a callback's first instruction: the op completes all the same, and nothing is lost."""
     calls = []
 
     def add(a, b):
@@ -198,9 +199,9 @@ def a_callback(comm):
 
     op = tutti.op(add)
     if comm.rank == 0:
-        time.sleep(2 * AFTER)  # by then it has come
+        time.sleep(2 * AFTER)  # by then it has arrived
         return "" if comm.allreduce(x, op=op)[0] == 2 else "another sum"
-    _signals.unwatch()  # so that no rank looks before
+    _signals.unwatch()  # so that no rank checks before
     soon()
     got, why = x[:], "nothing was raised"
     try:
@@ -229,7 +230,7 @@ def dead():
 
 
 def ended():
-    """The same, and SIGTERM is a way to end."""
+    """The same, and SIGTERM ends it."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(f"rank {comm.rank}: ended in order"))
     comm = tutti.init()
     os.write(1, f"rank {comm.rank} waits\n".encode())

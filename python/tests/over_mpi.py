@@ -1,4 +1,4 @@
-"""over_mpi.py - communicators of mpi4py's: the whole, a part, and errors. Each rank prints "good".
+"""over_mpi.py - mpi4py's communicators: the whole, a part, and errors. Each rank prints "good".
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -33,4 +33,4 @@ try:
     raise AssertionError("a text was taken")
 except tutti.ArgumentError as why:
     assert "mpi4py is wanted, not a str" in str(why), why
-os.write(1, b"good\n")  # in one piece
+os.write(1, b"good\n")  # in one write

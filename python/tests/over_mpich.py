@@ -1,4 +1,4 @@
-"""over_mpich.py - as if mpi4py were built with MPICH, of which there is no package: as much of it as tutti looks at.
+"""over_mpich.py - simulates an mpi4py built with MPICH, for which there is no package: only the part that tutti uses.
 Each rank prints "good".
 
 SPDX-License-Identifier: BSD-3-Clause
@@ -37,4 +37,4 @@ except tutti.Unsupported as why:
     assert "mpi4py uses NEC MPI; tutti knows Open MPI" in str(why), why
 tutti.finalize()
 mpich.MPI_Finalize()
-os.write(1, b"good\n")  # in one piece
+os.write(1, b"good\n")  # in one write

@@ -1,5 +1,5 @@
-"""overhead.py - what a call of 4 bytes costs beside the same call with arguments that are ready, on one rank,
-where the library has nothing to do: so this is Python's share.
+"""overhead.py - the time of a call of 4 bytes compared with the same call with prepared arguments, on one rank, where
+the library has nothing to do: so this is Python's share.
 
     python3 python/tests/overhead.py [CALLS per round]
 

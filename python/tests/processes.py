@@ -1,5 +1,5 @@
-"""processes.py - ranks that multiprocessing has started, forked or not, find each other by an id that their parent has
-made, which uses tutti in other ways, too; they end without finalize, or one of them raises. Prints TAP.
+"""processes.py - ranks that multiprocessing starts, forked or not, find each other by an id that their parent made,
+which uses tutti itself, too; they end without finalize, or one of them raises. Prints TAP.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -34,7 +34,7 @@ made_before = tutti.op(lambda a, b: [p + q for p, q in zip(a, b)])
 
 
 def pool(names):
-    """As programs do it that know nothing of ranks: a pool's worker is one."""
+    """As in programs without ranks: a pool's worker becomes a rank."""
     with multiprocessing.get_context("fork").Pool(2) as workers:
         return workers.starmap(in_pool, [(name, 2, r) for name in names for r in range(2)], chunksize=1)
 

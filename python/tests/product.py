@@ -1,4 +1,4 @@
-"""product.py - every collective, in every manner, of every type with every op that it has, beside numpy.
+"""product.py - every collective, in every manner, of every type with every op of that type, compared with numpy.
 
     tutti run -n 3 python3 python/tests/product.py [COUNT ...]
 
@@ -16,7 +16,7 @@ comm = tutti.init()
 P, me = comm.size, comm.rank
 COUNTS = [int(n) for n in sys.argv[1:]] or [1, 7]
 PAIR = {"float_int": "f4", "double_int": "f8", "long_int": "i8", "int_int": "i4", "short_int": "i2"}
-# Ours: what numpy calls it, and what is said with dtype=.
+# tutti's name: numpy's name, and the value of dtype=.
 TYPES = {name: (name, None) for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
                                          "float16", "float32", "float64", "complex64", "complex128", "bool")}
 TYPES["bf16"] = ("uint16", "bf16")
@@ -36,7 +36,7 @@ def ops_of(kind):
     return WHOLE[:2] + WHOLE[4:5] if "complex" in kind else WHOLE[:5]
 
 
-# ---- bf16, which numpy has not: as float, and back, to nearest even ----
+# ---- bf16, which numpy lacks: to float, and back, to nearest even ----
 
 
 def widen(x):
@@ -49,7 +49,7 @@ def narrow(x):
 
 
 def of(rank, n, kind):
-    """What a rank brings: small numbers, so that sums are exact in every order."""
+    """A rank's data: small numbers, so that sums are exact in every order."""
     x = (np.arange(n) * 7 + rank * 3) % 3 + (1 if kind != "bool" else 0)
     if kind == "bf16":
         return narrow(x.astype(np.float32))
@@ -80,7 +80,7 @@ def mean(total, kind, n):
 
 
 def combined(parts, kind, op):
-    """What the op makes of the ranks' parts, by numpy."""
+    """The op over the ranks' parts, by numpy."""
     if len(parts) == 1:
         return (parts[0] != 0).astype(parts[0].dtype) if op in LOGICAL else parts[0]
     if kind in PAIR:
@@ -97,7 +97,7 @@ def combined(parts, kind, op):
     return mean(got, kind, len(parts)) if op == "avg" else got
 
 
-# ---- the collectives: (arguments, what is expected in the result) ----
+# ---- the collectives: (arguments, the expected result) ----
 
 
 def everybody(n, kind):
@@ -178,7 +178,7 @@ def all_to_all(n, kind):
 
 
 def called(name, manner, args, kind):
-    """The result, in one manner or the other. A persistent one runs twice from the same data."""
+    """The result, in one of the manners. A persistent request runs twice from the same data."""
     *args, more = (*args, {}) if not isinstance(args[-1], dict) else args
     more = dict(more, dtype=TYPES[kind][1])
     if manner == "blocking":
@@ -210,7 +210,7 @@ def equal(got, want):
 
 
 def all_of(function, manner):
-    """The first that is wrong, in words."""
+    """Describes the first wrong result."""
     name, reduces = function.__name__, "op" in function.__code__.co_varnames[:3]
     for kind in TYPES:
         for n in COUNTS:

@@ -1,4 +1,4 @@
-"""scenes.py - what else a communicator can do: messages, splitting, settings, ops of one's own, shared
+"""scenes.py - other functions of a communicator: messages, splitting, settings, user-defined ops, shared
 memory, threads, plans. On any number of ranks.
 
 SPDX-License-Identifier: BSD-3-Clause
@@ -27,7 +27,7 @@ def messages():
     again = comm.recv_init(got, (me - 1) % P)
     for i in range(3):
         again.start()
-        comm.isend(np.full(4, float(i)), (me + 1) % P)  # forgotten, which does no harm
+        comm.isend(np.full(4, float(i)), (me + 1) % P)  # dropped without harm
         again.wait()
         if got[3] != i:
             return f"{i}: {got}"
@@ -89,9 +89,9 @@ def own_ops():
     got = comm.allreduce(np.ones(3, "f4"), op=tutti.scaled(me + 1))
     if got[0] != P * (P + 1) / 2:
         return f"scaled: {got}"
-    for i in range(1100):  # there is room for 1000 at a time
+    for i in range(1100):  # at most 1000 exist at a time
         tutti.scaled(i)
-    comm.iallreduce(np.ones(3), op=tutti.op(np.add)).wait()  # which nobody else keeps
+    comm.iallreduce(np.ones(3), op=tutti.op(np.add)).wait()  # no other reference exists
     longer.free()
     return tap.refused(tutti.StateError, "freed before", comm.allreduce, np.ones(1), op=longer)
 
@@ -106,7 +106,7 @@ def op_that_raises():
         return None
     with comm.dup() as other:
         try:
-            for _ in range(2):  # who did not compute anything hears of it the next time
+            for _ in range(2):  # a rank that computed nothing gets the error the next time
                 other.allreduce(np.ones(P * 4), op=tutti.op(wrong))
         except tutti.Aborted as why:
             if "ZeroDivisionError: of no use" not in str(why):
@@ -125,7 +125,7 @@ def shared_memory():
     other.allreduce(x, out=x)
     rows = x[1]
     del x
-    other.free()  # the memory stays as long as somebody has it
+    other.free()  # the memory stays as long as an object refers to it
     if rows[0] != sum(range(P)):
         return f"{rows}"
     rows[:] = 7
@@ -133,7 +133,7 @@ def shared_memory():
     kept = lone.empty(1 << 18)
     lone.free()
     kept[:] = 5
-    for _ in range(100):  # what nobody has is given back
+    for _ in range(100):  # memory without references is freed
         comm.empty(1 << 20)
     memory = comm.alloc(64)
     memory[:8] = np.float64(1).tobytes()
@@ -159,7 +159,7 @@ def in_threads():
 
 
 def others_run():
-    """While rank 0 is late the other threads of the others run on."""
+    """While rank 0 is late the other threads of the other ranks keep running."""
     ticks, over = [0], threading.Event()
 
     def tick():
@@ -218,7 +218,7 @@ def functions():
 
 
 def of_other_processes():
-    """By an id, a store and a gather, over what is there already."""
+    """By an id, a store and a gather, over existing communicators."""
     n = 512
     text = np.zeros(n, "u1")
     if me == 0:
@@ -243,7 +243,7 @@ def of_other_processes():
 
 
 def buckets():
-    """Ready in an order of each rank's own, of two types; as bf16; what is refused."""
+    """Ready in each rank's own order, with two types; as bf16; refused calls."""
     arrays = [np.zeros(n, t) for n, t in ((3, "f4"), (70000, "f4"), (0, "f4"), (5, "f8"), (900, "f4"))]
     for op, bf16 in (("avg", False), ("sum", False), ("avg", True)):
         with tutti.Buckets(comm, arrays, op, bf16=bf16, learn=True) as sums:

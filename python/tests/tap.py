@@ -12,7 +12,7 @@ _n = 0
 
 
 def tell(name, good=True, why=""):
-    """One line; collective. `why`: what this rank says if it is not good here."""
+    """Prints one line; collective. `why`: this rank's reason if it is not good here."""
     global _bad, _n
     _n += 1
     good = bool(good)
@@ -27,16 +27,16 @@ def tell(name, good=True, why=""):
 
 
 def run(name, test, *args):
-    """A test that returns what is wrong, or nothing, or raises."""
+    """Runs a test that returns an error text, or nothing, or raises."""
     try:
         why = test(*args)
-    except Exception:  # it is told
+    except Exception:  # it is reported
         why = traceback.format_exc()
     tell(name, not why, why)
 
 
 def refused(kind, pattern, function, *args, **kwargs):
-    """Nothing if the call raises this, with such a sentence; else what happened."""
+    """Returns nothing if the call raises this exception with a matching sentence; otherwise what happened."""
     import re
 
     try:
@@ -49,7 +49,7 @@ def refused(kind, pattern, function, *args, **kwargs):
 
 
 def end():
-    """The plan, and the status of this process."""
+    """Prints the plan; returns the status of this process."""
     if tutti.rank() == 0:
         print(f"1..{_n}", flush=True)
     sys.exit(_bad != 0)

@@ -1,6 +1,6 @@
-"""terminal.py - runs a command at a terminal of its own, and types Ctrl-C once it has said that many times that it waits.
+"""terminal.py - runs a command at its own terminal, and types Ctrl-C once TIMES lines say that it waits.
 
-    terminal.py TIMES COMMAND...    prints what it printed, then: ended N ms after Ctrl-C, status S
+    terminal.py TIMES COMMAND...    prints the command's output, then: ended N ms after Ctrl-C, status S
 
 SPDX-License-Identifier: BSD-3-Clause
 """

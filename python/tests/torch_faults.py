@@ -1,4 +1,4 @@
-"""Ends and faults of ranks that train with PyTorch; torch.sh says what each rank must hear.
+"""Exits and faults of ranks that train with PyTorch; torch.sh has the errors that each rank must get.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -50,7 +50,7 @@ def raises():
 
 
 def raises_in_flight():
-    """Rank 1 waits for a message that rank 0 does not send, and does not wait for it at its end."""
+    """Rank 1 begins to receive a message that rank 0 does not send, and exits without waiting for it."""
     if dist.get_rank() == 1:
         dist.irecv(torch.ones(3), 0)
     raises()
@@ -66,14 +66,14 @@ def dead():
 
 
 def dead_messages():
-    """Both wait for a message of the other."""
+    """Both wait for each other's message."""
     dist.barrier()
     os.write(1, f"rank {dist.get_rank()} waits\n".encode())
     dist.recv(torch.ones(1), 1 - dist.get_rank())
 
 
 def dead_async():
-    """The same as dead, but a thread of the backend drives it; and what is caught is cleaned up after."""
+    """The same as dead, but the backend's thread progresses it; and the program cleans up after the exception."""
     groups = [dist.new_group(), dist.new_group()]
     os.write(1, f"rank {dist.get_rank()} waits\n".encode())
     try:
@@ -84,7 +84,7 @@ def dead_async():
 
 
 def dead_meeting():
-    """Each makes a group of both that the other does not make."""
+    """Each makes a group of both ranks that the other does not make."""
     store = dist.distributed_c10d._get_default_store()
     os.write(1, f"rank {dist.get_rank()} waits\n".encode())
     create = tutti.torch._c10d.create
@@ -92,7 +92,7 @@ def dead_meeting():
 
 
 def heard_of(source, group=None):
-    """What each way to learn of a message's end says."""
+    """The results of all ways to learn of a message's end."""
     x = torch.zeros(4)
     heard(lambda: dist.recv(x, source, group))
     of = group or dist.group.WORLD
@@ -117,7 +117,7 @@ def recv_silent():
         time.sleep(5)
     else:
         heard_of(1, group)
-    os._exit(0)  # nobody waits for it any more
+    os._exit(0)  # no rank waits for it any more
 
 
 def sizes():
@@ -140,7 +140,7 @@ def forks():
 
 
 class Touches(torch.utils.data.Dataset):
-    """Its items are what its worker hears of the group."""
+    """Its items are the errors that its worker gets from the group."""
 
     def __len__(self):
         return 2
@@ -168,7 +168,7 @@ def under_way():
 
 
 def from_anyone():
-    """Rank 0 takes a message from anyone, and leaves; 1 and 2 go on."""
+    """Rank 0 receives a message from any source, and leaves; 1 and 2 go on."""
     x, rank = torch.ones(4), dist.get_rank()
     if rank == 0:
         dist.recv(x)
@@ -184,7 +184,7 @@ def from_anyone():
 
 
 def callback_at_end():
-    """A callback makes a group and drops another while the program ends."""
+    """A callback makes a group and drops another while the program exits."""
     other = [dist.new_group()]
 
     def late(_future):
@@ -213,7 +213,7 @@ def train():
 
 
 def all_started():
-    """The store is in rank 0, which may not end before the others have read there that all are here."""
+    """Rank 0 holds the store. It must not exit before the others have read there that all ranks are ready."""
     store = dist.distributed_c10d._get_default_store()
     store.add("started", 1)
     while dist.get_rank() == 0 and store.add("started", 0) < dist.get_world_size():

@@ -1,6 +1,6 @@
-"""Every collective with tensors whose elements lie otherwise in memory, on each rank otherwise: a part of torch_ranks.py.
+"""Every collective with tensors of other memory layouts, different on each rank: a part of torch_ranks.py.
 
-Each function here returns what is wrong, or "". SPDX-License-Identifier: BSD-3-Clause
+Each function here returns an error text, or "". SPDX-License-Identifier: BSD-3-Clause
 """
 import torch
 import torch.distributed as dist
@@ -15,7 +15,7 @@ def sliced(v):
     return wide[..., ::2]
 
 
-# Values that are equal along the second dimension, which an expanded tensor has once in memory.
+# Values that are equal along the second dimension, which an expanded tensor stores once.
 LAYOUTS = {"contiguous": lambda v: v.clone(memory_format=torch.contiguous_format),
            "transposed": lambda v: v.transpose(0, -1).contiguous().transpose(0, -1),
            "channels_last": lambda v: v.contiguous(memory_format=torch.channels_last),
@@ -28,7 +28,7 @@ def of_rank(r, dtype):
 
 
 class Scene:
-    """What this rank brings, in its layout; `call` runs a collective and waits for it in one of two ways."""
+    """This rank's data in its layout; `call` runs a collective and waits for it in one of two ways."""
 
     def __init__(self, make, dtype, by_future):
         self.r, self.P, self.make, self.by_future = dist.get_rank(), dist.get_world_size(), make, by_future
@@ -159,7 +159,7 @@ def shared_memory():
     dist.all_reduce(x)
     if not torch.allclose(x, torch.full((100001,), 0.05 * P * (P + 1))):
         return f"a sum of expanded tensors: {x}"
-    windows = torch.arange(6.0).unfold(0, 3, 1)  # overlapping, and alike on all ranks
+    windows = torch.arange(6.0).unfold(0, 3, 1)  # overlapping, and the same on all ranks
     dist.all_reduce(windows)
     if not torch.equal(windows, P * torch.arange(6.0).unfold(0, 3, 1)):
         return f"overlapping windows: {windows}"

@@ -1,7 +1,7 @@
-"""What PyTorch's process groups do on "tutti", on any number of ranks; `tutti run -n N python3 torch_ranks.py [TEST...]`.
+"""PyTorch's process groups on "tutti", on any number of ranks; `tutti run -n N python3 torch_ranks.py [TEST...]`.
 
-Tables: every collective with every type and op against what it should be; then messages, futures, groups, training
-beside gloo, and what is wrong. Rank 0 prints TAP. SPDX-License-Identifier: BSD-3-Clause
+Tables: every collective with every type and op against the expected result; then messages, futures, groups,
+training compared with gloo, and errors. Rank 0 prints TAP. SPDX-License-Identifier: BSD-3-Clause
 """
 import copy
 import datetime
@@ -47,13 +47,13 @@ def report(good, name, why=""):
 def test(function):
     try:
         why = function()
-    except Exception as e:  # told, and the rest goes on
+    except Exception as e:  # reported, and the others go on
         why = f"{type(e).__name__}: {e}"
     report(not why, function.__doc__, why)
 
 
 def vectors(dtype, n=37):
-    """What each rank brings: small numbers, whose sums and products are exact."""
+    """Each rank's data: small numbers, whose sums and products are exact."""
     base = torch.arange(n) % 3 + 1
     return [(base + r % 2).to(dtype) for r in range(dist.get_world_size())]
 
@@ -101,7 +101,7 @@ def sums():
                 return f"reduce {dtype} {op}"
             parts = [[v.clone() for v in all_of] for _ in range(P)]
             out = torch.empty_like(x)
-            dist.reduce_scatter(out, parts[r], op=kind)  # part i of every rank is what rank i brings elsewhere
+            dist.reduce_scatter(out, parts[r], op=kind)  # part i of every rank is rank i's data elsewhere
             if not torch.equal(out, expected(op, [all_of[r]] * P)):
                 return f"reduce_scatter {dtype} {op}"
     flat = torch.arange(4.0 * P)
@@ -230,7 +230,7 @@ def profiled():
             if r == 0:
                 time.sleep(late)
             work = dist.all_reduce(torch.ones(1 << 16), async_op=True)
-            work.wait(datetime.timedelta(seconds=30 * (i % 2)))  # done by a thread of the group's, or by this one
+            work.wait(datetime.timedelta(seconds=30 * (i % 2)))  # by the group's thread, or by this one
         seen = [e for e in p.function_events if e.name == "tutti:all_reduce"]
         if len(seen) != 1 or not seen[0].is_async:
             why = f"operation {i}: {[e.name for e in p.function_events]}"
@@ -309,7 +309,7 @@ def short(n=1):
     return [torch.ones(2)] * (dist.get_world_size() + n)
 
 
-# What is said of it, and by whom: some never gets as far as a backend.
+# The errors, and their sources: some calls never reach a backend.
 WRONG = {"another sign|resolve_conj": lambda: dist.all_reduce(torch.ones(3, dtype=torch.complex64).conj()),
          "no average|has no such op": lambda: dist.all_reduce(torch.ones(3, dtype=torch.bool), op=dist.ReduceOp.AVG),
          "one type and size": lambda: dist.all_gather([torch.ones(2)] * dist.get_world_size(), torch.ones(3)),

@@ -2,8 +2,9 @@
 
     BACKEND=tutti WORLD_SIZE=2 TEMP_DIR=/tmp/x python3 torch_theirs.py [-v] [TestDist.test_all_reduce_sum]
 
-Left out, and why, is the table LEFT_OUT. Two things that Debian's PyTorch 1.13 lacks under Python 3.11 are mended
-here: a module `expecttest`, and a dataclass that Python 3.11 refuses. SPDX-License-Identifier: BSD-3-Clause
+The table LEFT_OUT lists tests that do not run, with reasons. Two things that Debian's PyTorch 1.13 lacks under
+Python 3.11 are added here: a module `expecttest`, and a dataclass that Python 3.11 refuses.
+SPDX-License-Identifier: BSD-3-Clause
 """
 import dataclasses
 import os
@@ -39,11 +40,11 @@ import tutti.torch  # noqa: E402,F401  (the spawned ranks import this file again
 from torch.testing._internal import common_distributed, common_utils  # noqa: E402
 from torch.testing._internal.common_distributed import DistTestCases  # noqa: E402
 
-if not torch.cuda.is_available():  # else every rank would be started to find that out
+if not torch.cuda.is_available():  # otherwise every rank would start only to find that out
     no_gpu = unittest.skip("needs a GPU")
     common_distributed.skip_if_no_gpu, common_distributed.skip_if_lt_x_gpu = no_gpu, lambda count: no_gpu
 
-# Skips by a backend's name, where what they ask for is there: these tests run.
+# Tests skip backends by name; tutti can do what these need, so they run.
 NAMED = re.compile("Only MPI supports|[Rr]equires backends? to be|get_future is only supported|GLOO Batch Send Recv")
 _skip, _skip_if = common_utils.sandcastle_skip, common_utils.sandcastle_skip_if
 common_utils.sandcastle_skip = lambda why: (lambda test: test) if NAMED.search(why) else _skip(why)
@@ -54,7 +55,7 @@ for feature in ("ddp", "subgroup", "plugin"):
 
 from torch.testing._internal.distributed.distributed_test import DistributedTest, TestDistBackend  # noqa: E402
 
-# Regular expressions of names, and why they are not run.
+# Regular expressions of names, and the reasons for leaving them out.
 LEFT_OUT = {
     r"cuda|gpu|nccl|cudnn|multigpu": "needs a GPU",
     r"monitored_barrier": "PyTorch refuses it for every backend but gloo",

@@ -1,4 +1,4 @@
-"""typed.py - a program that mypy finds right, but for the lines that say what is wrong with them.
+"""typed.py - a program that mypy accepts, except for the lines that name their error.
 
 SPDX-License-Identifier: BSD-3-Clause
 """

@@ -10,8 +10,8 @@
 
 typedef struct drop_kind {
   const char *name;
-  char group; /* i integer, f Fortran's, m address, r real, c complex, l logical, b byte, p pair, x
-               * char */
+  char group; /* i integer, f Fortran's, m for addresses, r real, c complex, l logical, b byte, p
+               * pair, x character */
   MPI_Datatype type;
   size_t size; /* bytes of an element in memory */
   void (*put)(void *at, size_t i, int value);

@@ -76,7 +76,7 @@ static bool first_the_other(void) {
   return good && DROP_CALL(MPI_Wait(&q, MPI_STATUS_IGNORE));
 }
 
-/* The other ranks must not wait for a late rank that owes them nothing. */
+/* A rank that owes data to a late rank must not wait for it. */
 static bool late(void) {
   bool good = true;
   for (int k = 0; k < 4; k++) {
@@ -89,7 +89,7 @@ static bool late(void) {
   return good;
 }
 
-/* After the root's broadcast, a barrier: no rank leaves before all have entered. */
+/* No rank leaves a barrier before all have entered. */
 static bool barrier(void) {
   double here, left, latest, earliest;
   if (drop_rank == drop_ranks - 1) usleep(50000);
