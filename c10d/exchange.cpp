@@ -1,4 +1,4 @@
-// exchange.cpp - all to all: blocks of one size as tutti's collective, of several as messages.
+// exchange.cpp - all to all: blocks of equal size by tutti's collective, of different sizes as messages.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <numeric>
 
@@ -10,11 +10,11 @@ namespace tutti_c10d {
 
 namespace {
 
-// Every pair's two messages at once.
+// The messages of all pairs at once.
 tutti_status swap_all(tutti_comm *comm, const Tensors &to, const Tensors &from, Requests &requests) {
   const int ranks = tutti_comm_size(comm), me = tutti_comm_rank(comm);
   tutti_status status = TUTTI_OK;
-  for (int i = 0; i < 2 * ranks && !status; i++) {  // what is received is started first
+  for (int i = 0; i < 2 * ranks && !status; i++) {  // receives are started first
     const bool in = i < ranks;
     const int peer = (me + i % ranks) % ranks;
     const at::Tensor &t = (in ? to : from)[static_cast<size_t>(peer)];
@@ -52,7 +52,7 @@ Group::Done Group::exchange(Tensors to, Tensors from) {
   if (to[me].numel() != from[me].numel() || to[me].scalar_type() != from[me].scalar_type())
     refuse("all_to_all", "what a rank keeps must have one type and size in both lists");
   Tensors dst = room(to), src = in_order(from);
-  dst[me] = src[me];  // which needs no message
+  dst[me] = src[me];  // needs no message
   auto w = task(c10d::OpType::ALLTOALL, "tutti:all_to_all", src, to);
   tutti_comm *comm = queue_->comm();
   w->start_several = [=](Requests &requests) { return swap_all(comm, dst, src, requests); };
@@ -67,7 +67,7 @@ Group::Done Group::alltoall_base(at::Tensor &to, at::Tensor &from, std::vector<i
   check(call, to);
   check(call, from);
   if (to.scalar_type() != from.scalar_type()) refuse(call, "the output must have the input's type");
-  // One rank's sizes may be equal where another's are not: only who names none can be sure.
+  // One rank's sizes may be equal where another's are not: only a rank that gives no sizes can be sure.
   if (!to_sizes.empty() || !from_sizes.empty())
     return exchange(parts(call, to, to_sizes, ranks()), parts(call, from, from_sizes, ranks()));
   if (to.numel() != from.numel() || to.numel() % getSize())

@@ -17,7 +17,7 @@ using c10d::OpType;
 
 namespace {
 
-// What its caller carries out (queue.hpp).
+// For operations that their caller carries out (queue.hpp).
 size_t brief_bytes() {
   const char *said = std::getenv("TUTTI_TORCH_BRIEF");
   const std::string text = said ? said : "";
@@ -55,9 +55,9 @@ Group::~Group() {
   end();
 }
 
-// Python calls this with its lock held, which the callbacks of what is under way may want.
+// Python calls this with its lock held, which the callbacks of operations in flight may want.
 void Group::end() {
-  if (queue_ && mail_ && (queue_->works_here() || mail_->works_here())) {  // the last to know it was a callback:
+  if (queue_ && mail_ && (queue_->works_here() || mail_->works_here())) {  // a callback held the last reference:
     queue_.release();                                                     // its thread goes on
     mail_.release();
     return;

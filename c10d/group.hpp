@@ -17,14 +17,14 @@ class Group : public c10d::ProcessGroup {
  public:
   using Done = c10::intrusive_ptr<c10d::Work>;
 
-  // The ranks meet by the store, within the timeout. Throws tutti's sentence.
+  // The ranks meet through the store, within the timeout. Throws tutti's error message.
   Group(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout);
   ~Group() override;
-  // Of intrusive_ptr: nobody holds it any more, though live.cpp still knows it.
+  // Of intrusive_ptr: called when the last reference is gone; live.cpp still knows the group.
   void release_resources() override { end(); }
 
   const std::string getBackendName() const override { return "tutti"; }
-  // What would run, and why, in words.
+  // Which plan would run, and why, in words.
   std::string explain(int64_t bytes) const;
   void abort(const std::string &reason);
   void drain(double seconds);
@@ -59,7 +59,7 @@ class Group : public c10d::ProcessGroup {
 
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Mail> mail_;
-  const size_t brief_;  // bytes up to which the caller tries
+  const size_t brief_;  // bytes up to which the caller tries to complete an operation
 };
 
 }  // namespace tutti_c10d

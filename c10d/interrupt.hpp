@@ -1,8 +1,8 @@
-// interrupt.hpp - handlers of signals, as of Ctrl-C, while a thread waits here.
+// interrupt.hpp - signal handlers, as for Ctrl-C, while a thread waits here.
 //
-// Idea       Python runs a handler between two of its instructions, on the main thread. So that thread asks for them now
-//            and then (tutti_interrupted), and tutti keeps what a handler raises. A collective cannot be taken
-//            back: its communicator is aborted, the operation fails, and who waits for it raises what was kept.
+// Idea       Python runs a handler between two of its instructions, on the main thread. So that thread asks for
+//            handlers now and then (tutti_interrupted), and tutti keeps the exception of a handler. A collective
+//            cannot be undone: its communicator is aborted, the operation fails, and the waiting thread raises it.
 // SPDX-License-Identifier: BSD-3-Clause
 #ifndef TUTTI_C10D_INTERRUPT_HPP
 #define TUTTI_C10D_INTERRUPT_HPP
@@ -17,9 +17,9 @@ constexpr std::chrono::milliseconds LOOK{20};  // between two questions
 
 // A handler has raised: every operation of the communicator fails, on all ranks.
 void give_up(tutti_comm *comm);
-// Has one raised in such a wait?
+// Has a handler raised in such a wait?
 bool kept();
-// Throws what handlers have raised, if this is the main thread and they have.
+// Throws the kept exception if there is one and this is the main thread.
 void raise_kept();
 
 }  // namespace tutti_c10d

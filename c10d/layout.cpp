@@ -20,9 +20,9 @@ Tensors each(const Tensors &list) {
   return out;
 }
 
-// May two elements share memory? No, if each step of a dimension is longer than all that lies within it.
+// May two elements share memory? No, if each dimension's stride exceeds the extent of all smaller ones.
 bool shares(const at::Tensor &t) {
-  std::vector<std::pair<int64_t, int64_t>> dims;  // step, extent
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, extent
   for (int64_t d = 0; d < t.dim(); d++)
     if (t.size(d) > 1) dims.emplace_back(t.stride(d), t.size(d));
   std::sort(dims.begin(), dims.end());
@@ -43,7 +43,7 @@ double rounding(at::ScalarType type) {
   }
 }
 
-// The same, or as near as sums are that were rounded in another order.
+// Equal, or as near as sums that were rounded in different orders.
 bool alike(const at::Tensor &a, const at::Tensor &b) {
   if (!a.is_floating_point() && !a.is_complex()) return at::equal(a, b);
   const auto wide = a.is_complex() ? at::kComplexDouble : at::kDouble;

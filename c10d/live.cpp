@@ -1,4 +1,4 @@
-// live.cpp - the process groups that there are in this process (live.hpp).
+// live.cpp - the process groups of this process (live.hpp).
 // SPDX-License-Identifier: BSD-3-Clause
 #include "live.hpp"
 

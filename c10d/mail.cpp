@@ -17,7 +17,7 @@ Mail::~Mail() {
   drain(10);
   if (process_ != getpid()) return;
   if (std::any_of(peers_.begin(), peers_.end(), [](const Peer &p) { return p.listens; }))
-    new std::vector<Peer>(std::move(peers_));  // what is listened for may still come: it, and the communicator, stay
+    new std::vector<Peer>(std::move(peers_));  // posted receives may still complete: they, and the communicator, stay
   else
     tutti_comm_free(comm_);
 }
@@ -30,7 +30,7 @@ void Mail::over(Letter &letter, Outcome outcome, int source) {
   settled_.push_back(std::move(letter.task));
 }
 
-// Whether it is over; why, if it failed.
+// Is it complete? *outcome: the error, if it failed.
 bool Mail::test(tutti_request **request, Outcome *outcome) {
   int done = 0;
   const tutti_status status = tutti_request_test(request, &done);
@@ -76,7 +76,7 @@ bool Mail::advance_sends() {
   return any;
 }
 
-// ---- what comes ----
+// ---- incoming messages ----
 
 Mail::Letters::iterator Mail::wanted(int peer, int64_t tag) {
   return std::find_if(wanted_.begin(), wanted_.end(), [&](const std::unique_ptr<Letter> &l) {
@@ -96,7 +96,7 @@ static Outcome other_size(int peer, int64_t sent, size_t wanted) {
       " bytes, where " + std::to_string(wanted) + " are wanted; the tensors must have one type and size"));
 }
 
-// Its header is here: somewhere for the bytes to go.
+// Its header is here: find memory for the bytes.
 bool Mail::take(int peer) {
   Peer &p = peers_[static_cast<size_t>(peer)];
   const auto n = static_cast<size_t>(p.head.bytes);
@@ -159,14 +159,14 @@ bool Mail::advance() {
   return any;
 }
 
-// ---- who drives ----
+// ---- progress ----
 
 bool Mail::idle() const {
   if (!out_.empty() || !wanted_.empty()) return false;
   return std::none_of(peers_.begin(), peers_.end(), [](const Peer &p) { return p.comes || p.into; });
 }
 
-// Futures' callbacks may send and receive.
+// Callbacks of futures may send and receive.
 void Mail::announce(Lock &lock) {
   if (settled_.empty()) return;
   std::vector<c10::intrusive_ptr<Task>> tasks;
@@ -185,7 +185,7 @@ void Mail::add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter) {
   if (!worker_) worker_.reset(new std::thread([this] { work(); }));
   changed_.notify_all();
   if (!works_here() || task->settled()) return;
-  lock.unlock();  // a callback, which may wait for it: nobody else would do it
+  lock.unlock();  // a callback, which may wait for it: no other thread would drive it
   wait(*task, std::chrono::milliseconds(0));
 }
 

@@ -1,13 +1,13 @@
-// mail.hpp - messages from rank to rank of a process group.
+// mail.hpp - point-to-point messages of a process group.
 //
-// Idea       tutti's messages of a pair of ranks come in order and have no tags. So each is two: a
-//            header with tag and size, then the bytes. One header per peer is listened for while
-//            somebody wants a message from it; one with a tag that nobody wants yet is kept.
-// The end    what the program asked for is waited for, and aborted if it does not come. A header that
-//            is listened for, because somebody had wanted a message from anyone, cannot be taken
-//            back: it stays, with the communicator, till the process ends.
-// Invariant  who waits drives all messages; a worker does while nobody waits and there are any. It
-//            looks, and sleeps a little longer each time that nothing has come.
+// Idea       tutti's messages between two ranks come in order and have no tags. So each message is two: a
+//            header with tag and size, then the bytes. While a thread wants a message from a peer, one
+//            receive for a header of that peer is posted; a header with another tag is kept.
+// The end    operations of the program are waited for, and aborted if they do not complete. A receive
+//            for a header that was posted for a message from any peer cannot be cancelled: it stays,
+//            with the communicator, until the process ends.
+// Invariant  a waiting thread drives all messages. A worker does so while no thread waits and there are
+//            messages. It polls, and sleeps a little longer after each poll without success.
 // SPDX-License-Identifier: BSD-3-Clause
 #ifndef TUTTI_C10D_MAIL_HPP
 #define TUTTI_C10D_MAIL_HPP
@@ -25,16 +25,16 @@ namespace tutti_c10d {
 
 class Mail {
  public:
-  explicit Mail(tutti_comm *comm);  // becomes the mail's
+  explicit Mail(tutti_comm *comm);  // the object takes ownership
   Mail(const Mail &) = delete;
   ~Mail();
 
-  // The bytes live until the task, which has nothing to start, is done.
+  // The bytes must live until the task completes; the task has nothing to start.
   void send(c10::intrusive_ptr<Task> task, int peer, int tag, const void *bytes, size_t n);
-  // peer < 0: from anyone.
+  // peer < 0: from any peer.
   void receive(c10::intrusive_ptr<Task> task, int peer, int tag, void *bytes, size_t n);
   bool wait(Task &task, std::chrono::milliseconds limit);
-  // As of Queue.
+  // As in Queue.
   void abort(const std::string &reason);
   void drain(double seconds);
   bool works_here() const { return worker_ && worker_->get_id() == std::this_thread::get_id(); }
@@ -43,13 +43,13 @@ class Mail {
   struct Header {
     int64_t tag, bytes;
   };
-  struct Letter {  // out, or wanted
+  struct Letter {  // to be sent, or wanted
     c10::intrusive_ptr<Task> task;
     int peer, tag;
     void *bytes;
     size_t n;
     Header head;
-    tutti_request *first = nullptr, *rest = nullptr;  // of one that goes out
+    tutti_request *first = nullptr, *rest = nullptr;  // of a message that is sent
   };
   struct Kept {  // came before it was wanted
     Header head;
@@ -58,7 +58,7 @@ class Mail {
   struct Peer {
     tutti_request *listens = nullptr, *comes = nullptr;
     Header head;
-    bool headed = false;  // head is of what comes next
+    bool headed = false;  // head belongs to the next message
     std::unique_ptr<Letter> into;
     std::list<Kept> kept;
   };
@@ -66,7 +66,7 @@ class Mail {
   using Lock = std::unique_lock<std::mutex>;
 
   void add(Lock &lock, Letters &letters, std::unique_ptr<Letter> letter);
-  bool advance();  // all of it; whether anything happened
+  bool advance();  // drives all messages; did anything happen?
   bool advance_sends();
   bool advance_peer(int peer);
   bool take(int peer);
@@ -81,7 +81,7 @@ class Mail {
 
   tutti_comm *comm_;
   const pid_t process_;
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::vector<Peer> peers_;
   Letters out_, wanted_;

@@ -1,4 +1,4 @@
-// meeting.hpp - how the ranks of a process group find each other: by PyTorch's store.
+// meeting.hpp - how the ranks of a process group find each other: through PyTorch's store.
 // SPDX-License-Identifier: BSD-3-Clause
 #ifndef TUTTI_C10D_MEETING_HPP
 #define TUTTI_C10D_MEETING_HPP
@@ -11,7 +11,7 @@
 
 namespace tutti_c10d {
 
-// Collective. Throws tutti's sentence: who is missing, ...
+// Collective. Throws tutti's error message: the missing ranks, ...
 tutti_comm *meet(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size,
                  std::chrono::milliseconds timeout);
 

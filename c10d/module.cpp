@@ -1,6 +1,6 @@
-// module.cpp - what `import tutti.torch` brings to PyTorch: the backend "tutti".
+// module.cpp - `import tutti.torch` adds this to PyTorch: the backend "tutti".
 //
-// The end    Python may be gone before the threads of a group that nobody destroyed: at its exit all
+// The end    Python may end before the threads of a group that was never destroyed: at its exit all
 //            groups are drained.
 // SPDX-License-Identifier: BSD-3-Clause
 #include <pybind11/chrono.h>

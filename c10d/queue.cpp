@@ -11,7 +11,7 @@
 namespace tutti_c10d {
 
 namespace {
-constexpr double MOMENT = 200e-6;  // s; longer than ranks that share a core need for a small one
+constexpr double MOMENT = 200e-6;  // s; longer than ranks that share a core need for a small operation
 }
 
 Queue::Queue(tutti_comm *comm) : comm_(comm), process_(getpid()) {}
@@ -21,7 +21,7 @@ Queue::~Queue() {
   if (process_ == getpid()) tutti_comm_free(comm_);
 }
 
-// The first is over.
+// The first operation is complete.
 void Queue::done(Lock &lock, Outcome outcome) {
   const auto task = tasks_.front();
   tasks_.pop_front();
@@ -64,7 +64,7 @@ void Queue::add(c10::intrusive_ptr<Task> task, bool brief) {
   tasks_.push_back(task);
   if (brief && tasks_.size() == 1 && !driven_ && tried(lock)) return;
   if (!worker_) worker_.reset(new std::thread([this] { work(); }));
-  if (works_here()) {  // a callback, which may wait for it: nobody else would do it
+  if (works_here()) {  // a callback, which may wait for it: no other thread would drive it
     lock.unlock();
     wait(*task, std::chrono::milliseconds(0));
   } else {
@@ -78,7 +78,7 @@ bool Queue::wait(Task &task, std::chrono::milliseconds limit) {
   Lock lock(mutex_);
   waiting_++;
   while (!task.settled() && (!limited || Clock::now() < until)) {
-    if (limited || driven_ || tasks_.empty())  // the worker drives it: an operation that is driven cannot be left
+    if (limited || driven_ || tasks_.empty())  // the worker drives it: a thread that drives an operation cannot leave it
       listen(lock, until);
     else
       drive(lock);
@@ -87,7 +87,7 @@ bool Queue::wait(Task &task, std::chrono::milliseconds limit) {
   return task.settled();
 }
 
-// Until something changes, or handlers of signals are to be asked for, which take Python's lock.
+// Until something changes, or it is time to ask for signal handlers, which take Python's lock.
 void Queue::listen(Lock &lock, Clock::time_point until) {
   if (changed_.wait_until(lock, std::min(until, Clock::now() + LOOK)) == std::cv_status::no_timeout) return;
   lock.unlock();
@@ -109,7 +109,7 @@ void Queue::abort(const std::string &reason) {
 }
 
 void Queue::drain(double seconds) {
-  if (process_ != getpid()) {  // the worker is not here, and who knows what it held
+  if (process_ != getpid()) {  // the worker is not in this process, and its locks are unknown
     worker_.release();
     return;
   }

@@ -34,7 +34,7 @@ Task::Task(c10d::OpType type, const char *title, Tensors inputs, Tensors result,
       future_(c10::make_intrusive<c10::ivalue::Future>(
           c10::ListType::create(c10::TensorType::get()))) {}
 
-// ---- for who drives it ----
+// ---- for the thread that drives it ----
 
 void Task::note(tutti_status status) {
   if (status && !failed_) failed_ = outcome_of(status);
@@ -97,8 +97,8 @@ bool Task::try_for(double seconds, Outcome *outcome) {
   }
 }
 
-// What the profiler records ends first: who waits may then end the profiler, and this thread must not be the last to
-// hold what is left of it.
+// The profiler's record ends first: a thread that waits may then end the profiler, and this thread must not hold
+// the last reference to it.
 void Task::settle(Outcome outcome) {
   finish(outcome);
   settled_.store(true, std::memory_order_release);

@@ -14,37 +14,37 @@
 
 namespace tutti_c10d {
 
-using Outcome = std::exception_ptr;  // null: it went well
+using Outcome = std::exception_ptr;  // null: no error
 using Tensors = std::vector<at::Tensor>;
 using Requests = std::vector<tutti_request *>;
 
 // The exception for a status of this thread's last call; null for TUTTI_OK.
 Outcome outcome_of(tutti_status status);
 
-// Throws, unless this is the process that the group was made in.
+// Throws if this is not the process that made the group.
 void check_process(pid_t made_in);
 
 class Task : public c10d::Work {
  public:
-  // What waits for a task: a queue, or the mail.
+  // The owner that waits for a task: a queue, or the mail.
   using Waiter = std::function<bool(Task &, std::chrono::milliseconds)>;
 
-  // inputs: for the profiler. result: what the future holds. All of them live until the task is done.
+  // inputs: for the profiler. result: the value of the future. All of them live until the task completes.
   Task(c10d::OpType type, const char *title, Tensors inputs, Tensors result, Waiter waiter);
 
-  std::function<tutti_status(tutti_request **)> start;    // null: nothing is to be started
-  std::function<tutti_status(Requests &)> start_several;  // or these; what was started before a failure is waited for
-  std::function<void()> after;                            // null: nothing is to be done with what came
-  Tensors holds;                                          // further memory that it uses
+  std::function<tutti_status(tutti_request **)> start;    // null: nothing to start
+  std::function<tutti_status(Requests &)> start_several;  // or several; after a failure the started ones are waited for
+  std::function<void()> after;                            // null: nothing to do with the result
+  Tensors holds;                                          // other memory that it uses
 
-  // By the one who drives it: starts it unless that was done, and waits. Throws nothing. If a handler of a signal
+  // For the thread that drives it: starts it unless that was done, and waits. Throws nothing. If a signal handler
   // raises meanwhile, the communicator is aborted.
   Outcome carry_out(tutti_comm *comm);
-  // The same, but for a moment only. False: it is under way.
+  // The same, but for a moment only. False: it is still in flight.
   bool try_for(double seconds, Outcome *outcome);
-  // What came of it, once its requests are done: does what is to be done after.
+  // The outcome, once its requests are complete: runs `after`.
   Outcome ended();
-  // At last: `settle` while others are kept out, then, without any lock, `announce`.
+  // The last steps: `settle` under the owner's lock, then, without any lock, `announce`.
   void settle(Outcome outcome);
   void announce();
   bool settled() const;

@@ -1,4 +1,4 @@
-// tensors.cpp - what tutti makes of PyTorch's tensors and ops (tensors.hpp).
+// tensors.cpp - conversion of PyTorch's tensors and ops for tutti (tensors.hpp).
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tensors.hpp"
 

@@ -1,5 +1,5 @@
-/* bench.h - the parts of `tutti bench`: what is asked, one measured call, its
- * figures, and how they are shown.
+/* bench.h - the parts of `tutti bench`: its options, one measured call, the figures of a call,
+ * and how they are shown.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_H
 #define BENCH_H
@@ -17,11 +17,11 @@ typedef struct bench_options {
   tutti_op op;
   long ranks; /* -P; 0: not given */
   long root;
-  const char *algo;   /* a wish; NULL: none, or TUTTI_ALGO's */
+  const char *algo;   /* an override of the plans; NULL: none, or TUTTI_ALGO's */
   long helpers;       /* ranks that bring no data */
   size_t first, last; /* bytes */
   double factor;
-  long iterations; /* per repeat; 0: what fits into `budget` seconds */
+  long iterations; /* per repeat; 0: as many as fit into `budget` seconds */
   double budget;
   long warmup, repeats;
   bool check, alloc, cycle, spread;
@@ -30,13 +30,13 @@ typedef struct bench_options {
 } bench_options;
 
 typedef struct bench_job {
-  tutti_comm *comm; /* that is measured */
-  tutti_comm *talk; /* of the same ranks, to talk about it */
+  tutti_comm *comm; /* the one that is measured */
+  tutti_comm *talk; /* of the same ranks, to exchange figures */
   int rank, size, data;
 } bench_job;
 
-/* One call, as often as it takes. Buffers hold the whole vector of the call
- * (P * count where the collective says so), in place they are one. */
+/* One call, for as many repeats as needed. Buffers hold the whole vector of the call
+ * (P * count where the collective says so); in place they are one. */
 typedef struct bench_call {
   tutti_coll coll;
   tutti_type type;
@@ -47,7 +47,7 @@ typedef struct bench_call {
   void *src, *dst;             /* as they are passed */
 } bench_call;
 
-/* What came of it; seconds per call, of the slowest rank. The first four are taken
+/* The figures of a call; seconds per call, of the slowest rank. The first four are taken
  * over the repeats, each of which is a mean. */
 typedef struct bench_side {
   double least, median, most;
@@ -68,42 +68,42 @@ typedef struct bench_row {
 
 extern const char bench_usage[];
 extern const bench_options bench_defaults;
-/* Over what is in *o, as options of `command`. 0, or the exit status of a complaint. */
+/* Parse argv over the defaults in *o, for `command`. 0, or the exit status of a complaint. */
 int bench_parse(const char *command, bench_options *o, int argc, char **argv);
 bool bench_reduces(tutti_coll coll); /* it takes an op */
 bool bench_rooted(tutti_coll coll);  /* it takes a root */
 /* The next size after `bytes`; larger than o->last at the end. */
 size_t bench_next(const bench_options *o, size_t bytes);
-size_t bench_sizes(const bench_options *o); /* how many there are */
+size_t bench_sizes(const bench_options *o); /* the number of sizes */
 
-/* ---- its ranks (bench_job.c) ---- */
+/* ---- the ranks of a command (bench_job.c) ---- */
 
-/* This rank in its job, with two communicators; all of its ranks bring data. */
+/* Join this rank to its job, with two communicators; all of its ranks bring data. */
 tutti_status bench_join(bench_job *job);
 void bench_leave(bench_job *job);
 
-/* ---- what it works on (bench_buffers.c) ---- */
+/* ---- buffers (bench_buffers.c) ---- */
 
 typedef struct bench_buffers {
   void *a, *b;
 } bench_buffers;
 
-/* The count of a call whose longer vector has about so many bytes, and how many it has. */
+/* The count of a call whose longer vector has about `bytes` bytes, and its exact size in bytes. */
 size_t bench_count(int ranks, const bench_options *o, size_t bytes, size_t *whole);
 tutti_status bench_acquire(const bench_job *job, const bench_options *o, size_t whole,
                            bench_buffers *m);
 void bench_release(const bench_job *job, const bench_options *o, bench_buffers *m);
-/* The call on these buffers. */
+/* Make the call on these buffers. */
 bench_call bench_call_of(const bench_job *job, const bench_options *o, size_t count, size_t whole,
                          const bench_buffers *m, bool in_place);
 
 /* ---- one call (bench_time.c) ---- */
 
 tutti_status bench_run(const bench_job *job, const bench_call *call);
-/* Times the call as the options say; fills all of `side` but `wrong`. */
+/* Time the call as the options say; fills all of `side` except `wrong`. */
 tutti_status bench_time(const bench_job *job, const bench_options *o, const bench_call *call,
                         bench_side *side);
-/* How many calls fit into the budget of a repeat; the same on all ranks. */
+/* The number of calls that fit into the budget of a repeat; the same on all ranks. */
 tutti_status bench_iterations(const bench_job *job, const bench_options *o, const bench_call *call,
                               long *n);
 /* Seconds per call of this rank in one repeat of n calls. */
@@ -121,13 +121,13 @@ tutti_status bench_check(const bench_job *job, const bench_call *call, int64_t *
 void bench_show_head(const bench_job *job, const bench_options *o);
 void bench_show_row(const bench_options *o, const bench_row *row);
 void bench_show_foot(const bench_options *o, const bench_row *rows, size_t n);
-/* On stderr, if that is a terminal; `done` of `all`, all == 0 takes it away. */
+/* Progress bar on stderr, if that is a terminal: `done` of `all`; all == 0 removes it. */
 void bench_progress(size_t done, size_t all, size_t bytes);
 
 /* 0, or the exit status of a complaint. */
 int bench_json(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
 int bench_plot(const bench_job *job, const bench_options *o, const bench_row *rows, size_t n);
-/* Can --plot and --json be done at all? Asked before anything is measured. */
+/* Can --plot and --json be written? Checked before anything is measured. */
 int bench_files_ready(const char *command, const bench_options *o);
 
 #endif

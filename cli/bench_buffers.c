@@ -1,4 +1,4 @@
-/* bench_buffers.c - what a measured call works on.
+/* bench_buffers.c - the buffers of a measured call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
  *
  * Idea      element i of rank r is a small whole number, a function of r and
  *           i mod PERIOD, small enough that every type holds every partial result
- *           exactly; so a plain fold over whole numbers, in rank order, says the
- *           bits of the result. It is made once for PERIOD elements, then compared.
+ *           exactly. So a plain fold over whole numbers, in rank order, gives the
+ *           bits of the result. It is computed once for PERIOD elements, then compared.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,8 @@ static bool is_logical(tutti_op op) {
   return op == TUTTI_LAND || op == TUTTI_LOR || op == TUTTI_LXOR;
 }
 
-/* What rank r brings at place i. Sums stay below ADDING, products below
- * 1 << DOUBLING, whatever the number of ranks. */
+/* Rank r's element at place i. Sums stay below ADDING, products below
+ * 1 << DOUBLING, for any number of ranks. */
 static value brought(const bench_call *c, int ranks, int rank, size_t i) {
   uint32_t h = mixed((uint32_t)rank, (uint32_t)i);
   value x = {(int64_t)(h % 100), rank};
@@ -65,7 +65,7 @@ static value fold(tutti_op op, value a, value b) {
   }
 }
 
-/* A float of modest size as fp16 or bf16, to nearest even: its bits lose `drop`
+/* Convert a float of modest size to fp16 or bf16, to nearest even: its bits lose `drop`
  * from the end, after the exponent is set on the narrow type's. */
 static uint16_t narrow(float x, int drop, int bias) {
   uint32_t bits;
@@ -126,8 +126,8 @@ static void encode(tutti_type type, value x, int ranks, unsigned char *to) {
   }
 }
 
-/* One period of what ranks first to end - 1 bring, folded; `reduced`: by a collective that reduces,
- * so a logical op makes 0 or 1 of one rank's value, too. */
+/* One period of the elements of ranks first to end - 1, folded. `reduced`: by a collective that
+ * reduces, so a logical op turns even a single rank's value into 0 or 1. */
 static void make_period(const bench_call *c, int ranks, int first, int end, bool reduced,
                         unsigned char *period) {
   size_t size = tutti_type_size(c->type);
@@ -144,7 +144,7 @@ static void fill(const unsigned char *period, size_t size, unsigned char *to, si
     memcpy(to + at * size, period, (count - at < PERIOD ? count - at : PERIOD) * size);
 }
 
-/* Elements of `got` that are not those of the period from place `from` on. */
+/* The number of elements of `got` that differ from the period from place `from` on. */
 static int64_t differ(const unsigned char *period, size_t size, size_t from,
                       const unsigned char *got, size_t count) {
   int64_t wrong = 0;
@@ -159,8 +159,8 @@ static int64_t differ(const unsigned char *period, size_t size, size_t from,
   return wrong;
 }
 
-/* Wrong elements of dst where it is made of a block from each rank, which stands in that
- * rank's src from place `from` on. */
+/* The number of wrong elements of dst if it consists of a block from each rank, which starts at
+ * place `from` of that rank's src. */
 static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t from,
                             unsigned char *period) {
   size_t size = tutti_type_size(c->type), part = c->count * size;
@@ -172,11 +172,11 @@ static int64_t judge_blocks(const bench_job *job, const bench_call *c, size_t fr
   return wrong;
 }
 
-/* Wrong elements of this rank. `period` is room for one. */
+/* The number of wrong elements of this rank. `period` has memory for one period. */
 static int64_t judge(const bench_job *job, const bench_call *c, unsigned char *period) {
   const int me = job->rank, root = c->root;
-  int first = 0, end = job->data; /* whose sum it is */
-  size_t from = 0;                /* where it begins */
+  int first = 0, end = job->data; /* ranks whose sum it is */
+  size_t from = 0;                /* its first place */
   if (me >= job->data) return 0;
   switch (c->coll) {
     case TUTTI_ALLREDUCE: break;

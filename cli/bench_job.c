@@ -1,4 +1,4 @@
-/* bench_job.c - the ranks of a measuring command: one communicator to measure, one to talk.
+/* bench_job.c - the ranks of a measuring command: one communicator to measure, one for figures.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bench.h"
 #include "ranked.h"

@@ -46,7 +46,7 @@ const char bench_usage[] =
     "(reduce_scatter, all_gather, gather, scatter, all_to_all), else 1. The size is that\n"
     "of the whole vector, all blocks. Exit status: 0; 1 if a result was wrong.\n";
 
-/* Whose options they are; `tutti explain --measured` has the same. */
+/* The command that has these options; `tutti explain --measured` shares them. */
 static const char *command = "bench";
 
 enum { COLL = 256, BUDGET, REPEATS, LOOP, CYCLE, ALLOC, PLOT, SIDE, HELPERS, ALGO, SPREAD };

@@ -1,10 +1,10 @@
 /* bench_time.c - one call, timed.
  *
- * Loop      call after call; nobody looks at the buffer in between, which flatters
- *           whatever leaves the data where it was.
+ * Loop      call after call. The buffer is not touched in between, which flatters
+ *           plans that leave the data where it was.
  * Cycle     every iteration writes the whole vector, calls, and reads the whole
- *           result; the same iterations without the call are taken off, rank by
- *           rank, repeat by repeat.
+ *           result; the time of the same iterations without the call is subtracted,
+ *           rank by rank, repeat by repeat.
  * Time      every repeat begins at a barrier; each rank takes the mean of its
  *           iterations; the slowest rank's mean is the repeat's.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -32,7 +32,7 @@ tutti_status bench_run(const bench_job *job, const bench_call *c) {
   }
 }
 
-/* The vectors as a plain program touches them. Whatever the type, words of four
+/* Touch the vectors as a plain program does. Whatever the type, words of four
  * bytes hold small floats: as halves and as doubles they are ordinary numbers. */
 typedef float __attribute__((may_alias)) word;
 
@@ -46,10 +46,10 @@ static void read_all(const void *buffer, size_t bytes) {
   const word *x = buffer;
   float sum = 0;
   for (size_t j = 0; j < bytes / sizeof *x; j++) sum += x[j];
-  __asm__ volatile("" ::"m"(sum)); /* somebody wants it */
+  __asm__ volatile("" ::"m"(sum)); /* keep the loop: its result counts as used */
 }
 
-/* Seconds per iteration of this rank, behind a barrier. */
+/* Seconds per iteration of this rank, after a barrier. */
 static tutti_status loop(const bench_job *job, const bench_call *call, long n, double *seconds) {
   tutti_status status = tutti_barrier(job->talk);
   double from = cli_now();
@@ -95,13 +95,13 @@ static long fit(double budget, double once) {
   return n < LEAST_ITERATIONS ? LEAST_ITERATIONS : n > MOST_ITERATIONS ? MOST_ITERATIONS : (long)n;
 }
 
-/* Some more to warm up with, where that takes no second. */
+/* More warm-up calls, if they take less than a second. */
 static long trial(double budget, double once) {
   long n = fit(budget, once);
   return n < TRIAL && once * TRIAL < 1 ? TRIAL : n;
 }
 
-/* First calls are slow (memory is touched for the first time): run until it gets no faster. */
+/* First calls are slow (they touch memory for the first time): repeat until they get no faster. */
 tutti_status bench_iterations(const bench_job *job, const bench_options *o, const bench_call *call,
                               long *n) {
   *n = o->iterations;

@@ -1,8 +1,8 @@
-/* bounce.c - how far two cores are from each other: a cache line there and back.
+/* bounce.c - the distance of two cores: the time of a cache line there and back.
  *
- * Idea      two processes write in turn; the best of some batches, so it is of one moment. On a
- *           virtual machine it changes by ten times from one second to the next, as its cores move:
- *           then what is measured with few ranks differs as much, and it is good to know why.
+ * Idea      two processes write in turn. The best of some batches counts, so it describes one
+ *           moment. On a virtual machine the distance changes tenfold from one second to the next,
+ *           as its cores move; then measurements with few ranks change as much, and this tells why.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static void answer(court *c) {
   _exit(0);
 }
 
-/* 0: the other one is gone. */
+/* 0: the other process is gone. */
 static double batch(court *c, unsigned *turn) {
   const double begin = cli_now();
   for (int i = 0; i < TURNS; i++) {
@@ -69,7 +69,7 @@ static double between(int one, int other) {
   return best;
 }
 
-/* The first two of these cores; or how many there are. */
+/* The first two of these cores; returns how many it found. */
 static int two_of(const cpu_set_t *cores, int cpu[2]) {
   int n = 0;
   for (int k = 0; k < CPU_SETSIZE && n < 2; k++)
@@ -82,7 +82,7 @@ double cli_bounce(void) {
   int cpu[2];
   if (sched_getaffinity(0, sizeof mine, &mine)) return 0;
   int n = two_of(&mine, cpu);
-  /* a rank that is bound to a core: those of who has started it */
+  /* this rank may be bound to one core: then use its parent's cores */
   if (n < 2 && sched_getaffinity(getppid(), sizeof theirs, &theirs) == 0) n = two_of(&theirs, cpu);
   const double took = n == 2 ? between(cpu[0], cpu[1]) : 0;
   sched_setaffinity(0, sizeof mine, &mine);

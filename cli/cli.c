@@ -83,7 +83,7 @@ void cli_json_string(const char *text, int length) {
   putchar('"');
 }
 
-/* Edit distance where a swap of neighbours counts one: rows of the usual table. */
+/* Edit distance in which a swap of neighbours counts one: two rows of the usual table. */
 static size_t distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > 63 || m > 63) return 99;

@@ -1,5 +1,5 @@
-/* cli.h - what the subcommands of `tutti` share: the table's row, complaints,
- * numbers, near misses. Everything under cli/ sees public headers only.
+/* cli.h - shared by the subcommands of `tutti`: the table's row, complaints,
+ * numbers, near misses. All files in cli/ use public headers only.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CLI_H
 #define CLI_H
@@ -27,7 +27,7 @@ typedef struct cli_command {
   const char *summary; /* one line, for `tutti help` */
   const char *usage;   /* the page of `tutti help name` */
   int (*run)(int argc, char **argv);
-  bool ranked; /* it may be the ranks of a job (ranked.h) */
+  bool ranked; /* its processes may be ranks of a job (ranked.h) */
 } cli_command;
 
 extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cmd_mpi, cmd_trace,
@@ -38,7 +38,7 @@ extern const cli_command cmd_run, cmd_info, cmd_plan, cmd_explain, cmd_bench, cm
 int cli_fail(int status, const char *command, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Print a command's page on stdout. Returns 0, or CLI_FAILED if that failed. */
+/* Print a command's page on stdout. Returns 0, or CLI_FAILED if the write failed. */
 int cli_help(const cli_command *command);
 
 /* Complain about the option that getopt_long just refused (it returned '?' or
@@ -53,7 +53,7 @@ int cli_type(const char *command, const char *text);
 int cli_op(const char *command, const char *text);
 int cli_coll(const char *command, const char *text);
 
-/* On stdout, a string of at most `length` bytes as JSON writes it. */
+/* Print a string of at most `length` bytes to stdout as JSON. */
 void cli_json_string(const char *text, int length);
 
 /* A whole number in [lo, hi], all of `text`; false otherwise. */
@@ -63,24 +63,24 @@ bool cli_size(const char *text, uint64_t *bytes);
 /* Seconds, a positive decimal number up to ten years; false otherwise. */
 bool cli_seconds(const char *text, double *value);
 
-/* "two-shot in 2 slices", as people are told of a plan. */
+/* The name of a plan for people: "two-shot in 2 slices". */
 enum { CLI_PLAN = 160 };
 const char *cli_plan_name(const char *name, int slices, char text[CLI_PLAN]);
 
-/* Seconds on a clock that only goes forward. And numbers in ascending order. */
+/* Seconds on a monotonic clock; and a comparison of numbers for qsort, ascending. */
 double cli_now(void);
 void cli_sort(double *numbers, size_t n);
-/* How far the middle half of them, which are sorted then, is apart, as a part of the median. */
+/* Sort n numbers; the distance between their quartiles, relative to the median. */
 double cli_spread(double *numbers, size_t n);
-/* s that a cache line takes from one core to another and back, at this moment; 0: there is one
- * core, or it could not be measured. Takes about a millisecond. */
+/* Seconds that a cache line takes from one core to another and back, now; 0: there is one core,
+ * or the measurement failed. Takes about a millisecond. */
 double cli_bounce(void);
-/* Do these two come of cores that stood alike? 0 is like nothing. */
+/* Are the cores equally far apart in these two? 0 (not known) equals nothing. */
 bool cli_bounce_near(double one, double other);
 
-extern const char style_gp[], style_css[]; /* style.gp and style.css, made strings */
-/* A picture that gnuplot draws, .svg or .png: can it be written? 0, or an exit status after
- * a complaint; begun, with terminal and output set (NULL after a complaint); and drawn. */
+extern const char style_gp[], style_css[]; /* style.gp and style.css, as strings */
+/* A picture drawn by gnuplot, .svg or .png. plot_ready: can it be written? gnuplot: a stream with
+ * terminal and output set, NULL after a complaint. gnuplot_close: draws it. 0 or an exit status. */
 int cli_plot_ready(const char *command, const char *path);
 FILE *cli_gnuplot(const char *command, const char *path);
 int cli_gnuplot_close(const char *command, FILE *gnuplot, const char *path);

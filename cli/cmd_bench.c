@@ -1,7 +1,7 @@
 /* cmd_bench.c - `tutti bench`: times a collective at a row of sizes.
  *
- * Idea      every rank runs this; all decide alike, and rank 0 alone speaks. With
- *           -P and no job around it, it starts itself under `tutti run`.
+ * Idea      every rank runs this; all decide alike, and only rank 0 prints. With
+ *           -P and outside a job, it starts itself under `tutti run`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static tutti_status measure_side(const bench_job *job, const bench_options *o, c
   side->measured = true;
   side->wrong = -1;
   if (o->check && o->coll != TUTTI_BARRIER) status = bench_check(job, &call, &side->wrong);
-  memset(m->a, 0, row->bytes); /* in place, sums stay what they are */
+  memset(m->a, 0, row->bytes); /* in place, sums keep their values */
   memset(m->b, 0, row->bytes);
   if (!status) status = bench_time(job, o, &call, side);
   if (status || o->coll == TUTTI_BARRIER) return status;
@@ -96,7 +96,7 @@ static int fits_job(const bench_job *job, const bench_options *o) {
   return job->rank == 0 ? bench_files_ready("bench", o) : 0;
 }
 
-/* Warnings; and what TUTTI_EXPLAIN asks for. */
+/* The log: warnings, and the output of TUTTI_EXPLAIN. */
 static void say(void *ctx, int level, const char *line) {
   (void)ctx;
   fprintf(stderr, "%s%s\n", level == 0 ? "tutti bench: " : "# ", line);

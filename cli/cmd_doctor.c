@@ -33,7 +33,7 @@ static int print(char *text) {
   return 0;
 }
 
-/* Once, or every so many seconds until it cannot be found any more. */
+/* Report once, or every `watch` seconds until the job is gone. */
 static int watch(long pid, bool json, double seconds) {
   const struct timespec pause = {(time_t)seconds,
                                  (long)(1e9 * (seconds - (double)(time_t)seconds))};

@@ -1,7 +1,7 @@
 /* cmd_info.c - `tutti info`: what this build and this machine can do.
  *
- * Idea      The command knows its build and the memory; everything else the
- *           library says (tutti_info), in lines "name: value".
+ * Idea      The command knows its build and the memory; the library reports the
+ *           rest (tutti_info), in lines "name: value".
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ typedef struct info {
 } info;
 
 /* The number after `key` in a file of "key number" lines; the first number of
- * the file if key is empty; 0 if there is none. */
+ * the file if key is empty; 0 if it has none. */
 static double number_in(const char *path, const char *key) {
   FILE *f = fopen(path, "re");
   if (!f) return 0;
@@ -97,7 +97,7 @@ static void print_people(const info *i) {
            1e9 * i->bounce);
 }
 
-/* A value that is a number is one in JSON, too. */
+/* A numeric value is a number in JSON, too. */
 static void json_member(const char *name, int length, const char *value) {
   printf("  ");
   cli_json_string(name, length);

@@ -1,11 +1,11 @@
 /* cmd_mpi.c - `tutti mpi`: starts an MPI program with tutti's collectives in place of the MPI's.
  *
  * Idea      The library of tutti for that MPI is preloaded into the ranks (docs/dropin.md).
- *           The two launchers that are known set a variable for the ranks alone; before
- *           whatever else starts them it is set in the environment. Then the command runs
- *           in place of this one: signals, output and status are its own.
- * Invariant What was preloaded before stays, and stays first: a profiler goes on seeing the
- *           program's calls, a sanitizer goes on being the first library.
+ *           The two known launchers can set a variable for the ranks alone; for any other
+ *           launcher it is set in the environment. Then the command replaces this process:
+ *           signals, output and status are its own.
+ * Invariant Libraries that were preloaded before stay, and stay first: a profiler still sees
+ *           the program's calls, a sanitizer is still the first library.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <limits.h>
@@ -50,7 +50,7 @@ typedef struct mpi_options {
   char **argv;
 } mpi_options;
 
-/* Ranks may run in another folder: a file's name is made absolute. */
+/* Ranks may run in another folder, so a file's name is made absolute. */
 static int take_report(mpi_options *o, const char *file) {
   char here[PATH_MAX] = "";
   if (!file)
@@ -89,8 +89,8 @@ static int parse(mpi_options *o, int argc, char **argv) {
 
 /* ---- the MPI and its library ---- */
 
-/* By what the launcher says, or by the first argument that is a program of an MPI. If they
- * disagree nothing would work: a program and a library of two MPIs crash. */
+/* Taken from the launcher's answer, or from the first argument that is an MPI program. If the two
+ * disagree, complain: a program crashes with the library of another MPI. */
 static int find_family(mpi_options *o) {
   const bool launcher = family_is_launcher(o->argv[0]);
   if (o->family) return 0;
@@ -184,8 +184,8 @@ static void put_settings(words *w, mpi_family family, const char *const *setting
   }
 }
 
-/* Behind the launcher's name, and, for Open MPI's settings are those of a part, behind
- * every ':' that parts programs. NULL if there is no memory. */
+/* Insert them after the launcher's name. Open MPI's settings belong to one part of the command
+ * line, so insert them also after every ':' that separates programs. NULL: out of memory. */
 static char **launch_line(const mpi_options *o, const char *const *settings) {
   size_t n = 0, parts = 1;
   for (; o->argv[n]; n++) parts += strcmp(o->argv[n], ":") == 0;

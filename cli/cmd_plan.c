@@ -1,5 +1,5 @@
-/* cmd_plan.c - `tutti plan`: schedules for people. list what there is, show one, draw
- * one, check one (tutti's own or a person's) with the prover.
+/* cmd_plan.c - `tutti plan`: schedules for people. Lists them, shows one, draws
+ * one, checks one (tutti's own or one in a file) with the prover.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static int read_coll(const char *text, plan_options *o) {
   return coll < 0 ? CLI_USAGE : 0;
 }
 
-/* An option with a number; false if c is none. */
+/* Parse an option with a number; false if c is not such an option. */
 static bool read_number(int c, plan_options *o, int *status) {
   long *number = c == 'P'    ? &o->ranks
                  : c == 'r'  ? &o->rank
@@ -102,7 +102,7 @@ static char *text_of(const char *algo, const plan_options *o, long rank) {
   return NULL;
 }
 
-/* A whole file, or standard input for "-"; NULL and a complaint. */
+/* Read a whole file, or standard input for "-"; NULL and a complaint. */
 static char *read_all(const char *path) {
   FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
   size_t length = 0, room = 1 << 16;
@@ -125,8 +125,8 @@ static char *read_all(const char *path) {
   return text;
 }
 
-/* The schedules of all ranks: an algorithm's if it is said for how many ranks and there is
- * no such file. NULL and a complaint; freed with free, as tutti_text_free does. */
+/* The schedules of all ranks: of an algorithm if the number of ranks is given and no file has that
+ * name. NULL and a complaint; freed with free, as tutti_text_free does. */
 static char *schedules(const char *what, const plan_options *o) {
   bool file = strcmp(what, "-") == 0 || access(what, R_OK) == 0;
   if (file) return read_all(what);

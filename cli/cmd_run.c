@@ -91,7 +91,7 @@ static int take_option(run_options *o, int c, char **argv) {
     case 'H': return run_hosts_read(o, optarg);
     case 'a': o->agent = optarg; return 0;
     case 'P': return run_part_read(o, optarg);
-    case 'F': /* ranked.c: the command that starts its own ranks so */
+    case 'F': /* from ranked.c: the command that starts its own ranks in this way */
       o->command = optarg;
       return 0;
     default: return cli_bad_option("run", c, argv, long_options);
@@ -108,7 +108,7 @@ static int parse(run_options *o, int argc, char **argv) {
     return cli_fail(CLI_USAGE, "run", "-n %d, but --hosts has %d ranks", o->ranks, o->total);
   if (o->hosts && o->respawns)
     return cli_fail(CLI_USAGE, "run", "--respawn starts ranks again on this host, not on others");
-  if (o->hosts) { /* what is asked for is for the ranks there */
+  if (o->hosts) { /* these options apply to the ranks on the hosts */
     o->ranks = o->nhosts;
     o->bind_there = o->bind;
     o->label_there = o->label;
@@ -132,7 +132,7 @@ void run_passed_on(sigset_t *set) {
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(set, signals[i]);
 }
 
-/* 0, 1 and 2 are open from here on, so that no pipe becomes one of them. */
+/* Make sure that 0, 1 and 2 are open, so that no pipe becomes one of them. */
 static void open_standard(void) {
   for (int fd = 0; fd < 3; fd++)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) return;
@@ -143,7 +143,7 @@ static bool has_children(void) {
   return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-/* How the keeper ended: its status, which is the guard's; if it was killed, end what it watched. */
+/* The keeper's exit status, which is the guard's; if it was killed, end what it watched. */
 static int keeper_status(int status, bool reaper) {
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   cli_fail(0, "run", "the guard process was killed by SIG%s; ending all ranks",
@@ -154,14 +154,14 @@ static int keeper_status(int status, bool reaper) {
 }
 
 /* Has the terminal sent this signal to the ranks, too? Ctrl-C and its like go to the whole process
- * group. When a terminal goes away, the kernel tells the first process of its session alone. */
+ * group. When a terminal disappears, the kernel signals only the first process of its session. */
 static bool ranks_have(int signal, int code) {
   const bool first = getsid(0) == getpid();
   return code == SI_KERNEL && !(first && (signal == SIGHUP || signal == SIGCONT));
 }
 
-/* Pass signals on until the keeper ends; its wait status. `interrupted` is set
- * if a SIGINT came. A part of a job goes on hearing what comes over its leash. */
+/* Pass signals on until the keeper ends; returns its wait status. `interrupted` is set
+ * if a SIGINT came. A part of a job also receives signals over its leash. */
 static int attend(pid_t keeper, int orders, const sigset_t *set, bool part, bool *interrupted) {
   for (;;) {
     int status;
@@ -201,7 +201,7 @@ static int front(const run_options *o, char **argv) {
   if (null >= 0) dup2(null, 0); /* only rank 0 reads our input */
   bool interrupted = false;
   int status = keeper_status(attend(keeper, orders[1], &set, o->leash, &interrupted), reaper);
-  if (interrupted && status == 128 + SIGINT) { /* end so that a calling shell stops too */
+  if (interrupted && status == 128 + SIGINT) { /* so that a calling shell stops too */
     signal(SIGINT, SIG_DFL);
     raise(SIGINT);
     sigprocmask(SIG_SETMASK, &origin.mask, NULL);

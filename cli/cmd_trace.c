@@ -1,4 +1,4 @@
-/* cmd_trace.c - `tutti trace`: what a trace that TUTTI_TRACE wrote says.
+/* cmd_trace.c - `tutti trace`: summarizes a trace that TUTTI_TRACE wrote.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>

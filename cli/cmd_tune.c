@@ -1,4 +1,4 @@
-/* cmd_tune.c - `tutti tune`: measures this machine, or this network, for prices to be true.
+/* cmd_tune.c - `tutti tune`: measures this machine, or this network, so that prices become true.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <limits.h>
 #include <sched.h>
@@ -74,7 +74,7 @@ static int parse(tune_options *o, int argc, char **argv) {
   return 0;
 }
 
-/* Writes the profile, and says what was found besides. */
+/* Write the profile, and print what else was found. */
 static int hand_over(const tune_options *o, const tune_result *r) {
   const int status = tune_write(o->path, r);
   if (status || strcmp(o->path, "-") == 0) return status;
@@ -103,13 +103,13 @@ static void note_bounce(const double *seconds, int n, double far, tune_result *r
 }
 
 #define FIT   0.16 /* of the time; the rest is for ranks */
-#define LEAST 0.05 /* s for any of it, however late */
+#define LEAST 0.05 /* s for any part, however late it is */
 
 static double of_time(double seconds) {
   return seconds > LEAST ? seconds : LEAST;
 }
 
-/* Figures from all that was found, until `end`. */
+/* Fit the figures to all points, until `end`. */
 static void find_figures(tune_points *points, const double *bounce, int launches, double end,
                          tune_result *r) {
   const double far = tune_far(points);
@@ -121,8 +121,10 @@ static void find_figures(tune_points *points, const double *bounce, int launches
   tune_fit(points, true, cli_now() + of_time(end - cli_now()), r);
 }
 
-/* Ranks on so many cores, and their part of the time: of what is left, for some are late. What holds
- * for ranks that share two cores is thought to hold for those that share more. */
+/* Launches: ranks, their cores, and their share of the remaining time (earlier launches may be
+ * late). Figures of ranks that share two cores are assumed to hold for ranks that share more. */
+
+
 static int on_this_machine(const tune_options *o) {
   const double end = cli_now() + o->seconds, ranks_end = end - FIT * o->seconds;
   cpu_set_t mine;

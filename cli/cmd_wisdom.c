@@ -1,9 +1,8 @@
-/* cmd_wisdom.c - `tutti wisdom`: measures in advance which plans win, shows what is known,
- * merges files.
+/* cmd_wisdom.c - `tutti wisdom`: measures in advance which plans win, shows wisdom, merges files.
  *
- * Idea       the library measures and knows the text (tutti_wisdom_import, _export); the command
- *            goes over a row of sizes, and handles files. As `tutti bench`, every rank runs it,
- *            and rank 0 alone speaks.
+ * Idea       the library measures and converts wisdom to text and back (tutti_wisdom_import,
+ *            _export). The command goes over a row of sizes, and handles files. As in `tutti
+ *            bench`, every rank runs it, and only rank 0 prints.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdlib.h>
@@ -185,7 +184,7 @@ static void say(void *ctx, int level, const char *line) {
   fprintf(stderr, "%s%s\n", level == 0 ? "tutti wisdom: " : "# ", line);
 }
 
-/* In a job. The file is looked at first: what cannot be read is not written to. */
+/* In a job. Read the file first: a file that cannot be read is not written to. */
 static int measure(const wanted *w, int rank) {
   tutti_comm *comm;
   int status = rank == 0 && w->file ? wisdom_file_read(w->file, true) : 0;
@@ -210,7 +209,7 @@ static int run(int argc, char **argv) {
   wanted w;
   int status = parse(&w, in_job, argc, argv);
   if (status) return status;
-  unsetenv("TUTTI_WISDOM"); /* what is measured goes where -w says */
+  unsetenv("TUTTI_WISDOM"); /* measurements go only where -w says */
   unsetenv("TUTTI_MEASURE");
   if (optind == argc && !in_job) return job_start("wisdom", w.row.ranks, argc, argv);
   if (optind == argc) return measure(&w, job_rank());

@@ -8,7 +8,7 @@ typedef struct cpu_list {
   int *cpu; /* one thread of every core first, then the second ones, ... */
 } cpu_list;
 
-/* n is 0 if the system does not say. Free with cpus_free. */
+/* n is 0 if the system does not tell. Free with cpus_free. */
 cpu_list cpus_allowed(void);
 void cpus_free(cpu_list *list);
 

@@ -1,7 +1,7 @@
-/* family.c - whose MPI is it?
+/* family.c - which MPI does a program or launcher belong to?
  *
- * Idea      A launcher says so itself (--version). Of a program its loader knows: it lists
- *           all libraries that would be loaded (--list), and does not start the program.
+ * Idea      A launcher says so itself (--version). For a program its loader knows: it lists all
+ *           libraries that would be loaded (--list), without starting the program.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "family.h"
 
@@ -19,8 +19,8 @@
 extern char **environ;
 
 typedef struct family_entry {
-  const char *tag, *title, *library; /* library: as programs need it */
-  const char *says[4];               /* what its launchers call themselves */
+  const char *tag, *title, *library; /* library: the name that programs need */
+  const char *says[4];               /* names that its launchers print */
 } family_entry;
 
 static const family_entry families[] = {
@@ -43,7 +43,7 @@ mpi_family family_named(const char *tag) {
   return FAMILY_UNKNOWN;
 }
 
-/* Read to the end, so that the writer never waits; what does not fit is dropped. */
+/* Read to the end, so that the writer never waits; drop bytes that do not fit. */
 static void read_all(int fd, char *text, size_t size) {
   char rest[4096];
   size_t n = 0;
@@ -55,7 +55,7 @@ static void read_all(int fd, char *text, size_t size) {
   text[n] = 0;
 }
 
-/* What a command prints, standard error too; "" if it could not be run. */
+/* The output of a command, with its standard error; "" if it could not be run. */
 static void output_of(char *const *argv, char *text, size_t size) {
   int ends[2];
   pid_t pid;
@@ -107,7 +107,7 @@ static bool find_program(const char *command, char path[PATH_MAX]) {
   return false;
 }
 
-/* The loader that a dynamic program of this machine's kind names. */
+/* The loader that a dynamic program for this architecture names. */
 static bool loader_of(const char *path, char loader[PATH_MAX]) {
   Elf64_Ehdr head;
   Elf64_Phdr part;

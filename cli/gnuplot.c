@@ -52,7 +52,7 @@ FILE *cli_gnuplot(const char *command, const char *path) {
   return p;
 }
 
-/* Puts style.css before the picture's first definition; false if the file cannot be written. */
+/* Insert style.css before the picture's first definition; false if the file cannot be written. */
 static bool adapt(const char *path) {
   static const char before[] = "<defs>";
   FILE *f = fopen(path, "r+e");

@@ -1,13 +1,15 @@
-/* measured.c - `tutti explain --measured`: is what was predicted true, and what was chosen best?
+/* measured.c - `tutti explain --measured`: were the predictions true, and is the chosen plan the
+ * best?
  *
  * Idea      at each size all plans that may run are timed in turn (survey.h). Then the best of
- *           them, what is chosen, and that again are timed in turn once more: the best of many is
- *           partly the luckiest, and that must not count. What is shown of the best is from there.
- * Rounds    of all sizes go one after another, so a size's rounds are spread over the whole time.
- * Cores     of a virtual machine move. Where the profile says how far they were from each other when
- *           it was measured, rounds in which they are as far count, and there are more rounds until
- *           there are enough such. If there are none, all count.
- * Noise     what is chosen beside itself: the median ratio of its two series.
+ *           them, the chosen plan, and the chosen plan again are timed in turn once more, because
+ *           the best of many is partly the luckiest. The figures shown for the best are from this
+ *           second run.
+ * Rounds    alternate between all sizes, so a size's rounds are spread over the whole time.
+ * Cores     of a virtual machine move. If the profile has the distance at which it was measured,
+ *           only rounds at that distance count, and there are more rounds until enough of them do.
+ *           If no round is at that distance, all count.
+ * Noise     the chosen plan beside itself: the median ratio of its two series.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "measured.h"
 
@@ -22,11 +24,11 @@
 
 enum { DUEL = 3, PATIENCE = 4, MORE = 5 }; /* MORE: times as many rounds, at most */
 
-/* One size while it is measured. */
+/* One size during its measurement. */
 typedef struct place {
   bench_buffers m;
   bench_call call;
-  survey_plan duel[DUEL]; /* what is chosen, the best, what is chosen */
+  survey_plan duel[DUEL]; /* the chosen plan, the best, the chosen plan */
 } place;
 
 /* ---- one size ---- */
@@ -45,7 +47,7 @@ static tutti_status prepare(const bench_job *job, const bench_options *o, tutti_
   if (!status)
     status =
         tutti_comm_plan(job->comm, o->coll, count, o->type, o->op, row->chosen, sizeof row->chosen);
-  if (!status && job->rank == 0 && /* who shows it */
+  if (!status && job->rank == 0 && /* rank 0 prints the table */
       tutti_comm_price(job->comm, o->coll, count, o->type, o->op, &row->predicted))
     row->predicted = 0;
   return status;
@@ -59,7 +61,7 @@ static void call_out(place *p, measured_size *row) {
   p->duel[1].slices = best->slices;
 }
 
-/* Is that what is chosen, whatever is said of it besides ("one-shot, measured 31 us")? */
+/* Is that the chosen plan, without any remark in its name ("one-shot, measured 31 us")? */
 static bool is_chosen(const char *plan, const char *chosen) {
   const size_t n = strlen(plan);
   return n && strncmp(plan, chosen, n) == 0 && (!chosen[n] || chosen[n] == ',');
@@ -80,8 +82,8 @@ static void judge(const place *p, measured_size *row) {
 
 /* ---- all sizes ---- */
 
-/* s between the cores when this machine's profile was measured; 0: it does not say, or the ranks are
- * on several machines. */
+/* Seconds between the cores when this machine's profile was measured; 0: the profile does not have
+ * it, or the ranks are on several machines. */
 static tutti_status distance(const bench_job *job, double *far) {
   char here[200] = "";
   uint64_t site[2] = {14695981039346656037u, 0};
@@ -98,7 +100,7 @@ static tutti_status distance(const bench_job *job, double *far) {
   return status ? status : tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* Rounds, until every size has `wanted` at that distance. */
+/* Measure rounds until every size has `wanted` at that distance. */
 static tutti_status rounds(const bench_job *job, const bench_options *o, place *at,
                            measured_size *rows, size_t n, bool duel, long wanted, double far) {
   long least = 0;
@@ -135,7 +137,7 @@ static tutti_status in_turn(const bench_job *job, const bench_options *o, tutti_
   return status;
 }
 
-/* ---- what it comes to ---- */
+/* ---- summary ---- */
 
 measured_sum measured_sum_up(const measured_size *rows, size_t n) {
   measured_sum s = {.worst = 0};
@@ -268,7 +270,7 @@ int explain_measured(int argc, char **argv, int at) {
   const int saved = job_mute();
   int status = bench_parse("explain", &o, argc - 1, rest);
   job_unmute(saved);
-  free(rest); /* what options name stays in argv */
+  free(rest); /* options point into argv, not into `rest` */
   if (status) return job_fail_alike(status);
   if (job_inside()) return with_comm(&o);
   if (!o.ranks) return cli_fail(CLI_USAGE, "explain", "--measured: on how many ranks? -P N");

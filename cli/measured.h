@@ -7,24 +7,24 @@
 
 enum { MEASURED_PLANS = 128 };
 
-/* What one size came to. */
+/* The result at one size. */
 typedef struct measured_size {
   size_t bytes;
   char chosen[CLI_PLAN];
-  double predicted, seconds; /* of what is chosen; predicted 0: it has no price */
-  double noise;              /* that much apart is the same plan from itself: 1 or more */
+  double predicted, seconds; /* of the chosen plan; predicted 0: it has no price */
+  double noise;              /* ratio of the same plan to itself: 1 or more */
   survey_plan plan[MEASURED_PLANS];
   int plans, best;     /* best: -1: none ran */
-  double best_seconds; /* in turn with the chosen one: `seconds` where it is that one itself */
+  double best_seconds; /* timed in turn with the chosen plan; equals `seconds` if it is that plan */
   double ratio;        /* chosen over best: the median over rounds, each with both in turn */
-  int kept, rounds; /* of these so many with the cores as when the profile was measured */
+  int kept, rounds; /* rounds; kept: with the cores as far apart as in the profile */
 } measured_size;
 
 typedef struct measured_sum {
-  double mean, worst, noise; /* chosen over best: geometric mean; worst, its own noise taken off */
+  double mean, worst, noise; /* chosen over best: geometric mean; worst, divided by its own noise */
   size_t worst_at;
   int kept, rounds;
-  int near, sizes; /* predicted within NEAR of measured, of so many */
+  int near, sizes; /* near: sizes predicted within NEAR of measured */
 } measured_sum;
 #define MEASURED_NEAR 1.3
 

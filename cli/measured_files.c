@@ -1,4 +1,4 @@
-/* measured_files.c - what was predicted and measured, as JSON and as a picture.
+/* measured_files.c - predicted and measured times, as JSON and as a picture.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ typedef struct points {
   size_t n;
 } points;
 
-/* All plans' points; then of what is chosen, with its measured time beside. */
+/* All plans' points; then the chosen plan's prediction, with its measured time beside. */
 static void data(FILE *p, void *ctx) {
   const points *of = ctx;
   fprintf(p, "$measured << EOD\n");

@@ -13,7 +13,7 @@ const char *const job_family = "mpich";
 #endif
 
 tutti_status job_join(tutti_comm **comm) {
-  MPI_Init(NULL, NULL); /* it ends the job if it cannot */
+  MPI_Init(NULL, NULL); /* MPI ends the job if it fails */
   return tutti_comm_from_mpi(MPI_COMM_WORLD, comm);
 }
 

@@ -18,12 +18,12 @@ typedef struct plan_options {
 
 /* Each returns an exit status, and has complained if that is not 0. */
 int plan_list(const plan_options *o);
-/* `text` holds the schedules of all ranks. */
+/* `text` has the schedules of all ranks. */
 int plan_draw(const char *text, const plan_options *o);
-/* As above, but on the standard output, as this kind of picture. */
+/* As above, but on stdout, as a picture of this kind. */
 int plan_print(const char *text, const plan_options *o, tutti_picture kind);
 
-/* What the prover found out, as members of a JSON object, on stdout. */
+/* Print the prover's results to stdout as members of a JSON object. */
 void plan_json_report(const tutti_report *r);
 
 #endif

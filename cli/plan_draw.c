@@ -1,5 +1,5 @@
-/* plan_draw.c - `tutti plan draw`: a schedule as a picture, on the terminal or in a file
- * whose name says of what kind.
+/* plan_draw.c - `tutti plan draw`: a schedule as a picture, on the terminal or in a file,
+ * whose name tells the kind.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int columns(const plan_options *o) {
   return 0;
 }
 
-/* What the user's locale says of the characters that the terminal shows. */
+/* The user's locale tells whether the terminal shows UTF-8. */
 static bool shows_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -51,7 +51,7 @@ static bool shows_utf8(void) {
   return false;
 }
 
-/* As tutti_drawing has it: colours and UTF-8 are two questions. */
+/* The `color` of tutti_drawing: colours and UTF-8 are independent. */
 static int colored(const plan_options *o) {
   if (o->plain || o->color) return o->color;
   const char *none = getenv("NO_COLOR"), *term = getenv("TERM");

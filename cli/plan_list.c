@@ -1,5 +1,5 @@
-/* plan_list.c - `tutti plan list`: each algorithm in a sentence, its source, what it does,
- * and what the prover finds out about it. As lines, or as JSON.
+/* plan_list.c - `tutti plan list`: each algorithm in a sentence, its source, its collectives,
+ * and the prover's results. As lines, or as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 typedef struct entry {
   const char *name, *sentence, *source;
   bool can[TUTTI_COLL_COUNT];
-  char why[300]; /* it cannot do what is asked */
+  char why[300]; /* why it cannot do this collective */
   tutti_report report;
 } entry;
 
@@ -29,13 +29,13 @@ void plan_json_report(const tutti_report *r) {
       (long long)r->reduced, (long long)r->copied, r->scratch_blocks);
 }
 
-/* The reason in the last error: what stands behind "... on 7 ranks: ". */
+/* The reason in the last error: the text after "... on 7 ranks: ". */
 static const char *reason(void) {
   const char *at = strstr(tutti_error(), " ranks: ");
   return at ? at + strlen(" ranks: ") : tutti_error();
 }
 
-/* What can be said about the i-th algorithm; false and a complaint if the prover cannot. */
+/* Collect the facts about the i-th algorithm; false and a complaint if the prover fails. */
 static bool look(int i, const plan_options *o, entry *e) {
   char *text;
   memset(e, 0, sizeof *e);
@@ -56,7 +56,7 @@ static bool look(int i, const plan_options *o, entry *e) {
   return !status;
 }
 
-/* What it does here; if that is nothing, the reason says so. */
+/* The collectives that it can do here; if none, the reason. */
 static void print_does(const entry *e) {
   const char *comma = "; for ";
   for (int c = 0; c < TUTTI_COLL_COUNT; c++) {

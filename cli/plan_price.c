@@ -1,5 +1,5 @@
-/* plan_price.c - `tutti plan price`: what every plan would take, on any machine, as a table
- * or a picture; and `tutti explain`: which one is chosen, and why.
+/* plan_price.c - `tutti plan price`: the predicted time of every plan, on any machine, as a table
+ * or a picture; and `tutti explain`: which plan is chosen, and why.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int by_time(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/* All, sorted. NULL and a complaint. */
+/* The prices of all plans, sorted. NULL and a complaint. */
 static tutti_offer *list(tutti_prices *prices, const price_options *o, int *n) {
   tutti_offer *offers = NULL, offer = {.size = sizeof offer};
   tutti_status status;
@@ -125,7 +125,7 @@ static int plot(tutti_prices *prices, const price_options *o) {
   return price_plot(prices, &picture);
 }
 
-/* Without an argument, or with `all`, everything; the one that would run is marked. */
+/* Without an argument, or with `all`, print all plans; the chosen one is marked. */
 static int price(price_options *o) {
   tutti_prices *prices;
   if (o->what && strcmp(o->what, "all") != 0) o->q.only = o->what;
@@ -137,7 +137,7 @@ static int price(price_options *o) {
     offers = list(prices, o, &n);
     if (!offers) status = CLI_FAILED;
     if (!status && tutti_prices_chosen(prices, o->bytes, &chosen)) chosen.name[0] = 0;
-    if (!status && !o->json && !offers[0].possible) /* the only one */
+    if (!status && !o->json && !offers[0].possible) /* the only plan asked for */
       status = cli_fail(CLI_USAGE, "plan", "%s: %s", offers[0].name, offers[0].why);
     if (!status) (o->json ? print_json : print_table)(o, offers, n, &chosen);
   }
@@ -167,7 +167,7 @@ static const char explain_usage[] =
     "what it runs, once per kind of call, with TUTTI_EXPLAIN=1.\n"
     "\n" PRICE_OPTIONS EXPLAIN_MEASURED;
 
-/* What the prices were made of: the profile's lines, without its words. */
+/* The figures behind the prices: the profile's lines, without comments. */
 static void print_figures(const price_options *o) {
   char *all = NULL;
   if (!o->here || o->json || tutti_profile_text(&all)) return;
@@ -181,7 +181,7 @@ static void print_figures(const price_options *o) {
 }
 
 static int explain(int argc, char **argv) {
-  for (int i = 1; i < argc; i++) /* then it is another command */
+  for (int i = 1; i < argc; i++) /* --measured: another command */
     if (strcmp(argv[i], "--measured") == 0) return explain_measured(argc, argv, i);
   price_options o;
   char *text = NULL;

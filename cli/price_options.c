@@ -37,7 +37,7 @@ const char *price_size(double bytes, char text[24]) {
   return text;
 }
 
-/* One more piece of figures, on lines of its own: what comes later holds. */
+/* Append figures on lines of their own; later lines override earlier ones. */
 static int add_figures(const char *command, price_options *o, const char *text) {
   const size_t before = o->figures ? strlen(o->figures) : 0;
   char *more = realloc(o->figures, before + strlen(text) + 2);
@@ -61,7 +61,7 @@ static int add_file(const char *command, price_options *o, const char *path) {
   return add_figures(command, o, text);
 }
 
-/* Shared memory is this machine's, unless a file says otherwise; under what was said already. */
+/* Shared memory has this machine's figures, unless a file or option gives others. */
 static int figures_of_here(const char *command, price_options *o) {
   char *said = o->figures, *here = NULL;
   o->figures = NULL;

@@ -1,6 +1,6 @@
-/* price_plot.c - time against size, drawn by gnuplot: of each family of plans the cheapest, thin;
- * those that would run thick, in their family's colour, each where it does. A family that is chosen,
- * or that comes near the best somewhere, has a colour of its own; the others are grey.
+/* price_plot.c - time against size, drawn by gnuplot. Thin: the cheapest plan of each family.
+ * Thick, in their family's colour: the chosen plans, each at its sizes. A family that is chosen, or
+ * that comes near the best somewhere, has its own colour; the others are grey.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -15,13 +15,13 @@ enum { NAMES = 4096, FAMILIES = 48, POINTS = 256, COLOURS = 10, GREY = 0 };
 typedef struct families {
   int n;
   char name[FAMILIES][40];
-  double best[FAMILIES][POINTS]; /* s; HUGE_VAL: none of it can run */
+  double best[FAMILIES][POINTS]; /* s; HUGE_VAL: no plan of it can run */
   int points;
   int line[FAMILIES]; /* its linetype, from 1 on; GREY */
 } families;
 
-/* Which family "fold(ring), 2 slices" is of; a new one has no points. More than there is room for
- * are not drawn: -1. */
+/* The family of "fold(ring), 2 slices"; a new one has no points. -1: there is no space for another
+ * family, and it is not drawn. */
 static int family_of(families *f, const char *plan) {
   const size_t n = strcspn(plan, "(, \n");
   for (int i = 0; i < f->n; i++)
@@ -45,14 +45,14 @@ static void data_of_families(FILE *p, tutti_prices *prices, const price_picture 
   fprintf(p, "$families << EOD\n");
   for (int i = 0; i < f->n; i++) {
     double b = pic->first;
-    for (int n = 0; n < k; n++, b *= step) /* at what is no number the line is broken */
+    for (int n = 0; n < k; n++, b *= step) /* the line breaks where there is no number */
       fprintf(p, "%g %g\n", b, f->best[i][n] < HUGE_VAL ? 1e6 * f->best[i][n] : NAN);
     fprintf(p, "\n\n");
   }
   fprintf(p, "EOD\n");
 }
 
-/* A block of points per plan that is chosen; their names, apart by newlines, in `names`. */
+/* A block of points per chosen plan; their names, separated by newlines, in `names`. */
 static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pic,
                           char names[NAMES]) {
   tutti_offer o = {.size = sizeof o};
@@ -76,7 +76,7 @@ static int data_of_chosen(FILE *p, tutti_prices *prices, const price_picture *pi
   return n;
 }
 
-/* How near the best of all families one comes, somewhere: 1 where it is the best. */
+/* How near a family comes to the best of all, anywhere: 1 where it is the best. */
 static double nearness(const families *f, int family) {
   double nearest = HUGE_VAL;
   for (int k = 0; k < f->points; k++) {
@@ -87,8 +87,8 @@ static double nearness(const families *f, int family) {
   return nearest;
 }
 
-/* The family of each that is chosen has a colour, then those that come nearest the best, until
- * there are no more colours. */
+/* Assign colours: first to families of chosen plans, then to those that come nearest the best,
+ * until no colours are left. */
 static void give_colours(families *f, const char *chosen) {
   int given = 0;
   for (; *chosen; chosen += strcspn(chosen, "\n"), chosen += *chosen == '\n') {
@@ -104,7 +104,7 @@ static void give_colours(families *f, const char *chosen) {
   }
 }
 
-/* The plot's lines: grey families first, so that they lie below. */
+/* The plot's lines: grey families first, so that they are at the back. */
 static void draw_families(FILE *p, const families *f, bool grey) {
   bool titled = false;
   for (int i = 0; i < f->n; i++) {

@@ -1,4 +1,4 @@
-/* pricing.h - what the files of `tutti plan price` and `tutti explain` share.
+/* pricing.h - shared by the files of `tutti plan price` and `tutti explain`.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PRICING_H
 #define PRICING_H
@@ -8,10 +8,10 @@
 typedef struct price_options {
   tutti_question q;
   uint64_t bytes;
-  char *figures; /* of --profile and --net, one after another: free it */
+  char *figures; /* of --profile and --net, concatenated: free it */
   const char *plot;
   bool json, profile; /* profile: a file was given */
-  bool here;          /* no machine was named: this one */
+  bool here;          /* no machine was named: use this one */
   const char *what; /* the argument; NULL: none */
 } price_options;
 
@@ -39,7 +39,7 @@ typedef struct price_options {
 int price_options_read(const char *command, int argc, char **argv, price_options *o);
 void price_options_free(price_options *o);
 
-/* "605 us", "9 KiB"; the text is the caller's. */
+/* "605 us", "9 KiB"; the caller owns the text. */
 const char *price_time(double seconds, char text[24]);
 const char *price_size(double bytes, char text[24]);
 
@@ -52,9 +52,9 @@ typedef struct price_picture {
   const char *command, *path;
   char title[200];
   double first, last;                 /* bytes */
-  void (*data)(FILE *to, void *ctx);  /* more blocks for gnuplot; NULL: none ... */
+  void (*data)(FILE *to, void *ctx);  /* more blocks for gnuplot; NULL: none */
   void *ctx;
-  const char *lines;                  /* ... and what to draw of them */
+  const char *lines;                  /* and the plot lines for them */
 } price_picture;
 int price_plot(tutti_prices *prices, const price_picture *picture);
 

@@ -1,4 +1,4 @@
-/* ranked.c - starts the ranks of a command, and lets one of them speak.
+/* ranked.c - starts the ranks of a command, and lets one of them complain.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ranked.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whose launcher set this rank's number? */
+/* Variables of launchers that set a rank's number. */
 static const struct {
   const char *variable, *family;
 } launchers[] = {
@@ -31,7 +31,7 @@ int job_rank(void) {
   return l < 0 ? 0 : atoi(getenv(launchers[l].variable));
 }
 
-/* This command's own file. */
+/* The path of this command's executable. */
 static bool own_path(char path[PATH_MAX]) {
   const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
   path[n > 0 ? n : 0] = 0;

@@ -2,28 +2,28 @@
  *
  * Idea      `tutti bench -P 4` starts itself under `tutti run`. Under an MPI's mpirun the
  *           command that is linked with that MPI takes over: tutti-ompi or tutti-mpich,
- *           the same but for meet_mpi.c in place of meet.c.
+ *           the same except meet_mpi.c in place of meet.c.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RANKED_H
 #define RANKED_H
 
 #include "cli.h"
 
-/* Is this process a rank already, of `tutti run` or of an MPI? Which one, as far as the
- * environment tells; else 0. */
+/* Is this process already a rank, of `tutti run` or of an MPI? job_rank: its number, as far as
+ * the environment tells; else 0. */
 bool job_inside(void);
 int job_rank(void);
 
-/* As `tutti run -n N tutti COMMAND ...`, with the same arguments, in place of this process.
- * Returns only to complain: an exit status. */
+/* Replace this process by `tutti run -n N tutti COMMAND ...`, with the same arguments.
+ * Returns only after a complaint: an exit status. */
 int job_start(const char *command, long ranks, int argc, char **argv);
 
-/* Started by an MPI, and not linked with one: the command that is takes over. Returns 0 if
- * nobody has to, else an exit status after a complaint. */
+/* Started by an MPI, and not linked with one: exec the command that is. Returns 0 if that is not
+ * needed, else an exit status after a complaint. */
 int job_hand_over(const char *command, char **argv);
 
-/* Rank 0 complains for all: the others are mute meanwhile, and wait for the launcher to end
- * them, so that it is rank 0 whose complaint is read. */
+/* Rank 0 complains for all. The others are silent, and wait for the launcher to end them, so that
+ * the user reads rank 0's complaint. */
 int job_mute(void);
 void job_unmute(int saved);
 int job_fail_alike(int status);
@@ -32,7 +32,7 @@ int job_fail_alike(int status);
 
 /* The family of the MPI that this command is linked with, as in "ompi"; NULL: none. */
 extern const char *const job_family;
-/* A communicator of all ranks; free it before job_leave, which ends it all. */
+/* A communicator of all ranks; free it before job_leave, which ends the job. */
 tutti_status job_join(tutti_comm **comm);
 void job_leave(void);
 

@@ -1,17 +1,17 @@
-/* run.h - the parts of `tutti run`, and who is who.
+/* run.h - the parts of `tutti run`, and its processes.
  *
  * front  the process the user sees (cmd_run.c). Passes signals on, waits.
  * keeper its child, in a process group of its own so that neither Ctrl-C nor
  *        the end of the front reaches it, and by another name (run_keeper.c). Waits.
  * guard  the keeper's child (run_guard.c). Starts the ranks, reads
- *        their output, reaps them, ends them. It is a subreaper: whatever the
- *        ranks start, daemons too, stays below it, so it can end all of it.
+ *        their output, reaps them, ends them. It is a subreaper: all processes that
+ *        ranks start, daemons too, stay below it, so it can end all of them.
  * ranks  children of the guard in the front's process group, so that the
  *        terminal's Ctrl-C, Ctrl-Z and reading from it work as for any program.
  *
  * Front killed: a pipe closes and the guard kills everything below it.
  * Guard killed: the ranks die with it (PR_SET_PDEATHSIG); the keeper, a
- * subreaper too, inherits whatever is left and kills it; if the keeper is
+ * subreaper too, inherits and kills the rest; if the keeper is
  * killed, the front does so. Two of the three may be killed at once. All
  * three: the library notices, in ranks that wrappers have started.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -29,14 +29,14 @@
 
 typedef struct run_host {
   char name[256];
-  int ranks, first; /* first: of its ranks, among all */
+  int ranks, first; /* first: its first rank's number in the job */
 } run_host;
 
 typedef struct run_options {
-  const char *command; /* of tutti's, that starts ranks: "run", or what started that */
-  int ranks;          /* processes that this guard starts: of hosts, one each */
+  const char *command; /* the tutti command that starts ranks: "run", or another */
+  int ranks;          /* processes that this guard starts; with hosts, one per host */
   bool bind, label, verbose, keep_going;
-  int respawns;   /* so many ranks that die are started again */
+  int respawns;   /* how many dead ranks are restarted, in all */
   double timeout; /* seconds; 0: none */
   char **env;     /* K=V, for the ranks */
   int envs;
@@ -44,19 +44,19 @@ typedef struct run_options {
   run_host *hosts; /* --hosts; or NULL */
   int nhosts;
   bool bind_there, label_there;
-  const char *agent; /* that starts something on a host; NULL: ssh */
-  int first, total;  /* these ranks are a part of so many, from the first on; total 0: they are all */
-  int leash;         /* of a part: at its end, the job ends */
+  const char *agent; /* command that starts a process on a host; NULL: ssh */
+  int first, total;  /* the ranks' first number, and all ranks of the job; total 0: no part */
+  int leash;         /* of a part: when it closes, the job ends */
 } run_options;
 
-/* How the front found things, for the guard to restore in the ranks. */
+/* The original signal mask and process group of the front, for the ranks. */
 typedef struct run_origin {
   sigset_t mask;
   pid_t group;
 } run_origin;
 
 /* The keeper's whole life, and in its child the guard's; returns an exit status. `argv` is the
- * command line as it lies in memory. */
+ * command line in its original memory. */
 int run_keeper(const run_options *options, const run_origin *origin, int orders, char **argv);
 
 /* The guard's whole life; returns the exit status of the job. `orders` is the
@@ -75,7 +75,7 @@ void run_passed_on(sigset_t *set);
 
 typedef enum run_stage { STAGE_EXEC, STAGE_BIND, STAGE_FILES } run_stage;
 
-/* What a child that could not become its program writes into `report`. */
+/* A child that could not exec its program writes this into `report`. */
 typedef struct run_refusal {
   int rank;
   run_stage stage;
@@ -93,7 +93,7 @@ typedef struct run_spawn {
   int report;   /* close-on-exec pipe for a run_refusal */
 } run_spawn;
 
-/* A rank's entries of the environment, NULL-terminated; NULL: out of memory. newcomer -1: none. */
+/* A rank's environment entries, NULL-terminated; NULL: out of memory. newcomer -1: not a joiner. */
 char **run_job_env(const run_options *o, tutti_job *job, int rank, int newcomer);
 void run_free_env(char **env);
 /* The pid, or -1 with errno. */
@@ -104,29 +104,29 @@ pid_t run_spawn_rank(const run_spawn *spawn);
 /* Options: 0, or an exit status after a complaint. */
 int run_hosts_read(run_options *o, const char *list);
 int run_part_read(run_options *o, const char *text);
-/* Opens the rendezvous, in this process; NULL, or why it cannot. */
+/* Open the rendezvous in this process; NULL, or why it failed. */
 const char *run_hosts_open(void);
-/* The life of the process that stands for a host here; an exit status. */
+/* The whole life of the local process that represents a host; an exit status. */
 int run_carry(const run_options *o, int host);
-/* A part takes the id from its input; and from then on ends with that. */
+/* A part reads the id from its input, and ends when the input closes. */
 int run_part_begin(run_options *o);
 int run_part_hold(const run_options *o);
 
 /* ---- the tree of processes below this one (run_tree.c) ---- */
 
-/* Processes that have been sent a signal once. */
+/* Processes that were sent a signal once. */
 typedef struct run_pids {
   pid_t *pid;
   size_t n;
 } run_pids;
 
 /* Send `signal` (0: only count) to all living descendants of this process, and
- * with `once` only to those not yet in it. Returns how many there are and puts
- * one of them into `pid`, `name`; -1 if /proc cannot be read. */
+ * with `once` only to those not yet in it. Returns their number and stores
+ * one of them in `pid`, `name`; -1 if /proc cannot be read. */
 int run_tree_signal(int signal, run_pids *once, pid_t *pid, char name[32]);
 
-/* Kill everything below this process and reap it: gives up after `seconds`.
- * Returns true if nothing is left. */
+/* Kill everything below this process and reap it; gives up after `seconds`.
+ * Returns true if no process is left. */
 bool run_tree_kill(double seconds);
 
 
@@ -134,15 +134,15 @@ bool run_tree_kill(double seconds);
 
 typedef struct run_relay run_relay;
 
-/* NULL if there is no memory. label false: only the guard's own lines. */
+/* NULL: out of memory. label false: only the guard's own lines have one. */
 run_relay *run_relay_make(int processes, bool label);
 void run_relay_free(run_relay *relay);
-/* Take over the reading ends of a rank's pipes. */
+/* Take ownership of the reading ends of a rank's pipes. */
 void run_relay_add(run_relay *relay, int rank, int out, int err);
 /* Queue a line of our own for stderr. */
 void run_relay_say(run_relay *relay, const char *line);
-/* Append what to wait for to fds (room for run_relay_most entries); returns
- * how many. Then, after poll, hand the same entries to run_relay_serve. */
+/* Append the descriptors to wait for to fds (at least run_relay_most entries); returns
+ * their number. After poll, pass the same entries to run_relay_serve. */
 size_t run_relay_most(const run_relay *relay);
 size_t run_relay_fill(run_relay *relay, struct pollfd *fds);
 void run_relay_serve(run_relay *relay, const struct pollfd *fds, size_t n);

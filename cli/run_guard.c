@@ -1,11 +1,11 @@
 /* run_guard.c - starts the ranks, watches them, ends them, reaps everything.
  *
  * Phases    RUN     ranks are running
- *           LINGER  all ranks ended well; what they left behind may finish
- *           TERM    somebody failed (or time is over): SIGTERM was sent
- *           KILL    SIGKILL, again and again until nothing is below us
- * Invariant The guard returns only when waitpid says that nothing is left (or
- *           after saying what could not be killed), and all lines are written.
+ *           LINGER  all ranks ended well; processes that they left may finish
+ *           TERM    a rank failed (or time is over): SIGTERM was sent
+ *           KILL    SIGKILL, again and again until no process is below us
+ * Invariant The guard returns only when waitpid says that no process is left (or
+ *           after it has named those that cannot be killed), and all lines are written.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +24,10 @@
 #include "tutti.h"
 
 static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick_seconds = 0.02;
-/* Before a rank is started again: at first, at most; and after it ran so long, as at first. */
+/* Pause before a restart, s: first, longest; and a run of this length resets the pause. */
 static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
-/* For the front to pass on what it was sent. */
+/* For the front: pass on the signals that you get. */
 enum { front_ms = 50 };
 
 typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;
@@ -35,10 +35,10 @@ typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;
 typedef struct rank_state {
   pid_t pid;
   bool alive, refused;
-  int cpu;      /* that it is bound to, or -1 */
-  int newcomer; /* its number; -1: it is the first of this rank */
-  int status;   /* that it ended with, if it is to be started again ... */
-  double due;   /* ... then; 0: it is not */
+  int cpu;      /* the core that it is bound to, or -1 */
+  int newcomer; /* joiner number; -1: the rank's first process */
+  int status;   /* exit status, if it is to be restarted */
+  double due;   /* when to restart it; 0: never */
   double began, pause;
 } rank_state;
 
@@ -48,24 +48,24 @@ typedef struct guard {
   tutti_job *job;
   rank_state *ranks;
   int alive;          /* ranks that were started and not reaped */
-  int respawned;      /* that were started again, or are due to be */
-  int newcomers;      /* that were */
+  int respawned;      /* ranks that were restarted, or are due to be */
+  int newcomers;      /* ranks that were restarted */
   int status;         /* of the job: the first failure's */
   bool failed;        /* status is set by a failure */
-  bool front_gone;    /* nobody to tell anything */
-  bool children_gone; /* nothing below us */
-  bool lost_output;   /* and that has been said */
-  bool gave_up;       /* something cannot be killed */
+  bool front_gone;    /* the front has died */
+  bool children_gone; /* no process is left below us */
+  bool lost_output;   /* lost output was reported */
+  bool gave_up;       /* a process cannot be killed */
   bool said_interrupted;
   phase phase;
   double deadline;  /* when the phase ends; 0: never */
   double time_over; /* of --timeout; 0: never */
   double impatient; /* since when interrupts are counted */
   int interrupts;
-  uint64_t asked; /* signals of which the front was told, as bits */
+  uint64_t asked; /* signals that the front reported, as bits */
   struct rlimit files;
   int orders, signals, report[2]; /* -1: closed */
-  run_pids told;                  /* have been sent SIGTERM */
+  run_pids told;                  /* processes that were sent SIGTERM */
   run_relay *relay;
   struct pollfd *polls;
 } guard;
@@ -88,7 +88,7 @@ static void enter(guard *g, phase next) {
                                         : kill_seconds;
   g->deadline = cli_now() + seconds;
   bool seen = next == PHASE_TERM && run_tree_signal(SIGTERM, &g->told, NULL, NULL) >= 0;
-  for (int r = 0; r < g->o->ranks; r++) /* also where /proc cannot be read */
+  for (int r = 0; r < g->o->ranks; r++) /* also if /proc cannot be read */
     if (next >= PHASE_TERM && !seen && g->ranks[r].alive)
       kill(g->ranks[r].pid, next == PHASE_TERM ? SIGTERM : SIGKILL);
 }
@@ -98,7 +98,7 @@ static void fail(guard *g, int status) {
   g->failed = true;
 }
 
-/* What a process of this job is called. */
+/* The name of a process of this job, for messages. */
 static const char *name_of(const guard *g, int rank, char name[272]) {
   if (g->o->hosts)
     snprintf(name, 272, "host %s", g->o->hosts[rank].name);
@@ -107,7 +107,7 @@ static const char *name_of(const guard *g, int rank, char name[272]) {
   return name;
 }
 
-/* ---- what became of a rank ---- */
+/* ---- the end of a rank ---- */
 
 static bool exists(const char *program) {
   if (strchr(program, '/')) return access(program, F_OK) == 0;
@@ -185,7 +185,7 @@ static int rank_of(const guard *g, pid_t pid) {
   return -1;
 }
 
-/* One that died comes again, as long as there are others, and not too often. */
+/* Restart a dead rank, as long as others live, and not too often. */
 static bool plan_again(guard *g, int rank, pid_t pid, int status) {
   rank_state *s = &g->ranks[rank];
   const double now = cli_now();
@@ -199,7 +199,7 @@ static bool plan_again(guard *g, int rank, pid_t pid, int status) {
   return true;
 }
 
-/* Nobody is left whom those that are due could join. */
+/* No live rank is left that those that are due could join. */
 static void forget_again(guard *g) {
   for (int r = 0; r < g->o->ranks; r++) {
     if (g->ranks[r].due == 0) continue;
@@ -211,8 +211,8 @@ static void forget_again(guard *g) {
 
 static void read_orders(guard *g);
 
-/* Did the rank end by a signal that the whole job was sent, as by Ctrl-C? The front may have heard
- * of it later than the rank. */
+/* Did the rank end by a signal that was sent to the whole job, as by Ctrl-C? The front may receive
+ * it later than the rank. */
 static bool interrupted(guard *g, int status) {
   const int s = status_of(status) - 128;
   if (s != SIGINT && s != SIGTERM && s != SIGHUP && s != SIGQUIT) return false;
@@ -230,7 +230,7 @@ static void explain_end(guard *g, int rank, pid_t pid, int status) {
     explain_death(g, rank, pid, status);
 }
 
-/* Reap all that is dead. Of several found at once the killed one is the cause:
+/* Reap all dead processes. Of several found at once a killed one is the cause:
  * the others may have failed because they missed it. */
 static void reap(guard *g) {
   int culprit = -1, why = 0, status;
@@ -240,7 +240,7 @@ static void reap(guard *g) {
     if (r < 0) continue;
     g->ranks[r].alive = false;
     g->alive--;
-    const int newcomer = g->ranks[r].newcomer; /* the others can say how */
+    const int newcomer = g->ranks[r].newcomer; /* so that the others can say how it ended */
     tutti_job_ended(g->job, newcomer < 0 ? r : g->o->ranks + newcomer, status);
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0) read_report(g);
     if (g->ranks[r].refused || status_of(status) == 0) continue;
@@ -262,7 +262,7 @@ static void reap(guard *g) {
 
 /* ---- orders and time ---- */
 
-/* A carrier knows by the kind that it is to pass it on. */
+/* A carrier passes on the signals that come by sigqueue. */
 static void deliver(guard *g, int signal) {
   for (int r = 0; r < g->o->ranks; r++) {
     if (!g->ranks[r].alive) continue;
@@ -324,7 +324,7 @@ static void check_time(guard *g) {
     fail(g, CLI_TIMEOUT);
     enter(g, PHASE_TERM);
   }
-  if (g->phase == PHASE_TERM && !g->children_gone) /* those just forked */
+  if (g->phase == PHASE_TERM && !g->children_gone) /* processes that were just forked */
     run_tree_signal(SIGTERM, &g->told, NULL, NULL);
   if (g->phase == PHASE_KILL && !g->children_gone) run_tree_signal(SIGKILL, NULL, NULL, NULL);
   if (g->phase == PHASE_RUN || now < g->deadline || g->children_gone) return;
@@ -349,7 +349,7 @@ static bool done(const guard *g) {
   return g->children_gone && (g->front_gone || run_relay_idle(g->relay));
 }
 
-/* A reader that left is as in any pipe: the ranks' next write says so to them. */
+/* A reader that left acts as in any pipe: the ranks' next write fails. */
 static void check_output(guard *g) {
   int error = run_relay_error(g->relay);
   if (!error || g->lost_output) return;
@@ -425,7 +425,7 @@ static void start_rank(guard *g, int rank, int cpu, int newcomer) {
     say(g, "%s is pid %d%s%s", name_of(g, rank, name), pid, core, number);
 }
 
-/* Those that died, and whose time has come. */
+/* Restart the dead ranks whose time has come. */
 static void start_again(guard *g) {
   for (int r = 0; r < g->o->ranks && g->respawned; r++) {
     if (g->ranks[r].due == 0 || g->phase != PHASE_RUN || cli_now() < g->ranks[r].due) continue;
@@ -448,7 +448,7 @@ static void start_all(guard *g) {
   if (g->alive == 0) enter(g, PHASE_KILL);
 }
 
-/* Room for the pipes; the ranks get the old limit back. */
+/* Raise the limit of descriptors for the pipes; the ranks get the old limit back. */
 static void raise_limit(guard *g) {
   getrlimit(RLIMIT_NOFILE, &g->files);
   rlim_t need = 64 + (g->o->label ? 2 * ((rlim_t)g->o->ranks + (rlim_t)g->o->respawns) : 0);

@@ -1,13 +1,13 @@
 /* run_hosts.c - `tutti run --hosts`: ranks on several hosts, without MPI.
  *
- * Idea       the job that runs here has a process per host, a carrier. It calls the agent (ssh, or
- *            --agent), which starts `tutti run --part` there: so each host's ranks have a guard
- *            of their own, and what this one does with ranks it does with hosts.
- * Leash      the agent's input is a pipe that only the carrier holds. On it goes the id of the
- *            rendezvous, which is in this process; then signals, a byte each, for the ranks there;
- *            and when it ends, what runs there ends. The agent is in a process group of its own:
- *            what the terminal sends goes over the leash too.
- * Invariant  no key stands in a command line, where others can read it.
+ * Idea       the job here has a process per host, a carrier. It calls the agent (ssh, or --agent),
+ *            which starts `tutti run --part` there. So each host's ranks have their own guard, and
+ *            the guard here handles hosts as other guards handle ranks.
+ * Leash      the agent's input is a pipe that only the carrier holds. It carries the id of the
+ *            rendezvous, which is in this process; then signals for the ranks there, a byte each.
+ *            When it closes, the processes there end. The agent has its own process group, so
+ *            signals of the terminal go over the leash too.
+ * Invariant  no command line contains a key, because others can read it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ int run_part_read(run_options *o, const char *text) {
   return 0;
 }
 
-/* ---- what is started on a host: one line for its shell ---- */
+/* ---- the command on a host: one line for its shell ---- */
 
 typedef struct text {
   char *at;
@@ -95,7 +95,7 @@ static void add_word(text *t, const char *word) {
   add(t, word, strlen(word));
 }
 
-/* So that a shell reads it as one word. */
+/* Quote it, so that a shell reads it as one word. */
 static void add_quoted(text *t, const char *word) {
   add_word(t, " '");
   for (; *word; word++) {
@@ -107,7 +107,7 @@ static void add_quoted(text *t, const char *word) {
   add_word(t, "'");
 }
 
-/* Settings of tutti's and UCX's, and how to find libraries, go along. */
+/* Pass on the settings of tutti and UCX, and the library paths. */
 static bool travels(const char *entry) {
   static const char *const names[] = {"TUTTI_", "UCX_", "LD_LIBRARY_PATH=", "OMP_NUM_THREADS="};
   static const char *const stay[] = {
@@ -165,8 +165,8 @@ static void call_agent(const run_options *o, const run_host *h, const char *line
   _exit(CLI_NOT_FOUND);
 }
 
-/* Until the agent ends: its status. What the guard sends to all of the job ends this one; what it
- * delivers, or the terminal sends, is for the ranks. */
+/* Wait until the agent ends; returns its status. A signal that the guard sends to the whole job
+ * ends this process; one that it delivers, or that the terminal sends, is for the ranks. */
 static int pass_on(pid_t agent, int leash, const sigset_t *set) {
   for (int status;;) {
     siginfo_t info;
@@ -179,7 +179,7 @@ static int pass_on(pid_t agent, int leash, const sigset_t *set) {
   }
 }
 
-/* In place of a rank's program: returns an exit status. */
+/* Runs in place of a rank's program; returns an exit status. */
 int run_carry(const run_options *o, int host) {
   const run_host *h = &o->hosts[host];
   text line = {NULL, 0, 0};
@@ -237,8 +237,9 @@ int run_part_begin(run_options *o) {
   return 0;
 }
 
-/* What comes is for this process, the front, which passes it on. The leash is let go of when the
- * carrier ends, however it does: then the front is killed, and so is all that it has started. */
+/* Signals from the leash go to this process, the front, which passes them on. When the carrier
+ * ends, in whatever way, the leash closes; the front is then killed, and so are all processes it
+ * started. */
 static void *hold(void *options) {
   const run_options *o = options;
   unsigned char byte;

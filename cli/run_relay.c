@@ -21,7 +21,7 @@ enum {
   LINE_MAX_BYTES = 16 << 20,
   QUEUE_BYTES = 1 << 20, /* above this a sink's pipes are not read */
   READ_BYTES = 64 << 10,
-  PIPE_BYTES = 4096 /* what a pipe that polls writable takes without blocking */
+  PIPE_BYTES = 4096 /* bytes that a pipe takes without blocking when poll says it is writable */
 };
 
 typedef struct bytes {
@@ -50,7 +50,7 @@ struct run_relay {
   size_t streams_n, streams_room;
 };
 
-/* False if there is no memory; the bytes are then lost and the caller says so. */
+/* False if out of memory; the bytes are then lost and the caller reports it. */
 static bool append(bytes *b, const char *data, size_t n) {
   if (b->head && b->head >= b->n) {
     memmove(b->data, b->data + b->head, b->n);
@@ -117,7 +117,7 @@ void run_relay_say(run_relay *r, const char *line) {
   put(r->err, "\n", 1);
 }
 
-/* The unfinished line, closed by a newline, goes to the sink. */
+/* Append the unfinished line and a newline to the sink. */
 static void finish_line(stream *s) {
   char prefix[32];
   int n = snprintf(prefix, sizeof prefix, "[%d] ", s->rank);
@@ -169,7 +169,7 @@ static void write_sink(sink *s) {
     size_t most = s->regular || q->n < PIPE_BYTES ? q->n : PIPE_BYTES;
     ssize_t n = write(s->fd, q->data + q->head, most);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (n < 0) break_sink(s, errno); /* nobody reads it: the ranks get SIGPIPE too */
+    if (n < 0) break_sink(s, errno); /* the reader has left: the ranks get SIGPIPE too */
     if (n > 0) q->head += (size_t)n, q->n -= (size_t)n;
   }
   if (q->n == 0 || s->broken) q->head = q->n = 0;

@@ -1,4 +1,4 @@
-/* run_spawn.c - from fork to exec: what a rank is given.
+/* run_spawn.c - starts a rank, from fork to exec.
  *
  * Invariant  Between fork and exec the child dies with the guard (the check of
  *            getppid closes the race), and if it cannot become its program it
@@ -68,7 +68,7 @@ static void set_entry(const char *entry) {
 static void become(const run_spawn *s, pid_t guard) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guard) _exit(1);
-  setpgid(0, s->origin->group); /* fails only if the front is gone: then the guard kills us */
+  setpgid(0, s->origin->group); /* fails only if the front is gone; the guard then kills us */
   if (s->rank > 0) {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0) refuse(s, STAGE_FILES, 125);

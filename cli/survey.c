@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIT_OUT = 2 };        /* rounds after which it shows who takes too long */
+enum { SIT_OUT = 2 };        /* rounds before a plan that takes too long is skipped */
 enum { MOST_CALLS = 16384 }; /* of a round */
 
-/* ---- which ---- */
+/* ---- choose plans ---- */
 
 static int by_price(const void *a, const void *b) {
   const survey_plan *x = a, *y = b;
   return (x->predicted > y->predicted) - (x->predicted < y->predicted);
 }
 
-/* Of one plan in several numbers of slices only the cheapest stays: here, behind the first. */
+/* The index of a plan in the list; n if it is new. Only its cheapest number of slices is kept. */
 static int find(const survey_plan *plans, int n, const char *name) {
   for (int i = 0; i < n; i++)
     if (strcmp(plans[i].name, name) == 0) return i;
@@ -45,7 +45,7 @@ static tutti_status choose(const bench_job *job, const survey_plan *p, const cha
   return status ? status : tutti_comm_set_slices(job->comm, *p->name ? p->slices : 0);
 }
 
-/* Does the communicator run it, or another one instead? */
+/* Does the communicator run this plan, or another one instead? */
 static bool is_run(const bench_job *job, const bench_call *call, const survey_plan *p) {
   char name[CLI_PLAN];
   const size_t n = strlen(p->name);
@@ -82,8 +82,8 @@ int survey_keep(survey_plan *plans, int n, double wanted) {
   return least;
 }
 
-/* Calls of the next round: what the budget has time for, if they take as long as those of the last.
- * The first ones may not: ranks that share cores take a while to settle into turns. */
+/* The calls of the next round: as many as fit into the budget at the last round's speed. The first
+ * rounds may mislead: ranks that share cores take a while to settle into turns. */
 static long calls_after(const survey_plan *p, double last, double budget) {
   const double fit = budget / last;
   const long least = p->calls > 1 ? p->calls / 2 : 1;
@@ -91,8 +91,8 @@ static long calls_after(const survey_plan *p, double last, double budget) {
   return fit < (double)least ? least : fit > (double)most ? most : (long)fit;
 }
 
-/* Who takes so much longer than the best, twice while the cores stay, sits out. What is added up here
- * is the same on all ranks. */
+/* Skip a plan from now on if it took much longer than the best in two rounds with the cores in
+ * place. The sums here are the same on all ranks. */
 static tutti_status end_round(const bench_job *job, const bench_options *o, survey_plan *plans,
                               int n, double far, double patience) {
   double best = 0;
@@ -102,7 +102,7 @@ static tutti_status end_round(const bench_job *job, const bench_options *o, surv
     double *last = &p->round[p->rounds];
     tutti_status status = tutti_allreduce(job->talk, last, last, 1, TUTTI_DOUBLE, TUTTI_MAX);
     if (status) return status;
-    if (*last < 1e-9) *last = 1e-9; /* less than the same without the call */
+    if (*last < 1e-9) *last = 1e-9; /* less than the loop without the call */
     p->far[p->rounds++] = far;
     if (!o->iterations) p->calls = calls_after(p, *last, o->budget);
     if (best <= 0 || *last < best) best = *last;
@@ -116,14 +116,15 @@ static tutti_status end_round(const bench_job *job, const bench_options *o, surv
   return TUTTI_OK;
 }
 
-/* As rank 0 finds it, once before a round and once after it. */
+/* The distance of the cores, measured by rank 0 before and after each round. */
 static tutti_status look(const bench_job *job, double *far) {
   *far = job->rank == 0 ? cli_bounce() : 0;
   return tutti_allreduce(job->talk, far, far, 1, TUTTI_DOUBLE, TUTTI_MAX);
 }
 
-/* How many calls a round has: first one, then more, until they take a part of the budget that shows
- * how long one is. Nothing is warmed up for long: rounds are many, and their median counts. */
+/* Find the number of calls in a round: first one, then more, until they take enough of the budget
+ * to show how long one is. There is no long warm-up, because rounds are many, and their median
+ * counts. */
 static tutti_status settle(const bench_job *job, const bench_options *o, const bench_call *call,
                            long *calls) {
   double once = 0;
@@ -140,8 +141,8 @@ static tutti_status settle(const bench_job *job, const bench_options *o, const b
   return status;
 }
 
-/* How many places further each next one of a round is: all have their turn, and each comes after another
- * one every round, for what was slow before may leave ranks apart. */
+/* The stride between the plans of a round. All plans have their turn, and each follows another one
+ * every round, because a slow predecessor may leave the ranks apart. */
 static int stride(int n, int round) {
   for (int k = 1 + 2 * round % n;; k++) {
     int a = n, b = k;
@@ -175,7 +176,7 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
     if (!p->runs || p->rounds == SURVEY_ROUNDS) continue;
     status = choose(job, p, override);
     if (!status && p->calls > 1)
-      status = bench_run(job, call); /* so long a one needs no other first */
+      status = bench_run(job, call); /* a call this long needs no warm-up */
     if (!status) status = bench_repeat(job, o, call, p->calls, &p->round[p->rounds]);
   }
   if (!status && looks) status = look(job, &end);

@@ -1,4 +1,4 @@
-/* trace_data.h - inside `tutti trace`: what a trace file holds, and what follows from it.
+/* trace_data.h - inside `tutti trace`: the contents of trace files, and the results.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TRACE_DATA_H
 #define TRACE_DATA_H
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Kinds of events, by category. From TRACE_WAIT on they are steps, inside the others. */
+/* Kinds of events, by category. Those from TRACE_WAIT on are steps, inside the others. */
 typedef enum trace_kind {
   TRACE_CALL,
   TRACE_START,
@@ -28,7 +28,7 @@ extern const char *const trace_kind_names[TRACE_KINDS];
 typedef struct trace_event {
   int64_t begin, end; /* ns */
   uint64_t bytes;
-  uint32_t seq, step, what; /* what: of the calls */
+  uint32_t seq, step, what; /* what: index into the calls */
   int32_t peer, lane;
   uint8_t kind;
 } trace_event;
@@ -37,14 +37,14 @@ typedef struct trace_lane { /* of a rank in a communicator; its program's marks 
   int pid, tid, rank, ranks;
   uint64_t comm, dropped;
   double error_us;
-  uint32_t next; /* of the same chain */
+  uint32_t next; /* in the same hash chain */
 } trace_lane;
 
 typedef struct trace_call { /* a kind of call; a mark: its name is the plan, coll is "" */
   char coll[24], plan[96], type[24], op[16];
   uint64_t count, bytes;
   uint32_t slices;
-  uint32_t next; /* of the same chain; what stands before it tells calls apart */
+  uint32_t next; /* in the same hash chain; the members before it distinguish calls */
 } trace_call;
 
 typedef struct trace_data {
@@ -52,17 +52,17 @@ typedef struct trace_data {
   size_t nevents, events_room;
   trace_lane *lanes;
   size_t nlanes, lanes_room;
-  trace_call *calls; /* the first is what nobody knows */
+  trace_call *calls; /* the first stands for unknown calls */
   size_t ncalls, calls_room;
-  uint32_t *chains; /* of lanes, then of calls, by their hashes: 1 + where the first one is, or 0 */
+  uint32_t *chains; /* of lanes, then of calls, by hash: 1 + the index of the first one, or 0 */
 } trace_data;
 
-/* trace_read.c: adds what a file holds. 0, or an exit status after a sentence with line and
+/* trace_read.c: add the contents of a file. 0, or an exit status after a message with line and
  * column. */
 int trace_read(const char *path, trace_data *d);
 void trace_free(trace_data *d);
 
-/* Times add up to what an int64_t holds, at most: files may say anything. */
+/* Saturating sum of times: files may contain any numbers. */
 static inline void trace_add(int64_t *sum, int64_t ns) {
   if (__builtin_add_overflow(*sum, ns, sum)) *sum = ns < 0 ? INT64_MIN : INT64_MAX;
 }
@@ -73,9 +73,9 @@ static inline void trace_add(int64_t *sum, int64_t ns) {
 typedef struct trace_rank {
   int pid;
   int64_t reduce, copy, wait, inside, mark, outside, span;
-  int64_t flight, flight_wait; /* something in flight; waiting meanwhile */
-  uint64_t last, calls;        /* came last in so many, of so many with others */
-  int64_t behind, worst;       /* by so much in all, at most */
+  int64_t flight, flight_wait; /* something in flight; waiting during that */
+  uint64_t last, calls;        /* times it came last; all its calls with other ranks */
+  int64_t behind, worst;       /* its lateness: sum, most */
   uint64_t dropped;
 } trace_rank;
 
@@ -92,7 +92,7 @@ typedef struct trace_op {
   size_t from;
   int n;
   uint32_t what;
-  int64_t longest, after; /* of a rank, ns; from the last one's arrival to the last one's end */
+  int64_t longest, after; /* longest: of a rank, ns; after: from the last arrival to the last end */
 } trace_op;
 
 typedef struct trace_sort { /* all ops of a kind of call */
@@ -107,8 +107,8 @@ typedef struct trace_sums {
   trace_part *parts;
   size_t nparts;
   trace_op *ops;
-  size_t nops, torn; /* torn: that some rank says nothing of */
-  trace_sort *sorts; /* those that took longest first */
+  size_t nops, torn; /* torn: operations that some rank did not record */
+  trace_sort *sorts; /* by total time, longest first */
   size_t nsorts;
   const trace_event **steps; /* by lane, operation, begin */
   size_t nsteps;
@@ -123,12 +123,12 @@ typedef struct trace_hop { /* on a critical path, last first */
   int rank, peer;          /* of the communicator */
   uint8_t kind;            /* TRACE_CALL: the rank came */
   int64_t begin, end;
-  int64_t gap; /* ns until what comes next began, or noticed it */
+  int64_t gap; /* ns until the next hop began, or noticed this one */
   uint64_t bytes;
   uint32_t step;
 } trace_hop;
 enum { TRACE_HOPS = 256 };
-/* The chain of steps that ended last; how many hops. */
+/* The chain of steps that ended last; returns the number of hops. */
 int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
                trace_hop hops[TRACE_HOPS]);
 
@@ -139,8 +139,8 @@ void trace_show_json(const trace_data *d, const trace_sums *s);
 
 /* ---- trace_draw.c ---- */
 
-/* So many ms as lines of letters; 0: around the median of the calls that took longest. 0, or an
- * exit status after a complaint. */
+/* Draw `length` ms from `from` as lines of letters; length 0: around the median of the calls that
+ * took longest. 0, or an exit status after a complaint. */
 int trace_draw(const trace_data *d, const trace_sums *s, double from_ms, double length_ms);
 
 #endif

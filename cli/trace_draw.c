@@ -1,9 +1,9 @@
 /* trace_draw.c - a piece of a trace as lines of letters, on the terminal.
  *
- * Idea       a column is a span of time; its letter is what the rank did for most of it. Per
- *            rank a line for what the program marked, one for what it did in tutti, and one
- *            that counts what was in flight: where the first and the last are both filled,
- *            computing and communicating overlap.
+ * Idea       a column is a span of time; its letter shows what the rank did for most of it. Each
+ *            rank has a line for the program's marks, one for its work in tutti, and one that
+ *            counts the operations in flight. Where the first and the last line are both filled,
+ *            computation and communication overlap.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void add(picture *p, const trace_event *e) {
   }
 }
 
-/* The letter of most of a column; ' ' if most of it is empty. A '-' has others inside. */
+/* The letter for most of a column; ' ' if most of it is empty. A '-' may contain others. */
 static char most_of(const picture *p, const line *l, int column) {
   int64_t free = edge(p, column + 1) - edge(p, column), inside = l->time[column]['-'];
   int best = ' ';

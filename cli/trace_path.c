@@ -1,9 +1,9 @@
-/* trace_path.c - the chain of steps that a collective took so long for.
+/* trace_path.c - the critical path of a collective.
  *
- * Idea       from the rank that ended last backwards: the step before; if that is a wait, on
- *            to the peer that was waited for, and to what it did until then; until a rank
- *            has done nothing before: it came then.
- * Invariant  every hop begins before the one it leads to, so the walk ends.
+ * Idea       go backwards from the rank that ended last, step by step. At a wait, continue with the
+ *            peer that was waited for, at its last step before that time. The path begins where a
+ *            rank has no earlier step: at its call.
+ * Invariant  every hop begins before the one that it leads to, so the walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trace_data.h"
 
@@ -15,7 +15,7 @@ static const trace_part *part_of(const trace_data *d, const trace_sums *s, const
   return NULL;
 }
 
-/* The last step of a part that began before a time; NULL: none. */
+/* The last step of a part that began before `time`; NULL: none. */
 static const trace_event *before(const trace_sums *s, const trace_part *p, int64_t time) {
   size_t lo = 0, hi = s->nsteps; /* the first that is not before */
   while (lo < hi) {
@@ -50,11 +50,11 @@ int trace_path(const trace_data *d, const trace_sums *s, const trace_op *op,
     const int64_t end = e->end < time ? e->end : time;
     const bool waits = e->kind == TRACE_WAIT && e->peer >= 0;
     const trace_part *peer = waits ? part_of(d, s, op, e->peer) : NULL;
-    if (waits && (!peer || peer->begin >= end)) { /* it was not that peer that ended it */
+    if (waits && (!peer || peer->begin >= end)) { /* that peer did not end the wait */
       time = e->begin;
       continue;
     }
-    if (peer && peer != at) { /* what did it do until then? Its own waits are no reason. */
+    if (peer && peer != at) { /* the peer's last work before that; its own waits do not count */
       at = peer;
       time = end;
       const trace_event *last = before(s, at, time);

@@ -1,10 +1,10 @@
 /* trace_read.c - reads the traces that tutti writes.
  *
- * Idea       a strict reader of the JSON that tutti itself writes: an array of objects,
- *            in which strings, numbers and one object `args`, without escapes. Everything
- *            else is refused with its line and column. Nothing is recursive, and a line
- *            costs no memory: what is kept per event is bounded, and so is their number.
- *            Lanes and kinds of calls are found by their hashes, for there may be many.
+ * Idea       a strict reader of the JSON that tutti itself writes: an array of objects that contain
+ *            strings, numbers and one object `args`, without escapes. Everything else is refused
+ *            with its line and column. Nothing is recursive, and a line costs no memory: the memory
+ *            per event is bounded, and so is their number. Lanes and kinds of calls are found by
+ *            hashes, because there may be many.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <math.h>
@@ -32,7 +32,7 @@ typedef struct reader {
   trace_data *d;
   int next; /* character, or EOF */
   long line, column;
-  int status; /* not 0: something was said */
+  int status; /* not 0: an error was reported */
   field fields[FIELDS];
   int nfields;
   size_t lane; /* of the event */
@@ -120,7 +120,7 @@ static bool object(reader *r) {
   }
 }
 
-/* ---- what was read ---- */
+/* ---- members of an event ---- */
 
 static const field *find(const reader *r, const char *key) {
   for (int i = 0; i < r->nfields; i++)
@@ -133,7 +133,7 @@ static const char *text(const reader *r, const char *key) {
   return f && isnan(f->number) ? f->text : "";
 }
 
-/* A number in [lo, hi]; else `otherwise` if it is not there, or NAN, and that was said. */
+/* A number in [lo, hi]; `otherwise` if it is missing; NAN after an error message. */
 static double value(reader *r, const char *key, double lo, double hi, double otherwise) {
   const field *f = find(r, key);
   char why[80];
@@ -155,7 +155,7 @@ static bool grow(reader *r, void **array, size_t n, size_t *capacity, size_t siz
   return true;
 }
 
-/* Where the chain of what has these bytes begins. */
+/* The head of the hash chain for these bytes. */
 static uint32_t *chain(trace_data *d, bool of_calls, const void *bytes, size_t n) {
   uint32_t hash = 2166136261u;
   for (const unsigned char *b = bytes; n--; b++) hash = (hash ^ *b) * 16777619u;
@@ -233,7 +233,7 @@ static bool find_call(reader *r, uint32_t *what) {
   return true;
 }
 
-/* The end of what is in flight belongs to its begin, which came just before. */
+/* The end of a flight belongs to its begin, which came just before. */
 static bool end_flight(reader *r, double ts) {
   trace_data *d = r->d;
   trace_event *e = d->nevents ? &d->events[d->nevents - 1] : NULL;

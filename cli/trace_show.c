@@ -1,4 +1,4 @@
-/* trace_show.c - what `tutti trace` says, for people and as JSON.
+/* trace_show.c - the output of `tutti trace`, for people and as JSON.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "cli.h"
 #include "trace_data.h"
 
-/* At most, but with --all: ranks, kinds of calls, kinds whose critical paths are shown, and a path's
+/* Limits without --all: ranks, kinds of calls, kinds whose critical paths are shown, and a path's
  * first and last hops. */
 typedef struct most {
   size_t ranks, kinds, paths;
@@ -152,7 +152,7 @@ static void show_path(const trace_data *d, const trace_sums *s, const trace_op *
   const int n = trace_path(d, s, op, hops);
   printf("  the %s, %.2f us:\n", which, us(op->longest));
   for (int i = n; i-- > 0;) {
-    const int skipped = i - m->hops + 1; /* of which the last ones are shown again */
+    const int skipped = i - m->hops + 1; /* the output resumes at the last hops */
     if (n - i <= m->hops || skipped <= 0 || n <= 2 * m->hops + 1) {
       show_hop(&hops[i], hops[n - 1].begin);
       continue;

@@ -1,8 +1,8 @@
-/* trace_sum.c - where the time of a trace went, who was late, how long calls took.
+/* trace_sum.c - where the time of a trace went, which ranks were late, how long calls took.
  *
- * Idea       a rank's time line is swept once: at every moment it is in the first of these
- *            that it is in: arithmetic, copying, waiting, elsewhere in tutti, a mark of the
- *            program, outside. Calls are put together by communicator and number.
+ * Idea       one sweep over each rank's time line. At every moment the rank is in the first of
+ *            these states that applies: arithmetic, copying, waiting, elsewhere in tutti, a mark of
+ *            the program, outside. Calls are matched by communicator and number.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -123,7 +123,7 @@ static int by_time(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The last to come, behind the median of the others. `room`: for n times. */
+/* The last rank to come, and its delay behind the median. `room`: memory for n times. */
 static void find_late(const trace_data *d, trace_sums *s, const trace_part *p, int n,
                       int64_t *room) {
   int last = 0, others = 0;

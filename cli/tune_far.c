@@ -1,14 +1,15 @@
-/* tune_far.c - of points that were measured with the cores at several distances, those of one.
+/* tune_far.c - selects, of points measured at several distances of the cores, those of one
+ * distance.
  *
- * Idea      the cores of a virtual machine move, and no figures hold both where they are near each
- *           other and where they are far. The distance that most launches have seen is taken; a
- *           launch that has not seen it keeps what it has seen most.
+ * Idea      the cores of a virtual machine move, and no figures are true both where they are near
+ *           each other and where they are far. The distance that most launches have seen is taken;
+ *           a launch that has not seen it keeps the distance that it has seen most.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tune.h"
 
-enum { ENOUGH = 4 }; /* rounds of a launch; more do not weigh more */
+enum { ENOUGH = 4 }; /* rounds of a launch; more rounds do not weigh more */
 
-/* The distance of the points of this launch that hold for `far`, and how many rounds they had. */
+/* The distance of this launch's points that count for `far`; *rounds: their number of rounds. */
 static double seen(const tune_points *all, int launch, double far, int *rounds) {
   double most = 0;
   *rounds = -1;

@@ -1,8 +1,8 @@
-/* tune_file.c - a profile: figures with their units, what they were found with, where and when.
+/* tune_file.c - a profile: figures with their units, how, where and when they were measured.
  *
- * Invariant  a file is replaced whole or not at all; figures that stand there, of this machine, and
- *            were not measured now (those of a network, say) stay; but not those of another network
- *            than the one that was.
+ * Invariant  a file is replaced whole or not at all. Figures of this machine in the old file that
+ *            were not measured now (those of a network, say) stay, unless they are of another
+ *            network than the one measured now.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <limits.h>
@@ -44,7 +44,7 @@ bool tune_own_path(char *path, size_t size) {
   return (size_t)snprintf(path, size, "%s/.config/tutti/profile", home) < size;
 }
 
-/* The folders above it, as far as they are missing. */
+/* Make the missing folders above it. */
 static void make_folders(const char *path) {
   char folder[PATH_MAX];
   snprintf(folder, sizeof folder, "%s", path);
@@ -57,7 +57,7 @@ static void make_folders(const char *path) {
 
 /* ---- what ---- */
 
-/* "machine: 2 x ..." as the library says it. */
+/* "machine: 2 x ..." as the library prints it. */
 static const char *machine(void) {
   const char *line;
   for (int i = 0; (line = tutti_info(i)); i++)
@@ -89,7 +89,7 @@ static void write_new(FILE *f, const tune_result *r) {
   for (int i = 0; i < r->notes; i++) fprintf(f, "# %s\n", r->note[i]);
 }
 
-/* The name that a line gives a value to; false: none. */
+/* The name to which a line assigns a value; false: none. */
 static bool name_of(const char *line, char name[64]) {
   const char *at = line + strspn(line, " \t");
   const size_t n = strcspn(at, "= \t\r\n,#");
@@ -105,7 +105,7 @@ static bool measured(const tune_result *r, const char *name) {
   return strcmp(name, "machine") == 0 || (*r->network && strcmp(name, "network") == 0);
 }
 
-/* Does the old file name that one? */
+/* Does the old file have that machine or network? */
 static bool says(FILE *old, const char *what, const char *which) {
   char line[512], name[64];
   bool is = false;
@@ -135,7 +135,7 @@ static int cannot(const char *path, int why) {
   return cli_fail(CLI_FAILED, "tune", "cannot write '%s': %s", path, strerror(why));
 }
 
-/* The name of the new file, until it is whole. */
+/* The name of the new file, until it is complete. */
 static int part_of(const char *path, char part[PATH_MAX]) {
   if ((size_t)snprintf(part, PATH_MAX, "%s.%ld", path, (long)getpid()) < PATH_MAX) return 0;
   return cli_fail(CLI_USAGE, "tune", "that name is too long");

@@ -1,15 +1,16 @@
-/* tune_fit.c - the figures with which prices are nearest to what was measured.
+/* tune_fit.c - the figures with which prices are nearest to measured times.
  *
- * Idea      the price itself is the model: each figure in turn is made larger or smaller, as long
- *           as that brings prices and measured times together, in smaller and smaller steps.
- * Distance  of a price and a time: the absolute logarithm of their ratio; what is beyond MOST_OFF
- *           counts a BEYOND-th, for what the price does not know must not bend the rest, and yet
- *           figures that are far from where they begin must be found. Plans that are slow at their size
- *           count less: nobody runs them. When all that is found, as much again counts how much slower
- *           than the best those are that would be chosen: from the beginning it would hold figures
- *           where they are, for it jumps. A little is asked for being far from where it began.
- * Cost      a few hundred times all prices of a few communicators: about a second. On a machine
- *           where it is more the figures stay where they are when the time is over, which is said.
+ * Idea      the price itself is the model: each figure in turn is increased or decreased, as long
+ *           as that brings prices nearer to measured times, in smaller and smaller steps.
+ * Distance  of a price and a time: the absolute logarithm of their ratio. The part beyond MOST_OFF
+ *           counts a BEYOND-th, because effects outside the model must not distort the rest, and
+ *           yet figures far from their start must be found. Plans that are slow at their size count
+ *           less, because they never run. Afterwards the loss of the choice counts as much: how
+ *           much slower the chosen plans are than the best. From the beginning it would hold
+ *           figures in place, because it jumps. A small penalty grows with the distance from the
+ *           start.
+ * Cost      a few hundred times all prices of a few communicators: about a second. Where it takes
+ *           longer, the fit stops when the time is over, and says so.
  * Source    coordinate descent; least absolute deviations.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -52,15 +53,15 @@ static const unknown crowded[] = {
 enum {
   OF_UNCROWDED = sizeof uncrowded / sizeof *uncrowded,
   OF_CROWDED = sizeof crowded / sizeof *crowded,
-  UNKNOWNS = OF_UNCROWDED, /* the more of the two */
+  UNKNOWNS = OF_UNCROWDED, /* the larger of the two */
   ROUNDS = 60,
   TEXT = 4096
 };
 #define MOST_OFF   1.2 /* of a logarithm: 3.3 times */
 #define BEYOND     4
 #define PULL       0.004 /* for each factor of e that a figure is away from its start */
-#define FIRST_STEP 1.6   /* a factor */
-#define BYTES_STEP 4     /* as that of a size, for a size four times as large was measured next */
+#define FIRST_STEP 1.6   /* as a factor */
+#define BYTES_STEP 4     /* a factor, of sizes: they were measured in steps of four */
 #define LAST_STEP  1.02
 
 typedef struct fit {
@@ -68,11 +69,11 @@ typedef struct fit {
   int unknowns;
   double value[UNKNOWNS];
   char fixed[TEXT];       /* figures that are known */
-  const tune_points *all; /* those that count are in `mine` */
+  const tune_points *all; /* `mine` has those that count */
   int *mine, n;
-  int *offer; /* of each: its number in the list of prices */
+  int *offer; /* of each point: the index of its plan in the list of prices */
   double *weight, *price;
-  bool chooses; /* what would be chosen counts */
+  bool chooses; /* the loss of the choice counts */
   bool late;    /* the time was over */
 } fit;
 
@@ -106,7 +107,7 @@ static bool alike(const tune_point *a, const tune_point *b) {
   return a->ranks == b->ranks && a->crowd == b->crowd;
 }
 
-/* Of all points; those of one communicator stand one after the other. */
+/* Of all points; those of one communicator are contiguous. */
 static void price_all(fit *f) {
   tutti_prices *prices = NULL;
   tutti_offer o = {.size = sizeof o};
@@ -124,8 +125,8 @@ static void price_all(fit *f) {
   tutti_prices_free(prices);
 }
 
-/* The mean logarithm of what is chosen over the best, of those of one launch at one size, which
- * stand one after the other. */
+/* The mean logarithm of the chosen plan's time over the best, over groups of points of one launch
+ * at one size, which are contiguous. */
 static double regret(const fit *f) {
   double sum = 0;
   int n = 0;
@@ -161,7 +162,7 @@ static double distance(fit *f) {
 
 /* ---- descent ---- */
 
-/* One figure a step up or down, if that is better: the new distance. */
+/* Move one figure a step up or down, if that is better; returns the new distance. */
 static double try_figure(fit *f, int i, double *step, double best) {
   const double before = f->value[i];
   for (int way = 0; way < 2; way++) {
@@ -213,7 +214,7 @@ static bool take_points(fit *f, const tune_points *points, bool crowd) {
   return f->n > 0;
 }
 
-/* How far rounds of a plan were from each other, of the plans that had enough of them. */
+/* The spread of the rounds of a plan, over plans that had enough rounds. */
 static void note_noise(const fit *f, const char *whose, tune_result *r) {
   double spread = 0, rounds = 0;
   int wide = 0, few = 0;

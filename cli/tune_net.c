@@ -1,16 +1,17 @@
 /* tune_net.c - the figures of a network, from messages between ranks that share no memory.
  *
- * Idea      a message to the next host, while one comes from the host before, is what a step
- *           of a schedule is: a round of a ring. One to every other host at once (one-shot)
- *           takes longer by what a message more takes: of a port, alpha; or, where hosts share
- *           processors, of a core at either end, processor. That they do is seen by two hosts
- *           that play alone, the others asleep. What a round takes besides is delay: the way,
- *           and turns of those who look for messages while they wait. A stream gives beta;
- *           after a rest a shaped link lets more through: burst. Two streams at once that are
- *           as fast as one are ports; a stream that slows down when one comes back, half.
- * Levels    one host of each thing, within one thing of the next level, plays for all.
- * Repeats   of a game go on until the middle half of them is narrow, or for ENOUGH seconds, as all
- *           ranks add them up from times that are the same on all; the median counts.
+ * Idea      a message to the next host, while one comes from the host before, is what a step of a
+ *           schedule does: a round of a ring. A message to every other host at once (one-shot)
+ *           takes longer by the cost of each additional message: of a port, alpha; or, if hosts
+ *           share processors, of a core at either end, processor (o of LogP). Whether they share
+ *           them shows in rounds of two hosts alone, with the others asleep. The rest of a round is
+ *           delay (L): the way, and the turns of ranks that poll while they wait. A stream gives
+ *           beta; after a rest a shaped link lets more through: burst. If two streams at once are
+ *           as fast as one, there are more ports; if a stream slows down against one in the other
+ *           direction: half.
+ * Levels    one host of each domain, within one domain of the next level, measures for all.
+ * Repeats   of a measurement go on until their quartiles are near each other, or for ENOUGH
+ *           seconds, by a sum of times that is the same on all ranks; the median counts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +22,16 @@
 enum { PIECE = 32768, WINDOW = 4, PIECES = 32, PORTS = 4 };
 enum { LEAST = 7, REPEATS = 41, RESTS = 50000 /* us */ };
 #define BUDGET 0.05 /* s for each repeat */
-#define ENOUGH 1.5  /* s for all of a game */
-#define NARROW 0.1  /* of the median: the middle half */
+#define ENOUGH 1.5  /* s for all repeats of a measurement */
+#define NARROW 0.1  /* distance of the quartiles, relative to the median */
 
-typedef struct score { /* of the games of a level */
+typedef struct score { /* of the measurements of a level */
   int games, wide;
   double spread;     /* the sum */
-  double from, part; /* of the whole, at its first game, and all its games' */
+  double from, part; /* of the whole: at its first measurement, and of all its measurements */
 } score;
 
-typedef struct line { /* ranks that play */
+typedef struct line { /* the ranks that measure */
   tutti_comm *comm, *all; /* these, and all ranks */
   int at, of;
   char *out, *in; /* WINDOW pieces */
@@ -41,7 +42,7 @@ static int after(const line *l, int k) {
   return (l->at + k) % l->of;
 }
 
-/* Both ways at once, with the k-th after and the k-th before. */
+/* Send both ways at once, to the k-th host after and from the k-th before. */
 static tutti_status begin(const line *l, int k, int slot, size_t bytes, int ways,
                           tutti_request *r[2]) {
   tutti_status status = TUTTI_OK;
@@ -59,7 +60,7 @@ static tutti_status end(tutti_request *r[2]) {
   return !status && r[1] ? tutti_request_wait(&r[1]) : status;
 }
 
-/* PIECES pieces, to as many hosts in turn as there are ports to try, WINDOW on their way. */
+/* Send PIECES pieces, in turn to `streams` hosts, with WINDOW in flight. */
 static tutti_status stream(const line *l, int hosts, int ways) {
   tutti_request *r[WINDOW][2];
   tutti_status status = TUTTI_OK;
@@ -71,12 +72,12 @@ static tutti_status stream(const line *l, int hosts, int ways) {
   return status;
 }
 
-/* By which plans ROUNDS and EACH are played: of an int32 for each host, and of one. */
+/* The plans that run ROUNDS and EACH: for an int32 per host, and for one int32. */
 #define PLANS "one-shot:0-5;fold(ring):5-"
 
 typedef struct game {
   enum { STREAM, ROUNDS, EACH } kind;
-  int streams, ways; /* of a stream: to so many hosts; 1 receives, 2 sends */
+  int streams, ways; /* of a stream: number of target hosts; 1 receives, 2 sends */
 } game;
 
 static tutti_status once(const line *l, const game *g) {
@@ -95,13 +96,13 @@ static tutti_status play(const line *l, const game *g, long n, double *seconds) 
   return status;
 }
 
-/* That a level has: with as many streams as there are hosts to send to. */
+/* Measurements of a level; streams go to 1, 2, ... hosts, up to PORTS. */
 static int games_of(const line *l) {
   const int others = l->of - 1;
   return 5 + (others < PORTS ? others : PORTS);
 }
 
-/* The median of so many, and what is said of them in the end. */
+/* The median of n times; *score accumulates their spread for the report. */
 static double add_up(const line *l, double *each, int n) {
   score *s = l->score;
   const double spread = cli_spread(each, (size_t)n);
@@ -112,7 +113,7 @@ static double add_up(const line *l, double *each, int n) {
   return each[n / 2];
 }
 
-/* Median s; `rest`: of single games, each after a rest. */
+/* Median s; `rest`: of single calls, each after a rest. */
 static tutti_status median(const line *l, game g, bool rest, double *seconds) {
   double each[REPEATS], once = BUDGET / 5, took = 0;
   tutti_status status = TUTTI_OK;
@@ -134,12 +135,12 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
 /* ---- one level ---- */
 
 typedef struct found {
-  double alone, one, all; /* s: a round of 2 hosts, the others asleep; of all; a message to each */
+  double alone, one, all; /* s: a round of 2 hosts alone; of all hosts; a message to each */
   double many, rested, way;  /* streams */
   double streams[PORTS + 1]; /* to so many hosts at once */
 } found;
 
-/* Until all are here, asleep. */
+/* Wait, asleep, until all ranks are here. */
 static tutti_status sleep_until_all(tutti_comm *comm) {
   tutti_request *r;
   int done = 0;
@@ -183,7 +184,7 @@ static double above(double a, double b) {
 
 static void figures_of(const line *l, const found *f, const char *level, tune_result *r) {
   const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN), bytes = (double)PIECES * PIECE;
-  const bool shared = f->one > 1.5 * f->alone; /* the hosts share processors, so many each: */
+  const bool shared = f->one > 1.5 * f->alone; /* they share processors; hosts per processor: */
   const double crowd = l->of > cores ? l->of / cores : 1;
   const double another = l->of > 2 ? above(f->all, f->one) / (l->of - 2) : f->one;
   const double more = another < f->one ? another : f->one;
@@ -220,7 +221,7 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
 
 /* ---- all levels ---- */
 
-/* Does this rank stand for its thing of the k-th level in the first thing of the next? */
+/* Does this rank represent its domain of the k-th level in the first domain of the next? */
 static bool plays(tutti_comm *comm, int k, const char **level) {
   const int rank = tutti_comm_rank(comm), ranks = tutti_comm_size(comm);
   const char *name;

@@ -1,8 +1,8 @@
-/* tune_parts.c - what one core does for a message: adds, copies, reads another process, is woken.
+/* tune_parts.c - what one core does for a message: adds, copies, reads another process, wakes.
  *
- * Idea      each is repeated REPEATS times, or for ENOUGH seconds and LEAST times if that is sooner;
- *           the median counts. Vectors are as long as blocks of a collective that stay in the second
- *           level cache.
+ * Idea      each measurement is repeated REPEATS times, or for ENOUGH seconds and LEAST times if
+ *           that is sooner; the median counts. Vectors are as long as blocks of a collective that
+ *           stay in the second level cache.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ typedef struct work {
   int to, from; /* pipes */
 } work;
 
-/* Median s of one time of it, in batches of about a fifth of a millisecond. */
+/* The median time of one run, s, in batches of about a fifth of a millisecond. */
 static double seconds_of(void (*once)(const work *), const work *w) {
   double each[REPEATS];
   const double begin = cli_now();
@@ -51,7 +51,7 @@ static void copy(const work *w) {
   __asm__ volatile("" ::"r"(w->c) : "memory");
 }
 
-/* The same place in the peer, which is a fork. */
+/* The same address in the peer, which is a fork. */
 static void read_peer(const work *w) {
   struct iovec local = {w->c, w->bytes}, remote = {w->a, w->bytes};
   if (process_vm_readv(w->peer, &local, 1, &remote, 1, 0) < 0) _exit(1);
@@ -87,7 +87,7 @@ static void answer(int from, int to) {
   _exit(0);
 }
 
-/* Complaints of a sandbox come as a failed read: this process tries it first. */
+/* A sandbox's refusal appears as a failed read, so this process tries it first. */
 static void peer(tune_result *r, work *w) {
   int there[2], back[2];
   if (pipe(there) || pipe(back)) return;

@@ -1,12 +1,12 @@
-/* tune_ranks.c - plans on ranks that share memory, timed for prices to be fitted to.
+/* tune_ranks.c - plans on ranks that share memory, timed, so that prices can be fitted to them.
  *
  * Idea      a few plans that between them use every figure: many and few messages, one reader
  *           and many, loops and steps. They are timed in turn (survey.h), all sizes one after
- *           another, again and again, until the time is over, or most of it and the rounds of
- *           nearly all agree: those of one second may, and those of the next be other ones.
- * Time      is looked at after each size. Small sizes and large ones take turns, so that a machine
- *           on which it is over before all were seen has seen some of either.
- * Cores     that move make several machines of one: rounds are summed up for each distance
+ *           another, again and again, until the time is over; or until most of it is over and the
+ *           rounds of nearly all agree. (Rounds of one second may agree, and differ from the next.)
+ * Time      is checked after each size. Small and large sizes alternate, so that a slow machine,
+ *           where the time is over before all were measured, has measured some of either.
+ * Cores     that move make several machines of one: rounds are collected for each distance
  *           (tune_far.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
@@ -28,7 +28,7 @@ static const size_t sizes[] = {4,        1 << 10,   4 << 10, 16 << 10,
 enum { SIZES = sizeof sizes / sizeof *sizes, APART = 3, PLANS = 12, ROUNDS = 6, ALL = 128 };
 #define SMALL_SPREAD 0.1
 
-typedef struct place { /* of one size */
+typedef struct place { /* the state of one size */
   bench_buffers m;
   bench_call call;
   survey_plan plan[PLANS];
@@ -82,7 +82,7 @@ static tutti_status until(const bench_job *job, const bench_options *o, double e
   return status;
 }
 
-/* The distances at which there were rounds, each once; how many. One 0 if they are not known. */
+/* The distances at which there were rounds, each once; returns their number. One 0 if unknown. */
 static int distances(const place *all, double far[SURVEY_ROUNDS * SIZES]) {
   int n = 0, apart = 0;
   for (int s = 0; s < SIZES; s++) {
@@ -125,7 +125,7 @@ static tutti_status measure(const bench_job *job, double end, double seconds, co
   o.budget = seconds < 2 ? seconds / 1000 : 0.002;
   if (!all) return TUTTI_ERR_MEMORY;
   tutti_status status = tutti_comm_prices(job->comm, o.coll, o.type, o.op, 0, &prices);
-  const size_t last = seconds < 1 ? 64 << 10 : SIZE_MAX; /* somebody is in a hurry */
+  const size_t last = seconds < 1 ? 64 << 10 : SIZE_MAX; /* too little time for larger sizes */
   for (int s = 0; s < SIZES && !status && sizes[s] <= last; s++)
     status = prepare(job, &o, prices, sizes[s], &all[s]);
   tutti_prices_free(prices);
@@ -190,7 +190,7 @@ int tune_launch(int ranks, int cores, double seconds, tune_points *points) {
   const pid_t child = fork();
   if (child == 0) {
     keep_to(cores);
-    setenv("TUTTI_PROFILE", "none", 1); /* and nothing else decides what runs */
+    setenv("TUTTI_PROFILE", "none", 1); /* nothing else decides which plan runs */
     static const char *const unset[] = {"TUTTI_ALGO",    "TUTTI_SLICES", "TUTTI_CONTRACT",
                                         "TUTTI_EXPLAIN", "TUTTI_TRACE",  "TUTTI_WISDOM",
                                         "TUTTI_MEASURE", "TUTTI_VERIFY"};

@@ -21,7 +21,7 @@ static int torn(const char *path, const char *text) {
                   path, line, column);
 }
 
-/* Of a pipe the other end may never come, and nobody waits for it here. */
+/* Do not wait at a pipe: its other end may never come. */
 static int read_text(const char *path, int fd, char *text, size_t *length) {
   struct stat is;
   if (fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
@@ -53,7 +53,7 @@ int wisdom_file_write(const char *path) {
   return tutti_wisdom_save(path) ? cli_fail(CLI_FAILED, "wisdom", "%s", tutti_error()) : 0;
 }
 
-/* What follows the ranks: the machine. */
+/* The machine, which follows the ranks in the text. */
 static const char *machine_of(const char *place) {
   const char *at = strrchr(place, ';');
   return at ? at : "";

@@ -4,12 +4,12 @@
 
 #include "cli.h"
 
-/* Into the library. `may_lack`: there need be no such file. 0, or an exit status after a
- * complaint. */
+/* Import the file into the library. `may_lack`: the file may be missing. 0, or an exit status after
+ * a complaint. */
 int wisdom_file_read(const char *path, bool may_lack);
-/* All that the library has, in place of the file. */
+/* Replace the file by all wisdom of the library. */
 int wisdom_file_write(const char *path);
-/* All that the library has, on stdout, and what of it fits here; `title`, if any, before. */
+/* Print all wisdom of the library, and which entries fit here; `title`, if not NULL, before it. */
 int wisdom_show(const char *title);
 
 #endif

@@ -1,6 +1,6 @@
-"""tutti: allreduce and its family for the processes of a job, or threads.
+"""tutti: allreduce and the other collectives, for the processes of a job, or threads.
 
-Every process hands in an array, every process gets the sum:
+Every process passes an array, and every process gets the sum:
 
 >>> import tutti, numpy
 >>> comm = tutti.init()                       # all ranks that `tutti run -n 4 python3 train.py` started
@@ -9,9 +9,9 @@ Every process hands in an array, every process gets the sum:
 array([1., 1., 1., 1., 1.], dtype=float32)
 
 Arrays are anything that has a buffer or `__dlpack__`, in C's order; nothing is copied, and other
-threads run during a call. `Comm` has all collectives, blocking, started (`iallreduce`, ...) and
-persistent (`allreduce_init`, ...); the functions of the same names here use `tutti.init()`. What
-goes wrong is an exception that says what, where, and what to do. docs/python.md says more.
+threads run during a call. `Comm` has all collectives: blocking, nonblocking (`iallreduce`, ...) and
+persistent (`allreduce_init`, ...). The functions of the same names here use `tutti.init()`. An error
+is an exception that says what failed, where, and what to do. See docs/python.md.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations

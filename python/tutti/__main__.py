@@ -1,5 +1,5 @@
-"""python3 -m tutti: the command `tutti` that belongs to this package. Nothing of the package is imported here: the
-installed command runs this file by itself.
+"""python3 -m tutti: the command `tutti` of this package. This file imports nothing from the package, because the
+installed command runs it alone.
 
 SPDX-License-Identifier: BSD-3-Clause
 """

@@ -25,16 +25,16 @@ class _Config(ctypes.Structure):
 
 
 class Buckets:
-    """Arrays, in the order in which a step makes them; in each step every one becomes its mean over all ranks.
+    """Arrays, in the order in which a step computes them; in each step each becomes its mean over all ranks.
 
     arrays  anything with a buffer or `__dlpack__`, contiguous and writable; summed in place. They are kept
             alive, and must stay where they are, until `free`.
     op      'avg', or 'sum'.
-    bytes   a bucket that has so many is closed; 0: what the prices say.
-    learn   the order in which rank 0's were ready in the first step takes the place of theirs here.
+    bytes   a bucket is closed at this size; 0: the prices choose it.
+    learn   the order in which rank 0's arrays became ready in the first step replaces the order here.
     bf16    arrays of float32 travel as bf16, with error feedback.
-    thread  a thread of tutti's drives what is in flight.
-    Collective, as `free` is not. Raises ArgumentError, DtypeError, OpError, Mismatch, Unsupported.
+    thread  a progress thread of tutti drives the sums.
+    Collective; `free` is not. Raises ArgumentError, DtypeError, OpError, Mismatch, Unsupported.
 
     >>> import tutti, numpy
     >>> layers = [numpy.ones(3, "f4"), numpy.ones((2, 2), "f4")]
@@ -45,7 +45,7 @@ class Buckets:
     ...     buckets.wait()         # all are: the step is over
     """
 
-    _kept: "set[Buckets]" = set()  # those not freed: the library knows their arrays
+    _kept: "set[Buckets]" = set()  # not yet freed: the library holds pointers to their arrays
 
     def __init__(self, comm: "Comm", arrays: Sequence[Any], op: str = "avg", *, bytes: int = 0, learn: bool = False,
                  bf16: bool = False, thread: bool = False) -> None:
@@ -68,7 +68,7 @@ class Buckets:
         return self._handle
 
     def ready(self, i: int) -> None:
-        """Array `i` has this rank's summand. Starts what can be started, and does not block."""
+        """Array `i` holds this rank's summand. Starts every bucket that can start, and never blocks."""
         check(lib.tutti_bucket_ready(self._held(), i))
 
     def wait(self, i: Optional[int] = None) -> None:
@@ -77,17 +77,17 @@ class Buckets:
         check(lib.tutti_buckets_wait(handle) if i is None else lib.tutti_bucket_wait(handle, i))
 
     def test(self, i: int) -> bool:
-        """Is array `i` summed? Drives what is in flight, and does not block."""
+        """Is array `i` summed? Makes progress, and does not block."""
         done = ctypes.c_int()
         check(lib.tutti_bucket_test(self._held(), i, ctypes.byref(done)))
         return bool(done.value)
 
     def __len__(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return int(lib.tutti_buckets_count(self._held()))
 
     def free(self) -> None:
-        """Give back what it holds, between steps or after a failure; more than once is no harm."""
+        """Free the object, between steps or after a failure; a second call does no harm."""
         if self._handle is not None:
             check(lib.tutti_buckets_free(self._handle))
             self._handle = None
@@ -99,4 +99,4 @@ class Buckets:
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None:
-            self.free()  # else sums may be in flight
+            self.free()  # sums may be in flight otherwise

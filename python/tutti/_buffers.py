@@ -1,8 +1,8 @@
-"""What is handed in: where its elements lie, how many, of which type; and nothing is copied.
+"""Buffers of arguments: address, number of elements, type; nothing is copied.
 
-Anything will do that has a buffer (numpy arrays, array.array, bytearray, memoryview, shared
-memory, mmap) or `__dlpack__` (PyTorch, JAX, CuPy, as far as it is in this machine's memory). It
-has to be contiguous, in C's order. What is written has to be writable.
+An argument may be anything that has a buffer (numpy arrays, array.array, bytearray, memoryview, shared
+memory, mmap) or `__dlpack__` (PyTorch, JAX, CuPy, if it is in this machine's memory). It has to be
+contiguous, in C's order. Results have to be writable.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -15,14 +15,14 @@ from . import _dlpack
 from ._errors import ArgumentError, DtypeError, NotAnArray
 from ._types import (BOOL, SIZES, UINT8, code_of_format, code_of_name, code_of_numpy, name_of)
 
-# Something to hold a buffer by: it is locked and alive while this is, and C takes it for a pointer.
+# Holds a buffer: the buffer is locked and alive as long as this is, and C takes it for a pointer.
 _Anchor = ctypes.c_char * 0
 _anchor = _Anchor.from_buffer
 _known: dict[Any, int] = {}  # numpy dtypes that were seen
 
 
 class _Export(ctypes.Structure):
-    """Py_buffer, of which only the beginning is looked at."""
+    """Py_buffer; only its first fields are used."""
 
     _fields_ = [("buf", ctypes.c_void_p), ("rest", ctypes.c_char * 128)]
 
@@ -34,25 +34,25 @@ _release.argtypes, _release.restype = [ctypes.c_void_p], None
 
 
 class View(NamedTuple):
-    """Memory that somebody else owns, and `keep` keeps."""
+    """Memory of another owner, which `keep` keeps alive."""
 
     pointer: Any  # for C
     nbytes: int
     itemsize: int
-    code: Optional[int]  # None: no type of tutti's
+    code: Optional[int]  # None: not a type of tutti's
     readonly: bool
     keep: Any
-    kind: Any  # the type, as its owner calls it
+    kind: Any  # the owner's name of the type
 
 
 def vector(what: Any, call: str, role: str, dtype: Optional[str] = None, writable: bool = False,
            moves: bool = False) -> tuple[Any, int, int, Any]:
-    """A buffer for C: (pointer, elements, type, what keeps it).
+    """A buffer for C: (pointer, elements, type, object that keeps it alive).
 
-    call      and role: which argument of what it is, for the sentence if it will not do.
-    dtype     a type by name that the bytes are taken for; None: what they say they are.
-    writable  it will be written.
-    moves     nothing is computed: any type will do, as so many bytes.
+    call      and role: the call and its argument, for error messages.
+    dtype     the bytes' type by name; None: the owner's type.
+    writable  the call writes it.
+    moves     the call only moves data: any type is allowed, as bytes.
     """
     if dtype is None:
         try:
@@ -84,7 +84,7 @@ def _type_of(view: View, name: str, dtype: Optional[str], moves: bool) -> tuple[
 
 
 def _look(what: Any, name: str) -> View:
-    """One that is not seen at a glance."""
+    """The slow path, for all other arguments."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(what, (numpy.ndarray, numpy.generic)):
         return _of_numpy(numpy, what, name)
@@ -137,7 +137,7 @@ def _not_contiguous(name: str, shape: Any, strides: Any) -> None:
 def new_like(array: Any, elements: int, of: int) -> Any:
     """Memory for a result: of the class of `array`, which has `of` elements, but with `elements`.
 
-    Where the numbers differ the first axis becomes longer or shorter, if that is possible.
+    If the numbers differ, the first axis becomes longer or shorter, if possible.
     """
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(array, (numpy.ndarray, numpy.generic)):
@@ -171,7 +171,7 @@ def zero(pointer: Any, elements: int, code: int) -> None:
 
 
 def same(name: str, out: int, wanted: int, kind: int, code: int, whose: str = "out") -> None:
-    """Refuse a buffer that has another length or type than is wanted."""
+    """Refuse a buffer whose length or type is wrong."""
     if kind != code:
         raise DtypeError(f"{name}: {whose} is of type {name_of(kind)}, not {name_of(code)}; "
                          "both have to be of one type")

@@ -1,8 +1,8 @@
-"""The collectives, in three manners each: `allreduce` returns when it is done, `iallreduce` returns
+"""The collectives, in three forms each: `allreduce` returns when it is complete, `iallreduce` returns
 a Request, `allreduce_init` a Persistent one.
 
-What differs between two collectives stands in one method each, which gets a call ready; the
-manners are made of it.
+Each collective has one method of its own, which prepares the call; the three forms are generated
+from it.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 Self = TypeVar("Self", bound="Collectives")
 K = TypeVar("K")
-# The C functions, the arguments behind the communicator, the result, what keeps the buffers.
+# The C functions, the arguments after the communicator, the result, objects that keep the buffers alive.
 Ready = tuple[Any, tuple[Any, ...], Any, Any]
 
 
@@ -69,7 +69,7 @@ def _made(kind: Any, which: int, name: str, doc: str, prepare: Any) -> Any:
         handle = ctypes.c_void_p()
         try:
             status = functions[which](self._handle, *arguments, ctypes.byref(handle))
-        except BaseException:  # of a signal's handler, after it was started: the library knows the buffers
+        except BaseException:  # a signal handler's, after the call was started: the library has the buffers
             if handle.value:
                 kind(self, handle, result, keep)
             raise
@@ -103,18 +103,18 @@ _BARRIER, _SEND, _RECV = map(triple, ("barrier", "send", "recv"))
 
 
 class Collectives:
-    """What ranks do together. All ranks of a communicator make the same calls in the same order.
+    """The collectives. All ranks of a communicator make the same calls in the same order.
 
     array   anything with a buffer or `__dlpack__`, contiguous; it is not copied.
-    out     the same, writable, of the same type; None: memory is made for the result. `out` may be
+    out     the same, writable, of the same type; None: new memory for the result. `out` may be
             `array` (in place), but not overlap it otherwise.
     op      'sum', 'prod', 'min', 'max', 'avg', 'band', 'bor', 'bxor', 'land', 'lor', 'lxor',
-            'minloc', 'maxloc', or what `tutti.op` and `tutti.scaled` make.
-    dtype   a type that the bytes are taken for ('bf16'); None: what they say they are.
-    root    the rank that has, or gets, it all.
+            'minloc', 'maxloc', or an op from `tutti.op` or `tutti.scaled`.
+    dtype   the type of the bytes ('bf16'); None: the owner's type.
+    root    the rank that has the data, or gets the result.
     Raises  ArgumentError, DtypeError, OpError, OverlapError, OutOfMemory, StateError: nothing was
-            touched; Mismatch, PeerLost, TimeoutError, Aborted: on all ranks, `out` is undefined,
-            and the communicator of no more use.
+            touched; Mismatch, PeerLost, TimeoutError, Aborted: on all ranks; `out` is undefined, and
+            the communicator of no more use.
     """
 
     _handle: Optional[int]
@@ -123,13 +123,13 @@ class Collectives:
     _running: set[Request]
 
     def _problem(self, status: int, keep: Any = ()) -> Optional[BaseException]:
-        """What to raise after a call on this communicator; None: nothing."""
+        """The exception to raise after a call on this communicator; None: none."""
         raised = raised_in(keep) if RAISED else None
         if not status and raised is None:
             return None
         if status:
             problem = failure(status)
-        else:  # the others hear of it, and this rank as well
+        else:  # the others get it, and this rank as well
             problem = failure(_barrier_status(self))
         if raised is None:
             return problem
@@ -139,7 +139,7 @@ class Collectives:
         return problem
 
     def _all(self, name: str, array: Any, op: OpLike, out: Any, dtype: Optional[str]) -> Ready:
-        """What has as many elements before as after: its arguments."""
+        """Arguments of a collective with as many elements after as before."""
         if out is array:
             src, count, code, keep = vector(array, name, "array", dtype, True)
             dst, kept = src, None
@@ -179,7 +179,7 @@ class Collectives:
                         dtype: Optional[str] = None) -> Ready:
         """`allreduce` of a list of arrays of one type, such as gradients, as one operation.
 
-        outs  as many, of the same lengths; None: in place.
+        outs  as many arrays, of the same lengths; None: in place.
 
         >>> import tutti, numpy
         >>> layers = [numpy.ones(3), numpy.ones((2, 2))]
@@ -254,8 +254,8 @@ class Collectives:
     scan_init = _persistent(_scan)
 
     def _exscan(self, array: Any, op: OpLike = "sum", out: Any = None, *, dtype: Optional[str] = None) -> Ready:
-        """On rank r the sum (or minimum, ...) of ranks 0 to r-1. On rank 0 `out` is left as it is;
-        without `out` it gets zeros.
+        """On rank r the sum (or minimum, ...) of ranks 0 to r-1. On rank 0 `out` is unchanged; without
+        `out` rank 0 gets zeros.
 
         >>> import tutti, numpy
         >>> int(tutti.init().exscan(numpy.array([1]))[0]) == tutti.rank()
@@ -273,10 +273,10 @@ class Collectives:
 
     def _reduce_scatter(self, array: Any, op: OpLike = "sum", out: Any = None, *,
                         counts: Optional[Sequence[int]] = None, dtype: Optional[str] = None) -> Ready:
-        """Of the sum (or minimum, ...) of all ranks' arrays rank r gets the r-th part.
+        """Rank r gets the r-th part of the sum (or minimum, ...) of all ranks' arrays.
 
-        counts  so many elements for each rank; None: as many for each. The same on all ranks.
-        In place: `out` is this rank's part of `array`; the rest of it is left as it is.
+        counts  elements for each rank; None: equal parts. The same on all ranks.
+        In place: `out` is this rank's part of `array`; the rest of it is unchanged.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -302,9 +302,9 @@ class Collectives:
 
     def _all_gather(self, array: Any, out: Any = None, *, counts: Optional[Sequence[int]] = None,
                     dtype: Optional[str] = None) -> Ready:
-        """All ranks' arrays, one behind another in rank order, on every rank: joined along the first axis.
+        """All ranks' arrays, joined along the first axis in rank order, on every rank.
 
-        counts  so many elements of each rank; None: as many of each. The same on all ranks.
+        counts  elements of each rank; None: equal parts. The same on all ranks.
         In place: `array` is this rank's part of `out`.
 
         >>> import tutti, numpy
@@ -332,7 +332,7 @@ class Collectives:
     all_gather_init = _persistent(_all_gather)
 
     def _broadcast(self, array: Any, root: int = 0, *, dtype: Optional[str] = None) -> Ready:
-        """What `root` has in `array` into every rank's `array`, which is also the result.
+        """Copy `root`'s `array` into every rank's `array`, which is also the result.
 
         >>> import tutti, numpy
         >>> tutti.init().broadcast(numpy.arange(2), root=0)
@@ -371,10 +371,10 @@ class Collectives:
     gather_init = _persistent(_gather)
 
     def _scatter(self, array: Any, root: int = 0, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
-        """The r-th part of what `root` has for rank r.
+        """Rank r gets the r-th part of `root`'s array.
 
-        array  looked at on the root only, elsewhere it may be None.
-        out    may be None on the root only: the others have to say how much they get.
+        array  read on the root only, elsewhere it may be None.
+        out    may be None on the root only: the other ranks' `out` says how much they get.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -403,7 +403,7 @@ class Collectives:
     scatter_init = _persistent(_scatter)
 
     def _all_to_all(self, array: Any, out: Any = None, *, dtype: Optional[str] = None) -> Ready:
-        """The r-th part of `array` for rank r; the r-th part of `out` is from rank r.
+        """Send the r-th part of `array` to rank r; the r-th part of `out` is from rank r.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -426,7 +426,7 @@ class Collectives:
     all_to_all_init = _persistent(_all_to_all)
 
     def _barrier(self) -> Ready:
-        """Returns on no rank before it was called on all.
+        """Wait until all ranks have called it.
 
         >>> import tutti
         >>> tutti.init().barrier()
@@ -438,9 +438,9 @@ class Collectives:
     barrier_init = _persistent(_barrier)
 
     def _send(self, array: Any, to: int, *, dtype: Optional[str] = None) -> Ready:
-        """`array` to rank `to`, which receives it by `recv`. There are no tags: the k-th message to a
-        rank meets the k-th that it receives from this one. It may wait for its receive; two that both
-        send first may wait for ever: start one with `isend`.
+        """Send `array` to rank `to`, which receives it by `recv`. There are no tags: the k-th message to a
+        rank matches the k-th that it receives from this one. A send may wait for its receive; two ranks that
+        both send first may wait for ever: start one with `isend`.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()
@@ -458,8 +458,8 @@ class Collectives:
     send_init = _persistent(_send)
 
     def _recv(self, out: Any = None, source: int = -1, *, dtype: Optional[str] = None) -> Ready:
-        """What rank `source` sends, into `out`, which is also the result: see `send`. Without `out` an object is
-        received, which is the result.
+        """Receive from rank `source` into `out`, which is also the result: see `send`. Without `out`, receive an
+        object, which is the result.
 
         >>> import tutti
         >>> comm = tutti.init()
@@ -481,7 +481,7 @@ class Collectives:
         return rank
 
     def _cut(self, name: str, count: int, counts: Optional[Sequence[int]]) -> tuple[Any, int]:
-        """Parts for all ranks of so many elements: what C is told, and how many are this rank's."""
+        """Parts for all ranks, by number of elements: the array for C, and this rank's elements."""
         if counts is None:
             if count % self.size:
                 raise ArgumentError(f"{name}: {count} elements cannot be cut in {self.size} equal parts, one for "

@@ -40,8 +40,8 @@ class Comm(Collectives):
         self.size: int = lib.tutti_comm_size(handle)
         self._running: set[Request] = set()
         self._persistent: "weakref.WeakSet[Persistent]" = weakref.WeakSet()
-        self._arrays = 0  # that lie in its memory
-        self._closing: Optional[int] = None  # the handle, once it is freed but for these
+        self._arrays = 0  # arrays in its memory
+        self._closing: Optional[int] = None  # the handle, when only these keep it open
         LIVE.add(self)
 
     def __repr__(self) -> str:
@@ -61,37 +61,37 @@ class Comm(Collectives):
         status, made = 0, None
         try:
             status = function(self._handle, *arguments, ctypes.byref(out))
-        finally:  # also if a handler of a signal raises now
+        finally:  # also if a signal handler raises now
             made = Comm(out.value) if out.value else None
         self._check(status)
         return made
 
-    # ---- others, made of this one ----
+    # ---- communicators made from this one ----
 
     def split(self, color: Optional[int], key: int = 0) -> Optional["Comm"]:
-        """Groups of equal `color` (0 or more), ranked by (`key`, rank here). Who says None takes part
-        and gets None. Collective."""
+        """Groups of equal `color` (0 or more), ranked by (`key`, rank here). A rank with color None must
+        call too, and gets None. Collective."""
         if color is not None and not 0 <= color < 1 << 31:
             raise ArgumentError(f"split: color {color} is not from 0 to {(1 << 31) - 1}, nor None")
         return self._another(lib.tutti_comm_split, -1 if color is None else color, key)
 
     def dup(self) -> "Comm":
-        """The same group once more, with resources of its own, for another thread. Collective."""
+        """A new communicator of the same group, with its own resources, for another thread. Collective."""
         return self._another(lib.tutti_comm_dup)  # type: ignore[return-value]
 
     def shrink(self) -> "Comm":
-        """Those that live, after PeerLost or another failure. Collective over those that live.
-        This communicator stays as it is; free it."""
+        """A communicator of the surviving ranks, after PeerLost or another failure. Collective over them.
+        This communicator is unchanged; free it."""
         return self._another(lib.tutti_comm_shrink)  # type: ignore[return-value]
 
     def grow(self, least: int = 0) -> "Comm":
-        """Those that live, and newcomers that `tutti run --respawn` started: at least so many are
-        waited for. A newcomer calls `tutti.init()`, and knows it by `tutti.newcomer()`. Collective."""
+        """A communicator of the surviving ranks and of joiners that `tutti run --respawn` started; waits for
+        at least `least` joiners. A joiner (`tutti.newcomer()` is true) calls `tutti.init()`. Collective."""
         return self._another(lib.tutti_comm_grow, least)  # type: ignore[return-value]
 
     @property
     def newcomers(self) -> int:
-        """How many of its ranks joined when `grow` made it."""
+        """The number of ranks that joined when `grow` made it."""
         return int(lib.tutti_comm_newcomers(self._handle))
 
     # ---- settings, the same on all ranks ----
@@ -101,18 +101,18 @@ class Comm(Collectives):
         self._check(lib.tutti_comm_set_algo(self._handle, None if algo is None else algo.encode()))
 
     def set_contract(self, contract: str) -> None:
-        """What results have in common: 'same' (bits on all ranks), 'any', 'run' (from run to run), or
+        """What results guarantee: 'same' (bits on all ranks), 'any', 'run' (from run to run), or
         'exact' (docs/reproducible.md)."""
         if contract not in CONTRACTS:
             raise ArgumentError(f"set_contract: there is no contract {contract!r}; there are {', '.join(CONTRACTS)}")
         self._check(lib.tutti_comm_set_contract(self._handle, CONTRACTS.index(contract)))
 
     def set_timeout(self, seconds: float) -> None:
-        """How long calls wait for other ranks before they raise TimeoutError; 0: TUTTI_TIMEOUT's."""
+        """Bound how long calls wait for other ranks before they raise TimeoutError; 0: TUTTI_TIMEOUT's."""
         self._check(lib.tutti_comm_set_timeout(self._handle, seconds))
 
     def set_slices(self, slices: int) -> None:
-        """Cut vectors in so many parts; 0: tutti's choice."""
+        """Cut vectors into this number of parts; 0: tutti chooses."""
         self._check(lib.tutti_comm_set_slices(self._handle, slices))
 
     def set_helpers(self, helpers: int) -> None:
@@ -121,14 +121,14 @@ class Comm(Collectives):
 
     @property
     def helpers(self) -> int:
-        """How many of the last ranks bring no data."""
+        """The number of helpers: the last ranks, which bring no data."""
         return int(lib.tutti_comm_helpers(self._handle))
 
     def set_measure(self, on: bool = True) -> None:
-        """Calls are measured before they first run (docs/wisdom.md)."""
+        """Measure calls before they first run (docs/wisdom.md)."""
         self._check(lib.tutti_comm_set_measure(self._handle, int(on)))
 
-    # ---- what runs ----
+    # ---- plans ----
 
     def plan(self, what: Any, coll: str = "allreduce", *, op: OpLike = "sum", dtype: Optional[str] = None) -> str:
         """The plan that runs for such a call, by name. `what`: see `tutti.explain`.
@@ -146,17 +146,17 @@ class Comm(Collectives):
 
     def measure(self, what: Any, coll: str = "allreduce", *, op: OpLike = "sum",
                 dtype: Optional[str] = None) -> dict[str, Any]:
-        """Times the plans that may be the fastest for such a call, and remembers which was: collective,
-        and not short (docs/wisdom.md). What came of it, times in seconds."""
+        """Time the plans that may be the fastest for such a call, and remember the winner. Collective, and
+        not short (docs/wisdom.md). Returns the result, times in seconds."""
         return _explain.measure_on(self, what, coll, op, dtype)
 
     def apart(self, a: int, b: int) -> int:
-        """How far apart two ranks are: 0 if they share memory, else by how many levels of the machine."""
+        """The distance of two ranks: 0 if they share memory, else the number of levels that separate them."""
         return int(lib.tutti_comm_apart(self._handle, a, b, None))
 
     @contextlib.contextmanager
     def mark(self, name: str) -> Iterator[None]:
-        """What the program does in the block, for TUTTI_TRACE (docs/trace.md).
+        """Mark in the trace what the program does in the block (TUTTI_TRACE, docs/trace.md).
 
         >>> import tutti
         >>> with tutti.init().mark("forward"):
@@ -172,8 +172,8 @@ class Comm(Collectives):
     # ---- memory ----
 
     def alloc(self, nbytes: int) -> memoryview:
-        """Zeroed memory that every rank on this machine reads directly: what lies there is not copied on its
-        way. It goes when nobody has it any more; until then the communicator's resources stay."""
+        """Zeroed memory that every rank on this machine reads directly, so that data in it is not copied on
+        its way. It is freed with its last reference; until then the communicator's resources stay."""
         if nbytes < 0:
             raise ArgumentError(f"alloc: {nbytes} bytes")
         at = ctypes.c_void_p()
@@ -186,7 +186,7 @@ class Comm(Collectives):
         return memoryview(memory).cast("B")
 
     def empty(self, shape: Any, dtype: Any = "float64") -> Any:
-        """A numpy array in such memory, with zeros in it.
+        """A numpy array of zeros in such memory.
 
         >>> import tutti
         >>> comm = tutti.init()
@@ -220,26 +220,26 @@ class Comm(Collectives):
         self._check(lib.tutti_comm_abort(self._handle, short(reason) if reason else None))
 
     def _give_up(self, reason: str) -> None:
-        """The same, quietly, if there is still anything to abort."""
+        """The same, silently, if there is still anything to abort."""
         if self._handle is not None:
             lib.tutti_comm_abort(self._handle, short(reason))
 
     def free(self) -> None:
-        """Give it back; once is enough. StateError while requests run. Persistent requests go with it."""
+        """Free it; a second call does nothing. StateError while requests run. Frees persistent requests too."""
         if self._handle is None:
             return
         for request in list(self._persistent):
             if not request.running:
                 request.free()
         if self._arrays and not self._running:
-            self._closing = self._handle  # when the last array goes
+            self._closing = self._handle  # until the last array is gone
         else:
             self._check(lib.tutti_comm_free(self._handle))
         self._handle = None
         LIVE.discard(self)
 
     def _drain(self) -> bool:
-        """At the end: wait for what runs, then free. Quietly. False: somebody is inside a call."""
+        """At the end: wait for requests in flight, then free. Silent. False: another thread is inside a call."""
         if self._handle is None:
             return True
         for request in list(self._running):
@@ -268,6 +268,6 @@ def raised(why: BaseException) -> str:
 
 
 def short(reason: str) -> bytes:
-    """At most 100 bytes, which C keeps of a reason, with no character cut in two."""
+    """At most 100 bytes (C's limit of a reason), without cutting a character in two."""
     text = reason.replace("\0", " ").encode()
     return text if len(text) <= 100 else text[:97].decode(errors="ignore").encode() + b"..."

@@ -1,5 +1,5 @@
-"""How communicators come about: from the launcher's environment, of an MPI's, for threads, by a
-rendezvous, a store or a gather of the program's own.
+"""Communicators: from the launcher's environment, from an MPI's, for threads, by a rendezvous, by a
+store or a gather of the program.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -33,7 +33,7 @@ def _made(function: Any, *arguments: Any) -> Comm:
     status, made = 0, None
     try:
         status = function(ctypes.byref(out), *arguments)
-    finally:  # also if a handler of a signal raises now
+    finally:  # also if a signal handler raises now
         made = Comm(out.value) if out.value else None
     check(status)
     return made  # type: ignore[return-value]
@@ -41,7 +41,7 @@ def _made(function: Any, *arguments: Any) -> Comm:
 
 def from_env() -> Comm:
     """A communicator of all ranks that `tutti run` (torchrun, srun, mpirun with PMIx) started; without
-    them, of one rank. Collective; each further call makes another one.
+    them, of one rank. Collective. Each call makes another one.
 
     >>> import tutti
     >>> tutti.from_env().size == tutti.size()
@@ -70,7 +70,7 @@ def from_threads(n: int) -> list[Comm]:
     return [Comm(handle) for handle in handles]
 
 
-# ---- of an MPI's ----
+# ---- from an MPI's ----
 
 _FAMILIES = {"Open MPI": ("ompi", "Open MPI"), "MPICH": ("mpich", "MPICH"), "Intel MPI": ("mpich", "MPICH"),
              "MVAPICH": ("mpich", "MPICH"), "MVAPICH2": ("mpich", "MPICH"), "Cray MPICH": ("mpich", "MPICH")}
@@ -78,7 +78,7 @@ _glue: dict[str, Any] = {}  # libraries for an MPI, by name
 
 
 def is_mpi(comm: Any) -> bool:
-    """Is it one of mpi4py's communicators?"""
+    """Is it a communicator of mpi4py?"""
     mpi = sys.modules.get("mpi4py.MPI")
     return mpi is not None and isinstance(comm, mpi.Comm)
 
@@ -101,7 +101,7 @@ def _library_for(tag: str, family: str) -> Any:
 
 def from_mpi(comm: Any) -> Comm:
     """A communicator of the same ranks, in the same order, as one of mpi4py's. Collective over it.
-    docs/mpi.md says which threads may use it, and what goes between the nodes."""
+    docs/mpi.md says which threads may use it, and which network connects the nodes."""
     if not is_mpi(comm):
         raise ArgumentError(f"from_mpi: a communicator of mpi4py is wanted, not a {type(comm).__name__}")
     mpi = sys.modules["mpi4py.MPI"]
@@ -115,11 +115,11 @@ def from_mpi(comm: Any) -> Comm:
     return Comm(out.value)
 
 
-# ---- of processes that something else has started ----
+# ---- of processes that another launcher has started ----
 
 
 def unique_id() -> str:
-    """Opens a rendezvous in this process: its name, a line of text, for `create` on all ranks.
+    """Open a rendezvous in this process. Returns its name, a line of text, for `create` on all ranks.
 
     >>> import tutti
     >>> tutti.create(tutti.unique_id(), 1, 0).size
@@ -131,10 +131,10 @@ def unique_id() -> str:
 
 
 def create(unique_id: str, ranks: int, rank: int, *, net: Optional[str] = None, timeout: float = 0) -> Comm:
-    """A communicator of `ranks` ranks, each of which calls this with the same id and its own rank.
+    """A communicator of `ranks` ranks. Each of them calls this with the same id and its own rank.
 
-    net      'ucx', or a path; None: TUTTI_NET's, or ucx. Only between hosts.
-    timeout  seconds until ranks that are missing are given up; 0: TUTTI_CONNECT_TIMEOUT's, or 120.
+    net      'ucx', or a path; None: TUTTI_NET, else ucx. Used only between hosts.
+    timeout  seconds to wait for missing ranks; 0: TUTTI_CONNECT_TIMEOUT, else 120.
     """
     if len(unique_id.encode()) >= _ID_BYTES:
         raise ArgumentError("create: this id is none that unique_id() has made: it is too long")
@@ -153,7 +153,7 @@ _GATHER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctype
 
 
 def _guarded(trouble: list[BaseException], work: Callable[[], None]) -> int:
-    """For C: 0, or 1 and what was raised is kept."""
+    """A function for C: returns 0, or 1 and keeps the exception."""
     try:
         work()
         return 0
@@ -175,10 +175,10 @@ def _with_trouble(trouble: list[BaseException], function: Any, *arguments: Any) 
 
 def from_store(put: Callable[[str, bytes], None], get: Callable[[str, float], bytes], ranks: int, rank: int, *,
                net: Optional[str] = None, timeout: float = 0) -> Comm:
-    """As `create`, by a store that all ranks see. It must hold no keys of an earlier communicator.
+    """As `create`, through a store that all ranks share. It must hold no keys of an earlier communicator.
 
-    put  `put(key, value)`: keeps bytes under a new key.
-    get  `get(key, seconds)`: what was put there; waits for it so long.
+    put  `put(key, value)`: stores bytes under a new key.
+    get  `get(key, seconds)`: the bytes of a key; waits up to `seconds` for it.
 
     >>> import tutti
     >>> kept = {}
@@ -205,7 +205,7 @@ def from_store(put: Callable[[str, bytes], None], get: Callable[[str, float], by
 
 def from_gather(gather: Callable[[bytes], bytes], ranks: int, rank: int, *, net: Optional[str] = None,
                 timeout: float = 0) -> Comm:
-    """As `create`, by a gather: `gather(mine)` gives all ranks' bytes, of equal length, joined in rank order.
+    """As `create`, through a gather: `gather(mine)` returns all ranks' bytes, of equal length, joined in rank order.
 
     >>> import tutti
     >>> tutti.from_gather(lambda mine: mine, 1, 0).size
@@ -226,7 +226,7 @@ def from_gather(gather: Callable[[bytes], bytes], ranks: int, rank: int, *, net:
                          _config(net, timeout))
 
 
-# ---- the one that functions without a communicator use ----
+# ---- the default communicator ----
 
 _world: Optional[Comm] = None
 
@@ -234,8 +234,8 @@ _world: Optional[Comm] = None
 def init(comm: Any = None) -> Comm:
     """The communicator that `tutti.allreduce` and the like use; it is made by the first call.
 
-    comm  None: of all ranks that were started together (`from_env`). One of mpi4py's, or a Comm:
-          that becomes it from now on. Free the old one, if you do not need it any more.
+    comm  None: of all ranks that were started together (`from_env`). A communicator of mpi4py, or a Comm:
+          the default from now on. Free the old one if you do not need it any more.
 
     >>> import tutti
     >>> tutti.init() is tutti.init()
@@ -255,7 +255,7 @@ def init(comm: Any = None) -> Comm:
 
 
 def newcomer() -> bool:
-    """Was this process started in place of a rank that died (`tutti run --respawn`)? Then `init` waits
+    """Is this process a joiner, started in place of a dead rank (`tutti run --respawn`)? Then `init` waits
     until the others call `Comm.grow`.
 
     >>> import tutti

@@ -1,6 +1,6 @@
-"""Arrays of other libraries, by DLPack (https://dmlc.github.io/dlpack): `__dlpack__` hands out a
-capsule, in which stands where the array lies. It is only looked at, and kept; its owner's
-destructor runs when it goes.
+"""Arrays of other libraries, by DLPack (https://dmlc.github.io/dlpack): `__dlpack__` returns a
+capsule that says where the array is. It is only read, and kept alive; its owner's destructor runs
+when it is freed.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -53,14 +53,14 @@ def _capsule(what: Any, name: str) -> Any:
     try:
         try:
             return what.__dlpack__(max_version=(1, 1))
-        except TypeError:  # one from before versions
+        except TypeError:  # older than versions
             return what.__dlpack__()
     except (BufferError, RuntimeError, ValueError, TypeError) as why:
         raise ArgumentError(f"{name} does not hand out its memory: {why}") from None
 
 
 def _contiguous(tensor: _Tensor, name: str) -> int:
-    """How many elements it has."""
+    """The number of elements."""
     shape = [tensor.shape[i] for i in range(tensor.ndim)]
     elements = 1
     for n in shape:
@@ -78,7 +78,7 @@ def _contiguous(tensor: _Tensor, name: str) -> int:
 
 
 def look(what: Any, name: str) -> tuple[Any, int, int, Any, bool, Any, str]:
-    """Where it lies: the fields of a View."""
+    """The place of the array: the fields of a View."""
     if hasattr(what, "__dlpack_device__"):
         _device(what, name)
     capsule = _capsule(what, name)

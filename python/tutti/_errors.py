@@ -8,7 +8,7 @@ import builtins
 
 
 class TuttiError(Exception):
-    """What tutti refused, or what went wrong, in a sentence: what, where, what to do.
+    """A refusal or an error of tutti, in a sentence: what failed, where, what to do.
 
     `status` is the number of C's `tutti_status`.
     """
@@ -17,13 +17,13 @@ class TuttiError(Exception):
 
 
 class ArgumentError(TuttiError, ValueError):
-    """An argument is out of range, not contiguous, read-only, of another length, elsewhere."""
+    """An argument is out of range, not contiguous, read-only, of another length, on another device."""
 
     status = -1
 
 
 class NotAnArray(ArgumentError):
-    """It is `what`, an object: collectives of objects take it, or ArgumentError is raised."""
+    """`what` is an object: collectives of objects take it, or ArgumentError is raised."""
 
     def __init__(self, sentence: str, what: object) -> None:
         super().__init__(sentence)
@@ -31,13 +31,13 @@ class NotAnArray(ArgumentError):
 
 
 class DtypeError(TuttiError, TypeError):
-    """An element type that tutti does not have, or not the same one everywhere."""
+    """An element type that tutti does not have, or different types."""
 
     status = -2
 
 
 class OpError(TuttiError, ValueError):
-    """No such op, or the type does not have it."""
+    """An unknown op, or the type does not have it."""
 
     status = -3
 
@@ -61,7 +61,7 @@ class Mismatch(TuttiError):
 
 
 class PeerLost(TuttiError):
-    """Another rank died. `Comm.shrink` and `Comm.grow` make a communicator of those who live."""
+    """Another rank died. `Comm.shrink` and `Comm.grow` make a communicator of the surviving ranks."""
 
     status = -7
 
@@ -79,7 +79,7 @@ class Aborted(TuttiError):
 
 
 class StateError(TuttiError):
-    """Not now: after the end, after a fork, or the object is busy."""
+    """Not possible now: after the end, after a fork, or the object is busy."""
 
     status = -10
 
@@ -103,7 +103,7 @@ class Unsupported(TuttiError, NotImplementedError):
 
 
 for _kind in (TuttiError, *TuttiError.__subclasses__()):
-    _kind.__module__ = "tutti"  # what tracebacks call them
+    _kind.__module__ = "tutti"  # the name in tracebacks
 _BY_STATUS: dict[int, type[TuttiError]] = {kind.status: kind for kind in TuttiError.__subclasses__()}
 
 

@@ -1,8 +1,8 @@
 """The end of the process, and its warnings.
 
-A program that ends by itself waits for what it has started, gives its communicators back, and ends
-quietly. One that ends by an exception tells the other ranks which, so that nobody waits for it.
-A process that was forked off does so with its own only. Warnings go to the logger "tutti".
+A program that ends by itself waits for operations in flight, frees its communicators, and ends
+silently. One that ends by an exception tells the other ranks which one, so that they do not wait.
+A forked process does so for its own communicators only. Warnings go to the logger "tutti".
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -39,16 +39,16 @@ def _listen() -> None:
 
 
 def fatal() -> Optional[BaseException]:
-    """The exception that has ended the program; None: none has, or somebody types it in."""
+    """The exception that has ended the program; None: none has, or the session is interactive."""
     if hasattr(sys, "ps1") or sys.flags.interactive:
         return None
     return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
 
 
 def finalize() -> None:
-    """The end of this process's use of tutti: waits for what it has started, gives all communicators back.
-    It is called at the end of the program; whoever calls it earlier gets StateError from all later calls.
-    What Comm.alloc and Comm.empty gave stays as it is."""
+    """End this process's use of tutti: wait for operations in flight, free all communicators. The end of the
+    program calls it; after an earlier call all later calls raise StateError. Memory of Comm.alloc and
+    Comm.empty stays."""
     global _over
     if _over:
         return
@@ -78,5 +78,5 @@ def _at_exit() -> None:
 
 
 _listen()
-os.register_at_fork(after_in_child=LIVE.clear)  # its parent's are not its own
+os.register_at_fork(after_in_child=LIVE.clear)  # the parent's communicators are not the child's
 atexit.register(_at_exit)

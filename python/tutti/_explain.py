@@ -1,5 +1,5 @@
-"""Plans, for people: which one runs and why, what each would take, its schedule, proven and drawn;
-what this machine can do; what the ranks of a job are doing.
+"""Plans, for people: which one runs and why, the price of each, schedules, proofs and drawings; what this
+machine can do; what the ranks of a job are doing.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLLECTIVES = ("allreduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier", "scan", "exscan",
                "gather", "scatter", "all_to_all")
 _OWNED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}  # a part for each rank
-_PARTS = {"all_gather", "gather"}  # what is handed in is this rank's part
+_PARTS = {"all_gather", "gather"}  # the argument is this rank's part
 _CONTRACTS = ("same", "any", "run", "exact")
 _PICTURES = ("words", "terminal", "svg", "html", "json")
 
@@ -106,7 +106,7 @@ def _call(what: Any, coll: str, ranks: int, dtype: Optional[str]) -> tuple[int, 
 
 
 def _on(comm: "Comm", what: Any, coll: str, op: Union[str, Op], dtype: Optional[str]) -> tuple[int, int, int, int]:
-    """What C is asked: collective, count as the call takes it, type, op."""
+    """The question for C: collective, count as the call takes it, type, op."""
     elements, code = _call(what, coll, comm.size, dtype)
     count = elements // comm.size if coll in _OWNED else elements
     return _coll(coll), count, code, number_of(op, comm, coll)
@@ -159,14 +159,14 @@ class _Prices:
 def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optional[str] = None,
             ranks: Optional[int] = None, root: int = 0, contract: str = "same", net: Optional[str] = None,
             topo: Optional[str] = None, algo: Optional[str] = None, shm: Optional[float] = None, as_dict: bool = False) -> Any:
-    """Which plan runs for a call, how long it should take and why, what comes next, what was refused.
+    """Which plan runs for a call, its predicted time and why, the next best plans, the refused ones.
 
-    what     the array that the call would be given; or bytes of the whole vector: 428, '64k', '1MiB'.
-    dtype    of bytes: 'float', if nothing is said.
-    ranks    None: on the communicator of `tutti.init()`, as it would run now. Else so many ranks on this
+    what     the array of the call; or the bytes of the whole vector: 428, '64k', '1MiB'.
+    dtype    with bytes: 'float' by default.
+    ranks    None: on the communicator of `tutti.init()`, as it would run now. Else this number of ranks on this
              machine, as `tutti run` would start them; or elsewhere:
-    net      figures of a network ('alpha=30us,beta=1e-8'), topo: how ranks sit ('node:16 core:4'),
-    algo     which plans may run, shm: ranks per core that share this machine's memory.
+    net      figures of a network ('alpha=30us,beta=1e-8'), topo: placement of the ranks ('node:16 core:4'),
+    algo     the plans that may run, shm: ranks per core that share this machine's memory.
     as_dict  the same as a dictionary, times in seconds.
 
     >>> import tutti
@@ -188,8 +188,8 @@ def explain(what: Any, coll: str = "allreduce", *, op: str = "sum", dtype: Optio
 def prices(what: Any, coll: str = "allreduce", *, ranks: int, op: str = "sum", dtype: Optional[str] = None,
            root: int = 0, contract: str = "same", net: Optional[str] = None, topo: Optional[str] = None,
            algo: Optional[str] = None, only: Optional[str] = None, shm: Optional[float] = None) -> list[dict[str, Any]]:
-    """What every plan would take, the fastest first: see `explain`. Those that cannot do it come last,
-    and say `why`. only: one plan, or one family.
+    """The price of every plan, the fastest first: see `explain`. Plans that cannot run come last, and say
+    `why`. only: one plan, or one family.
 
     >>> import tutti
     >>> offers = tutti.prices("64k", ranks=4)
@@ -215,7 +215,7 @@ def _offers(handle: ctypes.c_void_p, nbytes: int) -> Iterator[dict[str, Any]]:
 
 
 def plans() -> dict[str, str]:
-    """The algorithms: name, and what each does in a sentence.
+    """The algorithms: name, and a sentence about each.
 
     >>> import tutti
     >>> "fold(ring)" in tutti.plans()
@@ -245,7 +245,7 @@ def schedule(algo: str, ranks: int, coll: str = "allreduce", *, rank: Optional[i
 
 
 def prove(text: str) -> dict[str, Any]:
-    """What the prover finds out about a schedule of all ranks; `proven`, or a `witness`.
+    """The prover's results on a schedule of all ranks; `proven`, or a `witness`.
 
     >>> import tutti
     >>> tutti.prove(tutti.schedule("fold(ring)", 3))["proven"]
@@ -272,12 +272,12 @@ def draw(text: str, picture: str = "terminal", *, rank: Optional[int] = None, wi
 
 
 def profile() -> str:
-    """The figures that prices are made of here, as text with a comment each (docs/prices.md)."""
+    """The figures of this machine's prices, as text with a comment each (docs/prices.md)."""
     return text_of(lib.tutti_profile_text)
 
 
 def info() -> dict[str, str]:
-    """What is possible on this machine, and why not.
+    """What this machine supports, and why not.
 
     >>> import tutti
     >>> tutti.info()["wire shm"][:3]
@@ -295,22 +295,22 @@ def info() -> dict[str, str]:
 
 
 def doctor(pid: Optional[int] = None, *, as_dict: bool = False) -> Any:
-    """What every rank of a running job does, who waits for whom, and what is wrong (`tutti doctor`).
-    pid: of any rank, or of who started them; None: this process."""
+    """What every rank of a running job does, which rank waits for which, and what is wrong (`tutti doctor`).
+    pid: of any rank, or of the launcher; None: this process."""
     text = text_of(lib.tutti_job_report, os.getpid() if pid is None else pid, int(as_dict))
     return json.loads(text) if as_dict else text
 
 
 def wisdom_export() -> str:
-    """All that was measured and is known in this process, as text (docs/wisdom.md)."""
+    """All wisdom of this process, as text (docs/wisdom.md)."""
     return text_of(lib.tutti_wisdom_export)
 
 
 def wisdom_import(text: str) -> None:
-    """Adds what the text says, for communicators that are made from then on."""
+    """Add the entries of the text, for communicators that are made from now on."""
     check(lib.tutti_wisdom_import(text.encode()))
 
 
 def wisdom_forget() -> None:
-    """This process knows nothing then."""
+    """Drop all wisdom of this process."""
     check(lib.tutti_wisdom_forget())

@@ -1,4 +1,4 @@
-"""What collectives take and give, for type checkers: an array gives one of its class, an object what objects give.
+"""Argument and result types of the collectives, for type checkers: an array gives one of its class, an object an object.
 
 At run time a collective is a function; nothing here is called.
 SPDX-License-Identifier: BSD-3-Clause

@@ -1,8 +1,8 @@
-"""The shared library: where it is found, and the signatures of what is called in it.
+"""The shared library: its place, and the signatures of its functions.
 
-Looked for in this order: the file that TUTTI_LIBRARY names; beside this package; the build
-folder of the source tree that the package lies in; the lib folder that the package was installed
-under; wherever the system looks for libraries. `CDLL` gives up the GIL during every call.
+Searched in this order: the file that TUTTI_LIBRARY names; beside this package; the build folder of
+the source tree that contains the package; the lib folder that the package was installed under; the
+system's library path. `CDLL` gives up the GIL during every call.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -20,10 +20,10 @@ VERSION = "0.1.0"
 _SONAME = "libtutti.so." + VERSION.split(".")[0]
 _HERE = Path(__file__).resolve().parent
 
-# Arguments by letters; results are statuses (int) but where a colon says otherwise.
+# Arguments by letters; results are statuses (int) unless a colon says otherwise.
 _LETTERS = {"p": c_void_p, "n": c_size_t, "i": c_int, "s": c_char_p, "d": c_double,
             "u": c_uint64, "l": c_long, "-": None}
-# Each also as _start and _init, with a request at the end.
+# Each has _start and _init forms, with a request as last argument.
 _COLLECTIVES = {
     "allreduce": "pppnii", "allreduce_many": "pnpppii", "reduce_scatter": "pppnii",
     "reduce_scatter_v": "ppppii", "all_gather": "pppni", "all_gather_v": "ppppi",
@@ -103,7 +103,7 @@ def _check_version() -> None:
                           "install both from one source, or name the library with TUTTI_LIBRARY")
 
 
-lib, folder = _load()  # folder: that the library lies in; None: where the system looks
+lib, folder = _load()  # folder: of the library; None: the system found it
 _check_version()
 for _name, _args in _OTHERS.items():
     _declare(_name, _args)
@@ -113,30 +113,30 @@ for _name, _args in _COLLECTIVES.items():
     _declare(_name + "_init", _args + "p")
 
 
-# What handlers of signals have raised while the main thread waited in C: its call ended, and raises it.
+# Exceptions of signal handlers while the main thread waited in C: its call ends, and raises them.
 INTERRUPTS: list[BaseException] = []
 
 
 def on_main_thread() -> bool:
-    """Where handlers of signals run."""
+    """Is this the thread on which signal handlers run?"""
     return threading.current_thread() is threading.main_thread()
 
 
 def raise_kept() -> None:
-    """What a handler of a signal has raised."""
+    """The exception of a signal handler."""
     if INTERRUPTS and on_main_thread():
         raise INTERRUPTS.pop()
 
 
 def failure(status: int) -> BaseException:
-    """The exception of a status, with the sentence of this thread's last error; or what a handler of a signal raised."""
+    """The exception of a status, with the sentence of this thread's last error; or that of a signal handler."""
     if INTERRUPTS and on_main_thread():
         return INTERRUPTS.pop()
     return error_of(status, lib.tutti_error().decode(errors="replace"))
 
 
 def check(status: int) -> None:
-    """Raise what a status stands for."""
+    """Raise the exception of a status."""
     raise_kept()
     if status:
         raise failure(status)

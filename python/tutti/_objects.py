@@ -1,8 +1,8 @@
 """Collectives of Python's objects: numbers, dictionaries, anything that can be pickled.
 
-Every rank's object is pickled into bytes; of these the first go in slots of one size, and the rest, if any rank has
-more, in a second collective, whose size all know from the slots. Sums are made by Python, in the order of the ranks,
-so that they are the same on all ranks.
+Every rank's object is pickled into bytes. The first bytes go in slots of one size. If any rank has more, the rest goes
+in a second collective, whose size all ranks know from the slots. Python makes the sums, in rank order, so that they are
+the same on all ranks.
 Pickles are programs: a rank that sends one can run any code on its receiver. The ranks of a job trust each other.
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -39,7 +39,7 @@ def _slot(data: bytes, longest: int) -> bytes:
 
 
 class _Slot:
-    """One that came, and the rest of it."""
+    """A received object, and the bytes after it."""
 
     def __init__(self, slot: memoryview, call: str) -> None:
         mark: bytes
@@ -110,7 +110,7 @@ def _all_gather(comm: "Comm", thing: Any, call: str = "all_gather") -> list[Any]
 def _gather(comm: "Comm", thing: Any, root: int = 0, call: str = "gather") -> Optional[list[Any]]:
     data = _packed(thing)
     whole = bytearray(_SLOT * comm.size)
-    comm.all_gather(_slot(data, len(data)), out=whole)  # all learn how long the longest is
+    comm.all_gather(_slot(data, len(data)), out=whole)  # all learn the greatest length
     slots = _slots(whole, call)
     size = _longest(slots)
     here = comm.rank == root
@@ -233,7 +233,7 @@ FORMS: dict[str, Callable[..., Any]] = {
 
 
 def of_objects(comm: Any, name: str, why: NotAnArray, given: dict[str, Any]) -> Any:
-    """The collective of that name with these arguments, of which the array is none; why: what is to be said of an
+    """The collective of that name with these arguments, none of which is an array; why: the error message for an
     argument that is neither."""
     form = FORMS.get(name)
     thing = given.pop("array", None)

@@ -1,4 +1,4 @@
-"""Ops: the built-in ones, by name; sums of scaled vectors; functions of one's own.
+"""Ops: the built-in ones, by name; weighted sums; the program's own functions.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -13,13 +13,13 @@ from ._lib import check, lib
 from ._signals import callback
 from ._types import NAMES, SIZES, numpy_dtype
 
-_USER = 1000  # C's numbers of ops that were made begin here
+_USER = 1000  # numbers of ops made by the program begin here
 
 
 class Op:
-    """What two elements are combined by.
+    """An op: the function that combines two elements.
 
-    Everywhere an op is asked for its name will do: 'sum', 'prod', 'min', 'max', 'avg', 'band',
+    Its name works wherever an op is an argument: 'sum', 'prod', 'min', 'max', 'avg', 'band',
     'bor', 'bxor', 'land', 'lor', 'lxor', and for pairs 'minloc', 'maxloc'.
 
     >>> import tutti
@@ -40,16 +40,16 @@ class Op:
 
 
 class MadeOp(Op):
-    """One that was made: freed when nobody has it any more, or by `free`."""
+    """An op made by the program: freed with its last reference, or by `free`."""
 
     def __init__(self, code: int, name: str, function: Any = None) -> None:
         super().__init__(code, name)
         self._for_c = function  # kept alive
         self.function: Optional[Callable[[Any, Any], Any]] = None  # of two arrays, or objects
-        self._free = lib.tutti_op_free  # still there when modules go
+        self._free = lib.tutti_op_free  # still there while modules are unloaded
 
     def free(self) -> None:
-        """Give it back. No call may use it any more."""
+        """Free it. No call may use it any more."""
         code, self.code = self.code, -1
         if code >= _USER:
             check(self._free(code))
@@ -66,10 +66,10 @@ BUILT_IN = {word: Op(code, word.upper()) for code, word in enumerate(_WORDS)}
 _codes: dict[Any, int] = {word: op.code for word, op in BUILT_IN.items()}
 _codes.update((op, op.code) for op in BUILT_IN.values())
 _codes["mean"] = _codes["avg"]
-# Those that make 0 and 1 of 0 and 1.
+# Ops whose results are 0 and 1 if their operands are.
 _OF_BOOLS = {_codes[word] for word in ("prod", "min", "max", "band", "bor", "bxor", "land", "lor", "lxor")}
 
-# Ops whose function has raised in a call that is not over, and what.
+# Ops whose function has raised in a call that is not over, and the exceptions.
 RAISED: dict[MadeOp, BaseException] = {}
 _users: "weakref.WeakKeyDictionary[MadeOp, weakref.WeakSet[Any]]" = weakref.WeakKeyDictionary()
 
@@ -91,7 +91,7 @@ def number_of(op: Union[str, Op], comm: Any, name: str) -> int:
 
 
 def fit_for_bools(code: int, op: int, name: str) -> int:
-    """The type that a bool is computed as."""
+    """The type as which a bool is computed."""
     if op not in _OF_BOOLS:
         what = _WORDS[op] if op < _USER else "op of that kind"
         raise OpError(f"{name}: bools have no {what}, for the result would be none; use 'lor', 'land', "
@@ -100,9 +100,9 @@ def fit_for_bools(code: int, op: int, name: str) -> int:
 
 
 def scaled(factor: float) -> Op:
-    """An op that sums what each rank has multiplied by a factor of its own.
+    """A weighted sum: each rank's values are multiplied by its own factor.
 
-    `factor` is this rank's, and finite; floating point and complex types have it.
+    `factor` is this rank's, and finite; for floating point and complex types.
 
     >>> import tutti, numpy
     >>> comm = tutti.init()
@@ -119,12 +119,12 @@ _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_vo
 
 
 def op(function: Callable[[Any, Any], Any], commutative: bool = True) -> Op:
-    """An op of one's own: `function(a, b)` of two arrays gives a third, element by element.
+    """An op of the program: `function(a, b)` of two arrays returns a third, element by element.
 
-    function     is called with numpy arrays of equal length that can be read only (memoryviews
-                 where there is no numpy), any number of times; it must be associative. `a` comes
-                 from lower ranks than `b` if it is not commutative. If it raises, the
-                 communicator is aborted: every rank hears what was raised.
+    function     is called with read-only numpy arrays of equal length (memoryviews if numpy is
+                 missing), any number of times; it must be associative. If it is not commutative,
+                 `a` comes from lower ranks than `b`. If it raises, the communicator is aborted,
+                 and every rank gets the exception's text.
     commutative  the same on all ranks.
 
     >>> import tutti, numpy
@@ -154,7 +154,7 @@ def op(function: Callable[[Any, Any], Any], commutative: bool = True) -> Op:
 
 
 def _tell(op: MadeOp, why: BaseException) -> None:
-    """Its function has raised: nobody shall take for a result what there is now."""
+    """Its function has raised: mark the result as invalid."""
     first = op not in RAISED
     RAISED.setdefault(op, why)
     for comm in list(_users.get(op, ())) if first else ():
@@ -162,7 +162,7 @@ def _tell(op: MadeOp, why: BaseException) -> None:
 
 
 def raised_in(keep: Any) -> Optional[BaseException]:
-    """What the op among these has raised, told once."""
+    """The exception that the op among these has raised; returned once."""
     for thing in keep:
         if isinstance(thing, MadeOp) and thing in RAISED:
             return RAISED.pop(thing)

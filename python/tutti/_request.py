@@ -1,7 +1,7 @@
-"""Requests: collectives that were started, and persistent ones.
+"""Requests: nonblocking collectives, and persistent ones.
 
-A request keeps its buffers alive, and its communicator keeps it until it is done: one that is
-forgotten does no harm.
+A request keeps its buffers alive, and its communicator keeps it until it is complete: a forgotten
+request does no harm.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ._comm import Comm
 
 _INTERRUPTED = -14
-_GOES_ON = StateError.status, _INTERRUPTED  # somebody else is in a call; a handler of a signal raised
+_GOES_ON = StateError.status, _INTERRUPTED  # another thread is in a call; a signal handler raised
 
 
 class Request:
-    """A collective that was started. Its buffers are the library's until `wait` has returned, or
-    `test` has said True.
+    """A nonblocking collective. The library owns its buffers until `wait` has returned, or `test` has
+    returned True.
 
     >>> import tutti, numpy
     >>> request = tutti.iallreduce(numpy.ones(3))
@@ -40,7 +40,7 @@ class Request:
         return self in self._comm._running
 
     def _settled(self, status: int) -> bool:
-        """Is it over? Raises what came of it."""
+        """Is it complete? Raises its error."""
         if status in _GOES_ON and self._handle.value:
             raise failure(status)
         self._comm._running.discard(self)
@@ -57,9 +57,9 @@ class Request:
         return ()
 
     def wait(self) -> Any:
-        """Wait until it is done; the call's result.
+        """Wait until it is complete; returns the call's result.
 
-        Raises what the blocking call raises."""
+        Raises the exceptions of the blocking call."""
         if self.running:
             self._settled(lib.tutti_request_wait(ctypes.byref(self._handle)))
         elif self._failure is not None:
@@ -67,7 +67,7 @@ class Request:
         return self._result
 
     def test(self) -> bool:
-        """Is it done? Drives what is in flight, and does not block."""
+        """Is it complete? Makes progress, and does not block."""
         if not self.running:
             if self._failure is not None:
                 raise self._failure
@@ -81,8 +81,8 @@ class Request:
 
 
 class Persistent(Request):
-    """A collective that is run again and again: `start`, `wait`, and so on; then `free`. What it
-    reads is what is in its buffers when it is started.
+    """A collective that is run again and again: `start`, `wait`, and so on; then `free`. It reads the
+    contents of its buffers when it is started.
 
     >>> import tutti, numpy
     >>> x = numpy.zeros(2)
@@ -98,7 +98,7 @@ class Persistent(Request):
         comm._persistent.add(self)
 
     def start(self) -> "Persistent":
-        """Run it once more. StateError while it runs."""
+        """Start it. StateError while it runs."""
         if self._handle.value is None:
             raise StateError("start: this request was freed before")
         status = lib.tutti_request_start(self._handle)
@@ -112,7 +112,7 @@ class Persistent(Request):
         return self._keep
 
     def free(self) -> None:
-        """Give it back. StateError while it runs; once is enough."""
+        """Free it. StateError while it runs; a second call does nothing."""
         if self._handle.value is None or self._comm._handle is None:
             return
         status = lib.tutti_request_free(ctypes.byref(self._handle))
@@ -126,7 +126,7 @@ class Persistent(Request):
 
     def __exit__(self, *_why: Any) -> None:
         if self.running and _why[0] is not None:
-            return  # an exception is on its way; the communicator frees it
+            return  # an exception is being raised; the communicator frees it
         if self.running:
             self.wait()
         self.free()
@@ -138,7 +138,7 @@ class Persistent(Request):
 
 
 def wait_all(requests: Iterable[Request]) -> list[Any]:
-    """Wait for each of them; their results, in that order.
+    """Wait for all of them; returns their results, in that order.
 
     >>> import tutti, numpy
     >>> len(tutti.wait_all(tutti.iallreduce(numpy.ones(1)) for _ in range(3)))

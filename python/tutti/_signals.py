@@ -1,9 +1,9 @@
-"""What C calls in Python, and handlers of signals while C waits.
+"""Functions that C calls in Python, and signal handlers while C waits.
 
-Python runs a handler between two of its instructions, and none of these run while C waits. So the main thread asks
-for them some 50 times a second as long as it waits; what a handler raises (KeyboardInterrupt, on Ctrl-C) ends the
-wait, and the call raises it. In a callback a handler may raise before the first line, where ctypes would print the
-exception and go on: `callback` keeps it.
+Python runs a handler between two of its instructions, and executes none while C waits. So the main thread asks for
+handlers some 50 times a second as long as it waits. A handler's exception (KeyboardInterrupt, on Ctrl-C) ends the wait,
+and the call raises it. In a callback a handler may raise before the first line, where ctypes would print the exception
+and go on: `callback` keeps it.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -31,8 +31,8 @@ _run_handlers = ctypes.pythonapi.PyErr_CheckSignals
 
 
 def callback(kind: Any, function: Callable[..., Any], keep: Optional[list[BaseException]] = None) -> Any:
-    """A function for C, of this ctypes type. What it raises goes to `keep`, and C gets 1; None: it is called once
-    more, for what a handler of a signal raises is not its own, and the main thread raises that when C is done."""
+    """A function for C, of this ctypes type. Its exceptions go to `keep`, and C gets 1. None: it is called once more,
+    because the exception is a signal handler's and not its own; the main thread raises that when C is done."""
     return kind(_new(ctypes.byref(_GUARD), (function, keep), None))
 
 
@@ -45,7 +45,7 @@ _asked = callback(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p), _ask, INTERRU
 
 
 def watch() -> None:
-    """From now on the main thread, if this is it, looks at signals while it waits."""
+    """From now on the main thread, if this is it, checks for signals while it waits."""
     if on_main_thread():
         lib.tutti_interrupt_set(_asked, None)
 

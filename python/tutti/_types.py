@@ -1,4 +1,4 @@
-"""Element types: tutti's numbers for what numpy, the buffer protocol and DLPack call them.
+"""Element types: tutti's numbers for the names of numpy, the buffer protocol and DLPack.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -16,14 +16,14 @@ SIZES = (1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16, 8, 16, 16, 8, 8)
 BY_NAME = {name: code for code, name in enumerate(NAMES)}
 BY_NAME.update(float16=8, half=8, bfloat16=9, float32=10, float64=11, complex64=12, complex128=13)
 UINT8, BF16 = 1, 9
-# A bool is a uint8 that must stay 0 or 1: so far beyond the types, until an op has been found fit.
+# A bool is a uint8 that must stay 0 or 1: it has a number beyond the types until its op is known to be allowed.
 BOOL = 256 + UINT8
 
-# What numpy, or a buffer's format, says: kind and bytes.
+# Names of numpy, or of a buffer's format: kind and bytes.
 _NUMBERS = {("i", 1): 0, ("u", 1): 1, ("i", 2): 2, ("u", 2): 3, ("i", 4): 4, ("u", 4): 5,
             ("i", 8): 6, ("u", 8): 7, ("f", 2): 8, ("f", 4): 10, ("f", 8): 11, ("c", 8): 12,
             ("c", 16): 13, ("b", 1): BOOL}
-# Pairs: kind and bytes of the value, where the int is, bytes of it all.
+# Pairs: kind and bytes of the value, offset of the int, bytes in all.
 _PAIRS = {("f", 4, 4, 8): 14, ("f", 8, 8, 16): 15, ("i", 8, 8, 16): 16, ("i", 4, 4, 8): 17,
           ("i", 2, 4, 8): 18}
 _KINDS = {**dict.fromkeys("bhilqn", "i"), **dict.fromkeys("BHILQN", "u"),
@@ -32,7 +32,7 @@ _FOREIGN = ">!" if sys.byteorder == "little" else "<"
 
 
 def code_of_name(name: str) -> int:
-    """tutti's number of a type that is named."""
+    """tutti's number of a type, by name."""
     code = BY_NAME.get(name)
     if code is None:
         raise DtypeError(f"there is no type {name!r}; there are {', '.join(BY_NAME)}")
@@ -82,5 +82,5 @@ def numpy_dtype(numpy: Any, code: int) -> Any:
 
 
 def name_of(code: int) -> str:
-    """A type's name, for sentences."""
+    """A type's name, for error messages."""
     return "bool" if code == BOOL else NAMES[code]

@@ -45,7 +45,7 @@ def rank() -> int:
 
 
 def size() -> int:
-    """How many ranks there are in the communicator of `init`."""
+    """The number of ranks in the communicator of `init`."""
     return _create.init().size
 
 

@@ -4,8 +4,8 @@
     import tutti.torch                      # makes the backend "tutti" known
     dist.init_process_group("tutti")
 
-Ranks come from `tutti run -n 4 python3 train.py`, from mpirun, or from torchrun. Tensors are on the CPU;
-ranks of one host share memory, between hosts goes UCX. docs/torch.md says more.
+Ranks come from `tutti run -n 4 python3 train.py`, from mpirun, or from torchrun. Tensors are on the CPU; ranks of one
+host share memory, and hosts talk through UCX. See docs/torch.md.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tutti._lib import folder as _folder
 
 from . import _launch
 
-if _folder and (_folder / "c10d").is_dir():  # not installed, but as it was built
+if _folder and (_folder / "c10d").is_dir():  # not installed, but in the source tree
     __path__.append(str(_folder / "c10d"))
 
 try:
@@ -46,7 +46,7 @@ __all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain"]
 
 
 def explain(bytes: int, group: Any = None) -> str:
-    """Which plan an all_reduce of so many bytes of float runs in this process group, and why."""
+    """Which plan an all_reduce of this many bytes of float runs in this process group, and why."""
     return str(_c10d.explain(_default_group() if group is None else group, bytes))
 
 
@@ -62,7 +62,7 @@ def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
 
 
 def _at_exit() -> None:
-    """Ranks that wait for this one hear which exception has ended it; then what is under way is waited for."""
+    """Tell the ranks that wait for this one which exception has ended it; then wait for operations in flight."""
     why = _fatal()
     if why is not None:
         _c10d.abort(_short(_raised(why)).decode())

@@ -15,8 +15,8 @@ _STARTERS = ("TUTTI_SIZE", "TUTTI_SHM_FD", "TUTTI_ID", "PMIX_RANK")
 
 
 def prepare() -> None:
-    """Collective over the ranks that a launcher has started; nothing is done in their children, and
-    where the variables are there."""
+    """Collective over the ranks that a launcher has started. Does nothing in their children, or if the variables are
+    set."""
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ or multiprocessing.parent_process() is not None:
         return
     if not any(name in os.environ for name in _STARTERS):
@@ -37,7 +37,7 @@ def prepare() -> None:
 
 
 def _free_port() -> int:
-    """Free now; PyTorch's store takes it a moment later."""
+    """A free port; PyTorch's store takes it a moment later."""
     with socket.socket() as s:
         s.bind(("", 0))
         return int(s.getsockname()[1])

@@ -1,8 +1,8 @@
-"""Tensors whose elements do not lie in order, in the way of c10d/layout.cpp: transposed, channels_last, sliced, expanded.
+"""Tensors whose elements are not in order, as in c10d/layout.cpp: transposed, channels_last, sliced, expanded.
 
-tutti sums element by element, in the order of the indices, so that ranks may differ in how theirs lie. A tensor in that
-order is used where it is; of any other one a copy is, which is brought back at the end. Several elements of an expanded
-tensor share memory: they take the first one's result, if the others' is the same but for rounding.
+tutti sums element by element, in the order of the indices, so ranks may have different memory layouts. A tensor in that
+order is used where it is; any other is copied, and the result is copied back. Several elements of an expanded tensor share
+memory: they get the first one's result if the others' results equal it but for rounding.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -11,12 +11,12 @@ import torch
 
 
 def room(t: torch.Tensor) -> torch.Tensor:
-    """The tensor, or room for as many elements in order."""
+    """The tensor itself if its elements are in order, else new memory for as many."""
     return t if t.is_contiguous() else torch.empty(t.shape, dtype=t.dtype)
 
 
 def put_back(call: str, to: torch.Tensor, source: torch.Tensor) -> None:
-    """Elements into a tensor of as many, where they do not lie there already."""
+    """Copy elements back into the tensor, unless they are there already."""
     if to.data_ptr() == source.data_ptr():
         return
     to = to.detach()
@@ -32,7 +32,7 @@ def put_back(call: str, to: torch.Tensor, source: torch.Tensor) -> None:
 
 
 def _shares(t: torch.Tensor) -> bool:
-    """May two elements share memory? No, if each step of a dimension is longer than all that lies within it."""
+    """May two elements share memory? No, if each dimension's stride exceeds the extent of all smaller ones."""
     last = 0
     for step, extent in sorted((t.stride(d), t.size(d)) for d in range(t.dim()) if t.size(d) > 1):
         if step <= last:
@@ -42,7 +42,7 @@ def _shares(t: torch.Tensor) -> bool:
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """The same, or as near as sums are that were rounded in another order."""
+    """Equal, or as near as sums that were rounded in different orders."""
     if not (a.is_floating_point() or a.is_complex()):
         return torch.equal(a, b)
     wide = torch.complex128 if a.is_complex() else torch.float64

@@ -32,7 +32,7 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class Message(WorkBase):
-    """One that goes or comes; what came of it is what `wait`, `exception` and `is_success` say."""
+    """A message that is sent or received; `wait`, `exception` and `is_success` give its outcome."""
 
     def __init__(self, mail: "Mail", tensor: torch.Tensor, result: Tensors, peer: int, tag: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Message(WorkBase):
         self._over.set()
 
     def announce(self) -> None:
-        """Without any lock: callbacks may send and receive."""
+        """Called without any lock: callbacks may send and receive."""
         if self._why is None:
             self._future.set_result(self._result)
         else:
@@ -65,7 +65,7 @@ class Message(WorkBase):
         self._mail.drive(self._over)
         try:
             over = self._over.wait(limit if limit > 0 else None)
-        except BaseException:  # of a handler of a signal
+        except BaseException:  # of a signal handler
             self._mail.abort("it was interrupted while it waited")
             raise
         if not over:
@@ -96,7 +96,7 @@ class Message(WorkBase):
 
 
 class Mail:
-    """Messages over a communicator that becomes its own."""
+    """Messages over a communicator, which it owns."""
 
     def __init__(self, comm: tutti.Comm) -> None:
         self._comm = comm
@@ -128,7 +128,7 @@ class Mail:
             self._lock.notify()
         return message
 
-    # ---- what goes and what comes; the thread only ----
+    # ---- sends and receives; by the thread only ----
 
     def _settle(self, message: Message, why: Optional[Exception] = None, source: int = ANYONE) -> None:
         message.settle(why, source)
@@ -145,7 +145,7 @@ class Mail:
         return True
 
     def _arrivals(self, rank: int) -> Iterator[bool]:
-        """Takes what comes from a rank, message after message; yields whether anything happened."""
+        """Receive from a rank, message after message; yields whether anything happened."""
         head = bytearray(_HEADER.size)
         while True:
             while not any(m.peer in (ANYONE, rank) for m in self._wanted):
@@ -171,7 +171,7 @@ class Mail:
             yield False
 
     def _who_wants(self, rank: int, tag: int, n: int) -> Optional[Message]:
-        """It is taken off the list; one of another size hears so, and then nobody wants it."""
+        """Takes the wanted message off the list. If its size differs, it fails, and the result is None."""
         for m in self._wanted:
             if m.peer in (ANYONE, rank) and m.tag == tag:
                 self._wanted.remove(m)
@@ -183,7 +183,7 @@ class Mail:
         return None
 
     def _hand_out(self) -> None:
-        """What is kept."""
+        """Deliver kept messages."""
         for letter in list(self._kept):
             rank, tag, place = letter
             message = self._who_wants(rank, tag, len(place))
@@ -192,10 +192,10 @@ class Mail:
                 self._kept = [other for other in self._kept if other is not letter]
                 self._settle(message, source=rank)
 
-    # ---- who drives ----
+    # ---- progress ----
 
     def _turn(self) -> bool:
-        """Everything once; whether anything happened."""
+        """Drive everything once; did anything happen?"""
         with self._lock:
             try:
                 if self._why is not None:
@@ -230,16 +230,16 @@ class Mail:
                 time.sleep(min(20 + 10 * vain, 1000) * 1e-6)
 
     def drive(self, over: threading.Event) -> None:
-        """In a callback, which waits for a message: nobody else would drive it."""
+        """In a callback, which waits for a message: no other thread would drive it."""
         while threading.current_thread() is self._thread and not over.is_set():
             self._turn()
 
     def abort(self, reason: str) -> None:
-        """All messages fail, here and on the other ranks, which hear the reason."""
+        """All messages fail, here and on the other ranks, which get the reason."""
         self._comm._give_up(reason)
 
     def drain(self, seconds: float) -> None:
-        """Wait for what is under way; what is not done by then is given up."""
+        """Wait for messages in flight; those that are not complete by then are given up."""
         with self._lock:
             self._over = True
             self._lock.notify()
@@ -248,5 +248,5 @@ class Mail:
             if self._thread.is_alive():
                 self._comm.abort("its process group ends while messages are under way")
                 self._thread.join(seconds)
-        if self._comm._running:  # headers that somebody has listened for: at the end nobody waits for them
+        if self._comm._running:  # posted receives of headers: at the end no one waits for them
             LIVE.discard(self._comm)

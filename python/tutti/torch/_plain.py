@@ -1,4 +1,4 @@
-"""The backend "tutti" where no compiler has made the other one: a process group in Python.
+"""The backend "tutti" in Python, used if the compiled one is missing: a process group.
 
 Collectives are done when the call returns, so nothing overlaps with what the program computes; a call
 costs some 15 us more (make bench-torch). Messages go on in a thread of their own (_mail.py).
@@ -31,7 +31,7 @@ _BY_HASH = {hash(kind): words for kind, words in _OPS.items()}  # its value; to 
 
 
 def _check(call: str, t: torch.Tensor) -> torch.Tensor:
-    """As tutti sees it: bool by its bits."""
+    """As a type of tutti's: bool by its bits."""
     if t.layout != torch.strided:
         raise ValueError(f"tutti: {call}: the tensor is sparse; make it dense (to_dense) first")
     if t.device.type != "cpu":
@@ -47,7 +47,7 @@ _NUMPY = {torch.float32, torch.float64, torch.float16, torch.int8, torch.uint8, 
 
 
 def _seen(t: torch.Tensor) -> Any:
-    """As tutti takes it at a glance: by numpy, where that has the type; DLPack takes some 10 us more."""
+    """In the fastest form for tutti: by numpy, if numpy has the type; DLPack takes some 10 us more."""
     return t.numpy() if t.dtype in _NUMPY else t
 
 
@@ -254,7 +254,7 @@ class Group(GroupBase):
 
 
 def _read(store: Store, key: str, seconds: float) -> bytes:
-    """A thread waits for the store: this one runs handlers of signals meanwhile, as of Ctrl-C."""
+    """A thread waits for the store; meanwhile this one runs signal handlers, as of Ctrl-C."""
     found: list[bytes] = []
     trouble: list[Exception] = []
 
@@ -274,7 +274,7 @@ def _read(store: Store, key: str, seconds: float) -> bytes:
 
 
 def create(store: Store, rank: int, size: int, timeout: datetime.timedelta) -> Group:
-    """What init_process_group("tutti") and new_group call."""
+    """Called by init_process_group("tutti") and new_group."""
 
     def get(key: str, seconds: float) -> bytes:
         return _read(store, key, seconds)
@@ -293,7 +293,7 @@ def explain(group: Any, bytes: int) -> str:
 
 
 def abort(reason: str) -> None:
-    """All operations of all groups fail, here and on the other ranks, which hear the reason."""
+    """All operations of all groups fail, here and on the other ranks, which get the reason."""
     for group in _GROUPS:
         if group.process == os.getpid():
             group.comm._give_up(reason)
@@ -301,7 +301,7 @@ def abort(reason: str) -> None:
 
 
 def drain(seconds: float) -> None:
-    """Wait until no group has a message under way; then none takes anything more."""
+    """Wait until no group has a message in flight; afterwards none accepts any."""
     for group in _GROUPS:
         if group.process == os.getpid():
             group.mail.drain(seconds)

@@ -1,4 +1,4 @@
-"""PyTorch's process groups as its type stubs should have them: what is missing or wrong there has its type here.
+"""PyTorch's process groups as its type stubs should have them: missing or wrong types are given here.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -43,7 +43,7 @@ _work_of: Callable[[Any], Any] = getattr(c10d, "_create_work_from_future")
 
 
 def work_done(result: Tensors) -> Any:
-    """An operation that is over."""
+    """An operation that is complete."""
     future = torch._C.Future([])  # torch.futures' own does the same in Python, for 3 us
     future.set_result(result)
     return _work_of(future)
