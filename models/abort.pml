@@ -1,6 +1,6 @@
 /* abort.pml - two ranks end a communicator at once; a third one learns why.
  *
- * Mirrors    src/wire/shm_ctrl.c: tt_ctrl_abort and tt_ctrl_aborted.
+ * Mirrors    src/wire/shm/shm_ctrl.c: tt_ctrl_abort and tt_ctrl_aborted.
  * Holds      the reason that is read is the one of the status that is read, and it is whole.
  * Mutants    1 the status is stored without release   2 it is loaded without acquire
  *            3 who is first is found out by a load and a store
@@ -16,21 +16,21 @@
 proctype teller(byte p) {
   if
   :: m == 3 -> load(p, LDS, TELLING, 0); known(p, 0); store(p, STS, TELLING, 1)
-  /* tag first: src/wire/shm_ctrl.c swap seq_cst */
+  /* tag first: src/wire/shm/shm_ctrl.c swap seq_cst */
   :: else -> issue(p, SWAP, TELLING, 1, 0)
   fi;
   known(p, 0);
   if
   :: R(p, 0) == 0 ->
     store(p, ST, REASON, p);
-    /* tag status: src/wire/shm_ctrl.c store seq_cst */
+    /* tag status: src/wire/shm/shm_ctrl.c store seq_cst */
     store(p, unless(1, STS, ST), ABORTED, p)
   :: else -> skip
   fi
 }
 
 proctype hearer() {
-  /* tag hear: src/wire/shm_ctrl.c, src/wire/wire.h load acquire */
+  /* tag hear: src/wire/shm/shm_ctrl.c, src/wire/wire.h load acquire */
   load(0, unless(2, LDA, LD), ABORTED, 0);
   load(0, LD, REASON, 1);
   known(0, 0);

@@ -1,6 +1,6 @@
 /* channel.pml - pieces through a channel: descriptors in turn, an acknowledgement.
  *
- * Mirrors    src/wire/shm.c: shm_push, shm_head and shm_pull, shm_release, reclaim. Blocks of
+ * Mirrors    src/wire/shm/shm.c: shm_push, shm_head and shm_pull, shm_release, reclaim. Blocks of
  *            the stage (stage.c) come back in the same way, with the acknowledgement.
  * Holds      a reader finds in a piece what the sender put there, whenever it looks.
  * Mutants    1 the flag is no release   2 it is looked at without acquire
@@ -22,13 +22,13 @@ proctype sender() {
   :: n <= PIECES ->
     do
     :: n - seen > DEPTH && m != 4 ->
-      /* tag reclaim: src/wire/shm.c load acquire */
+      /* tag reclaim: src/wire/shm/shm.c load acquire */
       load(0, LDA, CONSUMED, 0);
       atomic { known(0, 0) -> seen = R(0, 0) }
     :: else -> break
     od;
     store(0, ST, BYTES(n), n);
-    /* tag flag: src/wire/shm.c store seq_cst */
+    /* tag flag: src/wire/shm/shm.c store seq_cst */
     store(0, unless(1, STS, ST), FLAG(n), n);
     n++
   :: else -> break
@@ -39,13 +39,13 @@ proctype reader() {
   byte n = 1;
   do
   :: n <= PIECES ->
-    /* tag look: src/wire/shm.c load acquire */
+    /* tag look: src/wire/shm/shm.c load acquire */
     load(1, unless(2, LDA, LD), FLAG(n), 0);
     load(1, LD, BYTES(n), 1); /* early, if nothing forbids it */
     known(1, 0);
     if
     :: R(1, 0) == n ->
-      /* tag consumed: src/wire/shm.c store seq_cst */
+      /* tag consumed: src/wire/shm/shm.c store seq_cst */
       store(1, unless(3, STS, ST), CONSUMED, n); /* it may be before the bytes are read */
       atomic { known(1, 1) -> assert(R(1, 1) == n) };
       n++

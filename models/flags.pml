@@ -1,6 +1,6 @@
 /* flags.pml - posts that come round again: two ranks, operations that overlap.
  *
- * Mirrors    src/wire/shm_flags.c: tt_flags_slot, tt_flags_set, tt_flags_get;
+ * Mirrors    src/wire/shm/shm_flags.c: tt_flags_slot, tt_flags_set, tt_flags_get;
  *            tt_ctrl_record says `oldest` before the next post. There, places are twice the
  *            window, and the wait is rare; here they are as many, so that it matters.
  * Holds      what a rank finds in a post is what was posted for this operation.
@@ -24,21 +24,21 @@ proctype rank(byte p) {
   :: old > LAST -> break
   :: next <= LAST && next < old + AHEAD && (next < over + PLACES || m == 4) ->
     store(p, ST, BYTES(p, next), next);
-    /* tag stamp: src/wire/shm_flags.c store seq_cst */
+    /* tag stamp: src/wire/shm/shm_flags.c store seq_cst */
     store(p, unless(1, STS, ST), STAMP(p, next), next);
     next++
   :: next <= LAST && next < old + AHEAD && next >= over + PLACES ->
-    /* tag oldest-look: src/wire/shm_flags.c load acquire */
+    /* tag oldest-look: src/wire/shm/shm_flags.c load acquire */
     load(p, LDA, OLDEST(1 - p), 0);
     atomic { known(p, 0) -> over = (R(p, 0) > over -> R(p, 0) : over) }
   :: old < next ->
-    /* tag look: src/wire/shm_flags.c load acquire */
+    /* tag look: src/wire/shm/shm_flags.c load acquire */
     load(p, unless(2, LDA, LD), STAMP(1 - p, old), 0);
     load(p, LD, BYTES(1 - p, old), 1);
     known(p, 0);
     if
     :: R(p, 0) == old -> /* over here, and said; the bytes may be looked at later */
-      /* tag oldest: src/wire/shm_ctrl.c store release */
+      /* tag oldest: src/wire/shm/shm_ctrl.c store release */
       store(p, unless(3, STR, ST), OLDEST(p), old + 1);
       atomic { known(p, 1) -> assert(R(p, 1) == old) };
       old++

@@ -1,7 +1,7 @@
 /* grow.pml - one newcomer, and two communicators that would take it in: of two ranks, either of which may
  * die at any moment, and of one.
  *
- * Mirrors    src/wire/joiners.c, and lead, gather and take_part of src/api/shrink_shm.c; how a decision
+ * Mirrors    src/wire/shm/joiners.c, and lead, gather and take_part of src/api/shrink_shm.c; how a decision
  *            is agreed on is in shm_agree.pml, here it is one exchange. All of its stores and loads are
  *            sequentially consistent, so there is no weak machine in it.
  * Holds      the newcomer is in the terms of one communicator at most; if it is, and one of those that
@@ -17,7 +17,7 @@ c_decl { \#include <stdlib.h> };
 byte m;
 bool dead[RANKS], over[RANKS];
 bool ready;             /* the newcomer's words, ... */
-/* tag words: src/wire/joiners.c, src/api/joiner.c any seq_cst */
+/* tag words: src/wire/shm/joiners.c, src/api/joiner.c any seq_cst */
 byte claimed, invited;  /* ... a communicator; whose terms, plus 1 */
 bool in_terms[RANKS];   /* is it in what this rank wrote? */
 byte decided[3];        /* per communicator: whose terms, plus 1 */

@@ -2,7 +2,7 @@
  *
  * Mirrors    src/api/proof_table.c: find_word, await_answer and tt_proof_ask: a rank claims a
  *            plan's word, proves, and stores the verdict; others wait for it, but not for ever.
- *            A channel that is opened (src/wire/shm.c), a heap that is ready (src/api/bootstrap.c)
+ *            A channel that is opened (src/wire/shm/shm.c), a heap that is ready (src/api/bootstrap.c)
  *            and a tape of events (src/engine/trace.c) are published in the same way, without
  *            a claim.
  * Holds      a rank that finds the work published finds it whole; one rank does it, or a rank that
@@ -36,14 +36,14 @@ proctype rank(byte p) {
     if
     :: true /* it dies */
     :: store(p, ST, WORK, 7);
-      /* tag set: src/wire/shm.c, src/api/bootstrap.c, src/core/interrupt.c, src/engine/trace.c store release */
+      /* tag set: src/wire/shm/shm.c, src/api/bootstrap.c, src/core/interrupt.c, src/engine/trace.c store release */
       /* tag verdict: src/api/proof_table.c store release */
       store(p, unless(1, STR, ST), WORD, READY)
     fi
   :: else ->
     do
     :: looks < LOOKS ->
-      /* tag find: src/wire/shm.c, src/wire/heap.c, src/api/bootstrap.c, src/core/interrupt.c, src/api/trace_file.c load acquire */
+      /* tag find: src/wire/shm/shm.c, src/wire/shm/heap.c, src/api/bootstrap.c, src/core/interrupt.c, src/api/trace_file.c load acquire */
       /* tag await: src/api/proof_table.c load acquire */
       load(p, unless(2, LDA, LD), WORD, 0);
       load(p, LD, WORK, 1);

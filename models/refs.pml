@@ -1,6 +1,6 @@
 /* refs.pml - memory that others may still look at is freed when they have left.
  *
- * Mirrors    leave of src/wire/shm.c, and tt_heap_free_later (src/wire/heap.c): who has left a
+ * Mirrors    leave of src/wire/shm/shm.c, and tt_heap_free_later (src/wire/shm/heap.c): who has left a
  *            room looks there no more; its owner then uses the memory for something else.
  * Holds      a guest reads what was meant for him.
  * Mutants    1 leaving has no order   2 the owner does not ask who is there
@@ -14,7 +14,7 @@
 
 proctype guest() {
   load(0, LD, BYTES, 1);
-  /* tag leave: src/wire/shm.c, src/wire/shm_ctrl.c add seq_cst */
+  /* tag leave: src/wire/shm/shm.c, src/wire/shm/shm_ctrl.c add seq_cst */
   store(0, unless(1, ADD, ADDX), GUESTS, 255);
   atomic { known(0, 1) -> assert(R(0, 1) == 0) }
 }
@@ -23,7 +23,7 @@ proctype owner() {
   do
   :: m == 2 -> break
   :: else ->
-    /* tag gone: src/wire/heap.c load acquire */
+    /* tag gone: src/wire/shm/heap.c load acquire */
     load(1, LDA, GUESTS, 0);
     known(1, 0);
     if

@@ -1,6 +1,6 @@
 /* shm_agree.pml - three ranks agree on who survives, twice, though any may die at any moment.
  *
- * Mirrors    src/wire/shm_agree.c, and agree of src/api/shrink_shm.c. All of its stores and loads are
+ * Mirrors    src/wire/shm/shm_agree.c, and agree of src/api/shrink_shm.c. All of its stores and loads are
  *            sequentially consistent, so there is no weak machine in it; terms are written at once. Who waits
  *            too long closes the council, at any moment.
  * Holds      all that return have read the same terms, each is in them, and the rooms that they
@@ -21,7 +21,7 @@ byte at_round[N];
 byte room[N];
 byte members[N];         /* terms, by who writes them: who is in, ... */
 bool stale[N];           /* ... some with a room of another round */
-/* tag words: src/wire/shm_agree.c any seq_cst */
+/* tag words: src/wire/shm/shm_agree.c any seq_cst */
 byte decided, by;         /* one word: the round, who decided, ... */
 bool closed;              /* ... no other decision comes */
 byte seen[ROUNDS + 1];    /* what the first reader of a round read; 0: nobody yet */

@@ -1,9 +1,9 @@
 /* wake.pml - who sleeps, and who wakes him.
  *
- * Mirrors    src/wire/wake.c and shm_sleep_begin, tt_shm_wake (src/wire/shm.c, shm_wire.h), as
+ * Mirrors    src/wire/shm/wake.c and shm_sleep_begin, tt_shm_wake (src/wire/shm/shm.c, shm_wire.h), as
  *            pause_a_while (src/api/wait.c) calls them. What is waited for is a flag, a
  *            tally, an acknowledgement or the abort word: stored seq_cst, looked at with
- *            acquire. Sleeps have no bound here. A door (src/wire/wake_fd.c) hands over in the same
+ *            acquire. Sleeps have no bound here. A door (src/wire/shm/wake_fd.c) hands over in the same
  *            way; its pipe keeps a knock, so it needs no bell.
  * Holds      nobody sleeps for ever while what he waits for is there.
  * Mutants    1 no fence before the last look   2 what is published is a release only
@@ -28,21 +28,21 @@ proctype sleeper() {
   :: !over ->
     if
     :: m == 4 -> skip
-    /* tag bell: src/wire/wake.c load seq_cst */
+    /* tag bell: src/wire/shm/wake.c load seq_cst */
     :: else -> load(0, LDS, BELL, 1)
     fi;
-    /* tag dozing: src/wire/shm.c add seq_cst */
+    /* tag dozing: src/wire/shm/shm.c add seq_cst */
     store(0, ADD, DOZING, 1);
-    /* tag sleepers: src/wire/wake.c add seq_cst */
-    /* tag door: src/wire/wake_fd.c any seq_cst */
+    /* tag sleepers: src/wire/shm/wake.c add seq_cst */
+    /* tag door: src/wire/shm/wake_fd.c any seq_cst */
     store(0, ADD, SLEEPERS, 1);
     if
     :: m == 1 -> skip
-    /* tag fence: src/wire/wake.c, src/wire/wake_fd.c fence seq_cst */
+    /* tag fence: src/wire/shm/wake.c, src/wire/shm/wake_fd.c fence seq_cst */
     :: else -> fence(0)
     fi;
-    /* tag last: src/wire/shm_arena.c, src/wire/shm_flags.c, src/wire/shm.c load acquire */
-    /* tag last: src/wire/wire.h, src/wire/shm_ctrl.c load acquire */
+    /* tag last: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm.c load acquire */
+    /* tag last: src/wire/wire.h, src/wire/shm/shm_ctrl.c load acquire */
     load(0, LDA, FLAG, 0);
     if
     :: m == 4 -> known(0, 0); load(0, LDS, BELL, 1)
@@ -55,9 +55,9 @@ proctype sleeper() {
       !asleep
     :: else -> skip
     fi;
-    /* tag up: src/wire/wake.c add seq_cst */
+    /* tag up: src/wire/shm/wake.c add seq_cst */
     store(0, ADD, SLEEPERS, ONE_LESS);
-    /* tag dozing-less: src/wire/shm.c add seq_cst */
+    /* tag dozing-less: src/wire/shm/shm.c add seq_cst */
     store(0, ADD, DOZING, ONE_LESS);
     load(0, LDA, FLAG, 0);
     atomic { known(0, 0) -> over = (R(0, 0) != 0) }
@@ -66,21 +66,21 @@ proctype sleeper() {
 }
 
 proctype waker() {
-  /* tag publish: src/wire/shm_arena.c, src/wire/shm_flags.c, src/wire/shm.c, src/wire/shm_ctrl.c store seq_cst */
+  /* tag publish: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm.c, src/wire/shm/shm_ctrl.c store seq_cst */
   store(1, unless(2, STS, STR), FLAG, 1);
-  /* tag look: src/wire/shm_arena.c, src/wire/shm_flags.c, src/wire/shm_wire.h load seq_cst */
+  /* tag look: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm_wire.h load seq_cst */
   load(1, unless(3, LDS, LDA), DOZING, 0);
   known(1, 0);
   if
   :: R(1, 0) != 0 ->
-    /* tag sleepers-look: src/wire/wake.c, src/wire/wake_fd.c load seq_cst */
+    /* tag sleepers-look: src/wire/shm/wake.c, src/wire/shm/wake_fd.c load seq_cst */
     load(1, unless(3, LDS, LDA), SLEEPERS, 0);
     known(1, 0);
     if
     :: R(1, 0) != 0 ->
       if
       :: m == 6 -> skip
-      /* tag ring: src/wire/wake.c add seq_cst */
+      /* tag ring: src/wire/shm/wake.c add seq_cst */
       :: else -> store(1, ADD, BELL, 1)
       fi;
       atomic { drained(1) -> asleep = false } /* FUTEX_WAKE */

@@ -19,12 +19,14 @@ kernel
 algo    sched topo
 prove   sched
 draw    sched prove
-price   sched topo
-choose  algo prove price sched topo
+cost    sched topo
+choose  algo prove cost sched topo
 wire
 engine  sched kernel wire
 meet
-api     sched topo kernel algo prove draw price choose wire engine meet
+api     sched topo kernel algo prove draw cost choose wire engine meet
+bucket  sched topo kernel algo prove draw cost choose wire engine meet api
+doctor  sched topo kernel algo prove draw cost choose wire engine meet api
 EOR
 }
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "names.h"
-#include "price.h"
+#include "cost.h"
 
 static tt_breakdown terms_of(const char *name, tt_sched *const *all, const tt_cost_model *profile,
                              double bytes) {

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import plain
 
 # From the lowest room to the highest: a call goes down, or stays.
-ROOMS = "core sched topo kernel algo prove draw price choose wire engine meet api".split()
+ROOMS = "core sched topo kernel algo prove draw cost choose wire engine meet api bucket doctor".split()
 # Words that once named these things here and mean nothing to a stranger.
 PRIVATE = """plate whereabouts wish wise parcel landing newcomer roam lend lent withdraw parley treaty council pact ballot
 doze knock tally patience fate lateness blame knot colour seat mailbox""".split()
@@ -90,7 +90,7 @@ def symbols(build):
     """Where each symbol is defined, and which symbols each object uses; objects as (room, file)."""
     defined, used = {}, {}
     for path in SOURCES:
-        room, file = path.split("/")[1:]
+        room, file = path.split("/")[1], path.split("/")[-1]
         if not file.endswith(".c"):
             continue
         used[room, file] = set()

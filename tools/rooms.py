@@ -10,15 +10,16 @@ import re
 import sys
 
 ROOMS = sorted(d for d in os.listdir("src") if os.path.isdir(f"src/{d}"))
-HOME = {file: room for room in ROOMS for file in os.listdir(f"src/{room}") if file.endswith(".h")}
+FILES = {room: [f"{folder}/{file}" for folder, _, names in os.walk(f"src/{room}") for file in names] for room in ROOMS}
+HOME = {os.path.basename(path): room for room, paths in FILES.items() for path in paths if path.endswith(".h")}
 
 
 def includes(room):
     """The other rooms whose headers this one includes."""
     found = set()
-    for file in os.listdir(f"src/{room}"):
-        if file.endswith((".c", ".h")):
-            with open(f"src/{room}/{file}") as text:
+    for path in FILES[room]:
+        if path.endswith((".c", ".h")):
+            with open(path) as text:
                 found |= {HOME[name] for name in re.findall(r'#include "([\w/.]+)"', text.read()) if name in HOME}
     return found - {room}
 

@@ -14,7 +14,7 @@
 #include "trace.h"
 #include "wire.h"
 
-/* ---- shapes (shape.c): schedules with a dedicated loop ---- */
+/* ---- shapes (recognise.c): schedules with a dedicated loop ---- */
 
 typedef enum tt_shape {
   TT_SHAPE_NONE,     /* the generic engine runs it */

@@ -1,4 +1,4 @@
-/* algo.c - the table of algorithms, their names and parameters.
+/* registry.c - the table of algorithms, their names and parameters.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
 

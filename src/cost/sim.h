@@ -4,7 +4,7 @@
 #ifndef TT_SIM_H
 #define TT_SIM_H
 
-#include "price.h"
+#include "cost.h"
 
 /* A message. Steps are numbered over all simulated ranks. */
 typedef struct tt_sim_message {

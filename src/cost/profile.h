@@ -14,7 +14,7 @@
 #ifndef TT_PROFILE_H
 #define TT_PROFILE_H
 
-#include "price.h"
+#include "cost.h"
 
 /* Of a wire, or between domains of one level. */
 typedef struct tt_figures {

@@ -1,4 +1,4 @@
-/* price.h - predicts the time of a plan on a machine: its critical path, in seconds.
+/* cost.h - predicts the time of a plan on a machine: its critical path, in seconds.
  *
  * Idea       simulate the schedules. A step starts once the steps and messages it waits for
  *            have ended. A message occupies a port of its sender and one of its reader

@@ -1,4 +1,4 @@
-/* shape.c - recognises schedules that have a dedicated loop.
+/* recognise.c - recognises schedules that have a dedicated loop.
  *
  * Idea       Build the schedule that the loop executes and compare: if the two are equal, step for
  *            step, what was proven of one holds for the other. Names are not considered. One rank's
