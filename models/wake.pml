@@ -9,7 +9,6 @@
  * Mutants    1 no fence before the last look   2 the event is published with release only
  *            3 the waker looks for sleepers with acquire only   4 the futex word is read after
  *            the last look   5 there is no last look   6 the futex word is not changed
-
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 4
 #define PROCS 2
