@@ -1,6 +1,5 @@
 /* survey.h - several plans of one call, timed beside each other.
  *
- * Idea      ranks that share cores settle into one of several habits, by chance, which changes
  * Idea      ranks that share cores settle, by chance, into one of several patterns, which changes
  *           all times by half. So plans are only compared within the same processes, in turn,
  *           round by round, and each round begins with another plan.
