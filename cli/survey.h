@@ -44,8 +44,7 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
                          const char *override, survey_plan *plans, int n, bool looks,
                          double patience);
 
-/* From now on only rounds at that distance count; returns the least number of them over the plans.
- * */
+/* From now on only rounds at that distance count; the least number of them over all plans. */
 int survey_keep(survey_plan *plans, int n, double wanted);
 /* The fastest plan; NULL: none ran. */
 const survey_plan *survey_best(const survey_plan *plans, int n);
