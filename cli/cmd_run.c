@@ -1,5 +1,5 @@
 /* cmd_run.c - `tutti run`: the command line, and the front process.
- * Who is who: run.h. SPDX-License-Identifier: BSD-3-Clause */
+ * run.h describes its processes. SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

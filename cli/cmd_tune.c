@@ -123,8 +123,6 @@ static void find_figures(tune_points *points, const double *bounce, int launches
 
 /* Launches: ranks, their cores, and their share of the remaining time (earlier launches may be
  * late). Figures of ranks that share two cores are assumed to hold for ranks that share more. */
-
-
 static int on_this_machine(const tune_options *o) {
   const double end = cli_now() + o->seconds, ranks_end = end - FIT * o->seconds;
   cpu_set_t mine;

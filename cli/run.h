@@ -134,7 +134,7 @@ bool run_tree_kill(double seconds);
 
 typedef struct run_relay run_relay;
 
-/* NULL: out of memory. label false: only the guard's own lines have one. */
+/* NULL: out of memory. label false: it writes only the guard's own lines. */
 run_relay *run_relay_make(int processes, bool label);
 void run_relay_free(run_relay *relay);
 /* Take ownership of the reading ends of a rank's pipes. */

@@ -27,7 +27,7 @@ static const double linger_seconds = 1, term_seconds = 2, kill_seconds = 5, tick
 /* Pause before a restart, s: first, longest; and a run of this length resets the pause. */
 static const double pause_first = 0.1, pause_most = 10, pause_healed = 10;
 
-/* For the front: pass on the signals that you get. */
+/* Time for the front to pass on the signals that it received. */
 enum { front_ms = 50 };
 
 typedef enum phase { PHASE_RUN, PHASE_LINGER, PHASE_TERM, PHASE_KILL } phase;

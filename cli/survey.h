@@ -1,6 +1,5 @@
 /* survey.h - several plans of one call, timed beside each other.
  *
- * Idea      ranks that share cores settle into one of several habits, by chance, which changes
  * Idea      ranks that share cores settle, by chance, into one of several patterns, which changes
  *           all times by half. So plans are only compared within the same processes, in turn,
  *           round by round, and each round begins with another plan.
@@ -45,8 +44,7 @@ tutti_status survey_time(const bench_job *job, const bench_options *o, const ben
                          const char *override, survey_plan *plans, int n, bool looks,
                          double patience);
 
-/* From now on only rounds at that distance count; returns the least number of them over the plans.
- * */
+/* From now on only rounds at that distance count; the least number of them over all plans. */
 int survey_keep(survey_plan *plans, int n, double wanted);
 /* The fastest plan; NULL: none ran. */
 const survey_plan *survey_best(const survey_plan *plans, int n);

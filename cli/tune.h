@@ -30,8 +30,7 @@ void tune_add(tune_result *r, const char *name, double value, const char *meanin
     __attribute__((format(printf, 4, 5)));
 void tune_note(tune_result *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The progress of the whole, on stderr if that is a terminal: `done` of 1; the current measurement.
- * */
+/* The progress of the whole, on stderr if it is a terminal: `done` of 1; the current measurement. */
 void tune_progress(double done, const char *what);
 
 /* ---- one process (tune_parts.c) ---- */

@@ -137,7 +137,7 @@ static tutti_status median(const line *l, game g, bool rest, double *seconds) {
 typedef struct found {
   double alone, one, all; /* s: a round of 2 hosts alone; of all hosts; a message to each */
   double many, rested, way;  /* streams */
-  double streams[PORTS + 1]; /* to so many hosts at once */
+  double streams[PORTS + 1]; /* index: number of target hosts at once */
 } found;
 
 /* Wait, asleep, until all ranks are here. */

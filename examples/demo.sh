@@ -1,5 +1,5 @@
 #!/bin/sh
-# demo.sh - what `make demo` runs: from a proven schedule to a trained network.
+# demo.sh - the script of `make demo`: from a proven schedule to a trained network.
 #
 #   1  trains on 4 ranks, and tests
 #   2  trains in one process, and compares the losses step by step

@@ -1,10 +1,10 @@
 #!/bin/sh
-# demo_faults.sh - what `make demo-faults` runs: 5 ranks train, one of them is killed in the middle
+# demo_faults.sh - the script of `make demo-faults`: 5 ranks train, one of them is killed in the middle
 # of an epoch, and 4 go on to the accuracy of the demo; and once more, where another process is
 # started in its place, joins at the end of an epoch, and 5 go on.
 #
 # VICTIM=r kills rank r (2), AFTER=n after n epochs (3).
-# Exit status 0 only if it was killed, as many went on, are alike, and the accuracy is good.
+# Exit status 0 only if it was killed, as many went on, all are equal, and the accuracy is good.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 LC_ALL=C OPENBLAS_NUM_THREADS=1 # the ranks are the parallelism
@@ -24,7 +24,7 @@ pid=
 mkdir -p "$out"
 rm -f "$out"/*
 
-# Half of an epoch after so many: as long as half of the last one took.
+# Wait for half of an epoch after that many: as long as half of the last one took.
 strike() {
   at=$(date +%s%N)
   until [ -e "$out/status" ] || grep -q "epoch *$after of" "$out/log"; do

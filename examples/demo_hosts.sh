@@ -1,5 +1,5 @@
 #!/bin/sh
-# demo_hosts.sh - what `make demo-hosts` runs: the training of `make demo` on three hosts with two
+# demo_hosts.sh - the script of `make demo-hosts`: the training of `make demo` on three hosts with two
 # ranks each, by `tutti run --hosts`, over UCX, without MPI.
 #
 # The hosts are network namespaces of this machine, each with a link of its own (bench/netns.sh);

@@ -1,4 +1,4 @@
-"""Compares what examples/demo_torch.sh ran, and draws the loss curves, and what a step takes (gnuplot).
+"""Compares the runs of examples/demo_torch.sh, and draws the loss curves and the step times (gnuplot).
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -18,7 +18,7 @@ def last(name):
 
 
 gloo, tutti, without = last("gloo"), last("tutti"), last("without")
-# Sums of gradients differ in their last bits, and training makes a little more of that with every step.
+# Sums of gradients differ in their last bits, and training amplifies that a little with every step.
 apart = max(abs(a - b) / max(abs(a), 1e-3) for a, b in zip(gloo["losses"][:50], tutti["losses"][:50]))
 late = [sum(r["losses"][-50:]) / 50 for r in (gloo, tutti)]
 print("\n%-14s %10s %14s %10s %10s" % ("", "ms a step", "communication", "accuracy", "last loss"))

@@ -1,7 +1,7 @@
 #!/bin/sh
-# demo_torch.sh - what `make demo-torch` runs: one DistributedDataParallel script (examples/train_ddp.py), on gloo and on
-# tutti, with the same seed, and once without sums. Prints step times and shares of communication, draws both loss
-# curves and what a step takes. RANKS=2 STEPS=300. Exit status 0 only if the curves are equal within rounding and the
+# demo_torch.sh - the script of `make demo-torch`: one DistributedDataParallel script (examples/train_ddp.py), on gloo and
+# on tutti, with the same seed, and once without sums. Prints step times and shares of communication, draws both loss
+# curves and the step times. RANKS=2 STEPS=300. Exit status 0 only if the curves are equal within rounding and the
 # model is good.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu

@@ -1,10 +1,10 @@
-/* fashion.c - learn to tell shirts from shoes, on all ranks together.
+/* fashion.c - trains a classifier of clothes, on all ranks together.
  *
- * Idea      Every rank holds the same network and takes its part of each batch;
- *           tutti sums the gradients while they are still being computed; so
- *           all ranks take the same step, and stay the same to the last bit.
+ * Idea      Every rank holds the same network and takes its part of each batch.
+ *           tutti sums the gradients while the next ones are computed. So
+ *           all ranks make the same step, and stay equal to the last bit.
  * Try       tutti run -n 4 build/examples/fashion
- * Read      fashion_exchange.c for what tutti does, fashion_train.c for where.
+ * Read      fashion_exchange.c for the calls of tutti, fashion_train.c for their place.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cblas.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include "fashion.h"
 
-enum { TRACE_AT = 300, TRACE_STEPS = 3 }; /* the time line's steps, or fewer */
+enum { TRACE_AT = 300, TRACE_STEPS = 3 }; /* the time line: first step, and number of steps */
 
 static int my_rank = -1;
 
@@ -119,7 +119,7 @@ static options parse(int argc, char **argv) {
 
 /* ---- training ---- */
 
-/* The step before last is done: its loss. */
+/* The loss of the step before last, which is complete. */
 static void learned(const trainer *t, progress *p, float *losses, int64_t steps) {
   losses[t->step - 2] = (float)t->exchange.loss;
   if (!isfinite(t->exchange.loss)) {
@@ -129,8 +129,8 @@ static void learned(const trainer *t, progress *p, float *losses, int64_t steps)
   progress_step(p, t, t->exchange.loss, t->step % t->steps_per_epoch == 0 || t->step == steps);
 }
 
-/* All steps; the losses of all of them into `losses`. The loss of a step is
- * known when its sums are: in the middle of the next one. */
+/* Run all steps; store their losses in `losses`. The loss of a step is known when its
+ * sums are: in the middle of the next step. */
 static void train(trainer *t, const options *o, float *losses, int64_t steps) {
   progress p;
   progress_open(&p, steps);
@@ -170,7 +170,7 @@ static void write_curve(const trainer *t, const char *path, const float *losses,
   fclose(file);
 }
 
-/* Train, and unless it was only for some steps, test; the exit status. */
+/* Train, then test unless only some steps were asked for; the exit status. */
 static int train_and_test(trainer *t, const options *o, const pictures *test) {
   int64_t table[CLASSES][CLASSES];
   int64_t steps = o->steps && o->steps < t->steps_in_all ? o->steps : t->steps_in_all;
@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
   openblas_set_num_threads(1); /* the ranks are the parallelism */
   const bool newcomer = tutti_newcomer();
   options o = {.data = NULL};
-  if (newcomer) { /* it reads while the others train */
+  if (newcomer) { /* it reads the data while the others train */
     o = parse(argc, argv);
     data_read(o.data, &training, &test);
   }

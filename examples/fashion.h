@@ -1,10 +1,10 @@
-/* fashion.h - what the files of the Fashion-MNIST example share.
+/* fashion.h - shared by the files of the Fashion-MNIST example.
  *
  * fashion_data.c      pictures and labels, from gzip IDX files to every rank
  * fashion_net.c       the network: forward and backward, one process's view
- * fashion_exchange.c  the gradients' sums over all ranks: the part that is tutti
+ * fashion_exchange.c  the gradients' sums over all ranks: the part that uses tutti
  * fashion_train.c     one training step and the test, made of the three above
- * fashion_survive.c   a rank dies, the others go on; a newcomer joins
+ * fashion_survive.c   a rank dies, the others go on; a joiner replaces it
  * fashion_measure.c   overlapped against blocking, naive against ring
  * fashion_report.c    progress line, confusion table, curve, time line
  * fashion.c           options and main
@@ -19,12 +19,12 @@
 
 enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10, LAYERS = 3, MAX_PIECES = 4 };
 
-/* ---- odds and ends: fashion.c ---- */
+/* ---- utilities: fashion.c ---- */
 
-/* Returns if the status is TUTTI_OK. Otherwise says who failed at what and why,
+/* Returns if the status is TUTTI_OK. Otherwise prints which rank failed at what and why,
  * and exits with 1: `tutti run` then ends the other ranks. */
 void must(tutti_status status, const char *what);
-/* malloc that says so and exits when there is no memory; zeroed. */
+/* malloc of zeroed memory; prints an error and exits if there is none. */
 void *room(size_t count, size_t size);
 double now(void);                     /* seconds, the same clock on all ranks */
 uint64_t random_bits(uint64_t *seed); /* splitmix64 */
@@ -40,7 +40,7 @@ typedef struct pictures {
 extern const char *const class_name[CLASSES];  /* "T-shirt/top", ... */
 extern const char *const class_short[CLASSES]; /* at most 5 letters, for columns */
 
-/* Both sets from `folder`; without them it says so and exits. */
+/* Both sets from `folder`; if they are missing, prints an error and exits. */
 void data_read(const char *folder, pictures *train, pictures *test);
 /* Rank 0 reads both sets from `folder`, the others receive them. */
 void data_load(tutti_comm *comm, const char *folder, pictures *train, pictures *test);
@@ -52,7 +52,7 @@ void data_free(pictures *p);
  * and every activation row ends with a constant 1. */
 typedef struct net_layer {
   int in, out;
-  int pieces;   /* its gradient is made, and summed, in so many parts */
+  int pieces;   /* its gradient is computed, and summed, in this many parts */
   size_t count; /* weights, biases included: out * (in + 1) */
   float *w, *v; /* weights and their velocity (momentum) */
   float *g;     /* gradient; lives in tutti's memory, see exchange_open */
@@ -63,7 +63,7 @@ typedef struct net_layer {
 typedef struct net {
   net_layer layers[LAYERS];
   float *logits; /* rows x (CLASSES + 1) */
-  int rows;      /* room for so many pictures */
+  int rows;      /* pictures that fit */
 } net;
 
 void net_init(net *n, int rows, uint64_t seed); /* the same weights on all ranks */
@@ -73,13 +73,13 @@ void net_set_input(net *n, int row, const uint8_t *pixels);
 void net_forward(net *n, int l, int rows);
 /* Fills the last layer's delta, divided by `batch`; returns the sum of losses. */
 double net_loss(net *n, const uint8_t *labels, int rows, int batch);
-void net_gradient(net *n, int l, int piece, int rows); /* adds to nothing: g = ... */
+void net_gradient(net *n, int l, int piece, int rows); /* overwrites: g = ... */
 void net_backward(net *n, int l, int rows);            /* delta of layer l-1 */
 void net_update(net *n, int l, int piece, float rate);
 int net_answer(const net *n, int row);
 uint64_t net_checksum(const net *n);
 
-/* ---- what happened when, for the picture ---- */
+/* ---- events, for the picture ---- */
 
 typedef enum event_kind {
   PREPARE,
@@ -88,7 +88,7 @@ typedef enum event_kind {
   UPDATE,
   WAIT,
   PROGRESS, /* in tutti_bucket_ready and tutti_bucket_test */
-  FLIGHT,   /* from the start of a sum until it is known to be done */
+  FLIGHT,   /* from the start of a sum until it is found complete */
   EVENT_KINDS
 } event_kind;
 
@@ -99,7 +99,7 @@ typedef struct event {
 enum { TRACE_ROOM = 512 };
 typedef struct trace {
   bool on;
-  tutti_comm *comm; /* in whose TUTTI_TRACE the computation is marked */
+  tutti_comm *comm; /* the computation is marked in its TUTTI_TRACE */
   int count;
   event events[TRACE_ROOM];
 } trace;
@@ -119,8 +119,8 @@ typedef struct spent {
 
 typedef struct flight {
   size_t tensor; /* its number in the buckets */
-  bool flies;    /* it is not yet known to be summed */
-  bool pending;  /* started, and the weights not yet updated */
+  bool flies;    /* its sum is not known to be complete */
+  bool pending;  /* started, and the weights are not updated yet */
   double begin;
 } flight;
 
@@ -133,22 +133,22 @@ typedef struct exchange {
   double loss; /* of the last step whose last layer was finished */
   spent spent;
   trace *trace;
-  bool survives, lost; /* a rank, if that is to be survived; then all calls do nothing */
-  char why[400];       /* it was lost, in words */
+  bool survives, lost; /* go on after a loss; a rank was lost: all calls do nothing */
+  char why[400];       /* how it was lost */
 } exchange;
 
 void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t);
 void exchange_close(exchange *x);
 /* This piece's gradient is ready: sum it over all ranks. */
 void exchange_start(exchange *x, int l, int piece);
-/* Let what is in flight advance, without blocking. */
+/* Make progress on sums in flight, without blocking. */
 void exchange_poke(exchange *x);
 /* The layer is needed: wait for its sums and update its weights. */
 void exchange_finish(exchange *x, int l, float rate);
 void exchange_set_loss(exchange *x, double loss); /* travels with the last layer */
-/* What is in flight comes to nothing: a rank was lost. */
+/* Drop everything in flight: a rank was lost. */
 void exchange_drop(exchange *x);
-size_t exchange_sums(const exchange *x); /* so many a step */
+size_t exchange_sums(const exchange *x); /* per step */
 void exchange_plans(exchange *x, const char *title);
 
 /* ---- training ---- */
@@ -160,10 +160,10 @@ typedef struct options {
   bool blocking, reverse, measure, survive;
 } options;
 
-typedef struct kept { /* as it was when all steps before `step` were done: fashion_survive.c */
+typedef struct kept { /* state before `step`: fashion_survive.c */
   int64_t step;
   double loss;
-  float *w[LAYERS], *v[LAYERS]; /* NULL: nothing is kept */
+  float *w[LAYERS], *v[LAYERS]; /* NULL: no state is kept */
 } kept;
 
 typedef struct trainer {
@@ -174,8 +174,8 @@ typedef struct trainer {
   exchange exchange;
   trace trace;
   int batch;
-  bool reverse; /* every batch back to front: the same sums but for rounding */
-  int64_t step; /* so many were begun */
+  bool reverse; /* every batch back to front: the same sums except for rounding */
+  int64_t step; /* number of steps begun */
   int64_t steps_per_epoch, steps_in_all;
   float rate;      /* of the step begun last */
   int64_t *order;  /* this epoch's order of the pictures */
@@ -187,7 +187,7 @@ void trainer_open(trainer *t, tutti_comm *comm, const pictures *train, const opt
 void trainer_close(trainer *t);
 void trainer_step(trainer *t);
 void trainer_shuffle(trainer *t, int64_t epoch);
-void trainer_settle(trainer *t); /* wait for and apply what is still in flight */
+void trainer_settle(trainer *t); /* wait for sums in flight and apply them */
 /* table[was][said], summed over all ranks. */
 void trainer_test(trainer *t, const pictures *test, int64_t table[CLASSES][CLASSES]);
 /* Do all ranks hold the same bits? */
@@ -195,16 +195,16 @@ bool trainer_same_weights(trainer *t);
 
 void measure(trainer *t);
 
-/* ---- going on without a rank that died ---- */
+/* ---- recovery after a death ---- */
 
 void survive_open(trainer *t);
 void survive_close(trainer *t);
 void survive_keep(trainer *t);
-/* A rank was lost: on with the others, from a step whose sums all of them had. */
+/* A rank was lost: continue with the others, from a step whose sums all of them had. */
 void survive_lost(trainer *t);
-/* An epoch is over: who was started in place of one that died may join. */
+/* At the end of an epoch: a process that was started in place of a dead rank may join. */
 void survive_grow(trainer *t);
-/* This process is such a newcomer: it gets what the others have. */
+/* This process is such a joiner: it receives the others' state. */
 void survive_join(trainer *t);
 
 /* ---- report ---- */
@@ -216,10 +216,10 @@ typedef struct progress {
 } progress;
 
 void progress_open(progress *p, int64_t steps);
-/* `seen` pictures of `all` are done; `loss` is the last step's. */
+/* Progress: `seen` pictures of `all`; `loss` is the last step's. */
 void progress_step(progress *p, const trainer *t, double loss, bool epoch_ends);
 void report_training(const progress *p, const trainer *t);
-/* The table and the verdict; true if the accuracy is at least `need`. */
+/* Prints the table and the result; true if the accuracy is at least `need`. */
 bool report_test(int64_t table[CLASSES][CLASSES], double need);
 
 #endif

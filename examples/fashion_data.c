@@ -1,8 +1,8 @@
 /* fashion_data.c - pictures and labels, from gzip IDX files to every rank.
  *
- * Idea      One rank reads and unpacks the files, tutti_broadcast hands them to
- *           the others: the disk is read once, and there is one place where a
- *           missing or damaged file is noticed. tutti_comm_abort tells the rest.
+ * Idea      One rank reads and unpacks the files, and tutti_broadcast sends them to
+ *           the others: the disk is read once, and a missing or damaged file is
+ *           noticed in one place. tutti_comm_abort tells the others.
  * Format    IDX: big-endian words (magic, count, and for pictures rows and
  *           columns), then one byte per pixel or label.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -22,7 +22,7 @@ const char *const class_short[CLASSES] = {"T-sh", "Trou", "Pull", "Dres", "Coat"
 
 enum { MAGIC_LABELS = 0x801, MAGIC_PICTURES = 0x803, MOST = 10000000 };
 
-/* What went wrong, as a sentence; empty if nothing did. */
+/* The error, as a sentence; empty if there is none. */
 static char problem[700];
 
 static bool wrong(const char *path, const char *what) {
@@ -30,7 +30,7 @@ static bool wrong(const char *path, const char *what) {
   return false;
 }
 
-/* Exactly `bytes` from the file; false with a sentence otherwise. */
+/* Read exactly `bytes` from the file; false with an error sentence otherwise. */
 static bool read_bytes(gzFile file, const char *path, void *to, int64_t bytes) {
   int64_t done = 0;
   while (done < bytes) {
@@ -112,7 +112,7 @@ static bool read_set(const char *folder, const char *prefix, pictures *p) {
   return true;
 }
 
-/* From rank 0 to all. */
+/* Send from rank 0 to all. */
 static void share_set(tutti_comm *comm, pictures *p) {
   must(tutti_broadcast(comm, &p->count, &p->count, 1, TUTTI_INT64, 0), "sharing the count");
   size_t count = (size_t)p->count;

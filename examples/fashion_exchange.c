@@ -1,15 +1,16 @@
-/* fashion_exchange.c - the gradients' sums over all ranks: the part that is tutti.
+/* fashion_exchange.c - the gradients' sums over all ranks: the part that uses tutti.
  *
- * Idea      The backward pass makes the last layer's gradient first. As soon as it is ready it
- *           is handed to tutti's buckets, and travels while the layers below are computed
- *           (Gibiansky 2017, "Bringing HPC techniques to deep learning"). It is waited for only
- *           where the layer is next used: in the next forward pass. The first layer is big and
- *           comes last, so it is made in pieces; how many travel together the buckets decide.
- * Progress  Without a thread of tutti's sums advance inside its calls, so the computation
- *           looks in between (exchange_poke).
- * Deaths    with --survive a lost rank fails no call here: the step comes to nothing, and
+ * Idea      The backward pass computes the last layer's gradient first. As soon as it is ready it
+ *           goes to tutti's buckets, and travels while the layers below are computed
+ *           (Gibiansky 2017, "Bringing HPC techniques to deep learning"). The program waits for it
+ *           only where the layer is next used: in the next forward pass. The first layer is big
+ *           and comes last, so it is computed in pieces; the buckets decide how many travel
+ *           together.
+ * Progress  Without a thread of tutti's, sums advance inside its calls, so the computation
+ *           calls it in between (exchange_poke).
+ * Deaths    With --survive a lost rank fails no call here: the step is dropped, and
  *           fashion_survive.c goes on.
- * The loss  rides along as one more float behind the last layer's gradient.
+ * The loss  is one more float after the last layer's gradient.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t) {
   t->comm = comm;
   x->loss = NAN;
   for (int l = 0; l < LAYERS; l++) {
-    /* Memory that the other ranks can read: no copy before it travels. */
+    /* Memory that the other ranks can read: no copy on its way. */
     void *memory = NULL;
     size_t bytes = (n->layers[l].count + 1) * sizeof(float);
     must(tutti_mem_alloc(comm, bytes, &memory), "memory for the gradients");
@@ -33,7 +34,7 @@ void exchange_open(exchange *x, tutti_comm *comm, net *n, trace *t) {
   }
 }
 
-/* Was a rank lost, that the others can do without? */
+/* Was a rank lost, and can the others continue without it? */
 static bool lost(exchange *x, tutti_status status, const char *what) {
   if (!x->survives || status != TUTTI_ERR_PEER_LOST) {
     must(status, what);
@@ -61,14 +62,14 @@ void exchange_set_loss(exchange *x, double loss) {
   last->g[last->count] = (float)loss;
 }
 
-/* Elements of a piece; the very last one carries the loss as well. */
+/* Elements of a piece; the very last one includes the loss. */
 static size_t piece_count(const net_layer *y, int l, int piece) {
   size_t count = net_piece_begin(y, piece + 1) - net_piece_begin(y, piece);
   return l == LAYERS - 1 && piece == y->pieces - 1 ? count + 1 : count;
 }
 
-/* All gradients, in the order in which the backward pass makes them. Collective, so when the first
- * is ready. */
+/* Register all gradients, in the order in which the backward pass computes them. Collective, so it
+ * happens when the first gradient is ready. */
 static void register_all(exchange *x) {
   const tutti_buckets_config config = {.size = sizeof config, .sum = 1}; /* divided by the batch */
   tutti_tensor tensors[LAYERS * MAX_PIECES];
@@ -107,8 +108,8 @@ void exchange_start(exchange *x, int l, int piece) {
   f->pending = true;
 }
 
-/* In the order they were started; one that is not done ends the round, for a
- * test of one request drives them all. */
+/* In starting order; stop at the first incomplete sum, because one test drives them
+ * all. */
 void exchange_poke(exchange *x) {
   double begin = now();
   int done = 1;

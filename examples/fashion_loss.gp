@@ -1,4 +1,4 @@
-# fashion_loss.gp - the loss on 4 ranks, and how far one process is from it.
+# fashion_loss.gp - the loss on 4 ranks, and its difference from one process.
 # Drawn by tools/picture.py for demo.sh, with the folder as dir, and the tolerance.
 # SPDX-License-Identifier: BSD-3-Clause
 set multiplot

@@ -1,13 +1,13 @@
-/* fashion_measure.c - how much communication is hidden, and what naive costs.
+/* fashion_measure.c - how much communication is hidden, and the cost of the naive plan.
  *
- * Idea      The same training steps in four ways, by turns, so that a noisy
+ * Idea      The same training steps in four ways, in turn, so that a noisy
  *           machine disturbs all of them alike; the median of the rounds counts.
- *           Hidden is 1 - (time in wait) / (time of the same sums, blocking), each
- *           round's own, and of these the median.
+ *           Hidden is 1 - (time in wait) / (time of the same sums, blocking), for
+ *           each round; the median of these is shown.
  * Honest    Sums also advance inside start and test. That time is not waiting,
- *           but it is not free either, so it is shown beside, and so is the
+ *           but it is not free either, so it is shown too, and so is the
  *           length of the whole step, which is what a user feels. "No core" is
- *           what the system says a rank was ready and had no core to run on,
+ *           the time for which a rank was ready and had no core to run on,
  *           because of other ranks or other programs; it is part of the rest.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -39,7 +39,7 @@ static double median(const double *values) {
   return sorted[ROUNDS / 2];
 }
 
-/* Seconds this thread was ready to run but had no core; 0 if nobody says. */
+/* Seconds for which this thread was ready but had no core; 0 if the system does not tell. */
 static double without_core(void) {
   double ran = 0, waited = 0;
   FILE *file = fopen("/proc/self/schedstat", "r");

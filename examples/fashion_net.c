@@ -9,8 +9,8 @@
  * Bend      is relu with its corner rounded off, (z + sqrt(z^2 + 1)) / 2 (Barron,
  *           "Squareplus", 2021). With a corner, one rounding error that moves a z
  *           across 0 changes the training for good, and runs on 1 and on 4 ranks
- *           could not be compared for long; without, they agree to the last digits.
- * Nothing here knows of other ranks: it sees this rank's part of the batch.
+ *           soon differ too much to compare; without it, they agree to the last digits.
+ * This file does not know of other ranks: it sees this rank's part of the batch.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cblas.h>
 #include <math.h>
@@ -83,7 +83,7 @@ void net_set_input(net *n, int row, const uint8_t *pixels) {
 static float bend(float z) {
   return 0.5f * (z + sqrtf(z * z + 1));
 }
-/* Its slope, told from what it gave. */
+/* Its slope, computed from its result. */
 static float bend_slope(float out) {
   return out * out / (out * out + 0.25f);
 }

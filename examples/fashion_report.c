@@ -1,8 +1,8 @@
-/* fashion_report.c - what a person sees: progress, the verdict, the time line.
+/* fashion_report.c - output for people: progress, the result, the time line.
  *
- * Idea      On a terminal one line is rewritten; elsewhere every epoch leaves a
- *           line. All of it is rank 0's, but the time line has every rank's
- *           events: they are gathered, because all ranks read the same clock.
+ * Idea      On a terminal one line is rewritten; elsewhere every epoch prints a
+ *           line. Only rank 0 prints, but the time line has every rank's events:
+ *           rank 0 gathers them; all ranks read the same clock.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>

@@ -1,13 +1,14 @@
-/* fashion_survive.c - a rank dies, the others go on without it; one that comes in its place joins.
+/* fashion_survive.c - a rank dies, the others go on without it; a joiner takes its place.
  *
- * Idea      Who hears of a death may have taken more of a step's sums than its neighbour, or
- *           fewer. So each keeps what it had when the last step was whole, and throws away what
- *           came after. The survivors make a communicator of their own (tutti_comm_shrink); its
- *           first rank's state becomes that of all, and they take its step once more, cutting
- *           the same batch into fewer parts: the same sums, but for rounding.
- *           At the end of each epoch a newcomer may join (tutti_comm_grow), if `tutti run
- * --respawn` has started one: it gets the first rank's state in the same way. Cost      a copy of
- * the weights and their velocity per step, 2 MB. SPDX-License-Identifier: BSD-3-Clause */
+ * Idea      A rank that learns of a death may have taken more of a step's sums than its neighbour,
+ *           or fewer. So each keeps its state before the current step, and drops all later
+ *           changes. The survivors make their own communicator (tutti_comm_shrink). All take the
+ *           state of its first rank, and repeat its step, with the same batch in fewer
+ *           parts: the same sums, except for rounding.
+ *           At the end of each epoch a joiner may be added (tutti_comm_grow), if `tutti run
+ *           --respawn` has started one: it gets the first rank's state in the same way.
+ * Cost      a copy of the weights and velocities per step, 2 MB.
+ * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void restore(trainer *t) {
   }
 }
 
-/* What the first rank has kept, to all. */
+/* Send the first rank's kept state to all. */
 static tutti_status share(trainer *t) {
   kept *k = &t->kept;
   tutti_status status = tutti_broadcast(t->comm, &k->step, &k->step, 1, TUTTI_INT64, 0);
@@ -63,7 +64,7 @@ static tutti_status share(trainer *t) {
   return status;
 }
 
-/* This communicator in place of the last one. */
+/* Replace the last communicator by this one. */
 static void use(trainer *t, tutti_comm *next) {
   must(tutti_comm_free(t->comm), "freeing the communicator before");
   t->comm = next;
@@ -77,14 +78,14 @@ static void shrink(trainer *t) {
   use(t, next);
 }
 
-/* All of `next`, or of those that live, begin where its first rank is. */
+/* All ranks of `next`, or its survivors, start from the state of its first rank. */
 static void begin_anew(trainer *t, tutti_comm *next) {
   const spent used = t->exchange.spent;
   const bool blocking = t->exchange.blocking;
   exchange_close(&t->exchange);
   if (next) use(t, next);
   tutti_status status = share(t);
-  while (status == TUTTI_ERR_PEER_LOST) { /* one more */
+  while (status == TUTTI_ERR_PEER_LOST) { /* one more rank was lost */
     shrink(t);
     status = share(t);
   }

@@ -1,4 +1,4 @@
-# fashion_timeline.gp - what every rank computed, and which sums were under way.
+# fashion_timeline.gp - each rank's computation, and the sums in flight.
 # Drawn by tools/picture.py for demo.sh, with the folder as dir, and the number of ranks.
 # SPDX-License-Identifier: BSD-3-Clause
 ranks = int(ranks)

@@ -1,8 +1,8 @@
 /* fashion_train.c - one training step, and the test, on all ranks together.
  *
  * Idea      The batch is the same for any number of ranks: pictures in an order
- *           that depends on the epoch alone, cut in P parts whose sizes differ by
- *           at most one. So P ranks compute what one rank computes, but for the
+ *           that depends on the epoch alone, cut into P parts whose sizes differ by
+ *           at most one. So P ranks compute what one rank computes, except for the
  *           order in which floats are added.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -61,7 +61,7 @@ static float rate_of(const trainer *t, int64_t step) {
   return (float)(PEAK_RATE * 0.5 * (1 + cos(3.14159265358979323846 * way)));
 }
 
-/* This rank's part of the step's batch into the first layer's input: its rows. */
+/* Copy this rank's part of the step's batch into the first layer's input; returns its rows. */
 static int prepare(trainer *t, int *batch) {
   double begin = now();
   int64_t at = t->step % t->steps_per_epoch, count = t->train->count;
@@ -97,7 +97,7 @@ static void backward(trainer *t, int rows) {
       double begin = now();
       net_gradient(&t->net, l, p, rows);
       trace_add(&t->trace, BACKWARD, l, p, begin, now());
-      exchange_start(x, l, p); /* ready: off it goes, while we go on below */
+      exchange_start(x, l, p); /* start its sum, and go on with the next */
       exchange_poke(x);
     }
     if (l == 0) break;

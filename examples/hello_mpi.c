@@ -8,13 +8,13 @@
 #include <tutti_mpi.h>
 #include <tutti_plan.h>
 
-/* What TUTTI_EXPLAIN=1 says, and warnings. */
+/* Print the output of TUTTI_EXPLAIN=1, and warnings. */
 static void say(void *ctx, int level, const char *line) {
   (void)ctx, (void)level;
   fprintf(stderr, "%s\n", line);
 }
 
-/* The other ranks may be waiting for this one: all end. */
+/* The other ranks may wait for this one: end them all. */
 static void check(tutti_status status) {
   if (!status) return;
   fprintf(stderr, "%s\n", tutti_error());

@@ -1,4 +1,4 @@
-"""A DistributedDataParallel script as anybody writes it: Fashion-MNIST on any backend.
+"""An ordinary DistributedDataParallel script: Fashion-MNIST on any backend.
 
     tutti run -n 2 python3 train_ddp.py --backend tutti
 

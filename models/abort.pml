@@ -1,9 +1,9 @@
 /* abort.pml - two ranks end a communicator at once; a third one learns why.
  *
  * Mirrors    src/wire/shm/shm_ctrl.c: tt_ctrl_abort and tt_ctrl_aborted.
- * Holds      the reason that is read is the one of the status that is read, and it is whole.
+ * Holds      a rank that reads status and reason reads those of one abort, and the whole reason.
  * Mutants    1 the status is stored without release   2 it is loaded without acquire
- *            3 who is first is found out by a load and a store
+ *            3 a load and a store decide which rank is first
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 3
 #define PROCS 3

@@ -3,9 +3,9 @@
  * Mirrors    src/engine/fast/arena.c: try_put (slot_is_free), try_sum (hand_out), try_get, with
  *            tt_arena_publish and tt_arena_published of src/wire/shm/shm_arena.c. Rank 0 puts pieces and
  *            gets sums, rank 1 sums them into rank 0's dst.
- * Holds      what is summed is the piece, and what is got, its sum.
- * Mutants    1 a tally is told without release   2 it is looked at without acquire
- *            3 a place is taken before the piece in it was summed   4 a sum is not waited for
+ * Holds      rank 1 sums the whole piece, and rank 0 gets its sum.
+ * Mutants    1 a counter is published without release   2 it is read without acquire
+ *            3 a place is reused before its piece was summed   4 nothing waits for a sum
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 5
 #define PROCS 2
@@ -19,7 +19,7 @@
 #define SUM 4
 
 proctype putter() {
-  byte put = 1, got = 1, sums = 0; /* sums: told by the peer */
+  byte put = 1, got = 1, sums = 0; /* sums: published by the peer */
   do
   :: got > PIECES -> break
   :: put <= PIECES && put < got + SLOTS + (m == 3 -> 1 : 0) ->

@@ -2,9 +2,9 @@
  *
  * Mirrors    src/wire/shm/shm.c: shm_push, shm_head and shm_pull, shm_release, reclaim. Blocks of
  *            the stage (stage.c) come back in the same way, with the acknowledgement.
- * Holds      a reader finds in a piece what the sender put there, whenever it looks.
- * Mutants    1 the flag is no release   2 it is looked at without acquire
- *            3 the acknowledgement is no release   4 the sender does not wait for it
+ * Holds      a reader finds in a piece the sender's bytes, whenever it looks.
+ * Mutants    1 the flag is stored without release   2 it is read without acquire
+ *            3 the acknowledgement is stored without release   4 the sender does not wait for it
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 5
 #define PROCS 2
@@ -41,12 +41,12 @@ proctype reader() {
   :: n <= PIECES ->
     /* tag look: src/wire/shm/shm.c load acquire */
     load(1, unless(2, LDA, LD), FLAG(n), 0);
-    load(1, LD, BYTES(n), 1); /* early, if nothing forbids it */
+    load(1, LD, BYTES(n), 1); /* early, if no order forbids it */
     known(1, 0);
     if
     :: R(1, 0) == n ->
       /* tag consumed: src/wire/shm/shm.c store seq_cst */
-      store(1, unless(3, STS, ST), CONSUMED, n); /* it may be before the bytes are read */
+      store(1, unless(3, STS, ST), CONSUMED, n); /* it may overtake the reading of the bytes */
       atomic { known(1, 1) -> assert(R(1, 1) == n) };
       n++
     :: else -> known(1, 1)

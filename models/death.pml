@@ -1,12 +1,12 @@
-/* death.pml - a peer dies at any moment: before it publishes, or before it rings.
+/* death.pml - a peer dies at any moment: before it publishes, or before it wakes the sleeper.
  *
- * Mirrors    pause_a_while and tt_look_after (src/api/wait.c, diagnose.c): a sleep has a bound,
- *            and who wakes by himself looks whether the peer lives, and if not, once more at what
- *            he waits for.
- * Holds      the sleeper does not sleep for ever, and gives nobody up who did his work before
- *            he died.
- * Mutants    1 sleeps have no bound   2 nobody looks whether the peer lives   3 nobody looks once
- *            more
+ * Mirrors    pause_a_while and tt_look_after (src/api/wait.c, diagnose.c): a sleep has a bound.
+ *            A rank that wakes after it checks whether the peer lives, and if not, looks once
+ *            more at the flag that it waits for.
+ * Holds      the sleeper does not sleep for ever, and does not give up a peer that did its work
+ *            before it died.
+ * Mutants    1 sleeps have no bound   2 no check whether the peer lives   3 no second look at
+ *            the flag
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 3
 #define PROCS 2
@@ -45,7 +45,7 @@ proctype sleeper() {
         over = true
       :: else -> sleeps = (lives -> 0 : sleeps + 1)
       fi;
-      assert(sleeps < 3) /* of one that is dead */
+      assert(sleeps < 3) /* of a dead peer */
     :: else -> skip
     fi;
     store(0, ADD, SLEEPERS, 255);
@@ -63,7 +63,7 @@ proctype peer() {
     if
     :: R(1, 0) != 0 ->
       if
-      :: drained(1) -> lives = false /* before it rings */
+      :: drained(1) -> lives = false /* before it wakes the sleeper */
       :: store(1, ADD, BELL, 1);
         atomic { drained(1) -> asleep = false }
       fi

@@ -1,11 +1,11 @@
-/* flags.pml - posts that come round again: two ranks, operations that overlap.
+/* flags.pml - flag slots that are reused: two ranks, operations that overlap.
  *
  * Mirrors    src/wire/shm/shm_flags.c: tt_flags_slot, tt_flags_set, tt_flags_get;
- *            tt_ctrl_record says `oldest` before the next post. There, places are twice the
- *            window, and the wait is rare; here they are as many, so that it matters.
- * Holds      what a rank finds in a post is what was posted for this operation.
- * Mutants    1 the stamp is no release   2 it is looked at without acquire
- *            3 `oldest` of the room is no release   4 nobody waits for a place
+ *            tt_ctrl_record publishes `oldest` before the next slot is set. There, slots are twice
+ *            the window, and the wait is rare; here they are as many, so that it matters.
+ * Holds      a rank finds in a slot the bytes set for this operation.
+ * Mutants    1 the stamp is stored without release   2 it is read without acquire
+ *            3 `oldest` in the control block is stored without release   4 no rank waits for a slot
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 10
 #define PROCS 2
@@ -19,7 +19,7 @@
 #define OLDEST(p) ((p) * 5 + 4)
 
 proctype rank(byte p) {
-  byte next = 1, old = 1, over = 1; /* over: of the peer's operations, all before this one */
+  byte next = 1, old = 1, over = 1; /* over: all operations of the peer before this one are complete */
   do
   :: old > LAST -> break
   :: next <= LAST && next < old + AHEAD && (next < over + PLACES || m == 4) ->
@@ -37,7 +37,7 @@ proctype rank(byte p) {
     load(p, LD, BYTES(1 - p, old), 1);
     known(p, 0);
     if
-    :: R(p, 0) == old -> /* over here, and said; the bytes may be looked at later */
+    :: R(p, 0) == old -> /* complete and published here; the bytes may be read later */
       /* tag oldest: src/wire/shm/shm_ctrl.c store release */
       store(p, unless(3, STR, ST), OLDEST(p), old + 1);
       atomic { known(p, 1) -> assert(R(p, 1) == old) };

@@ -1,13 +1,13 @@
-/* grow.pml - one newcomer, and two communicators that would take it in: of two ranks, either of which may
- * die at any moment, and of one.
+/* grow.pml - one joiner, and two communicators that want to add it: one of two ranks, either of which
+ * may die at any moment, and one of one rank.
  *
- * Mirrors    src/wire/shm/joiners.c, and lead, gather and take_part of src/api/shrink_shm.c; how a decision
- *            is agreed on is in shm_agree.pml, here it is one exchange. All of its stores and loads are
+ * Mirrors    src/wire/shm/joiners.c, and lead, gather and take_part of src/api/shrink_shm.c. The agreement
+ *            on a decision is in shm_agree.pml; here it is one exchange. All of its stores and loads are
  *            sequentially consistent, so there is no weak machine in it.
- * Holds      the newcomer is in the terms of one communicator at most; if it is, and one of those that
- *            agreed on them lives, it hears of it, of these terms; it hears of no others.
- * Mutants    1 it is claimed though another one has  2 it is released whatever was decided
- *            3 only who decided invites it           4 it is invited before that is decided
+ * Holds      the joiner is in the proposal of one communicator at most. If it is, and one of the ranks
+ *            that agreed on it lives, the joiner receives that proposal; it receives no other.
+ * Mutants    1 it is claimed though the other communicator has claimed it  2 it is released after any decision
+ *            3 only the rank that decided invites it  4 it is invited before the decision
  * SPDX-License-Identifier: BSD-3-Clause */
 c_decl { \#include <stdlib.h> };
 
@@ -16,11 +16,11 @@ c_decl { \#include <stdlib.h> };
 
 byte m;
 bool dead[RANKS], over[RANKS];
-bool ready;             /* the newcomer's words, ... */
+bool ready;             /* the joiner's words: ready, */
 /* tag words: src/wire/shm/joiners.c, src/api/joiner.c any seq_cst */
-byte claimed, invited;  /* ... a communicator; whose terms, plus 1 */
-bool in_terms[RANKS];   /* is it in what this rank wrote? */
-byte decided[3];        /* per communicator: whose terms, plus 1 */
+byte claimed, invited;  /* its communicator, its proposal's author plus 1 */
+bool in_terms[RANKS];   /* is it in this rank's proposal? */
+byte decided[3];        /* per communicator: the author of the decided proposal, plus 1 */
 
 #define IN(c) (decided[c] != 0 && in_terms[decided[c] - 1])
 #define LEADS(i) ((i) != 1 || dead[0])

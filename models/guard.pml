@@ -3,10 +3,10 @@
  * Mirrors    src/wire/shm/shm_guard.c: tt_guard_enter and leave around what try_sum and try_get of
  *            engine/fast/arena.c do in a peer's memory; tt_ctrl_abort and tt_guard_quiesce, after
  *            which the memory is its owner's.
- * Holds      nothing is written by a peer once the owner has settled.
- * Mutants    1 `inside` is stored with release only   2 whether it is over is looked at with
- *            acquire only   3 leaving is no release   4 who ends it has neither exchange nor fence
- *            5 nobody looks whether it is over
+ * Holds      no peer writes to the memory once the owner has quiesced.
+ * Mutants    1 `inside` is stored with release only   2 the abort word is read with acquire
+ *            only   3 leaving has no release   4 the aborting rank has neither exchange nor fence
+ *            5 no rank checks the abort word
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 3
 #define PROCS 2

@@ -1,18 +1,18 @@
-/* net_agree.pml - ranks agree by messages on who goes on, though any may die, or give up waiting, at any moment.
+/* net_agree.pml - ranks agree by messages on the survivors, though any may die, or give up waiting, at any moment.
  *
  * Mirrors    src/wire/net/net_agree.c: tt_net_agree_heard (hear), tt_net_agree_step with confer and leave (step),
- *            tt_net_agree_enter (begin), tt_net_agree_quit (act); and that src/wire/net/net_recv.c notes a loss (lose). Words
- *            from one rank to another come in order; a death cuts them off anywhere, and is noticed at
- *            any time, before or after what was said last. After each thing that happens to a rank it makes
- *            a step. Four ranks agree once, and two may die; or three twice, and one may; one may give up.
- * Holds      those that return, and live, have the same terms, or none of them has any; each is in them;
- *            nobody who lives waits for ever.
- * Mutants    1 who has accepted terms does not note that another than the leader has given up
- *            2 who leads gives up although it has accepted terms
- *            3 an earlier proposal that was accepted will do   4 nobody notes who gives up in a later round
- *            5 who has accepted terms believes whoever gives up   6 who leads forgets the terms that it accepted
- *            7 who decided leaves before all know it   8 who knows it leaves without a word when that one is lost
- *            9 terms are not proposed again when one to whom they were proposed is lost
+ *            tt_net_agree_enter (begin), tt_net_agree_quit (act); and how src/wire/net/net_recv.c notes a loss (lose). Words
+ *            from one rank to another come in order. A death cuts them off anywhere, and is noticed at any time,
+ *            before or after the last word. A rank makes a step after each event.
+ *            Four ranks agree once, and two may die; or three twice, and one may; one may give up.
+ * Holds      those that return, and live, have the same proposal, or none of them has any; each is in it;
+ *            no live rank waits for ever.
+ * Mutants    1 a rank that has accepted a proposal ignores that a rank other than the leader has given up
+ *            2 a leader gives up although it has accepted a proposal
+ *            3 acceptances of an earlier proposal count   4 ranks that give up in a later round are not noted
+ *            5 a rank that has accepted believes any rank that gives up   6 a leader forgets the proposal that it accepted
+ *            7 the deciding rank leaves before all know   8 a rank that knows leaves silently when that one is lost
+ *            9 no new proposal is made when a rank of the proposal is lost
  * SPDX-License-Identifier: BSD-3-Clause */
 c_decl { \#include <stdlib.h> };
 
@@ -21,23 +21,23 @@ c_decl { \#include <stdlib.h> };
 #define DEATHS 2
 #define QUITS 1
 #define QUEUE 4
-#define NONE 255 /* in place of terms: nothing comes of it */
+#define NONE 255 /* in place of a proposal: the agreement failed */
 #define NOBODY 255
 
 mtype = { COME, PROPOSE, ACCEPT, DECIDE, KNOW, LEAVE };
 
 byte m;
 byte last;          /* round */
-byte deaths, quits; /* so many more */
+byte deaths, quits; /* how many more may happen */
 typedef line { chan in = [QUEUE] of { mtype, byte, byte } }; /* word, round; ranks, and more of them or one << 4 */
 line lines[N * N];  /* from, to */
 bool dead[N], lost[N * N];
-/* what a peer has said last: in which round, or (took) what */
+/* the last word of a peer: in which round, or (took) which proposal */
 byte came[N * N], took[N * N], knows[N * N], gave_up[N * N];
-/* view: to whom the terms were proposed, which tells proposals apart; by: who decided */
+/* view: the ranks that got the proposal, which tells proposals apart; by: the deciding rank */
 byte round[N], lead[N], terms[N], view[N], decision[N], by[N];
 bool inside[N], proposed[N], accepted[N], decided[N], told[N], released[N], moved[N];
-byte seen[N * ROUNDS]; /* what a rank returned with; 0: it has not */
+byte seen[N * ROUNDS]; /* with what a rank returned; 0: it has not */
 
 hidden byte r, k, first, word, nth, what, all;
 
@@ -66,7 +66,7 @@ inline say_all(me, a, b) {
   }
 }
 
-/* No more words to it, and nothing to know of it. */
+/* No more words to it, and no more of its state. */
 inline forget(i) {
   for (k : 0 .. N - 1) {
     do
@@ -88,7 +88,7 @@ inline take(me, outcome, maker) {
   for (k : 0 .. N - 1) { took[AT(me, k)] = 0 }
 }
 
-/* ---- what comes ---- */
+/* ---- incoming words ---- */
 
 inline take_decision(i, from) {
   knows[AT(i, from)] = nth;
@@ -100,9 +100,9 @@ inline take_decision(i, from) {
   fi
 }
 
-/* ---- what a rank does ---- */
+/* ---- steps of a rank ---- */
 
-/* all: it is so of each that lives, k */
+/* all: `so` is true of each live rank k */
 inline look_for_all(i, so) {
   all = true;
   for (k : 0 .. N - 1) { all = all && (!HEARS(i, k) || so) }
@@ -116,7 +116,7 @@ inline find_leader(i) {
   od
 }
 
-/* all: one has given up without which nothing can be decided */
+/* all: a rank has given up without which no decision is possible */
 inline look_for_who_gave_up(i) {
   all = false;
   for (k : 0 .. N - 1) {
@@ -139,7 +139,7 @@ inline propose(i) {
   say_all(i, PROPOSE, terms[i] | view[i] << 4)
 }
 
-/* all: one to whom they were proposed is lost */
+/* all: a rank of the proposal is lost */
 inline look_for_losses(i) {
   all = false;
   for (k : 0 .. N - 1) {
@@ -147,7 +147,7 @@ inline look_for_losses(i) {
   }
 }
 
-/* what: the terms that are decided; 0: none yet */
+/* what: the decided proposal; 0: none yet */
 inline confer(i) {
   find_leader(i);
   look_for_who_gave_up(i);
@@ -191,7 +191,7 @@ inline decide(i) {
   what = 0
 }
 
-/* all: it may leave; word: what it says then, or 0 */
+/* all: it may leave; word: its last word, or 0 */
 inline look_for_leave(i) {
   all = true;
   if
@@ -272,7 +272,7 @@ inline hear(i, from) {
   }
 }
 
-/* Its death is noticed. */
+/* Notice the death of a peer. */
 inline lose(i, from) {
   d_step {
      dead[from] && !dead[i] && !DONE(i) && !lost[AT(i, from)] ->
@@ -282,7 +282,7 @@ inline lose(i, from) {
   }
 }
 
-/* The rest of what it said never comes. */
+/* The rest of the peer's words never comes. */
 inline cut(i, from) {
   d_step {
     lost[AT(i, from)] && nempty(lines[AT(from, i)].in) ->
@@ -296,12 +296,12 @@ inline cut(i, from) {
 
 inline begin(i) {
   round[i]++; inside[i] = true; moved[i] = true;
-  decided[i] = decision[i] == NONE; /* that is for good */
+  decided[i] = decision[i] == NONE; /* final */
   lead[i] = NOBODY; terms[i] = 0; view[i] = 0;
   proposed[i] = false; accepted[i] = false; told[i] = false; released[i] = false
 }
 
-/* It calls it again; or it has waited too long. */
+/* Call it again; or give up, having waited too long. */
 inline act(i) {
   d_step {
     !dead[i] && (inside[i] -> quits && !decided[i] && (!accepted[i] || (m == 2 && LEADS(i))) : round[i] < last) ->

@@ -1,13 +1,13 @@
-/* publish.pml - who claims a word first does the work, and publishes it by that word.
+/* publish.pml - the rank that claims a word first does the work, and publishes it by that word.
  *
  * Mirrors    src/api/proof_table.c: find_word, await_answer and tt_proof_ask: a rank claims a
  *            plan's word, proves, and stores the verdict; others wait for it, but not for ever.
- *            A channel that is opened (src/wire/shm/shm.c), a heap that is ready (src/api/bootstrap.c)
+ *            An open channel (src/wire/shm/shm.c), a ready heap (src/api/bootstrap.c)
  *            and a tape of events (src/engine/trace.c) are published in the same way, without
  *            a claim.
  * Holds      a rank that finds the work published finds it whole; one rank does it, or a rank that
  *            waited too long; no rank waits for ever, though the claimer may die.
- * Mutants    1 it is published without release   2 it is looked at without acquire
+ * Mutants    1 it is published without release   2 it is read without acquire
  *            3 a wait has no bound   4 a claim is a load and a store
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 2

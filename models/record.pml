@@ -1,8 +1,8 @@
-/* record.pml - what a rank called, read by others while it may be overwritten.
+/* record.pml - the record of a rank's call, read by others while it may be overwritten.
  *
  * Mirrors    src/wire/shm/shm_ctrl.c: tt_ctrl_record and tt_ctrl_read_record, where operation 2 has
  *            the place that operation 1 had.
- * Holds      a record that is taken for operation 1 is whole.
+ * Holds      a record that is accepted for operation 1 is whole.
  * Mutants    1 fields are stored without release   2 fields are loaded without acquire
  *            3 the record is not marked as being written   4 the number is stored without release
  *            5 it is loaded without acquire

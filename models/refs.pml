@@ -1,9 +1,9 @@
-/* refs.pml - memory that others may still look at is freed when they have left.
+/* refs.pml - memory that others may still read is freed after they have left.
  *
- * Mirrors    leave of src/wire/shm/shm.c, and tt_heap_free_later (src/wire/shm/heap.c): who has left a
- *            room looks there no more; its owner then uses the memory for something else.
- * Holds      a guest reads what was meant for him.
- * Mutants    1 leaving has no order   2 the owner does not ask who is there
+ * Mirrors    leave of src/wire/shm/shm.c, and tt_heap_free_later (src/wire/shm/heap.c): a rank that has
+ *            left a control block does not read it any more; its owner then reuses the memory.
+ * Holds      a peer reads the bytes that were meant for it.
+ * Mutants    1 leaving has no order   2 the owner does not check for peers
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 2
 #define PROCS 2

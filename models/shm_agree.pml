@@ -1,13 +1,13 @@
 /* shm_agree.pml - three ranks agree on who survives, twice, though any may die at any moment.
  *
  * Mirrors    src/wire/shm/shm_agree.c, and agree of src/api/shrink_shm.c. All of its stores and loads are
- *            sequentially consistent, so there is no weak machine in it; terms are written at once. Who waits
- *            too long closes the council, at any moment.
- * Holds      all that return have read the same terms, each is in them, and the rooms that they
- *            name are those of their round; nobody who lives waits for ever.
- * Mutants    1 who decides waits for nobody   2 a decision is stored without a comparison
- *            3 who is there says so before it says where its room is
- *            4 who gives up overwrites the last decision
+ *            sequentially consistent, so there is no weak machine in it; a proposal is written at once. A rank
+ *            that waits too long closes the agreement, at any moment.
+ * Holds      all that return have read the same proposal, each is in it, and the control blocks that it
+ *            names are those of their round; no live rank waits for ever.
+ * Mutants    1 the deciding rank waits for no rank   2 a decision is stored without a comparison
+ *            3 a rank announces itself before its control block
+ *            4 a rank that gives up overwrites the last decision
  * SPDX-License-Identifier: BSD-3-Clause */
 c_decl { \#include <stdlib.h> };
 
@@ -19,12 +19,12 @@ bool dead[N];
 byte deaths;
 byte at_round[N];
 byte room[N];
-byte members[N];         /* terms, by who writes them: who is in, ... */
-bool stale[N];           /* ... some with a room of another round */
+byte members[N];         /* proposals, by author: the members, */
+bool stale[N];           /* and whether a control block is of another round */
 /* tag words: src/wire/shm/shm_agree.c any seq_cst */
-byte decided, by;         /* one word: the round, who decided, ... */
-bool closed;              /* ... no other decision comes */
-byte seen[ROUNDS + 1];    /* what the first reader of a round read; 0: nobody yet */
+byte decided, by;         /* one word: the round, the deciding rank, */
+bool closed;              /* and whether no other decision can come */
+byte seen[ROUNDS + 1];    /* what the first reader of a round read; 0: none has read yet */
 
 #define THERE(r, n) (at_round[r] >= (n))
 #define LEADS(i) ((i) == 0 || (dead[0] && ((i) == 1 || dead[1])))

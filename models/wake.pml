@@ -1,14 +1,14 @@
-/* wake.pml - who sleeps, and who wakes him.
+/* wake.pml - a rank sleeps, and another one wakes it.
  *
  * Mirrors    src/wire/shm/wake.c and shm_sleep_begin, tt_shm_wake (src/wire/shm/shm.c, shm_wire.h), as
- *            pause_a_while (src/api/wait.c) calls them. What is waited for is a flag, a
- *            tally, an acknowledgement or the abort word: stored seq_cst, looked at with
- *            acquire. Sleeps have no bound here. A door (src/wire/shm/wake_fd.c) hands over in the same
- *            way; its pipe keeps a knock, so it needs no bell.
- * Holds      nobody sleeps for ever while what he waits for is there.
- * Mutants    1 no fence before the last look   2 what is published is a release only
- *            3 the waker looks for sleepers with acquire only   4 the bell is looked at after
- *            the last look   5 there is no last look   6 the bell is not changed
+ *            pause_a_while (src/api/wait.c) calls them. The sleeper waits for a flag, a
+ *            counter, an acknowledgement or the abort word: stored seq_cst, read with
+ *            acquire. Sleeps have no bound here. A wake_fd (src/wire/shm/wake_fd.c) works in the same
+ *            way; its pipe keeps a wake, so it needs no futex word.
+ * Holds      no rank sleeps for ever while the event that it waits for is there.
+ * Mutants    1 no fence before the last look   2 the event is published with release only
+ *            3 the waker looks for sleepers with acquire only   4 the futex word is read after
+ *            the last look   5 there is no last look   6 the futex word is not changed
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 4
 #define PROCS 2

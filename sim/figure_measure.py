@@ -1,6 +1,6 @@
-# figure_measure.py - what this machine measures: a few ranks that share its memory, one
-# algorithm after the other (`tutti bench`). It is no network; docs/papers.md says what of a
-# figure it can tell.
+# figure_measure.py - measurements on this machine: a few ranks that share its memory, one
+# algorithm after the other (`tutti bench`). This is not a network; docs/papers.md says which
+# parts of a figure it can test.
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import os
@@ -15,7 +15,7 @@ ROUNDS = 3
 
 
 def bench(build, ranks, plan, kind, first, last, factor):
-    """{bytes: (seconds, verdict)}: the least of the repeats, which other work disturbs least.
+    """{bytes: (seconds, verdict)}: the least of the repeats, which other load disturbs least.
     Plans are not sliced, as the paper's are not."""
     env = dict(os.environ, **({"TUTTI_ALGO": plan, "TUTTI_SLICES": "1"} if plan else {}))
     with tempfile.NamedTemporaryFile(suffix=".json") as out:

@@ -1,5 +1,5 @@
 # figure_model.py - the two models behind the papers' figures: the papers' own formulas, and
-# tutti's price of the plans (`tutti plan price`), which plays their schedules.
+# tutti's price of the plans (`tutti plan price`), which simulates their schedules.
 #
 # Source     001: Kolmakov and Zhang, equations 15, 25, 36, 37, 44, Table 2.
 #            002: Cho, Finkler, Kung, Hunter (BlueConnect), equations 1 to 9.
@@ -31,7 +31,7 @@ def cost(messages, sent, added):
 
 
 def tau_ring(p, m):
-    """Equation 15, which the ring has too."""
+    """Equation 15, which also holds for the ring."""
     return cost(2 * (p - 1), 2 * (p - 1) * m / p, (p - 1) * m / p)
 
 
@@ -58,7 +58,7 @@ def tau_proposed(p, m):
 
 
 def tau_doubling(p, m):
-    """Recursive doubling; ranks above a power of two hand in and get back (section 3)."""
+    """Recursive doubling; ranks above a power of two send their data and get the result (section 3)."""
     n, rest = log2_down(p), 0 if p & (p - 1) == 0 else 1
     return cost(n + 2 * rest, (n + 2 * rest) * m, (n + rest) * m)
 
@@ -72,12 +72,12 @@ def tau_halving(p, m):
 
 
 def tau_best(p, m):
-    """The best that Figure 1 compares with."""
+    """The best of the algorithms that Figure 1 compares with."""
     return min(tau_ring(p, m), tau_doubling(p, m), tau_halving(p, m))
 
 
 def steps_removed(p, m):
-    """Equation 37, to the nearest that exists: 0 ... ceil(log2 P)."""
+    """Equation 37, rounded to a possible number: 0 ... ceil(log2 P)."""
     if p < 4:
         return 0
     r = math.log2(ALPHA / (m * (BETA + 2 * GAMMA))) + math.log2(p / ((math.log2(p) - 1) * math.log(2)))
@@ -137,7 +137,7 @@ def t_blueconnect(sizes, n, alpha, widths):
 
 
 class Prices:
-    """Asks `tutti plan price`, several at once; keeps what it was told."""
+    """Calls `tutti plan price`, several at once; caches the answers."""
 
     def __init__(self, build):
         self.tutti = os.path.join(build, "tutti")
@@ -152,13 +152,13 @@ class Prices:
         return self.known[words]
 
     def plan(self, name, ranks, size, net=CLUSTER, topo=None):
-        """Seconds of a plan that is not sliced, as the papers' are not."""
+        """Seconds of a plan that is not sliced, like the papers' plans."""
         words = ("plan", "price", name, "-P", str(ranks), "--size", str(int(size)), "--net", net, "--json")
         told = self.ask(words + (("--topo", topo) if topo else ()))
         return next(o["seconds"] for o in told["plans"] if o["slices"] == 1)
 
     def sliced(self, name, ranks, size, net, topo):
-        """Seconds in as many slices as are best, so that the levels overlap."""
+        """Seconds in the best number of slices, so that the levels overlap."""
         return min(
             o["seconds"]
             for o in self.ask(
@@ -180,7 +180,7 @@ class Prices:
         )
 
     def choice(self, ranks, size, kind="float", net=CLUSTER):
-        """(seconds, plan) of what tutti would run."""
+        """(seconds, plan) of the plan that tutti would run."""
         told = self.ask(
             ("explain", "-P", str(ranks), "--size", str(int(size)), "--net", net, "--type", kind, "--json")
         )

@@ -1,5 +1,5 @@
-# figure_one.py - paper 001's Figure 1 and Figures 7 to 12: the price of the plans as lines, what
-# SimGrid says as points, what this machine's memory says in a panel of its own.
+# figure_one.py - paper 001's Figure 1 and Figures 7 to 12: the price of the plans as lines, SimGrid's
+# times as points, measurements in this machine's memory in a separate panel.
 #
 # Source     Kolmakov and Zhang, A Generalization of the Allreduce Operation.
 # SPDX-License-Identifier: BSD-3-Clause
@@ -73,7 +73,7 @@ def figure_1(prices, table, few):
 
 
 def against_size(prices, table, title, xs, unit, few, y="time", **more):
-    """Both panels; `unit` turns [(bytes, seconds)] into what is drawn."""
+    """Both panels; `unit` converts [(bytes, seconds)] to the drawn values."""
     span = "%d:%d" % (xs[0], xs[-1])
     left = Panel("%d ranks on the paper's cluster" % P, BYTES, y, xrange=span, **more)
     low, high = [x for x in xs if x < OPEN_MPI_RING], [x for x in xs if x >= OPEN_MPI_RING]
@@ -180,7 +180,7 @@ def figure_8(prices, table, few):
 
 
 def crossing():
-    """Bytes where as few bytes as can be and as few steps as can be take as long (25 and 44)."""
+    """Bytes at which the fewest bytes and the fewest steps take equally long (25 and 44)."""
     low, high = 64.0, 1e6
     while high - low > 1e-3:
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-# figure_plot.py - a picture: panels side by side, lines, points and what a paper states, as
+# figure_plot.py - a picture: panels side by side, with lines, points and a paper's statements, as
 # SVG drawn by gnuplot.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
@@ -8,7 +8,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 import picture  # noqa: E402
 from picture import LINES  # noqa: E402
 
-# What a line is of; its dashed form is DASHED further.
+# The meaning of a linetype; its dashed form is DASHED higher.
 TUTTI, RING, PROPOSED, DOUBLING, RABENSEIFNER, TWO_LEVEL, HALVING, BLUECONNECT = (
     LINES[n]
     for n in ("tutti", "ring", "generalized", "doubling", "rabenseifner", "two-level", "halving", "blueconnect")
@@ -19,7 +19,7 @@ INK, GREY = "INK", "GREY"
 
 class Panel:
     """One pair of axes. Lines are models, points are simulated or measured, marks are the
-    paper's words."""
+    paper's statements."""
 
     def __init__(self, title, x, y, log="xy", xrange="", yrange="", xtics=None, units=True):
         """With units x is bytes and, if it is logarithmic, y microseconds."""
@@ -61,20 +61,20 @@ class Panel:
         )
 
     def star(self, text, x, y, align="left", shift="1,0"):
-        """What a paper states, where it belongs."""
+        """A statement of the paper, at its place."""
         self.marks.append(
             "set label %s at first %g, first %g %s offset %s point pt 3 ps 1.3 lw 1.8 lc rgb INK "
             "tc rgb INK font 'sans,10.5' noenhanced front" % (picture.quoted(text), x, y, align, shift)
         )
 
     def key(self):
-        """What the lines are, above them: as few rows as their words allow."""
+        """The key, above the lines: as few rows as its words allow."""
         words = [title for _, title in self.plots if title]
         columns = 3 if max(map(len, words), default=0) < 19 and len(words) > 4 else 2
         return columns, -(-len(words) // columns)
 
     def script(self, number, x, y):
-        """x, y(pixels): of the page, the middle and so much below the top."""
+        """x, y(pixels): of the page, the middle and this far below the top."""
         columns, rows = self.key()
         s = [
             "set label %s at screen %g, screen %g center font 'sans,13' tc rgb INK noenhanced"
@@ -113,7 +113,7 @@ class Panel:
 
 
 def draw(path, title, note, panels, width=640, height=500):
-    """The panels that show something side by side, under one title, over one note."""
+    """The non-empty panels side by side, under one title, over one note."""
     panels = [p for p in panels if p.data]
     rows = max(p.key()[1] for p in panels)
     picture.page(path, title, [p.script for p in panels], len(panels), width, height + 19 * rows, note=note, above=19 * rows + 2)

@@ -1,4 +1,4 @@
-# figure_simulate.py - what SimGrid says (sim/smpi.py): the flat network of paper 001, SMPI's own
+# figure_simulate.py - SimGrid's times (sim/smpi.py): the flat network of paper 001, SMPI's own
 # algorithms and tutti's plans, at the sizes and numbers of ranks of the figures.
 # SPDX-License-Identifier: BSD-3-Clause
 import figure_source as source
@@ -24,7 +24,7 @@ def jobs():
 
 
 def fill_two(table, again, build):
-    """Paper 002's systems: vectors that are not real, for they are large."""
+    """Paper 002's systems, with vectors that are not real, because they are large."""
     import figure_two
     import smpi
 
@@ -45,7 +45,7 @@ def fill_two(table, again, build):
 
 
 def fill(table, again, build):
-    """What the table lacks, or all of it; written after each run, so it may be stopped."""
+    """Simulate the runs missing from the table, or all; written after each run, so it may be stopped."""
     import smpi
 
     every = list(jobs())

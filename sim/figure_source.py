@@ -1,5 +1,5 @@
-# figure_source.py - what paper 001's figures are made of: its sizes and numbers of ranks, and the
-# curves of what was simulated and measured.
+# figure_source.py - the data of paper 001's figures: its sizes and numbers of ranks, and the
+# simulated and measured curves.
 # SPDX-License-Identifier: BSD-3-Clause
 from figure_model import log2_up, proposed_plan, steps_removed
 
@@ -22,7 +22,7 @@ def versions(ranks):
 
 
 def least(lists):
-    """Of several curves the least at each x that all have."""
+    """The least of several curves at each x that all have."""
     all_x = set.intersection(*[{x for x, _ in points} for points in lists]) if lists else set()
     return [(x, min(t for points in lists for at, t in points if at == x)) for x in sorted(all_x)]
 

@@ -1,8 +1,8 @@
-# figure_table.py - what was simulated and measured, one line a time: docs/sim/figures.tsv.
+# figure_table.py - simulated and measured times, one per line: docs/sim/figures.tsv.
 #
 # Columns: network mode ranks algorithm type bytes seconds verdict. Network `flat` has the
 # parameters of paper 001; `shm` is the memory of one machine, mode `measured`. Verdict: `ok`,
-# or what was wrong; only what is ok is drawn.
+# or the error; only lines with `ok` are drawn.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import time
@@ -43,7 +43,7 @@ class Table:
         os.replace(self.path + ".new", self.path)
 
     def by_size(self, network, mode, ranks, algorithm, kind="float"):
-        """[(bytes, seconds)] of what was right."""
+        """[(bytes, seconds)] of correct runs."""
         return sorted(
             (k[5], v[0])
             for k, v in self.rows.items()

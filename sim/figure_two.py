@@ -2,7 +2,7 @@
 # networks that the paper names.
 #
 # The paper gives no latency. It is derived once, from the ring on 192 GPUs, and used everywhere;
-# what the other two take on 192 GPUs is then a prediction (docs/papers.md).
+# the times of the other two on 192 GPUs are then predictions (docs/papers.md).
 #
 # Source     Cho, Finkler, Kung, Hunter, BlueConnect, SysML 2019, equations 6, 7, 9.
 # SPDX-License-Identifier: BSD-3-Clause
@@ -81,8 +81,8 @@ SIMULATED_FLOATS = (50, 100, 200)  # millions
 
 
 def jobs():
-    """What is simulated: (name in the table, levels, widths, ranks, plan, sizes). A message has
-    the same latency wherever it goes, so all of it is on the ranks' own links."""
+    """The simulated runs: (name in the table, levels, widths, ranks, plan, sizes). A message has the
+    same latency for any target, so the whole latency is on the ranks' own links."""
     for name, widths in (("002 pcie", [PCIE, ETHERNET]), ("002 nvlink", [NVLINK, INFINIBAND])):
         sizes = [4000000 * x for x in SIMULATED_FLOATS]
         for plan in (plans([4, 2])["Ring"] + "@1", plans([4, 2])["BLC"] + "@1", plans([4, 2])["BLC"]):

@@ -4,9 +4,9 @@
 #              [--simulate [--again]] [--measure]
 #
 # Lines are prices, computed now. Points are simulated and measured, and stored in
-# docs/sim/figures.tsv: --simulate fills in what the table lacks (sim/smpi.py, minutes;
-# --again: all of it), --measure measures again on this machine (two minutes, if it has
-# nothing else to do). --quick draws a few points per line.
+# docs/sim/figures.tsv: --simulate adds the missing ones (sim/smpi.py, minutes;
+# --again: all of them), --measure measures again on this machine (two minutes, if it is
+# idle). --quick draws a few points per line.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import os

@@ -1,4 +1,4 @@
-# results.py - what was simulated, as a table: docs/sim/results.tsv.
+# results.py - simulated times, as a table: docs/sim/results.tsv.
 #
 # Columns    network mode ranks algorithm type bytes seconds verdict predicted plan; a figure
 #            that is missing is "-". Simulated time does not depend on the machine.
@@ -40,7 +40,7 @@ class Results:
         return self.of.get((network, mode, ranks, what, kind, size))
 
     def is_right(self, key):
-        """What was not checked is, if it was at the largest size that was."""
+        """An unchecked run counts as right if the largest checked size was right."""
         run = self.of[key]
         if run.verdict == "ok" or not run.seconds:
             return run.verdict == "ok" and bool(run.seconds)
@@ -48,7 +48,7 @@ class Results:
         return run.verdict in RIGHT and bool(checked) and max(checked)[1].verdict == "ok"
 
     def best(self, network, mode, ranks, size, many_ported=False):
-        """(seconds, name) of the best one that is built into SMPI, and right."""
+        """(seconds, name) of the best correct algorithm that is built into SMPI."""
         ran = [
             (run.seconds, key[3])
             for key, run in self.of.items()

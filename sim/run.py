@@ -3,7 +3,7 @@
 #
 #   run.py [--build DIR] [--only flat,loggp,tree,large] [--missing] [--jobs N]
 #
-# Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped and gone on with
+# Writes docs/sim/results.tsv (results.py) as it goes, so it may be stopped and continued
 # (--missing); then the tables of docs/sim/tables.md and the plots.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
@@ -51,7 +51,7 @@ def tree():
 
 
 def large():
-    # by name: each of the ranks would make the choice, for most of a second
+    # by name, because each rank would make the choice, which takes most of a second
     for plan in ("generalized(latency)", "fold(halving)"):
         yield True, "flat", "sync", LARGE, "tutti:" + plan, "int32", SIZES[:3], {"limit": 1800, "memory": []}
     for what in ("rdb", "rab_rdb", "lr"):

@@ -3,11 +3,11 @@
 #   simulate("flat", 127, "tutti", [428, 9216])     {428: Run(seconds, verdict, plan, predicted), ...}
 #   simulate("rack:3 node:16 core:4", 192, "tutti:fold(ring)", [1 << 20])
 #   simulate("flat", 127, "tutti:bruck@4", [428])   in four slices; without: as the library cuts
-#   simulate("flat", 127, "rdb", [428])             one that is built into SMPI
+#   simulate("flat", 127, "rdb", [428])             an algorithm that is built into SMPI
 #
 # Idea       SimGrid as a pure alpha-beta network: a message takes latency + bytes / bandwidth,
-#            and what crosses a link at the same time shares it. docs/simulation.md says which
-#            setting does what, and how that was checked.
+#            and messages that cross a link at the same time share it. docs/simulation.md says what
+#            each setting does, and how that was checked.
 # Modes      sync: a send holds its caller until the data has come, and data moves once both
 #            sides are there. loggp: it holds its caller for OVERHEAD; data moves at once.
 # SPDX-License-Identifier: BSD-3-Clause
@@ -19,10 +19,10 @@ import subprocess
 import tempfile
 
 Run = collections.namedtuple("Run", "seconds verdict plan predicted")
-Level = collections.namedtuple("Level", "latency bandwidth")  # of the link that leaves a thing: s, B/s
+Level = collections.namedtuple("Level", "latency bandwidth")  # of the link that leaves a domain: s, B/s
 
 ALPHA, BETA, OVERHEAD = 30e-6, 1e-8, 5e-6  # paper 001, table 2; LogGP's o
-# What the tree's links do, by name: paper 002's three levels, on one machine's scale.
+# The links of the tree, by name: paper 002's three levels, at the scale of one machine.
 TREE = {"rack": Level(10e-6, 4e9), "node": Level(5e-6, 1e9), "core": Level(1e-6, 10e9)}
 
 BUILTIN = (
@@ -62,7 +62,7 @@ def flat(ranks, mode):
 
 
 def tree(network, links):
-    """Every thing below the top has one link up; a message climbs as far as it must."""
+    """Every domain below the top has one link up; a message climbs as far as it must."""
     names, nodes, wires, routes, hosts = levels(network), ['    <router id="t"/>\n'], [], [], []
 
     def grow(parent, depth):
@@ -110,7 +110,7 @@ def settings(mode):
 
 
 def environment(network, links, mode, folder):
-    """Nothing of the caller's says what tutti does there."""
+    """An environment without the caller's settings of tutti."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("TUTTI_", "SIM_"))}
     env["TUTTI_PROFILE"] = os.path.join(folder, "profile")
     with open(env["TUTTI_PROFILE"], "w") as out:
@@ -124,7 +124,7 @@ CPU_SPENT = (-signal.SIGXCPU, 128 + signal.SIGXCPU)
 
 
 def run(command, env, limit):
-    """(text, errors, why it ended badly or ""). limit: s of a core; other work on the machine may slow it down"""
+    """(text, errors, the reason of a failure or ""). limit: s of a core; other work on the machine may slow it down"""
     child = subprocess.Popen(
         ["prlimit", "--cpu=%d:%d" % (limit, limit + 5)] + command,
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -137,7 +137,7 @@ def run(command, env, limit):
         return out, err, "over %d s" % (10 * limit)
     if child.returncode in CPU_SPENT:
         return out, err, "over %d s" % limit
-    if "Deadlock" in err:  # which ends with status 0
+    if "Deadlock" in err:  # SMPI then ends with status 0
         return out, err, "deadlock"
     if "power of two" in err:
         return out, err, "2^k only"
@@ -212,7 +212,7 @@ MPI_INT = 1  # in traces: 4 bytes, as float
 
 
 def replay(network, ranks, what, size, links=None, limit=200):
-    """One of BUILTIN on vectors that are not there: its trace alone, less that of a small one."""
+    """One of BUILTIN on vectors that are not real: the time of its trace, minus that of a small one."""
     program = next((p for p in map(REPLAY.__mod__, os.listdir("/usr/lib")) if os.path.exists(p)), None)
     if not program:
         return Run(None, "no smpireplaymain", "", None)

@@ -1,4 +1,4 @@
-# tables.py - tables and plots of what was simulated: docs/sim/tables.md, docs/figures/sim-*.svg.
+# tables.py - tables and plots of the simulated times: docs/sim/tables.md, docs/figures/sim-*.svg.
 #
 # A ratio is the best built-in's time over tutti's: above 1 tutti is faster.
 # SPDX-License-Identifier: BSD-3-Clause
@@ -13,7 +13,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 import picture  # noqa: E402
 
 RANKS, SIZES = (127, 96, 37, 16, 255), (428, 9216, 102400, 1 << 20, 10 << 20)
-POOLED = (127, 96, 37, 255)  # powers of two are where the others are best
+POOLED = (127, 96, 37, 255)  # at powers of two the others are at their best
 KINDS = {"float": "float, the same bits on all ranks", "int32": "int32, any grouping"}
 TREE, TREE_RANKS = "rack:3 node:16 core:4", 192
 MIB = tuple(n << 20 for n in (1, 10, 100))
@@ -126,11 +126,11 @@ def draw_flat(results):
         plot("sim-flat.svg", data + "set title 'Best built-in over tutti, simulated (alpha 30 us, 100 MB/s)'\nset logscale x\n@BYTES\nset xrange [300:20e6]; set yrange [0.9:2]\nset ylabel 'times faster'; set xlabel 'vector'; set key title 'ranks, type' left textcolor rgb INK\nplot 1 with lines lc rgb GREY notitle, " + ", ".join(lines) + "\n", 430)
 
 
-TOP = 3  # a longer bar is cut there, and says how long it is
+TOP = 3  # a longer bar is cut there, and shows its length
 
 
 def draw_tree(results):
-    """A row per algorithm: the longest names stand beside their bars."""
+    """A row per algorithm; the longest names are beside their bars."""
     wanted = [w for w in names(results, TREE, "sync", TREE_RANKS) if all((results.get(TREE, "sync", TREE_RANKS, w, "float", s) or smpi.Run(None, "", "", None)).seconds for s in MIB)]
     order = sorted(wanted, key=lambda w: results.get(TREE, "sync", TREE_RANKS, w, "float", MIB[1]).seconds)
     order = [w for w in order if results.get(TREE, "sync", TREE_RANKS, w, "float", MIB[1]).seconds < 8 * node_bound(MIB[1])]

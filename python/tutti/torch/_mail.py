@@ -1,8 +1,8 @@
-"""Messages of a process group in Python, in the way of c10d/mail.cpp.
+"""Messages of a process group in Python, as in c10d/mail.cpp.
 
-tutti's messages of a pair of ranks come in order and have no tags. So each is two: a header, with tag and size, then
-the bytes. One header per rank is listened for while somebody wants a message from it; a message that nobody wants
-yet is kept. A thread drives them all, and sleeps a little longer each time that nothing has come.
+tutti's messages between two ranks come in order and have no tags. So each message is two: a header with tag and size,
+then the bytes. While a thread wants a message from a rank, a receive for one header from it is posted; a message that
+is not wanted yet is kept. A thread drives them all, and sleeps a little longer after each poll without success.
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The backend "tutti" in Python, used if the compiled one is missing: a process group.
 
-Collectives are done when the call returns, so nothing overlaps with what the program computes; a call
-costs some 15 us more (make bench-torch). Messages go on in a thread of their own (_mail.py).
+Collectives are complete when the call returns, so they do not overlap with computation; a call costs
+some 15 us more (make bench-torch). Messages progress in their own thread (_mail.py).
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._layout import put_back, room
 from ._mail import ANYONE, Mail
 from ._stubs import AVG, GroupBase, Store, Tensors, work_done
 
-_GROUPS: list["Group"] = []  # PyTorch's half may outlive a Python half that nobody holds
+_GROUPS: list["Group"] = []  # PyTorch's half may outlive an unreferenced Python half
 
 _Words = tuple[Optional[str], Optional[str]]  # of numbers, of bool
 _OPS: dict[Any, _Words] = {

@@ -14,7 +14,6 @@ from ._stubs import AVG, Tensors, all_reduce
 def average_hook(state: ProcessGroup, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:  # PyTorch reads these annotations
     """The bucket's average over the process group `state`, of backend "tutti"; the division is part of the last
     addition."""
-
     work = all_reduce(bucket.buffer(), op=AVG, group=state, async_op=True)
     future: torch.futures.Future[Tensors] = work.get_future()
     return future.then(_only)
