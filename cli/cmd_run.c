@@ -28,7 +28,7 @@ static const char usage[] =
     "  -e, --env K=V      set K for the ranks; may be repeated\n"
     "  -k, --keep-going   when a rank fails let the others run on (tutti_comm_shrink)\n"
     "  -r, --respawn N    start ranks that die again, N times in all, after 0.1 s, then twice as\n"
-    "                     long each time: newcomers, for tutti_comm_grow; implies -k\n"
+    "                     long each time: joiners, for tutti_comm_grow; implies -k\n"
     "  -H, --hosts LIST   on these hosts: h1:4,h2:4,...; without -n. No rank gets the input\n"
     "  -a, --agent CMD    starts a command on a host: CMD HOST COMMAND (ssh -o BatchMode=yes)\n"
     "      --part F:P     what --hosts starts on each host: ranks F, F+1, ... of P\n"

@@ -420,7 +420,7 @@ static void start_rank(guard *g, int rank, int cpu, int newcomer) {
   run_free_env(spawn.job_env);
   char core[32] = "", number[32] = "", name[272];
   if (cpu >= 0) snprintf(core, sizeof core, " on core %d", cpu);
-  if (newcomer >= 0) snprintf(number, sizeof number, ", newcomer %d", newcomer + 1);
+  if (newcomer >= 0) snprintf(number, sizeof number, ", joiner %d", newcomer + 1);
   if (g->o->verbose && pid > 0)
     say(g, "%s is pid %d%s%s", name_of(g, rank, name), pid, core, number);
 }

@@ -143,7 +143,7 @@ wrong "9KB, 64k and 1MiB are" explain -P 3 --size 1q
 wrong "did you mean .allreduce." explain -P 3 --size 1k --coll alreduce
 wrong "whose product is P" plan price 'fold(group=4x2)' -P 7 --size 1k
 wrong "needs the levels of the machine" plan price blueconnect -P 7 --size 1k
-wrong "not priced on so many ranks" plan price two-shot -P 100000 --size 1k
+wrong "not priced on this many ranks" plan price two-shot -P 100000 --size 1k
 wrong "has no op" explain -P 3 --size 1k --type float --op band
 wrong "no levels yet" explain -P 4 --size 1k --shm --topo node:4
 finish

@@ -34,7 +34,7 @@ job wisdom -P 2 -b 256M -e 256M
 ok "what is too long is not measured, which is said" all 'status 0' \
   'grep -q "not measured: it is longer than 64 MiB" "$work/out"'
 TUTTI_CONTRACT=run job wisdom -P 2 -b 4 -e 4
-ok "... nor what the contract rules out" grep -q "not measured: the contract says" "$work/out"
+ok "... nor what the contract rules out" grep -q "not measured: the contract forbids" "$work/out"
 TUTTI_ALGO=naive job wisdom -P 2 -b 4 -e 4
 ok "... nor what is asked for by name" grep -q "not measured: a plan is asked for by name" "$work/out"
 job wisdom -P 1 -b 4 -e 4
@@ -136,7 +136,7 @@ for wrong in 'hello\n' '\0hello\n' '\0' "$head\n\0\n"; do
   cp "$work/bad.txt" "$work/m.txt"
   TUTTI_MEASURE=1 TUTTI_WISDOM=$work/m.txt job $bench -P 3
   ok "a file that is no wisdom, ${wrong@Q}, is not written over" all 'status 0' 'says "it is not used"' \
-    'says "what was measured is not kept"' 'cmp -s "$work/bad.txt" "$work/m.txt"' tidy
+    'says "the measurements are not kept"' 'cmp -s "$work/bad.txt" "$work/m.txt"' tidy
 done
 TUTTI_MEASURE=1 TUTTI_WISDOM=$work/none/m.txt job $bench -P 3
 ok "a folder that there is not: a warning" all 'status 0' 'says "none/m.txt. cannot be written: No such file"'

@@ -38,7 +38,7 @@ end() {
 pid='\(pid [0-9]+\)'
 test_hang "all compute" computes "" '^all ranks compute$' '^ +0 +[0-9]+  sleeps +is outside; it last finished allreduce of 100000 double, sum \(operation [0-9]+\)'
 end
-test_hang "all work" works "" '^(the ranks are at work; nobody has waited for as long as 0.1 s|all ranks compute)$'
+test_hang "all work" works "" '^(the ranks are at work; no rank has waited for as long as 0.1 s|all ranks compute)$'
 end
 
 test_hang "a rank is stopped" stopped "" \
@@ -86,8 +86,8 @@ end
 test_hang "ranks that called different things" differs "" \
   'is over \(ranks made different calls\): operation 5: rank [0-9] called (allreduce of 100000 double, sum|broadcast of 5 int32, root 0), but rank [0-9] called'
 end
-test_hang "a rank has died, and nobody waits for it" dies "--keep-going" \
-  "^rank 2 has died; nobody waits for it\$" '^ +2 +[0-9]+  gone'
+test_hang "a rank has died, and no rank waits for it" dies "--keep-going" \
+  "^rank 2 has died; no rank waits for it\$" '^ +2 +[0-9]+  gone'
 end
 test_hang "a rank has died that others waited for" awaited "--keep-going" \
   'is over \(a rank died\): rank 2 \(pid [0-9]+\) died, it exited with status 0; rank [01] waited for it'

@@ -64,9 +64,9 @@ while IFS='|' read -r name _ want fine settings; do
   check "$name${settings:+, $settings}" all "status $want" "count out '^fine' $fine" 'count out wrong 0'
 done <<<"$scenes"
 result other
-check "a newcomer with other settings" all 'status 0' 'count out "^fine" 3'
+check "a joiner with other settings" all 'status 0' 'count out "^fine" 3'
 result bad
-check "a newcomer whose settings cannot be read says so" all 'status 1' 'grep -q "TUTTI_ALGO: .*nonsense" "$work/out"' 'count out "^fine" 2'
+check "a joiner whose settings cannot be read says so" all 'status 1' 'grep -q "TUTTI_ALGO: .*nonsense" "$work/out"' 'count out "^fine" 2'
 result always
 check "one that always fails is started again so often, and less and less quickly" all 'status 6' \
   'says "^tutti run: rank 1 .pid [0-9]+. exited with status 6; starting it again in 0.1 s, 1 of 3; the other 1 run on"' \
@@ -76,7 +76,7 @@ result alone
 check "nobody is started again when the others have ended" all 'status 6' 'says "rank 1 is not started again: the others have ended"'
 result shown
 check "its output is a rank's, and --verbose says who it is" all 'status 0' 'grep -q "^\[1\] here" "$work/out"' \
-  'says "rank 1 is pid [0-9]+, newcomer 1"' 'says "rank 1 is pid [0-9]+, newcomer 2"'
+  'says "rank 1 is pid [0-9]+, joiner 1"' 'says "rank 1 is pid [0-9]+, joiner 2"'
 job run -r 0 -n 1 true
 check "no number" all 'status 2' 'says "respawn .0. is not a number from 1"'
 

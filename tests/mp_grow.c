@@ -181,7 +181,7 @@ static void grown(tutti_comm **comm, int ranks) {
 
 static void nobody_dies(tutti_comm **comm) {
   can_not_grow(*comm, TUTTI_ERR_TIMEOUT,
-               "0 of 1 newcomers came within 1 s (TUTTI_CONNECT_TIMEOUT)");
+               "0 of 1 joiners came within 1 s (TUTTI_CONNECT_TIMEOUT)");
 }
 
 static void no_respawn(tutti_comm **comm) {
@@ -190,7 +190,7 @@ static void no_respawn(tutti_comm **comm) {
 
 static void silent(tutti_comm **comm) {
   lose_one(comm);
-  can_not_grow(*comm, TUTTI_ERR_TIMEOUT, "0 of 1 newcomers came");
+  can_not_grow(*comm, TUTTI_ERR_TIMEOUT, "0 of 1 joiners came");
 }
 
 static void not_like_us(tutti_comm **comm) {

@@ -357,7 +357,7 @@ static void launchers(void **state) {
   (void)state;
   tutti_job *job;
   REFUSES(tutti_job_create_watched(0, 1, &job), TUTTI_ERR_ARG, "0 ranks");
-  REFUSES(tutti_job_create_watched(1, -1, &job), TUTTI_ERR_ARG, "-1 newcomers");
+  REFUSES(tutti_job_create_watched(1, -1, &job), TUTTI_ERR_ARG, "-1 joiners");
   REFUSES(tutti_job_create_watched(1, 1, NULL), TUTTI_ERR_ARG, "job is NULL");
   assert_int_equal(tutti_job_create_watched(2, 1, &job), TUTTI_OK);
   assert_string_equal(tutti_job_env(job, 1, 3), "TUTTI_NEWCOMER=0");

@@ -224,7 +224,7 @@ static void refusals(void **state) {
   assert_int_equal(tutti_allreduce(c, &x, &x, 1, TUTTI_DOUBLE, TUTTI_PROD), TUTTI_ERR_UNSUPPORTED);
   assert_non_null(strstr(tutti_error(), "no products"));
   assert_int_equal(tutti_allreduce(c, &x, &x, 1, TUTTI_DOUBLE, op), TUTTI_ERR_UNSUPPORTED);
-  assert_non_null(strstr(tutti_error(), "an op of your own"));
+  assert_non_null(strstr(tutti_error(), "a user-defined op"));
   assert_int_equal(
       tutti_comm_plan(c, TUTTI_ALLREDUCE, 1, TUTTI_FLOAT, TUTTI_PROD, plan, sizeof plan),
       TUTTI_ERR_UNSUPPORTED);

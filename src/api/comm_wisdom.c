@@ -147,7 +147,7 @@ void tt_wisdom_end(void) {
   tt_process.wisdom = NULL;
   pthread_mutex_unlock(&tt_process.lock);
   if (w && measured && path && tt_env_int("TUTTI_MEASURE", 0, 1, 0) && tt_wisdom_save(path, w))
-    tt_log(0, "%s; what was measured is not kept", tutti_error());
+    tt_log(0, "%s; the measurements are not kept", tutti_error());
   if (w) tt_wisdom_clear(w);
   free(w);
 }

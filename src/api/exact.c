@@ -62,10 +62,11 @@ tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const 
   const tt_user_op *user = tt_op_user(c->op);
   if (user && !user->fn) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                 user ? "%s: of an op of your own nobody knows whether its order shows, as "
-                        "the contract 'exact' asks; take a communicator with another one"
+                 user ? "%s: the contract 'exact' needs a built-in op: tutti cannot tell whether a "
+                        "user-defined op depends on the order of its operands; take a "
+                        "communicator with another contract"
                       : "%s: the contract 'exact' has sums and averages of floating point, and no "
-                        "products; take a communicator with another one",
+                        "products; take a communicator with another contract",
                  function);
 }
 

@@ -19,7 +19,7 @@ static tutti_status create_for_launcher(const char *name, int n, int joiners, lo
   if (!job) return tt_fail(TUTTI_ERR_ARG, "%s: job is NULL", name);
   if (n < 1 || n > 65536 || joiners < 0 || joiners > 65536)
     return tt_fail(TUTTI_ERR_ARG, "%s: %d %s; %d to 65536 are possible", name,
-                   n < 1 || n > 65536 ? n : joiners, n < 1 || n > 65536 ? "ranks" : "newcomers",
+                   n < 1 || n > 65536 ? n : joiners, n < 1 || n > 65536 ? "ranks" : "joiners",
                    n < 1 || n > 65536);
   tutti_job *j = calloc(1, sizeof *j);
   if (!j) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory", name);

@@ -32,14 +32,14 @@ static tutti_status look_around(const tt_segment *segment, int index, double wai
                    launcher);
   if (!tt_joiner_has_host(segment, index))
     return tt_fail(TUTTI_ERR_PEER_LOST,
-                   "this process is a newcomer, and no rank lives that could take it in");
+                   "this process is a joiner, and no rank is alive that could take it in");
   if (limit > 0 && waited >= limit)
     return tt_fail(TUTTI_ERR_TIMEOUT,
-                   "this process is a newcomer, and was not taken in (tutti_comm_grow) within "
+                   "this process is a joiner, and was not taken in (tutti_comm_grow) within "
                    "%g s (TUTTI_CONNECT_TIMEOUT)",
                    limit);
   if (waited >= WARN_S && !*warned)
-    tt_log(0, "a newcomer has waited %.0f s to be taken in: tutti_comm_grow", waited);
+    tt_log(0, "a joiner has waited %.0f s to be taken in: tutti_comm_grow", waited);
   *warned |= waited >= WARN_S;
   return TUTTI_OK;
 }

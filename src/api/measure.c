@@ -55,7 +55,7 @@ static const char *why_not(const tutti_comm *comm, const tt_call *c, uint64_t by
   if (comm->ranks < 2) return "there is one rank";
   if (comm->net && tt_net_simulated(comm->net)) return "ranks are simulated";
   if (c->varied) return "counts vary";
-  if (!tt_wisdom_applies(comm, c)) return "the contract says that nothing that is measured decides";
+  if (!tt_wisdom_applies(comm, c)) return "the contract forbids choices that depend on timing";
   if (tt_override_for(&comm->override, bytes)) return "a plan is asked for by name";
   if (comm->slices) return "the number of slices is set";
   if (!bytes) return "there are no bytes";

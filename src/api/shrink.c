@@ -13,7 +13,7 @@ int tutti_comm_newcomers(const tutti_comm *comm) {
 tutti_status tutti_comm_grow(tutti_comm *comm, int least, tutti_comm **out) {
   if (least < 0 || least > 1 << 16) {
     if (out) *out = NULL;
-    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_grow: %d newcomers; from 0 to 65536 are possible",
+    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_grow: %d joiners; from 0 to 65536 are possible",
                    least);
   }
   return tt_comm_go_on(comm, "tutti_comm_grow", least, out);

@@ -89,17 +89,17 @@ static void say_missing(const gathering *g, tt_proposal *t, int least, int there
   char words[TT_PROPOSAL_WHY];
   if (!free_heaps) {
     record_refusal(t, TUTTI_ERR_UNSUPPORTED,
-                   g->segment->threads ? "ranks that are threads take in no newcomers"
-                                       : "this job takes in no newcomers: it was started without "
+                   g->segment->threads ? "ranks that are threads take in no joiners"
+                                       : "this job takes in no joiners: it was started without "
                                          "tutti run --respawn");
   } else if (possible < least) {
     snprintf(words, sizeof words,
-             "%d newcomer%s asked for, and %d can still come: of the %d of tutti run --respawn the "
+             "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
              "others are in, have ended, or are of another version of tutti",
              least, least == 1 ? " is" : "s are", possible, free_heaps);
     record_refusal(t, TUTTI_ERR_STATE, words);
   } else {
-    snprintf(words, sizeof words, "%d of %d newcomers came within %g s (TUTTI_CONNECT_TIMEOUT)",
+    snprintf(words, sizeof words, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
              there, least, g->limit);
     record_refusal(t, TUTTI_ERR_TIMEOUT, words);
   }
@@ -146,7 +146,7 @@ static void warn_or_give_up(gathering *g) {
   if (over)
     tt_shm_agree_give_up(comm->wire, g->round, peer);
   else if (for_joiners)
-    tt_log(0, "rank %d has waited %.0f s for newcomers in %s", comm->rank, waited, g->name);
+    tt_log(0, "rank %d has waited %.0f s for joiners in %s", comm->rank, waited, g->name);
   else
     tt_warn_straggler(comm, g->name, peer, waited);
   g->warned = true;

@@ -170,7 +170,7 @@ static void say_where(tutti_comm *comm, int peer, uint32_t seq, uint32_t step, c
   snprintf(text + n, size - (size_t)n, "; %s operation %u, %s",
            over ? "it last finished"
            : s  ? "it is still in"
-                : "the last that is known of it is",
+                : "its last known call is",
            r.stamp.seq, words);
 }
 

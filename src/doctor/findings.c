@@ -240,13 +240,13 @@ static void say_states(tt_text *t, const tt_job_view *v, bool *marked) {
   }
   bool any = say_those(t, v, has_not_come, "has not called tutti_comm_from_env yet",
                        "have not called tutti_comm_from_env yet", marked);
-  any |= say_those(t, v, has_died, "has died; nobody waits for it",
-                   "have died; nobody waits for them", marked);
-  any |= say_those(t, v, is_stopped, "is stopped; nobody waits for it yet",
-                   "are stopped; nobody waits for them yet", marked);
+  any |= say_those(t, v, has_died, "has died; no rank waits for it",
+                   "have died; no rank waits for them", marked);
+  any |= say_those(t, v, is_stopped, "is stopped; no rank waits for it yet",
+                   "are stopped; no rank waits for them yet", marked);
   if (any) return;
   tt_text_add(t, all_left ? "all ranks have left (tutti_finalize)\n"
-                 : inside ? "the ranks are at work; nobody has waited for as long as 0.1 s\n"
+                 : inside ? "the ranks are at work; no rank has waited for as long as 0.1 s\n"
                           : "all ranks compute\n");
 }
 
