@@ -41,7 +41,7 @@ static bool grow(tutti_comm *comm, tutti_comm *base, bool can) {
   tutti_comm *out = comm;
   bool ok = ERROR(tutti_comm_grow(NULL, 0, &out), TUTTI_ERR_ARG, "tutti_comm_grow|comm is NULL") &&
             ERROR(tutti_comm_grow(comm, 0, NULL), TUTTI_ERR_ARG, "out is NULL") &&
-            ERROR(tutti_comm_grow(comm, -1, &out), TUTTI_ERR_ARG, "-1 newcomers") &&
+            ERROR(tutti_comm_grow(comm, -1, &out), TUTTI_ERR_ARG, "-1 joiners") &&
             ERROR(tutti_comm_grow(comm, 1, &out), TUTTI_ERR_UNSUPPORTED,
                   can ? "tutti_comm_grow" : "tutti_comm_grow|MPI|tutti_comm_from_mpi") &&
             CHECK(!out) && CHECK(tutti_comm_newcomers(comm) == 0);
