@@ -20,7 +20,7 @@ static void reads_back(const tt_profile *machine) {
   tt_profile again;
   char *text = written(machine);
   tt_profile_net(&again);
-  need(tt_profile_parse(&again, text, "what was written") == TUTTI_OK);
+  need(tt_profile_parse(&again, text, "the printed text") == TUTTI_OK);
   char *twice = written(&again);
   need(strcmp(text, twice) == 0);
   free(text);

@@ -18,7 +18,7 @@ static void reads_back(tt_sched **all, int ranks) {
   need(t.at && !t.failed);
   if (tt_sched_parse(t.at, &again, &n)) {
     fprintf(stderr, "%s\n", tutti_error());
-    need(!"what is printed can be read");
+    need(!"the printed text can be read");
   }
   need(n == ranks);
   for (int r = 0; r < n; r++) {

@@ -16,7 +16,7 @@ static char *written(const tt_wisdom *w) {
 static void reads_back(const tt_wisdom *w) {
   tt_wisdom again = {.at = NULL};
   char *text = written(w);
-  need(tt_wisdom_parse(&again, text, "what was written") == TUTTI_OK);
+  need(tt_wisdom_parse(&again, text, "the printed text") == TUTTI_OK);
   char *twice = written(&again);
   need(strcmp(text, twice) == 0);
   need(tt_wisdom_merge(&again, w) && again.n == w->n);

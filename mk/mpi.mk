@@ -12,7 +12,7 @@ MPIS    := $(if $(call with,OMPI,$(shell command -v $(MPICC_ompi)),$(MPICC_ompi)
            $(if $(call with,MPICH,$(shell command -v $(MPICC_mpich)),$(MPICC_mpich)),mpich)
 MPILIBS  = $(MPIS:%=$(BUILD)/libtutti_mpi_%.so) $(MPIS:%=$(BUILD)/libtutti_mpi_%.a)
 MPISRC  := $(sort $(wildcard mpi/*.c))
-# What stands between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.
+# The library between unmodified programs and their MPI (LD_PRELOAD); it holds all of tutti.
 SHIMSRC := $(sort $(wildcard shim/*.c))
 SHIMS    = $(MPIS:%=$(BUILD)/libtutti_pmpi_%.so)
 # The command again, whose ranks an MPI starts.

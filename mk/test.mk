@@ -7,7 +7,7 @@
 #   make models          hand-overs between ranks, on a machine that keeps no order (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make house           how easy the source is to read: sentences, names, calls, structs, the path of one call
-#   make check-dropin    programs that nobody here wrote, without and with the drop-in (docs/dropin.md)
+#   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md)
 #   make check-python    all tests of the Python package (docs/python.md)
 #   make check-torch | check-torch-asan    all tests of the PyTorch backend (docs/torch.md)
 #   make fuzz TIME=600   texts from outside, made up by the fuzzers of fuzz/ (ONLY=profile; docs/reliability.md)
@@ -37,7 +37,7 @@ $(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
 # Texts from outside: what fuzz/fuzz_NAME.c does with each file of fuzz/corpus/NAME; with a
-# fuzzer (make fuzz) also with what nobody thought of.
+# fuzzer (make fuzz) also with texts that it makes up.
 FUZZSRC := $(sort $(wildcard fuzz/fuzz_*.c))
 REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
 FUZZERS := $(FUZZSRC:%.c=$(BUILD)/%)
@@ -175,7 +175,7 @@ check-tsan:
 	@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 TEST_SECONDS=1800 BUILD=build-tsan \
 	  setarch "$$(uname -m)" -R tests/run $(TSANBIN)
 # For another processor, under an emulator of it: the kernels, the schedules, and ranks
-# that are threads and processes. Linked statically, for there are none of its libraries.
+# that are threads and processes. Linked statically, because its libraries are not installed.
 ARMTESTS = $(patsubst %,build-arm/tests/%,test_kernel test_schedule test_shape test_prove test_refused test_threads mp_cover mp_scenes)
 ARMMAKE  = BUILD=build-arm CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar LDFLAGS=-static CPPFLAGS=-Itests/arm CMOCKA=
 check-arm:
@@ -187,10 +187,10 @@ check-python:
 	@tools/deps.sh build python
 	@$(MAKE) $(JOBS) --no-print-directory with-mpi
 	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) tests/run tests/python.sh
-# Programs that nobody here wrote, without and with the drop-in; mpi4py's own tests (MPI4PY=FOLDER: its sources).
+# Programs of others, without and with the drop-in; mpi4py's own tests (MPI4PY=FOLDER: its sources).
 check-dropin:
 	@tools/deps.sh build check
-	@tools/deps.sh programs || echo "tutti: going on without; what is not there is skipped"
+	@tools/deps.sh programs || echo "tutti: going on without; missing programs are skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
 	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) WHOLE=1 TEST_SECONDS=10000 tests/run tests/programs.sh tests/mpi4py.sh
 coverage:

@@ -4,7 +4,7 @@
 #   models/check.sh [NAME ...]     (`make models`)
 #
 # A model is compiled once; its mutants are the numbers of the line "Mutants" of its first
-# comment, given as MUTANT. What is checked: assertions, and that nobody waits for ever.
+# comment, given as MUTANT. Checks assertions, and that no process waits for ever.
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
 here=$(cd "$(dirname "$0")" && pwd)

@@ -24,7 +24,7 @@ typedef enum shim_function {
   W(FAILED, "no communicator of tutti's could be made")                                 \
   W(UNSEEN, "the communicator was made by what tutti does not see (MPI_Comm_idup ...)") \
   W(ALONE, "a communicator of one rank")                                                \
-  W(FOREIGN, "ranks of another MPI_COMM_WORLD, who may not have this library")          \
+  W(FOREIGN, "ranks of another MPI_COMM_WORLD, which may not have this library")          \
   W(INTER, "an intercommunicator")                                                      \
   W(REFUSED, "arguments that the MPI refuses")                                          \
   W(PAIR, "a type and an op of which the MPI decides whether they fit")                 \

@@ -94,18 +94,18 @@ job run -n 3 bash -c 'trap "echo \$TUTTI_RANK ends; exit 1" TERM; [ $TUTTI_RANK 
 ok "the others get SIGTERM and can clean up" all "status 137" "within 3000" gone \
   '[ "$(sort "$work/out" | xargs)" = "1 ends 2 ends" ]' "one_line"
 job run -n 3 bash -c '[ $TUTTI_RANK = 2 ] && { sleep 0.3; exit 9; }; . '"$work/stubborn"
-ok "who ignores SIGTERM is killed after 2 s, with all it started" all "status 9" "within 4500" gone
+ok "a rank that ignores SIGTERM is killed after 2 s, with all it started" all "status 9" "within 4500" gone
 job run -n 2 --timeout 0.5 bash "$work/stubborn"
 ok "--timeout: 124, said, all ended" all "status 124" "within 4500" one_line \
   "says '^tutti run: 0.5 s are over \(--timeout\): ending 2 ranks$'" gone
 job run -n 2 --timeout 30 true
 ok "--timeout that does not pass changes nothing" all "status 0" quiet "within 1000"
 job run -n 2 bash -c '(setsid sleep 987 &); sleep 987 & exit 0'
-ok "what ranks leave running ends with the job" all "status 0" "within 4500" gone
+ok "processes that ranks leave running end with the job" all "status 0" "within 4500" gone
 job run -n 2 bash -c '(sleep 0.4; echo late) & exit 0'
-ok "what is about to end may finish" all "status 0" '[ "$(grep -c late "$work/out")" = 2 ]' gone
+ok "a rank about to end may finish" all "status 0" '[ "$(grep -c late "$work/out")" = 2 ]' gone
 job run -n 3 --label bash -c 'echo said; [ $TUTTI_RANK = 1 ] && exit 4; sleep 987'
-ok "what was said before a failure is shown" all "status 4" 'grep -q "^\[1\] said" "$work/out"' gone
+ok "output from before a failure is shown" all "status 4" 'grep -q "^\[1\] said" "$work/out"' gone
 background run -n 3 bash -c '[ $TUTTI_RANK = 0 ] || exit 0; echo ready; sleep 3'
 lines 1 ready && sleep 0.3
 child_of() { # the only child that is found by the token

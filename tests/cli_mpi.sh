@@ -46,7 +46,7 @@ job mpi --family ompi srun -n 2 ./a
 ok "another launcher finds it in the environment" all 'status 5' \
   'told -n 2 ./a "LD_PRELOAD is $lib/libtutti_pmpi_ompi.so"'
 LD_PRELOAD=$BUILD/libtutti.so job mpi mpirun ./a
-ok "what was preloaded stays, and stays first" all 'status 5' \
+ok "earlier preloads stay, and stay first" all 'status 5' \
   'told -x "LD_PRELOAD=$BUILD/libtutti.so:$lib/libtutti_pmpi_ompi.so" ./a "LD_PRELOAD is $BUILD/libtutti.so"'
 TUTTI_LIB=$lib/libtutti_pmpi_mpich.so job mpi mpirun ./a
 ok "TUTTI_LIB may be the file" all 'status 5' 'told -x "LD_PRELOAD=$lib/libtutti_pmpi_mpich.so" ./a "LD_PRELOAD is unset"'

@@ -58,7 +58,7 @@ sent = sum(s["args"]["bytes"] for s in of("send"))
 assert sent >= 2 * 40000 * 14, sent'
 done
 job run -n 2 "$player" late
-check "who waits for a late rank waits for that one, and before it sums" 'big = sorted((c for c in of("call") if c["pid"] == 0 and c["args"]["coll"] == "allreduce"), key=lambda c: c["ts"])
+check "a rank that waits for a late one names it, before it sums" 'big = sorted((c for c in of("call") if c["pid"] == 0 and c["args"]["coll"] == "allreduce"), key=lambda c: c["ts"])
 assert [c["args"]["plan"] for c in big][2] == "fold(ring)" and len(big) == 3, big
 for c in big:
     mine = [i for i in e if i["ph"] == "X" and i["pid"] == 0 and i["tid"] == c["tid"] and i["args"]["seq"] == c["args"]["seq"]]
@@ -68,7 +68,7 @@ for c in big:
 job trace --json "$x"
 ok "... and that one is said to be late" grep -qaE '"rank": 1, .*"came_last": [3-6], "behind_us": [1-9][0-9]{5}[.]' "$work/out"
 job run -n 3 "$player" leaves
-check "who frees nothing and says no goodbye leaves a trace too" 'assert len(of("call")) == 3 * 7'
+check "a rank that frees nothing leaves a trace too" 'assert len(of("call")) == 3 * 7'
 job run -k -n 4 "$player" dies
 ok "a rank is killed: the others end" all "status 137" 'within 20000'
 check "... and their part is whole" 'assert {l["pid"] for l in lanes} == {0, 2, 3}, lanes

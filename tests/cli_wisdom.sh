@@ -31,7 +31,7 @@ ok "what another job writes meanwhile stays, and the file's mode" all 'status 0'
   'is "$(grep -c "^on" "$work/two.txt")" 3' 'is "$(stat -c %a "$work/two.txt")" 666' \
   'is "$(grep -c " 2026-01-02T" "$work/two.txt")" 1' 'is "$(entries "$work/two.txt")" "$(($(entries "$w") + 4))"' tidy
 job wisdom -P 2 -b 256M -e 256M
-ok "what is too long is not measured, which is said" all 'status 0' \
+ok "long vectors are not measured, and the report says so" all 'status 0' \
   'grep -q "not measured: it is longer than 64 MiB" "$work/out"'
 TUTTI_CONTRACT=run job wisdom -P 2 -b 4 -e 4
 ok "... nor what the contract rules out" grep -q "not measured: the contract forbids" "$work/out"

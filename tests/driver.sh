@@ -41,11 +41,11 @@ ok "each is told, those with company first, in order" all '[ "$told" = "$in_orde
 ok "and counted" [ "$(tail -1 "$work/out")" = "${sums[0]} passed, ${sums[1]} failed, ${sums[2]} skipped" ]
 ok "there are failures: status 1" status 1
 ok "nothing is said besides" quiet
-ok "who hangs is ended with all it started" gone
+ok "a program that hangs is ended with all it started" gone
 once_more=$(sed -n '/^---- what failed, once more/,$p' "$work/out")
 ok "and it is said, twice" all '[ "$(grep -c "ran longer than 2 s, or was killed$" "$work/out")" = 8 ]' \
   '[ "$(grep -c "ran longer than 2 s, or was killed$" <<<"$once_more")" = 4 ]'
-ok "what failed is said once more at the end" grep -qx '03_fails: not ok - 2' <<<"$once_more"
+ok "failures are repeated at the end" grep -qx '03_fails: not ok - 2' <<<"$once_more"
 ok "what a failing program wrote stands in one piece" \
   [ "$(sed -n '/^---- 03_fails:/,/^---- end of 03_fails/p' "$work/out" | sed 1d | xargs)" = "ok - 1 not ok - 2 ---- end of 03_fails" ]
 rc=0

@@ -179,7 +179,7 @@ for s, wanted in ((two.RING_THROUGHPUT, "Ring"), (two.STATED["GLOO"], "GLOO"), (
                             two.topo([4, 16, 3])) + two.JITTER
     assert abs(got / s - 1) < 0.03, (wanted, got, s)
 PY
-ok "a table is read as it was written; what is wrong is not drawn" $python - "$work/x.tsv" <<'PY'
+ok "a table is read as it was written; a wrong one is not drawn" $python - "$work/x.tsv" <<'PY'
 import sys; sys.path.insert(0, "sim")
 from figure_table import Table
 t = Table(sys.argv[1])

@@ -45,7 +45,7 @@ check "--timeout ends the ranks of all hosts" all "status 124" "within 5000" gon
 background run --hosts localhost:1,localhost:2 sh -c 'echo ready; exec sleep 987'
 lines 3 ready && kill -KILL "$job"
 for ((i = 0; i < 50; i++)); do gone && break || sleep 0.1; done 2>/dev/null
-check "who started it is killed: nobody is left" gone
+check "the launcher is killed: no process is left" gone
 wait_job
 background run --hosts localhost:1,localhost:2 sh -c 'echo ready; exec sleep 987'
 lines 3 ready && kill -TERM "$job"

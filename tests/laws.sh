@@ -127,7 +127,7 @@ for room in sched price choose prove; do
     [ -e "$o" ] && nm -u "$o" | awk -v o="${o##*/}" '{print o ": " $NF}'
   done
 done | grep -E ': (getenv|secure_getenv|environ|tt_env.*|tt_seconds|clock.*|time|gettimeofday|getpid|gettid|rand.*|random.*|open.*|fopen.*|read|process_vm.*|pthread_.*|sysconf|sched_.*|getauxval)$' |
-  law "what is chosen, priced and proven calls no clock, environment, file or system"
+  law "choosing, pricing and proving call no clock, environment, file or system"
 
 objdump -p "$so" | awk '/NEEDED/ {print $2}' |
   grep -vE '^(libc|libm|libpthread|librt|ld-linux[-a-z0-9_]*)\.so' | law "libtutti needs libc only"

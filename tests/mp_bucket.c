@@ -61,7 +61,7 @@ static int death(tutti_comm *comm, uint64_t seed, int bf16) {
   for (int s = 0; s < STEPS && !status; s++)
     status = step(b, s, me == 1 && s == (int)(u % STEPS) ? (int)(u >> 8 & 0xff) % N : -1);
   if (status != TUTTI_ERR_PEER_LOST || !strstr(tutti_error(), "rank 1 (pid"))
-    wrong("who died is not named");
+    wrong("the dead rank is not named");
   if (tutti_bucket_ready(b, 0) != TUTTI_ERR_PEER_LOST) wrong("a later call");
   tutti_comm *next;
   if (tutti_buckets_free(b)) wrong("freeing what failed");

@@ -283,7 +283,7 @@ static int forge(int kind) {
 }
 
 static int joiner_of(const char *name) {
-  if (strcmp(name, "ignored") == 0) return left_out("no rank lives that could take it in");
+  if (strcmp(name, "ignored") == 0) return left_out("no rank is alive that could take it in");
   if (strcmp(name, "ignored-long") == 0) return left_out("within 1 s (TUTTI_CONNECT_TIMEOUT)");
   if (strcmp(name, "used-up") == 0 && !getenv("TUTTI_ALGO")) return 5;
   if (strncmp(name, "forged-", 7) == 0) return forge(atoi(name + 7));

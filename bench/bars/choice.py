@@ -12,7 +12,7 @@ spec = importlib.util.spec_from_file_location("bench_choice", os.path.join(HERE,
 bench_choice = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bench_choice)
 
-TITLE = "what is chosen beside the best of all that could run (float sum in place, cycle measure)"
+TITLE = "the chosen plan versus the best plan (float sum in place, cycle measure)"
 WANTED = {"tuned": (1.10, 1.35), "measured": (1.03, 1.15)}
 NAMES = {"tuned": "after tutti tune", "measured": "with TUTTI_MEASURE=1"}
 

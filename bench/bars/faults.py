@@ -12,7 +12,7 @@ from faults import LOST, Job, heed_signals, wires
 from measure import Failed, finish, median
 from verdict import Bar, at_most, limit
 
-TITLE = "what goes wrong is heard by all, soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
+TITLE = "all ranks hear of a failure soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
 KILLS, FAR_KILLS, MISMATCHES, STOPS = 500, 100, 200, 100
 NODES = ("0,1,2,3,4", "0,0,1", "0,1,1,0,2")  # placements of the ranks, over UCX
 SOON = 0.8  # s, over UCX
@@ -130,7 +130,7 @@ def bars(build, quick):
     yield limit("another call: until all know, ms, median", median(times) if times else None)
     yield limit("another call: until all know, ms, worst", max(times, default=None))
     named, n, times = rounds(build, "mp_stall", 7 if quick else STOPS, seed)
-    yield so_many("stopped, TUTTI_TIMEOUT=%g: who is late, and in which call, is named" % TIMEOUT, n, named)
+    yield so_many("stopped, TUTTI_TIMEOUT=%g: the late rank and its call are named" % TIMEOUT, n, named)
     yield limit("stopped: until all know, s, median", median(times) / 1000 if times else None)
     yield at_most("stopped: until all know, s, worst", WITHIN, max(times) / 1000 if times else None)
     call, silent, alone = recording(build, quick)
