@@ -121,7 +121,8 @@ prove-fuzz:
 	  $(if $(COUNT),--count $(COUNT)) $(MORE)
 # How easy the source is to read, in figures.
 house: all
-	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" build-cov/tutti build-cov/bench/one_call
+	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" \
+	  LDFLAGS="-Wl,-u,__gcov_reset -Wl,-u,__gcov_dump" build-cov/bench/one_call
 	@$(PYTHON) tools/house.py --build $(BUILD) --coverage build-cov
 laws: all
 	@$(RUN) tests/laws.sh

@@ -128,14 +128,14 @@ def structs():
          [f"{n} fields: {name or '(a tag)'} of {path}" for n, name, path in over])
 
 
-def paths(coverage):
+def paths(build, coverage):
     if not os.path.exists(f"{coverage}/bench/one_call"):
         show("files and rooms of one warm call", "-", "not built with coverage (make house)", False)
         return
     for size, files_wanted, rooms_wanted in (4, 12, 5), (1 << 20, 18, 6):
         for data in run("find", coverage, "-name", "*.gcda").split():
             os.remove(data)
-        run("timeout", "60", f"{coverage}/tutti", "run", "-n", "2", f"{coverage}/bench/one_call", str(size))
+        run("timeout", "60", f"{build}/tutti", "run", "-n", "2", f"{coverage}/bench/one_call", str(size))
         seen = set()
         for data in run("find", f"{coverage}/src", "-name", "*.gcda").split():
             report = json.loads(run("gcov", "--json-format", "--stdout", data))
@@ -179,7 +179,7 @@ def main():
     statics()
     calls(options.build)
     structs()
-    paths(options.coverage)
+    paths(options.build, options.coverage)
     sizes()
     twice()
 
