@@ -43,7 +43,6 @@ Q       := $(if $(V),,@)
 with     = $(if $(filter no,$($(1))),,$(if $(2),$(2),$(if $(filter yes,$($(1))),$(error $(1)=yes, but $(3) is not installed))))
 # As many jobs as cores, unless make was told a number.
 JOBS     = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-export DEPS V
 
 LIBSRC  := $(foreach r,$(ROOMS),$(sort $(wildcard src/$(r)/*.c)))
 LIBOBJ  := $(LIBSRC:%.c=$(BUILD)/%.o)

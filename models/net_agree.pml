@@ -5,7 +5,7 @@
  *            from one rank to another come in order. A death cuts them off anywhere, and is noticed at any time,
  *            before or after the last word. A rank makes a step after each event.
  *            Four ranks agree once, and two may die; or three twice, and one may; one may give up.
- * Holds      those that return, and live, have the same proposal, or none of them has any; each is in it;
+ * Holds      the ranks that return, and live, all have one proposal, or all have none; each is in it;
  *            no live rank waits for ever.
  * Mutants    1 a rank that has accepted a proposal ignores that a rank other than the leader has given up
  *            2 a leader gives up although it has accepted a proposal

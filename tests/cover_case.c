@@ -98,7 +98,7 @@ static bool form_at(int form, int ranks, uint64_t u, char *name, size_t size) {
   return samples && tt_algo_sample(family, ranks, (int)(u % (uint64_t)samples), name, size);
 }
 
-/* Sets a number of helpers that the form supports; false if there is none. */
+/* Sets a number of helpers that the form supports; false if it supports no number. */
 static bool set_helpers(cover_case *c, uint64_t u) {
   const int most = c->ranks - 1;
   tt_sched *s;

@@ -137,7 +137,7 @@ static bool end_send(sim *s, uint32_t id) {
   return true;
 }
 
-/* Moves one block that can move, searched from a random one on; false if there is none. */
+/* Moves one block that can move, searched from a random one on; false if no block can move. */
 static bool move_one(sim *s, uint32_t id) {
   const uint32_t n = tt_span_size(&tt_graph_step(&s->g, id)->dst);
   const uint32_t first = (uint32_t)(next_random(s) % n);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "net_parts.h"
+#include "stub_net.h"
 
 enum { MOST = 256, VECTOR = 1 << 18 };
 
@@ -94,14 +95,6 @@ static int net_cancel(void *self, int slot) {
   return 0;
 }
 
-static void net_close(void *self, int clean) {
-  (void)self, (void)clean;
-}
-static const char *net_error(void *self) {
-  (void)self;
-  return "";
-}
-
 static void begin(void) {
   memset(ends, 0, sizeof ends);
   for (int r = 0; r < 2; r++) {
@@ -114,8 +107,8 @@ static void begin(void) {
                            .recv = net_recv,
                            .poll = net_poll,
                            .cancel = net_cancel,
-                           .close = net_close,
-                           .error = net_error};
+                           .close = stub_net_close,
+                           .error = stub_net_error};
     assert_int_equal(tt_net_wire(&net, &ends[r].wire), TUTTI_OK);
   }
 }

@@ -1,5 +1,6 @@
 /* The doctor: whatever a job's memory contains, the report consists of whole lines of printable
- * characters, or says why there is none; and it describes a process's state correctly.
+ * characters, or an error says why there is no report; and the doctor describes a process's state
+ * correctly.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <setjmp.h>
 #include <signal.h>

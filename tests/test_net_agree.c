@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "net_parts.h"
+#include "stub_net.h"
 
 enum { MOST = 5, ROUNDS = 2, JOBS = 200000, LINE = 64, SLOTS = 256, MOVES = 20000 };
 
@@ -100,14 +101,6 @@ static int net_pick(void *self, unsigned number, const int *list, int n, tutti_n
   (void)self, (void)number, (void)list, (void)n, (void)net;
   return 1;
 }
-static void net_close(void *self, int clean) {
-  (void)self, (void)clean;
-}
-static const char *net_error(void *self) {
-  (void)self;
-  return "";
-}
-
 /* ---- possible events; false: not now ---- */
 
 static bool come(rank *me, int from) {
@@ -209,8 +202,8 @@ static void begin(uint64_t seed) {
                            .cancel = net_cancel,
                            .fresh = net_fresh,
                            .pick = net_pick,
-                           .close = net_close,
-                           .error = net_error};
+                           .close = stub_net_close,
+                           .error = stub_net_error};
     all[r].listens = -1;
     assert_int_equal(tt_net_wire(&net, &all[r].wire), TUTTI_OK);
   }

@@ -159,7 +159,7 @@ static const struct {
      "the end of the line|more"},
 };
 
-/* Also after valid entries: none of them is kept. */
+/* Also after valid entries, which are dropped as well. */
 static void what_is_wrong_is_refused_whole(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

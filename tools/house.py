@@ -119,13 +119,13 @@ def structs():
     for path, text in CODE.items():
         if not path.endswith(".h"):
             continue
-        for body, name in re.findall(r"struct \w* ?\{((?:[^{}]|\{[^{}]*\})*)\}\s*(\w*)\s*;", text):
+        for tag, body, name in re.findall(r"struct (\w*) ?\{((?:[^{}]|\{[^{}]*\})*)\}\s*(\w*)\s*;", text):
             fields = sum(part.count(",") + 1 for part in re.sub(r"\{[^{}]*\}|\([^()]*\)|\[[^\]]*\]", "", body).split(";")
                          if part.strip())
-            sizes.append((fields, name or "struct tutti_comm" * ("busy" in body), path))
+            sizes.append((fields, name or tag or "a struct without a name", path))
     over = sorted((s for s in sizes if s[0] > MOST["fields"]), reverse=True)
     show("fields of the largest struct in a header", MOST["fields"], max(sizes)[0], not over,
-         [f"{n} fields: {name or '(a tag)'} of {path}" for n, name, path in over])
+         [f"{n} fields: {name} of {path}" for n, name, path in over])
 
 
 def paths(build, coverage):
@@ -163,8 +163,11 @@ def twice():
             window = "\n".join(line for _, line in lines[i:i + WINDOW])
             if len(window) > 25 * WINDOW:
                 places[window].append((path, lines[i][0]))
-    pairs = {tuple(sorted({p[0] for p in at})) if len({p[0] for p in at}) > 1 else (at[0][0], at[0][0])
-             for at in places.values() if len(at) > 1 and (len({p[0] for p in at}) > 1 or at[-1][1] - at[0][1] >= WINDOW)}
+    pairs = set()
+    for at in places.values():
+        (first, line), (last, again) = at[0], at[-1]
+        if first != last or again - line >= WINDOW:
+            pairs.add((first, last))
     show("pairs of files with a passage that stands in both", MOST["twice"], len(pairs), len(pairs) <= MOST["twice"],
          [" ".join(p) for p in sorted(pairs)] if len(pairs) > MOST["twice"] else [])
 

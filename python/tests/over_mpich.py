@@ -1,4 +1,4 @@
-"""over_mpich.py - simulates an mpi4py built with MPICH, for which there is no package: only the part that tutti uses.
+"""over_mpich.py - simulates an mpi4py built with MPICH, because no package has one: only the part that tutti uses.
 Each rank prints "good".
 
 SPDX-License-Identifier: BSD-3-Clause

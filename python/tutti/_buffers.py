@@ -84,7 +84,7 @@ def _type_of(view: View, name: str, dtype: Optional[str], moves: bool) -> tuple[
 
 
 def _look(what: Any, name: str) -> View:
-    """The slow path, for all other arguments."""
+    """The slow path: all other arguments."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(what, (numpy.ndarray, numpy.generic)):
         return _of_numpy(numpy, what, name)

@@ -276,7 +276,7 @@ class Collectives:
         """Rank r gets the r-th part of the sum (or minimum, ...) of all ranks' arrays.
 
         counts  elements for each rank; None: equal parts. The same on all ranks.
-        In place: `out` is this rank's part of `array`; the rest of it is unchanged.
+        In place: `out` is this rank's part of `array`, whose other parts stay unchanged.
 
         >>> import tutti, numpy
         >>> comm = tutti.init()

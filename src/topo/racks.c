@@ -146,13 +146,14 @@ static tutti_status assign_rack(const reader *r, part host, part rack,
                                 const tt_placement *placements, int ranks, part *of) {
   for (int i = 0; i < ranks; i++) {
     if (!matches(host, placements[i].host)) continue;
-    int column;
-    const int line = tt_line_of_text(r->text, host.at, &column);
-    if (of[i].at && !parts_equal(of[i], rack))
+    if (of[i].at && !parts_equal(of[i], rack)) {
+      int column;
+      const int line = tt_line_of_text(r->text, host.at, &column);
       return tt_fail(TUTTI_ERR_ARG,
                      "%.200s, line %d, column %d: host '%s' is in rack '%.*s' already", r->name,
                      line, column, placements[i].host,
                      (int)tt_min((size_t)(of[i].end - of[i].at), 40), of[i].at);
+    }
     if (!of[i].at) of[i] = rack;
   }
   return TUTTI_OK;

@@ -41,7 +41,6 @@ else:
 from ._stubs import default_group as _default_group, register_backend as _register_backend
 from .hooks import average_hook
 
-_told = False
 __all__ = ["COMPILED", "WHY_PLAIN", "average_hook", "explain"]
 
 
@@ -52,12 +51,10 @@ def explain(bytes: int, group: Any = None) -> str:
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
     """A process group. The first one says, on rank 0, that the slower backend runs, unless the user asked for it."""
-    global _told
-    if not (COMPILED or _told or rank) and os.environ.get("TUTTI_TORCH") != "python":
+    if not rank and os.environ.get("TUTTI_TORCH") != "python":
         warnings.warn(f"tutti's PyTorch backend runs in Python ({WHY_PLAIN}). It gives the same results and takes longer "
                       "for each call, because every call passes through the interpreter. `make torch` builds the compiled "
-                      "backend; TUTTI_TORCH=python silences this.", RuntimeWarning, stacklevel=4)
-        _told = True
+                      "backend; TUTTI_TORCH=python silences this.", RuntimeWarning)
     return _c10d.create(store, rank, size, timeout)
 
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "net_parts.h"
+#include "stub_net.h"
 
 enum { PEER = 1, LANE = 2, SLOTS = 128, ID = 77, LARGE = SMALL + 100 };
 
@@ -66,14 +67,6 @@ static int net_cancel(void *self, int slot) {
   asked[slot].begun = false;
   return 0;
 }
-static void net_close(void *self, int clean) {
-  (void)self, (void)clean;
-}
-static const char *net_error(void *self) {
-  (void)self;
-  return "";
-}
-
 /* ---- helpers of the tests ---- */
 
 static int open_wire(void **state) {
@@ -85,8 +78,8 @@ static int open_wire(void **state) {
                          .recv = net_recv,
                          .poll = net_poll,
                          .cancel = net_cancel,
-                         .close = net_close,
-                         .error = net_error};
+                         .close = stub_net_close,
+                         .error = stub_net_error};
   (void)state;
   memset(asked, 0, sizeof asked);
   ndone = 0;
