@@ -40,40 +40,35 @@ typedef struct tt_plan {
 
 typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
 
-/* A list of buffers in progress (many.c). Each part is a call of one buffer, or of several that are
- * packed in the window of the part's place. */
-typedef struct tt_buffer {
-  const void *src;
-  void *dst;
-  size_t bytes;
-} tt_buffer;
-
-typedef struct tt_many {
-  tutti_request *parts;
-  size_t nparts, left; /* left: parts not yet complete */
-  tt_buffer *packed;   /* in the order of the parts */
-} tt_many;
-
-typedef struct tt_exact tt_exact; /* a sum computed as sums of integers (exact.c) */
+/* What a kind of request does. Each kind is a struct that begins with its tutti_request. */
+typedef struct tt_request_ops {
+  /* Starts or queues it. */
+  void (*issue)(tutti_request *r);
+  /* The next part of a queued request, to start in the place of comm->seq; NULL: none can start
+   * now. *last: there are no more. NULL: it is its own only part. */
+  tutti_request *(*next_part)(tutti_request *r, bool *last);
+  /* A part: fills its input in before it starts in this place, and takes its result out. NULL: the
+   * caller's vectors are used as they are. */
+  void (*pack)(tutti_request *part, size_t place);
+  void (*unpack)(tutti_request *part);
+  /* Takes note that a part has completed; true: so has the whole. Called for wholes only. */
+  bool (*part_done)(tutti_request *whole);
+  /* Frees it. */
+  void (*free)(tutti_request *r);
+} tt_request_ops;
 
 struct tutti_request {
+  const tt_request_ops *ops;
   tutti_comm *comm;
   tt_call call;
-  const tt_plan *plan;
-  tt_plan kept; /* a copy, since the cache may drop the original */
+  tt_plan plan; /* a copy, since the cache may drop the original */
   bool persistent;
   _Atomic tt_state state; /* read before the communicator is entered */
   tutti_status status;
   uint32_t seq;
   struct tutti_request *next; /* in the queue */
-  tt_many *many;              /* the parts of a list; or NULL */
-  tt_exact *exact;            /* an exact sum, whose parts are made when they start; or NULL */
   tutti_request *whole;       /* the request that this is a part of; or NULL */
-  const tt_buffer *packed;    /* a part: its packed buffers */
-  size_t npacked;             /* their number */
-  bool is_message;            /* then only `message` is used */
-  tt_p2p_message message;
-  uint64_t table[]; /* a copy of kept's table */
+  tt_p2p_message *message;    /* NULL: a collective */
 };
 
 typedef struct tt_place {
@@ -273,8 +268,10 @@ void tt_plans_drop(tutti_comm *comm); /* when the communicator is destroyed */
  * loop and the peers arrive in time. Returns false if nothing was done, or if the operation is
  * under way in its place; then the request issued next takes it over. */
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
-/* Numbers the request, then starts or queues it. The comm is entered. */
+/* Starts or queues the request. The comm is entered. */
 void tt_request_issue(tutti_request *request);
+/* For tt_request_ops: appends it to the queue, and starts what can start. */
+void tt_request_enqueue(tutti_request *request);
 /* One pass over all operations in flight, on this communicator and others. The comm is entered. */
 bool tt_progress(tutti_comm *comm);
 /* One pass over the other listed communicators that no thread is using. mine: NULL if the thread is
@@ -301,9 +298,6 @@ static inline size_t tt_window_bytes(const tutti_comm *comm) {
   const size_t window = 4 * comm->wire->piece; /* small enough to stay in the cache */
   return window ? window : 1 << 20;
 }
-/* Copies buffers into the window of the part's place when it starts, and out when it completes. */
-void tt_many_pack(tutti_request *part, char *window);
-void tt_many_unpack(const tutti_request *part);
 
 /* ---- waiting (wait.c) ---- */
 

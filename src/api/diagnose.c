@@ -190,13 +190,13 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
 /* Checks messages as tt_look_after checks operations; but one that the caller does not wait for may
  * take its time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
-  const tt_p2p_message *m, *late = p->by ? &p->by->message : tt_p2p_first(comm->p2p, 0);
+  const tt_p2p_message *m, *late = p->by ? p->by->message : tt_p2p_first(comm->p2p, 0);
   for (int i = 0; (m = tt_p2p_first(comm->p2p, i)) && !comm->broken; i++) {
     if (comm->wire->ops->alive(comm->wire, m->peer)) continue;
     if (tt_messages_progress(comm)) return;
     say_message_lost(comm, m);
   }
-  if (comm->broken || !late || (p->by && !p->by->is_message)) return;
+  if (comm->broken || !late) return;
   tt_report_late_message(comm, p, now - p->since, late);
 }
 

@@ -32,7 +32,8 @@ typedef struct spot {
   size_t block;
 } spot;
 
-struct tt_exact {
+typedef struct tt_exact {
+  tutti_request request;
   tt_call said;    /* the caller's call, for comparison between ranks */
   tutti_type real; /* type of the numbers */
   size_t each, bytes;
@@ -48,7 +49,7 @@ struct tt_exact {
   tutti_request *parts;    /* TT_WINDOW of them, by place */
   size_t stretches;
   stretch stretch[];
-};
+} tt_exact;
 
 /* ---- when it applies ---- */
 
@@ -109,7 +110,8 @@ static size_t capacity_of(const tutti_comm *comm) {
   return tt_max(tt_window_bytes(comm), sizeof(int64_t) * TT_BLOCK * TT_EXACT_WORDS);
 }
 
-void tt_exact_free(tt_exact *x) {
+static void free_exact(tutti_request *whole) {
+  tt_exact *x = (tt_exact *)whole;
   if (!x) return;
   free(x->breadth);
   free(x->parts);
@@ -138,28 +140,25 @@ static uint32_t hash_exact_call(const tt_call *c, uint64_t counts) {
   return (uint32_t)tt_mix(tt_mix(h ^ c->count) ^ counts);
 }
 
+static const tt_request_ops exact_ops;
+
 /* With its stretches set, makes the request; on failure frees x. */
 static tutti_status create_exact_request(tutti_comm *comm, const char *function, tt_exact *x,
                                          tutti_request **whole) {
-  tutti_request *r = calloc(1, sizeof *r);
   for (size_t i = 0; x && i < x->stretches; i++) x->blocks += blocks_of(x->stretch[i].reals);
   if (x) x->breadth = malloc(tt_max(1, x->blocks) * sizeof *x->breadth);
   if (x) x->parts = malloc(TT_WINDOW * sizeof *x->parts);
   if (!comm->sums) comm->sums = comm->wire->ops->alloc(comm->wire, TT_WINDOW * capacity_of(comm));
   tutti_status status = TUTTI_OK;
-  if (!r || !x || !x->breadth || !x->parts || !comm->sums)
+  if (!x || !x->breadth || !x->parts || !comm->sums)
     status = tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for an exact sum", function);
   if (!status) status = tt_reducer_init(&x->reducer, x->said.type, x->said.op);
   if (status) {
-    tt_exact_free(x);
-    free(r);
+    free_exact((tutti_request *)x);
     return status;
   }
-  r->comm = comm;
-  r->call = x->said;
-  r->exact = x;
-  tt_exact_rewind(r);
-  *whole = r;
+  x->request = (tutti_request){.ops = &exact_ops, .comm = comm, .call = x->said};
+  *whole = &x->request;
   return TUTTI_OK;
 }
 
@@ -250,16 +249,17 @@ static const void *numbers_at(const tt_exact *x, const spot *s, double capacity[
   return capacity;
 }
 
-void tt_exact_rewind(tutti_request *whole) {
-  tt_exact *x = whole->exact;
+static void rewind_and_enqueue(tutti_request *whole) {
+  tt_exact *x = (tt_exact *)whole;
   x->begun = x->measured = false;
   x->left = 0;
   x->next = (spot){0, 0, 0};
   skip_empty_stretches(x, &x->next);
+  tt_request_enqueue(whole);
 }
 
-bool tt_exact_is_out(const tutti_request *whole) {
-  const tt_exact *x = whole->exact;
+/* Have all parts started? */
+static bool all_started(const tt_exact *x) {
   return x->begun && x->next.block == x->blocks;
 }
 
@@ -327,36 +327,42 @@ static bool in_place(const tutti_comm *comm, const tt_call *c) {
          !(c->coll == TUTTI_EXSCAN && comm->rank == 0);
 }
 
-tutti_request *tt_exact_next(tutti_request *whole) {
+static const tt_request_ops exact_part_ops;
+
+static tutti_request *next_exact_part(tutti_request *whole, bool *last) {
   tutti_comm *comm = whole->comm;
-  tt_exact *x = whole->exact;
+  tt_exact *x = (tt_exact *)whole;
   const size_t place = comm->seq % TT_WINDOW;
   const tt_plan *plan;
   if (x->begun && !x->measured) return NULL;
   tutti_request *part = &x->parts[place];
-  *part = (tutti_request){.comm = comm, .whole = whole};
+  *part = (tutti_request){.ops = &exact_part_ops, .comm = comm, .whole = whole};
   x->count[place] = 0;
   part->call = x->begun ? summing(comm, x, place) : measuring(x);
   part->call.said = &x->said;
   part->call.also = x->said.also;
   if (tt_break_if_memory(comm, tt_plan_for(comm, &part->call, in_place(comm, &part->call), &plan)))
     return NULL;
-  part->kept = *plan;
+  part->plan = *plan;
   x->begun = true;
   x->left++;
+  *last = all_started(x);
   return part;
 }
 
-bool tt_exact_over(tutti_request *part, tutti_status status) {
-  tutti_request *whole = part->whole;
-  tt_exact *x = whole->exact;
-  const size_t place = (size_t)(part - x->parts);
-  x->left--;
-  if (status)
-    whole->status = status;
-  else if (!x->measured)
-    x->measured = true;
-  else
-    take_out(part, x, place);
-  return x->left == 0 && tt_exact_is_out(whole);
+static void unpack_exact_part(tutti_request *part) {
+  tt_exact *x = (tt_exact *)part->whole;
+  if (x->measured) take_out(part, x, (size_t)(part - x->parts));
+  x->measured = true;
 }
+
+static bool exact_part_done(tutti_request *whole) {
+  tt_exact *x = (tt_exact *)whole;
+  return --x->left == 0 && all_started(x);
+}
+
+static const tt_request_ops exact_ops = {.issue = rewind_and_enqueue,
+                                         .next_part = next_exact_part,
+                                         .part_done = exact_part_done,
+                                         .free = free_exact};
+static const tt_request_ops exact_part_ops = {.unpack = unpack_exact_part};

@@ -23,15 +23,5 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
                           tutti_request **whole);
 tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list *list,
                            uint32_t also, tutti_request **whole);
-void tt_exact_free(tt_exact *exact);
-
-/* Resets it before each run. */
-void tt_exact_rewind(tutti_request *whole);
-/* The next part, to be started in the place of comm->seq; NULL: none can start now. */
-tutti_request *tt_exact_next(tutti_request *whole);
-/* Have all parts been handed out? */
-bool tt_exact_is_out(const tutti_request *whole);
-/* Takes note that a part has completed; true: so has the whole. */
-bool tt_exact_over(tutti_request *part, tutti_status status);
 
 #endif

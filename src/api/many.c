@@ -19,17 +19,67 @@
 
 /* ---- packing and unpacking windows ---- */
 
-void tt_many_pack(tutti_request *part, char *window) {
-  part->call.src = part->call.dst = window;
+typedef struct buffer {
+  const void *src;
+  void *dst;
+  size_t bytes;
+} buffer;
+
+/* A call of one buffer, or of several that are packed in the window of the part's place. */
+typedef struct many_part {
+  tutti_request request;
+  const buffer *packed;
+  size_t npacked;
+} many_part;
+
+typedef struct many {
+  tutti_request request;
+  many_part *parts;
+  size_t nparts, left; /* left: parts not yet complete */
+  buffer *packed;      /* in the order of the parts */
+} many;
+
+static void pack_window(tutti_request *r, size_t place) {
+  const many_part *part = (many_part *)r;
+  if (!part->npacked) return;
+  char *window = r->comm->windows + place * tt_window_bytes(r->comm);
+  r->call.src = r->call.dst = window;
   for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
     memcpy(window, part->packed[i].src, part->packed[i].bytes);
 }
 
-void tt_many_unpack(const tutti_request *part) {
-  const char *window = part->call.dst;
+static void unpack_window(tutti_request *r) {
+  const many_part *part = (many_part *)r;
+  const char *window = r->call.dst;
   for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
     memcpy(part->packed[i].dst, window, part->packed[i].bytes);
 }
+
+static const tt_request_ops part_ops = {
+    .issue = tt_request_enqueue, .pack = pack_window, .unpack = unpack_window};
+
+/* ---- the list as a request ---- */
+
+static void issue_parts(tutti_request *r) {
+  many *m = (many *)r;
+  m->left = m->nparts;
+  for (size_t i = 0; i < m->nparts; i++) tt_request_issue(&m->parts[i].request);
+}
+
+static bool list_part_done(tutti_request *whole) {
+  return --((many *)whole)->left == 0;
+}
+
+static void free_many(tutti_request *r) {
+  many *m = (many *)r;
+  if (!m) return;
+  free(m->parts);
+  free(m->packed);
+  free(m);
+}
+
+static const tt_request_ops many_ops = {
+    .issue = issue_parts, .part_done = list_part_done, .free = free_many};
 
 /* ---- cutting the list into parts ---- */
 
@@ -54,28 +104,30 @@ typedef struct cutter {
   size_t element, alone, capacity; /* bytes */
   bool helps;
   uint32_t also;
-  tt_many *many;
-  size_t nparts, npacked; /* so far */
+  many *many;
+  size_t npacked; /* so far */
 } cutter;
 
 /* Appends a part, with its plan. */
 static tutti_status add_part(cutter *c, size_t count, const void *src, void *dst, size_t npacked) {
-  tutti_request *part = &c->many->parts[c->nparts++];
+  many_part *part = &c->many->parts[c->many->nparts++];
+  tutti_request *r = &part->request;
   const tt_plan *plan;
-  *part = (tutti_request){.comm = c->comm, .packed = &c->many->packed[c->npacked]};
-  part->call = (tt_call){.coll = TUTTI_ALLREDUCE,
-                         .src = src,
-                         .dst = dst,
-                         .count = count,
-                         .type = c->list->type,
-                         .op = c->list->op,
-                         .buffers = (uint32_t)tt_min(c->list->n + 1, UINT32_MAX),
-                         .also = c->also};
+  *part = (many_part){{.ops = &part_ops, .comm = c->comm, .whole = &c->many->request},
+                      &c->many->packed[c->npacked],
+                      c->helps ? 0 : npacked};
+  r->call = (tt_call){.coll = TUTTI_ALLREDUCE,
+                      .src = src,
+                      .dst = dst,
+                      .count = count,
+                      .type = c->list->type,
+                      .op = c->list->op,
+                      .buffers = (uint32_t)tt_min(c->list->n + 1, UINT32_MAX),
+                      .also = c->also};
   c->npacked += npacked;
-  part->npacked = c->helps ? 0 : npacked;
   const bool in_place = part->npacked || (src && src == dst);
-  tutti_status status = tt_plan_for(c->comm, &part->call, in_place, &plan);
-  if (!status) part->kept = *plan;
+  tutti_status status = tt_plan_for(c->comm, &r->call, in_place, &plan);
+  if (!status) r->plan = *plan;
   return status;
 }
 
@@ -92,7 +144,7 @@ static tutti_status add_window(cutter *c, size_t i, size_t *next) {
     if (!bytes || bytes >= c->alone) continue;
     if (used + bytes > c->capacity) break;
     c->many->packed[c->npacked + n++] =
-        (tt_buffer){c->helps ? NULL : c->list->srcs[i], c->helps ? NULL : c->list->dsts[i], bytes};
+        (buffer){c->helps ? NULL : c->list->srcs[i], c->helps ? NULL : c->list->dsts[i], bytes};
     used += bytes;
   }
   *next = i;
@@ -110,7 +162,7 @@ static tutti_status partition_buffers(cutter *c) {
     else if (i >= looked)
       status = add_window(c, i, &looked);
   }
-  if (!status && !c->nparts) status = add_part(c, 0, NULL, NULL, 0);
+  if (!status && !c->many->nparts) status = add_part(c, 0, NULL, NULL, 0);
   return status;
 }
 
@@ -134,13 +186,6 @@ static uint32_t hash_buffer_counts(const tt_list *list) {
   return (uint32_t)h;
 }
 
-void tt_many_free(tt_many *many) {
-  if (!many) return;
-  free(many->parts);
-  free(many->packed);
-  free(many);
-}
-
 static tutti_status out_of_memory(const char *function, const tt_list *list) {
   return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a list of %zu buffers", function,
                  list->n);
@@ -154,8 +199,7 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
   const tt_call like = {.coll = TUTTI_ALLREDUCE, .type = list->type, .op = list->op};
   if (tt_exact_concerns(comm, &like))
     return tt_exact_list(comm, function, list, hash_buffer_counts(list), whole);
-  tutti_request *r = calloc(1, sizeof *r);
-  tt_many *many = calloc(1, sizeof *many);
+  many *m = calloc(1, sizeof *m);
   cutter c = {.comm = comm,
               .list = list,
               .element = tutti_type_size(list->type),
@@ -163,23 +207,18 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
               .capacity = tt_window_bytes(comm),
               .helps = comm->rank >= comm->ranks - comm->helpers,
               .also = hash_buffer_counts(list),
-              .many = many};
+              .many = m};
   if (!comm->windows) comm->windows = comm->wire->ops->alloc(comm->wire, TT_WINDOW * c.capacity);
-  if (many) many->parts = malloc(most_parts(&c) * sizeof *many->parts);
-  if (many) many->packed = malloc((list->n + 1) * sizeof *many->packed);
-  const bool made = c.alone && r && many && many->parts && many->packed && comm->windows;
+  if (m) m->request = (tutti_request){.ops = &many_ops, .comm = comm};
+  if (m) m->parts = malloc(most_parts(&c) * sizeof *m->parts);
+  if (m) m->packed = malloc((list->n + 1) * sizeof *m->packed);
+  const bool made = c.alone && m && m->parts && m->packed && comm->windows;
   status = made ? partition_buffers(&c) : out_of_memory(function, list);
-  if (status) {
-    tt_many_free(many);
-    free(r);
-    return status;
-  }
-  many->nparts = c.nparts;
-  r->comm = comm;
-  r->many = many;
-  for (size_t i = 0; i < many->nparts; i++) many->parts[i].whole = r;
-  *whole = r;
-  return TUTTI_OK;
+  if (status)
+    free_many((tutti_request *)m);
+  else
+    *whole = &m->request;
+  return status;
 }
 
 tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *what,

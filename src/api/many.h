@@ -18,7 +18,6 @@ typedef struct tt_list {
 /* Checks the list, cuts it into parts and makes their request. The comm is entered. */
 tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *list,
                          tutti_request **whole);
-void tt_many_free(tt_many *many);
 
 /* Checks every buffer, and that none overlaps another (overlaps.c). */
 tutti_status tt_list_check(const tutti_comm *comm, const char *function, const tt_list *list);

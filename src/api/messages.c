@@ -26,18 +26,38 @@ static tutti_status check_p2p_args(tutti_comm *comm, const char *function, tt_p2
   return TUTTI_OK;
 }
 
+static void post_message(tutti_request *r) {
+  r->comm->stuck = false;
+  tt_p2p_post(r->comm->p2p, r->message);
+}
+
+static void free_message(tutti_request *r) {
+  free(r);
+}
+
+static const tt_request_ops message_request = {.issue = post_message, .free = free_message};
+
+typedef struct message_box {
+  tutti_request request;
+  tt_p2p_message message;
+} message_box;
+
+static void fill_box(message_box *box, tutti_comm *comm, const tt_p2p_message *m) {
+  *box = (message_box){{.ops = &message_request, .comm = comm, .message = &box->message}, *m};
+  box->message.owner = box;
+}
+
 static tutti_status create_p2p_request(tutti_comm *comm, const char *function, const void *what,
                                        tutti_request **request) {
   tt_p2p_message m = *(const tt_p2p_message *)what;
   tutti_status status = check_p2p_args(comm, function, &m);
   if (status) return status;
-  tutti_request *r = malloc(sizeof *r);
-  if (!r)
+  message_box *box = malloc(sizeof *box);
+  if (!box)
     return tt_break_if_memory(
         comm, tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function));
-  *r = (tutti_request){.comm = comm, .is_message = true, .message = m};
-  r->message.owner = r;
-  *request = r;
+  fill_box(box, comm, &m);
+  *request = &box->request;
   return TUTTI_OK;
 }
 
@@ -45,18 +65,18 @@ static tutti_status run_blocking_p2p(tutti_comm *comm, const char *function,
                                      const tt_p2p_message *what) {
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
-  tutti_request r = {.comm = comm, .is_message = true, .message = *what};
-  r.message.owner = &r;
-  status = check_p2p_args(comm, function, &r.message);
-  if (!status && tt_p2p_is_alone(comm->p2p, &r.message))
+  message_box box;
+  fill_box(&box, comm, what);
+  status = check_p2p_args(comm, function, &box.message);
+  if (!status && tt_p2p_is_alone(comm->p2p, &box.message))
     status = tt_fail(TUTTI_ERR_STATE,
                      "%s: peer is this rank itself, and the other half has not been started: it "
                      "would wait for ever",
                      function);
   if (!status) {
     tt_trace_in(comm->trace, true);
-    tt_request_issue(&r);
-    status = tt_request_finish(&r);
+    tt_request_issue(&box.request);
+    status = tt_request_finish(&box.request);
     tt_trace_out(comm->trace, TT_EVENT_P2P);
   }
   tt_comm_leave(comm);

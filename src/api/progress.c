@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include "exact.h"
 #include "tracing.h"
 
 /* ---- starting ---- */
@@ -17,12 +16,11 @@
 
 static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status status) {
   tutti_request *whole = r->whole;
-  if (!status && r->npacked) tt_many_unpack(r);
+  if (!status && r->ops->unpack) r->ops->unpack(r);
   r->status = status;
   r->state = TT_COMPLETE;
   if (whole && status) whole->status = status;
-  if (whole && whole->many && --whole->many->left == 0) whole->state = TT_COMPLETE;
-  const bool over = whole && whole->exact && tt_exact_over(r, status);
+  const bool over = whole && whole->ops->part_done(whole);
   if (--comm->unfinished == 0) tt_comm_list(comm, false);
   if (over) complete_request(comm, whole, whole->status);
 }
@@ -61,9 +59,8 @@ static void start_request(tutti_comm *comm, tutti_request *r) {
   r->state = TT_RUNNING;
   comm->stuck = false;
   place->by = r;
-  if (!place->begun && r->npacked)
-    tt_many_pack(r, comm->windows + comm->seq % TT_WINDOW * tt_window_bytes(comm));
-  if (!place->begun) publish_and_begin(comm, place, &r->call, &r->kept);
+  if (!place->begun && r->ops->pack) r->ops->pack(r, comm->seq % TT_WINDOW);
+  if (!place->begun) publish_and_begin(comm, place, &r->call, &r->plan);
   place->begun = false;
   r->seq = comm->seq++;
   if (place->operation.status) tt_break_operation(comm, &place->operation);
@@ -105,39 +102,28 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
 
 static void start_queued(tutti_comm *comm) {
   while (comm->queue && !comm->broken && !comm->places[comm->seq % TT_WINDOW].by) {
-    tutti_request *r = comm->queue, *part = r->exact ? tt_exact_next(r) : r;
+    tutti_request *r = comm->queue;
+    bool last = true;
+    tutti_request *part = r->ops->next_part ? r->ops->next_part(r, &last) : r;
     if (!part) break;
-    if (part == r || tt_exact_is_out(r)) comm->queue = r->next;
+    if (last) comm->queue = r->next;
     if (!comm->queue) comm->queue_end = NULL;
     if (part != r) comm->unfinished++;
     start_request(comm, part);
   }
 }
 
-static void issue_parts(tutti_request *r) {
-  tt_many *many = r->many;
+void tt_request_issue(tutti_request *r) {
   r->state = TT_RUNNING;
-  many->left = many->nparts;
-  for (size_t i = 0; i < many->nparts; i++) tt_request_issue(&many->parts[i]);
+  r->status = TUTTI_OK;
+  r->comm->unfinished++;
+  r->ops->issue(r);
 }
 
-void tt_request_issue(tutti_request *r) {
+void tt_request_enqueue(tutti_request *r) {
   tutti_comm *comm = r->comm;
-  r->state = TT_QUEUED;
-  r->status = TUTTI_OK;
-  if (r->many) {
-    issue_parts(r);
-    return;
-  }
-  comm->unfinished++;
-  if (r->is_message) {
-    r->state = TT_RUNNING;
-    comm->stuck = false;
-    tt_p2p_post(comm->p2p, &r->message);
-    return;
-  }
   if (comm->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
-  if (r->exact) tt_exact_rewind(r);
+  r->state = TT_QUEUED;
   r->next = NULL;
   if (comm->queue_end)
     comm->queue_end->next = r;

@@ -7,6 +7,13 @@
 #include "comm_wisdom.h"
 #include "exact.h"
 
+static void free_collective(tutti_request *r) {
+  free(r);
+}
+
+static const tt_request_ops collective_request = {.issue = tt_request_enqueue,
+                                                  .free = free_collective};
+
 /* Checks and plans a call, and makes its request. */
 static tutti_status plan_request(tutti_comm *comm, const char *function, const void *what,
                                  tutti_request **request) {
@@ -20,8 +27,8 @@ static tutti_status plan_request(tutti_comm *comm, const char *function, const v
   const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
   tutti_request *r = malloc(sizeof *r + table);
   if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
-  *r = (tutti_request){.comm = comm, .call = *call, .kept = *plan};
-  if (table) r->kept.exec.table = memcpy(r->table, plan->table, table);
+  *r = (tutti_request){.ops = &collective_request, .comm = comm, .call = *call, .plan = *plan};
+  if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
   *request = r;
   return TUTTI_OK;
 }
@@ -48,14 +55,13 @@ static tutti_status finish_exact(tutti_comm *comm, const char *function, const t
   if (status) return status;
   tt_request_issue(r);
   status = tt_request_finish(r);
-  tt_exact_free(r->exact);
-  free(r);
+  r->ops->free(r);
   return status;
 }
 
 tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   if (tt_finish_at_once(comm, call, plan)) return TUTTI_OK;
-  tutti_request r = {.comm = comm, .call = *call, .kept = *plan};
+  tutti_request r = {.ops = &collective_request, .comm = comm, .call = *call, .plan = *plan};
   tt_request_issue(&r);
   return tt_request_finish(&r);
 }
@@ -146,9 +152,7 @@ tutti_status tutti_request_start(tutti_request *r) {
 static void free_request(tutti_request **request) {
   tutti_request *r = *request;
   r->comm->requests--;
-  tt_many_free(r->many);
-  tt_exact_free(r->exact);
-  free(r);
+  r->ops->free(r);
   *request = NULL;
 }
 
@@ -171,12 +175,12 @@ static tutti_status wait_and_retire(tutti_request **request, bool again) {
   if (!r) return TUTTI_OK;
   if ((status = tt_comm_enter_failed_too(r->comm, "tutti_request_wait"))) return status;
   tutti_comm *comm = r->comm;
-  if (r->state == TT_RUNNING && r->is_message && tt_p2p_is_alone(comm->p2p, &r->message)) {
+  if (r->state == TT_RUNNING && r->message && tt_p2p_is_alone(comm->p2p, r->message)) {
     tt_comm_leave(comm);
     return tt_fail(TUTTI_ERR_STATE,
                    "tutti_request_wait: rank %d %s itself, and has not started the other half of "
                    "it: it would wait for ever",
-                   comm->rank, r->message.sends ? "sends to" : "receives from");
+                   comm->rank, r->message->sends ? "sends to" : "receives from");
   }
   tt_trace_in(comm->trace, true);
   const bool running = r->state == TT_QUEUED || r->state == TT_RUNNING;

@@ -58,7 +58,7 @@ static bool first(void *ctx, int peer, uint32_t step) {
 
 void tt_show_wait(tutti_comm *comm, tt_wait_policy *p) {
   tt_shown *s = comm->wire->shown;
-  const tt_p2p_message *m = p->by && p->by->is_message ? &p->by->message : NULL;
+  const tt_p2p_message *m = p->by ? p->by->message : NULL;
   for (uint32_t seq = comm->oldest; !m && seq != comm->seq; seq++) {
     const tt_place *place = &comm->places[seq % TT_WINDOW];
     awaited a = {-1, 0};

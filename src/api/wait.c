@@ -134,7 +134,7 @@ tutti_status tt_request_finish(tutti_request *r) {
   const bool waited = await(r, false);
   if (!waited) { /* other ranks may depend on it, so it cannot be taken back */
     tt_break_interrupted(
-        comm, r->is_message ? r->message.sends ? "send" : "recv" : tutti_coll_name(r->call.coll));
+        comm, r->message ? r->message->sends ? "send" : "recv" : tutti_coll_name(r->call.coll));
     await(r, true);
   }
   if (!r->status) return TUTTI_OK;
