@@ -1,6 +1,6 @@
 /* death.pml - a peer dies at any moment: before it publishes, or before it wakes the sleeper.
  *
- * Mirrors    pause_a_while and tt_look_after (src/api/wait.c, diagnose.c): a sleep has a bound.
+ * Mirrors    pause_a_while and tt_look_after (src/run/wait.c, diagnose.c): a sleep has a bound.
  *            A rank that wakes after it checks whether the peer lives, and if not, looks once
  *            more at the flag that it waits for.
  * Holds      the sleeper does not sleep for ever, and does not give up a peer that did its work

@@ -1,8 +1,8 @@
 /* publish.pml - the rank that claims a word first does the work, and publishes it by that word.
  *
- * Mirrors    src/api/proof_table.c: find_word, await_answer and tt_proof_ask: a rank claims a
+ * Mirrors    src/run/proof_table.c: find_word, await_answer and tt_proof_ask: a rank claims a
  *            plan's word, proves, and stores the verdict; others wait for it, but not for ever.
- *            An open channel (src/wire/shm/shm.c), a ready heap (src/api/bootstrap.c)
+ *            An open channel (src/wire/shm/shm.c), a ready heap (src/comm/from_env.c)
  *            and a tape of events (src/engine/trace.c) are published in the same way, without
  *            a claim.
  * Holds      a rank that finds the work published finds it whole; one rank does it, or a rank that
@@ -26,7 +26,7 @@ proctype rank(byte p) {
   byte looks = 0;
   if
   :: m == 4 -> load(p, LDS, WORD, 0); known(p, 0); store(p, STS, WORD, CLAIMED)
-  /* tag claim: src/api/proof_table.c swap seq_cst */
+  /* tag claim: src/run/proof_table.c swap seq_cst */
   :: else -> issue(p, CLAIM, WORD, CLAIMED, 0); known(p, 0)
   fi;
   if
@@ -36,15 +36,15 @@ proctype rank(byte p) {
     if
     :: true /* it dies */
     :: store(p, ST, WORK, 7);
-      /* tag set: src/wire/shm/shm.c, src/api/bootstrap.c, src/core/interrupt.c, src/engine/trace.c store release */
-      /* tag verdict: src/api/proof_table.c store release */
+      /* tag set: src/wire/shm/shm.c, src/comm/from_env.c, src/core/interrupt.c, src/engine/trace.c store release */
+      /* tag verdict: src/run/proof_table.c store release */
       store(p, unless(1, STR, ST), WORD, READY)
     fi
   :: else ->
     do
     :: looks < LOOKS ->
-      /* tag find: src/wire/shm/shm.c, src/wire/shm/heap.c, src/api/bootstrap.c, src/core/interrupt.c, src/api/trace_file.c load acquire */
-      /* tag await: src/api/proof_table.c load acquire */
+      /* tag find: src/wire/shm/shm.c, src/wire/shm/heap.c, src/comm/from_env.c, src/core/interrupt.c, src/trace/trace_file.c load acquire */
+      /* tag await: src/run/proof_table.c load acquire */
       load(p, unless(2, LDA, LD), WORD, 0);
       load(p, LD, WORK, 1);
       known(p, 0);

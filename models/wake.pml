@@ -1,7 +1,7 @@
 /* wake.pml - a rank sleeps, and another one wakes it.
  *
  * Mirrors    src/wire/shm/wake.c and shm_sleep_begin, tt_shm_wake (src/wire/shm/shm.c, shm_wire.h), as
- *            pause_a_while (src/api/wait.c) calls them. The sleeper waits for a flag, a
+ *            pause_a_while (src/run/wait.c) calls them. The sleeper waits for a flag, a
  *            counter, an acknowledgement or the abort word: stored seq_cst, read with
  *            acquire. Sleeps have no bound here. A wake_fd (src/wire/shm/wake_fd.c) works in the same
  *            way; its pipe keeps a wake, so it needs no futex word.

@@ -20,13 +20,18 @@ algo    sched topo
 prove   sched
 draw    sched prove
 cost    sched topo
-choose  algo prove cost sched topo
+choose  algo prove cost sched topo kernel
 wire
 engine  sched kernel wire
 meet
-api     sched topo kernel algo prove draw cost choose wire engine meet
-bucket  sched topo kernel algo prove draw cost choose wire engine meet api
-doctor  sched topo kernel algo prove draw cost choose wire engine meet api
+run     sched topo kernel algo prove cost choose wire engine
+trace   sched topo kernel algo prove cost choose wire engine run
+tune    sched topo kernel algo prove cost choose wire engine run
+comm    sched topo kernel algo prove cost choose wire engine meet run trace tune
+fault   sched topo kernel algo prove cost choose wire engine meet run trace tune comm
+api     sched topo kernel algo prove draw cost choose wire engine meet run trace tune comm fault
+bucket  sched topo kernel algo prove draw cost choose wire engine meet run trace tune comm fault api
+doctor  sched topo kernel algo prove draw cost choose wire engine meet run trace tune comm fault api
 EOR
 }
 

@@ -5,18 +5,23 @@
 
 #include "comm.h"
 
-/* Runs a checked call by its plan until it completes. The comm is entered. */
-tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* ---- checks (call.c) ---- */
+
+/* Checks a call without its buffers: collective, type and op. Fills in the buffers of a barrier. */
+tutti_status tt_call_check_kind(const char *function, tt_call *call);
+/* Checks that an array of `count` elements can exist at `at`. */
+tutti_status tt_vector_check(const char *function, const char *name, const void *at, size_t count,
+                             tutti_type type);
+/* Checks the arguments; *in_place: whether they are in place. */
+tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
+                           bool *in_place);
+
+/* ---- the three forms (collective.c) ---- */
+
 tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call);
 tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
                                  tutti_request **request);
 tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
                                 tutti_request **request);
-
-/* Makes a request, started or idle; `ready` checks the arguments `what` and creates it. */
-typedef tutti_status tt_ready_fn(tutti_comm *comm, const char *function, const void *what,
-                                 tutti_request **request);
-tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *ready,
-                             const void *what, bool persistent, tutti_request **request);
 
 #endif

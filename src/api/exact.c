@@ -53,13 +53,8 @@ typedef struct tt_exact {
 
 /* ---- when it applies ---- */
 
-bool tt_exact_concerns(const tutti_comm *comm, const tt_call *c) {
-  return comm->contract == TUTTI_CONTRACT_EXACT && tt_coll_reduces(c->coll) && !c->everyone &&
-         tt_type_valid(c->type) && tt_op_rounds(c->type, c->op);
-}
-
 tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const tt_call *c) {
-  if (!tt_exact_concerns(comm, c) || c->op == TUTTI_SUM || c->op == TUTTI_AVG) return TUTTI_OK;
+  if (!tt_call_is_exact(comm, c) || c->op == TUTTI_SUM || c->op == TUTTI_AVG) return TUTTI_OK;
   const tt_user_op *user = tt_op_user(c->op);
   if (user && !user->fn) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_UNSUPPORTED,
@@ -69,33 +64,6 @@ tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const 
                       : "%s: the contract 'exact' has sums and averages of floating point, and no "
                         "products; take a communicator with another contract",
                  function);
-}
-
-tutti_status tt_exact_ranks(const char *who, int ranks) {
-  if (ranks < TT_EXACT_RANKS) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: the contract 'exact' is for less than %d ranks", who,
-                 TT_EXACT_RANKS);
-}
-
-/* Bytes of the words of one element. */
-static uint64_t bytes_of_words(tutti_type type, int ranks) {
-  size_t each;
-  const tutti_type real = tt_real_of(type, &each);
-  return each * tt_exact_usual(real, tt_exact_width(ranks)) * sizeof(int64_t);
-}
-
-void tt_exact_problem(tutti_type type, int ranks, tt_problem *p) {
-  p->needs = 0;
-  p->weight = 0; /* adding integers */
-  p->bytes = p->bytes / tutti_type_size(type) * bytes_of_words(type, ranks);
-}
-
-void tt_exact_words_say(tt_text *t, tutti_type type, int ranks) {
-  const size_t size = tutti_type_size(type), words = bytes_of_words(type, ranks);
-  tt_text_add(t,
-              "Exact: a %s of %zu bytes becomes integers of %zu, if exponents within %d numbers "
-              "span 32; a maximum of %zu bytes for each %d numbers goes first\n",
-              tutti_type_name(type), size, words, TT_BLOCK, sizeof(tt_breadth), TT_BLOCK);
 }
 
 /* ---- creating ---- */

@@ -197,7 +197,7 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
   tutti_status status = tt_list_check(comm, function, list);
   if (status) return status;
   const tt_call like = {.coll = TUTTI_ALLREDUCE, .type = list->type, .op = list->op};
-  if (tt_exact_concerns(comm, &like))
+  if (tt_call_is_exact(comm, &like))
     return tt_exact_list(comm, function, list, hash_buffer_counts(list), whole);
   many *m = calloc(1, sizeof *m);
   cutter c = {.comm = comm,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective.h"
 #include "exact.h"
 #include "topo.h"
 #include "why.h"
@@ -121,7 +122,7 @@ static tutti_status borrow(tutti_comm *comm, const tt_call *call, tutti_prices *
   *p = (tutti_prices){.chooser = tt_chooser_for(comm, call),
                       .borrowed = true,
                       .problem = tt_problem_of(comm, call),
-                      .exact = tt_exact_concerns(comm, call) ? 1 + (int)call->type : 0,
+                      .exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0,
                       .override = comm->override};
   *prices = p;
   return TUTTI_OK;
@@ -219,44 +220,13 @@ tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *q
 
 /* ---- explanations ---- */
 
-static tutti_status hand_over_text(tt_text *t, char **text) {
-  if (!t->failed && t->at) {
-    *text = t->at;
-    return TUTTI_OK;
-  }
-  free(t->at);
-  return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a text");
-}
-
-/* exact: 1 + the type of numbers that are summed exactly; 0: not exact. */
-static tutti_status explain(tt_chooser *c, const tt_problem *problem, const tt_override *override,
-                            int exact, int json, char **text) {
-  tt_why why;
-  tt_text t = {0};
-  tutti_status status = tt_why_find(c, problem, override, &why);
-  if (!status) {
-    if (exact && !json) tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_model(c)->ranks);
-    (json ? tt_why_json : tt_why_words)(&t, c, &why);
-    status = hand_over_text(&t, text);
-  }
-  tt_why_free(&why);
-  return status;
-}
-
 tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, char **text) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!p || !text)
     return tt_fail(TUTTI_ERR_ARG, "tutti_prices_explain: %s is NULL", p ? "text" : "prices");
   const tt_problem problem = of_size(p, &bytes);
-  return explain(p->chooser, &problem, &p->override, p->exact, json, text);
-}
-
-/* Explains a call on a communicator. */
-static tutti_status explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
-  const tt_problem problem = tt_problem_of(comm, call);
-  const int exact = tt_exact_concerns(comm, call) ? 1 + (int)call->type : 0;
-  return explain(tt_chooser_for(comm, call), &problem, &comm->override, exact, json, text);
+  return tt_explain(p->chooser, &problem, &p->override, p->exact, json, text);
 }
 
 tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
@@ -267,7 +237,7 @@ tutti_status tutti_comm_explain(tutti_comm *comm, tutti_coll coll, size_t count,
   if (!text) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_explain: text is NULL");
   if (!status) status = tt_call_check_kind("tutti_comm_explain", &call);
   if (!status) status = tt_exact_check(comm, "tutti_comm_explain", &call);
-  if (!status) status = explain_call(comm, &call, json, text);
+  if (!status) status = tt_explain_call(comm, &call, json, text);
   tt_comm_leave(comm);
   return status;
 }
@@ -293,18 +263,6 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   return status;
 }
 
-/* Logs line by line: once per kind of call, when its plan is made. */
-void tt_comm_say_why(tutti_comm *comm, const tt_call *call) {
-  char *text;
-  if (comm->rank != 0 || explain_call(comm, call, 0, &text)) return;
-  for (char *line = text, *end; *line; line = end) {
-    end = line + strcspn(line, "\n");
-    if (*end) *end++ = 0;
-    tt_log(1, "%s", line);
-  }
-  free(text);
-}
-
 tutti_status tutti_profile_text(char **text) {
   tutti_status status = tt_alive();
   if (status) return status;
@@ -317,5 +275,5 @@ tutti_status tutti_profile_text(char **text) {
               "# What prices are made of here. Profile: %s.\n# TUTTI_PROFILE=FILE reads this.\n",
               tt_profile_path(path, sizeof path));
   tt_profile_print(&t, &profile);
-  return hand_over_text(&t, text);
+  return tt_text_hand_over(&t, text);
 }

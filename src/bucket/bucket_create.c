@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bucket.h"
+#include "collective.h"
 
 static const char WHO[] = "tutti_buckets_create";
 

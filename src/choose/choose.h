@@ -165,4 +165,14 @@ tutti_status tt_quote_breakdown(tt_chooser *c, const char *name, int slices,
                                 const tt_problem *problem, tt_breakdown *breakdown,
                                 tt_sends *sends);
 
+/* ---- exact sums (exact_words.c) ---- */
+
+/* TUTTI_ERR_UNSUPPORTED: too many ranks for exact sums. */
+tutti_status tt_exact_ranks(const char *who, int ranks);
+/* Turns the problem of summing such numbers into that of summing their words, assuming that the
+ * exponents of a block span 32. Only for a type and op that round. */
+void tt_exact_problem(tutti_type type, int ranks, tt_problem *problem);
+/* Appends a sentence: what numbers of this type become. */
+void tt_exact_words_say(tt_text *t, tutti_type type, int ranks);
+
 #endif

@@ -3,7 +3,7 @@
  * Idea       the schedules of all ranks are built and proven (prove.h) four times: all ranks in
  *            place, none, and every other one twice, because ranks need not agree on that.
  * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers the
- *            result (api/proof_table.c).
+ *            result (run/proof_table.c).
  * Limit      up to TT_PROVEN_RANKS ranks every plan is proven; beyond, if it takes half a second
  *            or so. A plan that takes longer must be of a form that `make prove` has proven
  *            (forms.c), or it is not chosen. TUTTI_VERIFY=1 has no limit; 0 proves nothing.

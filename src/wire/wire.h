@@ -156,7 +156,7 @@ struct tt_wire {
   const uint8_t *level; /* messages are paced (engine/pace.c): per peer, the level at which it and
                            this rank part; or NULL */
   tt_shown *shown;      /* of this rank; never NULL */
-  /* TT_PROOFS words shared by the ranks of one node, for api/proof_table.c; or NULL */
+  /* TT_PROOFS words shared by the ranks of one node, for run/proof_table.c; or NULL */
   atomic_ullong *proofs;
   const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */

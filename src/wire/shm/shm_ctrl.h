@@ -34,7 +34,7 @@ typedef struct tt_ctrl {
   alignas(TT_PAIR) atomic_uint inside;    /* 1: inside a peer's memory (shm_guard.c) */
   alignas(TT_PAIR) atomic_ullong decided; /* first control block's: the decision (shm_agree.c) */
   atomic_ullong given_up;                 /* the rank that timed out, and the one it waited for */
-  alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* first control block's: api/proof_table.c */
+  alignas(TT_PAIR) atomic_ullong proofs[TT_PROOFS]; /* first control block's: run/proof_table.c */
   alignas(TT_PAIR) tt_shown shown;
   alignas(TT_PAIR) tt_call_record records[TT_RECORDS];
   alignas(TT_PAIR) char flags[TT_RECORDS][TT_FLAG_BYTES]; /* data longer than TT_BESIDE */

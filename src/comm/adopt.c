@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adopt.h"
 #include "comm_wisdom.h"
-#include "shrink.h"
 #include "tracing.h"
 
 _Static_assert(sizeof(tt_heritage) <= TT_SETTINGS, "room for what is inherited");

@@ -236,17 +236,26 @@ void tt_comm_send_abort(tutti_comm *comm);
 struct tt_layout;
 tutti_status tt_comm_arrange(tutti_comm *comm, const struct tt_layout *layout,
                              double ranks_per_core);
-/* Is the call planned for places, not ranks? */
+/* May wisdom decide what runs for such a call? Not for tutti's own calls, nor with varying counts,
+ * nor where the contract forbids that measurements decide (plan_cache.c). */
+bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
+/* Is the call planned for places, not ranks? (plan_cache.c) */
 bool tt_call_arranged(const tutti_comm *comm, const tt_call *call);
 
-/* ---- plans (plan.c) ---- */
+/* ---- plans (plan_cache.c) ---- */
 
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan);
 /* The problem that the chooser solves for a call. */
 tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *call);
-/* Rank 0 logs what runs for such a call, and why (prices.c). */
+/* Says what runs for such a problem, and why: words, or JSON; the caller frees *text (explain.c).
+ * exact: 1 + the type of numbers that are summed exactly; 0: not exact. */
+tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_override *override,
+                        int exact, int json, char **text);
+tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, char **text);
+tutti_status tt_text_hand_over(tt_text *t, char **text);
+/* Rank 0 logs what runs for such a call, and why. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call);
 /* Makes a plan from a choice and stores it in no table; its prepared schedules stay cached. */
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
@@ -262,12 +271,34 @@ void tt_plans_forget(tutti_comm *comm); /* choose again; prepared schedules stay
 void tt_plans_forget_coll(tutti_comm *comm, tutti_coll coll);
 void tt_plans_drop(tutti_comm *comm); /* when the communicator is destroyed */
 
+/* ---- what the trace hears (trace_call.c) ---- */
+
+/* An operation of a traced communicator begins. Returns where its steps are recorded, or NULL. */
+tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* The operation is over, outside the call that began it. */
+void tt_trace_over(tt_trace *trace, uint32_t seq);
+
 /* ---- starting and driving (progress.c) ---- */
 
 /* Runs a whole operation without a request, if nothing else is in flight, the plan has a straight
  * loop and the peers arrive in time. Returns false if nothing was done, or if the operation is
  * under way in its place; then the request issued next takes it over. */
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* ---- requests (request.c) ---- */
+
+/* Runs a checked call by its plan until it completes. The comm is entered. */
+tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* The same call again: it was the last one that was kept. */
+tutti_status tt_call_again(tutti_comm *comm);
+void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* The request of a planned call. */
+tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
+                            const tt_plan *plan, tutti_request **request);
+/* Makes a request, started or idle; `ready` checks the arguments `what` and creates it. */
+typedef tutti_status tt_ready_fn(tutti_comm *comm, const char *function, const void *what,
+                                 tutti_request **request);
+tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *ready,
+                             const void *what, bool persistent, tutti_request **request);
 /* Starts or queues the request. The comm is entered. */
 void tt_request_issue(tutti_request *request);
 /* For tt_request_ops: appends it to the queue, and starts what can start. */
@@ -281,6 +312,13 @@ bool tt_progress_others(const tutti_comm *mine);
  * (thread.c) until tt_thread_end. The process's lock is held. */
 void tt_thread_wake(void);
 void tt_thread_end(void);
+/* ---- messages (message.c) ---- */
+
+/* Sends or receives, and waits until the caller may use its memory, which it has checked. */
+tutti_status tt_message_run(tutti_comm *comm, const char *function, const tt_p2p_message *what);
+/* A tt_ready_fn: `what` is a tt_p2p_message. */
+tutti_status tt_message_new(tutti_comm *comm, const char *function, const void *what,
+                            tutti_request **request);
 /* One pass over its p2p messages. */
 bool tt_messages_progress(tutti_comm *comm);
 /* Does the wire use the network? */
@@ -372,6 +410,11 @@ static inline int tt_call_data(const tutti_comm *comm, const tt_call *call) {
   return call->everyone ? comm->ranks : comm->ranks - comm->helpers;
 }
 
+/* Is it a sum that would round, under the contract 'exact'? */
+static inline bool tt_call_is_exact(const tutti_comm *comm, const tt_call *c) {
+  return comm->contract == TUTTI_CONTRACT_EXACT && tt_coll_reduces(c->coll) && !c->everyone &&
+         tt_type_valid(c->type) && tt_op_rounds(c->type, c->op);
+}
 /* Is it identical to the last call? Then it needs no check and no lookup. */
 static inline bool tt_call_is_last(const tutti_comm *comm, const tt_call *c) {
   const tt_call *l = &comm->last;
@@ -379,13 +422,5 @@ static inline bool tt_call_is_last(const tutti_comm *comm, const tt_call *c) {
          c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root &&
          c->everyone == l->everyone && !c->varied;
 }
-/* Checks a call without its buffers: collective, type and op. Fills in the buffers of a barrier. */
-tutti_status tt_call_check_kind(const char *function, tt_call *call);
-/* Checks that an array of `count` elements can exist at `at`. */
-tutti_status tt_vector_check(const char *function, const char *name, const void *at, size_t count,
-                             tutti_type type);
-/* Checks the arguments; *in_place: whether they are in place. */
-tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
-                           bool *in_place);
 
 #endif

@@ -16,10 +16,6 @@ void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int co
  * numbers of tt_trace_names, on which the ranks agreed; same: the same ranks, in the same order. */
 void tt_trace_names(const tutti_comm *old, uint32_t at, int color, uint64_t *job, uint64_t *id);
 void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64_t id, bool same);
-/* An operation of a traced communicator begins. Returns where its steps are recorded, or NULL. */
-tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
-/* The operation is over, outside the call that began it. */
-void tt_trace_over(tt_trace *trace, uint32_t seq);
 /* Writes the events of one communicator to the file, or those of all. */
 void tt_trace_close(tutti_comm *comm);
 void tt_trace_end(void);

@@ -1,46 +1,11 @@
 /* comm.c - operations on a communicator other than communication.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "exact.h"
+#include "comm.h"
 #include "why.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function, bool failed) {
-  tutti_status status = tt_alive();
-  if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
-  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0) {
-    if (is_free == 1)
-      return tt_fail(TUTTI_ERR_STATE,
-                     "%s: another thread is inside a call on this communicator; use one "
-                     "communicator per thread (tutti_comm_dup)",
-                     function);
-    sched_yield();
-  }
-  if (!comm->broken || failed) return TUTTI_OK;
-  status = tt_fail(comm->broken, "%s", comm->why);
-  tt_comm_leave(comm);
-  return status;
-}
-
-void tt_comm_send_abort(tutti_comm *comm) {
-  int asked = 2;
-  if (atomic_compare_exchange_strong(&comm->abort, &asked, 3))
-    comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, comm->abort_why);
-}
-
-/* Only one thread at a time calls a network, so the thread inside sends the abort that another
- * thread requested. A later request is seen here too, or its thread enters by itself. */
-void tt_comm_leave_net(tutti_comm *comm) {
-  for (int is_free = 0; !is_free;) {
-    tt_comm_send_abort(comm);
-    atomic_store(&comm->busy, 0);
-    if (atomic_load(&comm->abort) != 2) return;
-    if (!atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) return;
-  }
-}
 
 int tutti_comm_rank(const tutti_comm *comm) {
   return comm ? comm->rank : -1;
@@ -188,10 +153,6 @@ void tt_comm_take_after(tutti_comm *comm, const tutti_comm *old) {
   comm->measures |= old->measures;
 }
 
-double tt_comm_timeout(const tutti_comm *comm) {
-  return comm->timeout > 0 ? comm->timeout : tt_env_seconds("TUTTI_TIMEOUT");
-}
-
 tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_helpers");
   if (status) return status;
@@ -217,36 +178,6 @@ tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
 
 int tutti_comm_helpers(const tutti_comm *comm) {
   return comm ? comm->helpers : -1;
-}
-
-tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
-                             tutti_op op, char *name, size_t size) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_plan");
-  if (status) return status;
-  tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
-  const tt_plan *plan;
-  char time[24];
-  if (!name || !size)
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_plan: there is no room for the name");
-  if (!status) status = tt_call_check_kind("tutti_comm_plan", &call);
-  if (!status) status = tt_exact_check(comm, "tutti_comm_plan", &call);
-  if (!status) status = tt_plan_for(comm, &call, false, &plan);
-  if (!status) {
-    int n = snprintf(name, size, "%s%s", tt_exact_concerns(comm, &call) ? "exact, " : "",
-                     plan->prepared->sched->name);
-    if (plan->exec.slices > 1 && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->exec.slices);
-    if (plan->wisdom && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, ", measured %s",
-                    tt_time_words(1e-9 * (double)plan->wisdom, time));
-    if (plan->exec.if_exported != plan->exec.program->shape && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
-    if (plan->proven != TT_PROVEN && n >= 0 && (size_t)n < size)
-      snprintf(name + n, size - (size_t)n,
-               plan->proven == TT_PROVEN_FORM ? ", proven by its form" : ", not proven");
-  }
-  tt_comm_leave(comm);
-  return status;
 }
 
 tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {

@@ -9,10 +9,6 @@
 
 #include "comm.h"
 
-/* May wisdom decide what runs for such a call? Not for tutti's own calls, nor with varying counts,
- * nor where the contract forbids that measurements decide. */
-bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
-
 /* ---- placement (fingerprint.c) ---- */
 
 /* The fingerprint that stamps this communicator's wisdom, also in words. Equal for ranks placed
@@ -49,6 +45,10 @@ tutti_status tt_wisdom_save(const char *path, const tt_wisdom *w);
 
 /* ---- measuring (measure.c) ---- */
 
+/* Why such a call is not measured; NULL: it can be. The same on all ranks. */
+const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *call, uint64_t bytes);
+/* Measures the plans of a checked call on scratch memory; measured (may be NULL): the result. */
+tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *call, tutti_measured *measured);
 /* Before a blocking call is planned: measures what wisdom does not cover. The comm is entered. */
 tutti_status tt_measure_first(tutti_comm *comm, const tt_call *call);
 

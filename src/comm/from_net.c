@@ -1,4 +1,4 @@
-/* join.c - a communicator over a network, with shared memory among ranks of a node.
+/* from_net.c - a communicator over a network, with shared memory among ranks of a node.
  *
  * Idea       first there is a plain communicator over the network alone. By its all-gathers the
  *            ranks exchange their placements. The first rank of each node makes a segment, and
@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collective.h"
 #include "comm_wisdom.h"
 #include "placement.h"
 #include "topo.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "shrink.h"
+#include "adopt.h"
 
 enum { EAGER = 5000, EAGER_US = 200, PATIENT_US = 2000, LOOK_EVERY = 64, WARN_S = 10 };
 

@@ -1,4 +1,4 @@
-/* bootstrap.c - creates communicators from the launcher's environment and for threads.
+/* from_env.c - creates communicators from the launcher's environment and for threads.
  *
  * Idea       the job's ranks meet in the heads of their heaps: each writes its own data and
  *            then publishes its first control block. When all have, the hidden base
@@ -10,10 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collective.h"
+#include "adopt.h"
 #include "comm_wisdom.h"
 #include "create.h"
-#include "shrink.h"
 #include "topo.h"
 #include "tracing.h"
 

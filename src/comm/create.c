@@ -2,7 +2,7 @@
  *
  * Idea       in a meeting (meet.h) the ranks exchange their placements. If all are on one node,
  *            the first makes a segment and they share memory, as under `tutti run`. Otherwise
- *            each opens its end of a network (network.c), they exchange addresses, and join.
+ *            each opens its end of a network (plugin.c), they exchange addresses, and join.
  * Cost       two gathers, or four.
  * Invariant  every rank goes through the same gathers, whatever fails in between, so all return
  *            the same result.
@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collective.h"
 #include "comm_wisdom.h"
 #include "create.h"
 #include "topo.h"

@@ -1,4 +1,4 @@
-/* plan.c - finds or makes the plan of a call, and caches it.
+/* plan_cache.c - finds or makes the plan of a call, and caches it.
  *
  * Idea       a small table is indexed by a 64-bit hash of the call. Behind it, schedules are
  *            kept by name, collective, root and whether they are in place.
@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm_wisdom.h"
-#include "exact.h"
+#include "comm.h"
 
 /* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the vector: longer
  * vectors are cut in slices of this size. */
@@ -114,6 +113,22 @@ static void warn_refused(tutti_comm *comm, tutti_coll coll, const char *refusal,
   tt_log(0, "%s; %s runs %s instead", refusal, tutti_coll_name(coll), name);
 }
 
+bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
+  if (!comm->order || tt_call_data(comm, call) < comm->ranks) return false;
+  switch (call->coll) {
+    case TUTTI_BROADCAST:
+    case TUTTI_BARRIER: return true;
+    case TUTTI_ALLREDUCE:
+    case TUTTI_REDUCE: return tt_op_commutative(call->op);
+    default: return false;
+  }
+}
+
+bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call) {
+  return !call->everyone && !call->varied &&
+         (comm->contract == TUTTI_CONTRACT_SAME || comm->contract == TUTTI_CONTRACT_ANY);
+}
+
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
   if (tt_call_data(comm, c) < comm->ranks) return comm->helped;
   return comm->order && !tt_call_arranged(comm, c) ? comm->flat : comm->chooser;
@@ -130,7 +145,7 @@ tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
   if (comm->contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
   if (tt_coll_reduces(c->coll)) p.weight = tt_weight_of(tt_chooser_for(comm, c), c->type);
-  if (tt_exact_concerns(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
+  if (tt_call_is_exact(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
   tt_wisdom_key_set(&p.key, c->coll, c->type, c->op, p.needs, comm->ranks - tt_call_data(comm, c));
   if (tt_wisdom_applies(comm, c)) p.wisdom = &comm->wisdom;
   return p;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
 #include "comm_wisdom.h"
 #include "tracing.h"
 
@@ -45,27 +44,6 @@ static int by_key(const void *a, const void *b) {
   const member *x = a, *y = b;
   if (x->key != y->key) return x->key < y->key ? -1 : 1;
   return (x->old > y->old) - (x->old < y->old);
-}
-
-tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst,
-                       size_t bytes) {
-  const tt_call call = {.coll = TUTTI_ALL_GATHER,
-                        .src = src,
-                        .dst = dst,
-                        .count = bytes,
-                        .type = TUTTI_UINT8,
-                        .everyone = true};
-  return tt_collective(comm, who, &call);
-}
-
-tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n) {
-  const tt_call call = {.coll = TUTTI_BROADCAST,
-                        .src = bytes,
-                        .dst = bytes,
-                        .count = n,
-                        .type = TUTTI_UINT8,
-                        .everyone = true};
-  return tt_collective(comm, who, &call);
 }
 
 /* Finds the ranks of my color, in order; *mine: this one's index among them. */

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
-#include "comm_wisdom.h"
-#include "exact.h"
+#include "comm.h"
 
 static void free_collective(tutti_request *r) {
   free(r);
@@ -14,51 +12,6 @@ static void free_collective(tutti_request *r) {
 static const tt_request_ops collective_request = {.issue = tt_request_enqueue,
                                                   .free = free_collective};
 
-/* Checks and plans a call, and makes its request. */
-static tutti_status plan_request(tutti_comm *comm, const char *function, const void *what,
-                                 tutti_request **request) {
-  const tt_call *call = what;
-  bool in_place;
-  const tt_plan *plan;
-  tutti_status status = tt_call_check(comm, function, call, &in_place);
-  if (!status && tt_exact_concerns(comm, call)) return tt_exact_new(comm, function, call, request);
-  if (!status) status = tt_plan_for(comm, call, in_place, &plan);
-  if (status) return status;
-  const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
-  tutti_request *r = malloc(sizeof *r + table);
-  if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
-  *r = (tutti_request){.ops = &collective_request, .comm = comm, .call = *call, .plan = *plan};
-  if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
-  *request = r;
-  return TUTTI_OK;
-}
-
-/* The same; if this rank is out of memory, the others are informed. The comm is entered. */
-static tutti_status plan_or_report_memory(tutti_comm *comm, const char *function, const void *what,
-                                          tutti_request **request) {
-  return tt_break_if_memory(comm, plan_request(comm, function, what, request));
-}
-
-/* The same for a persistent request: its call may be measured first. */
-static tutti_status ready_to_last(tutti_comm *comm, const char *function, const void *what,
-                                  tutti_request **request) {
-  bool in_place;
-  tutti_status status = tt_call_check(comm, function, what, &in_place);
-  if (!status && comm->measures) status = tt_measure_first(comm, what);
-  return status ? status : plan_or_report_memory(comm, function, what, request);
-}
-
-/* A blocking exact sum, which needs a request. The comm is entered. */
-static tutti_status finish_exact(tutti_comm *comm, const char *function, const tt_call *call) {
-  tutti_request *r;
-  tutti_status status = plan_or_report_memory(comm, function, call, &r);
-  if (status) return status;
-  tt_request_issue(r);
-  status = tt_request_finish(r);
-  r->ops->free(r);
-  return status;
-}
-
 tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   if (tt_finish_at_once(comm, call, plan)) return TUTTI_OK;
   tutti_request r = {.ops = &collective_request, .comm = comm, .call = *call, .plan = *plan};
@@ -66,35 +19,25 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
   return tt_request_finish(&r);
 }
 
-tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call) {
-  tutti_status status = tt_comm_enter(comm, function);
-  if (status) return status;
-  tt_trace *trace = call->everyone ? NULL : comm->trace;
-  if (trace) tt_trace_call(trace);
-  bool in_place;
-  const tt_plan *plan = comm->last_plan;
-  const bool again = tt_call_is_last(comm, call);
-  if (!again && tt_exact_concerns(comm, call)) {
-    status = finish_exact(comm, function, call);
-    tt_trace_out(trace, TT_EVENT_CALL);
-    tt_comm_leave(comm);
-    return status;
-  }
-  if (!again) {
-    status = tt_call_check(comm, function, call, &in_place);
-    if (!status && comm->measures) status = tt_measure_first(comm, call);
-    if (!status) status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
-    /* a user's op may be freed meanwhile, and counts may change */
-    if (!status && call->op < TUTTI_OP_USER && !call->varied && !call->said) {
-      comm->last = *call;
-      comm->last_plan = plan;
-      comm->changes++;
-    }
-  }
-  if (!status) status = tt_call_run(comm, again ? &comm->last : call, plan);
-  tt_trace_out(trace, TT_EVENT_CALL);
-  tt_comm_leave(comm);
-  return status;
+tutti_status tt_call_again(tutti_comm *comm) {
+  return tt_call_run(comm, &comm->last, comm->last_plan);
+}
+
+void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  comm->last = *call;
+  comm->last_plan = plan;
+  comm->changes++;
+}
+
+tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
+                            const tt_plan *plan, tutti_request **request) {
+  const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
+  tutti_request *r = malloc(sizeof *r + table);
+  if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
+  *r = (tutti_request){.ops = &collective_request, .comm = comm, .call = *call, .plan = *plan};
+  if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
+  *request = r;
+  return TUTTI_OK;
 }
 
 tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *get_ready,
@@ -119,16 +62,6 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
   tt_trace_out(persistent || status ? NULL : comm->trace, TT_EVENT_START);
   tt_comm_leave(comm);
   return status;
-}
-
-tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
-                                 tutti_request **request) {
-  return tt_request_make(comm, function, plan_or_report_memory, call, false, request);
-}
-
-tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
-                                tutti_request **request) {
-  return tt_request_make(comm, function, ready_to_last, call, true, request);
 }
 
 tutti_status tutti_request_start(tutti_request *r) {

@@ -13,17 +13,6 @@
 #include "comm.h"
 #include "placement.h"
 
-bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
-  if (!comm->order || tt_call_data(comm, call) < comm->ranks) return false;
-  switch (call->coll) {
-    case TUTTI_BROADCAST:
-    case TUTTI_BARRIER: return true;
-    case TUTTI_ALLREDUCE:
-    case TUTTI_REDUCE: return tt_op_commutative(call->op);
-    default: return false;
-  }
-}
-
 /* Keeps both arrays or neither. */
 static tutti_status keep_order(tutti_comm *comm, const int *order) {
   const size_t P = (size_t)comm->ranks;

@@ -14,13 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "collective.h"
-
-bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call) {
-  return !call->everyone && !call->varied &&
-         (comm->contract == TUTTI_CONTRACT_SAME || comm->contract == TUTTI_CONTRACT_ANY);
-}
-
 /* ---- the process's wisdom; its lock is held ---- */
 
 static bool add_all(const tt_wisdom *more) {

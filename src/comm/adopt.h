@@ -1,12 +1,9 @@
-/* shrink.h - inside tutti_comm_shrink and tutti_comm_grow: makes a communicator from one that
- * may have failed.
+/* adopt.h - communicators that succeed another one, and processes that join.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TT_GOING_ON_H
-#define TT_GOING_ON_H
+#ifndef TT_ADOPT_H
+#define TT_ADOPT_H
 
 #include "comm.h"
-
-enum { TT_NO_JOINERS = -1 };
 
 /* What a new communicator inherits from the old one; the same on all its ranks. */
 typedef struct tt_heritage {
@@ -17,19 +14,6 @@ typedef struct tt_heritage {
   int32_t slices, contract, helpers, measures;
   uint64_t trace, job; /* numbers of its trace; 0: none */
 } tt_heritage;
-
-/* A call of all survivors; name: the public function. least: joiners to wait for, or
- * TT_NO_JOINERS. */
-tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_comm **out);
-
-/* The same over the messages of comm->net; the comm is entered (shrink_net.c). */
-tutti_status tt_comm_reunite(tutti_comm *comm, const char *name, int least, tutti_comm **out);
-
-/* Both warn of `peer`, which is alive and has not called `name`; and report that the wait has
- * ended. by == awaited: that rank was interrupted. */
-void tt_warn_straggler(const tutti_comm *comm, const char *name, int peer, double waited);
-tutti_status tt_gave_up(const tutti_comm *comm, const char *name, tutti_status status, int by,
-                        int awaited);
 
 /* ---- the new communicator (adopt.c) ---- */
 

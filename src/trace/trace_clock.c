@@ -18,13 +18,19 @@ typedef struct clock_sample { /* of a rank */
   uint8_t far;
 } clock_sample;
 
+static tutti_status exchange(tutti_comm *comm, bool sends, uint64_t *time, int peer) {
+  const tt_p2p_message m = {
+      .peer = peer, .sends = sends, .type = TUTTI_UINT64, .count = 1, .at = time};
+  return tt_message_run(comm, "TUTTI_TRACE", &m);
+}
+
 static tutti_status measure_clock_offset(tutti_comm *comm, int64_t *offset, int64_t *error) {
   *error = INT64_MAX;
   for (int i = 0; i < ROUNDS; i++) {
     uint64_t theirs = 0;
     const uint64_t begin = tt_trace_ns();
-    tutti_status status = tutti_send(comm, &theirs, 1, TUTTI_UINT64, 0);
-    if (!status) status = tutti_recv(comm, &theirs, 1, TUTTI_UINT64, 0);
+    tutti_status status = exchange(comm, true, &theirs, 0);
+    if (!status) status = exchange(comm, false, &theirs, 0);
     if (status) return status;
     const uint64_t end = tt_trace_ns();
     if ((int64_t)((end - begin) / 2) >= *error) continue;
@@ -38,9 +44,9 @@ static tutti_status answer_clock_queries(tutti_comm *comm, int rank) {
   tutti_status status = TUTTI_OK;
   for (int i = 0; i < ROUNDS && !status; i++) {
     uint64_t mine;
-    status = tutti_recv(comm, &mine, 1, TUTTI_UINT64, rank);
+    status = exchange(comm, false, &mine, rank);
     mine = tt_trace_ns();
-    if (!status) status = tutti_send(comm, &mine, 1, TUTTI_UINT64, rank);
+    if (!status) status = exchange(comm, true, &mine, rank);
   }
   return status;
 }

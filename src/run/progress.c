@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include "tracing.h"
+#include "comm.h"
 
 /* ---- starting ---- */
 

@@ -1,4 +1,4 @@
-/* network.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so), and
+/* plugin.c - finds and opens optional libraries: networks that need no MPI (libtutti_ucx.so), and
  * launchers (libtutti_pmix.so).
  *
  * Idea       libtutti contains no network; it loads one when ranks are on several nodes. It looks

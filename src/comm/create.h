@@ -1,5 +1,5 @@
-/* create.h - communicators of ranks that meet by themselves: what create.c, network.c and
- * bootstrap.c share. SPDX-License-Identifier: BSD-3-Clause */
+/* create.h - communicators of ranks that meet by themselves: what create.c, plugin.c and
+ * from_env.c share. SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_CREATE_H
 #define TT_CREATE_H
 
@@ -10,10 +10,10 @@
 tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out);
 /* Seconds that ranks wait for missing ones. */
 double tt_create_limit(const tutti_config *config);
-/* Creates a communicator of all ranks of a segment, which it takes over (bootstrap.c). */
+/* Creates a communicator of all ranks of a segment, which it takes over (from_env.c). */
 tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **comm);
 
-/* ---- a network that starts by itself (network.c) ---- */
+/* ---- a network that starts by itself (plugin.c) ---- */
 
 typedef struct tt_net_end {
   tutti_net_maker maker; /* .name NULL: not loaded */
@@ -29,7 +29,7 @@ tutti_status tt_net_join(tt_net_end *end, int rank, int ranks, const void *addre
                          tutti_net *net);
 void tt_net_drop(tt_net_end *end);
 
-/* ---- a launcher that lets its ranks find each other (network.c) ---- */
+/* ---- a launcher that lets its ranks find each other (plugin.c) ---- */
 
 /* TUTTI_ERR_UNSUPPORTED: its library is not there. */
 tutti_status tt_launcher_open(const char *name, double seconds, tutti_launcher *l);

@@ -25,18 +25,6 @@ tutti_comm *tt_comm_new(int rank, int ranks) {
   return comm;
 }
 
-int tt_comm_near(const tutti_comm *comm, int *near) {
-  const tt_rank_info *w = comm->info, *mine = &w[comm->rank];
-  int n = 0;
-  for (int r = 0; r < comm->ranks; r++) {
-    const bool shares = r == comm->rank || (mine->index >= 0 && w[r].index >= 0 &&
-                                            w[r].placement.node == mine->placement.node);
-    if (near) near[r] = shares ? n : -1;
-    n += shares;
-  }
-  return n;
-}
-
 /* each communicates: order: a flag of this process */
 
 static bool is_first_on_node(const tutti_comm *comm) {

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
 #include "comm_wisdom.h"
 
 enum { MOST = 6, MOST_SLOW = 3, LEAST = 3, FAMILY = 2 };
@@ -50,8 +49,7 @@ typedef struct session {
   bool exportable;      /* peers can access the memory directly, as they can the caller's */
 } session;
 
-/* Why such a call is not measured; NULL: it can be. The same on all ranks. */
-static const char *why_not(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {
+const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {
   if (comm->ranks < 2) return "there is one rank";
   if (comm->net && tt_net_simulated(comm->net)) return "ranks are simulated";
   if (c->varied) return "counts vary";
@@ -421,7 +419,7 @@ static tutti_status another_failed(double status) {
                  tutti_strerror(s));
 }
 
-static tutti_status measure_plans(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
+tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
   session *s = calloc(1, sizeof *s);
   const double began = tt_seconds();
   int won = -1;
@@ -459,35 +457,7 @@ static tutti_status measure_plans(tutti_comm *comm, const tt_call *asked, tutti_
 
 tutti_status tt_measure_first(tutti_comm *comm, const tt_call *call) {
   const tt_problem p = tt_problem_of(comm, call);
-  if (why_not(comm, call, p.bytes) || tt_wisdom_find(&comm->wisdom, &p.key, p.bytes))
+  if (tt_measure_refusal(comm, call, p.bytes) || tt_wisdom_find(&comm->wisdom, &p.key, p.bytes))
     return TUTTI_OK;
-  return measure_plans(comm, call, NULL);
-}
-
-tutti_status tutti_comm_set_measure(tutti_comm *comm, int on) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_measure");
-  if (status) return status;
-  comm->measures = on != 0;
-  tt_comm_leave(comm);
-  return TUTTI_OK;
-}
-
-tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
-                                tutti_op op, tutti_measured *measured) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_measure");
-  if (status) return status;
-  tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
-  if (measured)
-    status = tt_size_check("tutti_comm_measure", "measured", measured->size, sizeof *measured);
-  if (!status && measured) *measured = (tutti_measured){.size = sizeof *measured};
-  if (!status) status = tt_call_check_kind("tutti_comm_measure", &call);
-  if (!status && count > (size_t)PTRDIFF_MAX / 16 / (size_t)comm->ranks)
-    status =
-        tt_fail(TUTTI_ERR_ARG, "tutti_comm_measure: count %zu is larger than any memory", count);
-  if (coll == TUTTI_BARRIER && !status) call.src = call.dst = comm->token;
-  const char *why = status ? NULL : why_not(comm, &call, tt_problem_of(comm, &call).bytes);
-  if (!status && why && measured) snprintf(measured->why, sizeof measured->why, "%s", why);
-  if (!status && !why) status = measure_plans(comm, &call, measured);
-  tt_comm_leave(comm);
-  return status;
+  return tt_measure_plans(comm, call, NULL);
 }

@@ -1,0 +1,65 @@
+/* enter.c - a thread enters a communicator, and leaves it.
+ *
+ * Idea       one thread at a time is inside: the caller, or a thread that waits for something else
+ *            and meanwhile drives this communicator. An abort that another thread requests is sent
+ *            by the thread inside.
+ * Invariant  a caller that finds another caller inside gets an error at once, and never waits.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+
+#include "comm.h"
+
+/* each busy, abort: order: seq_cst, a lock of one process (check-tsan) */
+
+tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function, bool failed) {
+  tutti_status status = tt_alive();
+  if (status) return status;
+  if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
+  for (int is_free = 0; !atomic_compare_exchange_weak(&comm->busy, &is_free, 1); is_free = 0) {
+    if (is_free == 1)
+      return tt_fail(TUTTI_ERR_STATE,
+                     "%s: another thread is inside a call on this communicator; use one "
+                     "communicator per thread (tutti_comm_dup)",
+                     function);
+    sched_yield();
+  }
+  if (!comm->broken || failed) return TUTTI_OK;
+  status = tt_fail(comm->broken, "%s", comm->why);
+  tt_comm_leave(comm);
+  return status;
+}
+
+void tt_comm_send_abort(tutti_comm *comm) {
+  int asked = 2;
+  if (atomic_compare_exchange_strong(&comm->abort, &asked, 3))
+    comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, comm->abort_why);
+}
+
+/* Only one thread at a time calls a network, so the thread inside sends the abort that another
+ * thread requested. A later request is seen here too, or its thread enters by itself. */
+void tt_comm_leave_net(tutti_comm *comm) {
+  for (int is_free = 0; !is_free;) {
+    tt_comm_send_abort(comm);
+    atomic_store(&comm->busy, 0);
+    if (atomic_load(&comm->abort) != 2) return;
+    if (!atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) return;
+  }
+}
+
+/* ---- facts ---- */
+
+int tt_comm_near(const tutti_comm *comm, int *near) {
+  const tt_rank_info *w = comm->info, *mine = &w[comm->rank];
+  int n = 0;
+  for (int r = 0; r < comm->ranks; r++) {
+    const bool shares = r == comm->rank || (mine->index >= 0 && w[r].index >= 0 &&
+                                            w[r].placement.node == mine->placement.node);
+    if (near) near[r] = shares ? n : -1;
+    n += shares;
+  }
+  return n;
+}
+
+double tt_comm_timeout(const tutti_comm *comm) {
+  return comm->timeout > 0 ? comm->timeout : tt_env_seconds("TUTTI_TIMEOUT");
+}

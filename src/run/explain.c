@@ -1,0 +1,50 @@
+/* explain.c - says in words or JSON which plan runs for a call, and why.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm.h"
+#include "why.h"
+
+tutti_status tt_text_hand_over(tt_text *t, char **text) {
+  if (!t->failed && t->at) {
+    *text = t->at;
+    return TUTTI_OK;
+  }
+  free(t->at);
+  return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a text");
+}
+
+/* exact: 1 + the type of numbers that are summed exactly; 0: not exact. */
+tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_override *override,
+                        int exact, int json, char **text) {
+  tt_why why;
+  tt_text t = {0};
+  tutti_status status = tt_why_find(c, problem, override, &why);
+  if (!status) {
+    if (exact && !json) tt_exact_words_say(&t, (tutti_type)(exact - 1), tt_chooser_model(c)->ranks);
+    (json ? tt_why_json : tt_why_words)(&t, c, &why);
+    status = tt_text_hand_over(&t, text);
+  }
+  tt_why_free(&why);
+  return status;
+}
+
+/* Explains a call on a communicator. */
+tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
+  const tt_problem problem = tt_problem_of(comm, call);
+  const int exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0;
+  return tt_explain(tt_chooser_for(comm, call), &problem, &comm->override, exact, json, text);
+}
+
+/* Logs line by line: once per kind of call, when its plan is made. */
+void tt_comm_say_why(tutti_comm *comm, const tt_call *call) {
+  char *text;
+  if (comm->rank != 0 || tt_explain_call(comm, call, 0, &text)) return;
+  for (char *line = text, *end; *line; line = end) {
+    end = line + strcspn(line, "\n");
+    if (*end) *end++ = 0;
+    tt_log(1, "%s", line);
+  }
+  free(text);
+}

@@ -1,0 +1,38 @@
+/* gather.c - tutti's own collectives: while communicators are made, ranks exchange bytes.
+ *
+ * Idea       an all-gather or a broadcast of bytes in which all ranks bring data, helpers too. It is
+ *            never exact, traced or measured, and its plan is cached like any other.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "comm.h"
+
+static tutti_status run_own_call(tutti_comm *comm, const char *who, const tt_call *call,
+                                 bool in_place) {
+  const tt_plan *plan;
+  tutti_status status = tt_comm_enter(comm, who);
+  if (status) return status;
+  status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
+  if (!status) status = tt_call_run(comm, call, plan);
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst,
+                       size_t bytes) {
+  const tt_call call = {.coll = TUTTI_ALL_GATHER,
+                        .src = src,
+                        .dst = dst,
+                        .count = bytes,
+                        .type = TUTTI_UINT8,
+                        .everyone = true};
+  return run_own_call(comm, who, &call, false);
+}
+
+tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n) {
+  const tt_call call = {.coll = TUTTI_BROADCAST,
+                        .src = bytes,
+                        .dst = bytes,
+                        .count = n,
+                        .type = TUTTI_UINT8,
+                        .everyone = true};
+  return run_own_call(comm, who, &call, comm->rank == 0);
+}

@@ -1,0 +1,79 @@
+/* message.c - a message between two ranks as a request.
+ *
+ * Idea       a message is started, driven along with the operations in flight, and waited for, but
+ *            has no place in the communicator's order, because only two ranks know of it. Its order
+ *            is that of its pair (engine/p2p.h).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "comm.h"
+
+/* Checks the peer and fills in the rest of the message. The comm is entered. */
+static tutti_status prepare_message(tutti_comm *comm, const char *function, tt_p2p_message *m) {
+  if (m->peer < 0 || m->peer >= comm->ranks)
+    return tt_fail(TUTTI_ERR_ARG, "%s: peer %d is no rank of 0..%d", function, m->peer,
+                   comm->ranks - 1);
+  if (!comm->p2p) comm->p2p = tt_p2p_new(comm->wire);
+  if (!comm->p2p)
+    return tt_break_if_memory(
+        comm, tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for messages of %d ranks", function,
+                      comm->ranks));
+  m->bytes = m->count * tutti_type_size(m->type);
+  return TUTTI_OK;
+}
+
+static void post_message(tutti_request *r) {
+  r->comm->stuck = false;
+  tt_p2p_post(r->comm->p2p, r->message);
+}
+
+static void free_message(tutti_request *r) {
+  free(r);
+}
+
+static const tt_request_ops message_request = {.issue = post_message, .free = free_message};
+
+typedef struct message_box {
+  tutti_request request;
+  tt_p2p_message message;
+} message_box;
+
+static void fill_box(message_box *box, tutti_comm *comm, const tt_p2p_message *m) {
+  *box = (message_box){{.ops = &message_request, .comm = comm, .message = &box->message}, *m};
+  box->message.owner = box;
+}
+
+tutti_status tt_message_new(tutti_comm *comm, const char *function, const void *what,
+                            tutti_request **request) {
+  tt_p2p_message m = *(const tt_p2p_message *)what;
+  tutti_status status = prepare_message(comm, function, &m);
+  if (status) return status;
+  message_box *box = malloc(sizeof *box);
+  if (!box)
+    return tt_break_if_memory(
+        comm, tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function));
+  fill_box(box, comm, &m);
+  *request = &box->request;
+  return TUTTI_OK;
+}
+
+tutti_status tt_message_run(tutti_comm *comm, const char *function, const tt_p2p_message *what) {
+  tutti_status status = tt_comm_enter(comm, function);
+  if (status) return status;
+  message_box box;
+  fill_box(&box, comm, what);
+  status = prepare_message(comm, function, &box.message);
+  if (!status && tt_p2p_is_alone(comm->p2p, &box.message))
+    status = tt_fail(TUTTI_ERR_STATE,
+                     "%s: peer is this rank itself, and the other half has not been started: it "
+                     "would wait for ever",
+                     function);
+  if (!status) {
+    tt_trace_in(comm->trace, true);
+    tt_request_issue(&box.request);
+    status = tt_request_finish(&box.request);
+    tt_trace_out(comm->trace, TT_EVENT_P2P);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
