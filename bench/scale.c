@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "comm.h"
+#include "build.h"
 #include "placement.h"
 
 /* ---- malloc with counters: glibc's own, under its other names ---- */
@@ -197,7 +197,7 @@ static void setup(int ranks, char **argv) {
   check(tt_comm_configure(comm, &machine));
   end(s, "alone");
   gather_of(comm);
-  comm->cores = 1;
+  comm->load.cores = 1;
   check(tt_profile_parse(&machine, argv[1], "the figures"));
   s = begin();
   tt_layout layout = {.order = malloc((size_t)ranks * sizeof *layout.order),
@@ -207,8 +207,13 @@ static void setup(int ranks, char **argv) {
   for (int r = 0; r < ranks; r++) placements[r] = comm->info[r].placement;
   check(
       tt_placement_arrange(placements, ranks, *argv[0] ? argv[0] : NULL, "the topology", &layout));
-  check(tt_comm_configure(comm, &machine));
-  check(tt_comm_place(comm, &layout));
+  uint64_t *ctrls = calloc((size_t)ranks, sizeof *ctrls); /* no rank shares memory */
+  if (!ctrls) exit(1);
+  check(tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
+                                            .ctrls = ctrls,
+                                            .profile = &machine,
+                                            .layout = &layout}));
+  free(ctrls);
   free(layout.order);
   free(layout.node_of);
   free(placements);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm.h"
+#include "build.h"
 #include "cover.h"
 
 enum { ENTRIES = 200 };
@@ -97,8 +97,8 @@ bool cover_ran_as_named(const tutti_comm *comm, const cover_case *c, tutti_op op
   if (strcmp(c->algo, "auto") == 0 || cover_whole(c) == 0 || !can_do(c, op)) return true;
   bool any = false;
   for (int i = 0; i < TT_PLANS; i++) {
-    if (!comm->plans[i].key) continue;
-    const char *is = comm->plans[i].prepared->sched->name;
+    if (!comm->plans->plan[i].key) continue;
+    const char *is = comm->plans->plan[i].prepared->sched->name;
     any = true;
     if (strcmp(is, c->algo) == 0) continue;
     snprintf(why, size, "%s was named and can do it, but %s ran", c->algo, is);

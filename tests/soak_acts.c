@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "build.h"
 #include "plots.h"
 #include "scenes.h"
 #include "soak.h"
@@ -77,7 +77,7 @@ static void make_exact(cover_case *c) {
 
 static tutti_status act_case(soak *s, uint64_t u) {
   const int of = s->alone ? 0 : (int)((u >> 32) % SOAK_COMMS);
-  const tutti_contract contract = s->base->contract;
+  const tutti_contract contract = s->base->settings.contract;
   tutti_comm *comm = s->comms[of];
   bool over;
   if (!comm) return TUTTI_OK;
@@ -254,7 +254,7 @@ static tutti_status act_mismatch(soak *s, uint64_t u) {
 tutti_status soak_act(soak *s, uint64_t u) {
   const int lot = (int)(u >> 58), most = s->calm ? 64 : 60;
   u = cover_mix(u);
-  if (lot < 19 && s->base->contract == TUTTI_CONTRACT_EXACT) return act_exact(s, u);
+  if (lot < 19 && s->base->settings.contract == TUTTI_CONTRACT_EXACT) return act_exact(s, u);
   if (lot >= most || lot < 38) return act_case(s, u);
   if (lot < 44) return act_burst(s, u);
   if (lot < 50) return act_message(s, u);

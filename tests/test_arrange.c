@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "algo.h"
-#include "comm.h"
+#include "build.h"
 #include "cover.h"
 #include "placement.h"
 #include "seconds.h"
@@ -210,7 +210,7 @@ static void only_what_may_is_arranged(void **state) {
   for (int helpers = 0; helpers < 2; helpers++) {
     assert_int_equal(tutti_comm_set_helpers(comms[1], helpers), TUTTI_OK);
     assert_int_equal(tutti_comm_set_helpers(plain[1], helpers), TUTTI_OK);
-    if (helpers) assert_int_equal(tt_chooser_model(comms[1]->helped)->levels, 1);
+    if (helpers) assert_int_equal(tt_chooser_model(comms[1]->plans->helped)->levels, 1);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
       const tutti_coll coll = cases[k].coll;
       if (helpers && (cases[k].ordered || (coll != TUTTI_ALLREDUCE && coll != TUTTI_BROADCAST)))
@@ -251,12 +251,12 @@ static void who_sits_well_stays(void **state) {
   (void)state;
   read_shape("a0 a0 a0 a1 a1 a1", &s);
   make(&s, comms);
-  assert_null(comms[0]->order);
-  assert_null(comms[0]->flat);
-  assert_string_equal(comms[0]->setting.levels, "node:2 core:3");
-  assert_int_equal(comms[0]->setting.inside, 1);
-  const tt_cost_model *p = tt_chooser_model(comms[0]->chooser);
-  const tt_profile *m = &comms[0]->setting.profile;
+  assert_null(comms[0]->plans->order);
+  assert_null(comms[0]->plans->flat);
+  assert_string_equal(comms[0]->plans->setting.levels, "node:2 core:3");
+  assert_int_equal(comms[0]->plans->setting.inside, 1);
+  const tt_cost_model *p = tt_chooser_model(comms[0]->plans->chooser);
+  const tt_profile *m = &comms[0]->plans->setting.profile;
   assert_true(p->link[0].alpha == m->net.alpha && p->link[1].alpha == 2 * m->shm.message);
   drop(comms, s.ranks);
 }

@@ -11,7 +11,7 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
-#include "comm.h"
+#include "build.h"
 #include "names.h"
 
 /* The ranks that work in place in the prover's input: bit r. */
@@ -188,7 +188,7 @@ static void variable(void **state) {
     unsetenv("TUTTI_VERIFY");
     if (cases[i].value) setenv("TUTTI_VERIFY", cases[i].value, 1);
     assert_int_equal(tutti_comm_from_threads(1, &comm), TUTTI_OK);
-    assert_int_equal(comm->setting.verify, cases[i].is);
+    assert_int_equal(comm->plans->setting.verify, cases[i].is);
     assert_int_equal(
         tutti_comm_plan(comm, TUTTI_ALLREDUCE, 1000, TUTTI_FLOAT, TUTTI_SUM, plan, sizeof plan),
         TUTTI_OK);
@@ -236,7 +236,8 @@ static void others_verdicts(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     atomic_ullong words[TT_PROOFS] = {0};
     tt_wire wire = {.proofs = words};
-    tutti_comm comm = {.wire = &wire};
+    tt_plan_cache plans = {.setting = {.verify = TT_VERIFY_SOME}};
+    tutti_comm comm = {.wire = &wire, .plans = &plans};
     char name[40];
     const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = 4};
     snprintf(name, sizeof name, "no-such-plan-%zu", i);

@@ -30,7 +30,7 @@ static tutti_status measure_and_plan_request(tutti_comm *comm, const char *funct
                                              const void *what, tutti_request **request) {
   bool in_place;
   tutti_status status = tt_call_check(comm, function, what, &in_place);
-  if (!status && comm->measures) status = tt_measure_first(comm, what);
+  if (!status && comm->settings.measures) status = tt_measure_first(comm, what);
   return status ? status : plan_request(comm, function, what, request);
 }
 
@@ -51,7 +51,7 @@ static tutti_status check_plan_and_run(tutti_comm *comm, const char *function,
   const tt_plan *plan;
   if (tt_call_is_exact(comm, call)) return run_exact(comm, function, call);
   tutti_status status = tt_call_check(comm, function, call, &in_place);
-  if (!status && comm->measures) status = tt_measure_first(comm, call);
+  if (!status && comm->settings.measures) status = tt_measure_first(comm, call);
   if (!status) status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
   if (status) return status;
   /* a user's op may be freed meanwhile, and counts may change */
@@ -63,8 +63,7 @@ tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call
   tutti_status status = tt_comm_enter(comm, function);
   if (status) return status;
   if (__builtin_expect(comm->trace != NULL, 0)) tt_trace_call(comm->trace);
-  status =
-      tt_call_is_last(comm, call) ? tt_call_again(comm) : check_plan_and_run(comm, function, call);
+  if (!tt_call_again(comm, call, &status)) status = check_plan_and_run(comm, function, call);
   tt_trace_out(comm->trace, TT_EVENT_CALL);
   tt_comm_leave(comm);
   return status;

@@ -3,7 +3,7 @@
 #ifndef TT_COLLECTIVE_H
 #define TT_COLLECTIVE_H
 
-#include "comm.h"
+#include "request.h"
 
 /* ---- checks (call.c) ---- */
 

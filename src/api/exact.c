@@ -297,10 +297,9 @@ static bool in_place(const tutti_comm *comm, const tt_call *c) {
 
 static const tt_request_ops exact_part_ops;
 
-static tutti_request *next_exact_part(tutti_request *whole, bool *last) {
+static tutti_request *next_exact_part(tutti_request *whole, size_t place, bool *last) {
   tutti_comm *comm = whole->comm;
   tt_exact *x = (tt_exact *)whole;
-  const size_t place = comm->seq % TT_WINDOW;
   const tt_plan *plan;
   if (x->begun && !x->measured) return NULL;
   tutti_request *part = &x->parts[place];

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "create.h"
+#include "settings.h"
 #include "shm.h"
 #include "topo.h"
 

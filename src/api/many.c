@@ -86,16 +86,16 @@ static const tt_request_ops many_ops = {
 /* The length (bytes) from which on an operation of its own is cheaper than a share of a window; 0:
  * out of memory. */
 static size_t alone_from(tutti_comm *comm) {
-  tt_chooser *chooser = comm->helpers ? comm->helped : comm->chooser;
+  tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
   const size_t window = tt_window_bytes(comm);
   const double whole = tt_seconds_of(chooser, TUTTI_ALLREDUCE, window);
   if (whole < 0) return 0;
   const double share = whole / (double)window + tt_seconds_to_pack(chooser);
-  size_t bytes = comm->alone_from ? comm->alone_from : 64;
-  while (!comm->alone_from && bytes < window &&
+  size_t bytes = comm->plans->alone_from ? comm->plans->alone_from : 64;
+  while (!comm->plans->alone_from && bytes < window &&
          tt_seconds_of(chooser, TUTTI_ALLREDUCE, bytes) > share * (double)bytes)
     bytes += bytes / 4;
-  return comm->alone_from = tt_min(bytes, window);
+  return comm->plans->alone_from = tt_min(bytes, window);
 }
 
 typedef struct cutter {

@@ -3,7 +3,7 @@
 #ifndef TT_MANY_H
 #define TT_MANY_H
 
-#include "comm.h"
+#include "request.h"
 
 /* The arguments of tutti_allreduce_many. */
 typedef struct tt_list {

@@ -40,7 +40,7 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
 tutti_status tutti_comm_set_measure(tutti_comm *comm, int on) {
   tutti_status status = tt_comm_enter(comm, "tutti_comm_set_measure");
   if (status) return status;
-  comm->measures = on != 0;
+  comm->settings.measures = on != 0;
   tt_comm_leave(comm);
   return TUTTI_OK;
 }

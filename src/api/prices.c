@@ -6,6 +6,7 @@
 
 #include "collective.h"
 #include "exact.h"
+#include "settings.h"
 #include "topo.h"
 #include "why.h"
 
@@ -123,7 +124,7 @@ static tutti_status borrow(tutti_comm *comm, const tt_call *call, tutti_prices *
                       .borrowed = true,
                       .problem = tt_problem_of(comm, call),
                       .exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0,
-                      .override = comm->override};
+                      .override = comm->settings.override};
   *prices = p;
   return TUTTI_OK;
 }

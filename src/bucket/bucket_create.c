@@ -71,7 +71,7 @@ static tutti_status check_tensors(const tutti_buckets *b, const tutti_tensor *te
       return tt_fail(TUTTI_ERR_OP, "%s: %s is of type %s, which has no sum", WHO, name,
                      tutti_type_name(t->type));
   }
-  if (b->config.bf16 && (b->comm->helpers || b->comm->contract == TUTTI_CONTRACT_EXACT))
+  if (b->config.bf16 && (b->comm->helpers || b->comm->settings.contract == TUTTI_CONTRACT_EXACT))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: no bf16 %s", WHO,
                    b->comm->helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"
                                     : "under the contract exact: what is rounded is not exact");

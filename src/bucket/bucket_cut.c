@@ -14,7 +14,7 @@
 #include <string.h>
 
 size_t tt_bucket_bytes(tutti_comm *comm, uint64_t total) {
-  tt_chooser *chooser = comm->helpers ? comm->helped : comm->chooser;
+  tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
   double least = 0;
   uint64_t best = total;
   for (uint64_t k = 1; total / k >= 64; k += 1 + k / 4) {

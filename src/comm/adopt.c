@@ -20,17 +20,12 @@ static int helpers_of(const tutti_comm *old, const tt_proposal *t) {
 
 void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal *t) {
   tt_heritage *h = (tt_heritage *)(void *)t->settings;
-  *h = (tt_heritage){
-      .profile = old->setting.profile,
-      .override = old->override,
-      .cores = old->cores,
-      .host_ranks_per_core = old->host_ranks_per_core * t->ranks / old->ranks, /* approximate */
-      .timeout = old->timeout,
-      .slices = old->slices,
-      .contract = (int32_t)old->contract,
-      .helpers = helpers_of(old, t),
-      .measures = old->measures};
-  tt_trace_names(old, d->round, ~d->by, &h->job, &h->trace); /* colors are never negative */
+  *h = (tt_heritage){.profile = old->plans->setting.profile,
+                     .settings = old->settings,
+                     .load = old->load,
+                     .helpers = helpers_of(old, t)};
+  h->load.host_ranks_per_core *= (double)t->ranks / old->ranks; /* approximate */
+  tt_trace_names(old, d->round, ~d->by, &h->job, &h->trace);    /* colors are never negative */
   t->bytes = sizeof *h;
 }
 
@@ -51,16 +46,6 @@ static bool same_ranks(const tutti_comm *comm, const tutti_comm *old) {
   return same;
 }
 
-static tutti_status inherit_settings(tutti_comm *comm, const tt_heritage *h) {
-  comm->override = h->override;
-  comm->slices = h->slices;
-  comm->timeout = h->timeout;
-  comm->contract = (tutti_contract)h->contract;
-  comm->measures |= h->measures;
-  const int helpers = h->helpers;
-  return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
-}
-
 /* Has no wires yet. Returns NULL if out of memory. */
 static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int member,
                                         const tutti_comm *old, uint64_t *ctrls) {
@@ -68,8 +53,7 @@ static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int
   tutti_comm *comm = tt_comm_new(member, t->ranks);
   if (!comm) return NULL;
   comm->heap = tt_heap_hold(heap);
-  comm->cores = h->cores;
-  comm->host_ranks_per_core = h->host_ranks_per_core;
+  comm->load = h->load;
   take_places(comm, t, tt_heap_segment(heap), old);
   for (int i = 0; i < t->ranks; i++) ctrls[i] = t->member[i].ctrl;
   for (int i = 0; i < t->ranks; i++) comm->joiners += t->member[i].joiner;
@@ -82,13 +66,15 @@ tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, co
   char why[TT_WHY];
   uint64_t *ctrls = malloc((size_t)t->ranks * sizeof *ctrls);
   tutti_comm *comm = ctrls ? inherit_unwired_comm(heap, t, member, old, ctrls) : NULL;
+  const tt_comm_spec spec = {.ctrls = ctrls,
+                             .profile = &h->profile,
+                             .wisdom = (uint32_t)t->wisdom,
+                             .settings = &h->settings,
+                             .helpers = h->helpers};
   tutti_status status =
-      comm ? tt_comm_attach(comm, NULL, ctrls)
+      comm ? tt_comm_build(comm, &spec)
            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", t->ranks);
-  if (!status) status = tt_comm_configure(comm, &h->profile);
   if (!status) tt_trace_heir(comm, old, h->job, h->trace, same_ranks(comm, old));
-  if (!status) status = tt_wisdom_share(comm, (uint32_t)t->wisdom);
-  if (!status) status = inherit_settings(comm, h);
   free(ctrls);
   if (!status) {
     *out = comm; /* if a peer is lost again, the next call reports it */

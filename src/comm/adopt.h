@@ -3,15 +3,14 @@
 #ifndef TT_ADOPT_H
 #define TT_ADOPT_H
 
-#include "comm.h"
+#include "build.h"
 
 /* What a new communicator inherits from the old one; the same on all its ranks. */
 typedef struct tt_heritage {
   tt_profile profile;
-  tt_override override;
-  double cores, host_ranks_per_core;
-  double timeout;
-  int32_t slices, contract, helpers, measures;
+  tt_settings settings;
+  tt_load load;
+  int32_t helpers;
   uint64_t trace, job; /* numbers of its trace; 0: none */
 } tt_heritage;
 

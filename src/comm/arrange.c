@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "build.h"
 #include "placement.h"
 
 /* Keeps both arrays or neither. */
@@ -26,13 +26,13 @@ static tutti_status keep_order(tutti_comm *comm, const int *order) {
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
   }
   for (size_t v = 0; v < P; v++) place[kept[v] = order[v]] = (int)v;
-  comm->order = kept;
-  comm->place = place;
+  comm->plans->order = kept;
+  comm->plans->place = place;
   return TUTTI_OK;
 }
 
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core) {
-  tt_setting setting = comm->setting;
+  tt_setting setting = comm->plans->setting;
   tt_chooser *flat = NULL, *chooser;
   _Static_assert(sizeof layout->levels <= sizeof setting.levels, "room for the levels");
   setting.ranks_per_core = 0;
@@ -48,11 +48,11 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
     return status;
   }
   tt_plans_drop(comm);
-  tt_chooser_free(comm->chooser);
-  comm->setting = setting;
-  comm->chooser = chooser;
-  comm->flat = comm->order ? flat : NULL;
-  if (!comm->order) tt_chooser_free(flat);
+  tt_chooser_free(comm->plans->chooser);
+  comm->plans->setting = setting;
+  comm->plans->chooser = chooser;
+  comm->plans->flat = comm->plans->order ? flat : NULL;
+  if (!comm->plans->order) tt_chooser_free(flat);
   return TUTTI_OK;
 }
 
@@ -65,13 +65,13 @@ int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
   if (level) *level = "";
   if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;
   if (a == b || !tt_over_net(comm)) return 0;
-  const tt_cost_model *p = tt_chooser_model(comm->chooser);
+  const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
   if (p->levels == 1) return 1;
   uint32_t *things = tt_cost_domains(p);
   if (!things) return -1;
-  const int *place = comm->place;
+  const int *place = comm->plans->place;
   const int at = tt_cost_level(p, things, place ? place[a] : a, place ? place[b] : b);
-  const int apart = p->levels - comm->setting.inside - at;
+  const int apart = p->levels - comm->plans->setting.inside - at;
   free(things);
   if (level && apart > 0) *level = p->tree.level[at].name;
   return apart > 0 ? apart : 0;

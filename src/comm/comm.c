@@ -1,6 +1,6 @@
 /* comm.c - operations on a communicator other than communication.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "comm.h"
+#include "build.h"
 #include "why.h"
 
 #include <stdio.h>
@@ -51,8 +51,8 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
       return tt_fail(TUTTI_ERR_STATE, "tutti_comm_free: another thread is inside a call on it");
     sched_yield();
   }
-  if (comm->requests) {
-    int n = comm->requests;
+  if (comm->flight->requests) {
+    int n = comm->flight->requests;
     tt_comm_leave(comm);
     return tt_fail(TUTTI_ERR_STATE,
                    "tutti_comm_free: %d request%s of this communicator %s not waited for or freed",
@@ -79,16 +79,17 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
     return TUTTI_OK;
   }
   int is_free = 0, none = 0;
-  if (!atomic_compare_exchange_strong(&comm->abort, &none, 1)) return TUTTI_OK; /* requested */
-  memcpy(comm->abort_why, text, sizeof text);
-  atomic_store(&comm->abort, 2);
+  if (!atomic_compare_exchange_strong(&comm->flight->abort, &none, 1))
+    return TUTTI_OK; /* requested */
+  memcpy(comm->flight->abort_why, text, sizeof text);
+  atomic_store(&comm->flight->abort, 2);
   if (atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) tt_comm_leave(comm);
   return TUTTI_OK;
 }
 
 /* Fails if requests are in flight: they have their plans already. */
 static tutti_status nothing_runs(const tutti_comm *comm, const char *function) {
-  if (!comm->unfinished) return TUTTI_OK;
+  if (!comm->flight->unfinished) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_STATE, "%s: requests are in flight; wait for them", function);
 }
 
@@ -100,7 +101,7 @@ tutti_status tutti_comm_set_algo(tutti_comm *comm, const char *algo) {
   if (status) status = tt_fail(status, "tutti_comm_set_algo: %.300s", tutti_error());
   if (!status) status = nothing_runs(comm, "tutti_comm_set_algo");
   if (!status) {
-    comm->override = override;
+    comm->settings.override = override;
     tt_plans_forget(comm);
   }
   tt_comm_leave(comm);
@@ -113,7 +114,7 @@ tutti_status tutti_comm_set_contract(tutti_comm *comm, tutti_contract contract) 
   status = tt_contract_check("tutti_comm_set_contract", contract, comm->ranks);
   if (!status) status = nothing_runs(comm, "tutti_comm_set_contract");
   if (!status) {
-    comm->contract = contract;
+    comm->settings.contract = contract;
     tt_plans_forget(comm);
   }
   tt_comm_leave(comm);
@@ -127,7 +128,7 @@ tutti_status tutti_comm_set_slices(tutti_comm *comm, int slices) {
     status =
         tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_slices: %d is not from 0 to %d", slices, 1 << 20);
   if (!status) {
-    comm->slices = slices;
+    comm->settings.slices = slices;
     tt_plans_forget(comm);
   }
   tt_comm_leave(comm);
@@ -140,17 +141,17 @@ tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds) {
   if (!(seconds >= 0 && seconds <= 1e9))
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_timeout: %g is not from 0 to 1e9 s", seconds);
   else
-    comm->timeout = seconds;
+    comm->settings.timeout = seconds;
   tt_comm_leave(comm);
   return status;
 }
 
-void tt_comm_take_after(tutti_comm *comm, const tutti_comm *old) {
-  comm->override = old->override;
-  comm->slices = old->slices;
-  comm->timeout = old->timeout;
-  comm->contract = old->contract;
-  comm->measures |= old->measures;
+tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_settings *from, int helpers) {
+  const tt_settings own = comm->settings;
+  comm->settings = *from;
+  comm->settings.measures |= own.measures;
+  comm->settings.explains = own.explains;
+  return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
 }
 
 tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
@@ -162,13 +163,13 @@ tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_set_helpers: %d is not from 0 to %d", helpers,
                      comm->ranks - 1);
   if (!status) status = nothing_runs(comm, "tutti_comm_set_helpers");
-  tt_setting setting = comm->setting;
+  tt_setting setting = comm->plans->setting;
   setting.data = comm->ranks - helpers;
-  if (comm->order) *setting.levels = setting.inside = 0;
+  if (comm->plans->order) *setting.levels = setting.inside = 0;
   if (!status && helpers && !as_before) status = tt_chooser_new(&setting, &chooser);
   if (!status && !as_before) {
-    tt_chooser_free(comm->helped);
-    comm->helped = chooser;
+    tt_chooser_free(comm->plans->helped);
+    comm->plans->helped = chooser;
     comm->helpers = helpers;
     tt_plans_forget(comm);
   }

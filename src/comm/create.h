@@ -3,7 +3,7 @@
 #ifndef TT_CREATE_H
 #define TT_CREATE_H
 
-#include "comm.h"
+#include "build.h"
 #include "meet.h"
 
 /* Creates a communicator of the ranks of a meeting, which it ends. Collective. */

@@ -99,8 +99,7 @@ static tutti_status create_base_comm(tt_heap *heap, int rank, const uint64_t *ct
     comm->info[r] = (tt_rank_info){.index = r, .pid = tt_heap_head(segment, r)->pid};
   tt_profile profile;
   memcpy(&profile, tt_heap_head(segment, 0)->figures, sizeof profile);
-  tutti_status status = tt_comm_attach(comm, NULL, ctrls);
-  if (!status) status = tt_comm_configure(comm, &profile);
+  tutti_status status = tt_comm_build(comm, &(tt_comm_spec){.ctrls = ctrls, .profile = &profile});
   if (!status) tt_trace_root(comm, NULL, tt_heap_head(segment, 0)->cookie, 0, 0);
   if (status)
     tt_comm_destroy(comm);

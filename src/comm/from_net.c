@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "build.h"
 #include "comm_wisdom.h"
 #include "placement.h"
 #include "topo.h"
@@ -135,8 +136,8 @@ static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
     double cores = m[from].cores;
     for (r = from; r < P && m[r].kernel == m[from].kernel; r++)
       if (m[r].cores < cores) cores = m[r].cores;
-    if ((r - from) / cores > comm->host_ranks_per_core)
-      comm->host_ranks_per_core = (r - from) / cores;
+    if ((r - from) / cores > comm->load.host_ranks_per_core)
+      comm->load.host_ranks_per_core = (r - from) / cores;
   }
   free(m);
   return TUTTI_OK;
@@ -258,12 +259,13 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   if (!status) status = find_ranks_per_core(comm, all);
   if (!status) {
     if (tt_comm_near(comm, NULL) == 1) ctrls[comm->rank] = 0;
-    comm->cores = all[0].cores;
-    status = tt_comm_attach(comm, comm->net, ctrls);
+    comm->load.cores = all[0].cores;
+    status = tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
+                                                 .ctrls = ctrls,
+                                                 .profile = &c.profile,
+                                                 .layout = &layout,
+                                                 .wisdom = c.wisdom});
   }
-  if (!status) status = tt_comm_configure(comm, &c.profile);
-  if (!status) status = tt_comm_place(comm, &layout);
-  if (!status) status = tt_wisdom_share(comm, c.wisdom);
   if (!status) status = tt_trace_join(comm, c.trace, all[comm->rank].kernel == all[0].kernel);
   free(layout.order);
   free(layout.node_of);

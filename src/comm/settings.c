@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "settings.h"
 #include "topo.h"
 
 enum { MOST = 1 << 16 }; /* bytes of a file */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "build.h"
 #include "comm_wisdom.h"
 #include "tracing.h"
 
@@ -63,8 +64,8 @@ static tutti_comm *create_unwired_comm(const tutti_comm *old, const member *memb
   tutti_comm *comm = tt_comm_new(mine, n);
   if (!comm) return NULL;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
-  comm->cores = old->cores;
-  comm->host_ranks_per_core = old->host_ranks_per_core * n / old->ranks; /* approximate */
+  comm->load = old->load;
+  comm->load.host_ranks_per_core *= (double)n / old->ranks; /* approximate */
   for (int i = 0; i < n; i++) comm->info[i] = old->info[members[i].old];
   return comm;
 }
@@ -129,12 +130,13 @@ static tutti_status prepare_split(parting *p, bool *again) {
 static tutti_status attach_split_comm(parting *p) {
   tutti_comm *comm = p->comm, *old = p->old;
   if (!comm) return TUTTI_OK;
-  tutti_status status = tt_comm_attach(comm, p->net, p->ctrls);
+  const tt_comm_spec spec = {.net = p->net,
+                             .ctrls = p->ctrls,
+                             .profile = &old->plans->setting.profile,
+                             .wisdom = (uint32_t)p->all[p->members[0].old].wisdom};
+  tutti_status status = tt_comm_build(comm, &spec);
   p->net = NULL;
-  if (!status) status = tt_comm_configure(comm, &old->setting.profile);
-  if (!status) status = tt_comm_place(comm, NULL);
-  if (!status) status = tt_wisdom_share(comm, (uint32_t)p->all[p->members[0].old].wisdom);
-  if (!status) tt_trace_child(comm, old, old->seq, p->color);
+  if (!status) tt_trace_child(comm, old, old->flight->seq, p->color);
   return comm->wire ? tt_break_if_memory(comm, status) : status;
 }
 
@@ -189,9 +191,5 @@ tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
   if (!comm || !out)
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_dup: %s is NULL", comm ? "out" : "comm");
   status = tutti_comm_split(comm, 0, comm->rank, out);
-  if (!status) {
-    tt_comm_take_after(*out, comm);
-    if (comm->helpers) status = tutti_comm_set_helpers(*out, comm->helpers);
-  }
-  return status;
+  return status ? status : tt_comm_inherit_settings(*out, &comm->settings, comm->helpers);
 }

@@ -58,7 +58,7 @@ static tutti_status agree_on_survivors(tutti_comm *comm, const char *name, int l
   double asked = 0;
   const double since = tt_seconds();
   bool warned = false;
-  tutti_status status = tt_net_agree_enter(comm->net, ++comm->shrinks, least);
+  tutti_status status = tt_net_agree_enter(comm->net, ++comm->flight->shrinks, least);
   for (int look = 0; !status; look++) {
     status = tt_net_agree_step(comm->net, decision);
     if (status || *decision) break;
@@ -103,14 +103,14 @@ static tutti_status create_survivors_comm(const tutti_comm *old, const int *list
   free(pids);
   if (status) return status;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
-  comm->cores = old->cores;
-  comm->host_ranks_per_core = old->host_ranks_per_core * n / old->ranks; /* approximate */
-  return tt_comm_configure(comm, &old->setting.profile);
+  comm->load = old->load;
+  comm->load.host_ranks_per_core *= (double)n / old->ranks; /* approximate */
+  return tt_comm_configure(comm, &old->plans->setting.profile);
 }
 
 /* Exchanges control blocks and makes the wires. */
-static tutti_status attach_survivors_comm(tutti_comm *comm, const char *name,
-                                          const tt_profile *profile) {
+static tutti_status attach_survivors_comm(tutti_comm *comm, const char *name, const tutti_comm *old,
+                                          int helpers) {
   const size_t n = (size_t)comm->ranks;
   share brings = {NO_CTRL, comm->rank ? 0 : tt_wisdom_announce()}, *all = malloc(n * sizeof *all);
   uint64_t *ctrls = malloc(n * sizeof *ctrls);
@@ -126,29 +126,32 @@ static tutti_status attach_survivors_comm(tutti_comm *comm, const char *name,
       status = tt_fail(TUTTI_ERR_MEMORY, "rank %zu could not make its part of a communicator", r);
   }
   if (!status)
-    status = tt_comm_attach(comm, comm->net, ctrls);
+    status = tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
+                                                 .ctrls = ctrls,
+                                                 .profile = &old->plans->setting.profile,
+                                                 .wisdom = (uint32_t)all[0].wisdom,
+                                                 .settings = &old->settings,
+                                                 .helpers = helpers});
   else if (brings.ctrl && brings.ctrl != NO_CTRL && gathered)
     tt_shm_ctrl_abandon(comm->heap, brings.ctrl, gathered, tutti_error());
   else if (brings.ctrl && brings.ctrl != NO_CTRL)
     tt_shm_ctrl_free(comm->heap, brings.ctrl);
-  if (!status) status = tt_comm_configure(comm, profile);
-  if (!status) status = tt_comm_place(comm, NULL);
-  if (!status) status = tt_wisdom_share(comm, (uint32_t)all[0].wisdom);
   free(all);
   free(ctrls);
   return status;
 }
 
-/* Copies the settings of the old communicator. */
-static tutti_status inherit(tutti_comm *comm, const tutti_comm *old, const tt_net_decision *t,
-                            const int *list) {
+/* How many helpers of the old communicator continue. */
+static int helpers_left(const tutti_comm *old, const tt_net_decision *t) {
   int helpers = 0;
-  uint64_t job, trace;
   for (int r = old->ranks - old->helpers; r < old->ranks; r++) helpers += t->member[r];
-  tt_comm_take_after(comm, old);
-  tt_trace_names(old, t->round, ~list[0], &job, &trace);
+  return helpers;
+}
+
+static void inherit_trace(tutti_comm *comm, const tutti_comm *old, uint32_t round, int first) {
+  uint64_t job, trace;
+  tt_trace_names(old, round, ~first, &job, &trace);
   tt_trace_heir(comm, old, job, trace, comm->ranks == old->ranks);
-  return helpers && helpers < comm->ranks ? tutti_comm_set_helpers(comm, helpers) : TUTTI_OK;
 }
 
 /* Breaks the new communicator with this error and informs the others. */
@@ -170,8 +173,8 @@ tutti_status tt_comm_reunite(tutti_comm *old, const char *name, int least, tutti
   if (!status) status = tt_net_agree_network(old->net, decision, list, &mine, &net);
   for (int r = 0; !status && r < old->ranks; r++) n += decision->member[r];
   if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
-  if (!status) status = attach_survivors_comm(comm, name, &old->setting.profile);
-  if (!status) status = inherit(comm, old, decision, list);
+  if (!status) status = attach_survivors_comm(comm, name, old, helpers_left(old, decision));
+  if (!status) inherit_trace(comm, old, decision->round, list[0]);
   if (status && comm && comm->wire) status = spoil(comm, status);
   free(list);
   if (status == TUTTI_ERR_PEER_LOST && comm) status = TUTTI_OK; /* the next call reports it */

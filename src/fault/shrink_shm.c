@@ -261,7 +261,7 @@ tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_
                  .segment = tt_heap_segment(comm->heap),
                  .name = name,
                  .least = least,
-                 .round = ++comm->shrinks,
+                 .round = ++comm->flight->shrinks,
                  .home = comm->wire->shown->home,
                  .since = tt_seconds(),
                  .limit = tt_connect_timeout(120)};

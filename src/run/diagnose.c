@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "flight.h"
 
 enum {
   ASK_US = 500000, /* after this time, ask awaited peers what they called */
@@ -83,7 +83,7 @@ static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain)
 bool tt_comm_differs(tutti_comm *comm) {
   tt_record mine, theirs;
   int peer;
-  return comm->seq && differs(comm, comm->seq - 1, &mine, &theirs, &peer);
+  return comm->flight->seq && differs(comm, comm->flight->seq - 1, &mine, &theirs, &peer);
 }
 
 /* Formats "died, killed by SIGKILL"; or the network's words. */
@@ -178,7 +178,7 @@ void tt_break_interrupted(tutti_comm *comm, const char *name) {
 void tt_break_messages(tutti_comm *comm, tutti_status status) {
   const tt_p2p_message *m;
   for (int look = 0; status == TUTTI_ERR_PEER_LOST && look < LOOKS; look++, usleep(1000))
-    for (int i = 0; (m = tt_p2p_first(comm->p2p, i)); i++)
+    for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)); i++)
       if (!comm->wire->ops->alive(comm->wire, m->peer)) {
         say_message_lost(comm, m);
         return;
@@ -190,8 +190,8 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
 /* Checks messages as tt_look_after checks operations; but one that the caller does not wait for may
  * take its time. */
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
-  const tt_p2p_message *m, *late = p->by ? p->by->message : tt_p2p_first(comm->p2p, 0);
-  for (int i = 0; (m = tt_p2p_first(comm->p2p, i)) && !comm->broken; i++) {
+  const tt_p2p_message *m, *late = p->by ? p->by->message : tt_p2p_first(comm->flight->p2p, 0);
+  for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)) && !comm->broken; i++) {
     if (comm->wire->ops->alive(comm->wire, m->peer)) continue;
     if (tt_messages_progress(comm)) return;
     say_message_lost(comm, m);
@@ -216,8 +216,8 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   char reason[TT_WHY]; /* the rank that reported a failure may have died since */
   comm->wire->ops->aborted(comm->wire, reason, sizeof reason);
   tt_look_for_launcher(comm);
-  for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
-    tt_place *place = &comm->places[seq % TT_WINDOW];
+  for (uint32_t seq = comm->flight->oldest; seq != comm->flight->seq && !comm->broken; seq++) {
+    tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     awaited a = {.comm = comm, .seq = seq, .peer = -1};
     a.asks = comm->wire->ops->ask && now - p->since >= ASK_US;
     if (!place->by) continue;
@@ -231,5 +231,5 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
     else
       tt_report_straggler(comm, p, now - p->since, a.peer, &place->operation, a.step);
   }
-  if (comm->p2p && !comm->broken) look_after_messages(comm, p, now);
+  if (comm->flight->p2p && !comm->broken) look_after_messages(comm, p, now);
 }

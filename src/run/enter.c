@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 
-#include "comm.h"
+#include "flight.h"
 
 /* each busy, abort: order: seq_cst, a lock of one process (check-tsan) */
 
@@ -31,8 +31,8 @@ tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function, boo
 
 void tt_comm_send_abort(tutti_comm *comm) {
   int asked = 2;
-  if (atomic_compare_exchange_strong(&comm->abort, &asked, 3))
-    comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, comm->abort_why);
+  if (atomic_compare_exchange_strong(&comm->flight->abort, &asked, 3))
+    comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, comm->flight->abort_why);
 }
 
 /* Only one thread at a time calls a network, so the thread inside sends the abort that another
@@ -41,7 +41,7 @@ void tt_comm_leave_net(tutti_comm *comm) {
   for (int is_free = 0; !is_free;) {
     tt_comm_send_abort(comm);
     atomic_store(&comm->busy, 0);
-    if (atomic_load(&comm->abort) != 2) return;
+    if (atomic_load(&comm->flight->abort) != 2) return;
     if (!atomic_compare_exchange_strong(&comm->busy, &is_free, 2)) return;
   }
 }
@@ -61,5 +61,5 @@ int tt_comm_near(const tutti_comm *comm, int *near) {
 }
 
 double tt_comm_timeout(const tutti_comm *comm) {
-  return comm->timeout > 0 ? comm->timeout : tt_env_seconds("TUTTI_TIMEOUT");
+  return comm->settings.timeout > 0 ? comm->settings.timeout : tt_env_seconds("TUTTI_TIMEOUT");
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "flight.h"
 #include "why.h"
 
 tutti_status tt_text_hand_over(tt_text *t, char **text) {
@@ -34,7 +34,8 @@ tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_overr
 tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, char **text) {
   const tt_problem problem = tt_problem_of(comm, call);
   const int exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0;
-  return tt_explain(tt_chooser_for(comm, call), &problem, &comm->override, exact, json, text);
+  return tt_explain(tt_chooser_for(comm, call), &problem, &comm->settings.override, exact, json,
+                    text);
 }
 
 /* Logs line by line: once per kind of call, when its plan is made. */

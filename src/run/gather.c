@@ -3,7 +3,7 @@
  * Idea       an all-gather or a broadcast of bytes in which all ranks bring data, helpers too. It is
  *            never exact, traced or measured, and its plan is cached like any other.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "comm.h"
+#include "flight.h"
 
 static tutti_status run_own_call(tutti_comm *comm, const char *who, const tt_call *call,
                                  bool in_place) {

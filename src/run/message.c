@@ -6,15 +6,15 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "comm.h"
+#include "flight.h"
 
 /* Checks the peer and fills in the rest of the message. The comm is entered. */
 static tutti_status prepare_message(tutti_comm *comm, const char *function, tt_p2p_message *m) {
   if (m->peer < 0 || m->peer >= comm->ranks)
     return tt_fail(TUTTI_ERR_ARG, "%s: peer %d is no rank of 0..%d", function, m->peer,
                    comm->ranks - 1);
-  if (!comm->p2p) comm->p2p = tt_p2p_new(comm->wire);
-  if (!comm->p2p)
+  if (!comm->flight->p2p) comm->flight->p2p = tt_p2p_new(comm->wire);
+  if (!comm->flight->p2p)
     return tt_break_if_memory(
         comm, tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for messages of %d ranks", function,
                       comm->ranks));
@@ -23,8 +23,8 @@ static tutti_status prepare_message(tutti_comm *comm, const char *function, tt_p
 }
 
 static void post_message(tutti_request *r) {
-  r->comm->stuck = false;
-  tt_p2p_post(r->comm->p2p, r->message);
+  r->comm->flight->stuck = false;
+  tt_p2p_post(r->comm->flight->p2p, r->message);
 }
 
 static void free_message(tutti_request *r) {
@@ -63,7 +63,7 @@ tutti_status tt_message_run(tutti_comm *comm, const char *function, const tt_p2p
   message_box box;
   fill_box(&box, comm, what);
   status = prepare_message(comm, function, &box.message);
-  if (!status && tt_p2p_is_alone(comm->p2p, &box.message))
+  if (!status && tt_p2p_is_alone(comm->flight->p2p, &box.message))
     status = tt_fail(TUTTI_ERR_STATE,
                      "%s: peer is this rank itself, and the other half has not been started: it "
                      "would wait for ever",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "flight.h"
 
 /* Scratch stays below TT_FLIGHT times two layers of this many bytes, whatever the vector: longer
  * vectors are cut in slices of this size. */
@@ -70,7 +70,7 @@ static tutti_status shape_for_all_ranks(const tt_ask *ask, tt_sched *mine, tt_sh
 
 static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const int *order,
                                     const char *name, tt_prepared **out) {
-  for (tt_prepared *p = comm->prepared; p; p = p->next)
+  for (tt_prepared *p = comm->plans->prepared; p; p = p->next)
     if (p->sched->coll == ask->coll && p->sched->root == ask->root && p->sched->data == ask->data &&
         p->program->in_place_asked == ask->in_place && p->program->order == order &&
         strcmp(p->sched->name, name) == 0) {
@@ -91,8 +91,8 @@ static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const i
   }
   p->program->alike = comm->wire->level && tt_algo_uniform(name, ask, NULL);
   p->program->in_place_asked = ask->in_place;
-  p->next = comm->prepared;
-  comm->prepared = p;
+  p->next = comm->plans->prepared;
+  comm->plans->prepared = p;
   *out = p;
   return TUTTI_OK;
 }
@@ -103,18 +103,18 @@ static int slices_for(const tutti_comm *comm, const tt_call *c, int chosen) {
   uint64_t bytes = (uint64_t)c->count * tutti_type_size(c->type);
   uint64_t slices = bytes <= TT_FLIGHT * SLICE_BYTES ? 1 : (bytes + SLICE_BYTES - 1) / SLICE_BYTES;
   slices = tt_max(slices, (uint64_t)chosen);
-  if (comm->slices) slices = (uint64_t)comm->slices;
+  if (comm->settings.slices) slices = (uint64_t)comm->settings.slices;
   return (int)tt_max(1, tt_min(slices, tt_min(tt_max(c->count, 1), 1 << 20)));
 }
 
 static void warn_refused(tutti_comm *comm, tutti_coll coll, const char *refusal, const char *name) {
-  if (comm->warned >> coll & 1) return;
-  comm->warned |= 1u << coll;
+  if (comm->plans->warned >> coll & 1) return;
+  comm->plans->warned |= 1u << coll;
   tt_log(0, "%s; %s runs %s instead", refusal, tutti_coll_name(coll), name);
 }
 
 bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
-  if (!comm->order || tt_call_data(comm, call) < comm->ranks) return false;
+  if (!comm->plans->order || tt_call_data(comm, call) < comm->ranks) return false;
   switch (call->coll) {
     case TUTTI_BROADCAST:
     case TUTTI_BARRIER: return true;
@@ -126,41 +126,43 @@ bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
 
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call) {
   return !call->everyone && !call->varied &&
-         (comm->contract == TUTTI_CONTRACT_SAME || comm->contract == TUTTI_CONTRACT_ANY);
+         (comm->settings.contract == TUTTI_CONTRACT_SAME ||
+          comm->settings.contract == TUTTI_CONTRACT_ANY);
 }
 
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
-  if (tt_call_data(comm, c) < comm->ranks) return comm->helped;
-  return comm->order && !tt_call_arranged(comm, c) ? comm->flat : comm->chooser;
+  if (tt_call_data(comm, c) < comm->ranks) return comm->plans->helped;
+  return comm->plans->order && !tt_call_arranged(comm, c) ? comm->plans->flat
+                                                          : comm->plans->chooser;
 }
 
 tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *c) {
   tt_problem p = {.coll = c->coll,
                   .bytes = (uint64_t)c->count * tutti_type_size(c->type),
                   .needs = tt_needs_of(c->coll, c->type, c->op),
-                  .root = tt_call_arranged(comm, c) ? comm->place[c->root] : c->root};
+                  .root = tt_call_arranged(comm, c) ? comm->plans->place[c->root] : c->root};
   if (tt_coll_owned(c->coll)) p.bytes *= (uint64_t)comm->ranks;
   if (c->varied) p.bytes = 0;
   for (int r = 0; c->varied && r < comm->ranks; r++)
     p.bytes += (uint64_t)c->counts[r] * tutti_type_size(c->type);
-  if (comm->contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
+  if (comm->settings.contract == TUTTI_CONTRACT_ANY) p.needs &= ~(unsigned)TT_NEED_SAME;
   if (tt_coll_reduces(c->coll)) p.weight = tt_weight_of(tt_chooser_for(comm, c), c->type);
   if (tt_call_is_exact(comm, c)) tt_exact_problem(c->type, comm->ranks, &p);
   tt_wisdom_key_set(&p.key, c->coll, c->type, c->op, p.needs, comm->ranks - tt_call_data(comm, c));
-  if (tt_wisdom_applies(comm, c)) p.wisdom = &comm->wisdom;
+  if (tt_wisdom_applies(comm, c)) p.wisdom = &comm->plans->wisdom;
   return p;
 }
 
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
                           const tt_choice *choice, tt_plan *plan) {
   const uint64_t bytes = tt_problem_of(comm, c).bytes;
-  const int *order = tt_call_arranged(comm, c) ? comm->order : NULL;
+  const int *order = tt_call_arranged(comm, c) ? comm->plans->order : NULL;
   /* numbers that are multiplied first are read from another buffer than the sum's */
   const bool apart = tt_coll_reduces(c->coll) && tt_op_factor(c->op) != 1;
   tt_ask ask = {.coll = c->coll,
                 .ranks = comm->ranks,
-                .rank = order ? comm->place[comm->rank] : comm->rank,
-                .root = order ? comm->place[c->root] : c->root,
+                .rank = order ? comm->plans->place[comm->rank] : comm->rank,
+                .root = order ? comm->plans->place[c->root] : c->root,
                 .data = tt_call_data(comm, c),
                 .in_place = in_place && !apart};
   plan->exec.slices = slices_for(comm, c, choice->slices);
@@ -175,8 +177,8 @@ tutti_status tt_plan_make(tutti_comm *comm, const tt_call *c, bool in_place,
   plan->exec.if_exported = program->shape;
   bool two_shot = false;
   if (program->shape == TT_SHAPE_ONE_SHOT && !choice->overridden &&
-      !tt_override_forbids(&comm->override, "two-shot", bytes))
-    status = tt_two_shot_if_exported(comm->chooser, bytes, &two_shot);
+      !tt_override_forbids(&comm->settings.override, "two-shot", bytes))
+    status = tt_two_shot_if_exported(comm->plans->chooser, bytes, &two_shot);
   tt_proven other;
   if (!status && two_shot) status = tt_proof_ask(comm, &ask, "two-shot", plan->exec.slices, &other);
   if (status) return status;
@@ -190,11 +192,12 @@ static tutti_status choose_and_make_plan(tutti_comm *comm, const tt_call *c, boo
                                          tt_plan *plan) {
   tt_choice choice;
   const tt_problem problem = tt_problem_of(comm, c);
-  tutti_status status = tt_choose(tt_chooser_for(comm, c), &problem, &comm->override, &choice);
+  tutti_status status =
+      tt_choose(tt_chooser_for(comm, c), &problem, &comm->settings.override, &choice);
   if (status) return status;
   if (choice.refusal) warn_refused(comm, c->coll, choice.refusal, choice.name);
   status = tt_plan_make(comm, c, in_place, &choice, plan);
-  if (!status && comm->explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
+  if (!status && comm->settings.explains && !c->everyone && !c->said) tt_comm_say_why(comm, c);
   return status;
 }
 
@@ -221,11 +224,11 @@ static tutti_status make_table(const tutti_comm *comm, const tt_call *c, tt_plan
 tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan) {
   uint64_t key = plan_key(comm, call, in_place);
-  tt_plan *p = &comm->plans[key % TT_PLANS];
+  tt_plan *p = &comm->plans->plan[key % TT_PLANS];
   *plan = p;
   if (p->key == key && same_counts(comm, call, p)) return TUTTI_OK;
   p->key = 0;
-  comm->last_plan = NULL;
+  comm->flight->last_plan = NULL;
   tutti_status status = make_table(comm, call, p);
   if (!status) status = choose_and_make_plan(comm, call, in_place, p);
   if (!status) p->key = key;
@@ -233,24 +236,25 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
 }
 
 void tt_plans_forget(tutti_comm *comm) {
-  for (int i = 0; i < TT_PLANS; i++) free(comm->plans[i].table);
-  memset(comm->plans, 0, sizeof comm->plans);
-  comm->alone_from = 0;
-  comm->last_plan = NULL;
-  comm->warned = 0;
+  for (int i = 0; i < TT_PLANS; i++) free(comm->plans->plan[i].table);
+  memset(comm->plans->plan, 0, sizeof comm->plans->plan);
+  comm->plans->alone_from = 0;
+  comm->flight->last_plan = NULL;
+  comm->plans->warned = 0;
 }
 
 void tt_plans_forget_coll(tutti_comm *comm, tutti_coll coll) {
   for (int i = 0; i < TT_PLANS; i++)
-    if (comm->plans[i].key && comm->plans[i].prepared->sched->coll == coll) comm->plans[i].key = 0;
-  comm->last_plan = NULL;
+    if (comm->plans->plan[i].key && comm->plans->plan[i].prepared->sched->coll == coll)
+      comm->plans->plan[i].key = 0;
+  comm->flight->last_plan = NULL;
 }
 
 void tt_plans_drop(tutti_comm *comm) {
   tt_plans_forget(comm);
-  while (comm->prepared) {
-    tt_prepared *p = comm->prepared;
-    comm->prepared = p->next;
+  while (comm->plans->prepared) {
+    tt_prepared *p = comm->plans->prepared;
+    comm->plans->prepared = p->next;
     tt_program_free(p->program);
     tt_sched_free(p->sched);
     free(p);

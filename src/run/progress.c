@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include "comm.h"
+#include "flight.h"
 
 /* ---- starting ---- */
 
@@ -21,7 +21,7 @@ static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status st
   r->state = TT_COMPLETE;
   if (whole && status) whole->status = status;
   const bool over = whole && whole->ops->part_done(whole);
-  if (--comm->unfinished == 0) tt_comm_list(comm, false);
+  if (--comm->flight->unfinished == 0) tt_comm_list(comm, false);
   if (over) complete_request(comm, whole, whole->status);
 }
 
@@ -30,8 +30,9 @@ static void publish_and_begin(tutti_comm *comm, tt_place *place, const tt_call *
                               const tt_plan *plan) {
   const tt_call *said = call->said ? call->said : call;
   /* A hash of all calls so far: one comparison tells whether two ranks always agreed. */
-  comm->chain = (uint32_t)tt_mix((uint64_t)comm->chain << 32 | (plan->hash ^ call->also));
-  const tt_stamp stamp = {comm->seq, comm->chain};
+  comm->flight->chain =
+      (uint32_t)tt_mix((uint64_t)comm->flight->chain << 32 | (plan->hash ^ call->also));
+  const tt_stamp stamp = {comm->flight->seq, comm->flight->chain};
   const uint64_t *table = plan->exec.table;
   const tt_record record = {stamp,
                             (uint32_t)said->coll,
@@ -41,55 +42,55 @@ static void publish_and_begin(tutti_comm *comm, tt_place *place, const tt_call *
                             : tt_coll_rooted(said->coll) ? (uint32_t)said->root
                                                          : said->buffers,
                             table ? table[comm->ranks] : said->count};
-  comm->wire->ops->record(comm->wire, &record, comm->oldest);
+  comm->wire->ops->record(comm->wire, &record, comm->flight->oldest);
   place->begun = true;
   tt_operation *o = &place->operation;
   o->trace = comm->trace ? tt_trace_begin(comm, call, plan) : NULL;
-  const uint32_t last = call == &comm->last ? comm->changes : 0;
+  const uint32_t last = call == &comm->flight->last ? comm->flight->changes : 0;
   if (last && last == place->holds) {
-    tt_operation_begin_again(o, stamp, comm->oldest);
+    tt_operation_begin_again(o, stamp, comm->flight->oldest);
   } else {
-    tt_operation_begin(o, comm->wire, &plan->exec, call, stamp, comm->oldest);
+    tt_operation_begin(o, comm->wire, &plan->exec, call, stamp, comm->flight->oldest);
     place->holds = o->loop ? last : 0;
   }
 }
 
 static void start_request(tutti_comm *comm, tutti_request *r) {
-  tt_place *place = &comm->places[comm->seq % TT_WINDOW];
+  tt_place *place = &comm->flight->places[comm->flight->seq % TT_WINDOW];
   r->state = TT_RUNNING;
-  comm->stuck = false;
+  comm->flight->stuck = false;
   place->by = r;
-  if (!place->begun && r->ops->pack) r->ops->pack(r, comm->seq % TT_WINDOW);
+  if (!place->begun && r->ops->pack) r->ops->pack(r, comm->flight->seq % TT_WINDOW);
   if (!place->begun) publish_and_begin(comm, place, &r->call, &r->plan);
   place->begun = false;
-  r->seq = comm->seq++;
+  r->seq = comm->flight->seq++;
   if (place->operation.status) tt_break_operation(comm, &place->operation);
 }
 
 static void show_over(tutti_comm *comm) {
-  atomic_store_explicit(&comm->wire->shown->over, comm->oldest, memory_order_relaxed);
+  atomic_store_explicit(&comm->wire->shown->over, comm->flight->oldest, memory_order_relaxed);
 }
 
 enum { TURNS = 16 }; /* yields to the scheduler, with more ranks than cores */
 
 bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
-  if (comm->unfinished || !plan->prepared->program->shape) return false;
-  if (comm->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
+  if (comm->flight->unfinished || !plan->prepared->program->shape) return false;
+  if (comm->flight->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
   if (tt_wire_is_over(comm->wire)) return false; /* publish nothing more */
-  tt_place *place = &comm->places[comm->seq % TT_WINDOW];
+  tt_place *place = &comm->flight->places[comm->flight->seq % TT_WINDOW];
   tt_operation *o = &place->operation;
   publish_and_begin(comm, place, call, plan);
   if (o->status) return false; /* nothing was sent, and no peer knows of it yet */
-  const bool oversubscribed = comm->ranks_per_core > 1;
-  const uint32_t looks = oversubscribed ? TURNS : comm->spins;
+  const bool oversubscribed = comm->load.ranks_per_core > 1;
+  const uint32_t looks = oversubscribed ? TURNS : comm->flight->spins;
   for (uint32_t look = 0; o->loop && look < looks; look++) {
     tt_operation_progress(o);
     if (o->status) return false;
     if (tt_operation_done(o)) {
       place->begun = false;
-      comm->oldest = ++comm->seq;
+      comm->flight->oldest = ++comm->flight->seq;
       show_over(comm);
-      comm->spins = tt_min(comm->spins + look, (uint32_t)TT_SPINS);
+      comm->flight->spins = tt_min(comm->flight->spins + look, (uint32_t)TT_SPINS);
       return true;
     }
     if (oversubscribed)
@@ -101,14 +102,16 @@ bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *pla
 }
 
 static void start_queued(tutti_comm *comm) {
-  while (comm->queue && !comm->broken && !comm->places[comm->seq % TT_WINDOW].by) {
-    tutti_request *r = comm->queue;
+  while (comm->flight->queue && !comm->broken &&
+         !comm->flight->places[comm->flight->seq % TT_WINDOW].by) {
+    tutti_request *r = comm->flight->queue;
     bool last = true;
-    tutti_request *part = r->ops->next_part ? r->ops->next_part(r, &last) : r;
+    tutti_request *part =
+        r->ops->next_part ? r->ops->next_part(r, comm->flight->seq % TT_WINDOW, &last) : r;
     if (!part) break;
-    if (last) comm->queue = r->next;
-    if (!comm->queue) comm->queue_end = NULL;
-    if (part != r) comm->unfinished++;
+    if (last) comm->flight->queue = r->next;
+    if (!comm->flight->queue) comm->flight->queue_end = NULL;
+    if (part != r) comm->flight->unfinished++;
     start_request(comm, part);
   }
 }
@@ -116,20 +119,20 @@ static void start_queued(tutti_comm *comm) {
 void tt_request_issue(tutti_request *r) {
   r->state = TT_RUNNING;
   r->status = TUTTI_OK;
-  r->comm->unfinished++;
+  r->comm->flight->unfinished++;
   r->ops->issue(r);
 }
 
 void tt_request_enqueue(tutti_request *r) {
   tutti_comm *comm = r->comm;
-  if (comm->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
+  if (comm->flight->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
   r->state = TT_QUEUED;
   r->next = NULL;
-  if (comm->queue_end)
-    comm->queue_end->next = r;
+  if (comm->flight->queue_end)
+    comm->flight->queue_end->next = r;
   else
-    comm->queue = r;
-  comm->queue_end = r;
+    comm->flight->queue = r;
+  comm->flight->queue_end = r;
   start_queued(comm);
 }
 
@@ -140,8 +143,8 @@ void tt_request_enqueue(tutti_request *r) {
 static void take_back(tutti_comm *comm) {
   bool quiet = comm->wire->ops->quiesce(comm->wire);
   for (int i = 0; i < TT_WINDOW && !quiet; i++)
-    if (comm->places[i].by && comm->places[i].operation.loop) {
-      const tt_call *call = &comm->places[i].by->call;
+    if (comm->flight->places[i].by && comm->flight->places[i].operation.loop) {
+      const tt_call *call = &comm->flight->places[i].by->call;
       comm->wire->ops->revoke(comm->wire, call->dst, call->count * tutti_type_size(call->type));
     }
 }
@@ -156,7 +159,7 @@ static void complete_messages(tutti_comm *comm, tt_p2p_message *over, tutti_stat
 bool tt_messages_progress(tutti_comm *comm) {
   bool moved = false;
   tutti_status status = TUTTI_OK;
-  tt_p2p_message *over = tt_p2p_progress(comm->p2p, &moved, &status);
+  tt_p2p_message *over = tt_p2p_progress(comm->flight->p2p, &moved, &status);
   if (status) tt_break_messages(comm, status);
   complete_messages(comm, over, TUTTI_OK);
   return moved;
@@ -164,19 +167,19 @@ bool tt_messages_progress(tutti_comm *comm) {
 
 static void fail_all(tutti_comm *comm) {
   take_back(comm);
-  if (comm->p2p) complete_messages(comm, tt_p2p_drop(comm->p2p), comm->broken);
+  if (comm->flight->p2p) complete_messages(comm, tt_p2p_drop(comm->flight->p2p), comm->broken);
   for (int i = 0; i < TT_WINDOW; i++) {
-    tutti_request *r = comm->places[i].by;
-    comm->places[i].by = NULL;
+    tutti_request *r = comm->flight->places[i].by;
+    comm->flight->places[i].by = NULL;
     if (r) complete_request(comm, r, comm->broken);
   }
-  for (tutti_request *r = comm->queue; r;) {
+  for (tutti_request *r = comm->flight->queue; r;) {
     tutti_request *next = r->next;
     complete_request(comm, r, comm->broken);
     r = next;
   }
-  comm->queue = comm->queue_end = NULL;
-  comm->oldest = comm->seq;
+  comm->flight->queue = comm->flight->queue_end = NULL;
+  comm->flight->oldest = comm->flight->seq;
 }
 
 static void hear_abort(tutti_comm *comm) {
@@ -194,7 +197,7 @@ static bool others_in_flight(const tutti_comm *mine) {
 
 void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (comm->broken) return;
-  const bool wait = comm->waits && !others_in_flight(comm);
+  const bool wait = comm->flight->waits && !others_in_flight(comm);
   const tutti_status status = (wait ? tt_net_wait : tt_net_poll)(comm->net, moved);
   if (status) tt_break_messages(comm, status);
 }
@@ -207,8 +210,8 @@ static bool is_leaving(const tutti_comm *comm) {
 
 static bool drive_operations(tutti_comm *comm) {
   bool moved = false;
-  for (uint32_t seq = comm->oldest; seq != comm->seq && !comm->broken; seq++) {
-    tt_place *place = &comm->places[seq % TT_WINDOW];
+  for (uint32_t seq = comm->flight->oldest; seq != comm->flight->seq && !comm->broken; seq++) {
+    tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     if (!place->by || place->by->seq != seq) continue;
     if (tt_operation_progress(&place->operation)) moved = true;
     if (place->operation.status) {
@@ -220,11 +223,13 @@ static bool drive_operations(tutti_comm *comm) {
       complete_request(comm, r, TUTTI_OK);
     }
   }
-  if (comm->oldest != comm->seq) {
-    while (comm->oldest != comm->seq && !comm->places[comm->oldest % TT_WINDOW].by) comm->oldest++;
+  if (comm->flight->oldest != comm->flight->seq) {
+    while (comm->flight->oldest != comm->flight->seq &&
+           !comm->flight->places[comm->flight->oldest % TT_WINDOW].by)
+      comm->flight->oldest++;
     show_over(comm);
   }
-  if (comm->p2p && !comm->broken && tt_messages_progress(comm)) moved = true;
+  if (comm->flight->p2p && !comm->broken && tt_messages_progress(comm)) moved = true;
   return moved;
 }
 
@@ -234,19 +239,20 @@ enum { LOOK_EVERY = 16 };
 /* One pass over a communicator's operations, in start order. If none moves, or now and then, also
  * one over its network, which may yield. */
 static bool progress_comm(tutti_comm *comm) {
-  if (atomic_load_explicit(&comm->abort, memory_order_relaxed) == 2) tt_comm_send_abort(comm);
+  if (atomic_load_explicit(&comm->flight->abort, memory_order_relaxed) == 2)
+    tt_comm_send_abort(comm);
   if (tt_wire_is_over(comm->wire)) hear_abort(comm);
-  bool moved = !comm->stuck && drive_operations(comm);
+  bool moved = !comm->flight->stuck && drive_operations(comm);
   const bool leaving = is_leaving(comm);
-  const bool looks = !moved || (!comm->waits && comm->seq % LOOK_EVERY == 0);
+  const bool looks = !moved || (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
   if (tt_over_net(comm) && looks) tt_net_progress(comm, &moved);
-  comm->stuck = !moved && !leaving && comm->wire == comm->net; /* nothing comes elsewhere */
+  comm->flight->stuck = !moved && !leaving && comm->wire == comm->net; /* nothing comes elsewhere */
   if (comm->broken)
     fail_all(comm);
-  else if (comm->queue)
+  else if (comm->flight->queue)
     start_queued(comm);
   moved |= comm->broken != TUTTI_OK;
-  if (moved && comm->wait_policy.looks) tt_polled_anew(comm);
+  if (moved && comm->flight->wait_policy.looks) tt_polled_anew(comm);
   return moved;
 }
 
@@ -254,14 +260,14 @@ void tt_comm_list(tutti_comm *comm, bool on) {
   if (comm->listed == on) return;
   pthread_mutex_lock(&tt_process.lock);
   tutti_comm **link = &tt_process.in_flight;
-  while (*link && *link != comm) link = &(*link)->next_listed;
+  while (*link && *link != comm) link = &(*link)->flight->next_listed;
   if (on) { /* at the end: they are driven in the order of listing */
     *link = comm;
-    comm->next_listed = NULL;
+    comm->flight->next_listed = NULL;
     atomic_fetch_add(&tt_process.in_flight_count, 1);
     if (!tt_over_net(comm) || tt_net_any_thread(comm->net)) tt_thread_wake();
   } else {
-    *link = comm->next_listed;
+    *link = comm->flight->next_listed;
     atomic_fetch_sub(&tt_process.in_flight_count, 1);
   }
   comm->listed = on;
@@ -273,7 +279,7 @@ bool tt_progress_others(const tutti_comm *mine) {
   if (pthread_mutex_trylock(&tt_process.lock) != 0) return false;
   tutti_comm *held[16];
   int n = 0;
-  for (tutti_comm *c = tt_process.in_flight; c && n < 16; c = c->next_listed) {
+  for (tutti_comm *c = tt_process.in_flight; c && n < 16; c = c->flight->next_listed) {
     int is_free = 0;
     if (tt_over_net(c) && !(mine && mine->net) && !tt_net_any_thread(c->net)) continue;
     if (c != mine && atomic_compare_exchange_strong(&c->busy, &is_free, 2)) held[n++] = c;

@@ -11,7 +11,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 
-#include "comm.h"
+#include "flight.h"
 
 /* A word of the table: a plan's key; its lowest bits say how far the proof is. */
 enum { PROVES = 1, PROVEN = 2, REFUSED = 3, STATE = 3, PLACES = 4 };
@@ -59,13 +59,13 @@ tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name,
   bool claimed = false;
   const bool known = tt_proof_known(ask, name, slices);
   *is = known ? TT_PROVEN : TT_PROVEN_OFF;
-  if (known || comm->setting.verify == TT_VERIFY_NONE) return TUTTI_OK;
+  if (known || comm->plans->setting.verify == TT_VERIFY_NONE) return TUTTI_OK;
   const uint64_t key = tt_proven_key(ask, name, slices);
   atomic_ullong *word = words ? find_word(words, key, &claimed) : NULL;
   tutti_status status = TUTTI_OK;
   *is = TT_PROVEN;
   if (!word || claimed || await_answer(word) != PROVEN)
-    status = tt_proven_find(ask, name, slices, &comm->setting, is);
+    status = tt_proven_find(ask, name, slices, &comm->plans->setting, is);
   const bool open = !status && *is != TT_PROVEN; /* too large: each rank finds that */
   /* model: publish:verdict */
   if (claimed)

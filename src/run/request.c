@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm.h"
+#include "flight.h"
 
 static void free_collective(tutti_request *r) {
   free(r);
@@ -19,14 +19,20 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
   return tt_request_finish(&r);
 }
 
-tutti_status tt_call_again(tutti_comm *comm) {
-  return tt_call_run(comm, &comm->last, comm->last_plan);
+bool tt_call_again(tutti_comm *comm, const tt_call *c, tutti_status *status) {
+  const tt_call *l = &comm->flight->last;
+  const tt_plan *plan = comm->flight->last_plan;
+  const bool same = plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
+                    c->type == l->type && c->op == l->op && c->coll == l->coll &&
+                    c->root == l->root && !c->varied;
+  if (same) *status = tt_call_run(comm, l, plan);
+  return same;
 }
 
 void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
-  comm->last = *call;
-  comm->last_plan = plan;
-  comm->changes++;
+  comm->flight->last = *call;
+  comm->flight->last_plan = plan;
+  comm->flight->changes++;
 }
 
 tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
@@ -51,7 +57,7 @@ tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn
   status = get_ready(comm, function, what, &r);
   if (!status) {
     r->persistent = persistent;
-    comm->requests++;
+    comm->flight->requests++;
     if (!persistent) {
       tt_comm_list(comm, true);
       tt_request_issue(r);
@@ -84,7 +90,7 @@ tutti_status tutti_request_start(tutti_request *r) {
 
 static void free_request(tutti_request **request) {
   tutti_request *r = *request;
-  r->comm->requests--;
+  r->comm->flight->requests--;
   r->ops->free(r);
   *request = NULL;
 }
@@ -108,7 +114,7 @@ static tutti_status wait_and_retire(tutti_request **request, bool again) {
   if (!r) return TUTTI_OK;
   if ((status = tt_comm_enter_failed_too(r->comm, "tutti_request_wait"))) return status;
   tutti_comm *comm = r->comm;
-  if (r->state == TT_RUNNING && r->message && tt_p2p_is_alone(comm->p2p, r->message)) {
+  if (r->state == TT_RUNNING && r->message && tt_p2p_is_alone(comm->flight->p2p, r->message)) {
     tt_comm_leave(comm);
     return tt_fail(TUTTI_ERR_STATE,
                    "tutti_request_wait: rank %d %s itself, and has not started the other half of "

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "flight.h"
 
 enum {
   WARN_S = 10,      /* a waiting rank warns after this time */
@@ -59,8 +59,8 @@ static bool first(void *ctx, int peer, uint32_t step) {
 void tt_show_wait(tutti_comm *comm, tt_wait_policy *p) {
   tt_shown *s = comm->wire->shown;
   const tt_p2p_message *m = p->by ? p->by->message : NULL;
-  for (uint32_t seq = comm->oldest; !m && seq != comm->seq; seq++) {
-    const tt_place *place = &comm->places[seq % TT_WINDOW];
+  for (uint32_t seq = comm->flight->oldest; !m && seq != comm->flight->seq; seq++) {
+    const tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     awaited a = {-1, 0};
     if (!place->by || !tt_operation_awaits(&place->operation, first, &a) || a.peer < 0) continue;
     STORE(s->message, 0);
@@ -69,7 +69,7 @@ void tt_show_wait(tutti_comm *comm, tt_wait_policy *p) {
     publish_wait(comm, p, a.peer);
     return;
   }
-  if (!m && comm->p2p) m = tt_p2p_first(comm->p2p, 0);
+  if (!m && comm->flight->p2p) m = tt_p2p_first(comm->flight->p2p, 0);
   if (m) show_message(comm, p, m);
 }
 
@@ -95,8 +95,8 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
   const double limit = limit_reached(comm, waited);
   if (limit > 0) {
     snprintf(comm->why, sizeof comm->why, "%.270s: %s%g%s", text,
-             comm->timeout > 0 ? "the limit is " : "TUTTI_TIMEOUT=", limit,
-             comm->timeout > 0 ? " s" : "");
+             comm->settings.timeout > 0 ? "the limit is " : "TUTTI_TIMEOUT=", limit,
+             comm->settings.timeout > 0 ? " s" : "");
     tt_comm_break(comm, TUTTI_ERR_TIMEOUT, true);
   } else if (complains(comm, p, waited)) {
     p->warned = true;
@@ -182,7 +182,8 @@ static void format_seconds(uint64_t waited, char *text, size_t size) {
 /* Ranks of a busy machine answer slowly: asks early, so that the limit need not wait for them. */
 static void ask_ahead(tutti_comm *comm, uint64_t waited, uint32_t seq) {
   const tt_wire_ops *ops = comm->wire->ops;
-  if (!ops->ask || seq != comm->oldest || limit_reached(comm, waited + AHEAD_US) <= 0) return;
+  if (!ops->ask || seq != comm->flight->oldest || limit_reached(comm, waited + AHEAD_US) <= 0)
+    return;
   for (int r = 0; r < comm->ranks; r++)
     if (r != comm->rank) ops->ask(comm->wire, r, seq);
 }

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 
-#include "comm.h"
+#include "flight.h"
 
 enum { NAP_NS = 20000 };
 

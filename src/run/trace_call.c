@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "comm.h"
+#include "flight.h"
 
 /* The call's index in the table of calls; 0 if the table is full. */
 static uint16_t trace_call_index(const tutti_comm *comm, tt_trace *t, const tt_call *c,
@@ -37,11 +37,11 @@ tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *p
   const bool known = t->blocking && !t->begun && what && what == t->again; /* no planning */
   const uint64_t now = known ? t->entered : tt_trace_cut(t);
   t->again = what;
-  t->seq = comm->seq;
+  t->seq = comm->flight->seq;
   t->begun = true;
-  t->open[comm->seq % TT_WINDOW].begin = now;
-  t->open[comm->seq % TT_WINDOW].what = what;
-  t->open[comm->seq % TT_WINDOW].blocking = t->blocking;
+  t->open[comm->flight->seq % TT_WINDOW].begin = now;
+  t->open[comm->flight->seq % TT_WINDOW].what = what;
+  t->open[comm->flight->seq % TT_WINDOW].blocking = t->blocking;
   return t;
 }
 

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <time.h>
 
-#include "comm.h"
+#include "flight.h"
 
 enum {
   YIELD_US = 500,        /* how long it yields */
@@ -28,8 +28,8 @@ static uint64_t now_us(void) {
 
 /* Adapts the number of spins: if they did not help, others may be using the cores. */
 static void spun(tutti_comm *comm, bool helped) {
-  comm->spins = helped ? tt_min(2 * comm->spins, (uint32_t)TT_SPINS)
-                       : tt_max(comm->spins / 2, (uint32_t)TT_SPINS_LEAST);
+  comm->flight->spins = helped ? tt_min(2 * comm->flight->spins, (uint32_t)TT_SPINS)
+                               : tt_max(comm->flight->spins / 2, (uint32_t)TT_SPINS_LEAST);
 }
 
 /* Now and then progresses a network beside the wire, for the caller's own messages over it. */
@@ -52,13 +52,13 @@ static void start_anew(tutti_comm *comm, tt_wait_policy *p) {
 /* Nothing moved: spins, yields, or sleeps. */
 static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   p->looks++;
-  if (comm->waits) return;
+  if (comm->flight->waits) return;
   progress_other_work(comm, p);
-  if (comm->ranks_per_core <= 1 && p->looks < comm->spins && !tt_over_net(comm)) {
+  if (comm->load.ranks_per_core <= 1 && p->looks < comm->flight->spins && !tt_over_net(comm)) {
     tt_relax();
     return;
   }
-  if (p->looks == comm->spins) spun(comm, false);
+  if (p->looks == comm->flight->spins) spun(comm, false);
   uint64_t now = p->looks % 16 ? 0 : now_us();
   if (now && !p->since) p->since = p->looked = now;
   if (now && now - p->looked >= LOOK_US) {
@@ -82,11 +82,11 @@ static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
 }
 
 void tt_polled_anew(tutti_comm *comm) {
-  start_anew(comm, &comm->wait_policy);
+  start_anew(comm, &comm->flight->wait_policy);
 }
 
 void tt_progress_polled(tutti_comm *comm) {
-  tt_wait_policy *p = &comm->wait_policy;
+  tt_wait_policy *p = &comm->flight->wait_policy;
   if (tt_progress(comm)) {
     start_anew(comm, p);
     return;
@@ -108,10 +108,10 @@ static bool await(tutti_request *r, bool deaf) {
   tt_wait_policy p = {.by = r};
   double asked = 0;
   bool waits = true;
-  comm->waits = comm->wire == comm->net && tt_net_can_wait(comm->net);
+  comm->flight->waits = comm->wire == comm->net && tt_net_can_wait(comm->net);
   for (uint32_t turn = 1; waits; turn++) {
     bool moved = tt_progress(comm);
-    if (p.looks > 0 && p.looks < comm->spins && (moved || r->state == TT_COMPLETE))
+    if (p.looks > 0 && p.looks < comm->flight->spins && (moved || r->state == TT_COMPLETE))
       spun(comm, true);
     if (r->state == TT_COMPLETE) break;
     if (moved)
@@ -121,7 +121,7 @@ static bool await(tutti_request *r, bool deaf) {
     if (!deaf && (p.sleep || turn % ASK_TURNS == 0)) waits = !tt_interrupted(&asked);
   }
   if (p.shown) tt_show_moves(comm);
-  comm->waits = false;
+  comm->flight->waits = false;
   return waits;
 }
 

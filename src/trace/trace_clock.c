@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include "request.h"
 #include "tracing.h"
 
 enum { ROUNDS = 16 };

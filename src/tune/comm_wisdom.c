@@ -61,10 +61,10 @@ static void pick(tutti_comm *comm) {
     if (e.stamp != stamp) continue;
     e.stamp = 0; /* cleared, as in entries that the communicator measured itself */
     memset(e.placement, 0, sizeof e.placement);
-    ok = tt_wisdom_add(&comm->wisdom, &e);
+    ok = tt_wisdom_add(&comm->plans->wisdom, &e);
   }
   pthread_mutex_unlock(&tt_process.lock);
-  if (!ok) tt_wisdom_clear(&comm->wisdom);
+  if (!ok) tt_wisdom_clear(&comm->plans->wisdom);
 }
 
 /* Broadcasts from rank 0. The communicator is in use by other ranks already, so it may fail
@@ -79,18 +79,19 @@ static bool can_use(const tutti_comm *comm) {
 
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
   if (!can_use(comm)) return TUTTI_OK;
-  comm->measures = said & TT_WISDOM_MEASURES;
+  comm->settings.measures = said & TT_WISDOM_MEASURES;
   if (!(said & TT_WISDOM_EXISTS)) return TUTTI_OK;
   if (comm->rank == 0) pick(comm);
-  int32_t n = comm->wisdom.n;
+  int32_t n = comm->plans->wisdom.n;
   if (!broadcast(comm, &n, sizeof n) || !n) return TUTTI_OK;
-  if (comm->rank != 0 && !tt_wisdom_reserve(&comm->wisdom, n)) {
+  if (comm->rank != 0 && !tt_wisdom_reserve(&comm->plans->wisdom, n)) {
     snprintf(comm->why, sizeof comm->why, "rank %d: out of memory for wisdom of %d entries",
              comm->rank, n);
     tt_comm_break(comm, TUTTI_ERR_MEMORY, true);
     return tt_fail(TUTTI_ERR_MEMORY, "%s", comm->why);
   }
-  if (broadcast(comm, comm->wisdom.at, (size_t)n * sizeof *comm->wisdom.at)) comm->wisdom.n = n;
+  if (broadcast(comm, comm->plans->wisdom.at, (size_t)n * sizeof *comm->plans->wisdom.at))
+    comm->plans->wisdom.n = n;
   return TUTTI_OK;
 }
 
@@ -99,8 +100,8 @@ tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n) {
   if (!can_use(comms[0])) return TUTTI_OK;
   if (said & TT_WISDOM_EXISTS) pick(comms[0]);
   for (int r = 0; r < n; r++) {
-    comms[r]->measures = said & TT_WISDOM_MEASURES;
-    if (r && !tt_wisdom_merge(&comms[r]->wisdom, &comms[0]->wisdom))
+    comms[r]->settings.measures = said & TT_WISDOM_MEASURES;
+    if (r && !tt_wisdom_merge(&comms[r]->plans->wisdom, &comms[0]->plans->wisdom))
       return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the wisdom of %d ranks", n);
   }
   return TUTTI_OK;
@@ -117,7 +118,7 @@ static void say_when(char when[24]) {
 
 tutti_status tt_wisdom_learn(tutti_comm *comm, tt_wisdom_entry *entry) {
   say_when(entry->when);
-  if (!tt_wisdom_set(&comm->wisdom, entry))
+  if (!tt_wisdom_set(&comm->plans->wisdom, entry))
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what was measured");
   tt_plans_forget_coll(comm, entry->key.coll);
   if (comm->rank != 0 || !*entry->plan) return TUTTI_OK;

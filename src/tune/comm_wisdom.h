@@ -7,7 +7,7 @@
 #ifndef TT_COMM_WISDOM_H
 #define TT_COMM_WISDOM_H
 
-#include "comm.h"
+#include "plan_cache.h"
 
 /* ---- placement (fingerprint.c) ---- */
 

@@ -31,17 +31,17 @@ uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEX
   char ranks[400];
   if (over)
     snprintf(ranks, sizeof ranks, "%d ranks over %.40s%s%s", comm->ranks, tt_net_name(comm->net),
-             *comm->setting.levels ? ", " : "", comm->setting.levels);
+             *comm->plans->setting.levels ? ", " : "", comm->plans->setting.levels);
   else
     snprintf(ranks, sizeof ranks, "%d %s share memory", comm->ranks,
              one_process(comm) ? "threads" : "processes");
-  format_placement(words, ranks, over ? comm->host_ranks_per_core : comm->ranks_per_core);
-  uint64_t h = tt_mix_text(tt_mix_text(1, words), over ? comm->setting.levels : "");
+  format_placement(words, ranks, over ? comm->load.host_ranks_per_core : comm->load.ranks_per_core);
+  uint64_t h = tt_mix_text(tt_mix_text(1, words), over ? comm->plans->setting.levels : "");
   for (int r = 0; over && r < comm->ranks; r++) { /* which ranks share a node */
     int first = 0;
     while (comm->info[first].placement.node != comm->info[r].placement.node) first++;
     h = tt_mix(h ^ (uint64_t)(uint32_t)first ^ (uint64_t)(comm->info[r].index >= 0) << 32);
-    if (comm->place) h = tt_mix(h ^ (uint64_t)(uint32_t)comm->place[r]);
+    if (comm->plans->place) h = tt_mix(h ^ (uint64_t)(uint32_t)comm->plans->place[r]);
   }
   return (uint32_t)h;
 }

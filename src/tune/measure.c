@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "comm_wisdom.h"
+#include "request.h"
 
 enum { MOST = 6, MOST_SLOW = 3, LEAST = 3, FAMILY = 2 };
 enum { ROUNDS = 7, LEAST_ROUNDS = 3, MOST_CALLS = 128 };
@@ -54,8 +55,8 @@ const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *c, uint64_
   if (comm->net && tt_net_simulated(comm->net)) return "ranks are simulated";
   if (c->varied) return "counts vary";
   if (!tt_wisdom_applies(comm, c)) return "the contract forbids choices that depend on timing";
-  if (tt_override_for(&comm->override, bytes)) return "a plan is asked for by name";
-  if (comm->slices) return "the number of slices is set";
+  if (tt_override_for(&comm->settings.override, bytes)) return "a plan is asked for by name";
+  if (comm->settings.slices) return "the number of slices is set";
   if (!bytes) return "there are no bytes";
   return bytes > MOST_BYTES ? "it is longer than 64 MiB" : NULL;
 }
@@ -112,7 +113,7 @@ static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, i
       tt_quote o;
       bool here = false;
       if (rivals[i].price > (s->n < LEAST ? AT_ALL : WITHIN) * s->at[0].price) break;
-      tt_quote_at(c, &s->problem, &s->comm->override, rivals[i].i, true, &o);
+      tt_quote_at(c, &s->problem, &s->comm->settings.override, rivals[i].i, true, &o);
       for (int k = 0; k < s->n; k++)
         here |= s->at[k].slices == o.slices && strcmp(s->at[k].name, o.name) == 0;
       if (here || o.lacks || (!pass && of_family(s, o.name) >= FAMILY)) continue;
@@ -126,7 +127,7 @@ static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, i
 
 static tutti_status find_runners(session *s) {
   tt_chooser *c = tt_chooser_for(s->comm, s->asked);
-  const tt_override *override = &s->comm->override;
+  const tt_override *override = &s->comm->settings.override;
   tt_choice own;
   tt_quote o;
   int all = 0, n = 0;
@@ -425,7 +426,7 @@ tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_meas
   int won = -1;
   /* all ranks learn if one lacks memory for the vectors or the entry; FAILED or more: it failed */
   enum { FAILED = 2 };
-  double lacks = !s || !tt_wisdom_reserve(&comm->wisdom, 1) ? FAILED : 0;
+  double lacks = !s || !tt_wisdom_reserve(&comm->plans->wisdom, 1) ? FAILED : 0;
   session none = {.comm = comm, .asked = asked};
   if (!s) s = &none;
   s->comm = comm;
@@ -457,7 +458,8 @@ tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_meas
 
 tutti_status tt_measure_first(tutti_comm *comm, const tt_call *call) {
   const tt_problem p = tt_problem_of(comm, call);
-  if (tt_measure_refusal(comm, call, p.bytes) || tt_wisdom_find(&comm->wisdom, &p.key, p.bytes))
+  if (tt_measure_refusal(comm, call, p.bytes) ||
+      tt_wisdom_find(&comm->plans->wisdom, &p.key, p.bytes))
     return TUTTI_OK;
   return tt_measure_plans(comm, call, NULL);
 }

@@ -1,4 +1,4 @@
-/* attach.c - connects a communicator's ranks: by shared memory, a network, or both.
+/* build.c - builds a communicator: connects its ranks, reads the settings, chooses by placement.
  *
  * Idea       the placement of the ranks says which of them share memory. If all do, shared memory
  *            is the wire, and a network is only kept beside it. If some do, one wire combines
@@ -7,21 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "build.h"
+#include "comm_wisdom.h"
 #include "tracing.h"
 
 tutti_comm *tt_comm_new(int rank, int ranks) {
   atomic_store(&tt_process.communicates, true);
-  tutti_comm *comm = calloc(1, sizeof *comm);
-  if (comm) comm->info = calloc((size_t)ranks, sizeof *comm->info);
-  if (!comm || !comm->info) {
-    free(comm);
+  struct whole { /* one allocation, so that what a call needs lies together */
+    tutti_comm comm;
+    tt_flight flight;
+    tt_plan_cache plans;
+  } *whole = calloc(1, sizeof *whole);
+  tt_rank_info *info = calloc((size_t)ranks, sizeof *info);
+  if (!whole || !info) {
+    free(whole);
+    free(info);
     tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
     return NULL;
   }
+  tutti_comm *comm = &whole->comm;
   comm->rank = rank;
   comm->ranks = ranks;
-  comm->seq = comm->oldest = 1; /* 0: what an empty flag slot contains */
-  comm->spins = TT_SPINS;
+  comm->info = info;
+  comm->flight = &whole->flight;
+  comm->plans = &whole->plans;
+  comm->flight->seq = comm->flight->oldest = 1; /* 0: what an empty flag slot contains */
+  comm->flight->spins = TT_SPINS;
   return comm;
 }
 
@@ -57,7 +68,7 @@ static tutti_status make_near(tutti_comm *comm, const uint64_t *ctrls, int *near
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
   if (!status && n == comm->ranks)
-    comm->ranks_per_core = tt_shm_ranks_per_core(tt_heap_segment(comm->heap), members, n);
+    comm->load.ranks_per_core = tt_shm_ranks_per_core(tt_heap_segment(comm->heap), members, n);
   free(members);
   free(at);
   return status;
@@ -66,15 +77,16 @@ static tutti_status make_near(tutti_comm *comm, const uint64_t *ctrls, int *near
 /* Gives back the memory that operations keep for reuse; it belongs to the wire. */
 static void release(tutti_comm *comm) {
   for (int i = 0; i < TT_WINDOW; i++)
-    if (comm->wire) tt_operation_release(&comm->places[i].operation);
+    if (comm->wire) tt_operation_release(&comm->flight->places[i].operation);
 }
 
-tutti_status tt_comm_attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrls) {
+static tutti_status attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrls) {
   int *near = malloc((size_t)comm->ranks * sizeof *near);
   tt_wire *shm = NULL;
   release(comm);
   tutti_status status = TUTTI_OK;
-  comm->net = comm->wire = net; /* closed with the communicator */
+  comm->net = comm->wire = net;  /* closed with the communicator */
+  comm->load.ranks_per_core = 0; /* a network waits otherwise */
   if (!near) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   const int n = status ? 0 : tt_comm_near(comm, near);
   if (!status && ctrls[comm->rank]) status = make_near(comm, ctrls, near, &shm);
@@ -88,7 +100,8 @@ tutti_status tt_comm_attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrl
     if (!status) comm->wire->shown->ranks = (uint32_t)comm->ranks;
     if (!status) comm->wire->shown->rank = (uint32_t)comm->rank;
   }
-  if (!status) atomic_store_explicit(&comm->wire->shown->over, comm->oldest, memory_order_relaxed);
+  if (!status)
+    atomic_store_explicit(&comm->wire->shown->over, comm->flight->oldest, memory_order_relaxed);
   free(near);
   return status;
 }
@@ -105,24 +118,26 @@ static void look_at_settings(void) {
 
 tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
   const bool shares = !tt_over_net(comm);
-  comm->setting = (tt_setting){.ranks = comm->ranks,
-                               .ranks_per_core = shares ? comm->ranks_per_core : 0,
-                               .host_ranks_per_core = shares ? 0 : comm->host_ranks_per_core,
-                               .has_loop = shares ? tt_has_loop : NULL,
-                               .profile = *profile,
-                               .flight = TT_FLIGHT,
-                               .verify = tt_proof_setting()};
+  comm->plans->setting =
+      (tt_setting){.ranks = comm->ranks,
+                   .ranks_per_core = shares ? comm->load.ranks_per_core : 0,
+                   .host_ranks_per_core = shares ? 0 : comm->load.host_ranks_per_core,
+                   .has_loop = shares ? tt_has_loop : NULL,
+                   .profile = *profile,
+                   .flight = TT_FLIGHT,
+                   .verify = tt_proof_setting()};
   look_at_settings();
-  comm->slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
-  comm->explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
-  tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), comm->ranks, &comm->contract);
+  comm->settings.slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
+  comm->settings.explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
+  tutti_status status =
+      tt_contract_read(tt_env("TUTTI_CONTRACT"), comm->ranks, &comm->settings.contract);
   if (status) return status;
-  status = tt_override_parse(tt_env("TUTTI_ALGO"), comm->ranks, &comm->override);
+  status = tt_override_parse(tt_env("TUTTI_ALGO"), comm->ranks, &comm->settings.override);
   if (status) return tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error());
   tt_plans_drop(comm);
-  tt_chooser_free(comm->chooser);
-  comm->chooser = NULL;
-  return tt_chooser_new(&comm->setting, &comm->chooser);
+  tt_chooser_free(comm->plans->chooser);
+  comm->plans->chooser = NULL;
+  return tt_chooser_new(&comm->plans->setting, &comm->plans->chooser);
 }
 
 /* ---- placement ---- */
@@ -152,8 +167,8 @@ static tutti_status find_layout(const tutti_comm *comm, tt_layout *layout) {
 
 /* Tells a simulated network the level at which each rank's path leaves this rank's. */
 static tutti_status set_levels(tutti_comm *comm) {
-  const tt_cost_model *p = tt_chooser_model(comm->chooser);
-  const int *place = comm->place, mine = place ? place[comm->rank] : comm->rank;
+  const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
+  const int *place = comm->plans->place, mine = place ? place[comm->rank] : comm->rank;
   uint8_t *level = malloc((size_t)comm->ranks);
   uint32_t *things = tt_cost_domains(p);
   tutti_status status = TUTTI_OK;
@@ -167,13 +182,15 @@ static tutti_status set_levels(tutti_comm *comm) {
   return status;
 }
 
-tutti_status tt_comm_place(tutti_comm *comm, const tt_layout *layout) {
+/* With several nodes: arranges ranks in levels. layout: their arrangement; NULL: found from the
+ * placements. */
+static tutti_status place_in_levels(tutti_comm *comm, const tt_layout *layout) {
   tt_layout found = {.order = NULL};
   if (!tt_over_net(comm)) return TUTTI_OK;
   tutti_status status = layout ? TUTTI_OK : find_layout(comm, &found);
   const int most = status ? 0 : most_of_a_node(layout ? layout : &found, comm->ranks);
   /* the same on all ranks: assumes that every node has as many cores as the first rank's */
-  const double ranks_per_core = comm->cores > 0 ? most / comm->cores : 1;
+  const double ranks_per_core = comm->load.cores > 0 ? most / comm->load.cores : 1;
   if (!status && !most)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
   if (!status) status = tt_comm_arrange(comm, layout ? layout : &found, ranks_per_core);
@@ -183,20 +200,32 @@ tutti_status tt_comm_place(tutti_comm *comm, const tt_layout *layout) {
   return status;
 }
 
+/* ---- all steps ---- */
+
+tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec) {
+  tutti_status status = attach(comm, spec->net, spec->ctrls);
+  if (!status) status = tt_comm_configure(comm, spec->profile);
+  if (!status) status = place_in_levels(comm, spec->layout);
+  if (!status) status = tt_wisdom_share(comm, spec->wisdom);
+  if (!status && spec->settings)
+    status = tt_comm_inherit_settings(comm, spec->settings, spec->helpers);
+  return status;
+}
+
 void tt_comm_destroy(tutti_comm *comm) {
   if (!comm) return;
   tt_trace_close(comm);
   release(comm);
   tt_plans_drop(comm);
-  tt_p2p_free(comm->p2p);
+  tt_p2p_free(comm->flight->p2p);
   if (comm->windows) comm->wire->ops->free(comm->wire, comm->windows);
   if (comm->sums) comm->wire->ops->free(comm->wire, comm->sums);
-  tt_wisdom_clear(&comm->wisdom);
-  tt_chooser_free(comm->chooser);
-  tt_chooser_free(comm->helped);
-  tt_chooser_free(comm->flat);
-  free(comm->order);
-  free(comm->place);
+  tt_wisdom_clear(&comm->plans->wisdom);
+  tt_chooser_free(comm->plans->chooser);
+  tt_chooser_free(comm->plans->helped);
+  tt_chooser_free(comm->plans->flat);
+  free(comm->plans->order);
+  free(comm->plans->place);
   if (comm->beside) comm->net->ops->close(comm->net);
   if (comm->wire) comm->wire->ops->close(comm->wire);
   tt_heap_close(comm->heap);

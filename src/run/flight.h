@@ -1,0 +1,126 @@
+/* flight.h - what is in flight on a communicator; seen by run/, comm/ and fault/ alone.
+ *
+ * Idea       a call gets a number (its position in the communicator's order) and an operation in
+ *            one of TT_WINDOW places. If all are in use, later requests queue in order.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_FLIGHT_H
+#define TT_FLIGHT_H
+
+#include "request.h"
+
+typedef struct tt_place {
+  tt_operation operation;
+  tutti_request *by; /* NULL: free */
+  bool begun;        /* by tt_finish_at_once, for the next request */
+  uint32_t holds;    /* value of changes for which its operation is filled in; 0: none */
+} tt_place;
+
+typedef struct tt_wait_policy { /* of a waiting caller, while nothing moves */
+  uint32_t looks;
+  uint64_t since, looked; /* us */
+  uint32_t sleep;         /* us */
+  bool warned;
+  bool shown;              /* its wait is published */
+  const tutti_request *by; /* what is waited for; NULL: the caller only tests */
+} tt_wait_policy;
+
+typedef struct tt_flight {
+  uint32_t seq, oldest; /* next number; the oldest that may still run */
+  uint32_t chain;       /* hash of all calls so far */
+  tt_place places[TT_WINDOW];
+  tutti_request *queue, *queue_end;
+  int unfinished;             /* requests queued or running */
+  int requests;               /* held by the user */
+  tt_call last;               /* the last blocking call that passed its checks */
+  uint32_t changes;           /* how often `last` changed */
+  const tt_plan *last_plan;   /* plan of `last`; NULL: none */
+  uint32_t spins;             /* polls before the first yield: adapted */
+  tt_wait_policy wait_policy; /* of callers that test */
+  bool stuck;                 /* nothing moves before a message arrives */
+  bool waits;                 /* its caller blocks in a network that supports that */
+  tt_p2p *p2p;                /* NULL before the first message */
+  uint32_t shrinks;           /* calls to shrink or grow so far (shrink_shm.c) */
+  atomic_int abort;           /* with a network: 0, 1 being written, 2 to be sent, 3 sent */
+  char abort_why[120];
+  tutti_comm *next_listed;
+} tt_flight;
+
+/* Sends an abort to the other ranks, if one was requested. `busy` is held. */
+void tt_comm_send_abort(tutti_comm *comm);
+
+/* ---- starting and driving (progress.c) ---- */
+
+/* Runs a whole operation without a request, if nothing else is in flight, the plan has a straight
+ * loop and the peers arrive in time. Returns false if nothing was done, or if the operation is
+ * under way in its place; then the request issued next takes it over. */
+bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* One pass over the other listed communicators that no thread is using. mine: NULL if the thread is
+ * no caller. A communicator whose operations complete is unlisted by its own next call. */
+bool tt_progress_others(const tutti_comm *mine);
+/* Called when something is in flight: with TUTTI_PROGRESS_THREAD=1 tutti's own thread drives it
+ * (thread.c) until tt_thread_end. The process's lock is held. */
+void tt_thread_wake(void);
+void tt_thread_end(void);
+/* One pass over its p2p messages. */
+bool tt_messages_progress(tutti_comm *comm);
+/* Lets the network progress; an error breaks the communicator. */
+void tt_net_progress(tutti_comm *comm, bool *moved);
+/* Lists or unlists it as one that other threads may drive. */
+void tt_comm_list(tutti_comm *comm, bool on);
+
+/* ---- what the trace hears (trace_call.c) ---- */
+
+/* An operation of a traced communicator begins. Returns where its steps are recorded, or NULL. */
+tt_trace *tt_trace_begin(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* The operation is over, outside the call that began it. */
+void tt_trace_over(tt_trace *trace, uint32_t seq);
+
+/* ---- waiting (wait.c) ---- */
+
+/* Polls before the first yield, with one rank per core: maximum, minimum. */
+enum { TT_SPINS = 4000, TT_SPINS_LEAST = 125 };
+static inline void tt_relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+/* One pass for a caller that tests; now and then it also checks the peers. */
+void tt_progress_polled(tutti_comm *comm);
+/* Something moved, whichever thread drives it: resets the wait of callers that test. The comm is
+ * held. */
+void tt_polled_anew(tutti_comm *comm);
+
+/* ---- stragglers (straggler.c) ---- */
+
+/* Publishes which rank this one waits for; or that it no longer waits. */
+void tt_show_wait(tutti_comm *comm, tt_wait_policy *p);
+void tt_show_moves(tutti_comm *comm);
+/* An operation has waited `waited` us for `peer` in this step; or a message has. If it is time,
+ * warns once, or breaks the communicator (TUTTI_TIMEOUT), and names the straggler. */
+void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
+                         const tt_operation *o, uint32_t step);
+void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
+                            const tt_p2p_message *m);
+enum { TT_RECALL = 15 }; /* how many operations back records are searched */
+
+/* ---- failures (diagnose.c) ---- */
+
+/* Breaks it with the operation's error. */
+void tt_break_operation(tutti_comm *comm, const tt_operation *o);
+/* Breaks it: this rank was interrupted in the call `name`. */
+void tt_break_interrupted(tutti_comm *comm, const char *name);
+/* Breaks it with the error of its messages. */
+void tt_break_messages(tutti_comm *comm, tutti_status status);
+/* Did some peer recently make a different call than this rank? */
+bool tt_comm_differs(tutti_comm *comm);
+/* The launcher ends its ranks. If the launcher is gone, this breaks the communicator, so that they
+ * end. */
+enum { TT_LOOK_FOR_LAUNCHER = 1024 }; /* looks at least once in this many operations */
+void tt_look_for_launcher(tutti_comm *comm);
+/* Checks whether the peers that operations wait for are alive and made the same calls, and how long
+ * this rank has waited. */
+void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now);
+
+#endif

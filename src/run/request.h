@@ -1,0 +1,80 @@
+/* request.h - a call in flight: a collective, a message, or one of several parts.
+ *
+ * Idea       a request has a table of functions, so that what drives requests knows neither lists
+ *            of buffers nor exact sums nor messages.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_REQUEST_H
+#define TT_REQUEST_H
+
+#include "p2p.h"
+#include "plan_cache.h"
+
+typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
+
+/* What a kind of request does. Each kind is a struct that begins with its tutti_request. */
+typedef struct tt_request_ops {
+  /* Starts or queues it. */
+  void (*issue)(tutti_request *r);
+  /* The next part of a queued request, to start in this place; NULL: none can start now. *last: there are no more. NULL: it is its own only part. */
+  tutti_request *(*next_part)(tutti_request *r, size_t place, bool *last);
+  /* A part: fills its input in before it starts in this place, and takes its result out. NULL: the
+   * caller's vectors are used as they are. */
+  void (*pack)(tutti_request *part, size_t place);
+  void (*unpack)(tutti_request *part);
+  /* Takes note that a part has completed; true: so has the whole. Called for wholes only. */
+  bool (*part_done)(tutti_request *whole);
+  /* Frees it. */
+  void (*free)(tutti_request *r);
+} tt_request_ops;
+
+struct tutti_request {
+  const tt_request_ops *ops;
+  tutti_comm *comm;
+  tt_call call;
+  tt_plan plan; /* a copy, since the cache may drop the original */
+  bool persistent;
+  _Atomic tt_state state; /* read before the communicator is entered */
+  tutti_status status;
+  uint32_t seq;
+  struct tutti_request *next; /* in the queue */
+  tutti_request *whole;       /* the request that this is a part of; or NULL */
+  tt_p2p_message *message;    /* NULL: a collective */
+};
+
+/* ---- collectives (request.c) ---- */
+
+/* Runs a checked call by its plan until it completes. The comm is entered. */
+tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* The same for a call that equals the last one that was kept, which needs no check and no lookup;
+ * false: it is another one. The comm is entered. */
+bool tt_call_again(tutti_comm *comm, const tt_call *call, tutti_status *status);
+void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* The request of a planned call. */
+tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
+                            const tt_plan *plan, tutti_request **request);
+/* Makes a request, started or idle; `ready` checks the arguments `what` and creates it. */
+typedef tutti_status tt_ready_fn(tutti_comm *comm, const char *function, const void *what,
+                                 tutti_request **request);
+tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *ready,
+                             const void *what, bool persistent, tutti_request **request);
+/* Starts or queues the request. The comm is entered. */
+void tt_request_issue(tutti_request *request);
+/* For tt_request_ops: appends it to the queue, and starts what can start. */
+void tt_request_enqueue(tutti_request *request);
+/* Waits until the request completes; returns its status. If interrupted, returns
+ * TUTTI_ERR_INTERRUPTED and breaks the communicator for all ranks. The comm is entered. */
+tutti_status tt_request_finish(tutti_request *request);
+/* The same for a started request, which it frees. The comm is not entered. */
+tutti_status tt_request_end(tutti_request **request);
+/* As tt_request_finish, but returns false if interrupted, and the request continues. */
+bool tt_request_await(tutti_request *request);
+
+/* ---- messages (message.c) ---- */
+
+/* Sends or receives, and waits until the caller may use its memory, which it has checked. */
+tutti_status tt_message_run(tutti_comm *comm, const char *function, const tt_p2p_message *what);
+/* A tt_ready_fn: `what` is a tt_p2p_message. */
+tutti_status tt_message_new(tutti_comm *comm, const char *function, const void *what,
+                            tutti_request **request);
+
+#endif
