@@ -66,6 +66,8 @@ static const struct {
     {"doubling", 1, 6 + 2, 7, 7, 7},
     {"bruck", 127, 2 * 7, 2 * 7, 2 * 126, 126},
     {"bruck(radix=4)", 127, 2 * 4, 2 * (3 + 3 + 3 + 1), 2 * 126, 126},
+    {"pat", 127, 2 * 7, 2 * 7, 2 * 126, 126},
+    {"pat(buffer=8)", 127, 2 * (3 + 4), 2 * (3 + 15), 2 * 126, 126},
     {"multiplying(radix=4)", 1, 3 + 2, 9 + 1, 10, 10},
     {"two-level(node=4)", 32, 2 * 31 + 2, 62 + 3, 62 + 3 * 32, 31 + 3 * 32},
 };
@@ -186,6 +188,29 @@ static void bruck_keeps_its_counts(void **state) {
       assert_true(up.sent_blocks == P - 1 && down.sent_blocks == P - 1 && down.reduced == P - 1);
       assert_true(whole.steps == 2 * up.steps && whole.messages == 2 * messages);
       assert_true(whole.transitive && whole.scratch_blocks == 0);
+    }
+}
+
+/* Blocks U apart go together; inside a tree of U they go one by one, but in branches, so that the
+ * longest chain stays a logarithm. */
+static void pat_keeps_its_counts(void **state) {
+  static const int buffer[] = {1, 3, 16};
+  (void)state;
+  for (int P = 2; P <= 220; P = next_of(P))
+    for (size_t i = 0; i < sizeof buffer / sizeof *buffer; i++) {
+      char name[40];
+      int U = 1;
+      while ((P - 1 + U - 1) / U > buffer[i] * (U == 1 ? 2 : 1)) U *= 2;
+      const int tree = U < P ? U : P, far = tt_ceil_log2((uint64_t)((P + U - 1) / U));
+      snprintf(name, sizeof name, "pat(buffer=%d)", buffer[i]);
+      const tutti_report whole = proven(name, P);
+      const tutti_report down = proven_for(TUTTI_REDUCE_SCATTER, name, P, 0);
+      const tutti_report up = proven_for(TUTTI_ALL_GATHER, name, P, 0);
+      assert_true(up.steps <= tt_ceil_log2((uint64_t)P) && down.steps == up.steps);
+      assert_true(up.steps == floor_log2(P) || (P & (P - 1)));
+      assert_true(up.messages == far + tree - 1 && down.messages == up.messages);
+      assert_true(up.sent_blocks == P - 1 && down.sent_blocks == P - 1 && down.reduced == P - 1);
+      assert_true(whole.steps == 2 * up.steps && whole.messages == 2 * up.messages);
     }
 }
 
@@ -356,6 +381,7 @@ int main(void) {
       cmocka_unit_test(chains_in_nodes_keep_theirs),
       cmocka_unit_test(halving_keeps_its_counts),
       cmocka_unit_test(bruck_keeps_its_counts),
+      cmocka_unit_test(pat_keeps_its_counts),
       cmocka_unit_test(multiplying_keeps_its_counts),
       cmocka_unit_test(leaders_keep_their_counts),
       cmocka_unit_test(rings_at_once_keep_theirs),
