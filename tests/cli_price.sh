@@ -50,7 +50,7 @@ END
 if command -v gnuplot >/dev/null; then
   job plan price all -P 13 --plot "$work/x.svg" --net $cluster
   ok "price --plot" all "status 0" quiet "grep -q '<svg' $work/x.svg" "grep -q 'runs: fold(halving)' $work/x.svg" \
-    "grep -q '>doubling<' $work/x.svg" "grep -q '>tree<' $work/x.svg"
+    "grep -q '>doubling<' $work/x.svg" "grep -q '>bruck<' $work/x.svg"
   # The picture has every colour that style.css changes on a dark page.
   adapts() {
     local css=${BASH_SOURCE%/*}/../cli/style.css value

@@ -30,7 +30,7 @@ static int count(int family, int ranks) {
 names names_for(int ranks, int most, int turn) {
   names list = {0, NULL};
   char name[TT_NAME];
-  for (int a = 0; tt_algo_at(a); a++) add(&list, tt_algo_at(a)->name);
+  for (int a = 0; tutti_algo_name(a, NULL); a++) add(&list, tutti_algo_name(a, NULL));
   for (int f = 0; tt_algo_family(f); f++) {
     const int all = count(f, ranks);
     const int n = most < 0 || most > all ? all : most;

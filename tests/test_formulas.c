@@ -66,6 +66,8 @@ static const struct {
     {"doubling", 1, 6 + 2, 7, 7, 7},
     {"bruck", 127, 2 * 7, 2 * 7, 2 * 126, 126},
     {"bruck(radix=4)", 127, 2 * 4, 2 * (3 + 3 + 3 + 1), 2 * 126, 126},
+    {"pat", 127, 2 * 7, 2 * 7, 2 * 126, 126},
+    {"pat(buffer=8)", 127, 2 * (3 + 4), 2 * (3 + 15), 2 * 126, 126},
     {"multiplying(radix=4)", 1, 3 + 2, 9 + 1, 10, 10},
     {"two-level(node=4)", 32, 2 * 31 + 2, 62 + 3, 62 + 3 * 32, 31 + 3 * 32},
 };
@@ -186,6 +188,29 @@ static void bruck_keeps_its_counts(void **state) {
       assert_true(up.sent_blocks == P - 1 && down.sent_blocks == P - 1 && down.reduced == P - 1);
       assert_true(whole.steps == 2 * up.steps && whole.messages == 2 * messages);
       assert_true(whole.transitive && whole.scratch_blocks == 0);
+    }
+}
+
+/* Blocks U apart go together; inside a tree of U they go one by one, but in branches, so that the
+ * longest chain stays a logarithm. */
+static void pat_keeps_its_counts(void **state) {
+  static const int buffer[] = {1, 3, 16};
+  (void)state;
+  for (int P = 2; P <= 220; P = next_of(P))
+    for (size_t i = 0; i < sizeof buffer / sizeof *buffer; i++) {
+      char name[40];
+      int U = 1;
+      while ((P - 1 + U - 1) / U > buffer[i] * (U == 1 ? 2 : 1)) U *= 2;
+      const int tree = U < P ? U : P, far = tt_ceil_log2((uint64_t)((P + U - 1) / U));
+      snprintf(name, sizeof name, "pat(buffer=%d)", buffer[i]);
+      const tutti_report whole = proven(name, P);
+      const tutti_report down = proven_for(TUTTI_REDUCE_SCATTER, name, P, 0);
+      const tutti_report up = proven_for(TUTTI_ALL_GATHER, name, P, 0);
+      assert_true(up.steps <= tt_ceil_log2((uint64_t)P) && down.steps == up.steps);
+      assert_true(up.steps == floor_log2(P) || (P & (P - 1)));
+      assert_true(up.messages == far + tree - 1 && down.messages == up.messages);
+      assert_true(up.sent_blocks == P - 1 && down.sent_blocks == P - 1 && down.reduced == P - 1);
+      assert_true(whole.steps == 2 * up.steps && whole.messages == 2 * up.messages);
     }
 }
 
@@ -311,7 +336,7 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"tree(node=x)", "how many ranks a node has", TUTTI_ALLREDUCE},
       {"tree(node:(4,3))", "hold 7 ranks, not 6", TUTTI_ALLREDUCE},
       {"tree(node:(4,3)", "expected a list", TUTTI_ALLREDUCE},
-      {"tree(binomial)", "fold, one-shot, blueconnect and bruck do that", TUTTI_ALL_GATHER},
+      {"tree(binomial)", "fold, one-shot, blueconnect, ", TUTTI_ALL_GATHER},
       {"two-level(ring,halving)", "exclude each other", TUTTI_ALLREDUCE},
       {"two-level(node=2,node:3)", "exclude each other", TUTTI_ALLREDUCE},
       {"two-level(node=4)", "naive, tree, ", TUTTI_REDUCE},
@@ -327,14 +352,14 @@ static void wrong_parameters_are_refused_in_words(void **state) {
       {"aggregate(data=4,trees=0)", "trees go from 1", TUTTI_ALLREDUCE},
       {"aggregate(data=5,arity=3)", "5 ranks with data need 3 switches: P = 8", TUTTI_ALLREDUCE},
       {"aggregate(data=4,arity=1)", "arity goes from 2 to", TUTTI_ALLREDUCE},
-      {"aggregate(data=5,arity=5)", "bruck do that", TUTTI_ALL_GATHER},
+      {"aggregate(data=5,arity=5)", "fold, one-shot, ", TUTTI_ALL_GATHER},
       {"bruck(radix=17)", "radix goes from 2 to 16", TUTTI_ALLREDUCE},
       {"bruck", "naive, tree, ", TUTTI_BROADCAST},
       {"multiplying(radix=)", "none of: radix=", TUTTI_ALLREDUCE},
       {"multiplying", "two-shot", TUTTI_REDUCE_SCATTER},
       {"elimination(long)", "none of: short", TUTTI_ALLREDUCE},
       {"rabenseifner(2)", "it takes none", TUTTI_ALLREDUCE},
-      {"halving-doubling", "bruck do that", TUTTI_ALL_GATHER},
+      {"halving-doubling", "fold, one-shot, ", TUTTI_ALL_GATHER},
       {"fold(ring,rings=17)", "rings go from 1 to 16", TUTTI_ALLREDUCE},
       {"fold(ring,stride=0)", "no common factor", TUTTI_ALLREDUCE},
       {"fold(ring,stride=-2147483648)", "no common factor", TUTTI_ALLREDUCE},
@@ -356,6 +381,7 @@ int main(void) {
       cmocka_unit_test(chains_in_nodes_keep_theirs),
       cmocka_unit_test(halving_keeps_its_counts),
       cmocka_unit_test(bruck_keeps_its_counts),
+      cmocka_unit_test(pat_keeps_its_counts),
       cmocka_unit_test(multiplying_keeps_its_counts),
       cmocka_unit_test(leaders_keep_their_counts),
       cmocka_unit_test(rings_at_once_keep_theirs),

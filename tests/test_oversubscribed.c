@@ -69,9 +69,9 @@ static int messages_of(tt_sched *const *all) {
 static void ranks_that_migrate_leave_no_core_idle(void **state) {
   (void)state;
   const double once = 2e-6;
-  for (size_t i = 0; tt_algo_at(i); i++)
+  for (size_t i = 0; tutti_algo_name(i, NULL); i++)
     for (int P = 2; P <= 13; P++) {
-      const char *name = tt_algo_at(i)->name;
+      const char *name = tutti_algo_name(i, NULL);
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tt_sched **all;
       if (tt_algo_build_all(name, &ask, &all)) continue;

@@ -304,8 +304,8 @@ static void one_rank_stands_for_all(void **state) {
 static void parts_add_up_to_the_time(void **state) {
   (void)state;
   for (int P = 2; P <= 20; P += 3)
-    for (int i = 0; tt_algo_at(i); i++) {
-      const char *name = tt_algo_at(i)->name;
+    for (int i = 0; tutti_algo_name(i, NULL); i++) {
+      const char *name = tutti_algo_name(i, NULL);
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tt_sched *s;
       if (tt_algo_build(name, &ask, &s)) continue;
@@ -332,8 +332,8 @@ static void parts_add_up_to_the_time(void **state) {
 static void curves_follow_the_play(void **state) {
   (void)state;
   for (int P = 2; P <= 30; P += 7)
-    for (int i = 0; tt_algo_at(i / 4); i++) {
-      const char *name = tt_algo_at(i / 4)->name;
+    for (int i = 0; tutti_algo_name(i / 4, NULL); i++) {
+      const char *name = tutti_algo_name(i / 4, NULL);
       const int slices = i % 4 > 1 && P < 10 ? 4 : 1; /* long simulations run less often */
       const tt_ask ask = {.coll = TUTTI_ALLREDUCE, .ranks = P};
       tt_cost_model p = flat(P);

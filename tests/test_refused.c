@@ -32,22 +32,23 @@ static const struct {
      "deadlock: it waits for rank 1 step 1, which waits for rank 1 step 0"},
     {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\nrank 1\n",
-     "rank 1 receives it nowhere"},
+     "rank 1 has no receive for this message"},
     {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0\nrank 1\n 0 recv <-0 dst[0]\n",
-     "rank 0 sends nothing for it"},
+     "rank 0 has no send for this message"},
     {"tutti-schedule 1 allreduce x P=2 blocks=2 derive\n"
      "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[1]\n",
-     "rank 1 step 0 expects other blocks of it"},
+     "rank 1 step 0 receives other blocks than these"},
     {"tutti-schedule 1 allreduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 recv <-1 src[0]\nrank 1\n 0 send ->0 src[0]\n",
-     "it writes outside what this rank may write"},
+     "it writes blocks that this rank must not write"},
     {/* each helper answers at once: neither has received from the other */
      "tutti-schedule 1 barrier x P=3 blocks=1 data=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 send ->2 src[0]\n 2 recv <-1 dst[0]\n 3 recv <-2 dst[0]\n"
      "rank 1\n 0 recv <-0 tmp[0]\n 1 send ->0 tmp[0]\n"
      "rank 2\n 0 recv <-0 tmp[0]\n 1 send ->0 tmp[0]\n",
-     "rank 2 step 1 (send        ->0 tmp[0]  after 0): its rank leaves the barrier without rank 1"},
+     "rank 2 step 1 (send        ->0 tmp[0]  after 0): its rank may leave the barrier before it "
+     "hears of rank 1"},
     {"tutti-schedule 1 barrier x P=2 blocks=1 data=1 derive\n"
      "rank 0\n 0 copy dst[0] = src[0]\nrank 1\n",
      "rank 1 does nothing in this barrier"},
@@ -55,7 +56,8 @@ static const struct {
      "tutti-schedule 1 barrier x P=2 blocks=2 data=1 derive\n"
      "rank 0\n 0 copy dst[0] = src[0]\n 1 send ->1 src[1]\n 2 recv <-1 dst[1]\n"
      "rank 1\n 0 recv <-0 tmp[1]\n 1 send ->0 tmp[1]\n",
-     "rank 1 step 1 (send        ->0 tmp[1]  after 0): its rank leaves the barrier without rank 0"},
+     "rank 1 step 1 (send        ->0 tmp[1]  after 0): its rank may leave the barrier before it "
+     "hears of rank 0"},
     {"tutti-schedule 1 broadcast x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 tmp[0]\nrank 1\n 0 recv <-0 dst[0]\n",
      "it sends a block that nothing was written to"},
@@ -64,7 +66,7 @@ static const struct {
      "rank 1, at the end, dst[0]: nothing was written there"},
     {"tutti-schedule 1 all_gather x P=2 derive\n"
      "rank 0\n 0 send ->1 src[1]\nrank 1\n 0 recv <-0 dst[1]\n",
-     "it reads outside what this rank has"},
+     "it reads blocks that this rank does not have"},
     {"tutti-schedule 1 reduce x P=2 blocks=1 derive\n"
      "rank 0\n 0 recv_reduce <-1 dst[0] = src[0] op in\nrank 1\n 0 send ->0 src[0]\n",
      "not marked last"},
@@ -86,7 +88,7 @@ static const struct {
     {"tutti-schedule 1 scan x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\n"
      "rank 1\n 0 recv_reduce <-0 dst[0] = in op src[0] last\n",
-     "no sum of scan is complete"},
+     "it completes a sum, but no sum of scan covers all ranks"},
     {/* not an allreduce */
      "tutti-schedule 1 scan x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in\n"
@@ -102,7 +104,7 @@ static const struct {
      NULL},
     {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
-     "it writes outside what this rank may write"},
+     "it writes blocks that this rank must not write"},
     {"tutti-schedule 1 exscan x P=2 blocks=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv_reduce <-0 dst[0] = in op src[0]\n",
      "it holds rank 1's block 0, which belongs elsewhere"},
@@ -116,7 +118,7 @@ static const struct {
      "rank 1, at the end, dst[0]: it holds rank 0's block 0, which belongs elsewhere"},
     {"tutti-schedule 1 gather x P=2 derive\n"
      "rank 0\n 0 copy dst[0] = src[0]\n 1 recv <-1 dst[0]\nrank 1\n 0 send ->0 src[1]\n",
-     "rank 0 step 1 expects other blocks of it"},
+     "rank 0 step 1 receives other blocks than these"},
     {"tutti-schedule 1 gather x P=2 root=1 derive\n"
      "rank 0\n 0 send ->1 src[0]\nrank 1\n 0 recv <-0 dst[0]\n",
      "rank 1, at the end, dst[1]: nothing was written there"},
@@ -125,7 +127,7 @@ static const struct {
      NULL},
     {"tutti-schedule 1 scatter x P=2 derive\n"
      "rank 0\n 0 send ->1 src[0..1]\n 1 copy dst[0] = src[0]\nrank 1\n 0 recv <-0 dst[0..1]\n",
-     "it writes outside what this rank may write"},
+     "it writes blocks that this rank must not write"},
     {/* an average would divide twice */
      "tutti-schedule 1 reduce x P=3 blocks=1\n"
      "rank 0\n 0 recv_reduce <-1 tmp[0] = src[0] op in last\n"
@@ -243,15 +245,15 @@ static const struct {
      "tutti-schedule 1 broadcast x P=2 blocks=2\n"
      "rank 0 inplace\n 0 send ->1 dst[0]\n 1 send ->1 dst[1]\n"
      "rank 1\n 0 recv <-0 dst[0..1]\n 1 recv <-0 dst[1] after 0\n",
-     "rank 1 step 0 expects other blocks of it"},
+     "rank 1 step 0 receives other blocks than these"},
     {"tutti-schedule 1 reduce x P=2 blocks=1\n"
      "rank 0\n 0 send ->0 src[0]\n 1 recv_reduce <-1 dst[0] = src[0] op in last\n"
      "rank 1\n 0 send ->0 src[0]\n",
-     "it talks to nobody"},
+     "it sends to no other rank, and receives from none"},
     {"tutti-schedule 1 reduce x P=3 blocks=1\n"
      "rank 0\n 0 recv_reduce <-1..2 dst[0] = in op src[0] op in last\n"
      "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",
-     "its own operand has no place among the peers"},
+     "it adds its own operand among its peers', but this rank is not one of its peers"},
     {"tutti-schedule 1 reduce x P=3 blocks=1\n"
      "rank 0\n 0 recv <-1..2 tmp[0]\n 1 reduce dst[0] = src[0] op tmp[0] last after 0\n"
      "rank 1\n 0 send ->0 src[0]\nrank 2\n 0 send ->0 src[0]\n",

@@ -26,10 +26,10 @@ static bool has_loop(const char *name, tutti_coll coll) {
 static void shapes_are_recognised_and_lift_back(void **state) {
   (void)state;
   for (int P = 2; P <= 64; P += P < 12 ? 1 : 13)
-    for (int a = 0; tt_algo_at(a); a++)
+    for (int a = 0; tutti_algo_name(a, NULL); a++)
       for (int coll = 0, apart = 0; coll < TUTTI_COLL_COUNT; coll++)
         for (int in_place = 0; in_place < 2; in_place++) {
-          const char *name = tt_algo_at(a)->name;
+          const char *name = tutti_algo_name(a, NULL);
           tt_ask ask = {.coll = (tutti_coll)coll, .ranks = P, .in_place = in_place};
           tt_sched **all;
           if (tt_algo_build_all(name, &ask, &all)) continue;

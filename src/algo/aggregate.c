@@ -25,11 +25,6 @@
 
 #include "algo.h"
 
-const char *tt_aggregate_refuse(const tt_ask *ask);
-uint32_t tt_aggregate_blocks(const tt_ask *ask);
-void tt_aggregate_build(tt_builder *b, const tt_ask *ask);
-bool tt_aggregate_samples(int ranks, int i, char *params, size_t size);
-
 enum { MOST = 1 << 16 };
 
 typedef struct shape {
@@ -82,10 +77,9 @@ static const char *parse_tree_shape(const tt_ask *ask, shape *s) {
   return NULL;
 }
 
-const char *tt_aggregate_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "data= arity= tree trees= striped");
+static const char *aggregate_refuse(const tt_ask *ask) {
   shape s;
-  if (!wrong) wrong = parse_tree_shape(ask, &s);
+  const char *wrong = parse_tree_shape(ask, &s);
   if (wrong) return wrong;
   size_t size;
   char *text = tt_thread_text(&size);
@@ -103,7 +97,7 @@ const char *tt_aggregate_refuse(const tt_ask *ask) {
   return text;
 }
 
-uint32_t tt_aggregate_blocks(const tt_ask *ask) {
+static uint32_t aggregate_blocks(const tt_ask *ask) {
   shape s;
   return parse_tree_shape(ask, &s) || ask->coll == TUTTI_BARRIER ? 1 : (uint32_t)s.trees;
 }
@@ -214,7 +208,7 @@ static void merge_trees(shape *s) {
   s->trees = 1;
 }
 
-void tt_aggregate_build(tt_builder *b, const tt_ask *ask) {
+static void aggregate_build(tt_builder *b, const tt_ask *ask) {
   const int me = ask->rank;
   shape s;
   if (parse_tree_shape(ask, &s)) return;
@@ -235,7 +229,7 @@ void tt_aggregate_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* All shapes that have this number of ranks. */
-bool tt_aggregate_samples(int ranks, int i, char *params, size_t size) {
+static bool aggregate_samples(int ranks, int i, char *params, size_t size) {
   for (int striped = 0; striped < 2; striped++)
     for (int trees = 1; trees <= 3; trees++)
       for (int arity = 2; arity <= 6; arity++)
@@ -248,3 +242,21 @@ bool tt_aggregate_samples(int ranks, int i, char *params, size_t size) {
         }
   return false;
 }
+
+const tt_algo tt_aggregate_algo = {
+    .name = "aggregate",
+    .does = TT_DO_ALLREDUCE | TT_DO_ROOTED,
+    .params = "data= arity= tree trees= striped",
+    .refuse = aggregate_refuse,
+    .blocks = aggregate_blocks,
+    .build = aggregate_build,
+    .samples = aggregate_samples,
+    .entries = {{"aggregate", TT_CANDIDATE,
+                 "helpers sum, a part of the vector each: aggregate(data=6)",
+                 "Graham et al. 2016 (SHARP), of one row"},
+                {"aggregate(tree)", TT_CANDIDATE,
+                 "helpers sum in trees, as switches do: aggregate(data=6,arity=3)",
+                 "Graham et al. 2016 (SHARP)"},
+                {"aggregate(striped)", TT_CANDIDATE, "several trees at once over the same helpers",
+                 "Graham et al. 2016 (SHARP)"}},
+};

@@ -1,9 +1,9 @@
 /* algo.h - the algorithms: each writes one rank's schedule.
  *
- * A new one is a file in this folder with two functions and an entry in algos.def.
+ * A new one is a file in this folder, which ends with its tt_algo, and a line in algos.def.
  * It sees no clock, environment, address or wire, and claims nothing about its schedules: the
  * prover derives what they can do. A family may only declare that all ranks do alike
- * (tt_algo_uniform), which is used for prices.
+ * (`uniform`), which is used for prices.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_ALGO_H
 #define TT_ALGO_H
@@ -20,25 +20,66 @@ typedef struct tt_ask {
   char params[TT_NAME];
 } tt_ask;
 
-typedef struct tt_algo {
+/* What an algorithm does: sets of collectives. It is asked for no others. */
+#define TT_SET(coll) 1u << TUTTI_##coll
+enum {
+  TT_DO_ALLREDUCE = TT_SET(ALLREDUCE) | TT_SET(BARRIER),
+  TT_DO_ROOTED = TT_SET(BROADCAST) | TT_SET(REDUCE),
+  TT_DO_REDUCE_SCATTER = TT_SET(REDUCE_SCATTER),
+  TT_DO_ALL_GATHER = TT_SET(ALL_GATHER),
+  TT_DO_BLOCKS = TT_DO_REDUCE_SCATTER | TT_DO_ALL_GATHER,
+  TT_DO_PREFIX = TT_SET(SCAN) | TT_SET(EXSCAN),
+  TT_DO_ROOTED_BLOCKS = TT_SET(GATHER) | TT_SET(SCATTER),
+  TT_DO_ALL_TO_ALL = TT_SET(ALL_TO_ALL)
+};
+#undef TT_SET
+
+/* tutti may choose a candidate; an entry that is only named runs if somebody names it. */
+typedef enum tt_listing { TT_CANDIDATE, TT_NAMED } tt_listing;
+
+/* What the list of algorithms shows: a family with some parameters. */
+typedef struct tt_entry {
   const char *name; /* with parameters: "fold(ring)" */
+  tt_listing listing;
   const char *sentence;
   const char *source; /* short reference to a paper */
-  bool candidate;     /* tutti may choose it; else it runs only if it is named */
-  unsigned does;      /* bit c: collective c; it is asked for no others */
-  /* NULL, or the reason why it cannot do this ("needs a power of two"). */
+} tt_entry;
+
+enum { TT_ENTRIES = 8 };
+
+/* A family of algorithms. A callback may be missing (NULL) where this says what happens then. */
+typedef struct tt_algo {
+  const char *name;   /* without parameters: "fold" */
+  unsigned does;      /* a set of TT_DO_ */
+  const char *params; /* that it takes, as for tt_param_refuse; NULL: none */
+  /* NULL, or the reason why it cannot do this ("needs a power of two"). Missing: it can. */
   const char *(*refuse)(const tt_ask *ask);
   /* The number of blocks that the vector is cut into. */
   uint32_t (*blocks)(const tt_ask *ask);
   void (*build)(tt_builder *b, const tt_ask *ask);
+  /* The i-th parameters that it proposes as a sample for this number of ranks; false past the end:
+   * those that the tests and the proofs take beside its entries. Missing: its entries are all. */
+  bool (*samples)(int ranks, int i, char *params, size_t size);
+  /* The i-th parameters that may be cheapest, beside its entries, for these ranks and levels (as in
+   * tt_algo_plan). Missing: none. */
+  bool (*plans)(int ranks, const char *levels, int i, char *params, size_t size);
+  /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
+  bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
+  tt_entry entries[TT_ENTRIES]; /* at least one; the rest is zero */
 } tt_algo;
 
-/* The i-th entry of algos.def, or NULL past the end. */
-const tt_algo *tt_algo_at(int i);
+#define TT_ALGO(family) extern const tt_algo tt_##family##_algo;
+#include "algos.def"
+#undef TT_ALGO
 
-/* Families with more parameters than the table shows: the i-th family's name, or NULL past the end;
- * and the i-th name, with parameters, that it proposes as a sample for this number of ranks, false
- * past the end. */
+/* Callbacks that several families share (common.c). */
+uint32_t tt_one_block(const tt_ask *ask);
+uint32_t tt_block_per_rank(const tt_ask *ask);
+bool tt_uniform_without_levels(const tt_ask *ask, const tt_tree *tree);
+bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree);
+
+/* Families that propose samples: the i-th family's name, or NULL past the end; and its i-th name,
+ * with parameters, for this number of ranks, false past the end. */
 const char *tt_algo_family(int i);
 bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size);
 
@@ -47,8 +88,7 @@ bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size);
  * empty. False past the end. Some may refuse. */
 bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size);
 /* Does every rank take the same steps as rank 0, each with the same step of a partner? On a machine
- * without levels (tree NULL), or with these. Families declare it in tt_<prefix>_uniform;
- * test_price.c checks it. */
+ * without levels (tree NULL), or with these. Families declare it; test_price.c checks it. */
 bool tt_algo_uniform(const char *name, const tt_ask *ask, const tt_tree *tree);
 
 /* Builds the schedule of `name` for one rank. TUTTI_ERR_ARG: no such algorithm (the message

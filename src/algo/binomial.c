@@ -15,21 +15,9 @@
 
 #include "algo_tree.h"
 
-const char *tt_binomial_refuse(const tt_ask *ask);
-uint32_t tt_binomial_blocks(const tt_ask *ask);
-void tt_binomial_build(tt_builder *b, const tt_ask *ask);
-bool tt_binomial_samples(int ranks, int i, char *params, size_t size);
-bool tt_binomial_plans(int ranks, const char *levels, int i, char *params, size_t size);
-
-const char *tt_binomial_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "radix=");
+static const char *binomial_refuse(const tt_ask *ask) {
   int radix;
-  if (wrong) return wrong;
   return tt_param_int(ask, "radix", 2, TT_RADIX, 2, &radix) ? NULL : "radix goes from 2 to 16";
-}
-
-uint32_t tt_binomial_blocks(const tt_ask *ask) {
-  return (uint32_t)ask->ranks;
 }
 
 typedef struct member {
@@ -84,7 +72,7 @@ static void binomial_scatter(const member *m, const tt_tree_node *k, int up, int
   if (size > 1 || up < 0) tt_copy(m->b, tt_block(TT_DST, own), tt_block(m->buf, own));
 }
 
-void tt_binomial_build(tt_builder *b, const tt_ask *ask) {
+static void binomial_build(tt_builder *b, const tt_ask *ask) {
   member m = {b, ask, tt_mod((int64_t)ask->rank - ask->root, ask->ranks), TT_TMP};
   int radix;
   tt_param_int(ask, "radix", 2, TT_RADIX, 2, &radix);
@@ -96,14 +84,27 @@ void tt_binomial_build(tt_builder *b, const tt_ask *ask) {
   (gathers ? binomial_gather : binomial_scatter)(&m, &k, up, size);
 }
 
-bool tt_binomial_samples(int ranks, int i, char *params, size_t size) {
+static bool binomial_samples(int ranks, int i, char *params, size_t size) {
   (void)ranks;
   snprintf(params, size, "radix=%d", 3 + i);
   return i < 5;
 }
 
-bool tt_binomial_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool binomial_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   (void)levels;
   snprintf(params, size, "radix=%d", 4 << i);
   return i < 2 && ranks > 2 << i;
 }
+
+const tt_algo tt_binomial_algo = {
+    .name = "binomial",
+    .does = TT_DO_ROOTED_BLOCKS,
+    .params = "radix=",
+    .refuse = binomial_refuse,
+    .blocks = tt_block_per_rank,
+    .build = binomial_build,
+    .samples = binomial_samples,
+    .plans = binomial_plans,
+    .entries = {{"binomial", TT_CANDIDATE, "blocks of a subtree of a binomial tree go together",
+                 "Thakur, Rabenseifner, Gropp 2005"}},
+};

@@ -23,13 +23,6 @@
 #include "algo_group.h"
 #include "algo_uneven.h"
 
-const char *tt_blueconnect_refuse(const tt_ask *ask);
-uint32_t tt_blueconnect_blocks(const tt_ask *ask);
-void tt_blueconnect_build(tt_builder *b, const tt_ask *ask);
-bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size);
-bool tt_blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size);
-bool tt_blueconnect_uniform(const tt_ask *ask, const tt_tree *tree);
-
 /* Fills in the tree and returns NULL, or returns an error about the levels. */
 static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
   char levels[TT_NAME];
@@ -53,10 +46,9 @@ static tt_group group_of_levels(const tt_ask *ask, const tt_tree *tree) {
   return tt_group_product(ask, sizes, n ? n : 1, true);
 }
 
-const char *tt_blueconnect_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "LEVEL:N ring halving seq=");
+static const char *blueconnect_refuse(const tt_ask *ask) {
   tt_tree tree;
-  if (!wrong) wrong = tree_of(ask, &tree);
+  const char *wrong = tree_of(ask, &tree);
   if (wrong) return wrong;
   const tt_fold_spec how = tt_fold_spec_of(ask);
   if (!tree.even) return tt_uneven_refuse(ask, &tree, &how);
@@ -64,13 +56,13 @@ const char *tt_blueconnect_refuse(const tt_ask *ask) {
   return tt_fold_spec_refuse_all(&how, &g, true);
 }
 
-uint32_t tt_blueconnect_blocks(const tt_ask *ask) {
+static uint32_t blueconnect_blocks(const tt_ask *ask) {
   tt_tree tree;
   if (tree_of(ask, &tree) || tree.even) return (uint32_t)ask->ranks;
   return tt_uneven_blocks(&tree);
 }
 
-void tt_blueconnect_build(tt_builder *b, const tt_ask *ask) {
+static void blueconnect_build(tt_builder *b, const tt_ask *ask) {
   tt_tree tree;
   const tt_fold_spec how = tt_fold_spec_of(ask);
   if (tree_of(ask, &tree)) return;
@@ -95,7 +87,7 @@ static void levels_of(const char *split, char *text, size_t size) {
   }
 }
 
-bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size) {
+static bool blueconnect_samples(int ranks, int i, char *params, size_t size) {
   static const char *const how[] = {"halving", "ring"};
   const int P = ranks, half = P / 2, third = P / 3;
   char split[64], text[100];
@@ -129,7 +121,7 @@ bool tt_blueconnect_samples(int ranks, int i, char *params, size_t size) {
 }
 
 /* Every combination of halving and ring per level. */
-bool tt_blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool blueconnect_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   char seq[TT_NAME] = "";
   tt_tree tree;
   size_t at = 0;
@@ -143,10 +135,25 @@ bool tt_blueconnect_plans(int ranks, const char *levels, int i, char *params, si
   return (size_t)snprintf(params, size, "%s,seq=%s", levels, seq) < size;
 }
 
-bool tt_blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
+static bool blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
   tt_tree own;
   int sizes[TT_TREE_LEVELS];
   if (tree_of(ask, &own) || !own.even) return false;
   for (int l = 0; l < own.levels; l++) sizes[l] = own.level[l].each;
   return tt_group_fits(sizes, own.levels, tree);
 }
+
+const tt_algo tt_blueconnect_algo = {
+    .name = "blueconnect",
+    .does = TT_DO_ALLREDUCE | TT_DO_BLOCKS,
+    .params = "LEVEL:N ring halving seq=",
+    .refuse = blueconnect_refuse,
+    .blocks = blueconnect_blocks,
+    .build = blueconnect_build,
+    .samples = blueconnect_samples,
+    .plans = blueconnect_plans,
+    .uniform = blueconnect_uniform,
+    .entries = {{"blueconnect", TT_CANDIDATE,
+                 "a fold per level of the machine: blueconnect(node:4 core:8)",
+                 "Cho, Finkler, Kung, Hunter 2019"}},
+};

@@ -15,25 +15,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo.h"
+#include "algo_index.h"
 
-const char *tt_bruck_refuse(const tt_ask *ask);
-uint32_t tt_bruck_blocks(const tt_ask *ask);
-void tt_bruck_build(tt_builder *b, const tt_ask *ask);
-bool tt_bruck_samples(int ranks, int i, char *params, size_t size);
-bool tt_bruck_plans(int ranks, const char *levels, int i, char *params, size_t size);
-bool tt_bruck_uniform(const tt_ask *ask, const tt_tree *tree);
-void tt_bruck_index(tt_builder *b, const tt_ask *ask, int radix);
-
-const char *tt_bruck_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "radix=");
+static const char *bruck_refuse(const tt_ask *ask) {
   int radix;
-  if (wrong) return wrong;
   return tt_param_int(ask, "radix", 2, 16, 2, &radix) ? NULL : "radix goes from 2 to 16";
-}
-
-uint32_t tt_bruck_blocks(const tt_ask *ask) {
-  return (uint32_t)ask->ranks;
 }
 
 /* From h blocks to at most `radix` times as many: `full` ranks have h to give each, and one more
@@ -89,7 +75,7 @@ static void bruck_allgather(tt_builder *b, const stage *s, tt_buf have) {
   tt_recv(b, tt_mod(s->rank + beyond, s->P), blocks_after_rank(s, TT_DST, beyond, s->rest));
 }
 
-void tt_bruck_build(tt_builder *b, const tt_ask *ask) {
+static void bruck_build(tt_builder *b, const tt_ask *ask) {
   const tt_buf work = ask->coll == TUTTI_REDUCE_SCATTER ? TT_TMP : TT_DST;
   tt_buf have = TT_SRC;
   int radix, h = 1;
@@ -114,19 +100,28 @@ void tt_bruck_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-bool tt_bruck_samples(int ranks, int i, char *params, size_t size) {
+static bool bruck_samples(int ranks, int i, char *params, size_t size) {
   (void)ranks;
   snprintf(params, size, "radix=%d", 3 + i);
   return i < 6;
 }
 
-bool tt_bruck_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool bruck_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   (void)levels;
   snprintf(params, size, "radix=%d", 4 << i);
   return i < 2 && ranks > 2 << i;
 }
 
-bool tt_bruck_uniform(const tt_ask *ask, const tt_tree *tree) {
-  (void)ask;
-  return !tree;
-}
+const tt_algo tt_bruck_algo = {
+    .name = "bruck",
+    .does = TT_DO_ALLREDUCE | TT_DO_BLOCKS | TT_DO_ALL_TO_ALL,
+    .params = "radix=",
+    .refuse = bruck_refuse,
+    .blocks = tt_block_per_rank,
+    .build = bruck_build,
+    .samples = bruck_samples,
+    .plans = bruck_plans,
+    .uniform = tt_uniform_without_levels,
+    .entries = {{"bruck", TT_CANDIDATE, "Bruck's all-gather, behind its mirror; his all-to-all",
+                 "Bruck et al. 1997"}},
+};

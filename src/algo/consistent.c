@@ -25,14 +25,6 @@
 
 #include "algo_group.h"
 
-const char *tt_consistent_refuse(const tt_ask *ask);
-uint32_t tt_consistent_blocks(const tt_ask *ask);
-void tt_consistent_build(tt_builder *b, const tt_ask *ask);
-bool tt_consistent_samples(int ranks, int i, char *params, size_t size);
-bool tt_consistent_plans(int ranks, const char *levels, int i, char *params, size_t size);
-bool tt_consistent_uniform(const tt_ask *ask, const tt_tree *tree);
-void tt_doubling_build(tt_builder *b, const tt_ask *ask); /* the same plan for powers of two */
-
 static int folds_of(const tt_ask *ask) {
   char value[8], *end;
   if (!tt_param_value(ask, "i", value, sizeof value)) return 0;
@@ -49,22 +41,20 @@ static bool keeps_whole_vector(const tt_ask *ask) {
   return tt_param_word(ask, "rank-order") || (folds_of(ask) == 0 && power_of_two(ask->ranks));
 }
 
-const char *tt_consistent_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "rank-order i=");
-  if (wrong) return wrong;
+static const char *consistent_refuse(const tt_ask *ask) {
   int i = folds_of(ask);
   if (i > 0 && tt_param_word(ask, "rank-order")) return "rank-order goes without folds: i=0";
   if (i < 0 || i > tt_ceil_log2((uint64_t)ask->ranks)) return "i goes from 0 to ceil(log2 P)";
   return NULL;
 }
 
-bool tt_consistent_samples(int ranks, int i, char *params, size_t size) {
+static bool consistent_samples(int ranks, int i, char *params, size_t size) {
   if (i == 0) snprintf(params, size, "rank-order");
   if (i > 0) snprintf(params, size, "i=%d", i - 1);
   return i <= tt_ceil_log2((uint64_t)ranks) + 1;
 }
 
-uint32_t tt_consistent_blocks(const tt_ask *ask) {
+static uint32_t consistent_blocks(const tt_ask *ask) {
   return keeps_whole_vector(ask) ? 1 : (uint32_t)ask->ranks;
 }
 
@@ -221,22 +211,37 @@ static void build_line(tt_builder *b, const tt_ask *ask) {
   tt_mark_completes(b);
 }
 
-void tt_consistent_build(tt_builder *b, const tt_ask *ask) {
+static void consistent_build(tt_builder *b, const tt_ask *ask) {
   if (!keeps_whole_vector(ask))
     build_blocks(b, ask);
   else if (power_of_two(ask->ranks))
-    tt_doubling_build(b, ask);
+    tt_doubling_algo.build(b, ask); /* the same plan */
   else
     build_line(b, ask);
 }
 
-bool tt_consistent_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool consistent_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   (void)levels;
   snprintf(params, size, "i=%d", i);
   return i < tt_ceil_log2((uint64_t)ranks);
 }
 
 /* In rank order some ranks lack partners and others do not. */
-bool tt_consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
+static bool consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !tree && (!keeps_whole_vector(ask) || power_of_two(ask->ranks));
 }
+
+const tt_algo tt_consistent_algo = {
+    .name = "consistent",
+    .does = TT_DO_ALLREDUCE,
+    .params = "rank-order i=",
+    .refuse = consistent_refuse,
+    .blocks = consistent_blocks,
+    .build = consistent_build,
+    .samples = consistent_samples,
+    .plans = consistent_plans,
+    .uniform = consistent_uniform,
+    .entries = {{"consistent(rank-order)", TT_CANDIDATE,
+                 "ceil(log2 P) steps for any P, in rank order",
+                 "tutti's own, after Kolmakov and Zhang 2020"}},
+};

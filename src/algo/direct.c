@@ -16,19 +16,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
 
-const char *tt_oneshot_refuse(const tt_ask *ask);
-uint32_t tt_oneshot_blocks(const tt_ask *ask);
-void tt_oneshot_build(tt_builder *b, const tt_ask *ask);
-bool tt_oneshot_uniform(const tt_ask *ask, const tt_tree *tree);
-const char *tt_twoshot_refuse(const tt_ask *ask);
-uint32_t tt_twoshot_blocks(const tt_ask *ask);
-void tt_twoshot_build(tt_builder *b, const tt_ask *ask);
-bool tt_twoshot_uniform(const tt_ask *ask, const tt_tree *tree);
-const char *tt_direct_refuse(const tt_ask *ask);
-uint32_t tt_direct_blocks(const tt_ask *ask);
-void tt_direct_build(tt_builder *b, const tt_ask *ask);
-bool tt_direct_uniform(const tt_ask *ask, const tt_tree *tree);
-
 static tt_peers everyone(const tt_ask *ask) {
   return (tt_peers){0, ask->ranks, 1};
 }
@@ -37,15 +24,11 @@ static tt_span all_blocks(const tt_ask *ask, tt_buf buf) {
   return tt_range(buf, 0, (uint32_t)ask->ranks, (uint32_t)ask->ranks);
 }
 
-const char *tt_oneshot_refuse(const tt_ask *ask) {
-  return tt_param_refuse(ask, "");
-}
-
-uint32_t tt_oneshot_blocks(const tt_ask *ask) {
+static uint32_t oneshot_blocks(const tt_ask *ask) {
   return ask->coll == TUTTI_ALL_GATHER ? (uint32_t)ask->ranks : 1;
 }
 
-void tt_oneshot_build(tt_builder *b, const tt_ask *ask) {
+static void oneshot_build(tt_builder *b, const tt_ask *ask) {
   if (ask->coll == TUTTI_ALL_GATHER) {
     tt_span mine = tt_block(TT_SRC, (uint32_t)ask->rank);
     tt_send_all(b, everyone(ask), mine);
@@ -61,15 +44,7 @@ void tt_oneshot_build(tt_builder *b, const tt_ask *ask) {
   if (ask->in_place) tt_copy(b, dst, sum);
 }
 
-const char *tt_twoshot_refuse(const tt_ask *ask) {
-  return tt_param_refuse(ask, "");
-}
-
-uint32_t tt_twoshot_blocks(const tt_ask *ask) {
-  return (uint32_t)ask->ranks;
-}
-
-void tt_twoshot_build(tt_builder *b, const tt_ask *ask) {
+static void twoshot_build(tt_builder *b, const tt_ask *ask) {
   tt_span own = tt_block(TT_SRC, (uint32_t)ask->rank);
   tt_span sum = tt_block(TT_DST, (uint32_t)ask->rank);
   tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
@@ -80,25 +55,7 @@ void tt_twoshot_build(tt_builder *b, const tt_ask *ask) {
   tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
 }
 
-bool tt_oneshot_uniform(const tt_ask *ask, const tt_tree *tree) {
-  (void)ask;
-  return !tree;
-}
-
-bool tt_twoshot_uniform(const tt_ask *ask, const tt_tree *tree) {
-  (void)ask;
-  return !tree;
-}
-
 /* ---- direct ---- */
-
-const char *tt_direct_refuse(const tt_ask *ask) {
-  return tt_param_refuse(ask, "");
-}
-
-uint32_t tt_direct_blocks(const tt_ask *ask) {
-  return (uint32_t)ask->ranks;
-}
 
 static tt_span own_block(const tt_ask *ask, tt_buf buf) {
   return tt_block(buf, (uint32_t)ask->rank);
@@ -140,7 +97,7 @@ static void exchange_in_place(tt_builder *b, const tt_ask *ask) {
   if (lower.count) tt_copy(b, from_lower, aside);
 }
 
-void tt_direct_build(tt_builder *b, const tt_ask *ask) {
+static void direct_build(tt_builder *b, const tt_ask *ask) {
   if (ask->coll == TUTTI_GATHER)
     direct_gather(b, ask);
   else if (ask->coll == TUTTI_SCATTER)
@@ -151,6 +108,36 @@ void tt_direct_build(tt_builder *b, const tt_ask *ask) {
     direct_alltoall(b, ask);
 }
 
-bool tt_direct_uniform(const tt_ask *ask, const tt_tree *tree) {
+static bool direct_uniform(const tt_ask *ask, const tt_tree *tree) {
   return !ask->in_place && !tree;
 }
+
+const tt_algo tt_oneshot_algo = {
+    .name = "one-shot",
+    .does = TT_DO_ALLREDUCE | TT_DO_ALL_GATHER,
+    .blocks = oneshot_blocks,
+    .build = oneshot_build,
+    .uniform = tt_uniform_without_levels,
+    .entries = {{"one-shot", TT_CANDIDATE, "everyone reads everyone's vector and sums it all",
+                 "NVLink SHARP, done by the readers"}},
+};
+
+const tt_algo tt_twoshot_algo = {
+    .name = "two-shot",
+    .does = TT_DO_ALLREDUCE | TT_DO_REDUCE_SCATTER,
+    .blocks = tt_block_per_rank,
+    .build = twoshot_build,
+    .uniform = tt_uniform_without_levels,
+    .entries = {{"two-shot", TT_CANDIDATE, "everyone sums its own block, then reads the others'",
+                 "NVLink SHARP, done by the readers"}},
+};
+
+const tt_algo tt_direct_algo = {
+    .name = "direct",
+    .does = TT_DO_ROOTED_BLOCKS | TT_DO_ALL_TO_ALL,
+    .blocks = tt_block_per_rank,
+    .build = direct_build,
+    .uniform = direct_uniform,
+    .entries = {{"direct", TT_CANDIDATE, "every block goes straight to whom it is for",
+                 "the baseline, for shared memory"}},
+};

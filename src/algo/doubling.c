@@ -12,21 +12,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pingpong.h"
 
-const char *tt_doubling_refuse(const tt_ask *ask);
-uint32_t tt_doubling_blocks(const tt_ask *ask);
-void tt_doubling_build(tt_builder *b, const tt_ask *ask);
-bool tt_doubling_uniform(const tt_ask *ask, const tt_tree *tree);
-
-const char *tt_doubling_refuse(const tt_ask *ask) {
-  return tt_param_refuse(ask, "");
-}
-
-uint32_t tt_doubling_blocks(const tt_ask *ask) {
-  (void)ask;
-  return 1;
-}
-
-void tt_doubling_build(tt_builder *b, const tt_ask *ask) {
+static void doubling_build(tt_builder *b, const tt_ask *ask) {
   int n = 0;
   while (ask->ranks >> (n + 1)) n++;
   const int extra = ask->ranks - (1 << n), r = ask->rank;
@@ -47,7 +33,12 @@ void tt_doubling_build(tt_builder *b, const tt_ask *ask) {
   if (folded) tt_send(b, r - 1, tt_block(TT_DST, 0));
 }
 
-/* If no rank is folded in. */
-bool tt_doubling_uniform(const tt_ask *ask, const tt_tree *tree) {
-  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
-}
+const tt_algo tt_doubling_algo = {
+    .name = "doubling",
+    .does = TT_DO_ALLREDUCE,
+    .blocks = tt_one_block,
+    .build = doubling_build,
+    .uniform = tt_uniform_power_of_two,
+    .entries = {{"doubling", TT_CANDIDATE, "recursive doubling; extra ranks are folded in and out",
+                 "Thakur, Rabenseifner, Gropp 2005"}},
+};

@@ -20,15 +20,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_pingpong.h"
 
-const char *tt_elimination_refuse(const tt_ask *ask);
-uint32_t tt_elimination_blocks(const tt_ask *ask);
-void tt_elimination_build(tt_builder *b, const tt_ask *ask);
-bool tt_elimination_uniform(const tt_ask *ask, const tt_tree *tree);
-
-const char *tt_elimination_refuse(const tt_ask *ask) {
-  return tt_param_refuse(ask, "short");
-}
-
 static bool swaps_whole_vectors(const tt_ask *ask) {
   return tt_param_word(ask, "short");
 }
@@ -39,7 +30,7 @@ static int steps_of(int ranks) {
   return n;
 }
 
-uint32_t tt_elimination_blocks(const tt_ask *ask) {
+static uint32_t elimination_blocks(const tt_ask *ask) {
   return swaps_whole_vectors(ask) ? 1 : 1u << steps_of(ask->ranks);
 }
 
@@ -87,7 +78,7 @@ static int meetings_of(const tt_ask *ask, meeting *list, int *part) {
 /* ---- halves ---- */
 
 static tt_span elimination_span(const tt_ask *ask, tt_buf buf, int k, int step) {
-  const uint32_t all = tt_elimination_blocks(ask), each = all >> step;
+  const uint32_t all = elimination_blocks(ask), each = all >> step;
   return tt_range(buf, (uint32_t)k * each, each, all);
 }
 
@@ -147,7 +138,7 @@ static void build_short(tt_builder *b, const tt_ask *ask, const meeting *list, i
   }
 }
 
-void tt_elimination_build(tt_builder *b, const tt_ask *ask) {
+static void elimination_build(tt_builder *b, const tt_ask *ask) {
   meeting list[32];
   int k[32];
   const int n = meetings_of(ask, list, k);
@@ -165,7 +156,16 @@ void tt_elimination_build(tt_builder *b, const tt_ask *ask) {
                  elimination_span(ask, TT_DST, 2 * k[i] + 1, i + 1));
 }
 
-/* If no rank is folded in. */
-bool tt_elimination_uniform(const tt_ask *ask, const tt_tree *tree) {
-  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
-}
+const tt_algo tt_elimination_algo = {
+    .name = "elimination",
+    .does = TT_DO_ALLREDUCE,
+    .params = "short",
+    .blocks = elimination_blocks,
+    .build = elimination_build,
+    .uniform = tt_uniform_power_of_two,
+    .entries = {{"elimination", TT_CANDIDATE,
+                 "3-2 elimination: halve and double; threes become twos",
+                 "Rabenseifner and Traeff 2004"},
+                {"elimination(short)", TT_CANDIDATE, "3-2 elimination on whole vectors",
+                 "Rabenseifner and Traeff 2004"}},
+};

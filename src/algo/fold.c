@@ -29,13 +29,6 @@
 
 #include "algo_group.h"
 
-const char *tt_fold_refuse(const tt_ask *ask);
-uint32_t tt_fold_blocks(const tt_ask *ask);
-void tt_fold_build(tt_builder *b, const tt_ask *ask);
-bool tt_fold_samples(int ranks, int i, char *params, size_t size);
-bool tt_fold_plans(int ranks, const char *levels, int i, char *params, size_t size);
-bool tt_fold_uniform(const tt_ask *ask, const tt_tree *tree);
-
 enum { RINGS = 16, MOST = 1 << 20 };
 
 static int stride_of(const tt_ask *ask) {
@@ -71,9 +64,7 @@ static tt_group group_of_ring(const tt_ask *ask, int ring) {
   return tt_group_product(ask, sizes, n, tt_param_word(ask, "inner"));
 }
 
-const char *tt_fold_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "ring halving seq= stride= rings= group= inner");
-  if (wrong) return wrong;
+static const char *fold_refuse(const tt_ask *ask) {
   char group[TT_NAME];
   int stride = stride_of(ask), sizes[TT_LEVELS];
   bool cyclic = !tt_param_value(ask, "group", group, sizeof group);
@@ -91,11 +82,11 @@ const char *tt_fold_refuse(const tt_ask *ask) {
   return tt_fold_spec_refuse_all(&how, &g, tt_param_word(ask, "inner"));
 }
 
-uint32_t tt_fold_blocks(const tt_ask *ask) {
+static uint32_t fold_blocks(const tt_ask *ask) {
   return (uint32_t)(ask->ranks * rings_of(ask));
 }
 
-void tt_fold_build(tt_builder *b, const tt_ask *ask) {
+static void fold_build(tt_builder *b, const tt_ask *ask) {
   const tt_fold_spec how = tt_fold_spec_of(ask);
   for (int ring = 0; ring < rings_of(ask); ring++) {
     const tt_group g = group_of_ring(ask, ring);
@@ -112,7 +103,7 @@ static void any_sequence(int n, uint64_t u, char *text, size_t size) {
   }
 }
 
-bool tt_fold_samples(int ranks, int i, char *params, size_t size) {
+static bool fold_samples(int ranks, int i, char *params, size_t size) {
   static const char *const how[] = {"ring", "ring,inner", "halving", "halving,inner"};
   enum { CYCLIC = 6, HOWS = sizeof how / sizeof *how };
   char text[TT_NAME];
@@ -134,7 +125,7 @@ bool tt_fold_samples(int ranks, int i, char *params, size_t size) {
 }
 
 /* A sequence that falls by a quarter, two rings at once, and circles of prime sizes. */
-bool tt_fold_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool fold_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   char text[TT_NAME] = "";
   (void)levels;
   if (i == 0) {
@@ -156,10 +147,29 @@ bool tt_fold_plans(int ranks, const char *levels, int i, char *params, size_t si
 }
 
 /* A ring with any stride, or several, looks the same from every rank. */
-bool tt_fold_uniform(const tt_ask *ask, const tt_tree *tree) {
+static bool fold_uniform(const tt_ask *ask, const tt_tree *tree) {
   char group[TT_NAME];
   int sizes[TT_LEVELS] = {ask->ranks}, n = 1;
   if (tt_param_value(ask, "group", group, sizeof group))
     n = tt_group_sizes(group, ask->ranks, sizes);
   return tt_group_fits(sizes, n, tree);
 }
+
+const tt_algo tt_fold_algo = {
+    .name = "fold",
+    .does = TT_DO_ALLREDUCE | TT_DO_BLOCKS,
+    .params = "ring halving seq= stride= rings= group= inner",
+    .refuse = fold_refuse,
+    .blocks = fold_blocks,
+    .build = fold_build,
+    .samples = fold_samples,
+    .plans = fold_plans,
+    .uniform = fold_uniform,
+    .entries = {{"fold(ring)", TT_CANDIDATE, "blocks walk a ring: least bytes, 2(P-1) steps",
+                 "Patarasuk and Yuan 2009; Gibiansky 2017"},
+                {"fold(halving)", TT_CANDIDATE,
+                 "bandwidth-optimal for any P in 2 ceil(log2 P) steps", "Kolmakov and Zhang 2020"},
+                {"fold(ring,rings=2)", TT_NAMED,
+                 "two rings, one each way round, half of the vector each",
+                 "Patarasuk and Yuan 2009, as in NCCL"}},
+};

@@ -27,13 +27,6 @@
 
 #include "algo_group.h"
 
-const char *tt_generalized_refuse(const tt_ask *ask);
-uint32_t tt_generalized_blocks(const tt_ask *ask);
-void tt_generalized_build(tt_builder *b, const tt_ask *ask);
-bool tt_generalized_samples(int ranks, int i, char *params, size_t size);
-bool tt_generalized_plans(int ranks, const char *levels, int i, char *params, size_t size);
-bool tt_generalized_uniform(const tt_ask *ask, const tt_tree *tree);
-
 static tt_group group_from_params(const tt_ask *ask) {
   char value[TT_NAME];
   int sizes[TT_LEVELS];
@@ -57,11 +50,9 @@ static int skipped_of(const tt_ask *ask, const tt_group *g) {
   return end != value && !*end && r >= 0 && r < 1000 ? (int)r : -1;
 }
 
-const char *tt_generalized_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "latency r= group= inner");
+static const char *generalized_refuse(const tt_ask *ask) {
   char group[TT_NAME], r[8];
   int sizes[TT_LEVELS];
-  if (wrong) return wrong;
   if (tt_param_value(ask, "group", group, sizeof group) &&
       !tt_group_sizes(group, ask->ranks, sizes))
     return "group must be sizes as 3x2x2 whose product is P";
@@ -80,7 +71,7 @@ static bool needs_no_partition(const tt_ask *ask) {
   return skipped_of(ask, &g) == steps_down(&g);
 }
 
-uint32_t tt_generalized_blocks(const tt_ask *ask) {
+static uint32_t generalized_blocks(const tt_ask *ask) {
   return needs_no_partition(ask) ? 1 : (uint32_t)ask->ranks;
 }
 
@@ -196,7 +187,7 @@ static void widen(wide *w, int i) {
   if (i + 1 == w->steps) tt_mark_completes(w->f.b);
 }
 
-void tt_generalized_build(tt_builder *b, const tt_ask *ask) {
+static void generalized_build(tt_builder *b, const tt_ask *ask) {
   wide w = {.f = {b, group_from_params(ask), TT_DST, 0}, .rho = 1};
   const tt_group *g = &w.f.g;
   for (int level = 0; level < g->levels; level++)
@@ -224,7 +215,7 @@ void tt_generalized_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* Every r on the circle, then every split of P, both ways, with every r. */
-bool tt_generalized_samples(int ranks, int i, char *params, size_t size) {
+static bool generalized_samples(int ranks, int i, char *params, size_t size) {
   const int log = tt_ceil_log2((uint64_t)ranks);
   const int variants = log + 3; /* exceeds the number of steps of a split; larger r wrap */
   char text[100];
@@ -242,16 +233,31 @@ bool tt_generalized_samples(int ranks, int i, char *params, size_t size) {
 }
 
 /* Every r between those of fold(halving) and latency. */
-bool tt_generalized_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool generalized_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   (void)levels;
   snprintf(params, size, "r=%d", i + 1);
   return i + 1 < tt_ceil_log2((uint64_t)ranks);
 }
 
-bool tt_generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
+static bool generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
   const tt_group g = group_from_params(ask);
   int sizes[TT_LEVELS];
   const bool inner = tt_param_word(ask, "inner");
   for (int i = 0; i < g.levels; i++) sizes[i] = g.size[inner ? g.levels - 1 - i : i];
   return tt_group_fits(sizes, g.levels, tree);
 }
+
+const tt_algo tt_generalized_algo = {
+    .name = "generalized",
+    .does = TT_DO_ALLREDUCE,
+    .params = "latency r= group= inner",
+    .refuse = generalized_refuse,
+    .blocks = generalized_blocks,
+    .build = generalized_build,
+    .samples = generalized_samples,
+    .plans = generalized_plans,
+    .uniform = generalized_uniform,
+    .entries = {{"generalized(latency)", TT_CANDIDATE,
+                 "one exchange, ceil(log2 P) times, for any P",
+                 "Kolmakov and Zhang 2020, section 9"}},
+};

@@ -16,22 +16,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_halving.h"
 
-const char *tt_halvingdoubling_refuse(const tt_ask *ask);
-uint32_t tt_halvingdoubling_blocks(const tt_ask *ask);
-void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask);
-bool tt_halvingdoubling_uniform(const tt_ask *ask, const tt_tree *tree);
-
-const char *tt_halvingdoubling_refuse(const tt_ask *ask) {
-  return tt_param_refuse(ask, "");
-}
-
 static int top_bit(int n) {
   int bit = 1;
   while (n >> 1 >= bit) bit *= 2;
   return bit;
 }
 
-uint32_t tt_halvingdoubling_blocks(const tt_ask *ask) {
+static uint32_t halvingdoubling_blocks(const tt_ask *ask) {
   return (uint32_t)top_bit(ask->ranks);
 }
 
@@ -49,8 +40,8 @@ static group next_group(int ranks, group g) {
   return (group){g.first + g.size, left ? top_bit(left) : 0};
 }
 
-void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
-  const uint32_t blocks = tt_halvingdoubling_blocks(ask);
+static void halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
+  const uint32_t blocks = halvingdoubling_blocks(ask);
   group larger = {0, 0}, mine = {0, (int)blocks};
   while (ask->rank >= mine.first + mine.size) {
     larger = mine;
@@ -80,7 +71,12 @@ void tt_halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
   tt_halving_gather(&halving);
 }
 
-/* If no rank is folded in. */
-bool tt_halvingdoubling_uniform(const tt_ask *ask, const tt_tree *tree) {
-  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
-}
+const tt_algo tt_halvingdoubling_algo = {
+    .name = "halving-doubling",
+    .does = TT_DO_ALLREDUCE,
+    .blocks = halvingdoubling_blocks,
+    .build = halvingdoubling_build,
+    .uniform = tt_uniform_power_of_two,
+    .entries = {{"halving-doubling", TT_CANDIDATE, "halve and double in binary blocks, for any P",
+                 "Thakur, Rabenseifner, Gropp 2005; Goyal et al. 2017"}},
+};

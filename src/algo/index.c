@@ -12,9 +12,7 @@
  * Source     Bruck et al., IEEE Trans. Par. Distrib. Syst. 8(11), 1997: the index operation.
  * See        tutti plan draw bruck -P 5 -c all_to_all
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo.h"
-
-void tt_bruck_index(tt_builder *b, const tt_ask *ask, int radix);
+#include "algo_index.h"
 
 /* The places below P whose digit is j, where a digit weighs `unit`: those of whole periods in one
  * span, the rest in another. Returns the number of spans. */

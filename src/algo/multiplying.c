@@ -18,25 +18,11 @@
 
 #include "algo_pingpong.h"
 
-const char *tt_multiplying_refuse(const tt_ask *ask);
-uint32_t tt_multiplying_blocks(const tt_ask *ask);
-void tt_multiplying_build(tt_builder *b, const tt_ask *ask);
-bool tt_multiplying_samples(int ranks, int i, char *params, size_t size);
-bool tt_multiplying_plans(int ranks, const char *levels, int i, char *params, size_t size);
-bool tt_multiplying_uniform(const tt_ask *ask, const tt_tree *tree);
-
 enum { RADIX = 16, STEPS = 32 };
 
-const char *tt_multiplying_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "radix=");
+static const char *multiplying_refuse(const tt_ask *ask) {
   int radix;
-  if (wrong) return wrong;
   return tt_param_int(ask, "radix", 2, RADIX, 4, &radix) ? NULL : "radix goes from 2 to 16";
-}
-
-uint32_t tt_multiplying_blocks(const tt_ask *ask) {
-  (void)ask;
-  return 1;
 }
 
 /* The factors of the steps; their product is the number of ranks that take part. */
@@ -49,7 +35,7 @@ static int factors_of(int ranks, int radix, int *factor) {
   return n;
 }
 
-void tt_multiplying_build(tt_builder *b, const tt_ask *ask) {
+static void multiplying_build(tt_builder *b, const tt_ask *ask) {
   int radix, factor[STEPS], power = 1;
   tt_param_int(ask, "radix", 2, RADIX, 4, &radix);
   const int n = factors_of(ask->ranks, radix, factor);
@@ -72,22 +58,37 @@ void tt_multiplying_build(tt_builder *b, const tt_ask *ask) {
   if (extras.count > 1) tt_send_all(b, extras, tt_block(TT_DST, 0));
 }
 
-bool tt_multiplying_samples(int ranks, int i, char *params, size_t size) {
+static bool multiplying_samples(int ranks, int i, char *params, size_t size) {
   (void)ranks;
   snprintf(params, size, "radix=%d", 2 + i);
   return i < 8;
 }
 
-bool tt_multiplying_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool multiplying_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   static const int radix[] = {3, 4, 8, 16};
   (void)levels;
   snprintf(params, size, "radix=%d", radix[i % 4]);
   return i < 4 && ranks >= radix[i];
 }
 
-bool tt_multiplying_uniform(const tt_ask *ask, const tt_tree *tree) {
+static bool multiplying_uniform(const tt_ask *ask, const tt_tree *tree) {
   int radix, factor[STEPS], all = 1;
   tt_param_int(ask, "radix", 2, RADIX, 4, &radix);
   for (int i = factors_of(ask->ranks, radix, factor); i > 0; i--) all *= factor[i - 1];
   return !tree && all == ask->ranks;
 }
+
+const tt_algo tt_multiplying_algo = {
+    .name = "multiplying",
+    .does = TT_DO_ALLREDUCE,
+    .params = "radix=",
+    .refuse = multiplying_refuse,
+    .blocks = tt_one_block,
+    .build = multiplying_build,
+    .samples = multiplying_samples,
+    .plans = multiplying_plans,
+    .uniform = multiplying_uniform,
+    .entries = {{"multiplying(radix=4)", TT_NAMED,
+                 "recursive multiplying: 4 ranks exchange at once",
+                 "Ruefenacht, Bull, Booth 2017"}},
+};

@@ -10,20 +10,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo.h"
 
-const char *tt_naive_refuse(const tt_ask *ask);
-uint32_t tt_naive_blocks(const tt_ask *ask);
-void tt_naive_build(tt_builder *b, const tt_ask *ask);
-
-const char *tt_naive_refuse(const tt_ask *ask) {
-  return tt_param_refuse(ask, "");
-}
-
-uint32_t tt_naive_blocks(const tt_ask *ask) {
-  (void)ask;
-  return 1;
-}
-
-void tt_naive_build(tt_builder *b, const tt_ask *ask) {
+static void naive_build(tt_builder *b, const tt_ask *ask) {
   const tt_peers all = {0, ask->ranks, 1};
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
   const bool root = ask->rank == ask->root;
@@ -42,3 +29,12 @@ void tt_naive_build(tt_builder *b, const tt_ask *ask) {
     tt_recv(b, ask->root, dst);
   if (root && ask->coll == TUTTI_BROADCAST) tt_copy(b, dst, src);
 }
+
+const tt_algo tt_naive_algo = {
+    .name = "naive",
+    .does = TT_DO_ALLREDUCE | TT_DO_ROOTED,
+    .blocks = tt_one_block,
+    .build = naive_build,
+    .entries = {{"naive", TT_CANDIDATE, "one reducer: everyone sends to one rank, which answers",
+                 "Gibiansky 2017, the baseline"}},
+};

@@ -15,22 +15,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "algo_halving.h"
 
-const char *tt_rabenseifner_refuse(const tt_ask *ask);
-uint32_t tt_rabenseifner_blocks(const tt_ask *ask);
-void tt_rabenseifner_build(tt_builder *b, const tt_ask *ask);
-bool tt_rabenseifner_uniform(const tt_ask *ask, const tt_tree *tree);
-
-const char *tt_rabenseifner_refuse(const tt_ask *ask) {
-  return tt_param_refuse(ask, "");
-}
-
 static int log_of(int ranks) {
   int n = 0;
   while (ranks >> (n + 1)) n++;
   return n;
 }
 
-uint32_t tt_rabenseifner_blocks(const tt_ask *ask) {
+static uint32_t rabenseifner_blocks(const tt_ask *ask) {
   return 1u << log_of(ask->ranks);
 }
 
@@ -77,7 +68,7 @@ static void build_member(tt_builder *b, const tt_ask *ask, tt_halving *h, int fo
   if (h->buf == TT_SRC) tt_copy(b, all, src);
 }
 
-void tt_rabenseifner_build(tt_builder *b, const tt_ask *ask) {
+static void rabenseifner_build(tt_builder *b, const tt_ask *ask) {
   const int n = log_of(ask->ranks), extra = ask->ranks - (1 << n), r = ask->rank;
   const uint32_t Q = 1u << n;
   const tt_span src = tt_range(TT_SRC, 0, Q, Q), dst = tt_range(TT_DST, 0, Q, Q);
@@ -93,7 +84,13 @@ void tt_rabenseifner_build(tt_builder *b, const tt_ask *ask) {
     build_member(b, ask, &halving, folded ? r ^ 1 : -1, src);
 }
 
-/* If no rank is folded in. */
-bool tt_rabenseifner_uniform(const tt_ask *ask, const tt_tree *tree) {
-  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
-}
+const tt_algo tt_rabenseifner_algo = {
+    .name = "rabenseifner",
+    .does = TT_DO_ALLREDUCE | TT_DO_ROOTED,
+    .blocks = rabenseifner_blocks,
+    .build = rabenseifner_build,
+    .uniform = tt_uniform_power_of_two,
+    .entries = {{"rabenseifner", TT_CANDIDATE,
+                 "halve and double; extra ranks are folded in and out",
+                 "Rabenseifner 2004; Barnett et al. 1994"}},
+};

@@ -1,144 +1,70 @@
-/* registry.c - the table of algorithms, their names and parameters.
+/* registry.c - the table of algorithms: finds one by its name and has it build.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TT_ALGO(prefix, name, does, sentence, source)  \
-  const char *tt_##prefix##_refuse(const tt_ask *ask); \
-  uint32_t tt_##prefix##_blocks(const tt_ask *ask);    \
-  void tt_##prefix##_build(tt_builder *b, const tt_ask *ask);
-#define TT_NAMED TT_ALGO
-#define TT_SAMPLES(prefix, family) \
-  bool tt_##prefix##_samples(int ranks, int i, char *params, size_t size);
-#define TT_PLANS(prefix, family) \
-  bool tt_##prefix##_plans(int ranks, const char *levels, int i, char *params, size_t size);
-#define TT_UNIFORM(prefix) bool tt_##prefix##_uniform(const tt_ask *ask, const tt_tree *tree);
+#include "algo.h"
+
+static const tt_algo *const families[] = {
+#define TT_ALGO(family) &tt_##family##_algo,
 #include "algos.def"
 #undef TT_ALGO
-#undef TT_NAMED
-#undef TT_SAMPLES
-#undef TT_PLANS
-#undef TT_UNIFORM
-
-/* What an algorithm can do: sets of collectives. */
-enum {
-#define ONE(coll) 1u << TUTTI_##coll
-  TO_ALL = ONE(ALLREDUCE) | ONE(BARRIER),
-  ROOT = ONE(BROADCAST) | ONE(REDUCE),
-  SCATTER = ONE(REDUCE_SCATTER),
-  GATHER = ONE(ALL_GATHER),
-  BLOCKS = SCATTER | GATHER,
-  PREFIX = ONE(SCAN) | ONE(EXSCAN),
-  ROOT_BLOCKS = ONE(GATHER) | ONE(SCATTER),
-  EXCHANGE = ONE(ALL_TO_ALL)
-#undef ONE
-};
-
-#define TT_SAMPLES(prefix, family)
-#define TT_PLANS(prefix, family)
-#define TT_UNIFORM(prefix)
-static const tt_algo table[] = {
-#define LINE(prefix, name, does, sentence, source, candidate) \
-  {name,                                                      \
-   sentence,                                                  \
-   source,                                                    \
-   candidate,                                                 \
-   does,                                                      \
-   tt_##prefix##_refuse,                                      \
-   tt_##prefix##_blocks,                                      \
-   tt_##prefix##_build},
-#define TT_ALGO(prefix, name, does, sentence, source) \
-  LINE(prefix, name, does, sentence, source, true)
-#define TT_NAMED(prefix, name, does, sentence, source) \
-  LINE(prefix, name, does, sentence, source, false)
-#include "algos.def"
-#undef TT_ALGO
-#undef TT_NAMED
-};
-#undef TT_SAMPLES
-enum { COUNT = sizeof table / sizeof *table };
-
-#define TT_ALGO(prefix, name, does, sentence, source)
-#define TT_NAMED(prefix, name, does, sentence, source)
-static const struct {
-  const char *name;
-  bool (*samples)(int ranks, int i, char *params, size_t size);
-} families[] = {
-#define TT_SAMPLES(prefix, family) {family, tt_##prefix##_samples},
-#include "algos.def"
-#undef TT_SAMPLES
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
-#define TT_SAMPLES(prefix, family)
-#undef TT_PLANS
-static const struct {
-  const char *name;
-  bool (*plans)(int ranks, const char *levels, int i, char *params, size_t size);
-} planners[] = {
-#define TT_PLANS(prefix, family) {family, tt_##prefix##_plans},
-#include "algos.def"
-#undef TT_PLANS
-};
-enum { PLANNERS = sizeof planners / sizeof *planners };
-
-#define TT_PLANS(prefix, family)
-#undef TT_UNIFORM
-static const struct {
-  const char *(*refuse)(const tt_ask *ask); /* identifies the algorithm */
-  bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
-} uniforms[] = {
-#define TT_UNIFORM(prefix) {tt_##prefix##_refuse, tt_##prefix##_uniform},
-#include "algos.def"
-#undef TT_UNIFORM
-};
-#undef TT_ALGO
-#undef TT_NAMED
-#undef TT_SAMPLES
-#undef TT_PLANS
-enum { UNIFORMS = sizeof uniforms / sizeof *uniforms };
-
-const tt_algo *tt_algo_at(int i) {
-  return i >= 0 && i < COUNT ? &table[i] : NULL;
+/* The i-th entry of all families, or NULL past the end. */
+static const tt_entry *entry_at(int i) {
+  for (int f = 0; f < FAMILIES && i >= 0; f++)
+    for (int k = 0; k < TT_ENTRIES && families[f]->entries[k].name; k++)
+      if (i-- == 0) return &families[f]->entries[k];
+  return NULL;
 }
 
 const char *tutti_algo_name(int i, const char **sentence) {
-  const tt_algo *algo = tt_algo_at(i);
-  if (sentence) *sentence = algo ? algo->sentence : NULL;
-  return algo ? algo->name : NULL;
+  const tt_entry *entry = entry_at(i);
+  if (sentence) *sentence = entry ? entry->sentence : NULL;
+  return entry ? entry->name : NULL;
 }
 
 const char *tutti_algo_source(int i) {
-  const tt_algo *algo = tt_algo_at(i);
-  return algo ? algo->source : NULL;
+  const tt_entry *entry = entry_at(i);
+  return entry ? entry->source : NULL;
+}
+
+/* The i-th family that proposes samples, or NULL past the end. */
+static const tt_algo *sampled(int i) {
+  for (int f = 0; f < FAMILIES && i >= 0; f++)
+    if (families[f]->samples && i-- == 0) return families[f];
+  return NULL;
+}
+
+const char *tt_algo_family(int i) {
+  const tt_algo *algo = sampled(i);
+  return algo ? algo->name : NULL;
 }
 
 bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size) {
   char params[TT_NAME] = "";
-  if (!tt_algo_family(family) || !families[family].samples(ranks, i, params, sizeof params))
-    return false;
-  snprintf(name, size, "%s(%s)", families[family].name, params);
+  const tt_algo *algo = sampled(family);
+  if (!algo || !algo->samples(ranks, i, params, sizeof params)) return false;
+  snprintf(name, size, "%s(%s)", algo->name, params);
   return true;
-}
-
-const char *tt_algo_family(int i) {
-  return i >= 0 && i < FAMILIES ? families[i].name : NULL;
 }
 
 bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size) {
   char params[TT_NAME];
-  for (int a = 0; a < COUNT; a++) {
-    if (!table[a].candidate || i-- > 0) continue;
-    snprintf(name, size, "%s", table[a].name);
+  const tt_entry *entry;
+  for (int e = 0; (entry = entry_at(e)); e++) {
+    if (entry->listing != TT_CANDIDATE || i-- > 0) continue;
+    snprintf(name, size, "%s", entry->name);
     return true;
   }
-  for (int p = 0; p < PLANNERS; p++)
-    for (int k = 0; planners[p].plans(ranks, levels, k, params, sizeof params); k++) {
+  for (int f = 0; f < FAMILIES; f++)
+    for (int k = 0;
+         families[f]->plans && families[f]->plans(ranks, levels, k, params, sizeof params); k++) {
       if (i-- > 0) continue;
-      snprintf(name, size, "%s(%s)", planners[p].name, params);
+      snprintf(name, size, "%s(%s)", families[f]->name, params);
       return true;
     }
   return false;
@@ -169,8 +95,9 @@ void tt_algo_full_name(char *name) {
 
 static const tt_algo *find_algo(const char *name) {
   size_t n = family_length(name);
-  for (int i = 0; i < COUNT; i++)
-    if (family_length(table[i].name) == n && strncmp(table[i].name, name, n) == 0) return &table[i];
+  for (int f = 0; f < FAMILIES; f++)
+    if (strlen(families[f]->name) == n && strncmp(families[f]->name, name, n) == 0)
+      return families[f];
   return NULL;
 }
 
@@ -196,8 +123,8 @@ static int edits(const char *a, const char *b) {
 static tutti_status unknown(const char *name) {
   const char *best = NULL;
   int least = 3;
-  for (int i = 0; i < COUNT + (int)(sizeof shorts / sizeof *shorts); i++) {
-    const char *other = i < COUNT ? table[i].name : shorts[i - COUNT].name;
+  for (int i = 0; i < FAMILIES + (int)(sizeof shorts / sizeof *shorts); i++) {
+    const char *other = i < FAMILIES ? families[i]->entries[0].name : shorts[i - FAMILIES].name;
     const int e = edits(name, other);
     if (e < least && e < (int)family_length(other)) best = other, least = e;
   }
@@ -223,9 +150,8 @@ static tutti_status resolve_algo(const char *name, tt_ask *ask, const tt_algo **
   return TUTTI_OK;
 }
 
-/* Is it the first entry of its family, and does it do the collective? */
 static bool does(const tt_algo *algo, tutti_coll coll) {
-  return algo->does >> coll & 1 && (algo == table || algo->refuse != algo[-1].refuse);
+  return algo->does >> coll & 1;
 }
 
 /* Formats "naive, fold and tree do that", or "naive, fold and 9 others do that". */
@@ -234,13 +160,12 @@ static const char *not_done(tutti_coll coll) {
   size_t size, n = 0;
   char *text = tt_thread_text(&size);
   int all = 0, said = 0;
-  for (int i = 0; i < COUNT; i++) all += does(&table[i], coll);
+  for (int f = 0; f < FAMILIES; f++) all += does(families[f], coll);
   const int most = all > NAMED ? NAMED - 1 : all;
-  for (int i = 0; i < COUNT && said < most && n < size; i++) {
-    if (!does(&table[i], coll)) continue;
+  for (int f = 0; f < FAMILIES && said < most && n < size; f++) {
+    if (!does(families[f], coll)) continue;
     const char *joint = said == 0 ? "" : said + 1 == all ? " and " : ", ";
-    n += (size_t)snprintf(text + n, size - n, "%s%.*s", joint, (int)family_length(table[i].name),
-                          table[i].name);
+    n += (size_t)snprintf(text + n, size - n, "%s%s", joint, families[f]->name);
     said++;
   }
   if (n < size && said < all)
@@ -251,7 +176,9 @@ static const char *not_done(tutti_coll coll) {
 
 /* NULL, or the reason. */
 static const char *algo_refusal(const tt_algo *algo, const tt_ask *ask) {
-  return algo->does >> ask->coll & 1 ? algo->refuse(ask) : not_done(ask->coll);
+  if (!does(algo, ask->coll)) return not_done(ask->coll);
+  const char *wrong = tt_param_refuse(ask, algo->params ? algo->params : "");
+  return wrong || !algo->refuse ? wrong : algo->refuse(ask);
 }
 
 tutti_status tt_algo_known(const char *name, int ranks) {
@@ -263,8 +190,8 @@ tutti_status tt_algo_known(const char *name, int ranks) {
   for (ask.data = 1; ask.data <= ranks; ask.data++)
     for (int coll = TUTTI_COLL_COUNT - 1; coll >= 0; coll--) {
       ask.coll = (tutti_coll)coll;
-      if (!(algo->does >> coll & 1)) continue;
-      reason = algo->refuse(&ask);
+      if (!does(algo, ask.coll)) continue;
+      reason = algo_refusal(algo, &ask);
       if (!reason) return TUTTI_OK;
     }
   return tt_fail(TUTTI_ERR_ARG, "%.60s can do nothing on %d ranks: %s", name, ranks, reason);
@@ -272,7 +199,7 @@ tutti_status tt_algo_known(const char *name, int ranks) {
 
 bool tt_algo_does(const char *name, tutti_coll coll) {
   const tt_algo *algo = find_algo(full_name(name));
-  return algo && algo->does >> coll & 1;
+  return algo && does(algo, coll);
 }
 
 tutti_status tt_algo_exists(const char *name) {
@@ -326,10 +253,7 @@ bool tt_algo_uniform(const char *name, const tt_ask *asked, const tt_tree *tree)
   tt_ask ask = *asked;
   const tt_algo *algo;
   if (ask.ranks < 2 || resolve_algo(name, &ask, &algo) || algo_refusal(algo, &ask)) return false;
-  for (int i = 0; i < UNIFORMS; i++)
-    if (uniforms[i].refuse == algo->refuse)
-      return !tt_coll_rooted(ask.coll) && uniforms[i].uniform(&ask, tree);
-  return false;
+  return algo->uniform && !tt_coll_rooted(ask.coll) && algo->uniform(&ask, tree);
 }
 
 tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched ***all) {
@@ -344,74 +268,4 @@ tutti_status tt_algo_build_all(const char *name, const tt_ask *asked, tt_sched *
   else
     *all = list;
   return status;
-}
-
-/* The length up to the next comma outside parentheses. */
-static size_t item_length(const char *item) {
-  size_t n = 0;
-  for (int depth = 0; item[n] && (item[n] != ',' || depth > 0); n++)
-    depth += (item[n] == '(') - (item[n] == ')');
-  return n;
-}
-
-static const char *next_item(const char *item) {
-  item += item_length(item);
-  return *item ? item + 1 : NULL;
-}
-
-bool tt_param_word(const tt_ask *ask, const char *word) {
-  for (const char *item = ask->params; item; item = next_item(item))
-    if (item_length(item) == strlen(word) && strncmp(item, word, strlen(word)) == 0) return true;
-  return false;
-}
-
-bool tt_param_value(const tt_ask *ask, const char *key, char *value, size_t size) {
-  size_t n = strlen(key);
-  for (const char *item = ask->params; item; item = next_item(item))
-    if (strncmp(item, key, n) == 0 && item[n] == '=') {
-      snprintf(value, size, "%.*s", (int)(item_length(item) - n - 1), item + n + 1);
-      return true;
-    }
-  return false;
-}
-
-bool tt_param_levels(const tt_ask *ask, char *value, size_t size) {
-  for (const char *item = ask->params; item; item = next_item(item))
-    if (memchr(item, ':', item_length(item))) {
-      snprintf(value, size, "%.*s", (int)item_length(item), item);
-      return true;
-    }
-  return false;
-}
-
-bool tt_param_int(const tt_ask *ask, const char *key, int lo, int hi, int otherwise, int *value) {
-  char text[16], *end;
-  *value = otherwise;
-  if (!tt_param_value(ask, key, text, sizeof text)) return true;
-  long number = strtol(text, &end, 10);
-  *value = (int)number;
-  return end != text && !*end && number >= lo && number <= hi;
-}
-
-static bool listed(const char *item, size_t n, const char *words) {
-  for (const char *w = words; *w; w += strspn(w, " ")) {
-    size_t m = strcspn(w, " ");
-    if (memchr(w, ':', m) && memchr(item, ':', n)) return true;
-    if (w[m - 1] == '=' ? n > m && strncmp(item, w, m) == 0 : n == m && strncmp(item, w, m) == 0)
-      return true;
-    w += m;
-  }
-  return false;
-}
-
-const char *tt_param_refuse(const tt_ask *ask, const char *words) {
-  for (const char *item = ask->params; item && *item; item = next_item(item)) {
-    if (listed(item, item_length(item), words)) continue;
-    size_t size;
-    char *text = tt_thread_text(&size);
-    snprintf(text, size, "parameter '%.*s' is none of: %s", (int)item_length(item), item,
-             *words ? words : "(it takes none)");
-    return text;
-  }
-  return NULL;
 }

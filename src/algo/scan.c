@@ -20,12 +20,6 @@
 
 #include "algo_pingpong.h"
 
-const char *tt_scan_refuse(const tt_ask *ask);
-uint32_t tt_scan_blocks(const tt_ask *ask);
-void tt_scan_build(tt_builder *b, const tt_ask *ask);
-bool tt_scan_samples(int ranks, int i, char *params, size_t size);
-bool tt_scan_plans(int ranks, const char *levels, int i, char *params, size_t size);
-
 enum { SEGMENTS = 256 };
 
 static int scan_segments(const tt_ask *ask) {
@@ -33,16 +27,14 @@ static int scan_segments(const tt_ask *ask) {
   return tt_param_int(ask, "segments", 1, SEGMENTS, 1, &value) ? value : -1;
 }
 
-const char *tt_scan_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "chain segments=");
-  if (wrong) return wrong;
+static const char *scan_refuse(const tt_ask *ask) {
   if (scan_segments(ask) < 0) return "segments go from 1 to 256";
   if (scan_segments(ask) > 1 && !tt_param_word(ask, "chain"))
     return "segments follow each other in a chain";
   return NULL;
 }
 
-uint32_t tt_scan_blocks(const tt_ask *ask) {
+static uint32_t scan_blocks(const tt_ask *ask) {
   return (uint32_t)scan_segments(ask);
 }
 
@@ -105,8 +97,8 @@ static void link(tt_builder *b, const tt_ask *ask, uint32_t block, uint32_t bloc
   if (!first && without) tt_copy(b, dst, before);
 }
 
-void tt_scan_build(tt_builder *b, const tt_ask *ask) {
-  const uint32_t blocks = tt_scan_blocks(ask);
+static void scan_build(tt_builder *b, const tt_ask *ask) {
+  const uint32_t blocks = scan_blocks(ask);
   if (tt_param_word(ask, "chain"))
     for (uint32_t s = 0; s < blocks; s++) link(b, ask, s, blocks);
   else if (ask->coll == TUTTI_SCAN)
@@ -115,15 +107,30 @@ void tt_scan_build(tt_builder *b, const tt_ask *ask) {
     exclusive(b, ask);
 }
 
-bool tt_scan_samples(int ranks, int i, char *params, size_t size) {
+static bool scan_samples(int ranks, int i, char *params, size_t size) {
   snprintf(params, size, "chain,segments=%d", 1 + i + ranks % 2);
   return i < 6;
 }
 
-bool tt_scan_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool scan_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   static const int segments[] = {1, 2, 4, 32};
   (void)levels;
   if (i >= 4 || ranks < 3) return false;
   snprintf(params, size, "chain,segments=%d", segments[i]);
   return true;
 }
+
+const tt_algo tt_scan_algo = {
+    .name = "scan",
+    .does = TT_DO_PREFIX,
+    .params = "chain segments=",
+    .refuse = scan_refuse,
+    .blocks = scan_blocks,
+    .build = scan_build,
+    .samples = scan_samples,
+    .plans = scan_plans,
+    .entries = {{"scan", TT_CANDIDATE, "sums of 2, 4, 8 ... neighbours, in ceil(log2 P) rounds",
+                 "Hillis and Steele 1986"},
+                {"scan(chain,segments=8)", TT_CANDIDATE, "a pipeline: segments from rank to rank",
+                 "Sanders and Traeff 2006"}},
+};

@@ -27,12 +27,6 @@
 #include "algo_nodes.h"
 #include "algo_tree.h"
 
-const char *tt_tree_refuse(const tt_ask *ask);
-uint32_t tt_tree_blocks(const tt_ask *ask);
-void tt_tree_build(tt_builder *b, const tt_ask *ask);
-bool tt_tree_samples(int ranks, int i, char *params, size_t size);
-bool tt_tree_plans(int ranks, const char *levels, int i, char *params, size_t size);
-
 enum { SEGMENTS = 256 };
 
 static int read_int_param(const tt_ask *ask, const char *key, int lo, int hi, int otherwise) {
@@ -52,11 +46,8 @@ static int tree_segments(const tt_ask *ask) {
   return read_int_param(ask, "segments", 1, SEGMENTS, 1);
 }
 
-const char *tt_tree_refuse(const tt_ask *ask) {
-  const char *wrong =
-      tt_param_refuse(ask, "binomial radix= chain binary double segments= node= LEVEL:N");
+static const char *tree_refuse(const tt_ask *ask) {
   char value[8];
-  if (wrong) return wrong;
   if (tt_param_word(ask, "binomial") + tt_param_word(ask, "chain") + tt_param_word(ask, "binary") +
           tt_param_word(ask, "double") + tt_param_value(ask, "radix", value, sizeof value) >
       1)
@@ -66,7 +57,7 @@ const char *tt_tree_refuse(const tt_ask *ask) {
   return tt_nodes_refuse(ask);
 }
 
-uint32_t tt_tree_blocks(const tt_ask *ask) {
+static uint32_t tree_blocks(const tt_ask *ask) {
   return (uint32_t)(trees(ask) * tree_segments(ask));
 }
 
@@ -181,7 +172,7 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
 
 /* All that goes up comes before all that goes down: if two trees use the same pair of ranks, no sum
  * waits for a result. */
-void tt_tree_build(tt_builder *b, const tt_ask *ask) {
+static void tree_build(tt_builder *b, const tt_ask *ask) {
   const uint32_t S = (uint32_t)tree_segments(ask);
   tt_tree_node node[2];
   for (int t = 0; t < trees(ask); t++) {
@@ -196,7 +187,7 @@ void tt_tree_build(tt_builder *b, const tt_ask *ask) {
       }
 }
 
-bool tt_tree_samples(int ranks, int i, char *params, size_t size) {
+static bool tree_samples(int ranks, int i, char *params, size_t size) {
   static const char *const shapes[] = {"binomial", "chain",  "double", "radix=3",
                                        "binary",   "double", "chain",  "radix=5"};
   enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -209,7 +200,7 @@ bool tt_tree_samples(int ranks, int i, char *params, size_t size) {
   return i < 2 * SHAPES;
 }
 
-bool tt_tree_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool tree_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   static const char *const plans[] = {"radix=4", "chain,segments=8", "double", "double,segments=4"};
   enum { PLANS = sizeof plans / sizeof *plans };
   const bool flat = i < PLANS;
@@ -218,3 +209,24 @@ bool tt_tree_plans(int ranks, const char *levels, int i, char *params, size_t si
   return (size_t)snprintf(params, size, "%s%s%s", plans[i % PLANS], flat ? "" : ",",
                           flat ? "" : levels) < size;
 }
+
+const tt_algo tt_tree_algo = {
+    .name = "tree",
+    .does = TT_DO_ALLREDUCE | TT_DO_ROOTED,
+    .params = "binomial radix= chain binary double segments= node= LEVEL:N",
+    .refuse = tree_refuse,
+    .blocks = tree_blocks,
+    .build = tree_build,
+    .samples = tree_samples,
+    .plans = tree_plans,
+    .entries = {{"tree(binomial)", TT_CANDIDATE,
+                 "sums go up a binomial tree, the result comes down",
+                 "Thakur, Rabenseifner, Gropp 2005"},
+                {"tree(chain,segments=8)", TT_NAMED,
+                 "a pipeline: segments up a chain and down again", "Sanders, Speck, Traeff 2009"},
+                {"tree(double,segments=4)", TT_NAMED, "two binary trees, half of the vector each",
+                 "Sanders, Speck, Traeff 2009"},
+                {"tree(double,segments=4,node=4)", TT_NAMED,
+                 "chains in nodes of 4, two trees between them",
+                 "Sanders, Speck, Traeff 2009, as in NCCL"}},
+};

@@ -19,26 +19,18 @@
 
 #include "algo_nodes.h"
 
-const char *tt_twolevel_refuse(const tt_ask *ask);
-uint32_t tt_twolevel_blocks(const tt_ask *ask);
-void tt_twolevel_build(tt_builder *b, const tt_ask *ask);
-bool tt_twolevel_samples(int ranks, int i, char *params, size_t size);
-bool tt_twolevel_plans(int ranks, const char *levels, int i, char *params, size_t size);
-
-const char *tt_twolevel_refuse(const tt_ask *ask) {
-  const char *wrong = tt_param_refuse(ask, "node= LEVEL:N ring halving doubling scatter");
-  if (wrong) return wrong;
+static const char *twolevel_refuse(const tt_ask *ask) {
   if (tt_param_word(ask, "ring") + tt_param_word(ask, "halving") + tt_param_word(ask, "doubling") >
       1)
     return "ring, halving and doubling exclude each other";
-  wrong = tt_nodes_refuse(ask);
+  const char *wrong = tt_nodes_refuse(ask);
   if (wrong || !tt_param_word(ask, "scatter")) return wrong;
   const tt_nodes nodes = tt_nodes_of(ask);
   return nodes.each && ask->ranks % nodes.each == 0 ? NULL : "scatter wants nodes of one size";
 }
 
 /* The number of parts among a node's ranks, times those among the leaders. */
-uint32_t tt_twolevel_blocks(const tt_ask *ask) {
+static uint32_t twolevel_blocks(const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
   return (uint32_t)((tt_param_word(ask, "scatter") ? nodes.each : 1) *
                     (tt_param_word(ask, "doubling") ? 1 : nodes.count));
@@ -113,11 +105,11 @@ static void scattered(tt_builder *b, const tt_ask *ask, const tt_nodes *nodes, i
   tt_sched_free(s);
 }
 
-void tt_twolevel_build(tt_builder *b, const tt_ask *ask) {
+static void twolevel_build(tt_builder *b, const tt_ask *ask) {
   const tt_nodes nodes = tt_nodes_of(ask);
   const int here = tt_node_at(&nodes, ask->rank), leader = tt_node_first(&nodes, here);
   const int size = tt_node_first(&nodes, here + 1) - leader;
-  const uint32_t blocks = tt_twolevel_blocks(ask);
+  const uint32_t blocks = twolevel_blocks(ask);
   if (tt_param_word(ask, "scatter") && size > 1) {
     scattered(b, ask, &nodes, leader);
     return;
@@ -138,7 +130,7 @@ void tt_twolevel_build(tt_builder *b, const tt_ask *ask) {
   if (size > 1) tt_send_all(b, node, dst);
 }
 
-bool tt_twolevel_samples(int ranks, int i, char *params, size_t size) {
+static bool twolevel_samples(int ranks, int i, char *params, size_t size) {
   static const char *const how[] = {"ring", "halving", "doubling"};
   const int a = ranks / 3, c = ranks - 2 * a;
   if (i >= 12) {
@@ -154,9 +146,22 @@ bool tt_twolevel_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
-bool tt_twolevel_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+static bool twolevel_plans(int ranks, const char *levels, int i, char *params, size_t size) {
   static const char *const how[] = {"ring", "halving", "doubling"};
   (void)ranks;
   if (!*levels || i > 2) return false;
   return (size_t)snprintf(params, size, "%s,%s", levels, how[i]) < size;
 }
+
+const tt_algo tt_twolevel_algo = {
+    .name = "two-level",
+    .does = TT_DO_ALLREDUCE,
+    .params = "node= LEVEL:N ring halving doubling scatter",
+    .refuse = twolevel_refuse,
+    .blocks = twolevel_blocks,
+    .build = twolevel_build,
+    .samples = twolevel_samples,
+    .plans = twolevel_plans,
+    .entries = {{"two-level(node=4)", TT_NAMED, "nodes of 4 add up, their leaders run a ring",
+                 "Jia et al. 2018"}},
+};

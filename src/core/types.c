@@ -10,48 +10,12 @@ enum { INTEGER = 1, REAL = 2, COMPLEX = 4, PAIR = 8 };
 
 static const struct {
   const char *name;
-  size_t size;
+  size_t size, align;
   int kind;
 } types[TUTTI_TYPE_COUNT] = {
-    [TUTTI_INT8] = {"int8", 1, INTEGER},
-    [TUTTI_UINT8] = {"uint8", 1, INTEGER},
-    [TUTTI_INT16] = {"int16", 2, INTEGER},
-    [TUTTI_UINT16] = {"uint16", 2, INTEGER},
-    [TUTTI_INT32] = {"int32", 4, INTEGER},
-    [TUTTI_UINT32] = {"uint32", 4, INTEGER},
-    [TUTTI_INT64] = {"int64", 8, INTEGER},
-    [TUTTI_UINT64] = {"uint64", 8, INTEGER},
-    [TUTTI_FP16] = {"fp16", 2, REAL},
-    [TUTTI_BF16] = {"bf16", 2, REAL},
-    [TUTTI_FLOAT] = {"float", 4, REAL},
-    [TUTTI_DOUBLE] = {"double", 8, REAL},
-    [TUTTI_COMPLEX_FLOAT] = {"complex_float", 8, COMPLEX},
-    [TUTTI_COMPLEX_DOUBLE] = {"complex_double", 16, COMPLEX},
-    [TUTTI_FLOAT_INT] = {"float_int", sizeof(struct {
-                           float v;
-                           int i;
-                         }),
-                         PAIR},
-    [TUTTI_DOUBLE_INT] = {"double_int", sizeof(struct {
-                            double v;
-                            int i;
-                          }),
-                          PAIR},
-    [TUTTI_LONG_INT] = {"long_int", sizeof(struct {
-                          long v;
-                          int i;
-                        }),
-                        PAIR},
-    [TUTTI_INT_INT] = {"int_int", sizeof(struct {
-                         int v;
-                         int i;
-                       }),
-                       PAIR},
-    [TUTTI_SHORT_INT] = {"short_int", sizeof(struct {
-                           short v;
-                           int i;
-                         }),
-                         PAIR},
+#define TT_TYPE(number, name, type, kind, kernels) \
+  [TUTTI_##number] = {name, sizeof(type), _Alignof(type), kind},
+#include "types.def"
 };
 
 static const struct {
@@ -82,13 +46,7 @@ size_t tutti_type_size(tutti_type type) {
 }
 
 size_t tt_type_align(tutti_type type) {
-  if (!tt_type_valid(type)) return 1;
-  size_t size = types[type].size;
-  int kind = types[type].kind;
-  if (kind == COMPLEX) return size / 2;
-  if (kind == PAIR)
-    return type == TUTTI_DOUBLE_INT || type == TUTTI_LONG_INT ? sizeof(long) : sizeof(int);
-  return size;
+  return tt_type_valid(type) ? types[type].align : 1;
 }
 
 const char *tutti_type_name(tutti_type type) {

@@ -24,9 +24,12 @@ typedef ALIAS int64_t i64;
 typedef ALIAS float f32;
 typedef ALIAS double f64;
 
-/* ---- integers: one kernel serves both signs where the bits are the same ---- */
+/* ---- integers: one kernel serves both signs where the bits are the same ----
+ *
+ * The division of avg: up to 32 bits, the quotient of integers as a double is never rounded up to
+ * the next integer: their distance is 1/ranks, at least 2^-31 of the quotient. */
 
-#define INTEGER(bits)                                      \
+#define INTEGER(bits, u_wide, i_wide)                      \
   KERNEL(sum_##bits, u##bits, AS_IS, a + b)                \
   KERNEL(prod_##bits, u##bits, AS_IS, 1u * a * b)          \
   KERNEL(band_##bits, u##bits, AS_IS, a &b)                \
@@ -38,36 +41,40 @@ typedef ALIAS double f64;
   KERNEL(min_u##bits, u##bits, AS_IS, a < b ? a : b)       \
   KERNEL(max_u##bits, u##bits, AS_IS, a > b ? a : b)       \
   KERNEL(min_i##bits, i##bits, AS_IS, a < b ? a : b)       \
-  KERNEL(max_i##bits, i##bits, AS_IS, a > b ? a : b)
+  KERNEL(max_i##bits, i##bits, AS_IS, a > b ? a : b)       \
+  SCALE(scale_u##bits, u##bits, u_wide, AS_IS, (u##bits))  \
+  SCALE(scale_i##bits, i##bits, i_wide, AS_IS, (i##bits))
 
-INTEGER(8)
-INTEGER(16)
-INTEGER(32)
-INTEGER(64)
+INTEGER(8, double, double)
+INTEGER(16, double, double)
+INTEGER(32, double, double)
+INTEGER(64, uint64_t, int64_t)
 
 /* ---- floating point ---- */
 
-KERNEL(sum_f32, f32, tt_canon_float, a + b)
-KERNEL(prod_f32, f32, tt_canon_float, a *b)
-KERNEL(min_f32, f32, tt_canon_float, tt_min_float(a, b))
-KERNEL(max_f32, f32, tt_canon_float, tt_max_float(a, b))
+#define FLOATING(F, T)                               \
+  KERNEL(sum_##F, F, tt_canon_##T, a + b)            \
+  KERNEL(prod_##F, F, tt_canon_##T, a *b)            \
+  KERNEL(min_##F, F, tt_canon_##T, tt_min_##T(a, b)) \
+  KERNEL(max_##F, F, tt_canon_##T, tt_max_##T(a, b)) \
+  SCALE(scale_##F, F, T, AS_IS, tt_canon_##T)        \
+  TIMES(times_##F, F, T, AS_IS, tt_canon_##T)
 
-KERNEL(sum_f64, f64, tt_canon_double, a + b)
-KERNEL(prod_f64, f64, tt_canon_double, a *b)
-KERNEL(min_f64, f64, tt_canon_double, tt_min_double(a, b))
-KERNEL(max_f64, f64, tt_canon_double, tt_max_double(a, b))
+FLOATING(f32, float)
+FLOATING(f64, double)
 
-HALF_KERNEL(sum_fp16, +, fp16)
-HALF_KERNEL(prod_fp16, *, fp16)
-KERNEL(min_fp16, u16, AS_IS, tt_min_fp16(a, b))
-KERNEL(max_fp16, u16, AS_IS, tt_max_fp16(a, b))
+#define HALF(H)                                              \
+  HALF_KERNEL(sum_##H, +, H)                                 \
+  HALF_KERNEL(prod_##H, *, H)                                \
+  KERNEL(min_##H, u16, AS_IS, tt_min_##H(a, b))              \
+  KERNEL(max_##H, u16, AS_IS, tt_max_##H(a, b))              \
+  SCALE(scale_##H, u16, float, tt_##H##_float, tt_float_##H) \
+  TIMES(times_##H, u16, float, tt_##H##_float, tt_float_##H)
 
-HALF_KERNEL(sum_bf16, +, bf16)
-HALF_KERNEL(prod_bf16, *, bf16)
-KERNEL(min_bf16, u16, AS_IS, tt_min_bf16(a, b))
-KERNEL(max_bf16, u16, AS_IS, tt_max_bf16(a, b))
+HALF(fp16)
+HALF(bf16)
 
-/* ---- complex: a sum is a sum of twice as many reals ---- */
+/* ---- complex: a sum is a sum of twice as many reals, and so are scaling and division ---- */
 
 typedef struct {
   float re, im;
@@ -79,6 +86,12 @@ typedef struct {
 #define COMPLEX(C, real, canon, sub)                                           \
   static void sum_##C(void *dst, const void *const *in, int n, size_t count) { \
     sum_##real(dst, in, n, 2 * count);                                         \
+  }                                                                            \
+  static void scale_##C(void *dst, size_t count, int ranks) {                  \
+    scale_##real(dst, 2 * count, ranks);                                       \
+  }                                                                            \
+  static void times_##C(void *dst, const void *src, size_t count, double by) { \
+    times_##real(dst, src, 2 * count, by);                                     \
   }                                                                            \
   static inline C put_##C(C x) {                                               \
     return (C){canon(x.re), canon(x.im)};                                      \
@@ -153,45 +166,6 @@ PAIR(long_int, INTEGER_BEFORE, AS_IS)
 PAIR(int_int, INTEGER_BEFORE, AS_IS)
 PAIR(short_int, INTEGER_BEFORE, AS_IS)
 
-/* ---- the division of avg ----
- *
- * Up to 32 bits, the quotient of integers as a double is never rounded up to the
- * next integer: their distance is 1/ranks, at least 2^-31 of the quotient. */
-
-SCALE(scale_i8, i8, double, AS_IS, (i8))
-SCALE(scale_u8, u8, double, AS_IS, (u8))
-SCALE(scale_i16, i16, double, AS_IS, (i16))
-SCALE(scale_u16, u16, double, AS_IS, (u16))
-SCALE(scale_i32, i32, double, AS_IS, (i32))
-SCALE(scale_u32, u32, double, AS_IS, (u32))
-SCALE(scale_i64, i64, int64_t, AS_IS, AS_IS)
-SCALE(scale_u64, u64, uint64_t, AS_IS, AS_IS)
-SCALE(scale_fp16, u16, float, tt_fp16_float, tt_float_fp16)
-SCALE(scale_bf16, u16, float, tt_bf16_float, tt_float_bf16)
-SCALE(scale_f32, f32, float, AS_IS, tt_canon_float)
-SCALE(scale_f64, f64, double, AS_IS, tt_canon_double)
-
-static void scale_c32(void *dst, size_t count, int ranks) {
-  scale_f32(dst, 2 * count, ranks);
-}
-static void scale_c64(void *dst, size_t count, int ranks) {
-  scale_f64(dst, 2 * count, ranks);
-}
-
-/* ---- scaling before a sum ---- */
-
-TIMES(times_fp16, u16, float, tt_fp16_float, tt_float_fp16)
-TIMES(times_bf16, u16, float, tt_bf16_float, tt_float_bf16)
-TIMES(times_f32, f32, float, AS_IS, tt_canon_float)
-TIMES(times_f64, f64, double, AS_IS, tt_canon_double)
-
-static void times_c32(void *dst, const void *src, size_t count, double factor) {
-  times_f32(dst, src, 2 * count, factor);
-}
-static void times_c64(void *dst, const void *src, size_t count, double factor) {
-  times_f64(dst, src, 2 * count, factor);
-}
-
 /* ---- the table ---- */
 
 #define ARITHMETIC(type) \
@@ -203,59 +177,39 @@ static void times_c64(void *dst, const void *src, size_t count, double factor) {
   [TUTTI_LAND] = land_##type, [TUTTI_LOR] = lor_##type, [TUTTI_LXOR] = lxor_##type
 #define LOCATED(type) [TUTTI_MINLOC] = minloc_##type, [TUTTI_MAXLOC] = maxloc_##type
 
+/* A type's row and its other kernels, by its kind in types.def. */
 #define INTEGER_ROW(sign, bits) \
   { ARITHMETIC(bits), ORDERED(sign##bits), BITWISE(bits), LOGICAL(bits) }
 #define REAL_ROW(type) \
   { ARITHMETIC(type), ORDERED(type) }
+#define COMPLEX_ROW(type) \
+  { ARITHMETIC(type) }
+#define PAIR_ROW(type) \
+  { LOCATED(type) }
+#define INTEGER_SCALE(sign, bits) scale_##sign##bits
+#define REAL_SCALE(type)          scale_##type
+#define COMPLEX_SCALE(type)       scale_##type
+#define PAIR_SCALE(type)          NULL
+#define INTEGER_TIMES(sign, bits) NULL
+#define REAL_TIMES(type)          times_##type
+#define COMPLEX_TIMES(type)       times_##type
+#define PAIR_TIMES(type)          NULL
 
 const tt_kernel_set TT_KERNEL_SET = {
     .name = TT_KERNEL_NAME,
     .reduce =
         {
-            [TUTTI_INT8] = INTEGER_ROW(i, 8),
-            [TUTTI_UINT8] = INTEGER_ROW(u, 8),
-            [TUTTI_INT16] = INTEGER_ROW(i, 16),
-            [TUTTI_UINT16] = INTEGER_ROW(u, 16),
-            [TUTTI_INT32] = INTEGER_ROW(i, 32),
-            [TUTTI_UINT32] = INTEGER_ROW(u, 32),
-            [TUTTI_INT64] = INTEGER_ROW(i, 64),
-            [TUTTI_UINT64] = INTEGER_ROW(u, 64),
-            [TUTTI_FP16] = REAL_ROW(fp16),
-            [TUTTI_BF16] = REAL_ROW(bf16),
-            [TUTTI_FLOAT] = REAL_ROW(f32),
-            [TUTTI_DOUBLE] = REAL_ROW(f64),
-            [TUTTI_COMPLEX_FLOAT] = {ARITHMETIC(c32)},
-            [TUTTI_COMPLEX_DOUBLE] = {ARITHMETIC(c64)},
-            [TUTTI_FLOAT_INT] = {LOCATED(float_int)},
-            [TUTTI_DOUBLE_INT] = {LOCATED(double_int)},
-            [TUTTI_LONG_INT] = {LOCATED(long_int)},
-            [TUTTI_INT_INT] = {LOCATED(int_int)},
-            [TUTTI_SHORT_INT] = {LOCATED(short_int)},
+#define TT_TYPE(number, name, type, kind, kernels) [TUTTI_##number] = kind##_ROW kernels,
+#include "types.def"
         },
     .scale =
         {
-            [TUTTI_INT8] = scale_i8,
-            [TUTTI_UINT8] = scale_u8,
-            [TUTTI_INT16] = scale_i16,
-            [TUTTI_UINT16] = scale_u16,
-            [TUTTI_INT32] = scale_i32,
-            [TUTTI_UINT32] = scale_u32,
-            [TUTTI_INT64] = scale_i64,
-            [TUTTI_UINT64] = scale_u64,
-            [TUTTI_FP16] = scale_fp16,
-            [TUTTI_BF16] = scale_bf16,
-            [TUTTI_FLOAT] = scale_f32,
-            [TUTTI_DOUBLE] = scale_f64,
-            [TUTTI_COMPLEX_FLOAT] = scale_c32,
-            [TUTTI_COMPLEX_DOUBLE] = scale_c64,
+#define TT_TYPE(number, name, type, kind, kernels) [TUTTI_##number] = kind##_SCALE kernels,
+#include "types.def"
         },
     .times =
         {
-            [TUTTI_FP16] = times_fp16,
-            [TUTTI_BF16] = times_bf16,
-            [TUTTI_FLOAT] = times_f32,
-            [TUTTI_DOUBLE] = times_f64,
-            [TUTTI_COMPLEX_FLOAT] = times_c32,
-            [TUTTI_COMPLEX_DOUBLE] = times_c64,
+#define TT_TYPE(number, name, type, kind, kernels) [TUTTI_##number] = kind##_TIMES kernels,
+#include "types.def"
         },
 };

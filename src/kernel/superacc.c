@@ -20,16 +20,20 @@ typedef struct format {
   uint64_t infinity;
 } format;
 
-static const format fp16 = {2, 11, 0x7c00}, bf16 = {2, 8, 0x7f80}, f32 = {4, 24, 0x7f800000},
-                    f64 = {8, 53, 0x7ff0000000000000};
+#define TT_TYPE(number, name, type, kind, kernels)
+#include "types.def"
 
-/* `call` gets f, a constant. */
-#define BY_FORMAT(real, call)    \
-  switch (real) {                \
-    case TUTTI_FP16: call(fp16); \
-    case TUTTI_BF16: call(bf16); \
-    case TUTTI_FLOAT: call(f32); \
-    default: call(f64);          \
+/* The exponent has the bits that sign and fraction leave. */
+#define FORMAT(bytes, fraction) \
+  ((format){bytes, fraction, (((uint64_t)1 << (8 * (bytes) - (fraction))) - 1) << ((fraction)-1)})
+#define CASE(number, bytes, fraction, call) \
+  case TUTTI_##number: call(FORMAT(bytes, fraction));
+
+/* `call` gets the format, a constant. */
+#define BY_FORMAT(real, call)         \
+  switch (real) {                     \
+    TT_REALS(CASE, call)              \
+    default: __builtin_unreachable(); \
   }
 
 tutti_type tt_real_of(tutti_type type, size_t *each) {

@@ -54,7 +54,8 @@ static bool all_heard(rumour *r, int of) {
     while (step < g->base[rank + 1] && !r->heard[step]) step++;
     if (step < g->base[rank + 1]) continue;
     if (g->base[rank] < g->base[rank + 1])
-      tt_graph_refuse(g, g->base[rank + 1] - 1, "its rank leaves the barrier without rank %d", of);
+      tt_graph_refuse(g, g->base[rank + 1] - 1,
+                      "its rank may leave the barrier before it hears of rank %d", of);
     else
       tt_graph_refuse(g, g->base[of], "rank %d does nothing in this barrier", rank);
     return false;

@@ -42,9 +42,11 @@ static bool check_peers(tt_graph *g, uint32_t id, const tt_sched *s, const tt_st
     if (i && tt_mod((int64_t)i * p->stride, s->ranks) == 0)
       return tt_graph_refuse(g, id, "its peer range names a rank twice");
   }
-  if (others == 0) return tt_graph_refuse(g, id, "it talks to nobody");
+  if (others == 0)
+    return tt_graph_refuse(g, id, "it sends to no other rank, and receives from none");
   if (among && self != 1)
-    return tt_graph_refuse(g, id, "its own operand has no place among the peers");
+    return tt_graph_refuse(
+        g, id, "it adds its own operand among its peers', but this rank is not one of its peers");
   if (!among && self && step->kind == TT_RECV_REDUCE)
     return tt_graph_refuse(g, id, "its peers include itself");
   if (p->count > 1 && step->kind == TT_RECV && !step->split)
@@ -64,9 +66,10 @@ static bool check_step(tt_graph *g, uint32_t id) {
   if (tt_span_size(tt_step_cargo(step)) == 0) return tt_graph_refuse(g, id, "its span is empty");
   if (!check_peers(g, id, s, step)) return false;
   if (!tt_coll_reduces(s->coll) && (step->kind == TT_REDUCE || step->kind == TT_RECV_REDUCE))
-    return tt_graph_refuse(g, id, "%s has no op", tutti_coll_name(s->coll));
+    return tt_graph_refuse(g, id, "it reduces, but %s has no op", tutti_coll_name(s->coll));
   if (step->completes && tt_coll_prefix(s->coll))
-    return tt_graph_refuse(g, id, "no sum of %s is complete", tutti_coll_name(s->coll));
+    return tt_graph_refuse(g, id, "it completes a sum, but no sum of %s covers all ranks",
+                           tutti_coll_name(s->coll));
   for (uint32_t k = s->after_at[local]; k < s->after_at[local + 1]; k++)
     if (s->after[k] >= local) return tt_graph_refuse(g, id, "it waits for a later step");
   return tt_operands_right(g, id);
@@ -126,8 +129,8 @@ static bool match_messages(tt_graph *g, const ending *out, const ending *in, uin
       ending a = x ? *x : *y, b = y ? *y : *x;
       a.step = b.step = a.entry = b.entry = 0;
       if (x && (!y || by_pair(&a, &b) < 0))
-        return tt_graph_refuse(g, x->step, "rank %d receives it nowhere", x->reader);
-      return tt_graph_refuse(g, y->step, "rank %d sends nothing for it", y->sender);
+        return tt_graph_refuse(g, x->step, "rank %d has no receive for this message", x->reader);
+      return tt_graph_refuse(g, y->step, "rank %d has no send for this message", y->sender);
     }
     const tt_step *send = tt_graph_step(g, x->step), *recv = tt_graph_step(g, y->step);
     uint32_t lo, hi, to_lo, to_hi;
@@ -135,8 +138,8 @@ static bool match_messages(tt_graph *g, const ending *out, const ending *in, uin
     tt_part_of(recv, (int)y->entry, &to_lo, &to_hi);
     if (hi - lo != to_hi - to_lo ||
         !tt_same_shape(g->all[0], tt_step_cargo(send), lo, tt_step_cargo(recv), to_lo, hi - lo))
-      return tt_graph_refuse(g, x->step, "rank %d step %u expects other blocks of it", y->reader,
-                             y->step - g->base[y->reader]);
+      return tt_graph_refuse(g, x->step, "rank %d step %u receives other blocks than these",
+                             y->reader, y->step - g->base[y->reader]);
     g->messages[i] =
         (tt_message){x->step, y->step, x->sender, x->reader, x->entry, y->entry, UINT32_MAX};
   }

@@ -81,7 +81,7 @@ static bool operand_right(tt_graph *g, uint32_t id, const tt_span *operand) {
   const tt_step *step = tt_graph_step(g, id);
   const uint32_t n = tt_span_size(&step->dst);
   if (!readable(s, operand, (tt_gap){0, 0}))
-    return tt_graph_refuse(g, id, "it reads outside what this rank has");
+    return tt_graph_refuse(g, id, "it reads blocks that this rank does not have");
   if (tt_span_size(operand) != n || !tt_same_shape(s, &step->dst, 0, operand, 0, n))
     return tt_graph_refuse(g, id, "its operands are of different blocks");
   return operand_is_disjoint(g, id, &step->dst, operand);
@@ -93,9 +93,9 @@ bool tt_operands_right(tt_graph *g, uint32_t id) {
   const tt_gap skip = tt_self_part(s, step);
   if (step->kind == TT_SEND)
     return readable(s, &step->own, skip) ||
-           tt_graph_refuse(g, id, "it reads outside what this rank has");
+           tt_graph_refuse(g, id, "it reads blocks that this rank does not have");
   if (!writable(s, &step->dst, skip))
-    return tt_graph_refuse(g, id, "it writes outside what this rank may write");
+    return tt_graph_refuse(g, id, "it writes blocks that this rank must not write");
   bool ok = mark(g, id, &step->dst, skip);
   if (ok && step->kind != TT_RECV) ok = operand_right(g, id, &step->own);
   for (uint32_t k = 0; ok && step->kind == TT_REDUCE && k < step->inputs; k++) {

@@ -18,7 +18,7 @@ static bool same_problem(tt_sched *const *all, int ranks, char *witness, size_t 
     if (s->rank == r && s->ranks == ranks && s->coll == a->coll && s->root == a->root &&
         s->data == a->data && s->blocks == a->blocks && strcmp(s->name, a->name) == 0)
       continue;
-    snprintf(witness, size, "rank %d's schedule is of another problem than rank 0's", r);
+    snprintf(witness, size, "rank %d's schedule is for another problem than rank 0's", r);
     return false;
   }
   return true;

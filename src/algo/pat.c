@@ -1,0 +1,170 @@
+/* pat.c - parallel aggregated trees: binomial trees, far ranks first, few blocks in a message.
+ *
+ * Idea       all-gather: rank r counts blocks from its own on. Block k comes to it down a
+ *            binomial tree, from the rank that is the lowest bit of k away, where it is block k
+ *            without that bit. So the farthest ranks exchange first, a block each, and the
+ *            nearest last, most blocks. All ranks' trees run at once. At most A blocks may go in
+ *            a message: blocks U apart, U a power of two, then travel together. Between these
+ *            U-trees, steps double what a rank has; inside, they pass the members of a tree of
+ *            U one by one, the farthest branch first. The mirror, the reduce-scatter, takes the
+ *            same steps backwards, sends what was received, and adds. allreduce: the mirror,
+ *            then the all-gather.
+ * Cost       each way ceil(log2 ceil(P/U)) + min(U, P) - 1 messages and P-1 blocks; U is 1 unless
+ *            A is below P/2, so that is ceil(log2 P) messages, and P-1 for A = 1. Messages do not
+ *            all wait for one another: a chain has ceil(log2 P) at most. If P is no power of two
+ *            and a message has several blocks, the vector is copied once each way.
+ * Scratch    none, reduce-scatter the vector; with these copies two vectors: in the second the
+ *            blocks go on past P, so that those of a message are evenly spaced. (A block keeps
+ *            its place, so the sums that wait at one time, A for each level of a tree of U, do
+ *            not lie together.)
+ * Invariant  a block's sum is completed on its owner alone. The first to be added to block k
+ *            comes from the next rank, as its block k + 1, if k is even and k + 1 < P.
+ * Parameters buffer=A, blocks in a message (no limit).
+ * Source     Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at
+ *            scale, arXiv 2506.20252, 2025.
+ * See        tutti plan draw 'pat(buffer=2)' -P 8 -c all_gather
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "algo.h"
+
+enum { MOST = 1 << 20 };
+
+/* The blocks first, first + stride ... below P come over an edge of `hop` ranks. */
+typedef struct edge {
+  int first, hop, stride;
+} edge;
+
+typedef struct pat {
+  tt_builder *b;
+  const tt_ask *ask;
+  int apart;     /* U */
+  bool unrolled; /* blocks are in tmp, where they do not wrap at P */
+} pat;
+
+/* ceil(n / d), for d that may be beyond n. */
+static int parts(int n, int d) {
+  return n / d + (n % d > 0);
+}
+
+/* The least distance for which no message has more than `most` blocks. */
+static int distance_of(int ranks, int most) {
+  int U = 1;
+  while (parts(ranks, U) / 2 > most || (U > 1 && parts(ranks - 1, U) > most)) U *= 2;
+  return U;
+}
+
+static const char *pat_refuse(const tt_ask *ask) {
+  int most;
+  return tt_param_int(ask, "buffer", 1, MOST, MOST, &most) ? NULL : "buffer goes from 1 to 1048576";
+}
+
+static int rank_at_distance(const pat *x, int apart) {
+  return tt_mod((int64_t)x->ask->rank + apart, x->ask->ranks);
+}
+
+/* `count` blocks from number `from`, as this rank counts, `stride` apart. */
+static tt_span spaced(const pat *x, tt_buf buf, int from, int stride, int count) {
+  const uint32_t at = (uint32_t)(x->ask->rank + from), P = (uint32_t)x->ask->ranks;
+  const uint32_t n = (uint32_t)count, apart = (uint32_t)stride;
+  if (buf == TT_TMP && x->unrolled) return (tt_span){buf, at, 0, n, n, apart, 1};
+  if (count == 1) return tt_block(buf, at % P);
+  return (tt_span){buf, at % apart, at % P / apart, n, P / apart, apart, 1};
+}
+
+/* Copies the whole vector into tmp, unrolled; or from there to dst. */
+static void copy_vector(const pat *x, bool in) {
+  const uint32_t P = (uint32_t)x->ask->ranks, r = (uint32_t)x->ask->rank;
+  const tt_span upper = tt_range(TT_TMP, r, P - r, P), lower = tt_range(TT_TMP, 0, r, P);
+  tt_span high = upper, low = lower;
+  high.buf = low.buf = in ? TT_SRC : TT_DST;
+  tt_copy(x->b, in ? upper : high, in ? high : upper);
+  if (r == 0) return;
+  tt_copy(x->b, in ? tt_layer(lower, 1, P) : low, in ? low : tt_layer(lower, 1, P));
+}
+
+static void gather_over_edge(const pat *x, edge e) {
+  const tt_buf buf = x->unrolled ? TT_TMP : TT_DST;
+  const int count = parts(x->ask->ranks - e.first, e.stride);
+  const bool own = x->ask->coll == TUTTI_ALL_GATHER && e.first == e.hop && count == 1;
+  tt_send(x->b, rank_at_distance(x, -e.hop),
+          spaced(x, own ? TT_SRC : buf, e.first - e.hop, e.stride, count));
+  tt_recv(x->b, rank_at_distance(x, e.hop), spaced(x, buf, e.first, e.stride, count));
+}
+
+/* A block that nothing was added to is in src, unless the vector was copied. */
+static void reduce_over_edge(const pat *x, edge e, bool last) {
+  const int P = x->ask->ranks, count = parts(P - e.first, e.stride);
+  const bool ends = x->ask->coll == TUTTI_REDUCE_SCATTER;
+  const tt_buf sums = x->unrolled || ends ? TT_TMP : TT_DST;
+  const bool sent = x->unrolled || (e.hop > 1 && e.first + 1 < P), own = x->unrolled || e.hop > 1;
+  tt_send(x->b, rank_at_distance(x, e.hop),
+          spaced(x, sent ? sums : TT_SRC, e.first, e.stride, count));
+  tt_recv_reduce(x->b, rank_at_distance(x, -e.hop),
+                 spaced(x, last && ends ? TT_DST : sums, e.first - e.hop, e.stride, count),
+                 spaced(x, own ? sums : TT_SRC, e.first - e.hop, e.stride, count), TT_OWN_FIRST);
+  if (last) tt_mark_completes(x->b);
+}
+
+/* Down the branches of member p, whose lowest bit is `bit`: the farthest first. */
+static void gather_in_tree(const pat *x, int p, int bit) {
+  for (int hop = bit / 2; hop >= 1; hop /= 2) {
+    if (p + hop >= x->ask->ranks) continue;
+    gather_over_edge(x, (edge){p + hop, hop, x->apart});
+    gather_in_tree(x, p + hop, hop);
+  }
+}
+
+static void reduce_in_tree(const pat *x, int p, int bit) {
+  for (int hop = 1; hop < bit && p + hop < x->ask->ranks; hop *= 2) {
+    reduce_in_tree(x, p + hop, hop);
+    const bool last = p == 0 && 2 * hop >= x->ask->ranks;
+    reduce_over_edge(x, (edge){p + hop, hop, x->apart}, last);
+  }
+}
+
+static void pat_build(tt_builder *b, const tt_ask *ask) {
+  const int P = ask->ranks;
+  const bool gathers = ask->coll == TUTTI_ALL_GATHER;
+  int most, top = 1;
+  tt_param_int(ask, "buffer", 1, MOST, MOST, &most);
+  const int apart = distance_of(P, most);
+  const pat x = {b, ask, apart, apart < P && (P & (P - 1))};
+  while (top < P - top) top *= 2; /* the farthest hop */
+  if (x.unrolled && !gathers) copy_vector(&x, true);
+  if (!gathers) reduce_in_tree(&x, 0, apart);
+  for (int hop = apart; hop <= top && !gathers; hop *= 2)
+    reduce_over_edge(&x, (edge){hop, hop, 2 * hop}, hop == top);
+  if (ask->coll == TUTTI_REDUCE_SCATTER) return;
+  if (gathers)
+    tt_copy(b, spaced(&x, x.unrolled ? TT_TMP : TT_DST, 0, 1, 1), spaced(&x, TT_SRC, 0, 1, 1));
+  for (int hop = top; hop >= apart; hop /= 2) gather_over_edge(&x, (edge){hop, hop, 2 * hop});
+  gather_in_tree(&x, 0, apart);
+  if (x.unrolled) copy_vector(&x, false);
+}
+
+static bool pat_samples(int ranks, int i, char *params, size_t size) {
+  snprintf(params, size, "buffer=%d", i < 4 ? 1 + i : 1 << (i - 1));
+  return i < 4 || 1 << (i - 1) < ranks;
+}
+
+static bool pat_plans(int ranks, const char *levels, int i, char *params, size_t size) {
+  (void)levels;
+  snprintf(params, size, "buffer=%d", 4 << (2 * i));
+  return i < 2 && ranks > 8 << (2 * i);
+}
+
+const tt_algo tt_pat_algo = {
+    .name = "pat",
+    .does = TT_DO_ALLREDUCE | TT_DO_BLOCKS,
+    .params = "buffer=",
+    .refuse = pat_refuse,
+    .blocks = tt_block_per_rank,
+    .build = pat_build,
+    .samples = pat_samples,
+    .plans = pat_plans,
+    .uniform = tt_uniform_power_of_two,
+    .entries = {{"pat", TT_CANDIDATE,
+                 "binomial trees, far ranks first; buffer=4: 4 blocks in a message",
+                 "Jeaugey 2025, as in NCCL"}},
+};
