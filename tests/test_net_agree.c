@@ -256,7 +256,7 @@ static void those_who_live_agree(void **state) {
     check(seed);
     for (int r = 0; r < ranks; r++) {
       if (!all[r].dead) *(all[r].result[1].status ? &gave_up : &agreed) += 1;
-      all[r].wire->ops->close(all[r].wire);
+      all[r].wire->peer->close(all[r].wire);
     }
   }
   if (!one) assert_true(agreed > JOBS / 4 && gave_up > JOBS / 4); /* enough cases occur */

@@ -81,7 +81,7 @@ static bool broadcast(tutti_comm *comm, void *bytes, size_t n) {
 }
 
 static bool can_use(const tutti_comm *comm) {
-  return comm->ranks > 1 && !(comm->net && tt_net_simulated(comm->net));
+  return comm->ranks > 1 && !(comm->net && comm->net->traits.simulated);
 }
 
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {

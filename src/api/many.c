@@ -164,7 +164,7 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
               .helps = comm->rank >= comm->ranks - comm->helpers,
               .also = hash_buffer_counts(list),
               .many = many};
-  if (!comm->windows) comm->windows = comm->wire->ops->alloc(comm->wire, TT_WINDOW * c.capacity);
+  if (!comm->windows) comm->windows = comm->wire->memory->alloc(comm->wire, TT_WINDOW * c.capacity);
   if (many) many->parts = malloc(most_parts(&c) * sizeof *many->parts);
   if (many) many->packed = malloc((list->n + 1) * sizeof *many->packed);
   const bool made = c.alone && r && many && many->parts && many->packed && comm->windows;

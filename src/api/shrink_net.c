@@ -74,7 +74,8 @@ static tutti_status agree_on_survivors(tutti_comm *comm, const char *name, int l
   }
   const tt_net_decision *t = *decision;
   if (!status && !t->status && t->asks > 0)
-    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: processes can join the ranks of one host only", name);
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: processes can join the ranks of one host only",
+                   name);
   if (status || !t->status) return status;
   return tt_gave_up(comm, name, (tutti_status)t->status, t->quitter, t->awaited);
 }
@@ -98,7 +99,7 @@ static tutti_status create_survivors_comm(const tutti_comm *old, const int *list
     pids[r] = comm->info[r].pid;
   }
   if (comm) comm->net = comm->wire = wire;
-  if (!status) status = tt_net_pids(wire, pids);
+  if (!status) status = wire->net->set_pids(wire, pids);
   free(pids);
   if (status) return status;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;

@@ -57,7 +57,7 @@ static int asked_by_all(const gathering *g) {
   int least = g->least;
   for (int r = 0; r < comm->ranks; r++) {
     const int theirs = (int)tt_shm_agree_asks(comm->wire, r) - 1;
-    if (theirs < least && comm->wire->ops->alive(comm->wire, r)) least = theirs;
+    if (theirs < least && comm->wire->peer->alive(comm->wire, r)) least = theirs;
   }
   return least;
 }
@@ -129,7 +129,7 @@ static void decide_members(gathering *g, int least) {
 
 void tt_warn_straggler(const tutti_comm *comm, const char *name, int peer, double waited) {
   tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
-         comm->wire->ops->pid(comm->wire, peer), name);
+         comm->wire->peer->pid(comm->wire, peer), name);
 }
 
 /* Warns once; gives up after the time limit. */
@@ -208,7 +208,7 @@ tutti_status tt_gave_up(const tutti_comm *comm, const char *name, tutti_status s
   return tt_fail(status,
                  "%s: rank %d gave up waiting for rank %d (pid %ld): its time limit "
                  "(TUTTI_TIMEOUT)",
-                 name, by, awaited, comm->wire->ops->pid(comm->wire, awaited));
+                 name, by, awaited, comm->wire->peer->pid(comm->wire, awaited));
 }
 
 static tutti_status fail(const gathering *g, const tt_decision *d) {

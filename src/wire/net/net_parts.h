@@ -156,6 +156,10 @@ static inline tt_net *tt_net_of(tt_wire *w) {
   return (tt_net *)w;
 }
 
+/* ---- progress (net_recv.c) ---- */
+
+tutti_status tt_net_poll(tt_wire *w, bool *moved); /* for the table (wire.h) */
+
 /* ---- requests, and memory for them (net_slots.c) ---- */
 
 /* Stop calling the network; tutti_error() says what it could not do, and why. */
@@ -186,6 +190,7 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 
 /* ---- simulated networks (net_simulated.c) ---- */
 
+tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level); /* for the table (wire.h) */
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                          size_t left, uint32_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,

@@ -326,3 +326,12 @@ size_t tt_heap_used(tt_heap *h) {
   pthread_mutex_unlock(&h->lock);
   return bytes;
 }
+
+double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
+  double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
+  if (quota < cores) cores = quota;
+  return ranks / (cores > 0 ? cores : 1);
+}

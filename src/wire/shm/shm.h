@@ -133,6 +133,8 @@ bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
 void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, size_t n);
 /* Bytes allocated, without those that wait to be freed. */
 size_t tt_heap_used(tt_heap *heap);
+/* Ranks per core that they may use; all ranks compute the same value. */
+double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
 
 /* ---- processes (process_state.c) ---- */
 
@@ -178,8 +180,6 @@ void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, cons
 /* Make a control block visible from outside, or hide it again. */
 void tt_shm_show(tt_head *head, uint64_t ctrl);
 void tt_shm_hide(tt_head *head, uint64_t ctrl);
-/* Ranks per core that they may use; all ranks compute the same value. */
-double tt_shm_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
 /* members[r], ctrls[r]: heap index and control block offset of rank r. Copies both. */
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *ctrls, tt_wire **wire);

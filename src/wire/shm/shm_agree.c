@@ -40,13 +40,13 @@ void tt_shm_agree_come(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks)
 
 int tt_shm_agree_awaited(tt_wire *w, uint32_t round) {
   for (int r = 0; r < w->ranks; r++)
-    if (!is_there(w, r, round) && w->ops->alive(w, r)) return r;
+    if (!is_there(w, r, round) && w->peer->alive(w, r)) return r;
   return -1;
 }
 
 int tt_shm_agree_leader(tt_wire *w) {
   int r = 0;
-  while (r < w->rank && !w->ops->alive(w, r)) r++;
+  while (r < w->rank && !w->peer->alive(w, r)) r++;
   return r;
 }
 
@@ -60,7 +60,7 @@ tt_proposal *tt_shm_agree_propose(tt_wire *w, uint32_t round, int more) {
   tt_proposal *t = tt_heap_alloc(s->heap, sizeof *t + most * sizeof *t->member, TT_PAIR);
   if (!t) return NULL;
   for (int r = 0; r < w->ranks; r++) {
-    if (!is_there(w, r, round) || !w->ops->alive(w, r)) continue;
+    if (!is_there(w, r, round) || !w->peer->alive(w, r)) continue;
     const uint64_t ctrl = atomic_load(&vote_of(w, r)->ctrl);
     t->member[t->ranks++] = (tt_member){.index = s->members[r], .ctrl = ctrl};
     if (ctrl != UINT64_MAX || t->status) continue;
