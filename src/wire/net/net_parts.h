@@ -118,6 +118,20 @@ typedef struct tt_slot {
   uint32_t ticket; /* of outgoing bytes */
 } tt_slot;
 
+/* All requests in flight. */
+typedef struct tt_requests {
+  tt_slot *slots;
+  int *spare;         /* free slots */
+  int nspare, n, top; /* n: slots in all; those from top on are free */
+} tt_requests;
+
+/* What is known of the ranks' calls (net_control.c). */
+typedef struct tt_records {
+  tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
+  uint32_t *asked, *answered;       /* per peer: last operation it was asked about; answered */
+  int answers;                      /* to the last inquiry */
+} tt_records;
+
 typedef struct tt_given { /* handed out by alloc */
   struct tt_given *next;
   void *at;
@@ -130,17 +144,14 @@ typedef struct tt_net {
   tutti_net net;
   bool failed; /* the network is not called any more */
   bool *lost;  /* per peer: the network reports it gone */
-  tt_slot *slots;
-  int *spare, nspare, nslots, top; /* spare: free slots; all slots from top on are free */
-  tt_in_end **in;                  /* [peer * lanes + lane], made at first use */
+  tt_requests requests;
+  tt_in_end **in; /* [peer * lanes + lane], made at first use */
   tt_out_end **out;
-  tt_packet *packets;               /* free list */
-  void *bounces;                    /* free list, linked through the first word */
-  int sending;                      /* sends in flight, without TT_LANE_P2P and control */
-  tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
-  uint32_t *asked, *answered;       /* per peer: last operation it was asked about; answered */
-  uint32_t splits;                  /* so far */
-  int answers;                      /* to the last inquiry */
+  tt_packet *packets; /* free list */
+  void *bounces;      /* free list, linked through the first word */
+  int sending;        /* sends in flight, without TT_LANE_P2P and control */
+  tt_records records;
+  uint32_t splits; /* so far */
   tt_net_control hears;
   tutti_status aborted;
   double draining_since; /* s; when waiting for outgoing messages began; 0: not waiting */

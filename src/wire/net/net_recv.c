@@ -194,13 +194,13 @@ static tutti_status poll_network(tt_net *m, look_fn *first, bool *moved) {
       return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed: %.200s", m->net.name,
                      m->net.error(m->net.self));
     n = 0;
-    if (take(m->net.self, m->top, done, DONE, &n)) return tt_net_failed(m, "go on", -1);
+    if (take(m->net.self, m->requests.top, done, DONE, &n)) return tt_net_failed(m, "go on", -1);
     for (int i = 0; i < n; i++) {
       if (done[i].slot < 0) { /* not of a request */
         m->lost[done[i].peer] = *moved = true;
         continue;
       }
-      const tt_slot s = m->slots[done[i].slot];
+      const tt_slot s = m->requests.slots[done[i].slot];
       tt_slot_give(m, done[i].slot);
       tutti_status here = TUTTI_OK;
       if (done[i].failed == TUTTI_NET_LOST)
@@ -325,8 +325,8 @@ static tutti_status net_split(tt_wire *w, const tt_split *s, tutti_net *net, boo
  * memory; smaller ones have come whole, or not at all. */
 static void end_requests(tt_net *m) {
   const bool calls = !m->failed;
-  for (int i = 0; i < m->top; i++) {
-    const tt_slot *s = &m->slots[i];
+  for (int i = 0; i < m->requests.top; i++) {
+    const tt_slot *s = &m->requests.slots[i];
     if (s->kind < PACKET_IN) continue;
     const bool over = calls && m->net.cancel(m->net.self, i) == 0;
     if (!over && s->kind == BYTES_IN) ((tt_piece *)s->what)->bounce = NULL;
@@ -368,11 +368,11 @@ static void net_wire_close(tt_wire *w) {
   tt_net_agree_free(m);
   free(m->in);
   free(m->out);
-  free(m->slots);
-  free(m->spare);
-  free(m->theirs);
-  free(m->asked);
-  free(m->answered);
+  free(m->requests.slots);
+  free(m->requests.spare);
+  free(m->records.theirs);
+  free(m->records.asked);
+  free(m->records.answered);
   free(m->lost);
   free(m->pids);
   free(m);
@@ -454,11 +454,12 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
   m->net = *net;
   m->in = calloc(ranks * TT_LANES, sizeof(tt_in_end *));
   m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));
-  m->theirs = calloc(ranks * RECORDS, sizeof *m->theirs);
-  m->asked = calloc(ranks, sizeof *m->asked);
-  m->answered = calloc(ranks, sizeof *m->answered);
+  m->records.theirs = calloc(ranks * RECORDS, sizeof *m->records.theirs);
+  m->records.asked = calloc(ranks, sizeof *m->records.asked);
+  m->records.answered = calloc(ranks, sizeof *m->records.answered);
   m->lost = calloc(ranks, sizeof *m->lost);
-  if (!m->in || !m->out || !m->theirs || !m->asked || !m->answered || !m->lost)
+  if (!m->in || !m->out || !m->records.theirs || !m->records.asked || !m->records.answered ||
+      !m->lost)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
   if (!status) status = tt_net_listen(m);
   if (status)

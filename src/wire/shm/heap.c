@@ -126,7 +126,7 @@ static bool oversubscribed(const tt_segment *s) {
   cpu_set_t all;
   int ranks = 0;
   CPU_ZERO(&all);
-  if (!atomic_load_explicit(&tt_process.wants_thread, memory_order_relaxed) &&
+  if (!atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) &&
       !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0))
     return false;
   for (int r = 0; r < s->founders; r++) {

@@ -45,7 +45,9 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   size_t l2;                          /* bytes of its core's second level cache */
   char figures[TT_FIGURES];           /* the machine's, as the rank knows them: tt_profile */
   alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */
-  double remote_call, remote_byte, staged_byte;   /* s and s/B, for its own use */
+  struct {
+    double remote_call, remote_byte, staged_byte;
+  } copy;                                         /* s and s/B, for its own use (remote.c) */
   alignas(TT_PAIR) atomic_ullong world;           /* offset of the first control block, 0
                                                      until made */
   alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* first heap's: sleepers of the whole job */
@@ -57,16 +59,18 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint ended;  /* exit status from the launcher (exit_status.c); 0:
                                           none yet */
   alignas(TT_PAIR) uint64_t
-      job_header[TT_JOB_WORDS];       /* first heap's, by the segment's creator: magic; TT_LAYOUT
+      job_header[TT_JOB_WORDS];  /* first heap's, by the segment's creator: magic; TT_LAYOUT
                                          and the number of heaps; the number of founders; launcher
                                          pid (0: none); its start time */
-  uint64_t started;                   /* start time of the process, from /proc */
-  atomic_ullong ctrls[TT_CTRLS];      /* offsets of its control blocks; 0: free */
-  atomic_uint ctrls_made;             /* so far */
-  alignas(TT_PAIR) atomic_uint owner; /* pid of the heap's process; 0: none yet */
-  uint32_t version;                   /* of its tutti (joiners.c) */
-  atomic_ullong claimed;              /* a joiner: the communicator that claims it */
-  atomic_ullong invited;              /* the proposal that admits it; 1: rejected */
+  uint64_t started;              /* start time of the process, from /proc */
+  atomic_ullong ctrls[TT_CTRLS]; /* offsets of its control blocks; 0: free */
+  atomic_uint ctrls_made;        /* so far */
+  alignas(TT_PAIR) struct {
+    atomic_uint owner;     /* pid of the heap's process; 0: none yet */
+    uint32_t version;      /* of its tutti */
+    atomic_ullong claimed; /* a joiner: the communicator that claims it */
+    atomic_ullong invited; /* the proposal that admits it; 1: rejected */
+  } join;                  /* joiners.c */
 } tt_head;
 
 #define TT_JOB_MAGIC 0x626f6a2d69747475u /* "utti-job" */
