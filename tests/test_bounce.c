@@ -11,6 +11,7 @@
 
 #include "net_parts.h"
 #include "stub_net.h"
+#include "wires.h"
 
 enum { MOST = 256, VECTOR = 1 << 18 };
 

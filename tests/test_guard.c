@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "shm.h"
+#include "wires.h"
 
 enum { RANKS = 2, BYTES = 3 * 4096 + 17 };
 

@@ -16,6 +16,7 @@
 
 #include "net_parts.h"
 #include "stub_net.h"
+#include "wires.h"
 
 enum { MOST = 5, ROUNDS = 2, JOBS = 200000, LINE = 64, SLOTS = 256, MOVES = 20000 };
 
@@ -126,9 +127,9 @@ static bool step(rank *me) {
   if (!me->inside && me->round == ROUNDS) return false;
   if (!me->inside) {
     me->inside = true;
-    assert_int_equal(tt_net_agree_enter(me->wire, ++me->round, -1), TUTTI_OK);
+    assert_int_equal(me->wire->net_agree->enter(me->wire, ++me->round, -1), TUTTI_OK);
   }
-  assert_int_equal(tt_net_agree_step(me->wire, &d), TUTTI_OK);
+  assert_int_equal(me->wire->net_agree->step(me->wire, &d), TUTTI_OK);
   if (!d) return true;
   me->inside = false;
   me->result[me->round].status = d->status;
@@ -139,7 +140,7 @@ static bool step(rank *me) {
 static bool quit(rank *me) {
   if (me->dead || !me->inside || !quits) return false;
   quits--;
-  tt_net_agree_quit(me->wire, tt_net_agree_awaited(me->wire));
+  me->wire->net_agree->quit(me->wire, me->wire->net_agree->awaited(me->wire));
   return true;
 }
 

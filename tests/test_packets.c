@@ -15,6 +15,7 @@
 
 #include "net_parts.h"
 #include "stub_net.h"
+#include "wires.h"
 
 enum { PEER = 1, LANE = 2, SLOTS = 128, ID = 77, LARGE = SMALL + 100 };
 

@@ -4,6 +4,7 @@
 #ifndef TT_GOING_ON_H
 #define TT_GOING_ON_H
 
+#include "agree.h"
 #include "comm.h"
 
 enum { TT_NO_JOINERS = -1 };

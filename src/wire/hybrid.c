@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net_wire.h"
+#include "wires.h"
 
 typedef struct hybrid {
   tt_wire wire;

@@ -207,6 +207,10 @@ struct tt_wire {
   const tt_memory_ops *memory;
   const tt_peer_ops *peer;
   const tt_net_ops *net; /* NULL: not over a network alone */
+  /* For ranks that continue after a failure (agree.h); NULL: the wire is of another kind, or the
+   * network cannot do it. */
+  const struct tt_shm_agree_ops *shm_agree;
+  const struct tt_net_agree_ops *net_agree;
   int rank, ranks;
   size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */
@@ -230,7 +234,8 @@ static inline bool tt_wire_is_over(tt_wire *w) {
   return w->peer->aborted(w, NULL, 0);
 }
 
-enum { TT_UNKNOWN = 2, TT_PROOFS = 64 };
+/* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */
+enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };
 /* TT_LANE_P2P: the lane of point-to-point messages, which no operation uses. */
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANES };
 

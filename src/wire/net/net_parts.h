@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "net_wire.h"
+#include "agree.h"
 
 enum {
   SMALL = 8 << 10,  /* bytes that fit in a packet */
@@ -227,6 +227,7 @@ tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size);
 
 /* ---- agreement (net_agree.c) ---- */
 
+extern const tt_net_agree_ops tt_net_agree_table;
 tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes);
 void tt_net_agree_free(tt_net *m);
 

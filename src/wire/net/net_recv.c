@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "net_parts.h"
+#include "wires.h"
 
 /* ---- receiving ---- */
 
@@ -440,6 +441,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
       .memory = &memory_ops,
       .peer = &peer_ops,
       .net = &net_ops,
+      .net_agree = net->pick ? &tt_net_agree_table : NULL,
       .rank = net->rank,
       .ranks = net->ranks,
       .beside = SMALL,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "shm_wire.h"
+#include "wires.h"
 
 typedef enum piece_kind { INLINE, POINTED, STAGED, REMOTE } piece_kind;
 
@@ -461,6 +462,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->wire = (tt_wire){.channel = &channel_ops,
                       .memory = &memory_ops,
                       .peer = &peer_ops,
+                      .shm_agree = &tt_shm_agree_table,
                       .rank = rank,
                       .ranks = ranks,
                       .flag_bytes = TT_FLAG_BYTES,

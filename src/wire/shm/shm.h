@@ -170,25 +170,7 @@ bool tt_process_alive(int pid);
  * briefly for the launcher to publish the status. */
 void tt_exit_words(const tt_head *head, char *words, size_t size);
 
-/* ---- the wire (shm.c) ---- */
-
-/* Allocate this rank's control block for a communicator of `ranks`; the first rank's also holds the
- * state common to all. Returns its offset; 0 if out of memory. */
-uint64_t tt_shm_ctrl_new(tt_heap *heap, int ranks, bool first);
-void tt_shm_ctrl_free(tt_heap *heap, uint64_t ctrl);
-/* `by` fewer ranks than planned will attach: drop their references. */
-void tt_shm_ctrl_drop_refs(tt_heap *heap, uint64_t ctrl, int by);
-/* Do not attach to the communicator of this rank's control block: publish status and reason there
- * for the ranks that do; free it when all have left. */
-void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, const char *why);
-/* Make a control block visible from outside, or hide it again. */
-void tt_shm_show(tt_head *head, uint64_t ctrl);
-void tt_shm_hide(tt_head *head, uint64_t ctrl);
-/* members[r], ctrls[r]: heap index and control block offset of rank r. Copies both. */
-tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *ctrls, tt_wire **wire);
-
-/* ---- agreement on the ranks that continue (shm_agree.c), also after a failure ---- */
+/* ---- what ranks that continue agree on (agree.h) ---- */
 
 /* The decision's contents, written by the decider in its heap. Order of members: ranks that
  * continue, joiners, then helpers, which stay last. */
@@ -208,32 +190,6 @@ typedef struct tt_proposal {
   char settings[TT_SETTINGS]; /* of the new communicator */
   tt_member member[];
 } tt_proposal;
-
-typedef struct tt_decision {
-  uint32_t round;
-  int by;                /* the deciding rank, the lowest live one; or the rank that timed out */
-  int awaited;           /* >= 0: `by` timed out waiting for this rank */
-  tt_proposal *proposal; /* NULL: the decider was out of memory */
-} tt_decision;
-
-/* Enter a round with a control block (offset; UINT64_MAX: allocation failed; the leader's is not
- * used) and this rank's request. */
-void tt_shm_agree_come(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks);
-/* A live rank that has not entered the round; -1: none. */
-int tt_shm_agree_awaited(tt_wire *w, uint32_t round);
-/* The lowest live rank leads. Once no rank is awaited it writes a proposal whose first members are
- * the live ranks in order, has the rest filled in, and decides it. */
-int tt_shm_agree_leader(tt_wire *w);
-tt_proposal *tt_shm_agree_propose(tt_wire *w, uint32_t round, int more);
-void tt_shm_agree_decide(tt_wire *w, uint32_t round, tt_proposal *proposal);
-void tt_shm_agree_give_up(tt_wire *w, uint32_t round, int awaited);
-/* Is there a decision? */
-bool tt_shm_agree_decided(tt_wire *w, uint32_t round, tt_decision *d);
-/* A rank's request. */
-uint64_t tt_shm_agree_asks(tt_wire *w, int rank);
-/* Tell the members that the proposed communicator failed before it began. */
-void tt_shm_agree_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_status status,
-                         const char *reason);
 
 /* ---- joiners (joiners.c): processes that join a running job ---- */
 
