@@ -50,7 +50,7 @@ static double time_records(tutti_comm *comm) {
   for (uint32_t seq = 1; seq <= CALLS; seq++) {
     chain = (uint32_t)tt_mix((uint64_t)chain << 32 | hash);
     const tt_record record = {{seq, chain}, TUTTI_ALLREDUCE, TUTTI_FLOAT, TUTTI_SUM, 0, 1};
-    comm->wire->ops->record(comm->wire, &record, seq - 1);
+    comm->wire->peer->record(comm->wire, &record, seq - 1);
   }
   return 1e9 * (timing_now() - from) / CALLS;
 }
@@ -62,18 +62,18 @@ int main(int argc, char **argv) {
   double with[MOST], without[MOST], alone[MOST];
   tutti_comm *comm, *other;
   if (tutti_comm_from_env(&comm) || tutti_comm_dup(comm, &other)) return failed();
-  const tt_wire_ops *usual = comm->wire->ops;
-  tt_wire_ops silent = *usual;
+  const tt_peer_ops *usual = comm->wire->peer;
+  tt_peer_ops silent = *usual;
   silent.record = publish_nothing;
   for (int i = 0; i < rounds; i++) {
-    comm->wire->ops = usual;
+    comm->wire->peer = usual;
     with[i] = time_calls(comm);
-    comm->wire->ops = &silent;
+    comm->wire->peer = &silent;
     without[i] = time_calls(comm);
     alone[i] = time_records(other);
     if (with[i] < 0 || without[i] < 0) return failed();
   }
-  comm->wire->ops = usual;
+  comm->wire->peer = usual;
   if (tutti_comm_rank(comm) == 0)
     printf("%.1f %.1f %.2f\n", least(with, rounds), least(without, rounds), least(alone, rounds));
   if (tutti_comm_free(other) || tutti_comm_free(comm)) return failed();

@@ -1,7 +1,7 @@
 /* net_agree.pml - ranks agree by messages on the survivors, though any may die, or give up waiting, at any moment.
  *
- * Mirrors    src/wire/net/net_agree.c: tt_net_agree_heard (hear), tt_net_agree_step with confer and leave (step),
- *            tt_net_agree_enter (begin), tt_net_agree_quit (act); and how src/wire/net/net_recv.c notes a loss (lose). Words
+ * Mirrors    src/wire/net/net_agree.c: tt_net_agree_heard (hear), net_agree_step with confer and leave (step),
+ *            net_agree_enter (begin), net_agree_quit (act); and how src/wire/net/net_recv.c notes a loss (lose). Words
  *            from one rank to another come in order. A death cuts them off anywhere, and is noticed at any time,
  *            before or after the last word. A rank makes a step after each event.
  *            Four ranks agree once, and two may die; or three twice, and one may; one may give up.

@@ -180,8 +180,7 @@ static void grown(tutti_comm **comm, int ranks) {
 }
 
 static void nobody_dies(tutti_comm **comm) {
-  can_not_grow(*comm, TUTTI_ERR_TIMEOUT,
-               "0 of 1 joiners came within 1 s (TUTTI_CONNECT_TIMEOUT)");
+  can_not_grow(*comm, TUTTI_ERR_TIMEOUT, "0 of 1 joiners came within 1 s (TUTTI_CONNECT_TIMEOUT)");
 }
 
 static void no_respawn(tutti_comm **comm) {
@@ -271,13 +270,13 @@ static int forge(int kind) {
   if (tt_segment_map(number("TUTTI_SHM_FD"), P, &s)) return 1;
   tt_head *head = tt_heap_head(s, index);
   head->pid = getpid();
-  head->version = tt_version_number() + (kind == 1);
+  head->join.version = tt_version_number() + (kind == 1);
   const uint64_t low = s->stride * (uint64_t)index;
   const uint64_t worlds[] = {low + 65536, low + 65536,      low + 65536,          0,
                              low + 65537, UINT64_MAX - 127, low + s->stride - 128};
   atomic_store(&head->world, worlds[kind]);
   if (kind) atomic_store(&head->ready, 1 + TT_LAYOUT + (kind == 2)); /* 0: it never reports ready */
-  for (int ms = 0; ms < 5000 && !atomic_load(&head->invited); ms++) usleep(1000);
+  for (int ms = 0; ms < 5000 && !atomic_load(&head->join.invited); ms++) usleep(1000);
   tt_segment_release(s);
   return 3;
 }

@@ -11,6 +11,7 @@
 
 #include "net_parts.h"
 #include "stub_net.h"
+#include "wires.h"
 
 enum { MOST = 256, VECTOR = 1 << 18 };
 
@@ -114,7 +115,7 @@ static void begin(void) {
 }
 
 static void close_both(void) {
-  for (int r = 0; r < 2; r++) ends[r].wire->ops->close(ends[r].wire);
+  for (int r = 0; r < 2; r++) ends[r].wire->peer->close(ends[r].wire);
 }
 
 /* Rank 1 sends rank 0 a vector of ones, which rank 0 receives into `vector`. Returns how much has
@@ -129,19 +130,20 @@ static size_t carry(const char *ones) {
     bool moved;
     const size_t left = VECTOR - pushed, wants = VECTOR - pulled;
     const size_t n =
-        left ? from->ops->push(from, 0, 0, stamp, ones + pushed, left, left, &ticket, &status) : 0;
+        left ? from->channel->push(from, 0, 0, stamp, ones + pushed, left, left, &ticket, &status)
+             : 0;
     assert_int_equal(status, TUTTI_OK);
     pushed += n;
-    assert_int_equal(tt_net_poll(from, &moved), TUTTI_OK);
-    assert_int_equal(tt_net_poll(to, &moved), TUTTI_OK);
+    assert_int_equal(from->net->poll(from, &moved), TUTTI_OK);
+    assert_int_equal(to->net->poll(to, &moved), TUTTI_OK);
     tt_stamp came;
-    const size_t head = to->ops->head(to, 1, 0, &came);
+    const size_t head = to->channel->head(to, 1, 0, &came);
     if (head) {
       assert_true(came.seq == stamp.seq && came.hash == stamp.hash && head <= wants);
-      assert_true(to->ops->pull(to, 1, 0, vector + pulled, head, &status));
+      assert_true(to->channel->pull(to, 1, 0, vector + pulled, head, &status));
       pulled += head;
-    } else if (wants && to->ops->expect) {
-      to->ops->expect(to, 1, 0, vector + pulled, wants, wants);
+    } else if (wants && to->channel->expect) {
+      to->channel->expect(to, 1, 0, vector + pulled, wants, wants);
     }
     if (n || head) idle = -1;
   }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "shm.h"
+#include "wires.h"
 
 enum { RANKS = 2, BYTES = 3 * 4096 + 17 };
 
@@ -43,7 +44,7 @@ static void sit_down(member *layout) {
 
 static void get_up(member *layout) {
   for (int r = 0; r < RANKS; r++) {
-    layout[r].wire->ops->close(layout[r].wire);
+    layout[r].wire->peer->close(layout[r].wire);
     tt_heap_close(layout[r].heap);
   }
 }
@@ -53,13 +54,13 @@ static void nobody_enters_what_is_over(void **state) {
   member layout[RANKS];
   sit_down(layout);
   tt_wire *a = layout[0].wire, *b = layout[1].wire;
-  assert_true(b->ops->enter(b));
-  b->ops->leave(b);
-  a->ops->abort(a, TUTTI_ERR_ABORTED, "over");
-  assert_true(a->ops->quiesce(a));
-  assert_false(b->ops->enter(b));
-  assert_false(a->ops->enter(a));
-  assert_true(b->ops->quiesce(b)); /* a refused rank is not inside */
+  assert_true(b->memory->enter(b));
+  b->memory->leave(b);
+  a->peer->abort(a, TUTTI_ERR_ABORTED, "over");
+  assert_true(a->memory->quiesce(a));
+  assert_false(b->memory->enter(b));
+  assert_false(a->memory->enter(a));
+  assert_true(b->memory->quiesce(b)); /* a refused rank is not inside */
   get_up(layout);
 }
 
@@ -68,24 +69,24 @@ static void who_is_stopped_inside_writes_to_nobody(void **state) {
   member layout[RANKS];
   sit_down(layout);
   tt_wire *a = layout[0].wire, *b = layout[1].wire;
-  char *vector = a->ops->alloc(a, BYTES);
+  char *vector = a->memory->alloc(a, BYTES);
   assert_non_null(vector);
   memset(vector, 1, BYTES);
-  const uint64_t name = a->ops->export(a, vector, BYTES);
+  const uint64_t name = a->memory->export(a, vector, BYTES);
   assert_true(name);
-  char *theirs = b->ops->writable(b, name);
+  char *theirs = b->memory->writable(b, name);
   assert_ptr_not_equal(theirs, vector);
   assert_int_equal(theirs[BYTES - 1], 1);
-  assert_true(b->ops->enter(b)); /* and is stopped */
-  a->ops->abort(a, TUTTI_ERR_ABORTED, "over");
-  assert_false(a->ops->quiesce(a));
-  a->ops->revoke(a, vector, BYTES);
+  assert_true(b->memory->enter(b)); /* and is stopped */
+  a->peer->abort(a, TUTTI_ERR_ABORTED, "over");
+  assert_false(a->memory->quiesce(a));
+  a->memory->revoke(a, vector, BYTES);
   memset(theirs, 2, BYTES); /* and wakes up */
   for (int i = 0; i < BYTES; i++) assert_int_equal(vector[i], 1);
-  assert_int_equal(a->ops->export(a, vector, BYTES), 0); /* peers would not see it */
-  assert_true(a->ops->free(a, vector));
+  assert_int_equal(a->memory->export(a, vector, BYTES), 0); /* peers would not see it */
+  assert_true(a->memory->free(a, vector));
   for (int i = 0; i < 4; i++) { /* nor is it allocated again */
-    char *next = a->ops->alloc(a, BYTES);
+    char *next = a->memory->alloc(a, BYTES);
     assert_non_null(next);
     assert_true(next + BYTES <= vector || vector + BYTES <= next);
   }
@@ -98,10 +99,10 @@ static double waits_for(pid_t pid) {
   sit_down(layout);
   tt_wire *a = layout[0].wire, *b = layout[1].wire;
   tt_heap_head(tt_heap_segment(layout[1].heap), 1)->pid = (int)pid;
-  assert_true(b->ops->enter(b));
-  a->ops->abort(a, TUTTI_ERR_ABORTED, "over");
+  assert_true(b->memory->enter(b));
+  a->peer->abort(a, TUTTI_ERR_ABORTED, "over");
   const double before = tt_seconds();
-  assert_false(a->ops->quiesce(a));
+  assert_false(a->memory->quiesce(a));
   const double seconds = tt_seconds() - before;
   get_up(layout);
   return seconds;
@@ -149,11 +150,11 @@ static void who_stands_hears_who_does_not(void **state) {
   sit_down(layout);
   for (int r = 0; r < RANKS; r++) ctrls[r] = tt_shm_ctrl_new(layout[r].heap, RANKS, r == 0);
   assert_int_equal(tt_shm_wire(layout[0].heap, 0, RANKS, members, ctrls, &a), TUTTI_OK);
-  assert_int_equal(a->ops->aborted(a, why, sizeof why), TUTTI_OK);
+  assert_int_equal(a->peer->aborted(a, why, sizeof why), TUTTI_OK);
   tt_shm_ctrl_abandon(layout[1].heap, ctrls[1], TUTTI_ERR_PEER_LOST, "somebody died");
-  assert_int_equal(a->ops->aborted(a, why, sizeof why), TUTTI_ERR_PEER_LOST);
+  assert_int_equal(a->peer->aborted(a, why, sizeof why), TUTTI_ERR_PEER_LOST);
   assert_string_equal(why, "somebody died");
-  a->ops->close(a);
+  a->peer->close(a);
   get_up(layout);
 }
 

@@ -16,6 +16,7 @@
 
 #include "net_parts.h"
 #include "stub_net.h"
+#include "wires.h"
 
 enum { MOST = 5, ROUNDS = 2, JOBS = 200000, LINE = 64, SLOTS = 256, MOVES = 20000 };
 
@@ -126,9 +127,9 @@ static bool step(rank *me) {
   if (!me->inside && me->round == ROUNDS) return false;
   if (!me->inside) {
     me->inside = true;
-    assert_int_equal(tt_net_agree_enter(me->wire, ++me->round, -1), TUTTI_OK);
+    assert_int_equal(me->wire->net_agree->enter(me->wire, ++me->round, -1), TUTTI_OK);
   }
-  assert_int_equal(tt_net_agree_step(me->wire, &d), TUTTI_OK);
+  assert_int_equal(me->wire->net_agree->step(me->wire, &d), TUTTI_OK);
   if (!d) return true;
   me->inside = false;
   me->result[me->round].status = d->status;
@@ -139,7 +140,7 @@ static bool step(rank *me) {
 static bool quit(rank *me) {
   if (me->dead || !me->inside || !quits) return false;
   quits--;
-  tt_net_agree_quit(me->wire, tt_net_agree_awaited(me->wire));
+  me->wire->net_agree->quit(me->wire, me->wire->net_agree->awaited(me->wire));
   return true;
 }
 
@@ -256,7 +257,7 @@ static void those_who_live_agree(void **state) {
     check(seed);
     for (int r = 0; r < ranks; r++) {
       if (!all[r].dead) *(all[r].result[1].status ? &gave_up : &agreed) += 1;
-      all[r].wire->ops->close(all[r].wire);
+      all[r].wire->peer->close(all[r].wire);
     }
   }
   if (!one) assert_true(agreed > JOBS / 4 && gave_up > JOBS / 4); /* enough cases occur */

@@ -15,6 +15,7 @@
 
 #include "net_parts.h"
 #include "stub_net.h"
+#include "wires.h"
 
 enum { PEER = 1, LANE = 2, SLOTS = 128, ID = 77, LARGE = SMALL + 100 };
 
@@ -88,7 +89,7 @@ static int open_wire(void **state) {
 
 static int close_wire(void **state) {
   (void)state;
-  wire->ops->close(wire);
+  wire->peer->close(wire);
   return 0;
 }
 
@@ -106,7 +107,7 @@ static void end(int slot, size_t bytes) {
 
 static tutti_status poll(void) {
   bool moved = false;
-  return tt_net_poll(wire, &moved);
+  return wire->net->poll(wire, &moved);
 }
 
 /* Delivers a message of n bytes to the receive with this tag, which must be posted. */
@@ -118,7 +119,7 @@ static void come(int tag, const void *bytes, size_t n) {
 }
 
 static size_t here(tt_stamp *stamp) {
-  return wire->ops->head(wire, PEER, LANE, stamp);
+  return wire->channel->head(wire, PEER, LANE, stamp);
 }
 
 static tt_packet packet;
@@ -189,7 +190,7 @@ static void pieces_come_in_order_and_in_part(void **state) {
     for (size_t left = 100 + (size_t)i, n; left; left -= n) {
       assert_int_equal(here(&stamp), left);
       n = left < 60 ? left : 60;
-      assert_true(wire->ops->pull(wire, PEER, LANE, to, n, &status) && !status);
+      assert_true(wire->channel->pull(wire, PEER, LANE, to, n, &status) && !status);
       for (size_t k = 0; k < n; k++) assert_int_equal(to[k], 'a' + i);
     }
   }
@@ -225,13 +226,14 @@ static uint32_t push(size_t n, size_t taken) {
   const tt_stamp stamp = {1, 2};
   uint32_t ticket;
   tutti_status status = TUTTI_OK;
-  assert_int_equal(wire->ops->push(wire, PEER, LANE, stamp, body, n, n, &ticket, &status), taken);
+  assert_int_equal(wire->channel->push(wire, PEER, LANE, stamp, body, n, n, &ticket, &status),
+                   taken);
   assert_int_equal(status, TUTTI_OK);
   return ticket;
 }
 
 static bool over(uint32_t ticket) {
-  return wire->ops->consumed(wire, PEER, LANE, ticket);
+  return wire->channel->consumed(wire, PEER, LANE, ticket);
 }
 
 /* Tickets count on beyond the largest number. */

@@ -116,7 +116,8 @@ static tutti_status create_exact_request(tutti_comm *comm, const char *function,
   for (size_t i = 0; x && i < x->stretches; i++) x->blocks += blocks_of(x->stretch[i].reals);
   if (x) x->breadth = malloc(tt_max(1, x->blocks) * sizeof *x->breadth);
   if (x) x->parts = malloc(TT_WINDOW * sizeof *x->parts);
-  if (!comm->sums) comm->sums = comm->wire->ops->alloc(comm->wire, TT_WINDOW * capacity_of(comm));
+  if (!comm->sums)
+    comm->sums = comm->wire->memory->alloc(comm->wire, TT_WINDOW * capacity_of(comm));
   tutti_status status = TUTTI_OK;
   if (!x || !x->breadth || !x->parts || !comm->sums)
     status = tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for an exact sum", function);

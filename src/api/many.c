@@ -208,7 +208,7 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
               .helps = comm->rank >= comm->ranks - comm->helpers,
               .also = hash_buffer_counts(list),
               .many = m};
-  if (!comm->windows) comm->windows = comm->wire->ops->alloc(comm->wire, TT_WINDOW * c.capacity);
+  if (!comm->windows) comm->windows = comm->wire->memory->alloc(comm->wire, TT_WINDOW * c.capacity);
   if (m) m->request = (tutti_request){.ops = &many_ops, .comm = comm};
   if (m) m->parts = malloc(most_parts(&c) * sizeof *m->parts);
   if (m) m->packed = malloc((list->n + 1) * sizeof *m->packed);

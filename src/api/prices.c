@@ -61,7 +61,7 @@ static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
                                     : tt_algo_exists(setting->only);
 }
 
-/* As the ranks of a job on this machine would find it (tt_shm_ranks_per_core). */
+/* As the ranks of a job on this machine would find it (tt_heap_ranks_per_core). */
 static double ranks_per_core_here(int ranks) {
   cpu_set_t mine;
   CPU_ZERO(&mine);

@@ -110,7 +110,7 @@ static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tenso
 static void want_thread(tutti_buckets *b, bool on) {
   if (!on && !b->has_thread) return;
   pthread_mutex_lock(&tt_process.lock);
-  atomic_fetch_add_explicit(&tt_process.wants_thread, on ? 1 : -1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&tt_process.progress_thread.wanted, on ? 1 : -1, memory_order_relaxed);
   b->has_thread = on;
   pthread_mutex_unlock(&tt_process.lock);
 }

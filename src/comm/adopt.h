@@ -3,6 +3,7 @@
 #ifndef TT_ADOPT_H
 #define TT_ADOPT_H
 
+#include "agree.h"
 #include "build.h"
 
 /* What a new communicator inherits from the old one; the same on all its ranks. */

@@ -57,7 +57,7 @@ tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double r
 }
 
 const char *tutti_comm_network(const tutti_comm *comm) {
-  return comm && comm->net ? tt_net_name(comm->net) : NULL;
+  return comm && comm->net ? comm->net->traits.name : NULL;
 }
 
 /* Counts levels of the machine, starting with the innermost one over a network. */

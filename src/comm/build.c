@@ -68,7 +68,7 @@ static tutti_status make_near(tutti_comm *comm, const uint64_t *ctrls, int *near
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
   if (!status && n == comm->ranks)
-    comm->load.ranks_per_core = tt_shm_ranks_per_core(tt_heap_segment(comm->heap), members, n);
+    comm->load.ranks_per_core = tt_heap_ranks_per_core(tt_heap_segment(comm->heap), members, n);
   free(members);
   free(at);
   return status;
@@ -176,7 +176,7 @@ static tutti_status set_levels(tutti_comm *comm) {
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   for (int r = 0; !status && r < comm->ranks; r++)
     level[r] = (uint8_t)tt_cost_level(p, things, mine, place ? place[r] : r);
-  if (!status) status = tt_net_levels(comm->net, level);
+  if (!status) status = comm->net->net->set_levels(comm->net, level);
   free(level);
   free(things);
   return status;
@@ -194,7 +194,7 @@ static tutti_status place_in_levels(tutti_comm *comm, const tt_layout *layout) {
   if (!status && !most)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
   if (!status) status = tt_comm_arrange(comm, layout ? layout : &found, ranks_per_core);
-  if (!status && tt_net_simulated(comm->net)) status = set_levels(comm);
+  if (!status && comm->net->traits.simulated) status = set_levels(comm);
   free(found.order);
   free(found.node_of);
   return status;
@@ -218,16 +218,16 @@ void tt_comm_destroy(tutti_comm *comm) {
   release(comm);
   tt_plans_drop(comm);
   tt_p2p_free(comm->flight->p2p);
-  if (comm->windows) comm->wire->ops->free(comm->wire, comm->windows);
-  if (comm->sums) comm->wire->ops->free(comm->wire, comm->sums);
+  if (comm->windows) comm->wire->memory->free(comm->wire, comm->windows);
+  if (comm->sums) comm->wire->memory->free(comm->wire, comm->sums);
   tt_wisdom_clear(&comm->plans->wisdom);
   tt_chooser_free(comm->plans->chooser);
   tt_chooser_free(comm->plans->helped);
   tt_chooser_free(comm->plans->flat);
   free(comm->plans->order);
   free(comm->plans->place);
-  if (comm->beside) comm->net->ops->close(comm->net);
-  if (comm->wire) comm->wire->ops->close(comm->wire);
+  if (comm->beside) comm->net->peer->close(comm->net);
+  if (comm->wire) comm->wire->peer->close(comm->wire);
   tt_heap_close(comm->heap);
   free(comm->info);
   free(comm);

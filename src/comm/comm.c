@@ -21,13 +21,13 @@ static bool near_and_gone(const tutti_comm *comm, int r) {
   const bool near =
       !tt_over_net(comm) || (comm->info[r].index >= 0 &&
                              comm->info[r].placement.node == comm->info[comm->rank].placement.node);
-  return near && !comm->wire->ops->alive(comm->wire, r);
+  return near && !comm->wire->peer->alive(comm->wire, r);
 }
 
 /* Waits while peers may still read staged pieces of completed operations. False: interrupted. */
 static bool drain(tutti_comm *comm) {
   double asked = 0;
-  for (int look = 0; !comm->broken && !comm->wire->ops->drained(comm->wire); look++) {
+  for (int look = 0; !comm->broken && !comm->wire->channel->drained(comm->wire); look++) {
     if (tt_wire_is_over(comm->wire)) break;
     if (tt_interrupted(&asked)) return false;
     if (look % 16 == 0) tt_idle();
@@ -75,7 +75,7 @@ tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
   snprintf(text, sizeof text, "rank %d aborted: %.100s", comm->rank,
            reason ? reason : "no reason given");
   if (!tt_over_net(comm)) {
-    comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, text);
+    comm->wire->peer->abort(comm->wire, TUTTI_ERR_ABORTED, text);
     return TUTTI_OK;
   }
   int is_free = 0, none = 0;
@@ -188,7 +188,7 @@ tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
     return tt_fail(TUTTI_ERR_ARG, "tutti_mem_alloc: %s is NULL", comm ? "memory" : "comm");
   *memory = NULL;
   if (bytes == 0) return TUTTI_OK;
-  *memory = comm->wire->ops->alloc(comm->wire, bytes);
+  *memory = comm->wire->memory->alloc(comm->wire, bytes);
   if (*memory) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_MEMORY, "tutti_mem_alloc: %zu bytes of shared memory cannot be had",
                  bytes);
@@ -198,6 +198,6 @@ tutti_status tutti_mem_free(tutti_comm *comm, void *memory) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_mem_free: comm is NULL");
-  if (!memory || comm->wire->ops->free(comm->wire, memory)) return TUTTI_OK;
+  if (!memory || comm->wire->memory->free(comm->wire, memory)) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_ARG, "tutti_mem_free: %p is not from tutti_mem_alloc", memory);
 }

@@ -21,7 +21,7 @@
 void tt_heap_introduce(tt_heap *heap) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
   head->pid = (int)getpid();
-  head->version = tt_version_number();
+  head->join.version = tt_version_number();
   tt_process_state(head->pid, &head->started);
   head->cookie = *tt_heap_cookie(heap);
   head->cookie_at = (uint64_t)(uintptr_t)tt_heap_cookie(heap);

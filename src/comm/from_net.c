@@ -254,7 +254,7 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
     ctrls[r] = all[r].ctrl;
     pids[r] = all[r].pid;
   }
-  if (!status) status = tt_net_pids(comm->net, pids);
+  if (!status) status = comm->net->net->set_pids(comm->net, pids);
   if (!status) status = place(comm, all, layout.node_of);
   if (!status) status = find_ranks_per_core(comm, all);
   if (!status) {

@@ -79,13 +79,13 @@ static tutti_status begin_net(parting *p) {
   for (int r = 0; r < p->old->ranks; r++)
     s.number = (uint32_t)tt_max(s.number, p->intents[r].fresh);
   for (int i = 0; i < p->n; i++) p->list[i] = p->members[i].old;
-  tutti_status status = tt_net_split(p->old->net, &s, &made, &taken);
+  tutti_status status = p->old->net->net->split(p->old->net, &s, &made, &taken);
   if (!status && taken) p->brings.ctrl = AGAIN;
   if (!status && !taken && p->n) status = tt_net_wire(&made, &p->net);
   tutti_comm *comm = p->comm;
   int64_t *pids = !p->net || !comm ? NULL : malloc((size_t)comm->ranks * sizeof *pids);
   for (int r = 0; pids && r < comm->ranks; r++) pids[r] = comm->info[r].pid;
-  if (pids) status = tt_net_pids(p->net, pids);
+  if (pids) status = p->net->net->set_pids(p->net, pids);
   free(pids);
   return status;
 }
@@ -94,7 +94,7 @@ static tutti_status begin_net(parting *p) {
  * the network's number was taken. */
 static tutti_status prepare_split(parting *p, bool *again) {
   tutti_comm *old = p->old;
-  const override my = {p->color, p->key, old->net ? tt_net_fresh_number(old->net) : 0};
+  const override my = {p->color, p->key, old->net ? old->net->net->fresh_number(old->net) : 0};
   tutti_status status = tt_gather(old, "tutti_comm_split", &my, p->intents, sizeof my);
   *again = false;
   p->brings = (share){0, 0};
@@ -141,7 +141,7 @@ static tutti_status attach_split_comm(parting *p) {
 }
 
 static void discard_split(parting *p) {
-  if (p->net) p->net->ops->close(p->net);
+  if (p->net) p->net->peer->close(p->net);
   tt_comm_destroy(p->comm);
   p->net = NULL;
   p->comm = NULL;

@@ -10,23 +10,24 @@ static const double PAUSE = 0.02; /* s between two calls */
 
 void tutti_interrupt_set(tutti_interrupt_fn *fn, void *ctx) {
   /* order: threads that set a function do so one after another */
-  atomic_store(&tt_process.interrupt, NULL);
-  tt_process.interrupt_ctx = ctx;
-  tt_process.interrupted_thread = pthread_self();
-  atomic_store_explicit(&tt_process.interrupt, fn, memory_order_release); /* model: publish:set */
+  atomic_store(&tt_process.interrupt.fn, NULL);
+  tt_process.interrupt.ctx = ctx;
+  tt_process.interrupt.thread = pthread_self();
+  atomic_store_explicit(&tt_process.interrupt.fn, fn,
+                        memory_order_release); /* model: publish:set */
 }
 
 bool tt_may_be_interrupted(void) {
   /* model: publish:find */
-  return atomic_load_explicit(&tt_process.interrupt, memory_order_acquire) &&
-         pthread_equal(pthread_self(), tt_process.interrupted_thread);
+  return atomic_load_explicit(&tt_process.interrupt.fn, memory_order_acquire) &&
+         pthread_equal(pthread_self(), tt_process.interrupt.thread);
 }
 
 int tutti_interrupted(void) {
   if (!tt_may_be_interrupted()) return 0;
   /* model: publish:find */
-  tutti_interrupt_fn *fn = atomic_load_explicit(&tt_process.interrupt, memory_order_acquire);
-  return fn && fn(tt_process.interrupt_ctx);
+  tutti_interrupt_fn *fn = atomic_load_explicit(&tt_process.interrupt.fn, memory_order_acquire);
+  return fn && fn(tt_process.interrupt.ctx);
 }
 
 bool tt_interrupted(double *asked) {

@@ -91,11 +91,11 @@ static void put_at(const place *p, const char *line) {
 }
 
 bool tt_log_heard(int level) {
-  return tt_process.log || find_place().level >= level;
+  return tt_process.log.fn || find_place().level >= level;
 }
 
 void tt_log(int level, const char *format, ...) {
-  tutti_log_fn *fn = tt_process.log;
+  tutti_log_fn *fn = tt_process.log.fn;
   const place p = find_place();
   const bool here = p.level >= level && (p.chosen || !fn);
   if (!fn && !here) return;
@@ -105,12 +105,12 @@ void tt_log(int level, const char *format, ...) {
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
-  if (fn) fn(tt_process.log_ctx, level, line);
+  if (fn) fn(tt_process.log.ctx, level, line);
   if (here) put_at(&p, line);
   errno = before;
 }
 
 void tutti_log_set(tutti_log_fn *fn, void *ctx) {
-  tt_process.log = fn;
-  tt_process.log_ctx = ctx;
+  tt_process.log.fn = fn;
+  tt_process.log.ctx = ctx;
 }

@@ -12,8 +12,8 @@
 
 tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
                                  .lock = PTHREAD_MUTEX_INITIALIZER,
-                                 .work = PTHREAD_COND_INITIALIZER,
-                                 .trace_lock = PTHREAD_MUTEX_INITIALIZER};
+                                 .progress_thread.work = PTHREAD_COND_INITIALIZER,
+                                 .trace.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* No rank of this job can have written a file before this time. */
 /* each communicates, forked, usable, hooked, idle, warned: order: flags of this process */
@@ -29,7 +29,7 @@ static void __attribute__((constructor)) at_load(void) {
 static void in_child(void) {
   pthread_mutex_init(&tt_process.starting, NULL);
   pthread_mutex_init(&tt_process.lock, NULL);
-  pthread_mutex_init(&tt_process.trace_lock, NULL);
+  pthread_mutex_init(&tt_process.trace.lock, NULL);
   if (!atomic_load(&tt_process.communicates)) return;
   atomic_store(&tt_process.forked, 1);
   atomic_store(&tt_process.usable, false);
@@ -52,8 +52,8 @@ tutti_status tt_alive(void) {
 }
 
 void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory)) {
-  tt_process.take = give ? take : NULL;
-  tt_process.give = take ? give : NULL;
+  tt_process.scratch.take = give ? take : NULL;
+  tt_process.scratch.give = take ? give : NULL;
 }
 
 void tutti_idle_set(void (*idle)(void)) {
@@ -66,11 +66,12 @@ void tt_idle(void) {
 }
 
 void *tt_scratch_take(size_t bytes) {
-  return tt_process.take ? tt_process.take(bytes) : aligned_alloc(4096, tt_round_up(bytes, 4096));
+  return tt_process.scratch.take ? tt_process.scratch.take(bytes)
+                                 : aligned_alloc(4096, tt_round_up(bytes, 4096));
 }
 
 void tt_scratch_give(void *memory) {
-  (tt_process.give ? tt_process.give : free)(memory);
+  (tt_process.scratch.give ? tt_process.scratch.give : free)(memory);
 }
 
 const char *tt_env(const char *name) {
@@ -81,7 +82,7 @@ const char *tt_env(const char *name) {
 /* All ranks of a job have the same settings, so on a terminal only rank 0 reports them. */
 static bool rank_0_says_it(void) {
   const char *rank = tt_env("TUTTI_RANK");
-  return !tt_process.log && !tt_env("TUTTI_LOG") && rank && strcmp(rank, "0") != 0;
+  return !tt_process.log.fn && !tt_env("TUTTI_LOG") && rank && strcmp(rank, "0") != 0;
 }
 
 bool tt_news(const char *name, const char *value) {

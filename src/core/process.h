@@ -13,8 +13,10 @@ enum { TT_WARNINGS = 32, TT_REMEMBERED = 1024 };
 typedef struct tt_process_context {
   pthread_mutex_t starting; /* held while `base` is created; taken before `lock` */
   pthread_mutex_t lock;     /* guards all below except the atomics */
-  tutti_log_fn *log;        /* set before threads use the library */
-  void *log_ctx;
+  struct {
+    tutti_log_fn *fn;
+    void *ctx;
+  } log; /* set before threads use the library */
   atomic_int finalized;
   atomic_ullong proven[TT_REMEMBERED]; /* plan keys, newest per hash slot (proof_table.c) */
   atomic_bool communicates;            /* it has made a communicator, or begun to */
@@ -27,22 +29,32 @@ typedef struct tt_process_context {
   bool joined;           /* as a joiner: then there is no base */
   tutti_comm *in_flight; /* list of communicators with requests in flight */
   atomic_int in_flight_count;
-  pthread_t thread;    /* progress thread that drives them, if there is one */
-  pthread_cond_t work; /* something is in flight, or the thread ends */
-  bool has_thread, thread_ends;
-  atomic_int wants_thread;     /* buckets that want a thread (bucket_create.c) */
-  void *(*take)(size_t bytes); /* scratch; NULL: aligned_alloc and free */
-  void (*give)(void *memory);
-  void (*_Atomic idle)(void);            /* called while a rank waits; or NULL */
-  tutti_interrupt_fn *_Atomic interrupt; /* called by one waiting thread; or NULL */
-  void *interrupt_ctx;
-  pthread_t interrupted_thread; /* that thread */
-  struct tt_wisdom *wisdom;     /* all wisdom, of any placement (comm_wisdom.c); or NULL */
-  bool wisdom_read, wisdom_new; /* TUTTI_WISDOM was read; something was measured */
-  pthread_mutex_t trace_lock;   /* guards the next two; may be taken inside `lock` */
-  struct tt_trace *traces;      /* of communicators that were not freed, linked (tracing.c) */
-  char *trace_path;             /* NULL: no tracing */
-  atomic_int trace_lanes, trace_warned;
+  struct {
+    pthread_t id;
+    pthread_cond_t work; /* something is in flight, or the thread ends */
+    bool runs, ends;
+    atomic_int wanted; /* buckets that want it (bucket_create.c) */
+  } progress_thread;   /* drives communicators in flight (thread.c) */
+  struct {
+    void *(*take)(size_t bytes);
+    void (*give)(void *memory);
+  } scratch;                  /* NULL: aligned_alloc and free */
+  void (*_Atomic idle)(void); /* called while a rank waits; or NULL */
+  struct {
+    tutti_interrupt_fn *_Atomic fn; /* or NULL */
+    void *ctx;
+    pthread_t thread;
+  } interrupt; /* called by this thread while it waits (interrupt.c) */
+  struct {
+    struct tt_wisdom *all; /* of any placement; or NULL */
+    bool read, changed;    /* TUTTI_WISDOM was read; something was measured */
+  } wisdom;                /* comm_wisdom.c */
+  struct {
+    pthread_mutex_t lock;  /* guards the next two; may be taken inside the context's lock */
+    struct tt_trace *list; /* of communicators that were not freed, linked */
+    char *path;            /* NULL: no tracing */
+    atomic_int lanes, warned;
+  } trace;                                  /* tracing.c */
   atomic_uint_fast64_t warned[TT_WARNINGS]; /* hashes of the invalid settings already reported */
   uint64_t loaded_us;                       /* when the library was loaded, on the wall clock */
 } tt_process_context;

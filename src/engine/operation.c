@@ -71,7 +71,7 @@ static void finish_alone(tt_operation *o) {
 
 static bool progress_slices(tt_operation *o) {
   bool moved = false;
-  if (!o->wire->ops->enter(o->wire)) return false;
+  if (!o->wire->memory->enter(o->wire)) return false;
   for (int i = 0; i < TT_FLIGHT && !o->status; i++) {
     tt_run *r = o->runs[i];
     if (!r || !r->active) continue;
@@ -82,7 +82,7 @@ static bool progress_slices(tt_operation *o) {
     moved = true;
     if (r->slice + TT_FLIGHT < o->slices) o->status = start_slice(o, r->slice + TT_FLIGHT);
   }
-  o->wire->ops->leave(o->wire);
+  o->wire->memory->leave(o->wire);
   return moved;
 }
 

@@ -91,7 +91,7 @@ static bool send_header(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status
   memcpy(packet, &head, sizeof head);
   if (head.inside) memcpy(packet + sizeof head, m->at, head.inside);
   const size_t n = sizeof head + head.inside;
-  if (!w->ops->push(w, m->peer, TT_LANE_P2P, stamp_of(m), packet, n, n, &ticket, status))
+  if (!w->channel->push(w, m->peer, TT_LANE_P2P, stamp_of(m), packet, n, n, &ticket, status))
     return false;
   m->moved = head.inside;
   return m->opened = *moved = true;
@@ -105,7 +105,7 @@ static bool send_message(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_statu
     const char *from = (const char *)m->at + m->moved;
     const size_t left = m->bytes - m->moved;
     const size_t n =
-        w->ops->push(w, m->peer, TT_LANE_P2P, stamp_of(m), from, left, left, &ticket, status);
+        w->channel->push(w, m->peer, TT_LANE_P2P, stamp_of(m), from, left, left, &ticket, status);
     if (!n) return false;
     if (ticket) m->ticket = ticket;
     m->exported |= ticket != 0;
@@ -120,7 +120,7 @@ static void send_all(tt_p2p *p2p, box *b, bool *moved, tutti_status *status) {
   for (tt_p2p_message **link = &b->first; *link;) {
     tt_p2p_message *m = *link;
     if (!send_message(w, m, moved, status)) return; /* messages behind it wait */
-    if (m->exported && !w->ops->consumed(w, m->peer, TT_LANE_P2P, m->ticket))
+    if (m->exported && !w->channel->consumed(w, m->peer, TT_LANE_P2P, m->ticket))
       link = &m->next;
     else
       dequeue_finished(p2p, b, link, moved);
@@ -132,9 +132,9 @@ static void send_all(tt_p2p *p2p, box *b, bool *moved, tutti_status *status) {
 static bool read_header(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status *status) {
   tt_stamp stamp;
   header head;
-  const size_t n = w->ops->head(w, m->peer, TT_LANE_P2P, &stamp);
+  const size_t n = w->channel->head(w, m->peer, TT_LANE_P2P, &stamp);
   size_t seen = n;
-  const char *packet = n ? w->ops->view(w, m->peer, TT_LANE_P2P, &seen, status) : NULL;
+  const char *packet = n ? w->channel->view(w, m->peer, TT_LANE_P2P, &seen, status) : NULL;
   if (!packet) return false;
   memcpy(&head, packet, sizeof head);
   if (head.count != m->count || head.type != m->type) {
@@ -143,15 +143,15 @@ static bool read_header(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status
   }
   memcpy(m->at, packet + sizeof head, head.inside);
   m->moved = head.inside;
-  w->ops->release(w, m->peer, TT_LANE_P2P, n);
+  w->channel->release(w, m->peer, TT_LANE_P2P, n);
   return m->opened = *moved = true;
 }
 
 /* No bytes are there yet: announce their destination. */
 static void announce_receive(tt_wire *w, const tt_p2p_message *m) {
   const size_t left = m->bytes - m->moved;
-  if (left && w->ops->expect)
-    w->ops->expect(w, m->peer, TT_LANE_P2P, (char *)m->at + m->moved, left, left);
+  if (left && w->channel->expect)
+    w->channel->expect(w, m->peer, TT_LANE_P2P, (char *)m->at + m->moved, left, left);
 }
 
 /* True once the whole message has come. */
@@ -159,9 +159,11 @@ static bool receive(tt_wire *w, tt_p2p_message *m, bool *moved, tutti_status *st
   tt_stamp stamp;
   size_t n, budget = GULP;
   if (!m->opened && !read_header(w, m, moved, status)) return false;
-  while (m->moved < m->bytes && budget && (n = w->ops->head(w, m->peer, TT_LANE_P2P, &stamp)) > 0) {
+  while (m->moved < m->bytes && budget &&
+         (n = w->channel->head(w, m->peer, TT_LANE_P2P, &stamp)) > 0) {
     n = tt_min(tt_min(n, budget), m->bytes - m->moved);
-    if (!w->ops->pull(w, m->peer, TT_LANE_P2P, (char *)m->at + m->moved, n, status)) return false;
+    if (!w->channel->pull(w, m->peer, TT_LANE_P2P, (char *)m->at + m->moved, n, status))
+      return false;
     m->moved += n;
     budget -= n;
     *moved = true;
@@ -202,7 +204,7 @@ tt_p2p_message *tt_p2p_progress(tt_p2p *p2p, bool *moved, tutti_status *status) 
   tt_wire *w = p2p->wire;
   p2p->over = NULL;
   p2p->over_end = &p2p->over;
-  if (!p2p->active || !w->ops->enter(w)) return NULL;
+  if (!p2p->active || !w->memory->enter(w)) return NULL;
   for (box **link = &p2p->active; *link;) {
     box *b = *link;
     if (!*status) progress_queue(p2p, b, moved, status);
@@ -212,7 +214,7 @@ tt_p2p_message *tt_p2p_progress(tt_p2p *p2p, bool *moved, tutti_status *status) 
     else
       *link = b->next;
   }
-  w->ops->leave(w);
+  w->memory->leave(w);
   return p2p->over;
 }
 

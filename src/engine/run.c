@@ -118,8 +118,8 @@ static bool push_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, 
     char *from;
     uint64_t n = contiguous(r, &step->own, &m->cursor, &from);
     uint32_t ticket = 0;
-    size_t taken =
-        o->wire->ops->push(o->wire, t->peer, r->lane, o->stamp, from, n, m->left, &ticket, status);
+    size_t taken = o->wire->channel->push(o->wire, t->peer, r->lane, o->stamp, from, n, m->left,
+                                          &ticket, status);
     if (!taken) return moved;
     if (ticket) {
       m->exported = true;
@@ -144,7 +144,8 @@ static bool try_send(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
     if (push_transfer(r, step, t, m, status)) moved = true;
     if (m->left == 0 && my_turn(r, t)) r->turn[t->pair]++;
     bool out = r->turn[t->pair] > t->turn;
-    if (out && (!m->exported || r->o->wire->ops->consumed(r->o->wire, t->peer, r->lane, m->ticket)))
+    if (out &&
+        (!m->exported || r->o->wire->channel->consumed(r->o->wire, t->peer, r->lane, m->ticket)))
       m->over = moved = true;
     else
       *ended = false;
@@ -158,7 +159,7 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
   if (!my_turn(r, t)) return 0;
   const tt_operation *o = r->o;
   tt_stamp stamp;
-  size_t n = o->wire->ops->head(o->wire, t->peer, r->lane, &stamp);
+  size_t n = o->wire->channel->head(o->wire, t->peer, r->lane, &stamp);
   if (n && (stamp.seq != o->stamp.seq || stamp.hash != o->stamp.hash)) {
     *status = TUTTI_ERR_MISMATCH; /* the communicator's progress reports the differing calls */
     return 0;
@@ -169,11 +170,11 @@ static size_t arrived_bytes(tt_run *r, const tt_transfer *t, tutti_status *statu
 /* No bytes are there yet: announce their destination. Operands of a reduction are only viewed. */
 static void announce_transfer(tt_run *r, const tt_step *step, const tt_transfer *t, tt_moving *m) {
   const tt_operation *o = r->o;
-  if (!o->wire->ops->expect || !my_turn(r, t)) return;
+  if (!o->wire->channel->expect || !my_turn(r, t)) return;
   char *to = NULL;
   size_t n = m->left;
   if (step->kind == TT_RECV) n = tt_min(n, contiguous(r, &step->dst, &m->cursor, &to));
-  o->wire->ops->expect(o->wire, t->peer, r->lane, to, n, m->left);
+  o->wire->channel->expect(o->wire, t->peer, r->lane, to, n, m->left);
 }
 
 static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
@@ -188,7 +189,7 @@ static bool try_recv(tt_run *r, const tt_step *step, uint32_t id, bool *ended,
     size_t budget = GULP;
     for (size_t n; m->left && budget && (n = arrived_bytes(r, t, status)) > 0;) {
       n = tt_min(tt_min(n, budget), contiguous(r, &step->dst, &m->cursor, &to));
-      if (!r->o->wire->ops->pull(r->o->wire, t->peer, r->lane, to, n, status)) return moved;
+      if (!r->o->wire->channel->pull(r->o->wire, t->peer, r->lane, to, n, status)) return moved;
       m->cursor.used += n;
       m->left -= n;
       budget -= n;
@@ -224,7 +225,7 @@ static size_t line_up(tt_run *r, const tt_step *step, uint32_t id, const char *o
       continue;
     }
     const tt_transfer *t = &p->transfers[k++];
-    r->inputs[n] = wire->ops->view(r->o->wire, t->peer, r->lane, &all, status);
+    r->inputs[n] = wire->channel->view(r->o->wire, t->peer, r->lane, &all, status);
     if (!r->inputs[n++]) return 0;
   }
   if (step->side == TT_OWN_LAST) r->inputs[n++] = own;
@@ -252,7 +253,7 @@ static bool try_recv_reduce(tt_run *r, const tt_step *step, uint32_t id, bool *e
     tt_reduce(&o->reducer, to, r->inputs, count, n / o->reducer.element);
     finish_sum(r, step, to, n / o->reducer.element);
     for (uint32_t k = first; k < end; k++)
-      o->wire->ops->release(o->wire, p->transfers[k].peer, r->lane, n);
+      o->wire->channel->release(o->wire, p->transfers[k].peer, r->lane, n);
     m->cursor.used += n;
     r->own[id].used += n;
     m->left -= n;
@@ -311,7 +312,8 @@ static int unready_peer(const tt_run *r, uint32_t id) {
     const tt_transfer *t = &p->transfers[k];
     const bool receives = tt_step_receives(&p->sched->steps[id]);
     if (r->moving[k].over) continue;
-    if (!receives || !r->o->wire->ops->head(r->o->wire, t->peer, r->lane, &stamp)) return t->peer;
+    if (!receives || !r->o->wire->channel->head(r->o->wire, t->peer, r->lane, &stamp))
+      return t->peer;
   }
   return -1;
 }
@@ -376,7 +378,7 @@ bool tt_run_awaits(const tt_run *r, tt_awaits_fn *show, void *ctx) {
       const bool receives = tt_step_receives(&p->sched->steps[id]);
       tt_stamp stamp;
       if (r->moving[k].over || r->turn[t->pair] < t->turn) continue;
-      if (receives && r->o->wire->ops->head(r->o->wire, t->peer, r->lane, &stamp)) continue;
+      if (receives && r->o->wire->channel->head(r->o->wire, t->peer, r->lane, &stamp)) continue;
       if (show(ctx, t->peer, id)) return true;
     }
   }
@@ -436,9 +438,9 @@ static bool place_buffers(tt_run *r) {
   const size_t times = o->reducer.times ? tt_partition_at(&r->partition, end) - src_at : 0;
   const size_t need = tmp + times * element;
   if (need > r->scratch_bytes) {
-    if (r->scratch) o->wire->ops->free(o->wire, r->scratch);
+    if (r->scratch) o->wire->memory->free(o->wire, r->scratch);
     r->scratch_bytes = 0;
-    r->scratch = o->wire->ops->alloc(o->wire, need);
+    r->scratch = o->wire->memory->alloc(o->wire, need);
     if (!r->scratch) return false;
     r->scratch_bytes = need;
   }
@@ -472,7 +474,7 @@ tutti_status tt_run_begin(tt_run *r, int slice) {
 
 void tt_run_free(tt_run *r, tt_wire *wire) {
   if (!r) return;
-  if (r->scratch) wire->ops->free(wire, r->scratch);
+  if (r->scratch) wire->memory->free(wire, r->scratch);
   free(r->inputs);
   free(r);
 }

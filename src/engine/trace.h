@@ -60,6 +60,19 @@ typedef struct tt_traced_call {
   char plan[88];
 } tt_traced_call;
 
+typedef struct tt_trace_clock {
+  uint64_t tick0, ns0;   /* one instant, as ticks and on the clock */
+  int64_t offset, error; /* ns: to the first rank's clock; its uncertainty */
+} tt_trace_clock;
+
+/* Whose trace it is. */
+typedef struct tt_trace_id {
+  uint64_t comm, job;        /* ids of communicator and job, the same on all ranks */
+  int rank, ranks, job_rank; /* job_rank: the rank in the job */
+  bool whole;                /* it contains all ranks of the job */
+  int lane;                  /* number in this process, from 1 on */
+} tt_trace_id;
+
 typedef struct tt_trace {
   tt_tape steps, marks;
   bool counter;           /* ticks are the CPU's, else nanoseconds */
@@ -71,7 +84,6 @@ typedef struct tt_trace {
   uint64_t last, entered; /* ticks: end of the last event; start of the call */
   uint32_t before;        /* events at the start of the call */
   uint32_t seq;           /* of the operation begun last */
-  uint64_t tick0, ns0;    /* one instant, as ticks and on the clock */
   struct {
     uint64_t begin;
     uint16_t what;
@@ -81,12 +93,8 @@ typedef struct tt_trace {
   uint16_t again; /* the call that began last */
   tt_traced_call calls[TT_TRACE_CALLS];
   char names[TT_TRACE_NAMES][48]; /* of marks */
-  /* identity */
-  uint64_t comm, job;        /* ids of communicator and job, the same on all ranks */
-  int rank, ranks, job_rank; /* job_rank: the rank in the job */
-  bool whole;                /* it contains all ranks of the job */
-  int lane;                  /* number in this process, from 1 on */
-  int64_t offset, error;     /* ns: to the first rank's clock; its uncertainty */
+  tt_trace_clock clock;
+  tt_trace_id id;
   struct tt_trace *next;
 } tt_trace;
 

@@ -32,10 +32,10 @@ static const uint64_t NO_CTRL = UINT64_MAX;
 static void warn_or_quit_agreement(const tutti_comm *comm, const char *name, double since,
                                    bool *warned) {
   const double waited = tt_seconds() - since, limit = tt_comm_timeout(comm);
-  const int peer = tt_net_agree_awaited(comm->net);
+  const int peer = comm->net->net_agree->awaited(comm->net);
   if (peer < 0) return;
-  if (limit > 0 && waited >= limit + (tt_net_agree_leads(comm->net) ? 0 : LATER_S))
-    tt_net_agree_quit(comm->net, peer);
+  if (limit > 0 && waited >= limit + (comm->net->net_agree->leads(comm->net) ? 0 : LATER_S))
+    comm->net->net_agree->quit(comm->net, peer);
   if (*warned || waited < WARN_S) return;
   tt_warn_straggler(comm, name, peer, waited);
   *warned = true;
@@ -58,15 +58,15 @@ static tutti_status agree_on_survivors(tutti_comm *comm, const char *name, int l
   double asked = 0;
   const double since = tt_seconds();
   bool warned = false;
-  tutti_status status = tt_net_agree_enter(comm->net, ++comm->flight->shrinks, least);
+  tutti_status status = comm->net->net_agree->enter(comm->net, ++comm->flight->shrinks, least);
   for (int look = 0; !status; look++) {
-    status = tt_net_agree_step(comm->net, decision);
+    status = comm->net->net_agree->step(comm->net, decision);
     if (status || *decision) break;
     warn_or_quit_agreement(comm, name, since, &warned);
     status = wait_too_long(comm, name, since);
     if (!comm->broken) tt_progress(comm); /* others may wait for operations in flight here */
     tt_idle();
-    if (tt_interrupted(&asked)) tt_net_agree_quit(comm->net, comm->rank);
+    if (tt_interrupted(&asked)) comm->net->net_agree->quit(comm->net, comm->rank);
     if (look < YIELDS)
       sched_yield();
     else
@@ -99,7 +99,7 @@ static tutti_status create_survivors_comm(const tutti_comm *old, const int *list
     pids[r] = comm->info[r].pid;
   }
   if (comm) comm->net = comm->wire = wire;
-  if (!status) status = tt_net_pids(wire, pids);
+  if (!status) status = wire->net->set_pids(wire, pids);
   free(pids);
   if (status) return status;
   comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
@@ -170,7 +170,7 @@ tutti_status tt_comm_reunite(tutti_comm *old, const char *name, int least, tutti
   tutti_status status =
       list ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", old->ranks);
   if (!status) status = agree_on_survivors(old, name, least, &decision);
-  if (!status) status = tt_net_agree_network(old->net, decision, list, &mine, &net);
+  if (!status) status = old->net->net_agree->network(old->net, decision, list, &mine, &net);
   for (int r = 0; !status && r < old->ranks; r++) n += decision->member[r];
   if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
   if (!status) status = attach_survivors_comm(comm, name, old, helpers_left(old, decision));

@@ -22,6 +22,8 @@ enum { YIELDS = 200, PAUSE_US = 200, LOOK_EVERY = 16, WARN_S = 10 };
 
 typedef struct gathering { /* one call, as seen by one rank */
   tutti_comm *comm;
+  tt_wire *wire;
+  const tt_shm_agree_ops *agree; /* of the wire */
   tt_segment *segment;
   const char *name;
   int least; /* joiners; or TT_NO_JOINERS */
@@ -56,8 +58,8 @@ static int asked_by_all(const gathering *g) {
   const tutti_comm *comm = g->comm;
   int least = g->least;
   for (int r = 0; r < comm->ranks; r++) {
-    const int theirs = (int)tt_shm_agree_asks(comm->wire, r) - 1;
-    if (theirs < least && comm->wire->ops->alive(comm->wire, r)) least = theirs;
+    const int theirs = (int)g->agree->asks(g->wire, r) - 1;
+    if (theirs < least && comm->wire->peer->alive(comm->wire, r)) least = theirs;
   }
   return least;
 }
@@ -109,7 +111,7 @@ static void say_missing(const gathering *g, tt_proposal *t, int least, int there
 static void decide_members(gathering *g, int least) {
   const int more = g->segment->ranks - g->segment->founders;
   drop_proposal(g); /* of an earlier list, which no rank has seen */
-  tt_proposal *t = g->proposal = tt_shm_agree_propose(g->comm->wire, g->round, more);
+  tt_proposal *t = g->proposal = g->agree->propose(g->wire, g->round, more);
   const tt_decision d = {.round = g->round, .by = g->comm->rank};
   if (t) {
     t->member[0].ctrl = NO_CTRL;
@@ -122,14 +124,14 @@ static void decide_members(gathering *g, int least) {
     t->wisdom = tt_wisdom_announce();
     tt_heritage_write(g->comm, &d, t);
   }
-  tt_shm_agree_decide(g->comm->wire, g->round, t);
+  g->agree->decide(g->wire, g->round, t);
 }
 
 /* ---- waiting for the decision ---- */
 
 void tt_warn_straggler(const tutti_comm *comm, const char *name, int peer, double waited) {
   tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
-         comm->wire->ops->pid(comm->wire, peer), name);
+         comm->wire->peer->pid(comm->wire, peer), name);
 }
 
 /* Warns once; gives up after the time limit. */
@@ -137,14 +139,14 @@ static void warn_or_give_up(gathering *g) {
   const tutti_comm *comm = g->comm;
   const double waited = tt_seconds() - g->since;
   double limit = tt_comm_timeout(comm);
-  int peer = tt_shm_agree_awaited(comm->wire, g->round);
+  int peer = g->agree->awaited(g->wire, g->round);
   const bool for_joiners = peer < 0 && g->least > 0;
   if (limit > 0 && for_joiners) limit += g->limit; /* the leader waits that long for joiners */
   const bool over = limit > 0 && waited >= limit;
   if (!over && (g->warned || waited < WARN_S)) return;
-  if (peer < 0) peer = tt_shm_agree_leader(comm->wire); /* it should decide, and does not */
+  if (peer < 0) peer = g->agree->leader(g->wire); /* it should decide, and does not */
   if (over)
-    tt_shm_agree_give_up(comm->wire, g->round, peer);
+    g->agree->quit(g->wire, g->round, peer);
   else if (for_joiners)
     tt_log(0, "rank %d has waited %.0f s for joiners in %s", comm->rank, waited, g->name);
   else
@@ -155,8 +157,7 @@ static void warn_or_give_up(gathering *g) {
 /* One look of a waiting rank: decides if this rank is the first survivor. Returns whether it
  * did. */
 static bool leads(gathering *g) {
-  if (tt_shm_agree_leader(g->comm->wire) != g->comm->rank ||
-      tt_shm_agree_awaited(g->comm->wire, g->round) >= 0)
+  if (g->agree->leader(g->wire) != g->comm->rank || g->agree->awaited(g->wire, g->round) >= 0)
     return false;
   if (g->complete <= 0) g->complete = tt_seconds();
   const int least = asked_by_all(g);
@@ -169,12 +170,12 @@ static bool leads(gathering *g) {
 
 static void await_decision(gathering *g, tt_decision *d) {
   double asked = 0;
-  for (int look = 0; !tt_shm_agree_decided(g->comm->wire, g->round, d); look++) {
+  for (int look = 0; !g->agree->decided(g->wire, g->round, d); look++) {
     if (look % LOOK_EVERY == 0 && leads(g)) continue;
     if (look % LOOK_EVERY == 0) warn_or_give_up(g);
     tt_progress(g->comm); /* others may wait for operations in flight here */
     tt_idle();
-    if (tt_interrupted(&asked)) tt_shm_agree_give_up(g->comm->wire, g->round, g->comm->rank);
+    if (tt_interrupted(&asked)) g->agree->quit(g->wire, g->round, g->comm->rank);
     if (look < YIELDS)
       sched_yield();
     else
@@ -208,7 +209,7 @@ tutti_status tt_gave_up(const tutti_comm *comm, const char *name, tutti_status s
   return tt_fail(status,
                  "%s: rank %d gave up waiting for rank %d (pid %ld): its time limit "
                  "(TUTTI_TIMEOUT)",
-                 name, by, awaited, comm->wire->ops->pid(comm->wire, awaited));
+                 name, by, awaited, comm->wire->peer->pid(comm->wire, awaited));
 }
 
 static tutti_status fail(const gathering *g, const tt_decision *d) {
@@ -224,7 +225,7 @@ static tutti_status agree_and_build_comm(gathering *g, tutti_comm **out) {
   const int most = comm->ranks + g->segment->ranks - g->segment->founders;
   const uint64_t ctrl = tt_shm_ctrl_new(comm->heap, most, false);
   tt_decision d;
-  tt_shm_agree_come(comm->wire, g->round, ctrl ? ctrl : NO_CTRL, (uint64_t)(g->least + 1));
+  g->agree->enter(g->wire, g->round, ctrl ? ctrl : NO_CTRL, (uint64_t)(g->least + 1));
   await_decision(g, &d);
   tt_proposal *t = d.proposal;
   const bool stands = t && !t->status, first = t && t == g->proposal;
@@ -242,7 +243,7 @@ tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_
   if (status) return status;
   if (!comm || !out) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", name, comm ? "out" : "comm");
   *out = NULL;
-  if (comm->net && !tt_net_agree_possible(comm->net))
+  if (comm->net && !comm->net->net_agree)
     return tt_fail(TUTTI_ERR_UNSUPPORTED,
                    "%s: ranks of an MPI, or of another network, live and die as it says; make a "
                    "communicator of what it has%s",
@@ -258,6 +259,8 @@ tutti_status tt_comm_go_on(tutti_comm *comm, const char *name, int least, tutti_
     return status;
   }
   gathering g = {.comm = comm,
+                 .wire = comm->wire,
+                 .agree = comm->wire->shm_agree,
                  .segment = tt_heap_segment(comm->heap),
                  .name = name,
                  .least = least,

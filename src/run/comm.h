@@ -11,10 +11,10 @@
 
 #include "choose.h"
 #include "engine.h"
-#include "net_wire.h"
 #include "placement.h"
 #include "process.h"
 #include "shm.h"
+#include "wires.h"
 
 enum { TT_WHY = 320 };
 

@@ -20,10 +20,10 @@ void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (comm->broken) return;
   char reason[TT_WHY]; /* an earlier message of another rank may name the cause */
   tutti_status before =
-      tell ? comm->wire->ops->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
+      tell ? comm->wire->peer->aborted(comm->wire, reason, sizeof reason) : TUTTI_OK;
   if (before) snprintf(comm->why, sizeof comm->why, "%s", reason);
   comm->broken = before ? before : status;
-  if (tell && !before) comm->wire->ops->abort(comm->wire, status, comm->why);
+  if (tell && !before) comm->wire->peer->abort(comm->wire, status, comm->why);
 }
 
 tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status) {
@@ -36,7 +36,7 @@ tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status) {
 /* Finds the earliest operation up to `seq` that some peer recorded differently than this rank did,
  * as far back as records reach. */
 static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *theirs, int *peer) {
-  const tt_wire_ops *ops = comm->wire->ops;
+  const tt_peer_ops *ops = comm->wire->peer;
   for (uint32_t back = (uint32_t)tt_min(seq, TT_RECALL) + 1; back-- > 0;) {
     if (ops->read_record(comm->wire, comm->rank, seq - back, mine) != 1) continue;
     for (*peer = 0; *peer < comm->ranks; ++*peer)
@@ -50,7 +50,7 @@ static bool differs(tutti_comm *comm, uint32_t seq, tt_record *mine, tt_record *
 /* Did some rank make another call? Then reports which rank and which call. Where records must be
  * requested, a later difference may be known before the first. */
 static bool find_mismatch(tutti_comm *comm, const tt_operation *o, bool certain) {
-  const tt_wire_ops *ops = comm->wire->ops;
+  const tt_peer_ops *ops = comm->wire->peer;
   tt_record mine, theirs;
   char ours[100], other[100];
   int peer;
@@ -95,7 +95,7 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
   if (near)
     tt_exit_words(tt_heap_head(tt_heap_segment(comm->heap), w->index), words + n, size - (size_t)n);
   else if (comm->net)
-    tt_net_exit_words(comm->net, peer, words, size);
+    comm->net->net->exit_words(comm->net, peer, words, size);
 }
 
 static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
@@ -103,7 +103,7 @@ static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t
   exit_of(comm, peer, how, sizeof how);
   snprintf(comm->why, sizeof comm->why,
            "rank %d (pid %ld) %s; rank %d waited for it in %s, operation %u, step %u", peer,
-           comm->wire->ops->pid(comm->wire, peer), how, comm->rank, tutti_coll_name(o->call.coll),
+           comm->wire->peer->pid(comm->wire, peer), how, comm->rank, tutti_coll_name(o->call.coll),
            o->stamp.seq, step);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
@@ -113,7 +113,7 @@ static void say_message_lost(tutti_comm *comm, const tt_p2p_message *m) {
   exit_of(comm, m->peer, how, sizeof how);
   snprintf(comm->why, sizeof comm->why,
            "rank %d (pid %ld) %s; rank %d waited for it to %s message %u", m->peer,
-           comm->wire->ops->pid(comm->wire, m->peer), how, comm->rank,
+           comm->wire->peer->pid(comm->wire, m->peer), how, comm->rank,
            m->sends ? "receive" : "send", m->number);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
@@ -130,9 +130,9 @@ typedef struct awaited {
 static bool worst(void *ctx, int peer, uint32_t step) {
   awaited *a = ctx;
   tt_record theirs; /* a peer far beyond this operation sends nothing more for it */
-  if (a->asks) a->comm->wire->ops->ask(a->comm->wire, peer, a->seq);
-  bool beyond = a->comm->wire->ops->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
-  bool dead = !a->comm->wire->ops->alive(a->comm->wire, peer);
+  if (a->asks) a->comm->wire->peer->ask(a->comm->wire, peer, a->seq);
+  bool beyond = a->comm->wire->peer->read_record(a->comm->wire, peer, a->seq, &theirs) < 0;
+  bool dead = !a->comm->wire->peer->alive(a->comm->wire, peer);
   if (a->peer >= 0 && !beyond && !dead) return false;
   a->peer = peer;
   a->step = step;
@@ -149,7 +149,7 @@ static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
     awaited a = {.comm = comm, .seq = o->stamp.seq, .peer = -1};
     tt_operation_awaits(o, worst, &a);
     int dead = a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* else `peer` may wait for it */
-    while (dead >= 0 && comm->wire->ops->alive(comm->wire, dead)) dead--;
+    while (dead >= 0 && comm->wire->peer->alive(comm->wire, dead)) dead--;
     if (dead >= 0) {
       say_lost(comm, dead, o, a.step);
       return true;
@@ -179,7 +179,7 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
   const tt_p2p_message *m;
   for (int look = 0; status == TUTTI_ERR_PEER_LOST && look < LOOKS; look++, usleep(1000))
     for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)); i++)
-      if (!comm->wire->ops->alive(comm->wire, m->peer)) {
+      if (!comm->wire->peer->alive(comm->wire, m->peer)) {
         say_message_lost(comm, m);
         return;
       }
@@ -192,7 +192,7 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
 static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   const tt_p2p_message *m, *late = p->by ? p->by->message : tt_p2p_first(comm->flight->p2p, 0);
   for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)) && !comm->broken; i++) {
-    if (comm->wire->ops->alive(comm->wire, m->peer)) continue;
+    if (comm->wire->peer->alive(comm->wire, m->peer)) continue;
     if (tt_messages_progress(comm)) return;
     say_message_lost(comm, m);
   }
@@ -214,12 +214,12 @@ void tt_look_for_launcher(tutti_comm *comm) {
  * data that the peer sent before. */
 void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   char reason[TT_WHY]; /* the rank that reported a failure may have died since */
-  comm->wire->ops->aborted(comm->wire, reason, sizeof reason);
+  comm->wire->peer->aborted(comm->wire, reason, sizeof reason);
   tt_look_for_launcher(comm);
   for (uint32_t seq = comm->flight->oldest; seq != comm->flight->seq && !comm->broken; seq++) {
     tt_place *place = &comm->flight->places[seq % TT_WINDOW];
     awaited a = {.comm = comm, .seq = seq, .peer = -1};
-    a.asks = comm->wire->ops->ask && now - p->since >= ASK_US;
+    a.asks = comm->wire->peer->ask && now - p->since >= ASK_US;
     if (!place->by) continue;
     tt_operation_awaits(&place->operation, worst, &a);
     if (a.peer < 0) continue;

@@ -32,7 +32,7 @@ tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function, boo
 void tt_comm_send_abort(tutti_comm *comm) {
   int asked = 2;
   if (atomic_compare_exchange_strong(&comm->flight->abort, &asked, 3))
-    comm->wire->ops->abort(comm->wire, TUTTI_ERR_ABORTED, comm->flight->abort_why);
+    comm->wire->peer->abort(comm->wire, TUTTI_ERR_ABORTED, comm->flight->abort_why);
 }
 
 /* Only one thread at a time calls a network, so the thread inside sends the abort that another

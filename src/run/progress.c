@@ -42,7 +42,7 @@ static void publish_and_begin(tutti_comm *comm, tt_place *place, const tt_call *
                             : tt_coll_rooted(said->coll) ? (uint32_t)said->root
                                                          : said->buffers,
                             table ? table[comm->ranks] : said->count};
-  comm->wire->ops->record(comm->wire, &record, comm->flight->oldest);
+  comm->wire->peer->record(comm->wire, &record, comm->flight->oldest);
   place->begun = true;
   tt_operation *o = &place->operation;
   o->trace = comm->trace ? tt_trace_begin(comm, call, plan) : NULL;
@@ -141,11 +141,11 @@ void tt_request_enqueue(tutti_request *r) {
 /* Takes the callers' vectors back: peers may neither read nor write them any more. Peers write to
  * dst only where a loop runs, which works on whole vectors. */
 static void take_back(tutti_comm *comm) {
-  bool quiet = comm->wire->ops->quiesce(comm->wire);
+  bool quiet = comm->wire->memory->quiesce(comm->wire);
   for (int i = 0; i < TT_WINDOW && !quiet; i++)
     if (comm->flight->places[i].by && comm->flight->places[i].operation.loop) {
       const tt_call *call = &comm->flight->places[i].by->call;
-      comm->wire->ops->revoke(comm->wire, call->dst, call->count * tutti_type_size(call->type));
+      comm->wire->memory->revoke(comm->wire, call->dst, call->count * tutti_type_size(call->type));
     }
 }
 
@@ -184,7 +184,7 @@ static void fail_all(tutti_comm *comm) {
 
 static void hear_abort(tutti_comm *comm) {
   char reason[TT_WHY];
-  tutti_status status = comm->wire->ops->aborted(comm->wire, reason, sizeof reason);
+  tutti_status status = comm->wire->peer->aborted(comm->wire, reason, sizeof reason);
   if (!status || comm->broken) return;
   snprintf(comm->why, sizeof comm->why, "%s", reason);
   tt_comm_break(comm, status, false);
@@ -198,14 +198,14 @@ static bool others_in_flight(const tutti_comm *mine) {
 void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (comm->broken) return;
   const bool wait = comm->flight->waits && !others_in_flight(comm);
-  const tutti_status status = (wait ? tt_net_wait : tt_net_poll)(comm->net, moved);
+  const tutti_status status = (wait ? comm->net->net->wait : comm->net->net->poll)(comm->net, moved);
   if (status) tt_break_messages(comm, status);
 }
 
 /* Does this rank have unsent data? Peers may wait for it, and this rank may not call again for
  * long. */
 static bool is_leaving(const tutti_comm *comm) {
-  return tt_over_net(comm) && tt_net_has_unsent(comm->net);
+  return tt_over_net(comm) && comm->net->net->has_unsent(comm->net);
 }
 
 static bool drive_operations(tutti_comm *comm) {
@@ -265,7 +265,7 @@ void tt_comm_list(tutti_comm *comm, bool on) {
     *link = comm;
     comm->flight->next_listed = NULL;
     atomic_fetch_add(&tt_process.in_flight_count, 1);
-    if (!tt_over_net(comm) || tt_net_any_thread(comm->net)) tt_thread_wake();
+    if (!tt_over_net(comm) || comm->net->traits.any_thread) tt_thread_wake();
   } else {
     *link = comm->flight->next_listed;
     atomic_fetch_sub(&tt_process.in_flight_count, 1);
@@ -281,7 +281,7 @@ bool tt_progress_others(const tutti_comm *mine) {
   int n = 0;
   for (tutti_comm *c = tt_process.in_flight; c && n < 16; c = c->flight->next_listed) {
     int is_free = 0;
-    if (tt_over_net(c) && !(mine && mine->net) && !tt_net_any_thread(c->net)) continue;
+    if (tt_over_net(c) && !(mine && mine->net) && !c->net->traits.any_thread) continue;
     if (c != mine && atomic_compare_exchange_strong(&c->busy, &is_free, 2)) held[n++] = c;
   }
   pthread_mutex_unlock(&tt_process.lock);

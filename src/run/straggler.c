@@ -109,7 +109,7 @@ static void warn_or_time_out(tutti_comm *comm, tt_wait_policy *p, uint64_t waite
 static bool is_peer_stopped(tutti_comm *comm, int peer) {
   const tt_rank_info *w = comm->info;
   const bool here = !comm->net || strcmp(w[peer].placement.host, w[comm->rank].placement.host) == 0;
-  const long pid = comm->wire->ops->pid(comm->wire, peer);
+  const long pid = comm->wire->peer->pid(comm->wire, peer);
   return here && pid > 0 && pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
@@ -117,7 +117,7 @@ static bool is_peer_stopped(tutti_comm *comm, int peer) {
  * for a rank that has not: it publishes that, or answers. */
 static int suspicion(tutti_comm *comm, int r, uint32_t seq) {
   tt_record none;
-  const tt_wire_ops *ops = comm->wire->ops;
+  const tt_peer_ops *ops = comm->wire->peer;
   const int known = ops->read_record(comm->wire, r, seq, &none);
   const tt_shown *s = ops->shown(comm->wire, r);
   const bool silent = ops->silent && ops->silent(comm->wire, r, seq);
@@ -143,14 +143,14 @@ static int culprit(tutti_comm *comm, uint32_t seq, int peer) {
 /* The last call of `peer` before operation `seq`; false: not known. */
 static bool last_call(tutti_comm *comm, int peer, uint32_t seq, tt_record *last) {
   for (uint32_t back = 1; back <= TT_RECALL && back < seq; back++)
-    if (comm->wire->ops->read_record(comm->wire, peer, seq - back, last) == 1) return true;
+    if (comm->wire->peer->read_record(comm->wire, peer, seq - back, last) == 1) return true;
   return false;
 }
 
 /* Says where the peer is, or that it is elsewhere, as far as known. */
 static void say_where(tutti_comm *comm, int peer, uint32_t seq, uint32_t step, char *text,
                       size_t size) {
-  const tt_wire_ops *ops = comm->wire->ops;
+  const tt_peer_ops *ops = comm->wire->peer;
   const tt_shown *s = ops->shown(comm->wire, peer);
   tt_record r;
   char words[100];
@@ -181,7 +181,7 @@ static void format_seconds(uint64_t waited, char *text, size_t size) {
 
 /* Ranks of a busy machine answer slowly: asks early, so that the limit need not wait for them. */
 static void ask_ahead(tutti_comm *comm, uint64_t waited, uint32_t seq) {
-  const tt_wire_ops *ops = comm->wire->ops;
+  const tt_peer_ops *ops = comm->wire->peer;
   if (!ops->ask || seq != comm->flight->oldest || limit_reached(comm, waited + AHEAD_US) <= 0)
     return;
   for (int r = 0; r < comm->ranks; r++)
@@ -201,18 +201,18 @@ void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, i
   tt_record mine;
   ask_ahead(comm, waited, o->stamp.seq);
   if (!complains(comm, p, waited)) return;
-  if (comm->wire->ops->inquire && !some_stopped(comm))
-    comm->wire->ops->inquire(comm->wire, o->stamp.seq, answers_s);
+  if (comm->wire->peer->inquire && !some_stopped(comm))
+    comm->wire->peer->inquire(comm->wire, o->stamp.seq, answers_s);
   peer = culprit(comm, o->stamp.seq, peer);
   format_seconds(waited, time, sizeof time);
   say_where(comm, peer, o->stamp.seq, step, where, sizeof where);
-  if (comm->wire->ops->read_record(comm->wire, comm->rank, o->stamp.seq, &mine) == 1)
+  if (comm->wire->peer->read_record(comm->wire, comm->rank, o->stamp.seq, &mine) == 1)
     tt_record_words(&mine, words, sizeof words);
   else
     snprintf(words, sizeof words, "%s", tutti_coll_name(o->call.coll));
   snprintf(text, sizeof text,
            "rank %d has waited %s s for rank %d (pid %ld%s) in %s, operation %u%s", comm->rank,
-           time, peer, comm->wire->ops->pid(comm->wire, peer),
+           time, peer, comm->wire->peer->pid(comm->wire, peer),
            is_peer_stopped(comm, peer) ? ", stopped" : "", words, o->stamp.seq, where);
   warn_or_time_out(comm, p, waited, text);
 }
@@ -224,7 +224,7 @@ void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited
   format_seconds(waited, time, sizeof time);
   snprintf(text, sizeof text,
            "rank %d has waited %s s for rank %d (pid %ld%s), to %s message %u, %llu %s", comm->rank,
-           time, m->peer, comm->wire->ops->pid(comm->wire, m->peer),
+           time, m->peer, comm->wire->peer->pid(comm->wire, m->peer),
            is_peer_stopped(comm, m->peer) ? ", stopped" : "", m->sends ? "receive" : "send",
            m->number, (unsigned long long)m->count, tutti_type_name(m->type));
   warn_or_time_out(comm, p, waited, text);

@@ -14,9 +14,9 @@ static void *run_progress_thread(void *unused) {
   (void)unused;
   for (;;) {
     pthread_mutex_lock(&tt_process.lock);
-    while (!tt_process.in_flight && !tt_process.thread_ends)
-      pthread_cond_wait(&tt_process.work, &tt_process.lock);
-    const bool ends = tt_process.thread_ends;
+    while (!tt_process.in_flight && !tt_process.progress_thread.ends)
+      pthread_cond_wait(&tt_process.progress_thread.work, &tt_process.lock);
+    const bool ends = tt_process.progress_thread.ends;
     pthread_mutex_unlock(&tt_process.lock);
     if (ends) return NULL;
     const struct timespec nap = {0, NAP_NS};
@@ -25,22 +25,23 @@ static void *run_progress_thread(void *unused) {
 }
 
 void tt_thread_wake(void) {
-  const bool wanted = atomic_load_explicit(&tt_process.wants_thread, memory_order_relaxed) ||
-                      tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
-  if (!tt_process.has_thread && !wanted) return;
-  if (!tt_process.has_thread)
-    tt_process.has_thread =
-        pthread_create(&tt_process.thread, NULL, run_progress_thread, NULL) == 0;
-  pthread_cond_signal(&tt_process.work);
+  const bool wanted =
+      atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) ||
+      tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0);
+  if (!tt_process.progress_thread.runs && !wanted) return;
+  if (!tt_process.progress_thread.runs)
+    tt_process.progress_thread.runs =
+        pthread_create(&tt_process.progress_thread.id, NULL, run_progress_thread, NULL) == 0;
+  pthread_cond_signal(&tt_process.progress_thread.work);
 }
 
 void tt_thread_end(void) {
   pthread_mutex_lock(&tt_process.lock);
-  const bool has = tt_process.has_thread;
-  tt_process.thread_ends = true;
-  tt_process.has_thread = false;
-  pthread_cond_signal(&tt_process.work);
+  const bool has = tt_process.progress_thread.runs;
+  tt_process.progress_thread.ends = true;
+  tt_process.progress_thread.runs = false;
+  pthread_cond_signal(&tt_process.progress_thread.work);
   pthread_mutex_unlock(&tt_process.lock);
-  if (has) pthread_join(tt_process.thread, NULL);
-  tt_process.thread_ends = false;
+  if (has) pthread_join(tt_process.progress_thread.id, NULL);
+  tt_process.progress_thread.ends = false;
 }

@@ -41,7 +41,7 @@ static void progress_other_work(tutti_comm *comm, const tt_wait_policy *p) {
 }
 
 static uint64_t yield_us(const tutti_comm *comm) {
-  return comm->wire == comm->net && tt_net_wakes(comm->net) ? YIELD_NET_US : YIELD_US;
+  return comm->wire == comm->net && comm->net->traits.wakes ? YIELD_NET_US : YIELD_US;
 }
 
 static void start_anew(tutti_comm *comm, tt_wait_policy *p) {
@@ -67,16 +67,16 @@ static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
     tt_show_wait(comm, p);
   }
   if (!now || now - p->since < yield_us(comm)) {
-    if (!tt_over_net(comm) || !tt_net_yields(comm->net)) sched_yield();
+    if (!tt_over_net(comm) || !comm->net->traits.yields) sched_yield();
     return;
   }
   if (!p->shown) tt_show_wait(comm, p);
-  uint32_t futex = comm->wire->ops->sleep_begin(comm->wire);
+  uint32_t futex = comm->wire->peer->sleep_begin(comm->wire);
   p->sleep = p->sleep ? (uint32_t)tt_min(2 * p->sleep, comm->net ? SLEEP_NET_US : SLEEP_MOST_US)
                       : SLEEP_US;
   const bool moved = tt_progress(comm);
-  if (!moved) comm->wire->ops->sleep(comm->wire, futex, p->sleep);
-  comm->wire->ops->sleep_end(comm->wire);
+  if (!moved) comm->wire->peer->sleep(comm->wire, futex, p->sleep);
+  comm->wire->peer->sleep_end(comm->wire);
   p->looks |= 15; /* read the clock next time */
   if (moved) start_anew(comm, p);
 }
@@ -108,7 +108,7 @@ static bool await(tutti_request *r, bool deaf) {
   tt_wait_policy p = {.by = r};
   double asked = 0;
   bool waits = true;
-  comm->flight->waits = comm->wire == comm->net && tt_net_can_wait(comm->net);
+  comm->flight->waits = comm->wire == comm->net && comm->net->traits.can_wait;
   for (uint32_t turn = 1; waits; turn++) {
     bool moved = tt_progress(comm);
     if (p.looks > 0 && p.looks < comm->flight->spins && (moved || r->state == TT_COMPLETE))

@@ -26,13 +26,13 @@
 #define HEAD_REST "\"job\":\"%016" PRIx64 "\",\"claimed\":%" PRIu64 ",\"origin\":%" PRIu64 "}}"
 /* each n: model: publish:find */
 
-/* each trace_warned: order: a flag, said once */
+/* each warned: order: a flag, said once */
 
 static const char TAIL[] = "\n]\n";
 enum { TAIL_BYTES = 3, LOCK_S = 30 };
 
 static void warn(const char *path, const char *why) {
-  if (!atomic_exchange(&tt_process.trace_warned, 1))
+  if (!atomic_exchange(&tt_process.trace.warned, 1))
     tt_log(0, "TUTTI_TRACE: %.300s %s; the trace is not written", path, why);
 }
 
@@ -156,7 +156,7 @@ static const char *copy_json_safe(char *to, size_t size, const char *from) {
 }
 
 static int steps_lane(const tt_trace *t) {
-  return 2 * t->lane;
+  return 2 * t->id.lane;
 }
 
 static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
@@ -167,25 +167,25 @@ static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
       w,
       ",\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
       "\"rank %d\"}}",
-      t->job_rank, tid, t->job_rank);
+      t->id.job_rank, tid, t->id.job_rank);
   printf_event(w,
                ",\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
                "\"sort_index\":%d}}",
-               t->job_rank, tid, t->job_rank);
+               t->id.job_rank, tid, t->id.job_rank);
   printf_event(w,
                ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
                "\"rank %d%s",
-               t->job_rank, tid, t->job_rank, of);
-  if (!t->whole) printf_event(w, ", as rank %d of %d", t->rank, t->ranks);
+               t->id.job_rank, tid, t->id.job_rank, of);
+  if (!t->id.whole) printf_event(w, ", as rank %d of %d", t->id.rank, t->id.ranks);
   printf_event(w, "\"}}");
   printf_event(w,
                ",\n{\"name\":\"tutti_lane\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"comm\":"
                "\"%016" PRIx64 "\",\"rank\":%d,\"ranks\":%d,\"events\":%u,\"dropped\":%" PRIu64
                ",\"offset_ns\":%" PRId64 ",\"error_ns\":%" PRId64
                ",\"process\":%d,\"host\":\"%s\"}}",
-               t->job_rank, tid, t->comm, t->rank, t->ranks,
-               atomic_load_explicit(&tape->n, memory_order_acquire), tape->dropped, t->offset,
-               t->error, (int)getpid(), copy_json_safe(safe, sizeof safe, host));
+               t->id.job_rank, tid, t->id.comm, t->id.rank, t->id.ranks,
+               atomic_load_explicit(&tape->n, memory_order_acquire), tape->dropped, t->clock.offset,
+               t->clock.error, (int)getpid(), copy_json_safe(safe, sizeof safe, host));
 }
 
 typedef struct look { /* of a kind of event */
@@ -250,9 +250,10 @@ static void say_flight(writer *w, const tt_event *e, int tid) {
   for (int end = 0; end < 2; end++) {
     say_name(w, e);
     printf_event(w, ",\"ph\":\"%c\",\"id\":\"%d.%d.%u\",\"ts\":", end ? 'e' : 'b',
-                 w->trace->job_rank, w->trace->lane, e->seq);
+                 w->trace->id.job_rank, w->trace->id.lane, e->seq);
     print_timestamp(w, end ? e->end : e->begin);
-    printf_event(w, ",\"pid\":%d,\"tid\":%d,\"args\":{\"seq\":%u", w->trace->job_rank, tid, e->seq);
+    printf_event(w, ",\"pid\":%d,\"tid\":%d,\"args\":{\"seq\":%u", w->trace->id.job_rank, tid,
+                 e->seq);
     if (!end) printf_event(w, ",");
     if (!end) say_call(w, &w->trace->calls[e->what]);
     printf_event(w, "}}");
@@ -270,7 +271,7 @@ static void say_event(writer *w, const tt_event *e, int tid) {
   print_timestamp(w, e->begin);
   printf_event(
       w, ",\"dur\":%" PRIu64 ".%03d,\"pid\":%d,\"tid\":%d,\"cname\":\"%s\",\"args\":{\"seq\":%u",
-      ns / 1000, (int)(ns % 1000), w->trace->job_rank, tid, looks[e->kind].color, e->seq);
+      ns / 1000, (int)(ns % 1000), w->trace->id.job_rank, tid, looks[e->kind].color, e->seq);
   if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START) {
     printf_event(w, ",");
     say_call(w, &w->trace->calls[e->what]);
@@ -300,10 +301,10 @@ static off_t find_events_end(int fd, off_t size) {
 static void set_clock(writer *w, uint64_t origin) {
   const tt_trace *t = w->trace;
   const uint64_t tick1 = tt_trace_now(t), ns1 = tt_trace_ns();
-  const double ticks = (double)(tick1 - t->tick0);
-  w->scale = t->counter && ticks > 0 ? (double)(ns1 - t->ns0) / ticks : 1;
-  w->tick0 = (int64_t)t->tick0;
-  w->ns0 = (int64_t)(t->ns0 + (uint64_t)t->offset - origin);
+  const double ticks = (double)(tick1 - t->clock.tick0);
+  w->scale = t->counter && ticks > 0 ? (double)(ns1 - t->clock.ns0) / ticks : 1;
+  w->tick0 = (int64_t)t->clock.tick0;
+  w->ns0 = (int64_t)(t->clock.ns0 + (uint64_t)t->clock.offset - origin);
 }
 
 static bool any(const tt_tape *tape) {
@@ -333,7 +334,7 @@ void tt_trace_write(const char *path, const tt_trace *trace) {
   set_clock(&w, h.origin);
   say_tape(&w, &trace->steps, steps_lane(trace), "");
   w.scale = 1; /* marks use the clock directly */
-  w.tick0 = (int64_t)trace->ns0;
+  w.tick0 = (int64_t)trace->clock.ns0;
   say_tape(&w, &trace->marks, steps_lane(trace) - 1, ": program");
   printf_event(&w, "%s", TAIL);
   flush_writer(&w);

@@ -20,7 +20,7 @@
 #endif
 
 /* Does the processor's counter run at a constant rate? */
-/* each trace_lanes, forked: order: a number of its own, a flag */
+/* each lanes, forked: order: a number of its own, a flag */
 
 static bool has_counter(void) {
 #if defined(__x86_64__)
@@ -57,23 +57,23 @@ static tt_trace *new_trace(const tutti_comm *comm) {
     tt_log(0, "no memory for a trace of %u events; rank %d writes none", capacity, comm->rank);
     return NULL;
   }
-  t->rank = comm->rank;
-  t->ranks = comm->ranks;
+  t->id.rank = comm->rank;
+  t->id.ranks = comm->ranks;
   t->awaits = -1;
   t->counter = has_counter();
-  t->tick0 = tt_trace_now(t);
-  t->ns0 = tt_trace_ns();
+  t->clock.tick0 = tt_trace_now(t);
+  t->clock.ns0 = tt_trace_ns();
   strcpy(t->names[t->nnames++], "mark");
   strcpy(t->calls[t->ncalls++].plan, "none");
   return t;
 }
 
 static void list(tt_trace *t) {
-  t->lane = 1 + atomic_fetch_add(&tt_process.trace_lanes, 1);
-  pthread_mutex_lock(&tt_process.trace_lock);
-  t->next = tt_process.traces;
-  tt_process.traces = t;
-  pthread_mutex_unlock(&tt_process.trace_lock);
+  t->id.lane = 1 + atomic_fetch_add(&tt_process.trace.lanes, 1);
+  pthread_mutex_lock(&tt_process.trace.lock);
+  t->next = tt_process.trace.list;
+  tt_process.trace.list = t;
+  pthread_mutex_unlock(&tt_process.trace.lock);
 }
 
 /* ---- what is traced ---- */
@@ -101,12 +101,12 @@ static bool keep_path(const char *path) {
   char *whole = malloc(n);
   if (!whole) return false;
   snprintf(whole, n, "%s%s%s", folder, *folder ? "/" : "", path);
-  pthread_mutex_lock(&tt_process.trace_lock);
-  if (!tt_process.trace_path)
-    tt_process.trace_path = whole;
+  pthread_mutex_lock(&tt_process.trace.lock);
+  if (!tt_process.trace.path)
+    tt_process.trace.path = whole;
   else
     free(whole);
-  pthread_mutex_unlock(&tt_process.trace_lock);
+  pthread_mutex_unlock(&tt_process.trace.lock);
   return true;
 }
 
@@ -115,14 +115,14 @@ void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t off
   if (!path) path = tt_env("TUTTI_TRACE");
   if (!path || comm->trace || !keep_path(path)) return;
   const uint64_t origin = tt_trace_ns() + (uint64_t)offset;
-  if (!tt_trace_claim(tt_process.trace_path, job, origin)) return;
+  if (!tt_trace_claim(tt_process.trace.path, job, origin)) return;
   tt_trace *t = comm->trace = new_trace(comm);
   if (!t) return;
-  t->comm = t->job = job;
-  t->job_rank = world_rank_of(comm);
-  t->whole = true;
-  t->offset = offset;
-  t->error = error;
+  t->id.comm = t->id.job = job;
+  t->id.job_rank = world_rank_of(comm);
+  t->id.whole = true;
+  t->clock.offset = offset;
+  t->clock.error = error;
   list(t);
 }
 
@@ -130,19 +130,19 @@ void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int co
   const tt_trace *from = old->trace;
   tt_trace *t = comm->trace = from ? new_trace(comm) : NULL;
   if (!t) return;
-  t->job = from->job;
-  t->comm = tt_mix(tt_mix(from->comm + at) ^ (uint64_t)color);
-  t->job_rank = from->job_rank;
-  t->whole = from->whole && comm->ranks == old->ranks && comm->rank == old->rank;
-  t->offset = from->offset;
-  t->error = from->error;
+  t->id.job = from->id.job;
+  t->id.comm = tt_mix(tt_mix(from->id.comm + at) ^ (uint64_t)color);
+  t->id.job_rank = from->id.job_rank;
+  t->id.whole = from->id.whole && comm->ranks == old->ranks && comm->rank == old->rank;
+  t->clock.offset = from->clock.offset;
+  t->clock.error = from->clock.error;
   list(t);
 }
 
 void tt_trace_names(const tutti_comm *old, uint32_t at, int color, uint64_t *job, uint64_t *id) {
   const tt_trace *from = old->trace;
-  *job = from ? from->job : 0;
-  *id = from ? tt_mix(tt_mix(from->comm + at) ^ (uint64_t)color) : 0;
+  *job = from ? from->id.job : 0;
+  *id = from ? tt_mix(tt_mix(from->id.comm + at) ^ (uint64_t)color) : 0;
 }
 
 void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64_t id, bool same) {
@@ -150,16 +150,16 @@ void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64
   const char *path = tt_env("TUTTI_TRACE");
   if (!job || (old && !from)) return;
   if (!old &&
-      (!path || !keep_path(path) || !tt_trace_claim(tt_process.trace_path, job, tt_trace_ns())))
+      (!path || !keep_path(path) || !tt_trace_claim(tt_process.trace.path, job, tt_trace_ns())))
     return;
   tt_trace *t = comm->trace = new_trace(comm);
   if (!t) return;
-  t->job = job;
-  t->comm = id;
-  t->job_rank = from ? from->job_rank : comm->info[comm->rank].index;
-  t->whole = from && from->whole && same;
-  t->offset = from ? from->offset : 0;
-  t->error = from ? from->error : 0;
+  t->id.job = job;
+  t->id.comm = id;
+  t->id.job_rank = from ? from->id.job_rank : comm->info[comm->rank].index;
+  t->id.whole = from && from->id.whole && same;
+  t->clock.offset = from ? from->clock.offset : 0;
+  t->clock.error = from ? from->clock.error : 0;
   list(t);
 }
 
@@ -189,14 +189,14 @@ void tutti_trace_mark(tutti_comm *comm, const char *name, double begin, double e
 void tt_trace_close(tutti_comm *comm) {
   tt_trace *t = comm->trace;
   if (!t) return;
-  pthread_mutex_lock(&tt_process.trace_lock);
-  tt_trace **link = &tt_process.traces;
+  pthread_mutex_lock(&tt_process.trace.lock);
+  tt_trace **link = &tt_process.trace.list;
   while (*link && *link != t) link = &(*link)->next;
   const bool listed = *link == t;
   if (listed) *link = t->next;
-  pthread_mutex_unlock(&tt_process.trace_lock);
+  pthread_mutex_unlock(&tt_process.trace.lock);
   comm->trace = NULL;
-  if (listed) tt_trace_write(tt_process.trace_path, t);
+  if (listed) tt_trace_write(tt_process.trace.path, t);
   free_trace(t);
 }
 
@@ -204,17 +204,17 @@ void tt_trace_close(tutti_comm *comm) {
  * be writing to them. */
 void tt_trace_end(void) {
   for (;;) {
-    pthread_mutex_lock(&tt_process.trace_lock);
-    tt_trace *t = tt_process.traces;
-    if (t) tt_process.traces = t->next;
-    pthread_mutex_unlock(&tt_process.trace_lock);
+    pthread_mutex_lock(&tt_process.trace.lock);
+    tt_trace *t = tt_process.trace.list;
+    if (t) tt_process.trace.list = t->next;
+    pthread_mutex_unlock(&tt_process.trace.lock);
     if (!t) return;
-    tt_trace_write(tt_process.trace_path, t);
+    tt_trace_write(tt_process.trace.path, t);
   }
 }
 
 /* Runs if the process ends without tutti_finalize, or the library is unloaded. */
 static void __attribute__((destructor)) at_end(void) {
-  if (!tt_process.traces || atomic_load(&tt_process.forked)) return;
+  if (!tt_process.trace.list || atomic_load(&tt_process.forked)) return;
   tt_trace_end();
 }

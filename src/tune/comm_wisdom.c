@@ -17,8 +17,8 @@
 /* ---- the process's wisdom; its lock is held ---- */
 
 static bool add_all(const tt_wisdom *more) {
-  if (!tt_process.wisdom) tt_process.wisdom = calloc(1, sizeof *tt_process.wisdom);
-  return tt_process.wisdom && tt_wisdom_merge(tt_process.wisdom, more);
+  if (!tt_process.wisdom.all) tt_process.wisdom.all = calloc(1, sizeof *tt_process.wisdom.all);
+  return tt_process.wisdom.all && tt_wisdom_merge(tt_process.wisdom.all, more);
 }
 
 static tutti_status add_or_complain(const char *what, const tt_wisdom *more) {
@@ -29,8 +29,8 @@ static tutti_status add_or_complain(const char *what, const tt_wisdom *more) {
 static tutti_status read_once(void) {
   const char *path = tt_env("TUTTI_WISDOM");
   tt_wisdom w = {.at = NULL};
-  if (tt_process.wisdom_read || !path) return TUTTI_OK;
-  tt_process.wisdom_read = true;
+  if (tt_process.wisdom.read || !path) return TUTTI_OK;
+  tt_process.wisdom.read = true;
   tutti_status status = tt_wisdom_load(path, &w);
   if (!status) status = add_or_complain("TUTTI_WISDOM", &w);
   tt_wisdom_clear(&w);
@@ -40,7 +40,7 @@ static tutti_status read_once(void) {
 uint32_t tt_wisdom_announce(void) {
   pthread_mutex_lock(&tt_process.lock);
   tutti_status status = read_once();
-  const bool has = tt_process.wisdom && tt_process.wisdom->n;
+  const bool has = tt_process.wisdom.all && tt_process.wisdom.all->n;
   pthread_mutex_unlock(&tt_process.lock);
   if (status) tt_log(0, "%s; it is not used", tutti_error());
   return (tt_env_int("TUTTI_MEASURE", 0, 1, 0) ? TT_WISDOM_MEASURES : 0u) |
@@ -55,7 +55,7 @@ static void pick(tutti_comm *comm) {
   const uint32_t stamp = tt_comm_fingerprint(comm, words);
   bool ok = true;
   pthread_mutex_lock(&tt_process.lock);
-  const tt_wisdom *all = tt_process.wisdom;
+  const tt_wisdom *all = tt_process.wisdom.all;
   for (int i = 0; all && i < all->n && ok; i++) {
     tt_wisdom_entry e = all->at[i];
     if (e.stamp != stamp) continue;
@@ -74,7 +74,7 @@ static bool broadcast(tutti_comm *comm, void *bytes, size_t n) {
 }
 
 static bool can_use(const tutti_comm *comm) {
-  return comm->ranks > 1 && !(comm->net && tt_net_simulated(comm->net));
+  return comm->ranks > 1 && !(comm->net && comm->net->traits.simulated);
 }
 
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
@@ -126,8 +126,8 @@ tutti_status tt_wisdom_learn(tutti_comm *comm, tt_wisdom_entry *entry) {
   mine.stamp = tt_comm_fingerprint(comm, mine.placement);
   const tt_wisdom none = {.n = 0};
   pthread_mutex_lock(&tt_process.lock);
-  const bool kept = add_all(&none) && tt_wisdom_set(tt_process.wisdom, &mine);
-  tt_process.wisdom_new |= kept;
+  const bool kept = add_all(&none) && tt_wisdom_set(tt_process.wisdom.all, &mine);
+  tt_process.wisdom.changed |= kept;
   pthread_mutex_unlock(&tt_process.lock);
   if (!kept) tt_log(0, "there is no room for what was measured; it is not kept");
   return TUTTI_OK;
@@ -136,9 +136,9 @@ tutti_status tt_wisdom_learn(tutti_comm *comm, tt_wisdom_entry *entry) {
 void tt_wisdom_end(void) {
   const char *path = tt_env("TUTTI_WISDOM");
   pthread_mutex_lock(&tt_process.lock);
-  tt_wisdom *w = tt_process.wisdom;
-  const bool measured = tt_process.wisdom_new;
-  tt_process.wisdom = NULL;
+  tt_wisdom *w = tt_process.wisdom.all;
+  const bool measured = tt_process.wisdom.changed;
+  tt_process.wisdom.all = NULL;
   pthread_mutex_unlock(&tt_process.lock);
   if (w && measured && path && tt_env_int("TUTTI_MEASURE", 0, 1, 0) && tt_wisdom_save(path, w))
     tt_log(0, "%s; the measurements are not kept", tutti_error());
@@ -155,7 +155,7 @@ tutti_status tutti_wisdom_export(char **text) {
   const tt_wisdom none = {.at = NULL};
   tt_text t = {.at = NULL};
   pthread_mutex_lock(&tt_process.lock);
-  tt_wisdom_print(&t, tt_process.wisdom ? tt_process.wisdom : &none);
+  tt_wisdom_print(&t, tt_process.wisdom.all ? tt_process.wisdom.all : &none);
   pthread_mutex_unlock(&tt_process.lock);
   *text = t.failed ? NULL : t.at;
   if (*text) return TUTTI_OK;
@@ -182,7 +182,7 @@ tutti_status tutti_wisdom_save(const char *path) {
   if (!path || !*path) return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_save: no path");
   tt_wisdom mine = {.at = NULL};
   pthread_mutex_lock(&tt_process.lock);
-  const bool ok = !tt_process.wisdom || tt_wisdom_merge(&mine, tt_process.wisdom);
+  const bool ok = !tt_process.wisdom.all || tt_wisdom_merge(&mine, tt_process.wisdom.all);
   pthread_mutex_unlock(&tt_process.lock);
   status = ok ? tt_wisdom_save(path, &mine)
               : tt_fail(TUTTI_ERR_MEMORY, "tutti_wisdom_save: out of memory");
@@ -194,9 +194,9 @@ tutti_status tutti_wisdom_forget(void) {
   tutti_status status = tt_alive();
   if (status) return status;
   pthread_mutex_lock(&tt_process.lock);
-  if (tt_process.wisdom) tt_wisdom_clear(tt_process.wisdom);
-  tt_process.wisdom_read = true;
-  tt_process.wisdom_new = false;
+  if (tt_process.wisdom.all) tt_wisdom_clear(tt_process.wisdom.all);
+  tt_process.wisdom.read = true;
+  tt_process.wisdom.changed = false;
   pthread_mutex_unlock(&tt_process.lock);
   return TUTTI_OK;
 }

@@ -30,7 +30,7 @@ uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEX
   const bool over = tt_over_net(comm);
   char ranks[400];
   if (over)
-    snprintf(ranks, sizeof ranks, "%d ranks over %.40s%s%s", comm->ranks, tt_net_name(comm->net),
+    snprintf(ranks, sizeof ranks, "%d ranks over %.40s%s%s", comm->ranks, comm->net->traits.name,
              *comm->plans->setting.levels ? ", " : "", comm->plans->setting.levels);
   else
     snprintf(ranks, sizeof ranks, "%d %s share memory", comm->ranks,

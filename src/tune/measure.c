@@ -52,7 +52,7 @@ typedef struct session {
 
 const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {
   if (comm->ranks < 2) return "there is one rank";
-  if (comm->net && tt_net_simulated(comm->net)) return "ranks are simulated";
+  if (comm->net && comm->net->traits.simulated) return "ranks are simulated";
   if (c->varied) return "counts vary";
   if (!tt_wisdom_applies(comm, c)) return "the contract forbids choices that depend on timing";
   if (tt_override_for(&comm->settings.override, bytes)) return "a plan is asked for by name";
@@ -159,7 +159,7 @@ static bool memory_suffices(const tutti_comm *comm, size_t bytes) {
 
 /* Can peers access the caller's memory directly, and write to it? */
 static bool is_exportable(const tutti_comm *comm, const void *at) {
-  const tt_wire_ops *ops = comm->wire->ops;
+  const tt_memory_ops *ops = comm->wire->memory;
   if (!at || !ops->export || !ops->writable) return false;
   return ops->writable(comm->wire, ops->export(comm->wire, at, 1)) != NULL;
 }
@@ -198,7 +198,7 @@ static bool alloc_trial_vectors(session *s) {
   tt_wire *w = s->comm->wire;
   s->exportable = is_exportable(s->comm, at);
   if (!memory_suffices(s->comm, 2 * part)) return false;
-  s->memory = s->exportable ? w->ops->alloc(w, 2 * part) : tt_scratch_take(2 * part);
+  s->memory = s->exportable ? w->memory->alloc(w, 2 * part) : tt_scratch_take(2 * part);
   if (!s->memory) return false;
   memset(s->memory, 0, 2 * part);
   s->call.src = s->memory + s->from;
@@ -208,7 +208,7 @@ static bool alloc_trial_vectors(session *s) {
 
 static void give(session *s) {
   if (s->memory && s->exportable)
-    s->comm->wire->ops->free(s->comm->wire, s->memory);
+    s->comm->wire->memory->free(s->comm->wire, s->memory);
   else if (s->memory)
     tt_scratch_give(s->memory);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net_wire.h"
+#include "wires.h"
 
 typedef struct hybrid {
   tt_wire wire;
@@ -32,163 +32,170 @@ static tt_wire *way(tt_wire *w, int *peer) {
 static size_t hybrid_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const void *bytes,
                           size_t n, size_t left, uint32_t *ticket, tutti_status *status) {
   tt_wire *to = way(w, &peer);
-  return to->ops->push(to, peer, lane, stamp, bytes, n, left, ticket, status);
+  return to->channel->push(to, peer, lane, stamp, bytes, n, left, ticket, status);
 }
 
 static bool hybrid_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
   tt_wire *to = way(w, &peer);
-  return to->ops->consumed(to, peer, lane, ticket);
+  return to->channel->consumed(to, peer, lane, ticket);
 }
 
 static size_t hybrid_head(tt_wire *w, int peer, int lane, tt_stamp *stamp) {
   tt_wire *from = way(w, &peer);
-  return from->ops->head(from, peer, lane, stamp);
+  return from->channel->head(from, peer, lane, stamp);
 }
 
 static void hybrid_expect(tt_wire *w, int peer, int lane, void *to, size_t n, size_t left) {
   tt_wire *from = way(w, &peer);
-  if (from->ops->expect) from->ops->expect(from, peer, lane, to, n, left);
+  if (from->channel->expect) from->channel->expect(from, peer, lane, to, n, left);
 }
 
 static const void *hybrid_view(tt_wire *w, int peer, int lane, size_t *n, tutti_status *status) {
   tt_wire *from = way(w, &peer);
-  return from->ops->view(from, peer, lane, n, status);
+  return from->channel->view(from, peer, lane, n, status);
 }
 
 static void hybrid_release(tt_wire *w, int peer, int lane, size_t n) {
   tt_wire *from = way(w, &peer);
-  from->ops->release(from, peer, lane, n);
+  from->channel->release(from, peer, lane, n);
 }
 
 static bool hybrid_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status) {
   tt_wire *from = way(w, &peer);
-  return from->ops->pull(from, peer, lane, to, n, status);
+  return from->channel->pull(from, peer, lane, to, n, status);
 }
 
 static bool hybrid_drained(tt_wire *w) {
-  const bool near = of(w)->near->ops->drained(of(w)->near);
-  return of(w)->far->ops->drained(of(w)->far) && near;
+  const bool near = of(w)->near->channel->drained(of(w)->near);
+  return of(w)->far->channel->drained(of(w)->far) && near;
 }
 
 static bool hybrid_enter(tt_wire *w) {
   hybrid *h = of(w);
-  if (!h->far->ops->enter(h->far)) return false;
-  if (h->near->ops->enter(h->near)) return true;
-  h->far->ops->leave(h->far);
+  if (!h->far->memory->enter(h->far)) return false;
+  if (h->near->memory->enter(h->near)) return true;
+  h->far->memory->leave(h->far);
   return false;
 }
 
 static void hybrid_leave(tt_wire *w) {
-  of(w)->near->ops->leave(of(w)->near);
-  of(w)->far->ops->leave(of(w)->far);
+  of(w)->near->memory->leave(of(w)->near);
+  of(w)->far->memory->leave(of(w)->far);
 }
 
 static bool hybrid_quiesce(tt_wire *w) {
-  const bool far = of(w)->far->ops->quiesce(of(w)->far);
-  return of(w)->near->ops->quiesce(of(w)->near) && far;
+  const bool far = of(w)->far->memory->quiesce(of(w)->far);
+  return of(w)->near->memory->quiesce(of(w)->near) && far;
 }
 
 static void hybrid_revoke(tt_wire *w, void *memory, size_t bytes) {
-  of(w)->near->ops->revoke(of(w)->near, memory, bytes);
+  of(w)->near->memory->revoke(of(w)->near, memory, bytes);
 }
 
 static void hybrid_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
-  of(w)->far->ops->record(of(w)->far, record, oldest);
-  of(w)->near->ops->record(of(w)->near, record, oldest);
+  of(w)->far->peer->record(of(w)->far, record, oldest);
+  of(w)->near->peer->record(of(w)->near, record, oldest);
 }
 
 static int hybrid_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
   tt_wire *from = way(w, &peer);
-  return from->ops->read_record(from, peer, seq, record);
+  return from->peer->read_record(from, peer, seq, record);
 }
 
 static void hybrid_ask(tt_wire *w, int peer, uint32_t seq) {
   tt_wire *to = way(w, &peer);
-  if (to->ops->ask) to->ops->ask(to, peer, seq);
+  if (to->peer->ask) to->peer->ask(to, peer, seq);
 }
 
 static void hybrid_inquire(tt_wire *w, uint32_t seq, double most) {
-  of(w)->far->ops->inquire(of(w)->far, seq, most);
+  of(w)->far->peer->inquire(of(w)->far, seq, most);
 }
 
 static bool hybrid_silent(tt_wire *w, int peer, uint32_t seq) {
   tt_wire *to = way(w, &peer);
-  return to->ops->silent && to->ops->silent(to, peer, seq);
+  return to->peer->silent && to->peer->silent(to, peer, seq);
 }
 
 /* If the network has descriptors that wake a sleeper, the rank sleeps on these and on its wake_fd,
  * which peers on this host signal. Otherwise it must poll for messages and only naps. */
 static uint32_t hybrid_sleep_begin(tt_wire *w) {
   hybrid *h = of(w);
-  h->wake_fd = tt_net_wakes(h->far) ? h->near->ops->wake_fd_open(h->near) : -1;
-  return h->wake_fd < 0 ? h->near->ops->sleep_begin(h->near) : 0;
+  h->wake_fd = h->far->traits.wakes ? h->near->peer->wake_fd_open(h->near) : -1;
+  return h->wake_fd < 0 ? h->near->peer->sleep_begin(h->near) : 0;
 }
 static void hybrid_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   hybrid *h = of(w);
   if (h->wake_fd >= 0)
-    tt_net_sleep(h->far, h->wake_fd, limit_us);
+    h->far->net->sleep(h->far, h->wake_fd, limit_us);
   else
-    h->near->ops->sleep(h->near, futex, (uint32_t)tt_min(limit_us, TT_NAP_US));
+    h->near->peer->sleep(h->near, futex, (uint32_t)tt_min(limit_us, TT_NAP_US));
 }
 static void hybrid_sleep_end(tt_wire *w) {
   hybrid *h = of(w);
   if (h->wake_fd >= 0)
-    h->near->ops->wake_fd_close(h->near, h->wake_fd);
+    h->near->peer->wake_fd_close(h->near, h->wake_fd);
   else
-    h->near->ops->sleep_end(h->near);
+    h->near->peer->sleep_end(h->near);
 }
 
 static void hybrid_abort(tt_wire *w, tutti_status status, const char *reason) {
-  of(w)->near->ops->abort(of(w)->near, status, reason);
-  of(w)->far->ops->abort(of(w)->far, status, reason);
+  of(w)->near->peer->abort(of(w)->near, status, reason);
+  of(w)->far->peer->abort(of(w)->far, status, reason);
 }
 
 static tutti_status hybrid_aborted(tt_wire *w, char *reason, size_t size) {
-  const tutti_status near = of(w)->near->ops->aborted(of(w)->near, reason, size);
-  return near ? near : of(w)->far->ops->aborted(of(w)->far, reason, size);
+  const tutti_status near = of(w)->near->peer->aborted(of(w)->near, reason, size);
+  return near ? near : of(w)->far->peer->aborted(of(w)->far, reason, size);
 }
 
 static bool hybrid_alive(tt_wire *w, int peer) {
   tt_wire *to = way(w, &peer);
-  return to->ops->alive(to, peer);
+  return to->peer->alive(to, peer);
 }
 
 static long hybrid_pid(tt_wire *w, int peer) {
-  return of(w)->far->ops->pid(of(w)->far, peer);
+  return of(w)->far->peer->pid(of(w)->far, peer);
 }
 
 static const tt_shown *hybrid_shown(tt_wire *w, int peer) {
   tt_wire *to = way(w, &peer);
-  return to->ops->shown(to, peer);
+  return to->peer->shown(to, peer);
 }
 
 static void *hybrid_alloc(tt_wire *w, size_t bytes) {
-  return of(w)->near->ops->alloc(of(w)->near, bytes);
+  return of(w)->near->memory->alloc(of(w)->near, bytes);
 }
 static bool hybrid_free(tt_wire *w, void *memory) {
-  return of(w)->near->ops->free(of(w)->near, memory);
+  return of(w)->near->memory->free(of(w)->near, memory);
 }
 
 static void hybrid_close(tt_wire *w) {
-  of(w)->near->ops->close(of(w)->near);
-  of(w)->far->ops->close(of(w)->far);
+  of(w)->near->peer->close(of(w)->near);
+  of(w)->far->peer->close(of(w)->far);
   free(w);
 }
 
-static const tt_wire_ops table = {
-    .name = "hybrid",
+static const tt_channel_ops channel_ops = {
     .push = hybrid_push,
     .consumed = hybrid_consumed,
     .head = hybrid_head,
-    .expect = hybrid_expect,
     .view = hybrid_view,
     .release = hybrid_release,
+    .expect = hybrid_expect,
     .pull = hybrid_pull,
     .drained = hybrid_drained,
+};
+
+static const tt_memory_ops memory_ops = {
     .enter = hybrid_enter,
     .leave = hybrid_leave,
     .quiesce = hybrid_quiesce,
     .revoke = hybrid_revoke,
+    .alloc = hybrid_alloc,
+    .free = hybrid_free,
+};
+
+static const tt_peer_ops peer_ops = {
     .record = hybrid_record,
     .read_record = hybrid_read_record,
     .ask = hybrid_ask,
@@ -202,8 +209,6 @@ static const tt_wire_ops table = {
     .alive = hybrid_alive,
     .pid = hybrid_pid,
     .shown = hybrid_shown,
-    .alloc = hybrid_alloc,
-    .free = hybrid_free,
     .close = hybrid_close,
 };
 
@@ -211,12 +216,17 @@ tutti_status tt_hybrid_wire(tt_wire *far, tt_wire *near, const int *near_rank, t
   const size_t bytes = (size_t)far->ranks * sizeof *near_rank;
   hybrid *h = malloc(sizeof *h + bytes);
   if (!h) {
-    near->ops->close(near);
-    far->ops->close(far);
+    near->peer->close(near);
+    far->peer->close(far);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", far->ranks);
   }
-  *h = (hybrid){
-      .wire = {.ops = &table, .rank = far->rank, .ranks = far->ranks}, .far = far, .near = near};
+  *h = (hybrid){.wire = {.channel = &channel_ops,
+                         .memory = &memory_ops,
+                         .peer = &peer_ops,
+                         .rank = far->rank,
+                         .ranks = far->ranks},
+                .far = far,
+                .near = near};
   h->wire.beside = tt_min(far->beside, near->beside);
   h->wire.shown = near->shown;
   h->wire.proofs = near->proofs;

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "core.h"
+#include "tutti_net.h"
 
 typedef struct tt_stamp {
   uint32_t seq, hash;
@@ -51,8 +52,9 @@ typedef enum tt_counter { TT_PUT, TT_SUM, TT_GOT, TT_COUNTERS } tt_counter;
 
 typedef struct tt_wire tt_wire;
 
-typedef struct tt_wire_ops {
-  const char *name;
+/* ---- a channel per peer and lane: bytes ---- */
+
+typedef struct tt_channel_ops {
   /* Take up to n bytes of the stream to `peer`, part of a message of which `left` bytes remain,
    * these included. Returns how many were taken (0: no capacity now). *ticket: 0 if they were
    * copied, else the ticket to pass to `consumed`; the bytes must not change until it returns true.
@@ -75,7 +77,11 @@ typedef struct tt_wire_ops {
   bool (*pull)(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_status *status);
   /* True once everything pushed, except on TT_LANE_P2P, has been consumed. */
   bool (*drained)(tt_wire *w);
+} tt_channel_ops;
 
+/* ---- memory that ranks share: flag slots, the arena, allocation ---- */
+
+typedef struct tt_memory_ops {
   /* Flag slots: bytes that every rank can read once they are set. flag_slot: where to write the
    * bytes of operation `seq`; NULL while a peer may still read the slot's previous operation.
    * flag_set: publish them; all operations before `oldest` are over here. flag_get: a peer's bytes,
@@ -108,6 +114,14 @@ typedef struct tt_wire_ops {
   bool (*quiesce)(tt_wire *w);
   void (*revoke)(tt_wire *w, void *memory, size_t bytes);
 
+  /* Memory that peers read without a copy, zeroed; NULL if out of memory. */
+  void *(*alloc)(tt_wire *w, size_t bytes);
+  bool (*free)(tt_wire *w, void *memory);
+} tt_memory_ops;
+
+/* ---- the other ranks: their calls, whether they live, waiting for them ---- */
+
+typedef struct tt_peer_ops {
   /* record: publish this rank's record. read_record: a peer's of operation `seq`: 1 read, 0 not yet
    * published, -1 the peer is already far ahead, TT_UNKNOWN not reported. ask: request a peer's
    * records and send it this rank's. inquire: ask all and wait up to `most` seconds for answers.
@@ -138,15 +152,65 @@ typedef struct tt_wire_ops {
   long (*pid)(tt_wire *w, int peer);
   /* A peer's state; NULL: not visible. */
   const tt_shown *(*shown)(tt_wire *w, int peer);
-
-  /* Memory that peers read without a copy, zeroed; NULL if out of memory. */
-  void *(*alloc)(tt_wire *w, size_t bytes);
-  bool (*free)(tt_wire *w, void *memory);
+  /* Leave all peers, and free the wire. */
   void (*close)(tt_wire *w);
-} tt_wire_ops;
+} tt_peer_ops;
+
+/* ---- the network, if there is one ---- */
+
+/* Arguments for a new network among the ranks of a wire; all of them call `split`. */
+typedef struct tt_split {
+  int color, key;
+  int32_t asks;       /* smallest request of all ranks, for tutti_comm_grow */
+  uint32_t number;    /* if the network needs one */
+  const int *members; /* ranks of the color, in order */
+  int n;              /* how many; 0: this rank is in none */
+} tt_split;
+
+typedef struct tt_net_ops {
+  /* Let the network make progress and process arrived messages; each waiting thread must call this.
+   * An error means that the network failed; tutti_error() says how. *moved: set if anything
+   * came. */
+  tutti_status (*poll)(tt_wire *w, bool *moved);
+  /* The same, but block until something has come; only if traits.can_wait. */
+  tutti_status (*wait)(tt_wire *w, bool *moved);
+  /* Sleep until a message comes, descriptor `also` becomes readable (-1: none), or the limit
+   * passes. */
+  void (*sleep)(const tt_wire *w, int also, uint32_t limit_us);
+  /* Do sent messages stay in this process until some thread polls? */
+  bool (*has_unsent)(const tt_wire *w);
+  /* A number for `split`: the ranks use the highest of theirs; 0: the network needs none. */
+  uint32_t (*fresh_number)(const tt_wire *w);
+  /* A network of the ranks of one color (tutti_net.h); TUTTI_ERR_SYSTEM with the network's reason.
+   * *taken: the number is in use, so all ranks must agree on another. */
+  tutti_status (*split)(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken);
+  /* Process ids by rank, for error messages; copied. */
+  tutti_status (*set_pids)(tt_wire *w, const int64_t *pids);
+  /* Of simulated ranks: per peer the level at which it and this rank part; copied. */
+  tutti_status (*set_levels)(tt_wire *w, const uint8_t *level);
+  /* How a lost peer ended, as the rest of a sentence: "died", unless the network knows more. */
+  void (*exit_words)(tt_wire *w, int peer, char *words, size_t size);
+} tt_net_ops;
+
+/* What a network is like. */
+typedef struct tt_net_traits {
+  const char *name;
+  bool simulated;  /* its ranks are */
+  bool can_wait;   /* net->wait blocks */
+  bool yields;     /* polling yields the CPU */
+  bool wakes;      /* an arriving message wakes a sleeper */
+  bool any_thread; /* any thread may call it, whatever the other threads call */
+} tt_net_traits;
 
 struct tt_wire {
-  const tt_wire_ops *ops;
+  const tt_channel_ops *channel;
+  const tt_memory_ops *memory;
+  const tt_peer_ops *peer;
+  const tt_net_ops *net; /* NULL: not over a network alone */
+  /* For ranks that continue after a failure (agree.h); NULL: the wire is of another kind, or the
+   * network cannot do it. */
+  const struct tt_shm_agree_ops *shm_agree;
+  const struct tt_net_agree_ops *net_agree;
   int rank, ranks;
   size_t flag_bytes;    /* most bytes of a flag slot; 0: the wire has none */
   size_t piece;         /* bytes of a slot of the arena, the same on all ranks; 0: no arena */
@@ -160,16 +224,18 @@ struct tt_wire {
   atomic_ullong *proofs;
   const atomic_int *over;             /* nonzero: call `aborted`; NULL: call it always */
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
+  tt_net_traits traits;               /* of `net` */
 };
 
 /* Was this rank told that the communicator is over? */
 static inline bool tt_wire_is_over(tt_wire *w) {
   /* model: abort:hear, wake:last */
   if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
-  return w->ops->aborted(w, NULL, 0);
+  return w->peer->aborted(w, NULL, 0);
 }
 
-enum { TT_UNKNOWN = 2, TT_PROOFS = 64 };
+/* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */
+enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };
 /* TT_LANE_P2P: the lane of point-to-point messages, which no operation uses. */
 enum { TT_WINDOW = 8, TT_FLIGHT = 3, TT_LANE_P2P = TT_WINDOW * TT_FLIGHT, TT_LANES };
 

@@ -55,12 +55,13 @@ static tutti_status arena_begin(tt_operation *o) {
   /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
   const bool times = o->reducer.times;
   p->mine.in_place = times || o->call.src == o->call.dst;
-  p->mine.src = w->ops->export(w, times ? o->call.dst : o->call.src, bytes);
-  if (owned(o) || o->if_exported != p->shape) p->mine.dst = w->ops->export(w, o->call.dst, bytes);
+  p->mine.src = w->memory->export(w, times ? o->call.dst : o->call.src, bytes);
+  if (owned(o) || o->if_exported != p->shape)
+    p->mine.dst = w->memory->export(w, o->call.dst, bytes);
   if (from_arena(o, &p->mine) || (owned(o) && !p->mine.dst)) {
-    void *arena = w->ops->arena(w);
+    void *arena = w->memory->arena(w);
     if (!arena) return o->status = tt_fail(TUTTI_ERR_MEMORY, "no shared memory for an arena");
-    p->mine.arena = w->ops->export(w, arena, 1);
+    p->mine.arena = w->memory->export(w, arena, 1);
   }
   return TUTTI_OK;
 }
@@ -106,7 +107,7 @@ static uint64_t vector_name_at(const tt_operation *o, uint64_t vector, uint64_t 
 }
 
 static char *slot(const tt_operation *o, uint32_t k) {
-  return (char *)o->wire->ops->arena(o->wire) + slot_of(o, k);
+  return (char *)o->wire->memory->arena(o->wire) + slot_of(o, k);
 }
 
 /* Where piece k of this rank's input is, once it is put. */
@@ -127,7 +128,7 @@ static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
   }
   int *next = &o->pieces.seen[counter].next;
   for (; *next < w->ranks; ++*next)
-    if (*next != w->rank && (int32_t)(w->ops->published(w, *next, counter) - target) < 0)
+    if (*next != w->rank && (int32_t)(w->memory->published(w, *next, counter) - target) < 0)
       return tt_trace_missed(o->trace, *next);
   return true;
 }
@@ -144,14 +145,14 @@ static bool slot_is_free(tt_operation *o, uint32_t k) {
 
 static void publish_piece_count(tt_operation *o, tt_counter counter, uint32_t pieces) {
   o->pieces.done[counter] = pieces;
-  o->wire->ops->publish(o->wire, counter, o->pieces.first + pieces);
+  o->wire->memory->publish(o->wire, counter, o->pieces.first + pieces);
 }
 
 /* ---- work on one piece ---- */
 
 /* Address of offset `at` of piece k in peer r's dst, if this rank may write to it. */
 static char *theirs(const tt_operation *o, uint32_t k, int r, size_t at) {
-  char *dst = o->wire->ops->writable(o->wire, ((const tt_names *)o->slots[r])->dst);
+  char *dst = o->wire->memory->writable(o->wire, ((const tt_names *)o->slots[r])->dst);
   return dst ? dst + piece_extent(o, k).from + at : NULL;
 }
 
@@ -177,7 +178,7 @@ static bool sum_piece(tt_operation *o, uint32_t k, extent at) {
       if (r == w->rank) continue;
       uint64_t name =
           vector_name_at(o, from_arena(o, names) ? 0 : names->src, names->arena, k, &from);
-      o->inputs[r] = w->ops->map(w, r, name, from + begin, &n, &o->status);
+      o->inputs[r] = w->memory->map(w, r, name, from + begin, &n, &o->status);
       if (!o->inputs[r]) return false;
     }
     o->inputs[w->rank] = src + begin;
@@ -214,8 +215,8 @@ static bool get_piece(tt_operation *o, uint32_t k) {
     size_t from;
     if (block.from == block.to) continue;
     uint64_t name = vector_name_at(o, names->dst, names->arena, k, &from);
-    if (!w->ops->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
-                       &o->status))
+    if (!w->memory->fetch(w, r, name, from + block.from, dst + block.from, block.to - block.from,
+                          &o->status))
       return false;
   }
   return true;
@@ -251,9 +252,9 @@ static bool try_sum(tt_operation *o) {
   }
   if (!all_put(o, k)) return false;
   if (o->pieces.shows && !from_arena(o, &o->pieces.mine) && !slot_is_free(o, k)) return false;
-  if (!o->wire->ops->enter(o->wire)) return false;
+  if (!o->wire->memory->enter(o->wire)) return false;
   const bool summed = sum_piece(o, k, own);
-  o->wire->ops->leave(o->wire);
+  o->wire->memory->leave(o->wire);
   if (summed) publish_piece_count(o, TT_SUM, batch_end(o, k));
   return summed;
 }
@@ -264,9 +265,9 @@ static bool try_get(tt_operation *o) {
   if (!done_before(o, before, k)) return false;
   if (owned(o) ? !all_gathered(o, TT_SUM, o->pieces.first + batch_end(o, k)) : !all_put(o, k))
     return false;
-  if (!o->wire->ops->enter(o->wire)) return false;
+  if (!o->wire->memory->enter(o->wire)) return false;
   const bool got = get_piece(o, k);
-  o->wire->ops->leave(o->wire);
+  o->wire->memory->leave(o->wire);
   if (got) publish_piece_count(o, TT_GOT, batch_end(o, k));
   return got;
 }
@@ -306,14 +307,14 @@ static bool arena_traced(tt_operation *o, tt_counter what, bool (*part)(tt_opera
 }
 
 static bool arena_publish(tt_operation *o) {
-  void *place = o->wire->ops->flag_slot(o->wire, o->stamp.seq, sizeof(tt_names));
+  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, sizeof(tt_names));
   if (!place) return false;
   /* if no rank copies, another loop may be chosen later */
   const bool unsure = o->if_exported != o->pieces.shape && o->pieces.mine.src;
   if (o->wire->pieces_over == o->pieces.first && !unsure) arena_traced(o, TT_PUT, try_put);
   o->pieces.mine.put = o->pieces.done[TT_PUT];
   memcpy(place, &o->pieces.mine, sizeof o->pieces.mine);
-  o->wire->ops->flag_set(o->wire, o->stamp, o->oldest);
+  o->wire->memory->flag_set(o->wire, o->stamp, o->oldest);
   return o->flag_get = true;
 }
 
@@ -326,7 +327,7 @@ static void choose(tt_operation *o) {
   for (int r = 0; r < w->ranks; r++) {
     const tt_names *names = r == w->rank ? &p->mine : o->slots[r];
     if (r != w->rank) p->put_by_all = tt_min(p->put_by_all, names->put);
-    all = all && names->src && w->ops->writable(w, names->dst);
+    all = all && names->src && w->memory->writable(w, names->dst);
     none = none && !from_arena(o, names) && !owned(o);
   }
   if (all) p->shape = o->if_exported;
@@ -341,9 +342,10 @@ static void arena_decide_access(tt_operation *o) {
   bool getters = false;
   choose(o);
   for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && !w->ops->writable(w, ((const tt_names *)o->slots[r])->dst)) getters = true;
+    if (r != w->rank && !w->memory->writable(w, ((const tt_names *)o->slots[r])->dst))
+      getters = true;
   const bool sums = p->shape != TT_SHAPE_NAIVE || w->rank == 0;
-  p->given = w->ops->writable(w, p->mine.dst);
+  p->given = w->memory->writable(w, p->mine.dst);
   p->shows = owned(o) && getters && sums && !p->mine.dst;
   p->looked_at = owned(o) ? getters && sums && p->mine.dst : !from_arena(o, &p->mine);
 }
@@ -383,7 +385,7 @@ static bool show_behind(const tt_operation *o, tt_counter counter, uint32_t targ
                         tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && (int32_t)(w->ops->published(w, r, counter) - target) < 0 &&
+    if (r != w->rank && (int32_t)(w->memory->published(w, r, counter) - target) < 0 &&
         show(ctx, r, step))
       return true;
   return false;

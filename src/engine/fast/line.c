@@ -31,7 +31,7 @@ bool tt_flags_ready(tt_operation *o, size_t n, bool *moved) {
   for (; o->next < w->ranks; o->next++) {
     uint32_t hash = 0;
     if (o->next == w->rank) continue;
-    o->slots[o->next] = w->ops->flag_get(w, o->next, o->stamp.seq, n, &hash);
+    o->slots[o->next] = w->memory->flag_get(w, o->next, o->stamp.seq, n, &hash);
     if (!o->slots[o->next]) return tt_trace_missed(o->trace, o->next);
     *moved = true;
     if (hash != o->stamp.hash) {
@@ -47,7 +47,8 @@ bool tt_flags_await(const tt_operation *o, size_t n, tt_awaits_fn *show, void *c
   tt_wire *w = o->wire;
   uint32_t hash;
   for (int peer = 0; peer < w->ranks; peer++)
-    if (peer != w->rank && !w->ops->flag_get(w, peer, o->stamp.seq, n, &hash) && show(ctx, peer, 1))
+    if (peer != w->rank && !w->memory->flag_get(w, peer, o->stamp.seq, n, &hash) &&
+        show(ctx, peer, 1))
       return true;
   return false;
 }
@@ -75,7 +76,7 @@ static void copy(void *to, const void *from, size_t n) {
 
 static bool line_publish(tt_operation *o) {
   const size_t n = line_bytes(o);
-  void *place = o->wire->ops->flag_slot(o->wire, o->stamp.seq, n);
+  void *place = o->wire->memory->flag_slot(o->wire, o->stamp.seq, n);
   if (!place) return false;
   o->own = o->call.src;
   if (o->reducer.times) {
@@ -84,7 +85,7 @@ static bool line_publish(tt_operation *o) {
   } else {
     copy(place, o->call.src, n);
   }
-  o->wire->ops->flag_set(o->wire, o->stamp, o->oldest);
+  o->wire->memory->flag_set(o->wire, o->stamp, o->oldest);
   return o->flag_get = true;
 }
 

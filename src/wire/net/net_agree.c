@@ -248,11 +248,7 @@ static bool may_leave_agreement(tt_net *m) {
   return true;
 }
 
-/* ---- for the API ---- */
-
-bool tt_net_agree_possible(const tt_wire *w) {
-  return ((const tt_net *)w)->net.pick != NULL;
-}
+/* ---- for the table (agree.h) ---- */
 
 static tutti_status create_agreement(tt_net *m) {
   tt_net_agreement *c = m->agreement = calloc(1, sizeof *c);
@@ -283,7 +279,7 @@ void tt_net_agree_free(tt_net *m) {
   m->agreement = NULL;
 }
 
-tutti_status tt_net_agree_enter(tt_wire *w, uint32_t round, int asks) {
+static tutti_status net_agree_enter(tt_wire *w, uint32_t round, int asks) {
   tt_net *m = tt_net_of(w);
   const tutti_status status = m->agreement ? TUTTI_OK : create_agreement(m);
   if (status) return status;
@@ -297,7 +293,7 @@ tutti_status tt_net_agree_enter(tt_wire *w, uint32_t round, int asks) {
   return TUTTI_OK;
 }
 
-tutti_status tt_net_agree_step(tt_wire *w, const tt_net_decision **decision) {
+static tutti_status net_agree_step(tt_wire *w, const tt_net_decision **decision) {
   tt_net *m = tt_net_of(w);
   tt_net_agreement *c = m->agreement;
   bool moved = false;
@@ -309,26 +305,26 @@ tutti_status tt_net_agree_step(tt_wire *w, const tt_net_decision **decision) {
   return TUTTI_OK;
 }
 
-int tt_net_agree_awaited(tt_wire *w) {
+static int net_agree_awaited(tt_wire *w) {
   const tt_net *m = tt_net_of(w);
   const int first = first_alive(m);
   if (first != w->rank) return first;
   return peer_yet_to_answer(m, m->agreement->proposed ? ACCEPT : COME);
 }
 
-bool tt_net_agree_leads(tt_wire *w) {
+static bool net_agree_leads(tt_wire *w) {
   return first_alive(tt_net_of(w)) == w->rank;
 }
 
-void tt_net_agree_quit(tt_wire *w, int awaited) {
+static void net_agree_quit(tt_wire *w, int awaited) {
   tt_net *m = tt_net_of(w);
   const tt_net_agreement *c = m->agreement;
   if (c->decision->round != c->round && !c->accepted)
     decide(m, TUTTI_ERR_TIMEOUT, w->rank, awaited);
 }
 
-tutti_status tt_net_agree_network(tt_wire *w, const tt_net_decision *d, int *list, int *mine,
-                                  tutti_net *net) {
+static tutti_status net_agree_network(tt_wire *w, const tt_net_decision *d, int *list, int *mine,
+                                      tutti_net *net) {
   tt_net *m = tt_net_of(w);
   int n = 0;
   for (int r = 0; r < w->ranks; r++) {
@@ -346,3 +342,12 @@ tutti_status tt_net_agree_network(tt_wire *w, const tt_net_decision *d, int *lis
   net->id = tt_mix(m->net.id ^ tt_mix(~(uint64_t)d->round));
   return TUTTI_OK;
 }
+
+const tt_net_agree_ops tt_net_agree_table = {
+    .enter = net_agree_enter,
+    .step = net_agree_step,
+    .awaited = net_agree_awaited,
+    .leads = net_agree_leads,
+    .quit = net_agree_quit,
+    .network = net_agree_network,
+};

@@ -13,7 +13,8 @@
 /* ---- records ---- */
 
 tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq) {
-  tt_record *all = peer == m->wire.rank ? m->mine : m->theirs + (size_t)peer * RECORDS;
+  tt_record *all =
+      peer == m->wire.rank ? m->records.mine : m->records.theirs + (size_t)peer * RECORDS;
   return &all[seq % RECORDS];
 }
 
@@ -85,7 +86,7 @@ tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size) {
 
 static void send_records(tt_net *m, int peer, uint32_t about, uint32_t answer) {
   tt_net_control c = {.about = about, .answer = answer};
-  memcpy(c.records, m->mine, sizeof c.records);
+  memcpy(c.records, m->records.mine, sizeof c.records);
   send_control(m, peer, &c);
 }
 
@@ -93,12 +94,12 @@ static void send_records(tt_net *m, int peer, uint32_t about, uint32_t answer) {
 static void ask_for_records(tt_net *m, int peer, uint32_t seq) {
   const tt_record *mine = tt_net_record_of(m, m->wire.rank, seq);
   if (m->failed || peer == m->wire.rank || mine->stamp.seq != seq) return;
-  m->asked[peer] = seq;
+  m->records.asked[peer] = seq;
   send_records(m, peer, seq, 0);
 }
 
 void tt_net_ask(tt_wire *w, int peer, uint32_t seq) {
-  if (tt_net_of(w)->asked[peer] != seq) ask_for_records(tt_net_of(w), peer, seq);
+  if (tt_net_of(w)->records.asked[peer] != seq) ask_for_records(tt_net_of(w), peer, seq);
 }
 
 void tt_net_control_came(tt_net *m, int peer) {
@@ -115,13 +116,13 @@ void tt_net_control_came(tt_net *m, int peer) {
     return;
   }
   tt_record called;
-  m->answered[peer] = c->answer;
-  m->answers += tt_net_read_record(&m->wire, peer, c->answer, &called) != 0; /* else the peer may
-                                                                                still call it */
+  m->records.answered[peer] = c->answer;
+  /* else the peer may still call it */
+  m->records.answers += tt_net_read_record(&m->wire, peer, c->answer, &called) != 0;
 }
 
 bool tt_net_silent(tt_wire *w, int peer, uint32_t seq) {
-  return peer != w->rank && tt_net_of(w)->answered[peer] != seq;
+  return peer != w->rank && tt_net_of(w)->records.answered[peer] != seq;
 }
 
 static int living_peers(const tt_net *m) {
@@ -135,10 +136,10 @@ void tt_net_inquire(tt_wire *w, uint32_t seq, double most) {
   bool moved = false;
   char kept[512];
   snprintf(kept, sizeof kept, "%s", tutti_error());
-  m->answers = 0;
+  m->records.answers = 0;
   for (int peer = 0; peer < w->ranks; peer++) ask_for_records(m, peer, seq);
   const double since = tt_seconds();
-  while (m->answers < living_peers(m) && tt_seconds() - since < most)
+  while (m->records.answers < living_peers(m) && tt_seconds() - since < most)
     if (m->aborted || tt_net_poll(w, &moved)) break;
   tt_fail(TUTTI_ERR_MISMATCH, "%s", kept);
 }

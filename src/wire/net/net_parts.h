@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "net_wire.h"
+#include "agree.h"
 
 enum {
   SMALL = 8 << 10,  /* bytes that fit in a packet */
@@ -118,6 +118,20 @@ typedef struct tt_slot {
   uint32_t ticket; /* of outgoing bytes */
 } tt_slot;
 
+/* All requests in flight. */
+typedef struct tt_requests {
+  tt_slot *slots;
+  int *spare;         /* free slots */
+  int nspare, n, top; /* n: slots in all; those from top on are free */
+} tt_requests;
+
+/* What is known of the ranks' calls (net_control.c). */
+typedef struct tt_records {
+  tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
+  uint32_t *asked, *answered;       /* per peer: last operation it was asked about; answered */
+  int answers;                      /* to the last inquiry */
+} tt_records;
+
 typedef struct tt_given { /* handed out by alloc */
   struct tt_given *next;
   void *at;
@@ -130,17 +144,14 @@ typedef struct tt_net {
   tutti_net net;
   bool failed; /* the network is not called any more */
   bool *lost;  /* per peer: the network reports it gone */
-  tt_slot *slots;
-  int *spare, nspare, nslots, top; /* spare: free slots; all slots from top on are free */
-  tt_in_end **in;                  /* [peer * lanes + lane], made at first use */
+  tt_requests requests;
+  tt_in_end **in; /* [peer * lanes + lane], made at first use */
   tt_out_end **out;
-  tt_packet *packets;               /* free list */
-  void *bounces;                    /* free list, linked through the first word */
-  int sending;                      /* sends in flight, without TT_LANE_P2P and control */
-  tt_record mine[RECORDS], *theirs; /* by seq; [peer * RECORDS + seq mod RECORDS] */
-  uint32_t *asked, *answered;       /* per peer: last operation it was asked about; answered */
-  uint32_t splits;                  /* so far */
-  int answers;                      /* to the last inquiry */
+  tt_packet *packets; /* free list */
+  void *bounces;      /* free list, linked through the first word */
+  int sending;        /* sends in flight, without TT_LANE_P2P and control */
+  tt_records records;
+  uint32_t splits; /* so far */
   tt_net_control hears;
   tutti_status aborted;
   double draining_since; /* s; when waiting for outgoing messages began; 0: not waiting */
@@ -155,6 +166,10 @@ typedef struct tt_net {
 static inline tt_net *tt_net_of(tt_wire *w) {
   return (tt_net *)w;
 }
+
+/* ---- progress (net_recv.c) ---- */
+
+tutti_status tt_net_poll(tt_wire *w, bool *moved); /* for the table (wire.h) */
 
 /* ---- requests, and memory for them (net_slots.c) ---- */
 
@@ -186,6 +201,7 @@ bool tt_net_consumed(tt_wire *w, int peer, int lane, uint32_t ticket);
 
 /* ---- simulated networks (net_simulated.c) ---- */
 
+tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level); /* for the table (wire.h) */
 size_t tt_simulated_push(tt_net *m, tt_out_end *e, tt_stamp stamp, const void *bytes, size_t n,
                          size_t left, uint32_t *ticket, tutti_status *status);
 void tt_simulated_expect(tt_net *m, tt_in_end *e, void *to,
@@ -211,6 +227,7 @@ tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size);
 
 /* ---- agreement (net_agree.c) ---- */
 
+extern const tt_net_agree_ops tt_net_agree_table;
 tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes);
 void tt_net_agree_free(tt_net *m);
 

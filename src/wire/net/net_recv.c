@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "net_parts.h"
+#include "wires.h"
 
 /* ---- receiving ---- */
 
@@ -194,13 +195,13 @@ static tutti_status poll_network(tt_net *m, look_fn *first, bool *moved) {
       return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed: %.200s", m->net.name,
                      m->net.error(m->net.self));
     n = 0;
-    if (take(m->net.self, m->top, done, DONE, &n)) return tt_net_failed(m, "go on", -1);
+    if (take(m->net.self, m->requests.top, done, DONE, &n)) return tt_net_failed(m, "go on", -1);
     for (int i = 0; i < n; i++) {
       if (done[i].slot < 0) { /* not of a request */
         m->lost[done[i].peer] = *moved = true;
         continue;
       }
-      const tt_slot s = m->slots[done[i].slot];
+      const tt_slot s = m->requests.slots[done[i].slot];
       tt_slot_give(m, done[i].slot);
       tutti_status here = TUTTI_OK;
       if (done[i].failed == TUTTI_NET_LOST)
@@ -221,37 +222,13 @@ tutti_status tt_net_poll(tt_wire *w, bool *moved) {
   return poll_network(tt_net_of(w), tt_net_of(w)->net.poll, moved);
 }
 
-tutti_status tt_net_wait(tt_wire *w, bool *moved) {
+static tutti_status net_wait(tt_wire *w, bool *moved) {
   return poll_network(tt_net_of(w), tt_net_of(w)->net.wait, moved);
 }
 
-bool tt_net_can_wait(const tt_wire *w) {
-  return ((const tt_net *)w)->net.wait;
-}
-
-bool tt_net_simulated(const tt_wire *w) {
-  return ((const tt_net *)w)->net.simulated;
-}
-
-const char *tt_net_name(const tt_wire *w) {
-  return ((const tt_net *)w)->net.name;
-}
-
-bool tt_net_has_unsent(const tt_wire *w) {
+static bool net_has_unsent(const tt_wire *w) {
   const tt_net *m = (const tt_net *)w;
   return m->net.leaving && !m->failed && m->net.leaving(m->net.self) > 0;
-}
-
-bool tt_net_wakes(const tt_wire *w) {
-  return ((const tt_net *)w)->net.doze;
-}
-
-bool tt_net_yields(const tt_wire *w) {
-  return ((const tt_net *)w)->net.yields;
-}
-
-bool tt_net_any_thread(const tt_wire *w) {
-  return ((const tt_net *)w)->net.threads;
 }
 
 static bool net_drained(tt_wire *w) {
@@ -259,7 +236,7 @@ static bool net_drained(tt_wire *w) {
   return tt_net_poll(w, &moved) || tt_net_of(w)->sending == 0;
 }
 
-/* ---- the rest of the table ---- */
+/* ---- the other tables ---- */
 
 static const double moment = 0.1; /* s */
 
@@ -269,7 +246,7 @@ static bool net_quiesce(tt_wire *w) {
   tt_net *m = tt_net_of(w);
   bool moved = false;
   if (m->draining_since <= 0) m->draining_since = tt_seconds();
-  while ((m->net.leaving ? tt_net_has_unsent(w) : m->sending > 0) && !m->failed &&
+  while ((m->net.leaving ? net_has_unsent(w) : m->sending > 0) && !m->failed &&
          tt_seconds() - m->draining_since < moment)
     if (tt_net_poll(w, &moved)) break;
   return true;
@@ -289,7 +266,7 @@ static uint32_t net_sleep_begin(tt_wire *w) {
   (void)w;
   return 0;
 }
-void tt_net_sleep(const tt_wire *w, int also, uint32_t limit_us) {
+static void net_poll_sleep(const tt_wire *w, int also, uint32_t limit_us) {
   const tutti_net *net = &((const tt_net *)w)->net;
   if (net->doze) {
     net->doze(net->self, also, (int)limit_us);
@@ -300,7 +277,7 @@ void tt_net_sleep(const tt_wire *w, int also, uint32_t limit_us) {
 }
 static void net_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   (void)futex;
-  tt_net_sleep(w, -1, limit_us);
+  net_poll_sleep(w, -1, limit_us);
 }
 static void net_sleep_end(tt_wire *w) {
   (void)w;
@@ -310,7 +287,7 @@ static bool net_alive(tt_wire *w, int peer) {
   return !tt_net_of(w)->lost[peer]; /* as far as the network knows */
 }
 
-void tt_net_exit_words(tt_wire *w, int peer, char *words, size_t size) {
+static void net_exit_words(tt_wire *w, int peer, char *words, size_t size) {
   tt_net *m = tt_net_of(w);
   if (!m->net.fate || !m->net.fate(m->net.self, peer, words, size)) snprintf(words, size, "died");
 }
@@ -319,7 +296,7 @@ static long net_pid(tt_wire *w, int peer) {
   return tt_net_of(w)->pids ? (long)tt_net_of(w)->pids[peer] : 0;
 }
 
-tutti_status tt_net_pids(tt_wire *w, const int64_t *pids) {
+static tutti_status net_set_pids(tt_wire *w, const int64_t *pids) {
   tt_net *m = tt_net_of(w);
   const size_t bytes = (size_t)w->ranks * sizeof *pids;
   m->pids = malloc(bytes);
@@ -328,12 +305,12 @@ tutti_status tt_net_pids(tt_wire *w, const int64_t *pids) {
   return TUTTI_OK;
 }
 
-uint32_t tt_net_fresh_number(const tt_wire *w) {
+static uint32_t net_fresh_number(const tt_wire *w) {
   const tt_net *m = (const tt_net *)w;
   return m->net.fresh ? m->net.fresh(m->net.self) : 0;
 }
 
-tutti_status tt_net_split(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken) {
+static tutti_status net_split(tt_wire *w, const tt_split *s, tutti_net *net, bool *taken) {
   tt_net *m = tt_net_of(w);
   if (m->failed) return tt_net_failed(m, "make another communicator", -1);
   const int failed = m->net.pick ? m->net.pick(m->net.self, s->number, s->members, s->n, net)
@@ -349,8 +326,8 @@ tutti_status tt_net_split(tt_wire *w, const tt_split *s, tutti_net *net, bool *t
  * memory; smaller ones have come whole, or not at all. */
 static void end_requests(tt_net *m) {
   const bool calls = !m->failed;
-  for (int i = 0; i < m->top; i++) {
-    const tt_slot *s = &m->slots[i];
+  for (int i = 0; i < m->requests.top; i++) {
+    const tt_slot *s = &m->requests.slots[i];
     if (s->kind < PACKET_IN) continue;
     const bool over = calls && m->net.cancel(m->net.self, i) == 0;
     if (!over && s->kind == BYTES_IN) ((tt_piece *)s->what)->bounce = NULL;
@@ -392,30 +369,37 @@ static void net_wire_close(tt_wire *w) {
   tt_net_agree_free(m);
   free(m->in);
   free(m->out);
-  free(m->slots);
-  free(m->spare);
-  free(m->theirs);
-  free(m->asked);
-  free(m->answered);
+  free(m->requests.slots);
+  free(m->requests.spare);
+  free(m->records.theirs);
+  free(m->records.asked);
+  free(m->records.answered);
   free(m->lost);
   free(m->pids);
   free(m);
 }
 
-static const tt_wire_ops table = {
-    .name = "mpi",
+static const tt_channel_ops channel_ops = {
     .push = tt_net_push,
     .consumed = tt_net_consumed,
     .head = net_head,
-    .expect = net_expect,
     .view = net_view,
     .release = net_release,
+    .expect = net_expect,
     .pull = net_pull,
     .drained = net_drained,
+};
+
+static const tt_memory_ops memory_ops = {
     .enter = net_enter,
     .leave = net_leave,
     .quiesce = net_quiesce,
     .revoke = net_revoke,
+    .alloc = tt_net_alloc,
+    .free = tt_net_free,
+};
+
+static const tt_peer_ops peer_ops = {
     .record = tt_net_record,
     .read_record = tt_net_read_record,
     .ask = tt_net_ask,
@@ -429,9 +413,19 @@ static const tt_wire_ops table = {
     .alive = net_alive,
     .pid = net_pid,
     .shown = tt_net_shown,
-    .alloc = tt_net_alloc,
-    .free = tt_net_free,
     .close = net_wire_close,
+};
+
+static const tt_net_ops net_ops = {
+    .poll = tt_net_poll,
+    .wait = net_wait,
+    .sleep = net_poll_sleep,
+    .has_unsent = net_has_unsent,
+    .fresh_number = net_fresh_number,
+    .split = net_split,
+    .set_pids = net_set_pids,
+    .set_levels = tt_net_set_levels,
+    .exit_words = net_exit_words,
 };
 
 tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
@@ -443,15 +437,31 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
   }
   m->wire = (tt_wire){
-      .ops = &table, .rank = net->rank, .ranks = net->ranks, .beside = SMALL, .shown = &m->shown};
+      .channel = &channel_ops,
+      .memory = &memory_ops,
+      .peer = &peer_ops,
+      .net = &net_ops,
+      .net_agree = net->pick ? &tt_net_agree_table : NULL,
+      .rank = net->rank,
+      .ranks = net->ranks,
+      .beside = SMALL,
+      .shown = &m->shown,
+      .traits = {.name = m->net.name,
+                 .simulated = net->simulated,
+                 .can_wait = net->wait,
+                 .yields = net->yields,
+                 .wakes = net->doze,
+                 .any_thread = net->threads},
+  };
   m->net = *net;
   m->in = calloc(ranks * TT_LANES, sizeof(tt_in_end *));
   m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));
-  m->theirs = calloc(ranks * RECORDS, sizeof *m->theirs);
-  m->asked = calloc(ranks, sizeof *m->asked);
-  m->answered = calloc(ranks, sizeof *m->answered);
+  m->records.theirs = calloc(ranks * RECORDS, sizeof *m->records.theirs);
+  m->records.asked = calloc(ranks, sizeof *m->records.asked);
+  m->records.answered = calloc(ranks, sizeof *m->records.answered);
   m->lost = calloc(ranks, sizeof *m->lost);
-  if (!m->in || !m->out || !m->theirs || !m->asked || !m->answered || !m->lost)
+  if (!m->in || !m->out || !m->records.theirs || !m->records.asked || !m->records.answered ||
+      !m->lost)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
   if (!status) status = tt_net_listen(m);
   if (status)

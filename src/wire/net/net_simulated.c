@@ -77,7 +77,7 @@ tutti_status tt_simulated_came(tt_net *m, tt_in_end *e, tt_piece *p, size_t insi
   return TUTTI_OK;
 }
 
-tutti_status tt_net_levels(tt_wire *w, const uint8_t *level) {
+tutti_status tt_net_set_levels(tt_wire *w, const uint8_t *level) {
   tt_net *m = tt_net_of(w);
   if (!m->level) w->level = m->level = malloc((size_t)w->ranks);
   if (!m->level) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", w->ranks);

@@ -1,7 +1,7 @@
 /* net_slots.c - numbered requests of a network, free lists of their buffers, and memory for the
  * caller.
  *
- * Invariant  Slot numbers stay low: all slots from m->top on are free.
+ * Invariant  Slot numbers stay low: all slots from `top` on are free.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,38 +17,39 @@ tutti_status tt_net_failed(tt_net *m, const char *what, int peer) {
                  m->net.error(m->net.self));
 }
 
-static int take_slot(tt_net *m) {
-  if (!m->nspare) {
-    const int n = m->nslots ? 2 * m->nslots : 32;
-    tt_slot *slots = realloc(m->slots, (size_t)n * sizeof *slots);
-    if (slots) m->slots = slots;
-    int *spare = slots ? realloc(m->spare, (size_t)n * sizeof *spare) : NULL;
+static int take_slot(tt_requests *q) {
+  if (!q->nspare) {
+    const int n = q->n ? 2 * q->n : 32;
+    tt_slot *slots = realloc(q->slots, (size_t)n * sizeof *slots);
+    if (slots) q->slots = slots;
+    int *spare = slots ? realloc(q->spare, (size_t)n * sizeof *spare) : NULL;
     if (!spare) return -1;
-    m->spare = spare;
-    for (int i = n; i > m->nslots; i--) {
-      m->slots[i - 1].kind = FREE;
-      m->spare[m->nspare++] = i - 1;
+    q->spare = spare;
+    for (int i = n; i > q->n; i--) {
+      q->slots[i - 1].kind = FREE;
+      q->spare[q->nspare++] = i - 1;
     }
-    m->nslots = n;
+    q->n = n;
   }
-  const int s = m->spare[--m->nspare];
-  if (s >= m->top) m->top = s + 1;
+  const int s = q->spare[--q->nspare];
+  if (s >= q->top) q->top = s + 1;
   return s;
 }
 
 void tt_slot_give(tt_net *m, int s) {
-  m->slots[s].kind = FREE;
-  m->spare[m->nspare++] = s;
-  while (m->top && m->slots[m->top - 1].kind == FREE) m->top--;
+  tt_requests *q = &m->requests;
+  q->slots[s].kind = FREE;
+  q->spare[q->nspare++] = s;
+  while (q->top && q->slots[q->top - 1].kind == FREE) q->top--;
 }
 
 tutti_status tt_slot_start(tt_net *m, tt_slot what, int peer, int tag, void *bytes, size_t n,
                            int *number) {
   const bool sends = what.kind < PACKET_IN;
   if (m->failed) return tt_fail(TUTTI_ERR_SYSTEM, "%s has failed", m->net.name);
-  const int s = take_slot(m);
+  const int s = take_slot(&m->requests);
   if (s < 0) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for messages to rank %d", peer);
-  m->slots[s] = what;
+  m->requests.slots[s] = what;
   if (number) *number = s;
   const bool sure = what.sure && !m->aborted; /* else it is over anyway */
   const int failed = sends ? m->net.send(m->net.self, s, peer, tag, bytes, n, sure)

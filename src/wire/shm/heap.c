@@ -126,7 +126,7 @@ static bool oversubscribed(const tt_segment *s) {
   cpu_set_t all;
   int ranks = 0;
   CPU_ZERO(&all);
-  if (!atomic_load_explicit(&tt_process.wants_thread, memory_order_relaxed) &&
+  if (!atomic_load_explicit(&tt_process.progress_thread.wanted, memory_order_relaxed) &&
       !tt_env_int("TUTTI_PROGRESS_THREAD", 0, 1, 0))
     return false;
   for (int r = 0; r < s->founders; r++) {
@@ -325,4 +325,13 @@ size_t tt_heap_used(tt_heap *h) {
   for (const extent *e = h->used_list; e; e = e->next) bytes += e->bytes;
   pthread_mutex_unlock(&h->lock);
   return bytes;
+}
+
+double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
+  double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
+  if (quota < cores) cores = quota;
+  return ranks / (cores > 0 ? cores : 1);
 }

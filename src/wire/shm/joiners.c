@@ -23,7 +23,7 @@ uint32_t tt_version_number(void) {
 
 bool tt_heap_own(tt_head *head, int *owner) {
   unsigned nobody = 0;
-  const bool free = atomic_compare_exchange_strong(&head->owner, &nobody, (unsigned)getpid());
+  const bool free = atomic_compare_exchange_strong(&head->join.owner, &nobody, (unsigned)getpid());
   *owner = (int)nobody;
   return free;
 }
@@ -41,14 +41,14 @@ static bool lies_in_heap(const tt_segment *s, int index, uint64_t ctrl) {
 /* Is the joiner ready, alive, of our version, and unclaimed or claimed by `by`? */
 static bool stands_there(const tt_segment *s, int index, uint64_t by) {
   tt_head *head = tt_heap_head(s, index);
-  if (!atomic_load(&head->ready) || atomic_load(&head->invited) || !tt_rank_alive(head))
+  if (!atomic_load(&head->ready) || atomic_load(&head->join.invited) || !tt_rank_alive(head))
     return false;
-  if (atomic_load(&head->ready) != 1 + TT_LAYOUT || head->version != tt_version_number() ||
+  if (atomic_load(&head->ready) != 1 + TT_LAYOUT || head->join.version != tt_version_number() ||
       !lies_in_heap(s, index, atomic_load(&head->world))) {
-    atomic_store(&head->invited, NOT_LIKE_US);
+    atomic_store(&head->join.invited, NOT_LIKE_US);
     return false;
   }
-  const uint64_t whose = atomic_load(&head->claimed);
+  const uint64_t whose = atomic_load(&head->join.claimed);
   return !whose || whose == by;
 }
 
@@ -62,7 +62,7 @@ int tt_joiners_possible(const tt_segment *s) {
   int n = 0;
   for (int i = s->founders; i < s->ranks; i++) {
     const tt_head *head = tt_heap_head(s, i);
-    n += !atomic_load(&head->invited) &&
+    n += !atomic_load(&head->join.invited) &&
          (head->pid ? tt_rank_alive(head) : !atomic_load(&head->ended));
   }
   return n;
@@ -74,7 +74,7 @@ int tt_joiners_claim(const tt_segment *s, uint64_t by, tt_member *members, int m
     tt_head *head = tt_heap_head(s, i);
     unsigned long long whose = 0;
     if (!stands_there(s, i, by)) continue;
-    if (!atomic_compare_exchange_strong(&head->claimed, &whose, by) && whose != by) continue;
+    if (!atomic_compare_exchange_strong(&head->join.claimed, &whose, by) && whose != by) continue;
     members[n++] = (tt_member){.index = i, .joiner = 1, .ctrl = atomic_load(&head->world)};
   }
   return n;
@@ -90,7 +90,7 @@ void tt_joiners_release(const tt_segment *s, uint64_t by, const tt_proposal *pro
   for (int i = s->founders; i < s->ranks; i++) {
     unsigned long long whose = by;
     if (!is_in(proposal, i))
-      atomic_compare_exchange_strong(&tt_heap_head(s, i)->claimed, &whose, 0);
+      atomic_compare_exchange_strong(&tt_heap_head(s, i)->join.claimed, &whose, 0);
   }
 }
 
@@ -98,7 +98,8 @@ void tt_joiners_admit(const tt_segment *s, const tt_proposal *proposal) {
   for (int i = 0; i < proposal->ranks; i++) {
     unsigned long long nobody = 0;
     if (proposal->member[i].joiner)
-      atomic_compare_exchange_strong(&tt_heap_head(s, proposal->member[i].index)->invited, &nobody,
+      atomic_compare_exchange_strong(&tt_heap_head(s, proposal->member[i].index)->join.invited,
+                                     &nobody,
                                      (unsigned long long)((const char *)proposal - s->base));
   }
 }
@@ -106,7 +107,7 @@ void tt_joiners_admit(const tt_segment *s, const tt_proposal *proposal) {
 /* ---- called by the joiner ---- */
 
 tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposal **proposal) {
-  const uint64_t at = atomic_load(&tt_heap_head(s, index)->invited);
+  const uint64_t at = atomic_load(&tt_heap_head(s, index)->join.invited);
   *proposal = NULL;
   if (!at) return TUTTI_OK;
   if (at == NOT_LIKE_US)
@@ -121,7 +122,8 @@ tutti_status tt_joiner_admitted(const tt_segment *s, int index, const tt_proposa
 bool tt_joiner_has_host(const tt_segment *s, int index) {
   for (int i = 0; i < s->ranks; i++) {
     const tt_head *head = tt_heap_head(s, i);
-    if (i == index || (i >= s->founders && atomic_load(&head->invited) <= NOT_LIKE_US)) continue;
+    if (i == index || (i >= s->founders && atomic_load(&head->join.invited) <= NOT_LIKE_US))
+      continue;
     if (head->pid ? tt_rank_alive(head) : !atomic_load(&head->ended)) return true;
   }
   return false;

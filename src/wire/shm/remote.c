@@ -26,7 +26,7 @@ static const double staged_copies = 2.7, remote_reads = 1.5;
 bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes) {
   if (!atomic_load_explicit(&peer->reads, memory_order_relaxed)) return false;
   double n = (double)bytes;
-  return mine->remote_call + n * mine->remote_byte < n * mine->staged_byte;
+  return mine->copy.remote_call + n * mine->copy.remote_byte < n * mine->copy.staged_byte;
 }
 
 tt_copies tt_copies_wanted(void) {
@@ -55,15 +55,15 @@ static double trial(char *to, const char *from, size_t n, bool remote) {
  * costs speed, never correctness. */
 static void measure_copy_paths(tt_head *head) {
   char *from = malloc(TRIAL), *to = malloc(TRIAL);
-  head->remote_call = 1; /* so remote is never cheaper */
+  head->copy.remote_call = 1; /* so remote is never cheaper */
   if (from && to) {
     memset(from, 1, TRIAL);
     memset(to, 1, TRIAL);
     double small = trial(to, from, SMALL, true), large = trial(to, from, TRIAL, true);
     double byte = (large - small) / (TRIAL - SMALL);
-    head->remote_byte = remote_reads * byte;
-    head->remote_call = small > SMALL * byte ? small - SMALL * byte : 0;
-    head->staged_byte = staged_copies * trial(to, from, TRIAL, false) / TRIAL;
+    head->copy.remote_byte = remote_reads * byte;
+    head->copy.remote_call = small > SMALL * byte ? small - SMALL * byte : 0;
+    head->copy.staged_byte = staged_copies * trial(to, from, TRIAL, false) / TRIAL;
   }
   free(from);
   free(to);

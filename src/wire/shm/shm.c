@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "shm_wire.h"
+#include "wires.h"
 
 typedef enum piece_kind { INLINE, POINTED, STAGED, REMOTE } piece_kind;
 
@@ -279,7 +280,7 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
   return true;
 }
 
-/* ---- the rest of the table ---- */
+/* ---- the other tables ---- */
 
 static uint32_t shm_sleep_begin(tt_wire *w) {
   atomic_fetch_add(tt_shm_of(w)->sleepers_anywhere, 1); /* model: wake:dozing */
@@ -409,8 +410,7 @@ static void shm_close(tt_wire *w) {
   free(s);
 }
 
-static const tt_wire_ops table = {
-    .name = "shm",
+static const tt_channel_ops channel_ops = {
     .push = shm_push,
     .consumed = shm_consumed,
     .head = shm_head,
@@ -418,6 +418,9 @@ static const tt_wire_ops table = {
     .release = shm_release,
     .pull = shm_pull,
     .drained = shm_drained,
+};
+
+static const tt_memory_ops memory_ops = {
     .flag_slot = tt_flags_slot,
     .flag_set = tt_flags_set,
     .flag_get = tt_flags_get,
@@ -432,6 +435,11 @@ static const tt_wire_ops table = {
     .leave = tt_guard_leave,
     .quiesce = tt_guard_quiesce,
     .revoke = tt_guard_revoke,
+    .alloc = shm_alloc,
+    .free = shm_free,
+};
+
+static const tt_peer_ops peer_ops = {
     .record = shm_record,
     .read_record = shm_read_record,
     .sleep_begin = shm_sleep_begin,
@@ -444,25 +452,17 @@ static const tt_wire_ops table = {
     .alive = shm_alive,
     .pid = shm_pid,
     .shown = shm_shown,
-    .alloc = shm_alloc,
-    .free = shm_free,
     .close = shm_close,
 };
-
-double tt_shm_ranks_per_core(const tt_segment *segment, const int *members, int ranks) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int r = 0; r < ranks; r++) CPU_OR(&all, &all, &tt_heap_head(segment, members[r])->cores);
-  double cores = CPU_COUNT(&all), quota = tt_heap_head(segment, members[0])->quota;
-  if (quota < cores) cores = quota;
-  return ranks / (cores > 0 ? cores : 1);
-}
 
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *ctrls, tt_wire **wire) {
   tt_shm *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  s->wire = (tt_wire){.ops = &table,
+  s->wire = (tt_wire){.channel = &channel_ops,
+                      .memory = &memory_ops,
+                      .peer = &peer_ops,
+                      .shm_agree = &tt_shm_agree_table,
                       .rank = rank,
                       .ranks = ranks,
                       .flag_bytes = TT_FLAG_BYTES,
@@ -486,7 +486,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
     s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
   }
   tt_arena_measure(&s->wire, tt_shm_head(s, 0)->l2,
-                   tt_shm_ranks_per_core(s->segment, members, ranks));
+                   tt_heap_ranks_per_core(s->segment, members, ranks));
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
   s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;

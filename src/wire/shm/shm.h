@@ -45,7 +45,9 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   size_t l2;                          /* bytes of its core's second level cache */
   char figures[TT_FIGURES];           /* the machine's, as the rank knows them: tt_profile */
   alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */
-  double remote_call, remote_byte, staged_byte;   /* s and s/B, for its own use */
+  struct {
+    double remote_call, remote_byte, staged_byte;
+  } copy;                                         /* s and s/B, for its own use (remote.c) */
   alignas(TT_PAIR) atomic_ullong world;           /* offset of the first control block, 0
                                                      until made */
   alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* first heap's: sleepers of the whole job */
@@ -57,16 +59,18 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_uint ended;  /* exit status from the launcher (exit_status.c); 0:
                                           none yet */
   alignas(TT_PAIR) uint64_t
-      job_header[TT_JOB_WORDS];       /* first heap's, by the segment's creator: magic; TT_LAYOUT
+      job_header[TT_JOB_WORDS];  /* first heap's, by the segment's creator: magic; TT_LAYOUT
                                          and the number of heaps; the number of founders; launcher
                                          pid (0: none); its start time */
-  uint64_t started;                   /* start time of the process, from /proc */
-  atomic_ullong ctrls[TT_CTRLS];      /* offsets of its control blocks; 0: free */
-  atomic_uint ctrls_made;             /* so far */
-  alignas(TT_PAIR) atomic_uint owner; /* pid of the heap's process; 0: none yet */
-  uint32_t version;                   /* of its tutti (joiners.c) */
-  atomic_ullong claimed;              /* a joiner: the communicator that claims it */
-  atomic_ullong invited;              /* the proposal that admits it; 1: rejected */
+  uint64_t started;              /* start time of the process, from /proc */
+  atomic_ullong ctrls[TT_CTRLS]; /* offsets of its control blocks; 0: free */
+  atomic_uint ctrls_made;        /* so far */
+  alignas(TT_PAIR) struct {
+    atomic_uint owner;     /* pid of the heap's process; 0: none yet */
+    uint32_t version;      /* of its tutti */
+    atomic_ullong claimed; /* a joiner: the communicator that claims it */
+    atomic_ullong invited; /* the proposal that admits it; 1: rejected */
+  } join;                  /* joiners.c */
 } tt_head;
 
 #define TT_JOB_MAGIC 0x626f6a2d69747475u /* "utti-job" */
@@ -133,6 +137,8 @@ bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
 void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, size_t n);
 /* Bytes allocated, without those that wait to be freed. */
 size_t tt_heap_used(tt_heap *heap);
+/* Ranks per core that they may use; all ranks compute the same value. */
+double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
 
 /* ---- processes (process_state.c) ---- */
 
@@ -164,27 +170,7 @@ bool tt_process_alive(int pid);
  * briefly for the launcher to publish the status. */
 void tt_exit_words(const tt_head *head, char *words, size_t size);
 
-/* ---- the wire (shm.c) ---- */
-
-/* Allocate this rank's control block for a communicator of `ranks`; the first rank's also holds the
- * state common to all. Returns its offset; 0 if out of memory. */
-uint64_t tt_shm_ctrl_new(tt_heap *heap, int ranks, bool first);
-void tt_shm_ctrl_free(tt_heap *heap, uint64_t ctrl);
-/* `by` fewer ranks than planned will attach: drop their references. */
-void tt_shm_ctrl_drop_refs(tt_heap *heap, uint64_t ctrl, int by);
-/* Do not attach to the communicator of this rank's control block: publish status and reason there
- * for the ranks that do; free it when all have left. */
-void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, const char *why);
-/* Make a control block visible from outside, or hide it again. */
-void tt_shm_show(tt_head *head, uint64_t ctrl);
-void tt_shm_hide(tt_head *head, uint64_t ctrl);
-/* Ranks per core that they may use; all ranks compute the same value. */
-double tt_shm_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
-/* members[r], ctrls[r]: heap index and control block offset of rank r. Copies both. */
-tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
-                         const uint64_t *ctrls, tt_wire **wire);
-
-/* ---- agreement on the ranks that continue (shm_agree.c), also after a failure ---- */
+/* ---- what ranks that continue agree on (agree.h) ---- */
 
 /* The decision's contents, written by the decider in its heap. Order of members: ranks that
  * continue, joiners, then helpers, which stay last. */
@@ -204,32 +190,6 @@ typedef struct tt_proposal {
   char settings[TT_SETTINGS]; /* of the new communicator */
   tt_member member[];
 } tt_proposal;
-
-typedef struct tt_decision {
-  uint32_t round;
-  int by;                /* the deciding rank, the lowest live one; or the rank that timed out */
-  int awaited;           /* >= 0: `by` timed out waiting for this rank */
-  tt_proposal *proposal; /* NULL: the decider was out of memory */
-} tt_decision;
-
-/* Enter a round with a control block (offset; UINT64_MAX: allocation failed; the leader's is not
- * used) and this rank's request. */
-void tt_shm_agree_come(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks);
-/* A live rank that has not entered the round; -1: none. */
-int tt_shm_agree_awaited(tt_wire *w, uint32_t round);
-/* The lowest live rank leads. Once no rank is awaited it writes a proposal whose first members are
- * the live ranks in order, has the rest filled in, and decides it. */
-int tt_shm_agree_leader(tt_wire *w);
-tt_proposal *tt_shm_agree_propose(tt_wire *w, uint32_t round, int more);
-void tt_shm_agree_decide(tt_wire *w, uint32_t round, tt_proposal *proposal);
-void tt_shm_agree_give_up(tt_wire *w, uint32_t round, int awaited);
-/* Is there a decision? */
-bool tt_shm_agree_decided(tt_wire *w, uint32_t round, tt_decision *d);
-/* A rank's request. */
-uint64_t tt_shm_agree_asks(tt_wire *w, int rank);
-/* Tell the members that the proposed communicator failed before it began. */
-void tt_shm_agree_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_status status,
-                         const char *reason);
 
 /* ---- joiners (joiners.c): processes that join a running job ---- */
 

@@ -17,6 +17,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "agree.h"
 #include "shm_wire.h"
 
 enum { CLOSED = 1 << 30 }; /* set after the last decision: there will be no other */
@@ -31,36 +32,36 @@ static bool is_there(tt_wire *w, int rank, uint32_t round) {
   return (int32_t)(atomic_load(&vote_of(w, rank)->round) - round) >= 0;
 }
 
-void tt_shm_agree_come(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks) {
+static void shm_agree_enter(tt_wire *w, uint32_t round, uint64_t ctrl, uint64_t asks) {
   tt_vote *mine = vote_of(w, w->rank);
   atomic_store(&mine->ctrl, ctrl);
   atomic_store(&mine->asks, asks);
   atomic_store(&mine->round, round);
 }
 
-int tt_shm_agree_awaited(tt_wire *w, uint32_t round) {
+static int shm_agree_awaited(tt_wire *w, uint32_t round) {
   for (int r = 0; r < w->ranks; r++)
-    if (!is_there(w, r, round) && w->ops->alive(w, r)) return r;
+    if (!is_there(w, r, round) && w->peer->alive(w, r)) return r;
   return -1;
 }
 
-int tt_shm_agree_leader(tt_wire *w) {
+static int shm_agree_leader(tt_wire *w) {
   int r = 0;
-  while (r < w->rank && !w->ops->alive(w, r)) r++;
+  while (r < w->rank && !w->peer->alive(w, r)) r++;
   return r;
 }
 
-uint64_t tt_shm_agree_asks(tt_wire *w, int rank) {
+static uint64_t shm_agree_asks(tt_wire *w, int rank) {
   return atomic_load(&vote_of(w, rank)->asks);
 }
 
-tt_proposal *tt_shm_agree_propose(tt_wire *w, uint32_t round, int more) {
+static tt_proposal *shm_agree_propose(tt_wire *w, uint32_t round, int more) {
   tt_shm *s = tt_shm_of(w);
   const size_t most = (size_t)(w->ranks + more);
   tt_proposal *t = tt_heap_alloc(s->heap, sizeof *t + most * sizeof *t->member, TT_PAIR);
   if (!t) return NULL;
   for (int r = 0; r < w->ranks; r++) {
-    if (!is_there(w, r, round) || !w->ops->alive(w, r)) continue;
+    if (!is_there(w, r, round) || !w->peer->alive(w, r)) continue;
     const uint64_t ctrl = atomic_load(&vote_of(w, r)->ctrl);
     t->member[t->ranks++] = (tt_member){.index = s->members[r], .ctrl = ctrl};
     if (ctrl != UINT64_MAX || t->status) continue;
@@ -70,7 +71,7 @@ tt_proposal *tt_shm_agree_propose(tt_wire *w, uint32_t round, int more) {
   return t;
 }
 
-void tt_shm_agree_decide(tt_wire *w, uint32_t round, tt_proposal *proposal) {
+static void shm_agree_decide(tt_wire *w, uint32_t round, tt_proposal *proposal) {
   tt_shm *s = tt_shm_of(w);
   atomic_ullong *decided = &s->ctrls[0]->decided;
   unsigned long long last = atomic_load(decided);
@@ -82,7 +83,7 @@ void tt_shm_agree_decide(tt_wire *w, uint32_t round, tt_proposal *proposal) {
                                  (unsigned long long)round << 32 | (unsigned)w->rank);
 }
 
-void tt_shm_agree_give_up(tt_wire *w, uint32_t round, int awaited) {
+static void shm_agree_quit(tt_wire *w, uint32_t round, int awaited) {
   tt_ctrl *first = tt_shm_of(w)->ctrls[0];
   unsigned long long last = atomic_load(&first->decided);
   if ((uint32_t)(last >> 32) == round || last & CLOSED) return;
@@ -90,7 +91,7 @@ void tt_shm_agree_give_up(tt_wire *w, uint32_t round, int awaited) {
   atomic_compare_exchange_strong(&first->decided, &last, last | CLOSED);
 }
 
-bool tt_shm_agree_decided(tt_wire *w, uint32_t round, tt_decision *d) {
+static bool shm_agree_decided(tt_wire *w, uint32_t round, tt_decision *d) {
   tt_shm *s = tt_shm_of(w);
   const unsigned long long word = atomic_load(&s->ctrls[0]->decided);
   if ((uint32_t)(word >> 32) == round) {
@@ -105,8 +106,13 @@ bool tt_shm_agree_decided(tt_wire *w, uint32_t round, tt_decision *d) {
   return true;
 }
 
-void tt_shm_agree_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_status status,
-                         const char *reason) {
-  for (int i = 0; i < proposal->ranks; i++)
-    tt_ctrl_abort((tt_ctrl *)(void *)(segment->base + proposal->member[i].ctrl), status, reason);
-}
+const tt_shm_agree_ops tt_shm_agree_table = {
+    .enter = shm_agree_enter,
+    .awaited = shm_agree_awaited,
+    .leader = shm_agree_leader,
+    .asks = shm_agree_asks,
+    .propose = shm_agree_propose,
+    .decide = shm_agree_decide,
+    .quit = shm_agree_quit,
+    .decided = shm_agree_decided,
+};

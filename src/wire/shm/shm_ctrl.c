@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "wires.h"
+
 static size_t vote_at(int ranks) {
   size_t bytes = sizeof(tt_ctrl) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);
   return tt_round_up(bytes, TT_PAIR);
@@ -133,4 +135,10 @@ tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size) {
   int status = atomic_load_explicit(&ctrl->aborted, memory_order_acquire);
   if (status && reason) snprintf(reason, size, "%s", ctrl->reason);
   return (tutti_status)status;
+}
+
+void tt_shm_ctrl_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_status status,
+                        const char *reason) {
+  for (int i = 0; i < proposal->ranks; i++)
+    tt_ctrl_abort((tt_ctrl *)(void *)(segment->base + proposal->member[i].ctrl), status, reason);
 }

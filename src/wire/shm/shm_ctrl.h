@@ -94,6 +94,10 @@ bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
 size_t tt_remote_gulp(int ranks);
 tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);
 
+/* shm_show.c: make a control block visible from outside, or hide it again. */
+void tt_shm_show(tt_head *head, uint64_t ctrl);
+void tt_shm_hide(tt_head *head, uint64_t ctrl);
+
 /* wake.c: a sleeper announces itself, polls once more, and sleeps on its futex word; a peer that
  * acts for it checks for sleepers and wakes them. */
 void tt_futex_wake(tt_head *head);

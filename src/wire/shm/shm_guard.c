@@ -34,7 +34,7 @@ void tt_guard_leave(tt_wire *w) {
 }
 
 static bool is_process_stopped(tt_wire *w, int rank) {
-  const long pid = w->ops->pid(w, rank);
+  const long pid = w->peer->pid(w, rank);
   return pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
 }
 
@@ -49,7 +49,7 @@ bool tt_guard_quiesce(tt_wire *w) {
   const double until = now + limit;
   for (int r = 0; r < w->ranks; r++) /* model: guard:settle */
     while (r != w->rank && atomic_load(&s->ctrls[r]->inside)) {
-      if (!w->ops->alive(w, r)) break;
+      if (!w->peer->alive(w, r)) break;
       if ((now = tt_seconds()) > until) return false;
       if (now > look) {
         if (is_process_stopped(w, r)) return false;

@@ -3,7 +3,7 @@
  * Invariant  An entry holds a complete control block, or 0; threads of a rank may claim entries
  *            concurrently. If the table is full, further control blocks are not visible.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "shm.h"
+#include "shm_ctrl.h"
 
 /* each ctrls, ctrls_made: order: the command that looks from outside checks it */
 

@@ -53,7 +53,9 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
           !tt_heap_revoked(s->heap, bytes, n));
 }
 
-/* shm_flags.c, shm_arena.c, shm_guard.c: parts of the wire's table. */
+extern const struct tt_shm_agree_ops tt_shm_agree_table; /* shm_agree.c */
+
+/* shm_flags.c, shm_arena.c, shm_guard.c: parts of the wire's tables. */
 void *tt_flags_slot(tt_wire *w, uint32_t seq, size_t n);
 void tt_flags_set(tt_wire *w, tt_stamp stamp, uint32_t oldest);
 const void *tt_flags_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
