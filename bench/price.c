@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "build.h"
+#include "build_comm.h"
 
 static const char cluster[] = "alpha=30us,beta=1e-8,gamma=2e-10"; /* paper 001, table 2 */
 static bool list;

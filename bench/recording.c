@@ -9,7 +9,7 @@
  *            empty function gives the same program without it. The hash stays, because it is in the
  *            flag that ranks wait for: it is timed with the record, alone.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "build.h"
+#include "build_comm.h"
 #include "timing.h"
 
 enum { CALLS = 20000, WARM = 2000, MOST = 201 };

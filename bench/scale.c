@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "placement.h"
 
 /* ---- malloc with counters: glibc's own, under its other names ---- */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "cover.h"
 
 enum { ENTRIES = 200 };

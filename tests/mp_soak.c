@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "lifetime.h"
 #include "soak.h"
 #include "start.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "plots.h"
 #include "scenes.h"
 #include "soak.h"

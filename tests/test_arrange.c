@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "algo.h"
-#include "build.h"
+#include "build_comm.h"
 #include "cover.h"
 #include "placement.h"
 #include "seconds.h"

@@ -17,7 +17,7 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "tutti_plan.h"
 
 enum { RANKS = 3, N = 2048 };

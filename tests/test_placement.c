@@ -10,7 +10,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "placement.h"
 
 enum { MOST = 1200 };

@@ -11,7 +11,7 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "names.h"
 
 /* The ranks that work in place in the prover's input: bit r. */

@@ -4,7 +4,7 @@
 #define TT_ADOPT_H
 
 #include "agree.h"
-#include "build.h"
+#include "build_comm.h"
 
 /* What a new communicator inherits from the old one; the same on all its ranks. */
 typedef struct tt_heritage {

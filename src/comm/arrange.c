@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "placement.h"
 
 /* Keeps both arrays or neither. */

@@ -1,6 +1,6 @@
 /* comm.c - operations on a communicator other than communication.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "build.h"
+#include "build_comm.h"
 #include "why.h"
 
 #include <stdio.h>

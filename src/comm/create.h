@@ -3,7 +3,7 @@
 #ifndef TT_CREATE_H
 #define TT_CREATE_H
 
-#include "build.h"
+#include "build_comm.h"
 #include "meet.h"
 
 /* Creates a communicator of the ranks of a meeting, which it ends. Collective. */

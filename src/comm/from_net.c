@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "comm_wisdom.h"
 #include "placement.h"
 #include "topo.h"

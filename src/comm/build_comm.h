@@ -1,12 +1,12 @@
-/* build.h - how a communicator comes to be.
+/* build_comm.h - how a communicator comes to be.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TT_BUILD_H
-#define TT_BUILD_H
+#ifndef TT_BUILD_COMM_H
+#define TT_BUILD_COMM_H
 
 #include "flight.h"
 #include "settings.h"
 
-/* ---- steps (build.c) ---- */
+/* ---- steps (build_comm.c) ---- */
 
 /* Incomplete: the caller fills in `info`, attaches the wires and configures it. NULL: out of
  * memory. */

@@ -1,4 +1,4 @@
-/* build.c - builds a communicator: connects its ranks, reads the settings, chooses by placement.
+/* build_comm.c - builds a communicator: connects its ranks, reads the settings, chooses by placement.
  *
  * Idea       the placement of the ranks says which of them share memory. If all do, shared memory
  *            is the wire, and a network is only kept beside it. If some do, one wire combines
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "build.h"
+#include "build_comm.h"
 #include "comm_wisdom.h"
 #include "tracing.h"
 
