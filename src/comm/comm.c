@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 int tutti_comm_rank(const tutti_comm *comm) {
   return comm ? comm->rank : -1;
@@ -13,6 +12,8 @@ int tutti_comm_rank(const tutti_comm *comm) {
 int tutti_comm_size(const tutti_comm *comm) {
   return comm ? comm->ranks : -1;
 }
+
+enum { PEERS_FROM = 1000 }; /* polls before it looks at the peers */
 
 /* Does rank r share memory with this one, and has it died? Data to other ranks goes or fails. */
 /* each busy, abort, in_flight_count: order: seq_cst, a lock of one process (check-tsan) */
@@ -24,23 +25,17 @@ static bool near_and_gone(const tutti_comm *comm, int r) {
   return near && !comm->wire->peer->alive(comm->wire, r);
 }
 
-/* Waits while peers may still read staged pieces of completed operations. False: interrupted. */
-static bool drain(tutti_comm *comm) {
-  double asked = 0;
-  for (int look = 0; !comm->broken && !comm->wire->channel->drained(comm->wire); look++) {
-    if (tt_wire_is_over(comm->wire)) break;
-    if (tt_interrupted(&asked)) return false;
-    if (look % 16 == 0) tt_idle();
-    if (look < 1000) {
-      sched_yield();
-      continue;
-    }
-    usleep(1000);
-    if (look % 100 == 0 && tt_comm_differs(comm)) break; /* such a peer will never read it */
-    for (int r = 0; look % 100 == 0 && r < comm->ranks; r++)
-      if (near_and_gone(comm, r)) return true;
-  }
-  return true;
+/* Can peers no longer read staged pieces of completed operations, or will none of them ever? */
+static bool is_drained(void *ctx, unsigned turn, tutti_status *status) {
+  tutti_comm *comm = ctx;
+  (void)status;
+  if (comm->broken || comm->wire->channel->drained(comm->wire) || tt_wire_is_over(comm->wire))
+    return true;
+  if (turn % 16 == 0) tt_idle();
+  if (turn < PEERS_FROM || turn % 100) return false;
+  bool over = tt_comm_differs(comm); /* such a peer will never read it */
+  for (int r = 0; r < comm->ranks && !over; r++) over = near_and_gone(comm, r);
+  return over;
 }
 
 tutti_status tutti_comm_free(tutti_comm *comm) {
@@ -58,9 +53,10 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
                    "tutti_comm_free: %d request%s of this communicator %s not waited for or freed",
                    n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
   }
-  if (!drain(comm)) {
+  status = tt_wait_until("tutti_comm_free", is_drained, comm);
+  if (status) {
     tt_comm_leave(comm);
-    return tt_say_interrupted("tutti_comm_free");
+    return status;
   }
   tt_comm_list(comm, false);
   tt_comm_destroy(comm);

@@ -47,43 +47,48 @@ static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *ctrl) {
   return TUTTI_OK;
 }
 
-static tutti_status await_founders(const tt_segment *segment, uint64_t *ctrls) {
-  const double limit = tt_connect_timeout(120);
-  const double since = tt_seconds();
-  double asked = 0;
-  for (int r = 0; r < segment->founders; r++) {
-    const tt_head *head = tt_heap_head(segment, r);
-    unsigned ready;
-    long launcher;
-    char words[64];
-    /* model: publish:find */
-    for (int look = 0; !(ready = atomic_load_explicit(&head->ready, memory_order_acquire));
-         look++) {
-      if (look < 100)
-        sched_yield();
-      else
-        usleep(200);
-      if (look % 64 == 0 && tt_interrupted(&asked))
-        return tt_say_interrupted("tutti_comm_from_env");
-      if (look % 64 == 0 && atomic_load(&head->ended)) {
-        tt_exit_words(head, words, sizeof words);
-        return tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s", r,
-                       segment->founders, words);
-      }
-      if (look % 64 == 0 && tt_segment_orphaned(segment, &launcher))
-        return tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone",
-                       launcher);
-      if (look % 64 == 0 && tt_seconds() - since > limit)
-        return tt_fail(TUTTI_ERR_TIMEOUT,
-                       "rank %d of %d did not call tutti_comm_from_env within %.0f s "
-                       "(TUTTI_CONNECT_TIMEOUT)",
-                       r, segment->founders, limit);
-    }
-    if (ready != 1 + TT_LAYOUT)
-      return tt_fail(TUTTI_ERR_SYSTEM, "rank %d uses another version of tutti than this one", r);
-    ctrls[r] = atomic_load_explicit(&head->world, memory_order_relaxed);
+typedef struct founders {
+  const tt_segment *segment;
+  double limit, since; /* s */
+  int rank;            /* whom this rank waits for */
+} founders;
+
+static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
+  const founders *f = ctx;
+  const tt_head *head = tt_heap_head(f->segment, f->rank);
+  /* model: publish:find */
+  const unsigned ready = atomic_load_explicit(&head->ready, memory_order_acquire);
+  long launcher;
+  char words[64];
+  if (ready && ready != 1 + TT_LAYOUT)
+    *status =
+        tt_fail(TUTTI_ERR_SYSTEM, "rank %d uses another version of tutti than this one", f->rank);
+  if (ready || turn % 64) return ready;
+  if (atomic_load(&head->ended)) {
+    tt_exit_words(head, words, sizeof words);
+    *status = tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s",
+                      f->rank, f->segment->founders, words);
+  } else if (tt_segment_orphaned(f->segment, &launcher)) {
+    *status =
+        tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone", launcher);
+  } else if (tt_seconds() - f->since > f->limit) {
+    *status = tt_fail(TUTTI_ERR_TIMEOUT,
+                      "rank %d of %d did not call tutti_comm_from_env within %.0f s "
+                      "(TUTTI_CONNECT_TIMEOUT)",
+                      f->rank, f->segment->founders, f->limit);
   }
-  return TUTTI_OK;
+  return false;
+}
+
+static tutti_status await_founders(const tt_segment *segment, uint64_t *ctrls) {
+  founders f = {segment, tt_connect_timeout(120), tt_seconds(), 0};
+  tutti_status status = TUTTI_OK;
+  for (; f.rank < segment->founders && !status; f.rank++) {
+    status = tt_wait_until("tutti_comm_from_env", founder_is_ready, &f);
+    ctrls[f.rank] =
+        atomic_load_explicit(&tt_heap_head(segment, f.rank)->world, memory_order_relaxed);
+  }
+  return status;
 }
 
 /* ---- creating a communicator ---- */

@@ -6,11 +6,10 @@
  * Invariant  it waits only while its launcher and a rank that can admit it are alive.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "adopt.h"
 
-enum { EAGER = 5000, EAGER_US = 200, PATIENT_US = 2000, LOOK_EVERY = 64, WARN_S = 10 };
+enum { LOOK_EVERY = 64, WARN_S = 10 };
 
 /* Checks this process's own environment before other ranks depend on it. */
 /* each world, ready: model: grow:words */
@@ -44,25 +43,25 @@ static tutti_status look_around(const tt_segment *segment, int index, double wai
   return TUTTI_OK;
 }
 
-static tutti_status wait_for_admission(const tt_segment *segment, int index,
-                                       const tt_proposal **proposal) {
-  const double since = tt_seconds();
-  double asked = 0;
-  bool warned = false;
-  for (int look = 0;; look++) {
-    tutti_status status = tt_joiner_admitted(segment, index, proposal);
-    if (!status && !*proposal && look % LOOK_EVERY == 0)
-      status = look_around(segment, index, tt_seconds() - since, &warned);
-    if (!status && !*proposal && tt_interrupted(&asked))
-      status = tt_say_interrupted("tutti_comm_from_env");
-    if (status || *proposal) return status;
-    usleep(look < EAGER ? EAGER_US : PATIENT_US);
-  }
+typedef struct admission {
+  const tt_segment *segment;
+  int index;
+  double since; /* s */
+  bool warned;
+  const tt_proposal *proposal;
+} admission;
+
+static bool is_admitted(void *ctx, unsigned turn, tutti_status *status) {
+  admission *a = ctx;
+  *status = tt_joiner_admitted(a->segment, a->index, &a->proposal);
+  if (!*status && !a->proposal && turn % LOOK_EVERY == 0)
+    *status = look_around(a->segment, a->index, tt_seconds() - a->since, &a->warned);
+  return a->proposal;
 }
 
 tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out) {
   tt_head *head = tt_heap_head(segment, index);
-  const tt_proposal *proposal = NULL;
+  admission a = {.segment = segment, .index = index};
   tt_heap *heap = NULL;
   int member = 0;
   tutti_status status = check_settings(segment->founders);
@@ -76,9 +75,11 @@ tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out) {
     tt_remote_probe(segment, index);
     atomic_store(&head->world, ctrl);
     atomic_store(&head->ready, 1 + TT_LAYOUT);
-    status = wait_for_admission(segment, index, &proposal);
+    a.since = tt_seconds();
+    status = tt_wait_until("tutti_comm_from_env", is_admitted, &a);
   }
   if (!status) {
+    const tt_proposal *proposal = a.proposal;
     while (member < proposal->ranks && proposal->member[member].index != index) member++;
     tt_shm_ctrl_drop_refs(heap, ctrl, segment->ranks - proposal->ranks);
     status = tt_comm_inherit(heap, proposal, member, NULL, out);

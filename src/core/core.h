@@ -24,6 +24,11 @@ tutti_status tt_size_check(const char *function, const char *what, size_t size, 
  * time of the last check, initially 0. tt_may_be_interrupted: is a function set for this thread?
  * tt_say_interrupted: returns TUTTI_ERR_INTERRUPTED of `what`. */
 bool tt_interrupted(double *asked);
+/* One poll of a wait: true, or an error in *status, ends it. `turn` counts the polls. */
+typedef bool tt_poll_fn(void *ctx, unsigned turn, tutti_status *status);
+/* Polls until `poll` ends the wait, and yields or naps after each poll. who: the public function, for
+ * the error if this thread is interrupted; NULL: `poll` looks at interrupts itself. */
+tutti_status tt_wait_until(const char *who, tt_poll_fn *poll, void *ctx);
 bool tt_may_be_interrupted(void);
 tutti_status tt_say_interrupted(const char *what);
 

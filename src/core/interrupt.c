@@ -4,6 +4,9 @@
  *            function calls it: its interpreter runs the signal handlers.
  * Cost       One atomic load per poll while no function is set; else one clock read.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <unistd.h>
+
 #include "process.h"
 
 static const double PAUSE = 0.02; /* s between two calls */
@@ -37,6 +40,21 @@ bool tt_interrupted(double *asked) {
   if (!first && now - *asked < PAUSE) return false;
   *asked = now;
   return !first && tutti_interrupted();
+}
+
+enum { YIELDS = 200, NAPS = 5000, NAP_US = 200, LONG_NAP_US = 2000 };
+
+tutti_status tt_wait_until(const char *who, tt_poll_fn *poll, void *ctx) {
+  double asked = 0;
+  for (unsigned turn = 0;; turn++) {
+    tutti_status status = TUTTI_OK;
+    if (poll(ctx, turn, &status) || status) return status;
+    if (who && tt_interrupted(&asked)) return tt_say_interrupted(who);
+    if (turn < YIELDS)
+      sched_yield();
+    else
+      usleep(turn < NAPS ? NAP_US : LONG_NAP_US);
+  }
 }
 
 tutti_status tt_say_interrupted(const char *what) {

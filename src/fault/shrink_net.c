@@ -8,16 +8,14 @@
  *            on others when they learn of the death; but it is complete enough to be shrunk
  *            in turn.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "comm_wisdom.h"
 #include "shrink.h"
 #include "tracing.h"
 
-enum { YIELDS = 200, PAUSE_US = 200, WARN_S = 10, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
+enum { WARN_S = 10, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
 
 typedef struct share { /* what a rank contributes */
   uint64_t ctrl, wisdom;
@@ -53,26 +51,34 @@ static tutti_status wait_too_long(const tutti_comm *comm, const char *name, doub
       name, comm->rank, waited, limit);
 }
 
+typedef struct survivors {
+  tutti_comm *comm;
+  const char *name;
+  double since, asked; /* s */
+  bool warned;
+  const tt_net_decision *decision;
+} survivors;
+
+static bool is_agreed(void *ctx, unsigned turn, tutti_status *status) {
+  survivors *s = ctx;
+  tutti_comm *comm = s->comm;
+  (void)turn;
+  *status = comm->net->net_agree->step(comm->net, &s->decision);
+  if (*status || s->decision) return true;
+  warn_or_quit_agreement(comm, s->name, s->since, &s->warned);
+  *status = wait_too_long(comm, s->name, s->since);
+  if (!comm->broken) tt_progress(comm); /* others may wait for operations in flight here */
+  tt_idle();
+  if (tt_interrupted(&s->asked)) comm->net->net_agree->quit(comm->net, comm->rank);
+  return false;
+}
+
 static tutti_status agree_on_survivors(tutti_comm *comm, const char *name, int least,
                                        const tt_net_decision **decision) {
-  double asked = 0;
-  const double since = tt_seconds();
-  bool warned = false;
+  survivors s = {.comm = comm, .name = name, .since = tt_seconds()};
   tutti_status status = comm->net->net_agree->enter(comm->net, ++comm->flight->shrinks, least);
-  for (int look = 0; !status; look++) {
-    status = comm->net->net_agree->step(comm->net, decision);
-    if (status || *decision) break;
-    warn_or_quit_agreement(comm, name, since, &warned);
-    status = wait_too_long(comm, name, since);
-    if (!comm->broken) tt_progress(comm); /* others may wait for operations in flight here */
-    tt_idle();
-    if (tt_interrupted(&asked)) comm->net->net_agree->quit(comm->net, comm->rank);
-    if (look < YIELDS)
-      sched_yield();
-    else
-      usleep(PAUSE_US);
-  }
-  const tt_net_decision *t = *decision;
+  if (!status) status = tt_wait_until(NULL, is_agreed, &s);
+  const tt_net_decision *t = *decision = s.decision;
   if (!status && !t->status && t->asks > 0)
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: processes can join the ranks of one host only",
                    name);

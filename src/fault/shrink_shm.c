@@ -9,16 +9,14 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shrink.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "comm_wisdom.h"
 
 static const uint64_t NO_CTRL = UINT64_MAX;
 
-enum { YIELDS = 200, PAUSE_US = 200, LOOK_EVERY = 16, WARN_S = 10 };
+enum { LOOK_EVERY = 16, WARN_S = 10 };
 
 typedef struct gathering { /* one call, as seen by one rank */
   tutti_comm *comm;
@@ -33,7 +31,9 @@ typedef struct gathering { /* one call, as seen by one rank */
   double since;          /* time of the call */
   double complete;       /* time when all were there; 0: not yet */
   double limit;          /* s to wait for joiners */
+  double asked;          /* about an interrupt */
   bool warned, claims;   /* claims: joiners were claimed here */
+  tt_decision decision;
 } gathering;
 
 static void drop_proposal(gathering *g) {
@@ -168,19 +168,16 @@ static bool leads(gathering *g) {
   return true;
 }
 
-static void await_decision(gathering *g, tt_decision *d) {
-  double asked = 0;
-  for (int look = 0; !g->agree->decided(g->wire, g->round, d); look++) {
-    if (look % LOOK_EVERY == 0 && leads(g)) continue;
-    if (look % LOOK_EVERY == 0) warn_or_give_up(g);
-    tt_progress(g->comm); /* others may wait for operations in flight here */
-    tt_idle();
-    if (tt_interrupted(&asked)) g->agree->quit(g->wire, g->round, g->comm->rank);
-    if (look < YIELDS)
-      sched_yield();
-    else
-      usleep(PAUSE_US);
-  }
+static bool is_decided(void *ctx, unsigned turn, tutti_status *status) {
+  gathering *g = ctx;
+  (void)status;
+  if (g->agree->decided(g->wire, g->round, &g->decision)) return true;
+  if (turn % LOOK_EVERY == 0 && leads(g)) return g->agree->decided(g->wire, g->round, &g->decision);
+  if (turn % LOOK_EVERY == 0) warn_or_give_up(g);
+  tt_progress(g->comm); /* others may wait for operations in flight here */
+  tt_idle();
+  if (tt_interrupted(&g->asked)) g->agree->quit(g->wire, g->round, g->comm->rank);
+  return false;
 }
 
 /* ---- after the decision ---- */
@@ -224,15 +221,14 @@ static tutti_status agree_and_build_comm(gathering *g, tutti_comm **out) {
   tutti_comm *comm = g->comm;
   const int most = comm->ranks + g->segment->ranks - g->segment->founders;
   const uint64_t ctrl = tt_shm_ctrl_new(comm->heap, most, false);
-  tt_decision d;
   g->agree->enter(g->wire, g->round, ctrl ? ctrl : NO_CTRL, (uint64_t)(g->least + 1));
-  await_decision(g, &d);
-  tt_proposal *t = d.proposal;
+  tt_wait_until(NULL, is_decided, g);
+  tt_proposal *t = g->decision.proposal;
   const bool stands = t && !t->status, first = t && t == g->proposal;
   if (g->claims) tt_joiners_release(g->segment, g->home, t);
   if (!first) drop_proposal(g);
   if (!stands || first) tt_shm_ctrl_free(comm->heap, ctrl);
-  const tutti_status status = stands ? join_new_comm(g, t, ctrl, most, out) : fail(g, &d);
+  const tutti_status status = stands ? join_new_comm(g, t, ctrl, most, out) : fail(g, &g->decision);
   if (t) tt_proposal_release(t);
   if (first) tt_heap_free_later(comm->heap, &t->refs, (void *const[]){t}, 1);
   return status;
