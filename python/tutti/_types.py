@@ -15,7 +15,7 @@ from ._lib import lib
 
 def _names(name_of: Any) -> tuple[str, ...]:
     """The names that the library gives to the numbers from 0 on."""
-    names = []
+    names: list[str] = []
     while (name := name_of(len(names)).decode()) != "?":
         names.append(name)
     return tuple(names)
