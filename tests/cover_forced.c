@@ -46,7 +46,9 @@ static bool can_do(const cover_case *c, tutti_op op) {
   tt_sched *s;
   if (tt_algo_build(c->algo, &ask, &s)) return false;
   tt_sched_free(s);
-  return !needs || tt_meets(c->algo, &ask, needs, 1e18) == needs;
+  unsigned met = 0;
+  bool skipped;
+  return !needs || (!tt_meets(c->algo, &ask, needs, 1e18, &met, &skipped) && met == needs);
 }
 
 /* The n-th name to try for an entry: first its own, then names of its family with other parameters,

@@ -28,28 +28,19 @@ from ._lib import VERSION as __version__
 from ._ops import BUILT_IN as _BUILT_IN
 from ._ops import Op, op, scaled
 from ._request import Persistent, Request, wait_all
-from ._world import (allreduce, iallreduce, allreduce_init, allreduce_many, iallreduce_many, allreduce_many_init,
-                     reduce, ireduce, reduce_init, scan, iscan, scan_init, exscan, iexscan, exscan_init,
-                     reduce_scatter, ireduce_scatter, reduce_scatter_init, all_gather, iall_gather, all_gather_init,
-                     broadcast, ibroadcast, broadcast_init, gather, igather, gather_init, scatter, iscatter,
-                     scatter_init, all_to_all, iall_to_all, all_to_all_init, barrier, ibarrier, barrier_init, send,
-                     isend, send_init, recv, irecv, recv_init, rank, size)
+from . import _world
+from ._world import *
 
 SUM, PROD, MIN, MAX, AVG = (_BUILT_IN[word] for word in ("sum", "prod", "min", "max", "avg"))
 BAND, BOR, BXOR, LAND, LOR, LXOR = (_BUILT_IN[word] for word in ("band", "bor", "bxor", "land", "lor", "lxor"))
 MINLOC, MAXLOC = _BUILT_IN["minloc"], _BUILT_IN["maxloc"]
 
 __all__ = [
-    "AVG", "Aborted", "ArgumentError", "BAND", "BOR", "BXOR", "Buckets", "Comm", "DtypeError", "LAND", "LOR",
-    "LXOR", "MAX", "MAXLOC", "MIN", "MINLOC", "Mismatch", "Op", "OpError", "OutOfMemory", "OverlapError", "PROD",
-    "PeerLost", "Persistent", "Request", "SUM", "ScheduleError", "StateError", "SystemRefused", "TimeoutError",
-    "TuttiError", "Unsupported", "__version__", "all_gather", "all_gather_init", "all_to_all", "all_to_all_init",
-    "allreduce", "allreduce_init", "allreduce_many", "allreduce_many_init", "barrier", "barrier_init", "broadcast",
-    "broadcast_init", "create", "doctor", "draw", "explain", "exscan", "exscan_init", "finalize", "from_env",
-    "from_gather", "from_mpi", "from_store", "from_threads", "gather", "gather_init", "iall_gather", "iall_to_all",
-    "iallreduce", "iallreduce_many", "ibarrier", "ibroadcast", "iexscan", "igather", "info", "init", "irecv",
-    "ireduce", "ireduce_scatter", "iscan", "iscatter", "isend", "newcomer", "op", "plans", "prices", "profile",
-    "prove", "rank", "recv", "recv_init", "reduce", "reduce_init", "reduce_scatter", "reduce_scatter_init",
-    "scaled", "scan", "scan_init", "scatter", "scatter_init", "schedule", "send", "send_init", "size", "unique_id",
-    "wait_all", "wisdom_export", "wisdom_forget", "wisdom_import",
+    "AVG", "Aborted", "ArgumentError", "BAND", "BOR", "BXOR", "Buckets", "Comm", "DtypeError", "LAND", "LOR", "LXOR",
+    "MAX", "MAXLOC", "MIN", "MINLOC", "Mismatch", "Op", "OpError", "OutOfMemory", "OverlapError", "PROD", "PeerLost",
+    "Persistent", "Request", "SUM", "ScheduleError", "StateError", "SystemRefused", "TimeoutError", "TuttiError",
+    "Unsupported", "__version__", "create", "doctor", "draw", "explain", "finalize", "from_env", "from_gather",
+    "from_mpi", "from_store", "from_threads", "info", "init", "newcomer", "op", "plans", "prices", "profile", "prove",
+    "scaled", "schedule", "unique_id", "wait_all", "wisdom_export", "wisdom_forget", "wisdom_import",
 ]
+__all__ += _world.__all__

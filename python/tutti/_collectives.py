@@ -95,11 +95,13 @@ def _persistent(prepare: "Callable[Concatenate[Self, P], Ready]") -> "Callable[C
     return made
 
 
-_ALLREDUCE, _MANY, _REDUCE, _SCAN, _EXSCAN = map(triple, ("allreduce", "allreduce_many", "reduce", "scan", "exscan"))
-_REDUCE_SCATTER, _REDUCE_SCATTER_V = triple("reduce_scatter"), triple("reduce_scatter_v")
-_ALL_GATHER, _ALL_GATHER_V = triple("all_gather"), triple("all_gather_v")
-_BROADCAST, _GATHER, _SCATTER, _ALL_TO_ALL = map(triple, ("broadcast", "gather", "scatter", "all_to_all"))
-_BARRIER, _SEND, _RECV = map(triple, ("barrier", "send", "recv"))
+_ALLREDUCE, _MANY = triple("allreduce", "pppnii"), triple("allreduce_many", "pnpppii")
+_REDUCE, _SCAN, _EXSCAN = triple("reduce", "pppniii"), triple("scan", "pppnii"), triple("exscan", "pppnii")
+_REDUCE_SCATTER, _REDUCE_SCATTER_V = triple("reduce_scatter", "pppnii"), triple("reduce_scatter_v", "ppppii")
+_ALL_GATHER, _ALL_GATHER_V = triple("all_gather", "pppni"), triple("all_gather_v", "ppppi")
+_BROADCAST, _GATHER = triple("broadcast", "pppnii"), triple("gather", "pppnii")
+_SCATTER, _ALL_TO_ALL = triple("scatter", "pppnii"), triple("all_to_all", "pppni")
+_BARRIER, _SEND, _RECV = triple("barrier", "p"), triple("send", "ppnii"), triple("recv", "ppnii")
 
 
 class Collectives:

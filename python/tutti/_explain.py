@@ -15,13 +15,11 @@ from ._buffers import vector
 from ._errors import ArgumentError
 from ._lib import check, lib, text_of
 from ._ops import Op, number_of
-from ._types import SIZES, code_of_name
+from ._types import COLLECTIVES, SIZES, code_of_name
 
 if TYPE_CHECKING:
     from ._comm import Comm
 
-COLLECTIVES = ("allreduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier", "scan", "exscan",
-               "gather", "scatter", "all_to_all")
 _OWNED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}  # a part for each rank
 _PARTS = {"all_gather", "gather"}  # the argument is this rank's part
 _CONTRACTS = ("same", "any", "run", "exact")

@@ -23,15 +23,7 @@ _HERE = Path(__file__).resolve().parent
 # Arguments by letters; results are statuses (int) unless a colon says otherwise.
 _LETTERS = {"p": c_void_p, "n": c_size_t, "i": c_int, "s": c_char_p, "d": c_double,
             "u": c_uint64, "l": c_long, "-": None}
-# Each has _start and _init forms, with a request as last argument.
-_COLLECTIVES = {
-    "allreduce": "pppnii", "allreduce_many": "pnpppii", "reduce_scatter": "pppnii",
-    "reduce_scatter_v": "ppppii", "all_gather": "pppni", "all_gather_v": "ppppi",
-    "broadcast": "pppnii", "reduce": "pppniii", "scan": "pppnii", "exscan": "pppnii",
-    "gather": "pppnii", "scatter": "pppnii", "all_to_all": "pppni", "barrier": "p",
-    "send": "ppnii", "recv": "ppnii",
-}
-_OTHERS = {
+_FUNCTIONS = {
     "error": ":s", "version": "ppp:s", "log_set": "pp:-", "info": "i:s", "finalize": "",
     "type_size": "i:n", "type_name": "i:s", "type_has_op": "ii", "op_name": "i:s",
     "op_create": "ppip", "op_create_scaled": "dp", "op_free": "i", "reduce_local": "pppnii",
@@ -105,12 +97,8 @@ def _check_version() -> None:
 
 lib, folder = _load()  # folder: of the library; None: the system found it
 _check_version()
-for _name, _args in _OTHERS.items():
+for _name, _args in _FUNCTIONS.items():
     _declare(_name, _args)
-for _name, _args in _COLLECTIVES.items():
-    _declare(_name, _args)
-    _declare(_name + "_start", _args + "p")
-    _declare(_name + "_init", _args + "p")
 
 
 # Exceptions of signal handlers while the main thread waited in C: its call ends, and raises them.
@@ -152,6 +140,9 @@ def text_of(function: Any, *arguments: Any) -> str:
         lib.tutti_text_free(text)
 
 
-def triple(name: str) -> tuple[Any, Any, Any]:
-    """A collective's three functions: blocking, started, persistent."""
-    return tuple(getattr(lib, f"tutti_{name}{form}") for form in ("", "_start", "_init"))  # type: ignore
+def triple(name: str, letters: str) -> tuple[Any, Any, Any]:
+    """A collective's three functions: blocking, started, persistent. The last two have a request as last argument."""
+    forms = {name: letters, name + "_start": letters + "p", name + "_init": letters + "p"}
+    for form, arguments in forms.items():
+        _declare(form, arguments)
+    return tuple(getattr(lib, "tutti_" + form) for form in forms)  # type: ignore

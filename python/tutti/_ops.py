@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Union
 from ._errors import OpError, StateError
 from ._lib import check, lib
 from ._signals import callback
-from ._types import NAMES, SIZES, numpy_dtype
+from ._types import NAMES, OPS, SIZES, numpy_dtype
 
 _USER = 1000  # numbers of ops made by the program begin here
 
@@ -60,8 +60,7 @@ class MadeOp(Op):
             self.code = -1
 
 
-_WORDS = ("sum", "prod", "min", "max", "avg", "band", "bor", "bxor", "land", "lor", "lxor", "minloc", "maxloc")
-BUILT_IN = {word: Op(code, word.upper()) for code, word in enumerate(_WORDS)}
+BUILT_IN = {word: Op(code, word.upper()) for code, word in enumerate(OPS)}
 # Numbers of ops, by name and by object.
 _codes: dict[Any, int] = {word: op.code for word, op in BUILT_IN.items()}
 _codes.update((op, op.code) for op in BUILT_IN.values())
@@ -81,7 +80,7 @@ def number_of(op: Union[str, Op], comm: Any, name: str) -> int:
     except (KeyError, TypeError):
         pass
     if not isinstance(op, MadeOp):
-        raise OpError(f"{name}: there is no op {op!r}; there are {', '.join(_WORDS)}, tutti.scaled(factor) "
+        raise OpError(f"{name}: there is no op {op!r}; there are {', '.join(OPS)}, tutti.scaled(factor) "
                       "and tutti.op(function)")
     if op.code < 0:
         raise StateError(f"{name}: {op!r} was freed before")
@@ -93,7 +92,7 @@ def number_of(op: Union[str, Op], comm: Any, name: str) -> int:
 def fit_for_bools(code: int, op: int, name: str) -> int:
     """The type as which a bool is computed."""
     if op not in _OF_BOOLS:
-        what = _WORDS[op] if op < _USER else "op of that kind"
+        what = OPS[op] if op < _USER else "op of that kind"
         raise OpError(f"{name}: bools have no {what}, for the result would be none; use 'lor', 'land', "
                       "'lxor', 'max' or 'min', or convert to integers before")
     return code - 256

@@ -1,31 +1,55 @@
-"""Element types: tutti's numbers for the names of numpy, the buffer protocol and DLPack.
+"""Element types: tutti's numbers for the names of numpy, the buffer protocol and DLPack. The library has the names
+and the sizes.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import Any, Optional
 
 from ._errors import DtypeError
+from ._lib import lib
 
-NAMES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "fp16", "bf16",
-         "float", "double", "complex_float", "complex_double",
-         "float_int", "double_int", "long_int", "int_int", "short_int")
-SIZES = (1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16, 8, 16, 16, 8, 8)
+
+def _names(name_of: Any) -> tuple[str, ...]:
+    """The names that the library gives to the numbers from 0 on."""
+    names: list[str] = []
+    while (name := name_of(len(names)).decode()) != "?":
+        names.append(name)
+    return tuple(names)
+
+
+NAMES = _names(lib.tutti_type_name)
+OPS = _names(lib.tutti_op_name)
+COLLECTIVES = _names(lib.tutti_coll_name)
+SIZES = tuple(lib.tutti_type_size(code) for code in range(len(NAMES)))
 BY_NAME = {name: code for code, name in enumerate(NAMES)}
-BY_NAME.update(float16=8, half=8, bfloat16=9, float32=10, float64=11, complex64=12, complex128=13)
-UINT8, BF16 = 1, 9
+BY_NAME.update((other, BY_NAME[name]) for other, name in (
+    ("float16", "fp16"), ("half", "fp16"), ("bfloat16", "bf16"), ("float32", "float"), ("float64", "double"),
+    ("complex64", "complex_float"), ("complex128", "complex_double")))
+UINT8, BF16 = BY_NAME["uint8"], BY_NAME["bf16"]
 # A bool is a uint8 that must stay 0 or 1: it has a number beyond the types until its op is known to be allowed.
 BOOL = 256 + UINT8
 
-# Names of numpy, or of a buffer's format: kind and bytes.
-_NUMBERS = {("i", 1): 0, ("u", 1): 1, ("i", 2): 2, ("u", 2): 3, ("i", 4): 4, ("u", 4): 5,
-            ("i", 8): 6, ("u", 8): 7, ("f", 2): 8, ("f", 4): 10, ("f", 8): 11, ("c", 8): 12,
-            ("c", 16): 13, ("b", 1): BOOL}
-# Pairs: kind and bytes of the value, offset of the int, bytes in all.
-_PAIRS = {("f", 4, 4, 8): 14, ("f", 8, 8, 16): 15, ("i", 8, 8, 16): 16, ("i", 4, 4, 8): 17,
-          ("i", 2, 4, 8): 18}
+# The kinds that numpy and the buffer protocol know: a type's name without its bits, and numpy's letter.
+_LETTERS = {"int": "i", "uint": "u", "fp": "f", "float": "f", "double": "f", "complex_float": "c",
+            "complex_double": "c"}
+# Numbers by kind and bytes.
+_NUMBERS = {(_LETTERS[name.rstrip("0123456789")], SIZES[code]): code for code, name in enumerate(NAMES)
+            if name.rstrip("0123456789") in _LETTERS}
+_NUMBERS["b", 1] = BOOL
+
+
+def _pair(name: str, size: int) -> tuple[str, int, int, int]:
+    """A pair such as float_int: kind and bytes of the value, offset of the int, bytes in all."""
+    value = name[:-len("_int")]
+    length = ctypes.sizeof(getattr(ctypes, "c_" + value))
+    return _LETTERS.get(value, "i"), length, max(length, 4), size
+
+
+_PAIRS = {_pair(name, SIZES[code]): code for code, name in enumerate(NAMES) if name.endswith("_int")}
 _KINDS = {**dict.fromkeys("bhilqn", "i"), **dict.fromkeys("BHILQN", "u"),
           **dict.fromkeys(("e", "f", "d"), "f"), **dict.fromkeys(("Zf", "Zd", "F", "D"), "c"), "?": "b"}
 _FOREIGN = ">!" if sys.byteorder == "little" else "<"

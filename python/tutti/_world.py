@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec
 
     P = ParamSpec("P")
+__all__ = [
+    "allreduce", "iallreduce", "allreduce_init", "allreduce_many", "iallreduce_many", "allreduce_many_init", "reduce",
+    "ireduce", "reduce_init", "scan", "iscan", "scan_init", "exscan", "iexscan", "exscan_init", "reduce_scatter",
+    "ireduce_scatter", "reduce_scatter_init", "all_gather", "iall_gather", "all_gather_init", "broadcast",
+    "ibroadcast", "broadcast_init", "gather", "igather", "gather_init", "scatter", "iscatter", "scatter_init",
+    "all_to_all", "iall_to_all", "all_to_all_init", "barrier", "ibarrier", "barrier_init", "send", "isend",
+    "send_init", "recv", "irecv", "recv_init", "rank", "size",
+]
 R = TypeVar("R")
 K = TypeVar("K", bound=Kind)
 

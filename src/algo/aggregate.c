@@ -245,7 +245,7 @@ static bool aggregate_samples(int ranks, int i, char *params, size_t size) {
 
 const tt_algo tt_aggregate_algo = {
     .name = "aggregate",
-    .does = TT_DO_ALLREDUCE | TT_DO_ROOTED,
+    .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
     .params = "data= arity= tree trees= striped",
     .refuse = aggregate_refuse,
     .blocks = aggregate_blocks,

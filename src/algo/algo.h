@@ -20,19 +20,15 @@ typedef struct tt_ask {
   char params[TT_NAME];
 } tt_ask;
 
-/* What an algorithm does: sets of collectives. It is asked for no others. */
-#define TT_SET(coll) 1u << TUTTI_##coll
+/* What an algorithm does: a set of collectives. It is asked for no others. */
+#define TT_DOES(coll) (1u << TUTTI_##coll)
 enum {
-  TT_DO_ALLREDUCE = TT_SET(ALLREDUCE) | TT_SET(BARRIER),
-  TT_DO_ROOTED = TT_SET(BROADCAST) | TT_SET(REDUCE),
-  TT_DO_REDUCE_SCATTER = TT_SET(REDUCE_SCATTER),
-  TT_DO_ALL_GATHER = TT_SET(ALL_GATHER),
-  TT_DO_BLOCKS = TT_DO_REDUCE_SCATTER | TT_DO_ALL_GATHER,
-  TT_DO_PREFIX = TT_SET(SCAN) | TT_SET(EXSCAN),
-  TT_DO_ROOTED_BLOCKS = TT_SET(GATHER) | TT_SET(SCATTER),
-  TT_DO_ALL_TO_ALL = TT_SET(ALL_TO_ALL)
+  TT_DOES_ALLREDUCE = TT_DOES(ALLREDUCE) | TT_DOES(BARRIER),
+  TT_DOES_ROOTED = TT_DOES(BROADCAST) | TT_DOES(REDUCE),
+  TT_DOES_BLOCKS = TT_DOES(REDUCE_SCATTER) | TT_DOES(ALL_GATHER),
+  TT_DOES_PREFIX = TT_DOES(SCAN) | TT_DOES(EXSCAN),
+  TT_DOES_ROOTED_BLOCKS = TT_DOES(GATHER) | TT_DOES(SCATTER)
 };
-#undef TT_SET
 
 /* tutti may choose a candidate; an entry that is only named runs if somebody names it. */
 typedef enum tt_listing { TT_CANDIDATE, TT_NAMED } tt_listing;
@@ -50,7 +46,7 @@ enum { TT_ENTRIES = 8 };
 /* A family of algorithms. A callback may be missing (NULL) where this says what happens then. */
 typedef struct tt_algo {
   const char *name;   /* without parameters: "fold" */
-  unsigned does;      /* a set of TT_DO_ */
+  unsigned does;      /* a set of TT_DOES */
   const char *params; /* that it takes, as for tt_param_refuse; NULL: none */
   /* NULL, or the reason why it cannot do this ("needs a power of two"). Missing: it can. */
   const char *(*refuse)(const tt_ask *ask);

@@ -98,7 +98,7 @@ static bool binomial_plans(int ranks, const char *levels, int i, char *params, s
 
 const tt_algo tt_binomial_algo = {
     .name = "binomial",
-    .does = TT_DO_ROOTED_BLOCKS,
+    .does = TT_DOES_ROOTED_BLOCKS,
     .params = "radix=",
     .refuse = binomial_refuse,
     .blocks = tt_block_per_rank,

@@ -145,7 +145,7 @@ static bool blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
 
 const tt_algo tt_blueconnect_algo = {
     .name = "blueconnect",
-    .does = TT_DO_ALLREDUCE | TT_DO_BLOCKS,
+    .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
     .params = "LEVEL:N ring halving seq=",
     .refuse = blueconnect_refuse,
     .blocks = blueconnect_blocks,

@@ -114,7 +114,7 @@ static bool bruck_plans(int ranks, const char *levels, int i, char *params, size
 
 const tt_algo tt_bruck_algo = {
     .name = "bruck",
-    .does = TT_DO_ALLREDUCE | TT_DO_BLOCKS | TT_DO_ALL_TO_ALL,
+    .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS | TT_DOES(ALL_TO_ALL),
     .params = "radix=",
     .refuse = bruck_refuse,
     .blocks = tt_block_per_rank,

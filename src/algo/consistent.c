@@ -233,7 +233,7 @@ static bool consistent_uniform(const tt_ask *ask, const tt_tree *tree) {
 
 const tt_algo tt_consistent_algo = {
     .name = "consistent",
-    .does = TT_DO_ALLREDUCE,
+    .does = TT_DOES_ALLREDUCE,
     .params = "rank-order i=",
     .refuse = consistent_refuse,
     .blocks = consistent_blocks,

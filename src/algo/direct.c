@@ -114,7 +114,7 @@ static bool direct_uniform(const tt_ask *ask, const tt_tree *tree) {
 
 const tt_algo tt_oneshot_algo = {
     .name = "one-shot",
-    .does = TT_DO_ALLREDUCE | TT_DO_ALL_GATHER,
+    .does = TT_DOES_ALLREDUCE | TT_DOES(ALL_GATHER),
     .blocks = oneshot_blocks,
     .build = oneshot_build,
     .uniform = tt_uniform_without_levels,
@@ -124,7 +124,7 @@ const tt_algo tt_oneshot_algo = {
 
 const tt_algo tt_twoshot_algo = {
     .name = "two-shot",
-    .does = TT_DO_ALLREDUCE | TT_DO_REDUCE_SCATTER,
+    .does = TT_DOES_ALLREDUCE | TT_DOES(REDUCE_SCATTER),
     .blocks = tt_block_per_rank,
     .build = twoshot_build,
     .uniform = tt_uniform_without_levels,
@@ -134,7 +134,7 @@ const tt_algo tt_twoshot_algo = {
 
 const tt_algo tt_direct_algo = {
     .name = "direct",
-    .does = TT_DO_ROOTED_BLOCKS | TT_DO_ALL_TO_ALL,
+    .does = TT_DOES_ROOTED_BLOCKS | TT_DOES(ALL_TO_ALL),
     .blocks = tt_block_per_rank,
     .build = direct_build,
     .uniform = direct_uniform,

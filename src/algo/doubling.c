@@ -35,7 +35,7 @@ static void doubling_build(tt_builder *b, const tt_ask *ask) {
 
 const tt_algo tt_doubling_algo = {
     .name = "doubling",
-    .does = TT_DO_ALLREDUCE,
+    .does = TT_DOES_ALLREDUCE,
     .blocks = tt_one_block,
     .build = doubling_build,
     .uniform = tt_uniform_power_of_two,

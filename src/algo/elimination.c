@@ -158,7 +158,7 @@ static void elimination_build(tt_builder *b, const tt_ask *ask) {
 
 const tt_algo tt_elimination_algo = {
     .name = "elimination",
-    .does = TT_DO_ALLREDUCE,
+    .does = TT_DOES_ALLREDUCE,
     .params = "short",
     .blocks = elimination_blocks,
     .build = elimination_build,

@@ -157,7 +157,7 @@ static bool fold_uniform(const tt_ask *ask, const tt_tree *tree) {
 
 const tt_algo tt_fold_algo = {
     .name = "fold",
-    .does = TT_DO_ALLREDUCE | TT_DO_BLOCKS,
+    .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
     .params = "ring halving seq= stride= rings= group= inner",
     .refuse = fold_refuse,
     .blocks = fold_blocks,

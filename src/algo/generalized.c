@@ -249,7 +249,7 @@ static bool generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
 
 const tt_algo tt_generalized_algo = {
     .name = "generalized",
-    .does = TT_DO_ALLREDUCE,
+    .does = TT_DOES_ALLREDUCE,
     .params = "latency r= group= inner",
     .refuse = generalized_refuse,
     .blocks = generalized_blocks,

@@ -73,7 +73,7 @@ static void halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
 
 const tt_algo tt_halvingdoubling_algo = {
     .name = "halving-doubling",
-    .does = TT_DO_ALLREDUCE,
+    .does = TT_DOES_ALLREDUCE,
     .blocks = halvingdoubling_blocks,
     .build = halvingdoubling_build,
     .uniform = tt_uniform_power_of_two,

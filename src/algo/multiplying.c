@@ -80,7 +80,7 @@ static bool multiplying_uniform(const tt_ask *ask, const tt_tree *tree) {
 
 const tt_algo tt_multiplying_algo = {
     .name = "multiplying",
-    .does = TT_DO_ALLREDUCE,
+    .does = TT_DOES_ALLREDUCE,
     .params = "radix=",
     .refuse = multiplying_refuse,
     .blocks = tt_one_block,

@@ -32,7 +32,7 @@ static void naive_build(tt_builder *b, const tt_ask *ask) {
 
 const tt_algo tt_naive_algo = {
     .name = "naive",
-    .does = TT_DO_ALLREDUCE | TT_DO_ROOTED,
+    .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
     .blocks = tt_one_block,
     .build = naive_build,
     .entries = {{"naive", TT_CANDIDATE, "one reducer: everyone sends to one rank, which answers",

@@ -156,7 +156,7 @@ static bool pat_plans(int ranks, const char *levels, int i, char *params, size_t
 
 const tt_algo tt_pat_algo = {
     .name = "pat",
-    .does = TT_DO_ALLREDUCE | TT_DO_BLOCKS,
+    .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
     .params = "buffer=",
     .refuse = pat_refuse,
     .blocks = tt_block_per_rank,

@@ -86,7 +86,7 @@ static void rabenseifner_build(tt_builder *b, const tt_ask *ask) {
 
 const tt_algo tt_rabenseifner_algo = {
     .name = "rabenseifner",
-    .does = TT_DO_ALLREDUCE | TT_DO_ROOTED,
+    .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
     .blocks = rabenseifner_blocks,
     .build = rabenseifner_build,
     .uniform = tt_uniform_power_of_two,

@@ -122,7 +122,7 @@ static bool scan_plans(int ranks, const char *levels, int i, char *params, size_
 
 const tt_algo tt_scan_algo = {
     .name = "scan",
-    .does = TT_DO_PREFIX,
+    .does = TT_DOES_PREFIX,
     .params = "chain segments=",
     .refuse = scan_refuse,
     .blocks = scan_blocks,

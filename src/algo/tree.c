@@ -212,7 +212,7 @@ static bool tree_plans(int ranks, const char *levels, int i, char *params, size_
 
 const tt_algo tt_tree_algo = {
     .name = "tree",
-    .does = TT_DO_ALLREDUCE | TT_DO_ROOTED,
+    .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
     .params = "binomial radix= chain binary double segments= node= LEVEL:N",
     .refuse = tree_refuse,
     .blocks = tree_blocks,

@@ -155,7 +155,7 @@ static bool twolevel_plans(int ranks, const char *levels, int i, char *params, s
 
 const tt_algo tt_twolevel_algo = {
     .name = "two-level",
-    .does = TT_DO_ALLREDUCE,
+    .does = TT_DOES_ALLREDUCE,
     .params = "node= LEVEL:N ring halving doubling scatter",
     .refuse = twolevel_refuse,
     .blocks = twolevel_blocks,

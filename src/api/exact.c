@@ -154,7 +154,7 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
                           tutti_request **whole) {
   const bool owned = tt_coll_owned(c->coll), helps = comm->rank >= tt_call_data(comm, c);
   const bool gets = !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
-                    !(c->coll == TUTTI_EXSCAN && comm->rank == 0);
+                    tt_coll_has_result(c->coll, comm->rank);
   const tt_plan *plan; /* unused, but must exist: helpers cannot take part in all */
   tutti_status status = tt_plan_for(comm, c, false, &plan);
   if (status) return status;
@@ -293,7 +293,7 @@ static void take_out(const tutti_request *part, const tt_exact *x, size_t place)
 
 static bool in_place(const tutti_comm *comm, const tt_call *c) {
   return c->src && !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
-         !(c->coll == TUTTI_EXSCAN && comm->rank == 0);
+         tt_coll_has_result(c->coll, comm->rank);
 }
 
 static const tt_request_ops exact_part_ops;

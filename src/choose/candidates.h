@@ -12,6 +12,7 @@
  * without roots. */
 typedef struct tt_finding {
   unsigned asked, met; /* of tt_need */
+  bool skipped;        /* the prover was not asked about some: it would take too long */
 } tt_finding;
 
 typedef struct tt_candidate {

@@ -93,22 +93,23 @@ double tt_work_of(tt_sched *const *all, int ranks) {
   return work;
 }
 
-/* Which of `needs` these schedules meet. If every block is summed in one place, the bits are the
- * same everywhere; that check is fast, so it comes first. It assumes correct schedules, which is
- * proven before they run (proven.c). */
-static unsigned met_by(tt_sched *const *all, int ranks, unsigned needs, double most) {
-  if (needs == TT_NEED_SAME && tt_summed_once(all, ranks)) return needs;
-  if (tt_work_of(all, ranks) > most) return TT_NOT_ASKED;
+/* Reduces *met to those needs that these schedules meet. If every block is summed in one place, the
+ * bits are the same everywhere; that check is fast, so it comes first. It assumes correct schedules,
+ * which is proven before they run (proven.c). */
+static tutti_status met_by(tt_sched *const *all, int ranks, double most, unsigned *met,
+                           bool *skipped) {
+  if (*met == TT_NEED_SAME && tt_summed_once(all, ranks)) return TUTTI_OK;
+  *skipped = tt_work_of(all, ranks) > most;
   tutti_report report = {.size = sizeof report};
-  const tutti_status status = tt_prove(all, ranks, &report);
-  if (status == TUTTI_ERR_MEMORY) return TT_STARVED;
-  if (status || !report.proven) return 0;
-  return needs &
-         ((report.rank_order ? TT_NEED_ORDER : 0u) | (report.same_grouping ? TT_NEED_SAME : 0u));
+  const tutti_status status = *skipped ? TUTTI_OK : tt_prove(all, ranks, &report);
+  if (status || !report.proven) *met = 0;
+  *met &= (report.rank_order ? TT_NEED_ORDER : 0u) | (report.same_grouping ? TT_NEED_SAME : 0u);
+  return status;
 }
 
-static unsigned unanswered(tutti_status status) {
-  return status == TUTTI_ERR_MEMORY ? TT_STARVED : 0;
+/* A plan that cannot be built meets no need; only a lack of memory is an error. */
+static tutti_status unless_starved(tutti_status status) {
+  return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
 /* The needs that held in every proof of its form by `make prove` (forms.c). With those no rank has
@@ -118,47 +119,63 @@ static unsigned met_by_form(const char *name, const tt_ask *ask) {
   return f ? (f->order ? TT_NEED_ORDER : 0u) | (f->same ? TT_NEED_SAME : 0u) : 0;
 }
 
-unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most) {
+tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most,
+                      unsigned *met, bool *skipped) {
   tt_ask ask = *asked;
-  if (!(needs & ~met_by_form(name, asked))) return needs;
-  if (ask.ranks > TT_MOST_PROVEN) return TT_NOT_ASKED;
-  for (int in_place = 0; in_place < 2 && needs && needs < TT_NOT_ASKED; in_place++) {
+  *met = needs;
+  *skipped = false;
+  if (!(needs & ~met_by_form(name, asked))) return TUTTI_OK;
+  *skipped = ask.ranks > TT_MOST_PROVEN;
+  tutti_status status = TUTTI_OK;
+  for (int in_place = 0; in_place < 2 && *met && !*skipped && !status; in_place++) {
     tt_sched **all;
     ask.in_place = in_place;
-    const tutti_status status = tt_algo_build_all(name, &ask, &all);
-    if (status) return unanswered(status);
-    needs = met_by(all, ask.ranks, needs, most);
+    status = tt_algo_build_all(name, &ask, &all);
+    if (status) break;
+    status = met_by(all, ask.ranks, most, met, skipped);
     tt_sched_free_all(all, ask.ranks);
   }
-  return needs;
+  if (status || *skipped) *met = 0;
+  return unless_starved(status);
 }
 
-static unsigned can_be_proven(const tt_chooser *c, const char *name, const tt_ask *ask) {
+static tutti_status can_be_proven(const tt_chooser *c, const char *name, const tt_ask *ask,
+                                  unsigned *met) {
   bool can = false;
   const tutti_status status = tt_proven_can(ask, name, &c->setting, &can);
-  return status ? unanswered(status) : can ? TT_NEED_PROOF : 0;
+  if (!status && can) *met |= TT_NEED_PROOF;
+  return unless_starved(status);
 }
 
-/* Which of `needs` the plan does not meet, or may not meet (TT_NOT_ASKED). Each question is asked
- * once, because the prover needs all ranks' schedules and follows up to `most` blocks. */
-static unsigned lacking(tt_chooser *c, tt_finding **found, const char *name, const tt_problem *p,
-                        double most) {
+/* What a plan lacks: needs that it does not meet; or, where the prover was not asked, may not. */
+typedef struct lack {
+  unsigned needs;
+  bool skipped;
+} lack;
+
+/* Each question is asked once, because the prover needs all ranks' schedules and follows up to
+ * `most` blocks. Without memory for an answer, the plan lacks all, and c->starved is set. */
+static lack lacking(tt_chooser *c, tt_finding **found, const char *name, const tt_problem *p,
+                    double most) {
   const bool rooted = tt_coll_rooted(p->coll);
   const tt_ask ask = tt_ask_of(&c->setting, p->coll, p->root);
   if (!*found) *found = calloc(rooted ? (size_t)ask.ranks : 1, sizeof **found);
   tt_finding once = {0}, *here = *found ? &(*found)[rooted ? p->root : 0] : &once;
   const unsigned needs = p->needs | TT_NEED_PROOF, open = needs & ~here->asked;
   const unsigned of_op = open & ~(unsigned)TT_NEED_PROOF;
-  const unsigned met = (of_op ? tt_meets(name, &ask, of_op, most) : 0) |
-                       (open & TT_NEED_PROOF ? can_be_proven(c, name, &ask) : 0);
-  if (met & TT_STARVED) {
+  unsigned met = 0;
+  bool skipped = false;
+  tutti_status status = of_op ? tt_meets(name, &ask, of_op, most, &met, &skipped) : TUTTI_OK;
+  if (!status && open & TT_NEED_PROOF) status = can_be_proven(c, name, &ask, &met);
+  if (status) {
     c->starved = true;
-    return needs;
+    return (lack){needs, false};
   }
   here->met |= met;
+  here->skipped |= skipped;
   here->asked |= open;
   const unsigned lacks = needs & ~here->met;
-  return lacks ? lacks | (here->met & TT_NOT_ASKED) : 0;
+  return (lack){lacks, lacks && here->skipped};
 }
 
 /* ---- overrides ---- */
@@ -177,21 +194,21 @@ static bool try_override(tt_chooser *c, const tt_problem *p, const char *name) {
     snprintf(c->overridden, sizeof c->overridden, "%s", name);
     forget_wished(c);
   }
-  unsigned lacks = lacking(c, &c->named_found[p->coll], name, p, HUGE_VAL);
-  if (lacks & TT_NEED_PROOF)
+  const lack lacks = lacking(c, &c->named_found[p->coll], name, p, HUGE_VAL);
+  if (lacks.needs & TT_NEED_PROOF)
     tt_unproven_words(name, ask.ranks, c->refusal, sizeof c->refusal);
-  else if (lacks & TT_NOT_ASKED)
+  else if (lacks.skipped)
     snprintf(c->refusal, sizeof c->refusal, "%s: on more than %d ranks the prover is not asked",
              name, TT_MOST_PROVEN);
-  else if (lacks & TT_NEED_ORDER)
+  else if (lacks.needs & TT_NEED_ORDER)
     snprintf(c->refusal, sizeof c->refusal,
              "%s cannot do a non-commutative op: it does not keep the ranks' order", name);
-  else if (lacks)
+  else if (lacks.needs)
     snprintf(c->refusal, sizeof c->refusal,
              "%s cannot do an op that rounds: it groups the operands differently on some ranks, "
              "so their last bits would differ; integers, min and max it can do",
              name);
-  return !lacks;
+  return !lacks.needs;
 }
 
 /* ---- choosing ---- */
@@ -233,7 +250,7 @@ static bool try_wisdom(tt_chooser *c, const tt_candidates *list, const tt_proble
   for (int i = 0; i < list->n && !x; i++)
     if (strcmp(list->at[i].name, wisdom->plan) == 0) x = &list->at[i];
   if (!x || !x->possible || tt_override_forbids(override, x->name, p->bytes)) return false;
-  if (lacking(c, &x->found, x->name, p, TT_MOST_WORK)) return false;
+  if (lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return false;
   choice->name = x->name;
   choice->slices = wisdom->slices;
   choice->wisdom = wisdom;
@@ -279,7 +296,7 @@ tutti_status tt_choose(tt_chooser *c, const tt_problem *p, const tt_override *ov
   for (tt_candidate *x = NULL; !c->starved && (x = cheapest(list, p, override, x));) {
     choice->name = x->name;
     choice->slices = x->slices;
-    if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK)) return TUTTI_OK;
+    if (!lacking(c, &x->found, x->name, p, TT_MOST_WORK).needs) return TUTTI_OK;
   }
   if (c->starved) return starved();
   char helpers[60] = "";
@@ -319,7 +336,10 @@ bool tt_quote_at(tt_chooser *c, const tt_problem *p, const tt_override *override
   if (!x->possible) return true;
   quote->seconds = tt_curve_at(&x->curve, (double)p->bytes);
   quote->ruled_out = override->n && tt_override_forbids(override, x->name, p->bytes);
-  if (ask) quote->lacks = lacking(c, &x->found, x->name, p, TT_MOST_WORK);
+  if (!ask) return true;
+  const lack lacks = lacking(c, &x->found, x->name, p, TT_MOST_WORK);
+  quote->lacks = lacks.needs;
+  quote->skipped = lacks.skipped;
   return true;
 }
 

@@ -51,9 +51,7 @@ const tt_cost_model *tt_chooser_model(const tt_chooser *c);
 typedef enum tt_need {
   TT_NEED_ORDER = 1, /* the op does not commute: operands in rank order */
   TT_NEED_SAME = 2,  /* the op rounds, or may: the same grouping on all ranks, so the same bits */
-  TT_NOT_ASKED = 4,  /* an answer: asking the prover would take too long */
-  TT_STARVED = 8,    /* an answer: memory ran out */
-  TT_NEED_PROOF = 16 /* every plan, or its form, must be proven before it runs (tt_proven_can) */
+  TT_NEED_PROOF = 4  /* every plan, or its form, must be proven before it runs (tt_proven_can) */
 } tt_need;
 
 /* The tt_needs of a collective with this type and op. */
@@ -101,9 +99,10 @@ double tt_seconds_to_pack(const tt_chooser *c);
  * named is not proven either if the prover would have to follow more blocks than this through all
  * steps of all ranks, which is about half a second's work. */
 enum { TT_MOST_PROVEN = 4096, TT_MOST_WORK = 1 << 20 };
-/* Which of `needs` a plan is shown to meet, in place and not. Or TT_NOT_ASKED, if the prover would
- * have to follow more than `most` blocks; or TT_STARVED. */
-unsigned tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most);
+/* *met: which of `needs` a plan is shown to meet, in place and not. *skipped: the prover was not
+ * asked, since it would have to follow more than `most` blocks. TUTTI_ERR_MEMORY. */
+tutti_status tt_meets(const char *name, const tt_ask *asked, unsigned needs, double most,
+                      unsigned *met, bool *skipped);
 
 /* The number of blocks that the prover has to follow through these schedules. */
 double tt_work_of(tt_sched *const *all, int ranks);
@@ -148,7 +147,8 @@ typedef struct tt_quote {
   const char *name;
   int slices;
   bool possible;  /* it can do the collective with this number of ranks */
-  unsigned lacks; /* the needs that it does not meet */
+  unsigned lacks; /* the needs that it does not meet, or */
+  bool skipped;   /* that it may not meet: the prover was not asked */
   bool ruled_out; /* by the override */
   double seconds;
 } tt_quote;

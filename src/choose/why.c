@@ -25,7 +25,7 @@ void tt_why_not(const tt_chooser *c, const tt_problem *p, const tt_quote *o, cha
     snprintf(why, size, "%s", at);
   } else if (o->lacks & TT_NEED_PROOF) {
     tt_unproven_words(o->name, ask.ranks, why, size);
-  } else if (o->lacks & TT_NOT_ASKED) {
+  } else if (o->skipped) {
     snprintf(why, size, "on %d ranks the prover is not asked whether it %s", ask.ranks,
              o->lacks & TT_NEED_ORDER ? "keeps the ranks' order" : "gives the same bits to all");
   } else if (o->lacks & TT_NEED_ORDER) {

@@ -21,12 +21,12 @@ typedef enum tt_shape {
   TT_SHAPE_ONE_SHOT, /* every rank publishes its vector and sums all vectors in rank order */
   TT_SHAPE_TWO_SHOT, /* every rank sums its own block likewise, then copies the other blocks */
   TT_SHAPE_NAIVE,    /* rank 0 sums all vectors likewise, the others copy the result */
-  TT_SHAPE_COUNT,    /* unknown: out of memory */
+  TT_SHAPE_COUNT
 } tt_shape;
 
 /* The shape whose schedules equal those of these n ranks, step for step. Either all ranks of a
- * communicator run a loop, or none. */
-tt_shape tt_shape_of(tt_sched *const *scheds, int n);
+ * communicator run a loop, or none. TUTTI_ERR_MEMORY. */
+tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape);
 /* *has: do they have a shape? TUTTI_ERR_MEMORY. */
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, bool *has);
 /* Rebuild the schedule that the loop for `shape` executes; NULL if the shape is none, or out of

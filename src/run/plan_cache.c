@@ -44,28 +44,24 @@ static uint32_t hash_plan(const tutti_comm *comm, const tt_call *c, const tt_pro
   return (uint32_t)tt_mix(h ^ (uint64_t)slices ^ (uint64_t)program->shape << 32);
 }
 
-static tutti_status unknown_shape(const char *name) {
-  return tt_fail(TUTTI_ERR_MEMORY, "out of memory to see whether %s has a loop", name);
-}
-
 /* Finds the loop that all ranks can run, in place or not, since ranks may differ in that: the same
  * answer on all ranks. */
 static tutti_status shape_for_all_ranks(const tt_ask *ask, tt_sched *mine, tt_shape *shape) {
   const bool generic = tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL}) == 0;
-  *shape = generic ? TT_SHAPE_NONE : tt_shape_of(&mine, 1);
-  if (*shape == TT_SHAPE_COUNT) return unknown_shape(mine->name);
-  for (int in_place = 0; in_place < 2 && *shape; in_place++) {
+  *shape = TT_SHAPE_NONE;
+  tutti_status status = generic ? TUTTI_OK : tt_shape_of(&mine, 1, shape);
+  for (int in_place = 0; in_place < 2 && *shape && !status; in_place++) {
     tt_ask other = *ask;
     tt_sched **all;
+    tt_shape theirs;
     other.in_place = in_place;
-    tutti_status status = tt_algo_build_all(mine->name, &other, &all);
+    status = tt_algo_build_all(mine->name, &other, &all);
     if (status) return status;
-    const tt_shape theirs = tt_shape_of(all, ask->ranks);
+    status = tt_shape_of(all, ask->ranks, &theirs);
     tt_sched_free_all(all, ask->ranks);
-    if (theirs == TT_SHAPE_COUNT) return unknown_shape(mine->name);
     if (theirs != *shape) *shape = TT_SHAPE_NONE;
   }
-  return TUTTI_OK;
+  return status;
 }
 
 static tutti_status find_or_prepare(tutti_comm *comm, const tt_ask *ask, const int *order,

@@ -46,6 +46,10 @@ bool tt_coll_alike(tutti_coll coll) {
   return coll == TUTTI_ALL_TO_ALL;
 }
 
+bool tt_coll_has_result(tutti_coll coll, int rank) {
+  return table[coll].sums != BELOW || rank > 0;
+}
+
 static void block_range(const tt_sched *s, int what, uint32_t *lo, uint32_t *hi) {
   *lo = what == OWN ? (uint32_t)s->rank : 0;
   *hi = what == OWN ? *lo + 1 : s->blocks;
@@ -58,7 +62,7 @@ void tt_coll_src(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
 
 void tt_coll_dst(const tt_sched *s, uint32_t *lo, uint32_t *hi) {
   block_range(s, table[s->coll].dst, lo, hi);
-  if (table[s->coll].sums == BELOW && s->rank == 0) *lo = *hi = 0;
+  if (!tt_coll_has_result(s->coll, s->rank)) *lo = *hi = 0;
 }
 
 tt_wanted tt_coll_wanted(const tt_sched *s, uint32_t block) {

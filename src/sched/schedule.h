@@ -180,6 +180,8 @@ bool tt_coll_reduces(tutti_coll coll);
 bool tt_coll_rooted(tutti_coll coll);
 /* Each rank gets the sum over other ranks, so no sum is ever complete. */
 bool tt_coll_prefix(tutti_coll coll);
+/* False for the first rank of a sum over the ranks below. */
+bool tt_coll_has_result(tutti_coll coll, int rank);
 /* There is one block for each rank (reduce-scatter, all-gather, etc.): blocks == ranks. */
 bool tt_coll_owned(tutti_coll coll);
 /* All blocks have one size, so that they may trade places. */

@@ -60,30 +60,36 @@ tt_sched *tt_shape_lift(tt_shape shape, const tt_sched *like) {
   return tt_build_end(&b);
 }
 
-/* Returns false and sets *starved, too, if out of memory. */
-static bool all_have_shape(tt_shape shape, tt_sched *const *scheds, int n, bool *starved) {
-  bool same = true;
-  for (int i = 0; i < n && same; i++) {
-    tt_sched *lifted = has_loop_for(shape, scheds[i]) ? tt_shape_lift(shape, scheds[i]) : NULL;
-    *starved |= !lifted && has_loop_for(shape, scheds[i]);
-    same = lifted && tt_sched_equal(lifted, scheds[i]);
+static tutti_status compare_with_loop(tt_shape shape, tt_sched *const *scheds, int n, bool *same) {
+  *same = true;
+  for (int i = 0; i < n && *same; i++) {
+    *same = has_loop_for(shape, scheds[i]);
+    if (!*same) break;
+    tt_sched *lifted = tt_shape_lift(shape, scheds[i]);
+    if (!lifted)
+      return tt_fail(TUTTI_ERR_MEMORY, "out of memory to see whether %s has a loop",
+                     scheds[0]->name);
+    *same = tt_sched_equal(lifted, scheds[i]);
     tt_sched_free(lifted);
   }
-  return same;
+  return TUTTI_OK;
 }
 
-tt_shape tt_shape_of(tt_sched *const *scheds, int n) {
-  bool starved = false;
-  for (int shape = TT_SHAPE_NONE + 1; shape < TT_SHAPE_COUNT && scheds[0]->ranks > 1; shape++)
-    if (all_have_shape((tt_shape)shape, scheds, n, &starved)) return (tt_shape)shape;
-  return starved ? TT_SHAPE_COUNT : TT_SHAPE_NONE;
+tutti_status tt_shape_of(tt_sched *const *scheds, int n, tt_shape *shape) {
+  tutti_status status = TUTTI_OK;
+  bool same = false;
+  *shape = TT_SHAPE_NONE;
+  if (scheds[0]->ranks == 1) return TUTTI_OK;
+  for (int s = TT_SHAPE_NONE + 1; s < TT_SHAPE_COUNT && !same && !status; s++) {
+    status = compare_with_loop((tt_shape)s, scheds, n, &same);
+    if (same && !status) *shape = (tt_shape)s;
+  }
+  return status;
 }
 
 tutti_status tt_has_loop(tt_sched *const *scheds, int n, bool *has) {
-  const tt_shape shape = tt_shape_of(scheds, n);
+  tt_shape shape;
+  const tutti_status status = tt_shape_of(scheds, n, &shape);
   *has = shape != TT_SHAPE_NONE;
-  return shape != TT_SHAPE_COUNT
-             ? TUTTI_OK
-             : tt_fail(TUTTI_ERR_MEMORY, "out of memory to see whether %s has a loop",
-                       scheds[0]->name);
+  return status;
 }
