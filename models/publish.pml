@@ -43,7 +43,7 @@ proctype rank(byte p) {
   :: else ->
     do
     :: looks < LOOKS ->
-      /* tag find: src/wire/shm/shm.c, src/wire/shm/heap.c, src/api/bootstrap.c, src/core/interrupt.c, src/api/trace_file.c load acquire */
+      /* tag find: src/wire/shm/shm.c, src/job/heap.c, src/api/bootstrap.c, src/core/interrupt.c, src/api/trace_file.c load acquire */
       /* tag await: src/api/proof_table.c load acquire */
       load(p, unless(2, LDA, LD), WORD, 0);
       load(p, LD, WORK, 1);

@@ -11,10 +11,10 @@
 
 #include "choose.h"
 #include "engine.h"
+#include "heap.h"
 #include "p2p.h"
 #include "placement.h"
 #include "process.h"
-#include "shm.h"
 #include "wires.h"
 
 enum { TT_PLANS = 64, TT_WHY = 320 };

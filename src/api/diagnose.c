@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "comm.h"
+#include "exit_status.h"
 
 enum {
   ASK_US = 500000, /* after this time, ask awaited peers what they called */

@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "create.h"
-#include "shm.h"
+#include "huge.h"
+#include "segment.h"
 #include "topo.h"
 
 static void say_shm(char *text, size_t size) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "comm_wisdom.h"
+#include "joiners.h"
 
 static const uint64_t NO_CTRL = UINT64_MAX;
 
