@@ -1,7 +1,7 @@
 /* grow.pml - one joiner, and two communicators that want to add it: one of two ranks, either of which
  * may die at any moment, and one of one rank.
  *
- * Mirrors    src/wire/shm/joiners.c, and lead, gather and take_part of src/fault/shrink_shm.c. The agreement
+ * Mirrors    src/job/joiners.c, and lead, gather and take_part of src/fault/shrink_shm.c. The agreement
  *            on a decision is in shm_agree.pml; here it is one exchange. All of its stores and loads are
  *            sequentially consistent, so there is no weak machine in it.
  * Holds      the joiner is in the proposal of one communicator at most. If it is, and one of the ranks
@@ -17,7 +17,7 @@ c_decl { \#include <stdlib.h> };
 byte m;
 bool dead[RANKS], over[RANKS];
 bool ready;             /* the joiner's words: ready, */
-/* tag words: src/wire/shm/joiners.c, src/comm/joiner.c any seq_cst */
+/* tag words: src/job/joiners.c, src/comm/joiner.c any seq_cst */
 byte claimed, invited;  /* its communicator, its proposal's author plus 1 */
 bool in_terms[RANKS];   /* is it in this rank's proposal? */
 byte decided[3];        /* per communicator: the author of the decided proposal, plus 1 */

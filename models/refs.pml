@@ -1,6 +1,6 @@
 /* refs.pml - memory that others may still read is freed after they have left.
  *
- * Mirrors    leave of src/wire/shm/shm.c, and tt_heap_free_later (src/wire/shm/heap.c): a rank that has
+ * Mirrors    leave of src/wire/shm/shm.c, and tt_heap_free_later (src/job/heap.c): a rank that has
  *            left a control block does not read it any more; its owner then reuses the memory.
  * Holds      a peer reads the bytes that were meant for it.
  * Mutants    1 leaving has no order   2 the owner does not check for peers
@@ -23,7 +23,7 @@ proctype owner() {
   do
   :: m == 2 -> break
   :: else ->
-    /* tag gone: src/wire/shm/heap.c load acquire */
+    /* tag gone: src/job/heap.c load acquire */
     load(1, LDA, GUESTS, 0);
     known(1, 0);
     if

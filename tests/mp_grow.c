@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "cover.h"
+#include "joiners.h"
 #include "lifetime.h"
 #include "seconds.h"
-#include "shm.h"
 #include "start.h"
 
 enum { EPOCHS = 4, STEPS = 60, LONG = 30000 };

@@ -11,7 +11,6 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "shm.h"
 #include "wires.h"
 
 enum { RANKS = 2, BYTES = 3 * 4096 + 17 };

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import plain
 
 # From the lowest room to the highest: a call goes down, or stays.
-ROOMS = "core sched topo kernel algo prove draw cost choose wire engine meet run trace tune comm fault api bucket doctor".split()
+ROOMS = "core sched topo kernel algo prove draw cost choose job wire engine meet run trace tune comm fault api bucket doctor".split()
 # Words that once named these things here and mean nothing to a stranger.
 PRIVATE = """plate whereabouts wish wise parcel landing newcomer roam lend lent withdraw parley treaty council pact ballot
 doze knock tally patience fate lateness blame knot colour seat mailbox""".split()
@@ -108,10 +108,11 @@ def calls(build):
     up = sorted(f"{room}/{file} calls {name} of {defined[name]}/" for (room, file), names in used.items() for name in names
                 if name in defined and ROOMS.index(defined[name]) > ROOMS.index(room))
     show("calls from a lower room to a higher one", "0", len(up), not up, up)
-    past = sorted({f"{room}/{file}: {name}" for (room, file), names in used.items() for name in names
+    made = set(re.findall(r"\btt_\w+(?=\()", CODE["src/wire/wires.h"]))  # what makes a wire has no table yet
+    past = sorted({f"{room}/{file}: {name}" for (room, file), names in used.items() for name in names - made
                    if room != "wire" and defined.get(name) == "wire"})
     names = {p.split(": ")[1] for p in past}
-    show("calls past the wire's table", "0", f"{len(past)}, of {len(names)} functions", not past)
+    show("calls past the wire's table", "0", f"{len(past)}, of {len(names)} functions", not past, past)
 
 
 def structs():

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "create.h"
+#include "huge.h"
+#include "segment.h"
 #include "settings.h"
-#include "shm.h"
 #include "topo.h"
 
 static void say_shm(char *text, size_t size) {

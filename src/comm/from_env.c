@@ -13,6 +13,10 @@
 #include "adopt.h"
 #include "comm_wisdom.h"
 #include "create.h"
+#include "exit_status.h"
+#include "joiners.h"
+#include "process_state.h"
+#include "remote.h"
 #include "topo.h"
 #include "tracing.h"
 

@@ -14,6 +14,7 @@
 #include "build_comm.h"
 #include "comm_wisdom.h"
 #include "placement.h"
+#include "remote.h"
 #include "topo.h"
 #include "tracing.h"
 

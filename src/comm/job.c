@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shm.h"
+#include "exit_status.h"
 
 struct tutti_job {
   int ranks, joiners, fd;

@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 #include "adopt.h"
+#include "joiners.h"
+#include "remote.h"
 
 enum { LOOK_EVERY = 64, WARN_S = 10 };
 

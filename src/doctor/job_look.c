@@ -7,6 +7,7 @@
  *            one after the other are equal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "job_look.h"
+#include "process_state.h"
 
 #include <stdlib.h>
 #include <string.h>

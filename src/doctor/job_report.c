@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "job_report.h"
+#include "process_state.h"
 
 enum { JOBS = 16 }; /* the most that one process can be part of */
 

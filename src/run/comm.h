@@ -13,7 +13,7 @@
 #include "engine.h"
 #include "placement.h"
 #include "process.h"
-#include "shm.h"
+#include "heap.h"
 #include "wires.h"
 
 enum { TT_WHY = 320 };

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exit_status.h"
 #include "flight.h"
 
 enum {

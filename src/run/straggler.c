@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "flight.h"
+#include "process_state.h"
 
 enum {
   WARN_S = 10,      /* a waiting rank warns after this time */

@@ -7,7 +7,8 @@
 #ifndef TT_AGREE_H
 #define TT_AGREE_H
 
-#include "shm.h"
+#include "proposal.h"
+#include "wire.h"
 
 /* ---- over shared memory ---- */
 

@@ -6,7 +6,8 @@
 #ifndef TT_WIRES_H
 #define TT_WIRES_H
 
-#include "shm.h"
+#include "proposal.h"
+#include "wire.h"
 
 /* ---- shared memory ---- */
 

@@ -7,11 +7,11 @@
  * Invariant  The sender writes descriptors and staged bytes, the reader only the count of pieces it
  *            has consumed; a slot is reused once its piece is consumed.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "shm.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "exit_status.h"
+#include "remote.h"
 #include "shm_wire.h"
 #include "wires.h"
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "remote.h"
 #include "shm_wire.h"
 
 static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exit_status.h"
 #include "wires.h"
+
+_Static_assert(sizeof(tt_ctrl) <= TT_CTRL_LEAST, "joiners.c checks that one fits in a heap");
 
 static size_t vote_at(int ranks) {
   size_t bytes = sizeof(tt_ctrl) + (size_t)ranks * TT_LANES * sizeof(atomic_ullong);

@@ -1,9 +1,16 @@
 /* shm_ctrl.h - internals of the shared-memory wire: control blocks, and sleeping.
+ *
+ * Layout     control block (one per communicator and rank): abort word, call records, directory of
+ *            channels
+ *            channel (one per ordered pair and lane, made at first use, in the sender's heap):
+ *            descriptors | acknowledgement
+ * Invariant  A control block and its channels are freed when all of its ranks have left.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_SHM_CTRL_H
 #define TT_SHM_CTRL_H
 
-#include "shm.h"
+#include "heap.h"
+#include "wire.h"
 
 typedef struct tt_call_record { /* written by the control block's rank */
   alignas(64) atomic_uint seq;  /* of the operation; written last */
@@ -79,20 +86,6 @@ static inline char *tt_stage_take(tt_stage *s) {
 static inline void tt_stage_give(tt_stage *s, char *block) {
   s->spare[s->spares++] = block;
 }
-
-/* remote.c: reading a peer's private memory, where the system allows it. TUTTI_COPIES selects what
- * is copied through shared memory: private memory for which that is cheaper; private memory that
- * the system cannot read; all private memory; all memory. */
-typedef enum tt_copies {
-  TT_COPIES_CHEAPEST,
-  TT_COPIES_NONE,
-  TT_COPIES_PRIVATE,
-  TT_COPIES_ALL
-} tt_copies;
-tt_copies tt_copies_wanted(void);
-bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
-size_t tt_remote_gulp(int ranks);
-tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);
 
 /* shm_show.c: make a control block visible from outside, or hide it again. */
 void tt_shm_show(tt_head *head, uint64_t ctrl);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "process_state.h"
 #include "shm_wire.h"
 
 static const double limit = 2, between_looks = 0.02; /* s */

@@ -5,6 +5,11 @@
 
 #include "shm_ctrl.h"
 
+enum {
+  TT_DEPTH = 4,  /* pieces in flight per channel */
+  TT_INLINE = 96 /* bytes that travel beside the flag */
+};
+
 typedef struct tt_end tt_end; /* of a channel (shm.c) */
 
 typedef struct tt_shm {

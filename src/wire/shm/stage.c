@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include "huge.h"
 #include "shm_ctrl.h"
 
 enum { KIB = 1024 };

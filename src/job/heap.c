@@ -14,8 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "heap.h"
+#include "huge.h"
 #include "process.h"
-#include "shm.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shm.h"
+#include "exit_status.h"
 
 /* each ended: order: one word says all */
 

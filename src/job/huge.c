@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shm.h"
+#include "huge.h"
+#include "segment.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25

@@ -11,7 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "shm_ctrl.h"
+#include "exit_status.h"
+#include "remote.h"
 
 /* Bytes of the trial copies: source and destination together exceed a second level cache. */
 enum { TRIAL = 1 << 20, SMALL = 4096 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shm.h"
+#include "process_state.h"
 
 char tt_process_state(long pid, uint64_t *started) {
   char path[40], text[1024], state = 0;

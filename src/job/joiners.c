@@ -11,7 +11,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
 
-#include "shm_ctrl.h"
+#include "exit_status.h"
+#include "joiners.h"
 
 enum { NOT_LIKE_US = 1 }; /* in place of an invitation */
 
@@ -35,7 +36,7 @@ bool tt_heap_own(tt_head *head, int *owner) {
 static bool lies_in_heap(const tt_segment *s, int index, uint64_t ctrl) {
   const uint64_t lo = s->stride * (uint64_t)index;
   return ctrl % TT_PAIR == 0 && ctrl > lo + sizeof(tt_head) &&
-         ctrl < lo + s->stride - sizeof(tt_ctrl);
+         ctrl <= lo + s->stride - TT_CTRL_LEAST;
 }
 
 /* Is the joiner ready, alive, of our version, and unclaimed or claimed by `by`? */

@@ -1,0 +1,89 @@
+/* heap.h - a rank's part of the job's segment: a header that other ranks read, and an allocator.
+ *
+ * Layout     tt_head | control blocks, channels, scratch, tutti_mem_alloc
+ * Invariant  Other processes (job_look.c) read the job starting from these headers: TT_LAYOUT is
+ *            the version of the format of the headers and of the control blocks (shm_ctrl.h).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_HEAP_H
+#define TT_HEAP_H
+
+#include <sched.h>
+#include <stdalign.h>
+
+#include "segment.h"
+
+enum {
+  TT_LAYOUT = 7, /* version of the segment's layout; increases with each change */
+  TT_FIGURES = 1280,
+  TT_CTRLS = 64,             /* communicators of a rank visible from outside */
+  TT_CTRL_LEAST = 17 * 4096, /* fewest bytes that a control block takes */
+  TT_JOB_WORDS = 5
+};
+
+typedef struct tt_head {              /* at the start of each heap; written by its rank */
+  alignas(TT_PAIR) atomic_uint ready; /* 1 + layout version once all below is set */
+  int pid;
+  cpu_set_t cores;                    /* that this rank may use */
+  uint64_t cookie_at, cookie;         /* a word of private memory, for trial reads */
+  double quota;                       /* CPU quota, in cores */
+  size_t l2;                          /* bytes of its core's second level cache */
+  char figures[TT_FIGURES];           /* the machine's, as the rank knows them: tt_profile */
+  alignas(TT_PAIR) atomic_uint reads; /* 1: this rank can read all others' private memory */
+  struct {
+    double remote_call, remote_byte, staged_byte;
+  } copy;                                         /* s and s/B, for its own use (remote.c) */
+  alignas(TT_PAIR) atomic_ullong world;           /* offset of the first control block, 0
+                                                     until made */
+  alignas(TT_PAIR) atomic_uint sleepers_anywhere; /* first heap's: sleepers of the whole job */
+  alignas(TT_PAIR) atomic_uint sleepers;          /* sleeping threads of this rank */
+  alignas(TT_PAIR) atomic_uint futex;             /* changed by peers that wake it */
+  alignas(TT_PAIR) atomic_int wake_fd; /* fd + 1 that a thread sleeps on; 0: none; < 0: peers cannot
+                                          open it */
+  uint64_t wake_inode;                 /* its inode */
+  alignas(TT_PAIR) atomic_uint ended;  /* exit status from the launcher (exit_status.c); 0:
+                                          none yet */
+  alignas(TT_PAIR) uint64_t
+      job_header[TT_JOB_WORDS];  /* first heap's, by the segment's creator: magic; TT_LAYOUT
+                                    and the number of heaps; the number of founders; launcher
+                                    pid (0: none); its start time */
+  uint64_t started;              /* start time of the process, from /proc */
+  atomic_ullong ctrls[TT_CTRLS]; /* offsets of its control blocks; 0: free */
+  atomic_uint ctrls_made;        /* so far */
+  alignas(TT_PAIR) struct {
+    atomic_uint owner;     /* pid of the heap's process; 0: none yet */
+    uint32_t version;      /* of its tutti */
+    atomic_ullong claimed; /* a joiner: the communicator that claims it */
+    atomic_ullong invited; /* the proposal that admits it; 1: rejected */
+  } join;                  /* joiners.c */
+} tt_head;
+
+/* ---- allocation is local ---- */
+
+typedef struct tt_heap tt_heap;
+/* Takes ownership of one use of the segment, which the heap's last user releases; on errors the
+ * segment stays the caller's. */
+tutti_status tt_heap_open(tt_segment *segment, int index, tt_heap **heap);
+tt_heap *tt_heap_hold(tt_heap *heap); /* one more user */
+void tt_heap_close(tt_heap *heap);
+tt_head *tt_heap_head(const tt_segment *segment, int index);
+tt_segment *tt_heap_segment(tt_heap *heap);
+int tt_heap_index(const tt_heap *heap);
+/* Zeroed, aligned to `align` bytes (a power of two), committed so that touching it cannot fault for
+ * lack of memory; NULL if out of memory. */
+void *tt_heap_alloc(tt_heap *heap, size_t bytes, size_t align);
+bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
+/* Peers no longer see these bytes: they are never exported again, nor reused after they are
+ * freed. */
+void tt_heap_revoke(tt_heap *heap, void *memory, size_t bytes);
+bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
+/* Free n pieces of memory once *refs is 0, which each later call checks: a slower peer may still
+ * read a communicator that is over here. */
+void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, size_t n);
+/* Bytes allocated, without those that wait to be freed. */
+size_t tt_heap_used(tt_heap *heap);
+/* Ranks per core that they may use; all ranks compute the same value. */
+double tt_heap_ranks_per_core(const tt_segment *segment, const int *members, int ranks);
+/* A nonzero word of this process's private memory, for the trial reads. */
+const uint64_t *tt_heap_cookie(tt_heap *heap);
+
+#endif

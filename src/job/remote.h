@@ -1,0 +1,25 @@
+/* remote.h - reading a peer's private memory, where the system allows it.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_REMOTE_H
+#define TT_REMOTE_H
+
+#include "heap.h"
+
+/* TUTTI_COPIES selects what is copied through shared memory: private memory for which that is
+ * cheaper; private memory that the system cannot read; all private memory; all memory. */
+typedef enum tt_copies {
+  TT_COPIES_CHEAPEST,
+  TT_COPIES_NONE,
+  TT_COPIES_PRIVATE,
+  TT_COPIES_ALL
+} tt_copies;
+tt_copies tt_copies_wanted(void);
+bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes);
+size_t tt_remote_gulp(int ranks);
+tutti_status tt_remote_read(int pid, uint64_t at, void *to, size_t n);
+
+/* Publish in this rank's heap header whether it can read the private memory of every rank of the
+ * segment. All headers must be complete. */
+void tt_remote_probe(const tt_segment *segment, int index);
+
+#endif

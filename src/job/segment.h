@@ -1,0 +1,49 @@
+/* segment.h - the shared memory of a job: one segment, mapped by every rank of the machine.
+ *
+ * Idea       One unnamed, sealed segment for the whole job: rank r's heap is [r * stride,
+ *            (r + 1) * stride). It is sparse: untouched memory costs nothing. Ranks that are
+ *            threads use an anonymous mapping and the same code.
+ * Invariant  Every flag in it has one writer and a pair of cache lines of its own; bytes are
+ *            written before the flag (release) and read after it (acquire).
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_SEGMENT_H
+#define TT_SEGMENT_H
+
+#include <stdatomic.h>
+
+#include "core.h"
+
+enum { TT_PAIR = 128 /* two cache lines: each flag has them to itself */ };
+
+#define TT_JOB_MAGIC 0x626f6a2d69747475u /* "utti-job" */
+
+typedef struct tt_segment {
+  char *base;
+  size_t stride;
+  int ranks; /* heaps: one per founder (the ranks at the start), then one per possible joiner */
+  int founders;
+  bool threads;           /* ranks share this address space */
+  atomic_bool shuns_huge; /* huge pages took too long to make */
+  long launcher;          /* pid of the process that waits for the ranks */
+  int launcher_fd;        /* its pidfd; -1: none, or not visible here */
+  int fd;                 /* kept open so that others can find it, closed on release; or -1 */
+  /* Per heap: this process's fd of its wake_fd, plus one; 0: none yet; < 0: it has none. */
+  atomic_int *wake_fds;
+  atomic_int users;
+} tt_segment;
+
+/* A memfd for n ranks and up to `joiners` more, sealed against growing and shrinking, with its job
+ * header. launcher: pid of the process that waits for the ranks; 0: none. */
+tutti_status tt_segment_create(int n, int *fd);
+tutti_status tt_segment_create_for(int n, int joiners, long launcher, int *fd);
+tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
+/* Map another process's segment, by its descriptor number there; *segment keeps a
+ * descriptor of it. */
+tutti_status tt_segment_open(long pid, int fd, int n, tt_segment **segment);
+/* Is the launcher known to be gone? *pid: its pid. */
+bool tt_segment_orphaned(const tt_segment *segment, long *pid);
+/* An anonymous segment, for threads or for one rank alone. */
+tutti_status tt_segment_anonymous(int n, tt_segment **segment);
+void tt_segment_release(tt_segment *segment); /* unmapped by the last user */
+
+#endif
