@@ -1,6 +1,6 @@
 # faults.py - runs jobs, kills and stops their ranks, and checks the results.
 #
-# Idea       the ranks (tests/mp_soak.c) write their actions and errors into a file. This program knows
+# Idea       the ranks (tests/ranks/mp_soak.c) write their actions and errors into a file. This program knows
 #            when it killed a rank, so it knows which rank every survivor must name, and how long that took.
 #            When a job is over it may leave nothing: no process, no file in /dev/shm.
 # SPDX-License-Identifier: BSD-3-Clause

@@ -28,7 +28,7 @@ define MPI_RULES
 $(BUILD)/mpi_$(1)/%.o: %.c mk/mpi.mk
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$<)
-	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Itests $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
+	$$(Q)$(call MPICC,$(1)) $$(MPIFLAGS) -Itests/support -Itests/ranks $(CFLAGS) $(CPPFLAGS) -c $$< -o $$@
 # MPI_STATUS_IGNORE is a number that gcc takes for a place without room.
 $(BUILD)/mpi_$(1)/tests/dropin/%.o: MPIFLAGS += -Wno-stringop-overflow -Wno-stringop-overread
 $(BUILD)/libtutti_mpi_$(1).a: $(MPISRC:%.c=$(BUILD)/mpi_$(1)/%.o)

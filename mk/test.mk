@@ -14,25 +14,25 @@
 #   make soak TIME=1h    anything at random while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
 CMOCKA   = -lcmocka
 
-# ---- tests: tests/test_*.c (cmocka), tests/mp_*.c (several ranks), tests/*.sh;
-#      any other tests/*.c is linked into all of them ----
-TESTSRC := $(sort $(wildcard tests/test_*.c))
-MPSRC   := $(sort $(wildcard tests/mp_*.c))
-HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TESTSRC) $(MPSRC),$(sort $(wildcard tests/*.c))))
-TESTBIN := $(TESTSRC:%.c=$(BUILD)/%)
-MPBIN   := $(MPSRC:%.c=$(BUILD)/%)
-TESTOBJ := $(TESTBIN:%=%.o) $(MPBIN:%=%.o) $(HELPOBJ)
-SHTESTS := $(filter-out tests/programs.sh,$(sort $(wildcard tests/*.sh)))
-$(TESTOBJ): TTFLAGS += -Itests
+# ---- tests: unit/test_*.c (cmocka), ranks/mp_*.c (several ranks), sh/*.sh; support/*.c and the
+#      other ranks/*.c are linked into all of them. The programs are $(BUILD)/tests/NAME. ----
+TESTSRC := $(sort $(wildcard tests/unit/test_*.c))
+MPSRC   := $(sort $(wildcard tests/ranks/mp_*.c))
+HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MPSRC),$(sort $(wildcard tests/support/*.c tests/ranks/*.c))))
+TESTBIN := $(TESTSRC:tests/unit/%.c=$(BUILD)/tests/%)
+MPBIN   := $(MPSRC:tests/ranks/%.c=$(BUILD)/tests/%)
+TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ)
+SHTESTS := $(filter-out tests/sh/programs.sh,$(sort $(wildcard tests/sh/*.sh)))
+$(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks
 .SECONDARY: $(TESTOBJ)
 $(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file bounce cli)
 $(BUILD)/tests/test_proven: LDFLAGS += -Wl,--wrap=tt_prove
 $(BUILD)/tests/test_measure: LDFLAGS += -Wl,--wrap=tt_plan_make
 $(BUILD)/tests/test_starved: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
-$(TESTBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
+$(TESTBIN): $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libtutti.a $(CMOCKA) -lm $(LDLIBS) -o $@
-$(MPBIN): %: %.o $(HELPOBJ) $(BUILD)/libtutti.a
+$(MPBIN): $(BUILD)/tests/%: $(BUILD)/tests/ranks/%.o $(HELPOBJ) $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $< $(HELPOBJ) $(BUILD)/libtutti.a -lm $(LDLIBS) -o $@
 
@@ -42,11 +42,11 @@ FUZZSRC := $(sort $(wildcard fuzz/fuzz_*.c))
 REPLAYS := $(FUZZSRC:fuzz/fuzz_%.c=$(BUILD)/fuzz/replay_%)
 FUZZERS := $(FUZZSRC:%.c=$(BUILD)/%)
 FUZZMORE = $(BUILD)/fuzz/more.a $(BUILD)/libtutti.a
-$(BUILD)/fuzz/more.a: $(BUILD)/tests/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw)
+$(BUILD)/fuzz/more.a: $(BUILD)/tests/support/simulate.o $(patsubst %,$(BUILD)/cli/trace_%.o,read sum path show draw)
 	@mkdir -p $(@D)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/fuzz/%.o: TTFLAGS += -Itests -Icli
+$(BUILD)/fuzz/%.o: TTFLAGS += -Itests/support -Icli
 $(REPLAYS): $(BUILD)/fuzz/replay_%: $(BUILD)/fuzz/fuzz_%.o $(BUILD)/fuzz/replay.o $(FUZZMORE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
@@ -63,7 +63,7 @@ $(VERDICTS): $(BUILD)/fuzz/verdicts.o $(BUILD)/libtutti.a
 # The same programs of several ranks, started by an MPI.
 OVEROBJ  = $(filter-out %/start.o,$(HELPOBJ))
 define OVER_RULES
-$(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
+$(BUILD)/tests/$(1)/mp_%: $(BUILD)/tests/ranks/mp_%.o $(OVEROBJ) $(BUILD)/mpi_$(1)/tests/over/start_mpi.o $(BUILD)/libtutti_mpi_$(1).a $(BUILD)/libtutti.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$(call MPICC,$(1)) $(SAN) $(LDFLAGS) $$^ $(MPILINK) -lm $(LDLIBS) -o $$@
@@ -125,7 +125,7 @@ house: all
 	  LDFLAGS="-Wl,-u,__gcov_reset -Wl,-u,__gcov_dump" build-cov/bench/one_call
 	@$(PYTHON) tools/house.py --build $(BUILD) --coverage build-cov
 laws: all
-	@$(RUN) tests/laws.sh
+	@$(RUN) tests/sh/laws.sh
 
 models:
 	@tools/deps.sh build models
@@ -137,13 +137,13 @@ check-asan:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-asan SAN=-fsanitize=address $(SANFLAGS) programs
 	@ASAN_OPTIONS=halt_on_error=1:abort_on_error=0:detect_leaks=1 TEST_SECONDS=1200 \
-	  BUILD=build-asan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	  BUILD=build-asan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-asan/%) $(REPLAYS:$(BUILD)/%=build-asan/%) $(MPBIN:$(BUILD)/%=build-asan/%)
 check-ubsan:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-ubsan SAN="-fsanitize=undefined -fno-sanitize-recover=all" $(SANFLAGS) programs
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
-	  BUILD=build-ubsan tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	  BUILD=build-ubsan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(REPLAYS:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
 # TIME: seconds for each, two at a time; KEEP=1: what is new and small goes into the corpus.
 FUZZFLAGS= BUILD=build-fuzz CC=clang SAN="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" $(SANFLAGS)
@@ -160,13 +160,13 @@ soak:
 	@$(PYTHON) bench/soak.py --build $(BUILD) $(if $(TIME),--time $(TIME)) $(if $(SEED),--seed $(SEED)) $(MORE)
 # PyTorch on tutti in full: as many ranks as the table says, and PyTorch's own tests.
 check-torch: torch
-	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=10000 tests/run tests/torch.sh
+	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) TEST_SECONDS=10000 tests/run tests/sh/torch.sh
 # The backend under the sanitizers, in a Python and a PyTorch without them.
 check-torch-asan:
 	@tools/deps.sh build torch
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-torch-asan SAN="-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	  $(SANFLAGS) all with-ucx with-torch
-	@BUILD=build-torch-asan TEST_SECONDS=1800 tests/run tests/torch.sh
+	@BUILD=build-torch-asan TEST_SECONDS=1800 tests/run tests/sh/torch.sh
 # Programs with threads: what the thread sanitizer can see. It wants addresses
 # that are not randomised far.
 TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
@@ -187,18 +187,18 @@ check-arm:
 check-python:
 	@tools/deps.sh build python
 	@$(MAKE) $(JOBS) --no-print-directory with-mpi
-	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) tests/run tests/python.sh
+	@TUTTI_TEST_ALL=1 BUILD=$(BUILD) tests/run tests/sh/python.sh
 # Programs of others, without and with the drop-in; mpi4py's own tests (MPI4PY=FOLDER: its sources).
 check-dropin:
 	@tools/deps.sh build check
 	@tools/deps.sh programs || echo "tutti: going on without; missing programs are skipped"
 	@$(MAKE) $(JOBS) --no-print-directory mpi
-	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) WHOLE=1 TEST_SECONDS=10000 tests/run tests/programs.sh tests/mpi4py.sh
+	@BUILD=$(BUILD) $(if $(MPI4PY),MPI4PY=$(abspath $(MPI4PY))) WHOLE=1 TEST_SECONDS=10000 tests/run tests/sh/programs.sh tests/sh/mpi4py.sh
 coverage:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-cov SAN="--coverage -fprofile-update=atomic" CFLAGS="-O0 -g" programs
 	@find build-cov -name '*.gcda' -delete
-	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/laws.sh tests/install.sh,$(SHTESTS)) \
+	@TEST_SECONDS=1200 BUILD=build-cov tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-cov/%) $(REPLAYS:$(BUILD)/%=build-cov/%) $(MPBIN:$(BUILD)/%=build-cov/%); rc=$$?; tools/coverage.sh build-cov; exit $$rc
 .PHONY: programs check check-all check-dropin check-python prove prove-fuzz mutants laws house models check-asan check-ubsan check-tsan check-arm \
         coverage fuzz fuzzers soak check-torch check-torch-asan

@@ -10,6 +10,7 @@ Table      FILE, OLD, NEW, TESTS, REASON, separated by tabs. OLD occurs once in 
            arguments of tests/run, after settings (TEST_RANKS=2). REASON only for a survivor.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
+import glob
 import os
 import random
 import re
@@ -47,7 +48,7 @@ class Mutant:
         if not self.tests:
             return "it names no test"
         for test in self.tests:
-            source = test if test.endswith(".sh") else f"tests/{os.path.basename(test)}.c"
+            source = test if test.endswith(".sh") else next(iter(glob.glob(os.path.join(ROOT, f"tests/*/{os.path.basename(test)}.c"))), "")
             if not os.path.isfile(os.path.join(ROOT, source)):
                 return f"there is no test {test}"
         return None
@@ -55,7 +56,7 @@ class Mutant:
     def targets(self):
         programs = [t for t in self.tests if not t.endswith(".sh")]
         if any(t.endswith(".sh") for t in self.tests):
-            programs.append("all" if self.tests == ["tests/laws.sh"] else "programs")
+            programs.append("all" if self.tests == ["tests/sh/laws.sh"] else "programs")
         if any("/mp_" in t for t in self.tests):
             programs.append("build/tutti")
         return programs

@@ -19,7 +19,7 @@ SOON = 0.8  # s, over UCX
 WITHIN = 2  # s
 RECORDED = 5  # % of a call of 4 B, in the fastest round: bound for its record and its hash
 FAILED_STARTS = 5  # in a row; then no job can start here
-TIMEOUT = 0.5  # s, of tests/mp_stall.c
+TIMEOUT = 0.5  # s, of tests/ranks/mp_stall.c
 
 
 class Kills:

@@ -5,7 +5,7 @@
  *            family proposes, on every number of ranks up to 64 and on samples beyond, within
  *            minutes. It writes the results to forms.def. The library uses them for more than 64
  *            ranks, if it cannot prove the plan itself in half a second (proven.c).
- * Invariant  forms.def belongs to the sources from which it was made (tests/laws.sh).
+ * Invariant  forms.def belongs to the sources from which it was made (tests/sh/laws.sh).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 

@@ -1,0 +1,55 @@
+/* mp_exact.c - the contracts `exact` and `run` on ranks that are processes.
+ *
+ * Usage      with the word `fingerprint`: prints a hash of a series of ordinary sums, and the
+ *            plans that ran, for tests/sh/repeats.sh.
+ * Ranks: 1 2 3 4 5 6 7 8 9
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "seconds.h"
+#include "start.h"
+#include "sums.h"
+
+static int at;
+
+static bool say(bool well, const char *what, tutti_comm *comm) {
+  int failed = !well;
+  if (tutti_allreduce(comm, &failed, &failed, 1, TUTTI_INT32, TUTTI_MAX)) failed = 1;
+  if (tutti_comm_rank(comm) == 0) printf("%s %d - %s\n", failed ? "not ok" : "ok", ++at, what);
+  return !failed;
+}
+
+static bool fingerprint(tutti_comm *comm) {
+  uint64_t mine = sums_fingerprint(comm), least, most;
+  char plan[200];
+  if (tutti_allreduce(comm, &mine, &least, 1, TUTTI_UINT64, TUTTI_MIN) ||
+      tutti_allreduce(comm, &mine, &most, 1, TUTTI_UINT64, TUTTI_MAX))
+    return false;
+  if (tutti_comm_rank(comm) == 0) printf("bits %016llx\n", (unsigned long long)mine);
+  for (size_t count = 1; count < 1 << 22; count *= 5) {
+    if (tutti_comm_plan(comm, TUTTI_ALLREDUCE, count, TUTTI_FLOAT, TUTTI_SUM, plan, sizeof plan))
+      return false;
+    if (tutti_comm_rank(comm) == 0) printf("plan %zu %s\n", count, plan);
+  }
+  return mine && least == most;
+}
+
+int main(int argc, char **argv) {
+  tutti_comm *comm;
+  end_after(200);
+  if (start_comm(&comm)) return printf("not ok - a communicator # %s\n", tutti_error()), 1;
+  bool well = true;
+  if (argc > 1 && strcmp(argv[1], "fingerprint") == 0) {
+    well = fingerprint(comm);
+  } else {
+    well = !tutti_comm_set_contract(comm, TUTTI_CONTRACT_EXACT);
+    well &= say(sums_by_all_plans(comm), "exact sums by every plan", comm);
+    well &= say(sums_by_all_calls(comm), "exact sums by every call", comm);
+    well &= say(sums_in_windows(comm), "exact sums in many windows", comm);
+    if (tutti_comm_rank(comm) == 0) printf("1..%d\n", at);
+  }
+  if (tutti_comm_free(comm) || start_end()) return 1;
+  return !well;
+}

@@ -1,0 +1,40 @@
+/* mp_lost.c - rank 1 is killed during allreduces: the others name it, and soon.
+ *
+ * Run by tests/sh/hosts.sh, over networks, on three ranks; mp_deaths covers shared memory.
+ * Prints a line of TAP on each of the others. Ranks: 1 SPDX-License-Identifier: BSD-3-Clause */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "start.h"
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int main(void) {
+  enum { MOST = 100000 };
+  static float x[MOST];
+  tutti_comm *comm;
+  if (start_comm(&comm)) return fprintf(stderr, "%s\n", tutti_error()), 1;
+  const int rank = tutti_comm_rank(comm);
+  if (tutti_comm_size(comm) < 2)
+    return puts("ok - rank 1 is lost # SKIP it takes others to miss one\n1..1") < 0;
+  tutti_status status = TUTTI_OK;
+  double called = 0;
+  for (int i = 0; !status && i < 100000; i++) {
+    if (rank == 1 && i == 300) raise(SIGKILL);
+    called = now();
+    status = tutti_allreduce(comm, x, x, i % 2 ? 4 : MOST, TUTTI_FLOAT, TUTTI_SUM);
+  }
+  const double took = now() - called;
+  const int good =
+      status == TUTTI_ERR_PEER_LOST && took < 1 && strstr(tutti_error(), "rank 1 (pid");
+  printf("%s - rank %d after %.3f s: %s\n", good ? "ok" : "not ok", rank, took, tutti_error());
+  fflush(stdout);
+  tutti_comm_free(comm);
+  return !good;
+}

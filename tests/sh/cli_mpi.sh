@@ -1,0 +1,88 @@
+# cli_mpi.sh - `tutti mpi`: it finds the MPI and the library, and gives the launcher the right
+# arguments, or an error if it cannot tell. Needs no MPI: the launchers here print their arguments.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
+mkdir "$work/bin" "$work/lib" "$work/with blank"
+for f in ompi mpich; do cp "$BUILD/libtutti.so" "$work/lib/libtutti_pmpi_$f.so"; done
+cp "$BUILD/libtutti.so" "$work/with blank/libtutti_pmpi_ompi.so"
+lib=$(realpath "$work/lib")
+fake() { # fake NAME VERSION: a launcher that prints its arguments, one per line
+  printf '#!/bin/sh\n[ "$1" = --version ] && { echo "%s"; exit 0; }\nprintf "%%s\\n" "$@"\necho "LD_PRELOAD is ${LD_PRELOAD:-unset}"\nexit 5\n' "$2" >"$work/bin/$1"
+  chmod +x "$work/bin/$1"
+}
+fake mpirun "mpirun (Open MPI) 5.0.1"
+fake mpirun.old "mpirun.openmpi (OpenRTE) 4.1.4"
+fake mpiexec.hydra "HYDRA build details:"
+fake mpirun.else "something else 1.0"
+fake srun "slurm 22.05"
+export PATH=$work/bin:$PATH TUTTI_LIB=$work/lib
+
+# told LINES: the launcher got these arguments, one after another.
+told() { printf '%s\n' "$@" | diff - "$work/out" >"$work/err"; }
+
+job mpi
+ok "without arguments it explains itself" all 'status 2' 'grep -q "^usage: tutti mpi" "$work/out"'
+job mpi --help
+ok "--help" all 'status 0' 'grep -q "^usage: tutti mpi" "$work/out"'
+job mpi mpirun -n 2 ./app --x
+ok "Open MPI" all 'status 5' 'told -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" -n 2 ./app --x "LD_PRELOAD is unset"'
+job mpi mpirun.old ./app
+ok "Open MPI 4, which calls itself OpenRTE" all 'status 5' \
+  'told -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" ./app "LD_PRELOAD is unset"'
+job mpi "$work/bin/mpiexec.hydra" -n 2 ./app
+ok "MPICH, by its path" all 'status 5' \
+  'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -n 2 ./app "LD_PRELOAD is unset"'
+job mpi --report mpirun -n 1 ./a : -n 2 ./b
+ok "--report, for all programs of a line" all 'status 5' \
+  'told -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" -x TUTTI_REPORT=1 -n 1 ./a : -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" -x TUTTI_REPORT=1 -n 2 ./b "LD_PRELOAD is unset"'
+job mpi --report=r.json mpiexec.hydra ./a
+ok "--report=FILE is made absolute" all 'status 5' \
+  'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -genv TUTTI_REPORT "$PWD/r.json" ./a "LD_PRELOAD is unset"'
+job mpi --report=/r.json --family=mpich mpirun ./a
+ok "--family overrules the launcher" all 'status 5' \
+  'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -genv TUTTI_REPORT /r.json ./a "LD_PRELOAD is unset"'
+job mpi --family ompi srun -n 2 ./a
+ok "another launcher finds it in the environment" all 'status 5' \
+  'told -n 2 ./a "LD_PRELOAD is $lib/libtutti_pmpi_ompi.so"'
+LD_PRELOAD=$BUILD/libtutti.so job mpi mpirun ./a
+ok "earlier preloads stay, and stay first" all 'status 5' \
+  'told -x "LD_PRELOAD=$BUILD/libtutti.so:$lib/libtutti_pmpi_ompi.so" ./a "LD_PRELOAD is $BUILD/libtutti.so"'
+TUTTI_LIB=$lib/libtutti_pmpi_mpich.so job mpi mpirun ./a
+ok "TUTTI_LIB may be the file" all 'status 5' 'told -x "LD_PRELOAD=$lib/libtutti_pmpi_mpich.so" ./a "LD_PRELOAD is unset"'
+
+refuses() { # refuses STATUS WORDS ARGS...: one sentence
+  local want=$1 words=$2
+  shift 2
+  job mpi "$@"
+  ok "tutti mpi $*: $words" all "status $want" 'says "^tutti mpi: .*$words"' one_line
+}
+refuses 2 "neither ompi nor mpich" --family lam mpirun ./a
+refuses 2 "no option '--reprot'; did you mean '--report'" --reprot ./a
+refuses 2 "which command" --report
+refuses 2 "needs the name of a file" --report= mpirun ./a
+refuses 125 "names neither Open MPI nor MPICH" mpirun.else ./a
+refuses 125 "'ls' is no mpirun" ls
+refuses 127 "cannot execute 'no-such'" --family ompi no-such
+export TUTTI_LIB=$work/nowhere
+refuses 125 "TUTTI_LIB says '$work/nowhere'" mpirun ./a
+export TUTTI_LIB="$work/with blank"
+refuses 125 "neither a blank nor a colon" mpirun ./a
+
+# By the library that the program needs: gcc records the name of any library with that SONAME.
+unset TUTTI_LIB
+program_of() { # program_of SONAME
+  echo 'int main(void) { return 0; }' >"$work/p.c"
+  echo 'int there;' >"$work/l.c"
+  ${CC:-gcc} -shared -fPIC "$work/l.c" -Wl,-soname,"$1" -o "$work/lib/$1" &&
+    ${CC:-gcc} "$work/p.c" -Wl,--no-as-needed "$work/lib/$1" -Wl,-rpath,"$lib" -o "$work/bin/app"
+}
+for pair in ompi:libmpi.so.40 mpich:libmpich.so.12; do
+  program_of "${pair#*:}" >"$work/out" 2>"$work/err" || continue
+  TUTTI_LIB=$work/lib job mpi srun -n 2 "$work/bin/app"
+  ok "by the program's libraries: ${pair#*:}" all 'status 5' \
+    'grep -qx "LD_PRELOAD is $lib/libtutti_pmpi_${pair%:*}.so" "$work/out"'
+  case $pair in ompi:*) starter=mpiexec.hydra ;; *) starter=mpirun ;; esac
+  TUTTI_LIB=$work/lib refuses 125 "is a program of" $starter -n 2 "$work/bin/app"
+done
+exit $bad

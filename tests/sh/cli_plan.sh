@@ -1,0 +1,155 @@
+# cli_plan.sh - `tutti plan`: every algorithm listed, shown, proven and drawn in each
+# form, users' own schedules, wrong command lines.
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+tab=$'\t'
+
+lines_within() { # no line of the output is longer, not counting colours
+  sed 's/\x1b\[[0-9;]*m//g' "$work/out" | LC_ALL=C.UTF-8 awk -v w="$1" 'length($0) > w { bad = 1 } END { exit bad }'
+}
+valid_xml() {
+  $python -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$1"
+}
+
+# ---- list ----
+job plan list -P 7
+ok "list: an algorithm, its source, what it does" all "status 0" quiet "lines_within 120" \
+  "has '^fold\(halving\) +6 +6 +1.71'" "has 'Kolmakov and Zhang 2020; for allreduce, reduce_scatter, all_gather, barrier$'" \
+  "has 'not here: it needs the levels of the machine'"
+job plan list -P 5 --json
+ok "list --json" $python - "$work/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+fold = next(a for a in d["algorithms"] if a["name"] == "fold(ring)")
+assert d["ranks"] == 5 and fold["rounds"] == 8 and "allreduce" in fold["collectives"], fold
+assert all(a["source"] and ("proven" in a) != ("refuses" in a) for a in d["algorithms"])
+END
+
+# ---- every algorithm in every form ----
+# Algorithms that can be drawn on 6 ranks; those that the table only names get parameters.
+names() {
+  job plan list -P 6
+  sed -nE 's/^([a-z][^ ]*) +[0-9]+ +[0-9]+ .*/\1/p' "$work/out"
+  printf '%s\n' "blueconnect(node:3 core:2)" "blueconnect(node:(4,2))" "generalized(r=1)" "consistent(i=1)" \
+    "aggregate(data=3,arity=2)" "aggregate(data=3,striped)" "fold(group=3x2,inner)" "tree(radix=3,segments=3)"
+}
+names >"$work/names"
+# The JSON is consistent: counts, rounds, the end; so are the page and the drawing.
+agree() {
+  $python - "$work/x.json" "$work/x.svg" "$work/x.html" <<'END'
+import collections, json, re, sys
+d = json.load(open(sys.argv[1]))
+svg, html = open(sys.argv[2]).read(), open(sys.argv[3]).read()
+data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', html, re.S).group(1))
+for key in ("messages", "changes", "values", "rounds", "blocks"):
+    assert data[key] == d[key], key
+assert len(re.findall(r'<path class="a', svg.split('id="arrows">')[1].split("</g>")[0])) == len(d["messages"])
+sent = collections.Counter(m["from"] for m in d["messages"])
+assert max(sent.values()) == d["busiest"]["messages"], sent
+assert max(m["arrives"] for m in d["messages"]) == d["rounds"]
+assert all(1 <= m["leaves"] <= m["arrives"] for m in d["messages"])
+held = {}
+for round_, rank, buffer, block, value in d["changes"]:
+    held[rank, buffer, block] = value
+for rank in range(d["data"]):
+    for block in range(d["blocks"]):
+        assert d["values"][held[rank, 1, block]][1] == d["full"], (rank, block)
+assert not re.search(r'(src|href)="|https?://(?!www\.w3\.org/2000/svg)', html), "the page needs something"
+END
+}
+while read -r name; do
+  for kind in svg html json txt; do
+    job plan draw "$name" -P 6 -o "$work/x.$kind"
+    [ "$rc" = 0 ] && [ ! -s "$work/err" ] || break
+  done
+  ok "draw $name: in each form" all "status 0" quiet '[ -s "$work/x.svg" ] && [ -s "$work/x.txt" ]'
+  ok "draw $name: the .svg is XML" valid_xml "$work/x.svg"
+  ok "draw $name: all forms agree" agree
+  job plan draw "$name" -P 6 -w 60
+  ok "draw $name: on 60 columns" all "status 0" quiet "lines_within 60"
+  job plan show "$name" -P 6
+  ok "show $name: in words" all "status 0" quiet "has '^rank 5'" "has '^  round 1 '"
+  job plan show "$name" -P 6 --text
+  cp "$work/out" "$work/x.text"
+  job plan check "$work/x.text"
+  ok "show $name --text: read back and proven" all "status 0" quiet "has ': proven$'"
+done <"$work/names"
+
+# ---- forms of show, check, draw ----
+job plan show 'fold(halving)' -P 7 --rank 3
+ok "show --rank" all "status 0" "has '^rank 3$'" "! has '^rank 4$'" "has 'adds what comes from rank'" "has ': complete$'"
+job plan show 'fold(halving)' -P 7 --rank 3 --text
+ok "show --rank --text" all "status 0" "has '^rank 3$'" "! has '^rank 4$'" "has 'recv_reduce'"
+job plan show 'aggregate(data=4,arity=2)' -P 7
+ok "show says who only helps" has '^rank 6, which only helps$'
+job plan check 'fold(ring)' -P 4 --json
+ok "check --json" all "status 0" "has '\"proven\": true'" "has '\"rounds\": 6'"
+job plan show 'fold(ring)' -P 3 --rank 1 --json
+ok "show --rank --json has that rank's steps" all "status 0" "has '\"rank\": 1, \"step\": 0'" "! has '\"rank\": 2, \"step\"'"
+for kind in svg html json txt; do
+  job plan draw 'consistent(i=2)' -P 11 -o "$work/a.$kind"
+  job plan draw 'consistent(i=2)' -P 11 -o "$work/b.$kind"
+  ok "draw .$kind: the same twice" cmp "$work/a.$kind" "$work/b.$kind"
+done
+job plan draw doubling -P 6 --color
+ok "draw --color" all "status 0" "has '►'" "has $'\x1b\\['"
+job plan draw doubling -P 6
+ok "draw, not on a terminal: plain" all "status 0" "LC_ALL=C grep -qavE '[^ -~]' '$work/out'" "! LC_ALL=C grep -qaE '[^ -~]' '$work/out'"
+job plan draw 'fold(halving)' -P 127 -o "$work/x.svg"
+ok "draw 127 ranks" all "status 0" 'valid_xml "$work/x.svg"' '[ "$(grep -c "<path class=\"a" "$work/x.svg")" -ge 1778 ]'
+job plan draw 'fold(halving)' -P 127 -w 132
+ok "draw 127 ranks on 132 columns" all "status 0" "lines_within 132"
+
+# ---- users' own schedules ----
+cat >"$work/mine.txt" <<'END'
+tutti-schedule 1 allreduce mine</script><b>"&' P=2 blocks=1 derive
+rank 0 inplace tmp=1
+  0 send ->1 dst[0]
+  1 recv <-1 tmp[0]
+  2 reduce dst[0] = dst[0] op tmp[0] last
+rank 1 inplace tmp=1
+  0 send ->0 dst[0]
+  1 recv <-0 tmp[0]
+  2 reduce dst[0] = tmp[0] op dst[0] last
+END
+for kind in svg html json; do
+  job plan draw "$work/mine.txt" -o "$work/x.$kind"
+  ok "a person's schedule as .$kind" all "status 0" quiet
+done
+ok "a name with brackets and quotes does no harm" all 'valid_xml "$work/x.svg"' "! grep -q '<b>' '$work/x.html'"
+ok "nor to the JSON" agree
+sed -i '/reduce dst.*tmp.*op dst/d' "$work/mine.txt"
+job plan check "$work/mine.txt"
+ok "check refuses with a witness" all "status 1" "has 'refused'" "has 'rank 1, at the end'"
+job plan check "$work/mine.txt" --json
+ok "check --json refuses with a witness" all "status 1" "has '\"proven\": false, \"witness\": \"rank 1'"
+job plan draw "$work/mine.txt"
+ok "draw says why it does not draw that" all "status 2" one_line "says 'refused: rank 1, at the end'"
+
+# ---- wrong command lines: one sentence, status 2 ----
+while IFS=$tab read -r sentence arguments; do
+  eval "job plan $arguments"
+  ok "plan $arguments: refused" all "status 2" one_line "says \"$sentence\""
+done <<END
+list, show, check, draw or price\\?${tab}
+no 'plan drwa'; did you mean 'draw'\\?${tab}drwa
+draw what\\?${tab}draw
+say for how many ranks: -P N${tab}draw doubling
+no algorithm is called 'duobling'; did you mean 'doubling'\\?${tab}draw duobling -P 4
+parameter 'halfing' is none of${tab}show 'fold(halfing)' -P 4
+neither a .svg, a .html, a .json nor a .txt${tab}draw doubling -P 4 -o x.pdf
+neither a .svg${tab}draw doubling -P 4 -o svg
+json goes into a .json file${tab}draw doubling -P 4 --json -o x.svg
+'9' is not a number from 20${tab}draw doubling -P 4 -w 9
+'x' is not a number from 1${tab}draw doubling -P x
+127 ranks need 132 columns, there are 80${tab}draw doubling -P 127 -w 80
+there is no rank 9; the ranks are 0 to 3${tab}show doubling -P 4 -r 9
+text and --json exclude each other${tab}show doubling -P 4 --text --json
+too many for a picture${tab}draw 'fold(ring)' -P 600
+no option '--outptu'; did you mean '--output'\\?${tab}draw doubling --outptu x
+no collective 'allredcue'; did you mean 'allreduce'\\?${tab}draw doubling -P 4 -c allredcue
+'core:2)' is one argument too many${tab}draw 'blueconnect(node:2' 'core:2)' -P 4
+END
+job plan draw doubling -P 4 -o /no/such/folder/x.svg
+ok "a folder that is not there" all "status 125" one_line "says \"cannot write '/no/such/folder/x.svg': No such file\""
+exit $bad

@@ -1,0 +1,149 @@
+# cli_price.sh - `tutti plan price` and `tutti explain`: their numbers are right and change with
+# the figures, and errors name their place.
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+
+cluster=alpha=30us,beta=1e-8,gamma=2e-10
+
+# ---- price ----
+job plan price all -P 127 --size 9KB --net $cluster
+ok "price: fewer steps for integers, ruled out for floats" all "status 0" quiet \
+  "has '^! generalized\(r=3\) +546 us +11 +11 +20.8 KiB'" "has '^\* fold\(halving\) +605 us +14 '" \
+  "has '^! generalized\(r=3\): the op rounds'"
+job plan price all -P 127 --size 9KB --net $cluster --type int32
+ok "price: and runs for integers" all "status 0" "has '^\* generalized\(r=3\)'"
+job plan price all -P 127 --size 9KB --net $cluster --contract any
+ok "price: or where ranks may differ" all "status 0" "has '^\* generalized\(r=3\)'"
+job explain -P 2 --size 1MiB
+cp "$work/out" "$work/here"
+ok "without a machine it is this one: shared memory, and its figures are printed" all "status 0" \
+  'grep -q "copying" "$work/here"' 'grep -q "^On this machine, by these figures" "$work/here"' 'grep -q "^  shm.message" "$work/here"'
+job explain -P 2 --size 1MiB --net alpha=30us
+ok "with --net it is a network" all "status 0" '! grep -q "On this machine" "$work/out"' 'grep -q transfer "$work/out"'
+job plan price all -P 2 --size 1MiB
+ok "plan price: the same machine" all "status 0" 'grep -q "^\* *$(head -1 "$work/here" | sed "s/.*: //") " "$work/out"'
+job explain -P 127 --size 9KB --net $cluster --contract exact
+ok "explain: exact sums are of integers, by any plan" all "status 0" \
+  "has '^Exact: a float of 4 bytes becomes integers of 8'" "has '^allreduce of 18 KiB on 127 ranks: generalized'"
+job explain -P 127 --size 9KB --net $cluster --contract exact --op prod
+ok "explain: there are no exact products" all "! status 0" "grep -q 'no products of float' $work/err"
+job plan price ring -P 100 --size 1MiB --net alpha=0,beta=1GB/s,gamma=0
+ok "price: one plan, by a short name" all "status 0" "has '^\* fold\(ring\) +2.0[78] ms +198 +198 '"
+job plan price 'fold(group=5x2,inner)' -P 10 --size 1k --net $cluster
+ok "price: one that is not proposed" all "status 0" "has '^\* fold\(group=5x2,inner\) +'"
+job plan price 'fold(halving)' -P 100000 --size 1k --net $cluster
+ok "price: 100,000 ranks" all "status 0" "has '^\* fold\(halving\) +1.04 ms +34 '"
+job plan price all -P 12 --size 3MiB --topo "rack:2 node:2 core:3" --net core.beta=1e-9,node.beta=4e-9,rack.beta=8e-9 --json
+ok "price --json: sorted, parts add up, what runs is the best that may" $python - "$work/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+can = [p for p in d["plans"] if p["possible"]]
+assert [p["seconds"] for p in can] == sorted(p["seconds"] for p in can)
+for p in can:
+    parts = sum(p[k] for k in p if k.endswith("_s"))
+    assert abs(parts - p["seconds"]) < 1e-8 * p["seconds"] + 1e-15, p
+best = next(p for p in can if p["admissible"])
+runs = next(p for p in can if (p["plan"], p["slices"]) == (d["chosen"], d["slices"]))
+assert runs["seconds"] <= best["seconds"] * (1 + 1e-6), (runs, best)
+assert any("blueconnect(rack:2 node:2 core:3" in p["plan"] for p in can)
+END
+if command -v gnuplot >/dev/null; then
+  job plan price all -P 13 --plot "$work/x.svg" --net $cluster
+  ok "price --plot" all "status 0" quiet "grep -q '<svg' $work/x.svg" "grep -q 'runs: fold(halving)' $work/x.svg" \
+    "grep -q '>doubling<' $work/x.svg" "grep -q '>bruck<' $work/x.svg"
+  # The picture has every colour that style.css changes on a dark page.
+  adapts() {
+    local css=${BASH_SOURCE%/*}/../../cli/style.css value
+    for value in $(grep -o '="[^"]*"' "$css" | sort -u | tr -d ' ="'); do
+      tr -d ' ' <"$work/x.svg" | grep -qF "=\"$value\"" || { echo "# no $value" && return 1; }
+    done
+    grep -q prefers-color-scheme "$work/x.svg"
+  }
+  ok "price --plot adapts itself to a dark page" adapts
+  ok "price --plot: times and sizes have units" all "grep -q '>10 ms<' $work/x.svg" "grep -q '>64 KiB<' $work/x.svg || grep -q '>16 KiB<' $work/x.svg"
+  colours() { grep -oE "^\s*<path stroke='rgb\([^)]*\)'" "$work/x.svg" | sort -u | wc -l; }
+  ok "price --plot: each named family has a colour of its own" '[' "$(colours)" -ge 10 ']'
+  job plan price all -P 13 --plot "$work/x-dark.png" --net $cluster
+  ok "price --plot, dark" all "status 0" '[ -s "$work/x-dark.png" ]'
+else
+  skip "price --plot" "no gnuplot"
+fi
+
+# ---- explain ----
+job explain -P 127 --size 9KB --net $cluster
+ok "explain: the plan, its parts, the next, the crossings, the refused" all "status 0" quiet \
+  "has '^allreduce of 9 KiB on 127 ranks: fold\(halving\)$'" "has '420 us +69 % +latency: 14 messages'" \
+  "has '183 us +30 % +transfer'" "has '^Next best:'" "has 'from +2.87 KiB +fold\(halving\)'" \
+  "has 'generalized\(r=3\): the op rounds'" "has 'blueconnect: it needs the levels'"
+job explain -P 192 --size 1MiB --topo "rack:3 node:16 core:4" --net rack.beta=25Gbit/s,node.beta=50Gbit/s,core.beta=200Gbit/s,core.alpha=2us
+ok "explain: by level" all "status 0" "has 'ranks: blueconnect\(rack:3 node:16 core:4'" "has 'transfer between racks'" \
+  "has 'latency between nodes: 8 messages'" "has 'at most 21.3 KiB between racks, 480 KiB between nodes, 1.50 MiB between cores'"
+job explain -P 4 --size 64k --shm=2
+ok "explain: shared memory" all "status 0" "has ': two-shot$'" "has 'on the cores they share'"
+job explain -P 8 --size 64k --algo 'ring:32k-' --net $cluster
+ok "explain: a wish" all "status 0" "has ': fold\(ring\), as asked for$'"
+job explain -P 8 --size 64k --algo '^fold;^bruck;^rabenseifner;^halving-doubling' --net $cluster
+ok "explain: ruled out" all "status 0" "has 'fold\(halving\): it is ruled out by name'"
+job explain -P 8 --size 8 --net $cluster --json
+ok "explain --json" $python - "$work/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+level = d["levels"][0]
+assert abs(level["latency_s"] + level["transfer_s"] + d["arithmetic_s"] - d["seconds"]) < 1e-12
+assert d["by_size"][0]["from"] == 0 and len(d["by_size"]) > 1 and len(d["next"]) == 3
+assert all(r["why"] for r in d["refused"])
+END
+
+job explain -P 13 --coll barrier
+ok "explain: a barrier has no size" all "status 0" quiet "has '^barrier on 13 ranks: '"
+
+# ---- the figures ----
+# Dearer messages: the plan has fewer. Editing the built-in figures changes the choice.
+job info --profile
+cp "$work/out" "$work/profile"
+ok "the built-in figures read back" all "status 0" "has '^shm.turn += 1e-06'"
+job explain -P 4 --size 64k --shm=2 --profile "$work/profile"
+ok "and change nothing" all "status 0" "has ': two-shot$'"
+sed -i 's/^shm.turn .*/shm.turn = 50us/' "$work/profile"
+job explain -P 4 --size 64k --shm=2 --profile "$work/profile"
+ok "long turns: fewer of them" all "status 0" "has ': one-shot$'"
+TUTTI_PROFILE=$work/profile TUTTI_EXPLAIN=1 job run -n 4 "$TUTTI" bench -b 64k -e 64k -n 2 --repeats 1
+ok "a program that runs reads them, and says what it runs and why" all "status 0" \
+  "grep -qE 'allreduce of 64 KiB on 4 ranks: one-shot' $work/err" "grep -q 'Next best:' $work/err" \
+  "has 'one-shot'"
+printf 'alpha = 3us\nshm.turn = fast\n' >"$work/profile"
+TUTTI_PROFILE=$work/profile job run -n 2 "$TUTTI" bench -b 4 -e 4 -n 2 --repeats 1
+ok "a wrong profile: its line and column, and the built-in figures" all "status 0" \
+  "grep -qE 'line 2, column 12: expected a time such as 30us, found .fast.; the built-in figures' $work/err"
+
+# ---- overrides on a running program ----
+TUTTI_ALGO='doubling:-1k;ring:1k-' job run -n 3 "$TUTTI" bench -b 512 -e 2k -f 2 -n 2 --repeats 1
+ok "TUTTI_ALGO by size" all "status 0" "has '^ +512 .*doubling'" "has '^ +1024 .*fold\(ring\)'"
+TUTTI_ALGO='generalized(r=1)' job run -n 5 "$TUTTI" bench -b 512 -e 512 -n 2 --repeats 1
+ok "what cannot run is said loudly" all "status 0" \
+  "grep -q 'generalized(r=1) cannot do an op that rounds' $work/err"
+TUTTI_CONTRACT=any TUTTI_ALGO='generalized(r=1)' job run -n 5 "$TUTTI" bench -b 512 -e 512 -n 2 --repeats 1
+ok "and runs where ranks may differ" all "status 0" "has 'generalized\\(r=1\\)'"
+
+# ---- wrong command lines ----
+wrong() { # wrong SENTENCE ARGUMENTS ...: all of it on the standard error
+  local sentence=$1
+  shift
+  job "$@"
+  ok "wrong: ${*:2}" all "! status 0" "grep -qaE -e '$sentence' $work/err"
+}
+wrong "holds 4 ranks, not 7" explain -P 7 --size 1k --topo node:4
+wrong "line 1, column 7: expected a time such as 30us, found .3u." explain -P 7 --size 1k --net alpha=3u
+wrong "character 1: expected a level such as node:4" explain -P 7 --size 1k --topo nod
+wrong "no such level" explain -P 7 --size 1k --net node.alpha=1us
+wrong "did you mean" explain -P 7 --size 1k --algo rign
+wrong "on how many ranks" explain --size 1k
+wrong "of what size" explain -P 3
+wrong "9KB, 64k and 1MiB are" explain -P 3 --size 1q
+wrong "did you mean .allreduce." explain -P 3 --size 1k --coll alreduce
+wrong "whose product is P" plan price 'fold(group=4x2)' -P 7 --size 1k
+wrong "needs the levels of the machine" plan price blueconnect -P 7 --size 1k
+wrong "not priced on this many ranks" plan price two-shot -P 100000 --size 1k
+wrong "has no op" explain -P 3 --size 1k --type float --op band
+wrong "no levels yet" explain -P 4 --size 1k --shm --topo node:4
+finish

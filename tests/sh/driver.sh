@@ -1,0 +1,83 @@
+# driver.sh - tests/run counts the results that programs print, and crashes and timeouts. The table
+# has programs, each a shell test, and their expected counts. Alone: no
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+no=no # otherwise tests/run would find it in these lines
+name() { printf '%s/%02d_%s.sh' "$work" "$1" "$2"; }
+
+# name | its line | passed, failed, skipped | the program
+n=0 programs=() want=() sums=(0 0 0)
+while IFS='|' read -r name word counts text; do
+  n=$((n + 1))
+  [ $((n % 2)) = 0 ] && company="# Alone: $no" || company=
+  printf '%s\n%b\n' "$company" "$text" >"$(name $n "$name")"
+  programs+=("$(name $n "$name")")
+  want+=("$name $word")
+  i=0
+  for count in $counts; do sums[i]=$((sums[i] + count)) i=$((i + 1)); done
+done <<'END'
+passes|ok|2 0 0|echo ok - 1; echo ok - 2; echo 1..2
+passes-late|ok|1 0 0|sleep 0.5; echo ok
+fails|FAILED|1 1 0|echo ok - 1; echo not ok - 2; exit 1
+fails-early|FAILED|0 1 0|echo not ok - 1; exit 1
+skips-some|ok|1 0 1|echo ok - 1; echo "ok - 2 # SKIP nothing there"
+skips|skipped|0 0 1|exit 77
+skips-as-cmocka|skipped|0 0 1|echo "not ok 1 - x # SKIP"
+status|FAILED|1 1 0|echo ok - 1; exit 3
+crashes|FAILED|1 1 0|echo ok - 1; kill -SEGV $$
+is-killed|FAILED|0 1 0|kill -KILL $$
+hangs|FAILED|1 1 0|echo ok - 1; exec sleep 50
+defies|FAILED|1 1 0|trap "" TERM; echo ok - 1; while :; do sleep 0.1; done
+hangs-in-a-child|FAILED|0 1 0|sleep 50; :
+silent|FAILED|0 1 0|:
+ends-early|FAILED|1 1 0|echo 1..2; echo ok 1
+talks-on-stderr|ok|1 0 0|echo not a line >&2; echo ok - 1
+END
+rc=0
+TOKEN=$token TEST_SECONDS=2 timeout 60 tests/run "${programs[@]}" >"$work/out" 2>"$work/err" || rc=$?
+told=$(grep -aE '^(ok|FAILED|skipped) .* passed ' "$work/out" | awk '{print $2, $1}')
+in_order=$(for by in 2 1; do for ((i = by; i <= n; i += 2)); do printf '%02d_%s\n' $i "${want[i - 1]}"; done; done)
+ok "each is told, those with company first, in order" all '[ "$told" = "$in_order" ]'
+ok "and counted" [ "$(tail -1 "$work/out")" = "${sums[0]} passed, ${sums[1]} failed, ${sums[2]} skipped" ]
+ok "there are failures: status 1" status 1
+ok "nothing is said besides" quiet
+ok "a program that hangs is ended with all it started" gone
+once_more=$(sed -n '/^---- what failed, once more/,$p' "$work/out")
+ok "and it is said, twice" all '[ "$(grep -c "ran longer than 2 s, or was killed$" "$work/out")" = 8 ]' \
+  '[ "$(grep -c "ran longer than 2 s, or was killed$" <<<"$once_more")" = 4 ]'
+ok "failures are repeated at the end" grep -qx '03_fails: not ok - 2' <<<"$once_more"
+ok "what a failing program wrote stands in one piece" \
+  [ "$(sed -n '/^---- 03_fails:/,/^---- end of 03_fails/p' "$work/out" | sed 1d | xargs)" = "ok - 1 not ok - 2 ---- end of 03_fails" ]
+rc=0
+tests/run "$(name 1 passes)" "$(name 2 passes-late)" "$(name 1 passes)" >"$work/out" 2>"$work/err" || rc=$?
+ok "all pass: status 0" all 'status 0' '[ "$(tail -1 "$work/out")" = "5 passed, 0 failed" ]'
+rc=0
+tests/run >"$work/out" 2>"$work/err" || rc=$?
+ok "none at all: no success" all 'status 1' '[ "$(xargs <"$work/out")" = "no test ran 0 passed, 1 failed" ]'
+
+# ---- which tests run side by side: each prints how many run at its beginning and at its end ----
+mkdir "$work/now"
+for i in 1 2 3 4 5 6 7; do
+  [ $i -gt 3 ] && company="# Alone: $no" || company=
+  cat >"$(name $i counts)" <<EOP
+$company
+touch $work/now/$i; sleep 0.3; ls $work/now | wc -l >>$work/seen_$((i > 3)); sleep 0.1; rm $work/now/$i; echo ok
+EOP
+done
+tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
+ok "at most three at once, and the others alone" all '[ "$(sort -u "$work/seen_0")" = 1 ]' \
+  '[ "$(sort -u "$work/seen_1" | tail -1)" = 3 ]'
+rm "$work"/seen_?
+TEST_BESIDE=1 tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
+ok "TEST_BESIDE=1: all alone" [ "$(cat "$work"/seen_? | sort -u)" = 1 ]
+
+# ---- ended from outside ----
+for signal in INT TERM; do
+  TOKEN=$token env --default-signal=INT TEST_SECONDS=50 tests/run "$(name 11 hangs)" "$(name 13 hangs-in-a-child)" >"$work/out" 2>"$work/err" &
+  job=$!
+  sleep 0.4
+  kill -$signal $job
+  wait_job
+  ok "SIG$signal ends it, and what runs" all '[ "$rc" -gt 128 ]' gone
+done
+exit $bad

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# dropin.sh - programs that know MPI only, with and without tutti's library preloaded: both runs
+# must succeed and print the same, and the report must show that tutti served the calls.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
+n=0 over=
+unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
+report=$work/report.json
+mkdir "$work/alone"
+
+# run_mpi COMMAND...: output in $work/out and err, status in rc.
+run_mpi() {
+  rc=0
+  { TOKEN=$token timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
+  grep -a '^not ok\|^#' "$work/out" >>"$work/err"
+}
+# served FUNCTION, handed FUNCTION: the number of calls in the report.
+served() {
+  sed -n "s/.*\"function\": \"$1\", \"bytes_from\".*\"calls\": \([0-9]*\),.*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
+}
+handed() {
+  sed -n "s/.*\"function\": \"$1\", \"calls\": \([0-9]*\), \"why\".*/\1/p" "$report" | awk '{n += $1} END {print n + 0}'
+}
+# serves FUNCTION...: there is a report, and tutti served at least one call of each.
+serves() {
+  local f
+  [ -s "$report" ] || { echo "# there is no report"; return 1; }
+  for f in "$@"; do
+    [ "$(served "MPI_$f")" -gt 0 ] || { echo "# MPI_$f was not served"; return 1; }
+  done
+}
+same() { diff "$work/plain" "$work/out" >"$work/differ" || { sed 's/^/# /' "$work/differ" | head -5; return 1; }; }
+
+# beside MPI RANKS "FUNCTIONS" PROGRAM [ARGUMENTS]: both runs at once, because startup takes most of
+# the time.
+beside() {
+  local mpi=$1 ranks=$2 functions=$3 program=$BUILD/tests/$1/$4
+  shift 3
+  [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here"; n=$((n + 1)); return; }
+  rm -f "$report" "$work/alone/rc"
+  (work=$work/alone; OMPI_MCA_orte_tmpdir_base=$work run_mpi "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"; echo $rc >"$work/rc") &
+  [ $mpi = ompi ] || wait # ranks that spin need the cores for themselves
+  run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"
+  wait
+  with=$rc rc=$(cat "$work/alone/rc" || echo none)
+  cp "$work/alone/out" "$work/plain"
+  work=$work/alone ok "$mpi: $* on $ranks ranks" all 'status 0' 'grep -q ^ok "$work/out"' '! grep -q "^not ok" "$work/out"'
+  rc=$with
+  ok "$mpi: $* on $ranks ranks, with tutti$over" all 'status 0' 'same' "serves $functions"
+  n=$((n + 2))
+}
+
+reductions="Allreduce Reduce Reduce_scatter Reduce_scatter_block"
+some_reductions="Allreduce Reduce Reduce_scatter_block"
+fortran="Allreduce Reduce Bcast Allgather Barrier"
+first() { # MPI RANKS: tests that depend on the number of ranks
+  beside "$1" "$2" "$reductions" drop_ops
+  beside "$1" "$2" "Allreduce Reduce Reduce_scatter_block" drop_user
+  beside "$1" "$2" "Allgather Allgatherv Bcast" drop_types
+  beside "$1" "$2" "$some_reductions Bcast Allgather Barrier" drop_comms
+  beside "$1" "$2" "Allreduce Reduce Bcast Barrier" drop_traffic
+}
+rest() { # MPI RANKS
+  beside "$1" "$2" "Allreduce" drop_wrong
+  beside "$1" "$2" "Allreduce Barrier" drop_requests
+  beside "$1" "$2" "Allreduce Barrier Iallreduce Ibcast Iallgather Ibarrier Ireduce Ireduce_scatter \
+    Ireduce_scatter_block Allreduce_init Bcast_init" drop_requests multiple
+  beside "$1" "$2" "Allreduce Bcast" drop_large
+  beside "$1" "$2" "Allreduce Bcast Barrier" drop_threads multiple
+  for f in drop_mpifh.f drop_usempi.f90 drop_f08.f90; do beside "$1" "$2" "$fortran" $f; done
+}
+# MPI is only used to let the ranks find each other.
+over_ucx() { # MPI RANKS
+  [ -e "$BUILD/libtutti_ucx.so" ] || { skip "$1: the drop-in over UCX" "there is no libtutti_ucx.so"; n=$((n + 1)); return; }
+  local -x TUTTI_NET TUTTI_NODES=0,1
+  TUTTI_NET=$(readlink -f "$BUILD")/libtutti_ucx.so
+  over=" over UCX"
+  beside "$1" "$2" "$reductions" drop_ops
+  beside "$1" 2 "Allreduce Reduce Bcast Barrier" drop_traffic
+  beside "$1" 2 "Allreduce Bcast Barrier" drop_threads multiple
+  over=
+}
+levels() { # MPI
+  local level
+  for level in single funneled serialized; do beside "$1" 2 "Allreduce Bcast Barrier" drop_threads $level; done
+}
+
+# Many non-blocking collectives at a time, of all kinds; also with a contract that excludes some.
+pending() { # MPI RANKS
+  beside "$1" "$2" "$([ "$2" = 1 ] || echo Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iallgather Iallgatherv Ibcast Ibarrier)" drop_pending
+}
+exact() { # MPI
+  local -x TUTTI_CONTRACT=exact
+  over=", exact sums"
+  beside "$1" 2 "Iallreduce" drop_pending
+  ok "$1: ops that this contract does not have are left to the MPI" [ "$(handed MPI_Iallreduce)" -gt 0 ]
+  n=$((n + 1)) over=
+}
+# MPI_Error_string and MPI_Error_class know tutti's own error.
+apart() { # MPI
+  run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart"
+  ok "$1: ranks that begin different collectives hear why" all 'status 0' 'grep -q "^ok" "$work/out"'
+  n=$((n + 1))
+}
+
+# The report counts the calls: the Fortran program calls MPI_Allreduce 14 times. TUTTI_DROPIN=0
+# serves nothing, and reports that.
+counts() { # MPI
+  local program=$BUILD/tests/$1/drop_mpifh.f
+  [ -e "$program" ] || return
+  run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$1")" -n 2 "$program"
+  ok "$1: all of Fortran's calls are counted" all 'status 0' '[ "$(served MPI_Allreduce)" = 14 ]' \
+    '[ "$(handed MPI_Allreduce)" = 0 ]' '[ "$(served MPI_Barrier)" = 1 ]'
+  rm -f "$report"
+  TUTTI_DROPIN=0 run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$1")" -n 2 "$program"
+  ok "$1: TUTTI_DROPIN=0 leaves them to the MPI" all 'status 0' '[ "$(served MPI_Allreduce)" = 0 ]' \
+    '[ "$(handed MPI_Allreduce)" = 14 ]'
+  run_mpi "$TUTTI" mpi --report "$(starter "$1")" -n 2 "$program"
+  ok "$1: the report for people" all 'status 0' 'says MPI_Allreduce' 'says "communicators? served"' \
+    'says "left to the MPI: MPI_COMM_SELF .a communicator of one rank."'
+  run_mpi "$TUTTI" mpi "$(starter "$1")" -n 2 "$program"
+  ok "$1: no report unless one is wanted" all 'status 0' '! says MPI_Allreduce'
+  n=$((n + 4))
+}
+
+# A rank that aborts while the others wait for it ends the job, with its status.
+dies() { # MPI
+  run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_dies"
+  ok "$1: a rank that aborts ends the job" all 'status 7' 'grep -q "^ok" "$work/out"'
+  run_mpi "$TUTTI" mpi "$(starter "$1")" -n 2 "$BUILD/tests/$1/drop_dies" killed
+  ok "$1: and so does one that is killed" all '! status 0' '! status 124' 'grep -q "^ok" "$work/out"'
+  n=$((n + 2))
+}
+
+for mpi in ompi mpich; do
+  if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it"
+    n=$((n + 1))
+    continue
+  fi
+  if [ $mpi = ompi ]; then
+    for p in 2 3 5; do first ompi $p; done
+    rest ompi 2
+    rest ompi 5
+  else # its ranks spin
+    first mpich 2
+    rest mpich 2
+    beside mpich 3 "$some_reductions Bcast Allgather Barrier" drop_comms
+  fi
+  for p in 1 2 3 5; do pending $mpi $p; done
+  exact $mpi
+  apart $mpi
+  levels $mpi
+  over_ucx $mpi $([ $mpi = ompi ] && echo 3 || echo 2)
+  counts $mpi
+  dies $mpi
+done
+ok "nobody is left" gone
+echo "1..$((n + 1))"
+exit $bad

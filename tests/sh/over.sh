@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# over.sh - the programs with several ranks over MPI: Open MPI and MPICH, with ranks that share
+# memory and ranks that pretend to be on other nodes.
+#
+# TUTTI_TEST_ALL=1 runs every combination; MPICH's ranks spin, so it is slow with more ranks than
+# cores.
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
+[ "${TUTTI_TEST_ALL:-}" = 1 ] && everything=1 || everything=
+n=0 seconds=${everything:+900}
+# The MPIs' leaks at exit come from plugins that are already unloaded, so they have no symbols.
+# Tests of the same programs under `tutti run` check tutti's own leaks.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+
+has() { [ -x "$BUILD/tests/$1/mp_cover" ] && has_starter "$1"; }
+
+# over MPI RANKS NODES PROGRAM [ARGUMENTS]: nodes as in TUTTI_NODES; '-': all share memory.
+over() {
+  local mpi=$1 ranks=$2 nodes=$3 program=$4 from=${EPOCHREALTIME/./}
+  shift 4
+  rc=0
+  { TOKEN=$token TUTTI_NODES=${nodes#-} timeout -k 5 "${seconds:-60}" "$(starter "$mpi")" -n "$ranks" \
+    "$BUILD/tests/$mpi/$program" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
+  grep -a '^not ok\|^#' "$work/out" >>"$work/err"
+  ok "$mpi: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \
+    all 'status 0' 'grep -q ^ok "$work/out"' '! grep -q "^not ok" "$work/out"'
+  n=$((n + 1))
+}
+
+# beside COMMAND...: a program that mostly sleeps, in the background. told: prints their results.
+sleepers=0
+beside() {
+  sleepers=$((sleepers + 1))
+  mkdir "$work/$sleepers"
+  (work=$work/$sleepers && OMPI_MCA_orte_tmpdir_base=$work "$@" >"$work/said") &
+}
+told() {
+  wait
+  for ((; n < sleepers; n++)); do
+    cat "$work/$((n + 1))/said"
+    grep -q '^ok' "$work/$((n + 1))/said" || bad=1
+  done
+}
+
+apart=0,1,2,3,4,5,6,7,8 # no shared memory
+layouts="- $apart 0,0,1 0,1 0,1,1,0,2"
+
+open_mpi() {
+  local p nodes level
+  for p in 1 2 3 4 5 7 9; do
+    over ompi $p $apart mp_cover
+    [ $p = 1 ] || over ompi $p 0,0,1 mp_cover
+    [ $((p % 4)) != 1 ] || over ompi $p - mp_cover
+  done
+  over ompi 5 0,1 mp_cover
+  for nodes in - $apart 0,1,1,0,2; do
+    over ompi 4 "$nodes" mpi_beside
+  done
+  over ompi 3 0,0,1 mpi_beside multiple
+  over ompi 2 - mpi_beside serialized
+  over ompi 2 $apart mpi_beside funneled
+  over ompi 3 $apart mp_exact
+  over ompi 3 $apart mp_wrong
+  over ompi 3 $apart mp_wrong 1 556609466 # two ranks meet in a later call before they learn of the first
+  over ompi 4 0,0,1 mp_wrong
+  over ompi 3 - mp_wrong
+  over ompi 3 - mp_stall 1
+  over ompi 4 0,1,1 mp_exact
+  for nodes in - $apart 0,0,1; do over ompi 3 "$nodes" mpi_wrong; done
+  over ompi 1 - mpi_wrong
+}
+
+mpich() {
+  local nodes p
+  for nodes in - $apart; do
+    over mpich 2 "$nodes" mp_cover
+    over mpich 2 "$nodes" mp_exact
+    over mpich 2 "$nodes" mpi_beside multiple
+    over mpich 2 "$nodes" mpi_wrong
+  done
+  over mpich 1 - mp_cover
+  over mpich 6 $apart mp_cover # enough ranks for every algorithm
+  over mpich 1 - mpi_wrong
+  for p in 3 5 8; do
+    for nodes in - $apart 0,0,1; do over mpich $p "$nodes" mpi_few; done
+  done
+}
+
+whole() { # MPI
+  local p nodes level
+  for nodes in $layouts; do
+    for p in 1 2 3 4 5 6 7 8 9; do TUTTI_TEST_ALL= over "$1" $p "$nodes" mp_cover; done
+    for p in 1 2 3 4 5 7; do
+      over "$1" $p "$nodes" mp_scenes
+      over "$1" $p "$nodes" mpi_wrong
+      [ $p = 1 ] || over "$1" $p "$nodes" mp_wrong
+      for level in single funneled serialized multiple; do over "$1" $p "$nodes" mpi_beside $level; done
+    done
+  done
+  for nodes in - $apart; do over "$1" 2 "$nodes" mp_large; done
+}
+
+# The scenes that wait for a rank that sleeps.
+scenes() { # MPI
+  case $1 in
+    ompi) beside over ompi 3 $apart mp_scenes && beside over ompi 4 0,1 mp_scenes ;;
+    mpich) beside over mpich 2 - mp_scenes && beside over mpich 2 $apart mp_scenes ;;
+  esac
+}
+
+# The same program under `tutti run`.
+launched() { # MPI
+  job run -n 3 "$BUILD/tests/$1/mp_scenes"
+  ok "$1: the program of mpirun, under tutti run" all 'status 0' 'grep -q "^1\.\." "$work/out"' '! grep -q "^not ok" "$work/out"'
+}
+
+for mpi in ompi mpich; do
+  has $mpi || continue
+  beside launched $mpi
+  [ "$everything" ] || scenes $mpi
+done
+told
+for mpi in ompi mpich; do
+  if ! has $mpi; then
+    skip "over $mpi" "it is not installed, or the tests were built without it"
+    n=$((n + 1))
+    continue
+  fi
+  if [ "$everything" ]; then
+    whole $mpi
+  else
+    case $mpi in ompi) open_mpi ;; *) mpich ;; esac
+  fi
+done
+ok "nobody is left" gone
+echo "1..$((n + 1))"
+exit $bad

@@ -1,0 +1,49 @@
+# scale.sh - prices at 100,000 ranks stay fast, small and right, compared with the papers' closed
+# forms (docs/scale.md); and one rank's set-up, compared with its limits.
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+
+# form PLAN FORMULA TOPO FIGURES: compares the price of 1 MiB on 100,000 ranks; the formula may use
+# P, L, m, u.
+form() {
+  job plan price "$1" -P 100000 --size 1MiB --topo "$3" --net "$4" --json
+  ok "$1${3:+ on $3}: the closed form, in $ms ms" all "status 0" "within 10000" \
+    "$python -c 'if True:
+      import json, math
+      P = 100000; L = 17; m = 1 << 20; u = m / P; a = 1.5e-6; b = 8 / 200e9; g = 5e-11
+      seconds = json.load(open(\"$work/out\"))[\"plans\"][0][\"seconds\"]
+      form = $2 + (P - 1) * u * g
+      print(seconds, form)
+      assert abs(seconds - form) < 1e-8 * form' >>$work/err 2>&1"
+}
+flat=alpha=1.5us,beta=200Gbit/s,gamma=0.05ns
+form 'fold(halving)' '2 * L * a + 2 * (P - 1) * u * b' '' $flat
+form 'fold(ring)' '2 * (P - 1) * (a + u * b)' '' $flat
+# Levels of 40, 25 and 100: what is left of the vector over the narrowest link on the way.
+tree='pod:100 leaf:25 node:40'
+taper=$flat,node.beta=200Gbit/s,leaf.beta=4Tbit/s,pod.beta=50Tbit/s
+rest='39 / 40 * m * b + 24 / 25 * m / 40 * 2 * b + 99 / 100 * m / 1000 * 4 * b'
+form "blueconnect($tree,halving)" "2 * ((6 + 5 + 7) * a + $rest)" "$tree" $taper
+form "blueconnect($tree,ring)" "2 * ((39 + 24 + 99) * a + $rest)" "$tree" $taper
+torus='z:40 y:50 x:50 node:1'
+form "blueconnect($torus,ring)" \
+  '2 * ((49 + 49 + 39) * a + (49 / 50 * m + 49 / 50 * m / 50 + 39 / 40 * m / 2500) * b)' \
+  "$torus" $flat,torus=1,hop=100ns
+
+# All plans, and the choice: one rank stands for all, and nobody builds 100,000 schedules.
+job plan price all -P 100000 --size 1MiB --topo "$tree" --net $taper
+ok "all plans on levels, in $ms ms" all "status 0" "within 10000" "grep -qE '^\* blueconnect' $work/out"
+# On 1,000 ranks it is the plans that differ from rank to rank that take the time.
+job explain -P 1000 --size 8 --topo "leaf:25 node:40" --net $flat
+ok "the choice among all on 1,000 ranks, in $ms ms" all "status 0" "within 30000" \
+  "grep -qE '^allreduce of 8 B on 1000 ranks: doubling' $work/out"
+job explain -P 1000 --size 8 --net $flat
+ok "and without levels, in $ms ms" all "status 0" "within 15000"
+
+# What the prover is not asked is said so.
+job plan price 'generalized(r=3)' -P 1000 --size 8 --net $flat
+ok "no proof of what nobody named" all "status 0" \
+  "grep -q '^! generalized(r=3): on 1000 ranks the prover is not asked whether it gives the same bits' $work/out"
+job explain -P 5000 --size 8 --net $flat --algo 'generalized(r=3)'
+ok "nor beyond 4096 ranks of what somebody did" all "status 0" \
+  "grep -q 'generalized(r=3): on more than 4096 ranks the prover is not asked' $work/out"

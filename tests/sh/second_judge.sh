@@ -1,0 +1,12 @@
+# second_judge.sh - compares the prover with the second judge (models/judge.py): tutti's own plans,
+# schedules with a known error, and some thousand random ones, the same each time.
+# `make prove-fuzz` takes new ones, for any time. SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+rc=0
+timeout -k 5 300 $python models/prove_fuzz.py --build "$BUILD" --count 1600 --seed 20 >"$work/out" 2>"$work/err" || rc=$?
+# field NAME: a number of the summary
+field() { sed -n "s/^  prover and judge:.*$1 \([0-9]*\).*/\1/p" "$work/out"; }
+ok "tutti's own plans are right with every kind of wire, and proven" has "^[1-9][0-9]* plans of tutti's own: all right"
+ok "schedules that are wrong in a known way are refused" has "^[1-9][0-9]* wrong ones: all refused"
+ok "prover and judge agree on schedules made at random" all "status 0" '[ "$(field "both accept")" -gt 500 ]' \
+  '[ "$(field "both refuse")" -gt 300 ]'

@@ -1,0 +1,68 @@
+# sim.sh - the real library under SimGrid's SMPI (make sim): results are right, times match the
+# price, messages are never faster than one at a time allows, and there are no deadlocks. Alone: no
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+command -v smpicc >/dev/null || { skip "simulation" "no SimGrid" && exit 0; }
+# The sanitizers do not support the simulator's stacks.
+case $BUILD in *-?san | *-??san | *-cov) skip "simulation" "not with sanitizers" && exit 0 ;; esac
+timeout 300 make --no-print-directory BUILD="$BUILD" "$BUILD/sim/allreduce" >"$work/out" 2>"$work/err" ||
+  { ok "simulation: it can be built" false && exit 1; }
+
+# sim NAME: a program on stdin, which has smpi.py and `sim(...)`.
+sim() {
+  local name=$1
+  cat >"$work/program.py" <<'PY'
+import os, sys
+sys.path.insert(0, "sim")
+import smpi
+def sim(*args, **more):
+    return smpi.simulate(*args, build=os.environ["BUILD"], limit=60, **more)
+PY
+  cat >>"$work/program.py"
+  rc=0
+  BUILD=$BUILD timeout -k 5 240 $python "$work/program.py" >"$work/out" 2>"$work/err" || rc=$?
+  ok "simulation: $name" test $rc = 0
+}
+
+sim "what tutti chooses is right, and takes what the price says, to 5 %" <<'PY'
+for ranks in (2, 3, 7, 8, 13, 37):
+    for kind in ("float", "int32"):
+        for size, run in sim("flat", ranks, "tutti", [4, 428, 9216, 102400, 1 << 20], type=kind).items():
+            assert run.verdict == "ok", (ranks, kind, size, run)
+            # a paper and its envelope are 48 bytes, beside a latency of 30 us
+            assert abs(run.seconds / run.predicted - 1) < 0.05 or size == 4, (ranks, kind, size, run)
+PY
+sim "every plan of 5, 6 and 8 ranks is right, and none is faster than its price by much" <<'PY'
+import json, subprocess
+for ranks in (5, 6, 8):
+    out = subprocess.run([os.environ["BUILD"] + "/tutti", "plan", "price", "all", "-P", str(ranks), "--size", "64k",
+                          "--type", "int32", "--json"], capture_output=True, text=True, check=True).stdout
+    names = [p["plan"] for p in json.loads(out)["plans"] if p["possible"] and p["slices"] == 1]
+    assert len(names) > 20, names
+    for name in names:
+        for slices in ("@1", "@4"):
+            for size, run in sim("flat", ranks, "tutti:" + name + slices, [4096, 65536], type="int32").items():
+                assert run.verdict == "ok" and run.plan.split(" in ")[0] == name, (ranks, name, slices, size, run)
+                assert run.seconds > 0.5 * run.predicted, (ranks, name, slices, size, run)
+PY
+sim "three levels: sliced, their links work at the same time" <<'PY'
+tree, plan = "rack:2 node:3 core:2", "tutti:blueconnect(rack:2 node:3 core:2,seq=halving/halving/halving)"
+links = {"rack": smpi.Level(1e-6, 2e9), "node": smpi.Level(1e-6, 2e9), "core": smpi.Level(1e-6, 2e9)}
+whole = sim(tree, 12, plan + "@1", [4 << 20], links=links)[4 << 20]
+for slices in (2, 3, 4, 8, 16):
+    cut = sim(tree, 12, plan + "@%d" % slices, [4 << 20], links=links)[4 << 20]
+    print(slices, cut.seconds / whole.seconds, cut.seconds / cut.predicted)
+    assert cut.verdict == "ok" and cut.seconds < 0.9 * whole.seconds, (slices, cut, whole)
+    # slices that meet on a rank's own link share it, which the price does not see
+    assert 0.95 < cut.seconds / cut.predicted < 1.5, (slices, cut)
+PY
+sim "a network of another size, a plan that is none: said, not hung" <<'PY'
+try:
+    sim("rack:2 node:2", 5, "tutti", [4])
+    raise SystemExit("5 ranks on 4 places")
+except ValueError as e:
+    assert "holds 4 ranks, not 5" in str(e)
+run = sim("flat", 4, "tutti:nonsense", [4])[4]
+assert run.seconds is None and "nonsense" in run.plan, run
+PY
+exit $bad

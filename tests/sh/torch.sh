@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# torch.sh - PyTorch's process groups over tutti: every collective, type and op, training compared
+# with gloo, errors, all kinds of exits, launchers, hosts. In full (make check-torch) on more ranks,
+# and PyTorch's own tests.
+# Alone: no
+# SPDX-License-Identifier: BSD-3-Clause
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
+python=${PYTHON3:-/usr/bin/python3}
+all=${TUTTI_TEST_ALL:-}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+export TUTTI_LIBRARY=$BUILD/libtutti.so.0 PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1 \
+  OMP_NUM_THREADS=1 GLOG_minloglevel=2 PYTHONWARNINGS=ignore
+leave() {
+  echo "1..0 # SKIP $1"
+  exit 77
+}
+[ -x "$python" ] || leave "no $python here"
+$python -c 'import torch' 2>/dev/null || leave "no PyTorch here; make check-torch installs it"
+# A library with the address sanitizer needs its runtime loaded first, with C++'s runtime next to
+# it, because it intercepts throw. PyTorch itself leaks. Reports go to files, because some programs
+# here fail on purpose.
+guarded=
+if nm -D "$TUTTI_LIBRARY" | grep -q __asan_; then
+  guarded=1
+  python="env LD_PRELOAD=$(g++ -print-file-name=libasan.so):$(g++ -print-file-name=libstdc++.so.6) \
+    ASAN_OPTIONS=detect_leaks=0:log_path=$work/report UBSAN_OPTIONS=print_stacktrace=1:log_path=$work/report $python"
+elif nm -D "$TUTTI_LIBRARY" | grep -qE '__(tsan|ubsan)_'; then
+  leave "the library is built with a sanitizer that a Python without it cannot load"
+fi
+here=python/tests
+if ls "$BUILD"/c10d/_c10d*.so >/dev/null 2>&1; then kinds="compiled python"; else kinds=python; fi
+
+# ---- on several ranks: programs that print TAP themselves ----
+program() { # KIND RANKS TEST...: no tests: all
+  rc=0
+  TUTTI_TORCH=${1#compiled} TOKEN=$token timeout -k 5 150 "$TUTTI" run -n "$2" $python $here/torch_ranks.py "${@:3}" >"$work/out" 2>"$work/err" || rc=$?
+  sed "s/^ok - /&$1, $2 ranks: /; s/^not ok - /&$1, $2 ranks: /" "$work/out"
+  status 0 || { echo "not ok - torch_ranks.py ended with status $rc" && bad=1 && sed 's/^/# /' "$work/err" | head -30; }
+}
+for kind in $kinds; do
+  for n in $([ "$all" ] && echo 1 2 3 4 || echo 2); do program "$kind" "$n"; done
+  [ "$all" ] || program "$kind" 3 every_layout shared_memory
+done
+
+# ---- without a compiler: said once, by rank 0 ----
+mkdir "$work/only_python" && cp -r python/tutti "$work/only_python"
+cat >"$work/slow.py" <<'EOP'
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch, torch.distributed as dist, tutti._lib
+tutti._lib.folder = None  # as if nothing were built here
+import tutti.torch
+dist.init_process_group("tutti")
+x = torch.ones(3)
+dist.all_reduce(x)
+dist.new_group()
+assert not tutti.torch.COMPILED and x[0] == dist.get_world_size()
+EOP
+slow() { PYTHONWARNINGS= job run -n 2 $python "$work/slow.py" "$work/only_python"; }
+slow
+ok "a user without the compiled backend is told so, once, and why" all 'status 0' \
+  '[ "$(grep -c "PyTorch backend runs in Python (.*_c10d" "$work/err")" = 1 ]' 'grep -q "make torch" "$work/err"'
+TUTTI_TORCH=python slow
+ok "but not one that asked for it" all 'status 0' '! grep -q "runs in Python" "$work/err"'
+
+# ---- exits: the errors of each rank ----
+# fault NAME HOW WANTED-STATUS PATTERN...: each pattern is on a line of the output; !PATTERN: on
+# none.
+fault() {
+  local name=$1 how=$2 want=$3 pattern good=1
+  shift 3
+  job run --keep-going -n 3 $python $here/torch_faults.py "$how"
+  cat "$work/err" >>"$work/out"
+  for pattern in "$@" '!Fatal Python|Segmentation|SIGSEGV|SIGABRT|terminate called'; do
+    case $pattern in
+      !*) grep -qE "${pattern#!}" "$work/out" && good= && echo "# there is: ${pattern#!}" ;;
+      *) grep -qE "$pattern" "$work/out" || { good= && echo "# missing: $pattern"; } ;;
+    esac
+  done
+  ok "$kind: $name" all "[ '$good' ]" "status $want"
+}
+abort='rank 1 aborted: it raised ValueError: bad batch$'
+for kind in $kinds; do
+  export TUTTI_TORCH=${kind#compiled}
+  fault "a rank is killed" killed 137 'rank 0: .*rank 1 .*died' 'rank 2: .*rank 1 .*died'
+  fault "a rank raises" raises 1 "rank 0: .*$abort" "rank 2: .*$abort" '^ValueError: bad batch' \
+    'rank 0: heard after [0-9]\.' 'rank 2: heard after [0-9]\.'
+  fault "a rank raises with work under way" raises_in_flight 1 "rank 0: .*$abort" "rank 2: .*$abort" '^ValueError: bad batch' \
+    'rank 0: heard after [0-9]\.' 'rank 2: heard after [0-9]\.'
+  for how in dead dead_messages dead_async dead_meeting; do
+    rc=0
+    TOKEN=$token timeout -k 5 60 $python "$here/terminal.py" 2 "$TUTTI" run -n 2 $python $here/torch_faults.py $how >"$work/out" 2>"$work/err" || rc=$?
+    ok "$kind: Ctrl-C at a terminal, $how" all 'status 0' 'grep -qE "^ended [1-9]?[0-9]{1,3} ms after Ctrl-C, status (-2|130)$" "$work/out"' \
+      'grep -q "^KeyboardInterrupt" "$work/out"' '! grep -qE "Exception ignored|Fatal Python|terminate called" "$work/out"'
+  done
+  fault "a DataLoader's workers touch the group" workers 0 'rank 0: worker 0: .*forked' 'rank 2: worker 1: .*forked' '!rror'
+  fault "an end without destroy_process_group, work under way" under_way 0 '!.'
+  [ "$all" ] || [ "$kind" = "${kinds%% *}" ] || continue # a second kind would test the same code
+  fault "recv from a dead rank" recv_dead 137 'rank 0: .*rank 1 .*died' 'rank 2: .*rank 1 .*died' \
+    'rank 0: is_success False, 0 came' 'rank 2: is_success False, 0 came' '!heard nothing'
+  fault "recv from a silent rank" recv_silent 0 'rank 0: .*rank 1' 'rank 2: .*rank 1' \
+    'rank 0: is_success False, 0 came' 'rank 2: is_success False, 0 came' '!heard nothing'
+  fault "a rank that has received from anyone leaves" from_anyone 0 'rank 0: left' 'rank 1: went on' 'rank 2: went on' '!abort'
+  fault "ranks with tensors of different sizes" sizes 0 'rank 0: .*all ?reduce of' 'rank 1: .*all ?reduce of' 'rank 2: .*all ?reduce of'
+  fault "a forked worker touches the group" forks 0 'rank 1: worker: .*forked' 'rank 0: 3' 'rank 1: 3' 'rank 2: 3'
+  fault "an end without destroy_process_group" quiet 0 '!.'
+  fault "a callback makes and drops groups at the end" callback_at_end 0 'rank 0: sum 3' 'rank 2: sum 3'
+done
+unset TUTTI_TORCH
+says_trained() { [ "$(grep -o 'trained on tutti, 2 ranks' "$work/out" | wc -l)" -ge 2 ]; }
+job run -n 2 env TORCH_DISTRIBUTED_DEBUG=DETAIL $python $here/torch_faults.py train
+ok "TORCH_DISTRIBUTED_DEBUG=DETAIL" all 'status 0' says_trained
+
+# ---- settings ----
+for value in 0 131072; do
+  [ -e "$BUILD/c10d" ] || continue
+  job run -n 2 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py train
+  ok "TUTTI_TORCH_BRIEF=$value" all 'status 0' says_trained
+done
+for value in 64k -1 1.5 99999999999999999999; do
+  [ -e "$BUILD/c10d" ] || continue
+  job run -n 1 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py quiet
+  ok "TUTTI_TORCH_BRIEF=$value is refused" all 'status 1' \
+    'says "^ValueError: tutti: init_process_group: TUTTI_TORCH_BRIEF is .$value.; it is a whole number of bytes"'
+done
+
+# ---- launchers ----
+# launcher NAME COMMAND...
+launcher() {
+  local name=$1
+  shift
+  rc=0
+  TOKEN=$token timeout -k 5 100 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+  cat "$work"/logs/*/*/*/stdout.log >>"$work/out" 2>/dev/null
+  ok "$name" all 'status 0' says_trained
+}
+launcher "tutti run" "$TUTTI" run -n 2 $python $here/torch_faults.py train
+has_starter ompi && [ -e "$BUILD/libtutti_pmix.so.0" ] && launcher "mpirun" "$(starter ompi)" -n 2 $python $here/torch_faults.py train
+# Debian's Python 3.11 and its PyTorch need these options.
+launcher "torch.distributed.run -r 1 -t 1" $python -m torch.distributed.run --nproc_per_node 2 --standalone \
+  -r 1 -t 1 --log_dir "$work/logs" $here/torch_faults.py train
+if [ -e "$BUILD/libtutti_ucx.so.0" ]; then
+  launcher "two hosts, over UCX" env UCX_TLS=tcp,self TUTTI_NODES=0,1 "$TUTTI" run --hosts localhost:1,localhost:1 \
+    --env PYTHONPATH="$PYTHONPATH" --env TUTTI_LIBRARY="$TUTTI_LIBRARY" $python $here/torch_faults.py train
+else
+  skip "two hosts, over UCX" "there is no libtutti_ucx.so"
+fi
+
+# ---- PyTorch's own tests ----
+theirs() { # RANKS
+  rc=0
+  BACKEND=tutti WORLD_SIZE=$1 TEMP_DIR=$work TOKEN=$token timeout -k 5 1800 $python $here/torch_theirs.py >"$work/out" 2>"$work/err" || rc=$?
+  grep -hE '^(FAIL|ERROR): |^Ran ' "$work/out" "$work/err" | sed 's/^/# /'
+  ok "PyTorch's own tests on $1 ranks" status 0
+}
+if [ "$all" ]; then
+  theirs 2
+  theirs 4
+fi
+
+# ---- the sanitizer's reports ----
+if [ "$guarded" ]; then
+  cat "$work"/report.* >"$work/out" 2>/dev/null
+  : >"$work/err"
+  ok "the sanitizer found nothing" all '[ ! -s "$work/out" ]'
+fi
