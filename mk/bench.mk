@@ -11,9 +11,8 @@
 # ---- benchmarks: bench/*.c, the peers, and scripts that run them in turn ----
 # ROUNDS, RANKS, LAST (bytes), OUT (a folder), MORE (options), and for several hosts
 # HOSTS (7x1,4x3: hosts x ranks on each) and MPI (openmpi,mpich) may be set.
-BENCHBIN = $(patsubst %,$(BUILD)/bench/%,floor_exchange floor_two_shot late meeting buckets overlap kernels price building recording scale exact_sums one_call)
-PEERBIN  = $(patsubst %,$(BUILD)/bench/peer_%,openmpi mpich gloo)
-HOSTBIN  = $(patsubst %,$(BUILD)/bench/hosts_%,openmpi mpich)
+BENCHBIN = $(patsubst %,$(BUILD)/bench/%,late meeting buckets overlap kernels price building recording scale exact_sums one_call)
+TURNBIN  = $(patsubst %,$(BUILD)/bench/turns_%,openmpi mpich)
 FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/bench/recording
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
@@ -28,27 +27,19 @@ $(BENCHBIN): %: %.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) $^ -lm $(LDLIBS) -o $@
 .SECONDARY: $(BENCHBIN:%=%.o)
-$(BUILD)/bench/peer_openmpi $(BUILD)/bench/peer_mpich: $(BUILD)/bench/peer_%: bench/peer_mpi.c bench/timing.h mk/bench.mk
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$* -std=c17 -D_GNU_SOURCE $(PEERFLAGS) $< -o $@
-$(BUILD)/bench/peer_gloo: bench/peer_gloo.cc bench/timing.h mk/bench.mk
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CXX) -std=c++14 $(PEERFLAGS) $< -lgloo -o $@
-$(BUILD)/bench/hosts_openmpi $(BUILD)/bench/dropin_openmpi: $(BUILD)/libtutti_mpi_ompi.a
-$(BUILD)/bench/hosts_mpich $(BUILD)/bench/dropin_mpich: $(BUILD)/libtutti_mpi_mpich.a
-$(HOSTBIN): $(BUILD)/bench/hosts_%: bench/hosts.c
+$(BUILD)/bench/turns_openmpi $(BUILD)/bench/dropin_openmpi: $(BUILD)/libtutti_mpi_ompi.a
+$(BUILD)/bench/turns_mpich $(BUILD)/bench/dropin_mpich: $(BUILD)/libtutti_mpi_mpich.a
+$(TURNBIN): $(BUILD)/bench/turns_%: bench/turns.c bench/turns_floor.c bench/turns.h
 $(INBIN): $(BUILD)/bench/dropin_%: bench/dropin.c
 # Beside gloo, where that is.
 HAS_GLOO = $(wildcard /usr/include/gloo/allreduce.h)
-$(BUILD)/bench/hosts_gloo.o: bench/hosts_gloo.cc bench/hosts_gloo.h mk/bench.mk
+$(BUILD)/bench/turns_gloo.o: bench/turns_gloo.cc bench/turns.h mk/bench.mk
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)
 	$(Q)$(CXX) -std=c++14 $(PEERFLAGS) -c $< -o $@
-$(HOSTBIN): bench/hosts_gloo.h $(if $(HAS_GLOO),$(BUILD)/bench/hosts_gloo.o)
-$(HOSTBIN): WITH = $(if $(HAS_GLOO),-DWITH_GLOO $(BUILD)/bench/hosts_gloo.o -lgloo -lstdc++)
-$(HOSTBIN) $(INBIN): bench/timing.h $(BUILD)/libtutti.a mk/bench.mk
+$(TURNBIN): $(if $(HAS_GLOO),$(BUILD)/bench/turns_gloo.o)
+$(TURNBIN): WITH = $(if $(HAS_GLOO),-DWITH_GLOO $(BUILD)/bench/turns_gloo.o -lgloo -lstdc++)
+$(TURNBIN) $(INBIN): bench/timing.h $(BUILD)/libtutti.a mk/bench.mk
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(lastword $(subst _, ,$@)) -std=c17 -D_GNU_SOURCE $(PEERFLAGS) -Iinclude $(filter %.c,$^) $(WITH) \
@@ -59,7 +50,7 @@ bench-programs:
 	@tools/deps.sh build
 	@tools/deps.sh bench || echo "tutti: going on without; what needs them is skipped"
 	@$(MAKE) $(JOBS) --no-print-directory all $(UCXLIB) $(BENCHBIN) $(FAULTBIN) $(C10DLIB) $(NOTHING)
-	@$(MAKE) $(JOBS) -k --no-print-directory $(PEERBIN) $(HOSTBIN) $(RANKED) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
+	@$(MAKE) $(JOBS) -k --no-print-directory $(TURNBIN) $(RANKED) $(INBIN) $(SHIMS) || echo "tutti: a peer could not be built; it is skipped"
 	@if tools/deps.sh sim; then $(MAKE) $(JOBS) --no-print-directory $(SIM); fi || echo "tutti: no simulator; it is skipped"
 bench-peers: bench-programs
 	@$(PYTHON) bench/peers.py $(BENCHARG) $(if $(RANKS),--ranks $(RANKS)) $(if $(OUT),--out $(OUT))

@@ -169,7 +169,7 @@ check-torch-asan:
 	@BUILD=build-torch-asan TEST_SECONDS=1800 tests/run tests/sh/torch.sh
 # Programs with threads: what the thread sanitizer can see. It wants addresses
 # that are not randomised far.
-TSANBIN  = $(patsubst %.c,build-tsan/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
+TSANBIN  = $(patsubst tests/unit/%.c,build-tsan/tests/%,$(shell grep -lE 'comm_from_threads|pthread_create' $(TESTSRC) /dev/null))
 check-tsan:
 	@tools/deps.sh build check
 	@$(MAKE) $(JOBS) --no-print-directory BUILD=build-tsan SAN=-fsanitize=thread $(SANFLAGS) $(TSANBIN)

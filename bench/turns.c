@@ -1,0 +1,322 @@
+/* turns.c - all libraries that fit into one process, by turns of milliseconds.
+ *
+ *   mpirun ... turns loop|cycle FIRST LAST BUDGET ROUNDS SIDE,SIDE,...
+ *
+ * Idea       Cores of virtual machines move, and other programs come and go: figures of programs that
+ *            run one after another differ by more than the libraries do. So all sides run in the same
+ *            processes, each for BUDGET seconds in each round; another one is the first in each
+ *            round. Only figures of the same round are compared.
+ * Sides      own: the MPI's allreduce (PMPI_Allreduce, also if a library is preloaded).
+ *            tutti: tutti_comm_from_mpi, which is shared memory on one host. alloc: the same, on
+ *            a vector of tutti_mem_alloc. ucx: the same with TUTTI_NET=ucx, and TURNS_UCX_PROFILE
+ *            as its TUTTI_PROFILE. shim: MPI_Allreduce, with tutti's library preloaded. gloo: the
+ *            fastest of its algorithms, over TURNS_INTERFACE or the loopback. On one host also the
+ *            floors exchange, two-shot and stream (turns_floor.c), for vectors and ranks that they know.
+ * Cycle      every rank writes its vector, calls, and reads the result; less the time of the same
+ *            without the call. loop: call after call.
+ * Checked    once per size and side: the sums of integers.
+ * Prints     a line of JSON per size: bytes; line_ns: a cache line there and back, before and after each
+ *            round (0 on several hosts); us: each side's microseconds in each round, of the slowest
+ *            rank; plan: what ran. Then `done`, before MPI_Finalize, in which MPICH 4.0 over
+ *            UCX can hang. An error ends all ranks.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <ftw.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include "timing.h"
+#include "turns.h"
+#include "tutti_mpi.h"
+#include "tutti_plan.h"
+
+static int rank, ranks, near; /* near: all ranks share memory */
+static tutti_comm *comm, *ucx_comm;
+static int gloo_best;
+
+static void check(int good, const char *what, const char *why) {
+  if (good) return;
+  fprintf(stderr, "turns: rank %d: %s: %s\n", rank, what, why);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* ---- what all ranks do together, with as little of the MPI as possible ---- */
+
+static void meet(void) {
+  if (near)
+    floor_meet();
+  else
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+static double slowest(double seconds) {
+  if (near) return floor_slowest(seconds);
+  PMPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return seconds;
+}
+
+/* ---- the sides ---- */
+
+typedef struct side {
+  const char *name;
+  void (*sum)(float *x, size_t n); /* in place */
+  int wanted;
+} side;
+
+static void own_sum(float *x, size_t n) {
+  PMPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void shim_sum(float *x, size_t n) {
+  MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void tutti_sum(float *x, size_t n) {
+  check(!tutti_allreduce(comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM), "tutti", tutti_error());
+}
+
+static void ucx_sum(float *x, size_t n) {
+  check(!tutti_allreduce(ucx_comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM), "ucx", tutti_error());
+}
+
+static void gloo_best_sum(float *x, size_t n) {
+#ifdef WITH_GLOO
+  check(!gloo_sum(gloo_best, x, n), "gloo", gloo_name(gloo_best));
+#else
+  (void)x, (void)n;
+#endif
+}
+
+enum { OWN, TUTTI, ALLOC, UCX, GLOO, SHIM, EXCHANGE, TWO_SHOT, STREAM, SIDES };
+static side sides[SIDES] = {[OWN] = {"own", own_sum},
+                            [TUTTI] = {"tutti", tutti_sum},
+                            [ALLOC] = {"alloc", tutti_sum},
+                            [UCX] = {"ucx", ucx_sum},
+                            [GLOO] = {"gloo", gloo_best_sum},
+                            [SHIM] = {"shim", shim_sum},
+                            [EXCHANGE] = {"exchange", floor_exchange},
+                            [TWO_SHOT] = {"two-shot", floor_two_shot},
+                            [STREAM] = {"stream", floor_stream}};
+
+/* Can side s sum n elements here? */
+static int plays(int s, size_t n) {
+  if (s == EXCHANGE) return sides[s].wanted && n <= FLOOR_EXCHANGE;
+  if (s == TWO_SHOT || s == STREAM) return sides[s].wanted && ranks == 2;
+  return sides[s].wanted;
+}
+
+static float *vector_of(int s, size_t n) {
+  void *x = NULL;
+  if (s == TWO_SHOT) return floor_vector();
+  if (s == ALLOC)
+    check(!tutti_mem_alloc(comm, n * sizeof(float), &x), "tutti_mem_alloc", tutti_error());
+  else
+    check((x = malloc(n * sizeof(float))) != NULL, "malloc", "out of memory");
+  return x;
+}
+
+static void free_vector(int s, float *x) {
+  if (s == ALLOC)
+    tutti_mem_free(comm, x);
+  else if (s != TWO_SHOT)
+    free(x);
+}
+
+static const char *plan_of(int s, size_t n, char *text, size_t room) {
+  tutti_comm *of = s == UCX ? ucx_comm : comm;
+  *text = 0;
+  if (s == TUTTI || s == ALLOC || s == UCX)
+    tutti_comm_plan(of, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, text, room);
+#ifdef WITH_GLOO
+  if (s == GLOO) snprintf(text, room, "%s", gloo_name(gloo_best));
+#endif
+  return text;
+}
+
+/* ---- one size ---- */
+
+/* Integers, so that the sum is the same in any order. */
+static void check_sum(int s, float *x, size_t n) {
+  const size_t p = (size_t)ranks;
+  size_t wrong = 0;
+  for (size_t i = 0; i < n; i++) x[i] = (float)((size_t)rank + i % 7);
+  sides[s].sum(x, n);
+  for (size_t i = 0; i < n; i++) wrong += x[i] != (float)(p * (p - 1) / 2 + p * (i % 7));
+  check(!wrong, sides[s].name, "the sum is wrong");
+  memset(x, 0, n * sizeof *x);
+}
+
+static double timed(int s, float *x, size_t n, long iterations, int touch, int with) {
+  meet();
+  const double from = timing_now();
+  for (long i = 0; i < iterations; i++) {
+    if (touch) timing_write(x, n, i);
+    if (with) sides[s].sum(x, n);
+    if (touch) timing_read(x, n);
+  }
+  return (timing_now() - from) / (double)iterations;
+}
+
+/* The number of iterations of a turn. First calls are slow, so trials run until one is no faster. */
+static long settle(const timing_plan *plan, int s, float *x, size_t n) {
+  double once = slowest(timed(s, x, n, LEAST_ITERATIONS, plan->cycle, 1));
+  for (int k = 0, settled = 0; k < SETTLE && !settled; k++) {
+    const long trial = timing_trial(plan->budget, once);
+    const double again = slowest(timed(s, x, n, trial, plan->cycle, 1));
+    settled = timing_settled(once, again);
+    once = again;
+  }
+  return timing_fit(plan->budget, once);
+}
+
+/* gloo_best: the fastest at this size. */
+static void choose_gloo(const timing_plan *plan, float *x, size_t n) {
+#ifdef WITH_GLOO
+  double least = 0;
+  int best = 0;
+  for (gloo_best = 0; gloo_name(gloo_best); gloo_best++) {
+    check_sum(GLOO, x, n);
+    const long iterations = settle(plan, GLOO, x, n);
+    const double each = slowest(timed(GLOO, x, n, iterations, plan->cycle, 1));
+    if (!least || each < least) least = each, best = gloo_best;
+  }
+  gloo_best = best;
+#else
+  (void)plan, (void)x, (void)n;
+#endif
+}
+
+typedef double rounds[MOST_REPEATS];
+
+static void print_each(const double *each, int n) {
+  for (int k = 0; k < n; k++) printf("%s%.4f", k ? ", " : "[", each[k]);
+  printf("]");
+}
+
+static void show(size_t bytes, const rounds *us, const rounds *line, int n) {
+  const char *between = "";
+  if (rank == 0) {
+    printf("{\"bytes\": %zu, \"line_ns\": [", bytes);
+    print_each(line[0], n), printf(", "), print_each(line[1], n);
+    printf("], \"us\": {");
+  }
+  for (int s = 0; s < SIDES && rank == 0; s++)
+    if (plays(s, bytes / sizeof(float)))
+      printf("%s\"%s\": ", between, sides[s].name), print_each(us[s], n), between = ", ";
+  if (rank == 0) printf("}, \"plan\": {");
+  between = "";
+  for (int s = 0; s < SIDES; s++) {
+    char plan[160];
+    if (!plays(s, bytes / sizeof(float)) || !*plan_of(s, bytes / sizeof(float), plan, sizeof plan))
+      continue;
+    if (rank == 0) printf("%s\"%s\": \"%s\"", between, sides[s].name, plan), between = ", ";
+  }
+  if (rank == 0) puts("}}"), fflush(stdout);
+}
+
+static void size(const timing_plan *plan, size_t bytes) {
+  static rounds us[SIDES], line[2];
+  const size_t n = bytes / sizeof(float);
+  long iterations[SIDES];
+  float *x[SIDES];
+  for (int s = 0; s < SIDES; s++) {
+    if (!plays(s, n)) continue;
+    x[s] = vector_of(s, n);
+    if (s == GLOO) choose_gloo(plan, x[s], n);
+    check_sum(s, x[s], n);
+    iterations[s] = settle(plan, s, x[s], n);
+  }
+  for (int k = 0; k < plan->repeats; k++) {
+    line[0][k] = near ? floor_line() : 0;
+    for (int turn = 0; turn < SIDES; turn++) {
+      const int s = (k + turn) % SIDES;
+      if (!plays(s, n)) continue;
+      const double without = plan->cycle ? timed(s, x[s], n, iterations[s], 1, 0) : 0;
+      us[s][k] = 1e6 * slowest(timed(s, x[s], n, iterations[s], plan->cycle, 1) - without);
+    }
+    line[1][k] = near ? floor_line() : 0;
+  }
+  show(bytes, (const rounds *)us, (const rounds *)line, plan->repeats);
+  for (int s = 0; s < SIDES; s++)
+    if (plays(s, n)) free_vector(s, x[s]);
+}
+
+/* ---- opening and closing ---- */
+
+#ifdef WITH_GLOO
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at) {
+  (void)st, (void)type, (void)at;
+  return remove(path);
+}
+
+/* In a folder that all hosts see: those of netns.sh have one in common. */
+static void open_gloo(void) {
+  const char *temporary = getenv("TMPDIR");
+  char folder[200];
+  snprintf(folder, sizeof folder, "%s/gloo.XXXXXX", temporary ? temporary : "/tmp");
+  if (rank == 0) check(mkdtemp(folder) != NULL, "mkdtemp", folder);
+  PMPI_Bcast(folder, sizeof folder, MPI_BYTE, 0, MPI_COMM_WORLD);
+  check(!gloo_open(rank, ranks, folder, getenv("TURNS_INTERFACE")), "gloo", "it cannot be opened");
+  PMPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+#endif
+
+static void open_sides(size_t last) {
+  near = floor_open(rank, ranks, last) == 0;
+  if (sides[TUTTI].wanted || sides[ALLOC].wanted)
+    check(!tutti_comm_from_mpi(MPI_COMM_WORLD, &comm), "tutti_comm_from_mpi", tutti_error());
+  if (sides[UCX].wanted) {
+    const char *profile = getenv("TURNS_UCX_PROFILE");
+    setenv("TUTTI_NET", "ucx", 1);
+    if (profile) setenv("TUTTI_PROFILE", profile, 1);
+    check(!tutti_comm_from_mpi(MPI_COMM_WORLD, &ucx_comm), "TUTTI_NET=ucx", tutti_error());
+  }
+  Dl_info from = {0};
+  if (sides[SHIM].wanted)
+    check(dladdr((void *)(size_t)MPI_Allreduce, &from) && strstr(from.dli_fname, "libtutti_pmpi"),
+          "shim", "tutti's library is not preloaded");
+#ifdef WITH_GLOO
+  if (sides[GLOO].wanted) open_gloo();
+#else
+  check(!sides[GLOO].wanted, "gloo", "it was not there when this program was built");
+#endif
+  for (int s = EXCHANGE; s <= STREAM; s++)
+    check(near || !sides[s].wanted, sides[s].name, "it needs ranks that share memory");
+}
+
+static void close_sides(void) {
+  tutti_comm_free(ucx_comm);
+  tutti_comm_free(comm);
+#ifdef WITH_GLOO
+  if (sides[GLOO].wanted) gloo_close();
+#endif
+  if (near) floor_close();
+}
+
+/* Marks the sides that are named; false if a name is none. */
+static int want(char *names) {
+  int known = 1;
+  for (char *name = strtok(names, ","); name && known; name = strtok(NULL, ",")) {
+    known = 0;
+    for (int s = 0; s < SIDES; s++)
+      if (strcmp(name, sides[s].name) == 0) known = sides[s].wanted = 1;
+  }
+  return known;
+}
+
+int main(int argc, char **argv) {
+  timing_plan plan = {0};
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  check(argc == 7 && timing_parse(&plan, 5, argv + 1) && want(argv[6]), "usage",
+        "turns " TIMING_USAGE " own,tutti,alloc,ucx,gloo,shim,exchange,two-shot,stream");
+  open_sides(plan.last);
+  for (size_t b = plan.first; b <= plan.last; b *= 4) size(&plan, b);
+  close_sides();
+  PMPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) puts("done"), fflush(stdout);
+  MPI_Finalize();
+  return 0;
+}
