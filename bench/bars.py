@@ -3,15 +3,14 @@
 #   bars.py [--build DIR] [--only PART] [--quick]
 #
 # A part is a file of bench/bars/ with a sentence `TITLE` and a generator
-# `bars(lab, quick)` of Bar(name, wanted, measured, verdict). The verdict is True (met),
-# False (not met), None (not a bar, but a condition that affects one) or a text
-# (skipped, with the reason). A bar that is not met is no
-# error: this is a measurement. The exit status is 1 only if a part could not run.
+# `bars(build, quick)` of Bar (verdict.py), each of which is printed as soon as it is known. A bar that is not met is
+# no error: this is a measurement. The exit status is 1 only if a part could not run.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import importlib.util
 import os
 import sys
+import time
 import traceback
 
 import measure
@@ -30,15 +29,21 @@ def load(name):
     return module
 
 
-def word(verdict):
-    return {True: "holds", False: "FALLS SHORT", None: "no bar: a limit"}.get(verdict, "skipped: %s" % verdict)
+def word(bar):
+    if isinstance(bar.verdict, str):
+        return "skipped: %s" % bar.verdict
+    return {True: "holds", False: "FALLS SHORT", None: "no bar: a limit"}[bar.verdict] + (bar.why and ": " + bar.why)
+
+
+def line(bar, width=0):
+    return "%-*s  %-12s %-12s %s" % (width, bar.name, bar.wanted, bar.measured, word(bar))
 
 
 def table(bars):
     width = max(len(b.name) for b in bars)
     print("\n%-*s  %-12s %-12s %s" % (width, "bar", "wanted", "measured", ""))
     for b in bars:
-        print("%-*s  %-12s %-12s %s" % (width, b.name, b.wanted, b.measured, word(b.verdict)))
+        print(line(b, width))
     held = sum(b.verdict is True for b in bars)
     short = sum(b.verdict is False for b in bars)
     limits = sum(b.verdict is None for b in bars)
@@ -60,11 +65,12 @@ def main():
           (m["date"], m["processor"], m["cores"], m["caches"], m["Open MPI"], m["MPICH"]))
     broken = False
     for name in [args.only] if args.only else parts():
-        part, bars = load(name), []
+        part, bars, start = load(name), [], time.monotonic()
         print("\n== %s: %s" % (name, part.TITLE), flush=True)
         try:
             for bar in part.bars(args.build, args.quick):
                 bars.append(bar)
+                print("= [%4.0f s] %s" % (time.monotonic() - start, line(bar)), flush=True)
         except Exception:
             traceback.print_exc()
             print("part %s could not be carried out" % name)

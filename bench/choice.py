@@ -2,7 +2,7 @@
 # true? `make bench-choice`.
 #
 #   choice.py [--build DIR] [--out DIR] [--ranks 2,3,4,7,8] [--hosts 5x1,6x1,7x1] [--launches N]
-#             [--modes tuned,measured]
+#             [--modes "built in,tuned,measured"]
 #
 # Tuned      after `tutti tune`: on this machine, and on hosts that are network namespaces
 #            (netns.sh, as root). Measured: the same with TUTTI_MEASURE=1.
@@ -12,8 +12,8 @@
 #            ten times: so the script keeps them awake, which makes them move less. Rounds count if the
 #            cores are as far apart as when the machine was tuned (cli/measured.c). If less than
 #            one round in ten counts, it tunes again and repeats the launch, twice at most.
-# Noise      the chosen plan compared with itself in the same launch, and the mean deviation of the
-#            launches' ratios.
+# Built in   without a profile: what a user gets who never tunes.
+# Noise      the chosen plan compared with itself in the same launch.
 # Stores choice.json and choice.txt. SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
@@ -23,6 +23,7 @@ import sys
 
 import hosts
 import measure
+import record
 from measure import Failed, bytes_name, geomean, median
 
 NEAR = 1.3
@@ -77,6 +78,8 @@ class Bench:
 
     def launch(self, where, mode):
         """Tunes if needed, and measures."""
+        if mode == "built in":
+            return self.once(where, MODES[mode])["rows"]
         profile = where if "x" in where else "here"
         for _ in range(1 if self.quick else TRIES):
             if profile not in self.profiles:
@@ -96,10 +99,9 @@ class Bench:
         for rows in zip(*launches):
             ratios = [r["chosen_over_best"] for r in rows]
             middle = median(ratios)
-            apart = geomean([max(r / middle, middle / r) for r in ratios])
             priced = [r["predicted_s"] / r["measured_s"] for r in rows if r["predicted_s"] > 0]
             found[rows[0]["bytes"]] = {
-                "ratio": middle, "noise": max(median([r["noise"] for r in rows]), apart),
+                "ratio": middle, "noise": median([r["noise"] for r in rows]),
                 "predicted_over_measured": median(priced) if priced else None,
                 "chosen": rows[0]["chosen"], "best": rows[-1]["best"], "us": 1e6 * median([r["measured_s"] for r in rows]),
                 "launches": ratios}
@@ -152,14 +154,15 @@ def sum_up(found):
             "near": sum(near) / len(near) if near else 0, "points": len(every)}
 
 
-MODES = {"tuned": {}, "measured": {"TUTTI_MEASURE": "1"}}
+MODES = {"built in": {"TUTTI_PROFILE": "none"}, "tuned": {}, "measured": {"TUTTI_MEASURE": "1"}}
+HEADINGS = {"built in": "with the built-in figures, without tune", "tuned": "after tutti tune", "measured": "with TUTTI_MEASURE=1"}
 
 
 def carry_out(bench, places, modes=tuple(MODES)):
     """{mode: {where: rows}} and {where: why it was left out}"""
     found, left = {m: {} for m in modes}, {}
     for mode in modes:
-        bench.say("\n%s\n%s" % ("after tutti tune" if mode == "tuned" else "with TUTTI_MEASURE=1", HEAD))
+        bench.say("\n%s\n%s" % (HEADINGS[mode], HEAD))
         for where in places:
             if where in left:
                 continue
@@ -167,7 +170,7 @@ def carry_out(bench, places, modes=tuple(MODES)):
                 with Awake():
                     found[mode][where] = bench.where(where, mode)
             except (Failed, hosts.Skipped) as e:
-                left[where] = str(e)
+                left[where] = e
                 bench.say("%6s  left out: %s" % (where, e))
                 continue
             for size, r in found[mode][where].items():
@@ -197,12 +200,14 @@ def main():
         text.append(line)
 
     bench = Bench(args.build, args.out or os.path.join(args.build, "bench"), args.launches, args.quick, say)
-    m = measure.machine()
+    m = record.about("allreduce, float sum, in place; ratio: the chosen plan's time over the best plan's, median of the launches; "
+                     "noise: the chosen plan's over its own; us: of the chosen plan")
     say("allreduce of floats, sum, in place; %s, %d cores, %s" % (m["processor"], m["cores"], m["date"]))
     places = [w for w in (args.ranks + "," + args.hosts).split(",") if w]
     found, left = carry_out(bench, places, args.modes.split(","))
-    with open(os.path.join(bench.out, "choice.json"), "w") as f:
-        json.dump({"machine": m, "found": found, "left_out": left}, f, indent=1)
+    record.store(os.path.join(bench.out, "choice.json"), dict(m, failed={w: str(e) for w, e in left.items()}),
+                 [dict(mode=mode, where=where, bytes=size, **r) for mode, places in found.items()
+                  for where, rows in places.items() for size, r in rows.items()])
     with open(os.path.join(bench.out, "choice.txt"), "w") as f:
         f.write("\n".join(text) + "\n")
     print("\nstored in %s: choice.json, choice.txt, choice-*.profile" % bench.out)

@@ -3,29 +3,31 @@
 #
 #   hosts.py [--build DIR] [--out DIR] [--mpi openmpi,mpich] [--hosts 5x1,6x1,7x1,8x1,3x2,4x3]
 #            [--rounds N] [--last BYTES] [--rate MBIT] [--loop] [--budget S] [--patience S]
-#            [--sides mpi,ucx,gloo] [--pml ob1,ucx]
+#            [--sides mpi,ucx,gloo,shim] [--pml ob1,ucx]
 #
 # Hosts are network namespaces with shaped links (netns.sh), made for each run and removed
 # after it. For each layout (hosts x ranks on each) and each network that tutti uses, `tutti
 # tune` first finds the network's figures, three times; tutti chooses its plans by their medians.
 # Open MPI goes over its own TCP (--pml ob1), and over UCX. Prints a table per layout, and stores
-# hosts.json, hosts.txt and the profiles. Exits with 77 and the reason if hosts cannot be made.
+# hosts.json, hosts.txt and the profiles. shim: MPI_Allreduce of a program that knows no tutti, through the drop-in. Exits with 77 and the reason if hosts cannot be made.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
 
 import measure
+import record
+import turns
 from measure import KI, MI, Failed, bytes_name, geomean, median
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}
-TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo"}
+TITLES = {"mpi": "tutti", "ucx": "tutti, UCX", "gloo": "gloo", "shim": "the drop-in"}
+SIDE = {"mpi": "tutti"}  # the names of turns.c, where they differ
+TUNED = ("mpi", "ucx")
 LAYOUTS = "5x1,6x1,7x1,8x1,3x2,4x3"
 LAST = 4 * MI
 TUNES = 3
@@ -40,35 +42,11 @@ def terminated(*_):
 
 
 def lines(argv, patience, env=None):
-    """Yields the lines before the line `done` as they come. The program may hang after it."""
-    with tempfile.TemporaryFile("w+") as err:
-        p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=err, stdin=subprocess.DEVNULL, text=True,
-                             env=dict(os.environ, LC_ALL="C", **(env or {})), start_new_session=True)
-        late = threading.Event()
-        timer = threading.Timer(patience, lambda: (late.set(), os.killpg(p.pid, signal.SIGKILL)))
-        timer.start()
-        try:
-            for line in map(str.strip, p.stdout):
-                if line == "done":
-                    return
-                yield line
-            p.wait()
-        finally:
-            timer.cancel()
-            if p.poll() is None:
-                try:
-                    p.wait(0.5)
-                except subprocess.TimeoutExpired:
-                    os.killpg(p.pid, signal.SIGKILL)
-                    p.wait()
-            p.stdout.close()
-        err.seek(0)
-        why = [x for x in err.read().splitlines() if "hosts:" in x or "netns.sh:" in x] or [""]
-        if late.is_set():
-            raise Failed("took longer than %d s" % patience)
-        if p.returncode == 77:
-            raise Skipped(why[0])
-        raise Failed("ended with %d: %s" % (p.returncode, why[0]))
+    """Those of turns.py; raises Skipped where this machine cannot make hosts."""
+    try:
+        yield from turns.lines(argv, patience, env, ("turns:", "netns.sh:"))
+    except Failed as e:
+        raise Skipped(str(e).partition(": ")[2]) if e.status == 77 else e
 
 
 class Network:
@@ -77,7 +55,8 @@ class Network:
 
     def __init__(self, build, out, mpi, rate=200, rounds=7, budget=0.1, cycle=True, last=LAST, patience=600,
                  sides=("mpi",), pml="ob1"):
-        self.program = os.path.abspath(os.path.join(build, "bench", "hosts_" + mpi))
+        self.program = os.path.abspath(os.path.join(build, "bench", "turns_" + mpi))
+        self.library = os.path.abspath(os.path.join(build, "libtutti_pmpi_%s.so" % turns.FAMILY[mpi]))
         self.tutti = os.path.abspath(os.path.join(build, "tutti"))
         self.out, self.mpi, self.rate, self.patience = os.path.abspath(out), mpi, rate, patience
         self.plan = ["cycle" if cycle else "loop", "4", str(last), str(budget), str(rounds)]
@@ -86,7 +65,8 @@ class Network:
 
     def start(self, layout, arguments, env=None):
         hosts, per = layout.split("x")
-        return lines(self.netns(hosts, per) + [self.program] + arguments, self.patience, env)
+        preload = ["env", "LD_PRELOAD=" + self.library] if "shim" in self.sides else []
+        return lines(self.netns(hosts, per) + preload + [self.program] + arguments, self.patience, env)
 
     def netns(self, hosts, per):  # ends with this process, even if that is killed
         return ["setpriv", "--pdeathsig", "KILL", "bash", os.path.join(HERE, "netns.sh"), self.mpi,
@@ -136,17 +116,20 @@ class Network:
 
     def rows(self, layout, profiles):
         """Yields bytes, {native, tutti, ratio, plan, floor}, as they come."""
-        env = dict(self.settings(), TUTTI_PROFILE=profiles.get("mpi", "none"))
+        env = dict(self.settings(), TURNS_INTERFACE="eth0", TUTTI_PROFILE=profiles.get("mpi", "none"))
         if "ucx" in profiles:
-            env["HOSTS_UCX_PROFILE"] = profiles["ucx"]
-        for line in self.start(layout, self.plan + [",".join(self.sides)], env):
-            own, *beside = line.split(" | ")
-            size, native = own.split()
-            r = {"native": float(native), "floor": round(self.floor(layout, int(size)), 2)}
-            for text in beside:
-                side, us, ratio, to_gloo, plan = text.split(None, 4)
-                r[side] = {"us": float(us), "ratio": float(ratio), "to_gloo": float(to_gloo), "plan": plan}
-            yield int(size), r
+            env["TURNS_UCX_PROFILE"] = profiles["ucx"]
+        names = ["own"] + [SIDE.get(s, s) for s in self.sides]
+        for line in self.start(layout, self.plan + [",".join(names)], env):
+            if not line.startswith("{"):
+                continue
+            p = turns.Point(json.loads(line))
+            r = {"native": round(p.time("own"), 2), "floor": round(self.floor(layout, p.bytes), 2)}
+            for side in self.sides:
+                name = SIDE.get(side, side)
+                r[side] = {"us": round(p.time(name), 2), "ratio": round(p.ratio("own", name), 4),
+                           "to_gloo": round(p.ratio("gloo", name) or 0, 4), "plan": p.plan.get(name, "-")}
+            yield p.bytes, r
 
 
 def head(net, layout, figures):
@@ -157,7 +140,7 @@ def head(net, layout, figures):
             TITLES[side], 1e6 * f["delay"], 1e6 * f["processor"], 1e9 * f["beta"], f["burst"])
     columns = ["%8s %12s %12s" % ("bytes", net.name[:12], "floor")]
     for side in net.sides:
-        columns.append("%12s %6s" % (TITLES[side], "ratio") + ("" if side == "gloo" else " %7s  %-24s" % ("/floor", "plan")))
+        columns.append("%12s %6s" % (TITLES[side], "ratio") + (" %7s  %-24s" % ("/floor", "plan") if side in TUNED else ""))
     return first + "\n" + " ".join(columns)
 
 
@@ -166,7 +149,7 @@ def row(size, r):
     text = "%8s %12.1f %12s" % (bytes_name(size), r["native"], "%.0f" % r["floor"] if size >= KI else "")
     for side, s in sides_of(r):
         text += " %12.1f %6.2f" % (s["us"], s["ratio"])
-        if side != "gloo":
+        if side in TUNED:
             text += " %7s  %-24s" % ("%.2f" % (s["us"] / r["floor"]) if size >= KI else "", s["plan"][:24])
     return text
 
@@ -179,7 +162,7 @@ def layout_of(net, layout, say):
     """The results for a layout, with `failed`: why they are incomplete."""
     found = {"rows": {}}
     try:
-        sides = {side: net.figures(layout, side) for side in net.sides if side != "gloo"}
+        sides = {side: net.figures(layout, side) for side in net.sides if side in TUNED}
         found["figures"] = {side: figures for side, (_, figures) in sides.items()}
         say(head(net, layout, found["figures"]))
         for size, r in net.rows(layout, {side: path for side, (path, _) in sides.items()}):
@@ -196,10 +179,17 @@ def layout_of(net, layout, say):
     return found
 
 
-def store(out, result, text):
-    with open(os.path.join(out, "hosts.json"), "w") as f:
-        json.dump(result, f, indent=1)
-        f.write("\n")
+def rows_of(found):
+    """A row per size of each layout and network, as stored."""
+    return [dict(mpi=name, layout=layout, bytes=size, **r) for name, layouts in found.items()
+            for layout, l in layouts.items() for size, r in l["rows"].items()]
+
+
+def store(out, about, found, text):
+    about["figures"] = {name: {layout: l.get("figures") for layout, l in layouts.items()} for name, layouts in found.items()}
+    about["failed"] = {"%s, %s" % (name, layout): l["failed"] for name, layouts in found.items()
+                       for layout, l in layouts.items() if "failed" in l}
+    record.store(os.path.join(out, "hosts.json"), about, rows_of(found))
     with open(os.path.join(out, "hosts.txt"), "w") as f:
         f.write("\n".join(text) + "\n")
 
@@ -239,7 +229,9 @@ def main():
         print(line, flush=True)
         text.append(line)
 
-    m = measure.machine()
+    m = about = record.about("allreduce, float sum, in place, %s, links of %g Mbit/s; us: medians over the rounds; ratio: the "
+                             "MPI's time over each, to_gloo: gloo's, round by round; floor: us that the links need" %
+                             ("loop" if args.loop else "cycle", args.rate))
     say("allreduce of floats, sum, in place; %s, %d cores, %s" % (m["processor"], m["cores"], m["date"]))
     games = [(mpi, pml) for mpi in args.mpi.split(",") for pml in (args.pml.split(",") if mpi == "openmpi" else ["ob1"])]
     for mpi, pml in games:
@@ -250,9 +242,7 @@ def main():
             found[net.name] = {}
             for layout in args.hosts.split(","):
                 found[net.name][layout] = layout_of(net, layout, say)
-                store(out, {"machine": m, "rate_Mbit": args.rate, "measure": net.plan[0], "rounds": args.rounds,
-                            "what": "microseconds, medians over the rounds; ratio: MPI / each, median over the rounds",
-                            "mpi": found}, text)
+                store(out, about, found, text)
         except Skipped as e:
             print("hosts.py: %s is skipped: %s" % (net.name, e), file=sys.stderr)
             skipped += 1

@@ -1,16 +1,11 @@
-# measure.py - runs measuring programs one after another, round by round, and reports
-# how much they were disturbed. Standard library only.
+# measure.py - runs measuring programs one after another and reports how much they were disturbed. Standard
+# library only. Libraries that fit into one process are compared by turns.py instead.
 #
-# Round      every program once; another one is the first in each round. The
-#            figure of a comparison is the median over the rounds of the ratio
-#            within a round: machines drift, ratios much less.
 # Disturbed  a run during which stolen time and other processes' time, together,
 #            took more than 2 % of the cores (/proc/stat, less our children). It is
 #            repeated at most three times; then the least disturbed is kept, marked.
 # Cores      of a virtual machine move: near each other for a second, ten times as far the next, which
-#            changes times as much if each rank has a core. A run in which they moved, or were placed
-#            differently from the round's first one, is repeated, too; and only programs with the
-#            same placement are compared, unless there is no such round.
+#            changes times as much if each rank has a core. A run in which they moved is repeated, too.
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import math
@@ -38,7 +33,11 @@ def alike(one, other):
 
 
 class Failed(Exception):
-    """A program that could not run, or failed; the text says how."""
+    """A program that could not run, or failed; the text says how. status: its exit status, if it ended."""
+
+    def __init__(self, text, status=None):
+        super().__init__(text)
+        self.status = status
 
 
 def median(values):
@@ -128,9 +127,6 @@ class Lab:
     def path(self, name):
         return os.path.join(self.build, name)
 
-    def plan(self, first, last):
-        return ["cycle" if self.cycle else "loop", str(first), str(last), str(self.budget), str(self.repeats)]
-
     def tutti(self, ranks, first, last, options=(), env=None):
         tutti = self.path("tutti")
         with tempfile.NamedTemporaryFile(suffix=".json") as f:
@@ -141,40 +137,6 @@ class Lab:
             _, share = run(argv, env=env)
             rows = json.load(open(f.name))["rows"]
         return {r["bytes"]: r["in_place"]["us_median"] for r in rows}, share
-
-    def lines(self, argv, env=None):
-        out, share = run(argv, env=env)
-        return {int(l.split()[0]): float(l.split()[1]) for l in out.splitlines()}, share
-
-    def measure(self, name, ranks, first, last):
-        """{bytes: median us} and the share of disturbance, of one run."""
-        plan = self.plan(first, last)
-        if name == "tutti":
-            return self.tutti(ranks, first, last)
-        if name == "tutti --alloc":
-            return self.tutti(ranks, first, last, ["--alloc"])
-        if name == "generic":
-            return self.tutti(ranks, first, last, env={"TUTTI_ENGINE": "generic"})
-        if name == "generic --alloc":
-            return self.tutti(ranks, first, last, ["--alloc"], env={"TUTTI_ENGINE": "generic"})
-        if name == "Open MPI":
-            argv = ["mpirun.openmpi", "-np", str(ranks)]
-            if ranks > CORES:
-                argv += ["--mca", "mpi_yield_when_idle", "1", "--oversubscribe", "--bind-to", "none"]
-            env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-            return self.lines(argv + [self.path("bench/peer_openmpi")] + plan, env)
-        if name == "MPICH":
-            return self.lines(["mpirun.mpich", "-n", str(ranks), self.path("bench/peer_mpich")] + plan)
-        if name == "gloo":
-            best = "all" if ranks <= CORES else "ring"
-            return self.lines([self.path("bench/peer_gloo"), str(ranks), best] + plan)
-        if name == "two-shot floor":
-            return self.lines([self.path("bench/floor_two_shot")] + plan)
-        if name == "exchange floor":
-            spins = "1000000" if ranks <= CORES else "0"
-            times, share = self.lines([self.path("bench/floor_exchange"), str(ranks), spins])
-            return {4: times[ranks]}, share
-        raise ValueError(name)
 
     def far(self, ranks):
         """Seconds between the cores, at this moment; 0 for ranks that share them"""
@@ -200,64 +162,6 @@ class Lab:
         self.say("%-32s %4.1f %% disturbed%s%s" % (label, 100 * share, " (kept)" if share > LIMIT else "",
                                                  ", the cores moved (kept)" if moved else ""))
         return value, share, far
-
-
-class Rounds:
-    """Programs measured in turn. times[name] is one {bytes: us} per round (empty if the program failed:
-    why[name])."""
-
-    def __init__(self, lab, ranks, jobs, rounds):
-        """jobs: {name: (first, last)}, or {name: [(first, last), ...]}"""
-        self.ranks, self.times, self.shares, self.why = ranks, {n: [] for n in jobs}, [], {}
-        self.far = {n: [] for n in jobs}
-        names = list(jobs)
-        for k in range(rounds):
-            self.wanted = None
-            for name in names[k % len(names):] + names[: k % len(names)]:
-                self.times[name].append(self.one(lab, name, jobs[name], k))
-
-    def one(self, lab, name, spans, k):
-        far, times = 0, {}
-        self.far[name].append(-1)
-        if name in self.why:
-            return {}
-        for first, last in spans if isinstance(spans, list) else [spans]:
-            label = "P=%d round %d: %s" % (self.ranks, k + 1, name)
-            try:
-                value, share, far = lab.calm(label, lambda: lab.measure(name, self.ranks, first, last),
-                                             self.ranks, self.wanted)
-            except Failed as e:
-                self.why[name] = str(e)
-                lab.say("%s: %s" % (label, e))
-                return {}
-            self.shares.append(share)
-            lost = [bytes_name(b) for b, t in value.items() if t <= 0]
-            if lost:
-                lab.say("%s: no time above that of the empty cycle at %s: left out" % (label, ", ".join(lost)))
-            times.update({b: t for b, t in value.items() if t > 0})
-            self.wanted = far if self.wanted is None and far >= 0 else self.wanted
-        self.far[name][k] = far
-        return times
-
-    def time(self, name, size):
-        """The median over the rounds, or None."""
-        each = [t[size] for t in self.times[name] if size in t]
-        return median(each) if each else None
-
-    def ratio(self, others, name, size):
-        """How many times faster `name` is than the fastest of `others`: the median over the rounds; None if there is
-        nothing to compare."""
-        each, same = [], []
-        for k, mine in enumerate(self.times[name]):
-            of = [o for o in others if size in self.times[o][k]]
-            if of and size in mine:
-                each.append(min(self.times[o][k][size] for o in of) / mine[size])
-                if all(alike(self.far[o][k], self.far[name][k]) for o in of):
-                    same.append(each[-1])
-        return median(same or each) if each else None
-
-    def disturbed(self):
-        return sum(s > LIMIT for s in self.shares), len(self.shares)
 
 
 # ---- about this machine ----

@@ -1,116 +1,159 @@
-# peers.py - tutti compared with Open MPI, MPICH, gloo and the floors; `make bench-peers`.
+# peers.py - tutti compared with Open MPI, MPICH, gloo and the floors on one machine; `make bench-peers`.
 #
-#   peers.py [--build DIR] [--out DIR] [--ranks 2,3,4,7,8,16] [--rounds N] [--last BYTES]
-#            [--loop] [--budget S] [--repeats N] [--tries N]
+#   peers.py [--build DIR] [--out DIR] [--ranks 2,3,4,7,8,16] [--rounds N] [--last BYTES] [--loop] [--launches N]
 #
-# Float sum, in place, 4 B to 64 MiB; medians over the rounds, and ratios. Prints a
-# table per number of ranks and stores peers.json, peers-time.svg and peers-ratio.svg.
+# Float sum, in place, 4 B to 64 MiB. All libraries of a process take turns of milliseconds (turns.py); ratios are
+# the medians over the rounds. With a core for each rank, rounds on near and on far cores are reported apart: the
+# launches are repeated until both were seen, or LAUNCHES times. Prints a table per number of ranks and stores
+# peers.json, peers-time.svg and peers-ratio.svg.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
-import json
 import os
 import sys
 
-import measure
-from measure import CORES, KI, MI, SIZES, Lab, Rounds, bytes_name, geomean
+import record
+from measure import CORES, MI, Failed, bytes_name
+from turns import STATES, TITLES, Turns, mean, mpich_sizes
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import picture  # noqa: E402
 
+# The name of each side in tables and pictures.
+NAMES = {"tutti": "tutti", "alloc": "tutti --alloc", "own": None, "gloo": "gloo", "exchange": "exchange floor",
+         "two-shot": "two-shot floor", "stream": "streaming probe"}
 PEERS = ["Open MPI", "MPICH", "gloo"]
 
 
-def jobs(ranks, last):
-    """The sizes of each program. MPICH spins: with more ranks than cores a call takes milliseconds, so three sizes
-    are enough. gloo's sockets are slow at large sizes."""
-    all_sizes = (4, last)
-    j = {"tutti": all_sizes, "tutti --alloc": all_sizes, "Open MPI": all_sizes}
-    if ranks <= CORES:
-        j["MPICH"] = all_sizes
-    else:
-        j["MPICH"] = [(b, b) for b in (4, KI, 64 * KI) if b <= last]
-    j["gloo"] = (4, last if ranks <= CORES else min(last, 4 * MI))
-    j["exchange floor"] = (4, 4)
-    if ranks == 2:
-        j["two-shot floor"] = all_sizes
-    return j
+def sides_of(ranks):
+    sides = ["own", "tutti", "alloc", "exchange"] + (["two-shot", "stream"] if ranks == 2 else [])
+    return sides
 
 
-def sizes_of(rounds):
-    return [b for b in SIZES if any(rounds.time(n, b) for n in rounds.times)]
+def rows_of(ranks, mpi, component, point):
+    """A row per state: medians, and how many times as long as tutti each takes."""
+    for state in STATES:
+        count = len(point.rounds(state))
+        us = {s: point.time(s, state) for s in point.us}
+        if not us.get("own"):
+            continue
+        yield {"ranks": ranks, "mpi": TITLES[mpi], "component": component, "bytes": point.bytes, "state": state,
+               "rounds": count, "us": {s: round(t, 4) for s, t in us.items() if t},
+               "over": {mine: {s: round(r, 3) for s, r in ((s, point.ratio(s, mine, state)) for s in us) if r}
+                        for mine in ("tutti", "alloc") if mine in us},
+               "plan": point.plan}
 
 
-def show(rounds):
-    names = [n for n in rounds.times]
-    peers = [n for n in PEERS if n in names]
-    print("\n%d ranks, microseconds%s" % (rounds.ranks, "" if rounds.ranks <= CORES else
-                                          "; more ranks than cores: MPICH spins, so three sizes; gloo to 4 MiB"))
-    print("%8s" % "bytes" + "".join("%16s" % n for n in names) +
-          "".join("%14s" % (n + " / t") for n in peers) + "".join("%14s" % (n + " / a") for n in peers))
-    for b in sizes_of(rounds):
-        row = "%8s" % bytes_name(b)
-        for n in names:
-            t = rounds.time(n, b)
-            row += "%16s" % ("-" if t is None else "%.2f" % t)
-        for mine in ("tutti", "tutti --alloc"):
-            for n in peers:
-                r = rounds.ratio([n], mine, b)
-                row += "%14s" % ("-" if r is None else "%.2f" % r)
-        print(row)
-    for n in peers:
-        r = [x for x in (rounds.ratio([n], "tutti", b) for b in sizes_of(rounds)) if x]
-        if r:
-            print("  %s / tutti: %.2f in the geometric mean, %.2f to %.2f" % (n, geomean(r), min(r), max(r)))
-    for n, why in rounds.why.items():
-        print("  no figures of %s: %s" % (n, why))
-    marked, runs = rounds.disturbed()
-    if marked:
-        print("  %d of %d runs were disturbed above 2 %% each time, and kept" % (marked, runs))
+class Peers:
+    def __init__(self, turns, ranks, last, launches):
+        self.turns, self.ranks, self.last, self.launches, self.why = turns, ranks, last, launches, {}
+
+    def gather(self, name, launch):
+        """{bytes: [component, Point]} of so many launches that each size was seen near and far."""
+        found = {}
+        for k in range(self.launches):
+            try:
+                for b, (component, point) in launch().items():
+                    if b in found:
+                        found[b][1].add(point)
+                    else:
+                        found[b] = [component, point]
+            except Failed as e:
+                self.why[name] = str(e)
+                break
+            if all(len(p.rounds(s)) >= self.turns.count // 2 for _, p in found.values() for s in STATES):
+                break
+        return found
+
+    def rows(self):
+        turns, sides = self.turns, sides_of(self.ranks)
+        best, why = turns.best_component(self.ranks, 4, self.last)
+        self.why.update({"Open MPI " + c: w for c, w in why.items()})
+        for b, (component, p) in self.gather(
+                "Open MPI", lambda: turns.open_mpi(self.ranks, sides, 4, self.last, best)).items():
+            yield from rows_of(self.ranks, "openmpi", component, p)
+        for first, last in mpich_sizes(self.ranks, self.last):
+            found = self.gather("MPICH", lambda: {b: (None, p) for b, p in turns.sizes(
+                "mpich", self.ranks, ["own", "tutti", "alloc"], first, last).items()})
+            for _, p in found.values():
+                yield from rows_of(self.ranks, "mpich", None, p)
+        found = self.gather("gloo", lambda: {b: (None, p) for b, p in turns.sizes(
+            "openmpi", self.ranks, ["own", "tutti", "alloc", "gloo"], 4, min(self.last, MI), rounds=5).items()})
+        for _, p in found.values():
+            for r in rows_of(self.ranks, "openmpi", p.plan.get("gloo"), p):
+                yield dict(r, mpi="gloo")
+
+
+def time_of(rows, ranks, name, size, state):
+    """us of a library in a picture or table: the rows hold tutti's beside each peer."""
+    for r in rows:
+        if (r["ranks"], r["bytes"], r["state"]) != (ranks, size, state):
+            continue
+        if name in PEERS and r["mpi"] == name:
+            return r["us"].get("gloo" if name == "gloo" else "own")
+        if r["mpi"] == "Open MPI":
+            for side, title in NAMES.items():
+                if title == name and side in r["us"]:
+                    return r["us"][side]
+    return None
+
+
+def ratio_of(rows, ranks, name, size, state, mine="tutti"):
+    """How many times as long as tutti the peer takes."""
+    for r in rows:
+        if (r["ranks"], r["bytes"], r["state"], r["mpi"]) == (ranks, size, state, name):
+            return r["over"].get(mine, {}).get("gloo" if name == "gloo" else "own")
+    return None
+
+
+def show(rows, ranks, why):
+    for state in STATES:
+        sizes = sorted({r["bytes"] for r in rows if r["ranks"] == ranks and r["state"] == state})
+        if not sizes:
+            continue
+        columns = [n for n in ["tutti", "tutti --alloc"] + PEERS + ["exchange floor", "two-shot floor", "streaming probe"]
+                   if any(time_of(rows, ranks, n, b, state) for b in sizes)]
+        print("\n%d ranks, %s cores, microseconds; and the peer's time over tutti's" % (ranks, state))
+        print("%8s" % "bytes" + "".join("%16s" % n for n in columns) + "".join("%14s" % (n + " / t") for n in PEERS))
+        for b in sizes:
+            cells = [time_of(rows, ranks, n, b, state) for n in columns]
+            ratios = [ratio_of(rows, ranks, n, b, state) for n in PEERS]
+            print("%8s" % bytes_name(b) + "".join("%16s" % ("-" if t is None else "%.2f" % t) for t in cells) +
+                  "".join("%14s" % ("-" if r is None else "%.2f" % r) for r in ratios))
+        for n in PEERS:
+            r = [x for x in (ratio_of(rows, ranks, n, b, state) for b in sizes) if x]
+            if r:
+                print("  %s / tutti: %.2f in the geometric mean, %.2f to %.2f" % (n, mean(r), min(r), max(r)))
+    for name, reason in why.items():
+        print("  no figures of %s: %s" % (name, reason))
     sys.stdout.flush()
 
 
-def as_json(args, all_rounds):
-    result = {"machine": measure.machine(), "measure": "loop" if args.loop else "cycle",
-              "what": "allreduce, float sum, in place; microseconds, median over the rounds of the "
-                      "median over the repeats of the slowest rank's mean; ratios are peer / tutti, "
-                      "median over the rounds", "ranks": {}}
-    for r in all_rounds:
-        entry = {"rounds": len(next(iter(r.times.values()))), "disturbed_runs": r.disturbed()[0],
-                 "runs": r.disturbed()[1], "failed": r.why, "us": {}, "ratio": {}, "ratio_alloc": {}}
-        for n in r.times:
-            entry["us"][n] = {b: r.time(n, b) for b in SIZES if r.time(n, b) is not None}
-            if n in PEERS:
-                for key, mine in (("ratio", "tutti"), ("ratio_alloc", "tutti --alloc")):
-                    entry[key][n] = {b: round(r.ratio([n], mine, b), 3) for b in SIZES
-                                     if r.ratio([n], mine, b)}
-        result["ranks"][r.ranks] = entry
-    return result
+def panels_of(rows, kind):
+    """(ranks, state, [(name, [(bytes, value)])]) of each panel of a picture."""
+    shown = ["tutti", "tutti --alloc"] + PEERS + ["exchange floor", "two-shot floor"] if kind == "time" else PEERS
+    value = time_of if kind == "time" else ratio_of
+    for ranks in sorted({r["ranks"] for r in rows}):
+        for state in STATES:
+            sizes = sorted({r["bytes"] for r in rows if r["ranks"] == ranks and r["state"] == state})
+            curves = [(n, [(b, v) for b, v in ((b, value(rows, ranks, n, b, state)) for b in sizes) if v]) for n in shown]
+            curves = [(n, points) for n, points in curves if points]
+            if curves:
+                yield ranks, state, curves
 
 
-def curves(entry, kind):
-    """(name, [(bytes, microseconds or ratio)]) of each line of a picture; `entry` is of as_json."""
-    for name, of in entry["us" if kind == "time" else "ratio"].items():
-        points = sorted((int(b), y) for b, y in of.items() if y)
-        if points:
-            yield name, points
-
-
-def draw(result, kind, note, path):
+def draw(stored, kind, note, path):
     panels, names = [], []
-    for ranks, entry in result["ranks"].items():
-        lines = list(curves(entry, kind))
-        if not lines:
-            continue
+    for ranks, state, curves in panels_of(stored["rows"], kind):
         s = []
-        for i, (name, points) in enumerate(lines):
+        for i, (name, points) in enumerate(curves):
             names += [name] if name not in names else []
-            s += ["$d%s_%d << EOD" % (ranks, i)] + ["%d %g" % p for p in points] + ["EOD"]
-        s += ["set title '%s ranks on %d cores'" % (ranks, result["machine"]["cores"]), "set logscale xy", "@BYTES", "set xlabel 'vector'"]
+            s += ["$d%d%s_%d << EOD" % (ranks, state, i)] + ["%d %g" % p for p in points] + ["EOD"]
+        s += ["set title '%d ranks, %s cores'" % (ranks, state), "set logscale xy", "@BYTES", "set xlabel 'vector'"]
         s += ["@TIMES", "set ylabel 'time'"] if kind == "time" else [
             "set ylabel 'time over that of tutti'",
-            "set yrange [%g:*]" % min([0.6] + [0.8 * y for _, points in lines for _, y in points])]
+            "set yrange [%g:*]" % min([0.6] + [0.8 * y for _, points in curves for _, y in points])]
         plots = ["1 with lines lc rgb GREY lw 1.5"] if kind == "ratio" else []
-        plots += ["$d%s_%d %s ps 0.5" % (ranks, i, picture.line(name)) for i, (name, _) in enumerate(lines)]
+        plots += ["$d%d%s_%d %s ps 0.5" % (ranks, state, i, picture.line(name)) for i, (name, _) in enumerate(curves)]
         panels.append(s + ["plot " + ", ".join(plots)])
     entries = [("linespoints " + picture.line(n), n) for n in names]
     entries += [("lines lc rgb GREY lw 1.5", "as fast as tutti")] if kind == "ratio" else []
@@ -123,12 +166,11 @@ def options():
     p.add_argument("--build", default="build")
     p.add_argument("--out", default=None)
     p.add_argument("--ranks", default="2,3,4,7,8,16")
-    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--rounds", type=int, default=15)
+    p.add_argument("--launches", type=int, default=3)
     p.add_argument("--last", type=int, default=64 * MI)
     p.add_argument("--loop", action="store_true")
-    p.add_argument("--budget", type=float, default=0.02)
-    p.add_argument("--repeats", type=int, default=5)
-    p.add_argument("--tries", type=int, default=measure.TRIES, help="of a disturbed run")
+    p.add_argument("--budget", type=float, default=0.004, help="seconds of a turn")
     return p.parse_args()
 
 
@@ -136,24 +178,26 @@ def main():
     args = options()
     out = args.out or os.path.join(args.build, "bench")
     os.makedirs(out, exist_ok=True)
-    lab = Lab(args.build, args.budget, args.repeats, cycle=not args.loop, tries=args.tries)
-    all_rounds = []
+    turns = Turns(args.build, args.rounds, args.budget, not args.loop, say=lambda text: print("# " + text, flush=True))
+    about = record.about("allreduce, float sum, in place, %s; us: medians over the rounds, of the slowest rank; "
+                         "over: how many times as long as that side of tutti each takes, round by round"
+                         % ("loop" if args.loop else "cycle"))
+    rows, path = [], os.path.join(out, "peers.json")
     for ranks in (int(x) for x in args.ranks.split(",")):
-        all_rounds.append(Rounds(lab, ranks, jobs(ranks, args.last), args.rounds))
-        show(all_rounds[-1])
-        result = as_json(args, all_rounds)  # partial results, in case it is stopped
-        with open(os.path.join(out, "peers.json"), "w") as f:
-            json.dump(result, f, indent=1)
-            f.write("\n")
-    m = result["machine"]
-    note = "allreduce of floats, %s, %s, %d cores, %s" % (result["measure"], m["processor"], m["cores"], m["date"])
+        peers = Peers(turns, ranks, args.last if ranks <= CORES else min(args.last, 16 * MI), args.launches if ranks <= CORES else 1)
+        rows += peers.rows()
+        about.setdefault("failed", {}).update({"%d ranks, %s" % (ranks, n): w for n, w in peers.why.items()})
+        show(rows, ranks, peers.why)
+        record.store(path, about, rows)  # also what there is if it is stopped
+    note = "allreduce of floats, %s, %d cores, %s" % (about["processor"], about["cores"], about["date"])
     try:
         for kind in ("time", "ratio"):
-            draw(result, kind, note, os.path.join(out, "peers-%s.svg" % kind))
+            draw({"rows": rows}, kind, note, os.path.join(out, "peers-%s.svg" % kind))
     except picture.Failed as e:
         print("peers.py: %s" % e, file=sys.stderr)
     print("\n%s\nstored in %s: peers.json, peers-time.svg, peers-ratio.svg" % (note, out))
+    return 1 if about["failed"] else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,8 +8,8 @@
  *            round. Only figures of the same round are compared.
  * Sides      own: the MPI's allreduce (PMPI_Allreduce, also if a library is preloaded).
  *            tutti: tutti_comm_from_mpi, which is shared memory on one host. alloc: the same, on
- *            a vector of tutti_mem_alloc. ucx: the same with TUTTI_NET=ucx, and TURNS_UCX_PROFILE
- *            as its TUTTI_PROFILE. shim: MPI_Allreduce, with tutti's library preloaded. gloo: the
+ *            a vector of tutti_mem_alloc. generic, generic-alloc: the same with TUTTI_ENGINE=generic.
+ *            ucx: the same with TUTTI_NET=ucx, and TURNS_UCX_PROFILE as its TUTTI_PROFILE. shim: MPI_Allreduce, with tutti's library preloaded. gloo: the
  *            fastest of its algorithms, over TURNS_INTERFACE or the loopback. On one host also the
  *            floors exchange, two-shot and stream (turns_floor.c), for vectors and ranks that they know.
  * Cycle      every rank writes its vector, calls, and reads the result; less the time of the same
@@ -31,7 +31,7 @@
 #include "tutti_plan.h"
 
 static int rank, ranks, near; /* near: all ranks share memory */
-static tutti_comm *comm, *ucx_comm;
+static tutti_comm *comm, *ucx_comm, *generic_comm;
 static int gloo_best;
 
 static void check(int good, const char *what, const char *why) {
@@ -75,6 +75,10 @@ static void tutti_sum(float *x, size_t n) {
   check(!tutti_allreduce(comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM), "tutti", tutti_error());
 }
 
+static void generic_sum(float *x, size_t n) {
+  check(!tutti_allreduce(generic_comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM), "generic", tutti_error());
+}
+
 static void ucx_sum(float *x, size_t n) {
   check(!tutti_allreduce(ucx_comm, x, x, n, TUTTI_FLOAT, TUTTI_SUM), "ucx", tutti_error());
 }
@@ -87,10 +91,25 @@ static void gloo_best_sum(float *x, size_t n) {
 #endif
 }
 
-enum { OWN, TUTTI, ALLOC, UCX, GLOO, SHIM, EXCHANGE, TWO_SHOT, STREAM, SIDES };
+enum {
+  OWN,
+  TUTTI,
+  ALLOC,
+  GENERIC,
+  GENERIC_ALLOC,
+  UCX,
+  GLOO,
+  SHIM,
+  EXCHANGE,
+  TWO_SHOT,
+  STREAM,
+  SIDES
+};
 static side sides[SIDES] = {[OWN] = {"own", own_sum},
                             [TUTTI] = {"tutti", tutti_sum},
                             [ALLOC] = {"alloc", tutti_sum},
+                            [GENERIC] = {"generic", generic_sum},
+                            [GENERIC_ALLOC] = {"generic-alloc", generic_sum},
                             [UCX] = {"ucx", ucx_sum},
                             [GLOO] = {"gloo", gloo_best_sum},
                             [SHIM] = {"shim", shim_sum},
@@ -105,28 +124,33 @@ static int plays(int s, size_t n) {
   return sides[s].wanted;
 }
 
+static tutti_comm *comm_of(int s) {
+  if (s == UCX) return ucx_comm;
+  if (s == GENERIC || s == GENERIC_ALLOC) return generic_comm;
+  return s == TUTTI || s == ALLOC ? comm : NULL;
+}
+
 static float *vector_of(int s, size_t n) {
   void *x = NULL;
   if (s == TWO_SHOT) return floor_vector();
-  if (s == ALLOC)
-    check(!tutti_mem_alloc(comm, n * sizeof(float), &x), "tutti_mem_alloc", tutti_error());
+  if (s == ALLOC || s == GENERIC_ALLOC)
+    check(!tutti_mem_alloc(comm_of(s), n * sizeof(float), &x), "tutti_mem_alloc", tutti_error());
   else
     check((x = malloc(n * sizeof(float))) != NULL, "malloc", "out of memory");
   return x;
 }
 
 static void free_vector(int s, float *x) {
-  if (s == ALLOC)
-    tutti_mem_free(comm, x);
+  if (s == ALLOC || s == GENERIC_ALLOC)
+    tutti_mem_free(comm_of(s), x);
   else if (s != TWO_SHOT)
     free(x);
 }
 
 static const char *plan_of(int s, size_t n, char *text, size_t room) {
-  tutti_comm *of = s == UCX ? ucx_comm : comm;
   *text = 0;
-  if (s == TUTTI || s == ALLOC || s == UCX)
-    tutti_comm_plan(of, TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, text, room);
+  if (comm_of(s))
+    tutti_comm_plan(comm_of(s), TUTTI_ALLREDUCE, n, TUTTI_FLOAT, TUTTI_SUM, text, room);
 #ifdef WITH_GLOO
   if (s == GLOO) snprintf(text, room, "%s", gloo_name(gloo_best));
 #endif
@@ -135,12 +159,15 @@ static const char *plan_of(int s, size_t n, char *text, size_t room) {
 
 /* ---- one size ---- */
 
-/* Integers, so that the sum is the same in any order. */
+/* Integers, so that the sum is the same in any order. The first call makes the plan, and asks for
+ * the engine. */
 static void check_sum(int s, float *x, size_t n) {
   const size_t p = (size_t)ranks;
   size_t wrong = 0;
   for (size_t i = 0; i < n; i++) x[i] = (float)((size_t)rank + i % 7);
+  if (comm_of(s) && comm_of(s) == generic_comm) setenv("TUTTI_ENGINE", "generic", 1);
   sides[s].sum(x, n);
+  unsetenv("TUTTI_ENGINE");
   for (size_t i = 0; i < n; i++) wrong += x[i] != (float)(p * (p - 1) / 2 + p * (i % 7));
   check(!wrong, sides[s].name, "the sum is wrong");
   memset(x, 0, n * sizeof *x);
@@ -266,6 +293,8 @@ static void open_sides(size_t last) {
   near = floor_open(rank, ranks, last) == 0;
   if (sides[TUTTI].wanted || sides[ALLOC].wanted)
     check(!tutti_comm_from_mpi(MPI_COMM_WORLD, &comm), "tutti_comm_from_mpi", tutti_error());
+  if (sides[GENERIC].wanted || sides[GENERIC_ALLOC].wanted)
+    check(!tutti_comm_from_mpi(MPI_COMM_WORLD, &generic_comm), "generic", tutti_error());
   if (sides[UCX].wanted) {
     const char *profile = getenv("TURNS_UCX_PROFILE");
     setenv("TUTTI_NET", "ucx", 1);
@@ -287,6 +316,7 @@ static void open_sides(size_t last) {
 
 static void close_sides(void) {
   tutti_comm_free(ucx_comm);
+  tutti_comm_free(generic_comm);
   tutti_comm_free(comm);
 #ifdef WITH_GLOO
   if (sides[GLOO].wanted) gloo_close();
@@ -311,7 +341,8 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   check(argc == 7 && timing_parse(&plan, 5, argv + 1) && want(argv[6]), "usage",
-        "turns " TIMING_USAGE " own,tutti,alloc,ucx,gloo,shim,exchange,two-shot,stream");
+        "turns " TIMING_USAGE
+        " own,tutti,alloc,generic,generic-alloc,ucx,gloo,shim,exchange,two-shot,stream");
   open_sides(plan.last);
   for (size_t b = plan.first; b <= plan.last; b *= 4) size(&plan, b);
   close_sides();

@@ -4,8 +4,9 @@
 import importlib.util
 import os
 
+from hosts import Skipped
 from measure import Lab, run
-from verdict import at_least, at_most, limit
+from verdict import Cannot, at_least, at_most, limit
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 spec = importlib.util.spec_from_file_location("bench_choice", os.path.join(HERE, "..", "choice.py"))
@@ -13,8 +14,8 @@ bench_choice = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bench_choice)
 
 TITLE = "the chosen plan versus the best plan (float sum in place, cycle measure)"
-WANTED = {"tuned": (1.10, 1.35), "measured": (1.03, 1.15)}
-NAMES = {"tuned": "after tutti tune", "measured": "with TUTTI_MEASURE=1"}
+WANTED = {"built in": (1.25, None), "tuned": (1.10, 1.35), "measured": (1.03, 1.15)}  # in the mean, at worst
+NAMES = {"built in": "built-in figures", "tuned": "after tutti tune", "measured": "with TUTTI_MEASURE=1"}
 
 
 def model(lab):
@@ -35,13 +36,15 @@ def bars(build, quick):
                                say=lambda line: print("# " + line.lstrip("# "), flush=True))
     places = ["2", "4"] if quick else ["2", "3", "4", "7", "8", "5x1", "6x1", "7x1"]
     found, left = bench_choice.carry_out(bench, places)
+    failed = "; ".join("%s: %s" % (w, e) for w, e in left.items() if not isinstance(e, Skipped))
     for where, why in left.items():
-        yield at_most("%s: chosen over best" % where, WANTED["tuned"][0], None, why)
+        yield at_most("%s: chosen over best" % where, WANTED["tuned"][0], None, Cannot(why) if isinstance(why, Skipped) else str(why))
     for mode, (mean, worst) in WANTED.items():
-        s = bench_choice.sum_up(found[mode])
+        s = None if failed else bench_choice.sum_up(found[mode])
         at = " (%s)" % s["worst_at"] if s else ""
-        yield at_most("%s: chosen over best, the mean" % NAMES[mode], mean, s and s["mean"])
-        yield at_most("%s: chosen over best, at worst, noise taken off%s" % (NAMES[mode], at), worst, s and s["worst"])
+        yield at_most("%s: chosen over best, the mean" % NAMES[mode], mean, s and s["mean"], failed)
+        if worst:
+            yield at_most("%s: chosen over best, at worst, noise taken off%s" % (NAMES[mode], at), worst, s and s["worst"], failed)
         yield limit("%s: the noise, in the mean" % NAMES[mode], s and s["noise"])
         if mode == "tuned":
-            yield at_least("%s: share of predictions within 1.3 of measured" % NAMES[mode], 0.75, s and s["near"])
+            yield at_least("%s: share of predictions within 1.3 of measured" % NAMES[mode], 0.75, s and s["near"], failed)

@@ -10,7 +10,7 @@ import time
 
 from faults import LOST, Job, heed_signals, wires
 from measure import Failed, finish, median
-from verdict import Bar, at_most, limit
+from verdict import Bar, at_most, limit, skipped
 
 TITLE = "all ranks hear of a failure soon, and by name (2 to 8 ranks; small messages' own bars: ONLY=shm)"
 KILLS, FAR_KILLS, MISMATCHES, STOPS = 500, 100, 200, 100
@@ -104,7 +104,7 @@ def so_many(name, wanted, got):
 def far_bars(build, kills, seed):
     name = "kills over UCX: every survivor has an error that names the dead, within %d s" % WITHIN
     if "ucx" not in wires(build):
-        yield Bar(name, "%d" % kills, "-", "no UCX here (make ucx)")
+        yield skipped(name, "no UCX here (make ucx)")
         return
     k = Kills(build, "ucx", kills, seed)
     yield so_many(name, kills, k.clean)

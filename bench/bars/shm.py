@@ -1,5 +1,9 @@
 # shm.py - the bars of one machine's shared memory: small and large vectors at two
-# ranks, more ranks than cores, types, kernels, waiting, memory.
+# ranks, more ranks than cores, types, kernels, waiting, memory; and the same through the drop-in.
+#
+# Libraries that fit into one process take turns of milliseconds there (bench/turns.py). With a core for each
+# rank, rounds on near and on far cores have bars of their own: cores of virtual machines move, so a state that was
+# not seen in five launches is skipped, and said.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import re
@@ -7,69 +11,148 @@ import subprocess
 import tempfile
 import time
 
-from measure import CORES, KI, MI, SIZES, TRIES, Failed, Lab, Rounds, bytes_name, geomean, median, run
-from verdict import Bar, at_least, at_most, limit
+from measure import CORES, KI, MI, SIZES, TRIES, Failed, Lab, bytes_name, geomean, median, run
+from turns import STATES, Turns, mean
+from verdict import Cannot, at_least, at_most, limit, skipped
 
-TITLE = "float sum in place, cycle measure, medians of one run"
-MPI = ["Open MPI", "MPICH"]
-PATIENCE = 600  # seconds; later, disturbed runs are not repeated
-
-
-def reason(rounds, names):
-    return "; ".join("%s: %s" % (n, rounds.why[n]) for n in names if n in rounds.why) or "no figures"
+TITLE = "float sum in place, cycle measure; ratios of the same round, medians over the rounds"
+LAUNCHES = 5
 
 
-def ratios(rounds, others, mine, lo, hi):
-    """{size: ratio} of the sizes from lo to hi that have a comparison."""
-    found = {b: rounds.ratio(others, mine, b) for b in SIZES if lo <= b <= hi}
-    return {b: r for b, r in found.items() if r is not None}
+def span(lo, hi):
+    return [b for b in SIZES if lo <= b <= hi]
 
 
-def mean(r):
-    return geomean(r.values()) if r else None
-
-
-def extreme(pick, r):
-    """The least or greatest ratio, and ' at size'."""
-    if not r:
+def least(ratios):
+    """The least of {where: ratio}, and ' at where'."""
+    if not ratios:
         return None, ""
-    b = pick(r, key=r.get)
-    return r[b], " (at %s)" % bytes_name(b)
+    where = min(ratios, key=ratios.get)
+    return ratios[where], " (at %s)" % where
 
 
 # ---- two ranks ----
 
 
-def small(lab, rounds):
-    """4 B compared with the bare exchange, in close alternation."""
-    r = Rounds(lab, 2, {"tutti": (4, 4), "exchange floor": (4, 4)}, rounds)
-    over = r.ratio(["tutti"], "exchange floor", 4)
-    yield at_most("P=2, 4 B, over a bare exchange of lines", 1.6, over, reason(r, r.times))
+class Two:
+    """Two ranks, each on its core: Points beside both MPIs and gloo, of as many launches as it takes to see each size
+    on near and on far cores."""
+
+    def __init__(self, turns, last, quick):
+        self.turns, self.last, self.launches, self.why = turns, last, 1 if quick else LAUNCHES, {}
+        self.mpis = {"Open MPI": {}, "MPICH": {}}
+        try:
+            self.best, why = turns.best_component(2, 4, last)
+        except Failed as e:
+            self.best, why = {}, {"Open MPI": str(e)}
+        self.why.update(why)
+        sides = ["own", "tutti", "alloc", "exchange", "two-shot", "stream"]
+        for _ in range(self.launches):
+            self.add("Open MPI", lambda: {b: p for b, (_, p) in turns.open_mpi(2, sides, 4, last, self.best).items()})
+            self.add("MPICH", lambda: turns.sizes("mpich", 2, ["own", "tutti", "alloc"], 4, last))
+            if all(len(p.rounds(s)) >= turns.count // 2 for m in self.mpis.values() for p in m.values() for s in STATES):
+                break
+        self.gloo = {}
+        try:
+            self.gloo = turns.sizes("openmpi", 2, ["tutti", "gloo"], 4, min(last, MI), rounds=5)
+        except Failed as e:
+            self.why["gloo"] = str(e)
+
+    def add(self, mpi, launch):
+        try:
+            for b, point in launch().items():
+                if b in self.mpis[mpi]:
+                    self.mpis[mpi][b].add(point)
+                else:
+                    self.mpis[mpi][b] = point
+        except Failed as e:
+            self.why[mpi] = str(e)
+
+    def faster_mpi(self, mine, state, lo, hi):
+        """{size: how many times as long as `mine` the faster MPI takes}; a size that lacks one of them is left out."""
+        found = {}
+        for b in span(lo, hi):
+            each = [m[b].ratio("own", mine, state) if b in m else None for m in self.mpis.values()]
+            if all(each):
+                found[b] = min(each)
+        return found
+
+    def floor(self, mine, floor, state, lo, hi):
+        """{size: how many times as long as a floor `mine` takes}"""
+        of = self.mpis["Open MPI"]
+        found = {b: of[b].ratio(mine, floor, state) for b in span(lo, hi) if b in of}
+        return {b: r for b, r in found.items() if r}
+
+    def missing(self, state, found, lo, hi):
+        """Why a bar cannot be judged: a peer that failed, or a state or a size that was not seen."""
+        if self.why:
+            return "; ".join("%s: %s" % w for w in self.why.items())
+        lost = [bytes_name(b) for b in span(lo, min(hi, self.last)) if b not in found]
+        return Cannot("%s cores were not seen at %s" % (state, ", ".join(lost)) if lost else "sizes to %s only" % bytes_name(self.last))
 
 
-def private(r):
-    mpi = ratios(r, MPI, "tutti", 4, 64 * MI)
-    why = reason(r, MPI)
-    yield at_least("P=2 malloc, faster MPI / tutti, 4 B-64 MiB, mean", 1.7, mean(mpi), why)
-    least, where = extreme(min, mpi)
-    yield at_least("P=2 malloc, faster MPI / tutti, least%s" % where, 0.95, least, why)
-    gloo = ratios(r, ["gloo"], "tutti", 4, MI)
-    yield at_least("P=2 malloc, gloo / tutti, 4 B-1 MiB, mean", 40, mean(gloo), reason(r, ["gloo"]))
-    least, where = extreme(min, gloo)
-    yield at_least("P=2 malloc, gloo / tutti, least%s" % where, 4, least, reason(r, ["gloo"]))
+def complete(found, lo, hi):
+    """No minimum and no mean over fewer sizes than asked for."""
+    return found if all(b in found for b in span(lo, hi)) else {}
 
 
-def shared(r):
-    name = "tutti --alloc"
-    floor = ratios(r, [name], "two-shot floor", 16 * KI, 64 * MI)
-    why = reason(r, [name, "two-shot floor"])
-    yield at_most("P=2 alloc, over the two-shot floor, 16 KiB-64 MiB, mean", 1.2, mean(floor), why)
-    most, where = extreme(max, floor)
-    yield at_most("P=2 alloc, over the two-shot floor, greatest%s" % where, 1.3, most, why)
-    mpi = ratios(r, MPI, name, 16 * KI, 64 * MI)
-    yield at_least("P=2 alloc, faster MPI / tutti, 16 KiB-64 MiB, mean", 3, mean(mpi), reason(r, MPI))
-    least, where = extreme(min, mpi)
-    yield at_least("P=2 alloc, faster MPI / tutti, least%s" % where, 1.4, least, reason(r, MPI))
+def bar_of(two, name, want, found, state, lo, hi, reduce):
+    whole = complete(found, lo, hi)
+    value, where = reduce(whole)
+    return at_least(name % where if "%s" in name else name, want, value, two.missing(state, found, lo, hi))
+
+
+def the_mean(found):
+    return mean(found.values()), ""
+
+
+def the_least(found):
+    return least({bytes_name(b): r for b, r in found.items()})
+
+
+# state, first and last size, the mean and the least wanted of the faster MPI's time over tutti's
+PRIVATE = [("near", 4, 64 * MI, 2.2, 1.3), ("far", 4, 64 * MI, 2.0, 1.2), ("far", 64 * KI, 16 * MI, 2.5, None)]
+
+
+def private(two):
+    for state, lo, hi, middle, lowest in PRIVATE:
+        found = two.faster_mpi("tutti", state, lo, hi)
+        title = "P=2 %s, malloc, faster MPI / tutti, %s-%s" % (state, bytes_name(lo), bytes_name(hi))
+        yield bar_of(two, title + ", mean", middle, found, state, lo, hi, the_mean)
+        if lowest:
+            yield bar_of(two, title + ", least%s", lowest, found, state, lo, hi, the_least)
+    gloo = {b: p.ratio("gloo", "tutti") for b, p in two.gloo.items()}
+    gloo = {b: r for b, r in gloo.items() if r}
+    yield bar_of(two, "P=2 malloc, gloo / tutti, 4 B-1 MiB, mean", 40, gloo, "any", 4, MI, the_mean)
+    yield bar_of(two, "P=2 malloc, gloo / tutti, least%s", 4, gloo, "any", 4, MI, the_least)
+
+
+def small(two):
+    """4 B compared with the bare exchange of lines."""
+    for state in STATES:
+        over = two.floor("tutti", "exchange", state, 4, 4).get(4)
+        yield at_most("P=2 %s, 4 B, over a bare exchange of lines" % state, 1.6, over, two.missing(state, {}, 4, 4))
+
+
+def shared(two):
+    lo, hi = 16 * KI, 64 * MI
+    for state in STATES:
+        mpi = two.faster_mpi("alloc", state, lo, hi)
+        title = "P=2 %s, alloc, faster MPI / tutti, 16 KiB-64 MiB" % state
+        yield bar_of(two, title + ", mean", 3, mpi, state, lo, hi, the_mean)
+        yield bar_of(two, title + ", least%s", 1.4, mpi, state, lo, hi, the_least)
+        both = [two.floor("alloc", f, state, lo, hi) for f in ("two-shot", "stream")]
+        over = {b: max(f[b] for f in both) for b in span(lo, hi) if all(b in f for f in both)}
+        inverse = {b: 1 / r for b, r in complete(over, lo, hi).items()}
+        value, where = the_least(inverse)
+        yield at_most("P=2 %s, alloc, over the better of two-shot floor and streaming probe, greatest%s" % (state, where),
+                      1.1, value and 1 / value, two.missing(state, over, lo, hi))
+        private = two.floor("alloc", "tutti", state, 4, hi)
+        value, where = the_least({b: 1 / r for b, r in complete(private, 4, hi).items()})
+        yield at_least("P=2 %s, malloc / alloc, least%s" % (state, where), 1, value, two.missing(state, private, 4, hi))
+    lo, hi = 64 * KI, 16 * MI
+    probe = two.floor("stream", "tutti", "far", lo, hi)
+    yield bar_of(two, "P=2 far, malloc, streaming probe / tutti, 64 KiB-16 MiB, least%s", 0.9, probe, "far", lo, hi, the_least)
 
 
 def halves(lab, rounds):
@@ -101,30 +184,62 @@ def traced(lab, rounds):
 # ---- more ranks than cores ----
 
 
-def crowded(lab, rounds, ranks, last):
-    groups = [("4 B-1 KiB, mean", 3.0, 4, KI), ("16 KiB-4 MiB, mean", 2.5, 16 * KI, 4 * MI)]
-    pooled, worst, why, floor = {g[0]: [] for g in groups}, [], "", []
+def crowded(turns, ranks, last):
+    """Any state: with more ranks than cores a call is mostly turns of the scheduler."""
+    groups = [("4 B-1 KiB, mean", 3.0, 4, KI), ("16 KiB-16 MiB, mean", 2.2, 16 * KI, 16 * MI)]
+    pooled, worst, why, floor, yielded = {g[0]: [] for g in groups}, {}, {}, [], None
     for p in ranks:
-        r = Rounds(lab, p, {"tutti": (4, last), "Open MPI": (4, last), "exchange floor": (4, 4)}, rounds)
-        floor += ratios(r, ["Open MPI"], "exchange floor", 4, 4).values()
+        try:
+            best, lost = turns.best_component(p, 4, last)
+            why.update(lost)
+            found = turns.open_mpi(p, ["own", "tutti", "exchange"], 4, last, best)
+        except Failed as e:
+            why["P=%d" % p] = str(e)
+            continue
+        ratios = {b: point.ratio("own", "tutti") for b, (_, point) in found.items()}
+        floor.append(found[4][1].ratio("own", "exchange"))
+        yielded = found[4][1].ratio("tutti", "exchange") if p == ranks[-1] else yielded
         for title, _, lo, hi in groups:
-            pooled[title] += ratios(r, ["Open MPI"], "tutti", lo, hi).values()
-        worst += [(x, p, b) for b, x in ratios(r, ["Open MPI"], "tutti", 4, last).items()]
-        why = why or (reason(r, r.times) if r.why else "")
-    who = "P=%s" % ",".join(map(str, ranks))
+            pooled[title] += [ratios.get(b) for b in span(lo, min(hi, last))]
+        worst.update({"P=%d, %s" % (p, bytes_name(b)): r for b, r in ratios.items() if r})
+    who, reason = "P=%s" % ",".join(map(str, ranks)), "; ".join("%s: %s" % w for w in why.items()) or "no figures"
     for title, want, _, _ in groups:
+        each = pooled[title]
         yield at_least("%s, Open MPI / tutti, %s" % (who, title), want,
-                       geomean(pooled[title]) if pooled[title] else None, why or "no figures")
-    yield limit("%s, Open MPI / yield floor, 4 B, mean" % who, geomean(floor) if floor else None)
-    least = min(worst) if worst else None
-    where = " (P=%d, %s)" % (least[1], bytes_name(least[2])) if least else ""
-    yield at_least("%s, Open MPI / tutti, least%s" % (who, where), 1.5, least and least[0], why)
+                       None if why or not each or None in each else geomean(each), reason)
+    yield limit("%s, Open MPI / yield floor, 4 B, mean" % who, None if why or None in floor else geomean(floor))
+    large = {w: r for w, r in worst.items() if "Ki" in w or "Mi" in w}
+    value, where = least(worst)
+    yield at_least("%s, Open MPI / tutti, least%s" % (who, where), 1.5, None if why else value, reason)
+    value, where = least({w: r for w, r in large.items() if not w.endswith((" 1 Ki", " 4 Ki"))})
+    yield at_least("%s, Open MPI / tutti, 16 KiB-16 MiB, least%s" % (who, where), 1.3, None if why else value, reason)
+    yield at_most("P=%d, 4 B, over the yield floor" % ranks[-1], 1.5, yielded, reason)
 
 
-def yielding(lab, rounds, p):
-    r = Rounds(lab, p, {"tutti": (4, 4), "exchange floor": (4, 4)}, rounds)
-    yield at_most("P=%d, 4 B, over the yield floor" % p, 1.5, r.ratio(["tutti"], "exchange floor", 4),
-                  reason(r, r.times))
+# ---- through the drop-in ----
+
+
+def dropped_in(turns, last):
+    """MPI_Allreduce of a program that knows no tutti, beside the MPI's own and tutti's call, in one process."""
+    for mpi, title in (("openmpi", "Open MPI"), ("mpich", "MPICH")):
+        found, why = {}, ""
+        try:
+            found = turns.sizes(mpi, 2, ["own", "tutti", "shim"], 4, last)
+        except Failed as e:
+            why = str(e)
+        for state in STATES:
+            gain = {b: p.ratio("own", "shim", state) for b, p in found.items()}
+            cost = {b: (p.time("shim", state), p.time("tutti", state)) for b, p in found.items()}
+            gain = {b: r for b, r in gain.items() if r}
+            reason = why or Cannot("%s cores were not seen at each size" % state)
+            value, where = the_least(complete(gain, 4, last))
+            yield at_least("P=2 %s, %s / the drop-in, 4 B-%s, least%s" % (state, title, bytes_name(last), where), 1.2, value, reason)
+            yield at_least("P=2 %s, %s / the drop-in, mean" % (state, title), 2.0, the_mean(complete(gain, 4, last))[0], reason)
+            # a call's extra time as a share of what it may cost: 5 % and 100 ns
+            share = {b: 1 / max((shim - own) / (0.05 * own + 0.1), 0.01) for b, (shim, own) in cost.items() if shim and own}
+            value, where = the_least(complete(share, 4, last))
+            yield at_most("P=2 %s, %s: what the drop-in adds, of (5 %% + 100 ns), greatest%s" % (state, title, where), 1,
+                          value and 1 / value, reason)
 
 
 # ---- kernels, waiting, memory ----
@@ -193,26 +308,25 @@ def memory(lab, p):
 
 
 def bars(build, quick):
-    lab = Lab(build, budget=0.005 if quick else 0.02, repeats=3 if quick else 5, patience=PATIENCE,
-              tries=1 if quick else TRIES)
-    last, rounds = (64 * KI, 1) if quick else (64 * MI, 5)
+    lab = Lab(build, budget=0.005 if quick else 0.02, repeats=3 if quick else 5, tries=1 if quick else TRIES)
+    turns = Turns(build, rounds=5 if quick else 15, say=lab.say)
+    last = 64 * KI if quick else 64 * MI
     if quick:
-        print("quick: one round, sizes to 64 KiB only: figures mean little", flush=True)
+        print("quick: few rounds, sizes to 64 KiB only: figures mean little", flush=True)
     if CORES < 2:
-        yield Bar("P=2", "", "-", "one core only")
+        yield skipped("P=2", "one core only")
         return
-    yield from small(lab, 2 if quick else 11)
-    names = {n: (4, last) for n in ["tutti", "tutti --alloc", "Open MPI", "MPICH", "two-shot floor"]}
-    names["gloo"] = (4, min(last, MI))
-    two = Rounds(lab, 2, names, rounds)
+    two = Two(turns, last, quick)
+    yield from small(two)
     yield from private(two)
     yield from shared(two)
-    yield from halves(lab, rounds)
-    yield from traced(lab, 2 if quick else 9)
+    yield from dropped_in(turns, min(last, MI))
     ranks = [p for p in (3, 4, 7, 8, 16) if p > CORES]
     if ranks:
-        yield from crowded(lab, 1 if quick else 3, ranks[-1:] if quick else ranks, min(last, 4 * MI))
-        yield from yielding(lab, rounds, 16)
+        yield from crowded(turns, ranks[-1:] if quick else ranks, min(last, 16 * MI))
+    rounds = 1 if quick else 5
+    yield from halves(lab, rounds)
+    yield from traced(lab, 2 if quick else 9)
     yield from kernels(lab, 1 if quick else 3)
     yield from waiting(lab, 2)
     yield from waiting(lab, 8)

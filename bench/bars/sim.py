@@ -11,7 +11,7 @@ import results as stored  # noqa: E402
 import run as plans  # noqa: E402
 import smpi  # noqa: E402
 import tables  # noqa: E402
-from verdict import Bar, at_least, at_most  # noqa: E402
+from verdict import at_least, at_most, skipped  # noqa: E402
 
 TITLE = "simulated: 37 to 255 ranks on a flat network, 192 ranks on three levels (the best built-in's time over tutti's)"
 TREE, RANKS = plans.TREE, plans.TREE_RANKS
@@ -63,7 +63,7 @@ def factor_bars(results, size):
     for name, number, form, time in (("ring", 6, ring, ran[0]), ("two-level", 7, two, ran[1])):
         title = "192 ranks, %d MiB, unsliced: %s over BlueConnect, beside equations %d and 9 (within 1.1)" % (size >> 20, name, number)
         if not time or not ran[2]:
-            yield Bar(title, "<= 1.1", "-", "no figures")
+            yield at_most(title, 1.1, None)
             continue
         off = (time / ran[2]) / (form / levels)
         yield at_most(title, 1.1, max(off, 1 / off))
@@ -87,7 +87,7 @@ def tree_bars(results, sizes):
 
 def bars(build, quick):
     if not shutil.which("smpirun") or not os.path.exists(os.path.join(build, "sim", "allreduce")):
-        yield Bar("simulation", "", "-", "SimGrid is not here: make sim installs it")
+        yield skipped("simulation", "SimGrid is not here: make sim installs it")
         return
     results = stored.Results(stored.PATH)
     sizes = tables.SIZES[:2] if quick else tables.SIZES
