@@ -181,7 +181,7 @@ def layout_of(net, layout, say):
 
 def rows_of(found):
     """A row per size of each layout and network, as stored."""
-    return [dict(mpi=name, layout=layout, bytes=size, **r) for name, layouts in found.items()
+    return [dict(beside=name, layout=layout, bytes=size, **r) for name, layouts in found.items()
             for layout, l in layouts.items() for size, r in l["rows"].items()]
 
 

@@ -37,7 +37,7 @@ check() {
 # Host i is 10.77.0.i, at the bridge by a veth pair; both ends are shaped.
 raise() {
   mount -t tmpfs tmpfs /run
-  mkdir /run/netns /run/tmp
+  mkdir /run/netns /run/tmp /run/boot
   export TMPDIR=/run/tmp # MPIs leave files there
   shape="root tbf rate $2 burst 128kb latency 50ms"
   ip link set lo up
@@ -54,16 +54,18 @@ raise() {
     ip netns exec "host$i" tc qdisc add dev eth0 $shape
     tc qdisc add dev "tt$i" $shape
     echo "10.77.0.$i host$i" >>/run/hosts
+    printf '00000000-0000-4000-8000-%012d\n' "$i" >"/run/boot/host$i"
   done
   mount --bind /run/hosts /etc/hosts
   printf '#!/bin/sh\nexec bash %s agent "$@"\n' "$self" >/run/agent
   chmod +x /run/agent
 }
 
-# on HOST COMMAND ...: runs the command with its own host name and shared memory.
+# on HOST COMMAND ...: runs the command with its own host name, shared memory and boot id. By the boot id
+# UCX knows which processes are on one machine, so it uses memory that they share, and no other host's.
 on() {
-  ip netns exec "$1" unshare --uts --ipc --mount sh -c \
-    'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec "$@"' "$@"
+  ip netns exec "$1" unshare --uts --ipc --mount sh -c 'hostname "$0" && mount -t tmpfs tmpfs /dev/shm &&
+    mount --bind "/run/boot/$0" /proc/sys/kernel/random/boot_id && exec "$@"' "$@"
 }
 
 # Launchers call this instead of ssh: [-OPTIONS] HOST COMMAND ...
@@ -78,8 +80,7 @@ start() {
   raise "$hosts" "$4"
   shift 4
   for i in $(seq 1 "$hosts"); do where=$where${where:+,}host$i:$per; done
-  # UCX would otherwise find and use memory that the hosts share
-  export UCX_TLS=${UCX_TLS:-tcp,self} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0}
+  export UCX_TLS=${UCX_TLS:-tcp,self,sm} UCX_NET_DEVICES=${UCX_NET_DEVICES:-eth0,memory,sysv,posix,cma}
   if [ "$mpi" = tutti ]; then
     on host1 "$tutti" run --hosts "$where" --agent /run/agent "$@"
   elif [ "$mpi" = openmpi ]; then
