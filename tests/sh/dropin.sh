@@ -9,10 +9,10 @@ unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
 report=$work/report.json
 mkdir "$work/alone"
 
-# run_mpi COMMAND...: output in $work/out and err, status in rc.
+# run_mpi COMMAND...: a command of $mpi's; output in $work/out and err, status in rc.
 run_mpi() {
   rc=0
-  { TOKEN=$token timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
+  { TOKEN=$token LD_PRELOAD=${yields[$mpi]} timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
   grep -a '^not ok\|^#' "$work/out" >>"$work/err"
 }
 # served FUNCTION, handed FUNCTION: the number of calls in the report.
@@ -40,7 +40,6 @@ beside() {
   [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here"; n=$((n + 1)); return; }
   rm -f "$report" "$work/alone/rc"
   (work=$work/alone; OMPI_MCA_orte_tmpdir_base=$work run_mpi "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"; echo $rc >"$work/rc") &
-  [ $mpi = ompi ] || wait # ranks that spin need the cores for themselves
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"
   wait
   with=$rc rc=$(cat "$work/alone/rc" || echo none)
@@ -139,20 +138,14 @@ for mpi in ompi mpich; do
     n=$((n + 1))
     continue
   fi
-  if [ $mpi = ompi ]; then
-    for p in 2 3 5; do first ompi $p; done
-    rest ompi 2
-    rest ompi 5
-  else # its ranks spin
-    first mpich 2
-    rest mpich 2
-    beside mpich 3 "$some_reductions Bcast Allgather Barrier" drop_comms
-  fi
+  for p in 2 3 5; do first $mpi $p; done
+  rest $mpi 2
+  rest $mpi 5
   for p in 1 2 3 5; do pending $mpi $p; done
   exact $mpi
   apart $mpi
   levels $mpi
-  over_ucx $mpi $([ $mpi = ompi ] && echo 3 || echo 2)
+  over_ucx $mpi 3
   counts $mpi
   dies $mpi
 done

@@ -61,7 +61,7 @@ play() {
   shift 2
   rc=0
   rm -f "$report"
-  { (cd "$sources/test" && PYTHONPATH=$module TOKEN=$token timeout -k 5 "${TEST_RANKS_SECONDS:-2400}" \
+  { (cd "$sources/test" && PYTHONPATH=$module TOKEN=$token LD_PRELOAD=${yields[$mpi]} timeout -k 5 "${TEST_RANKS_SECONDS:-2400}" \
     "$TUTTI" mpi "--report=$report" "$(starter "$mpi")" -n "$ranks" /usr/bin/python3 runtests.py \
     --no-builddir -q "$@" -e spawn -e dynproc >"$work/out" 2>"$work/err" </dev/null) || rc=$?; } 2>/dev/null
   local some

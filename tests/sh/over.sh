@@ -20,7 +20,7 @@ over() {
   local mpi=$1 ranks=$2 nodes=$3 program=$4 from=${EPOCHREALTIME/./}
   shift 4
   rc=0
-  { TOKEN=$token TUTTI_NODES=${nodes#-} timeout -k 5 "${seconds:-60}" "$(starter "$mpi")" -n "$ranks" \
+  { TOKEN=$token LD_PRELOAD=${yields[$mpi]} TUTTI_NODES=${nodes#-} timeout -k 5 "${seconds:-60}" "$(starter "$mpi")" -n "$ranks" \
     "$BUILD/tests/$mpi/$program" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?; } 2>/dev/null
   grep -a '^not ok\|^#' "$work/out" >>"$work/err"
   ok "$mpi: $program${*:+ $*} on $ranks ranks, nodes $nodes ($(((${EPOCHREALTIME/./} - from) / 1000)) ms)" \

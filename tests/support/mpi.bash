@@ -9,3 +9,26 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=is
 # starter MPI: the MPI's launcher by Debian's name. has_starter MPI: is it installed?
 starter() { case $1 in ompi) echo mpirun.openmpi ;; *) echo mpirun.mpich ;; esac; }
 has_starter() { command -v "$(starter "$1")" >/dev/null; }
+
+# ${yields[MPI]}: a library to preload, with which ranks that wait give up their core. Open MPI has a setting for
+# that; MPICH's ranks spin, and with more ranks than cores each of its calls takes milliseconds.
+declare -A yields=([ompi]= [mpich]=)
+case $BUILD in
+*asan*) ;; # its runtime wants to be the first library
+*)
+  if has_starter mpich && ${CC:-cc} -x c -O2 -shared -fPIC - -o "$work/yields.so" -ldl <<'EOC'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sched.h>
+unsigned ucp_worker_progress(void *worker) {
+  static unsigned (*real)(void *);
+  static __thread int idle;
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "ucp_worker_progress");
+  const unsigned events = real(worker);
+  idle = events ? 0 : idle + 1;
+  if (idle > 2) sched_yield();
+  return events;
+}
+EOC
+  then yields[mpich]=$work/yields.so; fi ;;
+esac
