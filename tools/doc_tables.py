@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+"""doc_tables.py - makes the tables of docs/ of the files of docs/bench/.
+
+Usage      tools/doc_tables.py [--check] [FILE.md ...]     (make tables)
+           --check: changes nothing; exit status 1 and a line for each table that differs.
+Form       a page has a line <!-- table NAME VIEW key=value ... -->, the table, and <!-- end of table -->. NAME is
+           docs/bench/NAME.json (bench/record.py); VIEW is a function below, of the file and the keys.
+Age        a table carries a mark if more than 60 commits have changed src/ since it was measured. --check forgives a
+           missing mark up to 90, so that a commit elsewhere does not fail a test. Without a whole history nothing is said.
+SPDX-License-Identifier: BSD-3-Clause"""
+import argparse
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(ROOT, "bench"))
+OLD, TOO_OLD = 60, 90
+BLOCK = re.compile(r"<!-- table (\S+) (\S+)((?: \S+=\S*)*) -->\n(.*?)<!-- end of table -->\n", re.S)
+MARK = "*Old: more than %d commits have changed `src/` since this was measured (%s).*\n"
+
+
+def bytes_name(n):
+    return "%d Mi" % (n >> 20) if n >= 1 << 20 else "%d Ki" % (n >> 10) if n >= 1 << 10 else "%d" % n
+
+
+def number(x):
+    return "-" if x is None else x if isinstance(x, str) else "%.0f" % x if x >= 1000 else "%.3g" % x if x >= 10 else "%.2f" % x
+
+
+def grid(head, rows, left=1):
+    """A table of Markdown; the first `left` columns hold words."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join(["---"] * left + ["---:"] * (len(head) - left)) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(map(number, r)) + " |" for r in rows]) + "\n"
+
+
+# ---- views: of {"about", "rows"} and the keys of the line ----
+
+
+def words(stored, columns=None, left="1"):
+    """Rows as they are stored; the columns have the names of the first row's keys, or those of about's `columns`."""
+    names = stored["about"].get("columns") or list(stored["rows"][0])
+    return grid(names, [[r[n] for n in names] if isinstance(r, dict) else r for r in stored["rows"]], int(left))
+
+
+def peers(stored, ranks, state):
+    """One number of ranks on near or far cores: microseconds, and the peers' time over tutti's."""
+    import peers as p
+    rows, n = stored["rows"], int(ranks)
+    sizes = sorted({r["bytes"] for r in rows if r["ranks"] == n and r["state"] == state})
+    shown = [x for x in ["tutti", "tutti --alloc"] + p.PEERS + ["two-shot floor", "streaming probe", "exchange floor"]
+             if any(p.time_of(rows, n, x, b, state) for b in sizes)]
+    ratios = [x for x in p.PEERS if any(p.ratio_of(rows, n, x, b, state) for b in sizes)]
+    table = grid(["bytes"] + shown + [x + " / tutti" for x in ratios],
+                 [[bytes_name(b)] + [p.time_of(rows, n, x, b, state) for x in shown] +
+                  [p.ratio_of(rows, n, x, b, state) for x in ratios] for b in sizes], 1)
+    means = ["%s %.2f (least %.2f)" % (x, p.mean(r), min(r)) for x in ratios
+             for r in [[v for v in (p.ratio_of(rows, n, x, b, state) for b in sizes) if v]]]
+    return table + "\nOver tutti, in the geometric mean: " + "; ".join(means) + ".\n"
+
+
+def summary(stored):
+    """Each peer over tutti on one machine: a line per number of ranks and state, small and large vectors apart."""
+    import peers as p
+    rows, lines = stored["rows"], []
+    for n in sorted({r["ranks"] for r in rows}):
+        for state in ("near", "far"):
+            for title, fits in (("to 4 KiB", lambda b: b <= 4096), ("from 16 KiB", lambda b: b > 4096)):
+                cells = []
+                for x in p.PEERS:
+                    each = {b: p.ratio_of(rows, n, x, b, state) for b in sorted({r["bytes"] for r in rows}) if fits(b)}
+                    each = {b: r for b, r in each.items() if r}
+                    worst = min(each, key=each.get) if each else None
+                    cells.append("%.2f (%.2f at %s)" % (p.mean(each.values()), each[worst], bytes_name(worst)) if each else "-")
+                if cells != ["-"] * len(cells):
+                    lines.append(["%d, %s" % (n, state), title] + cells)
+    return grid(["ranks, cores", "vectors"] + ["%s / tutti: mean (least)" % x for x in p.PEERS], lines, 2)
+
+
+def hosts(stored, beside, side):
+    """The MPI's time over one side's: a row per size, a column per layout."""
+    rows = [r for r in stored["rows"] if r["beside"] == beside.replace("_", " ") and side in r]
+    layouts = list(dict.fromkeys(r["layout"] for r in rows))
+    by = {(r["layout"], r["bytes"]): r[side]["ratio"] for r in rows}
+    return grid(["bytes"] + [l.replace("x", " x ") for l in layouts],
+                [[bytes_name(b)] + [by.get((l, b)) for l in layouts] for b in sorted({r["bytes"] for r in rows})])
+
+
+def bars(stored, part):
+    """The bars of one part of `make bars`."""
+    return grid(["bar", "wanted", "measured", ""],
+                [[r["bar"], r["wanted"], r["measured"], r["verdict"]] for r in stored["rows"] if r["part"] == part], 4)
+
+
+def verdict(stated, here):
+    """Of two numbers: within 10 % agrees, within 25 % roughly; of a fact: whether it holds; None: not tried."""
+    if stated is None:
+        return "-" if here is None else "not tried" if here == "not tried" else "agrees" if here else "no"
+    off = max(here / stated, stated / here) - 1
+    return "agrees" if off <= 0.10 else "roughly" if off <= 0.25 else "no"
+
+
+def papers(stored, section):
+    """What a paper states beside what is found here; a row's `numbers` are pairs, and the worst decides; a row's
+    `holds` is a fact that a command or a test shows."""
+    order = ["agrees", "-", "roughly", "no"]
+    rows = []
+    for r in stored["rows"]:
+        if r["section"] == section:
+            each = [verdict(*pair) for pair in r.get("numbers", [])] or [verdict(None, r.get("holds"))]
+            rows.append([r["stated"], r["here"], max(each, key=order.index) if set(each) <= set(order) else each[0], r["command"]])
+    return grid(["stated", "here", "verdict", "command"], rows, 4)
+
+
+VIEWS = {f.__name__: f for f in (words, peers, summary, hosts, bars, papers)}
+
+
+# ---- pages ----
+
+
+def commits_since(about):
+    """Commits that have changed src/ since; None if the history does not tell."""
+    def git(*arguments):
+        return subprocess.run(("git", "-C", ROOT) + arguments, capture_output=True, text=True, check=True).stdout.strip()
+    try:
+        if git("rev-parse", "--is-shallow-repository") == "true":
+            return None
+        commit = (about.get("commit") or "").rstrip("+")
+        span = [commit + "..HEAD"] if commit else ["--since=" + about["date"].replace(" UTC", " +0000"), "HEAD"]
+        return int(git("rev-list", "--count", *span, "--", "src"))
+    except (OSError, KeyError, subprocess.CalledProcessError):
+        return None
+
+
+def made(match, checking):
+    """The block anew."""
+    name, view, keys, old = match.groups()
+    with open(os.path.join(ROOT, "docs", "bench", name + ".json")) as f:
+        stored = json.load(f)
+    text = VIEWS[view](stored, **dict(k.split("=", 1) for k in keys.split()))
+    age, mark = commits_since(stored["about"]), MARK % (OLD, stored["about"].get("date", "?"))
+    marked = mark in old if age is None or (checking and OLD < age <= TOO_OLD) else age > OLD
+    return "<!-- table %s %s%s -->\n%s%s<!-- end of table -->\n" % (name, view, keys, text, "\n" + mark if marked else "")
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--check", action="store_true")
+    p.add_argument("files", nargs="*")
+    args = p.parse_args()
+    pages = args.files or [os.path.join(ROOT, "README.md")] + sorted(glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True))
+    wrong = 0
+    for page in pages:
+        with open(page) as f:
+            text = f.read()
+        new = BLOCK.sub(lambda m: made(m, args.check), text)
+        if new == text:
+            continue
+        wrong += 1
+        if args.check:
+            old = BLOCK.findall(text)
+            for before, after in zip(old, BLOCK.findall(new)):
+                if before != after:
+                    print("%s: the table %s %s%s is not what docs/bench/%s.json gives; `make tables` makes it anew" %
+                          (os.path.relpath(page, ROOT), before[0], before[1], before[2], before[0]))
+        else:
+            with open(page, "w") as f:
+                f.write(new)
+            print("%s: made anew" % os.path.relpath(page, ROOT))
+    return 1 if args.check and wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
