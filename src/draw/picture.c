@@ -12,16 +12,8 @@ enum {
 
 static void note(tt_picture *p, uint32_t round, int rank, uint32_t buf, uint32_t block,
                  tt_value value) {
-  if (p->nchanges == p->capacity) {
-    uint32_t capacity = p->capacity ? 2 * p->capacity : 1024;
-    tt_change *more = p->failed ? NULL : realloc(p->changes, capacity * sizeof *more);
-    if (!more) {
-      p->failed = true;
-      return;
-    }
-    p->changes = more;
-    p->capacity = capacity;
-  }
+  p->failed |= !tt_grow(&p->changes, &p->capacity, p->nchanges + 1, sizeof *p->changes);
+  if (p->failed) return;
   p->changes[p->nchanges++] = (tt_change){round, block, value, rank, buf};
 }
 

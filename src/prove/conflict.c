@@ -209,13 +209,9 @@ static bool reads(ledger *l, uint32_t step, uint32_t buf, uint32_t block) {
   if (!ordered(l, l->writer[buf][block], step, buf, block)) return false;
   uint32_t *head = &l->readers[buf][block];
   if (*head != NONE && l->pool[*head].step == step) return true;
-  if (l->used == l->capacity) {
-    const uint32_t capacity = l->capacity ? 2 * l->capacity : 256;
-    reader *more = realloc(l->pool, capacity * sizeof *more);
-    if (!more) l->across->g->failed = true;
-    if (!more) return false;
-    l->pool = more;
-    l->capacity = capacity;
+  if (!tt_grow(&l->pool, &l->capacity, l->used + 1, sizeof *l->pool)) {
+    l->across->g->failed = true;
+    return false;
   }
   l->pool[l->used] = (reader){step, *head};
   *head = l->used++;

@@ -160,14 +160,6 @@ static tt_peers peers(cursor *c, const header *h) {
   return p;
 }
 
-/* Is every block of b `gap` blocks after that of a? */
-static bool spans_are_shifted(const tt_span *a, const tt_span *b, uint32_t gap) {
-  if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
-  for (uint32_t i = 0; i < tt_span_size(a); i++)
-    if (tt_span_block(b, i) - tt_span_block(a, i) != gap) return false;
-  return true;
-}
-
 static void local_inputs(cursor *c, const header *h, tt_step *step) {
   tt_span items[64];
   uint32_t n = 0;
@@ -190,7 +182,7 @@ static void local_inputs(cursor *c, const header *h, tt_step *step) {
   for (uint32_t k = 2; k < n; k++) {
     uint32_t gap = tt_span_block(&items[k], 0) - tt_span_block(&items[k - 1], 0);
     if (k == 2) step->in_step = gap;
-    if (!spans_are_shifted(&items[k - 1], &items[k], step->in_step))
+    if (!tt_span_shifted(&items[k - 1], &items[k], step->in_step))
       schedule_error(c, "inputs that are evenly spaced");
   }
 }
@@ -257,12 +249,9 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
   step->completes = accept_token(c, "last");
   if (accept_token(c, "after"))
     while (!c->status && digit_next(c)) {
-      if (*n == *capacity) {
-        *capacity = *capacity ? 2 * *capacity : 64;
-        uint32_t *more = realloc(*after, *capacity * sizeof *more);
-        if (!more) c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
-        if (!more) return;
-        *after = more;
+      if (!tt_grow(after, capacity, *n + 1, sizeof **after)) {
+        c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
+        return;
       }
       (*after)[(*n)++] = parse_number(c, i ? i - 1 : 0, "an earlier step");
       if (i == 0) schedule_error(c, "no 'after' on the first step");
@@ -288,16 +277,14 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
   }
   tt_sched *s = b.s;
   tt_build_data(&b, h->data);
-  uint32_t *after = NULL, n = 0, capacity = 0, *at = calloc(1, sizeof *at), steps = 0;
+  uint32_t *after = NULL, n = 0, capacity = 0, *at = calloc(1, sizeof *at), steps = 0, room = 1;
   while (!c->status && at && next_schedule_line(c) && isdigit((unsigned char)*c->at)) {
     tt_step step;
     step_line(c, h, steps, &step, &after, &n, &capacity);
     if (!c->status) tt_build_step(&b, &step);
     bounded(c, h, s->tmp_blocks);
     if (!c->status && s->nsteps != steps + 1) schedule_error(c, "a copy that copies something");
-    uint32_t *more = realloc(at, (steps + 2) * sizeof *at);
-    if (!more) break;
-    at = more;
+    if (!tt_grow(&at, &room, steps + 2, sizeof *at)) break;
     at[++steps] = n;
   }
   if (!at || (s->nsteps != steps && !c->status) || b.status)

@@ -97,6 +97,8 @@ static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
   if (k >= s->ring) k -= s->ring;
   return s->base + s->stride * (k + s->ring * ring);
 }
+/* Is every block of b `by` blocks after that of a, in the same buffer? */
+bool tt_span_shifted(const tt_span *a, const tt_span *b, uint32_t by);
 /* The length of the run of neighbouring blocks from position i on, at most to `end`. */
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
 
@@ -159,6 +161,9 @@ void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
 void tt_mark_completes(tt_builder *b);
 /* Appends a step unchanged (for the parser and mutants). */
 void tt_build_step(tt_builder *b, const tt_step *step);
+/* Makes *array, which has *capacity items of this size, large enough for n. False: out of memory,
+ * and it stays as it is. `array` is the address of a pointer. */
+bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size);
 
 /* Fills in after_at and after from what the steps read and write. */
 tutti_status tt_derive_order(tt_sched *s);
