@@ -28,15 +28,7 @@ static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
   char levels[TT_NAME];
   if (!tt_param_levels(ask, levels, sizeof levels))
     return "it needs the levels of the machine, as in blueconnect(node:4 core:8)";
-  size_t size;
-  char *text = tt_thread_text(&size);
-  if (tt_tree_parse(levels, tree)) {
-    snprintf(text, size, "%s", tutti_error());
-    return text;
-  }
-  if (tree->ranks == ask->ranks) return NULL;
-  snprintf(text, size, "its levels hold %d ranks, not %d", tree->ranks, ask->ranks);
-  return text;
+  return tt_param_tree(ask, levels, tree);
 }
 
 static tt_group group_of_levels(const tt_ask *ask, const tt_tree *tree) {

@@ -26,10 +26,8 @@
 #include "algo_group.h"
 
 static int folds_of(const tt_ask *ask) {
-  char value[8], *end;
-  if (!tt_param_value(ask, "i", value, sizeof value)) return 0;
-  long i = strtol(value, &end, 10);
-  return end != value && !*end && i >= 0 && i <= 32 ? (int)i : -1;
+  int i;
+  return tt_param_int(ask, "i", 0, 32, 0, &i) ? i : -1;
 }
 
 static bool power_of_two(int n) {
@@ -137,10 +135,10 @@ static void fold_into_the_cube(cube *c, int n) {
 
 static void build_blocks(tt_builder *b, const tt_ask *ask) {
   const int folds = folds_of(ask);
-  cube c = {.f = {b, tt_group_cyclic(ask, 1), TT_DST, ask->ranks}, .N = ask->ranks, .H = 1};
+  cube c = {.f = {b, tt_group_cyclic(ask, 1), TT_DST, ask->ranks}, .N = ask->ranks};
   int live[34] = {ask->ranks};
   for (int i = 0; i < folds; i++) c.N = live[i + 1] = (live[i] + 1) / 2;
-  while (2 * c.H <= c.N) c.H *= 2;
+  c.H = 1 << tt_floor_log2(c.N);
   for (int i = 0; i < folds; i++) {
     const int n = live[i], m = live[i + 1];
     if (i + 1 == folds && m > 1 && c.H == m)

@@ -61,28 +61,18 @@ static tt_span own_block(const tt_ask *ask, tt_buf buf) {
   return tt_block(buf, (uint32_t)ask->rank);
 }
 
-static void direct_gather(tt_builder *b, const tt_ask *ask) {
-  if (ask->rank != ask->root) {
+/* What a rank has for itself it copies. A gather ends at the root, a scatter begins there. */
+static void direct_exchange(tt_builder *b, const tt_ask *ask) {
+  const bool root = ask->rank == ask->root, copies = root || !tt_coll_rooted(ask->coll);
+  if (ask->coll == TUTTI_GATHER && !root)
     tt_send(b, ask->root, own_block(ask, TT_SRC));
-    return;
-  }
-  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
-  tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
-}
-
-static void direct_scatter(tt_builder *b, const tt_ask *ask) {
-  if (ask->rank != ask->root) {
+  else if (ask->coll != TUTTI_GATHER && copies)
+    tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
+  if (copies) tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
+  if (ask->coll == TUTTI_SCATTER && !root)
     tt_recv(b, ask->root, own_block(ask, TT_DST));
-    return;
-  }
-  tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
-  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
-}
-
-static void direct_alltoall(tt_builder *b, const tt_ask *ask) {
-  tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
-  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
-  tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
+  else if (ask->coll != TUTTI_SCATTER && copies)
+    tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
 }
 
 static void exchange_in_place(tt_builder *b, const tt_ask *ask) {
@@ -98,14 +88,8 @@ static void exchange_in_place(tt_builder *b, const tt_ask *ask) {
 }
 
 static void direct_build(tt_builder *b, const tt_ask *ask) {
-  if (ask->coll == TUTTI_GATHER)
-    direct_gather(b, ask);
-  else if (ask->coll == TUTTI_SCATTER)
-    direct_scatter(b, ask);
-  else if (ask->in_place)
-    exchange_in_place(b, ask);
-  else
-    direct_alltoall(b, ask);
+  const bool in_place = ask->coll == TUTTI_ALL_TO_ALL && ask->in_place;
+  (in_place ? exchange_in_place : direct_exchange)(b, ask);
 }
 
 static bool direct_uniform(const tt_ask *ask, const tt_tree *tree) {

@@ -43,11 +43,9 @@ static int steps_down(const tt_group *g) {
 
 /* -1: not a valid number. */
 static int skipped_of(const tt_ask *ask, const tt_group *g) {
-  char value[8], *end;
+  int r;
   if (tt_param_word(ask, "latency")) return steps_down(g);
-  if (!tt_param_value(ask, "r", value, sizeof value)) return 0;
-  long r = strtol(value, &end, 10);
-  return end != value && !*end && r >= 0 && r < 1000 ? (int)r : -1;
+  return tt_param_int(ask, "r", 0, 999, 0, &r) ? r : -1;
 }
 
 static const char *generalized_refuse(const tt_ask *ask) {

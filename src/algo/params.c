@@ -53,6 +53,28 @@ bool tt_param_int(const tt_ask *ask, const char *key, int lo, int hi, int otherw
   return end != text && !*end && number >= lo && number <= hi;
 }
 
+int tt_param_number(const tt_ask *ask, const tt_number *x) {
+  int value;
+  return tt_param_int(ask, x->key, x->lo, x->hi, x->otherwise, &value) ? value : x->otherwise;
+}
+
+const char *tt_number_refuse(const tt_ask *ask, const tt_number *x) {
+  int value;
+  return tt_param_int(ask, x->key, x->lo, x->hi, x->otherwise, &value) ? NULL : x->wrong;
+}
+
+const char *tt_param_tree(const tt_ask *ask, const char *levels, tt_tree *tree) {
+  size_t size;
+  char *text = tt_thread_text(&size);
+  if (tt_tree_parse(levels, tree))
+    snprintf(text, size, "%s", tutti_error());
+  else if (tree->ranks != ask->ranks)
+    snprintf(text, size, "its levels hold %d ranks, not %d", tree->ranks, ask->ranks);
+  else
+    return NULL;
+  return text;
+}
+
 static bool listed(const char *item, size_t n, const char *words) {
   for (const char *w = words; *w; w += strspn(w, " ")) {
     size_t m = strcspn(w, " ");

@@ -28,8 +28,6 @@
 
 #include "algo.h"
 
-enum { MOST = 1 << 20 };
-
 /* The blocks first, first + stride ... below P come over an edge of `hop` ranks. */
 typedef struct edge {
   int first, hop, stride;
@@ -54,10 +52,8 @@ static int distance_of(int ranks, int most) {
   return U;
 }
 
-static const char *pat_refuse(const tt_ask *ask) {
-  int most;
-  return tt_param_int(ask, "buffer", 1, MOST, MOST, &most) ? NULL : "buffer goes from 1 to 1048576";
-}
+static const tt_number pat_buffer = {"buffer", 1, 1 << 20, 1 << 20,
+                                     "buffer goes from 1 to 1048576"};
 
 static int rank_at_distance(const pat *x, int apart) {
   return tt_mod((int64_t)x->ask->rank + apart, x->ask->ranks);
@@ -126,9 +122,8 @@ static void reduce_in_tree(const pat *x, int p, int bit) {
 static void pat_build(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks;
   const bool gathers = ask->coll == TUTTI_ALL_GATHER;
-  int most, top = 1;
-  tt_param_int(ask, "buffer", 1, MOST, MOST, &most);
-  const int apart = distance_of(P, most);
+  const int apart = distance_of(P, tt_param_number(ask, &pat_buffer));
+  int top = 1;
   const pat x = {b, ask, apart, apart < P && (P & (P - 1))};
   while (top < P - top) top *= 2; /* the farthest hop */
   if (x.unrolled && !gathers) copy_vector(&x, true);
@@ -148,21 +143,15 @@ static bool pat_samples(int ranks, int i, char *params, size_t size) {
   return i < 4 || 1 << (i - 1) < ranks;
 }
 
-static bool pat_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  (void)levels;
-  snprintf(params, size, "buffer=%d", 4 << (2 * i));
-  return i < 2 && ranks > 8 << (2 * i);
-}
-
 const tt_algo tt_pat_algo = {
     .name = "pat",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
     .params = "buffer=",
-    .refuse = pat_refuse,
+    .number = &pat_buffer,
     .blocks = tt_block_per_rank,
     .build = pat_build,
     .samples = pat_samples,
-    .plans = pat_plans,
+    .plan = {{"buffer=4", 9}, {"buffer=16", 33}},
     .uniform = tt_uniform_power_of_two,
     .entries = {{"pat", TT_CANDIDATE,
                  "binomial trees, far ranks first; buffer=4: 4 blocks in a message",

@@ -20,22 +20,15 @@
 
 #include "algo_pingpong.h"
 
-enum { SEGMENTS = 256 };
+static const tt_number scan_segments = {"segments", 1, 256, 1, "segments go from 1 to 256"};
 
-static int scan_segments(const tt_ask *ask) {
-  int value;
-  return tt_param_int(ask, "segments", 1, SEGMENTS, 1, &value) ? value : -1;
+static uint32_t scan_blocks(const tt_ask *ask) {
+  return (uint32_t)tt_param_number(ask, &scan_segments);
 }
 
 static const char *scan_refuse(const tt_ask *ask) {
-  if (scan_segments(ask) < 0) return "segments go from 1 to 256";
-  if (scan_segments(ask) > 1 && !tt_param_word(ask, "chain"))
-    return "segments follow each other in a chain";
-  return NULL;
-}
-
-static uint32_t scan_blocks(const tt_ask *ask) {
-  return (uint32_t)scan_segments(ask);
+  const bool cut = scan_blocks(ask) > 1;
+  return cut && !tt_param_word(ask, "chain") ? "segments follow each other in a chain" : NULL;
 }
 
 static tt_span block_in_tmp(uint32_t layer, uint32_t block, uint32_t blocks) {
@@ -112,23 +105,19 @@ static bool scan_samples(int ranks, int i, char *params, size_t size) {
   return i < 6;
 }
 
-static bool scan_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  static const int segments[] = {1, 2, 4, 32};
-  (void)levels;
-  if (i >= 4 || ranks < 3) return false;
-  snprintf(params, size, "chain,segments=%d", segments[i]);
-  return true;
-}
-
 const tt_algo tt_scan_algo = {
     .name = "scan",
     .does = TT_DOES_PREFIX,
     .params = "chain segments=",
+    .number = &scan_segments,
     .refuse = scan_refuse,
     .blocks = scan_blocks,
     .build = scan_build,
     .samples = scan_samples,
-    .plans = scan_plans,
+    .plan = {{"chain,segments=1", 3},
+             {"chain,segments=2", 3},
+             {"chain,segments=4", 3},
+             {"chain,segments=32", 3}},
     .entries = {{"scan", TT_CANDIDATE, "sums of 2, 4, 8 ... neighbours, in ceil(log2 P) rounds",
                  "Hillis and Steele 1986"},
                 {"scan(chain,segments=8)", TT_CANDIDATE, "a pipeline: segments from rank to rank",

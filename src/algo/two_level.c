@@ -146,13 +146,6 @@ static bool twolevel_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
-static bool twolevel_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  static const char *const how[] = {"ring", "halving", "doubling"};
-  (void)ranks;
-  if (!*levels || i > 2) return false;
-  return (size_t)snprintf(params, size, "%s,%s", levels, how[i]) < size;
-}
-
 const tt_algo tt_twolevel_algo = {
     .name = "two-level",
     .does = TT_DOES_ALLREDUCE,
@@ -161,7 +154,7 @@ const tt_algo tt_twolevel_algo = {
     .blocks = twolevel_blocks,
     .build = twolevel_build,
     .samples = twolevel_samples,
-    .plans = twolevel_plans,
+    .plan = {{"LEVELS,ring", 0}, {"LEVELS,halving", 0}, {"LEVELS,doubling", 0}},
     .entries = {{"two-level(node=4)", TT_NAMED, "nodes of 4 add up, their leaders run a ring",
                  "Jia et al. 2018"}},
 };

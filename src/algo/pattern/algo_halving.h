@@ -11,10 +11,6 @@
 
 #include "algo.h"
 
-typedef struct tt_part {
-  uint32_t first, count;
-} tt_part;
-
 typedef struct tt_halving {
   tt_builder *b;
   int n, member;                  /* 2^n members; this one's number */
@@ -26,8 +22,7 @@ typedef struct tt_halving {
 } tt_halving;
 
 /* The part of member m after i steps. */
-tt_part tt_halving_part(uint32_t blocks, int m, int i);
-tt_span tt_part_span(tt_buf buf, tt_part part);
+tt_span tt_halving_part(tt_buf buf, uint32_t blocks, int m, int i);
 /* Reduce-scatter: from the whole vector in `have` to the member's part. */
 void tt_halving_scatter(const tt_halving *h, tt_buf have);
 /* All-gather; parts that a member got from a spread are not sent to it again. */
