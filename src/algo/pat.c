@@ -1,22 +1,18 @@
 /* pat.c - parallel aggregated trees: binomial trees, far ranks first, few blocks in a message.
  *
- * Idea       all-gather: rank r counts blocks from its own on. Block k comes to it down a
- *            binomial tree, from the rank that is the lowest bit of k away, where it is block k
- *            without that bit. So the farthest ranks exchange first, a block each, and the
- *            nearest last, most blocks. All ranks' trees run at once. At most A blocks may go in
- *            a message: blocks U apart, U a power of two, then travel together. Between these
- *            U-trees, steps double what a rank has; inside, they pass the members of a tree of
- *            U one by one, the farthest branch first. The mirror, the reduce-scatter, takes the
- *            same steps backwards, sends what was received, and adds. allreduce: the mirror,
- *            then the all-gather.
- * Cost       each way ceil(log2 ceil(P/U)) + min(U, P) - 1 messages and P-1 blocks; U is 1 unless
- *            A is below P/2, so that is ceil(log2 P) messages, and P-1 for A = 1. Messages do not
- *            all wait for one another: a chain has ceil(log2 P) at most. If P is no power of two
- *            and a message has several blocks, the vector is copied once each way.
+ * Idea       all-gather: rank r counts blocks from its own on. Block k comes down a binomial tree,
+ *            from the rank that is the lowest bit of k away, where it is block k without that
+ *            bit. So the farthest ranks exchange first, a block each, and the nearest last, most
+ *            blocks. At most A blocks go in a message: blocks U apart, U a power of two, travel
+ *            together. Between these U-trees steps double what a rank has; inside, they pass the
+ *            members of a tree of U one by one, the farthest branch first. reduce-scatter: the
+ *            same steps backwards; what was received is sent, and added. allreduce: both.
+ * Cost       each way ceil(log2 ceil(P/U)) + min(U, P) - 1 messages, at most ceil(log2 P) in a
+ *            chain, and P-1 blocks; U is 1 unless A is below P/2. If P is no power of two and a
+ *            message has several blocks, the vector is copied once each way.
  * Scratch    none, reduce-scatter the vector; with these copies two vectors: in the second the
- *            blocks go on past P, so that those of a message are evenly spaced. (A block keeps
- *            its place, so the sums that wait at one time, A for each level of a tree of U, do
- *            not lie together.)
+ *            blocks go on past P, so that those of a message are evenly spaced. Blocks keep their
+ *            places, so sums that wait at one time do not lie together.
  * Invariant  a block's sum is completed on its owner alone. The first to be added to block k
  *            comes from the next rank, as its block k + 1, if k is even and k + 1 < P.
  * Parameters buffer=A, blocks in a message (no limit).
