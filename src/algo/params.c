@@ -6,12 +6,8 @@
 
 #include "algo.h"
 
-/* The length up to the next comma outside parentheses. */
 static size_t item_length(const char *item) {
-  size_t n = 0;
-  for (int depth = 0; item[n] && (item[n] != ',' || depth > 0); n++)
-    depth += (item[n] == '(') - (item[n] == ')');
-  return n;
+  return tt_text_until(item, ",");
 }
 
 static const char *next_item(const char *item) {

@@ -17,14 +17,6 @@ static const tt_form forms[] = {
 #include "forms.def"
     {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
 
-/* The end of a parameter: a comma or closing parenthesis outside inner parentheses. */
-static const char *param_end(const char *param) {
-  int depth = 0;
-  for (; *param && !(depth == 0 && (*param == ',' || *param == ')')); param++)
-    depth += (*param == '(') - (*param == ')');
-  return param;
-}
-
 void tt_form_name(const char *name, char form[TT_NAME]) {
   const size_t family = strcspn(name, "(");
   size_t n = 0;
@@ -32,7 +24,7 @@ void tt_form_name(const char *name, char form[TT_NAME]) {
   const char *param = name + family, *end;
   for (char mark = '('; *param && param[1]; param = end, mark = ',') {
     param++; /* skips the '(' or ',' before it */
-    end = param_end(param);
+    end = param + tt_text_until(param, ",)");
     const char *equals = memchr(param, '=', (size_t)(end - param));
     const char *colon = memchr(param, ':', (size_t)(end - param));
     const char *text = !equals && colon ? "levels" : param;

@@ -206,29 +206,6 @@ static bool index_messages(tt_graph *g) {
   return ok;
 }
 
-static bool index_deps(tt_graph *g) {
-  uint32_t total = 0;
-  for (int r = 0; r < g->ranks; r++) total += g->all[r]->after_at[g->all[r]->nsteps];
-  g->deps_at = calloc(g->nsteps + 2, sizeof *g->deps_at);
-  g->deps = malloc((total + 1) * sizeof *g->deps);
-  if (!g->deps_at || !g->deps) return false;
-  for (int pass = 0; pass < 2; pass++) {
-    for (int r = 0; r < g->ranks; r++) {
-      const tt_sched *s = g->all[r];
-      for (uint32_t i = 0; i < s->nsteps; i++)
-        for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) {
-          uint32_t before = g->base[r] + s->after[k];
-          if (pass == 0)
-            g->deps_at[before + 2]++;
-          else
-            g->deps[g->deps_at[before + 1]++] = g->base[r] + i;
-        }
-    }
-    for (uint32_t i = 0; pass == 0 && i < g->nsteps; i++) g->deps_at[i + 2] += g->deps_at[i + 1];
-  }
-  return true;
-}
-
 static bool match(tt_graph *g) {
   uint32_t n_out = list_endings(g, true, NULL), n_in = list_endings(g, false, NULL);
   ending *out = malloc((n_out + 1) * sizeof *out), *in = malloc((n_in + 1) * sizeof *in);
@@ -257,7 +234,8 @@ bool tt_graph_build(tt_graph *g, tt_sched *const *all, int ranks, char *witness,
   for (uint32_t id = 0; id < g->nsteps; id++)
     if (!check_step(g, id)) return false;
   if (!match(g)) return false;
-  if (!index_messages(g) || !index_deps(g)) g->failed = true;
+  if (!index_messages(g) || !tt_sched_followers(all, ranks, &g->deps_at, &g->deps))
+    g->failed = true;
   return !g->failed;
 }
 

@@ -176,3 +176,28 @@ bool tt_sched_equal(const tt_sched *a, const tt_sched *b) {
          same_bytes(a->after_at, b->after_at, (a->nsteps + 1) * sizeof *a->after_at) &&
          same_bytes(a->after, b->after, a->after_at[a->nsteps] * sizeof *a->after);
 }
+
+bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **followers) {
+  uint32_t steps = 0, total = 0;
+  for (int r = 0; r < n; r++) {
+    steps += all[r]->nsteps;
+    total += all[r]->after_at[all[r]->nsteps];
+  }
+  uint32_t *start = *at = calloc((size_t)steps + 2, sizeof *start);
+  *followers = malloc(((size_t)total + 1) * sizeof **followers);
+  if (!start || !*followers) return false;
+  for (int pass = 0; pass < 2;
+       pass++) { /* counts those of step i in start[i + 2]; then lists them */
+    for (uint32_t r = 0, first = 0; r < (uint32_t)n; first += all[r++]->nsteps)
+      for (uint32_t i = 0; i < all[r]->nsteps; i++)
+        for (uint32_t k = all[r]->after_at[i]; k < all[r]->after_at[i + 1]; k++) {
+          uint32_t *next = &start[first + all[r]->after[k] + 1];
+          if (pass == 0)
+            next[1]++;
+          else
+            (*followers)[next[0]++] = first + i;
+        }
+    for (uint32_t i = 1; pass == 0 && i <= steps; i++) start[i + 1] += start[i];
+  }
+  return true;
+}

@@ -165,6 +165,10 @@ void tt_build_step(tt_builder *b, const tt_step *step);
  * and it stays as it is. `array` is the address of a pointer. */
 bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size);
 
+/* The other way round: the steps that wait for each step, ascending, for the schedules of n ranks,
+ * whose steps are numbered one rank after the other. There is an offset for each step and for the
+ * end; the caller frees both. False: out of memory. */
+bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **followers);
 /* Fills in after_at and after from what the steps read and write. */
 tutti_status tt_derive_order(tt_sched *s);
 
@@ -194,13 +198,15 @@ bool tt_coll_alike(tutti_coll coll);
 
 /* ---- text (text.c, parse.c) ---- */
 
+/* The length of a text up to one of `stops` that is not inside parentheses, or to its end. */
+size_t tt_text_until(const char *text, const char *stops);
+
 typedef struct tt_text { /* growing string */
   char *at;
   size_t length, capacity;
   bool failed;
 } tt_text;
 void tt_text_add(tt_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void tt_span_print(tt_text *t, const tt_span *span);
 void tt_step_print(tt_text *t, const tt_sched *s, uint32_t i);
 /* A header line and the given ranks' steps. */
 void tt_sched_print(tt_text *t, const tt_sched *const *all, int n);
