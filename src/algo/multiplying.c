@@ -14,7 +14,7 @@
  *            MPICH's recursive exchange.
  * See        tutti plan draw 'multiplying(radix=3)' -P 11
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_pingpong.h"
+#include "pattern.h"
 
 enum { STEPS = 32 };
 

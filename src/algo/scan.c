@@ -18,7 +18,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo_pingpong.h"
+#include "pattern.h"
 
 static const tt_number scan_segments = {"segments", 1, 256, 1, "segments go from 1 to 256"};
 

@@ -2,13 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "picture.h"
 
-static const char *const buffers[] = {"src", "dst", "tmp"};
-
 /* Formats "block 3 of src", "blocks 0-2 of tmp". */
 static void say_span(tt_text *t, tt_picture *p, const tt_span *span) {
   tt_text_add(t, tt_span_size(span) == 1 ? "block " : "blocks ");
   tt_label_span(t, p, span);
-  tt_text_add(t, " of %s", buffers[span->buf]);
+  tt_text_add(t, " of %s", tt_buf_names[span->buf]);
 }
 
 static void say_send(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
@@ -20,7 +18,7 @@ static void say_send(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
 
 /* Says where the result goes, if not to the buffer of the own operand. */
 static void say_place(tt_text *t, const tt_step *step) {
-  if (step->dst.buf != step->own.buf) tt_text_add(t, ", into %s", buffers[step->dst.buf]);
+  if (step->dst.buf != step->own.buf) tt_text_add(t, ", into %s", tt_buf_names[step->dst.buf]);
 }
 
 static void say_receive(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
@@ -43,7 +41,7 @@ static void say_local(tt_text *t, tt_picture *p, const tt_step *step) {
   if (step->kind == TT_COPY) {
     tt_text_add(t, "copies ");
     say_span(t, p, &step->own);
-    tt_text_add(t, " to %s", buffers[step->dst.buf]);
+    tt_text_add(t, " to %s", tt_buf_names[step->dst.buf]);
     return;
   }
   tt_text_add(t, "adds ");

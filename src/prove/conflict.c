@@ -194,7 +194,6 @@ typedef struct ledger {
 } ledger;
 
 static bool ordered(ledger *l, uint32_t x, uint32_t y, uint32_t buf, uint32_t block) {
-  static const char *const names[TT_BUF_COUNT] = {"src", "dst", "tmp"};
   tt_graph *g = l->across->g;
   if (x == NONE || x == y) return true;
   if (l->before[y * l->words + x / 64] >> (x % 64) & 1) return true;
@@ -202,7 +201,7 @@ static bool ordered(ledger *l, uint32_t x, uint32_t y, uint32_t buf, uint32_t bl
     return true;
   return tt_graph_refuse(g, g->base[l->rank] + y,
                          "it must wait for step %u, whose blocks may still be in use: %s[%u]", x,
-                         names[buf], block);
+                         tt_buf_names[buf], block);
 }
 
 static bool reads(ledger *l, uint32_t step, uint32_t buf, uint32_t block) {

@@ -98,10 +98,9 @@ static bool next_schedule_line(cursor *c) {
 }
 
 static bool buffer(cursor *c, tt_buf *buf) {
-  static const char *const names[TT_BUF_COUNT] = {"src", "dst", "tmp"};
   for (int b = 0; b < TT_BUF_COUNT; b++) {
     blanks(c);
-    if (strncmp(c->at, names[b], 3) == 0 && c->at[3] == '[') {
+    if (strncmp(c->at, tt_buf_names[b], 3) == 0 && c->at[3] == '[') {
       c->at += 4;
       *buf = (tt_buf)b;
       return true;

@@ -17,6 +17,8 @@
 
 #include "schedule.h"
 
+const char *const tt_buf_names[TT_BUF_COUNT] = {"src", "dst", "tmp"};
+
 size_t tt_text_until(const char *text, const char *stops) {
   size_t n = 0;
   for (int depth = 0; text[n] && (depth > 0 || !strchr(stops, text[n])); n++)
@@ -48,9 +50,8 @@ void tt_text_add(tt_text *t, const char *format, ...) {
 }
 
 static void span_print(tt_text *t, const tt_span *span) {
-  static const char *const names[] = {"src", "dst", "tmp"};
   uint32_t last = (span->first + span->count - 1) % span->ring;
-  tt_text_add(t, "%s[%u", names[span->buf], span->first);
+  tt_text_add(t, "%s[%u", tt_buf_names[span->buf], span->first);
   bool plain = span->stride == 1 && span->repeat == 1 && span->base == 0 &&
                span->ring == span->first + span->count;
   if (span->count > 1) tt_text_add(t, "..%u", last);
