@@ -80,7 +80,7 @@ static void write_rank_steps(tt_text *t, tt_picture *p, int rank) {
 }
 
 void tt_draw_words(tt_text *t, tt_picture *p, int rank) {
-  tt_label_title(t, p);
+  tt_label_title(t, p, TT_ESCAPE_NONE);
   tt_text_add(t, "\n");
   tt_label_facts(t, p);
   tt_text_add(t, "\n");
