@@ -31,10 +31,6 @@ static const char *scan_refuse(const tt_ask *ask) {
   return cut && !tt_param_word(ask, "chain") ? "segments follow each other in a chain" : NULL;
 }
 
-static tt_span block_in_tmp(uint32_t layer, uint32_t block, uint32_t blocks) {
-  return tt_layer(tt_block(TT_TMP, block), layer, blocks);
-}
-
 /* ---- doubling ---- */
 
 static void inclusive(tt_builder *b, const tt_ask *ask) {
@@ -51,7 +47,7 @@ static void inclusive(tt_builder *b, const tt_ask *ask) {
 static void exclusive(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks, r = ask->rank;
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
-  tt_span with = src, before = ask->in_place ? block_in_tmp(2, 0, 1) : dst;
+  tt_span with = src, before = ask->in_place ? tt_block(TT_TMP, 2) : dst;
   for (int d = 1; d < P; d *= 2) {
     const bool more = r + 2 * d < P, ends = r < 2 * d;
     const tt_span to = ends && !more ? dst : before;
@@ -62,7 +58,7 @@ static void exclusive(tt_builder *b, const tt_ask *ask) {
     else
       tt_recv_reduce(b, r - d, to, before, TT_OWN_LAST);
     if (!more) continue;
-    with = block_in_tmp(with.buf == TT_TMP && tt_span_block(&with, 0) == 0, 0, 1);
+    with = tt_block(TT_TMP, with.buf == TT_TMP && tt_span_block(&with, 0) == 0);
     tt_reduce_local(b, with, to, src);
     if (ends) tt_copy(b, dst, to);
   }
@@ -75,11 +71,11 @@ static void link(tt_builder *b, const tt_ask *ask, uint32_t block, uint32_t bloc
   const bool without = ask->coll == TUTTI_EXSCAN;
   const tt_span src = tt_block(TT_SRC, block), dst = tt_block(TT_DST, block);
   tt_span with = dst,
-          before = without && ask->in_place && !last ? block_in_tmp(1, block, blocks) : dst;
+          before = without && ask->in_place && !last ? tt_block(TT_TMP, blocks + block) : dst;
   if (first) {
     with = src;
   } else if (without) {
-    with = block_in_tmp(0, block, blocks);
+    with = tt_block(TT_TMP, block);
     tt_recv(b, ask->rank - 1, before);
     if (!last) tt_reduce_local(b, with, before, src);
   } else {
