@@ -74,7 +74,7 @@ typedef struct tt_algo {
   /* The i-th parameters that may be cheapest, beside its entries, for these ranks and levels (as in
    * tt_algo_plan). Missing: none. */
   bool (*plans)(int ranks, const char *levels, int i, char *params, size_t size);
-  tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* the same as lists, where it is missing */
+  tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* lists, instead of these callbacks */
   /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
   tt_entry entries[TT_ENTRIES]; /* at least one; the rest is zero */
@@ -87,6 +87,7 @@ typedef struct tt_algo {
 static inline int tt_floor_log2(int n) {
   return tt_ceil_log2((uint64_t)n + 1) - 1;
 }
+
 /* Callbacks that several families share (registry.c). */
 uint32_t tt_one_block(const tt_ask *ask);
 uint32_t tt_block_per_rank(const tt_ask *ask);

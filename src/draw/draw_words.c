@@ -45,10 +45,9 @@ static void say_local(tt_text *t, tt_picture *p, const tt_step *step) {
     return;
   }
   tt_text_add(t, "adds ");
-  for (uint32_t k = 0; k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
-    tt_text_add(t, k ? ", " : "");
+  for (uint32_t k = 1; k < tt_step_operands(step); k++) {
+    const tt_span in = tt_step_operand(step, k);
+    tt_text_add(t, k > 1 ? ", " : "");
     say_span(t, p, &in);
   }
   tt_text_add(t, " to ");

@@ -238,14 +238,12 @@ static bool each_block(ledger *l, uint32_t step, const tt_span *span, tt_gap ski
 static bool step_ordered(ledger *l, uint32_t i) {
   const tt_step *step = &l->s->steps[i];
   const tt_gap skip = tt_self_part(l->s, step), none = {0, 0};
-  if (step->kind == TT_SEND) return each_block(l, i, &step->own, skip, reads);
-  if (step->kind != TT_RECV && !each_block(l, i, &step->own, none, reads)) return false;
-  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
-    if (!each_block(l, i, &in, none, reads)) return false;
+  const bool sends = step->kind == TT_SEND;
+  for (uint32_t k = 0; k < tt_step_operands(step); k++) {
+    const tt_span span = tt_step_operand(step, k);
+    if (!each_block(l, i, &span, sends ? skip : none, reads)) return false;
   }
-  return each_block(l, i, &step->dst, skip, writes);
+  return sends || each_block(l, i, &step->dst, skip, writes);
 }
 
 static bool find_ancestors(ledger *l) {

@@ -95,11 +95,9 @@ bool tt_operands_right(tt_graph *g, uint32_t id) {
   if (!writable(s, &step->dst, skip))
     return tt_graph_refuse(g, id, "it writes blocks that this rank must not write");
   bool ok = mark(g, id, &step->dst, skip);
-  if (ok && step->kind != TT_RECV) ok = operand_right(g, id, &step->own);
-  for (uint32_t k = 0; ok && step->kind == TT_REDUCE && k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
-    ok = operand_right(g, id, &in);
+  for (uint32_t k = 0; ok && k < tt_step_operands(step); k++) {
+    const tt_span operand = tt_step_operand(step, k);
+    ok = operand_right(g, id, &operand);
   }
   unmark(g, &step->dst);
   return ok;

@@ -87,16 +87,14 @@ static void do_recv_reduce(runner *r, uint32_t id) {
 
 static void do_local(runner *r, uint32_t id) {
   const tt_step *step = tt_graph_step(r->g, id);
+  const uint32_t n = tt_step_operands(step);
   tt_value *in = r->operands;
   for (uint32_t i = 0; i < tt_span_size(&step->dst); i++) { /* no operand lies further on in dst */
-    in[0] = local(r, id, &step->own, i);
-    for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-      tt_span span = step->in;
-      span.base += k * step->in_step;
-      in[k + 1] = local(r, id, &span, i);
+    for (uint32_t k = 0; k < n; k++) {
+      const tt_span span = tt_step_operand(step, k);
+      in[k] = local(r, id, &span, i);
     }
-    const bool sums = step->kind == TT_REDUCE;
-    store(r, id, i, sums ? tt_value_sum(r->v, in, step->inputs + 1, step->completes) : in[0]);
+    store(r, id, i, step->kind == TT_COPY ? in[0] : tt_value_sum(r->v, in, n, step->completes));
   }
 }
 

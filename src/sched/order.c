@@ -131,12 +131,9 @@ static void visit(tracker *t, const tt_sched *s, uint32_t i, bool cuts) {
   const tt_step *step = &s->steps[i];
   const tt_gap skip = tt_self_part(s, step), none = {0, 0};
   const use reads = cuts ? CUTS : READS, writes = cuts ? CUTS : WRITES;
-  tt_span read = step->own;
-  if (step->kind != TT_RECV) use_span(t, i, &read, step->kind == TT_SEND ? skip : none, reads);
-  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-    read = step->in;
-    read.base += k * step->in_step;
-    use_span(t, i, &read, none, reads);
+  for (uint32_t k = 0; k < tt_step_operands(step); k++) {
+    const tt_span read = tt_step_operand(step, k);
+    use_span(t, i, &read, step->kind == TT_SEND ? skip : none, reads);
   }
   if (step->kind != TT_SEND) use_span(t, i, &step->dst, skip, writes);
 }

@@ -132,6 +132,15 @@ static inline bool tt_step_receives(const tt_step *step) {
 static inline bool tt_step_local(const tt_step *step) {
   return step->kind == TT_COPY || step->kind == TT_REDUCE;
 }
+/* The spans that a step reads: its own operand, unless it only receives, then its inputs. */
+static inline uint32_t tt_step_operands(const tt_step *step) {
+  return step->kind == TT_RECV ? 0 : 1 + (step->kind == TT_REDUCE ? step->inputs : 0);
+}
+static inline tt_span tt_step_operand(const tt_step *step, uint32_t k) {
+  tt_span span = k ? step->in : step->own;
+  if (k) span.base += (k - 1) * step->in_step;
+  return span;
+}
 
 /* ---- builder (build.c): for algorithms ---- */
 

@@ -77,12 +77,10 @@ static void operands_print(tt_text *t, const tt_step *step) {
     if (step->side != TT_OWN_LAST) tt_text_add(t, " op in");
     return;
   }
-  span_print(t, &step->own);
-  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
+  for (uint32_t k = 0; k < tt_step_operands(step); k++) {
+    tt_span in = tt_step_operand(step, k);
     tt_span_tidy(&in);
-    tt_text_add(t, " op ");
+    if (k) tt_text_add(t, " op ");
     span_print(t, &in);
   }
 }
