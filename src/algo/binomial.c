@@ -11,7 +11,7 @@
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw binomial -P 7 -c gather
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 static const tt_number binomial_radix = {"radix", 2, TT_RADIX, 2, "radix goes from 2 to 16"};
 

@@ -10,7 +10,7 @@
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw doubling -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 static void doubling_build(tt_builder *b, const tt_ask *ask) {
   const int n = tt_floor_log2(ask->ranks), extra = ask->ranks - (1 << n), r = ask->rank;

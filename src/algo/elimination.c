@@ -18,7 +18,7 @@
  * Source     Rabenseifner and Traeff, EuroPVM/MPI 2004, LNCS 3241.
  * See        tutti plan draw elimination -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 static bool swaps_whole_vectors(const tt_ask *ask) {
   return tt_param_word(ask, "short");

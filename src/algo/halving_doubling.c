@@ -14,7 +14,7 @@
  *            2005; Goyal et al., Accurate, Large Minibatch SGD, 2017.
  * See        tutti plan draw halving-doubling -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 static int top_bit(int n) {
   return 1 << tt_floor_log2(n);

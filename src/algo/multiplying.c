@@ -14,7 +14,7 @@
  *            MPICH's recursive exchange.
  * See        tutti plan draw 'multiplying(radix=3)' -P 11
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 enum { STEPS = 32 };
 

@@ -13,7 +13,7 @@
  *            19(1), 2005; broadcast: Barnett et al., SHPCC 1994.
  * See        tutti plan draw rabenseifner -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 static uint32_t rabenseifner_blocks(const tt_ask *ask) {
   return 1u << tt_floor_log2(ask->ranks);

@@ -18,7 +18,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "pattern.h"
+#include "algo_pattern.h"
 
 static const tt_number scan_segments = {"segments", 1, 256, 1, "segments go from 1 to 256"};
 

@@ -17,14 +17,14 @@
  * Invariant  a subtree is a range of ranks and is added in their order; so rank order is kept
  *            except where rotating or shifting breaks it.
  * Parameters binomial | radix=2..16 | chain | binary | double; segments=S;
- *            the nodes, as in pattern.h.
+ *            the nodes, as in algo_pattern.h.
  * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with
  *            nodes: NCCL's split tree.
  * See        tutti plan draw 'tree(double,segments=2)' -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "pattern.h"
+#include "algo_pattern.h"
 
 static const tt_number tree_radix = {"radix", 2, TT_RADIX, 2, "radix goes from 2 to 16"};
 static const tt_number tree_segments = {"segments", 1, 256, 1, "segments go from 1 to 256"};

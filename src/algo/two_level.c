@@ -9,7 +9,7 @@
  *            each way in its node, and what the leaders' algorithm moves between nodes.
  * Scratch    the leaders' algorithm's.
  * Invariant  the leaders run their algorithm in place on dst, where a node's sum is.
- * Parameters the nodes, as in pattern.h; ring (the default) | halving |
+ * Parameters the nodes, as in algo_pattern.h; ring (the default) | halving |
  *            doubling: the leaders'; scatter: in nodes of one size.
  * Source     Jia et al., Highly Scalable Deep Learning Training System with
  *            Mixed-Precision, 2018.
@@ -17,7 +17,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "pattern.h"
+#include "algo_pattern.h"
 
 static const char *twolevel_refuse(const tt_ask *ask) {
   if (tt_param_word(ask, "ring") + tt_param_word(ask, "halving") + tt_param_word(ask, "doubling") >

@@ -1,6 +1,6 @@
 /* nodes.c - parses which ranks share a node.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 enum { MOST = 1 << 20 };
 

@@ -1,6 +1,6 @@
 /* pingpong.c - chooses the buffer of each sum of a growing vector.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 tt_pingpong tt_pingpong_begin(tt_builder *b, const tt_ask *ask, int n) {
   return (tt_pingpong){b, n, 0, ask->in_place, false, tt_block(TT_SRC, 0)};

@@ -1,6 +1,6 @@
 /* recursive_halving.c - recursive halving and doubling among 2^n members.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pattern.h"
+#include "algo_pattern.h"
 
 tt_span tt_halving_part(tt_buf buf, uint32_t blocks, int m, int i) {
   uint32_t first = 0, count = blocks;

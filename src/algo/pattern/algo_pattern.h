@@ -1,4 +1,4 @@
-/* pattern.h - what several families of algorithms are made of.
+/* algo_pattern.h - what several families of algorithms are made of.
  *
  * Idea       pingpong: a whole vector grows by received vectors, while it is being sent. A vector
  *            that is being sent must stay unchanged until it is consumed, so the next sum goes to
@@ -13,8 +13,8 @@
  *            members of a group are evenly spaced, so that one step receives from, or sends to,
  *            all of them.
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TT_PATTERN_H
-#define TT_PATTERN_H
+#ifndef TT_ALGO_PATTERN_H
+#define TT_ALGO_PATTERN_H
 
 #include "algo.h"
 
