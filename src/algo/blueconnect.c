@@ -17,7 +17,6 @@
  * See        tutti plan draw 'blueconnect(rack:2 node:2 core:3)' -P 12
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "algo_group.h"

@@ -20,8 +20,6 @@
  * See        tutti plan draw 'consistent(i=1)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "algo_group.h"
 

@@ -22,8 +22,6 @@
  * See        tutti plan draw 'generalized(r=1)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "algo_group.h"
 
