@@ -62,7 +62,7 @@ static inline uint32_t tt_picture_full(const tt_picture *p) {
 
 typedef struct tt_snapshot {
   const tt_picture *p;
-  tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
+  tt_memory has;
   uint32_t next; /* index of the next change */
 } tt_snapshot;
 

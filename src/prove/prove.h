@@ -104,6 +104,8 @@ typedef struct tt_watch {
 } tt_watch;
 bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *watch,
                      tutti_report *report);
+/* Nothing is written yet; false: out of memory. Free in each case. */
+bool tt_memory_new(tt_memory *m, tt_sched *const *all, int ranks);
 void tt_memory_free(tt_memory *m);
 
 /* conflict.c: are every two conflicting accesses ordered? */

@@ -166,25 +166,28 @@ static bool prepare_runner(runner *r) {
   return true;
 }
 
+bool tt_memory_new(tt_memory *m, tt_sched *const *all, int ranks) {
+  *m = (tt_memory){calloc((size_t)ranks * TT_BUF_COUNT, sizeof *m->at), ranks};
+  for (int i = 0; m->at && i < ranks * TT_BUF_COUNT; i++) {
+    const tt_sched *s = all[i / TT_BUF_COUNT];
+    const size_t blocks = i % TT_BUF_COUNT == TT_TMP ? s->tmp_blocks : s->blocks;
+    m->at[i] = calloc(blocks + 1, sizeof **m->at);
+    if (!m->at[i]) return false;
+  }
+  return m->at != NULL;
+}
+
 static bool prepare_memory(runner *r) {
-  tt_memory *m = r->m;
-  m->ranks = r->g->ranks;
-  m->at = calloc((size_t)m->ranks * TT_BUF_COUNT, sizeof *m->at);
-  for (int rank = 0; m->at && rank < m->ranks; rank++) {
+  if (!tt_memory_new(r->m, r->g->all, r->g->ranks)) return false;
+  for (int rank = 0; rank < r->g->ranks; rank++) {
     const tt_sched *s = r->g->all[rank];
-    for (uint32_t b = 0; b < TT_BUF_COUNT; b++) {
-      size_t blocks = b == TT_TMP ? s->tmp_blocks : s->blocks;
-      tt_value *cells = calloc(blocks + 1, sizeof *cells);
-      if (!cells) return false;
-      m->at[(uint32_t)rank * TT_BUF_COUNT + b] = cells;
-    }
     uint32_t lo, hi;
     tt_coll_src(s, &lo, &hi);
     for (uint32_t block = lo; block < hi; block++)
-      *memory_cell(m, rank, s->in_place ? TT_DST : TT_SRC, block) =
+      *memory_cell(r->m, rank, s->in_place ? TT_DST : TT_SRC, block) =
           tt_value_input(r->v, rank, block);
   }
-  return m->at != NULL;
+  return true;
 }
 
 void tt_memory_free(tt_memory *m) {
