@@ -41,13 +41,28 @@ typedef struct tt_entry {
   const char *source; /* short reference to a paper */
 } tt_entry;
 
+/* A parameter whose value is a number, as in radix=4. */
+typedef struct tt_number {
+  const char *key;
+  int lo, hi, otherwise; /* otherwise: its value if it is not given */
+  const char *wrong;     /* the refusal: "radix goes from 2 to 16" */
+} tt_number;
+
+/* Parameters that a family proposes from so many ranks on. LEVELS in them stands for the machine's
+ * levels; without levels there is no such proposal. */
+typedef struct tt_suggestion {
+  const char *params;
+  int ranks;
+} tt_suggestion;
+
 enum { TT_ENTRIES = 8 };
 
 /* A family of algorithms. A callback may be missing (NULL) where this says what happens then. */
 typedef struct tt_algo {
-  const char *name;   /* without parameters: "fold" */
-  unsigned does;      /* a set of TT_DOES */
-  const char *params; /* that it takes, as for tt_param_refuse; NULL: none */
+  const char *name;        /* without parameters: "fold" */
+  unsigned does;           /* a set of TT_DOES */
+  const char *params;      /* that it takes, as for tt_param_refuse; NULL: none */
+  const tt_number *number; /* one of these, checked before `refuse` is asked; or NULL */
   /* NULL, or the reason why it cannot do this ("needs a power of two"). Missing: it can. */
   const char *(*refuse)(const tt_ask *ask);
   /* The number of blocks that the vector is cut into. */
@@ -59,6 +74,7 @@ typedef struct tt_algo {
   /* The i-th parameters that may be cheapest, beside its entries, for these ranks and levels (as in
    * tt_algo_plan). Missing: none. */
   bool (*plans)(int ranks, const char *levels, int i, char *params, size_t size);
+  tt_suggestion sample[TT_ENTRIES], plan[TT_ENTRIES]; /* lists, instead of these callbacks */
   /* Does every rank do alike (as in tt_algo_uniform)? Missing: no. */
   bool (*uniform)(const tt_ask *ask, const tt_tree *tree);
   tt_entry entries[TT_ENTRIES]; /* at least one; the rest is zero */
@@ -68,7 +84,11 @@ typedef struct tt_algo {
 #include "algos.def"
 #undef TT_ALGO
 
-/* Callbacks that several families share (common.c). */
+static inline int tt_floor_log2(int n) {
+  return tt_ceil_log2((uint64_t)n + 1) - 1;
+}
+
+/* Callbacks that several families share (registry.c). */
 uint32_t tt_one_block(const tt_ask *ask);
 uint32_t tt_block_per_rank(const tt_ask *ask);
 bool tt_uniform_without_levels(const tt_ask *ask, const tt_tree *tree);
@@ -112,6 +132,11 @@ bool tt_param_value(const tt_ask *ask, const char *key, char *value, size_t size
 bool tt_param_levels(const tt_ask *ask, char *value, size_t size);
 /* That value as a number, `otherwise` if absent; false if it is not a number from lo to hi. */
 bool tt_param_int(const tt_ask *ask, const char *key, int lo, int hi, int otherwise, int *value);
+/* The number; NULL, or why it is wrong. */
+int tt_param_number(const tt_ask *ask, const tt_number *number);
+const char *tt_number_refuse(const tt_ask *ask, const tt_number *number);
+/* Parses levels of as many ranks as were asked for; NULL, or why that fails. */
+const char *tt_param_tree(const tt_ask *ask, const char *text, tt_tree *tree);
 /* NULL, or a sentence about a parameter that is not among `words` (space-separated; "key=" for
  * those with a value, "level:N" for levels). */
 const char *tt_param_refuse(const tt_ask *ask, const char *words);

@@ -11,14 +11,9 @@
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw binomial -P 7 -c gather
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
+#include "algo_pattern.h"
 
-#include "algo_tree.h"
-
-static const char *binomial_refuse(const tt_ask *ask) {
-  int radix;
-  return tt_param_int(ask, "radix", 2, TT_RADIX, 2, &radix) ? NULL : "radix goes from 2 to 16";
-}
+static const tt_number binomial_radix = {"radix", 2, TT_RADIX, 2, "radix goes from 2 to 16"};
 
 typedef struct member {
   tt_builder *b;
@@ -74,8 +69,7 @@ static void binomial_scatter(const member *m, const tt_tree_node *k, int up, int
 
 static void binomial_build(tt_builder *b, const tt_ask *ask) {
   member m = {b, ask, tt_mod((int64_t)ask->rank - ask->root, ask->ranks), TT_TMP};
-  int radix;
-  tt_param_int(ask, "radix", 2, TT_RADIX, 2, &radix);
+  const int radix = tt_param_number(ask, &binomial_radix);
   const tt_tree_node k = tt_tree_knomial(m.p, ask->ranks, radix);
   const int size = subtree_size(ask, m.p, radix);
   const int up = k.up < 0 ? -1 : ranks(&m, tt_peer(k.up)).first;
@@ -84,27 +78,15 @@ static void binomial_build(tt_builder *b, const tt_ask *ask) {
   (gathers ? binomial_gather : binomial_scatter)(&m, &k, up, size);
 }
 
-static bool binomial_samples(int ranks, int i, char *params, size_t size) {
-  (void)ranks;
-  snprintf(params, size, "radix=%d", 3 + i);
-  return i < 5;
-}
-
-static bool binomial_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  (void)levels;
-  snprintf(params, size, "radix=%d", 4 << i);
-  return i < 2 && ranks > 2 << i;
-}
-
 const tt_algo tt_binomial_algo = {
     .name = "binomial",
     .does = TT_DOES_ROOTED_BLOCKS,
     .params = "radix=",
-    .refuse = binomial_refuse,
+    .number = &binomial_radix,
     .blocks = tt_block_per_rank,
     .build = binomial_build,
-    .samples = binomial_samples,
-    .plans = binomial_plans,
+    .sample = {{"radix=3", 0}, {"radix=4", 0}, {"radix=5", 0}, {"radix=6", 0}, {"radix=7", 0}},
+    .plan = {{"radix=4", 3}, {"radix=8", 5}},
     .entries = {{"binomial", TT_CANDIDATE, "blocks of a subtree of a binomial tree go together",
                  "Thakur, Rabenseifner, Gropp 2005"}},
 };

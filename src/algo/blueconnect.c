@@ -17,26 +17,16 @@
  * See        tutti plan draw 'blueconnect(rack:2 node:2 core:3)' -P 12
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "algo_group.h"
-#include "algo_uneven.h"
 
 /* Fills in the tree and returns NULL, or returns an error about the levels. */
 static const char *tree_of(const tt_ask *ask, tt_tree *tree) {
   char levels[TT_NAME];
   if (!tt_param_levels(ask, levels, sizeof levels))
     return "it needs the levels of the machine, as in blueconnect(node:4 core:8)";
-  size_t size;
-  char *text = tt_thread_text(&size);
-  if (tt_tree_parse(levels, tree)) {
-    snprintf(text, size, "%s", tutti_error());
-    return text;
-  }
-  if (tree->ranks == ask->ranks) return NULL;
-  snprintf(text, size, "its levels hold %d ranks, not %d", tree->ranks, ask->ranks);
-  return text;
+  return tt_param_tree(ask, levels, tree);
 }
 
 static tt_group group_of_levels(const tt_ask *ask, const tt_tree *tree) {
@@ -53,7 +43,7 @@ static const char *blueconnect_refuse(const tt_ask *ask) {
   const tt_fold_spec how = tt_fold_spec_of(ask);
   if (!tree.even) return tt_uneven_refuse(ask, &tree, &how);
   const tt_group g = group_of_levels(ask, &tree);
-  return tt_fold_spec_refuse_all(&how, &g, true);
+  return tt_fold_spec_refuse_all(&how, &g);
 }
 
 static uint32_t blueconnect_blocks(const tt_ask *ask) {
@@ -68,7 +58,7 @@ static void blueconnect_build(tt_builder *b, const tt_ask *ask) {
   if (tree_of(ask, &tree)) return;
   if (tree.even) {
     const tt_group g = group_of_levels(ask, &tree);
-    tt_fold_whole(b, ask, &g, &how, true);
+    tt_fold_whole(b, ask, &g, &how);
   } else {
     tt_uneven_build(b, ask, &tree, &how);
   }
@@ -137,10 +127,9 @@ static bool blueconnect_plans(int ranks, const char *levels, int i, char *params
 
 static bool blueconnect_uniform(const tt_ask *ask, const tt_tree *tree) {
   tt_tree own;
-  int sizes[TT_TREE_LEVELS];
   if (tree_of(ask, &own) || !own.even) return false;
-  for (int l = 0; l < own.levels; l++) sizes[l] = own.level[l].each;
-  return tt_group_fits(sizes, own.levels, tree);
+  const tt_group g = group_of_levels(ask, &own);
+  return tt_group_fits(&g, tree);
 }
 
 const tt_algo tt_blueconnect_algo = {

@@ -1,26 +1,29 @@
-/* bruck.c - Bruck's all-gather, its mirror the reduce-scatter, and both in sequence. The
- * all-to-all is in index.c.
+/* bruck.c - Bruck's all-gather, its mirror the reduce-scatter, both in sequence, and his
+ * all-to-all, the index operation: blocks travel in few hops, many in one message.
  *
  * Idea       all-gather: with h blocks from its own on, rank r receives the next h from
  *            each of r + h, r + 2h ..., up to K-1 at once, and has K times as many. The
  *            mirror sends back what a rank has beyond its first h, and adds. Blocks
  *            are counted from the own one on and wrap, so no final rotation is needed.
+ *            all-to-all: a block that must move up k ranks is in place k. To base K, for each
+ *            digit of k: all blocks with digit j move j * K^i ranks up together, into the same
+ *            places. At the end, the block in place k comes from the rank k below. Blocks to be
+ *            sent are packed first, because those received take their places.
  * Cost       ceil(log_K P) steps each way, of up to K-1 messages; P-1 blocks. For K = 2 that
- *            is a fold by seq = P, ..., 8, 4, 2, 1.
- * Scratch    none; reduce-scatter: the vector.
+ *            is a fold by seq = P, ..., 8, 4, 2, 1. all-to-all: ceil(log_K P) rounds of K-1
+ *            messages, or twice that if P is no power of K; about (K-1)/K of the vector sent a
+ *            round, and copied as often; two copies of the vector.
+ * Scratch    none; reduce-scatter: the vector; all-to-all: two vectors.
  * Invariant  a block's sum is completed on its owner alone.
  * Parameters radix=2..16 (2).
  * Source     Bruck et al., IEEE Trans. Par. Distrib. Syst. 8(11), 1997.
  * See        tutti plan draw bruck -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
+#include "algo.h"
 
-#include "algo_index.h"
+static const tt_number bruck_radix = {"radix", 2, 16, 2, "radix goes from 2 to 16"};
 
-static const char *bruck_refuse(const tt_ask *ask) {
-  int radix;
-  return tt_param_int(ask, "radix", 2, 16, 2, &radix) ? NULL : "radix goes from 2 to 16";
-}
+/* ---- all-gather and reduce-scatter ---- */
 
 /* From h blocks to at most `radix` times as many: `full` ranks have h to give each, and one more
  * has the rest. */
@@ -75,13 +78,57 @@ static void bruck_allgather(tt_builder *b, const stage *s, tt_buf have) {
   tt_recv(b, tt_mod(s->rank + beyond, s->P), blocks_after_rank(s, TT_DST, beyond, s->rest));
 }
 
+/* ---- all-to-all ---- */
+
+/* The places below P whose digit is j, where a digit weighs `unit`: those of whole periods in one
+ * span, the rest in another. Returns the number of spans. */
+static int spans_with_digit(const tt_ask *ask, int radix, int unit, int j, tt_span spans[2]) {
+  const int P = ask->ranks, period = radix * unit, from = j * unit, whole = P / period;
+  const int rest = P - whole * period - from;
+  int n = 0;
+  if (whole)
+    spans[n++] = (tt_span){.buf = TT_TMP,
+                           .first = (uint32_t)from,
+                           .count = (uint32_t)unit,
+                           .ring = (uint32_t)period,
+                           .stride = 1,
+                           .repeat = (uint32_t)whole};
+  if (rest > 0)
+    spans[n++] = tt_range(TT_TMP, (uint32_t)(whole * period + from),
+                          (uint32_t)(rest < unit ? rest : unit), (uint32_t)P);
+  return n;
+}
+
+static void index_round(tt_builder *b, const tt_ask *ask, int radix, int unit) {
+  const int P = ask->ranks, r = ask->rank;
+  tt_span spans[2];
+  for (int j = 1; j < radix && j * unit < P; j++)
+    for (int i = 0, n = spans_with_digit(ask, radix, unit, j, spans); i < n; i++) {
+      const tt_span packed = tt_layer(spans[i], 1, (uint32_t)P);
+      tt_copy(b, packed, spans[i]);
+      tt_send(b, tt_mod((int64_t)r + j * unit, P), packed);
+    }
+  for (int j = 1; j < radix && j * unit < P; j++)
+    for (int i = 0, n = spans_with_digit(ask, radix, unit, j, spans); i < n; i++)
+      tt_recv(b, tt_mod((int64_t)r - j * unit, P), spans[i]);
+}
+
+static void bruck_index(tt_builder *b, const tt_ask *ask, int radix) {
+  const uint32_t P = (uint32_t)ask->ranks, r = (uint32_t)ask->rank;
+  tt_copy(b, tt_range(TT_TMP, 1, P - 1, P), tt_range(TT_SRC, r + 1, P - 1, P));
+  tt_copy(b, tt_block(TT_DST, r), tt_block(TT_SRC, r));
+  for (int64_t unit = 1; unit < ask->ranks; unit *= radix) index_round(b, ask, radix, (int)unit);
+  for (uint32_t k = 1; k < P; k++)
+    tt_copy(b, tt_block(TT_DST, (r + P - k) % P), tt_block(TT_TMP, k));
+}
+
 static void bruck_build(tt_builder *b, const tt_ask *ask) {
   const tt_buf work = ask->coll == TUTTI_REDUCE_SCATTER ? TT_TMP : TT_DST;
   tt_buf have = TT_SRC;
-  int radix, h = 1;
-  tt_param_int(ask, "radix", 2, 16, 2, &radix);
+  const int radix = tt_param_number(ask, &bruck_radix);
+  int h = 1;
   if (ask->coll == TUTTI_ALL_TO_ALL) {
-    tt_bruck_index(b, ask, radix);
+    bruck_index(b, ask, radix);
     return;
   }
   while ((int64_t)h * radix < ask->ranks) h *= radix;
@@ -100,27 +147,20 @@ static void bruck_build(tt_builder *b, const tt_ask *ask) {
   }
 }
 
-static bool bruck_samples(int ranks, int i, char *params, size_t size) {
-  (void)ranks;
-  snprintf(params, size, "radix=%d", 3 + i);
-  return i < 6;
-}
-
-static bool bruck_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  (void)levels;
-  snprintf(params, size, "radix=%d", 4 << i);
-  return i < 2 && ranks > 2 << i;
-}
-
 const tt_algo tt_bruck_algo = {
     .name = "bruck",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS | TT_DOES(ALL_TO_ALL),
     .params = "radix=",
-    .refuse = bruck_refuse,
+    .number = &bruck_radix,
     .blocks = tt_block_per_rank,
     .build = bruck_build,
-    .samples = bruck_samples,
-    .plans = bruck_plans,
+    .sample = {{"radix=3", 0},
+               {"radix=4", 0},
+               {"radix=5", 0},
+               {"radix=6", 0},
+               {"radix=7", 0},
+               {"radix=8", 0}},
+    .plan = {{"radix=4", 3}, {"radix=8", 5}},
     .uniform = tt_uniform_without_levels,
     .entries = {{"bruck", TT_CANDIDATE, "Bruck's all-gather, behind its mirror; his all-to-all",
                  "Bruck et al. 1997"}},

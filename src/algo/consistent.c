@@ -20,16 +20,12 @@
  * See        tutti plan draw 'consistent(i=1)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "algo_group.h"
 
 static int folds_of(const tt_ask *ask) {
-  char value[8], *end;
-  if (!tt_param_value(ask, "i", value, sizeof value)) return 0;
-  long i = strtol(value, &end, 10);
-  return end != value && !*end && i >= 0 && i <= 32 ? (int)i : -1;
+  int i;
+  return tt_param_int(ask, "i", 0, 32, 0, &i) ? i : -1;
 }
 
 static bool power_of_two(int n) {
@@ -137,10 +133,10 @@ static void fold_into_the_cube(cube *c, int n) {
 
 static void build_blocks(tt_builder *b, const tt_ask *ask) {
   const int folds = folds_of(ask);
-  cube c = {.f = {b, tt_group_cyclic(ask, 1), TT_DST, ask->ranks}, .N = ask->ranks, .H = 1};
+  cube c = {.f = {b, tt_group_cyclic(ask, 1), TT_DST, ask->ranks}, .N = ask->ranks};
   int live[34] = {ask->ranks};
   for (int i = 0; i < folds; i++) c.N = live[i + 1] = (live[i] + 1) / 2;
-  while (2 * c.H <= c.N) c.H *= 2;
+  c.H = 1 << tt_floor_log2(c.N);
   for (int i = 0; i < folds; i++) {
     const int n = live[i], m = live[i + 1];
     if (i + 1 == folds && m > 1 && c.H == m)
@@ -170,13 +166,8 @@ static bool lives(const line *x, int member, int bit) {
   return (member & ~(bit - 1)) < x->P;
 }
 
-static tt_span layer_in_tmp(uint32_t layer) {
-  return tt_layer(tt_block(TT_TMP, 0), layer, 1);
-}
-
-static tt_span alternate_layer(tt_span here, uint32_t layer) {
-  return here.buf == TT_TMP && tt_span_block(&here, 0) == layer ? layer_in_tmp(layer + 1)
-                                                                : layer_in_tmp(layer);
+static tt_span alternate_block(tt_span here, uint32_t block) {
+  return tt_block(TT_TMP, block + (here.buf == TT_TMP && tt_span_block(&here, 0) == block));
 }
 
 /* Members of this rank exchange with their partners in one bit; at[i]: where the sum of member i
@@ -187,7 +178,7 @@ static void exchange_with_partners(const line *x, const int *member, int n, int 
   for (int i = 0; i < n; i++) {
     const int partner = member[i] ^ bit;
     if (!lives(x, partner, bit)) continue;
-    tt_span to = bit == x->half ? tt_block(TT_DST, 0) : alternate_layer(at[i], 2 * (uint32_t)i);
+    tt_span to = bit == x->half ? tt_block(TT_DST, 0) : alternate_block(at[i], 2 * (uint32_t)i);
     if (lives(x, member[i], bit))
       tt_recv_reduce(x->b, host(x, partner), to, at[i],
                      partner < member[i] ? TT_OWN_LAST : TT_OWN_FIRST);
@@ -201,7 +192,7 @@ static void build_line(tt_builder *b, const tt_ask *ask) {
   line x = {b, ask->ranks, 1 << (tt_ceil_log2((uint64_t)ask->ranks) - 1)};
   const int member[2] = {ask->rank, ask->rank + x.half};
   const bool two = ask->rank < x.half && member[1] >= x.P;
-  tt_span at[2] = {tt_block(TT_SRC, 0), layer_in_tmp(2)};
+  tt_span at[2] = {tt_block(TT_SRC, 0), tt_block(TT_TMP, 2)};
   for (int bit = 1; bit < x.half; bit *= 2)
     exchange_with_partners(&x, member, two ? 2 : 1, bit, at);
   if (two)

@@ -24,16 +24,36 @@ static tt_span all_blocks(const tt_ask *ask, tt_buf buf) {
   return tt_range(buf, 0, (uint32_t)ask->ranks, (uint32_t)ask->ranks);
 }
 
+static tt_span own_block(const tt_ask *ask, tt_buf buf) {
+  return tt_block(buf, (uint32_t)ask->rank);
+}
+
+/* Every rank sends the others' blocks to them, copies its own, and receives those for it. Of the
+ * collectives with a root a gather receives only there, and a scatter sends only from there. */
+static void direct_exchange(tt_builder *b, const tt_ask *ask) {
+  const bool root = ask->rank == ask->root, copies = root || !tt_coll_rooted(ask->coll);
+  if (ask->coll == TUTTI_GATHER && !root)
+    tt_send(b, ask->root, own_block(ask, TT_SRC));
+  else if (ask->coll == TUTTI_ALL_GATHER)
+    tt_send_all(b, everyone(ask), own_block(ask, TT_SRC));
+  else if (ask->coll != TUTTI_GATHER && copies)
+    tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
+  if (copies) tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
+  if (ask->coll == TUTTI_SCATTER && !root)
+    tt_recv(b, ask->root, own_block(ask, TT_DST));
+  else if (ask->coll != TUTTI_SCATTER && copies)
+    tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
+}
+
+/* ---- one-shot and two-shot ---- */
+
 static uint32_t oneshot_blocks(const tt_ask *ask) {
   return ask->coll == TUTTI_ALL_GATHER ? (uint32_t)ask->ranks : 1;
 }
 
 static void oneshot_build(tt_builder *b, const tt_ask *ask) {
   if (ask->coll == TUTTI_ALL_GATHER) {
-    tt_span mine = tt_block(TT_SRC, (uint32_t)ask->rank);
-    tt_send_all(b, everyone(ask), mine);
-    tt_copy(b, tt_block(TT_DST, (uint32_t)ask->rank), mine);
-    tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
+    direct_exchange(b, ask);
     return;
   }
   tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
@@ -45,10 +65,9 @@ static void oneshot_build(tt_builder *b, const tt_ask *ask) {
 }
 
 static void twoshot_build(tt_builder *b, const tt_ask *ask) {
-  tt_span own = tt_block(TT_SRC, (uint32_t)ask->rank);
-  tt_span sum = tt_block(TT_DST, (uint32_t)ask->rank);
+  const tt_span sum = own_block(ask, TT_DST);
   tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
-  tt_recv_reduce_all(b, everyone(ask), sum, own, TT_OWN_AMONG);
+  tt_recv_reduce_all(b, everyone(ask), sum, own_block(ask, TT_SRC), TT_OWN_AMONG);
   tt_mark_completes(b);
   if (ask->coll == TUTTI_REDUCE_SCATTER) return;
   tt_send_all(b, everyone(ask), sum);
@@ -56,34 +75,6 @@ static void twoshot_build(tt_builder *b, const tt_ask *ask) {
 }
 
 /* ---- direct ---- */
-
-static tt_span own_block(const tt_ask *ask, tt_buf buf) {
-  return tt_block(buf, (uint32_t)ask->rank);
-}
-
-static void direct_gather(tt_builder *b, const tt_ask *ask) {
-  if (ask->rank != ask->root) {
-    tt_send(b, ask->root, own_block(ask, TT_SRC));
-    return;
-  }
-  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
-  tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
-}
-
-static void direct_scatter(tt_builder *b, const tt_ask *ask) {
-  if (ask->rank != ask->root) {
-    tt_recv(b, ask->root, own_block(ask, TT_DST));
-    return;
-  }
-  tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
-  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
-}
-
-static void direct_alltoall(tt_builder *b, const tt_ask *ask) {
-  tt_send_split(b, everyone(ask), all_blocks(ask, TT_SRC));
-  tt_copy(b, own_block(ask, TT_DST), own_block(ask, TT_SRC));
-  tt_recv_split(b, everyone(ask), all_blocks(ask, TT_DST));
-}
 
 static void exchange_in_place(tt_builder *b, const tt_ask *ask) {
   const uint32_t P = (uint32_t)ask->ranks, r = (uint32_t)ask->rank;
@@ -98,14 +89,8 @@ static void exchange_in_place(tt_builder *b, const tt_ask *ask) {
 }
 
 static void direct_build(tt_builder *b, const tt_ask *ask) {
-  if (ask->coll == TUTTI_GATHER)
-    direct_gather(b, ask);
-  else if (ask->coll == TUTTI_SCATTER)
-    direct_scatter(b, ask);
-  else if (ask->in_place)
-    exchange_in_place(b, ask);
-  else
-    direct_alltoall(b, ask);
+  const bool in_place = ask->coll == TUTTI_ALL_TO_ALL && ask->in_place;
+  (in_place ? exchange_in_place : direct_exchange)(b, ask);
 }
 
 static bool direct_uniform(const tt_ask *ask, const tt_tree *tree) {

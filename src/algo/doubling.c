@@ -10,12 +10,10 @@
  * Source     Thakur, Rabenseifner, Gropp, Int. J. HPC Appl. 19(1), 2005.
  * See        tutti plan draw doubling -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_pingpong.h"
+#include "algo_pattern.h"
 
 static void doubling_build(tt_builder *b, const tt_ask *ask) {
-  int n = 0;
-  while (ask->ranks >> (n + 1)) n++;
-  const int extra = ask->ranks - (1 << n), r = ask->rank;
+  const int n = tt_floor_log2(ask->ranks), extra = ask->ranks - (1 << n), r = ask->rank;
   const bool folded = r < 2 * extra;
   if (folded && r % 2 == 0) { /* sends its vector, gets the result */
     tt_send(b, r + 1, tt_block(TT_SRC, 0));

@@ -18,20 +18,14 @@
  * Source     Rabenseifner and Traeff, EuroPVM/MPI 2004, LNCS 3241.
  * See        tutti plan draw elimination -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_pingpong.h"
+#include "algo_pattern.h"
 
 static bool swaps_whole_vectors(const tt_ask *ask) {
   return tt_param_word(ask, "short");
 }
 
-static int steps_of(int ranks) {
-  int n = 0;
-  while (ranks >> (n + 1)) n++;
-  return n;
-}
-
 static uint32_t elimination_blocks(const tt_ask *ask) {
-  return swaps_whole_vectors(ask) ? 1 : 1u << steps_of(ask->ranks);
+  return swaps_whole_vectors(ask) ? 1 : 1u << tt_floor_log2(ask->ranks);
 }
 
 /* ---- pairs and threes ---- */
@@ -58,7 +52,7 @@ static int holder(int ranks, int step, int g, int k) {
 
 /* Lists the steps of a rank and returns their number; it is idle after the last. */
 static int meetings_of(const tt_ask *ask, meeting *list, int *part) {
-  const int n = steps_of(ask->ranks);
+  const int n = tt_floor_log2(ask->ranks);
   int g = ask->rank, k = 0;
   for (int i = 0; i < n; i++) {
     const int count = ask->ranks >> i;

@@ -52,22 +52,16 @@ static int ring_generator(int ranks, int i) {
 }
 
 static tt_group group_of_ring(const tt_ask *ask, int ring) {
-  char value[TT_NAME];
-  int sizes[TT_LEVELS];
-  if (!tt_param_value(ask, "group", value, sizeof value)) {
-    const int64_t stride = (int64_t)stride_of(ask) * ring_generator(ask->ranks, ring);
-    tt_group g = tt_group_cyclic(ask, tt_mod(stride, ask->ranks));
-    g.base = (uint32_t)(ring * ask->ranks);
-    return g;
-  }
-  int n = tt_group_sizes(value, ask->ranks, sizes);
-  return tt_group_product(ask, sizes, n, tt_param_word(ask, "inner"));
+  const int64_t stride = (int64_t)stride_of(ask) * ring_generator(ask->ranks, ring);
+  tt_group g = tt_group_of(ask, tt_mod(stride, ask->ranks));
+  g.base = (uint32_t)(ring * ask->ranks);
+  return g;
 }
 
 static const char *fold_refuse(const tt_ask *ask) {
   char group[TT_NAME];
-  int stride = stride_of(ask), sizes[TT_LEVELS];
-  bool cyclic = !tt_param_value(ask, "group", group, sizeof group);
+  const int stride = stride_of(ask);
+  const bool cyclic = !tt_param_value(ask, "group", group, sizeof group);
   const int rings = rings_of(ask);
   if (stride == 0 || tt_gcd(abs(stride), ask->ranks) != 1)
     return "stride must have no common factor with P";
@@ -75,11 +69,11 @@ static const char *fold_refuse(const tt_ask *ask) {
   if ((stride != 1 || rings > 1) && tt_coll_owned(ask->coll))
     return "stride and rings are for allreduce only";
   if ((stride != 1 || rings > 1) && !cyclic) return "stride and rings go without a group";
-  if (!cyclic && !tt_group_sizes(group, ask->ranks, sizes))
-    return "group must be sizes as 3x2x2 whose product is P";
+  const char *wrong = tt_group_refuse(ask);
+  if (wrong) return wrong;
   const tt_group g = group_of_ring(ask, 0);
   const tt_fold_spec how = tt_fold_spec_of(ask);
-  return tt_fold_spec_refuse_all(&how, &g, tt_param_word(ask, "inner"));
+  return tt_fold_spec_refuse_all(&how, &g);
 }
 
 static uint32_t fold_blocks(const tt_ask *ask) {
@@ -90,7 +84,7 @@ static void fold_build(tt_builder *b, const tt_ask *ask) {
   const tt_fold_spec how = tt_fold_spec_of(ask);
   for (int ring = 0; ring < rings_of(ask); ring++) {
     const tt_group g = group_of_ring(ask, ring);
-    tt_fold_whole(b, ask, &g, &how, tt_param_word(ask, "inner"));
+    tt_fold_whole(b, ask, &g, &how);
   }
 }
 
@@ -148,11 +142,8 @@ static bool fold_plans(int ranks, const char *levels, int i, char *params, size_
 
 /* A ring with any stride, or several, looks the same from every rank. */
 static bool fold_uniform(const tt_ask *ask, const tt_tree *tree) {
-  char group[TT_NAME];
-  int sizes[TT_LEVELS] = {ask->ranks}, n = 1;
-  if (tt_param_value(ask, "group", group, sizeof group))
-    n = tt_group_sizes(group, ask->ranks, sizes);
-  return tt_group_fits(sizes, n, tree);
+  const tt_group g = group_of_ring(ask, 0);
+  return tt_group_fits(&g, tree);
 }
 
 const tt_algo tt_fold_algo = {

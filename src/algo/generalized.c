@@ -22,18 +22,8 @@
  * See        tutti plan draw 'generalized(r=1)' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "algo_group.h"
-
-static tt_group group_from_params(const tt_ask *ask) {
-  char value[TT_NAME];
-  int sizes[TT_LEVELS];
-  if (!tt_param_value(ask, "group", value, sizeof value)) return tt_group_cyclic(ask, 1);
-  int n = tt_group_sizes(value, ask->ranks, sizes);
-  return tt_group_product(ask, sizes, n, tt_param_word(ask, "inner"));
-}
 
 static int steps_down(const tt_group *g) {
   int steps = 0;
@@ -43,22 +33,18 @@ static int steps_down(const tt_group *g) {
 
 /* -1: not a valid number. */
 static int skipped_of(const tt_ask *ask, const tt_group *g) {
-  char value[8], *end;
+  int r;
   if (tt_param_word(ask, "latency")) return steps_down(g);
-  if (!tt_param_value(ask, "r", value, sizeof value)) return 0;
-  long r = strtol(value, &end, 10);
-  return end != value && !*end && r >= 0 && r < 1000 ? (int)r : -1;
+  return tt_param_int(ask, "r", 0, 999, 0, &r) ? r : -1;
 }
 
 static const char *generalized_refuse(const tt_ask *ask) {
-  char group[TT_NAME], r[8];
-  int sizes[TT_LEVELS];
-  if (tt_param_value(ask, "group", group, sizeof group) &&
-      !tt_group_sizes(group, ask->ranks, sizes))
-    return "group must be sizes as 3x2x2 whose product is P";
+  char r[8];
+  const char *wrong = tt_group_refuse(ask);
+  if (wrong) return wrong;
   if (tt_param_word(ask, "latency") && tt_param_value(ask, "r", r, sizeof r))
     return "latency is r = L: give one of them";
-  const tt_group g = group_from_params(ask);
+  const tt_group g = tt_group_of(ask, 1);
   const int skipped = skipped_of(ask, &g);
   if (skipped < 0 || skipped > steps_down(&g))
     return "r goes from 0 to the number of halvings, ceil(log2 P) on one circle";
@@ -67,7 +53,7 @@ static const char *generalized_refuse(const tt_ask *ask) {
 
 /* Without a way back every step uses all positions, so the vector need not be cut. */
 static bool needs_no_partition(const tt_ask *ask) {
-  const tt_group g = group_from_params(ask);
+  const tt_group g = tt_group_of(ask, 1);
   return skipped_of(ask, &g) == steps_down(&g);
 }
 
@@ -188,7 +174,7 @@ static void widen(wide *w, int i) {
 }
 
 static void generalized_build(tt_builder *b, const tt_ask *ask) {
-  wide w = {.f = {b, group_from_params(ask), TT_DST, 0}, .rho = 1};
+  wide w = {.f = {b, tt_group_of(ask, 1), TT_DST, 0}, .rho = 1};
   const tt_group *g = &w.f.g;
   for (int level = 0; level < g->levels; level++)
     for (int n = g->size[level]; n > 1; n = (n + 1) / 2)
@@ -240,11 +226,8 @@ static bool generalized_plans(int ranks, const char *levels, int i, char *params
 }
 
 static bool generalized_uniform(const tt_ask *ask, const tt_tree *tree) {
-  const tt_group g = group_from_params(ask);
-  int sizes[TT_LEVELS];
-  const bool inner = tt_param_word(ask, "inner");
-  for (int i = 0; i < g.levels; i++) sizes[i] = g.size[inner ? g.levels - 1 - i : i];
-  return tt_group_fits(sizes, g.levels, tree);
+  const tt_group g = tt_group_of(ask, 1);
+  return tt_group_fits(&g, tree);
 }
 
 const tt_algo tt_generalized_algo = {

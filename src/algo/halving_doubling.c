@@ -14,12 +14,10 @@
  *            2005; Goyal et al., Accurate, Large Minibatch SGD, 2017.
  * See        tutti plan draw halving-doubling -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_halving.h"
+#include "algo_pattern.h"
 
 static int top_bit(int n) {
-  int bit = 1;
-  while (n >> 1 >= bit) bit *= 2;
-  return bit;
+  return 1 << tt_floor_log2(n);
 }
 
 static uint32_t halvingdoubling_blocks(const tt_ask *ask) {
@@ -56,7 +54,7 @@ static void halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
                               &mine,
                               TT_DST,
                               -1};
-  const tt_span part = tt_part_span(TT_DST, tt_halving_part(blocks, halving.member, halving.n));
+  const tt_span part = tt_halving_part(TT_DST, blocks, halving.member, halving.n);
   const int below = smaller.size ? smaller.first + halving.member % smaller.size : -1;
   tt_buf have = mine.size > 1 ? TT_DST : TT_SRC;
   tt_halving_scatter(&halving, TT_SRC);
@@ -64,9 +62,9 @@ static void halvingdoubling_build(tt_builder *b, const tt_ask *ask) {
   if (larger.size == 0) tt_mark_completes(b);
   const int steps = tt_ceil_log2((uint64_t)(larger.size ? larger.size : 1));
   for (int m = halving.member; m < larger.size; m += mine.size)
-    tt_send(b, larger.first + m, tt_part_span(have, tt_halving_part(blocks, m, steps)));
+    tt_send(b, larger.first + m, tt_halving_part(have, blocks, m, steps));
   for (int m = halving.member; m < larger.size; m += mine.size)
-    tt_recv(b, larger.first + m, tt_part_span(TT_DST, tt_halving_part(blocks, m, steps)));
+    tt_recv(b, larger.first + m, tt_halving_part(TT_DST, blocks, m, steps));
   if (below >= 0) tt_send(b, below, part);
   tt_halving_gather(&halving);
 }

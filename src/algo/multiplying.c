@@ -14,19 +14,15 @@
  *            MPICH's recursive exchange.
  * See        tutti plan draw 'multiplying(radix=3)' -P 11
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
+#include "algo_pattern.h"
 
-#include "algo_pingpong.h"
+enum { STEPS = 32 };
 
-enum { RADIX = 16, STEPS = 32 };
-
-static const char *multiplying_refuse(const tt_ask *ask) {
-  int radix;
-  return tt_param_int(ask, "radix", 2, RADIX, 4, &radix) ? NULL : "radix goes from 2 to 16";
-}
+static const tt_number multiplying_radix = {"radix", 2, 16, 4, "radix goes from 2 to 16"};
 
 /* The factors of the steps; their product is the number of ranks that take part. */
-static int factors_of(int ranks, int radix, int *factor) {
+static int factors_of(const tt_ask *ask, int *factor) {
+  const int ranks = ask->ranks, radix = tt_param_number(ask, &multiplying_radix);
   int n = 0, left = ranks;
   for (int f = radix; f >= 2; f--)
     for (; left % f == 0; left /= f) factor[n++] = f;
@@ -36,9 +32,8 @@ static int factors_of(int ranks, int radix, int *factor) {
 }
 
 static void multiplying_build(tt_builder *b, const tt_ask *ask) {
-  int radix, factor[STEPS], power = 1;
-  tt_param_int(ask, "radix", 2, RADIX, 4, &radix);
-  const int n = factors_of(ask->ranks, radix, factor);
+  int factor[STEPS], power = 1;
+  const int n = factors_of(ask, factor);
   for (int i = 0; i < n; i++) power *= factor[i];
   const int home = ask->rank % power;
   const tt_peers extras = {home, (ask->ranks - 1 - home) / power + 1, power};
@@ -58,23 +53,9 @@ static void multiplying_build(tt_builder *b, const tt_ask *ask) {
   if (extras.count > 1) tt_send_all(b, extras, tt_block(TT_DST, 0));
 }
 
-static bool multiplying_samples(int ranks, int i, char *params, size_t size) {
-  (void)ranks;
-  snprintf(params, size, "radix=%d", 2 + i);
-  return i < 8;
-}
-
-static bool multiplying_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  static const int radix[] = {3, 4, 8, 16};
-  (void)levels;
-  snprintf(params, size, "radix=%d", radix[i % 4]);
-  return i < 4 && ranks >= radix[i];
-}
-
 static bool multiplying_uniform(const tt_ask *ask, const tt_tree *tree) {
-  int radix, factor[STEPS], all = 1;
-  tt_param_int(ask, "radix", 2, RADIX, 4, &radix);
-  for (int i = factors_of(ask->ranks, radix, factor); i > 0; i--) all *= factor[i - 1];
+  int factor[STEPS], all = 1;
+  for (int i = factors_of(ask, factor); i > 0; i--) all *= factor[i - 1];
   return !tree && all == ask->ranks;
 }
 
@@ -82,11 +63,18 @@ const tt_algo tt_multiplying_algo = {
     .name = "multiplying",
     .does = TT_DOES_ALLREDUCE,
     .params = "radix=",
-    .refuse = multiplying_refuse,
+    .number = &multiplying_radix,
     .blocks = tt_one_block,
     .build = multiplying_build,
-    .samples = multiplying_samples,
-    .plans = multiplying_plans,
+    .sample = {{"radix=2", 0},
+               {"radix=3", 0},
+               {"radix=4", 0},
+               {"radix=5", 0},
+               {"radix=6", 0},
+               {"radix=7", 0},
+               {"radix=8", 0},
+               {"radix=9", 0}},
+    .plan = {{"radix=3", 3}, {"radix=4", 4}, {"radix=8", 8}, {"radix=16", 16}},
     .uniform = multiplying_uniform,
     .entries = {{"multiplying(radix=4)", TT_NAMED,
                  "recursive multiplying: 4 ranks exchange at once",

@@ -6,12 +6,8 @@
 
 #include "algo.h"
 
-/* The length up to the next comma outside parentheses. */
 static size_t item_length(const char *item) {
-  size_t n = 0;
-  for (int depth = 0; item[n] && (item[n] != ',' || depth > 0); n++)
-    depth += (item[n] == '(') - (item[n] == ')');
-  return n;
+  return tt_text_until(item, ",");
 }
 
 static const char *next_item(const char *item) {
@@ -51,6 +47,28 @@ bool tt_param_int(const tt_ask *ask, const char *key, int lo, int hi, int otherw
   long number = strtol(text, &end, 10);
   *value = (int)number;
   return end != text && !*end && number >= lo && number <= hi;
+}
+
+int tt_param_number(const tt_ask *ask, const tt_number *x) {
+  int value;
+  return tt_param_int(ask, x->key, x->lo, x->hi, x->otherwise, &value) ? value : x->otherwise;
+}
+
+const char *tt_number_refuse(const tt_ask *ask, const tt_number *x) {
+  int value;
+  return tt_param_int(ask, x->key, x->lo, x->hi, x->otherwise, &value) ? NULL : x->wrong;
+}
+
+const char *tt_param_tree(const tt_ask *ask, const char *levels, tt_tree *tree) {
+  size_t size;
+  char *text = tt_thread_text(&size);
+  if (tt_tree_parse(levels, tree))
+    snprintf(text, size, "%s", tutti_error());
+  else if (tree->ranks != ask->ranks)
+    snprintf(text, size, "its levels hold %d ranks, not %d", tree->ranks, ask->ranks);
+  else
+    return NULL;
+  return text;
 }
 
 static bool listed(const char *item, size_t n, const char *words) {

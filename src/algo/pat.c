@@ -1,22 +1,18 @@
 /* pat.c - parallel aggregated trees: binomial trees, far ranks first, few blocks in a message.
  *
- * Idea       all-gather: rank r counts blocks from its own on. Block k comes to it down a
- *            binomial tree, from the rank that is the lowest bit of k away, where it is block k
- *            without that bit. So the farthest ranks exchange first, a block each, and the
- *            nearest last, most blocks. All ranks' trees run at once. At most A blocks may go in
- *            a message: blocks U apart, U a power of two, then travel together. Between these
- *            U-trees, steps double what a rank has; inside, they pass the members of a tree of
- *            U one by one, the farthest branch first. The mirror, the reduce-scatter, takes the
- *            same steps backwards, sends what was received, and adds. allreduce: the mirror,
- *            then the all-gather.
- * Cost       each way ceil(log2 ceil(P/U)) + min(U, P) - 1 messages and P-1 blocks; U is 1 unless
- *            A is below P/2, so that is ceil(log2 P) messages, and P-1 for A = 1. Messages do not
- *            all wait for one another: a chain has ceil(log2 P) at most. If P is no power of two
- *            and a message has several blocks, the vector is copied once each way.
+ * Idea       all-gather: rank r counts blocks from its own on. Block k comes down a binomial tree,
+ *            from the rank that is the lowest bit of k away, where it is block k without that
+ *            bit. So the farthest ranks exchange first, a block each, and the nearest last, most
+ *            blocks. At most A blocks go in a message: blocks U apart, U a power of two, travel
+ *            together. Between these U-trees steps double what a rank has; inside, they pass the
+ *            members of a tree of U one by one, the farthest branch first. reduce-scatter: the
+ *            same steps backwards; what was received is sent, and added. allreduce: both.
+ * Cost       each way ceil(log2 ceil(P/U)) + min(U, P) - 1 messages, at most ceil(log2 P) in a
+ *            chain, and P-1 blocks; U is 1 unless A is below P/2. If P is no power of two and a
+ *            message has several blocks, the vector is copied once each way.
  * Scratch    none, reduce-scatter the vector; with these copies two vectors: in the second the
- *            blocks go on past P, so that those of a message are evenly spaced. (A block keeps
- *            its place, so the sums that wait at one time, A for each level of a tree of U, do
- *            not lie together.)
+ *            blocks go on past P, so that those of a message are evenly spaced. Blocks keep their
+ *            places, so sums that wait at one time do not lie together.
  * Invariant  a block's sum is completed on its owner alone. The first to be added to block k
  *            comes from the next rank, as its block k + 1, if k is even and k + 1 < P.
  * Parameters buffer=A, blocks in a message (no limit).
@@ -27,8 +23,6 @@
 #include <stdio.h>
 
 #include "algo.h"
-
-enum { MOST = 1 << 20 };
 
 /* The blocks first, first + stride ... below P come over an edge of `hop` ranks. */
 typedef struct edge {
@@ -54,10 +48,8 @@ static int distance_of(int ranks, int most) {
   return U;
 }
 
-static const char *pat_refuse(const tt_ask *ask) {
-  int most;
-  return tt_param_int(ask, "buffer", 1, MOST, MOST, &most) ? NULL : "buffer goes from 1 to 1048576";
-}
+static const tt_number pat_buffer = {"buffer", 1, 1 << 20, 1 << 20,
+                                     "buffer goes from 1 to 1048576"};
 
 static int rank_at_distance(const pat *x, int apart) {
   return tt_mod((int64_t)x->ask->rank + apart, x->ask->ranks);
@@ -126,9 +118,8 @@ static void reduce_in_tree(const pat *x, int p, int bit) {
 static void pat_build(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks;
   const bool gathers = ask->coll == TUTTI_ALL_GATHER;
-  int most, top = 1;
-  tt_param_int(ask, "buffer", 1, MOST, MOST, &most);
-  const int apart = distance_of(P, most);
+  const int apart = distance_of(P, tt_param_number(ask, &pat_buffer));
+  int top = 1;
   const pat x = {b, ask, apart, apart < P && (P & (P - 1))};
   while (top < P - top) top *= 2; /* the farthest hop */
   if (x.unrolled && !gathers) copy_vector(&x, true);
@@ -148,21 +139,15 @@ static bool pat_samples(int ranks, int i, char *params, size_t size) {
   return i < 4 || 1 << (i - 1) < ranks;
 }
 
-static bool pat_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  (void)levels;
-  snprintf(params, size, "buffer=%d", 4 << (2 * i));
-  return i < 2 && ranks > 8 << (2 * i);
-}
-
 const tt_algo tt_pat_algo = {
     .name = "pat",
     .does = TT_DOES_ALLREDUCE | TT_DOES_BLOCKS,
     .params = "buffer=",
-    .refuse = pat_refuse,
+    .number = &pat_buffer,
     .blocks = tt_block_per_rank,
     .build = pat_build,
     .samples = pat_samples,
-    .plans = pat_plans,
+    .plan = {{"buffer=4", 9}, {"buffer=16", 33}},
     .uniform = tt_uniform_power_of_two,
     .entries = {{"pat", TT_CANDIDATE,
                  "binomial trees, far ranks first; buffer=4: 4 blocks in a message",

@@ -13,16 +13,10 @@
  *            19(1), 2005; broadcast: Barnett et al., SHPCC 1994.
  * See        tutti plan draw rabenseifner -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_halving.h"
-
-static int log_of(int ranks) {
-  int n = 0;
-  while (ranks >> (n + 1)) n++;
-  return n;
-}
+#include "algo_pattern.h"
 
 static uint32_t rabenseifner_blocks(const tt_ask *ask) {
-  return 1u << log_of(ask->ranks);
+  return 1u << tt_floor_log2(ask->ranks);
 }
 
 /* The first 2 * extra ranks are pairs; one of each takes part: the root, or else the odd one. */
@@ -69,7 +63,7 @@ static void build_member(tt_builder *b, const tt_ask *ask, tt_halving *h, int fo
 }
 
 static void rabenseifner_build(tt_builder *b, const tt_ask *ask) {
-  const int n = log_of(ask->ranks), extra = ask->ranks - (1 << n), r = ask->rank;
+  const int n = tt_floor_log2(ask->ranks), extra = ask->ranks - (1 << n), r = ask->rank;
   const uint32_t Q = 1u << n;
   const tt_span src = tt_range(TT_SRC, 0, Q, Q), dst = tt_range(TT_DST, 0, Q, Q);
   const folding f = {extra, tt_coll_rooted(ask->coll) ? ask->root : -1};

@@ -13,6 +13,29 @@ static const tt_algo *const families[] = {
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
+/* ---- callbacks that several families share ---- */
+
+uint32_t tt_one_block(const tt_ask *ask) {
+  (void)ask;
+  return 1;
+}
+
+uint32_t tt_block_per_rank(const tt_ask *ask) {
+  return (uint32_t)ask->ranks;
+}
+
+bool tt_uniform_without_levels(const tt_ask *ask, const tt_tree *tree) {
+  (void)ask;
+  return !tree;
+}
+
+/* If no rank is folded in. */
+bool tt_uniform_power_of_two(const tt_ask *ask, const tt_tree *tree) {
+  return !tree && (ask->ranks & (ask->ranks - 1)) == 0;
+}
+
+/* ---- the list, and what families propose ---- */
+
 /* The i-th entry of all families, or NULL past the end. */
 static const tt_entry *entry_at(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
@@ -35,7 +58,7 @@ const char *tutti_algo_source(int i) {
 /* The i-th family that proposes samples, or NULL past the end. */
 static const tt_algo *sampled(int i) {
   for (int f = 0; f < FAMILIES && i >= 0; f++)
-    if (families[f]->samples && i-- == 0) return families[f];
+    if ((families[f]->samples || families[f]->sample[0].params) && i-- == 0) return families[f];
   return NULL;
 }
 
@@ -44,10 +67,28 @@ const char *tt_algo_family(int i) {
   return algo ? algo->name : NULL;
 }
 
+/* The i-th proposal of a list; false past the last for these ranks and levels. */
+static bool proposed(const tt_suggestion *list, int ranks, const char *levels, int i, char *params,
+                     size_t size) {
+  if (i >= TT_ENTRIES || !list[i].params || ranks < list[i].ranks) return false;
+  const char *head = list[i].params, *mark = strstr(head, "LEVELS");
+  if (!mark) return (size_t)snprintf(params, size, "%s", head) < size;
+  return *levels && (size_t)snprintf(params, size, "%.*s%s%s", (int)(mark - head), head, levels,
+                                     mark + strlen("LEVELS")) < size;
+}
+
+static bool plan_of(const tt_algo *algo, int ranks, const char *levels, int i, char *params,
+                    size_t size) {
+  return algo->plans ? algo->plans(ranks, levels, i, params, size)
+                     : proposed(algo->plan, ranks, levels, i, params, size);
+}
+
 bool tt_algo_sample(int family, int ranks, int i, char *name, size_t size) {
   char params[TT_NAME] = "";
   const tt_algo *algo = sampled(family);
-  if (!algo || !algo->samples(ranks, i, params, sizeof params)) return false;
+  if (!algo || !(algo->samples ? algo->samples(ranks, i, params, sizeof params)
+                               : proposed(algo->sample, ranks, "", i, params, sizeof params)))
+    return false;
   snprintf(name, size, "%s(%s)", algo->name, params);
   return true;
 }
@@ -61,8 +102,7 @@ bool tt_algo_plan(int ranks, const char *levels, int i, char *name, size_t size)
     return true;
   }
   for (int f = 0; f < FAMILIES; f++)
-    for (int k = 0;
-         families[f]->plans && families[f]->plans(ranks, levels, k, params, sizeof params); k++) {
+    for (int k = 0; plan_of(families[f], ranks, levels, k, params, sizeof params); k++) {
       if (i-- > 0) continue;
       snprintf(name, size, "%s(%s)", families[f]->name, params);
       return true;
@@ -178,6 +218,7 @@ static const char *not_done(tutti_coll coll) {
 static const char *algo_refusal(const tt_algo *algo, const tt_ask *ask) {
   if (!does(algo, ask->coll)) return not_done(ask->coll);
   const char *wrong = tt_param_refuse(ask, algo->params ? algo->params : "");
+  if (!wrong && algo->number) wrong = tt_number_refuse(ask, algo->number);
   return wrong || !algo->refuse ? wrong : algo->refuse(ask);
 }
 

@@ -18,28 +18,17 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo_pingpong.h"
+#include "algo_pattern.h"
 
-enum { SEGMENTS = 256 };
+static const tt_number scan_segments = {"segments", 1, 256, 1, "segments go from 1 to 256"};
 
-static int scan_segments(const tt_ask *ask) {
-  int value;
-  return tt_param_int(ask, "segments", 1, SEGMENTS, 1, &value) ? value : -1;
+static uint32_t scan_blocks(const tt_ask *ask) {
+  return (uint32_t)tt_param_number(ask, &scan_segments);
 }
 
 static const char *scan_refuse(const tt_ask *ask) {
-  if (scan_segments(ask) < 0) return "segments go from 1 to 256";
-  if (scan_segments(ask) > 1 && !tt_param_word(ask, "chain"))
-    return "segments follow each other in a chain";
-  return NULL;
-}
-
-static uint32_t scan_blocks(const tt_ask *ask) {
-  return (uint32_t)scan_segments(ask);
-}
-
-static tt_span block_in_tmp(uint32_t layer, uint32_t block, uint32_t blocks) {
-  return tt_layer(tt_block(TT_TMP, block), layer, blocks);
+  const bool cut = scan_blocks(ask) > 1;
+  return cut && !tt_param_word(ask, "chain") ? "segments follow each other in a chain" : NULL;
 }
 
 /* ---- doubling ---- */
@@ -58,7 +47,7 @@ static void inclusive(tt_builder *b, const tt_ask *ask) {
 static void exclusive(tt_builder *b, const tt_ask *ask) {
   const int P = ask->ranks, r = ask->rank;
   const tt_span src = tt_block(TT_SRC, 0), dst = tt_block(TT_DST, 0);
-  tt_span with = src, before = ask->in_place ? block_in_tmp(2, 0, 1) : dst;
+  tt_span with = src, before = ask->in_place ? tt_block(TT_TMP, 2) : dst;
   for (int d = 1; d < P; d *= 2) {
     const bool more = r + 2 * d < P, ends = r < 2 * d;
     const tt_span to = ends && !more ? dst : before;
@@ -69,7 +58,7 @@ static void exclusive(tt_builder *b, const tt_ask *ask) {
     else
       tt_recv_reduce(b, r - d, to, before, TT_OWN_LAST);
     if (!more) continue;
-    with = block_in_tmp(with.buf == TT_TMP && tt_span_block(&with, 0) == 0, 0, 1);
+    with = tt_block(TT_TMP, with.buf == TT_TMP && tt_span_block(&with, 0) == 0);
     tt_reduce_local(b, with, to, src);
     if (ends) tt_copy(b, dst, to);
   }
@@ -82,11 +71,11 @@ static void link(tt_builder *b, const tt_ask *ask, uint32_t block, uint32_t bloc
   const bool without = ask->coll == TUTTI_EXSCAN;
   const tt_span src = tt_block(TT_SRC, block), dst = tt_block(TT_DST, block);
   tt_span with = dst,
-          before = without && ask->in_place && !last ? block_in_tmp(1, block, blocks) : dst;
+          before = without && ask->in_place && !last ? tt_block(TT_TMP, blocks + block) : dst;
   if (first) {
     with = src;
   } else if (without) {
-    with = block_in_tmp(0, block, blocks);
+    with = tt_block(TT_TMP, block);
     tt_recv(b, ask->rank - 1, before);
     if (!last) tt_reduce_local(b, with, before, src);
   } else {
@@ -112,23 +101,19 @@ static bool scan_samples(int ranks, int i, char *params, size_t size) {
   return i < 6;
 }
 
-static bool scan_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  static const int segments[] = {1, 2, 4, 32};
-  (void)levels;
-  if (i >= 4 || ranks < 3) return false;
-  snprintf(params, size, "chain,segments=%d", segments[i]);
-  return true;
-}
-
 const tt_algo tt_scan_algo = {
     .name = "scan",
     .does = TT_DOES_PREFIX,
     .params = "chain segments=",
+    .number = &scan_segments,
     .refuse = scan_refuse,
     .blocks = scan_blocks,
     .build = scan_build,
     .samples = scan_samples,
-    .plans = scan_plans,
+    .plan = {{"chain,segments=1", 3},
+             {"chain,segments=2", 3},
+             {"chain,segments=4", 3},
+             {"chain,segments=32", 3}},
     .entries = {{"scan", TT_CANDIDATE, "sums of 2, 4, 8 ... neighbours, in ceil(log2 P) rounds",
                  "Hillis and Steele 1986"},
                 {"scan(chain,segments=8)", TT_CANDIDATE, "a pipeline: segments from rank to rank",

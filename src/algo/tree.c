@@ -17,33 +17,20 @@
  * Invariant  a subtree is a range of ranks and is added in their order; so rank order is kept
  *            except where rotating or shifting breaks it.
  * Parameters binomial | radix=2..16 | chain | binary | double; segments=S;
- *            the nodes, as in algo_nodes.h.
+ *            the nodes, as in algo_pattern.h.
  * Source     double: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009; with
  *            nodes: NCCL's split tree.
  * See        tutti plan draw 'tree(double,segments=2)' -P 6
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo_nodes.h"
-#include "algo_tree.h"
+#include "algo_pattern.h"
 
-enum { SEGMENTS = 256 };
-
-static int read_int_param(const tt_ask *ask, const char *key, int lo, int hi, int otherwise) {
-  int value;
-  return tt_param_int(ask, key, lo, hi, otherwise, &value) ? value : -1;
-}
+static const tt_number tree_radix = {"radix", 2, TT_RADIX, 2, "radix goes from 2 to 16"};
+static const tt_number tree_segments = {"segments", 1, 256, 1, "segments go from 1 to 256"};
 
 static int trees(const tt_ask *ask) {
   return tt_param_word(ask, "double") ? 2 : 1;
-}
-
-static int radix(const tt_ask *ask) {
-  return read_int_param(ask, "radix", 2, TT_RADIX, 2);
-}
-
-static int tree_segments(const tt_ask *ask) {
-  return read_int_param(ask, "segments", 1, SEGMENTS, 1);
 }
 
 static const char *tree_refuse(const tt_ask *ask) {
@@ -52,13 +39,13 @@ static const char *tree_refuse(const tt_ask *ask) {
           tt_param_word(ask, "double") + tt_param_value(ask, "radix", value, sizeof value) >
       1)
     return "binomial, radix=, chain, binary and double exclude each other";
-  if (radix(ask) < 0) return "radix goes from 2 to 16";
-  if (tree_segments(ask) < 0) return "segments go from 1 to 256";
-  return tt_nodes_refuse(ask);
+  const char *wrong = tt_number_refuse(ask, &tree_radix);
+  if (!wrong) wrong = tt_number_refuse(ask, &tree_segments);
+  return wrong ? wrong : tt_nodes_refuse(ask);
 }
 
 static uint32_t tree_blocks(const tt_ask *ask) {
-  return (uint32_t)(trees(ask) * tree_segments(ask));
+  return (uint32_t)(trees(ask) * tt_param_number(ask, &tree_segments));
 }
 
 /* ---- nodes in a tree: numbered from the root's node on ---- */
@@ -112,7 +99,7 @@ static tt_tree_node among_nodes(const layout *x) {
   if (trees(x->ask) == 2) return one_of_two(x, p);
   if (tt_param_word(x->ask, "chain")) return tt_tree_chain(p, n);
   if (tt_param_word(x->ask, "binary")) return tt_tree_binary(p, n);
-  return tt_tree_knomial(p, n, radix(x->ask));
+  return tt_tree_knomial(p, n, tt_param_number(x->ask, &tree_radix));
 }
 
 /* The rank with index `behind` in the p-th node from the root's on; the last if the node has
@@ -173,7 +160,7 @@ static void broadcast_down(tt_builder *b, const tt_ask *ask, const tt_tree_node 
 /* All that goes up comes before all that goes down: if two trees use the same pair of ranks, no sum
  * waits for a result. */
 static void tree_build(tt_builder *b, const tt_ask *ask) {
-  const uint32_t S = (uint32_t)tree_segments(ask);
+  const uint32_t S = (uint32_t)tt_param_number(ask, &tree_segments);
   tt_tree_node node[2];
   for (int t = 0; t < trees(ask); t++) {
     const layout x = layout_of(ask, t);
@@ -200,16 +187,6 @@ static bool tree_samples(int ranks, int i, char *params, size_t size) {
   return i < 2 * SHAPES;
 }
 
-static bool tree_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  static const char *const plans[] = {"radix=4", "chain,segments=8", "double", "double,segments=4"};
-  enum { PLANS = sizeof plans / sizeof *plans };
-  const bool flat = i < PLANS;
-  (void)ranks;
-  if (i >= (*levels ? 2 : 1) * PLANS) return false;
-  return (size_t)snprintf(params, size, "%s%s%s", plans[i % PLANS], flat ? "" : ",",
-                          flat ? "" : levels) < size;
-}
-
 const tt_algo tt_tree_algo = {
     .name = "tree",
     .does = TT_DOES_ALLREDUCE | TT_DOES_ROOTED,
@@ -218,7 +195,14 @@ const tt_algo tt_tree_algo = {
     .blocks = tree_blocks,
     .build = tree_build,
     .samples = tree_samples,
-    .plans = tree_plans,
+    .plan = {{"radix=4", 0},
+             {"chain,segments=8", 0},
+             {"double", 0},
+             {"double,segments=4", 0},
+             {"radix=4,LEVELS", 0},
+             {"chain,segments=8,LEVELS", 0},
+             {"double,LEVELS", 0},
+             {"double,segments=4,LEVELS", 0}},
     .entries = {{"tree(binomial)", TT_CANDIDATE,
                  "sums go up a binomial tree, the result comes down",
                  "Thakur, Rabenseifner, Gropp 2005"},

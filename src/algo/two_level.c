@@ -9,7 +9,7 @@
  *            each way in its node, and what the leaders' algorithm moves between nodes.
  * Scratch    the leaders' algorithm's.
  * Invariant  the leaders run their algorithm in place on dst, where a node's sum is.
- * Parameters the nodes, as in algo_nodes.h; ring (the default) | halving |
+ * Parameters the nodes, as in algo_pattern.h; ring (the default) | halving |
  *            doubling: the leaders'; scatter: in nodes of one size.
  * Source     Jia et al., Highly Scalable Deep Learning Training System with
  *            Mixed-Precision, 2018.
@@ -17,7 +17,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "algo_nodes.h"
+#include "algo_pattern.h"
 
 static const char *twolevel_refuse(const tt_ask *ask) {
   if (tt_param_word(ask, "ring") + tt_param_word(ask, "halving") + tt_param_word(ask, "doubling") >
@@ -146,13 +146,6 @@ static bool twolevel_samples(int ranks, int i, char *params, size_t size) {
   return true;
 }
 
-static bool twolevel_plans(int ranks, const char *levels, int i, char *params, size_t size) {
-  static const char *const how[] = {"ring", "halving", "doubling"};
-  (void)ranks;
-  if (!*levels || i > 2) return false;
-  return (size_t)snprintf(params, size, "%s,%s", levels, how[i]) < size;
-}
-
 const tt_algo tt_twolevel_algo = {
     .name = "two-level",
     .does = TT_DOES_ALLREDUCE,
@@ -161,7 +154,7 @@ const tt_algo tt_twolevel_algo = {
     .blocks = twolevel_blocks,
     .build = twolevel_build,
     .samples = twolevel_samples,
-    .plans = twolevel_plans,
+    .plan = {{"LEVELS,ring", 0}, {"LEVELS,halving", 0}, {"LEVELS,doubling", 0}},
     .entries = {{"two-level(node=4)", TT_NAMED, "nodes of 4 add up, their leaders run a ring",
                  "Jia et al. 2018"}},
 };

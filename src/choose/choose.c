@@ -112,7 +112,7 @@ static tutti_status unless_starved(tutti_status status) {
   return status == TUTTI_ERR_MEMORY ? status : TUTTI_OK;
 }
 
-/* The needs that held in every proof of its form by `make prove` (forms.c). With those no rank has
+/* The needs that held in every proof of its form by `make prove` (proven.c). With those no rank has
  * to build the schedules of many. */
 static unsigned met_by_form(const char *name, const tt_ask *ask) {
   const tt_form *f = ask->ranks > TT_PROVEN_RANKS ? tt_form_of(name, ask->coll) : NULL;

@@ -112,7 +112,7 @@ double tt_work_of(tt_sched *const *all, int ranks);
 enum { TT_PROVEN_RANKS = 64 };
 typedef enum tt_proven {
   TT_PROVEN,
-  TT_PROVEN_FORM,      /* not on these ranks, but `make prove` has proven its form (forms.c) */
+  TT_PROVEN_FORM,      /* not on these ranks, but `make prove` has proven its form (proven.c) */
   TT_PROVEN_TOO_LARGE, /* neither: such a plan is not chosen */
   TT_PROVEN_OFF        /* TUTTI_VERIFY is 0 */
 } tt_proven;
@@ -125,7 +125,7 @@ tutti_status tt_proven_find(const tt_ask *ask, const char *name, int slices, con
 tutti_status tt_proven_can(const tt_ask *ask, const char *name, const tt_setting *how, bool *can);
 /* Formats why that plan does not run. */
 void tt_unproven_words(const char *name, int ranks, char *words, size_t size);
-/* The results of all proofs of a form by `make prove` (forms.c): are operands in rank order, are
+/* The results of all proofs of a form by `make prove` (proven.c): are operands in rank order, are
  * they grouped alike on all ranks, and what was the largest number of ranks? */
 typedef struct tt_form {
   const char *name;

@@ -10,15 +10,6 @@ static tutti_status override_error(const char *text, const char *at, const char 
                  expected);
 }
 
-/* The length up to the colon of the sizes or the end of the item; inside parentheses neither
- * counts. */
-static size_t name_length(const char *at) {
-  size_t n = 0;
-  for (int depth = 0; at[n] && (depth > 0 || !strchr(":;", at[n])); n++)
-    depth += (at[n] == '(') - (at[n] == ')');
-  return n;
-}
-
 /* Parses "0-64k", "64k-" or "-64k". */
 static const char *read_sizes(const char *at, uint64_t *from, uint64_t *to) {
   *from = 0;
@@ -38,7 +29,7 @@ tutti_status tt_override_parse(const char *text, int ranks, tt_override *overrid
     if (override->n == TT_OVERRIDES) return override_error(text, at, "at most 16 wishes");
     const bool never = *at == '^';
     at += never;
-    size_t n = name_length(at), bare = n;
+    size_t n = tt_text_until(at, ":;"), bare = n;
     while (bare && at[bare - 1] == ' ') bare--;
     if (n >= TT_NAME) return override_error(text, at, "a name of less than 256 characters");
     char *name = override->item[override->n].name;

@@ -4,15 +4,60 @@
  *            place, none, and every other one twice, because ranks need not agree on that.
  * Cost       on 8 ranks 0.1 to 0.5 ms, on 64 some 10 ms for most plans. The caller remembers the
  *            result (run/proof_table.c).
+ * Forms      a plan's form is its name without its numbers: fold(group=16x16,inner) is of the form
+ *            fold(group=,inner). `make prove` proves every form, with all parameters that its
+ *            family proposes, on every number of ranks up to 64 and on samples beyond, within
+ *            minutes. It writes the results to forms.def, which belongs to the sources from which
+ *            it was made (tests/sh/laws.sh).
  * Limit      up to TT_PROVEN_RANKS ranks every plan is proven; beyond, if it takes half a second
- *            or so. A plan that takes longer must be of a form that `make prove` has proven
- *            (forms.c), or it is not chosen. TUTTI_VERIFY=1 has no limit; 0 proves nothing.
+ *            or so. A plan that takes longer must be of a proven form, or it is not chosen. TUTTI_VERIFY=1 has no limit; 0 proves nothing.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "choose.h"
 #include "prove.h"
+
+/* ---- forms ---- */
+
+static const tt_form forms[] = {
+#define FORM(name, coll, order, same, ranks) {name, TUTTI_##coll, order, same, ranks},
+#define SOURCES(stamp)
+#include "forms.def"
+    {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
+
+void tt_form_name(const char *name, char form[TT_NAME]) {
+  const size_t family = strcspn(name, "(");
+  size_t n = 0;
+  for (const char *at = name; at < name + family && n < TT_NAME - 1; at++) form[n++] = *at;
+  const char *param = name + family, *end;
+  for (char mark = '('; *param && param[1]; param = end, mark = ',') {
+    param++; /* skips the '(' or ',' before it */
+    end = param + tt_text_until(param, ",)");
+    const char *equals = memchr(param, '=', (size_t)(end - param));
+    const char *colon = memchr(param, ':', (size_t)(end - param));
+    const char *text = !equals && colon ? "levels" : param;
+    const size_t size = equals  ? (size_t)(equals + 1 - param)
+                        : colon ? strlen(text)
+                                : (size_t)(end - param);
+    if (n < TT_NAME - 1) form[n++] = mark;
+    for (size_t i = 0; i < size && n < TT_NAME - 1; i++) form[n++] = text[i];
+    if (*end == ')') break;
+  }
+  if (*param && n < TT_NAME - 1) form[n++] = ')';
+  form[n] = '\0';
+}
+
+const tt_form *tt_form_of(const char *name, tutti_coll coll) {
+  char form[TT_NAME];
+  tt_form_name(name, form);
+  for (const tt_form *f = forms; f->name; f++)
+    if (f->coll == coll && strcmp(f->name, form) == 0) return f;
+  return NULL;
+}
+
+/* ---- plans ---- */
 
 enum { MOST_SLICES = 5 };
 

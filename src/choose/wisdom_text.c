@@ -66,16 +66,20 @@ void tt_wisdom_print(tt_text *t, const tt_wisdom *w) {
 
 typedef struct reader {
   const char *what, *text, *at;
+  tutti_status status; /* of the first error */
 } reader;
 
-static tutti_status wisdom_error(const reader *r, const char *at, const char *sentence) {
+static void wisdom_error(reader *r, const char *at, const char *sentence) {
   int column;
   const int line = tt_line_of_text(r->text, at, &column);
-  return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: %s", r->what, line, column, sentence);
+  if (r->status) return;
+  r->status = tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: %s", r->what, line, column, sentence);
 }
 
-static tutti_status wisdom_syntax_error(const reader *r, const char *at, const char *expected) {
-  return tt_syntax_error(TUTTI_ERR_ARG, r->what, r->text, at, "\r\n", expected);
+/* Unless the text at `at` is right. */
+static void expect(reader *r, bool right, const char *at, const char *expected) {
+  if (right || r->status) return;
+  r->status = tt_syntax_error(TUTTI_ERR_ARG, r->what, r->text, at, "\r\n", expected);
 }
 
 static void skip_blanks(reader *r) {
@@ -117,16 +121,15 @@ static bool parse_whole_number(const char *text, uint64_t most, uint64_t *value)
   return p != text && !*p && n <= most;
 }
 
-static tutti_status read_number(reader *r, uint64_t least, uint64_t most, const char *what,
-                                uint64_t *value) {
+static uint64_t read_number(reader *r, uint64_t least, uint64_t most, const char *what) {
   char text[40];
+  uint64_t value;
   const char *at = read_word(r, text, sizeof text);
-  return parse_whole_number(text, most, value) && *value >= least
-             ? TUTTI_OK
-             : wisdom_syntax_error(r, at, what);
+  expect(r, parse_whole_number(text, most, &value) && value >= least, at, what);
+  return value;
 }
 
-static tutti_status read_us(reader *r, const char *what, uint64_t *ns) {
+static uint64_t read_us(reader *r, const char *what) {
   char text[40];
   const char *at = read_word(r, text, sizeof text);
   char *dot = strchr(text, '.');
@@ -138,10 +141,8 @@ static tutti_status read_us(reader *r, const char *what, uint64_t *ns) {
     ok = digits <= 3 && parse_whole_number(dot + 1, 999, &part);
     for (size_t i = digits; i < 3; i++) part *= 10;
   }
-  ok = ok && parse_whole_number(text, (uint64_t)1 << MOST_SHIFT, &whole);
-  if (!ok) return wisdom_syntax_error(r, at, what);
-  *ns = 1000 * whole + part;
-  return TUTTI_OK;
+  expect(r, parse_whole_number(text, (uint64_t)1 << MOST_SHIFT, &whole) && ok, at, what);
+  return 1000 * whole + part;
 }
 
 /* The index of the name among n; -1: none. */
@@ -163,146 +164,124 @@ static const char *needs_name(int i) {
   return needs_words[i];
 }
 
-static tutti_status read_key(reader *r, tt_wisdom_key *key) {
+static void read_key(reader *r, tt_wisdom_key *key) {
   char text[40];
-  uint64_t helpers;
   const char *at = read_word(r, text, sizeof text);
   const int coll = among(text, coll_name, TUTTI_COLL_COUNT);
-  if (coll < 0) return wisdom_syntax_error(r, at, "a collective, or 'on' with a stamp");
+  expect(r, coll >= 0, at, "a collective, or 'on' with a stamp");
+  if (coll < 0) return;
   key->coll = (tutti_coll)coll;
   const bool reduces = tt_coll_reduces(key->coll) && coll != TUTTI_BARRIER;
   at = read_word(r, text, sizeof text);
   key->type = reduces ? among(text, type_name, TUTTI_TYPE_COUNT) : -1;
-  if (reduces ? key->type < 0 : strcmp(text, "-") != 0)
-    return wisdom_syntax_error(r, at, reduces ? "a type" : "'-', for nothing is reduced");
+  expect(r, reduces ? key->type >= 0 : strcmp(text, "-") == 0, at,
+         reduces ? "a type" : "'-', for nothing is reduced");
   at = read_word(r, key->op, sizeof key->op);
   const bool known = among(key->op, op_name, TUTTI_OP_COUNT) >= 0 || strcmp(key->op, "user") == 0 ||
                      strcmp(key->op, "scaled") == 0;
-  if (reduces ? !known : strcmp(key->op, "-") != 0)
-    return wisdom_syntax_error(r, at, reduces ? "an op" : "'-', for nothing is reduced");
+  expect(r, reduces ? known : strcmp(key->op, "-") == 0, at,
+         reduces ? "an op" : "'-', for nothing is reduced");
   at = read_word(r, text, sizeof text);
   const int needs = among(text, needs_name, NEEDS);
-  if (needs < 0) return wisdom_syntax_error(r, at, "any, order, same or order+same");
+  expect(r, needs >= 0, at, "any, order, same or order+same");
   key->needs = (unsigned)needs;
-  tutti_status status = read_number(r, 0, 1 << 20, "a number of helpers", &helpers);
-  key->helpers = (int)helpers;
-  return status;
+  key->helpers = (int)read_number(r, 0, 1 << 20, "a number of helpers");
 }
 
-static tutti_status read_when(reader *r, char when[24]) {
+static void read_when(reader *r, char when[24]) {
   static const char form[] = "0000-00-00T00:00:00Z";
   const char *at = read_word(r, when, 24);
   bool ok = strlen(when) == sizeof form - 1;
   for (size_t i = 0; ok && form[i]; i++)
     ok = form[i] == '0' ? when[i] >= '0' && when[i] <= '9' : when[i] == form[i];
-  return ok ? TUTTI_OK : wisdom_syntax_error(r, at, "a time such as 2026-11-22T01:24:22Z");
+  expect(r, ok, at, "a time such as 2026-11-22T01:24:22Z");
 }
 
-static tutti_status read_wisdom_entry(reader *r, tt_wisdom_entry *e) {
+static void read_wisdom_entry(reader *r, tt_wisdom_entry *e) {
   char percent[16];
-  uint64_t slices = 0, spread;
-  tutti_status status = read_key(r, &e->key);
-  if (!status)
-    status = read_number(r, 1, (uint64_t)1 << MOST_SHIFT, "a number of bytes", &e->bytes);
-  if (status) return status;
+  uint64_t spread = 0;
+  read_key(r, &e->key);
+  e->bytes = read_number(r, 1, (uint64_t)1 << MOST_SHIFT, "a number of bytes");
   const char *at = read_word(r, e->plan, sizeof e->plan);
-  if (tt_algo_exists(e->plan)) return wisdom_syntax_error(r, at, "a plan such as fold(ring)");
-  status = read_number(r, 1, 1 << 20, "a number of slices", &slices);
-  e->slices = (int)slices;
-  if (!status) status = read_us(r, "what it took, in us", &e->took);
-  if (status) return status;
+  if (!r->status) expect(r, !tt_algo_exists(e->plan), at, "a plan such as fold(ring)");
+  e->slices = (int)read_number(r, 1, 1 << 20, "a number of slices");
+  e->took = read_us(r, "what it took, in us");
   at = read_word(r, percent, sizeof percent);
   char *end = strchr(percent, '%');
   if (end && !end[1]) *end = 0;
-  if (!end || !parse_whole_number(percent, 100000, &spread))
-    return wisdom_syntax_error(r, at, "a spread such as 4%");
+  expect(r, end && parse_whole_number(percent, 100000, &spread), at, "a spread such as 4%");
   e->spread = (int)spread;
-  status = read_us(r, "what the price's own choice took, in us", &e->own);
-  if (!status) status = read_us(r, "the price, in us", &e->predicted);
-  return status ? status : read_when(r, e->when);
+  e->own = read_us(r, "what the price's own choice took, in us");
+  e->predicted = read_us(r, "the price, in us");
+  read_when(r, e->when);
 }
 
 /* Reads "on 8f3c21aa: words". */
-static tutti_status read_place(reader *r, tt_wisdom_entry *place) {
+static void read_place(reader *r, tt_wisdom_entry *place) {
   char text[24];
   const char *at = read_word(r, text, sizeof text);
   char *end = text;
   const unsigned long stamp = strspn(text, "0123456789abcdef") == 8 ? strtoul(text, &end, 16) : 0;
-  if (end == text || strcmp(end, ":") != 0)
-    return wisdom_syntax_error(r, at, "a stamp such as 8f3c21aa:");
+  expect(r, end != text && strcmp(end, ":") == 0, at, "a stamp such as 8f3c21aa:");
   skip_blanks(r);
   size_t n = strcspn(r->at, "\r\n");
   for (size_t i = 0; i < n; i++)
     if ((unsigned char)r->at[i] < ' ' || r->at[i] == 127)
-      return wisdom_error(r, r->at + i, "this is no text");
-  if (n >= TT_PLACEMENT_TEXT)
-    return wisdom_error(r, r->at + TT_PLACEMENT_TEXT, "the words are too long");
+      wisdom_error(r, r->at + i, "this is no text");
+  if (n >= TT_PLACEMENT_TEXT) wisdom_error(r, r->at + TT_PLACEMENT_TEXT, "the words are too long");
   place->stamp = (uint32_t)stamp;
   snprintf(place->placement, sizeof place->placement, "%.*s", (int)n, r->at);
   r->at += n;
-  return TUTTI_OK;
 }
 
 /* Reads "tutti-wisdom 1, tutti 0.1.0". */
-static tutti_status read_wisdom_header(reader *r) {
+static void read_wisdom_header(reader *r) {
   char text[24], sentence[160];
   const char *version = tutti_version(NULL, NULL, NULL);
   next_wisdom_line(r);
   const char *at = read_word(r, text, sizeof text);
-  if (strcmp(text, "tutti-wisdom") != 0)
-    return wisdom_syntax_error(r, at, "'tutti-wisdom 1' at the beginning");
+  expect(r, strcmp(text, "tutti-wisdom") == 0, at, "'tutti-wisdom 1' at the beginning");
   at = read_word(r, text, sizeof text);
-  if (strcmp(text, "1,") != 0) {
-    snprintf(sentence, sizeof sentence, "the format is '%.20s'; tutti %s reads format %d", text,
-             version, FORMAT);
-    return wisdom_error(r, at, sentence);
-  }
+  snprintf(sentence, sizeof sentence, "the format is '%.20s'; tutti %s reads format %d", text,
+           version, FORMAT);
+  if (strcmp(text, "1,") != 0) wisdom_error(r, at, sentence);
   at = read_word(r, text, sizeof text);
-  if (strcmp(text, "tutti") != 0) return wisdom_syntax_error(r, at, "'tutti' and its version");
+  expect(r, strcmp(text, "tutti") == 0, at, "'tutti' and its version");
   at = read_word(r, text, sizeof text);
-  if (strcmp(text, version) == 0) return TUTTI_OK;
   snprintf(sentence, sizeof sentence,
            "it was measured with tutti '%.20s', and this is %s, whose plans may be others; measure "
            "again",
            text, version);
-  return wisdom_error(r, at, sentence);
+  if (strcmp(text, version) != 0) wisdom_error(r, at, sentence);
 }
 
-static tutti_status end_line(reader *r) {
+static void end_line(reader *r) {
   skip_blanks(r);
-  return !*r->at || strchr("\r\n#", *r->at) ? TUTTI_OK
-                                            : wisdom_syntax_error(r, r->at, "the end of the line");
+  expect(r, !*r->at || strchr("\r\n#", *r->at), r->at, "the end of the line");
 }
 
-static tutti_status read_wisdom_text(reader *r, tt_wisdom *w) {
+tutti_status tt_wisdom_parse(tt_wisdom *w, const char *text, const char *what) {
+  reader r = {.what = what, .text = text, .at = text};
   tt_wisdom_entry place = {.stamp = 0}, e;
   bool has_place = false;
-  tutti_status status = read_wisdom_header(r);
-  if (!status) status = end_line(r);
-  while (!status && next_wisdom_line(r)) {
-    const char *line = r->at;
+  read_wisdom_header(&r);
+  end_line(&r);
+  while (!r.status && next_wisdom_line(&r)) {
+    const char *line = r.at;
     if (strncmp(line, "on", 2) == 0 && strchr(" \t", line[2]) && line[2]) {
-      r->at += 2;
-      status = read_place(r, &place);
+      r.at += 2;
+      read_place(&r, &place);
       has_place = true;
       continue;
     }
     e = place;
-    status = read_wisdom_entry(r, &e);
-    if (!status) status = end_line(r);
-    if (!status && !has_place)
-      status = wisdom_syntax_error(r, line, "'on' with a stamp before the first entry");
-    if (!status && w->n == TT_WISDOM_MOST)
-      status = wisdom_error(r, line, "there are too many entries");
-    if (!status && !tt_wisdom_add(w, &e))
-      status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %s", r->what);
+    read_wisdom_entry(&r, &e);
+    end_line(&r);
+    expect(&r, has_place, line, "'on' with a stamp before the first entry");
+    if (w->n == TT_WISDOM_MOST) wisdom_error(&r, line, "there are too many entries");
+    if (!r.status && !tt_wisdom_add(w, &e))
+      r.status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %s", what);
   }
-  return status;
-}
-
-tutti_status tt_wisdom_parse(tt_wisdom *w, const char *text, const char *what) {
-  reader r = {what, text, text};
-  tutti_status status = read_wisdom_text(&r, w);
-  if (status) tt_wisdom_clear(w);
-  return status;
+  if (r.status) tt_wisdom_clear(w);
+  return r.status;
 }

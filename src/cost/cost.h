@@ -108,7 +108,11 @@ void tt_sim_free(tt_sim *sim);
 
 enum { TT_CURVE = 12 };
 
-/* From from[i] bytes on, the time is fixed[i] + slope[i] * bytes. */
+/* From `from` bytes on, the time is fixed + slope * bytes. */
+typedef struct tt_line {
+  double from, fixed, slope;
+} tt_line;
+
 typedef struct tt_curve {
   int n;
   double link;        /* s/B of the busiest link: a lower bound */
@@ -116,7 +120,7 @@ typedef struct tt_curve {
   int messages;       /* sent by the busiest rank */
   int senders;        /* number of ranks from which rank 0 receives */
   double burst_limit; /* B of the vector from which on messages exceed the burst */
-  double from[TT_CURVE], fixed[TT_CURVE], slope[TT_CURVE];
+  tt_line line[TT_CURVE];
 } tt_curve;
 
 bool tt_price_curve(tt_sim *sim, tt_curve *curve);
@@ -130,9 +134,9 @@ static inline double tt_made_up(double link, double other) {
 
 static inline double tt_curve_at(const tt_curve *c, double bytes) {
   int i = c->n - 1;
-  while (i > 0 && bytes < c->from[i]) i--;
-  const double time = c->fixed[i] + c->slope[i] * bytes;
-  const double link = c->saves ? tt_made_up(c->link * bytes, c->fixed[0]) : c->link * bytes;
+  while (i > 0 && bytes < c->line[i].from) i--;
+  const double time = c->line[i].fixed + c->line[i].slope * bytes;
+  const double link = c->saves ? tt_made_up(c->link * bytes, c->line[0].fixed) : c->link * bytes;
   return time > link ? time : link;
 }
 

@@ -14,11 +14,7 @@
 /* Bytes. With 0 bytes many events would be simultaneous, and their order would be arbitrary. */
 static const double shortest = 1, longest = (double)((int64_t)1 << 42);
 
-typedef struct line {
-  double fixed, slope;
-} line;
-
-static double time_at(line l, double bytes) {
+static double time_at(tt_line l, double bytes) {
   return l.fixed + l.slope * bytes;
 }
 
@@ -37,10 +33,10 @@ static bool near(double a, double b) {
   return a - b <= 0.01 * a && b - a <= 0.01 * b;
 }
 
-static bool line_at(tt_sim *sim, double bytes, line *l) {
+static bool line_at(tt_sim *sim, double bytes, tt_line *l) {
   tt_breakdown breakdown;
   if (!tt_sim_unbound(sim, bytes, &breakdown)) return false;
-  *l = (line){breakdown.fixed, breakdown.slope};
+  *l = (tt_line){.fixed = breakdown.fixed, .slope = breakdown.slope};
   return true;
 }
 
@@ -49,35 +45,29 @@ static bool line_at(tt_sim *sim, double bytes, line *l) {
 static void drop_shortest_line(tt_curve *c, double end) {
   int least = 1;
   for (int i = 1; i < c->n; i++) {
-    const double to = i + 1 < c->n ? c->from[i + 1] : end;
-    const double best = least + 1 < c->n ? c->from[least + 1] : end;
-    if (to * c->from[least] < best * c->from[i]) least = i;
+    const double to = i + 1 < c->n ? c->line[i + 1].from : end;
+    const double best = least + 1 < c->n ? c->line[least + 1].from : end;
+    if (to * c->line[least].from < best * c->line[i].from) least = i;
   }
   c->n--;
-  for (int i = least; i < c->n; i++) {
-    c->from[i] = c->from[i + 1];
-    c->fixed[i] = c->fixed[i + 1];
-    c->slope[i] = c->slope[i + 1];
-  }
+  for (int i = least; i < c->n; i++) c->line[i] = c->line[i + 1];
 }
 
-static void add_line(tt_curve *c, double from, line l) {
-  if (c->n && nearly_equal(c->fixed[c->n - 1], l.fixed) &&
-      nearly_equal(c->slope[c->n - 1], l.slope))
-    return;
+static void add_line(tt_curve *c, double from, tt_line l) {
+  const tt_line *last = c->n ? &c->line[c->n - 1] : NULL;
+  if (last && nearly_equal(last->fixed, l.fixed) && nearly_equal(last->slope, l.slope)) return;
   if (c->n == TT_CURVE) drop_shortest_line(c, from);
-  c->from[c->n] = from;
-  c->fixed[c->n] = l.fixed;
-  c->slope[c->n++] = l.slope;
+  l.from = from;
+  c->line[c->n++] = l;
 }
 
-static bool refine_between(tt_sim *sim, tt_curve *c, double lo, line a, double hi, line b,
+static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, double hi, tt_line b,
                            int deep);
 
-/* Between lo and hi, line l is assumed to be valid: checks it once, near the middle. */
-static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, line l, int deep) {
+/* Between lo and hi, tt_line l is assumed to be valid: checks it once, near the middle. */
+static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, tt_line l, int deep) {
   const double mid = halfway(lo, hi);
-  line m;
+  tt_line m;
   if (deep < 2) return true;
   if (!line_at(sim, mid, &m)) return false;
   if (near(time_at(m, mid), time_at(l, mid))) return true;
@@ -87,14 +77,14 @@ static bool look_between(tt_sim *sim, tt_curve *c, double lo, double hi, line l,
 
 /* Adds the lines between two sizes whose lines are known; the first line is in the curve
  * already. */
-static bool refine_between(tt_sim *sim, tt_curve *c, double lo, line a, double hi, line b,
+static bool refine_between(tt_sim *sim, tt_curve *c, double lo, tt_line a, double hi, tt_line b,
                            int deep) {
   if (nearly_equal(time_at(a, hi), time_at(b, hi)) && nearly_equal(time_at(a, lo), time_at(b, lo)))
     return look_between(sim, c, lo, hi, a, deep);
   double mid = a.slope == b.slope ? -1 : (a.fixed - b.fixed) / (b.slope - a.slope);
   const bool crosses = mid > lo && mid < hi;
   if (!crosses) mid = halfway(lo, hi); /* not a maximum of lines */
-  line m;
+  tt_line m;
   if (!line_at(sim, mid, &m)) return false;
   if (deep == 0 || (crosses && nearly_equal(time_at(m, mid), time_at(a, mid)))) {
     if (!look_between(sim, c, lo, mid, a, deep)) return false;
@@ -106,7 +96,7 @@ static bool refine_between(tt_sim *sim, tt_curve *c, double lo, line a, double h
 }
 
 bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
-  line a, b;
+  tt_line a, b;
   const tt_sends sends = tt_sim_busiest(sim);
   const double burst = tt_sim_burst(sim);
   *curve =

@@ -24,15 +24,13 @@ typedef struct figure {
 } figure;
 
 static const figure of_level[] = {
-    {"alpha", SECONDS, offsetof(tt_figures, alpha), "a message, whatever its size"},
-    {"delay", SECONDS, offsetof(tt_figures, L), "on top, while the port is free again"},
-    {"beta", PER_BYTE, offsetof(tt_figures, beta), "a byte through the link"},
-    {"processor", SECONDS, offsetof(tt_figures, o), "of a core, for a message at either end"},
-    {"again", SECONDS, offsetof(tt_figures, o_next), "of a core, for each further one at once"},
-    {"burst", BYTES, offsetof(tt_figures, burst),
-     "that a link lets through at once, having rested"},
-    {"ports", COUNT, offsetof(tt_figures, ports),
-     "messages that a rank sends, or receives, at once"},
+    {"alpha", SECONDS, offsetof(tt_link, alpha), "a message, whatever its size"},
+    {"delay", SECONDS, offsetof(tt_link, L), "on top, while the port is free again"},
+    {"beta", PER_BYTE, offsetof(tt_link, beta), "a byte through the link"},
+    {"processor", SECONDS, offsetof(tt_link, o), "of a core, for a message at either end"},
+    {"again", SECONDS, offsetof(tt_link, o_next), "of a core, for each further one at once"},
+    {"burst", BYTES, offsetof(tt_link, burst), "that a link lets through at once, having rested"},
+    {"ports", COUNT, offsetof(tt_link, ports), "messages that a rank sends, or receives, at once"},
 };
 enum { OF_LEVEL = sizeof of_level / sizeof *of_level };
 
@@ -192,26 +190,24 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
   return TUTTI_OK;
 }
 
+static bool key_is(const char *key, size_t length, const char *word) {
+  return length == strlen(word) && memcmp(key, word, length) == 0;
+}
+
 static const figure *find_figure(const figure *table, int n, const char *name, size_t length) {
   for (int i = 0; i < n; i++)
-    if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0)
-      return &table[i];
+    if (key_is(name, length, table[i].name)) return &table[i];
   return NULL;
 }
 
 /* Finds or adds the figures of the named level; NULL: no capacity for another. */
-static tt_figures *level_of(tt_profile *m, const char *name, size_t length) {
+static tt_link *level_of(tt_profile *m, const char *name, size_t length) {
   for (int i = 0; i < m->levels; i++)
-    if (strlen(m->level[i].name) == length && memcmp(m->level[i].name, name, length) == 0)
-      return &m->level[i].is;
+    if (key_is(name, length, m->level[i].name)) return &m->level[i].is;
   if (m->levels == TT_NAMED_LEVELS || length >= sizeof m->level[0].name || !length) return NULL;
   snprintf(m->level[m->levels].name, sizeof m->level[0].name, "%.*s", (int)length, name);
-  m->level[m->levels].is = (tt_figures){-1, -1, -1, -1, -1, -1, -1};
+  m->level[m->levels].is = (tt_link){-1, -1, -1, -1, -1, -1, -1};
   return &m->level[m->levels++].is;
-}
-
-static bool key_is(const char *key, size_t length, const char *word) {
-  return length == strlen(word) && memcmp(key, word, length) == 0;
 }
 
 /* Reads the name of a machine or a network, up to the end of the entry. */
@@ -232,8 +228,7 @@ static const figure *gamma_of(const char *key, size_t length, tt_profile *m, voi
   static const figure one = {"gamma", PER_BYTE, 0, "a byte added"};
   if (length < 7 || memcmp(key, "gamma.", 6) != 0) return NULL;
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
-    const char *name = tutti_type_name((tutti_type)t);
-    if (strlen(name) != length - 6 || memcmp(name, key + 6, length - 6) != 0) continue;
+    if (!key_is(key + 6, length - 6, tutti_type_name((tutti_type)t))) continue;
     *of = &m->gamma_of[t];
     return &one;
   }
@@ -346,10 +341,10 @@ void tt_profile_print(tt_text *text, const tt_profile *m) {
 /* ---- cost models ---- */
 
 /* The link of the named level; f has the figures that are not set for it. */
-static tt_link link_of(const tt_profile *m, const char *name, tt_figures f) {
+static tt_link link_of(const tt_profile *m, const char *name, tt_link f) {
   for (int i = 0; i < m->levels; i++) {
     if (strcmp(m->level[i].name, name) != 0) continue;
-    const tt_figures *own = &m->level[i].is;
+    const tt_link *own = &m->level[i].is;
     if (own->alpha >= 0) f.alpha = own->alpha;
     if (own->L >= 0) f.L = own->L;
     if (own->beta >= 0) f.beta = own->beta;
@@ -358,13 +353,8 @@ static tt_link link_of(const tt_profile *m, const char *name, tt_figures f) {
     if (own->burst >= 0) f.burst = own->burst;
     if (own->ports >= 0) f.ports = own->ports;
   }
-  return (tt_link){.alpha = f.alpha,
-                   .L = f.L,
-                   .beta = f.beta,
-                   .o = f.o,
-                   .o_next = f.o_next < 0 ? f.o : f.o_next,
-                   .burst = f.burst,
-                   .ports = f.ports};
+  if (f.o_next < 0) f.o_next = f.o;
+  return f;
 }
 
 void tt_cost_net(const tt_profile *m, int ranks, const tt_tree *tree, tt_cost_model *p) {
@@ -405,7 +395,7 @@ static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
 /* Inside a node a rank's processor is also its port: it writes its messages, and reads them. */
 void tt_cost_inside(const tt_profile *m, int levels, double ranks_per_core, tt_cost_model *p) {
   const tt_shm_figures f = shm_of(m, ranks_per_core);
-  const tt_figures shm = {2 * f.message, f.wait, 2 * f.copy, .o_next = -1, .ports = 1};
+  const tt_link shm = {2 * f.message, f.wait, 2 * f.copy, .o_next = -1, .ports = 1};
   for (int l = p->levels - levels; l < p->levels; l++)
     p->link[l] = link_of(m, p->tree.level[l].name, shm);
 }

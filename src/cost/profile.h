@@ -16,13 +16,6 @@
 
 #include "cost.h"
 
-/* Of a wire, or between domains of one level. */
-typedef struct tt_figures {
-  double alpha, L, beta, o, burst;
-  double o_next; /* < 0: as o */
-  int ports;     /* messages that a rank sends, or receives, at once */
-} tt_figures;
-
 /* Shared memory: a rank's costs for a message, step by step or in a loop. */
 typedef struct tt_shm_figures {
   double wait; /* s until a waiting rank notices an arrival; on a shared core, per other
@@ -38,10 +31,10 @@ typedef struct tt_shm_figures {
 enum { TT_NAMED_LEVELS = 8, TT_STAMP = 80 };
 
 typedef struct tt_profile {
-  tt_figures net;
+  tt_link net; /* of a wire; o_next < 0: as o */
   struct {
     char name[16];
-    tt_figures is; /* < 0: as in net */
+    tt_link is; /* < 0: as in net */
   } level[TT_NAMED_LEVELS];
   int levels;
   int half, apart, torus; /* how ranks connect to the network */

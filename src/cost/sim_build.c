@@ -44,37 +44,23 @@ static tt_sim_task job_of(const tt_sched *s, const tt_step *step, const tt_cost_
 }
 
 static bool list_jobs(tt_sim *sim, tt_sched *const *all, uint32_t *first) {
-  uint32_t steps = 0, edges = 0;
+  uint32_t steps = 0;
   for (int r = 0; r < sim->sim_ranks; r++) {
     first[r] = steps;
     steps += all[r]->nsteps;
-    edges += all[r]->nsteps ? all[r]->after_at[all[r]->nsteps] : 0;
   }
   first[sim->sim_ranks] = sim->steps = steps;
   sim->task = malloc(((size_t)steps + 1) * sizeof *sim->task);
-  sim->then_at = calloc((size_t)steps + 2, sizeof *sim->then_at);
-  sim->then = malloc(((size_t)edges + 1) * sizeof *sim->then);
-  if (!sim->task || !sim->then_at || !sim->then) return false;
-  for (int pass = 0; pass < 2; pass++) {
-    for (int r = 0; r < sim->sim_ranks; r++)
-      for (uint32_t i = 0; i < all[r]->nsteps; i++) {
-        const tt_sched *s = all[r];
-        if (!pass) {
-          sim->task[first[r] + i] = job_of(s, &s->steps[i], &sim->model, (uint32_t)r);
-          sim->task[first[r] + i].turn = i;
-          sim->task[first[r] + i].needs = s->after_at[i + 1] - s->after_at[i];
-          sim->task[first[r] + i].alone = !sim->task[first[r] + i].needs;
-        }
-        for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) {
-          uint32_t *at = &sim->then_at[first[r] + s->after[k] + 1];
-          if (pass)
-            sim->then[at[0]++] = first[r] + i;
-          else
-            at[1]++;
-        }
-      }
-    for (uint32_t i = 1; !pass && i <= steps; i++) sim->then_at[i + 1] += sim->then_at[i];
-  }
+  if (!sim->task || !tt_sched_followers(all, sim->sim_ranks, &sim->then_at, &sim->then))
+    return false;
+  for (int r = 0; r < sim->sim_ranks; r++)
+    for (uint32_t i = 0; i < all[r]->nsteps; i++) {
+      tt_sim_task *task = &sim->task[first[r] + i];
+      *task = job_of(all[r], &all[r]->steps[i], &sim->model, (uint32_t)r);
+      task->turn = i;
+      task->needs = all[r]->after_at[i + 1] - all[r]->after_at[i];
+      task->alone = !task->needs;
+    }
   return true;
 }
 

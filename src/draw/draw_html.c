@@ -1,7 +1,6 @@
 /* draw_html.c - a page that steps through a schedule: page.html, which the Makefile turns
  * into a string, with the picture's JSON inserted. It needs nothing else, not even a network.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <string.h>
 
 #include "picture.h"
@@ -18,14 +17,6 @@ static const char *until(tt_text *t, const char *from, const char *mark) {
   return at + strlen(mark);
 }
 
-static void title(tt_text *t, const tt_picture *p) {
-  tt_text line = {0};
-  tt_label_title(&line, p);
-  if (line.failed) t->failed = true;
-  tt_label_escaped(t, line.at ? line.at : "", TT_ESCAPE_XML);
-  free(line.at);
-}
-
 static void colors(tt_text *t, const tt_picture *p) {
   tt_text_add(t, "[");
   for (uint32_t b = 0; b < p->blocks; b++)
@@ -35,9 +26,9 @@ static void colors(tt_text *t, const tt_picture *p) {
 
 void tt_draw_html(tt_text *t, tt_picture *p) {
   const char *rest = until(t, page, "@TITLE@");
-  title(t, p);
+  tt_label_title(t, p, TT_ESCAPE_XML);
   rest = until(t, rest, "@TITLE@");
-  title(t, p);
+  tt_label_title(t, p, TT_ESCAPE_XML);
   rest = until(t, rest, "@FACTS@");
   tt_label_facts(t, p);
   rest = until(t, rest, "@DATA@");

@@ -83,16 +83,16 @@ static void style(const canvas *c) {
 
 static void draw_svg_head(canvas *c) {
   tt_text line = {0};
-  tt_label_title(&line, c->p);
+  tt_label_title(&line, c->p, TT_ESCAPE_NONE);
   c->text = (int)tt_max(720, 11 * line.length + 32);
+  if (line.failed) c->t->failed = true;
+  free(line.at);
   int width = total_width(c), height = bottom(c) + 62;
   tt_text_add(c->t,
               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
               "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
               width, height, width, height);
-  if (line.failed) c->t->failed = true;
-  const char *title = line.at ? line.at : "";
-  tt_label_escaped(c->t, title, TT_ESCAPE_XML);
+  tt_label_title(c->t, c->p, TT_ESCAPE_XML);
   tt_text_add(c->t, "</title>\n");
   style(c);
   tt_text_add(c->t,
@@ -102,11 +102,10 @@ static void draw_svg_head(canvas *c) {
               "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
               "<text class=\"h\" x=\"16\" y=\"28\">",
               width, height);
-  tt_label_escaped(c->t, title, TT_ESCAPE_XML);
+  tt_label_title(c->t, c->p, TT_ESCAPE_XML);
   tt_text_add(c->t, "</text>\n<text class=\"s\" x=\"16\" y=\"47\">");
   tt_label_facts(c->t, c->p);
   tt_text_add(c->t, "</text>\n");
-  free(line.at);
 }
 
 /* Draws ranks' numbers on top, vertical lines, and the rounds' numbers at the left. */
@@ -222,47 +221,40 @@ static void draw_svg_cell(const canvas *c, tt_value held, uint32_t block, int x,
   free(line.at);
 }
 
-static void strips(const canvas *c) {
-  tt_snapshot now;
+static void strip(const canvas *c, const tt_snapshot *now, uint32_t round, int r) {
   const tt_picture *p = c->p;
   int across = p->blocks < ACROSS ? (int)p->blocks : ACROSS;
-  if (!tt_snapshot_begin(&now, p)) c->t->failed = true;
-  for (uint32_t round = 0; !c->t->failed && round <= p->rounds; round++) {
-    tt_snapshot_advance(&now, round);
-    for (int r = 0; r < p->ranks; r++) {
-      int x = rank_center_x(c, r) - across * c->cell / 2, y = strip_top(c, round) + 6;
-      tt_text_add(c->t,
-                  "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\" "
-                  "stroke=\"%s\" stroke-width=\".7\"/>\n",
-                  x - 1, y - 1, across * c->cell + 2, c->strip - 10,
-                  r < p->data ? "#999" : "#9b4da8");
-      for (uint32_t b = 0; b < p->blocks; b++)
-        draw_svg_cell(c, tt_snapshot_best(&now, r, b), b, x + (int)(b % ACROSS) * c->cell,
-                      y + (int)(b / ACROSS) * CELL);
-    }
-  }
-  tt_snapshot_free(&now);
+  int x = rank_center_x(c, r) - across * c->cell / 2, y = strip_top(c, round) + 6;
+  tt_text_add(c->t,
+              "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\" "
+              "stroke=\"%s\" stroke-width=\".7\"/>\n",
+              x - 1, y - 1, across * c->cell + 2, c->strip - 10, r < p->data ? "#999" : "#9b4da8");
+  for (uint32_t b = 0; b < p->blocks; b++)
+    draw_svg_cell(c, tt_snapshot_best(now, r, b), b, x + (int)(b % ACROSS) * c->cell,
+                  y + (int)(b / ACROSS) * CELL);
 }
 
-/* Draws a bar per rank instead, over all its blocks, if cells would be too small. */
-static void bars(const canvas *c) {
-  tt_snapshot now;
+/* A bar instead, over all blocks of the rank, if cells would be too small. */
+static void bar(const canvas *c, const tt_snapshot *now, uint32_t round, int r) {
   const tt_picture *p = c->p;
-  uint64_t full = (uint64_t)tt_picture_full(p) * p->blocks;
-  if (!tt_snapshot_begin(&now, p)) c->t->failed = true;
-  for (uint32_t round = 0; !c->t->failed && round <= p->rounds; round++) {
+  uint64_t full = (uint64_t)tt_picture_full(p) * p->blocks, has = 0;
+  for (uint32_t b = 0; b < p->blocks; b++) has += p->inputs[tt_snapshot_best(now, r, b)];
+  int height = (int)(has * (uint64_t)(c->strip - 2) / full);
+  int width = c->labels ? 30 : c->column - 2, y = strip_top(c, round) + 1;
+  int x = rank_center_x(c, r) - width / 2;
+  tt_text_add(c->t, "<path d=\"M%d %dh%dv%dh-%dz\" class=\"p\"/>\n", x, y, width, c->strip - 2,
+              width);
+  if (height)
+    tt_text_add(c->t, "<path d=\"M%d %dh%dv-%dh-%dz\" class=\"q\"/>\n", x, y + c->strip - 2, width,
+                height, width);
+}
+
+static void contents(const canvas *c) {
+  tt_snapshot now;
+  if (!tt_snapshot_begin(&now, c->p)) c->t->failed = true;
+  for (uint32_t round = 0; !c->t->failed && round <= c->p->rounds; round++) {
     tt_snapshot_advance(&now, round);
-    for (int r = 0; r < p->ranks; r++) {
-      uint64_t has = 0;
-      for (uint32_t b = 0; b < p->blocks; b++) has += p->inputs[tt_snapshot_best(&now, r, b)];
-      int height = (int)(has * (uint64_t)(c->strip - 2) / full);
-      int width = c->labels ? 30 : c->column - 2, y = strip_top(c, round) + 1;
-      tt_text_add(c->t, "<path d=\"M%d %dh%dv%dh-%dz\" class=\"p\"/>\n",
-                  rank_center_x(c, r) - width / 2, y, width, c->strip - 2, width);
-      if (height)
-        tt_text_add(c->t, "<path d=\"M%d %dh%dv-%dh-%dz\" class=\"q\"/>\n",
-                    rank_center_x(c, r) - width / 2, y + c->strip - 2, width, height, width);
-    }
+    for (int r = 0; r < c->p->ranks; r++) (c->cell ? strip : bar)(c, &now, round, r);
   }
   tt_snapshot_free(&now);
 }
@@ -296,8 +288,7 @@ void tt_draw_svg(tt_text *t, tt_picture *p) {
   draw_svg_head(&c);
   grid(&c);
   arrows(&c);
-  if (c.cell) strips(&c);
-  if (c.bars) bars(&c);
+  if (c.cell || c.bars) contents(&c);
   legend(&c);
   tt_text_add(t, "</svg>\n");
   free(c.sent);

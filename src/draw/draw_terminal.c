@@ -180,17 +180,20 @@ static void wrap_text(const screen *s, const char *text) {
   tt_text_add(s->t, "\n");
 }
 
-static void write_wrapped(const screen *s, void (*what)(tt_text *, const tt_picture *)) {
+static void write_wrapped(const screen *s, bool title) {
   tt_text line = {0};
-  what(&line, s->p);
+  if (title)
+    tt_label_title(&line, s->p, TT_ESCAPE_NONE);
+  else
+    tt_label_facts(&line, s->p);
   if (line.failed || !line.at) s->t->failed = true;
   if (line.at) wrap_text(s, line.at);
   free(line.at);
 }
 
 static void draw_text_head(const screen *s) {
-  write_wrapped(s, tt_label_title);
-  write_wrapped(s, tt_label_facts);
+  write_wrapped(s, true);
+  write_wrapped(s, false);
   tt_text_add(s->t, "\n");
   int digits = s->p->ranks > 100 ? 3 : s->p->ranks > 10 ? 2 : 1, at = 0;
   int every = 1;

@@ -2,13 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "picture.h"
 
-static const char *const buffers[] = {"src", "dst", "tmp"};
-
 /* Formats "block 3 of src", "blocks 0-2 of tmp". */
 static void say_span(tt_text *t, tt_picture *p, const tt_span *span) {
   tt_text_add(t, tt_span_size(span) == 1 ? "block " : "blocks ");
   tt_label_span(t, p, span);
-  tt_text_add(t, " of %s", buffers[span->buf]);
+  tt_text_add(t, " of %s", tt_buf_names[span->buf]);
 }
 
 static void say_send(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
@@ -20,7 +18,7 @@ static void say_send(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
 
 /* Says where the result goes, if not to the buffer of the own operand. */
 static void say_place(tt_text *t, const tt_step *step) {
-  if (step->dst.buf != step->own.buf) tt_text_add(t, ", into %s", buffers[step->dst.buf]);
+  if (step->dst.buf != step->own.buf) tt_text_add(t, ", into %s", tt_buf_names[step->dst.buf]);
 }
 
 static void say_receive(tt_text *t, tt_picture *p, const tt_step *step, int rank) {
@@ -43,14 +41,13 @@ static void say_local(tt_text *t, tt_picture *p, const tt_step *step) {
   if (step->kind == TT_COPY) {
     tt_text_add(t, "copies ");
     say_span(t, p, &step->own);
-    tt_text_add(t, " to %s", buffers[step->dst.buf]);
+    tt_text_add(t, " to %s", tt_buf_names[step->dst.buf]);
     return;
   }
   tt_text_add(t, "adds ");
-  for (uint32_t k = 0; k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
-    tt_text_add(t, k ? ", " : "");
+  for (uint32_t k = 1; k < tt_step_operands(step); k++) {
+    const tt_span in = tt_step_operand(step, k);
+    tt_text_add(t, k > 1 ? ", " : "");
     say_span(t, p, &in);
   }
   tt_text_add(t, " to ");
@@ -82,7 +79,7 @@ static void write_rank_steps(tt_text *t, tt_picture *p, int rank) {
 }
 
 void tt_draw_words(tt_text *t, tt_picture *p, int rank) {
-  tt_label_title(t, p);
+  tt_label_title(t, p, TT_ESCAPE_NONE);
   tt_text_add(t, "\n");
   tt_label_facts(t, p);
   tt_text_add(t, "\n");

@@ -102,9 +102,9 @@ uint32_t tt_label_color(uint32_t block, uint32_t blocks) {
   return from_hue((uint32_t)((uint64_t)block * 949 % 1536), 96 + block % 3 * 36, 190);
 }
 
-void tt_label_title(tt_text *t, const tt_picture *p) {
+void tt_label_title(tt_text *t, const tt_picture *p, tt_escape how) {
   const tt_sched *s = p->all[0];
-  tt_label_escaped(t, s->name, TT_ESCAPE_NONE);
+  tt_label_escaped(t, s->name, how);
   tt_text_add(t, ": %s on %d rank%s", tutti_coll_name(s->coll), s->data, s->data == 1 ? "" : "s");
   if (s->data < p->ranks) tt_text_add(t, " and %d that only help", p->ranks - s->data);
   if (tt_coll_rooted(s->coll)) tt_text_add(t, ", root %d", s->root);

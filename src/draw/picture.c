@@ -12,16 +12,8 @@ enum {
 
 static void note(tt_picture *p, uint32_t round, int rank, uint32_t buf, uint32_t block,
                  tt_value value) {
-  if (p->nchanges == p->capacity) {
-    uint32_t capacity = p->capacity ? 2 * p->capacity : 1024;
-    tt_change *more = p->failed ? NULL : realloc(p->changes, capacity * sizeof *more);
-    if (!more) {
-      p->failed = true;
-      return;
-    }
-    p->changes = more;
-    p->capacity = capacity;
-  }
+  p->failed |= !tt_grow(&p->changes, &p->capacity, p->nchanges + 1, sizeof *p->changes);
+  if (p->failed) return;
   p->changes[p->nchanges++] = (tt_change){round, block, value, rank, buf};
 }
 
@@ -166,26 +158,19 @@ void tt_picture_free(tt_picture *p) {
 /* ---- snapshots ---- */
 
 bool tt_snapshot_begin(tt_snapshot *m, const tt_picture *p) {
-  size_t n = (size_t)p->ranks * TT_BUF_COUNT;
-  *m = (tt_snapshot){.p = p, .at = calloc(n, sizeof *m->at)};
-  for (size_t i = 0; m->at && i < n; i++) {
-    size_t blocks = i % TT_BUF_COUNT == TT_TMP ? p->all[i / TT_BUF_COUNT]->tmp_blocks : p->blocks;
-    m->at[i] = calloc(blocks + 1, sizeof **m->at);
-    if (!m->at[i]) return false;
-  }
-  return m->at != NULL;
+  *m = (tt_snapshot){.p = p};
+  return tt_memory_new(&m->has, p->all, p->ranks);
 }
 
 void tt_snapshot_advance(tt_snapshot *m, uint32_t round) {
   for (; m->next < m->p->nchanges && m->p->changes[m->next].round <= round; m->next++) {
     const tt_change *c = &m->p->changes[m->next];
-    m->at[(uint32_t)c->rank * TT_BUF_COUNT + c->buf][c->block] = c->value;
+    m->has.at[(uint32_t)c->rank * TT_BUF_COUNT + c->buf][c->block] = c->value;
   }
 }
 
 void tt_snapshot_free(tt_snapshot *m) {
-  for (size_t i = 0; m->at && i < (size_t)m->p->ranks * TT_BUF_COUNT; i++) free(m->at[i]);
-  free(m->at);
+  tt_memory_free(&m->has);
 }
 
 tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block) {
@@ -194,7 +179,7 @@ tt_value tt_snapshot_best(const tt_snapshot *m, int rank, uint32_t block) {
   for (uint32_t buf = 0; buf < TT_BUF_COUNT; buf++) {
     uint32_t end = buf == TT_TMP ? p->all[rank]->tmp_blocks : p->blocks;
     for (uint32_t b = block; b < end; b += p->blocks) {
-      tt_value v = m->at[(uint32_t)rank * TT_BUF_COUNT + buf][b];
+      tt_value v = m->has.at[(uint32_t)rank * TT_BUF_COUNT + buf][b];
       if (p->inputs[v] > p->inputs[best]) best = v;
     }
   }

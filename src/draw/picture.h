@@ -62,7 +62,7 @@ static inline uint32_t tt_picture_full(const tt_picture *p) {
 
 typedef struct tt_snapshot {
   const tt_picture *p;
-  tt_value **at; /* [rank * TT_BUF_COUNT + buf][block] */
+  tt_memory has;
   uint32_t next; /* index of the next change */
 } tt_snapshot;
 
@@ -87,7 +87,7 @@ void tt_label_escaped(tt_text *t, const char *text, tt_escape how);
 /* The colour of a block, 0xrrggbb; up to 8 are distinguishable for the colour-blind. */
 uint32_t tt_label_color(uint32_t block, uint32_t blocks);
 /* Appends "fold(ring): allreduce on 3 ranks, a vector of 3 blocks". */
-void tt_label_title(tt_text *t, const tt_picture *p);
+void tt_label_title(tt_text *t, const tt_picture *p, tt_escape how);
 /* Appends what the prover found, in one sentence. */
 void tt_label_facts(tt_text *t, const tt_picture *p);
 

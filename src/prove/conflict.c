@@ -194,7 +194,6 @@ typedef struct ledger {
 } ledger;
 
 static bool ordered(ledger *l, uint32_t x, uint32_t y, uint32_t buf, uint32_t block) {
-  static const char *const names[TT_BUF_COUNT] = {"src", "dst", "tmp"};
   tt_graph *g = l->across->g;
   if (x == NONE || x == y) return true;
   if (l->before[y * l->words + x / 64] >> (x % 64) & 1) return true;
@@ -202,20 +201,16 @@ static bool ordered(ledger *l, uint32_t x, uint32_t y, uint32_t buf, uint32_t bl
     return true;
   return tt_graph_refuse(g, g->base[l->rank] + y,
                          "it must wait for step %u, whose blocks may still be in use: %s[%u]", x,
-                         names[buf], block);
+                         tt_buf_names[buf], block);
 }
 
 static bool reads(ledger *l, uint32_t step, uint32_t buf, uint32_t block) {
   if (!ordered(l, l->writer[buf][block], step, buf, block)) return false;
   uint32_t *head = &l->readers[buf][block];
   if (*head != NONE && l->pool[*head].step == step) return true;
-  if (l->used == l->capacity) {
-    const uint32_t capacity = l->capacity ? 2 * l->capacity : 256;
-    reader *more = realloc(l->pool, capacity * sizeof *more);
-    if (!more) l->across->g->failed = true;
-    if (!more) return false;
-    l->pool = more;
-    l->capacity = capacity;
+  if (!tt_grow(&l->pool, &l->capacity, l->used + 1, sizeof *l->pool)) {
+    l->across->g->failed = true;
+    return false;
   }
   l->pool[l->used] = (reader){step, *head};
   *head = l->used++;
@@ -243,14 +238,12 @@ static bool each_block(ledger *l, uint32_t step, const tt_span *span, tt_gap ski
 static bool step_ordered(ledger *l, uint32_t i) {
   const tt_step *step = &l->s->steps[i];
   const tt_gap skip = tt_self_part(l->s, step), none = {0, 0};
-  if (step->kind == TT_SEND) return each_block(l, i, &step->own, skip, reads);
-  if (step->kind != TT_RECV && !each_block(l, i, &step->own, none, reads)) return false;
-  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
-    if (!each_block(l, i, &in, none, reads)) return false;
+  const bool sends = step->kind == TT_SEND;
+  for (uint32_t k = 0; k < tt_step_operands(step); k++) {
+    const tt_span span = tt_step_operand(step, k);
+    if (!each_block(l, i, &span, sends ? skip : none, reads)) return false;
   }
-  return each_block(l, i, &step->dst, skip, writes);
+  return sends || each_block(l, i, &step->dst, skip, writes);
 }
 
 static bool find_ancestors(ledger *l) {

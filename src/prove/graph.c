@@ -94,29 +94,35 @@ static bool number_steps(tt_graph *g) {
 typedef struct ending {
   int sender, reader;
   uint32_t step, entry;
+  uint32_t place; /* among all sends, or all receives, in the order of the steps */
 } ending;
 
 static int by_pair(const void *a, const void *b) {
   const ending *x = a, *y = b;
   if (x->sender != y->sender) return x->sender < y->sender ? -1 : 1;
   if (x->reader != y->reader) return x->reader < y->reader ? -1 : 1;
-  if (x->step != y->step) return x->step < y->step ? -1 : 1;
-  return (x->entry > y->entry) - (x->entry < y->entry);
+  return (x->place > y->place) - (x->place < y->place);
 }
 
-static uint32_t list_endings(const tt_graph *g, bool sends, ending *out) {
+/* at: per step, the place of its first ending, and the end. Returns their number. */
+static uint32_t list_endings(const tt_graph *g, bool sends, uint32_t *at, ending *out) {
   uint32_t n = 0;
   for (uint32_t id = 0; id < g->nsteps; id++) {
     const tt_step *step = tt_graph_step(g, id);
+    at[id] = n;
     if (sends ? step->kind != TT_SEND : !tt_step_receives(step)) continue;
     for (int i = 0; i < step->peers.count; i++) {
       int peer = tt_peer_rank(&step->peers, i, g->ranks), self = g->rank_of[id];
       if (peer == self) continue;
-      if (out) out[n] = (ending){sends ? self : peer, sends ? peer : self, id, (uint32_t)i};
+      if (out) out[n] = (ending){sends ? self : peer, sends ? peer : self, id, (uint32_t)i, n};
       n++;
     }
   }
-  return n;
+  return at[g->nsteps] = n;
+}
+
+static bool same_pair(const ending *x, const ending *y) {
+  return x->sender == y->sender && x->reader == y->reader;
 }
 
 static bool match_messages(tt_graph *g, const ending *out, const ending *in, uint32_t n_out,
@@ -124,10 +130,9 @@ static bool match_messages(tt_graph *g, const ending *out, const ending *in, uin
   uint32_t n = (uint32_t)tt_max(n_out, n_in);
   for (uint32_t i = 0; i < n; i++) {
     const ending *x = i < n_out ? &out[i] : NULL, *y = i < n_in ? &in[i] : NULL;
-    bool pair = x && y && x->sender == y->sender && x->reader == y->reader;
-    if (!pair) { /* the end that is first in pair order has no counterpart */
+    if (!x || !y || !same_pair(x, y)) { /* the end that is first in pair order has no counterpart */
       ending a = x ? *x : *y, b = y ? *y : *x;
-      a.step = b.step = a.entry = b.entry = 0;
+      a.place = b.place = 0;
       if (x && (!y || by_pair(&a, &b) < 0))
         return tt_graph_refuse(g, x->step, "rank %d has no receive for this message", x->reader);
       return tt_graph_refuse(g, y->step, "rank %d has no send for this message", y->sender);
@@ -140,108 +145,38 @@ static bool match_messages(tt_graph *g, const ending *out, const ending *in, uin
         !tt_same_shape(g->all[0], tt_step_cargo(send), lo, tt_step_cargo(recv), to_lo, hi - lo))
       return tt_graph_refuse(g, x->step, "rank %d step %u receives other blocks than these",
                              y->reader, y->step - g->base[y->reader]);
-    g->messages[i] =
+    g->messages[x->place] =
         (tt_message){x->step, y->step, x->sender, x->reader, x->entry, y->entry, UINT32_MAX};
-  }
-  return true;
-}
-
-static int by_sender(const void *a, const void *b) {
-  const tt_message *x = a, *y = b;
-  if (x->from != y->from) return x->from < y->from ? -1 : 1;
-  return (x->entry_from > y->entry_from) - (x->entry_from < y->entry_from);
-}
-
-static int by_reader(const void *a, const void *b) {
-  const tt_message *const *x = a, *const *y = b;
-  if ((*x)->to != (*y)->to) return (*x)->to < (*y)->to ? -1 : 1;
-  return ((*x)->entry_to > (*y)->entry_to) - ((*x)->entry_to < (*y)->entry_to);
-}
-
-/* Links each pair's messages. They are sorted by pair on entry, and by sender on return. */
-static bool link_messages(tt_graph *g) {
-  uint32_t n = g->nmessages;
-  tt_message *old = malloc((n + 1) * sizeof *old);
-  uint32_t *where = malloc((n + 1) * sizeof *where);
-  bool ok = old && where;
-  if (ok) {
-    memcpy(old, g->messages, n * sizeof *old);
-    qsort(g->messages, n, sizeof *g->messages, by_sender);
-    for (uint32_t i = 0; i < n; i++) { /* (from, entry) is unique: finds the new place */
-      const tt_message *at = bsearch(&old[i], g->messages, n, sizeof *old, by_sender);
-      where[i] = (uint32_t)(at - g->messages);
-    }
-    memset(g->before, 0xff, n * sizeof *g->before);
-    for (uint32_t i = 0; i + 1 < n; i++)
-      if (old[i].sender == old[i + 1].sender && old[i].reader == old[i + 1].reader) {
-        g->messages[where[i]].next = where[i + 1];
-        g->before[where[i + 1]] = where[i];
-      }
-  }
-  free(old);
-  free(where);
-  return ok;
-}
-
-static bool index_messages(tt_graph *g) {
-  uint32_t n = g->nmessages;
-  const tt_message **sorted = malloc((n + 1) * sizeof *sorted);
-  g->out_at = calloc(g->nsteps + 2, sizeof *g->out_at);
-  g->in_at = calloc(g->nsteps + 2, sizeof *g->in_at);
-  g->in = malloc((n + 1) * sizeof *g->in);
-  g->before = malloc((n + 1) * sizeof *g->before);
-  bool ok = sorted && g->out_at && g->in_at && g->in && g->before && link_messages(g);
-  for (uint32_t i = 0; ok && i < n; i++) {
-    sorted[i] = &g->messages[i];
-    g->out_at[g->messages[i].from + 1]++;
-    g->in_at[g->messages[i].to + 1]++;
-  }
-  for (uint32_t i = 0; ok && i < g->nsteps; i++) {
-    g->out_at[i + 1] += g->out_at[i];
-    g->in_at[i + 1] += g->in_at[i];
-  }
-  if (ok) qsort(sorted, n, sizeof *sorted, by_reader);
-  for (uint32_t i = 0; ok && i < n; i++) g->in[i] = (uint32_t)(sorted[i] - g->messages);
-  free(sorted);
-  return ok;
-}
-
-static bool index_deps(tt_graph *g) {
-  uint32_t total = 0;
-  for (int r = 0; r < g->ranks; r++) total += g->all[r]->after_at[g->all[r]->nsteps];
-  g->deps_at = calloc(g->nsteps + 2, sizeof *g->deps_at);
-  g->deps = malloc((total + 1) * sizeof *g->deps);
-  if (!g->deps_at || !g->deps) return false;
-  for (int pass = 0; pass < 2; pass++) {
-    for (int r = 0; r < g->ranks; r++) {
-      const tt_sched *s = g->all[r];
-      for (uint32_t i = 0; i < s->nsteps; i++)
-        for (uint32_t k = s->after_at[i]; k < s->after_at[i + 1]; k++) {
-          uint32_t before = g->base[r] + s->after[k];
-          if (pass == 0)
-            g->deps_at[before + 2]++;
-          else
-            g->deps[g->deps_at[before + 1]++] = g->base[r] + i;
-        }
-    }
-    for (uint32_t i = 0; pass == 0 && i < g->nsteps; i++) g->deps_at[i + 2] += g->deps_at[i + 1];
+    g->in[y->place] = x->place;
+    const bool follows = i && same_pair(x, x - 1);
+    g->before[x->place] = follows ? x[-1].place : UINT32_MAX;
+    if (follows) g->messages[x[-1].place].next = x->place;
   }
   return true;
 }
 
 static bool match(tt_graph *g) {
-  uint32_t n_out = list_endings(g, true, NULL), n_in = list_endings(g, false, NULL);
-  ending *out = malloc((n_out + 1) * sizeof *out), *in = malloc((n_in + 1) * sizeof *in);
-  g->messages = malloc((tt_max(n_out, n_in) + 1) * sizeof *g->messages);
-  bool ok = out && in && g->messages;
+  ending *out = NULL, *in = NULL;
+  g->out_at = malloc(((size_t)g->nsteps + 1) * sizeof *g->out_at);
+  g->in_at = malloc(((size_t)g->nsteps + 1) * sizeof *g->in_at);
+  bool ok = g->out_at && g->in_at;
+  if (ok) {
+    const size_t n_out = list_endings(g, true, g->out_at, NULL);
+    const size_t n_in = list_endings(g, false, g->in_at, NULL), n = tt_max(n_out, n_in) + 1;
+    out = malloc(n * sizeof *out);
+    in = malloc(n * sizeof *in);
+    g->messages = malloc(n * sizeof *g->messages);
+    g->in = malloc(n * sizeof *g->in);
+    g->before = malloc(n * sizeof *g->before);
+    ok = out && in && g->messages && g->in && g->before;
+  }
   if (!ok) g->failed = true;
   if (ok) {
-    list_endings(g, true, out);
-    list_endings(g, false, in);
-    qsort(out, n_out, sizeof *out, by_pair);
+    g->nmessages = list_endings(g, true, g->out_at, out);
+    const uint32_t n_in = list_endings(g, false, g->in_at, in);
+    qsort(out, g->nmessages, sizeof *out, by_pair);
     qsort(in, n_in, sizeof *in, by_pair);
-    ok = match_messages(g, out, in, n_out, n_in);
-    g->nmessages = n_out;
+    ok = match_messages(g, out, in, g->nmessages, n_in);
   }
   free(out);
   free(in);
@@ -257,7 +192,7 @@ bool tt_graph_build(tt_graph *g, tt_sched *const *all, int ranks, char *witness,
   for (uint32_t id = 0; id < g->nsteps; id++)
     if (!check_step(g, id)) return false;
   if (!match(g)) return false;
-  if (!index_messages(g) || !index_deps(g)) g->failed = true;
+  if (!tt_sched_followers(all, ranks, &g->deps_at, &g->deps)) g->failed = true;
   return !g->failed;
 }
 

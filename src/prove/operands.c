@@ -8,8 +8,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "prove.h"
 
-static const char *const buffers[TT_BUF_COUNT] = {"src", "dst", "tmp"};
-
 static bool skipped(tt_gap skip, uint32_t i) {
   return i >= skip.lo && i < skip.hi;
 }
@@ -53,7 +51,7 @@ static bool mark(tt_graph *g, uint32_t id, const tt_span *dst, tt_gap skip) {
     uint32_t *place = &g->places[tt_span_block(dst, i)];
     if (*place)
       return tt_graph_refuse(g, id, "it writes %s[%u] twice, at positions %u and %u",
-                             buffers[dst->buf], tt_span_block(dst, i), *place - 1, i);
+                             tt_buf_names[dst->buf], tt_span_block(dst, i), *place - 1, i);
     *place = i + 1;
   }
   return true;
@@ -71,7 +69,7 @@ static bool operand_is_disjoint(tt_graph *g, uint32_t id, const tt_span *dst,
     const uint32_t block = tt_span_block(operand, i), place = g->places[block];
     if (place && place != i + 1)
       return tt_graph_refuse(g, id, "it reads %s[%u] at position %u and writes it at position %u",
-                             buffers[dst->buf], block, i, place - 1);
+                             tt_buf_names[dst->buf], block, i, place - 1);
   }
   return true;
 }
@@ -97,11 +95,9 @@ bool tt_operands_right(tt_graph *g, uint32_t id) {
   if (!writable(s, &step->dst, skip))
     return tt_graph_refuse(g, id, "it writes blocks that this rank must not write");
   bool ok = mark(g, id, &step->dst, skip);
-  if (ok && step->kind != TT_RECV) ok = operand_right(g, id, &step->own);
-  for (uint32_t k = 0; ok && step->kind == TT_REDUCE && k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
-    ok = operand_right(g, id, &in);
+  for (uint32_t k = 0; ok && k < tt_step_operands(step); k++) {
+    const tt_span operand = tt_step_operand(step, k);
+    ok = operand_right(g, id, &operand);
   }
   unmark(g, &step->dst);
   return ok;

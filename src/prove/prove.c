@@ -24,11 +24,6 @@ static bool same_problem(tt_sched *const *all, int ranks, char *witness, size_t 
   return true;
 }
 
-static void refuse_result(const tt_sched *s, uint32_t block, const char *wrong, char *witness,
-                          size_t size) {
-  snprintf(witness, size, "rank %d, at the end, dst[%u]: %s", s->rank, block, wrong);
-}
-
 static bool same_wanted(const tt_wanted *a, const tt_wanted *b) {
   return a->first == b->first && a->end == b->end && a->block == b->block;
 }
@@ -54,7 +49,9 @@ static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_r
         wrong = tt_value_wrong(v, value, &wanted, !tt_coll_prefix(g->all[r]->coll), &ordered, text,
                                sizeof text);
       known[value] = wanted;
-      if (wrong) refuse_result(g->all[r], block, wrong, report->witness, sizeof report->witness);
+      if (wrong)
+        snprintf(report->witness, sizeof report->witness, "rank %d, at the end, dst[%u]: %s", r,
+                 block, wrong);
       if (!first) first = value, of_first = wanted;
       if (value != first && same_wanted(&of_first, &wanted)) same = false;
     }
@@ -65,16 +62,11 @@ static bool results_right(tt_graph *g, tt_values *v, const tt_memory *m, tutti_r
   return !wrong && !g->failed;
 }
 
-uint64_t tt_completed(const tt_sched *s) {
-  uint64_t completed = 0;
-  for (uint32_t i = 0; i < s->nsteps; i++)
-    if (s->steps[i].completes) completed += tt_span_size(&s->steps[i].dst);
-  return completed;
-}
-
 bool tt_summed_once(tt_sched *const *all, int ranks) {
   uint64_t completed = 0; /* once each at least: only a step marked `completes` yields a result */
-  for (int r = 0; r < ranks; r++) completed += tt_completed(all[r]);
+  for (int r = 0; r < ranks; r++)
+    for (uint32_t i = 0; i < all[r]->nsteps; i++)
+      if (all[r]->steps[i].completes) completed += tt_span_size(&all[r]->steps[i].dst);
   return completed <= all[0]->blocks;
 }
 

@@ -19,8 +19,6 @@
  * or report->witness says why not. TUTTI_ERR_MEMORY. */
 tutti_status tt_prove(tt_sched *const *all, int ranks, tutti_report *report);
 
-/* The number of blocks whose sums this rank completes. */
-uint64_t tt_completed(const tt_sched *s);
 /* For correct schedules: is every block's sum completed on one rank only, so that all ranks hold
  * the same bits? False: only tt_prove can tell. Fast at any size. */
 bool tt_summed_once(tt_sched *const *all, int ranks);
@@ -106,6 +104,8 @@ typedef struct tt_watch {
 } tt_watch;
 bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *watch,
                      tutti_report *report);
+/* Nothing is written yet; false: out of memory. Free in each case. */
+bool tt_memory_new(tt_memory *m, tt_sched *const *all, int ranks);
 void tt_memory_free(tt_memory *m);
 
 /* conflict.c: are every two conflicting accesses ordered? */

@@ -8,19 +8,23 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "prove.h"
+
+typedef struct progress {
+  uint32_t waits;   /* how much the step waits for before it starts */
+  uint32_t pending; /* and, once started, before it happens */
+  uint32_t depth;
+  bool started, ended;
+} progress;
 
 typedef struct runner {
   tt_graph *g;
   tt_values *v;
   tt_memory *m;
   const tt_watch *watch; /* or NULL */
-  uint32_t *waits;       /* per step: how much it waits for before it starts */
-  uint32_t *pending;     /* per step: how much it waits for, once started, to happen */
-  uint32_t *depth, *queue, head, tail;
-  unsigned char *started, *ended;
+  progress *of;          /* per step */
+  uint32_t *queue, head, tail;
   tt_value *operands;
 } runner;
 
@@ -82,47 +86,39 @@ static void do_recv_reduce(runner *r, uint32_t id) {
 
 static void do_local(runner *r, uint32_t id) {
   const tt_step *step = tt_graph_step(r->g, id);
-  uint32_t size = tt_span_size(&step->dst);
-  tt_value *results = malloc(size * sizeof *results), *in = r->operands;
-  if (!results) {
-    r->g->failed = true;
-    return;
-  }
-  for (uint32_t i = 0; i < size; i++) {
-    results[i] = in[0] = local(r, id, &step->own, i);
-    for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-      tt_span span = step->in;
-      span.base += k * step->in_step;
-      in[k + 1] = local(r, id, &span, i);
+  const uint32_t n = tt_step_operands(step);
+  tt_value *in = r->operands;
+  for (uint32_t i = 0; i < tt_span_size(&step->dst); i++) { /* no operand lies further on in dst */
+    for (uint32_t k = 0; k < n; k++) {
+      const tt_span span = tt_step_operand(step, k);
+      in[k] = local(r, id, &span, i);
     }
-    if (step->kind == TT_REDUCE)
-      results[i] = tt_value_sum(r->v, in, step->inputs + 1, step->completes);
+    store(r, id, i, step->kind == TT_COPY ? in[0] : tt_value_sum(r->v, in, n, step->completes));
   }
-  for (uint32_t i = 0; i < size; i++) store(r, id, i, results[i]);
-  free(results);
 }
 
 static void deepen(runner *r, uint32_t id, uint32_t depth) {
-  if (r->depth[id] < depth) r->depth[id] = depth;
+  if (r->of[id].depth < depth) r->of[id].depth = depth;
 }
 
 static void start_step(runner *r, uint32_t id) {
-  r->started[id] = 1;
-  if (r->watch) r->watch->begins(r->watch->ctx, id, r->depth[id]);
+  r->of[id].started = 1;
+  if (r->watch) r->watch->begins(r->watch->ctx, id, r->of[id].depth);
   for (uint32_t k = r->g->out_at[id]; k < r->g->out_at[id + 1]; k++) {
     uint32_t to = r->g->messages[k].to;
-    deepen(r, to, r->depth[id] + 1);
-    if (--r->pending[to] == 0) r->queue[r->tail++] = to;
+    deepen(r, to, r->of[id].depth + 1);
+    if (--r->of[to].pending == 0) r->queue[r->tail++] = to;
   }
-  if (tt_graph_step(r->g, id)->kind != TT_SEND && --r->pending[id] == 0) r->queue[r->tail++] = id;
+  if (tt_graph_step(r->g, id)->kind != TT_SEND && --r->of[id].pending == 0)
+    r->queue[r->tail++] = id;
 }
 
 static void finish_step(runner *r, uint32_t id) {
-  r->ended[id] = 1;
+  r->of[id].ended = 1;
   for (uint32_t k = r->g->deps_at[id]; k < r->g->deps_at[id + 1]; k++) {
     uint32_t next = r->g->deps[k];
-    deepen(r, next, r->depth[id]);
-    if (--r->waits[next] == 0) start_step(r, next);
+    deepen(r, next, r->of[id].depth);
+    if (--r->of[next].waits == 0) start_step(r, next);
   }
 }
 
@@ -135,15 +131,15 @@ static void happen(runner *r, uint32_t id) {
     do_recv_reduce(r, id);
   else
     do_local(r, id);
-  if (r->watch) r->watch->happens(r->watch->ctx, id, r->depth[id]);
+  if (r->watch) r->watch->happens(r->watch->ctx, id, r->of[id].depth);
   for (uint32_t k = r->g->in_at[id]; k < r->g->in_at[id + 1]; k++) {
     const tt_message *msg = &r->g->messages[r->g->in[k]];
     if (msg->next != UINT32_MAX) {
       uint32_t to = r->g->messages[msg->next].to;
-      if (--r->pending[to] == 0) r->queue[r->tail++] = to;
+      if (--r->of[to].pending == 0) r->queue[r->tail++] = to;
     }
-    deepen(r, msg->from, r->depth[id]);
-    if (--r->pending[msg->from] == 0) finish_step(r, msg->from);
+    deepen(r, msg->from, r->of[id].depth);
+    if (--r->of[msg->from].pending == 0) finish_step(r, msg->from);
   }
   finish_step(r, id);
 }
@@ -151,50 +147,47 @@ static void happen(runner *r, uint32_t id) {
 static bool prepare_runner(runner *r) {
   const tt_graph *g = r->g;
   size_t n = g->nsteps + 1, widest = (size_t)g->ranks + 1;
-  r->waits = calloc(n, sizeof *r->waits);
-  r->pending = calloc(n, sizeof *r->pending);
-  r->depth = calloc(n, sizeof *r->depth);
+  r->of = calloc(n, sizeof *r->of);
   r->queue = malloc(n * sizeof *r->queue);
-  r->started = calloc(n, 1);
-  r->ended = calloc(n, 1);
   for (uint32_t id = 0; id < g->nsteps; id++)
     widest = tt_max(widest, tt_graph_step(g, id)->inputs + 1);
   r->operands = malloc(widest * sizeof *r->operands);
-  if (!r->waits || !r->pending || !r->depth || !r->queue || !r->started || !r->ended ||
-      !r->operands)
-    return false;
+  if (!r->of || !r->queue || !r->operands) return false;
   for (uint32_t id = 0; id < g->nsteps; id++) {
     int rank = g->rank_of[id];
     uint32_t step = id - g->base[rank];
     const tt_sched *s = g->all[rank];
-    r->waits[id] = s->after_at[step + 1] - s->after_at[step];
-    r->pending[id] = s->steps[step].kind == TT_SEND ? g->out_at[id + 1] - g->out_at[id]
-                                                    : 1 + g->in_at[id + 1] - g->in_at[id];
+    r->of[id].waits = s->after_at[step + 1] - s->after_at[step];
+    r->of[id].pending = s->steps[step].kind == TT_SEND ? g->out_at[id + 1] - g->out_at[id]
+                                                       : 1 + g->in_at[id + 1] - g->in_at[id];
   }
   for (uint32_t i = 0; i < g->nmessages; i++)
-    if (g->messages[i].next != UINT32_MAX) r->pending[g->messages[g->messages[i].next].to]++;
+    if (g->messages[i].next != UINT32_MAX) r->of[g->messages[g->messages[i].next].to].pending++;
   return true;
 }
 
+bool tt_memory_new(tt_memory *m, tt_sched *const *all, int ranks) {
+  *m = (tt_memory){calloc((size_t)ranks * TT_BUF_COUNT, sizeof *m->at), ranks};
+  for (int i = 0; m->at && i < ranks * TT_BUF_COUNT; i++) {
+    const tt_sched *s = all[i / TT_BUF_COUNT];
+    const size_t blocks = i % TT_BUF_COUNT == TT_TMP ? s->tmp_blocks : s->blocks;
+    m->at[i] = calloc(blocks + 1, sizeof **m->at);
+    if (!m->at[i]) return false;
+  }
+  return m->at != NULL;
+}
+
 static bool prepare_memory(runner *r) {
-  tt_memory *m = r->m;
-  m->ranks = r->g->ranks;
-  m->at = calloc((size_t)m->ranks * TT_BUF_COUNT, sizeof *m->at);
-  for (int rank = 0; m->at && rank < m->ranks; rank++) {
+  if (!tt_memory_new(r->m, r->g->all, r->g->ranks)) return false;
+  for (int rank = 0; rank < r->g->ranks; rank++) {
     const tt_sched *s = r->g->all[rank];
-    for (uint32_t b = 0; b < TT_BUF_COUNT; b++) {
-      size_t blocks = b == TT_TMP ? s->tmp_blocks : s->blocks;
-      tt_value *cells = calloc(blocks + 1, sizeof *cells);
-      if (!cells) return false;
-      m->at[(uint32_t)rank * TT_BUF_COUNT + b] = cells;
-    }
     uint32_t lo, hi;
     tt_coll_src(s, &lo, &hi);
     for (uint32_t block = lo; block < hi; block++)
-      *memory_cell(m, rank, s->in_place ? TT_DST : TT_SRC, block) =
+      *memory_cell(r->m, rank, s->in_place ? TT_DST : TT_SRC, block) =
           tt_value_input(r->v, rank, block);
   }
-  return m->at != NULL;
+  return true;
 }
 
 void tt_memory_free(tt_memory *m) {
@@ -208,24 +201,24 @@ static uint32_t waits_for(const runner *r, uint32_t id) {
   int rank = g->rank_of[id];
   const tt_sched *s = g->all[rank];
   uint32_t step = id - g->base[rank];
-  if (!r->started[id]) {
+  if (!r->of[id].started) {
     for (uint32_t k = s->after_at[step]; k < s->after_at[step + 1]; k++)
-      if (!r->ended[g->base[rank] + s->after[k]]) return g->base[rank] + s->after[k];
+      if (!r->of[g->base[rank] + s->after[k]].ended) return g->base[rank] + s->after[k];
   }
   for (uint32_t k = g->out_at[id]; k < g->out_at[id + 1]; k++)
-    if (!r->ended[g->messages[k].to]) return g->messages[k].to;
+    if (!r->of[g->messages[k].to].ended) return g->messages[k].to;
   for (uint32_t k = g->in_at[id]; k < g->in_at[id + 1]; k++)
-    if (!r->started[g->messages[g->in[k]].from]) return g->messages[g->in[k]].from;
+    if (!r->of[g->messages[g->in[k]].from].started) return g->messages[g->in[k]].from;
   for (uint32_t i = 0; i < g->nmessages; i++) /* the pair's earlier message */
     if (g->messages[i].next != UINT32_MAX && g->messages[g->messages[i].next].to == id &&
-        !r->ended[g->messages[i].to])
+        !r->of[g->messages[i].to].ended)
       return g->messages[i].to;
   return id;
 }
 
 static void say_deadlock(runner *r) {
   uint32_t id = 0;
-  while (r->ended[id]) id++;
+  while (r->of[id].ended) id++;
   uint32_t first = id;
   for (uint32_t n = 0; n < r->g->nsteps; n++) id = waits_for(r, id); /* until it is in the circle */
   char chain[220] = "";
@@ -255,7 +248,7 @@ static void count_costs(const runner *r, tutti_report *report) {
       if (step->kind == TT_RECV_REDUCE) reduced += in * size;
       if (step->kind == TT_REDUCE) reduced += (int64_t)step->inputs * size;
       if (step->kind == TT_COPY) copied += size;
-      report->steps = (int)tt_max((size_t)report->steps, r->depth[id]);
+      report->steps = (int)tt_max((size_t)report->steps, r->of[id].depth);
     }
     if (messages > report->messages) report->messages = (int)messages;
     if (sent > report->sent_blocks) report->sent_blocks = sent;
@@ -270,19 +263,15 @@ bool tt_symbolic_run(tt_graph *g, tt_values *v, tt_memory *m, const tt_watch *wa
   runner r = {.g = g, .v = v, .m = m, .watch = watch};
   if (!prepare_runner(&r) || !prepare_memory(&r)) g->failed = true;
   for (uint32_t id = 0; id < g->nsteps && !g->failed; id++)
-    if (r.waits[id] == 0 && !r.started[id]) start_step(&r, id);
+    if (r.of[id].waits == 0 && !r.of[id].started) start_step(&r, id);
   while (r.head < r.tail && !g->failed && !g->refused) happen(&r, r.queue[r.head++]);
   uint32_t ended = 0;
-  for (uint32_t id = 0; id < g->nsteps && !g->failed; id++) ended += r.ended[id];
+  for (uint32_t id = 0; id < g->nsteps && !g->failed; id++) ended += r.of[id].ended;
   if (!g->failed && !g->refused && ended < g->nsteps) say_deadlock(&r);
   if (!g->failed && !g->refused) count_costs(&r, report);
   if (tt_values_failed(v)) g->failed = true;
-  free(r.waits);
-  free(r.pending);
-  free(r.depth);
+  free(r.of);
   free(r.queue);
-  free(r.started);
-  free(r.ended);
   free(r.operands);
   return !g->failed && !g->refused;
 }

@@ -29,13 +29,11 @@ struct tt_values {
 tt_values *tt_values_new(void) {
   tt_values *v = calloc(1, sizeof *v);
   if (!v) return NULL;
-  v->capacity = v->pool_capacity = 1024;
   v->mask = 4095;
-  v->nodes = malloc(v->capacity * sizeof *v->nodes);
-  v->pool = malloc(v->pool_capacity * sizeof *v->pool);
   v->slots = calloc(v->mask + 1, sizeof *v->slots);
   v->count = 1; /* 0 means nothing */
-  v->failed = !v->nodes || !v->pool || !v->slots;
+  v->failed = !v->slots || !tt_grow(&v->nodes, &v->capacity, 1024, sizeof *v->nodes) ||
+              !tt_grow(&v->pool, &v->pool_capacity, 1024, sizeof *v->pool);
   return v;
 }
 
@@ -87,18 +85,8 @@ static void rehash(tt_values *v) {
 }
 
 static bool grow_values(tt_values *v, uint32_t operands) {
-  if (v->count == v->capacity) {
-    node *more = realloc(v->nodes, 2 * (size_t)v->capacity * sizeof *more);
-    if (more) v->nodes = more;
-    v->failed |= !more;
-    if (more) v->capacity *= 2;
-  }
-  while (!v->failed && v->used + operands > v->pool_capacity) {
-    tt_value *more = realloc(v->pool, 2 * (size_t)v->pool_capacity * sizeof *more);
-    if (more) v->pool = more;
-    v->failed |= !more;
-    if (more) v->pool_capacity *= 2;
-  }
+  v->failed |= !tt_grow(&v->nodes, &v->capacity, v->count + 1, sizeof *v->nodes) ||
+               !tt_grow(&v->pool, &v->pool_capacity, v->used + operands, sizeof *v->pool);
   if (!v->failed && v->count > v->mask / 2) rehash(v);
   return !v->failed;
 }

@@ -11,6 +11,18 @@
 
 #include "schedule.h"
 
+bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size) {
+  void *memory;
+  if (n <= *capacity) return true;
+  const size_t more = tt_max(tt_max(16, n), 2 * (size_t)*capacity);
+  memcpy(&memory, array, sizeof memory);
+  memory = realloc(memory, more * size);
+  if (!memory) return false;
+  memcpy(array, &memory, sizeof memory);
+  *capacity = (uint32_t)more;
+  return true;
+}
+
 static bool has_both(const tt_sched *s) {
   uint32_t src, src_end, dst, dst_end;
   tt_coll_src(s, &src, &src_end);
@@ -83,25 +95,12 @@ static void normalize_span(const tt_sched *s, tt_span *span, bool used) {
   if (used) tt_span_tidy(span);
 }
 
-static bool same_blocks(const tt_span *a, const tt_span *b) {
-  if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
-  for (uint32_t i = 0; i < tt_span_size(a); i++)
-    if (tt_span_block(a, i) != tt_span_block(b, i)) return false;
-  return true;
-}
-
 void tt_build_step(tt_builder *b, const tt_step *step) {
   if (b->status) return;
   tt_sched *s = b->s;
-  if (s->nsteps == b->capacity) {
-    uint32_t capacity = b->capacity ? 2 * b->capacity : 16;
-    tt_step *more = realloc(s->steps, capacity * sizeof *more);
-    if (!more) {
-      b->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while building a schedule");
-      return;
-    }
-    s->steps = more;
-    b->capacity = capacity;
+  if (!tt_grow(&s->steps, &b->capacity, s->nsteps + 1, sizeof *s->steps)) {
+    b->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while building a schedule");
+    return;
   }
   tt_step *new = &s->steps[s->nsteps];
   *new = *step;
@@ -109,77 +108,50 @@ void tt_build_step(tt_builder *b, const tt_step *step) {
   normalize_span(s, &new->dst, step->kind != TT_SEND);
   normalize_span(s, &new->own, step->kind != TT_RECV);
   normalize_span(s, &new->in, step->kind == TT_REDUCE);
-  if (new->kind == TT_COPY && same_blocks(&new->dst, &new->own)) return;
+  if (new->kind == TT_COPY && tt_span_shifted(&new->dst, &new->own, 0)) return;
   claim_tmp(s, &new->dst, 0);
   claim_tmp(s, &new->own, 0);
   claim_tmp(s, &new->in, new->inputs ? (new->inputs - 1) * new->in_step : 0);
   s->nsteps++;
 }
 
-static tt_step blank(tt_kind kind, tt_peers peers) {
-  tt_step step;
-  memset(&step, 0, sizeof step);
-  step.kind = (uint8_t)kind;
-  step.peers = peers;
-  return step;
-}
-
-void tt_send_all(tt_builder *b, tt_peers to, tt_span what) {
-  tt_step step = blank(TT_SEND, to);
-  step.own = what;
-  tt_build_step(b, &step);
-}
-
 void tt_send(tt_builder *b, int peer, tt_span what) {
   tt_send_all(b, tt_peer(peer), what);
 }
 
+void tt_send_all(tt_builder *b, tt_peers to, tt_span what) {
+  tt_build_step(b, &(tt_step){.kind = TT_SEND, .peers = to, .own = what});
+}
+
 void tt_send_split(tt_builder *b, tt_peers to, tt_span what) {
-  tt_step step = blank(TT_SEND, to);
-  step.own = what;
-  step.split = 1;
-  tt_build_step(b, &step);
+  tt_build_step(b, &(tt_step){.kind = TT_SEND, .split = 1, .peers = to, .own = what});
 }
 
 void tt_recv(tt_builder *b, int peer, tt_span dst) {
-  tt_step step = blank(TT_RECV, tt_peer(peer));
-  step.dst = dst;
-  tt_build_step(b, &step);
+  tt_build_step(b, &(tt_step){.kind = TT_RECV, .peers = tt_peer(peer), .dst = dst});
 }
 
 void tt_recv_split(tt_builder *b, tt_peers from, tt_span dst) {
-  tt_step step = blank(TT_RECV, from);
-  step.dst = dst;
-  step.split = 1;
-  tt_build_step(b, &step);
-}
-
-void tt_recv_reduce_all(tt_builder *b, tt_peers from, tt_span dst, tt_span own, tt_side side) {
-  tt_step step = blank(TT_RECV_REDUCE, from);
-  step.dst = dst;
-  step.own = own;
-  step.side = (uint8_t)side;
-  tt_build_step(b, &step);
+  tt_build_step(b, &(tt_step){.kind = TT_RECV, .split = 1, .peers = from, .dst = dst});
 }
 
 void tt_recv_reduce(tt_builder *b, int peer, tt_span dst, tt_span own, tt_side side) {
   tt_recv_reduce_all(b, tt_peer(peer), dst, own, side);
 }
 
+void tt_recv_reduce_all(tt_builder *b, tt_peers from, tt_span dst, tt_span own, tt_side side) {
+  tt_build_step(
+      b, &(tt_step){
+             .kind = TT_RECV_REDUCE, .side = (uint8_t)side, .peers = from, .dst = dst, .own = own});
+}
+
 void tt_copy(tt_builder *b, tt_span dst, tt_span from) {
-  tt_step step = blank(TT_COPY, (tt_peers){0, 0, 1});
-  step.dst = dst;
-  step.own = from;
-  tt_build_step(b, &step);
+  tt_build_step(b, &(tt_step){.kind = TT_COPY, .dst = dst, .own = from});
 }
 
 void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right) {
-  tt_step step = blank(TT_REDUCE, (tt_peers){0, 0, 1});
-  step.dst = dst;
-  step.own = left;
-  step.in = right;
-  step.inputs = 1;
-  tt_build_step(b, &step);
+  tt_build_step(b,
+                &(tt_step){.kind = TT_REDUCE, .dst = dst, .own = left, .in = right, .inputs = 1});
 }
 
 void tt_mark_completes(tt_builder *b) {
@@ -187,17 +159,11 @@ void tt_mark_completes(tt_builder *b) {
   b->s->steps[b->s->nsteps - 1].completes = 1;
 }
 
-static bool same_span(const tt_span *a, const tt_span *b) {
-  return a->buf == b->buf && a->base == b->base && a->first == b->first && a->count == b->count &&
-         a->ring == b->ring && a->stride == b->stride && a->repeat == b->repeat;
-}
+_Static_assert(sizeof(tt_step) == 4 + sizeof(tt_peers) + 3 * sizeof(tt_span) + 8,
+               "steps without padding are compared as bytes");
 
-static bool same_step(const tt_step *a, const tt_step *b) {
-  return a->kind == b->kind && a->side == b->side && a->split == b->split &&
-         a->completes == b->completes && a->peers.first == b->peers.first &&
-         a->peers.count == b->peers.count && a->peers.stride == b->peers.stride &&
-         same_span(&a->dst, &b->dst) && same_span(&a->own, &b->own) && same_span(&a->in, &b->in) &&
-         a->inputs == b->inputs && a->in_step == b->in_step;
+static bool same_bytes(const void *a, const void *b, size_t size) {
+  return size == 0 || memcmp(a, b, size) == 0; /* without any, both may be NULL */
 }
 
 bool tt_sched_equal(const tt_sched *a, const tt_sched *b) {
@@ -206,9 +172,32 @@ bool tt_sched_equal(const tt_sched *a, const tt_sched *b) {
       a->in_place != b->in_place || a->blocks != b->blocks || a->tmp_blocks != b->tmp_blocks ||
       a->nsteps != b->nsteps)
     return false;
-  for (uint32_t i = 0; i < a->nsteps; i++)
-    if (!same_step(&a->steps[i], &b->steps[i])) return false;
-  if (memcmp(a->after_at, b->after_at, (a->nsteps + 1) * sizeof *a->after_at) != 0) return false;
-  return a->after_at[a->nsteps] == 0 ||
-         memcmp(a->after, b->after, a->after_at[a->nsteps] * sizeof *a->after) == 0;
+  return same_bytes(a->steps, b->steps, a->nsteps * sizeof *a->steps) &&
+         same_bytes(a->after_at, b->after_at, (a->nsteps + 1) * sizeof *a->after_at) &&
+         same_bytes(a->after, b->after, a->after_at[a->nsteps] * sizeof *a->after);
+}
+
+bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **followers) {
+  uint32_t steps = 0, total = 0;
+  for (int r = 0; r < n; r++) {
+    steps += all[r]->nsteps;
+    total += all[r]->after_at[all[r]->nsteps];
+  }
+  uint32_t *start = *at = calloc((size_t)steps + 2, sizeof *start);
+  *followers = malloc(((size_t)total + 1) * sizeof **followers);
+  if (!start || !*followers) return false;
+  for (int pass = 0; pass < 2;
+       pass++) { /* counts those of step i in start[i + 2]; then lists them */
+    for (uint32_t r = 0, first = 0; r < (uint32_t)n; first += all[r++]->nsteps)
+      for (uint32_t i = 0; i < all[r]->nsteps; i++)
+        for (uint32_t k = all[r]->after_at[i]; k < all[r]->after_at[i + 1]; k++) {
+          uint32_t *next = &start[first + all[r]->after[k] + 1];
+          if (pass == 0)
+            next[1]++;
+          else
+            (*followers)[next[0]++] = first + i;
+        }
+    for (uint32_t i = 1; pass == 0 && i <= steps; i++) start[i + 1] += start[i];
+  }
+  return true;
 }

@@ -34,18 +34,10 @@ typedef struct tracker {
   bool failed;
 } tracker;
 
-static bool grow(void **array, uint32_t *pool_capacity, size_t size) {
-  uint32_t more = *pool_capacity ? 2 * *pool_capacity : 64;
-  void *moved = realloc(*array, more * size);
-  if (!moved) return false;
-  *array = moved;
-  *pool_capacity = more;
-  return true;
-}
-
 static inline void depend_on_step(tracker *t, uint32_t step, uint32_t earlier) {
   if (earlier == NONE || earlier == step || t->seen[earlier] == step) return;
-  if (t->length == t->capacity && !grow((void **)&t->after, &t->capacity, sizeof *t->after)) {
+  if (t->length == t->capacity &&
+      !tt_grow(&t->after, &t->capacity, t->length + 1, sizeof *t->after)) {
     t->failed = true;
     return;
   }
@@ -56,7 +48,8 @@ static inline void depend_on_step(tracker *t, uint32_t step, uint32_t earlier) {
 static void read_piece(tracker *t, uint32_t step, uint32_t buf, uint32_t piece) {
   uint32_t *readers = t->readers[buf];
   depend_on_step(t, step, t->writer[buf][piece]);
-  if (t->used == t->pool_capacity && !grow((void **)&t->pool, &t->pool_capacity, sizeof *t->pool)) {
+  if (t->used == t->pool_capacity &&
+      !tt_grow(&t->pool, &t->pool_capacity, t->used + 1, sizeof *t->pool)) {
     t->failed = true;
     return;
   }
@@ -138,12 +131,9 @@ static void visit(tracker *t, const tt_sched *s, uint32_t i, bool cuts) {
   const tt_step *step = &s->steps[i];
   const tt_gap skip = tt_self_part(s, step), none = {0, 0};
   const use reads = cuts ? CUTS : READS, writes = cuts ? CUTS : WRITES;
-  tt_span read = step->own;
-  if (step->kind != TT_RECV) use_span(t, i, &read, step->kind == TT_SEND ? skip : none, reads);
-  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-    read = step->in;
-    read.base += k * step->in_step;
-    use_span(t, i, &read, none, reads);
+  for (uint32_t k = 0; k < tt_step_operands(step); k++) {
+    const tt_span read = tt_step_operand(step, k);
+    use_span(t, i, &read, step->kind == TT_SEND ? skip : none, reads);
   }
   if (step->kind != TT_SEND) use_span(t, i, &step->dst, skip, writes);
 }

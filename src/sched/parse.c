@@ -24,7 +24,8 @@ enum { FREE = 1 << 20, BLOCKS = 64, MOVED = 256 };
 typedef struct cursor {
   const char *text, *at;
   tutti_status status;
-  uint64_t blocks, moved; /* totals of all ranks so far */
+  uint64_t blocks, moved;       /* totals of all ranks so far */
+  uint32_t *after, n, capacity; /* the `after` numbers of this rank so far */
 } cursor;
 
 typedef struct header {
@@ -98,10 +99,9 @@ static bool next_schedule_line(cursor *c) {
 }
 
 static bool buffer(cursor *c, tt_buf *buf) {
-  static const char *const names[TT_BUF_COUNT] = {"src", "dst", "tmp"};
   for (int b = 0; b < TT_BUF_COUNT; b++) {
     blanks(c);
-    if (strncmp(c->at, names[b], 3) == 0 && c->at[3] == '[') {
+    if (strncmp(c->at, tt_buf_names[b], 3) == 0 && c->at[3] == '[') {
       c->at += 4;
       *buf = (tt_buf)b;
       return true;
@@ -160,14 +160,6 @@ static tt_peers peers(cursor *c, const header *h) {
   return p;
 }
 
-/* Is every block of b `gap` blocks after that of a? */
-static bool spans_are_shifted(const tt_span *a, const tt_span *b, uint32_t gap) {
-  if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
-  for (uint32_t i = 0; i < tt_span_size(a); i++)
-    if (tt_span_block(b, i) - tt_span_block(a, i) != gap) return false;
-  return true;
-}
-
 static void local_inputs(cursor *c, const header *h, tt_step *step) {
   tt_span items[64];
   uint32_t n = 0;
@@ -190,7 +182,7 @@ static void local_inputs(cursor *c, const header *h, tt_step *step) {
   for (uint32_t k = 2; k < n; k++) {
     uint32_t gap = tt_span_block(&items[k], 0) - tt_span_block(&items[k - 1], 0);
     if (k == 2) step->in_step = gap;
-    if (!spans_are_shifted(&items[k - 1], &items[k], step->in_step))
+    if (!tt_span_shifted(&items[k - 1], &items[k], step->in_step))
       schedule_error(c, "inputs that are evenly spaced");
   }
 }
@@ -229,9 +221,8 @@ static bool kind_word(cursor *c, tt_step *step) {
   return false;
 }
 
-/* Parses one step; stores its `after` numbers in `after`, their count in *n. */
-static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uint32_t **after,
-                      uint32_t *n, uint32_t *capacity) {
+/* Parses one step, and adds its `after` numbers to those of its rank. */
+static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step) {
   memset(step, 0, sizeof *step);
   step->dst = step->own = step->in = tt_block(TT_SRC, 0);
   step->peers.stride = 1;
@@ -257,14 +248,11 @@ static void step_line(cursor *c, const header *h, uint32_t i, tt_step *step, uin
   step->completes = accept_token(c, "last");
   if (accept_token(c, "after"))
     while (!c->status && digit_next(c)) {
-      if (*n == *capacity) {
-        *capacity = *capacity ? 2 * *capacity : 64;
-        uint32_t *more = realloc(*after, *capacity * sizeof *more);
-        if (!more) c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
-        if (!more) return;
-        *after = more;
+      if (!tt_grow(&c->after, &c->capacity, c->n + 1, sizeof *c->after)) {
+        c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
+        return;
       }
-      (*after)[(*n)++] = parse_number(c, i ? i - 1 : 0, "an earlier step");
+      c->after[c->n++] = parse_number(c, i ? i - 1 : 0, "an earlier step");
       if (i == 0) schedule_error(c, "no 'after' on the first step");
     }
   line_end(c);
@@ -288,24 +276,24 @@ static tt_sched *rank_body(cursor *c, const header *h, int rank, bool in_place, 
   }
   tt_sched *s = b.s;
   tt_build_data(&b, h->data);
-  uint32_t *after = NULL, n = 0, capacity = 0, *at = calloc(1, sizeof *at), steps = 0;
+  uint32_t *at = calloc(1, sizeof *at), steps = 0, capacity = 1;
+  c->after = NULL;
+  c->n = c->capacity = 0;
   while (!c->status && at && next_schedule_line(c) && isdigit((unsigned char)*c->at)) {
     tt_step step;
-    step_line(c, h, steps, &step, &after, &n, &capacity);
+    step_line(c, h, steps, &step);
     if (!c->status) tt_build_step(&b, &step);
     bounded(c, h, s->tmp_blocks);
     if (!c->status && s->nsteps != steps + 1) schedule_error(c, "a copy that copies something");
-    uint32_t *more = realloc(at, (steps + 2) * sizeof *at);
-    if (!more) break;
-    at = more;
-    at[++steps] = n;
+    if (!tt_grow(&at, &capacity, steps + 2, sizeof *at)) break;
+    at[++steps] = c->n;
   }
   if (!at || (s->nsteps != steps && !c->status) || b.status)
     c->status = tt_fail(TUTTI_ERR_MEMORY, "out of memory while parsing");
   s->tmp_blocks = (uint32_t)tt_max(s->tmp_blocks, tmp);
   c->blocks += s->tmp_blocks;
   s->after_at = at;
-  s->after = after;
+  s->after = c->after;
   if (!c->status && h->derive) c->status = tt_derive_order(s);
   if (!c->status) return s;
   tt_sched_free(s);

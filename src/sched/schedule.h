@@ -24,6 +24,7 @@
 enum { TT_NAME = 256 }; /* capacity for the name of an algorithm, with parameters */
 
 typedef enum tt_buf { TT_SRC, TT_DST, TT_TMP, TT_BUF_COUNT } tt_buf;
+extern const char *const tt_buf_names[TT_BUF_COUNT]; /* text.c: "src" ... */
 
 typedef struct tt_span {
   uint32_t buf;
@@ -97,6 +98,8 @@ static inline uint32_t tt_span_block(const tt_span *s, uint32_t i) {
   if (k >= s->ring) k -= s->ring;
   return s->base + s->stride * (k + s->ring * ring);
 }
+/* Is every block of b `by` blocks after that of a, in the same buffer? */
+bool tt_span_shifted(const tt_span *a, const tt_span *b, uint32_t by);
 /* The length of the run of neighbouring blocks from position i on, at most to `end`. */
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end);
 
@@ -129,6 +132,15 @@ static inline bool tt_step_receives(const tt_step *step) {
 static inline bool tt_step_local(const tt_step *step) {
   return step->kind == TT_COPY || step->kind == TT_REDUCE;
 }
+/* The spans that a step reads: its own operand, unless it only receives, then its inputs. */
+static inline uint32_t tt_step_operands(const tt_step *step) {
+  return step->kind == TT_RECV ? 0 : 1 + (step->kind == TT_REDUCE ? step->inputs : 0);
+}
+static inline tt_span tt_step_operand(const tt_step *step, uint32_t k) {
+  tt_span span = k ? step->in : step->own;
+  if (k) span.base += (k - 1) * step->in_step;
+  return span;
+}
 
 /* ---- builder (build.c): for algorithms ---- */
 
@@ -159,7 +171,14 @@ void tt_reduce_local(tt_builder *b, tt_span dst, tt_span left, tt_span right);
 void tt_mark_completes(tt_builder *b);
 /* Appends a step unchanged (for the parser and mutants). */
 void tt_build_step(tt_builder *b, const tt_step *step);
+/* Makes *array, which has *capacity items of this size, large enough for n. False: out of memory,
+ * and it stays as it is. `array` is the address of a pointer. */
+bool tt_grow(void *array, uint32_t *capacity, uint32_t n, size_t size);
 
+/* The other way round: the steps that wait for each step, ascending, for the schedules of n ranks,
+ * whose steps are numbered one rank after the other. There is an offset for each step and for the
+ * end; the caller frees both. False: out of memory. */
+bool tt_sched_followers(tt_sched *const *all, int n, uint32_t **at, uint32_t **followers);
 /* Fills in after_at and after from what the steps read and write. */
 tutti_status tt_derive_order(tt_sched *s);
 
@@ -189,13 +208,15 @@ bool tt_coll_alike(tutti_coll coll);
 
 /* ---- text (text.c, parse.c) ---- */
 
+/* The length of a text up to one of `stops` that is not inside parentheses, or to its end. */
+size_t tt_text_until(const char *text, const char *stops);
+
 typedef struct tt_text { /* growing string */
   char *at;
   size_t length, capacity;
   bool failed;
 } tt_text;
 void tt_text_add(tt_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void tt_span_print(tt_text *t, const tt_span *span);
 void tt_step_print(tt_text *t, const tt_sched *s, uint32_t i);
 /* A header line and the given ranks' steps. */
 void tt_sched_print(tt_text *t, const tt_sched *const *all, int n);

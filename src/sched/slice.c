@@ -8,7 +8,6 @@
  *            not matter to a proof.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <string.h>
 
 #include "schedule.h"
 

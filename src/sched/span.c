@@ -30,6 +30,13 @@ void tt_span_tidy(tt_span *span) {
   }
 }
 
+bool tt_span_shifted(const tt_span *a, const tt_span *b, uint32_t by) {
+  if (a->buf != b->buf || tt_span_size(a) != tt_span_size(b)) return false;
+  for (uint32_t i = 0; i < tt_span_size(a); i++)
+    if (tt_span_block(b, i) - tt_span_block(a, i) != by) return false;
+  return true;
+}
+
 uint32_t tt_span_run(const tt_span *s, uint32_t i, uint32_t end) {
   uint32_t n = 1;
   if (s->stride == 1 && i < end) { /* up to the wrap or the end of this repeat */

@@ -13,8 +13,18 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "schedule.h"
+
+const char *const tt_buf_names[TT_BUF_COUNT] = {"src", "dst", "tmp"};
+
+size_t tt_text_until(const char *text, const char *stops) {
+  size_t n = 0;
+  for (int depth = 0; text[n] && (depth > 0 || !strchr(stops, text[n])); n++)
+    depth += (text[n] == '(') - (text[n] == ')');
+  return n;
+}
 
 void tt_text_add(tt_text *t, const char *format, ...) {
   if (t->failed) return;
@@ -39,10 +49,9 @@ void tt_text_add(tt_text *t, const char *format, ...) {
   }
 }
 
-void tt_span_print(tt_text *t, const tt_span *span) {
-  static const char *const names[] = {"src", "dst", "tmp"};
+static void span_print(tt_text *t, const tt_span *span) {
   uint32_t last = (span->first + span->count - 1) % span->ring;
-  tt_text_add(t, "%s[%u", names[span->buf], span->first);
+  tt_text_add(t, "%s[%u", tt_buf_names[span->buf], span->first);
   bool plain = span->stride == 1 && span->repeat == 1 && span->base == 0 &&
                span->ring == span->first + span->count;
   if (span->count > 1) tt_text_add(t, "..%u", last);
@@ -64,17 +73,15 @@ static void peers_print(tt_text *t, const tt_sched *s, const tt_step *step) {
 static void operands_print(tt_text *t, const tt_step *step) {
   if (step->kind == TT_RECV_REDUCE) {
     if (step->side != TT_OWN_FIRST) tt_text_add(t, "in op ");
-    tt_span_print(t, &step->own);
+    span_print(t, &step->own);
     if (step->side != TT_OWN_LAST) tt_text_add(t, " op in");
     return;
   }
-  tt_span_print(t, &step->own);
-  for (uint32_t k = 0; step->kind == TT_REDUCE && k < step->inputs; k++) {
-    tt_span in = step->in;
-    in.base += k * step->in_step;
+  for (uint32_t k = 0; k < tt_step_operands(step); k++) {
+    tt_span in = tt_step_operand(step, k);
     tt_span_tidy(&in);
-    tt_text_add(t, " op ");
-    tt_span_print(t, &in);
+    if (k) tt_text_add(t, " op ");
+    span_print(t, &in);
   }
 }
 
@@ -85,7 +92,7 @@ void tt_step_print(tt_text *t, const tt_sched *s, uint32_t i) {
   snprintf(kind, sizeof kind, "%s%s", names[step->kind], step->split ? "_split" : "");
   tt_text_add(t, "%3u %-11s ", i, kind);
   if (!tt_step_local(step)) peers_print(t, s, step);
-  tt_span_print(t, tt_step_cargo(step));
+  span_print(t, tt_step_cargo(step));
   if (step->kind != TT_SEND && step->kind != TT_RECV) {
     tt_text_add(t, " = ");
     operands_print(t, step);

@@ -290,3 +290,44 @@ tutti_status tt_placement_color(const tt_layout *positions, int ranks, tt_placem
   free(at);
   return status;
 }
+
+/* ---- simulated nodes, for experiments on one machine ---- */
+
+enum { MOST_NUMBER = 1 << 20 };
+
+static tutti_status check_numbers(const char *text) {
+  for (const char *at = text;; at++) {
+    const size_t digits = strspn(at, "0123456789");
+    if (!digits || digits > 7 || atoi(at) >= MOST_NUMBER || (at[digits] && at[digits] != ','))
+      return tt_fail(TUTTI_ERR_ARG,
+                     "the nodes '%.80s', character %d: expected a number below %d, as in 0,1,0,1",
+                     text, (int)(at - text) + 1, MOST_NUMBER);
+    at += digits;
+    if (!*at) return TUTTI_OK;
+  }
+}
+
+/* A node and a number in it form a new colour: that of the first rank that has both. */
+tutti_status tt_placement_fake(const char *text, int ranks, tt_placement *placements) {
+  tutti_status status = check_numbers(text);
+  if (status) return status;
+  struct {
+    int32_t node, number;
+  } *of = malloc((size_t)ranks * sizeof *of);
+  if (!of) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", ranks);
+  const char *at = text;
+  for (int r = 0; r < ranks; r++) {
+    int first = 0;
+    of[r].node = placements[r].node;
+    of[r].number = atoi(at);
+    at += strspn(at, "0123456789");
+    at = *at ? at + 1 : text;
+    snprintf(placements[r].host, sizeof placements[r].host, "n%d", of[r].number);
+    while (of[first].node != of[r].node || of[first].number != of[r].number ||
+           placements[first].rack != placements[r].rack)
+      first++;
+    placements[r].node = first;
+  }
+  free(of);
+  return TUTTI_OK;
+}

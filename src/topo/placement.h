@@ -43,7 +43,7 @@ tutti_status tt_racks_read(const char *text, const char *name, const tt_placemen
                            int ranks, int32_t *rack);
 
 /* "0,1,0": rank r pretends to be on node number r modulo 3 of the list, on a host called n0 or n1
- * (fake_nodes.c). Ranks that do not share a node still do not. */
+ * . Ranks that do not share a node still do not. */
 tutti_status tt_placement_fake(const char *text, int ranks, tt_placement *placements);
 
 #endif

@@ -194,7 +194,7 @@ sources | sed 's|.*/||' | sort | uniq -d | law "file names are unique"
 # there.
 sources | while read -r f; do
   awk -v f="$f" '
-    /^[A-Za-z_]/ { first = NR; name = $0 }
+    /^[A-Za-z_]/ && !/^_Static_assert/ { first = NR; name = $0 }
     /\{$/ && first && !body { if (name ~ /\(/ && name !~ /^(typedef|struct|enum|union|extern|#)[^(]*$/ && $0 !~ /= *\{$/) body = first }
     /^\}/ { if (body && NR - body + 1 >= 60) print f ":" body ": " NR - body + 1 " lines: " name
             body = 0; first = 0 }

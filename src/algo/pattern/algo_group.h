@@ -17,6 +17,7 @@ enum { TT_LEVELS = 20 };
 typedef struct tt_group {
   int ranks, rank, levels;
   uint32_t base;             /* the first block of its part of the vector */
+  bool inner;                /* levels are listed from the innermost on, and so folded */
   bool nested;               /* blocks are numbered by the digits in the order of folding */
   int size[TT_LEVELS];       /* of the circle */
   int apart[TT_LEVELS];      /* distance in ranks of two neighbouring digits */
@@ -29,11 +30,15 @@ tt_group tt_group_cyclic(const tt_ask *ask, int stride);
 /* Circles of these sizes, outermost (most ranks apart) first; they are folded in that order, or
  * from the last to the first. Their product is the number of ranks. */
 tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner_first);
+/* The same from the parameters group= and inner; without a group the circle with this stride. */
+tt_group tt_group_of(const tt_ask *ask, int stride);
+/* NULL, or why group= is invalid. */
+const char *tt_group_refuse(const tt_ask *ask);
 /* Parses sizes such as "3x2x2" whose product is `ranks`; returns how many, or 0 if invalid. */
 int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]);
-/* Do circles of these sizes, outermost first, end at the borders of the machine's domains? Always
- * true for tree NULL, or one level. */
-bool tt_group_fits(const int *sizes, int n, const tt_tree *tree);
+/* Do the group's circles end at the borders of the machine's domains? Always true for tree NULL, or
+ * one level. */
+bool tt_group_fits(const tt_group *g, const tt_tree *tree);
 /* The i-th way to write `ranks` as an ordered product of at least two factors, such as "3x2x2";
  * false past the last. */
 bool tt_group_split(int ranks, int i, char *text, size_t size);
@@ -72,15 +77,21 @@ typedef struct tt_fold_spec {
 
 /* From the parameters: ring, halving (the default), seq=. */
 tt_fold_spec tt_fold_spec_of(const tt_ask *ask);
-/* NULL, or why it is invalid for the i-th of `levels` levels, of this size. */
+/* NULL, or why it is invalid for the i-th of `levels` levels from outside, of this size. */
 const char *tt_fold_spec_refuse(const tt_fold_spec *how, int levels, int i, int size);
 /* Writes the numbers of live vectors of that level, N0 .. 1, to `live` (capacity: the level's
  * size), and returns how many. */
 int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, int *live);
 /* NULL, or why the levels of the group cannot be folded so. */
-const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g, bool inner_first);
+const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g);
 /* Folds every level down, and back: an allreduce, or the part of it that the collective needs. */
-void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how,
-                   bool inner_first);
+void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how);
+
+/* ---- the same over levels whose groups differ in size (uneven.c) ---- */
+
+const char *tt_uneven_refuse(const tt_ask *ask, const tt_tree *tree, const tt_fold_spec *how);
+uint32_t tt_uneven_blocks(const tt_tree *tree);
+void tt_uneven_build(tt_builder *b, const tt_ask *ask, const tt_tree *tree,
+                     const tt_fold_spec *how);
 
 #endif

@@ -66,28 +66,25 @@ int tt_fold_spec_sequence(const tt_fold_spec *how, int levels, int i, int size, 
   return length;
 }
 
-static int sequence(const tt_fold_spec *how, const tt_group *g, bool inner_first, int level,
-                    int *live) {
-  int i = inner_first ? g->levels - 1 - level : level;
-  return tt_fold_spec_sequence(how, g->levels, i, g->size[level], live);
+/* The place of a level, counted from the outermost on. */
+static int from_outside(const tt_group *g, int level) {
+  return g->inner ? g->levels - 1 - level : level;
 }
 
-const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g, bool inner_first) {
+const char *tt_fold_spec_refuse_all(const tt_fold_spec *how, const tt_group *g) {
   const char *wrong = NULL;
   for (int level = 0; level < g->levels && !wrong; level++)
-    wrong = tt_fold_spec_refuse(how, g->levels, inner_first ? g->levels - 1 - level : level,
-                                g->size[level]);
+    wrong = tt_fold_spec_refuse(how, g->levels, from_outside(g, level), g->size[level]);
   return wrong;
 }
 
-void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how,
-                   bool inner_first) {
+void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt_fold_spec *how) {
   tt_fold f = {b, *g, ask->coll == TUTTI_REDUCE_SCATTER ? TT_TMP : TT_DST, g->size[0]};
   const int last = g->levels - 1;
   int *live = malloc((size_t)ask->ranks * sizeof *live);
   if (!live) b->status = TUTTI_ERR_MEMORY;
   for (int level = 0; live && ask->coll != TUTTI_ALL_GATHER && level <= last; level++) {
-    int n = sequence(how, g, inner_first, level, live);
+    int n = tt_fold_spec_sequence(how, g->levels, from_outside(g, level), g->size[level], live);
     for (int i = 0; i + 1 < n; i++) {
       const bool ends = level == last && live[i + 1] == 1;
       tt_fold_down(&f, level, live[i], live[i + 1],
@@ -100,7 +97,7 @@ void tt_fold_whole(tt_builder *b, const tt_ask *ask, const tt_group *g, const tt
   if (ask->coll == TUTTI_ALL_GATHER)
     tt_copy(b, tt_block(TT_DST, (uint32_t)ask->rank), tt_block(TT_SRC, (uint32_t)ask->rank));
   for (int level = last; live && ask->coll != TUTTI_REDUCE_SCATTER && level >= 0; level--) {
-    int n = sequence(how, g, inner_first, level, live);
+    int n = tt_fold_spec_sequence(how, g->levels, from_outside(g, level), g->size[level], live);
     for (int i = n - 2; i >= 0; i--) {
       const bool mine = ask->coll == TUTTI_ALL_GATHER && level == last && live[i + 1] == 1;
       tt_fold_up(&f, level, live[i], live[i + 1], mine ? TT_SRC : TT_DST);

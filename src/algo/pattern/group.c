@@ -21,7 +21,7 @@ tt_group tt_group_cyclic(const tt_ask *ask, int stride) {
 }
 
 tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner_first) {
-  tt_group g = {.ranks = ask->ranks, .rank = ask->rank, .levels = n};
+  tt_group g = {.ranks = ask->ranks, .rank = ask->rank, .levels = n, .inner = inner_first};
   int apart = 1;
   for (int i = n - 1; i >= 0; i--) {
     int level = inner_first ? n - 1 - i : i;
@@ -39,6 +39,23 @@ tt_group tt_group_product(const tt_ask *ask, const int *sizes, int n, bool inner
   return g;
 }
 
+tt_group tt_group_of(const tt_ask *ask, int stride) {
+  char value[TT_NAME];
+  int sizes[TT_LEVELS];
+  if (!tt_param_value(ask, "group", value, sizeof value)) return tt_group_cyclic(ask, stride);
+  const int n = tt_group_sizes(value, ask->ranks, sizes);
+  return tt_group_product(ask, sizes, n, tt_param_word(ask, "inner"));
+}
+
+const char *tt_group_refuse(const tt_ask *ask) {
+  char value[TT_NAME];
+  int sizes[TT_LEVELS];
+  return tt_param_value(ask, "group", value, sizeof value) &&
+                 !tt_group_sizes(value, ask->ranks, sizes)
+             ? "group must be sizes as 3x2x2 whose product is P"
+             : NULL;
+}
+
 int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]) {
   int n = 0;
   int64_t product = 1;
@@ -53,13 +70,14 @@ int tt_group_sizes(const char *text, int ranks, int sizes[TT_LEVELS]) {
   return product == ranks ? n : 0;
 }
 
-bool tt_group_fits(const int *sizes, int n, const tt_tree *tree) {
+bool tt_group_fits(const tt_group *g, const tt_tree *tree) {
   int64_t domain = 1, circles = 1;
   if (!tree) return true;
-  for (int l = tree->levels - 1, i = n; l > 0; l--) {
+  for (int l = tree->levels - 1, i = 0; l > 0; l--) {
     if (!tree->even) return false;
     domain *= tree->level[l].each;
-    while (circles < domain && i > 0) circles *= sizes[--i];
+    for (; circles < domain && i < g->levels; i++)
+      circles *= g->size[g->inner ? i : g->levels - 1 - i];
     if (circles != domain) return false;
   }
   return true;

@@ -1,8 +1,6 @@
 /* nodes.c - parses which ranks share a node.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_nodes.h"
-
-#include <stdio.h>
+#include "algo_pattern.h"
 
 enum { MOST = 1 << 20 };
 
@@ -15,15 +13,7 @@ const char *tt_nodes_refuse(const tt_ask *ask) {
   if (!tt_param_levels(ask, text, sizeof text)) return NULL;
   if (tt_param_value(ask, "node", text, sizeof text))
     return "node= and levels such as node:(4,3) exclude each other";
-  size_t size;
-  char *sentence = tt_thread_text(&size);
-  if (tt_tree_parse(text, &tree))
-    snprintf(sentence, size, "%s", tutti_error());
-  else if (tree.ranks != ask->ranks)
-    snprintf(sentence, size, "its levels hold %d ranks, not %d", tree.ranks, ask->ranks);
-  else
-    return NULL;
-  return sentence;
+  return tt_param_tree(ask, text, &tree);
 }
 
 tt_nodes tt_nodes_of(const tt_ask *ask) {

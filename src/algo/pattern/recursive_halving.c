@@ -1,22 +1,18 @@
 /* recursive_halving.c - recursive halving and doubling among 2^n members.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_halving.h"
+#include "algo_pattern.h"
 
-tt_part tt_halving_part(uint32_t blocks, int m, int i) {
-  tt_part part = {0, blocks};
+tt_span tt_halving_part(tt_buf buf, uint32_t blocks, int m, int i) {
+  uint32_t first = 0, count = blocks;
   for (int k = 0; k < i; k++) {
-    part.count /= 2;
-    if (m >> k & 1) part.first += part.count;
+    count /= 2;
+    if (m >> k & 1) first += count;
   }
-  return part;
-}
-
-tt_span tt_part_span(tt_buf buf, tt_part part) {
-  return tt_range(buf, part.first, part.count, part.first + part.count);
+  return tt_range(buf, first, count, first + count);
 }
 
 static tt_span member_part_span(const tt_halving *h, tt_buf buf, int member, int i) {
-  return tt_part_span(buf, tt_halving_part(h->blocks, member, i));
+  return tt_halving_part(buf, h->blocks, member, i);
 }
 
 void tt_halving_scatter(const tt_halving *h, tt_buf have) {

@@ -8,7 +8,7 @@
  * Source     binary: Sanders, Speck, Traeff, Parallel Computing 35(12), 2009, as in
  *            NCCL.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_tree.h"
+#include "algo_pattern.h"
 
 void tt_tree_node_add(tt_tree_node *k, tt_peers group) {
   if (group.count > 0 && k->n < TT_DOWN) k->down[k->n++] = group;

@@ -18,7 +18,7 @@
  * Source     ours; even levels are Cho et al., BlueConnect, SysML 2019.
  * See        tutti plan draw 'blueconnect(node:(4,3))' -P 7
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "algo_uneven.h"
+#include "algo_group.h"
 
 #include <stdlib.h>
 #include <string.h>
