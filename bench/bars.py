@@ -1,6 +1,6 @@
 # bars.py - measures every performance bar of tutti again; `make bars [ONLY=part]`.
 #
-#   bars.py [--build DIR] [--only PART] [--quick]
+#   bars.py [--build DIR] [--only PART] [--quick] [--out DIR]      --out: also stores bars-PART.json
 #
 # A part is a file of bench/bars/ with a sentence `TITLE` and a generator
 # `bars(build, quick)` of Bar (verdict.py), each of which is printed as soon as it is known. A bar that is not met is
@@ -14,6 +14,7 @@ import time
 import traceback
 
 import measure
+import record
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -55,6 +56,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--build", default="build")
     p.add_argument("--only", default="")
+    p.add_argument("--out", default="")
     p.add_argument("--quick", action="store_true", help="few sizes, one round: to see that it works")
     args = p.parse_args()
     if args.only and args.only not in parts():
@@ -77,6 +79,10 @@ def main():
             broken = True
         if bars:
             table(bars)
+        if bars and args.out:
+            os.makedirs(args.out, exist_ok=True)
+            record.store(os.path.join(args.out, "bars-%s.json" % name), record.about(part.TITLE, "make bars ONLY=" + name),
+                         [{"bar": b.name, "wanted": b.wanted, "measured": b.measured, "verdict": word(b)} for b in bars])
     return 1 if broken else 0
 
 

@@ -1,5 +1,6 @@
 # bench.mk - benchmarks: tutti's own, and tutti beside its peers. SPDX-License-Identifier: BSD-3-Clause
-#   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not
+#   make bars [ONLY=shm] every bar that tutti has set itself: wanted, measured, holds or not (OUT=docs/bench stores it)
+#   make tables          the tables of docs/, of what is stored in docs/bench
 #   make bench-peers     tutti beside Open MPI, MPICH and gloo (an hour; see bench/peers.py)
 #   make bench-hosts     tutti beside an MPI's own on several hosts (as root; see bench/hosts.py)
 #   make bench-meeting   how long ranks on 2 to 32 hosts take to find each other (as root)
@@ -71,8 +72,11 @@ with-nothing: $(NOTHING)
 bench-faults: all $(UCXLIB) $(FAULTBIN)
 	@$(PYTHON) bench/bars.py --build $(BUILD) --only faults $(MORE)
 bars: bench-programs
-	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
-bench-engine: all $(BENCHBIN)
+	@$(PYTHON) bench/bars.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(OUT),--out $(OUT)) $(MORE)
+# The tables of docs/, of the files in docs/bench, to which OUT=docs/bench writes.
+tables:
+	@$(PYTHON) tools/doc_tables.py
+bench-engine: bench-programs
 	@$(PYTHON) bench/engine.py $(BENCHARG)
 bench-kernels: $(BUILD)/bench/kernels
 	@$(BUILD)/bench/kernels
@@ -102,6 +106,6 @@ bench-buckets: all $(UCXLIB) $(BUILD)/bench/overlap
 
 bench-exact: all $(BUILD)/bench/exact_sums
 	@for n in 1 2 4; do timeout 300 $(BUILD)/tutti run -n $$n $(BUILD)/bench/exact_sums || exit 1; done
-.PHONY: bench-programs bench-peers bench-hosts bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars \
+.PHONY: bench-programs bench-peers bench-hosts bench-meeting bench-dropin bench-choice bench-torch with-nothing bench-faults bars tables \
         bench-engine bench-kernels bench-price bench-schedules bench-scale bench-wait bench-many bench-buckets bench-exact
 -include $(BENCHBIN:%=%.d)

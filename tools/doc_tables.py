@@ -89,10 +89,10 @@ def hosts(stored, beside, side):
                 [[bytes_name(b)] + [by.get((l, b)) for l in layouts] for b in sorted({r["bytes"] for r in rows})])
 
 
-def bars(stored, part):
-    """The bars of one part of `make bars`."""
-    return grid(["bar", "wanted", "measured", ""],
-                [[r["bar"], r["wanted"], r["measured"], r["verdict"]] for r in stored["rows"] if r["part"] == part], 4)
+def bars(stored):
+    """The bars of one part of `make bars`; those that fall short first."""
+    rows = sorted(stored["rows"], key=lambda r: not r["verdict"].startswith("FALLS"))
+    return grid(["bar", "wanted", "measured", ""], [[r["bar"], r["wanted"], r["measured"], r["verdict"]] for r in rows], 4)
 
 
 def verdict(stated, here):
