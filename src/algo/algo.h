@@ -48,8 +48,8 @@ typedef struct tt_number {
   const char *wrong;     /* the refusal: "radix goes from 2 to 16" */
 } tt_number;
 
-/* Parameters that a family proposes from so many ranks on. LEVELS in them stands for the machine's
- * levels; without levels there is no such proposal. */
+/* Parameters that a family proposes for `ranks` ranks or more. The word LEVELS in them stands for the
+ * machine's levels; without levels there is no such proposal. */
 typedef struct tt_suggestion {
   const char *params;
   int ranks;

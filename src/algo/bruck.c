@@ -5,9 +5,9 @@
  *            each of r + h, r + 2h ..., up to K-1 at once, and has K times as many. The
  *            mirror sends back what a rank has beyond its first h, and adds. Blocks
  *            are counted from the own one on and wrap, so no final rotation is needed.
- *            all-to-all: a block that must move up k ranks is in place k. To base K, for each
- *            digit of k: all blocks with digit j move j * K^i ranks up together, into the same
- *            places. At the end, the block in place k comes from the rank k below. Blocks to be
+ *            all-to-all: a block that must move up k ranks is in place k. The digits of k, to base
+ *            K, are handled in turn: all blocks with digit j move j * K^i ranks up together, into
+ *            the same places. At the end, the block in place k comes from the rank k below. Blocks to be
  *            sent are packed first, because those received take their places.
  * Cost       ceil(log_K P) steps each way, of up to K-1 messages; P-1 blocks. For K = 2 that
  *            is a fold by seq = P, ..., 8, 4, 2, 1. all-to-all: ceil(log_K P) rounds of K-1

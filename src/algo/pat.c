@@ -6,7 +6,7 @@
  *            blocks. At most A blocks go in a message: blocks U apart, U a power of two, travel
  *            together. Between these U-trees steps double what a rank has; inside, they pass the
  *            members of a tree of U one by one, the farthest branch first. reduce-scatter: the
- *            same steps backwards; what was received is sent, and added. allreduce: both.
+ *            same steps backwards; a rank sends what it would receive, and adds. allreduce: both.
  * Cost       each way ceil(log2 ceil(P/U)) + min(U, P) - 1 messages, at most ceil(log2 P) in a
  *            chain, and P-1 blocks; U is 1 unless A is below P/2. If P is no power of two and a
  *            message has several blocks, the vector is copied once each way.

@@ -28,25 +28,21 @@ static const tt_form forms[] = {
     {NULL, TUTTI_COLL_COUNT, 0, 0, 0}};
 
 void tt_form_name(const char *name, char form[TT_NAME]) {
-  const size_t family = strcspn(name, "(");
-  size_t n = 0;
-  for (const char *at = name; at < name + family && n < TT_NAME - 1; at++) form[n++] = *at;
-  const char *param = name + family, *end;
+  const char *param = name + strcspn(name, "("), *end;
+  size_t n = tt_min((size_t)(param - name), TT_NAME - 1);
+  snprintf(form, TT_NAME, "%.*s", (int)n, name);
   for (char mark = '('; *param && param[1]; param = end, mark = ',') {
-    param++; /* skips the '(' or ',' before it */
-    end = param + tt_text_until(param, ",)");
-    const char *equals = memchr(param, '=', (size_t)(end - param));
-    const char *colon = memchr(param, ':', (size_t)(end - param));
-    const char *text = !equals && colon ? "levels" : param;
-    const size_t size = equals  ? (size_t)(equals + 1 - param)
-                        : colon ? strlen(text)
-                                : (size_t)(end - param);
-    if (n < TT_NAME - 1) form[n++] = mark;
-    for (size_t i = 0; i < size && n < TT_NAME - 1; i++) form[n++] = text[i];
+    const size_t length = tt_text_until(++param, ",)"); /* skips the '(' or ',' before it */
+    const char *equals = memchr(param, '=', length);
+    const bool levels = !equals && memchr(param, ':', length);
+    const size_t size = equals ? (size_t)(equals + 1 - param) : length;
+    end = param + length;
+    n += (size_t)(levels ? snprintf(form + n, TT_NAME - n, "%clevels", mark)
+                         : snprintf(form + n, TT_NAME - n, "%c%.*s", mark, (int)size, param));
+    n = tt_min(n, TT_NAME - 1);
     if (*end == ')') break;
   }
-  if (*param && n < TT_NAME - 1) form[n++] = ')';
-  form[n] = '\0';
+  if (*param) snprintf(form + n, TT_NAME - n, ")");
 }
 
 const tt_form *tt_form_of(const char *name, tutti_coll coll) {

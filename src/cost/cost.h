@@ -93,8 +93,6 @@ tt_sim *tt_sim_slices(const tt_sim *whole, int slices, int flight);
 /* Predicts the time for a vector of `bytes` bytes. False: out of memory, or the schedules
  * deadlock. */
 bool tt_sim_run(tt_sim *sim, double bytes, tt_breakdown *breakdown);
-/* The number of steps and messages. */
-uint32_t tt_sim_events(const tt_sim *sim);
 /* What the busiest rank sends: messages, and bytes as multiples of the vector; per level, the
  * latter for the busiest rank of that level. */
 typedef struct tt_sends {

@@ -107,6 +107,6 @@ bool tt_price_curve(tt_sim *sim, tt_curve *curve) {
                  .burst_limit = burst * sends.messages / (sends.vectors > 0 ? sends.vectors : 1)};
   if (!line_at(sim, shortest, &a) || !line_at(sim, longest, &b)) return false;
   add_line(curve, 0, a);
-  const uint32_t events = tt_sim_events(sim);
+  const uint32_t events = sim->steps + sim->messages;
   return refine_between(sim, curve, shortest, a, longest, b, events < 1000 ? 6 : 1);
 }

@@ -105,10 +105,6 @@ tt_sim *tt_sim_new(tt_sched *const *all, int n, bool uniform, const tt_cost_mode
   return NULL;
 }
 
-uint32_t tt_sim_events(const tt_sim *sim) {
-  return sim->steps + sim->messages;
-}
-
 tt_sends tt_sim_busiest(const tt_sim *sim) {
   tt_sends most = {0}, rank = {0};
   for (uint32_t i = 0; i < sim->messages; i++) { /* a rank's messages are contiguous */

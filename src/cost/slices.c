@@ -4,7 +4,6 @@
  *            Its first steps wait for the last ones of the slice whose place it takes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim.h"
 
@@ -72,12 +71,9 @@ tt_sim *tt_sim_slices(const tt_sim *w, int slices, int flight) {
   firsts[nfirsts] = UINT32_MAX;
   for (uint32_t r = 0; r < (uint32_t)w->sim_ranks; r++)
     extra += count_edges(w, r, true) * count_edges(w, r, false);
-  p->model = w->model;
-  p->sim_ranks = w->sim_ranks;
-  p->link_slope = w->link_slope;
-  p->senders = w->senders;
-  p->link_level = w->link_level;
-  memcpy(p->saved, w->saved, sizeof p->saved);
+  *p = *w; /* but for what follows */
+  p->timing = NULL;
+  p->event = NULL;
   p->slices = k;
   p->steps = k * w->steps;
   p->messages = k * w->messages;

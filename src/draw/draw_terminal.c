@@ -21,16 +21,20 @@ enum { NONE, DOWN, HELP, ACROSS, DOTS, START_R, START_L, HEAD_R, HEAD_L }; /* gl
 static const char *const plain_glyphs[] = {" ", "|", ":", "-", ".", "+", "+", ">", "<"};
 static const char *const fine_glyphs[] = {" ", "│", "┊", "─", "╌", "├", "┤", "►", "◄"};
 
+typedef struct cell {
+  unsigned char glyph;
+  char letter;    /* of a label, if one covers the glyph */
+  uint32_t block; /* whose colour is used, or UINT32_MAX */
+} cell;
+
 typedef struct screen {
   tt_text *t;
   tt_picture *p;
   bool color, utf8;
   int column, width; /* per rank; of all columns, without the margin */
   int limit;         /* of every line */
-  unsigned char *glyphs;
-  char *text;       /* a label's letter, if one covers the glyph */
-  uint32_t *blocks; /* the block whose colour is used, or UINT32_MAX */
-  int *reach;       /* per line of the round: its first free column */
+  cell *cells;       /* of the line, one per column */
+  int *reach;        /* per line of the round: its first free column */
 } screen;
 
 static int rank_center_column(const screen *s, int rank) {
@@ -43,29 +47,27 @@ static void paint(const screen *s, uint32_t block) {
 }
 
 static void clear(const screen *s) {
-  memset(s->glyphs, NONE, (size_t)s->width);
-  memset(s->text, 0, (size_t)s->width);
-  memset(s->blocks, 255, (size_t)s->width * sizeof *s->blocks);
+  for (int x = 0; x < s->width; x++) s->cells[x] = (cell){NONE, 0, UINT32_MAX};
   for (int r = 0; r < s->p->ranks; r++)
-    s->glyphs[rank_center_column(s, r)] = r < s->p->data ? DOWN : HELP;
+    s->cells[rank_center_column(s, r)].glyph = r < s->p->data ? DOWN : HELP;
 }
 
 /* Prints the current line, up to its last glyph. */
 static void flush_screen_line(const screen *s, uint32_t round) {
   int end = s->width;
   uint32_t painted = UINT32_MAX;
-  while (end && s->glyphs[end - 1] == NONE && !s->text[end - 1]) end--;
+  while (end && s->cells[end - 1].glyph == NONE && !s->cells[end - 1].letter) end--;
   tt_text_add(s->t, round ? "%4u " : "     ", round);
-  for (int x = 0; x < end; x++) {
-    if (s->color && s->blocks[x] != painted) {
+  for (const cell *x = s->cells; x < s->cells + end; x++) {
+    if (s->color && x->block != painted) {
       if (painted != UINT32_MAX) tt_text_add(s->t, "\033[0m");
-      painted = s->blocks[x];
+      painted = x->block;
       if (painted != UINT32_MAX) paint(s, painted);
     }
-    if (s->text[x])
-      tt_text_add(s->t, "%c", s->text[x]);
+    if (x->letter)
+      tt_text_add(s->t, "%c", x->letter);
     else
-      tt_text_add(s->t, "%s", (s->utf8 ? fine_glyphs : plain_glyphs)[s->glyphs[x]]);
+      tt_text_add(s->t, "%s", (s->utf8 ? fine_glyphs : plain_glyphs)[x->glyph]);
   }
   tt_text_add(s->t, s->color && painted != UINT32_MAX ? "\033[0m\n" : "\n");
 }
@@ -82,22 +84,19 @@ static void draw_text_arrow(const screen *s, const tt_message *m) {
   arrow_columns(s, m, &lo, &hi);
   uint32_t single = tt_label_single(s->p, m);
   for (int x = lo; x <= hi; x++) {
-    s->glyphs[x] = tt_picture_sums(s->p, m) ? ACROSS : DOTS;
-    s->blocks[x] = s->p->blocks > 1 ? single : UINT32_MAX;
+    s->cells[x].glyph = tt_picture_sums(s->p, m) ? ACROSS : DOTS;
+    s->cells[x].block = s->p->blocks > 1 ? single : UINT32_MAX;
   }
-  s->glyphs[lo] = right ? START_R : HEAD_L;
-  s->glyphs[hi] = right ? HEAD_R : START_L;
+  s->cells[lo].glyph = right ? START_R : HEAD_L;
+  s->cells[hi].glyph = right ? HEAD_R : START_L;
   tt_text label = {0};
   if (s->p->blocks > 1) tt_label_message(&label, s->p, m);
   if (label.failed) s->t->failed = true;
   int length = (int)label.length; /* next to its sender, with a blank before and after */
-  if (label.at && length + 2 <= hi - lo - 2) {
-    int at = right ? lo + 2 : hi - 3 - length;
-    memset(s->text + at, ' ', (size_t)length + 2);
-    memcpy(s->text + at + 1, label.at, (size_t)length);
-  } else if (label.at && length <= hi - lo - 1) {
-    memcpy(s->text + lo + 1, label.at, (size_t)length);
-  }
+  const bool fits = label.at && length <= hi - lo - 1, blanks = length + 2 <= hi - lo - 2;
+  const int at = blanks ? right ? lo + 3 : hi - 2 - length : lo + 1;
+  if (fits && blanks) s->cells[at - 1].letter = s->cells[at + length].letter = ' ';
+  for (int i = 0; fits && i < length; i++) s->cells[at + i].letter = label.at[i];
   free(label.at);
 }
 
@@ -248,17 +247,13 @@ tutti_status tt_draw_terminal(tt_text *t, tt_picture *p, int width, int color) {
               .column = column < COLUMN ? column : COLUMN};
   s.width = s.column * p->ranks;
   s.limit = width > 0 ? width : s.width + MARGIN > 80 ? s.width + MARGIN : 80;
-  s.glyphs = malloc((size_t)s.width);
-  s.text = malloc((size_t)s.width);
-  s.blocks = malloc((size_t)s.width * sizeof *s.blocks);
+  s.cells = malloc((size_t)s.width * sizeof *s.cells);
   s.reach = calloc(p->graph.nmessages + 1, sizeof *s.reach);
-  if (s.glyphs && s.text && s.blocks && s.reach)
+  if (s.cells && s.reach)
     draw_screen(&s);
   else
     t->failed = true;
-  free(s.glyphs);
-  free(s.text);
-  free(s.blocks);
+  free(s.cells);
   free(s.reach);
   return TUTTI_OK;
 }

@@ -24,7 +24,7 @@
 enum { TT_NAME = 256 }; /* capacity for the name of an algorithm, with parameters */
 
 typedef enum tt_buf { TT_SRC, TT_DST, TT_TMP, TT_BUF_COUNT } tt_buf;
-extern const char *const tt_buf_names[TT_BUF_COUNT]; /* text.c: "src" ... */
+extern const char *const tt_buf_names[TT_BUF_COUNT]; /* src, dst, tmp (text.c) */
 
 typedef struct tt_span {
   uint32_t buf;
