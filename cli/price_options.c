@@ -76,7 +76,8 @@ static int figures_of_here(const char *command, price_options *o) {
 static int read_shm(const char *command, price_options *o) {
   double crowd = 1;
   if (optarg && (!cli_seconds(optarg, &crowd) || crowd > 4096))
-    return cli_fail(CLI_USAGE, command, "--shm=%s: ranks per core, such as 1 or 2.5", optarg);
+    return cli_fail(CLI_USAGE, command,
+                    "--shm=%s is not a number of ranks per core, such as 1 or 2.5", optarg);
   o->q.crowd = crowd;
   return 0;
 }

@@ -17,22 +17,24 @@ typedef struct price_options {
 
 /* Also the description of the options, for the usage pages. */
 #define PRICE_OPTIONS                                                                    \
-  "  -P, --ranks N          how many ranks; they share this machine's memory, as under\n" \
-  "                         `tutti run`, if --net, --topo, --shm and --profile say nothing\n" \
+  "  -P, --ranks N          how many ranks; without --net, --topo, --shm and --profile\n" \
+  "                         they share this machine's memory, as under `tutti run`\n"    \
   "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"           \
-  "  -n, --net FIGURES      alpha=30us,beta=1e-8,gamma=2e-10: a message, a byte sent, a\n" \
-  "                         byte added; beta may be a rate as 10Gbit/s; with levels also\n" \
-  "                         node.alpha=2us; ports=2, half=1, torus=1, hop=100ns\n"       \
-  "  -t, --topo LEVELS      how ranks sit: \"rack:3 node:16 core:4\", node:(4,3,4)\n"    \
-  "      --shm[=RANKS]      ranks that share memory, so many per core (1), on a machine\n" \
-  "                         with the figures that `tutti tune` found, if it did\n"       \
-  "      --profile FILE     figures from a file, one a line (tutti info --profile)\n"    \
+  "  -n, --net FIGURES      times of a message, of a byte sent and of a byte added:\n"   \
+  "                         alpha=30us,beta=1e-8,gamma=2e-10; beta may be a rate such as\n" \
+  "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"  \
+  "                         hop=100ns\n"                                                 \
+  "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"        \
+  "                         \"node:(4,3,4)\"\n"                                          \
+  "      --shm[=RANKS]      ranks that share memory, this number per core (1), with the\n" \
+  "                         figures of this machine's profile, if there is one\n"        \
+  "      --profile FILE     figures from a file, one per line (tutti info --profile)\n"  \
   "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"              \
   "  -d, --type TYPE        float (default), int32 ...\n"                                \
   "  -o, --op OP            sum (default), max ...\n"                                    \
-  "      --contract any     ranks may differ in how a sum was rounded (same); exact: sums\n" \
-  "                         that do not depend on the order, as docs/reproducible.md says\n" \
-  "      --algo WISH        as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                       \
+  "      --contract any     ranks may round a sum differently (default: same); exact: sums\n" \
+  "                         that do not depend on the order (docs/reproducible.md)\n"    \
+  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                       \
   "  -j, --json             for programs\n"
 
 /* 0, or an exit status after a complaint. Free with price_options_free. */

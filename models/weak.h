@@ -35,9 +35,9 @@ c_decl { \#include <stdlib.h> };
 typedef op { byte kind; byte addr; byte val; byte reg };
 
 byte m;                     /* the mutation */
-byte mem[ADDRESSES];        /* what all see */
-byte reg[PROCS * REGS];     /* what was loaded; NONE: not yet */
-op win[PROCS * WINDOW];     /* what is issued and not performed */
+byte mem[ADDRESSES];        /* the memory that all processes share */
+byte reg[PROCS * REGS];     /* loaded values; NONE: not loaded yet */
+op win[PROCS * WINDOW];     /* operations that are issued and not yet performed */
 byte pending[PROCS];
 
 #define E(p, i) win[(p) * WINDOW + (i)]

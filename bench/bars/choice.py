@@ -41,7 +41,7 @@ def bars(build, quick):
         s = bench_choice.sum_up(found[mode])
         at = " (%s)" % s["worst_at"] if s else ""
         yield at_most("%s: chosen over best, the mean" % NAMES[mode], mean, s and s["mean"])
-        yield at_most("%s: chosen over best, at worst, noise taken off%s" % (NAMES[mode], at), worst, s and s["worst"])
+        yield at_most("%s: chosen over best, at worst, without the noise%s" % (NAMES[mode], at), worst, s and s["worst"])
         yield limit("%s: the noise, in the mean" % NAMES[mode], s and s["noise"])
         if mode == "tuned":
             yield at_least("%s: share of predictions within 1.3 of measured" % NAMES[mode], 0.75, s and s["near"])

@@ -226,7 +226,7 @@ def refusals():
         (TypeError, "unexpected keyword", reduce, (x,), {"nothing": 1}),
         (tutti.DtypeError, "no type 'f8'; there are", reduce, (x,), {"dtype": "f8"}),
         (bad, "no whole elements", reduce, (bytearray(7),), {"dtype": "int32"}),
-        (bad, "counts has to have a number", gather, (x,), {"counts": [1] * (P + 1)}),
+        (bad, "counts must have", gather, (x,), {"counts": [1] * (P + 1)}),
         (bad, r"array has 3 elements; counts\[\d\] is 2", gather, (x,), {"counts": [2] * P}),
         (bad, "counts add up to", comm.reduce_scatter, (x,), {"counts": [5] * P}),
         (bad, "2 arrays and 1 outs", comm.allreduce_many, ([x, three], "sum", [x])),

@@ -113,7 +113,7 @@ def op_that_raises():
                 return f"{why}"
             cause = why.__cause__
             return "" if cause is None or isinstance(cause, ZeroDivisionError) else f"{cause!r}"
-    return "nobody was told"
+    return "no rank got the error"
 
 
 def shared_memory():

@@ -106,7 +106,7 @@ job explain -P 4 --size 64k --shm=2 --profile "$work/profile"
 ok "and change nothing" all "status 0" "has ': two-shot$'"
 sed -i 's/^shm.turn .*/shm.turn = 50us/' "$work/profile"
 job explain -P 4 --size 64k --shm=2 --profile "$work/profile"
-ok "long turns: fewer of them" all "status 0" "has ': one-shot$'"
+ok "with long turns, the plan with fewer turns" all "status 0" "has ': one-shot$'"
 TUTTI_PROFILE=$work/profile TUTTI_EXPLAIN=1 job run -n 4 "$TUTTI" bench -b 64k -e 64k -n 2 --repeats 1
 ok "a program that runs reads them, and says what it runs and why" all "status 0" \
   "grep -qE 'allreduce of 64 KiB on 4 ranks: one-shot' $work/err" "grep -q 'Next best:' $work/err" \

@@ -214,7 +214,7 @@ job explain --measured -P 2 -b 64 -e 64 --repeats 1 --algo two-shot
 ok "explain --measured --algo" all "status 0" "has '^ +64 B  two-shot '"
 if command -v gnuplot >/dev/null; then
   job explain --measured -P 2 -b 4 -e 1K -f 16 --repeats 1 --plot "$work/m.svg"
-  ok "explain --measured --plot" all "status 0" quiet "grep -q 'what is chosen, measured' '$work/m.svg'" \
+  ok "explain --measured --plot" all "status 0" quiet "grep -q 'the chosen plan, measured' '$work/m.svg'" \
     "grep -q 'runs: [a-z]' '$work/m.svg'"
 fi
 for words in "" "-P 0" "-P 2 --plot x.txt" "-P 2 x" "-P 2 --repeats 60" "-P 2 -b 8 -e 4"; do

@@ -48,7 +48,7 @@ sed -E 's/^on [0-9a-f]+: 2 processes.*;.*/on 12345678: 2 processes share memory;
   s/^on [0-9a-f]+: 3 processes/on 12345678: 3 threads/' "$w" >"$work/other.txt"
 job wisdom "$work/other.txt"
 ok "... and what does not" all 'status 0' 'grep -q "^# does not fit: another machine" "$work/out"' \
-  'grep -q "^# this machine: fits ranks that sit so" "$work/out"'
+  'grep -q "^# this machine: fits ranks that are placed like this" "$work/out"'
 printf '%s\non 0000000a: x\nallreduce float sum same 0 4096 naive 1 1 1%% 1 1 2026-01-02T00:00:00Z\n' "$head" >"$work/new.txt"
 printf '%s\non 0000000a: x\nallreduce float sum same 0 4096 one-shot 1 1 1%% 1 1 2026-01-01T00:00:00Z\n' "$head" >"$work/old.txt"
 for order in "new old" "old new"; do
@@ -77,7 +77,7 @@ refused "a plan that there is not" 'line 3, column 33: expected a plan .*naiv' 1
 printf '%s\non 0000000a: x\n\0one\n' "$head" >"$work/nul.txt"
 refused "a file that is torn" 'nul.txt: line 3, column 1: expected text, found a NUL byte' 125 wisdom "$work/nul.txt"
 mkfifo "$work/none"
-refused "a pipe, whose other end may never come" 'none: it is no regular file' 125 wisdom "$work/none"
+refused "a pipe, whose other end may never come" 'none: it is not a regular file' 125 wisdom "$work/none"
 refused "... nor to be added to" 'none. cannot be read' 125 wisdom --merge "$work/old.txt" -w "$work/none"
 rm "$work/none"
 refused "merged with what is wrong" 'torn.txt: the wisdom, line 3' 125 wisdom --merge "$w" "$work/torn.txt" -w "$work/old.txt"
