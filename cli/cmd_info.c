@@ -15,7 +15,7 @@ static const char usage[] =
     "usage: tutti info [--json | --profile]\n"
     "\n"
     "Shows version and build, the cores that this process may use, instruction sets,\n"
-    "memory, and the features that work here; for the others, why they do not.\n"
+    "memory, and which features work here; if a feature does not, it says why.\n"
     "\n"
     "  -j, --json     the same as one JSON object\n"
     "  -p, --profile  the figures from which prices are computed here. Edit them, and read them\n"

@@ -65,18 +65,18 @@ int explain_measured(int argc, char **argv, int at);
 /* Also its part of the usage page. */
 #define EXPLAIN_MEASURED \
   "\n" \
-  "With --measured: at each size all plans that may run are timed, in turn, in the same\n" \
-  "processes; predicted and measured are shown beside each other, and what is chosen\n" \
-  "beside the best, re-timed in turn. Under `tutti run` or an MPI's mpirun, or with -P N,\n" \
+  "With --measured tutti times all plans that may run at each size, in turn, in the same\n" \
+  "processes. It shows predicted beside measured times and, timed in turn once more, the\n" \
+  "chosen plan beside the best. Run it under `tutti run` or an MPI's mpirun, or with -P N,\n" \
   "which starts N ranks here.\n" \
   "\n" \
   "  -b, -e, -f, --coll, -d, -o, -r, --side, --algo, -P: as for `tutti bench`; sizes are\n" \
   "                         from 4 B to 4 MiB, in place\n" \
-  "      --loop             call after call; by default every rank writes its vector, calls,\n" \
-  "                         and reads the result, the same without the call taken off\n" \
+  "      --loop             time call after call; by default every rank writes its vector,\n" \
+  "                         calls, and reads the result, minus the same without the call\n" \
   "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n" \
-  "  -J, --json FILE        all that was measured\n" \
-  "      --plot FILE        time against size: each family's cheapest plan, what is\n" \
-  "                         chosen, what was measured, .svg or .png (needs gnuplot)\n"
+  "  -J, --json FILE        write all measurements as JSON\n" \
+  "      --plot FILE        plot time against size: each family's cheapest plan, the chosen\n" \
+  "                         plans, the measured times, .svg or .png (needs gnuplot)\n"
 
 #endif

@@ -222,7 +222,7 @@ def futures():
 
 
 def profiled():
-    """what the profiler records of an operation ends with it, and before who waits goes on"""
+    """the profiler's record of an operation ends with the operation, before a waiting thread returns"""
     late, r, why = 5e-3, dist.get_rank(), ""
     for i in range(24 if tutti.torch.COMPILED and dist.get_world_size() > 1 else 0):
         dist.barrier()
