@@ -90,15 +90,15 @@ REFUSED = {
     "out is of class float": lambda: comm.allreduce(array.array("d", [1]), out=2.0),
     "objects have the blocking form only": lambda: comm.iallreduce(1.5),
     "blocking form only": lambda: comm.allreduce_init({}),
-    f"a list of {P} objects, one for each rank, not {P + 1} of them": lambda: comm.all_to_all([0] * (P + 1)),
+    f"a list of {P} objects, one per rank, not {P + 1} of them": lambda: comm.all_to_all([0] * (P + 1)),
     "one for each rank, not dict": lambda: comm.all_to_all({}),
     "there is no op 'nonsense'": lambda: comm.allreduce(1, "nonsense"),
     "is for arrays of numbers": lambda: comm.allreduce(1, tutti.scaled(2)),
     "no avg over some": lambda: comm.scan(1, "avg"),
     "array 0 is of class int|out is of class int": lambda: comm.allreduce_many([1]),
     "reduce_scatter: array is of class list": lambda: comm.reduce_scatter([1]),
-    "root 7000 is no rank": lambda: comm.broadcast(1, root=7000),
-    "source -1 is no rank": lambda: comm.recv(),
+    "root 7000 is not a rank": lambda: comm.broadcast(1, root=7000),
+    "source -1 is not a rank": lambda: comm.recv(),
 }
 
 
