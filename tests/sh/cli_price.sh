@@ -120,7 +120,7 @@ ok "a wrong profile: its line and column, and the built-in figures" all "status 
 TUTTI_ALGO='doubling:-1k;ring:1k-' job run -n 3 "$TUTTI" bench -b 512 -e 2k -f 2 -n 2 --repeats 1
 ok "TUTTI_ALGO by size" all "status 0" "has '^ +512 .*doubling'" "has '^ +1024 .*fold\(ring\)'"
 TUTTI_ALGO='generalized(r=1)' job run -n 5 "$TUTTI" bench -b 512 -e 512 -n 2 --repeats 1
-ok "what cannot run is said loudly" all "status 0" \
+ok "a plan that cannot run is reported with its reason" all "status 0" \
   "grep -q 'generalized(r=1) cannot do an op that rounds' $work/err"
 TUTTI_CONTRACT=any TUTTI_ALGO='generalized(r=1)' job run -n 5 "$TUTTI" bench -b 512 -e 512 -n 2 --repeats 1
 ok "and runs where ranks may differ" all "status 0" "has 'generalized\\(r=1\\)'"

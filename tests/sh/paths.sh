@@ -14,6 +14,6 @@ for ranks in 2 5; do
   cover TUTTI_ENGINE generic $ranks
 done
 job run -n 2 env TUTTI_COPIES=often "$TUTTI" bench -b 4 -e 4
-ok "a word that is none is told, and nothing is lost" all 'status 0' 'says "often.*cheapest or none or private or all"'
+ok "an unknown word gives a warning, and the job runs" all 'status 0' 'says "often.*cheapest or none or private or all"'
 echo 1..$((n + 1))
 exit $bad
