@@ -106,7 +106,7 @@ static int read_count(const char *command, int c, price_options *o) {
 
 static int read_size(const char *command, price_options *o) {
   if (cli_size(optarg, &o->bytes)) return 0;
-  return cli_fail(CLI_USAGE, command, "'%s' is no size; 428, 9KB, 64k and 1MiB are", optarg);
+  return cli_fail(CLI_USAGE, command, "'%s' is not a size such as 428, 9KB, 64k or 1MiB", optarg);
 }
 
 static int read_name(const char *command, int c, price_options *o) {

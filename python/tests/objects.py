@@ -91,7 +91,7 @@ REFUSED = {
     "objects have the blocking form only": lambda: comm.iallreduce(1.5),
     "blocking form only": lambda: comm.allreduce_init({}),
     f"a list of {P} objects, one per rank, not {P + 1} of them": lambda: comm.all_to_all([0] * (P + 1)),
-    "one for each rank, not dict": lambda: comm.all_to_all({}),
+    "one per rank, not dict": lambda: comm.all_to_all({}),
     "there is no op 'nonsense'": lambda: comm.allreduce(1, "nonsense"),
     "is for arrays of numbers": lambda: comm.allreduce(1, tutti.scaled(2)),
     "no avg over some": lambda: comm.scan(1, "avg"),
