@@ -139,7 +139,7 @@ wrong "no such level" explain -P 7 --size 1k --net node.alpha=1us
 wrong "did you mean" explain -P 7 --size 1k --algo rign
 wrong "on how many ranks" explain --size 1k
 wrong "of what size" explain -P 3
-wrong "9KB, 64k and 1MiB are" explain -P 3 --size 1q
+wrong "is not a size such as 428, 9KB" explain -P 3 --size 1q
 wrong "did you mean .allreduce." explain -P 3 --size 1k --coll alreduce
 wrong "whose product is P" plan price 'fold(group=4x2)' -P 7 --size 1k
 wrong "needs the levels of the machine" plan price blueconnect -P 7 --size 1k
