@@ -3,15 +3,15 @@
 #   make                 libtutti.so, libtutti.a and the command `tutti`, under build/
 #   make demo            train on Fashion-MNIST on 4 ranks (installs what is missing)
 #   make demo-hosts      the same training on three hosts (network namespaces), without MPI; as root
-#   make demo-faults     the same training on 5 ranks, one of which is killed; 4 go on, or 5 again
+#   make demo-faults     the same training on 5 ranks; one is killed, and 4 continue, or 5 again
 #   make mpi | ucx | torch       libraries for an MPI (mk/mpi.mk), for several hosts, for PyTorch (mk/plugins.mk)
 #   make check           the tests, in about ten minutes (installs what is missing); more in mk/test.mk
-#   make bars            every bar that tutti has set itself, measured; more in mk/bench.mk
+#   make bars            measures every goal ("bar") of tutti; more in mk/bench.mk
 #   make install | uninstall     PREFIX=/usr/local DESTDIR= BINDIR= LIBDIR= INCDIR= MANDIR= PYDIR=
 #   make examples | format | clean
 # CC, CXX, AR, CFLAGS, CPPFLAGS, LDFLAGS, BUILD and the folders above may be set, in the environment too.
 # OMPI, MPICH, UCX, PMIX, TORCH = auto | yes | no: build with it where it is; insist on it; leave it out.
-# V=1 prints whole commands. DEPS=no: no goal installs packages, it only says which are missing.
+# V=1 prints whole commands. DEPS=no: no goal installs packages; each only names the missing ones.
 MAKEFLAGS += --no-builtin-rules
 BUILD   ?= build
 PREFIX  ?= /usr/local

@@ -177,7 +177,7 @@ def carry_out(bench, places, modes=tuple(MODES)):
                 bench.say(row(where, size, r))
         s = sum_up(found[mode])
         if s:
-            bench.say("chosen over best: %.3f in the mean (noise %.3f), at worst %.2f, noise taken off (%s); predicted "
+            bench.say("chosen over best: %.3f in the mean (noise %.3f), at worst %.2f, without the noise (%s); predicted "
                       "within %.1f of measured: %.0f %% of %d" %
                       (s["mean"], s["noise"], s["worst"], s["worst_at"], NEAR, 100 * s["near"], s["points"]))
     return found, left

@@ -289,7 +289,7 @@ class Job:
     # ---- the end of a job ----
 
     def end(self, seconds=SILENCE):
-        """Waits for it; then checks that nothing of it is left, and its records."""
+        """Waits for the job's end; then checks that it left nothing behind, and its records."""
         if not self.complaints:
             patience = Patience(seconds)
             while self.process.poll() is None and not self.complaints and not patience.over():

@@ -3,9 +3,10 @@
  *
  *   tutti run --hosts LIST meeting [TIMES]
  *
- * Prints, for each meeting, ranks and ms: until all had met (the slowest rank), to open the network
- * (the slowest rank), to exchange the addresses once the last rank had opened its own, and the sum
- * of the first and the last, which is tutti's share.
+ * Prints one line per meeting: the number of ranks, and four times in ms. The first is the time
+ * until all ranks have met, the second the time to open the network, both of the slowest rank. The
+ * third is the time to exchange addresses once the last rank has opened the network. The fourth is
+ * tutti's share, the sum of the first and the third.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <tutti.h>
 #include <tutti_create.h>

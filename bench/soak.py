@@ -6,8 +6,8 @@
 #            the settings and the faults. All results are checked. A failure is printed with the
 #            options that repeat it; then the exit status is 1.
 # Kinds      calm: no faults. stops: ranks are stopped, and resume. deaths: ranks are killed,
-#            one or two at a time, at any instant; the live ranks shrink and go on. alone: the same on one
-#            communicator. makers: the same while ranks only make communicators. ends: live ranks
+#            one or two at a time, at any instant; the live ranks shrink and continue. alone: the same on
+#            one communicator. makers: the same while ranks only make communicators. ends: live ranks
 #            name the dead, and end. newcomers: ranks die, are restarted, and join (tests/ranks/mp_grow.c).
 #            launcher: `tutti run` itself is killed. killed: a rank under an MPI is killed, which ends the job.
 #            threads: calm, on ranks that are threads of one process.

@@ -2,7 +2,7 @@
  * program, the number of iterations that fit, the median. C and C++.
  *
  * Loop      call after call.
- * Cycle     write the whole vector, call, read it; less the time of the same without the call.
+ * Cycle     write the whole vector, call, read it; minus the time of the same without the call.
  *           `tutti bench` does the same, with the same loops.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_TIMING_H

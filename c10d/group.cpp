@@ -169,7 +169,7 @@ Group::Done Group::_reduce_scatter_base(at::Tensor &to, at::Tensor &from, const 
   check(call, to);
   check(call, from);
   if (from.numel() != to.numel() * getSize() || from.scalar_type() != to.scalar_type())
-    refuse(call, "the input must have the output's type and, of each rank, as many elements");
+    refuse(call, "the input must have the output's type, and the output's number of elements for each rank");
   const at::Tensor src = in_order(from), mine = to, dst = room(to);
   const tutti_type type = type_of(call, to);
   const tutti_op op = op_of(call, o.reduceOp, to);
@@ -214,7 +214,7 @@ Group::Done Group::_allgather_base(at::Tensor &to, at::Tensor &from, const c10d:
   check(call, to);
   check(call, from);
   if (to.numel() != from.numel() * getSize() || from.scalar_type() != to.scalar_type())
-    refuse(call, "the output must have the input's type and, for each rank, as many elements");
+    refuse(call, "the output must have the input's type, and the input's number of elements for each rank");
   const at::Tensor src = in_order(from), mine = to, dst = room(to);
   const tutti_type type = type_of(call, from);
   auto w = task(OpType::_ALLGATHER_BASE, "tutti:all_gather", {src}, {mine});

@@ -35,9 +35,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("create", &create, py::call_guard<py::gil_scoped_release>(), py::arg("store"), py::arg("rank"),
         py::arg("size"), py::arg("timeout"));
   m.def("drain", &tutti_c10d::drain_all, py::call_guard<py::gil_scoped_release>(), py::arg("seconds"),
-        "Wait until no group has anything under way; then none takes anything more.");
+        "Wait until no group has an operation in flight; after that, groups refuse new operations.");
   m.def("abort", &tutti_c10d::abort_all, py::call_guard<py::gil_scoped_release>(), py::arg("reason"),
-        "All operations of all groups fail, here and on the other ranks, which hear the reason.");
+        "Make all operations of all groups fail, here and on the other ranks, which get the reason.");
   m.def("explain", &explain, py::call_guard<py::gil_scoped_release>(), py::arg("group"), py::arg("bytes"),
-        "Which plan an all_reduce of so many bytes of float runs in this group, and why.");
+        "Say which plan an all_reduce of this many bytes of float runs in this group, and why.");
 }

@@ -47,8 +47,8 @@ typedef struct bench_call {
   void *src, *dst;             /* as they are passed */
 } bench_call;
 
-/* The figures of a call; seconds per call, of the slowest rank. The first four are taken
- * over the repeats, each of which is a mean. */
+/* The figures of a call; seconds per call, of the slowest rank. Each repeat gives the mean of its
+ * calls; the first four figures are taken over these means. */
 typedef struct bench_side {
   double least, median, most;
   double p99; /* 0: there are fewer than 100 repeats */

@@ -12,7 +12,7 @@ void bench_show_head(const bench_job *job, const bench_options *o) {
   printf("# tutti %s bench: %s, %d rank%s%s, %s buffers, %s\n", tutti_version(NULL, NULL, NULL),
          tutti_coll_name(o->coll), job->size, job->size == 1 ? "" : "s", helpers,
          o->alloc ? "tutti_mem_alloc" : "malloc",
-         o->cycle ? "cycle (write, call, read, less the same without the call)" : "loop");
+         o->cycle ? "cycle (write, call, read, minus the same without the call)" : "loop");
   if (job->size == 1)
     printf("# one rank: nothing travels; for more: tutti run -n N tutti bench, or -P N\n");
   printf("#\n#%39s  %-31s  %s", "", "out of place", "in place");

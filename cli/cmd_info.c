@@ -14,12 +14,12 @@
 static const char usage[] =
     "usage: tutti info [--json | --profile]\n"
     "\n"
-    "Version and build, the cores this process may use, instruction sets, memory,\n"
-    "and what tutti can do here and what not, and why.\n"
+    "Shows version and build, the cores that this process may use, instruction sets,\n"
+    "memory, and which features work here; if a feature does not, it says why.\n"
     "\n"
     "  -j, --json     the same as one JSON object\n"
-    "  -p, --profile  the figures that prices are made of here, to edit: TUTTI_PROFILE=FILE\n"
-    "                 and `tutti explain --profile FILE` read them\n";
+    "  -p, --profile  the figures from which prices are computed here. Edit them, and read them\n"
+    "                 back by TUTTI_PROFILE=FILE or `tutti explain --profile FILE`\n";
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, 'j'},

@@ -10,17 +10,17 @@
 static const char usage[] =
     "usage: tutti trace FILE [FILE ...] [--all | --json | --draw[=FROM+LENGTH]]\n"
     "\n"
-    "Where the time of a job went that ran with TUTTI_TRACE=FILE: arithmetic, copying,\n"
-    "waiting, per rank; which rank came late; per kind of call how many, the median and\n"
-    "the worst; and the critical paths of the median and of the slowest call, of the kind\n"
-    "that took most time. Several files are parts of one job, from machines that share no\n"
-    "folder.\n"
+    "Summarizes the trace that a job wrote with TUTTI_TRACE=FILE: each rank's time in\n"
+    "arithmetic, copying and waiting; which rank came last; per kind of call the number, the\n"
+    "median and the worst; and, for the kind that took most time, the critical paths of the\n"
+    "median and the slowest call. Several files are parts of one job, from machines that\n"
+    "share no folder.\n"
     "\n"
     "  -a, --all      all ranks, all kinds of calls, their critical paths whole\n"
     "  -j, --json     the same as one JSON object, with the paths of all kinds of calls\n"
     "  -d, --draw[=FROM+LENGTH]\n"
-    "                 LENGTH ms from FROM ms on as lines of letters, one to three per rank;\n"
-    "                 without it what is around the median of the calls that took longest\n"
+    "                 LENGTH ms from FROM ms on as lines of letters, one to three per rank\n"
+    "                 (default: around the median call of the kind that took most time)\n"
     "\n"
     "The file itself opens in ui.perfetto.dev and chrome://tracing; see docs/trace.md.\n";
 
@@ -76,5 +76,5 @@ static int run(int argc, char **argv) {
   return status;
 }
 
-const cli_command cmd_trace = {"trace", "where the time went, from a TUTTI_TRACE", usage, run,
+const cli_command cmd_trace = {"trace", "say where a job's time went, from its trace", usage, run,
                                false};

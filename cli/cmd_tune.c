@@ -13,16 +13,16 @@ static const char usage[] =
     "usage: tutti tune [-o FILE] [--seconds S]\n"
     "       mpirun -n N tutti tune [-o FILE]\n"
     "\n"
-    "Measures this machine, in half a minute: arithmetic per type, copies, wake-ups, and\n"
-    "plans on ranks with a core each and on ranks that share two; then finds the figures\n"
-    "with which prices are nearest to all that. Under an MPI's mpirun, with ranks on several\n"
-    "hosts: messages and streams between them, per level of the network. Writes a profile,\n"
-    "which every program of tutti's reads from then on; figures that stand there and were\n"
-    "not measured now stay.\n"
+    "Measures this machine in half a minute: arithmetic per type, copies, wake-ups, and\n"
+    "plans on ranks with a core each and on ranks that share two. It then finds the figures\n"
+    "that bring prices nearest to the measured times. Under an MPI's mpirun, with ranks on\n"
+    "several hosts, it measures messages and streams between them, per level of the network.\n"
+    "The result is a profile, which all programs that use tutti read from then on. Figures in\n"
+    "the file that were not measured now stay.\n"
     "\n"
     "  -o, --output FILE  write there ($XDG_CONFIG_HOME/tutti/profile or\n"
     "                     ~/.config/tutti/profile); - is stdout. TUTTI_PROFILE=FILE reads it\n"
-    "      --seconds S    so long, and little more on a busy machine (25)\n"
+    "      --seconds S    approximate duration; a busy machine takes little more (25)\n"
     "\n"
     "Programs look for a profile in TUTTI_PROFILE, then in that folder, then in\n"
     "/etc/tutti/profile; TUTTI_PROFILE=none takes the built-in figures.\n";
@@ -55,7 +55,7 @@ static int parse(tune_options *o, int argc, char **argv) {
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, "+:o:", long_options, NULL)) != -1;) {
     if (c == 'o' && (!*optarg || strlen(optarg) >= sizeof o->path))
-      return cli_fail(CLI_USAGE, "tune", "-o: '%.40s' is no name of a file", optarg);
+      return cli_fail(CLI_USAGE, "tune", "-o: '%.40s' is not a file name", optarg);
     if (c == 'o')
       strcpy(o->path, optarg);
     else if (c == 'p')
@@ -94,8 +94,8 @@ static void note_bounce(const double *seconds, int n, double far, tune_result *r
   if (least > 0 && most > 2 * least)
     tune_note(
         r,
-        "a cache line goes to another core and back in %.0f to %.0f ns: the cores MOVE, and what "
-        "few ranks take changes as much; the figures are of %.0f ns",
+        "a cache line goes to another core and back in %.0f to %.0f ns: the cores MOVE, and the "
+        "times of few ranks change as much; the figures hold for %.0f ns",
         1e9 * least, 1e9 * most, 1e9 * far);
   else if (least > 0)
     tune_note(r, "a cache line goes to another core and back in %.0f to %.0f ns", 1e9 * least,
@@ -116,7 +116,7 @@ static void find_figures(tune_points *points, const double *bounce, int launches
   note_bounce(bounce, launches, far, r);
   if (far > 0)
     tune_add(r, "shm.between", far,
-             "s: a cache line to another core and back, when these were measured; in no price");
+             "s: a cache line to another core and back during the measurement; in no price");
   tune_fit(points, false, cli_now() + of_time((end - cli_now()) / 2), r);
   tune_fit(points, true, cli_now() + of_time(end - cli_now()), r);
 }
@@ -191,5 +191,5 @@ static int run(int argc, char **argv) {
   return job_inside() ? between_hosts(&o) : on_this_machine(&o);
 }
 
-const cli_command cmd_tune = {"tune", "measure this machine, for prices to be true", usage, run,
+const cli_command cmd_tune = {"tune", "measure the figures behind the prices", usage, run,
                               true};

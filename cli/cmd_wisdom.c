@@ -14,26 +14,27 @@
 #include "wisdom_files.h"
 
 static const char usage[] =
-    "usage: tutti wisdom -P N [options] [-w FILE]   measure, and keep what won\n"
-    "       tutti wisdom FILE ...                   show it, and what fits here\n"
-    "       tutti wisdom --merge FILE ... -w FILE   put files together\n"
+    "usage: tutti wisdom -P N [options] [-w FILE]   measure plans, and keep the winners\n"
+    "       tutti wisdom FILE ...                   show files, and which entries fit here\n"
+    "       tutti wisdom --merge FILE ... -w FILE   merge files\n"
     "\n"
-    "Times the plans that may be the fastest at a row of sizes. TUTTI_WISDOM=FILE then lets\n"
-    "them run; see docs/wisdom.md.\n"
+    "Times the plans that may be the fastest at a row of sizes. With TUTTI_WISDOM=FILE the\n"
+    "winners then run; see docs/wisdom.md.\n"
     "\n"
     "  -b, --minbytes SIZE   first size (4)\n"
     "  -e, --maxbytes SIZE   last size (4M; up to 64M)\n"
-    "  -f, --factor F        from one size to the next (4; up to 16, what is between is known)\n"
+    "  -f, --factor F        factor between sizes (4; up to 16 covers the sizes in between)\n"
     "  -c, --coll NAME       allreduce (default), reduce_scatter, all_gather, broadcast,\n"
     "                        reduce, barrier, scan, exscan, gather, scatter, all_to_all\n"
     "  -d, --type TYPE       float (default), bf16, int32, ...\n"
     "  -o, --op OP           sum (default), min, max, ...\n"
     "  -w, --write FILE      add to this file, or make it\n"
-    "  -m, --merge           read files, the newer of two entries stays, and write -w\n"
+    "  -m, --merge           read files and write -w; of two entries the newer stays\n"
     "  -P, --ranks N         start N ranks itself\n"
     "\n"
-    "Columns: the vector's size, what its price would run and what that took, what won and\n"
-    "took, how much faster it was, by how much rounds differed, plans that were timed.\n";
+    "Columns: the vector's size; the plan that the price alone chooses, and its time; the\n"
+    "winner, and its time; how much faster it was; how much rounds differed; the number of\n"
+    "plans that were timed.\n";
 
 static const struct option long_options[] = {
     {"minbytes", required_argument, NULL, 'b'}, {"maxbytes", required_argument, NULL, 'e'},

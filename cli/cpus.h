@@ -5,7 +5,7 @@
 
 typedef struct cpu_list {
   int n;
-  int *cpu; /* one thread of every core first, then the second ones, ... */
+  int *cpu; /* one hardware thread of every core first, then the second ones, and so on */
 } cpu_list;
 
 /* n is 0 if the system does not tell. Free with cpus_free. */

@@ -94,7 +94,7 @@ mpi_family family_of_launcher(const char *command) {
   return FAMILY_UNKNOWN;
 }
 
-/* The path of a program as execvp finds it; false if there is none. */
+/* The path of a program as execvp finds it; false if execvp would find none. */
 static bool find_program(const char *command, char path[PATH_MAX]) {
   if (strchr(command, '/'))
     return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX && access(path, X_OK) == 0;

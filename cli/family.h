@@ -7,10 +7,10 @@
 
 typedef enum mpi_family { FAMILY_UNKNOWN, FAMILY_OMPI, FAMILY_MPICH } mpi_family;
 
-/* As in the names of the libraries: "ompi", "mpich"; and for people. */
+/* The name in the libraries' file names, "ompi" or "mpich"; and the name for people. */
 const char *family_tag(mpi_family family);
 const char *family_title(mpi_family family);
-/* The family of that tag, FAMILY_UNKNOWN if there is none. */
+/* The family with this tag; FAMILY_UNKNOWN if no family has it. */
 mpi_family family_named(const char *tag);
 
 /* Is it named like a launcher of MPI programs (mpirun, mpiexec.hydra, orterun ...)? */

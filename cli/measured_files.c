@@ -85,7 +85,7 @@ int measured_plot(const bench_job *job, const bench_options *o, const measured_s
       .lines =
           "$measured using 1:2 with points pt 7 ps 0.4 lc rgb GREY title 'all plans, "
           "measured', $ran using 1:2 with points pt 6 ps 1.6 lw 2 lc rgb INK title "
-          "'what is chosen, measured'"};
+          "'the chosen plan, measured'"};
   snprintf(picture.title, sizeof picture.title, "%s of %s on %d ranks, predicted and measured",
            tutti_coll_name(o->coll), tutti_type_name(o->type), job->size);
   if (tutti_comm_prices(job->comm, o->coll, o->type, o->op, (int)o->root, &prices))

@@ -128,8 +128,8 @@ int plan_list(const plan_options *o) {
     printf(
         "\n%s on %ld ranks. Steps: messages on the longest chain. Messages, vectors sent and\n"
         "scratch (in vectors): of the busiest rank. Order kept: fit for ops that do not\n"
-        "commute. Same: the same bits on all ranks. Proven: just now, on all of these ranks; the\n"
-        "rest follows from that proof.\n",
+        "commute. Same: the same bits on all ranks. Proven: just now, on this number of ranks;\n"
+        "the other columns follow from that proof.\n",
         tutti_coll_name(o->coll), o->ranks);
   return fflush(stdout) ? CLI_FAILED : 0;
 }

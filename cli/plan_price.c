@@ -10,12 +10,12 @@
 const char plan_price_usage[] =
     "usage: tutti plan price ALGORITHM|all -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"
     "\n"
-    "The predicted time of a plan, or of all, the fastest first: its critical path on a\n"
-    "network, or on one machine (--shm). * marks the one that would run, ! those that the\n"
-    "op, the contract or --algo rule out.\n"
+    "Shows the predicted time of one plan, or of all, the fastest first: the critical path on\n"
+    "a network, or on one machine (--shm). * marks the plan that would run, ! the plans that\n"
+    "the op, the contract or --algo rule out.\n"
     "\n" PRICE_OPTIONS
-    "      --plot FILE        time against size, all plans, as .svg or .png (needs gnuplot);\n"
-    "                         on a dark page an SVG adapts itself; NAME-dark.png is dark\n";
+    "      --plot FILE        plot time against size, all plans, .svg or .png (needs gnuplot);\n"
+    "                         an SVG adapts itself to a dark page; NAME-dark.png is dark\n";
 
 static int by_time(const void *a, const void *b) {
   const tutti_offer *x = a, *y = b;
@@ -120,7 +120,7 @@ static int open_prices(const char *command, const price_options *o, tutti_prices
 static int plot(tutti_prices *prices, const price_options *o) {
   price_picture picture = {.command = "plan", .path = o->plot, .first = 4, .last = 1 << 28};
   snprintf(picture.title, sizeof picture.title,
-           "%s on %d ranks, predicted: families of plans, and what would run",
+           "%s on %d ranks, predicted: families of plans, and the plan that would run",
            tutti_coll_name(o->q.coll), o->q.ranks);
   return price_plot(prices, &picture);
 }
@@ -162,9 +162,9 @@ static const char explain_usage[] =
     "usage: tutti explain -P N --size SIZE [--net FIGURES] [--topo LEVELS] ...\n"
     "       tutti explain --measured -P N [options]\n"
     "\n"
-    "Which plan would run, what it would take and what for, the next best, which plan\n"
-    "takes over at which size, and why others may not run. A program says the same of\n"
-    "what it runs, once per kind of call, with TUTTI_EXPLAIN=1.\n"
+    "Says which plan would run, its predicted time in parts, the next best plans, the sizes\n"
+    "at which other plans take over, and why others may not run. With TUTTI_EXPLAIN=1 a\n"
+    "program logs the same, once per kind of call.\n"
     "\n" PRICE_OPTIONS EXPLAIN_MEASURED;
 
 /* The figures behind the prices: the profile's lines, without comments. */
@@ -191,7 +191,8 @@ static int explain(int argc, char **argv) {
     status = cli_fail(CLI_USAGE, "explain", "'%s' is no option; --algo '%s' asks for a plan",
                       o.what, o.what);
   if (!status && !o.bytes) status = cli_fail(CLI_USAGE, "explain", "of what size? --size 1MiB");
-  if (!status && o.plot) status = cli_fail(CLI_USAGE, "explain", "--plot is of `tutti plan price`");
+  if (!status && o.plot)
+    status = cli_fail(CLI_USAGE, "explain", "--plot belongs to `tutti plan price`");
   if (!status) status = open_prices("explain", &o, &prices);
   if (!status && tutti_prices_explain(prices, o.bytes, o.json, &text))
     status = cli_fail(CLI_FAILED, "explain", "%s", tutti_error());

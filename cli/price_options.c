@@ -76,7 +76,8 @@ static int figures_of_here(const char *command, price_options *o) {
 static int read_shm(const char *command, price_options *o) {
   double crowd = 1;
   if (optarg && (!cli_seconds(optarg, &crowd) || crowd > 4096))
-    return cli_fail(CLI_USAGE, command, "--shm=%s: ranks per core, such as 1 or 2.5", optarg);
+    return cli_fail(CLI_USAGE, command,
+                    "--shm=%s is not a number of ranks per core, such as 1 or 2.5", optarg);
   o->q.crowd = crowd;
   return 0;
 }
@@ -105,7 +106,7 @@ static int read_count(const char *command, int c, price_options *o) {
 
 static int read_size(const char *command, price_options *o) {
   if (cli_size(optarg, &o->bytes)) return 0;
-  return cli_fail(CLI_USAGE, command, "'%s' is no size; 428, 9KB, 64k and 1MiB are", optarg);
+  return cli_fail(CLI_USAGE, command, "'%s' is not a size such as 428, 9KB, 64k or 1MiB", optarg);
 }
 
 static int read_name(const char *command, int c, price_options *o) {

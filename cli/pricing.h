@@ -17,22 +17,24 @@ typedef struct price_options {
 
 /* Also the description of the options, for the usage pages. */
 #define PRICE_OPTIONS                                                                    \
-  "  -P, --ranks N          how many ranks; they share this machine's memory, as under\n" \
-  "                         `tutti run`, if --net, --topo, --shm and --profile say nothing\n" \
+  "  -P, --ranks N          how many ranks; without --net, --topo, --shm and --profile\n" \
+  "                         they share this machine's memory, as under `tutti run`\n"    \
   "  -s, --size SIZE        bytes of the vector: 9KB, 1MiB, 64k (k is 1024)\n"           \
-  "  -n, --net FIGURES      alpha=30us,beta=1e-8,gamma=2e-10: a message, a byte sent, a\n" \
-  "                         byte added; beta may be a rate as 10Gbit/s; with levels also\n" \
-  "                         node.alpha=2us; ports=2, half=1, torus=1, hop=100ns\n"       \
-  "  -t, --topo LEVELS      how ranks sit: \"rack:3 node:16 core:4\", node:(4,3,4)\n"    \
-  "      --shm[=RANKS]      ranks that share memory, so many per core (1), on a machine\n" \
-  "                         with the figures that `tutti tune` found, if it did\n"       \
-  "      --profile FILE     figures from a file, one a line (tutti info --profile)\n"    \
+  "  -n, --net FIGURES      times of a message, of a byte sent and of a byte added:\n"   \
+  "                         alpha=30us,beta=1e-8,gamma=2e-10; beta may be a rate such as\n" \
+  "                         10Gbit/s; also node.alpha=2us, ports=2, half=1, torus=1,\n"  \
+  "                         hop=100ns\n"                                                 \
+  "  -t, --topo LEVELS      placement of the ranks: \"rack:3 node:16 core:4\",\n"        \
+  "                         \"node:(4,3,4)\"\n"                                          \
+  "      --shm[=RANKS]      ranks that share memory, this number per core (1), with the\n" \
+  "                         figures of this machine's profile, if there is one\n"        \
+  "      --profile FILE     figures from a file, one per line (tutti info --profile)\n"  \
   "  -c, --coll COLLECTIVE  allreduce (default), broadcast ...; --root R\n"              \
   "  -d, --type TYPE        float (default), int32 ...\n"                                \
   "  -o, --op OP            sum (default), max ...\n"                                    \
-  "      --contract any     ranks may differ in how a sum was rounded (same); exact: sums\n" \
-  "                         that do not depend on the order, as docs/reproducible.md says\n" \
-  "      --algo WISH        as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                       \
+  "      --contract any     ranks may round a sum differently (default: same); exact: sums\n" \
+  "                         that do not depend on the order (docs/reproducible.md)\n"    \
+  "      --algo PLANS       as TUTTI_ALGO: 'ring:64k-', '^tree'\n"                       \
   "  -j, --json             for programs\n"
 
 /* 0, or an exit status after a complaint. Free with price_options_free. */
@@ -63,18 +65,18 @@ int explain_measured(int argc, char **argv, int at);
 /* Also its part of the usage page. */
 #define EXPLAIN_MEASURED \
   "\n" \
-  "With --measured: at each size all plans that may run are timed, in turn, in the same\n" \
-  "processes; predicted and measured are shown beside each other, and what is chosen\n" \
-  "beside the best, re-timed in turn. Under `tutti run` or an MPI's mpirun, or with -P N,\n" \
+  "With --measured tutti times all plans that may run at each size, in turn, in the same\n" \
+  "processes. It shows predicted beside measured times and, timed in turn once more, the\n" \
+  "chosen plan beside the best. Run it under `tutti run` or an MPI's mpirun, or with -P N,\n" \
   "which starts N ranks here.\n" \
   "\n" \
   "  -b, -e, -f, --coll, -d, -o, -r, --side, --algo, -P: as for `tutti bench`; sizes are\n" \
   "                         from 4 B to 4 MiB, in place\n" \
-  "      --loop             call after call; by default every rank writes its vector, calls,\n" \
-  "                         and reads the result, the same without the call taken off\n" \
+  "      --loop             time call after call; by default every rank writes its vector,\n" \
+  "                         calls, and reads the result, minus the same without the call\n" \
   "      --repeats N        rounds (5); --budget S: seconds of a plan in a round (0.004)\n" \
-  "  -J, --json FILE        all that was measured\n" \
-  "      --plot FILE        time against size: each family's cheapest plan, what is\n" \
-  "                         chosen, what was measured, .svg or .png (needs gnuplot)\n"
+  "  -J, --json FILE        write all measurements as JSON\n" \
+  "      --plot FILE        plot time against size: each family's cheapest plan, the chosen\n" \
+  "                         plans, the measured times, .svg or .png (needs gnuplot)\n"
 
 #endif

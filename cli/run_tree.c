@@ -1,8 +1,8 @@
 /* run_tree.c - find and signal every descendant of this process.
  *
  * Idea      A subreaper's descendants never leave it: an orphan becomes its
- *           child. So one pass over /proc finds them by parent, and if
- *           waitpid says ECHILD there are none.
+ *           child. So one pass over /proc finds them by parent, and waitpid
+ *           fails with ECHILD once all are gone.
  * Source    prctl(2), PR_SET_CHILD_SUBREAPER.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>

@@ -67,7 +67,7 @@ static void add(picture *p, const trace_event *e) {
   }
 }
 
-/* The letter for most of a column; ' ' if most of it is empty. A '-' may contain others. */
+/* The letter that fills most of a column; ' ' if the column is mostly empty. A '-' may contain others. */
 static char most_of(const picture *p, const line *l, int column) {
   int64_t free = edge(p, column + 1) - edge(p, column), inside = l->time[column]['-'];
   int best = ' ';

@@ -86,7 +86,7 @@ static void show_ranks(const trace_sums *s, const most *m) {
   if (s->nranks > 1) show_rank(&all);
   if (all.flight)
     printf(
-        "  With something in flight %.3f ms, of which %.3f ms (%.0f %%) were spent waiting: the "
+        "  Operations were in flight for %.3f ms; ranks waited for %.3f ms (%.0f %%) of it, and the "
         "rest is overlap.\n",
         ms(all.flight), ms(all.flight_wait), 100.0 * (double)all.flight_wait / (double)all.flight);
 }

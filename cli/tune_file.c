@@ -76,8 +76,9 @@ static void write_new(FILE *f, const tune_result *r) {
   gethostname(host, sizeof host - 1);
   strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &utc));
   fprintf(f,
-          "# Measured by `tutti tune` %s on %s, %s. What prices are made of (docs/prices.md);\n"
-          "# edit it as you like, or take lines out: what is not said is as built in.\n",
+          "# Measured by `tutti tune` %s on %s, %s: the figures behind the prices.\n"
+          "# See docs/prices.md. You may change and remove lines; a missing figure has its built-in "
+          "value.\n",
           tutti_version(NULL, NULL, NULL), host, date);
   fprintf(f, "%-22s = %s\n", "machine", machine());
   if (*r->network) fprintf(f, "%-22s = %s\n", "network", r->network);

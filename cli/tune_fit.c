@@ -28,18 +28,18 @@ typedef struct unknown {
 static const unknown uncrowded[] = {
     {"shm.wake", 1e-7, "s: until a rank on a core of its own sees a message"},
     {"shm.message", 2.5e-7, "s: to send one, or to receive one"},
-    {"shm.again", 2e-7, "s: each further one of the same step"},
-    {"shm.copy", 3e-11, "s/B: a byte in, or out"},
-    {"shm.loop.message", 8e-8, "s: to send one from a loop of its own"},
-    {"shm.loop.again", 2e-8, "s: each further one"},
-    {"shm.loop.copy", 1.45e-11, "s/B: a byte in, or out"},
-    {"shm.loop.further", 1e-11, "s/B: of each further input added in one pass"},
-    {"shm.far", 6e-11, "s/B: as shm.copy, of the bytes of a vector after shm.cache"},
-    {"shm.loop.far", 3e-11, "s/B: as shm.loop.copy, of those"},
-    {"shm.cache", 524288, "B: of a vector; the rest lies further from its core"},
+    {"shm.again", 2e-7, "s: each further one in the same step"},
+    {"shm.copy", 3e-11, "s/B: to copy a byte in, or out"},
+    {"shm.loop.message", 8e-8, "s: to send one from a straight loop"},
+    {"shm.loop.again", 2e-8, "s: each further one, from a straight loop"},
+    {"shm.loop.copy", 1.45e-11, "s/B: to copy a byte in, or out, in a straight loop"},
+    {"shm.loop.further", 1e-11, "s/B: to add each further input in one pass"},
+    {"shm.far", 6e-11, "s/B: as shm.copy, for the bytes of a vector beyond shm.cache"},
+    {"shm.loop.far", 3e-11, "s/B: as shm.loop.copy, for the bytes beyond shm.cache"},
+    {"shm.cache", 524288, "B: of a vector that stay close to a core"},
 };
 static const unknown crowded[] = {
-    {"shm.turn", 1e-6, "s: as shm.wake where ranks share a core, for each other one of it"},
+    {"shm.turn", 1e-6, "s: as shm.wake where ranks share a core, per other rank on it"},
     {"shm.crowd.message", 1e-7, "s: as shm.message where ranks share a core"},
     {"shm.crowd.again", 1e-7, "s: as shm.again there"},
     {"shm.crowd.copy", 6e-11, "s/B: as shm.copy there"},
@@ -248,7 +248,7 @@ static void note_residuals(fit *f, const char *whose, tune_result *r) {
     cli_sort(off, (size_t)n);
     tune_note(r,
               "%s: %d times of plans; prices are off by a factor of %.2f in the median, %.2f at "
-              "worst, within 1.3 for %d %%%s",
+              "worst, and within 1.3 for %d %%%s",
               whose, n, off[n / 2], off[n - 1], 100 * near / n,
               f->late ? "; the time was over before they were nearer" : "");
   }

@@ -198,12 +198,12 @@ static void figures_of(const line *l, const found *f, const char *level, tune_re
     double value;
     const char *meaning;
   } all[] = {
-      {"alpha", shared ? 0 : more, "s: of a port, for a message more at once"},
+      {"alpha", shared ? 0 : more, "s: a port is busy with each message"},
       {"processor", shared ? more / (2 * crowd) : 0,
-       "s: of a core, for one at either end, where hosts share them"},
-      {"delay", f->one - more, "s: what a message takes besides"},
+       "s: of a core for each message at either end, where hosts share cores"},
+      {"delay", f->one - more, "s: the rest of a message's time"},
       {"beta", f->many / bytes, "s/B: through the link, both ways at once"},
-      {"burst", burst >= PIECE ? (double)(long)burst : 0, "B: what a link had saved after a rest"},
+      {"burst", burst >= PIECE ? (double)(long)burst : 0, "B: a rested link lets through at once"},
       {"ports", ports, "streams to different hosts that are as fast together"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -256,7 +256,7 @@ static tutti_status one_level(tutti_comm *comm, int k, int levels, tune_result *
     if (!status) status = measure(&l, &f);
     if (!status && l.at == 0) figures_of(&l, &f, levels > 1 ? level : "", r);
     if (!status && l.at == 0 && k == 1)
-      tune_add(r, "half", f.many > 1.7 * f.way, "1: a stream that comes slows down one that goes");
+      tune_add(r, "half", f.many > 1.7 * f.way, "1: incoming streams slow down outgoing ones");
   } else if (!status) {
     status = sleep_until_all(comm);
   }

@@ -2,10 +2,11 @@
  *
  * Idea      a few plans that between them use every figure: many and few messages, one reader
  *           and many, loops and steps. They are timed in turn (survey.h), all sizes one after
- *           another, again and again, until the time is over; or until most of it is over and the
- *           rounds of nearly all agree. (Rounds of one second may agree, and differ from the next.)
+ *           another, again and again, until the time is over. It ends earlier if most of the time
+ *           has passed and the rounds of nearly all plans agree. (It does not end before that,
+ *           because rounds within one second may agree and still differ from those of the next.)
  * Time      is checked after each size. Small and large sizes alternate, so that a slow machine,
- *           where the time is over before all were measured, has measured some of either.
+ *           which runs out of time before all sizes, has measured some of both.
  * Cores     that move make several machines of one: rounds are collected for each distance
  *           (tune_far.c).
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -82,7 +83,7 @@ static tutti_status until(const bench_job *job, const bench_options *o, double e
   return status;
 }
 
-/* The distances at which there were rounds, each once; returns their number. One 0 if unknown. */
+/* All distances that rounds had, without repeats; returns how many. If unknown: one distance, 0. */
 static int distances(const place *all, double far[SURVEY_ROUNDS * SIZES]) {
   int n = 0, apart = 0;
   for (int s = 0; s < SIZES; s++) {

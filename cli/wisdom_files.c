@@ -25,12 +25,12 @@ static int torn(const char *path, const char *text) {
 static int read_text(const char *path, int fd, char *text, size_t *length) {
   struct stat is;
   if (fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
-    return cli_fail(CLI_FAILED, "wisdom", "%s: it is no regular file", path);
+    return cli_fail(CLI_FAILED, "wisdom", "%s: it is not a regular file", path);
   ssize_t got;
   *length = 0;
   while ((got = read(fd, text + *length, MOST - *length)) > 0) *length += (size_t)got;
   if (got < 0) return cli_fail(CLI_FAILED, "wisdom", "%s: %s", path, strerror(errno));
-  if (*length == MOST) return cli_fail(CLI_FAILED, "wisdom", "%s: longer than any wisdom", path);
+  if (*length == MOST) return cli_fail(CLI_FAILED, "wisdom", "%s: it is too long for wisdom", path);
   return strlen(text) < *length ? torn(path, text) : 0;
 }
 
@@ -67,7 +67,7 @@ static const char *fits(const char *place) {
   if (ranks < 1 || tutti_wisdom_here(ranks, here, sizeof here)) return "";
   if (strncmp(place, here, 9) == 0) return "fits: `tutti run` starts such ranks here";
   if (strcmp(machine_of(place), machine_of(here)) == 0)
-    return "this machine: fits ranks that sit so";
+    return "this machine: fits ranks that are placed like this";
   return "does not fit: another machine";
 }
 

@@ -1,10 +1,11 @@
 #!/bin/sh
-# demo_faults.sh - the script of `make demo-faults`: 5 ranks train, one of them is killed in the middle
-# of an epoch, and 4 go on to the accuracy of the demo; and once more, where another process is
-# started in its place, joins at the end of an epoch, and 5 go on.
+# demo_faults.sh - the script of `make demo-faults`: 5 ranks train, a rank is killed in the middle of
+# an epoch, and 4 continue to the accuracy of the demo. In a second run another process replaces the
+# dead rank and joins at the end of an epoch, and 5 ranks continue.
 #
 # VICTIM=r kills rank r (2), AFTER=n after n epochs (3).
-# Exit status 0 only if it was killed, as many went on, all are equal, and the accuracy is good.
+# The exit status is 0 only if the rank was killed, the expected number of ranks continued, all have
+# equal weights, and the accuracy is good.
 # SPDX-License-Identifier: BSD-3-Clause
 set -eu
 LC_ALL=C OPENBLAS_NUM_THREADS=1 # the ranks are the parallelism

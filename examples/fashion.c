@@ -59,8 +59,8 @@ static const char usage[] =
     "  --algo NAME      run this plan instead of tutti's choice\n"
     "  --blocking       sum each gradient where it is made, without overlap\n"
     "  --reverse        each batch back to front: other rounding, same mathematics\n"
-    "  --survive        when a rank dies go on without it (tutti run --keep-going), and with one\n"
-    "                   that comes in its place (--respawn)\n"
+    "  --survive        when a rank dies, continue without it (tutti run --keep-going), or with\n"
+    "                   the process that replaces it (--respawn)\n"
     "  --measure        time the ways to sum, instead of training\n"
     "  --curve FILE     write step and loss\n"
     "  --timeline FILE  write what every rank did in a few steps\n";

@@ -24,7 +24,7 @@ enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10, LAYERS = 3, MAX_PIECES = 4
 /* Returns if the status is TUTTI_OK. Otherwise prints which rank failed at what and why,
  * and exits with 1: `tutti run` then ends the other ranks. */
 void must(tutti_status status, const char *what);
-/* malloc of zeroed memory; prints an error and exits if there is none. */
+/* Allocate zeroed memory; prints an error and exits if that fails. */
 void *room(size_t count, size_t size);
 double now(void);                     /* seconds, the same clock on all ranks */
 uint64_t random_bits(uint64_t *seed); /* splitmix64 */
@@ -37,7 +37,7 @@ typedef struct pictures {
   uint8_t *labels; /* count, each < CLASSES */
 } pictures;
 
-extern const char *const class_name[CLASSES];  /* "T-shirt/top", ... */
+extern const char *const class_name[CLASSES];  /* such as "T-shirt/top" */
 extern const char *const class_short[CLASSES]; /* at most 5 letters, for columns */
 
 /* Both sets from `folder`; if they are missing, prints an error and exits. */
@@ -73,7 +73,7 @@ void net_set_input(net *n, int row, const uint8_t *pixels);
 void net_forward(net *n, int l, int rows);
 /* Fills the last layer's delta, divided by `batch`; returns the sum of losses. */
 double net_loss(net *n, const uint8_t *labels, int rows, int batch);
-void net_gradient(net *n, int l, int piece, int rows); /* overwrites: g = ... */
+void net_gradient(net *n, int l, int piece, int rows); /* overwrites g */
 void net_backward(net *n, int l, int rows);            /* delta of layer l-1 */
 void net_update(net *n, int l, int piece, float rate);
 int net_answer(const net *n, int row);

@@ -22,7 +22,7 @@ const char *const class_short[CLASSES] = {"T-sh", "Trou", "Pull", "Dres", "Coat"
 
 enum { MAGIC_LABELS = 0x801, MAGIC_PICTURES = 0x803, MOST = 10000000 };
 
-/* The error, as a sentence; empty if there is none. */
+/* The error, as a sentence; empty without an error. */
 static char problem[700];
 
 static bool wrong(const char *path, const char *what) {

@@ -2,8 +2,8 @@
  *
  * Idea      The same training steps in four ways, in turn, so that a noisy
  *           machine disturbs all of them alike; the median of the rounds counts.
- *           Hidden is 1 - (time in wait) / (time of the same sums, blocking), for
- *           each round; the median of these is shown.
+ *           The hidden share of a round is 1 - (time in wait) / (time of the same
+ *           sums, blocking); the program shows the median over the rounds.
  * Honest    Sums also advance inside start and test. That time is not waiting,
  *           but it is not free either, so it is shown too, and so is the
  *           length of the whole step, which is what a user feels. "No core" is

@@ -53,7 +53,7 @@ void report_training(const progress *p, const trainer *t) {
 
 bool report_test(int64_t table[CLASSES][CLASSES], double need) {
   int64_t right = 0, all = 0;
-  printf("\nwhat the test pictures are (rows) and what they were taken for (columns):\n%12s", "");
+  printf("\ntest pictures by their class (rows) and by the network's answer (columns):\n%12s", "");
   for (int c = 0; c < CLASSES; c++) printf(" %5s", class_short[c]);
   for (int was = 0; was < CLASSES; was++) {
     printf("\n%12s", class_name[was]);

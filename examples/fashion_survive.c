@@ -1,4 +1,4 @@
-/* fashion_survive.c - a rank dies, the others go on without it; a joiner takes its place.
+/* fashion_survive.c - a rank dies, the others continue without it; a joiner replaces it.
  *
  * Idea      A rank that learns of a death may have taken more of a step's sums than its neighbour,
  *           or fewer. So each keeps its state before the current step, and drops all later

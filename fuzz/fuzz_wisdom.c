@@ -1,7 +1,7 @@
 /* fuzz_wisdom.c - untrusted wisdom (TUTTI_WISDOM, `tutti wisdom`).
  *
- * Invariant  it is refused with line and column, and nothing of it is kept; or it is written
- *            back to the same entries, and an entry found for a call may run for that call.
+ * Invariant  either a text is refused with line and column, and no entry is kept; or writing it
+ *            back gives the same entries, and an entry found for a call may run for that call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 #include "fuzz.h"

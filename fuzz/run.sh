@@ -3,11 +3,11 @@
 #
 #   TIME=600 KEEP= fuzz/run.sh BUILD/fuzz NAME ...
 #
-# Each starts from fuzz/corpus/NAME and from inputs that earlier runs left in BUILD/fuzz/NAME.more,
-# for TIME seconds (60). A finding (a sanitizer's report, a second that became five, 1 GiB of
-# memory) ends it, and is stored in BUILD/fuzz/NAME.found. A slow input runs once more, by
-# processor time: if it is fast, the machine was busy, and the fuzzer goes on. Then KEEP=1 adds to
-# the corpus the smallest inputs that reach new code, if they have at most 2000 bytes.
+# Each fuzzer runs for TIME seconds (60). It starts from fuzz/corpus/NAME and from inputs that earlier
+# runs left in BUILD/fuzz/NAME.more. A finding (a sanitizer's report, an input that takes 5 s or 1 GiB
+# of memory) ends it, and is stored in BUILD/fuzz/NAME.found. A slow input runs once more, measured by
+# processor time: if it is fast then, the machine was busy, and the fuzzer continues. At the end KEEP=1
+# adds to the corpus the smallest inputs that reach new code, if they have at most 2000 bytes.
 # SPDX-License-Identifier: BSD-3-Clause
 set -u
 seconds=${TIME:-60} at=$1 bad=0

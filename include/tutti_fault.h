@@ -22,7 +22,7 @@ TUTTI_API tutti_status tutti_comm_set_timeout(tutti_comm *comm, double seconds);
  *          `out` is as from tutti_comm_dup. comm is unchanged: its requests are waited for, and
  *          it is freed, as usual.
  *  out     inherits what was set on comm: contract, algorithm, slices, and the surviving helpers.
- *  Collective over the surviving ranks of comm: it waits until each of them has called it. A rank
+ *  Collective over the surviving ranks of comm: it waits until they all have called it. A rank
  *  that dies meanwhile is left out, and all ranks that return agree on the ranks of `out`. A rank
  *  that dies later is lost to `out` as to any communicator; `out` can be shrunk in turn, and comm again.
  *  A rank that waits in another communicator for a rank that waits here would wait for ever: abort

@@ -56,7 +56,7 @@ TUTTI_API int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char 
  *  communicator. NULL: none, because all ranks share memory. */
 TUTTI_API const char *tutti_comm_network(const tutti_comm *comm);
 
-/** The schedule of `algo` as text (docs/schedules.md), for one rank, or for all if rank is -1.
+/** The schedule of `algo` as text (docs/schedules.md): one rank's, or all ranks' if rank is -1.
  *  Free *text with tutti_text_free. */
 TUTTI_API tutti_status tutti_schedule_text(const char *algo, tutti_coll coll, int ranks, int rank,
                                            int root, int in_place, char **text);
@@ -238,8 +238,9 @@ TUTTI_API tutti_status tutti_comm_set_measure(tutti_comm *comm, int on);
 
 /* --------------------------------------------------------------- doctor --- */
 
-/** Report what the ranks of a running or hanging job on this machine do: for each its process, its
- *  call, and the ranks it waits for; then the findings, one sentence a line. Does not touch the job.
+/** Report what the ranks of a running or hanging job on this machine do: each rank's process, its
+ *  call, and the rank that it waits for; then the findings, one sentence a line. The job is not
+ *  touched.
  *
  *  pid      of any rank, or of the launcher (`tutti run`, mpirun). It must belong to the caller,
  *           unless the caller is root.

@@ -18,11 +18,11 @@ FAULTBIN = $(patsubst %,$(BUILD)/tests/%,mp_soak mp_wrong mp_stall) $(BUILD)/ben
 INBIN    = $(patsubst %,$(BUILD)/bench/dropin_%,openmpi mpich)
 PEERFLAGS= -O3 -g -Wall -Wextra -Wshadow -ffp-contract=off -fno-math-errno -pthread
 BENCHARG = --build $(BUILD) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(LAST),--last $(LAST)) $(MORE)
-# kernels.c looks at single kernels; the others see what everybody sees.
+# kernels.c and the next line's programs see internal headers; the others only the public ones.
 $(BUILD)/bench/%.o: TTFLAGS = $(BASE)
 $(BUILD)/bench/price.o $(BUILD)/bench/building.o $(BUILD)/bench/recording.o $(BUILD)/bench/scale.o: TTFLAGS = $(BASE) $(ROOMS:%=-Isrc/%)
 $(BUILD)/bench/kernels.o: TTFLAGS = $(BASE) -Isrc/core -Isrc/kernel
-# Those that need tutti alone are built by `make check`: what they call may change.
+# `make check` builds the programs that need only tutti, because the functions that they call may change.
 programs: $(BENCHBIN)
 $(BENCHBIN): %: %.o $(BUILD)/libtutti.a
 	$(call say,LD,$@)

@@ -58,7 +58,7 @@ $(foreach m,$(MPIS),$(eval $(call MPI_RULES,$(m))))
 # ---- simulation: the same library over SimGrid's MPI (sim/) ----
 SIM      = $(BUILD)/sim/allreduce
 $(eval $(call MPI_RULES,smpi))
-# The simulator looks for main in what it loads.
+# The simulator looks for main in the program that it loads, so main must be visible.
 $(BUILD)/mpi_smpi/sim/%.o: MPIFLAGS += -fvisibility=default
 $(SIM): $(BUILD)/mpi_smpi/sim/allreduce.o $(BUILD)/libtutti_mpi_smpi.a $(BUILD)/libtutti.a
 	@mkdir -p $(@D)
@@ -70,7 +70,7 @@ sim:
 	@tools/deps.sh build sim
 	@$(MAKE) $(JOBS) --no-print-directory all $(SIM)
 	@$(PYTHON) sim/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(MORE)
-# The papers' figures; MORE=--simulate or --measure makes what is stored anew.
+# The papers' figures; MORE=--simulate or --measure renews the stored results.
 figures:
 	@tools/deps.sh build sim
 	@$(MAKE) $(JOBS) --no-print-directory all $(SIM)

@@ -3,15 +3,15 @@
 #   make check-all       the full product of the covering table, the long proofs, a sample of the mutants
 #   make prove           every parameter of every algorithm, with a bar
 #   make prove-fuzz TIME=60   the prover beside a second judge, on schedules made at random (docs/reliability.md)
-#   make mutants         one line of the sources changed at a time: does a test notice? (ONLY=WORD SAMPLE=8 SEED=n)
-#   make models          hand-overs between ranks, on a machine that keeps no order (docs/reliability.md)
+#   make mutants         changes one line of the sources at a time: a test must notice (ONLY=WORD SAMPLE=8 SEED=n)
+#   make models          checks models of the hand-overs between ranks, with weak memory (docs/reliability.md)
 #   make check-asan | check-ubsan | check-tsan | check-arm | coverage | laws
 #   make house           how easy the source is to read: sentences, names, calls, structs, the path of one call
 #   make check-dropin    programs of others, without and with the drop-in (docs/dropin.md)
 #   make check-python    all tests of the Python package (docs/python.md)
 #   make check-torch | check-torch-asan    all tests of the PyTorch backend (docs/torch.md)
-#   make fuzz TIME=600   texts from outside, made up by the fuzzers of fuzz/ (ONLY=profile; docs/reliability.md)
-#   make soak TIME=1h    anything at random while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
+#   make fuzz TIME=600   the parsers, on texts that the fuzzers of fuzz/ make up (ONLY=profile; docs/reliability.md)
+#   make soak TIME=1h    random calls while ranks are killed, stopped and late (SEED=n; docs/reliability.md)
 CMOCKA   = -lcmocka
 
 # ---- tests: unit/test_*.c (cmocka), ranks/mp_*.c (several ranks), sh/*.sh; support/*.c and the
@@ -145,7 +145,7 @@ check-ubsan:
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TEST_SECONDS=1200 \
 	  BUILD=build-ubsan tests/run $(filter-out tests/sh/laws.sh tests/sh/install.sh,$(SHTESTS)) \
 	  $(TESTBIN:$(BUILD)/%=build-ubsan/%) $(REPLAYS:$(BUILD)/%=build-ubsan/%) $(MPBIN:$(BUILD)/%=build-ubsan/%)
-# TIME: seconds for each, two at a time; KEEP=1: what is new and small goes into the corpus.
+# TIME: seconds for each fuzzer, two at a time; KEEP=1: new, small inputs go into the corpus.
 FUZZFLAGS= BUILD=build-fuzz CC=clang SAN="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" $(SANFLAGS)
 fuzz:
 	@tools/deps.sh build fuzz

@@ -3,15 +3,14 @@
 #   /usr/bin/python3 models/judge.py FILE     a verdict for each kind of wire, and the run that shows it
 #
 # Idea       for each way in which blocks may be empty and each kind of wire, list the events of all
-#            ranks and which events each waits for. No event takes away what another waits for, so
-#            the runs are the orders that keep these waits, and any set of events that lacks nothing
-#            that its members wait for is reached by some run. Two accesses therefore overlap in
-#            some run if and only if neither is over in the smallest set in which both have begun.
-#            Where none do, all runs leave the same values, and one run shows them.
-#            models/search.py walks through all runs, one by one, and must find the same.
-# Wires      the page's three, and mixed: each message is copied or not, at any moment.
-# Invariant  it is written from the page and from docs/schedules.md, not from the prover, and shares
-#            no code with it.
+#            ranks, and for each event the events that it waits for. An event that has happened stays
+#            so. The runs are therefore the orders that respect these waits, and every set of events
+#            that contains all events its members wait for is reached by some run. Two accesses
+#            overlap in some run if and only if neither is over in the smallest such set in which
+#            both have begun. If no accesses overlap, all runs leave the same values, and one run
+#            shows them. models/search.py walks through all runs one by one and must find the same.
+# Wires      the page's three, and "mixed": each message may or may not be copied, at any moment.
+# Invariant  the judge follows the page and docs/schedules.md, and shares no code with the prover.
 # SPDX-License-Identifier: BSD-3-Clause
 import sys
 

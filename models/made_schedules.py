@@ -1,9 +1,9 @@
-# made_schedules.py - small schedules at random: tutti's own with something changed, and others
-# from scratch, most of which are nearly right.
+# made_schedules.py - small random schedules: tutti's own with a change, and new ones, mostly nearly
+# right.
 #
-# Idea       a schedule that is nonsense is refused for its nonsense. So what is made from scratch
-#            gathers and hands out sums as it should, over a random tree, with random buffers,
-#            splits, readers and signals; then the order is derived, and some of it is left out.
+# Idea       a prover refuses complete nonsense easily, so such schedules test little. A new schedule
+#            therefore gathers and distributes sums correctly, over a random tree, with random
+#            buffers, splits, readers and signals. Then the order is derived, and a part is left out.
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import subprocess

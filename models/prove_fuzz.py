@@ -2,10 +2,10 @@
 #
 #   /usr/bin/python3 models/prove_fuzz.py [--time 60 | --count N] [--seed N] [--build build]
 #
-# First come tutti's own plans, which are right, and models/refused, where each schedule is wrong in
-# a way of its own; then schedules made of both by changes, and others made from nothing.
-# Idea       what the prover accepts must be right with every kind of wire: else it is a hole. What
-#            it refuses although it is right, it must refuse for a reason that stands in
+# First come tutti's own plans, which are right, and models/refused, where each schedule has another
+# error; then changed versions of both, and new schedules.
+# Idea       a schedule that the prover accepts must be right with every kind of wire; otherwise the
+#            prover has a hole. If it refuses a right schedule, the reason must be one of those in
 #            src/prove/SEMANTICS.md, "Where the prover is stricter than it must be". One schedule
 #            in --search is also judged by a walk through all of its runs (search.py).
 # SPDX-License-Identifier: BSD-3-Clause

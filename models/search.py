@@ -1,10 +1,10 @@
-# search.py - every run of a schedule, one event after another: what models/judge.py says in one
-# step must come out of this.
+# search.py - every run of a schedule, one event after another. The result must be the one that
+# models/judge.py finds in one step.
 #
-# Idea       a state is what has happened, what was copied, and what the memory holds. From each
-#            state go on with every event that may be next; states that were seen are not looked
-#            at again. Nothing is left out, so it is for small schedules: a budget of states
-#            ends it, and then it says that the schedule is too large, not that it is right.
+# Idea       a state is the set of past events, the copied messages, and the contents of the memory.
+#            The search continues from each new state with every event that may be next. It leaves
+#            nothing out, so it suits small schedules only: when its budget of states is spent, it
+#            reports that the schedule is too large, not that it is right.
 # Wires      with mixed ones, a message may be copied at any moment between its start and its
 #            landing, and a send ends when each of its messages was copied or has landed.
 # SPDX-License-Identifier: BSD-3-Clause

@@ -1,17 +1,17 @@
-/* weak.h - a machine that keeps no order but what it is told to, for Promela.
+/* weak.h - memory that reorders all accesses except where the program orders them, for Promela.
  *
- * Idea       a process does not touch memory: it issues what it wants to a window of its own,
- *            and a machine beside it performs anything in the window at any time, unless
- *            something earlier there forbids it. So stores are delayed and overtake each other,
- *            and loads happen early (also before a branch that asks whether they are
- *            wanted) or late, wherever no release, acquire or fence stands in between.
- * Orders     C11's: PLAIN (relaxed, or no atomic), ACQ, REL, SC. As on ARM: what is
- *            performed is seen by all at once; a load with ACQ is before all that is later, a
- *            store with REL behind all that is earlier; a load with ACQ may overtake a store
- *            with REL or SC (ldapr), one with SC may not overtake a store with SC. An ADD or SWAP
+ * Idea       a process does not touch memory. It issues operations into a window of its own, and
+ *            a machine beside it performs any operation of the window at any time, unless an
+ *            earlier operation there forbids it. So stores are delayed and overtake each other.
+ *            Loads happen early (even before a branch that decides whether to load) or late,
+ *            unless a release, an acquire or a fence lies between.
+ * Orders     C11's: PLAIN (relaxed, or not atomic), ACQ, REL, SC. As on ARM, all processes see
+ *            a store at the same time. A load with ACQ is performed before all later operations,
+ *            a store with REL after all earlier ones. A load with ACQ may overtake a store with
+ *            REL or SC (ldapr); a load with SC may not overtake a store with SC. An ADD or SWAP
  *            is SC, but its store may be late: later loads that are not SC may overtake it.
- * Not here   a load that sees its own process's delayed store (it waits for it), and stores
- *            that are performed before a branch is decided (no processor does that).
+ * Not here   a load that sees its own process's delayed store (the load waits for the store),
+ *            and stores before a branch is decided (no processor does that).
  * Mutants    the variable m is the number of the mutation (environment: MUTANT; 0: none).
  * SPDX-License-Identifier: BSD-3-Clause */
 c_decl { \#include <stdlib.h> };
@@ -35,9 +35,9 @@ c_decl { \#include <stdlib.h> };
 typedef op { byte kind; byte addr; byte val; byte reg };
 
 byte m;                     /* the mutation */
-byte mem[ADDRESSES];        /* what all see */
-byte reg[PROCS * REGS];     /* what was loaded; NONE: not yet */
-op win[PROCS * WINDOW];     /* what is issued and not performed */
+byte mem[ADDRESSES];        /* the memory that all processes share */
+byte reg[PROCS * REGS];     /* loaded values; NONE: not loaded yet */
+op win[PROCS * WINDOW];     /* operations that are issued and not yet performed */
 byte pending[PROCS];
 
 #define E(p, i) win[(p) * WINDOW + (i)]

@@ -21,15 +21,15 @@ typedef enum shim_function {
   W(BEFORE, "MPI was not initialized")                                                  \
   W(AFTER, "MPI was about to end")                                                      \
   W(OTHER_MPI, "this library is for another MPI than the one that runs")                \
-  W(FAILED, "no communicator of tutti's could be made")                                 \
-  W(UNSEEN, "the communicator was made by what tutti does not see (MPI_Comm_idup ...)") \
+  W(FAILED, "tutti could not make its own communicator")                                \
+  W(UNSEEN, "a call that tutti does not see made the communicator (MPI_Comm_idup ...)") \
   W(ALONE, "a communicator of one rank")                                                \
   W(FOREIGN, "ranks of another MPI_COMM_WORLD, which may not have this library")          \
   W(INTER, "an intercommunicator")                                                      \
   W(REFUSED, "arguments that the MPI refuses")                                          \
-  W(PAIR, "a type and an op of which the MPI decides whether they fit")                 \
-  W(HOLES, "a type with holes, and an op that tutti has not of its own")                \
-  W(SIZE, "elements of a size that tutti has no type of (1, 2, 4, 8, 16 bytes)")        \
+  W(PAIR, "only the MPI knows whether this type and op fit")                            \
+  W(HOLES, "a type with holes, and a user-defined op")                                  \
+  W(SIZE, "tutti has no type of this size (it has 1, 2, 4, 8 and 16 bytes)")            \
   W(NO_PLAN, "tutti has no plan for it")                                                \
   W(NO_THREAD, "no thread may make progress: MPI was not initialized for MPI_THREAD_MULTIPLE")
 

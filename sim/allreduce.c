@@ -1,13 +1,13 @@
 /* allreduce.c - simulated time of one allreduce: tutti's, or the one that is built into SMPI.
  *
  *   allreduce [-b | -k SLICES] [-t float|int32] [-s] BYTES ...
- *     -b  the built-in one (--cfg=smpi/allreduce:NAME says which); else tutti's choice, or
- *         the plan SIM_PLAN says (smpirun splits arguments at blanks)
- *     -k  in so many slices
- *     -s  vectors that are not real, and not checked: SMPI_SHARED_MALLOC
+ *     -b  SMPI's own allreduce, which --cfg=smpi/allreduce:NAME selects. Without -b: tutti's
+ *         choice, or the plan in SIM_PLAN (smpirun splits arguments at blanks)
+ *     -k  cut vectors into SLICES
+ *     -s  use vectors that are not real (SMPI_SHARED_MALLOC), and do not check them
  *
- * Idea       all ranks begin at one simulated instant, and what counts is when the last one
- *            is done; the operation before it has made what is made once.
+ * Idea       all ranks begin at one simulated instant, and the time lasts until the last rank
+ *            is done. An operation before it has made everything that is made only once.
  * Prints     per size: bytes, seconds, predicted seconds, ok | WRONG | unchecked, and the plan
  *            that ran.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -84,7 +84,7 @@ static int is_right(const void *out, size_t n) {
   return 1;
 }
 
-/* On one rank, for all would build all ranks' schedules. */
+/* Call it on one rank only, because every rank that calls it builds all ranks' schedules. */
 static double predict(size_t n, char *plan) {
   const tutti_type type = integers ? TUTTI_INT32 : TUTTI_FLOAT;
   double seconds = 0;

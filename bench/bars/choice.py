@@ -44,7 +44,7 @@ def bars(build, quick):
         at = " (%s)" % s["worst_at"] if s else ""
         yield at_most("%s: chosen over best, the mean" % NAMES[mode], mean, s and s["mean"], failed)
         if worst:
-            yield at_most("%s: chosen over best, at worst, noise taken off%s" % (NAMES[mode], at), worst, s and s["worst"], failed)
+            yield at_most("%s: chosen over best, at worst, without the noise%s" % (NAMES[mode], at), worst, s and s["worst"], failed)
         yield limit("%s: the noise, in the mean" % NAMES[mode], s and s["noise"])
         if mode == "tuned":
             yield at_least("%s: share of predictions within 1.3 of measured" % NAMES[mode], 0.75, s and s["near"], failed)

@@ -1,6 +1,6 @@
 # sim.py - the bars of simulation: hundreds of ranks under SimGrid, tutti's choice compared with the
 # best allreduce of SimGrid. Simulated time does not depend on the machine. SimGrid's times
-# come from docs/sim/results.tsv (make sim), and the best of them is simulated again.
+# come from docs/sim/results.tsv (make sim); this program simulates the fastest one again.
 # SPDX-License-Identifier: BSD-3-Clause
 import os
 import shutil

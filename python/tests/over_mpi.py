@@ -32,5 +32,5 @@ try:
     tutti.from_mpi("MPI_COMM_WORLD")
     raise AssertionError("a text was taken")
 except tutti.ArgumentError as why:
-    assert "mpi4py is wanted, not a str" in str(why), why
+    assert "takes a communicator of mpi4py, not a str" in str(why), why
 os.write(1, b"good\n")  # in one write

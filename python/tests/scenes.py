@@ -113,7 +113,7 @@ def op_that_raises():
                 return f"{why}"
             cause = why.__cause__
             return "" if cause is None or isinstance(cause, ZeroDivisionError) else f"{cause!r}"
-    return "nobody was told"
+    return "no rank got the error"
 
 
 def shared_memory():
@@ -196,7 +196,7 @@ def explained():
     measured = comm.measure("4KiB")
     if P > 1 and not measured["plan"]:
         return f"{measured}"
-    return (tap.refused(tutti.ArgumentError, "no size", tutti.explain, "1 furlong", ranks=4) or
+    return (tap.refused(tutti.ArgumentError, "not a size", tutti.explain, "1 furlong", ranks=4) or
             tap.refused(tutti.ArgumentError, "no collective", tutti.explain, "1k", "alreduce", ranks=4))
 
 

@@ -201,7 +201,7 @@ def messages():
 
 
 def futures():
-    """async_op, results that nobody holds, then() that calls again, several groups"""
+    """async_op, results without a reference, then() that calls again, several groups"""
     r, P = dist.get_rank(), dist.get_world_size()
     works = [dist.all_reduce(torch.ones(n), async_op=True) for n in (1, 1 << 16, 3, 1 << 20)]
     del works[0], works[0]
@@ -222,7 +222,7 @@ def futures():
 
 
 def profiled():
-    """what the profiler records of an operation ends with it, and before who waits goes on"""
+    """the profiler's record of an operation ends with the operation, before a waiting thread returns"""
     late, r, why = 5e-3, dist.get_rank(), ""
     for i in range(24 if tutti.torch.COMPILED and dist.get_world_size() > 1 else 0):
         dist.barrier()
@@ -325,7 +325,7 @@ WRONG = {"another sign|resolve_conj": lambda: dist.all_reduce(torch.ones(3, dtyp
 
 
 def wrong():
-    """what is wrong is said, and nothing is lost"""
+    """errors are reported, and no operation is lost"""
     for what, call in WRONG.items():
         try:
             call()

@@ -67,7 +67,7 @@ def vector(what: Any, call: str, role: str, dtype: Optional[str] = None, writabl
         raise ArgumentError(f"{name} is read-only; hand in something that can be written")
     code, size = _type_of(view, name, dtype, moves)
     if view.nbytes % size:
-        raise ArgumentError(f"{name} has {view.nbytes} bytes, which are no whole elements of {size} bytes")
+        raise ArgumentError(f"{name} has {view.nbytes} bytes, which is no whole number of elements of {size} bytes")
     return view.pointer, view.nbytes // size, code, view.keep
 
 

@@ -496,7 +496,7 @@ class Collectives:
 
     def _table(self, name: str, counts: Sequence[int]) -> tuple[Any, int]:
         if len(counts) != self.size or min(counts) < 0:
-            raise ArgumentError(f"{name}: counts has to have a number, 0 or more, for each of the {self.size} ranks; "
+            raise ArgumentError(f"{name}: counts must have {self.size} numbers, one per rank, each 0 or more; "
                                 f"it is {list(counts)}")
         return (ctypes.c_size_t * self.size)(*counts), sum(counts)
 

@@ -262,7 +262,7 @@ class Comm(Collectives):
 
 
 def raised(why: BaseException) -> str:
-    """An exception in short, for the other ranks."""
+    """The short form of an exception that the other ranks get."""
     text = str(why).strip().split("\n")[0]
     return f"it raised {type(why).__name__}" + (f": {text}" if text else "")
 

@@ -103,7 +103,7 @@ def from_mpi(comm: Any) -> Comm:
     """A communicator of the same ranks, in the same order, as one of mpi4py's. Collective over it.
     docs/mpi.md says which threads may use it, and which network connects the nodes."""
     if not is_mpi(comm):
-        raise ArgumentError(f"from_mpi: a communicator of mpi4py is wanted, not a {type(comm).__name__}")
+        raise ArgumentError(f"from_mpi takes a communicator of mpi4py, not a {type(comm).__name__}")
     mpi = sys.modules["mpi4py.MPI"]
     vendor = mpi.get_vendor()[0]
     if vendor not in _FAMILIES:
@@ -137,7 +137,7 @@ def create(unique_id: str, ranks: int, rank: int, *, net: Optional[str] = None, 
     timeout  seconds to wait for missing ranks; 0: TUTTI_CONNECT_TIMEOUT, else 120.
     """
     if len(unique_id.encode()) >= _ID_BYTES:
-        raise ArgumentError("create: this id is none that unique_id() has made: it is too long")
+        raise ArgumentError("create: this id is too long; pass the one that unique_id() returned")
     text = ctypes.create_string_buffer(unique_id.encode(), _ID_BYTES)
     return _made(lib.tutti_comm_create, text, ranks, rank, _config(net, timeout))
 

@@ -95,6 +95,6 @@ def look(what: Any, name: str) -> tuple[Any, int, int, Any, bool, Any, str]:
     kind = f"{_KINDS.get(tensor.kind, '?')}{tensor.bits}" + (f" x{tensor.lanes}" if tensor.lanes > 1 else "")
     code = code_of_dlpack(tensor.kind, tensor.bits, tensor.lanes)
     if itemsize * 8 != tensor.bits * tensor.lanes:
-        raise ArgumentError(f"{name} is of type {kind}, whose elements are no whole bytes")
+        raise ArgumentError(f"{name} is of type {kind}, whose elements are not whole bytes")
     at = (tensor.data or 0) + tensor.offset
     return at, elements * itemsize, itemsize or 1, code, readonly, (capsule, what), kind

@@ -8,7 +8,7 @@ import builtins
 
 
 class TuttiError(Exception):
-    """A refusal or an error of tutti, in a sentence: what failed, where, what to do.
+    """An error of tutti, as a sentence: what failed, where, and what to do.
 
     `status` is the number of C's `tutti_status`.
     """

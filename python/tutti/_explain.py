@@ -89,7 +89,7 @@ def _size(text: Union[int, str]) -> int:
         return text
     found = re.fullmatch(r"([0-9.]+) *([kmgt]?)(i?b)?", text.strip(), re.IGNORECASE)
     if not found:
-        raise ArgumentError(f"{text!r} is no size; 428, '9KB', '64k' and '1MiB' are")
+        raise ArgumentError(f"{text!r} is not a size such as 428, '9KB', '64k' or '1MiB'")
     return int(float(found[1]) * 1024 ** ("kmgt".index(found[2].lower()) + 1 if found[2] else 0))
 
 

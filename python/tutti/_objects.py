@@ -47,8 +47,8 @@ class _Slot:
         self.longest: int
         mark, _, self.bytes, self.longest = _HEAD.unpack_from(slot)
         if mark != _MARK:
-            raise ArgumentError(f"{call}: here an object is wanted, and another rank brought an array; hand in the same kind "
-                                "on all ranks")
+            raise ArgumentError(f"{call}: this rank brought an object, and another rank an array; all ranks must bring the "
+                                "same kind")
         self._first = slot[_HEAD.size:_HEAD.size + min(self.bytes, _ROOM)]
 
     @property
@@ -149,7 +149,7 @@ def _all_to_all(comm: "Comm", things: Any) -> list[Any]:
 
 def _one_per_rank(comm: "Comm", things: Any, call: str) -> Sequence[Any]:
     if not isinstance(things, (list, tuple)) or len(things) != comm.size:
-        raise ArgumentError(f"{call}: an array is wanted, or a list of {comm.size} objects, one for each rank, not "
+        raise ArgumentError(f"{call} takes an array, or a list of {comm.size} objects, one per rank, not "
                             f"{f'{len(things)} of them' if isinstance(things, (list, tuple)) else type(things).__name__}")
     return things
 

@@ -93,7 +93,7 @@ def fit_for_bools(code: int, op: int, name: str) -> int:
     """The type as which a bool is computed."""
     if op not in _OF_BOOLS:
         what = OPS[op] if op < _USER else "op of that kind"
-        raise OpError(f"{name}: bools have no {what}, for the result would be none; use 'lor', 'land', "
+        raise OpError(f"{name}: bools have no {what}, because its result is not a bool; use 'lor', 'land', "
                       "'lxor', 'max' or 'min', or convert to integers before")
     return code - 256
 
@@ -132,7 +132,7 @@ def op(function: Callable[[Any, Any], Any], commutative: bool = True) -> Op:
     (2,)
     """
     if not callable(function):
-        raise OpError(f"op: {function!r} is no function")
+        raise OpError(f"op: {function!r} is not a function")
     mine: list[weakref.ref[MadeOp]] = []
 
     def call(a: int, b: int, dst: int, count: int, code: int, _ctx: Any) -> None:

@@ -21,7 +21,7 @@ static bool vector(size_t n) {
   return DROP_CHECK(good);
 }
 
-/* A few elements, each of which is large. */
+/* A few large elements. */
 static bool blocks(int count, int each) {
   MPI_Datatype block;
   const size_t n = (size_t)count * (size_t)each;

@@ -19,7 +19,7 @@
 enum { COVER_USER = TUTTI_OP_COUNT, COVER_ORDERED, COVER_SCALED, COVER_OPS };
 enum { COVER_APART, COVER_IN_PLACE, COVER_MIXED }; /* mixed: on odd ranks only */
 enum { COVER_BLOCKING, COVER_WAIT, COVER_TEST, COVER_PERSISTENT };
-/* Who allocates the buffers: malloc; tutti; tutti on odd ranks; drawn for each buffer. */
+/* The allocator of the buffers: malloc; tutti; tutti on odd ranks; drawn for each buffer. */
 enum { COVER_MALLOC, COVER_TUTTI_MEMORY, COVER_ODD, COVER_EACH };
 /* How counts vary by rank: `count` each; then per-rank lists: equal, arbitrary, 0 for most,
  * everything on one rank, nothing at all. */

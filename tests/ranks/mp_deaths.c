@@ -1,4 +1,4 @@
-/* mp_deaths.c - ranks die at random moments, and the others go on. Used by shrink.sh; does nothing
+/* mp_deaths.c - ranks die at random moments, the others continue. Used by shrink.sh; does nothing
  * when run by itself.
  *
  * Usage      tutti run -k -n P mp_deaths SEED DEATHS [far]

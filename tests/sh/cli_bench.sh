@@ -123,6 +123,6 @@ ok "in a job rank 0 alone complains" all "status 2" '[ "$(grep -ac "no type" "$w
 job run -n 2 "$TUTTI" bench -P 3
 ok "-P that is not the job's" all "status 2" "says 'P 3, but the job has 2 ranks'"
 job run -n 2 "$TUTTI" bench --json /no/such/folder/file
-ok "a file that cannot be written is said before anything is measured" all "status 125" \
+ok "a file that cannot be written is an error before anything is measured" all "status 125" \
   "says \"cannot write '/no/such/folder/file'\"" "out_is ''"
 exit $bad

@@ -150,7 +150,7 @@ wait_job
 start_stubborn
 kill -9 "$(the_guard)"
 wait_job
-ok "kill -9 of the guard leaves no process, and is said" all gone "status 137" "says 'guard process was killed'"
+ok "kill -9 of the guard leaves no process, and is reported" all gone "status 137" "says 'guard process was killed'"
 TOKEN=$token setsid "$TUTTI" run -n 3 bash "$work/stubborn" >"$work/out" 2>&1 </dev/null &
 job=$!
 lines 3 ready && sleep 0.2

@@ -34,7 +34,7 @@ job mpi "$work/bin/mpiexec.hydra" -n 2 ./app
 ok "MPICH, by its path" all 'status 5' \
   'told -genv LD_PRELOAD "$lib/libtutti_pmpi_mpich.so" -n 2 ./app "LD_PRELOAD is unset"'
 job mpi --report mpirun -n 1 ./a : -n 2 ./b
-ok "--report, for all programs of a line" all 'status 5' \
+ok "--report reaches all programs of a line" all 'status 5' \
   'told -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" -x TUTTI_REPORT=1 -n 1 ./a : -x "LD_PRELOAD=$lib/libtutti_pmpi_ompi.so" -x TUTTI_REPORT=1 -n 2 ./b "LD_PRELOAD is unset"'
 job mpi --report=r.json mpiexec.hydra ./a
 ok "--report=FILE is made absolute" all 'status 5' \

@@ -46,7 +46,7 @@ ok "--keep-going lets the others run on" all "status 5" '[ "$(sort "$work/out" |
 
 # ---- programs that do not start ----
 job run -np 4 true
-ok "mpirun's -np is told what it is here" all "status 2" one_line "says '\-np is -n here'"
+ok "mpirun's -np: the error names tutti's option" all "status 2" one_line "says '\-np is -n here'"
 job run -n 4 no-such-program
 ok "not found: 127 and one sentence" all "status 127" one_line "says \"'no-such-program': not found\""
 job run -n 4 ./no/such/program

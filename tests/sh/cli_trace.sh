@@ -24,7 +24,7 @@ assert len({(l["pid"], l["tid"]) for l in lanes}) == len(lanes)
 for i in e:
     if i["ph"] == "X": assert i["dur"] >= 0 and i["ts"] >= 0, i
 outer = of("call", "start", "request_wait", "request_test")
-for s in of("wait"): # a wait lies inside a call of its lane
+for s in of("wait"): # a wait is inside a call of its lane
     assert any(o["tid"] == s["tid"] and o["pid"] == s["pid"] and o["ts"] - 0.002 <= s["ts"] and
                s["ts"] + s["dur"] <= o["ts"] + o["dur"] + 0.002 for o in outer), s
 exec(sys.argv[2])
@@ -66,7 +66,7 @@ for c in big:
     waits = [i for i in mine if i["cat"] == "wait" and i["args"]["peer"] == 1 and i["ts"] + i["dur"] <= last + 0.002]
     assert sum(i["dur"] for i in waits) > 5000 and last > c["ts"] + 50000, mine'
 job trace --json "$x"
-ok "... and that one is said to be late" grep -qaE '"rank": 1, .*"came_last": [3-6], "behind_us": [1-9][0-9]{5}[.]' "$work/out"
+ok "... and the trace names the late rank" grep -qaE '"rank": 1, .*"came_last": [3-6], "behind_us": [1-9][0-9]{5}[.]' "$work/out"
 job run -n 3 "$player" leaves
 check "a rank that frees nothing leaves a trace too" 'assert len(of("call")) == 3 * 7'
 job run -k -n 4 "$player" dies

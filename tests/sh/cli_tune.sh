@@ -30,7 +30,7 @@ TUTTI_PROFILE=$profile job bench -P 2 -e 4 --repeats 1
 ok "the profile is read without a word" all "status 0" quiet
 printf 'rack.alpha = 7us # by hand\nshm.copy = 1\n' >>"$profile"
 job tune --seconds 1 -o "$profile"
-ok "tune again: what was not measured now stays, the rest goes" all "status 0" \
+ok "tune again: figures that were not measured now stay, the others are replaced" all "status 0" \
   "grep -q '^rack.alpha = 7us # by hand' '$profile'" "! grep -q '^shm.copy = 1$' '$profile'" \
   '[ "$(grep -c ^shm.turn "$profile")" = 1 ]'
 printf 'alpha = 1us\nmachine = 3 x another\nrack.alpha = 7us\n' >"$profile"
@@ -74,7 +74,7 @@ ok "TUTTI_PROFILE goes before all" [ "$said" = "$at_home" ]
 XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm
 ok "explain --shm takes its figures" all "status 0" "has '^Predicted: 9.00 ms'"
 XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm --net shm.wake=3ms
-ok "... and what is said over them" all "status 0" "has '^Predicted: 3.00 ms'"
+ok "... and options override them" all "status 0" "has '^Predicted: 3.00 ms'"
 TUTTI_PROFILE=none job info --profile && cp "$work/out" "$work/builtin"
 XDG_CONFIG_HOME=$work/xdg job explain -P 2 --size 4 --shm --profile "$work/builtin"
 ok "... or only those of a file" all "status 0" "has '^Predicted: $built_in'"
@@ -121,7 +121,7 @@ for turn in "0 1 2" "1 2 0"; do
 done
 
 # ---- errors in a profile ----
-# text | error; the job goes on with the built-in figures
+# text | error; the job continues with the built-in figures
 n=0
 while IFS='|' read -r text says; do
   n=$((n + 1))
@@ -169,10 +169,10 @@ for m in ompi mpich; do
       TUTTI_PROFILE=$work/of TUTTI_EXPLAIN=1 TUTTI_NODES=0,1,2,2 timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" bench -b 4 -e 4 --repeats 1 >"$work/out" 2>"$work/err" || rc=$?
       n="$n $(cat "$work/out" "$work/err" | grep -c 'its figures of the network are of .Another 1., and this one is .*; the built-in'),$(cat "$work/out" "$work/err" | grep -qE '^# Predicted: [0-9.]+ s|^# Predicted: [1-9][0-9.]+ ms'; echo $?)"
     done
-    ok "over $m: figures of another network are not used, which is said once" all "status 0" '[ "$n" = " 0,0 1,1 0,0" ]' "has ."
+    ok "over $m: figures of another network are not used, with one warning" all "status 0" '[ "$n" = " 0,0 1,1 0,0" ]' "has ."
     printf 'machine = %s\nnetwork = Another 1\nrack.beta = 1ns\nshm.turn = 1us\n' "$machine" >"$work/x"
     TUTTI_NODES=0,1 timeout -k 5 60 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err" || rc=$?
-    ok "tune over $m: nor do they stay beside those of this one" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
+    ok "tune over $m: they do not stay beside those of this network" all "status 0" "grep -q ^shm.turn '$work/x'" "! grep -q ^rack '$work/x'" "grep -q '^network *= $net$' '$work/x'"
     rm "$work/x"
     TUTTI_NODES=0,1,2,3 TUTTI_TOPO="rack:2 node:2 core:1" timeout -k 5 60 "$(starter $m)" -n 4 "$TUTTI" tune -o "$work/levels" >"$work/out" 2>"$work/err" || rc=$?
     ok "tune over $m: of each level" all "status 0" "has '^rack: repeats of a game differ by'" "has '^node: repeats'" "grep -q '^rack.beta ' '$work/levels'" "grep -q '^node.beta ' '$work/levels'" "grep -qE '^rack.ports += [1-4] ' '$work/levels'" "grep -qE '^node.ports += [1-4] ' '$work/levels'"
@@ -214,7 +214,7 @@ job explain --measured -P 2 -b 64 -e 64 --repeats 1 --algo two-shot
 ok "explain --measured --algo" all "status 0" "has '^ +64 B  two-shot '"
 if command -v gnuplot >/dev/null; then
   job explain --measured -P 2 -b 4 -e 1K -f 16 --repeats 1 --plot "$work/m.svg"
-  ok "explain --measured --plot" all "status 0" quiet "grep -q 'what is chosen, measured' '$work/m.svg'" \
+  ok "explain --measured --plot" all "status 0" quiet "grep -q 'the chosen plan, measured' '$work/m.svg'" \
     "grep -q 'runs: [a-z]' '$work/m.svg'"
 fi
 for words in "" "-P 0" "-P 2 --plot x.txt" "-P 2 x" "-P 2 --repeats 60" "-P 2 -b 8 -e 4"; do

@@ -48,7 +48,7 @@ sed -E 's/^on [0-9a-f]+: 2 processes.*;.*/on 12345678: 2 processes share memory;
   s/^on [0-9a-f]+: 3 processes/on 12345678: 3 threads/' "$w" >"$work/other.txt"
 job wisdom "$work/other.txt"
 ok "... and what does not" all 'status 0' 'grep -q "^# does not fit: another machine" "$work/out"' \
-  'grep -q "^# this machine: fits ranks that sit so" "$work/out"'
+  'grep -q "^# this machine: fits ranks that are placed like this" "$work/out"'
 printf '%s\non 0000000a: x\nallreduce float sum same 0 4096 naive 1 1 1%% 1 1 2026-01-02T00:00:00Z\n' "$head" >"$work/new.txt"
 printf '%s\non 0000000a: x\nallreduce float sum same 0 4096 one-shot 1 1 1%% 1 1 2026-01-01T00:00:00Z\n' "$head" >"$work/old.txt"
 for order in "new old" "old new"; do
@@ -77,14 +77,14 @@ refused "a plan that there is not" 'line 3, column 33: expected a plan .*naiv' 1
 printf '%s\non 0000000a: x\n\0one\n' "$head" >"$work/nul.txt"
 refused "a file that is torn" 'nul.txt: line 3, column 1: expected text, found a NUL byte' 125 wisdom "$work/nul.txt"
 mkfifo "$work/none"
-refused "a pipe, whose other end may never come" 'none: it is no regular file' 125 wisdom "$work/none"
+refused "a pipe, whose other end may never come" 'none: it is not a regular file' 125 wisdom "$work/none"
 refused "... nor to be added to" 'none. cannot be read' 125 wisdom --merge "$work/old.txt" -w "$work/none"
 rm "$work/none"
-refused "merged with what is wrong" 'torn.txt: the wisdom, line 3' 125 wisdom --merge "$w" "$work/torn.txt" -w "$work/old.txt"
-refused "written over what is wrong" 'wisdom .*bad.txt., line 1' 125 wisdom --merge "$w" -w "$work/bad.txt"
+refused "a merge with a wrong file" 'torn.txt: the wisdom, line 3' 125 wisdom --merge "$w" "$work/torn.txt" -w "$work/old.txt"
+refused "a merge into a wrong file" 'wisdom .*bad.txt., line 1' 125 wisdom --merge "$w" -w "$work/bad.txt"
 refused "no such file" 'none: No such file' 125 wisdom "$work/none"
 job wisdom -P 2 -b 4 -e 4 -w "$work/torn.txt"
-ok "measured into what is wrong: before it is measured" all '[ "$rc" != 0 ]' 'says "torn.txt: the wisdom, line 3"' '! grep -q 4 "$work/out"'
+ok "measurements into a wrong file are refused before they begin" all '[ "$rc" != 0 ]' 'says "torn.txt: the wisdom, line 3"' '! grep -q 4 "$work/out"'
 refused "nothing to do" 'what. A file to show, or -P' 2 wisdom
 refused "a file to show, and -w" 'files are shown, or put together with --merge' 2 wisdom "$w" -w "$w"
 refused "--merge without -w" 'merge takes files, and -w' 2 wisdom --merge "$w"
@@ -112,7 +112,7 @@ ok "... nor against a wish" all 'status 0' 'grep -q " naive$" "$work/out"'
 TUTTI_WISDOM=$work/ring.txt TUTTI_ALGO='^fold' job $bench -P 3
 ok "... nor what is ruled out" all 'status 0' quiet '! grep -q "measured" "$work/out"'
 TUTTI_WISDOM=$work/torn.txt job $bench -P 3
-ok "a wrong file: a warning with its place, and the job goes on" all 'status 0' \
+ok "a wrong file: a warning with line and column, and the job continues" all 'status 0' \
   'says "wisdom .*torn.txt., line 3, column 33: expected a plan.*; it is not used"' '! grep -q "measured" "$work/out"'
 job run -n 3 sh -c '[ $TUTTI_RANK = 0 ] && export TUTTI_WISDOM='"$work"'/ring.txt; exec "$@"' sh "$TUTTI" $bench
 ok "only rank 0 has a file: it counts" all 'status 0' quiet 'grep -q "fold(ring), measured 5.00 us" "$work/out"'

@@ -40,13 +40,13 @@ in_order=$(for by in 2 1; do for ((i = by; i <= n; i += 2)); do printf '%02d_%s\
 ok "each is told, those with company first, in order" all '[ "$told" = "$in_order" ]'
 ok "and counted" [ "$(tail -1 "$work/out")" = "${sums[0]} passed, ${sums[1]} failed, ${sums[2]} skipped" ]
 ok "there are failures: status 1" status 1
-ok "nothing is said besides" quiet
+ok "there is no other output" quiet
 ok "a program that hangs is ended with all it started" gone
 once_more=$(sed -n '/^---- what failed, once more/,$p' "$work/out")
 ok "and it is said, twice" all '[ "$(grep -c "ran longer than 2 s, or was killed$" "$work/out")" = 8 ]' \
   '[ "$(grep -c "ran longer than 2 s, or was killed$" <<<"$once_more")" = 4 ]'
 ok "failures are repeated at the end" grep -qx '03_fails: not ok - 2' <<<"$once_more"
-ok "what a failing program wrote stands in one piece" \
+ok "the output of a failing program is in one piece" \
   [ "$(sed -n '/^---- 03_fails:/,/^---- end of 03_fails/p' "$work/out" | sed 1d | xargs)" = "ok - 1 not ok - 2 ---- end of 03_fails" ]
 rc=0
 tests/run "$(name 1 passes)" "$(name 2 passes-late)" "$(name 1 passes)" >"$work/out" 2>"$work/err" || rc=$?

@@ -99,7 +99,7 @@ exact() { # MPI
 # MPI_Error_string and MPI_Error_class know tutti's own error.
 apart() { # MPI
   run_mpi "$TUTTI" mpi "$(starter "$1")" -n 3 "$BUILD/tests/$1/drop_apart"
-  ok "$1: ranks that begin different collectives hear why" all 'status 0' 'grep -q "^ok" "$work/out"'
+  ok "$1: ranks that begin different collectives get the reason" all 'status 0' 'grep -q "^ok" "$work/out"'
   n=$((n + 1))
 }
 

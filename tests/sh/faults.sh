@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # faults.sh - ranks that die, stall or abort: the others get an error, and all end, within seconds.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_faults
 keep=--keep-going
 
@@ -45,7 +45,7 @@ ok "nobody is left" gone
 wait $slow
 rc=$?
 mv "$work/slow" "$work/err"
-ok "a rank that waits 10 s warns once, names the late one, and goes on" all 'status 0' \
+ok "a rank that waits 10 s warns once, names the late rank, and continues" all 'status 0' \
   '[ "$(grep -cE "^level 0: .*has waited 10[.0-9]* s for rank 2 " "$work/err")" = 2 ]' \
   '[ "$(grep -c "^level 0" "$work/err")" = 2 ]'
 echo 1..15

@@ -4,7 +4,7 @@
 # hundred deaths. SEED=n repeats one run. The jobs run side by side, because most of the time is
 # waiting.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_grow
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=40 || rounds=1
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0"
@@ -73,7 +73,7 @@ check "one that always fails is started again so often, and less and less quickl
   'says "in 0.2 s, 2 of 3"' 'says "in 0.4 s, 3 of 3"' 'says "status 6; the other 1 run on; it is not started again"' \
   'count err "" 4'
 result alone
-check "nobody is started again when the others have ended" all 'status 6' 'says "rank 1 is not started again: the others have ended"'
+check "a rank is not started again when the others have ended" all 'status 6' 'says "rank 1 is not started again: the others have ended"'
 result shown
 check "its output is a rank's, and --verbose says who it is" all 'status 0' 'grep -q "^\[1\] here" "$work/out"' \
   'says "rank 1 is pid [0-9]+, joiner 1"' 'says "rank 1 is pid [0-9]+, joiner 2"'

@@ -5,7 +5,7 @@
 # Idea       a job of one user (64321) computes; a second user (65534) tries each line of a table on
 #            each of its processes, and must get nothing; the job goes on.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_grow
 tests=0
 check() { tests=$((tests + 1)) && ok "$@"; }
@@ -80,7 +80,7 @@ $neighbour touch "$place/theirs"
 while IFS='|' read -r name setting words; do
   TOKEN=$token timeout 30 $victim env "$setting" TUTTI_MEASURE=1 "$place/tutti" run -n 2 "$place/mp_grow" once >"$work/out" 2>"$work/err"
   rc=$?
-  check "$name: said, and the job goes on" all 'status 0' '[ "$(grep -c "^fine" "$work/out")" = 2 ]' "grep -qE '$words' \"\$work/out\""
+  check "$name: a warning, and the job continues" all 'status 0' '[ "$(grep -c "^fine" "$work/out")" = 2 ]' "grep -qE '$words' \"\$work/out\""
 done <<EOT
 a pipe as trace|TUTTI_TRACE=$place/fifo|TUTTI_TRACE: .*fifo (is no regular file|cannot be opened)
 a link to one|TUTTI_TRACE=$place/link|TUTTI_TRACE: .*link (is no regular file|cannot be opened)

@@ -38,7 +38,7 @@ check "an agent is called once per host, and words arrive as they are" all "stat
   '[ "$(sort "$work/called" | xargs)" = "a b" ]' \
   '[ "$(sort "$work/out" | head -1)" = "0/3 it'"'"'s \"two\" words a '"'"'b'"'"' \$c /dev/null" ]' '[ "$(wc -l <"$work/out")" = 3 ]'
 job run --hosts localhost:2,localhost:1 sh -c '[ $TUTTI_RANK = 2 ] && exit 7; sleep 50'
-check "one fails: its host's name, its status, nobody is left" all "status 7" "says 'rank 2 .pid'" \
+check "one fails: its host's name, its status, no process is left" all "status 7" "says 'rank 2 .pid'" \
   "says 'host localhost .pid'" "within 5000" gone
 job run --hosts localhost:1,localhost:1 --timeout 0.5 sleep 50
 check "--timeout ends the ranks of all hosts" all "status 124" "within 5000" gone

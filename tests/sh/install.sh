@@ -139,7 +139,7 @@ ok "UCX=yes without UCX is an error that says so" all '! quiet_make -n UCX=yes U
 mkdir "$work/bin" && printf '#!/bin/sh\n' >"$work/bin/dpkg-query" && printf '#!/bin/sh\ntouch "%s"\n' "$work/asked" >"$work/bin/apt-get"
 chmod +x "$work/bin/dpkg-query" "$work/bin/apt-get"
 for how in DEPS=no DEB_HOST_ARCH=amd64 RPM_BUILD_ROOT=/tmp NIX_BUILD_TOP=/tmp; do
-  ok "$how: nothing is installed, and what is missing is said" all \
+  ok "$how: nothing is installed, and the missing packages are named" all \
     'env "$how" PATH="$work/bin:$PATH" tools/deps.sh models >"$work/out" 2>"$work/err"' \
     'grep -q "going on without these packages:.* spin" "$work/err"' '[ ! -e "$work/asked" ]'
 done

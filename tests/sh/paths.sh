@@ -2,7 +2,7 @@
 # paths.sh - every way in which memory reaches a peer, and both engines, give the
 # right results: the covering table on processes, under each setting.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 n=0
 cover() { # SETTING WORD RANKS
   job run -n "$3" env "$1=$2" "$BUILD/tests/mp_cover"
@@ -14,6 +14,6 @@ for ranks in 2 5; do
   cover TUTTI_ENGINE generic $ranks
 done
 job run -n 2 env TUTTI_COPIES=often "$TUTTI" bench -b 4 -e 4
-ok "a word that is none is told, and nothing is lost" all 'status 0' 'says "often.*cheapest or none or private or all"'
+ok "an unknown word gives a warning, and the job runs" all 'status 0' 'says "often.*cheapest or none or private or all"'
 echo 1..$((n + 1))
 exit $bad

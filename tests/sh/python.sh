@@ -51,7 +51,7 @@ at_a_terminal() { # NAME PROGRAM ARGS...: two ranks that wait end within 2 s of 
 }
 at_a_terminal "Ctrl-C at a terminal, ranks that wait for each other" "$here/interrupts.py" dead
 job run --keep-going -n 2 $python "$here/interrupts.py" init
-ok "Ctrl-C in init, and the other rank hears of it" all 'status 0' '[ "$(grep -c ": good$" "$work/out")" = 2 ]'
+ok "Ctrl-C in init, and the other rank gets the error" all 'status 0' '[ "$(grep -c ": good$" "$work/out")" = 2 ]'
 background run -n 2 $python "$here/interrupts.py" ended
 for _ in $(seq 200); do [ "$(grep -c waits "$work/out")" = 2 ] || sleep 0.05; done
 kill -TERM "$job"
@@ -208,7 +208,7 @@ installed() {
 }
 typed() {
   $python -m mypy --version >/dev/null 2>&1 || { skip "types" "no mypy here" && return; }
-  ok "mypy finds the types right, and what is wrong with a program" eval \
+  ok "mypy accepts the package, and finds the errors of a wrong program" eval \
     '$python -m mypy --strict --cache-dir "$work/mypy" python/tutti python/backend.py $here/typed.py >"$work/out" 2>"$work/err"'
 }
 if [ "$all" ]; then

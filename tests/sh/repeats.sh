@@ -24,7 +24,7 @@ for n in 2 3 5; do
   same_as "the system reads vectors" TUTTI_COPIES=none
   same_as "everything is copied" TUTTI_COPIES=all
   same_as "step by step, without loops" TUTTI_ENGINE=generic
-  same_as "a thread drives what is in flight" TUTTI_PROGRESS_THREAD=1
+  same_as "a thread drives operations in flight" TUTTI_PROGRESS_THREAD=1
   (while :; do :; done) &
   busy=$!
   same_as "beside one that takes a core"

@@ -30,19 +30,19 @@ form "blueconnect($torus,ring)" \
   '2 * ((49 + 49 + 39) * a + (49 / 50 * m + 49 / 50 * m / 50 + 39 / 40 * m / 2500) * b)' \
   "$torus" $flat,torus=1,hop=100ns
 
-# All plans, and the choice: one rank stands for all, and nobody builds 100,000 schedules.
+# All plans, and the choice: one rank stands for all, so tutti does not build 100,000 schedules.
 job plan price all -P 100000 --size 1MiB --topo "$tree" --net $taper
 ok "all plans on levels, in $ms ms" all "status 0" "within 10000" "grep -qE '^\* blueconnect' $work/out"
-# On 1,000 ranks it is the plans that differ from rank to rank that take the time.
+# On 1,000 ranks most of the time goes to plans whose ranks differ.
 job explain -P 1000 --size 8 --topo "leaf:25 node:40" --net $flat
 ok "the choice among all on 1,000 ranks, in $ms ms" all "status 0" "within 30000" \
   "grep -qE '^allreduce of 8 B on 1000 ranks: doubling' $work/out"
 job explain -P 1000 --size 8 --net $flat
 ok "and without levels, in $ms ms" all "status 0" "within 15000"
 
-# What the prover is not asked is said so.
+# A plan without a proof says that the prover was not asked.
 job plan price 'generalized(r=3)' -P 1000 --size 8 --net $flat
-ok "no proof of what nobody named" all "status 0" \
+ok "no proof of a plan that was not named" all "status 0" \
   "grep -q '^! generalized(r=3): on 1000 ranks the prover is not asked whether it gives the same bits' $work/out"
 job explain -P 5000 --size 8 --net $flat --algo 'generalized(r=3)'
 ok "nor beyond 4096 ranks of what somebody did" all "status 0" \

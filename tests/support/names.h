@@ -17,7 +17,7 @@ typedef struct names {
 names names_for(int ranks, int most, int turn);
 void names_free(names *list);
 
-/* Adds what is proposed for a machine with these levels ("": none). */
+/* Adds the plans that are proposed for a machine with these levels ("": no levels). */
 void names_add_plans(names *list, int ranks, const char *levels);
 
 /* Builds and proves; false if refused, with the reason in report->witness. */

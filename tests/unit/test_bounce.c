@@ -174,5 +174,5 @@ static void what_comes_too_late_is_written_nowhere(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(what_comes_too_late_is_written_nowhere)};
-  return cmocka_run_group_tests_name("messages that nobody can take back", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("messages that cannot be taken back", tests, NULL, NULL);
 }

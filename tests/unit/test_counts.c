@@ -51,8 +51,8 @@ static void consistent_keeps_its_counts(void **state) {
 }
 
 /* The total that the hosted hypercube sends for all blocks, if all missing members up to the next
- * power of two take part: ours sends as much if N is a power of two, otherwise less. From a
- * simulation of that algorithm, i = 0, 1, 2 ... */
+ * power of two take part: ours sends as much if N is a power of two, otherwise less. The figures,
+ * from i = 0 on, come from a simulation of that algorithm. */
 static void consistent_sends_no_more_than_a_hosted_hypercube(void **state) {
   static const struct {
     int P, blocks[9];

@@ -31,7 +31,7 @@ static _Thread_local int left = -1; /* successes before the failure; -1: no fail
 
 tutti_status __wrap_tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
                                  const tt_choice *choice, tt_plan *plan) {
-  if (left >= 0 && left-- == 0) return tt_fail(TUTTI_ERR_MEMORY, "there is none left");
+  if (left >= 0 && left-- == 0) return tt_fail(TUTTI_ERR_MEMORY, "no memory is left");
   return __real_tt_plan_make(comm, call, in_place, choice, plan);
 }
 
@@ -71,7 +71,7 @@ static void all_fail_alike(void **state) {
     }
     for (int r = 0; r < RANKS; r++) pthread_join(threads[r], NULL);
     for (int r = 0; r < RANKS; r++) {
-      const char *words = r == 1 ? "there is none left" : "another rank could not make the plans";
+      const char *words = r == 1 ? "no memory is left" : "another rank could not make the plans";
       assert_int_equal(ranks[r].status, made < 0 ? TUTTI_OK : TUTTI_ERR_MEMORY);
       if (made >= 0) assert_non_null(strstr(ranks[r].words, words));
       assert_int_equal(ranks[r].after, TUTTI_OK);

@@ -87,7 +87,7 @@ static void all_meet(void **state) {
   }
 }
 
-/* One of three ranks errs: what it gets, and what the others get. */
+/* One of three ranks makes an error: the sentence that it gets, and the others' sentence. */
 static void one_is_wrong(void **state) {
   static const struct {
     const char *name;

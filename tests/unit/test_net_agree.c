@@ -265,5 +265,5 @@ static void those_who_live_agree(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(those_who_live_agree)};
-  return cmocka_run_group_tests_name("who goes on, over messages", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("survivors agree over messages", tests, NULL, NULL);
 }

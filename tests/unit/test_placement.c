@@ -184,7 +184,7 @@ static void hosts_are_counted(void **state) {
 
 static void nodes_are_faked(void **state) {
   static const struct {
-    const char *placements, *text, *node_of; /* a sentence, if there is none */
+    const char *placements, *text, *node_of; /* node_of: an error message if the text is wrong */
   } cases[] = {
       {"a0 a0 a0 a0 a0", "0,1", "0 1 0 1 0"},
       {"a0 a0 a0", "5", "0 0 0"},
@@ -244,7 +244,7 @@ static bool together(const tt_placement *a, const tt_placement *b, const char *l
          (depth < 3 || a->package == b->package) && (depth < 4 || a->cache == b->cache);
 }
 
-/* Below the g-th domain above level l: for each place, the domain of level `of` that holds it. */
+/* Fill in the places below the g-th domain above level l: the domain of level `of` that each is in. */
 static void fill(const tt_tree *t, int l, int g, int of, int domain, int *domains, int *places) {
   for (int i = 0; i < tt_tree_count(t, l, g); i++) {
     const int child = tt_tree_first(t, l, g) + i, here = l == of ? child : domain;

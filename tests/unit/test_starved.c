@@ -222,7 +222,7 @@ static void starved(void **state) {
     n += n < FIRST || cover_all() ? 1
                                   : 1 + (long)(cover_mix(seed + (uint64_t)n) % (uint64_t)(n / 12));
   }
-  print_message("# %s: %ld requests for memory at most, %ld refused, %ld of them are failures\n",
+  print_message("# %s: at most %ld requests for memory; %ld were refused, and %ld calls failed\n",
                 row->name, n, plays, failures);
   assert_true(failures > 0);
 }

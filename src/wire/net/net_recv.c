@@ -446,7 +446,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
       .ranks = net->ranks,
       .beside = SMALL,
       .shown = &m->shown,
-      .traits = {.name = m->net.name,
+      .traits = {.name = net->name,
                  .simulated = net->simulated,
                  .can_wait = net->wait,
                  .yields = net->yields,
