@@ -1,8 +1,6 @@
 /* adopt.c - builds the communicator of a decided proposal; it inherits the old one's settings.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "adopt.h"
 #include "comm_wisdom.h"
@@ -37,6 +35,8 @@ static void take_places(tutti_comm *comm, const tt_proposal *t, tt_segment *segm
                         .pid = tt_heap_head(segment, t->member[i].index)->pid};
     for (int r = 0; old && r < old->ranks; r++)
       if (old->info[r].index == w->index) *w = old->info[r];
+    w->ctrl = t->member[i].ctrl;
+    comm->joiners += t->member[i].joiner;
   }
 }
 
@@ -48,15 +48,13 @@ static bool same_ranks(const tutti_comm *comm, const tutti_comm *old) {
 
 /* Has no wires yet. Returns NULL if out of memory. */
 static tutti_comm *inherit_unwired_comm(tt_heap *heap, const tt_proposal *t, int member,
-                                        const tutti_comm *old, uint64_t *ctrls) {
+                                        const tutti_comm *old) {
   const tt_heritage *h = (const tt_heritage *)(const void *)t->settings;
   tutti_comm *comm = tt_comm_new(member, t->ranks);
   if (!comm) return NULL;
   comm->heap = tt_heap_hold(heap);
   comm->load = h->load;
   take_places(comm, t, tt_heap_segment(heap), old);
-  for (int i = 0; i < t->ranks; i++) ctrls[i] = t->member[i].ctrl;
-  for (int i = 0; i < t->ranks; i++) comm->joiners += t->member[i].joiner;
   return comm;
 }
 
@@ -64,18 +62,13 @@ tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, co
                              tutti_comm **out) {
   const tt_heritage *h = (const tt_heritage *)(const void *)t->settings;
   char why[TT_WHY];
-  uint64_t *ctrls = malloc((size_t)t->ranks * sizeof *ctrls);
-  tutti_comm *comm = ctrls ? inherit_unwired_comm(heap, t, member, old, ctrls) : NULL;
-  const tt_comm_spec spec = {.ctrls = ctrls,
-                             .profile = &h->profile,
+  tutti_comm *comm = inherit_unwired_comm(heap, t, member, old);
+  const tt_comm_spec spec = {.profile = &h->profile,
                              .wisdom = (uint32_t)t->wisdom,
                              .settings = &h->settings,
                              .helpers = h->helpers};
-  tutti_status status =
-      comm ? tt_comm_build(comm, &spec)
-           : tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", t->ranks);
+  tutti_status status = comm ? tt_comm_build(comm, &spec) : TUTTI_ERR_MEMORY;
   if (!status) tt_trace_heir(comm, old, h->job, h->trace, same_ranks(comm, old));
-  free(ctrls);
   if (!status) {
     *out = comm; /* if a peer is lost again, the next call reports it */
     return TUTTI_OK;

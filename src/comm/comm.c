@@ -4,6 +4,7 @@
 #include "why.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int tutti_comm_rank(const tutti_comm *comm) {
@@ -175,6 +176,27 @@ tutti_status tutti_comm_set_helpers(tutti_comm *comm, int helpers) {
 
 int tutti_comm_helpers(const tutti_comm *comm) {
   return comm ? comm->helpers : -1;
+}
+
+const char *tutti_comm_network(const tutti_comm *comm) {
+  return comm && comm->net ? comm->net->traits.name : NULL;
+}
+
+/* Counts levels of the machine, starting with the innermost one over a network. */
+int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
+  if (level) *level = "";
+  if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;
+  if (a == b || !tt_over_net(comm)) return 0;
+  const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
+  if (p->levels == 1) return 1;
+  uint32_t *things = tt_cost_domains(p);
+  if (!things) return -1;
+  const int *place = comm->plans->place;
+  const int at = tt_cost_level(p, things, place ? place[a] : a, place ? place[b] : b);
+  const int apart = p->levels - comm->plans->setting.inside - at;
+  free(things);
+  if (level && apart > 0) *level = p->tree.level[at].name;
+  return apart > 0 ? apart : 0;
 }
 
 tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {

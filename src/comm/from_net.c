@@ -151,8 +151,8 @@ static tutti_status place(tutti_comm *comm, const member *all, const int *node_o
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", comm->ranks);
   for (int r = 0; r < comm->ranks; r++) lacks[node_of[r]] |= all[r].index < 0;
   for (int r = 0; r < comm->ranks; r++)
-    comm->info[r] =
-        (tt_rank_info){lacks[node_of[r]] ? -1 : all[r].index, all[r].placement, all[r].pid};
+    comm->info[r] = (tt_rank_info){lacks[node_of[r]] ? -1 : all[r].index, all[r].placement,
+                                   all[r].pid, all[r].ctrl};
   free(lacks);
   return TUTTI_OK;
 }
@@ -216,9 +216,7 @@ static tutti_status compute_placement(tutti_comm *comm, const common *c, bool si
   const size_t n = (size_t)comm->ranks;
   tt_placement *placements = malloc(n * sizeof *placements);
   tutti_status status = TUTTI_OK;
-  layout->order = malloc(n * sizeof *layout->order);
-  layout->node_of = malloc(n * sizeof *layout->node_of);
-  if (!placements || !layout->order || !layout->node_of)
+  if (!placements)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
   for (size_t r = 0; !status && r < n; r++) {
     placements[r] = all[r].placement;
@@ -226,8 +224,8 @@ static tutti_status compute_placement(tutti_comm *comm, const common *c, bool si
   }
   if (!status && c->nodes) status = tt_placement_fake(c->text, comm->ranks, placements);
   if (!status)
-    status = tt_placement_arrange(placements, comm->ranks, c->topo ? c->text + c->nodes : NULL,
-                                  c->topo_name, layout);
+    status = tt_layout_find(placements, comm->ranks, c->topo ? c->text + c->nodes : NULL,
+                            c->topo_name, layout);
   if (simulated) layout->inside = 0;
   if (!status) status = tt_placement_color(layout, comm->ranks, placements);
   for (size_t r = 0; !status && r < n; r++) all[r].placement = placements[r];
@@ -240,10 +238,8 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   common c;
   tt_layout layout = {.order = NULL};
   member *all = malloc((size_t)comm->ranks * sizeof *all), mine;
-  uint64_t *ctrls = calloc((size_t)comm->ranks, sizeof *ctrls);
-  int64_t *pids = malloc((size_t)comm->ranks * sizeof *pids);
   tutti_status status = TUTTI_OK;
-  if (!all || !ctrls || !pids)
+  if (!all)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", comm->ranks);
   describe_member(&mine, net);
   c.text = NULL;
@@ -251,29 +247,21 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
   if (!status) status = compute_placement(comm, &c, net->simulated, all, &layout);
   if (!status) status = share(comm, !net->simulated, all);
-  for (int r = 0; !status && r < comm->ranks; r++) {
-    ctrls[r] = all[r].ctrl;
-    pids[r] = all[r].pid;
-  }
-  if (!status) status = comm->net->net->set_pids(comm->net, pids);
   if (!status) status = place(comm, all, layout.node_of);
+  if (!status) status = tt_comm_set_pids(comm, comm->net);
   if (!status) status = find_ranks_per_core(comm, all);
   if (!status) {
-    if (tt_comm_near(comm, NULL) == 1) ctrls[comm->rank] = 0;
+    if (tt_comm_near(comm, NULL) == 1) comm->info[comm->rank].ctrl = 0;
     comm->load.cores = all[0].cores;
-    status = tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
-                                                 .ctrls = ctrls,
-                                                 .profile = &c.profile,
-                                                 .layout = &layout,
-                                                 .wisdom = c.wisdom});
+    status = tt_comm_build(
+        comm, &(tt_comm_spec){
+                  .net = comm->net, .profile = &c.profile, .layout = &layout, .wisdom = c.wisdom});
   }
   if (!status) status = tt_trace_join(comm, c.trace, all[comm->rank].kernel == all[0].kernel);
   free(layout.order);
   free(layout.node_of);
   free(c.text);
   free(all);
-  free(ctrls);
-  free(pids);
   return status;
 }
 
@@ -286,14 +274,6 @@ static tutti_status check_net_table(const tutti_net *net) {
   if (net->ranks < 1 || net->rank < 0 || net->rank >= net->ranks)
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: rank %d of %d", net->rank, net->ranks);
   return TUTTI_OK;
-}
-
-/* Breaks the communicator, so that ranks that wait for this one learn that it failed. */
-static tutti_status report_join_failure(tutti_comm *comm, tutti_status status) {
-  if (!status || !comm->wire) return status;
-  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
-  tt_comm_break(comm, status, true);
-  return status;
 }
 
 tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
@@ -317,10 +297,9 @@ tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
   status = tt_net_wire(net, &wire);
   for (int r = 0; r < comm->ranks; r++) comm->info[r].index = -1;
   comm->net = comm->wire = wire;
-  if (!status) status = report_join_failure(comm, tt_comm_configure(comm, &profile));
+  if (!status) status = tt_comm_spoil(comm, tt_comm_configure(comm, &profile));
   if (!status) status = rise(comm, net);
-  if (status != TUTTI_ERR_ARG)
-    report_join_failure(comm, status); /* else rank 0 sent the error to all */
+  if (status != TUTTI_ERR_ARG) tt_comm_spoil(comm, status); /* else rank 0 sent the error to all */
   if (status)
     tt_comm_destroy(comm);
   else

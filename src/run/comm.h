@@ -23,6 +23,7 @@ typedef struct tt_rank_info {
   int32_t index; /* of its heap among those of its node, which share memory; -1: none */
   tt_placement placement;
   int64_t pid;
+  uint64_t ctrl; /* its control block in shared memory, from which the wire is made */
 } tt_rank_info;
 
 /* Ranks and cores; decides how ranks wait, and what is cheap. */
