@@ -2,7 +2,7 @@
 # doctor.sh - `tutti doctor`: its report on jobs that run, hang or have lost a rank, and on
 # processes that are no job.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 . "$(dirname "$0")/mpi.bash"
 n=0
 
