@@ -1,7 +1,7 @@
-/* call.c - checks the arguments of a call; every refusal is a sentence.
+/* call.c - checks the arguments of a call; every refusal is a sentence. And tutti_reduce_local, a
+ * reduction without other ranks, by the loops that all collectives use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "collective.h"
-#include "exact.h"
 
 #include <stdio.h>
 
@@ -143,4 +143,19 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
     return tt_fail(TUTTI_ERR_OVERLAP,
                    "%s: src and dst overlap; make them equal (in place) or apart", function);
   return TUTTI_OK;
+}
+
+tutti_status tutti_reduce_local(const void *a, const void *b, void *dst, size_t count,
+                                tutti_type type, tutti_op op) {
+  const struct {
+    const char *name;
+    const void *at;
+  } all[] = {{"a", a}, {"b", b}, {"dst", dst}};
+  tt_reducer reducer;
+  tutti_status status = tt_alive();
+  if (!status) status = tt_reducer_init(&reducer, type, op);
+  for (int i = 0; i < 3 && !status; i++)
+    status = tt_vector_check("tutti_reduce_local", all[i].name, all[i].at, count, type);
+  if (!status && count) tt_reduce(&reducer, dst, (const void *const[]){a, b}, 2, count);
+  return status;
 }

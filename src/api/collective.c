@@ -6,7 +6,6 @@
 #include "collective.h"
 
 #include "comm_wisdom.h"
-#include "exact.h"
 #include "tracing.h"
 
 /* Checks and plans a call, and makes its request. The comm is entered. */
