@@ -8,7 +8,6 @@
 #include "collective.h"
 #include "comm_wisdom.h"
 #include "settings.h"
-#include "topo.h"
 #include "why.h"
 
 struct tutti_prices {
@@ -62,20 +61,10 @@ static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
                                     : tt_algo_exists(setting->only);
 }
 
-/* As the ranks of a job on this machine would find it (tt_heap_ranks_per_core). */
-static double ranks_per_core_here(int ranks) {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  tt_cores_mine(&mine);
-  const double all = CPU_COUNT(&mine), quota = tt_cores_quota();
-  const double cores = quota < all ? quota : all;
-  return ranks / (cores > 0 ? cores : 1);
-}
-
 /* Sets the ranks per core, and the figures that the question implies. */
 static void place_ranks(const tutti_question *q, tt_setting *setting) {
   setting->ranks_per_core = q->crowd;
-  if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = ranks_per_core_here(q->ranks);
+  if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = tt_here_ranks_per_core(q->ranks);
   if (setting->ranks_per_core > 0) setting->has_loop = tt_has_loop;
   if (q->crowd == TUTTI_CROWD_HERE)
     tt_profile_here(&setting->profile);

@@ -3,6 +3,7 @@
 #ifndef TT_BUILD_COMM_H
 #define TT_BUILD_COMM_H
 
+#include "agree.h"
 #include "flight.h"
 #include "settings.h"
 
@@ -60,5 +61,16 @@ tutti_status tt_layout_find(const tt_placement *placements, int ranks, const cha
 /* Arranges the ranks of several nodes, which have at most `ranks_per_core` ranks per core; the same
  * on all ranks. Called once, before anything runs. */
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core);
+
+/* ---- successors of a communicator (joiner.c) ---- */
+
+/* Writes what is inherited from `old` into a proposal; its ranks are complete. */
+void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal *proposal);
+/* Builds the communicator for this rank, number `member` of the proposal; old: the communicator it
+ * was in, or NULL. If it fails, the other ranks are informed. */
+tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *proposal, int member,
+                             const tutti_comm *old, tutti_comm **out);
+/* A process that joins waits until it is admitted; *out: its communicator. */
+tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "adopt.h"
+#include "build_comm.h"
 #include "comm_wisdom.h"
 #include "create.h"
 #include "exit_status.h"

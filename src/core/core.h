@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tutti.h"
 
@@ -73,6 +74,14 @@ tutti_status tt_syntax_error(tutti_status status, const char *what, const char *
 /* Line and column of a place in a text, from 1. */
 int tt_line_of_text(const char *text, const char *at, int *column);
 
+/* Whole files (file.c). tt_file_read: the text of a file of less than `most` bytes, with a NUL after
+ * its *length bytes; NULL: errno says why. tt_file_write: n bytes at a place. tt_file_lock: waits
+ * some seconds at most, because any process that may read a file may lock it for as long as it
+ * likes. */
+char *tt_file_read(int fd, size_t most, size_t *length);
+bool tt_file_write(int fd, const char *bytes, size_t n, off_t at);
+bool tt_file_lock(int fd, double seconds);
+
 /* Bytes that the system reports as available without reclaiming memory from others; UINT64_MAX if
  * it does not say. */
 uint64_t tt_memory_available(void);
@@ -119,8 +128,9 @@ void tt_scratch_give(void *memory);
 static inline size_t tt_round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
-/* Seconds of a monotonic clock (clock.c). */
+/* Seconds of a monotonic clock; microseconds of any clock (clock.c). */
 double tt_seconds(void);
+uint64_t tt_clock_us(clockid_t clock);
 /* Least non-negative residue. */
 static inline int tt_mod(int64_t a, int m) {
   if (a >= 0 && a < m) return (int)a; /* the common case, without a division */

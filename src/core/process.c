@@ -19,9 +19,7 @@ tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
 /* each communicates, forked, usable, hooked, idle, warned: order: flags of this process */
 
 static void __attribute__((constructor)) at_load(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  tt_process.loaded_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+  tt_process.loaded_us = tt_clock_us(CLOCK_REALTIME);
 }
 
 /* The child of a fork may use tutti if the parent has not communicated; rendezvous stay with the

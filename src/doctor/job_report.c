@@ -257,10 +257,8 @@ static bool number_homes(tt_job_view *v) {
 
 static tutti_status report_from_fd(int fd, bool json, tt_text *t) {
   tt_job_view v = {.nhomes = 0};
-  struct timespec now;
   tutti_status status = tt_job_look(fd, &v.look);
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  v.now = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+  v.now = tt_clock_us(CLOCK_MONOTONIC);
   if (!status && !number_homes(&v)) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job");
   if (!status) (json ? json_job : say_job)(t, &v);
   free(v.homes);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adopt.h"
+#include "build_comm.h"
 #include "comm_wisdom.h"
 #include "joiners.h"
 #include "tracing.h"

@@ -103,7 +103,7 @@ typedef struct tt_reply { /* before the bytes of all, or an error message */
 } tt_reply;
 _Static_assert(sizeof(tt_reply) == sizeof TT_MEET_MAGIC, "a visitor reads either");
 
-/* proof.c: TUTTI_ERR_SYSTEM: no random numbers. */
+/* id.c: TUTTI_ERR_SYSTEM: no random numbers. */
 tutti_status tt_nonce(unsigned char nonce[TT_DIGEST]);
 /* The proof for this hello and nonce, which only a side that knows the key can compute. */
 typedef enum tt_side_of { TT_RENDEZVOUS, TT_VISITOR } tt_side_of;

@@ -1,7 +1,7 @@
 /* meet_peers.c - the messages between a rendezvous and its peers.
  *
  * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
- *            they know the key (proof.c). In each round a peer sends a number of bytes and these
+ *            they know the key (id.c). In each round a peer sends a number of bytes and these
  *            bytes; when all peers have sent theirs, all get the bytes of all. A peer that returns
  *            before the others have left waits until they have.
  * Invariant  A peer without the key takes no part and learns nothing of the job. A peer that sends

@@ -14,7 +14,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,12 +37,6 @@ static void warn(const char *path, const char *why) {
 
 /* ---- opening ---- */
 
-static uint64_t real_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 /* Opens the file to read and write, locked; -1 after a warning. */
 static int open_trace_locked(const char *path, struct stat *s) {
   const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
@@ -58,14 +51,10 @@ static int open_trace_locked(const char *path, struct stat *s) {
     close(fd);
     return -1;
   }
-  const double since = tt_seconds();
-  while (flock(fd, LOCK_EX | LOCK_NB)) {
-    if (tt_seconds() - since > LOCK_S) {
-      warn(path, "is locked by somebody else");
-      close(fd);
-      return -1;
-    }
-    usleep(500);
+  if (!tt_file_lock(fd, LOCK_S)) {
+    warn(path, "is locked by somebody else");
+    close(fd);
+    return -1;
   }
   if (fstat(fd, s)) s->st_size = 0;
   return fd;
@@ -86,16 +75,6 @@ static bool read_trace_header(int fd, head *h) {
                 &h->job, &h->claimed, &h->origin) == 3;
 }
 
-static bool pwrite_all(int fd, const char *bytes, size_t n, off_t at) {
-  while (n > 0) {
-    const ssize_t k = pwrite(fd, bytes, n, at);
-    if (k < 0 && errno == EINTR) continue;
-    if (k <= 0) return false;
-    bytes += k, n -= (size_t)k, at += k;
-  }
-  return true;
-}
-
 bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
   struct stat s;
   head h;
@@ -108,8 +87,9 @@ bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
     good = false;
   } else if (!trace || (h.job != job && h.claimed < tt_process.loaded_us)) {
     char text[400];
-    const int n = snprintf(text, sizeof text, HEAD HEAD_REST "%s", job, real_us(), origin, TAIL);
-    good = ftruncate(fd, 0) == 0 && pwrite_all(fd, text, (size_t)n, 0);
+    const int n = snprintf(text, sizeof text, HEAD HEAD_REST "%s", job, tt_clock_us(CLOCK_REALTIME),
+                           origin, TAIL);
+    good = ftruncate(fd, 0) == 0 && tt_file_write(fd, text, (size_t)n, 0);
     if (!good) warn(path, "cannot be written");
   }
   close(fd);
@@ -130,7 +110,7 @@ typedef struct writer {
 } writer;
 
 static void flush_writer(writer *w) {
-  if (!w->failed && !pwrite_all(w->fd, w->text, w->n, w->at)) w->failed = true;
+  if (!w->failed && !tt_file_write(w->fd, w->text, w->n, w->at)) w->failed = true;
   w->at += (off_t)w->n;
   w->n = 0;
 }
@@ -340,7 +320,7 @@ void tt_trace_write(const char *path, const tt_trace *trace) {
   flush_writer(&w);
   bool good = !w.failed && ftruncate(w.fd, w.at) == 0;
   if (!good) { /* restore the file */
-    good = ftruncate(w.fd, end) == 0 && pwrite_all(w.fd, TAIL, TAIL_BYTES, end);
+    good = ftruncate(w.fd, end) == 0 && tt_file_write(w.fd, TAIL, TAIL_BYTES, end);
     warn(path, good ? "cannot be written" : "cannot be written, and is not whole");
   }
   close(w.fd);

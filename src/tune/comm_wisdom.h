@@ -9,13 +9,14 @@
 
 #include "plan_cache.h"
 
-/* ---- placement (fingerprint.c) ---- */
+/* ---- placement (comm_wisdom.c) ---- */
 
 /* The fingerprint that stamps this communicator's wisdom, also in words. Equal for ranks placed
  * alike on machines that are alike. Valid on the first rank. */
 uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEXT]);
 /* The same for `ranks` processes that `tutti run` would start here. */
 uint32_t tt_here_fingerprint(int ranks, char words[TT_PLACEMENT_TEXT]);
+double tt_here_ranks_per_core(int ranks); /* as tt_heap_ranks_per_core finds it for them */
 
 /* ---- making a communicator (comm_wisdom.c) ---- */
 
