@@ -212,10 +212,8 @@ tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *q
 /* ---- explanations ---- */
 
 tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, char **text) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_prices_explain", "prices", p, "text", text);
   if (status) return status;
-  if (!p || !text)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_explain: %s is NULL", p ? "text" : "prices");
   const tt_problem problem = of_size(p, &bytes);
   return tt_explain(p->chooser, &problem, &p->override, p->exact, json, text);
 }
@@ -316,9 +314,8 @@ tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count,
 }
 
 tutti_status tutti_profile_text(char **text) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_profile_text", "text", text, NULL, NULL);
   if (status) return status;
-  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_profile_text: text is NULL");
   tt_profile profile;
   tt_text t = {0};
   char path[400];

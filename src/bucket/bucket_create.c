@@ -258,10 +258,8 @@ static tutti_status create_buckets(tutti_buckets *b, const tutti_tensor *tensors
 
 tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor *tensors,
                                   const tutti_buckets_config *config, tutti_buckets **buckets) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(WHO, "comm", comm, "buckets", buckets);
   if (status) return status;
-  if (!comm || !buckets)
-    return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", WHO, comm ? "buckets" : "comm");
   *buckets = NULL;
   if (config && (status = tt_size_check(WHO, "config", config->size, sizeof *config)))
     return status;

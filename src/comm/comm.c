@@ -65,9 +65,8 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
 }
 
 tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_comm_abort", "comm", comm, NULL, NULL);
   if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_comm_abort: comm is NULL");
   char text[120];
   snprintf(text, sizeof text, "rank %d aborted: %.100s", comm->rank,
            reason ? reason : "no reason given");
@@ -200,10 +199,8 @@ int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
 }
 
 tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_mem_alloc", "comm", comm, "memory", memory);
   if (status) return status;
-  if (!comm || !memory)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_mem_alloc: %s is NULL", comm ? "memory" : "comm");
   *memory = NULL;
   if (bytes == 0) return TUTTI_OK;
   *memory = comm->wire->memory->alloc(comm->wire, bytes);
@@ -213,9 +210,8 @@ tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
 }
 
 tutti_status tutti_mem_free(tutti_comm *comm, void *memory) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_mem_free", "comm", comm, NULL, NULL);
   if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_mem_free: comm is NULL");
   if (!memory || comm->wire->memory->free(comm->wire, memory)) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_ARG, "tutti_mem_free: %p is not from tutti_mem_alloc", memory);
 }

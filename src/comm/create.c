@@ -224,9 +224,8 @@ double tt_create_limit(const tutti_config *config) {
 
 static tutti_status check_create_args(const char *function, tutti_comm **comm, int nranks, int rank,
                                       const tutti_config *config) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(function, "comm", comm, NULL, NULL);
   if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
   *comm = NULL;
   if (nranks < 1 || rank < 0 || rank >= nranks)
     return tt_fail(TUTTI_ERR_ARG, "%s: rank %d of %d", function, rank, nranks);

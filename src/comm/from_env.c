@@ -233,9 +233,8 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
 }
 
 tutti_status tutti_comm_from_env(tutti_comm **comm) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_comm_from_env", "comm", comm, NULL, NULL);
   if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_env: comm is NULL");
   *comm = NULL;
   tt_segment *segment = NULL;
   tutti_comm *made = NULL;

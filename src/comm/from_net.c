@@ -277,9 +277,7 @@ static tutti_status check_net_table(const tutti_net *net) {
 }
 
 tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
-  tutti_status status = tt_alive();
-  if (!status && (!net || !out))
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: %s is NULL", net ? "comm" : "net");
+  tutti_status status = tt_args_given("tutti_comm_from_net", "net", net, "comm", out);
   if (!status) status = check_net_table(net);
   if (status) {
     if (net) net->close(net->self, 1);

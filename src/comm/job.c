@@ -14,9 +14,8 @@ struct tutti_job {
 
 static tutti_status create_for_launcher(const char *name, int n, int joiners, long launcher,
                                         tutti_job **job) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(name, "job", job, NULL, NULL);
   if (status) return status;
-  if (!job) return tt_fail(TUTTI_ERR_ARG, "%s: job is NULL", name);
   if (n < 1 || n > 65536 || joiners < 0 || joiners > 65536)
     return tt_fail(TUTTI_ERR_ARG, "%s: %d %s; %d to 65536 are possible", name,
                    n < 1 || n > 65536 ? n : joiners, n < 1 || n > 65536 ? "ranks" : "joiners",

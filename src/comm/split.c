@@ -132,19 +132,14 @@ static tutti_status split_comm(tutti_comm *old, int color, int key, tutti_comm *
 }
 
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **out) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_comm_split", "comm", comm, "out", out);
   if (status) return status;
-  if (!comm || !out)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_split: %s is NULL", comm ? "out" : "comm");
   *out = NULL;
   return tt_ended(split_comm(comm, color, key, out));
 }
 
 tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
-  tutti_status status = tt_alive();
-  if (status) return status;
-  if (!comm || !out)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_dup: %s is NULL", comm ? "out" : "comm");
-  status = tutti_comm_split(comm, 0, comm->rank, out);
+  tutti_status status = tt_args_given("tutti_comm_dup", "comm", comm, "out", out);
+  if (!status) status = tutti_comm_split(comm, 0, comm->rank, out);
   return status ? status : tt_comm_inherit_settings(*out, &comm->settings, comm->helpers);
 }

@@ -44,6 +44,10 @@ char *tt_thread_text(size_t *size);
 /* TUTTI_OK, or TUTTI_ERR_STATE with a message after finalize or in a forked child. Every public
  * call that does anything begins with it. */
 tutti_status tt_alive(void);
+/* The same, and TUTTI_ERR_ARG with its name for the first of two pointers that is NULL. two NULL:
+ * there is only one. */
+tutti_status tt_args_given(const char *function, const char *one, const void *first,
+                           const char *two, const void *second);
 
 /* Waiting ranks read settings many times a second, but each invalid value is reported once. True if
  * this value of that name is new and the log takes warnings; false after TT_WARNINGS of them. */

@@ -49,6 +49,13 @@ tutti_status tt_alive(void) {
   return TUTTI_OK;
 }
 
+tutti_status tt_args_given(const char *function, const char *one, const void *first,
+                           const char *two, const void *second) {
+  const tutti_status status = tt_alive();
+  const char *null = !first ? one : two && !second ? two : NULL;
+  return status || !null ? status : tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, null);
+}
+
 void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory)) {
   tt_process.scratch.take = give ? take : NULL;
   tt_process.scratch.give = take ? give : NULL;

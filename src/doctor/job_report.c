@@ -269,9 +269,8 @@ static tutti_status report_from_fd(int fd, bool json, tt_text *t) {
 tutti_status tutti_job_report(long pid, int json, char **text) {
   int fds[JOBS], n = 0;
   tt_text t = {.at = NULL};
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_job_report", "text", text, NULL, NULL);
   if (status) return status;
-  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_job_report: text is NULL");
   *text = NULL;
   status = tt_job_find(pid, fds, JOBS, &n);
   if (json) tt_text_add(&t, "{\"jobs\": [");

@@ -367,9 +367,8 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
 
 static tutti_status shrink_or_grow(tutti_comm *comm, const char *name, int least,
                                    tutti_comm **out) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(name, "comm", comm, "out", out);
   if (status) return status;
-  if (!comm || !out) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", name, comm ? "out" : "comm");
   *out = NULL;
   if (comm->net && !comm->net->net_agree)
     return tt_fail(TUTTI_ERR_UNSUPPORTED,

@@ -128,9 +128,8 @@ tutti_status tt_rendezvous_name(tt_rendezvous *r) {
 }
 
 static tutti_status open_rendezvous(const char *function, bool lasting, tutti_id *id) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(function, "id", id, NULL, NULL);
   if (status) return status;
-  if (!id) return tt_fail(TUTTI_ERR_ARG, "%s: id is NULL", function);
   tt_rendezvous r = {.port = (int)tt_env_int("TUTTI_PORT", 0, 65535, 0)};
   pthread_t thread;
   if ((status = tt_rendezvous_serve(&r, lasting, &thread))) return status;

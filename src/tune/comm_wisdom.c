@@ -124,30 +124,24 @@ static void pick(tutti_comm *comm) {
   if (!ok) tt_wisdom_clear(&comm->plans->wisdom);
 }
 
-/* Broadcasts from rank 0. The communicator is in use by other ranks already, so it may fail
- * meanwhile; then the caller's first call reports that, as it would without wisdom. */
-static bool broadcast(tutti_comm *comm, void *bytes, size_t n) {
-  return tt_broadcast(comm, "the wisdom of a communicator", bytes, n) == TUTTI_OK;
-}
-
 static bool can_use(const tutti_comm *comm) {
   return comm->ranks > 1 && !(comm->net && comm->net->traits.simulated);
 }
 
+/* The communicator is in use by other ranks already, so it may fail meanwhile; then the caller's
+ * first call reports that, as it would without wisdom. */
 tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
+  static const char who[] = "the wisdom of a communicator";
   if (!can_use(comm)) return TUTTI_OK;
   comm->settings.measures = said & TT_WISDOM_MEASURES;
   if (!(said & TT_WISDOM_EXISTS)) return TUTTI_OK;
   if (comm->rank == 0) pick(comm);
   int32_t n = comm->plans->wisdom.n;
-  if (!broadcast(comm, &n, sizeof n) || !n) return TUTTI_OK;
-  if (comm->rank != 0 && !tt_wisdom_reserve(&comm->plans->wisdom, n)) {
-    snprintf(comm->why, sizeof comm->why, "rank %d: out of memory for wisdom of %d entries",
-             comm->rank, n);
-    tt_comm_break(comm, TUTTI_ERR_MEMORY, true);
-    return tt_fail(TUTTI_ERR_MEMORY, "%s", comm->why);
-  }
-  if (broadcast(comm, comm->plans->wisdom.at, (size_t)n * sizeof *comm->plans->wisdom.at))
+  if (tt_broadcast(comm, who, &n, sizeof n) || !n) return TUTTI_OK;
+  if (comm->rank != 0 && !tt_wisdom_reserve(&comm->plans->wisdom, n))
+    return tt_break_if_memory(
+        comm, tt_fail(TUTTI_ERR_MEMORY, "out of memory for wisdom of %d entries", n));
+  if (!tt_broadcast(comm, who, comm->plans->wisdom.at, (size_t)n * sizeof *comm->plans->wisdom.at))
     comm->plans->wisdom.n = n;
   return TUTTI_OK;
 }
@@ -206,9 +200,8 @@ void tt_wisdom_end(void) {
 /* ---- the caller's interface ---- */
 
 tutti_status tutti_wisdom_export(char **text) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_wisdom_export", "text", text, NULL, NULL);
   if (status) return status;
-  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_export: text is NULL");
   const tt_wisdom none = {.at = NULL};
   tt_text t = {.at = NULL};
   pthread_mutex_lock(&tt_process.lock);
@@ -221,9 +214,8 @@ tutti_status tutti_wisdom_export(char **text) {
 }
 
 tutti_status tutti_wisdom_import(const char *text) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_wisdom_import", "text", text, NULL, NULL);
   if (status) return status;
-  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_import: text is NULL");
   tt_wisdom w = {.at = NULL};
   status = tt_wisdom_parse(&w, text, "the wisdom");
   pthread_mutex_lock(&tt_process.lock);
