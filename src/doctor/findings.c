@@ -9,22 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job_report.h"
+#include "job_look.h"
 
 enum { ELSEWHERE = -1, CIRCLE = -2, NOBODY = -3 };
 
 /* Appends "rank 3", or "ranks 0, 1 and 4": the marked ones. Returns their number. */
-static int add_ranks(tt_text *t, const tt_job_view *v, const bool *marked) {
+static int add_ranks(tt_text *t, const tt_look *v, const bool *marked) {
   int n = 0, said = 0;
-  for (int r = 0; r < v->look.ranks; r++) n += marked[r];
+  for (int r = 0; r < v->ranks; r++) n += marked[r];
   tt_text_add(t, n == 1 ? "rank" : "ranks");
-  for (int r = 0; r < v->look.ranks; r++) {
+  for (int r = 0; r < v->ranks; r++) {
     if (!marked[r]) continue;
     if (said == 16) {
       tt_text_add(t, " and %d more", n - said);
       break;
     }
-    tt_text_add(t, "%s %d", said == 0 ? "" : said + 1 == n ? " and" : ",", tt_view_name(v, r));
+    tt_text_add(t, "%s %d", said == 0 ? "" : said + 1 == n ? " and" : ",", v->rank[r].name);
     said++;
   }
   return n;
@@ -32,18 +32,18 @@ static int add_ranks(tt_text *t, const tt_job_view *v, const bool *marked) {
 
 /* ---- failed communicators, and calls that differ ---- */
 
-static const tt_look_comm *in_home(const tt_job_view *v, int rank, uint64_t home) {
-  const tt_look_rank *l = &v->look.rank[rank];
+static const tt_look_comm *in_home(const tt_look *v, int rank, uint64_t home) {
+  const tt_look_rank *l = &v->rank[rank];
   for (int i = 0; i < l->ncomms; i++)
     if (l->comms[i].home == home) return &l->comms[i];
   return NULL;
 }
 
-static bool say_over(tt_text *t, const tt_job_view *v, uint64_t home) {
-  for (int r = 0; r < v->look.ranks; r++) {
+static bool say_over(tt_text *t, const tt_look *v, uint64_t home) {
+  for (int r = 0; r < v->ranks; r++) {
     const tt_look_comm *comm = in_home(v, r, home);
     if (!comm || !comm->aborted) continue;
-    tt_text_add(t, "communicator %d is over (%s): %s\n", tt_view_number(v, home),
+    tt_text_add(t, "communicator %d is over (%s): %s\n", comm->number,
                 tutti_strerror(comm->aborted), comm->reason);
     return true;
   }
@@ -51,9 +51,9 @@ static bool say_over(tt_text *t, const tt_job_view *v, uint64_t home) {
 }
 
 /* Marks the ranks whose call for operation `seq` has this hash; returns their number. */
-static int alike(const tt_job_view *v, uint64_t home, uint32_t seq, uint32_t hash, bool *marked) {
+static int alike(const tt_look *v, uint64_t home, uint32_t seq, uint32_t hash, bool *marked) {
   int n = 0;
-  for (int r = 0; r < v->look.ranks; r++) {
+  for (int r = 0; r < v->ranks; r++) {
     const tt_look_comm *comm = in_home(v, r, home);
     const tt_record *call = comm ? tt_look_call(comm, seq) : NULL;
     marked[r] = call && call->stamp.hash == hash;
@@ -62,11 +62,11 @@ static int alike(const tt_job_view *v, uint64_t home, uint32_t seq, uint32_t has
   return n;
 }
 
-static bool say_difference(tt_text *t, const tt_job_view *v, uint64_t home, uint32_t seq,
+static bool say_difference(tt_text *t, const tt_look *v, uint64_t home, uint32_t seq,
                            bool *marked) {
   const tt_record *one = NULL, *other = NULL;
   const tt_look_comm *of_one = NULL, *of_other = NULL;
-  for (int r = 0; r < v->look.ranks && !other; r++) {
+  for (int r = 0; r < v->ranks && !other; r++) {
     const tt_look_comm *comm = in_home(v, r, home);
     const tt_record *call = comm ? tt_look_call(comm, seq) : NULL;
     if (!call) continue;
@@ -92,13 +92,13 @@ static bool say_difference(tt_text *t, const tt_job_view *v, uint64_t home, uint
   add_ranks(t, v, marked);
   tt_text_add(t, " called %s%s (operation %u of communicator %d)\n", others,
               strcmp(words, others) ? "" : ", with other counts or by another plan", seq,
-              tt_view_number(v, of_one->home));
+              of_one->number);
   return true;
 }
 
-static bool say_differences(tt_text *t, const tt_job_view *v, uint64_t home, bool *marked) {
+static bool say_differences(tt_text *t, const tt_look *v, uint64_t home, bool *marked) {
   uint32_t most = 0;
-  for (int r = 0; r < v->look.ranks; r++) {
+  for (int r = 0; r < v->ranks; r++) {
     const tt_look_comm *comm = in_home(v, r, home);
     if (comm && comm->newest > most) most = comm->newest;
   }
@@ -109,16 +109,16 @@ static bool say_differences(tt_text *t, const tt_job_view *v, uint64_t home, boo
 
 /* ---- the waits between ranks ---- */
 
-static int next_of(const tt_job_view *v, int rank) {
-  const tt_look_comm *comm = tt_view_wait(v, rank);
-  if (!comm || tt_view_dead(v, rank) || tt_view_stopped(v, rank)) return NOBODY;
-  if (comm->waits_near >= (uint32_t)v->look.ranks) return ELSEWHERE;
+static int next_of(const tt_look *v, int rank) {
+  const tt_look_comm *comm = v->rank[rank].wait;
+  if (!comm || v->rank[rank].dead || v->rank[rank].stopped) return NOBODY;
+  if (comm->waits_near >= (uint32_t)v->ranks) return ELSEWHERE;
   return (int)comm->waits_near;
 }
 
 /* The end of the chain of waits that starts at `rank`. */
-static int root_of(const tt_job_view *v, int rank) {
-  for (int steps = 0, next; steps <= v->look.ranks; steps++, rank = next) {
+static int root_of(const tt_look *v, int rank) {
+  for (int steps = 0, next; steps <= v->ranks; steps++, rank = next) {
     next = next_of(v, rank);
     if (next == NOBODY) return rank;
     if (next == ELSEWHERE) return ELSEWHERE;
@@ -126,17 +126,17 @@ static int root_of(const tt_job_view *v, int rank) {
   return CIRCLE;
 }
 
-static void add_state(tt_text *t, const tt_job_view *v, int root, const tt_look_comm *waiter) {
+static void add_state(tt_text *t, const tt_look *v, int root, const tt_look_comm *waiter) {
   const tt_look_comm *comm = in_home(v, root, waiter->home);
-  tt_text_add(t, "rank %d", tt_view_name(v, root));
-  if (v->look.rank[root].pid) tt_text_add(t, " (pid %d)", v->look.rank[root].pid);
-  if (!v->look.rank[root].pid) {
+  tt_text_add(t, "rank %d", v->rank[root].name);
+  if (v->rank[root].pid) tt_text_add(t, " (pid %d)", v->rank[root].pid);
+  if (!v->rank[root].pid) {
     tt_text_add(t, " has not come yet");
-  } else if (tt_view_left(v, root)) {
+  } else if (v->rank[root].left) {
     tt_text_add(t, " has left (tutti_finalize)");
-  } else if (tt_view_dead(v, root)) {
+  } else if (v->rank[root].dead) {
     tt_text_add(t, " has died");
-  } else if (tt_view_stopped(v, root)) {
+  } else if (v->rank[root].stopped) {
     tt_text_add(t, " is stopped");
   } else if (!comm) {
     tt_text_add(t, " is not in that communicator any more");
@@ -156,10 +156,10 @@ static void add_state(tt_text *t, const tt_job_view *v, int root, const tt_look_
 
 /* Appends one sentence about all ranks that wait, in the end, for `root`. roots[r]: the end of r's
  * chain. */
-static void say_root(tt_text *t, const tt_job_view *v, int root, const int *roots, bool *marked) {
+static void say_root(tt_text *t, const tt_look *v, int root, const int *roots, bool *marked) {
   const tt_look_comm *longest = NULL;
-  for (int r = 0; r < v->look.ranks; r++) {
-    const tt_look_comm *comm = tt_view_wait(v, r);
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_look_comm *comm = v->rank[r].wait;
     marked[r] = roots[r] == root && r != root && comm;
     if (!marked[r]) continue;
     const bool direct =
@@ -174,28 +174,27 @@ static void say_root(tt_text *t, const tt_job_view *v, int root, const int *root
   tt_text_add(t, "; ");
   tt_text_add(t, add_ranks(t, v, marked) == 1 ? " waits for it in " : " wait for it in ");
   tt_view_waiting(t, longest);
-  tt_text_add(t, " for %.1f s\n", (double)tt_view_waited(v, longest) / 1e6);
+  tt_text_add(t, " for %.1f s\n", (double)longest->waited / 1e6);
 }
 
 /* Lists the ranks of the circle that `rank`'s chain leads to. */
-static void say_circle(tt_text *t, const tt_job_view *v, int rank, const int *roots, bool *said) {
-  for (int i = 0; i < v->look.ranks; i++) rank = next_of(v, rank); /* now it is in the circle */
+static void say_circle(tt_text *t, const tt_look *v, int rank, const int *roots, bool *said) {
+  for (int i = 0; i < v->ranks; i++) rank = next_of(v, rank); /* now it is in the circle */
   if (said[rank] || roots[rank] != CIRCLE) return;
   tt_text_add(t, "ranks wait for each other: ");
   for (const char *comma = ""; !said[rank]; rank = next_of(v, rank), comma = "; ") {
-    const tt_look_comm *comm = tt_view_wait(v, rank);
+    const tt_look_comm *comm = v->rank[rank].wait;
     said[rank] = true;
-    tt_text_add(t, "%srank %d (pid %d) for rank %d in ", comma, tt_view_name(v, rank),
-                v->look.rank[rank].pid, tt_view_name(v, next_of(v, rank)));
+    tt_text_add(t, "%srank %d (pid %d) for rank %d in ", comma, v->rank[rank].name,
+                v->rank[rank].pid, v->rank[next_of(v, rank)].name);
     tt_view_waiting(t, comm);
-    tt_text_add(t, " of communicator %d, for %.1f s", tt_view_number(v, comm->home),
-                (double)tt_view_waited(v, comm) / 1e6);
+    tt_text_add(t, " of communicator %d, for %.1f s", comm->number, (double)comm->waited / 1e6);
   }
   tt_text_add(t, "\n");
 }
 
-static void say_waits(tt_text *t, const tt_job_view *v, int *roots, bool *marked, bool *blamed) {
-  const int ranks = v->look.ranks;
+static void say_waits(tt_text *t, const tt_look *v, int *roots, bool *marked, bool *blamed) {
+  const int ranks = v->ranks;
   const size_t bytes = (size_t)(unsigned)ranks * sizeof *marked;
   for (int r = 0; r < ranks; r++) roots[r] = next_of(v, r) == NOBODY ? NOBODY : root_of(v, r);
   memset(blamed, 0, bytes);
@@ -211,31 +210,31 @@ static void say_waits(tt_text *t, const tt_job_view *v, int *roots, bool *marked
 
 /* ---- when no rank waits ---- */
 
-typedef bool is_fn(const tt_job_view *v, int rank);
+typedef bool is_fn(const tt_look *v, int rank);
 
-static bool has_not_come(const tt_job_view *v, int rank) {
-  return !v->look.rank[rank].pid;
+static bool has_not_come(const tt_look *v, int rank) {
+  return !v->rank[rank].pid;
 }
-static bool has_died(const tt_job_view *v, int rank) {
-  return !has_not_come(v, rank) && tt_view_dead(v, rank) && !tt_view_left(v, rank);
+static bool has_died(const tt_look *v, int rank) {
+  return !has_not_come(v, rank) && v->rank[rank].dead && !v->rank[rank].left;
 }
-static bool is_stopped(const tt_job_view *v, int rank) {
-  return tt_view_stopped(v, rank) && !tt_view_left(v, rank);
+static bool is_stopped(const tt_look *v, int rank) {
+  return v->rank[rank].stopped && !v->rank[rank].left;
 }
 
-static bool say_those(tt_text *t, const tt_job_view *v, is_fn *is, const char *one,
-                      const char *several, bool *marked) {
+static bool say_those(tt_text *t, const tt_look *v, is_fn *is, const char *one, const char *several,
+                      bool *marked) {
   bool any = false;
-  for (int r = 0; r < v->look.ranks; r++) any |= marked[r] = is(v, r);
+  for (int r = 0; r < v->ranks; r++) any |= marked[r] = is(v, r);
   if (any) tt_text_add(t, " %s\n", add_ranks(t, v, marked) == 1 ? one : several);
   return any;
 }
 
-static void say_states(tt_text *t, const tt_job_view *v, bool *marked) {
+static void say_states(tt_text *t, const tt_look *v, bool *marked) {
   bool all_left = true, inside = false;
-  for (int r = 0; r < v->look.ranks; r++) {
-    const tt_look_rank *l = &v->look.rank[r];
-    all_left &= tt_view_left(v, r);
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_look_rank *l = &v->rank[r];
+    all_left &= v->rank[r].left;
     for (int i = 0; i < l->ncomms; i++) inside |= l->comms[i].newest > l->comms[i].over;
   }
   bool any = say_those(t, v, has_not_come, "has not called tutti_comm_from_env yet",
@@ -250,8 +249,8 @@ static void say_states(tt_text *t, const tt_job_view *v, bool *marked) {
                           : "all ranks compute\n");
 }
 
-void tt_findings(tt_text *t, const tt_job_view *v) {
-  const size_t ranks = (size_t)v->look.ranks;
+void tt_findings(tt_text *t, const tt_look *v) {
+  const size_t ranks = (size_t)v->ranks;
   bool *marked = calloc(2 * ranks, sizeof *marked); /* twice the ranks: for say_waits */
   int *roots = calloc(ranks, sizeof *roots);
   const size_t before = t->length;

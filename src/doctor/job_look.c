@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- finding ---- */
@@ -209,7 +210,8 @@ static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
   if (began != head->started) l->state = 0; /* the pid now belongs to another process */
   for (int i = 0; i < TT_CTRLS; i++) n += atomic_load(&head->ctrls[i]) != 0;
   l->hides = n == TT_CTRLS;
-  l->met = load_relaxed(&head->ctrls_made) > 0;
+  l->dead = tt_state_dead(l->state);
+  l->stopped = tt_state_stopped(l->state);
   if (n > MOST_COMMS - r->comms) l->hides = true, n = MOST_COMMS - r->comms;
   l->comms = calloc((size_t)n + 1, sizeof *l->comms);
   if (!l->comms) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job of %d ranks", r->ranks);
@@ -218,6 +220,7 @@ static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
     if (at && copy_comm(r, rank, at, &l->comms[l->ncomms])) l->ncomms++;
   }
   r->comms += l->ncomms;
+  l->left = load_relaxed(&head->ctrls_made) > 0 && !l->ncomms;
   return TUTTI_OK;
 }
 
@@ -246,6 +249,53 @@ static tutti_status read_job_header(reader *r) {
   return TUTTI_OK;
 }
 
+/* ---- what follows ---- */
+
+enum {
+  LONG_US = 100000,  /* a longer wait may last for ever */
+  STALE_US = 2000000 /* a running rank that has not checked for so long does not wait any more */
+};
+
+static void derive_wait(tt_look_rank *l, tt_look_comm *comm, uint64_t now) {
+  comm->waits &= (comm->seen + STALE_US > now || l->stopped) && !comm->aborted && !l->dead;
+  comm->waited = now > comm->since ? now - comm->since : 0;
+  if (comm->waits && comm->waited >= LONG_US && (!l->wait || comm->since < l->wait->since))
+    l->wait = comm;
+}
+
+static int compare_uint64(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Names the ranks, numbers the communicators, and finds who waits. */
+static tutti_status derive(tt_look *look, int comms) {
+  const uint64_t now = tt_clock_us(CLOCK_MONOTONIC);
+  size_t n = 0;
+  look->homes = calloc((size_t)comms + 1, sizeof *look->homes);
+  if (!look->homes) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job");
+  for (int r = 0; r < look->ranks; r++)
+    for (int i = 0; i < look->rank[r].ncomms; i++) look->homes[n++] = look->rank[r].comms[i].home;
+  qsort(look->homes, n, sizeof *look->homes, compare_uint64);
+  for (size_t i = 0; i < n; i++)
+    if (!look->nhomes || look->homes[look->nhomes - 1] != look->homes[i])
+      look->homes[look->nhomes++] = look->homes[i];
+  for (int r = 0; r < look->ranks; r++) {
+    tt_look_rank *l = &look->rank[r];
+    int most = 0;
+    l->name = r;
+    for (int i = 0; i < l->ncomms; i++) {
+      tt_look_comm *comm = &l->comms[i];
+      const uint64_t *home =
+          bsearch(&comm->home, look->homes, (size_t)look->nhomes, sizeof *home, compare_uint64);
+      comm->number = 1 + (int)(home - look->homes);
+      if (comm->ranks > most) most = comm->ranks, l->name = comm->rank;
+      derive_wait(l, comm, now);
+    }
+  }
+  return TUTTI_OK;
+}
+
 tutti_status tt_job_look(int fd, tt_look *look) {
   reader r = {.fd = fd};
   *look = (tt_look){.ranks = 0};
@@ -262,12 +312,13 @@ tutti_status tt_job_look(int fd, tt_look *look) {
   while (look->ranks > r.founders && !look->rank[look->ranks - 1].pid) look->ranks--;
   free(r.first);
   free(r.second);
-  return status;
+  return status ? status : derive(look, r.comms);
 }
 
 void tt_look_free(tt_look *look) {
   for (int i = 0; i < look->ranks; i++) free(look->rank[i].comms);
   free(look->rank);
+  free(look->homes);
   *look = (tt_look){.ranks = 0};
 }
 

@@ -8,61 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "job_report.h"
+#include "job_look.h"
 #include "process_state.h"
 
 enum { JOBS = 16 }; /* the most that one process can be part of */
 
-/* ---- names ---- */
-
-int tt_view_name(const tt_job_view *v, int rank) {
-  const tt_look_rank *l = &v->look.rank[rank];
-  int name = rank, most = 0;
-  for (int i = 0; i < l->ncomms; i++)
-    if (l->comms[i].ranks > most) most = l->comms[i].ranks, name = l->comms[i].rank;
-  return name;
-}
-
-int tt_view_number(const tt_job_view *v, uint64_t home) {
-  int lo = 0, hi = v->nhomes;
-  while (lo < hi) {
-    const int mid = (lo + hi) / 2;
-    if (v->homes[mid] < home)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo + 1;
-}
-
-bool tt_view_left(const tt_job_view *v, int rank) {
-  return v->look.rank[rank].pid && v->look.rank[rank].met && !v->look.rank[rank].ncomms;
-}
-
-bool tt_view_dead(const tt_job_view *v, int rank) {
-  return v->look.rank[rank].pid && tt_state_dead(v->look.rank[rank].state);
-}
-
-bool tt_view_stopped(const tt_job_view *v, int rank) {
-  return v->look.rank[rank].pid && tt_state_stopped(v->look.rank[rank].state);
-}
-
-bool tt_view_waits(const tt_job_view *v, int rank, const tt_look_comm *comm) {
-  const bool fresh = comm->seen + TT_STALE_US > v->now || tt_view_stopped(v, rank);
-  return comm->waits && fresh && !comm->aborted && !tt_view_dead(v, rank);
-}
-
-const tt_look_comm *tt_view_wait(const tt_job_view *v, int rank) {
-  const tt_look_rank *l = &v->look.rank[rank];
-  const tt_look_comm *longest = NULL;
-  for (int i = 0; i < l->ncomms; i++) {
-    const tt_look_comm *comm = &l->comms[i];
-    if (tt_view_waits(v, rank, comm) && tt_view_waited(v, comm) >= TT_LONG_US &&
-        (!longest || comm->since < longest->since))
-      longest = comm;
-  }
-  return longest;
-}
+/* ---- calls and waits ---- */
 
 void tt_view_call(tt_text *t, const tt_look_comm *comm, uint32_t seq) {
   const tt_record *call = tt_look_call(comm, seq);
@@ -91,18 +42,17 @@ static const char *process_word(const tt_look_rank *l) {
 
 typedef enum doing { OVER, WAITS, INSIDE, OUTSIDE } doing;
 
-static doing doing_of(const tt_job_view *v, int rank, const tt_look_comm *comm) {
+static doing doing_of(const tt_look_comm *comm) {
   if (comm->aborted) return OVER;
-  if (tt_view_waits(v, rank, comm)) return WAITS;
+  if (comm->waits) return WAITS;
   return (int32_t)(comm->newest - comm->over) > 0 ? INSIDE : OUTSIDE;
 }
 
-static void say_comm(tt_text *t, const tt_job_view *v, int rank, const tt_look_comm *comm) {
-  switch (doing_of(v, rank, comm)) {
+static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
+  switch (doing_of(comm)) {
     case OVER: tt_text_add(t, "is told that it is over"); break;
     case WAITS:
-      tt_text_add(t, "waits %.1f s for rank %u in ", (double)tt_view_waited(v, comm) / 1e6,
-                  comm->waits_for);
+      tt_text_add(t, "waits %.1f s for rank %u in ", (double)comm->waited / 1e6, comm->waits_for);
       tt_view_waiting(t, comm);
       if (!comm->message) tt_text_add(t, ", step %u", comm->waits_at);
       break;
@@ -116,42 +66,41 @@ static void say_comm(tt_text *t, const tt_job_view *v, int rank, const tt_look_c
       tt_text_add(t, "is outside; it last finished ");
       tt_view_call(t, comm, comm->newest - 1);
   }
-  if (v->nhomes > 1)
-    tt_text_add(t, ", communicator %d of %d ranks", tt_view_number(v, comm->home), comm->ranks);
+  if (v->nhomes > 1) tt_text_add(t, ", communicator %d of %d ranks", comm->number, comm->ranks);
   tt_text_add(t, "\n");
 }
 
 /* Describes all communicators that the rank is inside a call of; else its most active one. */
-static void describe_rank(tt_text *t, const tt_job_view *v, int rank) {
-  const tt_look_rank *l = &v->look.rank[rank];
+static void describe_rank(tt_text *t, const tt_look *v, int rank) {
+  const tt_look_rank *l = &v->rank[rank];
   const tt_look_comm *most = NULL;
   bool said = false;
   for (int i = 0; i < l->ncomms; i++) {
     const tt_look_comm *comm = &l->comms[i];
     if (!most || comm->newest >= most->newest) most = comm;
-    if (doing_of(v, rank, comm) == OUTSIDE) continue;
-    tt_text_add(t, "%4d %9d  %-8s ", tt_view_name(v, rank), l->pid, process_word(l));
-    say_comm(t, v, rank, comm);
+    if (doing_of(comm) == OUTSIDE) continue;
+    tt_text_add(t, "%4d %9d  %-8s ", v->rank[rank].name, l->pid, process_word(l));
+    say_comm(t, v, comm);
     said = true;
   }
   if (said) return;
-  tt_text_add(t, "%4d %9d  %-8s ", tt_view_name(v, rank), l->pid, process_word(l));
+  tt_text_add(t, "%4d %9d  %-8s ", v->rank[rank].name, l->pid, process_word(l));
   if (most && most->newest > 1)
-    say_comm(t, v, rank, most);
+    say_comm(t, v, most);
   else
     tt_text_add(t, "%s\n",
-                most                     ? "is outside; it has called nothing yet"
-                : tt_view_left(v, rank)  ? "has left (tutti_finalize)"
-                : tt_view_dead(v, rank)  ? "died before all had come"
-                : v->look.rank[rank].pid ? "waits for the others to come"
-                                         : "has not come yet");
+                most                 ? "is outside; it has called nothing yet"
+                : v->rank[rank].left ? "has left (tutti_finalize)"
+                : v->rank[rank].dead ? "died before all had come"
+                : v->rank[rank].pid  ? "waits for the others to come"
+                                     : "has not come yet");
 }
 
-static void say_job(tt_text *t, const tt_job_view *v) {
+static void say_job(tt_text *t, const tt_look *v) {
   tt_text_add(t, "rank       pid  process\n");
-  for (int r = 0; r < v->look.ranks; r++) {
+  for (int r = 0; r < v->ranks; r++) {
     describe_rank(t, v, r);
-    if (v->look.rank[r].hides) tt_text_add(t, "     (and communicators that cannot be seen)\n");
+    if (v->rank[r].hides) tt_text_add(t, "     (and communicators that cannot be seen)\n");
   }
   tt_text_add(t, "\n");
   tt_findings(t, v);
@@ -182,18 +131,17 @@ static void json_call(tt_text *t, const char *name, const tt_look_comm *comm, ui
   tt_text_add(t, "}");
 }
 
-static void json_comm(tt_text *t, const tt_job_view *v, int rank, const tt_look_comm *comm) {
+static void json_comm(tt_text *t, const tt_look_comm *comm) {
   static const char *const words[] = {"over", "waits", "inside", "outside"};
-  const doing d = doing_of(v, rank, comm);
+  const doing d = doing_of(comm);
   tt_text_add(t, "{\"communicator\": %d, \"size\": %d, \"rank\": %d, \"state\": \"%s\"",
-              tt_view_number(v, comm->home), comm->ranks, comm->rank, words[d]);
+              comm->number, comm->ranks, comm->rank, words[d]);
   if (d == OVER) {
     tt_text_add(t, ", \"reason\": ");
     json_text(t, comm->reason, strlen(comm->reason));
   }
   if (d == WAITS) {
-    tt_text_add(t, ", \"for\": %u, \"seconds\": %.6f", comm->waits_for,
-                (double)tt_view_waited(v, comm) / 1e6);
+    tt_text_add(t, ", \"for\": %u, \"seconds\": %.6f", comm->waits_for, (double)comm->waited / 1e6);
     if (comm->message)
       tt_text_add(
           t, ", \"message\": {\"number\": %u, \"sends\": %s, \"count\": %llu, \"type\": \"%s\"}",
@@ -208,16 +156,16 @@ static void json_comm(tt_text *t, const tt_job_view *v, int rank, const tt_look_
   tt_text_add(t, "}");
 }
 
-static void json_job(tt_text *t, const tt_job_view *v) {
+static void json_job(tt_text *t, const tt_look *v) {
   tt_text findings = {.at = NULL};
   tt_text_add(t, "{\"ranks\": [");
-  for (int r = 0; r < v->look.ranks; r++) {
-    const tt_look_rank *l = &v->look.rank[r];
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_look_rank *l = &v->rank[r];
     tt_text_add(t, "%s\n  {\"rank\": %d, \"pid\": %d, \"process\": \"%s\", \"communicators\": [",
-                r ? "," : "", tt_view_name(v, r), l->pid, process_word(l));
+                r ? "," : "", v->rank[r].name, l->pid, process_word(l));
     for (int i = 0; i < l->ncomms; i++) {
       tt_text_add(t, "%s\n    ", i ? "," : "");
-      json_comm(t, v, r, &l->comms[i]);
+      json_comm(t, &l->comms[i]);
     }
     tt_text_add(t, "]}");
   }
@@ -236,33 +184,11 @@ static void json_job(tt_text *t, const tt_job_view *v) {
 
 /* ---- all steps ---- */
 
-static int compare_uint64(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-static bool number_homes(tt_job_view *v) {
-  size_t n = 0;
-  for (int r = 0; r < v->look.ranks; r++) n += (size_t)v->look.rank[r].ncomms;
-  v->homes = calloc(n + 1, sizeof *v->homes);
-  if (!v->homes) return false;
-  n = 0;
-  for (int r = 0; r < v->look.ranks; r++)
-    for (int i = 0; i < v->look.rank[r].ncomms; i++) v->homes[n++] = v->look.rank[r].comms[i].home;
-  qsort(v->homes, n, sizeof *v->homes, compare_uint64);
-  for (size_t i = 0; i < n; i++)
-    if (!v->nhomes || v->homes[v->nhomes - 1] != v->homes[i]) v->homes[v->nhomes++] = v->homes[i];
-  return true;
-}
-
 static tutti_status report_from_fd(int fd, bool json, tt_text *t) {
-  tt_job_view v = {.nhomes = 0};
-  tutti_status status = tt_job_look(fd, &v.look);
-  v.now = tt_clock_us(CLOCK_MONOTONIC);
-  if (!status && !number_homes(&v)) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job");
-  if (!status) (json ? json_job : say_job)(t, &v);
-  free(v.homes);
-  tt_look_free(&v.look);
+  tt_look look;
+  tutti_status status = tt_job_look(fd, &look);
+  if (!status) (json ? json_job : say_job)(t, &look);
+  tt_look_free(&look);
   return status;
 }
 

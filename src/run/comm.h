@@ -143,7 +143,5 @@ tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status);
 
 /* One pass over all operations in flight, on this communicator and others. The comm is entered. */
 bool tt_progress(tutti_comm *comm);
-/* Formats a call: "allreduce of 10 int64, sum". */
-int tt_record_words(const tt_record *r, char *text, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef TT_FLIGHT_H
 #define TT_FLIGHT_H
 
+#include "call_words.h"
 #include "request.h"
 
 typedef struct tt_place {
