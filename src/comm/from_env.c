@@ -224,7 +224,8 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
     if (l.serves && (status = tt_rendezvous_serve(&l.at, false, &thread))) return status;
     status = tt_meet_visit(&l.at, l.rank, l.ranks, tt_create_limit(NULL), &m);
     if (!status) status = tt_create(&m, NULL, base);
-    if (l.serves) (status ? tt_rendezvous_end : tt_rendezvous_leave)(thread);
+    if (l.serves && status) tt_rendezvous_end(thread);
+    if (l.serves && !status) pthread_detach(thread);
     return status;
   }
   status = job_segment(index, segment);

@@ -133,7 +133,7 @@ static tutti_status open_rendezvous(const char *function, bool lasting, tutti_id
   tt_rendezvous r = {.port = (int)tt_env_int("TUTTI_PORT", 0, 65535, 0)};
   pthread_t thread;
   if ((status = tt_rendezvous_serve(&r, lasting, &thread))) return status;
-  tt_rendezvous_leave(thread);
+  pthread_detach(thread);
   tt_rendezvous_write(&r, id);
   return TUTTI_OK;
 }

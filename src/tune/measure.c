@@ -421,17 +421,13 @@ static tutti_status another_failed(double status) {
 }
 
 tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
-  session *s = calloc(1, sizeof *s);
+  session on_stack = {.comm = comm, .asked = asked, .problem = tt_problem_of(comm, asked)};
+  session *s = &on_stack;
   const double began = tt_seconds();
   int won = -1;
   /* all ranks learn if one lacks memory for the vectors or the entry; FAILED or more: it failed */
   enum { FAILED = 2 };
-  double lacks = !s || !tt_wisdom_reserve(&comm->plans->wisdom, 1) ? FAILED : 0;
-  session none = {.comm = comm, .asked = asked};
-  if (!s) s = &none;
-  s->comm = comm;
-  s->asked = asked;
-  s->problem = tt_problem_of(comm, asked);
+  double lacks = tt_wisdom_reserve(&comm->plans->wisdom, 1) ? 0 : FAILED;
   s->problem.wisdom = NULL;
   lay_out_vectors(s);
   const tutti_status mine = find_runners(s);
@@ -452,7 +448,6 @@ tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_meas
     snprintf(m->why, sizeof m->why, "%s",
              lacks > 0 ? "there is not enough memory"
                        : "no other plan is priced up to eight times as much");
-  if (s != &none) free(s);
   return status;
 }
 
