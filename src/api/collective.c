@@ -4,6 +4,7 @@
  *            call that equals the last one needs neither check nor plan.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "collective.h"
+#include "request.h"
 
 #include "comm_wisdom.h"
 #include "tracing.h"

@@ -3,7 +3,7 @@
 #ifndef TT_COLLECTIVE_H
 #define TT_COLLECTIVE_H
 
-#include "request.h"
+#include "comm_view.h"
 
 /* ---- checks (call.c) ---- */
 

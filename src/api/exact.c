@@ -12,6 +12,7 @@
  *            number follows from the maximum alone, which all ranks have.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "collective.h"
+#include "request.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "collective.h"
+#include "request.h"
 
 /* ---- can this list of buffers be summed at once? ---- */
 

@@ -7,6 +7,7 @@
 
 #include "collective.h"
 #include "comm_wisdom.h"
+#include "plan_cache.h"
 #include "settings.h"
 #include "why.h"
 

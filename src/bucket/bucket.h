@@ -4,7 +4,7 @@
 #ifndef TT_BUCKET_H
 #define TT_BUCKET_H
 
-#include "request.h"
+#include "comm_view.h"
 
 typedef enum tt_bucket_state { TT_WAITING, TT_FIRST, TT_SECOND, TT_SUMMED } tt_bucket_state;
 

@@ -17,6 +17,7 @@
 
 #include "bucket.h"
 #include "collective.h"
+#include "process.h"
 
 static const char WHO[] = "tutti_buckets_create";
 
@@ -38,7 +39,7 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
 
 /* Returns this rank's status, or an error if another rank was refused or has different tensors. */
 static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
-  const int P = b->comm->ranks;
+  const int P = tutti_comm_size(b->comm);
   const pledge own = pledge_of(b, mine);
   char why[TT_WHY];
   pledge *all = malloc((size_t)P * sizeof *all);
@@ -175,7 +176,8 @@ void tt_bucket_drop(tutti_buckets *b) {
 /* ---- local checks ---- */
 
 static tutti_status check_tensors(const tutti_buckets *b, const tutti_tensor *tensors) {
-  const bool helps = b->comm->rank >= b->comm->ranks - b->comm->helpers;
+  const int helpers = tutti_comm_helpers(b->comm);
+  const bool helps = tutti_comm_rank(b->comm) >= tutti_comm_size(b->comm) - helpers;
   if (b->n && !tensors) return tt_fail(TUTTI_ERR_ARG, "%s: tensors is NULL", WHO);
   for (size_t i = 0; i < b->n; i++) {
     char name[40];
@@ -187,10 +189,10 @@ static tutti_status check_tensors(const tutti_buckets *b, const tutti_tensor *te
       return tt_fail(TUTTI_ERR_OP, "%s: %s is of type %s, which has no sum", WHO, name,
                      tutti_type_name(t->type));
   }
-  if (b->config.bf16 && (b->comm->helpers || b->comm->settings.contract == TUTTI_CONTRACT_EXACT))
+  if (b->config.bf16 && (helpers || tt_comm_contract(b->comm) == TUTTI_CONTRACT_EXACT))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: no bf16 %s", WHO,
-                   b->comm->helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"
-                                    : "under the contract exact: what is rounded is not exact");
+                   helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"
+                           : "under the contract exact: what is rounded is not exact");
   return TUTTI_OK;
 }
 
@@ -285,7 +287,8 @@ tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor
 /* Aborts the operations in flight. Peers learn of a lost rank or a broken communicator by
  * themselves. */
 static void give_up(const tutti_buckets *b, tutti_comm *comm) {
-  if (comm && !comm->broken && b->failed != TUTTI_ERR_PEER_LOST) tutti_comm_abort(comm, b->why);
+  if (comm && !tt_comm_failed(comm) && b->failed != TUTTI_ERR_PEER_LOST)
+    tutti_comm_abort(comm, b->why);
 }
 
 /* After a failure: ends all sums in flight. */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "build_comm.h"
 #include "comm_wisdom.h"
 #include "create.h"
 #include "topo.h"

@@ -3,8 +3,9 @@
 #ifndef TT_CREATE_H
 #define TT_CREATE_H
 
-#include "build_comm.h"
 #include "meet.h"
+#include "segment.h"
+#include "tutti_net.h"
 
 /* Creates a communicator of the ranks of a meeting, which it ends. Collective. */
 tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out);

@@ -9,14 +9,11 @@
 #ifndef TT_COMM_H
 #define TT_COMM_H
 
-#include "choose.h"
-#include "engine.h"
+#include "comm_view.h"
+#include "heap.h"
 #include "placement.h"
 #include "process.h"
-#include "heap.h"
 #include "wires.h"
-
-enum { TT_WHY = 320 };
 
 /* Placement of a rank. */
 typedef struct tt_rank_info {
@@ -123,13 +120,6 @@ static inline void tt_comm_leave(tutti_comm *comm) {
     /* order: releases the lock (check-tsan) */
     atomic_store_explicit(&comm->busy, 0, memory_order_release);
 }
-
-/* ---- tutti's own collectives (gather.c) ---- */
-
-/* All-gather of `bytes` per rank; helpers contribute too. */
-tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst, size_t bytes);
-/* Broadcast from rank 0; `who` is the caller's name in error messages. */
-tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n);
 
 /* ---- failures (diagnose.c) ---- */
 

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
+#include "schedule.h"
 #include "tracing.h"
 
 #define HEAD \

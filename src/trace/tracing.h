@@ -3,7 +3,7 @@
 #ifndef TT_TRACING_H
 #define TT_TRACING_H
 
-#include "comm.h"
+#include "trace.h"
 
 /* ---- tapes (tracing.c): none if TUTTI_TRACE is not set, or memory is lacking ---- */
 

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "plan_cache.h"
 #include "topo.h"
 
 /* ---- placement ---- */

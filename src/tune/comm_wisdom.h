@@ -7,7 +7,7 @@
 #ifndef TT_COMM_WISDOM_H
 #define TT_COMM_WISDOM_H
 
-#include "plan_cache.h"
+#include "comm_view.h"
 
 /* Ranks per core, as tt_heap_ranks_per_core finds it for processes that `tutti run` starts here. */
 double tt_here_ranks_per_core(int ranks);
