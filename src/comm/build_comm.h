@@ -52,6 +52,8 @@ tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status st
                               tt_exchange *x);
 /* Takes over the settings of another communicator, and that many helpers. */
 tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_settings *from, int helpers);
+/* TUTTI_ERR_PEER_LOST: the launcher of the job is gone. */
+tutti_status tt_job_over(const tt_segment *segment);
 /* Publishes this process's data in the head of its heap. */
 void tt_heap_introduce(tt_heap *heap);
 

@@ -51,6 +51,12 @@ static tutti_status introduce(tt_heap *heap, int ranks) {
   return TUTTI_OK;
 }
 
+tutti_status tt_job_over(const tt_segment *segment) {
+  long launcher;
+  if (!tt_segment_orphaned(segment, &launcher)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone", launcher);
+}
+
 typedef struct founders {
   const tt_segment *segment;
   double limit, since; /* s */
@@ -62,7 +68,6 @@ static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
   const tt_head *head = tt_heap_head(f->segment, f->rank);
   /* model: publish:find */
   const unsigned ready = atomic_load_explicit(&head->ready, memory_order_acquire);
-  long launcher;
   char words[64];
   if (ready && ready != 1 + TT_LAYOUT)
     *status =
@@ -72,10 +77,7 @@ static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
     tt_exit_words(head, words, sizeof words);
     *status = tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s",
                       f->rank, f->segment->founders, words);
-  } else if (tt_segment_orphaned(f->segment, &launcher)) {
-    *status =
-        tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone", launcher);
-  } else if (tt_seconds() - f->since > f->limit) {
+  } else if (!(*status = tt_job_over(f->segment)) && tt_seconds() - f->since > f->limit) {
     *status = tt_fail(TUTTI_ERR_TIMEOUT,
                       "rank %d of %d did not call tutti_comm_from_env within %.0f s "
                       "(TUTTI_CONNECT_TIMEOUT)",

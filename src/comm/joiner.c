@@ -116,10 +116,8 @@ static tutti_status check_settings(int ranks) {
 
 static tutti_status look_around(const tt_segment *segment, int index, double waited, bool *warned) {
   const double limit = tt_connect_timeout(0);
-  long launcher;
-  if (tt_segment_orphaned(segment, &launcher))
-    return tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone",
-                   launcher);
+  const tutti_status over = tt_job_over(segment);
+  if (over) return over;
   if (!tt_joiner_has_host(segment, index))
     return tt_fail(TUTTI_ERR_PEER_LOST,
                    "this process is a joiner, and no rank is alive that could take it in");

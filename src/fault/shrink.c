@@ -51,10 +51,28 @@ typedef struct gathering { /* one call, as seen by one rank */
 
 /* ---- while ranks wait, and if they give up ---- */
 
-/* `peer` is alive and has not called. */
-static void warn_of_straggler(const gathering *g, int peer, double waited) {
-  tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", g->comm->rank, waited, peer,
-         g->comm->wire->peer->pid(g->comm->wire, peer), g->name);
+static void quit(gathering *g, int awaited) {
+  if (g->net)
+    g->net->quit(g->wire, awaited);
+  else
+    g->agree->quit(g->wire, g->round, awaited);
+}
+
+/* `peer` is alive and has not called, or joiners have not come: warns once, and gives up `later` s
+ * after the time limit. */
+static void warn_or_quit(gathering *g, int peer, bool for_joiners, double later) {
+  const tutti_comm *comm = g->comm;
+  const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(comm);
+  if (limit > 0 && waited >= limit + later) {
+    quit(g, peer);
+  } else if (!g->warned && waited >= WARN_S) {
+    g->warned = true;
+    if (for_joiners)
+      tt_log(0, "rank %d has waited %.0f s for joiners in %s", comm->rank, waited, g->name);
+    else
+      tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
+             comm->wire->peer->pid(comm->wire, peer), g->name);
+  }
 }
 
 /* The wait has ended without a result. by == awaited: that rank was interrupted. */
@@ -162,24 +180,12 @@ static void decide_members(gathering *g, int least) {
 
 /* ---- in shared memory: waiting for the decision ---- */
 
-/* Warns once; gives up after the time limit. */
-static void warn_or_give_up(gathering *g) {
-  const tutti_comm *comm = g->comm;
-  const double waited = tt_seconds() - g->since;
-  double limit = tt_comm_timeout(comm);
+/* Warns once; gives up after the time limit. The leader waits for joiners, too. */
+static void look_at_time(gathering *g) {
   int peer = g->agree->awaited(g->wire, g->round);
   const bool for_joiners = peer < 0 && g->least > 0;
-  if (limit > 0 && for_joiners) limit += g->limit; /* the leader waits that long for joiners */
-  const bool over = limit > 0 && waited >= limit;
-  if (!over && (g->warned || waited < WARN_S)) return;
   if (peer < 0) peer = g->agree->leader(g->wire); /* it should decide, and does not */
-  if (over)
-    g->agree->quit(g->wire, g->round, peer);
-  else if (for_joiners)
-    tt_log(0, "rank %d has waited %.0f s for joiners in %s", comm->rank, waited, g->name);
-  else
-    warn_of_straggler(g, peer, waited);
-  g->warned = true;
+  warn_or_quit(g, peer, for_joiners, for_joiners ? g->limit : 0);
 }
 
 /* One look of a waiting rank: decides if this rank is the first survivor. Returns whether it
@@ -201,10 +207,10 @@ static bool is_decided(void *ctx, unsigned turn, tutti_status *status) {
   (void)status;
   if (g->agree->decided(g->wire, g->round, &g->decision)) return true;
   if (turn % LOOK_EVERY == 0 && leads(g)) return g->agree->decided(g->wire, g->round, &g->decision);
-  if (turn % LOOK_EVERY == 0) warn_or_give_up(g);
+  if (turn % LOOK_EVERY == 0) look_at_time(g);
   tt_progress(g->comm); /* others may wait for operations in flight here */
   tt_idle();
-  if (tt_interrupted(&g->asked)) g->agree->quit(g->wire, g->round, g->comm->rank);
+  if (tt_interrupted(&g->asked)) quit(g, g->comm->rank);
   return false;
 }
 
@@ -254,19 +260,6 @@ static tutti_status agree_and_build_comm(gathering *g, tutti_comm **out) {
 
 /* ---- over a network: all survivors agree ---- */
 
-/* Warns once; gives up after the time limit. The leader gives up first, because it knows which rank
- * is missing. */
-static void warn_or_quit_agreement(gathering *g) {
-  const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(g->comm);
-  const int peer = g->net->awaited(g->wire);
-  if (peer < 0) return;
-  if (limit > 0 && waited >= limit + (g->net->leads(g->wire) ? 0 : LATER_S))
-    g->net->quit(g->wire, peer);
-  if (g->warned || waited < WARN_S) return;
-  warn_of_straggler(g, peer, waited);
-  g->warned = true;
-}
-
 /* If a link breaks while ranks give each other up, one rank may receive nothing more. With a time
  * limit it does not wait for ever: it leaves alone, and the others count it as lost. */
 static tutti_status wait_too_long(const gathering *g) {
@@ -284,11 +277,13 @@ static bool is_agreed(void *ctx, unsigned turn, tutti_status *status) {
   (void)turn;
   *status = g->net->step(g->wire, &g->agreed);
   if (*status || g->agreed) return true;
-  warn_or_quit_agreement(g);
+  const int peer =
+      g->net->awaited(g->wire); /* the leader gives up first: it knows who is missing */
+  if (peer >= 0) warn_or_quit(g, peer, false, g->net->leads(g->wire) ? 0 : LATER_S);
   *status = wait_too_long(g);
   if (!g->comm->broken) tt_progress(g->comm); /* others may wait for operations in flight here */
   tt_idle();
-  if (tt_interrupted(&g->asked)) g->net->quit(g->wire, g->comm->rank);
+  if (tt_interrupted(&g->asked)) quit(g, g->comm->rank);
   return false;
 }
 

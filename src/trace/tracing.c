@@ -91,18 +91,13 @@ static void begin_trace(tutti_comm *comm, tt_trace_id id, int64_t offset, int64_
 
 /* ---- what is traced ---- */
 
-static long number_of(const char *name) {
-  const char *value = tt_env(name);
-  char *end = NULL;
-  const long n = value ? strtol(value, &end, 10) : -1;
-  return value && *end == 0 && n >= 0 && n < 1 << 24 ? n : -1;
-}
-
 /* This rank in the job, which may have more ranks than the communicator. */
 static int world_rank_of(const tutti_comm *comm) {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-  for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++)
-    if (number_of(names[i]) >= 0) return (int)number_of(names[i]);
+  for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++) {
+    const long rank = tt_env_int(names[i], 0, (1 << 24) - 1, -1);
+    if (rank >= 0) return (int)rank;
+  }
   return comm->rank;
 }
 
