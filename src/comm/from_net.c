@@ -161,12 +161,13 @@ static tutti_status place(tutti_comm *comm, const member *all, const int *node_o
 
 typedef struct common {
   tt_profile profile;
-  int32_t status;       /* not TUTTI_OK: `text` is the message */
-  uint32_t wisdom;      /* flags of comm_wisdom.h */
-  uint32_t nodes, topo; /* lengths of texts, including the NUL; 0: none */
-  char trace[256];      /* the path of a trace, or "" */
-  char topo_name[180];  /* the topology's name in messages */
-  char *text;
+  int32_t status;        /* not TUTTI_OK: `text` is the message */
+  uint32_t wisdom;       /* flags of comm_wisdom.h */
+  uint32_t nodes, bytes; /* of the first text and of both, with their NULs */
+  bool topo;             /* there is a topology */
+  char trace[256];       /* the path of a trace, or "" */
+  char topo_name[180];   /* the topology's name in messages */
+  char *text;            /* TUTTI_NODES or "", and the topology or the message */
 } common;
 
 /* Called on the first rank. */
@@ -179,16 +180,15 @@ static void read_common(common *c, const tutti_net *net) {
   const char *value = tt_env("TUTTI_TOPO");
   char *topo = NULL;
   if (value) c->status = tt_topology_read(value, &topo, c->topo_name, sizeof c->topo_name);
-  if (c->status) {
-    c->text = strdup(tutti_error());
-    c->topo = c->text ? (uint32_t)strlen(c->text) + 1 : 0;
-  } else {
-    c->nodes = nodes ? (uint32_t)strlen(nodes) + 1 : 0;
-    c->topo = topo ? (uint32_t)strlen(topo) + 1 : 0;
-    c->text = malloc((size_t)c->nodes + c->topo + 1);
-    if (!c->text) c->status = TUTTI_ERR_MEMORY, c->nodes = c->topo = 0;
-    if (c->nodes) memcpy(c->text, nodes, c->nodes);
-    if (c->topo) memcpy(c->text + c->nodes, topo, c->topo);
+  const char *first = nodes && !c->status ? nodes : "";
+  const char *second = c->status ? tutti_error() : topo ? topo : "";
+  c->nodes = (uint32_t)strlen(first) + 1;
+  c->bytes = c->nodes + (uint32_t)strlen(second) + 1;
+  c->topo = topo != NULL;
+  if (asprintf(&c->text, "%s%c%s", first, 0, second) < 0) {
+    c->status = TUTTI_ERR_MEMORY;
+    c->bytes = 0;
+    c->text = NULL;
   }
   free(topo);
 }
@@ -199,12 +199,13 @@ static tutti_status share_common(tutti_comm *comm, common *c, const tutti_net *n
   char *mine = c->text;
   tutti_status status = tt_broadcast(comm, "tutti_comm_from_net", c, sizeof *c);
   c->text = mine;
-  const size_t n = (size_t)c->nodes + c->topo;
+  const size_t n = c->bytes;
   if (!status && !c->text && n) c->text = malloc(n);
   if (!status && !c->text && n) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
   if (!status && n) status = tt_broadcast(comm, "tutti_comm_from_net", c->text, n);
   if (status || !c->status) return status;
-  return tt_fail((tutti_status)c->status, "rank 0: %.300s", n ? c->text : "out of memory");
+  return tt_fail((tutti_status)c->status, "rank 0: %.300s",
+                 n ? c->text + c->nodes : "out of memory");
 }
 
 /* ---- all steps ---- */
@@ -222,7 +223,7 @@ static tutti_status compute_placement(tutti_comm *comm, const common *c, bool si
     placements[r] = all[r].placement;
     if (simulated && c->topo) placements[r].node = 0;
   }
-  if (!status && c->nodes) status = tt_placement_fake(c->text, comm->ranks, placements);
+  if (!status && *c->text) status = tt_placement_fake(c->text, comm->ranks, placements);
   if (!status)
     status = tt_layout_find(placements, comm->ranks, c->topo ? c->text + c->nodes : NULL,
                             c->topo_name, layout);

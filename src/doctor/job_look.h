@@ -1,11 +1,10 @@
-/* job_look.h - the ranks of a job seen from outside: copies of the state in its shared memory, what
- * follows from them, and what is wrong.
+/* job_look.h - the ranks of a job seen from outside: copies of the state in its shared memory, and
+ * what follows from them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_JOB_LOOK_H
 #define TT_JOB_LOOK_H
 
 #include "call_words.h"
-#include "schedule.h"
 #include "shm_ctrl.h"
 
 /* A rank in one communicator. */
@@ -55,12 +54,5 @@ tutti_status tt_job_look(int fd, tt_look *look);
 void tt_look_free(tt_look *look);
 /* The call of operation `seq` of a communicator; NULL if its records do not hold it. */
 const tt_record *tt_look_call(const tt_look_comm *comm, uint32_t seq);
-
-/* Appends "allreduce of 10 int64, sum (operation 5)", or "operation 5" (job_report.c). */
-void tt_view_call(tt_text *t, const tt_look_comm *comm, uint32_t seq);
-/* The same of the operation in which it waits; or "to receive message 3 (10 double)". */
-void tt_view_waiting(tt_text *t, const tt_look_comm *comm);
-/* What is wrong, one sentence a line (findings.c). */
-void tt_findings(tt_text *t, const tt_look *v);
 
 #endif

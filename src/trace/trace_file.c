@@ -126,6 +126,10 @@ static const char *copy_json_safe(char *to, size_t size, const char *from) {
   return to;
 }
 
+static uint32_t tape_length(const tt_tape *tape) {
+  return atomic_load_explicit(&tape->n, memory_order_acquire);
+}
+
 static int steps_lane(const tt_trace *t) {
   return 2 * t->id.lane;
 }
@@ -149,14 +153,13 @@ static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
   if (!t->id.whole) tt_text_add(&w->text, ", as rank %d of %d", t->id.rank, t->id.ranks);
   tt_text_add(&w->text, "\"}}");
   say_meta(w, "tutti_lane", tid);
-  tt_text_add(&w->text,
-              "\"comm\":"
-              "\"%016" PRIx64 "\",\"rank\":%d,\"ranks\":%d,\"events\":%u,\"dropped\":%" PRIu64
-              ",\"offset_ns\":%" PRId64 ",\"error_ns\":%" PRId64
-              ",\"process\":%d,\"host\":\"%s\"}}",
-              t->id.comm, t->id.rank, t->id.ranks,
-              atomic_load_explicit(&tape->n, memory_order_acquire), tape->dropped, t->clock.offset,
-              t->clock.error, (int)getpid(), copy_json_safe(safe, sizeof safe, host));
+  tt_text_add(
+      &w->text,
+      "\"comm\":"
+      "\"%016" PRIx64 "\",\"rank\":%d,\"ranks\":%d,\"events\":%u,\"dropped\":%" PRIu64
+      ",\"offset_ns\":%" PRId64 ",\"error_ns\":%" PRId64 ",\"process\":%d,\"host\":\"%s\"}}",
+      t->id.comm, t->id.rank, t->id.ranks, tape_length(tape), tape->dropped, t->clock.offset,
+      t->clock.error, (int)getpid(), copy_json_safe(safe, sizeof safe, host));
 }
 
 typedef struct look { /* of a kind of event */
@@ -186,11 +189,11 @@ static void print_timestamp(writer *w, uint64_t tick) {
 static void say_call(writer *w, const tt_traced_call *c) {
   char plan[88];
   if (!c->key) {
-    tt_text_add(&w->text, "\"plan\":\"?\"");
+    tt_text_add(&w->text, ",\"plan\":\"?\"");
     return;
   }
   tt_text_add(&w->text,
-              "\"coll\":\"%s\",\"plan\":\"%s\",\"count\":%" PRIu64
+              ",\"coll\":\"%s\",\"plan\":\"%s\",\"count\":%" PRIu64
               ",\"type\":\"%s\",\"op\":\"%s\","
               "\"bytes\":%" PRIu64 ",\"slices\":%u",
               tutti_coll_name((tutti_coll)c->coll), copy_json_safe(plan, sizeof plan, c->plan),
@@ -216,44 +219,33 @@ static void say_name(writer *w, const tt_event *e) {
   tt_text_add(&w->text, ",\"cat\":\"%s\"", l->category);
 }
 
-/* An operation in flight is two lines, begin and end, since operations overlap. */
-static void say_flight(writer *w, const tt_event *e, int tid) {
-  for (int end = 0; end < 2; end++) {
-    say_name(w, e);
-    tt_text_add(&w->text, ",\"ph\":\"%c\",\"id\":\"%d.%d.%u\",\"ts\":", end ? 'e' : 'b',
-                w->trace->id.job_rank, w->trace->id.lane, e->seq);
-    print_timestamp(w, end ? e->end : e->begin);
-    tt_text_add(&w->text, ",\"pid\":%d,\"tid\":%d,\"args\":{\"seq\":%u", w->trace->id.job_rank, tid,
-                e->seq);
-    if (!end) tt_text_add(&w->text, ",");
-    if (!end) say_call(w, &w->trace->calls[e->what]);
-    tt_text_add(&w->text, "}}");
-  }
+/* phase: 'X', or 'b' and 'e': an operation in flight is two lines, since operations overlap. */
+static void say_line(writer *w, const tt_event *e, int tid, char phase) {
+  const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
+  const int pid = w->trace->id.job_rank;
+  say_name(w, e);
+  tt_text_add(&w->text, ",\"ph\":\"%c\"", phase);
+  if (phase != 'X') tt_text_add(&w->text, ",\"id\":\"%d.%d.%u\"", pid, w->trace->id.lane, e->seq);
+  tt_text_add(&w->text, ",\"ts\":");
+  print_timestamp(w, phase == 'e' ? e->end : e->begin);
+  if (phase == 'X') tt_text_add(&w->text, ",\"dur\":%" PRIu64 ".%03d", ns / 1000, (int)(ns % 1000));
+  tt_text_add(&w->text, ",\"pid\":%d,\"tid\":%d", pid, tid);
+  if (phase == 'X') tt_text_add(&w->text, ",\"cname\":\"%s\"", looks[e->kind].color);
+  tt_text_add(&w->text, ",\"args\":{\"seq\":%u", e->seq);
+  if (phase == 'b' || e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START)
+    say_call(w, &w->trace->calls[e->what]);
+  else if (e->kind == TT_EVENT_IDLE)
+    tt_text_add(&w->text, ",\"peer\":%d", e->peer);
+  else if (e->kind > TT_EVENT_IDLE)
+    tt_text_add(&w->text, ",\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->step, e->peer,
+                e->bytes);
+  tt_text_add(&w->text, "}}");
 }
 
 static void say_event(writer *w, const tt_event *e, int tid) {
-  if (e->kind == TT_EVENT_FLIGHT) {
-    say_flight(w, e, tid);
-    return;
-  }
-  const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
-  say_name(w, e);
-  tt_text_add(&w->text, ",\"ph\":\"X\",\"ts\":");
-  print_timestamp(w, e->begin);
-  tt_text_add(
-      &w->text,
-      ",\"dur\":%" PRIu64 ".%03d,\"pid\":%d,\"tid\":%d,\"cname\":\"%s\",\"args\":{\"seq\":%u",
-      ns / 1000, (int)(ns % 1000), w->trace->id.job_rank, tid, looks[e->kind].color, e->seq);
-  if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START) {
-    tt_text_add(&w->text, ",");
-    say_call(w, &w->trace->calls[e->what]);
-  } else if (e->kind == TT_EVENT_IDLE) {
-    tt_text_add(&w->text, ",\"peer\":%d", e->peer);
-  } else if (e->kind > TT_EVENT_IDLE) {
-    tt_text_add(&w->text, ",\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->step, e->peer,
-                e->bytes);
-  }
-  tt_text_add(&w->text, "}}");
+  const bool flies = e->kind == TT_EVENT_FLIGHT;
+  say_line(w, e, tid, flies ? 'b' : 'X');
+  if (flies) say_line(w, e, tid, 'e');
 }
 
 /* Finds the end of the last whole event: at the closing bracket, or before what a killed rank has
@@ -280,12 +272,8 @@ static void set_clock(writer *w, uint64_t origin) {
   w->ns0 = (int64_t)(t->clock.ns0 + (uint64_t)t->clock.offset - origin);
 }
 
-static bool any(const tt_tape *tape) {
-  return atomic_load_explicit(&tape->n, memory_order_acquire) > 0;
-}
-
 static void say_tape(writer *w, const tt_tape *tape, int tid, const char *of) {
-  const uint32_t n = atomic_load_explicit(&tape->n, memory_order_acquire);
+  const uint32_t n = tape_length(tape);
   if (!n) return;
   say_lane(w, tid, of, tape);
   for (uint32_t i = 0; i < n; i++) {
@@ -297,7 +285,7 @@ static void say_tape(writer *w, const tt_tape *tape, int tid, const char *of) {
 void tt_trace_write(const char *path, const tt_trace *trace) {
   struct stat s;
   head h;
-  if (!any(&trace->steps) && !any(&trace->marks)) return;
+  if (!tape_length(&trace->steps) && !tape_length(&trace->marks)) return;
   writer w = {.trace = trace, .fd = open_trace_locked(path, &s)};
   if (w.fd < 0) return;
   const off_t end = read_trace_header(w.fd, &h) ? find_events_end(w.fd, s.st_size) : -1;
