@@ -293,11 +293,6 @@ static uint32_t hash_buffer_counts(const tt_list *list) {
   return (uint32_t)h;
 }
 
-static tutti_status out_of_memory(const char *function, const tt_list *list) {
-  return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a list of %zu buffers", function,
-                 list->n);
-}
-
 static tutti_status create_many_request(tutti_comm *comm, const char *function, const void *what,
                                         tutti_request **whole) {
   const tt_list *list = what;
@@ -320,7 +315,9 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
   if (m) m->parts = malloc(most_parts(&c) * sizeof *m->parts);
   if (m) m->packed = malloc((list->n + 1) * sizeof *m->packed);
   const bool made = c.alone && m && m->parts && m->packed && comm->windows;
-  status = made ? partition_buffers(&c) : out_of_memory(function, list);
+  status = made ? partition_buffers(&c)
+                : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a list of %zu buffers", function,
+                          list->n);
   if (status)
     free_many((tutti_request *)m);
   else

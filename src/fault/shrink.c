@@ -338,7 +338,6 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
   int *list = malloc((size_t)old->ranks * sizeof *list), mine = 0, n = 0;
   tutti_comm *comm = NULL;
   tutti_net net;
-  uint64_t job, trace;
   tutti_status status =
       list ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", old->ranks);
   if (!status) status = agree_on_survivors(g);
@@ -346,10 +345,7 @@ static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
   for (int r = 0; !status && r < old->ranks; r++) n += g->agreed->member[r];
   if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
   if (!status) status = attach_survivors_comm(comm, g);
-  if (!status) {
-    tt_trace_names(old, g->agreed->round, ~list[0], &job, &trace);
-    tt_trace_heir(comm, old, job, trace, comm->ranks == old->ranks);
-  }
+  if (!status) tt_trace_child(comm, old, g->agreed->round, ~list[0]);
   if (comm) status = tt_comm_spoil(comm, status);
   free(list);
   if (status == TUTTI_ERR_PEER_LOST && comm) status = TUTTI_OK; /* the next call reports it */

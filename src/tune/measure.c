@@ -414,12 +414,6 @@ static void report_measured(const session *s, int won, double began, tutti_measu
   m->calls = s->calls * x->rounds;
 }
 
-static tutti_status another_failed(double status) {
-  const tutti_status s = (tutti_status)status;
-  return tt_fail(s, "another rank could not make the plans that are to be measured: %s",
-                 tutti_strerror(s));
-}
-
 tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
   session on_stack = {.comm = comm, .asked = asked, .problem = tt_problem_of(comm, asked)};
   session *s = &on_stack;
@@ -439,7 +433,10 @@ tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_meas
     lacks = 1;
   tutti_status status = talk(s, TUTTI_ALLREDUCE, &lacks, 1);
   if (!status && lacks > FAILED)
-    status = mine ? tt_fail(mine, "%s", why) : another_failed(FAILED - lacks);
+    status = mine ? tt_fail(mine, "%s", why)
+                  : tt_fail((tutti_status)(FAILED - lacks),
+                            "another rank could not make the plans that are to be measured: %s",
+                            tutti_strerror((tutti_status)(FAILED - lacks)));
   if (!status && s->n > 1 && lacks == 0) status = race(s, &won);
   give(s);
   if (!status && lacks < 2) status = record_winner(s, won);
