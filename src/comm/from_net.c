@@ -121,18 +121,13 @@ typedef struct machine_of { /* for a rank */
   double cores;
 } machine_of;
 
-static int by_kernel(const void *a, const void *b) {
-  const machine_of *x = a, *y = b;
-  return (x->kernel > y->kernel) - (x->kernel < y->kernel);
-}
-
 /* Finds the ranks per core on the most loaded machine. */
 static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
   const int P = comm->ranks;
   machine_of *m = malloc((size_t)P * sizeof *m);
   if (!m) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the machines of %d ranks", P);
   for (int r = 0; r < P; r++) m[r] = (machine_of){all[r].kernel, all[r].cores};
-  qsort(m, (size_t)P, sizeof *m, by_kernel);
+  qsort(m, (size_t)P, sizeof *m, tt_by_first_u64);
   for (int from = 0, r; from < P; from = r) {
     double cores = m[from].cores;
     for (r = from; r < P && m[r].kernel == m[from].kernel; r++)

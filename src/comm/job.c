@@ -41,13 +41,10 @@ tutti_status tutti_job_create_watched(int n, int joiners, tutti_job **job) {
 }
 
 static const char *entry(tutti_job *job, int rank, int joiner, int i) {
-  switch (i) {
-    case 0: snprintf(job->text, sizeof job->text, "TUTTI_RANK=%d", rank); break;
-    case 1: snprintf(job->text, sizeof job->text, "TUTTI_SIZE=%d", job->ranks); break;
-    case 2: snprintf(job->text, sizeof job->text, "TUTTI_SHM_FD=%d", job->fd); break;
-    case 3: snprintf(job->text, sizeof job->text, "TUTTI_NEWCOMER=%d", joiner); break;
-    default: return NULL;
-  }
+  static const char *const names[] = {"TUTTI_RANK", "TUTTI_SIZE", "TUTTI_SHM_FD", "TUTTI_NEWCOMER"};
+  const int values[] = {rank, job->ranks, job->fd, joiner};
+  if (i < 0 || i >= 4) return NULL;
+  snprintf(job->text, sizeof job->text, "%s=%d", names[i], values[i]);
   return job->text;
 }
 

@@ -158,6 +158,8 @@ static inline uint64_t tt_mix_text(uint64_t h, const char *text) {
   for (; *text; text++) h = tt_mix(h ^ (unsigned char)*text);
   return h;
 }
+/* Compares by a uint64_t at the beginning, for qsort and bsearch (size.c). */
+int tt_by_first_u64(const void *a, const void *b);
 /* Greatest common divisor of two positive numbers; gcd(a, 0) is a. */
 static inline int tt_gcd(int a, int b) {
   return b ? tt_gcd(b, a % b) : a;

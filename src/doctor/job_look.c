@@ -263,11 +263,6 @@ static void derive_wait(tt_look_rank *l, tt_look_comm *comm, uint64_t now) {
     l->wait = comm;
 }
 
-static int compare_uint64(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
 /* Names the ranks, numbers the communicators, and finds who waits. */
 static tutti_status derive(tt_look *look, int comms) {
   const uint64_t now = tt_clock_us(CLOCK_MONOTONIC);
@@ -276,7 +271,7 @@ static tutti_status derive(tt_look *look, int comms) {
   if (!look->homes) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job");
   for (int r = 0; r < look->ranks; r++)
     for (int i = 0; i < look->rank[r].ncomms; i++) look->homes[n++] = look->rank[r].comms[i].home;
-  qsort(look->homes, n, sizeof *look->homes, compare_uint64);
+  qsort(look->homes, n, sizeof *look->homes, tt_by_first_u64);
   for (size_t i = 0; i < n; i++)
     if (!look->nhomes || look->homes[look->nhomes - 1] != look->homes[i])
       look->homes[look->nhomes++] = look->homes[i];
@@ -287,7 +282,7 @@ static tutti_status derive(tt_look *look, int comms) {
     for (int i = 0; i < l->ncomms; i++) {
       tt_look_comm *comm = &l->comms[i];
       const uint64_t *home =
-          bsearch(&comm->home, look->homes, (size_t)look->nhomes, sizeof *home, compare_uint64);
+          bsearch(&comm->home, look->homes, (size_t)look->nhomes, sizeof *home, tt_by_first_u64);
       comm->number = 1 + (int)(home - look->homes);
       if (comm->ranks > most) most = comm->ranks, l->name = comm->rank;
       derive_wait(l, comm, now);

@@ -4,7 +4,6 @@
 #ifndef TT_JOB_LOOK_H
 #define TT_JOB_LOOK_H
 
-#include "call_words.h"
 #include "shm_ctrl.h"
 
 /* A rank in one communicator. */

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "comm_view.h"
 #include "job_look.h"
 #include "process_state.h"
-#include "schedule.h"
 
 enum { JOBS = 16 }; /* the most that one process can be part of */
 

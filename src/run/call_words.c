@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "call_words.h"
-#include "schedule.h"
+#include "comm_view.h"
 
 int tt_record_words(const tt_record *r, char *text, size_t size) {
   const char *op = tt_op_kind_name(r->op);

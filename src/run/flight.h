@@ -6,7 +6,6 @@
 #ifndef TT_FLIGHT_H
 #define TT_FLIGHT_H
 
-#include "call_words.h"
 #include "request.h"
 
 typedef struct tt_place {
