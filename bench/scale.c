@@ -200,20 +200,13 @@ static void setup(int ranks, char **argv) {
   comm->load.cores = 1;
   check(tt_profile_parse(&machine, argv[1], "the figures"));
   s = begin();
-  tt_layout layout = {.order = malloc((size_t)ranks * sizeof *layout.order),
-                      .node_of = malloc((size_t)ranks * sizeof *layout.node_of)};
+  tt_layout layout;
   tt_placement *placements = malloc((size_t)ranks * sizeof *placements);
-  if (!layout.order || !layout.node_of || !placements) exit(1);
+  if (!placements) exit(1);
   for (int r = 0; r < ranks; r++) placements[r] = comm->info[r].placement;
-  check(
-      tt_placement_arrange(placements, ranks, *argv[0] ? argv[0] : NULL, "the topology", &layout));
-  uint64_t *ctrls = calloc((size_t)ranks, sizeof *ctrls); /* no rank shares memory */
-  if (!ctrls) exit(1);
-  check(tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
-                                            .ctrls = ctrls,
-                                            .profile = &machine,
-                                            .layout = &layout}));
-  free(ctrls);
+  check(tt_layout_find(placements, ranks, *argv[0] ? argv[0] : NULL, "the topology", &layout));
+  check(tt_comm_build(comm,
+                      &(tt_comm_spec){.net = comm->net, .profile = &machine, .layout = &layout}));
   free(layout.order);
   free(layout.node_of);
   free(placements);

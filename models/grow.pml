@@ -1,7 +1,7 @@
 /* grow.pml - one joiner, and two communicators that want to add it: one of two ranks, either of which
  * may die at any moment, and one of one rank.
  *
- * Mirrors    src/job/joiners.c, and lead, gather and take_part of src/fault/shrink_shm.c. The agreement
+ * Mirrors    src/job/joiners.c, and lead, gather and take_part of src/fault/shrink.c. The agreement
  *            on a decision is in shm_agree.pml; here it is one exchange. All of its stores and loads are
  *            sequentially consistent, so there is no weak machine in it.
  * Holds      the joiner is in the proposal of one communicator at most. If it is, and one of the ranks

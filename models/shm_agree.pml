@@ -1,6 +1,6 @@
 /* shm_agree.pml - three ranks agree on who survives, twice, though any may die at any moment.
  *
- * Mirrors    src/wire/shm/shm_agree.c, and agree of src/fault/shrink_shm.c. All of its stores and loads are
+ * Mirrors    src/wire/shm/shm_agree.c, and agree of src/fault/shrink.c. All of its stores and loads are
  *            sequentially consistent, so there is no weak machine in it; a proposal is written at once. A rank
  *            that waits too long closes the agreement, at any moment.
  * Holds      all that return have read the same proposal, each is in it, and the control blocks that it

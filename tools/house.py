@@ -129,6 +129,20 @@ def structs():
          [f"{n} fields: {name} of {path}" for n, name, path in over])
 
 
+def inside():
+    """Files that see what a communicator consists of, through whatever headers."""
+    at = {path.split("/")[-1]: path for path in SOURCES}
+    included = {path: re.findall(r'^#include "([\w.]+)"', read(path), re.M) for path in SOURCES}
+    see = {"src/run/comm.h"}
+    while True:
+        more = {path for path, names in included.items() if path not in see and any(at.get(n) in see for n in names)}
+        if not more:
+            break
+        see |= more
+    others = sorted(path[4:] for path in see if path.split("/")[1] not in ("comm", "run", "fault"))
+    show("files outside comm, run, fault that see inside a comm", "0", len(others), not others, [" ".join(others)] if others else [])
+
+
 def paths(build, coverage):
     if not os.path.exists(f"{coverage}/bench/one_call"):
         show("files and rooms of one warm call", "-", "not built with coverage (make house)", False)
@@ -183,6 +197,7 @@ def main():
     statics()
     calls(options.build)
     structs()
+    inside()
     paths(options.build, options.coverage)
     sizes()
     twice()

@@ -1,7 +1,7 @@
-/* call.c - checks the arguments of a call; every refusal is a sentence.
+/* call.c - checks the arguments of a call; every refusal is a sentence. And tutti_reduce_local, a
+ * reduction without other ranks, by the loops that all collectives use.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "collective.h"
-#include "exact.h"
 
 #include <stdio.h>
 
@@ -71,10 +71,11 @@ tutti_status tt_vector_check(const char *function, const char *name, const void 
 static tutti_status measure_varied(const tutti_comm *comm, const char *function, const tt_call *c,
                                    size_t most, vector *v) {
   if (!c->counts) return tt_fail(TUTTI_ERR_ARG, "%s: counts is NULL", function);
-  *v = (vector){0, c->counts[comm->rank], 0};
-  for (int r = 0; r < comm->ranks; r++) {
+  const int ranks = tutti_comm_size(comm), rank = tutti_comm_rank(comm);
+  *v = (vector){0, c->counts[rank], 0};
+  for (int r = 0; r < ranks; r++) {
     char what[40];
-    if (r == comm->rank) v->before = v->all;
+    if (r == rank) v->before = v->all;
     if (c->counts[r] <= most - v->all) {
       v->all += c->counts[r];
       continue;
@@ -89,9 +90,10 @@ static tutti_status call_vector_size(const tutti_comm *comm, const char *functio
                                      vector *v) {
   const size_t most = PTRDIFF_MAX / tutti_type_size(c->type);
   if (c->varied) return measure_varied(comm, function, c, most, v);
-  const size_t blocks = tt_coll_owned(c->coll) ? (size_t)comm->ranks : 1;
+  const size_t blocks = tt_coll_owned(c->coll) ? (size_t)tutti_comm_size(comm) : 1;
   if (c->count > most / blocks) return too_long(function, "count", c->count);
-  *v = (vector){c->count * blocks, c->count, blocks > 1 ? c->count * (size_t)comm->rank : 0};
+  *v = (vector){c->count * blocks, c->count,
+                blocks > 1 ? c->count * (size_t)tutti_comm_rank(comm) : 0};
   return TUTTI_OK;
 }
 
@@ -118,18 +120,19 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
   tutti_status status = check_op(function, c);
   if (!status) status = tt_exact_check(comm, function, c);
   if (status) return status;
-  const int data = tt_call_data(comm, c);
+  const int ranks = tutti_comm_size(comm);
+  const int data = c->everyone ? ranks : ranks - tutti_comm_helpers(comm);
   if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= data))
     return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d%s", function, c->root, data - 1,
-                   data < comm->ranks ? "; the others bring no data" : "");
+                   data < ranks ? "; the others bring no data" : "");
   vector v = {0, 0, 0};
   if ((status = call_vector_size(comm, function, c, &v))) return status;
   const tt_sched like = {.coll = c->coll,
-                         .ranks = comm->ranks,
-                         .rank = comm->rank,
+                         .ranks = ranks,
+                         .rank = tutti_comm_rank(comm),
                          .root = c->root,
                          .data = data,
-                         .blocks = tt_coll_owned(c->coll) ? (uint32_t)comm->ranks : 1};
+                         .blocks = tt_coll_owned(c->coll) ? (uint32_t)ranks : 1};
   const size_t element = tutti_type_size(c->type), align = tt_type_align(c->type);
   uint32_t lo, hi;
   tt_coll_src(&like, &lo, &hi);
@@ -143,4 +146,19 @@ tutti_status tt_call_check(const tutti_comm *comm, const char *function, const t
     return tt_fail(TUTTI_ERR_OVERLAP,
                    "%s: src and dst overlap; make them equal (in place) or apart", function);
   return TUTTI_OK;
+}
+
+tutti_status tutti_reduce_local(const void *a, const void *b, void *dst, size_t count,
+                                tutti_type type, tutti_op op) {
+  const struct {
+    const char *name;
+    const void *at;
+  } all[] = {{"a", a}, {"b", b}, {"dst", dst}};
+  tt_reducer reducer;
+  tutti_status status = tt_alive();
+  if (!status) status = tt_reducer_init(&reducer, type, op);
+  for (int i = 0; i < 3 && !status; i++)
+    status = tt_vector_check("tutti_reduce_local", all[i].name, all[i].at, count, type);
+  if (!status && count) tt_reduce(&reducer, dst, (const void *const[]){a, b}, 2, count);
+  return status;
 }

@@ -4,9 +4,9 @@
  *            call that equals the last one needs neither check nor plan.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "collective.h"
+#include "request.h"
 
 #include "comm_wisdom.h"
-#include "exact.h"
 #include "tracing.h"
 
 /* Checks and plans a call, and makes its request. The comm is entered. */

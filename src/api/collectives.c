@@ -4,6 +4,7 @@
  *            parameters, and the tt_call that follows from them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "collective.h"
+#include "comm.h"
 
 #define LIST(...) __VA_ARGS__
 #define COLLECTIVE(name, parameters, fields)                                                 \

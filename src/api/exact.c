@@ -11,7 +11,8 @@
  *            in the same order on all ranks, though their number depends on the data. That
  *            number follows from the maximum alone, which all ranks have.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "exact.h"
+#include "collective.h"
+#include "request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,11 +151,15 @@ static uint64_t add_owned(tutti_comm *comm, const tt_call *c, tt_exact *x) {
   return hash;
 }
 
+static bool gets_result(const tutti_comm *comm, const tt_call *c) {
+  return !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
+         tt_coll_has_result(c->coll, comm->rank);
+}
+
 tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call *c,
                           tutti_request **whole) {
   const bool owned = tt_coll_owned(c->coll), helps = comm->rank >= tt_call_data(comm, c);
-  const bool gets = !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
-                    tt_coll_has_result(c->coll, comm->rank);
+  const bool gets = gets_result(comm, c);
   const tt_plan *plan; /* unused, but must exist: helpers cannot take part in all */
   tutti_status status = tt_plan_for(comm, c, false, &plan);
   if (status) return status;
@@ -291,11 +296,6 @@ static void take_out(const tutti_request *part, const tt_exact *x, size_t place)
   }
 }
 
-static bool in_place(const tutti_comm *comm, const tt_call *c) {
-  return c->src && !(c->coll == TUTTI_REDUCE && comm->rank != c->root) &&
-         tt_coll_has_result(c->coll, comm->rank);
-}
-
 static const tt_request_ops exact_part_ops;
 
 static tutti_request *next_exact_part(tutti_request *whole, size_t place, bool *last) {
@@ -309,7 +309,9 @@ static tutti_request *next_exact_part(tutti_request *whole, size_t place, bool *
   part->call = x->begun ? summing(comm, x, place) : measuring(x);
   part->call.said = &x->said;
   part->call.also = x->said.also;
-  if (tt_break_if_memory(comm, tt_plan_for(comm, &part->call, in_place(comm, &part->call), &plan)))
+  if (tt_break_if_memory(
+          comm,
+          tt_plan_for(comm, &part->call, part->call.src && gets_result(comm, &part->call), &plan)))
     return NULL;
   part->plan = *plan;
   x->begun = true;

@@ -7,15 +7,122 @@
  * Cost       only short buffers are copied, into shared memory, where no further copy is needed.
  *            One window for each place of the communicator's window of operations, as large as
  *            the arena: operations overlap, and windows stay in the cache.
+ * Overlaps   each pair must be valid by itself, and a buffer that one pair writes must not be
+ *            read or written by another. If the lists are in memory order, as they mostly are,
+ *            one walk along both checks that; else they are sorted first.
  * Invariant  the parts follow from the counts alone, so they are the same on all ranks;
  *            every part's stamp hashes all counts.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "exact.h"
-
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective.h"
+#include "request.h"
+
+/* ---- can this list of buffers be summed at once? ---- */
+
+typedef struct extent {
+  uintptr_t from, to;
+} extent;
+
+static int by_place(const void *a, const void *b) {
+  const extent *x = a, *y = b;
+  return (x->from > y->from) - (x->from < y->from);
+}
+
+static void sort(extent *list, size_t n) {
+  for (size_t i = 1; i < n; i++)
+    if (list[i].from < list[i - 1].from) {
+      qsort(list, n, sizeof *list, by_place);
+      return;
+    }
+}
+
+/* Does an extent that is written overlap one that is read, or another that is written? */
+static bool any_extents_overlap(const extent *read, size_t nread, const extent *written,
+                                size_t nwritten) {
+  size_t r = 0;
+  for (size_t w = 0; w < nwritten; w++) {
+    if (w > 0 && written[w].from < written[w - 1].to) return true;
+    while (r < nread && read[r].to <= written[w].from) r++;
+    if (r < nread && read[r].from < written[w].to) return true;
+  }
+  return false;
+}
+
+static tutti_status check_apart(const char *function, const tt_list *list) {
+  const size_t element = tutti_type_size(list->type);
+  size_t nread = 0, nwritten = 0;
+  extent *read = malloc(2 * list->n * sizeof *read + 1), *written = read + list->n;
+  if (!read)
+    return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for %zu buffers", function, list->n);
+  for (size_t i = 0; i < list->n; i++) {
+    const uintptr_t src = (uintptr_t)list->srcs[i], dst = (uintptr_t)list->dsts[i];
+    const size_t bytes = list->counts[i] * element;
+    if (!bytes) continue;
+    written[nwritten++] = (extent){dst, dst + bytes};
+    if (src != dst) read[nread++] = (extent){src, src + bytes};
+  }
+  sort(read, nread);
+  sort(written, nwritten);
+  const bool wrong = any_extents_overlap(read, nread, written, nwritten);
+  free(read);
+  if (!wrong) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_OVERLAP,
+                 "%s: a dst overlaps another buffer of the list; only its own src may be the same",
+                 function);
+}
+
+static tt_call call_of_buffer(const tt_list *list, size_t i) {
+  return (tt_call){.coll = TUTTI_ALLREDUCE,
+                   .src = i < list->n && list->srcs ? list->srcs[i] : NULL,
+                   .dst = i < list->n && list->dsts ? list->dsts[i] : NULL,
+                   .count = i < list->n ? list->counts[i] : 0,
+                   .type = list->type,
+                   .op = list->op};
+}
+
+/* A fast check; a buffer that fails gets the full check, which yields the message. */
+static bool passes_quick_check(uintptr_t src, uintptr_t dst, size_t bytes, size_t align) {
+  const uintptr_t gap = src < dst ? dst - src : src - dst;
+  return src && dst && (src | dst) % align == 0 && (gap == 0 || gap >= bytes) &&
+         src + bytes >= src && dst + bytes >= dst;
+}
+
+static tutti_status check_list(const tutti_comm *comm, const char *function, const tt_list *list) {
+  const tt_call nothing = call_of_buffer(list, list->n);
+  const bool helps = comm->rank >= tt_call_data(comm, &nothing);
+  size_t left = PTRDIFF_MAX;
+  bool in_place;
+  tutti_status status = tt_call_check(comm, function, &nothing, &in_place);
+  if (status || !list->n) return status;
+  if (list->n > PTRDIFF_MAX / sizeof(tutti_request))
+    return tt_fail(TUTTI_ERR_ARG, "%s: n %zu is larger than any memory%s", function, list->n,
+                   (ptrdiff_t)list->n < 0 ? " (is it a negative number?)" : "");
+  const char *null = !list->counts           ? "counts"
+                     : !list->srcs && !helps ? "srcs"
+                     : !list->dsts && !helps ? "dsts"
+                                             : NULL;
+  if (null) return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, null);
+  const size_t element = tutti_type_size(list->type), align = tt_type_align(list->type);
+  for (size_t i = 0; i < list->n; i++) {
+    const tt_call call = call_of_buffer(list, i);
+    if (call.count > left / element && call.count <= PTRDIFF_MAX / element)
+      return tt_fail(TUTTI_ERR_ARG, "%s: buffers 0 to %zu are larger than any memory", function, i);
+    if (call.count > left / element ||
+        (call.count && !helps &&
+         !passes_quick_check((uintptr_t)call.src, (uintptr_t)call.dst, call.count * element,
+                             align))) {
+      char name[80];
+      snprintf(name, sizeof name, "%s: buffer %zu", function, i);
+      status = tt_call_check(comm, name, &call, &in_place);
+      if (status) return status;
+    }
+    left -= call.count * element;
+  }
+  return helps ? TUTTI_OK : check_apart(function, list);
+}
 
 /* ---- packing and unpacking windows ---- */
 
@@ -186,15 +293,10 @@ static uint32_t hash_buffer_counts(const tt_list *list) {
   return (uint32_t)h;
 }
 
-static tutti_status out_of_memory(const char *function, const tt_list *list) {
-  return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a list of %zu buffers", function,
-                 list->n);
-}
-
 static tutti_status create_many_request(tutti_comm *comm, const char *function, const void *what,
                                         tutti_request **whole) {
   const tt_list *list = what;
-  tutti_status status = tt_list_check(comm, function, list);
+  tutti_status status = check_list(comm, function, list);
   if (status) return status;
   const tt_call like = {.coll = TUTTI_ALLREDUCE, .type = list->type, .op = list->op};
   if (tt_call_is_exact(comm, &like))
@@ -213,7 +315,9 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
   if (m) m->parts = malloc(most_parts(&c) * sizeof *m->parts);
   if (m) m->packed = malloc((list->n + 1) * sizeof *m->packed);
   const bool made = c.alone && m && m->parts && m->packed && comm->windows;
-  status = made ? partition_buffers(&c) : out_of_memory(function, list);
+  status = made ? partition_buffers(&c)
+                : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a list of %zu buffers", function,
+                          list->n);
   if (status)
     free_many((tutti_request *)m);
   else
@@ -221,16 +325,17 @@ static tutti_status create_many_request(tutti_comm *comm, const char *function, 
   return status;
 }
 
-tutti_status tt_many_new(tutti_comm *comm, const char *function, const void *what,
-                         tutti_request **whole) {
-  return tt_break_if_memory(comm, create_many_request(comm, function, what, whole));
+/* Checks the list, cuts it into parts and makes their request. The comm is entered. */
+static tutti_status many_new(tutti_comm *comm, const char *function, const void *list,
+                             tutti_request **whole) {
+  return tt_break_if_memory(comm, create_many_request(comm, function, list, whole));
 }
 
 /* ---- the public functions ---- */
 
 static tutti_status start_many_request(tutti_comm *comm, const char *function, const tt_list *list,
                                        tutti_request **request) {
-  return tt_request_make(comm, function, tt_many_new, list, false, request);
+  return tt_request_make(comm, function, many_new, list, false, request);
 }
 
 tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
@@ -253,5 +358,5 @@ tutti_status tutti_allreduce_many_init(tutti_comm *comm, size_t n, const void *c
                                        void *const *dsts, const size_t *counts, tutti_type type,
                                        tutti_op op, tutti_request **request) {
   const tt_list list = {n, srcs, dsts, counts, type, op};
-  return tt_request_make(comm, "tutti_allreduce_many_init", tt_many_new, &list, true, request);
+  return tt_request_make(comm, "tutti_allreduce_many_init", many_new, &list, true, request);
 }

@@ -16,52 +16,24 @@ static tutti_status check_and_make(tutti_comm *comm, const char *function, const
   return status ? status : tt_message_new(comm, function, what, request);
 }
 
-static tutti_status check_and_run(tutti_comm *comm, const char *function,
-                                  const tt_p2p_message *what) {
-  const tutti_status status = check_vector(comm, function, what);
-  return status ? status : tt_message_run(comm, function, what);
-}
+#define LIST(...) __VA_ARGS__
+#define MESSAGE(name, parameters, fields)                                                      \
+  tutti_status tutti_##name(tutti_comm *comm, parameters) {                                    \
+    const tt_p2p_message m = {fields};                                                         \
+    const tutti_status status = check_vector(comm, "tutti_" #name, &m);                        \
+    return status ? status : tt_message_run(comm, "tutti_" #name, &m);                         \
+  }                                                                                            \
+  tutti_status tutti_##name##_start(tutti_comm *comm, parameters, tutti_request **request) {   \
+    const tt_p2p_message m = {fields};                                                         \
+    return tt_request_make(comm, "tutti_" #name "_start", check_and_make, &m, false, request); \
+  }                                                                                            \
+  tutti_status tutti_##name##_init(tutti_comm *comm, parameters, tutti_request **request) {    \
+    const tt_p2p_message m = {fields};                                                         \
+    return tt_request_make(comm, "tutti_" #name "_init", check_and_make, &m, true, request);   \
+  }
 
-static tt_p2p_message sent(const void *src, size_t count, tutti_type type, int peer) {
-  return (tt_p2p_message){
-      .peer = peer, .sends = true, .type = type, .count = count, .at = (void *)(uintptr_t)src};
-}
-
-static tt_p2p_message received(void *dst, size_t count, tutti_type type, int peer) {
-  return (tt_p2p_message){.peer = peer, .type = type, .count = count, .at = dst};
-}
-
-tutti_status tutti_send(tutti_comm *comm, const void *src, size_t count, tutti_type type,
-                        int peer) {
-  const tt_p2p_message m = sent(src, count, type, peer);
-  return check_and_run(comm, "tutti_send", &m);
-}
-
-tutti_status tutti_recv(tutti_comm *comm, void *dst, size_t count, tutti_type type, int peer) {
-  const tt_p2p_message m = received(dst, count, type, peer);
-  return check_and_run(comm, "tutti_recv", &m);
-}
-
-tutti_status tutti_send_start(tutti_comm *comm, const void *src, size_t count, tutti_type type,
-                              int peer, tutti_request **request) {
-  const tt_p2p_message m = sent(src, count, type, peer);
-  return tt_request_make(comm, "tutti_send_start", check_and_make, &m, false, request);
-}
-
-tutti_status tutti_recv_start(tutti_comm *comm, void *dst, size_t count, tutti_type type, int peer,
-                              tutti_request **request) {
-  const tt_p2p_message m = received(dst, count, type, peer);
-  return tt_request_make(comm, "tutti_recv_start", check_and_make, &m, false, request);
-}
-
-tutti_status tutti_send_init(tutti_comm *comm, const void *src, size_t count, tutti_type type,
-                             int peer, tutti_request **request) {
-  const tt_p2p_message m = sent(src, count, type, peer);
-  return tt_request_make(comm, "tutti_send_init", check_and_make, &m, true, request);
-}
-
-tutti_status tutti_recv_init(tutti_comm *comm, void *dst, size_t count, tutti_type type, int peer,
-                             tutti_request **request) {
-  const tt_p2p_message m = received(dst, count, type, peer);
-  return tt_request_make(comm, "tutti_recv_init", check_and_make, &m, true, request);
-}
+MESSAGE(send, LIST(const void *src, size_t count, tutti_type type, int peer),
+        LIST(.peer = peer, .type = type, .count = count, .sends = true,
+             .at = (void *)(uintptr_t)src))
+MESSAGE(recv, LIST(void *dst, size_t count, tutti_type type, int peer),
+        LIST(.peer = peer, .type = type, .count = count, .at = dst))

@@ -1,13 +1,14 @@
-/* prices.c - predicted times and explanations for people: of any machine, or of a communicator.
+/* prices.c - what runs for a call, what it takes by prediction, and what is faster by measurement:
+ * for people, of any machine or of a communicator.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective.h"
-#include "exact.h"
+#include "comm_wisdom.h"
+#include "plan_cache.h"
 #include "settings.h"
-#include "topo.h"
 #include "why.h"
 
 struct tutti_prices {
@@ -61,20 +62,10 @@ static tutti_status only_these(const tutti_question *q, tt_setting *setting) {
                                     : tt_algo_exists(setting->only);
 }
 
-/* As the ranks of a job on this machine would find it (tt_heap_ranks_per_core). */
-static double ranks_per_core_here(int ranks) {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  tt_cores_mine(&mine);
-  const double all = CPU_COUNT(&mine), quota = tt_cores_quota();
-  const double cores = quota < all ? quota : all;
-  return ranks / (cores > 0 ? cores : 1);
-}
-
 /* Sets the ranks per core, and the figures that the question implies. */
 static void place_ranks(const tutti_question *q, tt_setting *setting) {
   setting->ranks_per_core = q->crowd;
-  if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = ranks_per_core_here(q->ranks);
+  if (q->crowd == TUTTI_CROWD_HERE) setting->ranks_per_core = tt_here_ranks_per_core(q->ranks);
   if (setting->ranks_per_core > 0) setting->has_loop = tt_has_loop;
   if (q->crowd == TUTTI_CROWD_HERE)
     tt_profile_here(&setting->profile);
@@ -222,10 +213,8 @@ tutti_status tutti_prices_chosen(tutti_prices *p, uint64_t bytes, tutti_offer *q
 /* ---- explanations ---- */
 
 tutti_status tutti_prices_explain(tutti_prices *p, uint64_t bytes, int json, char **text) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_prices_explain", "prices", p, "text", text);
   if (status) return status;
-  if (!p || !text)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_prices_explain: %s is NULL", p ? "text" : "prices");
   const tt_problem problem = of_size(p, &bytes);
   return tt_explain(p->chooser, &problem, &p->override, p->exact, json, text);
 }
@@ -264,10 +253,70 @@ tutti_status tutti_comm_price(tutti_comm *comm, tutti_coll coll, size_t count, t
   return status;
 }
 
-tutti_status tutti_profile_text(char **text) {
-  tutti_status status = tt_alive();
+/* ---- what runs, and what would be faster ---- */
+
+tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
+                             tutti_op op, char *name, size_t size) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_plan");
   if (status) return status;
-  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_profile_text: text is NULL");
+  tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
+  const tt_plan *plan;
+  char time[24];
+  if (!name || !size)
+    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_plan: there is no room for the name");
+  if (!status) status = tt_call_check_kind("tutti_comm_plan", &call);
+  if (!status) status = tt_exact_check(comm, "tutti_comm_plan", &call);
+  if (!status) status = tt_plan_for(comm, &call, false, &plan);
+  if (!status) {
+    int n = snprintf(name, size, "%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
+                     plan->prepared->sched->name);
+    if (plan->exec.slices > 1 && n >= 0 && (size_t)n < size)
+      n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->exec.slices);
+    if (plan->wisdom && n >= 0 && (size_t)n < size)
+      n += snprintf(name + n, size - (size_t)n, ", measured %s",
+                    tt_time_words(1e-9 * (double)plan->wisdom, time));
+    if (plan->exec.if_exported != plan->exec.program->shape && n >= 0 && (size_t)n < size)
+      n += snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
+    if (plan->proven != TT_PROVEN && n >= 0 && (size_t)n < size)
+      snprintf(name + n, size - (size_t)n,
+               plan->proven == TT_PROVEN_FORM ? ", proven by its form" : ", not proven");
+  }
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_comm_set_measure(tutti_comm *comm, int on) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_measure");
+  if (status) return status;
+  comm->settings.measures = on != 0;
+  tt_comm_leave(comm);
+  return TUTTI_OK;
+}
+
+tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
+                                tutti_op op, tutti_measured *measured) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_measure");
+  if (status) return status;
+  tt_call call = {.coll = coll, .count = count, .type = type, .op = op};
+  if (measured)
+    status = tt_size_check("tutti_comm_measure", "measured", measured->size, sizeof *measured);
+  if (!status && measured) *measured = (tutti_measured){.size = sizeof *measured};
+  if (!status) status = tt_call_check_kind("tutti_comm_measure", &call);
+  if (!status && count > (size_t)PTRDIFF_MAX / 16 / (size_t)comm->ranks)
+    status =
+        tt_fail(TUTTI_ERR_ARG, "tutti_comm_measure: count %zu is larger than any memory", count);
+  if (coll == TUTTI_BARRIER && !status) call.src = call.dst = comm->token;
+  const char *why =
+      status ? NULL : tt_measure_refusal(comm, &call, tt_problem_of(comm, &call).bytes);
+  if (!status && why && measured) snprintf(measured->why, sizeof measured->why, "%s", why);
+  if (!status && !why) status = tt_measure_plans(comm, &call, measured);
+  tt_comm_leave(comm);
+  return status;
+}
+
+tutti_status tutti_profile_text(char **text) {
+  tutti_status status = tt_args_given("tutti_profile_text", "text", text, NULL, NULL);
+  if (status) return status;
   tt_profile profile;
   tt_text t = {0};
   char path[400];

@@ -60,14 +60,18 @@ static void *take_exception(const python *p) {
   return value;
 }
 
+static void raise_exception(const python *p, void *value) {
+  void *const type = p->type_of(value);
+  p->raise(type, value);
+  p->drop(type);
+  p->drop(value);
+}
+
 /* Runs in the main thread, between two Python instructions. */
 static int raise_it(void *value) {
   python p;
   if (!load_python_symbols(&p, ALL)) return 0;
-  void *const type = p.type_of(value);
-  p.raise(type, value);
-  p.drop(type);
-  p.drop(value);
+  raise_exception(&p, value);
   return -1;
 }
 
@@ -86,11 +90,8 @@ void *tutti_python_guard(void *self, void *args) {
   const bool is_main = syscall(SYS_gettid) == getpid(); /* only this thread runs handlers */
   if (is_main && !(result = p.call(function, args))) p.drop(take_exception(&p));
   if (!is_main || p.later(raise_it, value)) { /* too many are pending: print this one */
-    void *const type = p.type_of(value);
     p.drop(result);
-    p.raise(type, value);
-    p.drop(type);
-    p.drop(value);
+    raise_exception(&p, value);
     return NULL;
   }
   return result ? result : p.number(1);

@@ -53,11 +53,9 @@ void tutti_text_free(char *text) {
 }
 
 tutti_status tutti_schedule_check(const char *text, tutti_report *report) {
-  tutti_status status = tt_alive();
-  if (status) return status;
-  if (!text || !report)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_schedule_check: %s is NULL", text ? "report" : "text");
-  status = tt_size_check("tutti_schedule_check", "report", report->size, sizeof *report);
+  tutti_status status = tt_args_given("tutti_schedule_check", "text", text, "report", report);
+  if (!status)
+    status = tt_size_check("tutti_schedule_check", "report", report->size, sizeof *report);
   if (status) return status;
   tt_sched **all;
   int ranks;

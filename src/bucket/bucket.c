@@ -17,9 +17,8 @@
 /* ---- entering and failing ---- */
 
 static tutti_status enter_buckets(const tutti_buckets *b, const char *function) {
-  tutti_status status = tt_alive();
+  const tutti_status status = tt_args_given(function, "buckets", b, NULL, NULL);
   if (status) return status;
-  if (!b) return tt_fail(TUTTI_ERR_ARG, "%s: buckets is NULL", function);
   return b->failed ? tt_fail(b->failed, "%s", b->why) : TUTTI_OK;
 }
 
@@ -64,38 +63,31 @@ static void summed(tutti_buckets *b, tt_bucket *k) {
   k->state = TT_SUMMED;
 }
 
-/* One pass, without blocking: starts the second halves that are next in order, and tests bucket
- * `at` if it has started. */
-static tutti_status poll_bucket(tutti_buckets *b, size_t at) {
-  tutti_status status = TUTTI_OK;
-  int done = 1;
-  for (; !status && done && b->gathered < b->started; b->gathered += done != 0) {
-    tt_bucket *k = &b->buckets[b->gathered];
-    if (!k->gather || k->state != TT_FIRST) continue;
-    status = tutti_request_test(&k->sum, &done);
-    if (!status && done) status = second_half(b, k);
-  }
-  if (status || at >= b->started) return status;
-  tt_bucket *k = &b->buckets[at];
-  if (k->state == TT_SUMMED || (k->gather && k->state == TT_FIRST)) return TUTTI_OK;
-  status = tutti_request_test(k->gather ? &k->gather : &k->sum, &done);
-  if (!status && done) summed(b, k);
-  return status;
+/* waits: until it has completed; else *done says whether it has. */
+static tutti_status complete(tutti_request **request, bool waits, int *done) {
+  *done = 1;
+  return waits ? tutti_request_wait(request) : tutti_request_test(request, done);
 }
 
-static tutti_status wait_for_bucket(tutti_buckets *b, size_t at) {
+/* Starts the second halves that are next in order, and completes bucket `at` if it has started.
+ * waits: for bucket `at`, which has started; else one pass, without blocking. */
+static tutti_status advance(tutti_buckets *b, size_t at, bool waits) {
   tutti_status status = TUTTI_OK;
-  for (; b->gathered <= at; b->gathered++) {
+  int done = 1;
+  while (done && b->gathered < (waits ? at + 1 : b->started)) {
     tt_bucket *k = &b->buckets[b->gathered];
-    if (!k->gather || k->state != TT_FIRST) continue;
-    status = tutti_request_wait(&k->sum);
-    if (!status) status = second_half(b, k);
-    if (status) return status;
+    if (k->gather && k->state == TT_FIRST) {
+      status = complete(&k->sum, waits, &done);
+      if (!status && done) status = second_half(b, k);
+      if (status) return status;
+    }
+    b->gathered += done != 0;
   }
+  if (at >= b->started) return TUTTI_OK;
   tt_bucket *k = &b->buckets[at];
-  if (k->state == TT_SUMMED) return TUTTI_OK;
-  status = tutti_request_wait(k->gather ? &k->gather : &k->sum);
-  if (!status) summed(b, k);
+  if (k->state == TT_SUMMED || (k->gather && k->state == TT_FIRST)) return TUTTI_OK;
+  status = complete(k->gather ? &k->gather : &k->sum, waits, &done);
+  if (!status && done) summed(b, k);
   return status;
 }
 
@@ -115,7 +107,7 @@ tutti_status tutti_bucket_ready(tutti_buckets *b, size_t i) {
   const size_t before = b->started;
   status = start_what_is_ready(b);
   /* A start drives all operations, but second halves are started here. */
-  if (!status && (b->results || b->started == before)) status = poll_bucket(b, b->nbuckets);
+  if (!status && (b->results || b->started == before)) status = advance(b, b->nbuckets, false);
   return fail_buckets(b, status);
 }
 
@@ -134,7 +126,7 @@ tutti_status tutti_bucket_wait(tutti_buckets *b, size_t i) {
   tutti_status status = enter_at(b, "tutti_bucket_wait", i);
   if (status || (!b->nready && b->started == 0)) return status;
   if (b->of[i] >= b->started) return never(b, "tutti_bucket_wait");
-  return fail_buckets(b, wait_for_bucket(b, b->of[i]));
+  return fail_buckets(b, advance(b, b->of[i], true));
 }
 
 tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
@@ -142,7 +134,7 @@ tutti_status tutti_bucket_test(tutti_buckets *b, size_t i, int *done) {
   if (!status && !done) status = tt_fail(TUTTI_ERR_ARG, "tutti_bucket_test: done is NULL");
   if (status) return status;
   *done = 0;
-  status = fail_buckets(b, poll_bucket(b, b->of[i]));
+  status = fail_buckets(b, advance(b, b->of[i], false));
   *done = !status && (!b->nready || b->buckets[b->of[i]].state == TT_SUMMED);
   return status;
 }
@@ -165,7 +157,7 @@ tutti_status tutti_buckets_wait(tutti_buckets *b) {
   tutti_status status = enter_buckets(b, "tutti_buckets_wait");
   if (status || !b->nready) return status;
   if (b->started < b->nbuckets) return never(b, "tutti_buckets_wait");
-  for (size_t k = 0; k < b->nbuckets && !status; k++) status = wait_for_bucket(b, k);
+  for (size_t k = 0; k < b->nbuckets && !status; k++) status = advance(b, k, true);
   if (!status && b->config.learn && !b->learned) status = learn_ready_order(b);
   if (status) return fail_buckets(b, status);
   for (size_t k = 0; k < b->nbuckets; k++) {

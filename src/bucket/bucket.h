@@ -1,10 +1,10 @@
 /* bucket.h - inside the API: tensors in buckets (bucket.c), how tensors are divided among buckets
- * (bucket_cut.c), and buckets sent as bf16 (bucket_half.c).
+ * (bucket_create.c), and buckets sent as bf16 (bucket_half.c).
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_BUCKET_H
 #define TT_BUCKET_H
 
-#include "request.h"
+#include "comm_view.h"
 
 typedef enum tt_bucket_state { TT_WAITING, TT_FIRST, TT_SECOND, TT_SUMMED } tt_bucket_state;
 
@@ -32,7 +32,7 @@ struct tutti_buckets {
   tutti_buckets_config config;
   size_t n, bytes; /* tensors; the length (bytes) at which a bucket is closed */
   tutti_tensor *tensors;
-  size_t *order;        /* tensors, in the order in which buckets take them */
+  size_t *order; /* tensors, in the order in which buckets take them; it owns the other four */
   size_t *members, *of; /* the tensors of all buckets; the bucket of each tensor */
   size_t *seen, nready; /* tensors in the order in which they became ready in this step */
   bool *ready;
@@ -45,8 +45,6 @@ struct tutti_buckets {
   char why[TT_WHY];
 };
 
-/* The bucket length (bytes) with the least predicted time for `total` bytes (bucket_cut.c). */
-size_t tt_bucket_bytes(tutti_comm *comm, uint64_t total);
 /* Assigns tensors to buckets in the order b->order. */
 tutti_status tt_bucket_cut(tutti_buckets *b);
 /* Creates the buckets' requests and buffers. Makes collective calls, in the same order on all

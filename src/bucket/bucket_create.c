@@ -1,7 +1,15 @@
-/* bucket_create.c - registers tensors, identically on all ranks, and frees them.
+/* bucket_create.c - registers tensors, identically on all ranks, divides them among buckets, makes
+ * the buckets' requests, and frees all that.
  *
  * Idea       every rank takes part in both agreements, even if its own list is refused: no rank
  *            waits in vain, and all learn of the refusal.
+ * Cut        a tensor joins the open bucket of its type, which is closed when it is long enough.
+ *            Buckets are ordered by their last tensors, since none can start before that.
+ * Length     with k buckets of t seconds each, the last one runs when nothing is left to compute:
+ *            k t is work that computation may hide, t is always waited for. The k that minimizes
+ *            (k + 1) t(total / k) weighs latency against overlap, and needs only the predicted
+ *            time.
+ * Invariant  the cut follows from counts, types, order and length: the same on all ranks.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +17,7 @@
 
 #include "bucket.h"
 #include "collective.h"
+#include "process.h"
 
 static const char WHO[] = "tutti_buckets_create";
 
@@ -30,7 +39,7 @@ static pledge pledge_of(const tutti_buckets *b, tutti_status status) {
 
 /* Returns this rank's status, or an error if another rank was refused or has different tensors. */
 static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
-  const int P = b->comm->ranks;
+  const int P = tutti_comm_size(b->comm);
   const pledge own = pledge_of(b, mine);
   char why[TT_WHY];
   pledge *all = malloc((size_t)P * sizeof *all);
@@ -56,10 +65,119 @@ static tutti_status agree_on_buckets(tutti_buckets *b, tutti_status mine) {
   return mine && !status ? tt_fail(mine, "%s", why) : status;
 }
 
+/* ---- cutting ---- */
+
+/* The bucket length (bytes) with the least predicted time for `total` bytes. */
+static size_t bucket_bytes(tutti_comm *comm, uint64_t total) {
+  tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
+  double least = 0;
+  uint64_t best = total;
+  for (uint64_t k = 1; total / k >= 64; k += 1 + k / 4) {
+    const double all = (double)(k + 1) * tt_seconds_of(chooser, TUTTI_ALLREDUCE, total / k);
+    if (all < 0) return 0;
+    if (k == 1 || all < least) best = total / k, least = all;
+    if (k > 1 && all > 2 * least) break; /* more buckets only take longer */
+  }
+  return best ? (size_t)best : 1;
+}
+
+enum { NONE = -1 };
+
+/* Numbers the buckets by their first tensors; last[bucket]: the turn of its last tensor. */
+static size_t assign(tutti_buckets *b, size_t *last) {
+  size_t open[TUTTI_TYPE_COUNT], bytes[TUTTI_TYPE_COUNT], nbuckets = 0;
+  for (int t = 0; t < TUTTI_TYPE_COUNT; t++) open[t] = (size_t)NONE;
+  for (size_t turn = 0; turn < b->n; turn++) {
+    const size_t i = b->order[turn];
+    const tutti_type t = b->tensors[i].type;
+    if (open[t] == (size_t)NONE) open[t] = nbuckets++, bytes[t] = 0;
+    b->of[i] = open[t];
+    last[open[t]] = turn;
+    bytes[t] += b->tensors[i].count * tutti_type_size(t);
+    if (bytes[t] >= b->bytes) open[t] = (size_t)NONE;
+  }
+  return nbuckets;
+}
+
+tutti_status tt_bucket_cut(tutti_buckets *b) {
+  size_t *last = malloc((b->n + 1) * sizeof *last), *turn = malloc((b->n + 1) * sizeof *turn);
+  if (last && turn) {
+    const size_t nbuckets = assign(b, last);
+    b->nbuckets = 0;
+    for (size_t at = 0; at < b->n; at++) { /* renumbered by their last tensors */
+      const size_t k = b->of[b->order[at]];
+      if (last[k] == at) turn[k] = b->nbuckets++;
+    }
+    for (size_t i = 0; i < b->n; i++) b->of[i] = turn[b->of[i]];
+    b->buckets = calloc(nbuckets + 1, sizeof *b->buckets);
+  }
+  free(last);
+  free(turn);
+  if (!last || !turn || !b->buckets)
+    return tt_fail(TUTTI_ERR_MEMORY, "tutti_buckets: out of memory for %zu tensors", b->n);
+  for (size_t i = 0; i < b->n; i++) {
+    tt_bucket *k = &b->buckets[b->of[i]];
+    k->n++;
+    k->type = b->tensors[i].type;
+    k->elements += b->tensors[i].count;
+  }
+  size_t from = 0;
+  for (size_t k = 0; k < b->nbuckets; from += b->buckets[k++].n) {
+    b->buckets[k].members = b->members + from;
+    b->buckets[k].left = 0;
+  }
+  for (size_t turn_of = 0; turn_of < b->n; turn_of++) {
+    const size_t i = b->order[turn_of];
+    tt_bucket *k = &b->buckets[b->of[i]];
+    b->members[(size_t)(k->members - b->members) + k->left++] = i;
+  }
+  return TUTTI_OK;
+}
+
+/* ---- requests ---- */
+
+static tutti_status in_one_go(tutti_buckets *b, tt_bucket *k) {
+  void **at = malloc((k->n + 1) * sizeof *at);
+  size_t *counts = malloc((k->n + 1) * sizeof *counts);
+  tutti_status status = TUTTI_ERR_MEMORY;
+  for (size_t i = 0; at && counts && i < k->n; i++) {
+    at[i] = b->tensors[k->members[i]].data;
+    counts[i] = b->tensors[k->members[i]].count;
+  }
+  if (at && counts)
+    status =
+        tutti_allreduce_many_init(b->comm, k->n, (const void *const *)at, (void *const *)at, counts,
+                                  k->type, b->config.sum ? TUTTI_SUM : TUTTI_AVG, &k->sum);
+  else
+    tt_fail(status, "tutti_buckets: out of memory for a bucket of %zu tensors", k->n);
+  free(at);
+  free(counts);
+  return status;
+}
+
+tutti_status tt_bucket_requests(tutti_buckets *b) {
+  tutti_status status = TUTTI_OK;
+  for (size_t k = 0; k < b->nbuckets && !status; k++)
+    status = tt_bucket_is_bf16(b, &b->buckets[k]) ? tt_half_open(b, &b->buckets[k])
+                                                  : in_one_go(b, &b->buckets[k]);
+  return status;
+}
+
+void tt_bucket_drop(tutti_buckets *b) {
+  for (size_t k = 0; b->buckets && k < b->nbuckets; k++) {
+    tutti_request_free(&b->buckets[k].sum);
+    tutti_request_free(&b->buckets[k].gather);
+    tt_half_close(b, &b->buckets[k]);
+  }
+  free(b->buckets);
+  b->buckets = NULL;
+}
+
 /* ---- local checks ---- */
 
 static tutti_status check_tensors(const tutti_buckets *b, const tutti_tensor *tensors) {
-  const bool helps = b->comm->rank >= b->comm->ranks - b->comm->helpers;
+  const int helpers = tutti_comm_helpers(b->comm);
+  const bool helps = tutti_comm_rank(b->comm) >= tutti_comm_size(b->comm) - helpers;
   if (b->n && !tensors) return tt_fail(TUTTI_ERR_ARG, "%s: tensors is NULL", WHO);
   for (size_t i = 0; i < b->n; i++) {
     char name[40];
@@ -71,10 +189,10 @@ static tutti_status check_tensors(const tutti_buckets *b, const tutti_tensor *te
       return tt_fail(TUTTI_ERR_OP, "%s: %s is of type %s, which has no sum", WHO, name,
                      tutti_type_name(t->type));
   }
-  if (b->config.bf16 && (b->comm->helpers || b->comm->settings.contract == TUTTI_CONTRACT_EXACT))
+  if (b->config.bf16 && (helpers || tt_comm_contract(b->comm) == TUTTI_CONTRACT_EXACT))
     return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: no bf16 %s", WHO,
-                   b->comm->helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"
-                                    : "under the contract exact: what is rounded is not exact");
+                   helpers ? "with ranks that bring no data (tutti_comm_set_helpers)"
+                           : "under the contract exact: what is rounded is not exact");
   return TUTTI_OK;
 }
 
@@ -83,14 +201,15 @@ static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tenso
   uint64_t total = 0;
   size_t floats = 0;
   b->tensors = calloc(n, sizeof *b->tensors);
-  b->order = calloc(n, sizeof *b->order);
-  b->members = calloc(n, sizeof *b->members);
-  b->of = calloc(n, sizeof *b->of);
-  b->seen = calloc(n, sizeof *b->seen);
   b->ready = calloc(n, sizeof *b->ready);
-  b->place = calloc(n, sizeof *b->place);
-  const bool made =
-      b->tensors && b->order && b->members && b->of && b->seen && b->ready && b->place;
+  b->order = calloc(5 * n, sizeof *b->order);
+  const bool made = b->tensors && b->ready && b->order;
+  if (made) {
+    b->members = b->order + n;
+    b->of = b->members + n;
+    b->seen = b->of + n;
+    b->place = b->seen + n;
+  }
   for (size_t i = 0; made && i < b->n; i++) {
     b->tensors[i] = tensors[i];
     b->order[i] = i;
@@ -101,7 +220,7 @@ static tutti_status register_tensors(tutti_buckets *b, const tutti_tensor *tenso
   if (made && floats) b->residual = calloc(floats, sizeof *b->residual);
   if (!made || (floats && !b->residual))
     return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for %zu tensors", WHO, b->n);
-  b->bytes = b->config.bytes ? b->config.bytes : tt_bucket_bytes(b->comm, total);
+  b->bytes = b->config.bytes ? b->config.bytes : bucket_bytes(b->comm, total);
   return b->bytes ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for prices", WHO);
 }
 
@@ -122,11 +241,7 @@ static void forget(tutti_buckets *b) {
   tutti_comm_free(b->comm);
   free(b->tensors);
   free(b->order);
-  free(b->members);
-  free(b->of);
-  free(b->seen);
   free(b->ready);
-  free(b->place);
   free(b->residual);
   free(b);
 }
@@ -145,10 +260,8 @@ static tutti_status create_buckets(tutti_buckets *b, const tutti_tensor *tensors
 
 tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor *tensors,
                                   const tutti_buckets_config *config, tutti_buckets **buckets) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(WHO, "comm", comm, "buckets", buckets);
   if (status) return status;
-  if (!comm || !buckets)
-    return tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", WHO, comm ? "buckets" : "comm");
   *buckets = NULL;
   if (config && (status = tt_size_check(WHO, "config", config->size, sizeof *config)))
     return status;
@@ -174,7 +287,8 @@ tutti_status tutti_buckets_create(tutti_comm *comm, size_t n, const tutti_tensor
 /* Aborts the operations in flight. Peers learn of a lost rank or a broken communicator by
  * themselves. */
 static void give_up(const tutti_buckets *b, tutti_comm *comm) {
-  if (comm && !comm->broken && b->failed != TUTTI_ERR_PEER_LOST) tutti_comm_abort(comm, b->why);
+  if (comm && !tt_comm_failed(comm) && b->failed != TUTTI_ERR_PEER_LOST)
+    tutti_comm_abort(comm, b->why);
 }
 
 /* After a failure: ends all sums in flight. */

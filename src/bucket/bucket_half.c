@@ -26,7 +26,7 @@ static inline uint16_t round_off(float x, float *owed) {
 }
 
 tutti_status tt_half_open(tutti_buckets *b, tt_bucket *k) {
-  const size_t P = (size_t)b->comm->ranks;
+  const size_t P = (size_t)tutti_comm_size(b->comm);
   tt_half *h = &k->half;
   void *memory[3] = {NULL, NULL, NULL};
   h->piece = (k->elements + P - 1) / P;
@@ -40,8 +40,8 @@ tutti_status tt_half_open(tutti_buckets *b, tt_bucket *k) {
   if (!status)
     status = tutti_all_to_all_init(b->comm, h->out, h->in, h->piece, TUTTI_BF16, &k->sum);
   if (!status)
-    status = tutti_all_gather_init(b->results, h->out + h->piece * (size_t)b->comm->rank, h->out,
-                                   h->piece, TUTTI_BF16, &k->gather);
+    status = tutti_all_gather_init(b->results, h->out + h->piece * (size_t)tutti_comm_rank(b->comm),
+                                   h->out, h->piece, TUTTI_BF16, &k->gather);
   return status;
 }
 
@@ -65,8 +65,8 @@ void tt_half_pack(tutti_buckets *b, tt_bucket *k) {
 void tt_half_sum(tutti_buckets *b, tt_bucket *k) {
   enum { AT_ONCE = 512 };
   const tt_half *h = &k->half;
-  const int P = b->comm->ranks;
-  uint16_t *to = h->out + h->piece * (size_t)b->comm->rank;
+  const int P = tutti_comm_size(b->comm);
+  uint16_t *to = h->out + h->piece * (size_t)tutti_comm_rank(b->comm);
   const float by = b->config.sum ? 1 : (float)P;
   for (size_t at = 0; at < h->piece; at += AT_ONCE) {
     const size_t n = tt_min((size_t)AT_ONCE, h->piece - at);

@@ -3,7 +3,14 @@
  * Idea       the placement of the ranks says which of them share memory. If all do, shared memory
  *            is the wire, and a network is only kept beside it. If some do, one wire combines
  *            both. If none do, the network is the wire.
+ * Levels     levels count consecutive ranks: place v of their tree is held by rank order[v].
+ *            Where it does not matter which rank is which, a plan is made for places, and its
+ *            messages go to the ranks that hold them. A collective that gives every rank its
+ *            own block, or sums in rank order, is planned for ranks, as on a machine without
+ *            levels.
+ * Invariant  if the ranks are already in the order of the tree, there is no order and no mapping.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +45,27 @@ tutti_comm *tt_comm_new(int rank, int ranks) {
 
 /* each communicates: order: a flag of this process */
 
+tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int rank) {
+  tutti_comm *comm = tt_comm_new(rank, n);
+  if (!comm) return NULL;
+  comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
+  comm->load = old->load;
+  comm->load.host_ranks_per_core *= (double)n / old->ranks; /* approximate */
+  for (int r = 0; r < n; r++) comm->info[r] = old->info[list[r]];
+  return comm;
+}
+
+tutti_status tt_comm_set_pids(const tutti_comm *comm, tt_wire *net) {
+  int64_t *pids = malloc((size_t)comm->ranks * sizeof *pids);
+  if (!pids) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  for (int r = 0; r < comm->ranks; r++) pids[r] = comm->info[r].pid;
+  const tutti_status status = net->net->set_pids(net, pids);
+  free(pids);
+  return status;
+}
+
+/* ---- control blocks ---- */
+
 static bool is_first_on_node(const tutti_comm *comm) {
   const tt_rank_info *w = comm->info;
   for (int r = 0; r < comm->rank; r++)
@@ -45,7 +73,8 @@ static bool is_first_on_node(const tutti_comm *comm) {
   return true;
 }
 
-tutti_status tt_comm_ctrl_new(tutti_comm *comm, bool has_net, uint64_t *ctrl) {
+/* *ctrl is 0 if the rank shares no memory, and has a network. */
+static tutti_status make_ctrl(const tutti_comm *comm, bool has_net, uint64_t *ctrl) {
   const int n = tt_comm_near(comm, NULL);
   *ctrl = 0;
   if (n == 1 && has_net) return TUTTI_OK;
@@ -53,9 +82,32 @@ tutti_status tt_comm_ctrl_new(tutti_comm *comm, bool has_net, uint64_t *ctrl) {
   return *ctrl ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
 }
 
+tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status status,
+                              tt_exchange *x) {
+  static const uint64_t none = UINT64_MAX; /* instead of a control block */
+  tt_part mine = {.wisdom = comm && comm->rank == 0 ? tt_wisdom_announce() : 0, .taken = x->taken};
+  if (!status && comm && !x->taken) status = make_ctrl(comm, x->has_net, &mine.ctrl);
+  const uint64_t ctrl = status ? 0 : mine.ctrl;
+  if (status) mine.ctrl = none;
+  const tutti_status gathered = tt_gather(x->over, who, &mine, x->all, sizeof mine);
+  if (!status) status = gathered;
+  for (int r = 0; r < x->over->ranks && !gathered; r++) x->taken |= x->all[r].taken;
+  for (int i = 0; !status && comm && i < comm->ranks; i++) {
+    const int r = x->list ? x->list[i] : i;
+    comm->info[i].ctrl = x->all[r].ctrl;
+    if (x->all[r].ctrl == none)
+      status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator", r);
+  }
+  if (ctrl && gathered) /* others may have received all of it */
+    tt_shm_ctrl_abandon(comm->heap, ctrl, gathered, tutti_error());
+  else if (ctrl && (status || x->taken))
+    tt_shm_ctrl_free(comm->heap, ctrl);
+  return status;
+}
+
 /* ---- wires ---- */
 
-static tutti_status make_near(tutti_comm *comm, const uint64_t *ctrls, int *near, tt_wire **wire) {
+static tutti_status make_near(tutti_comm *comm, int *near, tt_wire **wire) {
   const int n = tt_comm_near(comm, near);
   int *members = malloc((size_t)n * sizeof *members);
   uint64_t *at = malloc((size_t)n * sizeof *at);
@@ -64,7 +116,7 @@ static tutti_status make_near(tutti_comm *comm, const uint64_t *ctrls, int *near
   for (int r = 0; !status && r < comm->ranks; r++) {
     if (near[r] < 0) continue;
     members[near[r]] = comm->info[r].index;
-    at[near[r]] = ctrls[r];
+    at[near[r]] = comm->info[r].ctrl;
   }
   if (!status) status = tt_shm_wire(comm->heap, near[comm->rank], n, members, at, wire);
   if (!status && n == comm->ranks)
@@ -80,7 +132,7 @@ static void release(tutti_comm *comm) {
     if (comm->wire) tt_operation_release(&comm->flight->places[i].operation);
 }
 
-static tutti_status attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrls) {
+static tutti_status attach(tutti_comm *comm, tt_wire *net) {
   int *near = malloc((size_t)comm->ranks * sizeof *near);
   tt_wire *shm = NULL;
   release(comm);
@@ -89,7 +141,7 @@ static tutti_status attach(tutti_comm *comm, tt_wire *net, const uint64_t *ctrls
   comm->load.ranks_per_core = 0; /* a network waits otherwise */
   if (!near) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
   const int n = status ? 0 : tt_comm_near(comm, near);
-  if (!status && ctrls[comm->rank]) status = make_near(comm, ctrls, near, &shm);
+  if (!status && comm->info[comm->rank].ctrl) status = make_near(comm, near, &shm);
   if (shm && n == comm->ranks) {
     comm->wire = shm;
     comm->beside = net != NULL;
@@ -151,18 +203,66 @@ static int most_of_a_node(const tt_layout *layout, int ranks) {
   return most;
 }
 
-static tutti_status find_layout(const tutti_comm *comm, tt_layout *layout) {
-  const size_t n = (size_t)comm->ranks;
-  tt_placement *placements = malloc(n * sizeof *placements);
-  layout->order = malloc(n * sizeof *layout->order);
-  layout->node_of = malloc(n * sizeof *layout->node_of);
-  tutti_status status = TUTTI_OK;
-  if (!placements || !layout->order || !layout->node_of)
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
-  for (size_t r = 0; !status && r < n; r++) placements[r] = comm->info[r].placement;
-  if (!status) status = tt_placement_arrange(placements, comm->ranks, NULL, "", layout);
+tutti_status tt_layout_find(const tt_placement *placements, int ranks, const char *topology,
+                            const char *name, tt_layout *layout) {
+  layout->order = malloc((size_t)ranks * sizeof *layout->order);
+  layout->node_of = malloc((size_t)ranks * sizeof *layout->node_of);
+  if (!layout->order || !layout->node_of)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", ranks);
+  return tt_placement_arrange(placements, ranks, topology, name, layout);
+}
+
+static tutti_status layout_by_placement(const tutti_comm *comm, tt_layout *layout) {
+  tt_placement *placements = malloc((size_t)comm->ranks * sizeof *placements);
+  if (!placements)
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the seats of %d ranks", comm->ranks);
+  for (int r = 0; r < comm->ranks; r++) placements[r] = comm->info[r].placement;
+  const tutti_status status = tt_layout_find(placements, comm->ranks, NULL, "", layout);
   free(placements);
   return status;
+}
+
+/* Keeps both arrays or neither. */
+static tutti_status keep_order(tutti_comm *comm, const int *order) {
+  const size_t P = (size_t)comm->ranks;
+  size_t same = 0;
+  while (same < P && order[same] == (int)same) same++;
+  if (same == P) return TUTTI_OK;
+  int *kept = malloc(P * sizeof *kept), *place = malloc(P * sizeof *place);
+  if (!kept || !place) {
+    free(kept);
+    free(place);
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
+  }
+  for (size_t v = 0; v < P; v++) place[kept[v] = order[v]] = (int)v;
+  comm->plans->order = kept;
+  comm->plans->place = place;
+  return TUTTI_OK;
+}
+
+tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core) {
+  tt_setting setting = comm->plans->setting;
+  tt_chooser *flat = NULL, *chooser;
+  _Static_assert(sizeof layout->levels <= sizeof setting.levels, "room for the levels");
+  setting.ranks_per_core = 0;
+  setting.has_loop = NULL; /* loops are only for ranks that all share memory */
+  tutti_status status = tt_chooser_new(&setting, &flat);
+  memcpy(setting.levels, layout->levels, sizeof layout->levels);
+  setting.inside = layout->inside;
+  setting.node_ranks_per_core = ranks_per_core;
+  if (!status) status = tt_chooser_new(&setting, &chooser);
+  if (!status && (status = keep_order(comm, layout->order))) tt_chooser_free(chooser);
+  if (status) {
+    tt_chooser_free(flat);
+    return status;
+  }
+  tt_plans_drop(comm);
+  tt_chooser_free(comm->plans->chooser);
+  comm->plans->setting = setting;
+  comm->plans->chooser = chooser;
+  comm->plans->flat = comm->plans->order ? flat : NULL;
+  if (!comm->plans->order) tt_chooser_free(flat);
+  return TUTTI_OK;
 }
 
 /* Tells a simulated network the level at which each rank's path leaves this rank's. */
@@ -187,7 +287,7 @@ static tutti_status set_levels(tutti_comm *comm) {
 static tutti_status place_in_levels(tutti_comm *comm, const tt_layout *layout) {
   tt_layout found = {.order = NULL};
   if (!tt_over_net(comm)) return TUTTI_OK;
-  tutti_status status = layout ? TUTTI_OK : find_layout(comm, &found);
+  tutti_status status = layout ? TUTTI_OK : layout_by_placement(comm, &found);
   const int most = status ? 0 : most_of_a_node(layout ? layout : &found, comm->ranks);
   /* the same on all ranks: assumes that every node has as many cores as the first rank's */
   const double ranks_per_core = comm->load.cores > 0 ? most / comm->load.cores : 1;
@@ -203,12 +303,20 @@ static tutti_status place_in_levels(tutti_comm *comm, const tt_layout *layout) {
 /* ---- all steps ---- */
 
 tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec) {
-  tutti_status status = attach(comm, spec->net, spec->ctrls);
+  tutti_status status = attach(comm, spec->net);
   if (!status) status = tt_comm_configure(comm, spec->profile);
   if (!status) status = place_in_levels(comm, spec->layout);
   if (!status) status = tt_wisdom_share(comm, spec->wisdom);
   if (!status && spec->settings)
     status = tt_comm_inherit_settings(comm, spec->settings, spec->helpers);
+  return status;
+}
+
+tutti_status tt_comm_spoil(tutti_comm *comm, tutti_status status) {
+  if (!status || !comm->wire) return status;
+  if (comm->broken) return comm->broken;
+  snprintf(comm->why, sizeof comm->why, "rank %d: %.300s", comm->rank, tutti_error());
+  tt_comm_break(comm, status, true);
   return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TT_BUILD_COMM_H
 #define TT_BUILD_COMM_H
 
+#include "agree.h"
 #include "flight.h"
 #include "settings.h"
 
@@ -11,15 +12,15 @@
 /* Incomplete: the caller fills in `info`, attaches the wires and configures it. NULL: out of
  * memory. */
 tutti_comm *tt_comm_new(int rank, int ranks);
-/* Makes this rank's control block in shared memory; *ctrl is 0 if the rank shares none and has a
- * network. */
-tutti_status tt_comm_ctrl_new(tutti_comm *comm, bool has_net, uint64_t *ctrl);
+/* The same for n ranks of `old`, whose heap and placement it inherits; this one is list[rank]. */
+tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int rank);
 /* Reads the environment and creates the chooser. */
 tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile);
+/* Names the processes of the ranks to a network, for its messages. */
+tutti_status tt_comm_set_pids(const tutti_comm *comm, tt_wire *net);
 /* What a communicator is built from; its rank, ranks, heap, load and `info` are set already. */
 typedef struct tt_comm_spec {
   tt_wire *net;                /* the network's wire, which is taken over; or NULL */
-  const uint64_t *ctrls;       /* per rank: its control block */
   const tt_profile *profile;   /* the figures, the same on all ranks */
   const tt_layout *layout;     /* of several nodes; NULL: found from the placements */
   uint32_t wisdom;             /* what the first rank said (tt_wisdom_announce); 0: nothing */
@@ -30,13 +31,48 @@ typedef struct tt_comm_spec {
  * wisdom. All ranks call it. On errors the caller destroys the communicator. */
 tutti_status tt_comm_build(tutti_comm *comm, const tt_comm_spec *spec);
 void tt_comm_destroy(tutti_comm *comm);
+/* If this rank cannot complete a communicator that its peers may wait in: breaks it, with
+ * tutti_error. Returns the status with which it has failed. */
+tutti_status tt_comm_spoil(tutti_comm *comm, tutti_status status);
+
+/* The parts that ranks bring for a new communicator among them, exchanged over another one. */
+typedef struct tt_part {
+  uint64_t ctrl;
+  uint32_t wisdom, taken; /* tt_wisdom_announce; the number of its network was taken */
+} tt_part;
+typedef struct tt_exchange {
+  tutti_comm *over;
+  const int *list; /* the ranks of `over` that are in the communicator, in order; NULL: all */
+  bool has_net, taken;
+  tt_part *all; /* per rank of `over` */
+} tt_exchange;
+/* Makes this rank's control block, unless its status is an error, and exchanges the parts. comm
+ * NULL: this rank is in none. x->taken: some rank's network was taken, so all start again. */
+tutti_status tt_comm_exchange(tutti_comm *comm, const char *who, tutti_status status,
+                              tt_exchange *x);
 /* Takes over the settings of another communicator, and that many helpers. */
 tutti_status tt_comm_inherit_settings(tutti_comm *comm, const tt_settings *from, int helpers);
+/* TUTTI_ERR_PEER_LOST: the launcher of the job is gone. */
+tutti_status tt_job_over(const tt_segment *segment);
 /* Publishes this process's data in the head of its heap. */
 void tt_heap_introduce(tt_heap *heap);
 
+/* Finds the layout of the ranks by tt_placement_arrange; the caller frees its arrays. */
+tutti_status tt_layout_find(const tt_placement *placements, int ranks, const char *topology,
+                            const char *name, tt_layout *layout);
 /* Arranges the ranks of several nodes, which have at most `ranks_per_core` ranks per core; the same
- * on all ranks. Called once, before anything runs (arrange.c). */
+ * on all ranks. Called once, before anything runs. */
 tutti_status tt_comm_arrange(tutti_comm *comm, const tt_layout *layout, double ranks_per_core);
+
+/* ---- successors of a communicator (joiner.c) ---- */
+
+/* Writes what is inherited from `old` into a proposal; its ranks are complete. */
+void tt_heritage_write(const tutti_comm *old, const tt_decision *d, tt_proposal *proposal);
+/* Builds the communicator for this rank, number `member` of the proposal; old: the communicator it
+ * was in, or NULL. If it fails, the other ranks are informed. */
+tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *proposal, int member,
+                             const tutti_comm *old, tutti_comm **out);
+/* A process that joins waits until it is admitted; *out: its communicator. */
+tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out);
 
 #endif

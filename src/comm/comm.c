@@ -4,6 +4,7 @@
 #include "why.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int tutti_comm_rank(const tutti_comm *comm) {
@@ -64,9 +65,8 @@ tutti_status tutti_comm_free(tutti_comm *comm) {
 }
 
 tutti_status tutti_comm_abort(tutti_comm *comm, const char *reason) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_comm_abort", "comm", comm, NULL, NULL);
   if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_comm_abort: comm is NULL");
   char text[120];
   snprintf(text, sizeof text, "rank %d aborted: %.100s", comm->rank,
            reason ? reason : "no reason given");
@@ -177,11 +177,30 @@ int tutti_comm_helpers(const tutti_comm *comm) {
   return comm ? comm->helpers : -1;
 }
 
+const char *tutti_comm_network(const tutti_comm *comm) {
+  return comm && comm->net ? comm->net->traits.name : NULL;
+}
+
+/* Counts levels of the machine, starting with the innermost one over a network. */
+int tutti_comm_apart(const tutti_comm *comm, int a, int b, const char **level) {
+  if (level) *level = "";
+  if (!comm || a < 0 || b < 0 || a >= comm->ranks || b >= comm->ranks) return -1;
+  if (a == b || !tt_over_net(comm)) return 0;
+  const tt_cost_model *p = tt_chooser_model(comm->plans->chooser);
+  if (p->levels == 1) return 1;
+  uint32_t *things = tt_cost_domains(p);
+  if (!things) return -1;
+  const int *place = comm->plans->place;
+  const int at = tt_cost_level(p, things, place ? place[a] : a, place ? place[b] : b);
+  const int apart = p->levels - comm->plans->setting.inside - at;
+  free(things);
+  if (level && apart > 0) *level = p->tree.level[at].name;
+  return apart > 0 ? apart : 0;
+}
+
 tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_mem_alloc", "comm", comm, "memory", memory);
   if (status) return status;
-  if (!comm || !memory)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_mem_alloc: %s is NULL", comm ? "memory" : "comm");
   *memory = NULL;
   if (bytes == 0) return TUTTI_OK;
   *memory = comm->wire->memory->alloc(comm->wire, bytes);
@@ -191,9 +210,8 @@ tutti_status tutti_mem_alloc(tutti_comm *comm, size_t bytes, void **memory) {
 }
 
 tutti_status tutti_mem_free(tutti_comm *comm, void *memory) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_mem_free", "comm", comm, NULL, NULL);
   if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_mem_free: comm is NULL");
   if (!memory || comm->wire->memory->free(comm->wire, memory)) return TUTTI_OK;
   return tt_fail(TUTTI_ERR_ARG, "tutti_mem_free: %p is not from tutti_mem_alloc", memory);
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "build_comm.h"
 #include "comm_wisdom.h"
 #include "create.h"
 #include "topo.h"
@@ -132,18 +133,21 @@ static tutti_status compare_abilities(const creation *c, const ability *all, siz
 static tutti_status join_network(creation *c, tt_net_end *end, size_t stride, ability *all,
                                  tutti_net *net) {
   char *mine = calloc(1, stride), *addresses = malloc(stride * (size_t)c->m->ranks);
-  tutti_status status = TUTTI_OK, joined = TUTTI_ERR_STATE;
-  ability can = {.bytes = 0};
+  tutti_status status = TUTTI_OK;
+  ability can = {.bytes = -1}; /* until it has joined */
   if (!mine || !addresses)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d addresses", c->m->ranks);
   else
     memcpy(mine, end->address, end->bytes);
   if (!status) status = c->m->gather(c->m, mine, addresses, stride);
-  if (!status) joined = tt_net_join(end, c->m->rank, c->m->ranks, addresses, stride, net);
-  if (joined) can.bytes = -1, snprintf(can.why, sizeof can.why, "%.239s", tutti_error());
+  if (!status && !end->maker.join(end->end, c->m->rank, c->m->ranks, addresses, stride, net,
+                                  can.why, sizeof can.why)) {
+    end->end = NULL;
+    can.bytes = 0;
+  }
   if (!status) status = c->m->gather(c->m, &can, all, sizeof can);
   if (!status) status = compare_abilities(c, all, &stride);
-  if (status && !joined) net->close(net->self, 1);
+  if (status && !can.bytes) net->close(net->self, 1);
   free(mine);
   free(addresses);
   return status;
@@ -224,9 +228,8 @@ double tt_create_limit(const tutti_config *config) {
 
 static tutti_status check_create_args(const char *function, tutti_comm **comm, int nranks, int rank,
                                       const tutti_config *config) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(function, "comm", comm, NULL, NULL);
   if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
   *comm = NULL;
   if (nranks < 1 || rank < 0 || rank >= nranks)
     return tt_fail(TUTTI_ERR_ARG, "%s: rank %d of %d", function, rank, nranks);

@@ -3,8 +3,9 @@
 #ifndef TT_CREATE_H
 #define TT_CREATE_H
 
-#include "build_comm.h"
 #include "meet.h"
+#include "segment.h"
+#include "tutti_net.h"
 
 /* Creates a communicator of the ranks of a meeting, which it ends. Collective. */
 tutti_status tt_create(tt_meeting *m, const tutti_config *config, tutti_comm **out);
@@ -25,8 +26,6 @@ typedef struct tt_net_end {
 /* Opens this rank's end; local. net: as in tutti_config. TUTTI_ERR_SYSTEM: tutti_error says why;
  * *end then has at most the maker, whose library failed. */
 tutti_status tt_net_open(const char *net, tt_net_end *end);
-tutti_status tt_net_join(tt_net_end *end, int rank, int ranks, const void *addresses, size_t stride,
-                         tutti_net *net);
 void tt_net_drop(tt_net_end *end);
 
 /* ---- a launcher that lets its ranks find each other (plugin.c) ---- */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "adopt.h"
+#include "build_comm.h"
 #include "comm_wisdom.h"
 #include "create.h"
 #include "exit_status.h"
@@ -40,15 +40,21 @@ void tt_heap_introduce(tt_heap *heap) {
 
 /* each ended, users, finalized, usable: order: a flag or a count, set alone */
 
-static tutti_status introduce(tt_heap *heap, int ranks, uint64_t *ctrl) {
+static tutti_status introduce(tt_heap *heap, int ranks) {
   tt_head *head = tt_heap_head(tt_heap_segment(heap), tt_heap_index(heap));
-  *ctrl = tt_shm_ctrl_new(heap, ranks, tt_heap_index(heap) == 0);
-  if (!*ctrl) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
+  const uint64_t ctrl = tt_shm_ctrl_new(heap, ranks, tt_heap_index(heap) == 0);
+  if (!ctrl) return tt_fail(TUTTI_ERR_MEMORY, "no shared memory for a communicator");
   tt_heap_introduce(heap);
-  atomic_store_explicit(&head->world, *ctrl, memory_order_relaxed);
+  atomic_store_explicit(&head->world, ctrl, memory_order_relaxed);
   /* model: publish:set */
   atomic_store_explicit(&head->ready, 1 + TT_LAYOUT, memory_order_release);
   return TUTTI_OK;
+}
+
+tutti_status tt_job_over(const tt_segment *segment) {
+  long launcher;
+  if (!tt_segment_orphaned(segment, &launcher)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone", launcher);
 }
 
 typedef struct founders {
@@ -62,7 +68,6 @@ static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
   const tt_head *head = tt_heap_head(f->segment, f->rank);
   /* model: publish:find */
   const unsigned ready = atomic_load_explicit(&head->ready, memory_order_acquire);
-  long launcher;
   char words[64];
   if (ready && ready != 1 + TT_LAYOUT)
     *status =
@@ -72,10 +77,7 @@ static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
     tt_exit_words(head, words, sizeof words);
     *status = tt_fail(TUTTI_ERR_PEER_LOST, "rank %d of %d died before tutti_comm_from_env%s",
                       f->rank, f->segment->founders, words);
-  } else if (tt_segment_orphaned(f->segment, &launcher)) {
-    *status =
-        tt_fail(TUTTI_ERR_PEER_LOST, "the job is over: its launcher (pid %ld) is gone", launcher);
-  } else if (tt_seconds() - f->since > f->limit) {
+  } else if (!(*status = tt_job_over(f->segment)) && tt_seconds() - f->since > f->limit) {
     *status = tt_fail(TUTTI_ERR_TIMEOUT,
                       "rank %d of %d did not call tutti_comm_from_env within %.0f s "
                       "(TUTTI_CONNECT_TIMEOUT)",
@@ -84,31 +86,32 @@ static bool founder_is_ready(void *ctx, unsigned turn, tutti_status *status) {
   return false;
 }
 
-static tutti_status await_founders(const tt_segment *segment, uint64_t *ctrls) {
+static tutti_status await_founders(const tt_segment *segment) {
   founders f = {segment, tt_connect_timeout(120), tt_seconds(), 0};
   tutti_status status = TUTTI_OK;
-  for (; f.rank < segment->founders && !status; f.rank++) {
+  for (; f.rank < segment->founders && !status; f.rank++)
     status = tt_wait_until("tutti_comm_from_env", founder_is_ready, &f);
-    ctrls[f.rank] =
-        atomic_load_explicit(&tt_heap_head(segment, f.rank)->world, memory_order_relaxed);
-  }
   return status;
 }
 
 /* ---- creating a communicator ---- */
 
+static uint64_t ctrl_of(const tt_segment *segment, int rank) {
+  return atomic_load_explicit(&tt_heap_head(segment, rank)->world, memory_order_relaxed);
+}
+
 /* Creates the communicator of all ranks of a segment; their control blocks exist. */
-static tutti_status create_base_comm(tt_heap *heap, int rank, const uint64_t *ctrls,
-                                     tutti_comm **out) {
+static tutti_status create_base_comm(tt_heap *heap, int rank, tutti_comm **out) {
   tt_segment *segment = tt_heap_segment(heap);
   tutti_comm *comm = tt_comm_new(rank, segment->founders);
   if (!comm) return TUTTI_ERR_MEMORY;
   comm->heap = tt_heap_hold(heap);
   for (int r = 0; r < comm->ranks; r++)
-    comm->info[r] = (tt_rank_info){.index = r, .pid = tt_heap_head(segment, r)->pid};
+    comm->info[r] = (tt_rank_info){
+        .index = r, .pid = tt_heap_head(segment, r)->pid, .ctrl = ctrl_of(segment, r)};
   tt_profile profile;
   memcpy(&profile, tt_heap_head(segment, 0)->figures, sizeof profile);
-  tutti_status status = tt_comm_build(comm, &(tt_comm_spec){.ctrls = ctrls, .profile = &profile});
+  tutti_status status = tt_comm_build(comm, &(tt_comm_spec){.profile = &profile});
   if (!status) tt_trace_root(comm, NULL, tt_heap_head(segment, 0)->cookie, 0, 0);
   if (status)
     tt_comm_destroy(comm);
@@ -162,22 +165,17 @@ static tutti_status job_segment(int *index, tt_segment **segment) {
 }
 
 tutti_status tt_segment_comm(tt_segment *segment, int rank, tutti_comm **base) {
-  const int ranks = segment->founders;
-  uint64_t *ctrls = malloc((size_t)ranks * sizeof *ctrls), ctrl;
   tt_heap *heap = NULL;
-  tutti_status status = TUTTI_OK;
-  if (!ctrls) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", ranks);
-  if (!status) status = tt_heap_open(segment, rank, &heap);
+  tutti_status status = tt_heap_open(segment, rank, &heap);
   if (status) tt_segment_release(segment);
-  if (!status) status = introduce(heap, ranks, &ctrl);
-  if (!status &&
-      (status = await_founders(segment, ctrls))) /* others may wait for this rank already */
-    tt_shm_ctrl_abandon(heap, ctrl, status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
+  if (!status) status = introduce(heap, segment->founders);
+  if (!status && (status = await_founders(segment))) /* others may wait for this rank already */
+    tt_shm_ctrl_abandon(heap, ctrl_of(segment, rank),
+                        status == TUTTI_ERR_INTERRUPTED ? TUTTI_ERR_ABORTED : status,
                         tutti_error());
   if (!status) tt_remote_probe(segment, rank);
-  if (!status) status = create_base_comm(heap, rank, ctrls, base);
+  if (!status) status = create_base_comm(heap, rank, base);
   tt_heap_close(heap);
-  free(ctrls);
   return status;
 }
 
@@ -228,7 +226,8 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
     if (l.serves && (status = tt_rendezvous_serve(&l.at, false, &thread))) return status;
     status = tt_meet_visit(&l.at, l.rank, l.ranks, tt_create_limit(NULL), &m);
     if (!status) status = tt_create(&m, NULL, base);
-    if (l.serves) (status ? tt_rendezvous_end : tt_rendezvous_leave)(thread);
+    if (l.serves && status) tt_rendezvous_end(thread);
+    if (l.serves && !status) pthread_detach(thread);
     return status;
   }
   status = job_segment(index, segment);
@@ -237,9 +236,8 @@ static tutti_status from_launcher(tutti_comm **base, tt_segment **segment, int *
 }
 
 tutti_status tutti_comm_from_env(tutti_comm **comm) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_comm_from_env", "comm", comm, NULL, NULL);
   if (status) return status;
-  if (!comm) return tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_env: comm is NULL");
   *comm = NULL;
   tt_segment *segment = NULL;
   tutti_comm *made = NULL;
@@ -277,16 +275,15 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
   if ((status = tt_segment_anonymous(n, &segment))) return status;
   atomic_store(&segment->users, n);
   tt_heap **heaps = calloc((size_t)n, sizeof *heaps);
-  uint64_t *ctrls = calloc((size_t)n, sizeof *ctrls);
   int opened = 0;
-  if (!heaps || !ctrls) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory");
+  if (!heaps) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory");
   for (; !status && opened < n; opened++) {
     status = tt_heap_open(segment, opened, &heaps[opened]);
     if (status) break;
-    status = introduce(heaps[opened], n, &ctrls[opened]);
+    status = introduce(heaps[opened], n);
   }
   for (int r = opened; r < n; r++) tt_segment_release(segment); /* not taken over */
-  for (int r = 0; !status && r < n; r++) status = create_base_comm(heaps[r], r, ctrls, &comms[r]);
+  for (int r = 0; !status && r < n; r++) status = create_base_comm(heaps[r], r, &comms[r]);
   if (!status) status = tt_wisdom_share_threads(comms, n);
   for (int r = 0; status && r < n; r++) {
     tt_comm_destroy(comms[r]);
@@ -294,7 +291,6 @@ tutti_status tutti_comm_from_threads(int n, tutti_comm **comms) {
   }
   for (int r = 0; heaps && r < opened; r++) tt_heap_close(heaps[r]);
   free(heaps);
-  free(ctrls);
   return tt_ended(status);
 }
 

@@ -121,18 +121,13 @@ typedef struct machine_of { /* for a rank */
   double cores;
 } machine_of;
 
-static int by_kernel(const void *a, const void *b) {
-  const machine_of *x = a, *y = b;
-  return (x->kernel > y->kernel) - (x->kernel < y->kernel);
-}
-
 /* Finds the ranks per core on the most loaded machine. */
 static tutti_status find_ranks_per_core(tutti_comm *comm, const member *all) {
   const int P = comm->ranks;
   machine_of *m = malloc((size_t)P * sizeof *m);
   if (!m) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the machines of %d ranks", P);
   for (int r = 0; r < P; r++) m[r] = (machine_of){all[r].kernel, all[r].cores};
-  qsort(m, (size_t)P, sizeof *m, by_kernel);
+  qsort(m, (size_t)P, sizeof *m, tt_by_first_u64);
   for (int from = 0, r; from < P; from = r) {
     double cores = m[from].cores;
     for (r = from; r < P && m[r].kernel == m[from].kernel; r++)
@@ -151,8 +146,8 @@ static tutti_status place(tutti_comm *comm, const member *all, const int *node_o
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the nodes of %d ranks", comm->ranks);
   for (int r = 0; r < comm->ranks; r++) lacks[node_of[r]] |= all[r].index < 0;
   for (int r = 0; r < comm->ranks; r++)
-    comm->info[r] =
-        (tt_rank_info){lacks[node_of[r]] ? -1 : all[r].index, all[r].placement, all[r].pid};
+    comm->info[r] = (tt_rank_info){lacks[node_of[r]] ? -1 : all[r].index, all[r].placement,
+                                   all[r].pid, all[r].ctrl};
   free(lacks);
   return TUTTI_OK;
 }
@@ -161,12 +156,13 @@ static tutti_status place(tutti_comm *comm, const member *all, const int *node_o
 
 typedef struct common {
   tt_profile profile;
-  int32_t status;       /* not TUTTI_OK: `text` is the message */
-  uint32_t wisdom;      /* flags of comm_wisdom.h */
-  uint32_t nodes, topo; /* lengths of texts, including the NUL; 0: none */
-  char trace[256];      /* the path of a trace, or "" */
-  char topo_name[180];  /* the topology's name in messages */
-  char *text;
+  int32_t status;        /* not TUTTI_OK: `text` is the message */
+  uint32_t wisdom;       /* flags of comm_wisdom.h */
+  uint32_t nodes, bytes; /* of the first text and of both, with their NULs */
+  bool topo;             /* there is a topology */
+  char trace[256];       /* the path of a trace, or "" */
+  char topo_name[180];   /* the topology's name in messages */
+  char *text;            /* TUTTI_NODES or "", and the topology or the message */
 } common;
 
 /* Called on the first rank. */
@@ -179,16 +175,15 @@ static void read_common(common *c, const tutti_net *net) {
   const char *value = tt_env("TUTTI_TOPO");
   char *topo = NULL;
   if (value) c->status = tt_topology_read(value, &topo, c->topo_name, sizeof c->topo_name);
-  if (c->status) {
-    c->text = strdup(tutti_error());
-    c->topo = c->text ? (uint32_t)strlen(c->text) + 1 : 0;
-  } else {
-    c->nodes = nodes ? (uint32_t)strlen(nodes) + 1 : 0;
-    c->topo = topo ? (uint32_t)strlen(topo) + 1 : 0;
-    c->text = malloc((size_t)c->nodes + c->topo + 1);
-    if (!c->text) c->status = TUTTI_ERR_MEMORY, c->nodes = c->topo = 0;
-    if (c->nodes) memcpy(c->text, nodes, c->nodes);
-    if (c->topo) memcpy(c->text + c->nodes, topo, c->topo);
+  const char *first = nodes && !c->status ? nodes : "";
+  const char *second = c->status ? tutti_error() : topo ? topo : "";
+  c->nodes = (uint32_t)strlen(first) + 1;
+  c->bytes = c->nodes + (uint32_t)strlen(second) + 1;
+  c->topo = topo != NULL;
+  if (asprintf(&c->text, "%s%c%s", first, 0, second) < 0) {
+    c->status = TUTTI_ERR_MEMORY;
+    c->bytes = 0;
+    c->text = NULL;
   }
   free(topo);
 }
@@ -199,12 +194,13 @@ static tutti_status share_common(tutti_comm *comm, common *c, const tutti_net *n
   char *mine = c->text;
   tutti_status status = tt_broadcast(comm, "tutti_comm_from_net", c, sizeof *c);
   c->text = mine;
-  const size_t n = (size_t)c->nodes + c->topo;
+  const size_t n = c->bytes;
   if (!status && !c->text && n) c->text = malloc(n);
   if (!status && !c->text && n) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a topology");
   if (!status && n) status = tt_broadcast(comm, "tutti_comm_from_net", c->text, n);
   if (status || !c->status) return status;
-  return tt_fail((tutti_status)c->status, "rank 0: %.300s", n ? c->text : "out of memory");
+  return tt_fail((tutti_status)c->status, "rank 0: %.300s",
+                 n ? c->text + c->nodes : "out of memory");
 }
 
 /* ---- all steps ---- */
@@ -216,18 +212,16 @@ static tutti_status compute_placement(tutti_comm *comm, const common *c, bool si
   const size_t n = (size_t)comm->ranks;
   tt_placement *placements = malloc(n * sizeof *placements);
   tutti_status status = TUTTI_OK;
-  layout->order = malloc(n * sizeof *layout->order);
-  layout->node_of = malloc(n * sizeof *layout->node_of);
-  if (!placements || !layout->order || !layout->node_of)
+  if (!placements)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for the places of %d ranks", comm->ranks);
   for (size_t r = 0; !status && r < n; r++) {
     placements[r] = all[r].placement;
     if (simulated && c->topo) placements[r].node = 0;
   }
-  if (!status && c->nodes) status = tt_placement_fake(c->text, comm->ranks, placements);
+  if (!status && *c->text) status = tt_placement_fake(c->text, comm->ranks, placements);
   if (!status)
-    status = tt_placement_arrange(placements, comm->ranks, c->topo ? c->text + c->nodes : NULL,
-                                  c->topo_name, layout);
+    status = tt_layout_find(placements, comm->ranks, c->topo ? c->text + c->nodes : NULL,
+                            c->topo_name, layout);
   if (simulated) layout->inside = 0;
   if (!status) status = tt_placement_color(layout, comm->ranks, placements);
   for (size_t r = 0; !status && r < n; r++) all[r].placement = placements[r];
@@ -240,10 +234,8 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   common c;
   tt_layout layout = {.order = NULL};
   member *all = malloc((size_t)comm->ranks * sizeof *all), mine;
-  uint64_t *ctrls = calloc((size_t)comm->ranks, sizeof *ctrls);
-  int64_t *pids = malloc((size_t)comm->ranks * sizeof *pids);
   tutti_status status = TUTTI_OK;
-  if (!all || !ctrls || !pids)
+  if (!all)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", comm->ranks);
   describe_member(&mine, net);
   c.text = NULL;
@@ -251,29 +243,21 @@ static tutti_status rise(tutti_comm *comm, const tutti_net *net) {
   if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
   if (!status) status = compute_placement(comm, &c, net->simulated, all, &layout);
   if (!status) status = share(comm, !net->simulated, all);
-  for (int r = 0; !status && r < comm->ranks; r++) {
-    ctrls[r] = all[r].ctrl;
-    pids[r] = all[r].pid;
-  }
-  if (!status) status = comm->net->net->set_pids(comm->net, pids);
   if (!status) status = place(comm, all, layout.node_of);
+  if (!status) status = tt_comm_set_pids(comm, comm->net);
   if (!status) status = find_ranks_per_core(comm, all);
   if (!status) {
-    if (tt_comm_near(comm, NULL) == 1) ctrls[comm->rank] = 0;
+    if (tt_comm_near(comm, NULL) == 1) comm->info[comm->rank].ctrl = 0;
     comm->load.cores = all[0].cores;
-    status = tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
-                                                 .ctrls = ctrls,
-                                                 .profile = &c.profile,
-                                                 .layout = &layout,
-                                                 .wisdom = c.wisdom});
+    status = tt_comm_build(
+        comm, &(tt_comm_spec){
+                  .net = comm->net, .profile = &c.profile, .layout = &layout, .wisdom = c.wisdom});
   }
   if (!status) status = tt_trace_join(comm, c.trace, all[comm->rank].kernel == all[0].kernel);
   free(layout.order);
   free(layout.node_of);
   free(c.text);
   free(all);
-  free(ctrls);
-  free(pids);
   return status;
 }
 
@@ -288,18 +272,8 @@ static tutti_status check_net_table(const tutti_net *net) {
   return TUTTI_OK;
 }
 
-/* Breaks the communicator, so that ranks that wait for this one learn that it failed. */
-static tutti_status report_join_failure(tutti_comm *comm, tutti_status status) {
-  if (!status || !comm->wire) return status;
-  snprintf(comm->why, sizeof comm->why, "rank %d: %s", comm->rank, tutti_error());
-  tt_comm_break(comm, status, true);
-  return status;
-}
-
 tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
-  tutti_status status = tt_alive();
-  if (!status && (!net || !out))
-    status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_from_net: %s is NULL", net ? "comm" : "net");
+  tutti_status status = tt_args_given("tutti_comm_from_net", "net", net, "comm", out);
   if (!status) status = check_net_table(net);
   if (status) {
     if (net) net->close(net->self, 1);
@@ -317,10 +291,9 @@ tutti_status tutti_comm_from_net(const tutti_net *net, tutti_comm **out) {
   status = tt_net_wire(net, &wire);
   for (int r = 0; r < comm->ranks; r++) comm->info[r].index = -1;
   comm->net = comm->wire = wire;
-  if (!status) status = report_join_failure(comm, tt_comm_configure(comm, &profile));
+  if (!status) status = tt_comm_spoil(comm, tt_comm_configure(comm, &profile));
   if (!status) status = rise(comm, net);
-  if (status != TUTTI_ERR_ARG)
-    report_join_failure(comm, status); /* else rank 0 sent the error to all */
+  if (status != TUTTI_ERR_ARG) tt_comm_spoil(comm, status); /* else rank 0 sent the error to all */
   if (status)
     tt_comm_destroy(comm);
   else

@@ -14,9 +14,8 @@ struct tutti_job {
 
 static tutti_status create_for_launcher(const char *name, int n, int joiners, long launcher,
                                         tutti_job **job) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(name, "job", job, NULL, NULL);
   if (status) return status;
-  if (!job) return tt_fail(TUTTI_ERR_ARG, "%s: job is NULL", name);
   if (n < 1 || n > 65536 || joiners < 0 || joiners > 65536)
     return tt_fail(TUTTI_ERR_ARG, "%s: %d %s; %d to 65536 are possible", name,
                    n < 1 || n > 65536 ? n : joiners, n < 1 || n > 65536 ? "ranks" : "joiners",
@@ -42,13 +41,10 @@ tutti_status tutti_job_create_watched(int n, int joiners, tutti_job **job) {
 }
 
 static const char *entry(tutti_job *job, int rank, int joiner, int i) {
-  switch (i) {
-    case 0: snprintf(job->text, sizeof job->text, "TUTTI_RANK=%d", rank); break;
-    case 1: snprintf(job->text, sizeof job->text, "TUTTI_SIZE=%d", job->ranks); break;
-    case 2: snprintf(job->text, sizeof job->text, "TUTTI_SHM_FD=%d", job->fd); break;
-    case 3: snprintf(job->text, sizeof job->text, "TUTTI_NEWCOMER=%d", joiner); break;
-    default: return NULL;
-  }
+  static const char *const names[] = {"TUTTI_RANK", "TUTTI_SIZE", "TUTTI_SHM_FD", "TUTTI_NEWCOMER"};
+  const int values[] = {rank, job->ranks, job->fd, joiner};
+  if (i < 0 || i >= 4) return NULL;
+  snprintf(job->text, sizeof job->text, "%s=%d", names[i], values[i]);
   return job->text;
 }
 

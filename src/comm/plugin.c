@@ -78,15 +78,6 @@ tutti_status tt_net_open(const char *net, tt_net_end *end) {
   return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);
 }
 
-tutti_status tt_net_join(tt_net_end *end, int rank, int ranks, const void *addresses, size_t stride,
-                         tutti_net *net) {
-  char why[240] = "";
-  if (end->maker.join(end->end, rank, ranks, addresses, stride, net, why, sizeof why))
-    return tt_fail(TUTTI_ERR_SYSTEM, "%s", why);
-  end->end = NULL;
-  return TUTTI_OK;
-}
-
 void tt_net_drop(tt_net_end *end) {
   if (end->end) end->maker.drop(end->end);
   end->end = NULL;

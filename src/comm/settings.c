@@ -14,36 +14,24 @@
 
 enum { MOST = 1 << 16 }; /* bytes of a file */
 
-/* Fails with the line and column of a NUL byte in a text. */
-static tutti_status torn(const char *what, const char *text, const char *at) {
-  int line = 1, column = 1;
-  for (; text < at; text++, column++)
-    if (*text == '\n') line++, column = 0;
-  return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: expected text, found a NUL byte", what,
-                 line, column);
-}
-
 /* Reads a small file into *text, which the caller frees. Only regular files: reading a pipe might
  * block for ever. Messages begin with `what` and end with `hint`. */
 static tutti_status read_file(const char *path, const char *what, const char *hint, char **text) {
   struct stat is;
-  const char *why = NULL;
   size_t n = 0;
-  ssize_t got = -1;
+  int column;
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  *text = fd < 0 ? NULL : calloc(1, MOST + 1);
-  if (*text && fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))
-    why = "it is no regular file";
-  else if (*text)
-    while ((got = read(fd, *text + n, MOST - n)) > 0) n += (size_t)got;
-  if (n == MOST) errno = EFBIG;
-  if (!why && (got < 0 || n == MOST)) why = strerror(errno);
+  const bool odd = fd >= 0 && !fstat(fd, &is) && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode);
+  *text = fd < 0 || odd ? NULL : tt_file_read(fd, MOST, &n);
+  const char *why = odd ? "it is no regular file" : *text ? NULL : strerror(errno);
   if (fd >= 0) close(fd);
-  tutti_status status = TUTTI_OK;
-  if (why) status = tt_fail(TUTTI_ERR_ARG, "%s cannot be read: %s%s", what, why, hint);
-  if (!status && strlen(*text) < n) status = torn(what, *text, *text + strlen(*text));
-  if (status) free(*text), *text = NULL;
-  return status;
+  if (why) return tt_fail(TUTTI_ERR_ARG, "%s cannot be read: %s%s", what, why, hint);
+  if (strlen(*text) == n) return TUTTI_OK;
+  const int line = tt_line_of_text(*text, *text + strlen(*text), &column);
+  free(*text);
+  *text = NULL;
+  return tt_fail(TUTTI_ERR_ARG, "%s, line %d, column %d: expected text, found a NUL byte", what,
+                 line, column);
 }
 
 /* ---- profiles ---- */

@@ -8,10 +8,8 @@
  *            made stays valid as long as the others use it.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <string.h>
 
 #include "build_comm.h"
-#include "comm_wisdom.h"
 #include "tracing.h"
 
 typedef struct override {
@@ -19,25 +17,18 @@ typedef struct override {
   uint64_t fresh; /* a candidate number for a network */
 } override;
 
-typedef struct share {   /* what a rank contributes */
-  uint64_t ctrl, wisdom; /* in shared memory; of comm_wisdom.h */
-} share;
-
 typedef struct member { /* of my color, by its rank in the new communicator */
   int64_t key;
   int old;
 } member;
-
-static const uint64_t NO_CTRL = UINT64_MAX, AGAIN = UINT64_MAX - 1; /* instead of a control block */
 
 typedef struct parting {  /* one call, as seen by one rank; arrays by ranks of the old one */
   tutti_comm *old, *comm; /* comm NULL: this rank is in none, or failed */
   int color, key, mine, n;
   override *intents;
   member *members;
-  int *list; /* the old ranks of the members */
-  share brings, *all;
-  uint64_t *ctrls;
+  int *list;    /* the old ranks of the members */
+  tt_part *all; /* of the old one's ranks */
   tt_wire *net;
 } parting;
 
@@ -47,47 +38,30 @@ static int by_key(const void *a, const void *b) {
   return (x->old > y->old) - (x->old < y->old);
 }
 
-/* Finds the ranks of my color, in order; *mine: this one's index among them. */
-static int choose_members(const override *intents, int ranks, int me, member *members, int *mine) {
-  int n = 0;
-  for (int r = 0; r < ranks; r++)
-    if (intents[r].color == intents[me].color) members[n++] = (member){intents[r].key, r};
-  qsort(members, (size_t)n, sizeof *members, by_key);
-  for (int i = 0; i < n; i++)
-    if (members[i].old == me) *mine = i;
-  return n;
-}
-
-/* Has no wires yet. Returns NULL if out of memory. */
-static tutti_comm *create_unwired_comm(const tutti_comm *old, const member *members, int n,
-                                       int mine) {
-  tutti_comm *comm = tt_comm_new(mine, n);
-  if (!comm) return NULL;
-  comm->heap = old->heap ? tt_heap_hold(old->heap) : NULL;
-  comm->load = old->load;
-  comm->load.host_ranks_per_core *= (double)n / old->ranks; /* approximate */
-  for (int i = 0; i < n; i++) comm->info[i] = old->info[members[i].old];
-  return comm;
+/* Finds the ranks of my color, in order, and this rank's place among them. */
+static void choose_members(parting *p) {
+  const tutti_comm *old = p->old;
+  p->n = 0;
+  for (int r = 0; r < old->ranks; r++)
+    if (p->intents[r].color == p->color) p->members[p->n++] = (member){p->intents[r].key, r};
+  qsort(p->members, (size_t)p->n, sizeof *p->members, by_key);
+  for (int i = 0; i < p->n; i++) {
+    p->list[i] = p->members[i].old;
+    if (p->list[i] == old->rank) p->mine = i;
+  }
 }
 
 /* Makes the network of a color, as a wire; all ranks of `old` take part. */
-static tutti_status begin_net(parting *p) {
+static tutti_status begin_net(parting *p, bool *taken) {
   tutti_net made;
   tt_split s = {.color = p->color, .key = p->mine, .members = p->list, .n = p->n};
-  bool taken;
+  *taken = false;
   if (!p->old->net) return TUTTI_OK;
   for (int r = 0; r < p->old->ranks; r++)
     s.number = (uint32_t)tt_max(s.number, p->intents[r].fresh);
-  for (int i = 0; i < p->n; i++) p->list[i] = p->members[i].old;
-  tutti_status status = p->old->net->net->split(p->old->net, &s, &made, &taken);
-  if (!status && taken) p->brings.ctrl = AGAIN;
-  if (!status && !taken && p->n) status = tt_net_wire(&made, &p->net);
-  tutti_comm *comm = p->comm;
-  int64_t *pids = !p->net || !comm ? NULL : malloc((size_t)comm->ranks * sizeof *pids);
-  for (int r = 0; pids && r < comm->ranks; r++) pids[r] = comm->info[r].pid;
-  if (pids) status = p->net->net->set_pids(p->net, pids);
-  free(pids);
-  return status;
+  tutti_status status = p->old->net->net->split(p->old->net, &s, &made, taken);
+  if (!status && !*taken && p->n) status = tt_net_wire(&made, &p->net);
+  return status || !p->net || !p->comm ? status : tt_comm_set_pids(p->comm, p->net);
 }
 
 /* Exchanges colors and keys, makes network and control block, and exchanges the results. *again:
@@ -95,45 +69,28 @@ static tutti_status begin_net(parting *p) {
 static tutti_status prepare_split(parting *p, bool *again) {
   tutti_comm *old = p->old;
   const override my = {p->color, p->key, old->net ? old->net->net->fresh_number(old->net) : 0};
-  tutti_status status = tt_gather(old, "tutti_comm_split", &my, p->intents, sizeof my);
+  tt_exchange x = {.over = old, .list = p->list, .all = p->all};
   *again = false;
-  p->brings = (share){0, 0};
+  tutti_status status = tt_gather(old, "tutti_comm_split", &my, p->intents, sizeof my);
   if (status) return status;
   if (p->color >= 0) {
-    p->n = choose_members(p->intents, old->ranks, old->rank, p->members, &p->mine);
-    p->comm = create_unwired_comm(old, p->members, p->n, p->mine);
+    choose_members(p);
+    p->comm = tt_comm_among(old, p->list, p->n, p->mine);
     if (!p->comm) status = TUTTI_ERR_MEMORY;
   }
-  const tutti_status made = begin_net(p);
+  const tutti_status made = begin_net(p, &x.taken);
   if (!status) status = made;
-  if (!status && p->comm && p->brings.ctrl != AGAIN)
-    status = tt_comm_ctrl_new(p->comm, p->net != NULL, &p->brings.ctrl);
-  if (status) p->brings.ctrl = NO_CTRL;
-  if (p->comm && p->mine == 0) p->brings.wisdom = tt_wisdom_announce();
-  const tutti_status gathered =
-      tt_gather(old, "tutti_comm_split", &p->brings, p->all, sizeof p->brings);
-  for (int r = 0; !gathered && r < old->ranks; r++) *again |= p->all[r].ctrl == AGAIN;
-  for (int i = 0; !status && !gathered && i < p->n; i++) {
-    p->ctrls[i] = p->all[p->members[i].old].ctrl;
-    if (p->ctrls[i] == NO_CTRL)
-      status = tt_fail(TUTTI_ERR_MEMORY, "rank %d could not make its part of a communicator",
-                       p->members[i].old);
-  }
-  const bool has_ctrl = p->comm && p->brings.ctrl && p->brings.ctrl < AGAIN;
-  if (has_ctrl && gathered) /* others may have received all of it */
-    tt_shm_ctrl_abandon(p->comm->heap, p->brings.ctrl, gathered, tutti_error());
-  else if (has_ctrl && (status || *again))
-    tt_shm_ctrl_free(p->comm->heap, p->brings.ctrl);
-  return status ? status : gathered;
+  x.has_net = p->net != NULL;
+  status = tt_comm_exchange(p->comm, "tutti_comm_split", status, &x);
+  *again = x.taken;
+  return status;
 }
 
 static tutti_status attach_split_comm(parting *p) {
   tutti_comm *comm = p->comm, *old = p->old;
   if (!comm) return TUTTI_OK;
-  const tt_comm_spec spec = {.net = p->net,
-                             .ctrls = p->ctrls,
-                             .profile = &old->plans->setting.profile,
-                             .wisdom = (uint32_t)p->all[p->members[0].old].wisdom};
+  const tt_comm_spec spec = {
+      .net = p->net, .profile = &old->plans->setting.profile, .wisdom = p->all[p->list[0]].wisdom};
   tutti_status status = tt_comm_build(comm, &spec);
   p->net = NULL;
   if (!status) tt_trace_child(comm, old, old->flight->seq, p->color);
@@ -155,11 +112,10 @@ static tutti_status split_comm(tutti_comm *old, int color, int key, tutti_comm *
                .intents = malloc(P * sizeof *p.intents),
                .members = malloc(P * sizeof *p.members),
                .list = malloc(P * sizeof *p.list),
-               .all = malloc(P * sizeof *p.all),
-               .ctrls = malloc(P * sizeof *p.ctrls)};
+               .all = malloc(P * sizeof *p.all)};
   bool again = true;
   tutti_status status = TUTTI_OK;
-  if (!p.intents || !p.members || !p.list || !p.all || !p.ctrls)
+  if (!p.intents || !p.members || !p.list || !p.all)
     status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", old->ranks);
   while (!status && again) {
     status = prepare_split(&p, &again);
@@ -172,24 +128,18 @@ static tutti_status split_comm(tutti_comm *old, int color, int key, tutti_comm *
   free(p.members);
   free(p.list);
   free(p.all);
-  free(p.ctrls);
   return status;
 }
 
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **out) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_comm_split", "comm", comm, "out", out);
   if (status) return status;
-  if (!comm || !out)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_split: %s is NULL", comm ? "out" : "comm");
   *out = NULL;
   return tt_ended(split_comm(comm, color, key, out));
 }
 
 tutti_status tutti_comm_dup(tutti_comm *comm, tutti_comm **out) {
-  tutti_status status = tt_alive();
-  if (status) return status;
-  if (!comm || !out)
-    return tt_fail(TUTTI_ERR_ARG, "tutti_comm_dup: %s is NULL", comm ? "out" : "comm");
-  status = tutti_comm_split(comm, 0, comm->rank, out);
+  tutti_status status = tt_args_given("tutti_comm_dup", "comm", comm, "out", out);
+  if (!status) status = tutti_comm_split(comm, 0, comm->rank, out);
   return status ? status : tt_comm_inherit_settings(*out, &comm->settings, comm->helpers);
 }

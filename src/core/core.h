@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tutti.h"
 
@@ -43,6 +44,10 @@ char *tt_thread_text(size_t *size);
 /* TUTTI_OK, or TUTTI_ERR_STATE with a message after finalize or in a forked child. Every public
  * call that does anything begins with it. */
 tutti_status tt_alive(void);
+/* The same, and TUTTI_ERR_ARG with its name for the first of two pointers that is NULL. two NULL:
+ * there is only one. */
+tutti_status tt_args_given(const char *function, const char *one, const void *first,
+                           const char *two, const void *second);
 
 /* Waiting ranks read settings many times a second, but each invalid value is reported once. True if
  * this value of that name is new and the log takes warnings; false after TT_WARNINGS of them. */
@@ -72,6 +77,14 @@ tutti_status tt_syntax_error(tutti_status status, const char *what, const char *
                              const char *at, const char *stops, const char *expected);
 /* Line and column of a place in a text, from 1. */
 int tt_line_of_text(const char *text, const char *at, int *column);
+
+/* Whole files (file.c). tt_file_read: the text of a file of less than `most` bytes, with a NUL after
+ * its *length bytes; NULL: errno says why. tt_file_write: n bytes at a place. tt_file_lock: waits
+ * some seconds at most, because any process that may read a file may lock it for as long as it
+ * likes. */
+char *tt_file_read(int fd, size_t most, size_t *length);
+bool tt_file_write(int fd, const char *bytes, size_t n, off_t at);
+bool tt_file_lock(int fd, double seconds);
 
 /* Bytes that the system reports as available without reclaiming memory from others; UINT64_MAX if
  * it does not say. */
@@ -119,8 +132,9 @@ void tt_scratch_give(void *memory);
 static inline size_t tt_round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
-/* Seconds of a monotonic clock (clock.c). */
+/* Seconds of a monotonic clock; microseconds of any clock (clock.c). */
 double tt_seconds(void);
+uint64_t tt_clock_us(clockid_t clock);
 /* Least non-negative residue. */
 static inline int tt_mod(int64_t a, int m) {
   if (a >= 0 && a < m) return (int)a; /* the common case, without a division */
@@ -144,6 +158,8 @@ static inline uint64_t tt_mix_text(uint64_t h, const char *text) {
   for (; *text; text++) h = tt_mix(h ^ (unsigned char)*text);
   return h;
 }
+/* Compares by a uint64_t at the beginning, for qsort and bsearch (size.c). */
+int tt_by_first_u64(const void *a, const void *b);
 /* Greatest common divisor of two positive numbers; gcd(a, 0) is a. */
 static inline int tt_gcd(int a, int b) {
   return b ? tt_gcd(b, a % b) : a;

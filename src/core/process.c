@@ -19,9 +19,7 @@ tt_process_context tt_process = {.starting = PTHREAD_MUTEX_INITIALIZER,
 /* each communicates, forked, usable, hooked, idle, warned: order: flags of this process */
 
 static void __attribute__((constructor)) at_load(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  tt_process.loaded_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+  tt_process.loaded_us = tt_clock_us(CLOCK_REALTIME);
 }
 
 /* The child of a fork may use tutti if the parent has not communicated; rendezvous stay with the
@@ -49,6 +47,13 @@ tutti_status tt_alive(void) {
     atomic_store(&tt_process.usable, true);
   }
   return TUTTI_OK;
+}
+
+tutti_status tt_args_given(const char *function, const char *one, const void *first,
+                           const char *two, const void *second) {
+  const tutti_status status = tt_alive();
+  const char *null = !first ? one : two && !second ? two : NULL;
+  return status || !null ? status : tt_fail(TUTTI_ERR_ARG, "%s: %s is NULL", function, null);
 }
 
 void tutti_scratch_set(void *(*take)(size_t bytes), void (*give)(void *memory)) {

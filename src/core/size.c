@@ -1,4 +1,4 @@
-/* size.c - parses sizes with units.
+/* size.c - sizes: parses those with units, and compares.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
@@ -21,4 +21,9 @@ const char *tt_size_read(const char *text, uint64_t *bytes) {
   if (!(value * (double)unit < 9e18)) return NULL;
   *bytes = (uint64_t)(value * (double)unit + 0.5);
   return end;
+}
+
+int tt_by_first_u64(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
 }

@@ -1,18 +1,120 @@
-/* job_look.c - reads a job's shared memory from outside.
+/* job_look.c - finds the shared memory of a process's job through /proc, and reads it from outside.
  *
- * Idea       Copies everything out of the file by pread, which neither stops the ranks nor
+ * Finding    Each process of a job, a rank or its launcher, holds the shared memory as a
+ *            descriptor. A process without one may have started a process that has one (`tutti
+ *            run`, mpirun), so its descendants are searched.
+ * Reading    Copies everything out of the file by pread, which neither stops the ranks nor
  *            allocates pages nor faults past the end of the file; only the copies are inspected.
- * Invariant  Nothing in the memory is trusted: a number is used only if it is plausible, an offset
+ * Invariant  Opens only descriptors that are named as tutti's, and other users' processes only as
+ *            root; an opened file must be a memfd, whatever its name says.
+ *            Nothing in the memory is trusted: a number is used only if it is plausible, an offset
  *            only if a control block may lie there. A call record counts only if two copies taken
  *            one after the other are equal.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "job_look.h"
 #include "process_state.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- finding ---- */
+
+enum { MOST_PROCESSES = 8192 };
+
+static bool known(const int *fds, int n, int fd) {
+  struct stat a, b;
+  if (fstat(fd, &a) != 0) return true;
+  for (int i = 0; i < n; i++)
+    if (fstat(fds[i], &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev) return true;
+  return false;
+}
+
+static void add_segment_fd(const char *path, int *fds, int most, int *n) {
+  char to[64];
+  struct stat st;
+  const ssize_t length = readlink(path, to, sizeof to - 1);
+  if (length < 0 || *n == most) return;
+  to[length] = 0;
+  if (strcmp(to, "/memfd:tutti (deleted)") != 0) return;
+  const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return;
+  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fcntl(fd, F_GET_SEALS) >= 0 &&
+      !known(fds, *n, fd))
+    fds[(*n)++] = fd;
+  else
+    close(fd);
+}
+
+/* Collect the process's segments; false, with errno, if it may not be inspected. */
+static bool look_at_process(long pid, int *fds, int most, int *n) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%ld/fd", pid);
+  DIR *dir = opendir(path);
+  if (!dir) return false;
+  for (struct dirent *e; (e = readdir(dir));) {
+    const int length = snprintf(path, sizeof path, "/proc/%ld/fd/%.16s", pid, e->d_name);
+    if (e->d_name[0] != '.' && length < (int)sizeof path) add_segment_fd(path, fds, most, n);
+  }
+  closedir(dir);
+  return true;
+}
+
+/* Append the children of `pid` to `all`. */
+static void add_children(long pid, long *all, int *n) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
+  FILE *f = fopen(path, "re");
+  for (long child; f && *n < MOST_PROCESSES && fscanf(f, "%ld", &child) == 1;) all[(*n)++] = child;
+  if (f) fclose(f);
+}
+
+static tutti_status may_look(long pid) {
+  char path[40];
+  struct stat st;
+  snprintf(path, sizeof path, "/proc/%ld", pid);
+  if (pid < 1 || stat(path, &st) != 0)
+    return tt_fail(TUTTI_ERR_ARG, "there is no process %ld", pid);
+  if (geteuid() != 0 && st.st_uid != geteuid())
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "process %ld is of user %u; only that user and root may look into its job", pid,
+                   (unsigned)st.st_uid);
+  return TUTTI_OK;
+}
+
+tutti_status tt_job_find(long pid, int *fds, int most, int *n) {
+  *n = 0;
+  tutti_status status = may_look(pid);
+  if (status) return status;
+  long *all = malloc((MOST_PROCESSES + 1) * sizeof *all);
+  if (!all) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the processes of a job");
+  int processes = 1;
+  all[0] = pid;
+  bool may = look_at_process(pid, fds, most, n);
+  const int why = errno;
+  const bool own = *n > 0; /* else search its descendants */
+  if (!own) add_children(pid, all, &processes);
+  for (int i = 1; i < processes && !own; i++) {
+    if (!may_look(all[i])) look_at_process(all[i], fds, most, n);
+    add_children(all[i], all, &processes);
+  }
+  free(all);
+  if (*n) return TUTTI_OK;
+  if (!may)
+    return tt_fail(TUTTI_ERR_SYSTEM, "process %ld cannot be looked into: %s", pid, strerror(why));
+  return tt_fail(TUTTI_ERR_SYSTEM,
+                 "process %ld shares no memory with ranks of a tutti job, nor does one that it has "
+                 "started",
+                 pid);
+}
+
+/* ---- reading ---- */
 
 enum { MOST_COMMS = 1 << 14 }; /* of all ranks together */
 
@@ -108,7 +210,8 @@ static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
   if (began != head->started) l->state = 0; /* the pid now belongs to another process */
   for (int i = 0; i < TT_CTRLS; i++) n += atomic_load(&head->ctrls[i]) != 0;
   l->hides = n == TT_CTRLS;
-  l->met = load_relaxed(&head->ctrls_made) > 0;
+  l->dead = tt_state_dead(l->state);
+  l->stopped = tt_state_stopped(l->state);
   if (n > MOST_COMMS - r->comms) l->hides = true, n = MOST_COMMS - r->comms;
   l->comms = calloc((size_t)n + 1, sizeof *l->comms);
   if (!l->comms) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job of %d ranks", r->ranks);
@@ -117,6 +220,7 @@ static tutti_status take_rank(reader *r, int rank, tt_look_rank *l) {
     if (at && copy_comm(r, rank, at, &l->comms[l->ncomms])) l->ncomms++;
   }
   r->comms += l->ncomms;
+  l->left = load_relaxed(&head->ctrls_made) > 0 && !l->ncomms;
   return TUTTI_OK;
 }
 
@@ -145,6 +249,48 @@ static tutti_status read_job_header(reader *r) {
   return TUTTI_OK;
 }
 
+/* ---- what follows ---- */
+
+enum {
+  LONG_US = 100000,  /* a longer wait may last for ever */
+  STALE_US = 2000000 /* a running rank that has not checked for so long does not wait any more */
+};
+
+static void derive_wait(tt_look_rank *l, tt_look_comm *comm, uint64_t now) {
+  comm->waits &= (comm->seen + STALE_US > now || l->stopped) && !comm->aborted && !l->dead;
+  comm->waited = now > comm->since ? now - comm->since : 0;
+  if (comm->waits && comm->waited >= LONG_US && (!l->wait || comm->since < l->wait->since))
+    l->wait = comm;
+}
+
+/* Names the ranks, numbers the communicators, and finds who waits. */
+static tutti_status derive(tt_look *look, int comms) {
+  const uint64_t now = tt_clock_us(CLOCK_MONOTONIC);
+  size_t n = 0;
+  look->homes = calloc((size_t)comms + 1, sizeof *look->homes);
+  if (!look->homes) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job");
+  for (int r = 0; r < look->ranks; r++)
+    for (int i = 0; i < look->rank[r].ncomms; i++) look->homes[n++] = look->rank[r].comms[i].home;
+  qsort(look->homes, n, sizeof *look->homes, tt_by_first_u64);
+  for (size_t i = 0; i < n; i++)
+    if (!look->nhomes || look->homes[look->nhomes - 1] != look->homes[i])
+      look->homes[look->nhomes++] = look->homes[i];
+  for (int r = 0; r < look->ranks; r++) {
+    tt_look_rank *l = &look->rank[r];
+    int most = 0;
+    l->name = r;
+    for (int i = 0; i < l->ncomms; i++) {
+      tt_look_comm *comm = &l->comms[i];
+      const uint64_t *home =
+          bsearch(&comm->home, look->homes, (size_t)look->nhomes, sizeof *home, tt_by_first_u64);
+      comm->number = 1 + (int)(home - look->homes);
+      if (comm->ranks > most) most = comm->ranks, l->name = comm->rank;
+      derive_wait(l, comm, now);
+    }
+  }
+  return TUTTI_OK;
+}
+
 tutti_status tt_job_look(int fd, tt_look *look) {
   reader r = {.fd = fd};
   *look = (tt_look){.ranks = 0};
@@ -161,12 +307,13 @@ tutti_status tt_job_look(int fd, tt_look *look) {
   while (look->ranks > r.founders && !look->rank[look->ranks - 1].pid) look->ranks--;
   free(r.first);
   free(r.second);
-  return status;
+  return status ? status : derive(look, r.comms);
 }
 
 void tt_look_free(tt_look *look) {
   for (int i = 0; i < look->ranks; i++) free(look->rank[i].comms);
   free(look->rank);
+  free(look->homes);
   *look = (tt_look){.ranks = 0};
 }
 

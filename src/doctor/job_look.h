@@ -1,4 +1,5 @@
-/* job_look.h - the ranks of a job seen from outside: copies of the state in its shared memory.
+/* job_look.h - the ranks of a job seen from outside: copies of the state in its shared memory, and
+ * what follows from them.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_JOB_LOOK_H
 #define TT_JOB_LOOK_H
@@ -8,6 +9,7 @@
 /* A rank in one communicator. */
 typedef struct tt_look_comm {
   uint64_t home; /* the same for all ranks of it on this node */
+  int number;    /* of the communicator among those of the job, from 1 */
   int ranks, rank;
   uint32_t newest, over; /* operations numbered below these: were called; are over */
   tt_record calls[TT_RECORDS];
@@ -16,21 +18,28 @@ typedef struct tt_look_comm {
   char reason[TT_REASON];
   bool waits; /* if false, the fields below are unused */
   uint32_t waits_in, waits_at, waits_for, waits_near, message, type;
-  uint64_t count, since, seen;
+  uint64_t count, since, seen, waited; /* waited: us */
 } tt_look_comm;
 
+/* A rank, or a joiner; its index is that of its heap. */
 typedef struct tt_look_rank {
-  int pid;    /* 0: it has not attached yet */
-  char state; /* of its process (tt_process_state) */
+  int name;           /* its rank in the largest communicator that it belongs to */
+  int pid;            /* 0: it has not attached yet */
+  char state;         /* of its process (tt_process_state) */
+  bool dead, stopped; /* its process */
+  bool left;          /* it has given back all it had: it waits for no rank, and no rank for it */
+  bool hides;         /* it may have more communicators than these */
   int ncomms;
-  bool hides; /* it may have more communicators than these */
-  bool met;   /* it has had a communicator */
   tt_look_comm *comms;
+  const tt_look_comm *wait; /* in which it waits, the longest if several threads wait; NULL: none,
+                               or not for long */
 } tt_look_rank;
 
 typedef struct tt_look {
   int ranks; /* heaps: founders, then joiners that have attached */
   tt_look_rank *rank;
+  uint64_t *homes; /* of its communicators, ascending */
+  int nhomes;
 } tt_look;
 
 /* The segments held by a process or its descendants: descriptors, one per segment, at most `most`;

@@ -1,83 +1,291 @@
 /* job_report.c - tutti_job_report: what the ranks of a job do, for people or as JSON.
  *
  * Idea       the job's memory is found through a process, copied, and described: a line per
- *            rank, then the findings (findings.c).
+ *            rank, then what is wrong, one sentence a line.
+ * Findings   a waiting rank names the rank it waits for. This chain ends at a rank that does not
+ *            wait or cannot: stopped, dead, computing; it is the cause. Or it is a circle: then
+ *            the ranks wait for each other, in calls that do not match. Besides, the calls of
+ *            all ranks for the same operation of a communicator are compared.
+ * Invariant  published data may be wrong, or of different moments; every walk ends.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "job_report.h"
+#include "comm_view.h"
+#include "job_look.h"
 #include "process_state.h"
 
 enum { JOBS = 16 }; /* the most that one process can be part of */
 
-/* ---- names ---- */
+/* ---- calls and waits ---- */
 
-int tt_view_name(const tt_job_view *v, int rank) {
-  const tt_look_rank *l = &v->look.rank[rank];
-  int name = rank, most = 0;
-  for (int i = 0; i < l->ncomms; i++)
-    if (l->comms[i].ranks > most) most = l->comms[i].ranks, name = l->comms[i].rank;
-  return name;
-}
-
-int tt_view_number(const tt_job_view *v, uint64_t home) {
-  int lo = 0, hi = v->nhomes;
-  while (lo < hi) {
-    const int mid = (lo + hi) / 2;
-    if (v->homes[mid] < home)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
-  return lo + 1;
-}
-
-bool tt_view_left(const tt_job_view *v, int rank) {
-  return v->look.rank[rank].pid && v->look.rank[rank].met && !v->look.rank[rank].ncomms;
-}
-
-bool tt_view_dead(const tt_job_view *v, int rank) {
-  return v->look.rank[rank].pid && tt_state_dead(v->look.rank[rank].state);
-}
-
-bool tt_view_stopped(const tt_job_view *v, int rank) {
-  return v->look.rank[rank].pid && tt_state_stopped(v->look.rank[rank].state);
-}
-
-bool tt_view_waits(const tt_job_view *v, int rank, const tt_look_comm *comm) {
-  const bool fresh = comm->seen + TT_STALE_US > v->now || tt_view_stopped(v, rank);
-  return comm->waits && fresh && !comm->aborted && !tt_view_dead(v, rank);
-}
-
-const tt_look_comm *tt_view_wait(const tt_job_view *v, int rank) {
-  const tt_look_rank *l = &v->look.rank[rank];
-  const tt_look_comm *longest = NULL;
-  for (int i = 0; i < l->ncomms; i++) {
-    const tt_look_comm *comm = &l->comms[i];
-    if (tt_view_waits(v, rank, comm) && tt_view_waited(v, comm) >= TT_LONG_US &&
-        (!longest || comm->since < longest->since))
-      longest = comm;
-  }
-  return longest;
-}
-
-void tt_view_call(tt_text *t, const tt_look_comm *comm, uint32_t seq) {
+/* Appends "allreduce of 10 int64, sum (operation 5)", or "operation 5". */
+static void add_call(tt_text *t, const tt_look_comm *comm, uint32_t seq) {
   const tt_record *call = tt_look_call(comm, seq);
   char words[120];
   if (call) tt_record_words(call, words, sizeof words);
   tt_text_add(t, call ? "%s (operation %u)" : "%soperation %u", call ? words : "", seq);
 }
 
-void tt_view_waiting(tt_text *t, const tt_look_comm *comm) {
+/* The same of the operation in which it waits; or "message 3, to receive 10 double". */
+static void add_waiting(tt_text *t, const tt_look_comm *comm) {
   if (comm->message)
     tt_text_add(t, "message %u, to %s %llu %s", comm->waits_in,
                 comm->message == 1 ? "receive" : "send", (unsigned long long)comm->count,
                 tutti_type_name((tutti_type)comm->type));
   else
-    tt_view_call(t, comm, comm->waits_in);
+    add_call(t, comm, comm->waits_in);
+}
+
+/* ---- what is wrong ---- */
+
+enum { ELSEWHERE = -1, CIRCLE = -2, NOBODY = -3 };
+
+/* Appends "rank 3", or "ranks 0, 1 and 4": the marked ones. Returns their number. */
+static int add_ranks(tt_text *t, const tt_look *v, const bool *marked) {
+  int n = 0, said = 0;
+  for (int r = 0; r < v->ranks; r++) n += marked[r];
+  tt_text_add(t, n == 1 ? "rank" : "ranks");
+  for (int r = 0; r < v->ranks; r++) {
+    if (!marked[r]) continue;
+    if (said == 16) {
+      tt_text_add(t, " and %d more", n - said);
+      break;
+    }
+    tt_text_add(t, "%s %d", said == 0 ? "" : said + 1 == n ? " and" : ",", v->rank[r].name);
+    said++;
+  }
+  return n;
+}
+
+/* ---- failed communicators, and calls that differ ---- */
+
+static const tt_look_comm *in_home(const tt_look *v, int rank, uint64_t home) {
+  const tt_look_rank *l = &v->rank[rank];
+  for (int i = 0; i < l->ncomms; i++)
+    if (l->comms[i].home == home) return &l->comms[i];
+  return NULL;
+}
+
+static bool say_over(tt_text *t, const tt_look *v, uint64_t home) {
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_look_comm *comm = in_home(v, r, home);
+    if (!comm || !comm->aborted) continue;
+    tt_text_add(t, "communicator %d is over (%s): %s\n", comm->number,
+                tutti_strerror(comm->aborted), comm->reason);
+    return true;
+  }
+  return false;
+}
+
+/* A rank's call for operation `seq`; NULL: not known. */
+static const tt_record *call_of(const tt_look *v, int rank, uint64_t home, uint32_t seq) {
+  const tt_look_comm *comm = in_home(v, rank, home);
+  return comm ? tt_look_call(comm, seq) : NULL;
+}
+
+/* Marks the ranks whose call for operation `seq` has this hash; returns their number. */
+static int alike(const tt_look *v, uint64_t home, uint32_t seq, uint32_t hash, bool *marked) {
+  int n = 0;
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_record *call = call_of(v, r, home, seq);
+    marked[r] = call && call->stamp.hash == hash;
+    n += marked[r];
+  }
+  return n;
+}
+
+static bool say_difference(tt_text *t, const tt_look *v, uint64_t home, int number, uint32_t seq,
+                           bool *marked) {
+  const tt_record *one = NULL, *other = NULL;
+  for (int r = 0; r < v->ranks && !other; r++) {
+    const tt_record *call = call_of(v, r, home, seq);
+    if (!one)
+      one = call;
+    else if (call && call->stamp.hash != one->stamp.hash)
+      other = call;
+  }
+  if (!other) return false;
+  if (alike(v, home, seq, one->stamp.hash, marked) <
+      alike(v, home, seq, other->stamp.hash, marked)) {
+    const tt_record *swapped = one;
+    one = other, other = swapped;
+  }
+  char words[120], others[120];
+  tt_record_words(other, words, sizeof words);
+  tt_record_words(one, others, sizeof others);
+  alike(v, home, seq, other->stamp.hash, marked);
+  add_ranks(t, v, marked);
+  tt_text_add(t, " called %s where ", words);
+  alike(v, home, seq, one->stamp.hash, marked);
+  add_ranks(t, v, marked);
+  tt_text_add(t, " called %s%s (operation %u of communicator %d)\n", others,
+              strcmp(words, others) ? "" : ", with other counts or by another plan", seq, number);
+  return true;
+}
+
+static bool say_differences(tt_text *t, const tt_look *v, uint64_t home, int number, bool *marked) {
+  uint32_t most = 0;
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_look_comm *comm = in_home(v, r, home);
+    if (comm && comm->newest > most) most = comm->newest;
+  }
+  for (uint32_t back = 2 * TT_RECORDS; back-- > 0;)
+    if (most > back && say_difference(t, v, home, number, most - 1 - back, marked)) return true;
+  return false;
+}
+
+/* ---- the waits between ranks ---- */
+
+static int next_of(const tt_look *v, int rank) {
+  const tt_look_comm *comm = v->rank[rank].wait;
+  if (!comm || v->rank[rank].dead || v->rank[rank].stopped) return NOBODY;
+  if (comm->waits_near >= (uint32_t)v->ranks) return ELSEWHERE;
+  return (int)comm->waits_near;
+}
+
+/* The end of the chain of waits that starts at `rank`. */
+static int root_of(const tt_look *v, int rank) {
+  for (int steps = 0, next; steps <= v->ranks; steps++, rank = next) {
+    next = next_of(v, rank);
+    if (next == NOBODY) return rank;
+    if (next == ELSEWHERE) return ELSEWHERE;
+  }
+  return CIRCLE;
+}
+
+static void add_state(tt_text *t, const tt_look *v, int root, const tt_look_comm *waiter) {
+  const tt_look_comm *comm = in_home(v, root, waiter->home);
+  tt_text_add(t, "rank %d", v->rank[root].name);
+  if (v->rank[root].pid) tt_text_add(t, " (pid %d)", v->rank[root].pid);
+  if (!v->rank[root].pid) {
+    tt_text_add(t, " has not come yet");
+  } else if (v->rank[root].left) {
+    tt_text_add(t, " has left (tutti_finalize)");
+  } else if (v->rank[root].dead) {
+    tt_text_add(t, " has died");
+  } else if (v->rank[root].stopped) {
+    tt_text_add(t, " is stopped");
+  } else if (!comm) {
+    tt_text_add(t, " is not in that communicator any more");
+  } else if (!waiter->message && comm->newest > waiter->waits_in) {
+    tt_text_add(t, " is at work in it, too");
+  } else if (comm->newest > comm->over) {
+    tt_text_add(t, " is still at ");
+    add_call(t, comm, comm->over);
+  } else {
+    tt_text_add(t, " is outside tutti; it last finished ");
+    if (comm->newest > 1)
+      add_call(t, comm, comm->newest - 1);
+    else
+      tt_text_add(t, "nothing");
+  }
+}
+
+/* Appends one sentence about all ranks that wait, in the end, for `root`. roots[r]: the end of r's
+ * chain. */
+static void say_root(tt_text *t, const tt_look *v, int root, const int *roots, bool *marked) {
+  const tt_look_comm *longest = NULL;
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_look_comm *comm = v->rank[r].wait;
+    marked[r] = roots[r] == root && r != root && comm;
+    if (!marked[r]) continue;
+    const bool direct =
+        root == ELSEWHERE ? comm->waits_near == UINT32_MAX : comm->waits_near == (uint32_t)root;
+    if (direct && (!longest || comm->since < longest->since)) longest = comm;
+  }
+  if (!longest) return;
+  if (root == ELSEWHERE)
+    tt_text_add(t, "rank %u is on another node", longest->waits_for);
+  else
+    add_state(t, v, root, longest);
+  tt_text_add(t, "; ");
+  tt_text_add(t, add_ranks(t, v, marked) == 1 ? " waits for it in " : " wait for it in ");
+  add_waiting(t, longest);
+  tt_text_add(t, " for %.1f s\n", (double)longest->waited / 1e6);
+}
+
+/* Lists the ranks of the circle that `rank`'s chain leads to. */
+static void say_circle(tt_text *t, const tt_look *v, int rank, const int *roots, bool *said) {
+  for (int i = 0; i < v->ranks; i++) rank = next_of(v, rank); /* now it is in the circle */
+  if (said[rank] || roots[rank] != CIRCLE) return;
+  tt_text_add(t, "ranks wait for each other: ");
+  for (const char *comma = ""; !said[rank]; rank = next_of(v, rank), comma = "; ") {
+    const tt_look_comm *comm = v->rank[rank].wait;
+    said[rank] = true;
+    tt_text_add(t, "%srank %d (pid %d) for rank %d in ", comma, v->rank[rank].name,
+                v->rank[rank].pid, v->rank[next_of(v, rank)].name);
+    add_waiting(t, comm);
+    tt_text_add(t, " of communicator %d, for %.1f s", comm->number, (double)comm->waited / 1e6);
+  }
+  tt_text_add(t, "\n");
+}
+
+static void say_waits(tt_text *t, const tt_look *v, int *roots, bool *marked, bool *blamed) {
+  const int ranks = v->ranks;
+  const size_t bytes = (size_t)(unsigned)ranks * sizeof *marked;
+  for (int r = 0; r < ranks; r++) roots[r] = next_of(v, r) == NOBODY ? NOBODY : root_of(v, r);
+  memset(blamed, 0, bytes);
+  for (int r = 0; r < ranks; r++)
+    if (roots[r] >= 0) blamed[roots[r]] = true;
+  for (int r = 0; r < ranks; r++)
+    if (blamed[r]) say_root(t, v, r, roots, marked);
+  say_root(t, v, ELSEWHERE, roots, marked);
+  memset(marked, 0, bytes);
+  for (int r = 0; r < ranks; r++)
+    if (roots[r] == CIRCLE) say_circle(t, v, r, roots, marked);
+}
+
+/* ---- when no rank waits ---- */
+
+enum { ABSENT, DIED, STOPPED, TROUBLES };
+
+static int trouble_of(const tt_look_rank *l) {
+  if (!l->pid) return ABSENT;
+  if (l->left) return TROUBLES;
+  return l->dead ? DIED : l->stopped ? STOPPED : TROUBLES;
+}
+
+static void say_states(tt_text *t, const tt_look *v, bool *marked) {
+  static const char *const words[TROUBLES][2] = {
+      [ABSENT] = {"has not called tutti_comm_from_env yet",
+                  "have not called tutti_comm_from_env yet"},
+      [DIED] = {"has died; no rank waits for it", "have died; no rank waits for them"},
+      [STOPPED] = {"is stopped; no rank waits for it yet",
+                   "are stopped; no rank waits for them yet"}};
+  bool all_left = true, inside = false, any = false;
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_look_rank *l = &v->rank[r];
+    all_left &= l->left;
+    for (int i = 0; i < l->ncomms; i++) inside |= l->comms[i].newest > l->comms[i].over;
+  }
+  for (int trouble = 0; trouble < TROUBLES; trouble++) {
+    bool some = false;
+    for (int r = 0; r < v->ranks; r++) some |= marked[r] = trouble_of(&v->rank[r]) == trouble;
+    if (some) tt_text_add(t, " %s\n", words[trouble][add_ranks(t, v, marked) > 1]);
+    any |= some;
+  }
+  if (any) return;
+  tt_text_add(t, all_left ? "all ranks have left (tutti_finalize)\n"
+                 : inside ? "the ranks are at work; no rank has waited for as long as 0.1 s\n"
+                          : "all ranks compute\n");
+}
+
+static void say_findings(tt_text *t, const tt_look *v) {
+  const size_t ranks = (size_t)v->ranks;
+  bool *marked = calloc(2 * ranks, sizeof *marked); /* twice the ranks: for say_waits */
+  int *roots = calloc(ranks, sizeof *roots);
+  const size_t before = t->length;
+  if (!marked || !roots) t->failed = true;
+  for (int i = 0; i < v->nhomes && !t->failed; i++)
+    if (!say_over(t, v, v->homes[i])) say_differences(t, v, v->homes[i], i + 1, marked);
+  if (!t->failed) say_waits(t, v, roots, marked, marked + ranks);
+  if (!t->failed && t->length == before) say_states(t, v, marked);
+  free(marked);
+  free(roots);
 }
 
 /* ---- lines for people ---- */
@@ -91,70 +299,67 @@ static const char *process_word(const tt_look_rank *l) {
 
 typedef enum doing { OVER, WAITS, INSIDE, OUTSIDE } doing;
 
-static doing doing_of(const tt_job_view *v, int rank, const tt_look_comm *comm) {
+static doing doing_of(const tt_look_comm *comm) {
   if (comm->aborted) return OVER;
-  if (tt_view_waits(v, rank, comm)) return WAITS;
+  if (comm->waits) return WAITS;
   return (int32_t)(comm->newest - comm->over) > 0 ? INSIDE : OUTSIDE;
 }
 
-static void say_comm(tt_text *t, const tt_job_view *v, int rank, const tt_look_comm *comm) {
-  switch (doing_of(v, rank, comm)) {
+static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
+  switch (doing_of(comm)) {
     case OVER: tt_text_add(t, "is told that it is over"); break;
     case WAITS:
-      tt_text_add(t, "waits %.1f s for rank %u in ", (double)tt_view_waited(v, comm) / 1e6,
-                  comm->waits_for);
-      tt_view_waiting(t, comm);
+      tt_text_add(t, "waits %.1f s for rank %u in ", (double)comm->waited / 1e6, comm->waits_for);
+      add_waiting(t, comm);
       if (!comm->message) tt_text_add(t, ", step %u", comm->waits_at);
       break;
     case INSIDE:
       tt_text_add(t, "is at ");
-      tt_view_call(t, comm, comm->over);
+      add_call(t, comm, comm->over);
       if (comm->newest - comm->over > 1)
         tt_text_add(t, " and %u more", comm->newest - comm->over - 1);
       break;
-    default:
-      tt_text_add(t, "is outside; it last finished ");
-      tt_view_call(t, comm, comm->newest - 1);
+    default: tt_text_add(t, "is outside; it last finished "); add_call(t, comm, comm->newest - 1);
   }
-  if (v->nhomes > 1)
-    tt_text_add(t, ", communicator %d of %d ranks", tt_view_number(v, comm->home), comm->ranks);
+  if (v->nhomes > 1) tt_text_add(t, ", communicator %d of %d ranks", comm->number, comm->ranks);
   tt_text_add(t, "\n");
 }
 
 /* Describes all communicators that the rank is inside a call of; else its most active one. */
-static void describe_rank(tt_text *t, const tt_job_view *v, int rank) {
-  const tt_look_rank *l = &v->look.rank[rank];
+static void describe_rank(tt_text *t, const tt_look *v, const tt_look_rank *l) {
   const tt_look_comm *most = NULL;
+  char head[60];
   bool said = false;
+  snprintf(head, sizeof head, "%4d %9d  %-8s ", l->name, l->pid, process_word(l));
   for (int i = 0; i < l->ncomms; i++) {
     const tt_look_comm *comm = &l->comms[i];
     if (!most || comm->newest >= most->newest) most = comm;
-    if (doing_of(v, rank, comm) == OUTSIDE) continue;
-    tt_text_add(t, "%4d %9d  %-8s ", tt_view_name(v, rank), l->pid, process_word(l));
-    say_comm(t, v, rank, comm);
+    if (doing_of(comm) == OUTSIDE) continue;
+    tt_text_add(t, "%s", head);
+    say_comm(t, v, comm);
     said = true;
   }
   if (said) return;
-  tt_text_add(t, "%4d %9d  %-8s ", tt_view_name(v, rank), l->pid, process_word(l));
+  tt_text_add(t, "%s", head);
   if (most && most->newest > 1)
-    say_comm(t, v, rank, most);
+    say_comm(t, v, most);
   else
     tt_text_add(t, "%s\n",
-                most                     ? "is outside; it has called nothing yet"
-                : tt_view_left(v, rank)  ? "has left (tutti_finalize)"
-                : tt_view_dead(v, rank)  ? "died before all had come"
-                : v->look.rank[rank].pid ? "waits for the others to come"
-                                         : "has not come yet");
+                most      ? "is outside; it has called nothing yet"
+                : l->left ? "has left (tutti_finalize)"
+                : l->dead ? "died before all had come"
+                : l->pid  ? "waits for the others to come"
+                          : "has not come yet");
 }
 
-static void say_job(tt_text *t, const tt_job_view *v) {
+static void say_job(tt_text *t, const tt_look *v) {
   tt_text_add(t, "rank       pid  process\n");
-  for (int r = 0; r < v->look.ranks; r++) {
-    describe_rank(t, v, r);
-    if (v->look.rank[r].hides) tt_text_add(t, "     (and communicators that cannot be seen)\n");
+  for (int r = 0; r < v->ranks; r++) {
+    describe_rank(t, v, &v->rank[r]);
+    if (v->rank[r].hides) tt_text_add(t, "     (and communicators that cannot be seen)\n");
   }
   tt_text_add(t, "\n");
-  tt_findings(t, v);
+  say_findings(t, v);
 }
 
 /* ---- JSON ---- */
@@ -182,18 +387,17 @@ static void json_call(tt_text *t, const char *name, const tt_look_comm *comm, ui
   tt_text_add(t, "}");
 }
 
-static void json_comm(tt_text *t, const tt_job_view *v, int rank, const tt_look_comm *comm) {
+static void json_comm(tt_text *t, const tt_look_comm *comm) {
   static const char *const words[] = {"over", "waits", "inside", "outside"};
-  const doing d = doing_of(v, rank, comm);
+  const doing d = doing_of(comm);
   tt_text_add(t, "{\"communicator\": %d, \"size\": %d, \"rank\": %d, \"state\": \"%s\"",
-              tt_view_number(v, comm->home), comm->ranks, comm->rank, words[d]);
+              comm->number, comm->ranks, comm->rank, words[d]);
   if (d == OVER) {
     tt_text_add(t, ", \"reason\": ");
     json_text(t, comm->reason, strlen(comm->reason));
   }
   if (d == WAITS) {
-    tt_text_add(t, ", \"for\": %u, \"seconds\": %.6f", comm->waits_for,
-                (double)tt_view_waited(v, comm) / 1e6);
+    tt_text_add(t, ", \"for\": %u, \"seconds\": %.6f", comm->waits_for, (double)comm->waited / 1e6);
     if (comm->message)
       tt_text_add(
           t, ", \"message\": {\"number\": %u, \"sends\": %s, \"count\": %llu, \"type\": \"%s\"}",
@@ -208,21 +412,21 @@ static void json_comm(tt_text *t, const tt_job_view *v, int rank, const tt_look_
   tt_text_add(t, "}");
 }
 
-static void json_job(tt_text *t, const tt_job_view *v) {
+static void json_job(tt_text *t, const tt_look *v) {
   tt_text findings = {.at = NULL};
   tt_text_add(t, "{\"ranks\": [");
-  for (int r = 0; r < v->look.ranks; r++) {
-    const tt_look_rank *l = &v->look.rank[r];
+  for (int r = 0; r < v->ranks; r++) {
+    const tt_look_rank *l = &v->rank[r];
     tt_text_add(t, "%s\n  {\"rank\": %d, \"pid\": %d, \"process\": \"%s\", \"communicators\": [",
-                r ? "," : "", tt_view_name(v, r), l->pid, process_word(l));
+                r ? "," : "", v->rank[r].name, l->pid, process_word(l));
     for (int i = 0; i < l->ncomms; i++) {
       tt_text_add(t, "%s\n    ", i ? "," : "");
-      json_comm(t, v, r, &l->comms[i]);
+      json_comm(t, &l->comms[i]);
     }
     tt_text_add(t, "]}");
   }
   tt_text_add(t, "],\n  \"verdict\": [");
-  tt_findings(&findings, v);
+  say_findings(&findings, v);
   const char *comma = "";
   for (const char *at = findings.at, *end; at && (end = strchr(at, '\n')); at = end + 1) {
     tt_text_add(t, "%s\n    ", comma);
@@ -236,44 +440,19 @@ static void json_job(tt_text *t, const tt_job_view *v) {
 
 /* ---- all steps ---- */
 
-static int compare_uint64(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-static bool number_homes(tt_job_view *v) {
-  size_t n = 0;
-  for (int r = 0; r < v->look.ranks; r++) n += (size_t)v->look.rank[r].ncomms;
-  v->homes = calloc(n + 1, sizeof *v->homes);
-  if (!v->homes) return false;
-  n = 0;
-  for (int r = 0; r < v->look.ranks; r++)
-    for (int i = 0; i < v->look.rank[r].ncomms; i++) v->homes[n++] = v->look.rank[r].comms[i].home;
-  qsort(v->homes, n, sizeof *v->homes, compare_uint64);
-  for (size_t i = 0; i < n; i++)
-    if (!v->nhomes || v->homes[v->nhomes - 1] != v->homes[i]) v->homes[v->nhomes++] = v->homes[i];
-  return true;
-}
-
 static tutti_status report_from_fd(int fd, bool json, tt_text *t) {
-  tt_job_view v = {.nhomes = 0};
-  struct timespec now;
-  tutti_status status = tt_job_look(fd, &v.look);
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  v.now = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-  if (!status && !number_homes(&v)) status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a job");
-  if (!status) (json ? json_job : say_job)(t, &v);
-  free(v.homes);
-  tt_look_free(&v.look);
+  tt_look look;
+  tutti_status status = tt_job_look(fd, &look);
+  if (!status) (json ? json_job : say_job)(t, &look);
+  tt_look_free(&look);
   return status;
 }
 
 tutti_status tutti_job_report(long pid, int json, char **text) {
   int fds[JOBS], n = 0;
   tt_text t = {.at = NULL};
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given("tutti_job_report", "text", text, NULL, NULL);
   if (status) return status;
-  if (!text) return tt_fail(TUTTI_ERR_ARG, "tutti_job_report: text is NULL");
   *text = NULL;
   status = tt_job_find(pid, fds, JOBS, &n);
   if (json) tt_text_add(&t, "{\"jobs\": [");

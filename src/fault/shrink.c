@@ -1,9 +1,398 @@
 /* shrink.c - tutti_comm_shrink and tutti_comm_grow: survivors continue, and joiners may be added.
+ *
+ * Idea       in shared memory each rank brings a control block and announces itself. The first
+ *            survivor writes down the members and their control blocks, and decides (shm_agree.c).
+ *            A decision holds whichever rank dies then: even its author may be lost to the new
+ *            communicator like any peer. All survivors invite the joiners.
+ * Network    the survivors agree on their list (net_agree.c), and form a network. Over it they
+ *            exchange their parts in shared memory, as in split.c.
+ * Invariant  in shared memory, after the decision no rank waits for another. A rank that still
+ *            fails, for lack of memory, says so in the control blocks, so that the others do not
+ *            wait for it. Over a network, once agreed, all survivors have the communicator: if
+ *            another rank dies during the exchange, it has failed when they get it, on some ranks
+ *            at once and on others when they learn of the death; but it is complete enough to be
+ *            shrunk in turn.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "shrink.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "build_comm.h"
+#include "comm_wisdom.h"
+#include "joiners.h"
+#include "tracing.h"
+
+static const uint64_t NO_CTRL = UINT64_MAX;
+
+enum { NO_JOINERS = -1, LOOK_EVERY = 16, WARN_S = 10, LATER_S = 1, LAST_LIMITS = 4, LAST_S = 10 };
+
+typedef struct gathering { /* one call, as seen by one rank */
+  tutti_comm *comm;
+  tt_wire *wire;
+  const char *name; /* the public function */
+  int least;        /* joiners to wait for; or NO_JOINERS */
+  uint32_t round;
+  double since; /* time of the call */
+  double asked; /* about an interrupt */
+  bool warned;
+  /* in shared memory */
+  const tt_shm_agree_ops *agree; /* of the wire */
+  tt_segment *segment;
+  uint64_t home;         /* the communicator for which joiners are claimed */
+  tt_proposal *proposal; /* written by this rank */
+  double complete;       /* time when all were there; 0: not yet */
+  double limit;          /* s to wait for joiners */
+  bool claims;           /* joiners were claimed here */
+  tt_decision decision;
+  /* over a network */
+  const tt_net_agree_ops *net;
+  const tt_net_decision *agreed;
+} gathering;
+
+/* ---- while ranks wait, and if they give up ---- */
+
+static void quit(gathering *g, int awaited) {
+  if (g->net)
+    g->net->quit(g->wire, awaited);
+  else
+    g->agree->quit(g->wire, g->round, awaited);
+}
+
+/* `peer` is alive and has not called, or joiners have not come: warns once, and gives up `later` s
+ * after the time limit. */
+static void warn_or_quit(gathering *g, int peer, bool for_joiners, double later) {
+  const tutti_comm *comm = g->comm;
+  const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(comm);
+  if (limit > 0 && waited >= limit + later) {
+    quit(g, peer);
+  } else if (!g->warned && waited >= WARN_S) {
+    g->warned = true;
+    if (for_joiners)
+      tt_log(0, "rank %d has waited %.0f s for joiners in %s", comm->rank, waited, g->name);
+    else
+      tt_log(0, "rank %d has waited %.0f s for rank %d (pid %ld) in %s", comm->rank, waited, peer,
+             comm->wire->peer->pid(comm->wire, peer), g->name);
+  }
+}
+
+/* The wait has ended without a result. by == awaited: that rank was interrupted. */
+static tutti_status gave_up(const gathering *g, tutti_status status, int by, int awaited) {
+  const tutti_comm *comm = g->comm;
+  if (by == awaited)
+    return tt_fail(by == comm->rank ? TUTTI_ERR_INTERRUPTED : TUTTI_ERR_ABORTED,
+                   "%s: rank %d was interrupted while it waited for the others", g->name, by);
+  return tt_fail(status,
+                 "%s: rank %d gave up waiting for rank %d (pid %ld): its time limit "
+                 "(TUTTI_TIMEOUT)",
+                 g->name, by, awaited, comm->wire->peer->pid(comm->wire, awaited));
+}
+
+/* ---- in shared memory: the first survivor decides ---- */
+
+static void drop_proposal(gathering *g) {
+  if (!g->proposal) return;
+  if (!g->proposal->status && g->proposal->member[0].ctrl != NO_CTRL)
+    tt_shm_ctrl_free(g->comm->heap, g->proposal->member[0].ctrl);
+  tt_heap_free(g->comm->heap, g->proposal);
+  g->proposal = NULL;
+}
+
+static void record_refusal(tt_proposal *t, tutti_status status, const char *words) {
+  if (t->status) return;
+  t->status = (int32_t)status;
+  snprintf(t->why, sizeof t->why, "%s", words);
+}
+
+/* The smallest number that a rank asks for: a rank that calls tutti_comm_shrink has seen a death
+ * that others may not have seen yet. All are there. */
+static int asked_by_all(const gathering *g) {
+  const tutti_comm *comm = g->comm;
+  int least = g->least;
+  for (int r = 0; r < comm->ranks; r++) {
+    const int theirs = (int)g->agree->asks(g->wire, r) - 1;
+    if (theirs < least && comm->wire->peer->alive(comm->wire, r)) least = theirs;
+  }
+  return least;
+}
+
+/* Inserts joiners before the surviving helpers, which stay last; returns their number. */
+static int add_joiners(gathering *g, tt_proposal *t) {
+  const tutti_comm *comm = g->comm;
+  const int most = g->segment->ranks - g->segment->founders, before = t->ranks;
+  int helpers = 0;
+  for (int i = 0; i < before; i++) /* counts the old helpers */
+    for (int r = comm->ranks - comm->helpers; r < comm->ranks; r++)
+      helpers += comm->info[r].index == t->member[i].index;
+  const int n = tt_joiners_claim(g->segment, g->home, t->member + before, most);
+  g->claims = true;
+  for (int k = 0; k < n && helpers; k++) { /* inserts them one by one in front of the helpers */
+    const tt_member member = t->member[before + k];
+    memmove(&t->member[before + k - helpers + 1], &t->member[before + k - helpers],
+            (size_t)helpers * sizeof member);
+    t->member[before + k - helpers] = member;
+  }
+  t->ranks += n;
+  return n;
+}
+
+/* Records why so few joiners have come, when the wait for more has ended. */
+static void say_missing(const gathering *g, tt_proposal *t, int least, int there) {
+  const int possible = tt_joiners_possible(g->segment);
+  const int free_heaps = g->segment->ranks - g->segment->founders;
+  char words[TT_PROPOSAL_WHY];
+  if (!free_heaps) {
+    record_refusal(t, TUTTI_ERR_UNSUPPORTED,
+                   g->segment->threads ? "ranks that are threads take in no joiners"
+                                       : "this job takes in no joiners: it was started without "
+                                         "tutti run --respawn");
+  } else if (possible < least) {
+    snprintf(words, sizeof words,
+             "%d joiner%s asked for, and %d can still come: of the %d of tutti run --respawn the "
+             "others are in, have ended, or are of another version of tutti",
+             least, least == 1 ? " is" : "s are", possible, free_heaps);
+    record_refusal(t, TUTTI_ERR_STATE, words);
+  } else {
+    snprintf(words, sizeof words, "%d of %d joiners came within %g s (TUTTI_CONNECT_TIMEOUT)",
+             there, least, g->limit);
+    record_refusal(t, TUTTI_ERR_TIMEOUT, words);
+  }
+}
+
+/* All survivors are there, and this rank is the first of them. */
+static void decide_members(gathering *g, int least) {
+  const int more = g->segment->ranks - g->segment->founders;
+  drop_proposal(g); /* of an earlier list, which no rank has seen */
+  tt_proposal *t = g->proposal = g->agree->propose(g->wire, g->round, more);
+  const tt_decision d = {.round = g->round, .by = g->comm->rank};
+  if (t) {
+    t->member[0].ctrl = NO_CTRL;
+    const int there = least >= 0 && !t->status ? add_joiners(g, t) : 0;
+    if (there < least && !t->status) say_missing(g, t, least, there);
+    if (!t->status && !(t->member[0].ctrl = tt_shm_ctrl_new(g->comm->heap, t->ranks, true)))
+      record_refusal(t, TUTTI_ERR_MEMORY,
+                     "the first rank could not make its part of a communicator");
+    if (t->status) t->ranks -= there; /* joiners need not leave what they never saw */
+    t->wisdom = tt_wisdom_announce();
+    tt_heritage_write(g->comm, &d, t);
+  }
+  g->agree->decide(g->wire, g->round, t);
+}
+
+/* ---- in shared memory: waiting for the decision ---- */
+
+/* Warns once; gives up after the time limit. The leader waits for joiners, too. */
+static void look_at_time(gathering *g) {
+  int peer = g->agree->awaited(g->wire, g->round);
+  const bool for_joiners = peer < 0 && g->least > 0;
+  if (peer < 0) peer = g->agree->leader(g->wire); /* it should decide, and does not */
+  warn_or_quit(g, peer, for_joiners, for_joiners ? g->limit : 0);
+}
+
+/* One look of a waiting rank: decides if this rank is the first survivor. Returns whether it
+ * did. */
+static bool leads(gathering *g) {
+  if (g->agree->leader(g->wire) != g->comm->rank || g->agree->awaited(g->wire, g->round) >= 0)
+    return false;
+  if (g->complete <= 0) g->complete = tt_seconds();
+  const int least = asked_by_all(g);
+  if (least > 0 && tt_joiners_ready(g->segment, g->home) < least &&
+      tt_joiners_possible(g->segment) >= least && tt_seconds() - g->complete < g->limit)
+    return false; /* more joiners are worth waiting for */
+  decide_members(g, least);
+  return true;
+}
+
+static bool is_decided(void *ctx, unsigned turn, tutti_status *status) {
+  gathering *g = ctx;
+  (void)status;
+  if (g->agree->decided(g->wire, g->round, &g->decision)) return true;
+  if (turn % LOOK_EVERY == 0 && leads(g)) return g->agree->decided(g->wire, g->round, &g->decision);
+  if (turn % LOOK_EVERY == 0) look_at_time(g);
+  tt_progress(g->comm); /* others may wait for operations in flight here */
+  tt_idle();
+  if (tt_interrupted(&g->asked)) quit(g, g->comm->rank);
+  return false;
+}
+
+/* ---- in shared memory: after the decision ---- */
+
+static int new_rank_of(const tutti_comm *comm, const tt_proposal *t) {
+  for (int i = 0; i < t->ranks; i++)
+    if (t->member[i].index == comm->info[comm->rank].index) return i;
+  return -1; /* impossible: survivors are members */
+}
+
+/* mine: this rank's control block, unused on the first; most: the number of ranks it was made
+ * for. */
+static tutti_status join_new_comm(gathering *g, tt_proposal *t, uint64_t mine, int most,
+                                  tutti_comm **out) {
+  const int member = new_rank_of(g->comm, t);
+  if (member) tt_shm_ctrl_drop_refs(g->comm->heap, mine, most - t->ranks);
+  tt_joiners_admit(g->segment, t);
+  return tt_comm_inherit(g->comm->heap, t, member, g->comm, out);
+}
+
+static tutti_status decided_failure(const gathering *g, const tt_decision *d) {
+  const tt_proposal *t = d->proposal;
+  if (d->awaited >= 0) return gave_up(g, TUTTI_ERR_TIMEOUT, d->by, d->awaited);
+  if (!t)
+    return tt_fail(TUTTI_ERR_MEMORY, "%s: rank %d had no memory to decide it", g->name, d->by);
+  return tt_fail((tutti_status)t->status, "%s: %.230s", g->name, t->why);
+}
+
+static tutti_status agree_and_build_comm(gathering *g, tutti_comm **out) {
+  tutti_comm *comm = g->comm;
+  const int most = comm->ranks + g->segment->ranks - g->segment->founders;
+  const uint64_t ctrl = tt_shm_ctrl_new(comm->heap, most, false);
+  g->agree->enter(g->wire, g->round, ctrl ? ctrl : NO_CTRL, (uint64_t)(g->least + 1));
+  tt_wait_until(NULL, is_decided, g);
+  tt_proposal *t = g->decision.proposal;
+  const bool stands = t && !t->status, first = t && t == g->proposal;
+  if (g->claims) tt_joiners_release(g->segment, g->home, t);
+  if (!first) drop_proposal(g);
+  if (!stands || first) tt_shm_ctrl_free(comm->heap, ctrl);
+  const tutti_status status =
+      stands ? join_new_comm(g, t, ctrl, most, out) : decided_failure(g, &g->decision);
+  if (t) tt_proposal_release(t);
+  if (first) tt_heap_free_later(comm->heap, &t->refs, (void *const[]){t}, 1);
+  return status;
+}
+
+/* ---- over a network: all survivors agree ---- */
+
+/* If a link breaks while ranks give each other up, one rank may receive nothing more. With a time
+ * limit it does not wait for ever: it leaves alone, and the others count it as lost. */
+static tutti_status wait_too_long(const gathering *g) {
+  const double waited = tt_seconds() - g->since, limit = tt_comm_timeout(g->comm);
+  if (limit <= 0 || waited < LAST_LIMITS * limit + LAST_S) return TUTTI_OK;
+  return tt_fail(
+      TUTTI_ERR_TIMEOUT,
+      "%s: rank %d has heard of no agreement for %.3g s (TUTTI_TIMEOUT=%.3g): a link may "
+      "be broken; the others may have gone on without it",
+      g->name, g->comm->rank, waited, limit);
+}
+
+static bool is_agreed(void *ctx, unsigned turn, tutti_status *status) {
+  gathering *g = ctx;
+  (void)turn;
+  *status = g->net->step(g->wire, &g->agreed);
+  if (*status || g->agreed) return true;
+  const int peer =
+      g->net->awaited(g->wire); /* the leader gives up first: it knows who is missing */
+  if (peer >= 0) warn_or_quit(g, peer, false, g->net->leads(g->wire) ? 0 : LATER_S);
+  *status = wait_too_long(g);
+  if (!g->comm->broken) tt_progress(g->comm); /* others may wait for operations in flight here */
+  tt_idle();
+  if (tt_interrupted(&g->asked)) quit(g, g->comm->rank);
+  return false;
+}
+
+static tutti_status agree_on_survivors(gathering *g) {
+  g->round = ++g->comm->flight->shrinks;
+  tutti_status status = g->net->enter(g->wire, g->round, g->least);
+  if (!status) status = tt_wait_until(NULL, is_agreed, g);
+  const tt_net_decision *d = g->agreed;
+  if (!status && !d->status && d->asks > 0)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED, "%s: processes can join the ranks of one host only",
+                   g->name);
+  return status || !d->status ? status
+                              : gave_up(g, (tutti_status)d->status, d->quitter, d->awaited);
+}
+
+/* Makes a communicator over the network alone, which it takes over. */
+static tutti_status create_survivors_comm(const tutti_comm *old, const int *list, int n, int mine,
+                                          const tutti_net *net, tutti_comm **out) {
+  tutti_comm *comm = *out = tt_comm_among(old, list, n, mine);
+  if (!comm) {
+    net->close(net->self, 1);
+    return TUTTI_ERR_MEMORY;
+  }
+  tutti_status status = tt_net_wire(net, &comm->net);
+  comm->wire = comm->net;
+  if (!status) status = tt_comm_set_pids(comm, comm->net);
+  return status ? status : tt_comm_configure(comm, &old->plans->setting.profile);
+}
+
+/* Exchanges control blocks and makes the wires. */
+static tutti_status attach_survivors_comm(tutti_comm *comm, const gathering *g) {
+  const tutti_comm *old = g->comm;
+  tt_exchange x = {
+      .over = comm, .has_net = true, .all = malloc((size_t)comm->ranks * sizeof *x.all)};
+  int helpers = 0; /* of the old communicator, that continue */
+  for (int r = old->ranks - old->helpers; r < old->ranks; r++) helpers += g->agreed->member[r];
+  tutti_status status = x.all
+                            ? tt_comm_exchange(comm, g->name, TUTTI_OK, &x)
+                            : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", comm->ranks);
+  if (!status)
+    status = tt_comm_build(comm, &(tt_comm_spec){.net = comm->net,
+                                                 .profile = &old->plans->setting.profile,
+                                                 .wisdom = x.all[0].wisdom,
+                                                 .settings = &old->settings,
+                                                 .helpers = helpers});
+  free(x.all);
+  return status;
+}
+
+static tutti_status agree_and_reunite(gathering *g, tutti_comm **out) {
+  const tutti_comm *old = g->comm;
+  int *list = malloc((size_t)old->ranks * sizeof *list), mine = 0, n = 0;
+  tutti_comm *comm = NULL;
+  tutti_net net;
+  tutti_status status =
+      list ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", old->ranks);
+  if (!status) status = agree_on_survivors(g);
+  if (!status) status = g->net->network(g->wire, g->agreed, list, &mine, &net);
+  for (int r = 0; !status && r < old->ranks; r++) n += g->agreed->member[r];
+  if (!status) status = create_survivors_comm(old, list, n, mine, &net, &comm);
+  if (!status) status = attach_survivors_comm(comm, g);
+  if (!status) tt_trace_child(comm, old, g->agreed->round, ~list[0]);
+  if (comm) status = tt_comm_spoil(comm, status);
+  free(list);
+  if (status == TUTTI_ERR_PEER_LOST && comm) status = TUTTI_OK; /* the next call reports it */
+  if (status) tt_comm_destroy(comm);
+  if (!status) *out = comm;
+  return status;
+}
+
+/* ---- the public functions ---- */
+
+static tutti_status shrink_or_grow(tutti_comm *comm, const char *name, int least,
+                                   tutti_comm **out) {
+  tutti_status status = tt_args_given(name, "comm", comm, "out", out);
+  if (status) return status;
+  *out = NULL;
+  if (comm->net && !comm->net->net_agree)
+    return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                   "%s: ranks of an MPI, or of another network, live and die as it says; make a "
+                   "communicator of what it has%s",
+                   name,
+                   least == NO_JOINERS
+                       ? " left (after MPIX_Comm_shrink, tutti_comm_from_mpi)"
+                       : " (after MPI_Comm_spawn and a merge, tutti_comm_from_mpi)");
+  status = tt_comm_enter_failed_too(comm, name);
+  if (status) return status;
+  gathering g = {.comm = comm,
+                 .wire = comm->net ? comm->net : comm->wire,
+                 .name = name,
+                 .least = least,
+                 .since = tt_seconds()};
+  if (comm->net) {
+    g.net = comm->net->net_agree;
+    status = agree_and_reunite(&g, out);
+  } else {
+    g.round = ++comm->flight->shrinks;
+    g.agree = comm->wire->shm_agree;
+    g.segment = tt_heap_segment(comm->heap);
+    g.home = comm->wire->shown->home;
+    g.limit = tt_connect_timeout(120);
+    status = agree_and_build_comm(&g, out);
+  }
+  tt_comm_leave(comm);
+  return status;
+}
 
 tutti_status tutti_comm_shrink(tutti_comm *comm, tutti_comm **out) {
-  return tt_comm_go_on(comm, "tutti_comm_shrink", TT_NO_JOINERS, out);
+  return shrink_or_grow(comm, "tutti_comm_shrink", NO_JOINERS, out);
 }
 
 int tutti_comm_newcomers(const tutti_comm *comm) {
@@ -16,5 +405,5 @@ tutti_status tutti_comm_grow(tutti_comm *comm, int least, tutti_comm **out) {
     return tt_fail(TUTTI_ERR_ARG, "tutti_comm_grow: %d joiners; from 0 to 65536 are possible",
                    least);
   }
-  return tt_comm_go_on(comm, "tutti_comm_grow", least, out);
+  return shrink_or_grow(comm, "tutti_comm_grow", least, out);
 }

@@ -1,7 +1,13 @@
-/* id.c - the name of a rendezvous: "HOST[,HOST...]:PORT:KEY".
+/* id.c - the name of a rendezvous: "HOST[,HOST...]:PORT:KEY", and proofs of its key.
  *
  * Idea       The name contains all addresses of a host, because only the reader knows which of them
  *            it can reach; the key shows that a process belongs to the job.
+ * Proof      Challenge and response: each side computes a keyed digest of all that both sides have
+ *            sent so far, nonces included, and of a word for its own role.
+ * Invariant  The rendezvous proves itself first, so a process that has taken its port learns
+ *            nothing from the ranks that come; a proof is useless for another pair of nonces, and
+ *            for the other role.
+ * Source     ISO/IEC 9798-4, mutual authentication by a keyed check function in three passes.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -59,6 +65,22 @@ void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id) {
   snprintf(id->text + n, sizeof id->text - n, ":%d:%s", r->port, r->key);
 }
 
+/* ---- proofs ---- */
+
+tutti_status tt_nonce(unsigned char nonce[TT_DIGEST]) {
+  if (getrandom(nonce, TT_DIGEST, 0) == TT_DIGEST) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_SYSTEM, "no random numbers for a rendezvous");
+}
+
+void tt_prove_key(tt_side_of side, const char key[TT_KEY], const tt_hello *hello,
+                  const unsigned char nonce[TT_DIGEST], unsigned char proof[TT_DIGEST]) {
+  static const char roles[2][16] = {
+      [TT_RENDEZVOUS] = "tutti meeting 3", [TT_VISITOR] = "tutti visitor 3"};
+  const tt_piece pieces[] = {
+      {roles[side], sizeof roles[side]}, {hello, sizeof *hello}, {nonce, TT_DIGEST}};
+  tt_hmac(key, TT_KEY, pieces, 3, proof);
+}
+
 /* ---- this process's own id ---- */
 
 void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]) {
@@ -106,13 +128,12 @@ tutti_status tt_rendezvous_name(tt_rendezvous *r) {
 }
 
 static tutti_status open_rendezvous(const char *function, bool lasting, tutti_id *id) {
-  tutti_status status = tt_alive();
+  tutti_status status = tt_args_given(function, "id", id, NULL, NULL);
   if (status) return status;
-  if (!id) return tt_fail(TUTTI_ERR_ARG, "%s: id is NULL", function);
   tt_rendezvous r = {.port = (int)tt_env_int("TUTTI_PORT", 0, 65535, 0)};
   pthread_t thread;
   if ((status = tt_rendezvous_serve(&r, lasting, &thread))) return status;
-  tt_rendezvous_leave(thread);
+  pthread_detach(thread);
   tt_rendezvous_write(&r, id);
   return TUTTI_OK;
 }

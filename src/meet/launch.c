@@ -94,17 +94,15 @@ static const launcher launchers[] = {
 };
 
 /* Launchers that tutti_comm_from_env cannot query, or whose variables are incomplete: the variable
- * with the number of ranks, and what to do instead. */
+ * with the number of ranks, and what to do instead; NULL: MPI lets them meet. */
 static const struct {
   const char *size, *by, *instead;
 } others[] = {
-    {"PMI_SIZE", "MPICH's mpirun", "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
-    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun",
-     "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
-    {"MV2_COMM_WORLD_SIZE", "MVAPICH's mpirun",
-     "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
-    {"PALS_SIZE", "PALS", "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
-    {"FLUX_JOB_SIZE", "Flux", "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)"},
+    {"PMI_SIZE", "MPICH's mpirun", NULL},
+    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", NULL},
+    {"MV2_COMM_WORLD_SIZE", "MVAPICH's mpirun", NULL},
+    {"PALS_SIZE", "PALS", NULL},
+    {"FLUX_JOB_SIZE", "Flux", NULL},
     {"WORLD_SIZE", "torchrun, or a program like it,",
      "set RANK, MASTER_ADDR and MASTER_PORT, as torchrun does"},
     {"SLURM_STEP_NUM_TASKS", "srun", "set SLURM_PROCID and SLURM_STEP_NODELIST, as srun does"},
@@ -117,7 +115,10 @@ tutti_status tt_launch_alone(void) {
     return tt_fail(TUTTI_ERR_SYSTEM,
                    "%s=%.20s says that %s started this process as one of several ranks, and "
                    "tutti_comm_from_env cannot find the others: %s; or start them with `tutti run`",
-                   others[i].size, value, others[i].by, others[i].instead);
+                   others[i].size, value, others[i].by,
+                   others[i].instead
+                       ? others[i].instead
+                       : "call MPI_Init and tutti_comm_from_mpi(MPI_COMM_WORLD, &comm)");
   }
   return TUTTI_OK;
 }

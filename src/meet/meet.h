@@ -41,12 +41,11 @@ typedef struct tt_rendezvous {
 tutti_status tt_rendezvous_read(const char *text, tt_rendezvous *r);
 /* Start a rendezvous: a thread that serves it until all have met, or the process ends. port 0: any
  * free port, which is returned in *r. A key and hosts already in *r are kept. lasting: when all
- * have met and left, they may meet again. *thread: pass it to tt_rendezvous_leave or
+ * have met and left, they may meet again. *thread: detach it, or pass it to
  * tt_rendezvous_end. */
 tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thread);
-void tt_rendezvous_leave(pthread_t thread); /* the thread continues on its own */
-void tt_rendezvous_end(pthread_t thread);   /* returns when all peers were told of the failure, or
-                                               after 5 s */
+/* Returns when all peers were told of the failure, or after 5 s. */
+void tt_rendezvous_end(pthread_t thread);
 /* Set its key, in hexadecimal digits, from these bits. */
 void tt_rendezvous_key(tt_rendezvous *r, const unsigned char bits[TT_KEY / 2]);
 void tt_rendezvous_write(const tt_rendezvous *r, tutti_id *id);
@@ -103,7 +102,7 @@ typedef struct tt_reply { /* before the bytes of all, or an error message */
 } tt_reply;
 _Static_assert(sizeof(tt_reply) == sizeof TT_MEET_MAGIC, "a visitor reads either");
 
-/* proof.c: TUTTI_ERR_SYSTEM: no random numbers. */
+/* id.c: TUTTI_ERR_SYSTEM: no random numbers. */
 tutti_status tt_nonce(unsigned char nonce[TT_DIGEST]);
 /* The proof for this hello and nonce, which only a side that knows the key can compute. */
 typedef enum tt_side_of { TT_RENDEZVOUS, TT_VISITOR } tt_side_of;

@@ -1,7 +1,7 @@
 /* meet_peers.c - the messages between a rendezvous and its peers.
  *
  * Idea       A peer first sends a hello: its rank, and the number of ranks; both sides prove that
- *            they know the key (proof.c). In each round a peer sends a number of bytes and these
+ *            they know the key (id.c). In each round a peer sends a number of bytes and these
  *            bytes; when all peers have sent theirs, all get the bytes of all. A peer that returns
  *            before the others have left waits until they have.
  * Invariant  A peer without the key takes no part and learns nothing of the job. A peer that sends
@@ -25,7 +25,10 @@ static void queue_reply(tt_meet_peer *g, const char *bytes, size_t n) {
 }
 
 /* A newly allocated message and its length with its header; NULL: out of memory. */
-static char *sentence(tutti_status status, const char *text, size_t *bytes) {
+static char *__attribute__((format(printf, 2, 0)))
+sentence(tutti_status status, const char *format, va_list ap, size_t *bytes) {
+  char text[400];
+  vsnprintf(text, sizeof text, format, ap);
   const tt_reply head = {.status = (int32_t)status, .bytes = (uint32_t)strlen(text) + 1};
   char *all = malloc(sizeof head + head.bytes);
   *bytes = sizeof head + head.bytes;
@@ -36,15 +39,13 @@ static char *sentence(tutti_status status, const char *text, size_t *bytes) {
 }
 
 void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...) {
-  char text[400];
   va_list ap;
   if (s->over) return;
-  va_start(ap, format);
-  vsnprintf(text, sizeof text, format, ap);
-  va_end(ap);
   free(s->before);
   s->before = s->answer; /* some peers may still be receiving it */
-  s->answer = sentence(status, text, &s->answer_bytes);
+  va_start(ap, format);
+  s->answer = sentence(status, format, ap, &s->answer_bytes);
+  va_end(ap);
   s->over = true;
   s->failed = status == TUTTI_ERR_TIMEOUT ? 0 : tt_seconds(); /* after a timeout no more peers are
                                                                  expected */
@@ -58,14 +59,12 @@ void tt_service_fail(tt_service *s, tutti_status status, const char *format, ...
 
 /* Sends an error to this peer only; the peer owns the text. */
 static void refuse_peer(tt_meet_peer *g, const char *format, ...) {
-  char text[300];
   size_t n;
   va_list ap;
-  va_start(ap, format);
-  vsnprintf(text, sizeof text, format, ap);
-  va_end(ap);
   free(g->in);
-  g->in = sentence(TUTTI_ERR_SYSTEM, text, &n);
+  va_start(ap, format);
+  g->in = sentence(TUTTI_ERR_SYSTEM, format, ap, &n);
+  va_end(ap);
   g->have = g->want = 0;
   if (g->in) queue_reply(g, g->in, n);
   g->leaves = true;

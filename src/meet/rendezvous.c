@@ -252,10 +252,6 @@ tutti_status tt_rendezvous_serve(tt_rendezvous *r, bool lasting, pthread_t *thre
   return tt_fail(TUTTI_ERR_SYSTEM, "no thread for a rendezvous: %s", strerror(error));
 }
 
-void tt_rendezvous_leave(pthread_t thread) {
-  pthread_detach(thread);
-}
-
 void tt_rendezvous_end(pthread_t thread) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);

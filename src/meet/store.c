@@ -47,62 +47,63 @@ static tutti_status collect(tt_meeting *m, shop *s, const void *mine, char *all,
   return TUTTI_OK;
 }
 
-static tutti_status cannot(const char *what, const char *key) {
-  return tt_fail(TUTTI_ERR_SYSTEM, "the store cannot %s '%s'", what, key);
-}
-
-static tutti_status collect_and_answer(tt_meeting *m, shop *s, const void *mine, char *all,
-                                       size_t bytes) {
-  char key[48];
-  const size_t n = bytes * (size_t)m->ranks, most = tt_max(n, WORDS);
-  char *answer = calloc(1, sizeof(int32_t) + most);
-  if (!answer) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
-  tutti_status status = collect(m, s, mine, all, bytes);
-  const int32_t outcome = (int32_t)status;
-  memcpy(answer, &outcome, sizeof outcome);
-  if (status)
-    snprintf(answer + sizeof outcome, WORDS, "%s", tutti_error());
-  else
-    memcpy(answer + sizeof outcome, all, n);
-  format_store_key(s, "all", -1, key, sizeof key);
-  const int failed = s->store.put(s->store.ctx, key, answer, sizeof outcome + (status ? WORDS : n));
-  free(answer);
-  return failed && !status ? cannot("put", key) : status;
-}
-
-static tutti_status follow(tt_meeting *m, shop *s, const void *mine, char *all, size_t bytes) {
-  char key[48];
-  const size_t n = bytes * (size_t)m->ranks, most = tt_max(n, WORDS);
-  size_t got = 0;
+typedef struct answer { /* of rank 0: its status, and the bytes of all, or the reason */
   int32_t outcome;
-  format_store_key(s, "rank", m->rank, key, sizeof key);
-  if (s->store.put(s->store.ctx, key, mine, bytes)) return cannot("put", key);
-  char *answer = calloc(1, sizeof outcome + most);
-  if (!answer) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
+  char text[];
+} answer;
+
+static tutti_status put(shop *s, const char *key, const void *bytes, size_t n) {
+  if (!s->store.put(s->store.ctx, key, bytes, n)) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_SYSTEM, "the store cannot put '%s'", key);
+}
+
+static tutti_status collect_and_answer(tt_meeting *m, const void *mine, char *all, size_t bytes,
+                                       answer *a) {
+  shop *s = m->self;
+  char key[48];
+  const tutti_status status = collect(m, s, mine, all, bytes);
+  a->outcome = (int32_t)status;
   format_store_key(s, "all", -1, key, sizeof key);
-  const double left = s->until - tt_seconds(), grace = m->limit < GRACE ? m->limit : GRACE;
-  tutti_status status = TUTTI_OK;
-  if (s->store.get(s->store.ctx, key, answer, sizeof outcome + most, &got,
-                   (left > 0 ? left : 0) + grace))
-    status = tt_fail(TUTTI_ERR_TIMEOUT,
-                     "rank 0 did not put '%s' into the store within %.3g s (TUTTI_CONNECT_TIMEOUT)",
-                     key, m->limit);
-  memcpy(&outcome, answer, sizeof outcome);
-  if (!status && outcome)
-    status = tt_fail((tutti_status)outcome, "%.*s", WORDS - 1, answer + sizeof outcome);
-  if (!status && got != sizeof outcome + n)
-    status = tt_fail(TUTTI_ERR_SYSTEM,
-                     "rank 0 put %zu bytes under '%s', not %zu: is it another version of tutti?",
-                     got, key, sizeof outcome + n);
-  if (!status) memcpy(all, answer + sizeof outcome, n);
-  free(answer);
+  if (!status) {
+    memcpy(a->text, all, bytes * (size_t)m->ranks);
+    return put(s, key, a, sizeof *a + bytes * (size_t)m->ranks);
+  }
+  snprintf(a->text, WORDS, "%s", tutti_error());
+  s->store.put(s->store.ctx, key, a, sizeof *a + WORDS);
   return status;
 }
 
-static tutti_status gather_store(tt_meeting *m, const void *mine, void *all, size_t bytes) {
+static tutti_status follow(tt_meeting *m, const void *mine, char *all, size_t bytes, answer *a) {
   shop *s = m->self;
-  s->round++;
-  return (m->rank == 0 ? collect_and_answer : follow)(m, s, mine, all, bytes);
+  char key[48];
+  const size_t n = bytes * (size_t)m->ranks;
+  size_t got = 0;
+  format_store_key(s, "rank", m->rank, key, sizeof key);
+  const tutti_status status = put(s, key, mine, bytes);
+  if (status) return status;
+  format_store_key(s, "all", -1, key, sizeof key);
+  const double left = s->until - tt_seconds(), grace = m->limit < GRACE ? m->limit : GRACE;
+  if (s->store.get(s->store.ctx, key, a, sizeof *a + tt_max(n, WORDS), &got,
+                   (left > 0 ? left : 0) + grace))
+    return tt_fail(TUTTI_ERR_TIMEOUT,
+                   "rank 0 did not put '%s' into the store within %.3g s (TUTTI_CONNECT_TIMEOUT)",
+                   key, m->limit);
+  if (a->outcome) return tt_fail((tutti_status)a->outcome, "%.*s", WORDS - 1, a->text);
+  if (got != sizeof *a + n)
+    return tt_fail(TUTTI_ERR_SYSTEM,
+                   "rank 0 put %zu bytes under '%s', not %zu: is it another version of tutti?", got,
+                   key, sizeof *a + n);
+  memcpy(all, a->text, n);
+  return TUTTI_OK;
+}
+
+static tutti_status gather_store(tt_meeting *m, const void *mine, void *all, size_t bytes) {
+  answer *a = calloc(1, sizeof *a + tt_max(bytes * (size_t)m->ranks, WORDS));
+  if (!a) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d ranks", m->ranks);
+  ((shop *)m->self)->round++;
+  const tutti_status status = (m->rank ? follow : collect_and_answer)(m, mine, all, bytes, a);
+  free(a);
+  return status;
 }
 
 static void free_meeting(tt_meeting *m) {

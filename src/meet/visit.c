@@ -131,11 +131,12 @@ static tutti_status send_fully(visit *v, const void *bytes, size_t n) {
 }
 
 static tutti_status unheard(const visit *v, bool silent) {
-  return tt_fail(silent ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
-                 "rank %u: the program that listens at %s %s: is it another job's rendezvous, or another "
-                 "program? TUTTI_PORT names another port",
-                 v->hello.rank, v->at,
-                 silent ? "does not answer as a rendezvous does" : "has closed the connection");
+  return tt_fail(
+      silent ? TUTTI_ERR_TIMEOUT : TUTTI_ERR_SYSTEM,
+      "rank %u: the program that listens at %s %s: is it another job's rendezvous, or another "
+      "program? TUTTI_PORT names another port",
+      v->hello.rank, v->at,
+      silent ? "does not answer as a rendezvous does" : "has closed the connection");
 }
 
 static tutti_status recv_fully(visit *v, void *bytes, size_t n, double until) {

@@ -1,8 +1,8 @@
-/* call_words.c - formats a call as text: "allreduce of 10 int64, sum".
+/* call_words.c - formats a call.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "flight.h"
+#include "comm_view.h"
 
 int tt_record_words(const tt_record *r, char *text, size_t size) {
   const char *op = tt_op_kind_name(r->op);

@@ -9,20 +9,18 @@
 #ifndef TT_COMM_H
 #define TT_COMM_H
 
-#include "choose.h"
-#include "engine.h"
+#include "comm_view.h"
+#include "heap.h"
 #include "placement.h"
 #include "process.h"
-#include "heap.h"
 #include "wires.h"
-
-enum { TT_WHY = 320 };
 
 /* Placement of a rank. */
 typedef struct tt_rank_info {
   int32_t index; /* of its heap among those of its node, which share memory; -1: none */
   tt_placement placement;
   int64_t pid;
+  uint64_t ctrl; /* its control block in shared memory, from which the wire is made */
 } tt_rank_info;
 
 /* Ranks and cores; decides how ranks wait, and what is cheap. */
@@ -123,13 +121,6 @@ static inline void tt_comm_leave(tutti_comm *comm) {
     atomic_store_explicit(&comm->busy, 0, memory_order_release);
 }
 
-/* ---- tutti's own collectives (gather.c) ---- */
-
-/* All-gather of `bytes` per rank; helpers contribute too. */
-tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst, size_t bytes);
-/* Broadcast from rank 0; `who` is the caller's name in error messages. */
-tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n);
-
 /* ---- failures (diagnose.c) ---- */
 
 /* From now on every call fails with this status and comm->why. tell: also abort the other ranks. */
@@ -142,7 +133,5 @@ tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status);
 
 /* One pass over all operations in flight, on this communicator and others. The comm is entered. */
 bool tt_progress(tutti_comm *comm);
-/* Formats a call: "allreduce of 10 int64, sum". */
-int tt_record_words(const tt_record *r, char *text, size_t size);
 
 #endif

@@ -63,3 +63,11 @@ int tt_comm_near(const tutti_comm *comm, int *near) {
 double tt_comm_timeout(const tutti_comm *comm) {
   return comm->settings.timeout > 0 ? comm->settings.timeout : tt_env_seconds("TUTTI_TIMEOUT");
 }
+
+tutti_contract tt_comm_contract(const tutti_comm *comm) {
+  return comm->settings.contract;
+}
+
+bool tt_comm_failed(const tutti_comm *comm) {
+  return comm->broken != TUTTI_OK;
+}

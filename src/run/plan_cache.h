@@ -47,7 +47,6 @@ tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
                          const tt_plan **plan);
 /* The problem that the chooser solves for a call. */
 tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
-tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *call);
 /* Makes a plan from a choice and stores it in no table; its prepared schedules stay cached. */
 tutti_status tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
                           const tt_choice *choice, tt_plan *plan);

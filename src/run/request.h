@@ -6,7 +6,6 @@
 #ifndef TT_REQUEST_H
 #define TT_REQUEST_H
 
-#include "p2p.h"
 #include "plan_cache.h"
 
 typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
@@ -52,11 +51,6 @@ void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
 /* The request of a planned call. */
 tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
                             const tt_plan *plan, tutti_request **request);
-/* Makes a request, started or idle; `ready` checks the arguments `what` and creates it. */
-typedef tutti_status tt_ready_fn(tutti_comm *comm, const char *function, const void *what,
-                                 tutti_request **request);
-tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *ready,
-                             const void *what, bool persistent, tutti_request **request);
 /* Starts or queues the request. The comm is entered. */
 void tt_request_issue(tutti_request *request);
 /* For tt_request_ops: appends it to the queue, and starts what can start. */
@@ -64,17 +58,7 @@ void tt_request_enqueue(tutti_request *request);
 /* Waits until the request completes; returns its status. If interrupted, returns
  * TUTTI_ERR_INTERRUPTED and breaks the communicator for all ranks. The comm is entered. */
 tutti_status tt_request_finish(tutti_request *request);
-/* The same for a started request, which it frees. The comm is not entered. */
-tutti_status tt_request_end(tutti_request **request);
 /* As tt_request_finish, but returns false if interrupted, and the request continues. */
 bool tt_request_await(tutti_request *request);
-
-/* ---- messages (message.c) ---- */
-
-/* Sends or receives, and waits until the caller may use its memory, which it has checked. */
-tutti_status tt_message_run(tutti_comm *comm, const char *function, const tt_p2p_message *what);
-/* A tt_ready_fn: `what` is a tt_p2p_message. */
-tutti_status tt_message_new(tutti_comm *comm, const char *function, const void *what,
-                            tutti_request **request);
 
 #endif

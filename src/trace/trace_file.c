@@ -11,14 +11,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
+#include "schedule.h"
 #include "tracing.h"
 
 #define HEAD \
@@ -29,7 +30,7 @@
 /* each warned: order: a flag, said once */
 
 static const char TAIL[] = "\n]\n";
-enum { TAIL_BYTES = 3, LOCK_S = 30 };
+enum { TAIL_BYTES = 3, LOCK_S = 30, ENOUGH = 64 << 10 /* bytes to write at once */ };
 
 static void warn(const char *path, const char *why) {
   if (!atomic_exchange(&tt_process.trace.warned, 1))
@@ -37,12 +38,6 @@ static void warn(const char *path, const char *why) {
 }
 
 /* ---- opening ---- */
-
-static uint64_t real_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 /* Opens the file to read and write, locked; -1 after a warning. */
 static int open_trace_locked(const char *path, struct stat *s) {
@@ -58,14 +53,10 @@ static int open_trace_locked(const char *path, struct stat *s) {
     close(fd);
     return -1;
   }
-  const double since = tt_seconds();
-  while (flock(fd, LOCK_EX | LOCK_NB)) {
-    if (tt_seconds() - since > LOCK_S) {
-      warn(path, "is locked by somebody else");
-      close(fd);
-      return -1;
-    }
-    usleep(500);
+  if (!tt_file_lock(fd, LOCK_S)) {
+    warn(path, "is locked by somebody else");
+    close(fd);
+    return -1;
   }
   if (fstat(fd, s)) s->st_size = 0;
   return fd;
@@ -86,16 +77,6 @@ static bool read_trace_header(int fd, head *h) {
                 &h->job, &h->claimed, &h->origin) == 3;
 }
 
-static bool pwrite_all(int fd, const char *bytes, size_t n, off_t at) {
-  while (n > 0) {
-    const ssize_t k = pwrite(fd, bytes, n, at);
-    if (k < 0 && errno == EINTR) continue;
-    if (k <= 0) return false;
-    bytes += k, n -= (size_t)k, at += k;
-  }
-  return true;
-}
-
 bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
   struct stat s;
   head h;
@@ -108,8 +89,9 @@ bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
     good = false;
   } else if (!trace || (h.job != job && h.claimed < tt_process.loaded_us)) {
     char text[400];
-    const int n = snprintf(text, sizeof text, HEAD HEAD_REST "%s", job, real_us(), origin, TAIL);
-    good = ftruncate(fd, 0) == 0 && pwrite_all(fd, text, (size_t)n, 0);
+    const int n = snprintf(text, sizeof text, HEAD HEAD_REST "%s", job, tt_clock_us(CLOCK_REALTIME),
+                           origin, TAIL);
+    good = ftruncate(fd, 0) == 0 && tt_file_write(fd, text, (size_t)n, 0);
     if (!good) warn(path, "cannot be written");
   }
   close(fd);
@@ -121,27 +103,16 @@ bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin) {
 typedef struct writer {
   int fd;
   off_t at;
-  size_t n;
-  bool failed;
+  tt_text text; /* not yet in the file */
   const tt_trace *trace;
   double scale;       /* ns per tick */
   int64_t tick0, ns0; /* converts ticks to ns since the file's origin */
-  char text[64 << 10];
 } writer;
 
 static void flush_writer(writer *w) {
-  if (!w->failed && !pwrite_all(w->fd, w->text, w->n, w->at)) w->failed = true;
-  w->at += (off_t)w->n;
-  w->n = 0;
-}
-
-static void __attribute__((format(printf, 2, 3))) printf_event(writer *w, const char *format, ...) {
-  if (sizeof w->text - w->n < 2048) flush_writer(w);
-  va_list args;
-  va_start(args, format);
-  const int k = vsnprintf(w->text + w->n, 2048, format, args);
-  va_end(args);
-  if (k > 0) w->n += tt_min((size_t)k, 2047);
+  if (!tt_file_write(w->fd, w->text.at, w->text.length, w->at)) w->text.failed = true;
+  w->at += (off_t)w->text.length;
+  w->text.length = 0;
 }
 
 /* Copies a string, replacing what JSON would need escaped. */
@@ -155,37 +126,40 @@ static const char *copy_json_safe(char *to, size_t size, const char *from) {
   return to;
 }
 
+static uint32_t tape_length(const tt_tape *tape) {
+  return atomic_load_explicit(&tape->n, memory_order_acquire);
+}
+
 static int steps_lane(const tt_trace *t) {
   return 2 * t->id.lane;
+}
+
+/* The beginning of an event that describes a lane; its arguments follow. */
+static void say_meta(writer *w, const char *name, int tid) {
+  tt_text_add(&w->text, ",\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{", name,
+              w->trace->id.job_rank, tid);
 }
 
 static void say_lane(writer *w, int tid, const char *of, const tt_tape *tape) {
   const tt_trace *t = w->trace;
   char host[64] = "", safe[64];
   gethostname(host, sizeof host - 1);
-  printf_event(
-      w,
-      ",\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
-      "\"rank %d\"}}",
-      t->id.job_rank, tid, t->id.job_rank);
-  printf_event(w,
-               ",\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
-               "\"sort_index\":%d}}",
-               t->id.job_rank, tid, t->id.job_rank);
-  printf_event(w,
-               ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
-               "\"rank %d%s",
-               t->id.job_rank, tid, t->id.job_rank, of);
-  if (!t->id.whole) printf_event(w, ", as rank %d of %d", t->id.rank, t->id.ranks);
-  printf_event(w, "\"}}");
-  printf_event(w,
-               ",\n{\"name\":\"tutti_lane\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"comm\":"
-               "\"%016" PRIx64 "\",\"rank\":%d,\"ranks\":%d,\"events\":%u,\"dropped\":%" PRIu64
-               ",\"offset_ns\":%" PRId64 ",\"error_ns\":%" PRId64
-               ",\"process\":%d,\"host\":\"%s\"}}",
-               t->id.job_rank, tid, t->id.comm, t->id.rank, t->id.ranks,
-               atomic_load_explicit(&tape->n, memory_order_acquire), tape->dropped, t->clock.offset,
-               t->clock.error, (int)getpid(), copy_json_safe(safe, sizeof safe, host));
+  say_meta(w, "process_name", tid);
+  tt_text_add(&w->text, "\"name\":\"rank %d\"}}", t->id.job_rank);
+  say_meta(w, "process_sort_index", tid);
+  tt_text_add(&w->text, "\"sort_index\":%d}}", t->id.job_rank);
+  say_meta(w, "thread_name", tid);
+  tt_text_add(&w->text, "\"name\":\"rank %d%s", t->id.job_rank, of);
+  if (!t->id.whole) tt_text_add(&w->text, ", as rank %d of %d", t->id.rank, t->id.ranks);
+  tt_text_add(&w->text, "\"}}");
+  say_meta(w, "tutti_lane", tid);
+  tt_text_add(
+      &w->text,
+      "\"comm\":"
+      "\"%016" PRIx64 "\",\"rank\":%d,\"ranks\":%d,\"events\":%u,\"dropped\":%" PRIu64
+      ",\"offset_ns\":%" PRId64 ",\"error_ns\":%" PRId64 ",\"process\":%d,\"host\":\"%s\"}}",
+      t->id.comm, t->id.rank, t->id.ranks, tape_length(tape), tape->dropped, t->clock.offset,
+      t->clock.error, (int)getpid(), copy_json_safe(safe, sizeof safe, host));
 }
 
 typedef struct look { /* of a kind of event */
@@ -208,24 +182,24 @@ static const look looks[TT_EVENT_KINDS] = {
 
 static void print_timestamp(writer *w, uint64_t tick) {
   const int64_t ns = w->ns0 + (int64_t)(w->scale * (double)((int64_t)tick - w->tick0));
-  printf_event(w, "%s%" PRId64 ".%03d", ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
-               (int)((ns < 0 ? -ns : ns) % 1000));
+  tt_text_add(&w->text, "%s%" PRId64 ".%03d", ns < 0 ? "-" : "", (ns < 0 ? -ns : ns) / 1000,
+              (int)((ns < 0 ? -ns : ns) % 1000));
 }
 
 static void say_call(writer *w, const tt_traced_call *c) {
   char plan[88];
   if (!c->key) {
-    printf_event(w, "\"plan\":\"?\"");
+    tt_text_add(&w->text, ",\"plan\":\"?\"");
     return;
   }
-  printf_event(w,
-               "\"coll\":\"%s\",\"plan\":\"%s\",\"count\":%" PRIu64
-               ",\"type\":\"%s\",\"op\":\"%s\","
-               "\"bytes\":%" PRIu64 ",\"slices\":%u",
-               tutti_coll_name((tutti_coll)c->coll), copy_json_safe(plan, sizeof plan, c->plan),
-               c->count, tutti_type_name((tutti_type)c->type),
-               tt_coll_reduces((tutti_coll)c->coll) ? tutti_op_name((tutti_op)c->op) : "", c->bytes,
-               c->slices);
+  tt_text_add(&w->text,
+              ",\"coll\":\"%s\",\"plan\":\"%s\",\"count\":%" PRIu64
+              ",\"type\":\"%s\",\"op\":\"%s\","
+              "\"bytes\":%" PRIu64 ",\"slices\":%u",
+              tutti_coll_name((tutti_coll)c->coll), copy_json_safe(plan, sizeof plan, c->plan),
+              c->count, tutti_type_name((tutti_type)c->type),
+              tt_coll_reduces((tutti_coll)c->coll) ? tutti_op_name((tutti_op)c->op) : "", c->bytes,
+              c->slices);
 }
 
 static void say_name(writer *w, const tt_event *e) {
@@ -233,54 +207,45 @@ static void say_name(writer *w, const tt_event *e) {
   char name[48];
   const look *l = &looks[e->kind];
   if (e->kind == TT_EVENT_MARK)
-    printf_event(w, ",\n{\"name\":\"%s\"",
-                 copy_json_safe(name, sizeof name, w->trace->names[e->what]));
+    tt_text_add(&w->text, ",\n{\"name\":\"%s\"",
+                copy_json_safe(name, sizeof name, w->trace->names[e->what]));
   else if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START || e->kind == TT_EVENT_FLIGHT)
-    printf_event(w, ",\n{\"name\":\"%s%s %" PRIu64 " B\"", l->name,
-                 c->key ? tutti_coll_name((tutti_coll)c->coll) : "collective", c->bytes);
+    tt_text_add(&w->text, ",\n{\"name\":\"%s%s %" PRIu64 " B\"", l->name,
+                c->key ? tutti_coll_name((tutti_coll)c->coll) : "collective", c->bytes);
   else if (e->peer >= 0)
-    printf_event(w, ",\n{\"name\":\"%s %d\"", l->name, e->peer);
+    tt_text_add(&w->text, ",\n{\"name\":\"%s %d\"", l->name, e->peer);
   else
-    printf_event(w, ",\n{\"name\":\"%s\"", l->category);
-  printf_event(w, ",\"cat\":\"%s\"", l->category);
+    tt_text_add(&w->text, ",\n{\"name\":\"%s\"", l->category);
+  tt_text_add(&w->text, ",\"cat\":\"%s\"", l->category);
 }
 
-/* An operation in flight is two lines, begin and end, since operations overlap. */
-static void say_flight(writer *w, const tt_event *e, int tid) {
-  for (int end = 0; end < 2; end++) {
-    say_name(w, e);
-    printf_event(w, ",\"ph\":\"%c\",\"id\":\"%d.%d.%u\",\"ts\":", end ? 'e' : 'b',
-                 w->trace->id.job_rank, w->trace->id.lane, e->seq);
-    print_timestamp(w, end ? e->end : e->begin);
-    printf_event(w, ",\"pid\":%d,\"tid\":%d,\"args\":{\"seq\":%u", w->trace->id.job_rank, tid,
-                 e->seq);
-    if (!end) printf_event(w, ",");
-    if (!end) say_call(w, &w->trace->calls[e->what]);
-    printf_event(w, "}}");
-  }
+/* phase: 'X', or 'b' and 'e': an operation in flight is two lines, since operations overlap. */
+static void say_line(writer *w, const tt_event *e, int tid, char phase) {
+  const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
+  const int pid = w->trace->id.job_rank;
+  say_name(w, e);
+  tt_text_add(&w->text, ",\"ph\":\"%c\"", phase);
+  if (phase != 'X') tt_text_add(&w->text, ",\"id\":\"%d.%d.%u\"", pid, w->trace->id.lane, e->seq);
+  tt_text_add(&w->text, ",\"ts\":");
+  print_timestamp(w, phase == 'e' ? e->end : e->begin);
+  if (phase == 'X') tt_text_add(&w->text, ",\"dur\":%" PRIu64 ".%03d", ns / 1000, (int)(ns % 1000));
+  tt_text_add(&w->text, ",\"pid\":%d,\"tid\":%d", pid, tid);
+  if (phase == 'X') tt_text_add(&w->text, ",\"cname\":\"%s\"", looks[e->kind].color);
+  tt_text_add(&w->text, ",\"args\":{\"seq\":%u", e->seq);
+  if (phase == 'b' || e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START)
+    say_call(w, &w->trace->calls[e->what]);
+  else if (e->kind == TT_EVENT_IDLE)
+    tt_text_add(&w->text, ",\"peer\":%d", e->peer);
+  else if (e->kind > TT_EVENT_IDLE)
+    tt_text_add(&w->text, ",\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->step, e->peer,
+                e->bytes);
+  tt_text_add(&w->text, "}}");
 }
 
 static void say_event(writer *w, const tt_event *e, int tid) {
-  if (e->kind == TT_EVENT_FLIGHT) {
-    say_flight(w, e, tid);
-    return;
-  }
-  const uint64_t ns = (uint64_t)(w->scale * (double)(e->end - e->begin));
-  say_name(w, e);
-  printf_event(w, ",\"ph\":\"X\",\"ts\":");
-  print_timestamp(w, e->begin);
-  printf_event(
-      w, ",\"dur\":%" PRIu64 ".%03d,\"pid\":%d,\"tid\":%d,\"cname\":\"%s\",\"args\":{\"seq\":%u",
-      ns / 1000, (int)(ns % 1000), w->trace->id.job_rank, tid, looks[e->kind].color, e->seq);
-  if (e->kind == TT_EVENT_CALL || e->kind == TT_EVENT_START) {
-    printf_event(w, ",");
-    say_call(w, &w->trace->calls[e->what]);
-  } else if (e->kind == TT_EVENT_IDLE) {
-    printf_event(w, ",\"peer\":%d", e->peer);
-  } else if (e->kind > TT_EVENT_IDLE) {
-    printf_event(w, ",\"step\":%u,\"peer\":%d,\"bytes\":%" PRIu64, e->step, e->peer, e->bytes);
-  }
-  printf_event(w, "}}");
+  const bool flies = e->kind == TT_EVENT_FLIGHT;
+  say_line(w, e, tid, flies ? 'b' : 'X');
+  if (flies) say_line(w, e, tid, 'e');
 }
 
 /* Finds the end of the last whole event: at the closing bracket, or before what a killed rank has
@@ -307,21 +272,20 @@ static void set_clock(writer *w, uint64_t origin) {
   w->ns0 = (int64_t)(t->clock.ns0 + (uint64_t)t->clock.offset - origin);
 }
 
-static bool any(const tt_tape *tape) {
-  return atomic_load_explicit(&tape->n, memory_order_acquire) > 0;
-}
-
 static void say_tape(writer *w, const tt_tape *tape, int tid, const char *of) {
-  const uint32_t n = atomic_load_explicit(&tape->n, memory_order_acquire);
+  const uint32_t n = tape_length(tape);
   if (!n) return;
   say_lane(w, tid, of, tape);
-  for (uint32_t i = 0; i < n; i++) say_event(w, &tape->events[i], tid);
+  for (uint32_t i = 0; i < n; i++) {
+    say_event(w, &tape->events[i], tid);
+    if (w->text.length >= ENOUGH) flush_writer(w);
+  }
 }
 
 void tt_trace_write(const char *path, const tt_trace *trace) {
   struct stat s;
   head h;
-  if (!any(&trace->steps) && !any(&trace->marks)) return;
+  if (!tape_length(&trace->steps) && !tape_length(&trace->marks)) return;
   writer w = {.trace = trace, .fd = open_trace_locked(path, &s)};
   if (w.fd < 0) return;
   const off_t end = read_trace_header(w.fd, &h) ? find_events_end(w.fd, s.st_size) : -1;
@@ -336,12 +300,13 @@ void tt_trace_write(const char *path, const tt_trace *trace) {
   w.scale = 1; /* marks use the clock directly */
   w.tick0 = (int64_t)trace->clock.ns0;
   say_tape(&w, &trace->marks, steps_lane(trace) - 1, ": program");
-  printf_event(&w, "%s", TAIL);
+  tt_text_add(&w.text, "%s", TAIL);
   flush_writer(&w);
-  bool good = !w.failed && ftruncate(w.fd, w.at) == 0;
+  bool good = !w.text.failed && ftruncate(w.fd, w.at) == 0;
   if (!good) { /* restore the file */
-    good = ftruncate(w.fd, end) == 0 && pwrite_all(w.fd, TAIL, TAIL_BYTES, end);
+    good = ftruncate(w.fd, end) == 0 && tt_file_write(w.fd, TAIL, TAIL_BYTES, end);
     warn(path, good ? "cannot be written" : "cannot be written, and is not whole");
   }
+  free(w.text.at);
   close(w.fd);
 }

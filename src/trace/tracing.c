@@ -4,8 +4,13 @@
  *            inherit the rank's identity, and mix a number of their own that is the same on all
  *            their ranks. A tape is written to the file when its communicator is freed, or the
  *            process ends.
- * Invariant  no rank waits for another because of a trace, except to compare clocks with other
- *            machines when a communicator over a network is made.
+ * Clocks     ranks of one machine read the same clock. The others ask the first rank for its
+ *            time, in some rounds each, one rank after the other. The quickest round counts; half
+ *            of it bounds the error of the difference.
+ * Cost       ROUNDS round trips per rank on another machine, when a communicator over a
+ *            network is made and a trace is asked for.
+ * Invariant  no rank waits for another because of a trace, except to compare these clocks.
+ * Source     Cristian, Distributed Computing 3, 1989 (clocks).
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tracing.h"
 
@@ -18,6 +23,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+
+#include "request.h"
 
 /* Does the processor's counter run at a constant rate? */
 /* each lanes, forked: order: a number of its own, a flag */
@@ -57,8 +64,6 @@ static tt_trace *new_trace(const tutti_comm *comm) {
     tt_log(0, "no memory for a trace of %u events; rank %d writes none", capacity, comm->rank);
     return NULL;
   }
-  t->id.rank = comm->rank;
-  t->id.ranks = comm->ranks;
   t->awaits = -1;
   t->counter = has_counter();
   t->clock.tick0 = tt_trace_now(t);
@@ -68,8 +73,16 @@ static tt_trace *new_trace(const tutti_comm *comm) {
   return t;
 }
 
-static void list(tt_trace *t) {
+/* Starts a trace with this identity, to which the communicator's ranks are added. */
+static void begin_trace(tutti_comm *comm, tt_trace_id id, int64_t offset, int64_t error) {
+  tt_trace *t = comm->trace = new_trace(comm);
+  if (!t) return;
+  t->id = id;
+  t->id.rank = comm->rank;
+  t->id.ranks = comm->ranks;
   t->id.lane = 1 + atomic_fetch_add(&tt_process.trace.lanes, 1);
+  t->clock.offset = offset;
+  t->clock.error = error;
   pthread_mutex_lock(&tt_process.trace.lock);
   t->next = tt_process.trace.list;
   tt_process.trace.list = t;
@@ -78,18 +91,13 @@ static void list(tt_trace *t) {
 
 /* ---- what is traced ---- */
 
-static long number_of(const char *name) {
-  const char *value = tt_env(name);
-  char *end = NULL;
-  const long n = value ? strtol(value, &end, 10) : -1;
-  return value && *end == 0 && n >= 0 && n < 1 << 24 ? n : -1;
-}
-
 /* This rank in the job, which may have more ranks than the communicator. */
 static int world_rank_of(const tutti_comm *comm) {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-  for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++)
-    if (number_of(names[i]) >= 0) return (int)number_of(names[i]);
+  for (size_t i = 0; comm->net && i < sizeof names / sizeof *names; i++) {
+    const long rank = tt_env_int(names[i], 0, (1 << 24) - 1, -1);
+    if (rank >= 0) return (int)rank;
+  }
   return comm->rank;
 }
 
@@ -116,27 +124,15 @@ void tt_trace_root(tutti_comm *comm, const char *path, uint64_t job, int64_t off
   if (!path || comm->trace || !keep_path(path)) return;
   const uint64_t origin = tt_trace_ns() + (uint64_t)offset;
   if (!tt_trace_claim(tt_process.trace.path, job, origin)) return;
-  tt_trace *t = comm->trace = new_trace(comm);
-  if (!t) return;
-  t->id.comm = t->id.job = job;
-  t->id.job_rank = world_rank_of(comm);
-  t->id.whole = true;
-  t->clock.offset = offset;
-  t->clock.error = error;
-  list(t);
+  begin_trace(
+      comm, (tt_trace_id){.comm = job, .job = job, .job_rank = world_rank_of(comm), .whole = true},
+      offset, error);
 }
 
 void tt_trace_child(tutti_comm *comm, const tutti_comm *old, uint32_t at, int color) {
-  const tt_trace *from = old->trace;
-  tt_trace *t = comm->trace = from ? new_trace(comm) : NULL;
-  if (!t) return;
-  t->id.job = from->id.job;
-  t->id.comm = tt_mix(tt_mix(from->id.comm + at) ^ (uint64_t)color);
-  t->id.job_rank = from->id.job_rank;
-  t->id.whole = from->id.whole && comm->ranks == old->ranks && comm->rank == old->rank;
-  t->clock.offset = from->clock.offset;
-  t->clock.error = from->clock.error;
-  list(t);
+  uint64_t job, id;
+  tt_trace_names(old, at, color, &job, &id);
+  tt_trace_heir(comm, old, job, id, comm->ranks == old->ranks && comm->rank == old->rank);
 }
 
 void tt_trace_names(const tutti_comm *old, uint32_t at, int color, uint64_t *job, uint64_t *id) {
@@ -152,15 +148,70 @@ void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64
   if (!old &&
       (!path || !keep_path(path) || !tt_trace_claim(tt_process.trace.path, job, tt_trace_ns())))
     return;
-  tt_trace *t = comm->trace = new_trace(comm);
-  if (!t) return;
-  t->id.job = job;
-  t->id.comm = id;
-  t->id.job_rank = from ? from->id.job_rank : comm->info[comm->rank].index;
-  t->id.whole = from && from->id.whole && same;
-  t->clock.offset = from ? from->clock.offset : 0;
-  t->clock.error = from ? from->clock.error : 0;
-  list(t);
+  begin_trace(comm,
+              (tt_trace_id){.comm = id,
+                            .job = job,
+                            .job_rank = from ? from->id.job_rank : comm->info[comm->rank].index,
+                            .whole = from && from->id.whole && same},
+              from ? from->clock.offset : 0, from ? from->clock.error : 0);
+}
+
+/* ---- clocks of other machines ---- */
+
+enum { ROUNDS = 16 };
+
+typedef struct clock_sample { /* of a rank */
+  uint64_t job;
+  uint8_t far;
+} clock_sample;
+
+static tutti_status exchange(tutti_comm *comm, bool sends, uint64_t *time, int peer) {
+  const tt_p2p_message m = {
+      .peer = peer, .sends = sends, .type = TUTTI_UINT64, .count = 1, .at = time};
+  return tt_message_run(comm, "TUTTI_TRACE", &m);
+}
+
+static tutti_status measure_clock_offset(tutti_comm *comm, int64_t *offset, int64_t *error) {
+  *error = INT64_MAX;
+  for (int i = 0; i < ROUNDS; i++) {
+    uint64_t theirs = 0;
+    const uint64_t begin = tt_trace_ns();
+    tutti_status status = exchange(comm, true, &theirs, 0);
+    if (!status) status = exchange(comm, false, &theirs, 0);
+    if (status) return status;
+    const uint64_t end = tt_trace_ns();
+    if ((int64_t)((end - begin) / 2) >= *error) continue;
+    *error = (int64_t)((end - begin) / 2);
+    *offset = (int64_t)(theirs - (begin + (end - begin) / 2));
+  }
+  return TUTTI_OK;
+}
+
+static tutti_status answer_clock_queries(tutti_comm *comm, int rank) {
+  tutti_status status = TUTTI_OK;
+  for (int i = 0; i < ROUNDS && !status; i++) {
+    uint64_t mine;
+    status = exchange(comm, false, &mine, rank);
+    mine = tt_trace_ns();
+    if (!status) status = exchange(comm, true, &mine, rank);
+  }
+  return status;
+}
+
+tutti_status tt_trace_join(tutti_comm *comm, const char *path, bool near) {
+  if (!path || !*path) return TUTTI_OK;
+  clock_sample *all = malloc((size_t)comm->ranks * sizeof *all);
+  const clock_sample mine = {.job = tt_mix(tt_trace_ns() ^ (uintptr_t)comm), .far = !near};
+  int64_t offset = 0, error = 0;
+  tutti_status status =
+      all ? TUTTI_OK : tt_fail(TUTTI_ERR_MEMORY, "out of memory for %d clocks", comm->ranks);
+  if (!status) status = tt_gather(comm, "TUTTI_TRACE", &mine, all, sizeof mine);
+  if (!status && !near) status = measure_clock_offset(comm, &offset, &error);
+  for (int r = 1; comm->rank == 0 && r < comm->ranks && !status; r++)
+    if (all[r].far) status = answer_clock_queries(comm, r);
+  if (!status) tt_trace_root(comm, path, all[0].job, offset, error);
+  free(all);
+  return status;
 }
 
 /* ---- marks ---- */

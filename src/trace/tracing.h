@@ -3,7 +3,7 @@
 #ifndef TT_TRACING_H
 #define TT_TRACING_H
 
-#include "comm.h"
+#include "trace.h"
 
 /* ---- tapes (tracing.c): none if TUTTI_TRACE is not set, or memory is lacking ---- */
 
@@ -20,7 +20,7 @@ void tt_trace_heir(tutti_comm *comm, const tutti_comm *old, uint64_t job, uint64
 void tt_trace_close(tutti_comm *comm);
 void tt_trace_end(void);
 
-/* Rank 0's `path` decides for all ranks, NULL: no trace (trace_clock.c). Measures how the clocks of
+/* Rank 0's `path` decides for all ranks, NULL: no trace. Measures how the clocks of
  * other machines differ from rank 0's. near: this rank is on rank 0's machine. */
 tutti_status tt_trace_join(tutti_comm *comm, const char *path, bool near);
 

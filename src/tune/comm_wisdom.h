@@ -7,15 +7,10 @@
 #ifndef TT_COMM_WISDOM_H
 #define TT_COMM_WISDOM_H
 
-#include "plan_cache.h"
+#include "comm_view.h"
 
-/* ---- placement (fingerprint.c) ---- */
-
-/* The fingerprint that stamps this communicator's wisdom, also in words. Equal for ranks placed
- * alike on machines that are alike. Valid on the first rank. */
-uint32_t tt_comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEXT]);
-/* The same for `ranks` processes that `tutti run` would start here. */
-uint32_t tt_here_fingerprint(int ranks, char words[TT_PLACEMENT_TEXT]);
+/* Ranks per core, as tt_heap_ranks_per_core finds it for processes that `tutti run` starts here. */
+double tt_here_ranks_per_core(int ranks);
 
 /* ---- making a communicator (comm_wisdom.c) ---- */
 
@@ -34,14 +29,6 @@ tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n);
 tutti_status tt_wisdom_learn(tutti_comm *comm, tt_wisdom_entry *entry);
 /* At the end: writes the measured entries to the file. */
 void tt_wisdom_end(void);
-
-/* ---- files (wisdom_file.c) ---- */
-
-/* TUTTI_ERR_ARG, with a message: unreadable, or not wisdom. A missing file gives an empty list. */
-tutti_status tt_wisdom_load(const char *path, tt_wisdom *w);
-/* Merges w into the file under its lock and replaces it atomically. TUTTI_ERR_ARG: the existing
- * file is not wisdom; TUTTI_ERR_SYSTEM: it cannot be written. */
-tutti_status tt_wisdom_save(const char *path, const tt_wisdom *w);
 
 /* ---- measuring (measure.c) ---- */
 

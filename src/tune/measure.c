@@ -414,24 +414,14 @@ static void report_measured(const session *s, int won, double began, tutti_measu
   m->calls = s->calls * x->rounds;
 }
 
-static tutti_status another_failed(double status) {
-  const tutti_status s = (tutti_status)status;
-  return tt_fail(s, "another rank could not make the plans that are to be measured: %s",
-                 tutti_strerror(s));
-}
-
 tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
-  session *s = calloc(1, sizeof *s);
+  session on_stack = {.comm = comm, .asked = asked, .problem = tt_problem_of(comm, asked)};
+  session *s = &on_stack;
   const double began = tt_seconds();
   int won = -1;
   /* all ranks learn if one lacks memory for the vectors or the entry; FAILED or more: it failed */
   enum { FAILED = 2 };
-  double lacks = !s || !tt_wisdom_reserve(&comm->plans->wisdom, 1) ? FAILED : 0;
-  session none = {.comm = comm, .asked = asked};
-  if (!s) s = &none;
-  s->comm = comm;
-  s->asked = asked;
-  s->problem = tt_problem_of(comm, asked);
+  double lacks = tt_wisdom_reserve(&comm->plans->wisdom, 1) ? 0 : FAILED;
   s->problem.wisdom = NULL;
   lay_out_vectors(s);
   const tutti_status mine = find_runners(s);
@@ -443,7 +433,10 @@ tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_meas
     lacks = 1;
   tutti_status status = talk(s, TUTTI_ALLREDUCE, &lacks, 1);
   if (!status && lacks > FAILED)
-    status = mine ? tt_fail(mine, "%s", why) : another_failed(FAILED - lacks);
+    status = mine ? tt_fail(mine, "%s", why)
+                  : tt_fail((tutti_status)(FAILED - lacks),
+                            "another rank could not make the plans that are to be measured: %s",
+                            tutti_strerror((tutti_status)(FAILED - lacks)));
   if (!status && s->n > 1 && lacks == 0) status = race(s, &won);
   give(s);
   if (!status && lacks < 2) status = record_winner(s, won);
@@ -452,7 +445,6 @@ tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_meas
     snprintf(m->why, sizeof m->why, "%s",
              lacks > 0 ? "there is not enough memory"
                        : "no other plan is priced up to eight times as much");
-  if (s != &none) free(s);
   return status;
 }
 

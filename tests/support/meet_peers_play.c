@@ -75,7 +75,7 @@ tt_rendezvous meeting_serve_for(bool lasting) {
   tt_rendezvous r = {.hosts = 1, .host = {"127.0.0.1"}};
   pthread_t thread;
   if (tt_rendezvous_serve(&r, lasting, &thread)) end_with("%s", tutti_error());
-  tt_rendezvous_leave(thread);
+  pthread_detach(thread);
   return r;
 }
 
