@@ -1,7 +1,7 @@
 /* flags.pml - flag slots that are reused: two ranks, operations that overlap.
  *
  * Mirrors    src/wire/shm/shm_flags.c: tt_flags_slot, tt_flags_set, tt_flags_get;
- *            tt_ctrl_record publishes `oldest` before the next slot is set. There, slots are twice
+ *            tt_flags_record publishes `oldest` before the next slot is set. There, slots are twice
  *            the window, and the wait is rare; here they are as many, so that it matters.
  * Holds      a rank finds in a slot the bytes set for this operation.
  * Mutants    1 the stamp is stored without release   2 it is read without acquire
@@ -38,7 +38,7 @@ proctype rank(byte p) {
     known(p, 0);
     if
     :: R(p, 0) == old -> /* complete and published here; the bytes may be read later */
-      /* tag oldest: src/wire/shm/shm_ctrl.c store release */
+      /* tag oldest: src/wire/shm/shm_flags.c store release */
       store(p, unless(3, STR, ST), OLDEST(p), old + 1);
       atomic { known(p, 1) -> assert(R(p, 1) == old) };
       old++

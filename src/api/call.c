@@ -1,6 +1,6 @@
 /* call.c - checks the arguments of a call; every refusal is a sentence.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "collective.h"
+#include "call.h"
 #include "exact.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* local.c - a reduction without other ranks, by the loops that all collectives use.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "collective.h"
+#include "call.h"
 
 tutti_status tutti_reduce_local(const void *a, const void *b, void *dst, size_t count,
                                 tutti_type type, tutti_op op) {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
+#include "call.h"
 
 /* ---- packing and unpacking windows ---- */
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collective.h"
+#include "call.h"
 #include "many.h"
 
 typedef struct extent {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "collective.h"
+#include "call.h"
 #include "comm_wisdom.h"
 #include "exact.h"
 #include "why.h"

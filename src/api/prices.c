@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
+#include "call.h"
 #include "exact.h"
 #include "settings.h"
 #include "topo.h"

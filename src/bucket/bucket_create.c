@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bucket.h"
-#include "collective.h"
+#include "call.h"
 
 static const char WHO[] = "tutti_buckets_create";
 

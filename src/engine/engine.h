@@ -167,9 +167,6 @@ tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint32_t 
 /* Do what can be done now; true if anything moved. At the end finished == slices, or status
  * is set. */
 bool tt_operation_progress(tt_operation *o);
-static inline bool tt_operation_done(const tt_operation *o) {
-  return o->status || o->finished == o->slices;
-}
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 

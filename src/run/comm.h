@@ -11,9 +11,9 @@
 
 #include "choose.h"
 #include "engine.h"
+#include "heap.h"
 #include "placement.h"
 #include "process.h"
-#include "heap.h"
 #include "wires.h"
 
 enum { TT_WHY = 320 };
@@ -74,6 +74,13 @@ int tt_comm_near(const tutti_comm *comm, int *near);
 /* Does the wire use the network? */
 static inline bool tt_over_net(const tutti_comm *comm) {
   return comm->net && !comm->beside;
+}
+/* Was this rank told that the communicator is over? */
+static inline bool tt_comm_is_over(const tutti_comm *comm) {
+  tt_wire *w = comm->wire;
+  /* model: abort:hear, wake:last */
+  if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
+  return w->peer->aborted(w, NULL, 0);
 }
 /* s after which a wait fails; 0: never. */
 double tt_comm_timeout(const tutti_comm *comm);

@@ -41,7 +41,7 @@ struct tutti_request {
   tt_p2p_message *message;    /* NULL: a collective */
 };
 
-/* ---- collectives (request.c) ---- */
+/* ---- blocking calls (blocking.c) ---- */
 
 /* Runs a checked call by its plan until it completes. The comm is entered. */
 tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
@@ -49,6 +49,10 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
  * false: it is another one. The comm is entered. */
 bool tt_call_again(tutti_comm *comm, const tt_call *call, tutti_status *status);
 void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+
+/* ---- collectives (request.c) ---- */
+
+extern const tt_request_ops tt_collective_ops;
 /* The request of a planned call. */
 tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
                             const tt_plan *plan, tutti_request **request);

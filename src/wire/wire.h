@@ -227,13 +227,6 @@ struct tt_wire {
   tt_net_traits traits;               /* of `net` */
 };
 
-/* Was this rank told that the communicator is over? */
-static inline bool tt_wire_is_over(tt_wire *w) {
-  /* model: abort:hear, wake:last */
-  if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
-  return w->peer->aborted(w, NULL, 0);
-}
-
 /* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };
 /* TT_LANE_P2P: the lane of point-to-point messages, which no operation uses. */

@@ -142,8 +142,7 @@ static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *by
                                 : (uint64_t)((const char *)bytes - s->segment->base);
     return n;
   }
-  if (tt_remote_cheaper(tt_heap_head(s->segment, tt_heap_index(s->heap)),
-                        tt_heap_head(s->segment, s->members[peer]), n)) {
+  if (tt_remote_cheaper(s->head, tt_shm_head(s, peer), n)) {
     d->kind = REMOTE;
     d->at = (uint64_t)(uintptr_t)bytes;
     return n;
@@ -232,7 +231,7 @@ static const char *piece_address(const tt_shm *s, const descriptor *d) {
 
 static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from, void *to, size_t n,
                         tutti_status *status) {
-  int pid = tt_heap_head(s->segment, s->members[peer])->pid;
+  int pid = tt_shm_head(s, peer)->pid;
   *status = tt_remote_read(pid, d->at + from, to, n);
   return *status == TUTTI_OK;
 }
@@ -282,40 +281,6 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
 
 /* ---- the other tables ---- */
 
-static uint32_t shm_sleep_begin(tt_wire *w) {
-  atomic_fetch_add(tt_shm_of(w)->sleepers_anywhere, 1); /* model: wake:dozing */
-  return tt_futex_wait_begin(
-      tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
-}
-static void shm_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
-  tt_futex_wait(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)), futex,
-                limit_us);
-}
-static void shm_sleep_end(tt_wire *w) {
-  atomic_fetch_sub(tt_shm_of(w)->sleepers_anywhere, 1); /* model: wake:dozing-less */
-  tt_futex_wait_end(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
-}
-
-static int shm_wake_fd_open(tt_wire *w) {
-  const tt_shm *s = tt_shm_of(w);
-  atomic_fetch_add(s->sleepers_anywhere, 1); /* model: wake:dozing */
-  const int wake_fd = tt_wake_fd_open(s->segment, tt_heap_index(s->heap));
-  if (wake_fd < 0) atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
-  return wake_fd;
-}
-static void shm_wake_fd_close(tt_wire *w, int wake_fd) {
-  const tt_shm *s = tt_shm_of(w);
-  tt_wake_fd_close(s->segment, tt_heap_index(s->heap), wake_fd);
-  atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
-}
-
-static void shm_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
-  tt_ctrl_record(tt_shm_of(w)->ctrls[w->rank], record, oldest);
-}
-static int shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
-  return tt_ctrl_read_record(tt_shm_of(w)->ctrls[peer], seq, record);
-}
-
 static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_shm *s = tt_shm_of(w);
   for (int peer = 0; peer < w->ranks; peer++) {
@@ -347,7 +312,7 @@ static bool shm_alive(tt_wire *w, int peer) {
   return s->segment->threads || tt_rank_alive(tt_shm_head(s, peer));
 }
 static long shm_pid(tt_wire *w, int peer) {
-  return tt_heap_head(tt_shm_of(w)->segment, tt_shm_of(w)->members[peer])->pid;
+  return tt_shm_head(tt_shm_of(w), peer)->pid;
 }
 
 static const tt_shown *shm_shown(tt_wire *w, int peer) {
@@ -374,7 +339,7 @@ static void publish_own_state(tt_shm *s) {
   mine->shown.rank = (uint32_t)s->wire.rank;
   mine->shown.home = offset_of(s, s->ctrls[0]);
   atomic_store_explicit(&mine->shown.over, 1, memory_order_relaxed); /* the first is 1 */
-  tt_shm_show(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine));
+  tt_shm_show(s->head, offset_of(s, mine));
 }
 
 /* Drop all references; memory that peers may still read is freed when they have left. */
@@ -383,7 +348,7 @@ static void drop_peer_refs(tt_shm *s) {
   void **memory = malloc(((size_t)ends + 3) * sizeof *memory);
   size_t n = 0;
   tt_ctrl *mine_here = s->ctrls[s->wire.rank];
-  tt_shm_hide(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine_here));
+  tt_shm_hide(s->head, offset_of(s, mine_here));
   /* model: refs:leave */
   for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->ctrls[r]->refs, 1);
   for (int i = 0; memory && i < ends; i++)
@@ -440,13 +405,13 @@ static const tt_memory_ops memory_ops = {
 };
 
 static const tt_peer_ops peer_ops = {
-    .record = shm_record,
-    .read_record = shm_read_record,
-    .sleep_begin = shm_sleep_begin,
-    .sleep = shm_sleep,
-    .sleep_end = shm_sleep_end,
-    .wake_fd_open = shm_wake_fd_open,
-    .wake_fd_close = shm_wake_fd_close,
+    .record = tt_flags_record,
+    .read_record = tt_flags_read_record,
+    .sleep_begin = tt_sleep_begin,
+    .sleep = tt_sleep,
+    .sleep_end = tt_sleep_end,
+    .wake_fd_open = tt_sleep_fd_open,
+    .wake_fd_close = tt_sleep_fd_close,
     .abort = shm_abort,
     .aborted = shm_aborted,
     .alive = shm_alive,
@@ -469,6 +434,8 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                       .beside = TT_INLINE};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
+  s->head = tt_heap_head(s->segment, tt_heap_index(heap));
+  s->revokes = tt_heap_revokes(heap);
   s->gulp = tt_remote_gulp(ranks);
   s->copies = tt_copies_wanted() == TT_COPIES_ALL;
   size_t ends = (size_t)ranks * TT_LANES;

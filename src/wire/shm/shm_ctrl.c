@@ -1,5 +1,4 @@
-/* shm_ctrl.c - a rank's control block in a communicator: its abort word, its call records, and the
- * directory of its channels.
+/* shm_ctrl.c - a rank's control block in a communicator: where its parts lie, and its abort word.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_ctrl.h"
 
@@ -61,48 +60,6 @@ void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, cons
   /* model: refs:leave */
   atomic_fetch_sub(&at->refs, 1);
   tt_heap_free_later(heap, &at->refs, &memory, 1);
-}
-
-void tt_ctrl_record(tt_ctrl *ctrl, const tt_record *r, uint32_t oldest) {
-  tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
-  /* Each store releases the one that marks the record as being written. */
-  /* model: record:writing */
-  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed);
-  /* model: record:field */
-  atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_release);
-  /* model: record:field */
-  atomic_store_explicit(&at->kind, r->coll << 24 | r->type << 16 | r->op, memory_order_release);
-  /* model: record:field */
-  atomic_store_explicit(&at->root, r->root, memory_order_release);
-  /* model: record:field */
-  atomic_store_explicit(&at->count, r->count, memory_order_release);
-  /* model: record:number */
-  atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
-  /* model: flags:oldest */
-  atomic_store_explicit(&ctrl->oldest, oldest, memory_order_release);
-  /* model: record:newest */
-  atomic_store_explicit(&ctrl->newest, r->stamp.seq + 1, memory_order_release);
-}
-
-int tt_ctrl_read_record(tt_ctrl *ctrl, uint32_t seq, tt_record *r) {
-  /* model: record:newest-look */
-  uint32_t newest = atomic_load_explicit(&ctrl->newest, memory_order_acquire);
-  if ((int32_t)(newest - seq) <= 0) return 0;
-  if (newest - seq > TT_RECORDS) return -1;
-  tt_call_record *at = &ctrl->records[seq % TT_RECORDS];
-  /* model: record:look */
-  if (atomic_load_explicit(&at->seq, memory_order_acquire) != seq) return -1;
-  /* model: record:fields */
-  uint32_t kind = atomic_load_explicit(&at->kind, memory_order_acquire);
-  /* model: record:fields */
-  *r = (tt_record){.stamp = {seq, atomic_load_explicit(&at->hash, memory_order_acquire)},
-                   .coll = kind >> 24,
-                   .type = kind >> 16 & 0xff,
-                   .op = kind & 0xffff,
-                   .root = atomic_load_explicit(&at->root, memory_order_acquire),
-                   .count = atomic_load_explicit(&at->count, memory_order_acquire)};
-  /* model: record:again */
-  return atomic_load_explicit(&at->seq, memory_order_acquire) == seq ? 1 : -1;
 }
 
 /* aborting_by must be this process already. */

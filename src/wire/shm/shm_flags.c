@@ -1,11 +1,60 @@
-/* shm_flags.c - flag slots of the shared-memory wire: a few bytes that all ranks see.
+/* shm_flags.c - what a rank publishes of an operation: the record of its call, and its flag slot.
  *
- * Idea       A slot holds a flag with its bytes right behind it; longer data are in the rank's
+ * Idea       A record is marked while it is written, so that a reader takes whole ones only. A
+ *            flag slot is a few bytes that all ranks see: it holds a flag with its bytes right behind it; longer data are in the rank's
  *            control block. There are 2 * TT_WINDOW slots, used in turn.
  * Invariant  A slot is rewritten only when the operation that used it is over on every rank, which
  *            every flag reports along the way.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_wire.h"
+
+/* ---- records ---- */
+
+void tt_flags_record(tt_wire *w, const tt_record *r, uint32_t oldest) {
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
+  tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
+  /* Each store releases the one that marks the record as being written. */
+  /* model: record:writing */
+  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed);
+  /* model: record:field */
+  atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->kind, r->coll << 24 | r->type << 16 | r->op, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->root, r->root, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->count, r->count, memory_order_release);
+  /* model: record:number */
+  atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
+  /* model: flags:oldest */
+  atomic_store_explicit(&ctrl->oldest, oldest, memory_order_release);
+  /* model: record:newest */
+  atomic_store_explicit(&ctrl->newest, r->stamp.seq + 1, memory_order_release);
+}
+
+int tt_flags_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *r) {
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[peer];
+  /* model: record:newest-look */
+  uint32_t newest = atomic_load_explicit(&ctrl->newest, memory_order_acquire);
+  if ((int32_t)(newest - seq) <= 0) return 0;
+  if (newest - seq > TT_RECORDS) return -1;
+  tt_call_record *at = &ctrl->records[seq % TT_RECORDS];
+  /* model: record:look */
+  if (atomic_load_explicit(&at->seq, memory_order_acquire) != seq) return -1;
+  /* model: record:fields */
+  uint32_t kind = atomic_load_explicit(&at->kind, memory_order_acquire);
+  /* model: record:fields */
+  *r = (tt_record){.stamp = {seq, atomic_load_explicit(&at->hash, memory_order_acquire)},
+                   .coll = kind >> 24,
+                   .type = kind >> 16 & 0xff,
+                   .op = kind & 0xffff,
+                   .root = atomic_load_explicit(&at->root, memory_order_acquire),
+                   .count = atomic_load_explicit(&at->count, memory_order_acquire)};
+  /* model: record:again */
+  return atomic_load_explicit(&at->seq, memory_order_acquire) == seq ? 1 : -1;
+}
+
+/* ---- flag slots ---- */
 
 static uint32_t least_over(tt_shm *s) {
   uint32_t least = s->over[s->wire.rank ? 0 : s->wire.ranks - 1];

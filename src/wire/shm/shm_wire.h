@@ -16,6 +16,8 @@ typedef struct tt_shm {
   tt_wire wire;
   tt_heap *heap;
   tt_segment *segment;
+  tt_head *head;              /* of this rank's heap */
+  const atomic_bool *revokes; /* some memory of the heap is revoked */
   int *members;
   tt_ctrl **ctrls;
   tt_end *out, *in;               /* [peer * lanes + lane] */
@@ -55,12 +57,14 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
   return s->segment->threads ||
          (at >= s->segment->base &&
           at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks &&
-          !tt_heap_revoked(s->heap, bytes, n));
+          !(*s->revokes && tt_heap_revoked(s->heap, bytes, n)));
 }
 
 extern const struct tt_shm_agree_ops tt_shm_agree_table; /* shm_agree.c */
 
-/* shm_flags.c, shm_arena.c, shm_guard.c: parts of the wire's tables. */
+/* shm_flags.c, shm_arena.c, shm_guard.c, wake.c: parts of the wire's tables. */
+void tt_flags_record(tt_wire *w, const tt_record *record, uint32_t oldest);
+int tt_flags_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
 void *tt_flags_slot(tt_wire *w, uint32_t seq, size_t n);
 void tt_flags_set(tt_wire *w, tt_stamp stamp, uint32_t oldest);
 const void *tt_flags_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
@@ -78,5 +82,10 @@ bool tt_guard_enter(tt_wire *w);
 void tt_guard_leave(tt_wire *w);
 bool tt_guard_quiesce(tt_wire *w);
 void tt_guard_revoke(tt_wire *w, void *memory, size_t bytes);
+uint32_t tt_sleep_begin(tt_wire *w);
+void tt_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us);
+void tt_sleep_end(tt_wire *w);
+int tt_sleep_fd_open(tt_wire *w);
+void tt_sleep_fd_close(tt_wire *w, int fd);
 
 #endif

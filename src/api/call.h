@@ -1,11 +1,9 @@
-/* collective.h - inside the API: blocking, nonblocking and persistent calls.
+/* call.h - inside the API: the checks of a call (call.c).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TT_COLLECTIVE_H
-#define TT_COLLECTIVE_H
+#ifndef TT_CALL_H
+#define TT_CALL_H
 
 #include "request.h"
-
-/* ---- checks (call.c) ---- */
 
 /* Checks a call without its buffers: collective, type and op. Fills in the buffers of a barrier. */
 tutti_status tt_call_check_kind(const char *function, tt_call *call);
@@ -15,13 +13,5 @@ tutti_status tt_vector_check(const char *function, const char *name, const void 
 /* Checks the arguments; *in_place: whether they are in place. */
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *call,
                            bool *in_place);
-
-/* ---- the three forms (collective.c) ---- */
-
-tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call);
-tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
-                                 tutti_request **request);
-tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
-                                tutti_request **request);
 
 #endif
