@@ -41,7 +41,7 @@ proctype sleeper() {
     /* tag fence: src/wire/shm/wake.c fence seq_cst */
     :: else -> fence(0)
     fi;
-    /* tag last: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm.c load acquire */
+    /* tag last: src/wire/shm/shm_memory.c, src/wire/shm/shm.c load acquire */
     /* tag last: src/run/comm.h, src/wire/shm/shm_ctrl.c load acquire */
     load(0, LDA, FLAG, 0);
     if
@@ -66,9 +66,9 @@ proctype sleeper() {
 }
 
 proctype waker() {
-  /* tag publish: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm.c, src/wire/shm/shm_ctrl.c store seq_cst */
+  /* tag publish: src/wire/shm/shm_memory.c, src/wire/shm/shm.c, src/wire/shm/shm_ctrl.c store seq_cst */
   store(1, unless(2, STS, STR), FLAG, 1);
-  /* tag look: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm_wire.h load seq_cst */
+  /* tag look: src/wire/shm/shm_memory.c, src/wire/shm/shm_wire.h load seq_cst */
   load(1, unless(3, LDS, LDA), DOZING, 0);
   known(1, 0);
   if

@@ -319,15 +319,6 @@ static const tt_shown *shm_shown(tt_wire *w, int peer) {
   return &tt_shm_of(w)->ctrls[peer]->shown;
 }
 
-/* Whole pages, so that revoking memory affects nothing else. */
-static void *shm_alloc(tt_wire *w, size_t bytes) {
-  return bytes > PTRDIFF_MAX ? NULL
-                             : tt_heap_alloc(tt_shm_of(w)->heap, tt_round_up(bytes, 4096), 4096);
-}
-static bool shm_free(tt_wire *w, void *memory) {
-  return tt_heap_free(tt_shm_of(w)->heap, memory);
-}
-
 static uint64_t offset_of(const tt_shm *s, const tt_ctrl *ctrl) {
   return (uint64_t)((const char *)ctrl - s->segment->base);
 }
@@ -385,28 +376,9 @@ static const tt_channel_ops channel_ops = {
     .drained = shm_drained,
 };
 
-static const tt_memory_ops memory_ops = {
-    .flag_slot = tt_flags_slot,
-    .flag_set = tt_flags_set,
-    .flag_get = tt_flags_get,
-    .arena = tt_arena_own,
-    .export = tt_arena_export,
-    .map = tt_arena_map,
-    .fetch = tt_arena_fetch,
-    .writable = tt_arena_writable,
-    .publish = tt_arena_publish,
-    .published = tt_arena_published,
-    .enter = tt_guard_enter,
-    .leave = tt_guard_leave,
-    .quiesce = tt_guard_quiesce,
-    .revoke = tt_guard_revoke,
-    .alloc = shm_alloc,
-    .free = shm_free,
-};
-
 static const tt_peer_ops peer_ops = {
-    .record = tt_flags_record,
-    .read_record = tt_flags_read_record,
+    .record = tt_shm_record,
+    .read_record = tt_shm_read_record,
     .sleep_begin = tt_sleep_begin,
     .sleep = tt_sleep,
     .sleep_end = tt_sleep_end,
@@ -425,7 +397,7 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   tt_shm *s = calloc(1, sizeof *s);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
   s->wire = (tt_wire){.channel = &channel_ops,
-                      .memory = &memory_ops,
+                      .memory = &tt_shm_memory_ops,
                       .peer = &peer_ops,
                       .shm_agree = &tt_shm_agree_table,
                       .rank = rank,
@@ -452,8 +424,8 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
     s->members[r] = members[r];
     s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
   }
-  tt_arena_measure(&s->wire, tt_shm_head(s, 0)->l2,
-                   tt_heap_ranks_per_core(s->segment, members, ranks));
+  tt_shm_measure_arena(&s->wire, tt_shm_head(s, 0)->l2,
+                       tt_heap_ranks_per_core(s->segment, members, ranks));
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
   s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;
