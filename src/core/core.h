@@ -119,7 +119,7 @@ void tt_scratch_give(void *memory);
 static inline size_t tt_round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
-/* Seconds of a monotonic clock (clock.c). */
+/* Seconds of a monotonic clock (system.c). */
 double tt_seconds(void);
 /* Least non-negative residue. */
 static inline int tt_mod(int64_t a, int m) {

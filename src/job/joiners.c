@@ -17,9 +17,7 @@
 enum { NOT_LIKE_US = 1 }; /* in place of an invitation */
 
 uint32_t tt_version_number(void) {
-  uint64_t h = TT_LAYOUT;
-  for (const char *c = tutti_version(NULL, NULL, NULL); *c; c++) h = tt_mix(h ^ (unsigned char)*c);
-  return (uint32_t)h | 1;
+  return (uint32_t)tt_mix_text(TT_LAYOUT, tutti_version(NULL, NULL, NULL)) | 1;
 }
 
 bool tt_heap_own(tt_head *head, int *owner) {

@@ -139,37 +139,40 @@ static bool some_stopped(tutti_comm *comm) {
   return false;
 }
 
+/* `what`: the rest of the sentence. */
+static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
+                        const char *what) {
+  char text[400], time[16];
+  format_seconds(waited, time, sizeof time);
+  snprintf(text, sizeof text, "rank %d has waited %s s for rank %d (pid %ld%s)%s", comm->rank, time,
+           peer, comm->wire->peer->pid(comm->wire, peer),
+           is_peer_stopped(comm, peer) ? ", stopped" : "", what);
+  warn_or_time_out(comm, p, waited, text);
+}
+
 void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                          const tt_operation *o, uint32_t step) {
-  char text[400], where[160], time[16], words[100];
+  char what[300], where[160], words[100];
   tt_record mine;
   ask_ahead(comm, waited, o->stamp.seq);
   if (!complains(comm, p, waited)) return;
   if (comm->wire->peer->inquire && !some_stopped(comm))
     comm->wire->peer->inquire(comm->wire, o->stamp.seq, answers_s);
   peer = culprit(comm, o->stamp.seq, peer);
-  format_seconds(waited, time, sizeof time);
   say_where(comm, peer, o->stamp.seq, step, where, sizeof where);
   if (comm->wire->peer->read_record(comm->wire, comm->rank, o->stamp.seq, &mine) == 1)
     tt_record_words(&mine, words, sizeof words);
   else
     snprintf(words, sizeof words, "%s", tutti_coll_name(o->call.coll));
-  snprintf(text, sizeof text,
-           "rank %d has waited %s s for rank %d (pid %ld%s) in %s, operation %u%s", comm->rank,
-           time, peer, comm->wire->peer->pid(comm->wire, peer),
-           is_peer_stopped(comm, peer) ? ", stopped" : "", words, o->stamp.seq, where);
-  warn_or_time_out(comm, p, waited, text);
+  snprintf(what, sizeof what, " in %s, operation %u%s", words, o->stamp.seq, where);
+  report_late(comm, p, waited, peer, what);
 }
 
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                             const tt_p2p_message *m) {
-  char text[400], time[16];
+  char what[128];
   if (!complains(comm, p, waited)) return;
-  format_seconds(waited, time, sizeof time);
-  snprintf(text, sizeof text,
-           "rank %d has waited %s s for rank %d (pid %ld%s), to %s message %u, %llu %s", comm->rank,
-           time, m->peer, comm->wire->peer->pid(comm->wire, m->peer),
-           is_peer_stopped(comm, m->peer) ? ", stopped" : "", m->sends ? "receive" : "send",
+  snprintf(what, sizeof what, ", to %s message %u, %llu %s", m->sends ? "receive" : "send",
            m->number, (unsigned long long)m->count, tutti_type_name(m->type));
-  warn_or_time_out(comm, p, waited, text);
+  report_late(comm, p, waited, m->peer, what);
 }
