@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "exit_status.h"
+#include "process_state.h"
 
 struct tutti_job {
   int ranks, joiners, fd;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "adopt.h"
-#include "joiners.h"
+#include "proposal.h"
 #include "remote.h"
 
 enum { LOOK_EVERY = 64, WARN_S = 10 };

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "comm_wisdom.h"
-#include "joiners.h"
+#include "proposal.h"
 
 static const uint64_t NO_CTRL = UINT64_MAX;
 

@@ -40,7 +40,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_int wake_fd; /* fd + 1 that a thread sleeps on; 0: none; < 0: peers cannot
                                           open it */
   uint64_t wake_inode;                 /* its inode */
-  alignas(TT_PAIR) atomic_uint ended;  /* exit status from the launcher (exit_status.c); 0:
+  alignas(TT_PAIR) atomic_uint ended;  /* exit status from the launcher (process_state.c); 0:
                                           none yet */
   alignas(TT_PAIR) uint64_t
       job_header[TT_JOB_WORDS];  /* first heap's, by the segment's creator: magic; TT_LAYOUT

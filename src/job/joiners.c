@@ -11,8 +11,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
 
-#include "exit_status.h"
-#include "joiners.h"
+#include "process_state.h"
+#include "proposal.h"
 
 enum { NOT_LIKE_US = 1 }; /* in place of an invitation */
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exit_status.h"
 #include "flight.h"
+#include "process_state.h"
 
 enum {
   ASK_US = 500000, /* after this time, ask awaited peers what they called */

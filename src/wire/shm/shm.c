@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exit_status.h"
+#include "process_state.h"
 #include "remote.h"
 #include "shm_wire.h"
 #include "wires.h"

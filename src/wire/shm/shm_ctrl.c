@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exit_status.h"
+#include "process_state.h"
 #include "wires.h"
 
 _Static_assert(sizeof(tt_ctrl) <= TT_CTRL_LEAST, "joiners.c checks that one fits in a heap");
@@ -101,4 +101,28 @@ void tt_shm_ctrl_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_
                         const char *reason) {
   for (int i = 0; i < proposal->ranks; i++)
     tt_ctrl_abort((tt_ctrl *)(void *)(segment->base + proposal->member[i].ctrl), status, reason);
+}
+
+/* ---- which control blocks are visible from outside: a table in the heap's header ----
+ *
+ * An entry holds a complete control block, or 0; threads of a rank may claim entries concurrently.
+ * If the table is full, further control blocks are not visible. */
+
+/* each ctrls, ctrls_made: order: the command that looks from outside checks it */
+
+static bool swap(tt_head *head, uint64_t from, uint64_t to) {
+  for (int i = 0; i < TT_CTRLS; i++) {
+    unsigned long long was = from;
+    if (atomic_compare_exchange_strong(&head->ctrls[i], &was, to)) return true;
+  }
+  return false;
+}
+
+void tt_shm_show(tt_head *head, uint64_t ctrl) {
+  swap(head, 0, ctrl);
+  atomic_fetch_add(&head->ctrls_made, 1);
+}
+
+void tt_shm_hide(tt_head *head, uint64_t ctrl) {
+  swap(head, ctrl, 0);
 }

@@ -85,7 +85,7 @@ static inline void tt_stage_give(tt_stage *s, char *block) {
   s->spare[s->spares++] = block;
 }
 
-/* shm_show.c: make a control block visible from outside, or hide it again. */
+/* Make a control block visible from outside, or hide it again. */
 void tt_shm_show(tt_head *head, uint64_t ctrl);
 void tt_shm_hide(tt_head *head, uint64_t ctrl);
 

@@ -1,0 +1,23 @@
+/* system.c - what the system says: the time, and how much memory it can still give.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <time.h>
+
+#include "core.h"
+
+double tt_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+uint64_t tt_memory_available(void) {
+  char line[120];
+  unsigned long long kib;
+  uint64_t bytes = UINT64_MAX;
+  FILE *file = fopen("/proc/meminfo", "re");
+  while (file && bytes == UINT64_MAX && fgets(line, sizeof line, file))
+    if (sscanf(line, "MemAvailable: %llu", &kib) == 1) bytes = 1024 * (uint64_t)kib;
+  if (file) fclose(file);
+  return bytes;
+}
