@@ -35,8 +35,8 @@ static bool list_transfers(tt_program *p) {
       int key = 2 * peer + (step->kind == TT_SEND);
       if (pair_of[key] == UINT32_MAX) pair_of[key] = p->npairs++;
       tt_transfer *t = &p->transfers[n++];
-      *t = (tt_transfer){i, (uint32_t)e, 0, 0, p->order ? p->order[peer] : peer, turns[key]++,
-                         pair_of[key]};
+      *t = (tt_transfer){
+          i, (uint32_t)e, 0, 0, p->order ? p->order[peer] : peer, turns[key]++, pair_of[key]};
       tt_part_of(step, e, &t->lo, &t->hi);
     }
   }
@@ -58,18 +58,20 @@ static void turn_round(tt_program *p) {
       p->next[p->next_at[s->after[k] + 1]++] = i;
 }
 
+/* One allocation, with its tables behind it. */
 tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape) {
-  tt_program *p = calloc(1, sizeof *p);
+  const size_t n = sched->nsteps, transfers = count_transfers(sched);
+  tt_program *p = calloc(1, sizeof *p + transfers * sizeof *p->transfers +
+                                (3 * n + 5 + sched->after_at[n]) * sizeof *p->at);
   if (!p) return NULL;
   p->sched = sched;
   p->order = order;
-  size_t n = sched->nsteps;
-  p->transfers = malloc((count_transfers(sched) + 1) * sizeof *p->transfers);
-  p->at = calloc(n + 1, sizeof *p->at);
-  p->next_at = calloc(n + 3, sizeof *p->next_at);
-  p->next = malloc(((size_t)sched->after_at[n] + 1) * sizeof *p->next);
-  p->waits = calloc(n + 1, sizeof *p->waits);
-  if (!p->transfers || !p->at || !p->next_at || !p->next || !p->waits || !list_transfers(p)) {
+  p->transfers = (tt_transfer *)(void *)(p + 1);
+  p->at = (uint32_t *)(void *)(p->transfers + transfers);
+  p->waits = p->at + n + 1;
+  p->next_at = p->waits + n + 1;
+  p->next = p->next_at + n + 3;
+  if (!list_transfers(p)) {
     tt_program_free(p);
     return NULL;
   }
@@ -79,11 +81,5 @@ tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape sha
 }
 
 void tt_program_free(tt_program *p) {
-  if (!p) return;
-  free(p->transfers);
-  free(p->at);
-  free(p->next_at);
-  free(p->next);
-  free(p->waits);
   free(p);
 }

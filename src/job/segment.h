@@ -27,9 +27,9 @@ typedef struct tt_segment {
   long launcher;          /* pid of the process that waits for the ranks */
   int launcher_fd;        /* its pidfd; -1: none, or not visible here */
   int fd;                 /* kept open so that others can find it, closed on release; or -1 */
-  /* Per heap: this process's fd of its wake_fd, plus one; 0: none yet; < 0: it has none. */
-  atomic_int *wake_fds;
   atomic_int users;
+  /* Per heap: this process's fd of its wake_fd, plus one; 0: none yet; < 0: it has none. */
+  atomic_int wake_fds[];
 } tt_segment;
 
 /* A memfd for n ranks and up to `joiners` more, sealed against growing and shrinking, with its job

@@ -108,7 +108,8 @@ typedef struct tt_memory_ops {
 
   /* A rank reads or writes its peers' memory only between enter and leave; enter returns false once
    * the communicator is over. quiesce: after that, wait until no rank is inside; false if a live
-   * rank does not leave in time and may still write: then revoke the memory it may write to. */
+   * rank does not leave in time and may still write: then revoke the memory it may write to (NULL:
+   * no peer writes). */
   bool (*enter)(tt_wire *w);
   void (*leave)(tt_wire *w);
   bool (*quiesce)(tt_wire *w);

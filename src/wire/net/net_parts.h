@@ -229,6 +229,5 @@ tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size);
 
 extern const tt_net_agree_ops tt_net_agree_table;
 tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes);
-void tt_net_agree_free(tt_net *m);
 
 #endif

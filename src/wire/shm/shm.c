@@ -353,16 +353,11 @@ static void drop_peer_refs(tt_shm *s) {
 
 static void shm_close(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
-  for (int i = 0; s->in && i < w->ranks * TT_LANES; i++) free(s->in[i].bounce);
-  if (s->ctrls && s->ctrls[w->rank]) drop_peer_refs(s);
+  for (int i = 0; i < w->ranks * TT_LANES; i++) free(s->in[i].bounce);
+  drop_peer_refs(s);
   for (int r = 0; s->bounce && r < w->ranks; r++) free(s->bounce[r]);
   free(s->bounce);
   free(s->stage.spare);
-  free(s->out);
-  free(s->in);
-  free(s->over);
-  free(s->members);
-  free(s->ctrls);
   free(s);
 }
 
@@ -392,9 +387,23 @@ static const tt_peer_ops peer_ops = {
     .close = shm_close,
 };
 
+/* One allocation, with the tables of all ranks behind it. */
+static tt_shm *alloc_shm(size_t ranks) {
+  const size_t ends = ranks * TT_LANES;
+  tt_shm *s = calloc(1, sizeof *s + 2 * ends * sizeof *s->out +
+                            ranks * (sizeof *s->ctrls + sizeof *s->over + sizeof *s->members));
+  if (!s) return NULL;
+  s->out = (tt_end *)(void *)(s + 1);
+  s->in = s->out + ends;
+  s->ctrls = (tt_ctrl **)(void *)(s->in + ends);
+  s->over = (uint32_t *)(void *)(s->ctrls + ranks);
+  s->members = (int *)(void *)(s->over + ranks);
+  return s;
+}
+
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *ctrls, tt_wire **wire) {
-  tt_shm *s = calloc(1, sizeof *s);
+  tt_shm *s = alloc_shm((size_t)ranks);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
   s->wire = (tt_wire){.channel = &channel_ops,
                       .memory = &tt_shm_memory_ops,
@@ -410,16 +419,6 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->revokes = tt_heap_revokes(heap);
   s->gulp = tt_remote_gulp(ranks);
   s->copies = tt_copies_wanted() == TT_COPIES_ALL;
-  size_t ends = (size_t)ranks * TT_LANES;
-  s->out = calloc(ends, sizeof *s->out);
-  s->in = calloc(ends, sizeof *s->in);
-  s->over = calloc((size_t)ranks, sizeof *s->over);
-  s->members = calloc((size_t)ranks, sizeof *s->members);
-  s->ctrls = calloc((size_t)ranks, sizeof *s->ctrls);
-  if (!s->out || !s->in || !s->over || !s->members || !s->ctrls) {
-    shm_close(&s->wire);
-    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  }
   for (int r = 0; r < ranks; r++) {
     s->members[r] = members[r];
     s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
