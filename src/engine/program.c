@@ -21,11 +21,10 @@ static uint32_t count_transfers(const tt_sched *s) {
 /* Number every message within its pair and direction. */
 static bool list_transfers(tt_program *p) {
   const tt_sched *s = p->sched;
-  uint32_t *pair_of = malloc(2 * (size_t)s->ranks * sizeof *pair_of);
-  uint32_t *turns = calloc(2 * (size_t)s->ranks, sizeof *turns), n = 0;
-  bool ok = pair_of && turns;
-  for (int i = 0; ok && i < 2 * s->ranks; i++) pair_of[i] = UINT32_MAX;
-  for (uint32_t i = 0; ok && i < s->nsteps; i++) {
+  uint32_t *pair_of = calloc(4 * (size_t)s->ranks, sizeof *pair_of); /* plus one; 0: none yet */
+  uint32_t *turns = pair_of + 2 * s->ranks, n = 0;
+  if (!pair_of) return false;
+  for (uint32_t i = 0; i < s->nsteps; i++) {
     const tt_step *step = &s->steps[i];
     p->at[i] = n;
     for (int turn = 0; !tt_step_local(step) && turn < step->peers.count; turn++) {
@@ -33,17 +32,16 @@ static bool list_transfers(tt_program *p) {
       if (!is_message(s, step, e)) continue;
       int peer = tt_peer_rank(&step->peers, e, s->ranks);
       int key = 2 * peer + (step->kind == TT_SEND);
-      if (pair_of[key] == UINT32_MAX) pair_of[key] = p->npairs++;
+      if (!pair_of[key]) pair_of[key] = ++p->npairs;
       tt_transfer *t = &p->transfers[n++];
       *t = (tt_transfer){
-          i, (uint32_t)e, 0, 0, p->order ? p->order[peer] : peer, turns[key]++, pair_of[key]};
+          i, (uint32_t)e, 0, 0, p->order ? p->order[peer] : peer, turns[key]++, pair_of[key] - 1};
       tt_part_of(step, e, &t->lo, &t->hi);
     }
   }
-  if (ok) p->at[s->nsteps] = p->ntransfers = n;
+  p->at[s->nsteps] = p->ntransfers = n;
   free(pair_of);
-  free(turns);
-  return ok;
+  return true;
 }
 
 static void turn_round(tt_program *p) {

@@ -355,8 +355,7 @@ static void shm_close(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   for (int i = 0; i < w->ranks * TT_LANES; i++) free(s->in[i].bounce);
   drop_peer_refs(s);
-  for (int r = 0; s->bounce && r < w->ranks; r++) free(s->bounce[r]);
-  free(s->bounce);
+  for (int r = 0; r < w->ranks; r++) free(s->bounce[r]);
   free(s->stage.spare);
   free(s);
 }
@@ -390,13 +389,15 @@ static const tt_peer_ops peer_ops = {
 /* One allocation, with the tables of all ranks behind it. */
 static tt_shm *alloc_shm(size_t ranks) {
   const size_t ends = ranks * TT_LANES;
-  tt_shm *s = calloc(1, sizeof *s + 2 * ends * sizeof *s->out +
-                            ranks * (sizeof *s->ctrls + sizeof *s->over + sizeof *s->members));
+  tt_shm *s = calloc(
+      1, sizeof *s + 2 * ends * sizeof *s->out +
+             ranks * (sizeof *s->ctrls + sizeof *s->bounce + sizeof *s->over + sizeof *s->members));
   if (!s) return NULL;
   s->out = (tt_end *)(void *)(s + 1);
   s->in = s->out + ends;
   s->ctrls = (tt_ctrl **)(void *)(s->in + ends);
-  s->over = (uint32_t *)(void *)(s->ctrls + ranks);
+  s->bounce = (char **)(void *)(s->ctrls + ranks);
+  s->over = (uint32_t *)(void *)(s->bounce + ranks);
   s->members = (int *)(void *)(s->over + ranks);
   return s;
 }

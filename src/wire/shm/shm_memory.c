@@ -192,9 +192,8 @@ static const void *shm_map(tt_wire *w, int peer, uint64_t name, size_t from, siz
                            tutti_status *status) {
   tt_shm *s = tt_shm_of(w);
   if (!(name & remote)) return address_of_name(s, name) + from;
-  if (!s->bounce) s->bounce = calloc((size_t)w->ranks, sizeof *s->bounce);
-  if (s->bounce && !s->bounce[peer]) s->bounce[peer] = aligned_alloc(64, s->gulp);
-  if (!s->bounce || !s->bounce[peer]) {
+  if (!s->bounce[peer]) s->bounce[peer] = aligned_alloc(64, s->gulp);
+  if (!s->bounce[peer]) {
     *status = tt_fail(TUTTI_ERR_MEMORY, "no memory to read rank %d's bytes into", peer);
     return NULL;
   }
