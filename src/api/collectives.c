@@ -43,7 +43,7 @@ static tutti_status run_exact(tutti_comm *comm, const char *function, const tt_c
   if (status) return status;
   tt_request_issue(r);
   status = tt_request_finish(r);
-  r->ops->free(r);
+  tt_request_drop(r);
   return status;
 }
 

@@ -57,9 +57,8 @@ typedef struct tt_program {
 } tt_program;
 
 /* Keeps references to `sched` and `order`, which must outlive the program; `shape`: of all ranks'
- * schedules. NULL: out of memory. */
+ * schedules. One piece of memory, for free(). NULL: out of memory. */
 tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape);
-void tt_program_free(tt_program *program);
 
 /* ---- operations (operation.c) ---- */
 

@@ -70,14 +70,10 @@ tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape sha
   p->next_at = p->waits + n + 1;
   p->next = p->next_at + n + 3;
   if (!list_transfers(p)) {
-    tt_program_free(p);
+    free(p);
     return NULL;
   }
   turn_round(p);
   p->shape = shape;
   return p;
-}
-
-void tt_program_free(tt_program *p) {
-  free(p);
 }

@@ -77,11 +77,7 @@ static void *map(size_t size, int flags, int fd) {
   return base;
 }
 
-tutti_status tt_segment_create(int n, int *fd) {
-  return tt_segment_create_for(n, 0, 0, fd);
-}
-
-tutti_status tt_segment_create_for(int n, int joiners, long launcher, int *fd) {
+tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd) {
   const int heaps = n + joiners;
   int made = memfd_create("tutti", MFD_ALLOW_SEALING);
   if (made < 0)

@@ -34,8 +34,7 @@ typedef struct tt_segment {
 
 /* A memfd for n ranks and up to `joiners` more, sealed against growing and shrinking, with its job
  * header. launcher: pid of the process that waits for the ranks; 0: none. */
-tutti_status tt_segment_create(int n, int *fd);
-tutti_status tt_segment_create_for(int n, int joiners, long launcher, int *fd);
+tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
 /* Map another process's segment, by its descriptor number there; *segment keeps a
  * descriptor of it. */

@@ -86,9 +86,8 @@ enum { TT_SPINS = 4000, TT_SPINS_LEAST = 125 };
 void tt_relax(void); /* a pause of a spinning rank, for its core's other thread */
 /* One pass for a caller that tests; now and then it also checks the peers. */
 void tt_progress_polled(tutti_comm *comm);
-/* Something moved, whichever thread drives it: resets the wait of callers that test. The comm is
- * held. */
-void tt_polled_anew(tutti_comm *comm);
+/* Something moved, whichever thread drives it: the wait begins anew. The comm is held. */
+void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
 
 /* ---- stragglers (straggler.c) ---- */
 

@@ -188,7 +188,7 @@ static bool progress_comm(tutti_comm *comm) {
   else if (comm->flight->queue)
     start_queued(comm);
   moved |= comm->broken != TUTTI_OK;
-  if (moved && comm->flight->wait_policy.looks) tt_polled_anew(comm);
+  if (moved && comm->flight->wait_policy.looks) tt_wait_anew(comm, &comm->flight->wait_policy);
   return moved;
 }
 

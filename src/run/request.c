@@ -64,10 +64,16 @@ tutti_status tutti_request_start(tutti_request *r) {
   return status;
 }
 
+void tt_request_drop(tutti_request *r) {
+  if (r->ops->free)
+    r->ops->free(r);
+  else
+    free(r);
+}
+
 static void free_request(tutti_request **request) {
-  tutti_request *r = *request;
-  r->comm->flight->requests--;
-  r->ops->free(r);
+  (*request)->comm->flight->requests--;
+  tt_request_drop(*request);
   *request = NULL;
 }
 
@@ -100,7 +106,8 @@ static tutti_status wait_and_retire(tutti_request **request, bool again) {
   tt_trace_in(comm->trace, true);
   const bool running = r->state == TT_QUEUED || r->state == TT_RUNNING;
   if (running && !again) ended = tt_request_finish(r);
-  if (running && again && !tt_request_await(r)) status = tt_say_interrupted("tutti_request_wait");
+  if (running && again && !tt_request_await(r, false))
+    status = tt_say_interrupted("tutti_request_wait");
   tt_trace_out(comm->trace, TT_EVENT_WAITS);
   if (r->state == TT_COMPLETE) status = retire_request(request);
   tt_comm_leave(comm);

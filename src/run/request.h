@@ -23,7 +23,7 @@ typedef struct tt_request_ops {
   void (*unpack)(tutti_request *part);
   /* Takes note that a part has completed; true: so has the whole. Called for wholes only. */
   bool (*part_done)(tutti_request *whole);
-  /* Frees it. */
+  /* Frees it. NULL: it is one piece of memory. */
   void (*free)(tutti_request *r);
 } tt_request_ops;
 
@@ -70,8 +70,11 @@ void tt_request_enqueue(tutti_request *request);
 tutti_status tt_request_finish(tutti_request *request);
 /* The same for a started request, which it frees. The comm is not entered. */
 tutti_status tt_request_end(tutti_request **request);
-/* As tt_request_finish, but returns false if interrupted, and the request continues. */
-bool tt_request_await(tutti_request *request);
+/* As tt_request_finish, but returns false if interrupted, and the request continues. deaf: ignores
+ * interrupts. */
+bool tt_request_await(tutti_request *request, bool deaf);
+/* Frees a request that is not in flight. */
+void tt_request_drop(tutti_request *request);
 
 /* ---- messages (message.c) ---- */
 

@@ -116,7 +116,7 @@ static uint64_t yield_us(const tutti_comm *comm) {
   return comm->wire == comm->net && comm->net->traits.wakes ? YIELD_NET_US : YIELD_US;
 }
 
-static void start_anew(tutti_comm *comm, tt_wait_policy *p) {
+void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
   if (p->shown) show_moves(comm);
   *p = (tt_wait_policy){.by = p->by};
 }
@@ -154,17 +154,13 @@ static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   if (!moved) comm->wire->peer->sleep(comm->wire, futex, p->sleep);
   comm->wire->peer->sleep_end(comm->wire);
   p->looks |= 15; /* read the clock next time */
-  if (moved) start_anew(comm, p);
-}
-
-void tt_polled_anew(tutti_comm *comm) {
-  start_anew(comm, &comm->flight->wait_policy);
+  if (moved) tt_wait_anew(comm, p);
 }
 
 void tt_progress_polled(tutti_comm *comm) {
   tt_wait_policy *p = &comm->flight->wait_policy;
   if (tt_progress(comm)) {
-    start_anew(comm, p);
+    tt_wait_anew(comm, p);
     return;
   }
   progress_other_work(comm, p);
@@ -176,8 +172,7 @@ static bool some_interrupt_set(void) {
   return atomic_load_explicit(&tt_process.interrupt.fn, memory_order_relaxed) != NULL;
 }
 
-/* Waits until it is complete; false: interrupted. deaf: ignores interrupts. */
-static bool await(tutti_request *r, bool deaf) {
+bool tt_request_await(tutti_request *r, bool deaf) {
   tutti_comm *comm = r->comm;
   tt_wait_policy p = {.by = r};
   double asked = 0;
@@ -189,7 +184,7 @@ static bool await(tutti_request *r, bool deaf) {
       spun(comm, true);
     if (r->state == TT_COMPLETE) break;
     if (moved)
-      start_anew(comm, &p);
+      tt_wait_anew(comm, &p);
     else
       pause_a_while(comm, &p);
     if (!deaf && (p.sleep || turn % ASK_TURNS == 0) && some_interrupt_set())
@@ -200,17 +195,13 @@ static bool await(tutti_request *r, bool deaf) {
   return waits;
 }
 
-bool tt_request_await(tutti_request *r) {
-  return await(r, false);
-}
-
 tutti_status tt_request_finish(tutti_request *r) {
   tutti_comm *comm = r->comm;
-  const bool waited = await(r, false);
+  const bool waited = tt_request_await(r, false);
   if (!waited) { /* other ranks may depend on it, so it cannot be taken back */
     tt_break_interrupted(
         comm, r->message ? r->message->sends ? "send" : "recv" : tutti_coll_name(r->call.coll));
-    await(r, true);
+    tt_request_await(r, true);
   }
   if (!r->status) return TUTTI_OK;
   return tt_fail(waited ? r->status : TUTTI_ERR_INTERRUPTED, "%s", comm->why);
