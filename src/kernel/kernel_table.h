@@ -137,21 +137,15 @@ typedef struct {
   int16_t v, pad;
   int32_t i;
 } ALIAS short_int;
-_Static_assert(sizeof(double_int) == sizeof(struct {
-                 double v;
-                 int i;
-               }),
-               "no pad there");
-_Static_assert(sizeof(long_int) == sizeof(struct {
-                 long v;
-                 int i;
-               }),
-               "no pad there");
-_Static_assert(sizeof(short_int) == sizeof(struct {
-                 short v;
-                 int i;
-               }),
-               "no pad there");
+#define NO_PAD(P, V)                          \
+  _Static_assert(sizeof(P) == sizeof(struct { \
+                   V v;                       \
+                   int i;                     \
+                 }),                          \
+                 "no pad there")
+NO_PAD(double_int, double);
+NO_PAD(long_int, long);
+NO_PAD(short_int, short);
 
 /* Does b go before a? `minus`: the zero with a minus sign goes first. */
 #define INTEGER_BEFORE(less, minus) ((b.v less a.v) | ((b.v == a.v) & (b.i < a.i)))

@@ -364,7 +364,6 @@ static void net_wire_close(tt_wire *w) {
   while (m->given) tt_net_free(w, m->given->at);
   free(m->agreement);
   free(m->requests.slots);
-  free(m->requests.spare);
   free(m->pids);
   free(m);
 }

@@ -65,10 +65,14 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   return true;
 }
 
+static uint32_t consumed_count(const tt_end *e) {
+  /* model: channel:reclaim, wake:last */
+  return atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+}
+
 /* Take back the blocks of pieces that the reader has consumed. */
 static void reclaim(tt_shm *s, tt_end *e) {
-  /* model: channel:reclaim, wake:last */
-  e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+  e->known = consumed_count(e);
   for (; e->reclaimed != e->known; e->reclaimed++) {
     char **block = &e->block[e->reclaimed % TT_DEPTH];
     if (*block) tt_stage_give(&s->stage, *block);
@@ -179,8 +183,7 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
 static bool shm_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
   tt_end *e = out_end(tt_shm_of(w), peer, lane);
   if ((int32_t)(e->known - ticket) >= 0) return true;
-  /* model: channel:reclaim, wake:last */
-  e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+  e->known = consumed_count(e);
   return (int32_t)(e->known - ticket) >= 0;
 }
 
@@ -188,10 +191,7 @@ static bool shm_drained(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   for (int i = 0; i < w->ranks * TT_LANES; i++) {
     const tt_end *e = &s->out[i];
-    /* model: channel:reclaim, wake:last */
-    if (i % TT_LANES != TT_LANE_P2P && e->at &&
-        atomic_load_explicit(&e->at->consumed, memory_order_acquire) != e->count)
-      return false;
+    if (i % TT_LANES != TT_LANE_P2P && e->at && consumed_count(e) != e->count) return false;
   }
   return true;
 }
