@@ -76,7 +76,7 @@ bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
  * freed. */
 void tt_heap_revoke(tt_heap *heap, void *memory, size_t bytes);
 bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
-/* Whether any were revoked: while it is false, nobody needs to ask tt_heap_revoked. */
+/* Whether any were revoked. While it is false, tt_heap_revoked need not be called. */
 const atomic_bool *tt_heap_revokes(const tt_heap *heap);
 /* Free n pieces of memory once *refs is 0, which each later call checks: a slower peer may still
  * read a communicator that is over here. */

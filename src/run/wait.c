@@ -122,7 +122,7 @@ void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
 }
 
 /* Checks the peers once in LOOK_US, and publishes that this rank waits. */
-static void look_around(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
+static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
   if (!p->since) p->since = p->looked = now;
   if (now - p->looked < LOOK_US) return;
   p->looked = now;
@@ -141,7 +141,7 @@ static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   }
   if (p->looks == comm->flight->spins) spun(comm, false);
   uint64_t now = p->looks % 16 ? 0 : now_us();
-  if (now) look_around(comm, p, now);
+  if (now) check_now_and_then(comm, p, now);
   if (!now || now - p->since < yield_us(comm)) {
     if (!tt_over_net(comm) || !comm->net->traits.yields) sched_yield();
     return;
@@ -164,7 +164,7 @@ void tt_progress_polled(tutti_comm *comm) {
     return;
   }
   progress_other_work(comm, p);
-  if (p->looks++ % 64 == 0) look_around(comm, p, now_us());
+  if (p->looks++ % 64 == 0) check_now_and_then(comm, p, now_us());
 }
 
 /* Did any thread set a function that may interrupt it? */

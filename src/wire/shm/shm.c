@@ -146,7 +146,7 @@ static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *by
                                 : (uint64_t)((const char *)bytes - s->segment->base);
     return n;
   }
-  if (tt_remote_cheaper(s->head, tt_shm_head(s, peer), n)) {
+  if (tt_remote_cheaper(s->head, s->heads[peer], n)) {
     d->kind = REMOTE;
     d->at = (uint64_t)(uintptr_t)bytes;
     return n;
@@ -231,7 +231,7 @@ static const char *piece_address(const tt_shm *s, const descriptor *d) {
 
 static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from, void *to, size_t n,
                         tutti_status *status) {
-  int pid = tt_shm_head(s, peer)->pid;
+  int pid = s->heads[peer]->pid;
   *status = tt_remote_read(pid, d->at + from, to, n);
   return *status == TUTTI_OK;
 }
@@ -309,10 +309,10 @@ static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
 
 static bool shm_alive(tt_wire *w, int peer) {
   tt_shm *s = tt_shm_of(w);
-  return s->segment->threads || tt_rank_alive(tt_shm_head(s, peer));
+  return s->segment->threads || tt_rank_alive(s->heads[peer]);
 }
 static long shm_pid(tt_wire *w, int peer) {
-  return tt_shm_head(tt_shm_of(w), peer)->pid;
+  return tt_shm_of(w)->heads[peer]->pid;
 }
 
 static const tt_shown *shm_shown(tt_wire *w, int peer) {
@@ -389,14 +389,15 @@ static const tt_peer_ops peer_ops = {
 /* One allocation, with the tables of all ranks behind it. */
 static tt_shm *alloc_shm(size_t ranks) {
   const size_t ends = ranks * TT_LANES;
-  tt_shm *s = calloc(
-      1, sizeof *s + 2 * ends * sizeof *s->out +
-             ranks * (sizeof *s->ctrls + sizeof *s->bounce + sizeof *s->over + sizeof *s->members));
+  tt_shm *s = calloc(1, sizeof *s + 2 * ends * sizeof *s->out +
+                            ranks * (sizeof *s->ctrls + sizeof *s->heads + sizeof *s->bounce +
+                                     sizeof *s->over + sizeof *s->members));
   if (!s) return NULL;
   s->out = (tt_end *)(void *)(s + 1);
   s->in = s->out + ends;
   s->ctrls = (tt_ctrl **)(void *)(s->in + ends);
-  s->bounce = (char **)(void *)(s->ctrls + ranks);
+  s->heads = (tt_head **)(void *)(s->ctrls + ranks);
+  s->bounce = (char **)(void *)(s->heads + ranks);
   s->over = (uint32_t *)(void *)(s->bounce + ranks);
   s->members = (int *)(void *)(s->over + ranks);
   return s;
@@ -422,9 +423,10 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->copies = tt_copies_wanted() == TT_COPIES_ALL;
   for (int r = 0; r < ranks; r++) {
     s->members[r] = members[r];
+    s->heads[r] = tt_heap_head(s->segment, members[r]);
     s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
   }
-  tt_shm_measure_arena(&s->wire, tt_shm_head(s, 0)->l2,
+  tt_shm_measure_arena(&s->wire, s->heads[0]->l2,
                        tt_heap_ranks_per_core(s->segment, members, ranks));
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);

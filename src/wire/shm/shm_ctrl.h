@@ -96,6 +96,6 @@ void tt_futex_wake(tt_head *head);
  * when a peer signals it; poll once more before sleeping on it. -1: not available. */
 int tt_wake_fd_open(tt_segment *segment, int index);
 void tt_wake_fd_close(tt_segment *segment, int index, int fd);
-void tt_wake_fd_signal(tt_segment *segment, int index);
+void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index); /* head: of that heap */
 
 #endif

@@ -154,9 +154,9 @@ static void *shm_arena(tt_wire *w) {
 }
 
 static bool cheaper_for_all(const tt_shm *s, size_t n) {
-  const tt_head *mine = tt_shm_head(s, s->wire.rank);
+  const tt_head *mine = s->head;
   for (int r = 0; r < s->wire.ranks; r++)
-    if (r != s->wire.rank && !tt_remote_cheaper(mine, tt_shm_head(s, r), n)) return false;
+    if (r != s->wire.rank && !tt_remote_cheaper(mine, s->heads[r], n)) return false;
   return true;
 }
 
@@ -182,7 +182,7 @@ static bool shm_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to
                       tutti_status *status) {
   tt_shm *s = tt_shm_of(w);
   if (name & remote)
-    *status = tt_remote_read(tt_shm_head(s, peer)->pid, (name & ~remote) + from, to, n);
+    *status = tt_remote_read(s->heads[peer]->pid, (name & ~remote) + from, to, n);
   else
     memcpy(to, address_of_name(s, name) + from, n);
   return *status == TUTTI_OK;

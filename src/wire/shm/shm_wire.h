@@ -16,7 +16,7 @@ typedef struct tt_shm {
   tt_wire wire;
   tt_heap *heap;
   tt_segment *segment;
-  tt_head *head;              /* of this rank's heap */
+  tt_head *head, **heads;     /* of this rank's heap; per peer */
   const atomic_bool *revokes; /* some memory of the heap is revoked */
   int *members;
   tt_ctrl **ctrls;
@@ -38,16 +38,12 @@ static inline tt_shm *tt_shm_of(tt_wire *w) {
   return (tt_shm *)w;
 }
 
-static inline tt_head *tt_shm_head(const tt_shm *s, int peer) {
-  return tt_heap_head(s->segment, s->members[peer]);
-}
-
 /* Call after a sequentially consistent store of the value that the peer waits for. */
 static inline void tt_shm_wake(tt_shm *s, int peer) {
   /* model: wake:look */
   if (!atomic_load(s->sleepers_anywhere)) return;
-  tt_futex_wake(tt_shm_head(s, peer));
-  tt_wake_fd_signal(s->segment, s->members[peer]);
+  tt_futex_wake(s->heads[peer]);
+  tt_wake_fd_signal(s->segment, s->heads[peer], s->members[peer]);
 }
 
 /* May every rank address these bytes? */

@@ -126,8 +126,8 @@ static int of_peer(tt_segment *segment, int index, int there) {
   return keep(&segment->wake_fds[index], fd);
 }
 
-void tt_wake_fd_signal(tt_segment *segment, int index) {
-  atomic_int *wake_fd = &tt_heap_head(segment, index)->wake_fd;
+void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index) {
+  atomic_int *wake_fd = &head->wake_fd;
   /* model: wake:sleepers-look */
   const int there = atomic_load(wake_fd);
   if (there <= 0) return;
