@@ -30,7 +30,7 @@ proctype teller(byte p) {
 }
 
 proctype hearer() {
-  /* tag hear: src/wire/shm/shm_ctrl.c, src/wire/wire.h load acquire */
+  /* tag hear: src/wire/shm/shm_ctrl.c, src/run/comm.h load acquire */
   load(0, unless(2, LDA, LD), ABORTED, 0);
   load(0, LD, REASON, 1);
   known(0, 0);

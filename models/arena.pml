@@ -1,7 +1,7 @@
 /* arena.pml - pieces of a vector through the arena, sums written into the peer's vector.
  *
  * Mirrors    src/engine/fast/arena.c: try_put (slot_is_free), try_sum (hand_out), try_get, with
- *            tt_arena_publish and tt_arena_published of src/wire/shm/shm_arena.c. Rank 0 puts pieces and
+ *            shm_publish and shm_published of src/wire/shm/shm_memory.c. Rank 0 puts pieces and
  *            gets sums, rank 1 sums them into rank 0's dst.
  * Holds      rank 1 sums the whole piece, and rank 0 gets its sum.
  * Mutants    1 a counter is published without release   2 it is read without acquire
@@ -24,11 +24,11 @@ proctype putter() {
   :: got > PIECES -> break
   :: put <= PIECES && put < got + SLOTS + (m == 3 -> 1 : 0) ->
     store(0, ST, PLACE(put), put);
-    /* tag told: src/wire/shm/shm_arena.c store seq_cst */
+    /* tag told: src/wire/shm/shm_memory.c store seq_cst */
     store(0, unless(1, STS, ST), PUT, put);
     put++
   :: got < put ->
-    /* tag look: src/wire/shm/shm_arena.c load acquire */
+    /* tag look: src/wire/shm/shm_memory.c load acquire */
     load(0, unless(2, LDA, LD), SUM, 0);
     load(0, LD, DST, 1);
     atomic { known(0, 0) -> sums = R(0, 0) };
@@ -44,7 +44,7 @@ proctype summer() {
   byte n = 1;
   do
   :: n <= PIECES ->
-    /* tag look: src/wire/shm/shm_arena.c load acquire */
+    /* tag look: src/wire/shm/shm_memory.c load acquire */
     load(1, unless(2, LDA, LD), PUT, 0);
     load(1, LD, PLACE(n), 1);
     known(1, 0);
@@ -52,7 +52,7 @@ proctype summer() {
     :: R(1, 0) >= n && R(1, 0) != NONE ->
       atomic { known(1, 1) -> assert(R(1, 1) == n) };
       store(1, ST, DST, n);
-      /* tag told: src/wire/shm/shm_arena.c store seq_cst */
+      /* tag told: src/wire/shm/shm_memory.c store seq_cst */
       store(1, unless(1, STS, ST), SUM, n);
       n++
     :: else -> known(1, 1)

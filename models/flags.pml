@@ -1,7 +1,7 @@
 /* flags.pml - flag slots that are reused: two ranks, operations that overlap.
  *
- * Mirrors    src/wire/shm/shm_flags.c: tt_flags_slot, tt_flags_set, tt_flags_get;
- *            tt_ctrl_record publishes `oldest` before the next slot is set. There, slots are twice
+ * Mirrors    src/wire/shm/shm_memory.c: shm_flag_slot, shm_flag_set, shm_flag_get;
+ *            tt_shm_record publishes `oldest` before the next slot is set. There, slots are twice
  *            the window, and the wait is rare; here they are as many, so that it matters.
  * Holds      a rank finds in a slot the bytes set for this operation.
  * Mutants    1 the stamp is stored without release   2 it is read without acquire
@@ -24,21 +24,21 @@ proctype rank(byte p) {
   :: old > LAST -> break
   :: next <= LAST && next < old + AHEAD && (next < over + PLACES || m == 4) ->
     store(p, ST, BYTES(p, next), next);
-    /* tag stamp: src/wire/shm/shm_flags.c store seq_cst */
+    /* tag stamp: src/wire/shm/shm_memory.c store seq_cst */
     store(p, unless(1, STS, ST), STAMP(p, next), next);
     next++
   :: next <= LAST && next < old + AHEAD && next >= over + PLACES ->
-    /* tag oldest-look: src/wire/shm/shm_flags.c load acquire */
+    /* tag oldest-look: src/wire/shm/shm_memory.c load acquire */
     load(p, LDA, OLDEST(1 - p), 0);
     atomic { known(p, 0) -> over = (R(p, 0) > over -> R(p, 0) : over) }
   :: old < next ->
-    /* tag look: src/wire/shm/shm_flags.c load acquire */
+    /* tag look: src/wire/shm/shm_memory.c load acquire */
     load(p, unless(2, LDA, LD), STAMP(1 - p, old), 0);
     load(p, LD, BYTES(1 - p, old), 1);
     known(p, 0);
     if
     :: R(p, 0) == old -> /* complete and published here; the bytes may be read later */
-      /* tag oldest: src/wire/shm/shm_ctrl.c store release */
+      /* tag oldest: src/wire/shm/shm_memory.c store release */
       store(p, unless(3, STR, ST), OLDEST(p), old + 1);
       atomic { known(p, 1) -> assert(R(p, 1) == old) };
       old++

@@ -1,7 +1,7 @@
 /* guard.pml - a rank takes its memory back while peers may write to it.
  *
- * Mirrors    src/wire/shm/shm_guard.c: tt_guard_enter and leave around what try_sum and try_get of
- *            engine/fast/arena.c do in a peer's memory; tt_ctrl_abort and tt_guard_quiesce, after
+ * Mirrors    src/wire/shm/shm_memory.c: shm_enter and leave around what try_sum and try_get of
+ *            engine/fast/arena.c do in a peer's memory; tt_ctrl_abort and shm_quiesce, after
  *            which the memory is its owner's.
  * Holds      no peer writes to the memory once the owner has quiesced.
  * Mutants    1 `inside` is stored with release only   2 the abort word is read with acquire
@@ -21,9 +21,9 @@ proctype worker() {
   byte turns = 0;
   do
   :: turns < 2 ->
-    /* tag inside: src/wire/shm/shm_guard.c store seq_cst */
+    /* tag inside: src/wire/shm/shm_memory.c store seq_cst */
     store(0, unless(1, STS, STR), INSIDE, 1);
-    /* tag look: src/wire/shm/shm_guard.c load seq_cst */
+    /* tag look: src/wire/shm/shm_memory.c load seq_cst */
     load(0, unless(2, LDS, LDA), TELLING, 0);
     known(0, 0);
     if
@@ -32,7 +32,7 @@ proctype worker() {
       turns++
     :: else -> turns = 2
     fi;
-    /* tag leave: src/wire/shm/shm_guard.c store release */
+    /* tag leave: src/wire/shm/shm_memory.c store release */
     store(0, unless(3, STR, ST), INSIDE, 0)
   :: else -> break
   od
@@ -44,12 +44,12 @@ proctype owner() {
   :: else ->
     /* tag over: src/wire/shm/shm_ctrl.c swap seq_cst */
     issue(1, SWAP, TELLING, 1, 1);
-    /* tag fence: src/wire/shm/shm_guard.c fence seq_cst */
+    /* tag fence: src/wire/shm/shm_memory.c fence seq_cst */
     fence(1)
   fi;
   do
   ::
-    /* tag settle: src/wire/shm/shm_guard.c load seq_cst */
+    /* tag settle: src/wire/shm/shm_memory.c load seq_cst */
     load(1, unless(4, LDS, LDA), INSIDE, 0);
     known(1, 0);
     if

@@ -1,6 +1,6 @@
 /* record.pml - the record of a rank's call, read by others while it may be overwritten.
  *
- * Mirrors    src/wire/shm/shm_ctrl.c: tt_ctrl_record and tt_ctrl_read_record, where operation 2 has
+ * Mirrors    src/wire/shm/shm_memory.c: tt_shm_record and tt_shm_read_record, where operation 2 has
  *            the place that operation 1 had.
  * Holds      a record that is accepted for operation 1 is whole.
  * Mutants    1 fields are stored without release   2 fields are loaded without acquire
@@ -23,16 +23,16 @@ proctype writer() {
   :: n <= 2 ->
     if
     :: m == 3 -> skip
-    /* tag writing: src/wire/shm/shm_ctrl.c store relaxed */
+    /* tag writing: src/wire/shm/shm_memory.c store relaxed */
     :: else -> store(0, ST, SEQ, WRITING)
     fi;
-    /* tag field: src/wire/shm/shm_ctrl.c store release */
+    /* tag field: src/wire/shm/shm_memory.c store release */
     store(0, unless(1, STR, ST), HASH, n);
-    /* tag field: src/wire/shm/shm_ctrl.c store release */
+    /* tag field: src/wire/shm/shm_memory.c store release */
     store(0, unless(1, STR, ST), COUNT, n);
-    /* tag number: src/wire/shm/shm_ctrl.c store release */
+    /* tag number: src/wire/shm/shm_memory.c store release */
     store(0, unless(4, STR, ST), SEQ, n);
-    /* tag newest: src/wire/shm/shm_ctrl.c store release */
+    /* tag newest: src/wire/shm/shm_memory.c store release */
     store(0, STR, NEWEST, n + 1);
     n++
   :: else -> break
@@ -41,19 +41,19 @@ proctype writer() {
 
 proctype reader() {
   byte hash;
-  /* tag newest-look: src/wire/shm/shm_ctrl.c load acquire */
+  /* tag newest-look: src/wire/shm/shm_memory.c load acquire */
   load(1, LDA, NEWEST, 0);
   known(1, 0);
-  /* tag look: src/wire/shm/shm_ctrl.c load acquire */
+  /* tag look: src/wire/shm/shm_memory.c load acquire */
   load(1, unless(5, LDA, LD), SEQ, 0);
-  /* tag fields: src/wire/shm/shm_ctrl.c load acquire */
+  /* tag fields: src/wire/shm/shm_memory.c load acquire */
   load(1, unless(2, LDA, LD), HASH, 1);
-  /* tag fields: src/wire/shm/shm_ctrl.c load acquire */
+  /* tag fields: src/wire/shm/shm_memory.c load acquire */
   load(1, unless(2, LDA, LD), COUNT, 2);
   known(1, 0);
   if
   :: R(1, 0) == 1 ->
-    /* tag again: src/wire/shm/shm_ctrl.c load acquire */
+    /* tag again: src/wire/shm/shm_memory.c load acquire */
     load(1, LDA, SEQ, 0); /* the second look */
     known(1, 0);
     known(1, 1);

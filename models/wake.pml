@@ -1,10 +1,10 @@
 /* wake.pml - a rank sleeps, and another one wakes it.
  *
- * Mirrors    src/wire/shm/wake.c and shm_sleep_begin, tt_shm_wake (src/wire/shm/shm.c, shm_wire.h), as
- *            pause_a_while (src/run/wait.c) calls them. The sleeper waits for a flag, a
- *            counter, an acknowledgement or the abort word: stored seq_cst, read with
- *            acquire. Sleeps have no bound here. A wake_fd (src/wire/shm/wake_fd.c) works in the same
- *            way; its pipe keeps a wake, so it needs no futex word.
+ * Mirrors    src/wire/shm/wake.c and tt_shm_wake (src/wire/shm/shm_wire.h), as pause_a_while
+ *            (src/run/wait.c) calls them. The sleeper waits for a flag, a counter, an
+ *            acknowledgement or the abort word: stored seq_cst, read with acquire. Sleeps have no
+ *            bound here. A wake_fd works in the same way; its pipe keeps a wake, so it needs no
+ *            futex word.
  * Holds      no rank sleeps for ever while the event that it waits for is there.
  * Mutants    1 no fence before the last look   2 the event is published with release only
  *            3 the waker looks for sleepers with acquire only   4 the futex word is read after
@@ -31,18 +31,18 @@ proctype sleeper() {
     /* tag bell: src/wire/shm/wake.c load seq_cst */
     :: else -> load(0, LDS, BELL, 1)
     fi;
-    /* tag dozing: src/wire/shm/shm.c add seq_cst */
+    /* tag dozing: src/wire/shm/wake.c add seq_cst */
     store(0, ADD, DOZING, 1);
     /* tag sleepers: src/wire/shm/wake.c add seq_cst */
-    /* tag door: src/wire/shm/wake_fd.c any seq_cst */
+    /* tag door: src/wire/shm/wake.c any seq_cst */
     store(0, ADD, SLEEPERS, 1);
     if
     :: m == 1 -> skip
-    /* tag fence: src/wire/shm/wake.c, src/wire/shm/wake_fd.c fence seq_cst */
+    /* tag fence: src/wire/shm/wake.c fence seq_cst */
     :: else -> fence(0)
     fi;
-    /* tag last: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm.c load acquire */
-    /* tag last: src/wire/wire.h, src/wire/shm/shm_ctrl.c load acquire */
+    /* tag last: src/wire/shm/shm_memory.c, src/wire/shm/shm.c load acquire */
+    /* tag last: src/run/comm.h, src/wire/shm/shm_ctrl.c load acquire */
     load(0, LDA, FLAG, 0);
     if
     :: m == 4 -> known(0, 0); load(0, LDS, BELL, 1)
@@ -57,7 +57,7 @@ proctype sleeper() {
     fi;
     /* tag up: src/wire/shm/wake.c add seq_cst */
     store(0, ADD, SLEEPERS, ONE_LESS);
-    /* tag dozing-less: src/wire/shm/shm.c add seq_cst */
+    /* tag dozing-less: src/wire/shm/wake.c add seq_cst */
     store(0, ADD, DOZING, ONE_LESS);
     load(0, LDA, FLAG, 0);
     atomic { known(0, 0) -> over = (R(0, 0) != 0) }
@@ -66,14 +66,14 @@ proctype sleeper() {
 }
 
 proctype waker() {
-  /* tag publish: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm.c, src/wire/shm/shm_ctrl.c store seq_cst */
+  /* tag publish: src/wire/shm/shm_memory.c, src/wire/shm/shm.c, src/wire/shm/shm_ctrl.c store seq_cst */
   store(1, unless(2, STS, STR), FLAG, 1);
-  /* tag look: src/wire/shm/shm_arena.c, src/wire/shm/shm_flags.c, src/wire/shm/shm_wire.h load seq_cst */
+  /* tag look: src/wire/shm/shm_memory.c, src/wire/shm/shm_wire.h load seq_cst */
   load(1, unless(3, LDS, LDA), DOZING, 0);
   known(1, 0);
   if
   :: R(1, 0) != 0 ->
-    /* tag sleepers-look: src/wire/shm/wake.c, src/wire/shm/wake_fd.c load seq_cst */
+    /* tag sleepers-look: src/wire/shm/wake.c load seq_cst */
     load(1, unless(3, LDS, LDA), SLEEPERS, 0);
     known(1, 0);
     if

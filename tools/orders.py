@@ -9,7 +9,7 @@ In src/    `/* model: arena:told */` (or `arena:told, doze:flag`) at the access.
            read behind it */`. Either comment is one line; it covers the statement that contains it,
            or the next statement if it is on a line of its own. `/* each NAME, NAME: model: grow:words */`
            (or `order: ...`) covers all accesses of the file to these words.
-In models/ `/* tag told: src/wire/shm/shm_arena.c store seq_cst */` on the line of the statement, or on
+In models/ `/* tag told: src/wire/shm/shm_memory.c store seq_cst */` on the line of the statement, or on
            the line before. Operations: load, store, add, swap (also compare and exchange), fence,
            or any. Without weak.h a model preserves all orders, and represents seq_cst only.
 Checked    a tag has a partner on the other side, in the file that the model names, with the

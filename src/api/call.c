@@ -1,7 +1,7 @@
 /* call.c - checks the arguments of a call; every refusal is a sentence. And tutti_reduce_local, a
  * reduction without other ranks, by the loops that all collectives use.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "collective.h"
+#include "call.h"
 
 #include <stdio.h>
 

@@ -11,7 +11,7 @@
  *            in the same order on all ranks, though their number depends on the data. That
  *            number follows from the maximum alone, which all ranks have.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "collective.h"
+#include "call.h"
 #include "request.h"
 
 #include <stdio.h>

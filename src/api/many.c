@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
+#include "call.h"
 #include "request.h"
 
 /* ---- can this list of buffers be summed at once? ---- */

@@ -2,7 +2,7 @@
  *
  * Idea       each is a message in three forms: blocking, started and persistent (run/message.c).
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "collective.h"
+#include "call.h"
 
 /* Checks the vector; a NULL communicator is reported first, by the call itself. */
 static tutti_status check_vector(tutti_comm *comm, const char *function, const tt_p2p_message *m) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
+#include "call.h"
 #include "comm_wisdom.h"
 #include "plan_cache.h"
 #include "settings.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "bucket.h"
-#include "collective.h"
+#include "call.h"
 #include "process.h"
 
 static const char WHO[] = "tutti_buckets_create";

@@ -30,7 +30,7 @@ static bool near_and_gone(const tutti_comm *comm, int r) {
 static bool is_drained(void *ctx, unsigned turn, tutti_status *status) {
   tutti_comm *comm = ctx;
   (void)status;
-  if (comm->broken || comm->wire->channel->drained(comm->wire) || tt_wire_is_over(comm->wire))
+  if (comm->broken || comm->wire->channel->drained(comm->wire) || tt_comm_is_over(comm))
     return true;
   if (turn % 16 == 0) tt_idle();
   if (turn < PEERS_FROM || turn % 100) return false;

@@ -62,7 +62,7 @@ static tutti_status describe_process(creation *c) {
   me->place = place_here(me->host);
   if (getrandom(&me->id, sizeof me->id, 0) != sizeof me->id)
     me->id = (uint64_t)me->pid ^ (uint64_t)(1e9 * tt_seconds());
-  return c->m->rank ? TUTTI_OK : tt_segment_create(c->m->ranks, &me->fd);
+  return c->m->rank ? TUTTI_OK : tt_segment_create(c->m->ranks, 0, 0, &me->fd);
 }
 
 static tutti_status compare_versions(const creation *c) {

@@ -95,7 +95,7 @@ static tutti_status share(tutti_comm *comm, bool can, member *all) {
   int index = 0, first, fd = -1;
   const int n = can ? on_node(all, comm->ranks, comm->rank, &index, &first) : 1;
   member mine = all[comm->rank];
-  if (n > 1 && index == 0 && !tt_segment_create(n, &fd)) mine.fd = fd;
+  if (n > 1 && index == 0 && !tt_segment_create(n, 0, 0, &fd)) mine.fd = fd;
   tutti_status status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);
   if (!status && n > 1) open_heap(comm, &mine, &all[first], index, n); /* else its index stays -1 */
   if (!status) status = tt_gather(comm, "tutti_comm_from_net", &mine, all, sizeof mine);

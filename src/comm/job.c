@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "exit_status.h"
+#include "process_state.h"
 
 struct tutti_job {
   int ranks, joiners, fd;
@@ -24,7 +24,7 @@ static tutti_status create_for_launcher(const char *name, int n, int joiners, lo
   if (!j) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory", name);
   j->ranks = n;
   j->joiners = joiners;
-  if ((status = tt_segment_create_for(n, joiners, launcher, &j->fd))) {
+  if ((status = tt_segment_create(n, joiners, launcher, &j->fd))) {
     free(j);
     return status;
   }

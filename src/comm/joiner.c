@@ -10,7 +10,7 @@
 
 #include "build_comm.h"
 #include "comm_wisdom.h"
-#include "joiners.h"
+#include "proposal.h"
 #include "remote.h"
 #include "tracing.h"
 

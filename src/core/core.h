@@ -132,7 +132,7 @@ void tt_scratch_give(void *memory);
 static inline size_t tt_round_up(size_t n, size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
-/* Seconds of a monotonic clock; microseconds of any clock (clock.c). */
+/* Seconds of a monotonic clock; microseconds of any clock (system.c). */
 double tt_seconds(void);
 uint64_t tt_clock_us(clockid_t clock);
 /* Least non-negative residue. */
@@ -158,7 +158,7 @@ static inline uint64_t tt_mix_text(uint64_t h, const char *text) {
   for (; *text; text++) h = tt_mix(h ^ (unsigned char)*text);
   return h;
 }
-/* Compares by a uint64_t at the beginning, for qsort and bsearch (size.c). */
+/* Compares by a uint64_t at the beginning, for qsort and bsearch (syntax.c). */
 int tt_by_first_u64(const void *a, const void *b);
 /* Greatest common divisor of two positive numbers; gcd(a, 0) is a. */
 static inline int tt_gcd(int a, int b) {

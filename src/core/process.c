@@ -91,10 +91,8 @@ static bool rank_0_says_it(void) {
 }
 
 bool tt_news(const char *name, const char *value) {
-  uint64_t h = 1;
   if (!tt_log_heard(0) || rank_0_says_it()) return false;
-  for (const char *p = name; *p; p++) h = tt_mix(h ^ (unsigned char)*p);
-  for (const char *p = value; *p; p++) h = tt_mix(h ^ (unsigned char)*p);
+  const uint64_t h = tt_mix_text(tt_mix_text(1, name), value);
   for (int i = 0; i < TT_WARNINGS; i++) {
     uint_fast64_t told = 0;
     if (atomic_compare_exchange_strong(&tt_process.warned[i], &told, h | 1)) return true;

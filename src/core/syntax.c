@@ -1,5 +1,6 @@
-/* syntax.c - what all readers of texts say about a text that is wrong, and where.
+/* syntax.c - what readers of texts share: sizes with units, and where a text is wrong.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core.h"
@@ -23,4 +24,28 @@ tutti_status tt_syntax_error(tutti_status status, const char *what, const char *
   const int line = tt_line_of_text(text, at, &column);
   return tt_fail(status, "%.200s, line %d, column %d: expected %s, found %s%.*s%s", what, line,
                  column, expected, n ? "'" : "the end of the line", n, at, n ? "'" : "");
+}
+
+const char *tt_size_read(const char *text, uint64_t *bytes) {
+  static const char units[] = "kMGT";
+  char *end;
+  if (*text < '0' || *text > '9') return NULL;
+  const double value = strtod(text, &end);
+  uint64_t unit = 1;
+  for (int i = 0; units[i]; i++)
+    if ((*end | 32) == (units[i] | 32)) {
+      unit <<= 10 * (i + 1);
+      end++;
+      if (*end == 'i') end++;
+      break;
+    }
+  if (*end == 'B') end++;
+  if (!(value * (double)unit < 9e18)) return NULL;
+  *bytes = (uint64_t)(value * (double)unit + 0.5);
+  return end;
+}
+
+int tt_by_first_u64(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
 }

@@ -57,9 +57,8 @@ typedef struct tt_program {
 } tt_program;
 
 /* Keeps references to `sched` and `order`, which must outlive the program; `shape`: of all ranks'
- * schedules. NULL: out of memory. */
+ * schedules. One piece of memory, for free(). NULL: out of memory. */
 tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape);
-void tt_program_free(tt_program *program);
 
 /* ---- operations (operation.c) ---- */
 
@@ -167,9 +166,6 @@ tutti_status tt_operation_begin_again(tt_operation *o, tt_stamp stamp, uint32_t 
 /* Do what can be done now; true if anything moved. At the end finished == slices, or status
  * is set. */
 bool tt_operation_progress(tt_operation *o);
-static inline bool tt_operation_done(const tt_operation *o) {
-  return o->status || o->finished == o->slices;
-}
 bool tt_operation_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx);
 void tt_operation_release(tt_operation *o); /* frees the memory kept for reuse */
 

@@ -39,7 +39,7 @@ tutti_status tt_operation_begin(tt_operation *o, tt_wire *wire, const tt_executi
     return o->status = tt_fail(TUTTI_ERR_OP, "op %d has been freed", (int)call->op);
   o->loop = tt_line_loop.fits(o) ? &tt_line_loop : tt_arena_loop.fits(o) ? &tt_arena_loop : NULL;
   if (o->loop) return o->loop->begin(o);
-  tt_partition_even(&o->slicing, call->count, o->reducer.element, (uint32_t)o->slices);
+  o->slicing = tt_partition_even(call->count, o->reducer.element, (uint32_t)o->slices);
   for (int i = 0; i < TT_FLIGHT && i < o->slices; i++) {
     tutti_status status = start_slice(o, i);
     if (status) return o->status = status;
@@ -89,7 +89,7 @@ static bool progress_slices(tt_operation *o) {
 bool tt_operation_progress(tt_operation *o) {
   if (o->loop) return o->loop->progress(o);
   const bool moved = progress_slices(o);
-  if (moved && !o->status && tt_operation_done(o)) finish_alone(o);
+  if (moved && !o->status && o->finished == o->slices) finish_alone(o);
   return moved;
 }
 

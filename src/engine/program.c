@@ -21,11 +21,10 @@ static uint32_t count_transfers(const tt_sched *s) {
 /* Number every message within its pair and direction. */
 static bool list_transfers(tt_program *p) {
   const tt_sched *s = p->sched;
-  uint32_t *pair_of = malloc(2 * (size_t)s->ranks * sizeof *pair_of);
-  uint32_t *turns = calloc(2 * (size_t)s->ranks, sizeof *turns), n = 0;
-  bool ok = pair_of && turns;
-  for (int i = 0; ok && i < 2 * s->ranks; i++) pair_of[i] = UINT32_MAX;
-  for (uint32_t i = 0; ok && i < s->nsteps; i++) {
+  uint32_t *pair_of = calloc(4 * (size_t)s->ranks, sizeof *pair_of); /* plus one; 0: none yet */
+  uint32_t *turns = pair_of + 2 * s->ranks, n = 0;
+  if (!pair_of) return false;
+  for (uint32_t i = 0; i < s->nsteps; i++) {
     const tt_step *step = &s->steps[i];
     p->at[i] = n;
     for (int turn = 0; !tt_step_local(step) && turn < step->peers.count; turn++) {
@@ -33,17 +32,16 @@ static bool list_transfers(tt_program *p) {
       if (!is_message(s, step, e)) continue;
       int peer = tt_peer_rank(&step->peers, e, s->ranks);
       int key = 2 * peer + (step->kind == TT_SEND);
-      if (pair_of[key] == UINT32_MAX) pair_of[key] = p->npairs++;
+      if (!pair_of[key]) pair_of[key] = ++p->npairs;
       tt_transfer *t = &p->transfers[n++];
-      *t = (tt_transfer){i, (uint32_t)e, 0, 0, p->order ? p->order[peer] : peer, turns[key]++,
-                         pair_of[key]};
+      *t = (tt_transfer){
+          i, (uint32_t)e, 0, 0, p->order ? p->order[peer] : peer, turns[key]++, pair_of[key] - 1};
       tt_part_of(step, e, &t->lo, &t->hi);
     }
   }
-  if (ok) p->at[s->nsteps] = p->ntransfers = n;
+  p->at[s->nsteps] = p->ntransfers = n;
   free(pair_of);
-  free(turns);
-  return ok;
+  return true;
 }
 
 static void turn_round(tt_program *p) {
@@ -58,32 +56,24 @@ static void turn_round(tt_program *p) {
       p->next[p->next_at[s->after[k] + 1]++] = i;
 }
 
+/* One allocation, with its tables behind it. */
 tt_program *tt_program_new(const tt_sched *sched, const int *order, tt_shape shape) {
-  tt_program *p = calloc(1, sizeof *p);
+  const size_t n = sched->nsteps, transfers = count_transfers(sched);
+  tt_program *p = calloc(1, sizeof *p + transfers * sizeof *p->transfers +
+                                (3 * n + 5 + sched->after_at[n]) * sizeof *p->at);
   if (!p) return NULL;
   p->sched = sched;
   p->order = order;
-  size_t n = sched->nsteps;
-  p->transfers = malloc((count_transfers(sched) + 1) * sizeof *p->transfers);
-  p->at = calloc(n + 1, sizeof *p->at);
-  p->next_at = calloc(n + 3, sizeof *p->next_at);
-  p->next = malloc(((size_t)sched->after_at[n] + 1) * sizeof *p->next);
-  p->waits = calloc(n + 1, sizeof *p->waits);
-  if (!p->transfers || !p->at || !p->next_at || !p->next || !p->waits || !list_transfers(p)) {
-    tt_program_free(p);
+  p->transfers = (tt_transfer *)(void *)(p + 1);
+  p->at = (uint32_t *)(void *)(p->transfers + transfers);
+  p->waits = p->at + n + 1;
+  p->next_at = p->waits + n + 1;
+  p->next = p->next_at + n + 3;
+  if (!list_transfers(p)) {
+    free(p);
     return NULL;
   }
   turn_round(p);
   p->shape = shape;
   return p;
-}
-
-void tt_program_free(tt_program *p) {
-  if (!p) return;
-  free(p->transfers);
-  free(p->at);
-  free(p->next_at);
-  free(p->next);
-  free(p->waits);
-  free(p);
 }

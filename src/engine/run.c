@@ -343,7 +343,7 @@ static bool traced_step(tt_run *r, uint32_t id, bool *ended, tutti_status *statu
                   one ? p->transfers[p->at[id]].peer : -1, bytes, id);
   const int peer = *ended ? -1 : unready_peer(r, id);
   const bool second = !local && step->kind == TT_SEND && trace->awaits >= 0;
-  if (peer >= 0 && !second) tt_trace_missed(trace, peer);
+  if (peer >= 0 && !second) trace->awaits = peer;
   return moved;
 }
 
@@ -421,11 +421,11 @@ static bool place_buffers(tt_run *r) {
   uint64_t from = tt_partition_at(&o->slicing, (uint32_t)r->slice);
   uint64_t n = tt_partition_at(&o->slicing, (uint32_t)r->slice + 1) - from;
   if (o->table)
-    tt_partition_table(&r->partition, o->table, s->blocks);
+    r->partition = tt_partition_table(o->table, s->blocks);
   else if (tt_coll_owned(s->coll))
-    tt_partition_fixed(&r->partition, o->call.count, s->blocks);
+    r->partition = tt_partition_fixed(o->call.count, s->blocks);
   else
-    tt_partition_even(&r->partition, n, element, s->blocks);
+    r->partition = tt_partition_even(n, element, s->blocks);
   uint32_t src, dst, end, none; /* src, dst: the blocks that the caller's buffers begin with */
   tt_coll_src(s, &src, &end);
   tt_coll_dst(s, &dst, &none);

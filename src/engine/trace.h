@@ -125,12 +125,6 @@ void tt_trace_step(tt_trace *t, tt_event_kind kind, uint64_t begin, uint32_t seq
                    uint64_t bytes, uint32_t step);
 /* The time that follows belongs to no step: the next step begins here at the earliest. */
 uint64_t tt_trace_cut(tt_trace *t);
-/* Record that a peer is not ready. Returns false, for the polling caller. */
-static inline bool tt_trace_missed(tt_trace *t, int peer) {
-  if (__builtin_expect(t != NULL, 0)) t->awaits = peer;
-  return false;
-}
-
 /* At the beginning and the end of a call. */
 void tt_trace_enter(tt_trace *t, bool waits);
 void tt_trace_leave(tt_trace *t, tt_event_kind kind);

@@ -19,7 +19,7 @@
 
 #include "build_comm.h"
 #include "comm_wisdom.h"
-#include "joiners.h"
+#include "proposal.h"
 #include "tracing.h"
 
 static const uint64_t NO_CTRL = UINT64_MAX;

@@ -42,6 +42,7 @@ struct tt_heap {
   size_t fresh;    /* memory from this offset on was never handed out */
   extent *free_list, *used_list;
   _Atomic(extent *) withdrawn; /* offsets in the whole segment */
+  atomic_bool revokes;         /* some memory was revoked */
   atomic_bool unsure;          /* an extent could not be recorded for lack of memory */
   later *waiting;
   pthread_mutex_t lock;
@@ -243,8 +244,13 @@ void *tt_heap_alloc(tt_heap *h, size_t bytes, size_t align) {
   return NULL;
 }
 
+const atomic_bool *tt_heap_revokes(const tt_heap *h) {
+  return &h->revokes;
+}
+
 void tt_heap_revoke(tt_heap *h, void *memory, size_t bytes) {
   extent *e = malloc(sizeof *e);
+  h->revokes = true;
   if (!e) {
     atomic_store(&h->unsure, true);
     return;

@@ -40,7 +40,7 @@ typedef struct tt_head {              /* at the start of each heap; written by i
   alignas(TT_PAIR) atomic_int wake_fd; /* fd + 1 that a thread sleeps on; 0: none; < 0: peers cannot
                                           open it */
   uint64_t wake_inode;                 /* its inode */
-  alignas(TT_PAIR) atomic_uint ended;  /* exit status from the launcher (exit_status.c); 0:
+  alignas(TT_PAIR) atomic_uint ended;  /* exit status from the launcher (process_state.c); 0:
                                           none yet */
   alignas(TT_PAIR) uint64_t
       job_header[TT_JOB_WORDS];  /* first heap's, by the segment's creator: magic; TT_LAYOUT
@@ -76,6 +76,8 @@ bool tt_heap_free(tt_heap *heap, void *memory); /* false: not from here */
  * freed. */
 void tt_heap_revoke(tt_heap *heap, void *memory, size_t bytes);
 bool tt_heap_revoked(tt_heap *heap, const void *memory, size_t bytes);
+/* Whether any were revoked. While it is false, tt_heap_revoked need not be called. */
+const atomic_bool *tt_heap_revokes(const tt_heap *heap);
 /* Free n pieces of memory once *refs is 0, which each later call checks: a slower peer may still
  * read a communicator that is over here. */
 void tt_heap_free_later(tt_heap *heap, atomic_uint *refs, void *const *memory, size_t n);

@@ -11,15 +11,13 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <unistd.h>
 
-#include "exit_status.h"
-#include "joiners.h"
+#include "process_state.h"
+#include "proposal.h"
 
 enum { NOT_LIKE_US = 1 }; /* in place of an invitation */
 
 uint32_t tt_version_number(void) {
-  uint64_t h = TT_LAYOUT;
-  for (const char *c = tutti_version(NULL, NULL, NULL); *c; c++) h = tt_mix(h ^ (unsigned char)*c);
-  return (uint32_t)h | 1;
+  return (uint32_t)tt_mix_text(TT_LAYOUT, tutti_version(NULL, NULL, NULL)) | 1;
 }
 
 bool tt_heap_own(tt_head *head, int *owner) {

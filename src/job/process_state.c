@@ -1,12 +1,63 @@
-/* process_state.c - is a process running, sleeping, stopped, or dead?
+/* process_state.c - whether a rank's process is alive, or stopped, and how it ended.
  *
+ * Idea       The launcher reaps the process and writes its status into the header of its heap.
+ *            Without a launcher, or before it has written, a pidfd shows that all threads of the
+ *            process are gone, even while the process is a zombie (kill would still find it).
+ * Invariant  A process reported as gone executes no further instruction; its part of the shared
+ *            memory stays as it left it.
+ * Cost       alive: three system calls.
  * Source     proc_pid_stat(5): the name in parentheses may contain anything, so only the text after
  *            the last parenthesis is parsed: the state, and 19 fields later the start time.
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "process_state.h"
+
+/* each ended: order: one word says all */
+
+enum { ENDED = 1 << 16, MOMENT_MS = 200 };
+
+void tt_exit_publish(tt_head *head, int status) {
+  atomic_store(&head->ended, ENDED | (unsigned)(status & 0xffff));
+}
+
+bool tt_process_alive(int pid) {
+  if (pid <= 0) return true;
+#ifdef SYS_pidfd_open
+  const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+  if (fd >= 0) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    const bool over = poll(&p, 1, 0) == 1;
+    close(fd);
+    return !over;
+  }
+#endif
+  return kill(pid, 0) == 0 || errno != ESRCH; /* this system may lack pidfd_open */
+}
+
+bool tt_rank_alive(const tt_head *head) {
+  return !atomic_load(&head->ended) && tt_process_alive(head->pid);
+}
+
+void tt_exit_words(const tt_head *head, char *words, size_t size) {
+  unsigned ended;
+  for (int ms = 0; !(ended = atomic_load(&head->ended)) && ms < MOMENT_MS; ms++) usleep(1000);
+  const int status = (int)(ended & 0xffff);
+  words[0] = 0;
+  if (ended && WIFEXITED(status)) {
+    snprintf(words, size, ", it exited with status %d", WEXITSTATUS(status));
+  } else if (ended && WIFSIGNALED(status)) {
+    const char *name = sigabbrev_np(WTERMSIG(status));
+    snprintf(words, size, ", killed by SIG%s", name ? name : "RT");
+  }
+}
 
 char tt_process_state(long pid, uint64_t *started) {
   char path[40], text[1024], state = 0;

@@ -1,9 +1,9 @@
-/* process_state.h - is a process running, sleeping, stopped, or dead?
+/* process_state.h - whether a rank's process is alive, or stopped, and how it ended.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PROCESS_STATE_H
 #define TT_PROCESS_STATE_H
 
-#include "core.h"
+#include "heap.h"
 
 /* State from /proc: 'R' runs, 'S' and 'D' sleep, 'T' and 't' are stopped, 'Z' and 'X' dead; 0: no
  * such process. *started, unless NULL: its start time, which tells it from later processes with
@@ -15,5 +15,14 @@ static inline bool tt_state_stopped(char state) {
 static inline bool tt_state_dead(char state) {
   return !state || state == 'Z' || state == 'X';
 }
+
+/* Called by the launcher: the rank has ended, with this waitpid status. */
+void tt_exit_publish(tt_head *head, int status);
+/* False if the process is known to be gone. */
+bool tt_rank_alive(const tt_head *head);
+bool tt_process_alive(int pid);
+/* How a dead rank ended, as the rest of a sentence: ", killed by SIGKILL", or "" if unknown. Waits
+ * briefly for the launcher to publish the status. */
+void tt_exit_words(const tt_head *head, char *words, size_t size);
 
 #endif

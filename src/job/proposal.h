@@ -1,7 +1,7 @@
 /* proposal.h - the members of a communicator that is to be made, as ranks agree on them.
  *
  * Idea       The rank that decides writes a proposal into its heap; joiners are invited to it
- *            (joiners.h). The settings are the API's.
+ *            (joiners.c). The settings are the API's.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_PROPOSAL_H
 #define TT_PROPOSAL_H
@@ -28,5 +28,26 @@ typedef struct tt_proposal {
 } tt_proposal;
 /* The caller will not read the proposal again. */
 void tt_proposal_release(const tt_proposal *proposal);
+
+/* ---- processes that join a running job (joiners.c) ---- */
+
+/* Number of joiners that are ready, of our version, and not claimed by others than `by`. */
+int tt_joiners_ready(const tt_segment *segment, uint64_t by);
+/* Upper bound of the joiners that can still come, including those already here. */
+int tt_joiners_possible(const tt_segment *segment);
+/* Claim up to `most` ready joiners and write them to `members`; returns their number. */
+int tt_joiners_claim(const tt_segment *segment, uint64_t by, tt_member *members, int most);
+/* Release the joiners that `by` has claimed and that are not in the proposal. */
+void tt_joiners_release(const tt_segment *segment, uint64_t by, const tt_proposal *proposal);
+/* Invite all joiners in the proposal. */
+void tt_joiners_admit(const tt_segment *segment, const tt_proposal *proposal);
+/* Called by a joiner before it is ready: take this heap; false if another process owns it. */
+bool tt_heap_own(tt_head *head, int *owner);
+/* Called by a ready joiner. NULL: not yet; TUTTI_ERR_SYSTEM: it cannot be admitted. */
+tutti_status tt_joiner_admitted(const tt_segment *segment, int index, const tt_proposal **proposal);
+/* Is any rank alive that could admit the joiner? */
+bool tt_joiner_has_host(const tt_segment *segment, int index);
+/* Of this library, for heap headers. */
+uint32_t tt_version_number(void);
 
 #endif

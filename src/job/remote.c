@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "exit_status.h"
+#include "process_state.h"
 #include "remote.h"
 
 /* Bytes of the trial copies: source and destination together exceed a second level cache. */

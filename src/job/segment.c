@@ -77,11 +77,7 @@ static void *map(size_t size, int flags, int fd) {
   return base;
 }
 
-tutti_status tt_segment_create(int n, int *fd) {
-  return tt_segment_create_for(n, 0, 0, fd);
-}
-
-tutti_status tt_segment_create_for(int n, int joiners, long launcher, int *fd) {
+tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd) {
   const int heaps = n + joiners;
   int made = memfd_create("tutti", MFD_ALLOW_SEALING);
   if (made < 0)
@@ -107,16 +103,12 @@ tutti_status tt_segment_create_for(int n, int joiners, long launcher, int *fd) {
 static tutti_status wrap_mapping(void *base, size_t stride, int n, int founders, bool threads,
                                  tt_segment **segment) {
   if (base == MAP_FAILED) return say_no_map(stride, n, errno);
-  tt_segment *s = calloc(1, sizeof *s);
-  atomic_int *wake_fds = calloc((size_t)n, sizeof *wake_fds);
-  if (!s || !wake_fds) {
-    free(s);
-    free(wake_fds);
+  tt_segment *s = calloc(1, sizeof *s + (size_t)n * sizeof *s->wake_fds);
+  if (!s) {
     munmap(base, stride * (size_t)n);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a segment of %d ranks", n);
   }
   s->base = base;
-  s->wake_fds = wake_fds;
   s->stride = stride;
   s->ranks = n;
   s->founders = founders;
@@ -204,7 +196,6 @@ void tt_segment_release(tt_segment *s) {
   munmap(s->base, s->stride * (size_t)s->ranks);
   for (int r = 0; r < s->ranks; r++)
     if (s->wake_fds[r] > 0) close(s->wake_fds[r] - 1);
-  free(s->wake_fds);
   if (s->fd >= 0) close(s->fd);
   if (s->launcher_fd >= 0) close(s->launcher_fd);
   free(s);

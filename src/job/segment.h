@@ -27,15 +27,14 @@ typedef struct tt_segment {
   long launcher;          /* pid of the process that waits for the ranks */
   int launcher_fd;        /* its pidfd; -1: none, or not visible here */
   int fd;                 /* kept open so that others can find it, closed on release; or -1 */
-  /* Per heap: this process's fd of its wake_fd, plus one; 0: none yet; < 0: it has none. */
-  atomic_int *wake_fds;
   atomic_int users;
+  /* Per heap: this process's fd of its wake_fd, plus one; 0: none yet; < 0: it has none. */
+  atomic_int wake_fds[];
 } tt_segment;
 
 /* A memfd for n ranks and up to `joiners` more, sealed against growing and shrinking, with its job
  * header. launcher: pid of the process that waits for the ranks; 0: none. */
-tutti_status tt_segment_create(int n, int *fd);
-tutti_status tt_segment_create_for(int n, int joiners, long launcher, int *fd);
+tutti_status tt_segment_create(int n, int joiners, long launcher, int *fd);
 tutti_status tt_segment_map(int fd, int n, tt_segment **segment);
 /* Map another process's segment, by its descriptor number there; *segment keeps a
  * descriptor of it. */

@@ -1,5 +1,5 @@
-/* kernel_bits.h - floating point to the bit: canonical NaN, min and max with signed zeros, fp16 and
- * bf16 to float and back.
+/* kernel_bits.h - floating point to the bit: min and max with signed zeros, fp16 and bf16 to float
+ * and back.
  *
  * Idea       No branches and no tables, only integer operations and selects, so that a compiler can
  *            vectorise a loop over these functions.
@@ -39,15 +39,6 @@ static inline double tt_bits_double(uint64_t u) {
   double x;
   memcpy(&x, &u, sizeof x);
   return x;
-}
-
-/* Map any NaN to the one quiet NaN; return all else unchanged. */
-static inline float tt_canon_float(float x) {
-  return x == x ? x : tt_bits_float(0x7fc00000u);
-}
-
-static inline double tt_canon_double(double x) {
-  return x == x ? x : tt_bits_double(0x7ff8000000000000u);
 }
 
 /* a - b as a sum, for complex products: where differences and sums of products alternate, gcc 12

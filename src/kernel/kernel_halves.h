@@ -47,7 +47,7 @@ INLINE void put_bf16(void *p, block z) {
   memcpy(p, &w, sizeof w);
 }
 
-/* ---- fp16: as tt_fp16_float and tt_float_fp16, all lanes at once ---- */
+/* ---- fp16: by the CPU, or by loops that the compiler vectorises ---- */
 
 #if defined(TT_FP16)
 INLINE block get_fp16(const void *p) {
@@ -64,35 +64,22 @@ INLINE void put_fp16(void *p, block z) {
   narrow_fp16((char *)p + TT_VECTOR / 2, canonical(z.y));
 }
 #else
-INLINE vec_float widen(vec_u32 h) {
-  const int32_t one = 1 << 23;
-  const vec_i32 u = (vec_i32)(h & 0x7fffu) << 13;
-  const vec_i32 tiny = (u - one) >> 31, huge = u >= 0x7c00 << 13;
-  const vec_i32 lift = (127 - 15) * one + (huge & (255 - 31 - 127 + 15) * one);
-  const vec_float x = (vec_float)(u + lift + (tiny & one));
-  return (vec_float)((vec_u32)(x - (vec_float)(tiny & (127 - 14) * one)) | (h & 0x8000u) << 16);
-}
-
-INLINE vec_u32 narrow(vec_float x) {
-  const int32_t one = 1 << 23, half = 126 * one;
-  const vec_u32 sign = (vec_u32)x >> 16 & 0x8000u;
-  const vec_i32 u = (vec_i32)x & 0x7fffffff, tiny = (u - (127 - 14) * one) >> 31;
-  const vec_i32 v = (vec_i32)((vec_float)u + (vec_float)(tiny & half));
-  const vec_i32 normal = (v - (127 - 15) * one + 0xfff + (v >> 13 & 1)) >> 13;
-  const vec_u32 h = SELECT(tiny, (vec_u32)(v - half), (vec_u32)normal);
-  const vec_u32 most = h - h + 0x7c00u, nan = most + 0x0200u;
-  return SELECT(u > 255 * one, nan, SELECT((vec_i32)h < 0x7c00, h, most) | sign);
-}
-
 INLINE block get_fp16(const void *p) {
-  vec_u32 w;
-  memcpy(&w, p, sizeof w);
-  return (block){widen(w & 0xffffu), widen(w >> 16)};
+  uint16_t h[LANES];
+  float x[LANES];
+  memcpy(h, p, sizeof h);
+  for (size_t i = 0; i < LANES; i++) x[i] = tt_fp16_float(h[i]);
+  block z;
+  memcpy(&z, x, sizeof z);
+  return z;
 }
 
 INLINE void put_fp16(void *p, block z) {
-  vec_u32 w = narrow(z.x) | narrow(z.y) << 16;
-  memcpy(p, &w, sizeof w);
+  uint16_t h[LANES];
+  float x[LANES];
+  memcpy(x, &z, sizeof x);
+  for (size_t i = 0; i < LANES; i++) h[i] = tt_float_fp16(x[i]);
+  memcpy(p, h, sizeof h);
 }
 #endif
 

@@ -50,15 +50,23 @@ INTEGER(16, double, double)
 INTEGER(32, double, double)
 INTEGER(64, uint64_t, int64_t)
 
-/* ---- floating point ---- */
+/* ---- floating point: any NaN becomes the one quiet NaN ---- */
 
-#define FLOATING(F, T)                               \
-  KERNEL(sum_##F, F, tt_canon_##T, a + b)            \
-  KERNEL(prod_##F, F, tt_canon_##T, a *b)            \
-  KERNEL(min_##F, F, tt_canon_##T, tt_min_##T(a, b)) \
-  KERNEL(max_##F, F, tt_canon_##T, tt_max_##T(a, b)) \
-  SCALE(scale_##F, F, T, AS_IS, tt_canon_##T)        \
-  TIMES(times_##F, F, T, AS_IS, tt_canon_##T)
+static inline float canon_float(float x) {
+  return x == x ? x : tt_bits_float(0x7fc00000u);
+}
+
+static inline double canon_double(double x) {
+  return x == x ? x : tt_bits_double(0x7ff8000000000000u);
+}
+
+#define FLOATING(F, T)                            \
+  KERNEL(sum_##F, F, canon_##T, a + b)            \
+  KERNEL(prod_##F, F, canon_##T, a *b)            \
+  KERNEL(min_##F, F, canon_##T, tt_min_##T(a, b)) \
+  KERNEL(max_##F, F, canon_##T, tt_max_##T(a, b)) \
+  SCALE(scale_##F, F, T, AS_IS, canon_##T)        \
+  TIMES(times_##F, F, T, AS_IS, canon_##T)
 
 FLOATING(f32, float)
 FLOATING(f64, double)
@@ -98,8 +106,8 @@ typedef struct {
   }                                                                            \
   KERNEL(prod_##C, C, put_##C, ((C){sub(a.re * b.re, a.im * b.im), a.re * b.im + a.im * b.re}))
 
-COMPLEX(c32, f32, tt_canon_float, tt_sub_float)
-COMPLEX(c64, f64, tt_canon_double, tt_sub_double)
+COMPLEX(c32, f32, canon_float, tt_sub_float)
+COMPLEX(c64, f64, canon_double, tt_sub_double)
 
 /* ---- pairs: a value and its index; padding is written as zero ----
  *
@@ -129,21 +137,15 @@ typedef struct {
   int16_t v, pad;
   int32_t i;
 } ALIAS short_int;
-_Static_assert(sizeof(double_int) == sizeof(struct {
-                 double v;
-                 int i;
-               }),
-               "no pad there");
-_Static_assert(sizeof(long_int) == sizeof(struct {
-                 long v;
-                 int i;
-               }),
-               "no pad there");
-_Static_assert(sizeof(short_int) == sizeof(struct {
-                 short v;
-                 int i;
-               }),
-               "no pad there");
+#define NO_PAD(P, V)                          \
+  _Static_assert(sizeof(P) == sizeof(struct { \
+                   V v;                       \
+                   int i;                     \
+                 }),                          \
+                 "no pad there")
+NO_PAD(double_int, double);
+NO_PAD(long_int, long);
+NO_PAD(short_int, short);
 
 /* Does b go before a? `minus`: the zero with a minus sign goes first. */
 #define INTEGER_BEFORE(less, minus) ((b.v less a.v) | ((b.v == a.v) & (b.i < a.i)))
@@ -160,8 +162,8 @@ _Static_assert(sizeof(short_int) == sizeof(struct {
   KERNEL(minloc_##P, P, put_##P, before(<, 1) ? b : a) \
   KERNEL(maxloc_##P, P, put_##P, before(>, 0) ? b : a)
 
-PAIR(float_int, REAL_BEFORE, tt_canon_float)
-PAIR(double_int, REAL_BEFORE, tt_canon_double)
+PAIR(float_int, REAL_BEFORE, canon_float)
+PAIR(double_int, REAL_BEFORE, canon_double)
 PAIR(long_int, INTEGER_BEFORE, AS_IS)
 PAIR(int_int, INTEGER_BEFORE, AS_IS)
 PAIR(short_int, INTEGER_BEFORE, AS_IS)

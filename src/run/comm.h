@@ -73,6 +73,13 @@ int tt_comm_near(const tutti_comm *comm, int *near);
 static inline bool tt_over_net(const tutti_comm *comm) {
   return comm->net && !comm->beside;
 }
+/* Was this rank told that the communicator is over? */
+static inline bool tt_comm_is_over(const tutti_comm *comm) {
+  tt_wire *w = comm->wire;
+  /* model: abort:hear, wake:last */
+  if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
+  return w->peer->aborted(w, NULL, 0);
+}
 /* s after which a wait fails; 0: never. */
 double tt_comm_timeout(const tutti_comm *comm);
 /* The number of ranks that bring data to a call: the first ones. */

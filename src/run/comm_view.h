@@ -13,7 +13,7 @@ tutti_contract tt_comm_contract(const tutti_comm *comm);
 /* Does every call on it fail? */
 bool tt_comm_failed(const tutti_comm *comm);
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *call);
-/* Formats a call: "allreduce of 10 int64, sum" (call_words.c). */
+/* Formats a call: "allreduce of 10 int64, sum" (diagnose.c). */
 int tt_record_words(const tt_record *r, char *text, size_t size);
 
 /* ---- tutti's own collectives (gather.c) ---- */

@@ -9,13 +9,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exit_status.h"
 #include "flight.h"
+#include "process_state.h"
 
 enum {
   ASK_US = 500000, /* after this time, ask awaited peers what they called */
   CALLS_S = 1      /* wait this long for all answers before naming a rank that differs */
 };
+
+int tt_record_words(const tt_record *r, char *text, size_t size) {
+  const char *op = tt_op_kind_name(r->op);
+  if (r->coll == TUTTI_BARRIER) return snprintf(text, size, "barrier");
+  const bool rooted = tt_coll_rooted((tutti_coll)r->coll);
+  const bool part = r->coll == TUTTI_ALLREDUCE && r->root, varied = !rooted && !part && r->root;
+  int n = snprintf(text, size, "%s%s of %llu %s%s", tutti_coll_name((tutti_coll)r->coll),
+                   varied ? "_v" : "", (unsigned long long)r->count,
+                   tutti_type_name((tutti_type)r->type), varied ? " in all" : "");
+  if (part) n += snprintf(text + n, size - (size_t)n, " in a list of %u", r->root - 1);
+  if (tt_coll_reduces((tutti_coll)r->coll)) n += snprintf(text + n, size - (size_t)n, ", %s", op);
+  if (rooted) n += snprintf(text + n, size - (size_t)n, ", root %u", r->root);
+  return n;
+}
 
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell) {
   if (comm->broken) return;
@@ -99,23 +113,19 @@ static void exit_of(const tutti_comm *comm, int peer, char *words, size_t size) 
     comm->net->net->exit_words(comm->net, peer, words, size);
 }
 
-static void say_lost(tutti_comm *comm, int peer, const tt_operation *o, uint32_t step) {
-  char how[128];
+/* Breaks the communicator: `peer` is gone, and this rank waited for it in an operation's step, or
+ * for a message (m, or NULL). */
+static void break_for_lost(tutti_comm *comm, int peer, const tt_p2p_message *m,
+                           const tt_operation *o, uint32_t step) {
+  char how[128], what[128];
   exit_of(comm, peer, how, sizeof how);
-  snprintf(comm->why, sizeof comm->why,
-           "rank %d (pid %ld) %s; rank %d waited for it in %s, operation %u, step %u", peer,
-           comm->wire->peer->pid(comm->wire, peer), how, comm->rank, tutti_coll_name(o->call.coll),
-           o->stamp.seq, step);
-  tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
-}
-
-static void say_message_lost(tutti_comm *comm, const tt_p2p_message *m) {
-  char how[128];
-  exit_of(comm, m->peer, how, sizeof how);
-  snprintf(comm->why, sizeof comm->why,
-           "rank %d (pid %ld) %s; rank %d waited for it to %s message %u", m->peer,
-           comm->wire->peer->pid(comm->wire, m->peer), how, comm->rank,
-           m->sends ? "receive" : "send", m->number);
+  if (m)
+    snprintf(what, sizeof what, "to %s message %u", m->sends ? "receive" : "send", m->number);
+  else
+    snprintf(what, sizeof what, "in %s, operation %u, step %u", tutti_coll_name(o->call.coll),
+             o->stamp.seq, step);
+  snprintf(comm->why, sizeof comm->why, "rank %d (pid %ld) %s; rank %d waited for it %s", peer,
+           comm->wire->peer->pid(comm->wire, peer), how, comm->rank, what);
   tt_comm_break(comm, TUTTI_ERR_PEER_LOST, true);
 }
 
@@ -152,7 +162,7 @@ static bool says_who_died(tutti_comm *comm, const tt_operation *o) {
     int dead = a.peer >= 0 && a.dead ? a.peer : comm->ranks - 1; /* else `peer` may wait for it */
     while (dead >= 0 && comm->wire->peer->alive(comm->wire, dead)) dead--;
     if (dead >= 0) {
-      say_lost(comm, dead, o, a.step);
+      break_for_lost(comm, dead, NULL, o, a.step);
       return true;
     }
     usleep(1000);
@@ -181,7 +191,7 @@ void tt_break_messages(tutti_comm *comm, tutti_status status) {
   for (int look = 0; status == TUTTI_ERR_PEER_LOST && look < LOOKS; look++, usleep(1000))
     for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)); i++)
       if (!comm->wire->peer->alive(comm->wire, m->peer)) {
-        say_message_lost(comm, m);
+        break_for_lost(comm, m->peer, m, NULL, 0);
         return;
       }
   snprintf(comm->why, sizeof comm->why, "%s", tutti_error());
@@ -195,7 +205,7 @@ static void look_after_messages(tutti_comm *comm, tt_wait_policy *p, uint64_t no
   for (int i = 0; (m = tt_p2p_first(comm->flight->p2p, i)) && !comm->broken; i++) {
     if (comm->wire->peer->alive(comm->wire, m->peer)) continue;
     if (tt_messages_progress(comm)) return;
-    say_message_lost(comm, m);
+    break_for_lost(comm, m->peer, m, NULL, 0);
   }
   if (comm->broken || !late) return;
   tt_report_late_message(comm, p, now - p->since, late);
@@ -228,7 +238,7 @@ void tt_look_after(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
     if (find_mismatch(comm, &place->operation, a.beyond))
       tt_comm_break(comm, TUTTI_ERR_MISMATCH, true);
     else if (a.dead)
-      say_lost(comm, a.peer, &place->operation, a.step);
+      break_for_lost(comm, a.peer, NULL, &place->operation, a.step);
     else
       tt_report_straggler(comm, p, now - p->since, a.peer, &place->operation, a.step);
   }

@@ -11,8 +11,9 @@
 typedef struct tt_place {
   tt_operation operation;
   tutti_request *by; /* NULL: free */
-  bool begun;        /* by tt_finish_at_once, for the next request */
-  uint32_t holds;    /* value of changes for which its operation is filled in; 0: none */
+  tt_record record;  /* of its operation's call */
+  bool begun;        /* by blocking.c, for the next request */
+  uint32_t holds;    /* value of changes for which operation and record are filled in; 0: none */
 } tt_place;
 
 typedef struct tt_wait_policy { /* of a waiting caller, while nothing moves */
@@ -48,12 +49,15 @@ typedef struct tt_flight {
 /* Sends an abort to the other ranks, if one was requested. `busy` is held. */
 void tt_comm_send_abort(tutti_comm *comm);
 
-/* ---- starting and driving (progress.c) ---- */
+/* ---- starting (blocking.c) ---- */
 
-/* Runs a whole operation without a request, if nothing else is in flight, the plan has a straight
- * loop and the peers arrive in time. Returns false if nothing was done, or if the operation is
- * under way in its place; then the request issued next takes it over. */
-bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+/* Publishes the call as operation flight->seq, and begins it in its place. */
+void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan);
+/* Publishes which operations are over here. */
+void tt_show_over(tutti_comm *comm);
+
+/* ---- driving (progress.c) ---- */
+
 /* One pass over the other listed communicators that no thread is using. mine: NULL if the thread is
  * no caller. A communicator whose operations complete is unlisted by its own next call. */
 bool tt_progress_others(const tutti_comm *mine);
@@ -79,24 +83,14 @@ void tt_trace_over(tt_trace *trace, uint32_t seq);
 
 /* Polls before the first yield, with one rank per core: maximum, minimum. */
 enum { TT_SPINS = 4000, TT_SPINS_LEAST = 125 };
-static inline void tt_relax(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
+void tt_relax(void); /* a pause of a spinning rank, for its core's other thread */
 /* One pass for a caller that tests; now and then it also checks the peers. */
 void tt_progress_polled(tutti_comm *comm);
-/* Something moved, whichever thread drives it: resets the wait of callers that test. The comm is
- * held. */
-void tt_polled_anew(tutti_comm *comm);
+/* Something moved, whichever thread drives it: the wait begins anew. The comm is held. */
+void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p);
 
 /* ---- stragglers (straggler.c) ---- */
 
-/* Publishes which rank this one waits for; or that it no longer waits. */
-void tt_show_wait(tutti_comm *comm, tt_wait_policy *p);
-void tt_show_moves(tutti_comm *comm);
 /* An operation has waited `waited` us for `peer` in this step; or a message has. If it is time,
  * warns once, or breaks the communicator (TUTTI_TIMEOUT), and names the straggler. */
 void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,

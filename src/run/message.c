@@ -27,11 +27,7 @@ static void post_message(tutti_request *r) {
   tt_p2p_post(r->comm->flight->p2p, r->message);
 }
 
-static void free_message(tutti_request *r) {
-  free(r);
-}
-
-static const tt_request_ops message_request = {.issue = post_message, .free = free_message};
+static const tt_request_ops message_request = {.issue = post_message};
 
 typedef struct message_box {
   tutti_request request;

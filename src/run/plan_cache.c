@@ -251,7 +251,7 @@ void tt_plans_drop(tutti_comm *comm) {
   while (comm->plans->prepared) {
     tt_prepared *p = comm->plans->prepared;
     comm->plans->prepared = p->next;
-    tt_program_free(p->program);
+    free(p->program);
     tt_sched_free(p->sched);
     free(p);
   }

@@ -5,7 +5,6 @@
  * Invariant  operations start in the order of issue, each when its place in the window is
  *            free; a broken communicator fails all its requests.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <sched.h>
 #include <stdio.h>
 
 #include "flight.h"
@@ -25,80 +24,16 @@ static void complete_request(tutti_comm *comm, tutti_request *r, tutti_status st
   if (over) complete_request(comm, whole, whole->status);
 }
 
-/* Publishes the call as operation comm->seq, and begins it in its place. */
-static void publish_and_begin(tutti_comm *comm, tt_place *place, const tt_call *call,
-                              const tt_plan *plan) {
-  const tt_call *said = call->said ? call->said : call;
-  /* A hash of all calls so far: one comparison tells whether two ranks always agreed. */
-  comm->flight->chain =
-      (uint32_t)tt_mix((uint64_t)comm->flight->chain << 32 | (plan->hash ^ call->also));
-  const tt_stamp stamp = {comm->flight->seq, comm->flight->chain};
-  const uint64_t *table = plan->exec.table;
-  const tt_record record = {stamp,
-                            (uint32_t)said->coll,
-                            (uint32_t)said->type,
-                            tt_op_kind(said->op),
-                            table                        ? plan->counts
-                            : tt_coll_rooted(said->coll) ? (uint32_t)said->root
-                                                         : said->buffers,
-                            table ? table[comm->ranks] : said->count};
-  comm->wire->peer->record(comm->wire, &record, comm->flight->oldest);
-  place->begun = true;
-  tt_operation *o = &place->operation;
-  o->trace = comm->trace ? tt_trace_begin(comm, call, plan) : NULL;
-  const uint32_t last = call == &comm->flight->last ? comm->flight->changes : 0;
-  if (last && last == place->holds) {
-    tt_operation_begin_again(o, stamp, comm->flight->oldest);
-  } else {
-    tt_operation_begin(o, comm->wire, &plan->exec, call, stamp, comm->flight->oldest);
-    place->holds = o->loop ? last : 0;
-  }
-}
-
 static void start_request(tutti_comm *comm, tutti_request *r) {
   tt_place *place = &comm->flight->places[comm->flight->seq % TT_WINDOW];
   r->state = TT_RUNNING;
   comm->flight->stuck = false;
   place->by = r;
   if (!place->begun && r->ops->pack) r->ops->pack(r, comm->flight->seq % TT_WINDOW);
-  if (!place->begun) publish_and_begin(comm, place, &r->call, &r->plan);
+  if (!place->begun) tt_place_begin(comm, place, &r->call, &r->plan);
   place->begun = false;
   r->seq = comm->flight->seq++;
   if (place->operation.status) tt_break_operation(comm, &place->operation);
-}
-
-static void show_over(tutti_comm *comm) {
-  atomic_store_explicit(&comm->wire->shown->over, comm->flight->oldest, memory_order_relaxed);
-}
-
-enum { TURNS = 16 }; /* yields to the scheduler, with more ranks than cores */
-
-bool tt_finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
-  if (comm->flight->unfinished || !plan->prepared->program->shape) return false;
-  if (comm->flight->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
-  if (tt_wire_is_over(comm->wire)) return false; /* publish nothing more */
-  tt_place *place = &comm->flight->places[comm->flight->seq % TT_WINDOW];
-  tt_operation *o = &place->operation;
-  publish_and_begin(comm, place, call, plan);
-  if (o->status) return false; /* nothing was sent, and no peer knows of it yet */
-  const bool oversubscribed = comm->load.ranks_per_core > 1;
-  const uint32_t looks = oversubscribed ? TURNS : comm->flight->spins;
-  for (uint32_t look = 0; o->loop && look < looks; look++) {
-    tt_operation_progress(o);
-    if (o->status) return false;
-    if (tt_operation_done(o)) {
-      place->begun = false;
-      comm->flight->oldest = ++comm->flight->seq;
-      show_over(comm);
-      comm->flight->spins = tt_min(comm->flight->spins + look, (uint32_t)TT_SPINS);
-      return true;
-    }
-    if (oversubscribed)
-      sched_yield();
-    else if (look > 64)
-      tt_relax();
-  }
-  return false;
 }
 
 static void start_queued(tutti_comm *comm) {
@@ -198,7 +133,8 @@ static bool others_in_flight(const tutti_comm *mine) {
 void tt_net_progress(tutti_comm *comm, bool *moved) {
   if (comm->broken) return;
   const bool wait = comm->flight->waits && !others_in_flight(comm);
-  const tutti_status status = (wait ? comm->net->net->wait : comm->net->net->poll)(comm->net, moved);
+  const tutti_status status =
+      (wait ? comm->net->net->wait : comm->net->net->poll)(comm->net, moved);
   if (status) tt_break_messages(comm, status);
 }
 
@@ -216,7 +152,7 @@ static bool drive_operations(tutti_comm *comm) {
     if (tt_operation_progress(&place->operation)) moved = true;
     if (place->operation.status) {
       tt_break_operation(comm, &place->operation);
-    } else if (tt_operation_done(&place->operation) && !is_leaving(comm)) {
+    } else if (place->operation.finished == place->operation.slices && !is_leaving(comm)) {
       tutti_request *r = place->by;
       place->by = NULL;
       if (place->operation.trace) tt_trace_over(comm->trace, seq);
@@ -227,7 +163,7 @@ static bool drive_operations(tutti_comm *comm) {
     while (comm->flight->oldest != comm->flight->seq &&
            !comm->flight->places[comm->flight->oldest % TT_WINDOW].by)
       comm->flight->oldest++;
-    show_over(comm);
+    tt_show_over(comm);
   }
   if (comm->flight->p2p && !comm->broken && tt_messages_progress(comm)) moved = true;
   return moved;
@@ -241,7 +177,7 @@ enum { LOOK_EVERY = 16 };
 static bool progress_comm(tutti_comm *comm) {
   if (atomic_load_explicit(&comm->flight->abort, memory_order_relaxed) == 2)
     tt_comm_send_abort(comm);
-  if (tt_wire_is_over(comm->wire)) hear_abort(comm);
+  if (tt_comm_is_over(comm)) hear_abort(comm);
   bool moved = !comm->flight->stuck && drive_operations(comm);
   const bool leaving = is_leaving(comm);
   const bool looks = !moved || (!comm->flight->waits && comm->flight->seq % LOOK_EVERY == 0);
@@ -252,7 +188,7 @@ static bool progress_comm(tutti_comm *comm) {
   else if (comm->flight->queue)
     start_queued(comm);
   moved |= comm->broken != TUTTI_OK;
-  if (moved && comm->flight->wait_policy.looks) tt_polled_anew(comm);
+  if (moved && comm->flight->wait_policy.looks) tt_wait_anew(comm, &comm->flight->wait_policy);
   return moved;
 }
 

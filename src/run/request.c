@@ -9,38 +9,14 @@ static void free_collective(tutti_request *r) {
   free(r);
 }
 
-static const tt_request_ops collective_request = {.issue = tt_request_enqueue,
-                                                  .free = free_collective};
-
-tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
-  if (tt_finish_at_once(comm, call, plan)) return TUTTI_OK;
-  tutti_request r = {.ops = &collective_request, .comm = comm, .call = *call, .plan = *plan};
-  tt_request_issue(&r);
-  return tt_request_finish(&r);
-}
-
-bool tt_call_again(tutti_comm *comm, const tt_call *c, tutti_status *status) {
-  const tt_call *l = &comm->flight->last;
-  const tt_plan *plan = comm->flight->last_plan;
-  const bool same = plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
-                    c->type == l->type && c->op == l->op && c->coll == l->coll &&
-                    c->root == l->root && !c->varied;
-  if (same) *status = tt_call_run(comm, l, plan);
-  return same;
-}
-
-void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
-  comm->flight->last = *call;
-  comm->flight->last_plan = plan;
-  comm->flight->changes++;
-}
+const tt_request_ops tt_collective_ops = {.issue = tt_request_enqueue, .free = free_collective};
 
 tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
                             const tt_plan *plan, tutti_request **request) {
   const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
   tutti_request *r = malloc(sizeof *r + table);
   if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
-  *r = (tutti_request){.ops = &collective_request, .comm = comm, .call = *call, .plan = *plan};
+  *r = (tutti_request){.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
   if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
   *request = r;
   return TUTTI_OK;
@@ -88,10 +64,16 @@ tutti_status tutti_request_start(tutti_request *r) {
   return status;
 }
 
+void tt_request_drop(tutti_request *r) {
+  if (r->ops->free)
+    r->ops->free(r);
+  else
+    free(r);
+}
+
 static void free_request(tutti_request **request) {
-  tutti_request *r = *request;
-  r->comm->flight->requests--;
-  r->ops->free(r);
+  (*request)->comm->flight->requests--;
+  tt_request_drop(*request);
   *request = NULL;
 }
 
@@ -124,7 +106,8 @@ static tutti_status wait_and_retire(tutti_request **request, bool again) {
   tt_trace_in(comm->trace, true);
   const bool running = r->state == TT_QUEUED || r->state == TT_RUNNING;
   if (running && !again) ended = tt_request_finish(r);
-  if (running && again && !tt_request_await(r)) status = tt_say_interrupted("tutti_request_wait");
+  if (running && again && !tt_request_await(r, false))
+    status = tt_say_interrupted("tutti_request_wait");
   tt_trace_out(comm->trace, TT_EVENT_WAITS);
   if (r->state == TT_COMPLETE) status = retire_request(request);
   tt_comm_leave(comm);

@@ -22,7 +22,7 @@ typedef struct tt_request_ops {
   void (*unpack)(tutti_request *part);
   /* Takes note that a part has completed; true: so has the whole. Called for wholes only. */
   bool (*part_done)(tutti_request *whole);
-  /* Frees it. */
+  /* Frees it. NULL: it is one piece of memory. */
   void (*free)(tutti_request *r);
 } tt_request_ops;
 
@@ -40,7 +40,7 @@ struct tutti_request {
   tt_p2p_message *message;    /* NULL: a collective */
 };
 
-/* ---- collectives (request.c) ---- */
+/* ---- blocking calls (blocking.c) ---- */
 
 /* Runs a checked call by its plan until it completes. The comm is entered. */
 tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
@@ -48,6 +48,10 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
  * false: it is another one. The comm is entered. */
 bool tt_call_again(tutti_comm *comm, const tt_call *call, tutti_status *status);
 void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
+
+/* ---- collectives (request.c) ---- */
+
+extern const tt_request_ops tt_collective_ops;
 /* The request of a planned call. */
 tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
                             const tt_plan *plan, tutti_request **request);
@@ -58,7 +62,10 @@ void tt_request_enqueue(tutti_request *request);
 /* Waits until the request completes; returns its status. If interrupted, returns
  * TUTTI_ERR_INTERRUPTED and breaks the communicator for all ranks. The comm is entered. */
 tutti_status tt_request_finish(tutti_request *request);
-/* As tt_request_finish, but returns false if interrupted, and the request continues. */
-bool tt_request_await(tutti_request *request);
+/* As tt_request_finish, but returns false if interrupted, and the request continues. deaf: ignores
+ * interrupts. */
+bool tt_request_await(tutti_request *request, bool deaf);
+/* Frees a request that is not in flight. */
+void tt_request_drop(tutti_request *request);
 
 #endif

@@ -1,9 +1,7 @@
-/* straggler.c - a waiting rank publishes what it waits for, and reports stragglers.
+/* straggler.c - a rank that waits too long reports which rank is late.
  *
- * Idea       a rank that waits longer than some 100 us publishes for which rank, in which step of
- *            what, and since when: for its peers and for `tutti doctor`. After 10 s, or
- *            TUTTI_TIMEOUT, it reports which rank is late, whether that process is stopped, and
- *            what it last did.
+ * Idea       After 10 s, or TUTTI_TIMEOUT, a waiting rank reports which rank is late, whether that
+ *            process is stopped, and what it last did.
  * Cost       nothing for ranks that do not wait.
  * Invariant  a rank that has not made the call is reported before one that has, and of the former
  *            a stopped one before a running one.
@@ -22,61 +20,6 @@ enum {
 /* each since, over: order: shown to people, and looked at twice */
 
 static const double answers_s = 0.2; /* how long it waits for missing answers */
-
-/* ---- publishing a wait ---- */
-
-#define STORE(at, value) atomic_store_explicit(&(at), (value), memory_order_relaxed)
-
-static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
-  tt_shown *s = comm->wire->shown;
-  const tt_rank_info *w = comm->info;
-  const bool near = w[peer].index >= 0 && w[peer].placement.node == w[comm->rank].placement.node;
-  STORE(s->waits_for, (uint32_t)peer);
-  STORE(s->waits_near, near ? (uint32_t)w[peer].index : UINT32_MAX);
-  STORE(s->seen, p->looked);
-  atomic_store_explicit(&s->since, p->since, memory_order_release);
-  p->shown = true;
-}
-
-static void show_message(tutti_comm *comm, tt_wait_policy *p, const tt_p2p_message *m) {
-  tt_shown *s = comm->wire->shown;
-  STORE(s->message, m->sends ? 2 : 1);
-  STORE(s->waits_in, m->number);
-  STORE(s->type, (uint32_t)m->type);
-  STORE(s->count, m->count);
-  publish_wait(comm, p, m->peer);
-}
-
-typedef struct awaited {
-  int peer;
-  uint32_t step;
-} awaited;
-
-static bool first(void *ctx, int peer, uint32_t step) {
-  *(awaited *)ctx = (awaited){peer, step};
-  return true;
-}
-
-void tt_show_wait(tutti_comm *comm, tt_wait_policy *p) {
-  tt_shown *s = comm->wire->shown;
-  const tt_p2p_message *m = p->by ? p->by->message : NULL;
-  for (uint32_t seq = comm->flight->oldest; !m && seq != comm->flight->seq; seq++) {
-    const tt_place *place = &comm->flight->places[seq % TT_WINDOW];
-    awaited a = {-1, 0};
-    if (!place->by || !tt_operation_awaits(&place->operation, first, &a) || a.peer < 0) continue;
-    STORE(s->message, 0);
-    STORE(s->waits_in, seq);
-    STORE(s->waits_at, a.step);
-    publish_wait(comm, p, a.peer);
-    return;
-  }
-  if (!m && comm->flight->p2p) m = tt_p2p_first(comm->flight->p2p, 0);
-  if (m) show_message(comm, p, m);
-}
-
-void tt_show_moves(tutti_comm *comm) {
-  atomic_store_explicit(&comm->wire->shown->since, 0, memory_order_release);
-}
 
 /* ---- warning and giving up ---- */
 
@@ -196,37 +139,40 @@ static bool some_stopped(tutti_comm *comm) {
   return false;
 }
 
+/* `what`: the rest of the sentence. */
+static void report_late(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
+                        const char *what) {
+  char text[400], time[16];
+  format_seconds(waited, time, sizeof time);
+  snprintf(text, sizeof text, "rank %d has waited %s s for rank %d (pid %ld%s)%s", comm->rank, time,
+           peer, comm->wire->peer->pid(comm->wire, peer),
+           is_peer_stopped(comm, peer) ? ", stopped" : "", what);
+  warn_or_time_out(comm, p, waited, text);
+}
+
 void tt_report_straggler(tutti_comm *comm, tt_wait_policy *p, uint64_t waited, int peer,
                          const tt_operation *o, uint32_t step) {
-  char text[400], where[160], time[16], words[100];
+  char what[300], where[160], words[100];
   tt_record mine;
   ask_ahead(comm, waited, o->stamp.seq);
   if (!complains(comm, p, waited)) return;
   if (comm->wire->peer->inquire && !some_stopped(comm))
     comm->wire->peer->inquire(comm->wire, o->stamp.seq, answers_s);
   peer = culprit(comm, o->stamp.seq, peer);
-  format_seconds(waited, time, sizeof time);
   say_where(comm, peer, o->stamp.seq, step, where, sizeof where);
   if (comm->wire->peer->read_record(comm->wire, comm->rank, o->stamp.seq, &mine) == 1)
     tt_record_words(&mine, words, sizeof words);
   else
     snprintf(words, sizeof words, "%s", tutti_coll_name(o->call.coll));
-  snprintf(text, sizeof text,
-           "rank %d has waited %s s for rank %d (pid %ld%s) in %s, operation %u%s", comm->rank,
-           time, peer, comm->wire->peer->pid(comm->wire, peer),
-           is_peer_stopped(comm, peer) ? ", stopped" : "", words, o->stamp.seq, where);
-  warn_or_time_out(comm, p, waited, text);
+  snprintf(what, sizeof what, " in %s, operation %u%s", words, o->stamp.seq, where);
+  report_late(comm, p, waited, peer, what);
 }
 
 void tt_report_late_message(tutti_comm *comm, tt_wait_policy *p, uint64_t waited,
                             const tt_p2p_message *m) {
-  char text[400], time[16];
+  char what[128];
   if (!complains(comm, p, waited)) return;
-  format_seconds(waited, time, sizeof time);
-  snprintf(text, sizeof text,
-           "rank %d has waited %s s for rank %d (pid %ld%s), to %s message %u, %llu %s", comm->rank,
-           time, m->peer, comm->wire->peer->pid(comm->wire, m->peer),
-           is_peer_stopped(comm, m->peer) ? ", stopped" : "", m->sends ? "receive" : "send",
+  snprintf(what, sizeof what, ", to %s message %u, %llu %s", m->sends ? "receive" : "send",
            m->number, (unsigned long long)m->count, tutti_type_name(m->type));
-  warn_or_time_out(comm, p, waited, text);
+  report_late(comm, p, waited, m->peer, what);
 }

@@ -2,7 +2,8 @@
  *
  * Idea       while nothing moves a waiter spins (if every rank has a core and no network is
  *            used), then yields, then sleeps until a peer wakes it. Now and then it checks
- *            the ranks it waits for, and publishes that it waits.
+ *            the ranks it waits for. Before it sleeps it publishes for which rank it waits, in
+ *            which step of what, and since when: for its peers and for `tutti doctor`.
  * Invariant  it never waits for ever for a rank that died, aborted or made another call;
  *            sleeps are bounded.
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -26,10 +27,80 @@ static uint64_t now_us(void) {
   return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+/* each since: order: shown to people, and looked at twice */
+
+/* ---- publishing a wait ---- */
+
+#define STORE(at, value) atomic_store_explicit(&(at), (value), memory_order_relaxed)
+
+static void publish_wait(tutti_comm *comm, tt_wait_policy *p, int peer) {
+  tt_shown *s = comm->wire->shown;
+  const tt_rank_info *w = comm->info;
+  const bool near = w[peer].index >= 0 && w[peer].placement.node == w[comm->rank].placement.node;
+  STORE(s->waits_for, (uint32_t)peer);
+  STORE(s->waits_near, near ? (uint32_t)w[peer].index : UINT32_MAX);
+  STORE(s->seen, p->looked);
+  atomic_store_explicit(&s->since, p->since, memory_order_release);
+  p->shown = true;
+}
+
+static void show_message(tutti_comm *comm, tt_wait_policy *p, const tt_p2p_message *m) {
+  tt_shown *s = comm->wire->shown;
+  STORE(s->message, m->sends ? 2 : 1);
+  STORE(s->waits_in, m->number);
+  STORE(s->type, (uint32_t)m->type);
+  STORE(s->count, m->count);
+  publish_wait(comm, p, m->peer);
+}
+
+typedef struct awaited {
+  int peer;
+  uint32_t step;
+} awaited;
+
+static bool take_first(void *ctx, int peer, uint32_t step) {
+  *(awaited *)ctx = (awaited){peer, step};
+  return true;
+}
+
+static void show_wait(tutti_comm *comm, tt_wait_policy *p) {
+  tt_shown *s = comm->wire->shown;
+  const tt_p2p_message *m = p->by ? p->by->message : NULL;
+  for (uint32_t seq = comm->flight->oldest; !m && seq != comm->flight->seq; seq++) {
+    const tt_place *place = &comm->flight->places[seq % TT_WINDOW];
+    awaited a = {-1, 0};
+    if (!place->by || !tt_operation_awaits(&place->operation, take_first, &a) || a.peer < 0)
+      continue;
+    STORE(s->message, 0);
+    STORE(s->waits_in, seq);
+    STORE(s->waits_at, a.step);
+    publish_wait(comm, p, a.peer);
+    return;
+  }
+  if (!m && comm->flight->p2p) m = tt_p2p_first(comm->flight->p2p, 0);
+  if (m) show_message(comm, p, m);
+}
+
+static void show_moves(tutti_comm *comm) {
+  atomic_store_explicit(&comm->wire->shown->since, 0, memory_order_release);
+}
+
+/* ---- waiting ---- */
+
+void tt_relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 /* Adapts the number of spins: if they did not help, others may be using the cores. */
 static void spun(tutti_comm *comm, bool helped) {
-  comm->flight->spins = helped ? tt_min(2 * comm->flight->spins, (uint32_t)TT_SPINS)
-                               : tt_max(comm->flight->spins / 2, (uint32_t)TT_SPINS_LEAST);
+  const uint32_t spins = helped ? 2 * comm->flight->spins : comm->flight->spins / 2;
+  comm->flight->spins = spins > TT_SPINS         ? TT_SPINS
+                        : spins < TT_SPINS_LEAST ? TT_SPINS_LEAST
+                                                 : spins;
 }
 
 /* Now and then progresses a network beside the wire, for the caller's own messages over it. */
@@ -37,16 +108,26 @@ static void progress_other_work(tutti_comm *comm, const tt_wait_policy *p) {
   bool moved = false;
   if (p->looks % 16) return;
   if (comm->beside) tt_net_progress(comm, &moved);
-  tt_idle(); /* the caller's other work */
+  /* order: a flag of this process */
+  if (atomic_load_explicit(&tt_process.idle, memory_order_relaxed)) tt_idle();
 }
 
 static uint64_t yield_us(const tutti_comm *comm) {
   return comm->wire == comm->net && comm->net->traits.wakes ? YIELD_NET_US : YIELD_US;
 }
 
-static void start_anew(tutti_comm *comm, tt_wait_policy *p) {
-  if (p->shown) tt_show_moves(comm);
+void tt_wait_anew(tutti_comm *comm, tt_wait_policy *p) {
+  if (p->shown) show_moves(comm);
   *p = (tt_wait_policy){.by = p->by};
+}
+
+/* Checks the peers once in LOOK_US, and publishes that this rank waits. */
+static void check_now_and_then(tutti_comm *comm, tt_wait_policy *p, uint64_t now) {
+  if (!p->since) p->since = p->looked = now;
+  if (now - p->looked < LOOK_US) return;
+  p->looked = now;
+  tt_look_after(comm, p, now);
+  show_wait(comm, p);
 }
 
 /* Nothing moved: spins, yields, or sleeps. */
@@ -60,50 +141,38 @@ static void pause_a_while(tutti_comm *comm, tt_wait_policy *p) {
   }
   if (p->looks == comm->flight->spins) spun(comm, false);
   uint64_t now = p->looks % 16 ? 0 : now_us();
-  if (now && !p->since) p->since = p->looked = now;
-  if (now && now - p->looked >= LOOK_US) {
-    p->looked = now;
-    tt_look_after(comm, p, now);
-    tt_show_wait(comm, p);
-  }
+  if (now) check_now_and_then(comm, p, now);
   if (!now || now - p->since < yield_us(comm)) {
     if (!tt_over_net(comm) || !comm->net->traits.yields) sched_yield();
     return;
   }
-  if (!p->shown) tt_show_wait(comm, p);
+  if (!p->shown) show_wait(comm, p);
   uint32_t futex = comm->wire->peer->sleep_begin(comm->wire);
-  p->sleep = p->sleep ? (uint32_t)tt_min(2 * p->sleep, comm->net ? SLEEP_NET_US : SLEEP_MOST_US)
-                      : SLEEP_US;
+  const uint32_t most = comm->net ? SLEEP_NET_US : SLEEP_MOST_US;
+  p->sleep = !p->sleep ? SLEEP_US : 2 * p->sleep < most ? 2 * p->sleep : most;
   const bool moved = tt_progress(comm);
   if (!moved) comm->wire->peer->sleep(comm->wire, futex, p->sleep);
   comm->wire->peer->sleep_end(comm->wire);
   p->looks |= 15; /* read the clock next time */
-  if (moved) start_anew(comm, p);
-}
-
-void tt_polled_anew(tutti_comm *comm) {
-  start_anew(comm, &comm->flight->wait_policy);
+  if (moved) tt_wait_anew(comm, p);
 }
 
 void tt_progress_polled(tutti_comm *comm) {
   tt_wait_policy *p = &comm->flight->wait_policy;
   if (tt_progress(comm)) {
-    start_anew(comm, p);
+    tt_wait_anew(comm, p);
     return;
   }
   progress_other_work(comm, p);
-  if (p->looks++ % 64 == 0) {
-    uint64_t now = now_us();
-    if (!p->since) p->since = p->looked = now;
-    if (now - p->looked < LOOK_US) return;
-    p->looked = now;
-    tt_look_after(comm, p, now);
-    tt_show_wait(comm, p);
-  }
+  if (p->looks++ % 64 == 0) check_now_and_then(comm, p, now_us());
 }
 
-/* Waits until it is complete; false: interrupted. deaf: ignores interrupts. */
-static bool await(tutti_request *r, bool deaf) {
+/* Did any thread set a function that may interrupt it? */
+static bool some_interrupt_set(void) {
+  return atomic_load_explicit(&tt_process.interrupt.fn, memory_order_relaxed) != NULL;
+}
+
+bool tt_request_await(tutti_request *r, bool deaf) {
   tutti_comm *comm = r->comm;
   tt_wait_policy p = {.by = r};
   double asked = 0;
@@ -115,27 +184,24 @@ static bool await(tutti_request *r, bool deaf) {
       spun(comm, true);
     if (r->state == TT_COMPLETE) break;
     if (moved)
-      start_anew(comm, &p);
+      tt_wait_anew(comm, &p);
     else
       pause_a_while(comm, &p);
-    if (!deaf && (p.sleep || turn % ASK_TURNS == 0)) waits = !tt_interrupted(&asked);
+    if (!deaf && (p.sleep || turn % ASK_TURNS == 0) && some_interrupt_set())
+      waits = !tt_interrupted(&asked);
   }
-  if (p.shown) tt_show_moves(comm);
+  if (p.shown) show_moves(comm);
   comm->flight->waits = false;
   return waits;
 }
 
-bool tt_request_await(tutti_request *r) {
-  return await(r, false);
-}
-
 tutti_status tt_request_finish(tutti_request *r) {
   tutti_comm *comm = r->comm;
-  const bool waited = await(r, false);
+  const bool waited = tt_request_await(r, false);
   if (!waited) { /* other ranks may depend on it, so it cannot be taken back */
     tt_break_interrupted(
         comm, r->message ? r->message->sends ? "send" : "recv" : tutti_coll_name(r->call.coll));
-    await(r, true);
+    tt_request_await(r, true);
   }
   if (!r->status) return TUTTI_OK;
   return tt_fail(waited ? r->status : TUTTI_ERR_INTERRUPTED, "%s", comm->why);

@@ -20,6 +20,7 @@
 #define TT_SCHEDULE_H
 
 #include "core.h"
+#include "partition.h"
 
 enum { TT_NAME = 256 }; /* capacity for the name of an algorithm, with parameters */
 
@@ -230,26 +231,5 @@ void tt_sched_free_all(tt_sched **all, int ranks);
 /* A schedule of `slices` copies of s, each on its own part of the vector, at most `flight` at once,
  * each with its own tmp: what the engine runs, written out for the prover. */
 tt_sched *tt_sched_sliced(const tt_sched *s, int slices, int flight);
-
-/* ---- partition (partition.c): blocks in elements ---- */
-
-typedef struct tt_partition {
-  uint64_t total;        /* elements */
-  uint64_t unit;         /* elements that stay together */
-  uint64_t quot, rem;    /* units per block; the first `rem` blocks have one more */
-  const uint64_t *table; /* or blocks + 1 offsets */
-} tt_partition;
-
-/* Evenly; boundaries are multiples of 64 bytes if blocks are larger. */
-void tt_partition_even(tt_partition *p, uint64_t total, size_t element, uint32_t blocks);
-/* Blocks of exactly `each` elements. */
-void tt_partition_fixed(tt_partition *p, uint64_t each, uint32_t blocks);
-void tt_partition_table(tt_partition *p, const uint64_t *table, uint32_t blocks);
-static inline uint64_t tt_partition_at(const tt_partition *p, uint32_t block) {
-  if (p->table) return p->table[block];
-  uint64_t units = block * p->quot + (block < p->rem ? block : p->rem);
-  uint64_t at = units * p->unit;
-  return at < p->total ? at : p->total;
-}
 
 #endif

@@ -108,7 +108,8 @@ typedef struct tt_memory_ops {
 
   /* A rank reads or writes its peers' memory only between enter and leave; enter returns false once
    * the communicator is over. quiesce: after that, wait until no rank is inside; false if a live
-   * rank does not leave in time and may still write: then revoke the memory it may write to. */
+   * rank does not leave in time and may still write: then revoke the memory it may write to (NULL:
+   * no peer writes). */
   bool (*enter)(tt_wire *w);
   void (*leave)(tt_wire *w);
   bool (*quiesce)(tt_wire *w);
@@ -226,13 +227,6 @@ struct tt_wire {
   uint32_t pieces_begun, pieces_over; /* of this rank's operations; kept by arena.c */
   tt_net_traits traits;               /* of `net` */
 };
-
-/* Was this rank told that the communicator is over? */
-static inline bool tt_wire_is_over(tt_wire *w) {
-  /* model: abort:hear, wake:last */
-  if (w->over && !atomic_load_explicit(w->over, memory_order_acquire)) return false;
-  return w->peer->aborted(w, NULL, 0);
-}
 
 /* TT_NAP_US: a waiting rank that naps polls for messages at least this often. */
 enum { TT_UNKNOWN = 2, TT_PROOFS = 64, TT_NAP_US = 50 };

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "cover.h"
-#include "joiners.h"
 #include "lifetime.h"
+#include "proposal.h"
 #include "seconds.h"
 #include "start.h"
 

@@ -12,7 +12,7 @@
 /* cmocka.h needs the four headers above */
 #include <cmocka.h>
 
-#include "exit_status.h"
+#include "process_state.h"
 #include "shm_ctrl.h"
 #include "tutti.h"
 

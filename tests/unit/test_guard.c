@@ -25,7 +25,7 @@ static void sit_down(member *layout) {
   const int members[RANKS] = {0, 1};
   uint64_t ctrls[RANKS];
   int fd;
-  assert_int_equal(tt_segment_create(RANKS, &fd), TUTTI_OK);
+  assert_int_equal(tt_segment_create(RANKS, 0, 0, &fd), TUTTI_OK);
   for (int r = 0; r < RANKS; r++) {
     tt_segment *segment;
     assert_int_equal(tt_segment_map(fd, RANKS, &segment), TUTTI_OK);

@@ -18,8 +18,7 @@ static void partitions_cut_whole(void **state) {
   for (uint32_t blocks = 1; blocks <= 70; blocks++)
     for (size_t e = 0; e < 5; e++)
       for (uint64_t total = 0; total < 4000; total = total < 140 ? total + 1 : total * 3 / 2 + 1) {
-        tt_partition p;
-        tt_partition_even(&p, total, elements[e], blocks);
+        const tt_partition p = tt_partition_even(total, elements[e], blocks);
         uint64_t most = 0, least = UINT64_MAX;
         assert_int_equal(tt_partition_at(&p, 0), 0);
         assert_int_equal(tt_partition_at(&p, blocks), total);
@@ -35,15 +34,14 @@ static void partitions_cut_whole(void **state) {
         assert_true((most - least) * elements[e] <= (lines ? 2 * 64 : elements[e])); /* evenly */
       }
   const uint64_t table[] = {0, 3, 3, 10};
-  tt_partition p;
-  tt_partition_table(&p, table, 3);
+  tt_partition p = tt_partition_table(table, 3);
   assert_int_equal(tt_partition_at(&p, 2), 3);
-  tt_partition_fixed(&p, 7, 5);
+  p = tt_partition_fixed(7, 5);
   assert_int_equal(tt_partition_at(&p, 3), 21);
-  tt_partition_fixed(&p, 0, 5);
+  p = tt_partition_fixed(0, 5);
   assert_int_equal(tt_partition_at(&p, 5), 0);
   const uint64_t huge = ((uint64_t)1 << 40) + 7;
-  tt_partition_even(&p, huge, 1, 3);
+  p = tt_partition_even(huge, 1, 3);
   assert_int_equal(tt_partition_at(&p, 3), huge);
 }
 

@@ -28,7 +28,7 @@ static void peer_signals(int memory, int times, int ms_before) {
     tt_segment *theirs;
     usleep(1000 * (useconds_t)ms_before);
     if (tt_segment_map(memory, HEAPS, &theirs)) _exit(1);
-    while (times--) tt_wake_fd_signal(theirs, MINE);
+    while (times--) tt_wake_fd_signal(theirs, tt_heap_head(theirs, MINE), MINE);
     _exit(theirs->wake_fds[MINE] > 0 ? 0 : 2);
   }
   if (ms_before) return;
@@ -39,7 +39,7 @@ static void peer_signals(int memory, int times, int ms_before) {
 
 static int begin(tt_segment **segment) {
   int memory;
-  assert_int_equal(tt_segment_create(HEAPS, &memory), TUTTI_OK);
+  assert_int_equal(tt_segment_create(HEAPS, 0, 0, &memory), TUTTI_OK);
   assert_int_equal(tt_segment_map(memory, HEAPS, segment), TUTTI_OK);
   tt_heap_head(*segment, MINE)->pid = (int)getpid();
   return memory;

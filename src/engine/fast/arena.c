@@ -49,7 +49,7 @@ static tutti_status arena_begin(tt_operation *o) {
   *p = (tt_pieces){.put_by_all = UINT32_MAX, .shape = o->program->shape, .at_once = 1};
   if (bytes == 0) return TUTTI_OK;
   p->count = (uint32_t)((o->call.count + most - 1) / most);
-  tt_partition_even(&p->cut, o->call.count, element, p->count);
+  p->cut = tt_partition_even(o->call.count, element, p->count);
   p->first = w->pieces_begun;
   w->pieces_begun += p->count;
   /* the scaled input is stored in the arena or in dst, as if it were the caller's input */
@@ -87,10 +87,10 @@ static extent piece_extent(const tt_operation *o, uint32_t k) {
 static extent block_of(const tt_operation *o, uint32_t k, int r) {
   const size_t element = o->reducer.element;
   const extent piece = piece_extent(o, k);
-  tt_partition blocks;
   if (o->pieces.shape == TT_SHAPE_NAIVE && r > 0) return (extent){0, 0};
   if (o->pieces.shape != TT_SHAPE_TWO_SHOT) return (extent){0, piece.to - piece.from};
-  tt_partition_even(&blocks, (piece.to - piece.from) / element, element, (uint32_t)o->wire->ranks);
+  const tt_partition blocks =
+      tt_partition_even((piece.to - piece.from) / element, element, (uint32_t)o->wire->ranks);
   return (extent){tt_partition_at(&blocks, (uint32_t)r) * element,
                   tt_partition_at(&blocks, (uint32_t)r + 1) * element};
 }
@@ -119,6 +119,10 @@ static char *own_of(const tt_operation *o, uint32_t k) {
 
 /* ---- progress of the peers ---- */
 
+static bool has_published(tt_wire *w, int peer, tt_counter counter, uint32_t target) {
+  return (int32_t)(w->memory->published(w, peer, counter) - target) >= 0;
+}
+
 /* Have all peers published at least `target`? */
 static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
   tt_wire *w = o->wire;
@@ -127,10 +131,10 @@ static bool all_gathered(tt_operation *o, tt_counter counter, uint32_t target) {
     o->pieces.seen[counter].next = 0;
   }
   int *next = &o->pieces.seen[counter].next;
-  for (; *next < w->ranks; ++*next)
-    if (*next != w->rank && (int32_t)(w->memory->published(w, *next, counter) - target) < 0)
-      return tt_trace_missed(o->trace, *next);
-  return true;
+  while (*next < w->ranks && (*next == w->rank || has_published(w, *next, counter, target)))
+    ++*next;
+  if (__builtin_expect(o->trace != NULL, 0) && *next < w->ranks) o->trace->awaits = *next;
+  return *next == w->ranks;
 }
 
 /* Some pieces may have been put before their rank set its flag. */
@@ -385,15 +389,13 @@ static bool show_behind(const tt_operation *o, tt_counter counter, uint32_t targ
                         tt_awaits_fn *show, void *ctx) {
   tt_wire *w = o->wire;
   for (int r = 0; r < w->ranks; r++)
-    if (r != w->rank && (int32_t)(w->memory->published(w, r, counter) - target) < 0 &&
-        show(ctx, r, step))
-      return true;
+    if (r != w->rank && !has_published(w, r, counter, target) && show(ctx, r, step)) return true;
   return false;
 }
 
 static bool arena_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
   const tt_pieces *p = &o->pieces;
-  if (tt_operation_done(o) || p->count == 0) return false;
+  if (o->status || o->finished || p->count == 0) return false;
   if (tt_flags_await(o, sizeof(tt_names), show, ctx)) return true;
   if ((int32_t)(o->wire->pieces_over - p->first) < 0) return false;
   const uint32_t at = p->first + 1;

@@ -32,7 +32,10 @@ bool tt_flags_ready(tt_operation *o, size_t n, bool *moved) {
     uint32_t hash = 0;
     if (o->next == w->rank) continue;
     o->slots[o->next] = w->memory->flag_get(w, o->next, o->stamp.seq, n, &hash);
-    if (!o->slots[o->next]) return tt_trace_missed(o->trace, o->next);
+    if (!o->slots[o->next]) {
+      if (__builtin_expect(o->trace != NULL, 0)) o->trace->awaits = o->next;
+      return false;
+    }
     *moved = true;
     if (hash != o->stamp.hash) {
       o->status = TUTTI_ERR_MISMATCH; /* the communicator's progress reports the differing calls */
@@ -119,7 +122,7 @@ static bool line_progress(tt_operation *o) {
 }
 
 static bool line_awaits(const tt_operation *o, tt_awaits_fn *show, void *ctx) {
-  return !tt_operation_done(o) && tt_flags_await(o, line_bytes(o), show, ctx);
+  return !o->status && !o->finished && tt_flags_await(o, line_bytes(o), show, ctx);
 }
 
 const tt_loop tt_line_loop = {line_fits, tt_flags_begin, line_progress, line_awaits};

@@ -35,8 +35,8 @@ typedef struct peer { /* rounds of its last messages; fresh: its network number 
   int32_t asks, quitter, awaited;
 } peer;
 
-struct tt_net_agreement {
-  uint32_t round, tries; /* tries: proposals this rank has ever made */
+struct tt_net_agreement { /* one allocation, with all that it points to */
+  uint32_t round, tries;  /* tries: proposals this rank has ever made */
   int lead, asks;
   bool proposed, accepted, asked, released; /* accepted: another rank's proposal */
   peer *peers;
@@ -251,32 +251,18 @@ static bool may_leave_agreement(tt_net *m) {
 /* ---- for the table (agree.h) ---- */
 
 static tutti_status create_agreement(tt_net *m) {
-  tt_net_agreement *c = m->agreement = calloc(1, sizeof *c);
-  const size_t ranks = (size_t)m->wire.ranks;
-  if (c) {
-    c->bytes = sizeof(tt_net_decision) + 2 * ranks;
-    c->peers = calloc(ranks, sizeof *c->peers);
-    c->hears = calloc(1, c->bytes);
-    c->proposal = calloc(1, c->bytes);
-    c->decision = calloc(1, c->bytes);
-    c->later = calloc(1, c->bytes);
-  }
-  if (c && c->peers && c->hears && c->proposal && c->decision && c->later)
-    return start_agree_recv(m);
-  tt_net_agree_free(m);
-  return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks to agree", ranks);
-}
-
-void tt_net_agree_free(tt_net *m) {
-  tt_net_agreement *c = m->agreement;
-  if (!c) return;
-  free(c->peers);
-  free(c->hears);
-  free(c->proposal);
-  free(c->decision);
-  free(c->later);
-  free(c);
-  m->agreement = NULL;
+  const size_t ranks = (size_t)m->wire.ranks, bytes = sizeof(tt_net_decision) + 2 * ranks;
+  const size_t one = tt_round_up(bytes, sizeof(uint64_t));
+  tt_net_agreement *c = m->agreement = calloc(1, sizeof *c + 4 * one + ranks * sizeof *c->peers);
+  if (!c) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for %zu ranks to agree", ranks);
+  char *at = (char *)(c + 1);
+  c->bytes = bytes;
+  c->hears = (tt_net_decision *)(void *)at;
+  c->proposal = (tt_net_decision *)(void *)(at + one);
+  c->decision = (tt_net_decision *)(void *)(at + 2 * one);
+  c->later = (tt_net_decision *)(void *)(at + 3 * one);
+  c->peers = (peer *)(void *)(at + 4 * one);
+  return start_agree_recv(m);
 }
 
 static tutti_status net_agree_enter(tt_wire *w, uint32_t round, int asks) {

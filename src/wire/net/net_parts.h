@@ -116,13 +116,13 @@ typedef struct tt_slot {
   };
   void *what;      /* packet, piece or control message; the bounce buffer of outgoing bytes */
   uint32_t ticket; /* of outgoing bytes */
+  int next_spare;  /* FREE: the next free slot, plus one; 0: none */
 } tt_slot;
 
 /* All requests in flight. */
 typedef struct tt_requests {
   tt_slot *slots;
-  int *spare;         /* free slots */
-  int nspare, n, top; /* n: slots in all; those from top on are free */
+  int spare, n, top; /* spare: a free slot, plus one; n: slots in all; those from top on are free */
 } tt_requests;
 
 /* What is known of the ranks' calls (net_control.c). */
@@ -229,6 +229,5 @@ tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size);
 
 extern const tt_net_agree_ops tt_net_agree_table;
 tutti_status tt_net_agree_heard(tt_net *m, int from, size_t bytes);
-void tt_net_agree_free(tt_net *m);
 
 #endif

@@ -258,10 +258,6 @@ static bool net_enter(tt_wire *w) {
 static void net_leave(tt_wire *w) {
   (void)w;
 }
-static void net_revoke(tt_wire *w, void *memory, size_t bytes) {
-  (void)w, (void)memory, (void)bytes;
-}
-
 static uint32_t net_sleep_begin(tt_wire *w) {
   (void)w;
   return 0;
@@ -354,8 +350,8 @@ static void net_wire_close(tt_wire *w) {
   if (!m->failed) tt_net_poll(w, &moved);
   end_requests(m);
   m->net.close(m->net.self, !m->aborted && !m->failed);
-  for (int i = 0; m->in && i < w->ranks * TT_LANES; i++) free_end(m, m->in[i]);
-  for (int i = 0; m->out && i < w->ranks * TT_LANES; i++) free(m->out[i]);
+  for (int i = 0; i < w->ranks * TT_LANES; i++) free_end(m, m->in[i]);
+  for (int i = 0; i < w->ranks * TT_LANES; i++) free(m->out[i]);
   free(m->level);
   for (tt_packet *p = m->packets, *next; p; p = next) {
     next = p->next;
@@ -366,15 +362,8 @@ static void net_wire_close(tt_wire *w) {
     free(at);
   }
   while (m->given) tt_net_free(w, m->given->at);
-  tt_net_agree_free(m);
-  free(m->in);
-  free(m->out);
+  free(m->agreement);
   free(m->requests.slots);
-  free(m->requests.spare);
-  free(m->records.theirs);
-  free(m->records.asked);
-  free(m->records.answered);
-  free(m->lost);
   free(m->pids);
   free(m);
 }
@@ -394,7 +383,6 @@ static const tt_memory_ops memory_ops = {
     .enter = net_enter,
     .leave = net_leave,
     .quiesce = net_quiesce,
-    .revoke = net_revoke,
     .alloc = tt_net_alloc,
     .free = tt_net_free,
 };
@@ -428,10 +416,24 @@ static const tt_net_ops net_ops = {
     .exit_words = net_exit_words,
 };
 
+/* One allocation, with the tables of all ranks behind it. */
+static tt_net *alloc_net(size_t ranks) {
+  const size_t ends = ranks * TT_LANES;
+  tt_net *m = calloc(1, sizeof *m + ends * (sizeof *m->in + sizeof *m->out) +
+                            ranks * (RECORDS * sizeof *m->records.theirs +
+                                     2 * sizeof *m->records.asked + sizeof *m->lost));
+  if (!m) return NULL;
+  m->in = (tt_in_end **)(void *)(m + 1);
+  m->out = (tt_out_end **)(void *)(m->in + ends);
+  m->records.theirs = (tt_record *)(void *)(m->out + ends);
+  m->records.asked = (uint32_t *)(void *)(m->records.theirs + ranks * RECORDS);
+  m->records.answered = m->records.asked + ranks;
+  m->lost = (bool *)(void *)(m->records.answered + ranks);
+  return m;
+}
+
 tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
-  tt_net *m = calloc(1, sizeof *m);
-  const size_t ranks = (size_t)net->ranks;
-  tutti_status status = TUTTI_OK;
+  tt_net *m = alloc_net((size_t)net->ranks);
   if (!m) {
     net->close(net->self, 1);
     return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
@@ -454,16 +456,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
                  .any_thread = net->threads},
   };
   m->net = *net;
-  m->in = calloc(ranks * TT_LANES, sizeof(tt_in_end *));
-  m->out = calloc(ranks * TT_LANES, sizeof(tt_out_end *));
-  m->records.theirs = calloc(ranks * RECORDS, sizeof *m->records.theirs);
-  m->records.asked = calloc(ranks, sizeof *m->records.asked);
-  m->records.answered = calloc(ranks, sizeof *m->records.answered);
-  m->lost = calloc(ranks, sizeof *m->lost);
-  if (!m->in || !m->out || !m->records.theirs || !m->records.asked || !m->records.answered ||
-      !m->lost)
-    status = tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", net->ranks);
-  if (!status) status = tt_net_listen(m);
+  const tutti_status status = tt_net_listen(m);
   if (status)
     net_wire_close(&m->wire);
   else

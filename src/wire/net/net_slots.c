@@ -18,28 +18,24 @@ tutti_status tt_net_failed(tt_net *m, const char *what, int peer) {
 }
 
 static int take_slot(tt_requests *q) {
-  if (!q->nspare) {
+  if (!q->spare) {
     const int n = q->n ? 2 * q->n : 32;
     tt_slot *slots = realloc(q->slots, (size_t)n * sizeof *slots);
-    if (slots) q->slots = slots;
-    int *spare = slots ? realloc(q->spare, (size_t)n * sizeof *spare) : NULL;
-    if (!spare) return -1;
-    q->spare = spare;
-    for (int i = n; i > q->n; i--) {
-      q->slots[i - 1].kind = FREE;
-      q->spare[q->nspare++] = i - 1;
-    }
+    if (!slots) return -1;
+    q->slots = slots;
+    for (int i = n; i > q->n; q->spare = i--) slots[i - 1] = (tt_slot){.next_spare = q->spare};
     q->n = n;
   }
-  const int s = q->spare[--q->nspare];
+  const int s = q->spare - 1;
+  q->spare = q->slots[s].next_spare;
   if (s >= q->top) q->top = s + 1;
   return s;
 }
 
 void tt_slot_give(tt_net *m, int s) {
   tt_requests *q = &m->requests;
-  q->slots[s].kind = FREE;
-  q->spare[q->nspare++] = s;
+  q->slots[s] = (tt_slot){.next_spare = q->spare};
+  q->spare = s + 1;
   while (q->top && q->slots[q->top - 1].kind == FREE) q->top--;
 }
 

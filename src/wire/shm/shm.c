@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exit_status.h"
+#include "process_state.h"
 #include "remote.h"
 #include "shm_wire.h"
 #include "wires.h"
@@ -65,10 +65,14 @@ static bool open_channel(tt_shm *s, tt_end *e, int peer, int lane) {
   return true;
 }
 
+static uint32_t consumed_count(const tt_end *e) {
+  /* model: channel:reclaim, wake:last */
+  return atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+}
+
 /* Take back the blocks of pieces that the reader has consumed. */
 static void reclaim(tt_shm *s, tt_end *e) {
-  /* model: channel:reclaim, wake:last */
-  e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+  e->known = consumed_count(e);
   for (; e->reclaimed != e->known; e->reclaimed++) {
     char **block = &e->block[e->reclaimed % TT_DEPTH];
     if (*block) tt_stage_give(&s->stage, *block);
@@ -142,8 +146,7 @@ static size_t fill(tt_shm *s, tt_end *e, descriptor *d, int peer, const void *by
                                 : (uint64_t)((const char *)bytes - s->segment->base);
     return n;
   }
-  if (tt_remote_cheaper(tt_heap_head(s->segment, tt_heap_index(s->heap)),
-                        tt_heap_head(s->segment, s->members[peer]), n)) {
+  if (tt_remote_cheaper(s->head, s->heads[peer], n)) {
     d->kind = REMOTE;
     d->at = (uint64_t)(uintptr_t)bytes;
     return n;
@@ -180,8 +183,7 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
 static bool shm_consumed(tt_wire *w, int peer, int lane, uint32_t ticket) {
   tt_end *e = out_end(tt_shm_of(w), peer, lane);
   if ((int32_t)(e->known - ticket) >= 0) return true;
-  /* model: channel:reclaim, wake:last */
-  e->known = atomic_load_explicit(&e->at->consumed, memory_order_acquire);
+  e->known = consumed_count(e);
   return (int32_t)(e->known - ticket) >= 0;
 }
 
@@ -189,10 +191,7 @@ static bool shm_drained(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
   for (int i = 0; i < w->ranks * TT_LANES; i++) {
     const tt_end *e = &s->out[i];
-    /* model: channel:reclaim, wake:last */
-    if (i % TT_LANES != TT_LANE_P2P && e->at &&
-        atomic_load_explicit(&e->at->consumed, memory_order_acquire) != e->count)
-      return false;
+    if (i % TT_LANES != TT_LANE_P2P && e->at && consumed_count(e) != e->count) return false;
   }
   return true;
 }
@@ -232,7 +231,7 @@ static const char *piece_address(const tt_shm *s, const descriptor *d) {
 
 static bool read_remote(tt_shm *s, int peer, const descriptor *d, uint64_t from, void *to, size_t n,
                         tutti_status *status) {
-  int pid = tt_heap_head(s->segment, s->members[peer])->pid;
+  int pid = s->heads[peer]->pid;
   *status = tt_remote_read(pid, d->at + from, to, n);
   return *status == TUTTI_OK;
 }
@@ -282,40 +281,6 @@ static bool shm_pull(tt_wire *w, int peer, int lane, void *to, size_t n, tutti_s
 
 /* ---- the other tables ---- */
 
-static uint32_t shm_sleep_begin(tt_wire *w) {
-  atomic_fetch_add(tt_shm_of(w)->sleepers_anywhere, 1); /* model: wake:dozing */
-  return tt_futex_wait_begin(
-      tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
-}
-static void shm_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
-  tt_futex_wait(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)), futex,
-                limit_us);
-}
-static void shm_sleep_end(tt_wire *w) {
-  atomic_fetch_sub(tt_shm_of(w)->sleepers_anywhere, 1); /* model: wake:dozing-less */
-  tt_futex_wait_end(tt_heap_head(tt_shm_of(w)->segment, tt_heap_index(tt_shm_of(w)->heap)));
-}
-
-static int shm_wake_fd_open(tt_wire *w) {
-  const tt_shm *s = tt_shm_of(w);
-  atomic_fetch_add(s->sleepers_anywhere, 1); /* model: wake:dozing */
-  const int wake_fd = tt_wake_fd_open(s->segment, tt_heap_index(s->heap));
-  if (wake_fd < 0) atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
-  return wake_fd;
-}
-static void shm_wake_fd_close(tt_wire *w, int wake_fd) {
-  const tt_shm *s = tt_shm_of(w);
-  tt_wake_fd_close(s->segment, tt_heap_index(s->heap), wake_fd);
-  atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
-}
-
-static void shm_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
-  tt_ctrl_record(tt_shm_of(w)->ctrls[w->rank], record, oldest);
-}
-static int shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
-  return tt_ctrl_read_record(tt_shm_of(w)->ctrls[peer], seq, record);
-}
-
 static void shm_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_shm *s = tt_shm_of(w);
   for (int peer = 0; peer < w->ranks; peer++) {
@@ -344,23 +309,14 @@ static tutti_status shm_aborted(tt_wire *w, char *reason, size_t size) {
 
 static bool shm_alive(tt_wire *w, int peer) {
   tt_shm *s = tt_shm_of(w);
-  return s->segment->threads || tt_rank_alive(tt_shm_head(s, peer));
+  return s->segment->threads || tt_rank_alive(s->heads[peer]);
 }
 static long shm_pid(tt_wire *w, int peer) {
-  return tt_heap_head(tt_shm_of(w)->segment, tt_shm_of(w)->members[peer])->pid;
+  return tt_shm_of(w)->heads[peer]->pid;
 }
 
 static const tt_shown *shm_shown(tt_wire *w, int peer) {
   return &tt_shm_of(w)->ctrls[peer]->shown;
-}
-
-/* Whole pages, so that revoking memory affects nothing else. */
-static void *shm_alloc(tt_wire *w, size_t bytes) {
-  return bytes > PTRDIFF_MAX ? NULL
-                             : tt_heap_alloc(tt_shm_of(w)->heap, tt_round_up(bytes, 4096), 4096);
-}
-static bool shm_free(tt_wire *w, void *memory) {
-  return tt_heap_free(tt_shm_of(w)->heap, memory);
 }
 
 static uint64_t offset_of(const tt_shm *s, const tt_ctrl *ctrl) {
@@ -374,7 +330,7 @@ static void publish_own_state(tt_shm *s) {
   mine->shown.rank = (uint32_t)s->wire.rank;
   mine->shown.home = offset_of(s, s->ctrls[0]);
   atomic_store_explicit(&mine->shown.over, 1, memory_order_relaxed); /* the first is 1 */
-  tt_shm_show(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine));
+  tt_shm_show(s->head, offset_of(s, mine));
 }
 
 /* Drop all references; memory that peers may still read is freed when they have left. */
@@ -383,7 +339,7 @@ static void drop_peer_refs(tt_shm *s) {
   void **memory = malloc(((size_t)ends + 3) * sizeof *memory);
   size_t n = 0;
   tt_ctrl *mine_here = s->ctrls[s->wire.rank];
-  tt_shm_hide(tt_heap_head(s->segment, tt_heap_index(s->heap)), offset_of(s, mine_here));
+  tt_shm_hide(s->head, offset_of(s, mine_here));
   /* model: refs:leave */
   for (int r = 0; r < ranks; r++) atomic_fetch_sub(&s->ctrls[r]->refs, 1);
   for (int i = 0; memory && i < ends; i++)
@@ -397,16 +353,10 @@ static void drop_peer_refs(tt_shm *s) {
 
 static void shm_close(tt_wire *w) {
   tt_shm *s = tt_shm_of(w);
-  for (int i = 0; s->in && i < w->ranks * TT_LANES; i++) free(s->in[i].bounce);
-  if (s->ctrls && s->ctrls[w->rank]) drop_peer_refs(s);
-  for (int r = 0; s->bounce && r < w->ranks; r++) free(s->bounce[r]);
-  free(s->bounce);
+  for (int i = 0; i < w->ranks * TT_LANES; i++) free(s->in[i].bounce);
+  drop_peer_refs(s);
+  for (int r = 0; r < w->ranks; r++) free(s->bounce[r]);
   free(s->stage.spare);
-  free(s->out);
-  free(s->in);
-  free(s->over);
-  free(s->members);
-  free(s->ctrls);
   free(s);
 }
 
@@ -420,33 +370,14 @@ static const tt_channel_ops channel_ops = {
     .drained = shm_drained,
 };
 
-static const tt_memory_ops memory_ops = {
-    .flag_slot = tt_flags_slot,
-    .flag_set = tt_flags_set,
-    .flag_get = tt_flags_get,
-    .arena = tt_arena_own,
-    .export = tt_arena_export,
-    .map = tt_arena_map,
-    .fetch = tt_arena_fetch,
-    .writable = tt_arena_writable,
-    .publish = tt_arena_publish,
-    .published = tt_arena_published,
-    .enter = tt_guard_enter,
-    .leave = tt_guard_leave,
-    .quiesce = tt_guard_quiesce,
-    .revoke = tt_guard_revoke,
-    .alloc = shm_alloc,
-    .free = shm_free,
-};
-
 static const tt_peer_ops peer_ops = {
-    .record = shm_record,
-    .read_record = shm_read_record,
-    .sleep_begin = shm_sleep_begin,
-    .sleep = shm_sleep,
-    .sleep_end = shm_sleep_end,
-    .wake_fd_open = shm_wake_fd_open,
-    .wake_fd_close = shm_wake_fd_close,
+    .record = tt_shm_record,
+    .read_record = tt_shm_read_record,
+    .sleep_begin = tt_sleep_begin,
+    .sleep = tt_sleep,
+    .sleep_end = tt_sleep_end,
+    .wake_fd_open = tt_sleep_fd_open,
+    .wake_fd_close = tt_sleep_fd_close,
     .abort = shm_abort,
     .aborted = shm_aborted,
     .alive = shm_alive,
@@ -455,12 +386,29 @@ static const tt_peer_ops peer_ops = {
     .close = shm_close,
 };
 
+/* One allocation, with the tables of all ranks behind it. */
+static tt_shm *alloc_shm(size_t ranks) {
+  const size_t ends = ranks * TT_LANES;
+  tt_shm *s = calloc(1, sizeof *s + 2 * ends * sizeof *s->out +
+                            ranks * (sizeof *s->ctrls + sizeof *s->heads + sizeof *s->bounce +
+                                     sizeof *s->over + sizeof *s->members));
+  if (!s) return NULL;
+  s->out = (tt_end *)(void *)(s + 1);
+  s->in = s->out + ends;
+  s->ctrls = (tt_ctrl **)(void *)(s->in + ends);
+  s->heads = (tt_head **)(void *)(s->ctrls + ranks);
+  s->bounce = (char **)(void *)(s->heads + ranks);
+  s->over = (uint32_t *)(void *)(s->bounce + ranks);
+  s->members = (int *)(void *)(s->over + ranks);
+  return s;
+}
+
 tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                          const uint64_t *ctrls, tt_wire **wire) {
-  tt_shm *s = calloc(1, sizeof *s);
+  tt_shm *s = alloc_shm((size_t)ranks);
   if (!s) return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
   s->wire = (tt_wire){.channel = &channel_ops,
-                      .memory = &memory_ops,
+                      .memory = &tt_shm_memory_ops,
                       .peer = &peer_ops,
                       .shm_agree = &tt_shm_agree_table,
                       .rank = rank,
@@ -469,24 +417,17 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
                       .beside = TT_INLINE};
   s->heap = heap;
   s->segment = tt_heap_segment(heap);
+  s->head = tt_heap_head(s->segment, tt_heap_index(heap));
+  s->revokes = tt_heap_revokes(heap);
   s->gulp = tt_remote_gulp(ranks);
   s->copies = tt_copies_wanted() == TT_COPIES_ALL;
-  size_t ends = (size_t)ranks * TT_LANES;
-  s->out = calloc(ends, sizeof *s->out);
-  s->in = calloc(ends, sizeof *s->in);
-  s->over = calloc((size_t)ranks, sizeof *s->over);
-  s->members = calloc((size_t)ranks, sizeof *s->members);
-  s->ctrls = calloc((size_t)ranks, sizeof *s->ctrls);
-  if (!s->out || !s->in || !s->over || !s->members || !s->ctrls) {
-    shm_close(&s->wire);
-    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for a communicator of %d ranks", ranks);
-  }
   for (int r = 0; r < ranks; r++) {
     s->members[r] = members[r];
+    s->heads[r] = tt_heap_head(s->segment, members[r]);
     s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
   }
-  tt_arena_measure(&s->wire, tt_shm_head(s, 0)->l2,
-                   tt_heap_ranks_per_core(s->segment, members, ranks));
+  tt_shm_measure_arena(&s->wire, s->heads[0]->l2,
+                       tt_heap_ranks_per_core(s->segment, members, ranks));
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
   s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;

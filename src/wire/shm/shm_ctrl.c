@@ -1,5 +1,4 @@
-/* shm_ctrl.c - a rank's control block in a communicator: its abort word, its call records, and the
- * directory of its channels.
+/* shm_ctrl.c - a rank's control block in a communicator: where its parts lie, and its abort word.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_ctrl.h"
 
@@ -7,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exit_status.h"
+#include "process_state.h"
 #include "wires.h"
 
 _Static_assert(sizeof(tt_ctrl) <= TT_CTRL_LEAST, "joiners.c checks that one fits in a heap");
@@ -63,48 +62,6 @@ void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, cons
   tt_heap_free_later(heap, &at->refs, &memory, 1);
 }
 
-void tt_ctrl_record(tt_ctrl *ctrl, const tt_record *r, uint32_t oldest) {
-  tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
-  /* Each store releases the one that marks the record as being written. */
-  /* model: record:writing */
-  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed);
-  /* model: record:field */
-  atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_release);
-  /* model: record:field */
-  atomic_store_explicit(&at->kind, r->coll << 24 | r->type << 16 | r->op, memory_order_release);
-  /* model: record:field */
-  atomic_store_explicit(&at->root, r->root, memory_order_release);
-  /* model: record:field */
-  atomic_store_explicit(&at->count, r->count, memory_order_release);
-  /* model: record:number */
-  atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
-  /* model: flags:oldest */
-  atomic_store_explicit(&ctrl->oldest, oldest, memory_order_release);
-  /* model: record:newest */
-  atomic_store_explicit(&ctrl->newest, r->stamp.seq + 1, memory_order_release);
-}
-
-int tt_ctrl_read_record(tt_ctrl *ctrl, uint32_t seq, tt_record *r) {
-  /* model: record:newest-look */
-  uint32_t newest = atomic_load_explicit(&ctrl->newest, memory_order_acquire);
-  if ((int32_t)(newest - seq) <= 0) return 0;
-  if (newest - seq > TT_RECORDS) return -1;
-  tt_call_record *at = &ctrl->records[seq % TT_RECORDS];
-  /* model: record:look */
-  if (atomic_load_explicit(&at->seq, memory_order_acquire) != seq) return -1;
-  /* model: record:fields */
-  uint32_t kind = atomic_load_explicit(&at->kind, memory_order_acquire);
-  /* model: record:fields */
-  *r = (tt_record){.stamp = {seq, atomic_load_explicit(&at->hash, memory_order_acquire)},
-                   .coll = kind >> 24,
-                   .type = kind >> 16 & 0xff,
-                   .op = kind & 0xffff,
-                   .root = atomic_load_explicit(&at->root, memory_order_acquire),
-                   .count = atomic_load_explicit(&at->count, memory_order_acquire)};
-  /* model: record:again */
-  return atomic_load_explicit(&at->seq, memory_order_acquire) == seq ? 1 : -1;
-}
-
 /* aborting_by must be this process already. */
 static void publish_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
   snprintf(ctrl->reason, sizeof ctrl->reason, "%s", reason ? reason : "");
@@ -144,4 +101,28 @@ void tt_shm_ctrl_refuse(tt_segment *segment, const tt_proposal *proposal, tutti_
                         const char *reason) {
   for (int i = 0; i < proposal->ranks; i++)
     tt_ctrl_abort((tt_ctrl *)(void *)(segment->base + proposal->member[i].ctrl), status, reason);
+}
+
+/* ---- which control blocks are visible from outside: a table in the heap's header ----
+ *
+ * An entry holds a complete control block, or 0; threads of a rank may claim entries concurrently.
+ * If the table is full, further control blocks are not visible. */
+
+/* each ctrls, ctrls_made: order: the command that looks from outside checks it */
+
+static bool swap(tt_head *head, uint64_t from, uint64_t to) {
+  for (int i = 0; i < TT_CTRLS; i++) {
+    unsigned long long was = from;
+    if (atomic_compare_exchange_strong(&head->ctrls[i], &was, to)) return true;
+  }
+  return false;
+}
+
+void tt_shm_show(tt_head *head, uint64_t ctrl) {
+  swap(head, 0, ctrl);
+  atomic_fetch_add(&head->ctrls_made, 1);
+}
+
+void tt_shm_hide(tt_head *head, uint64_t ctrl) {
+  swap(head, ctrl, 0);
 }

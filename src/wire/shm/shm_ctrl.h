@@ -65,8 +65,6 @@ tt_vote *tt_ctrl_vote(tt_ctrl *ctrl, int ranks);
 tt_flag_slot *tt_ctrl_slots(tt_ctrl *ctrl, int ranks);
 tt_counters *tt_ctrl_counters(tt_ctrl *ctrl, int ranks);
 
-void tt_ctrl_record(tt_ctrl *ctrl, const tt_record *record, uint32_t oldest);
-int tt_ctrl_read_record(tt_ctrl *ctrl, uint32_t seq, tt_record *record);
 void tt_ctrl_abort(tt_ctrl *ctrl, tutti_status status, const char *reason);
 tutti_status tt_ctrl_aborted(tt_ctrl *ctrl, char *reason, size_t size);
 /* If the process that aborts died before it published the reason, publish that instead. */
@@ -87,21 +85,17 @@ static inline void tt_stage_give(tt_stage *s, char *block) {
   s->spare[s->spares++] = block;
 }
 
-/* shm_show.c: make a control block visible from outside, or hide it again. */
+/* Make a control block visible from outside, or hide it again. */
 void tt_shm_show(tt_head *head, uint64_t ctrl);
 void tt_shm_hide(tt_head *head, uint64_t ctrl);
 
 /* wake.c: a sleeper announces itself, polls once more, and sleeps on its futex word; a peer that
  * acts for it checks for sleepers and wakes them. */
 void tt_futex_wake(tt_head *head);
-uint32_t tt_futex_wait_begin(tt_head *head);
-void tt_futex_wait(tt_head *head, uint32_t futex, uint32_t limit_us);
-void tt_futex_wait_end(tt_head *head);
-
-/* wake_fd.c: the same for a rank that also sleeps on descriptors. open: a descriptor that becomes
- * readable when a peer signals it; poll once more before sleeping on it. -1: not available. */
+/* The same for a rank that also sleeps on descriptors. open: a descriptor that becomes readable
+ * when a peer signals it; poll once more before sleeping on it. -1: not available. */
 int tt_wake_fd_open(tt_segment *segment, int index);
 void tt_wake_fd_close(tt_segment *segment, int index, int fd);
-void tt_wake_fd_signal(tt_segment *segment, int index);
+void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index); /* head: of that heap */
 
 #endif

@@ -16,6 +16,8 @@ typedef struct tt_shm {
   tt_wire wire;
   tt_heap *heap;
   tt_segment *segment;
+  tt_head *head, **heads;     /* of this rank's heap; per peer */
+  const atomic_bool *revokes; /* some memory of the heap is revoked */
   int *members;
   tt_ctrl **ctrls;
   tt_end *out, *in;               /* [peer * lanes + lane] */
@@ -36,16 +38,12 @@ static inline tt_shm *tt_shm_of(tt_wire *w) {
   return (tt_shm *)w;
 }
 
-static inline tt_head *tt_shm_head(const tt_shm *s, int peer) {
-  return tt_heap_head(s->segment, s->members[peer]);
-}
-
 /* Call after a sequentially consistent store of the value that the peer waits for. */
 static inline void tt_shm_wake(tt_shm *s, int peer) {
   /* model: wake:look */
   if (!atomic_load(s->sleepers_anywhere)) return;
-  tt_futex_wake(tt_shm_head(s, peer));
-  tt_wake_fd_signal(s->segment, s->members[peer]);
+  tt_futex_wake(s->heads[peer]);
+  tt_wake_fd_signal(s->segment, s->heads[peer], s->members[peer]);
 }
 
 /* May every rank address these bytes? */
@@ -55,28 +53,23 @@ static inline bool tt_shm_shared(const tt_shm *s, const void *bytes, size_t n) {
   return s->segment->threads ||
          (at >= s->segment->base &&
           at < s->segment->base + s->segment->stride * (size_t)s->segment->ranks &&
-          !tt_heap_revoked(s->heap, bytes, n));
+          !(*s->revokes && tt_heap_revoked(s->heap, bytes, n)));
 }
 
 extern const struct tt_shm_agree_ops tt_shm_agree_table; /* shm_agree.c */
 
-/* shm_flags.c, shm_arena.c, shm_guard.c: parts of the wire's tables. */
-void *tt_flags_slot(tt_wire *w, uint32_t seq, size_t n);
-void tt_flags_set(tt_wire *w, tt_stamp stamp, uint32_t oldest);
-const void *tt_flags_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash);
-void tt_arena_measure(tt_wire *w, size_t l2, double ranks_per_core);
-void *tt_arena_own(tt_wire *w);
-uint64_t tt_arena_export(tt_wire *w, const void *bytes, size_t n);
-const void *tt_arena_map(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
-                         tutti_status *status);
-bool tt_arena_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
-                    tutti_status *status);
-void *tt_arena_writable(tt_wire *w, uint64_t name);
-void tt_arena_publish(tt_wire *w, tt_counter counter, uint32_t value);
-uint32_t tt_arena_published(tt_wire *w, int peer, tt_counter counter);
-bool tt_guard_enter(tt_wire *w);
-void tt_guard_leave(tt_wire *w);
-bool tt_guard_quiesce(tt_wire *w);
-void tt_guard_revoke(tt_wire *w, void *memory, size_t bytes);
+/* shm_memory.c */
+extern const tt_memory_ops tt_shm_memory_ops;
+void tt_shm_record(tt_wire *w, const tt_record *record, uint32_t oldest);
+int tt_shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
+/* Sizes the arena for a second level cache of `l2` bytes. */
+void tt_shm_measure_arena(tt_wire *w, size_t l2, double ranks_per_core);
+
+/* wake.c: parts of the table of peers. */
+uint32_t tt_sleep_begin(tt_wire *w);
+void tt_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us);
+void tt_sleep_end(tt_wire *w);
+int tt_sleep_fd_open(tt_wire *w);
+void tt_sleep_fd_close(tt_wire *w, int fd);
 
 #endif

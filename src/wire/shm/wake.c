@@ -5,15 +5,26 @@
  *            waker's publishing and check are sequentially consistent, and a fence precedes the
  *            sleeper's poll, which only acquires: so one of the two sees the other
  *            (models/wake.pml). Sleeps are bounded all the same.
+ * Pipes      A rank that also waits for a network sleeps in poll, which no futex ends. So each
+ *            process has a pipe, its wake_fd, which its peers open through /proc. A sleeper
+ *            announces the descriptor in its heap header, and drains old bytes before it polls
+ *            once more; a peer that acts for it writes a byte.
+ * Else       One thread per rank sleeps on the wake_fd at a time, others nap. A peer that cannot
+ *            open it marks it SHUT, for good: then its owner naps, too.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "shm_ctrl.h"
+#include "shm_wire.h"
+
+/* ---- the futex word ---- */
 
 void tt_futex_wake(tt_head *head) {
   /* model: wake:sleepers-look */
@@ -23,22 +34,121 @@ void tt_futex_wake(tt_head *head) {
   syscall(SYS_futex, &head->futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-uint32_t tt_futex_wait_begin(tt_head *head) {
+uint32_t tt_sleep_begin(tt_wire *w) {
+  const tt_shm *s = tt_shm_of(w);
+  /* model: wake:dozing */
+  atomic_fetch_add(s->sleepers_anywhere, 1);
   /* model: wake:bell */
-  uint32_t futex = atomic_load(&head->futex);
+  uint32_t futex = atomic_load(&s->head->futex);
   /* model: wake:sleepers */
-  atomic_fetch_add(&head->sleepers, 1);
+  atomic_fetch_add(&s->head->sleepers, 1);
   /* model: wake:fence */
   atomic_thread_fence(memory_order_seq_cst);
   return futex;
 }
 
-void tt_futex_wait(tt_head *head, uint32_t futex, uint32_t limit_us) {
+void tt_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
   struct timespec limit = {limit_us / 1000000, (long)(limit_us % 1000000) * 1000};
-  syscall(SYS_futex, &head->futex, FUTEX_WAIT, futex, &limit, NULL, 0);
+  syscall(SYS_futex, &tt_shm_of(w)->head->futex, FUTEX_WAIT, futex, &limit, NULL, 0);
 }
 
-void tt_futex_wait_end(tt_head *head) {
+void tt_sleep_end(tt_wire *w) {
+  /* model: wake:dozing-less */
+  atomic_fetch_sub(tt_shm_of(w)->sleepers_anywhere, 1);
   /* model: wake:up */
-  atomic_fetch_sub(&head->sleepers, 1);
+  atomic_fetch_sub(&tt_shm_of(w)->head->sleepers, 1);
+}
+
+/* ---- the pipe ---- */
+
+enum { SHUT = -1 };
+
+/* Descriptors are stored plus one, since 0 means none yet. Another thread may have been first. */
+/* each wake_fd, wake_fds, SHUT: model: wake:door */
+
+static int keep(atomic_int *wake_fd, int fd) {
+  int before = 0;
+  if (fd >= 0 && atomic_compare_exchange_strong(wake_fd, &before, fd + 1)) return fd;
+  if (fd >= 0) close(fd);
+  if (fd < 0) atomic_compare_exchange_strong(wake_fd, &before, SHUT);
+  return before > 0 ? before - 1 : -1;
+}
+
+/* Opened for reading and writing by owner and peer, so a reader and a writer exist while it is
+ * open. */
+static int open_it(long pid, int fd) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
+  return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static int open_own_wake_fd(tt_segment *segment, int index) {
+  atomic_int *wake_fd = &segment->wake_fds[index];
+  const int have = atomic_load(wake_fd);
+  if (have) return have > 0 ? have - 1 : -1;
+  int ends[2];
+  struct stat st;
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return keep(wake_fd, -1);
+  const int fd = open_it((long)getpid(), ends[0]);
+  close(ends[0]);
+  close(ends[1]);
+  if (fd >= 0 && fstat(fd, &st) == 0) tt_heap_head(segment, index)->wake_inode = st.st_ino;
+  return keep(wake_fd, fd);
+}
+
+int tt_wake_fd_open(tt_segment *segment, int index) {
+  char signals[64];
+  int nobody = 0;
+  const int fd = open_own_wake_fd(segment, index);
+  if (fd < 0 ||
+      !atomic_compare_exchange_strong(&tt_heap_head(segment, index)->wake_fd, &nobody, fd + 1))
+    return -1;
+  while (read(fd, signals, sizeof signals) == (ssize_t)sizeof signals) continue;
+  /* model: wake:fence */
+  atomic_thread_fence(memory_order_seq_cst);
+  return fd;
+}
+
+void tt_wake_fd_close(tt_segment *segment, int index, int fd) {
+  int there = fd + 1;
+  atomic_compare_exchange_strong(&tt_heap_head(segment, index)->wake_fd, &there, 0);
+}
+
+/* Open the peer's pipe; reject a pipe of another process that now has its pid. */
+static int of_peer(tt_segment *segment, int index, int there) {
+  const tt_head *head = tt_heap_head(segment, index);
+  struct stat st;
+  int fd = open_it(head->pid, there - 1);
+  if (fd >= 0 && (fstat(fd, &st) || !S_ISFIFO(st.st_mode) || st.st_ino != head->wake_inode)) {
+    close(fd);
+    fd = -1;
+  }
+  return keep(&segment->wake_fds[index], fd);
+}
+
+void tt_wake_fd_signal(tt_segment *segment, tt_head *head, int index) {
+  atomic_int *wake_fd = &head->wake_fd;
+  /* model: wake:sleepers-look */
+  const int there = atomic_load(wake_fd);
+  if (there <= 0) return;
+  const int have = atomic_load(&segment->wake_fds[index]);
+  const int fd = have ? have - 1 : of_peer(segment, index, there);
+  if (fd < 0)
+    atomic_store(wake_fd, SHUT);
+  else if (write(fd, "", 1) < 0)
+    return; /* it is full of wake-ups already */
+}
+
+int tt_sleep_fd_open(tt_wire *w) {
+  const tt_shm *s = tt_shm_of(w);
+  atomic_fetch_add(s->sleepers_anywhere, 1); /* model: wake:dozing */
+  const int fd = tt_wake_fd_open(s->segment, tt_heap_index(s->heap));
+  if (fd < 0) atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
+  return fd;
+}
+
+void tt_sleep_fd_close(tt_wire *w, int fd) {
+  const tt_shm *s = tt_shm_of(w);
+  tt_wake_fd_close(s->segment, tt_heap_index(s->heap), fd);
+  atomic_fetch_sub(s->sleepers_anywhere, 1); /* model: wake:dozing-less */
 }

@@ -1,11 +1,10 @@
-/* collective.h - inside the API: blocking, nonblocking and persistent calls.
+/* call.h - inside the API: the checks of a call (call.c), and requests of several parts (exact.c,
+ * many.c).
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef TT_COLLECTIVE_H
-#define TT_COLLECTIVE_H
+#ifndef TT_CALL_H
+#define TT_CALL_H
 
 #include "comm_view.h"
-
-/* ---- checks (call.c) ---- */
 
 /* Checks a call without its buffers: collective, type and op. Fills in the buffers of a barrier. */
 tutti_status tt_call_check_kind(const char *function, tt_call *call);
@@ -35,13 +34,5 @@ tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call 
                           tutti_request **whole);
 tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list *list,
                            uint32_t also, tutti_request **whole);
-
-/* ---- the three forms (collective.c) ---- */
-
-tutti_status tt_collective(tutti_comm *comm, const char *function, const tt_call *call);
-tutti_status tt_collective_start(tutti_comm *comm, const char *function, const tt_call *call,
-                                 tutti_request **request);
-tutti_status tt_collective_init(tutti_comm *comm, const char *function, const tt_call *call,
-                                tutti_request **request);
 
 #endif

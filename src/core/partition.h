@@ -1,0 +1,44 @@
+/* partition.h - how a vector is cut into blocks, in elements.
+ *
+ * Idea       Cut into units (one element, or 64 bytes if these are a small part of a block) and
+ *            distribute them evenly; the first blocks get the remainder.
+ * Invariant  Offsets ascend from 0 to total; a block may be empty.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TT_PARTITION_H
+#define TT_PARTITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tt_partition {
+  uint64_t total;        /* elements */
+  uint64_t unit;         /* elements that stay together */
+  uint64_t quot, rem;    /* units per block; the first `rem` blocks have one more */
+  const uint64_t *table; /* or blocks + 1 offsets */
+} tt_partition;
+
+/* Evenly; boundaries are multiples of 64 bytes if blocks are larger. */
+static inline tt_partition tt_partition_even(uint64_t total, size_t element, uint32_t blocks) {
+  enum { LINE = 64, MANY = 16 };
+  const bool lines = element && LINE % element == 0 && total / blocks * element > MANY * LINE;
+  const uint64_t unit = lines ? LINE / element : 1;
+  const uint64_t units = total / unit + (total % unit != 0);
+  return (tt_partition){total, unit, units / blocks, units % blocks, NULL};
+}
+/* Blocks of exactly `each` elements. */
+static inline tt_partition tt_partition_fixed(uint64_t each, uint32_t blocks) {
+  return (tt_partition){each * blocks, each ? each : 1, each ? 1 : 0, 0, NULL};
+}
+static inline tt_partition tt_partition_table(const uint64_t *table, uint32_t blocks) {
+  return (tt_partition){table[blocks], 1, 0, 0, table};
+}
+/* Where a block begins. */
+static inline uint64_t tt_partition_at(const tt_partition *p, uint32_t block) {
+  if (p->table) return p->table[block];
+  const uint64_t units = block * p->quot + (block < p->rem ? block : p->rem);
+  const uint64_t at = units * p->unit;
+  return at < p->total ? at : p->total;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* blocking.c - a blocking call: the last one again, at once, or as a request that it waits for.
+ *
+ * Idea       A call that equals the last one finds its plan there, and in a place that holds its
+ *            operation already only the number changes. If the plan has a straight loop and nothing
+ *            else is in flight, the operation runs here, in its place. If a peer is late, a request
+ *            takes the operation over, and waits.
+ * Invariant  An operation is published once, under the number that its request gets.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+
+#include "flight.h"
+
+bool tt_call_again(tutti_comm *comm, const tt_call *c, tutti_status *status) {
+  const tt_call *l = &comm->flight->last;
+  const tt_plan *plan = comm->flight->last_plan;
+  const bool same = plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
+                    c->type == l->type && c->op == l->op && c->coll == l->coll &&
+                    c->root == l->root && !c->varied;
+  if (same) *status = tt_call_run(comm, l, plan);
+  return same;
+}
+
+void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  comm->flight->last = *call;
+  comm->flight->last_plan = plan;
+  comm->flight->changes++;
+}
+
+static tt_record record_of(const tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  const tt_call *said = call->said ? call->said : call;
+  const uint64_t *table = plan->exec.table;
+  return (tt_record){.coll = (uint32_t)said->coll,
+                     .type = (uint32_t)said->type,
+                     .op = tt_op_kind(said->op),
+                     .root = table                        ? plan->counts
+                             : tt_coll_rooted(said->coll) ? (uint32_t)said->root
+                                                          : said->buffers,
+                     .count = table ? table[comm->ranks] : said->count};
+}
+
+/* A hash of all calls so far: one comparison tells whether two ranks always agreed. Each step is a
+ * bijection, so ranks that differ in one call never agree after it. */
+static uint32_t chain_of(uint32_t chain, uint32_t hash) {
+  return ((chain << 5 | chain >> 27) ^ hash) * 0x9e3779b1u;
+}
+
+void tt_place_begin(tutti_comm *comm, tt_place *place, const tt_call *call, const tt_plan *plan) {
+  tt_flight *f = comm->flight;
+  tt_operation *o = &place->operation;
+  const uint32_t last = call == &f->last ? f->changes : 0;
+  const bool again = last && last == place->holds;
+  f->chain = chain_of(f->chain, plan->hash ^ call->also);
+  if (!again) place->record = record_of(comm, call, plan);
+  place->record.stamp = (tt_stamp){f->seq, f->chain};
+  comm->wire->peer->record(comm->wire, &place->record, f->oldest);
+  place->begun = true;
+  o->trace = comm->trace ? tt_trace_begin(comm, call, plan) : NULL;
+  if (again) {
+    tt_operation_begin_again(o, place->record.stamp, f->oldest);
+  } else {
+    tt_operation_begin(o, comm->wire, &plan->exec, call, place->record.stamp, f->oldest);
+    place->holds = o->loop ? last : 0;
+  }
+}
+
+void tt_show_over(tutti_comm *comm) {
+  atomic_store_explicit(&comm->wire->shown->over, comm->flight->oldest, memory_order_relaxed);
+}
+
+enum { TURNS = 16 }; /* yields to the scheduler, with more ranks than cores */
+
+/* Runs a whole operation without a request, if nothing else is in flight, the plan has a straight
+ * loop and the peers arrive in time. Returns false if nothing was done, or if the operation is
+ * under way in its place; then the request issued next takes it over. */
+static bool finish_at_once(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  tt_flight *f = comm->flight;
+  if (f->unfinished || !plan->prepared->program->shape) return false;
+  if (f->seq % TT_LOOK_FOR_LAUNCHER == 0) tt_look_for_launcher(comm);
+  if (tt_comm_is_over(comm)) return false; /* publish nothing more */
+  tt_place *place = &f->places[f->seq % TT_WINDOW];
+  tt_operation *o = &place->operation;
+  tt_place_begin(comm, place, call, plan);
+  if (o->status) return false; /* nothing was sent, and no peer knows of it yet */
+  const bool oversubscribed = comm->load.ranks_per_core > 1;
+  const uint32_t looks = oversubscribed ? TURNS : f->spins;
+  for (uint32_t look = 0; o->loop && look < looks; look++) {
+    tt_operation_progress(o);
+    if (o->status) return false;
+    if (o->finished == o->slices) {
+      place->begun = false;
+      f->oldest = ++f->seq;
+      tt_show_over(comm);
+      f->spins = f->spins + look < TT_SPINS ? f->spins + look : TT_SPINS;
+      return true;
+    }
+    if (oversubscribed)
+      sched_yield();
+    else if (look > 64)
+      tt_relax();
+  }
+  return false;
+}
+
+tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
+  if (finish_at_once(comm, call, plan)) return TUTTI_OK;
+  tutti_request r = {.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
+  tt_request_issue(&r);
+  return tt_request_finish(&r);
+}

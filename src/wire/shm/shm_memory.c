@@ -1,0 +1,305 @@
+/* shm_memory.c - memory that ranks share: records of calls, flag slots, the arena, and a guard.
+ *
+ * Records    A record is marked while it is written, so that a reader takes whole ones only.
+ * Flags      A slot holds a flag with its bytes right behind it; longer data are in the rank's
+ *            control block. There are 2 * TT_WINDOW slots, used in turn. A slot is rewritten only
+ *            when the operation that used it is over on every rank, which every flag reports.
+ * Arena      Memory in the segment has a name, its offset, under which every rank finds it. Private
+ *            memory has one if all ranks can read it and that costs less than a copy. Other memory
+ *            is copied into its rank's arena: wire.slots slots of wire.piece bytes that the pieces
+ *            of vectors pass through, allocated at first use. Progress counters count the pieces;
+ *            each has one writer and only grows.
+ * Slots      As many as the second level cache holds. A line that a peer still has in its cache
+ *            must be taken from it before it is written again, which takes four times as long as
+ *            the copy itself; when a slot is reused after that many bytes, its lines have left the
+ *            peers' caches. Ranks that share a core share its cache.
+ * Guard      After a failure a rank's memory returns to its sole use. A rank that accesses a peer's
+ *            memory first sets `inside` and then checks whether the communicator is over; a rank
+ *            that ends it first publishes that and then checks `inside` of all peers. One of the
+ *            two sees the other. A peer that was stopped inside could still write when it
+ *            continues, so the memory it may write to is replaced by private pages with the same
+ *            bytes at the same address. A peer known to be stopped is not waited for.
+ * Cost       Of the guard, per piece: a store that no other rank reads in the normal case, and a
+ *            load.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "process_state.h"
+#include "remote.h"
+#include "shm_wire.h"
+
+/* ---- records ---- */
+
+void tt_shm_record(tt_wire *w, const tt_record *r, uint32_t oldest) {
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
+  tt_call_record *at = &ctrl->records[r->stamp.seq % TT_RECORDS];
+  /* Each store releases the one that marks the record as being written. */
+  /* model: record:writing */
+  atomic_store_explicit(&at->seq, UINT32_MAX, memory_order_relaxed);
+  /* model: record:field */
+  atomic_store_explicit(&at->hash, r->stamp.hash, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->kind, r->coll << 24 | r->type << 16 | r->op, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->root, r->root, memory_order_release);
+  /* model: record:field */
+  atomic_store_explicit(&at->count, r->count, memory_order_release);
+  /* model: record:number */
+  atomic_store_explicit(&at->seq, r->stamp.seq, memory_order_release);
+  /* model: flags:oldest */
+  atomic_store_explicit(&ctrl->oldest, oldest, memory_order_release);
+  /* model: record:newest */
+  atomic_store_explicit(&ctrl->newest, r->stamp.seq + 1, memory_order_release);
+}
+
+int tt_shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *r) {
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[peer];
+  /* model: record:newest-look */
+  uint32_t newest = atomic_load_explicit(&ctrl->newest, memory_order_acquire);
+  if ((int32_t)(newest - seq) <= 0) return 0;
+  if (newest - seq > TT_RECORDS) return -1;
+  tt_call_record *at = &ctrl->records[seq % TT_RECORDS];
+  /* model: record:look */
+  if (atomic_load_explicit(&at->seq, memory_order_acquire) != seq) return -1;
+  /* model: record:fields */
+  uint32_t kind = atomic_load_explicit(&at->kind, memory_order_acquire);
+  /* model: record:fields */
+  *r = (tt_record){.stamp = {seq, atomic_load_explicit(&at->hash, memory_order_acquire)},
+                   .coll = kind >> 24,
+                   .type = kind >> 16 & 0xff,
+                   .op = kind & 0xffff,
+                   .root = atomic_load_explicit(&at->root, memory_order_acquire),
+                   .count = atomic_load_explicit(&at->count, memory_order_acquire)};
+  /* model: record:again */
+  return atomic_load_explicit(&at->seq, memory_order_acquire) == seq ? 1 : -1;
+}
+
+/* ---- flag slots ---- */
+
+static uint32_t least_over(tt_shm *s) {
+  uint32_t least = s->over[s->wire.rank ? 0 : s->wire.ranks - 1];
+  for (int r = 0; r < s->wire.ranks; r++)
+    if (r != s->wire.rank && (int32_t)(s->over[r] - least) < 0) least = s->over[r];
+  return least;
+}
+
+static tt_flag_slot *flag_slot_of(const tt_shm *s, int rank, uint32_t seq) {
+  return &s->slots[seq % TT_RECORDS * (uint32_t)s->wire.ranks + (uint32_t)rank];
+}
+
+static void *slot_payload(const tt_shm *s, int rank, uint32_t seq, size_t n) {
+  if (n <= TT_BESIDE) return flag_slot_of(s, rank, seq)->beside;
+  return s->ctrls[rank]->flags[seq % TT_RECORDS];
+}
+
+static void *shm_flag_slot(tt_wire *w, uint32_t seq, size_t n) {
+  tt_shm *s = tt_shm_of(w);
+  uint32_t before = seq - TT_RECORDS + 1; /* the slot's previous operation, which must be over */
+  if (w->ranks > 1 && (int32_t)(s->over_everywhere - before) < 0) {
+    s->over_everywhere = least_over(s);
+    for (int r = 0; (int32_t)(s->over_everywhere - before) < 0 && r < w->ranks; r++)
+      /* model: flags:oldest-look */
+      s->over[r] = atomic_load_explicit(&s->ctrls[r]->oldest, memory_order_acquire);
+    s->over_everywhere = least_over(s);
+    if ((int32_t)(s->over_everywhere - before) < 0) return NULL;
+  }
+  return slot_payload(s, w->rank, seq, n);
+}
+
+static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
+  tt_shm *s = tt_shm_of(w);
+  tt_flag_slot *slot = flag_slot_of(s, w->rank, stamp.seq);
+  slot->oldest = oldest;
+  /* model: flags:stamp, wake:publish */
+  atomic_store(&slot->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash);
+  /* model: wake:look */
+  for (int r = 0; atomic_load(s->sleepers_anywhere) && r < w->ranks; r++)
+    if (r != w->rank) tt_shm_wake(s, r);
+}
+
+static const void *shm_flag_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
+  tt_shm *s = tt_shm_of(w);
+  const tt_flag_slot *slot = flag_slot_of(s, peer, seq);
+  /* model: flags:look, wake:last */
+  unsigned long long stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
+  if ((uint32_t)(stamp >> 32) != seq) return NULL;
+  *hash = (uint32_t)stamp;
+  s->over[peer] = slot->oldest;
+  return slot_payload(s, peer, seq, n);
+}
+
+/* ---- the arena ---- */
+
+static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
+
+enum { FEWEST = 4, LIVE = 8 }; /* pieces: of src, dst, the arena, and the peers', twice */
+
+/* Size the pieces such that a rank's working set at one time, with the vector's own pieces, fits in
+ * half of its core's second level cache. */
+void tt_shm_measure_arena(tt_wire *w, size_t l2, double ranks_per_core) {
+  const size_t share = l2 / 2 / LIVE, bound = ((size_t)16 << 20) / FEWEST / (size_t)w->ranks;
+  w->piece = tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);
+  w->slots = FEWEST;
+  while (w->slots < 2 * LIVE && 2 * w->slots * ranks_per_core <= 2 * LIVE) w->slots *= 2;
+}
+
+static void *shm_arena(tt_wire *w) {
+  tt_shm *s = tt_shm_of(w);
+  if (!s->arena) s->arena = tt_heap_alloc(s->heap, w->slots * w->piece, 4096);
+  return s->arena;
+}
+
+static bool cheaper_for_all(const tt_shm *s, size_t n) {
+  const tt_head *mine = s->head;
+  for (int r = 0; r < s->wire.ranks; r++)
+    if (r != s->wire.rank && !tt_remote_cheaper(mine, s->heads[r], n)) return false;
+  return true;
+}
+
+static uint64_t shm_export(tt_wire *w, const void *bytes, size_t n) {
+  tt_shm *s = tt_shm_of(w);
+  const uint64_t at = (uint64_t)(uintptr_t)bytes;
+  if (tt_shm_shared(s, bytes, n))
+    return s->segment->threads ? at : (uint64_t)((const char *)bytes - s->segment->base);
+  return at < remote && cheaper_for_all(s, n) ? at | remote : 0;
+}
+
+static const char *address_of_name(const tt_shm *s, uint64_t name) {
+  return s->segment->threads ? (const char *)(uintptr_t)name : s->segment->base + name;
+}
+
+static void *shm_writable(tt_wire *w, uint64_t name) {
+  const tt_shm *s = tt_shm_of(w);
+  if (!name || name & remote) return NULL;
+  return s->segment->threads ? (char *)(uintptr_t)name : s->segment->base + name;
+}
+
+static bool shm_fetch(tt_wire *w, int peer, uint64_t name, size_t from, void *to, size_t n,
+                      tutti_status *status) {
+  tt_shm *s = tt_shm_of(w);
+  if (name & remote)
+    *status = tt_remote_read(s->heads[peer]->pid, (name & ~remote) + from, to, n);
+  else
+    memcpy(to, address_of_name(s, name) + from, n);
+  return *status == TUTTI_OK;
+}
+
+static const void *shm_map(tt_wire *w, int peer, uint64_t name, size_t from, size_t *n,
+                           tutti_status *status) {
+  tt_shm *s = tt_shm_of(w);
+  if (!(name & remote)) return address_of_name(s, name) + from;
+  if (!s->bounce[peer]) s->bounce[peer] = aligned_alloc(64, s->gulp);
+  if (!s->bounce[peer]) {
+    *status = tt_fail(TUTTI_ERR_MEMORY, "no memory to read rank %d's bytes into", peer);
+    return NULL;
+  }
+  *n = tt_min(*n, s->gulp);
+  return shm_fetch(w, peer, name, from, s->bounce[peer], *n, status) ? s->bounce[peer] : NULL;
+}
+
+static void shm_publish(tt_wire *w, tt_counter counter, uint32_t value) {
+  tt_shm *s = tt_shm_of(w);
+  /* model: arena:told, wake:publish */
+  atomic_store(&s->counters[w->rank].of[counter], value);
+  /* model: wake:look */
+  for (int r = 0; atomic_load(s->sleepers_anywhere) && r < w->ranks; r++)
+    if (r != w->rank) tt_shm_wake(s, r);
+}
+
+static uint32_t shm_published(tt_wire *w, int peer, tt_counter counter) {
+  /* model: arena:look, wake:last */
+  return atomic_load_explicit(&tt_shm_of(w)->counters[peer].of[counter], memory_order_acquire);
+}
+
+/* ---- the guard ---- */
+
+static const double limit = 2, between_looks = 0.02; /* s */
+
+static void shm_leave(tt_wire *w) {
+  /* model: guard:leave */
+  atomic_store_explicit(&tt_shm_of(w)->ctrls[w->rank]->inside, 0, memory_order_release);
+}
+
+static bool shm_enter(tt_wire *w) {
+  tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
+  /* model: guard:inside */
+  atomic_store(&ctrl->inside, 1);
+  /* model: guard:look */
+  if (!atomic_load(&ctrl->aborting_by)) return true;
+  shm_leave(w);
+  return false;
+}
+
+static bool is_process_stopped(tt_wire *w, int rank) {
+  const long pid = w->peer->pid(w, rank);
+  return pid != (long)getpid() && tt_state_stopped(tt_process_state(pid, NULL));
+}
+
+static bool shm_quiesce(tt_wire *w) {
+  tt_shm *s = tt_shm_of(w);
+  char reason[TT_REASON];
+  const tutti_status status = tt_ctrl_aborted(s->ctrls[w->rank], reason, sizeof reason);
+  for (int r = 0; status && r < w->ranks; r++) tt_ctrl_abort(s->ctrls[r], status, reason);
+  /* model: guard:fence */
+  atomic_thread_fence(memory_order_seq_cst);
+  double now = tt_seconds(), look = now + between_looks;
+  const double until = now + limit;
+  for (int r = 0; r < w->ranks; r++) /* model: guard:settle */
+    while (r != w->rank && atomic_load(&s->ctrls[r]->inside)) {
+      if (!w->peer->alive(w, r)) break;
+      if ((now = tt_seconds()) > until) return false;
+      if (now > look) {
+        if (is_process_stopped(w, r)) return false;
+        look = now + between_looks;
+      }
+      sched_yield();
+    }
+  return true;
+}
+
+static void shm_revoke(tt_wire *w, void *memory, size_t bytes) {
+  tt_shm *s = tt_shm_of(w);
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char *at = (char *)((uintptr_t)memory / page * page);
+  const size_t size = tt_round_up((size_t)((char *)memory - at) + bytes, page);
+  if (s->segment->threads || !bytes || !tt_shm_shared(s, memory, bytes)) return;
+  void *own = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (own == MAP_FAILED) return;
+  memcpy(own, at, size);
+  tt_heap_revoke(s->heap, at, size);
+  if (mremap(own, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) munmap(own, size);
+}
+
+/* ---- the table ---- */
+
+/* Whole pages, so that revoking memory affects nothing else. */
+static void *shm_alloc(tt_wire *w, size_t bytes) {
+  return bytes > PTRDIFF_MAX ? NULL
+                             : tt_heap_alloc(tt_shm_of(w)->heap, tt_round_up(bytes, 4096), 4096);
+}
+static bool shm_free(tt_wire *w, void *memory) {
+  return tt_heap_free(tt_shm_of(w)->heap, memory);
+}
+
+const tt_memory_ops tt_shm_memory_ops = {
+    .flag_slot = shm_flag_slot,
+    .flag_set = shm_flag_set,
+    .flag_get = shm_flag_get,
+    .arena = shm_arena,
+    .export = shm_export,
+    .map = shm_map,
+    .fetch = shm_fetch,
+    .writable = shm_writable,
+    .publish = shm_publish,
+    .published = shm_published,
+    .enter = shm_enter,
+    .leave = shm_leave,
+    .quiesce = shm_quiesce,
+    .revoke = shm_revoke,
+    .alloc = shm_alloc,
+    .free = shm_free,
+};
