@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """scale.py - the tables and plots of docs/scale.md, from prices and from one rank's measurements.
 
-  scale.py --build build [--only prices,practice,forms,setup] [--doc docs/scale.md]
+  scale.py --build build [--only prices,practice,forms,setup] [--out docs/bench]
 
-Tables go between the lines `<!-- begin NAME -->` and `<!-- end NAME -->` of the page,
-plots into its folder `figures`.
+Tables go to scale-NAME.json in the folder, and from there to the page (make tables); plots go to docs/figures.
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import math
@@ -16,6 +15,7 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 import picture  # noqa: E402
+import record  # noqa: E402
 
 RANKS = [1000, 10000, 100000]
 SIZES = [8 << i for i in range(28)]
@@ -101,20 +101,11 @@ def size(b):
         b /= 1024
 
 
-def table(head, rows):
-    out = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(out + ["| " + " | ".join(map(str, r)) + " |" for r in rows])
-
-
-def put(name, text):
-    with open(args.doc) as f:
-        page = f.read()
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    if begin not in page:
-        sys.exit(f"scale.py: {args.doc} has no place for {name}")
-    a, b = page.index(begin) + len(begin), page.index(end)
-    with open(args.doc, "w") as f:
-        f.write(page[:a] + "\n" + text + "\n" + page[b:])
+def put(name, head, rows):
+    """Stores a table as docs/bench/scale-NAME.json; tools/doc_tables.py puts it into the page."""
+    record.store(os.path.join(args.out, f"scale-{name}.json"),
+                 dict(record.about("docs/scale.md says what this table shows", "make bench-scale"), columns=head),
+                 [[str(c) for c in r] for r in rows])
 
 
 # ---- the chosen plans ----
@@ -133,9 +124,8 @@ def winners():
             cost.append([net, f"{P:,}", time(took), size(peak),
                          ", ".join(f"{size(b)}: {time(whole[b][0])} {short(*whole[b][1:3])}"
                                    for b in other) or "the same"])
-    put("winners", table(["network", "P"] + [size(b) for b in COLUMNS], rows))
-    put("choosing", table(["network", "P", "to price all", "memory meanwhile", "for int32 instead"],
-                          cost))
+    put("winners", ["network", "P"] + [size(b) for b in COLUMNS], rows)
+    put("choosing", ["network", "P", "to price all", "memory meanwhile", "for int32 instead"], cost)
     return won
 
 
@@ -168,8 +158,7 @@ def practice(won):
                 times[net, P, plan] = {b: v[0] for b, v in found.items()}
                 rows.append(["", "", f"`{name}`"] + [time(found[b][0]) for b in at] +
                             (["closed form", ""] if took is None else [time(took), size(peak)]))
-    put("practice", table(["network", "P", "plan"] + [size(b) for b in at] +
-                          ["to price it", "memory meanwhile"], rows))
+    put("practice", ["network", "P", "plan"] + [size(b) for b in at] + ["to price it", "memory meanwhile"], rows)
     return times
 
 
@@ -216,8 +205,7 @@ def forms():
     for net in NETWORKS:
         row(1000, f"slowest hop, {net}", "fold(ring)", NETWORKS[net][1000], figures(net, 1000),
             1 << 20, ring_form(net, 1000, 1 << 20))
-    put("forms", table(["P", "equation", "plan", "size", "price, s", "closed form, s", "apart by"],
-                       rows))
+    put("forms", ["P", "equation", "plan", "size", "price, s", "closed form, s", "apart by"], rows)
 
 
 # ---- one rank ----
@@ -244,9 +232,7 @@ def setup():
                          time(s["exchange"][0]), time(s["places"][0]), time(s["first"][0]),
                          time(s["second"][0]), time(s["all"][0]), size(s["all"][1]),
                          size(s["all"][2]), size(s["all"][3] * 1024)])
-    put("setup", table(["network", "P", "tables", "bytes of them", "plan of the exchange", "places",
-                        "8 B: chosen and lowered", "1 MiB", "all", "kept", "at most", "resident"],
-                       rows))
+    put("setup", ["network", "P", "tables", "bytes of them", "plan of the exchange", "places", "8 B: chosen and lowered", "1 MiB", "all", "kept", "at most", "resident"], rows)
     for P in RANKS:
         plans = ["fold(halving)", f"blueconnect({NETWORKS['fat tree'][P]},halving)", "doubling",
                  "rabenseifner", "tree(double,segments=4)", "generalized(latency)", "fold(ring)"]
@@ -257,8 +243,7 @@ def setup():
             scheds.append([f"{P:,}", f"`{plan}`", f"{int(steps):,}", f"{int(messages):,}",
                            time(s["built"][0]), size(s["built"][1]), time(s["lowered"][0]),
                            size(s["lowered"][1])])
-    put("schedules", table(["P", "plan", "steps", "messages", "built in", "bytes", "lowered in",
-                            "bytes"], scheds))
+    put("schedules", ["P", "plan", "steps", "messages", "built in", "bytes", "lowered in", "bytes"], scheds)
 
 
 # ---- plots ----
@@ -277,7 +262,7 @@ def class_of(name):
 
 
 def place(name):
-    return os.path.join(os.path.dirname(args.doc), "figures", name + ".svg")
+    return os.path.join(args.out, "..", "figures", name + ".svg")
 
 
 def plot_winners(won):
@@ -337,7 +322,7 @@ def main():
     global args
     p = argparse.ArgumentParser()
     p.add_argument("--build", default="build")
-    p.add_argument("--doc", default="docs/scale.md")
+    p.add_argument("--out", default="docs/bench")
     p.add_argument("--only", default="prices,practice,forms,setup")
     args = p.parse_args()
     only = args.only.split(",")
