@@ -111,8 +111,9 @@ def papers(stored, section):
     for r in stored["rows"]:
         if r["section"] == section:
             each = [verdict(*pair) for pair in r.get("numbers", [])] or [verdict(None, r.get("holds"))]
-            rows.append([r["stated"], r["here"], max(each, key=order.index) if set(each) <= set(order) else each[0], r["command"]])
-    return grid(["stated", "here", "verdict", "command"], rows, 4)
+            rows.append([r["stated"], r["here"], max(each, key=order.index) if set(each) <= set(order) else each[0]] +
+                        ([r["command"]] if "command" in r else []))
+    return grid(stored["about"]["heads"].get(section, ["stated", "here", "verdict", "command"]), rows, 4)
 
 
 VIEWS = {f.__name__: f for f in (words, peers, summary, hosts, bars, papers)}

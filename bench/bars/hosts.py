@@ -36,7 +36,7 @@ def bars(build, quick):
     out = os.path.join(build, "bench")
     os.makedirs(out, exist_ok=True)
     last = 64 * KI if quick else LAST
-    net = Network(build, out, "openmpi", rounds=2 if quick else 7, budget=0.03 if quick else 0.1, last=last,
+    net = Network(build, out, "openmpi", rounds=2 if quick else 7, budget=0.03 if quick else 0.05, last=last,
                   sides=("mpi", "shim"))
     layouts, found, why = LAYOUTS.split(","), {}, "no figures"
     try:

@@ -21,7 +21,7 @@ FLAT = ("5x1", "6x1", "7x1", "8x1")
 
 def measured(build, out, layouts, quick):
     """{layout: {size: {rival: rival's time / tutti's}}}, and {layout: why it is missing}"""
-    rest = dict(rounds=2 if quick else 7, budget=0.03 if quick else 0.1, last=64 * KI if quick else LAST)
+    rest = dict(rounds=2 if quick else 7, budget=0.03 if quick else 0.05, last=64 * KI if quick else LAST)
     found, why = {l: {} for l in layouts}, {}
     for pml, sides in (("ob1", ("ucx", "gloo")), ("ucx", ("ucx",))):
         net = Network(build, out, "openmpi", sides=sides, pml=pml, **rest)
