@@ -33,7 +33,7 @@ def number(x):
 
 def grid(head, rows, left=1):
     """A table of Markdown; the first `left` columns hold words."""
-    lines = ["| " + " | ".join(head) + " |", "|" + "|".join(["---"] * left + ["---:"] * (len(head) - left)) + "|"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" if i < left else "---:" for i in range(len(head))) + "|"]
     return "\n".join(lines + ["| " + " | ".join(map(number, r)) + " |" for r in rows]) + "\n"
 
 
