@@ -27,7 +27,7 @@ static const double staged_copies = 2.7, remote_reads = 1.5;
 bool tt_remote_cheaper(const tt_head *mine, const tt_head *peer, size_t bytes) {
   if (!atomic_load_explicit(&peer->reads, memory_order_relaxed)) return false;
   double n = (double)bytes;
-  return mine->copy.remote_call + n * mine->copy.remote_byte < n * mine->copy.staged_byte;
+  return mine->copy.remote_call + n * mine->copy.remote_byte <= n * mine->copy.staged_byte;
 }
 
 tt_copies tt_copies_wanted(void) {
