@@ -46,7 +46,8 @@ ok() {
     bad=1
   fi
 }
-skip() { echo "ok - $1 # SKIP $2"; }
+# skip NAME REASON [N]: one test, or N of them, could not judge. tests/plans.tsv counts all N.
+skip() { echo "ok - $1 # SKIP $2${3:+ ($3 tests)}"; }
 
 # job ARGS...: `tutti ARGS`, output in $work/out and err, status in rc, time in ms.
 job() {
