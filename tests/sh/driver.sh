@@ -105,6 +105,8 @@ ok "--plans writes the number, and keeps the other rows" all 'status 0' \
   '[ "$(tr "\n\t" ";=" <"$work/plans")" = "# a table;other=7;planned=9;" ]'
 plan 3 "echo ok; exit 1" --plans
 ok "... but not that of a program that failed" all 'status 1' 'grep -qx "planned	3" "$work/plans"'
+plan 3 "echo 'ok - all # SKIP no x'" --plans
+ok "... nor that of one that could not judge" grep -qx "planned	3" "$work/plans"
 TUTTI_TEST_ALL=1 plan 3 "$three" --plans
 ok "... nor those of the full products" all 'status 2' 'grep -qx "planned	3" "$work/plans"'
 mkdir "$work/build" && printf '#!/bin/sh\necho ok\n' >"$work/build/mp_deaths" && chmod +x "$work/build/mp_deaths"
