@@ -111,7 +111,7 @@ if [ -e "$BUILD/libtutti_pmix.so" ] && command -v mpirun.openmpi >/dev/null; the
     "$BUILD/examples/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
   check "a rank that PMIx knows of does not come" all "status 1" 'grep -q "not all ranks that PMIx knows of" "$work/err"'
 else
-  skip "ranks by PMIx" "no libtutti_pmix.so, or no mpirun.openmpi"
+  skip "ranks by PMIx" "no libtutti_pmix.so, or no mpirun.openmpi" 3
   n=$((n + 1))
 fi
 
@@ -170,7 +170,11 @@ else
   check "a network that is not there: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
   for mpi in ompi mpich; do
     . "${BASH_SOURCE%/*}/../support/mpi.bash"
-    [ -x "$BUILD/tests/$mpi/mp_cover" ] && has_starter $mpi || continue
+    if [ ! -x "$BUILD/tests/$mpi/mp_cover" ] || ! has_starter $mpi; then
+      skip "TUTTI_NET=ucx under $mpi" "no $(starter $mpi), or the tests were built without this MPI" 4
+      n=$((n + 1))
+      continue
+    fi
     rc=0
     TUTTI_NET=$(readlink -f "$BUILD")/libtutti_ucx.so TUTTI_NODES=0,1 timeout 60 "$(starter $mpi)" -n 3 "$BUILD/tests/$mpi/mp_cover" >"$work/out" 2>"$work/err" </dev/null || rc=$?
     check "TUTTI_NET=ucx under $mpi" all "status 0" 'grep -q ^ok "$work/out"' "$passes"

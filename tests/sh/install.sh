@@ -64,7 +64,7 @@ EOC
   ok "CMake refuses a version that is not there" eval \
     '! cmake -DCMAKE_PREFIX_PATH="$there" -S "$work/cmake" -B "$work/cmake2" >/dev/null 2>"$work/err"'
 else
-  skip "CMake" "no cmake here"
+  skip "CMake" "no cmake here" 4
 fi
 # Over MPI: hello_mpi.c, compiled with each MPI's mpicc, started by its mpirun and by `tutti run`.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -75,7 +75,7 @@ said() { # said COMMAND ...: two ranks run, and each prints the sum
 over() { # over MPI NAME: Debian's name of the MPI, and tutti's
   local mpi=$1 tag=$2 lib=$there/lib/libtutti_mpi_$2 f
   if ! command -v "mpicc.$mpi" >/dev/null || ! command -v "mpirun.$mpi" >/dev/null; then
-    skip "over $mpi" "no mpicc.$mpi or no mpirun.$mpi here"
+    skip "over $mpi" "no mpicc.$mpi or no mpirun.$mpi here" 9
     return
   fi
   for f in "$lib.so" "$lib.so.0" "$lib.a" "$there/lib/pkgconfig/tutti-$tag.pc" "$there/lib/libtutti_pmpi_$tag.so"; do
@@ -94,7 +94,7 @@ over() { # over MPI NAME: Debian's name of the MPI, and tutti's
     $(config --cflags tutti) "$lib.a" "$there/lib/libtutti.a" \
     $(config --static --libs-only-l "tutti-$tag" | tr ' ' '\n' | grep -v tutti) -pthread -o "$work/$tag"
   ok "$mpi: and runs" said "mpirun.$mpi" -n 2 "$work/$tag"
-  command -v cmake >/dev/null || return
+  command -v cmake >/dev/null || { skip "$mpi: CMake" "no cmake here" 2; return; }
   local folder=$work/cmake_$tag
   mkdir "$folder" && cp examples/hello_mpi.c "$folder"
   cat >"$folder/CMakeLists.txt" <<EOC

@@ -136,9 +136,9 @@ cat "$work/out"
 with_mpi4py() {
   local mpi
   mpi=$($python -c 'import mpi4py.MPI as m; print({"Open MPI": "ompi"}.get(m.get_vendor()[0], "mpich"))' 2>/dev/null) ||
-    { skip "mpi4py" "no mpi4py here; make check-python installs it" && return; }
-  has_starter "$mpi" || { skip "mpi4py" "no $(starter "$mpi") here" && return; }
-  [ -e "$BUILD/libtutti_mpi_$mpi.so.0" ] || { skip "mpi4py" "no libtutti_mpi_$mpi.so.0; make mpi builds it" && return; }
+    { skip "mpi4py" "no mpi4py here; make check-python installs it" 2 && return; }
+  has_starter "$mpi" || { skip "mpi4py" "no $(starter "$mpi") here" 2 && return; }
+  [ -e "$BUILD/libtutti_mpi_$mpi.so.0" ] || { skip "mpi4py" "no libtutti_mpi_$mpi.so.0; make mpi builds it" 2 && return; }
   rc=0 && TOKEN=$token timeout -k 5 60 "$(starter "$mpi")" -n 3 $python "$here/over_mpi.py" >"$work/out" 2>"$work/err" || rc=$?
   ok "mpi4py's communicators, by $(starter "$mpi")" all 'status 0' '[ "$(grep -c "^good$" "$work/out")" = 3 ]'
   job run -n 3 $python "$here/over_mpi.py"
