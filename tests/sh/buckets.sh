@@ -3,7 +3,7 @@
 # they are in, and go on with new buckets. SEED=n repeats one run.
 # Alone: no
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_bucket
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=30 || rounds=3
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}

@@ -2,8 +2,8 @@
 # doctor.sh - `tutti doctor`: its report on jobs that run, hang or have lost a rank, and on
 # processes that are no job.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
-. "$(dirname "$0")/mpi.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
+. "${BASH_SOURCE%/*}/../support/mpi.bash"
 n=0
 
 # hang MANNER [OPTIONS of run]: starts a job of 3 ranks in the background that hangs in this manner.

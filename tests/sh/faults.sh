@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # faults.sh - ranks that die, stall or abort: the others get an error, and all end, within seconds.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_faults
 keep=--keep-going
 

@@ -4,7 +4,7 @@
 # hundred deaths. SEED=n repeats one run. The jobs run side by side, because most of the time is
 # waiting.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_grow
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=40 || rounds=1
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0"

@@ -5,7 +5,7 @@
 # Idea       a job of one user (64321) computes; a second user (65534) tries each line of a table on
 #            each of its processes, and must get nothing; the job goes on.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_grow
 tests=0
 check() { tests=$((tests + 1)) && ok "$@"; }

@@ -4,7 +4,7 @@
 #
 # Memory     is a memfd, which goes with the last process; the test looks for its holders.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_grow
 export TMPDIR=$work/tmp
 mkdir "$TMPDIR"

@@ -2,7 +2,7 @@
 # paths.sh - every way in which memory reaches a peer, and both engines, give the
 # right results: the covering table on processes, under each setting.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 n=0
 cover() { # SETTING WORD RANKS
   job run -n "$3" env "$1=$2" "$BUILD/tests/mp_cover"

@@ -3,7 +3,7 @@
 # on, from any size down to one, with right sums. With TUTTI_TEST_ALL=1 several hundred deaths.
 # SEED=n repeats one run.
 # SPDX-License-Identifier: BSD-3-Clause
-. "$(dirname "$0")/tap.bash"
+. "${BASH_SOURCE%/*}/../support/tap.bash"
 prog=$BUILD/tests/mp_deaths
 [ "${TUTTI_TEST_ALL:-}" = 1 ] && rounds=25 || rounds=1
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0"
