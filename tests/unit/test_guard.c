@@ -117,7 +117,12 @@ static void who_is_seen_to_be_stopped_is_not_waited_for(void **state) {
   kill(pid, SIGSTOP);
   waitpid(pid, &status, WUNTRACED);
   assert_true(WIFSTOPPED(status));
-  assert_true(waits_for(pid) < 1);
+  double least = 2; /* of some tries: other processes can take the core from this one */
+  for (int i = 0; i < 10 && least >= 1; i++) {
+    const double seconds = waits_for(pid);
+    if (seconds < least) least = seconds;
+  }
+  assert_true(least < 1);
   kill(pid, SIGKILL);
   waitpid(pid, &status, 0);
 }
