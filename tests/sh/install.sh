@@ -131,6 +131,9 @@ else
 fi
 # shellcheck disable=SC2086
 ok "and takes all of it away" all 'quiet_make uninstall $where DESTDIR="$dest"' '[ -z "$(find "$dest" ! -type d)" ]'
+for l in $(cd "$BUILD" && ls libtutti_*.so.0); do
+  ok "make install builds $l where it is missing" all 'quiet_make -n install BUILD="$work/none"' "grep -qF -- '-o $work/none/$l' '$work/out'"
+done
 ok "OMPI=no MPICH=no UCX=no PMIX=no TORCH=no leave them out" all \
   'quiet_make -n install OMPI=no MPICH=no UCX=no PMIX=no TORCH=no PREFIX=$prefix' \
   '! grep -qE "libtutti_(mpi_|pmpi_)?(ompi|mpich|ucx|pmix)|for l in [a-z]|for m in (ompi|mpich)|_c10d\.|_c10d/" "$work/out"'
