@@ -30,9 +30,10 @@ test_hang() { # NAME MANNER "options" PATTERN...
   ok "$name" all "[ '$good' ]" 'status 0'
   n=$((n + 1))
 }
-end() {
+end() { # ... and waits until all that the job started has ended, so that nobody looks at it next
   kill -9 "$job" 2>/dev/null
   wait "$job" 2>/dev/null
+  gone || bad=1
 }
 
 pid='\(pid [0-9]+\)'

@@ -51,8 +51,8 @@ skip() { echo "ok - $1 # SKIP $2${3:+ ($3 tests)}"; }
 
 # Sets spent: the milliseconds of processor time of this shell's children that have ended.
 spend() {
-  times >"$work/times" # not in a subshell, which has no children
-  spent=$(awk -F'[ms ]+' 'NR == 2 {printf "%d", 60000 * ($1 + $3) + 1000 * ($2 + $4)}' "$work/times")
+  times >"$work/.times" # not in a subshell, which has no children
+  spent=$(awk -F'[ms ]+' 'NR == 2 {printf "%d", 60000 * ($1 + $3) + 1000 * ($2 + $4)}' "$work/.times")
 }
 # job ARGS...: `tutti ARGS`, output in $work/out and err, status in rc, time in ms, and processor time in
 # busy, which the load of other programs does not change.
