@@ -75,6 +75,7 @@ if command -v script >/dev/null; then
     "stty -echo; $TUTTI run -n 2 sh -c 'read x; echo \$TUTTI_RANK has \$x.'" /dev/null >"$work/out" 2>"$work/err"
   ok "rank 0 reads from a terminal" '[' "$(tr -d '\r' <"$work/out" | sort | xargs)" = "0 has hello. 1 has ." ']'
   # as `ssh -t host tutti run ...` does: the first process of the terminal
+  : >"$work/out"
   sleep 20 | SHELL=/bin/bash TOKEN=$token script -qc "exec $TUTTI run -n 2 sh -c 'echo ready; exec sleep 50'" \
     /dev/null >"$work/out" 2>"$work/err" &
   lines 2 ready
@@ -151,6 +152,7 @@ start_stubborn
 kill -9 "$(the_guard)"
 wait_job
 ok "kill -9 of the guard leaves no process, and is said" all gone "status 137" "says 'guard process was killed'"
+: >"$work/out"
 TOKEN=$token setsid "$TUTTI" run -n 3 bash "$work/stubborn" >"$work/out" 2>&1 </dev/null &
 job=$!
 lines 3 ready && sleep 0.2
