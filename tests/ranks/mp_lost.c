@@ -27,7 +27,7 @@ int main(void) {
   tutti_status status = TUTTI_OK;
   double called = 0;
   for (int i = 0; !status && i < 100000; i++) {
-    if (rank == 1 && i == 300) raise(SIGKILL);
+    if (rank == 1 && i == 100) raise(SIGKILL);
     called = now();
     status = tutti_allreduce(comm, x, x, i % 2 ? 4 : MOST, TUTTI_FLOAT, TUTTI_SUM);
   }

@@ -60,7 +60,7 @@ job() {
   local from=${EPOCHREALTIME/./} before
   spend
   before=$spent rc=0
-  { TOKEN=$token timeout -k 5 "${JOB_SECONDS:-60}" "$TUTTI" "$@" >"$work/out" 2>"$work/err" || rc=$?; } 2>/dev/null
+  { TOKEN=$token timeout -k 5 120 "$TUTTI" "$@" >"$work/out" 2>"$work/err" || rc=$?; } 2>/dev/null
   ms=$(((${EPOCHREALTIME/./} - from) / 1000))
   spend
   busy=$((spent - before))
