@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # dropin.sh - programs that know MPI only, with and without tutti's library preloaded: both runs
 # must succeed and print the same, and the report must show that tutti served the calls.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 n=0 over=
@@ -134,7 +134,7 @@ dies() { # MPI
 
 for mpi in ompi mpich; do
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it"
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 92
     n=$((n + 1))
     continue
   fi
