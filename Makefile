@@ -118,6 +118,9 @@ demo-faults:
 	@$(MAKE) $(JOBS) --no-print-directory all $(BUILD)/examples/fashion
 	@BUILD=$(BUILD) examples/demo_faults.sh
 
+# What the rule of install needs is read where the rule stands, so these files come before it.
+include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk
+
 # ---- install ----
 BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib
@@ -173,7 +176,5 @@ clean:
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-
-include mk/mpi.mk mk/plugins.mk mk/test.mk mk/bench.mk
 .PHONY: all examples install uninstall clean format demo demo-hosts demo-faults
 -include $(LIBOBJ:.o=.d) $(CLIOBJ:.o=.d) $(FASHION:.o=.d) $(BUILD)/examples/hello.d

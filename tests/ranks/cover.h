@@ -102,8 +102,8 @@ void cover_fill(const cover_case *c, int rank, void *to, size_t n);
 double cover_factor(int rough, int rank);
 bool cover_make_scaled(cover_ops *ops, int rank);
 void cover_drop_scaled(const cover_ops *ops);
-/* The sum over the first `ranks` ranks, by a loop in rank order. *size, if not NULL: the sum of the
- * magnitudes as doubles (rough cases). */
+/* The sum over the first `ranks` ranks, by a loop in rank order. *size, if not NULL: what
+ * the same loop makes of the magnitudes (rough cases). */
 void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *size);
 /* Is `got` as good as `expected`? */
 bool cover_same(const cover_case *c, const void *got, const void *expected, double size);

@@ -7,6 +7,7 @@
 #include "cover.h"
 
 #include "kernel_reference.h"
+#include "rounding.h"
 
 uint64_t cover_mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -203,7 +204,10 @@ void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *si
   for (size_t i = 0; size && i < n; i++) size[i] = magnitude(c->type, sum + i * each);
   for (int r = 1; r < ranks; r++) {
     fill_scaled(c, r, next, n);
-    for (size_t i = 0; size && i < n; i++) size[i] += magnitude(c->type, next + i * each);
+    for (size_t i = 0; size && i < n; i++) {
+      const double more = magnitude(c->type, next + i * each);
+      size[i] = c->op == TUTTI_PROD ? size[i] * more : size[i] + more;
+    }
     if (c->op == COVER_USER)
       cover_user_op(to, next, to, n, c->type, NULL);
     else if (c->op == COVER_ORDERED)
@@ -215,7 +219,10 @@ void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *si
       memcpy(sum + i * each, result, each);
     }
   }
-  for (size_t i = 0; c->op == TUTTI_AVG && i < n; i++) one_scale(c->type, sum + i * each, ranks);
+  for (size_t i = 0; c->op == TUTTI_AVG && i < n; i++) {
+    one_scale(c->type, sum + i * each, ranks);
+    if (size) size[i] /= ranks;
+  }
   for (size_t i = 0; is_logical(c->op) && ranks == 1 && i < n; i++) {
     const void *in[] = {sum + i * each, sum + i * each};
     one(c->type, TUTTI_LOR, sum + i * each, in, 2);
@@ -224,11 +231,15 @@ void cover_reduce(const cover_case *c, int ranks, void *to, size_t n, double *si
 
 /* ---- comparing ---- */
 
-static bool close_to(tutti_type t, const void *got, const void *want, double size, int ranks) {
-  static const int digits[] = {
-      [TUTTI_FP16] = 11, [TUTTI_BF16] = 8, [TUTTI_FLOAT] = 24, [TUTTI_DOUBLE] = 53};
-  double x = get_real(t, got), y = get_real(t, want);
-  return fabs(x - y) <= ldexp(2.0 * ranks * size, -digits[t]) + 0x1p-23;
+/* Does the order of the operands show in the result of this op? */
+static bool rounds(const cover_case *c) {
+  return c->rough && (sums(c->op) || c->op == TUTTI_PROD);
+}
+
+/* The most roundings on the way to an element: one for each rank, because the mean and a scaled
+ * operand take one more than a sum; two for each product of complex numbers. */
+static int roundings(const cover_case *c) {
+  return is_complex(c->type) && c->op == TUTTI_PROD ? 2 * c->ranks : c->ranks;
 }
 
 bool cover_same(const cover_case *c, const void *got, const void *want, double size) {
@@ -244,9 +255,9 @@ bool cover_same(const cover_case *c, const void *got, const void *want, double s
   for (size_t at = 0; at < tutti_type_size(c->type); at += half) {
     const char *x = (const char *)got + at, *y = (const char *)want + at;
     bool signless = is_complex(c->type) && c->op == TUTTI_PROD; /* the order sets the sign of 0 */
-    if (c->rough ? !close_to(part, x, y, size, c->ranks)
-                 : memcmp(x, y, half) != 0 &&
-                       !(signless && get_real(part, x) == 0 && get_real(part, y) == 0))
+    const double a = get_real(part, x), b = get_real(part, y);
+    if (rounds(c) ? !(fabs(a - b) <= rounding_bound(part, roundings(c), size))
+                  : memcmp(x, y, half) != 0 && !(signless && a == 0 && b == 0))
       return false;
   }
   return true;

@@ -1,5 +1,5 @@
 /* mp_bucket.c - buckets on ranks that are processes: the thread that drives them uses no processor
- * time while nothing is in flight. For buckets.sh, a rank dies during a step.
+ * time while nothing is in flight (in one of five intervals: other processes can disturb some). For buckets.sh, a rank dies during a step.
  *
  * Usage      tutti run -k -n P mp_bucket death SEED [bf16]
  * Idea       rank 1 dies at a tensor and a step that the seed selects. The other ranks get the
@@ -92,10 +92,13 @@ int main(int argc, char **argv) {
   if (tutti_barrier(comm)) wrong("a barrier");
   struct stat threads; /* nlink: one per thread, and two */
   if (stat("/proc/self/task", &threads) || threads.st_nlink < 4) wrong("there is no thread");
-  double before = used();
-  usleep(300000);
-  double idle = used() - before, most;
-  if (tutti_allreduce(comm, &idle, &most, 1, TUTTI_DOUBLE, TUTTI_MAX)) wrong("comparing");
+  double most = 1;
+  for (int i = 0; i < 5 && most >= 0.003; i++) {
+    const double before = used();
+    usleep(300000);
+    const double idle = used() - before;
+    if (tutti_allreduce(comm, &idle, &most, 1, TUTTI_DOUBLE, TUTTI_MAX)) wrong("comparing");
+  }
   if (me == 0)
     printf("%s - with a thread, 0.3 s without sums take a rank %.0f us of processor\n1..1\n",
            most < 0.003 ? "ok" : "not ok", 1e6 * most);

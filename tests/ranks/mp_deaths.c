@@ -7,7 +7,7 @@
  *            or shrinks (SIGKILL, an exit, a crash), or killed by another rank's timer. A death is
  *            scheduled once the previous one was noticed. So the number of live ranks tells which
  *            ranks live, and every sum, error sentence and communicator can be checked.
- * Ranks: 2
+ * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* mp_faults.c - ranks that fail, for faults.sh; does nothing when run by
  * itself.
  *
- * Ranks: 2
+ * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>

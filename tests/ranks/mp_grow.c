@@ -7,7 +7,7 @@
  * whether it dies, and after how long: at work, while it shrinks or grows, or while it waits to
  * join. The others sum and share their position. At the end of an epoch they wait until they are
  * as many as in the beginning. All sums are checked.
- * Ranks: 2 SPDX-License-Identifier: BSD-3-Clause */
+ * Ranks: none SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* mp_hang.c - ranks that hang until they are killed, for doctor.sh; does nothing when run by
  * itself. Each rank prints a line when it is about to hang.
  *
- * Ranks: 1
+ * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
-/* mp_lost.c - rank 1 is killed during allreduces: the others name it, and soon.
+/* mp_lost.c - rank 1 is killed during allreduces: the others name it, and soon: long before a host
+ * counts as silent (TUTTI_SILENCE).
  *
  * Run by tests/sh/hosts.sh, over networks, on three ranks; mp_deaths covers shared memory.
- * Prints a line of TAP on each of the others. Ranks: 1 SPDX-License-Identifier: BSD-3-Clause */
+ * Prints a line of TAP on each of the others. Ranks: none SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static double now(void) {
 }
 
 int main(void) {
-  enum { MOST = 100000 };
+  enum { MOST = 100000, LIMIT = 10 };
   static float x[MOST];
   tutti_comm *comm;
   if (start_comm(&comm)) return fprintf(stderr, "%s\n", tutti_error()), 1;
@@ -26,13 +27,13 @@ int main(void) {
   tutti_status status = TUTTI_OK;
   double called = 0;
   for (int i = 0; !status && i < 100000; i++) {
-    if (rank == 1 && i == 300) raise(SIGKILL);
+    if (rank == 1 && i == 100) raise(SIGKILL);
     called = now();
     status = tutti_allreduce(comm, x, x, i % 2 ? 4 : MOST, TUTTI_FLOAT, TUTTI_SUM);
   }
   const double took = now() - called;
   const int good =
-      status == TUTTI_ERR_PEER_LOST && took < 1 && strstr(tutti_error(), "rank 1 (pid");
+      status == TUTTI_ERR_PEER_LOST && took < LIMIT && strstr(tutti_error(), "rank 1 (pid");
   printf("%s - rank %d after %.3f s: %s\n", good ? "ok" : "not ok", rank, took, tutti_error());
   fflush(stdout);
   tutti_comm_free(comm);

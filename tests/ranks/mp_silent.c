@@ -4,7 +4,7 @@
  * Usage      mp_silent flight|idle|stop COMMAND
  *            COMMAND cuts the link of rank 1's host, with much data in flight to it, or none.
  *            Run by tests/sh/silence.sh on separate hosts; does nothing when run by itself.
- * Prints a line of TAP on each rank. Ranks: 1 SPDX-License-Identifier: BSD-3-Clause */
+ * Prints a line of TAP on each rank. Ranks: none SPDX-License-Identifier: BSD-3-Clause */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

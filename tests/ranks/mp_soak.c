@@ -14,7 +14,7 @@
  * Writes     to FILE (tell.h): at PID RANKS; error STATUS WHY, lost WHY, shrunk RANKS; wrong WHAT;
  *            count GENERATION CALLS BYTES MISMATCHES MALLOC OWN HEAP SHARED FILES
  *            MEMBERS; done.
- * Ranks: 2
+ * Ranks: none
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <malloc.h>

@@ -73,7 +73,7 @@ if command -v gnuplot >/dev/null; then
     ok "--plot draws a .$kind" all "status 0" '[ -s "$work/a.'$kind'" ]'
   done
 else
-  skip "--plot draws" "no gnuplot"
+  skip "--plot draws" "no gnuplot" 2
 fi
 
 # ---- wrong command lines: one sentence, status 2 ----

@@ -66,7 +66,7 @@ if command -v gnuplot >/dev/null; then
   job plan price all -P 13 --plot "$work/x-dark.png" --net $cluster
   ok "price --plot, dark" all "status 0" '[ -s "$work/x-dark.png" ]'
 else
-  skip "price --plot" "no gnuplot"
+  skip "price --plot" "no gnuplot" 5
 fi
 
 # ---- explain ----

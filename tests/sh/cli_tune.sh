@@ -11,7 +11,7 @@ machine=$("$TUTTI" info | sed -n 's/^machine  *//p')
 TUTTI_ALGO=ring TUTTI_CONTRACT=exact job tune --seconds 3 -o "$profile"
 ok "tune: measures, whatever the environment says, and says what" all "status 0" quiet \
   "has '^a copy: '" "has '^process_vm_readv: '" "has 'is woken: .* us'" "has 'factor of '" "has '^written to $profile'"
-ok "tune: in the time that it was given" within 8000
+ok "tune: in the time that it was given" within 20000
 figures="gamma shm.turn shm.crowd.message shm.crowd.again shm.crowd.copy shm.crowd.loop.message
   shm.crowd.loop.again shm.crowd.loop.copy gamma.bf16 gamma.double gamma.int8"
 [ "$(nproc)" -gt 1 ] && figures="$figures shm.wake shm.message shm.again shm.copy shm.loop.message shm.loop.again shm.loop.copy shm.cache shm.far shm.loop.far shm.between"
@@ -98,7 +98,7 @@ if [ "$(id -u)" = 0 ] && unshare -m mount --bind "$work/etc" /etc 2>/dev/null; t
   HOME=$work/nobody TUTTI=$work/elsewhere job info
   ok "... info says it" all "status 0" "has '^profile +/etc/tutti/profile'"
 else
-  skip "/etc/tutti/profile is found" "only root may have a view of the files of its own"
+  skip "/etc/tutti/profile is found" "only root may have a view of the files of its own" 4
 fi
 
 # Rank 0's profile holds for all ranks, which would choose differently by themselves; the others'
@@ -181,7 +181,7 @@ for m in ompi mpich; do
     timeout -k 5 60 "$(starter $m)" -n 2 "$TUTTI" tune -o "$work/x" >"$work/out" 2>"$work/err"
     ok "tune over $m: one host has no network" all "[ ! -e '$work/x' ]" "err 'share memory'"
   else
-    skip "tune over $m" "it is not there"
+    skip "tune over $m" "no $(starter $m), or the command was built without this MPI" 6
   fi
 done
 
@@ -216,6 +216,8 @@ if command -v gnuplot >/dev/null; then
   job explain --measured -P 2 -b 4 -e 1K -f 16 --repeats 1 --plot "$work/m.svg"
   ok "explain --measured --plot" all "status 0" quiet "grep -q 'the chosen plan, measured' '$work/m.svg'" \
     "grep -q 'runs: [a-z]' '$work/m.svg'"
+else
+  skip "explain --measured --plot" "no gnuplot"
 fi
 for words in "" "-P 0" "-P 2 --plot x.txt" "-P 2 x" "-P 2 --repeats 60" "-P 2 -b 8 -e 4"; do
   job explain --measured $words

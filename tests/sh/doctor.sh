@@ -19,20 +19,35 @@ ask() {
   timeout 20 "$TUTTI" doctor "$@" >"$work/report" 2>"$work/err2" || rc=$?
 }
 finds() { grep -qE "$1" "$work/report" || { sed 's/^/# report: /' "$work/report" "$work/err2"; return 1; }; }
+# asks PID PATTERN...: asks until the report has all patterns, for 20 s, because ranks may be late;
+# good: it has.
+asks() {
+  local whom=$1 end=$((SECONDS + 20)) pattern
+  shift
+  good=
+  while [ ! "$good" ]; do
+    ask "$whom"
+    good=1
+    for pattern in "$@"; do finds "$pattern" >"$work/missing" || good=; done
+    [ $SECONDS -lt $end ] || break
+    [ "$good" ] || sleep 0.3
+  done
+  [ "$good" ] || cat "$work/missing"
+}
 # Tests one hanging job: the report has all patterns.
 test_hang() { # NAME MANNER "options" PATTERN...
-  local name=$1 manner=$2 options=$3 good=1 pattern
+  local name=$1 manner=$2 options=$3
   shift 3
   # shellcheck disable=SC2086
   hang "$manner" $options
-  ask "$job"
-  for pattern in "$@"; do finds "$pattern" || good=; done
+  asks "$job" "$@"
   ok "$name" all "[ '$good' ]" 'status 0'
   n=$((n + 1))
 }
-end() {
+end() { # ... and waits until all that the job started has ended, so that nobody looks at it next
   kill -9 "$job" 2>/dev/null
   wait "$job" 2>/dev/null
+  gone || bad=1
 }
 
 pid='\(pid [0-9]+\)'
@@ -124,16 +139,14 @@ end
 
 # ---- under mpirun ----
 if [ -x "$BUILD/tests/ompi/mp_hang" ] && has_starter ompi; then
+  : >"$work/out"
   TOKEN=$token timeout 60 "$(starter ompi)" -n 3 "$BUILD/tests/ompi/mp_hang" stopped >"$work/out" 2>"$work/err" </dev/null &
   job=$!
   lines 3 hangs && sleep 1
   first=$(alive | while read -r p; do grep -qa mp_hang "/proc/$p/cmdline" && ! grep -qa mpirun "/proc/$p/cmdline" && echo "$p"; done | head -1)
-  ask "$first"
-  good=1
-  finds "^rank 2 $pid is stopped; ranks 0 and 1 wait for it in allreduce of 100000 double, sum" || good=
+  asks "$first" "^rank 2 $pid is stopped; ranks 0 and 1 wait for it in allreduce of 100000 double, sum"
   ok "under Open MPI, through a rank's pid" all "[ '$good' ]" 'status 0'
-  ask "$job"
-  finds "^rank 2 $pid is stopped; ranks 0 and 1 wait for it" || good=
+  asks "$job" "^rank 2 $pid is stopped; ranks 0 and 1 wait for it"
   ok "under Open MPI, through mpirun's" all "[ '$good' ]" 'status 0'
   for p in $(alive); do kill -9 "$p" 2>/dev/null; done
   wait "$job" 2>/dev/null

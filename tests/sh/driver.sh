@@ -21,7 +21,7 @@ passes-late|ok|1 0 0|sleep 0.5; echo ok
 fails|FAILED|1 1 0|echo ok - 1; echo not ok - 2; exit 1
 fails-early|FAILED|0 1 0|echo not ok - 1; exit 1
 skips-some|ok|1 0 1|echo ok - 1; echo "ok - 2 # SKIP nothing there"
-skips|skipped|0 0 1|exit 77
+skips|skipped|0 0 1|echo "1..0 # SKIP no such thing"; exit 77
 skips-as-cmocka|skipped|0 0 1|echo "not ok 1 - x # SKIP"
 status|FAILED|1 1 0|echo ok - 1; exit 3
 crashes|FAILED|1 1 0|echo ok - 1; kill -SEGV $$
@@ -32,6 +32,7 @@ hangs-in-a-child|FAILED|0 1 0|sleep 50; :
 silent|FAILED|0 1 0|:
 ends-early|FAILED|1 1 0|echo 1..2; echo ok 1
 talks-on-stderr|ok|1 0 0|echo not a line >&2; echo ok - 1
+skips-mute|FAILED|0 1 0|exit 77
 END
 rc=0
 TOKEN=$token TEST_SECONDS=2 timeout 60 tests/run "${programs[@]}" >"$work/out" 2>"$work/err" || rc=$?
@@ -70,6 +71,48 @@ ok "at most three at once, and the others alone" all '[ "$(sort -u "$work/seen_0
 rm "$work"/seen_?
 TEST_BESIDE=1 tests/run "$work"/0?_counts.sh >"$work/out" 2>"$work/err"
 ok "TEST_BESIDE=1: all alone" [ "$(cat "$work"/seen_? | sort -u)" = 1 ]
+
+# ---- the table of expected results ----
+plan() { # NUMBER TEXT: a program that the table expects NUMBER results of; -: of which it says nothing
+  [ "$1" = - ] && : >"$work/plans" || printf '# a table\nother\t7\nplanned\t%s\n' "$1" >"$work/plans"
+  echo "$2" >"$work/planned.sh"
+  rc=0
+  PLANS=$work/plans TABLE=$work tests/run ${3:-} "$work/planned.sh" >"$work/out" 2>"$work/err" || rc=$?
+}
+three='echo ok; echo ok; echo ok'
+plan 3 "$three"
+ok "as many results as the table says" all 'status 0' '[ "$(tail -1 "$work/out")" = "3 passed, 0 failed" ]'
+plan 2 "$three"
+ok "more than it says" status 0
+plan 4 "$three; echo 1..3"
+ok "fewer: a failure, which says both numbers" all 'status 1' '[ "$(tail -1 "$work/out")" = "3 passed, 1 failed" ]' \
+  "has '^# planned: 4 results are expected \($work/plans\), 3 came$'"
+plan 4 "$three; echo 'ok - x # SKIP no x'"
+ok "a skip is a result" status 0
+plan 9 "$three; echo 'ok - x # SKIP no x (6 tests)'"
+ok "... or as many as it says" all 'status 0' '[ "$(tail -1 "$work/out")" = "3 passed, 0 failed, 1 skipped" ]'
+plan 10 "$three; echo 'ok - x # SKIP no x (6 tests)'"
+ok "... but no more" all 'status 1' "has '10 results are expected .*, 9 came$'"
+plan 4 "echo ok; echo not ok; exit 1"
+ok "failures are results, too" all 'status 1' "has '4 results are expected .*, 2 came$'"
+plan 4 "echo 'ok - all # SKIP no x'"
+ok "a program that is skipped, with a reason" all '[ "$(tail -1 "$work/out")" = "0 passed, 1 failed, 1 skipped" ]' \
+  'has "^no test ran"' '! has "are expected"'
+plan - "$three"
+ok "a program without a row" all 'status 1' "has 'it is not in $work/plans; tests/run --plans writes it there'"
+plan 3 "$three; echo 'ok - x # SKIP no x (6 tests)'" --plans
+ok "--plans writes the number, and keeps the other rows" all 'status 0' \
+  '[ "$(tr "\n\t" ";=" <"$work/plans")" = "# a table;other=7;planned=9;" ]'
+plan 3 "echo ok; exit 1" --plans
+ok "... but not that of a program that failed" all 'status 1' 'grep -qx "planned	3" "$work/plans"'
+plan 3 "echo 'ok - all # SKIP no x'" --plans
+ok "... nor that of one that could not judge" grep -qx "planned	3" "$work/plans"
+TUTTI_TEST_ALL=1 plan 3 "$three" --plans
+ok "... nor those of the full products" all 'status 2' 'grep -qx "planned	3" "$work/plans"'
+mkdir "$work/build" && printf '#!/bin/sh\necho ok\n' >"$work/build/mp_deaths" && chmod +x "$work/build/mp_deaths"
+rc=0
+BUILD=$BUILD tests/run "$work/build/mp_deaths" >"$work/out" 2>"$work/err" || rc=$?
+ok "a program of several ranks that only shell tests run is not run by itself" all 'status 1' 'has "^no test ran"'
 
 # ---- ended from outside ----
 for signal in INT TERM; do

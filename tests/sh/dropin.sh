@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # dropin.sh - programs that know MPI only, with and without tutti's library preloaded: both runs
 # must succeed and print the same, and the report must show that tutti served the calls.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 n=0 over=
@@ -37,7 +37,7 @@ same() { diff "$work/plain" "$work/out" >"$work/differ" || { sed 's/^/# /' "$wor
 beside() {
   local mpi=$1 ranks=$2 functions=$3 program=$BUILD/tests/$1/$4
   shift 3
-  [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here"; n=$((n + 1)); return; }
+  [ -e "$program" ] || { skip "$mpi: $1" "it could not be built here: no Fortran compiler with this MPI's modules" 2; n=$((n + 1)); return; }
   rm -f "$report" "$work/alone/rc"
   (work=$work/alone; OMPI_MCA_orte_tmpdir_base=$work run_mpi "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"; echo $rc >"$work/rc") &
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$mpi")" -n "$ranks" "$program" "${@:2}"
@@ -71,7 +71,7 @@ rest() { # MPI RANKS
 }
 # MPI is only used to let the ranks find each other.
 over_ucx() { # MPI RANKS
-  [ -e "$BUILD/libtutti_ucx.so" ] || { skip "$1: the drop-in over UCX" "there is no libtutti_ucx.so"; n=$((n + 1)); return; }
+  [ -e "$BUILD/libtutti_ucx.so" ] || { skip "$1: the drop-in over UCX" "there is no libtutti_ucx.so" 6; n=$((n + 1)); return; }
   local -x TUTTI_NET TUTTI_NODES=0,1
   TUTTI_NET=$(readlink -f "$BUILD")/libtutti_ucx.so
   over=" over UCX"
@@ -107,7 +107,7 @@ apart() { # MPI
 # serves nothing, and reports that.
 counts() { # MPI
   local program=$BUILD/tests/$1/drop_mpifh.f
-  [ -e "$program" ] || return
+  [ -e "$program" ] || { skip "$1: calls are counted" "no Fortran compiler for this MPI" 4; n=$((n + 1)); return; }
   run_mpi "$TUTTI" mpi "--report=$report" "$(starter "$1")" -n 2 "$program"
   ok "$1: all of Fortran's calls are counted" all 'status 0' '[ "$(served MPI_Allreduce)" = 14 ]' \
     '[ "$(handed MPI_Allreduce)" = 0 ]' '[ "$(served MPI_Barrier)" = 1 ]'
@@ -134,7 +134,7 @@ dies() { # MPI
 
 for mpi in ompi mpich; do
   if ! has_starter $mpi || [ ! -x "$BUILD/tests/$mpi/drop_ops" ]; then
-    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it"
+    skip "the drop-in for $mpi" "it is not installed, or the tests were built without it" 92
     n=$((n + 1))
     continue
   fi

@@ -28,7 +28,7 @@ PY
   draw --quick --only 001-figure-13
   ok "figures: one that does not exist is refused by name" all "status 1" "grep -q \"no figure '001-figure-13'\" $work/err"
 else
-  skip "figures are drawn" "no gnuplot"
+  skip "figures are drawn" "no gnuplot" 2
 fi
 
 # The tests of picture.py: the SVG that gnuplot makes.

@@ -39,25 +39,24 @@ check "an agent is called once per host, and words arrive as they are" all "stat
   '[ "$(sort "$work/out" | head -1)" = "0/3 it'"'"'s \"two\" words a '"'"'b'"'"' \$c /dev/null" ]' '[ "$(wc -l <"$work/out")" = 3 ]'
 job run --hosts localhost:2,localhost:1 sh -c '[ $TUTTI_RANK = 2 ] && exit 7; sleep 50'
 check "one fails: its host's name, its status, no process is left" all "status 7" "says 'rank 2 .pid'" \
-  "says 'host localhost .pid'" "within 5000" gone
+  "says 'host localhost .pid'" "within 20000" gone
 job run --hosts localhost:1,localhost:1 --timeout 0.5 sleep 50
-check "--timeout ends the ranks of all hosts" all "status 124" "within 5000" gone
+check "--timeout ends the ranks of all hosts" all "status 124" "within 20000" gone
 background run --hosts localhost:1,localhost:2 sh -c 'echo ready; exec sleep 987'
 lines 3 ready && kill -KILL "$job"
-for ((i = 0; i < 50; i++)); do gone && break || sleep 0.1; done 2>/dev/null
 check "the launcher is killed: no process is left" gone
 wait_job
 background run --hosts localhost:1,localhost:2 sh -c 'echo ready; exec sleep 987'
 lines 3 ready && kill -TERM "$job"
 wait_job
-check "SIGTERM reaches the ranks of all hosts" all "within 5000" gone
+check "SIGTERM reaches the ranks of all hosts" all '[ "$rc" != hangs ]' gone
 background run --hosts localhost:1,localhost:2 sh -c 'trap "echo usr1" USR1; trap "echo term; exit 3" TERM
   echo ready; while :; do sleep 0.05; done'
 lines 3 ready && kill -USR1 "$job" && lines 3 usr1 && kill -TERM "$job"
 wait_job
 check "signals reach the ranks of all hosts, which may handle them" all "status 3" '[ "$(grep -c term "$work/out")" = 3 ]' gone
 job run --hosts localhost:2,localhost:1 sh -c '"$0" && "$0" && "$0"' "$BUILD/examples/hello"
-check "one program after the other" all "status 0" '[ "$(grep -c "sum is 3$" "$work/out")" = 9 ]' "within 10000"
+check "one program after the other" all "status 0" '[ "$(grep -c "sum is 3$" "$work/out")" = 9 ]' "within 20000"
 job run --hosts localhost:1,localhost:1 sh -c 'echo "${TUTTI_ID##*:}"; sleep 0.2
   [ $TUTTI_RANK = 1 ] || cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\0" " " |
     K=${TUTTI_ID##*:} awk "index(\$0, ENVIRON[\"K\"]) {n++} END {print n + 0}"'
@@ -85,7 +84,10 @@ as_torchrun() { # RANKS COMMAND ...
   done
   for r in "${pids[@]}"; do wait "$r" || rc=$?; done
 }
-port=$((20000 + RANDOM % 10000))
+port=$($python -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])')
 as_torchrun 4 "$BUILD/tests/mp_cover"
 check "mp_cover on 4 ranks, by torchrun's variables" all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 SIZE=3 TUTTI_CONNECT_TIMEOUT=0.7 as_torchrun 2 "$BUILD/examples/hello"
@@ -111,7 +113,7 @@ if [ -e "$BUILD/libtutti_pmix.so" ] && command -v mpirun.openmpi >/dev/null; the
     "$BUILD/examples/hello" >"$work/out" 2>"$work/err" </dev/null || rc=$?
   check "a rank that PMIx knows of does not come" all "status 1" 'grep -q "not all ranks that PMIx knows of" "$work/err"'
 else
-  skip "ranks by PMIx" "no libtutti_pmix.so, or no mpirun.openmpi"
+  skip "ranks by PMIx" "no libtutti_pmix.so, or no mpirun.openmpi" 3
   n=$((n + 1))
 fi
 
@@ -125,7 +127,7 @@ over() { # RANKS NODES PROGRAM [ARGUMENTS]
     all "status 0" 'grep -q ^ok "$work/out"' "$passes"
 }
 if [ ! -e "$BUILD/libtutti_ucx.so" ]; then
-  skip "over UCX" "it is not installed, or was not built (make ucx)"
+  skip "over UCX" "it is not installed, or was not built (make ucx)" 41
   n=$((n + 1))
   TUTTI_NODES=0,1 job run --hosts "$(list 2)" "$BUILD/examples/hello"
   check "two nodes without UCX: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
@@ -144,7 +146,7 @@ else
   [ ! "$everything" ] || for nodes in $apart 0,0,1; do over 3 $nodes mp_scenes; over 2 $nodes mp_large; done
   for nodes in 0,1,2 0,0,1; do
     TUTTI_NODES=$nodes job run -k --hosts "$(list 3)" "$BUILD/tests/mp_lost"
-    check "a rank is killed between nodes $nodes: the others name it within a second" all \
+    check "a rank is killed between nodes $nodes: the others name it soon" all \
       '[ "$(grep -c "^ok - rank [02] .*rank 1 (pid [0-9]*) died" "$work/out")" = 2 ]' "$passes"
   done
   for each in "5 $apart 2" "5 $apart 4" "5 0,0,1,1,2 3" "4 0,1,1,0 3" ${everything:+"8 $apart 7" "6 0,0,1 5"}; do
@@ -170,7 +172,11 @@ else
   check "a network that is not there: a sentence on all" all "status 1" '[ "$(grep -c "cannot be loaded" "$work/err")" = 2 ]'
   for mpi in ompi mpich; do
     . "${BASH_SOURCE%/*}/../support/mpi.bash"
-    [ -x "$BUILD/tests/$mpi/mp_cover" ] && has_starter $mpi || continue
+    if [ ! -x "$BUILD/tests/$mpi/mp_cover" ] || ! has_starter $mpi; then
+      skip "TUTTI_NET=ucx under $mpi" "no $(starter $mpi), or the tests were built without this MPI" 4
+      n=$((n + 1))
+      continue
+    fi
     rc=0
     TUTTI_NET=$(readlink -f "$BUILD")/libtutti_ucx.so TUTTI_NODES=0,1 timeout 60 "$(starter $mpi)" -n 3 "$BUILD/tests/$mpi/mp_cover" >"$work/out" 2>"$work/err" </dev/null || rc=$?
     check "TUTTI_NET=ucx under $mpi" all "status 0" 'grep -q ^ok "$work/out"' "$passes"

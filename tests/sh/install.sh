@@ -1,7 +1,7 @@
 # install.sh - `make install`, and its use: the README's program
 # compiled with pkg-config, shared and static, and with CMake; over each installed
 # MPI the example, in the same ways.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 CC=${CC:-gcc}
 dest=$work/dest prefix=/opt/tutti
@@ -64,7 +64,7 @@ EOC
   ok "CMake refuses a version that is not there" eval \
     '! cmake -DCMAKE_PREFIX_PATH="$there" -S "$work/cmake" -B "$work/cmake2" >/dev/null 2>"$work/err"'
 else
-  skip "CMake" "no cmake here"
+  skip "CMake" "no cmake here" 4
 fi
 # Over MPI: hello_mpi.c, compiled with each MPI's mpicc, started by its mpirun and by `tutti run`.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -75,7 +75,7 @@ said() { # said COMMAND ...: two ranks run, and each prints the sum
 over() { # over MPI NAME: Debian's name of the MPI, and tutti's
   local mpi=$1 tag=$2 lib=$there/lib/libtutti_mpi_$2 f
   if ! command -v "mpicc.$mpi" >/dev/null || ! command -v "mpirun.$mpi" >/dev/null; then
-    skip "over $mpi" "no mpicc.$mpi or no mpirun.$mpi here"
+    skip "over $mpi" "no mpicc.$mpi or no mpirun.$mpi here" 9
     return
   fi
   for f in "$lib.so" "$lib.so.0" "$lib.a" "$there/lib/pkgconfig/tutti-$tag.pc" "$there/lib/libtutti_pmpi_$tag.so"; do
@@ -94,7 +94,7 @@ over() { # over MPI NAME: Debian's name of the MPI, and tutti's
     $(config --cflags tutti) "$lib.a" "$there/lib/libtutti.a" \
     $(config --static --libs-only-l "tutti-$tag" | tr ' ' '\n' | grep -v tutti) -pthread -o "$work/$tag"
   ok "$mpi: and runs" said "mpirun.$mpi" -n 2 "$work/$tag"
-  command -v cmake >/dev/null || return
+  command -v cmake >/dev/null || { skip "$mpi: CMake" "no cmake here" 2; return; }
   local folder=$work/cmake_$tag
   mkdir "$folder" && cp examples/hello_mpi.c "$folder"
   cat >"$folder/CMakeLists.txt" <<EOC
@@ -131,6 +131,9 @@ else
 fi
 # shellcheck disable=SC2086
 ok "and takes all of it away" all 'quiet_make uninstall $where DESTDIR="$dest"' '[ -z "$(find "$dest" ! -type d)" ]'
+for l in $(cd "$BUILD" && ls libtutti_*.so.0); do
+  ok "make install builds $l where it is missing" all 'quiet_make -n install BUILD="$work/none"' "grep -qF -- '-o $work/none/$l' '$work/out'"
+done
 ok "OMPI=no MPICH=no UCX=no PMIX=no TORCH=no leave them out" all \
   'quiet_make -n install OMPI=no MPICH=no UCX=no PMIX=no TORCH=no PREFIX=$prefix' \
   '! grep -qE "libtutti_(mpi_|pmpi_)?(ompi|mpich|ucx|pmix)|for l in [a-z]|for m in (ompi|mpich)|_c10d\.|_c10d/" "$work/out"'

@@ -8,7 +8,6 @@
 . "${BASH_SOURCE%/*}/../support/mpi.bash"
 unset TUTTI_REPORT TUTTI_DROPIN TUTTI_LIB LD_PRELOAD
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-here=$(cd "${BASH_SOURCE%/*}" && pwd)
 n=0 report=$work/report.json
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
 
@@ -52,12 +51,12 @@ compared() {
   [ ! -s "$report" ] || told
   n=$((n + 1))
 }
-absent() { skip "$1" "$2"; n=$((n + 1)); }
+absent() { skip "$@"; n=$((n + 1)); } # NAME REASON N
 
 # ---- lammps: a Lennard-Jones melt, thermodynamics every ten steps ----
 only_thermo() { sed -n '/^ *Step/,/^Loop time/p; /^Created/p; /neighbors/p' | grep -v '^Loop time'; }
 lammps() {
-  command -v lmp >/dev/null || { absent lammps "no lmp here"; return; }
+  command -v lmp >/dev/null || { absent lammps "no lmp here" 3; return; }
   cat >"$work/stdin" </dev/null
   mkdir -p "$work/lammps"
   cat >"$work/lammps/in.melt" <<'EOL'
@@ -86,7 +85,7 @@ EOL
 # ---- hpcc: all its parts, small; results and sizes ----
 only_verdicts() { grep -E 'PASSED|FAILED|Success|^Vector size|[Ee]rrors|^(N|NB|P|Q|PMAP) *:|tests completed|TableSize|HPL_N|PTRANS_(n|nb|nprow|npcol)|CommWorldProcs' | sed 's/ [0-9.]*e[+-][0-9]*$//; s/ [0-9.]* [0-9.e+-]* *\(\.\.\.\)/ \1/; /residue/!s/[0-9.]*[0-9]* s$//' | grep -vE '^(TEST|CPU|WALL)'; }
 hpcc_small() {
-  command -v hpcc >/dev/null || { absent hpcc "no hpcc here"; return; }
+  command -v hpcc >/dev/null || { absent hpcc "no hpcc here" 3; return; }
   cat >"$work/stdin" </dev/null
   for p in 2 3 4; do
     rm -rf "$work/hpcc" && mkdir -p "$work/hpcc"
@@ -101,9 +100,9 @@ all_lines() { cat; }
 mpi4py() {
   local module
   module=$(/usr/bin/python3 -c 'import importlib.util as u, numpy; print(u.find_spec("mpi4py").submodule_search_locations[0])' 2>/dev/null) ||
-    { absent mpi4py "no mpi4py, or no numpy here"; return; }
+    { absent mpi4py "no mpi4py, or no numpy here" 3; return; }
   cat >"$work/stdin" </dev/null
-  mkdir -p "$work/py" && cp "$here/programs.py" "$work/py"
+  mkdir -p "$work/py" && cp "${BASH_SOURCE%/*}/../support/programs.py" "$work/py"
   for p in 2 3 4; do
     compared mpi4py "$(mpi_of "$module"/MPI.*.so)" $p "$work/py" all_lines /usr/bin/python3 programs.py
   done
@@ -113,7 +112,7 @@ mpi4py() {
 only_solution() { grep -vE '[Tt]ime|TIME|Maximum|[Mm]emory|MB|[Ee]lapsed|ESTIMATED|SPACE'; }
 mumps() {
   local f=/usr/lib/mumps/dsimpletest lib
-  [ -x $f ] || { absent mumps "no $f here"; return; }
+  [ -x $f ] || { absent mumps "no $f here" 7; return; }
   lib=$(ldd $f | sed -n 's/.*libdmumps[^ ]* => \([^ ]*\).*/\1/p')
   ok "mumps calls MPI from Fortran" eval "nm -D '$lib' | grep -q ' U mpi_allreduce_'"
   n=$((n + 1))
@@ -133,7 +132,7 @@ scalapack() { # MPI RANKS...
   local mpi=$1 folder from=$work/scalapack
   case $mpi in ompi) folder=openmpi-tests ;; *) folder=mpich-tests ;; esac
   folder=$(ls -d /usr/lib/*/scalapack/$folder 2>/dev/null | head -1)
-  [ -x "$folder/xdlu" ] && has_starter "$mpi" || { absent "scalapack, $mpi" "no xdlu, or no $(starter "$mpi") here"; return; }
+  [ -x "$folder/xdlu" ] && has_starter "$mpi" || { absent "scalapack, $mpi" "no xdlu, or no $(starter "$mpi") here" $(($# - 1)); return; }
   rm -rf "$from" && mkdir -p "$from"
   cat >"$work/stdin" </dev/null
   cp "$folder"/BLACS/*.dat "$from"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # silence.sh - a host whose link goes down, busy or idle, is named after TUTTI_SILENCE; a host whose
 # rank is stopped for longer is not. Hosts are network namespaces, which need root.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . "${BASH_SOURCE%/*}/../support/tap.bash"
 export TUTTI_SILENCE=3 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # as in hosts.sh
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac

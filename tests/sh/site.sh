@@ -1,5 +1,5 @@
 # site.sh - the package and cache that a process is bound to, on machines simulated by hwloc.
-# SPDX-License-Identifier: BSD-3-Clause
+# Alone: no. SPDX-License-Identifier: BSD-3-Clause
 . tests/support/tap.bash
 CC=${CC:-gcc}
 

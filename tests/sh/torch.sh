@@ -85,13 +85,13 @@ for kind in $kinds; do
   export TUTTI_TORCH=${kind#compiled}
   fault "a rank is killed" killed 137 'rank 0: .*rank 1 .*died' 'rank 2: .*rank 1 .*died'
   fault "a rank raises" raises 1 "rank 0: .*$abort" "rank 2: .*$abort" '^ValueError: bad batch' \
-    'rank 0: heard after [0-9]\.' 'rank 2: heard after [0-9]\.'
+    'rank 0: heard after 1?[0-9]\.' 'rank 2: heard after 1?[0-9]\.'
   fault "a rank raises with work under way" raises_in_flight 1 "rank 0: .*$abort" "rank 2: .*$abort" '^ValueError: bad batch' \
-    'rank 0: heard after [0-9]\.' 'rank 2: heard after [0-9]\.'
+    'rank 0: heard after 1?[0-9]\.' 'rank 2: heard after 1?[0-9]\.'
   for how in dead dead_messages dead_async dead_meeting; do
     rc=0
     TOKEN=$token timeout -k 5 60 $python "$here/terminal.py" 2 "$TUTTI" run -n 2 $python $here/torch_faults.py $how >"$work/out" 2>"$work/err" || rc=$?
-    ok "$kind: Ctrl-C at a terminal, $how" all 'status 0' 'grep -qE "^ended [1-9]?[0-9]{1,3} ms after Ctrl-C, status (-2|130)$" "$work/out"' \
+    ok "$kind: Ctrl-C at a terminal, $how" all 'status 0' 'grep -qE "^ended 1?[0-9]{1,4} ms after Ctrl-C, status (-2|130)$" "$work/out"' \
       'grep -q "^KeyboardInterrupt" "$work/out"' '! grep -qE "Exception ignored|Fatal Python|terminate called" "$work/out"'
   done
   fault "a DataLoader's workers touch the group" workers 0 'rank 0: worker 0: .*forked' 'rank 2: worker 1: .*forked' '!rror'
@@ -113,13 +113,12 @@ job run -n 2 env TORCH_DISTRIBUTED_DEBUG=DETAIL $python $here/torch_faults.py tr
 ok "TORCH_DISTRIBUTED_DEBUG=DETAIL" all 'status 0' says_trained
 
 # ---- settings ----
-for value in 0 131072; do
-  [ -e "$BUILD/c10d" ] || continue
+[ -e "$BUILD/c10d" ] || skip "TUTTI_TORCH_BRIEF" "the compiled backend was not built; make torch builds it" 6
+for value in $([ ! -e "$BUILD/c10d" ] || echo 0 131072); do
   job run -n 2 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py train
   ok "TUTTI_TORCH_BRIEF=$value" all 'status 0' says_trained
 done
-for value in 64k -1 1.5 99999999999999999999; do
-  [ -e "$BUILD/c10d" ] || continue
+for value in $([ ! -e "$BUILD/c10d" ] || echo 64k -1 1.5 99999999999999999999); do
   job run -n 1 env TUTTI_TORCH_BRIEF=$value $python $here/torch_faults.py quiet
   ok "TUTTI_TORCH_BRIEF=$value is refused" all 'status 1' \
     'says "^ValueError: tutti: init_process_group: TUTTI_TORCH_BRIEF is .$value.; it is a whole number of bytes"'
@@ -136,7 +135,11 @@ launcher() {
   ok "$name" all 'status 0' says_trained
 }
 launcher "tutti run" "$TUTTI" run -n 2 $python $here/torch_faults.py train
-has_starter ompi && [ -e "$BUILD/libtutti_pmix.so.0" ] && launcher "mpirun" "$(starter ompi)" -n 2 $python $here/torch_faults.py train
+if has_starter ompi && [ -e "$BUILD/libtutti_pmix.so.0" ]; then
+  launcher "mpirun" "$(starter ompi)" -n 2 $python $here/torch_faults.py train
+else
+  skip "mpirun" "no mpirun.openmpi, or no libtutti_pmix.so.0"
+fi
 # Debian's Python 3.11 and its PyTorch need these options.
 launcher "torch.distributed.run -r 1 -t 1" $python -m torch.distributed.run --nproc_per_node 2 --standalone \
   -r 1 -t 1 --log_dir "$work/logs" $here/torch_faults.py train

@@ -1,11 +1,12 @@
 /* test_meet.c - how ranks find each other: the rendezvous, the store. Ranks are
  * threads. Uninvited peers: test_meet_key.c.
- * SPDX-License-Identifier: BSD-3-Clause */
+ * Alone: no. SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +133,7 @@ static void one_is_wrong(void **state) {
     meeting_expect(&g[3], cases[i].its, cases[i].it_hears);
     for (int r = 0; r < good; r++) {
       meeting_expect(&g[r], cases[i].theirs, cases[i].they_hear);
-      if (g[r].took > limit + 2) fail_msg("%s: rank %d took %.1f s", cases[i].name, r, g[r].took);
+      if (g[r].took > limit + 20) fail_msg("%s: rank %d took %.1f s", cases[i].name, r, g[r].took);
     }
   }
 }
@@ -143,18 +144,20 @@ static void one_is_wrong(void **state) {
 typedef struct stranger {
   int listener;
   bool says;
-  unsigned us; /* it stays this long */
+  int ms; /* it stays this long, or until `over` */
+  atomic_bool over;
 } stranger;
 
 static void *something_else(void *arg) {
-  const stranger *s = arg;
+  stranger *s = arg;
   const int fd = accept(s->listener, NULL, NULL);
   char words[300];
   memset(words, 'x', sizeof words);
   if (fd >= 0 && s->says && send(fd, words, sizeof words, MSG_NOSIGNAL) < 0) return NULL;
   if (!s->says) recv(fd, words, sizeof(tt_hello), MSG_WAITALL);
-  usleep(s->us);
+  for (int i = 0; i < s->ms && !atomic_load(&s->over); i++) usleep(1000);
   if (fd >= 0) close(fd);
+  atomic_store(&s->over, true);
   return NULL;
 }
 
@@ -175,18 +178,19 @@ static void no_rendezvous_is_said(void **state) {
   meeting_finish(&g);
   meeting_expect(&g, TUTTI_ERR_TIMEOUT,
                  "rank 0 could not reach|Connection refused|is the id right");
-  assert_true(g.took < 2);
+  assert_true(g.took < 10);
   listen(listener, 4);
   for (int i = 0; i < 3; i++) { /* rank 0 sees that the port is taken, and so do the others */
     static const char *const hears[] = {"127.0.0.1|TUTTI_PORT|is no rendezvous",
                                         "127.0.0.1|TUTTI_PORT|has closed the connection",
                                         "127.0.0.1|TUTTI_PORT|does not answer as"};
-    stranger s = {.listener = listener, .says = i == 0, .us = i < 2 ? 200000 : 4000000};
+    stranger s = {.listener = listener, .says = i == 0, .ms = i < 2 ? 200 : 20000};
     pthread_create(&thread, NULL, something_else, &s);
     meeting_begin(&g);
     meeting_finish(&g);
     meeting_expect(&g, i < 2 ? TUTTI_ERR_SYSTEM : TUTTI_ERR_TIMEOUT, hears[i]);
-    assert_true(g.took < 3);
+    assert_true(i < 2 || !atomic_load(&s.over)); /* it does not wait until the other has left */
+    atomic_store(&s.over, true);
     pthread_join(thread, NULL);
   }
   close(listener);
@@ -230,7 +234,7 @@ static void another_version_is_told_to_all(void **state) {
       meeting_finish(&g[r]);
       meeting_expect(&g[r], TUTTI_ERR_SYSTEM,
                      "rank 1 (elsewhere, pid 5)|version 7|one version of tutti");
-      assert_true(g[r].took < 5);
+      assert_true(g[r].took < 20);
     }
   }
 }

@@ -252,7 +252,7 @@ static void others_verdicts(void **state) {
     const double took = tt_seconds() - from;
     assert_int_equal(status != TUTTI_OK, cases[i].asked);
     assert_int_equal(took > 0.9, cases[i].waits);
-    assert_true(took < 5);
+    assert_true(took < 20);
     if (cases[i].after == FULL)
       assert_true(*word == before);
     else
