@@ -268,18 +268,18 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
   if (!status) status = tt_exact_check(comm, "tutti_comm_plan", &call);
   if (!status) status = tt_plan_for(comm, &call, false, &plan);
   if (!status) {
-    int n = snprintf(name, size, "%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
-                     plan->prepared->sched->name);
-    if (plan->exec.slices > 1 && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->exec.slices);
-    if (plan->wisdom && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, ", measured %s",
-                    tt_time_words(1e-9 * (double)plan->wisdom, time));
-    if (plan->exec.if_exported != plan->exec.program->shape && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
-    if (plan->proven != TT_PROVEN && n >= 0 && (size_t)n < size)
-      snprintf(name + n, size - (size_t)n,
-               plan->proven == TT_PROVEN_FORM ? ", proven by its form" : ", not proven");
+    char slices[32] = "", measured[48] = "";
+    if (plan->exec.slices > 1) snprintf(slices, sizeof slices, " in %d slices", plan->exec.slices);
+    if (plan->wisdom)
+      snprintf(measured, sizeof measured, ", measured %s",
+               tt_time_words(1e-9 * (double)plan->wisdom, time));
+    const bool other = plan->exec.if_exported != plan->exec.program->shape;
+    snprintf(name, size, "%s%s%s%s%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
+             plan->prepared->sched->name, slices, measured,
+             other ? ", two-shot if nothing is copied" : "",
+             plan->proven == TT_PROVEN        ? ""
+             : plan->proven == TT_PROVEN_FORM ? ", proven by its form"
+                                              : ", not proven");
   }
   tt_comm_leave(comm);
   return status;

@@ -33,15 +33,13 @@ typedef struct many_part {
 typedef struct many {
   tutti_request request;
   many_part *parts;
-  size_t nparts, left; /* left: parts not yet complete */
-  buffer *packed;      /* in the order of the parts */
+  size_t nparts;
+  size_t begun, left; /* parts that have started; of them, those that have not completed */
+  buffer *packed;     /* in the order of the parts */
 } many;
 
-static void pack_window(tutti_request *r, size_t place) {
-  const many_part *part = (many_part *)r;
-  if (!part->npacked) return;
-  char *window = r->comm->windows + place * tt_window_bytes(r->comm);
-  r->call.src = r->call.dst = window;
+static void pack_window(many_part *part, char *window) {
+  part->request.call.src = part->request.call.dst = window;
   for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
     memcpy(window, part->packed[i].src, part->packed[i].bytes);
 }
@@ -53,19 +51,28 @@ static void unpack_window(tutti_request *r) {
     memcpy(part->packed[i].dst, window, part->packed[i].bytes);
 }
 
-static const tt_request_ops part_ops = {
-    .issue = tt_request_enqueue, .pack = pack_window, .unpack = unpack_window};
+static const tt_request_ops part_ops = {.unpack = unpack_window};
 
 /* ---- the list as a request ---- */
 
-static void issue_parts(tutti_request *r) {
-  many *m = (many *)r;
-  m->left = m->nparts;
-  for (size_t i = 0; i < m->nparts; i++) tt_request_issue(&m->parts[i].request);
+static void begin_anew(tutti_request *whole) {
+  many *m = (many *)whole;
+  m->begun = m->left = 0;
+  tt_request_enqueue(whole);
+}
+
+static tutti_request *next_list_part(tutti_request *whole, size_t place, bool *last) {
+  many *m = (many *)whole;
+  many_part *part = &m->parts[m->begun++];
+  if (part->npacked) pack_window(part, whole->comm->windows + place * tt_window_bytes(whole->comm));
+  m->left++;
+  *last = m->begun == m->nparts;
+  return &part->request;
 }
 
 static bool list_part_done(tutti_request *whole) {
-  return --((many *)whole)->left == 0;
+  many *m = (many *)whole;
+  return --m->left == 0 && m->begun == m->nparts;
 }
 
 static void free_many(tutti_request *r) {
@@ -76,8 +83,10 @@ static void free_many(tutti_request *r) {
   free(m);
 }
 
-static const tt_request_ops many_ops = {
-    .issue = issue_parts, .part_done = list_part_done, .free = free_many};
+static const tt_request_ops many_ops = {.issue = begin_anew,
+                                        .next_part = next_list_part,
+                                        .part_done = list_part_done,
+                                        .free = free_many};
 
 /* ---- cutting the list into parts ---- */
 

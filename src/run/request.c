@@ -5,11 +5,7 @@
 
 #include "flight.h"
 
-static void free_collective(tutti_request *r) {
-  free(r);
-}
-
-const tt_request_ops tt_collective_ops = {.issue = tt_request_enqueue, .free = free_collective};
+const tt_request_ops tt_collective_ops = {.issue = tt_request_enqueue};
 
 static tutti_status new_planned(tutti_comm *comm, const char *function, const tt_call *call,
                                 const tt_plan *plan, tutti_request **request) {

@@ -14,11 +14,10 @@ typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
 typedef struct tt_request_ops {
   /* Starts or queues it. */
   void (*issue)(tutti_request *r);
-  /* The next part of a queued request, to start in this place; NULL: none can start now. *last: there are no more. NULL: it is its own only part. */
+  /* The next part of a queued request, to start in this place; NULL: none can start now. *last:
+   * there are no more. NULL: it is its own only part. */
   tutti_request *(*next_part)(tutti_request *r, size_t place, bool *last);
-  /* A part: fills its input in before it starts in this place, and takes its result out. NULL: the
-   * caller's vectors are used as they are. */
-  void (*pack)(tutti_request *part, size_t place);
+  /* Takes the result of a part out. NULL: it is where the caller wants it. */
   void (*unpack)(tutti_request *part);
   /* Takes note that a part has completed; true: so has the whole. Called for wholes only. */
   bool (*part_done)(tutti_request *whole);
