@@ -1,4 +1,4 @@
-/* comm_wisdom.c - the wisdom of a communicator: what its first rank has, for all ranks.
+/* comm_wisdom.c - the wisdom of a communicator: its first rank shares its own with all ranks.
  *
  * Idea       when a communicator is made, its first rank picks the entries of the process that were
  *            measured with the same placement, and sends them to the others. So all choose alike,

@@ -26,7 +26,7 @@ const tt_override *tt_comm_override(const tutti_comm *comm);
 bool tt_comm_failed(const tutti_comm *comm);
 /* Is it a sum that would round, under the contract 'exact'? */
 bool tt_call_is_exact(const tutti_comm *comm, const tt_call *call);
-/* A call as a schedule without steps: who takes part, and which blocks it has. */
+/* A call as a schedule without steps: the ranks that take part, and its blocks. */
 tt_sched tt_call_outline(const tutti_comm *comm, const tt_call *call);
 /* A barrier is an allreduce of one byte whose result is ignored. comm NULL: without the byte. */
 tt_call tt_barrier_call(tutti_comm *comm);
@@ -53,6 +53,8 @@ tutti_status tt_call_block(tutti_comm *comm, const char *function, const tt_call
 
 /* ---- tutti's own collectives (gather.c) ---- */
 
+/* Runs a call in which helpers bring data, too. The comm is entered. */
+tutti_status tt_call_own(tutti_comm *comm, tt_call call, bool in_place);
 /* All-gather of `bytes` per rank; helpers contribute too. */
 tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst, size_t bytes);
 /* Broadcast from rank 0; `who` is the caller's name in error messages. */

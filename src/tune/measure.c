@@ -175,23 +175,23 @@ static bool alloc_trial_vectors(session *s) {
 
 /* ---- running ---- */
 
-/* Runs a call of tutti's own. */
-static tutti_status run_between(session *s, tt_call call) {
-  const tt_plan *plan;
-  call.everyone = true;
+/* A barrier between calls. */
+static tutti_status meet(session *s) {
+  tt_call call = tt_barrier_call(s->comm);
   call.said = s->asked;
-  tutti_status status = tt_break_if_memory(s->comm, tt_plan_for(s->comm, &call, true, &plan));
-  return status ? status : tt_call_run(s->comm, &call, plan);
+  return tt_call_own(s->comm, call, true);
 }
 
 /* The maximum of each number over all ranks. */
 static tutti_status agree_on_most(session *s, double *at, size_t n) {
-  return run_between(s, (tt_call){.coll = TUTTI_ALLREDUCE,
-                                  .src = at,
-                                  .dst = at,
-                                  .count = n,
-                                  .type = TUTTI_DOUBLE,
-                                  .op = TUTTI_MAX});
+  const tt_call call = {.coll = TUTTI_ALLREDUCE,
+                        .src = at,
+                        .dst = at,
+                        .count = n,
+                        .type = TUTTI_DOUBLE,
+                        .op = TUTTI_MAX,
+                        .said = s->asked};
+  return tt_call_own(s->comm, call, true);
 }
 
 static void write_vector(const session *s) {
@@ -223,14 +223,14 @@ static void time_touch(session *s, int calls) {
  * finishes early, and a rank that comes late may find all data there. */
 static tutti_status time_one(session *s, const runner *x, int calls, double *seconds) {
   tutti_status status = tt_call_run(s->comm, &s->call, &x->plan);
-  if (!status) status = run_between(s, tt_barrier_call(s->comm));
+  if (!status) status = meet(s);
   const double from = tt_seconds();
   for (int i = 0; i < calls && !status; i++) {
     write_vector(s);
     status = tt_call_run(s->comm, &s->call, &x->plan);
     read_result(s);
   }
-  if (!status) status = run_between(s, tt_barrier_call(s->comm));
+  if (!status) status = meet(s);
   *seconds = (tt_seconds() - from) / calls - s->touch;
   if (*seconds < LEAST_TIME) *seconds = LEAST_TIME;
   return status;
