@@ -3,7 +3,7 @@
  * Mirrors    src/run/proof_table.c: find_word, await_answer and tt_proof_ask: a rank claims a
  *            plan's word, proves, and stores the verdict; others wait for it, but not for ever.
  *            An open channel (src/wire/shm/shm.c), a ready heap (src/comm/from_env.c)
- *            and a tape of events (src/engine/trace.c) are published in the same way, without
+ *            and a tape of events (src/trace/trace.c) are published in the same way, without
  *            a claim.
  * Holds      a rank that finds the work published finds it whole; one rank does it, or a rank that
  *            waited too long; no rank waits for ever, though the claimer may die.
@@ -36,7 +36,7 @@ proctype rank(byte p) {
     if
     :: true /* it dies */
     :: store(p, ST, WORK, 7);
-      /* tag set: src/wire/shm/shm.c, src/comm/from_env.c, src/core/interrupt.c, src/engine/trace.c store release */
+      /* tag set: src/wire/shm/shm.c, src/comm/from_env.c, src/core/interrupt.c, src/trace/trace.c store release */
       /* tag verdict: src/run/proof_table.c store release */
       store(p, unless(1, STR, ST), WORD, READY)
     fi

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import plain
 
 # From the lowest room to the highest: a call goes down, or stays.
-ROOMS = "core sched topo kernel algo prove draw cost choose job wire engine meet run trace tune comm fault api bucket doctor".split()
+ROOMS = "core sched topo kernel algo prove draw cost choose job wire trace engine meet run tune comm fault api bucket doctor".split()
 # Words that once named these things here and mean nothing to a stranger.
 PRIVATE = """plate whereabouts wish wise parcel landing newcomer roam lend lent withdraw parley treaty council pact ballot
 doze knock tally patience fate lateness blame knot colour seat mailbox""".split()

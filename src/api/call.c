@@ -115,24 +115,30 @@ tutti_status tt_call_check_kind(const char *function, tt_call *c) {
   return check_op(function, c);
 }
 
+tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const tt_call *c) {
+  if (!tt_call_is_exact(comm, c) || c->op == TUTTI_SUM || c->op == TUTTI_AVG) return TUTTI_OK;
+  const tt_user_op *user = tt_op_user(c->op);
+  if (user && !user->fn) return TUTTI_OK;
+  return tt_fail(TUTTI_ERR_UNSUPPORTED,
+                 user ? "%s: the contract 'exact' needs a built-in op: tutti cannot tell whether a "
+                        "user-defined op depends on the order of its operands; take a "
+                        "communicator with another contract"
+                      : "%s: the contract 'exact' has sums and averages of floating point, and no "
+                        "products; take a communicator with another contract",
+                 function);
+}
+
 tutti_status tt_call_check(const tutti_comm *comm, const char *function, const tt_call *c,
                            bool *in_place) {
   tutti_status status = check_op(function, c);
   if (!status) status = tt_exact_check(comm, function, c);
   if (status) return status;
-  const int ranks = tutti_comm_size(comm);
-  const int data = c->everyone ? ranks : ranks - tutti_comm_helpers(comm);
-  if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= data))
-    return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d%s", function, c->root, data - 1,
-                   data < ranks ? "; the others bring no data" : "");
+  const tt_sched like = tt_call_outline(comm, c);
+  if (tt_coll_rooted(c->coll) && (c->root < 0 || c->root >= like.data))
+    return tt_fail(TUTTI_ERR_ARG, "%s: root %d is no rank of 0..%d%s", function, c->root,
+                   like.data - 1, like.data < like.ranks ? "; the others bring no data" : "");
   vector v = {0, 0, 0};
   if ((status = call_vector_size(comm, function, c, &v))) return status;
-  const tt_sched like = {.coll = c->coll,
-                         .ranks = ranks,
-                         .rank = tutti_comm_rank(comm),
-                         .root = c->root,
-                         .data = data,
-                         .blocks = tt_coll_owned(c->coll) ? (uint32_t)ranks : 1};
   const size_t element = tutti_type_size(c->type), align = tt_type_align(c->type);
   uint32_t lo, hi;
   tt_coll_src(&like, &lo, &hi);

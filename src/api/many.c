@@ -1,24 +1,13 @@
-/* many.c - tutti_allreduce_many: a list of buffers as one operation.
+/* many.c - tutti_allreduce_many: a list of buffers as one operation; here its arguments are checked.
  *
- * Idea       a long buffer is an operation by itself and is summed where it is. Shorter ones are
- *            packed, in their order, in windows, and each window is summed as one vector, in
- *            place. Predicted times set the limit: a short buffer costs copies into the window
- *            and back, a long one costs an operation.
- * Cost       only short buffers are copied, into shared memory, where no further copy is needed.
- *            One window for each place of the communicator's window of operations, as large as
- *            the arena: operations overlap, and windows stay in the cache.
  * Overlaps   each pair must be valid by itself, and a buffer that one pair writes must not be
  *            read or written by another. If the lists are in memory order, as they mostly are,
  *            one walk along both checks that; else they are sorted first.
- * Invariant  the parts follow from the counts alone, so they are the same on all ranks;
- *            every part's stamp hashes all counts.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "call.h"
-#include "request.h"
 
 /* ---- can this list of buffers be summed at once? ---- */
 
@@ -90,14 +79,17 @@ static bool passes_quick_check(uintptr_t src, uintptr_t dst, size_t bytes, size_
          src + bytes >= src && dst + bytes >= dst;
 }
 
+enum { BUFFER_BYTES = 512 }; /* more than a request needs for a buffer */
+
 static tutti_status check_list(const tutti_comm *comm, const char *function, const tt_list *list) {
   const tt_call nothing = call_of_buffer(list, list->n);
-  const bool helps = comm->rank >= tt_call_data(comm, &nothing);
+  const tt_sched like = tt_call_outline(comm, &nothing);
+  const bool helps = like.rank >= like.data;
   size_t left = PTRDIFF_MAX;
   bool in_place;
   tutti_status status = tt_call_check(comm, function, &nothing, &in_place);
   if (status || !list->n) return status;
-  if (list->n > PTRDIFF_MAX / sizeof(tutti_request))
+  if (list->n > PTRDIFF_MAX / BUFFER_BYTES)
     return tt_fail(TUTTI_ERR_ARG, "%s: n %zu is larger than any memory%s", function, list->n,
                    (ptrdiff_t)list->n < 0 ? " (is it a negative number?)" : "");
   const char *null = !list->counts           ? "counts"
@@ -124,218 +116,17 @@ static tutti_status check_list(const tutti_comm *comm, const char *function, con
   return helps ? TUTTI_OK : check_apart(function, list);
 }
 
-/* ---- packing and unpacking windows ---- */
-
-typedef struct buffer {
-  const void *src;
-  void *dst;
-  size_t bytes;
-} buffer;
-
-/* A call of one buffer, or of several that are packed in the window of the part's place. */
-typedef struct many_part {
-  tutti_request request;
-  const buffer *packed;
-  size_t npacked;
-} many_part;
-
-typedef struct many {
-  tutti_request request;
-  many_part *parts;
-  size_t nparts, left; /* left: parts not yet complete */
-  buffer *packed;      /* in the order of the parts */
-} many;
-
-static void pack_window(tutti_request *r, size_t place) {
-  const many_part *part = (many_part *)r;
-  if (!part->npacked) return;
-  char *window = r->comm->windows + place * tt_window_bytes(r->comm);
-  r->call.src = r->call.dst = window;
-  for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
-    memcpy(window, part->packed[i].src, part->packed[i].bytes);
-}
-
-static void unpack_window(tutti_request *r) {
-  const many_part *part = (many_part *)r;
-  const char *window = r->call.dst;
-  for (size_t i = 0; i < part->npacked; window += part->packed[i++].bytes)
-    memcpy(part->packed[i].dst, window, part->packed[i].bytes);
-}
-
-static const tt_request_ops part_ops = {
-    .issue = tt_request_enqueue, .pack = pack_window, .unpack = unpack_window};
-
-/* ---- the list as a request ---- */
-
-static void issue_parts(tutti_request *r) {
-  many *m = (many *)r;
-  m->left = m->nparts;
-  for (size_t i = 0; i < m->nparts; i++) tt_request_issue(&m->parts[i].request);
-}
-
-static bool list_part_done(tutti_request *whole) {
-  return --((many *)whole)->left == 0;
-}
-
-static void free_many(tutti_request *r) {
-  many *m = (many *)r;
-  if (!m) return;
-  free(m->parts);
-  free(m->packed);
-  free(m);
-}
-
-static const tt_request_ops many_ops = {
-    .issue = issue_parts, .part_done = list_part_done, .free = free_many};
-
-/* ---- cutting the list into parts ---- */
-
-/* The length (bytes) from which on an operation of its own is cheaper than a share of a window; 0:
- * out of memory. */
-static size_t alone_from(tutti_comm *comm) {
-  tt_chooser *chooser = tt_chooser_for(comm, &(tt_call){.coll = TUTTI_ALLREDUCE});
-  const size_t window = tt_window_bytes(comm);
-  const double whole = tt_seconds_of(chooser, TUTTI_ALLREDUCE, window);
-  if (whole < 0) return 0;
-  const double share = whole / (double)window + tt_seconds_to_pack(chooser);
-  size_t bytes = comm->plans->alone_from ? comm->plans->alone_from : 64;
-  while (!comm->plans->alone_from && bytes < window &&
-         tt_seconds_of(chooser, TUTTI_ALLREDUCE, bytes) > share * (double)bytes)
-    bytes += bytes / 4;
-  return comm->plans->alone_from = tt_min(bytes, window);
-}
-
-typedef struct cutter {
-  tutti_comm *comm;
-  const tt_list *list;
-  size_t element, alone, capacity; /* bytes */
-  bool helps;
-  uint32_t also;
-  many *many;
-  size_t npacked; /* so far */
-} cutter;
-
-/* Appends a part, with its plan. */
-static tutti_status add_part(cutter *c, size_t count, const void *src, void *dst, size_t npacked) {
-  many_part *part = &c->many->parts[c->many->nparts++];
-  tutti_request *r = &part->request;
-  const tt_plan *plan;
-  *part = (many_part){{.ops = &part_ops, .comm = c->comm, .whole = &c->many->request},
-                      &c->many->packed[c->npacked],
-                      c->helps ? 0 : npacked};
-  r->call = (tt_call){.coll = TUTTI_ALLREDUCE,
-                      .src = src,
-                      .dst = dst,
-                      .count = count,
-                      .type = c->list->type,
-                      .op = c->list->op,
-                      .buffers = (uint32_t)tt_min(c->list->n + 1, UINT32_MAX),
-                      .also = c->also};
-  c->npacked += npacked;
-  const bool in_place = part->npacked || (src && src == dst);
-  tutti_status status = tt_plan_for(c->comm, &r->call, in_place, &plan);
-  if (!status) r->plan = *plan;
-  return status;
-}
-
-static tutti_status add_alone(cutter *c, size_t i) {
-  return add_part(c, c->list->counts[i], c->helps ? NULL : c->list->srcs[i],
-                  c->helps ? NULL : c->list->dsts[i], 0);
-}
-
-/* Packs short buffers from `i` on, as many as fit; *next: the first that is not looked at yet. */
-static tutti_status add_window(cutter *c, size_t i, size_t *next) {
-  size_t used = 0, n = 0, first = i;
-  for (; i < c->list->n; i++) {
-    const size_t bytes = c->list->counts[i] * c->element;
-    if (!bytes || bytes >= c->alone) continue;
-    if (used + bytes > c->capacity) break;
-    c->many->packed[c->npacked + n++] =
-        (buffer){c->helps ? NULL : c->list->srcs[i], c->helps ? NULL : c->list->dsts[i], bytes};
-    used += bytes;
-  }
-  *next = i;
-  return n == 1 ? add_alone(c, first) : add_part(c, used / c->element, NULL, NULL, n);
-}
-
-static tutti_status partition_buffers(cutter *c) {
-  tutti_status status = TUTTI_OK;
-  size_t looked = 0; /* short buffers before it are in windows */
-  for (size_t i = 0; i < c->list->n && !status; i++) {
-    const size_t bytes = c->list->counts[i] * c->element;
-    if (!bytes) continue;
-    if (bytes >= c->alone)
-      status = add_alone(c, i);
-    else if (i >= looked)
-      status = add_window(c, i, &looked);
-  }
-  if (!status && !c->many->nparts) status = add_part(c, 0, NULL, NULL, 0);
-  return status;
-}
-
-/* An upper bound of the number of parts: two consecutive windows hold more than the capacity of
- * one. */
-static size_t most_parts(const cutter *c) {
-  size_t alone = 0, packed = 0;
-  for (size_t i = 0; i < c->list->n; i++) {
-    const size_t bytes = c->list->counts[i] * c->element;
-    if (bytes >= c->alone)
-      alone++;
-    else
-      packed += bytes;
-  }
-  return alone + 2 * (packed / c->capacity) + 2;
-}
-
-static uint32_t hash_buffer_counts(const tt_list *list) {
-  uint64_t h = tt_mix(list->n + 1);
-  for (size_t i = 0; i < list->n; i++) h = tt_mix(h ^ list->counts[i]);
-  return (uint32_t)h;
-}
-
-static tutti_status create_many_request(tutti_comm *comm, const char *function, const void *what,
-                                        tutti_request **whole) {
-  const tt_list *list = what;
-  tutti_status status = check_list(comm, function, list);
-  if (status) return status;
-  const tt_call like = {.coll = TUTTI_ALLREDUCE, .type = list->type, .op = list->op};
-  if (tt_call_is_exact(comm, &like))
-    return tt_exact_list(comm, function, list, hash_buffer_counts(list), whole);
-  many *m = calloc(1, sizeof *m);
-  cutter c = {.comm = comm,
-              .list = list,
-              .element = tutti_type_size(list->type),
-              .alone = alone_from(comm),
-              .capacity = tt_window_bytes(comm),
-              .helps = comm->rank >= comm->ranks - comm->helpers,
-              .also = hash_buffer_counts(list),
-              .many = m};
-  if (!comm->windows) comm->windows = comm->wire->memory->alloc(comm->wire, TT_WINDOW * c.capacity);
-  if (m) m->request = (tutti_request){.ops = &many_ops, .comm = comm};
-  if (m) m->parts = malloc(most_parts(&c) * sizeof *m->parts);
-  if (m) m->packed = malloc((list->n + 1) * sizeof *m->packed);
-  const bool made = c.alone && m && m->parts && m->packed && comm->windows;
-  status = made ? partition_buffers(&c)
-                : tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a list of %zu buffers", function,
-                          list->n);
-  if (status)
-    free_many((tutti_request *)m);
-  else
-    *whole = &m->request;
-  return status;
-}
-
-/* Checks the list, cuts it into parts and makes their request. The comm is entered. */
-static tutti_status many_new(tutti_comm *comm, const char *function, const void *list,
-                             tutti_request **whole) {
-  return tt_break_if_memory(comm, create_many_request(comm, function, list, whole));
-}
-
 /* ---- the public functions ---- */
+
+static tutti_status make_list(tutti_comm *comm, const char *function, const void *list,
+                              tutti_request **whole) {
+  const tutti_status status = tt_break_if_memory(comm, check_list(comm, function, list));
+  return status ? status : tt_list_new(comm, function, list, whole);
+}
 
 static tutti_status start_many_request(tutti_comm *comm, const char *function, const tt_list *list,
                                        tutti_request **request) {
-  return tt_request_make(comm, function, many_new, list, false, request);
+  return tt_request_make(comm, function, make_list, list, false, request);
 }
 
 tutti_status tutti_allreduce_many(tutti_comm *comm, size_t n, const void *const *srcs,
@@ -358,5 +149,5 @@ tutti_status tutti_allreduce_many_init(tutti_comm *comm, size_t n, const void *c
                                        void *const *dsts, const size_t *counts, tutti_type type,
                                        tutti_op op, tutti_request **request) {
   const tt_list list = {n, srcs, dsts, counts, type, op};
-  return tt_request_make(comm, "tutti_allreduce_many_init", many_new, &list, true, request);
+  return tt_request_make(comm, "tutti_allreduce_many_init", make_list, &list, true, request);
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "call.h"
-#include "comm_wisdom.h"
-#include "plan_cache.h"
+#include "call_plan.h"
+#include "measure.h"
 #include "settings.h"
 #include "why.h"
 
@@ -115,7 +115,7 @@ static tutti_status borrow(tutti_comm *comm, const tt_call *call, tutti_prices *
                       .borrowed = true,
                       .problem = tt_problem_of(comm, call),
                       .exact = tt_call_is_exact(comm, call) ? 1 + (int)call->type : 0,
-                      .override = comm->settings.override};
+                      .override = *tt_comm_override(comm)};
   *prices = p;
   return TUTTI_OK;
 }
@@ -126,9 +126,9 @@ tutti_status tutti_comm_prices(tutti_comm *comm, tutti_coll coll, tutti_type typ
   if (status) return status;
   tt_call call = {.coll = coll, .count = 1, .type = type, .op = op, .root = root};
   if (!prices) status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_prices: prices is NULL");
-  if (!status && (root < 0 || root >= comm->ranks))
+  if (!status && (root < 0 || root >= tutti_comm_size(comm)))
     status = tt_fail(TUTTI_ERR_ARG, "tutti_comm_prices: root %d is none of 0..%d", root,
-                     comm->ranks - 1);
+                     tutti_comm_size(comm) - 1);
   if (!status) status = tt_call_check_kind("tutti_comm_prices", &call);
   if (!status) status = tt_exact_check(comm, "tutti_comm_prices", &call);
   if (!status) status = borrow(comm, &call, prices);
@@ -268,29 +268,21 @@ tutti_status tutti_comm_plan(tutti_comm *comm, tutti_coll coll, size_t count, tu
   if (!status) status = tt_exact_check(comm, "tutti_comm_plan", &call);
   if (!status) status = tt_plan_for(comm, &call, false, &plan);
   if (!status) {
-    int n = snprintf(name, size, "%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
-                     plan->prepared->sched->name);
-    if (plan->exec.slices > 1 && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, " in %d slices", plan->exec.slices);
-    if (plan->wisdom && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, ", measured %s",
-                    tt_time_words(1e-9 * (double)plan->wisdom, time));
-    if (plan->exec.if_exported != plan->exec.program->shape && n >= 0 && (size_t)n < size)
-      n += snprintf(name + n, size - (size_t)n, ", two-shot if nothing is copied");
-    if (plan->proven != TT_PROVEN && n >= 0 && (size_t)n < size)
-      snprintf(name + n, size - (size_t)n,
-               plan->proven == TT_PROVEN_FORM ? ", proven by its form" : ", not proven");
+    char slices[32] = "", measured[48] = "";
+    if (plan->exec.slices > 1) snprintf(slices, sizeof slices, " in %d slices", plan->exec.slices);
+    if (plan->wisdom)
+      snprintf(measured, sizeof measured, ", measured %s",
+               tt_time_words(1e-9 * (double)plan->wisdom, time));
+    const bool other = plan->exec.if_exported != plan->exec.program->shape;
+    snprintf(name, size, "%s%s%s%s%s%s", tt_call_is_exact(comm, &call) ? "exact, " : "",
+             plan->prepared->sched->name, slices, measured,
+             other ? ", two-shot if nothing is copied" : "",
+             plan->proven == TT_PROVEN        ? ""
+             : plan->proven == TT_PROVEN_FORM ? ", proven by its form"
+                                              : ", not proven");
   }
   tt_comm_leave(comm);
   return status;
-}
-
-tutti_status tutti_comm_set_measure(tutti_comm *comm, int on) {
-  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_measure");
-  if (status) return status;
-  comm->settings.measures = on != 0;
-  tt_comm_leave(comm);
-  return TUTTI_OK;
 }
 
 tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count, tutti_type type,
@@ -302,10 +294,10 @@ tutti_status tutti_comm_measure(tutti_comm *comm, tutti_coll coll, size_t count,
     status = tt_size_check("tutti_comm_measure", "measured", measured->size, sizeof *measured);
   if (!status && measured) *measured = (tutti_measured){.size = sizeof *measured};
   if (!status) status = tt_call_check_kind("tutti_comm_measure", &call);
-  if (!status && count > (size_t)PTRDIFF_MAX / 16 / (size_t)comm->ranks)
+  if (!status && count > (size_t)PTRDIFF_MAX / 16 / (size_t)tutti_comm_size(comm))
     status =
         tt_fail(TUTTI_ERR_ARG, "tutti_comm_measure: count %zu is larger than any memory", count);
-  if (coll == TUTTI_BARRIER && !status) call.src = call.dst = comm->token;
+  if (coll == TUTTI_BARRIER && !status) call = tt_barrier_call(comm);
   const char *why =
       status ? NULL : tt_measure_refusal(comm, &call, tt_problem_of(comm, &call).bytes);
   if (!status && why && measured) snprintf(measured->why, sizeof measured->why, "%s", why);

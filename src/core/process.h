@@ -48,7 +48,7 @@ typedef struct tt_process_context {
   struct {
     struct tt_wisdom *all; /* of any placement; or NULL */
     bool read, changed;    /* TUTTI_WISDOM was read; something was measured */
-  } wisdom;                /* comm_wisdom.c */
+  } wisdom;                /* process_wisdom.c */
   struct {
     pthread_mutex_t lock;  /* guards the next two; may be taken inside the context's lock */
     struct tt_trace *list; /* of communicators that were not freed, linked */

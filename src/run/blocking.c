@@ -10,22 +10,6 @@
 
 #include "flight.h"
 
-bool tt_call_again(tutti_comm *comm, const tt_call *c, tutti_status *status) {
-  const tt_call *l = &comm->flight->last;
-  const tt_plan *plan = comm->flight->last_plan;
-  const bool same = plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
-                    c->type == l->type && c->op == l->op && c->coll == l->coll &&
-                    c->root == l->root && !c->varied;
-  if (same) *status = tt_call_run(comm, l, plan);
-  return same;
-}
-
-void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
-  comm->flight->last = *call;
-  comm->flight->last_plan = plan;
-  comm->flight->changes++;
-}
-
 static tt_record record_of(const tutti_comm *comm, const tt_call *call, const tt_plan *plan) {
   const tt_call *said = call->said ? call->said : call;
   const uint64_t *table = plan->exec.table;
@@ -106,4 +90,59 @@ tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *p
   tutti_request r = {.ops = &tt_collective_ops, .comm = comm, .call = *call, .plan = *plan};
   tt_request_issue(&r);
   return tt_request_finish(&r);
+}
+
+/* ---- from entering to leaving ---- */
+
+static bool equals_last(const tt_flight *f, const tt_call *c) {
+  const tt_call *l = &f->last;
+  return f->last_plan && c->src == l->src && c->dst == l->dst && c->count == l->count &&
+         c->type == l->type && c->op == l->op && c->coll == l->coll && c->root == l->root &&
+         !c->varied;
+}
+
+/* An exact sum needs a request even if it blocks. */
+static tutti_status run_exact(tutti_comm *comm, const char *function, const tt_call *call) {
+  tutti_request *r;
+  tutti_status status = tt_collective_new(comm, function, call, false, &r);
+  if (status) return status;
+  tt_request_issue(r);
+  status = tt_request_finish(r);
+  tt_request_drop(r);
+  return status;
+}
+
+static tutti_status run_new(tutti_comm *comm, const char *function, const tt_call *call,
+                            tt_check_fn *check) {
+  bool in_place;
+  const tt_plan *plan;
+  tutti_status status = check(comm, function, call, &in_place);
+  if (status) return status;
+  if (tt_call_is_exact(comm, call)) return run_exact(comm, function, call);
+  status = tt_break_if_memory(comm, tt_plan_for(comm, call, in_place, &plan));
+  if (status) return status;
+  /* a user's op may be freed meanwhile, and counts may change */
+  if (call->op < TUTTI_OP_USER && !call->varied) {
+    comm->flight->last = *call;
+    comm->flight->last_plan = plan;
+    comm->flight->changes++;
+  }
+  return tt_call_run(comm, call, plan);
+}
+
+tutti_status tt_call_block(tutti_comm *comm, const char *function, const tt_call *call,
+                           tt_check_fn *check) {
+  const bool simple = tt_comm_enter_simply(comm);
+  tutti_status status = simple ? TUTTI_OK : tt_comm_enter(comm, function);
+  if (status) return status;
+  const tt_flight *f = comm->flight;
+  if (__builtin_expect(comm->trace != NULL, 0)) tt_trace_call(comm->trace);
+  status = equals_last(f, call) ? tt_call_run(comm, &f->last, f->last_plan)
+                                : run_new(comm, function, call, check);
+  if (__builtin_expect(comm->trace != NULL, 0)) tt_trace_leave(comm->trace, TT_EVENT_CALL);
+  if (simple)
+    tt_comm_leave_simply(comm);
+  else
+    tt_comm_leave(comm);
+  return status;
 }

@@ -87,11 +87,6 @@ static inline int tt_call_data(const tutti_comm *comm, const tt_call *call) {
   return call->everyone ? comm->ranks : comm->ranks - comm->helpers;
 }
 
-/* Is it a sum that would round, under the contract 'exact'? */
-static inline bool tt_call_is_exact(const tutti_comm *comm, const tt_call *c) {
-  return comm->settings.contract == TUTTI_CONTRACT_EXACT && tt_coll_reduces(c->coll) &&
-         !c->everyone && tt_type_valid(c->type) && tt_op_rounds(c->type, c->op);
-}
 static inline size_t tt_window_bytes(const tutti_comm *comm) {
   const size_t window = 4 * comm->wire->piece; /* small enough to stay in the cache */
   return window ? window : 1 << 20;
@@ -99,8 +94,6 @@ static inline size_t tt_window_bytes(const tutti_comm *comm) {
 
 /* ---- entering and leaving ---- */
 
-/* failed: also enters a communicator that has failed. */
-tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function, bool failed);
 /* A communicator that is not listed and has no network is used by its caller alone, so a plain
  * store is enough. Two callers that enter at once are not always detected. */
 static inline bool tt_comm_enter_simply(tutti_comm *comm) {
@@ -112,30 +105,18 @@ static inline bool tt_comm_enter_simply(tutti_comm *comm) {
   if (simple) atomic_store_explicit(&comm->busy, 1, memory_order_relaxed);
   return simple;
 }
-static inline tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
-  return tt_comm_enter_simply(comm) ? TUTTI_OK : tt_comm_enter_with_care(comm, function, false);
+/* Leaves a communicator without a network. */
+static inline void tt_comm_leave_simply(tutti_comm *comm) {
+  /* order: releases the lock (check-tsan) */
+  atomic_store_explicit(&comm->busy, 0, memory_order_release);
 }
 /* Also enters a communicator that has failed. */
-static inline tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function) {
-  return tt_comm_enter_simply(comm) ? TUTTI_OK : tt_comm_enter_with_care(comm, function, true);
-}
-void tt_comm_leave_net(tutti_comm *comm);
-static inline void tt_comm_leave(tutti_comm *comm) {
-  if (comm->net)
-    tt_comm_leave_net(comm);
-  else
-    /* order: releases the lock (check-tsan) */
-    atomic_store_explicit(&comm->busy, 0, memory_order_release);
-}
+tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function);
 
 /* ---- failures (diagnose.c) ---- */
 
 /* From now on every call fails with this status and comm->why. tell: also abort the other ranks. */
 void tt_comm_break(tutti_comm *comm, tutti_status status, bool tell);
-/* Takes the status of a local step that peers do as well. TUTTI_ERR_MEMORY, of which they cannot
- * know, breaks the communicator, so that they do not wait. */
-tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status);
-
 /* ---- progress (progress.c) ---- */
 
 /* One pass over all operations in flight, on this communicator and others. The comm is entered. */

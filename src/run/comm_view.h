@@ -9,15 +9,52 @@
 
 enum { TT_WHY = 320 };
 
+/* ---- entering and leaving (enter.c) ---- */
+
+/* One thread at a time is inside; a communicator that has failed is not entered. */
+tutti_status tt_comm_enter(tutti_comm *comm, const char *function);
+void tt_comm_leave(tutti_comm *comm);
+/* Takes the status of a local step that peers do as well. TUTTI_ERR_MEMORY, of which they cannot
+ * know, breaks the communicator, so that they do not wait (diagnose.c). */
+tutti_status tt_break_if_memory(tutti_comm *comm, tutti_status status);
+
+/* ---- what it is like (comm_view.c) ---- */
+
 tutti_contract tt_comm_contract(const tutti_comm *comm);
+const tt_override *tt_comm_override(const tutti_comm *comm);
 /* Does every call on it fail? */
 bool tt_comm_failed(const tutti_comm *comm);
+/* Is it a sum that would round, under the contract 'exact'? */
+bool tt_call_is_exact(const tutti_comm *comm, const tt_call *call);
+/* A call as a schedule without steps: the ranks that take part, and its blocks. */
+tt_sched tt_call_outline(const tutti_comm *comm, const tt_call *call);
+/* A barrier is an allreduce of one byte whose result is ignored. comm NULL: without the byte. */
+tt_call tt_barrier_call(tutti_comm *comm);
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *call);
 /* Formats a call: "allreduce of 10 int64, sum" (diagnose.c). */
 int tt_record_words(const tt_record *r, char *text, size_t size);
 
+/* Can peers access the caller's memory directly, and write to it? */
+bool tt_comm_exports(const tutti_comm *comm, const void *at);
+/* Memory in place of the caller's, which was exportable or not; NULL: it does not suffice for all
+ * ranks of this node. */
+char *tt_trial_take(tutti_comm *comm, size_t bytes, bool exportable);
+void tt_trial_give(tutti_comm *comm, char *memory, bool exportable);
+
+/* ---- blocking calls (blocking.c) ---- */
+
+/* Checks the arguments of a call. *in_place: whether they are in place. */
+typedef tutti_status tt_check_fn(tutti_comm *comm, const char *function, const tt_call *call,
+                                 bool *in_place);
+/* Runs a call from entering to leaving. One that equals the last one is neither checked nor
+ * planned again. */
+tutti_status tt_call_block(tutti_comm *comm, const char *function, const tt_call *call,
+                           tt_check_fn *check);
+
 /* ---- tutti's own collectives (gather.c) ---- */
 
+/* Runs a call in which helpers bring data, too. The comm is entered. */
+tutti_status tt_call_own(tutti_comm *comm, tt_call call, bool in_place);
 /* All-gather of `bytes` per rank; helpers contribute too. */
 tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst, size_t bytes);
 /* Broadcast from rank 0; `who` is the caller's name in error messages. */
@@ -30,8 +67,26 @@ typedef tutti_status tt_ready_fn(tutti_comm *comm, const char *function, const v
                                  tutti_request **request);
 tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *ready,
                              const void *what, bool persistent, tutti_request **request);
+/* For a tt_ready_fn: creates the request of a checked call. */
+tutti_status tt_collective_new(tutti_comm *comm, const char *function, const tt_call *call,
+                               bool in_place, tutti_request **request);
 /* Waits until a started request completes, frees it and returns its status; as tt_request_finish. The comm is not entered. */
 tutti_status tt_request_end(tutti_request **request);
+
+/* ---- lists (list.c) ---- */
+
+/* The arguments of tutti_allreduce_many: a list of buffers as one operation. */
+typedef struct tt_list {
+  size_t n;
+  const void *const *srcs;
+  void *const *dsts;
+  const size_t *counts;
+  tutti_type type;
+  tutti_op op;
+} tt_list;
+/* For a tt_ready_fn: creates the request of a checked list. */
+tutti_status tt_list_new(tutti_comm *comm, const char *function, const tt_list *list,
+                         tutti_request **whole);
 
 /* ---- messages (message.c) ---- */
 

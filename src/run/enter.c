@@ -11,7 +11,8 @@
 
 /* each busy, abort: order: seq_cst, a lock of one process (check-tsan) */
 
-tutti_status tt_comm_enter_with_care(tutti_comm *comm, const char *function, bool failed) {
+/* failed: also enters a communicator that has failed. */
+static tutti_status enter_with_care(tutti_comm *comm, const char *function, bool failed) {
   tutti_status status = tt_alive();
   if (status) return status;
   if (!comm) return tt_fail(TUTTI_ERR_ARG, "%s: comm is NULL", function);
@@ -35,9 +36,17 @@ void tt_comm_send_abort(tutti_comm *comm) {
     comm->wire->peer->abort(comm->wire, TUTTI_ERR_ABORTED, comm->flight->abort_why);
 }
 
+tutti_status tt_comm_enter(tutti_comm *comm, const char *function) {
+  return tt_comm_enter_simply(comm) ? TUTTI_OK : enter_with_care(comm, function, false);
+}
+
+tutti_status tt_comm_enter_failed_too(tutti_comm *comm, const char *function) {
+  return tt_comm_enter_simply(comm) ? TUTTI_OK : enter_with_care(comm, function, true);
+}
+
 /* Only one thread at a time calls a network, so the thread inside sends the abort that another
  * thread requested. A later request is seen here too, or its thread enters by itself. */
-void tt_comm_leave_net(tutti_comm *comm) {
+static void leave_net(tutti_comm *comm) {
   for (int is_free = 0; !is_free;) {
     tt_comm_send_abort(comm);
     atomic_store(&comm->busy, 0);
@@ -46,28 +55,9 @@ void tt_comm_leave_net(tutti_comm *comm) {
   }
 }
 
-/* ---- facts ---- */
-
-int tt_comm_near(const tutti_comm *comm, int *near) {
-  const tt_rank_info *w = comm->info, *mine = &w[comm->rank];
-  int n = 0;
-  for (int r = 0; r < comm->ranks; r++) {
-    const bool shares = r == comm->rank || (mine->index >= 0 && w[r].index >= 0 &&
-                                            w[r].placement.node == mine->placement.node);
-    if (near) near[r] = shares ? n : -1;
-    n += shares;
-  }
-  return n;
-}
-
-double tt_comm_timeout(const tutti_comm *comm) {
-  return comm->settings.timeout > 0 ? comm->settings.timeout : tt_env_seconds("TUTTI_TIMEOUT");
-}
-
-tutti_contract tt_comm_contract(const tutti_comm *comm) {
-  return comm->settings.contract;
-}
-
-bool tt_comm_failed(const tutti_comm *comm) {
-  return comm->broken != TUTTI_OK;
+void tt_comm_leave(tutti_comm *comm) {
+  if (comm->net)
+    leave_net(comm);
+  else
+    tt_comm_leave_simply(comm);
 }

@@ -5,25 +5,29 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "flight.h"
 
-static tutti_status run_own_call(tutti_comm *comm, const char *who, tutti_coll coll,
-                                 const void *src, void *dst, size_t bytes) {
-  const tt_call call = {
-      .coll = coll, .src = src, .dst = dst, .count = bytes, .type = TUTTI_UINT8, .everyone = true};
-  const bool in_place = coll == TUTTI_BROADCAST && comm->rank == 0; /* only the root has a src */
+tutti_status tt_call_own(tutti_comm *comm, tt_call call, bool in_place) {
   const tt_plan *plan;
+  call.everyone = true;
+  tutti_status status = tt_break_if_memory(comm, tt_plan_for(comm, &call, in_place, &plan));
+  return status ? status : tt_call_run(comm, &call, plan);
+}
+
+static tutti_status move_bytes(tutti_comm *comm, const char *who, tutti_coll coll, const void *src,
+                               void *dst, size_t bytes) {
+  const tt_call call = {.coll = coll, .src = src, .dst = dst, .count = bytes, .type = TUTTI_UINT8};
+  const bool in_place = coll == TUTTI_BROADCAST && comm->rank == 0; /* only the root has a src */
   tutti_status status = tt_comm_enter(comm, who);
   if (status) return status;
-  status = tt_break_if_memory(comm, tt_plan_for(comm, &call, in_place, &plan));
-  if (!status) status = tt_call_run(comm, &call, plan);
+  status = tt_call_own(comm, call, in_place);
   tt_comm_leave(comm);
   return status;
 }
 
 tutti_status tt_gather(tutti_comm *comm, const char *who, const void *src, void *dst,
                        size_t bytes) {
-  return run_own_call(comm, who, TUTTI_ALL_GATHER, src, dst, bytes);
+  return move_bytes(comm, who, TUTTI_ALL_GATHER, src, dst, bytes);
 }
 
 tutti_status tt_broadcast(tutti_comm *comm, const char *who, void *bytes, size_t n) {
-  return run_own_call(comm, who, TUTTI_BROADCAST, bytes, bytes, n);
+  return move_bytes(comm, who, TUTTI_BROADCAST, bytes, bytes, n);
 }

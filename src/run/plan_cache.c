@@ -120,12 +120,6 @@ bool tt_call_arranged(const tutti_comm *comm, const tt_call *call) {
   }
 }
 
-bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call) {
-  return !call->everyone && !call->varied &&
-         (comm->settings.contract == TUTTI_CONTRACT_SAME ||
-          comm->settings.contract == TUTTI_CONTRACT_ANY);
-}
-
 tt_chooser *tt_chooser_for(const tutti_comm *comm, const tt_call *c) {
   if (tt_call_data(comm, c) < comm->ranks) return comm->plans->helped;
   return comm->plans->order && !tt_call_arranged(comm, c) ? comm->plans->flat
@@ -237,13 +231,6 @@ void tt_plans_forget(tutti_comm *comm) {
   comm->plans->alone_from = 0;
   comm->flight->last_plan = NULL;
   comm->plans->warned = 0;
-}
-
-void tt_plans_forget_coll(tutti_comm *comm, tutti_coll coll) {
-  for (int i = 0; i < TT_PLANS; i++)
-    if (comm->plans->plan[i].key && comm->plans->plan[i].prepared->sched->coll == coll)
-      comm->plans->plan[i].key = 0;
-  comm->flight->last_plan = NULL;
 }
 
 void tt_plans_drop(tutti_comm *comm) {

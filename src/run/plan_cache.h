@@ -6,28 +6,10 @@
 #ifndef TT_PLAN_CACHE_H
 #define TT_PLAN_CACHE_H
 
+#include "call_plan.h"
 #include "comm.h"
 
 enum { TT_PLANS = 64 };
-
-/* A prepared schedule; looked up by name, collective, root and whether it is in place. */
-typedef struct tt_prepared {
-  tt_sched *sched;
-  tt_program *program;
-  struct tt_prepared *next;
-} tt_prepared;
-
-/* How one kind of call is run. */
-typedef struct tt_plan {
-  uint64_t key; /* of the call; 0: free */
-  tt_prepared *prepared;
-  tt_execution exec;
-  uint32_t hash;    /* of call and plan: the same on all ranks */
-  uint32_t counts;  /* of a call with varying counts: their hash, not 0 */
-  uint64_t wisdom;  /* measured time (ns), if wisdom chose it; else 0 */
-  tt_proven proven; /* proven before it ran, or what else is known */
-  uint64_t *table;  /* offsets that exec uses */
-} tt_plan;
 
 typedef struct tt_plan_cache {
   tt_setting setting;           /* the input of the cost model */
@@ -43,38 +25,21 @@ typedef struct tt_plan_cache {
                         known yet */
 } tt_plan_cache;
 
-tutti_status tt_plan_for(tutti_comm *comm, const tt_call *call, bool in_place,
-                         const tt_plan **plan);
-/* The problem that the chooser solves for a call. */
-tt_problem tt_problem_of(const tutti_comm *comm, const tt_call *call);
-/* Makes a plan from a choice and stores it in no table; its prepared schedules stay cached. */
-tutti_status tt_plan_make(tutti_comm *comm, const tt_call *call, bool in_place,
-                          const tt_choice *choice, tt_plan *plan);
 /* proof_table.c: TUTTI_OK if what these ranks will run is proven, or too large to prove
  * (choose/proven.c); else TUTTI_ERR_SCHEDULE with the prover's message. *is: the result. */
 tutti_status tt_proof_ask(tutti_comm *comm, const tt_ask *ask, const char *name, int slices,
                           tt_proven *is);
 /* Has this process the answer already? */
 bool tt_proof_known(const tt_ask *ask, const char *name, int slices);
-tt_verify tt_proof_setting(void);       /* TUTTI_VERIFY */
 void tt_plans_forget(tutti_comm *comm); /* choose again; prepared schedules stay */
-void tt_plans_forget_coll(tutti_comm *comm, tutti_coll coll);
-void tt_plans_drop(tutti_comm *comm); /* when the communicator is destroyed */
+void tt_plans_drop(tutti_comm *comm);   /* when the communicator is destroyed */
 
 /* May wisdom decide what runs for such a call? Not for tutti's own calls, nor with varying counts,
- * nor where the contract forbids that measurements decide (plan_cache.c). */
+ * nor where the contract forbids that measurements decide. */
 bool tt_wisdom_applies(const tutti_comm *comm, const tt_call *call);
-/* Is the call planned for places, not ranks? (plan_cache.c) */
+/* Is the call planned for places, not ranks? */
 bool tt_call_arranged(const tutti_comm *comm, const tt_call *call);
 
-/* ---- explanations (explain.c) ---- */
-
-/* Says what runs for such a problem, and why: words, or JSON; the caller frees *text (explain.c).
- * exact: 1 + the type of numbers that are summed exactly; 0: not exact. */
-tutti_status tt_explain(tt_chooser *c, const tt_problem *problem, const tt_override *override,
-                        int exact, int json, char **text);
-tutti_status tt_explain_call(tutti_comm *comm, const tt_call *call, int json, char **text);
-tutti_status tt_text_hand_over(tt_text *t, char **text);
 /* Rank 0 logs what runs for such a call, and why. */
 void tt_comm_say_why(tutti_comm *comm, const tt_call *call);
 

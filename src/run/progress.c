@@ -29,7 +29,6 @@ static void start_request(tutti_comm *comm, tutti_request *r) {
   r->state = TT_RUNNING;
   comm->flight->stuck = false;
   place->by = r;
-  if (!place->begun && r->ops->pack) r->ops->pack(r, comm->flight->seq % TT_WINDOW);
   if (!place->begun) tt_place_begin(comm, place, &r->call, &r->plan);
   place->begun = false;
   r->seq = comm->flight->seq++;

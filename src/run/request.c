@@ -5,14 +5,10 @@
 
 #include "flight.h"
 
-static void free_collective(tutti_request *r) {
-  free(r);
-}
+const tt_request_ops tt_collective_ops = {.issue = tt_request_enqueue};
 
-const tt_request_ops tt_collective_ops = {.issue = tt_request_enqueue, .free = free_collective};
-
-tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
-                            const tt_plan *plan, tutti_request **request) {
+static tutti_status new_planned(tutti_comm *comm, const char *function, const tt_call *call,
+                                const tt_plan *plan, tutti_request **request) {
   const size_t table = plan->table ? ((size_t)comm->ranks + 1) * sizeof *plan->table : 0;
   tutti_request *r = malloc(sizeof *r + table);
   if (!r) return tt_fail(TUTTI_ERR_MEMORY, "%s: out of memory for a request", function);
@@ -20,6 +16,16 @@ tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_cal
   if (table) r->plan.exec.table = memcpy(r + 1, plan->table, table);
   *request = r;
   return TUTTI_OK;
+}
+
+tutti_status tt_collective_new(tutti_comm *comm, const char *function, const tt_call *call,
+                               bool in_place, tutti_request **request) {
+  const bool exact = tt_call_is_exact(comm, call);
+  const tt_plan *plan;
+  tutti_status status = exact ? tt_exact_new(comm, function, call, request)
+                              : tt_plan_for(comm, call, in_place, &plan);
+  if (!status && !exact) status = new_planned(comm, function, call, plan, request);
+  return tt_break_if_memory(comm, status);
 }
 
 tutti_status tt_request_make(tutti_comm *comm, const char *function, tt_ready_fn *get_ready,

@@ -14,11 +14,10 @@ typedef enum tt_state { TT_IDLE, TT_QUEUED, TT_RUNNING, TT_COMPLETE } tt_state;
 typedef struct tt_request_ops {
   /* Starts or queues it. */
   void (*issue)(tutti_request *r);
-  /* The next part of a queued request, to start in this place; NULL: none can start now. *last: there are no more. NULL: it is its own only part. */
+  /* The next part of a queued request, to start in this place; NULL: none can start now. *last:
+   * there are no more. NULL: it is its own only part. */
   tutti_request *(*next_part)(tutti_request *r, size_t place, bool *last);
-  /* A part: fills its input in before it starts in this place, and takes its result out. NULL: the
-   * caller's vectors are used as they are. */
-  void (*pack)(tutti_request *part, size_t place);
+  /* Takes the result of a part out. NULL: it is where the caller wants it. */
   void (*unpack)(tutti_request *part);
   /* Takes note that a part has completed; true: so has the whole. Called for wholes only. */
   bool (*part_done)(tutti_request *whole);
@@ -40,21 +39,9 @@ struct tutti_request {
   tt_p2p_message *message;    /* NULL: a collective */
 };
 
-/* ---- blocking calls (blocking.c) ---- */
-
-/* Runs a checked call by its plan until it completes. The comm is entered. */
-tutti_status tt_call_run(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
-/* The same for a call that equals the last one that was kept, which needs no check and no lookup;
- * false: it is another one. The comm is entered. */
-bool tt_call_again(tutti_comm *comm, const tt_call *call, tutti_status *status);
-void tt_call_keep(tutti_comm *comm, const tt_call *call, const tt_plan *plan);
-
 /* ---- collectives (request.c) ---- */
 
 extern const tt_request_ops tt_collective_ops;
-/* The request of a planned call. */
-tutti_status tt_request_new(tutti_comm *comm, const char *function, const tt_call *call,
-                            const tt_plan *plan, tutti_request **request);
 /* Starts or queues the request. The comm is entered. */
 void tt_request_issue(tutti_request *request);
 /* For tt_request_ops: appends it to the queue, and starts what can start. */
@@ -67,5 +54,13 @@ tutti_status tt_request_finish(tutti_request *request);
 bool tt_request_await(tutti_request *request, bool deaf);
 /* Frees a request that is not in flight. */
 void tt_request_drop(tutti_request *request);
+
+/* ---- exact sums (exact.c) ---- */
+
+/* Creates the request of a checked call, or of a list whose hash is `also`. The comm is entered. */
+tutti_status tt_exact_new(tutti_comm *comm, const char *function, const tt_call *call,
+                          tutti_request **whole);
+tutti_status tt_exact_list(tutti_comm *comm, const char *function, const tt_list *list,
+                           uint32_t also, tutti_request **whole);
 
 #endif

@@ -20,7 +20,7 @@
 
 #include "process.h"
 #include "schedule.h"
-#include "tracing.h"
+#include "trace.h"
 
 #define HEAD \
   "[\n{\"name\":\"tutti_trace\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"version\":1,"

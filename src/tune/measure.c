@@ -15,13 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "comm_wisdom.h"
-#include "request.h"
+#include "call_plan.h"
+#include "measure.h"
+#include "process_wisdom.h"
 
 enum { MOST = 6, MOST_SLOW = 3, LEAST = 3, FAMILY = 2 };
 enum { ROUNDS = 7, LEAST_ROUNDS = 3, MOST_CALLS = 128 };
-static const uint64_t MOST_BYTES = 64 << 20, SMALL = 1 << 20;
 static const double WITHIN = 2, AT_ALL = 8, BUDGET = 0.25, SLOW = 0.02 /* s */, LEAST_GAIN = 0.02,
                     LEAST_TIME = 1e-9;
 
@@ -40,8 +41,9 @@ typedef struct session {
   const tt_call *asked;
   tt_call call; /* the asked call, on scratch memory */
   tt_problem problem;
-  runner at[MOST]; /* the first is the plan of least predicted time */
-  int n, calls;    /* calls: in each round */
+  tt_sched outline; /* of the asked call */
+  runner at[MOST];  /* the first is the plan of least predicted time */
+  int n, calls;     /* calls: in each round */
   char *memory;
   size_t writes, reads; /* bytes of the vectors */
   size_t from, first;   /* their offsets within the vector of all blocks, bytes */
@@ -49,17 +51,6 @@ typedef struct session {
   double touch;         /* s, for writing and reading them */
   bool exportable;      /* peers can access the memory directly, as they can the caller's */
 } session;
-
-const char *tt_measure_refusal(const tutti_comm *comm, const tt_call *c, uint64_t bytes) {
-  if (comm->ranks < 2) return "there is one rank";
-  if (comm->net && comm->net->traits.simulated) return "ranks are simulated";
-  if (c->varied) return "counts vary";
-  if (!tt_wisdom_applies(comm, c)) return "the contract forbids choices that depend on timing";
-  if (tt_override_for(&comm->settings.override, bytes)) return "a plan is asked for by name";
-  if (comm->settings.slices) return "the number of slices is set";
-  if (!bytes) return "there are no bytes";
-  return bytes > MOST_BYTES ? "it is longer than 64 MiB" : NULL;
-}
 
 /* ---- the plans that run ---- */
 
@@ -113,7 +104,7 @@ static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, i
       tt_quote o;
       bool here = false;
       if (rivals[i].price > (s->n < LEAST ? AT_ALL : WITHIN) * s->at[0].price) break;
-      tt_quote_at(c, &s->problem, &s->comm->settings.override, rivals[i].i, true, &o);
+      tt_quote_at(c, &s->problem, tt_comm_override(s->comm), rivals[i].i, true, &o);
       for (int k = 0; k < s->n; k++)
         here |= s->at[k].slices == o.slices && strcmp(s->at[k].name, o.name) == 0;
       if (here || o.lacks || (!pass && of_family(s, o.name) >= FAMILY)) continue;
@@ -127,7 +118,7 @@ static tutti_status add_rivals(session *s, tt_chooser *c, const rival *rivals, i
 
 static tutti_status find_runners(session *s) {
   tt_chooser *c = tt_chooser_for(s->comm, s->asked);
-  const tt_override *override = &s->comm->settings.override;
+  const tt_override *override = tt_comm_override(s->comm);
   tt_choice own;
   tt_quote o;
   int all = 0, n = 0;
@@ -151,33 +142,13 @@ static tutti_status find_runners(session *s) {
 
 /* ---- memory ---- */
 
-/* Does memory suffice for twice that on every rank of this node? */
-static bool memory_suffices(const tutti_comm *comm, size_t bytes) {
-  const uint64_t wanted = 2 * (uint64_t)bytes * (uint64_t)tt_comm_near(comm, NULL);
-  return bytes < SMALL || wanted <= tt_memory_available();
-}
-
-/* Can peers access the caller's memory directly, and write to it? */
-static bool is_exportable(const tutti_comm *comm, const void *at) {
-  const tt_memory_ops *ops = comm->wire->memory;
-  if (!at || !ops->export || !ops->writable) return false;
-  return ops->writable(comm->wire, ops->export(comm->wire, at, 1)) != NULL;
-}
-
 /* Finds which blocks the call reads and writes, and whether it is in place. */
 static void lay_out_vectors(session *s) {
   const tt_call *c = s->asked;
-  const int ranks = s->comm->ranks;
-  const tt_sched like = {.coll = c->coll,
-                         .ranks = ranks,
-                         .rank = s->comm->rank,
-                         .root = c->root,
-                         .data = tt_call_data(s->comm, c),
-                         .blocks = tt_coll_owned(c->coll) ? (uint32_t)ranks : 1};
-  const size_t block = s->problem.bytes / like.blocks;
+  const size_t block = s->problem.bytes / s->outline.blocks;
   uint32_t from, to, first, last;
-  tt_coll_src(&like, &from, &to);
-  tt_coll_dst(&like, &first, &last);
+  tt_coll_src(&s->outline, &from, &to);
+  tt_coll_dst(&s->outline, &first, &last);
   s->writes = (to - from) * block;
   s->reads = (last - first) * block;
   s->from = from * block;
@@ -187,18 +158,14 @@ static void lay_out_vectors(session *s) {
 }
 
 /* Allocates source and result, as one vector or two. */
-
 static bool alloc_trial_vectors(session *s) {
   const size_t part = tt_round_up(s->problem.bytes, 4096);
-  const void *at = s->asked->src ? s->asked->src : s->asked->dst;
   s->call = *s->asked;
   s->call.said = s->asked;
   s->call.op = stand_in(s->asked);
   if (s->call.coll == TUTTI_BARRIER) return true;
-  tt_wire *w = s->comm->wire;
-  s->exportable = is_exportable(s->comm, at);
-  if (!memory_suffices(s->comm, 2 * part)) return false;
-  s->memory = s->exportable ? w->memory->alloc(w, 2 * part) : tt_scratch_take(2 * part);
+  s->exportable = tt_comm_exports(s->comm, s->asked->src ? s->asked->src : s->asked->dst);
+  s->memory = tt_trial_take(s->comm, 2 * part, s->exportable);
   if (!s->memory) return false;
   memset(s->memory, 0, 2 * part);
   s->call.src = s->memory + s->from;
@@ -206,28 +173,25 @@ static bool alloc_trial_vectors(session *s) {
   return true;
 }
 
-static void give(session *s) {
-  if (s->memory && s->exportable)
-    s->comm->wire->memory->free(s->comm->wire, s->memory);
-  else if (s->memory)
-    tt_scratch_give(s->memory);
-}
-
 /* ---- running ---- */
 
-/* A call of tutti's own: the maximum of each number over all ranks; or a barrier. */
-static tutti_status talk(session *s, tutti_coll coll, void *at, size_t n) {
-  const tt_call call = {.coll = coll,
+/* A barrier between calls. */
+static tutti_status meet(session *s) {
+  tt_call call = tt_barrier_call(s->comm);
+  call.said = s->asked;
+  return tt_call_own(s->comm, call, true);
+}
+
+/* The maximum of each number over all ranks. */
+static tutti_status agree_on_most(session *s, double *at, size_t n) {
+  const tt_call call = {.coll = TUTTI_ALLREDUCE,
                         .src = at,
                         .dst = at,
                         .count = n,
-                        .type = coll == TUTTI_BARRIER ? TUTTI_UINT8 : TUTTI_DOUBLE,
+                        .type = TUTTI_DOUBLE,
                         .op = TUTTI_MAX,
-                        .everyone = true,
                         .said = s->asked};
-  const tt_plan *plan;
-  tutti_status status = tt_break_if_memory(s->comm, tt_plan_for(s->comm, &call, true, &plan));
-  return status ? status : tt_call_run(s->comm, &call, plan);
+  return tt_call_own(s->comm, call, true);
 }
 
 static void write_vector(const session *s) {
@@ -259,14 +223,14 @@ static void time_touch(session *s, int calls) {
  * finishes early, and a rank that comes late may find all data there. */
 static tutti_status time_one(session *s, const runner *x, int calls, double *seconds) {
   tutti_status status = tt_call_run(s->comm, &s->call, &x->plan);
-  if (!status) status = talk(s, TUTTI_BARRIER, s->comm->token, 1);
+  if (!status) status = meet(s);
   const double from = tt_seconds();
   for (int i = 0; i < calls && !status; i++) {
     write_vector(s);
     status = tt_call_run(s->comm, &s->call, &x->plan);
     read_result(s);
   }
-  if (!status) status = talk(s, TUTTI_BARRIER, s->comm->token, 1);
+  if (!status) status = meet(s);
   *seconds = (tt_seconds() - from) / calls - s->touch;
   if (*seconds < LEAST_TIME) *seconds = LEAST_TIME;
   return status;
@@ -280,7 +244,7 @@ static tutti_status one_round(session *s, int calls, double *seconds) {
     seconds[i] = 0;
     if (!s->at[i].out) status = time_one(s, &s->at[i], calls, &seconds[i]);
   }
-  return status ? status : talk(s, TUTTI_ALLREDUCE, seconds, (size_t)s->n);
+  return status ? status : agree_on_most(s, seconds, (size_t)s->n);
 }
 
 /* The first calls set up channels and touch memory. Also finds how many calls fit in the budget. */
@@ -382,6 +346,25 @@ static uint64_t ns(double seconds) {
   return seconds > 0 ? (uint64_t)(1e9 * seconds + 0.5) : 0;
 }
 
+static void say_when(char when[24]) {
+  struct tm utc;
+  const time_t now = time(NULL);
+  snprintf(when, 24, "1970-01-01T00:00:00Z");
+  if (gmtime_r(&now, &utc)) strftime(when, 24, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* Adds an entry to the communicator's wisdom on all ranks, and on rank 0 to the process's. */
+static tutti_status learn(session *s, tt_wisdom_entry *entry) {
+  say_when(entry->when);
+  if (!tt_plans_learn(s->comm, entry))
+    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what was measured");
+  if (s->outline.rank != 0 || !*entry->plan) return TUTTI_OK;
+  tt_wisdom_entry mine = *entry;
+  mine.stamp = tt_comm_fingerprint(s->comm, mine.placement);
+  tt_wisdom_keep(&mine);
+  return TUTTI_OK;
+}
+
 /* won < 0: it could not be measured, and is not to be tried again. */
 static tutti_status record_winner(session *s, int won) {
   tt_wisdom_entry e = {.key = s->problem.key, .bytes = s->problem.bytes, .slices = 1};
@@ -394,7 +377,7 @@ static tutti_status record_winner(session *s, int won) {
     e.predicted = ns(x->price);
     e.spread = x->median > 0 ? (int)tt_min((size_t)(100 * x->noise / x->median + 0.5), 9999) : 0;
   }
-  return tt_wisdom_learn(s->comm, &e);
+  return learn(s, &e);
 }
 
 static void report_measured(const session *s, int won, double began, tutti_measured *m) {
@@ -415,30 +398,33 @@ static void report_measured(const session *s, int won, double began, tutti_measu
 }
 
 tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_measured *m) {
-  session on_stack = {.comm = comm, .asked = asked, .problem = tt_problem_of(comm, asked)};
+  session on_stack = {.comm = comm,
+                      .asked = asked,
+                      .problem = tt_problem_of(comm, asked),
+                      .outline = tt_call_outline(comm, asked)};
   session *s = &on_stack;
   const double began = tt_seconds();
   int won = -1;
   /* all ranks learn if one lacks memory for the vectors or the entry; FAILED or more: it failed */
   enum { FAILED = 2 };
-  double lacks = tt_wisdom_reserve(&comm->plans->wisdom, 1) ? 0 : FAILED;
+  double lacks = tt_plans_reserve(comm) ? 0 : FAILED;
   s->problem.wisdom = NULL;
   lay_out_vectors(s);
   const tutti_status mine = find_runners(s);
-  char why[TT_WHY]; /* talk may overwrite the message */
+  char why[TT_WHY]; /* agree_on_most may overwrite the message */
   snprintf(why, sizeof why, "%s", tutti_error());
   if (mine)
     lacks = FAILED - (double)mine;
   else if (s->n > 1 && !lacks && !alloc_trial_vectors(s))
     lacks = 1;
-  tutti_status status = talk(s, TUTTI_ALLREDUCE, &lacks, 1);
+  tutti_status status = agree_on_most(s, &lacks, 1);
   if (!status && lacks > FAILED)
     status = mine ? tt_fail(mine, "%s", why)
                   : tt_fail((tutti_status)(FAILED - lacks),
                             "another rank could not make the plans that are to be measured: %s",
                             tutti_strerror((tutti_status)(FAILED - lacks)));
   if (!status && s->n > 1 && lacks == 0) status = race(s, &won);
-  give(s);
+  if (s->memory) tt_trial_give(s->comm, s->memory, s->exportable);
   if (!status && lacks < 2) status = record_winner(s, won);
   if (!status && m) report_measured(s, won, began, m);
   if (m && won < 0)
@@ -449,9 +435,5 @@ tutti_status tt_measure_plans(tutti_comm *comm, const tt_call *asked, tutti_meas
 }
 
 tutti_status tt_measure_first(tutti_comm *comm, const tt_call *call) {
-  const tt_problem p = tt_problem_of(comm, call);
-  if (tt_measure_refusal(comm, call, p.bytes) ||
-      tt_wisdom_find(&comm->plans->wisdom, &p.key, p.bytes))
-    return TUTTI_OK;
-  return tt_measure_plans(comm, call, NULL);
+  return tt_measure_wanted(comm, call) ? tt_measure_plans(comm, call, NULL) : TUTTI_OK;
 }

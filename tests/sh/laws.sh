@@ -23,16 +23,16 @@ cost    sched topo
 choose  algo prove cost sched topo kernel
 job
 wire    job
-engine  sched kernel job wire
+trace   sched job wire
+engine  sched kernel job wire trace
 meet
-run     sched topo kernel algo prove cost choose job wire engine
-trace   sched topo kernel algo prove cost choose job wire engine run
-tune    sched topo kernel algo prove cost choose job wire engine run
-comm    sched topo kernel algo prove cost choose job wire engine meet run trace tune
-fault   sched topo kernel algo prove cost choose job wire engine meet run trace tune comm
-api     sched topo kernel algo prove draw cost choose job wire engine meet run trace tune comm fault
-bucket  sched topo kernel algo prove draw cost choose job wire engine meet run trace tune comm fault api
-doctor  sched topo kernel algo prove draw cost choose job wire engine meet run trace tune comm fault api
+run     sched topo kernel algo prove cost choose job wire trace engine
+tune    sched topo kernel algo prove cost choose job wire trace engine run
+comm    sched topo kernel algo prove cost choose job wire trace engine meet run tune
+fault   sched topo kernel algo prove cost choose job wire trace engine meet run tune comm
+api     sched topo kernel algo prove draw cost choose job wire trace engine meet run tune comm fault
+bucket  sched topo kernel algo prove draw cost choose job wire trace engine meet run tune comm fault api
+doctor  sched topo kernel algo prove draw cost choose job wire trace engine meet run tune comm fault api
 EOR
 }
 

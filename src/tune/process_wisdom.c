@@ -1,20 +1,12 @@
-/* comm_wisdom.c - the wisdom of the process and of its communicators.
+/* process_wisdom.c - the wisdom of the process, and its file.
  *
- * Idea       the process keeps all entries, of any machine. When a communicator is made, its first
- *            rank picks the entries that were measured with the same placement and sends them
- *            to the others. So all choose alike, whatever their own files say. Entries measured
- *            later are added on all ranks, and to the first rank's process.
- * Placement  measurements apply where the fingerprint of the ranks' placement is equal. It covers
- *            all that makes other plans win: number of ranks, transport, ranks per core, levels
- *            and nodes, the processor. It exists in words, and mixed to a number, which also
- *            covers every rank's node.
+ * Idea       the process keeps all entries that it has read or measured, of any placement. A
+ *            communicator picks those of its own placement (comm_wisdom.c).
  * File       a writer locks it, reads it again, adds its entries, writes a new file beside it and
  *            renames that. So readers see the old file or the new one, and of several writers none
  *            loses another's entries.
- * Cost       nothing extra is sent if the first rank has no wisdom: a flag in a message that is
- *            sent anyway says so.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "comm_wisdom.h"
+#include "process_wisdom.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,65 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "plan_cache.h"
-#include "topo.h"
-
-/* ---- placement ---- */
-
-static void format_placement(char words[TT_PLACEMENT_TEXT], const char *ranks,
-                             double ranks_per_core) {
-  char machine[90], share[40] = "a core each";
-  const int tenths = (int)(10 * ranks_per_core + 0.5);
-  if (tenths > 10) snprintf(share, sizeof share, "%d.%d to a core", tenths / 10, tenths % 10);
-  snprintf(words, TT_PLACEMENT_TEXT, "%.64s, %s; %s", ranks, share,
-           tt_machine_name(machine, sizeof machine));
-}
-
-static bool one_process(const tutti_comm *comm) {
-  for (int r = 1; r < comm->ranks; r++)
-    if (comm->info[r].pid != comm->info[0].pid) return false;
-  return true;
-}
-
-/* The fingerprint that stamps this communicator's wisdom, also in words. Equal for ranks placed
- * alike on machines that are alike. Valid on the first rank. */
-static uint32_t comm_fingerprint(const tutti_comm *comm, char words[TT_PLACEMENT_TEXT]) {
-  const bool over = tt_over_net(comm);
-  char ranks[400];
-  if (over)
-    snprintf(ranks, sizeof ranks, "%d ranks over %.40s%s%s", comm->ranks, comm->net->traits.name,
-             *comm->plans->setting.levels ? ", " : "", comm->plans->setting.levels);
-  else
-    snprintf(ranks, sizeof ranks, "%d %s share memory", comm->ranks,
-             one_process(comm) ? "threads" : "processes");
-  format_placement(words, ranks, over ? comm->load.host_ranks_per_core : comm->load.ranks_per_core);
-  uint64_t h = tt_mix_text(tt_mix_text(1, words), over ? comm->plans->setting.levels : "");
-  for (int r = 0; over && r < comm->ranks; r++) { /* which ranks share a node */
-    int first = 0;
-    while (comm->info[first].placement.node != comm->info[r].placement.node) first++;
-    h = tt_mix(h ^ (uint64_t)(uint32_t)first ^ (uint64_t)(comm->info[r].index >= 0) << 32);
-    if (comm->plans->place) h = tt_mix(h ^ (uint64_t)(uint32_t)comm->plans->place[r]);
-  }
-  return (uint32_t)h;
-}
-
-double tt_here_ranks_per_core(int ranks) {
-  cpu_set_t mine;
-  tt_cores_mine(&mine);
-  const double quota = tt_cores_quota(), all = CPU_COUNT(&mine), cores = quota < all ? quota : all;
-  return ranks / (cores > 0 ? cores : 1);
-}
-
-/* The same for `ranks` processes that `tutti run` would start here. */
-static uint32_t here_fingerprint(int ranks, char words[TT_PLACEMENT_TEXT]) {
-  char text[40];
-  snprintf(text, sizeof text, "%d processes share memory", ranks);
-  format_placement(words, text, tt_here_ranks_per_core(ranks));
-  return (uint32_t)tt_mix_text(tt_mix_text(1, words), "");
-}
+#include "call_plan.h"
+#include "process.h"
 
 /* ---- the file that TUTTI_WISDOM names ---- */
 
@@ -207,12 +144,7 @@ uint32_t tt_wisdom_announce(void) {
          (has ? TT_WISDOM_EXISTS : 0u);
 }
 
-/* ---- a communicator's wisdom ---- */
-
-/* Copies the entries with this communicator's fingerprint; none if out of memory. */
-static void pick(tutti_comm *comm) {
-  char words[TT_PLACEMENT_TEXT];
-  const uint32_t stamp = comm_fingerprint(comm, words);
+bool tt_wisdom_pick(uint32_t stamp, tt_wisdom *picked) {
   bool ok = true;
   pthread_mutex_lock(&tt_process.lock);
   const tt_wisdom *all = tt_process.wisdom.all;
@@ -221,70 +153,19 @@ static void pick(tutti_comm *comm) {
     if (e.stamp != stamp) continue;
     e.stamp = 0; /* cleared, as in entries that the communicator measured itself */
     memset(e.placement, 0, sizeof e.placement);
-    ok = tt_wisdom_add(&comm->plans->wisdom, &e);
+    ok = tt_wisdom_add(picked, &e);
   }
   pthread_mutex_unlock(&tt_process.lock);
-  if (!ok) tt_wisdom_clear(&comm->plans->wisdom);
+  return ok;
 }
 
-static bool can_use(const tutti_comm *comm) {
-  return comm->ranks > 1 && !(comm->net && comm->net->traits.simulated);
-}
-
-/* The communicator is in use by other ranks already, so it may fail meanwhile; then the caller's
- * first call reports that, as it would without wisdom. */
-tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
-  static const char who[] = "the wisdom of a communicator";
-  if (!can_use(comm)) return TUTTI_OK;
-  comm->settings.measures = said & TT_WISDOM_MEASURES;
-  if (!(said & TT_WISDOM_EXISTS)) return TUTTI_OK;
-  if (comm->rank == 0) pick(comm);
-  int32_t n = comm->plans->wisdom.n;
-  if (tt_broadcast(comm, who, &n, sizeof n) || !n) return TUTTI_OK;
-  if (comm->rank != 0 && !tt_wisdom_reserve(&comm->plans->wisdom, n))
-    return tt_break_if_memory(
-        comm, tt_fail(TUTTI_ERR_MEMORY, "out of memory for wisdom of %d entries", n));
-  if (!tt_broadcast(comm, who, comm->plans->wisdom.at, (size_t)n * sizeof *comm->plans->wisdom.at))
-    comm->plans->wisdom.n = n;
-  return TUTTI_OK;
-}
-
-tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n) {
-  const uint32_t said = tt_wisdom_announce();
-  if (!can_use(comms[0])) return TUTTI_OK;
-  if (said & TT_WISDOM_EXISTS) pick(comms[0]);
-  for (int r = 0; r < n; r++) {
-    comms[r]->settings.measures = said & TT_WISDOM_MEASURES;
-    if (r && !tt_wisdom_merge(&comms[r]->plans->wisdom, &comms[0]->plans->wisdom))
-      return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the wisdom of %d ranks", n);
-  }
-  return TUTTI_OK;
-}
-
-/* ---- measurements ---- */
-
-static void say_when(char when[24]) {
-  struct tm utc;
-  const time_t now = time(NULL);
-  snprintf(when, 24, "1970-01-01T00:00:00Z");
-  if (gmtime_r(&now, &utc)) strftime(when, 24, "%Y-%m-%dT%H:%M:%SZ", &utc);
-}
-
-tutti_status tt_wisdom_learn(tutti_comm *comm, tt_wisdom_entry *entry) {
-  say_when(entry->when);
-  if (!tt_wisdom_set(&comm->plans->wisdom, entry))
-    return tt_fail(TUTTI_ERR_MEMORY, "out of memory for what was measured");
-  tt_plans_forget_coll(comm, entry->key.coll);
-  if (comm->rank != 0 || !*entry->plan) return TUTTI_OK;
-  tt_wisdom_entry mine = *entry;
-  mine.stamp = comm_fingerprint(comm, mine.placement);
+void tt_wisdom_keep(const tt_wisdom_entry *entry) {
   const tt_wisdom none = {.n = 0};
   pthread_mutex_lock(&tt_process.lock);
-  const bool kept = add_all(&none) && tt_wisdom_set(tt_process.wisdom.all, &mine);
+  const bool kept = add_all(&none) && tt_wisdom_set(tt_process.wisdom.all, entry);
   tt_process.wisdom.changed |= kept;
   pthread_mutex_unlock(&tt_process.lock);
   if (!kept) tt_log(0, "there is no room for what was measured; it is not kept");
-  return TUTTI_OK;
 }
 
 void tt_wisdom_end(void) {
@@ -359,7 +240,7 @@ tutti_status tutti_wisdom_here(int ranks, char *text, size_t size) {
   if (ranks < 1 || !text || !size)
     return tt_fail(TUTTI_ERR_ARG, "tutti_wisdom_here: %s", ranks < 1 ? "no ranks" : "no room");
   char words[TT_PLACEMENT_TEXT];
-  const uint32_t stamp = here_fingerprint(ranks, words);
+  const uint32_t stamp = tt_here_fingerprint(ranks, words);
   snprintf(text, size, "%08x: %s", (unsigned)stamp, words);
   return TUTTI_OK;
 }

@@ -24,7 +24,7 @@
 #include <cpuid.h>
 #endif
 
-#include "request.h"
+#include "comm.h"
 
 /* Does the processor's counter run at a constant rate? */
 /* each lanes, forked: order: a number of its own, a flag */

@@ -1,9 +1,9 @@
-/* tracing.h - inside the API: the trace of a communicator, from its creation to the file.
+/* tracing.h - the trace of a communicator, from its creation to the file.
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TT_TRACING_H
 #define TT_TRACING_H
 
-#include "trace.h"
+#include "comm_view.h"
 
 /* ---- tapes (tracing.c): none if TUTTI_TRACE is not set, or memory is lacking ---- */
 
@@ -23,12 +23,5 @@ void tt_trace_end(void);
 /* Rank 0's `path` decides for all ranks, NULL: no trace. Measures how the clocks of
  * other machines differ from rank 0's. near: this rank is on rank 0's machine. */
 tutti_status tt_trace_join(tutti_comm *comm, const char *path, bool near);
-
-/* ---- the file (trace_file.c) ---- */
-
-/* Prepares the file for this job, which another rank may have done. False after a warning, which is
- * the only one. */
-bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin);
-void tt_trace_write(const char *path, const tt_trace *trace);
 
 #endif

@@ -141,4 +141,11 @@ static inline void tt_trace_call(tt_trace *t) {
 }
 void tt_trace_add(tt_tape *tape, const tt_event *event);
 
+/* ---- the file (trace_file.c) ---- */
+
+/* Prepares the file for this job, which another rank may have done. False after a warning, which is
+ * the only one. */
+bool tt_trace_claim(const char *path, uint64_t job, uint64_t origin);
+void tt_trace_write(const char *path, const tt_trace *trace);
+
 #endif

@@ -11,13 +11,9 @@
  *            in the same order on all ranks, though their number depends on the data. That
  *            number follows from the maximum alone, which all ranks have.
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "call.h"
-#include "request.h"
-
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "request.h"
 #include "superacc.h"
 
 /* Contiguous numbers; NULL: this rank contributes or receives none. */
@@ -51,21 +47,6 @@ typedef struct tt_exact {
   size_t stretches;
   stretch stretch[];
 } tt_exact;
-
-/* ---- when it applies ---- */
-
-tutti_status tt_exact_check(const tutti_comm *comm, const char *function, const tt_call *c) {
-  if (!tt_call_is_exact(comm, c) || c->op == TUTTI_SUM || c->op == TUTTI_AVG) return TUTTI_OK;
-  const tt_user_op *user = tt_op_user(c->op);
-  if (user && !user->fn) return TUTTI_OK;
-  return tt_fail(TUTTI_ERR_UNSUPPORTED,
-                 user ? "%s: the contract 'exact' needs a built-in op: tutti cannot tell whether a "
-                        "user-defined op depends on the order of its operands; take a "
-                        "communicator with another contract"
-                      : "%s: the contract 'exact' has sums and averages of floating point, and no "
-                        "products; take a communicator with another contract",
-                 function);
-}
 
 /* ---- creating ---- */
 

@@ -1,0 +1,61 @@
+/* comm_wisdom.c - the wisdom of a communicator: its first rank shares its own with all ranks.
+ *
+ * Idea       when a communicator is made, its first rank picks the entries of the process that were
+ *            measured with the same placement, and sends them to the others. So all choose alike,
+ *            whatever their own files say. Entries measured later are added on all ranks
+ *            (measure.c).
+ * Cost       nothing extra is sent if the first rank has no wisdom: a flag in a message that is
+ *            sent anyway says so.
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "comm_wisdom.h"
+
+#include "plan_cache.h"
+
+/* Picks the entries of this communicator's placement; none if out of memory. */
+static void pick(tutti_comm *comm) {
+  char words[TT_PLACEMENT_TEXT];
+  if (!tt_wisdom_pick(tt_comm_fingerprint(comm, words), &comm->plans->wisdom))
+    tt_wisdom_clear(&comm->plans->wisdom);
+}
+
+static bool can_use(const tutti_comm *comm) {
+  return comm->ranks > 1 && !(comm->net && comm->net->traits.simulated);
+}
+
+/* The communicator is in use by other ranks already, so it may fail meanwhile; then the caller's
+ * first call reports that, as it would without wisdom. */
+tutti_status tt_wisdom_share(tutti_comm *comm, uint32_t said) {
+  static const char who[] = "the wisdom of a communicator";
+  if (!can_use(comm)) return TUTTI_OK;
+  comm->settings.measures = said & TT_WISDOM_MEASURES;
+  if (!(said & TT_WISDOM_EXISTS)) return TUTTI_OK;
+  if (comm->rank == 0) pick(comm);
+  int32_t n = comm->plans->wisdom.n;
+  if (tt_broadcast(comm, who, &n, sizeof n) || !n) return TUTTI_OK;
+  if (comm->rank != 0 && !tt_wisdom_reserve(&comm->plans->wisdom, n))
+    return tt_break_if_memory(
+        comm, tt_fail(TUTTI_ERR_MEMORY, "out of memory for wisdom of %d entries", n));
+  if (!tt_broadcast(comm, who, comm->plans->wisdom.at, (size_t)n * sizeof *comm->plans->wisdom.at))
+    comm->plans->wisdom.n = n;
+  return TUTTI_OK;
+}
+
+tutti_status tt_wisdom_share_threads(tutti_comm *const *comms, int n) {
+  const uint32_t said = tt_wisdom_announce();
+  if (!can_use(comms[0])) return TUTTI_OK;
+  if (said & TT_WISDOM_EXISTS) pick(comms[0]);
+  for (int r = 0; r < n; r++) {
+    comms[r]->settings.measures = said & TT_WISDOM_MEASURES;
+    if (r && !tt_wisdom_merge(&comms[r]->plans->wisdom, &comms[0]->plans->wisdom))
+      return tt_fail(TUTTI_ERR_MEMORY, "out of memory for the wisdom of %d ranks", n);
+  }
+  return TUTTI_OK;
+}
+
+tutti_status tutti_comm_set_measure(tutti_comm *comm, int on) {
+  tutti_status status = tt_comm_enter(comm, "tutti_comm_set_measure");
+  if (status) return status;
+  comm->settings.measures = on != 0;
+  tt_comm_leave(comm);
+  return TUTTI_OK;
+}
