@@ -217,13 +217,6 @@ static tutti_status read_tree(const char *text, const char *name, int ranks, tt_
                  out->levels, tree->ranks, ranks);
 }
 
-/* Skip leading blank and comment lines. */
-static const char *what_it_says(const char *text) {
-  for (text += strspn(text, " \t\r\n"); *text == '#'; text += strspn(text, " \t\r\n"))
-    text += strcspn(text, "\n");
-  return text;
-}
-
 static bool is_tree(const char *text) {
   const char *colon = strpbrk(text, ":\n");
   return colon && *colon == ':' && (isdigit((unsigned char)colon[1]) || colon[1] == '(');
@@ -236,7 +229,8 @@ static tutti_status arrange_all(const tt_placement *placements, int ranks, const
   int32_t *rack = NULL;
   tt_tree tree;
   tutti_status status = TUTTI_OK;
-  const bool given = topology && is_tree(what_it_says(topology));
+  const char *content = topology ? tt_skip_comments(topology, " \t\r\n") : NULL;
+  const bool given = content && is_tree(content);
   if (topology && !given) status = tt_racks_read(topology, name, placements, ranks, rack = at);
   if (status) return status;
   assign_leaders(placements, rack, ranks, positions);
@@ -244,7 +238,7 @@ static tutti_status arrange_all(const tt_placement *placements, int ranks, const
   for (int i = 0; i < ranks; i++) out->order[i] = given ? i : positions[i].rank;
   out->inside = 0;
   if (given) {
-    status = read_tree(what_it_says(topology), name, ranks, &tree, out);
+    status = read_tree(content, name, ranks, &tree, out);
     if (!status) status = nodes_of_tree(&tree, placements, name, at, out);
   } else {
     write_levels(positions, ranks, at, out->levels);
