@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "build_comm.h"
-#include "comm_wisdom.h"
 #include "proposal.h"
 #include "remote.h"
 #include "tracing.h"

@@ -182,16 +182,15 @@ static tutti_status nodes_of_tree(const tt_tree *t, const tt_placement *placemen
   while (level >= 0 && strcmp(t->level[level].name, "node") != 0) level--;
   if (level < 0) return TUTTI_OK;
   out->nodes = bounds(t, level, at);
-  for (int g = 0; g < out->nodes; g++)
-    for (int r = at[g]; r < at[g + 1]; r++) {
-      if (out->node_of[r] != out->node_of[at[g]])
+  for (int g = 0; g < out->nodes; g++) {
+    const int node = out->node_of[at[g]];
+    for (int r = at[g]; r < at[g + 1]; out->node_of[r++] = g)
+      if (out->node_of[r] != node)
         return tt_fail(TUTTI_ERR_ARG,
                        "%.200s: ranks %d (host '%s') and %d (host '%s') sit on one node there, "
                        "but share no memory",
                        name, at[g], placements[at[g]].host, r, placements[r].host);
-    }
-  for (int g = 0; g < out->nodes; g++)
-    for (int r = at[g]; r < at[g + 1]; r++) out->node_of[r] = g;
+  }
   return TUTTI_OK;
 }
 
