@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "choose.h"
 #include "superacc.h"
-#include "why.h"
 
 tutti_status tt_exact_ranks(const char *who, int ranks) {
   if (ranks < TT_EXACT_RANKS) return TUTTI_OK;

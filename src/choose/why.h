@@ -37,6 +37,8 @@ tutti_status tt_why_find(tt_chooser *c, const tt_problem *problem, const tt_over
 void tt_why_free(tt_why *why);
 void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *why);
 void tt_why_json(tt_text *t, const tt_chooser *c, const tt_why *why);
+/* Appends a JSON string, of at most n characters. */
+void tt_why_string(tt_text *t, const char *s, size_t n);
 /* Formats why a candidate is not admissible. */
 void tt_why_not(const tt_chooser *c, const tt_problem *problem, const tt_quote *quote, char *why,
                 size_t size);

@@ -169,13 +169,17 @@ void tt_why_words(tt_text *t, const tt_chooser *c, const tt_why *w) {
 
 /* ---- JSON: names and reasons contain no characters that need more escaping ---- */
 
-static void json_string(tt_text *t, const char *s) {
+void tt_why_string(tt_text *t, const char *s, size_t n) {
   tt_text_add(t, "\"");
-  for (; *s; s++) {
+  for (; n-- && *s; s++) {
     if (*s == '"' || *s == '\\') tt_text_add(t, "\\");
     tt_text_add(t, (unsigned char)*s < ' ' ? " " : "%c", *s);
   }
   tt_text_add(t, "\"");
+}
+
+static void json_string(tt_text *t, const char *s) {
+  tt_why_string(t, s, SIZE_MAX);
 }
 
 static void json_plan(tt_text *t, const char *name, int slices) {

@@ -88,11 +88,7 @@ static void skip_blanks(reader *r) {
 
 /* Moves to the next line with content; false: none. */
 static bool next_wisdom_line(reader *r) {
-  for (;;) {
-    r->at += strspn(r->at, " \t\r\n");
-    if (*r->at != '#') return *r->at;
-    r->at += strcspn(r->at, "\n");
-  }
+  return *(r->at = tt_skip_comments(r->at, " \t\r\n"));
 }
 
 /* Reads a word, up to a blank outside parentheses, and returns where it is. to: "" if there is

@@ -168,6 +168,13 @@ static void look_at_settings(void) {
   tt_env_word("TUTTI_ENGINE", (const char *const[]){"generic", NULL});
 }
 
+tutti_status tt_settings_read(tt_settings *s, int ranks) {
+  tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), ranks, &s->contract);
+  if (status) return status;
+  status = tt_override_parse(tt_env("TUTTI_ALGO"), ranks, &s->override);
+  return status ? tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error()) : TUTTI_OK;
+}
+
 tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
   const bool shares = !tt_over_net(comm);
   comm->plans->setting =
@@ -181,11 +188,8 @@ tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile) {
   look_at_settings();
   comm->settings.slices = (int)tt_env_int("TUTTI_SLICES", 0, 1 << 20, 0);
   comm->settings.explains = tt_env_int("TUTTI_EXPLAIN", 0, 1, 0);
-  tutti_status status =
-      tt_contract_read(tt_env("TUTTI_CONTRACT"), comm->ranks, &comm->settings.contract);
+  const tutti_status status = tt_settings_read(&comm->settings, comm->ranks);
   if (status) return status;
-  status = tt_override_parse(tt_env("TUTTI_ALGO"), comm->ranks, &comm->settings.override);
-  if (status) return tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error());
   tt_plans_drop(comm);
   tt_chooser_free(comm->plans->chooser);
   comm->plans->chooser = NULL;

@@ -14,6 +14,8 @@
 tutti_comm *tt_comm_new(int rank, int ranks);
 /* The same for n ranks of `old`, whose heap and placement it inherits; this one is list[rank]. */
 tutti_comm *tt_comm_among(const tutti_comm *old, const int *list, int n, int rank);
+/* Reads contract and override from the environment. */
+tutti_status tt_settings_read(tt_settings *settings, int ranks);
 /* Reads the environment and creates the chooser. */
 tutti_status tt_comm_configure(tutti_comm *comm, const tt_profile *profile);
 /* Names the processes of the ranks to a network, for its messages. */

@@ -1,7 +1,6 @@
 /* comm.c - operations on a communicator other than communication.
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "build_comm.h"
-#include "why.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "build_comm.h"
-#include "comm_wisdom.h"
 #include "proposal.h"
 #include "remote.h"
 #include "tracing.h"
@@ -102,17 +101,7 @@ tutti_status tt_comm_inherit(tt_heap *heap, const tt_proposal *t, int member, co
 
 enum { LOOK_EVERY = 64, WARN_S = 10 };
 
-/* Checks this process's own environment before other ranks depend on it. */
 /* each world, ready: model: grow:words */
-
-static tutti_status check_settings(int ranks) {
-  tutti_contract contract;
-  tt_override override;
-  tutti_status status = tt_contract_read(tt_env("TUTTI_CONTRACT"), ranks, &contract);
-  if (status) return status;
-  status = tt_override_parse(tt_env("TUTTI_ALGO"), ranks, &override);
-  return status ? tt_fail(status, "TUTTI_ALGO: %.300s", tutti_error()) : TUTTI_OK;
-}
 
 static tutti_status look_around(const tt_segment *segment, int index, double waited, bool *warned) {
   const double limit = tt_connect_timeout(0);
@@ -153,7 +142,8 @@ tutti_status tt_joiner_join(tt_segment *segment, int index, tutti_comm **out) {
   admission a = {.segment = segment, .index = index};
   tt_heap *heap = NULL;
   int member = 0;
-  tutti_status status = check_settings(segment->founders);
+  tt_settings own; /* a bad setting is reported before other ranks depend on this one */
+  tutti_status status = tt_settings_read(&own, segment->founders);
   if (!status) status = tt_heap_open(segment, index, &heap);
   if (status) tt_segment_release(segment);
   if (status) return status;

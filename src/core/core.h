@@ -75,6 +75,8 @@ const char *tt_size_read(const char *text, uint64_t *bytes);
  * stands there. Returns `status`. */
 tutti_status tt_syntax_error(tutti_status status, const char *what, const char *text,
                              const char *at, const char *stops, const char *expected);
+/* Skips these blanks, and lines or their ends that begin with #. */
+const char *tt_skip_comments(const char *at, const char *blanks);
 /* Line and column of a place in a text, from 1. */
 int tt_line_of_text(const char *text, const char *at, int *column);
 

@@ -7,6 +7,11 @@
 
 enum { MOST = 40 }; /* characters of the text in a sentence */
 
+const char *tt_skip_comments(const char *at, const char *blanks) {
+  for (at += strspn(at, blanks); *at == '#'; at += strspn(at, blanks)) at += strcspn(at, "\n");
+  return at;
+}
+
 int tt_line_of_text(const char *text, const char *at, int *column) {
   int line = 1;
   *column = 1;

@@ -73,6 +73,21 @@ static const figure of_all[] = {
 };
 enum { OF_ALL = sizeof of_all / sizeof *of_all };
 
+static bool is_whole(const figure *f) {
+  return f->kind == COUNT || f->kind == YES;
+}
+static double value_of(const figure *f, const void *of) {
+  const char *at = (const char *)of + f->at;
+  return is_whole(f) ? *(const int *)at : *(const double *)at;
+}
+static void set_value(const figure *f, void *of, double value) {
+  char *at = (char *)of + f->at;
+  if (is_whole(f))
+    *(int *)at = (int)value;
+  else
+    *(double *)at = value;
+}
+
 /* If several ranks share a core, a round costs a turn of the scheduler for each other rank of the
  * core. */
 void tt_profile_shm(tt_profile *profile) {
@@ -105,13 +120,8 @@ void tt_profile_net(tt_profile *profile) {
 void tt_profile_forget_net(tt_profile *profile) {
   tt_profile m;
   tt_profile_net(&m);
-  m.gamma = profile->gamma;
-  memcpy(m.gamma_of, profile->gamma_of, sizeof m.gamma_of);
-  m.shm = profile->shm;
-  m.oversubscribed = profile->oversubscribed;
-  m.between = profile->between;
-  memcpy(m.of, profile->of, sizeof m.of);
-  *profile = m;
+  memcpy(profile, &m, offsetof(tt_profile, gamma));
+  memset(profile->over, 0, sizeof profile->over);
 }
 
 /* ---- reading ---- */
@@ -166,12 +176,12 @@ static double per_byte(const char *at) {
 
 static tutti_status read_value(const reader *r, const char *at, const figure *f, void *of) {
   char *end;
-  if (f->kind == COUNT || f->kind == YES) {
+  if (is_whole(f)) {
     const long value = strtol(at, &end, 10);
     const long lo = f->kind == YES ? 0 : 1, hi = f->kind == YES ? 1 : 16;
     if (end == at || !ends(end) || value < lo || value > hi)
       return profile_error(r, at, f->kind == YES ? "0 or 1" : "a number from 1 to 16");
-    *(int *)((char *)of + f->at) = (int)value;
+    set_value(f, of, (double)value);
     return TUTTI_OK;
   }
   double value = f->kind == SECONDS ? seconds(at) : f->kind == BYTES ? -1 : per_byte(at);
@@ -186,7 +196,7 @@ static tutti_status read_value(const reader *r, const char *at, const figure *f,
                          f->kind == SECONDS
                              ? "a time such as 30us"
                              : "seconds per byte such as 1e-8, or a rate such as 10Gbit/s");
-  *(double *)((char *)of + f->at) = value;
+  set_value(f, of, value);
   return TUTTI_OK;
 }
 
@@ -268,11 +278,7 @@ static tutti_status read_machine_entry(reader *r, tt_profile *m) {
 tutti_status tt_profile_parse(tt_profile *profile, const char *text, const char *what) {
   reader r = {what, text, text};
   tt_profile m = *profile;
-  for (;;) {
-    r.at += strspn(r.at, " \t\r\n,");
-    if (*r.at == '#') r.at += strcspn(r.at, "\n");
-    if (!*r.at) break;
-    if (*r.at == '\n') continue;
+  while (*(r.at = tt_skip_comments(r.at, " \t\r\n,"))) {
     tutti_status status = read_machine_entry(&r, &m);
     if (status) return status;
   }
@@ -304,15 +310,11 @@ static void print_number(double number, char value[40]) {
 
 static void print_table(tt_text *t, const char *level, const figure *table, int n, const void *of) {
   for (int i = 0; i < n; i++) {
-    const char *at = (const char *)of + table[i].at;
+    const double number = value_of(&table[i], of);
     char name[64], value[40];
-    const bool number = table[i].kind == COUNT || table[i].kind == YES;
-    if (number ? *(const int *)at < 0 : *(const double *)at < 0) continue;
+    if (number < 0) continue;
     snprintf(name, sizeof name, "%s%s%s", level, *level ? "." : "", table[i].name);
-    if (number)
-      snprintf(value, sizeof value, "%d", *(const int *)at);
-    else
-      print_number(*(const double *)at, value);
+    print_number(number, value);
     tt_text_add(t, "%-17s = %-9s  # %s%s\n", name, value,
                 table[i].kind == SECONDS    ? "s: "
                 : table[i].kind == PER_BYTE ? "s/B: "
@@ -328,11 +330,8 @@ void tt_profile_print(tt_text *text, const tt_profile *m) {
     print_table(text, m->level[i].name, of_level, OF_LEVEL, &m->level[i].is);
   print_table(text, "", of_all, OF_ALL, m);
   for (int t = 0; t < TUTTI_TYPE_COUNT; t++) {
-    char name[40], value[40];
-    if (m->gamma_of[t] <= 0) continue;
-    snprintf(name, sizeof name, "gamma.%s", tutti_type_name((tutti_type)t));
-    print_number(m->gamma_of[t], value);
-    tt_text_add(text, "%-17s = %-9s  # s/B: a byte of this type added\n", name, value);
+    const figure f = {tutti_type_name((tutti_type)t), PER_BYTE, 0, "a byte of this type added"};
+    if (m->gamma_of[t] > 0) print_table(text, "gamma", &f, 1, &m->gamma_of[t]);
   }
   if (*m->of) tt_text_add(text, "%-17s = %s\n", "machine", m->of);
   if (*m->over) tt_text_add(text, "%-17s = %s\n", "network", m->over);
@@ -345,13 +344,9 @@ static tt_link link_of(const tt_profile *m, const char *name, tt_link f) {
   for (int i = 0; i < m->levels; i++) {
     if (strcmp(m->level[i].name, name) != 0) continue;
     const tt_link *own = &m->level[i].is;
-    if (own->alpha >= 0) f.alpha = own->alpha;
-    if (own->L >= 0) f.L = own->L;
-    if (own->beta >= 0) f.beta = own->beta;
-    if (own->o >= 0 || own->o_next >= 0) f.o_next = own->o_next;
-    if (own->o >= 0) f.o = own->o;
-    if (own->burst >= 0) f.burst = own->burst;
-    if (own->ports >= 0) f.ports = own->ports;
+    if (own->o >= 0) f.o_next = -1; /* unless that is set, too */
+    for (const figure *x = of_level; x < of_level + OF_LEVEL; x++)
+      if (value_of(x, own) >= 0) set_value(x, &f, value_of(x, own));
   }
   if (f.o_next < 0) f.o_next = f.o;
   return f;
@@ -377,18 +372,14 @@ static tt_shm_figures shm_of(const tt_profile *m, double ranks_per_core) {
   tt_shm_figures f = m->shm;
   const tt_shm_figures *c = &m->oversubscribed;
   if (ranks_per_core <= 1) return f;
+  if (c->copy >= 0) f.far = -1; /* unless they are set, too */
+  if (c->loop_copy >= 0) f.loop_far = f.loop_next_input = -1;
+  const double *set = &c->wait; /* all members are of this type */
+  for (size_t i = 0; i < sizeof f / sizeof *set; i++)
+    if (set[i] >= 0) (&f.wait)[i] = set[i];
   f.wait = c->wait * (ranks_per_core > 1.5 ? ranks_per_core - 1 : 0.5);
   f.piece = 0;
-  f.cache /= ranks_per_core;
-  if (c->copy >= 0 || c->far >= 0) f.far = c->far;
-  if (c->loop_copy >= 0 || c->loop_far >= 0) f.loop_far = c->loop_far;
-  if (c->message >= 0) f.message = c->message;
-  if (c->o_next >= 0) f.o_next = c->o_next;
-  if (c->copy >= 0) f.copy = c->copy;
-  if (c->loop_message >= 0) f.loop_message = c->loop_message;
-  if (c->loop_o_next >= 0) f.loop_o_next = c->loop_o_next;
-  if (c->loop_copy >= 0) f.loop_copy = c->loop_copy;
-  if (c->loop_copy >= 0 || c->loop_next_input >= 0) f.loop_next_input = c->loop_next_input;
+  f.cache = m->shm.cache / ranks_per_core;
   return f;
 }
 

@@ -37,9 +37,9 @@ typedef struct tt_profile {
     tt_link is; /* < 0: as in net */
   } level[TT_NAMED_LEVELS];
   int levels;
-  int half, apart, torus; /* how ranks connect to the network */
-  double hop;             /* s for each link of a torus on a path, after the first */
-  double gamma;
+  int half, apart, torus;             /* how ranks connect to the network */
+  double hop;                         /* s for each link of a torus on a path, after the first */
+  double gamma;                       /* all before it is the network's */
   double gamma_of[TUTTI_TYPE_COUNT];  /* of one type; 0: as gamma */
   tt_shm_figures shm, oversubscribed; /* one rank per core; several, < 0: as in shm */
   double between;      /* s: round trip of a cache line when these were measured; < 0: unknown */

@@ -163,19 +163,6 @@ static void take_calls(const reader *r, tt_look_comm *l) {
   }
 }
 
-static void take_wait(const tt_shown *s, tt_look_comm *l) {
-  l->waits_in = load_relaxed(&s->waits_in);
-  l->waits_at = load_relaxed(&s->waits_at);
-  l->waits_for = load_relaxed(&s->waits_for);
-  l->waits_near = load_relaxed(&s->waits_near);
-  l->message = load_relaxed(&s->message);
-  l->type = load_relaxed(&s->type);
-  l->count = atomic_load_explicit(&s->count, memory_order_relaxed);
-  l->since = atomic_load_explicit(&s->since, memory_order_relaxed);
-  l->seen = atomic_load_explicit(&s->seen, memory_order_relaxed);
-  l->waits = l->since && l->waits_for < (uint32_t)l->ranks;
-}
-
 static bool copy_comm(const reader *r, int rank, uint64_t at, tt_look_comm *l) {
   const uint64_t lo = r->stride * (uint64_t)rank;
   if (at % alignof(tt_ctrl) || at < lo + sizeof(tt_head) || at > lo + r->stride - sizeof(tt_ctrl))
@@ -189,8 +176,9 @@ static bool copy_comm(const reader *r, int rank, uint64_t at, tt_look_comm *l) {
   l->rank = (int)s->rank;
   l->newest = load_relaxed(&ctrl->newest);
   l->over = load_relaxed(&s->over);
+  memcpy(&l->shown, s, sizeof l->shown);
+  l->waits = s->since && s->waits_for < s->ranks;
   take_calls(r, l);
-  take_wait(s, l);
   l->aborted = (tutti_status)atomic_load_explicit(&ctrl->aborted, memory_order_relaxed);
   if (l->aborted) copy_words(l->reason, ctrl->reason, sizeof l->reason);
   return true;
@@ -257,9 +245,10 @@ enum {
 };
 
 static void derive_wait(tt_look_rank *l, tt_look_comm *comm, uint64_t now) {
-  comm->waits &= (comm->seen + STALE_US > now || l->stopped) && !comm->aborted && !l->dead;
-  comm->waited = now > comm->since ? now - comm->since : 0;
-  if (comm->waits && comm->waited >= LONG_US && (!l->wait || comm->since < l->wait->since))
+  comm->waits &= (comm->shown.seen + STALE_US > now || l->stopped) && !comm->aborted && !l->dead;
+  comm->waited = now > comm->shown.since ? now - comm->shown.since : 0;
+  if (comm->waits && comm->waited >= LONG_US &&
+      (!l->wait || comm->shown.since < l->wait->shown.since))
     l->wait = comm;
 }
 

@@ -16,9 +16,9 @@ typedef struct tt_look_comm {
   int ncalls;
   tutti_status aborted;
   char reason[TT_REASON];
-  bool waits; /* if false, the fields below are unused */
-  uint32_t waits_in, waits_at, waits_for, waits_near, message, type;
-  uint64_t count, since, seen, waited; /* waited: us */
+  tt_shown shown;  /* a copy, which nothing changes any more */
+  bool waits;      /* if false, what `shown` says of a wait is unused, and so is: */
+  uint64_t waited; /* us */
 } tt_look_comm;
 
 /* A rank, or a joiner; its index is that of its heap. */

@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "comm_view.h"
 #include "job_look.h"
 #include "process_state.h"
+#include "why.h"
 
 enum { JOBS = 16 }; /* the most that one process can be part of */
 
@@ -32,12 +32,13 @@ static void add_call(tt_text *t, const tt_look_comm *comm, uint32_t seq) {
 
 /* The same of the operation in which it waits; or "message 3, to receive 10 double". */
 static void add_waiting(tt_text *t, const tt_look_comm *comm) {
-  if (comm->message)
-    tt_text_add(t, "message %u, to %s %llu %s", comm->waits_in,
-                comm->message == 1 ? "receive" : "send", (unsigned long long)comm->count,
-                tutti_type_name((tutti_type)comm->type));
+  if (comm->shown.message)
+    tt_text_add(t, "message %u, to %s %llu %s", comm->shown.waits_in,
+                comm->shown.message == 1 ? "receive" : "send",
+                (unsigned long long)comm->shown.count,
+                tutti_type_name((tutti_type)comm->shown.type));
   else
-    add_call(t, comm, comm->waits_in);
+    add_call(t, comm, comm->shown.waits_in);
 }
 
 /* ---- what is wrong ---- */
@@ -143,8 +144,8 @@ static bool say_differences(tt_text *t, const tt_look *v, uint64_t home, int num
 static int next_of(const tt_look *v, int rank) {
   const tt_look_comm *comm = v->rank[rank].wait;
   if (!comm || v->rank[rank].dead || v->rank[rank].stopped) return NOBODY;
-  if (comm->waits_near >= (uint32_t)v->ranks) return ELSEWHERE;
-  return (int)comm->waits_near;
+  if (comm->shown.waits_near >= (uint32_t)v->ranks) return ELSEWHERE;
+  return (int)comm->shown.waits_near;
 }
 
 /* The end of the chain of waits that starts at `rank`. */
@@ -171,7 +172,7 @@ static void add_state(tt_text *t, const tt_look *v, int root, const tt_look_comm
     tt_text_add(t, " is stopped");
   } else if (!comm) {
     tt_text_add(t, " is not in that communicator any more");
-  } else if (!waiter->message && comm->newest > waiter->waits_in) {
+  } else if (!waiter->shown.message && comm->newest > waiter->shown.waits_in) {
     tt_text_add(t, " is at work in it, too");
   } else if (comm->newest > comm->over) {
     tt_text_add(t, " is still at ");
@@ -193,13 +194,13 @@ static void say_root(tt_text *t, const tt_look *v, int root, const int *roots, b
     const tt_look_comm *comm = v->rank[r].wait;
     marked[r] = roots[r] == root && r != root && comm;
     if (!marked[r]) continue;
-    const bool direct =
-        root == ELSEWHERE ? comm->waits_near == UINT32_MAX : comm->waits_near == (uint32_t)root;
-    if (direct && (!longest || comm->since < longest->since)) longest = comm;
+    const bool direct = root == ELSEWHERE ? comm->shown.waits_near == UINT32_MAX
+                                          : comm->shown.waits_near == (uint32_t)root;
+    if (direct && (!longest || comm->shown.since < longest->shown.since)) longest = comm;
   }
   if (!longest) return;
   if (root == ELSEWHERE)
-    tt_text_add(t, "rank %u is on another node", longest->waits_for);
+    tt_text_add(t, "rank %u is on another node", longest->shown.waits_for);
   else
     add_state(t, v, root, longest);
   tt_text_add(t, "; ");
@@ -309,9 +310,10 @@ static void say_comm(tt_text *t, const tt_look *v, const tt_look_comm *comm) {
   switch (doing_of(comm)) {
     case OVER: tt_text_add(t, "is told that it is over"); break;
     case WAITS:
-      tt_text_add(t, "waits %.1f s for rank %u in ", (double)comm->waited / 1e6, comm->waits_for);
+      tt_text_add(t, "waits %.1f s for rank %u in ", (double)comm->waited / 1e6,
+                  comm->shown.waits_for);
       add_waiting(t, comm);
-      if (!comm->message) tt_text_add(t, ", step %u", comm->waits_at);
+      if (!comm->shown.message) tt_text_add(t, ", step %u", comm->shown.waits_at);
       break;
     case INSIDE:
       tt_text_add(t, "is at ");
@@ -364,13 +366,6 @@ static void say_job(tt_text *t, const tt_look *v) {
 
 /* ---- JSON ---- */
 
-static void json_text(tt_text *t, const char *text, size_t n) {
-  tt_text_add(t, "\"");
-  for (size_t i = 0; i < n; i++)
-    tt_text_add(t, text[i] == '"' || text[i] == '\\' ? "\\%c" : "%c", text[i]);
-  tt_text_add(t, "\"");
-}
-
 static void json_call(tt_text *t, const char *name, const tt_look_comm *comm, uint32_t seq) {
   const tt_record *call = tt_look_call(comm, seq);
   char words[120];
@@ -378,7 +373,7 @@ static void json_call(tt_text *t, const char *name, const tt_look_comm *comm, ui
   if (call) {
     tt_record_words(call, words, sizeof words);
     tt_text_add(t, ", \"call\": ");
-    json_text(t, words, strlen(words));
+    tt_why_string(t, words, sizeof words);
     tt_text_add(t, ", \"collective\": \"%s\", \"count\": %llu, \"type\": \"%s\", \"op\": \"%s\"",
                 tutti_coll_name((tutti_coll)call->coll), (unsigned long long)call->count,
                 tutti_type_name((tutti_type)call->type), tt_op_kind_name(call->op));
@@ -394,18 +389,19 @@ static void json_comm(tt_text *t, const tt_look_comm *comm) {
               comm->number, comm->ranks, comm->rank, words[d]);
   if (d == OVER) {
     tt_text_add(t, ", \"reason\": ");
-    json_text(t, comm->reason, strlen(comm->reason));
+    tt_why_string(t, comm->reason, sizeof comm->reason);
   }
   if (d == WAITS) {
-    tt_text_add(t, ", \"for\": %u, \"seconds\": %.6f", comm->waits_for, (double)comm->waited / 1e6);
-    if (comm->message)
+    tt_text_add(t, ", \"for\": %u, \"seconds\": %.6f", comm->shown.waits_for,
+                (double)comm->waited / 1e6);
+    if (comm->shown.message)
       tt_text_add(
           t, ", \"message\": {\"number\": %u, \"sends\": %s, \"count\": %llu, \"type\": \"%s\"}",
-          comm->waits_in, comm->message == 2 ? "true" : "false", (unsigned long long)comm->count,
-          tutti_type_name((tutti_type)comm->type));
+          comm->shown.waits_in, comm->shown.message == 2 ? "true" : "false",
+          (unsigned long long)comm->shown.count, tutti_type_name((tutti_type)comm->shown.type));
     else
-      tt_text_add(t, ", \"step\": %u", comm->waits_at);
-    if (!comm->message) json_call(t, "in", comm, comm->waits_in);
+      tt_text_add(t, ", \"step\": %u", comm->shown.waits_at);
+    if (!comm->shown.message) json_call(t, "in", comm, comm->shown.waits_in);
   }
   if (d == INSIDE) json_call(t, "in", comm, comm->over);
   if (comm->over > 1) json_call(t, "finished", comm, comm->over - 1);
@@ -430,7 +426,7 @@ static void json_job(tt_text *t, const tt_look *v) {
   const char *comma = "";
   for (const char *at = findings.at, *end; at && (end = strchr(at, '\n')); at = end + 1) {
     tt_text_add(t, "%s\n    ", comma);
-    json_text(t, at, (size_t)(end - at));
+    tt_why_string(t, at, (size_t)(end - at));
     comma = ",";
   }
   t->failed |= findings.failed;

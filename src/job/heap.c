@@ -8,7 +8,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

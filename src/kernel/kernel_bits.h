@@ -17,60 +17,36 @@
 
 _Static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16, "float sums must round as float");
 
-static inline uint32_t tt_float_bits(float x) {
-  uint32_t u;
-  memcpy(&u, &x, sizeof u);
-  return u;
-}
-
-static inline float tt_bits_float(uint32_t u) {
-  float x;
-  memcpy(&x, &u, sizeof x);
-  return x;
-}
-
-static inline uint64_t tt_double_bits(double x) {
-  uint64_t u;
-  memcpy(&u, &x, sizeof u);
-  return u;
-}
-
-static inline double tt_bits_double(uint64_t u) {
-  double x;
-  memcpy(&x, &u, sizeof x);
-  return x;
-}
-
-/* a - b as a sum, for complex products: where differences and sums of products alternate, gcc 12
- * generates fused instructions despite -ffp-contract=off. */
-static inline float tt_sub_float(float a, float b) {
-  return a + tt_bits_float(tt_float_bits(b) ^ 0x80000000u);
-}
-
-static inline double tt_sub_double(double a, double b) {
-  return a + tt_bits_double(tt_double_bits(b) ^ 0x8000000000000000u);
-}
-
-/* The two selects, one instruction each, differ if a and b are zeros: then min keeps a minus sign
- * of either, and max drops it; and if one is NaN: then one select yields a, the other b, and "or"
- * of the rest leaves a NaN of some kind. */
-static inline float tt_min_float(float a, float b) {
-  return tt_bits_float(tt_float_bits(a < b ? a : b) | tt_float_bits(b < a ? b : a));
-}
-
-static inline float tt_max_float(float a, float b) {
-  uint32_t x = tt_float_bits(a > b ? a : b), y = tt_float_bits(b > a ? b : a);
-  return tt_bits_float((x & y) | ((x | y) & 0x7fffffffu));
-}
-
-static inline double tt_min_double(double a, double b) {
-  return tt_bits_double(tt_double_bits(a < b ? a : b) | tt_double_bits(b < a ? b : a));
-}
-
-static inline double tt_max_double(double a, double b) {
-  uint64_t x = tt_double_bits(a > b ? a : b), y = tt_double_bits(b > a ? b : a);
-  return tt_bits_double((x & y) | ((x | y) & 0x7fffffffffffffffu));
-}
+/* A real as bits and back; and for two of them:
+ *   sub       a - b as a sum, for complex products: where differences and sums of products
+ *             alternate, gcc 12 generates fused instructions despite -ffp-contract=off.
+ *   min, max  The two selects, one instruction each, differ if a and b are zeros: then min keeps a
+ *             minus sign of either, and max drops it; and if one is NaN: then one select yields a,
+ *             the other b, and "or" of the rest leaves a NaN of some kind. */
+#define TT_REAL(T, U, sign)                                                          \
+  static inline U tt_##T##_bits(T x) {                                               \
+    U u;                                                                             \
+    memcpy(&u, &x, sizeof u);                                                        \
+    return u;                                                                        \
+  }                                                                                  \
+  static inline T tt_bits_##T(U u) {                                                 \
+    T x;                                                                             \
+    memcpy(&x, &u, sizeof x);                                                        \
+    return x;                                                                        \
+  }                                                                                  \
+  static inline T tt_sub_##T(T a, T b) {                                             \
+    return a + tt_bits_##T(tt_##T##_bits(b) ^ (sign));                               \
+  }                                                                                  \
+  static inline T tt_min_##T(T a, T b) {                                             \
+    return tt_bits_##T(tt_##T##_bits(a < b ? a : b) | tt_##T##_bits(b < a ? b : a)); \
+  }                                                                                  \
+  static inline T tt_max_##T(T a, T b) {                                             \
+    const U x = tt_##T##_bits(a > b ? a : b), y = tt_##T##_bits(b > a ? b : a);      \
+    return tt_bits_##T((x & y) | ((x | y) & ~(sign)));                               \
+  }
+TT_REAL(float, uint32_t, UINT32_C(1) << 31)
+TT_REAL(double, uint64_t, UINT64_C(1) << 63)
+#undef TT_REAL
 
 /* bf16 is the upper half of a float. */
 static inline float tt_bf16_float(uint16_t h) {

@@ -182,16 +182,15 @@ static tutti_status nodes_of_tree(const tt_tree *t, const tt_placement *placemen
   while (level >= 0 && strcmp(t->level[level].name, "node") != 0) level--;
   if (level < 0) return TUTTI_OK;
   out->nodes = bounds(t, level, at);
-  for (int g = 0; g < out->nodes; g++)
-    for (int r = at[g]; r < at[g + 1]; r++) {
-      if (out->node_of[r] != out->node_of[at[g]])
+  for (int g = 0; g < out->nodes; g++) {
+    const int node = out->node_of[at[g]];
+    for (int r = at[g]; r < at[g + 1]; out->node_of[r++] = g)
+      if (out->node_of[r] != node)
         return tt_fail(TUTTI_ERR_ARG,
                        "%.200s: ranks %d (host '%s') and %d (host '%s') sit on one node there, "
                        "but share no memory",
                        name, at[g], placements[at[g]].host, r, placements[r].host);
-    }
-  for (int g = 0; g < out->nodes; g++)
-    for (int r = at[g]; r < at[g + 1]; r++) out->node_of[r] = g;
+  }
   return TUTTI_OK;
 }
 
@@ -217,13 +216,6 @@ static tutti_status read_tree(const char *text, const char *name, int ranks, tt_
                  out->levels, tree->ranks, ranks);
 }
 
-/* Skip leading blank and comment lines. */
-static const char *what_it_says(const char *text) {
-  for (text += strspn(text, " \t\r\n"); *text == '#'; text += strspn(text, " \t\r\n"))
-    text += strcspn(text, "\n");
-  return text;
-}
-
 static bool is_tree(const char *text) {
   const char *colon = strpbrk(text, ":\n");
   return colon && *colon == ':' && (isdigit((unsigned char)colon[1]) || colon[1] == '(');
@@ -236,7 +228,8 @@ static tutti_status arrange_all(const tt_placement *placements, int ranks, const
   int32_t *rack = NULL;
   tt_tree tree;
   tutti_status status = TUTTI_OK;
-  const bool given = topology && is_tree(what_it_says(topology));
+  const char *content = topology ? tt_skip_comments(topology, " \t\r\n") : NULL;
+  const bool given = content && is_tree(content);
   if (topology && !given) status = tt_racks_read(topology, name, placements, ranks, rack = at);
   if (status) return status;
   assign_leaders(placements, rack, ranks, positions);
@@ -244,7 +237,7 @@ static tutti_status arrange_all(const tt_placement *placements, int ranks, const
   for (int i = 0; i < ranks; i++) out->order[i] = given ? i : positions[i].rank;
   out->inside = 0;
   if (given) {
-    status = read_tree(what_it_says(topology), name, ranks, &tree, out);
+    status = read_tree(content, name, ranks, &tree, out);
     if (!status) status = nodes_of_tree(&tree, placements, name, at, out);
   } else {
     write_levels(positions, ranks, at, out->levels);

@@ -105,17 +105,6 @@ static bool matches(part p, const char *host) {
 
 /* ---- lines ---- */
 
-/* Go to the next line that is neither blank nor a comment. */
-static bool next_rack_line(reader *r) {
-  while (*r->at) {
-    r->at += strspn(r->at, BLANKS);
-    if (*r->at && !strchr("\n#", *r->at)) return true;
-    r->at += strcspn(r->at, "\n");
-    r->at += *r->at == '\n';
-  }
-  return false;
-}
-
 /* Read "rack:" and a blank or the end of the line. */
 static tutti_status read_rack(reader *r, part *rack) {
   const char *colon = r->at + strcspn(r->at, ":" BLANKS "\n#");
@@ -163,7 +152,7 @@ static tutti_status read_lines(const char *text, const char *name, const tt_plac
                                int ranks, part *of) {
   reader r = {.name = name, .text = text, .at = text};
   part rack = {0}, host = {0};
-  while (next_rack_line(&r)) {
+  while (*(r.at = tt_skip_comments(r.at, BLANKS "\n"))) {
     tutti_status status = read_rack(&r, &rack);
     while (!status && next_host(&r, &host)) {
       const char *wrong = mistake(host);

@@ -1,5 +1,5 @@
 /* net_control.c - control messages between ranks without shared memory: that a communicator is
- * over, and which calls a rank made lately.
+ * over, and which calls a rank made lately; and the table of the other ranks (wire.h).
  *
  * Idea       Every packet carries the record of its operation. A rank that has waited too long asks
  *            its peers for theirs; peers inside a tutti call answer.
@@ -23,21 +23,25 @@ void tt_net_learn_record(tt_net *m, int peer, const tt_record *r) {
   if (r->coll != NO_RECORD && (int32_t)(r->stamp.seq - known->stamp.seq) >= 0) *known = *r;
 }
 
-void tt_net_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
+static void net_record(tt_wire *w, const tt_record *record, uint32_t oldest) {
   (void)oldest;
   *tt_net_record_of(tt_net_of(w), w->rank, record->stamp.seq) = *record;
 }
 
-int tt_net_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
+static bool net_silent(tt_wire *w, int peer, uint32_t seq) {
+  return peer != w->rank && tt_net_of(w)->records.answered[peer] != seq;
+}
+
+static int net_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record) {
   const tt_record *known = tt_net_record_of(tt_net_of(w), peer, seq);
   *record = *known;
   if (known->stamp.seq == seq && seq) return 1;
   if ((int32_t)(known->stamp.seq - seq) > 0) return -1;
-  return tt_net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
+  return net_silent(w, peer, seq) ? TT_UNKNOWN : 0;
 }
 
 /* A peer's own state is not visible here: it is sent only on request. */
-const tt_shown *tt_net_shown(tt_wire *w, int peer) {
+static const tt_shown *net_shown(tt_wire *w, int peer) {
   return peer == w->rank ? w->shown : NULL;
 }
 
@@ -66,7 +70,7 @@ static void be_over(tt_net *m, const tt_net_control *c) {
   m->aborted = (tutti_status)c->status;
 }
 
-void tt_net_abort(tt_wire *w, tutti_status status, const char *reason) {
+static void net_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_net *m = tt_net_of(w);
   tt_net_control c = {.status = (int32_t)status};
   snprintf(c.reason, sizeof c.reason, "%s", reason);
@@ -78,7 +82,7 @@ void tt_net_abort(tt_wire *w, tutti_status status, const char *reason) {
   tt_fail(status, "%s", kept);
 }
 
-tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size) {
+static tutti_status net_aborted(tt_wire *w, char *reason, size_t size) {
   tt_net *m = tt_net_of(w);
   if (m->aborted && size) snprintf(reason, size, "%s", m->reason);
   return m->aborted;
@@ -98,7 +102,7 @@ static void ask_for_records(tt_net *m, int peer, uint32_t seq) {
   send_records(m, peer, seq, 0);
 }
 
-void tt_net_ask(tt_wire *w, int peer, uint32_t seq) {
+static void net_ask(tt_wire *w, int peer, uint32_t seq) {
   if (tt_net_of(w)->records.asked[peer] != seq) ask_for_records(tt_net_of(w), peer, seq);
 }
 
@@ -118,11 +122,7 @@ void tt_net_control_came(tt_net *m, int peer) {
   tt_record called;
   m->records.answered[peer] = c->answer;
   /* else the peer may still call it */
-  m->records.answers += tt_net_read_record(&m->wire, peer, c->answer, &called) != 0;
-}
-
-bool tt_net_silent(tt_wire *w, int peer, uint32_t seq) {
-  return peer != w->rank && tt_net_of(w)->records.answered[peer] != seq;
+  m->records.answers += net_read_record(&m->wire, peer, c->answer, &called) != 0;
 }
 
 static int living_peers(const tt_net *m) {
@@ -131,7 +131,7 @@ static int living_peers(const tt_net *m) {
   return n;
 }
 
-void tt_net_inquire(tt_wire *w, uint32_t seq, double most) {
+static void net_inquire(tt_wire *w, uint32_t seq, double most) {
   tt_net *m = tt_net_of(w);
   bool moved = false;
   char kept[512];
@@ -143,3 +143,41 @@ void tt_net_inquire(tt_wire *w, uint32_t seq, double most) {
     if (m->aborted || tt_net_poll(w, &moved)) break;
   tt_fail(TUTTI_ERR_MISMATCH, "%s", kept);
 }
+
+/* ---- the table ---- */
+
+static uint32_t net_sleep_begin(tt_wire *w) {
+  (void)w;
+  return 0;
+}
+static void net_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
+  (void)futex;
+  w->net->sleep(w, -1, limit_us);
+}
+static void net_sleep_end(tt_wire *w) {
+  (void)w;
+}
+
+static bool net_alive(tt_wire *w, int peer) {
+  return !tt_net_of(w)->lost[peer]; /* as far as the network knows */
+}
+static long net_pid(tt_wire *w, int peer) {
+  return tt_net_of(w)->pids ? (long)tt_net_of(w)->pids[peer] : 0;
+}
+
+const tt_peer_ops tt_net_peer_ops = {
+    .record = net_record,
+    .read_record = net_read_record,
+    .ask = net_ask,
+    .inquire = net_inquire,
+    .silent = net_silent,
+    .sleep_begin = net_sleep_begin,
+    .sleep = net_sleep,
+    .sleep_end = net_sleep_end,
+    .abort = net_abort,
+    .aborted = net_aborted,
+    .alive = net_alive,
+    .pid = net_pid,
+    .shown = net_shown,
+    .close = tt_net_close,
+};

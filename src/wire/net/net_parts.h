@@ -167,9 +167,11 @@ static inline tt_net *tt_net_of(tt_wire *w) {
   return (tt_net *)w;
 }
 
-/* ---- progress (net_recv.c) ---- */
+/* ---- progress, and the end (net_recv.c) ---- */
 
-tutti_status tt_net_poll(tt_wire *w, bool *moved); /* for the table (wire.h) */
+/* For the tables (wire.h). */
+tutti_status tt_net_poll(tt_wire *w, bool *moved);
+void tt_net_close(tt_wire *w);
 
 /* ---- requests, and memory for them (net_slots.c) ---- */
 
@@ -215,15 +217,7 @@ tt_record *tt_net_record_of(tt_net *m, int peer, uint32_t seq);
 void tt_net_learn_record(tt_net *m, int peer, const tt_record *r);
 tutti_status tt_net_listen(tt_net *m); /* start receiving control messages, from any rank */
 void tt_net_control_came(tt_net *m, int peer);
-/* For the table (wire.h). */
-void tt_net_record(tt_wire *w, const tt_record *record, uint32_t oldest);
-int tt_net_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
-void tt_net_ask(tt_wire *w, int peer, uint32_t seq);
-void tt_net_inquire(tt_wire *w, uint32_t seq, double most);
-bool tt_net_silent(tt_wire *w, int peer, uint32_t seq);
-const tt_shown *tt_net_shown(tt_wire *w, int peer);
-void tt_net_abort(tt_wire *w, tutti_status status, const char *reason);
-tutti_status tt_net_aborted(tt_wire *w, char *reason, size_t size);
+extern const tt_peer_ops tt_net_peer_ops;
 
 /* ---- agreement (net_agree.c) ---- */
 

@@ -258,10 +258,6 @@ static bool net_enter(tt_wire *w) {
 static void net_leave(tt_wire *w) {
   (void)w;
 }
-static uint32_t net_sleep_begin(tt_wire *w) {
-  (void)w;
-  return 0;
-}
 static void net_poll_sleep(const tt_wire *w, int also, uint32_t limit_us) {
   const tutti_net *net = &((const tt_net *)w)->net;
   if (net->doze) {
@@ -271,25 +267,10 @@ static void net_poll_sleep(const tt_wire *w, int also, uint32_t limit_us) {
   const struct timespec t = {0, 1000 * (long)tt_min(limit_us, TT_NAP_US)};
   nanosleep(&t, NULL);
 }
-static void net_sleep(tt_wire *w, uint32_t futex, uint32_t limit_us) {
-  (void)futex;
-  net_poll_sleep(w, -1, limit_us);
-}
-static void net_sleep_end(tt_wire *w) {
-  (void)w;
-}
-
-static bool net_alive(tt_wire *w, int peer) {
-  return !tt_net_of(w)->lost[peer]; /* as far as the network knows */
-}
 
 static void net_exit_words(tt_wire *w, int peer, char *words, size_t size) {
   tt_net *m = tt_net_of(w);
   if (!m->net.fate || !m->net.fate(m->net.self, peer, words, size)) snprintf(words, size, "died");
-}
-
-static long net_pid(tt_wire *w, int peer) {
-  return tt_net_of(w)->pids ? (long)tt_net_of(w)->pids[peer] : 0;
 }
 
 static tutti_status net_set_pids(tt_wire *w, const int64_t *pids) {
@@ -344,7 +325,7 @@ static void free_end(tt_net *m, tt_in_end *e) {
   free(e);
 }
 
-static void net_wire_close(tt_wire *w) {
+void tt_net_close(tt_wire *w) {
   tt_net *m = tt_net_of(w);
   bool moved = false;
   if (!m->failed) tt_net_poll(w, &moved);
@@ -387,23 +368,6 @@ static const tt_memory_ops memory_ops = {
     .free = tt_net_free,
 };
 
-static const tt_peer_ops peer_ops = {
-    .record = tt_net_record,
-    .read_record = tt_net_read_record,
-    .ask = tt_net_ask,
-    .inquire = tt_net_inquire,
-    .silent = tt_net_silent,
-    .sleep_begin = net_sleep_begin,
-    .sleep = net_sleep,
-    .sleep_end = net_sleep_end,
-    .abort = tt_net_abort,
-    .aborted = tt_net_aborted,
-    .alive = net_alive,
-    .pid = net_pid,
-    .shown = tt_net_shown,
-    .close = net_wire_close,
-};
-
 static const tt_net_ops net_ops = {
     .poll = tt_net_poll,
     .wait = net_wait,
@@ -441,7 +405,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
   m->wire = (tt_wire){
       .channel = &channel_ops,
       .memory = &memory_ops,
-      .peer = &peer_ops,
+      .peer = &tt_net_peer_ops,
       .net = &net_ops,
       .net_agree = net->pick ? &tt_net_agree_table : NULL,
       .rank = net->rank,
@@ -458,7 +422,7 @@ tutti_status tt_net_wire(const tutti_net *net, tt_wire **wire) {
   m->net = *net;
   const tutti_status status = tt_net_listen(m);
   if (status)
-    net_wire_close(&m->wire);
+    tt_net_close(&m->wire);
   else
     *wire = &m->wire;
   return status;

@@ -3,7 +3,6 @@
 #include "shm_ctrl.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "process_state.h"
