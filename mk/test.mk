@@ -22,7 +22,8 @@ HELPOBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MPSRC),$(sort $(wildcard t
 TESTBIN := $(TESTSRC:tests/unit/%.c=$(BUILD)/tests/%)
 MPBIN   := $(MPSRC:tests/ranks/%.c=$(BUILD)/tests/%)
 TESTOBJ := $(TESTSRC:%.c=$(BUILD)/%.o) $(MPSRC:%.c=$(BUILD)/%.o) $(HELPOBJ)
-SHTESTS := $(filter-out tests/sh/programs.sh,$(sort $(wildcard tests/sh/*.sh)))
+# Programs of others are in check-dropin; mpi4py's own tests are here, too, if MPI4PY says where its sources are.
+SHTESTS := $(filter-out tests/sh/programs.sh $(if $(MPI4PY),,tests/sh/mpi4py.sh),$(sort $(wildcard tests/sh/*.sh)))
 $(TESTOBJ): TTFLAGS += -Itests/support -Itests/ranks
 .SECONDARY: $(TESTOBJ)
 $(BUILD)/tests/test_tune: $(patsubst %,$(BUILD)/cli/%.o,tune_far tune_fit tune_file bounce cli)
