@@ -3,8 +3,8 @@
 #   bars.py [--build DIR] [--only PART] [--quick] [--out DIR]      --out: also stores bars-PART.json
 #
 # A part is a file of bench/bars/ with a sentence `TITLE` and a generator
-# `bars(build, quick)` of Bar (verdict.py), each of which is printed as soon as it is known. A bar that is not met is
-# no error: this is a measurement. The exit status is 1 only if a part could not run.
+# `bars(build, quick)` of Bar (verdict.py). The script prints each bar as soon as it has one. A bar that is not met
+# is no error: this is a measurement. The exit status is 1 only if a part could not run.
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import importlib.util

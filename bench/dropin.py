@@ -17,7 +17,7 @@ ENV = dict(ROOT, OMPI_MCA_rmaps_base_oversubscribe="1", UCX_LOG_LEVEL="error")
 
 
 class Dropin:
-    """What one MPI's library adds to calls that it passes on."""
+    """The cost that one MPI's library adds to calls that it passes on."""
 
     def __init__(self, lab, mpi):
         self.lab, self.mpi = lab, mpi

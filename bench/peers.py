@@ -48,7 +48,7 @@ class Peers:
         self.turns, self.ranks, self.last, self.launches, self.why = turns, ranks, last, launches, {}
 
     def gather(self, name, launch):
-        """{bytes: [component, Point]} of so many launches that each size was seen near and far."""
+        """{bytes: [component, Point]}. Launches until each size was seen on near and on far cores, or LAUNCHES times."""
         found = {}
         for k in range(self.launches):
             try:

@@ -116,7 +116,7 @@ double floor_slowest(double seconds) {
   floor_meet();
   for (int r = 0; r < job.ranks; r++)
     if (job.all[r].seconds > seconds) seconds = job.all[r].seconds;
-  floor_meet(); /* nobody writes the next figure before all have read this one */
+  floor_meet(); /* no rank writes its next figure before all have read this one */
   return seconds;
 }
 

@@ -69,7 +69,7 @@ class Two:
             self.why[mpi] = str(e)
 
     def faster_mpi(self, mine, state, lo, hi):
-        """{size: how many times as long as `mine` the faster MPI takes}; a size that lacks one of them is left out."""
+        """{size: how many times as long as `mine` the faster MPI takes}; sizes without both MPIs are left out."""
         found = {}
         for b in span(lo, hi):
             each = [m[b].ratio("own", mine, state) if b in m else None for m in self.mpis.values()]

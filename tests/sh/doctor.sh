@@ -44,7 +44,7 @@ test_hang() { # NAME MANNER "options" PATTERN...
   ok "$name" all "[ '$good' ]" 'status 0'
   n=$((n + 1))
 }
-end() { # ... and waits until all that the job started has ended, so that nobody looks at it next
+end() { # ... and waits until all that the job started has ended, so that the next test does not look at it
   kill -9 "$job" 2>/dev/null
   wait "$job" 2>/dev/null
   gone || bad=1
