@@ -11,6 +11,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import argparse
 import collections
+import glob
 import os
 import random
 import re
@@ -29,7 +30,12 @@ BATCH, BUDGET = 200, 3000
 def stricter_rules(page="src/prove/SEMANTICS.md"):
     """What the prover says where it is stricter: the first column of the section's table."""
     section = open(page).read().split("## Where the prover is stricter than it must be", 1)[1].split("\n## ")[0]
-    return re.findall(r"^\| `([^`]+)` \|", section, re.M)
+    rules = re.findall(r"^\| `([^`]+)` \|", section, re.M)
+    said = "".join(open(f).read() for f in glob.glob(os.path.join(os.path.dirname(page), "*.c")))
+    for rule in rules:
+        if rule not in said:
+            sys.exit(f"prove_fuzz: {page} has the rule '{rule}', and no message of the prover says so")
+    return rules
 
 
 def ask(build, batch):
