@@ -82,10 +82,4 @@ static inline int timing_settled(double once, double again) {
   return again > once / 1.5;
 }
 
-/* Prints a line per size: bytes, median in microseconds, least. `each` is sorted. */
-static inline void timing_show(size_t bytes, const double *each, int n) {
-  printf("%zu %.4f %.4f\n", bytes, 1e6 * each[n / 2], 1e6 * each[0]);
-  fflush(stdout);
-}
-
 #endif

@@ -3,7 +3,6 @@
 import importlib.util
 import os
 
-from measure import Failed, bytes_name
 from verdict import at_least, at_most, limit, skipped
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -49,7 +49,7 @@ typedef struct tt_number {
 } tt_number;
 
 /* Parameters that a family proposes for `ranks` ranks or more. The word LEVELS in them stands for the
- * machine's levels; without levels there is no such proposal. */
+ * machine's levels; a machine without levels gets no such proposal. */
 typedef struct tt_suggestion {
   const char *params;
   int ranks;

@@ -172,7 +172,7 @@ for name in $exported; do
     echo "$name is exported and not in the header"
 done | law "every exported function is in the header"
 
-# src/exported.txt is the stored list. A change of it is a change of the interface.
+# src/exported.txt is the stored list. To change it is to change the interface.
 echo "$exported" | grep -v '^TUTTI_0$' | LC_ALL=C sort | diff src/exported.txt - | grep '^[<>]' |
   sed 's/^</is exported no more:/; s/^>/is not in src\/exported.txt:/' | law "the exported names are the stored ones"
 
