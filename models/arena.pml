@@ -24,8 +24,8 @@ proctype putter() {
   :: got > PIECES -> break
   :: put <= PIECES && put < got + SLOTS + (m == 3 -> 1 : 0) ->
     store(0, ST, PLACE(put), put);
-    /* tag told: src/wire/shm/shm_memory.c store seq_cst */
-    store(0, unless(1, STS, ST), PUT, put);
+    /* tag told: src/wire/shm/shm_memory.c store release */
+    store(0, unless(1, STR, ST), PUT, put);
     put++
   :: got < put ->
     /* tag look: src/wire/shm/shm_memory.c load acquire */
@@ -52,8 +52,8 @@ proctype summer() {
     :: R(1, 0) >= n && R(1, 0) != NONE ->
       atomic { known(1, 1) -> assert(R(1, 1) == n) };
       store(1, ST, DST, n);
-      /* tag told: src/wire/shm/shm_memory.c store seq_cst */
-      store(1, unless(1, STS, ST), SUM, n);
+      /* tag told: src/wire/shm/shm_memory.c store release */
+      store(1, unless(1, STR, ST), SUM, n);
       n++
     :: else -> known(1, 1)
     fi

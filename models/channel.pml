@@ -28,8 +28,8 @@ proctype sender() {
     :: else -> break
     od;
     store(0, ST, BYTES(n), n);
-    /* tag flag: src/wire/shm/shm.c store seq_cst */
-    store(0, unless(1, STS, ST), FLAG(n), n);
+    /* tag flag: src/wire/shm/shm.c store release */
+    store(0, unless(1, STR, ST), FLAG(n), n);
     n++
   :: else -> break
   od
@@ -45,8 +45,8 @@ proctype reader() {
     known(1, 0);
     if
     :: R(1, 0) == n ->
-      /* tag consumed: src/wire/shm/shm.c store seq_cst */
-      store(1, unless(3, STS, ST), CONSUMED, n); /* it may overtake the reading of the bytes */
+      /* tag consumed: src/wire/shm/shm.c store release */
+      store(1, unless(3, STR, ST), CONSUMED, n); /* it may overtake the reading of the bytes */
       atomic { known(1, 1) -> assert(R(1, 1) == n) };
       n++
     :: else -> known(1, 1)

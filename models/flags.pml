@@ -24,8 +24,8 @@ proctype rank(byte p) {
   :: old > LAST -> break
   :: next <= LAST && next < old + AHEAD && (next < over + PLACES || m == 4) ->
     store(p, ST, BYTES(p, next), next);
-    /* tag stamp: src/wire/shm/shm_memory.c store seq_cst */
-    store(p, unless(1, STS, ST), STAMP(p, next), next);
+    /* tag stamp: src/wire/shm/shm_memory.c store release */
+    store(p, unless(1, STR, ST), STAMP(p, next), next);
     next++
   :: next <= LAST && next < old + AHEAD && next >= over + PLACES ->
     /* tag oldest-look: src/wire/shm/shm_memory.c load acquire */

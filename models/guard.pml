@@ -4,9 +4,11 @@
  *            engine/fast/arena.c do in a peer's memory; tt_ctrl_abort and shm_quiesce, after
  *            which the memory is its owner's.
  * Holds      no peer writes to the memory once the owner has quiesced.
- * Mutants    1 `inside` is stored with release only   2 the abort word is read with acquire
- *            only   3 leaving has no release   4 the aborting rank has neither exchange nor fence
- *            5 no rank checks the abort word
+ * Fences     `elsewhere`: the owner makes the worker pass a fence (src/job/fences.h), at an instant
+ *            of its own choice; else the worker fences for itself.
+ * Mutants    1 the worker does not fence for itself   2 the owner fences only itself, and the worker
+ *            does not   3 leaving has no release   4 the aborting rank has neither exchange nor
+ *            fence   5 no rank checks the abort word
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 3
 #define PROCS 2
@@ -17,14 +19,21 @@
 #define MEMORY 2
 #define OWN 9
 
+bool elsewhere;
+
 proctype worker() {
   byte turns = 0;
   do
   :: turns < 2 ->
-    /* tag inside: src/wire/shm/shm_memory.c store seq_cst */
-    store(0, unless(1, STS, STR), INSIDE, 1);
-    /* tag look: src/wire/shm/shm_memory.c load seq_cst */
-    load(0, unless(2, LDS, LDA), TELLING, 0);
+    /* tag inside: src/wire/shm/shm_memory.c store release */
+    store(0, STR, INSIDE, 1);
+    if
+    :: elsewhere || m == 1 -> skip
+    /* tag own-fence: src/wire/shm/shm_wire.h fence seq_cst */
+    :: else -> fence(0)
+    fi;
+    /* tag look: src/wire/shm/shm_memory.c load acquire */
+    load(0, LDA, TELLING, 0);
     known(0, 0);
     if
     :: R(0, 0) == 0 || m == 5 ->
@@ -44,8 +53,12 @@ proctype owner() {
   :: else ->
     /* tag over: src/wire/shm/shm_ctrl.c swap seq_cst */
     issue(1, SWAP, TELLING, 1, 1);
-    /* tag fence: src/wire/shm/shm_memory.c fence seq_cst */
-    fence(1)
+    /* tag fence: src/job/fences.c fence seq_cst */
+    fence(1);
+    if
+    :: elsewhere && m != 2 -> drained(1); drained(0)
+    :: else -> skip
+    fi
   fi;
   do
   ::
@@ -63,5 +76,9 @@ proctype owner() {
 }
 
 init {
+  if
+  :: elsewhere = true
+  :: elsewhere = false
+  fi;
   atomic { begin(); run machine(0); run machine(1); run worker(); run owner() }
 }

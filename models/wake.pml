@@ -2,13 +2,15 @@
  *
  * Mirrors    src/wire/shm/wake.c and tt_shm_wake (src/wire/shm/shm_wire.h), as pause_a_while
  *            (src/run/wait.c) calls them. The sleeper waits for a flag, a counter, an
- *            acknowledgement or the abort word: stored seq_cst, read with acquire. Sleeps have no
- *            bound here. A wake_fd works in the same way; its pipe keeps a wake, so it needs no
+ *            acknowledgement or the abort word: stored with release at least, read with acquire.
+ *            Sleeps have no bound here. A wake_fd works in the same way; its pipe keeps a wake, so it needs no
  *            futex word.
  * Holds      no rank sleeps for ever while the event that it waits for is there.
- * Mutants    1 no fence before the last look   2 the event is published with release only
- *            3 the waker looks for sleepers with acquire only   4 the futex word is read after
- *            the last look   5 there is no last look   6 the futex word is not changed
+ * Fences     `elsewhere`: the sleeper makes the waker pass a fence (src/job/fences.h), at an instant
+ *            of its own choice; else the waker fences for itself.
+ * Mutants    1 no fence before the last look   2 the waker does not fence for itself
+ *            3 the sleeper fences only itself, and the waker does not   4 the futex word is read
+ *            after the last look   5 there is no last look   6 the futex word is not changed
  * SPDX-License-Identifier: BSD-3-Clause */
 #define ADDRESSES 4
 #define PROCS 2
@@ -20,7 +22,7 @@
 #define BELL 3
 #define ONE_LESS 255
 
-bool asleep = false;
+bool asleep = false, elsewhere;
 
 proctype sleeper() {
   bool over = false;
@@ -38,8 +40,12 @@ proctype sleeper() {
     store(0, ADD, SLEEPERS, 1);
     if
     :: m == 1 -> skip
-    /* tag fence: src/wire/shm/wake.c fence seq_cst */
-    :: else -> fence(0)
+    /* tag fence: src/job/fences.c fence seq_cst */
+    :: else -> fence(0);
+      if
+      :: elsewhere && m != 3 -> drained(0); drained(1)
+      :: else -> skip
+      fi
     fi;
     /* tag last: src/wire/shm/shm_memory.c, src/wire/shm/shm.c load acquire */
     /* tag last: src/run/comm.h, src/wire/shm/shm_ctrl.c load acquire */
@@ -66,15 +72,20 @@ proctype sleeper() {
 }
 
 proctype waker() {
-  /* tag publish: src/wire/shm/shm_memory.c, src/wire/shm/shm.c, src/wire/shm/shm_ctrl.c store seq_cst */
-  store(1, unless(2, STS, STR), FLAG, 1);
-  /* tag look: src/wire/shm/shm_memory.c, src/wire/shm/shm_wire.h load seq_cst */
-  load(1, unless(3, LDS, LDA), DOZING, 0);
+  /* tag publish: src/wire/shm/shm_memory.c, src/wire/shm/shm.c store release */
+  store(1, STR, FLAG, 1);
+  if
+  :: elsewhere || m == 2 -> skip
+  /* tag own-fence: src/wire/shm/shm_wire.h fence seq_cst */
+  :: else -> fence(1)
+  fi;
+  /* tag look: src/wire/shm/shm_wire.h load acquire */
+  load(1, LDA, DOZING, 0);
   known(1, 0);
   if
   :: R(1, 0) != 0 ->
     /* tag sleepers-look: src/wire/shm/wake.c load seq_cst */
-    load(1, unless(3, LDS, LDA), SLEEPERS, 0);
+    load(1, LDS, SLEEPERS, 0);
     known(1, 0);
     if
     :: R(1, 0) != 0 ->
@@ -91,5 +102,9 @@ proctype waker() {
 }
 
 init {
+  if
+  :: elsewhere = true
+  :: elsewhere = false
+  fi;
   atomic { begin(); run machine(0); run machine(1); run sleeper(); run waker() }
 }

@@ -13,6 +13,7 @@
 #include "build_comm.h"
 #include "comm_wisdom.h"
 #include "create.h"
+#include "fences.h"
 #include "process_state.h"
 #include "proposal.h"
 #include "remote.h"
@@ -31,6 +32,7 @@ void tt_heap_introduce(tt_heap *heap) {
   tt_cores_mine(&head->cores);
   head->quota = tt_cores_quota();
   head->l2 = tt_cache_l2();
+  head->fenced = tt_fences_join();
   tt_profile profile = {0}; /* the first rank's profile is used by all */
   if (tt_heap_index(heap) == 0) tt_profile_here(&profile);
   _Static_assert(sizeof profile <= sizeof head->figures, "room for the figures");

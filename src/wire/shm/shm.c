@@ -173,8 +173,8 @@ static size_t shm_push(tt_wire *w, int peer, int lane, tt_stamp stamp, const voi
   d->stamp = stamp;
   d->bytes = taken;
   e->count++;
-  /* sequentially consistent, against the sleeper's word that tt_futex_wake reads next */
-  atomic_store(&d->flag, e->count); /* model: channel:flag, wake:publish */
+  /* model: channel:flag, wake:publish */
+  atomic_store_explicit(&d->flag, e->count, memory_order_release);
   tt_shm_wake(s, peer);
   *ticket = d->kind == POINTED || d->kind == REMOTE ? e->count : 0;
   return taken;
@@ -263,7 +263,8 @@ static void shm_release(tt_wire *w, int peer, int lane, size_t n) {
   if (e->used < current(e)->bytes) return;
   e->used = e->landed = 0;
   e->count++;
-  atomic_store(&e->at->consumed, e->count); /* model: channel:consumed, wake:publish */
+  /* model: channel:consumed, wake:publish */
+  atomic_store_explicit(&e->at->consumed, e->count, memory_order_release);
   tt_shm_wake(s, peer);
 }
 
@@ -421,13 +422,16 @@ tutti_status tt_shm_wire(tt_heap *heap, int rank, int ranks, const int *members,
   s->revokes = tt_heap_revokes(heap);
   s->gulp = tt_remote_gulp(ranks);
   s->copies = tt_copies_wanted() == TT_COPIES_ALL;
+  s->fenced = true;
   for (int r = 0; r < ranks; r++) {
     s->members[r] = members[r];
     s->heads[r] = tt_heap_head(s->segment, members[r]);
     s->ctrls[r] = (tt_ctrl *)(void *)(s->segment->base + ctrls[r]);
+    s->fenced = s->fenced && s->heads[r]->fenced;
   }
-  tt_shm_measure_arena(&s->wire, s->heads[0]->l2,
-                       tt_heap_ranks_per_core(s->segment, members, ranks));
+  tt_shm_measure_arena(&s->wire, s->heads[0]->l2);
+  tt_stores_begin(s->wire.stores, TT_STORE_SIZES);
+  tt_stores_begin(s->wire.direct, TT_STORE_SIZES);
   s->counters = tt_ctrl_counters(s->ctrls[0], ranks);
   s->slots = tt_ctrl_slots(s->ctrls[0], ranks);
   s->sleepers_anywhere = &tt_heap_head(s->segment, 0)->sleepers_anywhere;

@@ -64,7 +64,7 @@ void tt_shm_ctrl_abandon(tt_heap *heap, uint64_t ctrl, tutti_status status, cons
 /* aborting_by must be this process already. */
 static void publish_abort(tt_ctrl *ctrl, tutti_status status, const char *reason) {
   snprintf(ctrl->reason, sizeof ctrl->reason, "%s", reason ? reason : "");
-  /* model: abort:status, wake:publish */
+  /* model: abort:status */
   atomic_store(&ctrl->aborted, (int)status);
 }
 

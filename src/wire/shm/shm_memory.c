@@ -9,10 +9,10 @@
  *            is copied into its rank's arena: wire.slots slots of wire.piece bytes that the pieces
  *            of vectors pass through, allocated at first use. Progress counters count the pieces;
  *            each has one writer and only grows.
- * Slots      As many as the second level cache holds. A line that a peer still has in its cache
- *            must be taken from it before it is written again, which takes four times as long as
- *            the copy itself; when a slot is reused after that many bytes, its lines have left the
- *            peers' caches. Ranks that share a core share its cache.
+ * Slots      Two: a rank puts a piece while its peers read the one before. All slots together are
+ *            half as large as the second level cache. A line that a peer still has in its cache
+ *            must be taken from it before it is written again; stores.h chooses the kind of store
+ *            for which that is cheap.
  * Guard      After a failure a rank's memory returns to its sole use. A rank that accesses a peer's
  *            memory first sets `inside` and then checks whether the communicator is over; a rank
  *            that ends it first publishes that and then checks `inside` of all peers. One of the
@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fences.h"
 #include "process_state.h"
 #include "remote.h"
 #include "shm_wire.h"
@@ -115,10 +116,9 @@ static void shm_flag_set(tt_wire *w, tt_stamp stamp, uint32_t oldest) {
   tt_flag_slot *slot = flag_slot_of(s, w->rank, stamp.seq);
   slot->oldest = oldest;
   /* model: flags:stamp, wake:publish */
-  atomic_store(&slot->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash);
-  /* model: wake:look */
-  for (int r = 0; atomic_load(s->sleepers_anywhere) && r < w->ranks; r++)
-    if (r != w->rank) tt_shm_wake(s, r);
+  atomic_store_explicit(&slot->stamp, (unsigned long long)stamp.seq << 32 | stamp.hash,
+                        memory_order_release);
+  tt_shm_wake_all(s);
 }
 
 static const void *shm_flag_get(tt_wire *w, int peer, uint32_t seq, size_t n, uint32_t *hash) {
@@ -136,15 +136,12 @@ static const void *shm_flag_get(tt_wire *w, int peer, uint32_t seq, size_t n, ui
 
 static const uint64_t remote = (uint64_t)1 << 63; /* in a name: an address of its rank */
 
-enum { FEWEST = 4, LIVE = 8 }; /* pieces: of src, dst, the arena, and the peers', twice */
+enum { SLOTS = 2, LIVE = 4 }; /* pieces in the cache: two of the arena, of src, of dst */
 
-/* Size the pieces such that a rank's working set at one time, with the vector's own pieces, fits in
- * half of its core's second level cache. */
-void tt_shm_measure_arena(tt_wire *w, size_t l2, double ranks_per_core) {
-  const size_t share = l2 / 2 / LIVE, bound = ((size_t)16 << 20) / FEWEST / (size_t)w->ranks;
-  w->piece = tt_max((size_t)16 << 10, tt_min(share, bound) / 4096 * 4096);
-  w->slots = FEWEST;
-  while (w->slots < 2 * LIVE && 2 * w->slots * ranks_per_core <= 2 * LIVE) w->slots *= 2;
+void tt_shm_measure_arena(tt_wire *w, size_t l2) {
+  const size_t bound = ((size_t)16 << 20) / SLOTS / (size_t)w->ranks;
+  w->piece = tt_max((size_t)16 << 10, tt_min(l2 / LIVE, bound) / 4096 * 4096);
+  w->slots = SLOTS;
 }
 
 static void *shm_arena(tt_wire *w) {
@@ -204,10 +201,8 @@ static const void *shm_map(tt_wire *w, int peer, uint64_t name, size_t from, siz
 static void shm_publish(tt_wire *w, tt_counter counter, uint32_t value) {
   tt_shm *s = tt_shm_of(w);
   /* model: arena:told, wake:publish */
-  atomic_store(&s->counters[w->rank].of[counter], value);
-  /* model: wake:look */
-  for (int r = 0; atomic_load(s->sleepers_anywhere) && r < w->ranks; r++)
-    if (r != w->rank) tt_shm_wake(s, r);
+  atomic_store_explicit(&s->counters[w->rank].of[counter], value, memory_order_release);
+  tt_shm_wake_all(s);
 }
 
 static uint32_t shm_published(tt_wire *w, int peer, tt_counter counter) {
@@ -227,9 +222,10 @@ static void shm_leave(tt_wire *w) {
 static bool shm_enter(tt_wire *w) {
   tt_ctrl *ctrl = tt_shm_of(w)->ctrls[w->rank];
   /* model: guard:inside */
-  atomic_store(&ctrl->inside, 1);
+  atomic_store_explicit(&ctrl->inside, 1, memory_order_release);
+  tt_shm_fence(tt_shm_of(w));
   /* model: guard:look */
-  if (!atomic_load(&ctrl->aborting_by)) return true;
+  if (!atomic_load_explicit(&ctrl->aborting_by, memory_order_acquire)) return true;
   shm_leave(w);
   return false;
 }
@@ -244,8 +240,7 @@ static bool shm_quiesce(tt_wire *w) {
   char reason[TT_REASON];
   const tutti_status status = tt_ctrl_aborted(s->ctrls[w->rank], reason, sizeof reason);
   for (int r = 0; status && r < w->ranks; r++) tt_ctrl_abort(s->ctrls[r], status, reason);
-  /* model: guard:fence */
-  atomic_thread_fence(memory_order_seq_cst);
+  tt_fence_everywhere();
   double now = tt_seconds(), look = now + between_looks;
   const double until = now + limit;
   for (int r = 0; r < w->ranks; r++) /* model: guard:settle */

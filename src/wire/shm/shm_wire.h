@@ -30,6 +30,7 @@ typedef struct tt_shm {
   tt_end *holders; /* ends that have blocks in use */
   size_t gulp;     /* bytes of a bounce buffer */
   bool copies;     /* export no memory: copy all of it */
+  bool fenced;     /* by its peers, when one sleeps or ends the communicator (job/fences.h) */
   char *arena;     /* of this rank (heap); NULL until it is used */
   char **bounce;   /* per peer: bounce buffer for its private bytes */
 } tt_shm;
@@ -38,12 +39,31 @@ static inline tt_shm *tt_shm_of(tt_wire *w) {
   return (tt_shm *)w;
 }
 
-/* Call after a sequentially consistent store of the value that the peer waits for. */
-static inline void tt_shm_wake(tt_shm *s, int peer) {
+/* Between a store and the look at a word that decides whether a peer saw it. */
+static inline void tt_shm_fence(const tt_shm *s) {
+  /* order: the compiler's part of a fence that peers make this rank pass */
+  atomic_signal_fence(memory_order_seq_cst);
+  /* model: wake:own-fence, guard:own-fence */
+  if (!s->fenced) atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* Does any rank of the job sleep? Call after the release of a value that peers wait for. */
+static inline bool tt_shm_sleepers(const tt_shm *s) {
+  tt_shm_fence(s);
   /* model: wake:look */
-  if (!atomic_load(s->sleepers_anywhere)) return;
+  return atomic_load_explicit(s->sleepers_anywhere, memory_order_acquire) != 0;
+}
+
+static inline void tt_shm_wake(tt_shm *s, int peer) {
+  if (!tt_shm_sleepers(s)) return;
   tt_futex_wake(s->heads[peer]);
   tt_wake_fd_signal(s->segment, s->heads[peer], s->members[peer]);
+}
+
+static inline void tt_shm_wake_all(tt_shm *s) {
+  if (!tt_shm_sleepers(s)) return;
+  for (int r = 0; r < s->wire.ranks; r++)
+    if (r != s->wire.rank) tt_shm_wake(s, r);
 }
 
 /* May every rank address these bytes? */
@@ -63,7 +83,7 @@ extern const tt_memory_ops tt_shm_memory_ops;
 void tt_shm_record(tt_wire *w, const tt_record *record, uint32_t oldest);
 int tt_shm_read_record(tt_wire *w, int peer, uint32_t seq, tt_record *record);
 /* Sizes the arena for a second level cache of `l2` bytes. */
-void tt_shm_measure_arena(tt_wire *w, size_t l2, double ranks_per_core);
+void tt_shm_measure_arena(tt_wire *w, size_t l2);
 
 /* wake.c: parts of the table of peers. */
 uint32_t tt_sleep_begin(tt_wire *w);

@@ -2,9 +2,8 @@
  *
  * Idea       Sleeper: increment `sleepers`, poll once more, sleep on the futex word's old value.
  *            Waker: publish, then check `sleepers`; if nonzero, change the futex word and wake. The
- *            waker's publishing and check are sequentially consistent, and a fence precedes the
- *            sleeper's poll, which only acquires: so one of the two sees the other
- *            (models/wake.pml). Sleeps are bounded all the same.
+ *            sleeper makes all ranks pass a fence before it polls, so one of the two sees the other
+ *            (job/fences.h, models/wake.pml). Sleeps are bounded all the same.
  * Pipes      A rank that also waits for a network sleeps in poll, which no futex ends. So each
  *            process has a pipe, its wake_fd, which its peers open through /proc. A sleeper
  *            announces the descriptor in its heap header, and drains old bytes before it polls
@@ -22,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fences.h"
 #include "shm_wire.h"
 
 /* ---- the futex word ---- */
@@ -42,8 +42,7 @@ uint32_t tt_sleep_begin(tt_wire *w) {
   uint32_t futex = atomic_load(&s->head->futex);
   /* model: wake:sleepers */
   atomic_fetch_add(&s->head->sleepers, 1);
-  /* model: wake:fence */
-  atomic_thread_fence(memory_order_seq_cst);
+  tt_fence_everywhere();
   return futex;
 }
 
@@ -104,8 +103,7 @@ int tt_wake_fd_open(tt_segment *segment, int index) {
       !atomic_compare_exchange_strong(&tt_heap_head(segment, index)->wake_fd, &nobody, fd + 1))
     return -1;
   while (read(fd, signals, sizeof signals) == (ssize_t)sizeof signals) continue;
-  /* model: wake:fence */
-  atomic_thread_fence(memory_order_seq_cst);
+  tt_fence_everywhere();
   return fd;
 }
 
